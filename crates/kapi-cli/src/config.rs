@@ -20,7 +20,7 @@ use kapi_settings::node::Node;
 use kapi_settings::setting::Setting;
 use kapi_settings::{read as settings, toml};
 use kapi_world::grant::Grant;
-use kapi_world::judge::settings::ProviderSettings;
+use kapi_world::judge_settings::ProviderSettings;
 use serde::Deserialize;
 
 use crate::config::file::Links;

@@ -23,7 +23,7 @@ use kapi_world::book::Book;
 use kapi_world::goal_paths::GoalPaths;
 use kapi_world::spending::Spending;
 use kapi_world::survey::Survey;
-use kapi_world::tools::client::RUN_ID_VARIABLE;
+use kapi_world::tool_client::RUN_ID_VARIABLE;
 
 use crate::config::{self, Config};
 use crate::error::{Error, chain};

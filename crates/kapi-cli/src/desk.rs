@@ -15,13 +15,14 @@ use kapi_core::actor::Actor;
 use kapi_core::goal::contract::Contract;
 use kapi_core::id::GoalId;
 use kapi_core::judge::Judge;
-use kapi_core::kernel::id::TaskId;
+use kapi_core::task_id::TaskId;
 use kapi_engine::project::Project;
 use kapi_wire::kernel_tools::{AnyTool, Offer};
 use kapi_wire::tools::{Refused, answer};
 use kapi_world::failure::chain;
 use kapi_world::survey::Survey;
-use kapi_world::tools::client::{self, KERNEL_VARIABLE, SOCKET_VARIABLE};
+use kapi_world::tool_client;
+use kapi_world::tool_client::{KERNEL_VARIABLE, SOCKET_VARIABLE};
 use kapi_world::tools::{NamedChecks, ToolService};
 use serde_json::Value;
 
@@ -80,10 +81,12 @@ impl<'a> Calls<'a> {
     /// Performs a call and returns its answer, which says itself whether it is a refusal.
     pub(crate) fn call(&mut self, tool: AnyTool, input: Value) -> Value {
         let answered = match (&self.socket, tool) {
-            (Some(socket), tool) => client::call(socket, tool.name(), &input).map_err(|error| {
-                let text = format!("failed to {}", chain(&error));
-                Refused::new("unreachable", text)
-            }),
+            (Some(socket), tool) => {
+                tool_client::call(socket, tool.name(), &input).map_err(|error| {
+                    let text = format!("failed to {}", chain(&error));
+                    Refused::new("unreachable", text)
+                })
+            }
             (None, AnyTool::Goal(tool)) => {
                 outside::call(self.context, &mut self.proposed, tool, input)
             }

@@ -16,12 +16,12 @@ use std::path::{Path, PathBuf};
 
 use kapi_core::actor::Actor;
 use kapi_core::kernel::denied::Denied;
-use kapi_core::kernel::id::TaskId;
 use kapi_core::kernel::policy::Policy;
 use kapi_core::kernel::request::Origin;
 use kapi_core::kernel::task::Task;
 use kapi_core::kernel::task_terms::Priority;
 use kapi_core::state_directory::STATE_DIRECTORY;
+use kapi_core::task_id::TaskId;
 use kapi_engine::kernel::definition_file::{self, Discovered};
 use kapi_engine::kernel::door::Door;
 use kapi_engine::kernel::error::KernelError;

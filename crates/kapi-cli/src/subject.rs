@@ -10,7 +10,7 @@ pub(crate) mod launches;
 use std::path::{Path, PathBuf};
 
 use kapi_core::id::GoalId;
-use kapi_core::kernel::id::TaskId;
+use kapi_core::task_id::TaskId;
 use kapi_core::workflow_key::WorkflowKey;
 use kapi_engine::reference::{Names, Subject, SubjectKind, fitting};
 use kapi_world::launching::place::SandboxPlace;

@@ -6,7 +6,7 @@
 use std::io::{self, IsTerminal as _, Write as _};
 use std::sync::atomic::{AtomicU8, Ordering};
 
-use kapi_core::goal::quote::visible;
+use kapi_core::quote::visible;
 use serde::Serialize;
 
 /// How results are written.

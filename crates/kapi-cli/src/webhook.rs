@@ -12,8 +12,8 @@ use std::net::TcpStream;
 use std::sync::mpsc::{SyncSender, TrySendError, sync_channel};
 use std::time::{Duration, Instant};
 
-use kapi_core::kernel::id::LoopName;
-use kapi_core::kernel::value::Value;
+use kapi_core::task_id::LoopName;
+use kapi_core::value::Value;
 use kapi_engine::kernel::leader::call::Call;
 use kapi_gateway::http::head::{RequestHead, closing_answer};
 use kapi_gateway::http::reader::MessageReader;

@@ -18,7 +18,6 @@ pub mod outcome;
 pub mod prompt;
 #[cfg(test)]
 mod props;
-pub mod quote;
 pub mod state;
 #[cfg(test)]
 mod story;

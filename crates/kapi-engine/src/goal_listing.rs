@@ -3,9 +3,9 @@
 //! Data alone: the inventory lists, whoever shows the list asks nothing more.
 
 use kapi_core::id::GoalId;
-use kapi_store::inventory::GoalEntry;
 
 use crate::error::EngineError;
+use crate::inventory::GoalEntry;
 
 /// One goal in a listing.
 #[derive(Debug)]

@@ -8,12 +8,13 @@ use kapi_core::goal::contract::Contract;
 use kapi_core::goal::decide::decide;
 use kapi_core::goal::state::Goal;
 use kapi_core::id::{GoalId, Slug};
-use kapi_store::inventory::{Inventory, NewDirectory};
 
 use crate::contract_hash::contract_hash;
 use crate::error::EngineError;
+use crate::goal_entries;
+use crate::goal_entries::read_or_rebuild;
 use crate::goal_listing::Listed;
-use crate::inventory::{self, read_or_rebuild};
+use crate::inventory::{Inventory, NewDirectory};
 use crate::opened::{OpenGoal, Submitted};
 use crate::project::Project;
 
@@ -116,7 +117,7 @@ impl Project<'_> {
     /// # Errors
     /// When the disk refuses. A damaged goal is listed with its fault.
     pub fn goals(&self) -> Result<Vec<Listed>, EngineError> {
-        inventory::list(self)
+        goal_entries::list(self)
     }
 
     /// Loads a goal. Changes nothing.

@@ -16,7 +16,7 @@ use kapi_sys::lock::Lock;
 use crate::approvals::{self, GoalApprovals, Role};
 use crate::contract_yaml::contract_yaml;
 use crate::error::EngineError;
-use crate::inventory::note;
+use crate::goal_entries::note;
 use crate::journey_files;
 use crate::json_file::json_file;
 use crate::machine::Machine;

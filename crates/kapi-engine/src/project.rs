@@ -9,7 +9,6 @@ use kapi_core::id::GoalId;
 use kapi_core::mode::Mode;
 use kapi_core::workflow_key::WorkflowKey;
 use kapi_store::error::StoreError;
-use kapi_store::inventory::{goal_ids, workflow_ids};
 use kapi_store::layout::ProjectLayout;
 use kapi_store::stream::LogStream;
 use kapi_sys::clock::Clock;
@@ -17,6 +16,7 @@ use kapi_sys::disk::{Disk, create_dir_durably, replace_durably};
 use kapi_sys::lock::Lock;
 
 use crate::error::EngineError;
+use crate::inventory::{goal_ids, workflow_ids};
 use crate::machine::file_log::LOCK_WAIT_MS;
 use crate::machine::follow::LogCursor;
 use crate::machine::logged::Logged;

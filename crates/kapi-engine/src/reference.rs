@@ -6,8 +6,8 @@
 use std::fmt;
 
 use kapi_core::id::GoalId;
-use kapi_core::kernel::id::TaskId;
 use kapi_core::mode::Mode;
+use kapi_core::task_id::TaskId;
 use kapi_core::workflow_key::WorkflowKey;
 use kapi_store::error::StoreError;
 
@@ -281,8 +281,8 @@ pub fn find(reference: &str, ids: &[GoalId]) -> Result<GoalId, ResolveError> {
 #[cfg(test)]
 mod tests {
     use kapi_core::id::GoalId;
-    use kapi_core::kernel::id::TaskId;
     use kapi_core::mode::Mode;
+    use kapi_core::task_id::TaskId;
     use kapi_core::workflow_key::WorkflowKey;
 
     use super::{Names, Subject, find, fitting};

@@ -9,7 +9,6 @@ pub mod canonical;
 pub mod codec;
 pub mod error;
 pub mod hash;
-pub mod inventory;
 pub mod layout;
 pub mod record;
 pub mod saved;

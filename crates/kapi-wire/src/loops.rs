@@ -4,9 +4,9 @@
 //! asks.
 
 use kapi_core::kernel::definition::Definition;
-use kapi_core::kernel::id::LoopName;
 use kapi_core::kernel::state::{Kernel, LastSkip, Totals, is_on};
 use kapi_core::kernel::task::Task;
+use kapi_core::task_id::LoopName;
 use serde::Serialize;
 
 use crate::kernel_tools::told::loop_status_word;

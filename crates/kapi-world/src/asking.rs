@@ -31,8 +31,8 @@ use crate::network::serve::NetworkServices;
 use crate::run_dir::{RunDir, Transcript};
 use crate::run_service::RunService;
 use crate::shell::Listener;
-use crate::tools::client::RUN_ID_VARIABLE;
-use crate::tools::endpoint::ToolEndpoint;
+use crate::tool_client::RUN_ID_VARIABLE;
+use crate::tool_endpoint::ToolEndpoint;
 use crate::{failure, home};
 
 /// An agent, ready to be asked something.

@@ -11,7 +11,7 @@ use kapi_agent::settings::AgentSettings;
 use kapi_core::spend::prices::Prices;
 
 use crate::grant::Grant;
-use crate::judge::settings::ProviderSettings;
+use crate::judge_settings::ProviderSettings;
 
 /// Everything a run may use of the host, granted by the person.
 #[derive(Debug, Clone)]

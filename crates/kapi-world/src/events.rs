@@ -9,10 +9,10 @@ mod walk;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-use kapi_core::kernel::condition::glob;
 use kapi_core::kernel::definition::trigger::EventSource;
-use kapi_core::kernel::id::LoopName;
-use kapi_core::kernel::value::Value;
+use kapi_core::pattern;
+use kapi_core::task_id::LoopName;
+use kapi_core::value::Value;
 use kapi_engine::kernel::events::Sight;
 use kapi_git::repository::Repository;
 use kapi_sys::cancel::Cancel;
@@ -158,7 +158,7 @@ impl Lookout {
             plain.rsplit_once('/').map_or("refs", |(above, _)| above)
         };
         let found = repository.refs_at(prefix).map_err(|error| failed(&error))?;
-        let is_meant = |name: &str| name == pattern || glob::is_path(pattern, name);
+        let is_meant = |name: &str| name == pattern || pattern::is_path(pattern, name);
         let listing = found
             .into_iter()
             .filter(|(name, _)| is_meant(name))
@@ -269,7 +269,7 @@ fn hash(listing: &Listing) -> String {
 #[cfg(test)]
 mod tests {
     use kapi_core::kernel::definition::trigger::EventSource;
-    use kapi_core::kernel::value::Value;
+    use kapi_core::value::Value;
     use kapi_engine::kernel::events::Sight;
 
     use super::{Listing, SourceView};

@@ -5,12 +5,8 @@
 //! directly and sees the change alone. Neither sees the executor's history, and both must hand back
 //! the token of the question, but for a person's own program.
 
-pub mod provider;
-pub mod settings;
-
 mod agent;
 pub(crate) mod evidence;
-mod goal;
 mod model;
 mod token;
 
@@ -27,11 +23,11 @@ use kapi_gateway::ask::probe;
 use kapi_sys::cancel::Cancel;
 
 use crate::book::Book;
-use crate::failure;
 use crate::gate::GateRules;
 use crate::judge::evidence::JudgedChange;
-use crate::judge::provider::JudgeReference;
+use crate::judge_provider::JudgeReference;
 use crate::run_dir::RunDir;
+use crate::{failure, judge_provider};
 
 /// The longest a model is waited for to say that it is there.
 const PROBE_DEADLINE: Duration = Duration::from_secs(30);
@@ -115,7 +111,7 @@ pub fn probe(book: &Book, reference: &str) -> Result<JudgeModel, Failure> {
     let JudgeReference::Model { provider, model } = JudgeReference::parse(reference) else {
         return Err(not_a_model(reference));
     };
-    let server = provider::server(book, provider)?;
+    let server = judge_provider::server(book, provider)?;
     let probed = probe::probe(&server, model, PROBE_DEADLINE, &Cancel::new());
     match probed.outcome {
         Ok(present) => Ok(JudgeModel {
@@ -135,7 +131,7 @@ pub fn probe(book: &Book, reference: &str) -> Result<JudgeModel, Failure> {
 /// is missing; each with what to do about it.
 pub fn check(book: &Book, reference: &str) -> Result<(), Failure> {
     match JudgeReference::parse(reference) {
-        JudgeReference::Model { provider, .. } => provider::server(book, provider).map(drop),
+        JudgeReference::Model { provider, .. } => judge_provider::server(book, provider).map(drop),
         JudgeReference::Agent(_) => Err(not_a_model(reference)),
     }
 }

@@ -19,7 +19,7 @@ use crate::confine::{SandboxConfig, SandboxedProgram};
 use crate::network::NetworkAccess;
 use crate::network::serve::NetworkServices;
 use crate::run_dir::RunDir;
-use crate::tools::client::RUN_ID_VARIABLE;
+use crate::tool_client::RUN_ID_VARIABLE;
 
 /// What runs the line.
 const SHELL: &str = "/bin/sh";

@@ -27,9 +27,9 @@ use std::path::PathBuf;
 
 use kapi_core::isolation::{NetworkMode, SandboxLevel};
 use kapi_core::kernel::goal_drive::GoalDrive;
-use kapi_core::kernel::id::TaskId;
 use kapi_core::kernel::task::{End, FailureKind, Report, Task};
 use kapi_core::proof::verify_report::VerifyReport;
+use kapi_core::task_id::TaskId;
 use kapi_engine::evidence::hash_run;
 use kapi_engine::kernel::error::KernelError;
 use kapi_engine::kernel::queue::Queue;

@@ -3,9 +3,6 @@
 //! Who speaks is known from the socket that was mounted into that run's sandbox, never from what is
 //! said. What may be done is decided by the core; refusals go back with their code.
 
-pub mod client;
-pub(crate) mod endpoint;
-
 use std::sync::Arc;
 
 use kapi_agent::agent::AgentKind;

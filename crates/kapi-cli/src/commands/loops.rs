@@ -15,7 +15,7 @@ mod status;
 mod switch;
 mod wall;
 
-use kapi_core::kernel::id::LoopName;
+use kapi_core::task_id::LoopName;
 
 use crate::context::Context;
 use crate::error::Error;

@@ -8,7 +8,7 @@ mod input;
 use std::io::{self, BufReader};
 use std::thread;
 
-use kapi_core::kernel::id::TaskId;
+use kapi_core::task_id::TaskId;
 
 use crate::commands::mcp::input::Input;
 use crate::context::Context;

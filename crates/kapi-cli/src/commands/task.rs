@@ -11,7 +11,7 @@ mod retry;
 mod run;
 pub(crate) mod submitted;
 
-use kapi_core::kernel::id::TaskId;
+use kapi_core::task_id::TaskId;
 
 use crate::context::Context;
 use crate::error::Error;

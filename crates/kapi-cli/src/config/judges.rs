@@ -8,7 +8,7 @@ use kapi_gateway::ask::server::ModelApi;
 use kapi_gateway::model::route::BaseUrl;
 use kapi_settings::fault::Faults;
 use kapi_settings::setting::Setting;
-use kapi_world::judge::settings::ProviderSettings;
+use kapi_world::judge_settings::ProviderSettings;
 use serde::Deserialize;
 
 use crate::error::chain;

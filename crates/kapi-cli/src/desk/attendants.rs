@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread::Scope;
 
-use kapi_core::kernel::id::TaskId;
+use kapi_core::task_id::TaskId;
 use kapi_sys::signal::Interrupts;
 
 use super::MCP;

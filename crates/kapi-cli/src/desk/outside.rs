@@ -8,7 +8,7 @@ use kapi_core::actor::Actor;
 use kapi_core::goal::event::ApprovalMeans;
 use kapi_core::id::GoalId;
 use kapi_core::judge::Judge;
-use kapi_core::kernel::id::TaskId;
+use kapi_core::task_id::TaskId;
 use kapi_engine::contract_hash::contract_hash;
 use kapi_engine::project::Project;
 use kapi_wire::kernel_tools::KernelTool;

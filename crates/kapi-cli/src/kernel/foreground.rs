@@ -8,9 +8,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use kapi_core::kernel::id::TaskId;
 use kapi_core::kernel::task::{Report, Task};
 use kapi_core::kernel::task_state::State;
+use kapi_core::task_id::TaskId;
 use kapi_engine::kernel::error::KernelError;
 use kapi_engine::kernel::worker::{Hands, Stepped, Terms, Worker};
 use kapi_sys::alarm::{Alarm, WakeSources};

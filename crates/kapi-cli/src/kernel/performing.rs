@@ -3,8 +3,8 @@
 
 use kapi_core::id::GoalId;
 use kapi_core::isolation::SandboxLevel;
-use kapi_core::kernel::id::TaskId;
 use kapi_core::kernel::task::{Report, Task};
+use kapi_core::task_id::TaskId;
 use kapi_engine::kernel::worker::Hands;
 use kapi_engine::watch::Activity;
 use kapi_store::layout::project_key;

@@ -5,8 +5,8 @@
 use std::collections::BTreeMap;
 
 use kapi_core::kernel::admission::{self, Waits};
-use kapi_core::kernel::id::{Holder, TaskId};
 use kapi_core::kernel::task::Task;
+use kapi_core::task_id::{Holder, TaskId};
 use kapi_engine::kernel::queue::{Queue, workers_dir};
 use kapi_sys::lock::LockError;
 

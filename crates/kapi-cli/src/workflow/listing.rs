@@ -6,11 +6,11 @@ use std::iter;
 
 use kapi_core::workflow::mode_spec::ModeSpec;
 use kapi_core::workflow_status::Status;
+use kapi_engine::inventory::workflow_entry::{WorkflowEntry, WorkflowWait};
 use kapi_engine::project::Project;
 use kapi_engine::workflow::index::{WorkflowListed, WorkflowStanding};
 use kapi_engine::workflow::requests::Standings;
 use kapi_engine::workflow::workflows::Workflows;
-use kapi_store::inventory::workflow_entry::{WorkflowEntry, WorkflowWait};
 use kapi_wire::workflow::row::WorkflowRow;
 
 use crate::error::{Error, chain};

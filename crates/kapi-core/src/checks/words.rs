@@ -5,7 +5,7 @@
 
 use super::Check;
 use super::report::{Checked, Outcome, Report};
-use crate::goal::quote::fenced;
+use crate::quote::fenced;
 
 /// How the top of the project is named.
 pub const TOP: &str = ".";

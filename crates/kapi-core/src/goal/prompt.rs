@@ -4,12 +4,12 @@
 
 use crate::goal::contract::{Contract, Surface, Working};
 use crate::goal::event::TurnVerdict;
-use crate::goal::quote::{fenced, tail};
 use crate::goal::state::Goal;
 use crate::isolation::SandboxLevel;
 use crate::proof::assess::Objection;
 use crate::proof::verify_report::{VerifyReport, run_end};
 use crate::proof::verify_run::{Checks, VerifyRun};
+use crate::quote::{fenced, tail};
 use crate::verdict::JudgeAnswer;
 
 pub mod blocks;

@@ -9,9 +9,9 @@ use std::fmt;
 
 use super::task_state::State;
 use crate::kernel::command::Capacity;
-use crate::kernel::id::{Fence, TaskId};
 use crate::kernel::state::Kernel;
 use crate::kernel::task::Task;
+use crate::task_id::{Fence, TaskId};
 
 /// The time after which a waiting task counts as one step more urgent, in milliseconds.
 const AGEING_MS: u64 = 15 * 60 * 1_000;

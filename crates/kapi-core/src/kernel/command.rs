@@ -6,9 +6,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::loop_run::Trigger;
 use crate::evidence::EvidenceFile;
-use crate::kernel::id::{Fence, Holder, LoopName, TaskId};
 use crate::kernel::request::Request;
 use crate::kernel::task::{Phase, PhaseStatus, Report};
+use crate::task_id::{Fence, Holder, LoopName, TaskId};
 use crate::usage::Usage;
 
 /// A request to decide.

@@ -5,7 +5,6 @@
 
 mod evaluate;
 pub mod expression;
-pub mod glob;
 mod read;
 pub mod window;
 
@@ -16,7 +15,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::kernel::condition::expression::{Context, Expression};
 use crate::kernel::condition::window::{LocalTime, Window};
-use crate::kernel::id::LoopName;
+use crate::task_id::LoopName;
 
 /// How deep conditions may lie in each other.
 pub const CONDITION_DEPTH_MAX: usize = 8;

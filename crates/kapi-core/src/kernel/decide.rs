@@ -12,10 +12,10 @@ use crate::actor::Actor;
 use crate::kernel::command::Command;
 use crate::kernel::denied::Denied;
 use crate::kernel::event::KernelEvent;
-use crate::kernel::id::{Fence, TaskId};
 use crate::kernel::request::Origin;
 use crate::kernel::state::Kernel;
 use crate::kernel::task::{End, Report};
+use crate::task_id::{Fence, TaskId};
 
 /// What a request comes to.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -14,9 +14,9 @@ use super::task_terms::{Priority, Retry, TaskBudget};
 use crate::kernel::condition::{self, Condition};
 use crate::kernel::definition::eval::{Check, Eval};
 use crate::kernel::definition::trigger::{Ending, Trigger};
-use crate::kernel::id::LoopName;
-use crate::kernel::value::Value;
 use crate::proof::policy::CheckPolicy;
+use crate::task_id::LoopName;
+use crate::value::Value;
 
 /// Where loops lie that come with a repository (specification: Loop Definition Format).
 const SHARED: &str = ".pi/";

@@ -1,8 +1,8 @@
 //! A rule of the kernel said no: nothing changed, and this is why.
 
 use super::task_state::State;
-use crate::kernel::id::{Fence, TaskId};
 use crate::kernel::task::Phase;
+use crate::task_id::{Fence, TaskId};
 
 /// A refusal by rule.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

@@ -5,10 +5,10 @@ use std::collections::BTreeSet;
 use super::loop_run::Trigger;
 use super::task_state::State;
 use crate::kernel::event::{KernelEvent, Setback};
-use crate::kernel::id::{LoopName, TaskId};
 use crate::kernel::request::Request;
 use crate::kernel::state::{Kernel, KeyEntry, LastRun, LastSkip, Leader, Totals};
 use crate::kernel::task::{End, Lease, Phase, PhaseRecord, PhaseStatus, Report, Task};
+use crate::task_id::{LoopName, TaskId};
 use crate::usage::Usage;
 
 /// Requests after which keys that have run out are forgotten.

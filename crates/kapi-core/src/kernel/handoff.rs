@@ -6,8 +6,8 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::goal::quote::{fenced, head};
-use crate::kernel::id::{LoopName, TaskId};
+use crate::quote::{fenced, head};
+use crate::task_id::{LoopName, TaskId};
 
 /// How one eval of a run came out.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -174,7 +174,7 @@ pub fn stale_words(task: TaskId, reasons: &[StaleReason]) -> String {
 #[cfg(test)]
 mod tests {
     use super::{EvalResult, FileMark, Handoff, StaleReason, handoff_words, stale_words};
-    use crate::kernel::id::{LoopName, TaskId};
+    use crate::task_id::{LoopName, TaskId};
 
     fn handoff() -> Handoff {
         Handoff {

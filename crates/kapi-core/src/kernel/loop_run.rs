@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::definition::Definition;
-use super::id::{LoopName, TaskId};
-use super::value::Value;
+use crate::task_id::{LoopName, TaskId};
+use crate::value::Value;
 
 /// One run of a loop.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 use super::loop_run::LoopRun;
 use super::task_terms::{Priority, Retry, TaskBudget};
 use crate::kernel::goal_drive::GoalDrive;
-use crate::kernel::id::{LoopName, TaskId};
 use crate::proof::policy::CheckPolicy;
+use crate::task_id::{LoopName, TaskId};
 
 /// The longest prompt in bytes.
 pub const PROMPT_BYTES_MAX: usize = 256 * 1024;

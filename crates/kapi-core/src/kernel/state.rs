@@ -10,9 +10,9 @@ use serde::{Deserialize, Serialize};
 use super::task_state::State;
 use crate::kernel::definition::Definition;
 use crate::kernel::handoff::Handoff;
-use crate::kernel::id::{Fence, Holder, LoopName, TaskId};
 use crate::kernel::task::Task;
 use crate::spend::day::Day;
+use crate::task_id::{Fence, Holder, LoopName, TaskId};
 use crate::usage::Usage;
 
 /// How many days of spending are remembered.

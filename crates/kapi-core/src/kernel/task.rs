@@ -10,10 +10,10 @@ use super::loop_run::LoopRun;
 use super::task_state::State;
 use crate::kernel::goal_drive::GoalDrive;
 use crate::kernel::handoff::{EvalResult, Handoff};
-use crate::kernel::id::{Fence, Holder, TaskId};
 use crate::kernel::request::Request;
 use crate::proof::assess::Grade;
 use crate::proof::inspection::Inspection;
+use crate::task_id::{Fence, Holder, TaskId};
 use crate::usage::Usage;
 
 /// The longest output that the log keeps, in bytes; the whole of it stands in the run's transcript.

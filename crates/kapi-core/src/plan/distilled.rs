@@ -3,10 +3,10 @@
 //! A pure rendering. What an agent wrote stands in fences or behind a name, so that every heading
 //! of the document, and everything under Evidence, is Kapi's own.
 
-use crate::goal::quote::{fenced, tail};
 use crate::plan::Plan;
 use crate::plan::task::{Task, TaskId, TaskStatus};
 use crate::plan::visible::shows;
+use crate::quote::{fenced, tail};
 
 /// The end of one check's output that is kept, in bytes.
 pub const OUTPUT_BYTES_MAX: usize = 2_000;

@@ -5,10 +5,10 @@
 use serde::{Deserialize, Serialize};
 
 use super::verify_run::VerifyRun;
-use crate::goal::quote::visible_line;
 use crate::proof::downloads::Lacking;
 use crate::proof::notice::Notice;
 use crate::proof::obstacle::obstacle_of;
+use crate::quote::visible_line;
 
 /// What a change does to the checks that are to prove it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]

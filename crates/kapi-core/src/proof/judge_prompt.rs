@@ -4,9 +4,9 @@
 //! material, fenced, capped, and with everything visible that somebody might hide in it. The change
 //! itself is added where the judge is asked. Knows no judge.
 
-use crate::goal::quote::{fenced, head, visible};
 use crate::proof::verify_report::{VerifyReport, proof_lines};
 use crate::proof::verify_run::{Checks, VerifyRun};
+use crate::quote::{fenced, head, visible};
 
 /// The first words of every question to a judge.
 pub const OPENING: &str = "You are the judge of a goal";

@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 
 use self::language::Language;
 use self::literal::BaseTests;
-use crate::goal::quote::{head, visible_line};
+use crate::quote::{head, visible_line};
 
 /// The most notices of one change.
 pub const NOTICES_MAX: usize = 200;

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::ecosystem::{Ecosystem, Table};
 use crate::glob::Glob;
-use crate::kernel::value::Value;
+use crate::value::Value;
 
 /// What a path is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]

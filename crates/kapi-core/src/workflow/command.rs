@@ -2,7 +2,7 @@
 
 use crate::evidence::EvidenceFile;
 use crate::id::{EffectId, GoalId};
-use crate::kernel::id::TaskId;
+use crate::task_id::TaskId;
 use crate::usage::Usage;
 use crate::workflow::evidence::Evidence;
 use crate::workflow::limits::{GoalAccount, Raised};

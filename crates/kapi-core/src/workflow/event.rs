@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::evidence::EvidenceFile;
 use crate::id::{EffectId, GoalId};
-use crate::kernel::id::TaskId;
+use crate::task_id::TaskId;
 use crate::usage::Usage;
 use crate::workflow::conflict::Settlement;
 use crate::workflow::evidence::Evidence;

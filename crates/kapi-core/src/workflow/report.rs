@@ -2,7 +2,7 @@
 //!
 //! What an agent said stands in a report as what it is; nothing else in it is an agent's.
 
-use crate::goal::quote::visible;
+use crate::quote::visible;
 use crate::spend::day::Day;
 use crate::text;
 use crate::workflow::pending::{Approval, Means};

@@ -7,7 +7,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use crate::id::{EffectId, GoalId};
-use crate::kernel::id::TaskId;
+use crate::task_id::TaskId;
 
 /// The most notes that are kept of a worker.
 pub const NOTES_MAX: usize = 20;

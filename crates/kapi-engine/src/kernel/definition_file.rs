@@ -17,8 +17,8 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use kapi_core::kernel::definition::{Definition, Source};
-use kapi_core::kernel::id::LoopName;
 use kapi_core::state_directory::{OWN_LOOPS, PI_LOOPS};
+use kapi_core::task_id::LoopName;
 use kapi_settings::fault::{Fault, Faults};
 use kapi_store::hash::sha256_hex;
 

@@ -12,13 +12,13 @@ use kapi_core::kernel::command::Command;
 use kapi_core::kernel::condition::window::LocalTime;
 use kapi_core::kernel::decide::Answer;
 use kapi_core::kernel::definition::Definition;
-use kapi_core::kernel::id::TaskId;
 use kapi_core::kernel::loop_run::{LoopRun, Trigger};
 use kapi_core::kernel::policy::{self, Decision, Policy, PolicyRequest, RequestKind};
 use kapi_core::kernel::request::{Key, Origin, Request};
 use kapi_core::kernel::task_terms::{Priority, Retry, TaskBudget};
-use kapi_core::kernel::value::Value;
 use kapi_core::proof::policy::CheckPolicy;
+use kapi_core::task_id::TaskId;
+use kapi_core::value::Value;
 use kapi_store::canonical::canonical_hash;
 use serde::Serialize;
 

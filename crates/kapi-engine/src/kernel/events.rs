@@ -6,9 +6,9 @@
 use std::collections::BTreeMap;
 
 use kapi_core::kernel::definition::trigger::{Ending, EventSource};
-use kapi_core::kernel::id::{LoopName, TaskId};
 use kapi_core::kernel::state::Kernel;
-use kapi_core::kernel::value::Value;
+use kapi_core::task_id::{LoopName, TaskId};
+use kapi_core::value::Value;
 use kapi_store::canonical::canonical_hash;
 
 /// Hexadecimal digits of the source's hash that a mark begins with.
@@ -106,9 +106,9 @@ fn source_hash(source: &EventSource) -> String {
 #[cfg(test)]
 mod tests {
     use kapi_core::kernel::definition::trigger::{Ending, EventSource};
-    use kapi_core::kernel::id::{LoopName, TaskId};
     use kapi_core::kernel::state::{Kernel, LastRun, LoopState};
     use kapi_core::kernel::task_state::State;
+    use kapi_core::task_id::{LoopName, TaskId};
 
     use super::{is_mark_of, mark, result_of, words};
 

@@ -214,7 +214,7 @@ mod tests {
     use std::path::Path;
 
     use kapi_core::kernel::handoff::{EvalResult, Handoff, StaleReason};
-    use kapi_core::kernel::id::TaskId;
+    use kapi_core::task_id::TaskId;
     use kapi_sys::disk::Disk as _;
     use kapi_sys::real_disk::RealDisk;
     use kapi_sys::sim_disk::SimDisk;

@@ -6,8 +6,8 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use kapi_core::kernel::id::{LoopName, TaskId};
 use kapi_core::kernel::task::Task;
+use kapi_core::task_id::{LoopName, TaskId};
 use kapi_fleet::past::FleetHistory;
 use kapi_sys::disk::Disk;
 

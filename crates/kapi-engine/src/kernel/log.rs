@@ -12,7 +12,7 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use kapi_core::kernel::id::Holder;
+use kapi_core::task_id::Holder;
 use kapi_fleet::error::FleetError;
 use kapi_fleet::watch::{News, NewsWatch};
 use kapi_store::record::{Batch, LogRecord};

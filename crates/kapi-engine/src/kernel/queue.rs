@@ -14,9 +14,9 @@ use kapi_core::kernel::command::Command;
 use kapi_core::kernel::decide::{Answer, decide};
 use kapi_core::kernel::event::KernelEvent;
 use kapi_core::kernel::evolve::evolve;
-use kapi_core::kernel::id::{Holder, TaskId};
 use kapi_core::kernel::state::Kernel;
 use kapi_core::kernel::task::Task;
+use kapi_core::task_id::{Holder, TaskId};
 
 use super::store::Store;
 use crate::kernel::error::KernelError;

@@ -7,7 +7,7 @@
 mod tests;
 
 use kapi_core::kernel::definition::trigger::{MISFIRES_MAX, Misfire, Trigger};
-use kapi_core::kernel::id::LoopName;
+use kapi_core::task_id::LoopName;
 
 use crate::kernel::cron::Cron;
 use crate::kernel::cron::error::CronError;

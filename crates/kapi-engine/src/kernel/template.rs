@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use kapi_core::kernel::request::PROMPT_BYTES_MAX;
-use kapi_core::kernel::value::Value;
+use kapi_core::value::Value;
 
 /// The longest name of an input in bytes.
 const NAME_BYTES_MAX: usize = 64;

@@ -4,10 +4,10 @@
 
 use kapi_core::workflow::denied::{Denied, Why};
 use kapi_core::workflow_key::WorkflowKey;
-use kapi_store::inventory::Inventory;
-use kapi_store::inventory::workflow_entry::Attachment;
 use kapi_store::timestamp::format_ms;
 
+use crate::inventory::Inventory;
+use crate::inventory::workflow_entry::Attachment;
 use crate::workflow::error::WorkflowError;
 use crate::workflow::index::read_or_rebuild;
 use crate::workflow::workflows::Workflows;

@@ -6,7 +6,7 @@
 use std::path::PathBuf;
 
 use kapi_core::actor::Actor;
-use kapi_core::goal::quote::{fenced, visible};
+use kapi_core::quote::{fenced, visible};
 use kapi_core::workflow::command::Command;
 use kapi_core::workflow::decide::TEXT_BYTES_MAX;
 use kapi_core::workflow::denied::{Denied, Why};

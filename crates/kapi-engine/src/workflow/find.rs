@@ -9,8 +9,8 @@ use kapi_core::workflow::candidate::{Approved, Candidate, candidates};
 use kapi_core::workflow::target::{self, Row, TargetError};
 use kapi_core::workflow_key::WorkflowKey;
 use kapi_core::workflow_status::Status;
-use kapi_store::inventory::workflow_entry::WorkflowEntry;
 
+use crate::inventory::workflow_entry::WorkflowEntry;
 use crate::reference;
 use crate::workflow::error::WorkflowError;
 use crate::workflow::index::{WorkflowListed, WorkflowStanding};

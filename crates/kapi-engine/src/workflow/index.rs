@@ -15,12 +15,12 @@ use kapi_core::workflow::mode_spec::Stage;
 use kapi_core::workflow::state::Workflow;
 use kapi_core::workflow_key::WorkflowKey;
 use kapi_core::workflow_status::Status;
-use kapi_store::inventory::workflow_entry::{WorkflowEntry, WorkflowWait};
-use kapi_store::inventory::{Inventory, workflow_ids};
 use kapi_store::timestamp::format_ms;
 use kapi_sys::disk::DiskError;
 
 use crate::error::EngineError;
+use crate::inventory::workflow_entry::{WorkflowEntry, WorkflowWait};
+use crate::inventory::{Inventory, workflow_ids};
 use crate::machine::opened::Opened;
 use crate::project::Project;
 use crate::workflow::error::WorkflowError;
@@ -76,7 +76,7 @@ pub(crate) fn list(
 
 /// Returns the inventory as it is on disk, or one made from the streams, with every workflow in it.
 pub(crate) fn read_or_rebuild(project: &Project<'_>) -> Result<Inventory, EngineError> {
-    let mut inventory = crate::inventory::read_or_rebuild(project)?;
+    let mut inventory = crate::goal_entries::read_or_rebuild(project)?;
     if inventory.lacks_workflows() {
         inventory.complete(rebuild(project)?);
     }

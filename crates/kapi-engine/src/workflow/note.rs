@@ -5,10 +5,10 @@
 use std::sync::Arc;
 
 use kapi_core::workflow::state::Workflow;
-use kapi_store::inventory::Inventory;
 
 use super::index::{entry, is_as_new, since};
 use crate::error::EngineError;
+use crate::inventory::Inventory;
 use crate::project::Project;
 use crate::workflow::index::read_or_rebuild;
 

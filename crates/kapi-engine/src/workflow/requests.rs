@@ -10,14 +10,14 @@ use kapi_core::workflow::next_command::next_commands;
 use kapi_core::workflow::pending::Means;
 use kapi_core::workflow::state::Workflow;
 use kapi_core::workflow_key::WorkflowKey;
-use kapi_store::inventory::Inventory;
-use kapi_store::inventory::workflow_entry::Attachment;
 use kapi_sys::lock::Lock;
 
 use super::error::Lack;
 use super::machine::stream;
 use crate::error::EngineError;
 use crate::goal_listing::Listed;
+use crate::inventory::Inventory;
+use crate::inventory::workflow_entry::Attachment;
 use crate::machine::follow::LogCursor;
 use crate::machine::logged::Logged;
 use crate::workflow::approvals::WorkflowApprovals;
@@ -58,7 +58,7 @@ impl Workflows<'_> {
         let inventory = Inventory::read(self.disk, &self.layout)?;
         let attachments = inventory.as_ref().map_or(&[][..], Inventory::attachments);
         Ok(Standings {
-            goals: crate::inventory::list_with(self, inventory.as_ref())?,
+            goals: crate::goal_entries::list_with(self, inventory.as_ref())?,
             workflows: index::list(self, inventory.as_ref())?,
             attachments: attachments.to_vec(),
         })

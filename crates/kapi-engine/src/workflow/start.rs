@@ -19,9 +19,9 @@ use kapi_core::workflow::state::Workflow;
 use kapi_core::workflow::terms::Terms;
 use kapi_core::workflow_key::WorkflowKey;
 use kapi_store::hash::sha256_hex;
-use kapi_store::inventory::{Inventory, NewDirectory, goal_ids, workflow_ids};
 
 use crate::error::EngineError;
+use crate::inventory::{Inventory, NewDirectory, goal_ids, workflow_ids};
 use crate::project::Project;
 use crate::workflow::error::WorkflowError;
 use crate::workflow::index::read_or_rebuild;

@@ -5,9 +5,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use kapi_core::kernel::command::Command;
 use kapi_core::kernel::event::KernelEvent;
-use kapi_core::kernel::id::TaskId;
 use kapi_core::kernel::request::Request;
 use kapi_core::kernel::task::{End, Report};
+use kapi_core::task_id::TaskId;
 use kapi_engine::kernel::queue::Queue;
 use kapi_engine::machine::logged::to_payload;
 use kapi_store::record::Batch;

@@ -10,12 +10,12 @@ use kapi_core::actor::Actor;
 use kapi_core::kernel::command::{Admission, Capacity, Command, Hold, Overflow};
 use kapi_core::kernel::decide::Answer;
 use kapi_core::kernel::denied::Denied;
-use kapi_core::kernel::id::TaskId;
 use kapi_core::kernel::request::{Key, Origin, Request};
 use kapi_core::kernel::task::{End, FailureKind, Report, Task};
 use kapi_core::kernel::task_state::State;
 use kapi_core::kernel::task_terms::{Priority, Retry, TaskBudget};
 use kapi_core::proof::policy::CheckPolicy;
+use kapi_core::task_id::TaskId;
 use kapi_core::usage::Usage;
 use kapi_engine::kernel::error::KernelError;
 use kapi_engine::kernel::queue::Queue;
@@ -343,7 +343,7 @@ fn nothing_of_a_worker_counts_once_its_lease_was_taken_over() {
     assert_eq!(ended.report.unwrap().output, "");
 }
 
-fn claim(queue: &mut Queue<'_>, holder: &kapi_core::kernel::id::Holder) -> Option<Hold> {
+fn claim(queue: &mut Queue<'_>, holder: &kapi_core::task_id::Holder) -> Option<Hold> {
     let claim = Command::Claim {
         holder: holder.clone(),
         ttl_ms: LEASE_MS,
@@ -466,7 +466,7 @@ fn a_refusal_writes_not_one_byte() {
     };
     let never = Hold {
         task,
-        fence: kapi_core::kernel::id::Fence(9),
+        fence: kapi_core::task_id::Fence(9),
     };
     for (actor, command) in [
         (stranger.clone(), cancel(task)),

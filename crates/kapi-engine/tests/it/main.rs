@@ -12,6 +12,7 @@ mod denied;
 mod documents;
 mod driving;
 mod home_crash;
+mod inventory;
 mod judge;
 mod kernel_cost;
 mod kernel_crash;

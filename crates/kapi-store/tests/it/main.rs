@@ -4,6 +4,5 @@
 mod audit;
 mod crash;
 mod faults;
-mod inventory;
 mod stream;
 mod support;

@@ -16,13 +16,13 @@ use kapi_core::workflow::modes::Body;
 use kapi_core::workflow::state::Workflow;
 use kapi_core::workflow_key::WorkflowKey;
 use kapi_core::workflow_status::Status;
+use kapi_engine::inventory::workflow_ids;
 use kapi_engine::machine::logged::Logged;
 use kapi_engine::project::Project;
 use kapi_engine::workflow::audit::audit_workflow;
 use kapi_engine::workflow::index::WorkflowStanding;
 use kapi_engine::workflow::snapshot::Snapshot;
 use kapi_engine::workflow::workflows::Workflows;
-use kapi_store::inventory::workflow_ids;
 use kapi_sys::sim_disk::SimDisk;
 
 use crate::oracle::{Oracle, Violation, check_durability, failed, read_log};

@@ -4,10 +4,10 @@
 //! nothing here knows who asks.
 
 use kapi_core::kernel::guardrail::{Entry, LessonState};
-use kapi_core::kernel::id::TaskId;
 use kapi_core::kernel::state::LoopState;
 use kapi_core::kernel::task::{End, Phase, PhaseRecord, PhaseStatus, Task};
 use kapi_core::kernel::task_state::State;
+use kapi_core::task_id::TaskId;
 use serde_json::{Value, json};
 
 use crate::kernel::task::{duration_ms, status_word};

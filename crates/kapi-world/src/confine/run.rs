@@ -13,7 +13,7 @@ use super::project::MountTargets;
 use super::{SandboxConfig, SandboxedProgram};
 use crate::book::Book;
 use crate::network::serve::NetworkServices;
-use crate::tools::endpoint::ToolEndpoint;
+use crate::tool_endpoint::ToolEndpoint;
 use crate::{failure, home};
 
 /// Bytes of one output line that are looked at.

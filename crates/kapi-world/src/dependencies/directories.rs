@@ -10,7 +10,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
 use kapi_core::failure::Failure;
-use kapi_core::kernel::condition::glob;
+use kapi_core::pattern;
 use kapi_core::proof::ecosystem::{Ecosystem, Table};
 use kapi_git::repository::Repository;
 
@@ -160,7 +160,7 @@ impl<'a> TrackedNames<'a> {
             let name = name.to_string_lossy();
             match (&ending, &written_out) {
                 (Some(ending), _) => name.ends_with(ending.as_str()),
-                (None, Some(pattern)) => pattern.names().any(|one| glob::is_name(one, &name)),
+                (None, Some(pattern)) => pattern.names().any(|one| pattern::is_name(one, &name)),
                 (None, None) => false,
             }
         });

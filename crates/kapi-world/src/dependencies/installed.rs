@@ -8,7 +8,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use kapi_core::failure::Failure;
-use kapi_core::kernel::condition::glob;
+use kapi_core::pattern;
 use kapi_core::proof::ecosystem::{Installed, Table};
 use kapi_git::repository::Repository;
 
@@ -125,6 +125,6 @@ fn is_named(path: &Path, patterns: &[String]) -> bool {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     patterns.iter().any(|text| {
         let pattern = PathPattern::new(text);
-        pattern.names().any(|one| glob::is_name(one, &name))
+        pattern.names().any(|one| pattern::is_name(one, &name))
     })
 }

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use kapi_core::failure::Failure;
-use kapi_core::kernel::condition::glob;
+use kapi_core::pattern;
 use kapi_core::proof::ecosystem::Table;
 use kapi_git::owned_dir;
 use kapi_git::repository::Repository;
@@ -103,7 +103,7 @@ impl InstallStep {
         table.all.iter().find_map(|ecosystem| {
             let is_meant = |pattern: &str| {
                 let pattern = PathPattern::new(pattern);
-                pattern.names().any(|one| glob::is_name(one, &name))
+                pattern.names().any(|one| pattern::is_name(one, &name))
             };
             let prepare = ecosystem.prepare.iter().find(|one| is_meant(&one.lock))?;
             let patterns = ecosystem.dependencies.iter();

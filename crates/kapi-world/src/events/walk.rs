@@ -8,7 +8,7 @@ use std::fs::{self, DirEntry, Metadata};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
-use kapi_core::kernel::condition::glob;
+use kapi_core::pattern;
 
 use crate::events::Listing;
 
@@ -104,7 +104,7 @@ impl EventWalk {
         let Some(name) = path.to_str() else {
             return;
         };
-        if globs.iter().any(|pattern| glob::covers(pattern, name)) {
+        if globs.iter().any(|pattern| pattern::covers(pattern, name)) {
             let what = format!(
                 "{} {}.{:09}",
                 found.len(),

@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use kapi_core::failure::Failure;
-use kapi_core::goal::quote::visible;
+use kapi_core::quote::visible;
 use kapi_git::change::ChangeKind;
 use kapi_git::changed_file::ChangedFile;
 use kapi_git::id::CommitId;

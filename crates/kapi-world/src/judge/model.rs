@@ -18,9 +18,9 @@ use crate::asker::patience::{AfterFailure, ProviderRetry};
 use crate::book::Book;
 use crate::failure;
 use crate::judge::evidence::{self, EvidenceLimits};
-use crate::judge::provider::{price_name, server};
 use crate::judge::token::{sealed, token};
 use crate::judge::{JudgeQuestion, JudgeRetry, Judgement};
+use crate::judge_provider::{price_name, server};
 
 /// The most tokens a verdict may take, with the thinking before it.
 const OUTPUT_TOKENS_MAX: u32 = 16_000;

@@ -7,7 +7,7 @@ use std::fs;
 use std::path::Path;
 
 use kapi_core::isolation::SandboxLevel;
-use kapi_core::kernel::condition::glob;
+use kapi_core::pattern;
 use kapi_sandbox::spec::Mount;
 
 use super::branch::RemoteQuery;
@@ -123,6 +123,8 @@ impl Bounds<'_> {
     /// Tells whether a path stays as it is.
     #[must_use]
     pub fn keeps(&self, path: &str) -> bool {
-        self.kept.iter().any(|pattern| glob::covers(pattern, path))
+        self.kept
+            .iter()
+            .any(|pattern| pattern::covers(pattern, path))
     }
 }

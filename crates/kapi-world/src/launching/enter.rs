@@ -41,7 +41,7 @@ use crate::failure;
 use crate::network::NetworkAccess;
 use crate::network::serve::NetworkServices;
 use crate::run_dir::RunDir;
-use crate::tools::client::RUN_ID_VARIABLE;
+use crate::tool_client::RUN_ID_VARIABLE;
 use crate::workshop::{self, Workshop};
 
 /// The longest a person may stay.

@@ -42,7 +42,7 @@ use crate::network::serve::cost::Cost;
 use crate::network::serve::network_log::{LogCapacity, NetworkLog};
 use crate::network::{NetworkAccess, NetworkEndpoint};
 use crate::run_dir::RunDir;
-use crate::tools::endpoint::ToolEndpoint;
+use crate::tool_endpoint::ToolEndpoint;
 
 /// How often it is looked whether a sandbox that is to be ended has ended.
 const END_LOOK: Duration = Duration::from_millis(20);

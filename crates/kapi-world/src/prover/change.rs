@@ -7,12 +7,12 @@ use std::path::{Path, PathBuf};
 
 use kapi_core::failure::Failure;
 use kapi_core::glob::Glob;
-use kapi_core::kernel::value::Value;
 use kapi_core::proof::change::{ChangedPath, CheckChanges, Fate, How};
 use kapi_core::proof::inspection::Inspection;
 use kapi_core::proof::notice::Notice;
 use kapi_core::proof::policy::TestPolicy;
 use kapi_core::proof::role::{Present, Role, Steering, differing_keys};
+use kapi_core::value::Value;
 use kapi_git::change::ChangeKind;
 use kapi_git::id::CommitId;
 use kapi_git::repository::Repository;

@@ -10,10 +10,10 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use kapi_core::failure::Failure;
-use kapi_core::goal::quote::tail;
 use kapi_core::isolation::NetworkMode;
 use kapi_core::proof::tally::tally;
 use kapi_core::proof::verify_run::{Checks, VerifyRun};
+use kapi_core::quote::tail;
 use kapi_core::text::{limit_key, limit_met, limit_text};
 use kapi_engine::watch::Activity;
 use kapi_git::checkout::CheckoutPlan;

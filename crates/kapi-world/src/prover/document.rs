@@ -5,7 +5,7 @@
 use std::fmt;
 use std::path::Path;
 
-use kapi_core::kernel::value::Value;
+use kapi_core::value::Value;
 use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 

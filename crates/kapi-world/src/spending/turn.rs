@@ -13,7 +13,8 @@ use kapi_core::spend::prices::Prices;
 use kapi_core::text::agent_name;
 
 use crate::book::Book;
-use crate::judge::provider::{self, JudgeReference};
+use crate::judge_provider;
+use crate::judge_provider::JudgeReference;
 
 /// What the first turn of an agent with a model is taken to cost, in millionths of a US dollar.
 const FIRST_TURN_MICROS: u64 = 500_000;
@@ -68,7 +69,7 @@ impl BookedTurn {
                 effect: key.effect,
                 agent: reference.to_owned(),
                 role,
-                provider: provider::price_name(book, provider),
+                provider: judge_provider::price_name(book, provider),
                 model: model.to_owned(),
                 worth: Worth::Listed,
                 prices: book.prices.clone(),

@@ -7,11 +7,12 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use kapi_core::failure::Failure;
-use kapi_core::kernel::condition::{Answer, Condition, Facts, Question, RunResult, glob, needs};
-use kapi_core::kernel::id::LoopName;
+use kapi_core::kernel::condition::{Answer, Condition, Facts, Question, RunResult, needs};
 use kapi_core::kernel::state::{LastRun, LoopState};
 use kapi_core::kernel::task::{End, Task};
 use kapi_core::kernel::task_state::State;
+use kapi_core::pattern;
+use kapi_core::task_id::LoopName;
 use kapi_engine::kernel::condition_file;
 use kapi_engine::kernel::worker::Hands;
 use kapi_git::id::CommitId;
@@ -130,7 +131,7 @@ impl Finder<'_> {
 
     fn files(&self, pattern: &str) -> Result<Answer, Failure> {
         let files = tree::files(self.root())?;
-        let matching = files.iter().filter(|path| glob::is_path(pattern, path));
+        let matching = files.iter().filter(|path| pattern::is_path(pattern, path));
         let count = matching.count() as u64;
         Ok(Answer::Files { count })
     }
@@ -243,10 +244,10 @@ impl Finder<'_> {
 /// slash, stands for what is in it.
 fn meets(pattern: &str, path: &str) -> bool {
     match path.strip_suffix('/') {
-        None => glob::is_path(pattern, path),
+        None => pattern::is_path(pattern, path),
         Some(dir) => {
             let first = pattern.split(['*', '?']).next().unwrap_or_default();
-            glob::covers(pattern, dir) || first.starts_with(path) || path.starts_with(first)
+            pattern::covers(pattern, dir) || first.starts_with(path) || path.starts_with(first)
         }
     }
 }

@@ -7,8 +7,8 @@
 use std::collections::BTreeMap;
 use std::fs;
 
-use kapi_core::kernel::id::TaskId;
 use kapi_core::kernel::task::{End, Report, Task};
+use kapi_core::task_id::TaskId;
 use kapi_engine::kernel::worker::Hands;
 use kapi_engine::watch::Activity;
 use kapi_git::rescue::Signature;

@@ -7,12 +7,12 @@
 use std::collections::BTreeMap;
 
 use kapi_core::kernel::condition;
-use kapi_core::kernel::id::LoopName;
 use kapi_core::kernel::loop_run::LoopRun;
 use kapi_core::kernel::state::LoopState;
 use kapi_core::kernel::task::{End, FailureKind, Phase, PhaseStatus, Report, Task};
-use kapi_core::kernel::value::Value;
+use kapi_core::task_id::LoopName;
 use kapi_core::text::{counted, one_line};
+use kapi_core::value::Value;
 use kapi_engine::kernel::worker::Hands;
 
 use super::allowance::Allowance;

@@ -3,11 +3,11 @@
 //!
 //! What others wrote stands in fences. Nothing here is relied on: what holds is held by the sandbox.
 
-use kapi_core::goal::quote::{fenced, head, visible};
 use kapi_core::isolation::{NetworkMode, SandboxLevel};
 use kapi_core::kernel::guardrail::Domain;
 use kapi_core::kernel::guardrail::choose::{Ask, Asked, LOOP_COUNT_MAX, TASK_COUNT_MAX};
 use kapi_core::kernel::task::{End, Task};
+use kapi_core::quote::{fenced, head, visible};
 use kapi_engine::kernel::awareness::{self, Circumstances};
 use kapi_engine::kernel::guardrails::Memory;
 

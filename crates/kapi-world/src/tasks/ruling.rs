@@ -5,9 +5,9 @@
 
 use kapi_core::goal::contract::Contract;
 use kapi_core::isolation::{NetworkMode, SandboxLevel};
-use kapi_core::kernel::condition::glob;
 use kapi_core::kernel::policy::{self, Decision, Limit, Policy};
 use kapi_core::kernel::task::{End, Task};
+use kapi_core::pattern;
 use kapi_engine::kernel::door::Door;
 use kapi_engine::kernel::policy_file::{self, PolicyPlaces};
 
@@ -180,7 +180,7 @@ fn meets(pattern: &str, host: &str) -> bool {
     let pattern = pattern.to_lowercase();
     let below = |pattern: &str, host: &str| {
         let bare = pattern.strip_prefix("*.");
-        glob::is_name(pattern, host) || bare.is_some_and(|bare| bare == host)
+        pattern::is_name(pattern, host) || bare.is_some_and(|bare| bare == host)
     };
     below(&pattern, host) || below(host, &pattern)
 }

@@ -28,10 +28,11 @@ use kapi_sys::real_disk::RealDisk;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use super::client::{self, CALL_BYTES_MAX};
-use super::endpoint::ToolEndpoint;
 use super::{TaskTools, ToolCaller, ToolService};
 use crate::run_service::RunService as _;
+use crate::tool_client;
+use crate::tool_client::CALL_BYTES_MAX;
+use crate::tool_endpoint::ToolEndpoint;
 
 struct Bench {
     folder: TempDir,
@@ -287,7 +288,7 @@ fn at_counter(use_it: impl FnOnce(&Path)) {
     let caller = caller(&desk, &id, &run);
     let level = SandboxLevel::None;
     let counter = ToolEndpoint::open(&caller, level, &directory, Path::new("/bin/true")).unwrap();
-    let socket = PathBuf::from(&counter.leading_here()[client::SOCKET_VARIABLE]);
+    let socket = PathBuf::from(&counter.leading_here()[tool_client::SOCKET_VARIABLE]);
     let mode = fs::metadata(socket.parent().unwrap())
         .unwrap()
         .permissions();
@@ -300,9 +301,9 @@ fn at_counter(use_it: impl FnOnce(&Path)) {
     });
     drop(counter);
     assert!(!directory.exists(), "the counter is gone with its run");
-    let status = client::call(&socket, "until_done_status", &Value::Null);
+    let status = tool_client::call(&socket, "until_done_status", &Value::Null);
     assert!(
-        matches!(status, Err(client::ClientError::Unreachable { .. })),
+        matches!(status, Err(tool_client::ClientError::Unreachable { .. })),
         "{status:?}"
     );
 }
@@ -340,7 +341,7 @@ fn hostile_lines_are_refused_and_the_next_call_is_answered() {
             "half a call"
         );
         assert_eq!(said(socket, b""), "");
-        let status = client::call(socket, "until_done_status", &json!({})).unwrap();
+        let status = tool_client::call(socket, "until_done_status", &json!({})).unwrap();
         assert_eq!(status["ok"], true);
         assert_eq!(status["state"]["status"], "setup");
     });
@@ -356,9 +357,12 @@ fn a_call_without_end_is_not_kept() {
             "{answer}"
         );
         let big = json!({"goal": "x".repeat(CALL_BYTES_MAX)});
-        let refused = client::call(socket, "until_done_set", &big);
-        assert!(matches!(refused, Err(client::ClientError::TooLong { .. })));
-        let status = client::call(socket, "until_done_status", &json!({})).unwrap();
+        let refused = tool_client::call(socket, "until_done_set", &big);
+        assert!(matches!(
+            refused,
+            Err(tool_client::ClientError::TooLong { .. })
+        ));
+        let status = tool_client::call(socket, "until_done_status", &json!({})).unwrap();
         assert_eq!(status["ok"], true);
     });
 }
@@ -369,7 +373,7 @@ fn connections_that_say_nothing_do_not_keep_others_waiting_nor_the_run_from_endi
         let silent: Vec<UnixStream> = (0..4)
             .map(|_| UnixStream::connect(socket).unwrap())
             .collect();
-        let status = client::call(socket, "until_done_status", &json!({})).unwrap();
+        let status = tool_client::call(socket, "until_done_status", &json!({})).unwrap();
         assert_eq!(status["ok"], true);
         drop(silent);
     });
@@ -391,11 +395,11 @@ fn a_long_path_leads_to_the_socket_too() {
         Path::new("/bin/true"),
     )
     .unwrap();
-    let socket = PathBuf::from(&counter.leading_here()[client::SOCKET_VARIABLE]);
+    let socket = PathBuf::from(&counter.leading_here()[tool_client::SOCKET_VARIABLE]);
     let stop = StopSignal::new().unwrap();
     thread::scope(|scope| {
         scope.spawn(|| counter.serve(&stop));
-        let status = client::call(&socket, "until_done_status", &json!({})).unwrap();
+        let status = tool_client::call(&socket, "until_done_status", &json!({})).unwrap();
         assert_eq!(status["ok"], true);
         stop.raise();
     });

@@ -6,7 +6,7 @@ use std::io::Write as _;
 use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
-use kapi_core::kernel::id::Holder;
+use kapi_core::task_id::Holder;
 use kapi_engine::kernel::queue::Queue;
 
 use super::many::time_submit;

@@ -7,8 +7,8 @@ use std::path::Path;
 
 use anyhow::{Context as _, ensure};
 use kapi_core::kernel::event::KernelEvent;
-use kapi_core::kernel::id::{Fence, Holder, TaskId};
 use kapi_core::kernel::task::{End, Report};
+use kapi_core::task_id::{Fence, Holder, TaskId};
 use kapi_engine::kernel::queue::Queue;
 use kapi_engine::project::Project;
 use kapi_store::record::{Batch, NewRecord};

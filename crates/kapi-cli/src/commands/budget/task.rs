@@ -1,6 +1,6 @@
 //! The limits that a task was submitted with, and what all its attempts used.
 
-use kapi_core::kernel::id::TaskId;
+use kapi_core::task_id::TaskId;
 use kapi_sys::clock::Clock as _;
 use kapi_wire::kernel::task::duration_ms;
 use serde_json::json;

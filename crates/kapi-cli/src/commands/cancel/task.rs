@@ -4,7 +4,7 @@
 
 use kapi_core::kernel::command::Command;
 use kapi_core::kernel::denied::Denied;
-use kapi_core::kernel::id::TaskId;
+use kapi_core::task_id::TaskId;
 use kapi_engine::kernel::error::KernelError;
 
 use crate::commands::cancel::OWNER;

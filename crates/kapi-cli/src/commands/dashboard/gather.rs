@@ -2,9 +2,9 @@
 
 use kapi_core::kernel::definition::Definition;
 use kapi_core::kernel::definition::trigger::Trigger;
-use kapi_core::kernel::id::LoopName;
 use kapi_core::kernel::state::{Kernel as Fold, LoopState, is_on};
 use kapi_core::kernel::task_state::State;
+use kapi_core::task_id::LoopName;
 use kapi_engine::kernel::queue::Queue;
 use kapi_engine::kernel::schedule::{self, Schedule};
 use kapi_settings::fault::Fault;

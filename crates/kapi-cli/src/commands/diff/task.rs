@@ -2,7 +2,7 @@
 //!
 //! A task that drives a goal has none of its own: the goal's is shown.
 
-use kapi_core::kernel::id::TaskId;
+use kapi_core::task_id::TaskId;
 use kapi_world::survey::Survey;
 use serde_json::json;
 

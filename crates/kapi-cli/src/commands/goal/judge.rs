@@ -96,7 +96,7 @@ fn with_existing(error: Error, book: &Book) -> Error {
     } else {
         format!("these agents could judge: {}", agents.join(", "))
     };
-    let providers = kapi_world::judge::provider::names(book).join(", ");
+    let providers = kapi_world::judge_provider::names(book).join(", ");
     let first = error
         .hint
         .as_ref()
@@ -186,7 +186,7 @@ fn checked(context: &Context, root: &Path, text: &str) -> Result<String, Error> 
         }
         JudgeName::Model { provider, .. } => {
             let book = context.book(&context.config(Some(root))?);
-            if !kapi_world::judge::provider::names(&book).contains(&provider) {
+            if !kapi_world::judge_provider::names(&book).contains(&provider) {
                 let error = Error::usage(format!("{provider:?} is no provider of judges"));
                 return Err(with_existing(error, &book));
             }

@@ -8,8 +8,8 @@ use std::thread;
 use std::time::Duration;
 
 use kapi_core::kernel::goal_drive::GoalDrive;
-use kapi_core::kernel::id::TaskId;
 use kapi_core::kernel::task::Task;
+use kapi_core::task_id::TaskId;
 use kapi_engine::kernel::queue::Queue;
 use kapi_store::layout::project_key;
 use kapi_sys::alarm::{Alarm, WakeSources};

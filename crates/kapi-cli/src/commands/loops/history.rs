@@ -2,8 +2,8 @@
 //!
 //! Only looks; runs that have ended are read from the history.
 
-use kapi_core::kernel::id::LoopName;
 use kapi_core::kernel::task::{PhaseStatus, Task};
+use kapi_core::task_id::LoopName;
 use kapi_sys::clock::Clock as _;
 use kapi_wire::kernel::task::{TaskView, duration_ms, status_word};
 use kapi_wire::loops::live;

@@ -7,9 +7,9 @@ use std::fs;
 use kapi_core::kernel::command::Command;
 use kapi_core::kernel::decide::{Answer, decide};
 use kapi_core::kernel::definition::Definition;
-use kapi_core::kernel::id::LoopName;
 use kapi_core::kernel::loop_run::Trigger;
-use kapi_core::kernel::value::Value;
+use kapi_core::task_id::LoopName;
+use kapi_core::value::Value;
 use kapi_engine::kernel::door::{KeyAsk, LoopAsk};
 use kapi_sys::clock::Clock as _;
 use serde_json::json;
@@ -208,7 +208,7 @@ fn check_length(n_bytes: u64) -> Result<(), Error> {
 
 #[cfg(test)]
 mod tests {
-    use kapi_core::kernel::value::Value;
+    use kapi_core::value::Value;
 
     use super::{input, payload};
 

@@ -4,8 +4,8 @@
 
 use kapi_core::kernel::definition::Definition;
 use kapi_core::kernel::definition::trigger::Trigger;
-use kapi_core::kernel::id::LoopName;
 use kapi_core::kernel::state::Kernel as Fold;
+use kapi_core::task_id::LoopName;
 use kapi_engine::kernel::definition_file::Discovered;
 use kapi_engine::kernel::schedule::{Schedule, due};
 use kapi_engine::kernel::{cron, events};

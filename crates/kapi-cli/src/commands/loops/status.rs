@@ -2,7 +2,7 @@
 //!
 //! Only looks; `kapi loop list` tells people more.
 
-use kapi_core::kernel::id::LoopName;
+use kapi_core::task_id::LoopName;
 use kapi_sys::clock::Clock as _;
 use kapi_wire::loops::LoopStatus;
 use serde_json::json;

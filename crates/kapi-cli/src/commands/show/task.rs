@@ -2,7 +2,7 @@
 //!
 //! Brings home what it made on another machine.
 
-use kapi_core::kernel::id::TaskId;
+use kapi_core::task_id::TaskId;
 
 use crate::commands::show::OWNER;
 use crate::commands::task::answer;

@@ -3,9 +3,9 @@
 use kapi_core::kernel::decide::Answer;
 use kapi_core::kernel::denied::Denied;
 use kapi_core::kernel::goal_drive::GoalDrive;
-use kapi_core::kernel::id::TaskId;
 use kapi_core::kernel::loop_run::Trigger;
 use kapi_core::kernel::task::Task;
+use kapi_core::task_id::TaskId;
 use kapi_engine::kernel::door::{KeyAsk, LoopAsk, TaskAsk};
 use kapi_engine::kernel::error::KernelError;
 use kapi_engine::kernel::profile_file::AgentProfile;

@@ -2,8 +2,8 @@
 
 use kapi_core::kernel::command::Command;
 use kapi_core::kernel::decide::Answer;
-use kapi_core::kernel::id::TaskId;
 use kapi_core::kernel::task::Task;
+use kapi_core::task_id::TaskId;
 use kapi_core::usage::Usage;
 use kapi_engine::kernel::queue::Queue;
 use kapi_engine::watch::Activity;

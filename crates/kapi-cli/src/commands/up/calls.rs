@@ -7,7 +7,7 @@ use std::net::TcpListener;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::Scope;
 
-use kapi_core::kernel::id::LoopName;
+use kapi_core::task_id::LoopName;
 use kapi_engine::kernel::error::KernelError;
 use kapi_engine::kernel::leader::call::{Call, Called};
 use kapi_gateway::serve::{ServeLimits, StopSignal, serve};
@@ -186,7 +186,7 @@ fn reply(outcomes: &[(LoopName, Called)]) -> Reply {
 
 #[cfg(test)]
 mod tests {
-    use kapi_core::kernel::id::{LoopName, TaskId};
+    use kapi_core::task_id::{LoopName, TaskId};
     use kapi_engine::kernel::leader::call::Called;
 
     use super::reply;

@@ -9,9 +9,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::Scope;
 
 use kapi_core::kernel::admission;
-use kapi_core::kernel::id::TaskId;
 use kapi_core::kernel::task::{Report, Task};
 use kapi_core::kernel::task_state::State;
+use kapi_core::task_id::TaskId;
 use kapi_engine::kernel::leader::{Leader, Led, Outcome, Surroundings};
 use kapi_engine::kernel::worker::{Hands, Terms, Worker};
 use kapi_sys::alarm::WakeSources;

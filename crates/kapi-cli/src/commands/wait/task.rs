@@ -5,7 +5,7 @@
 use std::thread;
 use std::time::Duration;
 
-use kapi_core::kernel::id::TaskId;
+use kapi_core::task_id::TaskId;
 use kapi_engine::kernel::queue::Queue;
 use kapi_sys::alarm::{Alarm, WakeSources};
 use kapi_sys::clock::monotonic_ms;

@@ -6,11 +6,11 @@ use std::collections::BTreeMap;
 
 use kapi_core::kernel::decide;
 use kapi_core::kernel::definition::Definition;
-use kapi_core::kernel::id::LoopName;
 use kapi_core::kernel::loop_run::Trigger;
 use kapi_core::kernel::state::LoopState;
 use kapi_core::kernel::task_terms::TaskBudget;
-use kapi_core::kernel::value::Value;
+use kapi_core::task_id::LoopName;
+use kapi_core::value::Value;
 use kapi_engine::kernel::door::{KeyAsk, LoopAsk};
 use kapi_engine::kernel::queue::Queue;
 use kapi_engine::kernel::schedule::{Schedule, due};

@@ -3,10 +3,10 @@
 //! A session may be compacted or lost; what was learnt is not. Every part has a limit, so that a
 //! long plan leaves room for the work.
 
-use crate::goal::quote::fenced;
 use crate::goal::state::Goal;
 use crate::plan::Plan;
 use crate::plan::task::{Task, TaskId};
+use crate::quote::fenced;
 use crate::text::shortened;
 
 /// Notes that are given back.

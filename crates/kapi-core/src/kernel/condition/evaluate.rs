@@ -5,8 +5,9 @@
 
 use crate::kernel::condition::expression::{Context, Expression};
 use crate::kernel::condition::{
-    Answer, Condition, Facts, FileIs, GitIs, Held, Question, Reason, RunResult, Verdict, glob,
+    Answer, Condition, Facts, FileIs, GitIs, Held, Question, Reason, RunResult, Verdict,
 };
+use crate::pattern;
 use crate::text::counted;
 
 /// Paths that a reason names.
@@ -189,7 +190,7 @@ fn judge(leaf: &Condition, answer: &Answer) -> Option<(bool, String)> {
 fn git(is: &GitIs, answer: &Answer) -> Option<(bool, String)> {
     match (is, answer) {
         (GitIs::Branch { name }, Answer::Branch { name: Some(found) }) => {
-            Some((glob::is_path(name, found), format!("on {found}")))
+            Some((pattern::is_path(name, found), format!("on {found}")))
         }
         (GitIs::Branch { .. }, Answer::Branch { name: None }) => {
             Some((false, "on no branch".to_owned()))

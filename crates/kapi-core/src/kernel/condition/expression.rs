@@ -13,7 +13,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::kernel::value::Value;
+use crate::value::Value;
 
 /// The longest expression in bytes.
 pub const EXPRESSION_BYTES_MAX: usize = 4 * 1024;

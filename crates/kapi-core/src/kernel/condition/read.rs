@@ -13,7 +13,7 @@ use crate::kernel::condition::{
     COMMAND_MS, COMMAND_MS_MAX, CONDITION_DEPTH_MAX, Condition, ConditionForm, FileIs, GitIs,
     LEAVES_MAX, RunResult,
 };
-use crate::kernel::id::LoopNameForm;
+use crate::task_id::LoopNameForm;
 
 /// The most patterns of one condition.
 const GLOBS_MAX: usize = 32;

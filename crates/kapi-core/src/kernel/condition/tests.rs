@@ -12,7 +12,7 @@ use super::{
     Answer, Condition, ConditionForm, Facts, FileIs, GitIs, Held, Question, RunResult, evaluate,
     needs,
 };
-use crate::kernel::value::Value;
+use crate::value::Value;
 
 /// Reads a condition under the key `c`.
 fn read(text: &str) -> Result<Condition, Fault> {

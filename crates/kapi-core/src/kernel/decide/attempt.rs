@@ -8,10 +8,10 @@ use crate::kernel::command::{Capacity, Hold};
 use crate::kernel::decide::{Answer, Decided, done, later, next_fence};
 use crate::kernel::denied::Denied;
 use crate::kernel::event::{KernelEvent, Setback};
-use crate::kernel::id::{Holder, TaskId};
 use crate::kernel::state::Kernel;
 use crate::kernel::task::{End, Failure, FailureKind, Phase, Report, Task};
 use crate::kernel::task_state::State;
+use crate::task_id::{Holder, TaskId};
 use crate::usage::Usage;
 
 /// How often a task's worker may be lost before the task is taken for the reason.

@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use crate::kernel::decide::{Decided, done, later, next_fence};
 use crate::kernel::denied::Denied;
 use crate::kernel::event::KernelEvent;
-use crate::kernel::id::{Holder, LoopName};
 use crate::kernel::state::Kernel;
+use crate::task_id::{Holder, LoopName};
 
 pub(super) fn lead(
     kernel: &Kernel,

@@ -7,11 +7,11 @@ use crate::kernel::decide::{Answer, Decided, only_engine};
 use crate::kernel::definition;
 use crate::kernel::denied::Denied;
 use crate::kernel::event::KernelEvent;
-use crate::kernel::id::TaskId;
 use crate::kernel::loop_run::{LoopRun, Trigger};
 use crate::kernel::request::{DEPTH_MAX, Request};
 use crate::kernel::state::{Kernel, is_on};
 use crate::kernel::task_state::State;
+use crate::task_id::TaskId;
 
 pub(super) fn submit(
     kernel: &Kernel,

@@ -21,16 +21,16 @@ use crate::kernel::definition::{Definition, Learn, Source, Workspace};
 use crate::kernel::denied::Denied;
 use crate::kernel::event::KernelEvent;
 use crate::kernel::evolve::evolve;
-use crate::kernel::id::{Holder, LoopName, TaskId};
 use crate::kernel::loop_run::{LoopRun, Trigger};
 use crate::kernel::request::{Origin, Request};
 use crate::kernel::state::Kernel;
 use crate::kernel::task::{End, Failure, FailureKind, Report, Task};
 use crate::kernel::task_state::State;
 use crate::kernel::task_terms::{Priority, Retry, TaskBudget};
-use crate::kernel::value::Value;
 use crate::proof::policy::CheckPolicy;
+use crate::task_id::{Holder, LoopName, TaskId};
 use crate::usage::Usage;
+use crate::value::Value;
 
 pub(super) const NOW: i64 = 1_795_348_800_000;
 /// How long the leases of these tests last.

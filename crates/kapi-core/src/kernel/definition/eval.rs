@@ -7,7 +7,7 @@ use std::fmt;
 use kapi_settings::amount::parse_millionths;
 use serde::{Deserialize, Serialize};
 
-use crate::kernel::value::Value;
+use crate::value::Value;
 
 /// The exit codes that can be asked for lie between minus this and this.
 pub const EXIT_CODE_MAX: i32 = 9_999;

@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 use super::eval::{Better, Bound, Check, Eval, Expect, Millionths};
 use super::trigger::{Ending, EventSource, Misfire, Trigger};
 use super::{Definition, InputError, Learn, Retrigger, Source, Workspace};
-use crate::kernel::id::LoopName;
 use crate::kernel::task_state::State;
 use crate::kernel::task_terms::{Priority, Retry, TaskBudget};
-use crate::kernel::value::Value;
 use crate::proof::policy::CheckPolicy;
+use crate::task_id::LoopName;
+use crate::value::Value;
 
 fn name(text: &str) -> LoopName {
     LoopName::parse(text).unwrap()

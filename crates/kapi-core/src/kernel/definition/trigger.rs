@@ -4,8 +4,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::kernel::id::LoopName;
 use crate::kernel::task_state::State;
+use crate::task_id::LoopName;
 
 /// The zone of a schedule that names none.
 pub const ZONE_DEFAULT: &str = "UTC";

@@ -4,7 +4,6 @@ use crate::evidence::EvidenceFile;
 use crate::id::{EffectId, GoalId};
 use crate::kernel::event::{KernelEvent, Setback};
 use crate::kernel::goal_drive::GoalDrive;
-use crate::kernel::id::{Fence, Holder, LoopName, TaskId};
 use crate::kernel::loop_run::Trigger;
 use crate::kernel::request::{Key, Origin, Request};
 use crate::kernel::task::{End, Phase, PhaseStatus, Report};
@@ -12,6 +11,7 @@ use crate::kernel::task_terms::{Priority, Retry, TaskBudget};
 use crate::mode::Mode;
 use crate::plan;
 use crate::proof::policy::CheckPolicy;
+use crate::task_id::{Fence, Holder, LoopName, TaskId};
 use crate::usage::Usage;
 
 fn check(event: &KernelEvent, line: &str) {

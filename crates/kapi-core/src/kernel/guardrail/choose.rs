@@ -5,9 +5,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::goal::quote::fenced;
 use crate::kernel::guardrail::lesson::{is_same, words};
 use crate::kernel::guardrail::{Domain, Entry, LessonState, Severity};
+use crate::quote::fenced;
 
 /// How many lessons a background task is told of one domain, when nothing else was said.
 pub const TASK_COUNT_MAX: usize = 8;

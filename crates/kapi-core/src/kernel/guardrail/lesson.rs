@@ -5,7 +5,7 @@
 
 use std::fmt;
 
-use crate::goal::quote::{head, visible};
+use crate::quote::{head, visible};
 use crate::text::one_line;
 
 /// The longest lesson in bytes; what is longer is cut.

@@ -7,11 +7,11 @@ mod when;
 
 use crate::consent_rule::{self, Field};
 use crate::isolation::NetworkMode;
-use crate::kernel::condition::glob;
 use crate::kernel::policy::{
     Constraints, DENIED, Decision, Effect, Limit, NetworkMax, Part, Policy, PolicyRequest,
     PolicySource, RequestKind, Rule, Violation, classic,
 };
+use crate::pattern;
 
 /// Decides a request.
 pub(super) fn decision(policy: &Policy, request: &PolicyRequest) -> Decision {
@@ -232,7 +232,10 @@ fn command_of<'a>(patterns: &'a [String], command: &str) -> Option<&'a str> {
 fn is_path_of(patterns: &[String], path: &str) -> bool {
     let plain = path.trim_start_matches("./");
     let is_odd = plain.starts_with('/') || plain.split('/').any(|part| part == ".." || part == ".");
-    is_odd || patterns.iter().any(|pattern| glob::covers(pattern, plain))
+    is_odd
+        || patterns
+            .iter()
+            .any(|pattern| pattern::covers(pattern, plain))
 }
 
 fn is_host_of(patterns: &[String], host: &str) -> bool {
@@ -243,7 +246,7 @@ fn is_host_of(patterns: &[String], host: &str) -> bool {
     };
     let is_of = |pattern: &String| {
         let below = pattern.strip_prefix("*.");
-        glob::is_name(pattern, name) || below.is_some_and(|bare| bare == name)
+        pattern::is_name(pattern, name) || below.is_some_and(|bare| bare == name)
     };
     patterns.iter().any(is_of)
 }

@@ -2,8 +2,8 @@
 
 use crate::kernel::event::KernelEvent;
 use crate::kernel::evolve::evolve;
-use crate::kernel::id::TaskId;
 use crate::kernel::state::Kernel;
+use crate::task_id::TaskId;
 
 /// Facts as a log holds them.
 const FACTS: [&str; 8] = [

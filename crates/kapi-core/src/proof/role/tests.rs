@@ -1,8 +1,8 @@
 //! What paths of real projects are, and which parts of a file steer.
 
 use super::{Ecosystems, Role, Steering, differing_keys, differing_lines, put_back};
-use crate::kernel::value::Value;
 use crate::proof::ecosystem::TABLE;
+use crate::value::Value;
 
 fn ecosystems() -> Ecosystems {
     Ecosystems::from(&toml::from_str(TABLE).unwrap())

@@ -3,8 +3,8 @@
 use crate::actor::Actor;
 use crate::failure::Failure;
 use crate::id::{EffectId, GoalId};
-use crate::kernel::id::TaskId;
 use crate::mode::Mode;
+use crate::task_id::TaskId;
 use crate::usage::Usage;
 use crate::workflow::command::Command;
 use crate::workflow::decide::effects::FAILURES_MAX;

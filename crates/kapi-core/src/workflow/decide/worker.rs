@@ -5,7 +5,7 @@
 
 use crate::actor::Actor;
 use crate::id::{EffectId, GoalId};
-use crate::kernel::id::TaskId;
+use crate::task_id::TaskId;
 use crate::text::one_line;
 use crate::workflow::command::Command;
 use crate::workflow::decide::{engine, going_on, wrong_phase};

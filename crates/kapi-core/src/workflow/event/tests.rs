@@ -3,9 +3,9 @@
 
 use crate::evidence::EvidenceFile;
 use crate::id::{EffectId, GoalId};
-use crate::kernel::id::TaskId;
 use crate::mode::Mode;
 use crate::plan::task::TaskId as PlanTaskId;
+use crate::task_id::TaskId;
 use crate::usage::Usage;
 use crate::workflow::conflict::Settlement;
 use crate::workflow::event::Event;

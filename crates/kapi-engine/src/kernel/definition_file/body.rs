@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 
 use kapi_core::kernel::definition::{BODY_BYTES_MAX, INPUTS_MAX};
-use kapi_core::kernel::value::Value;
+use kapi_core::value::Value;
 use kapi_settings::fault::Faults;
 use kapi_settings::setting::Setting;
 

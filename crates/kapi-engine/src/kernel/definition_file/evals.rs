@@ -10,7 +10,7 @@ use kapi_core::kernel::definition::eval::{
     Better, Bound, COMMAND_MS_DEFAULT, COMMAND_MS_MAX, CRITERIA_MAX, Check, EXIT_CODE_MAX, Eval,
     Expect, Millionths, PATTERN_BYTES_MAX,
 };
-use kapi_core::kernel::value::Value;
+use kapi_core::value::Value;
 use kapi_settings::fault::Faults;
 use kapi_settings::scalar::{Millis, NumberText, Whole, Word};
 use kapi_settings::setting::{OneOrMany, Setting};

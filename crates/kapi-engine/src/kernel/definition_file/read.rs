@@ -12,12 +12,12 @@ use kapi_core::kernel::definition::{
     COOLDOWN_MS_MAX, DEPTH_MAX, DESCRIPTION_BYTES_MAX, Definition, EVALS_MAX, Learn, PROTECT_MAX,
     Retrigger, Source, TIMEOUT_MS_DEFAULT, VERIFY_MAX, VERSION_MAX, Workspace,
 };
-use kapi_core::kernel::id::LoopNameForm;
 use kapi_core::kernel::request::{RETRIES_MAX, TIMEOUT_MS_MAX};
 use kapi_core::kernel::task_terms::{Priority, Retry, TaskBudget};
-use kapi_core::kernel::value::Value;
 use kapi_core::proof::policy::{CheckPolicy, TestPolicy};
+use kapi_core::task_id::LoopNameForm;
 use kapi_core::text::one_line;
+use kapi_core::value::Value;
 use kapi_settings::fault::{Faults, did_you_mean, short};
 use kapi_settings::node::Node;
 use kapi_settings::read::read;

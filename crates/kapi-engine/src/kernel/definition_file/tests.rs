@@ -10,7 +10,7 @@ use kapi_core::kernel::definition::eval::{Better, Bound, Check, Expect, Milliont
 use kapi_core::kernel::definition::trigger::{Ending, EventSource, Misfire, Trigger};
 use kapi_core::kernel::definition::{Definition, Learn, Workspace};
 use kapi_core::kernel::task_terms::{Priority, Retry, TaskBudget};
-use kapi_core::kernel::value::Value;
+use kapi_core::value::Value;
 use rustix::fs::{CWD, FileType, Mode, mknodat};
 
 use super::{Discovered, discover, parse};
@@ -142,7 +142,7 @@ fn every_trigger_can_be_written() {
     let globs = |globs: &[&str]| EventSource::Files {
         globs: globs.iter().map(|glob| (*glob).to_owned()).collect(),
     };
-    let other = kapi_core::kernel::id::LoopName::parse("b").unwrap();
+    let other = kapi_core::task_id::LoopName::parse("b").unwrap();
     for (keys, expected) in [
         (at.to_owned(), cron(Misfire::Skip, "UTC", 0)),
         (

@@ -6,7 +6,7 @@
 use kapi_core::kernel::definition::trigger::{
     Ending, EventSource, GLOBS_MAX, JITTER_MS_MAX, MISFIRES_MAX, Misfire, Trigger, ZONE_DEFAULT,
 };
-use kapi_core::kernel::id::LoopNameForm;
+use kapi_core::task_id::LoopNameForm;
 use kapi_settings::fault::Faults;
 use kapi_settings::scalar::{Count, Millis, Word};
 use kapi_settings::setting::{OneOrMany, Setting};

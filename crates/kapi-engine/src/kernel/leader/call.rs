@@ -10,10 +10,10 @@ use kapi_core::kernel::decide::Answer;
 use kapi_core::kernel::definition::Definition;
 use kapi_core::kernel::definition::trigger::EventSource;
 use kapi_core::kernel::denied::Denied;
-use kapi_core::kernel::id::{LoopName, TaskId};
 use kapi_core::kernel::loop_run::Trigger;
 use kapi_core::kernel::request::Origin;
-use kapi_core::kernel::value::Value;
+use kapi_core::task_id::{LoopName, TaskId};
+use kapi_core::value::Value;
 
 use crate::kernel::door::{KeyAsk, LoopAsk};
 use crate::kernel::error::KernelError;

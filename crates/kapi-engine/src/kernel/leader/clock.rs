@@ -6,7 +6,7 @@
 use kapi_core::kernel::definition::trigger::{Misfire, Trigger as SetOffBy};
 use kapi_core::kernel::loop_run::Trigger;
 use kapi_core::kernel::task_state::State;
-use kapi_core::kernel::value::Value;
+use kapi_core::value::Value;
 
 use crate::kernel::error::KernelError;
 use crate::kernel::leader::{Dealt, Desk, Occurrence, Plan, WAIT_MS, is_off};

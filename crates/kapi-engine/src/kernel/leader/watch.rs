@@ -4,9 +4,9 @@
 //! once when the rest is over.
 
 use kapi_core::kernel::definition::trigger::EventSource;
-use kapi_core::kernel::id::TaskId;
 use kapi_core::kernel::loop_run::Trigger;
-use kapi_core::kernel::value::Value;
+use kapi_core::task_id::TaskId;
+use kapi_core::value::Value;
 
 use crate::kernel::error::KernelError;
 use crate::kernel::events::{self, Sight};

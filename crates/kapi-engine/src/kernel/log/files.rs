@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use kapi_core::kernel::id::Holder;
+use kapi_core::task_id::Holder;
 use kapi_store::stream::LogStream;
 
 use crate::kernel::error::KernelError;

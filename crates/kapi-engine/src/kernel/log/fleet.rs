@@ -2,7 +2,7 @@
 //!
 //! Leases end by time alone here, so the time is the cluster's: machines' own clocks differ.
 
-use kapi_core::kernel::id::Holder;
+use kapi_core::task_id::Holder;
 use kapi_fleet::client::FleetSettings;
 use kapi_fleet::log::{self, FleetCursor, NetLog};
 use kapi_fleet::objects::FleetObjects;

@@ -3,7 +3,7 @@
 use insta::assert_snapshot;
 use jiff::Timestamp;
 use kapi_core::kernel::definition::trigger::{MISFIRES_MAX, Misfire, Trigger};
-use kapi_core::kernel::id::LoopName;
+use kapi_core::task_id::LoopName;
 use proptest::prelude::{Strategy, prop_oneof, proptest};
 use proptest::test_runner::Config;
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use kapi_core::kernel::request::PROMPT_BYTES_MAX;
-use kapi_core::kernel::value::Value;
+use kapi_core::value::Value;
 
 use super::{Last, Scope, Template, TemplateError, check_input_name};
 
@@ -189,7 +189,7 @@ fn names_of_inputs_can_be_written_as_placeholders() {
 }
 
 mod properties {
-    use kapi_core::kernel::value::Value;
+    use kapi_core::value::Value;
     use proptest::prelude::{any, proptest};
 
     use super::{Last, Scope, Template, map, text};

@@ -7,9 +7,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use kapi_core::kernel::event::{KernelEvent, Setback};
-use kapi_core::kernel::id::TaskId;
 use kapi_core::kernel::task::End;
 use kapi_core::kernel::task_state::State;
+use kapi_core::task_id::TaskId;
 use kapi_engine::kernel::queue::Queue;
 use kapi_engine::kernel::store::Store;
 use kapi_engine::machine::logged::to_logged;

@@ -4,7 +4,7 @@
 //! and only large ones are cut: in their middle, and said to be.
 
 use kapi_core::failure::Failure;
-use kapi_core::goal::quote::{fenced, head, tail, visible};
+use kapi_core::quote::{fenced, head, tail, visible};
 use kapi_git::change::ChangeKind;
 use kapi_git::changed_file::FileMode;
 use kapi_git::id::CommitId;

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use kapi_core::goal::quote::fenced;
+use kapi_core::quote::fenced;
 use kapi_git::change::ChangeKind;
 use kapi_git::changed_file::{FileMode, FileVersion};
 

@@ -3,11 +3,11 @@
 //! What an agent says of itself decides nothing but where an eval reads its words. Measured numbers
 //! are kept for the next run.
 
-use kapi_core::goal::quote::tail;
 use kapi_core::kernel::definition::eval::{Bound, Check, Eval, Expect, Millionths};
 use kapi_core::kernel::handoff::EvalResult;
 use kapi_core::kernel::task::{End, FailureKind, PhaseStatus};
-use kapi_core::kernel::value::Value;
+use kapi_core::quote::tail;
+use kapi_core::value::Value;
 use regex_lite::Regex;
 
 use super::{Ended, LoopExecution, schema, skipped};

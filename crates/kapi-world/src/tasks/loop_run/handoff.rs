@@ -2,9 +2,9 @@
 //!
 //! Sealed here; whoever reads it looks whether it is still true.
 
-use kapi_core::goal::quote::head;
 use kapi_core::kernel::handoff::{EvalResult, FileMark, Handoff};
 use kapi_core::kernel::task::{End, PhaseStatus};
+use kapi_core::quote::head;
 use kapi_engine::kernel::freshness::{self, FILES_MAX, FreshnessError};
 
 use super::context::NEXT;

@@ -12,7 +12,7 @@ use kapi_core::kernel::loop_run::Trigger;
 use kapi_core::kernel::request::Origin;
 use kapi_core::kernel::task::{End, PhaseStatus};
 use kapi_core::kernel::task_state::State;
-use kapi_core::kernel::value::Value;
+use kapi_core::value::Value;
 use kapi_engine::kernel::door::{Door, KeyAsk, LoopAsk};
 use kapi_engine::kernel::policy_file::{self, PolicyPlaces};
 use kapi_engine::kernel::{definition_file, profile_file};

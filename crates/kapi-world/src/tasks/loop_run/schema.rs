@@ -7,7 +7,7 @@
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
-use kapi_core::kernel::value::Value;
+use kapi_core::value::Value;
 use regex_lite::Regex;
 
 /// How deep a schema may lie in itself.

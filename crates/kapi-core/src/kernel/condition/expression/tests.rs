@@ -3,7 +3,7 @@
 use proptest::prelude::proptest;
 
 use super::{Context, EXPRESSION_BYTES_MAX, Expression};
-use crate::kernel::value::Value;
+use crate::value::Value;
 
 fn json(text: &str) -> Value {
     serde_json::from_str(text).unwrap()

@@ -2,7 +2,7 @@
 //!
 //! Places are counted in UTF-16 units from 0, as the original counts them. Knows no grammar.
 
-use crate::kernel::value::Value;
+use crate::value::Value;
 
 /// One word.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -9,13 +9,13 @@ use crate::kernel::decide::tests::{
     run_of, word,
 };
 use crate::kernel::goal_drive::GoalDrive;
-use crate::kernel::id::TaskId;
 use crate::kernel::loop_run::Trigger;
 use crate::kernel::request::{Key, Request};
 use crate::kernel::task::{End, FailureKind};
 use crate::kernel::task_state::State;
 use crate::mode::Mode;
 use crate::plan;
+use crate::task_id::TaskId;
 
 const HERE: &str = "here:/project";
 

@@ -3,9 +3,9 @@
 use super::{Desk, cancel, failed, person, plain};
 use crate::kernel::command::Overflow;
 use crate::kernel::decide::Answer;
-use crate::kernel::id::TaskId;
 use crate::kernel::request::{Key, Request};
 use crate::kernel::task::{End, FailureKind};
+use crate::task_id::TaskId;
 
 const TTL_MS: u64 = 600_000;
 

@@ -7,10 +7,10 @@ use super::{
 use crate::kernel::command::{Command, Hold};
 use crate::kernel::decide::attempt::LOSSES_MAX;
 use crate::kernel::event::{KernelEvent, Setback};
-use crate::kernel::id::Fence;
 use crate::kernel::task::{End, FailureKind, Report};
 use crate::kernel::task_state::State;
 use crate::kernel::task_terms::Retry;
+use crate::task_id::Fence;
 use crate::usage::Usage;
 
 const fn retry(times: u32) -> Retry {

@@ -9,11 +9,11 @@ use super::{
 use crate::kernel::command::{Command, Hold};
 use crate::kernel::decide::Answer;
 use crate::kernel::definition::{COOLDOWN_MS_MAX, DEPTH_MAX, Definition};
-use crate::kernel::id::TaskId;
 use crate::kernel::loop_run::Trigger;
 use crate::kernel::task::{End, FailureKind, Phase, PhaseStatus, Report};
 use crate::kernel::task_state::State;
 use crate::kernel::task_terms::Retry;
+use crate::task_id::TaskId;
 
 fn manual() -> Trigger {
     Trigger::Manual { source: None }

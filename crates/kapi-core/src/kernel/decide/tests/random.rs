@@ -13,13 +13,13 @@ use crate::kernel::command::{Command, Hold, Overflow};
 use crate::kernel::decide::decide;
 use crate::kernel::event::KernelEvent;
 use crate::kernel::evolve::evolve;
-use crate::kernel::id::{Fence, TaskId};
 use crate::kernel::loop_run::Trigger;
 use crate::kernel::request::{Key, Request};
 use crate::kernel::state::{Kernel, Totals};
 use crate::kernel::task::{End, FailureKind, Phase, PhaseStatus, Report};
 use crate::kernel::task_state::State;
 use crate::kernel::task_terms::{Priority, Retry};
+use crate::task_id::{Fence, TaskId};
 use crate::usage::Usage;
 
 const PLACES: u32 = 3;

@@ -10,9 +10,9 @@ use super::{
 use crate::actor::Actor;
 use crate::kernel::command::{Command, Hold};
 use crate::kernel::decide::decide;
-use crate::kernel::id::{Fence, TaskId};
 use crate::kernel::loop_run::Trigger;
 use crate::kernel::task::{End, FailureKind, Phase, PhaseStatus, Report};
+use crate::task_id::{Fence, TaskId};
 use crate::usage::Usage;
 
 /// Where a task can stand, with the lease that was the last to be given for it.

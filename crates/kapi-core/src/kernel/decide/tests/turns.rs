@@ -6,11 +6,11 @@ use super::{Desk, NOW, by_person, cancel, definition, failed, person, plain, req
 use crate::kernel::admission::{Waits, waits};
 use crate::kernel::command::Overflow;
 use crate::kernel::denied::Denied;
-use crate::kernel::id::TaskId;
 use crate::kernel::loop_run::Trigger;
 use crate::kernel::request::Request;
 use crate::kernel::task::{End, FailureKind};
 use crate::kernel::task_terms::{Priority, Retry};
+use crate::task_id::TaskId;
 
 fn of(user: &str, priority: Priority) -> Request {
     Request {

@@ -1,7 +1,7 @@
 //! Whether a rule is about a request: yes, no, or not known.
 
-use crate::kernel::condition::glob;
 use crate::kernel::policy::{PolicyRequest, RequestKind, When, classic};
+use crate::pattern;
 
 /// Tells whether everything that a rule asks is so; none when that is not known.
 pub(super) fn is_about(when: &When, request: &PolicyRequest) -> Option<bool> {
@@ -70,7 +70,11 @@ fn asked(is_asked: bool, answer: impl FnOnce() -> Option<bool>) -> Option<bool> 
 fn is_one(patterns: &[String], name: Option<&str>) -> Option<bool> {
     let name = classic::plain_name(name?);
     let name = name.strip_prefix('@').unwrap_or(&name);
-    Some(patterns.iter().any(|pattern| glob::is_name(pattern, name)))
+    Some(
+        patterns
+            .iter()
+            .any(|pattern| pattern::is_name(pattern, name)),
+    )
 }
 
 /// What only runs of loops have, a task certainly has not.
@@ -87,9 +91,9 @@ fn is_project(patterns: &[String], project: &str) -> bool {
     let name = project.rsplit('/').next().unwrap_or(project);
     let is_of = |pattern: &String| {
         if pattern.contains('/') {
-            glob::covers(pattern, project)
+            pattern::covers(pattern, project)
         } else {
-            glob::is_name(pattern, name)
+            pattern::is_name(pattern, name)
         }
     };
     patterns.iter().any(is_of)

@@ -134,7 +134,7 @@ fn strange(workflow: &Workflow) -> Vec<Command> {
         Command::QueueWork {
             effect: EffectId::new(9, "work-T-001", 9),
             goal: workflow.id.clone(),
-            task: crate::kernel::id::TaskId::new(1),
+            task: crate::task_id::TaskId::new(1),
         },
         Command::Mode(ModeCommand::Ralph(RalphCommand::ReopenPlan {
             reason: "no".to_owned(),

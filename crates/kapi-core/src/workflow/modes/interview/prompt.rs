@@ -3,8 +3,8 @@
 //!
 //! All that others wrote stands in fences as data. Knows no agent.
 
-use crate::goal::quote::{fenced, head, tail, visible};
 use crate::id::EffectId;
+use crate::quote::{fenced, head, tail, visible};
 use crate::workflow::effect::{Action, AgentQuestion, Effect};
 use crate::workflow::guidance;
 use crate::workflow::modes::interview::round::{Perspective, Provenance, Reply, Round};

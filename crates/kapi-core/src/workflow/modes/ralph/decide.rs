@@ -160,7 +160,7 @@ pub(in crate::workflow::modes::ralph) fn ended(run: &VerifyRun) -> String {
 
 /// Returns the beginning of a commit's name.
 pub(in crate::workflow::modes::ralph) fn short(commit: &str) -> &str {
-    crate::goal::quote::head(commit, 12)
+    crate::quote::head(commit, 12)
 }
 
 /// Tells whether it goes on by itself.

@@ -156,7 +156,7 @@ fn commands(workflow: &Workflow, scope: &Scope) -> Vec<(Actor, Command)> {
     }
     for effect in workflow.in_flight.keys() {
         let (effect, goal) = (effect.clone(), workflow.id.clone());
-        let task = crate::kernel::id::TaskId::new(1);
+        let task = crate::task_id::TaskId::new(1);
         let queue = Command::QueueWork { effect, goal, task };
         all.push((Actor::Engine, queue));
     }

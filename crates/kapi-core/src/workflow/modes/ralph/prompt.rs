@@ -3,7 +3,7 @@
 //! Built from the state alone. Whatever somebody said or some command printed stands fenced as data;
 //! only what is outside the fences is ours.
 
-use crate::goal::quote::{fenced, head, visible};
+use crate::quote::{fenced, head, visible};
 use crate::workflow::modes::ralph::documents::{plan, review, verify};
 use crate::workflow::modes::ralph::plan::sound::doubts;
 use crate::workflow::modes::ralph::plan::{ATTEMPTS_MAX, Attempt, Consensus};

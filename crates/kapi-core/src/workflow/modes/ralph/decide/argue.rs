@@ -5,7 +5,7 @@
 
 use std::cmp::Reverse;
 
-use crate::goal::quote::head;
+use crate::quote::head;
 use crate::workflow::branch::BranchType;
 use crate::workflow::decide::asked;
 use crate::workflow::event::Event;

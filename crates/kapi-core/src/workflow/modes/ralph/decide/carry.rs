@@ -2,10 +2,10 @@
 //!
 //! A proof is Kapi's own verdict on a commit; whatever an agent says of its work is not asked here.
 
-use crate::goal::quote::tail;
 use crate::goal::state::Status as GoalStatus;
 use crate::proof::verify_report::VerifyReport;
 use crate::proof::verify_run::VerifyRun;
+use crate::quote::tail;
 use crate::workflow::changed::Changed;
 use crate::workflow::conflict::Settlement;
 use crate::workflow::denied::Why;
@@ -39,7 +39,7 @@ pub(super) fn rested(draft: &mut Draft<'_>, state: &TaskState, outcome: &Outcome
         return;
     };
     let reason = reason.as_ref();
-    let reason = reason.map(|text| crate::goal::quote::head(text, REASON_BYTES_MAX).to_owned());
+    let reason = reason.map(|text| crate::quote::head(text, REASON_BYTES_MAX).to_owned());
     draft.ralph(RalphEvent::TaskRested {
         task: state.task.id.clone(),
         attempt: state.attempt,

@@ -1,6 +1,6 @@
 //! The little Markdown that artifacts need; foreign text cannot break out of its place in it.
 
-use crate::goal::quote::{fenced, visible};
+use crate::quote::{fenced, visible};
 use crate::workflow::report::one_line;
 
 /// Returns a text as one cell of a table.

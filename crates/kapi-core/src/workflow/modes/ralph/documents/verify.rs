@@ -1,7 +1,7 @@
 //! `verify.md`: what Kapi ran on the branch, with exit codes, and what the last run printed.
 
-use crate::goal::quote::tail;
 use crate::proof::verify_run::VerifyRun;
+use crate::quote::tail;
 use crate::workflow::evidence::{BASELINE, Evidence, STRAYED};
 use crate::workflow::modes::ralph::decide::short;
 use crate::workflow::modes::ralph::documents::markdown::{block, cell, code, list};

@@ -1,6 +1,6 @@
 //! What the goal of a task is for, and what must hold: the words its worker and its judge read.
 
-use crate::goal::quote::{fenced, head, visible};
+use crate::quote::{fenced, head, visible};
 use crate::workflow::modes::ralph::plan::FINDING_PREFIX;
 use crate::workflow::modes::ralph::prompt::{data, spec};
 use crate::workflow::modes::ralph::state::{Ralph, Stand, TaskState};

@@ -8,8 +8,8 @@ use std::fmt;
 use serde::de::{Deserialize, Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
 use serde::ser::{Error as _, Serialize, Serializer};
 
-use crate::kernel::value::Value;
-use crate::kernel::value::decimal::Decimal;
+use crate::value::Value;
+use crate::value::decimal::Decimal;
 
 impl Serialize for Value {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {

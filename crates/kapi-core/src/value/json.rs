@@ -4,7 +4,7 @@
 
 use std::fmt::Write as _;
 
-use crate::kernel::value::Value;
+use crate::value::Value;
 
 /// Writes a value at the end of a text.
 pub(super) fn write(value: &Value, out: &mut String) {

@@ -11,7 +11,7 @@ use std::cmp::Ordering;
 use std::collections::BTreeMap;
 use std::fmt;
 
-use crate::kernel::value::decimal::Decimal;
+use crate::value::decimal::Decimal;
 
 /// A value.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -17,9 +17,9 @@ use kapi_sandbox::spec::Mount;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::client::{CALL_BYTES_MAX, KERNEL_VARIABLE, RUN_ID_VARIABLE, SOCKET_VARIABLE};
 use crate::run_service::RunService;
 use crate::run_socket::RunSocket;
+use crate::tool_client::{CALL_BYTES_MAX, KERNEL_VARIABLE, RUN_ID_VARIABLE, SOCKET_VARIABLE};
 
 /// Connections of one run at once.
 const CONNECTIONS_MAX: usize = 8;

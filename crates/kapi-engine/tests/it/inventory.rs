@@ -7,15 +7,21 @@ use kapi_core::id::{GoalId, Slug};
 use kapi_core::isolation::SandboxLevel;
 use kapi_core::mode::Mode;
 use kapi_core::workflow_status::Status as WorkflowStatus;
+use kapi_engine::inventory::workflow_entry::WorkflowEntry;
+use kapi_engine::inventory::{GoalEntry, Inventory, NewDirectory, goal_ids};
 use kapi_store::error::StoreError;
-use kapi_store::inventory::workflow_entry::WorkflowEntry;
-use kapi_store::inventory::{GoalEntry, Inventory, NewDirectory, goal_ids};
 use kapi_store::layout::ProjectLayout;
 use kapi_sys::disk::{Disk, create_dir_durably, replace_durably};
 use kapi_sys::real_disk::RealDisk;
 use kapi_sys::sim_disk::{SimDisk, Survival};
 
-use crate::support::{ROOT, log, record, sim_disk, stream};
+use crate::support::ROOT;
+
+fn sim_disk() -> SimDisk {
+    let disk = SimDisk::new();
+    disk.provide_dir(Path::new(ROOT));
+    disk
+}
 
 fn layout() -> ProjectLayout {
     ProjectLayout::new(Path::new(ROOT).to_path_buf())
@@ -233,19 +239,23 @@ fn workflow(name: &str) -> WorkflowEntry {
 #[test]
 fn a_directory_whose_first_record_was_never_finished_is_no_goal() {
     let disk = sim_disk();
-    record(&stream(&disk), &[1]).unwrap();
+    let dir = Path::new(ROOT).join(".ilchul/goals/001-try");
+    let log = dir.join("events.jsonl");
+    let fold = dir.join("state.json");
+    disk.create_dir(&dir).unwrap();
+    disk.append(&log, b"{\"seq\":1}\n").unwrap();
+    replace_durably(&disk, &fold, b"{}").unwrap();
     assert_eq!(goal_ids(&disk, &layout()).unwrap().len(), 1);
-    let fold = stream(&disk).state();
     disk.rename(&fold, &fold.with_extension("gone")).unwrap();
     assert_eq!(
         goal_ids(&disk, &layout()).unwrap().len(),
         1,
         "the log itself says so"
     );
-    let length = disk.len(&log()).unwrap().unwrap();
-    disk.truncate(&log(), length - 1).unwrap();
+    let length = disk.len(&log).unwrap().unwrap();
+    disk.truncate(&log, length - 1).unwrap();
     assert_eq!(goal_ids(&disk, &layout()).unwrap(), []);
-    disk.append(&log(), b"x\n").unwrap();
+    disk.append(&log, b"x\n").unwrap();
     assert_eq!(
         goal_ids(&disk, &layout()).unwrap().len(),
         1,

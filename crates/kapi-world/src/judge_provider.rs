@@ -173,7 +173,7 @@ mod tests {
     use super::{JudgeReference, price_name, server};
     use crate::book::Book;
     use crate::grant::Grant;
-    use crate::judge::settings::ProviderSettings;
+    use crate::judge_settings::ProviderSettings;
 
     fn book(env: &[(&str, &str)], judges: &[(&str, ProviderSettings)]) -> Book {
         let env = env.iter().map(|&(name, value)| (name.into(), value.into()));
