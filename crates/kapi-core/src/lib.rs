@@ -33,7 +33,6 @@ pub mod race;
 pub mod slash;
 pub mod spend;
 pub mod state_directory;
-pub mod status;
 pub mod task_id;
 pub mod text;
 pub mod usage;

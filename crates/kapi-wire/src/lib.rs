@@ -7,6 +7,5 @@ pub mod kernel_tools;
 pub mod loops;
 pub mod result;
 pub mod session;
-pub mod status;
 pub mod tools;
 pub mod workflow;

@@ -7,10 +7,10 @@ use kapi_core::kernel::definition::Definition;
 use kapi_core::kernel::state::{Kernel, LastSkip, Totals, is_on};
 use kapi_core::kernel::task::Task;
 use kapi_core::task_id::LoopName;
+use kapi_status::file::timestamp;
 use serde::Serialize;
 
 use crate::kernel_tools::told::loop_status_word;
-use crate::status::timestamp;
 
 /// A loop's status as the specification has it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]

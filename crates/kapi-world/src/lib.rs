@@ -19,7 +19,6 @@ pub mod launching;
 pub mod prove;
 pub mod real;
 pub mod spending;
-pub mod status;
 pub mod survey;
 pub mod tasks;
 pub mod tools;

@@ -14,10 +14,10 @@ use kapi_core::failure::Failure;
 use kapi_core::isolation::SandboxLevel;
 use kapi_git::owned_dir;
 use kapi_sandbox::spec::Mount;
+use kapi_status::perform::listener::HookListener;
 
 use crate::confine::{self, KAPI_INSIDE};
 use crate::failure;
-use crate::status::listener::HookListener;
 
 /// The program in a container: the launcher's own copy, with its loader where it needs one.
 const PODMAN_PROGRAM: &str = "#!/bin/sh

@@ -8,11 +8,11 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
-use kapi_core::status::mapping::Mapping;
 use kapi_engine::watch::Activity;
+use kapi_status::file::timestamp;
+use kapi_status::rules::mapping::Mapping;
 use kapi_store::layout::project_key;
 use kapi_sys::clock::Clock as _;
-use kapi_wire::status::timestamp;
 use kapi_world::asking::check_agent;
 use kapi_world::book::Book;
 use kapi_world::launching::booked;

@@ -17,6 +17,9 @@ use kapi_core::text::limit_text;
 use kapi_core::usage::Usage;
 use kapi_engine::watch::{Activity, Watch};
 use kapi_sandbox::spec::{Mount, MountAccess};
+use kapi_status::perform::progress_file::ProgressFile;
+use kapi_status::perform::watch;
+use kapi_status::perform::watch::StatusSource;
 use kapi_sys::process::ProcessEnd;
 
 use super::bounds::Touch;
@@ -31,8 +34,6 @@ use crate::confine::{self, SandboxConfig, WorksAt};
 use crate::gate::GateRules;
 use crate::run_dir::RunDir;
 use crate::shell::Listener;
-use crate::status::progress_file::ProgressFile;
-use crate::status::watch::{self, StatusSource};
 
 /// The name of the task as a file, besides the prompt.
 const SPEC: &str = "task-spec.md";

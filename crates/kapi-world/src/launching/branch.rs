@@ -12,7 +12,7 @@ use kapi_git::layer::Layer;
 use kapi_git::push::{Remote, Start, StartOrigin};
 use kapi_git::repository::Repository;
 use kapi_git::workspace::{Workspace, WorkspacePlan};
-use kapi_wire::status::timestamp;
+use kapi_status::file::timestamp;
 
 use super::error::{LaunchError, LaunchErrorKind};
 use super::place::SandboxPlace;

@@ -1,14 +1,14 @@
 //! What every step of a launch is given: the time, the way to stop it, and who is told.
 
-use kapi_core::status::mapping::Mapping;
 use kapi_engine::watch::Activity;
+use kapi_status::perform::writer::StatusWriter;
+use kapi_status::rules::mapping::Mapping;
 use kapi_sys::cancel::Cancel;
 use kapi_sys::clock::Clock;
 
 use super::bounds::Bounds;
 use super::plan::LaunchPlan;
 use crate::book::Book;
-use crate::status::writer::StatusWriter;
 
 /// What a launch reports to, reads the time from and is stopped by.
 #[derive(Clone, Copy)]

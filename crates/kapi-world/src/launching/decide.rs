@@ -10,7 +10,7 @@ use kapi_core::isolation::SandboxLevel;
 use kapi_git::id::CommitId;
 use kapi_git::repository::{Dirt, Repository};
 use kapi_git::rescue::RescueName;
-use kapi_wire::status::SandboxMode;
+use kapi_status::file::SandboxMode;
 
 use super::branch::{self, BranchStart, RemoteQuery};
 use super::context::LaunchHandlers;

@@ -18,6 +18,7 @@ use kapi_git::id::CommitId;
 use kapi_git::layer::walk::{self, LayerChangeKind, Walk};
 use kapi_git::layer::{Layer, changes};
 use kapi_git::owned_dir;
+use kapi_status::perform::writer as status;
 use kapi_sys::cancel::Cancel;
 use serde::Serialize;
 
@@ -31,7 +32,6 @@ use super::record::{SandboxRecord, WorkState, WorkspaceKind};
 use super::{prepare, removal};
 use crate::book::Book;
 use crate::launching::pruned;
-use crate::status::writer as status;
 use crate::workshop;
 
 /// What a sandbox changed.

@@ -5,7 +5,7 @@
 use std::path::PathBuf;
 
 use kapi_core::isolation::SandboxLevel;
-use kapi_wire::status::SandboxMode;
+use kapi_status::file::SandboxMode;
 
 use super::error::{LaunchError, LaunchErrorKind};
 use super::plan::ModeChoice;

@@ -8,6 +8,7 @@ use std::path::Path;
 
 use kapi_git::owned_dir;
 use kapi_git::rescue::RescueName;
+use kapi_status::perform::writer;
 use kapi_sys::cancel::Cancel;
 
 use super::branch::rescue_parts;
@@ -18,7 +19,6 @@ use super::record::{SandboxRecord, WorkspaceKind};
 use super::{prepare, removal};
 use crate::book::Book;
 use crate::failure;
-use crate::status::writer;
 use crate::workshop::{self, Workshop};
 
 /// What of a sandbox stays.

@@ -11,7 +11,8 @@ use kapi_git::id::CommitId;
 use kapi_git::layer::walk;
 use kapi_git::owned_dir;
 use kapi_git::rescue::batch::Refs;
-use kapi_wire::status::StatusFile;
+use kapi_status::file::StatusFile;
+use kapi_status::perform::writer;
 
 use super::decide::holds_work;
 use super::error::LaunchError;
@@ -20,7 +21,6 @@ use super::place::SandboxPlace;
 use super::record::{BranchRecord, LaunchState, SandboxRecord, WorkState, WorkspaceKind};
 use super::{branch, prepare};
 use crate::failure;
-use crate::status::writer;
 use crate::workshop::Workshop;
 
 /// What is left of one launch that may go.

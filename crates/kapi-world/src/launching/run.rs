@@ -4,12 +4,13 @@
 //! kills the launcher, the record says what there is and the next launch goes on with it.
 
 use kapi_core::agent_end::AgentEnd;
-use kapi_core::status::phase::Phase;
 use kapi_core::usage::Usage;
 use kapi_engine::watch::Activity;
 use kapi_git::layer::walk;
+use kapi_status::file::SandboxMode;
+use kapi_status::perform::writer::{LaunchCompletion, StatusIdentity, StatusWriter};
+use kapi_status::rules::phase::Phase;
 use kapi_sys::process::ProcessEnd;
-use kapi_wire::status::SandboxMode;
 
 use super::agent::AgentEnding;
 use super::bounds::Bounds;
@@ -24,7 +25,6 @@ use super::record::{LaunchState, SandboxRecord, WorkState, WorkspaceKind};
 use super::shown::included;
 use super::{agent, decide, enter, finish, prepare, progress};
 use crate::book::Book;
-use crate::status::writer::{LaunchCompletion, StatusIdentity, StatusWriter};
 use crate::workshop::Workshop;
 
 /// The exit code of a launch whose agent did well and whose work could not be kept or pushed.

@@ -9,9 +9,9 @@ use kapi_core::agent_end::AgentEnd;
 use kapi_core::isolation::NetworkMode;
 use kapi_core::kernel::task::{End, Failure, FailureKind, OUTPUT_BYTES_MAX, Task, Work};
 use kapi_core::spend::account::Role;
-use kapi_core::status::mapping::Mapping;
 use kapi_core::text::counted;
 use kapi_engine::watch::{Activity, Watch};
+use kapi_status::rules::mapping::Mapping;
 use kapi_sys::process;
 
 use super::allowance::{TIMED_OUT, seconds};

@@ -13,6 +13,7 @@ use kapi_engine::kernel::worker::Hands;
 use kapi_engine::watch::Activity;
 use kapi_git::rescue::Signature;
 use kapi_git::rescue::batch::Retirement;
+use kapi_status::perform::writer;
 use kapi_sys::cancel::Cancel;
 use kapi_sys::disk::Disk as _;
 use kapi_sys::real_disk::RealDisk;
@@ -22,7 +23,6 @@ use crate::failure;
 use crate::launching::error::LaunchError;
 use crate::launching::place::{SandboxId, SandboxPlace};
 use crate::launching::remains::{self, SandboxRemains};
-use crate::status::writer;
 use crate::workshop::{self, Workshop};
 
 /// What of a sandbox always stays: what its agent was told and did.

@@ -45,7 +45,7 @@ fn of_a_task_that_completed_only_its_branch_and_its_runs_are_left() {
     let task = machine.run(&shell("echo right > answer.txt"));
     assert_eq!(machine.left(&task), ["runs"]);
     assert_eq!(
-        kapi_world::status::writer::list(&machine.setting.sandboxes.status_dir()).unwrap(),
+        kapi_status::perform::writer::list(&machine.setting.sandboxes.status_dir()).unwrap(),
         []
     );
     assert_eq!(machine.git(&["for-each-ref", "refs/kapi"]), "");

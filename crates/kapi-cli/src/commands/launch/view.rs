@@ -4,7 +4,7 @@
 
 use kapi_core::text::counted;
 use kapi_core::usage::Usage;
-use kapi_wire::status::SandboxMode;
+use kapi_status::file::SandboxMode;
 use kapi_world::launching::finish::ChangedPathView;
 use kapi_world::launching::plan::LaunchPlan;
 use kapi_world::launching::record::{WorkState, WorkspaceKind};

@@ -5,8 +5,8 @@
 use std::ffi::OsString;
 use std::io::{self, IsTerminal as _};
 
-use kapi_core::status::mapping::Mapping;
 use kapi_engine::watch::Activity;
+use kapi_status::rules::mapping::Mapping;
 use kapi_sys::process::OutputLine;
 use kapi_world::launching::context::LaunchHandlers;
 use kapi_world::launching::enter::{self, ProgramConsole};

@@ -1,7 +1,7 @@
 //! `kapi sandbox list`: one line for each sandbox.
 
+use kapi_status::file::{SandboxMode, timestamp};
 use kapi_sys::clock::Clock as _;
-use kapi_wire::status::{SandboxMode, timestamp};
 use kapi_world::launching::look::{self, SandboxDetails};
 use kapi_world::launching::record::WorkspaceKind;
 use serde::Serialize;

@@ -14,8 +14,8 @@ use kapi_core::kernel::task_state::State;
 use kapi_core::task_id::{LoopName, TaskId};
 use kapi_engine::drive::Observed;
 use kapi_engine::watch::Activity;
+use kapi_status::file::timestamp;
 use kapi_wire::kernel::task::status_word;
-use kapi_wire::status::timestamp;
 use serde_json::json;
 
 use crate::event_words::first_line;

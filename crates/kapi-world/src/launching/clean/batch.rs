@@ -8,8 +8,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use kapi_git::id::CommitId;
+use kapi_status::file::StatusFile;
+use kapi_status::perform::writer;
 use kapi_sys::lock::Lock;
-use kapi_wire::status::StatusFile;
 
 use super::known::KnownRepositories;
 use super::{CleanPlan, CleanReport, CleanTarget};
@@ -19,7 +20,6 @@ use crate::launching::place::{SandboxId, SandboxPlace, Sandboxes};
 use crate::launching::pruned;
 use crate::launching::record::{SandboxRecord, WorkspaceKind};
 use crate::launching::remains::{self, SandboxRemains};
-use crate::status::writer;
 
 /// Sandboxes that are held at once.
 const HELD_MAX: usize = 256;

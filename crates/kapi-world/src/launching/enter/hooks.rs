@@ -15,6 +15,11 @@ use kapi_agent::launch::HomeFile;
 use kapi_core::failure::Failure;
 use kapi_engine::watch::Activity;
 use kapi_sandbox::spec::Mount;
+use kapi_status::perform::listener::HookListener;
+use kapi_status::perform::progress_file::ProgressFile;
+use kapi_status::perform::watch::StatusSource;
+use kapi_status::perform::writer::StatusWriter;
+use kapi_status::perform::{StatusError, watch};
 use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, openat, openat2};
 use rustix::io::Errno;
 use serde_json::{Value, json};
@@ -24,11 +29,6 @@ use crate::confine::SandboxConfig;
 use crate::failure::{self, chain};
 use crate::home;
 use crate::run_socket::RunSocket;
-use crate::status::StatusError;
-use crate::status::listener::HookListener;
-use crate::status::progress_file::ProgressFile;
-use crate::status::watch::{self, StatusSource};
-use crate::status::writer::StatusWriter;
 
 /// Bytes of settings that are read; more are refused by whoever merges them.
 const SETTINGS_BYTES_MAX: u64 = (4 << 20) + 1;

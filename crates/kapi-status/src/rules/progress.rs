@@ -3,7 +3,7 @@
 //! The host says where the run stands; tool calls move it inside the range of their category
 //! while the agent runs, and not a step after it. Knows nothing of time, files or agents.
 
-use crate::status::phase::{Category, Phase, Range};
+use crate::rules::phase::{Category, Phase, Range};
 
 /// Progress is counted in tenths of a per cent, so that long sessions still move.
 const PERMILLE: u16 = 10;
@@ -153,7 +153,7 @@ mod tests {
     use proptest::{prop_assert, prop_assert_eq, proptest};
 
     use super::Progress;
-    use crate::status::phase::{Category, Phase, Range};
+    use crate::rules::phase::{Category, Phase, Range};
 
     /// Anything that may be told to a run before its end.
     #[derive(Debug, Clone)]

@@ -8,10 +8,10 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::status::built_in;
-use crate::status::pattern::{Fit, Pattern};
-use crate::status::phase::{Category, Range};
-use crate::status::shell::{self, Part};
+use crate::rules::pattern::{Fit, Pattern};
+use crate::rules::phase::{Category, Range};
+use crate::rules::shell::Part;
+use crate::rules::{built_in, shell};
 
 /// The version of the table's shape.
 pub const VERSION: &str = "1.0";

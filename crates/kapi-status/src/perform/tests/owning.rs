@@ -4,7 +4,7 @@ use std::path::Path;
 use std::{fs, thread};
 
 use super::{Host, read};
-use crate::status::writer::{LaunchCompletion, StatusUpdate, list};
+use crate::perform::writer::{LaunchCompletion, StatusUpdate, list};
 
 fn name(path: &Path) -> &str {
     path.file_name().unwrap().to_str().unwrap()

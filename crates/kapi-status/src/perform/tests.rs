@@ -8,11 +8,11 @@ mod writing;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use kapi_core::status::mapping::Mapping;
 use kapi_sys::clock::StepClock;
-use kapi_wire::status::{SandboxMode, StatusFile};
 
 use super::writer::{StatusIdentity, StatusWriter};
+use crate::file::{SandboxMode, StatusFile};
+use crate::rules::mapping::Mapping;
 
 /// A host's directories, and a clock that begins at a known second.
 struct Host {

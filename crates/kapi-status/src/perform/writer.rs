@@ -7,17 +7,17 @@
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use kapi_core::status::mapping::Mapping;
-use kapi_core::status::phase::{Category, Phase};
-use kapi_core::status::progress::Progress;
 use kapi_sys::clock::Clock;
 use kapi_sys::disk::Disk as _;
 use kapi_sys::real_disk::RealDisk;
-use kapi_wire::status::{SandboxMode, StatusFile, VERSION, timestamp};
 
 use super::StatusError;
 use super::ownership::{self, Ownership, StatusSubject, WriteOutcome};
 use super::private_file::{self, Durability};
+use crate::file::{SandboxMode, StatusFile, VERSION, timestamp};
+use crate::rules::mapping::Mapping;
+use crate::rules::phase::{Category, Phase};
+use crate::rules::progress::Progress;
 
 /// Bytes of a status file that are read back.
 const FILE_BYTES_MAX: u64 = 64 * 1024;

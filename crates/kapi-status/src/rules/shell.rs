@@ -7,7 +7,7 @@
 mod program;
 mod words;
 
-use crate::status::shell::program::Unwrapped;
+use crate::rules::shell::program::Unwrapped;
 
 /// Characters of a command that are read.
 const CHARS_MAX: usize = 4 * 1024;

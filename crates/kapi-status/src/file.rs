@@ -4,8 +4,9 @@
 //! projects, so it is cut and cleaned on the way out. Knows nothing of files or of progress.
 
 use jiff::Timestamp;
-use kapi_core::status::phase::Phase;
 use serde::{Deserialize, Serialize};
+
+use crate::rules::phase::Phase;
 
 /// The version of the schema; a reader of 1.0 understands every file with it.
 pub const VERSION: &str = "1.0";
@@ -159,9 +160,8 @@ fn is_web(url: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use kapi_core::status::phase::Phase;
-
     use super::{SandboxMode, StatusFile, line, timestamp};
+    use crate::rules::phase::Phase;
 
     fn example() -> StatusFile {
         StatusFile {

@@ -8,9 +8,9 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use super::{Host, read, shown};
-use crate::status::listener::HookListener;
-use crate::status::progress_file::{ProgressFile, ProgressStep};
-use crate::status::watch::{StatusSource, during};
+use crate::perform::listener::HookListener;
+use crate::perform::progress_file::{ProgressFile, ProgressStep};
+use crate::perform::watch::{StatusSource, during};
 
 pub(super) fn send(listener: &HookListener, message: &str) {
     let socket = UnixDatagram::unbound().unwrap();

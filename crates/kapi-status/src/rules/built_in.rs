@@ -4,8 +4,8 @@
 
 use std::collections::BTreeMap;
 
-use crate::status::pattern::Pattern;
-use crate::status::phase::Category;
+use crate::rules::pattern::Pattern;
+use crate::rules::phase::Category;
 
 /// The tool that runs commands, as patterns name it.
 pub(crate) const SHELL: &str = "bash";

@@ -1,11 +1,11 @@
 //! Tool calls and what they count as.
 
 use super::{Mapping, MappingError, MappingFile};
-use crate::status::pattern::Pattern;
-use crate::status::phase::Category::{
-    self, Building, Committing, Exploring, Implementing, Other, Testing,
+use crate::rules::pattern::Pattern;
+use crate::rules::phase::Category::{
+    Building, Committing, Exploring, Implementing, Other, Testing,
 };
-use crate::status::phase::Range;
+use crate::rules::phase::{Category, Range};
 
 #[test]
 fn tools_are_known_by_all_their_names() {

@@ -4,12 +4,11 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::{fs, thread};
 
-use kapi_core::status::phase::Phase;
-use kapi_wire::status::StatusFile;
-
 use super::{Host, read, shown};
-use crate::status::mapping_file;
-use crate::status::writer::{LaunchCompletion, StatusUpdate, forget, list};
+use crate::file::StatusFile;
+use crate::perform::mapping_file;
+use crate::perform::writer::{LaunchCompletion, StatusUpdate, forget, list};
+use crate::rules::phase::Phase;
 
 fn success() -> LaunchCompletion {
     LaunchCompletion {
@@ -174,7 +173,7 @@ fn a_persons_mapping_is_read_with_its_mistakes_named() {
          patterns:\n  testing:\n    - \"Bash(mvn test*)\"\n    - \"Bash(./prove:*)\"\n  other:\n    - mcp__*\n",
     )
     .unwrap();
-    use kapi_core::status::phase::Category;
+    use crate::rules::phase::Category;
     assert_eq!(
         mapping.category("Bash", "cd x && ./prove -v"),
         Category::Testing

@@ -4,9 +4,8 @@
 
 use std::path::{Path, PathBuf};
 
-use kapi_core::status::mapping::Mapping;
-
 use super::{StatusError, private_file};
+use crate::rules::mapping::Mapping;
 
 /// Bytes of the table's file.
 const FILE_BYTES_MAX: u64 = 1 << 20;

@@ -5,15 +5,15 @@ use std::os::unix::fs::symlink;
 use std::os::unix::net::UnixDatagram;
 use std::time::{Duration, Instant};
 
-use kapi_core::status::phase::Phase;
 use rustix::fs::{CWD, FileType, Mode, mknodat};
 
 use super::feeding::{send, wait_until, write_progress};
 use super::{Host, read};
-use crate::status::listener::HookListener;
-use crate::status::progress_file::ProgressFile;
-use crate::status::watch::{StatusSource, during};
-use crate::status::writer::LaunchCompletion;
+use crate::perform::listener::HookListener;
+use crate::perform::progress_file::ProgressFile;
+use crate::perform::watch::{StatusSource, during};
+use crate::perform::writer::LaunchCompletion;
+use crate::rules::phase::Phase;
 
 /// Messages that try to say what only the host may.
 const FORGED: &[&str] = &[
