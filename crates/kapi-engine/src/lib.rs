@@ -33,6 +33,7 @@ pub mod reference;
 pub mod snapshot;
 pub mod spend;
 pub mod supervise;
+pub mod tools;
 pub mod watch;
 pub mod workflow;
 pub mod world;

@@ -5,9 +5,9 @@
 
 use std::io::{self, BufRead, Read as _, Write};
 
+use kapi_engine::tools::answer;
 use kapi_wire::kernel_tools::answer::Answer;
 use kapi_wire::kernel_tools::{AnyTool, Offer};
-use kapi_wire::tools::answer;
 use serde_json::{Value, json};
 
 use crate::message::{
@@ -214,8 +214,8 @@ fn write_line(output: &mut dyn Write, answer: &Value) -> Result<(), ServerError>
 mod tests {
     use std::io::{BufReader, Cursor};
 
+    use kapi_engine::tools::Tool;
     use kapi_wire::kernel_tools::{AnyTool, KernelTool, Offer};
-    use kapi_wire::tools::Tool;
     use serde_json::{Value, json};
 
     use super::{MESSAGE_BYTES_MAX, VERSIONS, serve};

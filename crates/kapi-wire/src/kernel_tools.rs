@@ -9,10 +9,10 @@ pub mod output;
 pub mod schema;
 pub mod told;
 
+use kapi_engine::tools::Tool;
 use serde_json::Value;
 
 use crate::kernel_tools::schema::kernel_schema;
-use crate::tools::Tool;
 
 /// A tool of the kernel, under the names of oh-my-creampi.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -131,7 +131,7 @@ impl Offer {
     /// Returns the tools as MCP lists them.
     #[must_use]
     pub fn listing(self) -> Vec<Value> {
-        let mut tools = crate::tools::listing();
+        let mut tools = kapi_engine::tools::listing();
         match self {
             Self::Goal => {}
             Self::GoalAndKernel => tools.extend(listing()),

@@ -7,5 +7,4 @@ pub mod kernel_tools;
 pub mod loops;
 pub mod result;
 pub mod session;
-pub mod tools;
 pub mod workflow;

@@ -16,9 +16,9 @@ use kapi_core::id::GoalId;
 use kapi_core::judge::Judge;
 use kapi_engine::error::EngineError;
 use kapi_engine::project::Project;
-use kapi_wire::tools::call::{Request, read};
-use kapi_wire::tools::input::SetInput;
-use kapi_wire::tools::{Refused, answer, set};
+use kapi_engine::tools::call::{Request, read};
+use kapi_engine::tools::input::SetInput;
+use kapi_engine::tools::{Refused, answer, set};
 use serde_json::Value;
 
 use crate::failure::chain;

@@ -9,8 +9,8 @@ mod words;
 use std::io::{self, Read as _};
 
 use clap::Subcommand;
+use kapi_engine::tools::{Refused, Tool, answer, listing};
 use kapi_wire::kernel_tools::{self, AnyTool, KernelTool, Offer};
-use kapi_wire::tools::{Refused, Tool, answer, listing};
 use kapi_world::tool_client::CALL_BYTES_MAX;
 use serde_json::{Value, json};
 

@@ -11,12 +11,12 @@ use kapi_core::judge::Judge;
 use kapi_core::task_id::TaskId;
 use kapi_engine::contract_hash::contract_hash;
 use kapi_engine::project::Project;
+use kapi_engine::tools::call::{Request, read};
+use kapi_engine::tools::input::{SetInput, StatusInput};
+use kapi_engine::tools::{Refused, Tool, answer, set};
 use kapi_wire::kernel_tools::KernelTool;
 use kapi_wire::kernel_tools::answer::Answer;
 use kapi_wire::kernel_tools::input::read as read_for_kernel;
-use kapi_wire::tools::call::{Request, read};
-use kapi_wire::tools::input::{SetInput, StatusInput};
-use kapi_wire::tools::{Refused, Tool, answer, set};
 use kapi_world::tools::{may_be_approved_in_advance, protect_named, refusal};
 use serde_json::Value;
 

@@ -4,6 +4,7 @@
 //! empty one counts as missing (specification: Tools).
 
 use kapi_core::kernel::guardrail::Severity;
+use kapi_engine::tools::value_schema;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -11,7 +12,6 @@ use serde_json::{Map, Number, Value};
 
 use crate::kernel_tools::KernelTool;
 use crate::kernel_tools::answer::Answer;
-use crate::tools::value_schema;
 
 /// The longest timeout that is read, in seconds; what is allowed is decided elsewhere.
 const SECONDS_MAX: u64 = 100 * 365 * 24 * 60 * 60;

@@ -2,11 +2,11 @@
 //!
 //! Its own rule is what must be given; how a schema is written is said where the tools of a goal are.
 
+use kapi_engine::tools::schema::of;
 use serde_json::Value;
 
 use super::KernelTool;
 use super::input::{GuardrailInput, LoopStatusInput, LoopTriggerInput, TaskIdInput, TaskInput};
-use crate::tools::schema::of;
 
 /// Returns the schema of the input of one of the kernel's tools.
 #[must_use]

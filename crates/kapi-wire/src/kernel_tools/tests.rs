@@ -1,13 +1,13 @@
 //! Names, schemas and reading: what the specification lists for each tool, and what agents get wrong.
 
 use kapi_core::kernel::guardrail::Severity;
+use kapi_engine::tools::Tool;
 use serde_json::{Value, json};
 
 use super::answer::Answer;
 use super::input::{Request, TaskRequest, read};
 use super::output::{fenced, line};
 use super::{AnyTool, KernelTool, Offer, listing};
-use crate::tools::Tool;
 
 fn refusal(tool: KernelTool, input: Value) -> String {
     let answer = read(tool, input).unwrap_err();

@@ -31,10 +31,13 @@ pub(crate) fn file_state(_: &mut SchemaGenerator) -> Schema {
     words(&["exists", "gone", "changed"])
 }
 
-pub(crate) fn seconds(_: &mut SchemaGenerator) -> Schema {
+/// Returns the schema of a number of seconds.
+pub fn seconds(_: &mut SchemaGenerator) -> Schema {
     json_schema!({"type": "number", "minimum": 0})
 }
 
-pub(crate) fn words(words: &[&str]) -> Schema {
+/// Returns the schema of a text that is one of these words.
+#[must_use]
+pub fn words(words: &[&str]) -> Schema {
     json_schema!({"type": "string", "enum": words})
 }

@@ -33,7 +33,9 @@ pub fn input_schema(tool: Tool) -> Value {
     }
 }
 
-pub(crate) fn of<Input: JsonSchema>() -> Value {
+/// Returns the JSON Schema of a tool's input, written out whole.
+#[must_use]
+pub fn of<Input: JsonSchema>() -> Value {
     let settings = SchemaSettings::draft2020_12().with(|settings| {
         settings.inline_subschemas = true;
         settings.meta_schema = None;
