@@ -6,14 +6,14 @@ use std::fmt;
 
 use kapi_core::failure::Failure;
 use kapi_core::goal::denied::Denied;
-use kapi_core::workflow::denied::{Denied as WorkflowDenied, Why};
-use kapi_core::workflow::target::TargetError;
 use kapi_engine::drive::DriveError;
 use kapi_engine::error::EngineError;
 use kapi_engine::reference::ResolveError;
-use kapi_engine::workflow::drive::DriveError as WorkflowDriveError;
-use kapi_engine::workflow::error::WorkflowError;
 use kapi_settings::fault::Fault;
+use kapi_workflow::record::drive::DriveError as WorkflowDriveError;
+use kapi_workflow::record::error::WorkflowError;
+use kapi_workflow::rules::denied::{Denied as WorkflowDenied, Why};
+use kapi_workflow::rules::target::TargetError;
 use kapi_world::launching::error::{LaunchError, LaunchErrorKind};
 
 use crate::exit_code::Exit;

@@ -3,8 +3,8 @@
 //! What every mode shares of reading, asking, driving and showing stands in [`crate::workflow`].
 
 use kapi_core::mode::Mode;
-use kapi_core::workflow::modes::ModeEvent;
-use kapi_core::workflow::state::Workflow;
+use kapi_workflow::rules::modes::ModeEvent;
+use kapi_workflow::rules::state::Workflow;
 
 use crate::context::Context;
 use crate::error::Error;

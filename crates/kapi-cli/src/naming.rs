@@ -6,10 +6,10 @@ use std::collections::BTreeSet;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use kapi_core::id::Slug;
-use kapi_core::workflow::branch::BranchType;
 use kapi_engine::goal_listing::Standing;
 use kapi_engine::project::Project;
 use kapi_sys::lock::{Lock, LockError};
+use kapi_workflow::rules::branch::BranchType;
 use kapi_world::survey::Survey;
 
 use crate::commands::run::Args;

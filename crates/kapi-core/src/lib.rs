@@ -38,6 +38,5 @@ pub mod text;
 pub mod usage;
 pub mod value;
 pub mod verdict;
-pub mod workflow;
 pub mod workflow_key;
 pub mod workflow_status;

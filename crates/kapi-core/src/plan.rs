@@ -8,7 +8,7 @@ pub mod delta;
 pub mod denied;
 pub mod distilled;
 mod draft;
-pub(crate) mod graph;
+pub mod graph;
 pub mod operation;
 pub mod patch;
 #[cfg(test)]

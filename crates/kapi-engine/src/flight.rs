@@ -13,10 +13,10 @@ use crate::meter::Meter;
 use crate::watch::{Activity, Watch};
 
 /// Messages that may wait for the driving thread before effects have to.
-pub(crate) const MESSAGES_MAX: usize = 256;
+pub const MESSAGES_MAX: usize = 256;
 
 /// What a flight says.
-pub(crate) enum Message<O> {
+pub enum Message<O> {
     Activity(EffectId, Activity),
     Ended(EffectId, Box<O>),
     /// Its thread has panicked.
@@ -24,17 +24,17 @@ pub(crate) enum Message<O> {
 }
 
 /// An effect under way.
-pub(crate) struct Flight<'scope, E> {
-    pub(crate) effect: E,
-    pub(crate) cancel: Cancel,
+pub struct Flight<'scope, E> {
+    pub effect: E,
+    pub cancel: Cancel,
     /// What was used and not reported yet.
-    pub(crate) meter: Meter,
+    pub meter: Meter,
     thread: ScopedJoinHandle<'scope, ()>,
 }
 
 /// The end of the channel that one flight speaks into; says that its thread is gone unless it said
 /// how its effect ended.
-pub(crate) struct Voice<O> {
+pub struct Voice<O> {
     sender: SyncSender<Message<O>>,
     effect: EffectId,
     has_ended: bool,
@@ -42,7 +42,7 @@ pub(crate) struct Voice<O> {
 
 impl<'scope, E: Clone + Send + 'scope> Flight<'scope, E> {
     /// Begins to perform an effect.
-    pub(crate) fn start<'env, O: Send + 'scope>(
+    pub fn start<'env, O: Send + 'scope>(
         scope: &'scope Scope<'scope, 'env>,
         perform: &'scope (dyn Fn(&E, &Watch<'_>) -> O + Sync + 'scope),
         effect: E,
@@ -70,12 +70,12 @@ impl<'scope, E: Clone + Send + 'scope> Flight<'scope, E> {
     }
 
     /// Waits for the thread, and tells whether it has panicked.
-    pub(crate) fn join(self) -> bool {
+    pub fn join(self) -> bool {
         self.thread.join().is_err()
     }
 
     /// Asks it to stop and waits until it has, whatever it says: nobody listens any more.
-    pub(crate) fn abort(self) {
+    pub fn abort(self) {
         self.cancel.raise();
         // Its panic is told by the failure because of which nobody listens.
         drop(self.thread.join());
@@ -83,7 +83,7 @@ impl<'scope, E: Clone + Send + 'scope> Flight<'scope, E> {
 }
 
 impl<O> Voice<O> {
-    pub(crate) fn new(sender: &SyncSender<Message<O>>, effect: &EffectId) -> Self {
+    pub fn new(sender: &SyncSender<Message<O>>, effect: &EffectId) -> Self {
         Self {
             sender: sender.clone(),
             effect: effect.clone(),
@@ -106,7 +106,7 @@ impl<O> Drop for Voice<O> {
 }
 
 /// What an effect comes to whose thread panicked.
-pub(crate) fn panicked(effect: &EffectId) -> Failure {
+pub fn panicked(effect: &EffectId) -> Failure {
     Failure {
         message: format!("perform effect {effect}: its thread panicked"),
         hint: Some("this is a defect of Kapi; please report it.".to_owned()),
@@ -115,7 +115,7 @@ pub(crate) fn panicked(effect: &EffectId) -> Failure {
 
 /// What an effect comes to that says it was cancelled though nobody asked: it would be asked for
 /// again for ever.
-pub(crate) fn cut_off(effect: &EffectId) -> Failure {
+pub fn cut_off(effect: &EffectId) -> Failure {
     Failure {
         message: format!("perform effect {effect}: it was cut off, and nobody asked for that"),
         hint: None,

@@ -12,7 +12,7 @@ use crate::inventory::{GoalEntry, Inventory, goal_ids};
 use crate::project::Project;
 
 /// Returns the inventory as it is on disk, or one made from the streams of goals.
-pub(crate) fn read_or_rebuild(project: &Project<'_>) -> Result<Inventory, EngineError> {
+pub fn read_or_rebuild(project: &Project<'_>) -> Result<Inventory, EngineError> {
     if let Some(inventory) = Inventory::read(project.disk, &project.layout)? {
         return Ok(inventory);
     }
@@ -55,7 +55,7 @@ pub(crate) fn list(project: &Project<'_>) -> Result<Vec<Listed>, EngineError> {
 }
 
 /// Lists every goal there is, with an inventory that was read before.
-pub(crate) fn list_with(
+pub fn list_with(
     project: &Project<'_>,
     inventory: Option<&Inventory>,
 ) -> Result<Vec<Listed>, EngineError> {

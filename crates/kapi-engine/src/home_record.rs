@@ -16,7 +16,7 @@ use crate::machine::file_log::LOCK_WAIT_MS;
 use crate::project::Project;
 
 /// Where the approvals of one goal or workflow are kept.
-pub(crate) struct HomeRecord<'a> {
+pub struct HomeRecord<'a> {
     project: &'a Project<'a>,
     home: &'a Path,
     dir: PathBuf,
@@ -25,7 +25,7 @@ pub(crate) struct HomeRecord<'a> {
 
 impl<'a> HomeRecord<'a> {
     /// Returns the file of a goal or workflow; `None` where nobody is asked.
-    pub(crate) fn of(project: &'a Project<'a>, id: &GoalId) -> Option<Self> {
+    pub fn of(project: &'a Project<'a>, id: &GoalId) -> Option<Self> {
         Some(Self::in_home(project, id, project.home.as_deref()?))
     }
 
@@ -43,7 +43,7 @@ impl<'a> HomeRecord<'a> {
         self.project
     }
 
-    pub(crate) const fn id(&self) -> &GoalId {
+    pub const fn id(&self) -> &GoalId {
         &self.id
     }
 
@@ -55,21 +55,17 @@ impl<'a> HomeRecord<'a> {
     }
 
     /// Makes the directory in which it is written.
-    pub(crate) fn prepare(&self) -> Result<(), DiskError> {
+    pub fn prepare(&self) -> Result<(), DiskError> {
         create_dir_durably(self.project.disk, self.home, &self.dir)?;
         Ok(())
     }
 
-    pub(crate) fn read(&self) -> Result<Option<Vec<u8>>, DiskError> {
+    pub fn read(&self) -> Result<Option<Vec<u8>>, DiskError> {
         self.project.disk.read(&self.file(), 0)
     }
 
     /// Replaces what it says, which errors call `what`.
-    pub(crate) fn write<R: Serialize>(
-        &self,
-        record: &R,
-        what: &'static str,
-    ) -> Result<(), EngineError> {
+    pub fn write<R: Serialize>(&self, record: &R, what: &'static str) -> Result<(), EngineError> {
         let bytes = json_file(record, what)?;
         Ok(replace_durably(self.project.disk, &self.file(), &bytes)?)
     }

@@ -4,12 +4,12 @@
 //! project. A [`Machine`] says what is folded into what.
 
 pub mod audit;
-pub(crate) mod error;
+pub mod error;
 pub(crate) mod file_log;
 pub(crate) mod fold;
 pub mod follow;
 pub mod logged;
-pub(crate) mod opened;
+pub mod opened;
 
 use std::fmt;
 

@@ -9,7 +9,7 @@ use crate::watch::Activity;
 
 /// Use since the last report.
 #[derive(Debug)]
-pub(crate) struct Meter {
+pub struct Meter {
     is_timed: bool,
     since_ms: u64,
     usage: Usage,
@@ -17,9 +17,9 @@ pub(crate) struct Meter {
 
 /// What was used since the last report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Reading {
+pub struct Reading {
     /// Tokens and money.
-    pub(crate) usage: Usage,
+    pub usage: Usage,
     /// Milliseconds.
     pub(crate) elapsed_ms: u64,
 }
@@ -35,7 +35,7 @@ impl Meter {
     }
 
     /// Begins to measure tokens and money only, for an effect that only waits.
-    pub(crate) fn start_untimed(now_ms: u64) -> Self {
+    pub fn start_untimed(now_ms: u64) -> Self {
         Self {
             is_timed: false,
             since_ms: now_ms,
@@ -44,7 +44,7 @@ impl Meter {
     }
 
     /// Counts what a model used.
-    pub(crate) const fn notice(&mut self, activity: &Activity) {
+    pub const fn notice(&mut self, activity: &Activity) {
         match activity {
             Activity::Used(usage) => self.usage.add(usage),
             Activity::Tool { .. }
@@ -55,7 +55,7 @@ impl Meter {
     }
 
     /// Returns the tokens and the money that were used since the last report.
-    pub(crate) const fn usage(&self) -> Usage {
+    pub const fn usage(&self) -> Usage {
         self.usage
     }
 
@@ -73,7 +73,7 @@ impl Meter {
     }
 
     /// Tells whether a report is due: use once in a while, time now and then.
-    pub(crate) fn is_due(&self, now_ms: u64, pace: &Pace) -> bool {
+    pub fn is_due(&self, now_ms: u64, pace: &Pace) -> bool {
         let reading = self.reading(now_ms);
         let has_used = !reading.usage.is_zero();
         (has_used && now_ms.saturating_sub(self.since_ms) >= pace.progress_ms)
@@ -81,7 +81,7 @@ impl Meter {
     }
 
     /// Returns what was used since the last report, and begins anew.
-    pub(crate) fn take(&mut self, now_ms: u64) -> Reading {
+    pub fn take(&mut self, now_ms: u64) -> Reading {
         let reading = self.reading(now_ms);
         self.since_ms = now_ms;
         self.usage = Usage::default();

@@ -142,7 +142,7 @@ impl Project<'_> {
         }
     }
 
-    pub(crate) fn lock(&self) -> Result<Lock, EngineError> {
+    pub fn lock(&self) -> Result<Lock, EngineError> {
         Ok(self
             .disk
             .lock(&self.layout.lock(), &self.owner, LOCK_WAIT_MS)?)

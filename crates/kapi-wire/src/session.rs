@@ -3,7 +3,7 @@
 //!
 //! Everything a host needs to show and to ask; nothing in it has to be interpreted.
 
-use kapi_core::workflow::state::Blocked;
+use kapi_workflow::rules::state::Blocked;
 use serde::Serialize;
 
 use crate::workflow::asked::AskedView;

@@ -8,12 +8,12 @@ pub mod modes;
 pub mod row;
 
 use kapi_core::link::Link;
-use kapi_core::workflow::conflict::Conflict;
-use kapi_core::workflow::evidence::Evidence;
-use kapi_core::workflow::pending::{Approval, Pending};
-use kapi_core::workflow::state::{Blocked, Revision, Workflow};
-use kapi_core::workflow::terms::Terms;
-use kapi_core::workflow::worker::Worker;
+use kapi_workflow::rules::conflict::Conflict;
+use kapi_workflow::rules::evidence::Evidence;
+use kapi_workflow::rules::pending::{Approval, Pending};
+use kapi_workflow::rules::state::{Blocked, Revision, Workflow};
+use kapi_workflow::rules::terms::Terms;
+use kapi_workflow::rules::worker::Worker;
 use serde::Serialize;
 
 use crate::result::UsageView;

@@ -4,7 +4,7 @@
 //! alike; what differs is said in the question. Its directory is made anew before and removed after,
 //! whatever happened. What an answer leads to is not known here.
 
-pub(crate) mod patience;
+pub mod patience;
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -37,42 +37,42 @@ use crate::shell::Listener;
 use crate::workshop::Workshop;
 
 /// A question to an agent that changes nothing.
-pub(crate) struct ReadOnlyQuestion<'a> {
+pub struct ReadOnlyQuestion<'a> {
     /// Who is asked.
-    pub(crate) agent: &'a AgentKind,
+    pub agent: &'a AgentKind,
     /// What is asked.
-    pub(crate) prompt: &'a str,
+    pub prompt: &'a str,
     /// What can be read.
-    pub(crate) files: QuestionFiles<'a>,
+    pub files: QuestionFiles<'a>,
     /// Where the agent's own files are.
-    pub(crate) home: AgentHome<'a>,
+    pub home: AgentHome<'a>,
     /// The session that is gone on with; only a home that was kept has one.
-    pub(crate) session: Option<&'a str>,
+    pub session: Option<&'a str>,
     /// What the agent may use.
-    pub(crate) tools: ToolSet<'a>,
+    pub tools: ToolSet<'a>,
     /// The turn that it is, for agents that answer by turns.
-    pub(crate) turn: u32,
+    pub turn: u32,
     /// The run's id.
-    pub(crate) run_id: &'a str,
+    pub run_id: &'a str,
     /// Where prompt, transcript and logs are kept.
-    pub(crate) run_dir: &'a RunDir,
+    pub run_dir: &'a RunDir,
     /// A directory of this question alone.
-    pub(crate) dir: &'a Path,
+    pub dir: &'a Path,
     /// The isolation.
-    pub(crate) level: SandboxLevel,
+    pub level: SandboxLevel,
     /// What it can reach.
-    pub(crate) network: NetworkMode,
+    pub network: NetworkMode,
     /// How long it may take.
-    pub(crate) deadline: Duration,
+    pub deadline: Duration,
     /// Variables beside those of the launch.
-    pub(crate) env: Vec<(OsString, OsString)>,
+    pub env: Vec<(OsString, OsString)>,
     /// Further mounts.
-    pub(crate) mounts: Vec<Mount>,
+    pub mounts: Vec<Mount>,
 }
 
 /// What an agent can read in its working directory.
 #[derive(Clone, Copy)]
-pub(crate) enum QuestionFiles<'a> {
+pub enum QuestionFiles<'a> {
     /// The files of a commit.
     Commit {
         /// The repository.
@@ -86,7 +86,7 @@ pub(crate) enum QuestionFiles<'a> {
 
 /// Where an agent's own files are.
 #[derive(Clone, Copy)]
-pub(crate) enum AgentHome<'a> {
+pub enum AgentHome<'a> {
     /// Made anew for the question.
     Anew,
     /// Kept from one run to the next, with the agent's sessions.
@@ -95,7 +95,7 @@ pub(crate) enum AgentHome<'a> {
 
 /// What an agent may use.
 #[derive(Clone, Copy)]
-pub(crate) enum ToolSet<'a> {
+pub enum ToolSet<'a> {
     /// Tools that read, and a person is asked before what these rules list.
     Reading(GateRules<'a>),
     /// The tools that the run's service offers beside those that read.
@@ -120,7 +120,7 @@ pub(crate) fn ask(
 /// to charge and no log in which a wait could stand.
 ///
 /// What failed tries used is reported by notices; what is returned is the use of the last.
-pub(crate) fn ask_patiently(
+pub fn ask_patiently(
     book: &Book,
     question: &ReadOnlyQuestion<'_>,
     watch: &Watch<'_>,

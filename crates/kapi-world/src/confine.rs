@@ -25,7 +25,7 @@ use crate::grant::PASSED_VARIABLES;
 /// Where the workspace is inside.
 pub(crate) const WORKSPACE_INSIDE: &str = "/workspace";
 /// Where Kapi's own files are inside.
-pub(crate) const KAPI_INSIDE: &str = "/run/kapi";
+pub const KAPI_INSIDE: &str = "/run/kapi";
 /// Bytes kept of each output stream of an agent.
 pub(crate) const AGENT_TAIL_BYTES_MAX: usize = 64 * 1024;
 /// Files that show a project whose build tools publish and share caches unless told otherwise.
@@ -275,7 +275,7 @@ fn joined(first: &[PathBuf], path_variable: &OsStr) -> OsString {
 }
 
 /// Returns a read-only mount.
-pub(crate) fn read_only(host: &Path, inside: &Path) -> Mount {
+pub fn read_only(host: &Path, inside: &Path) -> Mount {
     Mount {
         host: host.to_path_buf(),
         inside: inside.to_path_buf(),

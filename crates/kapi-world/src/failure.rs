@@ -12,7 +12,7 @@ use kapi_sandbox::error::SandboxError;
 const MESSAGE_BYTES_MAX: usize = 2_000;
 
 /// Returns the failure for an error without advice.
-pub(crate) fn plain(error: &dyn Error) -> Failure {
+pub fn plain(error: &dyn Error) -> Failure {
     Failure {
         message: chain(error),
         hint: None,
@@ -28,7 +28,7 @@ pub(crate) fn sandbox(error: &SandboxError) -> Failure {
 }
 
 /// Returns the failure for an agent that could not be launched.
-pub(crate) fn agent(error: &AgentError) -> Failure {
+pub fn agent(error: &AgentError) -> Failure {
     Failure {
         message: chain(error),
         hint: error.hint(),
@@ -36,7 +36,7 @@ pub(crate) fn agent(error: &AgentError) -> Failure {
 }
 
 /// Returns the failure for a file that could not be read or written.
-pub(crate) fn file(what: &str, path: &std::path::Path, error: &std::io::Error) -> Failure {
+pub fn file(what: &str, path: &std::path::Path, error: &std::io::Error) -> Failure {
     Failure {
         message: format!("{what} {}: {error}", path.display()),
         hint: None,

@@ -41,7 +41,7 @@ const RECORDED_MAX: usize = 100;
 
 /// Whose list is asked about.
 #[derive(Clone, Copy)]
-pub(crate) enum GateRules<'a> {
+pub enum GateRules<'a> {
     /// Whatever the run's service says at each question; what is refused is recorded.
     Service(&'a dyn RunService),
     /// A list that nobody is asked about and nothing is recorded of.

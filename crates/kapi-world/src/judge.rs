@@ -6,7 +6,7 @@
 //! the token of the question, but for a person's own program.
 
 mod agent;
-pub(crate) mod evidence;
+pub mod evidence;
 mod model;
 mod token;
 

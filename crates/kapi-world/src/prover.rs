@@ -78,7 +78,7 @@ pub(crate) struct ProverSite<'a> {
 
 /// What a goal's commands are run on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum ProofSubject {
+pub enum ProofSubject {
     /// The work of a turn.
     Candidate,
     /// What it began with.

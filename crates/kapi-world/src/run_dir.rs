@@ -25,13 +25,13 @@ const FULL: &str = r#"{"log":"full"}"#;
 
 /// One run's directory.
 #[derive(Debug)]
-pub(crate) struct RunDir {
+pub struct RunDir {
     path: PathBuf,
 }
 
 impl RunDir {
     /// Opens the directory of a run, making it if it is missing.
-    pub(crate) fn open(runs: &Path, run_id: &str) -> Result<Self, Failure> {
+    pub fn open(runs: &Path, run_id: &str) -> Result<Self, Failure> {
         let path = runs.join(run_id);
         RealDisk
             .create_dir(&path)
@@ -40,12 +40,12 @@ impl RunDir {
     }
 
     /// Returns the path of a file in it.
-    pub(crate) fn file(&self, name: &str) -> PathBuf {
+    pub fn file(&self, name: &str) -> PathBuf {
         self.path.join(name)
     }
 
     /// Writes a file durably.
-    pub(crate) fn keep(&self, name: &str, bytes: &[u8]) -> Result<(), Failure> {
+    pub fn keep(&self, name: &str, bytes: &[u8]) -> Result<(), Failure> {
         disk::replace_durably(&RealDisk, &self.file(name), bytes)
             .map_err(|error: DiskError| failure::plain(&error))
     }

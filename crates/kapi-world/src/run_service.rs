@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::gate::person::Person;
 
 /// Answers the agent of one run.
-pub(crate) trait RunService: Sync {
+pub trait RunService: Sync {
     /// Returns the run's name.
     fn run(&self) -> &str;
 

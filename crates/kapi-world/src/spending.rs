@@ -53,13 +53,13 @@ pub enum SpendingStop {
 }
 
 /// Something that was booked, after its end.
-pub(crate) struct BookedResult<T> {
+pub struct BookedResult<T> {
     /// What came of it.
-    pub(crate) value: T,
+    pub value: T,
     /// What it used and no notice reported.
-    pub(crate) rest: Usage,
+    pub rest: Usage,
     /// Whether somebody was really asked, whether or not anybody counted it.
-    pub(crate) has_run: bool,
+    pub has_run: bool,
 }
 
 impl Spending<'_> {
@@ -74,7 +74,7 @@ impl Spending<'_> {
     ///
     /// # Errors
     /// When it may not begin.
-    pub(crate) fn booked<T>(
+    pub fn booked<T>(
         &self,
         turn: &BookedTurn,
         watch: &Watch<'_>,
@@ -188,7 +188,7 @@ impl SpendingStop {
     }
 
     /// Returns it as the failure of what was not begun, or was ended.
-    pub(crate) fn failure(self) -> Failure {
+    pub fn failure(self) -> Failure {
         match self {
             Self::Cap(cap) => Failure {
                 message: format!("stay within the caps on spending: {cap}"),

@@ -267,7 +267,7 @@ impl Survey {
 
 /// Returns the tracked files that commands name, quoted, in a subshell or after `cd`, and that are
 /// checks by their name.
-pub(crate) fn checks_named_in(
+pub fn checks_named_in(
     repository: &Repository,
     commit: &CommitId,
     commands: &[String],

@@ -44,7 +44,7 @@ impl RealWorld<'_> {
     }
 
     /// Runs the commands and returns what they showed; nothing where it was called off.
-    pub(crate) fn prove(
+    pub fn prove(
         &self,
         run_id: &str,
         subject: ProofSubject,

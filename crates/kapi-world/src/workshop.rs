@@ -42,8 +42,8 @@ const HOLD_TRIES_MAX: u32 = 30_000;
 
 /// An opened repository.
 #[derive(Debug)]
-pub(crate) struct Workshop {
-    pub(crate) repository: Repository,
+pub struct Workshop {
+    pub repository: Repository,
 }
 
 /// A view of git: what it shows, and to whom.
@@ -62,7 +62,7 @@ pub(crate) struct GitViewPlan<'a> {
 
 impl Workshop {
     /// Opens the project's repository.
-    pub(crate) fn open(book: &Book, project: &Path, cancel: &Cancel) -> Result<Self, Failure> {
+    pub fn open(book: &Book, project: &Path, cancel: &Cancel) -> Result<Self, Failure> {
         let git = find_git(book, cancel)?;
         let repository =
             Repository::discover(&git, project).map_err(|error| failure::plain(&error))?;
@@ -70,7 +70,7 @@ impl Workshop {
     }
 
     /// Makes or adopts the goal's worktree; one that has to be made holds the files of `content`.
-    pub(crate) fn workspace(
+    pub fn workspace(
         &self,
         place: &GoalPaths,
         branch: &str,
@@ -233,7 +233,7 @@ fn hold(common_dir: &Path) -> Result<fs::File, Failure> {
 }
 
 /// Returns the identity of Kapi's commits.
-pub(crate) fn author() -> Author {
+pub fn author() -> Author {
     Author {
         name: AUTHOR_NAME.to_owned(),
         email: AUTHOR_EMAIL.to_owned(),
@@ -251,7 +251,7 @@ pub(crate) fn find_git(book: &Book, cancel: &Cancel) -> Result<Git, Failure> {
 }
 
 /// Reads a commit id that core carries as text.
-pub(crate) fn commit_id(text: &str) -> Result<CommitId, Failure> {
+pub fn commit_id(text: &str) -> Result<CommitId, Failure> {
     CommitId::parse(text).map_err(|error| failure::plain(&error))
 }
 
@@ -261,6 +261,6 @@ pub(crate) fn tree_id(text: &str) -> Result<TreeId, Failure> {
 }
 
 /// Reads a component of a ref name.
-pub(crate) fn ref_part(text: &str) -> Result<RefPart, Failure> {
+pub fn ref_part(text: &str) -> Result<RefPart, Failure> {
     RefPart::parse(text).map_err(|error| failure::plain(&error))
 }

@@ -26,15 +26,15 @@ const NAMES: &[&str] = &[
 
 /// Where modes are at home: lists, and the folders beside them.
 const HOMES: &[&str] = &[
-    "crates/kapi-core/src/workflow/modes.rs",
-    "crates/kapi-core/src/workflow/modes/",
+    "crates/kapi-workflow/src/rules/modes.rs",
+    "crates/kapi-workflow/src/rules/modes/",
     "crates/kapi-wire/src/workflow/modes.rs",
     "crates/kapi-wire/src/workflow/modes/",
     "crates/kapi-cli/src/modes.rs",
     "crates/kapi-cli/src/modes/",
     "crates/kapi-testkit/src/workflow_sim/",
     // A module of tests alone.
-    "crates/kapi-core/src/workflow/story.rs",
+    "crates/kapi-workflow/src/rules/story.rs",
 ];
 
 /// What all modes share names none of them.
@@ -74,9 +74,9 @@ mod tests {
         let named = "        Body::Ralph(ralph) => ralph.branch.as_ref(),\n";
         let tested = format!("fn shared() {{}}\n\n#[cfg(test)]\nmod tests {{\n{named}}}\n");
         let files = [
-            ("crates/kapi-core/src/workflow/modes/ralph/rules.rs", named),
-            ("crates/kapi-engine/src/workflow/index.rs", named),
-            ("crates/kapi-engine/src/workflow/find.rs", &tested),
+            ("crates/kapi-workflow/src/rules/modes/ralph/rules.rs", named),
+            ("crates/kapi-workflow/src/record/index.rs", named),
+            ("crates/kapi-workflow/src/record/find.rs", &tested),
             ("crates/kapi-engine/tests/it/workflow_edits.rs", named),
         ];
         let faults = modes_stay_home(&Tree::of(&files));
@@ -84,6 +84,6 @@ mod tests {
             .iter()
             .map(|fault| (fault.path.as_str(), fault.line))
             .collect();
-        assert_eq!(places, [("crates/kapi-engine/src/workflow/index.rs", 1)]);
+        assert_eq!(places, [("crates/kapi-workflow/src/record/index.rs", 1)]);
     }
 }

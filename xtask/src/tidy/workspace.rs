@@ -43,7 +43,7 @@ const STREAMS: &[&str] = &[
     "kapi_core::goal",
     "kapi_core::kernel",
     "kapi_core::spend",
-    "kapi_core::workflow",
+    "kapi_workflow::rules",
     "crate::kernel",
     "crate::opened",
     "crate::preferences",

@@ -15,9 +15,9 @@ use kapi_engine::damage::{Damage, KERNEL};
 use kapi_engine::kernel::audit::audit_kernel;
 use kapi_engine::machine::audit::StreamAudit;
 use kapi_engine::project::Project;
-use kapi_engine::workflow::audit::audit_workflow;
-use kapi_engine::workflow::workflows::Workflows;
 use kapi_store::layout::ProjectLayout;
+use kapi_workflow::record::audit::audit_workflow;
+use kapi_workflow::record::workflows::Workflows;
 use serde::Serialize;
 
 use crate::config::store::STORE;

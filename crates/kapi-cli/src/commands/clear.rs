@@ -2,7 +2,7 @@
 //!
 //! The workflow goes on or waits as before; whoever resumes it is attached again.
 
-use kapi_engine::workflow::workflows::Workflows;
+use kapi_workflow::record::workflows::Workflows;
 use serde_json::json;
 
 use crate::context::Context;

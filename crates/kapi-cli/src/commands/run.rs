@@ -8,8 +8,8 @@ use kapi_core::goal::contract::Surface;
 use kapi_core::id::GoalId;
 use kapi_core::isolation::NetworkMode;
 use kapi_core::proof::policy::{CheckPolicy, TestPolicy};
-use kapi_core::workflow::branch::BranchType;
 use kapi_engine::project::Project;
+use kapi_workflow::rules::branch::BranchType;
 
 use crate::context::Context;
 use crate::contract::{self, approval, words, working};

@@ -10,10 +10,10 @@ use kapi_core::text::counted;
 use kapi_engine::damage::Damage;
 use kapi_engine::goal_listing::{Listed, Standing};
 use kapi_engine::project::Project;
-use kapi_engine::workflow::index::{WorkflowListed, WorkflowStanding};
-use kapi_engine::workflow::requests::Standings;
-use kapi_engine::workflow::workflows::Workflows;
 use kapi_wire::workflow::row::WorkflowRow;
+use kapi_workflow::record::index::{WorkflowListed, WorkflowStanding};
+use kapi_workflow::record::requests::Standings;
+use kapi_workflow::record::workflows::Workflows;
 use kapi_world::survey::Survey;
 use serde::Serialize;
 

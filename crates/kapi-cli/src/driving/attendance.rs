@@ -18,11 +18,11 @@ use kapi_engine::error::EngineError;
 use kapi_engine::machine::follow::LogCursor;
 use kapi_engine::machine::logged::Logged;
 use kapi_engine::project::Project;
-use kapi_engine::supervise::wake;
 use kapi_engine::watch::Activity;
 use kapi_sys::alarm::{Alarm, WakeSources};
 use kapi_sys::cancel::Cancel;
 use kapi_sys::signal::Interrupts;
+use kapi_workflow::record::supervise::wake;
 use kapi_world::real::RealWorld;
 use kapi_world::waits::{self, WaitCheck};
 

@@ -6,18 +6,18 @@
 use std::ffi::OsString;
 
 use kapi_core::mode::Mode;
-use kapi_core::workflow::guidance;
-use kapi_core::workflow::next_command::next_commands;
-use kapi_core::workflow::pending::Pending;
-use kapi_core::workflow::state::Workflow;
 use kapi_core::workflow_key::WorkflowKey;
-use kapi_engine::workflow::workflows::Workflows;
 use kapi_wire::session::{
     CandidateView, CandidatesView, DecisionView, GuidanceView, SESSION_VERSION, SessionView,
     ShownView, StandingView,
 };
 use kapi_wire::workflow::asked::AskedView;
 use kapi_wire::workflow::modes::asked;
+use kapi_workflow::record::workflows::Workflows;
+use kapi_workflow::rules::guidance;
+use kapi_workflow::rules::next_command::next_commands;
+use kapi_workflow::rules::pending::Pending;
+use kapi_workflow::rules::state::Workflow;
 
 use crate::context::Context;
 use crate::error::Error;

@@ -71,7 +71,7 @@ impl Kernel<'_> {
                     then(world.map_err(failure)?);
                     Ok(())
                 };
-                kapi_world::workflows::task::perform(performer, &in_world, task, wanted, hands)
+                kapi_workflow::perform::task::perform(performer, &in_world, task, wanted, hands)
             }),
             notice,
         };

@@ -11,8 +11,8 @@ mod words;
 use std::path::PathBuf;
 
 use kapi_core::mode::Mode;
-use kapi_core::workflow::modes::ModeCommand;
-use kapi_core::workflow::modes::interview::command::InterviewCommand;
+use kapi_workflow::rules::modes::ModeCommand;
+use kapi_workflow::rules::modes::interview::command::InterviewCommand;
 
 use crate::commands::workflow::{approve, resume, start, status};
 use crate::context::Context;

@@ -6,8 +6,8 @@ mod words;
 
 use kapi_core::mode::Mode;
 use kapi_core::plan::task::TaskId;
-use kapi_core::workflow::modes::ModeCommand;
-use kapi_core::workflow::modes::ralph::command::RalphCommand;
+use kapi_workflow::rules::modes::ModeCommand;
+use kapi_workflow::rules::modes::ralph::command::RalphCommand;
 
 use crate::commands::workflow::{approve, branch, resume, start, status};
 use crate::context::Context;

@@ -5,11 +5,11 @@
 
 use kapi_core::id::GoalId;
 use kapi_core::mode::Mode;
-use kapi_core::workflow::candidate::Candidate;
-use kapi_core::workflow::mode_spec::ModeSpec;
 use kapi_core::workflow_key::WorkflowKey;
 use kapi_engine::project::Project;
-use kapi_engine::workflow::workflows::Workflows;
+use kapi_workflow::record::workflows::Workflows;
+use kapi_workflow::rules::candidate::Candidate;
+use kapi_workflow::rules::mode_spec::ModeSpec;
 
 use crate::context::Context;
 use crate::error::Error;
@@ -118,7 +118,7 @@ fn unanswered(fitting: &[Candidate]) -> Error {
 #[cfg(test)]
 mod tests {
     use kapi_core::id::GoalId;
-    use kapi_core::workflow::candidate::Candidate;
+    use kapi_workflow::rules::candidate::Candidate;
 
     use super::{Chosen, picked};
 

@@ -7,20 +7,20 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-use kapi_core::workflow::command::Command;
-use kapi_core::workflow::documents::documents;
-use kapi_core::workflow::effect::Effect;
-use kapi_core::workflow::pending::{Means, Pending};
 use kapi_core::workflow_key::WorkflowKey;
 use kapi_engine::pace::Pace;
 use kapi_engine::watch::Watch;
-use kapi_engine::workflow::delay::Delays;
-use kapi_engine::workflow::drive::{Control, Observed, drive};
-use kapi_engine::workflow::requests::Approving;
-use kapi_engine::workflow::workflows::Workflows;
 use kapi_store::hash::sha256_hex;
 use kapi_sys::clock::monotonic_ms;
 use kapi_sys::signal::Interrupts;
+use kapi_workflow::record::delay::Delays;
+use kapi_workflow::record::drive::{Control, Observed, drive};
+use kapi_workflow::record::requests::Approving;
+use kapi_workflow::record::workflows::Workflows;
+use kapi_workflow::rules::command::Command;
+use kapi_workflow::rules::documents::documents;
+use kapi_workflow::rules::effect::Effect;
+use kapi_workflow::rules::pending::{Means, Pending};
 
 use crate::amount;
 use crate::commands::workflow::approve;

@@ -2,9 +2,9 @@
 //!
 //! Bookkeeping has no line. Text from agents is shortened to its first line.
 
-use kapi_core::workflow::event::Event;
-use kapi_core::workflow::limits::Raised;
-use kapi_core::workflow::pending::Means;
+use kapi_workflow::rules::event::Event;
+use kapi_workflow::rules::limits::Raised;
+use kapi_workflow::rules::pending::Means;
 
 use crate::contract::short;
 use crate::event_words::first_line;

@@ -3,8 +3,8 @@
 //! The rules are the core's; here it is said which one was taken where another was named.
 
 use kapi_core::mode::Mode;
-use kapi_core::workflow::mode_spec::ModeSpec;
-use kapi_engine::workflow::workflows::Workflows;
+use kapi_workflow::record::workflows::Workflows;
+use kapi_workflow::rules::mode_spec::ModeSpec;
 
 use crate::context::Context;
 use crate::error::Error;

@@ -5,12 +5,12 @@
 use std::path::PathBuf;
 
 use kapi_core::mode::Mode;
-use kapi_core::workflow::command::Command;
-use kapi_core::workflow::state::Workflow;
 use kapi_core::workflow_key::WorkflowKey;
 use kapi_engine::project::Project;
-use kapi_engine::workflow::opened::Submitted;
-use kapi_engine::workflow::workflows::Workflows;
+use kapi_workflow::record::opened::Submitted;
+use kapi_workflow::record::workflows::Workflows;
+use kapi_workflow::rules::command::Command;
+use kapi_workflow::rules::state::Workflow;
 
 use crate::context::Context;
 use crate::error::Error;

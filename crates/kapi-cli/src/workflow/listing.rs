@@ -4,14 +4,14 @@
 
 use std::iter;
 
-use kapi_core::workflow::mode_spec::ModeSpec;
 use kapi_core::workflow_status::Status;
 use kapi_engine::inventory::workflow_entry::{WorkflowEntry, WorkflowWait};
 use kapi_engine::project::Project;
-use kapi_engine::workflow::index::{WorkflowListed, WorkflowStanding};
-use kapi_engine::workflow::requests::Standings;
-use kapi_engine::workflow::workflows::Workflows;
 use kapi_wire::workflow::row::WorkflowRow;
+use kapi_workflow::record::index::{WorkflowListed, WorkflowStanding};
+use kapi_workflow::record::requests::Standings;
+use kapi_workflow::record::workflows::Workflows;
+use kapi_workflow::rules::mode_spec::ModeSpec;
 
 use crate::error::{Error, chain};
 use crate::ui::Ui;

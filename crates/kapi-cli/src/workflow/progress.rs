@@ -9,10 +9,10 @@ use std::time::Instant;
 use kapi_core::id::{EffectId, GoalId};
 use kapi_core::text::agent_name;
 use kapi_core::usage::Usage;
-use kapi_core::workflow::effect::{Action, Effect};
-use kapi_core::workflow::event::Event;
 use kapi_engine::machine::logged::Logged;
 use kapi_engine::watch::Activity;
+use kapi_workflow::rules::effect::{Action, Effect};
+use kapi_workflow::rules::event::Event;
 use serde_json::json;
 
 use crate::contract::short;

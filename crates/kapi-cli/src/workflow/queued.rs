@@ -13,14 +13,14 @@ use kapi_core::kernel::goal_drive::GoalDrive;
 use kapi_core::kernel::task::Task;
 use kapi_core::kernel::task_state::State;
 use kapi_core::task_id::TaskId;
-use kapi_core::workflow::command::Command;
-use kapi_core::workflow::effect::next;
 use kapi_engine::kernel::door::goal::GoalAsk;
 use kapi_engine::kernel::error::KernelError;
 use kapi_engine::kernel::queue::Queue;
 use kapi_engine::watch::{Activity, Watch};
-use kapi_engine::workflow::workflows::Workflows;
-use kapi_world::workflows::{GoalTask, NotTasked, Tasked};
+use kapi_workflow::perform::{GoalTask, NotTasked, Tasked};
+use kapi_workflow::record::workflows::Workflows;
+use kapi_workflow::rules::command::Command;
+use kapi_workflow::rules::effect::next;
 
 use crate::error::Error;
 use crate::exit_code::Exit;

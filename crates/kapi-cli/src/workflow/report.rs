@@ -5,11 +5,11 @@
 
 use std::path::Path;
 
-use kapi_core::workflow::mode_spec::Stage;
-use kapi_core::workflow::next_command::next_commands;
-use kapi_core::workflow::state::Workflow;
 use kapi_core::workflow_status::Status;
 use kapi_wire::workflow::{Looked, WorkflowView};
+use kapi_workflow::rules::mode_spec::Stage;
+use kapi_workflow::rules::next_command::next_commands;
+use kapi_workflow::rules::state::Workflow;
 
 use crate::event_words::first_line;
 use crate::exit_code::Exit;

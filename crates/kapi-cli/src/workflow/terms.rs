@@ -7,8 +7,8 @@ use kapi_core::goal::budget::Budget;
 use kapi_core::goal::contract::{Contract, TURNS_DEFAULT};
 use kapi_core::judge::Judge;
 use kapi_core::mode::Mode;
-use kapi_core::workflow::mode_spec::{ModeSpec, Party, Repository};
-use kapi_core::workflow::terms::{PlanApproval, Terms};
+use kapi_workflow::rules::mode_spec::{ModeSpec, Party, Repository};
+use kapi_workflow::rules::terms::{PlanApproval, Terms};
 use kapi_world::survey::Survey;
 
 use crate::commands::run;
@@ -306,8 +306,8 @@ fn usd(micros: u64) -> String {
 #[cfg(test)]
 mod tests {
     use kapi_core::mode::Mode;
-    use kapi_core::workflow::flow::BaseRule;
-    use kapi_core::workflow::mode_spec::ModeSpec;
+    use kapi_workflow::rules::flow::BaseRule;
+    use kapi_workflow::rules::mode_spec::ModeSpec;
 
     use super::{Flags, as_run, usd};
     use crate::amount;

@@ -12,15 +12,15 @@ use std::path::{Path, PathBuf};
 
 use kapi_core::actor::Actor;
 use kapi_core::id::EffectId;
-use kapi_core::workflow::command::Command;
-use kapi_core::workflow::event::Event;
-use kapi_core::workflow::worker::WorkerId;
 use kapi_engine::watch::Activity;
-use kapi_engine::workflow::drive::Observed;
-use kapi_engine::workflow::workflows::Workflows;
 use kapi_store::layout::project_key;
+use kapi_workflow::perform::terminal::{Watched, end_tmux, has_tmux, watch_in_tmux};
+use kapi_workflow::record::drive::Observed;
+use kapi_workflow::record::workflows::Workflows;
+use kapi_workflow::rules::command::Command;
+use kapi_workflow::rules::event::Event;
+use kapi_workflow::rules::worker::WorkerId;
 use kapi_world::book::Book;
-use kapi_world::workflows::terminal::{Watched, end_tmux, has_tmux, watch_in_tmux};
 
 use crate::context::Context;
 use crate::error::{Error, chain};

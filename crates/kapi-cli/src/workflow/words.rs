@@ -2,8 +2,8 @@
 //!
 //! Only words; what may happen is the core's affair.
 
-use kapi_core::workflow::state::Workflow;
 use kapi_core::workflow_status::Status;
+use kapi_workflow::rules::state::Workflow;
 
 /// What is said of a decision that waits.
 pub(crate) const WAITS: &str = "waits for your approval";

@@ -6,16 +6,17 @@
 use kapi_core::actor::Actor;
 use kapi_core::failure::Failure;
 use kapi_core::id::GoalId;
-use kapi_core::workflow::effect::Effect;
-use kapi_core::workflow::guidance;
-use kapi_core::workflow::outcome::Outcome;
-use kapi_core::workflow::state::Workflow;
 use kapi_core::workflow_key::WorkflowKey;
 use kapi_engine::project::Project;
 use kapi_engine::watch::Watch;
-use kapi_engine::workflow::workflows::Workflows;
+use kapi_workflow::perform;
+use kapi_workflow::perform::WorkflowPlace;
+use kapi_workflow::record::workflows::Workflows;
+use kapi_workflow::rules::effect::Effect;
+use kapi_workflow::rules::guidance;
+use kapi_workflow::rules::outcome::Outcome;
+use kapi_workflow::rules::state::Workflow;
 use kapi_world::real::RealWorld;
-use kapi_world::workflows::{self, WorkflowPlace};
 
 use crate::config::Config;
 use crate::context::Context;
@@ -53,7 +54,7 @@ impl World<'_> {
             guidance: &guidance,
             as_task: &|asked, watch| self.as_task(asked, watch),
         };
-        workflows::perform(&place, effect, watch)
+        perform::perform(&place, effect, watch)
     }
 
     fn workflow(&self) -> Result<Workflow, Failure> {

@@ -7,13 +7,13 @@ use std::time::Instant;
 use kapi_core::goal::state::Status;
 use kapi_core::id::GoalId;
 use kapi_engine::project::Project;
-use kapi_engine::supervise::{Woken, wake};
 use kapi_store::layout::ProjectLayout;
 use kapi_sys::clock::SystemClock;
 use kapi_sys::real_disk::RealDisk;
 use kapi_testkit::agent_tools::Cli;
 use kapi_testkit::model_server::fault::{Fault, FaultKind, FaultTarget, Times};
 use kapi_testkit::model_server::scenario::{Scenario, Step};
+use kapi_workflow::record::supervise::{Woken, wake};
 
 use crate::environment::{BRANCH, FIRST, PATIENCE};
 use crate::machine::Machine;

@@ -9,11 +9,11 @@ use crate::plan::task::{Task, TaskId};
 
 /// One task as the graph sees it.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Node<'a> {
+pub struct Node<'a> {
     /// Its name.
-    pub(crate) id: &'a TaskId,
+    pub id: &'a TaskId,
     /// What it waits for.
-    pub(crate) after: &'a [TaskId],
+    pub after: &'a [TaskId],
 }
 
 /// Returns the tasks of an agent's plan as a graph.
@@ -26,7 +26,7 @@ pub(crate) fn nodes(tasks: &[Task]) -> Vec<Node<'_>> {
 }
 
 /// Returns the first task that depends on one that is not there, and that one.
-pub(crate) fn unknown_dependency<'a>(nodes: &[Node<'a>]) -> Option<(&'a TaskId, &'a TaskId)> {
+pub fn unknown_dependency<'a>(nodes: &[Node<'a>]) -> Option<(&'a TaskId, &'a TaskId)> {
     let known: BTreeSet<&TaskId> = nodes.iter().map(|node| node.id).collect();
     nodes.iter().find_map(|node| {
         let unknown = node.after.iter().find(|id| !known.contains(id))?;
@@ -35,7 +35,7 @@ pub(crate) fn unknown_dependency<'a>(nodes: &[Node<'a>]) -> Option<(&'a TaskId, 
 }
 
 /// Returns tasks that wait for each other in a circle, each depending on the next.
-pub(crate) fn circle(nodes: &[Node<'_>]) -> Option<Vec<TaskId>> {
+pub fn circle(nodes: &[Node<'_>]) -> Option<Vec<TaskId>> {
     let waiting = never_free(nodes);
     // Every task that is never free depends on another such task, so the walk comes round.
     let mut id = nodes

@@ -94,16 +94,16 @@ pub(crate) fn audit_folded<M: Machine>(
 }
 
 /// A log folded again from its beginning.
-pub(crate) struct Replayed<M: Machine> {
+pub struct Replayed<M: Machine> {
     /// The state at its end, or before the first event that is not understood.
-    pub(crate) end: M::State,
+    pub end: M::State,
     /// The state at the place of the fold on disk.
     pub(crate) at_saved: Option<M::State>,
 }
 
 impl StreamAudit {
     /// Begins with what is wrong with the lines, which `found` no longer has then.
-    pub(crate) fn of(file: PathBuf, found: &mut Audit) -> Self {
+    pub fn of(file: PathBuf, found: &mut Audit) -> Self {
         let faults = std::mem::take(&mut found.faults);
         Self {
             file,
@@ -121,7 +121,7 @@ impl StreamAudit {
     }
 
     /// Folds the sound records; `each` is handed every event with the state before it.
-    pub(crate) fn replay<M: Machine>(
+    pub fn replay<M: Machine>(
         &mut self,
         found: &Audit,
         mut each: impl FnMut(&M::State, &Logged<M::Event>),
@@ -157,12 +157,7 @@ impl StreamAudit {
 
     /// Compares the fold on disk with the state at its place. One of another shape is made anew,
     /// and so no fault.
-    pub(crate) fn check_fold<M: Machine>(
-        &mut self,
-        file: PathBuf,
-        found: &Audit,
-        replayed: &Replayed<M>,
-    ) {
+    pub fn check_fold<M: Machine>(&mut self, file: PathBuf, found: &Audit, replayed: &Replayed<M>) {
         let saved = found.saved.as_ref();
         let saved: Option<M::State> = saved.and_then(|saved| parse(&saved.state));
         if saved.is_some() && saved != replayed.at_saved {
@@ -171,7 +166,7 @@ impl StreamAudit {
     }
 
     /// Notes a fold that is missing or behind, of a stream whose fold is written with every event.
-    pub(crate) fn check_saved_to_the_end(&mut self, file: PathBuf, found: &Audit) {
+    pub fn check_saved_to_the_end(&mut self, file: PathBuf, found: &Audit) {
         let saved_seq = found.saved.as_ref().map(|saved| saved.position.seq);
         if saved_seq != Some(self.records) {
             self.stale.push(file);
@@ -179,7 +174,7 @@ impl StreamAudit {
     }
 
     /// Compares a snapshot with what the log comes to; `seq_of` is how many events it knows.
-    pub(crate) fn check_snapshot<S: DeserializeOwned + PartialEq>(
+    pub fn check_snapshot<S: DeserializeOwned + PartialEq>(
         &mut self,
         disk: &dyn Disk,
         file: PathBuf,
@@ -199,11 +194,7 @@ impl StreamAudit {
     }
 
     /// Compares the files of runs with what the log remembers of them.
-    pub(crate) fn check_evidence(
-        &mut self,
-        disk: &dyn Disk,
-        runs: RecordedRuns,
-    ) -> Result<(), DiskError> {
+    pub fn check_evidence(&mut self, disk: &dyn Disk, runs: RecordedRuns) -> Result<(), DiskError> {
         let found = check_runs(disk, &runs.into_runs())?.into_iter();
         let faults = found.map(|(file, fault)| StreamFault::Evidence { file, fault });
         self.faults.extend(faults);

@@ -8,7 +8,7 @@ use kapi_store::error::StoreError;
 
 /// A stream that could not be read or written.
 #[derive(Debug)]
-pub(crate) enum StreamError {
+pub enum StreamError {
     /// The store refused.
     Store(StoreError),
     /// A sound line of the log holds an event that this program does not know.

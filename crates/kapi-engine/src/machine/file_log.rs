@@ -17,7 +17,7 @@ use crate::machine::fold::Loaded;
 pub(crate) const LOCK_WAIT_MS: u64 = 10_000;
 
 /// A stream, and how far it was read.
-pub(crate) struct FileLog<'a> {
+pub struct FileLog<'a> {
     stream: LogStream<'a>,
     cursor: StreamCursor,
 }
@@ -90,7 +90,7 @@ impl<'a> FileLog<'a> {
     }
 
     /// Returns the place the log was read to.
-    pub(crate) const fn position(&self) -> &LogPosition {
+    pub const fn position(&self) -> &LogPosition {
         &self.cursor.position
     }
 

@@ -22,7 +22,7 @@ pub(crate) struct Loaded {
 type Events<M> = Vec<Logged<<M as Machine>::Event>>;
 
 /// A state that follows from records.
-pub(crate) struct Fold<M: Machine> {
+pub struct Fold<M: Machine> {
     state: M::State,
     is_saved: bool,
     n_unsaved: usize,
@@ -66,12 +66,12 @@ impl<M: Machine> Fold<M> {
     }
 
     /// Tells whether there is a fold on disk that can be used, however old.
-    pub(crate) const fn is_saved(&self) -> bool {
+    pub const fn is_saved(&self) -> bool {
         self.is_saved
     }
 
     /// Returns how many records came after the fold on disk.
-    pub(crate) const fn n_unsaved(&self) -> usize {
+    pub const fn n_unsaved(&self) -> usize {
         self.n_unsaved
     }
 

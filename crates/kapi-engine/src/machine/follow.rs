@@ -12,7 +12,7 @@ pub struct LogCursor(Option<StreamCursor>);
 
 impl LogCursor {
     /// Returns the events since, and moves on; `None` while there are none at all.
-    pub(crate) fn follow<E: DeserializeOwned>(
+    pub fn follow<E: DeserializeOwned>(
         &mut self,
         stream: &LogStream<'_>,
     ) -> Result<Option<Vec<Logged<E>>>, StreamError> {

@@ -14,7 +14,7 @@ use crate::machine::fold::{Fold, parse};
 use crate::machine::logged::{Logged, batch, recorded};
 
 /// A stream and its fold.
-pub(crate) struct Opened<'a, M: Machine> {
+pub struct Opened<'a, M: Machine> {
     log: FileLog<'a>,
     fold: Fold<M>,
     unseen: Vec<Logged<M::Event>>,
@@ -22,7 +22,7 @@ pub(crate) struct Opened<'a, M: Machine> {
 
 impl<'a, M: Machine> Opened<'a, M> {
     /// Loads a stream, which may be empty. Changes nothing, and needs no lock.
-    pub(crate) fn load(stream: LogStream<'a>) -> Result<Self, StreamError> {
+    pub fn load(stream: LogStream<'a>) -> Result<Self, StreamError> {
         let (mut log, loaded) = FileLog::load(stream)?;
         let file = log.file();
         let (fold, _) = Fold::load(&file, loaded, || Ok::<_, StreamError>(log.load_all()?))?;
@@ -33,25 +33,25 @@ impl<'a, M: Machine> Opened<'a, M> {
         })
     }
 
-    pub(crate) const fn fold(&self) -> &Fold<M> {
+    pub const fn fold(&self) -> &Fold<M> {
         &self.fold
     }
 
-    pub(crate) const fn state(&self) -> &M::State {
+    pub const fn state(&self) -> &M::State {
         self.fold.state()
     }
 
-    pub(crate) fn into_state(self) -> M::State {
+    pub fn into_state(self) -> M::State {
         self.fold.into_state()
     }
 
     /// Returns how far the log was read.
-    pub(crate) const fn log(&self) -> &FileLog<'a> {
+    pub const fn log(&self) -> &FileLog<'a> {
         &self.log
     }
 
     /// Reads what others have recorded meanwhile, and returns how many events that were.
-    pub(crate) fn refresh(&mut self) -> Result<usize, StreamError> {
+    pub fn refresh(&mut self) -> Result<usize, StreamError> {
         let file = self.log.file();
         let fold = &mut self.fold;
         let logged = self.log.refresh(|records| fold.take(&file, records))?;
@@ -61,22 +61,22 @@ impl<'a, M: Machine> Opened<'a, M> {
     }
 
     /// Returns the events that came since the last call, whoever recorded them.
-    pub(crate) fn take_unseen(&mut self) -> Vec<Logged<M::Event>> {
+    pub fn take_unseen(&mut self) -> Vec<Logged<M::Event>> {
         std::mem::take(&mut self.unseen)
     }
 
     /// Takes the lock, after which what others recorded is to be read.
-    pub(crate) fn lock(&self, owner: &str) -> Result<Lock, StreamError> {
+    pub fn lock(&self, owner: &str) -> Result<Lock, StreamError> {
         Ok(self.log.lock(owner)?)
     }
 
     /// Makes what was read durable, before anybody acts on it.
-    pub(crate) fn settle(&mut self, held: &Lock) -> Result<(), StreamError> {
+    pub fn settle(&mut self, held: &Lock) -> Result<(), StreamError> {
         Ok(self.log.settle(held)?)
     }
 
     /// Makes events durable that were decided on this state under this lock, and folds them.
-    pub(crate) fn record(
+    pub fn record(
         &mut self,
         held: &Lock,
         actor: &Actor,
@@ -97,14 +97,14 @@ impl<'a, M: Machine> Opened<'a, M> {
     }
 
     /// Replaces the fold on disk with this one.
-    pub(crate) fn save(&mut self, held: &Lock) -> Result<(), StreamError> {
+    pub fn save(&mut self, held: &Lock) -> Result<(), StreamError> {
         self.log.save(held, self.fold.encode()?)?;
         self.fold.saved();
         Ok(())
     }
 
     /// Tells whether the fold on disk is this one.
-    pub(crate) fn is_saved(&self) -> Result<bool, StreamError> {
+    pub fn is_saved(&self) -> Result<bool, StreamError> {
         let found = self.log.stream().load()?;
         let saved = found.state.as_deref().and_then(parse::<M::State>);
         Ok(found.records.is_empty() && saved.as_ref() == Some(self.fold.state()))

@@ -13,11 +13,11 @@ use kapi_engine::drive::{Control, drive};
 use kapi_engine::error::EngineError;
 use kapi_engine::pace::Pace;
 use kapi_engine::project::Project;
-use kapi_engine::supervise::{Need, Roster, Woken, need, wake};
 use kapi_engine::watch::Watch;
 use kapi_sys::clock::StepClock;
 use kapi_sys::disk::Disk as _;
 use kapi_sys::real_disk::RealDisk;
+use kapi_workflow::record::supervise::{Need, Roster, Woken, need, wake};
 
 use crate::support::{
     Fixture, Script, approved, contract, failing, person, project_on, until_cancelled, well,

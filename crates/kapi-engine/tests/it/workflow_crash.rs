@@ -1,19 +1,19 @@
 //! Workflows under power failures at every write.
 
 use kapi_core::actor::Actor;
-use kapi_core::workflow::command::Command;
-use kapi_core::workflow::decide::decide;
-use kapi_core::workflow::denied::Why;
-use kapi_core::workflow::effect::next;
-use kapi_core::workflow::event::Event;
-use kapi_core::workflow::evolve::evolve;
-use kapi_core::workflow::given::Given;
 use kapi_core::workflow_status::Status;
-use kapi_engine::workflow::workflows::Workflows;
 use kapi_store::hash::sha256_hex;
 use kapi_sys::sim_disk::Mutation;
 use kapi_testkit::workflow_sim::kinds::every_kind;
 use kapi_testkit::workflow_sim::{Ways, crash_everywhere};
+use kapi_workflow::record::workflows::Workflows;
+use kapi_workflow::rules::command::Command;
+use kapi_workflow::rules::decide::decide;
+use kapi_workflow::rules::denied::Why;
+use kapi_workflow::rules::effect::next;
+use kapi_workflow::rules::event::Event;
+use kapi_workflow::rules::evolve::evolve;
+use kapi_workflow::rules::given::Given;
 
 use crate::support::person;
 use crate::workflow_support::Governed;

@@ -8,32 +8,32 @@ use kapi_core::failure::Failure;
 use kapi_core::goal::state::Status as GoalStatus;
 use kapi_core::id::GoalId;
 use kapi_core::usage::Usage;
-use kapi_core::workflow::branch::BranchType;
-use kapi_core::workflow::changed::Changed;
-use kapi_core::workflow::command::Command;
-use kapi_core::workflow::effect::{Action, Effect};
-use kapi_core::workflow::identity::Identity;
-use kapi_core::workflow::modes::interview::command::InterviewCommand;
-use kapi_core::workflow::modes::ralph::answer::RalphAnswer;
-use kapi_core::workflow::modes::ralph::begin::RalphBegin;
-use kapi_core::workflow::modes::ralph::plan::{
-    Consensus, Considered, Criterion, Isolation, Objections, Plan, PlanTask, Synthesis,
-};
-use kapi_core::workflow::modes::ralph::role::RalphRole;
-use kapi_core::workflow::modes::{Begin, Body, ModeAnswer, ModeCommand};
-use kapi_core::workflow::outcome::Outcome;
-use kapi_core::workflow::pending::Means;
-use kapi_core::workflow::role::RoleSpec;
-use kapi_core::workflow::terms::Terms;
 use kapi_core::workflow_key::WorkflowKey;
 use kapi_core::workflow_status::Status;
 use kapi_engine::project::Project;
 use kapi_engine::watch::Activity;
-use kapi_engine::workflow::drive::{DriveError, Observed};
-use kapi_engine::workflow::requests::Approving;
-use kapi_engine::workflow::start::NewWorkflow;
-use kapi_engine::workflow::workflows::Workflows;
 use kapi_sys::disk::Disk as _;
+use kapi_workflow::record::drive::{DriveError, Observed};
+use kapi_workflow::record::requests::Approving;
+use kapi_workflow::record::start::NewWorkflow;
+use kapi_workflow::record::workflows::Workflows;
+use kapi_workflow::rules::branch::BranchType;
+use kapi_workflow::rules::changed::Changed;
+use kapi_workflow::rules::command::Command;
+use kapi_workflow::rules::effect::{Action, Effect};
+use kapi_workflow::rules::identity::Identity;
+use kapi_workflow::rules::modes::interview::command::InterviewCommand;
+use kapi_workflow::rules::modes::ralph::answer::RalphAnswer;
+use kapi_workflow::rules::modes::ralph::begin::RalphBegin;
+use kapi_workflow::rules::modes::ralph::plan::{
+    Consensus, Considered, Criterion, Isolation, Objections, Plan, PlanTask, Synthesis,
+};
+use kapi_workflow::rules::modes::ralph::role::RalphRole;
+use kapi_workflow::rules::modes::{Begin, Body, ModeAnswer, ModeCommand};
+use kapi_workflow::rules::outcome::Outcome;
+use kapi_workflow::rules::pending::Means;
+use kapi_workflow::rules::role::RoleSpec;
+use kapi_workflow::rules::terms::Terms;
 
 use crate::support::{person, usage};
 use crate::workflow_support::{Governed, answered, ask, asked, draft, terms, until_cancelled};

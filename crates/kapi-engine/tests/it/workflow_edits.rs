@@ -3,11 +3,11 @@
 use std::path::PathBuf;
 
 use kapi_core::actor::Actor;
-use kapi_core::workflow::command::Command;
-use kapi_core::workflow::decide::TEXT_BYTES_MAX;
 use kapi_core::workflow_key::WorkflowKey;
-use kapi_engine::workflow::workflows::Workflows;
 use kapi_sys::disk::{Disk as _, replace_derived};
+use kapi_workflow::record::workflows::Workflows;
+use kapi_workflow::rules::command::Command;
+use kapi_workflow::rules::decide::TEXT_BYTES_MAX;
 
 use crate::support::person;
 use crate::workflow_support::Governed;

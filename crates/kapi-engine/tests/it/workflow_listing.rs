@@ -3,16 +3,16 @@
 
 use std::path::{Path, PathBuf};
 
-use kapi_core::workflow::command::Command;
 use kapi_core::workflow_key::WorkflowKey;
 use kapi_engine::project::Project;
-use kapi_engine::workflow::index::{WorkflowListed, WorkflowStanding};
-use kapi_engine::workflow::workflows::Workflows;
 use kapi_store::layout::ProjectLayout;
 use kapi_sys::clock::StepClock;
 use kapi_sys::disk::{Disk as _, replace_derived};
 use kapi_sys::lock::Lock;
 use kapi_sys::real_disk::RealDisk;
+use kapi_workflow::record::index::{WorkflowListed, WorkflowStanding};
+use kapi_workflow::record::workflows::Workflows;
+use kapi_workflow::rules::command::Command;
 
 use crate::support::person;
 use crate::workflow_support::{Governed, asked};

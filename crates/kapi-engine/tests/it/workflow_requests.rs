@@ -2,20 +2,20 @@
 
 use kapi_core::actor::Actor;
 use kapi_core::mode::Mode;
-use kapi_core::workflow::command::Command;
-use kapi_core::workflow::modes::Begin;
-use kapi_core::workflow::modes::ralph::begin::RalphBegin;
-use kapi_core::workflow::pending::Means;
 use kapi_core::workflow_key::WorkflowKey;
 use kapi_core::workflow_status::Status;
-use kapi_engine::workflow::audit::audit_workflow;
-use kapi_engine::workflow::error::{Lack, WorkflowError};
-use kapi_engine::workflow::index::{WorkflowListed, WorkflowStanding};
-use kapi_engine::workflow::requests::Approving;
-use kapi_engine::workflow::snapshot::Snapshot;
-use kapi_engine::workflow::start::NewWorkflow;
-use kapi_engine::workflow::workflows::Workflows;
 use kapi_sys::disk::{Disk as _, replace_derived};
+use kapi_workflow::record::audit::audit_workflow;
+use kapi_workflow::record::error::{Lack, WorkflowError};
+use kapi_workflow::record::index::{WorkflowListed, WorkflowStanding};
+use kapi_workflow::record::requests::Approving;
+use kapi_workflow::record::snapshot::Snapshot;
+use kapi_workflow::record::start::NewWorkflow;
+use kapi_workflow::record::workflows::Workflows;
+use kapi_workflow::rules::command::Command;
+use kapi_workflow::rules::modes::Begin;
+use kapi_workflow::rules::modes::ralph::begin::RalphBegin;
+use kapi_workflow::rules::pending::Means;
 
 use crate::support::{Fixture, contract, person};
 use crate::workflow_support::{Governed, asked, terms};

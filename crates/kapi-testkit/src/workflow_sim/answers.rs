@@ -3,20 +3,20 @@
 //! Together the answers lead through nearly every event of both modes.
 
 use kapi_core::plan::task::TaskId;
-use kapi_core::workflow::branch::BranchType;
-use kapi_core::workflow::handover::{Boundaries, Item, OpenQuestion, Spec, SuccessCriterion};
-use kapi_core::workflow::modes::interview::round::{Perspective, Question};
-use kapi_core::workflow::modes::interview::score::{Clarity, Dimension};
-use kapi_core::workflow::modes::interview::state::Interview;
-use kapi_core::workflow::modes::interview::step::{Fact, Found, Next, Step};
-use kapi_core::workflow::modes::ralph::answer::{Accounting, RalphAnswer};
-use kapi_core::workflow::modes::ralph::plan::{
+use kapi_workflow::rules::branch::BranchType;
+use kapi_workflow::rules::handover::{Boundaries, Item, OpenQuestion, Spec, SuccessCriterion};
+use kapi_workflow::rules::modes::interview::round::{Perspective, Question};
+use kapi_workflow::rules::modes::interview::score::{Clarity, Dimension};
+use kapi_workflow::rules::modes::interview::state::Interview;
+use kapi_workflow::rules::modes::interview::step::{Fact, Found, Next, Step};
+use kapi_workflow::rules::modes::ralph::answer::{Accounting, RalphAnswer};
+use kapi_workflow::rules::modes::ralph::plan::{
     Consensus, Considered, Criterion, Isolation, Objection, Objections, Plan, PlanTask, Synthesis,
 };
-use kapi_core::workflow::modes::ralph::review::{Category, Finding, Findings};
-use kapi_core::workflow::modes::ralph::role::RalphRole;
-use kapi_core::workflow::modes::ralph::state::Ralph;
-use kapi_core::workflow::role::RoleSpec;
+use kapi_workflow::rules::modes::ralph::review::{Category, Finding, Findings};
+use kapi_workflow::rules::modes::ralph::role::RalphRole;
+use kapi_workflow::rules::modes::ralph::state::Ralph;
+use kapi_workflow::rules::role::RoleSpec;
 
 use crate::workflow_sim::tale::Tale;
 

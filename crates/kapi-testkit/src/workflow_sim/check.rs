@@ -8,22 +8,22 @@ use std::path::Path;
 use kapi_core::actor::Actor;
 use kapi_core::id::EffectId;
 use kapi_core::mode::Mode;
-use kapi_core::workflow::command::Command;
-use kapi_core::workflow::documents::documents;
-use kapi_core::workflow::event::Event;
-use kapi_core::workflow::evolve::evolve;
-use kapi_core::workflow::modes::Body;
-use kapi_core::workflow::state::Workflow;
 use kapi_core::workflow_key::WorkflowKey;
 use kapi_core::workflow_status::Status;
 use kapi_engine::inventory::workflow_ids;
 use kapi_engine::machine::logged::Logged;
 use kapi_engine::project::Project;
-use kapi_engine::workflow::audit::audit_workflow;
-use kapi_engine::workflow::index::WorkflowStanding;
-use kapi_engine::workflow::snapshot::Snapshot;
-use kapi_engine::workflow::workflows::Workflows;
 use kapi_sys::sim_disk::SimDisk;
+use kapi_workflow::record::audit::audit_workflow;
+use kapi_workflow::record::index::WorkflowStanding;
+use kapi_workflow::record::snapshot::Snapshot;
+use kapi_workflow::record::workflows::Workflows;
+use kapi_workflow::rules::command::Command;
+use kapi_workflow::rules::documents::documents;
+use kapi_workflow::rules::event::Event;
+use kapi_workflow::rules::evolve::evolve;
+use kapi_workflow::rules::modes::Body;
+use kapi_workflow::rules::state::Workflow;
 
 use crate::oracle::{Oracle, Violation, check_durability, failed, read_log};
 
@@ -190,7 +190,7 @@ fn check_denied(disk: &SimDisk, project: &Project<'_>, key: &WorkflowKey) -> Res
     let asked = Command::Approve {
         sha256: String::new(),
         found: String::new(),
-        means: kapi_core::workflow::pending::Means::YesFlag,
+        means: kapi_workflow::rules::pending::Means::YesFlag,
         accepts_risks: true,
     };
     if Workflows::of(project)

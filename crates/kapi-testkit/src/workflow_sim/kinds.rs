@@ -5,10 +5,10 @@
 
 use std::collections::BTreeSet;
 
-use kapi_core::workflow::event::Event;
-use kapi_core::workflow::modes::ModeEvent;
-use kapi_core::workflow::modes::interview::event::InterviewEvent;
-use kapi_core::workflow::modes::ralph::event::RalphEvent;
+use kapi_workflow::rules::event::Event;
+use kapi_workflow::rules::modes::ModeEvent;
+use kapi_workflow::rules::modes::interview::event::InterviewEvent;
+use kapi_workflow::rules::modes::ralph::event::RalphEvent;
 
 /// Makes the list of names and the match from the same words, so that neither can have more than
 /// the other.

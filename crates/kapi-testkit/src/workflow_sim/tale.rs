@@ -7,19 +7,19 @@ use kapi_core::actor::Actor;
 use kapi_core::id::{GoalId, Slug};
 use kapi_core::plan::task::TaskId;
 use kapi_core::usage::Usage;
-use kapi_core::workflow::command::Command;
-use kapi_core::workflow::evidence::{Evidence, Weight};
-use kapi_core::workflow::limits::{GoalAccount, Raised};
-use kapi_core::workflow::modes::interview::begin::InterviewBegin;
-use kapi_core::workflow::modes::interview::command::InterviewCommand;
-use kapi_core::workflow::modes::interview::round::Provenance;
-use kapi_core::workflow::modes::interview::state::{Interview, InterviewPhase};
-use kapi_core::workflow::modes::ralph::begin::RalphBegin;
-use kapi_core::workflow::modes::ralph::command::RalphCommand;
-use kapi_core::workflow::modes::ralph::state::{Ralph, Stand};
-use kapi_core::workflow::modes::{Begin, Body, ModeCommand};
-use kapi_core::workflow::state::Workflow;
 use kapi_core::workflow_status::Status;
+use kapi_workflow::rules::command::Command;
+use kapi_workflow::rules::evidence::{Evidence, Weight};
+use kapi_workflow::rules::limits::{GoalAccount, Raised};
+use kapi_workflow::rules::modes::interview::begin::InterviewBegin;
+use kapi_workflow::rules::modes::interview::command::InterviewCommand;
+use kapi_workflow::rules::modes::interview::round::Provenance;
+use kapi_workflow::rules::modes::interview::state::{Interview, InterviewPhase};
+use kapi_workflow::rules::modes::ralph::begin::RalphBegin;
+use kapi_workflow::rules::modes::ralph::command::RalphCommand;
+use kapi_workflow::rules::modes::ralph::state::{Ralph, Stand};
+use kapi_workflow::rules::modes::{Begin, Body, ModeCommand};
+use kapi_workflow::rules::state::Workflow;
 
 /// A story.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

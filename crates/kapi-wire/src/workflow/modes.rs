@@ -3,7 +3,7 @@
 pub mod interview;
 pub mod ralph;
 
-use kapi_core::workflow::modes::Body;
+use kapi_workflow::rules::modes::Body;
 use serde::Serialize;
 
 use crate::workflow::asked::AskedView;

@@ -68,6 +68,6 @@ impl ProviderRetry {
 }
 
 /// Returns a provider's failure in words.
-pub(crate) fn words(trouble: &ProviderFailure) -> String {
+pub fn words(trouble: &ProviderFailure) -> String {
     format!("{}: {}", trouble.kind.words(), trouble.message)
 }

@@ -27,24 +27,24 @@ const SAMPLE_BYTES_MAX: usize = 16 * 1024;
 const SAMPLES_MAX: usize = 100;
 
 /// A change: two commits of a repository.
-pub(crate) struct JudgedChange<'a> {
+pub struct JudgedChange<'a> {
     /// The repository.
-    pub(crate) workshop: &'a Workshop,
+    pub workshop: &'a Workshop,
     /// What was there before; nothing where nothing was changed.
-    pub(crate) base: Option<CommitId>,
+    pub base: Option<CommitId>,
     /// What is judged.
-    pub(crate) commit: CommitId,
+    pub commit: CommitId,
 }
 
 /// How much of a change is shown.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct EvidenceLimits {
+pub struct EvidenceLimits {
     /// Bytes of all patches together.
-    pub(crate) patch_bytes: usize,
+    pub patch_bytes: usize,
     /// Bytes of the list of files.
-    pub(crate) table_bytes: usize,
+    pub table_bytes: usize,
     /// What is said where something is not shown.
-    pub(crate) if_cut: &'static str,
+    pub if_cut: &'static str,
 }
 
 impl EvidenceLimits {
@@ -74,7 +74,7 @@ struct Exhibit {
 }
 
 /// Returns a change as a judge is shown it: the list of files, then their patches.
-pub(crate) fn of(change: &JudgedChange<'_>, limits: &EvidenceLimits) -> Result<String, Failure> {
+pub fn of(change: &JudgedChange<'_>, limits: &EvidenceLimits) -> Result<String, Failure> {
     let Some(base) = &change.base else {
         return Ok(
             "# The change\n\nNothing was changed; the work is what the agent said.".to_owned(),
@@ -90,7 +90,7 @@ pub(crate) fn of(change: &JudgedChange<'_>, limits: &EvidenceLimits) -> Result<S
 }
 
 /// Returns the list of files alone.
-pub(crate) fn files(change: &JudgedChange<'_>, limits: &EvidenceLimits) -> Result<String, Failure> {
+pub fn files(change: &JudgedChange<'_>, limits: &EvidenceLimits) -> Result<String, Failure> {
     match &change.base {
         None => Ok(String::new()),
         Some(base) => Ok(table::table(&exhibits(change, base)?, limits.table_bytes)),

@@ -22,33 +22,35 @@ use kapi_core::judge::Judge;
 use kapi_core::plan::task::TaskId;
 use kapi_core::proof::policy::CheckPolicy;
 use kapi_core::spend::caps::Caps;
-use kapi_core::workflow::branch::BranchType;
-use kapi_core::workflow::effect::{Action, AgentQuestion, Effect, GoalWork, Landing, Verification};
-use kapi_core::workflow::event::Event;
-use kapi_core::workflow::evolve::evolve;
-use kapi_core::workflow::modes::ralph::begin::RalphBegin;
-use kapi_core::workflow::modes::ralph::event::RalphEvent;
-use kapi_core::workflow::modes::ralph::plan::Plan;
-use kapi_core::workflow::modes::ralph::spec::APPROVE_PLAN;
-use kapi_core::workflow::modes::{Begin, ModeEvent};
-use kapi_core::workflow::outcome::Outcome;
-use kapi_core::workflow::pending::{Approval, Means};
-use kapi_core::workflow::role::RoleSpec;
-use kapi_core::workflow::state::Workflow;
-use kapi_core::workflow::terms::{PlanApproval, Terms};
 use kapi_engine::project::Project;
 use kapi_engine::watch::{Activity, Watch};
 use kapi_store::layout::{HomeLayout, ProjectLayout, project_key};
 use kapi_sys::cancel::Cancel;
 use kapi_sys::clock::SystemClock;
 use kapi_sys::real_disk::RealDisk;
+use kapi_workflow::perform::{WorkflowPlace, perform};
+use kapi_workflow::rules::branch::BranchType;
+use kapi_workflow::rules::effect::{
+    Action, AgentQuestion, Effect, GoalWork, Landing, Verification,
+};
+use kapi_workflow::rules::event::Event;
+use kapi_workflow::rules::evolve::evolve;
+use kapi_workflow::rules::modes::ralph::begin::RalphBegin;
+use kapi_workflow::rules::modes::ralph::event::RalphEvent;
+use kapi_workflow::rules::modes::ralph::plan::Plan;
+use kapi_workflow::rules::modes::ralph::spec::APPROVE_PLAN;
+use kapi_workflow::rules::modes::{Begin, ModeEvent};
+use kapi_workflow::rules::outcome::Outcome;
+use kapi_workflow::rules::pending::{Approval, Means};
+use kapi_workflow::rules::role::RoleSpec;
+use kapi_workflow::rules::state::Workflow;
+use kapi_workflow::rules::terms::{PlanApproval, Terms};
 use kapi_world::book::Book;
 use kapi_world::goal_paths::GoalPaths;
 use kapi_world::grant::Grant;
 use kapi_world::real::RealWorld;
 use kapi_world::spending::Spending;
 use kapi_world::tools::ToolService;
-use kapi_world::workflows::{WorkflowPlace, perform};
 
 use crate::machine::{Machine, human};
 
@@ -285,7 +287,7 @@ impl Bench {
     fn landing(&self, task: &str, (commit, base, head): (&str, &str, &str)) -> Effect {
         let (branch, worktree) = {
             let state = self.workflow.lock().unwrap();
-            let kapi_core::workflow::modes::Body::Ralph(ralph) = &state.body else {
+            let kapi_workflow::rules::modes::Body::Ralph(ralph) = &state.body else {
                 panic!("it is a ralph workflow");
             };
             let branch = ralph.branch.clone().unwrap();

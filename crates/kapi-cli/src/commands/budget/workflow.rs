@@ -1,9 +1,9 @@
 //! The limits of a workflow as a whole, questions and goals together, and what was used of them.
 
-use kapi_core::workflow::command::Command;
-use kapi_core::workflow::limits::Raised;
-use kapi_core::workflow::spent::{limit, time_limit_ms, used};
 use kapi_core::workflow_key::WorkflowKey;
+use kapi_workflow::rules::command::Command;
+use kapi_workflow::rules::limits::Raised;
+use kapi_workflow::rules::spent::{limit, time_limit_ms, used};
 use serde_json::json;
 
 use crate::amount;

@@ -1,7 +1,7 @@
 //! Ending a workflow: it is given up. Branches, worktrees and documents stay.
 
-use kapi_core::workflow::command::Command;
 use kapi_core::workflow_key::WorkflowKey;
+use kapi_workflow::rules::command::Command;
 
 use crate::commands::cancel::OWNER;
 use crate::context::Context;

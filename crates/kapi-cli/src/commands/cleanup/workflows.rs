@@ -4,8 +4,8 @@
 
 use std::path::Path;
 
-use kapi_core::workflow::state::Workflow;
-use kapi_engine::workflow::workflows::Workflows;
+use kapi_workflow::record::workflows::Workflows;
+use kapi_workflow::rules::state::Workflow;
 use kapi_world::launching::clean::goals::{GoalFiles, Whose};
 
 use super::used_ms;

@@ -2,7 +2,7 @@
 //!
 //! Reads only. Oldest first; what nobody dated comes last.
 
-use kapi_engine::workflow::workflows::Workflows;
+use kapi_workflow::record::workflows::Workflows;
 
 use crate::commands::inbox::item::Item;
 use crate::commands::inbox::{goals, kernel, workflows};

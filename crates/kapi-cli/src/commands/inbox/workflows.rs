@@ -2,11 +2,11 @@
 //!
 //! Which of them wait stands in the inventory; only those are loaded.
 
-use kapi_core::workflow::state::Workflow;
 use kapi_core::workflow_status::Status;
 use kapi_engine::project::Project;
-use kapi_engine::workflow::index::{WorkflowListed, WorkflowStanding};
-use kapi_engine::workflow::workflows::Workflows;
+use kapi_workflow::record::index::{WorkflowListed, WorkflowStanding};
+use kapi_workflow::record::workflows::Workflows;
+use kapi_workflow::rules::state::Workflow;
 
 use crate::commands::inbox::goals::damaged;
 use crate::commands::inbox::item::{Item, Line, Waiting};

@@ -4,12 +4,12 @@
 
 use std::thread;
 
-use kapi_core::workflow::event::Event;
 use kapi_core::workflow_key::WorkflowKey;
 use kapi_engine::machine::follow::LogCursor;
 use kapi_engine::machine::logged::Logged;
-use kapi_engine::workflow::workflows::Workflows;
 use kapi_sys::signal;
+use kapi_workflow::record::workflows::Workflows;
+use kapi_workflow::rules::event::Event;
 
 use crate::commands::log::{LOOK, OWNER};
 use crate::context::Context;

@@ -10,8 +10,8 @@ use std::{fs, io};
 use kapi_engine::damage::Damage;
 use kapi_engine::goal_listing::Standing;
 use kapi_engine::project::Project;
-use kapi_engine::workflow::index::WorkflowStanding;
-use kapi_engine::workflow::requests::Standings;
+use kapi_workflow::record::index::WorkflowStanding;
+use kapi_workflow::record::requests::Standings;
 use kapi_world::launching::look::size;
 use serde::Serialize;
 

@@ -15,10 +15,10 @@ use kapi_engine::approvals::approval::Lack;
 use kapi_engine::drive::DriveError;
 use kapi_engine::error::EngineError;
 use kapi_engine::race;
-use kapi_engine::supervise::{Entry, Need, Roster, Woken, need, wake};
 use kapi_sys::alarm::{Alarm, WakeSources};
 use kapi_sys::cancel::Cancel;
 use kapi_sys::clock::monotonic_ms;
+use kapi_workflow::record::supervise::{Entry, Need, Roster, Woken, need, wake};
 use kapi_world::waits::{self, WaitCheck};
 
 use crate::commands::up::Until;

@@ -1,10 +1,10 @@
 //! Waiting for a workflow: until it has ended, or its person has to decide, answer or unblock it.
 
-use kapi_core::workflow::mode_spec::Stage;
-use kapi_core::workflow::state::Workflow;
 use kapi_core::workflow_key::WorkflowKey;
 use kapi_core::workflow_status::Status;
-use kapi_engine::workflow::workflows::Workflows;
+use kapi_workflow::record::workflows::Workflows;
+use kapi_workflow::rules::mode_spec::Stage;
+use kapi_workflow::rules::state::Workflow;
 
 use crate::commands::wait::{OWNER, Waited};
 use crate::context::Context;

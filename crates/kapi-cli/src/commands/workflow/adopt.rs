@@ -3,10 +3,10 @@
 //!
 //! The workflow itself stays as it is; the leave is kept in the person's home.
 
-use kapi_core::workflow::spent;
-use kapi_core::workflow::state::Workflow;
-use kapi_core::workflow::terms::{PlanApproval, Terms};
-use kapi_engine::workflow::workflows::Workflows;
+use kapi_workflow::record::workflows::Workflows;
+use kapi_workflow::rules::spent;
+use kapi_workflow::rules::state::Workflow;
+use kapi_workflow::rules::terms::{PlanApproval, Terms};
 
 use crate::context::Context;
 use crate::contract::words::{self, budget_words};

@@ -4,11 +4,11 @@
 //! itself: that is said, with the command, unless `--go` asks for it.
 
 use kapi_core::mode::Mode;
-use kapi_core::workflow::next_command::next_commands;
-use kapi_core::workflow::pending::{Means, Pending};
-use kapi_engine::workflow::requests::Approving;
-use kapi_engine::workflow::workflows::Workflows;
 use kapi_wire::workflow::{Looked, WorkflowView};
+use kapi_workflow::record::requests::Approving;
+use kapi_workflow::record::workflows::Workflows;
+use kapi_workflow::rules::next_command::next_commands;
+use kapi_workflow::rules::pending::{Means, Pending};
 
 use crate::context::Context;
 use crate::driving::interrupts;

@@ -3,11 +3,11 @@
 //! One thing is asked at a time: an answer, a change, another try, an end. A person's to do.
 
 use kapi_core::mode::Mode;
-use kapi_core::workflow::command::Command;
-use kapi_core::workflow::limits::Raised;
-use kapi_core::workflow::modes::ModeCommand;
 use kapi_core::workflow_status::Status;
-use kapi_engine::workflow::workflows::Workflows;
+use kapi_workflow::record::workflows::Workflows;
+use kapi_workflow::rules::command::Command;
+use kapi_workflow::rules::limits::Raised;
+use kapi_workflow::rules::modes::ModeCommand;
 
 use crate::commands::workflow::adopt::{self, Leave};
 use crate::context::Context;

@@ -5,14 +5,14 @@
 
 use kapi_core::id::GoalId;
 use kapi_core::mode::Mode;
-use kapi_core::workflow::mode_spec::{ModeSpec, Opening, Stage};
-use kapi_core::workflow::modes::Begin;
-use kapi_core::workflow::next_command::next_commands;
-use kapi_core::workflow::state::Workflow;
-use kapi_core::workflow::terms::PlanApproval;
 use kapi_engine::project::Project;
-use kapi_engine::workflow::start::NewWorkflow;
-use kapi_engine::workflow::workflows::Workflows;
+use kapi_workflow::record::start::NewWorkflow;
+use kapi_workflow::record::workflows::Workflows;
+use kapi_workflow::rules::mode_spec::{ModeSpec, Opening, Stage};
+use kapi_workflow::rules::modes::Begin;
+use kapi_workflow::rules::next_command::next_commands;
+use kapi_workflow::rules::state::Workflow;
+use kapi_workflow::rules::terms::PlanApproval;
 
 use crate::context::Context;
 use crate::driving::interrupts;

@@ -3,8 +3,8 @@
 //! Reads the inventory and no log.
 
 use kapi_core::mode::Mode;
-use kapi_engine::workflow::workflows::Workflows;
 use kapi_wire::workflow::row::WorkflowRow;
+use kapi_workflow::record::workflows::Workflows;
 use serde::Serialize;
 
 use crate::context::Context;

@@ -1,9 +1,9 @@
 //! A contract as it is written in a file: its keys and what each of them may be.
 
-use kapi_core::workflow::branch::BranchType;
 use kapi_settings::fault::short;
 use kapi_settings::scalar::{NumberText, Scalar, Text, Whole, scalar};
 use kapi_settings::setting::{OneOrMany, Setting};
+use kapi_workflow::rules::branch::BranchType;
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Deserializer};
 

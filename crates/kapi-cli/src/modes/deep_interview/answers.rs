@@ -6,8 +6,8 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use kapi_core::workflow::modes::interview::round::{Provenance, Reply as Recorded, Round};
-use kapi_core::workflow::modes::interview::score::Dimension;
+use kapi_workflow::rules::modes::interview::round::{Provenance, Reply as Recorded, Round};
+use kapi_workflow::rules::modes::interview::score::Dimension;
 use serde::Deserialize;
 
 use crate::context::Context;
@@ -181,10 +181,10 @@ fn used(rounds: &[Round], is_about: impl Fn(Dimension) -> bool) -> BTreeMap<Stri
 
 #[cfg(test)]
 mod tests {
-    use kapi_core::workflow::modes::interview::round::{
+    use kapi_workflow::rules::modes::interview::round::{
         Answer, Perspective, Provenance, Question, Reply as Recorded, Round,
     };
-    use kapi_core::workflow::modes::interview::score::Dimension;
+    use kapi_workflow::rules::modes::interview::score::Dimension;
 
     use super::Answers;
     use crate::modes::deep_interview::reply::Reply;

@@ -2,13 +2,13 @@
 //!
 //! Whether a reply may be given is the core's rule; a person who is refused is asked again.
 
-use kapi_core::workflow::command::Command;
-use kapi_core::workflow::modes::interview::command::InterviewCommand;
-use kapi_core::workflow::modes::interview::round::{Provenance, Question, Round};
-use kapi_core::workflow::modes::interview::state::{Interview, InterviewPhase};
-use kapi_core::workflow::modes::{Body, ModeCommand};
-use kapi_core::workflow::state::Workflow;
 use kapi_wire::workflow::modes::interview::open_round;
+use kapi_workflow::rules::command::Command;
+use kapi_workflow::rules::modes::interview::command::InterviewCommand;
+use kapi_workflow::rules::modes::interview::round::{Provenance, Question, Round};
+use kapi_workflow::rules::modes::interview::state::{Interview, InterviewPhase};
+use kapi_workflow::rules::modes::{Body, ModeCommand};
+use kapi_workflow::rules::state::Workflow;
 
 use crate::context::Context;
 use crate::error::Error;

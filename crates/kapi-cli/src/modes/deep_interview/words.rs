@@ -1,9 +1,9 @@
 //! An interview in words: a line for each of its facts, and what it asks its person now.
 
-use kapi_core::workflow::modes::ModeEvent;
-use kapi_core::workflow::modes::interview::event::InterviewEvent;
-use kapi_core::workflow::modes::interview::round::Provenance;
-use kapi_core::workflow::state::Workflow;
+use kapi_workflow::rules::modes::ModeEvent;
+use kapi_workflow::rules::modes::interview::event::InterviewEvent;
+use kapi_workflow::rules::modes::interview::round::Provenance;
+use kapi_workflow::rules::state::Workflow;
 
 use crate::event_words::first_line;
 use crate::modes::WaitsFor;

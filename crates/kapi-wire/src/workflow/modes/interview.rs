@@ -2,12 +2,12 @@
 //!
 //! Numbers are thousandths, as they are recorded.
 
-use kapi_core::workflow::handover::Spec;
-use kapi_core::workflow::modes::interview::round::{
+use kapi_workflow::rules::handover::Spec;
+use kapi_workflow::rules::modes::interview::round::{
     Contradiction, Perspective, Provenance, Reply, Round,
 };
-use kapi_core::workflow::modes::interview::score::{Dimension, Score};
-use kapi_core::workflow::modes::interview::state::{Interview, InterviewPhase, Restated};
+use kapi_workflow::rules::modes::interview::score::{Dimension, Score};
+use kapi_workflow::rules::modes::interview::state::{Interview, InterviewPhase, Restated};
 use serde::Serialize;
 
 use crate::workflow::asked::AskedView;
@@ -193,9 +193,9 @@ pub const fn provenance(provenance: Provenance) -> &'static str {
 
 #[cfg(test)]
 mod tests {
-    use kapi_core::workflow::modes::interview::round::{Perspective, Question, Reply, Round};
-    use kapi_core::workflow::modes::interview::score::{Clarity, Dimension, Score};
-    use kapi_core::workflow::modes::interview::state::{Interview, InterviewPhase, Restated};
+    use kapi_workflow::rules::modes::interview::round::{Perspective, Question, Reply, Round};
+    use kapi_workflow::rules::modes::interview::score::{Clarity, Dimension, Score};
+    use kapi_workflow::rules::modes::interview::state::{Interview, InterviewPhase, Restated};
 
     use super::asked;
 

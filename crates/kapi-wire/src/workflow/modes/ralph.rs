@@ -3,10 +3,10 @@
 //! A plan and a review are shown whole, in the shape in which agents gave them.
 
 use kapi_core::plan::task::TaskId;
-use kapi_core::workflow::branch::Branch;
-use kapi_core::workflow::modes::ralph::plan::Plan;
-use kapi_core::workflow::modes::ralph::review::Review;
-use kapi_core::workflow::modes::ralph::state::{Account, Ralph, Stand, TaskState};
+use kapi_workflow::rules::branch::Branch;
+use kapi_workflow::rules::modes::ralph::plan::Plan;
+use kapi_workflow::rules::modes::ralph::review::Review;
+use kapi_workflow::rules::modes::ralph::state::{Account, Ralph, Stand, TaskState};
 use serde::Serialize;
 
 /// A Ralph workflow.

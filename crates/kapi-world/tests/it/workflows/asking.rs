@@ -4,15 +4,15 @@ use std::time::{Duration, Instant};
 use std::{fs, thread};
 
 use kapi_core::isolation::SandboxLevel;
-use kapi_core::workflow::effect::{Action, Effect};
-use kapi_core::workflow::modes::interview::begin::InterviewBegin;
-use kapi_core::workflow::modes::interview::spec::INTERVIEWER;
-use kapi_core::workflow::modes::interview::step::Next;
-use kapi_core::workflow::modes::ralph::answer::RalphAnswer;
-use kapi_core::workflow::modes::ralph::role::RalphRole;
-use kapi_core::workflow::modes::{Begin, ModeAnswer};
-use kapi_core::workflow::outcome::Outcome;
 use kapi_sys::cancel::Cancel;
+use kapi_workflow::rules::effect::{Action, Effect};
+use kapi_workflow::rules::modes::interview::begin::InterviewBegin;
+use kapi_workflow::rules::modes::interview::spec::INTERVIEWER;
+use kapi_workflow::rules::modes::interview::step::Next;
+use kapi_workflow::rules::modes::ralph::answer::RalphAnswer;
+use kapi_workflow::rules::modes::ralph::role::RalphRole;
+use kapi_workflow::rules::modes::{Begin, ModeAnswer};
+use kapi_workflow::rules::outcome::Outcome;
 
 use super::{Bench, failed};
 use crate::machine::Machine;
@@ -26,7 +26,7 @@ const NOTHING: &str = "turns: []\n";
 /// Changes the question of an effect.
 fn with(
     mut effect: Effect,
-    change: impl FnOnce(&mut kapi_core::workflow::effect::AgentQuestion),
+    change: impl FnOnce(&mut kapi_workflow::rules::effect::AgentQuestion),
 ) -> Effect {
     let Action::Ask(question) = &mut effect.action else {
         panic!("it is no question");
@@ -153,7 +153,7 @@ fn where_there_is_no_repository_an_agent_looks_at_nothing() {
     let effect = Effect {
         ..super::effect(
             "interviewer",
-            Action::Ask(Box::new(kapi_core::workflow::effect::AgentQuestion {
+            Action::Ask(Box::new(kapi_workflow::rules::effect::AgentQuestion {
                 role: &INTERVIEWER,
                 ordinal: 1,
                 agent: agent.to_owned(),

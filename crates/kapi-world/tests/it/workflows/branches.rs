@@ -2,8 +2,8 @@
 
 use std::fs;
 
-use kapi_core::workflow::effect::{Action, Verification};
-use kapi_core::workflow::outcome::Outcome;
+use kapi_workflow::rules::effect::{Action, Verification};
+use kapi_workflow::rules::outcome::Outcome;
 
 use super::{Bench, effect, failed, landed};
 

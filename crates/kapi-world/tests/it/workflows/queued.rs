@@ -21,8 +21,8 @@ use kapi_engine::kernel::queue::Queue;
 use kapi_engine::kernel::store::LEASE_MS;
 use kapi_engine::kernel::terms::KernelTerms;
 use kapi_engine::watch::Watch;
-use kapi_world::workflows::drive::{Driven, drive};
-use kapi_world::workflows::{GoalTask, NotTasked, Tasked};
+use kapi_workflow::perform::drive::{Driven, drive};
+use kapi_workflow::perform::{GoalTask, NotTasked, Tasked};
 
 use super::Bench;
 

@@ -7,10 +7,10 @@ use kapi_core::goal::event::ApprovalMeans;
 use kapi_core::goal::state::Status;
 use kapi_core::id::{GoalId, Slug};
 use kapi_core::plan::task::TaskId;
-use kapi_core::workflow::effect::Action;
-use kapi_core::workflow::outcome::Outcome;
 use kapi_engine::watch::Activity;
 use kapi_sys::cancel::Cancel;
+use kapi_workflow::rules::effect::Action;
+use kapi_workflow::rules::outcome::Outcome;
 
 use super::{Bench, PLAN, agent, failed, landed, proved, work};
 use crate::machine::human;

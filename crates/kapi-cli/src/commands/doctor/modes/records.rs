@@ -6,18 +6,18 @@
 use std::path::Path;
 
 use kapi_core::text::counted;
-use kapi_core::workflow::documents::documents;
-use kapi_core::workflow::state::Workflow;
 use kapi_core::workflow_key::WorkflowKey;
 use kapi_engine::inventory::Inventory;
 use kapi_engine::machine::audit::StreamFault;
 use kapi_engine::project::Project;
-use kapi_engine::workflow::audit::audit_workflow;
-use kapi_engine::workflow::index::WorkflowStanding;
-use kapi_engine::workflow::snapshot::Snapshot;
-use kapi_engine::workflow::workflows::Workflows;
 use kapi_store::layout::HomeLayout;
 use kapi_sys::disk::Disk as _;
+use kapi_workflow::record::audit::audit_workflow;
+use kapi_workflow::record::index::WorkflowStanding;
+use kapi_workflow::record::snapshot::Snapshot;
+use kapi_workflow::record::workflows::Workflows;
+use kapi_workflow::rules::documents::documents;
+use kapi_workflow::rules::state::Workflow;
 
 use crate::commands::doctor::modes::{Class, Probe, Wish};
 use crate::context::Context;

@@ -5,7 +5,7 @@
 
 use clap::CommandFactory as _;
 use kapi_core::mode::Mode;
-use kapi_core::workflow::mode_spec::ModeSpec;
+use kapi_workflow::rules::mode_spec::ModeSpec;
 
 use crate::args::Args;
 use crate::commands::doctor::modes::{Class, Probe};

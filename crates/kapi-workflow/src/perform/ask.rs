@@ -1,0 +1,222 @@
+//! Asking an agent one question of a workflow, and reading its answer.
+//!
+//! A provider that fails for a while is waited for, because a workflow has no turn that could be
+//! charged with it. What an answer leads to is not known here.
+
+use std::path::Path;
+use std::time::Duration;
+
+use kapi_agent::agent::AgentKind;
+use kapi_agent::script::part;
+use kapi_core::agent_end::{AgentEnd, AgentRun};
+use kapi_core::failure::Failure;
+use kapi_core::spend::account;
+use kapi_core::usage::Usage;
+use kapi_engine::watch::Watch;
+use kapi_sys::process::ProcessEnd;
+use kapi_world::asker::patience::words;
+use kapi_world::asker::{AgentHome, QuestionFiles, ReadOnlyQuestion, ToolSet};
+use kapi_world::gate::GateRules;
+use kapi_world::judge::evidence::JudgedChange;
+use kapi_world::real::RealWorld;
+use kapi_world::run_dir::RunDir;
+use kapi_world::spending::BookedResult;
+use kapi_world::spending::turn::{BookedTurn, TurnKey};
+use kapi_world::workshop::Workshop;
+use kapi_world::{asker, failure, workshop};
+
+use crate::perform::answer::Kept;
+use crate::perform::{Refused, WorkflowPlace, answer, cancelled, clear, outline, run_id, scratch};
+use crate::rules::effect::{AgentQuestion, Effect};
+use crate::rules::identity::Identity;
+use crate::rules::modes::ModeAnswer;
+use crate::rules::outcome::Outcome;
+use crate::rules::role::{AskedOf, RoleSpec};
+
+/// Asks, and reads the answer.
+pub(super) fn ask(
+    place: &WorkflowPlace<'_>,
+    (effect, question): (&Effect, &AgentQuestion),
+    watch: &Watch<'_>,
+) -> Result<Outcome, Refused> {
+    let world = (place.world)(&effect.workflow)?;
+    // A scripted agent answers by role; any other reads its prompt.
+    let reference = part::of_role(&question.agent, question.role.name);
+    let kind =
+        AgentKind::parse(&reference).map_err(|error| Refused::lasting(failure::agent(&error)))?;
+    let scratch = scratch(&world, effect)?;
+    let run_id = run_id(effect);
+    let posed = Posed {
+        world: &world,
+        question,
+        kind: &kind,
+        run_dir: RunDir::open(&world.place.runs, &run_id)?,
+        run_id,
+        scratch: &scratch,
+        guidance: guidance(place, &question.guidance)?,
+    };
+    let key = TurnKey {
+        goal: effect.workflow.to_string(),
+        effect: effect.id.to_string(),
+    };
+    let turn = BookedTurn::of_agent(key, &kind, booked_as(question.role), &world.book);
+    let booked = world.spending.booked(&turn, watch, |watch| {
+        let asked = posed.put(watch);
+        BookedResult {
+            rest: asked
+                .as_ref()
+                .map_or_else(|_| Usage::default(), |(run, _)| run.usage),
+            has_run: asked.is_ok(),
+            value: asked,
+        }
+    });
+    clear(&scratch);
+    let (asked, stopped) = booked.map_err(|stopped| Refused::lasting(stopped.failure()))?;
+    let (run, end) = asked?;
+    match stopped {
+        Some(stopped) => Err(Refused {
+            failure: stopped.failure(),
+            may_pass: false,
+            usage: run.usage,
+        }),
+        None => posed.outcome(&run, end),
+    }
+}
+
+const fn booked_as(role: &RoleSpec) -> account::Role {
+    match role.by {
+        AskedOf::Agent => account::Role::Executor,
+        AskedOf::Reviewer => account::Role::Judge,
+    }
+}
+
+/// Returns the texts of guidance documents, each under its name.
+pub(super) fn guidance(place: &WorkflowPlace<'_>, names: &[&str]) -> Result<String, Refused> {
+    let texts = names.iter().map(|name| {
+        let found = (place.guidance)(name).ok_or_else(|| {
+            Refused::lasting(Failure {
+                message: format!("find the guidance document {name}"),
+                hint: None,
+            })
+        })?;
+        Ok(format!("# Guidance: {name}\n\n{}\n\n", found.trim()))
+    });
+    texts.collect()
+}
+
+/// A question, ready to be put.
+struct Posed<'a> {
+    world: &'a RealWorld<'a>,
+    question: &'a AgentQuestion,
+    kind: &'a AgentKind,
+    run_dir: RunDir,
+    run_id: String,
+    scratch: &'a Path,
+    guidance: String,
+}
+
+impl Posed<'_> {
+    /// Puts the question until a provider lets it be answered, or stays away for too long.
+    fn put(&self, watch: &Watch<'_>) -> Result<(AgentRun, ProcessEnd), Failure> {
+        let (world, question) = (self.world, self.question);
+        let mut prompt = format!("{}{}", self.guidance, question.prompt);
+        let mut mounts = Vec::new();
+        let checked_out = match &question.commit {
+            Some(commit) => Some((
+                Workshop::open(&world.book, &world.place.project, watch.cancel)?,
+                workshop::commit_id(commit)?,
+            )),
+            None => None,
+        };
+        if let (Some((workshop, commit)), Some(since)) = (&checked_out, &question.since) {
+            let change = JudgedChange {
+                workshop,
+                base: Some(workshop::commit_id(since)?),
+                commit: commit.clone(),
+            };
+            let shown = outline::show(&change, question.sandbox, &self.run_dir)?;
+            prompt = format!("{prompt}\n\n{}", shown.text);
+            mounts.push(shown.mount);
+        }
+        let posed = ReadOnlyQuestion {
+            agent: self.kind,
+            prompt: &prompt,
+            files: match &checked_out {
+                Some((workshop, commit)) => QuestionFiles::Commit { workshop, commit },
+                None => QuestionFiles::Nothing,
+            },
+            home: AgentHome::Anew,
+            session: None,
+            tools: ToolSet::Reading(GateRules::Fixed(&[])),
+            turn: question.ordinal,
+            run_id: &self.run_id,
+            run_dir: &self.run_dir,
+            dir: self.scratch,
+            level: question.sandbox,
+            network: question.network,
+            deadline: Duration::from_millis(question.deadline_ms),
+            env: Vec::new(),
+            mounts,
+        };
+        asker::ask_patiently(&world.book, &posed, watch)
+    }
+
+    /// Reads an answer. Of what a command prints the end is kept, of what an agent says the beginning.
+    fn read(&self, message: &str) -> Result<ModeAnswer, String> {
+        let kept = match self.kind {
+            AgentKind::Command(_) => Kept::End,
+            AgentKind::Claude
+            | AgentKind::Codex
+            | AgentKind::Gemini
+            | AgentKind::Pi
+            | AgentKind::Script(_) => Kept::Beginning,
+        };
+        answer::read(self.question.role, message, kept)
+    }
+
+    fn outcome(&self, run: &AgentRun, end: ProcessEnd) -> Result<Outcome, Refused> {
+        if end == ProcessEnd::Cancelled {
+            return Ok(cancelled(run.usage));
+        }
+        let by = Identity {
+            agent: self.question.agent.clone(),
+            run: self.run_id.clone(),
+        };
+        let usage = run.usage;
+        let failed = |message: String, may_pass: bool| {
+            Err(Refused {
+                failure: Failure {
+                    message: format!("have {} answer: {message}", self.question.agent),
+                    hint: None,
+                },
+                may_pass,
+                usage,
+            })
+        };
+        match &run.end {
+            AgentEnd::Finished => Ok(match self.read(&run.message) {
+                Ok(answer) => Outcome::Answered {
+                    by,
+                    answer: Box::new(answer),
+                    usage,
+                },
+                Err(why) => Outcome::Unreadable { by, why, usage },
+            }),
+            AgentEnd::Refused => Ok(Outcome::Unreadable {
+                by,
+                why: "the model refused to answer".to_owned(),
+                usage,
+            }),
+            AgentEnd::LimitReached => failed("it stopped at a limit of its own".to_owned(), true),
+            AgentEnd::Crashed { code } => {
+                failed(format!("it ended with code {code}: {}", run.message), true)
+            }
+            AgentEnd::OutOfResources { resource, limit } => {
+                failed(format!("it used more {resource} than {limit}"), false)
+            }
+            AgentEnd::DeadlinePassed => failed("it took too long".to_owned(), true),
+            AgentEnd::IdlePassed => failed("it was silent for too long".to_owned(), true),
+            AgentEnd::Provider(trouble) => failed(words(trouble), trouble.kind.may_pass()),
+        }
+    }
+}

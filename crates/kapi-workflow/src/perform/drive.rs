@@ -1,0 +1,159 @@
+//! Driving a task's goal in this process until it rests, and staying with it while it is parked.
+//!
+//! Somebody else may drive it at the same time, `kapi up` for instance; then it is waited for. When
+//! the effect is no longer wanted the goal is let go of, not stopped: whoever comes next goes on.
+
+use std::thread;
+use std::time::Duration;
+
+use kapi_core::actor::Actor;
+use kapi_core::goal::state::{Goal, Status};
+use kapi_core::goal::words;
+use kapi_core::id::GoalId;
+use kapi_core::plan::task::TaskId;
+use kapi_engine::drive;
+use kapi_engine::drive::{Control, DriveError, Observed};
+use kapi_engine::error::EngineError;
+use kapi_engine::pace::Pace;
+use kapi_engine::project::Project;
+use kapi_engine::watch::{Activity, Watch};
+use kapi_sys::clock::monotonic_ms;
+use kapi_world::real::RealWorld;
+use kapi_world::waits::WaitCheck;
+use kapi_world::{failure, waits};
+
+use crate::perform::NotTasked;
+use crate::record::supervise::wake;
+
+/// How often it is looked whether somebody else has come to an end, or a wait is still wanted.
+const LOOK: Duration = Duration::from_millis(100);
+/// The longest between two looks at what a goal waits for, in milliseconds.
+const LOOK_MS_MAX: u64 = 2_000;
+
+/// What came of it.
+#[derive(Debug)]
+pub enum Driven {
+    /// The goal goes no further by itself.
+    Rests(Box<Goal>),
+    /// It was let go of.
+    LetGo,
+}
+
+/// Drives a goal of a workflow to its rest.
+///
+/// # Errors
+/// When it cannot be read or driven; the goal stays as it is.
+pub fn drive(
+    project: &Project<'_>,
+    world: &RealWorld<'_>,
+    (id, task): (&GoalId, &TaskId),
+    watch: &Watch<'_>,
+) -> Result<Driven, NotTasked> {
+    let control = Control {
+        // Not the person: then an interrupt would stop the goal for good.
+        person: Actor::Engine,
+        interrupted: &|| watch.cancel.is_raised(),
+        monotonic_ms: &monotonic_ms,
+        pace: Pace::STANDARD,
+    };
+    let mut told = String::new();
+    loop {
+        let driven = drive::drive(project, id, world, &control, &mut |seen| {
+            show(seen, task, watch);
+        });
+        let goal = match driven {
+            Ok(goal) => goal,
+            Err(DriveError::Driven { owner, .. }) => {
+                if owner != told {
+                    let text = format!("{}: goal {id} is driven by {owner}", task.as_str());
+                    (watch.notice)(Activity::Note { text });
+                    told = owner;
+                }
+                thread::sleep(LOOK);
+                if watch.cancel.is_raised() {
+                    return Ok(Driven::LetGo);
+                }
+                continue;
+            }
+            Err(DriveError::Engine(error)) => return Err(failed(&error)),
+        };
+        if watch.cancel.is_raised() && !goal.status.is_terminal() {
+            return Ok(Driven::LetGo);
+        }
+        if goal.status != Status::Waiting {
+            return Ok(Driven::Rests(Box::new(goal)));
+        }
+        if let Some(wait) = &goal.wait {
+            let until = words::wait_words(&wait.until);
+            let text = format!(
+                "{}: goal {id} is parked until {until}; `kapi inbox` says what is asked",
+                task.as_str()
+            );
+            (watch.notice)(Activity::Note { text });
+        }
+        if !stay(project, world, goal, watch)? {
+            return Ok(Driven::LetGo);
+        }
+    }
+}
+
+/// Stays with a parked goal until it is not parked any more; `false` when it is called off.
+fn stay(
+    project: &Project<'_>,
+    world: &RealWorld<'_>,
+    mut goal: Goal,
+    watch: &Watch<'_>,
+) -> Result<bool, NotTasked> {
+    while let Some(wait) = goal
+        .wait
+        .as_ref()
+        .filter(|_| goal.status == Status::Waiting)
+    {
+        if watch.cancel.is_raised() {
+            return Ok(false);
+        }
+        let pause_ms = match waits::look(world, &goal, wait, watch.cancel) {
+            Ok(WaitCheck::Met { why }) => {
+                let woken = wake(project, &goal.id, wait.number, &why);
+                woken.map_err(|error| failed(&error))?;
+                return Ok(true);
+            }
+            Ok(WaitCheck::NotYet { look_again_ms }) => look_again_ms.min(LOOK_MS_MAX),
+            // It says nothing of the condition, so the next look may find it.
+            Err(_) => LOOK_MS_MAX,
+        };
+        let until = monotonic_ms().saturating_add(pause_ms);
+        while monotonic_ms() < until && !watch.cancel.is_raised() {
+            thread::sleep(LOOK);
+        }
+        let loaded = project.load(&goal.id);
+        goal = loaded.map_err(|error| failed(&error))?;
+    }
+    Ok(true)
+}
+
+/// A rule stays, a disk may recover.
+fn failed(error: &EngineError) -> NotTasked {
+    NotTasked {
+        may_pass: !matches!(error, EngineError::Denied(_)),
+        failure: failure::plain(error),
+    }
+}
+
+/// Tells what happens in a goal. What it uses stands in its own account, and is not told.
+fn show(seen: Observed, task: &TaskId, watch: &Watch<'_>) {
+    let named = |text: &str| format!("{}: {text}", task.as_str());
+    match seen {
+        Observed::Activity(Activity::Used(_)) | Observed::Recorded(_) => {}
+        Observed::Activity(Activity::Note { text }) => {
+            (watch.notice)(Activity::Note { text: named(&text) });
+        }
+        Observed::Activity(
+            activity @ (Activity::Tool { .. } | Activity::Text { .. } | Activity::Verifying { .. }),
+        ) => (watch.notice)(activity),
+        Observed::Performing(effect) => {
+            let text = named(&format!("goal {}, {}", effect.goal, effect.id));
+            (watch.notice)(Activity::Note { text });
+        }
+    }
+}

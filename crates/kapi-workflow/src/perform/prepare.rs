@@ -1,0 +1,128 @@
+//! Making a workflow's branch and its worktree.
+//!
+//! A branch that is somebody else's is never touched: another, more specific name is taken. Which
+//! name was taken is kept before the branch is made, so that a repeated effect finds its own.
+
+use std::fs;
+
+use kapi_core::failure::Failure;
+use kapi_core::proof::baseline;
+use kapi_core::proof::obstacle::Obstacle;
+use kapi_core::usage::Usage;
+use kapi_engine::watch::Watch;
+use kapi_git::id::CommitId;
+use kapi_world::prover::ProofSubject;
+use kapi_world::run_dir::RunDir;
+use kapi_world::workshop::Workshop;
+use kapi_world::{failure, workshop};
+
+use crate::perform::{Refused, WorkflowPlace, cancelled, verify};
+use crate::rules::effect::{Effect, Verification};
+use crate::rules::outcome::Outcome;
+
+/// How many names are tried.
+const NAMES_MAX: u32 = 9;
+/// The file that keeps the name.
+const FILE: &str = "branch";
+
+/// Makes the branch at `base` and a worktree of it, or finds them, and runs the checks there. One that
+/// cannot work is told before a task is begun.
+pub(super) fn prepare(
+    place: &WorkflowPlace<'_>,
+    (effect, checks): (&Effect, &Verification),
+    (branch, base): (&str, &str),
+    watch: &Watch<'_>,
+) -> Result<Outcome, Refused> {
+    let world = (place.world)(&effect.workflow)?;
+    let workshop = Workshop::open(&world.book, &world.place.project, watch.cancel)?;
+    let owner = workshop::ref_part(&world.place.ref_name)?;
+    let recorded = workshop.repository.recorded_base(&owner);
+    let recorded = recorded.map_err(|error| failure::plain(&error))?;
+    let run_dir = RunDir::open(&world.place.runs, &format!("{}-branch", effect.workflow))?;
+    let kept = fs::read_to_string(run_dir.file(FILE)).ok();
+    let name = match (&recorded, kept) {
+        (Some(_), Some(kept)) => still_ours(&workshop, kept, base)?,
+        (Some(_), None) => still_ours(&workshop, branch.to_owned(), base)?,
+        (None, kept) => {
+            let first = kept.unwrap_or_else(|| branch.to_owned());
+            let name = free_name(&workshop, (&first, branch), effect.workflow.index())?;
+            run_dir.keep(FILE, name.as_bytes())?;
+            name
+        }
+    };
+    let made = workshop.workspace(&world.place, &name, base, base);
+    let workspace = made.map_err(Refused::lasting)?;
+    let mut baseline = None;
+    if !checks.commands.is_empty() {
+        let subject = (ProofSubject::Base, name.as_str());
+        let Some(report) = verify::report(place, (effect, checks), subject, watch)? else {
+            return Ok(cancelled(Usage::default()));
+        };
+        if let Some(obstacle) = baseline::obstacle(&report) {
+            return Err(Refused::lasting(cannot_work(&obstacle)));
+        }
+        baseline = Some(Box::new(report));
+    }
+    Ok(Outcome::Prepared {
+        branch: name,
+        worktree: workspace.path.display().to_string(),
+        baseline,
+    })
+}
+
+/// Says that nothing is spent on what no check could show.
+fn cannot_work(obstacle: &Obstacle) -> Failure {
+    Failure {
+        message: format!(
+            "run `{}` on the base: it cannot work where it is run: {}",
+            obstacle.command, obstacle.reason
+        ),
+        hint: Some(obstacle.remedy.clone()),
+    }
+}
+
+/// Returns the branch that was made, unless somebody else's has its name by now.
+fn still_ours(workshop: &Workshop, name: String, base: &str) -> Result<String, Refused> {
+    let found = at(workshop, &name)?;
+    match found {
+        Some(commit) if commit.as_str() != base => Err(Refused::lasting(Failure {
+            message: format!("use branch {name}: it is at {commit}, and was made at {base}"),
+            hint: Some(format!(
+                "put it back with `git branch --force {name} {base}`, or rename it."
+            )),
+        })),
+        Some(_) | None => Ok(name),
+    }
+}
+
+/// Returns the first name that is free, the most telling one last.
+fn free_name(
+    workshop: &Workshop,
+    (first, branch): (&str, &str),
+    index: u32,
+) -> Result<String, Refused> {
+    let mut names = vec![
+        first.to_owned(),
+        branch.to_owned(),
+        format!("{branch}-{index:03}"),
+    ];
+    names.extend((2..=NAMES_MAX).map(|number| format!("{branch}-{index:03}-{number}")));
+    for name in names {
+        let is_free = workshop.repository.branch_is_free(&name);
+        if is_free.map_err(|error| failure::plain(&error))? {
+            return Ok(name);
+        }
+    }
+    Err(Refused::lasting(Failure {
+        message: format!("find a free name for branch {branch}"),
+        hint: Some("rename or delete branches of that name.".to_owned()),
+    }))
+}
+
+fn at(workshop: &Workshop, branch: &str) -> Result<Option<CommitId>, Refused> {
+    let name = format!("refs/heads/{branch}");
+    let found = workshop.repository.refs_at(&name);
+    let found = found.map_err(|error| failure::plain(&error))?;
+    let mut found = found.into_iter().filter(|(other, _)| *other == name);
+    Ok(found.next().map(|(_, commit)| commit))
+}

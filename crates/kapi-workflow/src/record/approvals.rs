@@ -1,0 +1,267 @@
+//! Which workflows a person started and what of them they approved, kept in their own home.
+//!
+//! A workflow's files can come in an archive, in a clone or by somebody else's hand. Only what is
+//! recorded here is ever gone on with; anything else is shown. Beside the approvals of goals, which
+//! share the indexes.
+
+use kapi_core::actor::Actor;
+use kapi_core::id::GoalId;
+use kapi_core::mode::Mode;
+use kapi_engine::error::EngineError;
+use kapi_engine::home_record::HomeRecord;
+use kapi_engine::project::Project;
+use kapi_store::canonical::canonical_hash;
+use serde::{Deserialize, Serialize};
+
+use super::error::Lack;
+use crate::record::error::WorkflowError;
+use crate::rules::command::Command;
+use crate::rules::event::Event;
+use crate::rules::evolve::evolve;
+use crate::rules::limits::Raised;
+use crate::rules::mode_spec::Stage;
+use crate::rules::modes::Begin;
+use crate::rules::pending::{Approval, Decision};
+use crate::rules::state::Workflow;
+use crate::rules::terms::Terms;
+
+/// The layout of the record.
+const VERSION: u32 = 1;
+/// What errors call it.
+const WHAT: &str = "what a person gave leave for";
+
+/// What one person gave leave for in one workflow.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Leave {
+    v: u32,
+    workflow: GoalId,
+    /// SHA-256 of what it was started as: purpose, terms, beginning.
+    started: String,
+    /// Who started it.
+    person: String,
+    approved: Vec<Given>,
+    /// What they added to the limits, all together.
+    #[serde(default, skip_serializing_if = "Raised::is_zero")]
+    raised: Raised,
+}
+
+/// One approval.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Given {
+    decision: Decision,
+    /// SHA-256 of the artifact that was shown.
+    sha256: String,
+    /// SHA-256 of what the artifact was made from: what is carried out.
+    content: String,
+    /// When, in milliseconds since the epoch.
+    at_ms: i64,
+}
+
+/// What a workflow was started as; everything that cannot change while it lives.
+#[derive(Serialize)]
+struct Beginning<'a> {
+    id: &'a GoalId,
+    mode: Mode,
+    purpose: &'a str,
+    terms: &'a Terms,
+    begin: Begin,
+}
+
+/// The leave for one workflow, where it is kept.
+pub(crate) struct WorkflowApprovals<'a>(HomeRecord<'a>);
+
+impl<'a> WorkflowApprovals<'a> {
+    /// Returns the approvals of a workflow; `None` where nobody is asked.
+    pub(crate) fn of(project: &'a Project<'a>, workflow: &GoalId) -> Option<Self> {
+        HomeRecord::of(project, workflow).map(Self)
+    }
+
+    /// Refuses what needs leave that is not there, and records what is about to be given, before
+    /// the workflow's log says it.
+    pub(crate) fn before_recording(
+        &self,
+        (actor, command): (&Actor, &Command),
+        before: Option<&Workflow>,
+        events: &[Event],
+    ) -> Result<(), WorkflowError> {
+        let mut after = before.cloned();
+        for event in events {
+            evolve(&mut after, event);
+        }
+        let (Some(before), Some(after)) = (before, &after) else {
+            return match &after {
+                Some(after) => Ok(self.write(&Leave::of(after, &actor.to_string())?)?),
+                None => Ok(()),
+            };
+        };
+        let given: Vec<&Approval> = events.iter().filter_map(approval).collect();
+        let is_raised = before.raised != after.raised;
+        let gives = !given.is_empty() || is_raised;
+        if !gives && !goes_on(command) {
+            return Ok(());
+        }
+        self.require(before)?;
+        if !gives {
+            return Ok(());
+        }
+        let Some(mut leave) = self.read()? else {
+            return Ok(());
+        };
+        for approval in given {
+            leave.approved.push(Given::of(approval, after)?);
+        }
+        leave.raised = after.raised;
+        Ok(self.write(&leave)?)
+    }
+
+    /// Refuses a workflow that says more of itself than its person gave leave for.
+    pub(crate) fn require(&self, workflow: &Workflow) -> Result<(), WorkflowError> {
+        match self.lack(workflow)? {
+            None => Ok(()),
+            Some(lack) => Err(WorkflowError::NotApprovedHere {
+                workflow: workflow.key(),
+                lack,
+            }),
+        }
+    }
+
+    /// Tells what is missing for a workflow to go on.
+    pub(crate) fn lack(&self, workflow: &Workflow) -> Result<Option<Lack>, EngineError> {
+        match self.read()? {
+            None => Ok(Some(Lack::Nothing)),
+            Some(leave) => leave.lack(workflow),
+        }
+    }
+
+    /// Records leave for everything that a workflow says of itself, which a person was shown.
+    pub(crate) fn adopt(&self, person: &Actor, workflow: &Workflow) -> Result<(), EngineError> {
+        let mut leave = Leave::of(workflow, &person.to_string())?;
+        for approval in &workflow.approvals {
+            leave.approved.push(Given::of(approval, workflow)?);
+        }
+        self.write(&leave)
+    }
+
+    fn read(&self) -> Result<Option<Leave>, EngineError> {
+        let bytes = self.0.read()?;
+        let leave: Option<Leave> = bytes.and_then(|bytes| serde_json::from_slice(&bytes).ok());
+        Ok(leave.filter(|leave| leave.v == VERSION && leave.workflow == *self.0.id()))
+    }
+
+    fn write(&self, leave: &Leave) -> Result<(), EngineError> {
+        self.0.prepare()?;
+        self.0.write(leave, WHAT)
+    }
+}
+
+impl Leave {
+    fn of(workflow: &Workflow, person: &str) -> Result<Self, EngineError> {
+        Ok(Self {
+            v: VERSION,
+            workflow: workflow.id.clone(),
+            started: started(workflow)?,
+            person: person.to_owned(),
+            approved: Vec::new(),
+            raised: workflow.raised,
+        })
+    }
+
+    fn lack(&self, workflow: &Workflow) -> Result<Option<Lack>, EngineError> {
+        if started(workflow)? != self.started {
+            return Ok(Some(Lack::OtherStart));
+        }
+        if workflow.raised.exceeds(&self.raised) {
+            return Ok(Some(Lack::Limits));
+        }
+        let is_given = |approval: &&Approval| {
+            let approved = &mut self.approved.iter();
+            approved
+                .any(|given| given.decision == approval.decision && given.sha256 == approval.sha256)
+        };
+        if let Some(other) = workflow.approvals.iter().find(|asked| !is_given(asked)) {
+            return Ok(Some(Lack::Approval {
+                decision: other.decision,
+                sha256: other.sha256.clone(),
+            }));
+        }
+        if !is_carried_out(workflow) {
+            return Ok(None);
+        }
+        let content = content(workflow)?;
+        let is_approved = self.approved.iter().any(|given| given.content == content);
+        Ok((!is_approved).then_some(Lack::OtherContent))
+    }
+}
+
+impl Given {
+    fn of(approval: &Approval, workflow: &Workflow) -> Result<Self, EngineError> {
+        Ok(Self {
+            decision: approval.decision,
+            sha256: approval.sha256.clone(),
+            content: content(workflow)?,
+            at_ms: approval.at_ms,
+        })
+    }
+}
+
+/// Tells whether a command lets a workflow go on, and so needs leave that was given before.
+const fn goes_on(command: &Command) -> bool {
+    match command {
+        Command::Start(_)
+        | Command::Approve { .. }
+        | Command::Revise { .. }
+        | Command::Unblock {}
+        | Command::RaiseLimits { .. }
+        | Command::Intend { .. }
+        | Command::Mode(_) => true,
+        Command::Abandon { .. }
+        | Command::RecordEvidence(_)
+        | Command::Progress { .. }
+        | Command::UseTime { .. }
+        | Command::RecordRun { .. }
+        | Command::RecordGoalUse { .. }
+        | Command::Report { .. }
+        | Command::RefreshWorker { .. }
+        | Command::QueueWork { .. }
+        | Command::MarkIntegrated { .. } => false,
+    }
+}
+
+fn approval(event: &Event) -> Option<&Approval> {
+    if let Event::Approved { approval } = event {
+        Some(approval)
+    } else {
+        None
+    }
+}
+
+/// Tells whether a workflow has passed its approval.
+fn is_carried_out(workflow: &Workflow) -> bool {
+    let (phase, _) = workflow.body.rules().phase();
+    match phase.stage {
+        Stage::Drafting => false,
+        Stage::Handover | Stage::Carried => true,
+    }
+}
+
+fn started(workflow: &Workflow) -> Result<String, EngineError> {
+    let beginning = Beginning {
+        id: &workflow.id,
+        mode: workflow.mode(),
+        purpose: &workflow.purpose,
+        terms: &workflow.terms,
+        begin: workflow.body.rules().beginning(),
+    };
+    canonical_hash(&beginning).map_err(encode)
+}
+
+/// Returns the hash of what an approval is about, apart from how it is shown.
+fn content(workflow: &Workflow) -> Result<String, EngineError> {
+    canonical_hash(&workflow.body.carried()).map_err(encode)
+}
+
+fn encode(source: serde_json::Error) -> EngineError {
+    EngineError::Encode { what: WHAT, source }
+}

@@ -1,0 +1,470 @@
+//! The loop that keeps one workflow going: plan, record intents, perform several effects at once,
+//! record what became of each.
+//!
+//! One thread owns the state; each effect runs in one of its own. A crash anywhere is repaired by
+//! calling [`drive`] again. What effects do is the affair of the function it is given.
+
+use std::collections::BTreeMap;
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::thread::{self, Scope};
+use std::time::Duration;
+
+use kapi_core::actor::Actor;
+use kapi_core::id::{EffectId, GoalId};
+use kapi_core::usage::Usage;
+use kapi_core::workflow_key::WorkflowKey;
+use kapi_engine::error::EngineError;
+use kapi_engine::evidence::hash_run;
+use kapi_engine::flight::{Flight, MESSAGES_MAX, Message, Voice};
+use kapi_engine::machine::logged::Logged;
+use kapi_engine::meter::Meter;
+use kapi_engine::pace::Pace;
+use kapi_engine::project::Project;
+use kapi_engine::watch::{Activity, Watch};
+use kapi_sys::lock::LockError;
+
+use crate::record::delay::Delays;
+use crate::record::error::WorkflowError;
+use crate::record::opened::OpenWorkflow;
+use crate::record::run_name::run_name;
+use crate::record::start::relink;
+use crate::record::timer::Timer;
+use crate::record::{flight, goals};
+use crate::rules::command::Command;
+use crate::rules::effect::{Action, Effect, Places, Uses, next};
+use crate::rules::event::Event;
+use crate::rules::outcome::Outcome;
+use crate::rules::spent::time_left_ms;
+use crate::rules::state::Workflow;
+
+/// How often in a row a plan may be overtaken by other processes before it is an error.
+const OVERTAKEN_MAX: u32 = 100;
+
+/// Performs one effect to its end. Performing one twice under the same id must be safe; soon after
+/// `watch.cancel` is raised it returns [`Outcome::Cancelled`].
+pub type Perform<'a> = dyn Fn(&Effect, &Watch<'_>) -> Outcome + Sync + 'a;
+
+/// What a drive obeys besides the rules.
+pub struct Control<'a> {
+    /// Tells whether whoever started it wants it to stop. The workflow stays as it is then.
+    pub interrupted: &'a dyn Fn() -> bool,
+    /// Milliseconds of a clock that never goes back, see [`kapi_sys::clock::monotonic_ms`].
+    pub monotonic_ms: &'a dyn Fn() -> u64,
+    /// How often it looks and reports; nothing here is timed.
+    pub pace: Pace,
+    /// How long what failed is left alone.
+    pub delays: Delays,
+}
+
+/// Something worth showing.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Observed {
+    /// An event was recorded, by this process or another.
+    Recorded(Box<Logged<Event>>),
+    /// An effect begins.
+    Performing(Box<Effect>),
+    /// Something happened inside it.
+    Activity {
+        /// Which.
+        effect: EffectId,
+        /// What.
+        activity: Activity,
+    },
+    /// An effect that failed is tried again later.
+    Delayed {
+        /// Which.
+        effect: EffectId,
+        /// In how many milliseconds.
+        ms: u64,
+    },
+}
+
+/// A drive that could not go on.
+#[derive(Debug, thiserror::Error)]
+pub enum DriveError {
+    /// Somebody else drives the workflow.
+    #[error("drive workflow {workflow}, which is driven by {owner}")]
+    Driven {
+        /// Which.
+        workflow: GoalId,
+        /// Who.
+        owner: String,
+    },
+    /// A request failed.
+    #[error(transparent)]
+    Workflow(#[from] WorkflowError),
+}
+
+/// Drives a workflow until it waits for a person, is held up or has ended, or until it is
+/// interrupted, and returns it.
+///
+/// # Errors
+/// When somebody else drives it, this person's home gives no leave for it, its log is damaged, or
+/// the disk refuses. What was recorded stays; driving again goes on from there.
+pub fn drive(
+    project: &Project<'_>,
+    key: &WorkflowKey,
+    perform: &Perform<'_>,
+    control: &Control<'_>,
+    observe: &mut dyn FnMut(Observed),
+) -> Result<Workflow, DriveError> {
+    let mut open = OpenWorkflow::load(project, key)?;
+    open.workflow()?;
+    let lock = project.layout.workflow(key.mode, &key.id).drive_lock();
+    let _driving = match project.disk.lock(&lock, &project.owner, 0) {
+        Ok(lock) => lock,
+        Err(LockError::Busy { owner, .. }) => {
+            let workflow = key.id.clone();
+            return Err(DriveError::Driven { workflow, owner });
+        }
+        Err(error @ LockError::Failed { .. }) => return Err(WorkflowError::from(error).into()),
+    };
+    // Read whole: nothing is done on top of a log that was altered below its Workflows::of(&fold.project).workflow_log(key)?;
+    open.repair()?;
+    relink(project, open.workflow()?)?;
+    let mut drive = Drive {
+        project,
+        open,
+        control,
+        observe,
+        not_before: BTreeMap::new(),
+        overtaken: 0,
+        accounted_ms: 0,
+        timer: Timer::default(),
+        is_stopping: false,
+    };
+    drive.account_all()?;
+    drive.land_orphans()?;
+    let (sender, receiver) = sync_channel(MESSAGES_MAX);
+    thread::scope(|scope| {
+        let mut flights = BTreeMap::new();
+        let driven = drive.run((scope, perform), &mut flights, (&sender, &receiver));
+        // Whatever is still said goes nowhere, so nobody waits for us.
+        drop(receiver);
+        for flight in flights.into_values() {
+            flight.abort();
+        }
+        driven
+    })?;
+    drive.open.note().map_err(WorkflowError::from)?;
+    Ok(drive.open.into_workflow()?)
+}
+
+type Flights<'scope> = BTreeMap<EffectId, Flight<'scope, Effect>>;
+type Crew<'scope, 'env> = (&'scope Scope<'scope, 'env>, &'env Perform<'env>);
+
+struct Drive<'a, 'o> {
+    project: &'a Project<'a>,
+    open: OpenWorkflow<'a>,
+    control: &'a Control<'a>,
+    observe: &'o mut dyn FnMut(Observed),
+    /// When an effect that failed may be tried again.
+    not_before: BTreeMap<EffectId, u64>,
+    overtaken: u32,
+    /// When the accounts of goals at work were last taken over.
+    accounted_ms: u64,
+    /// For how long anything was under way.
+    timer: Timer,
+    /// Nothing more is begun, and the workflow stays as it is.
+    is_stopping: bool,
+}
+
+impl Drive<'_, '_> {
+    fn run<'scope, 'env>(
+        &mut self,
+        crew: Crew<'scope, 'env>,
+        flights: &mut Flights<'scope>,
+        (sender, receiver): (&SyncSender<Message<Outcome>>, &Receiver<Message<Outcome>>),
+    ) -> Result<(), WorkflowError> {
+        loop {
+            self.look()?;
+            let wanted = self.wanted()?;
+            let is_wanted = |id: &EffectId| wanted.iter().any(|effect| effect.id == *id);
+            for (_, unwanted) in flights.iter().filter(|(id, _)| !is_wanted(id)) {
+                unwanted.cancel.raise();
+            }
+            let began_ms = self.now_ms();
+            let later = self.begin(crew, flights, (&wanted, sender))?;
+            if flights.is_empty() && later == Later::Nothing {
+                return self.use_time();
+            }
+            // From before it began, so that nothing it does is missed.
+            self.timer.look(began_ms, !flights.is_empty());
+            self.attend(flights, receiver)?;
+        }
+    }
+
+    /// Reads what others recorded, and notices that it is to stop.
+    fn look(&mut self) -> Result<(), WorkflowError> {
+        self.open.refresh()?;
+        self.show_recorded();
+        self.is_stopping |= (self.control.interrupted)();
+        Ok(())
+    }
+
+    fn wanted(&self) -> Result<Vec<Effect>, WorkflowError> {
+        if self.is_stopping {
+            return Ok(Vec::new());
+        }
+        Ok(next(self.open.workflow()?))
+    }
+
+    /// Ends effects that were under way when their process died and that nobody wants any more.
+    fn land_orphans(&mut self) -> Result<(), WorkflowError> {
+        let workflow = self.open.workflow()?;
+        let wanted = next(workflow);
+        let is_orphan = |id: &&EffectId| !wanted.iter().any(|effect| effect.id == **id);
+        let orphans: Vec<EffectId> = workflow
+            .in_flight
+            .keys()
+            .filter(is_orphan)
+            .cloned()
+            .collect();
+        for effect in orphans {
+            let usage = Usage::default();
+            self.report(effect, Outcome::Cancelled { usage })?;
+        }
+        Ok(())
+    }
+
+    /// Begins what is wanted and has a place, and tells whether anything is left for later.
+    fn begin<'scope, 'env>(
+        &mut self,
+        crew: Crew<'scope, 'env>,
+        flights: &mut Flights<'scope>,
+        (wanted, sender): (&[Effect], &SyncSender<Message<Outcome>>),
+    ) -> Result<Later, WorkflowError> {
+        let mut later = Later::Nothing;
+        for planned in wanted {
+            if flights.contains_key(&planned.id) {
+                continue;
+            }
+            let now_ms = self.now_ms();
+            let is_early = self
+                .not_before
+                .get(&planned.id)
+                .is_some_and(|not_before| now_ms < *not_before);
+            if is_early || !self.has_place(flights, &planned.action)? {
+                later = Later::Something;
+                continue;
+            }
+            let Some(effect) = self.intend(planned)? else {
+                later = Later::Something;
+                continue;
+            };
+            if let Action::Work(work) = &effect.action {
+                goals::allow(self.project, self.open.workflow()?, work);
+            }
+            (self.observe)(Observed::Performing(Box::new(effect.clone())));
+            let (scope, perform) = crew;
+            let meter = Meter::start_untimed(now_ms);
+            let voice = Voice::new(sender, &effect.id);
+            let flight = Flight::start(scope, perform, effect, meter, voice);
+            flights.insert(planned.id.clone(), flight);
+        }
+        Ok(later)
+    }
+
+    /// Records the intent; `None` where somebody else's request made the effect unwanted.
+    fn intend(&mut self, planned: &Effect) -> Result<Option<Effect>, WorkflowError> {
+        let effect = planned.id.clone();
+        match self.submit(&Command::Intend { effect }) {
+            Ok(()) => self.overtaken = 0,
+            Err(WorkflowError::Denied(_)) if self.overtaken < OVERTAKEN_MAX => {
+                self.overtaken += 1;
+                return Ok(None);
+            }
+            Err(error) => return Err(error),
+        }
+        // Planned again, because the intent may be part of what is to be done.
+        let planned = next(self.open.workflow()?)
+            .into_iter()
+            .find(|effect| effect.id == planned.id);
+        Ok(planned)
+    }
+
+    fn has_place(&self, flights: &Flights<'_>, action: &Action) -> Result<bool, WorkflowError> {
+        let places = action.places();
+        let most = match places {
+            Places::Any => return Ok(true),
+            Places::Jobs => usize::try_from(self.open.workflow()?.terms.jobs).unwrap_or(usize::MAX),
+            Places::One => 1,
+        };
+        let actions = flights.values().map(|flight| &flight.effect.action);
+        Ok(actions.filter(|other| other.places() == places).count() < most)
+    }
+
+    /// Waits until something happens, for as long as it may not look, and records it.
+    fn attend(
+        &mut self,
+        flights: &mut Flights<'_>,
+        receiver: &Receiver<Message<Outcome>>,
+    ) -> Result<(), WorkflowError> {
+        let look = Duration::from_millis(self.control.pace.look_ms);
+        let mut message = receiver.recv_timeout(look).ok();
+        // What has come meanwhile is taken along, at most as much as may wait.
+        for _ in 0..MESSAGES_MAX {
+            let Some(heard) = message else {
+                break;
+            };
+            self.hear(flights, heard)?;
+            message = receiver.try_recv().ok();
+        }
+        let now_ms = self.now_ms();
+        self.timer.look(now_ms, !flights.is_empty());
+        let left_ms = time_left_ms(self.open.workflow()?);
+        if left_ms.is_some_and(|left_ms| self.timer.is_due(left_ms, &self.control.pace)) {
+            self.use_time()?;
+        }
+        let mut due = Vec::new();
+        for flight in flights.values_mut() {
+            if flight.meter.is_due(now_ms, &self.control.pace) {
+                due.push((flight.effect.id.clone(), flight.meter.take(now_ms).usage));
+            }
+        }
+        for (effect, usage) in due {
+            self.submit(&Command::Progress { effect, usage })?;
+        }
+        self.account_under_way(flights, now_ms)
+    }
+
+    /// Reports for how long anything was under way, where that is limited.
+    fn use_time(&mut self) -> Result<(), WorkflowError> {
+        let ms = self.timer.take();
+        if ms == 0 || time_left_ms(self.open.workflow()?).is_none() {
+            return Ok(());
+        }
+        self.submit(&Command::UseTime { ms })
+    }
+
+    /// Takes over what goals at work have used, as often as progress is told, where that counts
+    /// against a limit.
+    fn account_under_way(
+        &mut self,
+        flights: &Flights<'_>,
+        now_ms: u64,
+    ) -> Result<(), WorkflowError> {
+        let is_due = now_ms.saturating_sub(self.accounted_ms) >= self.control.pace.progress_ms;
+        if !is_due || !goals::are_limited(self.open.workflow()?) {
+            return Ok(());
+        }
+        self.accounted_ms = now_ms;
+        let at_work = flights.values();
+        let at_work = at_work.filter(|flight| flight.effect.action.uses() == Uses::Goal);
+        let workflow = self.open.workflow()?;
+        let at_work = at_work.filter_map(|it| goals::of_effect(workflow, &it.effect.id));
+        for goal in at_work.collect::<Vec<_>>() {
+            self.account(&goal)?;
+        }
+        Ok(())
+    }
+
+    /// Takes over what every goal of the workflow has used that somebody may have driven meanwhile.
+    fn account_all(&mut self) -> Result<(), WorkflowError> {
+        for goal in goals::known(self.open.workflow()?) {
+            self.account(&goal)?;
+        }
+        Ok(())
+    }
+
+    fn account(&mut self, goal: &GoalId) -> Result<(), WorkflowError> {
+        let workflow = self.open.workflow()?;
+        let Some(account) = goals::account(self.project, workflow, goal) else {
+            return Ok(());
+        };
+        let goal = goal.clone();
+        self.submit(&Command::RecordGoalUse { goal, account })
+    }
+
+    fn hear(
+        &mut self,
+        flights: &mut Flights<'_>,
+        message: Message<Outcome>,
+    ) -> Result<(), WorkflowError> {
+        let (effect, outcome) = match message {
+            Message::Activity(effect, activity) => {
+                if let Some(flight) = flights.get_mut(&effect) {
+                    flight::notice(flight, &activity);
+                }
+                (self.observe)(Observed::Activity { effect, activity });
+                return Ok(());
+            }
+            Message::Ended(effect, outcome) => (effect, Some(*outcome)),
+            Message::Gone(effect) => (effect, None),
+        };
+        let Some(flight) = flights.remove(&effect) else {
+            return Ok(());
+        };
+        let outcome = flight::end(flight, outcome);
+        // Before it is said that a goal rests: what is left decides what may begin then.
+        let driven = if let Outcome::Rested { goal, .. } = &outcome {
+            Some(goal.clone())
+        } else {
+            goals::of_effect(self.open.workflow()?, &effect)
+        };
+        if let Some(goal) = driven {
+            self.account(&goal)?;
+        }
+        let has_failed = outcome.failure().is_some();
+        self.report(effect.clone(), outcome)?;
+        if has_failed {
+            self.delay(effect)?;
+        }
+        Ok(())
+    }
+
+    /// Leaves an effect alone for a while, if it is to be tried again.
+    fn delay(&mut self, effect: EffectId) -> Result<(), WorkflowError> {
+        let workflow = self.open.workflow()?;
+        let n_failures = workflow.failures.get(&effect).copied().unwrap_or(0);
+        let is_wanted = next(workflow).iter().any(|wanted| wanted.id == effect);
+        let ms = self.control.delays.after(n_failures);
+        if is_wanted && ms > 0 {
+            let not_before = self.now_ms().saturating_add(ms);
+            self.not_before.insert(effect.clone(), not_before);
+            (self.observe)(Observed::Delayed { effect, ms });
+        }
+        Ok(())
+    }
+
+    fn report(&mut self, effect: EffectId, outcome: Outcome) -> Result<(), WorkflowError> {
+        self.record_run(&effect)?;
+        let outcome = Box::new(outcome);
+        self.submit(&Command::Report { effect, outcome })
+    }
+
+    /// Records what the run of an effect wrote, as it is now that nobody writes to it any more.
+    fn record_run(&mut self, effect: &EffectId) -> Result<(), WorkflowError> {
+        let run = run_name(&self.open.workflow()?.id, effect);
+        let files = hash_run(self.project.disk, &self.project.layout.run(&run));
+        let files = files.map_err(EngineError::from)?;
+        if files.is_empty() {
+            return Ok(());
+        }
+        let effect = effect.clone();
+        self.submit(&Command::RecordRun { effect, files })
+    }
+
+    fn submit(&mut self, command: &Command) -> Result<(), WorkflowError> {
+        let result = self.open.submit(&Actor::Engine, command);
+        self.show_recorded();
+        result.map(|_| ())
+    }
+
+    fn show_recorded(&mut self) {
+        for logged in self.open.take_unseen() {
+            (self.observe)(Observed::Recorded(Box::new(logged)));
+        }
+    }
+
+    fn now_ms(&self) -> u64 {
+        (self.control.monotonic_ms)()
+    }
+}
+
+/// Whether something is wanted that could not be begun yet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Later {
+    Nothing,
+    Something,
+}

@@ -1,0 +1,143 @@
+//! Why a request of a workflow did not succeed, in the kinds a caller must tell apart.
+//!
+//! A rule's refusal and the world's are different variants; nothing here is printed.
+
+use kapi_core::goal::denied::NOT_APPROVED_HERE;
+use kapi_core::workflow_key::WorkflowKey;
+use kapi_engine::error::EngineError;
+use kapi_engine::machine::error::StreamError;
+use kapi_store::error::StoreError;
+use kapi_sys::disk::DiskError;
+use kapi_sys::lock::LockError;
+
+use crate::rules::denied::Denied;
+use crate::rules::pending::Decision;
+use crate::rules::slug::SlugError;
+use crate::rules::target::TargetError;
+
+/// What a workflow says of itself that nobody here gave leave for.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Lack {
+    /// Nothing is recorded.
+    #[error("your home does not say that you started it in this project")]
+    Nothing,
+    /// It was started as something else.
+    #[error("your home says that you started it with another purpose, other terms or another base")]
+    OtherStart,
+    /// An approval is not there.
+    #[error("it says that {} ({sha256}) was approved, and you never approved that", .decision.words())]
+    Approval {
+        /// What was decided.
+        decision: Decision,
+        /// The hash that it says was approved.
+        sha256: String,
+    },
+    /// Its limits go further.
+    #[error("it says that its limits were raised further than you raised them")]
+    Limits,
+    /// What is carried out is not what was approved.
+    #[error("what it would carry out is not what you approved")]
+    OtherContent,
+}
+
+/// A request that did not succeed.
+#[derive(Debug, thiserror::Error)]
+pub enum WorkflowError {
+    /// A rule said no; nothing changed.
+    #[error(transparent)]
+    Denied(Box<Denied>),
+    /// It came from elsewhere: this person's home gives no leave for it. Nothing changed.
+    #[error("go on with workflow {}: {lack}", workflow.id)]
+    NotApprovedHere {
+        /// Which.
+        workflow: WorkflowKey,
+        /// What is missing.
+        lack: Lack,
+    },
+    /// There is no such workflow.
+    #[error("find workflow {workflow}")]
+    NotFound {
+        /// What was looked for.
+        workflow: WorkflowKey,
+    },
+    /// What was typed means no workflow, or none that can be meant so.
+    #[error(transparent)]
+    Target(#[from] TargetError),
+    /// The purpose gives it no name.
+    #[error(transparent)]
+    Name(#[from] SlugError),
+    /// The store or something like it failed; a damaged log and a held lock are told apart there.
+    #[error(transparent)]
+    Engine(#[from] EngineError),
+}
+
+impl WorkflowError {
+    /// Returns the code of a refusal, for programs; `None` where nothing was refused by rule.
+    #[must_use]
+    pub const fn denied_code(&self) -> Option<&'static str> {
+        match self {
+            Self::Denied(denied) => Some(denied.why.code()),
+            Self::NotApprovedHere { .. } => Some(NOT_APPROVED_HERE),
+            Self::Target(error) => Some(error.code()),
+            Self::Name(_) => Some("malformed"),
+            Self::NotFound { .. } | Self::Engine(_) => None,
+        }
+    }
+
+    /// Returns what to do about it, if there is something.
+    #[must_use]
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            Self::Denied(denied) => possible(denied.next_commands.first()?),
+            Self::Target(error) => possible(error.next_commands().first()?),
+            Self::Name(_) => Some(
+                "a few other words in front will do, and the rest stays as it is: \
+                 \"greet visitors: …\"."
+                    .to_owned(),
+            ),
+            Self::NotApprovedHere { workflow, .. } => {
+                let (mode, index) = (workflow.mode, workflow.id.index());
+                Some(format!(
+                    "look at it with `kapi status {index:03}`; `kapi {mode} resume {index:03} \
+                     --adopt` shows what you would trust, and makes it yours."
+                ))
+            }
+            Self::NotFound { .. } => Some("list the workflows with `kapi status`.".to_owned()),
+            Self::Engine(error) => error.hint(""),
+        }
+    }
+}
+
+fn possible(command: &str) -> Option<String> {
+    Some(format!("what is possible now: `{command}`."))
+}
+
+impl From<Denied> for WorkflowError {
+    fn from(denied: Denied) -> Self {
+        Self::Denied(Box::new(denied))
+    }
+}
+
+impl From<StoreError> for WorkflowError {
+    fn from(error: StoreError) -> Self {
+        Self::Engine(error.into())
+    }
+}
+
+impl From<DiskError> for WorkflowError {
+    fn from(error: DiskError) -> Self {
+        Self::Engine(error.into())
+    }
+}
+
+impl From<LockError> for WorkflowError {
+    fn from(error: LockError) -> Self {
+        Self::Engine(error.into())
+    }
+}
+
+impl From<StreamError> for WorkflowError {
+    fn from(error: StreamError) -> Self {
+        Self::Engine(error.into())
+    }
+}

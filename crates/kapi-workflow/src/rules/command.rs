@@ -1,0 +1,128 @@
+//! Every request that can be made of a workflow, reports of finished effects included.
+
+use kapi_core::evidence::EvidenceFile;
+use kapi_core::id::{EffectId, GoalId};
+use kapi_core::task_id::TaskId;
+use kapi_core::usage::Usage;
+
+use crate::rules::evidence::Evidence;
+use crate::rules::limits::{GoalAccount, Raised};
+use crate::rules::modes::{Begin, ModeCommand};
+use crate::rules::outcome::Outcome;
+use crate::rules::pending::Means;
+use crate::rules::terms::Terms;
+
+/// A request.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Command {
+    /// Begin under a new id.
+    Start(Box<Start>),
+    /// Approve what waits.
+    Approve {
+        /// The hash that was shown.
+        sha256: String,
+        /// The hash of the artifact's file as it is now.
+        found: String,
+        /// How the approval is given.
+        means: Means,
+        /// Whether the risks that stand with the decision were accepted with it.
+        accepts_risks: bool,
+    },
+    /// Want something changed.
+    Revise {
+        /// In the person's words.
+        text: String,
+    },
+    /// Go on after something was mended.
+    Unblock {},
+    /// Allow more tokens, money or time for the whole.
+    RaiseLimits {
+        /// What is added.
+        more: Raised,
+    },
+    /// Give it up. Worktrees and branches stay.
+    Abandon {
+        /// Why.
+        reason: String,
+    },
+    /// Record evidence that was brought from outside.
+    RecordEvidence(Box<Evidence>),
+    /// Record that an effect is about to be performed.
+    Intend {
+        /// Which.
+        effect: EffectId,
+    },
+    /// Report what a running effect used.
+    Progress {
+        /// Which.
+        effect: EffectId,
+        /// Since the last report.
+        usage: Usage,
+    },
+    /// Record what a goal has used by its own account.
+    RecordGoalUse {
+        /// Which.
+        goal: GoalId,
+        /// What, altogether.
+        account: GoalAccount,
+    },
+    /// Report for how long somebody was at work; recorded only where time is limited.
+    UseTime {
+        /// Milliseconds since the last report.
+        ms: u64,
+    },
+    /// Record the files of a run that is over, before how it ended is reported.
+    RecordRun {
+        /// The effect whose run it is.
+        effect: EffectId,
+        /// Every file of its directory.
+        files: Vec<EvidenceFile>,
+    },
+    /// Report how an effect ended.
+    Report {
+        /// Which.
+        effect: EffectId,
+        /// What came back.
+        outcome: Box<Outcome>,
+    },
+    /// Record what was heard of a worker.
+    RefreshWorker {
+        /// Which.
+        worker: crate::rules::worker::WorkerId,
+        /// What, in a line.
+        note: Option<String>,
+        /// Where it can be watched now.
+        terminal: Option<String>,
+        /// What it works in now.
+        isolated: Option<String>,
+    },
+    /// Record which task of the kernel does the work of an effect.
+    QueueWork {
+        /// The effect.
+        effect: EffectId,
+        /// The goal that the task drives.
+        goal: GoalId,
+        /// The task.
+        task: TaskId,
+    },
+    /// Record that Integrate took the work over: from its own landing only.
+    MarkIntegrated {
+        /// The integration.
+        by: GoalId,
+    },
+    /// Ask something that only the mode knows.
+    Mode(ModeCommand),
+}
+
+/// What begins a workflow.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Start {
+    /// The id.
+    pub id: GoalId,
+    /// What it is for.
+    pub purpose: String,
+    /// What it may use.
+    pub terms: Terms,
+    /// The mode's own beginning.
+    pub begin: Begin,
+}

@@ -1,0 +1,215 @@
+//! What a person decides about a workflow, whatever its mode.
+//!
+//! An approval needs three equal hashes: of what was shown, of the file, and of what is pending.
+
+use kapi_core::actor::Actor;
+use kapi_core::id::GoalId;
+use kapi_core::workflow_status::Status;
+
+use crate::rules::command::Command;
+use crate::rules::decide::{
+    engine, folded, going_on, human, said, subject, wrong_mode, wrong_phase,
+};
+use crate::rules::denied::Why;
+use crate::rules::effect::next;
+use crate::rules::event::Event;
+use crate::rules::given::Given;
+use crate::rules::limits::Raised;
+use crate::rules::mode_spec::Integration;
+use crate::rules::pending::{Approval, Means, Pending};
+use crate::rules::spent;
+use crate::rules::state::Workflow;
+
+pub(super) fn approve(
+    workflow: &Workflow,
+    actor: &Actor,
+    command: &Command,
+    given: &Given,
+) -> Result<Vec<Event>, Why> {
+    let Command::Approve {
+        sha256,
+        found,
+        means,
+        accepts_risks,
+    } = command
+    else {
+        return Err(wrong_phase(workflow, "approve"));
+    };
+    let by = human(actor, "approve")?;
+    going_on(workflow, "approve")?;
+    let pending = workflow.pending.as_ref().ok_or(Why::NoPendingDecision)?;
+    if *means == Means::InAdvance {
+        let rule = "approve in advance what is pending already".to_owned();
+        return Err(Why::Malformed { rule });
+    }
+    is_subject(workflow, pending, [sha256, found], given)?;
+    if !pending.risks.is_empty() && !accepts_risks {
+        return Err(Why::RisksNotAccepted {
+            artifact: pending.decision.words(),
+            risks: pending.risks.join("; "),
+        });
+    }
+    let approval = Approval {
+        decision: pending.decision,
+        sha256: pending.sha256.clone(),
+        means: *means,
+        by: by.to_owned(),
+        accepted: pending.risks.clone(),
+        at_ms: given.now_ms,
+    };
+    Ok(with_what_follows(
+        workflow,
+        Event::Approved { approval },
+        given,
+    ))
+}
+
+/// The hash that was shown, the file's, and that of the artifact as the state tells it must be the
+/// pending one.
+fn is_subject(
+    workflow: &Workflow,
+    pending: &Pending,
+    named: [&String; 2],
+    given: &Given,
+) -> Result<(), Why> {
+    let now = subject(workflow, pending.decision, given);
+    let [shown, found] = named;
+    let other = [found, &now, &pending.sha256]
+        .into_iter()
+        .find(|hash| *hash != shown);
+    match other {
+        None => Ok(()),
+        Some(other) => Err(Why::SubjectChanged {
+            artifact: pending.decision.words(),
+            shown: shown.as_str().into(),
+            found: other.as_str().into(),
+        }),
+    }
+}
+
+/// Returns an approval and what the mode lets follow it.
+fn with_what_follows(workflow: &Workflow, approved: Event, given: &Given) -> Vec<Event> {
+    let mut events = vec![approved];
+    let after = folded(workflow, &events);
+    events.extend(after.body.rules().after_approval(&after, given));
+    events
+}
+
+pub(super) fn revise(
+    workflow: &Workflow,
+    actor: &Actor,
+    text: &str,
+    given: &Given,
+) -> Result<Vec<Event>, Why> {
+    human(actor, "ask for a change")?;
+    going_on(workflow, "change")?;
+    let text = said(text, "ask for a change without saying which")?;
+    let mode = workflow.body.rules();
+    let follows = mode.after_revision(workflow, &text, given)?;
+    let at_ms = given.now_ms;
+    let mut events = vec![Event::Revised { text, at_ms }];
+    events.extend(follows);
+    Ok(events)
+}
+
+pub(super) fn unblock(
+    workflow: &Workflow,
+    actor: &Actor,
+    given: &Given,
+) -> Result<Vec<Event>, Why> {
+    human(actor, "let it go on")?;
+    going_on(workflow, "go on")?;
+    match workflow.status {
+        Status::Blocked => {
+            let mut events = vec![Event::Unblocked {}];
+            let after = folded(workflow, &events);
+            events.extend(after.body.rules().after_unblock(&after, given));
+            may_use(workflow, &events)?;
+            Ok(events)
+        }
+        Status::Active
+        | Status::Completed
+        | Status::Failed
+        | Status::Abandoned
+        | Status::Linked
+        | Status::Integrated => Ok(Vec::new()),
+    }
+}
+
+/// Refuses to go on to where a used-up limit holds it up again at once: only raising it helps.
+fn may_use(workflow: &Workflow, events: &[Event]) -> Result<(), Why> {
+    let after = folded(workflow, events);
+    let is_held_up =
+        after.status == Status::Blocked || next(&after).iter().any(super::uses_something);
+    match spent::used_up(&after) {
+        Some((reason, unblock)) if is_held_up => Err(Why::NotReady {
+            action: "go on",
+            reasons: vec![reason, unblock],
+        }),
+        Some(_) | None => Ok(()),
+    }
+}
+
+/// Allows more for the whole, where there is a limit.
+pub(super) fn raise(
+    workflow: &Workflow,
+    actor: &Actor,
+    more: Raised,
+    given: &Given,
+) -> Result<Vec<Event>, Why> {
+    let by = human(actor, "raise the limits")?.to_owned();
+    going_on(workflow, "raise the limits")?;
+    let terms = &workflow.terms;
+    if more.is_zero() {
+        let rule = "raise the limits by nothing".to_owned();
+        return Err(Why::Malformed { rule });
+    }
+    let kinds = [
+        ("tokens", more.tokens, terms.tokens),
+        ("money", more.usd_micros, terms.usd_micros),
+        ("time", more.wall_ms, terms.wall_ms),
+    ];
+    for (kind, more, limit) in kinds {
+        if more > 0 && limit.is_none() {
+            let rule = format!("raise the limit of {kind}: the workflow has none");
+            return Err(Why::Malformed { rule });
+        }
+    }
+    let at_ms = given.now_ms;
+    Ok(vec![Event::LimitsRaised { more, by, at_ms }])
+}
+
+pub(super) fn abandon(workflow: &Workflow, actor: &Actor, reason: &str) -> Result<Vec<Event>, Why> {
+    human(actor, "give a workflow up")?;
+    going_on(workflow, "give up")?;
+    let reason = said(reason, "give up without a reason")?;
+    Ok(vec![Event::Abandoned { reason }])
+}
+
+/// The one way out of an end: completed work that an integration took over.
+pub(super) fn integrated(
+    workflow: &Workflow,
+    actor: &Actor,
+    by: &GoalId,
+    given: &Given,
+) -> Result<Vec<Event>, Why> {
+    let action = "mark as integrated";
+    engine(actor, action)?;
+    match workflow.body.rules().spec().integration {
+        Integration::Never => return Err(wrong_mode(workflow, action)),
+        Integration::AfterCompletion => {}
+    }
+    match workflow.status {
+        Status::Completed => Ok(vec![Event::Integrated {
+            by: by.clone(),
+            at_ms: given.now_ms,
+        }]),
+        Status::Active | Status::Blocked => Err(wrong_phase(workflow, action)),
+        Status::Failed | Status::Abandoned | Status::Linked | Status::Integrated => {
+            Err(Why::AlreadyTerminal {
+                action,
+                status: workflow.status.as_str(),
+            })
+        }
+    }
+}

@@ -1,0 +1,205 @@
+//! Effects of a workflow: what should be under way now, as data that says everything needed.
+//!
+//! [`next`] looks at nothing but the state. What is in flight already is part of its answer, so that
+//! after a crash the same effects are asked for under the same ids.
+
+use kapi_core::goal::budget::Budget;
+use kapi_core::id::{EffectId, GoalId};
+use kapi_core::isolation::{NetworkMode, SandboxLevel};
+use kapi_core::plan::task::TaskId;
+use kapi_core::proof::policy::CheckPolicy;
+use kapi_core::workflow_status::Status;
+
+use crate::rules::branch::BranchType;
+use crate::rules::role::RoleSpec;
+use crate::rules::state::Workflow;
+
+/// An intent to touch the world, performed under its id; repeating it is safe.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Effect {
+    /// Its id within the workflow.
+    pub id: EffectId,
+    /// The workflow it belongs to.
+    pub workflow: GoalId,
+    /// What to do.
+    pub action: Action,
+}
+
+/// What an effect does.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Action {
+    /// Ask an agent one question; it reads and changes nothing.
+    Ask(Box<AgentQuestion>),
+    /// Make the workflow's branch at the base, and a worktree of it, and see what the checks say there.
+    Prepare {
+        /// The branch.
+        branch: String,
+        /// The commit.
+        base: String,
+        /// What is to hold in the end, on the base.
+        checks: Box<Verification>,
+    },
+    /// Drive a goal to its rest.
+    Work(Box<GoalWork>),
+    /// Put a proved commit on the workflow's branch.
+    Land(Box<Landing>),
+    /// Run commands on a clean checkout of a commit.
+    Verify(Box<Verification>),
+}
+
+/// What an effect uses up while it is performed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Uses {
+    /// A model, metered by the effect itself.
+    Model,
+    /// A goal, which keeps its own account.
+    Goal,
+    /// Neither: git and checks cost no tokens.
+    Nothing,
+}
+
+/// How many effects of a kind may be under way at once.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Places {
+    /// Any number.
+    Any,
+    /// As many as the terms allow jobs.
+    Jobs,
+    /// One: each begins where the one before it ended.
+    One,
+}
+
+impl Action {
+    /// Returns what it uses.
+    #[must_use]
+    pub const fn uses(&self) -> Uses {
+        match self {
+            Self::Ask(_) => Uses::Model,
+            Self::Work(_) => Uses::Goal,
+            Self::Prepare { .. } | Self::Land(_) | Self::Verify(_) => Uses::Nothing,
+        }
+    }
+
+    /// Returns how many of its kind may be under way at once.
+    #[must_use]
+    pub const fn places(&self) -> Places {
+        match self {
+            Self::Work(_) => Places::Jobs,
+            Self::Land(_) => Places::One,
+            Self::Ask(_) | Self::Prepare { .. } | Self::Verify(_) => Places::Any,
+        }
+    }
+
+    /// Returns the task that a worker is given with it.
+    #[must_use]
+    pub fn worker_task(&self) -> Option<&TaskId> {
+        if let Self::Work(work) = self {
+            Some(&work.task)
+        } else {
+            None
+        }
+    }
+}
+
+/// One question to an agent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AgentQuestion {
+    /// In which role it is asked.
+    pub role: &'static RoleSpec,
+    /// The how many-th question in this role it is, from 1: a scripted agent answers by it.
+    pub ordinal: u32,
+    /// The agent.
+    pub agent: String,
+    /// The whole prompt, guidance apart.
+    pub prompt: String,
+    /// The documents that go before it, see [`crate::rules::guidance`].
+    pub guidance: Vec<&'static str>,
+    /// The commit it reads; `None` where there is no repository.
+    pub commit: Option<String>,
+    /// The commit that the change to read begins after, for a review.
+    pub since: Option<String>,
+    /// Milliseconds it may take.
+    pub deadline_ms: u64,
+    /// The isolation.
+    pub sandbox: SandboxLevel,
+    /// What it can reach.
+    pub network: NetworkMode,
+}
+
+/// One goal of a task.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct GoalWork {
+    /// The task.
+    pub task: TaskId,
+    /// The try at it, from 1; another try is another goal.
+    pub attempt: u32,
+    /// The goal that is there already, to go on with.
+    pub goal: Option<GoalId>,
+    /// A few words for the goal's name.
+    pub title: String,
+    /// What the agent is to do.
+    pub intent: String,
+    /// What must hold.
+    pub criteria: String,
+    /// The commands that must pass.
+    pub verify: Vec<String>,
+    /// The commit it starts from.
+    pub base: String,
+    /// What the goal may use: the terms' limits, and no more than was set aside for it of what was
+    /// left of the workflow's when it was set to work.
+    pub budget: Budget,
+    /// What the goal's branch begins with.
+    pub branch_type: BranchType,
+    /// What its checks may be.
+    pub checks: CheckPolicy,
+    /// Documents that the agent is given.
+    pub guidance: Vec<&'static str>,
+}
+
+/// One landing.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Landing {
+    /// The task.
+    pub task: TaskId,
+    /// The proved commit: one commit on `base`.
+    pub commit: String,
+    /// What it was made on.
+    pub base: String,
+    /// The branch.
+    pub branch: String,
+    /// Its worktree.
+    pub worktree: String,
+    /// Where the branch is.
+    pub head: String,
+    /// The message of the commit, where one has to be made.
+    pub message: String,
+    /// Author and committer time of such a commit, in seconds since the epoch.
+    pub at_s: i64,
+}
+
+/// One verification of a commit as a whole.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Verification {
+    /// The commit.
+    pub commit: String,
+    /// The commit from which protected files are restored.
+    pub base: String,
+    /// The shell commands.
+    pub commands: Vec<String>,
+    /// The protected pathspecs.
+    pub protect: Vec<String>,
+    /// Milliseconds one command may take.
+    pub timeout_ms: u64,
+    /// The isolation.
+    pub sandbox: SandboxLevel,
+}
+
+/// Returns what should be under way now, most urgent first; nothing when the workflow waits for a
+/// person, is held up or has ended.
+#[must_use]
+pub fn next(workflow: &Workflow) -> Vec<Effect> {
+    if workflow.status != Status::Active || workflow.pending.is_some() {
+        return Vec::new();
+    }
+    workflow.body.rules().next(workflow)
+}

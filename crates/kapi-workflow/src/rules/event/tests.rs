@@ -1,0 +1,495 @@
+//! The facts of every workflow and of interviews as they stand in a log: a line of each, which no
+//! change may make unreadable.
+
+use kapi_core::evidence::EvidenceFile;
+use kapi_core::id::{EffectId, GoalId};
+use kapi_core::mode::Mode;
+use kapi_core::plan::task::TaskId as PlanTaskId;
+use kapi_core::task_id::TaskId;
+use kapi_core::usage::Usage;
+
+use crate::rules::conflict::Settlement;
+use crate::rules::event::Event;
+use crate::rules::evidence::{Evidence, Weight};
+use crate::rules::limits::{GoalAccount, Raised};
+use crate::rules::modes::interview::begin::InterviewBegin;
+use crate::rules::modes::interview::event::InterviewEvent;
+use crate::rules::modes::interview::round::{Answer, Contradiction, Provenance};
+use crate::rules::modes::interview::score::Score;
+use crate::rules::modes::interview::spec::APPROVE_SPEC;
+use crate::rules::modes::interview::story::{clarity, question, spec};
+use crate::rules::modes::ralph::begin::RalphBegin;
+use crate::rules::modes::ralph::event::RalphEvent;
+use crate::rules::modes::ralph::spec::APPROVE_PLAN;
+use crate::rules::modes::{Begin, ModeEvent};
+use crate::rules::pending::{Approval, Means, Pending};
+use crate::rules::story::terms;
+use crate::rules::terms::Terms;
+use crate::rules::worker::{Capability, Closeout, Worker, WorkerId, WorkerStatus};
+
+fn check(event: &Event, line: &str) {
+    assert_eq!(serde_json::to_string(event).unwrap(), line);
+    assert_eq!(serde_json::from_str::<Event>(line).unwrap(), *event);
+    // What a later program wrote and this one does not know is refused, not dropped.
+    let more = line.replacen("\"type\":", "\"later\":1,\"type\":", 1);
+    assert!(serde_json::from_str::<Event>(&more).is_err(), "{more}");
+}
+
+fn interview(event: InterviewEvent, data: &str) {
+    let line = format!(r#"{{"type":"interview","data":{data}}}"#);
+    check(&Event::Mode(ModeEvent::Interview(event)), &line);
+}
+
+fn effect() -> EffectId {
+    EffectId::new(1, "interviewer", 1)
+}
+
+fn w1() -> WorkerId {
+    WorkerId("w1".to_owned())
+}
+
+fn id(text: &str) -> GoalId {
+    GoalId::parse(text).unwrap()
+}
+
+const USED: Usage = Usage {
+    input_tokens: 10,
+    output_tokens: 2,
+    usd_micros: Some(5),
+};
+
+const TERMS: &str = r#"{"agent":"script:a","reviewer":null,"judge":{"by":"none"},"sandbox":"native","network":"none","budget":{"turns":3,"tokens":null,"usd_micros":null,"wall_ms":null},"tokens":null,"usd_micros":null,"jobs":2,"verify_timeout_ms":60000,"question_timeout_ms":60000,"protect":[],"verify":[],"plan_approval":"ask"}"#;
+
+#[test]
+fn beginnings_read_back() {
+    let started = |begin| Event::Started {
+        id: id("001-recover"),
+        purpose: "Recover".to_owned(),
+        by: "somebody".to_owned(),
+        terms: Box::new(terms()),
+        begin,
+        at_ms: 7,
+    };
+    let line = |begin: &str| {
+        format!(
+            r#"{{"type":"started","data":{{"id":"001-recover","purpose":"Recover","by":"somebody","terms":{TERMS},"begin":{begin},"at_ms":7}}}}"#
+        )
+    };
+    let commit = Some("c0ffee".to_owned());
+    check(
+        &started(Begin::Interview(InterviewBegin { commit })),
+        &line(r#"{"interview":{"commit":"c0ffee"}}"#),
+    );
+    let ralph = Begin::Ralph(RalphBegin {
+        base: "c0ffee".to_owned(),
+        interview: None,
+        spec: None,
+    });
+    check(
+        &started(ralph),
+        &line(r#"{"ralph":{"base":"c0ffee","interview":null,"spec":null}}"#),
+    );
+}
+
+#[test]
+fn decisions_read_back() {
+    check(
+        &Event::DecisionAsked {
+            pending: Pending {
+                decision: APPROVE_SPEC,
+                sha256: "ab".to_owned(),
+                risks: vec!["unclear".to_owned()],
+                since_ms: 7,
+            },
+        },
+        r#"{"type":"decision_asked","data":{"pending":{"decision":"approve_interview_spec","sha256":"ab","risks":["unclear"],"since_ms":7}}}"#,
+    );
+    check(
+        &Event::Approved {
+            approval: Approval {
+                decision: APPROVE_PLAN,
+                sha256: "ab".to_owned(),
+                means: Means::InAdvance,
+                by: "somebody".to_owned(),
+                accepted: Vec::new(),
+                at_ms: 7,
+            },
+        },
+        r#"{"type":"approved","data":{"approval":{"decision":"approve_ralph_plan","sha256":"ab","means":"in_advance","by":"somebody","accepted":[],"at_ms":7}}}"#,
+    );
+    check(
+        &Event::Revised {
+            text: "More.".to_owned(),
+            at_ms: 7,
+        },
+        r#"{"type":"revised","data":{"text":"More.","at_ms":7}}"#,
+    );
+}
+
+#[test]
+fn turns_of_a_life_read_back() {
+    let reason = || "no more".to_owned();
+    let unblock = || "mend it".to_owned();
+    for (event, line) in [
+        (
+            Event::Blocked {
+                reason: reason(),
+                unblock: unblock(),
+            },
+            r#"{"type":"blocked","data":{"reason":"no more","unblock":"mend it"}}"#,
+        ),
+        (Event::Unblocked {}, r#"{"type":"unblocked","data":{}}"#),
+        (
+            Event::Abandoned { reason: reason() },
+            r#"{"type":"abandoned","data":{"reason":"no more"}}"#,
+        ),
+        (
+            Event::Failed { reason: reason() },
+            r#"{"type":"failed","data":{"reason":"no more"}}"#,
+        ),
+        (Event::Completed {}, r#"{"type":"completed","data":{}}"#),
+        (
+            Event::Integrated {
+                by: id("004-both"),
+                at_ms: 7,
+            },
+            r#"{"type":"integrated","data":{"by":"004-both","at_ms":7}}"#,
+        ),
+        (
+            Event::EffectIntended {
+                effect: effect(),
+                at_ms: 7,
+            },
+            r#"{"type":"effect_intended","data":{"effect":"t001-interviewer-a1","at_ms":7}}"#,
+        ),
+        (
+            Event::EffectUsed {
+                effect: effect(),
+                usage: USED,
+            },
+            r#"{"type":"effect_used","data":{"effect":"t001-interviewer-a1","usage":{"input_tokens":10,"output_tokens":2,"usd_micros":5}}}"#,
+        ),
+        (
+            Event::EffectEnded {
+                effect: effect(),
+                usage: Usage::default(),
+                failed: Some("reach the model".to_owned()),
+            },
+            r#"{"type":"effect_ended","data":{"effect":"t001-interviewer-a1","usage":{"input_tokens":0,"output_tokens":0},"failed":"reach the model"}}"#,
+        ),
+        (
+            Event::Mode(ModeEvent::Ralph(RalphEvent::ConsensusMissed { cycle: 2 })),
+            r#"{"type":"ralph","data":{"consensus_missed":{"cycle":2}}}"#,
+        ),
+    ] {
+        check(&event, line);
+    }
+}
+
+#[test]
+fn what_is_used_and_allowed_reads_back() {
+    for (event, line) in [
+        (
+            Event::LimitsRaised {
+                more: Raised {
+                    tokens: 5,
+                    usd_micros: 0,
+                    wall_ms: 0,
+                },
+                by: "somebody".to_owned(),
+                at_ms: 7,
+            },
+            r#"{"type":"limits_raised","data":{"more":{"tokens":5,"usd_micros":0},"by":"somebody","at_ms":7}}"#,
+        ),
+        (
+            Event::GoalUsed {
+                goal: id("003-first"),
+                account: GoalAccount {
+                    task: PlanTaskId::parse("T-001").unwrap(),
+                    attempt: 1,
+                    used: USED,
+                },
+            },
+            r#"{"type":"goal_used","data":{"goal":"003-first","account":{"task":"T-001","attempt":1,"used":{"input_tokens":10,"output_tokens":2,"usd_micros":5}}}}"#,
+        ),
+    ] {
+        check(&event, line);
+    }
+}
+
+#[test]
+fn conflicts_read_back() {
+    check(
+        &Event::ConflictFound {
+            what: "T-002".to_owned(),
+            paths: vec!["src/a.rs".to_owned()],
+            onto: "c0ffee".to_owned(),
+            at_ms: 7,
+        },
+        r#"{"type":"conflict_found","data":{"what":"T-002","paths":["src/a.rs"],"onto":"c0ffee","at_ms":7}}"#,
+    );
+    check(
+        &Event::ConflictSettled {
+            what: "T-002".to_owned(),
+            settlement: Settlement {
+                by: "goal 004-two".to_owned(),
+                commit: Some("c0ffee".to_owned()),
+                why: "done again".to_owned(),
+                at_ms: 8,
+            },
+        },
+        r#"{"type":"conflict_settled","data":{"what":"T-002","settlement":{"by":"goal 004-two","commit":"c0ffee","why":"done again","at_ms":8}}}"#,
+    );
+}
+
+#[test]
+fn time_reads_back() {
+    check(
+        &Event::TimeUsed { ms: 30_000 },
+        r#"{"type":"time_used","data":{"ms":30000}}"#,
+    );
+    check(
+        &Event::LimitsRaised {
+            more: Raised {
+                tokens: 0,
+                usd_micros: 0,
+                wall_ms: 1_800_000,
+            },
+            by: "somebody".to_owned(),
+            at_ms: 7,
+        },
+        r#"{"type":"limits_raised","data":{"more":{"tokens":0,"usd_micros":0,"wall_ms":1800000},"by":"somebody","at_ms":7}}"#,
+    );
+    let mut limited = terms();
+    limited.wall_ms = Some(7_200_000);
+    let line = TERMS.replace(
+        r#""usd_micros":null,"jobs""#,
+        r#""usd_micros":null,"wall_ms":7200000,"jobs""#,
+    );
+    assert_eq!(serde_json::to_string(&limited).unwrap(), line);
+    assert_eq!(serde_json::from_str::<Terms>(&line).unwrap(), limited);
+}
+
+#[test]
+fn what_a_run_wrote_reads_back() {
+    check(
+        &Event::RunRecorded {
+            effect: EffectId::new(1, "ask", 1),
+            files: vec![EvidenceFile {
+                name: "transcript.jsonl".to_owned(),
+                bytes: 3,
+                sha256: "ab".to_owned(),
+            }],
+        },
+        r#"{"type":"run_recorded","data":{"effect":"t001-ask-a1","files":[{"name":"transcript.jsonl","bytes":3,"sha256":"ab"}]}}"#,
+    );
+}
+
+#[test]
+fn evidence_and_workers_read_back() {
+    let evidence = Evidence {
+        weight: Weight::Validation,
+        kind: "verify".to_owned(),
+        summary: "passed".to_owned(),
+        reference: "git:c0ffee".to_owned(),
+        command: Some("make test".to_owned()),
+        exit_code: Some(0),
+        role: None,
+        verdict: None,
+        phase: Some("run".to_owned()),
+        artifacts: Vec::new(),
+        worker: Some(w1()),
+        verifier: None,
+        at_ms: 7,
+    };
+    check(
+        &Event::EvidenceRecorded {
+            evidence: Box::new(evidence),
+        },
+        r#"{"type":"evidence_recorded","data":{"evidence":{"weight":"validation","kind":"verify","summary":"passed","ref":"git:c0ffee","command":"make test","exit_code":0,"phase":"run","worker":"w1","at_ms":7}}}"#,
+    );
+    let worker = Worker {
+        id: w1(),
+        capability: Capability::Goal,
+        workspace: None,
+        terminal: None,
+        isolated: None,
+        status: WorkerStatus::Prepared,
+        notes: Vec::new(),
+        dispatches: Vec::new(),
+        closeout: Closeout::KeepWorktree,
+    };
+    check(
+        &Event::WorkerPrepared { worker },
+        r#"{"type":"worker_prepared","data":{"worker":{"id":"w1","capability":"goal","workspace":null,"terminal":null,"isolated":null,"status":"prepared","notes":[],"dispatches":[],"closeout":"keep_worktree"}}}"#,
+    );
+    check(
+        &Event::WorkerDispatched {
+            worker: w1(),
+            effect: EffectId::new(1, "work-T-001", 1),
+            what: "T-001".to_owned(),
+            at_ms: 7,
+        },
+        r#"{"type":"worker_dispatched","data":{"worker":"w1","effect":"t001-work-T-001-a1","what":"T-001","at_ms":7}}"#,
+    );
+    check(
+        &Event::WorkerRefreshed {
+            worker: w1(),
+            status: WorkerStatus::Idle,
+            goal: Some(id("003-first")),
+            note: Some("proved".to_owned()),
+            terminal: None,
+            isolated: None,
+            task: None,
+        },
+        r#"{"type":"worker_refreshed","data":{"worker":"w1","status":"idle","goal":"003-first","note":"proved","terminal":null,"isolated":null}}"#,
+    );
+    check(
+        &Event::WorkerClosed { worker: w1() },
+        r#"{"type":"worker_closed","data":{"worker":"w1"}}"#,
+    );
+}
+
+const QUESTION: &str =
+    r#"{"text":"Why?","dimension":"goal","perspective":"breadth","proposed":null}"#;
+
+fn answer(provenance: Provenance, refs: &[&str]) -> Answer {
+    Answer {
+        text: "So.".to_owned(),
+        provenance,
+        refs: refs.iter().map(|path| (*path).to_owned()).collect(),
+        at_ms: 7,
+    }
+}
+
+#[test]
+fn questions_and_answers_read_back() {
+    let asked = |settles| InterviewEvent::QuestionAsked {
+        round: 1,
+        question: question("Why?", None),
+        settles,
+    };
+    let line =
+        |more: &str| format!(r#"{{"question_asked":{{"round":1,"question":{QUESTION}{more}}}}}"#);
+    interview(asked(Vec::new()), &line(""));
+    interview(asked(vec![2]), &line(r#","settles":[2]"#));
+    interview(
+        InterviewEvent::FactFound {
+            round: 2,
+            question: question("Why?", None),
+            answer: answer(Provenance::Repository, &["Makefile"]),
+        },
+        &format!(
+            r#"{{"fact_found":{{"round":2,"question":{QUESTION},"answer":{{"text":"So.","provenance":"repository","refs":["Makefile"],"at_ms":7}}}}}}"#
+        ),
+    );
+    interview(
+        InterviewEvent::AnswerRecorded {
+            round: 1,
+            answer: answer(Provenance::PersonAccepted, &[]),
+        },
+        r#"{"answer_recorded":{"round":1,"answer":{"text":"So.","provenance":"person_accepted","refs":[],"at_ms":7}}}"#,
+    );
+    interview(
+        InterviewEvent::Remarked {
+            round: 3,
+            text: "More.".to_owned(),
+            at_ms: 7,
+        },
+        r#"{"remarked":{"round":3,"text":"More.","at_ms":7}}"#,
+    );
+    interview(
+        InterviewEvent::QuestionDeferred {
+            round: 1,
+            reason: None,
+        },
+        r#"{"question_deferred":{"round":1,"reason":null}}"#,
+    );
+    interview(
+        InterviewEvent::QuestionWithdrawn {
+            round: 1,
+            reason: "asked badly".to_owned(),
+        },
+        r#"{"question_withdrawn":{"round":1,"reason":"asked badly"}}"#,
+    );
+}
+
+#[test]
+fn what_comes_of_answers_reads_back() {
+    let goal = || "A goal.".to_owned();
+    interview(
+        InterviewEvent::GoalRestated {
+            round: 4,
+            goal: goal(),
+        },
+        r#"{"goal_restated":{"round":4,"goal":"A goal."}}"#,
+    );
+    interview(
+        InterviewEvent::GoalConfirmed {
+            round: 4,
+            goal: goal(),
+        },
+        r#"{"goal_confirmed":{"round":4,"goal":"A goal."}}"#,
+    );
+    let score = Score {
+        clarity: clarity(true),
+        reasons: vec!["goal: why".to_owned()],
+        answered: 3,
+    };
+    interview(
+        InterviewEvent::ScoreRecorded { score },
+        r#"{"score_recorded":{"score":{"clarity":{"goal":900,"constraints":900,"success":900,"context":900},"reasons":["goal: why"],"answered":3}}}"#,
+    );
+    let contradiction = Contradiction {
+        rounds: vec![1, 2],
+        text: "Not both.".to_owned(),
+        settled_by: None,
+    };
+    interview(
+        InterviewEvent::ContradictionNamed { contradiction },
+        r#"{"contradiction_named":{"contradiction":{"rounds":[1,2],"text":"Not both.","settled_by":null}}}"#,
+    );
+    interview(InterviewEvent::EnoughSaid {}, r#"{"enough_said":{}}"#);
+    interview(
+        InterviewEvent::StepRefused {
+            why: "ask once".to_owned(),
+        },
+        r#"{"step_refused":{"why":"ask once"}}"#,
+    );
+    interview(
+        InterviewEvent::SpecDrafted {
+            spec: Box::new(spec("A goal.", &[0])),
+        },
+        r#"{"spec_drafted":{"spec":{"goal":"A goal.","intent":[{"text":"Fewer support calls.","rounds":[0]}],"constraints":[{"text":"No new dependency.","rounds":[0]}],"preferences":[{"text":"Small commits.","rounds":[0]}],"success_criteria":[{"text":"A test restarts the store and signs in.","verify":"cargo test recovery","exempt":null,"rounds":[0]}],"methods":[{"text":"None stated; left to planning.","rounds":[0]}],"boundaries":{"may":[{"text":"Rename private functions.","rounds":[0]}],"must_ask":[],"never":[{"text":"Change the public API.","rounds":[0]}]},"open_questions":[{"text":"How long sessions are kept.","blocking":false}],"non_goals":[{"text":"Single sign-on.","rounds":[0]}],"context":[{"text":"One server at a time.","rounds":[]}]}}}"#,
+    );
+    interview(
+        InterviewEvent::Branched {
+            mode: Mode::Ralph,
+            workflow: id("002-build"),
+            at_ms: 7,
+        },
+        r#"{"branched":{"mode":"ralph","workflow":"002-build","at_ms":7}}"#,
+    );
+    interview(
+        InterviewEvent::Reopened {
+            reason: "not clear".to_owned(),
+        },
+        r#"{"reopened":{"reason":"not clear"}}"#,
+    );
+}
+
+#[test]
+fn a_worker_names_the_kernels_task() {
+    check(
+        &Event::WorkerRefreshed {
+            worker: WorkerId("w1".to_owned()),
+            status: WorkerStatus::Dispatched,
+            goal: Some(GoalId::parse("003-first").unwrap()),
+            note: None,
+            terminal: None,
+            isolated: None,
+            task: Some(TaskId::new(3)),
+        },
+        r#"{"type":"worker_refreshed","data":{"worker":"w1","status":"dispatched","goal":"003-first","note":null,"terminal":null,"isolated":null,"task":"task_3"}}"#,
+    );
+}

@@ -1,0 +1,205 @@
+//! Every durable mode there is, in one list, and what the lifecycle keeps of each.
+//!
+//! The list is all of it. What a mode's types mean stands in the mode's own folder; the names by which
+//! a log knows a mode are written out here, so that no line of a log changes with a type's name.
+
+pub mod interview;
+pub mod ralph;
+
+use kapi_core::id::GoalId;
+use kapi_core::link::Link;
+use kapi_core::mode::Mode;
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize};
+
+use crate::rules::handover::Spec;
+use crate::rules::role::RoleSpec;
+
+/// The list, handed to a macro that makes something of it.
+macro_rules! every_mode {
+    ($make:ident) => {
+        $make! {
+            there are {
+                DeepInterview,
+                "Context creation: what a person wants, asked until it is clear.",
+                as Interview "interview" in interview {
+                    state: crate::rules::modes::interview::state::Interview,
+                    begin: crate::rules::modes::interview::begin::InterviewBegin,
+                    event: crate::rules::modes::interview::event::InterviewEvent,
+                    command: crate::rules::modes::interview::command::InterviewCommand,
+                    answer: crate::rules::modes::interview::step::Step,
+                    carried: spec as Option<Box<crate::rules::handover::Spec>>,
+                }
+                Ralph,
+                "Governed build: plan, approval, execution, review, closeout.",
+                as Ralph "ralph" in ralph {
+                    state: crate::rules::modes::ralph::state::Ralph,
+                    begin: crate::rules::modes::ralph::begin::RalphBegin,
+                    event: crate::rules::modes::ralph::event::RalphEvent,
+                    command: crate::rules::modes::ralph::command::RalphCommand,
+                    answer: crate::rules::modes::ralph::answer::RalphAnswer,
+                    carried: plan as Option<Box<crate::rules::modes::ralph::plan::Plan>>,
+                }
+            }
+            there will be {
+                Autoresearch;
+                Integrate;
+            }
+        }
+    };
+}
+
+/// Makes of the list what is one of every mode's, and the way to the mode that one of them is of.
+macro_rules! parts {
+    (
+        there are { $(
+            $(#[cfg($($cfg:tt)*)])?
+            $mode:ident, $about:literal, as $tag:ident $word:literal in $folder:ident {
+                state: $state:ty,
+                begin: $begin:ty,
+                event: $event:ty,
+                command: $command:ty,
+                answer: $answer:ty,
+                carried: $field:ident as $carried:ty,
+            }
+        )+ }
+        there will be { $($later:ident;)* }
+    ) => {
+        /// The mode's own part of a workflow.
+        #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+        #[serde(deny_unknown_fields)]
+        pub enum Body {
+            $($(#[cfg($($cfg)*)])? #[doc = $about] #[serde(rename = $word)] $tag(Box<$state>),)+
+        }
+
+        impl Body {
+            /// Returns what an approval lets be carried out.
+            #[must_use]
+            pub const fn carried(&self) -> Carried<'_> {
+                match self {
+                    $($(#[cfg($($cfg)*)])? Self::$tag(state) => Carried::$tag(&state.$field),)+
+                }
+            }
+        }
+
+        /// What an approval lets be carried out, apart from how it is shown; written only, for its
+        /// hash.
+        #[derive(Debug, Serialize)]
+        #[serde(untagged)]
+        pub enum Carried<'a> {
+            $($(#[cfg($($cfg)*)])? #[doc = $about] $tag(&'a $carried),)+
+        }
+
+        /// How a mode begins.
+        #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+        pub enum Begin {
+            $($(#[cfg($($cfg)*)])? #[doc = $about] #[serde(rename = $word)] $tag($begin),)+
+        }
+
+        impl Begin {
+            /// Returns which mode begins.
+            #[must_use]
+            pub const fn mode(&self) -> Mode {
+                match self {
+                    $($(#[cfg($($cfg)*)])? Self::$tag(_) => Mode::$mode,)+
+                }
+            }
+
+            /// Returns what is wrong with it.
+            #[must_use]
+            pub const fn fault(&self) -> Option<&'static str> {
+                match self {
+                    $($(#[cfg($($cfg)*)])? Self::$tag(begin) => begin.fault(),)+
+                }
+            }
+
+            /// Returns the workflow that gives it its context.
+            #[must_use]
+            pub const fn context(&self) -> Option<&GoalId> {
+                match self {
+                    $($(#[cfg($($cfg)*)])? Self::$tag(begin) => begin.context(),)+
+                }
+            }
+
+            /// Returns what that workflow handed over.
+            #[must_use]
+            pub fn handover(&self) -> Option<&Spec> {
+                match self {
+                    $($(#[cfg($($cfg)*)])? Self::$tag(begin) => begin.handover(),)+
+                }
+            }
+
+            /// Takes what that workflow handed over.
+            #[must_use]
+            pub fn with_handover(self, handover: Option<Box<Spec>>) -> Self {
+                match self {
+                    $($(#[cfg($($cfg)*)])? Self::$tag(begin) => {
+                        Self::$tag(begin.with_handover(handover))
+                    })+
+                }
+            }
+
+            /// Returns the mode's part of the workflow, and the links that it begins with.
+            pub(crate) fn body(&self, at_ms: i64) -> (Body, Vec<Link>) {
+                match self {
+                    $($(#[cfg($($cfg)*)])? Self::$tag(begin) => {
+                        let (state, links) = begin.body(at_ms);
+                        (Body::$tag(Box::new(state)), links)
+                    })+
+                }
+            }
+        }
+
+        /// A fact that only its mode knows.
+        #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+        #[serde(tag = "type", content = "data", deny_unknown_fields)]
+        pub enum ModeEvent {
+            $($(#[cfg($($cfg)*)])? #[doc = $about] #[serde(rename = $word)] $tag($event),)+
+        }
+
+        impl ModeEvent {
+            /// Returns which mode it is of.
+            #[must_use]
+            pub const fn mode(&self) -> Mode {
+                match self {
+                    $($(#[cfg($($cfg)*)])? Self::$tag(_) => Mode::$mode,)+
+                }
+            }
+
+            /// The names by which a log tells whose fact it is.
+            pub(crate) const KINDS: &[&str] = &[$($(#[cfg($($cfg)*)])? $word,)+];
+        }
+
+        /// A request that only its mode knows.
+        #[derive(Debug, Clone, PartialEq, Eq)]
+        pub enum ModeCommand {
+            $($(#[cfg($($cfg)*)])? #[doc = $about] $tag($command),)+
+        }
+
+        /// What an agent answered, in the shape it was asked for.
+        #[derive(Debug, Clone, PartialEq, Eq)]
+        pub enum ModeAnswer {
+            $($(#[cfg($($cfg)*)])? #[doc = $about] $tag($answer),)+
+        }
+
+        impl ModeAnswer {
+            /// Reads an answer in a role.
+            ///
+            /// # Errors
+            /// When it has not the shape that was asked for.
+            pub fn read<'de, D: Deserializer<'de>>(
+                role: &RoleSpec,
+                from: D,
+            ) -> Result<Self, D::Error> {
+                match role.mode {
+                    $($(#[cfg($($cfg)*)])? Mode::$mode => {
+                        <$answer>::read(role, from).map(Self::$tag)
+                    })+
+                    $(Mode::$later => Err(D::Error::custom("there is no such mode yet")),)*
+                }
+            }
+        }
+    };
+}
+
+every_mode!(parts);

@@ -1,0 +1,490 @@
+//! The rules of an interview, one by one: what is recorded, what is refused and with which words.
+
+use kapi_core::actor::Actor;
+use kapi_core::workflow_status::Status;
+
+use crate::rules::command::Command;
+use crate::rules::denied::Why;
+use crate::rules::effect::{Action, next};
+use crate::rules::event::Event;
+use crate::rules::handover::Spec;
+use crate::rules::modes::interview::command::InterviewCommand;
+use crate::rules::modes::interview::event::InterviewEvent;
+use crate::rules::modes::interview::round::{Provenance, Reply};
+use crate::rules::modes::interview::state::InterviewPhase;
+use crate::rules::modes::interview::step::Step;
+use crate::rules::modes::interview::story::{
+    GOAL, agree, ask, ask_to_settle, asks, clarity, contradiction, draft, drafted, fact, interview,
+    item, of, propose, question, restate, says, spec, talk, to_interview,
+};
+use crate::rules::modes::ralph::answer::{Accounting, RalphAnswer};
+use crate::rules::modes::{ModeAnswer, ModeEvent};
+use crate::rules::story::{Story, agent, human, start_interview, terms};
+
+/// Proposes a step that breaks a rule, and returns the rule; nothing changes.
+fn refused(story: &mut Story, step: Step) -> String {
+    let before = story.clone();
+    let denied = story.ask(&agent(), &propose(step)).unwrap_err();
+    assert_eq!(story.workflow, before.workflow);
+    let Why::Malformed { rule } = denied.why else {
+        panic!("{denied}");
+    };
+    rule
+}
+
+fn refuses(story: &mut Story, step: Step, words: &str) {
+    let rule = refused(story, step);
+    assert!(rule.contains(words), "{rule:?} does not say {words:?}");
+}
+
+fn proposed(story: &mut Story, step: Step) -> Vec<Event> {
+    story.tell(&agent(), &propose(step))
+}
+
+fn code(story: &mut Story, actor: &Actor, command: &Command) -> &'static str {
+    story.ask(actor, command).unwrap_err().why.code()
+}
+
+#[test]
+fn there_is_one_open_question_and_only_a_person_answers_it() {
+    let mut story = interview();
+    refuses(&mut story, ask("One? Two?"), "one question at a time");
+    refuses(&mut story, ask(" "), "1 to 1000 bytes");
+    refuses(&mut story, ask_to_settle("What?", &[1]), "which 1 does not");
+    proposed(&mut story, ask("Is http://a/?b=c the page?"));
+    assert_eq!(of(&story).phase, InterviewPhase::Awaiting);
+    assert!(next(story.workflow()).is_empty());
+    assert_eq!(
+        code(&mut story, &agent(), &propose(ask("More?"))),
+        "wrong_phase"
+    );
+    for actor in [agent(), Actor::Engine] {
+        assert_eq!(code(&mut story, &actor, &says(1, "yes")), "not_human");
+    }
+    assert_eq!(code(&mut story, &human(), &says(2, "yes")), "malformed");
+    assert_eq!(code(&mut story, &human(), &says(1, " ")), "malformed");
+    let guess = |provenance| {
+        to_interview(InterviewCommand::Answer {
+            round: 1,
+            text: "guess".to_owned(),
+            provenance,
+        })
+    };
+    for provenance in [Provenance::Assumption, Provenance::Repository] {
+        assert_eq!(code(&mut story, &human(), &guess(provenance)), "malformed");
+    }
+    story.tell(&human(), &guess(Provenance::AnswersFile));
+    let rounds = &of(&story).rounds;
+    let Reply::Answered(answer) = &rounds[0].reply else {
+        panic!("{rounds:?}");
+    };
+    assert_eq!(answer.provenance, Provenance::AnswersFile);
+    assert_eq!(code(&mut story, &human(), &says(1, "again")), "wrong_phase");
+    refuses(
+        &mut story,
+        ask("is HTTP://a/?b=c the page?"),
+        "round 1 asked the same",
+    );
+}
+
+#[test]
+fn an_empty_answer_accepts_what_was_proposed() {
+    let mut story = interview();
+    proposed(&mut story, asks(question("Which?", Some("The first."))));
+    story.tell(&human(), &says(1, ""));
+    let (_, answer) = of(&story).answered().next().unwrap();
+    assert_eq!(answer.text, "The first.");
+    assert_eq!(answer.provenance, Provenance::PersonAccepted);
+}
+
+#[test]
+fn a_question_can_wait_or_be_taken_back() {
+    let mut story = interview();
+    let defer = |round| {
+        to_interview(InterviewCommand::Defer {
+            round,
+            reason: None,
+        })
+    };
+    let withdraw = to_interview(InterviewCommand::Withdraw {
+        round: 2,
+        reason: "asked badly".to_owned(),
+    });
+    assert_eq!(code(&mut story, &human(), &defer(1)), "wrong_phase");
+    proposed(&mut story, ask("Now?"));
+    assert_eq!(code(&mut story, &agent(), &defer(1)), "not_human");
+    story.tell(&human(), &defer(1));
+    proposed(&mut story, ask("Now?"));
+    story.tell(&human(), &withdraw);
+    let replies: Vec<_> = of(&story).rounds.iter().map(|round| &round.reply).collect();
+    assert!(matches!(replies[0], Reply::Deferred { .. }));
+    assert!(matches!(replies[1], Reply::Withdrawn { .. }));
+    assert_eq!(of(&story).phase, InterviewPhase::Asking);
+}
+
+#[test]
+fn facts_name_files_and_never_take_the_persons_place() {
+    let mut story = interview();
+    let with = |facts: &[&str]| {
+        let mut step = ask("What then?");
+        step.facts = facts.iter().map(|text| fact(text)).collect();
+        step
+    };
+    for refs in [&[][..], &["/etc/passwd"], &["../other"], &["a/../../b"]] {
+        let mut step = with(&["Which?"]);
+        step.facts[0].refs = refs.iter().map(|path| (*path).to_owned()).collect();
+        refuses(&mut story, step, "files");
+    }
+    refuses(
+        &mut story,
+        with(&["1?", "2?", "3?", "4?"]),
+        "ask the person",
+    );
+    proposed(&mut story, with(&["1?", "2?", "3?"]));
+    story.tell(
+        &human(),
+        &to_interview(InterviewCommand::Defer {
+            round: 4,
+            reason: None,
+        }),
+    );
+    refuses(&mut story, with(&["5?"]), "ask the person");
+    proposed(&mut story, ask("And you?"));
+    story.tell(&human(), &says(5, "I say so."));
+    proposed(&mut story, with(&["6?"]));
+    let mut nowhere = Story::begin(&start_interview(terms(), None));
+    refuses(&mut nowhere, with(&["1?"]), "there is no repository");
+}
+
+#[test]
+fn a_score_needs_three_answers_and_dies_with_the_next() {
+    let mut story = interview();
+    let scored = |text: &str, is_good| {
+        let mut step = ask(text);
+        step.clarity = Some(clarity(is_good));
+        step
+    };
+    let mut wrong = scored("What?", true);
+    wrong.clarity.as_mut().unwrap().goal = 1_001;
+    refuses(&mut story, wrong, "0 to 1000");
+    for round in 1..=3 {
+        proposed(&mut story, scored(&format!("Question {round}?"), true));
+        assert_eq!(of(&story).score, None, "round {round}");
+        story.tell(&human(), &says(round, "so"));
+    }
+    for (round, is_good, streak) in [(4, true, 1), (5, true, 2), (6, false, 0), (7, true, 1)] {
+        proposed(&mut story, scored(&format!("Question {round}?"), is_good));
+        assert_eq!(of(&story).streak, streak);
+        assert_eq!(of(&story).score.as_ref().unwrap().answered, round - 1);
+        story.tell(&human(), &says(round, "so"));
+        assert_eq!(of(&story).score, None);
+    }
+}
+
+#[test]
+fn a_contradiction_is_asked_about_before_anything_else() {
+    let mut story = interview();
+    talk(&mut story, "Fast?", "Yes.");
+    talk(&mut story, "Cheap?", "Yes.");
+    let named = |mut step: Step, rounds: &[u32]| {
+        step.contradictions = vec![contradiction(rounds)];
+        step
+    };
+    refuses(&mut story, named(ask("Good?"), &[1]), "two answered rounds");
+    refuses(
+        &mut story,
+        named(ask("Good?"), &[1, 9]),
+        "two answered rounds",
+    );
+    refuses(
+        &mut story,
+        named(ask("Good?"), &[1, 2]),
+        "ask about a contradiction first",
+    );
+    refuses(&mut story, named(restate(GOAL), &[1, 2]), "before the goal");
+    proposed(
+        &mut story,
+        named(ask_to_settle("Which of both?", &[1]), &[2, 1]),
+    );
+    story.tell(
+        &human(),
+        &to_interview(InterviewCommand::Defer {
+            round: 3,
+            reason: None,
+        }),
+    );
+    refuses(
+        &mut story,
+        draft(spec(GOAL, &[1])),
+        "ask about the contradictions first",
+    );
+    proposed(
+        &mut story,
+        named(ask_to_settle("Which, then?", &[1]), &[1, 2]),
+    );
+    assert_eq!(
+        of(&story).contradictions.len(),
+        1,
+        "known ones are not named twice"
+    );
+    story.tell(&human(), &says(4, "Cheap."));
+    assert_eq!(of(&story).contradictions[0].settled_by, Some(4));
+    agree(&mut story, GOAL);
+}
+
+#[test]
+fn the_goal_is_said_back_at_most_twice_and_then_drafted_as_it_is() {
+    let mut story = interview();
+    refuses(&mut story, draft(spec(GOAL, &[0])), "say the goal back");
+    refuses(&mut story, restate("two\nlines"), "in one line");
+    proposed(&mut story, restate(GOAL));
+    assert_eq!(of(&story).phase, InterviewPhase::Restating);
+    story.tell(&human(), &says(1, "Not quite: sessions, too."));
+    assert_eq!(of(&story).confirmed_goal(), None);
+    proposed(&mut story, restate("Sessions survive a crash."));
+    story.tell(&human(), &says(2, "Still not."));
+    refuses(
+        &mut story,
+        restate("Everything survives."),
+        "no more than 2 times",
+    );
+    proposed(&mut story, draft(spec(GOAL, &[0, 1])));
+    let risks = &story.workflow().pending.as_ref().unwrap().risks;
+    assert!(
+        risks.iter().any(|risk| risk.contains("nobody confirmed")),
+        "{risks:?}"
+    );
+}
+
+#[test]
+fn a_confirmed_goal_is_drafted_word_for_word() {
+    for yes in ["", "yes", "Yes!", "OK.", GOAL] {
+        let mut story = interview();
+        proposed(&mut story, restate(GOAL));
+        story.tell(&human(), &says(1, yes));
+        assert_eq!(of(&story).confirmed_goal(), Some(GOAL), "{yes:?}");
+        refuses(&mut story, restate(GOAL), "confirmed this goal already");
+        refuses(
+            &mut story,
+            draft(spec("Another.", &[0])),
+            "as the person confirmed it",
+        );
+    }
+}
+
+/// Changes one thing of a sound draft, which must then be refused with these words.
+fn unsound(change: impl FnOnce(&mut Spec), words: &str) {
+    let mut story = interview();
+    let mut looked_up = ask("What hurts?");
+    looked_up.facts = vec![fact("Which runner?")];
+    proposed(&mut story, looked_up);
+    story.tell(&human(), &says(2, "Lost sign-ins."));
+    agree(&mut story, GOAL);
+    let mut spec = spec(GOAL, &[0, 2]);
+    change(&mut spec);
+    refuses(&mut story, draft(spec), words);
+}
+
+#[test]
+fn a_draft_holds_every_section_and_rests_on_a_persons_word() {
+    unsound(|spec| spec.intent.clear(), "say something under intent");
+    unsound(|spec| spec.constraints.clear(), "under constraints");
+    unsound(|spec| spec.preferences.clear(), "under preferences");
+    unsound(
+        |spec| spec.success_criteria.clear(),
+        "under success_criteria",
+    );
+    unsound(|spec| spec.methods.clear(), "under methods");
+    unsound(|spec| spec.non_goals.clear(), "under non_goals");
+    unsound(|spec| spec.context.clear(), "under context");
+    let no_boundaries = |spec: &mut Spec| {
+        spec.boundaries.may.clear();
+        spec.boundaries.never.clear();
+    };
+    unsound(no_boundaries, "under boundaries");
+    unsound(
+        |spec| spec.intent = vec![item("A wish.", &[])],
+        "a round that a person answered",
+    );
+    unsound(
+        |spec| spec.constraints = vec![item("Nextest.", &[1])],
+        "nobody asked for it",
+    );
+    unsound(
+        |spec| spec.methods = vec![item("x", &[7])],
+        "rests on round 7, unanswered",
+    );
+    unsound(
+        |spec| spec.context = vec![item("x", &[7])],
+        "rests on round 7, unanswered",
+    );
+    unsound(
+        |spec| spec.methods[0].text = " ".to_owned(),
+        "give methods 1 1 to",
+    );
+    unsound(
+        |spec| spec.success_criteria[0].verify = None,
+        "verify command, or say why",
+    );
+    let both = |spec: &mut Spec| spec.success_criteria[0].exempt = Some("none".to_owned());
+    unsound(both, "not both");
+    let lines = |spec: &mut Spec| spec.success_criteria[0].verify = Some("a\nb".to_owned());
+    unsound(lines, "of one line");
+    unsound(
+        |spec| spec.open_questions[0].blocking = true,
+        "ask the blocking question first",
+    );
+}
+
+#[test]
+fn what_is_clear_is_approved_without_risks() {
+    let mut story = interview();
+    for number in 1..=3 {
+        talk(&mut story, &format!("Question {number}?"), "So.");
+    }
+    let mut scored = restate(GOAL);
+    scored.clarity = Some(clarity(true));
+    proposed(&mut story, scored);
+    story.tell(&human(), &says(4, "yes"));
+    let mut scored = draft(spec(GOAL, &[1]));
+    scored.clarity = Some(clarity(true));
+    proposed(&mut story, scored);
+    assert_eq!(
+        story.workflow().pending.as_ref().unwrap().risks,
+        Vec::<String>::new()
+    );
+}
+
+#[test]
+fn enough_is_enough() {
+    let mut story = interview();
+    talk(&mut story, "Fast?", "Yes.");
+    talk(&mut story, "Cheap?", "Yes.");
+    let mut contradicts = ask_to_settle("Which?", &[1]);
+    contradicts.contradictions = vec![contradiction(&[1, 2])];
+    proposed(&mut story, contradicts);
+    let enough = to_interview(InterviewCommand::Enough {});
+    assert_eq!(code(&mut story, &agent(), &enough), "not_human");
+    story.tell(&human(), &enough);
+    assert_eq!(of(&story).open(), None);
+    assert_eq!(story.tell(&human(), &enough), []);
+    refuses(&mut story, ask("Really?"), "said that it is enough");
+    let mut bare = spec(GOAL, &[0]);
+    bare.preferences.clear();
+    bare.open_questions[0].blocking = true;
+    proposed(&mut story, draft(bare));
+    let risks = story.workflow().pending.as_ref().unwrap().risks.join("\n");
+    for words in [
+        "scored",
+        "nobody confirmed",
+        "not settled",
+        "not known",
+        "preferences",
+    ] {
+        assert!(risks.contains(words), "{risks} does not say {words}");
+    }
+    assert_eq!(code(&mut story, &human(), &enough), "wrong_phase");
+}
+
+#[test]
+fn a_refused_answer_is_told_and_three_in_a_row_hold_it_up() {
+    let mut story = interview();
+    for times in 1..=3 {
+        let wanted = next(story.workflow());
+        let Action::Ask(asked) = &wanted[0].action else {
+            panic!("{wanted:?}");
+        };
+        assert_eq!(asked.ordinal, times);
+        assert_eq!(asked.prompt.contains("one question at a time"), times > 1);
+        story.answer(ModeAnswer::Interview(ask("One? Two?")));
+    }
+    assert_eq!(story.workflow().status, Status::Blocked);
+    story.tell(&human(), &Command::Unblock {});
+    assert_eq!(of(&story).refused, Vec::<String>::new());
+    let wrong = ModeAnswer::Ralph(RalphAnswer::Account(Accounting {
+        rationale: String::new(),
+        risks: Vec::new(),
+        follow_up: Vec::new(),
+    }));
+    story.answer(wrong);
+    assert_eq!(of(&story).refused, ["answer in the shape of a step"]);
+    story.answer(ModeAnswer::Interview(ask("Well?")));
+    assert_eq!(of(&story).refused, Vec::<String>::new());
+}
+
+#[test]
+fn a_step_that_a_persons_word_made_unwanted_changes_nothing() {
+    let mut story = interview();
+    let effect = next(story.workflow())[0].id.clone();
+    story.tell(
+        &Actor::Engine,
+        &Command::Intend {
+            effect: effect.clone(),
+        },
+    );
+    let text = "Windows, too.".to_owned();
+    story.tell(&human(), &Command::Revise { text });
+    let wanted = next(story.workflow());
+    assert_ne!(wanted[0].id, effect);
+    let Action::Ask(asked) = &wanted[0].action else {
+        panic!("{wanted:?}");
+    };
+    assert_eq!(
+        asked.ordinal, 1,
+        "a scripted agent is not a question further"
+    );
+    assert!(asked.prompt.contains("Windows, too."));
+    let outcome = crate::rules::story::answered(ModeAnswer::Interview(ask("Old?")));
+    let report = Command::Report {
+        effect,
+        outcome: Box::new(outcome),
+    };
+    assert_eq!(
+        story.tell(&Actor::Engine, &report).len(),
+        1,
+        "that it ended, and nothing else"
+    );
+    assert_eq!(of(&story).phase, InterviewPhase::Asking);
+}
+
+#[test]
+fn a_revision_is_a_round_and_the_next_draft_may_rest_on_it() {
+    let mut story = drafted();
+    let first = story.workflow().pending.as_ref().unwrap().sha256.clone();
+    let text = "Windows, too.".to_owned();
+    story.tell(&human(), &Command::Revise { text });
+    assert_eq!(of(&story).phase, InterviewPhase::Asking);
+    let round = of(&story).rounds.last().unwrap().number;
+    let mut more = spec(GOAL, &[0, 1]);
+    more.constraints.push(item("It runs on Windows.", &[round]));
+    proposed(&mut story, draft(more));
+    assert_ne!(story.workflow().pending.as_ref().unwrap().sha256, first);
+    story.approve();
+    let reopen = to_interview(InterviewCommand::Reopen {
+        reason: "And macOS.".to_owned(),
+    });
+    assert_eq!(code(&mut story, &agent(), &reopen), "not_human");
+    story.tell(&human(), &reopen);
+    assert_eq!(of(&story).phase, InterviewPhase::Asking);
+    assert_eq!(code(&mut story, &human(), &reopen), "wrong_phase");
+}
+
+#[test]
+fn a_remark_beside_an_open_question_leaves_it_open() {
+    let mut story = interview();
+    proposed(&mut story, ask("Fast?"));
+    let text = "Windows, too.".to_owned();
+    let events = story.tell(&human(), &Command::Revise { text });
+    let last = events.last().unwrap();
+    assert!(matches!(
+        last,
+        Event::Mode(ModeEvent::Interview(InterviewEvent::Remarked {
+            round: 2,
+            ..
+        }))
+    ));
+    assert_eq!(of(&story).open().unwrap().number, 1);
+    story.tell(&human(), &says(1, "Yes."));
+    proposed(&mut story, ask("Cheap?"));
+    assert_eq!(of(&story).open().unwrap().number, 3);
+}

@@ -1,0 +1,228 @@
+//! The decision report of an interview: what was decided about the spec, on what grounds.
+//!
+//! Generated from state alone; the interviewer's reasons are marked as its own.
+
+use kapi_core::link::Relation;
+
+use crate::rules::modes::interview::draft;
+use crate::rules::modes::interview::round::{Provenance, Reply};
+use crate::rules::modes::interview::state::Interview;
+use crate::rules::next_command::next_commands;
+use crate::rules::report::{Report, approval_line, one_line};
+use crate::rules::state::Workflow;
+
+pub(super) fn report(workflow: &Workflow, interview: &Interview) -> Report {
+    Report {
+        scope: vec![
+            format!("Purpose: {}", one_line(&workflow.purpose)),
+            "Decision: whether spec.md says what is wanted, and where it goes from there."
+                .to_owned(),
+        ],
+        inputs: inputs(interview),
+        conditions: conditions(interview),
+        options: options(workflow, interview),
+        chosen: chosen(workflow),
+        rationale: rationale(workflow, interview),
+        verification: verification(workflow, interview),
+        risks: risks(workflow, interview),
+        follow_up: follow_up(workflow, interview),
+    }
+}
+
+fn inputs(interview: &Interview) -> Vec<String> {
+    let count = |wanted: fn(Provenance) -> bool| {
+        interview
+            .answered()
+            .filter(|(_, answer)| wanted(answer.provenance))
+            .count()
+    };
+    let persons = count(Provenance::is_persons);
+    let accepted = count(|provenance| provenance == Provenance::PersonAccepted);
+    let facts = count(|provenance| provenance == Provenance::Repository);
+    let mut lines = vec![format!(
+        "{} rounds: {persons} answered by the person ({accepted} by accepting what was proposed), \
+         {facts} by the repository; all of them in interview.md",
+        interview.rounds.len()
+    )];
+    lines.extend(
+        interview
+            .commit
+            .as_ref()
+            .map(|commit| format!("The repository at commit {}", one_line(commit))),
+    );
+    let mut files: Vec<String> = interview
+        .answered()
+        .flat_map(|(_, answer)| answer.refs.iter().map(|path| one_line(path)))
+        .collect();
+    files.sort();
+    files.dedup();
+    if !files.is_empty() {
+        lines.push(format!(
+            "Files that answered a question: {}",
+            files.join(", ")
+        ));
+    }
+    lines
+}
+
+fn conditions(interview: &Interview) -> Vec<String> {
+    let check = |holds: bool, text: &str| {
+        let mark = if holds { "met" } else { "not met" };
+        format!("{mark}: {text}")
+    };
+    let unsettled = interview.unsettled().count();
+    let mut lines = vec![
+        check(interview.open().is_none(), "no question is open"),
+        check(
+            interview.confirmed_goal().is_some(),
+            "the person confirmed the goal as it was said back",
+        ),
+        check(unsettled == 0, "no contradiction stands"),
+    ];
+    if let Some(spec) = &interview.spec {
+        let sound = draft::check(interview, spec);
+        let text = "every requirement rests on a person's word, every section and every proof is \
+                    there, nothing blocking is open";
+        lines.push(check(sound.is_ok(), text));
+    }
+    lines.push(interview.score.as_ref().map_or_else(
+        || "for information: clarity was not scored since the last answer".to_owned(),
+        |score| format!("for information: {}", score.words()),
+    ));
+    if interview.is_enough {
+        lines.push("the person said that it was enough".to_owned());
+    }
+    lines
+}
+
+fn options(workflow: &Workflow, interview: &Interview) -> Vec<String> {
+    let mut lines = vec![
+        "approve the spec; have it revised; interview further; give it up".to_owned(),
+        "go on in Ralph (a build) or Autoresearch (a metric)".to_owned(),
+    ];
+    for round in &interview.rounds {
+        if let (Some(proposed), Reply::Answered(answer)) = (&round.question.proposed, &round.reply)
+            && answer.provenance != Provenance::PersonAccepted
+        {
+            lines.push(format!(
+                "round {}: {} was proposed; the answer was {}",
+                round.number,
+                one_line(proposed),
+                one_line(&answer.text)
+            ));
+        }
+    }
+    lines.extend(
+        interview
+            .contradictions
+            .iter()
+            .map(|known| format!("these could not both be had: {}", one_line(&known.text))),
+    );
+    lines.extend(workflow.revisions.iter().map(|revision| {
+        format!(
+            "changed in {}: {}",
+            revision.phase,
+            one_line(&revision.text)
+        )
+    }));
+    lines
+}
+
+fn chosen(workflow: &Workflow) -> Vec<String> {
+    let mut lines: Vec<String> = workflow.approvals.iter().map(approval_line).collect();
+    lines.extend(
+        workflow
+            .links
+            .iter()
+            .filter_map(|link| match link.relation {
+                Relation::Successor => Some(format!("goes on in {} {}", link.mode, link.workflow)),
+                Relation::Context | Relation::IntegratedBy => None,
+            }),
+    );
+    if workflow.approvals.is_empty() {
+        lines.push("Nothing was approved yet.".to_owned());
+    }
+    lines
+}
+
+fn rationale(workflow: &Workflow, interview: &Interview) -> Vec<String> {
+    let intent = interview.spec.iter().flat_map(|spec| &spec.intent);
+    let mut lines: Vec<String> = intent
+        .map(|item| format!("the person's intent: {}", one_line(&item.text)))
+        .collect();
+    if lines.is_empty() {
+        lines.push(format!(
+            "the person's purpose: {}",
+            one_line(&workflow.purpose)
+        ));
+    }
+    let reasons = interview.score.iter().flat_map(|score| &score.reasons);
+    lines.extend(reasons.map(|reason| format!("the interviewer's words: {}", one_line(reason))));
+    lines
+}
+
+fn verification(workflow: &Workflow, interview: &Interview) -> Vec<String> {
+    let mut lines = vec!["file:interview.md".to_owned()];
+    if let Some(pending) = &workflow.pending {
+        lines.push(format!("file:spec.md, sha256 {} (waits)", pending.sha256));
+    }
+    lines.extend(
+        workflow
+            .approvals
+            .iter()
+            .map(|approval| format!("file:spec.md, sha256 {}", approval.sha256)),
+    );
+    lines.extend(workflow.evidence.iter().map(|evidence| {
+        format!(
+            "{}: {}",
+            one_line(&evidence.reference),
+            one_line(&evidence.summary)
+        )
+    }));
+    let criteria = interview
+        .spec
+        .iter()
+        .flat_map(|spec| &spec.success_criteria);
+    let commands = criteria.filter_map(|criterion| criterion.verify.as_ref());
+    lines.extend(commands.map(|command| format!("will be verified by `{}`", one_line(command))));
+    lines
+}
+
+fn risks(workflow: &Workflow, interview: &Interview) -> Vec<String> {
+    let accepted = workflow
+        .approvals
+        .iter()
+        .flat_map(|approval| &approval.accepted);
+    let mut lines: Vec<String> = accepted
+        .map(|risk| format!("accepted by the person: {}", one_line(risk)))
+        .collect();
+    let pending = workflow.pending.iter().flat_map(|pending| &pending.risks);
+    lines.extend(pending.map(|risk| one_line(risk)));
+    let assumptions = interview.spec.iter().flat_map(|spec| &spec.context);
+    lines.extend(
+        assumptions
+            .filter(|item| item.rounds.is_empty())
+            .map(|item| format!("assumed: {}", one_line(&item.text))),
+    );
+    lines
+}
+
+fn follow_up(workflow: &Workflow, interview: &Interview) -> Vec<String> {
+    let open = interview.spec.iter().flat_map(|spec| &spec.open_questions);
+    let mut lines: Vec<String> = open
+        .map(|question| format!("open: {}", one_line(&question.text)))
+        .collect();
+    let deferred = interview
+        .rounds
+        .iter()
+        .filter(|round| matches!(round.reply, Reply::Deferred { .. }));
+    lines.extend(
+        deferred.map(|round| format!("left for later: {}", one_line(&round.question.text))),
+    );
+    lines.extend(
+        next_commands(workflow)
+            .first()
+            .map(|command| format!("next: `{}`", one_line(command))),
+    );
+    lines
+}

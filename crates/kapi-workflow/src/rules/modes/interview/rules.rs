@@ -1,0 +1,144 @@
+//! The interview as a mode: its rules, plan and documents behind the seam that every mode has.
+
+use kapi_core::actor::Actor;
+use kapi_core::id::{EffectId, GoalId};
+use kapi_core::link::{Link, Relation};
+use kapi_core::mode::Mode;
+
+use crate::rules::decide::{going_on, wrong_mode};
+use crate::rules::denied::Why;
+use crate::rules::documents::Document;
+use crate::rules::effect::Effect;
+use crate::rules::event::Event;
+use crate::rules::given::Given;
+use crate::rules::handover::Spec;
+use crate::rules::mode_rules::{After, ModeRules, PersonQuestion};
+use crate::rules::mode_spec::{ModeSpec, PhaseSpec};
+use crate::rules::modes::interview::begin::InterviewBegin;
+use crate::rules::modes::interview::command::InterviewCommand;
+use crate::rules::modes::interview::event::InterviewEvent;
+use crate::rules::modes::interview::spec::SPEC;
+use crate::rules::modes::interview::state::Interview;
+use crate::rules::modes::interview::{decide, documents, evolve, prompt};
+use crate::rules::modes::{Begin, ModeCommand, ModeEvent};
+use crate::rules::outcome::Outcome;
+use crate::rules::state::Workflow;
+
+impl ModeRules for Interview {
+    fn spec(&self) -> &'static ModeSpec {
+        &SPEC
+    }
+
+    fn phase(&self) -> (&'static PhaseSpec, Option<&'static str>) {
+        self.phase.spec()
+    }
+
+    fn ask(
+        &self,
+        workflow: &Workflow,
+        actor: &Actor,
+        command: &ModeCommand,
+        given: &Given,
+    ) -> Result<Vec<Event>, Why> {
+        let ModeCommand::Interview(command) = command else {
+            return Err(wrong_mode(workflow, command.spec().asks));
+        };
+        going_on(workflow, SPEC.goes_on)?;
+        decide::ask(workflow, self, actor, command, given)
+    }
+
+    fn report(
+        &self,
+        workflow: &Workflow,
+        effect: &EffectId,
+        outcome: &Outcome,
+        given: &Given,
+    ) -> Result<Vec<Event>, Why> {
+        decide::report(workflow, self, effect, outcome, given)
+    }
+
+    fn after_revision(
+        &self,
+        workflow: &Workflow,
+        text: &str,
+        given: &Given,
+    ) -> Result<Vec<Event>, Why> {
+        decide::revised(workflow, self, text, given)
+    }
+
+    fn evolve(&mut self, event: &ModeEvent) -> After {
+        let ModeEvent::Interview(event) = event else {
+            return After::Nothing;
+        };
+        evolve::evolve(self, event);
+        if let InterviewEvent::Branched {
+            mode,
+            workflow,
+            at_ms,
+        } = event
+        {
+            return After::Linked(Link {
+                relation: Relation::Successor,
+                mode: *mode,
+                workflow: workflow.clone(),
+                at_ms: *at_ms,
+            });
+        }
+        After::Nothing
+    }
+
+    fn approved(&mut self) {
+        evolve::approved(self);
+    }
+
+    fn unblocked(&mut self) {
+        self.refused.clear();
+    }
+
+    fn next(&self, workflow: &Workflow) -> Vec<Effect> {
+        prompt::next(workflow, self)
+    }
+
+    fn documents(&self, workflow: &Workflow) -> Vec<Document> {
+        documents::documents(workflow, self)
+    }
+
+    fn beginning(&self) -> Begin {
+        let commit = self.commit.clone();
+        Begin::Interview(InterviewBegin { commit })
+    }
+
+    fn handover(&self) -> Option<&Spec> {
+        self.spec.as_deref()
+    }
+
+    fn base(&self) -> Option<&str> {
+        self.commit.as_deref()
+    }
+
+    fn open_question(&self) -> Option<PersonQuestion<'_>> {
+        let round = self.open()?;
+        Some(PersonQuestion {
+            round: round.number,
+            text: &round.question.text,
+            proposed: round.question.proposed.as_deref(),
+        })
+    }
+
+    fn counts(&self) -> Vec<(&'static str, usize)> {
+        vec![
+            ("rounds", self.rounds.len()),
+            ("answered", self.answered().count()),
+        ]
+    }
+
+    fn counts_words(&self) -> Option<String> {
+        let (answered, all) = (self.answered().count(), self.rounds.len());
+        Some(format!("{answered} of {all} questions are answered."))
+    }
+
+    fn succeeded_by(&self, mode: Mode, workflow: GoalId) -> Option<ModeCommand> {
+        let command = InterviewCommand::Branch { mode, workflow };
+        Some(ModeCommand::Interview(command))
+    }
+}

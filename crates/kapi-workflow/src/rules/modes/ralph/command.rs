@@ -1,0 +1,18 @@
+//! What can be asked of a Ralph workflow beside what can be asked of every workflow.
+
+use kapi_core::plan::task::TaskId;
+
+/// A request.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum RalphCommand {
+    /// Return to planning: the plan is materially wrong.
+    ReopenPlan {
+        /// Why.
+        reason: String,
+    },
+    /// Let a task that came to rest go on, or be done anew.
+    Retry {
+        /// Which.
+        task: TaskId,
+    },
+}

@@ -1,0 +1,279 @@
+//! Tasks on their way to the branch: proved, landed, sent back, given up.
+//!
+//! A proof is Kapi's own verdict on a commit; whatever an agent says of its work is not asked here.
+
+use kapi_core::goal::state::Status as GoalStatus;
+use kapi_core::proof::verify_report::VerifyReport;
+use kapi_core::proof::verify_run::VerifyRun;
+use kapi_core::quote::tail;
+
+use crate::rules::changed::Changed;
+use crate::rules::conflict::Settlement;
+use crate::rules::denied::Why;
+use crate::rules::evidence::{BASELINE, Evidence, NAMED, STRAYED, Weight};
+use crate::rules::modes::ralph::decide::draft::{Draft, evidence};
+use crate::rules::modes::ralph::decide::short;
+use crate::rules::modes::ralph::event::RalphEvent;
+use crate::rules::modes::ralph::state::TaskState;
+use crate::rules::modes::ralph::touch;
+use crate::rules::outcome::Outcome;
+
+/// How often in a row a task is sent back before a person is asked.
+pub(super) const SENT_BACK_MAX: u32 = 4;
+/// The most bytes of the output of one failed command that its owner is told.
+const OUTPUT_BYTES_MAX: usize = 2_000;
+/// The most characters of a reason.
+const REASON_BYTES_MAX: usize = 4_000;
+/// The most paths that are named of those that a task changed beside its own.
+const PATHS_TOLD_MAX: usize = 20;
+
+/// Takes how a goal came to rest.
+pub(super) fn rested(draft: &mut Draft<'_>, state: &TaskState, outcome: &Outcome) {
+    let Outcome::Rested {
+        goal,
+        status,
+        commit,
+        reason,
+        worktree: _,
+    } = outcome
+    else {
+        return;
+    };
+    let reason = reason.as_ref();
+    let reason = reason.map(|text| kapi_core::quote::head(text, REASON_BYTES_MAX).to_owned());
+    draft.ralph(RalphEvent::TaskRested {
+        task: state.task.id.clone(),
+        attempt: state.attempt,
+        goal: goal.clone(),
+        status: *status,
+        commit: commit.clone(),
+        reason,
+        at_ms: draft.given.now_ms,
+    });
+    if let (GoalStatus::Done, Some(commit)) = (status, commit) {
+        let summary = format!(
+            "{} is proved by goal {goal} as {}",
+            state.task.id,
+            short(commit)
+        );
+        let reference = format!("goal:{goal}");
+        let mut found = evidence(Weight::Validation, "goal", summary, reference, draft.given);
+        found.verdict = Some(status.as_str().to_owned());
+        found.phase = Some("run".to_owned());
+        draft.evidence(found);
+    }
+}
+
+/// Takes where the branch is with a task, and names what it changed beside the plan's paths.
+pub(super) fn landed(draft: &mut Draft<'_>, state: &TaskState, outcome: &Outcome) {
+    let Outcome::Landed {
+        head,
+        tree,
+        merged,
+        changed,
+    } = outcome
+    else {
+        return;
+    };
+    let id = &state.task.id;
+    let strayed = strayed(draft, state, changed, head);
+    draft.ralph(RalphEvent::TaskLanded {
+        task: id.clone(),
+        head: head.clone(),
+        tree: tree.clone(),
+        merged: *merged,
+        changed: Some(changed.clone()),
+    });
+    let goal = state.goal.as_ref();
+    let settlement = Settlement {
+        by: goal.map_or_else(|| "its task".to_owned(), |goal| format!("goal {goal}")),
+        commit: Some(head.clone()),
+        why: format!("done again on what had landed, in try {}", state.attempt),
+        at_ms: draft.given.now_ms,
+    };
+    draft.settle_conflicts(id, settlement);
+    let how = if *merged {
+        ", merged with what had landed meanwhile"
+    } else {
+        ""
+    };
+    let summary = format!("{id} is on the branch as {}{how}", short(head));
+    let reference = format!("git:{head}");
+    let mut found = evidence(Weight::Validation, "land", summary, reference, draft.given);
+    found.phase = Some("run".to_owned());
+    draft.evidence(found);
+    if let Some(found) = strayed {
+        draft.evidence(found);
+    }
+}
+
+/// Returns the evidence that a task changed paths that the plan does not give it, and whose they are.
+fn strayed(
+    draft: &Draft<'_>,
+    state: &TaskState,
+    changed: &Changed,
+    head: &str,
+) -> Option<Evidence> {
+    let outside = touch::outside(&state.task, changed);
+    let first = outside.get(..PATHS_TOLD_MAX.min(outside.len()))?;
+    if first.is_empty() {
+        return None;
+    }
+    let n_more = outside.len().saturating_sub(first.len());
+    let more = if n_more > 0 {
+        format!(" and {n_more} more")
+    } else {
+        String::new()
+    };
+    let theirs = touch::overlapped(&draft.now, &state.task, &outside);
+    let theirs: Vec<&str> = theirs.iter().map(|other| other.task.id.as_str()).collect();
+    let whose = if theirs.is_empty() {
+        String::new()
+    } else {
+        format!(
+            "; the plan gives them to {}, which was begun without this",
+            theirs.join(", ")
+        )
+    };
+    let summary = format!(
+        "{} changed paths that the plan does not name for it: {}{more}{whose}",
+        state.task.id,
+        first.join(", ")
+    );
+    let reference = format!("git:{head}");
+    let mut found = evidence(Weight::Validation, STRAYED, summary, reference, draft.given);
+    found.phase = Some("run".to_owned());
+    found.artifacts = vec!["verify.md".to_owned()];
+    Some(found)
+}
+
+/// Takes that a commit does not fit: its owner does it again, a few times.
+pub(super) fn conflicted(draft: &mut Draft<'_>, state: &TaskState, paths: &[String]) {
+    let task = state.task.id.clone();
+    draft.conflict(&task, paths);
+    if state.sent_back >= SENT_BACK_MAX {
+        let n = state.sent_back.saturating_add(1);
+        let paths = paths.join(", ");
+        let reason = format!("its work did not fit what had landed {n} times, last in {paths}");
+        draft.ralph(RalphEvent::TaskGivenUp { task, reason });
+    } else {
+        let paths = paths.to_vec();
+        draft.ralph(RalphEvent::TaskConflicted { task, paths });
+    }
+}
+
+/// Takes the verification of what landed merged; what does not hold is its last owner's.
+pub(super) fn verified(draft: &mut Draft<'_>, report: &VerifyReport) -> Result<(), Why> {
+    let owner = draft.now.unverified.clone();
+    record(draft, report, "run")?;
+    let Some(state) = owner.and_then(|id| draft.now.tasks.get(&id).cloned()) else {
+        return Ok(());
+    };
+    if report.passed() {
+        return Ok(());
+    }
+    let task = state.task.id.clone();
+    let because = said_by(report);
+    if state.sent_back >= SENT_BACK_MAX {
+        let n = state.sent_back.saturating_add(1);
+        let reason = format!("what landed with it did not hold {n} times. {because}");
+        draft.ralph(RalphEvent::TaskGivenUp { task, reason });
+    } else {
+        draft.ralph(RalphEvent::TaskSentBack { task, because });
+    }
+    Ok(())
+}
+
+/// Records what the checks said on the base. It speaks for nothing: it is what the end stands beside.
+pub(super) fn began_with(draft: &mut Draft<'_>, report: &VerifyReport) {
+    for run in &report.runs {
+        let how = if run.passed() {
+            "passes on the base already"
+        } else {
+            "fails on the base"
+        };
+        let summary = format!("`{}` {how}", run.command);
+        let reference = format!("git:{}", report.commit);
+        let mut found = evidence(Weight::Narrative, BASELINE, summary, reference, draft.given);
+        found.command = Some(run.command.clone());
+        found.exit_code = run.exit_code;
+        found.phase = Some("run".to_owned());
+        found.verdict = Some(if run.passed() { "pass" } else { "fail" }.to_owned());
+        found.artifacts = vec!["verify.md".to_owned()];
+        draft.evidence(found);
+    }
+}
+
+/// Records a verification of the branch, with evidence for every command.
+pub(super) fn record(draft: &mut Draft<'_>, report: &VerifyReport, phase: &str) -> Result<(), Why> {
+    let head = draft.now.branch.as_ref().map(|branch| branch.head.as_str());
+    if head != Some(report.commit.as_str()) {
+        return Err(Why::Malformed {
+            rule: format!(
+                "take a verification of {} for one of the branch, which is at {}",
+                report.commit,
+                head.unwrap_or("nothing")
+            ),
+        });
+    }
+    draft.ralph(RalphEvent::HeadVerified {
+        commit: report.commit.clone(),
+        report: report.clone(),
+    });
+    for run in &report.runs {
+        let summary = format!(
+            "`{}` {} on {}",
+            run.command,
+            ended(run),
+            short(&report.commit)
+        );
+        let reference = format!("git:{}", report.commit);
+        let mut found = evidence(
+            Weight::Validation,
+            "verify",
+            summary,
+            reference,
+            draft.given,
+        );
+        found.command = Some(run.command.clone());
+        found.exit_code = run.exit_code;
+        found.phase = Some(phase.to_owned());
+        found.verdict = Some(if run.passed() { "pass" } else { "fail" }.to_owned());
+        found.artifacts = vec!["verify.md".to_owned()];
+        draft.evidence(found);
+    }
+    for line in report.inspection.lines() {
+        let summary = line.trim_start_matches("- ").to_owned();
+        let reference = format!("git:{}", report.commit);
+        let mut found = evidence(Weight::Validation, NAMED, summary, reference, draft.given);
+        found.phase = Some(phase.to_owned());
+        found.artifacts = vec!["verify.md".to_owned()];
+        draft.evidence(found);
+    }
+    Ok(())
+}
+
+/// Returns how a command ended, in words.
+pub(super) fn ended(run: &VerifyRun) -> String {
+    match run.exit_code {
+        _ if run.timed_out => "ran out of time".to_owned(),
+        Some(code) => format!("ended with exit code {code}"),
+        None => "was killed".to_owned(),
+    }
+}
+
+/// Returns what a failing verification said, for whoever mends it.
+pub(super) fn said_by(report: &VerifyReport) -> String {
+    let mut parts = Vec::new();
+    if !report.tampered.is_empty() {
+        parts.push(format!(
+            "Protected files were changed: {}.",
+            report.tampered.join(", ")
+        ));
+    }
+    for run in report.runs.iter().filter(|run| !run.passed()) {
+        let output = tail(&run.output_tail, OUTPUT_BYTES_MAX);
+        parts.push(format!("`{}` {}:\n{output}", run.command, ended(run)));
+    }
+    parts.join("\n\n")
+}

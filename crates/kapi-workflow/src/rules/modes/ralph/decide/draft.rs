@@ -1,0 +1,280 @@
+//! A decision while it is made: the events so far, and the state as they leave it.
+//!
+//! Knows which tasks may begin after every decision, and when nothing more can.
+
+use kapi_core::goal::state::Status as GoalStatus;
+use kapi_core::plan::task::TaskId;
+use kapi_core::usage::Usage;
+use kapi_core::workflow_status::Status;
+
+use crate::rules::conflict::Settlement;
+use crate::rules::event::Event;
+use crate::rules::evidence::{Evidence, Weight};
+use crate::rules::given::Given;
+use crate::rules::limits::Amounts;
+use crate::rules::modes::ModeEvent;
+use crate::rules::modes::ralph::decide::is_active;
+use crate::rules::modes::ralph::event::RalphEvent;
+use crate::rules::modes::ralph::role::RalphRole;
+use crate::rules::modes::ralph::state::{Ralph, RalphPhase, Stand, TaskState};
+use crate::rules::modes::ralph::want::wants;
+use crate::rules::modes::ralph::{allowance, evolve, graph};
+use crate::rules::spent;
+use crate::rules::state::Workflow;
+
+/// The most answers of one role in a row that are refused before a person is asked.
+pub(super) const REFUSED_MAX: usize = 3;
+
+/// A decision while it is made.
+pub(super) struct Draft<'a> {
+    /// The workflow before the decision.
+    pub(super) workflow: &'a Workflow,
+    /// The mode's own part as the events so far leave it.
+    pub(super) now: Ralph,
+    /// The events so far.
+    pub(super) events: Vec<Event>,
+    /// What the decision is given from outside.
+    pub(super) given: &'a Given,
+    /// What the outcome at hand says was used besides.
+    used: Usage,
+    is_blocked: bool,
+}
+
+impl<'a> Draft<'a> {
+    pub(super) fn new(workflow: &'a Workflow, ralph: &Ralph, given: &'a Given) -> Self {
+        Self {
+            workflow,
+            now: ralph.clone(),
+            events: Vec::new(),
+            given,
+            used: Usage::default(),
+            is_blocked: !is_active(workflow),
+        }
+    }
+
+    /// Notes what the outcome at hand used; it is recorded with the outcome.
+    pub(super) const fn has_used(&mut self, usage: &Usage) {
+        self.used.add(usage);
+    }
+
+    /// Adds a fact of the mode.
+    pub(super) fn ralph(&mut self, event: RalphEvent) {
+        evolve::evolve(&mut self.now, &event);
+        self.events.push(Event::Mode(ModeEvent::Ralph(event)));
+    }
+
+    /// Adds the approval of the plan.
+    pub(super) fn approved(&mut self, event: Event) {
+        evolve::approved(&mut self.now);
+        self.events.push(event);
+    }
+
+    /// Adds evidence.
+    pub(super) fn evidence(&mut self, evidence: Evidence) {
+        self.events.push(Event::EvidenceRecorded {
+            evidence: Box::new(evidence),
+        });
+    }
+
+    /// Records that a task does not fit on the branch.
+    pub(super) fn conflict(&mut self, task: &TaskId, paths: &[String]) {
+        let head = self.now.branch.as_ref().map(|branch| branch.head.clone());
+        self.events.push(Event::ConflictFound {
+            what: task.to_string(),
+            paths: paths.to_vec(),
+            onto: head.unwrap_or_default(),
+            at_ms: self.given.now_ms,
+        });
+    }
+
+    /// Records what became of a task's conflicts, where any are open.
+    pub(super) fn settle_conflicts(&mut self, task: &TaskId, settlement: Settlement) {
+        let what = task.to_string();
+        let mut conflicts = self.workflow.conflicts.iter();
+        if conflicts.any(|conflict| conflict.is_open_of(&what)) {
+            let settled = Event::ConflictSettled { what, settlement };
+            self.events.push(settled);
+        }
+    }
+
+    /// Returns to planning; what did not fit in the old plan is nobody's affair any more.
+    pub(super) fn plan_anew(&mut self, reason: String, by_review: bool) {
+        let tasks: Vec<TaskId> = self.now.tasks.keys().cloned().collect();
+        for task in tasks {
+            let settlement = Settlement {
+                by: "another plan".to_owned(),
+                commit: None,
+                why: reason.clone(),
+                at_ms: self.given.now_ms,
+            };
+            self.settle_conflicts(&task, settlement);
+        }
+        self.ralph(RalphEvent::PlanReopened { reason, by_review });
+    }
+
+    /// Holds the workflow up, unless something does already.
+    pub(super) fn block(&mut self, reason: String, unblock: String) {
+        if !self.is_blocked {
+            self.is_blocked = true;
+            self.events.push(Event::Blocked { reason, unblock });
+        }
+    }
+
+    /// Lets it go on, where something holds it up.
+    pub(super) fn unblock(&mut self) {
+        if self.workflow.status == Status::Blocked {
+            self.is_blocked = false;
+            evolve::unblocked(&mut self.now);
+            self.events.push(Event::Unblocked {});
+        }
+    }
+
+    /// Returns to planning because a person wants it. Planning first, so that nothing of the old
+    /// plan begins once more.
+    pub(super) fn reopen(&mut self, reason: String) {
+        self.plan_anew(reason, false);
+        self.unblock();
+    }
+
+    /// Tells a role what was wrong with its answer; too often is a person's affair.
+    pub(super) fn refuse(&mut self, role: RalphRole, why: &str) {
+        let role = role.as_str().to_owned();
+        self.ralph(RalphEvent::AnswerRefused {
+            role: role.clone(),
+            why: why.to_owned(),
+        });
+        let refused = self.now.refused.get(&role).map_or(0, Vec::len);
+        if refused >= REFUSED_MAX {
+            let reason = format!("{refused} answers in a row of the {role} were refused: {why}");
+            let unblock = format!("{} asks again", self.resume());
+            self.block(reason, unblock);
+        }
+    }
+
+    /// Returns the command that lets it go on.
+    pub(super) fn resume(&self) -> String {
+        format!("kapi ralph resume {:03}", self.workflow.id.index())
+    }
+
+    /// Begins what may begin, asks for the review once everything landed, and says so where nothing
+    /// can go on without a person.
+    pub(super) fn settle(&mut self) {
+        let Some(branch) = self.now.branch.clone() else {
+            return;
+        };
+        if self.now.phase != RalphPhase::Run || self.now.unverified.is_some() {
+            return;
+        }
+        self.let_the_stinted_go_on();
+        let may_begin = graph::may_begin(&self.now, self.workflow.terms.jobs);
+        let share = self
+            .free()
+            .part(u64::try_from(may_begin.len()).unwrap_or(u64::MAX));
+        for id in may_begin.into_iter().filter(|_| !share.is_used_up()) {
+            let Some(state) = self.now.tasks.get(&id) else {
+                continue;
+            };
+            let allowance = allowance::allowed(self.workflow, state, &share);
+            let base = state.base.clone().unwrap_or_else(|| branch.head.clone());
+            let attempt = state.attempt;
+            self.ralph(RalphEvent::TaskBegun {
+                task: id,
+                attempt,
+                base,
+                allowance,
+            });
+        }
+        if graph::left(&self.now).is_empty() {
+            self.ralph(RalphEvent::ReviewAsked {
+                commit: branch.head,
+            });
+        } else if wants(self.workflow, &self.now).is_empty() {
+            self.block_on_rested();
+        }
+    }
+
+    /// Returns what is left and not set aside for a goal at work.
+    fn free(&self) -> Amounts {
+        allowance::free(self.workflow, &self.now).less(&self.used)
+    }
+
+    /// Lets goals go on that used up what was set aside for them, while there is more.
+    fn let_the_stinted_go_on(&mut self) {
+        if self.free().is_used_up() {
+            return;
+        }
+        let stinted = allowance::stinted(self.workflow, &self.now);
+        for task in stinted {
+            self.ralph(RalphEvent::TaskRetried { task });
+        }
+    }
+
+    /// Returns the workflow with what the outcome at hand used.
+    fn with_use(&self) -> Workflow {
+        let mut workflow = self.workflow.clone();
+        workflow.used.add(&self.used);
+        workflow
+    }
+
+    fn block_on_rested(&mut self) {
+        if self.free().is_used_up()
+            && let Some((reason, unblock)) = spent::used_up(&self.with_use())
+        {
+            // Only more of it helps, whatever else rests.
+            self.block(reason, unblock);
+            return;
+        }
+        let rested: Vec<(String, Option<String>)> = graph::left(&self.now)
+            .into_iter()
+            .filter_map(rest_words)
+            .collect();
+        let reasons: Vec<&str> = rested.iter().map(|(reason, _)| reason.as_str()).collect();
+        let mut steps: Vec<String> = rested.iter().filter_map(|(_, step)| step.clone()).collect();
+        steps.push(self.resume());
+        let reason = format!("nothing can begin: {}", reasons.join("; "));
+        self.block(reason, steps.join(", then "));
+    }
+}
+
+/// Returns why a task rests, and the command that helps its goal on.
+fn rest_words(state: &TaskState) -> Option<(String, Option<String>)> {
+    let Stand::Rested { status, reason } = &state.stand else {
+        return None;
+    };
+    let id = &state.task.id;
+    let why = reason.as_deref().unwrap_or("no reason was given");
+    let goal = state.goal.as_ref();
+    let words = match (goal, status) {
+        (Some(goal), GoalStatus::Done) => format!("{id} was proved by {goal}, but {why}"),
+        (Some(goal), status) => format!("{id}: goal {goal} is {} ({why})", status.as_str()),
+        (None, _) => format!("{id}: {why}"),
+    };
+    let step = goal.filter(|_| !status.is_terminal());
+    let step = step.map(|goal| format!("kapi resume {:03}", goal.index()));
+    Some((words, step))
+}
+
+/// Returns evidence with nothing but what every piece has.
+pub(super) fn evidence(
+    weight: Weight,
+    kind: &str,
+    summary: String,
+    reference: String,
+    given: &Given,
+) -> Evidence {
+    Evidence {
+        weight,
+        kind: kind.to_owned(),
+        summary,
+        reference,
+        command: None,
+        exit_code: None,
+        role: None,
+        verdict: None,
+        phase: None,
+        artifacts: Vec::new(),
+        worker: None,
+        verifier: None,
+        at_ms: given.now_ms,
+    }
+}

@@ -1,0 +1,206 @@
+//! Review, fixes, closeout.
+
+use super::{
+    Build, Category, Command, RalphEvent, Status, Weight, account, answered, facts, finding,
+    findings, human, in_a_row, terms,
+};
+use crate::rules::effect::Action;
+use crate::rules::event::Event;
+use crate::rules::modes::ModeEvent;
+use crate::rules::modes::ralph::answer::{Accounting, RalphAnswer};
+use crate::rules::modes::ralph::role::RalphRole;
+
+/// Returns a build whose tasks have all landed.
+fn all_landed() -> Build {
+    let mut build = Build::run(terms(), &in_a_row());
+    for (task, commit, head) in [("T-001", "c1", "h1"), ("T-002", "c2", "h2")] {
+        build.prove(task, commit);
+        build.land(task, head, false);
+    }
+    build
+}
+
+#[test]
+fn a_review_is_of_the_head_and_sorts_correctness_first() {
+    let mut build = all_landed();
+    let Action::Ask(question) = build.effect("reviewer").action else {
+        panic!("no question");
+    };
+    assert_eq!(
+        (
+            question.agent.as_str(),
+            question.commit.as_deref(),
+            question.since.as_deref()
+        ),
+        ("codex", Some("h2"), Some("base"))
+    );
+    assert_eq!(question.guidance, ["code-review", "code-simplifier"]);
+    let events = build.review(findings(vec![
+        finding(Category::Simplification, true),
+        finding(Category::MissingTest, false),
+        finding(Category::Correctness, true),
+    ]));
+    assert_eq!(facts(&events), ["reviewed", "fix_planned", "task_begun"]);
+    let review = build.ralph().reviews[0].clone();
+    assert_eq!(review.commit, "h2");
+    let found: Vec<(Category, bool)> = review
+        .findings
+        .findings
+        .iter()
+        .map(|finding| (finding.category, finding.must_fix))
+        .collect();
+    assert_eq!(
+        found,
+        [
+            (Category::Correctness, true),
+            (Category::MissingTest, false),
+            (Category::Simplification, false),
+        ]
+    );
+    let Action::Work(work) = build.effect("work-F-001").action else {
+        panic!("no work");
+    };
+    assert_eq!(work.base, "h2");
+    assert_eq!(work.verify, ["sh all.sh", "sh lint.sh"]);
+    assert!(
+        work.intent.contains("A case of correctness (src/a/x.rs:7)"),
+        "{}",
+        work.intent
+    );
+    assert!(!work.intent.contains("A case of simplification"));
+}
+
+#[test]
+fn a_fix_is_reviewed_again() {
+    let mut build = all_landed();
+    build.review(findings(vec![finding(Category::Regression, true)]));
+    build.prove("F-001", "c3");
+    let events = build.land("F-001", "h3", false);
+    assert_eq!(facts(&events), ["task_landed", "review_asked"]);
+    let prompt = build.prompt(RalphRole::Reviewer);
+    assert!(prompt.contains("A case of regression"), "{prompt}");
+    build.review(findings(Vec::new()));
+    assert_eq!(build.ralph().reviews[1].commit, "h3");
+    assert_eq!(build.wanted(), ["t001-verify-all-a1"]);
+}
+
+#[test]
+fn five_reviews_that_want_changes_are_a_persons_affair() {
+    let mut build = all_landed();
+    for n in 1..=4 {
+        let events = build.review(findings(vec![finding(Category::Correctness, true)]));
+        assert_eq!(facts(&events), ["reviewed", "fix_planned", "task_begun"]);
+        build.prove(&format!("F-{n:03}"), "c");
+        build.land(&format!("F-{n:03}"), &format!("f{n}"), false);
+    }
+    let events = build.review(findings(vec![finding(Category::Correctness, true)]));
+    assert_eq!(facts(&events), ["reviewed", "blocked"]);
+    let blocked = build.workflow.blocked.clone().unwrap();
+    assert!(
+        blocked.reason.starts_with(
+            "something had to be mended 5 times in a row. Review 5 found: correctness: "
+        )
+    );
+    build.ask(&human(), &Command::Unblock {});
+    assert_eq!(build.wanted(), ["t001-reviewer-a6"]);
+}
+
+#[test]
+fn a_review_that_contradicts_itself_is_refused() {
+    let mut build = all_landed();
+    let mut said = findings(vec![finding(Category::Correctness, true)]);
+    said.approve = true;
+    assert_eq!(facts(&build.review(said)), ["answer_refused"]);
+    let mut said = findings(vec![finding(Category::Simplification, true)]);
+    said.approve = false;
+    assert_eq!(facts(&build.review(said)), ["answer_refused"]);
+    assert!(
+        build
+            .prompt(RalphRole::Reviewer)
+            .contains("name what holds it back, or approve")
+    );
+}
+
+#[test]
+fn nobody_reviews_what_they_planned() {
+    let mut build = all_landed();
+    let said = answered("run-1", RalphAnswer::Review(findings(Vec::new())));
+    assert_eq!(facts(&build.perform("reviewer", said)), ["answer_refused"]);
+}
+
+#[test]
+fn the_agent_that_works_may_review_and_that_is_said() {
+    let mut own = terms();
+    own.reviewer = None;
+    let mut build = Build::run(own, &in_a_row());
+    for (task, commit, head) in [("T-001", "c1", "h1"), ("T-002", "c2", "h2")] {
+        build.prove(task, commit);
+        build.land(task, head, false);
+    }
+    let said = answered("run-own", RalphAnswer::Review(findings(Vec::new())));
+    build.perform("reviewer", said);
+    let found = build
+        .workflow
+        .evidence
+        .iter()
+        .find(|found| found.kind == "review");
+    let found = found.unwrap();
+    assert_eq!(found.role.as_deref(), Some("same-agent reviewer"));
+    assert_eq!(found.weight, Weight::Narrative);
+    assert_eq!(found.artifacts, ["review.md"]);
+    assert_eq!(found.verdict.as_deref(), Some("approve"));
+    let report = build.document("decision-report.md");
+    assert!(report.contains("In 1 reviews the reviewer was the agent that also did the work."));
+}
+
+#[test]
+fn a_closeout_that_fails_is_mended_and_reviewed_again() {
+    let mut build = all_landed();
+    build.review(findings(Vec::new()));
+    let Action::Verify(asked) = build.effect("verify-all").action else {
+        panic!("no verification");
+    };
+    assert_eq!(asked.commands, ["sh works.sh", "sh all.sh", "sh lint.sh"]);
+    assert_eq!((asked.commit.as_str(), asked.base.as_str()), ("h2", "base"));
+    let events = build.verify(&["sh works.sh"]);
+    assert_eq!(
+        facts(&events),
+        ["head_verified", "fix_planned", "task_begun"]
+    );
+    build.prove("F-001", "c3");
+    build.land("F-001", "h3", false);
+    build.review(findings(Vec::new()));
+    build.verify(&[]);
+    let events = build.answer(RalphRole::Accountant, account());
+    assert_eq!(build.workflow.status, Status::Completed);
+    let accounted = events.iter().find_map(|event| {
+        if let Event::Mode(ModeEvent::Ralph(RalphEvent::Accounted { acceptance, .. })) = event {
+            Some(acceptance.clone())
+        } else {
+            None
+        }
+    });
+    for accepted in accounted.unwrap() {
+        for number in accepted.evidence {
+            let found = &build.workflow.evidence[number as usize - 1];
+            assert_eq!(found.reference, "git:h3", "{found:?} is stale");
+        }
+    }
+}
+
+#[test]
+fn an_account_without_a_reason_is_refused() {
+    let mut build = all_landed();
+    build.review(findings(Vec::new()));
+    build.verify(&[]);
+    let empty = RalphAnswer::Account(Accounting {
+        rationale: String::new(),
+        risks: Vec::new(),
+        follow_up: Vec::new(),
+    });
+    assert_eq!(
+        facts(&build.answer(RalphRole::Accountant, empty)),
+        ["answer_refused"]
+    );
+    assert_eq!(build.workflow.status, Status::Active);
+}

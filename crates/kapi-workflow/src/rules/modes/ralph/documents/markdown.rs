@@ -1,0 +1,53 @@
+//! The little Markdown that artifacts need; foreign text cannot break out of its place in it.
+
+use kapi_core::quote::{fenced, visible};
+
+use crate::rules::report::one_line;
+
+/// Returns a text as one cell of a table.
+pub(in crate::rules::modes::ralph) fn cell(text: &str) -> String {
+    one_line(text).replace('|', "\\|")
+}
+
+/// Returns a text as a command or a name, in a line.
+pub(in crate::rules::modes::ralph) fn code(text: &str) -> String {
+    let text = one_line(text);
+    if text.contains('`') {
+        format!("`` {text} ``")
+    } else {
+        format!("`{text}`")
+    }
+}
+
+/// Returns a text of several lines as a quotation.
+pub(in crate::rules::modes::ralph) fn quote(text: &str) -> String {
+    let text = visible(text.trim());
+    let lines: Vec<String> = text
+        .lines()
+        .map(|line| format!("> {line}").trim_end().to_owned())
+        .collect();
+    lines.join("\n")
+}
+
+/// Returns output as a block that it cannot end.
+pub(in crate::rules::modes::ralph) fn block(text: &str) -> String {
+    fenced(&visible(text), "")
+}
+
+/// Returns a list, or a word that says that there is nothing.
+pub(in crate::rules::modes::ralph) fn list<S: AsRef<str>>(items: &[S]) -> String {
+    if items.is_empty() {
+        return "Nothing.".to_owned();
+    }
+    let lines: Vec<String> = items
+        .iter()
+        .map(|item| format!("- {}", item.as_ref()))
+        .collect();
+    lines.join("\n")
+}
+
+/// Returns a list of foreign texts, each as one line.
+pub(in crate::rules::modes::ralph) fn lines(items: &[String]) -> String {
+    let lines: Vec<String> = items.iter().map(|item| one_line(item)).collect();
+    list(&lines)
+}

@@ -1,0 +1,188 @@
+//! What a Ralph workflow should have under way now, with everything that is needed to do it.
+
+use kapi_core::id::EffectId;
+use kapi_core::proof::policy::CheckPolicy;
+
+use crate::rules::branch::Branch;
+use crate::rules::effect::{Action, AgentQuestion, Effect, GoalWork, Landing, Verification};
+use crate::rules::guidance;
+use crate::rules::modes::ralph::decide::short;
+use crate::rules::modes::ralph::plan::FINDING_PREFIX;
+use crate::rules::modes::ralph::role::RalphRole;
+use crate::rules::modes::ralph::state::{Ralph, Stand, TaskState};
+use crate::rules::modes::ralph::want::{Want, ordinal, wants};
+use crate::rules::modes::ralph::{allowance, prompt, touch};
+use crate::rules::role::Reads;
+use crate::rules::state::Workflow;
+
+/// Returns what should be under way now.
+#[must_use]
+pub fn next(workflow: &Workflow, ralph: &Ralph) -> Vec<Effect> {
+    let wanted = wants(workflow, ralph).into_iter();
+    wanted
+        .filter_map(|(id, want)| effect(workflow, ralph, id, want))
+        .collect()
+}
+
+fn effect(workflow: &Workflow, ralph: &Ralph, id: EffectId, want: Want<'_>) -> Option<Effect> {
+    let branch = ralph.branch.as_ref();
+    let action = match want {
+        Want::Ask(role) => Action::Ask(Box::new(question(workflow, ralph, role))),
+        Want::Prepare => Action::Prepare {
+            branch: ralph.branch_name(&workflow.id)?,
+            base: ralph.base.clone(),
+            checks: Box::new(verification(
+                workflow,
+                ralph,
+                &ralph.base,
+                &all_commands(ralph),
+            )),
+        },
+        Want::Work(state) => Action::Work(Box::new(work(workflow, ralph, state)?)),
+        Want::Land(state) => Action::Land(Box::new(landing(workflow, ralph, state, branch?)?)),
+        Want::VerifyMerged => verify_head(workflow, ralph, branch?, &merged_commands(ralph)),
+        Want::VerifyAll => verify_head(workflow, ralph, branch?, &all_commands(ralph)),
+    };
+    Some(Effect {
+        id,
+        workflow: workflow.id.clone(),
+        action,
+    })
+}
+
+fn question(workflow: &Workflow, ralph: &Ralph, role: RalphRole) -> AgentQuestion {
+    let terms = &workflow.terms;
+    let head = ralph.branch.as_ref().map(|branch| branch.head.clone());
+    let since = match role.spec().reads {
+        Reads::Change => Some(ralph.base.clone()),
+        Reads::Commit => None,
+    };
+    AgentQuestion {
+        role: role.spec(),
+        ordinal: ordinal(ralph, role),
+        agent: role.spec().agent(terms).to_owned(),
+        prompt: prompt::question(workflow, ralph, role),
+        guidance: guidance::documents(workflow).to_vec(),
+        commit: Some(head.unwrap_or_else(|| ralph.base.clone())),
+        since,
+        deadline_ms: terms.question_timeout_ms,
+        sandbox: terms.sandbox,
+        network: terms.network,
+    }
+}
+
+fn work(workflow: &Workflow, ralph: &Ralph, state: &TaskState) -> Option<GoalWork> {
+    let task = &state.task;
+    Some(GoalWork {
+        task: task.id.clone(),
+        attempt: state.attempt,
+        goal: state.goal.clone(),
+        title: task.title.clone(),
+        intent: prompt::task::intent(workflow, ralph, state),
+        criteria: prompt::task::criteria(ralph, state),
+        verify: joined([&task.verify[..], &workflow.terms.verify[..]]),
+        base: state.base.clone()?,
+        budget: allowance::budget(workflow, state),
+        branch_type: ralph.plan.as_ref()?.branch_type,
+        checks: CheckPolicy {
+            // The next review speaks for what mends a finding of the last one.
+            already_green: task.id.as_str().starts_with(FINDING_PREFIX),
+            ..CheckPolicy::default()
+        },
+        guidance: guidance::documents(workflow).to_vec(),
+    })
+}
+
+fn landing(
+    workflow: &Workflow,
+    ralph: &Ralph,
+    state: &TaskState,
+    branch: &Branch,
+) -> Option<Landing> {
+    let Stand::Proved { commit } = &state.stand else {
+        return None;
+    };
+    let task = &state.task;
+    let kind = ralph.plan.as_ref()?.branch_type.as_str();
+    let id = &workflow.id;
+    Some(Landing {
+        task: task.id.clone(),
+        commit: commit.clone(),
+        base: state.base.clone()?,
+        branch: branch.name.clone(),
+        worktree: branch.worktree.clone(),
+        head: branch.head.clone(),
+        message: format!(
+            "{kind}: {}\n\nTask {} of workflow {id}, proved as {}.\n",
+            task.title,
+            task.id,
+            short(commit)
+        ),
+        at_s: state.rested_at_ms.div_euclid(1000),
+    })
+}
+
+fn verify_head(workflow: &Workflow, ralph: &Ralph, branch: &Branch, commands: &[String]) -> Action {
+    let verification = verification(workflow, ralph, &branch.head, commands);
+    Action::Verify(Box::new(verification))
+}
+
+fn verification(
+    workflow: &Workflow,
+    ralph: &Ralph,
+    commit: &str,
+    commands: &[String],
+) -> Verification {
+    let terms = &workflow.terms;
+    Verification {
+        commit: commit.to_owned(),
+        base: ralph.base.clone(),
+        commands: joined([commands, &terms.verify[..]]),
+        protect: terms.protect.clone(),
+        timeout_ms: terms.verify_timeout_ms,
+        sandbox: terms.sandbox,
+    }
+}
+
+/// Returns what must hold of what has landed so far: the checks of the task that was merged, and of
+/// every other whose paths were changed by what landed since its own checks last passed. What only
+/// the finished whole can pass is left to the closeout, or nothing could be merged half-way; once
+/// nothing is left it is checked here too. The closeout checks everything once more.
+fn merged_commands(ralph: &Ralph) -> Vec<String> {
+    let tasks = super::graph::in_order(ralph);
+    let has_landed = |state: &&&TaskState| matches!(state.stand, Stand::Landed { .. });
+    let is_due = |state: &&&TaskState| {
+        ralph.unverified.as_ref() == Some(&state.task.id) || touch::is_stale(ralph, state)
+    };
+    let due = tasks.iter().filter(has_landed).filter(is_due);
+    let mut commands: Vec<String> = due.flat_map(|state| state.task.verify.clone()).collect();
+    if super::graph::left(ralph).is_empty() {
+        let plan = ralph.plan.iter();
+        commands.extend(plan.flat_map(|plan| plan.verify.clone()));
+    }
+    joined([&commands[..], &[]])
+}
+
+/// Returns what must hold in the end: every criterion's command and the plan's.
+fn all_commands(ralph: &Ralph) -> Vec<String> {
+    let Some(plan) = &ralph.plan else {
+        return Vec::new();
+    };
+    let criteria = plan.criteria.iter();
+    let criteria: Vec<String> = criteria.filter_map(|found| found.verify.clone()).collect();
+    joined([&criteria[..], &plan.verify[..]])
+}
+
+/// Joins lists of commands; the same command is run once.
+fn joined(lists: [&[String]; 2]) -> Vec<String> {
+    let mut commands: Vec<String> = Vec::new();
+    for command in lists.into_iter().flatten() {
+        if !commands.contains(command) {
+            commands.push(command.clone());
+        }
+    }
+    commands
+}
+
+#[cfg(test)]
+mod tests;

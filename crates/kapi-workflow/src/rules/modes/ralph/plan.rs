@@ -1,0 +1,171 @@
+//! A plan: tasks with edges, isolation and proof, and the argument that led to it.
+//!
+//! Approved by the hash of its document; any material change is another plan.
+
+use kapi_core::plan::task::TaskId;
+use serde::{Deserialize, Serialize};
+
+use crate::rules::branch::BranchType;
+use crate::rules::identity::Identity;
+
+pub mod sound;
+
+/// How the id of a task begins that mends what a review found.
+pub const FINDING_PREFIX: &str = "F-";
+/// The most attempts at consensus (spec: at most five).
+pub const ATTEMPTS_MAX: u32 = 5;
+/// The most tasks of a plan.
+pub const TASKS_MAX: usize = 64;
+
+/// What a task needs around it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Isolation {
+    /// A workspace of its own; others may be at work beside it.
+    Own,
+    /// Nothing else may be at work while it is.
+    Alone,
+}
+
+/// One task of a plan.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PlanTask {
+    /// Its name, `T-001`.
+    pub id: TaskId,
+    /// What, in a few words.
+    pub title: String,
+    /// What, for the agent that does it.
+    pub description: String,
+    /// What must have landed before.
+    #[serde(default)]
+    pub depends_on: Vec<TaskId>,
+    /// The paths it changes, as globs; a task that names none runs alone.
+    #[serde(default)]
+    pub touches: Vec<String>,
+    /// What it needs around it.
+    pub isolation: Isolation,
+    /// Shell commands that must exit 0 when it is done.
+    pub verify: Vec<String>,
+    /// The criteria it serves.
+    #[serde(default)]
+    pub criteria: Vec<String>,
+}
+
+/// One acceptance criterion.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Criterion {
+    /// Its name, `AC-1`.
+    pub id: String,
+    /// What must hold.
+    pub text: String,
+    /// A shell command that exits 0 when it holds.
+    #[serde(default)]
+    pub verify: Option<String>,
+    /// Why there is none: a review speaks for it then.
+    #[serde(default)]
+    pub exempt: Option<String>,
+}
+
+/// A way that was considered.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Considered {
+    /// Its name.
+    pub name: String,
+    /// What it is.
+    pub summary: String,
+    /// Why it was not taken; `None` for the one that was.
+    #[serde(default)]
+    pub rejected: Option<String>,
+}
+
+/// A plan.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Plan {
+    /// What is to be done and how, in a few sentences.
+    pub summary: String,
+    /// The branch's type.
+    pub branch_type: BranchType,
+    /// What there is, and what the plan rests on.
+    pub context: String,
+    /// The ways that were considered: at least two, or one with the reason why there is no other.
+    pub options: Vec<Considered>,
+    /// The tasks.
+    pub tasks: Vec<PlanTask>,
+    /// What must hold in the end.
+    pub criteria: Vec<Criterion>,
+    /// What is left out on purpose.
+    #[serde(default)]
+    pub excluded: Vec<String>,
+    /// What may go wrong.
+    #[serde(default)]
+    pub risks: Vec<String>,
+    /// Shell commands that the whole must pass in the end.
+    pub verify: Vec<String>,
+}
+
+/// What speaks against a plan.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Objections {
+    /// The strongest argument against it.
+    pub strongest: String,
+    /// A trade-off that is really there.
+    pub tension: String,
+    /// What is wrong or missing, one thing each.
+    pub objections: Vec<Objection>,
+}
+
+/// One thing that is wrong or missing.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Objection {
+    /// What.
+    pub text: String,
+    /// Whether the plan cannot be carried out with it.
+    pub blocking: bool,
+}
+
+/// What came of the argument.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Synthesis {
+    /// Whether the plan holds, as amended here.
+    pub verdict: Consensus,
+    /// How each objection was answered, in their order.
+    pub answers: Vec<String>,
+    /// What is still disagreed about.
+    #[serde(default)]
+    pub dissent: Vec<String>,
+    /// The plan with what was taken over.
+    pub plan: Plan,
+}
+
+/// Whether there is consensus.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Consensus {
+    /// There is.
+    Consensus,
+    /// The plan has to be made anew.
+    Revise,
+}
+
+/// One attempt at consensus.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Attempt {
+    /// The cycle: counted up by every return to planning.
+    pub cycle: u32,
+    /// The attempt of the cycle, from 1.
+    pub number: u32,
+    /// The plan, and whose it is.
+    pub thesis: Option<(Identity, Box<Plan>)>,
+    /// What speaks against it, and who says so.
+    pub antithesis: Option<(Identity, Objections)>,
+    /// What came of it, and who says so.
+    pub synthesis: Option<(Identity, Box<Synthesis>)>,
+}

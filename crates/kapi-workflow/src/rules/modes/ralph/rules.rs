@@ -1,0 +1,134 @@
+//! Ralph as a mode: its rules, plan and documents behind the seam that every mode has.
+
+use kapi_core::actor::Actor;
+use kapi_core::id::EffectId;
+
+use crate::rules::branch::Branch;
+use crate::rules::decide::{going_on, wrong_mode};
+use crate::rules::denied::Why;
+use crate::rules::documents::Document;
+use crate::rules::effect::Effect;
+use crate::rules::event::Event;
+use crate::rules::given::Given;
+use crate::rules::mode_rules::{After, ModeRules};
+use crate::rules::mode_spec::{ModeSpec, PhaseSpec};
+use crate::rules::modes::ralph::begin::RalphBegin;
+use crate::rules::modes::ralph::spec::SPEC;
+use crate::rules::modes::ralph::state::{Ralph, Stand, TaskState};
+use crate::rules::modes::ralph::{decide, documents, effects, evolve};
+use crate::rules::modes::{Begin, ModeCommand, ModeEvent};
+use crate::rules::outcome::Outcome;
+use crate::rules::state::Workflow;
+
+impl ModeRules for Ralph {
+    fn spec(&self) -> &'static ModeSpec {
+        &SPEC
+    }
+
+    fn phase(&self) -> (&'static PhaseSpec, Option<&'static str>) {
+        self.phase.spec()
+    }
+
+    fn ask(
+        &self,
+        workflow: &Workflow,
+        actor: &Actor,
+        command: &ModeCommand,
+        given: &Given,
+    ) -> Result<Vec<Event>, Why> {
+        let ModeCommand::Ralph(command) = command else {
+            return Err(wrong_mode(workflow, command.spec().asks));
+        };
+        going_on(workflow, SPEC.goes_on)?;
+        decide::ask(workflow, self, actor, command, given)
+    }
+
+    fn report(
+        &self,
+        workflow: &Workflow,
+        effect: &EffectId,
+        outcome: &Outcome,
+        given: &Given,
+    ) -> Result<Vec<Event>, Why> {
+        decide::report(workflow, self, effect, outcome, given)
+    }
+
+    fn after_approval(&self, workflow: &Workflow, given: &Given) -> Vec<Event> {
+        decide::going_on(workflow, self, given)
+    }
+
+    fn after_unblock(&self, workflow: &Workflow, given: &Given) -> Vec<Event> {
+        decide::going_on(workflow, self, given)
+    }
+
+    fn after_revision(
+        &self,
+        workflow: &Workflow,
+        text: &str,
+        given: &Given,
+    ) -> Result<Vec<Event>, Why> {
+        decide::revised(workflow, self, text, given)
+    }
+
+    fn evolve(&mut self, event: &ModeEvent) -> After {
+        if let ModeEvent::Ralph(event) = event {
+            evolve::evolve(self, event);
+        }
+        After::Nothing
+    }
+
+    fn approved(&mut self) {
+        evolve::approved(self);
+    }
+
+    fn unblocked(&mut self) {
+        evolve::unblocked(self);
+    }
+
+    fn next(&self, workflow: &Workflow) -> Vec<Effect> {
+        effects::next(workflow, self)
+    }
+
+    fn documents(&self, workflow: &Workflow) -> Vec<Document> {
+        documents::documents(workflow, self)
+    }
+
+    fn beginning(&self) -> Begin {
+        Begin::Ralph(RalphBegin {
+            base: self.base.clone(),
+            interview: None,
+            spec: self.spec.clone(),
+        })
+    }
+
+    fn base(&self) -> Option<&str> {
+        Some(&self.base)
+    }
+
+    fn counts(&self) -> Vec<(&'static str, usize)> {
+        let number = |n: u32| usize::try_from(n).unwrap_or(usize::MAX);
+        let attempt = self.attempts.last().map(|attempt| attempt.number);
+        let mut counts = vec![("cycle", number(self.cycle))];
+        counts.extend(attempt.map(|attempt| ("attempt", number(attempt))));
+        counts.extend([
+            ("tasks", self.tasks.len()),
+            ("landed", n_landed(self)),
+            ("reviews", self.reviews.len()),
+        ]);
+        counts
+    }
+
+    fn counts_words(&self) -> Option<String> {
+        let (landed, all) = (n_landed(self), self.tasks.len());
+        (all > 0).then(|| format!("{landed} of {all} tasks have landed."))
+    }
+
+    fn branch(&self) -> Option<&Branch> {
+        self.branch.as_ref()
+    }
+}
+
+fn n_landed(ralph: &Ralph) -> usize {
+    let is_landed = |task: &&TaskState| matches!(task.stand, Stand::Landed { .. });
+    ralph.tasks.values().filter(is_landed).count()
+}

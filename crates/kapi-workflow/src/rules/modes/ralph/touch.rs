@@ -1,0 +1,67 @@
+//! What landings changed: beside what the plan said they would, and since somebody's checks passed.
+//!
+//! A plan's paths decide who may work at once; what a commit really changed is seen by Kapi when it
+//! lands. Knows paths and patterns only.
+
+use kapi_core::glob::Glob;
+
+use crate::rules::changed::Changed;
+use crate::rules::modes::ralph::plan::PlanTask;
+use crate::rules::modes::ralph::state::{Ralph, Stand, TaskState};
+
+/// Returns the paths that a task changed and that its plan does not name; none for a task that names
+/// no paths and runs alone.
+#[must_use]
+pub fn outside<'a>(task: &PlanTask, changed: &'a Changed) -> Vec<&'a str> {
+    if task.touches.is_empty() {
+        return Vec::new();
+    }
+    let is_named = |path: &str| task.touches.iter().any(|glob| matches(glob, path));
+    let paths = changed.paths.iter().map(String::as_str);
+    paths.filter(|path| !is_named(path)).collect()
+}
+
+/// Returns the other tasks under way that the plan gives one of these paths to: those at work or
+/// proved, which were begun without them.
+#[must_use]
+pub fn overlapped<'a>(ralph: &'a Ralph, task: &PlanTask, paths: &[&str]) -> Vec<&'a TaskState> {
+    let is_under_way = |state: &&TaskState| {
+        state.task.id != task.id
+            && (state.is_working || matches!(state.stand, Stand::Proved { .. }))
+    };
+    let is_theirs = |state: &&TaskState| {
+        let mut globs = state.task.touches.iter();
+        globs.any(|glob| paths.iter().any(|path| matches(glob, path)))
+    };
+    let under_way = ralph.tasks.values().filter(is_under_way);
+    under_way.filter(is_theirs).collect()
+}
+
+/// Tells whether something that landed since a task's checks last passed changed a path that the task
+/// changed, too; where nobody looked at what was changed, it may have.
+#[must_use]
+pub fn is_stale(ralph: &Ralph, state: &TaskState) -> bool {
+    let since = ralph.changes.get(state.verified_with..).unwrap_or_default();
+    let own = ralph.landed.iter().rposition(|id| *id == state.task.id);
+    let own = own.and_then(|at| ralph.changes.get(at)).cloned().flatten();
+    let Some(own) = own else {
+        return !since.is_empty();
+    };
+    since
+        .iter()
+        .any(|landed| landed.as_ref().is_none_or(|landed| landed.meets(&own)))
+}
+
+/// Tells whether a pattern of a plan names a path: `*`, `?` and `[…]` within a name, `**` for any
+/// directories, and a directory for all below it. Alternatives in braces stand for each of them.
+fn matches(glob: &str, path: &str) -> bool {
+    let glob = glob.trim_start_matches("./").trim_end_matches('/');
+    if glob.is_empty() || glob == "." {
+        return true;
+    }
+    let names: Vec<&str> = path.split('/').collect();
+    Glob::new(glob).covers_names(&names)
+}
+
+#[cfg(test)]
+mod tests;

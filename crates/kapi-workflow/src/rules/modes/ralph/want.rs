@@ -1,0 +1,114 @@
+//! What a Ralph workflow wants under way, by name: the same answer for planning and for reports.
+//!
+//! Looks at nothing but the state. An effect that is not in here any more is stale, and what it
+//! brings changes nothing.
+
+use kapi_core::id::EffectId;
+
+use crate::rules::modes::ralph::graph;
+use crate::rules::modes::ralph::role::RalphRole;
+use crate::rules::modes::ralph::state::{Ralph, RalphPhase, TaskState};
+use crate::rules::state::Workflow;
+
+/// One thing that is wanted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Want<'a> {
+    /// An agent's answer.
+    Ask(RalphRole),
+    /// The branch.
+    Prepare,
+    /// A goal of a task.
+    Work(&'a TaskState),
+    /// A proved task on the branch.
+    Land(&'a TaskState),
+    /// What landed merged, verified as a whole.
+    VerifyMerged,
+    /// Everything, verified for the closeout.
+    VerifyAll,
+}
+
+/// Returns what is wanted now with the name of its effect, most urgent first.
+///
+/// A landing that was begun is brought to its end in every phase: whoever left it half-way would not
+/// know where the branch is.
+pub(crate) fn wants<'a>(workflow: &Workflow, ralph: &'a Ralph) -> Vec<(EffectId, Want<'a>)> {
+    let mut wants = of_phase(workflow, ralph);
+    if ralph.phase != RalphPhase::Run {
+        let landings = graph::proved(ralph).map(landing);
+        wants.extend(landings.filter(|(id, _)| workflow.in_flight.contains_key(id)));
+    }
+    wants
+}
+
+fn of_phase<'a>(workflow: &Workflow, ralph: &'a Ralph) -> Vec<(EffectId, Want<'a>)> {
+    match ralph.phase {
+        RalphPhase::Thesis => vec![question(ralph, RalphRole::Thesis)],
+        RalphPhase::Antithesis => vec![question(ralph, RalphRole::Antithesis)],
+        RalphPhase::Synthesis => vec![question(ralph, RalphRole::Synthesis)],
+        RalphPhase::Approval => Vec::new(),
+        RalphPhase::Run if ralph.branch.is_none() => {
+            vec![(EffectId::new(ralph.cycle, "prepare", 1), Want::Prepare)]
+        }
+        RalphPhase::Run => run(workflow, ralph),
+        RalphPhase::Review => vec![question(ralph, RalphRole::Reviewer)],
+        RalphPhase::Closeout => match &ralph.verified {
+            Some((_, report)) if report.passed() => vec![question(ralph, RalphRole::Accountant)],
+            Some(_) | None => vec![verification(ralph, "verify-all", Want::VerifyAll)],
+        },
+    }
+}
+
+/// Returns what an effect was wanted for, if it still is.
+pub(crate) fn wanted<'a>(
+    workflow: &Workflow,
+    ralph: &'a Ralph,
+    effect: &EffectId,
+) -> Option<Want<'a>> {
+    let found = wants(workflow, ralph)
+        .into_iter()
+        .find(|(id, _)| id == effect);
+    found.map(|(_, want)| want)
+}
+
+/// Returns how many questions were answered in a role so far, and this one.
+pub(crate) fn ordinal(ralph: &Ralph, role: RalphRole) -> u32 {
+    let n = ralph.answers.get(role.as_str()).copied().unwrap_or(0);
+    n.saturating_add(1)
+}
+
+/// A merged landing is verified before the next one, so that what does not hold has one owner.
+fn run<'a>(workflow: &Workflow, ralph: &'a Ralph) -> Vec<(EffectId, Want<'a>)> {
+    let mut wants = Vec::new();
+    let landings: Vec<(EffectId, Want<'a>)> = graph::proved(ralph).map(landing).collect();
+    let begun = |(id, _): &&(EffectId, Want<'a>)| workflow.in_flight.contains_key(id);
+    if ralph.unverified.is_some() {
+        wants.push(verification(ralph, "verify-merged", Want::VerifyMerged));
+    } else if let Some(next) = landings.iter().find(begun).or_else(|| landings.first()) {
+        wants.push(next.clone());
+    }
+    let working = graph::in_order(ralph).into_iter();
+    let working = working.filter(|state| state.is_working);
+    wants.extend(working.map(|state| {
+        let id = of_task("work", state, state.drives);
+        (id, Want::Work(state))
+    }));
+    wants
+}
+
+fn question(ralph: &Ralph, role: RalphRole) -> (EffectId, Want<'_>) {
+    let id = EffectId::new(ralph.cycle, role.as_str(), ordinal(ralph, role));
+    (id, Want::Ask(role))
+}
+
+fn verification<'a>(ralph: &'a Ralph, stage: &str, want: Want<'a>) -> (EffectId, Want<'a>) {
+    let n = ralph.verifications.saturating_add(1);
+    (EffectId::new(ralph.cycle, stage, n), want)
+}
+
+fn landing(state: &TaskState) -> (EffectId, Want<'_>) {
+    (of_task("land", state, state.attempt), Want::Land(state))
+}
+
+fn of_task(stage: &str, state: &TaskState, n: u32) -> EffectId {
+    EffectId::new(state.cycle, &format!("{stage}-{}", state.task.id), n)
+}

@@ -1,0 +1,59 @@
+//! What a person can type next, for every state a workflow can be in.
+//!
+//! Knows commands by their words only; that they exist is tested where they are defined.
+
+use kapi_core::link::Relation;
+use kapi_core::mode::Mode;
+use kapi_core::workflow_status::Status;
+
+use crate::rules::mode_spec::{ModeSpec, Stage};
+use crate::rules::spent::raise_command;
+use crate::rules::state::Workflow;
+
+/// Returns the commands that make sense now, most useful first; never none.
+#[must_use]
+pub fn next_commands(workflow: &Workflow) -> Vec<String> {
+    let mode = workflow.mode();
+    let index = format!("{:03}", workflow.id.index());
+    let resume = format!("kapi {mode} resume {index}");
+    let status = format!("kapi {mode} status");
+    match workflow.status {
+        Status::Active if workflow.pending.is_some() => {
+            let approve = format!("kapi {mode} approve {index}");
+            let revise = format!("{resume} --revise 'what should change'");
+            vec![approve, revise, "kapi inbox".to_owned()]
+        }
+        Status::Blocked if raise_command(workflow).is_some() => {
+            let raise = raise_command(workflow).into_iter();
+            raise.chain([format!("kapi status {index}")]).collect()
+        }
+        Status::Blocked if workflow.pending.is_some() => {
+            vec![resume, format!("kapi {mode} approve {index}")]
+        }
+        Status::Active if is_handed_over(workflow) => {
+            // Without a purpose they are for the goal that is handed over.
+            let start = ModeSpec::takers().map(|mode| format!("kapi {mode} --from {index}"));
+            let reopen = format!("{resume} --reopen 'what is not clear yet'");
+            start.chain([reopen]).collect()
+        }
+        Status::Active | Status::Blocked => vec![resume, format!("kapi status {index}")],
+        Status::Linked => successor(workflow).into_iter().chain([status]).collect(),
+        Status::Completed | Status::Failed | Status::Abandoned | Status::Integrated => {
+            vec![format!("kapi status {index}"), status]
+        }
+    }
+}
+
+fn is_handed_over(workflow: &Workflow) -> bool {
+    let (phase, _) = workflow.body.rules().phase();
+    phase.stage == Stage::Handover
+}
+
+fn successor(workflow: &Workflow) -> Option<String> {
+    let link = workflow
+        .links
+        .iter()
+        .find(|link| link.relation == Relation::Successor)?;
+    let mode: Mode = link.mode;
+    Some(format!("kapi {mode} resume {:03}", link.workflow.index()))
+}

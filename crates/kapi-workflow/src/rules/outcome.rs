@@ -1,0 +1,151 @@
+//! What came back from the world for a workflow's effect.
+//!
+//! Text in here is foreign: capped before it arrives, and never parsed with authority.
+
+use kapi_core::failure::Failure;
+use kapi_core::goal::state::Status as GoalStatus;
+use kapi_core::id::GoalId;
+use kapi_core::proof::verify_report::VerifyReport;
+use kapi_core::usage::Usage;
+
+use crate::rules::changed::Changed;
+use crate::rules::identity::Identity;
+use crate::rules::modes::ModeAnswer;
+
+/// The result of one performed effect.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Outcome {
+    /// An agent answered in the shape that was asked for.
+    Answered {
+        /// Who.
+        by: Identity,
+        /// What.
+        answer: Box<ModeAnswer>,
+        /// What it used beyond what was reported while it ran.
+        usage: Usage,
+    },
+    /// An agent answered in another shape, or not at all.
+    Unreadable {
+        /// Who.
+        by: Identity,
+        /// What is wrong with it, for the agent to mend.
+        why: String,
+        /// What it used.
+        usage: Usage,
+    },
+    /// The branch and its worktree are there.
+    Prepared {
+        /// The branch; another name than asked for when that one was somebody else's.
+        branch: String,
+        /// The worktree.
+        worktree: String,
+        /// What the checks show on the base, where there are any.
+        baseline: Option<Box<VerifyReport>>,
+    },
+    /// A goal came to rest.
+    Rested {
+        /// Which.
+        goal: GoalId,
+        /// The worktree it worked in.
+        worktree: Option<String>,
+        /// Where it stands.
+        status: GoalStatus,
+        /// The proved commit.
+        commit: Option<String>,
+        /// Why it stands there.
+        reason: Option<String>,
+    },
+    /// A commit is on the branch.
+    Landed {
+        /// The branch's commit now.
+        head: String,
+        /// Its tree.
+        tree: String,
+        /// Whether it was merged with what had landed meanwhile.
+        merged: bool,
+        /// The paths that the task's commit changed.
+        changed: Changed,
+    },
+    /// A commit does not fit what landed meanwhile.
+    Conflicted {
+        /// The paths.
+        paths: Vec<String>,
+    },
+    /// Commands were run on a clean checkout.
+    Verified(VerifyReport),
+    /// The effect was stopped because it was no longer wanted, or its process is to end.
+    Cancelled {
+        /// What it used and had not reported.
+        usage: Usage,
+    },
+    /// The world refused.
+    Failed {
+        /// Why.
+        failure: Failure,
+        /// Whether trying again may help.
+        may_pass: bool,
+        /// What it used and had not reported.
+        usage: Usage,
+    },
+}
+
+impl Outcome {
+    /// Returns what it used beyond what was reported while it ran; nothing for what is not metered.
+    #[must_use]
+    pub fn usage(&self) -> Usage {
+        match self {
+            Self::Answered { usage, .. }
+            | Self::Unreadable { usage, .. }
+            | Self::Cancelled { usage }
+            | Self::Failed { usage, .. } => *usage,
+            Self::Prepared { .. }
+            | Self::Rested { .. }
+            | Self::Landed { .. }
+            | Self::Conflicted { .. }
+            | Self::Verified(_) => Usage::default(),
+        }
+    }
+
+    /// Adds to what it used, where it is metered.
+    pub const fn add_usage(&mut self, more: &Usage) {
+        match self {
+            Self::Answered { usage, .. }
+            | Self::Unreadable { usage, .. }
+            | Self::Cancelled { usage }
+            | Self::Failed { usage, .. } => usage.add(more),
+            Self::Prepared { .. }
+            | Self::Rested { .. }
+            | Self::Landed { .. }
+            | Self::Conflicted { .. }
+            | Self::Verified(_) => {}
+        }
+    }
+
+    /// Returns what an agent answered, or what is wrong with it; `None` where no agent was asked.
+    #[must_use]
+    pub fn answer(&self) -> Option<Result<&ModeAnswer, &str>> {
+        if let Self::Answered { answer, .. } = self {
+            Some(Ok(answer))
+        } else if let Self::Unreadable { why, .. } = self {
+            Some(Err(why))
+        } else {
+            None
+        }
+    }
+
+    /// Returns why the world refused, if it did.
+    #[must_use]
+    pub const fn failure(&self) -> Option<&Failure> {
+        if let Self::Failed { failure, .. } = self {
+            Some(failure)
+        } else {
+            None
+        }
+    }
+
+    /// Tells whether it was stopped before its end.
+    #[must_use]
+    pub const fn is_cancelled(&self) -> bool {
+        matches!(self, Self::Cancelled { .. })
+    }
+}

@@ -1,0 +1,181 @@
+//! The sum over questions and goals, and how it is raised.
+
+use kapi_core::actor::Actor;
+use kapi_core::id::GoalId;
+use kapi_core::plan::task::TaskId;
+use kapi_core::usage::Usage;
+use kapi_core::workflow_status::Status;
+
+use crate::rules::command::Command;
+use crate::rules::limits::{Amounts, GoalAccount, Raised};
+use crate::rules::spent::{left, limit, time_left_ms, time_limit_ms, used, used_up};
+use crate::rules::state::Workflow;
+use crate::rules::story::{Story, agent, human, identity, start_interview, terms};
+
+fn amounts(tokens: u64, usd_micros: u64) -> Amounts {
+    Amounts {
+        tokens: Some(tokens),
+        usd_micros: Some(usd_micros),
+    }
+}
+
+fn usage(tokens: u64, usd_micros: u64) -> Usage {
+    Usage {
+        input_tokens: tokens,
+        output_tokens: 0,
+        usd_micros: Some(usd_micros),
+    }
+}
+
+fn raise(tokens: u64, usd_micros: u64) -> Command {
+    let more = Raised {
+        tokens,
+        usd_micros,
+        wall_ms: 0,
+    };
+    Command::RaiseLimits { more }
+}
+
+fn limited() -> Story {
+    let mut limited = terms();
+    (limited.tokens, limited.usd_micros) = (Some(100), Some(1_000));
+    Story::begin(&start_interview(limited, None))
+}
+
+#[test]
+fn questions_and_goals_are_one_sum() {
+    let mut workflow: Workflow = limited().workflow.unwrap();
+    workflow.used = usage(10, 100);
+    for (id, tokens) in [("002-a", 30), ("003-b", 20)] {
+        let account = GoalAccount {
+            task: TaskId::parse("T-001").unwrap(),
+            attempt: 1,
+            used: usage(tokens, 200),
+        };
+        workflow.goals.insert(GoalId::parse(id).unwrap(), account);
+    }
+    assert_eq!(used(&workflow), usage(60, 500));
+    assert_eq!(left(&workflow), amounts(40, 500));
+    assert_eq!(used_up(&workflow), None);
+    workflow.used = usage(10, 900);
+    let (reason, unblock) = used_up(&workflow).unwrap();
+    assert_eq!(
+        reason,
+        "the dollars for the whole workflow are used up: questions and goals together"
+    );
+    assert_eq!(
+        unblock,
+        "raise the limit and go on: kapi deep-interview resume 001 --usd +5"
+    );
+    workflow.raised.usd_micros = 1;
+    assert_eq!(limit(&workflow), amounts(100, 1_001));
+    workflow.raised.usd_micros = 500;
+    assert_eq!(used_up(&workflow), None);
+}
+
+#[test]
+fn amounts_are_shared_out_and_never_less_than_nothing() {
+    let ten = amounts(10, 7);
+    assert_eq!(ten.part(3), amounts(3, 2));
+    assert_eq!(ten.part(100), amounts(1, 1), "something stays something");
+    assert_eq!(amounts(0, 7).part(2), amounts(0, 3));
+    assert_eq!(ten.less(&usage(11, 3)), amounts(0, 4));
+    let aside = Amounts {
+        tokens: Some(4),
+        usd_micros: None,
+    };
+    assert_eq!(ten.without(&aside), amounts(6, 7));
+    assert_eq!(ten.beyond(&usage(5, 5)), amounts(15, 12));
+    assert!(Amounts::default().is_unlimited() && !Amounts::default().is_used_up());
+    assert_eq!(Amounts::default().less(&usage(9, 9)), Amounts::default());
+}
+
+#[test]
+fn only_a_person_raises_and_only_what_is_limited() {
+    let mut story = limited();
+    for actor in [agent(), Actor::Engine] {
+        let denied = story.ask(&actor, &raise(1, 0)).unwrap_err();
+        assert_eq!(denied.why.code(), "not_human");
+    }
+    let denied = story.ask(&human(), &raise(0, 0)).unwrap_err();
+    assert_eq!(denied.why.code(), "malformed");
+    story.tell(&human(), &raise(5, 0));
+    story.tell(&human(), &raise(5, 1));
+    assert_eq!(limit(story.workflow()), amounts(110, 1_001));
+    let mut story = Story::begin(&start_interview(terms(), None));
+    for more in [raise(1, 0), raise(0, 1)] {
+        let denied = story.ask(&human(), &more).unwrap_err();
+        assert_eq!(denied.why.code(), "malformed", "there is no limit");
+    }
+}
+
+#[test]
+fn going_on_alone_allows_nothing_more() {
+    let mut story = limited();
+    story.perform(crate::rules::outcome::Outcome::Unreadable {
+        by: identity("r1"),
+        why: "answer in JSON".to_owned(),
+        usage: usage(100, 1),
+    });
+    assert_eq!(story.workflow().status, Status::Blocked);
+    let denied = story.ask(&human(), &Command::Unblock {}).unwrap_err();
+    assert_eq!(denied.why.code(), "not_ready");
+    let said = denied.why.to_string();
+    assert!(said.contains("--tokens +1000000"), "{said}");
+    assert_eq!(
+        denied.next_commands[0],
+        "kapi deep-interview resume 001 --tokens +1000000"
+    );
+    story.tell(&human(), &raise(10, 0));
+    assert_eq!(
+        story.workflow().status,
+        Status::Blocked,
+        "raising begins nothing"
+    );
+    story.tell(&human(), &Command::Unblock {});
+    assert_eq!(story.workflow().status, Status::Active);
+}
+
+#[test]
+fn time_at_work_is_limited_and_raised_like_the_rest() {
+    let mut limited = terms();
+    limited.wall_ms = Some(60_000);
+    let mut story = Story::begin(&start_interview(limited, None));
+    let used = |ms| Command::UseTime { ms };
+    let denied = story.ask(&human(), &used(1)).unwrap_err();
+    assert_eq!(denied.why.code(), "not_engine");
+    story.tell(&Actor::Engine, &used(59_999));
+    assert_eq!(story.workflow().status, Status::Active);
+    assert_eq!(time_left_ms(story.workflow()), Some(1));
+    story.tell(&Actor::Engine, &used(30_001));
+    assert_eq!(story.workflow().status, Status::Blocked);
+    let denied = story.ask(&human(), &Command::Unblock {}).unwrap_err();
+    assert_eq!(denied.why.code(), "not_ready");
+    assert_eq!(
+        denied.next_commands[0],
+        "kapi deep-interview resume 001 --wall +30m"
+    );
+    let text = serde_json::to_string(story.workflow()).unwrap();
+    assert!(text.contains(r#""wall_used_ms":90000"#), "{text}");
+    assert_eq!(
+        &serde_json::from_str::<Workflow>(&text).unwrap(),
+        story.workflow()
+    );
+    let more = |wall_ms| Command::RaiseLimits {
+        more: Raised {
+            tokens: 0,
+            usd_micros: 0,
+            wall_ms,
+        },
+    };
+    story.tell(&human(), &more(60_000));
+    story.tell(&human(), &Command::Unblock {});
+    assert_eq!(time_limit_ms(story.workflow()), Some(120_000));
+    assert_eq!(time_left_ms(story.workflow()), Some(30_000));
+
+    let mut unlimited = Story::begin(&start_interview(terms(), None));
+    let events = unlimited.ask(&Actor::Engine, &used(1)).unwrap();
+    assert_eq!(events, [], "nobody counts what is not limited");
+    let denied = unlimited.ask(&human(), &more(1)).unwrap_err();
+    assert_eq!(denied.why.code(), "malformed");
+}
