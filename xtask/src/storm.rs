@@ -7,9 +7,9 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Context as _, bail, ensure};
-use kapi_engine::kernel::store::Store;
 use kapi_fleet::address::Address;
 use kapi_fleet::client::FleetSettings;
+use kapi_task::record::store::Store;
 use kapi_testkit::cluster::Cluster;
 use kapi_testkit::kernel_sim::storm::{Elsewhere, StormOptions, Stormed, storm, storm_elsewhere};
 use kapi_testkit::kernel_sim::{KernelTally, crash_everywhere};
@@ -17,7 +17,7 @@ use kapi_testkit::kernel_sim::{KernelTally, crash_everywhere};
 use crate::output::say;
 use crate::tool::Tool;
 
-const PROGRAM: &str = "kapi-engine-worker";
+const PROGRAM: &str = "kapi-testkit-worker";
 /// What is let loose when the words do not say.
 const DEFAULT: StormOptions = StormOptions {
     tasks: 10_000,
@@ -59,7 +59,7 @@ pub(crate) fn run(root: &Path, words: &[&str]) -> anyhow::Result<()> {
         "--locked",
         "--quiet",
         "--package",
-        "kapi-engine",
+        "kapi-testkit",
     ];
     Tool::new(root, "cargo", &[&build[..], &["--bin", PROGRAM]].concat()).run()?;
     let target = Tool::new(

@@ -14,11 +14,11 @@ use std::time::{Duration, Instant};
 
 use kapi_core::task_id::LoopName;
 use kapi_core::value::Value;
-use kapi_engine::kernel::leader::call::Call;
 use kapi_gateway::http::head::{RequestHead, closing_answer};
 use kapi_gateway::http::reader::MessageReader;
 use kapi_gateway::http::timed::TimedSocket;
 use kapi_gateway::http::{HeadLimits, HttpMessageError};
+use kapi_task::record::leader::call::Call;
 use serde_json::json;
 
 use crate::webhook::proof::Proof;

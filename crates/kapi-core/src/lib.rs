@@ -22,7 +22,6 @@ pub mod id;
 pub mod integration_branch;
 pub mod isolation;
 pub mod judge;
-pub mod kernel;
 pub mod link;
 pub mod mode;
 pub mod pattern;

@@ -20,7 +20,6 @@ pub mod home_record;
 pub mod inventory;
 mod journey_files;
 pub mod json_file;
-pub mod kernel;
 pub mod machine;
 pub mod meter;
 pub mod opened;

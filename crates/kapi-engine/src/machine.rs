@@ -5,8 +5,8 @@
 
 pub mod audit;
 pub mod error;
-pub(crate) mod file_log;
-pub(crate) mod fold;
+pub mod file_log;
+pub mod fold;
 pub mod follow;
 pub mod logged;
 pub mod opened;

@@ -3,11 +3,11 @@
 //! Built from a definition and what the kernel knows of it; when it is due next is told by whoever
 //! asks.
 
-use kapi_core::kernel::definition::Definition;
-use kapi_core::kernel::state::{Kernel, LastSkip, Totals, is_on};
-use kapi_core::kernel::task::Task;
 use kapi_core::task_id::LoopName;
 use kapi_status::file::timestamp;
+use kapi_task::rules::definition::Definition;
+use kapi_task::rules::state::{Kernel, LastSkip, Totals, is_on};
+use kapi_task::rules::task::Task;
 use serde::Serialize;
 
 use crate::kernel_tools::told::loop_status_word;
@@ -119,7 +119,7 @@ pub fn live<'k>(kernel: &'k Kernel, name: &LoopName) -> impl Iterator<Item = &'k
 }
 
 const fn kind(definition: &Definition) -> &'static str {
-    use kapi_core::kernel::definition::trigger::Trigger;
+    use kapi_task::rules::definition::trigger::Trigger;
     match definition.trigger {
         Trigger::Manual => "manual",
         Trigger::Cron { .. } => "cron",

@@ -25,11 +25,11 @@ use kapi_core::actor::Actor;
 use kapi_core::failure::Failure;
 use kapi_core::goal::state::Goal;
 use kapi_core::id::{EffectId, GoalId};
-use kapi_core::kernel::task::Task;
 use kapi_core::usage::Usage;
 use kapi_engine::project::Project;
 use kapi_engine::watch::Watch;
 use kapi_git::owned_dir;
+use kapi_task::rules::task::Task;
 use kapi_world::failure;
 use kapi_world::real::RealWorld;
 

@@ -47,35 +47,35 @@ const TOOLCHAIN_HOMES: &[(&str, &str)] = &[
 
 /// A program and what it gets.
 #[derive(Debug)]
-pub(crate) struct SandboxConfig<'a> {
+pub struct SandboxConfig<'a> {
     /// The run's id, which distinguishes its sandbox from others.
-    pub(crate) name: &'a str,
+    pub name: &'a str,
     /// The isolation.
-    pub(crate) level: SandboxLevel,
+    pub level: SandboxLevel,
     /// The host's directory that is the workspace.
-    pub(crate) workspace: &'a Path,
+    pub workspace: &'a Path,
     /// Whether it can be written.
-    pub(crate) workspace_access: MountAccess,
+    pub workspace_access: MountAccess,
     /// The person's own absolute path of what the workspace shows; it stands there too, so that what
     /// tools wrote down with absolute paths is right inside.
-    pub(crate) project: Option<&'a Path>,
+    pub project: Option<&'a Path>,
     /// Which of the two is the working directory.
-    pub(crate) works_at: WorksAt,
+    pub works_at: WorksAt,
     /// The host's directory that is the private home.
-    pub(crate) home: &'a Path,
+    pub home: &'a Path,
     /// The throw-away view of the repository, and the object directories it borrows from.
-    pub(crate) git_view: Option<GitView>,
+    pub git_view: Option<GitView>,
     /// Further mounts.
-    pub(crate) mounts: Vec<Mount>,
+    pub mounts: Vec<Mount>,
     /// Whether a terminal-less, quiet program may take this long.
-    pub(crate) deadline: Duration,
+    pub deadline: Duration,
     /// The longest silence.
-    pub(crate) idle: Option<Duration>,
+    pub idle: Option<Duration>,
 }
 
 /// Where a program works, of the two places at which a workspace stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum WorksAt {
+pub enum WorksAt {
     /// At the project's own path, where that can be shown.
     Project,
     /// At `/workspace`.
@@ -84,7 +84,7 @@ pub(crate) enum WorksAt {
 
 /// A throw-away view of the repository.
 #[derive(Debug, Clone)]
-pub(crate) struct GitView {
+pub struct GitView {
     /// The view's git directory on the host.
     pub(crate) git_dir: PathBuf,
     /// A host file that says where the git directory is inside.

@@ -43,7 +43,7 @@ const INSTALLATION_MARKS: &[&str] = &[
 
 /// What was found for one project.
 #[derive(Debug, Clone)]
-pub(crate) struct Dependencies {
+pub struct Dependencies {
     /// The project's top directory.
     project: PathBuf,
     /// Its directories of dependencies.
@@ -102,7 +102,7 @@ impl Dependencies {
     ///
     /// # Errors
     /// When git fails or a directory of the person cannot be listed.
-    pub(crate) fn find(book: &Book, repository: &Repository) -> Result<Self, Failure> {
+    pub fn find(book: &Book, repository: &Repository) -> Result<Self, Failure> {
         Self::find_with(book, repository, None)
     }
 

@@ -16,7 +16,7 @@ use crate::failure;
 use crate::grant::lending;
 
 /// Makes a home anew, whatever was left in an earlier one.
-pub(crate) fn make_anew(path: &Path) -> Result<PathBuf, Failure> {
+pub fn make_anew(path: &Path) -> Result<PathBuf, Failure> {
     owned_dir::wipe(path).map_err(|error| failure::plain(&error))?;
     fs::create_dir_all(path).map_err(|error| failure::file("create", path, &error))?;
     Ok(path.to_path_buf())

@@ -33,38 +33,38 @@ use crate::{failure, judge_provider};
 const PROBE_DEADLINE: Duration = Duration::from_secs(30);
 
 /// A question to a judge.
-pub(crate) struct JudgeQuestion<'a> {
+pub struct JudgeQuestion<'a> {
     /// Who judges: an agent, or a model of a provider.
-    pub(crate) judge: &'a str,
+    pub judge: &'a str,
     /// What it is told, with marks where the token of the question goes.
-    pub(crate) instructions: &'a str,
+    pub instructions: &'a str,
     /// What it is to judge, but for the change itself.
-    pub(crate) material: &'a str,
+    pub material: &'a str,
     /// The change.
-    pub(crate) change: &'a JudgedChange<'a>,
+    pub change: &'a JudgedChange<'a>,
     /// The run's id.
-    pub(crate) run_id: &'a str,
+    pub run_id: &'a str,
     /// Where prompt, transcript and logs are kept.
-    pub(crate) run_dir: &'a RunDir,
+    pub run_dir: &'a RunDir,
     /// A directory of this question alone.
-    pub(crate) dir: &'a Path,
+    pub dir: &'a Path,
     /// The isolation of an agent.
-    pub(crate) level: SandboxLevel,
+    pub level: SandboxLevel,
     /// What an agent can reach.
-    pub(crate) network: NetworkMode,
+    pub network: NetworkMode,
     /// Before what an agent asks.
-    pub(crate) rules: GateRules<'a>,
+    pub rules: GateRules<'a>,
     /// How long it may take.
-    pub(crate) deadline: Duration,
+    pub deadline: Duration,
     /// Who waits for a provider that fails.
-    pub(crate) waiting: JudgeRetry,
+    pub waiting: JudgeRetry,
     /// The day, for prices.
-    pub(crate) today: Day,
+    pub today: Day,
 }
 
 /// Who waits for a judge whose provider fails.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum JudgeRetry {
+pub enum JudgeRetry {
     /// The caller, in its own log.
     ByCaller,
     /// The asker, for some minutes.
@@ -73,7 +73,7 @@ pub(crate) enum JudgeRetry {
 
 /// What came of a question to a judge.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Judgement {
+pub enum Judgement {
     /// A verdict, or why there is none.
     Given(JudgeRun),
     /// Nobody wanted it any more; this was used and not yet reported.
@@ -81,7 +81,7 @@ pub(crate) enum Judgement {
 }
 
 /// Asks a judge.
-pub(crate) fn ask(
+pub fn ask(
     book: &Book,
     question: &JudgeQuestion<'_>,
     watch: &Watch<'_>,

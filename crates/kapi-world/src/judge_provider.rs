@@ -18,7 +18,7 @@ use crate::failure;
 
 /// What is meant by the name of a judge.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum JudgeReference<'a> {
+pub enum JudgeReference<'a> {
     /// An agent, in the words in which agents are named.
     Agent(&'a str),
     /// A model of a provider.
@@ -58,7 +58,7 @@ const KNOWN: &[JudgeProvider] = &[
 
 impl<'a> JudgeReference<'a> {
     /// Tells a model from an agent. A command or a script may hold slashes too.
-    pub(crate) fn parse(reference: &'a str) -> Self {
+    pub fn parse(reference: &'a str) -> Self {
         let is_program = reference.starts_with("command:") || reference.starts_with("script:");
         match reference.split_once('/') {
             Some((provider, model)) if !is_program && !provider.is_empty() && !model.is_empty() => {
@@ -93,7 +93,7 @@ pub(crate) fn server(book: &Book, provider: &str) -> Result<ModelEndpoint, Failu
 }
 
 /// Returns the name under which the prices of a provider's models are looked up.
-pub(crate) fn price_name(book: &Book, provider: &str) -> String {
+pub fn price_name(book: &Book, provider: &str) -> String {
     let said = book.judges.get(provider);
     match said.and_then(|said| said.base_url.as_deref()) {
         Some(url) => Served::At(url).provider(),

@@ -21,11 +21,11 @@ pub mod run;
 
 pub(crate) mod head_view;
 pub(crate) mod masked;
-pub(crate) mod reduce;
-pub(crate) mod remains;
+pub mod reduce;
+pub mod remains;
 
 mod agent;
-pub(crate) mod branch;
+pub mod branch;
 mod decide;
 mod foreign;
 mod inputs;

@@ -9,7 +9,7 @@ use kapi_core::failure::Failure;
 use crate::failure;
 
 /// Makes a directory and its missing parents for the owner's eyes alone.
-pub(crate) fn make_private(dir: &Path) -> Result<(), Failure> {
+pub fn make_private(dir: &Path) -> Result<(), Failure> {
     let made = DirBuilder::new().recursive(true).mode(0o700).create(dir);
     made.map_err(|error| failure::file("create", dir, &error))
 }

@@ -27,7 +27,7 @@ use crate::failure;
 use crate::shell::Listener;
 use crate::workshop::Workshop;
 
-pub(crate) mod checkout;
+pub mod checkout;
 
 mod built;
 mod change;
@@ -35,45 +35,45 @@ mod document;
 mod listing;
 mod prepare;
 mod seal;
-pub(crate) mod strength;
+pub mod strength;
 mod text;
 
 /// How many tampered paths are recorded.
 const TAMPERED_MAX: usize = 50;
 
 /// What proves commits of one repository.
-pub(crate) struct Prover<'a> {
+pub struct Prover<'a> {
     /// What may be used of the host.
-    pub(crate) book: &'a Book,
+    pub book: &'a Book,
     /// The repository.
-    pub(crate) workshop: &'a Workshop,
+    pub workshop: &'a Workshop,
     /// Where and in what isolation commands are run.
-    pub(crate) site: ProverSite<'a>,
+    pub site: ProverSite<'a>,
     /// Who hears of it.
-    pub(crate) listener: Listener<'a>,
+    pub listener: Listener<'a>,
 }
 
 /// Where and in what isolation commands are run.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct ProverSite<'a> {
+pub struct ProverSite<'a> {
     /// The person's own path of the project.
-    pub(crate) project: &'a Path,
+    pub project: &'a Path,
     /// The objects that sandboxes share.
-    pub(crate) stores: &'a Path,
+    pub stores: &'a Path,
     /// A directory of the prover's own, for checkouts and homes.
-    pub(crate) scratch: &'a Path,
+    pub scratch: &'a Path,
     /// The hidden checks, if there are any.
-    pub(crate) hidden: Option<HiddenChecks<'a>>,
+    pub hidden: Option<HiddenChecks<'a>>,
     /// The run's name, which distinguishes its sandboxes from others.
-    pub(crate) name: &'a str,
+    pub name: &'a str,
     /// The person's dependencies that commands see.
-    pub(crate) dependencies: &'a Dependencies,
+    pub dependencies: &'a Dependencies,
     /// The isolation.
-    pub(crate) level: SandboxLevel,
+    pub level: SandboxLevel,
     /// What commands can reach.
-    pub(crate) network: NetworkMode,
+    pub network: NetworkMode,
     /// What can be reached where the work's dependencies are installed.
-    pub(crate) downloads: &'a Downloads,
+    pub downloads: &'a Downloads,
 }
 
 /// What a goal's commands are run on.
@@ -87,7 +87,7 @@ pub enum ProofSubject {
 
 /// Checks that the agent never sees.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum HiddenChecks<'a> {
+pub enum HiddenChecks<'a> {
     /// Those of an approved contract, in the person's home; each use rehashes them.
     Kept {
         /// What was approved.
@@ -101,7 +101,7 @@ pub(crate) enum HiddenChecks<'a> {
 
 /// The work that is looked at.
 #[derive(Debug, Clone)]
-pub(crate) struct WorkToProve<'a> {
+pub struct WorkToProve<'a> {
     /// The branch that git inside seems to be on.
     pub(crate) branch: &'a str,
     /// Where the work began, from which protected files are taken.
@@ -116,7 +116,7 @@ pub(crate) struct WorkToProve<'a> {
 
 impl<'a> WorkToProve<'a> {
     /// Looks over what lies between two commits, `base` and the work itself.
-    pub(crate) fn of(
+    pub fn of(
         repository: &Repository,
         branch: &'a str,
         commits: (CommitId, CommitId),
@@ -142,20 +142,20 @@ impl WorkToProve<'_> {
 
 /// What is claimed of it: that these commands pass.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct ProofClaim<'a> {
+pub struct ProofClaim<'a> {
     /// The shell lines.
-    pub(crate) commands: &'a [String],
+    pub commands: &'a [String],
     /// What the checks are held to.
-    pub(crate) policy: CheckPolicy,
+    pub policy: CheckPolicy,
     /// Whether every check passed on the base, so that it is worth knowing whether the change's own
     /// tests fail without the change.
-    pub(crate) base_is_green: bool,
+    pub base_is_green: bool,
     /// The longest that taking back each hunk in turn may take, in milliseconds, where that is asked.
-    pub(crate) strength_ms: Option<u64>,
+    pub strength_ms: Option<u64>,
     /// The longest one line may take, in milliseconds.
-    pub(crate) timeout_ms: u64,
+    pub timeout_ms: u64,
     /// When all of them have to be over, by [`monotonic_ms`], where something bounds that.
-    pub(crate) until_ms: Option<u64>,
+    pub until_ms: Option<u64>,
 }
 
 impl ProofClaim<'_> {
@@ -173,7 +173,7 @@ impl Prover<'_> {
     ///
     /// The hidden checks run only after everything visible passed. What is needed to tell what the
     /// proof rests on is run last, and only where all checks pass.
-    pub(crate) fn prove(
+    pub fn prove(
         &self,
         work: &WorkToProve<'_>,
         claim: &ProofClaim<'_>,
@@ -236,7 +236,7 @@ impl Prover<'_> {
     }
 
     /// Runs the commands on the base itself, hidden checks included whatever the visible ones say.
-    pub(crate) fn baseline(
+    pub fn baseline(
         &self,
         work: &WorkToProve<'_>,
         claim: &ProofClaim<'_>,
@@ -260,7 +260,7 @@ impl Prover<'_> {
     }
 
     /// Runs one line on a checkout of its own.
-    pub(crate) fn run_once(
+    pub fn run_once(
         &self,
         work: &WorkToProve<'_>,
         line: &str,

@@ -37,31 +37,31 @@ const VARIABLES: &[(&str, &str)] = &[
 
 /// A line, and what it gets besides the sandbox that it is run in.
 #[derive(Debug)]
-pub(crate) struct ShellLine<'a> {
+pub struct ShellLine<'a> {
     /// The line.
-    pub(crate) text: &'a str,
+    pub text: &'a str,
     /// What it can reach.
-    pub(crate) network: NetworkMode,
+    pub network: NetworkMode,
     /// The directory it is run in, below the workspace.
-    pub(crate) below: &'a Path,
+    pub below: &'a Path,
     /// Directories to look for programs in before all others.
-    pub(crate) path_first: Vec<PathBuf>,
+    pub path_first: Vec<PathBuf>,
     /// Variables beside those of every line.
-    pub(crate) env: BTreeMap<OsString, OsString>,
+    pub env: BTreeMap<OsString, OsString>,
 }
 
 /// Who hears of a line's run.
 #[derive(Clone, Copy)]
-pub(crate) struct Listener<'a> {
+pub struct Listener<'a> {
     /// Takes notices and says when it is no longer wanted.
-    pub(crate) watch: &'a Watch<'a>,
+    pub watch: &'a Watch<'a>,
     /// Where its connections are logged.
-    pub(crate) run_dir: &'a RunDir,
+    pub run_dir: &'a RunDir,
 }
 
 impl ShellLine<'_> {
     /// Runs the line to its end.
-    pub(crate) fn run(
+    pub fn run(
         self,
         cell: &SandboxConfig<'_>,
         book: &Book,

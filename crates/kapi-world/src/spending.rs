@@ -6,7 +6,7 @@
 
 pub mod turn;
 
-pub(crate) mod metering;
+pub mod metering;
 
 use std::thread;
 use std::time::Duration;
@@ -89,7 +89,7 @@ impl Spending<'_> {
     ///
     /// # Errors
     /// When the ledger cannot be written, and there are caps to keep.
-    pub(crate) fn begin_when_there_is_room<'s>(
+    pub fn begin_when_there_is_room<'s>(
         &'s self,
         turn: &'s BookedTurn,
         watch: &'s Watch<'s>,
@@ -158,7 +158,7 @@ impl Spending<'_> {
 
 /// Does something whose use is counted, and books it; also returns what ended it early, if the caps
 /// did.
-pub(crate) fn metered<T>(
+pub fn metered<T>(
     metering: &Metering<'_>,
     watch: &Watch<'_>,
     act: impl FnOnce(&Watch<'_>) -> BookedResult<T>,

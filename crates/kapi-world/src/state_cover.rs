@@ -38,7 +38,7 @@ pub(crate) fn tracked(
 ///
 /// `workspace` is the directory on the host; `cover` is one of Kapi's own, which is made anew and
 /// must outlive the sandbox. Where there is no state, nothing hides it.
-pub(crate) fn state_cover(
+pub fn state_cover(
     workspace: &Path,
     tracked: &[TrackedFile],
     cover: &Path,

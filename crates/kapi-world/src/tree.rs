@@ -19,7 +19,7 @@ const LEFT_OUT: &[&str] = &[".git", ".ilchul"];
 /// # Errors
 /// When there are too many, or the directory cannot be read. One below it that cannot be read
 /// holds nothing that could be named.
-pub(crate) fn files(root: &Path) -> Result<Vec<String>, Failure> {
+pub fn files(root: &Path) -> Result<Vec<String>, Failure> {
     let mut files = Vec::new();
     let mut n_entries = 0;
     let mut left = vec![String::new()];

@@ -241,7 +241,7 @@ pub fn author() -> Author {
 }
 
 /// Finds git on the host.
-pub(crate) fn find_git(book: &Book, cancel: &Cancel) -> Result<Git, Failure> {
+pub fn find_git(book: &Book, cancel: &Cancel) -> Result<Git, Failure> {
     let binary =
         process::find_in_path(OsStr::new("git"), &book.path_variable()).ok_or_else(|| Failure {
             message: "find git on PATH".to_owned(),

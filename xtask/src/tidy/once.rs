@@ -43,7 +43,7 @@ const ONCE: &[Once] = &[
             "crates/kapi-world/src/shell.rs",
             "crates/kapi-world/src/prover/checkout.rs",
             "crates/kapi-world/src/checks/shell.rs",
-            "crates/kapi-world/src/tasks/look.rs",
+            "crates/kapi-task/src/perform/look.rs",
         ],
         instead: "prove work by `prover::Prover`, which is the one way to run a person's command on it",
     },

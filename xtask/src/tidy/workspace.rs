@@ -41,7 +41,7 @@ const SEAMS: &[(&str, &str)] = &[
 const SHARED: &str = "crates/kapi-engine/src/machine";
 const STREAMS: &[&str] = &[
     "kapi_core::goal",
-    "kapi_core::kernel",
+    "kapi_task::rules",
     "kapi_core::spend",
     "kapi_workflow::rules",
     "crate::kernel",

@@ -16,10 +16,10 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
-use kapi_core::kernel::task_state::State;
 use kapi_core::state_directory::STATE_DIRECTORY;
 use kapi_core::task_id::TaskId;
 use kapi_engine::watch::Activity;
+use kapi_task::rules::task_state::State;
 use serde_json::json;
 
 use crate::commands::up::supervisor::{Supervisor, Tally};

@@ -6,10 +6,10 @@
 use std::collections::BTreeMap;
 use std::path::{Component, Path, PathBuf};
 
-use kapi_core::kernel::command::Overflow;
-use kapi_core::kernel::task_terms::Priority;
 use kapi_settings::scalar::{Count, Text, UsdMicros};
 use kapi_settings::setting::Setting;
+use kapi_task::rules::command::Overflow;
+use kapi_task::rules::task_terms::Priority;
 use serde::Deserialize;
 
 use crate::config::source::{self, At};

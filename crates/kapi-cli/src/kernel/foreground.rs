@@ -8,14 +8,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use kapi_core::kernel::task::{Report, Task};
-use kapi_core::kernel::task_state::State;
 use kapi_core::task_id::TaskId;
-use kapi_engine::kernel::error::KernelError;
-use kapi_engine::kernel::worker::{Hands, Stepped, Terms, Worker};
 use kapi_sys::alarm::{Alarm, WakeSources};
 use kapi_sys::clock::monotonic_ms;
-use kapi_world::tasks::room::MachineCapacity;
+use kapi_task::perform::room::MachineCapacity;
+use kapi_task::record::error::KernelError;
+use kapi_task::record::worker::{Hands, Stepped, Terms, Worker};
+use kapi_task::rules::task::{Report, Task};
+use kapi_task::rules::task_state::State;
 
 use crate::driving::attendance::{alarm, alarm_failed};
 use crate::error::Error;

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, Scope};
 use std::time::Duration;
 
-use kapi_engine::kernel::queue::Queue;
+use kapi_task::record::queue::Queue;
 
 use crate::error::Error;
 use crate::kernel::failed;

@@ -3,16 +3,16 @@
 
 use kapi_core::id::GoalId;
 use kapi_core::isolation::SandboxLevel;
-use kapi_core::kernel::task::{Report, Task};
 use kapi_core::task_id::TaskId;
-use kapi_engine::kernel::worker::Hands;
 use kapi_engine::watch::Activity;
 use kapi_store::layout::project_key;
 use kapi_sys::cancel::Cancel;
+use kapi_task::perform::leavings::SweepReport;
+use kapi_task::perform::room::MachineCapacity;
+use kapi_task::perform::{Performer, PerformerSettings};
+use kapi_task::record::worker::Hands;
+use kapi_task::rules::task::{Report, Task};
 use kapi_world::real::RealWorld;
-use kapi_world::tasks::leavings::SweepReport;
-use kapi_world::tasks::room::MachineCapacity;
-use kapi_world::tasks::{Performer, PerformerSettings};
 
 use crate::driving;
 use crate::error::Error;

@@ -5,10 +5,10 @@
 
 use std::time::Duration;
 
-use kapi_engine::kernel::store::Store;
 use kapi_engine::project::Project;
 use kapi_fleet::client::FleetSettings;
-use kapi_world::tasks::travel;
+use kapi_task::perform::travel;
+use kapi_task::record::store::Store;
 
 use crate::config::Config;
 use crate::config::source::At;

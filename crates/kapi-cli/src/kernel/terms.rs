@@ -8,13 +8,14 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use kapi_core::kernel::command::Overflow;
-use kapi_core::kernel::task_terms::Priority;
-use kapi_engine::kernel::creampi_file::{self, CreampiConfig, CreampiError};
-use kapi_engine::kernel::terms::{BackendTerms, KernelTerms};
 use kapi_engine::project::Project;
 use kapi_settings::fault::Faults;
 use kapi_settings::setting::Setting;
+use kapi_task::record::creampi_file;
+use kapi_task::record::creampi_file::{CreampiConfig, CreampiError};
+use kapi_task::record::terms::{BackendTerms, KernelTerms};
+use kapi_task::rules::command::Overflow;
+use kapi_task::rules::task_terms::Priority;
 
 use crate::amount;
 use crate::config::Config;

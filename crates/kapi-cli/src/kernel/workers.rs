@@ -4,11 +4,12 @@
 
 use std::collections::BTreeMap;
 
-use kapi_core::kernel::admission::{self, Waits};
-use kapi_core::kernel::task::Task;
 use kapi_core::task_id::{Holder, TaskId};
-use kapi_engine::kernel::queue::{Queue, workers_dir};
 use kapi_sys::lock::LockError;
+use kapi_task::record::queue::{Queue, workers_dir};
+use kapi_task::rules::admission;
+use kapi_task::rules::admission::Waits;
+use kapi_task::rules::task::Task;
 
 use crate::amount;
 use crate::error::Error;

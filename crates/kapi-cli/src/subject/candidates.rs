@@ -6,12 +6,12 @@ use std::path::PathBuf;
 
 use kapi_core::goal::state::Goal;
 use kapi_core::id::GoalId;
-use kapi_core::kernel::task::Task;
 use kapi_core::text::shortened;
 use kapi_core::workflow_key::WorkflowKey;
 use kapi_engine::goal_listing::Standing;
 use kapi_engine::project::Project;
 use kapi_engine::reference::Subject;
+use kapi_task::rules::task::Task;
 use kapi_wire::kernel::task::status_word;
 use kapi_workflow::record::index::WorkflowStanding;
 use kapi_workflow::record::workflows::Workflows;

@@ -149,7 +149,7 @@ impl StreamAudit {
         }
     }
 
-    pub(crate) fn add_unknown(&mut self, line: u64, source: serde_json::Error) {
+    pub fn add_unknown(&mut self, line: u64, source: serde_json::Error) {
         let file = self.file.clone();
         let fault = StreamFault::UnknownEvent { file, line, source };
         self.faults.push(fault);

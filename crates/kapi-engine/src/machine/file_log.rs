@@ -24,7 +24,7 @@ pub struct FileLog<'a> {
 
 impl<'a> FileLog<'a> {
     /// Loads the fold and the records after it. Changes nothing, and needs no lock.
-    pub(crate) fn load(stream: LogStream<'a>) -> Result<(Self, Loaded), StoreError> {
+    pub fn load(stream: LogStream<'a>) -> Result<(Self, Loaded), StoreError> {
         let loaded = stream.load()?;
         let log = Self {
             stream,
@@ -40,7 +40,7 @@ impl<'a> FileLog<'a> {
     }
 
     /// Loads every record, for a fold that cannot be used.
-    pub(crate) fn load_all(&mut self) -> Result<Loaded, StoreError> {
+    pub fn load_all(&mut self) -> Result<Loaded, StoreError> {
         let loaded = self.stream.load_all()?;
         self.cursor = loaded.cursor;
         Ok(Loaded {
@@ -51,7 +51,7 @@ impl<'a> FileLog<'a> {
 
     /// Reads what others have recorded since. What is not understood is not passed by: it is read
     /// again the next time, so that nobody decides on a state without it.
-    pub(crate) fn refresh<T, E: From<StoreError>>(
+    pub fn refresh<T, E: From<StoreError>>(
         &mut self,
         understand: impl FnOnce(&[LogRecord]) -> Result<T, E>,
     ) -> Result<T, E> {
@@ -66,26 +66,22 @@ impl<'a> FileLog<'a> {
     }
 
     /// Takes the lock that is held over refresh, decide and append.
-    pub(crate) fn lock(&self, owner: &str) -> Result<Lock, StoreError> {
+    pub fn lock(&self, owner: &str) -> Result<Lock, StoreError> {
         self.stream.lock(owner, LOCK_WAIT_MS)
     }
 
     /// Makes what was read durable, before anybody acts on it.
-    pub(crate) fn settle(&mut self, held: &Lock) -> Result<(), StoreError> {
+    pub fn settle(&mut self, held: &Lock) -> Result<(), StoreError> {
         self.stream.settle(held, &mut self.cursor)
     }
 
     /// Appends a batch, and returns its records once they are durable.
-    pub(crate) fn append(
-        &mut self,
-        held: &Lock,
-        batch: &Batch<'_>,
-    ) -> Result<Vec<LogRecord>, StoreError> {
+    pub fn append(&mut self, held: &Lock, batch: &Batch<'_>) -> Result<Vec<LogRecord>, StoreError> {
         self.stream.append(held, &mut self.cursor, batch)
     }
 
     /// Replaces the fold on disk with that at the place the log was read to.
-    pub(crate) fn save(&self, held: &Lock, state: Box<RawValue>) -> Result<(), StoreError> {
+    pub fn save(&self, held: &Lock, state: Box<RawValue>) -> Result<(), StoreError> {
         self.stream.save(held, &self.cursor, state)
     }
 
@@ -94,12 +90,12 @@ impl<'a> FileLog<'a> {
         &self.cursor.position
     }
 
-    pub(crate) const fn stream(&self) -> &LogStream<'a> {
+    pub const fn stream(&self) -> &LogStream<'a> {
         &self.stream
     }
 
     /// Returns the log's path, by which errors name it.
-    pub(crate) fn file(&self) -> PathBuf {
+    pub fn file(&self) -> PathBuf {
         self.stream.log()
     }
 }

@@ -13,9 +13,9 @@ use crate::machine::error::StreamError;
 use crate::machine::logged::{Logged, read};
 
 /// What a log holds: the fold on disk, and the records after it.
-pub(crate) struct Loaded {
-    pub(crate) state: Option<Box<RawValue>>,
-    pub(crate) records: Vec<LogRecord>,
+pub struct Loaded {
+    pub state: Option<Box<RawValue>>,
+    pub records: Vec<LogRecord>,
 }
 
 /// A machine's events as its log holds them.
@@ -31,7 +31,7 @@ pub struct Fold<M: Machine> {
 impl<M: Machine> Fold<M> {
     /// Folds what a log holds, and returns the events that came after the fold on disk; asks for all
     /// of it where that has another shape.
-    pub(crate) fn load<E: From<StreamError>>(
+    pub fn load<E: From<StreamError>>(
         file: &Path,
         loaded: Loaded,
         all: impl FnOnce() -> Result<Loaded, E>,
@@ -52,12 +52,12 @@ impl<M: Machine> Fold<M> {
         Ok((fold, logged))
     }
 
-    pub(crate) const fn state(&self) -> &M::State {
+    pub const fn state(&self) -> &M::State {
         &self.state
     }
 
     /// Returns the state, for what is forgotten of it without an event.
-    pub(crate) const fn state_mut(&mut self) -> &mut M::State {
+    pub const fn state_mut(&mut self) -> &mut M::State {
         &mut self.state
     }
 
@@ -89,13 +89,13 @@ impl<M: Machine> Fold<M> {
     }
 
     /// Folds an event.
-    pub(crate) fn push(&mut self, logged: &Logged<M::Event>) {
+    pub fn push(&mut self, logged: &Logged<M::Event>) {
         M::evolve(&mut self.state, logged);
         self.n_unsaved += 1;
     }
 
     /// Returns the state as it is saved.
-    pub(crate) fn encode(&self) -> Result<Box<RawValue>, StreamError> {
+    pub fn encode(&self) -> Result<Box<RawValue>, StreamError> {
         to_raw_value(&self.state).map_err(|source| StreamError::Encode {
             what: M::STATE,
             source,
@@ -103,7 +103,7 @@ impl<M: Machine> Fold<M> {
     }
 
     /// Notes that the fold on disk is this one.
-    pub(crate) const fn saved(&mut self) {
+    pub const fn saved(&mut self) {
         self.is_saved = true;
         self.n_unsaved = 0;
     }

@@ -70,7 +70,7 @@ pub fn to_logged<E: DeserializeOwned>(record: &LogRecord) -> Result<Logged<E>, s
 }
 
 /// Reads records as events; none where one of them is not understood.
-pub(crate) fn read<E: DeserializeOwned>(
+pub fn read<E: DeserializeOwned>(
     file: &Path,
     records: &[LogRecord],
 ) -> Result<Vec<Logged<E>>, StreamError> {
@@ -85,7 +85,7 @@ pub(crate) fn read<E: DeserializeOwned>(
 }
 
 /// Returns events as the store records them; `what` is how errors call one.
-pub(crate) fn batch<'a, E: Serialize>(
+pub fn batch<'a, E: Serialize>(
     what: &'static str,
     actor: &'a Actor,
     at_ms: i64,
@@ -100,7 +100,7 @@ pub(crate) fn batch<'a, E: Serialize>(
 }
 
 /// Returns events as they stand in the log now that they are recorded.
-pub(crate) fn recorded<E: Clone>(records: Vec<LogRecord>, events: &[E]) -> Vec<Logged<E>> {
+pub fn recorded<E: Clone>(records: Vec<LogRecord>, events: &[E]) -> Vec<Logged<E>> {
     let logged = records.into_iter().zip(events);
     let logged = logged.map(|(record, event)| Logged {
         seq: record.seq,

@@ -12,7 +12,7 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 use std::{io, thread};
 
-use kapi_engine::kernel::store::Store;
+use kapi_task::record::store::Store;
 
 use crate::kernel_sim::storm::judge::{Judged, judge};
 use crate::oracle::Violation;

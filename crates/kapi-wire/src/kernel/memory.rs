@@ -1,6 +1,6 @@
 //! Lessons as others see them.
 
-use kapi_core::kernel::guardrail::Entry;
+use kapi_task::rules::guardrail::Entry;
 use serde::Serialize;
 
 /// One lesson of one domain.

@@ -1,8 +1,8 @@
 //! The rules in force as others see them, and what they come to for one request.
 
 use kapi_core::isolation::NetworkMode;
-use kapi_core::kernel::policy::{Effect, Part, Policy, PolicySource, Rule, When};
 use kapi_settings::fault::Fault;
+use kapi_task::rules::policy::{Effect, Part, Policy, PolicySource, Rule, When};
 use serde::Serialize;
 
 /// All rules that apply.
@@ -136,8 +136,8 @@ fn when_words(when: &When) -> Vec<String> {
         .collect();
     if !when.kinds.is_empty() {
         let kinds = when.kinds.iter().map(|kind| match kind {
-            kapi_core::kernel::policy::RequestKind::Task => "task",
-            kapi_core::kernel::policy::RequestKind::Loop => "loop",
+            kapi_task::rules::policy::RequestKind::Task => "task",
+            kapi_task::rules::policy::RequestKind::Loop => "loop",
         });
         words.insert(0, format!("kind {}", kinds.collect::<Vec<_>>().join("|")));
     }

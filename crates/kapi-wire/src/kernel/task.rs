@@ -1,14 +1,14 @@
 //! One task as others see it: the fields of the specification first, then what is known besides.
 
-use kapi_core::kernel::goal_drive::GoalDrive;
-use kapi_core::kernel::handoff::EvalResult;
-use kapi_core::kernel::request::Origin;
-use kapi_core::kernel::task::{End, FailureKind, PhaseRecord, Task};
-use kapi_core::kernel::task_state::State;
-use kapi_core::kernel::task_terms::{Priority, TaskBudget};
 use kapi_core::proof::assess::Grade;
 use kapi_core::proof::inspection::Inspection;
 use kapi_core::proof::policy::CheckPolicy;
+use kapi_task::rules::goal_drive::GoalDrive;
+use kapi_task::rules::handoff::EvalResult;
+use kapi_task::rules::request::Origin;
+use kapi_task::rules::task::{End, FailureKind, PhaseRecord, Task};
+use kapi_task::rules::task_state::State;
+use kapi_task::rules::task_terms::{Priority, TaskBudget};
 use serde::Serialize;
 
 use crate::result::UsageView;
@@ -294,7 +294,7 @@ fn loop_run(task: &Task) -> Option<LoopRunView> {
         trigger: run.trigger.kind(),
         source: run.trigger.source(),
         depth: run.depth,
-        phase: task.phase().map(kapi_core::kernel::task::Phase::name),
+        phase: task.phase().map(kapi_task::rules::task::Phase::name),
         phases: task.phases.clone(),
     })
 }

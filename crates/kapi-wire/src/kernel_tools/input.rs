@@ -3,8 +3,8 @@
 //! Doc comments of the fields are what an agent reads in the schema. Texts are trimmed, and an
 //! empty one counts as missing (specification: Tools).
 
-use kapi_core::kernel::guardrail::Severity;
 use kapi_engine::tools::value_schema;
+use kapi_task::rules::guardrail::Severity;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;

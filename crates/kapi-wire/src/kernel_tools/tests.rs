@@ -1,7 +1,7 @@
 //! Names, schemas and reading: what the specification lists for each tool, and what agents get wrong.
 
-use kapi_core::kernel::guardrail::Severity;
 use kapi_engine::tools::Tool;
+use kapi_task::rules::guardrail::Severity;
 use serde_json::{Value, json};
 
 use super::answer::Answer;

@@ -3,11 +3,11 @@
 //! What other agents said stands fenced in the text. In a sandbox the same data is all there is:
 //! nothing here knows who asks.
 
-use kapi_core::kernel::guardrail::{Entry, LessonState};
-use kapi_core::kernel::state::LoopState;
-use kapi_core::kernel::task::{End, Phase, PhaseRecord, PhaseStatus, Task};
-use kapi_core::kernel::task_state::State;
 use kapi_core::task_id::TaskId;
+use kapi_task::rules::guardrail::{Entry, LessonState};
+use kapi_task::rules::state::LoopState;
+use kapi_task::rules::task::{End, Phase, PhaseRecord, PhaseStatus, Task};
+use kapi_task::rules::task_state::State;
 use serde_json::{Value, json};
 
 use crate::kernel::task::{duration_ms, status_word};

@@ -176,14 +176,14 @@ fn base(repository: &Repository, plan: &BranchPlan) -> Result<CommitId, LaunchEr
     })
 }
 
-pub(crate) fn local(repository: &Repository, branch: &str) -> Option<CommitId> {
+pub fn local(repository: &Repository, branch: &str) -> Option<CommitId> {
     repository
         .resolve_commit(&format!("refs/heads/{branch}"))
         .ok()
 }
 
 /// Refuses a branch that somebody works on: it would move under their files.
-pub(crate) fn refuse_checked_out(
+pub fn refuse_checked_out(
     repository: &Repository,
     branch: &str,
     own: &Path,

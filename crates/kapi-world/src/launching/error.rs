@@ -46,7 +46,7 @@ impl LaunchError {
     }
 
     /// Builds one from an error of an adapter.
-    pub(crate) fn failed(error: &dyn Error) -> Self {
+    pub fn failed(error: &dyn Error) -> Self {
         failure::plain(error).into()
     }
 }

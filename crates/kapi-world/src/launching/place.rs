@@ -94,7 +94,7 @@ impl Sandboxes {
         self.state_dir.join("status")
     }
 
-    pub(crate) fn root(&self) -> PathBuf {
+    pub fn root(&self) -> PathBuf {
         self.state_dir.join("sandboxes")
     }
 }
@@ -171,7 +171,7 @@ impl SandboxPlace {
     }
 
     /// Returns where the stores of reachable objects are, for all sandboxes.
-    pub(crate) fn stores(&self) -> PathBuf {
+    pub fn stores(&self) -> PathBuf {
         self.state_dir.join("objects")
     }
 

@@ -25,7 +25,7 @@ use crate::workshop::{self, Workshop};
 const KEPT: &str = "runs";
 
 /// Removes a sandbox but for the directories of its runs, unless it holds work.
-pub(crate) fn reduce(
+pub fn reduce(
     book: &Book,
     place: &SandboxPlace,
     status: Option<&Path>,

@@ -25,16 +25,16 @@ use crate::workshop::Workshop;
 
 /// What is left of one launch that may go.
 #[derive(Debug, Default)]
-pub(crate) struct SandboxRemains {
+pub struct SandboxRemains {
     /// The refs that were only its own.
-    pub(crate) refs: BTreeMap<String, CommitId>,
+    pub refs: BTreeMap<String, CommitId>,
     /// What it had changed, as a commit that may have no ref.
-    pub(crate) commit: Option<CommitId>,
+    pub commit: Option<CommitId>,
     record: Option<SandboxRecord>,
 }
 
 /// Looks at what is left of a launch that nobody goes on with; `None` when it has to stay.
-pub(crate) fn of(
+pub fn of(
     place: &SandboxPlace,
     workshop: Option<&Workshop>,
     now_ms: i64,
@@ -89,7 +89,7 @@ pub(crate) fn of(
 
 /// Removes what is left, but for what is called `kept`; `statuses` are the status files that there
 /// are.
-pub(crate) fn remove(
+pub fn remove(
     place: &SandboxPlace,
     remains: &SandboxRemains,
     kept: &str,

@@ -72,15 +72,15 @@ pub(super) struct LineResources<'a> {
 
 /// A line that has ended by itself or at a limit.
 #[derive(Debug)]
-pub(crate) struct LineResult {
+pub struct LineResult {
     /// How.
-    pub(crate) run: VerifyRun,
+    pub run: VerifyRun,
     /// All that it wrote, as far as it was kept.
     pub(crate) output: String,
     /// What it wrote to standard output.
-    pub(crate) stdout: String,
+    pub stdout: String,
     /// Sealed files that are not what they were before it.
-    pub(crate) tampered: Vec<String>,
+    pub tampered: Vec<String>,
 }
 
 /// A checkout.

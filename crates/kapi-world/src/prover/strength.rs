@@ -15,7 +15,7 @@ use super::{ProofClaim, Prover, WorkToProve};
 /// The most hunks that are taken back.
 const HUNKS_MAX: usize = 100;
 /// The longest that all of it may take where a person asked for it, in milliseconds.
-pub(crate) const ASKED_MS: u64 = 30 * 60 * 1_000;
+pub const ASKED_MS: u64 = 30 * 60 * 1_000;
 /// The longest that all of it may take where nobody did, in milliseconds.
 pub(crate) const UNASKED_MS: u64 = 2 * 60 * 1_000;
 /// The most hunks that are named.

@@ -22,7 +22,7 @@ const REPORT_MS: i64 = 1_000;
 const SHARE: u64 = 8;
 
 /// A turn under way.
-pub(crate) struct Metering<'a> {
+pub struct Metering<'a> {
     spending: &'a Spending<'a>,
     turn: &'a BookedTurn,
     watch: &'a Watch<'a>,

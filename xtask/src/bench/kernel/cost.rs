@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
 use kapi_core::task_id::Holder;
-use kapi_engine::kernel::queue::Queue;
+use kapi_task::record::queue::Queue;
 
 use super::many::time_submit;
 use super::past::Past;

@@ -7,19 +7,19 @@ use std::path::Path;
 
 use anyhow::bail;
 use kapi_core::actor::Actor;
-use kapi_core::kernel::command::{Admission, Capacity, Command, Hold, Overflow};
-use kapi_core::kernel::decide::Answer;
-use kapi_core::kernel::request::{Origin, Request};
-use kapi_core::kernel::task::{End, Report};
-use kapi_core::kernel::task_terms::{Priority, Retry, TaskBudget};
 use kapi_core::proof::policy::CheckPolicy;
 use kapi_core::task_id::{Holder, TaskId};
-use kapi_engine::kernel::queue::Queue;
-use kapi_engine::kernel::store::LEASE_MS;
 use kapi_engine::project::Project;
 use kapi_store::layout::ProjectLayout;
 use kapi_sys::clock::SystemClock;
 use kapi_sys::disk::Disk;
+use kapi_task::record::queue::Queue;
+use kapi_task::record::store::LEASE_MS;
+use kapi_task::rules::command::{Admission, Capacity, Command, Hold, Overflow};
+use kapi_task::rules::decide::Answer;
+use kapi_task::rules::request::{Origin, Request};
+use kapi_task::rules::task::{End, Report};
+use kapi_task::rules::task_terms::{Priority, Retry, TaskBudget};
 
 /// What an ordinary task says.
 pub(super) const PROMPT: &str = "Find the cause of the failing test and repair it. Change nothing else, and say what it was in one sentence.";

@@ -7,9 +7,9 @@ use std::time::{Duration, Instant};
 use std::{fs, thread};
 
 use anyhow::{Context as _, ensure};
-use kapi_engine::kernel::queue::Queue;
 use kapi_sys::disk::replace_derived;
 use kapi_sys::real_disk::RealDisk;
+use kapi_task::record::queue::Queue;
 
 use super::{directory, errand};
 use crate::bench::comparison::{Side, measured, not_run};

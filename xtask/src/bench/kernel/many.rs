@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, ensure};
-use kapi_engine::kernel::queue::Queue;
+use kapi_task::record::queue::Queue;
 
 use super::past::Past;
 use super::{directory, errand};

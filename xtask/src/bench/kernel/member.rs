@@ -10,14 +10,14 @@ use std::time::Duration;
 use std::{io, thread};
 
 use anyhow::{Context as _, bail};
-use kapi_core::kernel::state::Kernel;
-use kapi_core::kernel::task::{End, Report, Task};
-use kapi_engine::kernel::queue::Queue;
-use kapi_engine::kernel::store::LEASE_MS;
-use kapi_engine::kernel::worker::{Hands, Terms, Worker};
 use kapi_sys::alarm::{Alarm, WakeSources};
 use kapi_sys::clock::monotonic_ms;
 use kapi_sys::real_disk::RealDisk;
+use kapi_task::record::queue::Queue;
+use kapi_task::record::store::LEASE_MS;
+use kapi_task::record::worker::{Hands, Terms, Worker};
+use kapi_task::rules::state::Kernel;
+use kapi_task::rules::task::{End, Report, Task};
 
 use super::errand;
 use super::redis::Client;

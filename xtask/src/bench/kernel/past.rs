@@ -6,14 +6,14 @@ use std::fs;
 use std::path::Path;
 
 use anyhow::{Context as _, ensure};
-use kapi_core::kernel::event::KernelEvent;
-use kapi_core::kernel::task::{End, Report};
 use kapi_core::task_id::{Fence, Holder, TaskId};
-use kapi_engine::kernel::queue::Queue;
 use kapi_engine::project::Project;
 use kapi_store::record::{Batch, NewRecord};
 use kapi_store::stream::LogStream;
 use kapi_sys::real_disk::RealDisk;
+use kapi_task::record::queue::Queue;
+use kapi_task::rules::event::KernelEvent;
+use kapi_task::rules::task::{End, Report};
 use serde_json::Value;
 use serde_json::value::to_raw_value;
 
@@ -165,7 +165,7 @@ fn log_bytes(project: &Project<'_>) -> anyhow::Result<u64> {
 
 #[cfg(test)]
 mod tests {
-    use kapi_engine::kernel::queue::Queue;
+    use kapi_task::record::queue::Queue;
 
     use super::Past;
 

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Context as _, ensure};
-use kapi_engine::kernel::queue::Queue;
+use kapi_task::record::queue::Queue;
 
 use super::cost::{STEPS, sizes};
 use super::crew::{self, member};

@@ -5,7 +5,7 @@
 
 use std::time::{Duration, Instant};
 
-use kapi_engine::kernel::queue::Queue;
+use kapi_task::record::queue::Queue;
 
 use super::crew::{Member, member as name_member};
 use super::member::{BEGUN, IDLE, READY};

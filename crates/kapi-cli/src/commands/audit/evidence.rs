@@ -7,11 +7,11 @@ use std::path::PathBuf;
 use kapi_core::id::GoalId;
 use kapi_engine::damage::{LEDGER, PREFERENCES, PRUNED};
 use kapi_engine::evidence::pruned::{PruneLog, PrunedRuns};
-use kapi_engine::kernel::store::Store;
 use kapi_engine::project::Project;
 use kapi_engine::spend::LedgerHome;
 use kapi_engine::spend::audit::{LedgerAudit, audit_ledger};
 use kapi_store::layout::{HomeLayout, project_key};
+use kapi_task::record::store::Store;
 use kapi_world::hidden;
 use kapi_world::launching::place::SandboxId;
 

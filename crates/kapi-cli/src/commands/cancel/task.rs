@@ -2,10 +2,10 @@
 //!
 //! The worker that has it ends it; whoever asked may wait for that.
 
-use kapi_core::kernel::command::Command;
-use kapi_core::kernel::denied::Denied;
 use kapi_core::task_id::TaskId;
-use kapi_engine::kernel::error::KernelError;
+use kapi_task::record::error::KernelError;
+use kapi_task::rules::command::Command;
+use kapi_task::rules::denied::Denied;
 
 use crate::commands::cancel::OWNER;
 use crate::commands::task::answer;
@@ -22,7 +22,7 @@ const REASON: &str = "it is not wanted any more";
 pub(super) fn cancel(context: &Context, id: TaskId, reason: Option<&str>) -> Result<Exit, Error> {
     kernel::with(context, OWNER, |kernel| {
         let mut queue = kernel.queue()?;
-        let find = |queue: &kapi_engine::kernel::queue::Queue<'_>| {
+        let find = |queue: &kapi_task::record::queue::Queue<'_>| {
             let found = queue.find(id).map_err(|error| failed(&error))?;
             found.ok_or_else(|| no_task(id))
         };

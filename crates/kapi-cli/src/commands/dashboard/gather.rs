@@ -1,14 +1,15 @@
 //! What stands on the screen, put together from queue, files and locks. Changes nothing.
 
-use kapi_core::kernel::definition::Definition;
-use kapi_core::kernel::definition::trigger::Trigger;
-use kapi_core::kernel::state::{Kernel as Fold, LoopState, is_on};
-use kapi_core::kernel::task_state::State;
 use kapi_core::task_id::LoopName;
-use kapi_engine::kernel::queue::Queue;
-use kapi_engine::kernel::schedule::{self, Schedule};
 use kapi_settings::fault::Fault;
 use kapi_sys::clock::Clock as _;
+use kapi_task::record::queue::Queue;
+use kapi_task::record::schedule;
+use kapi_task::record::schedule::Schedule;
+use kapi_task::rules::definition::Definition;
+use kapi_task::rules::definition::trigger::Trigger;
+use kapi_task::rules::state::{Kernel as Fold, LoopState, is_on};
+use kapi_task::rules::task_state::State;
 use kapi_wire::kernel::dashboard::{
     DashboardView, DomainView, LeaderView, LoopLine, QueueView, SettingView, WarningView,
     WorkerView,

@@ -2,7 +2,7 @@
 //!
 //! Outside a project, or where nothing of it was ever used, there is nothing.
 
-use kapi_core::kernel::guardrail::LessonState;
+use kapi_task::rules::guardrail::LessonState;
 
 use crate::commands::inbox::item::{Item, Line, Waiting};
 use crate::commands::loops::guardrail::failed;

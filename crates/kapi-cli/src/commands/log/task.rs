@@ -7,14 +7,14 @@ use std::path::PathBuf;
 use std::thread;
 use std::time::Duration;
 
-use kapi_core::kernel::goal_drive::GoalDrive;
-use kapi_core::kernel::task::Task;
 use kapi_core::task_id::TaskId;
-use kapi_engine::kernel::queue::Queue;
 use kapi_store::layout::project_key;
 use kapi_sys::alarm::{Alarm, WakeSources};
+use kapi_task::perform;
+use kapi_task::record::queue::Queue;
+use kapi_task::rules::goal_drive::GoalDrive;
+use kapi_task::rules::task::Task;
 use kapi_world::launching::place::SandboxId;
-use kapi_world::tasks;
 use serde_json::json;
 
 use crate::commands::log::OWNER;
@@ -144,8 +144,8 @@ fn transcripts(kernel: &Kernel<'_>, id: TaskId) -> Result<BTreeMap<u64, PathBuf>
         let fence = name
             .strip_prefix(&prefix)
             .and_then(|fence| fence.parse().ok());
-        let path =
-            tasks::transcript(&sandboxes, &project_key(root), &name).filter(|path| path.is_file());
+        let path = perform::transcript(&sandboxes, &project_key(root), &name)
+            .filter(|path| path.is_file());
         if let (Some(fence), Some(path)) = (fence, path) {
             found.insert(fence, path);
         }

@@ -7,8 +7,8 @@ mod edit;
 mod list;
 mod settle;
 
-use kapi_engine::kernel::guardrails::error::MemoryError;
 use kapi_sys::lock::LockError;
+use kapi_task::record::guardrails::error::MemoryError;
 
 use crate::context::Context;
 use crate::error::{Error, chain};

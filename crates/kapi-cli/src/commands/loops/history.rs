@@ -2,9 +2,9 @@
 //!
 //! Only looks; runs that have ended are read from the history.
 
-use kapi_core::kernel::task::{PhaseStatus, Task};
 use kapi_core::task_id::LoopName;
 use kapi_sys::clock::Clock as _;
+use kapi_task::rules::task::{PhaseStatus, Task};
 use kapi_wire::kernel::task::{TaskView, duration_ms, status_word};
 use kapi_wire::loops::live;
 use serde_json::json;

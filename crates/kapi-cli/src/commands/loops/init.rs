@@ -3,8 +3,8 @@
 //! They are ordinary files from then on, the person's own; none that is there is touched.
 
 use kapi_core::state_directory::OWN_LOOPS;
-use kapi_engine::kernel::shipped;
 use kapi_sys::disk::{create_dir_durably, replace_durably};
+use kapi_task::record::shipped;
 use serde_json::json;
 
 use crate::commands::loops::parse;

@@ -3,10 +3,11 @@
 //! Only reads and asks; a file that cannot be read denies everything, and is shown with why.
 
 use kapi_core::isolation::NetworkMode;
-use kapi_core::kernel::policy::{self, Decision, PolicyRequest, RequestKind};
-use kapi_core::kernel::task_terms::TaskBudget;
-use kapi_engine::kernel::policy_file;
 use kapi_sys::clock::Clock as _;
+use kapi_task::record::policy_file;
+use kapi_task::rules::policy;
+use kapi_task::rules::policy::{Decision, PolicyRequest, RequestKind};
+use kapi_task::rules::task_terms::TaskBudget;
 use kapi_wire::kernel::policy::{PolicyView, effect_word};
 use serde::Serialize;
 

@@ -4,14 +4,14 @@
 
 use std::fs;
 
-use kapi_core::kernel::command::Command;
-use kapi_core::kernel::decide::{Answer, decide};
-use kapi_core::kernel::definition::Definition;
-use kapi_core::kernel::loop_run::Trigger;
 use kapi_core::task_id::LoopName;
 use kapi_core::value::Value;
-use kapi_engine::kernel::door::{KeyAsk, LoopAsk};
 use kapi_sys::clock::Clock as _;
+use kapi_task::record::door::{KeyAsk, LoopAsk};
+use kapi_task::rules::command::Command;
+use kapi_task::rules::decide::{Answer, decide};
+use kapi_task::rules::definition::Definition;
+use kapi_task::rules::loop_run::Trigger;
 use serde_json::json;
 
 use crate::commands::loops::{parse, standing};
@@ -99,7 +99,7 @@ pub(super) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
 /// Tells what would become of it, and changes nothing.
 fn dry_run(
     kernel: &Kernel<'_>,
-    fold: &kapi_core::kernel::state::Kernel,
+    fold: &kapi_task::rules::state::Kernel,
     definition: &Definition,
     ask: LoopAsk<'_>,
 ) -> Result<Exit, Error> {

@@ -5,10 +5,10 @@
 use std::collections::BTreeMap;
 use std::fs;
 
-use kapi_core::kernel::definition::Definition;
-use kapi_engine::kernel::definition_file;
 use kapi_store::hash::sha256_hex;
 use kapi_sys::clock::Clock as _;
+use kapi_task::record::definition_file;
+use kapi_task::rules::definition::Definition;
 use serde_json::{Map, Value, json};
 
 use crate::commands::loops::{Reference, standing};

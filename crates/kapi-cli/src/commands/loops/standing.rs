@@ -2,13 +2,13 @@
 //!
 //! A function of the files, the fold and the time; decides nothing about when it runs.
 
-use kapi_core::kernel::definition::Definition;
-use kapi_core::kernel::definition::trigger::Trigger;
-use kapi_core::kernel::state::Kernel as Fold;
 use kapi_core::task_id::LoopName;
-use kapi_engine::kernel::definition_file::Discovered;
-use kapi_engine::kernel::schedule::{Schedule, due};
-use kapi_engine::kernel::{cron, events};
+use kapi_task::record::definition_file::Discovered;
+use kapi_task::record::schedule::{Schedule, due};
+use kapi_task::record::{cron, events};
+use kapi_task::rules::definition::Definition;
+use kapi_task::rules::definition::trigger::Trigger;
+use kapi_task::rules::state::Kernel as Fold;
 use kapi_wire::loops::{LoopView, Timing};
 
 use crate::error::Error;

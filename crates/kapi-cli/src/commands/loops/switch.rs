@@ -3,13 +3,14 @@
 //! What happens while a loop is off is not made up for; a person may always run it.
 
 use kapi_core::actor::Actor;
-use kapi_core::kernel::command::Command;
-use kapi_core::kernel::definition::Definition;
-use kapi_core::kernel::definition::trigger::{EventSource, Trigger};
-use kapi_core::kernel::state::Kernel as Fold;
-use kapi_engine::kernel::events::{self, Sight};
 use kapi_sys::clock::Clock as _;
-use kapi_world::events::Lookout;
+use kapi_task::perform::events::Lookout;
+use kapi_task::record::events;
+use kapi_task::record::events::Sight;
+use kapi_task::rules::command::Command;
+use kapi_task::rules::definition::Definition;
+use kapi_task::rules::definition::trigger::{EventSource, Trigger};
+use kapi_task::rules::state::Kernel as Fold;
 use serde_json::json;
 
 use crate::commands::loops::{Reference, standing};

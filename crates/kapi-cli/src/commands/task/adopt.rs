@@ -1,6 +1,6 @@
 //! `kapi task adopt`: take over a queue that was made somewhere else.
 
-use kapi_core::kernel::task_state::State;
+use kapi_task::rules::task_state::State;
 use serde_json::json;
 
 use crate::context::Context;

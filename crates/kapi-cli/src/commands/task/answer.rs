@@ -2,11 +2,11 @@
 //!
 //! The same for every verb, and the exit code with it.
 
-use kapi_core::kernel::goal_drive::GoalDrive;
-use kapi_core::kernel::task::{End, Failure, FailureKind, PhaseStatus, Task};
-use kapi_core::kernel::task_state::State;
 use kapi_core::text::shortened;
 use kapi_sys::clock::Clock as _;
+use kapi_task::rules::goal_drive::GoalDrive;
+use kapi_task::rules::task::{End, Failure, FailureKind, PhaseStatus, Task};
+use kapi_task::rules::task_state::State;
 use kapi_wire::kernel::task::{TaskView, duration_ms, next, status_word};
 
 use crate::amount;

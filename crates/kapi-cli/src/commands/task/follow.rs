@@ -1,7 +1,7 @@
 //! What a person who looks on is told of a task: a line whenever it stands elsewhere.
 
-use kapi_core::kernel::task::{Phase, Task};
-use kapi_core::kernel::task_state::State;
+use kapi_task::rules::task::{Phase, Task};
+use kapi_task::rules::task_state::State;
 use kapi_wire::kernel::task::status_word;
 use serde_json::json;
 

@@ -1,8 +1,8 @@
 //! `kapi task list`: tasks a line each, those that have not ended first.
 
-use kapi_core::kernel::task::Task;
 use kapi_core::task_id::LoopName;
 use kapi_sys::clock::Clock as _;
+use kapi_task::rules::task::Task;
 use kapi_wire::kernel::task::{TaskView, status_word};
 use serde::Serialize;
 

@@ -1,15 +1,15 @@
 //! `kapi task retry`: submit a task that has ended once more, as it was asked for.
 
-use kapi_core::kernel::decide::Answer;
-use kapi_core::kernel::denied::Denied;
-use kapi_core::kernel::goal_drive::GoalDrive;
-use kapi_core::kernel::loop_run::Trigger;
-use kapi_core::kernel::task::Task;
 use kapi_core::task_id::TaskId;
-use kapi_engine::kernel::door::{KeyAsk, LoopAsk, TaskAsk};
-use kapi_engine::kernel::error::KernelError;
-use kapi_engine::kernel::profile_file::AgentProfile;
-use kapi_engine::kernel::queue::Queue;
+use kapi_task::record::door::{KeyAsk, LoopAsk, TaskAsk};
+use kapi_task::record::error::KernelError;
+use kapi_task::record::profile_file::AgentProfile;
+use kapi_task::record::queue::Queue;
+use kapi_task::rules::decide::Answer;
+use kapi_task::rules::denied::Denied;
+use kapi_task::rules::goal_drive::GoalDrive;
+use kapi_task::rules::loop_run::Trigger;
+use kapi_task::rules::task::Task;
 
 use crate::commands::task::Reference;
 use crate::commands::task::submitted::{Where, follow_up};

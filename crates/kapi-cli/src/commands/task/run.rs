@@ -3,11 +3,11 @@
 use std::io::Read as _;
 
 use kapi_agent::manifest::manifest;
-use kapi_core::kernel::definition::BACKOFF_MS_MAX_DEFAULT;
-use kapi_core::kernel::request::{Origin, RETRIES_MAX};
-use kapi_core::kernel::task_terms::{Priority, Retry, TaskBudget};
-use kapi_engine::kernel::door::{KeyAsk, TaskAsk};
-use kapi_engine::kernel::profile_file::AgentProfile;
+use kapi_task::record::door::{KeyAsk, TaskAsk};
+use kapi_task::record::profile_file::AgentProfile;
+use kapi_task::rules::definition::BACKOFF_MS_MAX_DEFAULT;
+use kapi_task::rules::request::{Origin, RETRIES_MAX};
+use kapi_task::rules::task_terms::{Priority, Retry, TaskBudget};
 
 use crate::amount;
 use crate::commands::run::CheckFlags;

@@ -1,13 +1,13 @@
 //! What becomes of a task that was just submitted: it is worked on here, or left to others.
 
-use kapi_core::kernel::command::Command;
-use kapi_core::kernel::decide::Answer;
-use kapi_core::kernel::task::Task;
 use kapi_core::task_id::TaskId;
 use kapi_core::usage::Usage;
-use kapi_engine::kernel::queue::Queue;
 use kapi_engine::watch::Activity;
 use kapi_sys::signal::Interrupts;
+use kapi_task::record::queue::Queue;
+use kapi_task::rules::command::Command;
+use kapi_task::rules::decide::Answer;
+use kapi_task::rules::task::Task;
 use kapi_wire::kernel::task::next;
 use serde_json::json;
 

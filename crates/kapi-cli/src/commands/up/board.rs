@@ -7,14 +7,14 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use kapi_core::goal::effect::{Action, Effect};
 use kapi_core::id::GoalId;
-use kapi_core::kernel::admission::Waits;
-use kapi_core::kernel::loop_run::Trigger;
-use kapi_core::kernel::task::Task;
-use kapi_core::kernel::task_state::State;
 use kapi_core::task_id::{LoopName, TaskId};
 use kapi_engine::drive::Observed;
 use kapi_engine::watch::Activity;
 use kapi_status::file::timestamp;
+use kapi_task::rules::admission::Waits;
+use kapi_task::rules::loop_run::Trigger;
+use kapi_task::rules::task::Task;
+use kapi_task::rules::task_state::State;
 use kapi_wire::kernel::task::status_word;
 use serde_json::json;
 

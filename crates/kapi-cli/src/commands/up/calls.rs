@@ -8,9 +8,9 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::Scope;
 
 use kapi_core::task_id::LoopName;
-use kapi_engine::kernel::error::KernelError;
-use kapi_engine::kernel::leader::call::{Call, Called};
 use kapi_gateway::serve::{ServeLimits, StopSignal, serve};
+use kapi_task::record::error::KernelError;
+use kapi_task::record::leader::call::{Call, Called};
 use serde_json::{Value, json};
 
 use crate::commands::up::board::Board;
@@ -187,7 +187,7 @@ fn reply(outcomes: &[(LoopName, Called)]) -> Reply {
 #[cfg(test)]
 mod tests {
     use kapi_core::task_id::{LoopName, TaskId};
-    use kapi_engine::kernel::leader::call::Called;
+    use kapi_task::record::leader::call::Called;
 
     use super::reply;
 

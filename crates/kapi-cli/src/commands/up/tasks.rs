@@ -8,16 +8,16 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::Scope;
 
-use kapi_core::kernel::admission;
-use kapi_core::kernel::task::{Report, Task};
-use kapi_core::kernel::task_state::State;
 use kapi_core::task_id::TaskId;
-use kapi_engine::kernel::leader::{Leader, Led, Outcome, Surroundings};
-use kapi_engine::kernel::worker::{Hands, Terms, Worker};
 use kapi_sys::alarm::WakeSources;
 use kapi_sys::clock::{Clock as _, monotonic_ms};
+use kapi_task::perform::events::Lookout;
+use kapi_task::record::leader::{Leader, Led, Outcome, Surroundings};
+use kapi_task::record::worker::{Hands, Terms, Worker};
+use kapi_task::rules::admission;
+use kapi_task::rules::task::{Report, Task};
+use kapi_task::rules::task_state::State;
 use kapi_world::book::Book;
-use kapi_world::events::Lookout;
 
 use crate::commands::up::board::Board;
 use crate::commands::up::calls::Calls;

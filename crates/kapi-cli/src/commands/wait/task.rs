@@ -6,9 +6,9 @@ use std::thread;
 use std::time::Duration;
 
 use kapi_core::task_id::TaskId;
-use kapi_engine::kernel::queue::Queue;
 use kapi_sys::alarm::{Alarm, WakeSources};
 use kapi_sys::clock::monotonic_ms;
+use kapi_task::record::queue::Queue;
 
 use crate::commands::task::answer;
 use crate::commands::task::follow::Follower;

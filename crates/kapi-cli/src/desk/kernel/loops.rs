@@ -4,18 +4,18 @@
 
 use std::collections::BTreeMap;
 
-use kapi_core::kernel::decide;
-use kapi_core::kernel::definition::Definition;
-use kapi_core::kernel::loop_run::Trigger;
-use kapi_core::kernel::state::LoopState;
-use kapi_core::kernel::task_terms::TaskBudget;
 use kapi_core::task_id::LoopName;
 use kapi_core::value::Value;
-use kapi_engine::kernel::door::{KeyAsk, LoopAsk};
-use kapi_engine::kernel::queue::Queue;
-use kapi_engine::kernel::schedule::{Schedule, due};
 use kapi_store::timestamp::format_ms;
 use kapi_sys::clock::Clock as _;
+use kapi_task::record::door::{KeyAsk, LoopAsk};
+use kapi_task::record::queue::Queue;
+use kapi_task::record::schedule::{Schedule, due};
+use kapi_task::rules::decide;
+use kapi_task::rules::definition::Definition;
+use kapi_task::rules::loop_run::Trigger;
+use kapi_task::rules::state::LoopState;
+use kapi_task::rules::task_terms::TaskBudget;
 use kapi_wire::kernel_tools::answer::Answer;
 use kapi_wire::kernel_tools::told::{self, LoopLine, Triggered, loop_status_word};
 
@@ -119,7 +119,7 @@ pub(super) fn status(kernel: &Kernel<'_>, name: Option<&str>) -> Result<Answer, 
 fn line_of(queue: &Queue<'_>, definition: &Definition, now_ms: i64) -> LoopLine {
     let kernel = queue.kernel();
     let known = kernel.loops.get(&definition.name);
-    let is_its = |run: &kapi_core::kernel::loop_run::LoopRun| *run.name() == definition.name;
+    let is_its = |run: &kapi_task::rules::loop_run::LoopRun| *run.name() == definition.name;
     let tasks = kernel.tasks.values();
     let live = tasks.filter(|task| task.loop_run().is_some_and(is_its));
     let last = known.and_then(|known| known.last_run.as_ref());

@@ -7,9 +7,9 @@ use std::sync::Arc;
 
 use kapi_core::goal::state::Goal;
 use kapi_core::id::GoalId;
-use kapi_core::kernel::task::Task;
-use kapi_core::kernel::task_terms::TaskBudget;
-use kapi_engine::kernel::queue::Queue;
+use kapi_task::record::queue::Queue;
+use kapi_task::rules::task::Task;
+use kapi_task::rules::task_terms::TaskBudget;
 use kapi_wire::kernel_tools::KernelTool;
 use kapi_wire::kernel_tools::answer::Answer;
 use kapi_wire::kernel_tools::input::read;

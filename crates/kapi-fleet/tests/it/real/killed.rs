@@ -8,14 +8,14 @@ use std::time::{Duration, Instant};
 use std::{env, thread};
 
 use kapi_core::actor::Actor;
-use kapi_core::kernel::command::Command;
-use kapi_core::kernel::decide::Answer;
-use kapi_core::kernel::task::{End, Report, Task};
-use kapi_core::kernel::task_state::State;
-use kapi_engine::kernel::queue::Queue;
-use kapi_engine::kernel::worker::{Hands, Terms, Worker};
 use kapi_sys::cancel::Cancel;
 use kapi_sys::process::{self, OutputLine, ProcessLimits, Program};
+use kapi_task::record::queue::Queue;
+use kapi_task::record::worker::{Hands, Terms, Worker};
+use kapi_task::rules::command::Command;
+use kapi_task::rules::decide::Answer;
+use kapi_task::rules::task::{End, Report, Task};
+use kapi_task::rules::task_state::State;
 
 use crate::cluster::{Cluster, settings};
 use crate::real::queue::{Machine, PATIENCE, capacity, claim, finish, submit};

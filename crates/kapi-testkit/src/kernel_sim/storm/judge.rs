@@ -6,12 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-use kapi_core::kernel::event::{KernelEvent, Setback};
-use kapi_core::kernel::task::End;
-use kapi_core::kernel::task_state::State;
 use kapi_core::task_id::TaskId;
-use kapi_engine::kernel::queue::Queue;
-use kapi_engine::kernel::store::Store;
 use kapi_engine::machine::logged::to_logged;
 use kapi_engine::project::Project;
 use kapi_fleet::client::FleetSettings;
@@ -24,6 +19,11 @@ use kapi_store::stream::LogStream;
 use kapi_sys::clock::SystemClock;
 use kapi_sys::disk::Disk as _;
 use kapi_sys::real_disk::RealDisk;
+use kapi_task::record::queue::Queue;
+use kapi_task::record::store::Store;
+use kapi_task::rules::event::{KernelEvent, Setback};
+use kapi_task::rules::task::End;
+use kapi_task::rules::task_state::State;
 
 use crate::oracle::{Oracle, Violation};
 

@@ -1,9 +1,9 @@
 //! `kapi loop guardrail add`: note a lesson for later runs.
 
 use kapi_core::actor::Actor;
-use kapi_core::kernel::guardrail::{LessonState, Severity, Source};
-use kapi_engine::kernel::guardrails::{Added, NewLesson};
 use kapi_sys::clock::Clock as _;
+use kapi_task::record::guardrails::{Added, NewLesson};
+use kapi_task::rules::guardrail::{LessonState, Severity, Source};
 use kapi_wire::kernel::memory::EntryView;
 use serde_json::json;
 

@@ -4,7 +4,7 @@
 
 use std::io::IsTerminal as _;
 
-use kapi_core::kernel::guardrail::Domain;
+use kapi_task::rules::guardrail::Domain;
 use serde_json::json;
 
 use crate::context::Context;

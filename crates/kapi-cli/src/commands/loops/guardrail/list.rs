@@ -1,7 +1,7 @@
 //! `kapi loop guardrail list`: the lessons as they stand in the files, and lines that are none.
 
-use kapi_core::kernel::guardrail::{Domain, LessonState};
 use kapi_sys::clock::Clock as _;
+use kapi_task::rules::guardrail::{Domain, LessonState};
 use kapi_wire::kernel::memory::EntryView;
 use serde::Serialize;
 

@@ -1,0 +1,411 @@
+//! One attempt's agent: launched in a sandbox of its own, metered, and what it left.
+//!
+//! How it ended is put into the words of the kernel; work that was begun is kept whatever the end.
+//! Knows no verify command and no phase.
+
+use std::path::Path;
+
+use kapi_core::agent_end::AgentEnd;
+use kapi_core::isolation::NetworkMode;
+use kapi_core::spend::account::Role;
+use kapi_core::text::counted;
+use kapi_engine::watch::{Activity, Watch};
+use kapi_status::rules::mapping::Mapping;
+use kapi_sys::process;
+use kapi_world::book::Book;
+use kapi_world::launching::bounds::{Bounds, RemoteUse};
+use kapi_world::launching::context::LaunchHandlers;
+use kapi_world::launching::place::{SandboxId, SandboxPlace};
+use kapi_world::launching::plan::{BranchPlan, Conduct, LaunchPlan, ModeChoice, Push};
+use kapi_world::launching::run::LaunchResult;
+use kapi_world::launching::{reduce, run};
+use kapi_world::spending;
+use kapi_world::spending::turn::BookedTurn;
+use kapi_world::spending::{BookedResult, SpendingStop};
+
+use super::allowance::{TIMED_OUT, seconds};
+use super::attempt::TaskAttempt;
+use super::prompt::{self, PromptParts};
+use super::ruling::Ruling;
+use super::setup::{Deadline, Setup};
+use super::{Performer, ending, leavings};
+use crate::rules::task::{End, Failure, FailureKind, OUTPUT_BYTES_MAX, Task, Work};
+
+/// Stands where an output was cut.
+const CUT: &str = "\n[the output was cut; the transcript has all of it]";
+/// Paths that a failure names.
+const PATHS_SHOWN: usize = 5;
+
+/// An agent that has ended.
+#[derive(Debug)]
+pub(super) struct AttemptRun {
+    /// How.
+    pub(super) end: End,
+    /// Its exit code.
+    pub(super) exit_code: i32,
+    /// Its last words.
+    pub(super) output: String,
+    /// What it changed.
+    pub(super) work: Work,
+    /// The commit it began at.
+    pub(super) start: Option<String>,
+    /// Says where its work is, should the attempt not come to a good end.
+    pub(super) left: String,
+}
+
+impl AttemptRun {
+    /// Returns the commit that holds what it left.
+    pub(super) fn commit(&self) -> Option<&str> {
+        self.work.commit.as_deref().or(self.start.as_deref())
+    }
+}
+
+/// Runs the agent of an attempt to its end, within the budget of its task and the caps on spending.
+pub(super) fn run(
+    performer: &Performer<'_>,
+    attempt: TaskAttempt<'_>,
+    setup: &Setup,
+    ruling: &Ruling,
+    words: &PromptParts<'_>,
+) -> Result<AttemptRun, End> {
+    let TaskAttempt {
+        task, allowance, ..
+    } = attempt;
+    let prompt = prompt::compose(performer, task, setup, ruling.network, words)?;
+    let id = Performer::sandbox_id(task, attempt.hands)?;
+    let bounds = Bounds {
+        touch: setup.touch,
+        forbidden: &ruling.forbidden,
+        kept: &ruling.kept,
+        remote: RemoteUse::Ignored,
+    };
+    let mut book = performer.book.clone();
+    book.grant = ruling.grant.clone();
+    let part = allowance.meter.part();
+    let notice = |activity: Activity| {
+        if let Activity::Used(usage) = &activity {
+            part.count(usage);
+        }
+        (performer.notice)(task.id, activity);
+    };
+    for text in &setup.notes {
+        notice(Activity::Note { text: text.clone() });
+    }
+    let watch = Watch {
+        cancel: allowance.own,
+        notice: &notice,
+    };
+    let key = attempt.booked_as("attempt");
+    let (kind, settings) = (&setup.kind, &setup.settings);
+    let turn = BookedTurn::of_settings(key, kind, settings, Role::Executor, &performer.book);
+    let metering = attempt.reserve(performer, &turn, &watch)?;
+    let deadline_ms = allowance.bounded(setup.deadline_ms)?;
+    let attempt_plan = AttemptPlan {
+        setup,
+        network: ruling.network,
+        deadline_ms,
+        prompt,
+    };
+    let plan = attempt_plan.launch(performer, task, &id);
+    let mapping = Mapping::built_in();
+    let (launched, stopped) = spending::metered(&metering, &watch, |watch| {
+        let stage = LaunchHandlers {
+            clock: performer.project.clock,
+            cancel: watch.cancel,
+            notice: watch.notice,
+            mapping: &mapping,
+        };
+        let launched = run::launch_within(&book, &plan, &bounds, &stage);
+        let sum = launched.as_ref().map(|launched| launched.usage);
+        BookedResult {
+            rest: part.settle(&sum.unwrap_or_default()),
+            has_run: launched.is_ok(),
+            value: launched,
+        }
+    });
+    let now_ms = performer.project.clock.now_ms();
+    let launched = launched.map_err(|error| {
+        tidy(&performer.book, &plan.place, None, now_ms, &notice);
+        attempt.not_begun(&error)
+    })?;
+    let end = ended(attempt, setup, &launched, stopped);
+    if launched.left_out.is_empty() {
+        let status = Some(launched.status_path.as_path());
+        tidy(&performer.book, &plan.place, status, now_ms, &notice);
+    } else {
+        leavings::keep(&plan.place);
+    }
+    Ok(ran(&id, &bounds, launched, end))
+}
+
+/// Returns how an attempt's agent ended.
+fn ended(
+    attempt: TaskAttempt<'_>,
+    setup: &Setup,
+    launched: &LaunchResult,
+    stopped: Option<SpendingStop>,
+) -> End {
+    let time_ms = attempt.task.request.budget.time_ms;
+    let is_of_budget = attempt.allowance.left_ms() == Some(0);
+    let (limit_ms, deadline) =
+        match time_ms.filter(|_| is_of_budget || setup.deadline == Deadline::Budget) {
+            Some(time_ms) => (time_ms, Deadline::Budget),
+            None => (setup.deadline_ms, Deadline::Timeout),
+        };
+    let how = LaunchEnd {
+        process_end: launched.process_end,
+        agent_end: launched.agent_end.as_ref(),
+        code: launched.agent_exit_code,
+        error: launched.error.as_ref().map(|error| error.message.as_str()),
+    };
+    let over = attempt.allowance.meter.over();
+    let over = over.map(|over| format!("the budget is spent: {over}"));
+    let end = end(
+        limit_ms,
+        deadline,
+        &how,
+        over.or(stopped.map(|stopped| stopped.text())),
+    );
+    if end == End::Cancelled && !attempt.hands.cancel().is_raised() {
+        return ending::failed(FailureKind::Agent, "the agent was interrupted");
+    }
+    end
+}
+
+/// Takes away what is left of a sandbox whose work is all on its branch. What could not be taken
+/// away now is taken away by `kapi cleanup`.
+fn tidy(
+    book: &Book,
+    place: &SandboxPlace,
+    status: Option<&Path>,
+    now_ms: i64,
+    notice: &dyn Fn(Activity),
+) {
+    if let Err(error) = reduce::reduce(book, place, status, now_ms) {
+        let text = format!("failed to {}", error.message);
+        notice(Activity::Note { text });
+    }
+}
+
+/// What an attempt's launch is made from.
+struct AttemptPlan<'a> {
+    setup: &'a Setup,
+    /// What the policy lets it reach.
+    network: NetworkMode,
+    /// What is left of its time, in milliseconds.
+    deadline_ms: u64,
+    /// Everything the agent is told.
+    prompt: String,
+}
+
+impl AttemptPlan<'_> {
+    /// Returns the launch of the attempt in a sandbox of this name.
+    fn launch(self, performer: &Performer<'_>, task: &Task, id: &SandboxId) -> LaunchPlan {
+        let setup = self.setup;
+        let root = performer.project.layout.root();
+        let branch = setup.branch.as_ref().map(|name| BranchPlan {
+            name: name.clone(),
+            base: task.request.base.clone(),
+            remote: "origin".to_owned(),
+            remote_name: name.clone(),
+            push: Push::No,
+        });
+        let what = task.request.description.trim();
+        LaunchPlan {
+            place: performer
+                .setting
+                .sandboxes
+                .place(&performer.setting.project_key, id),
+            project: root.to_path_buf(),
+            project_name: root
+                .file_name()
+                .unwrap_or_default()
+                .to_string_lossy()
+                .into_owned(),
+            agent: setup.kind.clone(),
+            settings: setup.settings.clone(),
+            prompt: self.prompt,
+            branch,
+            mode: ModeChoice::Auto,
+            level: performer.setting.level,
+            network: self.network,
+            conduct: Conduct::Headless,
+            commit_message: format!("{what}\n\n{} by {}.\n", task.id, setup.profile.name),
+            deadline_ms: self.deadline_ms,
+        }
+    }
+}
+
+/// How a launch ended, in its own words.
+struct LaunchEnd<'a> {
+    process_end: process::ProcessEnd,
+    agent_end: Option<&'a AgentEnd>,
+    code: i32,
+    error: Option<&'a str>,
+}
+
+/// Returns how a launch ended, in the words of the kernel; `over` says which limit is spent.
+fn end(deadline_ms: u64, deadline: Deadline, how: &LaunchEnd<'_>, over: Option<String>) -> End {
+    let bad = |kind, message: String, exit_code| {
+        End::Failed(Failure {
+            kind,
+            message,
+            exit_code,
+        })
+    };
+    if let Some(over) = over {
+        return bad(FailureKind::BudgetSpent, over, None);
+    }
+    let seconds = seconds(deadline_ms);
+    match (how.process_end, how.agent_end) {
+        (process::ProcessEnd::Cancelled, _) => End::Cancelled,
+        (process::ProcessEnd::DeadlinePassed, _) if deadline == Deadline::Budget => {
+            let message = format!("the budget is spent: it took longer than {seconds}");
+            bad(FailureKind::BudgetSpent, message, Some(TIMED_OUT))
+        }
+        (process::ProcessEnd::DeadlinePassed, _) => {
+            let message = format!("the agent was ended after {seconds}");
+            bad(FailureKind::TimedOut, message, Some(TIMED_OUT))
+        }
+        (_, Some(AgentEnd::Provider(failure))) => {
+            let message = format!(
+                "the model's provider failed ({}): {}",
+                failure.kind.words(),
+                failure.message
+            );
+            bad(FailureKind::Provider, message, None)
+        }
+        (_, _) => match how.error {
+            Some(error) => {
+                let code = (how.code != 0).then_some(how.code);
+                bad(FailureKind::Agent, error.to_owned(), code)
+            }
+            None => End::Completed,
+        },
+    }
+}
+
+fn ran(id: &SandboxId, bounds: &Bounds<'_>, launched: LaunchResult, mut end: End) -> AttemptRun {
+    let record = &launched.record;
+    let branch = record.branch.as_ref();
+    let changed: Vec<String> = launched
+        .changed
+        .iter()
+        .map(|one| one.path.clone())
+        .collect();
+    let has_commit = launched.commit.is_some();
+    let work = Work {
+        run: Some(id.as_str().to_owned()),
+        branch: branch
+            .filter(|_| has_commit)
+            .map(|branch| branch.name.clone()),
+        commit: launched.commit.clone(),
+        n_files: changed.len() as u64,
+        ..Work::default()
+    };
+    let touched: Vec<&str> = changed.iter().map(String::as_str).collect();
+    let touched: Vec<&str> = touched
+        .into_iter()
+        .filter(|path| bounds.keeps(path))
+        .collect();
+    if let (Some(_), false) = (touched.first(), matches!(end, End::Cancelled)) {
+        let shown: Vec<&str> = touched.iter().take(PATHS_SHOWN).copied().collect();
+        end = ending::denied(format!(
+            "the policy keeps {} as they are, and the agent changed them",
+            shown.join(", ")
+        ));
+    }
+    if let End::Failed(failure) = &mut end {
+        failure.message.push_str(&left(id, &work));
+    }
+    AttemptRun {
+        left: left(id, &work),
+        end,
+        exit_code: launched.agent_exit_code,
+        output: capped(launched.message),
+        work,
+        start: branch
+            .map(|branch| branch.start.clone())
+            .or_else(|| record.below.clone()),
+    }
+}
+
+/// Says where the work of an attempt is that did not come to a good end.
+fn left(id: &SandboxId, work: &Work) -> String {
+    let files = match work.n_files {
+        0 => return String::new(),
+        n => counted(n, "file"),
+    };
+    match &work.branch {
+        Some(branch) => format!("; its work until then ({files}) is on branch {branch}"),
+        None => format!(
+            "; its work until then ({files}) is in sandbox {}",
+            id.as_str()
+        ),
+    }
+}
+
+fn capped(mut output: String) -> String {
+    let room = OUTPUT_BYTES_MAX - CUT.len();
+    if output.len() <= room {
+        return output;
+    }
+    output.truncate(output.floor_char_boundary(room));
+    output.push_str(CUT);
+    output
+}
+
+#[cfg(test)]
+mod tests {
+    use kapi_core::agent_end::{AgentEnd, ProviderFailure, ProviderFailureKind};
+    use kapi_sys::process;
+
+    use super::{CUT, Deadline, LaunchEnd, capped, end};
+    use crate::rules::task::{End, FailureKind, OUTPUT_BYTES_MAX};
+
+    fn ended(how: &LaunchEnd<'_>, over: Option<&str>) -> (Option<FailureKind>, String) {
+        let over = over.map(str::to_owned);
+        match end(1_500, Deadline::Timeout, how, over) {
+            End::Failed(failure) => (Some(failure.kind), failure.message),
+            End::Completed => (None, "completed".to_owned()),
+            End::Skipped { .. } => (None, "skipped".to_owned()),
+            End::Cancelled => (None, "cancelled".to_owned()),
+        }
+    }
+
+    #[test]
+    fn the_provider_is_told_from_the_agent_and_a_spent_budget_from_both() {
+        let failure = AgentEnd::Provider(ProviderFailure {
+            kind: ProviderFailureKind::RateLimited,
+            message: "slow down".to_owned(),
+            retry_after_ms: None,
+        });
+        let mut how = LaunchEnd {
+            process_end: process::ProcessEnd::Exited(1),
+            agent_end: Some(&failure),
+            code: 1,
+            error: Some("the agent exited with code 1"),
+        };
+        let (kind, text) = ended(&how, None);
+        assert_eq!(kind, Some(FailureKind::Provider));
+        assert_eq!(
+            text,
+            "the model's provider failed (rate limited): slow down"
+        );
+        assert_eq!(ended(&how, Some("x")).0, Some(FailureKind::BudgetSpent));
+        let crashed = AgentEnd::Crashed { code: 1 };
+        how.agent_end = Some(&crashed);
+        assert_eq!(ended(&how, None).0, Some(FailureKind::Agent));
+        how.process_end = process::ProcessEnd::DeadlinePassed;
+        assert_eq!(ended(&how, None).0, Some(FailureKind::TimedOut));
+        how.process_end = process::ProcessEnd::Cancelled;
+        assert_eq!(ended(&how, None).1, "cancelled");
+    }
+
+    #[test]
+    fn a_long_output_is_cut_where_a_character_ends_and_says_so() {
+        assert_eq!(capped("short".to_owned()), "short");
+        let cut = capped("\u{e9}".repeat(OUTPUT_BYTES_MAX));
+        assert!(cut.len() <= OUTPUT_BYTES_MAX && cut.ends_with(CUT));
+    }
+}

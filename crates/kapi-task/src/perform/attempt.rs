@@ -1,0 +1,72 @@
+//! One attempt at a task: the task, its worker's hands, and what is left of its budget.
+//!
+//! What everything that asks a model for it goes through: booked under the task's name, held by the
+//! caps on spending.
+
+use kapi_engine::watch::{Activity, Watch};
+use kapi_world::launching::error::LaunchError;
+use kapi_world::spending::metering::Metering;
+use kapi_world::spending::turn::{BookedTurn, TurnKey};
+
+use super::allowance::Allowance;
+use super::{Performer, ending};
+use crate::record::worker::Hands;
+use crate::rules::task::{End, Task};
+
+/// One attempt at a task.
+#[derive(Clone, Copy)]
+pub(super) struct TaskAttempt<'a> {
+    pub(super) task: &'a Task,
+    pub(super) hands: &'a Hands<'a>,
+    /// What is left of the task's budget.
+    pub(super) allowance: &'a Allowance<'a>,
+}
+
+impl TaskAttempt<'_> {
+    /// Returns the name under which something that it asks of a model is booked.
+    pub(super) fn booked_as(&self, what: &str) -> TurnKey {
+        TurnKey {
+            goal: self.task.id.to_string(),
+            effect: format!("{what}-{}", self.hands.hold().fence),
+        }
+    }
+
+    /// Reserves what a turn may cost, once the caps on spending have room; that time does not count.
+    ///
+    /// # Errors
+    /// When it is called off before, or the ledger cannot be had and there are caps to keep.
+    pub(super) fn reserve<'s>(
+        &self,
+        performer: &'s Performer<'_>,
+        turn: &'s BookedTurn,
+        watch: &'s Watch<'s>,
+    ) -> Result<Metering<'s>, End> {
+        let told = |cap: &str| {
+            let text = format!("{} waits for: spend: {cap}", self.task.id);
+            (watch.notice)(Activity::Note { text });
+        };
+        let spending = &performer.spending;
+        let wait = || spending.begin_when_there_is_room(turn, watch, &told);
+        match self.allowance.paused(wait) {
+            Ok(Some(metering)) => Ok(metering),
+            Ok(None) => Err(self.allowance.spent().unwrap_or(End::Cancelled)),
+            Err(stopped) => Err(ending::not_launched(stopped.text())),
+        }
+    }
+
+    /// Returns the end of an attempt whose agent could not be launched.
+    pub(super) fn not_begun(&self, error: &LaunchError) -> End {
+        if self.hands.cancel().is_raised() {
+            return End::Cancelled;
+        }
+        if let Some(end) = self.allowance.spent() {
+            return end;
+        }
+        let hint = error.hint.as_ref().map(|hint| format!(" Hint: {hint}"));
+        ending::not_launched(format!(
+            "failed to {}{}",
+            error.message,
+            hint.unwrap_or_default()
+        ))
+    }
+}

@@ -1,0 +1,39 @@
+//! How an attempt ends, in the words of the kernel.
+//!
+//! Only data.
+
+use crate::rules::task::{End, Failure, FailureKind};
+
+/// Returns a bad end.
+pub fn failed(kind: FailureKind, message: impl Into<String>) -> End {
+    End::Failed(Failure {
+        kind,
+        message: message.into(),
+        exit_code: None,
+    })
+}
+
+/// Returns the end of what could not be launched.
+pub fn not_launched(message: impl Into<String>) -> End {
+    failed(FailureKind::NotLaunched, message)
+}
+
+/// Returns the end of what was not as it has to be.
+pub(super) fn eval_failed(message: impl Into<String>) -> End {
+    failed(FailureKind::EvalFailed, message)
+}
+
+/// Returns the end of what a rule forbids.
+pub(super) fn denied(message: impl Into<String>) -> End {
+    failed(FailureKind::PolicyDenied, message)
+}
+
+/// Returns the end of what the world refused.
+pub fn refused(failure: &kapi_core::failure::Failure) -> End {
+    let hint = failure.hint.as_deref().map(|hint| format!(" Hint: {hint}"));
+    not_launched(format!(
+        "failed to {}{}",
+        failure.message,
+        hint.unwrap_or_default()
+    ))
+}

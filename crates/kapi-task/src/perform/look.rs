@@ -1,0 +1,120 @@
+//! A command that a condition names: in a sandbox, on the project as it is, which it cannot change.
+//!
+//! Its exit code is all that is taken of it. There is no network.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+use std::time::Duration;
+
+use kapi_core::failure::Failure;
+use kapi_core::isolation::{NetworkMode, SandboxLevel};
+use kapi_engine::watch::{Activity, Watch};
+use kapi_git::owned_dir;
+use kapi_sandbox::spec::MountAccess;
+use kapi_sys::process::ProcessEnd;
+use kapi_world::confine::{SandboxConfig, WorksAt};
+use kapi_world::private_dir::make_private;
+use kapi_world::run_dir::RunDir;
+use kapi_world::shell::{Listener, ShellLine};
+use kapi_world::state_cover::state_cover;
+use kapi_world::{failure, home};
+
+use super::Performer;
+use crate::record::worker::Hands;
+use crate::rules::condition::Answer;
+use crate::rules::task::Task;
+
+/// A command whose exit code answers a condition of a task.
+pub(super) struct ConditionCommand<'a> {
+    /// The task.
+    pub(super) task: &'a Task,
+    /// What ties its attempt to the kernel.
+    pub(super) hands: &'a Hands<'a>,
+    /// The line.
+    pub(super) line: &'a str,
+    /// The longest it may take, in milliseconds.
+    pub(super) timeout_ms: u64,
+}
+
+impl ConditionCommand<'_> {
+    /// Runs the command and returns how it ended.
+    pub(super) fn answer(&self, performer: &Performer<'_>) -> Result<Answer, Failure> {
+        if performer.setting.level == SandboxLevel::None {
+            return Ok(Answer::Unknown {
+                why: "without isolation nothing keeps it from changing the project".to_owned(),
+            });
+        }
+        let id = Performer::sandbox_id(self.task, self.hands).map_err(|_| Failure {
+            message: "name its sandbox".to_owned(),
+            hint: None,
+        })?;
+        let place = performer
+            .setting
+            .sandboxes
+            .place(&performer.setting.project_key, &id);
+        let made = make_private(&place.dir());
+        made.map_err(|error| Failure {
+            message: error.message,
+            hint: error.hint,
+        })?;
+        let dir = place.dir().join("look");
+        let end = self.run_in(performer, &dir);
+        owned_dir::wipe(&dir).map_err(|error| failure::plain(&error))?;
+        // Only an empty one goes: a run that was skipped leaves nothing.
+        drop(fs::remove_dir(place.dir()));
+        Ok(match end? {
+            ProcessEnd::Exited(code) => Answer::Exit { code },
+            ProcessEnd::Signaled(signal) => Answer::Exit { code: 128 + signal },
+            ProcessEnd::DeadlinePassed | ProcessEnd::IdlePassed => Answer::TimedOut,
+            ProcessEnd::Cancelled => Answer::Unknown {
+                why: "it was cut off".to_owned(),
+            },
+        })
+    }
+
+    fn run_in(&self, performer: &Performer<'_>, dir: &Path) -> Result<ProcessEnd, Failure> {
+        let (task, hands) = (self.task, self.hands);
+        owned_dir::wipe(dir).map_err(|error| failure::plain(&error))?;
+        let root = performer.project.layout.root();
+        let mounts = state_cover(root, &[], &dir.join("cover"))?;
+        let name = format!(
+            "look-{}-{}-{}",
+            std::process::id(),
+            task.id,
+            hands.hold().fence
+        );
+        let level = performer.setting.level;
+        let cell = SandboxConfig {
+            name: &name,
+            level,
+            workspace: root,
+            workspace_access: MountAccess::ReadOnly,
+            project: Some(root),
+            works_at: WorksAt::Project,
+            home: &home::make_anew(&dir.join("home"))?,
+            git_view: None,
+            mounts,
+            deadline: Duration::from_millis(self.timeout_ms),
+            idle: None,
+        };
+        let notice = |activity: Activity| (performer.notice)(task.id, activity);
+        let watch = Watch {
+            cancel: hands.cancel(),
+            notice: &notice,
+        };
+        let run_dir = RunDir::open(dir, "run")?;
+        let line = ShellLine {
+            text: self.line,
+            network: NetworkMode::None,
+            below: Path::new(""),
+            path_first: Vec::new(),
+            env: BTreeMap::new(),
+        };
+        let listener = Listener {
+            watch: &watch,
+            run_dir: &run_dir,
+        };
+        Ok(line.run(&cell, &performer.book, listener)?.finished.end)
+    }
+}

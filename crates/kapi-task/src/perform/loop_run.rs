@@ -1,0 +1,326 @@
+//! One run of a loop: its eight phases, each recorded when it is over, so that a worker that takes
+//! over goes on where another stopped.
+//!
+//! What earlier phases left stands in the task. What a phase does stands in the files beside this
+//! one.
+
+use std::collections::BTreeMap;
+
+use kapi_core::task_id::LoopName;
+use kapi_core::text::{counted, one_line};
+use kapi_core::value::Value;
+use kapi_world::failure;
+
+use super::allowance::Allowance;
+use super::attempt::TaskAttempt;
+use super::ending::not_launched;
+use super::{Performer, agent, facts, prompt, ruling, setup, travel};
+use crate::record::worker::Hands;
+use crate::rules::condition;
+use crate::rules::loop_run::LoopRun;
+use crate::rules::state::LoopState;
+use crate::rules::task::{End, FailureKind, Phase, PhaseStatus, Report, Task};
+
+mod context;
+mod evaluate;
+mod handoff;
+mod judge;
+mod learn;
+mod retrigger;
+mod schema;
+
+/// Bytes of a detail that a phase's record keeps.
+const DETAIL_BYTES_MAX: usize = 500;
+
+/// How a phase ended, with what is worth knowing of it.
+type Ended = (PhaseStatus, Option<String>);
+
+/// A run under way.
+struct LoopExecution<'a> {
+    performer: &'a Performer<'a>,
+    task: &'a Task,
+    run: &'a LoopRun,
+    hands: &'a Hands<'a>,
+    /// What is left of the task's budget.
+    allowance: &'a Allowance<'a>,
+    /// What is known of the loops of the project.
+    loops: BTreeMap<LoopName, LoopState>,
+    /// What came of the run so far.
+    report: Report,
+}
+
+/// Goes through the phases that are left.
+pub(super) fn perform(
+    performer: &Performer<'_>,
+    attempt: TaskAttempt<'_>,
+    run: &LoopRun,
+) -> Report {
+    let TaskAttempt {
+        task,
+        hands,
+        allowance,
+    } = attempt;
+    let queue = performer.queue();
+    let loops = match &queue {
+        Ok(queue) => queue.kernel().loops.clone(),
+        Err(error) => {
+            let message = format!("failed to {}", failure::chain(error));
+            return Report::of(not_launched(message));
+        }
+    };
+    drop(queue);
+    let begun = task.report.as_deref().cloned();
+    let course = LoopExecution {
+        performer,
+        task,
+        run,
+        hands,
+        allowance,
+        loops,
+        report: begun.unwrap_or_else(|| Report::of(End::Completed)),
+    };
+    course.go()
+}
+
+impl LoopExecution<'_> {
+    fn go(mut self) -> Report {
+        for &phase in Phase::ALL.iter().skip(self.task.phases.len()) {
+            let ended = if self.hands.cancel().is_raised() {
+                Err(End::Cancelled)
+            } else {
+                self.step(phase)
+            };
+            let (status, detail) = match ended {
+                Ok(ended) => ended,
+                Err(End::Cancelled) => {
+                    self.report.end = End::Cancelled;
+                    break;
+                }
+                Err(end) => {
+                    let words = end_words(&end);
+                    self.report.end = end;
+                    (PhaseStatus::Error, Some(words))
+                }
+            };
+            let detail = detail.map(|text| detail_line(&text));
+            let recorded = self
+                .hands
+                .end_phase(phase, status, detail, Some(&self.report));
+            if recorded.is_err() {
+                // Somebody else has the task: nothing that is said here counts.
+                return Report::of(End::Cancelled);
+            }
+            if self.is_tried_again() {
+                break;
+            }
+        }
+        if self.report.end != End::Completed {
+            // What a run measured that did not come to a good end is no measure for the next.
+            self.report.metrics.clear();
+        }
+        self.report
+    }
+
+    fn step(&mut self, phase: Phase) -> Result<Ended, End> {
+        let is_skipped = matches!(self.report.end, End::Skipped { .. });
+        match phase {
+            Phase::Trigger => Ok((PhaseStatus::Ok, Some(self.run.trigger.kind().to_owned()))),
+            _ if is_skipped => Ok(skipped("the condition did not hold")),
+            Phase::ShouldRun => self.should_run(),
+            Phase::Context if self.has_failed() => Ok(skipped("it was not let on")),
+            Phase::Context => self.context(),
+            Phase::Execute if self.has_failed() => Ok(skipped("there is no prompt")),
+            Phase::Execute => self.execute(),
+            Phase::Evaluate => self.evaluate(),
+            Phase::Learn => Ok(self.learn()),
+            Phase::Handoff => Ok(self.handoff()),
+            Phase::Retrigger => Ok(self.retrigger()),
+        }
+    }
+
+    fn has_failed(&self) -> bool {
+        matches!(self.report.end, End::Failed(_))
+    }
+
+    /// Tells whether another attempt follows, whose phases these would be.
+    fn is_tried_again(&self) -> bool {
+        let retry = &self.task.request.retry;
+        match &self.report.end {
+            End::Failed(failure) => {
+                failure.kind.is_worth_a_retry() && self.task.retries < retry.times
+            }
+            End::Completed | End::Skipped { .. } | End::Cancelled => false,
+        }
+    }
+
+    /// Returns what is known of this loop.
+    fn known(&self) -> Option<&LoopState> {
+        self.loops.get(self.run.name())
+    }
+
+    fn inputs(&self) -> Result<BTreeMap<String, Value>, End> {
+        let inputs = self.run.definition.inputs_with(&self.run.inputs);
+        inputs.map_err(|error| not_launched(format!("failed to {error}")))
+    }
+
+    fn attempt(&self) -> TaskAttempt<'_> {
+        TaskAttempt {
+            task: self.task,
+            hands: self.hands,
+            allowance: self.allowance,
+        }
+    }
+
+    /// Asks the policy as it is now: the run may have waited since before a rule was written, and
+    /// nothing of what is denied is done, its condition's commands included.
+    fn is_let_in(&self) -> Result<(), End> {
+        // What keeps it from being resolved is said where its prompt is made.
+        let Ok(setup) = setup::resolve(self.performer, self.task) else {
+            return Ok(());
+        };
+        let prompt = &self.task.request.prompt;
+        ruling::ask(self.performer, self.task, &setup, prompt).map(drop)
+    }
+
+    fn should_run(&mut self) -> Result<Ended, End> {
+        self.is_let_in()?;
+        let Some(condition) = &self.run.definition.should_run else {
+            return Ok((PhaseStatus::Ok, None));
+        };
+        let state = [
+            ("triggerType", self.run.trigger.kind().to_owned()),
+            (
+                "triggerSource",
+                self.run.trigger.source().unwrap_or_default(),
+            ),
+        ];
+        let context = condition::expression::Context {
+            inputs: Value::Map(self.inputs()?),
+            payload: self.run.payload.clone(),
+            state: Value::Map(
+                state
+                    .into_iter()
+                    .map(|(name, text)| (name.to_owned(), Value::Text(text)))
+                    .collect(),
+            ),
+        };
+        let found = self.finder().find(condition)?;
+        let verdict = condition::evaluate(condition, &context, &found);
+        let text = verdict.text();
+        if verdict.holds {
+            return Ok((PhaseStatus::Ok, Some(text)));
+        }
+        let last = self.known().and_then(|known| known.last_run.as_ref());
+        self.report.work.commit = last.and_then(|last| last.commit.clone());
+        self.report.end = End::Skipped {
+            reason: text.clone(),
+        };
+        Ok((PhaseStatus::Skipped, Some(text)))
+    }
+
+    fn finder(&self) -> facts::Finder<'_> {
+        facts::Finder {
+            performer: self.performer,
+            task: self.task,
+            hands: self.hands,
+            allowance: self.allowance,
+            loops: &self.loops,
+            own: self.run.name(),
+        }
+    }
+
+    fn context(&mut self) -> Result<Ended, End> {
+        if let Some(condition) = &self.run.definition.should_run {
+            // Noted once it is sure that this run looks at what stands there.
+            let marks = self.finder().refs(condition);
+            self.report.metrics.extend(marks);
+        }
+        let setup = setup::resolve(self.performer, self.task)?;
+        let told = self.told()?;
+        let words = told.words();
+        let network = self.performer.setting.network;
+        let composed = prompt::compose(self.performer, self.task, &setup, network, &words)?;
+        let n_chars = composed.chars().count();
+        let stale = told.stale.as_ref().map(|why| format!("; {why}"));
+        let detail = format!("promptChars={n_chars}{}", stale.unwrap_or_default());
+        Ok((PhaseStatus::Ok, Some(detail)))
+    }
+
+    fn execute(&mut self) -> Result<Ended, End> {
+        let setup = setup::resolve(self.performer, self.task)?;
+        // Made again and not remembered: another worker may have been in the phase before.
+        let told = self.told()?;
+        let words = told.words();
+        let ruling = ruling::ask(self.performer, self.task, &setup, words.prompt)?;
+        let ran = agent::run(self.performer, self.attempt(), &setup, &ruling, &words)?;
+        let mut work = ran.work;
+        // The phases after this one may be another machine's.
+        if let Err(lack) = travel::depart(self.performer, self.task, work.commit.as_deref()) {
+            self.hands.set_back(lack);
+            return Err(End::Cancelled);
+        }
+        // Where nothing was changed, what it looked at is what the next run compares with.
+        work.commit = work.commit.or(ran.start);
+        let n_files = counted(work.n_files, "file");
+        let at = work.branch.as_ref().map(|branch| format!(" on {branch}"));
+        let files = format!(
+            "exit {}, {n_files}{}",
+            ran.exit_code,
+            at.unwrap_or_default()
+        );
+        self.report.output = ran.output;
+        self.report.work = work;
+        match &ran.end {
+            End::Failed(failure) => {
+                let message = failure.message.clone();
+                self.report.end = ran.end;
+                Ok((PhaseStatus::Error, Some(message)))
+            }
+            End::Cancelled => Err(End::Cancelled),
+            End::Completed | End::Skipped { .. } => {
+                self.report.end = ran.end;
+                Ok((PhaseStatus::Ok, Some(files)))
+            }
+        }
+    }
+
+    /// Tells whether an agent ran whose work can be looked at.
+    fn has_run(&self) -> bool {
+        match &self.report.end {
+            End::Completed => true,
+            End::Skipped { .. } | End::Cancelled => false,
+            End::Failed(failure) => match failure.kind {
+                FailureKind::Agent
+                | FailureKind::TimedOut
+                | FailureKind::BudgetSpent
+                | FailureKind::EvalFailed => true,
+                FailureKind::PolicyDenied
+                | FailureKind::NotLaunched
+                | FailureKind::Provider
+                | FailureKind::Lost
+                | FailureKind::GoalRests => false,
+            },
+        }
+    }
+}
+
+/// Returns how a phase ends that has nothing to do.
+fn skipped(why: &str) -> Ended {
+    (PhaseStatus::Skipped, Some(why.to_owned()))
+}
+
+/// Returns why a run ends, for people.
+fn end_words(end: &End) -> String {
+    match end {
+        End::Completed => "completed".to_owned(),
+        End::Skipped { reason } => reason.clone(),
+        End::Failed(failure) => failure.message.clone(),
+        End::Cancelled => "cancelled".to_owned(),
+    }
+}
+
+fn detail_line(text: &str) -> String {
+    let mut line = one_line(text);
+    line.truncate(line.floor_char_boundary(DETAIL_BYTES_MAX));
+    line
+}

@@ -1,0 +1,135 @@
+//! What an agent is told: how to do well, what holds for this run, lessons, the setback of the
+//! attempt before, and its task.
+//!
+//! What others wrote stands in fences. Nothing here is relied on: what holds is held by the sandbox.
+
+use kapi_core::isolation::{NetworkMode, SandboxLevel};
+use kapi_core::quote::{fenced, head, visible};
+use kapi_world::failure;
+use kapi_world::launching::bounds::Touch;
+
+use super::ending::not_launched;
+use super::setup::Setup;
+use super::{Performer, PerformerSettings};
+use crate::record::awareness;
+use crate::record::awareness::Circumstances;
+use crate::record::guardrails::Memory;
+use crate::rules::guardrail::Domain;
+use crate::rules::guardrail::choose::{Ask, Asked, LOOP_COUNT_MAX, TASK_COUNT_MAX};
+use crate::rules::task::{End, Task};
+
+/// Bytes of a setback that the next attempt is told.
+const SETBACK_BYTES_MAX: usize = 2_000;
+
+/// What an agent is told beside what is known of its run.
+pub(super) struct PromptParts<'a> {
+    /// Its task.
+    pub(super) prompt: &'a str,
+    /// What the run before left; empty where there is nothing.
+    pub(super) handoff: &'a str,
+    /// What its work is held to, one line each.
+    pub(super) checks: &'a [String],
+}
+
+/// Composes everything an agent is told.
+pub(super) fn compose(
+    performer: &Performer<'_>,
+    task: &Task,
+    setup: &Setup,
+    network: NetworkMode,
+    words: &PromptParts<'_>,
+) -> Result<String, End> {
+    let root = performer.project.layout.root();
+    let awareness = awareness::load(root, root);
+    let tools: Vec<String> = setup
+        .profile
+        .tools
+        .iter()
+        .flatten()
+        .map(|tool| tool.name().to_owned())
+        .collect();
+    let about = awareness::describe(&Circumstances {
+        level: level_word(&performer.setting),
+        network: network_words(network),
+        is_read_only: setup.touch == Touch::Nothing,
+        branch: setup.branch.as_deref(),
+        time_ms: Some(setup.deadline_ms),
+        tokens: setup.budget.tokens,
+        usd_micros: setup.budget.usd_micros,
+        tools: &tools,
+        checks: words.checks,
+    });
+    let mut first = format!("{}\n\n{about}", awareness.text);
+    let role = setup.profile.system_prompt.trim();
+    if !role.is_empty() {
+        first.push_str("\n\n## Your Role\n");
+        first.push_str(role);
+    }
+    let guardrails = guardrails(performer, task, words.prompt)?;
+    let mut prompt = String::new();
+    if let Some(setback) = &task.setback {
+        let text = visible(head(setback, SETBACK_BYTES_MAX));
+        prompt.push_str("An attempt before this one did not come to an end:\n\n");
+        prompt.push_str(&fenced(&text, ""));
+        prompt.push_str("\n\n");
+    }
+    if !words.handoff.is_empty() {
+        prompt.push_str(words.handoff);
+        prompt.push_str("\n\n");
+    }
+    prompt.push_str(words.prompt);
+    Ok(awareness::compose(&first, &guardrails, &prompt))
+}
+
+/// Returns the memory of lessons.
+pub(super) fn memory<'a>(performer: &'a Performer<'_>) -> Memory<'a> {
+    Memory {
+        disk: performer.project.disk,
+        clock: performer.project.clock,
+        project: performer.project.layout.root().to_path_buf(),
+        dir: performer.terms.guardrails_dir.clone(),
+        owner: performer.project.owner.clone(),
+        accept_after_hits: performer.terms.accept_learnt_after,
+    }
+}
+
+fn guardrails(performer: &Performer<'_>, task: &Task, prompt: &str) -> Result<String, End> {
+    let request = &task.request;
+    let count_max = match task.loop_run() {
+        Some(_) => LOOP_COUNT_MAX,
+        None => TASK_COUNT_MAX,
+    };
+    let names = [Some(request.agent.as_str()), request.domain.as_deref()];
+    let domains: Vec<Asked> = names
+        .into_iter()
+        .flatten()
+        .filter_map(|name| Domain::parse(name.trim_start_matches('@')).ok())
+        .map(|domain| Asked { domain, count_max })
+        .collect();
+    let chosen = memory(performer).choose(&Ask {
+        domains: &domains,
+        prompt,
+        now_ms: performer.project.clock.now_ms(),
+        tokens_max: usize::try_from(performer.terms.guardrail_tokens_max).unwrap_or(usize::MAX),
+    });
+    // Lessons that cannot be read are no reason to work without them.
+    let chosen =
+        chosen.map_err(|error| not_launched(format!("failed to {}", failure::chain(&error))))?;
+    Ok(chosen.body().unwrap_or_default().to_owned())
+}
+
+const fn level_word(setting: &PerformerSettings) -> &'static str {
+    match setting.level {
+        SandboxLevel::Native => "native",
+        SandboxLevel::Podman => "podman",
+        SandboxLevel::None => "none",
+    }
+}
+
+const fn network_words(network: NetworkMode) -> &'static str {
+    match network {
+        NetworkMode::None => "nothing",
+        NetworkMode::Filtered => "the hosts that a person listed",
+        NetworkMode::Open => "everything that this machine reaches",
+    }
+}

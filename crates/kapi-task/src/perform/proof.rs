@@ -1,0 +1,333 @@
+//! Proving what an attempt left: its verify commands and evals, by the one prover.
+//!
+//! Says in the words of the kernel how that came out. Knows no rule of its own.
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+
+use kapi_core::failure::Failure;
+use kapi_core::isolation::NetworkMode;
+use kapi_core::proof::assess::{self, Grade};
+use kapi_core::proof::baseline;
+use kapi_core::proof::downloads::Downloads;
+use kapi_core::proof::inspection::Inspection;
+use kapi_core::proof::verify_report::{VerifyReport, run_end};
+use kapi_core::proof::verify_run::VerifyRun;
+use kapi_engine::watch::{Activity, Watch};
+use kapi_git::id::CommitId;
+use kapi_git::owned_dir;
+use kapi_sys::clock::monotonic_ms;
+use kapi_world::dependencies::Dependencies;
+use kapi_world::launching::place::SandboxPlace;
+use kapi_world::private_dir::make_private;
+use kapi_world::prover::checkout::LineResult;
+use kapi_world::prover::{ProofClaim, Prover, ProverSite, WorkToProve, strength};
+use kapi_world::run_dir::RunDir;
+use kapi_world::shell::Listener;
+use kapi_world::survey::checks_named_in;
+use kapi_world::workshop::Workshop;
+use kapi_world::{failure, workshop};
+
+use super::Performer;
+use super::attempt::TaskAttempt;
+use super::ending::{eval_failed, not_launched, refused};
+use crate::rules;
+use crate::rules::request::Request;
+use crate::rules::task::End;
+
+/// The longest a verify command may take, in milliseconds: half an hour.
+const VERIFY_MS: u64 = 30 * 60 * 1_000;
+/// What is under way where no one command is.
+const PROOF: &str = "the proof of its work";
+/// The branch that git inside a sandbox seems to be on where the work has none.
+const NO_BRANCH: &str = "detached";
+/// Digits of a project's key that tell its sandboxes from those of others.
+const KEY_DIGITS: usize = 12;
+
+/// What proves the work of one attempt.
+pub(super) struct TaskProver<'a> {
+    performer: &'a Performer<'a>,
+    attempt: TaskAttempt<'a>,
+    workshop: Workshop,
+    place: SandboxPlace,
+    scratch: PathBuf,
+}
+
+/// Where the work of an attempt is.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct AttemptWork<'a> {
+    /// Its branch, if it changed anything.
+    pub(super) branch: Option<&'a str>,
+    /// The commit it left, or began at.
+    pub(super) commit: Option<&'a str>,
+}
+
+/// What checks that pass show of a task's work.
+#[derive(Debug)]
+pub(super) struct ProvedWork {
+    grade: Grade,
+    inspection: Box<Inspection>,
+}
+
+impl ProvedWork {
+    /// Records it with the work.
+    pub(super) fn record(self, work: &mut rules::task::Work) {
+        work.grade = Some(self.grade);
+        *work.inspection = self.inspection.without_output();
+    }
+}
+
+impl<'a> TaskProver<'a> {
+    /// Opens the prover of an attempt.
+    pub(super) fn open(
+        performer: &'a Performer<'a>,
+        attempt: TaskAttempt<'a>,
+    ) -> Result<Self, End> {
+        let TaskAttempt { task, hands, .. } = attempt;
+        let root = performer.project.layout.root();
+        let workshop = Workshop::open(&performer.book, root, hands.cancel());
+        let workshop = workshop.map_err(|failure| refused(&failure))?;
+        let id = Performer::sandbox_id(task, hands)?;
+        let setting = &performer.setting;
+        let place = setting.sandboxes.place(&setting.project_key, &id);
+        make_private(&place.dir()).map_err(|error| not_launched(error.message))?;
+        let scratch = place.dir().join("proof");
+        Ok(Self {
+            performer,
+            attempt,
+            workshop,
+            place,
+            scratch,
+        })
+    }
+
+    /// Runs the verify commands on what the attempt begins at. A command that cannot work there is
+    /// the end of it, before an agent is asked anything.
+    ///
+    /// At most half of the time that is left goes to this. Where that is too little, nothing is known
+    /// of the base.
+    pub(super) fn baseline(&self) -> Result<Option<VerifyReport>, End> {
+        self.baseline_at(self.request().base.as_deref().unwrap_or("HEAD"))
+    }
+
+    /// Does the same on what a run began at that has ended.
+    pub(super) fn baseline_of(&self, left: AttemptWork<'_>) -> Result<Option<VerifyReport>, End> {
+        match (left.branch, left.commit) {
+            (Some(_), Some(commit)) => self.baseline_at(&parent(commit)),
+            (_, _) => Ok(None),
+        }
+    }
+
+    fn baseline_at(&self, named: &str) -> Result<Option<VerifyReport>, End> {
+        let commands = &self.request().verify;
+        if commands.is_empty() {
+            return Ok(None);
+        }
+        let Ok(commit) = self.workshop.repository.resolve_commit(named) else {
+            // The launch says what is missing.
+            return Ok(None);
+        };
+        let left = AttemptWork {
+            branch: None,
+            commit: Some(commit.as_str()),
+        };
+        let claim = ProofClaim {
+            commands,
+            policy: self.request().checks,
+            base_is_green: false,
+            strength_ms: None,
+            timeout_ms: VERIFY_MS,
+            until_ms: self.until_ms(2),
+        };
+        let report = self.with_prover(left, |prover, work| prover.baseline(work, &claim))?;
+        let was_cut_short = |run: &VerifyRun| run.timed_out && run.duration_ms < VERIFY_MS;
+        match baseline::obstacle(&report) {
+            None if report.runs.iter().any(was_cut_short) => Ok(None),
+            None => Ok(Some(report)),
+            Some(obstacle) => Err(not_launched(format!(
+                "`{}` cannot work where it is run: {}. {}",
+                obstacle.command, obstacle.reason, obstacle.remedy
+            ))),
+        }
+    }
+
+    /// Proves the verify commands on what the attempt left.
+    pub(super) fn prove(
+        &self,
+        left: AttemptWork<'_>,
+        before: Option<&VerifyReport>,
+    ) -> Result<ProvedWork, End> {
+        let allowance = self.attempt.allowance;
+        let claim = ProofClaim {
+            commands: &self.request().verify,
+            policy: self.request().checks,
+            strength_ms: self.request().checks.strength.then_some(strength::ASKED_MS),
+            base_is_green: before.is_some_and(baseline::is_green),
+            timeout_ms: allowance.bounded(VERIFY_MS)?,
+            until_ms: self.until_ms(1),
+        };
+        let report = self.with_prover(left, |prover, work| prover.prove(work, &claim))?;
+        let last = report.all_runs().filter(|run| run.timed_out).last();
+        let under_way = last.map_or_else(|| PROOF.to_owned(), |run| format!("`{}`", run.command));
+        if let Some(spent) = allowance.spent_in(&under_way) {
+            return Err(spent);
+        }
+        if let Some(path) = report.tampered.first() {
+            return Err(eval_failed(format!(
+                "the protected file {path} was changed, so the checks prove nothing"
+            )));
+        }
+        if let Some(run) = report.runs.iter().find(|run| !run.passed()) {
+            return Err(eval_failed(sentence(run)));
+        }
+        let nothing = BTreeSet::new();
+        match assess::objection(&claim.policy, before, &report, &nothing, false) {
+            Some(objection) => Err(eval_failed(format!(
+                "the checks pass, but {}; look at the work and merge it yourself if that is right",
+                objection.words()
+            ))),
+            None => Ok(ProvedWork {
+                grade: assess::grade(before, &report),
+                inspection: report.inspection,
+            }),
+        }
+    }
+
+    /// Runs one line on a clean checkout of what the attempt left; nothing of it stays.
+    pub(super) fn run_once(
+        &self,
+        left: AttemptWork<'_>,
+        line: &str,
+        timeout_ms: u64,
+    ) -> Result<LineResult, End> {
+        self.with_prover(left, |prover, work| prover.run_once(work, line, timeout_ms))
+    }
+
+    fn request(&self) -> &'a Request {
+        &self.attempt.task.request
+    }
+
+    /// Returns when a part of the time that is left is over.
+    fn until_ms(&self, n_parts: u64) -> Option<u64> {
+        let left_ms = self.attempt.allowance.left_ms()?;
+        Some(monotonic_ms().saturating_add(left_ms / n_parts))
+    }
+
+    /// Lets the prover do something, in a directory that goes with it.
+    fn with_prover<T>(
+        &self,
+        left: AttemptWork<'_>,
+        act: impl FnOnce(&Prover<'_>, &WorkToProve<'_>) -> Result<Option<T>, Failure>,
+    ) -> Result<T, End> {
+        let done = self.in_scratch(left, act);
+        let wiped = owned_dir::wipe(&self.scratch).map_err(|error| failure::plain(&error));
+        let done = done.map_err(|failure| self.stopped(&failure))?;
+        wiped.map_err(|failure| refused(&failure))?;
+        done.ok_or(End::Cancelled)
+    }
+
+    fn in_scratch<T>(
+        &self,
+        left: AttemptWork<'_>,
+        act: impl FnOnce(&Prover<'_>, &WorkToProve<'_>) -> Result<Option<T>, Failure>,
+    ) -> Result<Option<T>, Failure> {
+        let Some(commit) = left.commit else {
+            return Err(Failure {
+                message: "make a clean checkout: the project is no git repository with a commit"
+                    .to_owned(),
+                hint: None,
+            });
+        };
+        let repository = &self.workshop.repository;
+        let base = match left.branch {
+            Some(_) => repository
+                .resolve_commit(&parent(commit))
+                .map_err(|error| failure::plain(&error))?,
+            None => workshop::commit_id(commit)?,
+        };
+        let commit = workshop::commit_id(commit)?;
+        let protect = self.protected(&base)?;
+        let branch = left.branch.unwrap_or(NO_BRANCH);
+        let work = WorkToProve::of(repository, branch, (base, commit), &protect)?;
+        let notice = |activity: Activity| (self.performer.notice)(self.attempt.task.id, activity);
+        let watch = Watch {
+            cancel: self.attempt.hands.cancel(),
+            notice: &notice,
+        };
+        make_private(&self.scratch).map_err(|error| Failure {
+            message: error.message,
+            hint: error.hint,
+        })?;
+        let run_dir = RunDir::open(&self.scratch, "run")?;
+        let (name, stores) = (self.name(), self.place.stores());
+        let dependencies = Dependencies::find(&self.performer.book, repository)?;
+        let prover = Prover {
+            book: &self.performer.book,
+            workshop: &self.workshop,
+            site: ProverSite {
+                project: self.performer.project.layout.root(),
+                stores: &stores,
+                scratch: &self.scratch,
+                hidden: None,
+                name: &name,
+                dependencies: &dependencies,
+                level: self.performer.setting.level,
+                network: NetworkMode::None,
+                downloads: &Downloads::within(self.performer.setting.network),
+            },
+            listener: Listener {
+                watch: &watch,
+                run_dir: &run_dir,
+            },
+        };
+        act(&prover, &work)
+    }
+
+    /// Returns what was named as protected, and scripts that the commands name, unless the prompt
+    /// speaks of them.
+    fn protected(&self, base: &CommitId) -> Result<Vec<String>, Failure> {
+        let request = self.request();
+        let mut protect = request.protect.clone();
+        let named = checks_named_in(&self.workshop.repository, base, &request.verify)?;
+        let is_meant = |path: &String| request.prompt.contains(path.as_str());
+        protect.extend(named.into_iter().filter(|path| !is_meant(path)));
+        Ok(protect)
+    }
+
+    fn stopped(&self, failure: &Failure) -> End {
+        if self.attempt.hands.cancel().is_raised() {
+            return End::Cancelled;
+        }
+        refused(failure)
+    }
+
+    /// Returns the name of a sandbox, unlike that of any other that runs now.
+    fn name(&self) -> String {
+        let key = self.place.project_key();
+        let digits = key.get(key.len().saturating_sub(KEY_DIGITS)..);
+        let id = self.place.id().as_str();
+        format!("{}-{id}-proof", digits.unwrap_or_default())
+    }
+}
+
+/// Returns what an attempt began at, which leaves one commit on it.
+fn parent(commit: &str) -> String {
+    format!("{commit}^")
+}
+
+/// Says how a line ended, with the end of what it wrote.
+pub(super) fn end_of(run: &VerifyRun) -> String {
+    let how = run_end(run);
+    match run.output_tail.trim() {
+        "" => how,
+        output => format!("{how}\n{output}"),
+    }
+}
+
+fn sentence(run: &VerifyRun) -> String {
+    format!(
+        "`{}` did not pass on a clean checkout: {}",
+        run.command,
+        end_of(run)
+    )
+}

@@ -1,0 +1,195 @@
+//! What one attempt is launched with: profile, program, model, limits, branch.
+//!
+//! Resolved from the request, the project's files as they are now, and the person's settings; the
+//! narrower always counts. Starts nothing.
+
+use kapi_agent::agent::AgentKind;
+use kapi_agent::settings::AgentSettings;
+use kapi_world::failure;
+use kapi_world::launching::bounds::Touch;
+use kapi_world::survey::Survey;
+
+use super::ending::not_launched;
+use super::{Performer, ending};
+use crate::record::profile_file;
+use crate::record::profile_file::tool::{Tool, tool_flags};
+use crate::record::profile_file::{Access, AgentProfile};
+use crate::rules::definition::Workspace;
+use crate::rules::task::{End, Task};
+use crate::rules::task_terms::TaskBudget;
+
+/// The longest an attempt may take when there is no limit, in milliseconds: a day.
+const DEADLINE_MS_MAX: u64 = 24 * 60 * 60 * 1_000;
+
+/// What one attempt is launched with.
+#[derive(Debug)]
+pub(super) struct Setup {
+    /// Who works.
+    pub(super) profile: AgentProfile,
+    /// The agent program as it was written.
+    pub(super) backend: String,
+    /// The agent program.
+    pub(super) kind: AgentKind,
+    /// How it is wanted.
+    pub(super) settings: AgentSettings,
+    /// What of the workspace it may change.
+    pub(super) touch: Touch,
+    /// The branch of its work, where it can change anything or begins at a commit of its own.
+    pub(super) branch: Option<String>,
+    /// The longest it may take, in milliseconds.
+    pub(super) deadline_ms: u64,
+    /// Which limit the deadline is.
+    pub(super) deadline: Deadline,
+    /// What it may use.
+    pub(super) budget: TaskBudget,
+    /// What a person should know, as sentences.
+    pub(super) notes: Vec<String>,
+}
+
+/// Which limit of time is the nearest.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Deadline {
+    /// The timeout of the request.
+    Timeout,
+    /// The time of its budget.
+    Budget,
+}
+
+/// Resolves a task.
+pub(super) fn resolve(performer: &Performer<'_>, task: &Task) -> Result<Setup, End> {
+    let request = &task.request;
+    let root = performer.project.layout.root();
+    let profiles = profile_file::discover(root, root, &performer.setting.person);
+    let profile = profiles.find(&request.agent).map_err(|unknown| {
+        let fault = unknown.fault.as_ref().map(|fault| format!("; {fault}"));
+        not_launched(format!("failed to {unknown}{}", fault.unwrap_or_default()))
+    })?;
+    let backend = request.backend.clone().or_else(|| profile.backend.clone());
+    let backend = backend.or_else(|| performer.terms.default_backend.clone());
+    let Some(backend) = backend else {
+        return Err(not_launched(format!(
+            "failed to find an agent program for {}: neither the request nor the profile nor the \
+             configuration names one",
+            profile.name
+        )));
+    };
+    let kind =
+        AgentKind::parse(&backend).map_err(|error| ending::refused(&failure::agent(&error)))?;
+    let mut notes = Vec::new();
+    let settings = settings(performer, task, profile, &kind, &mut notes);
+    let touch = touch(task, profile);
+    let budget = request.budget;
+    let timeout_ms = match request.timeout_ms {
+        0 => DEADLINE_MS_MAX,
+        timeout_ms => timeout_ms,
+    };
+    let (deadline_ms, deadline) = match budget.time_ms {
+        Some(time_ms) if time_ms <= timeout_ms => (time_ms, Deadline::Budget),
+        Some(_) | None => (timeout_ms, Deadline::Timeout),
+    };
+    Ok(Setup {
+        profile: profile.clone(),
+        backend,
+        kind,
+        settings,
+        touch,
+        // Whoever only reads must see the same commit on every machine.
+        branch: (touch == Touch::Workspace || request.base.is_some())
+            .then(|| branch(performer, task)),
+        deadline_ms,
+        deadline,
+        budget,
+        notes,
+    })
+}
+
+/// A read-only profile, and a read-only loop, both keep their agent from writing.
+fn touch(task: &Task, profile: &AgentProfile) -> Touch {
+    let of_loop = task.loop_run().map(|run| run.definition.workspace);
+    match (profile.access, of_loop) {
+        (Access::ReadOnly, _) | (_, Some(Workspace::ReadOnly)) => Touch::Nothing,
+        (Access::Write, Some(Workspace::Branch) | None) => Touch::Workspace,
+    }
+}
+
+/// Each attempt has a branch of its own, so that none loses another's work: also none of another
+/// queue of the same repository, whose tasks have the same numbers.
+fn branch(performer: &Performer<'_>, task: &Task) -> String {
+    let name = branch_name(task);
+    let root = performer.project.layout.root();
+    // Linked worktrees share their branches and each has a queue of its own.
+    let is_linked = root.join(".git").is_file();
+    let is_free = Survey::of(&performer.book, root)
+        .and_then(|survey| survey.branch_is_free(&name))
+        .unwrap_or(true);
+    if is_free && !is_linked {
+        return name;
+    }
+    format!("{name}-{:x}", task.submitted_at_ms)
+}
+
+fn branch_name(task: &Task) -> String {
+    let name = match task.loop_run() {
+        Some(run) => format!("kapi/{}-{}", run.name(), task.id),
+        None => format!("kapi/{}", task.id),
+    };
+    match task.attempts {
+        0 | 1 => name,
+        attempt => format!("{name}-{attempt}"),
+    }
+}
+
+fn settings(
+    performer: &Performer<'_>,
+    task: &Task,
+    profile: &AgentProfile,
+    kind: &AgentKind,
+    notes: &mut Vec<String>,
+) -> AgentSettings {
+    let mut settings = performer.book.settings(kind);
+    let terms = &performer.terms;
+    let of_backend = terms.backends.get(kind.name());
+    let model = task.request.model.clone().or_else(|| profile.model.clone());
+    let model = model.or_else(|| of_backend?.model.clone());
+    let model = model.or_else(|| terms.default_model.clone());
+    if let Some(model) = model {
+        let provider = of_backend.and_then(|terms| terms.provider.as_deref());
+        settings.model = Some(match (kind, provider) {
+            // Pi alone has several, and names them before the model.
+            (AgentKind::Pi, Some(provider)) if !model.contains('/') => {
+                format!("{provider}/{model}")
+            }
+            (_, _) => model,
+        });
+    }
+    if let Some(tools) = &profile.tools {
+        let flags = tool_flags(kind.name(), tools, &[]);
+        settings.args.extend(flags.arguments);
+        let mut loose = flags.sandbox_only;
+        if flags.settings.is_some() {
+            // Its own settings file is the adapter's; what writes is held by the sandbox.
+            loose = Tool::ALL
+                .iter()
+                .filter(|tool| !tools.contains(tool))
+                .cloned()
+                .collect();
+        }
+        if !loose.is_empty() && matches!(kind, AgentKind::Codex | AgentKind::Gemini) {
+            notes.push(format!(
+                "{} cannot be told to leave out {}; only the sandbox holds it.",
+                kind.name(),
+                names(&loose)
+            ));
+        }
+        if !flags.not_there.is_empty() {
+            let names = names(&flags.not_there);
+            notes.push(format!("{} has no tool for {names}.", kind.name()));
+        }
+    }
+    settings
+}
+
+fn names(tools: &[Tool]) -> String {
+    let names: Vec<&str> = tools.iter().map(Tool::name).collect();
+    names.join(", ")
+}

@@ -1,0 +1,422 @@
+//! Tests of reading and changing `.pi/oh-my-creampi.jsonc`.
+
+use std::path::{Path, PathBuf};
+
+use kapi_settings::fault::Fault;
+use kapi_sys::disk::Disk as _;
+use kapi_sys::lock::{Lock, LockError};
+use kapi_sys::real_disk::RealDisk;
+use kapi_sys::sim_disk::SimDisk;
+use proptest::prelude::{ProptestConfig, prop_assert, prop_assert_eq, proptest};
+
+use crate::record::creampi_file::edit::{Editing, NewValue, set, set_in_file};
+use crate::record::creampi_file::{
+    Backend, CreampiConfig, CreampiError, FILE, PLAIN_FILE, find, load, parse,
+};
+
+/// The example of the specification.
+const SPEC: &str = r#"{
+  // Agent defaults
+  "defaultAgent": "sisyphus",
+  "defaultBackend": "pi",
+  "defaultModel": "gpt-5.3-codex",
+
+  // Concurrency
+  "maxConcurrency": 3,
+  "defaultTimeoutSec": 300,
+
+  // Guardrails
+  "guardrailsDir": ".creampi/guardrails",
+  
+  // Idempotency
+  "idempotencyDir": ".creampi/idempotency",
+  "idempotencyTtlSec": 600,
+
+  // Loop checkpoints
+  "checkpointsDir": ".creampi/checkpoints",
+
+  // Backend overrides
+  "backends": {
+    "pi": { "provider": "openai-codex", "model": "gpt-5.3-codex" },
+    "claude": { "provider": "anthropic", "model": "claude-opus-4-6" },
+    "codex": { "provider": "openai-codex", "model": "codex-5.3" }
+  }
+}
+"#;
+
+fn file() -> PathBuf {
+    Path::new("/p").join(FILE)
+}
+
+fn read(text: &str) -> CreampiConfig {
+    parse(text, &file()).unwrap()
+}
+
+/// Returns the faults without the file.
+fn faults(text: &str) -> Vec<String> {
+    let Err(CreampiError::Invalid { faults }) = parse(text, &file()) else {
+        panic!("{text} is fine");
+    };
+    let file = file().display().to_string();
+    let words = |fault: &Fault| fault.to_string().replace(&file, "f");
+    faults.iter().map(words).collect()
+}
+
+fn changed(text: &str, key: &str, value: NewValue<'_>) -> String {
+    set(text, &file(), key, &value).unwrap()
+}
+
+#[test]
+fn the_specs_example_is_read_with_its_places() {
+    let config = read(SPEC);
+    assert_eq!(config.root, Path::new("/p"));
+    let agent = config.default_agent.unwrap();
+    assert_eq!(agent.value, "sisyphus");
+    assert_eq!((agent.key.as_str(), agent.line), ("defaultAgent", 3));
+    assert_eq!(config.default_backend.unwrap().value, "pi");
+    assert_eq!(config.default_model.unwrap().value, "gpt-5.3-codex");
+    let concurrency = config.max_concurrency.unwrap();
+    assert_eq!((concurrency.value, concurrency.line), (3, 8));
+    assert_eq!(config.default_timeout_s.unwrap().value, 300);
+    let directory = config.guardrails_dir.unwrap();
+    assert_eq!(directory.value, Path::new("/p/.creampi/guardrails"));
+    assert_eq!(directory.line, 12);
+    assert_eq!(
+        config.idempotency_dir.unwrap().value,
+        Path::new("/p/.creampi/idempotency")
+    );
+    assert_eq!(config.idempotency_ttl_s.unwrap().value, 600);
+    assert_eq!(
+        config.checkpoints_dir.unwrap().value,
+        Path::new("/p/.creampi/checkpoints")
+    );
+    let names: Vec<&String> = config.backends.keys().collect();
+    assert_eq!(names, ["claude", "codex", "pi"]);
+    let claude = &config.backends["claude"];
+    let expected = Backend {
+        provider: "anthropic".to_owned(),
+        model: "claude-opus-4-6".to_owned(),
+    };
+    assert_eq!((&claude.value, claude.line), (&expected, 24));
+}
+
+#[test]
+fn comments_commas_and_numbers_in_quotes_are_fine() {
+    let config =
+        read("\u{feff}/* a */{ // b\r\n\"maxConcurrency\": \"5\", /* \"x\": 1 */ }\r\n// c");
+    let concurrency = config.max_concurrency.unwrap();
+    assert_eq!((concurrency.value, concurrency.line), (5, 2));
+    assert_eq!(config.default_agent, None);
+    let text = r#"{"defaultModel": "http://x//y /* no comment */", "defaultTimeoutSec": 0,}"#;
+    let config = read(text);
+    assert_eq!(
+        config.default_model.unwrap().value,
+        "http://x//y /* no comment */"
+    );
+    assert_eq!(config.default_timeout_s.unwrap().value, 0);
+}
+
+#[test]
+fn every_problem_is_named_with_its_place_and_remedy() {
+    let text = r#"{
+  "maxConcurency": 3,
+  "maxConcurrency": 64,
+  "defaultTimeoutSec": 1.5, "idempotencyTtlSec": 0,
+  "défaut": 1,
+  "defaultAgent": "", "defaultAgent": null,
+  "guardrailsDir": "../elsewhere",
+  "idempotencyDir": "/etc", "checkpointsDir": ".git/hooks",
+  "backends": { "pi": { "provider": "x", "modle": "y" }, "codex": [] }
+}"#;
+    assert_eq!(
+        faults(text),
+        [
+            "f:2: `maxConcurency`: there is no such key; did you mean `maxConcurrency`?",
+            "f:3: `maxConcurrency`: 64 is out of range; give a whole number from 1 to 32",
+            "f:4: `defaultTimeoutSec`: 1.5 is out of range; give a whole number from 0 to 86400",
+            "f:4: `idempotencyTtlSec`: 0 is out of range; give a whole number from 1 to 86400",
+            "f:5: `défaut`: there is no such key; there are defaultAgent, defaultBackend, \
+             defaultModel, maxConcurrency, defaultTimeoutSec, guardrailsDir, idempotencyDir, \
+             idempotencyTtlSec, checkpointsDir, backends",
+            "f:6: `defaultAgent` stands twice; remove one of them",
+            "f:6: `defaultAgent`: it is empty; give a short text, or leave the key out",
+            "f:7: `guardrailsDir`: \"../elsewhere\" leads out of the project; name a directory \
+             inside the project",
+            "f:8: `idempotencyDir`: \"/etc\" leads out of the project; name a directory inside the \
+             project",
+            "f:8: `checkpointsDir`: \".git/hooks\" is git's own; name a directory inside the \
+             project",
+            "f:9: `backends.pi.modle`: there is no such key; did you mean `backends.pi.model`?",
+            "f:9: `backends.pi`: it has no `model`; add `model`",
+            "f:9: `backends.codex`: it is a list; give a table of settings",
+        ]
+    );
+}
+
+#[test]
+fn what_is_no_json_is_refused_where_it_goes_wrong() {
+    for (text, start) in [
+        ("{\n  \"a\" 1}", "f:2: "),
+        ("{'defaultAgent': 1}", "f:1: "),
+        ("{defaultAgent: 1}", "f:1: "),
+        ("{\"maxConcurrency\": 0x3}", "f:1: "),
+        ("{\"defaultAgent\": \"a\" \"defaultModel\": \"b\"}", "f:1: "),
+        ("{ /* open", "f:1: "),
+        ("", "f:1: there is nothing in it"),
+        ("// nothing", "f:1: there is nothing in it"),
+        ("[]", "f:1: it is a list; write an object in braces"),
+    ] {
+        let found = faults(text);
+        assert_eq!(found.len(), 1, "{text}");
+        assert!(found[0].starts_with(start), "{text}: {}", found[0]);
+    }
+    let deep = format!("{}{}", "[".repeat(100_000), "]".repeat(100_000));
+    assert_eq!(faults(&deep).len(), 1);
+}
+
+#[test]
+fn directories_stay_inside_links_followed() {
+    let dir = tempfile::tempdir().unwrap();
+    let root = dir.path().join("project");
+    RealDisk.create_dir(&root.join("kept")).unwrap();
+    RealDisk.create_dir(&dir.path().join("outside")).unwrap();
+    std::os::unix::fs::symlink("../outside", root.join("out")).unwrap();
+    std::os::unix::fs::symlink("kept", root.join("in")).unwrap();
+    std::os::unix::fs::symlink("../nowhere", root.join("dangling")).unwrap();
+    let absolute = root.join("kept/x");
+    for (written, expected) in [
+        ("kept/new", Some("kept/new")),
+        ("in/new", Some("in/new")),
+        ("./a/../b", Some("b")),
+        (absolute.to_str().unwrap(), Some("kept/x")),
+        ("out", None),
+        ("out/new", None),
+        ("dangling/new", None),
+        ("a/../..", None),
+        (".", None),
+        ("a/.GIT", None),
+    ] {
+        let text = format!("{{\"guardrailsDir\": \"{written}\"}}");
+        let found = parse(&text, &root.join(FILE)).ok();
+        let found = found.map(|config| config.guardrails_dir.unwrap().value);
+        assert_eq!(found, expected.map(|path| root.join(path)), "{written}");
+    }
+}
+
+#[test]
+fn the_nearest_file_is_found_and_jsonc_goes_first() {
+    let disk = SimDisk::new();
+    disk.provide_dir(Path::new("/p"));
+    let deep = Path::new("/p/a/b");
+    assert_eq!(find(&disk, deep).unwrap(), None);
+    let put = |path: PathBuf, text: &str| {
+        disk.create_dir(path.parent().unwrap()).unwrap();
+        disk.write(&path, text.as_bytes()).unwrap();
+        path
+    };
+    let plain = put(Path::new("/p/a/b").join(PLAIN_FILE), "{}");
+    assert_eq!(find(&disk, deep).unwrap(), Some(plain));
+    let top = put(Path::new("/p").join(FILE), SPEC);
+    assert_eq!(find(&disk, deep).unwrap(), Some(top.clone()));
+    let near = put(Path::new("/p/a").join(FILE), "{}");
+    assert_eq!(find(&disk, deep).unwrap(), Some(near));
+    assert_eq!(load(&disk, &top).unwrap().unwrap(), read(SPEC));
+    assert_eq!(load(&disk, Path::new("/p/none")).unwrap(), None);
+}
+
+#[test]
+fn a_value_changes_and_nothing_else() {
+    let before = SPEC.replace(
+        "\"maxConcurrency\": 3,",
+        "\"maxConcurrency\"  :/* a */ 3 , // b",
+    );
+    let after = changed(&before, "maxConcurrency", NewValue::Number(8));
+    assert_eq!(after, before.replace("/* a */ 3 ,", "/* a */ 8 ,"));
+    let after = changed(SPEC, "backends.claude.model", NewValue::Text("a\"b"));
+    assert_eq!(after, SPEC.replace("claude-opus-4-6", "a\\\"b"));
+    let commented = SPEC.replace(
+        "\"provider\": \"anthropic\",",
+        "\"provider\": \"anthropic\", // c\n",
+    );
+    let model = NewValue::Backend {
+        provider: "x",
+        model: "y",
+    };
+    let after = changed(&commented, "backends.claude", model);
+    let expected = commented
+        .replace("\"anthropic\"", "\"x\"")
+        .replace("claude-opus-4-6", "y");
+    assert_eq!(after, expected);
+}
+
+#[test]
+fn a_new_key_is_laid_out_like_the_others() {
+    let three = NewValue::Number(3);
+    for (before, after) in [
+        ("{\n}\n", "{\n  \"maxConcurrency\": 3\n}\n"),
+        ("{}", "{\n  \"maxConcurrency\": 3\n}"),
+        (
+            "{ // a\n  // b\n}",
+            "{ // a\n  // b\n  \"maxConcurrency\": 3\n}",
+        ),
+        (
+            "{ // a\n/* b */ }",
+            "{ // a\n/* b */ \n  \"maxConcurrency\": 3\n}",
+        ),
+        (
+            "{\n\t\"defaultAgent\": \"a\" // why\n\t// end\n}",
+            "{\n\t\"defaultAgent\": \"a\", // why\n\t\"maxConcurrency\": 3\n\t// end\n}",
+        ),
+        (
+            "{\r\n  \"defaultAgent\": \"a\" , // why\r\n}\r\n",
+            "{\r\n  \"defaultAgent\": \"a\" , // why\r\n  \"maxConcurrency\": 3,\r\n}\r\n",
+        ),
+        (
+            "{ \"defaultAgent\": \"a\" /* x, */ }",
+            "{ \"defaultAgent\": \"a\", /* x, */ \"maxConcurrency\": 3 }",
+        ),
+        (
+            "{ \"defaultAgent\": \"a\", }",
+            "{ \"defaultAgent\": \"a\", \"maxConcurrency\": 3, }",
+        ),
+        (
+            "{\"defaultAgent\": \"a\",\n \"defaultModel\": \"b\"}",
+            "{\"defaultAgent\": \"a\",\n \"defaultModel\": \"b\",\n \"maxConcurrency\": 3}",
+        ),
+    ] {
+        assert_eq!(changed(before, "maxConcurrency", three), after);
+        assert_eq!(changed(after, "maxConcurrency", three), after);
+    }
+    let pi = NewValue::Backend {
+        provider: "x",
+        model: "y",
+    };
+    assert_eq!(
+        changed("{\n}\n", "backends.pi", pi),
+        "{\n  \"backends\": { \"pi\": { \"provider\": \"x\", \"model\": \"y\" } }\n}\n"
+    );
+    let after = changed(SPEC, "backends.gemini", pi);
+    assert_eq!(
+        after,
+        SPEC.replace(
+            "\"codex-5.3\" }\n",
+            "\"codex-5.3\" },\n    \"gemini\": { \"provider\": \"x\", \"model\": \"y\" }\n"
+        )
+    );
+}
+
+#[test]
+fn what_would_be_wrong_is_not_written() {
+    for (key, value) in [
+        ("maxConcurrency", NewValue::Number(0)),
+        ("maxConcurency", NewValue::Number(3)),
+        ("defaultAgent", NewValue::Number(3)),
+        ("guardrailsDir", NewValue::Text("../x")),
+        ("backends.pi.modle", NewValue::Text("x")),
+        ("backends.new.model", NewValue::Text("x")),
+        ("defaultAgent.x", NewValue::Text(" ")),
+        ("", NewValue::Text("x")),
+    ] {
+        let result = set(SPEC, &file(), key, &value);
+        assert!(matches!(result, Err(CreampiError::Invalid { .. })), "{key}");
+    }
+    // Nor is a file changed that is wrong already.
+    let result = set("{\"x\": 1}", &file(), "defaultAgent", &NewValue::Text("a"));
+    assert!(matches!(result, Err(CreampiError::Invalid { .. })));
+}
+
+#[test]
+fn the_file_is_made_and_changed_under_a_lock() {
+    let dir = tempfile::tempdir().unwrap();
+    let editing = Editing {
+        disk: &RealDisk,
+        file: dir.path().join(FILE),
+        lock: dir.path().join(".ilchul/creampi.lock"),
+        owner: "test".to_owned(),
+    };
+    let text = || {
+        let bytes = RealDisk.read(&editing.file, 0).unwrap().unwrap();
+        String::from_utf8(bytes).unwrap()
+    };
+    set_in_file(&editing, "defaultAgent", &NewValue::Text("oracle")).unwrap();
+    set_in_file(&editing, "maxConcurrency", &NewValue::Number(2)).unwrap();
+    set_in_file(&editing, "maxConcurrency", &NewValue::Number(4)).unwrap();
+    let expected = "{\n  \"defaultAgent\": \"oracle\",\n  \"maxConcurrency\": 4\n}\n";
+    assert_eq!(text(), expected);
+    let names = RealDisk.list(&dir.path().join(".pi")).unwrap();
+    assert_eq!(names, ["oh-my-creampi.jsonc"], "nothing is left beside it");
+    let held = Lock::acquire(&editing.lock, "somebody", 0).unwrap();
+    let busy = Editing {
+        owner: "other".to_owned(),
+        ..editing.clone()
+    };
+    let holder = Lock::acquire(&busy.lock, "x", 0);
+    assert!(
+        matches!(holder, Err(LockError::Busy { .. })),
+        "the lock is where it is taken"
+    );
+    drop(held);
+    let wrong = set_in_file(&busy, "maxConcurrency", &NewValue::Number(99));
+    assert!(matches!(wrong, Err(CreampiError::Invalid { .. })));
+    assert_eq!(text(), expected);
+}
+
+/// Makes one property of the file, in one of many layouts.
+fn property(idx: usize, layout: usize) -> String {
+    let keys = [
+        "defaultAgent",
+        "defaultBackend",
+        "defaultModel",
+        "guardrailsDir",
+    ];
+    let (before, colon, after) = [
+        ("\n  ", ": ", ""),
+        ("\n\t// one, \"two\": {3}\n\t", " : ", " /* x */"),
+        (" ", ":", ""),
+        ("\r\n  /* a\n b */ ", ": /* , */ ", " // } end\n"),
+    ][layout];
+    format!("{before}\"{}\"{colon}\"v{idx}\"{after}", keys[idx])
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(400))]
+    #[test]
+    fn any_layout_keeps_every_byte(
+        layouts in proptest::collection::vec(0_usize..4, 0..5),
+        has_comma in proptest::bool::ANY,
+        (head, tail) in ("[ \n]{0,3}", "[ \n\t]{0,3}"),
+        old in 0_usize..4,
+    ) {
+        let properties: Vec<String> =
+            layouts.iter().enumerate().map(|(idx, layout)| property(idx, *layout)).collect();
+        let comma = if has_comma && !layouts.is_empty() { "," } else { "" };
+        let before = format!("{head}{{{}{comma}{tail}}}{tail}", properties.join(","));
+        let config = read(&before);
+        // A key that is there: one value, in place.
+        if old < layouts.len().min(3) {
+            let key = ["defaultAgent", "defaultBackend", "defaultModel"][old];
+            let after = changed(&before, key, NewValue::Text("new"));
+            prop_assert_eq!(after, before.replace(&format!("\"v{old}\""), "\"new\""));
+        }
+        // A key that is not: the rest is there in order, and says what it said.
+        let after = changed(&before, "maxConcurrency", NewValue::Number(7));
+        let written = "\"maxConcurrency\": 7";
+        prop_assert_eq!(after.matches(written).count(), 1);
+        prop_assert!(is_inside(&before, &after), "{:?} in {:?}", before, after);
+        prop_assert!(after.len() <= before.len() + written.len() + 12);
+        let found = read(&after);
+        prop_assert_eq!(found.max_concurrency.as_ref().map(|set| set.value), Some(7));
+        let texts = |config: CreampiConfig| {
+            [config.default_agent, config.default_backend, config.default_model]
+                .map(|set| set.map(|set| set.value))
+        };
+        prop_assert_eq!(texts(found), texts(config));
+        prop_assert_eq!(changed(&after, "maxConcurrency", NewValue::Number(7)), after);
+    }
+}
+
+/// Returns whether all of one text is in the other, in order.
+fn is_inside(one: &str, other: &str) -> bool {
+    let mut other = other.chars();
+    one.chars().all(|c| other.any(|found| found == c))
+}

@@ -1,0 +1,294 @@
+//! The leader of a project's kernel: it triggers loops, at their instants and after events.
+//!
+//! Whoever has the leader's lease does, and all it remembers can be read again, so it may be killed
+//! at any time. That an instant or an event triggers one run is decided by the kernel: two leaders
+//! that do not know of each other do no harm. Looks at no file; what it is told to watch is seen by
+//! whoever calls.
+
+pub mod call;
+mod clock;
+mod lease;
+mod watch;
+
+use std::collections::BTreeMap;
+
+use kapi_core::actor::Actor;
+use kapi_core::task_id::{LoopName, TaskId};
+use kapi_core::value::Value;
+
+use crate::record::door::{Door, KeyAsk, LoopAsk};
+use crate::record::error::KernelError;
+use crate::record::events::Sight;
+use crate::record::leader::lease::Lead;
+use crate::record::profile_file::Profiles;
+use crate::record::queue::{Enlisted, Queue};
+use crate::record::schedule::Schedule;
+use crate::rules::command::Command;
+use crate::rules::decide::Answer;
+use crate::rules::definition::Definition;
+use crate::rules::definition::trigger::{EventSource, Trigger as SetOffBy};
+use crate::rules::loop_run::Trigger;
+use crate::rules::request::Origin;
+use crate::rules::state::{LoopState, is_on};
+
+/// The pause before something that cannot be done now is tried again, in milliseconds.
+const WAIT_MS: i64 = 1_000;
+
+/// Triggers loops while it leads.
+#[derive(Debug, Default)]
+pub struct Leader {
+    plans: BTreeMap<LoopName, Plan>,
+    lead: Lead,
+}
+
+/// What is remembered of a loop.
+#[derive(Debug)]
+struct Plan {
+    definition: Definition,
+    schedule: Option<Schedule>,
+    /// When its schedule was asked last, in milliseconds since the epoch.
+    planned_at_ms: i64,
+    /// When there is something to ask again.
+    next_at_ms: i64,
+}
+
+/// What stands around a leader.
+#[derive(Clone, Copy)]
+pub struct Surroundings<'a> {
+    /// The door that runs come in by.
+    pub door: &'a Door<'a>,
+    /// Who can work.
+    pub profiles: &'a Profiles,
+    /// What was seen of what events watch, by loop; one that is left out was not looked at.
+    pub sights: &'a BTreeMap<LoopName, Sight>,
+    /// The time, in milliseconds since the epoch.
+    pub now_ms: i64,
+}
+
+/// What a step came to.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Led {
+    /// What was due, in the order in which it was dealt with.
+    pub dealt: Vec<Dealt>,
+    /// When there is something to do again, in milliseconds since the epoch.
+    pub again_at_ms: Option<i64>,
+}
+
+/// One occurrence that was dealt with.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Dealt {
+    /// The loop.
+    pub name: LoopName,
+    /// What triggered it, or would have.
+    pub trigger: Trigger,
+    /// What became of it.
+    pub outcome: Outcome,
+}
+
+/// What became of an occurrence.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Outcome {
+    /// This run.
+    Run(TaskId),
+    /// Nothing, for a reason.
+    None(String),
+}
+
+impl Leader {
+    /// Takes the loops as they are defined now.
+    pub fn set(&mut self, definitions: Vec<Definition>) {
+        let mut plans = BTreeMap::new();
+        for definition in definitions {
+            let name = definition.name.clone();
+            let plan = match self.plans.remove(&name) {
+                Some(plan) if plan.definition.trigger == definition.trigger => {
+                    Some(Plan { definition, ..plan })
+                }
+                Some(_) | None => Plan::of(definition),
+            };
+            plans.extend(plan.map(|plan| (name, plan)));
+        }
+        self.plans = plans;
+    }
+
+    /// Tells whether it leads, as far as it knows.
+    #[must_use]
+    pub const fn leads(&self) -> bool {
+        matches!(self.lead, Lead::Until { .. })
+    }
+
+    /// Returns what has to be looked at before a step: each loop's source, where it is no loop's.
+    pub fn watched(&self) -> impl Iterator<Item = (&LoopName, &EventSource)> {
+        self.plans
+            .iter()
+            .filter_map(|(name, plan)| match plan.source()? {
+                EventSource::Files { .. } | EventSource::GitRef { .. } => {
+                    Some((name, plan.source()?))
+                }
+                EventSource::LoopResult { .. } | EventSource::Webhook { .. } => None,
+            })
+    }
+
+    /// Returns when each loop that a schedule triggers is due next; nothing of those that are off.
+    pub fn upcoming<'a>(
+        &'a self,
+        queue: &'a Queue<'_>,
+    ) -> impl Iterator<Item = (&'a LoopName, i64)> {
+        self.plans.iter().filter_map(|(name, plan)| {
+            let is_off = is_off(&plan.definition, queue.kernel().loops.get(name));
+            let is_known = plan.schedule.is_some() && !is_off && plan.next_at_ms > 0;
+            is_known.then_some((name, plan.next_at_ms))
+        })
+    }
+
+    /// Leads if it can, and triggers what is due.
+    ///
+    /// # Errors
+    /// When the log is damaged or the disk refuses.
+    pub fn step(
+        &mut self,
+        queue: &mut Queue<'_>,
+        own: &Enlisted,
+        around: &Surroundings<'_>,
+    ) -> Result<Led, KernelError> {
+        let mut led = Led::default();
+        if self.plans.is_empty() {
+            self.resign(queue, own)?;
+            return Ok(led);
+        }
+        led.again_at_ms = Some(self.lead(queue, own, around.now_ms)?);
+        if !self.leads() {
+            return Ok(led);
+        }
+        let mut desk = Desk { queue, around };
+        for plan in self.plans.values_mut() {
+            let again_at_ms = match (&plan.definition.trigger, &plan.schedule) {
+                (SetOffBy::Cron { .. }, Some(_)) => clock::step(plan, &mut desk, &mut led.dealt)?,
+                (SetOffBy::Event { .. }, _) => watch::step(plan, &mut desk, &mut led.dealt)?,
+                (SetOffBy::Cron { .. }, None) | (SetOffBy::Manual, _) => None,
+            };
+            led.again_at_ms = led.again_at_ms.into_iter().chain(again_at_ms).min();
+        }
+        Ok(led)
+    }
+}
+
+impl Plan {
+    /// Plans a loop that something but a person triggers. A schedule that cannot be read is told
+    /// where definitions are read.
+    fn of(definition: Definition) -> Option<Self> {
+        let schedule = Schedule::of(&definition.name, &definition.trigger).ok()?;
+        match (&definition.trigger, &schedule) {
+            (SetOffBy::Manual, _) | (SetOffBy::Cron { .. }, None) => return None,
+            (SetOffBy::Cron { .. }, Some(_)) | (SetOffBy::Event { .. }, _) => {}
+        }
+        Some(Self {
+            definition,
+            schedule,
+            planned_at_ms: 0,
+            next_at_ms: 0,
+        })
+    }
+
+    const fn source(&self) -> Option<&EventSource> {
+        match &self.definition.trigger {
+            SetOffBy::Event { source } => Some(source),
+            SetOffBy::Manual | SetOffBy::Cron { .. } => None,
+        }
+    }
+}
+
+/// Where a leader asks for runs.
+struct Desk<'s, 'q, 'a> {
+    queue: &'s mut Queue<'q>,
+    around: &'s Surroundings<'a>,
+}
+
+/// What a run is asked with.
+struct Occurrence {
+    trigger: Trigger,
+    key: String,
+    payload: Value,
+    depth: u32,
+}
+
+impl Desk<'_, '_, '_> {
+    fn state(&self, plan: &Plan) -> Option<&LoopState> {
+        self.queue.kernel().loops.get(&plan.definition.name)
+    }
+
+    fn record(&mut self, command: &Command) -> Result<(), KernelError> {
+        self.queue.submit(&Actor::Engine, command).map(drop)
+    }
+
+    fn see(&mut self, plan: &Plan, mark: String) -> Result<(), KernelError> {
+        let name = plan.definition.name.clone();
+        let mark = Some(mark);
+        self.record(&Command::See { name, mark })
+    }
+
+    fn skip(&mut self, plan: &Plan, trigger: Trigger, reason: &str) -> Result<Dealt, KernelError> {
+        let name = plan.definition.name.clone();
+        let reason = reason.to_owned();
+        self.record(&Command::Skip {
+            name: name.clone(),
+            trigger: trigger.clone(),
+            reason: reason.clone(),
+        })?;
+        Ok(Dealt {
+            name,
+            trigger,
+            outcome: Outcome::None(reason),
+        })
+    }
+
+    /// Sets a loop off. Whatever comes of it is recorded, so that it is not asked again.
+    fn fire(&mut self, plan: &Plan, occurrence: Occurrence) -> Result<Dealt, KernelError> {
+        let definition = &plan.definition;
+        let trigger = occurrence.trigger.clone();
+        let profile = match self.around.profiles.find(&definition.agent) {
+            Ok(profile) => profile,
+            Err(unknown) => return self.skip(plan, trigger, &format!("failed to {unknown}")),
+        };
+        let ask = LoopAsk {
+            definition,
+            profile,
+            trigger: trigger.clone(),
+            inputs: BTreeMap::new(),
+            payload: occurrence.payload,
+            depth: occurrence.depth,
+            key: KeyAsk::Given(occurrence.key),
+            origin: Origin::Loop {
+                name: definition.name.clone(),
+            },
+        };
+        let door = self.around.door;
+        let answer = door.trigger_loop(self.queue, &Actor::Engine, ask);
+        let outcome = match answer {
+            Ok(Answer::Submitted(task)) => Outcome::Run(task),
+            Ok(Answer::Skipped(reason)) => Outcome::None(reason),
+            Ok(Answer::Duplicate(first)) => {
+                return self.skip(plan, trigger, &format!("{first} was triggered by it"));
+            }
+            Ok(answer @ (Answer::Claimed(..) | Answer::Nothing | Answer::Done)) => {
+                unreachable!("a run that is asked for is let in or not, and never {answer:?}")
+            }
+            Err(
+                error @ (KernelError::Denied(_)
+                | KernelError::Policy(_)
+                | KernelError::Inputs(_)
+                | KernelError::Base { .. }),
+            ) => return self.skip(plan, trigger, &error.to_string()),
+            Err(error) => return Err(error),
+        };
+        Ok(Dealt {
+            name: definition.name.clone(),
+            trigger,
+            outcome,
+        })
+    }
+}
+
+fn is_off(definition: &Definition, state: Option<&LoopState>) -> bool {
+    !is_on(definition, state)
+}

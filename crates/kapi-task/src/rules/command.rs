@@ -1,0 +1,179 @@
+//! What can be asked of the kernel.
+//!
+//! Only data; `decide` answers.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use kapi_core::evidence::EvidenceFile;
+use kapi_core::task_id::{Fence, Holder, LoopName, TaskId};
+use kapi_core::usage::Usage;
+
+use super::loop_run::Trigger;
+use crate::rules::request::Request;
+use crate::rules::task::{Phase, PhaseStatus, Report};
+
+/// A request to decide.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Command {
+    /// Have something done.
+    Submit {
+        /// What.
+        request: Box<Request>,
+        /// How many tasks there may be.
+        admission: Admission,
+    },
+    /// Take the next task that may be worked on.
+    Claim {
+        /// Who asks.
+        holder: Holder,
+        /// How long the lease lasts without a word, in milliseconds.
+        ttl_ms: u64,
+        /// How many tasks may run at once.
+        capacity: Capacity,
+        /// Only this one.
+        only: Option<TaskId>,
+        /// The machine and directory it asks from, where several machines share the queue.
+        reach: Option<String>,
+    },
+    /// Launch the agent.
+    Begin(Hold),
+    /// Go on holding the lease.
+    Beat {
+        /// Of what.
+        hold: Hold,
+        /// How long it lasts without a further word, in milliseconds.
+        ttl_ms: u64,
+        /// What was used since the last word.
+        usage: Usage,
+    },
+    /// Note that a phase of a loop's run is over.
+    EndPhase {
+        /// Of what.
+        hold: Hold,
+        /// Which.
+        phase: Phase,
+        /// How.
+        status: PhaseStatus,
+        /// What is worth knowing of it, in one line.
+        detail: Option<String>,
+        /// What came of it so far, where the phases after it build on that.
+        report: Option<Box<Report>>,
+    },
+    /// Record the files of an attempt that is over, before what came of it is said.
+    RecordRun {
+        /// Of what.
+        hold: Hold,
+        /// The name of its sandbox.
+        run: String,
+        /// Every file of its runs.
+        files: Vec<EvidenceFile>,
+    },
+    /// Say what came of the attempt.
+    Finish {
+        /// Of what.
+        hold: Hold,
+        /// What.
+        report: Box<Report>,
+    },
+    /// Leave a task to others.
+    GiveBack {
+        /// Which.
+        hold: Hold,
+        /// Why.
+        why: String,
+        /// What was used since the last word.
+        usage: Usage,
+        /// How long nobody takes it, in milliseconds.
+        pause_ms: u64,
+    },
+    /// Not have a task done after all.
+    Cancel {
+        /// Which.
+        task: TaskId,
+        /// Why.
+        why: String,
+    },
+    /// Take tasks from workers that are lost.
+    Expire {
+        /// Holders that are known to be gone, besides those whose lease has run out.
+        gone: BTreeSet<Holder>,
+    },
+    /// Note that a loop was due and did not run.
+    Skip {
+        /// Which.
+        name: LoopName,
+        /// What would have triggered it.
+        trigger: Trigger,
+        /// Why not.
+        reason: String,
+    },
+    /// Switch a loop on or off.
+    Switch {
+        /// Which.
+        name: LoopName,
+        /// On, or off.
+        is_enabled: bool,
+    },
+    /// Note what a loop's events watch, as it is now.
+    See {
+        /// Which.
+        name: LoopName,
+        /// What they watch.
+        mark: Option<String>,
+    },
+    /// Be, or go on being, the one that triggers loops.
+    Lead {
+        /// Who asks.
+        holder: Holder,
+        /// How long without a word, in milliseconds.
+        ttl_ms: u64,
+        /// Holders that are known to be gone.
+        gone: BTreeSet<Holder>,
+    },
+    /// Not lead any more.
+    Resign {
+        /// Who.
+        holder: Holder,
+    },
+}
+
+/// A worker's claim to speak for a task.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Hold {
+    /// Which.
+    pub task: TaskId,
+    /// The number of its lease.
+    pub fence: Fence,
+}
+
+/// How many tasks there may be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Admission {
+    /// Tasks that have not ended.
+    pub tasks_max: u32,
+    /// What becomes of one that finds every place taken.
+    pub overflow: Overflow,
+    /// Tasks that run at once.
+    pub running_max: u32,
+}
+
+/// What becomes of a task that finds every place taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Overflow {
+    /// It waits.
+    Queue,
+    /// It is refused.
+    Reject,
+}
+
+/// How many tasks may run at once.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Capacity {
+    /// Of the project.
+    pub project: u32,
+    /// Of one agent profile, by its name.
+    pub per_agent: BTreeMap<String, u32>,
+    /// Millionths of a US dollar that a day of the project may cost, UTC: when it has, nothing more
+    /// is begun.
+    pub usd_micros_per_day: Option<u64>,
+}

@@ -1,0 +1,268 @@
+//! From facts to a verdict, with one reason for each leaf.
+//!
+//! Three values: what is not known stays not known through `not`, so that a missing answer never
+//! makes anything hold.
+
+use kapi_core::pattern;
+use kapi_core::text::counted;
+
+use crate::rules::condition::expression::{Context, Expression};
+use crate::rules::condition::{
+    Answer, Condition, Facts, FileIs, GitIs, Held, Question, Reason, RunResult, Verdict,
+};
+
+/// Paths that a reason names.
+const PATHS_SHOWN: usize = 3;
+
+/// Decides a condition.
+pub(super) fn verdict(condition: &Condition, context: &Context, facts: &Facts) -> Verdict {
+    let mut reasons = Vec::new();
+    let held = held(condition, context, facts, &mut reasons);
+    Verdict {
+        holds: held == Held::Yes,
+        reasons,
+    }
+}
+
+fn held(
+    condition: &Condition,
+    context: &Context,
+    facts: &Facts,
+    reasons: &mut Vec<Reason>,
+) -> Held {
+    match condition {
+        Condition::All { of } => {
+            // All are looked at, so that all reasons are shown.
+            let mut each = |inner| held(inner, context, facts, reasons);
+            let found: Vec<Held> = of.iter().map(&mut each).collect();
+            first_of(&found, [Held::No, Held::Unknown, Held::Yes])
+        }
+        Condition::Any { of } => {
+            let mut each = |inner| held(inner, context, facts, reasons);
+            let found: Vec<Held> = of.iter().map(&mut each).collect();
+            first_of(&found, [Held::Yes, Held::Unknown, Held::No])
+        }
+        Condition::Not { of } => match held(of, context, facts, reasons) {
+            Held::Yes => Held::No,
+            Held::No => Held::Yes,
+            Held::Unknown => Held::Unknown,
+        },
+        Condition::Expr { expr } => {
+            let reason = expression(expr, context);
+            let held = reason.held;
+            reasons.push(reason);
+            held
+        }
+        Condition::File { .. }
+        | Condition::Command { .. }
+        | Condition::Git { .. }
+        | Condition::Time { .. }
+        | Condition::LastResult { .. }
+        | Condition::Changed { .. } => {
+            let reason = fact(condition, facts);
+            let held = reason.held;
+            reasons.push(reason);
+            held
+        }
+    }
+}
+
+/// Returns the first of these that was found; nothing at all is not known.
+fn first_of(found: &[Held], order: [Held; 3]) -> Held {
+    let first = order.into_iter().find(|held| found.contains(held));
+    first.unwrap_or(Held::Unknown)
+}
+
+fn expression(expr: &Expression, context: &Context) -> Reason {
+    let (held, found) = if expr.holds(context) {
+        (Held::Yes, "condition passed")
+    } else {
+        (Held::No, "condition evaluated to false")
+    };
+    Reason {
+        asked: expr.to_string(),
+        found: found.to_owned(),
+        held,
+    }
+}
+
+/// Returns what a leaf has the world look up; none for an expression.
+pub(super) fn question(leaf: &Condition) -> Option<Question> {
+    Some(match leaf {
+        Condition::All { .. } | Condition::Any { .. } | Condition::Not { .. } => return None,
+        Condition::Expr { .. } => return None,
+        Condition::File { glob, is } => match is {
+            FileIs::Exists | FileIs::Gone => Question::Files { glob: glob.clone() },
+            FileIs::Changed => Question::FilesChanged { glob: glob.clone() },
+        },
+        Condition::Command { run, timeout_ms } => Question::Command {
+            run: run.clone(),
+            timeout_ms: *timeout_ms,
+        },
+        Condition::Git { is } => match is {
+            GitIs::Branch { .. } => Question::Branch,
+            GitIs::Clean | GitIs::Dirty => Question::Uncommitted,
+            GitIs::AheadOf { reference } => Question::AheadOf {
+                reference: reference.clone(),
+            },
+            GitIs::RefChanged { reference } => Question::RefChanged {
+                reference: reference.clone(),
+            },
+        },
+        Condition::Time { window } => Question::LocalTime {
+            zone: window.zone.clone(),
+        },
+        Condition::LastResult { loop_name, .. } => Question::LastResult {
+            loop_name: loop_name.clone(),
+        },
+        Condition::Changed { globs } => Question::Changed {
+            globs: globs.clone(),
+        },
+    })
+}
+
+fn fact(leaf: &Condition, facts: &Facts) -> Reason {
+    let answer = question(leaf).and_then(|question| facts.get(&question));
+    let judged = match answer {
+        None => Err("nobody looked".to_owned()),
+        Some(Answer::Unknown { why }) => Err(why.clone()),
+        Some(answer) => judge(leaf, answer)
+            .ok_or_else(|| "what was looked up answers another question".to_owned()),
+    };
+    let (held, found) = match judged {
+        Ok((true, found)) => (Held::Yes, found),
+        Ok((false, found)) => (Held::No, found),
+        Err(why) => (Held::Unknown, why),
+    };
+    Reason {
+        asked: asked(leaf),
+        found,
+        held,
+    }
+}
+
+/// Tells whether an answer makes a leaf hold, and what was found; none if it is no answer to it.
+fn judge(leaf: &Condition, answer: &Answer) -> Option<(bool, String)> {
+    match (leaf, answer) {
+        (Condition::File { is, .. }, Answer::Files { count }) => {
+            let found = counted(*count, "file");
+            match is {
+                FileIs::Exists => Some((*count > 0, found)),
+                FileIs::Gone => Some((*count == 0, found)),
+                FileIs::Changed => None,
+            }
+        }
+        (
+            Condition::File {
+                is: FileIs::Changed,
+                ..
+            }
+            | Condition::Changed { .. },
+            Answer::Changed { paths },
+        ) => Some((!paths.is_empty(), listed(paths))),
+        (
+            Condition::File {
+                is: FileIs::Changed,
+                ..
+            }
+            | Condition::Changed { .. }
+            | Condition::Git {
+                is: GitIs::RefChanged { .. },
+            },
+            Answer::NoRunBefore,
+        ) => Some((true, "there was no run before".to_owned())),
+        (Condition::Command { .. }, Answer::Exit { code }) => {
+            Some((*code == 0, format!("exit code {code}")))
+        }
+        (Condition::Command { timeout_ms, .. }, Answer::TimedOut) => {
+            Some((false, format!("still ran after {} s", timeout_ms / 1_000)))
+        }
+        (Condition::Git { is }, answer) => git(is, answer),
+        (Condition::Time { window }, Answer::LocalTime(time)) => {
+            Some((window.holds(*time), format!("it is {time}")))
+        }
+        (Condition::LastResult { is, .. }, Answer::Result(result)) => {
+            Some((is.contains(result), format!("it was {result}")))
+        }
+        _ => None,
+    }
+}
+
+fn git(is: &GitIs, answer: &Answer) -> Option<(bool, String)> {
+    match (is, answer) {
+        (GitIs::Branch { name }, Answer::Branch { name: Some(found) }) => {
+            Some((pattern::is_path(name, found), format!("on {found}")))
+        }
+        (GitIs::Branch { .. }, Answer::Branch { name: None }) => {
+            Some((false, "on no branch".to_owned()))
+        }
+        (GitIs::Clean, Answer::Uncommitted { count }) => {
+            Some((*count == 0, counted(*count, "changed path")))
+        }
+        (GitIs::Dirty, Answer::Uncommitted { count }) => {
+            Some((*count > 0, counted(*count, "changed path")))
+        }
+        (GitIs::AheadOf { .. }, Answer::Ahead { commits }) => Some((
+            *commits > 0,
+            format!("{} ahead", counted(*commits, "commit")),
+        )),
+        (GitIs::RefChanged { .. }, Answer::Moved { before, now }) => {
+            let name = |commit: &Option<String>| {
+                let short: Option<String> = commit
+                    .as_ref()
+                    .map(|commit| commit.chars().take(12).collect());
+                short.unwrap_or_else(|| "nowhere".to_owned())
+            };
+            let found = format!("was {}, is {}", name(before), name(now));
+            Some((before != now, found))
+        }
+        _ => None,
+    }
+}
+
+/// Says what a leaf asks.
+fn asked(leaf: &Condition) -> String {
+    match leaf {
+        Condition::All { .. } => "all".to_owned(),
+        Condition::Any { .. } => "any".to_owned(),
+        Condition::Not { .. } => "not".to_owned(),
+        Condition::Expr { expr } => expr.to_string(),
+        Condition::File { glob, is } => match is {
+            FileIs::Exists => format!("file {glob} exists"),
+            FileIs::Gone => format!("file {glob} is gone"),
+            FileIs::Changed => format!("file {glob} changed since the last run"),
+        },
+        Condition::Command { run, .. } => format!("command `{run}`"),
+        Condition::Git { is } => match is {
+            GitIs::Branch { name } => format!("git branch {name}"),
+            GitIs::Clean => "git clean".to_owned(),
+            GitIs::Dirty => "git dirty".to_owned(),
+            GitIs::AheadOf { reference } => format!("git ahead of {reference}"),
+            GitIs::RefChanged { reference } => format!("git ref {reference} changed"),
+        },
+        Condition::Time { window } => format!("time {window}"),
+        Condition::LastResult { loop_name, is } => {
+            let whose = loop_name
+                .as_ref()
+                .map_or(String::new(), |name| format!(" of {name}"));
+            let wanted: Vec<String> = is.iter().map(RunResult::to_string).collect();
+            format!("last result{whose} {}", wanted.join(" or "))
+        }
+        Condition::Changed { globs } => {
+            format!("{} changed since the last run's commit", globs.join(", "))
+        }
+    }
+}
+
+fn listed(paths: &[String]) -> String {
+    if paths.is_empty() {
+        return "nothing changed".to_owned();
+    }
+    let shown: Vec<&str> = paths.iter().take(PATHS_SHOWN).map(String::as_str).collect();
+    let more = if paths.len() > shown.len() {
+        format!(" and {} more", paths.len() - shown.len())
+    } else {
+        String::new()
+    };
+    format!("{}{more} changed", shown.join(", "))
+}

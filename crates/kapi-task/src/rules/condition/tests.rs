@@ -1,0 +1,575 @@
+//! Conditions: as they are written, what they ask, what they come to, how they are kept.
+
+use std::collections::BTreeMap;
+
+use kapi_core::value::Value;
+use kapi_settings::fault::{Fault, Faults};
+use kapi_settings::{read as settings, yaml};
+use proptest::prelude::{Just, Strategy, any, prop, prop_oneof, proptest};
+
+use super::expression::{Context, Expression};
+use super::window::{LocalTime, Weekday, Window};
+use super::{
+    Answer, Condition, ConditionForm, Facts, FileIs, GitIs, Held, Question, RunResult, evaluate,
+    needs,
+};
+
+/// Reads a condition under the key `c`.
+fn read(text: &str) -> Result<Condition, Fault> {
+    let mut faults = Faults::of("f".to_owned());
+    let root = yaml::parse(
+        &format!("c:\n  {}\n", text.replace('\n', "\n  ")),
+        &mut faults,
+    );
+    let found: Option<BTreeMap<String, ConditionForm>> =
+        root.and_then(|root| settings::read(&root, &mut faults));
+    let mut faults = faults.into_list();
+    match faults.len() {
+        0 => Ok(found.unwrap()["c"].0.clone()),
+        1 => Err(faults.remove(0)),
+        _ => panic!("{text}: {faults:?}"),
+    }
+}
+
+fn parsed(text: &str) -> Condition {
+    read(text).unwrap_or_else(|fault| panic!("{text}: {fault}"))
+}
+
+fn refused(text: &str) -> (String, String) {
+    let fault = read(text).unwrap_err();
+    (fault.location_and_what(), fault.remedy)
+}
+
+/// A condition, the question it asks, answers that make it hold and answers that do not.
+fn check(text: &str, question: &Question, good: &[Answer], bad: &[Answer]) {
+    let condition = parsed(text);
+    assert_eq!(needs(&condition), std::slice::from_ref(question), "{text}");
+    let context = Context::default();
+    for (answers, wanted) in [(good, true), (bad, false)] {
+        for answer in answers {
+            let facts = Facts::from([(question.clone(), answer.clone())]);
+            let verdict = evaluate(&condition, &context, &facts);
+            assert_eq!(verdict.holds, wanted, "{text} {answer:?}");
+            let turned = Condition::Not {
+                of: Box::new(condition.clone()),
+            };
+            let turned = evaluate(&turned, &context, &facts);
+            assert_eq!(turned.holds, !wanted, "not {text} {answer:?}");
+        }
+    }
+    // Unknown in any way: it does not hold, nor does its opposite.
+    let unknown = Answer::Unknown {
+        why: "git was not found".to_owned(),
+    };
+    let other = Answer::Uncommitted { count: u64::MAX };
+    let is_other = !matches!(question, Question::Uncommitted);
+    let mut all = vec![Facts::new(), Facts::from([(question.clone(), unknown)])];
+    all.extend(is_other.then(|| Facts::from([(question.clone(), other)])));
+    for facts in all {
+        for condition in [
+            condition.clone(),
+            Condition::Not {
+                of: Box::new(condition.clone()),
+            },
+        ] {
+            let verdict = evaluate(&condition, &context, &facts);
+            assert!(!verdict.holds, "{text} {facts:?}");
+            assert_eq!(verdict.reasons[0].held, Held::Unknown, "{text} {facts:?}");
+        }
+    }
+}
+
+fn text(text: &str) -> String {
+    text.to_owned()
+}
+
+#[test]
+fn files() {
+    let glob = text("docs/*.md");
+    let question = Question::Files { glob: glob.clone() };
+    let files = |count| Answer::Files { count };
+    check(
+        "file: {exists: docs/*.md}",
+        &question,
+        &[files(1), files(9)],
+        &[files(0)],
+    );
+    check(
+        "file: {gone: docs/*.md}",
+        &question,
+        &[files(0)],
+        &[files(1)],
+    );
+    let paths = |paths: &[&str]| Answer::Changed {
+        paths: paths.iter().map(|path| text(path)).collect(),
+    };
+    let good = [paths(&["docs/a.md"]), Answer::NoRunBefore];
+    let question = Question::FilesChanged { glob };
+    check(
+        "file: {changed: docs/*.md}",
+        &question,
+        &good,
+        &[paths(&[])],
+    );
+    let question = Question::Changed {
+        globs: vec![text("src/**"), text("Cargo.lock")],
+    };
+    check(
+        "changed: [src/**, Cargo.lock]",
+        &question,
+        &good,
+        &[paths(&[])],
+    );
+    let one = Question::Changed {
+        globs: vec![text("src/**")],
+    };
+    check("changed: src/**", &one, &good, &[paths(&[])]);
+}
+
+#[test]
+fn commands() {
+    let question = Question::Command {
+        run: text("cargo test"),
+        timeout_ms: 60_000,
+    };
+    let exit = |code| Answer::Exit { code };
+    let bad = [exit(1), exit(-1), exit(101), Answer::TimedOut];
+    check("command: cargo test", &question, &[exit(0)], &bad);
+    let question = Question::Command {
+        run: text("make"),
+        timeout_ms: 5_000,
+    };
+    check(
+        "command: {run: make, timeout: 5}",
+        &question,
+        &[exit(0)],
+        &bad,
+    );
+}
+
+#[test]
+fn git() {
+    let branch = |name: Option<&str>| Answer::Branch {
+        name: name.map(ToOwned::to_owned),
+    };
+    let good = [branch(Some("release/1")), branch(Some("release/x"))];
+    let bad = [
+        branch(Some("main")),
+        branch(Some("release/a/b")),
+        branch(None),
+    ];
+    check("git: {branch: release/*}", &Question::Branch, &good, &bad);
+    let count = |count| Answer::Uncommitted { count };
+    check(
+        "git: clean",
+        &Question::Uncommitted,
+        &[count(0)],
+        &[count(2)],
+    );
+    check(
+        "git: dirty",
+        &Question::Uncommitted,
+        &[count(2)],
+        &[count(0)],
+    );
+    let ahead = |commits| Answer::Ahead { commits };
+    let question = Question::AheadOf {
+        reference: text("origin/main"),
+    };
+    check(
+        "git: {ahead_of: origin/main}",
+        &question,
+        &[ahead(1)],
+        &[ahead(0)],
+    );
+    let moved = |before: Option<&str>, now: Option<&str>| Answer::Moved {
+        before: before.map(ToOwned::to_owned),
+        now: now.map(ToOwned::to_owned),
+    };
+    let good = [
+        moved(Some("a"), Some("b")),
+        moved(None, Some("b")),
+        moved(Some("a"), None),
+        Answer::NoRunBefore,
+    ];
+    let bad = [moved(Some("a"), Some("a")), moved(None, None)];
+    let question = Question::RefChanged {
+        reference: text("refs/heads/main"),
+    };
+    check(
+        "git: {ref_changed: refs/heads/main}",
+        &question,
+        &good,
+        &bad,
+    );
+}
+
+#[test]
+fn last_results() {
+    let question = Question::LastResult { loop_name: None };
+    let result = Answer::Result;
+    check(
+        "last_result: completed",
+        &question,
+        &[result(RunResult::Completed)],
+        &[result(RunResult::Failed), result(RunResult::None)],
+    );
+    check(
+        "last_result: [failed, none]",
+        &question,
+        &[result(RunResult::Failed), result(RunResult::None)],
+        &[result(RunResult::Completed), result(RunResult::Skipped)],
+    );
+    let Condition::LastResult { loop_name, is } =
+        parsed("last_result: {loop: nightly, is: failed}")
+    else {
+        panic!("a last result");
+    };
+    assert_eq!(loop_name.unwrap().as_str(), "nightly");
+    assert_eq!(is, [RunResult::Failed]);
+}
+
+#[test]
+fn times() {
+    let window = "time: {days: mon-fri, from: \"09:00\", to: \"17:00\", zone: Europe/Berlin}";
+    let question = Question::LocalTime {
+        zone: text("Europe/Berlin"),
+    };
+    let at = |day, hour: u16, minute| {
+        Answer::LocalTime(LocalTime {
+            day,
+            minute: hour * 60 + minute,
+        })
+    };
+    let good = [at(Weekday::Mon, 9, 0), at(Weekday::Fri, 16, 59)];
+    let bad = [
+        at(Weekday::Mon, 8, 59),
+        at(Weekday::Mon, 17, 0),
+        at(Weekday::Sat, 12, 0),
+    ];
+    check(window, &question, &good, &bad);
+    let night = "time: {days: [fri, sat], from: \"22:00\", to: \"6:00\", zone: Europe/Berlin}";
+    let good = [
+        at(Weekday::Fri, 22, 0),
+        at(Weekday::Sat, 5, 59),
+        at(Weekday::Sat, 23, 0),
+        at(Weekday::Sun, 0, 0),
+    ];
+    let bad = [
+        at(Weekday::Fri, 5, 0),
+        at(Weekday::Sat, 6, 0),
+        at(Weekday::Sat, 21, 59),
+        at(Weekday::Sun, 22, 0),
+    ];
+    check(night, &question, &good, &bad);
+    let wrapped = parsed("time: {days: sat-mon, zone: UTC}");
+    let Condition::Time { window } = &wrapped else {
+        panic!("a window");
+    };
+    assert_eq!(window.to_string(), "mon,sat,sun 00:00-24:00 UTC");
+}
+
+#[test]
+fn unknown_does_not_spread_where_it_does_not_matter() {
+    let condition = parsed("any: [\"true\", {git: clean}]");
+    assert!(evaluate(&condition, &Context::default(), &Facts::new()).holds);
+    let condition = parsed("not: {all: [\"false\", {git: clean}]}");
+    assert!(evaluate(&condition, &Context::default(), &Facts::new()).holds);
+    for text in [
+        "all: [\"true\", {git: clean}]",
+        "not: {any: [\"false\", {git: clean}]}",
+        "any: [\"false\", {git: clean}]",
+        "not: {all: [\"true\", {git: clean}]}",
+    ] {
+        let verdict = evaluate(&parsed(text), &Context::default(), &Facts::new());
+        assert!(!verdict.holds, "{text}");
+    }
+}
+
+#[test]
+fn each_leaf_says_what_it_asked_and_found() {
+    let condition = parsed(
+        "all:\n- inputs.market == 'ETH'\n- not: {git: dirty}\n- any:\n  - file: {exists: TODO.md}\n  - changed: src/**\n",
+    );
+    let inputs = serde_saphyr::from_str("market: ETH").unwrap();
+    let context = Context::of_run(inputs, Value::Null, "manual", None);
+    let questions = needs(&condition);
+    assert_eq!(questions.len(), 3);
+    let facts = Facts::from([
+        (Question::Uncommitted, Answer::Uncommitted { count: 0 }),
+        (
+            Question::Changed {
+                globs: vec![text("src/**")],
+            },
+            Answer::Changed {
+                paths: ["a", "b", "c", "d", "e"].map(text).to_vec(),
+            },
+        ),
+    ]);
+    let verdict = evaluate(&condition, &context, &facts);
+    assert!(verdict.holds);
+    assert_eq!(
+        verdict.text().split("; ").collect::<Vec<_>>(),
+        [
+            "inputs.market == 'ETH': condition passed: holds",
+            "git dirty: 0 changed paths: does not hold",
+            "file TODO.md exists: nobody looked: does not hold, because it is not known",
+            "src/** changed since the last run's commit: a, b, c and 2 more changed: holds",
+        ]
+    );
+}
+
+#[test]
+fn a_lone_expression_speaks_as_the_original_does() {
+    let verdict = |text: &str| {
+        let condition = Condition::Expr {
+            expr: Expression::parse(text).unwrap(),
+        };
+        evaluate(&condition, &Context::default(), &Facts::new()).text()
+    };
+    assert_eq!(verdict("true"), "condition passed");
+    assert_eq!(verdict("false"), "condition evaluated to false");
+}
+
+#[test]
+fn a_question_is_asked_once() {
+    let condition = parsed("any: [{git: clean}, {not: {git: dirty}}, {command: make}]");
+    assert_eq!(needs(&condition).len(), 2);
+}
+
+/// What is written, what is wrong with it, and what to do.
+const REFUSED: &[(&str, &str, &str)] = &[
+    (
+        "fiel: {exists: a}",
+        "f:2: `c.fiel`: there is no such key",
+        "did you mean `c.file`?",
+    ),
+    (
+        "all: [{git: cleen}]",
+        "f:2: `c.all[0].git`: there is no \"cleen\"",
+        "did you mean `clean`?",
+    ),
+    (
+        "{file: {exists: a}, git: clean}",
+        "f:1: `c`: `file` and `git` stand in one table",
+        "write each in a table of its own",
+    ),
+    (
+        "[\"true\"]",
+        "f:1: `c`: it is a list",
+        "give text, or a table with one of all, any, not, expr, file, command, git, time, last_result, changed",
+    ),
+    ("all: []", "f:2: `c.all`: it has 0 entries", "give 1 to 64"),
+    (
+        "any: [inputs.a ==]",
+        "f:2: `c.any[0]`: unexpected token at 11 (column 12 of the expression)",
+        "write it like inputs.market == 'ETH' && !payload.dry",
+    ),
+    (
+        "expr: market == 'ETH'",
+        "f:2: `c.expr`: `market` is never there, so it would never hold",
+        "begin paths with inputs., payload. or state.",
+    ),
+    (
+        "file: {exists: ../x}",
+        "f:2: `c.file.exists`: \"../x\" leads out of the project",
+        "write it relative to the project, without `..`",
+    ),
+    (
+        "changed: [a, /etc/passwd]",
+        "f:2: `c.changed[1]`: \"/etc/passwd\" leads out of the project",
+        "write it relative to the project, without `..`",
+    ),
+    (
+        "command: {run: make, timeout: 601}",
+        "f:2: `c.command.timeout`: 601 is out of range",
+        "give 1 to 600 seconds, or a duration such as 90s, 15m, 2h or 1d",
+    ),
+    (
+        "git: {ahead_of: --all}",
+        "f:2: `c.git.ahead_of`: \"--all\" is no name of a branch, tag or ref",
+        "write a name like main or refs/tags/v1",
+    ),
+    (
+        "time: {from: 9:00, to: \"17:00\"}",
+        "f:2: `c.time`: it has no `zone`",
+        "add `zone`",
+    ),
+    (
+        "time: {from: \"25:00\", zone: UTC}",
+        "f:2: `c.time.from`: \"25:00\" is no time of day",
+        "write it in quotes, from \"00:00\" to \"24:00\"",
+    ),
+    (
+        "time: {days: mon-fry, zone: UTC}",
+        "f:2: `c.time.days`: \"mon-fry\" is no day of the week",
+        "write days as mon-fri or sat, sun",
+    ),
+    (
+        "time: {from: \"9:00\", to: \"09:00\", zone: UTC}",
+        "f:2: `c.time`: the window begins when it ends",
+        "leave both times out for the whole day",
+    ),
+    (
+        "time: {zone: ../../etc/localtime}",
+        "f:2: `c.time.zone`: \"../../etc/localtime\" is no name of a time zone",
+        "write a name like Europe/Berlin or UTC",
+    ),
+    (
+        "last_result: {loop: A B, is: failed}",
+        "f:2: `c.last_result.loop`: \"A B\" is no name of a loop",
+        "it must be 1 to 64 of a-z, 0-9, '.', '-' and '_', and begin with a letter or digit",
+    ),
+    (
+        "true",
+        "f:1: `c`: it is true or false",
+        "give text, or a table with one of all, any, not, expr, file, command, git, time, last_result, changed",
+    ),
+];
+
+#[test]
+fn what_is_refused_and_what_to_do() {
+    for (text, fault, remedy) in REFUSED {
+        assert_eq!(
+            refused(text),
+            ((*fault).to_owned(), (*remedy).to_owned()),
+            "{text}"
+        );
+    }
+}
+
+#[test]
+fn depth_and_count_have_a_limit() {
+    let nested =
+        |depth: usize| format!("{}\"true\"{}", "{all: [".repeat(depth), "]}".repeat(depth));
+    parsed(&nested(7));
+    let (fault, _) = refused(&nested(8));
+    assert!(fault.contains("conditions lie more than 8 deep"), "{fault}");
+    let wide = |count: usize| format!("all: [{}]", vec!["\"true\""; count].join(", "));
+    parsed(&wide(64));
+    let (fault, _) = refused(&wide(65));
+    assert_eq!(fault, "f:2: `c.all`: it has 65 entries");
+    let split = format!(
+        "any: [{}, {{{}}}]",
+        wide(40).replace("all", "{all") + "}",
+        wide(40)
+    );
+    let (fault, _) = refused(&split);
+    assert!(
+        fault.contains("there are more than 64 conditions"),
+        "{fault}"
+    );
+}
+
+#[test]
+fn they_are_kept_as_these_lines() {
+    let line = |text: &str| serde_json::to_string(&parsed(text)).unwrap();
+    for (text, kept) in [
+        ("inputs.a", r#"{"kind":"expr","expr":"inputs.a"}"#),
+        (
+            "not: {file: {gone: a}}",
+            r#"{"kind":"not","of":{"kind":"file","glob":"a","is":"gone"}}"#,
+        ),
+        (
+            "command: make",
+            r#"{"kind":"command","run":"make","timeout_ms":60000}"#,
+        ),
+        ("git: clean", r#"{"kind":"git","is":{"kind":"clean"}}"#),
+        (
+            "git: {branch: main}",
+            r#"{"kind":"git","is":{"kind":"branch","name":"main"}}"#,
+        ),
+        (
+            "time: {days: mon, from: \"9:00\", to: \"10:00\", zone: UTC}",
+            r#"{"kind":"time","window":{"days":["mon"],"from":540,"to":600,"zone":"UTC"}}"#,
+        ),
+        (
+            "last_result: {loop: a, is: [failed, none]}",
+            r#"{"kind":"last_result","loop":"a","is":["failed","none"]}"#,
+        ),
+        (
+            "all: [{any: [{changed: b}]}]",
+            r#"{"kind":"all","of":[{"kind":"any","of":[{"kind":"changed","globs":["b"]}]}]}"#,
+        ),
+    ] {
+        assert_eq!(line(text), kept);
+        assert_eq!(
+            serde_json::from_str::<Condition>(kept).unwrap(),
+            parsed(text)
+        );
+    }
+}
+
+fn conditions() -> impl Strategy<Value = Condition> {
+    let expr = |text| Condition::Expr {
+        expr: Expression::parse(text).unwrap(),
+    };
+    let leaf = prop_oneof![
+        Just(expr("true")),
+        Just(expr("false")),
+        Just(Condition::Git { is: GitIs::Clean }),
+        Just(Condition::File {
+            glob: text("a"),
+            is: FileIs::Exists
+        }),
+        Just(Condition::Time {
+            window: Window {
+                days: vec![Weekday::Mon],
+                from: 0,
+                to: 10,
+                zone: text("UTC")
+            }
+        }),
+    ];
+    leaf.prop_recursive(4, 24, 4, |inner| {
+        prop_oneof![
+            prop::collection::vec(inner.clone(), 1..4).prop_map(|of| Condition::All { of }),
+            prop::collection::vec(inner.clone(), 1..4).prop_map(|of| Condition::Any { of }),
+            inner.prop_map(|of| Condition::Not { of: Box::new(of) }),
+        ]
+    })
+}
+
+fn facts() -> impl Strategy<Value = Facts> {
+    let uncommitted = any::<bool>().prop_map(|is| Answer::Uncommitted { count: is.into() });
+    let files = any::<bool>().prop_map(|is| Answer::Files { count: is.into() });
+    let minute = (0..20_u16).prop_map(|minute| {
+        Answer::LocalTime(LocalTime {
+            day: Weekday::Mon,
+            minute,
+        })
+    });
+    let answers = (
+        prop::option::of(uncommitted),
+        prop::option::of(files),
+        prop::option::of(minute),
+    );
+    answers.prop_map(|(uncommitted, files, minute)| {
+        let zone = text("UTC");
+        let asked = [
+            (Question::Uncommitted, uncommitted),
+            (Question::Files { glob: text("a") }, files),
+            (Question::LocalTime { zone }, minute),
+        ];
+        let known = asked.into_iter();
+        known
+            .filter_map(|(question, answer)| answer.map(|answer| (question, answer)))
+            .collect()
+    })
+}
+
+proptest! {
+    /// More knowledge never takes back what held before it.
+    #[test]
+    fn what_holds_without_an_answer_holds_with_any(condition in conditions(), known in facts(), more in facts()) {
+        let context = Context::default();
+        let before = evaluate(&condition, &context, &known);
+        let mut all = more;
+        all.extend(known);
+        let after = evaluate(&condition, &context, &all);
+        assert!(!before.holds || after.holds);
+        assert_eq!(before.reasons.len(), after.reasons.len());
+        let turned = Condition::Not { of: Box::new(condition) };
+        assert!(!(after.holds && evaluate(&turned, &context, &all).holds));
+    }
+}

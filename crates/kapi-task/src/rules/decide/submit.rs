@@ -1,0 +1,126 @@
+//! Letting a request in: its own rules, the same request again, the room there is, and for a
+//! loop's run whether its time has come.
+
+use kapi_core::actor::Actor;
+use kapi_core::task_id::TaskId;
+
+use crate::rules::command::{Admission, Overflow};
+use crate::rules::decide::{Answer, Decided, only_engine};
+use crate::rules::definition;
+use crate::rules::denied::Denied;
+use crate::rules::event::KernelEvent;
+use crate::rules::loop_run::{LoopRun, Trigger};
+use crate::rules::request::{DEPTH_MAX, Request};
+use crate::rules::state::{Kernel, is_on};
+use crate::rules::task_state::State;
+
+pub(super) fn submit(
+    kernel: &Kernel,
+    actor: &Actor,
+    request: &Request,
+    admission: Admission,
+    now_ms: i64,
+) -> Result<Decided, Denied> {
+    if let Some(rule) = request.fault() {
+        return Err(Denied::BadRequest { rule });
+    }
+    check_depth(request)?;
+    if request.goal.is_some() {
+        // A person approved the workflow; what it has done is not asked for by anybody else.
+        only_engine(actor, "have a workflow's goal driven")?;
+    }
+    if let Some(key) = &request.key
+        && let Some(first) = kernel.holder_of(&key.text, now_ms)
+    {
+        return Ok(Decided {
+            events: Vec::new(),
+            answer: Answer::Duplicate(first),
+        });
+    }
+    if let Some(run) = &request.loop_run
+        && let Some(reason) = not_now(kernel, actor, run, now_ms)
+    {
+        return Ok(Decided {
+            events: vec![KernelEvent::LoopSkipped {
+                name: run.name().clone(),
+                trigger: run.trigger.clone(),
+                reason: reason.clone(),
+            }],
+            answer: Answer::Skipped(reason),
+        });
+    }
+    check_room(kernel, admission)?;
+    let task = TaskId::new(kernel.last_task.saturating_add(1));
+    Ok(Decided {
+        events: vec![KernelEvent::Submitted {
+            task,
+            request: Box::new(request.clone()),
+        }],
+        answer: Answer::Submitted(task),
+    })
+}
+
+fn check_depth(request: &Request) -> Result<(), Denied> {
+    let too_deep = |depth, max| Err(Denied::TooDeep { depth, max });
+    if request.depth > DEPTH_MAX {
+        return too_deep(request.depth, DEPTH_MAX);
+    }
+    match &request.loop_run {
+        Some(run) if run.depth > definition::DEPTH_MAX => {
+            too_deep(run.depth, definition::DEPTH_MAX)
+        }
+        Some(_) | None => Ok(()),
+    }
+}
+
+fn check_room(kernel: &Kernel, admission: Admission) -> Result<(), Denied> {
+    let n_tasks = u32::try_from(kernel.tasks.len()).unwrap_or(u32::MAX);
+    let over = |running, max| Err(Denied::OverCapacity { running, max });
+    match admission.overflow {
+        Overflow::Reject if n_tasks >= admission.running_max => {
+            over(n_tasks, admission.running_max)
+        }
+        Overflow::Queue | Overflow::Reject if n_tasks >= admission.tasks_max => {
+            over(n_tasks, admission.tasks_max)
+        }
+        Overflow::Queue | Overflow::Reject => Ok(()),
+    }
+}
+
+/// Returns why a loop does not run now.
+fn not_now(kernel: &Kernel, actor: &Actor, run: &LoopRun, now_ms: i64) -> Option<String> {
+    let is_asked = matches!(run.trigger, Trigger::Manual { .. });
+    let loop_state = kernel.loops.get(run.name());
+    let is_off = loop_state.is_some_and(|state| state.is_enabled == Some(false));
+    let by_person = is_asked && matches!(actor, Actor::Human { .. });
+    if is_off && !by_person {
+        return Some("the loop is switched off".to_owned());
+    }
+    let sets_itself_off = matches!(run.trigger, Trigger::Cron { .. } | Trigger::Event { .. });
+    if sets_itself_off && !is_on(&run.definition, loop_state) {
+        return Some("it came with the repository, and nobody switched it on".to_owned());
+    }
+    if let Trigger::Cron { due_at_ms } = &run.trigger
+        && loop_state
+            .and_then(|state| state.fired_at_ms)
+            .is_some_and(|fired_at_ms| fired_at_ms >= *due_at_ms)
+    {
+        return Some("this instant of its schedule was dealt with".to_owned());
+    }
+    if !is_asked && waits_already(kernel, run) {
+        return Some("a run of it already waits".to_owned());
+    }
+    let last = loop_state.and_then(|state| state.last_run.as_ref())?;
+    let cooldown_ms = i64::try_from(run.definition.cooldown_ms).unwrap_or(i64::MAX);
+    let is_cooling = last.ended_at_ms.saturating_add(cooldown_ms) > now_ms;
+    is_cooling.then(|| "cooldown active".to_owned())
+}
+
+fn waits_already(kernel: &Kernel, run: &LoopRun) -> bool {
+    kernel.tasks.values().any(|task| {
+        task.state == State::Pending
+            && task
+                .loop_run()
+                .is_some_and(|other| other.name() == run.name())
+    })
+}

@@ -1,0 +1,103 @@
+//! A rule of the kernel said no: nothing changed, and this is why.
+
+use kapi_core::task_id::{Fence, TaskId};
+
+use super::task_state::State;
+use crate::rules::task::Phase;
+
+/// A refusal by rule.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Denied {
+    /// The request breaks a rule of its own.
+    #[error("{rule}")]
+    BadRequest {
+        /// The rule.
+        rule: &'static str,
+    },
+    /// Every place is taken.
+    #[error("over capacity ({running}/{max})")]
+    OverCapacity {
+        /// Places that are taken.
+        running: u32,
+        /// Places.
+        max: u32,
+    },
+    /// Tasks submit tasks that submit tasks.
+    #[error("self recursion depth {depth} exceeds maxDepth={max}")]
+    TooDeep {
+        /// How deep this one would be.
+        depth: u32,
+        /// How deep is allowed.
+        max: u32,
+    },
+    /// There is none.
+    #[error("task not found: {task}")]
+    NoTask {
+        /// Which.
+        task: TaskId,
+    },
+    /// It has ended.
+    #[error("{task} is {state}, so it cannot be {action}")]
+    WrongState {
+        /// Which.
+        task: TaskId,
+        /// Where it stands.
+        state: State,
+        /// What was asked, as a participle.
+        action: &'static str,
+    },
+    /// Somebody who no longer holds the lease came back.
+    #[error("the lease {fence} of {task} is over{}", by(*.held))]
+    Fenced {
+        /// Which.
+        task: TaskId,
+        /// The lease that was named.
+        fence: Fence,
+        /// The lease that holds.
+        held: Option<Fence>,
+    },
+    /// A phase out of its turn.
+    #[error("{task} is in phase {}, not {}", .now.map_or("none", Phase::name), .asked.name())]
+    WrongPhase {
+        /// Which.
+        task: TaskId,
+        /// Where it is.
+        now: Option<Phase>,
+        /// What was reported.
+        asked: Phase,
+    },
+    /// Somebody else leads.
+    #[error("{holder} leads")]
+    Led {
+        /// Who.
+        holder: String,
+    },
+    /// An agent or the engine asked for what only a person may do.
+    #[error("only a person may {action}; this was asked by {actor}")]
+    OnlyHuman {
+        /// What was asked.
+        action: &'static str,
+        /// Who asked.
+        actor: String,
+    },
+    /// Somebody asked for what only the engine may do.
+    #[error("only the engine may {action}; this was asked by {actor}")]
+    OnlyEngine {
+        /// What was asked.
+        action: &'static str,
+        /// Who asked.
+        actor: String,
+    },
+    /// An agent asked for something of a task that it did not submit.
+    #[error("{task} was not submitted by {actor}, so it cannot be cancelled by it")]
+    NotYours {
+        /// Which.
+        task: TaskId,
+        /// Who asked.
+        actor: String,
+    },
+}
+
+fn by(held: Option<Fence>) -> String {
+    held.map_or_else(String::new, |held| format!(": {held} has taken its place"))
+}

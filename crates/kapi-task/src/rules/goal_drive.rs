@@ -1,0 +1,37 @@
+//! A task that drives a goal of a workflow: which workflow, which task of its plan, which goal.
+//!
+//! Only names. What the goal demands stands in its own contract, what it used in its own account,
+//! and neither is known here.
+
+use kapi_core::id::{EffectId, GoalId};
+use kapi_core::mode::Mode;
+use kapi_core::plan::task::TaskId;
+use serde::{Deserialize, Serialize};
+
+/// What a task that drives a goal is about.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct GoalDrive {
+    /// The workflow's mode.
+    pub mode: Mode,
+    /// The workflow.
+    pub workflow: GoalId,
+    /// The task of its plan.
+    pub task: TaskId,
+    /// The effect that asked.
+    pub effect: EffectId,
+    /// The goal.
+    pub goal: GoalId,
+    /// The machine and directory where the goal's log is, where the queue is shared by several
+    /// machines: nobody else can drive it. Without it whoever reads the queue has the goal too.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub place: Option<String>,
+}
+
+impl GoalDrive {
+    /// Tells whether whoever is at this place can drive the goal.
+    #[must_use]
+    pub fn is_within(&self, reach: Option<&str>) -> bool {
+        self.place.is_none() || self.place.as_deref() == reach
+    }
+}

@@ -1,0 +1,316 @@
+//! A task: what was asked, where it stands, who works on it, and what came of it.
+//!
+//! Only data and what follows from it at a glance. Which changes are allowed stands in `decide`.
+
+use std::collections::BTreeMap;
+
+use kapi_core::proof::assess::Grade;
+use kapi_core::proof::inspection::Inspection;
+use kapi_core::task_id::{Fence, Holder, TaskId};
+use kapi_core::usage::Usage;
+use serde::{Deserialize, Serialize};
+
+use super::loop_run::LoopRun;
+use super::task_state::State;
+use crate::rules::goal_drive::GoalDrive;
+use crate::rules::handoff::{EvalResult, Handoff};
+use crate::rules::request::Request;
+
+/// The longest output that the log keeps, in bytes; the whole of it stands in the run's transcript.
+pub const OUTPUT_BYTES_MAX: usize = 16 * 1024;
+
+/// A worker's right to a task, for a time.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Lease {
+    /// Who has it.
+    pub holder: Holder,
+    /// Its number, higher than that of every lease before it.
+    pub fence: Fence,
+    /// Since when, in milliseconds since the epoch.
+    pub acquired_at_ms: i64,
+    /// When its holder was heard of last.
+    pub heartbeat_at_ms: i64,
+    /// When it ends unless its holder is heard of before.
+    pub expires_at_ms: i64,
+}
+
+/// One task.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Task {
+    /// Which.
+    pub id: TaskId,
+    /// What was asked.
+    pub request: Request,
+    /// Where it stands.
+    pub state: State,
+    /// When it was asked for, in milliseconds since the epoch.
+    pub submitted_at_ms: i64,
+    /// It is not worked on before this time.
+    pub not_before_ms: i64,
+    /// Attempts that were begun, the one under way included.
+    pub attempts: u32,
+    /// Attempts whose worker was lost.
+    pub losses: u32,
+    /// Attempts that failed and were followed by another for that.
+    pub retries: u32,
+    /// Who works on it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lease: Option<Lease>,
+    /// When the first attempt began.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub started_at_ms: Option<i64>,
+    /// When it ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ended_at_ms: Option<i64>,
+    /// What all attempts used so far.
+    #[serde(default)]
+    pub usage: Usage,
+    /// Why somebody does not want it any more, while a worker still has it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cancelling: Option<String>,
+    /// Why the attempt before did not come to an end.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub setback: Option<String>,
+    /// The phases of a loop's run that are over, in their order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub phases: Vec<PhaseRecord>,
+    /// What came of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub report: Option<Box<Report>>,
+}
+
+impl Task {
+    /// Returns the loop's run that it is.
+    #[must_use]
+    pub fn loop_run(&self) -> Option<&LoopRun> {
+        self.request.loop_run.as_deref()
+    }
+
+    /// Returns the goal of a workflow that it drives.
+    #[must_use]
+    pub fn goal_drive(&self) -> Option<&GoalDrive> {
+        self.request.goal.as_deref()
+    }
+
+    /// Returns the phase that a loop's run is in; `None` when all are over, or it is none.
+    #[must_use]
+    pub fn phase(&self) -> Option<Phase> {
+        self.loop_run()?;
+        Phase::ALL.get(self.phases.len()).copied()
+    }
+}
+
+/// A phase of a loop's run. They follow each other; none is left out without a record.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Phase {
+    /// It was triggered.
+    Trigger,
+    /// Its condition was looked at.
+    ShouldRun,
+    /// Its prompt was made.
+    Context,
+    /// Its agent ran.
+    Execute,
+    /// What came of it was judged by the definition's evals.
+    Evaluate,
+    /// Lessons were noted.
+    Learn,
+    /// What the next run should know was written.
+    Handoff,
+    /// The next run was triggered.
+    Retrigger,
+}
+
+impl Phase {
+    /// All phases in their order.
+    pub const ALL: [Self; 8] = [
+        Self::Trigger,
+        Self::ShouldRun,
+        Self::Context,
+        Self::Execute,
+        Self::Evaluate,
+        Self::Learn,
+        Self::Handoff,
+        Self::Retrigger,
+    ];
+
+    /// Returns the name of the specification.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Trigger => "trigger",
+            Self::ShouldRun => "shouldRun",
+            Self::Context => "context",
+            Self::Execute => "execute",
+            Self::Evaluate => "evaluate",
+            Self::Learn => "learn",
+            Self::Handoff => "handoff",
+            Self::Retrigger => "retrigger",
+        }
+    }
+}
+
+/// How a phase ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PhaseStatus {
+    /// Well.
+    Ok,
+    /// There was nothing to do in it, or the run ended before it.
+    Skipped,
+    /// Badly.
+    Error,
+}
+
+/// A phase that is over.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PhaseRecord {
+    /// Which.
+    pub phase: Phase,
+    /// How it ended.
+    pub status: PhaseStatus,
+    /// What is worth knowing of it, in one line.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub detail: Option<String>,
+    /// When it ended, in milliseconds since the epoch.
+    pub at_ms: i64,
+}
+
+/// What came of an attempt, as its worker says.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Report {
+    /// How it ended.
+    pub end: End,
+    /// The agent's last words, or what is left of them.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub output: String,
+    /// What the attempt used and no heartbeat has told.
+    #[serde(default)]
+    pub usage: Usage,
+    /// What it changed.
+    #[serde(default)]
+    pub work: Work,
+    /// What the next run should know.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub handoff: Option<Handoff>,
+    /// How the evals came out.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub evals: Vec<EvalResult>,
+    /// What metric evals measured, by the eval's name.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub metrics: BTreeMap<String, String>,
+}
+
+impl Report {
+    /// Returns a report that says how an attempt ended and nothing else.
+    #[must_use]
+    pub fn of(end: End) -> Self {
+        Self {
+            end,
+            output: String::new(),
+            usage: Usage::default(),
+            work: Work::default(),
+            handoff: None,
+            evals: Vec::new(),
+            metrics: BTreeMap::new(),
+        }
+    }
+}
+
+/// What an attempt changed, and where it can be seen.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Work {
+    /// The run whose transcript it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run: Option<String>,
+    /// The branch that has its changes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub branch: Option<String>,
+    /// The commit that has its changes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub commit: Option<String>,
+    /// How many files it changed.
+    #[serde(default)]
+    pub n_files: u64,
+    /// How much its verify commands show, where they pass.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub grade: Option<Grade>,
+    /// What it does to the checks themselves; of commands that were run again, only how they ended.
+    #[serde(default, skip_serializing_if = "Inspection::is_empty")]
+    pub inspection: Box<Inspection>,
+}
+
+/// How an attempt ended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "end", rename_all = "snake_case", deny_unknown_fields)]
+pub enum End {
+    /// Well.
+    Completed,
+    /// There was nothing to do: a condition did not hold.
+    Skipped {
+        /// Which, and what was found.
+        reason: String,
+    },
+    /// Badly.
+    Failed(Failure),
+    /// It was cut off because nobody wanted it any more.
+    Cancelled,
+}
+
+/// Why an attempt failed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Failure {
+    /// The kind.
+    pub kind: FailureKind,
+    /// What happened, as a sentence for people.
+    pub message: String,
+    /// The agent's exit code, where there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub exit_code: Option<i32>,
+}
+
+/// Kinds of failure.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FailureKind {
+    /// The agent ended with an error.
+    Agent,
+    /// It took too long.
+    TimedOut,
+    /// It used more than it may.
+    BudgetSpent,
+    /// A blocking eval, or a verify command, did not pass.
+    EvalFailed,
+    /// A rule of the policy forbids it.
+    PolicyDenied,
+    /// It could not be launched: no program, no sandbox, a template that cannot be filled.
+    NotLaunched,
+    /// The provider did not answer.
+    Provider,
+    /// Its workers were lost, again and again.
+    Lost,
+    /// The goal that it drives rests without a proof.
+    GoalRests,
+}
+
+impl FailureKind {
+    /// Tells whether the same again may come to another end.
+    #[must_use]
+    pub const fn is_worth_a_retry(self) -> bool {
+        match self {
+            Self::Agent | Self::TimedOut | Self::EvalFailed | Self::Provider => true,
+            Self::BudgetSpent
+            | Self::PolicyDenied
+            | Self::NotLaunched
+            | Self::Lost
+            | Self::GoalRests => false,
+        }
+    }
+}

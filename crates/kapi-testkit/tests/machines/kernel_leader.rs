@@ -1,0 +1,582 @@
+//! Setting loops off: each instant and each event once, whoever leads and whenever it is killed.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::atomic::{AtomicI64, Ordering};
+
+use kapi_core::actor::Actor;
+use kapi_core::task_id::{LoopName, TaskId};
+use kapi_core::value::Value;
+use kapi_sys::clock::Clock;
+use kapi_sys::sim_disk::SimDisk;
+use kapi_task::record::door::Door;
+use kapi_task::record::events::Sight;
+use kapi_task::record::leader::{Dealt, Leader, Led, Outcome, Surroundings};
+use kapi_task::record::log::LEAD_MS;
+use kapi_task::record::profile_file::Profiles;
+use kapi_task::record::queue::{Enlisted, Queue};
+use kapi_task::record::terms::KernelTerms;
+use kapi_task::record::{definition_file, profile_file};
+use kapi_task::rules::command::{Command, Hold};
+use kapi_task::rules::decide::Answer;
+use kapi_task::rules::definition::Definition;
+use kapi_task::rules::loop_run::{LoopRun, Trigger};
+use kapi_task::rules::policy::Policy;
+use kapi_task::rules::state::LoopState;
+use kapi_task::rules::task::{End, Report, Task};
+
+use crate::kernel_worker::{capacity, person, project, request};
+use crate::support::ROOT;
+
+const SECOND_MS: i64 = 1_000;
+const MINUTE_MS: i64 = 60_000;
+
+fn loop_of(name: &str, rest: &str) -> Definition {
+    let text = format!("---\nname: {name}\nbackoff: 0\n{rest}\n---\nDo it.\n");
+    definition_file::parse("loop.md", &text, Path::new("/nonexistent")).unwrap()
+}
+
+fn every_minute(rest: &str) -> Definition {
+    let trigger = format!("trigger: {{type: cron, schedule: \"* * * * *\", {rest}}}");
+    loop_of("tidy", &trigger)
+}
+
+fn on_files(rest: &str) -> Definition {
+    loop_of(
+        "tidy",
+        &format!("trigger: {{type: event, files: [src/**]}}\n{rest}"),
+    )
+}
+
+fn name(text: &str) -> LoopName {
+    LoopName::parse(text).unwrap()
+}
+
+/// A clock that stands still until it is moved.
+struct Stopped(AtomicI64);
+
+impl Clock for Stopped {
+    fn now_ms(&self) -> i64 {
+        self.0.load(Ordering::SeqCst)
+    }
+}
+
+/// A disk with an empty project, and a clock.
+struct Fixture {
+    disk: SimDisk,
+    clock: Stopped,
+}
+
+impl Fixture {
+    fn new() -> Self {
+        let disk = SimDisk::new();
+        disk.provide_dir(Path::new(ROOT));
+        Self {
+            disk,
+            clock: Stopped(AtomicI64::new(1_787_392_800_000)),
+        }
+    }
+}
+
+/// What a leader stands on, whoever it is.
+struct Place {
+    policy: Policy,
+    terms: KernelTerms,
+    profiles: Profiles,
+    sights: BTreeMap<LoopName, Sight>,
+}
+
+impl Place {
+    fn new() -> Self {
+        let nowhere = Path::new("/nonexistent");
+        Self {
+            policy: Policy::default(),
+            terms: KernelTerms::standard(nowhere.to_path_buf()),
+            profiles: profile_file::discover(nowhere, nowhere, nowhere),
+            sights: BTreeMap::new(),
+        }
+    }
+
+    fn sees(&mut self, state: &str) {
+        let sight = Sight::Is {
+            state: state.to_owned(),
+            payload: Value::Null,
+        };
+        self.sights.insert(name("tidy"), sight);
+    }
+}
+
+/// One process that leads or wants to.
+struct Process<'a> {
+    queue: Queue<'a>,
+    own: Enlisted,
+    leader: Leader,
+}
+
+impl Process<'_> {
+    fn step(&mut self, place: &Place) -> Led {
+        self.queue.refresh().unwrap();
+        let local_times = BTreeMap::new();
+        let door = Door {
+            policy: &place.policy,
+            local_times: &local_times,
+            terms: &place.terms,
+            is_unattended: true,
+            base: &|| Ok(None),
+        };
+        let around = Surroundings {
+            door: &door,
+            profiles: &place.profiles,
+            sights: &place.sights,
+            now_ms: self.queue.project().clock.now_ms(),
+        };
+        self.leader
+            .step(&mut self.queue, &self.own, &around)
+            .unwrap()
+    }
+
+    fn dealt(&mut self, place: &Place) -> Vec<String> {
+        self.step(place).dealt.iter().map(told).collect()
+    }
+
+    fn state(&self) -> LoopState {
+        self.queue.kernel().loops[&name("tidy")].clone()
+    }
+
+    fn waiting(&self) -> Vec<&Task> {
+        self.queue.kernel().tasks.values().collect()
+    }
+
+    /// Ends the run that waits, so that the next need not wait for it.
+    fn end(&mut self, number: u64) {
+        let claim = Command::Claim {
+            holder: self.own.holder.clone(),
+            ttl_ms: 60_000,
+            capacity: capacity(),
+            only: Some(TaskId::new(number)),
+            reach: None,
+        };
+        let Answer::Claimed(task, fence) = self.queue.submit(&Actor::Engine, &claim).unwrap()
+        else {
+            panic!("nothing to claim")
+        };
+        let hold = Hold { task, fence };
+        self.queue
+            .submit(&Actor::Engine, &Command::Begin(hold))
+            .unwrap();
+        let finish = Command::Finish {
+            hold,
+            report: Box::new(Report::of(End::Completed)),
+        };
+        self.queue.submit(&Actor::Engine, &finish).unwrap();
+    }
+}
+
+fn told(dealt: &Dealt) -> String {
+    let trigger = match &dealt.trigger {
+        Trigger::Cron { .. } => "cron",
+        Trigger::Event { .. } => "event",
+        Trigger::Manual { .. } | Trigger::Retrigger { .. } => "other",
+    };
+    match &dealt.outcome {
+        Outcome::Run(task) => format!("{trigger} {task}"),
+        Outcome::None(reason) => format!("{trigger} none: {reason}"),
+    }
+}
+
+/// Does something with `n` processes on one disk, whose leaders know one loop.
+fn with_processes(fixture: &Fixture, loops: &[Definition], then: impl FnOnce(Vec<Process<'_>>)) {
+    let projects = [(); 3].map(|()| project(&fixture.disk, &fixture.clock));
+    let processes = projects.iter().map(|project| {
+        let mut queue = Queue::open(project).unwrap();
+        let own = queue.enlist().unwrap();
+        let mut leader = Leader::default();
+        leader.set(loops.to_vec());
+        Process { queue, own, leader }
+    });
+    then(processes.collect());
+}
+
+fn with_one(fixture: &Fixture, loops: &[Definition], then: impl FnOnce(Process<'_>)) {
+    with_processes(fixture, loops, |processes| {
+        then(processes.into_iter().next().unwrap());
+    });
+}
+
+fn pass(fixture: &Fixture, ms: i64) {
+    fixture.clock.0.fetch_add(ms, Ordering::SeqCst);
+}
+
+#[test]
+fn an_instant_sets_off_one_run_and_what_lay_before_the_first_look_none() {
+    let fixture = Fixture::new();
+    let place = Place::new();
+    with_one(&fixture, &[every_minute("")], |mut one| {
+        let led = one.step(&place);
+        assert_eq!(led.dealt, []);
+        let next_ms = led.again_at_ms.unwrap();
+        let now_ms = fixture.clock.now_ms();
+        assert!(next_ms > now_ms && next_ms <= now_ms + MINUTE_MS, "{led:?}");
+        pass(&fixture, next_ms - now_ms);
+        assert_eq!(one.dealt(&place), ["cron task_1"]);
+        assert_eq!(one.dealt(&place), [""; 0]);
+        // A leader that comes later and knows nothing does not either.
+        one.leader = Leader::default();
+        one.leader.set(vec![every_minute("")]);
+        assert_eq!(one.dealt(&place), [""; 0]);
+        let run = one.waiting()[0].loop_run().unwrap();
+        assert_eq!(run.trigger, Trigger::Cron { due_at_ms: next_ms });
+    });
+}
+
+#[test]
+fn of_three_processes_one_leads_and_another_takes_over_when_it_is_gone() {
+    let fixture = Fixture::new();
+    let place = Place::new();
+    with_processes(&fixture, &[every_minute("misfire: all")], |mut all| {
+        let mut fired = Vec::new();
+        for round in 0_u64..9 {
+            for process in &mut all {
+                fired.extend(process.dealt(&place));
+            }
+            let leading = all.iter().filter(|process| process.leader.leads()).count();
+            assert_eq!(leading, 1, "round {round}");
+            if let Some(run) = all[0].waiting().first().map(|task| task.id.number()) {
+                all[0].end(run);
+            }
+            pass(&fixture, MINUTE_MS);
+            // Whoever leads dies, every third time.
+            if round % 3 == 2 && all.len() > 1 {
+                all.retain(|process| !process.leader.leads());
+                assert!(!all.is_empty());
+            }
+        }
+        let expected: Vec<String> = (1..=8)
+            .map(|number| format!("cron task_{number}"))
+            .collect();
+        assert_eq!(fired, expected);
+    });
+}
+
+#[test]
+fn two_leaders_that_do_not_know_of_each_other_set_an_instant_off_once() {
+    let fixture = Fixture::new();
+    let place = Place::new();
+    with_processes(&fixture, &[every_minute("")], |mut all| {
+        all[0].step(&place);
+        assert!(all[0].leader.leads());
+        // It sleeps for longer than its lease, and another takes over.
+        pass(&fixture, i64::try_from(LEAD_MS).unwrap() + SECOND_MS);
+        let by_second = all[1].dealt(&place);
+        assert!(all[1].leader.leads());
+        assert_eq!(by_second.last().unwrap(), "cron task_1");
+        // The first wakes and still takes itself for the leader until it has read the log.
+        assert!(all[0].leader.leads());
+        assert_eq!(all[0].dealt(&place), [""; 0]);
+        assert!(!all[0].leader.leads());
+        all[1].queue.refresh().unwrap();
+        assert_eq!(all[1].queue.kernel().last_task, 1);
+    });
+}
+
+#[test]
+fn instants_that_nobody_was_there_for_are_given_up_made_up_for_once_or_all() {
+    let give_up = "cron none: nobody was there at the time, 9 times in a row";
+    for (rest, expected) in [
+        (
+            "misfire: skip",
+            vec![
+                give_up,
+                "cron task_1",
+                "cron none: a run of it already waits",
+            ],
+        ),
+        (
+            "misfire: once",
+            vec![
+                give_up,
+                "cron task_1",
+                "cron none: a run of it already waits",
+            ],
+        ),
+    ] {
+        let fixture = Fixture::new();
+        let place = Place::new();
+        with_one(&fixture, &[every_minute(rest)], |mut one| {
+            let next_ms = one.step(&place).again_at_ms.unwrap();
+            pass(&fixture, next_ms - fixture.clock.now_ms() + 10 * MINUTE_MS);
+            assert_eq!(one.dealt(&place), expected, "{rest}");
+            assert_eq!(one.state().fired_at_ms, Some(next_ms + 10 * MINUTE_MS));
+        });
+    }
+    let fixture = Fixture::new();
+    let place = Place::new();
+    with_one(
+        &fixture,
+        &[every_minute("misfire: all, misfire_max: 3")],
+        |mut one| {
+            let next_ms = one.step(&place).again_at_ms.unwrap();
+            pass(&fixture, next_ms - fixture.clock.now_ms() + 10 * MINUTE_MS);
+            let give_up = "cron none: nobody was there at the time, 6 times in a row";
+            // Each is wanted, so the next waits until the one before it has begun.
+            assert_eq!(one.dealt(&place), [give_up, "cron task_1"]);
+            for number in 2..=5 {
+                assert_eq!(one.dealt(&place), [""; 0]);
+                one.end(number - 1);
+                pass(&fixture, SECOND_MS);
+                assert_eq!(one.dealt(&place), [format!("cron task_{number}")]);
+            }
+            one.end(5);
+            pass(&fixture, SECOND_MS);
+            assert_eq!(one.dealt(&place), [""; 0]);
+        },
+    );
+}
+
+#[test]
+fn a_loop_that_is_off_or_gone_never_fires_and_catches_up_on_nothing() {
+    let fixture = Fixture::new();
+    let place = Place::new();
+    let definition = every_minute("misfire: once");
+    with_one(&fixture, std::slice::from_ref(&definition), |mut one| {
+        one.step(&place);
+        let switch = |is_enabled| Command::Switch {
+            name: name("tidy"),
+            is_enabled,
+        };
+        one.queue.submit(&person(), &switch(false)).unwrap();
+        pass(&fixture, 10 * MINUTE_MS);
+        assert_eq!(one.dealt(&place), [""; 0]);
+        assert_eq!(one.leader.upcoming(&one.queue).count(), 0);
+        one.queue.submit(&person(), &switch(true)).unwrap();
+        assert_eq!(one.dealt(&place), [""; 0]);
+        pass(&fixture, MINUTE_MS);
+        assert_eq!(one.dealt(&place), ["cron task_1"]);
+        // Its run keeps a copy of the definition; the loop itself is gone.
+        one.leader.set(Vec::new());
+        pass(&fixture, MINUTE_MS);
+        let led = one.step(&place);
+        assert_eq!(led, Led::default());
+        assert!(!one.leader.leads());
+        assert_eq!(one.queue.kernel().leader, None);
+        assert_eq!(one.waiting()[0].loop_run().unwrap().definition, definition);
+    });
+}
+
+#[test]
+fn a_schedule_that_was_changed_makes_up_for_nothing_before_the_change() {
+    let fixture = Fixture::new();
+    let place = Place::new();
+    with_one(&fixture, &[every_minute("")], |mut one| {
+        one.step(&place);
+        pass(&fixture, 90 * MINUTE_MS);
+        let hourly = "trigger: {type: cron, schedule: \"@hourly\", misfire: once}";
+        one.leader.set(vec![loop_of("tidy", hourly)]);
+        assert_eq!(
+            one.dealt(&place),
+            ["cron none: its schedule is another one now"]
+        );
+        pass(&fixture, 60 * MINUTE_MS);
+        assert_eq!(one.dealt(&place), ["cron task_1"]);
+    });
+}
+
+#[test]
+fn a_clock_that_jumps_neither_repeats_nor_stops_a_loop() {
+    let fixture = Fixture::new();
+    let place = Place::new();
+    let year_ms = 365 * 24 * 60 * MINUTE_MS;
+    with_one(&fixture, &[every_minute("")], |mut one| {
+        one.step(&place);
+        pass(&fixture, MINUTE_MS);
+        assert_eq!(one.dealt(&place), ["cron task_1"]);
+        one.end(1);
+        pass(&fixture, -10 * MINUTE_MS);
+        for _ in 0..10 {
+            assert_eq!(one.dealt(&place), [""; 0]);
+            pass(&fixture, MINUTE_MS);
+        }
+        pass(&fixture, MINUTE_MS);
+        assert_eq!(one.dealt(&place), ["cron task_2"]);
+        one.end(2);
+        pass(&fixture, year_ms);
+        assert_eq!(
+            one.dealt(&place).last().unwrap(),
+            "cron none: a run of it already waits"
+        );
+    });
+}
+
+#[test]
+fn an_event_sets_off_one_run_for_each_mark_and_none_at_first_sight() {
+    let fixture = Fixture::new();
+    let mut place = Place::new();
+    place.sees("a");
+    with_processes(&fixture, &[on_files("")], |mut all| {
+        assert_eq!(all[0].dealt(&place), [""; 0]);
+        assert_eq!(all[0].dealt(&place), [""; 0]);
+        place.sees("b");
+        assert_eq!(all[0].dealt(&place), ["event task_1"]);
+        assert_eq!(all[0].dealt(&place), [""; 0]);
+        // Whoever takes over knows it.
+        all.remove(0);
+        assert_eq!(all[0].dealt(&place), [""; 0]);
+        assert!(all[0].leader.leads());
+        all[0].end(1);
+        place.sees("a");
+        assert_eq!(all[0].dealt(&place), ["event task_2"]);
+        place.sees("c");
+        assert_eq!(
+            all[0].dealt(&place),
+            ["event none: a run of it already waits"]
+        );
+        all[0].end(2);
+        // Back within ten minutes: it was worked on, and is so no more than once.
+        place.sees("b");
+        assert_eq!(
+            all[0].dealt(&place),
+            ["event none: task_1 was triggered by it"]
+        );
+        assert_eq!(all[0].dealt(&place), [""; 0]);
+        place.sights.insert(name("tidy"), Sight::Nothing);
+        assert_eq!(all[0].dealt(&place), [""; 0]);
+        // Other globs are seen for the first time.
+        let other = "trigger: {type: event, files: [lib/**]}";
+        all[0].leader.set(vec![loop_of("tidy", other)]);
+        place.sees("d");
+        assert_eq!(all[0].dealt(&place), [""; 0]);
+        place.sees("e");
+        assert_eq!(all[0].dealt(&place), ["event task_3"]);
+    });
+}
+
+#[test]
+fn what_happens_while_a_loop_rests_sets_it_off_when_the_rest_is_over() {
+    let fixture = Fixture::new();
+    let mut place = Place::new();
+    place.sees("a");
+    with_one(&fixture, &[on_files("cooldown: 60")], |mut one| {
+        one.step(&place);
+        place.sees("b");
+        assert_eq!(one.dealt(&place), ["event task_1"]);
+        one.end(1);
+        let ended_ms = fixture.clock.now_ms();
+        place.sees("c");
+        let led = one.step(&place);
+        assert_eq!(
+            (led.dealt, led.again_at_ms),
+            (vec![], Some(ended_ms + MINUTE_MS))
+        );
+        pass(&fixture, MINUTE_MS);
+        assert_eq!(one.dealt(&place), ["event task_2"]);
+    });
+}
+
+#[test]
+fn loops_that_wait_for_each_others_results_come_to_an_end() {
+    let fixture = Fixture::new();
+    let place = Place::new();
+    let after = |own: &str, other: &str| {
+        loop_of(
+            own,
+            &format!("trigger: {{type: event, loop: {other}, on: any}}"),
+        )
+    };
+    with_one(
+        &fixture,
+        &[after("ping", "pong"), after("pong", "ping")],
+        |mut one| {
+            assert_eq!(one.dealt(&place), [""; 0]);
+            place_first_run(&mut one);
+            one.end(1);
+            let mut runs = 1;
+            loop {
+                let dealt = one.dealt(&place);
+                let Some(last) = dealt.last() else { break };
+                if !last.starts_with("event task_") {
+                    assert!(last.contains("exceeds maxDepth=16"), "{last}");
+                    break;
+                }
+                runs += 1;
+                one.end(runs);
+                assert!(runs < 100, "they never end");
+            }
+            assert_eq!(runs, 17);
+            assert_eq!(one.dealt(&place), [""; 0]);
+        },
+    );
+}
+
+/// Lets a person run the first loop.
+fn place_first_run(one: &mut Process<'_>) {
+    let mut request = request(1);
+    let definition = loop_of("ping", "");
+    request.loop_run = Some(Box::new(LoopRun {
+        definition,
+        trigger: Trigger::Manual { source: None },
+        inputs: BTreeMap::new(),
+        payload: Value::Null,
+        depth: 0,
+    }));
+    let submit = Command::Submit {
+        request: Box::new(request),
+        admission: KernelTerms::standard(ROOT.into()).admission(),
+    };
+    one.queue.submit(&person(), &submit).unwrap();
+}
+
+#[test]
+fn what_cannot_be_let_in_is_recorded_and_not_asked_again() {
+    let fixture = Fixture::new();
+    let mut place = Place::new();
+    let unknown = loop_of(
+        "tidy",
+        "agent: nobody\ntrigger: {type: cron, schedule: \"* * * * *\"}",
+    );
+    with_one(&fixture, &[unknown], |mut one| {
+        one.step(&place);
+        pass(&fixture, MINUTE_MS);
+        let dealt = one.dealt(&place);
+        assert_eq!(dealt.len(), 1);
+        assert!(
+            dealt[0].starts_with("cron none: failed to find the agent profile"),
+            "{dealt:?}"
+        );
+        assert_eq!(one.dealt(&place), [""; 0]);
+        assert!(one.state().last_skip.unwrap().reason.contains("nobody"));
+    });
+    place.terms.tasks_max = 0;
+    let fixture = Fixture::new();
+    with_one(&fixture, &[every_minute("")], |mut one| {
+        one.step(&place);
+        pass(&fixture, MINUTE_MS);
+        assert_eq!(one.dealt(&place), ["cron none: over capacity (0/0)"]);
+        assert_eq!(one.dealt(&place), [""; 0]);
+    });
+}
+
+#[test]
+fn a_leader_with_nothing_to_do_hardly_writes() {
+    let fixture = Fixture::new();
+    let place = Place::new();
+    let daily = loop_of("tidy", "trigger: {type: cron, schedule: \"@yearly\"}");
+    with_processes(&fixture, &[daily], |mut all| {
+        for process in &mut all {
+            process.step(&place);
+        }
+        let ops = fixture.disk.ops();
+        let mut bytes = Vec::new();
+        for _ in 0..3_600 {
+            pass(&fixture, SECOND_MS);
+            all[0].step(&place);
+            bytes.push(fixture.disk.ops());
+        }
+        bytes.dedup();
+        bytes.retain(|so_far| *so_far > ops);
+        assert_eq!(
+            bytes.len(),
+            36,
+            "one renewal in a hundred seconds, after {ops} operations"
+        );
+    });
+}

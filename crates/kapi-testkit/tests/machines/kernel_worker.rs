@@ -1,0 +1,525 @@
+//! Workers with real threads: cancel, a lease that was taken over, leaving, panics, one task only.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::{Condvar, Mutex};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use kapi_core::actor::Actor;
+use kapi_core::proof::policy::CheckPolicy;
+use kapi_core::task_id::TaskId;
+use kapi_core::usage::Usage;
+use kapi_engine::project::Project;
+use kapi_store::layout::ProjectLayout;
+use kapi_store::record::{Batch, NewRecord};
+use kapi_store::stream::LogStream;
+use kapi_sys::clock::Clock;
+use kapi_sys::disk::Disk;
+use kapi_task::record::error::KernelError;
+use kapi_task::record::queue::Queue;
+use kapi_task::record::store::LEASE_MS;
+use kapi_task::record::worker::{Hands, Terms, Worker};
+use kapi_task::rules::command::{Admission, Capacity, Command, Hold, Overflow};
+use kapi_task::rules::decide::Answer;
+use kapi_task::rules::denied::Denied;
+use kapi_task::rules::request::{Key, Origin, Request};
+use kapi_task::rules::task::{End, FailureKind, Report, Task};
+use kapi_task::rules::task_state::State;
+use kapi_task::rules::task_terms::{Priority, Retry, TaskBudget};
+use serde_json::value::RawValue;
+
+use crate::support::{Fixture, ROOT};
+
+/// The longest anything may take here.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Something that threads wait for.
+#[derive(Default)]
+pub(crate) struct Bell(Mutex<u64>, Condvar);
+
+impl Bell {
+    pub(crate) fn ring(&self) {
+        *self.0.lock().unwrap() += 1;
+        self.1.notify_all();
+    }
+
+    /// Waits until it was rung more often than that, and returns how often it was.
+    fn wait(&self, heard: u64) -> u64 {
+        let rung = self.0.lock().unwrap();
+        let waited = self
+            .1
+            .wait_timeout_while(rung, PATIENCE, |rung| *rung <= heard);
+        let (rung, timeout) = waited.unwrap();
+        assert!(!timeout.timed_out(), "nobody rang");
+        *rung
+    }
+}
+
+pub(crate) fn project<'a>(disk: &'a dyn Disk, clock: &'a dyn Clock) -> Project<'a> {
+    Project {
+        disk,
+        clock,
+        layout: ProjectLayout::new(PathBuf::from(ROOT)),
+        owner: "test".to_owned(),
+        home: None,
+    }
+}
+
+pub(crate) fn person() -> Actor {
+    let user = "user".to_owned();
+    Actor::Human { user }
+}
+
+pub(crate) fn request(number: u64) -> Request {
+    Request {
+        description: format!("Number {number}"),
+        prompt: "Do it.".to_owned(),
+        agent: "sisyphus".to_owned(),
+        backend: None,
+        model: None,
+        timeout_ms: 0,
+        budget: TaskBudget::default(),
+        domain: None,
+        priority: Priority::Normal,
+        key: Some(Key {
+            text: format!("number {number}"),
+            ttl_ms: 1,
+        }),
+        retry: Retry::default(),
+        verify: Vec::new(),
+        protect: Vec::new(),
+        checks: CheckPolicy::default(),
+        base: None,
+        origin: Origin::Person {
+            user: "user".to_owned(),
+        },
+        depth: 0,
+        retry_of: None,
+        loop_run: None,
+        goal: None,
+    }
+}
+
+pub(crate) fn submit(queue: &mut Queue<'_>, number: u64) -> TaskId {
+    let command = Command::Submit {
+        request: Box::new(request(number)),
+        admission: Admission {
+            tasks_max: 1_000,
+            overflow: Overflow::Queue,
+            running_max: 10,
+        },
+    };
+    match queue.submit(&person(), &command).unwrap() {
+        Answer::Submitted(task) => task,
+        other => panic!("it was to be let in: {other:?}"),
+    }
+}
+
+pub(crate) fn capacity() -> Capacity {
+    Capacity {
+        project: 10,
+        per_agent: BTreeMap::new(),
+        usd_micros_per_day: None,
+    }
+}
+
+fn terms<'env>(
+    perform: &'env (dyn Fn(&Task, &Hands<'_>) -> Report + Sync),
+    ring: &'env (dyn Fn() + Sync),
+) -> Terms<'env> {
+    Terms {
+        slots: 2,
+        capacity: capacity(),
+        only: None,
+        lease_ms: LEASE_MS,
+        perform,
+        ring,
+    }
+}
+
+fn cancel(task: TaskId) -> Command {
+    let why = "not wanted".to_owned();
+    Command::Cancel { task, why }
+}
+
+fn used(tokens: u64) -> Usage {
+    Usage {
+        input_tokens: tokens,
+        output_tokens: 0,
+        usd_micros: None,
+    }
+}
+
+/// Works until it is called off, as an agent does; reports what it used.
+fn until_cancelled(hands: &Hands<'_>) -> Report {
+    let started = Instant::now();
+    while !hands.cancel().is_raised() {
+        assert!(started.elapsed() < PATIENCE, "nobody called it off");
+        thread::yield_now();
+    }
+    let mut report = Report::of(End::Cancelled);
+    report.usage = used(5);
+    report
+}
+
+/// Steps until that holds of the worker.
+fn step_until(
+    worker: &mut Worker<'_, '_>,
+    bell: &Bell,
+    is_so: &dyn Fn(&mut Worker<'_, '_>) -> bool,
+) {
+    let mut heard = 0;
+    loop {
+        worker.step(&|| true).unwrap();
+        if is_so(worker) {
+            return;
+        }
+        heard = bell.wait(heard);
+    }
+}
+
+fn state(queue: &Queue<'_>, task: TaskId) -> State {
+    queue.find(task).unwrap().unwrap().state
+}
+
+#[test]
+fn a_worker_performs_what_waits_and_records_what_came_of_it() {
+    let fixture = Fixture::new();
+    let project = project(&fixture.disk, &fixture.clock);
+    let mut queue = Queue::open(&project).unwrap();
+    let tasks: Vec<TaskId> = (0..5).map(|number| submit(&mut queue, number)).collect();
+    let bell = Bell::default();
+    let ring = || bell.ring();
+    let perform = |task: &Task, hands: &Hands<'_>| {
+        assert_eq!(
+            task.lease.as_ref().map(|lease| lease.fence),
+            Some(hands.hold().fence)
+        );
+        assert_eq!(task.state, State::Running);
+        hands.used(used(3));
+        Report {
+            output: format!("{} done", task.request.description),
+            usage: used(4),
+            ..Report::of(End::Completed)
+        }
+    };
+    thread::scope(|scope| {
+        let mut worker = Worker::new(scope, queue, terms(&perform, &ring)).unwrap();
+        step_until(&mut worker, &bell, &|worker| {
+            worker.n_jobs() == 0 && worker.queue().0.kernel().tasks.is_empty()
+        });
+    });
+    let after = Queue::open(&project).unwrap();
+    for (number, task) in tasks.into_iter().enumerate() {
+        let task = after.find(task).unwrap().unwrap();
+        assert_eq!((task.state, task.attempts), (State::Completed, 1));
+        assert_eq!(task.usage, used(7));
+        assert_eq!(task.report.unwrap().output, format!("Number {number} done"));
+    }
+}
+
+#[test]
+fn what_cannot_be_done_here_at_present_goes_back_with_the_reason_and_rests() {
+    let fixture = Fixture::new();
+    let project = project(&fixture.disk, &fixture.clock);
+    let mut queue = Queue::open(&project).unwrap();
+    let task = submit(&mut queue, 0);
+    let bell = Bell::default();
+    let ring = || bell.ring();
+    let perform = |_: &Task, hands: &Hands<'_>| {
+        hands.set_back("commit 1 is not here".to_owned());
+        Report::of(End::Cancelled)
+    };
+    thread::scope(|scope| {
+        let own = Queue::open(&project).unwrap();
+        let mut worker = Worker::new(scope, own, terms(&perform, &ring)).unwrap();
+        step_until(&mut worker, &bell, &|worker| {
+            let task = &worker.queue().0.kernel().tasks[&task];
+            task.setback.is_some() && task.lease.is_none()
+        });
+    });
+    queue.refresh().unwrap();
+    let waits = &queue.kernel().tasks[&task];
+    assert_eq!(waits.setback.as_deref(), Some("commit 1 is not here"));
+    assert_eq!(
+        (waits.state, waits.attempts, waits.losses, waits.retries),
+        (State::Pending, 1, 0, 0)
+    );
+    assert!(
+        waits.not_before_ms >= project.clock.now_ms() + 4_000,
+        "it rests"
+    );
+}
+
+#[test]
+fn a_task_that_is_cancelled_while_it_runs_is_called_off_and_ends_so() {
+    let fixture = Fixture::new();
+    let project = project(&fixture.disk, &fixture.clock);
+    let mut queue = Queue::open(&project).unwrap();
+    let task = submit(&mut queue, 0);
+    let bell = Bell::default();
+    let ring = || bell.ring();
+    let perform = |_: &Task, hands: &Hands<'_>| until_cancelled(hands);
+    thread::scope(|scope| {
+        let own = Queue::open(&project).unwrap();
+        let mut worker = Worker::new(scope, own, terms(&perform, &ring)).unwrap();
+        assert_eq!(worker.step(&|| true).unwrap().claimed, [task]);
+        queue.submit(&person(), &cancel(task)).unwrap();
+        assert_eq!(state(&queue, task), State::Running);
+        step_until(&mut worker, &bell, &|worker| worker.n_jobs() == 0);
+    });
+    queue.refresh().unwrap();
+    let ended = queue.find(task).unwrap().unwrap();
+    assert_eq!((ended.state, ended.usage), (State::Cancelled, used(5)));
+}
+
+#[test]
+fn nothing_of_a_worker_counts_once_its_lease_was_taken_over() {
+    let fixture = Fixture::new();
+    let project = project(&fixture.disk, &fixture.clock);
+    let mut other = Queue::open(&project).unwrap();
+    let task = submit(&mut other, 0);
+    let bell = Bell::default();
+    let ring = || bell.ring();
+    let go_on = Bell::default();
+    // The agent comes to its end without noticing that nobody waits for it any more.
+    let perform = |_: &Task, hands: &Hands<'_>| {
+        hands.used(used(1_000));
+        go_on.wait(0);
+        Report {
+            output: "late".to_owned(),
+            usage: used(1_000),
+            ..Report::of(End::Completed)
+        }
+    };
+    thread::scope(|scope| {
+        let own = Queue::open(&project).unwrap();
+        let mut worker = Worker::new(scope, own, terms(&perform, &ring)).unwrap();
+        assert_eq!(worker.step(&|| true).unwrap().claimed, [task]);
+        // Meanwhile the process stands still, and is taken for lost.
+        let late = worker.queue().0.kernel().tasks[&task]
+            .lease
+            .clone()
+            .unwrap();
+        let expire = Command::Expire {
+            gone: [late.holder.clone()].into(),
+        };
+        other.submit(&Actor::Engine, &expire).unwrap();
+        let enlisted = other.enlist().unwrap();
+        let hold = claim(&mut other, &enlisted.holder).unwrap();
+        assert!(hold.fence > late.fence);
+        other.submit(&Actor::Engine, &Command::Begin(hold)).unwrap();
+        let before = fixture.disk.snapshot();
+        go_on.ring();
+        step_until(&mut worker, &bell, &|worker| worker.n_jobs() == 0);
+        assert_eq!(
+            fixture.disk.snapshot(),
+            before,
+            "something of it was recorded"
+        );
+        let finish = Command::Finish {
+            hold: Hold {
+                task,
+                fence: late.fence,
+            },
+            report: Box::new(Report::of(End::Completed)),
+        };
+        let refused = other.submit(&Actor::Engine, &finish);
+        assert!(
+            matches!(refused, Err(KernelError::Denied(Denied::Fenced { .. }))),
+            "{refused:?}"
+        );
+        let report = Box::new(Report::of(End::Completed));
+        other
+            .submit(&Actor::Engine, &Command::Finish { hold, report })
+            .unwrap();
+    });
+    let ended = other.find(task).unwrap().unwrap();
+    assert_eq!(
+        (ended.state, ended.usage),
+        (State::Completed, Usage::default())
+    );
+    assert_eq!(ended.report.unwrap().output, "");
+}
+
+fn claim(queue: &mut Queue<'_>, holder: &kapi_core::task_id::Holder) -> Option<Hold> {
+    let claim = Command::Claim {
+        holder: holder.clone(),
+        ttl_ms: LEASE_MS,
+        capacity: capacity(),
+        only: None,
+        reach: None,
+    };
+    match queue.submit(&Actor::Engine, &claim).unwrap() {
+        Answer::Claimed(task, fence) => Some(Hold { task, fence }),
+        _ => None,
+    }
+}
+
+#[test]
+fn a_worker_that_leaves_gives_back_what_it_has_and_takes_nothing_more() {
+    let fixture = Fixture::new();
+    let project = project(&fixture.disk, &fixture.clock);
+    let mut queue = Queue::open(&project).unwrap();
+    let tasks: Vec<TaskId> = (0..3).map(|number| submit(&mut queue, number)).collect();
+    let bell = Bell::default();
+    let ring = || bell.ring();
+    let perform = |_: &Task, hands: &Hands<'_>| until_cancelled(hands);
+    thread::scope(|scope| {
+        let own = Queue::open(&project).unwrap();
+        let mut worker = Worker::new(scope, own, terms(&perform, &ring)).unwrap();
+        assert_eq!(worker.step(&|| true).unwrap().claimed, tasks[..2]);
+        worker.leave();
+        step_until(&mut worker, &bell, &|worker| worker.n_jobs() == 0);
+    });
+    queue.refresh().unwrap();
+    for task in &tasks {
+        assert_eq!(state(&queue, *task), State::Pending);
+    }
+    let first = &queue.kernel().tasks[&tasks[0]];
+    assert_eq!((first.attempts, first.losses, first.usage), (1, 0, used(5)));
+    assert_eq!(
+        first.setback.as_deref(),
+        Some("its worker was told to stop")
+    );
+}
+
+#[test]
+fn a_panic_fails_its_task_and_nothing_else() {
+    let fixture = Fixture::new();
+    let project = project(&fixture.disk, &fixture.clock);
+    let mut queue = Queue::open(&project).unwrap();
+    let (bad, good) = (submit(&mut queue, 0), submit(&mut queue, 1));
+    let bell = Bell::default();
+    let ring = || bell.ring();
+    let perform = |task: &Task, _: &Hands<'_>| {
+        assert!(task.id != bad, "this one is meant to panic");
+        Report::of(End::Completed)
+    };
+    thread::scope(|scope| {
+        let own = Queue::open(&project).unwrap();
+        let mut worker = Worker::new(scope, own, terms(&perform, &ring)).unwrap();
+        step_until(&mut worker, &bell, &|worker| {
+            worker.n_jobs() == 0 && worker.queue().0.kernel().tasks.is_empty()
+        });
+    });
+    queue.refresh().unwrap();
+    assert_eq!(state(&queue, good), State::Completed);
+    let report = queue.find(bad).unwrap().unwrap().report.unwrap();
+    let End::Failed(failure) = report.end else {
+        panic!("it panicked: {report:?}");
+    };
+    assert_eq!(failure.kind, FailureKind::NotLaunched);
+}
+
+#[test]
+fn a_worker_that_is_there_for_one_task_leaves_the_others_alone() {
+    let fixture = Fixture::new();
+    let project = project(&fixture.disk, &fixture.clock);
+    let mut queue = Queue::open(&project).unwrap();
+    let (first, wanted) = (submit(&mut queue, 0), submit(&mut queue, 1));
+    let bell = Bell::default();
+    let ring = || bell.ring();
+    let perform = |_: &Task, _: &Hands<'_>| Report::of(End::Completed);
+    thread::scope(|scope| {
+        let own = Queue::open(&project).unwrap();
+        let terms = Terms {
+            only: Some(wanted),
+            ..terms(&perform, &ring)
+        };
+        let mut worker = Worker::new(scope, own, terms).unwrap();
+        step_until(&mut worker, &bell, &|worker| {
+            !worker.queue().0.kernel().tasks.contains_key(&wanted)
+        });
+        assert_eq!(worker.step(&|| true).unwrap().claimed, []);
+    });
+    queue.refresh().unwrap();
+    assert_eq!(state(&queue, first), State::Pending);
+    assert_eq!(state(&queue, wanted), State::Completed);
+}
+
+#[test]
+fn a_machine_without_room_gets_nothing() {
+    let fixture = Fixture::new();
+    let project = project(&fixture.disk, &fixture.clock);
+    let mut queue = Queue::open(&project).unwrap();
+    let task = submit(&mut queue, 0);
+    let perform = |_: &Task, _: &Hands<'_>| Report::of(End::Completed);
+    thread::scope(|scope| {
+        let own = Queue::open(&project).unwrap();
+        let mut worker = Worker::new(scope, own, terms(&perform, &|| {})).unwrap();
+        assert_eq!(worker.step(&|| false).unwrap().claimed, []);
+    });
+    assert_eq!(state(&queue, task), State::Pending);
+}
+
+#[test]
+fn a_refusal_writes_not_one_byte() {
+    let fixture = Fixture::new();
+    let project = project(&fixture.disk, &fixture.clock);
+    let mut queue = Queue::open(&project).unwrap();
+    let task = submit(&mut queue, 0);
+    let before = (fixture.disk.snapshot(), fixture.disk.ops());
+    let stranger = Actor::Agent {
+        run: "r9".to_owned(),
+    };
+    let never = Hold {
+        task,
+        fence: kapi_core::task_id::Fence(9),
+    };
+    for (actor, command) in [
+        (stranger.clone(), cancel(task)),
+        (stranger, Command::Begin(never)),
+        (Actor::Engine, Command::Begin(never)),
+        (person(), cancel(TaskId::new(9))),
+    ] {
+        let refused = queue.submit(&actor, &command);
+        assert!(
+            matches!(refused, Err(KernelError::Denied(_))),
+            "{refused:?}"
+        );
+        assert_eq!((fixture.disk.snapshot(), fixture.disk.ops()), before);
+    }
+}
+
+/// Records what only a newer program understands, as such a program does.
+fn record_something_newer(project: &Project<'_>) {
+    let stream = LogStream {
+        disk: project.disk,
+        name: "kernel".to_owned(),
+        dir: project.layout.kernel_dir(),
+        anchor: project.layout.root().to_path_buf(),
+    };
+    let mut cursor = stream.load().unwrap().cursor;
+    let lock = stream.lock("newer", 1_000).unwrap();
+    let newer = NewRecord {
+        kind: "task_teleported".to_owned(),
+        data: RawValue::from_string("{}".to_owned()).unwrap(),
+    };
+    let batch = Batch {
+        actor: &Actor::Engine,
+        at_ms: 0,
+        payloads: vec![newer],
+    };
+    stream.append(&lock, &mut cursor, &batch).unwrap();
+}
+
+#[test]
+fn what_is_not_understood_is_not_passed_by() {
+    let fixture = Fixture::new();
+    let project = project(&fixture.disk, &fixture.clock);
+    let mut queue = Queue::open(&project).unwrap();
+    let task = submit(&mut queue, 0);
+    record_something_newer(&project);
+    let before = fixture.disk.snapshot();
+    for _ in 0..3 {
+        let refused = queue.submit(&person(), &cancel(task));
+        assert!(
+            matches!(refused, Err(KernelError::UnknownEvent { .. })),
+            "{refused:?}"
+        );
+        assert!(queue.refresh().is_err(), "it is read again");
+    }
+    assert_eq!(fixture.disk.snapshot(), before, "nothing was decided");
+}

@@ -1,0 +1,235 @@
+//! Limits of an attempt: its time, its tokens, its money; each ends the process tree and keeps the
+//! work.
+
+use kapi_task::rules::definition::Definition;
+use kapi_task::rules::task::{FailureKind, Phase};
+use kapi_task::rules::task_state::State;
+use kapi_task::rules::task_terms::TaskBudget;
+
+use crate::conditions::with;
+use crate::machine::{Ask, Machine, failure, shell};
+
+/// A script agent that works, reports what it used, and would go on for long.
+const SPENDER: &str = "
+turns:
+  - steps:
+      - write: {path: answer.txt, content: half}
+      - usage: {input_tokens: 600, output_tokens: 300, usd: 0.5}
+      - bash: sleep 0.1
+      - usage: {input_tokens: 600, output_tokens: 300, usd: 0.75}
+      - bash: sleep 600
+      - write: {path: answer.txt, content: all}
+";
+
+fn spender(machine: &Machine, budget: TaskBudget) -> Ask {
+    Ask {
+        backend: Some(machine.script(SPENDER)),
+        budget,
+        ..shell("true")
+    }
+}
+
+#[test]
+fn tokens_beyond_the_budget_end_it() {
+    let machine = Machine::new();
+    let budget = TaskBudget {
+        tokens: Some(1_000),
+        ..TaskBudget::default()
+    };
+    let task = machine.run(&spender(&machine, budget));
+    let why = failure(&task);
+    assert_eq!(why.kind, FailureKind::BudgetSpent);
+    let text = "it used 1800 of 1000 tokens, 800 over its budget; its work until then (1 file) is on branch kapi/task_1";
+    assert!(why.message.contains(text), "{why:?}");
+    assert_eq!(machine.at("kapi/task_1", "answer.txt"), "half");
+    assert_eq!(
+        (task.usage.tokens(), task.usage.usd_micros),
+        (1_800, Some(1_250_000))
+    );
+}
+
+#[test]
+fn money_beyond_the_budget_ends_it() {
+    let machine = Machine::new();
+    let budget = TaskBudget {
+        usd_micros: Some(1_000_000),
+        ..TaskBudget::default()
+    };
+    let task = machine.run(&spender(&machine, budget));
+    let why = failure(&task);
+    assert_eq!(why.kind, FailureKind::BudgetSpent);
+    assert!(
+        why.message.contains("$1.25 of $1.00, $0.25 over"),
+        "{why:?}"
+    );
+}
+
+#[test]
+fn a_timeout_ends_it_with_the_code_of_timeout() {
+    let machine = Machine::new();
+    let mut ask = shell("echo half > answer.txt; sleep 600");
+    ask.timeout_ms = 1_500;
+    let task = machine.run(&ask);
+    let why = failure(&task);
+    assert_eq!(
+        (why.kind, why.exit_code),
+        (FailureKind::TimedOut, Some(124))
+    );
+    assert!(why.message.contains("after 1.500 s"), "{why:?}");
+    assert_eq!(machine.at("kapi/task_1", "answer.txt"), "half");
+}
+
+#[test]
+fn a_budget_of_time_is_a_budget() {
+    let machine = Machine::new();
+    let mut ask = shell("sleep 600");
+    ask.budget.time_ms = Some(1_000);
+    let task = machine.run(&ask);
+    assert_eq!(failure(&task).kind, FailureKind::BudgetSpent);
+}
+
+#[test]
+fn within_its_budget_it_completes_and_its_use_is_told() {
+    let machine = Machine::new();
+    let script = "
+turns:
+  - steps:
+      - usage: {input_tokens: 5, output_tokens: 4, usd: 0.25}
+      - say: done
+";
+    let ask = Ask {
+        backend: Some(machine.script(script)),
+        budget: TaskBudget {
+            tokens: Some(9),
+            usd_micros: Some(250_000),
+            time_ms: Some(60_000),
+        },
+        ..shell("true")
+    };
+    let task = machine.run(&ask);
+    assert_eq!(task.state, State::Completed, "{task:#?}");
+    assert_eq!(
+        (task.usage.tokens(), task.usage.usd_micros),
+        (9, Some(250_000))
+    );
+    assert_eq!(task.report.as_ref().unwrap().output, "done");
+}
+
+#[test]
+fn a_budget_of_time_binds_the_verify_commands_and_keeps_the_work() {
+    let machine = Machine::new();
+    let mut ask = shell("echo right > answer.txt");
+    ask.budget.time_ms = Some(6_000);
+    ask.verify = vec!["true".to_owned(), "sleep 600".to_owned()];
+    let task = machine.run(&ask);
+    let why = failure(&task);
+    assert_eq!(
+        (why.kind, why.exit_code),
+        (FailureKind::BudgetSpent, Some(124)),
+        "{why:?}"
+    );
+    let text = "the budget is spent: it took longer than 6 s, and `sleep 600` was under way; its \
+                work until then (1 file) is on branch kapi/task_1";
+    assert_eq!(why.message, text);
+    assert_eq!(machine.at("kapi/task_1", "answer.txt"), "right");
+}
+
+/// A loop whose agent is quick, with more lines of its front matter.
+fn looped(machine: &mut Machine, more: &str) -> Definition {
+    let settings = format!("workspace: branch\n{more}");
+    machine.define("bound", &settings, "echo right > answer.txt")
+}
+
+#[test]
+fn a_budget_of_time_binds_conditions() {
+    let mut machine = Machine::new();
+    let definition = looped(&mut machine, "budget: {maxDurationSec: 3}");
+    let definition = with(&definition, "{command: {run: sleep 600, timeout: 300}}");
+    let task = machine.trigger(&definition);
+    let why = failure(&task);
+    assert_eq!(why.kind, FailureKind::BudgetSpent, "{why:?}");
+    assert!(
+        why.message
+            .contains("took longer than 3 s, and its condition was under way"),
+        "{why:?}"
+    );
+    assert_eq!(task.phases.get(1).unwrap().phase, Phase::ShouldRun);
+    assert_eq!(machine.git(&["branch", "--list", "kapi/*"]), "");
+}
+
+#[test]
+fn a_budget_of_time_binds_evals() {
+    let mut machine = Machine::new();
+    let definition = looped(
+        &mut machine,
+        "budget: {maxDurationSec: 6}\neval:\n  - {name: slow, type: command, run: sleep 600}",
+    );
+    let task = machine.trigger(&definition);
+    let why = failure(&task);
+    assert_eq!(why.kind, FailureKind::BudgetSpent, "{why:?}");
+    assert!(
+        why.message
+            .contains("took longer than 6 s, and eval slow was under way; its work is on branch"),
+        "{why:?}"
+    );
+    assert_eq!(machine.at("kapi/bound-task_1", "answer.txt"), "right");
+}
+
+/// A judge that reports what it used, says `done` in the end, and in between waits for long.
+const DEAR_JUDGE: &str = "
+turns:
+  - steps:
+      - usage: {input_tokens: 700, output_tokens: 100, usd: 0.75}
+      - bash: sleep 600
+      - say: never
+";
+
+#[test]
+fn what_a_judge_uses_counts_and_ends_it_when_the_budget_is_spent() {
+    let mut machine = Machine::new();
+    machine.setting.judge = Some(machine.script(DEAR_JUDGE));
+    for (budget, expected) in [
+        (
+            "{maxTokens: 500}",
+            "it used 800 of 500 tokens, 300 over its budget",
+        ),
+        (
+            "{maxCostUsd: 0.5}",
+            "it used $0.75 of $0.50, $0.25 over its budget",
+        ),
+    ] {
+        let more = format!(
+            "budget: {budget}\neval:\n  - {{name: good, type: judge, criteria: [it is right]}}"
+        );
+        let definition = looped(&mut machine, &more);
+        let task = machine.trigger(&definition);
+        let why = failure(&task);
+        assert_eq!(why.kind, FailureKind::BudgetSpent, "{why:?}");
+        assert!(why.message.contains(expected), "{why:?}");
+        assert!(
+            why.message.contains("; its work is on branch kapi/bound-"),
+            "{why:?}"
+        );
+        assert_eq!(task.usage.tokens(), 800);
+    }
+}
+
+#[test]
+fn a_budget_of_time_binds_a_judge() {
+    let mut machine = Machine::new();
+    let judge = DEAR_JUDGE.replace(
+        "      - usage: {input_tokens: 700, output_tokens: 100, usd: 0.75}\n",
+        "",
+    );
+    machine.setting.judge = Some(machine.script(&judge));
+    let more = "budget: {maxDurationSec: 6}\neval:\n  - {name: good, type: judge, criteria: [it is right]}";
+    let definition = looped(&mut machine, more);
+    let task = machine.trigger(&definition);
+    let why = failure(&task);
+    assert_eq!(why.kind, FailureKind::BudgetSpent, "{why:?}");
+    assert!(
+        why.message
+            .contains("took longer than 6 s, and judge script:"),
+        "{why:?}"
+    );
+}

@@ -1,0 +1,536 @@
+//! A person's machine in a directory: a home, a repository, a queue, and a worker that performs.
+//!
+//! What should come of a task is each test's affair.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::Command as Process;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Condvar, Mutex};
+use std::time::{Duration, Instant};
+use std::{fs, thread};
+
+use kapi_core::actor::Actor;
+use kapi_core::isolation::{NetworkMode, SandboxLevel};
+use kapi_core::proof::policy::CheckPolicy;
+use kapi_core::spend::caps::Caps;
+use kapi_core::spend::prices::Prices;
+use kapi_core::task_id::{LoopName, TaskId};
+use kapi_core::value::Value;
+use kapi_engine::project::Project;
+use kapi_engine::spend::{Ledger, LedgerHome};
+use kapi_engine::watch::Activity;
+use kapi_store::layout::{ProjectLayout, project_key};
+use kapi_sys::clock::SystemClock;
+use kapi_sys::real_disk::RealDisk;
+use kapi_task::perform::{Performer, PerformerSettings};
+use kapi_task::record::door::{Door, KeyAsk, LoopAsk, TaskAsk};
+use kapi_task::record::queue::Queue;
+use kapi_task::record::store::{LEASE_MS, Store};
+use kapi_task::record::terms::KernelTerms;
+use kapi_task::record::worker::{Hands, Terms, Worker};
+use kapi_task::record::{definition_file, profile_file};
+use kapi_task::rules::command::Command;
+use kapi_task::rules::decide::Answer;
+use kapi_task::rules::definition::Definition;
+use kapi_task::rules::loop_run::Trigger;
+use kapi_task::rules::policy::Policy;
+use kapi_task::rules::request::Origin;
+use kapi_task::rules::task::{End, Failure, Report, Task};
+use kapi_task::rules::task_terms::{Priority, Retry, TaskBudget};
+use kapi_world::book::Book;
+use kapi_world::grant::Grant;
+use kapi_world::launching::place::Sandboxes;
+use kapi_world::spending::Spending;
+use tempfile::TempDir;
+
+/// The longest that a test waits for anything.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+/// Takes what happens; the second argument cancels the task.
+type Watcher<'a> = dyn Fn(&Activity, &dyn Fn()) + Sync + 'a;
+
+/// A machine.
+pub(crate) struct Machine {
+    root: TempDir,
+    /// At the command with this word the first worker leaves, and another goes on.
+    pub(crate) leaves_at: Option<&'static str>,
+    /// Tasks at once; with more than one, all that wait are worked on.
+    pub(crate) slots: usize,
+    /// What is set for the kernel.
+    pub(crate) terms: KernelTerms,
+    /// How agents are run.
+    pub(crate) setting: PerformerSettings,
+    /// What a day may cost.
+    pub(crate) caps: Caps,
+}
+
+/// What every loop's agent is told.
+const BODY: &str = "The number is {payload.n}; the last one was {last.status}.";
+
+/// A task to submit.
+pub(crate) struct Ask {
+    pub(crate) agent: String,
+    pub(crate) backend: Option<String>,
+    pub(crate) prompt: String,
+    pub(crate) timeout_ms: u64,
+    pub(crate) budget: TaskBudget,
+    pub(crate) verify: Vec<String>,
+    pub(crate) retry: Retry,
+}
+
+/// Returns a task of a shell agent.
+pub(crate) fn shell(line: &str) -> Ask {
+    Ask {
+        agent: "sisyphus".to_owned(),
+        backend: Some(format!("command:{line}")),
+        prompt: "do it".to_owned(),
+        timeout_ms: 60_000,
+        budget: TaskBudget::default(),
+        verify: Vec::new(),
+        retry: Retry::default(),
+    }
+}
+
+/// A worker, and the one that takes over when it leaves.
+struct Workers<'w, 'scope, 'env> {
+    worker: Worker<'scope, 'env>,
+    second: Option<&'w dyn Fn() -> Worker<'scope, 'env>>,
+}
+
+impl Workers<'_, '_, '_> {
+    /// Works until a task has ended.
+    fn finish(&mut self, id: TaskId, is_leaving: &AtomicBool, wait: &mut dyn FnMut()) -> Task {
+        loop {
+            self.step(is_leaving.load(Ordering::SeqCst));
+            let found = self.worker.queue().0.find(id).unwrap();
+            if let Some(task) = found.filter(|task| task.state.is_ended()) {
+                return task;
+            }
+            wait();
+        }
+    }
+
+    fn step(&mut self, is_leaving: bool) {
+        if let (true, Some(second)) = (is_leaving, self.second) {
+            self.worker.leave();
+            if self.worker.n_jobs() == 0 {
+                self.worker = second();
+                self.second = None;
+            }
+        }
+        self.worker.step(&|| true).unwrap();
+    }
+}
+
+impl Machine {
+    /// Makes a machine with a repository of one commit.
+    pub(crate) fn new() -> Self {
+        let machine = Self::plain();
+        machine.git(&["init", "--quiet", "--initial-branch", "main"]);
+        machine.write("answer.txt", "wrong\n");
+        machine.write("notes/keep.md", "as it is\n");
+        machine.commit("base");
+        machine
+    }
+
+    /// Makes a machine whose project no git knows.
+    pub(crate) fn plain() -> Self {
+        let tmp = Path::new(env!("CARGO_TARGET_TMPDIR"));
+        let root = tempfile::Builder::new()
+            .prefix("kapi-")
+            .tempdir_in(tmp)
+            .unwrap();
+        for name in ["home/.config/kapi", "app"] {
+            fs::create_dir_all(root.path().join(name)).unwrap();
+        }
+        let home = root.path().join("home");
+        let terms = KernelTerms::standard(root.path().join("app/.ilchul/guardrails"));
+        let app = root.path().join("app").canonicalize().unwrap();
+        let setting = PerformerSettings {
+            project_key: project_key(&app),
+            sandboxes: Sandboxes {
+                state_dir: home.join(".ilchul"),
+            },
+            person: home.join(".config/kapi"),
+            level: SandboxLevel::Native,
+            network: NetworkMode::Filtered,
+            judge: None,
+            is_unattended: true,
+        };
+        Self {
+            root,
+            leaves_at: None,
+            slots: 1,
+            terms,
+            setting,
+            caps: Caps::none(),
+        }
+    }
+
+    pub(crate) fn app(&self) -> PathBuf {
+        self.root.path().join("app").canonicalize().unwrap()
+    }
+
+    /// Writes a file of the project.
+    pub(crate) fn write(&self, name: &str, text: &str) {
+        write(&self.app().join(name), text);
+    }
+
+    /// Writes the policy of the project.
+    pub(crate) fn policy(&self, text: &str) {
+        self.write(".ilchul/policy.yaml", text);
+    }
+
+    /// Writes a script beside the project and returns its reference.
+    pub(crate) fn script(&self, text: &str) -> String {
+        let file = self.root.path().join("agent.yaml");
+        write(&file, text);
+        format!("script:{}", file.display())
+    }
+
+    pub(crate) fn commit(&self, message: &str) {
+        write(&self.app().join(".git/info/exclude"), ".ilchul/\n");
+        self.git(&["add", "--all"]);
+        self.git(&["commit", "--quiet", "--message", message]);
+    }
+
+    /// Runs git in the project and returns what it says.
+    pub(crate) fn git(&self, args: &[&str]) -> String {
+        #[expect(clippy::disallowed_methods, reason = "a test looks from outside")]
+        let output = Process::new("git")
+            .args(["-c", "user.name=Test", "-c", "user.email=test@localhost"])
+            .args(args)
+            .current_dir(self.app())
+            .env_clear()
+            .env("PATH", std::env::var("PATH").unwrap())
+            .env("HOME", self.root.path())
+            .output()
+            .unwrap();
+        let text = String::from_utf8_lossy(&output.stdout).trim().to_owned();
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(output.status.success(), "git {args:?}: {text}{said}");
+        text
+    }
+
+    /// Returns the ledger of the machine, with its caps.
+    pub(crate) fn spending(&self) -> Spending<'static> {
+        let home = LedgerHome {
+            disk: &RealDisk,
+            clock: &SystemClock,
+            home: self.root.path().join("home"),
+            owner: "test".to_owned(),
+        };
+        Spending {
+            ledger: Some(Ledger::open(home).unwrap()),
+            caps: self.caps,
+            project: self.setting.project_key.clone(),
+            clock: &SystemClock,
+        }
+    }
+
+    fn book(&self) -> Book {
+        let mut env: BTreeMap<OsString, OsString> = BTreeMap::new();
+        env.insert("PATH".into(), std::env::var_os("PATH").unwrap());
+        Book {
+            agents: BTreeMap::new(),
+            judges: BTreeMap::new(),
+            prices: Prices::default(),
+            grant: Grant::default(),
+            env,
+            home: self.root.path().join("home"),
+            self_exe: PathBuf::from(env!("CARGO_BIN_EXE_kapi-testkit-helper")),
+        }
+    }
+
+    /// Submits a task and works until it has ended.
+    pub(crate) fn run(&self, ask: &Ask) -> Task {
+        self.run_watched(ask, &|_, _| {})
+    }
+
+    /// Does the same, and tells of everything that happens; what is told may cancel it.
+    pub(crate) fn run_watched(&self, ask: &Ask, watch: &Watcher<'_>) -> Task {
+        self.work(watch, |queue, door| self.submit(queue, door, ask))
+    }
+
+    /// Submits several tasks and works on three at a time until all have ended.
+    pub(crate) fn run_all(&self, asks: &[Ask]) -> Vec<Task> {
+        let mut ids = Vec::new();
+        let last = self.work(&|_, _| {}, |queue, door| {
+            let answers = asks.iter().map(|ask| self.submit(queue, door, ask));
+            ids = answers
+                .map(|answer| match answer {
+                    Answer::Submitted(id) => id,
+                    other => panic!("it was not let in: {other:?}"),
+                })
+                .collect();
+            Answer::Submitted(*ids.last().unwrap())
+        });
+        let all = ids.iter().map(|id| {
+            if *id == last.id {
+                last.clone()
+            } else {
+                self.finish(*id)
+            }
+        });
+        all.collect()
+    }
+
+    fn submit(&self, queue: &mut Queue<'_>, door: &Door<'_>, ask: &Ask) -> Answer {
+        let app = self.app();
+        let profiles = profile_file::discover(&app, &app, &self.setting.person);
+        let mut profile = profiles.find("sisyphus").unwrap().clone();
+        if let Ok(found) = profiles.find(&ask.agent) {
+            profile = found.clone();
+        }
+        profile.name.clone_from(&ask.agent);
+        let ask = TaskAsk {
+            description: "a task".to_owned(),
+            prompt: ask.prompt.clone(),
+            profile: &profile,
+            backend: ask.backend.clone(),
+            model: None,
+            timeout_ms: Some(ask.timeout_ms),
+            budget: ask.budget,
+            domain: None,
+            priority: Priority::Normal,
+            key: KeyAsk::None,
+            retry: ask.retry,
+            verify: ask.verify.clone(),
+            protect: Vec::new(),
+            checks: CheckPolicy::default(),
+            origin: person(),
+            depth: 0,
+            retry_of: None,
+        };
+        door.submit_task(queue, &human(), ask).unwrap()
+    }
+
+    /// Writes a loop, worked on by a shell agent, and returns its definition.
+    pub(crate) fn define(&mut self, name: &str, settings: &str, line: &str) -> Definition {
+        let profile = "---\nname: worker\ndescription: works\n---\nYou work.\n";
+        self.write(".pi/agents/worker.md", profile);
+        self.terms.default_backend = Some(format!("command:{line}"));
+        let text = format!("---\nname: {name}\nagent: worker\n{settings}\n---\n{BODY}\n");
+        self.write(&format!(".pi/loops/{name}.md"), &text);
+        if !self.git(&["status", "--porcelain"]).is_empty() {
+            self.commit("a loop");
+        }
+        let app = self.app();
+        let found = definition_file::discover(&app, &app);
+        assert!(found.faults.is_empty(), "{:?}", found.faults);
+        found.find(&LoopName::parse(name).unwrap()).unwrap().clone()
+    }
+
+    /// Has a loop run and works until the run has ended.
+    pub(crate) fn trigger(&self, definition: &Definition) -> Task {
+        self.trigger_watched(definition, &|_, _| {})
+    }
+
+    /// Does the same, and tells of everything that happens.
+    pub(crate) fn trigger_watched(&self, definition: &Definition, watch: &Watcher<'_>) -> Task {
+        self.work(watch, |queue, door| {
+            let app = self.app();
+            let profiles = profile_file::discover(&app, &app, &self.setting.person);
+            let ask = LoopAsk {
+                definition,
+                profile: profiles.find(&definition.agent).unwrap(),
+                trigger: Trigger::Manual { source: None },
+                inputs: BTreeMap::new(),
+                payload: Value::Map(BTreeMap::from([("n".to_owned(), Value::Integer(7))])),
+                depth: 0,
+                key: KeyAsk::None,
+                origin: person(),
+            };
+            door.trigger_loop(queue, &human(), ask).unwrap()
+        })
+    }
+
+    /// Works until a task has ended that was let in before.
+    pub(crate) fn finish(&self, id: TaskId) -> Task {
+        self.work(&|_, _| {}, |_, _| Answer::Submitted(id))
+    }
+
+    /// Returns the tasks that have not ended.
+    pub(crate) fn open_tasks(&self) -> Vec<TaskId> {
+        let project = self.project();
+        let queue = Queue::open(&project).unwrap();
+        queue.kernel().tasks.keys().copied().collect()
+    }
+
+    fn project(&self) -> Project<'static> {
+        Project {
+            disk: &RealDisk,
+            clock: &SystemClock,
+            layout: ProjectLayout::new(self.app()),
+            owner: "test".to_owned(),
+            home: None,
+        }
+    }
+
+    /// Lets something in by the door and works until it has ended.
+    pub(crate) fn work(
+        &self,
+        watch: &Watcher<'_>,
+        submit: impl FnOnce(&mut Queue<'_>, &Door<'_>) -> Answer,
+    ) -> Task {
+        let project = self.project();
+        project.prepare().unwrap();
+        let mut queue = Queue::open(&project).unwrap();
+        let door = Door {
+            policy: &Policy::default(),
+            local_times: &BTreeMap::new(),
+            terms: &self.terms,
+            is_unattended: true,
+            base: &|| Ok(None),
+        };
+        let Answer::Submitted(id) = submit(&mut queue, &door) else {
+            panic!("it was not let in");
+        };
+        self.serve(&project, queue, id, watch)
+    }
+
+    fn serve(
+        &self,
+        project: &Project<'_>,
+        queue: Queue<'_>,
+        id: TaskId,
+        watch: &Watcher<'_>,
+    ) -> Task {
+        let is_leaving = AtomicBool::new(false);
+        let leaves = |activity: &Activity| match (self.leaves_at, activity) {
+            (Some(word), Activity::Verifying { command }) => command.contains(word),
+            _ => false,
+        };
+        let (rung, bell) = (Mutex::new(false), Condvar::new());
+        let ring = || {
+            *rung.lock().unwrap() = true;
+            bell.notify_one();
+        };
+        let cancel = || {
+            let command = Command::Cancel {
+                task: id,
+                why: "the test does not want it".to_owned(),
+            };
+            let mut queue = Queue::open(project).unwrap();
+            queue.submit(&human(), &command).unwrap();
+            ring();
+        };
+        let notice = |_: TaskId, activity: Activity| {
+            watch(&activity, &cancel);
+            if leaves(&activity) {
+                is_leaving.store(true, Ordering::SeqCst);
+                ring();
+            }
+        };
+        let performer = Performer {
+            book: self.book(),
+            project,
+            terms: self.terms.clone(),
+            store: Store::Files,
+            setting: self.setting.clone(),
+            spending: self.spending(),
+            drive_goal: Box::new(|_, _, _, _| Report::of(End::Cancelled)),
+            notice: &notice,
+        };
+        let perform = |task: &Task, hands: &Hands<'_>| performer.perform(task, hands);
+        let until = Instant::now() + PATIENCE;
+        thread::scope(|scope| {
+            let terms = || Terms {
+                slots: self.slots,
+                capacity: self.terms.capacity(),
+                only: (self.slots == 1).then_some(id),
+                lease_ms: LEASE_MS,
+                perform: &perform,
+                ring: &ring,
+            };
+            let first = Worker::new(scope, queue, terms()).unwrap();
+            let second = || Worker::new(scope, Queue::open(project).unwrap(), terms()).unwrap();
+            let mut workers = Workers {
+                worker: first,
+                second: Some(&second),
+            };
+            let mut wait = || {
+                assert!(Instant::now() < until, "the task does not end");
+                let rung = rung.lock().unwrap();
+                let pause = Duration::from_millis(200);
+                let waited = bell.wait_timeout_while(rung, pause, |rung| !*rung);
+                *waited.unwrap().0 = false;
+            };
+            workers.finish(id, &is_leaving, &mut wait)
+        })
+    }
+
+    /// Returns what a file holds at a commit or branch.
+    pub(crate) fn at(&self, revision: &str, file: &str) -> String {
+        self.git(&["show", &format!("{revision}:{file}")])
+    }
+
+    /// Returns what is left of the sandbox of an attempt.
+    pub(crate) fn left(&self, task: &Task) -> Vec<String> {
+        let run = task.report.as_ref().unwrap().work.run.clone().unwrap();
+        let file = kapi_task::perform::transcript(
+            &self.setting.sandboxes,
+            &self.setting.project_key,
+            &run,
+        );
+        let dir = file.unwrap().ancestors().nth(3).unwrap().to_path_buf();
+        let entries = fs::read_dir(dir).unwrap().flatten();
+        let names = entries.map(|entry| entry.file_name().into_string().unwrap());
+        let mut names: Vec<String> = names.collect();
+        names.sort();
+        names
+    }
+
+    /// Returns the transcript of an attempt.
+    pub(crate) fn transcript(&self, task: &Task) -> String {
+        let run = task.report.as_ref().unwrap().work.run.clone().unwrap();
+        let file = kapi_task::perform::transcript(
+            &self.setting.sandboxes,
+            &self.setting.project_key,
+            &run,
+        );
+        fs::read_to_string(file.unwrap()).unwrap()
+    }
+
+    /// Returns what the agent of an attempt was told.
+    pub(crate) fn prompt(&self, task: &Task) -> String {
+        let run = task.report.as_ref().unwrap().work.run.clone().unwrap();
+        let file = kapi_task::perform::transcript(
+            &self.setting.sandboxes,
+            &self.setting.project_key,
+            &run,
+        );
+        fs::read_to_string(file.unwrap().with_file_name("prompt.md")).unwrap()
+    }
+}
+
+/// Returns why a task failed.
+pub(crate) fn failure(task: &Task) -> &Failure {
+    match &task.report.as_ref().unwrap().end {
+        End::Failed(failure) => failure,
+        other => panic!("it did not fail: {other:?}"),
+    }
+}
+
+pub(crate) fn human() -> Actor {
+    Actor::Human {
+        user: "test".to_owned(),
+    }
+}
+
+pub(crate) fn person() -> Origin {
+    Origin::Person {
+        user: "test".to_owned(),
+    }
+}
+
+fn write(path: &Path, text: &str) {
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "a test's file need not be durable"
+    )]
+    fs::write(path, text).unwrap();
+}

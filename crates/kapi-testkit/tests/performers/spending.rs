@@ -1,0 +1,127 @@
+//! What tasks use is booked in the ledger of the machine, and its caps hold them.
+
+use std::sync::Mutex;
+
+use kapi_core::spend::caps::Caps;
+use kapi_engine::watch::Activity;
+use kapi_task::rules::task::{End, FailureKind};
+use kapi_task::rules::task_state::State;
+use kapi_task::rules::task_terms::TaskBudget;
+
+use crate::machine::{Ask, Machine, failure, shell};
+
+/// A script agent that spends a quarter of a dollar and does its work.
+const QUARTER: &str = "
+turns:
+  - steps:
+      - write: {path: answer.txt, content: right}
+      - usage: {input_tokens: 5, output_tokens: 4, usd: 0.25}
+      - say: done
+";
+
+/// One that spends a dollar and would go on for long.
+const DEAR: &str = "
+turns:
+  - steps:
+      - write: {path: answer.txt, content: half}
+      - usage: {input_tokens: 5, output_tokens: 4, usd: 1.0}
+      - bash: sleep 600
+      - say: never
+";
+
+fn capped(usd_micros: u64) -> Machine {
+    let mut machine = Machine::new();
+    machine.caps = Caps {
+        machine_per_day: Some(usd_micros),
+        ask_at_percent: 100,
+        ..Caps::none()
+    };
+    machine
+}
+
+fn ask(machine: &Machine, script: &str) -> Ask {
+    Ask {
+        backend: Some(machine.script(script)),
+        ..shell("true")
+    }
+}
+
+#[test]
+fn what_a_task_used_stands_in_the_ledger_of_the_machine() {
+    let machine = Machine::new();
+    let task = machine.run(&ask(&machine, QUARTER));
+    assert_eq!(task.state, State::Completed, "{task:#?}");
+    let books = machine.spending().ledger.unwrap().books().unwrap();
+    assert!(books.open.is_empty(), "{books:?}");
+    assert_eq!(
+        books.dearest_turn("script:agent.yaml", "script"),
+        Some(250_000),
+        "{books:?}"
+    );
+}
+
+#[test]
+fn a_cap_that_is_used_up_makes_a_task_wait_and_says_for_what() {
+    let machine = capped(250_000);
+    let task = machine.run(&ask(&machine, QUARTER));
+    assert_eq!(task.state, State::Completed, "{task:#?}");
+    let said = Mutex::new(String::new());
+    let task = machine.run_watched(&ask(&machine, QUARTER), &|activity, cancel| {
+        if let Activity::Note { text } = activity
+            && text.contains("waits for: spend")
+        {
+            said.lock().unwrap().clone_from(text);
+            cancel();
+        }
+    });
+    assert_eq!(task.state, State::Cancelled, "{task:#?}");
+    let said = said.into_inner().unwrap();
+    assert!(
+        said.starts_with("task_2 waits for: spend: ") && said.contains("has spent $0.25 of $0.25"),
+        "{said}"
+    );
+    assert_eq!(task.usage.usd_micros, None);
+    assert_eq!(machine.git(&["branch", "--list", "kapi/*"]), "kapi/task_1");
+}
+
+#[test]
+fn waiting_for_a_cap_takes_nothing_of_the_budget_of_time() {
+    let mut machine = capped(250_000);
+    machine.run(&ask(&machine, QUARTER));
+    let mut second = ask(&machine, QUARTER);
+    second.budget = TaskBudget {
+        time_ms: Some(8_000),
+        ..TaskBudget::default()
+    };
+    // The cap is raised by whoever asks anew, so this one is called off and asked again.
+    let waited = machine.run_watched(&second, &|activity, cancel| {
+        if matches!(activity, Activity::Note { text } if text.contains("waits for: spend")) {
+            cancel();
+        }
+    });
+    assert!(matches!(
+        waited.report.as_ref().map(|report| &report.end),
+        Some(End::Cancelled) | None
+    ));
+    machine.caps = Caps {
+        machine_per_day: Some(5_000_000),
+        ..machine.caps
+    };
+    let task = machine.run(&second);
+    assert_eq!(task.state, State::Completed, "{task:#?}");
+}
+
+#[test]
+fn a_cap_that_is_exceeded_ends_the_agent_and_keeps_its_work() {
+    let machine = capped(600_000);
+    let task = machine.run(&ask(&machine, DEAR));
+    let why = failure(&task);
+    assert_eq!(why.kind, FailureKind::BudgetSpent, "{why:?}");
+    assert!(
+        why.message.contains("a cap on spending is reached: ")
+            && why.message.contains("$1.00 are reserved")
+            && why.message.contains("is on branch kapi/task_1"),
+        "{why:?}"
+    );
+    assert_eq!(machine.at("kapi/task_1", "answer.txt"), "half");
+}

@@ -1,0 +1,116 @@
+//! The kernel's part in these tests: the project's real queue, and a worker that drives the goal of the
+//! task it claims, as a performer does where the workflow has a log of its own.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use kapi_core::actor::Actor;
+use kapi_core::goal::state::{Goal, Status};
+use kapi_core::mode::Mode;
+use kapi_core::task_id::TaskId;
+use kapi_core::usage::Usage;
+use kapi_engine::watch::Watch;
+use kapi_task::record::door::Door;
+use kapi_task::record::door::goal::GoalAsk;
+use kapi_task::record::queue::Queue;
+use kapi_task::record::store::LEASE_MS;
+use kapi_task::record::terms::KernelTerms;
+use kapi_task::rules::command::{Command, Hold};
+use kapi_task::rules::decide::Answer;
+use kapi_task::rules::goal_drive::GoalDrive;
+use kapi_task::rules::policy::Policy;
+use kapi_task::rules::task::{End, Failure, FailureKind, Report};
+use kapi_task::rules::task_terms::Priority;
+use kapi_workflow::perform::drive::{Driven, drive};
+use kapi_workflow::perform::{GoalTask, NotTasked, Tasked};
+
+use super::Bench;
+
+/// Has a goal driven as a task, by this thread alone.
+pub(super) fn as_task(
+    bench: &Bench,
+    asked: &GoalTask<'_>,
+    watch: &Watch<'_>,
+) -> Result<Tasked, NotTasked> {
+    let mut queue = Queue::open(&bench.project).unwrap();
+    let terms = KernelTerms::standard(PathBuf::from("guardrails"));
+    let task = submit(&mut queue, &terms, asked);
+    let found = queue.find(task).unwrap().unwrap();
+    if found.state.is_ended() {
+        return Ok(Tasked::Ended(Box::new(found)));
+    }
+    let own = queue.enlist().unwrap();
+    let claim = Command::Claim {
+        holder: own.holder.clone(),
+        ttl_ms: LEASE_MS,
+        capacity: terms.capacity(),
+        only: Some(task),
+        reach: queue.reach(),
+    };
+    let Answer::Claimed(_, fence) = queue.submit(&Actor::Engine, &claim).unwrap() else {
+        panic!("{task} was to be had");
+    };
+    let hold = Hold { task, fence };
+    queue.submit(&Actor::Engine, &Command::Begin(hold)).unwrap();
+    let world = bench.world(&asked.goal.id);
+    let at = (&asked.goal.id, &asked.work.task);
+    let done = match drive(&bench.project, &world, at, watch)? {
+        Driven::Rests(goal) => finish(hold, &goal),
+        Driven::LetGo => Command::GiveBack {
+            hold,
+            why: "it was called off".to_owned(),
+            usage: Usage::default(),
+            pause_ms: 0,
+        },
+    };
+    queue.submit(&Actor::Engine, &done).unwrap();
+    let task = queue.find(task).unwrap().unwrap();
+    Ok(if task.state.is_ended() {
+        Tasked::Ended(Box::new(task))
+    } else {
+        Tasked::LetGo
+    })
+}
+
+fn submit(queue: &mut Queue<'_>, terms: &KernelTerms, asked: &GoalTask<'_>) -> TaskId {
+    let door = Door {
+        policy: &Policy::default(),
+        local_times: &BTreeMap::new(),
+        terms,
+        is_unattended: true,
+        base: &|| Ok(None),
+    };
+    let ask = GoalAsk {
+        title: &asked.work.title,
+        contract: &asked.goal.contract,
+        agent: "script",
+        drive: GoalDrive {
+            mode: Mode::Ralph,
+            workflow: kapi_core::id::GoalId::parse("900-demo").unwrap(),
+            task: asked.work.task.clone(),
+            effect: asked.effect.clone(),
+            goal: asked.goal.id.clone(),
+            place: None,
+        },
+        user: "user",
+        priority: Priority::Normal,
+    };
+    match door.submit_goal(queue, ask).unwrap() {
+        Answer::Submitted(task) | Answer::Duplicate(task) => task,
+        other => panic!("it was to be let in: {other:?}"),
+    }
+}
+
+fn finish(hold: Hold, goal: &Goal) -> Command {
+    let end = if goal.status == Status::Done {
+        End::Completed
+    } else {
+        End::Failed(Failure {
+            kind: FailureKind::GoalRests,
+            message: "It rests.".to_owned(),
+            exit_code: None,
+        })
+    };
+    let report = Box::new(Report::of(end));
+    Command::Finish { hold, report }
+}
