@@ -18,11 +18,11 @@ use kapi_engine::machine::logged::Logged;
 use kapi_engine::pace::Pace;
 use kapi_engine::project::Project;
 use kapi_engine::{drive, race};
+use kapi_launch::clean::goals;
 use kapi_sys::clock::monotonic_ms;
 use kapi_sys::signal::{self, Interrupts};
 use kapi_wire::result::ResultView;
 use kapi_world::hidden;
-use kapi_world::launching::clean::goals;
 use kapi_world::real::RealWorld;
 
 use crate::config::Config;

@@ -9,12 +9,12 @@ use kapi_core::goal::denied::Denied;
 use kapi_engine::drive::DriveError;
 use kapi_engine::error::EngineError;
 use kapi_engine::reference::ResolveError;
+use kapi_launch::error::{LaunchError, LaunchErrorKind};
 use kapi_settings::fault::Fault;
 use kapi_workflow::record::drive::DriveError as WorkflowDriveError;
 use kapi_workflow::record::error::WorkflowError;
 use kapi_workflow::rules::denied::{Denied as WorkflowDenied, Why};
 use kapi_workflow::rules::target::TargetError;
-use kapi_world::launching::error::{LaunchError, LaunchErrorKind};
 
 use crate::exit_code::Exit;
 

@@ -8,7 +8,7 @@ use kapi_core::isolation::SandboxLevel;
 use kapi_core::proof::verify_report::proof_lines;
 use kapi_core::proof::verify_run::{Checks, VerifyRun};
 use kapi_core::text::{agent_name, counted};
-use kapi_world::launching::merge::gate;
+use kapi_launch::merge::gate;
 
 use crate::amount;
 use crate::context::Context;

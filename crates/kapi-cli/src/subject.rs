@@ -13,7 +13,7 @@ use kapi_core::id::GoalId;
 use kapi_core::task_id::TaskId;
 use kapi_core::workflow_key::WorkflowKey;
 use kapi_engine::reference::{Names, Subject, SubjectKind, fitting};
-use kapi_world::launching::place::SandboxPlace;
+use kapi_launch::place::SandboxPlace;
 
 use crate::context::Context;
 use crate::error::Error;

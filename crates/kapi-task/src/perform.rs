@@ -32,8 +32,8 @@ use kapi_core::task_id::TaskId;
 use kapi_engine::evidence::hash_run;
 use kapi_engine::project::Project;
 use kapi_engine::watch::Activity;
+use kapi_launch::place::{SandboxId, Sandboxes};
 use kapi_world::book::Book;
-use kapi_world::launching::place::{SandboxId, Sandboxes};
 use kapi_world::spending::Spending;
 
 use crate::perform::agent::AttemptRun;

@@ -36,26 +36,26 @@ use crate::tool_endpoint::ToolEndpoint;
 use crate::{failure, home};
 
 /// An agent, ready to be asked something.
-pub(crate) struct AgentRequest<'a> {
-    pub(crate) kind: &'a AgentKind,
-    pub(crate) settings: &'a AgentSettings,
-    pub(crate) prompt: &'a str,
-    pub(crate) session: Option<&'a str>,
-    pub(crate) turn: u32,
-    pub(crate) run_id: &'a str,
-    pub(crate) purpose: LaunchPurpose,
-    pub(crate) network: NetworkMode,
+pub struct AgentRequest<'a> {
+    pub kind: &'a AgentKind,
+    pub settings: &'a AgentSettings,
+    pub prompt: &'a str,
+    pub session: Option<&'a str>,
+    pub turn: u32,
+    pub run_id: &'a str,
+    pub purpose: LaunchPurpose,
+    pub network: NetworkMode,
     /// A directory for what is made for this run alone.
-    pub(crate) scratch: &'a Path,
+    pub scratch: &'a Path,
     /// Variables beside those of the launch.
-    pub(crate) env: Vec<(OsString, OsString)>,
+    pub env: Vec<(OsString, OsString)>,
 }
 
 /// Asks an agent something in a sandbox and returns what came of it; it asks before what these rules
 /// list.
 ///
 /// A session that is gone is not an end: nothing was done in it, so the same is asked in a new one.
-pub(crate) fn ask_gated(
+pub fn ask_gated(
     book: &Book,
     cell: SandboxConfig<'_>,
     asked: &AgentRequest<'_>,

@@ -23,11 +23,11 @@ use crate::failure;
 use crate::grant::PASSED_VARIABLES;
 
 /// Where the workspace is inside.
-pub(crate) const WORKSPACE_INSIDE: &str = "/workspace";
+pub const WORKSPACE_INSIDE: &str = "/workspace";
 /// Where Kapi's own files are inside.
 pub const KAPI_INSIDE: &str = "/run/kapi";
 /// Bytes kept of each output stream of an agent.
-pub(crate) const AGENT_TAIL_BYTES_MAX: usize = 64 * 1024;
+pub const AGENT_TAIL_BYTES_MAX: usize = 64 * 1024;
 /// Files that show a project whose build tools publish and share caches unless told otherwise.
 const JAVA_BUILDS: &[&str] = &[
     "pom.xml",
@@ -86,35 +86,35 @@ pub enum WorksAt {
 #[derive(Debug, Clone)]
 pub struct GitView {
     /// The view's git directory on the host.
-    pub(crate) git_dir: PathBuf,
+    pub git_dir: PathBuf,
     /// A host file that says where the git directory is inside.
-    pub(crate) link: PathBuf,
+    pub link: PathBuf,
     /// The repository's object directories.
-    pub(crate) object_dirs: Vec<PathBuf>,
+    pub object_dirs: Vec<PathBuf>,
 }
 
 /// A program as seen from inside.
 #[derive(Debug)]
-pub(crate) struct SandboxedProgram {
+pub struct SandboxedProgram {
     /// The host path of the program.
-    pub(crate) program: PathBuf,
+    pub program: PathBuf,
     /// Its arguments.
-    pub(crate) args: Vec<OsString>,
+    pub args: Vec<OsString>,
     /// Its variables beyond the common ones.
-    pub(crate) env: BTreeMap<OsString, OsString>,
+    pub env: BTreeMap<OsString, OsString>,
     /// Its standard input.
-    pub(crate) stdin: Vec<u8>,
+    pub stdin: Vec<u8>,
     /// The directory it works in, below the workspace.
-    pub(crate) below: PathBuf,
+    pub below: PathBuf,
     /// Directories to look for programs in before all others.
-    pub(crate) path_first: Vec<PathBuf>,
+    pub path_first: Vec<PathBuf>,
     /// Bytes kept of each output stream.
-    pub(crate) tail_bytes_max: usize,
+    pub tail_bytes_max: usize,
 }
 
 impl SandboxConfig<'_> {
     /// Returns where the workspace is for the program.
-    pub(crate) fn workspace_seen(&self, book: &Book) -> PathBuf {
+    pub fn workspace_seen(&self, book: &Book) -> PathBuf {
         match (self.level, self.works_at, self.project_seen(book)) {
             (SandboxLevel::None, _, _) => self.workspace.to_path_buf(),
             (_, WorksAt::Project, Some(project)) => project.to_path_buf(),
@@ -133,7 +133,7 @@ impl SandboxConfig<'_> {
     }
 
     /// Returns where the home is for the program.
-    pub(crate) fn home_seen(&self, book: &Book) -> PathBuf {
+    pub fn home_seen(&self, book: &Book) -> PathBuf {
         match self.level {
             SandboxLevel::Native | SandboxLevel::Podman => book.home.clone(),
             SandboxLevel::None => self.home.to_path_buf(),
@@ -141,7 +141,7 @@ impl SandboxConfig<'_> {
     }
 
     /// Returns the sandbox, and directories to look for programs in before all others.
-    pub(crate) fn spec(
+    pub fn spec(
         &self,
         book: &Book,
         program: &Path,
@@ -206,7 +206,7 @@ impl SandboxConfig<'_> {
         Ok((spec, path_first))
     }
 
-    pub(crate) fn environment(
+    pub fn environment(
         &self,
         book: &Book,
         path_first: &[PathBuf],
@@ -242,12 +242,12 @@ impl SandboxConfig<'_> {
 
 impl GitView {
     /// Returns where the view's git directory is inside.
-    pub(crate) fn git_dir_inside() -> PathBuf {
+    pub fn git_dir_inside() -> PathBuf {
         Path::new(KAPI_INSIDE).join("git")
     }
 
     /// Returns where the n-th object directory is inside.
-    pub(crate) fn objects_inside(n: usize) -> PathBuf {
+    pub fn objects_inside(n: usize) -> PathBuf {
         Path::new(KAPI_INSIDE).join(format!("objects-{n}"))
     }
 

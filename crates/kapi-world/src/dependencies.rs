@@ -12,7 +12,7 @@ pub(crate) mod lend;
 mod location;
 mod pattern;
 pub(crate) mod prepared;
-pub(crate) mod snapshot;
+pub mod snapshot;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;

@@ -20,7 +20,7 @@ pub fn plain(error: &dyn Error) -> Failure {
 }
 
 /// Returns the failure for a sandbox that could not be made.
-pub(crate) fn sandbox(error: &SandboxError) -> Failure {
+pub fn sandbox(error: &SandboxError) -> Failure {
     Failure {
         message: chain(error),
         hint: error.hint().map(str::to_owned),

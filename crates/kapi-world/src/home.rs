@@ -23,7 +23,7 @@ pub fn make_anew(path: &Path) -> Result<PathBuf, Failure> {
 }
 
 /// Puts the files a CLI wants into its private home.
-pub(crate) fn furnish(home: &Path, launch: &AgentLaunch, book: &Book) -> Result<(), Failure> {
+pub fn furnish(home: &Path, launch: &AgentLaunch, book: &Book) -> Result<(), Failure> {
     fs::create_dir_all(home).map_err(|error| failure::file("create", home, &error))?;
     for file in &launch.files {
         write_home_file(home, file)?;
@@ -47,7 +47,7 @@ pub(crate) fn furnish(home: &Path, launch: &AgentLaunch, book: &Book) -> Result<
 }
 
 /// Puts a file into a private home, whatever is at its place.
-pub(crate) fn write_home_file(home: &Path, file: &HomeFile) -> Result<(), Failure> {
+pub fn write_home_file(home: &Path, file: &HomeFile) -> Result<(), Failure> {
     let path = home_path(home, &file.path)?;
     let failed = |error: std::io::Error| failure::file("write", &path, &error);
     // A new file each time: the agent may have left anything here, a link that leads elsewhere too.

@@ -65,32 +65,32 @@ const UNFIT: &[&str] = &[
 ];
 
 /// Where a repository's ignored directories are shown, and which are not.
-pub(crate) struct IgnoredPlan<'a> {
+pub struct IgnoredPlan<'a> {
     /// The person's home.
-    pub(crate) home: &'a Path,
+    pub home: &'a Path,
     /// The directory in which they are shown.
-    pub(crate) workspace: &'a Path,
+    pub workspace: &'a Path,
     /// Where the layers are that lie over them.
-    pub(crate) layers: &'a Path,
+    pub layers: &'a Path,
     /// Directories that are shown by others.
-    pub(crate) except: &'a BTreeSet<PathBuf>,
+    pub except: &'a BTreeSet<PathBuf>,
     /// Who holds the layers.
-    pub(crate) owner: &'a str,
+    pub owner: &'a str,
 }
 
 /// Ignored directories, ready to be mounted.
 #[derive(Debug, Default)]
-pub(crate) struct IgnoredDirectories {
-    pub(crate) mounts: Vec<Mount>,
+pub struct IgnoredDirectories {
+    pub mounts: Vec<Mount>,
     /// What was left out and why, as sentences.
-    pub(crate) notes: Vec<String>,
+    pub notes: Vec<String>,
     /// Held as long as they may be mounted.
     layers: Vec<Layer>,
 }
 
 impl IgnoredDirectories {
     /// Finds the directories, without those that others show, and opens a layer for each.
-    pub(crate) fn open(repository: &Repository, plan: &IgnoredPlan<'_>) -> Result<Self, Failure> {
+    pub fn open(repository: &Repository, plan: &IgnoredPlan<'_>) -> Result<Self, Failure> {
         let IgnoredPlan {
             home,
             workspace,

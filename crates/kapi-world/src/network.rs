@@ -5,7 +5,7 @@
 //! nothing can be refused, so only the gateway is there.
 
 pub(crate) mod refused_connection;
-pub(crate) mod serve;
+pub mod serve;
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -34,13 +34,13 @@ const NOT_PROXIED: &str = "localhost,127.0.0.1,::1";
 
 /// The ways out of one sandbox.
 #[derive(Debug)]
-pub(crate) struct NetworkAccess {
+pub struct NetworkAccess {
     /// What stands for the key inside.
     placeholder: String,
     /// The gateway's address, as the agent sees it.
     gateway_url: String,
     /// What is asked for the model, once an agent is known.
-    pub(crate) upstream: Option<AgentUpstream>,
+    pub upstream: Option<AgentUpstream>,
     /// Whether the model's traffic is recorded or replayed.
     pub(crate) cassette: Option<Cassette>,
     /// What the proxy lets through; `None` where there is no proxy.
@@ -67,11 +67,7 @@ pub(crate) enum NetworkEndpoint {
 
 impl NetworkAccess {
     /// Plans the network access of a run; nothing is served yet.
-    pub(crate) fn new(
-        level: SandboxLevel,
-        mode: NetworkMode,
-        grant: &Grant,
-    ) -> Result<Self, Failure> {
+    pub fn new(level: SandboxLevel, mode: NetworkMode, grant: &Grant) -> Result<Self, Failure> {
         let is_shared = level == SandboxLevel::None || mode == NetworkMode::Open;
         let mut doors = Self {
             placeholder: placeholder()?,
@@ -120,7 +116,7 @@ impl NetworkAccess {
     }
 
     /// Finds the cassette of a run, if the person keeps any.
-    pub(crate) fn insert_cassette(&mut self, grant: &Grant, run_id: &str) {
+    pub fn insert_cassette(&mut self, grant: &Grant, run_id: &str) {
         self.cassette = match &grant.cassettes {
             None => None,
             Some(Cassettes::Record(dir)) => {
@@ -138,7 +134,7 @@ impl NetworkAccess {
     }
 
     /// Lets an agent reach what its manifest names.
-    pub(crate) fn allow(&mut self, hosts: &[String]) -> Result<(), Failure> {
+    pub fn allow(&mut self, hosts: &[String]) -> Result<(), Failure> {
         let Some(policy) = &mut self.policy else {
             return Ok(());
         };
@@ -150,7 +146,7 @@ impl NetworkAccess {
     }
 
     /// Returns the way to the model, as the agent sees it.
-    pub(crate) fn gateway(&self) -> GatewayAddress<'_> {
+    pub fn gateway(&self) -> GatewayAddress<'_> {
         GatewayAddress {
             url: &self.gateway_url,
             placeholder: &self.placeholder,
@@ -158,12 +154,12 @@ impl NetworkAccess {
     }
 
     /// Returns the kind of network of the sandbox.
-    pub(crate) const fn network(&self) -> NetworkIsolation {
+    pub const fn network(&self) -> NetworkIsolation {
         self.network
     }
 
     /// Returns where to listen inside.
-    pub(crate) fn addresses(&self) -> Vec<SocketAddr> {
+    pub fn addresses(&self) -> Vec<SocketAddr> {
         self.inside.iter().map(|(address, _)| *address).collect()
     }
 
@@ -178,7 +174,7 @@ impl NetworkAccess {
     }
 
     /// Returns the variables that lead programs to the proxy.
-    pub(crate) fn environment(&self) -> BTreeMap<OsString, OsString> {
+    pub fn environment(&self) -> BTreeMap<OsString, OsString> {
         let mut env = BTreeMap::new();
         if self.policy.is_none() {
             return env;

@@ -12,7 +12,7 @@ use crate::run_dir::RunDir;
 /// Covers the repository's own settings of a CLI that would run what they name at its start.
 ///
 /// Gemini lets them outrank ours; the others have a switch that the adapter uses.
-pub(crate) fn settings_hidden(
+pub fn settings_hidden(
     kind: &AgentKind,
     workspace: &Path,
     run_dir: &RunDir,

@@ -32,9 +32,9 @@ const HOOK: &str = "hook";
 const SOCKET_DIR: &str = "socket";
 
 /// A run's socket; when it is dropped, nobody listens there any more.
-pub(crate) struct RunSocket<Listener = UnixListener> {
+pub struct RunSocket<Listener = UnixListener> {
     /// Where calls arrive.
-    pub(crate) listener: Listener,
+    pub listener: Listener,
     name: &'static str,
     level: SandboxLevel,
     directory: PathBuf,
@@ -62,7 +62,7 @@ impl RunSocket {
 
 impl RunSocket<HookListener> {
     /// Opens the socket of an agent's hooks in a directory, which is made anew.
-    pub(crate) fn open_for_hooks(
+    pub fn open_for_hooks(
         level: SandboxLevel,
         directory: &Path,
         self_exe: &Path,
@@ -81,7 +81,7 @@ impl RunSocket<HookListener> {
 impl<Listener> RunSocket<Listener> {
     /// Returns what is mounted into the sandbox: the socket's directory and the program. Nothing
     /// where there is no sandbox.
-    pub(crate) fn mounts(&self, self_exe: &Path) -> Vec<Mount> {
+    pub fn mounts(&self, self_exe: &Path) -> Vec<Mount> {
         let program = match self.level {
             SandboxLevel::None => return Vec::new(),
             SandboxLevel::Native => self_exe.to_path_buf(),
@@ -99,12 +99,12 @@ impl<Listener> RunSocket<Listener> {
     }
 
     /// Returns the program, as the agent sees it.
-    pub(crate) fn program(&self) -> PathBuf {
+    pub fn program(&self) -> PathBuf {
         self.programs().join("kapi")
     }
 
     /// Returns the socket, as the agent sees it.
-    pub(crate) fn socket(&self) -> PathBuf {
+    pub fn socket(&self) -> PathBuf {
         self.seen(SOCKET_DIR).join(file_of(self.name))
     }
 

@@ -20,10 +20,7 @@ use crate::confine::{WORKSPACE_INSIDE, read_only};
 use crate::failure;
 
 /// Returns the loop and policy files that a commit tracks.
-pub(crate) fn tracked(
-    repository: &Repository,
-    commit: &CommitId,
-) -> Result<Vec<TrackedFile>, Failure> {
+pub fn tracked(repository: &Repository, commit: &CommitId) -> Result<Vec<TrackedFile>, Failure> {
     let globs = [
         format!("{OWN_LOOPS}/*.md"),
         format!("{STATE_DIRECTORY}/{POLICY_FILE}"),

@@ -47,17 +47,17 @@ pub struct Workshop {
 }
 
 /// A view of git: what it shows, and to whom.
-pub(crate) struct GitViewPlan<'a> {
+pub struct GitViewPlan<'a> {
     /// The git directory that is made.
-    pub(crate) to: &'a Path,
+    pub to: &'a Path,
     /// What it takes for the repository's own state.
-    pub(crate) shown: &'a Shown<'a>,
+    pub shown: &'a Shown<'a>,
     /// The commit that is checked out in it.
-    pub(crate) commit: &'a CommitId,
+    pub commit: &'a CommitId,
     /// Where its files are for programs.
-    pub(crate) shown_at: ShownAt<'a>,
+    pub shown_at: ShownAt<'a>,
     /// Where the objects are that sandboxes share.
-    pub(crate) stores: &'a Path,
+    pub stores: &'a Path,
 }
 
 impl Workshop {
@@ -140,7 +140,7 @@ impl Workshop {
     ///
     /// Inside a sandbox a file over the workspace's `.git` leads to it; without one, variables do,
     /// so that an agent that commits by itself moves no branch of the repository either way.
-    pub(crate) fn git_view(
+    pub fn git_view(
         &self,
         plan: &GitViewPlan<'_>,
     ) -> Result<(GitView, Vec<(OsString, OsString)>), Failure> {
@@ -192,7 +192,7 @@ impl Workshop {
 
 /// Where a program sees its view of the repository.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum ShownAt<'a> {
+pub enum ShownAt<'a> {
     /// At the paths of a native sandbox.
     Inside,
     /// At its host paths, for this working tree.
@@ -204,7 +204,7 @@ pub(crate) enum ShownAt<'a> {
 
 impl<'a> ShownAt<'a> {
     /// Returns where a level shows it.
-    pub(crate) const fn of(level: SandboxLevel, work_tree: &'a Path) -> Self {
+    pub const fn of(level: SandboxLevel, work_tree: &'a Path) -> Self {
         match level {
             SandboxLevel::Native | SandboxLevel::Podman => Self::Inside,
             SandboxLevel::None => Self::Host { work_tree },

@@ -7,14 +7,16 @@ use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
 use kapi_core::state_directory::STATE_DIRECTORY;
+use kapi_launch::clean;
+use kapi_launch::clean::goals::{GoalFiles, Whose};
+use kapi_launch::clean::stores::SharedObjects;
+use kapi_launch::clean::{
+    CleanAction, CleanChoice, CleanPlan, CleanReport, CleanTarget, TargetKind, goals,
+    hidden_checks, stores,
+};
+use kapi_launch::place::SandboxId;
 use kapi_store::layout::{HomeLayout, project_key};
 use kapi_sys::clock::Clock as _;
-use kapi_world::launching::clean::goals::{self, GoalFiles, Whose};
-use kapi_world::launching::clean::stores::{self, SharedObjects};
-use kapi_world::launching::clean::{
-    self, CleanAction, CleanChoice, CleanPlan, CleanReport, CleanTarget, TargetKind, hidden_checks,
-};
-use kapi_world::launching::place::SandboxId;
 use serde::Serialize;
 
 use super::launch::is_json;

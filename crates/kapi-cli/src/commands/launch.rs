@@ -9,17 +9,17 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 use kapi_engine::watch::Activity;
+use kapi_launch::context::LaunchHandlers;
+use kapi_launch::place::SandboxId;
+use kapi_launch::plan::{BranchPlan, Conduct, LaunchPlan, ModeChoice, Push};
+use kapi_launch::run::LaunchResult;
+use kapi_launch::{booked, run};
 use kapi_status::file::timestamp;
 use kapi_status::rules::mapping::Mapping;
 use kapi_store::layout::project_key;
 use kapi_sys::clock::Clock as _;
 use kapi_world::asking::check_agent;
 use kapi_world::book::Book;
-use kapi_world::launching::booked;
-use kapi_world::launching::context::LaunchHandlers;
-use kapi_world::launching::place::SandboxId;
-use kapi_world::launching::plan::{BranchPlan, Conduct, LaunchPlan, ModeChoice, Push};
-use kapi_world::launching::run::{self, LaunchResult};
 
 use crate::context::Context;
 use crate::error::Error;

@@ -11,11 +11,11 @@ use kapi_core::workflow_key::WorkflowKey;
 use kapi_engine::goal_listing::Standing;
 use kapi_engine::project::Project;
 use kapi_engine::reference::Subject;
+use kapi_launch::merge::known;
 use kapi_task::rules::task::Task;
 use kapi_wire::kernel::task::status_word;
 use kapi_workflow::record::index::WorkflowStanding;
 use kapi_workflow::record::workflows::Workflows;
-use kapi_world::launching::merge::known;
 
 use crate::context::Context;
 use crate::error::Error;

@@ -4,8 +4,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use kapi_engine::reference::SubjectKind;
+use kapi_launch::place::{SandboxId, SandboxPlace, Sandboxes};
 use kapi_store::layout::{HomeLayout, project_key};
-use kapi_world::launching::place::{SandboxId, SandboxPlace, Sandboxes};
 
 use crate::context::Context;
 use crate::error::Error;

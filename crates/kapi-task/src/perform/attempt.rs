@@ -4,7 +4,7 @@
 //! caps on spending.
 
 use kapi_engine::watch::{Activity, Watch};
-use kapi_world::launching::error::LaunchError;
+use kapi_launch::error::LaunchError;
 use kapi_world::spending::metering::Metering;
 use kapi_world::spending::turn::{BookedTurn, TurnKey};
 

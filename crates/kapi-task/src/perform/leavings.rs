@@ -11,14 +11,14 @@ use kapi_core::task_id::TaskId;
 use kapi_engine::watch::Activity;
 use kapi_git::rescue::Signature;
 use kapi_git::rescue::batch::Retirement;
+use kapi_launch::error::LaunchError;
+use kapi_launch::place::{SandboxId, SandboxPlace};
+use kapi_launch::remains;
+use kapi_launch::remains::SandboxRemains;
 use kapi_status::perform::writer;
 use kapi_sys::cancel::Cancel;
 use kapi_sys::disk::Disk as _;
 use kapi_sys::real_disk::RealDisk;
-use kapi_world::launching::error::LaunchError;
-use kapi_world::launching::place::{SandboxId, SandboxPlace};
-use kapi_world::launching::remains;
-use kapi_world::launching::remains::SandboxRemains;
 use kapi_world::workshop::Workshop;
 use kapi_world::{failure, workshop};
 

@@ -5,8 +5,8 @@
 
 use kapi_core::isolation::{NetworkMode, SandboxLevel};
 use kapi_core::quote::{fenced, head, visible};
+use kapi_launch::bounds::Touch;
 use kapi_world::failure;
-use kapi_world::launching::bounds::Touch;
 
 use super::ending::not_launched;
 use super::setup::Setup;

@@ -5,8 +5,8 @@
 
 use kapi_agent::agent::AgentKind;
 use kapi_agent::settings::AgentSettings;
+use kapi_launch::bounds::Touch;
 use kapi_world::failure;
-use kapi_world::launching::bounds::Touch;
 use kapi_world::survey::Survey;
 
 use super::ending::not_launched;

@@ -21,6 +21,7 @@ use kapi_core::value::Value;
 use kapi_engine::project::Project;
 use kapi_engine::spend::{Ledger, LedgerHome};
 use kapi_engine::watch::Activity;
+use kapi_launch::place::Sandboxes;
 use kapi_store::layout::{ProjectLayout, project_key};
 use kapi_sys::clock::SystemClock;
 use kapi_sys::real_disk::RealDisk;
@@ -41,7 +42,6 @@ use kapi_task::rules::task::{End, Failure, Report, Task};
 use kapi_task::rules::task_terms::{Priority, Retry, TaskBudget};
 use kapi_world::book::Book;
 use kapi_world::grant::Grant;
-use kapi_world::launching::place::Sandboxes;
 use kapi_world::spending::Spending;
 use tempfile::TempDir;
 

@@ -9,13 +9,13 @@ use kapi_core::goal::words;
 use kapi_core::id::GoalId;
 use kapi_core::workflow_key::WorkflowKey;
 use kapi_engine::watch::{Activity, Watch};
+use kapi_launch::clean::goals;
 use kapi_task::perform::ending::{failed, not_launched, refused};
 use kapi_task::perform::{Performer, ruling};
 use kapi_task::record::worker::Hands;
 use kapi_task::rules::goal_drive::GoalDrive;
 use kapi_task::rules::task::{End, FailureKind, Report, Task};
 use kapi_world::failure;
-use kapi_world::launching::clean::goals;
 use kapi_world::real::RealWorld;
 
 use crate::perform::drive::{Driven, drive};

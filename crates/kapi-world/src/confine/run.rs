@@ -21,7 +21,7 @@ const LINE_BYTES_MAX: usize = 4 << 20;
 
 impl SandboxConfig<'_> {
     /// Runs a program in the sandbox to its end, and serves its network for as long.
-    pub(crate) fn run(
+    pub fn run(
         &self,
         book: &Book,
         payload: SandboxedProgram,

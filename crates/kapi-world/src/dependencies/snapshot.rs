@@ -131,7 +131,7 @@ fn copy_installed(found: &Dependencies, goal: &Path) -> Result<Vec<PathBuf>, Fai
 ///
 /// # Errors
 /// When one cannot be removed.
-pub(crate) fn sweep(goals: &Path) -> Result<(), Failure> {
+pub fn sweep(goals: &Path) -> Result<(), Failure> {
     let store = goals.join(STORE);
     let listed = |dir: &Path| -> Vec<PathBuf> {
         let entries = fs::read_dir(dir).into_iter().flatten().flatten();

@@ -60,9 +60,9 @@ const AN_ESTIMATE: &str = "at least one model call's use is an estimate";
 const LOG_FULL: &str = "the network is closed: there is no room to record further connections";
 
 /// The network access of one run, what serves it, and who hears of its use.
-pub(crate) struct NetworkServices<'a> {
-    pub(crate) doors: &'a NetworkAccess,
-    pub(crate) watch: &'a Watch<'a>,
+pub struct NetworkServices<'a> {
+    pub doors: &'a NetworkAccess,
+    pub watch: &'a Watch<'a>,
     /// Where the agent's tools are answered, if it has any.
     pub(crate) counter: Option<&'a ToolEndpoint<'a>>,
     /// Where it is asked before the agent's tools run, if it is.
@@ -84,7 +84,7 @@ pub(crate) type OnListeners<'a> = dyn FnMut(Vec<TcpListener>) + Send + 'a;
 
 impl<'a> NetworkServices<'a> {
     /// Opens the log; nothing is served yet.
-    pub(crate) fn new(
+    pub fn new(
         doors: &'a NetworkAccess,
         watch: &'a Watch<'a>,
         run_dir: &RunDir,
@@ -107,7 +107,7 @@ impl<'a> NetworkServices<'a> {
     }
 
     /// Runs something while the endpoints are served, and closes them when it has ended.
-    pub(crate) fn open<T>(
+    pub fn open<T>(
         &self,
         run: impl FnOnce(&mut OnListeners<'_>) -> Result<T, Failure>,
     ) -> Result<T, Failure> {

@@ -10,10 +10,10 @@ use kapi_engine::evidence::pruned::{PruneLog, PrunedRuns};
 use kapi_engine::project::Project;
 use kapi_engine::spend::LedgerHome;
 use kapi_engine::spend::audit::{LedgerAudit, audit_ledger};
+use kapi_launch::place::SandboxId;
 use kapi_store::layout::{HomeLayout, project_key};
 use kapi_task::record::store::Store;
 use kapi_world::hidden;
-use kapi_world::launching::place::SandboxId;
 
 use super::{Row, row};
 use crate::context::Context;

@@ -4,8 +4,8 @@
 use std::fs;
 
 use kapi_core::usage::Usage;
-use kapi_world::launching::look;
-use kapi_world::launching::place::SandboxPlace;
+use kapi_launch::look;
+use kapi_launch::place::SandboxPlace;
 use serde::Deserialize;
 use serde_json::json;
 

@@ -4,8 +4,8 @@ use kapi_core::goal::command::Command;
 use kapi_core::goal::state::Goal;
 use kapi_core::id::GoalId;
 use kapi_engine::project::Project;
+use kapi_launch::clean::goals;
 use kapi_wire::result::ResultView;
-use kapi_world::launching::clean::goals;
 
 use crate::commands::cancel::OWNER;
 use crate::context::Context;

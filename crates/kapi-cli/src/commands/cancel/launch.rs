@@ -5,8 +5,8 @@
 use std::thread;
 use std::time::Duration;
 
+use kapi_launch::place::SandboxPlace;
 use kapi_sys::clock::monotonic_ms;
-use kapi_world::launching::place::SandboxPlace;
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::commands::show;

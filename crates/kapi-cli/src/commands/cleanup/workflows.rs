@@ -4,9 +4,9 @@
 
 use std::path::Path;
 
+use kapi_launch::clean::goals::{GoalFiles, Whose};
 use kapi_workflow::record::workflows::Workflows;
 use kapi_workflow::rules::state::Workflow;
-use kapi_world::launching::clean::goals::{GoalFiles, Whose};
 
 use super::used_ms;
 use crate::context::Context;

@@ -3,11 +3,11 @@
 //! What would run by itself, once it lies in the project, is named.
 
 use kapi_core::text::counted;
+use kapi_launch::finish::ChangedPathView;
+use kapi_launch::merge;
+use kapi_launch::merge::gate::AutoRun;
+use kapi_launch::place::SandboxPlace;
 use kapi_sys::clock::Clock as _;
-use kapi_world::launching::finish::ChangedPathView;
-use kapi_world::launching::merge;
-use kapi_world::launching::merge::gate::AutoRun;
-use kapi_world::launching::place::SandboxPlace;
 use serde::Serialize;
 
 use crate::commands::diff::PATCH_BYTES_MAX;

@@ -4,11 +4,11 @@
 
 use kapi_core::text::counted;
 use kapi_core::usage::Usage;
+use kapi_launch::finish::ChangedPathView;
+use kapi_launch::plan::LaunchPlan;
+use kapi_launch::record::{WorkState, WorkspaceKind};
+use kapi_launch::run::{LaunchPreview, LaunchResult};
 use kapi_status::file::SandboxMode;
-use kapi_world::launching::finish::ChangedPathView;
-use kapi_world::launching::plan::LaunchPlan;
-use kapi_world::launching::record::{WorkState, WorkspaceKind};
-use kapi_world::launching::run::{LaunchPreview, LaunchResult};
 use serde::Serialize;
 
 use crate::ui::{Format, Ui};
@@ -74,7 +74,7 @@ struct PreviewView<'a> {
 
 /// Shows what a launch would do.
 pub(crate) fn preview(ui: Ui, plan: &LaunchPlan, preview: &LaunchPreview) {
-    use kapi_world::launching::plan::Push;
+    use kapi_launch::plan::Push;
     let branch = plan.branch.as_ref();
     let has_push = branch.is_some_and(|branch| branch.push == Push::Yes);
     if ui.format == Format::Json {

@@ -6,10 +6,10 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::thread;
 
+use kapi_launch::place::SandboxPlace;
 use kapi_sys::disk::Disk as _;
 use kapi_sys::real_disk::RealDisk;
 use kapi_sys::signal;
-use kapi_world::launching::place::SandboxPlace;
 
 use crate::commands::log::LOOK;
 use crate::commands::log::transcript::{TRANSCRIPT, Transcript};

@@ -8,13 +8,13 @@ use std::thread;
 use std::time::Duration;
 
 use kapi_core::task_id::TaskId;
+use kapi_launch::place::SandboxId;
 use kapi_store::layout::project_key;
 use kapi_sys::alarm::{Alarm, WakeSources};
 use kapi_task::perform;
 use kapi_task::record::queue::Queue;
 use kapi_task::rules::goal_drive::GoalDrive;
 use kapi_task::rules::task::Task;
-use kapi_world::launching::place::SandboxId;
 use serde_json::json;
 
 use crate::commands::log::OWNER;

@@ -1,7 +1,7 @@
 //! `kapi sandbox discard`: removes a sandbox with all it holds, after asking.
 
+use kapi_launch::{look, merge};
 use kapi_sys::clock::Clock as _;
-use kapi_world::launching::{look, merge};
 use serde::Serialize;
 
 use super::super::launch::is_json;

@@ -6,10 +6,11 @@ use std::ffi::OsString;
 use std::io::{self, IsTerminal as _};
 
 use kapi_engine::watch::Activity;
+use kapi_launch::context::LaunchHandlers;
+use kapi_launch::enter;
+use kapi_launch::enter::ProgramConsole;
 use kapi_status::rules::mapping::Mapping;
 use kapi_sys::process::OutputLine;
-use kapi_world::launching::context::LaunchHandlers;
-use kapi_world::launching::enter::{self, ProgramConsole};
 
 use super::super::launch::passed_on;
 use super::book;

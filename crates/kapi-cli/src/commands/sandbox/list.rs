@@ -1,9 +1,10 @@
 //! `kapi sandbox list`: one line for each sandbox.
 
+use kapi_launch::look;
+use kapi_launch::look::SandboxDetails;
+use kapi_launch::record::WorkspaceKind;
 use kapi_status::file::{SandboxMode, timestamp};
 use kapi_sys::clock::Clock as _;
-use kapi_world::launching::look::{self, SandboxDetails};
-use kapi_world::launching::record::WorkspaceKind;
 use serde::Serialize;
 
 use super::super::launch::is_json;

@@ -4,9 +4,8 @@ use std::path::PathBuf;
 
 use kapi_core::deletions::Deletions;
 use kapi_core::text::counted;
-use kapi_world::launching::merge::{
-    self, Conflicts, MergePlan, MergeResult, Rehearsal, RiskyChanges,
-};
+use kapi_launch::merge;
+use kapi_launch::merge::{Conflicts, MergePlan, MergeResult, Rehearsal, RiskyChanges};
 use serde::Serialize;
 
 use super::super::launch::is_json;

@@ -3,12 +3,12 @@
 //! What it changed is listed once its agent has ended: until then it still changes.
 
 use kapi_core::text::counted;
+use kapi_launch::finish::ChangedPathView;
+use kapi_launch::look::SandboxDetails;
+use kapi_launch::place::SandboxPlace;
+use kapi_launch::record::WorkState;
+use kapi_launch::{look, merge};
 use kapi_sys::clock::Clock as _;
-use kapi_world::launching::finish::ChangedPathView;
-use kapi_world::launching::look::{self, SandboxDetails};
-use kapi_world::launching::merge;
-use kapi_world::launching::place::SandboxPlace;
-use kapi_world::launching::record::WorkState;
 use serde::Serialize;
 
 use crate::amount;

@@ -10,9 +10,9 @@ use std::{fs, io};
 use kapi_engine::damage::Damage;
 use kapi_engine::goal_listing::Standing;
 use kapi_engine::project::Project;
+use kapi_launch::look::size;
 use kapi_workflow::record::index::WorkflowStanding;
 use kapi_workflow::record::requests::Standings;
-use kapi_world::launching::look::size;
 use serde::Serialize;
 
 use crate::commands::status::Row;

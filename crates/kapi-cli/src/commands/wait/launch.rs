@@ -1,8 +1,8 @@
 //! Waiting for a launch: until its agent has ended. The exit code is passed on, as the launch would.
 
-use kapi_world::launching::merge::known;
-use kapi_world::launching::place::SandboxPlace;
-use kapi_world::launching::record::LaunchState;
+use kapi_launch::merge::known;
+use kapi_launch::place::SandboxPlace;
+use kapi_launch::record::LaunchState;
 
 use crate::commands::launch::passed_on;
 use crate::commands::show;

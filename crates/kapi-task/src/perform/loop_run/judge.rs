@@ -239,7 +239,7 @@ impl LoopExecution<'_> {
         material(&subject)
     }
 
-    fn name_of(&self, id: &kapi_world::launching::place::SandboxId) -> String {
+    fn name_of(&self, id: &kapi_launch::place::SandboxId) -> String {
         let key = &self.performer.setting.project_key;
         let digits = key.get(key.len().saturating_sub(12)..);
         format!("{}-{}", digits.unwrap_or_default(), id.as_str())

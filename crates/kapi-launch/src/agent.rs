@@ -1,0 +1,273 @@
+//! Running the agent of a launch, with its status kept up to date meanwhile.
+//!
+//! The stream of an agent we know tells its tools; any other is asked for a progress file. What it
+//! says moves a word and a number of the status, never the exit code.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use kapi_agent::agent::AgentKind;
+use kapi_agent::hook::instruction::PROGRESS_INSTRUCTION;
+use kapi_agent::launch::LaunchPurpose;
+use kapi_core::agent_end::AgentEnd;
+use kapi_core::isolation::SandboxLevel;
+use kapi_core::text::limit_text;
+use kapi_core::usage::Usage;
+use kapi_engine::watch::{Activity, Watch};
+use kapi_sandbox::spec::{Mount, MountAccess};
+use kapi_status::perform::progress_file::ProgressFile;
+use kapi_status::perform::watch;
+use kapi_status::perform::watch::StatusSource;
+use kapi_sys::process::ProcessEnd;
+use kapi_world::asking::{AgentRequest, ask_gated};
+use kapi_world::confine;
+use kapi_world::confine::{SandboxConfig, WorksAt};
+use kapi_world::gate::GateRules;
+use kapi_world::run_dir::RunDir;
+use kapi_world::shell::Listener;
+
+use super::bounds::Touch;
+use super::context::ActiveLaunch;
+use super::error::LaunchError;
+use super::plan::LaunchPlan;
+use super::prepare::ReadyWorkspace;
+use super::record::SandboxRecord;
+use super::{ports, shown};
+
+/// The name of the task as a file, besides the prompt.
+const SPEC: &str = "task-spec.md";
+/// How an agent that was killed at its time limit is reported, as `timeout` does.
+const TIMED_OUT: i32 = 124;
+/// How one that was interrupted is reported, as a shell does.
+const INTERRUPTED: i32 = 130;
+/// How one is reported that exited with 0 and all the same did not do its work.
+const NOT_DONE: i32 = 5;
+
+/// How an agent's run ended.
+#[derive(Debug)]
+pub(crate) struct AgentEnding {
+    /// Its exit code.
+    pub(crate) exit_code: i32,
+    /// What it made of its turn; none where nobody reads what it says.
+    pub(crate) agent_end: Option<AgentEnd>,
+    /// How its process ended.
+    pub(crate) process_end: ProcessEnd,
+    /// Why it failed.
+    pub(crate) error: Option<String>,
+    /// Its last message.
+    pub(crate) message: String,
+    /// The isolation it had.
+    pub(crate) grade: Option<String>,
+    /// What it used.
+    pub(crate) usage: Usage,
+}
+
+/// Runs the agent to its end.
+pub(crate) fn run(
+    launch: &ActiveLaunch<'_>,
+    record: &SandboxRecord,
+    ready: &ReadyWorkspace,
+) -> Result<AgentEnding, LaunchError> {
+    let ActiveLaunch {
+        book,
+        plan,
+        bounds,
+        stage,
+        writer,
+    } = *launch;
+    let run_id = run_id(record);
+    let run_dir = RunDir::open(&plan.place.runs(), &record.launches.to_string())?;
+    let home = plan.place.home();
+    let deadline = Duration::from_millis(plan.deadline_ms);
+    let mut config = sandbox(record, ready, &home, &run_id, deadline);
+    match bounds.touch {
+        Touch::Workspace => {}
+        Touch::Nothing => config.workspace_access = MountAccess::ReadOnly,
+    }
+    let mounts = &mut config.mounts;
+    mounts.extend(task_file(plan, &run_dir)?);
+    mounts.extend(settings_hidden(plan, ready, &run_dir)?);
+    mounts.extend(bounds.mounts(ready, record)?);
+    let asked = AgentRequest {
+        kind: &plan.agent,
+        settings: &plan.settings,
+        prompt: &prompt(plan),
+        session: None,
+        turn: 1,
+        run_id: &run_id,
+        purpose: LaunchPurpose::Work,
+        network: plan.network,
+        scratch: &plan.place.dir(),
+        env: environment(ready, record),
+    };
+    let used = Mutex::new(Usage::default());
+    let notice = |activity: Activity| {
+        match &activity {
+            // A status that cannot be written now is written at the end, where it is an error.
+            Activity::Tool { name, detail } => drop(writer.tool(name, detail)),
+            Activity::Used(usage) => {
+                let mut used = used.lock().unwrap_or_else(PoisonError::into_inner);
+                used.add(usage);
+            }
+            Activity::Text { .. } | Activity::Verifying { .. } | Activity::Note { .. } => {}
+        }
+        (stage.notice)(activity);
+    };
+    let watch = Watch {
+        cancel: stage.cancel,
+        notice: &notice,
+    };
+    let file = ProgressFile::new(&ready.written);
+    let listener = Listener {
+        watch: &watch,
+        run_dir: &run_dir,
+    };
+    let rules = GateRules::Fixed(bounds.forbidden);
+    let watched = watch::during(writer, StatusSource::File(&file), || {
+        ask_gated(book, config, &asked, rules, listener)
+    });
+    let (run, end) = watched.value?;
+    let mut used = used.into_inner().unwrap_or_else(PoisonError::into_inner);
+    used.add(&run.usage);
+    let (exit_code, error) = judged(&run.end, end);
+    Ok(AgentEnding {
+        exit_code,
+        agent_end: Some(run.end),
+        process_end: end,
+        error,
+        message: run.message,
+        grade: run.isolation,
+        usage: used,
+    })
+}
+
+/// Returns the sandbox of a program of a launch: the workspace as its record says.
+pub(crate) fn sandbox<'a>(
+    record: &'a SandboxRecord,
+    ready: &'a ReadyWorkspace,
+    home: &'a Path,
+    name: &'a str,
+    deadline: Duration,
+) -> SandboxConfig<'a> {
+    SandboxConfig {
+        name,
+        level: record.level,
+        workspace: &ready.host,
+        workspace_access: ready.access.clone(),
+        project: Some(&record.project),
+        works_at: WorksAt::Workspace,
+        home,
+        git_view: ready.git_view.clone(),
+        mounts: ready.mounts.clone(),
+        deadline,
+        idle: None,
+    }
+}
+
+/// Writes the task down and returns what makes it a file inside, where there is an inside.
+pub(crate) fn task_file(plan: &LaunchPlan, run_dir: &RunDir) -> Result<Option<Mount>, LaunchError> {
+    run_dir.keep(SPEC, plan.prompt.as_bytes())?;
+    let seen = task_file_seen(plan.level, run_dir);
+    Ok(shown::has_layers(plan.level).then(|| confine::read_only(&run_dir.file(SPEC), &seen)))
+}
+
+/// Returns where an agent finds the task.
+pub(crate) fn task_file_seen(level: SandboxLevel, run_dir: &RunDir) -> PathBuf {
+    if shown::has_layers(level) {
+        Path::new("/").join(SPEC)
+    } else {
+        run_dir.file(SPEC)
+    }
+}
+
+/// Covers the project's own settings as for a goal's agent, where there is an inside.
+pub(crate) fn settings_hidden(
+    plan: &LaunchPlan,
+    ready: &ReadyWorkspace,
+    run_dir: &RunDir,
+) -> Result<Vec<Mount>, LaunchError> {
+    if !shown::has_layers(plan.level) {
+        return Ok(Vec::new());
+    }
+    let hidden =
+        kapi_world::repository_settings::settings_hidden(&plan.agent, &ready.host, run_dir)?;
+    Ok(hidden)
+}
+
+/// Returns the id that every process of a launch carries.
+pub(crate) fn run_id(record: &SandboxRecord) -> String {
+    format!(
+        "launch-{}-{}-{}",
+        record.port_base, record.id, record.launches
+    )
+}
+
+/// Returns the variables of everything that runs in a sandbox.
+pub(crate) fn environment(
+    ready: &ReadyWorkspace,
+    record: &SandboxRecord,
+) -> Vec<(OsString, OsString)> {
+    let mut env = ready.env.clone();
+    env.push((ports::VARIABLE.into(), record.port_base.to_string().into()));
+    env.push(("KAPI_SANDBOX".into(), record.id.clone().into()));
+    if let Some(branch) = &record.branch {
+        env.push(("KAPI_BRANCH".into(), branch.name.clone().into()));
+    }
+    env
+}
+
+fn prompt(plan: &LaunchPlan) -> String {
+    match plan.agent {
+        AgentKind::Command(_) => format!("{}\n\n{PROGRESS_INSTRUCTION}\n", plan.prompt.trim_end()),
+        AgentKind::Claude
+        | AgentKind::Codex
+        | AgentKind::Gemini
+        | AgentKind::Pi
+        | AgentKind::Script(_) => plan.prompt.clone(),
+    }
+}
+
+/// Returns the exit code of a run and what was wrong with it.
+fn judged(end: &AgentEnd, process: ProcessEnd) -> (i32, Option<String>) {
+    let why = match end {
+        AgentEnd::Finished => None,
+        AgentEnd::Refused => Some("the model refused the task".to_owned()),
+        AgentEnd::LimitReached => Some("the agent stopped at a limit of its own".to_owned()),
+        AgentEnd::Crashed { code } => Some(format!("the agent exited with code {code}")),
+        AgentEnd::OutOfResources { resource, limit } => Some(format!(
+            "the agent was killed at its limit of {}",
+            limit_text(resource, limit)
+        )),
+        AgentEnd::DeadlinePassed => Some("the agent was killed at its time limit".to_owned()),
+        AgentEnd::IdlePassed => Some("the agent was killed after a long silence".to_owned()),
+        AgentEnd::Provider(failure) => Some(format!(
+            "the model's provider failed ({}): {}",
+            failure.kind.words(),
+            failure.message
+        )),
+    };
+    let code = code_of(process);
+    match (code, why) {
+        (0, Some(why)) => (NOT_DONE, Some(why)),
+        (INTERRUPTED, _) if process == ProcessEnd::Cancelled => {
+            (INTERRUPTED, Some("the launch was interrupted".to_owned()))
+        }
+        (0, None) => (0, None),
+        (code, why) => (
+            code,
+            Some(why.unwrap_or_else(|| format!("the agent exited with code {code}"))),
+        ),
+    }
+}
+
+/// Returns how the end of a process is reported.
+pub(crate) const fn code_of(end: ProcessEnd) -> i32 {
+    match end {
+        ProcessEnd::Exited(code) => code,
+        ProcessEnd::Signaled(signal) => 128 + signal,
+        ProcessEnd::DeadlinePassed | ProcessEnd::IdlePassed => TIMED_OUT,
+        ProcessEnd::Cancelled => INTERRUPTED,
+    }
+}

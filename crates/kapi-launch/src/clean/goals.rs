@@ -1,0 +1,228 @@
+//! Worktrees and working files of goals and workflows that have ended.
+//!
+//! What one committed stays: its branch and its refs are not touched. A worktree goes only when its
+//! files are those of the last commit; that of a workflow also only when what is checked out in the
+//! person's repository holds the work of its branch.
+
+use std::path::PathBuf;
+use std::{fs, io};
+
+use kapi_git::owned_dir;
+use kapi_sys::cancel::Cancel;
+use kapi_world::book::Book;
+use kapi_world::dependencies::snapshot;
+use kapi_world::goal_paths::GoalPaths;
+use kapi_world::workshop::Workshop;
+use kapi_world::{failure, workshop};
+
+use super::{CleanAction, CleanTarget, TargetKind};
+use crate::error::{LaunchError, LaunchErrorKind};
+use crate::look::size;
+
+/// The directory below the scratch in which it is tried whether a merge would bring anything.
+const MERGE_DIRECTORY: &str = "merge-tried";
+
+/// Whose files they are.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Whose {
+    /// A goal's.
+    Goal,
+    /// A workflow's.
+    Workflow {
+        /// Its branch, if it came to one.
+        branch: Option<String>,
+    },
+}
+
+/// A goal or workflow, as far as cleaning up needs to know it.
+#[derive(Debug, Clone)]
+pub struct GoalFiles {
+    /// Whose they are.
+    pub whose: Whose,
+    /// Its id.
+    pub name: String,
+    /// Where its files are.
+    pub place: GoalPaths,
+    /// The last commit with its work, or its base.
+    pub known: String,
+    /// The commit it begins at, whose objects its sandboxes are lent.
+    pub base: String,
+    /// Why nothing of it may go, if the caller knows a reason.
+    pub stays: Option<String>,
+}
+
+impl GoalFiles {
+    const fn what(&self) -> TargetKind {
+        match self.whose {
+            Whose::Goal => TargetKind::Goal,
+            Whose::Workflow { .. } => TargetKind::Workflow,
+        }
+    }
+}
+
+/// Looks at goals and says what of them would go.
+#[must_use]
+pub fn survey(book: &Book, goals: &[GoalFiles]) -> Vec<CleanTarget> {
+    let with_files = goals
+        .iter()
+        .filter(|goal| goal.place.worktree.exists() || goal.place.scratch.exists());
+    let things = with_files.map(|goal| CleanTarget {
+        what: goal.what(),
+        name: goal.name.clone(),
+        project: Some(goal.place.project.clone()),
+        path: goal.place.worktree.clone(),
+        bytes: size(&goal.place.worktree) + size(&goal.place.scratch),
+        fate: match (goal.stays.clone(), holds(book, goal)) {
+            (Some(why), _) | (None, Ok(Some(why))) => CleanAction::Stays(why),
+            (None, Err(error)) => CleanAction::Stays(format!("failed to {}", error.message)),
+            (None, Ok(None)) => CleanAction::Goes(
+                match &goal.whose {
+                    Whose::Goal => "its goal has ended and all its work is committed",
+                    Whose::Workflow { .. } => "its workflow has ended and all its work is merged",
+                }
+                .to_owned(),
+            ),
+        },
+    });
+    things.collect()
+}
+
+/// Removes the worktree and the working files of a goal or workflow; looks once more before.
+///
+/// # Errors
+/// When they hold work by now that is nowhere else, or cannot be removed.
+pub fn remove(book: &Book, goal: &GoalFiles) -> Result<(), LaunchError> {
+    if let Some(why) = goal.stays.clone().or(holds(book, goal)?) {
+        return Err(LaunchError::new(
+            LaunchErrorKind::Denied,
+            why,
+            "it changed while it was looked at.",
+        ));
+    }
+    let failed = |error: &dyn std::error::Error| LaunchError::failed(error);
+    let workshop = Workshop::open(book, &goal.place.project, &Cancel::new())?;
+    let part = workshop::ref_part(&goal.place.ref_name)?;
+    workshop
+        .repository
+        .remove_worktree(&part, &goal.place.worktree)
+        .map_err(|error| failed(&error))?;
+    let scratch: &PathBuf = &goal.place.scratch;
+    owned_dir::wipe(scratch).map_err(|error| failed(&error))?;
+    let goals = scratch.parent().unwrap_or(scratch);
+    snapshot::sweep(goals).map_err(LaunchError::from)
+}
+
+/// Removes the private homes of a goal that has ended: no session of theirs goes on, and a copy of the
+/// person's log-in may lie in them.
+///
+/// # Errors
+/// When one cannot be removed; [`remove`] tries again.
+pub fn remove_homes(place: &GoalPaths) -> Result<(), LaunchError> {
+    let listed = match fs::read_dir(&place.scratch) {
+        Ok(listed) => listed,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        Err(error) => return Err(failure::file("list", &place.scratch, &error).into()),
+    };
+    for entry in listed.flatten() {
+        let name = entry.file_name();
+        let name = name.to_string_lossy();
+        if name.starts_with("home-") || name.ends_with("-home") {
+            owned_dir::wipe(&entry.path()).map_err(|error| LaunchError::failed(&error))?;
+        }
+    }
+    Ok(())
+}
+
+/// Returns what would be missed if the files went.
+fn holds(book: &Book, goal: &GoalFiles) -> Result<Option<String>, LaunchError> {
+    let Whose::Workflow { branch } = &goal.whose else {
+        return unsaved(book, goal);
+    };
+    let workshop = Workshop::open(book, &goal.place.project, &Cancel::new())?;
+    let repository = &workshop.repository;
+    let failed = |error: &dyn std::error::Error| LaunchError::failed(error);
+    let mut known = workshop::commit_id(&goal.known)?;
+    if let Some(branch) = branch {
+        // The person may have gone on with the branch, so it is looked at as it is now.
+        let name = format!("refs/heads/{branch}");
+        let refs = repository.refs_at(&name).map_err(|error| failed(&error))?;
+        if let Some((_, tip)) = refs.into_iter().find(|(other, _)| *other == name) {
+            known = tip;
+        }
+        let head = repository.resolve_commit("HEAD");
+        let head = head.map_err(|error| failed(&error))?;
+        let scratch = goal.place.scratch.join(MERGE_DIRECTORY);
+        let is_merged = repository.holds_content((&head, &known), &scratch);
+        drop(owned_dir::wipe(&scratch));
+        if !is_merged.map_err(|error| failed(&error))? {
+            return Ok(Some(format!(
+                "its branch {branch} is not merged into what is checked out"
+            )));
+        }
+    }
+    let goal = GoalFiles {
+        known: known.to_string(),
+        ..goal.clone()
+    };
+    unsaved(book, &goal)
+}
+
+/// Returns what a worktree holds that is in no commit.
+fn unsaved(book: &Book, goal: &GoalFiles) -> Result<Option<String>, LaunchError> {
+    let workshop = Workshop::open(book, &goal.place.project, &Cancel::new())?;
+    let part = workshop::ref_part(&goal.place.ref_name)?;
+    let known = workshop::commit_id(&goal.known)?;
+    let repository = &workshop.repository;
+    let found = repository
+        .find_workspace(&part, &goal.place.worktree)
+        .map_err(|error| LaunchError::failed(&error))?;
+    let Some(workspace) = found else {
+        return Ok(goal.place.worktree.exists().then(|| {
+            "its worktree is none of this repository's, so nobody knows what is in it".to_owned()
+        }));
+    };
+    let unsaved = repository
+        .unsaved_tree(&workspace, &known)
+        .map_err(|error| LaunchError::failed(&error))?;
+    Ok(unsaved.map(|_| "its worktree holds uncommitted work".to_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use kapi_world::goal_paths::GoalPaths;
+
+    use super::remove_homes;
+
+    #[test]
+    fn homes_go_and_what_else_a_goal_keeps_stays() {
+        let root = tempfile::tempdir().unwrap();
+        let at = |name: &str| root.path().join(name);
+        let place = GoalPaths {
+            project: at("project"),
+            ref_name: "1".to_owned(),
+            worktree: at("worktree"),
+            runs: at("runs"),
+            hidden: at("hidden"),
+            scratch: at("scratch"),
+            stores: at("stores"),
+        };
+        remove_homes(&place).unwrap();
+        for dir in [
+            "home-claude/.claude",
+            "judge-home",
+            "verify-home",
+            "verify",
+            "agent-git",
+        ] {
+            fs::create_dir_all(place.scratch.join(dir)).unwrap();
+        }
+        fs::File::create(place.scratch.join("home-claude/.claude/.credentials.json")).unwrap();
+        remove_homes(&place).unwrap();
+        let names = fs::read_dir(&place.scratch).unwrap();
+        let mut names: Vec<_> = names.map(|entry| entry.unwrap().file_name()).collect();
+        names.sort();
+        assert_eq!(names, ["agent-git", "verify"]);
+    }
+}

@@ -1,0 +1,175 @@
+//! The objects of a repository that sandboxes shared and that none uses any more.
+//!
+//! They are made again when they are needed, so nothing is lost but time. Every use leaves its time,
+//! and what was used within the longest stay in a sandbox is never touched: nobody else tells.
+
+use std::path::{Path, PathBuf};
+
+use kapi_git::id::CommitId;
+use kapi_git::reachable::vanished::{remove_vanished, vanished_stores};
+use kapi_sys::cancel::Cancel;
+use kapi_world::book::Book;
+use kapi_world::workshop;
+use kapi_world::workshop::Workshop;
+
+use super::{CleanAction, CleanPlan, CleanTarget, TargetKind};
+use crate::error::LaunchError;
+use crate::look::size;
+use crate::place::Sandboxes;
+use crate::record::SandboxRecord;
+
+/// Longer than anybody may stay in a sandbox.
+const USED_MS: i64 = 8 * 24 * 60 * 60 * 1000;
+
+/// The shared objects of one project.
+#[derive(Debug, Clone)]
+pub struct SharedObjects {
+    /// The project.
+    pub project: PathBuf,
+    /// The commits whose objects stay: goals go on from them.
+    pub bases: Vec<String>,
+}
+
+/// Returns the projects whose lent objects are looked at: those of the sandboxes that are meant, and
+/// the one that `own` speaks of.
+///
+/// # Errors
+/// When the sandboxes cannot be listed.
+pub fn lent(
+    sandboxes: &Sandboxes,
+    plan: &CleanPlan,
+    own: Option<SharedObjects>,
+) -> Result<Vec<SharedObjects>, LaunchError> {
+    let mut found: Vec<SharedObjects> = own.into_iter().collect();
+    for place in sandboxes.all()? {
+        let wanted = plan.project_key.as_deref();
+        let is_meant = wanted.is_none_or(|key| key == place.project_key());
+        // What cannot be read is told where sandboxes are looked at.
+        let Ok(Some(record)) = SandboxRecord::load(&place) else {
+            continue;
+        };
+        let begun = record.branch.as_ref().map(|branch| branch.start.clone());
+        let bases = begun.into_iter().chain(record.below.clone());
+        match found.iter_mut().find(|one| one.project == record.project) {
+            Some(one) => one.bases.extend(bases),
+            None if is_meant => found.push(SharedObjects {
+                bases: bases.collect(),
+                project: record.project,
+            }),
+            None => {}
+        }
+    }
+    Ok(found)
+}
+
+/// Says which objects of a project would go; none where it is no repository.
+#[must_use]
+pub fn survey(
+    book: &Book,
+    sandboxes: &Sandboxes,
+    plan: &CleanPlan,
+    lent: &SharedObjects,
+) -> Option<CleanTarget> {
+    let workshop = Workshop::open(book, &lent.project, &Cancel::new()).ok()?;
+    let stores = stores(sandboxes);
+    let kept = kept(lent);
+    let stale = workshop
+        .repository
+        .stale_stores(&stores, used_before_s(plan), &kept);
+    let (path, bytes, fate) = match stale {
+        Ok(stale) if stale.is_empty() => return None,
+        Ok(stale) => {
+            let bytes = stale.iter().map(|dir| size(dir)).sum();
+            let n = stale.len();
+            let why = format!("no sandbox has used these {n} for a week");
+            let path = stale.first().and_then(|dir| dir.parent());
+            (
+                path.unwrap_or(&stores).to_path_buf(),
+                bytes,
+                CleanAction::Goes(why),
+            )
+        }
+        Err(error) => (stores, 0, CleanAction::Stays(format!("failed to {error}"))),
+    };
+    let name = lent.project.file_name().unwrap_or_default();
+    Some(CleanTarget {
+        what: TargetKind::Objects,
+        name: name.to_string_lossy().into_owned(),
+        project: Some(lent.project.clone()),
+        path,
+        bytes,
+        fate,
+    })
+}
+
+/// Says which objects are of repositories that are gone.
+///
+/// # Errors
+/// When they cannot be listed.
+pub(super) fn vanished(
+    sandboxes: &Sandboxes,
+    plan: &CleanPlan,
+) -> Result<Vec<CleanTarget>, LaunchError> {
+    let found = vanished_stores(&stores(sandboxes), used_before_s(plan));
+    let found = found.map_err(|error| LaunchError::failed(&error))?;
+    let things = found.into_iter().map(|path| CleanTarget {
+        what: TargetKind::Objects,
+        name: path
+            .file_name()
+            .unwrap_or_default()
+            .to_string_lossy()
+            .into_owned(),
+        project: None,
+        bytes: size(&path),
+        path,
+        fate: CleanAction::Goes(
+            "their repository is gone and no sandbox has used them for a week".to_owned(),
+        ),
+    });
+    Ok(things.collect())
+}
+
+/// Removes the objects of a repository that is gone.
+pub(super) fn forget(plan: &CleanPlan, thing: &CleanTarget) -> Result<(), LaunchError> {
+    let removed = remove_vanished(&thing.path, used_before_s(plan));
+    removed.map_err(|error| LaunchError::failed(&error))
+}
+
+/// Removes them; what was used meanwhile stays.
+///
+/// # Errors
+/// When another process makes or removes some at this moment, or they cannot be removed.
+pub fn remove(
+    book: &Book,
+    sandboxes: &Sandboxes,
+    plan: &CleanPlan,
+    lent: &SharedObjects,
+) -> Result<(), LaunchError> {
+    let workshop = Workshop::open(book, &lent.project, &Cancel::new())?;
+    let stores = stores(sandboxes);
+    let pruned = workshop
+        .repository
+        .prune_stores(&stores, used_before_s(plan), &kept(lent));
+    pruned
+        .map(drop)
+        .map_err(|error| LaunchError::failed(&error))
+}
+
+fn kept(lent: &SharedObjects) -> Vec<CommitId> {
+    let bases = lent.bases.iter();
+    bases
+        .filter_map(|base| workshop::commit_id(base).ok())
+        .collect()
+}
+
+fn used_before_s(plan: &CleanPlan) -> i64 {
+    let before_ms = plan.now_ms.saturating_sub(USED_MS);
+    let before_ms = plan
+        .used_before_ms
+        .map_or(before_ms, |asked| asked.min(before_ms));
+    before_ms.div_euclid(1000)
+}
+
+fn stores(sandboxes: &Sandboxes) -> PathBuf {
+    Path::new(&sandboxes.state_dir).join("objects")
+}

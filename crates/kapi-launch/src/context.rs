@@ -1,0 +1,39 @@
+//! What every step of a launch is given: the time, the way to stop it, and who is told.
+
+use kapi_engine::watch::Activity;
+use kapi_status::perform::writer::StatusWriter;
+use kapi_status::rules::mapping::Mapping;
+use kapi_sys::cancel::Cancel;
+use kapi_sys::clock::Clock;
+use kapi_world::book::Book;
+
+use super::bounds::Bounds;
+use super::plan::LaunchPlan;
+
+/// What a launch reports to, reads the time from and is stopped by.
+#[derive(Clone, Copy)]
+pub struct LaunchHandlers<'a> {
+    /// The time.
+    pub clock: &'a dyn Clock,
+    /// Raised when the launch is no longer wanted.
+    pub cancel: &'a Cancel,
+    /// Takes what happens, from any thread.
+    pub notice: &'a (dyn Fn(Activity) + Sync),
+    /// Which tool calls mean which phase.
+    pub mapping: &'a Mapping,
+}
+
+/// A launch under way: what was asked for, what holds it, and who is told.
+#[derive(Clone, Copy)]
+pub(crate) struct ActiveLaunch<'a> {
+    /// What may be used of the host.
+    pub(crate) book: &'a Book,
+    /// What was asked for.
+    pub(crate) plan: &'a LaunchPlan,
+    /// What the agent is held within.
+    pub(crate) bounds: &'a Bounds<'a>,
+    /// The time, the way to stop it, and who is told.
+    pub(crate) stage: &'a LaunchHandlers<'a>,
+    /// Its status file.
+    pub(crate) writer: &'a StatusWriter<'a>,
+}

@@ -1,0 +1,389 @@
+//! Deciding how a workspace is made and whether an earlier one is gone on with, then putting that
+//! on record.
+//!
+//! Deciding only reads, apart from asking a remote. What an earlier launch left is never thrown
+//! away while it holds work.
+
+use std::path::PathBuf;
+
+use kapi_core::isolation::SandboxLevel;
+use kapi_git::id::CommitId;
+use kapi_git::repository::{Dirt, Repository};
+use kapi_git::rescue::RescueName;
+use kapi_status::file::SandboxMode;
+use kapi_world::book::Book;
+use kapi_world::workshop::Workshop;
+
+use super::branch::{self, BranchStart, RemoteQuery};
+use super::context::LaunchHandlers;
+use super::error::{LaunchError, LaunchErrorKind};
+use super::inputs::LaunchInputs;
+use super::place::SandboxPlace;
+use super::plan::{BranchPlan, LaunchPlan, ModeChoice};
+use super::record::{BranchRecord, LaunchState, SandboxRecord, VERSION, WorkState, WorkspaceKind};
+use super::removal::{kept_notes, retire};
+use super::{foreign, masked, ports, prepare, shown};
+
+/// Hexadecimal digits of a project's key that its refs repeat.
+const KEY_DIGITS: usize = 12;
+
+/// Where a branch begins, with what was decided of the rest.
+#[derive(Debug)]
+pub(crate) struct LaunchDecision {
+    pub(crate) made: WorkspaceKind,
+    pub(crate) beginning: Option<BranchStart>,
+    pub(crate) masks: Vec<PathBuf>,
+    pub(crate) notes: Vec<String>,
+    pub(crate) goes_on: bool,
+}
+
+/// Decides how the launch is made.
+pub(crate) fn decide(
+    book: &Book,
+    plan: &LaunchPlan,
+    scene: &LaunchInputs,
+    ask: RemoteQuery,
+) -> Result<LaunchDecision, LaunchError> {
+    let mut notes: Vec<String> = scene.chosen.note.iter().cloned().collect();
+    if plan.level == SandboxLevel::None {
+        let note = "There is no isolation: the agent can read and write what you can.";
+        notes.push(note.to_owned());
+    }
+    let pending = scene.earlier.as_ref().filter(|earlier| {
+        holds_work(earlier, &plan.place) && !is_published(earlier, scene.workshop.as_ref())
+    });
+    if let Some(earlier) = pending {
+        return go_on(plan, scene, earlier, notes);
+    }
+    let (Some(asked), Some(workshop), true) =
+        (&plan.branch, &scene.workshop, scene.chosen.has_branch)
+    else {
+        if plan.level == SandboxLevel::Native {
+            foreign::refuse(&plan.project)?;
+        }
+        return Ok(LaunchDecision {
+            made: WorkspaceKind::Layer,
+            beginning: None,
+            masks: Vec::new(),
+            notes,
+            goes_on: false,
+        });
+    };
+    let repository = &workshop.repository;
+    branch::refuse_checked_out(repository, &asked.name, &plan.place.worktree())?;
+    let mut beginning = branch::beginning(repository, asked, book, scene.earlier.as_ref(), ask)?;
+    notes.append(&mut beginning.notes);
+    let (made, masks) = workspace(plan, scene, repository, &beginning.start, &mut notes)?;
+    Ok(LaunchDecision {
+        made,
+        beginning: Some(beginning),
+        masks,
+        notes,
+        goes_on: false,
+    })
+}
+
+/// Tells whether an earlier launch left something that is nowhere else.
+pub(crate) fn holds_work(earlier: &SandboxRecord, place: &SandboxPlace) -> bool {
+    match (earlier.state, earlier.work) {
+        (LaunchState::Running, _) | (LaunchState::Finished, WorkState::Pending) => {
+            match earlier.made {
+                WorkspaceKind::Layer => {
+                    let is_empty = prepare::is_empty(&place.layer().join("upper"));
+                    !is_empty && !masked::is_all_of(place, earlier)
+                }
+                WorkspaceKind::Checkout => place.worktree().is_dir(),
+            }
+        }
+        (LaunchState::Finished, WorkState::Committed) => false,
+    }
+}
+
+/// Tells whether a launch that was cut off had moved its branch already: then all is in there.
+fn is_published(earlier: &SandboxRecord, workshop: Option<&Workshop>) -> bool {
+    let (LaunchState::Running, Some(branch), Some(workshop)) =
+        (earlier.state, &earlier.branch, workshop)
+    else {
+        return false;
+    };
+    let repository = &workshop.repository;
+    let made = repository.resolve_commit(&format!("refs/kapi/{}/commit", branch.refs));
+    made.is_ok_and(|made| branch::local(repository, &branch.name) == Some(made))
+}
+
+/// Goes on with what an earlier launch left, if this one is for the same.
+fn go_on(
+    plan: &LaunchPlan,
+    scene: &LaunchInputs,
+    earlier: &SandboxRecord,
+    mut notes: Vec<String>,
+) -> Result<LaunchDecision, LaunchError> {
+    let id = plan.place.id().as_str();
+    let asked = plan.branch.as_ref().filter(|_| scene.chosen.has_branch);
+    let name = |branch: &BranchRecord| branch.name.clone();
+    let is_same = earlier.mode == scene.chosen.mode
+        && earlier.branch.as_ref().map(name) == asked.map(|branch| branch.name.clone())
+        && !(plan.mode == ModeChoice::Worktree && earlier.made == WorkspaceKind::Layer)
+        && shown::has_layers(earlier.level) == shown::has_layers(plan.level);
+    let hint = format!(
+        "look at it with `kapi diff launch/{id}`, then launch it as before, take it with `kapi \
+         sandbox merge {id}`, or drop it with `kapi sandbox discard {id}`."
+    );
+    if earlier
+        .branch
+        .as_ref()
+        .is_some_and(|branch| branch.commit.is_some())
+    {
+        let message = format!("sandbox {id} was changed after its work was committed");
+        let hint = format!(
+            "look at it with `kapi diff launch/{id}`; `kapi sandbox discard {id}` keeps it under a \
+             rescue ref."
+        );
+        return Err(LaunchError::new(LaunchErrorKind::Denied, message, hint));
+    }
+    if !is_same {
+        let message = format!("sandbox {id} holds work of another launch");
+        return Err(LaunchError::new(LaunchErrorKind::Denied, message, hint));
+    }
+    if earlier.made == WorkspaceKind::Layer
+        && let (Some(branch), Some(workshop)) = (&earlier.branch, &scene.workshop)
+    {
+        let head = head(&workshop.repository)?;
+        if head.as_str() != branch.start {
+            let message = format!(
+                "sandbox {id} holds work over commit {}, and {head} is checked out now",
+                branch.start
+            );
+            return Err(LaunchError::new(LaunchErrorKind::Denied, message, hint));
+        }
+    }
+    notes.push(match earlier.state {
+        LaunchState::Running => {
+            format!("The last launch of {id} was cut off; this one goes on where it stopped.")
+        }
+        LaunchState::Finished => {
+            format!("Sandbox {id} holds changes already; this launch adds to them.")
+        }
+    });
+    Ok(LaunchDecision {
+        made: earlier.made,
+        beginning: None,
+        masks: Vec::new(),
+        notes,
+        goes_on: true,
+    })
+}
+
+fn head(repository: &Repository) -> Result<CommitId, LaunchError> {
+    repository
+        .resolve_commit("HEAD")
+        .map_err(|error| LaunchError::failed(&error))
+}
+
+/// Chooses between a layer over the project and a real worktree, and says so where it is not the
+/// quick one.
+fn workspace(
+    plan: &LaunchPlan,
+    scene: &LaunchInputs,
+    repository: &Repository,
+    start: &CommitId,
+    notes: &mut Vec<String>,
+) -> Result<(WorkspaceKind, Vec<PathBuf>), LaunchError> {
+    let is_overlay = scene.chosen.mode == SandboxMode::Overlay;
+    let (is_plain, why) = match (plan.mode, plan.level) {
+        (ModeChoice::Worktree, _) | (_, SandboxLevel::None) => {
+            return Ok((WorkspaceKind::Checkout, Vec::new()));
+        }
+        (ModeChoice::Auto, SandboxLevel::Podman) => {
+            return Ok((WorkspaceKind::Checkout, Vec::new()));
+        }
+        (ModeChoice::Auto | ModeChoice::Overlay, SandboxLevel::Native | SandboxLevel::Podman) => {
+            let is_head = head(repository)? == *start;
+            (
+                is_head,
+                format!("commit {start} is not the one that is checked out"),
+            )
+        }
+    };
+    let dirt = repository
+        .dirt()
+        .map_err(|error| LaunchError::failed(&error))?;
+    let is_named = dirt.names.len() < Dirt::NAMES_MAX;
+    let foreign = match plan.level {
+        SandboxLevel::Native => foreign::of_other_groups(&plan.project),
+        SandboxLevel::Podman | SandboxLevel::None => Vec::new(),
+    };
+    let why = match (is_plain, is_named) {
+        (true, true) if !foreign.is_empty() => foreign::sentence(&foreign),
+        (true, true) => {
+            let masks = masks(plan, dirt)?;
+            if !masks.is_empty() {
+                let n = masks.len();
+                notes.push(format!(
+                    "{n} uncommitted paths of the project are kept out of sight; the branch begins at \
+                     commit {start}."
+                ));
+            }
+            return Ok((WorkspaceKind::Layer, masks));
+        }
+        (true, false) => "the project has many uncommitted changes".to_owned(),
+        (false, _) => why,
+    };
+    if is_overlay {
+        return Err(LaunchError::new(
+            LaunchErrorKind::Denied,
+            format!("an overlay cannot show branch content: {why}"),
+            "leave out `--overlay-mode`, and a worktree is made.",
+        ));
+    }
+    notes.push(format!("A real worktree is made, because {why}."));
+    Ok((WorkspaceKind::Checkout, Vec::new()))
+}
+
+/// Returns the person's uncommitted paths, less those that the project wants to be seen.
+fn masks(plan: &LaunchPlan, dirt: Dirt) -> Result<Vec<PathBuf>, LaunchError> {
+    let included = shown::included(&plan.project)?;
+    let is_included = |path: &PathBuf| {
+        let text = path.to_string_lossy();
+        let is_directory = text.ends_with('/');
+        included.match_path(&text, is_directory)
+    };
+    let names = dirt.names.into_iter();
+    Ok(names.filter(|path| !is_included(path)).collect())
+}
+
+/// Puts on record what was decided, after clearing away what an earlier launch no longer needs.
+pub(crate) fn settle(
+    book: &Book,
+    plan: &LaunchPlan,
+    scene: &LaunchInputs,
+    decided: &LaunchDecision,
+    stage: &LaunchHandlers<'_>,
+) -> Result<SandboxRecord, LaunchError> {
+    let now_ms = stage.clock.now_ms();
+    let _choosing = ports::hold(&plan.place)?;
+    let earlier = scene.earlier.as_ref();
+    let port_base = ports::choose(&plan.place, earlier.map(|record| record.port_base))?;
+    let launches = earlier.map_or(0, |record| record.launches) + 1;
+    if let Some(commit) = decided
+        .beginning
+        .as_ref()
+        .and_then(|found| found.set_aside.as_ref())
+    {
+        set_aside(plan, scene, commit, now_ms)?;
+    }
+    if let (Some(earlier), false) = (earlier, decided.goes_on) {
+        clear(book, plan, earlier, now_ms, stage)?;
+    }
+    let branch = match (decided.goes_on, &decided.beginning, &plan.branch) {
+        (true, _, asked) => {
+            let mut branch = earlier.and_then(|earlier| earlier.branch.clone());
+            if let (Some(branch), Some(asked)) = (&mut branch, asked) {
+                branch.push = asked.push;
+            }
+            branch
+        }
+        (false, Some(beginning), Some(asked)) => {
+            Some(new_branch(plan, asked, beginning, decided, launches))
+        }
+        (false, _, _) => None,
+    };
+    let below = scene.workshop.as_ref().map(below).transpose()?;
+    let record = SandboxRecord {
+        version: VERSION,
+        id: plan.place.id().as_str().to_owned(),
+        project: plan.project.clone(),
+        mode: scene.chosen.mode,
+        made: decided.made,
+        level: plan.level,
+        network: plan.network,
+        agent: plan.agent.to_string(),
+        branch,
+        below: match (decided.goes_on, earlier) {
+            (true, Some(earlier)) => earlier.below.clone(),
+            (_, _) => below,
+        },
+        port_base,
+        launches,
+        state: LaunchState::Running,
+        work: WorkState::Pending,
+        created_at_ms: earlier.map_or(now_ms, |record| record.created_at_ms),
+        updated_at_ms: now_ms,
+        exit_code: None,
+        error: None,
+        grade: None,
+        n_changed: earlier.map_or(0, |record| record.n_changed),
+    };
+    record.save(&plan.place)?;
+    Ok(record)
+}
+
+/// Keeps a commit that the branch is about to leave behind.
+fn set_aside(
+    plan: &LaunchPlan,
+    scene: &LaunchInputs,
+    commit: &CommitId,
+    now_ms: i64,
+) -> Result<(), LaunchError> {
+    let (Some(workshop), Some(asked)) = (&scene.workshop, &plan.branch) else {
+        return Ok(());
+    };
+    let (name, date) = branch::rescue_parts(&asked.name, now_ms)?;
+    let rescue = RescueName {
+        name: &name,
+        date: &date,
+    };
+    let kept = workshop.repository.keep_commit(rescue, commit);
+    kept.map(drop).map_err(|error| LaunchError::failed(&error))
+}
+
+fn below(workshop: &Workshop) -> Result<String, LaunchError> {
+    head(&workshop.repository).map(|commit| commit.to_string())
+}
+
+fn clear(
+    book: &Book,
+    plan: &LaunchPlan,
+    earlier: &SandboxRecord,
+    now_ms: i64,
+    stage: &LaunchHandlers<'_>,
+) -> Result<(), LaunchError> {
+    let kept = retire(book, &plan.place, earlier, now_ms)?;
+    for text in kept_notes(&kept) {
+        (stage.notice)(kapi_engine::watch::Activity::Note { text });
+    }
+    if earlier.made == WorkspaceKind::Layer {
+        let layer = prepare::open_layer(&plan.place)?;
+        layer
+            .discard()
+            .map_err(|error| LaunchError::failed(&error))?;
+    }
+    Ok(())
+}
+
+fn new_branch(
+    plan: &LaunchPlan,
+    asked: &BranchPlan,
+    beginning: &BranchStart,
+    decided: &LaunchDecision,
+    launches: u32,
+) -> BranchRecord {
+    let key = plan.place.project_key();
+    let digits = key.get(key.len().saturating_sub(KEY_DIGITS)..);
+    let digits = digits.unwrap_or_default();
+    let refs = format!("launch-{digits}-{}-{launches}", plan.place.id().as_str());
+    BranchRecord {
+        name: asked.name.clone(),
+        remote: asked.remote.clone(),
+        remote_name: asked.remote_name.clone(),
+        push: asked.push,
+        start: beginning.start.to_string(),
+        local: beginning.local.as_ref().map(ToString::to_string),
+        stand_in: beginning.local.is_some().then(|| format!("kapi/{refs}")),
+        refs,
+        masks: decided.masks.clone(),
+        commit: None,
+        pushed: None,
+        pr_url: None,
+    }
+}

@@ -1,0 +1,384 @@
+//! Programs that a person starts in a sandbox: a shell, one command, or an interactive agent.
+//!
+//! The same isolation and network as a run of its own; a model is there for an agent alone. With a
+//! terminal where there is one, and line by line otherwise.
+
+mod dialogue;
+mod hooks;
+
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+use std::path::PathBuf;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use kapi_agent::agent::AgentKind;
+use kapi_core::failure::Failure;
+use kapi_core::isolation::SandboxLevel;
+use kapi_core::text::{limit_met, limit_text};
+use kapi_core::usage::Usage;
+use kapi_engine::watch::{Activity, Watch};
+use kapi_git::layer::walk;
+use kapi_sandbox::outcome::SandboxRun;
+use kapi_sandbox::{launch, podman};
+use kapi_sys::process::{self, OutputLine, ProcessLimits, Program};
+use kapi_world::book::Book;
+use kapi_world::confine::{AGENT_TAIL_BYTES_MAX, SandboxConfig, SandboxedProgram};
+use kapi_world::network::NetworkAccess;
+use kapi_world::network::serve::NetworkServices;
+use kapi_world::run_dir::RunDir;
+use kapi_world::tool_client::RUN_ID_VARIABLE;
+use kapi_world::workshop::Workshop;
+use kapi_world::{failure, workshop};
+
+use self::dialogue::Dialogue;
+use self::hooks::Hooks;
+use super::agent::{self, AgentEnding};
+use super::context::{ActiveLaunch, LaunchHandlers};
+use super::error::{LaunchError, LaunchErrorKind};
+use super::finish::SandboxWork;
+use super::inputs::ground;
+use super::merge::known;
+use super::place::SandboxPlace;
+use super::prepare::{self, ReadyWorkspace};
+use super::record::{SandboxRecord, WorkState};
+use super::shown::included;
+
+/// The longest a person may stay.
+const STAY_MAX: Duration = Duration::from_secs(7 * 24 * 60 * 60);
+/// Shells, the first that is there is used.
+const SHELLS: &[&str] = &["bash", "sh"];
+/// Variables of the person's terminal that a program at it needs.
+const TERMINAL_VARIABLES: &[&str] = &["TERM", "COLORTERM", "TERM_PROGRAM", "LINES", "COLUMNS"];
+
+/// How a program is attended.
+pub enum ProgramConsole<'a> {
+    /// By a person at the terminal of this process.
+    Terminal,
+    /// By nobody; each line of its output is handed on.
+    Lines(&'a mut dyn FnMut(OutputLine<'_>)),
+}
+
+/// Runs a command in a sandbox, or a shell when there is none, and returns its exit code.
+///
+/// # Errors
+/// When there is no such sandbox, it is in use, or it could not be made.
+pub fn enter(
+    book: &Book,
+    place: &SandboxPlace,
+    command: &[OsString],
+    attended: ProgramConsole<'_>,
+    stage: &LaunchHandlers<'_>,
+) -> Result<i32, LaunchError> {
+    let mut record = known(place)?;
+    let _held = place.hold("kapi sandbox shell")?;
+    let (_, workshop) = ground(book, &record.project)?;
+    let ready = prepare::open(place, &record, workshop.as_ref(), &book.home)?;
+    let before = record.work;
+    // What a person changes in here is nowhere else from now on.
+    record.work = WorkState::Pending;
+    record.updated_at_ms = stage.clock.now_ms();
+    record.save(place)?;
+    let (program, args) = match command.split_first() {
+        Some((program, args)) => (find(book, program)?, args.to_vec()),
+        None => (shell(book)?, Vec::new()),
+    };
+    let run_dir = RunDir::open(&place.runs(), "shell")?;
+    let home = place.home();
+    let included = included::lend(place, &record, &ready.host)?;
+    let ran = attend(
+        book,
+        Guest {
+            record: &record,
+            ready: &ready,
+            home,
+            program,
+            args,
+        },
+        attended,
+        stage,
+        &run_dir,
+    );
+    included.withdraw()?;
+    let ran = ran?;
+    let is_unchanged = before == WorkState::Committed
+        && is_as_committed(&ready, &record, workshop.as_ref(), stage.clock.now_ms())?;
+    if is_unchanged {
+        record.work = WorkState::Committed;
+        record.save(place)?;
+    }
+    Ok(agent::code_of(ran.finished.end))
+}
+
+/// Tells whether a workspace holds nothing but what its branch has.
+fn is_as_committed(
+    ready: &ReadyWorkspace,
+    record: &SandboxRecord,
+    workshop: Option<&Workshop>,
+    now_ms: i64,
+) -> Result<bool, LaunchError> {
+    let (Some(branch), Some(workshop)) = (&record.branch, workshop) else {
+        let Some(layer) = &ready.layer else {
+            return Ok(false);
+        };
+        let walk = walk::walk(layer, &record.project);
+        let walk = walk.map_err(|error| LaunchError::failed(&error))?;
+        return Ok(walk.changes.is_empty());
+    };
+    let known = branch.commit.as_ref().unwrap_or(&branch.start);
+    let known = workshop::commit_id(known)?;
+    let tree = workshop.repository.tree_of(&known);
+    let tree = tree.map_err(|error| LaunchError::failed(&error))?;
+    let work = SandboxWork {
+        workshop,
+        ready,
+        record,
+    };
+    let found = work.snapshot("entered", now_ms)?;
+    Ok(found.is_some_and(|found| found.tree == tree))
+}
+
+/// Runs an interactive launch: the agent on its own screen at the person's terminal, behind the same
+/// network access as without one; for a script, which has no screen, a shell.
+///
+/// Its status comes from its hooks, and from its progress file.
+pub(crate) fn at_terminal(
+    launch: &ActiveLaunch<'_>,
+    record: &SandboxRecord,
+    ready: &ReadyWorkspace,
+) -> Result<AgentEnding, LaunchError> {
+    let ActiveLaunch {
+        book,
+        plan,
+        stage,
+        writer,
+        ..
+    } = *launch;
+    let run_dir = RunDir::open(&plan.place.runs(), &record.launches.to_string())?;
+    let run_id = agent::run_id(record);
+    let seen = Mutex::new((Usage::default(), Vec::new()));
+    let notice = |activity: Activity| {
+        let mut seen = seen.lock().unwrap_or_else(PoisonError::into_inner);
+        match activity {
+            Activity::Used(usage) => seen.0.add(&usage),
+            // The screen is the agent's for now.
+            Activity::Note { text } => seen.1.push(text),
+            Activity::Tool { .. } | Activity::Text { .. } | Activity::Verifying { .. } => {}
+        }
+    };
+    let watch = Watch {
+        cancel: stage.cancel,
+        notice: &notice,
+    };
+    let home = plan.place.home();
+    let deadline = Duration::from_millis(plan.deadline_ms);
+    let mut cell = agent::sandbox(record, ready, &home, &run_id, deadline);
+    cell.mounts.extend(agent::task_file(plan, &run_dir)?);
+    cell.mounts
+        .extend(agent::settings_hidden(plan, ready, &run_dir)?);
+    let scratch = plan.place.dir();
+    let hooks = Hooks::open(&plan.agent, &cell, &scratch, book, stage.notice)?;
+    cell.mounts.extend(Hooks::mounts(hooks.as_ref(), book));
+    kapi_world::private_dir::make_private(&home)?;
+    let mut doors = NetworkAccess::new(record.level, record.network, &book.grant)?;
+    let mut payload = match &plan.agent {
+        AgentKind::Script(_) => bare(shell(book)?, Vec::new()),
+        AgentKind::Claude
+        | AgentKind::Codex
+        | AgentKind::Gemini
+        | AgentKind::Pi
+        | AgentKind::Command(_) => {
+            let task = agent::task_file_seen(record.level, &run_dir);
+            let dialogue = Dialogue {
+                plan,
+                cell: &cell,
+                hooks: hooks.as_ref(),
+                task: &task,
+            };
+            let opened = dialogue.open(book, &mut doors)?;
+            for text in opened.notes {
+                (stage.notice)(Activity::Note { text });
+            }
+            opened.payload
+        }
+    };
+    surround(&mut payload, ready, record, &run_id);
+    doors.insert_cassette(&book.grant, &run_id);
+    let served = NetworkServices::new(&doors, &watch, &run_dir)?;
+    let (hooks, written) = (hooks.as_ref(), ready.written.as_path());
+    let ran = hooks::follow(hooks, written, writer, stage.notice, || {
+        interact(&cell, book, payload, &served)
+    });
+    drop(served);
+    let (used, notes) = seen.into_inner().unwrap_or_else(PoisonError::into_inner);
+    for text in notes {
+        (stage.notice)(Activity::Note { text });
+    }
+    let ran = ran?;
+    tell_limits(&ran, stage.notice);
+    Ok(ended(&ran, used))
+}
+
+/// Words how an interactive launch ended; nobody reads what such a program says.
+fn ended(ran: &SandboxRun, usage: Usage) -> AgentEnding {
+    let exit_code = agent::code_of(ran.finished.end);
+    let limit = ran
+        .exceeded
+        .as_ref()
+        .map(|met| limit_text(met.resource, &met.limit));
+    let error = match (limit, exit_code) {
+        (Some(limit), _) => Some(format!("the program was ended at its limit of {limit}")),
+        (None, 0) => None,
+        (None, code) => Some(format!("the program exited with code {code}")),
+    };
+    AgentEnding {
+        exit_code,
+        agent_end: None,
+        process_end: ran.finished.end,
+        error,
+        message: String::new(),
+        grade: Some(ran.grade.to_string()).filter(|text| !text.is_empty()),
+        usage,
+    }
+}
+
+/// Tells which limits a program met: on the way, or at its end.
+fn tell_limits(ran: &SandboxRun, notice: &(dyn Fn(Activity) + Sync)) {
+    for met in ran.met.iter().chain(&ran.exceeded) {
+        let text = limit_met(met.resource, &met.limit);
+        notice(Activity::Note { text });
+    }
+}
+
+struct Guest<'a> {
+    record: &'a SandboxRecord,
+    ready: &'a ReadyWorkspace,
+    home: PathBuf,
+    program: PathBuf,
+    args: Vec<OsString>,
+}
+
+fn attend(
+    book: &Book,
+    guest: Guest<'_>,
+    attended: ProgramConsole<'_>,
+    stage: &LaunchHandlers<'_>,
+    run_dir: &RunDir,
+) -> Result<SandboxRun, LaunchError> {
+    let record = guest.record;
+    kapi_world::private_dir::make_private(&guest.home)?;
+    let doors = NetworkAccess::new(record.level, record.network, &book.grant)?;
+    let watch = Watch {
+        cancel: stage.cancel,
+        notice: stage.notice,
+    };
+    let served = NetworkServices::new(&doors, &watch, run_dir)?;
+    let name = format!("{}-{}", agent::run_id(record), std::process::id());
+    let cell = agent::sandbox(record, guest.ready, &guest.home, &name, STAY_MAX);
+    let mut payload = bare(guest.program, guest.args);
+    surround(&mut payload, guest.ready, record, &name);
+    let ran = match attended {
+        ProgramConsole::Lines(on_line) => cell.run(book, payload, &served, on_line)?,
+        ProgramConsole::Terminal => interact(&cell, book, payload, &served)?,
+    };
+    tell_limits(&ran, stage.notice);
+    Ok(ran)
+}
+
+const fn bare(program: PathBuf, args: Vec<OsString>) -> SandboxedProgram {
+    SandboxedProgram {
+        program,
+        args,
+        env: BTreeMap::new(),
+        stdin: Vec::new(),
+        below: PathBuf::new(),
+        path_first: Vec::new(),
+        tail_bytes_max: AGENT_TAIL_BYTES_MAX,
+    }
+}
+
+/// Adds the variables that everything in a sandbox has; those of the agent itself win.
+fn surround(
+    payload: &mut SandboxedProgram,
+    ready: &ReadyWorkspace,
+    record: &SandboxRecord,
+    name: &str,
+) {
+    let own = std::mem::take(&mut payload.env);
+    payload.env.extend(agent::environment(ready, record));
+    payload.env.extend(own);
+    payload.env.insert(RUN_ID_VARIABLE.into(), name.into());
+}
+
+/// Runs a program in a sandbox at the person's terminal.
+fn interact(
+    cell: &SandboxConfig<'_>,
+    book: &Book,
+    payload: SandboxedProgram,
+    served: &NetworkServices<'_>,
+) -> Result<SandboxRun, Failure> {
+    let (mut spec, path_first) = cell.spec(book, &payload.program)?;
+    spec.network = served.doors.network();
+    spec.listeners = served.doors.addresses();
+    let mut env = cell.environment(book, &path_first, served.doors.environment());
+    for name in TERMINAL_VARIABLES {
+        if let Some(value) = book.env.get(OsStr::new(name)) {
+            env.insert(OsString::from(name), value.clone());
+        }
+    }
+    env.remove(OsStr::new("CI"));
+    env.extend(payload.env);
+    let program = Program {
+        env,
+        path: payload.program,
+        args: payload.args,
+        cwd: cell.workspace_seen(book),
+        stdin: payload.stdin,
+        pass_fds: Vec::new(),
+        limits: ProcessLimits {
+            deadline: cell.deadline,
+            idle: None,
+            tail_bytes_max: 0,
+            line_bytes_max: 0,
+        },
+    };
+    let cancel = served.watch.cancel;
+    served.open(|on_listeners| {
+        let ran = match cell.level {
+            SandboxLevel::Podman => podman::interact(&spec, program, cancel, on_listeners),
+            SandboxLevel::Native | SandboxLevel::None => {
+                launch::interact(&spec, program, cancel, on_listeners)
+            }
+        };
+        ran.map_err(|error| failure::sandbox(&error))
+    })
+}
+
+fn shell(book: &Book) -> Result<PathBuf, LaunchError> {
+    let mut found = SHELLS
+        .iter()
+        .filter_map(|name| process::find_in_path(OsStr::new(name), &book.path_variable()));
+    found.next().ok_or_else(|| {
+        LaunchError::new(
+            LaunchErrorKind::Failed,
+            "find a shell on PATH",
+            "name a command after `--`.",
+        )
+    })
+}
+
+fn find(book: &Book, program: &OsStr) -> Result<PathBuf, LaunchError> {
+    let path = PathBuf::from(program);
+    let found = if path.is_absolute() {
+        Some(path)
+    } else {
+        process::find_in_path(program, &book.path_variable())
+    };
+    found.ok_or_else(|| {
+        LaunchError::new(
+            LaunchErrorKind::NotFound,
+            format!("there is no program {} on PATH", program.to_string_lossy()),
+            "give the path it has inside, or run it through a shell: `-- sh -c '…'`.",
+        )
+    })
+}

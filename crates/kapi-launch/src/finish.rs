@@ -1,0 +1,312 @@
+//! After the agent: its work as a commit on the branch, and the branch at the remote.
+//!
+//! Made on the host, from files that an agent wrote: nothing of them runs, and what a commit
+//! cannot hold is reported. May be repeated.
+
+use std::error::Error;
+use std::path::Path;
+
+use kapi_git::candidate::{Candidate, CandidatePlan};
+use kapi_git::change::ChangeKind;
+use kapi_git::id::{CommitId, RefPart};
+use kapi_git::layer::Layer;
+use kapi_git::layer::commit::{Dirtied, LayerPlan};
+use kapi_git::push::{PushPlan, Remote};
+use kapi_git::repository::Repository;
+use kapi_git::rescue::{KapiRef, RescueName};
+use kapi_git::workspace::{Workspace, WorkspacePlan};
+use kapi_world::book::Book;
+use kapi_world::workshop::Workshop;
+use kapi_world::{failure, workshop};
+use serde::Serialize;
+
+use super::branch::REMOTE_TIMEOUT;
+use super::error::{LaunchError, LaunchErrorKind};
+use super::place::SandboxPlace;
+use super::prepare::{self, ReadyWorkspace};
+use super::record::{BranchRecord, SandboxRecord};
+
+/// One path of a commit or layer.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct ChangedPathView {
+    /// The path; bytes that are no text are replaced.
+    pub path: String,
+    /// What happened to it: `added`, `modified`, `deleted`, `mode`, `type`, `replaced`.
+    pub change: &'static str,
+}
+
+/// What a commit came to.
+#[derive(Debug, Default)]
+pub(crate) struct LaunchCommit {
+    /// The commit, unless nothing had changed.
+    pub(crate) commit: Option<CommitId>,
+    pub(crate) changed: Vec<ChangedPathView>,
+    pub(crate) left_out: Vec<String>,
+    pub(crate) notes: Vec<String>,
+}
+
+/// The work in a sandbox's workspace, and where it is recorded.
+#[derive(Clone, Copy)]
+pub(crate) struct SandboxWork<'a> {
+    /// The repository.
+    pub(crate) workshop: &'a Workshop,
+    /// The workspace.
+    pub(crate) ready: &'a ReadyWorkspace,
+    /// The sandbox's record.
+    pub(crate) record: &'a SandboxRecord,
+}
+
+/// A branch that moves forward, from one commit to another.
+#[derive(Clone, Copy)]
+struct BranchMove<'a> {
+    branch: &'a BranchRecord,
+    from: &'a CommitId,
+    to: &'a CommitId,
+}
+
+impl SandboxWork<'_> {
+    /// Commits the workspace and moves the branch to the commit.
+    pub(crate) fn commit(
+        &self,
+        place: &SandboxPlace,
+        message: &str,
+        now_ms: i64,
+    ) -> Result<LaunchCommit, LaunchError> {
+        let Self { ready, record, .. } = self;
+        let (Some(branch), Some(workspace)) = (&record.branch, &ready.workspace) else {
+            return Ok(LaunchCommit::default());
+        };
+        let plan = CandidatePlan {
+            name: workshop::ref_part("commit")?,
+            message: message.to_owned(),
+            author: workshop::author(),
+            at_unix_seconds: now_ms.div_euclid(1000),
+        };
+        let mut made = LaunchCommit::default();
+        let candidate = self.candidate(branch, workspace, &plan, &mut made)?;
+        made.left_out = candidate
+            .refused
+            .iter()
+            .map(|refused| format!("{}: {}", refused.path.display(), refused.why))
+            .collect();
+        made.changed = candidate
+            .changed
+            .iter()
+            .map(|change| changed(&change.path, change_word(change.kind)))
+            .collect();
+        if candidate.changed.is_empty() {
+            return Ok(made);
+        }
+        self.publish(place, branch, workspace, &candidate.commit)?;
+        made.commit = Some(candidate.commit);
+        Ok(made)
+    }
+
+    /// Makes a commit of what a workspace holds now, without moving any branch.
+    pub(crate) fn snapshot(
+        &self,
+        name: &str,
+        now_ms: i64,
+    ) -> Result<Option<Candidate>, LaunchError> {
+        let Self { ready, record, .. } = self;
+        let (Some(branch), Some(workspace)) = (&record.branch, &ready.workspace) else {
+            return Ok(None);
+        };
+        let plan = CandidatePlan {
+            name: workshop::ref_part(name)?,
+            message: format!("kapi: what sandbox {} holds\n", record.id),
+            author: workshop::author(),
+            at_unix_seconds: now_ms.div_euclid(1000),
+        };
+        let mut made = LaunchCommit::default();
+        self.candidate(branch, workspace, &plan, &mut made)
+            .map(Some)
+    }
+
+    fn candidate(
+        &self,
+        branch: &BranchRecord,
+        workspace: &Workspace,
+        plan: &CandidatePlan,
+        made: &mut LaunchCommit,
+    ) -> Result<Candidate, LaunchError> {
+        let Self {
+            workshop,
+            ready,
+            record,
+        } = self;
+        let Some(layer) = &ready.layer else {
+            return workshop
+                .repository
+                .commit_candidate(workspace, plan)
+                .map_err(|error| LaunchError::failed(&error));
+        };
+        let layer_plan = LayerPlan {
+            layer,
+            lower: &record.project,
+            workspace,
+            masks: &branch.masks,
+            already: None,
+            candidate: plan,
+            dirtied: Dirtied::Take,
+        };
+        let found = workshop
+            .repository
+            .commit_layer(&layer_plan)
+            .map_err(|error| LaunchError::failed(&error))?;
+        for path in &found.dirtied {
+            made.notes.push(format!(
+                "{} was changed in the project meanwhile; the commit has it as the agent left it.",
+                path.display()
+            ));
+        }
+        for note in &found.notes {
+            made.notes.push(format!(
+                "Look at {}: {}.",
+                note.path.display(),
+                about(note.about)
+            ));
+        }
+        Ok(found.candidate)
+    }
+
+    /// Moves the branch to the commit, from where it was when the launch began and from nowhere else.
+    fn publish(
+        &self,
+        place: &SandboxPlace,
+        branch: &BranchRecord,
+        workspace: &Workspace,
+        to: &CommitId,
+    ) -> Result<(), LaunchError> {
+        let repository = &self.workshop.repository;
+        let failed = |error: &dyn Error| LaunchError::failed(error);
+        repository
+            .publish(workspace, to)
+            .map_err(|error| failed(&error))?;
+        let (Some(_), Some(local)) = (&branch.stand_in, &branch.local) else {
+            return Ok(());
+        };
+        let local = workshop::commit_id(local)?;
+        if local.as_str() == branch.start {
+            let mut own = workspace.clone();
+            own.branch.clone_from(&branch.name);
+            return repository.publish(&own, to).map_err(|error| failed(&error));
+        }
+        let spare;
+        let layer = match &self.ready.layer {
+            Some(layer) => layer,
+            None => {
+                spare = prepare::open_layer(place)?;
+                &spare
+            }
+        };
+        let moved = BranchMove {
+            branch,
+            from: &local,
+            to,
+        };
+        forward(repository, layer, place, &moved)
+            .map_err(|error| LaunchError::from(failure::plain(error.as_ref())))
+    }
+}
+
+/// Moves a branch that is behind the start of the launch, under a claim of where it was.
+fn forward(
+    repository: &Repository,
+    layer: &Layer,
+    place: &SandboxPlace,
+    moved: &BranchMove<'_>,
+) -> Result<(), Box<dyn Error>> {
+    let BranchMove { branch, from, to } = *moved;
+    let stand_in = format!("{}-from", branch.refs);
+    let plan = WorkspacePlan {
+        goal: RefPart::parse(&stand_in)?,
+        branch: format!("kapi/{stand_in}"),
+        base: from.clone(),
+        content: from.clone(),
+        // No files: only the branch moves.
+        path: place.dir().join("nowhere"),
+    };
+    let claimed = repository.claim_layer(layer, &plan)?;
+    let mut mover = claimed.clone();
+    mover.branch.clone_from(&branch.name);
+    repository.publish(&mover, to)?;
+    let part = RefPart::parse("moved")?;
+    let rescue = RescueName {
+        name: &part,
+        date: &part,
+    };
+    drop(repository.remove_branch(&plan.goal, &plan.branch, from, rescue)?);
+    let prefix = format!("refs/kapi/{stand_in}/");
+    let refs = repository.kapi_refs()?.into_iter();
+    let refs: Vec<KapiRef> = refs
+        .filter(|found| found.name.starts_with(&prefix))
+        .collect();
+    Ok(repository.remove_kapi_refs(&refs)?)
+}
+
+/// What a push came to.
+#[derive(Debug)]
+pub(crate) struct PushedTo {
+    pub(crate) commit: String,
+    pub(crate) pr_url: Option<String>,
+}
+
+/// Pushes the branch.
+pub(crate) fn push(
+    book: &Book,
+    workshop: &Workshop,
+    branch: &BranchRecord,
+) -> Result<PushedTo, LaunchError> {
+    let plan = PushPlan {
+        remote: Remote {
+            name: &branch.remote,
+            environment: &book.env,
+            timeout: REMOTE_TIMEOUT,
+        },
+        branch: &branch.name,
+        remote_branch: &branch.remote_name,
+    };
+    let pushed = workshop.repository.push(&plan).map_err(|error| {
+        let line = plan.command_line(&workshop.repository);
+        LaunchError::new(
+            LaunchErrorKind::Failed,
+            failure::chain(&error),
+            format!(
+                "the commit is on branch {}; push it with `{line}`.",
+                branch.name
+            ),
+        )
+    })?;
+    Ok(PushedTo {
+        commit: pushed.commit.to_string(),
+        pr_url: pushed.pull_request_url,
+    })
+}
+
+pub(crate) fn changed(path: &Path, change: &'static str) -> ChangedPathView {
+    ChangedPathView {
+        path: path.to_string_lossy().into_owned(),
+        change,
+    }
+}
+
+pub(crate) const fn change_word(kind: ChangeKind) -> &'static str {
+    match kind {
+        ChangeKind::Added => "added",
+        ChangeKind::Modified => "modified",
+        ChangeKind::Deleted => "deleted",
+        ChangeKind::Mode => "mode",
+        ChangeKind::Type => "type",
+    }
+}
+
+pub(crate) const fn about(about: kapi_git::layer::walk::About) -> &'static str {
+    use kapi_git::layer::walk::About;
+    match about {
+        About::SetId => "it would run with another's rights, and is taken without them",
+        About::AbsoluteLink => "a link to an absolute path",
+        About::EscapingLink => "a link that leads out of the tree",
+        About::CaseCollision => "its name differs from another only in case",
+    }
+}

@@ -1,0 +1,38 @@
+//! `kapi launch`: one agent in one workspace, and what is kept of it on the host afterwards.
+//!
+//! A launch has no contract and no verdict: it makes a workspace, runs an agent once, commits and
+//! pushes. Every sandbox has a directory of its own below `~/.ilchul/sandboxes`, whose record says
+//! what it is. Knows nothing of command lines.
+
+pub mod booked;
+pub mod bounds;
+pub mod clean;
+pub mod context;
+pub mod enter;
+pub mod error;
+pub mod finish;
+pub mod look;
+pub mod merge;
+pub mod mode;
+pub mod place;
+pub mod plan;
+pub mod record;
+pub mod run;
+
+pub mod head_view;
+pub mod masked;
+pub mod reduce;
+pub mod remains;
+
+mod agent;
+pub mod branch;
+mod decide;
+mod foreign;
+mod inputs;
+mod patterns;
+mod ports;
+mod prepare;
+mod progress;
+mod pruned;
+mod removal;
+mod shown;

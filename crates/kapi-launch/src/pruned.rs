@@ -1,0 +1,37 @@
+//! Saying that the runs of a task's sandbox are removed because a person asked, before they are.
+//!
+//! An audit compares runs of tasks with the kernel's log; without this it would miss them.
+
+use std::path::Path;
+
+use kapi_engine::evidence::pruned::{PruneLog, PrunedRuns};
+use kapi_sys::clock::{Clock as _, SystemClock};
+use kapi_sys::real_disk::RealDisk;
+
+use crate::error::LaunchError;
+use crate::place::SandboxPlace;
+
+/// What the sandbox of a task's attempt begins with; no log remembers the runs of others.
+const TASK: &str = "task_";
+
+/// Records the runs of those of these sandboxes that belong to tasks.
+pub(crate) fn record<'a>(
+    state_dir: &Path,
+    places: impl IntoIterator<Item = &'a SandboxPlace>,
+) -> Result<(), LaunchError> {
+    let of_tasks = places
+        .into_iter()
+        .filter(|place| place.id().as_str().starts_with(TASK) && place.runs().is_dir());
+    let pruned: Vec<PrunedRuns> = of_tasks
+        .map(|place| PrunedRuns {
+            project: place.project_key().to_owned(),
+            sandbox: place.id().as_str().to_owned(),
+        })
+        .collect();
+    let log = PruneLog {
+        disk: &RealDisk,
+        state_dir: state_dir.to_path_buf(),
+    };
+    let recorded = log.record(&pruned, SystemClock.now_ms());
+    recorded.map_err(|error| LaunchError::failed(&error))
+}

@@ -1,0 +1,200 @@
+//! What is known of a sandbox between launches: `sandbox.json` in its directory.
+//!
+//! Replaced in one durable step. Written by the process that holds the sandbox; read by all. What
+//! it says of being under way is only true while somebody holds the sandbox.
+
+use std::path::{Path, PathBuf};
+use std::{fs, io};
+
+use kapi_core::isolation::{NetworkMode, SandboxLevel};
+use kapi_status::file::SandboxMode;
+use kapi_sys::disk;
+use kapi_sys::real_disk::RealDisk;
+use kapi_world::failure;
+use serde::{Deserialize, Serialize};
+
+use super::error::{LaunchError, LaunchErrorKind};
+use super::place::SandboxPlace;
+use super::plan::Push;
+
+/// The version of the shape.
+pub const VERSION: u32 = 1;
+/// The largest record that is read.
+const RECORD_BYTES_MAX: u64 = 4 << 20;
+
+/// One sandbox.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SandboxRecord {
+    /// The shape's version.
+    pub version: u32,
+    /// Its id.
+    pub id: String,
+    /// The project's resolved path.
+    pub project: PathBuf,
+    /// The mode.
+    pub mode: SandboxMode,
+    /// How the workspace is made.
+    pub made: WorkspaceKind,
+    /// The isolation.
+    pub level: SandboxLevel,
+    /// What could be reached at the last launch.
+    pub network: NetworkMode,
+    /// The agent of the last launch.
+    pub agent: String,
+    /// The branch, if the work goes to one.
+    pub branch: Option<BranchRecord>,
+    /// The commit that was checked out in the project when the layer was begun.
+    pub below: Option<String>,
+    /// The first of the ten ports that are its own.
+    pub port_base: u16,
+    /// How often it was launched.
+    pub launches: u32,
+    /// Where the last launch stands.
+    pub state: LaunchState,
+    /// Where the work in the workspace is.
+    pub work: WorkState,
+    /// When it was first launched, in milliseconds since the epoch.
+    pub created_at_ms: i64,
+    /// When this was written.
+    pub updated_at_ms: i64,
+    /// How the last launch ended.
+    pub exit_code: Option<i32>,
+    /// Why it failed.
+    pub error: Option<String>,
+    /// The isolation the last launch really had.
+    pub grade: Option<String>,
+    /// How many paths differed from the start when the last launch ended.
+    pub n_changed: usize,
+}
+
+/// How a workspace is made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum WorkspaceKind {
+    /// A copy-on-write layer over the project's own files.
+    Layer,
+    /// A checkout of its own.
+    Checkout,
+}
+
+/// Where a launch stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LaunchState {
+    /// It is under way; if nobody holds the sandbox, it was killed.
+    Running,
+    /// It came to its end.
+    Finished,
+}
+
+/// Where the work of a sandbox is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum WorkState {
+    /// Only in the workspace.
+    Pending,
+    /// All of it is in the branch, or there is none.
+    Committed,
+}
+
+/// The branch of a sandbox.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct BranchRecord {
+    /// Its name here.
+    pub name: String,
+    /// The remote.
+    pub remote: String,
+    /// Its name there.
+    pub remote_name: String,
+    /// Whether the last launch was to push it.
+    pub push: Push,
+    /// Below which refs of Kapi's its commits are named.
+    pub refs: String,
+    /// The commit that the workspace began at.
+    pub start: String,
+    /// What the branch was at here when it was begun; none when it did not exist.
+    pub local: Option<String>,
+    /// The branch that Kapi made for the workspace because the named one existed.
+    pub stand_in: Option<String>,
+    /// Uncommitted files of the person's that are kept out of sight.
+    pub masks: Vec<PathBuf>,
+    /// The last commit of ours on it.
+    pub commit: Option<String>,
+    /// The commit the remote was seen to have.
+    pub pushed: Option<String>,
+    /// The page for a pull request, if the remote named one.
+    pub pr_url: Option<String>,
+}
+
+impl SandboxRecord {
+    /// Reads the record of a sandbox; none if there is none.
+    ///
+    /// # Errors
+    /// When it cannot be read or is of another version; it is never replaced then.
+    pub fn load(place: &SandboxPlace) -> Result<Option<Self>, LaunchError> {
+        let path = place.record();
+        let Some(bytes) = read(&path)? else {
+            return Ok(None);
+        };
+        let damaged = |why: String| {
+            LaunchError::new(
+                LaunchErrorKind::Failed,
+                format!("read {}: {why}", path.display()),
+                "look at the files beside it, and move the directory away when nothing in it is \
+                 needed.",
+            )
+        };
+        let record: Self =
+            serde_json::from_slice(&bytes).map_err(|error| damaged(error.to_string()))?;
+        if record.version != VERSION {
+            let why = format!("version {} is not one of this program", record.version);
+            return Err(damaged(why));
+        }
+        Ok(Some(record))
+    }
+
+    /// Replaces the record.
+    pub(crate) fn save(&self, place: &SandboxPlace) -> Result<(), LaunchError> {
+        let path = place.record();
+        let mut bytes = serde_json::to_vec_pretty(self).map_err(|error| {
+            let message = format!("write {}: {error}", path.display());
+            LaunchError::new(
+                LaunchErrorKind::Failed,
+                message,
+                "use paths that are UTF-8.",
+            )
+        })?;
+        bytes.push(b'\n');
+        disk::replace_durably(&RealDisk, &path, &bytes).map_err(|error| LaunchError::failed(&error))
+    }
+
+    /// Returns what a person calls the state, given whether somebody holds the sandbox.
+    #[must_use]
+    pub fn state_word(&self, is_held: bool) -> &'static str {
+        match (self.state, is_held) {
+            (_, true) => "running",
+            (LaunchState::Running, false) => "stopped",
+            (LaunchState::Finished, false) => match self.exit_code {
+                Some(0) => "finished",
+                Some(_) | None => "failed",
+            },
+        }
+    }
+}
+
+fn read(path: &Path) -> Result<Option<Vec<u8>>, LaunchError> {
+    match fs::metadata(path) {
+        Ok(found) if found.len() <= RECORD_BYTES_MAX => {}
+        Ok(_) => {
+            let error = io::Error::from(io::ErrorKind::FileTooLarge);
+            return Err(failure::file("read", path, &error).into());
+        }
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(failure::file("read", path, &error).into()),
+    }
+    fs::read(path)
+        .map(Some)
+        .map_err(|error| failure::file("read", path, &error).into())
+}

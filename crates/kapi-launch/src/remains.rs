@@ -1,0 +1,205 @@
+//! What a killed launch left: which refs go with it, and what it had changed.
+//!
+//! Only of launches that nobody named and nobody goes on with. The caller holds the sandbox, keeps
+//! the commit and removes the refs before the rest is removed.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::PathBuf;
+
+use kapi_git::id::CommitId;
+use kapi_git::layer::walk;
+use kapi_git::owned_dir;
+use kapi_git::rescue::batch::Refs;
+use kapi_status::file::StatusFile;
+use kapi_status::perform::writer;
+use kapi_world::failure;
+use kapi_world::workshop::Workshop;
+
+use super::decide::holds_work;
+use super::error::LaunchError;
+use super::finish::SandboxWork;
+use super::place::SandboxPlace;
+use super::record::{BranchRecord, LaunchState, SandboxRecord, WorkState, WorkspaceKind};
+use super::{branch, prepare};
+
+/// What is left of one launch that may go.
+#[derive(Debug, Default)]
+pub struct SandboxRemains {
+    /// The refs that were only its own.
+    pub refs: BTreeMap<String, CommitId>,
+    /// What it had changed, as a commit that may have no ref.
+    pub commit: Option<CommitId>,
+    record: Option<SandboxRecord>,
+}
+
+/// Looks at what is left of a launch that nobody goes on with; `None` when it has to stay.
+pub fn of(
+    place: &SandboxPlace,
+    workshop: Option<&Workshop>,
+    now_ms: i64,
+) -> Result<Option<SandboxRemains>, LaunchError> {
+    let Some(record) = SandboxRecord::load(place)? else {
+        return Ok(Some(SandboxRemains::default()));
+    };
+    if !record.project.is_dir() {
+        return Ok(None);
+    }
+    let Some(branch) = &record.branch else {
+        let stays = holds_work(&record, place) && has_changes(place, &record)?;
+        return Ok((!stays).then(|| SandboxRemains::with(record)));
+    };
+    let Some(workshop) = workshop else {
+        return Ok(None);
+    };
+    match (record.state, record.work) {
+        // What its agent did was told: nothing is left but what no commit takes, or what could not
+        // be committed, and both are for a person.
+        (LaunchState::Finished, WorkState::Pending) if holds_work(&record, place) => {
+            return Ok(None);
+        }
+        (LaunchState::Finished, _)
+            if record.made == WorkspaceKind::Checkout && place.worktree().is_dir() =>
+        {
+            return Ok(None);
+        }
+        (LaunchState::Finished, _) if has_refused(place, &record)? => return Ok(None),
+        (LaunchState::Running | LaunchState::Finished, _) => {}
+    }
+    let mut found = SandboxRemains::default();
+    if record.state == LaunchState::Running && holds_work(&record, place) {
+        let ready = prepare::found(place, &record, workshop)?;
+        let work = SandboxWork {
+            workshop,
+            ready: &ready,
+            record: &record,
+        };
+        let made = work.snapshot("discarded", now_ms)?;
+        let Some(made) = made.filter(|made| made.refused.is_empty()) else {
+            return Ok(None);
+        };
+        found.commit = (!made.changed.is_empty()).then_some(made.commit);
+    }
+    let refs = workshop.repository.refs();
+    let refs = refs.map_err(|error| LaunchError::failed(&error))?;
+    found.refs = own_refs(&refs, workshop, place, &record, branch);
+    found.record = Some(record);
+    Ok(Some(found))
+}
+
+/// Removes what is left, but for what is called `kept`; `statuses` are the status files that there
+/// are.
+pub fn remove(
+    place: &SandboxPlace,
+    remains: &SandboxRemains,
+    kept: &str,
+    statuses: &[(PathBuf, StatusFile)],
+) -> Result<(), LaunchError> {
+    let failed = |error| LaunchError::failed(&error);
+    let dir = place.dir();
+    if let Some(record) = &remains.record {
+        if record.made == WorkspaceKind::Layer && place.layer().exists() {
+            // Waits for whatever is still mounted.
+            drop(prepare::open_layer(place)?);
+        }
+        let project = record.project.file_name().unwrap_or_default();
+        let is_its = |file: &StatusFile| {
+            file.agent_id == record.id && file.project == project.to_string_lossy()
+        };
+        for (path, _) in statuses.iter().filter(|(_, file)| is_its(file)) {
+            writer::forget(path).map_err(|error| LaunchError::failed(&error))?;
+        }
+        owned_dir::wipe(&place.began(&record.project)).map_err(failed)?;
+    }
+    owned_dir::wipe(&place.worktree()).map_err(failed)?;
+    let listed = fs::read_dir(&dir).map_err(|error| failure::file("list", &dir, &error))?;
+    let names = listed.flatten().map(|entry| entry.file_name());
+    let mut is_empty = true;
+    for name in names {
+        if name == kept {
+            is_empty = false;
+        } else {
+            owned_dir::wipe(&dir.join(name)).map_err(failed)?;
+        }
+    }
+    if is_empty {
+        owned_dir::wipe(&dir).map_err(failed)?;
+    }
+    Ok(())
+}
+
+impl SandboxRemains {
+    /// Returns what goes with a launch that holds nothing: it is known that it does not.
+    pub(crate) fn nothing(
+        refs: &Refs,
+        workshop: &Workshop,
+        place: &SandboxPlace,
+        record: &SandboxRecord,
+    ) -> Self {
+        let branch = record.branch.as_ref();
+        let refs = branch.map(|branch| own_refs(refs, workshop, place, record, branch));
+        Self {
+            refs: refs.unwrap_or_default(),
+            ..Self::with(record.clone())
+        }
+    }
+
+    fn with(record: SandboxRecord) -> Self {
+        Self {
+            record: Some(record),
+            ..Self::default()
+        }
+    }
+}
+
+/// Returns the refs that were made for a launch: Kapi's notes of it, its stand-in, and the branch of
+/// an attempt at a task if there is nothing on it that the attempt has reported.
+fn own_refs(
+    refs: &Refs,
+    workshop: &Workshop,
+    place: &SandboxPlace,
+    record: &SandboxRecord,
+    branch: &BranchRecord,
+) -> BTreeMap<String, CommitId> {
+    let notes = format!("refs/kapi/{}/", branch.refs);
+    let found = refs.0.iter().filter(|(name, _)| name.starts_with(&notes));
+    let mut own: BTreeMap<String, CommitId> =
+        found.map(|(name, at)| (name.clone(), at.clone())).collect();
+    let mut branches: Vec<&str> = branch.stand_in.iter().map(String::as_str).collect();
+    let is_told = record.state == LaunchState::Finished && branch.commit.is_some();
+    let is_of_attempt =
+        place.id().as_str().starts_with("task_") && branch.name.starts_with("kapi/");
+    if branch.local.is_none() && is_of_attempt && !is_told {
+        branches.push(&branch.name);
+    }
+    for name in branches {
+        let full = format!("refs/heads/{name}");
+        let Some(at) = refs.0.get(&full) else {
+            continue;
+        };
+        // One that somebody else has moved, or looks at, is theirs.
+        let is_ours = at.as_str() == branch.start || own.values().any(|note| note == at);
+        let common_dir = workshop.repository.common_dir();
+        if is_ours && branch::elsewhere(common_dir, name, &place.worktree()).is_none() {
+            own.insert(full, at.clone());
+        }
+    }
+    own
+}
+
+fn has_changes(place: &SandboxPlace, record: &SandboxRecord) -> Result<bool, LaunchError> {
+    let walk = walked(place, record)?;
+    Ok(!walk.changes.is_empty() || !walk.refused.is_empty())
+}
+
+fn has_refused(place: &SandboxPlace, record: &SandboxRecord) -> Result<bool, LaunchError> {
+    if record.made != WorkspaceKind::Layer || !place.layer().join("upper").is_dir() {
+        return Ok(false);
+    }
+    Ok(!walked(place, record)?.refused.is_empty())
+}
+
+fn walked(place: &SandboxPlace, record: &SandboxRecord) -> Result<walk::Walk, LaunchError> {
+    let layer = prepare::open_layer(place)?;
+    walk::walk(&layer, &record.project).map_err(|error| LaunchError::failed(&error))
+}

@@ -1,0 +1,372 @@
+//! One launch from its first check to its last word.
+//!
+//! Nothing is made before everything was decided, and what is made is on record first: whatever
+//! kills the launcher, the record says what there is and the next launch goes on with it.
+
+use kapi_core::agent_end::AgentEnd;
+use kapi_core::usage::Usage;
+use kapi_engine::watch::Activity;
+use kapi_git::layer::walk;
+use kapi_status::file::SandboxMode;
+use kapi_status::perform::writer::{LaunchCompletion, StatusIdentity, StatusWriter};
+use kapi_status::rules::phase::Phase;
+use kapi_sys::process::ProcessEnd;
+use kapi_world::book::Book;
+use kapi_world::workshop::Workshop;
+
+use super::agent::AgentEnding;
+use super::bounds::Bounds;
+use super::branch::RemoteQuery;
+use super::context::{ActiveLaunch, LaunchHandlers};
+use super::error::{LaunchError, LaunchErrorKind};
+use super::finish::{ChangedPathView, SandboxWork};
+use super::inputs::LaunchInputs;
+use super::plan::{Conduct, LaunchPlan, Push};
+use super::prepare::ReadyWorkspace;
+use super::record::{LaunchState, SandboxRecord, WorkState, WorkspaceKind};
+use super::shown::included;
+use super::{agent, decide, enter, finish, prepare, progress};
+
+/// The exit code of a launch whose agent did well and whose work could not be kept or pushed.
+const OURS_FAILED: i32 = 4;
+
+/// A launch that came to its end, well or not.
+#[derive(Debug)]
+pub struct LaunchResult {
+    /// The sandbox as it is now.
+    pub record: SandboxRecord,
+    /// The exit code of the whole: the agent's own, unless it did well and we did not.
+    pub exit_code: i32,
+    /// The agent's own.
+    pub agent_exit_code: i32,
+    /// What the agent made of its turn; none where nobody reads what it says.
+    pub agent_end: Option<AgentEnd>,
+    /// How the agent's process ended.
+    pub process_end: ProcessEnd,
+    /// What went wrong.
+    pub error: Option<LaunchError>,
+    /// The agent's last message.
+    pub message: String,
+    /// What the agent used.
+    pub usage: Usage,
+    /// The commit of this launch, unless nothing was changed or there is no branch.
+    pub commit: Option<String>,
+    /// What differs from the start.
+    pub changed: Vec<ChangedPathView>,
+    /// What was not taken, and why.
+    pub left_out: Vec<String>,
+    /// Where the status file is.
+    pub status_path: std::path::PathBuf,
+}
+
+/// What a launch would do.
+#[derive(Debug)]
+pub struct LaunchPreview {
+    /// The chosen mode.
+    pub mode: SandboxMode,
+    /// How the workspace would be made, as far as is known without asking the remote.
+    pub made: WorkspaceKind,
+    /// The commit a branch would begin at, likewise.
+    pub start: Option<String>,
+    /// What the person should know, as sentences.
+    pub notes: Vec<String>,
+    /// Whether an earlier launch of this id would be gone on with.
+    pub goes_on: bool,
+}
+
+/// Tells what a launch would do; makes, fetches and writes nothing.
+///
+/// # Errors
+/// With what would keep the launch from starting.
+pub fn preview(book: &Book, plan: &LaunchPlan) -> Result<LaunchPreview, LaunchError> {
+    let scene = LaunchInputs::of(book, plan)?;
+    if let Some(owner) = plan.place.holder()? {
+        let message = format!("sandbox {} is in use by {owner}", plan.place.id().as_str());
+        return Err(LaunchError::new(
+            LaunchErrorKind::Busy,
+            message,
+            "wait until it ends.",
+        ));
+    }
+    let decided = decide::decide(book, plan, &scene, RemoteQuery::Nobody)?;
+    Ok(LaunchPreview {
+        mode: scene.chosen.mode,
+        made: decided.made,
+        start: decided.beginning.map(|found| found.start.to_string()),
+        notes: decided.notes,
+        goes_on: decided.goes_on,
+    })
+}
+
+/// Performs a launch.
+///
+/// # Errors
+/// When it could not begin, or the agent could not be run. How an agent ended is no error.
+pub fn launch(
+    book: &Book,
+    plan: &LaunchPlan,
+    stage: &LaunchHandlers<'_>,
+) -> Result<LaunchResult, LaunchError> {
+    launch_within(book, plan, &Bounds::NONE, stage)
+}
+
+/// Performs a launch that is held within bounds.
+///
+/// # Errors
+/// As for any launch, and when nothing could hold the agent within them.
+pub fn launch_within(
+    book: &Book,
+    plan: &LaunchPlan,
+    bounds: &Bounds<'_>,
+    stage: &LaunchHandlers<'_>,
+) -> Result<LaunchResult, LaunchError> {
+    bounds.check(plan)?;
+    let scene = LaunchInputs::of(book, plan)?;
+    plan.place.make()?;
+    let _held = plan.place.hold("kapi launch")?;
+    // Read again: only now nobody else changes it.
+    let scene = LaunchInputs {
+        earlier: SandboxRecord::load(&plan.place)?,
+        ..scene
+    };
+    let writer = status(plan, &scene, stage)?;
+    let tell = |phase, percent, message: &str| told(&writer, phase, percent, message);
+    tell(Phase::Initializing, 5, "Validating inputs")?;
+    let result = decide::decide(book, plan, &scene, bounds.ask()).and_then(|decided| {
+        tell(Phase::Initializing, 10, "Configuration is read")?;
+        for note in &decided.notes {
+            say(stage, note);
+        }
+        tell(Phase::Preparing, 18, "Making the sandbox")?;
+        let record = decide::settle(book, plan, &scene, &decided, stage)?;
+        let launch = ActiveLaunch {
+            book,
+            plan,
+            bounds,
+            stage,
+            writer: &writer,
+        };
+        perform(&launch, &scene, record)
+    });
+    let completion = match &result {
+        Ok(launched) => LaunchCompletion {
+            exit_code: launched.exit_code,
+            error: launched.error.as_ref().map(|error| error.message.clone()),
+            pr_url: launched
+                .record
+                .branch
+                .as_ref()
+                .and_then(|branch| branch.pr_url.clone()),
+        },
+        Err(error) => LaunchCompletion {
+            exit_code: OURS_FAILED,
+            error: Some(error.message.clone()),
+            pr_url: None,
+        },
+    };
+    let completed = writer.complete(&completion);
+    let mut launched = result?;
+    completed.map_err(|error| LaunchError::failed(&error))?;
+    writer.path().clone_into(&mut launched.status_path);
+    Ok(launched)
+}
+
+fn status<'a>(
+    plan: &LaunchPlan,
+    scene: &LaunchInputs,
+    stage: &LaunchHandlers<'a>,
+) -> Result<StatusWriter<'a>, LaunchError> {
+    let worktree = plan.place.worktree();
+    let branch = plan.branch.as_ref().filter(|_| scene.chosen.has_branch);
+    let identity = StatusIdentity {
+        agent_id: plan.place.id().as_str(),
+        project: &plan.project_name,
+        project_root: &plan.project,
+        branch: branch.map(|branch| branch.name.as_str()),
+        sandbox_mode: scene.chosen.mode,
+        worktree_path: match scene.chosen.mode {
+            SandboxMode::Worktree => Some(&worktree),
+            SandboxMode::Overlay => None,
+        },
+    };
+    let dir = plan.place.sandboxes().status_dir();
+    StatusWriter::create(&dir, &identity, stage.mapping.clone(), stage.clock)
+        .map_err(|error| LaunchError::failed(&error))
+}
+
+fn told(
+    writer: &StatusWriter<'_>,
+    phase: Phase,
+    percent: u8,
+    message: &str,
+) -> Result<(), LaunchError> {
+    writer
+        .phase(phase, percent, message)
+        .map(drop)
+        .map_err(|error| LaunchError::failed(&error))
+}
+
+fn say(stage: &LaunchHandlers<'_>, text: &str) {
+    let text = text.to_owned();
+    (stage.notice)(Activity::Note { text });
+}
+
+/// Makes the workspace, runs the agent and keeps its work; the record is on disk already.
+fn perform(
+    launch: &ActiveLaunch<'_>,
+    scene: &LaunchInputs,
+    mut record: SandboxRecord,
+) -> Result<LaunchResult, LaunchError> {
+    let ActiveLaunch {
+        book,
+        plan,
+        stage,
+        writer,
+        ..
+    } = *launch;
+    let workshop = scene.workshop.as_ref();
+    let prepared = prepare::open(&plan.place, &record, workshop, &book.home);
+    let ran = prepared.and_then(|ready| {
+        for note in &ready.notes {
+            say(stage, note);
+        }
+        told(writer, Phase::Preparing, 20, "The workspace is ready")?;
+        told(writer, Phase::Starting, 22, "Starting the agent")?;
+        let included = included::lend(&plan.place, &record, &ready.host)?;
+        for note in &included.notes {
+            say(stage, note);
+        }
+        let ended = match plan.conduct {
+            Conduct::Headless => agent::run(launch, &record, &ready),
+            Conduct::Interactive => enter::at_terminal(launch, &record, &ready),
+        };
+        included.withdraw()?;
+        Ok((ready, ended?))
+    });
+    let (ready, ended) = match ran {
+        Ok(ran) => ran,
+        Err(error) => {
+            record.state = LaunchState::Finished;
+            record.exit_code = Some(OURS_FAILED);
+            record.error = Some(error.message.clone());
+            record.updated_at_ms = stage.clock.now_ms();
+            record.save(&plan.place)?;
+            return Err(error);
+        }
+    };
+    told(writer, Phase::Running, 90, "The agent has ended")?;
+    let mut launched = conclude(&ended, record);
+    let kept = keep(launch, workshop, &ready, &mut launched);
+    if let Err(error) = kept {
+        if launched.exit_code == 0 {
+            launched.exit_code = OURS_FAILED;
+        }
+        launched.error = Some(error);
+    }
+    let record = &mut launched.record;
+    record.state = LaunchState::Finished;
+    record.exit_code = Some(launched.exit_code);
+    record.error = launched.error.as_ref().map(|error| error.message.clone());
+    record.updated_at_ms = stage.clock.now_ms();
+    record.n_changed = launched.changed.len();
+    record.save(&plan.place)?;
+    Ok(launched)
+}
+
+fn conclude(ended: &AgentEnding, mut record: SandboxRecord) -> LaunchResult {
+    record.grade.clone_from(&ended.grade);
+    let error = ended.error.as_ref().map(|message| LaunchError {
+        kind: LaunchErrorKind::Failed,
+        message: message.clone(),
+        hint: None,
+    });
+    LaunchResult {
+        record,
+        exit_code: ended.exit_code,
+        agent_exit_code: ended.exit_code,
+        agent_end: ended.agent_end.clone(),
+        process_end: ended.process_end,
+        error,
+        message: ended.message.clone(),
+        usage: ended.usage,
+        commit: None,
+        changed: Vec::new(),
+        left_out: Vec::new(),
+        status_path: std::path::PathBuf::new(),
+    }
+}
+
+/// Commits and pushes, or lists what an overlay holds.
+fn keep(
+    launch: &ActiveLaunch<'_>,
+    workshop: Option<&Workshop>,
+    ready: &ReadyWorkspace,
+    launched: &mut LaunchResult,
+) -> Result<(), LaunchError> {
+    let ActiveLaunch {
+        book,
+        plan,
+        stage,
+        writer,
+        ..
+    } = *launch;
+    progress::forget(&ready.written).map_err(|errno| {
+        let error = std::io::Error::from(errno);
+        kapi_world::failure::file("remove the progress file in", &ready.written, &error)
+    })?;
+    let (Some(workshop), Some(_)) = (workshop, &launched.record.branch) else {
+        return list(ready, launched);
+    };
+    told(writer, Phase::Committing, 92, "Committing")?;
+    let now_ms = stage.clock.now_ms();
+    let work = SandboxWork {
+        workshop,
+        ready,
+        record: &launched.record,
+    };
+    let made = work.commit(&plan.place, &plan.commit_message, now_ms)?;
+    for note in &made.notes {
+        say(stage, note);
+    }
+    launched.changed = made.changed;
+    launched.left_out = made.left_out;
+    launched.commit = made.commit.map(|commit| commit.to_string());
+    launched.record.work = WorkState::Committed;
+    let Some(branch) = &mut launched.record.branch else {
+        return Ok(());
+    };
+    branch.commit = launched.commit.clone().or(branch.commit.take());
+    if branch.push == Push::No {
+        return Ok(());
+    }
+    if branch.commit.is_none() && branch.local.is_none() {
+        say(stage, "Nothing was changed, so nothing was pushed.");
+        return Ok(());
+    }
+    // On record before a remote is asked: what follows can take a minute.
+    launched.record.save(&plan.place)?;
+    told(writer, Phase::Pushing, 97, "Pushing")?;
+    let Some(branch) = &mut launched.record.branch else {
+        return Ok(());
+    };
+    let pushed = finish::push(book, workshop, branch)?;
+    branch.pushed = Some(pushed.commit);
+    branch.pr_url = pushed.pr_url.or(branch.pr_url.take());
+    Ok(())
+}
+
+fn list(ready: &ReadyWorkspace, launched: &mut LaunchResult) -> Result<(), LaunchError> {
+    let Some(layer) = &ready.layer else {
+        return Ok(());
+    };
+    let walk =
+        walk::walk(layer, &launched.record.project).map_err(|error| LaunchError::failed(&error))?;
+    launched.changed = super::merge::changed_of(&walk);
+    launched.left_out = super::merge::left_out_of(&walk);
+    launched.record.work = if launched.changed.is_empty() {
+        WorkState::Committed
+    } else {
+        WorkState::Pending
+    };
+    Ok(())
+}

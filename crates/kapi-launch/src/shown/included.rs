@@ -1,0 +1,167 @@
+//! What `.kapiinclude` shows of a project in a real worktree: copies of files that git does not have
+//! there.
+//!
+//! They are not the agent's work. A copy that is as it was lent goes again before anything is
+//! committed; one that the agent changed stays and is its work. Written down first, so that what a
+//! killed launch left goes, too.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+
+use kapi_sys::disk;
+use kapi_sys::real_disk::RealDisk;
+use kapi_world::failure;
+use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
+
+use super::{INCLUDE, beneath, found, included};
+use crate::error::LaunchError;
+use crate::place::SandboxPlace;
+use crate::record::{SandboxRecord, WorkspaceKind};
+
+/// The note of what was lent, in the sandbox's directory.
+const NOTE: &str = "included.json";
+/// The most files that are lent.
+const FILES_MAX: usize = 2_000;
+/// The largest file that is lent, and the most bytes of all.
+const FILE_BYTES_MAX: u64 = 64 << 20;
+const BYTES_MAX: usize = 256 << 20;
+
+/// Files that were lent to a worktree.
+#[derive(Debug)]
+pub(crate) struct IncludedFiles {
+    note: PathBuf,
+    to: PathBuf,
+    /// What the person should know, as sentences.
+    pub(crate) notes: Vec<String>,
+}
+
+/// One file that was lent.
+#[derive(Debug, Serialize, Deserialize)]
+struct IncludedFile {
+    path: PathBuf,
+    digest: String,
+}
+
+/// Lends the files to a sandbox's worktree; nothing where the project itself is seen.
+pub(crate) fn lend(
+    place: &SandboxPlace,
+    record: &SandboxRecord,
+    to: &Path,
+) -> Result<IncludedFiles, LaunchError> {
+    let mut lending = IncludedFiles {
+        note: place.dir().join(NOTE),
+        to: to.to_path_buf(),
+        notes: Vec::new(),
+    };
+    lending.withdraw()?;
+    let patterns = included(&record.project)?;
+    if record.made == WorkspaceKind::Layer || patterns.is_empty() {
+        return Ok(lending);
+    }
+    let meant = found(&record.project, &patterns, INCLUDE)?;
+    let mut taken = IncludedContents::default();
+    for path in meant {
+        taken.take(&record.project, &path, to);
+    }
+    if taken.n_left_out > 0 {
+        lending.notes.push(format!(
+            "{} files that {INCLUDE} names are not shown: they are too large, too many or no plain files.",
+            taken.n_left_out
+        ));
+    }
+    lending.write(&taken.lent)?;
+    for (lent, (bytes, mode)) in taken.lent.iter().zip(&taken.contents) {
+        let at = to.join(&lent.path);
+        beneath::make(to, &lent.path, bytes, *mode)
+            .map_err(|error| failure::file("write", &at, &error))?;
+    }
+    if !taken.lent.is_empty() {
+        let n = taken.lent.len();
+        lending.notes.push(format!(
+            "{n} files that git does not have are shown as copies because of {INCLUDE}."
+        ));
+    }
+    Ok(lending)
+}
+
+/// What was read of the project.
+#[derive(Default)]
+struct IncludedContents {
+    lent: Vec<IncludedFile>,
+    contents: Vec<(Vec<u8>, u32)>,
+    n_bytes: usize,
+    n_left_out: usize,
+}
+
+impl IncludedContents {
+    /// Reads a file, or all files of a directory, unless the worktree has something in its place.
+    fn take(&mut self, project: &Path, path: &Path, to: &Path) {
+        let at = project.join(path);
+        let Ok(kind) = fs::symlink_metadata(&at) else {
+            return;
+        };
+        if kind.is_dir() {
+            for entry in fs::read_dir(&at).into_iter().flatten().flatten() {
+                self.take(project, &path.join(entry.file_name()), to);
+            }
+            return;
+        }
+        if fs::symlink_metadata(to.join(path)).is_ok() {
+            return;
+        }
+        let bytes = beneath::read(project, path, FILE_BYTES_MAX);
+        let fits = |bytes: &Vec<u8>| {
+            self.lent.len() < FILES_MAX && self.n_bytes + bytes.len() <= BYTES_MAX
+        };
+        let Some(bytes) = bytes.filter(fits) else {
+            self.n_left_out += 1;
+            return;
+        };
+        self.n_bytes += bytes.len();
+        self.lent.push(IncludedFile {
+            path: path.to_path_buf(),
+            digest: digest(&bytes),
+        });
+        self.contents
+            .push((bytes, kind.permissions().mode() & 0o755));
+    }
+}
+
+impl IncludedFiles {
+    /// Takes back what is as it was lent.
+    pub(crate) fn withdraw(&self) -> Result<(), LaunchError> {
+        let Ok(text) = fs::read(&self.note) else {
+            return Ok(());
+        };
+        let lent: Vec<IncludedFile> = serde_json::from_slice(&text)
+            .map_err(|error| failure::file("read", &self.note, &error.into()))?;
+        for one in &lent {
+            let bytes = beneath::read(&self.to, &one.path, FILE_BYTES_MAX);
+            if bytes.is_some_and(|bytes| digest(&bytes) == one.digest) {
+                let at = self.to.join(&one.path);
+                beneath::remove(&self.to, &one.path)
+                    .map_err(|error| failure::file("remove", &at, &error))?;
+            }
+        }
+        fs::remove_file(&self.note).map_err(|error| failure::file("remove", &self.note, &error))?;
+        Ok(())
+    }
+
+    fn write(&self, lent: &[IncludedFile]) -> Result<(), LaunchError> {
+        if lent.is_empty() {
+            return Ok(());
+        }
+        let text = serde_json::to_vec(lent)
+            .map_err(|error| failure::file("write", &self.note, &error.into()))?;
+        disk::replace_durably(&RealDisk, &self.note, &text)
+            .map_err(|error| LaunchError::failed(&error))
+    }
+}
+
+fn digest(bytes: &[u8]) -> String {
+    let digest = Sha256::digest(bytes);
+    let digits: Vec<String> = digest.iter().map(|byte| format!("{byte:02x}")).collect();
+    digits.concat()
+}
