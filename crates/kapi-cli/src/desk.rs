@@ -12,18 +12,18 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use kapi_core::actor::Actor;
-use kapi_core::goal::contract::Contract;
 use kapi_core::id::GoalId;
 use kapi_core::judge::Judge;
 use kapi_core::task_id::TaskId;
-use kapi_engine::project::Project;
-use kapi_engine::tools::{Refused, answer};
+use kapi_goal::perform::survey::Survey;
+use kapi_goal::perform::tools::{NamedChecks, ToolService};
+use kapi_goal::record::project::Project;
+use kapi_goal::rules::contract::Contract;
+use kapi_goal::tools::{Refused, answer};
 use kapi_wire::kernel_tools::{AnyTool, Offer};
 use kapi_world::failure::chain;
-use kapi_world::survey::Survey;
 use kapi_world::tool_client;
 use kapi_world::tool_client::{KERNEL_VARIABLE, SOCKET_VARIABLE};
-use kapi_world::tools::{NamedChecks, ToolService};
 use serde_json::Value;
 
 use crate::config::Config;

@@ -7,23 +7,23 @@ pub(crate) mod attendance;
 
 use std::path::Path;
 
-use kapi_core::goal::command::Command;
-use kapi_core::goal::contract::Contract;
-use kapi_core::goal::event::{ApprovalMeans, Event, Stop};
-use kapi_core::goal::state::{Goal, Stage, Status};
 use kapi_core::id::GoalId;
-use kapi_engine::contract_hash::contract_hash;
-use kapi_engine::drive::{Control, DriveError};
 use kapi_engine::machine::logged::Logged;
 use kapi_engine::pace::Pace;
-use kapi_engine::project::Project;
-use kapi_engine::{drive, race};
+use kapi_goal::perform::real::RealWorld;
+use kapi_goal::record::contract_hash::contract_hash;
+use kapi_goal::record::drive::{Control, DriveError};
+use kapi_goal::record::project::Project;
+use kapi_goal::record::{drive, race};
+use kapi_goal::rules::command::Command;
+use kapi_goal::rules::contract::Contract;
+use kapi_goal::rules::event::{ApprovalMeans, Event, Stop};
+use kapi_goal::rules::state::{Goal, Stage, Status};
 use kapi_launch::clean::goals;
 use kapi_sys::clock::monotonic_ms;
 use kapi_sys::signal::{self, Interrupts};
 use kapi_wire::result::ResultView;
 use kapi_world::hidden;
-use kapi_world::real::RealWorld;
 
 use crate::config::Config;
 use crate::context::Context;

@@ -5,10 +5,10 @@
 use std::fmt;
 
 use kapi_core::failure::Failure;
-use kapi_core::goal::denied::Denied;
-use kapi_engine::drive::DriveError;
-use kapi_engine::error::EngineError;
-use kapi_engine::reference::ResolveError;
+use kapi_goal::record::drive::DriveError;
+use kapi_goal::record::error::EngineError;
+use kapi_goal::record::reference::ResolveError;
+use kapi_goal::rules::denied::Denied;
 use kapi_launch::error::{LaunchError, LaunchErrorKind};
 use kapi_settings::fault::Fault;
 use kapi_workflow::record::drive::DriveError as WorkflowDriveError;

@@ -3,17 +3,17 @@
 //! Text from agents and commands is shortened to its first line here.
 
 use kapi_core::agent_end::{AgentEnd, AgentRun, Claim, ProviderFailure};
-use kapi_core::goal::budget::Raise;
-use kapi_core::goal::consent::Asked;
-use kapi_core::goal::event::{ApprovalMeans, Event, TurnVerdict};
-use kapi_core::goal::journey::Declared;
-use kapi_core::goal::outcome::Candidate;
-use kapi_core::goal::words;
-use kapi_core::plan::delta::PlanDelta;
-use kapi_core::plan::task::{Phase, TaskId};
 use kapi_core::proof::verify_report::{VerifyReport, first_failure};
 use kapi_core::text::{agent_name, counted, limit_key, limit_text};
 use kapi_core::verdict::{JudgeAnswer, JudgeRun};
+use kapi_goal::rules::budget::Raise;
+use kapi_goal::rules::consent::Asked;
+use kapi_goal::rules::event::{ApprovalMeans, Event, TurnVerdict};
+use kapi_goal::rules::journey::Declared;
+use kapi_goal::rules::outcome::Candidate;
+use kapi_goal::rules::plan::delta::PlanDelta;
+use kapi_goal::rules::plan::task::{Phase, TaskId};
+use kapi_goal::rules::words;
 
 use crate::amount;
 use crate::contract::short;

@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 use kapi_core::actor::Actor;
 use kapi_core::state_directory::STATE_DIRECTORY;
 use kapi_core::task_id::TaskId;
-use kapi_engine::project::Project;
+use kapi_goal::record::project::Project;
 use kapi_store::error::StoreError;
 use kapi_sys::clock::Clock as _;
 use kapi_sys::lock::LockError;

@@ -6,11 +6,11 @@ use std::collections::BTreeSet;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use kapi_core::id::Slug;
-use kapi_engine::goal_listing::Standing;
-use kapi_engine::project::Project;
+use kapi_goal::perform::survey::Survey;
+use kapi_goal::record::goal_listing::Standing;
+use kapi_goal::record::project::Project;
 use kapi_sys::lock::{Lock, LockError};
 use kapi_workflow::rules::branch::BranchType;
-use kapi_world::survey::Survey;
 
 use crate::commands::run::Args;
 use crate::config::GoalTable;

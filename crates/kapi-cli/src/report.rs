@@ -2,12 +2,12 @@
 
 use std::path::Path;
 
-use kapi_core::goal::state::{Goal, Status};
-use kapi_core::goal::words;
 use kapi_core::isolation::SandboxLevel;
 use kapi_core::proof::verify_report::proof_lines;
 use kapi_core::proof::verify_run::{Checks, VerifyRun};
 use kapi_core::text::{agent_name, counted};
+use kapi_goal::rules::state::{Goal, Status};
+use kapi_goal::rules::words;
 use kapi_launch::merge::gate;
 
 use crate::amount;

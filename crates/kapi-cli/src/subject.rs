@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use kapi_core::id::GoalId;
 use kapi_core::task_id::TaskId;
 use kapi_core::workflow_key::WorkflowKey;
-use kapi_engine::reference::{Names, Subject, SubjectKind, fitting};
+use kapi_goal::record::reference::{Names, Subject, SubjectKind, fitting};
 use kapi_launch::place::SandboxPlace;
 
 use crate::context::Context;

@@ -6,11 +6,11 @@
 use std::path::Path;
 
 use kapi_core::deletions::Deletions;
-use kapi_core::goal::state::Goal;
-use kapi_core::goal::words;
-use kapi_engine::audit::audit_goal;
-use kapi_engine::project::Project;
-use kapi_world::survey::Survey;
+use kapi_goal::perform::survey::Survey;
+use kapi_goal::record::audit::audit_goal;
+use kapi_goal::record::project::Project;
+use kapi_goal::rules::state::Goal;
+use kapi_goal::rules::words;
 use serde::Serialize;
 
 use crate::context::Context;

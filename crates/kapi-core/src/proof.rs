@@ -10,8 +10,8 @@ pub mod change;
 pub mod conclusion;
 pub mod downloads;
 pub mod ecosystem;
-#[cfg(test)]
-pub(crate) mod fixture;
+#[cfg(any(test, feature = "fixtures"))]
+pub mod fixture;
 pub mod inspection;
 pub mod judge_prompt;
 pub mod missing;

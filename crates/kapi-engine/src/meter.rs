@@ -21,12 +21,12 @@ pub struct Reading {
     /// Tokens and money.
     pub usage: Usage,
     /// Milliseconds.
-    pub(crate) elapsed_ms: u64,
+    pub elapsed_ms: u64,
 }
 
 impl Meter {
     /// Begins to measure tokens, money and time.
-    pub(crate) fn start(now_ms: u64) -> Self {
+    pub fn start(now_ms: u64) -> Self {
         Self {
             is_timed: true,
             since_ms: now_ms,
@@ -60,7 +60,7 @@ impl Meter {
     }
 
     /// Returns what was used since the last report.
-    pub(crate) const fn reading(&self, now_ms: u64) -> Reading {
+    pub const fn reading(&self, now_ms: u64) -> Reading {
         let elapsed_ms = if self.is_timed {
             now_ms.saturating_sub(self.since_ms)
         } else {

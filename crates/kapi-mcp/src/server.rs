@@ -5,7 +5,7 @@
 
 use std::io::{self, BufRead, Read as _, Write};
 
-use kapi_engine::tools::answer;
+use kapi_goal::tools::answer;
 use kapi_wire::kernel_tools::answer::Answer;
 use kapi_wire::kernel_tools::{AnyTool, Offer};
 use serde_json::{Value, json};
@@ -214,7 +214,7 @@ fn write_line(output: &mut dyn Write, answer: &Value) -> Result<(), ServerError>
 mod tests {
     use std::io::{BufReader, Cursor};
 
-    use kapi_engine::tools::Tool;
+    use kapi_goal::tools::Tool;
     use kapi_wire::kernel_tools::{AnyTool, KernelTool, Offer};
     use serde_json::{Value, json};
 

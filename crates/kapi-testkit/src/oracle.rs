@@ -7,11 +7,11 @@ use std::error::Error;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use kapi_core::goal::event::Event;
-use kapi_core::goal::evolve::evolve;
-use kapi_core::goal::state::Goal;
 use kapi_core::id::EffectId;
 use kapi_engine::machine::logged::{Logged, to_logged};
+use kapi_goal::rules::event::Event;
+use kapi_goal::rules::evolve::evolve;
+use kapi_goal::rules::state::Goal;
 use kapi_store::codec::{LogPosition, decode};
 use serde::de::DeserializeOwned;
 
@@ -229,9 +229,9 @@ mod tests {
     use std::path::{Path, PathBuf};
 
     use kapi_core::actor::Actor;
-    use kapi_core::goal::event::Event;
     use kapi_core::id::EffectId;
     use kapi_engine::machine::logged::Logged;
+    use kapi_goal::rules::event::Event;
 
     use super::{Oracle, check_durability, check_files, check_performed, check_prefix};
 

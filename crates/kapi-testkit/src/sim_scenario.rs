@@ -3,16 +3,16 @@
 //! Each is a function of the effect alone, so that repeating an effect repeats the story.
 
 use kapi_core::actor::Actor;
-use kapi_core::goal::budget::Budget;
-use kapi_core::goal::command::Command;
-use kapi_core::goal::contract::{Base, CONTRACT_VERSION, Contract, Working};
 use kapi_core::id::{EffectId, GoalId};
 use kapi_core::isolation::{NetworkMode, SandboxLevel};
 use kapi_core::judge::{Judge, JudgeUnavailable};
 use kapi_core::proof::attribution::Attribution;
 use kapi_core::proof::policy::CheckPolicy;
 use kapi_core::verdict::Verdict;
-use kapi_engine::project::Project;
+use kapi_goal::record::project::Project;
+use kapi_goal::rules::budget::Budget;
+use kapi_goal::rules::command::Command;
+use kapi_goal::rules::contract::{Base, CONTRACT_VERSION, Contract, Working};
 use kapi_store::layout::ProjectLayout;
 use kapi_sys::sim_disk::SimDisk;
 

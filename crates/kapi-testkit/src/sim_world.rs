@@ -9,15 +9,15 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use kapi_core::agent_end::{AgentEnd, AgentRun, ProviderFailure, ProviderFailureKind};
 use kapi_core::failure::Failure;
-use kapi_core::goal::effect::{Action, AgentTask, Effect, VerifyTask};
-use kapi_core::goal::outcome::{Candidate, Outcome};
 use kapi_core::id::{EffectId, GoalId};
 use kapi_core::proof::verify_report::VerifyReport;
 use kapi_core::proof::verify_run::{Checks, VerifyRun};
 use kapi_core::usage::Usage;
 use kapi_core::verdict::{JudgeAnswer, JudgeRun};
 use kapi_engine::watch::{Activity, Watch};
-use kapi_engine::world::World;
+use kapi_goal::record::world::World;
+use kapi_goal::rules::effect::{Action, AgentTask, Effect, VerifyTask};
+use kapi_goal::rules::outcome::{Candidate, Outcome};
 use kapi_sys::disk::Disk as _;
 use kapi_sys::sim_disk::{SimDisk, Survival};
 

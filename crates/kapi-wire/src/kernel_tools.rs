@@ -9,7 +9,7 @@ pub mod output;
 pub mod schema;
 pub mod told;
 
-use kapi_engine::tools::Tool;
+use kapi_goal::tools::Tool;
 use serde_json::Value;
 
 use crate::kernel_tools::schema::kernel_schema;
@@ -131,7 +131,7 @@ impl Offer {
     /// Returns the tools as MCP lists them.
     #[must_use]
     pub fn listing(self) -> Vec<Value> {
-        let mut tools = kapi_engine::tools::listing();
+        let mut tools = kapi_goal::tools::listing();
         match self {
             Self::Goal => {}
             Self::GoalAndKernel => tools.extend(listing()),

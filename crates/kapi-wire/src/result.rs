@@ -1,13 +1,13 @@
 //! The last line of `kapi run --json`: how a goal came out.
 
-use kapi_core::goal::state::Goal;
-use kapi_core::goal::words;
 use kapi_core::proof::assess::Grade;
 use kapi_core::proof::inspection::Inspection;
 use kapi_core::proof::verify_report::VerifyReport;
 use kapi_core::proof::verify_run::{Checks, VerifyRun};
 use kapi_core::usage::Usage;
 use kapi_core::verdict::{JudgeAnswer, JudgeRun};
+use kapi_goal::rules::state::Goal;
+use kapi_goal::rules::words;
 use serde::Serialize;
 
 /// How a goal came out, or where it stands.

@@ -23,15 +23,15 @@ use std::path::PathBuf;
 
 use kapi_core::actor::Actor;
 use kapi_core::failure::Failure;
-use kapi_core::goal::state::Goal;
 use kapi_core::id::{EffectId, GoalId};
 use kapi_core::usage::Usage;
-use kapi_engine::project::Project;
 use kapi_engine::watch::Watch;
 use kapi_git::owned_dir;
+use kapi_goal::perform::real::RealWorld;
+use kapi_goal::record::project::Project;
+use kapi_goal::rules::state::Goal;
 use kapi_task::rules::task::Task;
 use kapi_world::failure;
-use kapi_world::real::RealWorld;
 
 use crate::record::run_name::{effect_name, run_name};
 use crate::rules::effect::{Action, Effect, GoalWork};

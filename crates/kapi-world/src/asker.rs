@@ -103,7 +103,7 @@ pub enum ToolSet<'a> {
 }
 
 /// Asks, and returns how the run went and how its process ended.
-pub(crate) fn ask(
+pub fn ask(
     book: &Book,
     question: &ReadOnlyQuestion<'_>,
     watch: &Watch<'_>,

@@ -86,7 +86,7 @@ fn gate<'a>(
 }
 
 /// Does the same with an agent that is handed the tools of its goal.
-pub(crate) fn ask_with_tools(
+pub fn ask_with_tools(
     book: &Book,
     mut cell: SandboxConfig<'_>,
     asked: &AgentRequest<'_>,

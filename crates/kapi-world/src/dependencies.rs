@@ -8,7 +8,7 @@ mod credentials;
 mod directories;
 mod installed;
 mod leading_out;
-pub(crate) mod lend;
+pub mod lend;
 mod location;
 mod pattern;
 pub(crate) mod prepared;
@@ -63,7 +63,7 @@ pub struct Dependencies {
     /// What layers begin with, where something was installed for the work.
     begins_with: Option<PathBuf>,
     /// What the person should know, as sentences.
-    pub(crate) notes: Vec<String>,
+    pub notes: Vec<String>,
 }
 
 /// A directory of the project with what was installed.
@@ -143,7 +143,7 @@ impl Dependencies {
     }
 
     /// Returns the project's directories that are lent, below its top.
-    pub(crate) fn shown(&self) -> BTreeSet<PathBuf> {
+    pub fn shown(&self) -> BTreeSet<PathBuf> {
         self.directories
             .iter()
             .map(|one| one.relative.clone())

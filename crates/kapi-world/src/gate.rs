@@ -50,19 +50,19 @@ pub enum GateRules<'a> {
 
 /// Where a gate is opened.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct GateSite<'a> {
+pub struct GateSite<'a> {
     /// The isolation of the agent.
-    pub(crate) level: SandboxLevel,
+    pub level: SandboxLevel,
     /// The workspace, whose own settings may outrank the hooks.
-    pub(crate) workspace: &'a Path,
+    pub workspace: &'a Path,
     /// The directory for the socket, which is made anew.
-    pub(crate) directory: &'a Path,
+    pub directory: &'a Path,
     /// The program that asks.
-    pub(crate) self_exe: &'a Path,
+    pub self_exe: &'a Path,
 }
 
 /// A run's gate; when it is dropped, nobody listens there any more.
-pub(crate) struct PermissionGate<'a> {
+pub struct PermissionGate<'a> {
     rules: GateRules<'a>,
     post: RunSocket,
     /// The program that asks and the socket, as the agent sees them.
@@ -77,7 +77,7 @@ pub(crate) struct PermissionGate<'a> {
 
 impl<'a> PermissionGate<'a> {
     /// Opens a gate; `None` where nothing is asked about.
-    pub(crate) fn open(
+    pub fn open(
         rules: GateRules<'a>,
         kind: &AgentKind,
         site: &GateSite<'_>,
@@ -106,7 +106,7 @@ impl<'a> PermissionGate<'a> {
 
     /// Returns a run's score without the tools that did not run. Where the agent's tools are not
     /// scored, one that did nothing else did nothing.
-    pub(crate) fn without_refused(&self, score: Option<u32>, n_tools: u32) -> Option<u32> {
+    pub fn without_refused(&self, score: Option<u32>, n_tools: u32) -> Option<u32> {
         let refused = self.refused_score.load(Ordering::SeqCst);
         let n_refused = self.n_refused.load(Ordering::SeqCst);
         let did_nothing = n_refused > 0 && n_refused >= n_tools;
@@ -117,7 +117,7 @@ impl<'a> PermissionGate<'a> {
     }
 
     /// Answers questions until the run is over.
-    pub(crate) fn serve(&self, stop: &StopSignal) {
+    pub fn serve(&self, stop: &StopSignal) {
         let limits = ServeLimits {
             connections_max: CONNECTIONS_MAX,
         };

@@ -162,7 +162,7 @@ impl IgnoredDirectories {
 /// them, and none that holds a repository of its own.
 ///
 /// A project that is the person's home, or holds it, shows none.
-pub(crate) fn shown(repository: &Repository, home: &Path) -> Result<Vec<PathBuf>, Failure> {
+pub fn shown(repository: &Repository, home: &Path) -> Result<Vec<PathBuf>, Failure> {
     let top = repository.top_level();
     let real_home = fs::canonicalize(home).unwrap_or_else(|_| home.to_path_buf());
     if home.starts_with(top) || real_home.starts_with(top) {
@@ -182,7 +182,7 @@ pub(crate) fn shown(repository: &Repository, home: &Path) -> Result<Vec<PathBuf>
 }
 
 /// Tells whether a directory can be shown at its place: nothing on the way there is a link or a file.
-pub(crate) fn is_way_clear(workspace: &Path, relative: &Path) -> bool {
+pub fn is_way_clear(workspace: &Path, relative: &Path) -> bool {
     let mut path = workspace.to_path_buf();
     relative.components().all(|component| {
         path.push(component);

@@ -3,7 +3,6 @@
 //! The only crate that knows all three tool families. Holds no state of its own: what must
 //! survive a crash is in git, in the run directory, or derived from the effect again.
 
-pub mod aside;
 pub mod asking;
 pub mod book;
 pub mod checks;
@@ -15,18 +14,11 @@ pub mod grant;
 pub mod hidden;
 pub mod judge;
 pub mod prove;
-pub mod real;
 pub mod spending;
-pub mod survey;
-pub mod tools;
-pub mod waits;
 
-mod agent_run;
 pub mod asker;
-mod beside;
 pub mod confine;
 pub mod dependencies;
-mod goal_judge;
 pub mod home;
 pub mod ignored;
 pub mod judge_provider;
@@ -37,13 +29,11 @@ mod private_scratch;
 pub mod prover;
 pub mod repository_settings;
 pub mod run_dir;
-mod run_service;
+pub mod run_service;
 pub mod run_socket;
 pub mod shell;
 pub mod state_cover;
 pub mod tool_client;
-pub(crate) mod tool_endpoint;
+pub mod tool_endpoint;
 pub mod tree;
-mod turn_spending;
-mod verify;
 pub mod workshop;

@@ -51,7 +51,7 @@ impl RunDir {
     }
 
     /// Marks the run as started and tells whether it was marked before.
-    pub(crate) fn mark_started(&self) -> Result<bool, Failure> {
+    pub fn mark_started(&self) -> Result<bool, Failure> {
         let mark = self.file("started");
         let was_started = RealDisk
             .len(&mark)

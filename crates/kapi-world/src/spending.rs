@@ -242,7 +242,7 @@ fn asked(question: Question, standing: &Standing) -> String {
 }
 
 /// Returns an amount in US dollars, with as many decimals as it has, and at least two.
-pub(crate) fn usd(micros: u64) -> String {
+pub fn usd(micros: u64) -> String {
     let (whole, fraction) = (micros / 1_000_000, format!("{:06}", micros % 1_000_000));
     let significant = fraction.trim_end_matches('0').len().max(2);
     let decimals = fraction.get(..significant).unwrap_or_default();

@@ -33,7 +33,7 @@ const CALLS_MAX: u64 = 10_000;
 const BYTES_MAX: u64 = 128 << 20;
 
 /// A run's tool endpoint; when it is dropped, nobody listens there any more.
-pub(crate) struct ToolEndpoint<'a> {
+pub struct ToolEndpoint<'a> {
     service: &'a dyn RunService,
     post: RunSocket,
     n_calls: AtomicU64,
@@ -56,7 +56,7 @@ struct ToolCallLine {
 
 impl<'a> ToolEndpoint<'a> {
     /// Opens an endpoint in a directory, which is made anew.
-    pub(crate) fn open(
+    pub fn open(
         service: &'a dyn RunService,
         level: SandboxLevel,
         directory: &Path,
@@ -86,7 +86,7 @@ impl<'a> ToolEndpoint<'a> {
     }
 
     /// Returns the variables that lead a process of the run here, whoever starts it.
-    pub(crate) fn leading_here(&self) -> BTreeMap<String, String> {
+    pub fn leading_here(&self) -> BTreeMap<String, String> {
         let socket = self.post.socket();
         let offers_kernel = u8::from(self.service.offers_kernel_tools());
         [
@@ -99,7 +99,7 @@ impl<'a> ToolEndpoint<'a> {
     }
 
     /// Answers calls until the run is over.
-    pub(crate) fn serve(&self, stop: &StopSignal) {
+    pub fn serve(&self, stop: &StopSignal) {
         let limits = ServeLimits {
             connections_max: CONNECTIONS_MAX,
         };

@@ -256,7 +256,7 @@ pub fn commit_id(text: &str) -> Result<CommitId, Failure> {
 }
 
 /// Reads a tree id that core carries as text.
-pub(crate) fn tree_id(text: &str) -> Result<TreeId, Failure> {
+pub fn tree_id(text: &str) -> Result<TreeId, Failure> {
     TreeId::parse(text).map_err(|error| failure::plain(&error))
 }
 

@@ -7,10 +7,10 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 use kapi_core::actor::Actor;
-use kapi_core::goal::budget::Budget;
 use kapi_core::isolation::{NetworkMode, SandboxLevel};
 use kapi_core::judge::Judge;
-use kapi_engine::project::Project;
+use kapi_goal::record::project::Project;
+use kapi_goal::rules::budget::Budget;
 use kapi_store::layout::ProjectLayout;
 use kapi_sys::clock::SystemClock;
 use kapi_sys::real_disk::RealDisk;

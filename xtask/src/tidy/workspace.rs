@@ -40,7 +40,7 @@ const SEAMS: &[(&str, &str)] = &[
 /// What streams share, and the streams that it knows nothing of.
 const SHARED: &str = "crates/kapi-engine/src/machine";
 const STREAMS: &[&str] = &[
-    "kapi_core::goal",
+    "kapi_goal::rules",
     "kapi_task::rules",
     "kapi_core::spend",
     "kapi_workflow::rules",

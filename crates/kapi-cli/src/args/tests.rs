@@ -2,13 +2,13 @@
 
 use clap::Parser as _;
 use kapi_core::actor::Actor;
-use kapi_core::goal::budget::Budget;
 use kapi_core::id::GoalId;
 use kapi_core::isolation::{NetworkMode, SandboxLevel};
 use kapi_core::judge::Judge;
 use kapi_core::link::{Link, Relation};
 use kapi_core::mode::Mode;
 use kapi_core::workflow_status::Status;
+use kapi_goal::rules::budget::Budget;
 use kapi_workflow::rules::command::{Command, Start};
 use kapi_workflow::rules::decide::decide;
 use kapi_workflow::rules::evolve::evolve;

@@ -9,7 +9,7 @@ mod words;
 use std::io::{self, Read as _};
 
 use clap::Subcommand;
-use kapi_engine::tools::{Refused, Tool, answer, listing};
+use kapi_goal::tools::{Refused, Tool, answer, listing};
 use kapi_wire::kernel_tools::{self, AnyTool, KernelTool, Offer};
 use kapi_world::tool_client::CALL_BYTES_MAX;
 use serde_json::{Value, json};

@@ -15,6 +15,7 @@ use kapi_core::proof::downloads::Downloads;
 use kapi_core::spend::day::Day;
 use kapi_engine::watch::{Activity, Watch};
 use kapi_gateway::egress::rule::EgressRule;
+use kapi_goal::perform::survey::Survey;
 use kapi_store::layout::{HomeLayout, project_key};
 use kapi_sys::cancel::Cancel;
 use kapi_sys::clock::Clock as _;
@@ -23,7 +24,6 @@ use kapi_sys::real_disk::RealDisk;
 use kapi_world::book::Book;
 use kapi_world::checks::{self, CheckObserver, CheckRunSettings};
 use kapi_world::prove::{self, ChangeProof, ProofRequest};
-use kapi_world::survey::Survey;
 
 use super::run::{CheckFlags, Network, Sandbox};
 use crate::config::Config;

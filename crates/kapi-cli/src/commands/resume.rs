@@ -3,10 +3,10 @@
 //! A goal whose contract was never approved is approved here first, and one that is done is only taken
 //! up again by somebody who does not accept the result.
 
-use kapi_core::goal::command::Command;
-use kapi_core::goal::state::Status;
 use kapi_core::id::GoalId;
 use kapi_core::isolation::NetworkMode;
+use kapi_goal::rules::command::Command;
+use kapi_goal::rules::state::Status;
 
 use crate::commands::goal::pick::Picked;
 use crate::commands::goal::resume::refuse_driven;

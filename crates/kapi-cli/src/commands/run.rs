@@ -4,11 +4,11 @@
 
 use std::path::PathBuf;
 
-use kapi_core::goal::contract::Surface;
 use kapi_core::id::GoalId;
 use kapi_core::isolation::NetworkMode;
 use kapi_core::proof::policy::{CheckPolicy, TestPolicy};
-use kapi_engine::project::Project;
+use kapi_goal::record::project::Project;
+use kapi_goal::rules::contract::Surface;
 use kapi_workflow::rules::branch::BranchType;
 
 use crate::context::Context;

@@ -3,18 +3,18 @@
 
 mod health;
 
-use kapi_core::goal::contract::Race;
-use kapi_core::goal::state::Status;
 use kapi_core::isolation::SandboxLevel;
 use kapi_core::text::counted;
-use kapi_engine::damage::Damage;
-use kapi_engine::goal_listing::{Listed, Standing};
-use kapi_engine::project::Project;
+use kapi_goal::perform::survey::Survey;
+use kapi_goal::record::damage::Damage;
+use kapi_goal::record::goal_listing::{Listed, Standing};
+use kapi_goal::record::project::Project;
+use kapi_goal::rules::contract::Race;
+use kapi_goal::rules::state::Status;
 use kapi_wire::workflow::row::WorkflowRow;
 use kapi_workflow::record::index::{WorkflowListed, WorkflowStanding};
 use kapi_workflow::record::requests::Standings;
 use kapi_workflow::record::workflows::Workflows;
-use kapi_world::survey::Survey;
 use serde::Serialize;
 
 use crate::commands::show;

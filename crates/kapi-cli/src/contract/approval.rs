@@ -2,9 +2,9 @@
 //!
 //! Nobody's silence is an approval. What an approval leads to is the core's affair.
 
-use kapi_core::goal::event::ApprovalMeans;
 use kapi_core::id::GoalId;
-use kapi_engine::project::Project;
+use kapi_goal::record::project::Project;
+use kapi_goal::rules::event::ApprovalMeans;
 
 use crate::context::Context;
 use crate::error::Error;

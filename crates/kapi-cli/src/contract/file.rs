@@ -7,8 +7,8 @@ mod form;
 
 use std::path::Path;
 
-use kapi_core::goal::contract::{Base, Surface};
 use kapi_core::hidden_checks::Hidden;
+use kapi_goal::rules::contract::{Base, Surface};
 use kapi_settings::fault::Faults;
 use kapi_settings::scalar::Text;
 use kapi_settings::setting::Setting;

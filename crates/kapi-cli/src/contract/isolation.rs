@@ -4,10 +4,10 @@
 
 use std::path::Path;
 
-use kapi_core::goal::contract::Contract;
 use kapi_core::hidden_checks::Hidden;
 use kapi_core::isolation::{NetworkMode, SandboxLevel};
-use kapi_world::survey::Survey;
+use kapi_goal::perform::survey::Survey;
+use kapi_goal::rules::contract::Contract;
 
 use crate::commands::run::{Args, Sandbox};
 use crate::config::Config;

@@ -3,10 +3,10 @@
 //! A judge is another agent, a model of a provider, the executor's own model, or by name nobody.
 
 use kapi_agent::agent::AgentKind;
-use kapi_core::goal::contract::Contract;
 use kapi_core::isolation::SandboxLevel;
 use kapi_core::judge::Judge;
-use kapi_engine::preferences::Preferred;
+use kapi_goal::record::preferences::Preferred;
+use kapi_goal::rules::contract::Contract;
 use kapi_world::asking;
 use kapi_world::book::Book;
 

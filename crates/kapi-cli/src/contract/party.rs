@@ -3,9 +3,9 @@
 //! Agents are only looked for here. A model that judges is asked whether it is there.
 
 use kapi_agent::agent::AgentKind;
-use kapi_core::goal::contract::Contract;
 use kapi_core::spend::account::Served;
 use kapi_core::spend::day::Day;
+use kapi_goal::rules::contract::Contract;
 use kapi_sys::clock::Clock as _;
 use kapi_world::asking;
 use kapi_world::gate::support;

@@ -2,13 +2,13 @@
 //!
 //! Says what stands in it and nothing else.
 
-use kapi_core::goal::budget::Budget;
-use kapi_core::goal::contract::{Contract, Distill, Reminders, Surface, Working};
-use kapi_core::goal::state::Goal;
 use kapi_core::judge::JudgeUnavailable;
 use kapi_core::proof::attribution::CheckPart;
 use kapi_core::proof::policy::{CheckPolicy, TestPolicy};
 use kapi_core::text::counted;
+use kapi_goal::rules::budget::Budget;
+use kapi_goal::rules::contract::{Contract, Distill, Reminders, Surface, Working};
+use kapi_goal::rules::state::Goal;
 
 use crate::amount;
 use crate::context::Context;

@@ -3,8 +3,8 @@
 //! Only the words a person types are known here; what they lead to is the core's affair.
 
 use kapi_core::checks::mise;
-use kapi_core::goal::contract::{Distill, GoalType, Reminders, Surface, Working};
-use kapi_core::plan::task::Phase;
+use kapi_goal::rules::contract::{Distill, GoalType, Reminders, Surface, Working};
+use kapi_goal::rules::plan::task::Phase;
 use kapi_sys::process;
 
 use crate::commands::run::Args;

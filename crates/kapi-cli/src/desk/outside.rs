@@ -5,19 +5,19 @@
 
 use clap::FromArgMatches as _;
 use kapi_core::actor::Actor;
-use kapi_core::goal::event::ApprovalMeans;
 use kapi_core::id::GoalId;
 use kapi_core::judge::Judge;
 use kapi_core::task_id::TaskId;
-use kapi_engine::contract_hash::contract_hash;
-use kapi_engine::project::Project;
-use kapi_engine::tools::call::{Request, read};
-use kapi_engine::tools::input::{SetInput, StatusInput};
-use kapi_engine::tools::{Refused, Tool, answer, set};
+use kapi_goal::perform::tools::{may_be_approved_in_advance, protect_named, refusal};
+use kapi_goal::record::contract_hash::contract_hash;
+use kapi_goal::record::project::Project;
+use kapi_goal::rules::event::ApprovalMeans;
+use kapi_goal::tools::call::{Request, read};
+use kapi_goal::tools::input::{SetInput, StatusInput};
+use kapi_goal::tools::{Refused, Tool, answer, set};
 use kapi_wire::kernel_tools::KernelTool;
 use kapi_wire::kernel_tools::answer::Answer;
 use kapi_wire::kernel_tools::input::read as read_for_kernel;
-use kapi_world::tools::{may_be_approved_in_advance, protect_named, refusal};
 use serde_json::Value;
 
 use crate::commands::run::Args;

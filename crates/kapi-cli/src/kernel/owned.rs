@@ -5,7 +5,7 @@
 
 use std::path::PathBuf;
 
-use kapi_engine::project::Project;
+use kapi_goal::record::project::Project;
 use kapi_store::layout::{HomeLayout, project_key};
 use kapi_sys::disk::{Disk as _, create_dir_durably, replace_durably};
 

@@ -5,6 +5,7 @@ use kapi_core::id::GoalId;
 use kapi_core::isolation::SandboxLevel;
 use kapi_core::task_id::TaskId;
 use kapi_engine::watch::Activity;
+use kapi_goal::perform::real::RealWorld;
 use kapi_store::layout::project_key;
 use kapi_sys::cancel::Cancel;
 use kapi_task::perform::leavings::SweepReport;
@@ -12,7 +13,6 @@ use kapi_task::perform::room::MachineCapacity;
 use kapi_task::perform::{Performer, PerformerSettings};
 use kapi_task::record::worker::Hands;
 use kapi_task::rules::task::{Report, Task};
-use kapi_world::real::RealWorld;
 
 use crate::driving;
 use crate::error::Error;

@@ -5,8 +5,8 @@
 
 use std::time::Duration;
 
-use kapi_engine::project::Project;
 use kapi_fleet::client::FleetSettings;
+use kapi_goal::record::project::Project;
 use kapi_task::perform::travel;
 use kapi_task::record::store::Store;
 

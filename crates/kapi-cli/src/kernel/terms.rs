@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use kapi_engine::project::Project;
+use kapi_goal::record::project::Project;
 use kapi_settings::fault::Faults;
 use kapi_settings::setting::Setting;
 use kapi_task::record::creampi_file;

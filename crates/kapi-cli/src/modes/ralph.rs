@@ -5,7 +5,7 @@
 mod words;
 
 use kapi_core::mode::Mode;
-use kapi_core::plan::task::TaskId;
+use kapi_goal::rules::plan::task::TaskId;
 use kapi_workflow::rules::modes::ModeCommand;
 use kapi_workflow::rules::modes::ralph::command::RalphCommand;
 

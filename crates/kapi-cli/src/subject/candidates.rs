@@ -4,13 +4,13 @@
 
 use std::path::PathBuf;
 
-use kapi_core::goal::state::Goal;
 use kapi_core::id::GoalId;
 use kapi_core::text::shortened;
 use kapi_core::workflow_key::WorkflowKey;
-use kapi_engine::goal_listing::Standing;
-use kapi_engine::project::Project;
-use kapi_engine::reference::Subject;
+use kapi_goal::record::goal_listing::Standing;
+use kapi_goal::record::project::Project;
+use kapi_goal::record::reference::Subject;
+use kapi_goal::rules::state::Goal;
 use kapi_launch::merge::known;
 use kapi_task::rules::task::Task;
 use kapi_wire::kernel::task::status_word;

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use kapi_engine::reference::SubjectKind;
+use kapi_goal::record::reference::SubjectKind;
 use kapi_launch::place::{SandboxId, SandboxPlace, Sandboxes};
 use kapi_store::layout::{HomeLayout, project_key};
 

@@ -6,7 +6,7 @@
 use kapi_core::id::GoalId;
 use kapi_core::mode::Mode;
 use kapi_core::workflow_key::WorkflowKey;
-use kapi_engine::project::Project;
+use kapi_goal::record::project::Project;
 use kapi_workflow::record::workflows::Workflows;
 use kapi_workflow::rules::candidate::Candidate;
 use kapi_workflow::rules::mode_spec::ModeSpec;

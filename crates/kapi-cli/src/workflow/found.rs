@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use kapi_core::mode::Mode;
 use kapi_core::workflow_key::WorkflowKey;
-use kapi_engine::project::Project;
+use kapi_goal::record::project::Project;
 use kapi_workflow::record::opened::Submitted;
 use kapi_workflow::record::workflows::Workflows;
 use kapi_workflow::rules::command::Command;

@@ -5,8 +5,8 @@
 use std::iter;
 
 use kapi_core::workflow_status::Status;
-use kapi_engine::inventory::workflow_entry::{WorkflowEntry, WorkflowWait};
-use kapi_engine::project::Project;
+use kapi_goal::record::inventory::workflow_entry::{WorkflowEntry, WorkflowWait};
+use kapi_goal::record::project::Project;
 use kapi_wire::workflow::row::WorkflowRow;
 use kapi_workflow::record::index::{WorkflowListed, WorkflowStanding};
 use kapi_workflow::record::requests::Standings;

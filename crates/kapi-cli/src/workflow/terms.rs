@@ -3,13 +3,13 @@
 //! Creates nothing. Whether a repository is needed, and who else is asked, is the mode's table.
 
 use clap::FromArgMatches as _;
-use kapi_core::goal::budget::Budget;
-use kapi_core::goal::contract::{Contract, TURNS_DEFAULT};
 use kapi_core::judge::Judge;
 use kapi_core::mode::Mode;
+use kapi_goal::perform::survey::Survey;
+use kapi_goal::rules::budget::Budget;
+use kapi_goal::rules::contract::{Contract, TURNS_DEFAULT};
 use kapi_workflow::rules::mode_spec::{ModeSpec, Party, Repository};
 use kapi_workflow::rules::terms::{PlanApproval, Terms};
-use kapi_world::survey::Survey;
 
 use crate::commands::run;
 use crate::commands::workflow::branch;

@@ -7,8 +7,9 @@ use kapi_core::actor::Actor;
 use kapi_core::failure::Failure;
 use kapi_core::id::GoalId;
 use kapi_core::workflow_key::WorkflowKey;
-use kapi_engine::project::Project;
 use kapi_engine::watch::Watch;
+use kapi_goal::perform::real::RealWorld;
+use kapi_goal::record::project::Project;
 use kapi_workflow::perform;
 use kapi_workflow::perform::WorkflowPlace;
 use kapi_workflow::record::workflows::Workflows;
@@ -16,7 +17,6 @@ use kapi_workflow::rules::effect::Effect;
 use kapi_workflow::rules::guidance;
 use kapi_workflow::rules::outcome::Outcome;
 use kapi_workflow::rules::state::Workflow;
-use kapi_world::real::RealWorld;
 
 use crate::config::Config;
 use crate::context::Context;

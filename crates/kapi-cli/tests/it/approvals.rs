@@ -4,10 +4,10 @@
 use std::path::{Path, PathBuf};
 
 use kapi_core::actor::Actor;
-use kapi_core::goal::budget::Raise;
-use kapi_core::goal::command::{Command, PersonCommand};
-use kapi_core::goal::wait::WaitFor;
 use kapi_core::id::GoalId;
+use kapi_goal::rules::budget::Raise;
+use kapi_goal::rules::command::{Command, PersonCommand};
+use kapi_goal::rules::wait::WaitFor;
 use rustix::process::Signal;
 use serde_json::Value;
 

@@ -5,12 +5,12 @@
 use std::path::PathBuf;
 
 use kapi_core::actor::Actor;
-use kapi_core::goal::command::{Command, PersonCommand};
-use kapi_core::goal::state::Goal;
-use kapi_core::goal::tool::ToolCall;
-use kapi_core::goal::wait::{FileState, WaitFor};
 use kapi_core::id::GoalId;
-use kapi_engine::project::Project;
+use kapi_goal::record::project::Project;
+use kapi_goal::rules::command::{Command, PersonCommand};
+use kapi_goal::rules::state::Goal;
+use kapi_goal::rules::tool::ToolCall;
+use kapi_goal::rules::wait::{FileState, WaitFor};
 use kapi_store::layout::ProjectLayout;
 use kapi_sys::clock::SystemClock;
 use kapi_sys::real_disk::RealDisk;

@@ -1,9 +1,9 @@
 //! Races: several agents on one contract, a real git, one winner, and nothing lost of the others.
 
 use kapi_core::actor::Actor;
-use kapi_core::goal::command::Command;
-use kapi_core::goal::state::Status;
-use kapi_engine::race::{Winner, winner};
+use kapi_goal::record::race::{Winner, winner};
+use kapi_goal::rules::command::Command;
+use kapi_goal::rules::state::Status;
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
@@ -393,8 +393,8 @@ fn parked_lanes_are_left_to_the_supervisor_where_that_is_asked_for() {
 /// is killed right after it recorded the proof.
 fn prove_by_hand(env: &Environment, id: &str) -> String {
     use kapi_core::agent_end::{AgentEnd, AgentRun};
-    use kapi_core::goal::effect::{Action, next};
-    use kapi_core::goal::outcome::{Candidate, Outcome};
+    use kapi_goal::rules::effect::{Action, next};
+    use kapi_goal::rules::outcome::{Candidate, Outcome};
     let main = env.commit_of("main");
     let report = |outcome| {
         in_project(env, |project| {
@@ -446,7 +446,7 @@ fn prove_by_hand(env: &Environment, id: &str) -> String {
 /// Returns a report in which every command exits with a code.
 fn exited(
     commit: &str,
-    task: kapi_core::goal::effect::VerifyTask,
+    task: kapi_goal::rules::effect::VerifyTask,
     exit_code: i32,
 ) -> kapi_core::proof::verify_report::VerifyReport {
     use kapi_core::proof::verify_report::VerifyReport;

@@ -4,7 +4,7 @@
 use std::time::Duration;
 use std::{fs, thread};
 
-use kapi_core::goal::state::Status;
+use kapi_goal::rules::state::Status;
 use rustix::process::Signal;
 use serde_json::Value;
 

@@ -5,8 +5,8 @@
 use std::io;
 use std::process::{Child, Stdio};
 
-use kapi_core::goal::state::Status;
-use kapi_core::goal::wait::{FileState, WaitFor};
+use kapi_goal::rules::state::Status;
+use kapi_goal::rules::wait::{FileState, WaitFor};
 use kapi_sys::clock::{Clock as _, SystemClock};
 use kapi_sys::process::process_name;
 use rustix::process::Signal;

@@ -4,9 +4,9 @@
 
 use std::time::Instant;
 
-use kapi_core::goal::state::Status;
 use kapi_core::id::GoalId;
-use kapi_engine::project::Project;
+use kapi_goal::record::project::Project;
+use kapi_goal::rules::state::Status;
 use kapi_store::layout::ProjectLayout;
 use kapi_sys::clock::SystemClock;
 use kapi_sys::real_disk::RealDisk;

@@ -78,9 +78,7 @@ pub enum StreamFault {
 }
 
 /// Checks a stream that has nothing beside its log but its fold; `None` where there is none.
-pub(crate) fn audit_folded<M: Machine>(
-    stream: &LogStream<'_>,
-) -> Result<Option<StreamAudit>, DiskError> {
+pub fn audit_folded<M: Machine>(stream: &LogStream<'_>) -> Result<Option<StreamAudit>, DiskError> {
     let mut found = audit(stream)?;
     if found.records.is_empty() && found.faults.is_empty() && found.saved.is_none() {
         return Ok(None);

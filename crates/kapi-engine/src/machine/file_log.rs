@@ -14,7 +14,7 @@ use serde_json::value::RawValue;
 use crate::machine::fold::Loaded;
 
 /// How long a request waits for another process to finish its own, in milliseconds.
-pub(crate) const LOCK_WAIT_MS: u64 = 10_000;
+pub const LOCK_WAIT_MS: u64 = 10_000;
 
 /// A stream, and how far it was read.
 pub struct FileLog<'a> {

@@ -16,6 +16,7 @@ use kapi_core::proof::verify_run::VerifyRun;
 use kapi_engine::watch::{Activity, Watch};
 use kapi_git::id::CommitId;
 use kapi_git::owned_dir;
+use kapi_goal::perform::survey::checks_named_in;
 use kapi_launch::place::SandboxPlace;
 use kapi_sys::clock::monotonic_ms;
 use kapi_world::dependencies::Dependencies;
@@ -24,7 +25,6 @@ use kapi_world::prover::checkout::LineResult;
 use kapi_world::prover::{ProofClaim, Prover, ProverSite, WorkToProve, strength};
 use kapi_world::run_dir::RunDir;
 use kapi_world::shell::Listener;
-use kapi_world::survey::checks_named_in;
 use kapi_world::workshop::Workshop;
 use kapi_world::{failure, workshop};
 

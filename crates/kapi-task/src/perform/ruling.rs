@@ -3,9 +3,9 @@
 //! Read anew for each attempt, with what is only known now. What was let in before may be denied
 //! here; nothing that was denied before is let through.
 
-use kapi_core::goal::contract::Contract;
 use kapi_core::isolation::{NetworkMode, SandboxLevel};
 use kapi_core::pattern;
+use kapi_goal::rules::contract::Contract;
 use kapi_world::gate::support;
 use kapi_world::grant::Grant;
 

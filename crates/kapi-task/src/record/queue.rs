@@ -14,7 +14,7 @@ use kapi_core::task_id::{Holder, TaskId};
 use kapi_engine::machine::Machine;
 use kapi_engine::machine::fold::Fold;
 use kapi_engine::machine::logged::{Logged, batch, read, recorded};
-use kapi_engine::project::Project;
+use kapi_goal::record::project::Project;
 
 use super::store::Store;
 use crate::record::error::KernelError;

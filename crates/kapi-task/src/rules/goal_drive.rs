@@ -5,7 +5,7 @@
 
 use kapi_core::id::{EffectId, GoalId};
 use kapi_core::mode::Mode;
-use kapi_core::plan::task::TaskId;
+use kapi_goal::rules::plan::task::TaskId;
 use serde::{Deserialize, Serialize};
 
 /// What a task that drives a goal is about.

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use kapi_core::actor::Actor;
 use kapi_core::proof::policy::CheckPolicy;
 use kapi_core::task_id::{Holder, TaskId};
-use kapi_engine::project::Project;
+use kapi_goal::record::project::Project;
 use kapi_store::layout::ProjectLayout;
 use kapi_sys::clock::StepClock;
 use kapi_sys::sim_disk::{Mutation, SimDisk};

@@ -2,7 +2,7 @@
 //!
 //! Together the answers lead through nearly every event of both modes.
 
-use kapi_core::plan::task::TaskId;
+use kapi_goal::rules::plan::task::TaskId;
 use kapi_workflow::rules::branch::BranchType;
 use kapi_workflow::rules::handover::{Boundaries, Item, OpenQuestion, Spec, SuccessCriterion};
 use kapi_workflow::rules::modes::interview::round::{Perspective, Question};

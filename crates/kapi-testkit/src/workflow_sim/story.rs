@@ -6,7 +6,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use kapi_core::goal::budget::Budget;
 use kapi_core::isolation::{NetworkMode, SandboxLevel};
 use kapi_core::judge::Judge;
 use kapi_core::link::Relation;
@@ -14,7 +13,8 @@ use kapi_core::workflow_key::WorkflowKey;
 use kapi_core::workflow_status::Status;
 use kapi_engine::machine::logged::Logged;
 use kapi_engine::pace::Pace;
-use kapi_engine::project::Project;
+use kapi_goal::record::project::Project;
+use kapi_goal::rules::budget::Budget;
 use kapi_store::layout::ProjectLayout;
 use kapi_sys::clock::StepClock;
 use kapi_sys::sim_disk::{Mutation, SimDisk};

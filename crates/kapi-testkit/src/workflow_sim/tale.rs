@@ -5,9 +5,9 @@
 
 use kapi_core::actor::Actor;
 use kapi_core::id::{GoalId, Slug};
-use kapi_core::plan::task::TaskId;
 use kapi_core::usage::Usage;
 use kapi_core::workflow_status::Status;
+use kapi_goal::rules::plan::task::TaskId;
 use kapi_workflow::rules::command::Command;
 use kapi_workflow::rules::evidence::{Evidence, Weight};
 use kapi_workflow::rules::limits::{GoalAccount, Raised};

@@ -10,13 +10,13 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use kapi_core::failure::Failure;
-use kapi_core::goal::state::Status as GoalStatus;
 use kapi_core::id::{EffectId, GoalId, Slug};
 use kapi_core::proof::verify_report::VerifyReport;
 use kapi_core::proof::verify_run::{Checks, VerifyRun};
 use kapi_core::usage::Usage;
 use kapi_engine::machine::logged::Logged;
 use kapi_engine::watch::{Activity, Watch};
+use kapi_goal::rules::state::Status as GoalStatus;
 use kapi_store::hash::sha256_hex;
 use kapi_sys::disk::Disk as _;
 use kapi_sys::sim_disk::SimDisk;

@@ -1,16 +1,16 @@
 //! Limits end a run, survive a restart, and only a person raises them.
 
 use kapi_core::agent_end::AgentEnd;
-use kapi_core::goal::budget::{Limit, Raise};
-use kapi_core::goal::command::Command;
-use kapi_core::goal::denied::Denied;
-use kapi_core::goal::effect::{Action, Effect};
-use kapi_core::goal::event::Stop;
-use kapi_core::goal::outcome::Outcome;
-use kapi_core::goal::state::{Goal, Status};
 use kapi_core::usage::Usage;
-use kapi_engine::error::EngineError;
 use kapi_engine::watch::{Activity, Watch};
+use kapi_goal::record::error::EngineError;
+use kapi_goal::rules::budget::{Limit, Raise};
+use kapi_goal::rules::command::Command;
+use kapi_goal::rules::denied::Denied;
+use kapi_goal::rules::effect::{Action, Effect};
+use kapi_goal::rules::event::Stop;
+use kapi_goal::rules::outcome::Outcome;
+use kapi_goal::rules::state::{Goal, Status};
 
 use crate::support::{Fixture, agent, contract, failing, person, until_cancelled, usage, well};
 

@@ -3,11 +3,11 @@
 use std::collections::BTreeSet;
 use std::thread;
 
-use kapi_core::goal::budget::Raise;
-use kapi_core::goal::command::Command;
 use kapi_core::id::Slug;
-use kapi_engine::audit::audit_goal;
-use kapi_engine::goal_listing::Standing;
+use kapi_goal::record::audit::audit_goal;
+use kapi_goal::record::goal_listing::Standing;
+use kapi_goal::rules::budget::Raise;
+use kapi_goal::rules::command::Command;
 use kapi_sys::clock::StepClock;
 use kapi_sys::lock::Lock;
 use kapi_sys::real_disk::RealDisk;
@@ -115,7 +115,7 @@ fn a_busy_stream_names_its_holder() {
     let id = approved(&project, &contract());
     let _held = Lock::acquire(&project.layout.goal(&id).lock(), "somebody", 0).unwrap();
     let stream = project.stream(&id);
-    let error = kapi_engine::error::EngineError::from(stream.lock("test", 0).unwrap_err());
+    let error = kapi_goal::record::error::EngineError::from(stream.lock("test", 0).unwrap_err());
     assert!(error.to_string().contains("somebody"), "{error}");
     assert!(error.hint("1").unwrap().contains("somebody"));
 }

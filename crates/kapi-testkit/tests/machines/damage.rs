@@ -2,15 +2,15 @@
 
 use std::path::Path;
 
-use kapi_core::goal::command::Command;
 use kapi_core::id::GoalId;
-use kapi_engine::audit::audit_goal;
-use kapi_engine::drive::DriveError;
-use kapi_engine::error::EngineError;
 use kapi_engine::evidence::pruned::{PruneLog, PrunedRuns};
-use kapi_engine::goal_listing::Standing;
 use kapi_engine::machine::audit::{StreamAudit, StreamFault};
-use kapi_engine::preferences::{Change, Preferences};
+use kapi_goal::record::audit::audit_goal;
+use kapi_goal::record::drive::DriveError;
+use kapi_goal::record::error::EngineError;
+use kapi_goal::record::goal_listing::Standing;
+use kapi_goal::record::preferences::{Change, Preferences};
+use kapi_goal::rules::command::Command;
 use kapi_store::stream::LogStream;
 use kapi_sys::disk::Disk as _;
 use kapi_task::record::audit::audit_kernel;

@@ -1,14 +1,14 @@
 //! A denied command changes not one byte on disk.
 
 use kapi_core::actor::Actor;
-use kapi_core::goal::budget::Raise;
-use kapi_core::goal::command::Command;
-use kapi_core::goal::event::ApprovalMeans;
-use kapi_core::goal::outcome::Outcome;
-use kapi_core::goal::state::Status;
 use kapi_core::id::{EffectId, GoalId, Slug};
 use kapi_core::usage::Usage;
-use kapi_engine::error::EngineError;
+use kapi_goal::record::error::EngineError;
+use kapi_goal::rules::budget::Raise;
+use kapi_goal::rules::command::Command;
+use kapi_goal::rules::event::ApprovalMeans;
+use kapi_goal::rules::outcome::Outcome;
+use kapi_goal::rules::state::Status;
 
 use crate::support::{Fixture, contract, failing, person, well};
 

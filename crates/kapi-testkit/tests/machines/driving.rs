@@ -4,15 +4,15 @@ use std::sync::Mutex;
 
 use kapi_core::agent_end::{AgentEnd, ProviderFailureKind};
 use kapi_core::failure::Failure;
-use kapi_core::goal::effect::{Action, Effect};
-use kapi_core::goal::event::{Stop, TurnVerdict};
-use kapi_core::goal::outcome::Outcome;
-use kapi_core::goal::state::Status;
 use kapi_core::judge::Judge;
 use kapi_core::proof::verify_report::VerifyReport;
 use kapi_core::usage::Usage;
-use kapi_engine::drive::{DriveError, Observed};
 use kapi_engine::watch::{Activity, Watch};
+use kapi_goal::record::drive::{DriveError, Observed};
+use kapi_goal::rules::effect::{Action, Effect};
+use kapi_goal::rules::event::{Stop, TurnVerdict};
+use kapi_goal::rules::outcome::Outcome;
+use kapi_goal::rules::state::Status;
 
 use crate::support::{
     Fixture, agent, committed, contract, drive_in, failing, failure, kind, verified, well,
@@ -232,7 +232,7 @@ fn a_refusal_of_the_world_blocks_the_goal_and_can_be_resumed() {
             failure: refusal.clone()
         })
     );
-    let command = kapi_core::goal::command::Command::Resume;
+    let command = kapi_goal::rules::command::Command::Resume;
     fixture
         .project()
         .submit(&id, &crate::support::person(), &command)

@@ -2,13 +2,13 @@
 
 use std::path::Path;
 
-use kapi_core::goal::state::Status;
 use kapi_core::id::{GoalId, Slug};
 use kapi_core::isolation::SandboxLevel;
 use kapi_core::mode::Mode;
 use kapi_core::workflow_status::Status as WorkflowStatus;
-use kapi_engine::inventory::workflow_entry::WorkflowEntry;
-use kapi_engine::inventory::{GoalEntry, Inventory, NewDirectory, goal_ids};
+use kapi_goal::record::inventory::workflow_entry::WorkflowEntry;
+use kapi_goal::record::inventory::{GoalEntry, Inventory, NewDirectory, goal_ids};
+use kapi_goal::rules::state::Status;
 use kapi_store::error::StoreError;
 use kapi_store::layout::ProjectLayout;
 use kapi_sys::disk::{Disk, create_dir_durably, replace_durably};

@@ -4,12 +4,12 @@ use std::sync::Mutex;
 
 use kapi_core::actor::Actor;
 use kapi_core::agent_end::ProviderFailureKind;
-use kapi_core::goal::command::Command;
-use kapi_core::goal::effect::Action;
-use kapi_core::goal::event::Stop;
-use kapi_core::goal::state::{Goal, Status};
 use kapi_core::judge::{Judge, JudgeUnavailable};
 use kapi_core::verdict::{JudgeAnswer, Verdict};
+use kapi_goal::rules::command::Command;
+use kapi_goal::rules::effect::Action;
+use kapi_goal::rules::event::Stop;
+use kapi_goal::rules::state::{Goal, Status};
 
 use crate::support::{Fixture, contract, failure, judged, verdict, well};
 

@@ -5,12 +5,12 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use kapi_core::actor::Actor;
-use kapi_core::goal::contract::Contract;
 use kapi_core::id::{EffectId, GoalId};
 use kapi_core::isolation::{NetworkMode, SandboxLevel};
 use kapi_core::mode::Mode;
-use kapi_core::plan;
 use kapi_core::task_id::{Holder, TaskId};
+use kapi_goal::rules::contract::Contract;
+use kapi_goal::rules::plan;
 use kapi_sys::disk::Disk as _;
 use kapi_sys::real_disk::RealDisk;
 use kapi_task::record::door::Door;

@@ -10,7 +10,7 @@ use kapi_core::actor::Actor;
 use kapi_core::proof::policy::CheckPolicy;
 use kapi_core::task_id::TaskId;
 use kapi_core::usage::Usage;
-use kapi_engine::project::Project;
+use kapi_goal::record::project::Project;
 use kapi_store::layout::ProjectLayout;
 use kapi_store::record::{Batch, NewRecord};
 use kapi_store::stream::LogStream;

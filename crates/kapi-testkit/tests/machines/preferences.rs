@@ -4,9 +4,9 @@ use std::fs;
 use std::path::Path;
 
 use kapi_core::actor::Actor;
-use kapi_core::goal::denied::Denied;
-use kapi_engine::error::EngineError;
-use kapi_engine::preferences::{Change, Preferences, Preferred};
+use kapi_goal::record::error::EngineError;
+use kapi_goal::record::preferences::{Change, Preferences, Preferred};
+use kapi_goal::rules::denied::Denied;
 use kapi_sys::clock::SystemClock;
 use kapi_sys::real_disk::RealDisk;
 

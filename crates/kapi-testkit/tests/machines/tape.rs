@@ -11,12 +11,12 @@ use std::sync::Mutex;
 
 use kapi_core::actor::Actor;
 use kapi_core::workflow_key::WorkflowKey;
-use kapi_engine::drive;
 use kapi_engine::evidence::pruned::{PruneLog, PrunedRuns};
 use kapi_engine::pace::Pace;
-use kapi_engine::preferences::{Change, Preferences};
-use kapi_engine::project::Project;
 use kapi_engine::spend::Ledger;
+use kapi_goal::record::drive;
+use kapi_goal::record::preferences::{Change, Preferences};
+use kapi_goal::record::project::Project;
 use kapi_store::hash::sha256_hex;
 use kapi_store::layout::ProjectLayout;
 use kapi_sys::clock::StepClock;

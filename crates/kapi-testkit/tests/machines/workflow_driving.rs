@@ -5,13 +5,13 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Barrier, Mutex};
 
 use kapi_core::failure::Failure;
-use kapi_core::goal::state::Status as GoalStatus;
 use kapi_core::id::GoalId;
 use kapi_core::usage::Usage;
 use kapi_core::workflow_key::WorkflowKey;
 use kapi_core::workflow_status::Status;
-use kapi_engine::project::Project;
 use kapi_engine::watch::Activity;
+use kapi_goal::record::project::Project;
+use kapi_goal::rules::state::Status as GoalStatus;
 use kapi_sys::disk::Disk as _;
 use kapi_workflow::record::drive::{DriveError, Observed};
 use kapi_workflow::record::requests::Approving;
@@ -205,7 +205,7 @@ fn what_nobody_gave_leave_for_is_not_driven() {
 
 fn task(id: &str, touches: &str) -> PlanTask {
     PlanTask {
-        id: kapi_core::plan::task::TaskId::parse(id).unwrap(),
+        id: kapi_goal::rules::plan::task::TaskId::parse(id).unwrap(),
         title: format!("Do {id}"),
         description: "As the plan says.".to_owned(),
         depends_on: Vec::new(),

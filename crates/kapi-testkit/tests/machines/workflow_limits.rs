@@ -3,16 +3,16 @@
 use std::sync::Mutex;
 
 use kapi_core::actor::Actor;
-use kapi_core::goal::command::Command as GoalCommand;
-use kapi_core::goal::contract::{Contract, OfWorkflow, Working};
-use kapi_core::goal::effect::next;
-use kapi_core::goal::event::ApprovalMeans;
-use kapi_core::goal::state::Status as GoalStatus;
 use kapi_core::id::{GoalId, Slug};
 use kapi_core::usage::Usage;
 use kapi_core::workflow_key::WorkflowKey;
 use kapi_core::workflow_status::Status;
-use kapi_engine::project::Project;
+use kapi_goal::record::project::Project;
+use kapi_goal::rules::command::Command as GoalCommand;
+use kapi_goal::rules::contract::{Contract, OfWorkflow, Working};
+use kapi_goal::rules::effect::next;
+use kapi_goal::rules::event::ApprovalMeans;
+use kapi_goal::rules::state::Status as GoalStatus;
 use kapi_workflow::record::error::Lack;
 use kapi_workflow::record::requests::Approving;
 use kapi_workflow::record::workflows::Workflows;

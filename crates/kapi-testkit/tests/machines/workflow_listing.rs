@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use kapi_core::workflow_key::WorkflowKey;
-use kapi_engine::project::Project;
+use kapi_goal::record::project::Project;
 use kapi_store::layout::ProjectLayout;
 use kapi_sys::clock::StepClock;
 use kapi_sys::disk::{Disk as _, replace_derived};

@@ -3,14 +3,14 @@
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use kapi_core::goal::budget::Budget;
 use kapi_core::isolation::{NetworkMode, SandboxLevel};
 use kapi_core::judge::Judge;
 use kapi_core::usage::Usage;
 use kapi_core::workflow_key::WorkflowKey;
 use kapi_engine::pace::Pace;
-use kapi_engine::project::Project;
 use kapi_engine::watch::Watch;
+use kapi_goal::record::project::Project;
+use kapi_goal::rules::budget::Budget;
 use kapi_store::layout::ProjectLayout;
 use kapi_sys::clock::StepClock;
 use kapi_sys::sim_disk::SimDisk;

@@ -15,15 +15,17 @@ use std::{fs, thread};
 
 use kapi_core::actor::Actor;
 use kapi_core::failure::Failure;
-use kapi_core::goal::budget::Budget;
 use kapi_core::id::{EffectId, GoalId};
 use kapi_core::isolation::{NetworkMode, SandboxLevel};
 use kapi_core::judge::Judge;
-use kapi_core::plan::task::TaskId;
 use kapi_core::proof::policy::CheckPolicy;
 use kapi_core::spend::caps::Caps;
-use kapi_engine::project::Project;
 use kapi_engine::watch::{Activity, Watch};
+use kapi_goal::perform::real::RealWorld;
+use kapi_goal::perform::tools::ToolService;
+use kapi_goal::record::project::Project;
+use kapi_goal::rules::budget::Budget;
+use kapi_goal::rules::plan::task::TaskId;
 use kapi_store::layout::{HomeLayout, ProjectLayout, project_key};
 use kapi_sys::cancel::Cancel;
 use kapi_sys::clock::SystemClock;
@@ -48,9 +50,7 @@ use kapi_workflow::rules::terms::{PlanApproval, Terms};
 use kapi_world::book::Book;
 use kapi_world::goal_paths::GoalPaths;
 use kapi_world::grant::Grant;
-use kapi_world::real::RealWorld;
 use kapi_world::spending::Spending;
-use kapi_world::tools::ToolService;
 
 use crate::machine::{Machine, human};
 
@@ -178,7 +178,7 @@ impl Bench {
                 judge_default: None,
                 person: None,
                 named_checks: std::sync::Arc::new(|_| Ok(Vec::new())),
-                tasks: kapi_world::tools::TaskTools {
+                tasks: kapi_goal::perform::tools::TaskTools {
                     are_offered: false,
                     call: std::sync::Arc::new(|_, _, _| None),
                 },

@@ -21,9 +21,9 @@ use std::{env, thread};
 
 use kapi_core::actor::Actor;
 use kapi_core::proof::policy::CheckPolicy;
-use kapi_engine::project::Project;
 use kapi_fleet::address::Address;
 use kapi_fleet::client::FleetSettings;
+use kapi_goal::record::project::Project;
 use kapi_store::layout::ProjectLayout;
 use kapi_sys::clock::SystemClock;
 use kapi_sys::real_disk::RealDisk;

@@ -3,7 +3,7 @@
 //! Doc comments of the fields are what an agent reads in the schema. Texts are trimmed, and an
 //! empty one counts as missing (specification: Tools).
 
-use kapi_engine::tools::value_schema;
+use kapi_goal::tools::value_schema;
 use kapi_task::rules::guardrail::Severity;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Deserialize;

@@ -2,7 +2,7 @@
 //!
 //! Its own rule is what must be given; how a schema is written is said where the tools of a goal are.
 
-use kapi_engine::tools::schema::of;
+use kapi_goal::tools::schema::of;
 use serde_json::Value;
 
 use super::KernelTool;

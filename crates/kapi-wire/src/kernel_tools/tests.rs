@@ -1,6 +1,6 @@
 //! Names, schemas and reading: what the specification lists for each tool, and what agents get wrong.
 
-use kapi_engine::tools::Tool;
+use kapi_goal::tools::Tool;
 use kapi_task::rules::guardrail::Severity;
 use serde_json::{Value, json};
 

@@ -9,7 +9,7 @@ use kapi_git::id::CommitId;
 use kapi_git::land::bring::Brought;
 use kapi_git::land::{self, Carries, LandError, LandPlan};
 use kapi_git::workspace::Origin;
-use kapi_world::real::RealWorld;
+use kapi_goal::perform::real::RealWorld;
 use kapi_world::workshop::Workshop;
 use kapi_world::{failure, workshop};
 

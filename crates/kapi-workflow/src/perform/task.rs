@@ -4,11 +4,12 @@
 //! told to the kernel. When the task is called off the goal is let go of, and stays as it is.
 
 use kapi_core::failure::Failure;
-use kapi_core::goal::state::{Goal, Status};
-use kapi_core::goal::words;
 use kapi_core::id::GoalId;
 use kapi_core::workflow_key::WorkflowKey;
 use kapi_engine::watch::{Activity, Watch};
+use kapi_goal::perform::real::RealWorld;
+use kapi_goal::rules::state::{Goal, Status};
+use kapi_goal::rules::words;
 use kapi_launch::clean::goals;
 use kapi_task::perform::ending::{failed, not_launched, refused};
 use kapi_task::perform::{Performer, ruling};
@@ -16,7 +17,6 @@ use kapi_task::record::worker::Hands;
 use kapi_task::rules::goal_drive::GoalDrive;
 use kapi_task::rules::task::{End, FailureKind, Report, Task};
 use kapi_world::failure;
-use kapi_world::real::RealWorld;
 
 use crate::perform::drive::{Driven, drive};
 use crate::record::workflows::Workflows;

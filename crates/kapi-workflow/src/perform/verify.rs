@@ -4,7 +4,6 @@
 //! Which commands, and what comes of them, is not known here.
 
 use kapi_core::failure::Failure;
-use kapi_core::goal::effect::{StrengthWanted, VerifyTask};
 use kapi_core::id::GoalId;
 use kapi_core::isolation::NetworkMode;
 use kapi_core::proof::downloads::Downloads;
@@ -12,6 +11,7 @@ use kapi_core::proof::policy::CheckPolicy;
 use kapi_core::proof::verify_report::VerifyReport;
 use kapi_core::usage::Usage;
 use kapi_engine::watch::Watch;
+use kapi_goal::rules::effect::{StrengthWanted, VerifyTask};
 use kapi_world::prover::ProofSubject;
 use kapi_world::workshop::Workshop;
 use kapi_world::{failure, workshop};

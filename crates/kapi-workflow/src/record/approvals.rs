@@ -7,9 +7,9 @@
 use kapi_core::actor::Actor;
 use kapi_core::id::GoalId;
 use kapi_core::mode::Mode;
-use kapi_engine::error::EngineError;
-use kapi_engine::home_record::HomeRecord;
-use kapi_engine::project::Project;
+use kapi_goal::record::error::EngineError;
+use kapi_goal::record::home_record::HomeRecord;
+use kapi_goal::record::project::Project;
 use kapi_store::canonical::canonical_hash;
 use serde::{Deserialize, Serialize};
 

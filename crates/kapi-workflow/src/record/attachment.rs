@@ -3,8 +3,8 @@
 //! A session has at most one. Detaching changes no byte of the workflow.
 
 use kapi_core::workflow_key::WorkflowKey;
-use kapi_engine::inventory::Inventory;
-use kapi_engine::inventory::workflow_entry::Attachment;
+use kapi_goal::record::inventory::Inventory;
+use kapi_goal::record::inventory::workflow_entry::Attachment;
 use kapi_store::timestamp::format_ms;
 
 use crate::record::error::WorkflowError;

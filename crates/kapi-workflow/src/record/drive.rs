@@ -13,14 +13,14 @@ use kapi_core::actor::Actor;
 use kapi_core::id::{EffectId, GoalId};
 use kapi_core::usage::Usage;
 use kapi_core::workflow_key::WorkflowKey;
-use kapi_engine::error::EngineError;
 use kapi_engine::evidence::hash_run;
 use kapi_engine::flight::{Flight, MESSAGES_MAX, Message, Voice};
 use kapi_engine::machine::logged::Logged;
 use kapi_engine::meter::Meter;
 use kapi_engine::pace::Pace;
-use kapi_engine::project::Project;
 use kapi_engine::watch::{Activity, Watch};
+use kapi_goal::record::error::EngineError;
+use kapi_goal::record::project::Project;
 use kapi_sys::lock::LockError;
 
 use crate::record::delay::Delays;

@@ -7,8 +7,8 @@ use kapi_core::link::Relation;
 use kapi_core::mode::Mode;
 use kapi_core::workflow_key::WorkflowKey;
 use kapi_core::workflow_status::Status;
-use kapi_engine::inventory::workflow_entry::WorkflowEntry;
-use kapi_engine::reference;
+use kapi_goal::record::inventory::workflow_entry::WorkflowEntry;
+use kapi_goal::record::reference;
 
 use crate::record::error::WorkflowError;
 use crate::record::index::{WorkflowListed, WorkflowStanding};

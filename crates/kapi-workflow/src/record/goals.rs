@@ -7,11 +7,11 @@
 use std::collections::BTreeSet;
 
 use kapi_core::actor::Actor;
-use kapi_core::goal::budget::Raise;
-use kapi_core::goal::command::Command;
-use kapi_core::goal::state::Goal;
 use kapi_core::id::{EffectId, GoalId};
-use kapi_engine::project::Project;
+use kapi_goal::record::project::Project;
+use kapi_goal::rules::budget::Raise;
+use kapi_goal::rules::command::Command;
+use kapi_goal::rules::state::Goal;
 
 use crate::rules::effect::GoalWork;
 use crate::rules::limits::GoalAccount;

@@ -13,11 +13,11 @@ use kapi_core::mode::Mode;
 use kapi_core::text::one_line;
 use kapi_core::workflow_key::WorkflowKey;
 use kapi_core::workflow_status::Status;
-use kapi_engine::error::EngineError;
-use kapi_engine::inventory::workflow_entry::{WorkflowEntry, WorkflowWait};
-use kapi_engine::inventory::{Inventory, workflow_ids};
 use kapi_engine::machine::opened::Opened;
-use kapi_engine::project::Project;
+use kapi_goal::record::error::EngineError;
+use kapi_goal::record::inventory::workflow_entry::{WorkflowEntry, WorkflowWait};
+use kapi_goal::record::inventory::{Inventory, workflow_ids};
+use kapi_goal::record::project::Project;
 use kapi_store::timestamp::format_ms;
 use kapi_sys::disk::DiskError;
 
@@ -76,7 +76,7 @@ pub(crate) fn list(
 
 /// Returns the inventory as it is on disk, or one made from the streams, with every workflow in it.
 pub(crate) fn read_or_rebuild(project: &Project<'_>) -> Result<Inventory, EngineError> {
-    let mut inventory = kapi_engine::goal_entries::read_or_rebuild(project)?;
+    let mut inventory = kapi_goal::record::goal_entries::read_or_rebuild(project)?;
     if inventory.lacks_workflows() {
         inventory.complete(rebuild(project)?);
     }

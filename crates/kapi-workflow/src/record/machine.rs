@@ -5,7 +5,7 @@
 use kapi_core::workflow_key::WorkflowKey;
 use kapi_engine::machine::Machine;
 use kapi_engine::machine::logged::Logged;
-use kapi_engine::project::Project;
+use kapi_goal::record::project::Project;
 use kapi_store::stream::LogStream;
 
 use crate::rules::event::Event;

@@ -4,9 +4,9 @@
 
 use std::sync::Arc;
 
-use kapi_engine::error::EngineError;
-use kapi_engine::inventory::Inventory;
-use kapi_engine::project::Project;
+use kapi_goal::record::error::EngineError;
+use kapi_goal::record::inventory::Inventory;
+use kapi_goal::record::project::Project;
 
 use super::index::{entry, is_as_new, since};
 use crate::record::index::read_or_rebuild;

@@ -4,12 +4,12 @@
 
 use kapi_core::actor::Actor;
 use kapi_core::workflow_key::WorkflowKey;
-use kapi_engine::error::EngineError;
-use kapi_engine::goal_listing::Listed;
-use kapi_engine::inventory::Inventory;
-use kapi_engine::inventory::workflow_entry::Attachment;
 use kapi_engine::machine::follow::LogCursor;
 use kapi_engine::machine::logged::Logged;
+use kapi_goal::record::error::EngineError;
+use kapi_goal::record::goal_listing::Listed;
+use kapi_goal::record::inventory::Inventory;
+use kapi_goal::record::inventory::workflow_entry::Attachment;
 use kapi_sys::lock::Lock;
 
 use super::error::Lack;
@@ -59,7 +59,7 @@ impl Workflows<'_> {
         let inventory = Inventory::read(self.disk, &self.layout)?;
         let attachments = inventory.as_ref().map_or(&[][..], Inventory::attachments);
         Ok(Standings {
-            goals: kapi_engine::goal_entries::list_with(self, inventory.as_ref())?,
+            goals: kapi_goal::record::goal_entries::list_with(self, inventory.as_ref())?,
             workflows: index::list(self, inventory.as_ref())?,
             attachments: attachments.to_vec(),
         })

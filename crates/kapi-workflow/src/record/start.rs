@@ -9,9 +9,9 @@ use kapi_core::id::{GoalId, Slug};
 use kapi_core::link::Relation;
 use kapi_core::mode::Mode;
 use kapi_core::workflow_key::WorkflowKey;
-use kapi_engine::error::EngineError;
-use kapi_engine::inventory::{Inventory, NewDirectory, goal_ids, workflow_ids};
-use kapi_engine::project::Project;
+use kapi_goal::record::error::EngineError;
+use kapi_goal::record::inventory::{Inventory, NewDirectory, goal_ids, workflow_ids};
+use kapi_goal::record::project::Project;
 use kapi_store::hash::sha256_hex;
 
 use crate::record::error::WorkflowError;

@@ -6,12 +6,12 @@
 use std::collections::BTreeMap;
 
 use kapi_core::actor::Actor;
-use kapi_core::goal::command::Command;
-use kapi_core::goal::state::{Goal, Status};
-use kapi_core::goal::wait::Wait;
 use kapi_core::id::GoalId;
-use kapi_engine::error::EngineError;
-use kapi_engine::project::Project;
+use kapi_goal::record::error::EngineError;
+use kapi_goal::record::project::Project;
+use kapi_goal::rules::command::Command;
+use kapi_goal::rules::state::{Goal, Status};
+use kapi_goal::rules::wait::Wait;
 
 /// What a goal needs to get any further.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

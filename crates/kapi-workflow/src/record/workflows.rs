@@ -2,7 +2,7 @@
 
 use std::ops::Deref;
 
-use kapi_engine::project::Project;
+use kapi_goal::record::project::Project;
 
 /// The workflows of a project.
 #[derive(Clone, Copy)]

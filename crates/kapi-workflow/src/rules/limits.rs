@@ -2,8 +2,8 @@
 //!
 //! Knows no workflow; what one has used stands in [`crate::rules::spent`].
 
-use kapi_core::plan::task::TaskId;
 use kapi_core::usage::Usage;
+use kapi_goal::rules::plan::task::TaskId;
 use serde::{Deserialize, Serialize};
 
 /// What a person added to the limits since the start, all together.

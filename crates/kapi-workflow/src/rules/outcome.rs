@@ -3,10 +3,10 @@
 //! Text in here is foreign: capped before it arrives, and never parsed with authority.
 
 use kapi_core::failure::Failure;
-use kapi_core::goal::state::Status as GoalStatus;
 use kapi_core::id::GoalId;
 use kapi_core::proof::verify_report::VerifyReport;
 use kapi_core::usage::Usage;
+use kapi_goal::rules::state::Status as GoalStatus;
 
 use crate::rules::changed::Changed;
 use crate::rules::identity::Identity;

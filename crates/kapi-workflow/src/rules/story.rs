@@ -3,11 +3,11 @@
 //! Only for tests.
 
 use kapi_core::actor::Actor;
-use kapi_core::goal::budget::Budget;
 use kapi_core::id::GoalId;
 use kapi_core::isolation::{NetworkMode, SandboxLevel};
 use kapi_core::judge::Judge;
 use kapi_core::usage::Usage;
+use kapi_goal::rules::budget::Budget;
 
 use crate::rules::command::{Command, Start};
 use crate::rules::decide::decide;

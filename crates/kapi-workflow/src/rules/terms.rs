@@ -2,9 +2,9 @@
 //!
 //! Set by a person at the start; an agent cannot change a word of it.
 
-use kapi_core::goal::budget::Budget;
 use kapi_core::isolation::{NetworkMode, SandboxLevel};
 use kapi_core::judge::Judge;
+use kapi_goal::rules::budget::Budget;
 use serde::{Deserialize, Serialize};
 
 /// What a workflow may use.

@@ -32,7 +32,7 @@ const OWNER: &str = "a sandbox that dependencies are lent to";
 
 /// Whom it is lent to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Borrower {
+pub enum Borrower {
     /// A command that decides something: nothing of an earlier run is there.
     Command,
     /// The agent, at the turns of one goal.
@@ -41,28 +41,28 @@ pub(crate) enum Borrower {
 
 /// To what kind of sandbox it is lent.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Lending<'a> {
+pub struct Lending<'a> {
     /// Kapi's own directory for the layers; no two sandboxes at once share one.
-    pub(crate) layers: &'a Path,
+    pub layers: &'a Path,
     /// The host's directory that will be the workspace.
-    pub(crate) workspace: &'a Path,
+    pub workspace: &'a Path,
     /// Whom for.
-    pub(crate) borrower: Borrower,
+    pub borrower: Borrower,
     /// What it can reach.
-    pub(crate) network: NetworkMode,
+    pub network: NetworkMode,
     /// The isolation; only a native sandbox shows the host's programs.
-    pub(crate) level: SandboxLevel,
+    pub level: SandboxLevel,
 }
 
 /// What a sandbox is lent, as long as this is held.
 #[derive(Debug, Default)]
-pub(crate) struct MountedDependencies {
+pub struct MountedDependencies {
     /// To be mounted after the workspace.
-    pub(crate) mounts: Vec<Mount>,
+    pub mounts: Vec<Mount>,
     /// To be set.
-    pub(crate) env: BTreeMap<OsString, OsString>,
+    pub env: BTreeMap<OsString, OsString>,
     /// What could not be lent, as sentences.
-    pub(crate) notes: Vec<String>,
+    pub notes: Vec<String>,
     layers: Vec<Layer>,
 }
 
@@ -71,11 +71,7 @@ impl Dependencies {
     ///
     /// # Errors
     /// When a layer cannot be made, or another sandbox uses it.
-    pub(crate) fn lend(
-        &self,
-        book: &Book,
-        lending: &Lending<'_>,
-    ) -> Result<MountedDependencies, Failure> {
+    pub fn lend(&self, book: &Book, lending: &Lending<'_>) -> Result<MountedDependencies, Failure> {
         let mut lent = MountedDependencies::default();
         if lending.network == NetworkMode::None {
             lent.env.clone_from(&self.offline);

@@ -56,7 +56,7 @@ impl Dependencies {
     ///
     /// # Errors
     /// When a snapshot cannot be made.
-    pub(crate) fn fix(book: &Book, repository: &Repository, goal: &Path) -> Result<(), Failure> {
+    pub fn fix(book: &Book, repository: &Repository, goal: &Path) -> Result<(), Failure> {
         let file = goal.join(RECORD);
         if let Some(record) = read(&file)?
             && (record.unfixed.is_some() || record.tree(goal, 0).is_dir() || record.is_empty())
@@ -91,11 +91,7 @@ impl Dependencies {
     ///
     /// # Errors
     /// When what was fixed is gone or was changed since.
-    pub(crate) fn of_goal(
-        book: &Book,
-        repository: &Repository,
-        goal: &Path,
-    ) -> Result<Self, Failure> {
+    pub fn of_goal(book: &Book, repository: &Repository, goal: &Path) -> Result<Self, Failure> {
         let Some(record) = read(&goal.join(RECORD))? else {
             return Self::find(book, repository);
         };

@@ -31,7 +31,7 @@ impl PermissionGate<'_> {
     }
 
     /// Returns the gate, as the agent sees it.
-    pub(crate) fn seen_inside(&self) -> GateSocket<'_> {
+    pub fn seen_inside(&self) -> GateSocket<'_> {
         GateSocket {
             program: &self.program,
             socket: &self.socket,

@@ -76,7 +76,7 @@ pub struct LineResult {
     /// How.
     pub run: VerifyRun,
     /// All that it wrote, as far as it was kept.
-    pub(crate) output: String,
+    pub output: String,
     /// What it wrote to standard output.
     pub stdout: String,
     /// Sealed files that are not what they were before it.

@@ -17,7 +17,7 @@ const HUNKS_MAX: usize = 100;
 /// The longest that all of it may take where a person asked for it, in milliseconds.
 pub const ASKED_MS: u64 = 30 * 60 * 1_000;
 /// The longest that all of it may take where nobody did, in milliseconds.
-pub(crate) const UNASKED_MS: u64 = 2 * 60 * 1_000;
+pub const UNASKED_MS: u64 = 2 * 60 * 1_000;
 /// The most hunks that are named.
 const NAMED_MAX: usize = 50;
 /// Ends of the names of files that no check is expected to notice.

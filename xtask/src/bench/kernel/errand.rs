@@ -9,7 +9,7 @@ use anyhow::bail;
 use kapi_core::actor::Actor;
 use kapi_core::proof::policy::CheckPolicy;
 use kapi_core::task_id::{Holder, TaskId};
-use kapi_engine::project::Project;
+use kapi_goal::record::project::Project;
 use kapi_store::layout::ProjectLayout;
 use kapi_sys::clock::SystemClock;
 use kapi_sys::disk::Disk;

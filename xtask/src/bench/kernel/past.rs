@@ -7,7 +7,7 @@ use std::path::Path;
 
 use anyhow::{Context as _, ensure};
 use kapi_core::task_id::{Fence, Holder, TaskId};
-use kapi_engine::project::Project;
+use kapi_goal::record::project::Project;
 use kapi_store::record::{Batch, NewRecord};
 use kapi_store::stream::LogStream;
 use kapi_sys::real_disk::RealDisk;

@@ -1,10 +1,10 @@
 //! The limits of a goal and what was used of them; raising them, or setting the number of turns.
 
-use kapi_core::goal::budget::{Budget, Raise};
-use kapi_core::goal::command::{Command, PersonCommand};
-use kapi_core::goal::contract::TURNS_MAX;
-use kapi_core::goal::state::Goal;
 use kapi_core::id::GoalId;
+use kapi_goal::rules::budget::{Budget, Raise};
+use kapi_goal::rules::command::{Command, PersonCommand};
+use kapi_goal::rules::contract::TURNS_MAX;
+use kapi_goal::rules::state::Goal;
 use serde::Serialize;
 
 use crate::amount;

@@ -1,9 +1,9 @@
 //! Ending a goal. Its worktree, branch and record stay; the private homes of its agents go.
 
-use kapi_core::goal::command::Command;
-use kapi_core::goal::state::Goal;
 use kapi_core::id::GoalId;
-use kapi_engine::project::Project;
+use kapi_goal::record::project::Project;
+use kapi_goal::rules::command::Command;
+use kapi_goal::rules::state::Goal;
 use kapi_launch::clean::goals;
 use kapi_wire::result::ResultView;
 

@@ -5,7 +5,7 @@
 use std::path::Path;
 
 use kapi_core::text::counted;
-use kapi_world::survey::Survey;
+use kapi_goal::perform::survey::Survey;
 
 use crate::commands::diff::PATCH_BYTES_MAX;
 use crate::context::Context;

@@ -3,7 +3,7 @@
 //! A task that drives a goal has none of its own: the goal's is shown.
 
 use kapi_core::task_id::TaskId;
-use kapi_world::survey::Survey;
+use kapi_goal::perform::survey::Survey;
 use serde_json::json;
 
 use crate::commands::diff::commits::CommitPatch;

@@ -5,8 +5,8 @@
 use std::path::Path;
 
 use kapi_agent::agent::AgentKind;
-use kapi_core::goal::contract::TURNS_DEFAULT;
 use kapi_core::isolation::{NetworkMode, SandboxLevel};
+use kapi_goal::rules::contract::TURNS_DEFAULT;
 
 use super::Rows;
 use super::route::{self, Subject};

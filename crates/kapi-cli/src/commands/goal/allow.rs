@@ -1,8 +1,8 @@
 //! `kapi goal allow`: give consent to an entry of the ask-before list, or to what is waited for.
 
-use kapi_core::goal::command::{Command, PersonCommand};
-use kapi_core::goal::state::Goal;
-use kapi_core::goal::wait::WaitFor;
+use kapi_goal::rules::command::{Command, PersonCommand};
+use kapi_goal::rules::state::Goal;
+use kapi_goal::rules::wait::WaitFor;
 
 use crate::commands::goal::{answer, pick};
 use crate::context::Context;

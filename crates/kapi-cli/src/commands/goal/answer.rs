@@ -2,10 +2,10 @@
 //!
 //! The same document for every verb that changes something.
 
-use kapi_core::goal::state::{Goal, Status};
-use kapi_core::goal::words;
-use kapi_core::plan::task::{Phase, TaskId};
-use kapi_core::plan::{Counts, Plan};
+use kapi_goal::rules::plan::task::{Phase, TaskId};
+use kapi_goal::rules::plan::{Counts, Plan};
+use kapi_goal::rules::state::{Goal, Status};
+use kapi_goal::rules::words;
 use serde::Serialize;
 
 use crate::context::Context;

@@ -4,12 +4,12 @@
 //! goal that was approved elsewhere, or before approvals were kept in the person's home, is approved
 //! anew: of exactly what it says of itself now.
 
-use kapi_core::goal::command::Command;
-use kapi_core::goal::event::{ApprovalMeans, Event};
-use kapi_core::goal::state::Status;
-use kapi_engine::approvals::approval::Lack;
-use kapi_engine::contract_hash::contract_hash;
 use kapi_engine::machine::logged::Logged;
+use kapi_goal::record::approvals::approval::Lack;
+use kapi_goal::record::contract_hash::contract_hash;
+use kapi_goal::rules::command::Command;
+use kapi_goal::rules::event::{ApprovalMeans, Event};
+use kapi_goal::rules::state::Status;
 
 use crate::commands::goal::pick::{self, Picked};
 use crate::commands::goal::{answer, resume, standing};
@@ -188,7 +188,7 @@ fn refusal(context: &Context, picked: &Picked<'_>) -> Error {
     }
 }
 
-fn reload(picked: &Picked<'_>) -> Result<kapi_core::goal::state::Goal, Error> {
+fn reload(picked: &Picked<'_>) -> Result<kapi_goal::rules::state::Goal, Error> {
     picked
         .project
         .load(&picked.id)

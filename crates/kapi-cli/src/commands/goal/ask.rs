@@ -5,10 +5,11 @@
 
 use kapi_core::actor::Actor;
 use kapi_core::agent_end::AgentEnd;
-use kapi_core::goal::command::Command;
 use kapi_engine::watch::{Activity, Watch};
+use kapi_goal::perform::aside;
+use kapi_goal::perform::aside::{SideAnswer, SideQuestion};
+use kapi_goal::rules::command::Command;
 use kapi_sys::clock::Clock as _;
-use kapi_world::aside::{self, SideAnswer, SideQuestion};
 use serde_json::json;
 
 use crate::commands::goal::pick::{self, Picked};

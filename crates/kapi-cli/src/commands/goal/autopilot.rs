@@ -2,7 +2,7 @@
 //!
 //! Kept in their home, with who said it and when; a repository cannot set it.
 
-use kapi_engine::preferences::Change;
+use kapi_goal::record::preferences::Change;
 use serde_json::json;
 
 use crate::commands::goal::judge::project_of;

@@ -1,12 +1,12 @@
 //! The whole contract of a goal, and everything that was recorded beside it: `kapi show --all`, and
 //! `/until-done detail`.
 
-use kapi_core::goal::consent::Consent;
-use kapi_core::goal::contract::Contract;
-use kapi_core::goal::event::ApprovalMeans;
-use kapi_core::goal::journey::Journey;
-use kapi_core::goal::state::Goal;
-use kapi_core::goal::wait::Wait;
+use kapi_goal::rules::consent::Consent;
+use kapi_goal::rules::contract::Contract;
+use kapi_goal::rules::event::ApprovalMeans;
+use kapi_goal::rules::journey::Journey;
+use kapi_goal::rules::state::Goal;
+use kapi_goal::rules::wait::Wait;
 use serde::Serialize;
 
 use crate::commands::goal::pick::{self, Looked};

@@ -1,6 +1,6 @@
 //! `kapi goal help`: the subcommands of `/until-done`, as the specification lists them.
 
-use kapi_core::slash::subcommand::{SUBCOMMANDS, help};
+use kapi_goal::rules::slash::subcommand::{SUBCOMMANDS, help};
 use serde_json::json;
 
 use crate::context::Context;

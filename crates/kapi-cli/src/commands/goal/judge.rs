@@ -7,10 +7,10 @@
 use std::path::{Path, PathBuf};
 
 use kapi_core::failure::Failure;
-use kapi_core::goal::command::{Command, PersonCommand};
-use kapi_core::goal::state::Goal;
 use kapi_core::isolation::SandboxLevel;
-use kapi_engine::preferences::Change;
+use kapi_goal::record::preferences::Change;
+use kapi_goal::rules::command::{Command, PersonCommand};
+use kapi_goal::rules::state::Goal;
 use kapi_world::asking;
 use kapi_world::book::Book;
 use serde_json::json;

@@ -4,12 +4,12 @@
 
 use std::path::Path;
 
-use kapi_core::goal::contract::Contract;
 use kapi_core::judge::Judge;
-use kapi_core::plan::Plan;
-use kapi_core::plan::task_list::task_list;
 use kapi_core::text::time_words;
-use kapi_engine::contract_yaml::yaml_under;
+use kapi_goal::record::contract_yaml::yaml_under;
+use kapi_goal::rules::contract::Contract;
+use kapi_goal::rules::plan::Plan;
+use kapi_goal::rules::plan::task_list::task_list;
 use serde_json::{Value, json};
 
 use crate::commands::goal::pick::{self, Looked, Picked};

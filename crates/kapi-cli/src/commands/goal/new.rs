@@ -3,9 +3,9 @@
 //! The contract comes from flags, from a file, or from the agent itself, which drafts it first.
 //! Without a person at a terminal it waits, proposed, with the line that approves it.
 
-use kapi_core::goal::event::ApprovalMeans;
-use kapi_core::goal::state::Goal;
-use kapi_engine::project::Project;
+use kapi_goal::record::project::Project;
+use kapi_goal::rules::event::ApprovalMeans;
+use kapi_goal::rules::state::Goal;
 use kapi_wire::result::ResultView;
 use serde_json::json;
 

@@ -4,9 +4,9 @@
 
 use std::path::PathBuf;
 
-use kapi_core::goal::command::{Command, PersonCommand};
-use kapi_core::goal::wait::{FileState, WaitFor};
-use kapi_core::goal::words::wait_words;
+use kapi_goal::rules::command::{Command, PersonCommand};
+use kapi_goal::rules::wait::{FileState, WaitFor};
+use kapi_goal::rules::words::wait_words;
 use kapi_store::timestamp::parse_instant_ms;
 use kapi_sys::clock::Clock as _;
 use kapi_sys::process;

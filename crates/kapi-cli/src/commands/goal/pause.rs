@@ -1,7 +1,7 @@
 //! `kapi goal pause`: stop the loop and keep the goal. What was under way is begun again later.
 
-use kapi_core::goal::command::Command;
-use kapi_core::goal::state::Status;
+use kapi_goal::rules::command::Command;
+use kapi_goal::rules::state::Status;
 
 use crate::commands::goal::{answer, pick};
 use crate::context::Context;

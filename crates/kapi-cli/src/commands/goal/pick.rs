@@ -3,11 +3,11 @@
 //! Looking takes the latest goal where none is unfinished, and lists them where several could be
 //! meant; changing never guesses.
 
-use kapi_core::goal::command::Command;
-use kapi_core::goal::state::{Goal, Status};
 use kapi_core::id::GoalId;
-use kapi_engine::goal_listing::Standing;
-use kapi_engine::project::Project;
+use kapi_goal::record::goal_listing::Standing;
+use kapi_goal::record::project::Project;
+use kapi_goal::rules::command::Command;
+use kapi_goal::rules::state::{Goal, Status};
 
 use crate::context::Context;
 use crate::error::Error;

@@ -1,7 +1,7 @@
 //! `kapi goal reject`: turn a contract down that nobody has approved. The goal ends with it.
 
-use kapi_core::goal::command::Command;
-use kapi_core::goal::state::Status;
+use kapi_goal::rules::command::Command;
+use kapi_goal::rules::state::Status;
 
 use crate::commands::goal::{answer, pick};
 use crate::context::Context;

@@ -1,7 +1,7 @@
 //! `kapi goal reopen`: not accept a result that is done. The reason stands first in the next turn.
 
-use kapi_core::goal::command::{Command, PersonCommand};
-use kapi_core::goal::state::Status;
+use kapi_goal::rules::command::{Command, PersonCommand};
+use kapi_goal::rules::state::Status;
 
 use crate::commands::goal::pick::{self, Picked};
 use crate::commands::goal::{answer, resume};

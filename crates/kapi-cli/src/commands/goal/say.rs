@@ -1,6 +1,6 @@
 //! `kapi goal say`: tell the agent something. It cuts into the turn, and the loop goes on with it.
 
-use kapi_core::goal::command::{Command, PersonCommand};
+use kapi_goal::rules::command::{Command, PersonCommand};
 
 use crate::commands::goal::{answer, pick};
 use crate::context::Context;

@@ -2,12 +2,12 @@
 //!
 //! The draft is the agent's wish and approves nothing; it is recorded with its hash and shown whole.
 
-use kapi_core::goal::command::Command;
-use kapi_core::goal::event::Event;
-use kapi_core::goal::state::{Goal, Status};
 use kapi_core::id::GoalId;
 use kapi_core::text::agent_name;
-use kapi_engine::project::Project;
+use kapi_goal::record::project::Project;
+use kapi_goal::rules::command::Command;
+use kapi_goal::rules::event::Event;
+use kapi_goal::rules::state::{Goal, Status};
 
 use crate::commands::goal::pick::Picked;
 use crate::commands::goal::{approve, new, standing};

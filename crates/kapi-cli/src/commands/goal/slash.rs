@@ -3,7 +3,7 @@
 //! What the line means is decided in the core, by the specification's rules; each meaning is one of
 //! the verbs beside this file.
 
-use kapi_core::slash::{JudgeForm, Slash, parse, parse_arguments};
+use kapi_goal::rules::slash::{JudgeForm, Slash, parse, parse_arguments};
 
 use crate::commands::goal::{
     answer, approve, ask, autopilot, detail, help, judge, look, new, pause, pick, resume, status,

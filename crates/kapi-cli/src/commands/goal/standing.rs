@@ -2,10 +2,10 @@
 //!
 //! Goals can go on side by side, each with a branch of its own; so without a word both do.
 
-use kapi_core::goal::command::Command;
-use kapi_core::goal::state::Status;
 use kapi_core::id::GoalId;
-use kapi_engine::project::Project;
+use kapi_goal::record::project::Project;
+use kapi_goal::rules::command::Command;
+use kapi_goal::rules::state::Status;
 
 use crate::commands::goal::pick;
 use crate::context::Context;

@@ -1,7 +1,7 @@
 //! `/until-done status`: where goals stand, a line each. Where none is unfinished, the last that
 //! ended.
 
-use kapi_core::goal::state::Goal;
+use kapi_goal::rules::state::Goal;
 use serde::Serialize;
 
 use crate::commands::goal::{answer, pick};

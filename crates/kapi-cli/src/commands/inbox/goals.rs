@@ -2,12 +2,12 @@
 //!
 //! The words and the commands are the goals' own.
 
-use kapi_core::goal::event::Stop;
-use kapi_core::goal::state::{Goal, Status};
-use kapi_core::goal::wait::WaitFor;
-use kapi_core::goal::words;
-use kapi_engine::goal_listing::{Listed, Standing};
-use kapi_engine::project::Project;
+use kapi_goal::record::goal_listing::{Listed, Standing};
+use kapi_goal::record::project::Project;
+use kapi_goal::rules::event::Stop;
+use kapi_goal::rules::state::{Goal, Status};
+use kapi_goal::rules::wait::WaitFor;
+use kapi_goal::rules::words;
 
 use crate::commands::inbox::item::{Item, Line, Waiting};
 use crate::error::{Error, chain};

@@ -3,7 +3,7 @@
 //! Which of them wait stands in the inventory; only those are loaded.
 
 use kapi_core::workflow_status::Status;
-use kapi_engine::project::Project;
+use kapi_goal::record::project::Project;
 use kapi_workflow::record::index::{WorkflowListed, WorkflowStanding};
 use kapi_workflow::record::workflows::Workflows;
 use kapi_workflow::rules::state::Workflow;

@@ -5,13 +5,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use kapi_core::goal::contract::{Contract, LANES_MAX, Race, RaceEnd};
-use kapi_core::goal::event::Event;
-use kapi_core::goal::state::{Goal, Status};
 use kapi_core::id::GoalId;
 use kapi_core::text::{agent_name, counted};
 use kapi_engine::machine::logged::Logged;
-use kapi_engine::project::Project;
+use kapi_goal::record::project::Project;
+use kapi_goal::rules::contract::{Contract, LANES_MAX, Race, RaceEnd};
+use kapi_goal::rules::event::Event;
+use kapi_goal::rules::state::{Goal, Status};
 
 use crate::commands::run::race::lanes::Field;
 use crate::commands::run::{Args, DRAFTS_MAX};
@@ -99,7 +99,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
             continue;
         };
         if let (Some(jobs), Some(first)) = (args.race.jobs, ids.first()) {
-            let kept = kapi_engine::race::keep_jobs(&project, first, jobs);
+            let kept = kapi_goal::record::race::keep_jobs(&project, first, jobs);
             kept.map_err(|error| failed(&error, first))?;
         }
         let mut begun = BTreeMap::new();
@@ -149,7 +149,7 @@ pub(crate) fn resume(
 ) -> Result<Exit, Error> {
     let of = going.of;
     let standing = |error| Error::engine(&error, &format!("{of:03}"));
-    let lanes = kapi_engine::race::lanes(project, of).map_err(standing)?;
+    let lanes = kapi_goal::record::race::lanes(project, of).map_err(standing)?;
     for lane in &lanes {
         let goal = &lane.goal;
         if goal.status != Status::Proposed && !goal.status.is_terminal() {
@@ -159,9 +159,9 @@ pub(crate) fn resume(
     if let Some(lane) = lanes.first() {
         // What was decided before everything was cut off is carried out first.
         let goal = &lane.goal;
-        kapi_engine::race::settle(project, &context.actor, goal).map_err(standing)?;
+        kapi_goal::record::race::settle(project, &context.actor, goal).map_err(standing)?;
     }
-    let lanes = kapi_engine::race::lanes(project, of).map_err(standing)?;
+    let lanes = kapi_goal::record::race::lanes(project, of).map_err(standing)?;
     let expected = lanes.first().map_or(0, |lane| lane.race.lanes);
     if u32::try_from(lanes.len()) != Ok(expected) {
         context.ui.say(&format!(
@@ -182,7 +182,7 @@ pub(crate) fn resume(
         project,
         config,
         of,
-        jobs: kapi_engine::race::kept_jobs(project, of)
+        jobs: kapi_goal::record::race::kept_jobs(project, of)
             .map_err(standing)?
             .unwrap_or(LANES_MAX),
         interrupts: &interrupts,
@@ -235,10 +235,10 @@ fn go_on(
         | Status::Unverified
         | Status::Done => return Ok(Vec::new()),
     }
-    let resume = kapi_core::goal::command::Command::Resume;
+    let resume = kapi_goal::rules::command::Command::Resume;
     match project.submit(&goal.id, &context.actor, &resume) {
         Ok(submitted) => Ok(submitted.recorded),
-        Err(kapi_engine::error::EngineError::Denied(denied)) => {
+        Err(kapi_goal::record::error::EngineError::Denied(denied)) => {
             context
                 .ui
                 .say(&format!("note: {} stays as it is: {denied}", goal.id));
@@ -476,6 +476,6 @@ fn create(
     Ok(Some(ids))
 }
 
-fn failed(error: &kapi_engine::error::EngineError, id: &GoalId) -> Error {
+fn failed(error: &kapi_goal::record::error::EngineError, id: &GoalId) -> Error {
     Error::engine(error, &id.to_string())
 }

@@ -2,9 +2,9 @@
 //!
 //! Nothing here changes it.
 
-use kapi_core::goal::contract::Contract;
-use kapi_core::goal::state::Goal;
 use kapi_core::id::GoalId;
+use kapi_goal::rules::contract::Contract;
+use kapi_goal::rules::state::Goal;
 use kapi_wire::result::ResultView;
 use serde::Serialize;
 
@@ -27,7 +27,7 @@ struct View<'a> {
     result: ResultView,
     contract: &'a Contract,
     contract_hash: &'a str,
-    approval: Option<kapi_core::goal::event::ApprovalMeans>,
+    approval: Option<kapi_goal::rules::event::ApprovalMeans>,
     driver: Option<String>,
     /// How far it has come.
     standing: answer::View<'a>,

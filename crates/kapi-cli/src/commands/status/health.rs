@@ -7,9 +7,9 @@ use std::ffi::OsString;
 use std::path::Path;
 use std::{fs, io};
 
-use kapi_engine::damage::Damage;
-use kapi_engine::goal_listing::Standing;
-use kapi_engine::project::Project;
+use kapi_goal::record::damage::Damage;
+use kapi_goal::record::goal_listing::Standing;
+use kapi_goal::record::project::Project;
 use kapi_launch::look::size;
 use kapi_workflow::record::index::WorkflowStanding;
 use kapi_workflow::record::requests::Standings;

@@ -10,20 +10,21 @@ use std::thread::Scope;
 
 use kapi_core::actor::Actor;
 use kapi_core::failure::Failure;
-use kapi_core::goal::state::Goal;
-use kapi_core::goal::wait::Wait;
 use kapi_core::id::GoalId;
-use kapi_engine::drive::{Control, DriveError, Observed};
 use kapi_engine::pace::Pace;
-use kapi_engine::project::Project;
 use kapi_engine::watch::Activity;
-use kapi_engine::{drive, race};
+use kapi_goal::perform::real::RealWorld;
+use kapi_goal::perform::waits;
+use kapi_goal::perform::waits::WaitCheck;
+use kapi_goal::record::drive::{Control, DriveError, Observed};
+use kapi_goal::record::project::Project;
+use kapi_goal::record::{drive, race};
+use kapi_goal::rules::state::Goal;
+use kapi_goal::rules::wait::Wait;
 use kapi_sys::alarm::AlarmWaker;
 use kapi_sys::cancel::Cancel;
 use kapi_sys::clock::monotonic_ms;
 use kapi_sys::signal::Interrupts;
-use kapi_world::real::RealWorld;
-use kapi_world::waits::{self, WaitCheck};
 
 use crate::config::Config;
 use crate::context::Context;

@@ -7,19 +7,20 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use kapi_core::failure::Failure;
-use kapi_core::goal::state::Goal;
-use kapi_core::goal::wait::Wait;
-use kapi_core::goal::words;
 use kapi_core::id::GoalId;
-use kapi_engine::approvals::approval::Lack;
-use kapi_engine::drive::DriveError;
-use kapi_engine::error::EngineError;
-use kapi_engine::race;
+use kapi_goal::perform::waits;
+use kapi_goal::perform::waits::WaitCheck;
+use kapi_goal::record::approvals::approval::Lack;
+use kapi_goal::record::drive::DriveError;
+use kapi_goal::record::error::EngineError;
+use kapi_goal::record::race;
+use kapi_goal::rules::state::Goal;
+use kapi_goal::rules::wait::Wait;
+use kapi_goal::rules::words;
 use kapi_sys::alarm::{Alarm, WakeSources};
 use kapi_sys::cancel::Cancel;
 use kapi_sys::clock::monotonic_ms;
 use kapi_workflow::record::supervise::{Entry, Need, Roster, Woken, need, wake};
-use kapi_world::waits::{self, WaitCheck};
 
 use crate::commands::up::Until;
 use crate::commands::up::board::{Board, Standing};

@@ -1,7 +1,7 @@
 //! Waiting for a goal: until it has ended, or a person has to do something for it to go on.
 
-use kapi_core::goal::state::{Goal, Status};
 use kapi_core::id::GoalId;
+use kapi_goal::rules::state::{Goal, Status};
 use kapi_wire::result::ResultView;
 
 use crate::commands::wait::{OWNER, Waited};

@@ -4,8 +4,8 @@
 //! Told before anything is spent on it, with the command that helps. Knows names only.
 
 use kapi_core::integration_branch::IntegrationBranch;
+use kapi_goal::perform::survey::Survey;
 use kapi_workflow::rules::branch::BranchType;
-use kapi_world::survey::Survey;
 
 use crate::config::Config;
 use crate::context::Context;

@@ -5,7 +5,7 @@
 
 use kapi_core::id::GoalId;
 use kapi_core::mode::Mode;
-use kapi_engine::project::Project;
+use kapi_goal::record::project::Project;
 use kapi_workflow::record::start::NewWorkflow;
 use kapi_workflow::record::workflows::Workflows;
 use kapi_workflow::rules::mode_spec::{ModeSpec, Opening, Stage};

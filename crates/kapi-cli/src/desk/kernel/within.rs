@@ -5,15 +5,15 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use kapi_core::goal::state::Goal;
 use kapi_core::id::GoalId;
+use kapi_goal::perform::tools::TaskTools;
+use kapi_goal::rules::state::Goal;
 use kapi_task::record::queue::Queue;
 use kapi_task::rules::task::Task;
 use kapi_task::rules::task_terms::TaskBudget;
 use kapi_wire::kernel_tools::KernelTool;
 use kapi_wire::kernel_tools::answer::Answer;
 use kapi_wire::kernel_tools::input::read;
-use kapi_world::tools::TaskTools;
 use serde_json::Value;
 
 use super::{Asker, Standing, perform, refused};

@@ -4,12 +4,12 @@
 //! Everything here stands in the workflow's own documents. Text from agents is shortened to its first
 //! line.
 
-use kapi_core::goal::state::Status as GoalStatus;
 use kapi_core::id::GoalId;
-use kapi_core::plan::task::TaskId;
 use kapi_core::proof::verify_report::{VerifyReport, first_failure};
 use kapi_core::text::agent_name;
 use kapi_core::workflow_status::Status;
+use kapi_goal::rules::plan::task::TaskId;
+use kapi_goal::rules::state::Status as GoalStatus;
 use kapi_workflow::rules::evidence::{Evidence, Weight};
 use kapi_workflow::rules::identity::Identity;
 use kapi_workflow::rules::modes::ralph::event::RalphEvent;

@@ -4,8 +4,8 @@
 //! and what nothing could hold a goal to is a refusal. The goal itself is not looked at.
 
 use kapi_core::actor::Actor;
-use kapi_core::goal::contract::Contract;
 use kapi_core::isolation::{NetworkMode, SandboxLevel};
+use kapi_goal::rules::contract::Contract;
 use kapi_store::canonical::canonical_hash;
 
 use crate::record::door::Door;

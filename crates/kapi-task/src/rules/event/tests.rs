@@ -3,10 +3,10 @@
 use kapi_core::evidence::EvidenceFile;
 use kapi_core::id::{EffectId, GoalId};
 use kapi_core::mode::Mode;
-use kapi_core::plan;
 use kapi_core::proof::policy::CheckPolicy;
 use kapi_core::task_id::{Fence, Holder, LoopName, TaskId};
 use kapi_core::usage::Usage;
+use kapi_goal::rules::plan;
 
 use crate::rules::event::{KernelEvent, Setback};
 use crate::rules::goal_drive::GoalDrive;

@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use kapi_core::actor::Actor;
-use kapi_core::goal::state::{Goal, Status};
 use kapi_core::mode::Mode;
 use kapi_core::task_id::TaskId;
 use kapi_core::usage::Usage;
 use kapi_engine::watch::Watch;
+use kapi_goal::rules::state::{Goal, Status};
 use kapi_task::record::door::Door;
 use kapi_task::record::door::goal::GoalAsk;
 use kapi_task::record::queue::Queue;

@@ -2,12 +2,12 @@
 
 use std::{fs, thread};
 
-use kapi_core::goal::command::Command;
-use kapi_core::goal::event::ApprovalMeans;
-use kapi_core::goal::state::Status;
 use kapi_core::id::{GoalId, Slug};
-use kapi_core::plan::task::TaskId;
 use kapi_engine::watch::Activity;
+use kapi_goal::rules::command::Command;
+use kapi_goal::rules::event::ApprovalMeans;
+use kapi_goal::rules::plan::task::TaskId;
+use kapi_goal::rules::state::Status;
 use kapi_sys::cancel::Cancel;
 use kapi_workflow::rules::effect::Action;
 use kapi_workflow::rules::outcome::Outcome;
@@ -205,9 +205,9 @@ fn a_goal_that_rests_without_proof_goes_on_only_when_it_is_told_to() {
         panic!("it is work");
     };
     work.goal = Some(goal.clone());
-    let raise = kapi_core::goal::budget::Raise {
+    let raise = kapi_goal::rules::budget::Raise {
         turns: 1,
-        ..kapi_core::goal::budget::Raise::default()
+        ..kapi_goal::rules::budget::Raise::default()
     };
     let raised = bench
         .project

@@ -2,7 +2,7 @@
 //!
 //! A plan and a review are shown whole, in the shape in which agents gave them.
 
-use kapi_core::plan::task::TaskId;
+use kapi_goal::rules::plan::task::TaskId;
 use kapi_workflow::rules::branch::Branch;
 use kapi_workflow::rules::modes::ralph::plan::Plan;
 use kapi_workflow::rules::modes::ralph::review::Review;

@@ -9,8 +9,8 @@ use kapi_core::id::GoalId;
 use kapi_core::mode::Mode;
 use kapi_core::workflow_key::WorkflowKey;
 use kapi_core::workflow_status::Status;
-use kapi_engine::error::EngineError;
-use kapi_engine::project::Project;
+use kapi_goal::record::error::EngineError;
+use kapi_goal::record::project::Project;
 use kapi_sys::lock::LockDirectory;
 
 use crate::record::error::WorkflowError;

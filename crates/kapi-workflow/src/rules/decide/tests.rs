@@ -360,7 +360,7 @@ fn workers_are_prepared_given_work_and_closed_with_the_workflow() {
     let rested = |commit: Option<&str>| Outcome::Rested {
         goal: goal.clone(),
         worktree: Some("/worktrees/003-x".to_owned()),
-        status: kapi_core::goal::state::Status::Done,
+        status: kapi_goal::rules::state::Status::Done,
         commit: commit.map(str::to_owned),
         reason: None,
     };

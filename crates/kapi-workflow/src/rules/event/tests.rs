@@ -4,9 +4,9 @@
 use kapi_core::evidence::EvidenceFile;
 use kapi_core::id::{EffectId, GoalId};
 use kapi_core::mode::Mode;
-use kapi_core::plan::task::TaskId as PlanTaskId;
 use kapi_core::task_id::TaskId;
 use kapi_core::usage::Usage;
+use kapi_goal::rules::plan::task::TaskId as PlanTaskId;
 
 use crate::rules::conflict::Settlement;
 use crate::rules::event::Event;

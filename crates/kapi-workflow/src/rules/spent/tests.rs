@@ -2,9 +2,9 @@
 
 use kapi_core::actor::Actor;
 use kapi_core::id::GoalId;
-use kapi_core::plan::task::TaskId;
 use kapi_core::usage::Usage;
 use kapi_core::workflow_status::Status;
+use kapi_goal::rules::plan::task::TaskId;
 
 use crate::rules::command::Command;
 use crate::rules::limits::{Amounts, GoalAccount, Raised};

@@ -7,12 +7,12 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use kapi_core::actor::Actor;
-use kapi_core::goal::budget::Budget;
-use kapi_core::goal::contract::TURNS_DEFAULT;
 use kapi_core::isolation::{NetworkMode, SandboxLevel};
 use kapi_core::judge::Judge;
 use kapi_core::mode::Mode;
-use kapi_engine::project::Project;
+use kapi_goal::record::project::Project;
+use kapi_goal::rules::budget::Budget;
+use kapi_goal::rules::contract::TURNS_DEFAULT;
 use kapi_store::layout::ProjectLayout;
 use kapi_sys::clock::Clock as _;
 use kapi_workflow::record::audit::audit_workflow;

@@ -8,14 +8,15 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::{self, Scope};
 use std::time::Duration;
 
-use kapi_core::goal::command::Command;
-use kapi_core::goal::event::Event;
-use kapi_core::goal::state::{Goal, Status};
 use kapi_core::id::GoalId;
-use kapi_engine::error::EngineError;
 use kapi_engine::machine::logged::Logged;
-use kapi_engine::project::Project;
-use kapi_engine::race::{self, Lane, Winner};
+use kapi_goal::record::error::EngineError;
+use kapi_goal::record::project::Project;
+use kapi_goal::record::race;
+use kapi_goal::record::race::{Lane, Winner};
+use kapi_goal::rules::command::Command;
+use kapi_goal::rules::event::Event;
+use kapi_goal::rules::state::{Goal, Status};
 use kapi_sys::alarm::{Alarm, AlarmWaker, WakeSources};
 use kapi_sys::signal::Interrupts;
 

@@ -2,16 +2,16 @@
 //!
 //! The order of the lanes is the core's; here it is only written down.
 
-use kapi_core::goal::contract::RaceEnd;
-use kapi_core::goal::state::Goal;
-use kapi_core::goal::words;
 use kapi_core::proof::inspection::Inspection;
-use kapi_core::race::{Criterion, DiffSize, Entrant, HiddenChecks, Proof, Ranked, rank};
 use kapi_core::text::agent_name;
-use kapi_engine::project::Project;
-use kapi_engine::race::{Lane, Winner};
+use kapi_goal::perform::survey::Survey;
+use kapi_goal::record::project::Project;
+use kapi_goal::record::race::{Lane, Winner};
+use kapi_goal::rules::contract::RaceEnd;
+use kapi_goal::rules::race::{Criterion, DiffSize, Entrant, HiddenChecks, Proof, Ranked, rank};
+use kapi_goal::rules::state::Goal;
+use kapi_goal::rules::words;
 use kapi_wire::result::UsageView;
-use kapi_world::survey::Survey;
 use serde::Serialize;
 
 use crate::amount;
@@ -103,13 +103,13 @@ pub(crate) fn lines(project: &Project<'_>, goal: &Goal) -> Result<Vec<String>, E
         return Ok(Vec::new());
     };
     let failed = |error| Error::engine(&error, &goal.id.to_string());
-    let winner = kapi_engine::race::winner(project, race.of).map_err(failed)?;
+    let winner = kapi_goal::record::race::winner(project, race.of).map_err(failed)?;
     let standing = winner.map_or_else(String::new, |winner| format!("; {}", winner.reason()));
     let mut lines = vec![format!(
         "lane {} of {}, race {:03}{standing}",
         race.lane, race.lanes, race.of
     )];
-    for lane in kapi_engine::race::lanes(project, race.of).map_err(failed)? {
+    for lane in kapi_goal::record::race::lanes(project, race.of).map_err(failed)? {
         let other = lane.goal;
         if other.id != goal.id {
             lines.push(format!(

@@ -3,8 +3,8 @@
 use kapi_core::actor::Actor;
 use kapi_core::id::{EffectId, GoalId};
 use kapi_core::mode::Mode;
-use kapi_core::plan;
 use kapi_core::task_id::TaskId;
+use kapi_goal::rules::plan;
 
 use crate::rules::command::Command;
 use crate::rules::decide::Answer;

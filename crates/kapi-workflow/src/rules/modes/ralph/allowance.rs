@@ -3,10 +3,10 @@
 //! Goals that are set to work together get equal parts; what one leaves over is there for the next.
 //! Known before a goal begins, so that side by side they do not use the same rest twice.
 
-use kapi_core::goal::budget::Budget;
-use kapi_core::goal::state::Status as GoalStatus;
-use kapi_core::plan::task::TaskId;
 use kapi_core::usage::Usage;
+use kapi_goal::rules::budget::Budget;
+use kapi_goal::rules::plan::task::TaskId;
+use kapi_goal::rules::state::Status as GoalStatus;
 
 use crate::rules::limits::Amounts;
 use crate::rules::modes::ralph::graph;

@@ -1,6 +1,6 @@
 //! What can be asked of a Ralph workflow beside what can be asked of every workflow.
 
-use kapi_core::plan::task::TaskId;
+use kapi_goal::rules::plan::task::TaskId;
 
 /// A request.
 #[derive(Debug, Clone, PartialEq, Eq)]

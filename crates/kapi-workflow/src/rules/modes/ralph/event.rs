@@ -1,9 +1,9 @@
 //! The facts of a Ralph workflow, as they stand in its log.
 
-use kapi_core::goal::state::Status as GoalStatus;
 use kapi_core::id::GoalId;
-use kapi_core::plan::task::TaskId;
 use kapi_core::proof::verify_report::VerifyReport;
+use kapi_goal::rules::plan::task::TaskId;
+use kapi_goal::rules::state::Status as GoalStatus;
 use serde::{Deserialize, Serialize};
 
 use crate::rules::changed::Changed;

@@ -2,9 +2,9 @@
 //!
 //! A fact about a task or an attempt that is not there changes nothing.
 
-use kapi_core::goal::state::Status as GoalStatus;
-use kapi_core::plan::task::TaskId;
 use kapi_core::proof::verify_report::VerifyReport;
+use kapi_goal::rules::plan::task::TaskId;
+use kapi_goal::rules::state::Status as GoalStatus;
 
 use crate::rules::branch::Branch;
 use crate::rules::limits::Amounts;

@@ -2,15 +2,15 @@
 
 use kapi_core::actor::Actor;
 use kapi_core::failure::Failure;
-use kapi_core::goal::budget::Budget;
-use kapi_core::goal::state::Status as GoalStatus;
 use kapi_core::id::{EffectId, GoalId};
 use kapi_core::isolation::{NetworkMode, SandboxLevel};
 use kapi_core::judge::Judge;
-use kapi_core::plan::task::TaskId;
 use kapi_core::proof::verify_report::VerifyReport;
 use kapi_core::proof::verify_run::{Checks, VerifyRun};
 use kapi_core::usage::Usage;
+use kapi_goal::rules::budget::Budget;
+use kapi_goal::rules::plan::task::TaskId;
+use kapi_goal::rules::state::Status as GoalStatus;
 
 use crate::rules::branch::BranchType;
 use crate::rules::changed::Changed;

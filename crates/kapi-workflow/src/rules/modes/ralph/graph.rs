@@ -3,7 +3,7 @@
 //! Parallel only where the plan allows it: what a task waits for has landed, isolation is its own,
 //! touched paths do not meet, and there is a place. Knows no goal and no branch.
 
-use kapi_core::plan::task::TaskId;
+use kapi_goal::rules::plan::task::TaskId;
 
 use crate::rules::modes::ralph::plan::{Isolation, PlanTask};
 use crate::rules::modes::ralph::state::{Ralph, Stand, TaskState};

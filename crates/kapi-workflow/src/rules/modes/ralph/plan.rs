@@ -2,7 +2,7 @@
 //!
 //! Approved by the hash of its document; any material change is another plan.
 
-use kapi_core::plan::task::TaskId;
+use kapi_goal::rules::plan::task::TaskId;
 use serde::{Deserialize, Serialize};
 
 use crate::rules::branch::BranchType;

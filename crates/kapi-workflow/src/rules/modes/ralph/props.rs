@@ -2,7 +2,7 @@
 //! alone make the state.
 
 use kapi_core::actor::Actor;
-use kapi_core::goal::state::Status as GoalStatus;
+use kapi_goal::rules::state::Status as GoalStatus;
 use proptest::collection::vec;
 use proptest::prelude::{any, prop_assert, prop_assert_eq, proptest};
 use proptest::test_runner::Config;

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use kapi_core::goal::state::Status as GoalStatus;
 use kapi_core::id::GoalId;
-use kapi_core::plan::task::TaskId;
 use kapi_core::proof::verify_report::VerifyReport;
+use kapi_goal::rules::plan::task::TaskId;
+use kapi_goal::rules::state::Status as GoalStatus;
 use serde::{Deserialize, Serialize};
 
 use crate::rules::branch::Branch;

@@ -2,10 +2,10 @@
 //!
 //! Knows which tasks may begin after every decision, and when nothing more can.
 
-use kapi_core::goal::state::Status as GoalStatus;
-use kapi_core::plan::task::TaskId;
 use kapi_core::usage::Usage;
 use kapi_core::workflow_status::Status;
+use kapi_goal::rules::plan::task::TaskId;
+use kapi_goal::rules::state::Status as GoalStatus;
 
 use crate::rules::conflict::Settlement;
 use crate::rules::event::Event;

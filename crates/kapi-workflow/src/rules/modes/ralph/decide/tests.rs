@@ -1,9 +1,9 @@
 //! Every way a build can go, and everything it denies.
 
 use kapi_core::actor::Actor;
-use kapi_core::goal::state::Status as GoalStatus;
-use kapi_core::plan::task::TaskId;
 use kapi_core::workflow_status::Status;
+use kapi_goal::rules::plan::task::TaskId;
+use kapi_goal::rules::state::Status as GoalStatus;
 
 use crate::rules::command::Command;
 use crate::rules::denied::Why;

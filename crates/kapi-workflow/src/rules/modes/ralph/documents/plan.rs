@@ -1,6 +1,6 @@
 //! `plan.md`: what is approved, by the hash of these bytes.
 
-use kapi_core::plan::task::TaskId;
+use kapi_goal::rules::plan::task::TaskId;
 
 use crate::rules::modes::ralph::decide::best;
 use crate::rules::modes::ralph::documents::markdown::{cell, code, lines, list, quote};

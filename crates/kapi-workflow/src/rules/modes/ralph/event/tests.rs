@@ -1,6 +1,6 @@
 //! The facts of a build as they stand in a log: a line of each, which no change may make unreadable.
 
-use kapi_core::goal::state::Status as GoalStatus;
+use kapi_goal::rules::state::Status as GoalStatus;
 
 use crate::rules::changed::Changed;
 use crate::rules::event::Event;

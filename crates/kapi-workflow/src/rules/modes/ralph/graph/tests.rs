@@ -1,6 +1,6 @@
 //! The schedule: small cases, and every order in which random plans can be worked off.
 
-use kapi_core::plan::task::TaskId;
+use kapi_goal::rules::plan::task::TaskId;
 use proptest::collection::vec;
 use proptest::prelude::{Just, Strategy, any, prop_assert, prop_assert_eq, proptest};
 
@@ -97,7 +97,7 @@ fn prove(ralph: &mut Ralph, id: &TaskId) {
         task: id.clone(),
         attempt: 1,
         goal: goal_id("012-goal"),
-        status: kapi_core::goal::state::Status::Done,
+        status: kapi_goal::rules::state::Status::Done,
         commit: Some(format!("commit-{id}")),
         reason: None,
         at_ms: 1,

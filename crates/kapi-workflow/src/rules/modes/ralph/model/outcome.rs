@@ -1,8 +1,8 @@
 //! What could come back for an effect, by its stage: first what is hoped for, then what goes wrong.
 
-use kapi_core::goal::state::Status as GoalStatus;
 use kapi_core::id::EffectId;
 use kapi_core::usage::Usage;
+use kapi_goal::rules::state::Status as GoalStatus;
 
 use crate::rules::effect::{Action, next};
 use crate::rules::identity::Identity;

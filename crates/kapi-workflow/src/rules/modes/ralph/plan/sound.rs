@@ -5,8 +5,8 @@
 
 use std::collections::BTreeSet;
 
-use kapi_core::plan::graph::{Node, circle, unknown_dependency};
-use kapi_core::plan::task::TaskId;
+use kapi_goal::rules::plan::graph::{Node, circle, unknown_dependency};
+use kapi_goal::rules::plan::task::TaskId;
 
 use crate::rules::branch::BranchType;
 use crate::rules::handover::Spec;

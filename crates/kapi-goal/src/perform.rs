@@ -1,0 +1,15 @@
+//! The real world of goals: one match from effect to git, sandbox, agent and prover.
+//!
+//! Holds no state of its own: what must survive a crash is in git, in the run directory, or derived
+//! from the effect again.
+
+pub mod agent_run;
+pub mod aside;
+pub mod beside;
+pub mod goal_judge;
+pub mod real;
+pub mod survey;
+pub mod tools;
+pub mod turn_spending;
+pub mod verify;
+pub mod waits;

@@ -1,0 +1,58 @@
+//! Runs of the agent beside the work: it reads a checkout and changes nothing.
+//!
+//! The contract is drafted and the journey distilled this way. What is recorded then goes through
+//! the agent's tools; the outcome is only how the run ended.
+
+use std::time::Duration;
+
+use kapi_agent::agent::AgentKind;
+use kapi_core::failure::Failure;
+use kapi_engine::watch::Watch;
+use kapi_world::asker::{AgentHome, QuestionFiles, ReadOnlyQuestion, ToolSet};
+use kapi_world::run_dir::RunDir;
+use kapi_world::workshop::Workshop;
+use kapi_world::{asker, failure, workshop};
+
+use crate::perform::agent_run::{outcome_of, run_id};
+use crate::perform::real::RealWorld;
+use crate::rules::effect::{AgentPurpose, AgentTask, Effect};
+use crate::rules::outcome::Outcome;
+
+impl RealWorld<'_> {
+    pub(crate) fn run_beside(
+        &self,
+        effect: &Effect,
+        task: &AgentTask,
+        watch: &Watch<'_>,
+    ) -> Result<Outcome, Failure> {
+        let kind = AgentKind::parse(&task.agent).map_err(|error| failure::agent(&error))?;
+        let workshop = Workshop::open(&self.book, &self.place.project, watch.cancel)?;
+        let run_id = run_id(effect);
+        let caller = self.caller(effect, &run_id);
+        let question = ReadOnlyQuestion {
+            agent: &kind,
+            prompt: &task.prompt,
+            files: QuestionFiles::Commit {
+                workshop: &workshop,
+                commit: &workshop::commit_id(&task.start_commit)?,
+            },
+            home: AgentHome::Kept(&self.place.scratch.join(format!("home-{}", kind.name()))),
+            session: match task.purpose {
+                AgentPurpose::Distill => task.session.as_deref(),
+                AgentPurpose::Setup | AgentPurpose::Work => None,
+            },
+            tools: ToolSet::Service(&caller),
+            turn: task.turn,
+            run_id: &run_id,
+            run_dir: &RunDir::open(&self.place.runs, &run_id)?,
+            dir: &self.place.scratch.join("beside"),
+            level: task.sandbox,
+            network: task.network,
+            deadline: Duration::from_millis(task.deadline_ms),
+            env: Vec::new(),
+            mounts: Vec::new(),
+        };
+        let (run, end) = asker::ask(&self.book, &question, watch)?;
+        Ok(outcome_of(run, end))
+    }
+}

@@ -1,0 +1,241 @@
+//! One match from effect to the tools that perform it.
+//!
+//! Each arm is safe to repeat under the same effect id: what was half done is finished or done
+//! again from the same start.
+
+use std::thread;
+use std::time::Duration;
+
+use kapi_core::failure::Failure;
+use kapi_core::spend::account::Role;
+use kapi_core::usage::Usage;
+use kapi_engine::watch::{Activity, Watch};
+use kapi_git::candidate::CandidatePlan;
+use kapi_git::id::CommitId;
+use kapi_git::owned_dir;
+use kapi_git::workspace::Origin;
+use kapi_sys::clock::Clock;
+use kapi_world::book::Book;
+use kapi_world::dependencies::Dependencies;
+use kapi_world::goal_paths::GoalPaths;
+use kapi_world::prover::ProofSubject;
+use kapi_world::spending::Spending;
+use kapi_world::spending::turn::{BookedTurn, TurnKey};
+use kapi_world::workshop::Workshop;
+use kapi_world::{failure, workshop};
+
+use crate::perform::tools::ToolService;
+use crate::perform::turn_spending::within_caps;
+use crate::record::world::World;
+use crate::rules::effect::{Action, AgentPurpose, CommitTask, Effect};
+use crate::rules::outcome::{Candidate, Outcome};
+
+/// How often a wait looks at the clock and the cancel flag.
+const WAIT_STEP: Duration = Duration::from_millis(50);
+/// How many left-out paths are recorded.
+const LEFT_OUT_MAX: usize = 20;
+
+/// The world of one goal: the person's machine.
+pub struct RealWorld<'a> {
+    /// Where the goal's things are.
+    pub place: GoalPaths,
+    /// What may be used.
+    pub book: Book,
+    /// The time.
+    pub clock: &'a dyn Clock,
+    /// What its agent's tools need on this side.
+    pub desk: ToolService<'a>,
+    /// Where its turns are booked, and what they may cost.
+    pub spending: Spending<'a>,
+}
+
+impl World for RealWorld<'_> {
+    fn perform(&self, effect: &Effect, watch: &Watch<'_>) -> Outcome {
+        match turn_of(effect, &self.book) {
+            None => self.act(effect, watch),
+            Some(turn) => within_caps(&self.spending, &turn, watch, |watch| {
+                self.act(effect, watch)
+            }),
+        }
+    }
+}
+
+impl RealWorld<'_> {
+    fn act(&self, effect: &Effect, watch: &Watch<'_>) -> Outcome {
+        let result = match &effect.action {
+            Action::CreateWorkspace {
+                branch,
+                base,
+                start,
+            } => self.create_workspace(branch, base, start, watch),
+            Action::RunAgent(task) => match task.purpose {
+                AgentPurpose::Work => self.run_agent(effect, task, watch),
+                AgentPurpose::Setup | AgentPurpose::Distill => self.run_beside(effect, task, watch),
+            },
+            Action::Commit(task) => self.commit(task, watch),
+            Action::Baseline(task) => self.verify(effect, ProofSubject::Base, task, watch),
+            Action::Verify(task) => self.verify(effect, ProofSubject::Candidate, task, watch),
+            Action::Judge(task) => self.judge(effect, task, watch),
+            Action::Publish {
+                branch,
+                base,
+                commit,
+            } => self.publish(branch, base, commit, watch),
+            Action::Wait { until_ms } => Ok(self.wait(*until_ms, watch)),
+        };
+        match result {
+            Ok(outcome) => outcome,
+            Err(_) if watch.cancel.is_raised() => cancelled(),
+            Err(failure) => Outcome::Failed(failure),
+        }
+    }
+
+    fn create_workspace(
+        &self,
+        branch: &str,
+        base: &str,
+        start: &str,
+        watch: &Watch<'_>,
+    ) -> Result<Outcome, Failure> {
+        let workshop = Workshop::open(&self.book, &self.place.project, watch.cancel)?;
+        let workspace = workshop.workspace(&self.place, branch, base, start)?;
+        let commit = workshop::commit_id(base)?;
+        let absent = workshop.repository.absent_submodules(&commit);
+        for path in absent.map_err(|error| failure::plain(&error))? {
+            let text = format!(
+                "the submodule {} is empty for checks: `git submodule update --init` in your \
+                 checkout brings it",
+                path.display()
+            );
+            (watch.notice)(Activity::Note { text });
+        }
+        Dependencies::fix(&self.book, &workshop.repository, &self.place.scratch)?;
+        Ok(Outcome::Workspace {
+            path: workspace.path.display().to_string(),
+        })
+    }
+
+    fn commit(&self, task: &CommitTask, watch: &Watch<'_>) -> Result<Outcome, Failure> {
+        let workshop = Workshop::open(&self.book, &self.place.project, watch.cancel)?;
+        let workspace =
+            workshop.workspace(&self.place, &task.branch, &task.base, &task.start_commit)?;
+        if workspace.origin != Origin::Adopted {
+            return Err(Failure {
+                message: format!(
+                    "record the work of turn {}: its worktree was gone",
+                    task.turn
+                ),
+                hint: Some("it was made again as the turn began; resume to go on.".to_owned()),
+            });
+        }
+        let plan = CandidatePlan {
+            name: workshop::ref_part(&format!("turn-{}", task.turn))?,
+            message: task.message.clone(),
+            author: workshop::author(),
+            at_unix_seconds: task.at_s,
+        };
+        let found = workshop
+            .repository
+            .commit_candidate(&workspace, &plan)
+            .map_err(|error| failure::plain(&error))?;
+        // A turn that changed nothing leaves the base itself as the work so far.
+        let commit = if found.changed.is_empty() {
+            task.base.clone()
+        } else {
+            found.commit.to_string()
+        };
+        let left_out = found.refused.iter().take(LEFT_OUT_MAX);
+        Ok(Outcome::Committed(Candidate {
+            commit,
+            tree: found.tree.to_string(),
+            files_changed: u32::try_from(found.changed.len()).unwrap_or(u32::MAX),
+            left_out: left_out
+                .map(|refused| format!("{}: {}", refused.path.display(), refused.why))
+                .collect(),
+        }))
+    }
+
+    fn publish(
+        &self,
+        branch: &str,
+        base: &str,
+        commit: &str,
+        watch: &Watch<'_>,
+    ) -> Result<Outcome, Failure> {
+        let workshop = Workshop::open(&self.book, &self.place.project, watch.cancel)?;
+        // The branch is at `base`: where the goal began, or at the result that was not accepted.
+        let goal = workshop::ref_part(&self.place.ref_name)?;
+        let first = workshop
+            .repository
+            .recorded_base(&goal)
+            .map_err(|error| failure::plain(&error))?;
+        let first = first.as_ref().map_or(base, CommitId::as_str);
+        let workspace = workshop.workspace(&self.place, branch, first, commit)?;
+        let (from, to) = (workshop::commit_id(base)?, workshop::commit_id(commit)?);
+        workshop
+            .repository
+            .publish_from(&workspace, &from, &to)
+            .map_err(|error| failure::plain(&error))?;
+        self.clear_scratch();
+        Ok(Outcome::Published {
+            commit: commit.to_owned(),
+        })
+    }
+
+    /// Removes throw-away directories; the agent's home stays, it holds the session.
+    fn clear_scratch(&self) {
+        let scratch = &self.place.scratch;
+        // What cannot be removed is only space; the next run wipes it.
+        for name in ["verify", "verify-git", "agent-git"] {
+            drop(owned_dir::discard(&scratch.join(name)));
+        }
+        for name in [
+            "verify-home",
+            "judge",
+            "beside",
+            "wait",
+            "ignored",
+            "dependencies",
+            "verify-dependencies",
+        ] {
+            drop(owned_dir::wipe(&scratch.join(name)));
+        }
+    }
+
+    fn wait(&self, until_ms: i64, watch: &Watch<'_>) -> Outcome {
+        while self.clock.now_ms() < until_ms {
+            if watch.cancel.is_raised() {
+                return cancelled();
+            }
+            thread::sleep(WAIT_STEP);
+        }
+        Outcome::Waited
+    }
+}
+
+/// Returns the outcome of an effect that was stopped and used nothing.
+pub(crate) fn cancelled() -> Outcome {
+    Outcome::Cancelled {
+        usage: Usage::default(),
+        session: None,
+    }
+}
+
+/// Returns the turn that an effect is booked as; nothing where it asks no model.
+fn turn_of(effect: &Effect, book: &Book) -> Option<BookedTurn> {
+    let (reference, role) = match &effect.action {
+        Action::RunAgent(task) => (&task.agent, Role::Executor),
+        Action::Judge(task) => (&task.agent, Role::Judge),
+        Action::CreateWorkspace { .. }
+        | Action::Commit(_)
+        | Action::Baseline(_)
+        | Action::Verify(_)
+        | Action::Publish { .. }
+        | Action::Wait { .. } => return None,
+    };
+    let key = TurnKey {
+        goal: effect.goal.to_string(),
+        effect: effect.id.to_string(),
+    };
+    BookedTurn::of_reference(key, reference, role, book)
+}

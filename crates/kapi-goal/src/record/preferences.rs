@@ -1,0 +1,174 @@
+//! What a person prefers for all goals of one project: autopilot, and who judges.
+//!
+//! A stream below the person's own home, so that nothing in a repository can prefer anything for
+//! them; every change stands there with who made it. Does not know what a judge's name means.
+
+use std::path::PathBuf;
+
+use kapi_core::actor::Actor;
+use kapi_engine::machine::Machine;
+use kapi_engine::machine::audit::{StreamAudit, audit_folded};
+use kapi_engine::machine::file_log::LOCK_WAIT_MS;
+use kapi_engine::machine::logged::Logged;
+use kapi_engine::machine::opened::Opened;
+use kapi_store::layout::HomeLayout;
+use kapi_store::stream::LogStream;
+use kapi_sys::clock::Clock;
+use kapi_sys::disk::{Disk, create_dir_durably};
+use serde::{Deserialize, Serialize};
+
+use crate::record::error::EngineError;
+use crate::rules::denied::Denied;
+
+/// The longest name of a judge, in bytes.
+const JUDGE_BYTES_MAX: usize = 4 * 1024;
+
+/// Where one project's preferences are, seen by one process.
+#[derive(Clone)]
+pub struct Preferences<'a> {
+    /// The disk.
+    pub disk: &'a dyn Disk,
+    /// The clock.
+    pub clock: &'a dyn Clock,
+    /// The person's home, which is there.
+    pub home: PathBuf,
+    /// The project's name below the person's state directory.
+    pub project_key: String,
+    /// What other processes are told about who holds the lock ("kapi goal").
+    pub owner: String,
+}
+
+/// What is preferred.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Preferred {
+    /// The person who approves contracts in advance, while somebody does.
+    pub autopilot: Option<String>,
+    /// Who judges where a goal says nothing, as it is written after `--judge`.
+    pub judge: Option<String>,
+}
+
+/// A change of what is preferred.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(
+    tag = "type",
+    content = "data",
+    rename_all = "snake_case",
+    deny_unknown_fields
+)]
+pub enum Change {
+    /// Later contracts are approved in advance, or not any more.
+    AutopilotSet {
+        /// Whether they are.
+        on: bool,
+    },
+    /// Later goals are judged by somebody else.
+    JudgeSet {
+        /// Who; `None` to be asked again.
+        judge: Option<String>,
+    },
+}
+
+/// What preferences are folded of.
+#[derive(Debug)]
+pub struct PreferenceMachine;
+
+impl Machine for PreferenceMachine {
+    type State = Preferred;
+    type Event = Change;
+    const EVENT: &'static str = "a preference";
+    const STATE: &'static str = "a preference";
+
+    fn evolve(state: &mut Preferred, logged: &Logged<Change>) {
+        state.evolve(&logged.event, &logged.actor);
+    }
+}
+
+impl Preferred {
+    fn evolve(&mut self, change: &Change, actor: &Actor) {
+        match (change, actor) {
+            (Change::AutopilotSet { on: true }, Actor::Human { user }) => {
+                self.autopilot = Some(user.clone());
+            }
+            // Nobody but a person is ever recorded; a line that says otherwise approves nothing.
+            (Change::AutopilotSet { .. }, _) => self.autopilot = None,
+            (Change::JudgeSet { judge }, _) => self.judge.clone_from(judge),
+        }
+    }
+}
+
+impl Preferences<'_> {
+    /// Returns what is preferred now. Changes nothing, and needs no lock.
+    ///
+    /// # Errors
+    /// When the log is damaged or the disk refuses.
+    pub fn load(&self) -> Result<Preferred, EngineError> {
+        Ok(Opened::<PreferenceMachine>::load(self.stream())?.into_state())
+    }
+
+    /// Records a change, which only a person makes, and returns what is preferred then.
+    ///
+    /// # Errors
+    /// When it is not a person who asks (nothing has changed then), the log is damaged, or the
+    /// disk refuses.
+    pub fn change(&self, actor: &Actor, change: &Change) -> Result<Preferred, EngineError> {
+        if !matches!(actor, Actor::Human { .. }) {
+            return Err(EngineError::Denied(Denied::OnlyHuman {
+                action: "set preferences",
+                actor: actor.to_string(),
+            }));
+        }
+        check(change)?;
+        let stream = self.stream();
+        create_dir_durably(self.disk, &self.home, &stream.dir)?;
+        let held = stream.lock(&self.owner, LOCK_WAIT_MS)?;
+        let mut open = Opened::<PreferenceMachine>::load(stream)?;
+        open.settle(&held)?;
+        let mut preferred = open.state().clone();
+        preferred.evolve(change, actor);
+        if preferred != *open.state() {
+            let changes = std::slice::from_ref(change);
+            open.record(&held, actor, self.clock.now_ms(), changes)?;
+            open.save(&held)?;
+        }
+        Ok(preferred)
+    }
+
+    /// Checks the stream; `None` where nothing was ever preferred.
+    ///
+    /// # Errors
+    /// When the disk refuses.
+    pub fn audit(&self) -> Result<Option<StreamAudit>, EngineError> {
+        Ok(audit_folded::<PreferenceMachine>(&self.stream())?)
+    }
+
+    /// Returns the directory of the stream.
+    #[must_use]
+    pub fn dir(&self) -> PathBuf {
+        let home = HomeLayout::new(&self.home);
+        let projects = home.state_dir().join("projects");
+        projects.join(&self.project_key).join("preferences")
+    }
+
+    fn stream(&self) -> LogStream<'_> {
+        LogStream {
+            disk: self.disk,
+            name: "preferences".to_owned(),
+            dir: self.dir(),
+            anchor: self.home.clone(),
+        }
+    }
+}
+
+fn check(change: &Change) -> Result<(), EngineError> {
+    let Change::JudgeSet { judge: Some(judge) } = change else {
+        return Ok(());
+    };
+    if judge.trim().is_empty() || judge.len() > JUDGE_BYTES_MAX {
+        return Err(EngineError::Denied(Denied::Refused {
+            code: "bad_input",
+            message: "a judge's name must be a text of at most 4 KiB".to_owned(),
+        }));
+    }
+    Ok(())
+}

@@ -1,0 +1,189 @@
+//! `snapshot.json`: the public view of a goal, the only file that status, hooks and tools read.
+//!
+//! A plain document built from the state. Fields are only ever added.
+
+use kapi_core::id::GoalId;
+use kapi_core::proof::verify_report::first_failure;
+use serde::{Deserialize, Serialize};
+
+use crate::rules::budget::{Budget, Spent};
+use crate::rules::event::{Stop, TurnVerdict};
+use crate::rules::plan::task::{Phase, TaskId};
+use crate::rules::plan::{Counts, Plan};
+use crate::rules::state::{Goal, Stage, Status};
+use crate::rules::wait::WaitFor;
+use crate::rules::words;
+
+/// The layout of `snapshot.json`.
+pub const SNAPSHOT_VERSION: u32 = 1;
+
+/// The public view of a goal.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Snapshot {
+    /// The layout of this document.
+    pub v: u32,
+    /// The number of the last event it includes.
+    pub seq: u64,
+    /// The goal.
+    pub id: GoalId,
+    /// Always `goal`.
+    pub mode: String,
+    /// What it does next, while it is active.
+    pub phase: Stage,
+    /// The effect under way, if one is.
+    pub subphase: Option<String>,
+    /// Where it stands.
+    pub status: Status,
+    /// What waits for a person.
+    pub pending_decision: Option<PendingDecision>,
+    /// Why it stands there, in one sentence.
+    pub reason: Option<String>,
+    /// What it is for, in the person's words.
+    pub intent: String,
+    /// How far it has come.
+    pub progress: Progress,
+    /// What a person can type next, most useful first.
+    pub next_commands: Vec<String>,
+    /// The limits now.
+    pub budget: Budget,
+    /// What was used.
+    pub spent: Spent,
+    /// The branch that receives the proved commit.
+    pub branch: String,
+    /// The worktree, once there is one.
+    pub worktree: Option<String>,
+    /// The commit that was proved or accepted.
+    pub commit: Option<String>,
+    /// The work so far as a commit, proved or not.
+    pub candidate: Option<String>,
+    /// Goals and workflows this one came from or led to.
+    pub links: Vec<String>,
+}
+
+/// What a person is asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PendingDecision {
+    /// Whether the contract holds.
+    ApproveContract,
+    /// Whether it may use more.
+    RaiseBudget,
+    /// Whether it goes on, after something outside was mended.
+    ResumeGoal,
+    /// Whether what it was asked about is allowed.
+    GiveConsent,
+    /// What the answer to its question is.
+    AnswerQuestion,
+}
+
+/// How far a goal has come.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Progress {
+    /// The turn under way or last ended, from 1; 0 before the first.
+    pub turn: u32,
+    /// The most turns there are.
+    pub turns_max: u32,
+    /// The attempt at the phase, from 1.
+    pub attempt: u32,
+    /// Until when it waits, in milliseconds since the epoch.
+    pub wait_until_ms: Option<i64>,
+    /// Why the last turn was not done.
+    pub last_verdict: Option<TurnVerdict>,
+    /// What made the last verification fail.
+    pub failure: Option<String>,
+    /// What it is parked on, in words.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub waiting_for: Option<String>,
+    /// The phase the agent says it is in.
+    #[serde(default)]
+    pub phase: Phase,
+    /// How many tasks of the agent's plan stand where, once there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tasks: Option<Counts>,
+    /// The task at hand.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub current_task: Option<TaskId>,
+}
+
+impl Snapshot {
+    /// Builds the view of a goal after the event of this number.
+    #[must_use]
+    pub fn of(goal: &Goal, seq: u64) -> Self {
+        Self {
+            v: SNAPSHOT_VERSION,
+            seq,
+            id: goal.id.clone(),
+            mode: "goal".to_owned(),
+            phase: goal.stage,
+            subphase: goal
+                .in_flight
+                .as_ref()
+                .map(|in_flight| in_flight.effect.to_string()),
+            status: goal.status,
+            pending_decision: pending_decision(goal),
+            reason: words::reason(goal),
+            intent: goal.contract.intent.clone(),
+            progress: Progress {
+                turn: goal.turn,
+                turns_max: goal.budget.turns,
+                attempt: goal.attempt,
+                wait_until_ms: goal.wait_until_ms,
+                last_verdict: goal.last_verdict,
+                failure: goal.verify.as_ref().and_then(first_failure),
+                waiting_for: goal
+                    .wait
+                    .as_ref()
+                    .map(|wait| words::wait_words(&wait.until)),
+                phase: goal.journey.phase,
+                tasks: goal.journey.plan.as_ref().map(Plan::counts),
+                current_task: current_task(goal),
+            },
+            next_commands: words::next_commands(goal),
+            budget: goal.budget,
+            spent: goal.spent,
+            branch: goal.contract.branch.clone(),
+            worktree: goal.workspace.clone(),
+            commit: goal.result.clone(),
+            candidate: goal
+                .candidate
+                .as_ref()
+                .map(|candidate| candidate.commit.clone()),
+            links: Vec::new(),
+        }
+    }
+}
+
+fn current_task(goal: &Goal) -> Option<TaskId> {
+    let plan = goal.journey.plan.as_ref()?;
+    plan.current().map(|task| task.id.clone())
+}
+
+fn pending_decision(goal: &Goal) -> Option<PendingDecision> {
+    match goal.status {
+        Status::Proposed => Some(PendingDecision::ApproveContract),
+        Status::Paused => match goal.stop {
+            Some(Stop::BudgetUsedUp { .. }) => Some(PendingDecision::RaiseBudget),
+            Some(_) | None => Some(PendingDecision::ResumeGoal),
+        },
+        Status::Blocked | Status::Stalled => Some(match goal.stop {
+            Some(Stop::ConsentNeeded { .. }) => PendingDecision::GiveConsent,
+            Some(Stop::AgentBlocked { .. }) => PendingDecision::AnswerQuestion,
+            Some(_) | None => PendingDecision::ResumeGoal,
+        }),
+        Status::Waiting if waits_for_person(goal) => Some(PendingDecision::GiveConsent),
+        Status::Setup
+        | Status::Active
+        | Status::Waiting
+        | Status::Impossible
+        | Status::Cancelled
+        | Status::Unverified
+        | Status::Done => None,
+    }
+}
+
+fn waits_for_person(goal: &Goal) -> bool {
+    let wait = goal.wait.as_ref();
+    wait.is_some_and(|wait| matches!(wait.until, WaitFor::Approval { .. }))
+}

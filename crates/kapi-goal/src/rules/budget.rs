@@ -1,0 +1,157 @@
+//! Limits and what was spent of them.
+//!
+//! A spent limit ends the run; only a person raises it. Judges' and providers' failures are
+//! never turns, but their tokens are money like any other.
+
+use std::fmt;
+
+use kapi_core::usage::Usage;
+use serde::{Deserialize, Serialize};
+
+/// The limits of a goal; `None` means no limit of that kind.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Budget {
+    /// Agent turns.
+    pub turns: u32,
+    /// Tokens of executor and judge together.
+    pub tokens: Option<u64>,
+    /// Millionths of a US dollar, executor and judge together.
+    pub usd_micros: Option<u64>,
+    /// Milliseconds during which something was being performed.
+    pub wall_ms: Option<u64>,
+}
+
+/// An addition to the limits; zero leaves a limit as it is.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Raise {
+    /// Turns to add.
+    pub turns: u32,
+    /// Tokens to add.
+    pub tokens: u64,
+    /// Millionths of a US dollar to add.
+    pub usd_micros: u64,
+    /// Milliseconds to add.
+    pub wall_ms: u64,
+}
+
+/// What a goal has used.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Spent {
+    /// Turns that came to a verdict.
+    pub turns: u32,
+    /// What the executor used.
+    pub executor: Usage,
+    /// What the judge used.
+    pub judge: Usage,
+    /// Milliseconds during which something was being performed.
+    pub wall_ms: u64,
+}
+
+/// A limit that can be used up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Limit {
+    /// Agent turns.
+    Turns,
+    /// Tokens.
+    Tokens,
+    /// Money.
+    Usd,
+    /// Time.
+    Wall,
+}
+
+impl Limit {
+    /// Returns the option of `kapi budget` that raises this limit.
+    #[must_use]
+    pub const fn option(self) -> &'static str {
+        match self {
+            Self::Turns => "--turns +10",
+            Self::Tokens => "--tokens +1000000",
+            Self::Usd => "--usd +5",
+            Self::Wall => "--wall +1h",
+        }
+    }
+}
+
+impl fmt::Display for Limit {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(match self {
+            Self::Turns => "turn",
+            Self::Tokens => "token",
+            Self::Usd => "money",
+            Self::Wall => "time",
+        })
+    }
+}
+
+impl Spent {
+    /// Returns everything used by executor and judge.
+    #[must_use]
+    pub const fn total(&self) -> Usage {
+        let mut total = self.executor;
+        total.add(&self.judge);
+        total
+    }
+}
+
+impl Budget {
+    /// Returns the first limit that is used up, if one is.
+    #[must_use]
+    pub fn used_up(&self, spent: &Spent) -> Option<Limit> {
+        if spent.turns >= self.turns {
+            return Some(Limit::Turns);
+        }
+        self.used_up_within_turn(spent)
+    }
+
+    /// Returns the first limit that ends a turn in the middle, if one is used up.
+    #[must_use]
+    pub fn used_up_within_turn(&self, spent: &Spent) -> Option<Limit> {
+        let total = spent.total();
+        if self.tokens.is_some_and(|limit| total.tokens() >= limit) {
+            return Some(Limit::Tokens);
+        }
+        if self
+            .usd_micros
+            .is_some_and(|limit| total.usd_micros.unwrap_or(0) >= limit)
+        {
+            return Some(Limit::Usd);
+        }
+        if self.wall_ms.is_some_and(|limit| spent.wall_ms >= limit) {
+            return Some(Limit::Wall);
+        }
+        None
+    }
+
+    /// Returns the milliseconds left, where time is limited.
+    #[must_use]
+    pub fn wall_left_ms(&self, spent: &Spent) -> Option<u64> {
+        self.wall_ms
+            .map(|limit| limit.saturating_sub(spent.wall_ms))
+    }
+
+    /// Returns a limit that cannot be raised because there is none of its kind.
+    #[must_use]
+    pub fn unlimited_in(&self, raise: &Raise) -> Option<Limit> {
+        if raise.tokens > 0 && self.tokens.is_none() {
+            return Some(Limit::Tokens);
+        }
+        if raise.usd_micros > 0 && self.usd_micros.is_none() {
+            return Some(Limit::Usd);
+        }
+        (raise.wall_ms > 0 && self.wall_ms.is_none()).then_some(Limit::Wall)
+    }
+
+    /// Adds to the limits there are.
+    pub fn raise(&mut self, raise: &Raise) {
+        let add = |limit: Option<u64>, more: u64| limit.map(|limit| limit.saturating_add(more));
+        self.turns = self.turns.saturating_add(raise.turns);
+        self.tokens = add(self.tokens, raise.tokens);
+        self.usd_micros = add(self.usd_micros, raise.usd_micros);
+        self.wall_ms = add(self.wall_ms, raise.wall_ms);
+    }
+}

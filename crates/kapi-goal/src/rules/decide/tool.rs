@@ -1,0 +1,243 @@
+//! The rules for what an agent asks by its tools (pi-until-done, "Tools").
+//!
+//! Every refusal has the specification's code, and a refused call changes nothing. What an agent
+//! declares ends no turn and proves nothing: it is looked at when its turn is over.
+
+use kapi_core::actor::Actor;
+
+use crate::rules::command::Command;
+use crate::rules::consent::Asked;
+use crate::rules::contract::TEXT_BYTES_MAX;
+use crate::rules::denied::Denied;
+use crate::rules::event::Event;
+use crate::rules::journey::Declared;
+use crate::rules::plan::Plan;
+use crate::rules::plan::delta::PlanDelta;
+use crate::rules::plan::denied::PlanDenied;
+use crate::rules::plan::operation::Operation;
+use crate::rules::plan::patch::Patch;
+use crate::rules::plan::task::{Task, TaskId};
+use crate::rules::state::{Goal, Stage, Status};
+use crate::rules::tool::ToolCall;
+use crate::rules::wait::WaitFor;
+
+/// The longest note, question, reason or summary, in bytes.
+const LINE_BYTES_MAX: usize = 4 * 1024;
+
+/// Decides a call of the agent whose turn it is.
+pub(super) fn decide_tool(
+    goal: &Goal,
+    actor: &Actor,
+    call: &ToolCall,
+    now_ms: i64,
+) -> Result<Vec<Event>, Denied> {
+    require_turn(goal, actor, call)?;
+    let event = match call {
+        ToolCall::TaskUpdate { id, patch } => return update(goal, id, patch),
+        ToolCall::Plan { tasks } => make_plan(goal, tasks)?,
+        ToolCall::Replan { operations, reason } => replan(goal, operations, reason, now_ms)?,
+        ToolCall::Progress { note, phase } => Event::ProgressNoted {
+            note: line("note", note)?,
+            phase: *phase,
+            at_ms: now_ms,
+        },
+        ToolCall::Complete { evidence, summary } => Event::TurnDeclared {
+            declared: Declared::Complete {
+                evidence: text("evidence", evidence, TEXT_BYTES_MAX)?,
+                summary: summary
+                    .as_deref()
+                    .map(|it| line("summary", it))
+                    .transpose()?,
+            },
+        },
+        ToolCall::Block { question, reason } => Event::TurnDeclared {
+            declared: Declared::Blocked {
+                question: line("question", question)?,
+                reason: line("reason", reason)?,
+            },
+        },
+        ToolCall::Wait {
+            until,
+            reason,
+            timeout_ms,
+        } => wait(until, reason, *timeout_ms, now_ms)?,
+        ToolCall::Distill { markdown } => Event::JourneyDistilled {
+            markdown: text("prdMarkdown", markdown, TEXT_BYTES_MAX)?,
+        },
+    };
+    Ok(vec![event])
+}
+
+/// Only the run under way speaks for the goal, and only in the state its tool is for.
+fn require_turn(goal: &Goal, actor: &Actor, call: &ToolCall) -> Result<(), Denied> {
+    let is_distill = matches!(call, ToolCall::Distill { .. });
+    if is_distill {
+        if !matches!(goal.status, Status::Done | Status::Unverified) {
+            return Err(refused(
+                "not_done",
+                format!("the goal is {}; distil it once it is done", goal.status),
+            ));
+        }
+    } else if goal.status != Status::Active {
+        let code = match call {
+            ToolCall::Plan { .. } => "wrong_status",
+            ToolCall::Replan { .. } => "preflight",
+            ToolCall::TaskUpdate { .. }
+            | ToolCall::Progress { .. }
+            | ToolCall::Complete { .. }
+            | ToolCall::Block { .. }
+            | ToolCall::Wait { .. }
+            | ToolCall::Distill { .. } => "no_active_goal",
+        };
+        return Err(refused(
+            code,
+            format!(
+                "the goal is {}, so {} does nothing",
+                goal.status,
+                call.name()
+            ),
+        ));
+    }
+    let is_stage = match goal.stage {
+        Stage::Agent => !is_distill,
+        Stage::Distill => is_distill,
+        Stage::Setup
+        | Stage::Workspace
+        | Stage::Baseline
+        | Stage::Commit
+        | Stage::Verify
+        | Stage::Judge
+        | Stage::Publish
+        | Stage::Ended => false,
+    };
+    let under_way = goal
+        .in_flight
+        .as_ref()
+        .filter(|in_flight| in_flight.effect == goal.stage_effect())
+        .map(|in_flight| goal.run_name(&in_flight.effect));
+    match (actor, under_way) {
+        (Actor::Agent { run }, Some(name)) if *run == name && is_stage => Ok(()),
+        (_, _) => Err(refused(
+            "wrong_run",
+            format!(
+                "{} is for the run whose turn it is, and this is {actor}; its turn is over",
+                call.name()
+            ),
+        )),
+    }
+}
+
+fn make_plan(goal: &Goal, tasks: &[Task]) -> Result<Event, Denied> {
+    let before = goal.journey.plan.as_ref();
+    let after = Plan::make(before, tasks).map_err(|denied| plan_refused(&denied))?;
+    let delta = PlanDelta::between(before, &after);
+    Ok(Event::PlanMade { delta })
+}
+
+fn replan(
+    goal: &Goal,
+    operations: &[Operation],
+    reason: &str,
+    now_ms: i64,
+) -> Result<Event, Denied> {
+    let before = goal.journey.plan.as_ref();
+    let after = before
+        .ok_or(PlanDenied::NoPlan)
+        .and_then(|plan| plan.replan(operations, reason, now_ms))
+        .map_err(|denied| plan_refused(&denied))?;
+    let delta = PlanDelta::between(before, &after);
+    Ok(Event::Replanned { delta })
+}
+
+/// A repeated update changes nothing and is recorded once.
+fn update(goal: &Goal, id: &TaskId, patch: &Patch) -> Result<Vec<Event>, Denied> {
+    let before = goal.journey.plan.as_ref();
+    let after = before
+        .ok_or_else(|| PlanDenied::NotFound { task: id.clone() })
+        .and_then(|plan| plan.update(id, patch))
+        .map_err(|denied| plan_refused(&denied))?;
+    if before == Some(&after) {
+        return Ok(Vec::new());
+    }
+    let (id, delta) = (id.clone(), PlanDelta::between(before, &after));
+    Ok(vec![Event::TaskUpdated { id, delta }])
+}
+
+fn wait(
+    until: &WaitFor,
+    reason: &str,
+    timeout_ms: Option<u64>,
+    now_ms: i64,
+) -> Result<Event, Denied> {
+    if let Some(rule) = until.fault(now_ms, true) {
+        return Err(refused("bad_wait", rule.to_owned()));
+    }
+    Ok(Event::TurnDeclared {
+        declared: Declared::Wait {
+            until: until.clone(),
+            reason: line("reason", reason)?,
+            deadline_ms: deadline_ms(timeout_ms, now_ms),
+        },
+    })
+}
+
+/// Returns when a wait that begins now is over all the same.
+pub(super) fn deadline_ms(timeout_ms: Option<u64>, now_ms: i64) -> Option<i64> {
+    timeout_ms.map(|ms| now_ms.saturating_add(i64::try_from(ms).unwrap_or(i64::MAX)))
+}
+
+/// Records that a command was refused, where the contract asks for consent and none was given.
+pub(super) fn ask_consent(
+    goal: &Goal,
+    pattern: &str,
+    command: &str,
+    now_ms: i64,
+) -> Result<Vec<Event>, Denied> {
+    let is_listed = |entry: &String| entry == pattern;
+    if !goal.contract.working.ask_before.iter().any(is_listed) {
+        return Err(refused(
+            "not_found",
+            format!("{pattern:?} is not on the contract's ask-before list"),
+        ));
+    }
+    if goal.consent.allowed.contains(pattern) {
+        return Ok(Vec::new());
+    }
+    let asked = Asked {
+        pattern: pattern.to_owned(),
+        command: command.chars().take(LINE_BYTES_MAX / 4).collect(),
+        at_ms: now_ms,
+    };
+    Ok(vec![Event::ConsentAsked { asked }])
+}
+
+/// Tells whether a command can be asked by an agent at all.
+pub(super) const fn is_agents(command: &Command) -> bool {
+    matches!(command, Command::Tool(_) | Command::AskConsent { .. })
+}
+
+fn line(field: &'static str, given: &str) -> Result<String, Denied> {
+    text(field, given, LINE_BYTES_MAX)
+}
+
+fn text(field: &'static str, given: &str, bytes_max: usize) -> Result<String, Denied> {
+    let given = given.trim();
+    if given.is_empty() {
+        return Err(refused("bad_input", format!("{field} must not be empty")));
+    }
+    if given.len() > bytes_max {
+        return Err(refused(
+            "bad_input",
+            format!("{field} must be at most {bytes_max} bytes long"),
+        ));
+    }
+    Ok(given.to_owned())
+}
+
+fn plan_refused(denied: &PlanDenied) -> Denied {
+    refused(denied.code(), format!("{denied}; {}", denied.hint()))
+}
+
+const fn refused(code: &'static str, message: String) -> Denied {
+    Denied::Refused { code, message }
+}

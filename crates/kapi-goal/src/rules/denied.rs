@@ -1,0 +1,148 @@
+//! A rule said no: nothing changed, and this is why.
+//!
+//! Failures of the world are not here; they come back as outcomes.
+
+use kapi_core::id::EffectId;
+
+use crate::rules::budget::Limit;
+use crate::rules::state::Status;
+
+/// The code of a refusal to go on with what the person's own home holds no approval of.
+pub const NOT_APPROVED_HERE: &str = "not_approved_here";
+
+/// A refusal by rule.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Denied {
+    /// The stream is empty.
+    #[error("there is no such goal")]
+    NoGoal,
+    /// The stream already holds a goal.
+    #[error("the goal exists already")]
+    GoalExists,
+    /// The contract breaks a rule.
+    #[error("the contract's {field} is not valid: {rule}")]
+    BadContract {
+        /// The field.
+        field: &'static str,
+        /// The rule.
+        rule: &'static str,
+    },
+    /// An agent or the engine asked for what only a person may do.
+    #[error("only a person may {action}; this was asked by {actor}")]
+    OnlyHuman {
+        /// What was asked.
+        action: &'static str,
+        /// Who asked.
+        actor: String,
+    },
+    /// Somebody asked for what only the engine may do.
+    #[error("only the engine may report effects; this was asked by {actor}")]
+    OnlyEngine {
+        /// Who asked.
+        actor: String,
+    },
+    /// Somebody else used an agent's tool.
+    #[error("only the agent whose turn it is may use its tools; this was asked by {actor}")]
+    OnlyAgent {
+        /// Who asked.
+        actor: String,
+    },
+    /// The contract that was approved is not the one on record.
+    #[error("the contract has another hash than the one approved ({shown})")]
+    WrongHash {
+        /// The hash on record.
+        shown: String,
+    },
+    /// The status does not allow it.
+    #[error("the goal is {status}, so it cannot be {action}")]
+    WrongStatus {
+        /// The status.
+        status: Status,
+        /// What was asked, as a participle.
+        action: &'static str,
+    },
+    /// A limit is used up.
+    #[error("the {limit} budget is used up")]
+    BudgetUsedUp {
+        /// Which one.
+        limit: Limit,
+    },
+    /// A raise that raises nothing or too much.
+    #[error("the raise is not valid: {rule}")]
+    BadRaise {
+        /// The rule.
+        rule: &'static str,
+    },
+    /// A raise of a limit that the contract does not set.
+    #[error("the goal has no {limit} limit that could be raised")]
+    NoLimit {
+        /// Which one.
+        limit: Limit,
+    },
+    /// A report of an effect that nobody intended.
+    #[error("effect {effect} is not under way")]
+    NotUnderWay {
+        /// The effect.
+        effect: EffectId,
+    },
+    /// A tool's call is refused; the code is pi-until-done's.
+    #[error("{code}: {message}")]
+    Refused {
+        /// The code.
+        code: &'static str,
+        /// What is wrong and what to do.
+        message: String,
+    },
+    /// An outcome that does not belong to its effect.
+    #[error("effect {effect} cannot end in {outcome}")]
+    WrongOutcome {
+        /// The effect.
+        effect: EffectId,
+        /// The outcome's kind.
+        outcome: &'static str,
+    },
+}
+
+impl Denied {
+    /// Returns what to do instead, for the goal with this reference.
+    #[must_use]
+    pub fn hint(&self, reference: &str) -> Option<String> {
+        match self {
+            Self::BudgetUsedUp { limit } => Some(format!(
+                "raise it with `kapi budget {reference} {}`.",
+                limit.option()
+            )),
+            Self::OnlyHuman { .. } => {
+                Some("ask the person to type the command in their own terminal.".to_owned())
+            }
+            Self::WrongStatus {
+                status: Status::Proposed,
+                ..
+            } => Some(format!(
+                "approve its contract with `kapi goal approve {reference}`."
+            )),
+            Self::WrongStatus {
+                status: Status::Setup,
+                ..
+            } => Some(format!(
+                "its contract is still being drafted; see `kapi show {reference}`."
+            )),
+            Self::Refused { code, .. } if *code == NOT_APPROVED_HERE => Some(format!(
+                "look at all of it with `kapi show {reference}`; if it is yours, approve it \
+                 here with `kapi goal approve {reference}`."
+            )),
+            Self::NoGoal
+            | Self::GoalExists
+            | Self::BadContract { .. }
+            | Self::OnlyEngine { .. }
+            | Self::OnlyAgent { .. }
+            | Self::WrongHash { .. }
+            | Self::WrongStatus { .. }
+            | Self::BadRaise { .. }
+            | Self::NoLimit { .. }
+            | Self::NotUnderWay { .. }
+            | Self::Refused { .. }
+            | Self::WrongOutcome { .. } => None,
+        }
+    }
+}

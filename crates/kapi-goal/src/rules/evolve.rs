@@ -1,0 +1,479 @@
+//! The fold: what each event does to the state. Total, and it never fails.
+//!
+//! No rule is applied here; whatever was recorded is true.
+
+use kapi_core::agent_end::{AgentEnd, AgentRun, Claim};
+use kapi_core::id::{EffectId, GoalId};
+use kapi_core::judge::JudgeUnavailable;
+use kapi_core::proof::verify_report::VerifyReport;
+use kapi_core::usage::Usage;
+use kapi_core::verdict::{JudgeAnswer, JudgeRun, Verdict};
+
+use crate::rules::breaker;
+use crate::rules::breaker::Breaker;
+use crate::rules::budget::Spent;
+use crate::rules::consent::Consent;
+use crate::rules::contract::{Contract, Distill};
+use crate::rules::event::{ApprovalMeans, Event, Stop, TurnVerdict};
+use crate::rules::journey::{Declared, Journey, Note};
+use crate::rules::outcome::Candidate;
+use crate::rules::plan::Plan;
+use crate::rules::plan::delta::PlanDelta;
+use crate::rules::plan::task::Phase;
+use crate::rules::state::{Goal, InFlight, Stage, Status};
+use crate::rules::wait::{Wait, WaitFor};
+
+/// Applies one event.
+pub fn evolve(state: &mut Option<Goal>, event: &Event) {
+    match (state.as_mut(), event) {
+        (
+            _,
+            Event::GoalCreated {
+                id,
+                contract,
+                contract_hash,
+                at_ms,
+                setup,
+            },
+        ) => {
+            let mut goal = created(id, contract, contract_hash, *at_ms);
+            if *setup {
+                goal.status = Status::Setup;
+                goal.stage = Stage::Setup;
+            }
+            *state = Some(goal);
+        }
+        (Some(goal), event) => apply(goal, event),
+        (None, _) => {}
+    }
+}
+
+fn created(id: &GoalId, contract: &Contract, contract_hash: &str, at_ms: i64) -> Goal {
+    Goal {
+        id: id.clone(),
+        contract: contract.clone(),
+        contract_hash: contract_hash.to_owned(),
+        created_at_ms: at_ms,
+        approval: None,
+        status: Status::Proposed,
+        stop: None,
+        stage: Stage::Workspace,
+        turn: 0,
+        attempt: 1,
+        failures: 0,
+        wait_until_ms: None,
+        in_flight: None,
+        workspace: None,
+        session: None,
+        baseline: None,
+        candidate: None,
+        agent_end: None,
+        claim: None,
+        verify: None,
+        judge: None,
+        changed_judge: None,
+        last_verdict: None,
+        result: None,
+        budget: contract.budget,
+        spent: Spent::default(),
+        breaker: Breaker::default(),
+        journey: Journey {
+            phase: contract.working.start_phase,
+            ..Journey::default()
+        },
+        consent: Consent::default(),
+        said: None,
+        said_told: 0,
+        is_persons_turn: false,
+        score: None,
+        is_unchanged: false,
+        wait: None,
+        waits: 0,
+    }
+}
+
+fn apply(goal: &mut Goal, event: &Event) {
+    skip_baseline_of_old_logs(goal, event);
+    charge(goal, &event.usage(), event.elapsed_ms());
+    if event.ends_effect() {
+        goal.in_flight = None;
+    }
+    match event {
+        Event::GoalCreated { .. } | Event::EffectProgressed { .. } | Event::RunRecorded { .. } => {}
+        Event::ContractDrafted {
+            contract,
+            contract_hash,
+        } => drafted(goal, contract, contract_hash),
+        Event::ContractApproved { means, .. } => approved(goal, *means),
+        Event::SetupEnded { .. } => goal.attempt = goal.attempt.saturating_add(1),
+        Event::EffectIntended { effect, at_ms } => intended(goal, effect, *at_ms),
+        Event::WorkspaceCreated { path, .. } => {
+            goal.workspace = Some(path.clone());
+            if goal.contract.is_verified() && goal.baseline.is_none() {
+                enter(goal, Stage::Baseline);
+            } else {
+                begin_turn(goal, goal.spent.turns.saturating_add(1));
+            }
+        }
+        Event::BaselineEnded { report, .. } => {
+            goal.baseline = Some(report.clone());
+            begin_turn(goal, goal.spent.turns.saturating_add(1));
+        }
+        Event::AgentEnded { run, .. } => agent_ended(goal, run),
+        Event::ProviderFailed { retry_at_ms, .. } => provider_failed(goal, *retry_at_ms),
+        Event::WaitEnded => {
+            goal.wait_until_ms = None;
+            goal.attempt = goal.attempt.saturating_add(1);
+        }
+        Event::CandidateCommitted { candidate, .. } => committed(goal, candidate),
+        Event::VerifyEnded { report, .. } => verified(goal, report),
+        Event::JudgeEnded { run, .. } => judged(goal, run),
+        Event::JudgeFailed {
+            run, retry_at_ms, ..
+        } => judge_failed(goal, run, *retry_at_ms),
+        Event::TurnEnded { turn, verdict } => turn_ended(goal, *turn, *verdict),
+        Event::GoalDone {
+            commit, verified, ..
+        } => done(goal, commit, *verified),
+        Event::GoalStopped { stop } => stopped(goal, stop),
+        Event::EffectCancelled { session, .. } => {
+            goal.journey.declared = None;
+            keep_session(goal, session.as_ref());
+            goal.attempt = goal.attempt.saturating_add(1);
+        }
+        Event::GoalResumed => resumed(goal),
+        Event::BudgetRaised { raise } => goal.budget.raise(raise),
+        Event::TurnsSet { turns } => goal.budget.turns = *turns,
+        Event::JudgeChanged { judge } => judge_changed(goal, judge),
+        Event::GoalReopened { reason } => reopened(goal, reason),
+        Event::PersonSaid { text } => heard(goal, text),
+        Event::GoalParked { wait } => parked(goal, wait),
+        Event::GoalWoken { .. } => woken(goal),
+        Event::DistillEnded { .. } | Event::DistillSkipped => enter(goal, Stage::Ended),
+        Event::PlanMade { delta }
+        | Event::Replanned { delta }
+        | Event::TaskUpdated { delta, .. } => planned(goal, delta),
+        Event::ProgressNoted { note, phase, at_ms } => noted(goal, note, *phase, *at_ms),
+        Event::TurnDeclared { declared } => goal.journey.declared = Some(declared.clone()),
+        Event::JourneyDistilled { markdown } => goal.journey.distilled = Some(markdown.clone()),
+        Event::ConsentAsked { asked } => goal.consent.refused(asked.clone()),
+        Event::ConsentGiven { what } => allowed(goal, what),
+        Event::SideQuestionAnswered { .. } => {}
+    }
+}
+
+/// Logs from before there was a baseline go from the workspace straight to the agent.
+fn skip_baseline_of_old_logs(goal: &mut Goal, event: &Event) {
+    if let Event::EffectIntended { effect, .. } = event
+        && goal.stage == Stage::Baseline
+        && *effect != goal.stage_effect()
+    {
+        begin_turn(goal, goal.spent.turns.saturating_add(1));
+    }
+}
+
+fn planned(goal: &mut Goal, delta: &PlanDelta) {
+    let journey = &mut goal.journey;
+    let plan = delta.apply(journey.plan.as_ref());
+    let ended = |plan: &Plan| plan.counts().done;
+    journey.has_moved |= journey.plan.as_ref().map_or(0, ended) < ended(&plan);
+    journey.phase = plan.phase().unwrap_or(journey.phase);
+    journey.plan = Some(plan);
+}
+
+fn noted(goal: &mut Goal, note: &str, phase: Option<Phase>, at_ms: i64) {
+    let (turn, text) = (goal.turn, note.to_owned());
+    goal.journey.phase = phase.unwrap_or(goal.journey.phase);
+    goal.journey.note(Note { at_ms, turn, text });
+}
+
+fn approved(goal: &mut Goal, means: ApprovalMeans) {
+    goal.approval = Some(means);
+    goal.status = Status::Active;
+    enter(goal, Stage::Workspace);
+}
+
+fn drafted(goal: &mut Goal, contract: &Contract, contract_hash: &str) {
+    goal.contract = contract.clone();
+    contract_hash.clone_into(&mut goal.contract_hash);
+    goal.budget = contract.budget;
+    goal.journey.phase = contract.working.start_phase;
+    goal.status = Status::Proposed;
+    goal.stop = None;
+}
+
+/// A person's words wait for the next turn; one that is under way is begun anew with them.
+fn heard(goal: &mut Goal, text: &str) {
+    match &mut goal.said {
+        Some(said) => {
+            said.push_str("\n\n");
+            said.push_str(text);
+        }
+        None => goal.said = Some(text.to_owned()),
+    }
+    if goal.stage == Stage::Agent && goal.in_flight.is_some() {
+        goal.journey.declared = None;
+        goal.attempt = goal.attempt.saturating_add(1);
+    }
+}
+
+fn reopened(goal: &mut Goal, reason: &str) {
+    goal.journey.distilled = None;
+    goal.journey.declared = None;
+    goal.status = Status::Active;
+    goal.stop = None;
+    goal.said = Some(format!("The result is not accepted: {reason}"));
+    goal.breaker.reset();
+    forget_reminders(goal);
+    enter(goal, Stage::Workspace);
+}
+
+fn parked(goal: &mut Goal, wait: &Wait) {
+    goal.status = Status::Waiting;
+    goal.stop = None;
+    goal.wait_until_ms = None;
+    goal.waits = wait.number;
+    goal.wait = Some(wait.clone());
+    if !matches!(wait.until, WaitFor::Quota { .. } | WaitFor::Judge { .. }) {
+        goal.failures = 0;
+        goal.breaker.reset();
+    }
+}
+
+fn woken(goal: &mut Goal) {
+    goal.status = Status::Active;
+    goal.stop = None;
+    goal.wait = None;
+    goal.attempt = goal.attempt.saturating_add(1);
+}
+
+fn intended(goal: &mut Goal, effect: &EffectId, since_ms: i64) {
+    let effect = effect.clone();
+    goal.in_flight = Some(InFlight { effect, since_ms });
+    let is_told = goal.stage == Stage::Agent;
+    let said = goal.said.as_ref().filter(|_| is_told);
+    goal.said_told = said.map_or(0, String::len);
+}
+
+/// Forgets what a person said as far as a run was told it and ended well.
+fn told(goal: &mut Goal, end: &AgentEnd) {
+    let n_told = std::mem::take(&mut goal.said_told);
+    goal.is_persons_turn = n_told > 0;
+    let Some(said) = goal.said.take() else { return };
+    let is_sound = !matches!(
+        end,
+        AgentEnd::Crashed { .. } | AgentEnd::OutOfResources { .. }
+    );
+    let rest = if is_sound {
+        said.get(n_told..).unwrap_or_default().trim_start()
+    } else {
+        &said
+    };
+    goal.said = (!rest.is_empty()).then(|| rest.to_owned());
+}
+
+/// Charges what was used; whose account it is follows from the stage.
+fn charge(goal: &mut Goal, usage: &Usage, elapsed_ms: u64) {
+    match goal.stage {
+        Stage::Judge => goal.spent.judge.add(usage),
+        Stage::Setup
+        | Stage::Workspace
+        | Stage::Baseline
+        | Stage::Agent
+        | Stage::Distill
+        | Stage::Commit
+        | Stage::Verify
+        | Stage::Publish
+        | Stage::Ended => goal.spent.executor.add(usage),
+    }
+    goal.spent.wall_ms = goal.spent.wall_ms.saturating_add(elapsed_ms);
+}
+
+fn enter(goal: &mut Goal, stage: Stage) {
+    goal.stage = stage;
+    goal.attempt = 1;
+    goal.failures = 0;
+}
+
+fn begin_turn(goal: &mut Goal, turn: u32) {
+    goal.turn = turn;
+    goal.journey.declared = None;
+    goal.consent.refused_in_turn = 0;
+    enter(goal, Stage::Agent);
+}
+
+fn agent_ended(goal: &mut Goal, run: &AgentRun) {
+    goal.agent_end = Some(run.end.clone());
+    // What was declared by a tool outweighs what was read from the agent's words.
+    goal.claim = match &goal.journey.declared {
+        Some(Declared::Complete { .. }) => Some(Claim::Done),
+        Some(Declared::Blocked { question, reason }) => Some(Claim::Blocked {
+            reason: format!("{question} ({reason})"),
+        }),
+        Some(Declared::Wait { .. }) | None => run.claim.clone(),
+    };
+    goal.score = run.score;
+    told(goal, &run.end);
+    keep_session(goal, run.session.as_ref());
+    enter(goal, Stage::Commit);
+}
+
+/// A run that names no session leaves the one before to be resumed.
+fn keep_session(goal: &mut Goal, session: Option<&String>) {
+    if let Some(session) = session {
+        goal.session = Some(session.clone());
+    }
+}
+
+fn provider_failed(goal: &mut Goal, retry_at_ms: Option<i64>) {
+    goal.journey.declared = None;
+    goal.failures = goal.failures.saturating_add(1);
+    goal.wait_until_ms = retry_at_ms;
+}
+
+fn turn_ended(goal: &mut Goal, turn: u32, verdict: TurnVerdict) {
+    goal.last_verdict = Some(verdict);
+    goal.spent.turns = turn;
+    if verdict == TurnVerdict::Unclaimed {
+        goal.journey.plan = goal.journey.plan.as_ref().map(Plan::prompted);
+    }
+    if verdict.is_counted() && !goal.is_persons_turn {
+        count_turn(goal, verdict);
+    }
+    begin_turn(goal, turn.saturating_add(1));
+}
+
+fn count_turn(goal: &mut Goal, verdict: TurnVerdict) {
+    let failure = goal.verify.as_ref().and_then(breaker::fingerprint);
+    let has_moved = std::mem::take(&mut goal.journey.has_moved);
+    if let Some(candidate) = &goal.candidate {
+        goal.breaker
+            .count(&candidate.tree, verdict, failure, has_moved);
+    }
+}
+
+fn done(goal: &mut Goal, commit: &str, verified: bool) {
+    goal.spent.turns = goal.turn;
+    goal.result = Some(commit.to_owned());
+    goal.status = if verified {
+        Status::Done
+    } else {
+        Status::Unverified
+    };
+    let distills = goal.contract.working.distill == Distill::WhenPlanned
+        && goal.journey.plan.is_some()
+        && goal.journey.distilled.is_none()
+        && goal.budget.used_up_within_turn(&goal.spent).is_none();
+    enter(
+        goal,
+        if distills {
+            Stage::Distill
+        } else {
+            Stage::Ended
+        },
+    );
+}
+
+fn resumed(goal: &mut Goal) {
+    if let Some(Stop::ChecksCannotRun { .. }) = goal.stop {
+        // What stood in the way may be mended now.
+        goal.baseline = None;
+        enter(goal, Stage::Baseline);
+    }
+    // A goal whose contract nobody approved goes on being drafted, and nothing else.
+    goal.status = if goal.approval.is_some() {
+        Status::Active
+    } else {
+        Status::Setup
+    };
+    goal.stop = None;
+    goal.wait = None;
+    goal.wait_until_ms = None;
+    goal.attempt = goal.attempt.saturating_add(1);
+    goal.failures = 0;
+    forget_reminders(goal);
+    goal.breaker.reset();
+}
+
+fn forget_reminders(goal: &mut Goal) {
+    goal.journey.plan = goal.journey.plan.as_ref().map(Plan::resumed);
+}
+
+fn committed(goal: &mut Goal, candidate: &Candidate) {
+    goal.is_unchanged = goal.turn_start_tree() == candidate.tree;
+    goal.candidate = Some(candidate.clone());
+    goal.verify = None;
+    goal.judge = None;
+    let stage = if goal.contract.is_verified() || !goal.contract.protect.is_empty() {
+        Stage::Verify
+    } else {
+        after_verify(goal)
+    };
+    enter(goal, stage);
+}
+
+fn verified(goal: &mut Goal, report: &VerifyReport) {
+    goal.verify = Some(report.clone());
+    if goal.accepts(report) {
+        enter(goal, after_verify(goal));
+    }
+}
+
+/// What stood against the checks may be what was allowed: then nothing has to be run again.
+fn allowed(goal: &mut Goal, what: &str) {
+    goal.consent.allow(what);
+    let is_accepted = |report: &VerifyReport| goal.accepts(report);
+    if goal.stage == Stage::Verify && goal.verify.as_ref().is_some_and(is_accepted) {
+        enter(goal, after_verify(goal));
+    }
+}
+
+fn after_verify(goal: &Goal) -> Stage {
+    if goal.judge_agent().is_some() {
+        Stage::Judge
+    } else {
+        Stage::Publish
+    }
+}
+
+fn judged(goal: &mut Goal, run: &JudgeRun) {
+    goal.judge = Some(run.clone());
+    if let JudgeAnswer::Verdict {
+        verdict: Verdict::Done,
+        ..
+    } = run.answer
+    {
+        enter(goal, Stage::Publish);
+    }
+}
+
+/// The failures of the judge before are not held against the next one, and what that one still says
+/// is not waited for.
+fn judge_changed(goal: &mut Goal, judge: &str) {
+    goal.changed_judge = Some(judge.to_owned());
+    if goal.stage == Stage::Judge {
+        goal.judge = None;
+        goal.failures = 0;
+        goal.wait_until_ms = None;
+        goal.attempt = goal.attempt.saturating_add(1);
+    }
+}
+
+fn judge_failed(goal: &mut Goal, run: &JudgeRun, retry_at_ms: Option<i64>) {
+    goal.judge = Some(run.clone());
+    provider_failed(goal, retry_at_ms);
+    let is_open = goal.contract.judge_unavailable == JudgeUnavailable::Open;
+    if retry_at_ms.is_none() && is_open {
+        enter(goal, Stage::Publish);
+    }
+}
+
+fn stopped(goal: &mut Goal, stop: &Stop) {
+    goal.status = stop.status();
+    goal.stop = Some(stop.clone());
+    goal.wait = None;
+    goal.wait_until_ms = None;
+    if goal.status.is_terminal() {
+        goal.stage = Stage::Ended;
+    }
+}

@@ -1,0 +1,310 @@
+//! Why a plan, a replan or a task update was refused; nothing has changed then.
+//!
+//! Every refusal has the specification's code, names the task and the operation, and says what to
+//! do instead.
+
+use crate::rules::plan::task::{TaskFault, TaskId, TaskStatus};
+use crate::rules::plan::{
+    OPERATIONS_MAX, PLAN_BYTES_MAX, REASON_BYTES_MAX, REPLANS_MAX, TASKS_MAX,
+};
+
+/// A refusal by a rule of planning.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum PlanDenied {
+    /// A plan of nothing.
+    #[error("the plan has no task")]
+    NoTasks,
+    /// A second plan.
+    #[error("there is a plan already, of {tasks} tasks, {done} of them done")]
+    PlanExists {
+        /// How many tasks it has.
+        tasks: usize,
+        /// How many of them are done.
+        done: usize,
+    },
+    /// More tasks than a plan may have.
+    #[error("the plan would have {tasks} tasks, and {TASKS_MAX} is the most")]
+    TooManyTasks {
+        /// How many there would be.
+        tasks: usize,
+    },
+    /// More text than a plan may hold.
+    #[error("the plan would hold {bytes} bytes of text, and {PLAN_BYTES_MAX} is the most")]
+    TooLarge {
+        /// How much there would be.
+        bytes: usize,
+    },
+    /// Two tasks of one name.
+    #[error("two tasks are called {task}")]
+    DuplicateId {
+        /// The name.
+        task: TaskId,
+    },
+    /// A plan that begins with finished work.
+    #[error("task {task} is done already, and nothing can be done before there is a plan")]
+    DoneAlready {
+        /// The task.
+        task: TaskId,
+    },
+    /// A task that breaks a rule by itself.
+    #[error("task {task} is not valid: {fault}")]
+    BadTask {
+        /// The task.
+        task: TaskId,
+        /// The rule.
+        fault: TaskFault,
+    },
+    /// A dependency on a task that is not in the plan.
+    #[error("{}task {task} names {dependency}, which is not in the plan", at(*.operation))]
+    UnknownDependency {
+        /// The task.
+        task: TaskId,
+        /// What it names, in its dependencies or its blocks.
+        dependency: TaskId,
+        /// The operation that last wrote the task, counted from 0.
+        operation: Option<usize>,
+    },
+    /// Tasks that wait for each other.
+    #[error("{}tasks wait for each other in a circle: {}", at(*.operation), circle(.path))]
+    Cycle {
+        /// The circle: each depends on the next, and the last on the first.
+        path: Vec<TaskId>,
+        /// The last operation that wrote one of them, counted from 0.
+        operation: Option<usize>,
+    },
+    /// A replan before there is a plan.
+    #[error("there is no plan yet")]
+    NoPlan,
+    /// A replan that does not say why.
+    #[error("the replan gives no reason")]
+    NoReason,
+    /// A reason that is too long to be repeated in every task.
+    #[error("the reason is longer than {REASON_BYTES_MAX} bytes")]
+    ReasonTooLong,
+    /// A replan that does nothing.
+    #[error("the replan has no operation")]
+    NoOperations,
+    /// A replan that does too much at once.
+    #[error("the replan has {operations} operations, and {OPERATIONS_MAX} is the most")]
+    TooManyOperations {
+        /// How many it has.
+        operations: usize,
+    },
+    /// A plan that never settles.
+    #[error("the plan was changed {REPLANS_MAX} times already")]
+    ReplansUsedUp,
+    /// An operation that is not legal where it stands.
+    #[error("operations[{index}] ({name}): {fault}")]
+    Operation {
+        /// Which one, counted from 0.
+        index: usize,
+        /// Its name.
+        name: &'static str,
+        /// What is wrong with it.
+        fault: OperationFault,
+    },
+    /// An update of a task that is not in the plan.
+    #[error("there is no task {task} in the plan")]
+    NotFound {
+        /// The id.
+        task: TaskId,
+    },
+    /// An update of finished work.
+    #[error("task {task} is done, and a done task stays as it is")]
+    DoneImmutable {
+        /// The task.
+        task: TaskId,
+    },
+}
+
+/// What is wrong with one operation.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum OperationFault {
+    /// It names a task that is not in the plan.
+    #[error("there is no task {task} in the plan")]
+    Unknown {
+        /// The id.
+        task: TaskId,
+    },
+    /// It would change finished work.
+    #[error("task {task} is done, and a done task stays as it is")]
+    Done {
+        /// The task.
+        task: TaskId,
+    },
+    /// It would change what finished work depended on.
+    #[error("it changes what {dependent} depends on, and {dependent} is done")]
+    DoneDependent {
+        /// The done task.
+        dependent: TaskId,
+    },
+    /// It removes a task that is under way or was skipped.
+    #[error("task {task} is {status}, and only a pending or blocked task can be removed")]
+    NotRemovable {
+        /// The task.
+        task: TaskId,
+        /// Where it stands.
+        status: TaskStatus,
+    },
+    /// It brings in a name that is taken.
+    #[error("there is a task {task} already")]
+    Taken {
+        /// The name.
+        task: TaskId,
+    },
+    /// It names one task twice.
+    #[error("it names {task} twice")]
+    NamedTwice {
+        /// The task.
+        task: TaskId,
+    },
+    /// It brings in finished work.
+    #[error("the new task {task} is done already")]
+    DoneAlready {
+        /// The task.
+        task: TaskId,
+    },
+    /// It brings in a task that breaks a rule by itself.
+    #[error("task {task} is not valid: {fault}")]
+    BadTask {
+        /// The task.
+        task: TaskId,
+        /// The rule.
+        fault: TaskFault,
+    },
+    /// It replaces a task by one of another name.
+    #[error("it replaces {task} by a task called {given}")]
+    OtherId {
+        /// The task that is replaced.
+        task: TaskId,
+        /// The name of the new one.
+        given: TaskId,
+    },
+    /// It splits a task into fewer than two.
+    #[error("it splits {task} into {parts}, and a split has at least two parts")]
+    TooFewParts {
+        /// The task.
+        task: TaskId,
+        /// How many parts it names.
+        parts: usize,
+    },
+    /// It merges fewer than two tasks.
+    #[error("it merges {tasks} into {into}, and a merge takes at least two tasks")]
+    TooFewToMerge {
+        /// What they become.
+        into: TaskId,
+        /// How many it names.
+        tasks: usize,
+    },
+}
+
+impl PlanDenied {
+    /// Returns the specification's code of the refusal.
+    #[must_use]
+    pub const fn code(&self) -> &'static str {
+        match self {
+            Self::NoTasks => "empty_plan",
+            Self::PlanExists { .. } => "plan_exists",
+            Self::TooManyTasks { .. } => "too_many_tasks",
+            Self::TooLarge { .. } => "too_large",
+            Self::DuplicateId { .. } => "duplicate_id",
+            Self::DoneAlready { .. } => "done_already",
+            Self::BadTask { .. } => "task_invalid",
+            Self::UnknownDependency { .. } => "unknown_dep",
+            Self::Cycle { .. } => "cycle",
+            Self::NoPlan
+            | Self::NoReason
+            | Self::ReasonTooLong
+            | Self::NoOperations
+            | Self::TooManyOperations { .. }
+            | Self::ReplansUsedUp => "preflight",
+            Self::Operation { .. } => "op_invalid",
+            Self::NotFound { .. } => "not_found",
+            Self::DoneImmutable { .. } => "done_immutable",
+        }
+    }
+
+    /// Returns what to do instead.
+    #[must_use]
+    pub fn hint(&self) -> String {
+        match self {
+            Self::NoTasks => "give at least one task.".to_owned(),
+            Self::PlanExists { .. } => {
+                "change it with until_done_replan; finished work is kept.".to_owned()
+            }
+            Self::TooManyTasks { .. } => "merge tasks that belong together.".to_owned(),
+            Self::TooLarge { .. } => {
+                "say less in each task, and name files instead of quoting them.".to_owned()
+            }
+            Self::DuplicateId { task } => format!("give every task an id of its own; {task} is taken."),
+            Self::DoneAlready { .. } => {
+                "let every task begin as pending, and leave out what was done before.".to_owned()
+            }
+            Self::BadTask { task, .. } => format!("correct {task} and send all of it again."),
+            Self::UnknownDependency { task, .. } => format!(
+                "correct the dependencies and blocks of {task}, or add the missing task in the same call."
+            ),
+            Self::Cycle { .. } => {
+                "take one of these dependencies out; nothing was changed.".to_owned()
+            }
+            Self::NoPlan => "make the plan with until_done_plan first.".to_owned(),
+            Self::NoReason => "say in one line what was found out that changes the plan.".to_owned(),
+            Self::ReasonTooLong => {
+                "say it in one line, and write the details into the notes of a task.".to_owned()
+            }
+            Self::NoOperations => {
+                "give at least one of insert, remove, replace, split, merge, reorder.".to_owned()
+            }
+            Self::TooManyOperations { .. } => "change the plan in smaller steps.".to_owned(),
+            Self::ReplansUsedUp => {
+                "work on the tasks there are, or ask the person with until_done_block.".to_owned()
+            }
+            Self::Operation { index, fault, .. } => format!(
+                "{} Nothing was changed: correct operations[{index}] and send the whole batch again.",
+                fault.hint()
+            ),
+            Self::NotFound { .. } => "look the id up in tasks.yaml.".to_owned(),
+            Self::DoneImmutable { .. } => {
+                "add a task for what is left with until_done_replan, or write it into the task at hand."
+                    .to_owned()
+            }
+        }
+    }
+}
+
+impl OperationFault {
+    fn hint(&self) -> String {
+        match self {
+            Self::Unknown { .. } => "Look the id up in tasks.yaml.".to_owned(),
+            Self::Done { .. } => "Insert a new task for what is left.".to_owned(),
+            Self::DoneDependent { .. } => {
+                "Keep the id, or mark the task skipped instead.".to_owned()
+            }
+            Self::NotRemovable { task, .. } => {
+                format!("Set {task} to blocked first, or to skipped instead.")
+            }
+            Self::Taken { .. } => "Choose an id that is not in the plan.".to_owned(),
+            Self::NamedTwice { .. } => "Name every task once.".to_owned(),
+            Self::DoneAlready { .. } => "Let it begin as pending.".to_owned(),
+            Self::BadTask { task, .. } => format!("Correct {task}."),
+            Self::OtherId { task, .. } => format!("Keep the id {task}, or remove and insert."),
+            Self::TooFewParts { .. } => "Use replace for one task.".to_owned(),
+            Self::TooFewToMerge { .. } => "Use replace for one task.".to_owned(),
+        }
+    }
+}
+
+fn at(operation: Option<usize>) -> String {
+    operation.map_or_else(String::new, |index| format!("operations[{index}]: "))
+}
+
+/// Writes a circle as it is walked, back to where it began; long ones are cut.
+fn circle(path: &[TaskId]) -> String {
+    const NAMES_MAX: usize = 12;
+    let mut names: Vec<&str> = path.iter().take(NAMES_MAX).map(TaskId::as_str).collect();
+    if path.len() > NAMES_MAX {
+        names.push("…");
+    }
+    names.extend(path.first().map(TaskId::as_str));
+    names.join(" -> ")
+}

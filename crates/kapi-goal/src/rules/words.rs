@@ -1,0 +1,400 @@
+//! Where a goal stands, in the words a person reads: reason and next commands.
+//!
+//! The same words appear in the terminal, in JSON and in the snapshot.
+
+use kapi_core::agent_end::{AgentEnd, ProviderFailureKind};
+use kapi_core::proof::assess::Grade;
+use kapi_core::proof::verify_report::first_failure;
+use kapi_core::text::{agent_name, limit_key, limit_text, time_words};
+use kapi_core::verdict::JudgeAnswer;
+
+use crate::rules::event::Stop;
+use crate::rules::state::{Goal, Status};
+use crate::rules::wait::{FileState, Wait, WaitFor};
+
+/// Returns one sentence on why the goal stands where it does; nothing while it is simply going on.
+#[must_use]
+pub fn reason(goal: &Goal) -> Option<String> {
+    match goal.status {
+        Status::Setup => Some("its contract is being drafted".to_owned()),
+        Status::Proposed => Some("its contract waits for approval".to_owned()),
+        Status::Waiting => goal.wait.as_ref().map(waiting_reason),
+        Status::Active => None,
+        Status::Done | Status::Unverified => Some(done_reason(goal)),
+        Status::Blocked
+        | Status::Stalled
+        | Status::Paused
+        | Status::Impossible
+        | Status::Cancelled => goal.stop.as_ref().map(|stop| stop_reason(goal, stop)),
+    }
+}
+
+fn waiting_reason(wait: &Wait) -> String {
+    let why = wait
+        .reason
+        .as_ref()
+        .map_or_else(String::new, |reason| format!(": {reason}"));
+    format!("parked until {}{why}", wait_words(&wait.until))
+}
+
+/// Returns what a goal waits for, as it reads after "until".
+#[must_use]
+pub fn wait_words(until: &WaitFor) -> String {
+    match until {
+        WaitFor::Time { at_ms } => time_words(*at_ms),
+        WaitFor::File { path, until } => match until {
+            FileState::Exists => format!("the file {path} is there"),
+            FileState::Gone => format!("the file {path} is gone"),
+            FileState::Changed => format!("the file {path} is changed"),
+        },
+        WaitFor::Process { pid, .. } => format!("process {pid} has ended"),
+        WaitFor::Command { command, .. } => format!("`{command}` exits 0"),
+        WaitFor::Approval { what } => format!("a person allows {what:?}"),
+        WaitFor::Judge { judge, at_ms } => format!(
+            "the judge {} is asked again, {}",
+            agent_name(judge),
+            time_words(*at_ms)
+        ),
+        WaitFor::Quota { provider, at_ms } => {
+            format!("the quota of {provider} is reset, {}", time_words(*at_ms))
+        }
+    }
+}
+
+fn done_reason(goal: &Goal) -> String {
+    let proof = if goal.status == Status::Unverified {
+        unproved_reason(goal)
+    } else {
+        let count = goal.verify.as_ref().map_or(0, |report| report.runs.len());
+        let noun = if count == 1 { "check" } else { "checks" };
+        let base = match goal.grade() {
+            Some(Grade::RedToGreen) => ", and failed on the base",
+            Some(Grade::KeptGreen) => ", as on the base before",
+            Some(Grade::OwnTests) => ", and new tests of its own fail without it",
+            Some(Grade::BaseUnknown) | None => "",
+        };
+        format!("{count} {noun} passed on a clean checkout of the commit{base}")
+    };
+    let is_unchanged = goal
+        .candidate
+        .as_ref()
+        .is_some_and(|work| work.files_changed == 0);
+    let proof = if is_unchanged {
+        format!("nothing had to be changed: {proof}")
+    } else {
+        proof
+    };
+    match goal
+        .judge
+        .as_ref()
+        .map(|run| (judge_name(goal, &run.by), &run.answer))
+    {
+        None => format!("{proof}; no judge"),
+        Some((by, JudgeAnswer::Verdict { reason, .. })) => {
+            format!("{proof}; judge {by}: {reason}")
+        }
+        Some((by, JudgeAnswer::Malformed { .. } | JudgeAnswer::Unavailable(_))) => {
+            format!("{proof}; judge {by} was unavailable and the contract lets that pass")
+        }
+    }
+}
+
+fn unproved_reason(goal: &Goal) -> String {
+    match goal.grade() {
+        Some(Grade::KeptGreen) => "the checks passed on the base already and still pass, and \
+                                   nothing else speaks for the work"
+            .to_owned(),
+        Some(Grade::OwnTests) => "the checks passed on the base already; the only tests that fail \
+                                  without the work are the agent's own"
+            .to_owned(),
+        Some(Grade::RedToGreen | Grade::BaseUnknown) | None => {
+            "accepted without a verify command".to_owned()
+        }
+    }
+}
+
+/// Returns the name of a judge for a line of text; one that is the executor itself is named as such.
+#[must_use]
+pub fn judge_name(goal: &Goal, by: &str) -> String {
+    let name = agent_name(by);
+    if by == goal.contract.agent {
+        format!("{name} (same model)")
+    } else {
+        name
+    }
+}
+
+fn stop_reason(goal: &Goal, stop: &Stop) -> String {
+    match stop {
+        Stop::BudgetUsedUp { limit } => format!("the {limit} budget is used up"),
+        Stop::Interrupted => "interrupted".to_owned(),
+        Stop::CapReached { cap } => format!("the cap on spending is reached: {cap}"),
+        Stop::CleanEnd { nudges } => format!(
+            "the plan is worked off, and after {nudges} reminders the agent has not claimed the goal"
+        ),
+        Stop::SpinGuard => {
+            "spin guard: the agent used no tool and changed nothing in its turn".to_owned()
+        }
+        Stop::ConsentNeeded { pattern, command } => format!(
+            "a person has to be asked first ({pattern}), and the agent did nothing else: {command}"
+        ),
+        Stop::ChecksCannotRun {
+            command, reason, ..
+        } => format!("`{command}` cannot work where it is run: {reason}"),
+        Stop::NotDrafted { message } if message.is_empty() => {
+            "the agent drafted no contract".to_owned()
+        }
+        Stop::NotDrafted { message } => format!("the agent drafted no contract: {message}"),
+        Stop::NoProgress { turns } => {
+            let failing = goal.verify.as_ref().and_then(first_failure);
+            let crashed = goal.agent_end.as_ref().and_then(crash);
+            let detail = crashed
+                .or(failing)
+                .map_or_else(String::new, |text| format!(": {text}"));
+            format!(
+                "no progress: {turns} turns ended where the goal already was, in tree and verdict{detail}"
+            )
+        }
+        Stop::SameFailure { turns } => {
+            let failing = goal.verify.as_ref().and_then(first_failure);
+            let detail = failing.map_or_else(String::new, |text| format!(": {text}"));
+            format!(
+                "no progress: {turns} turns changed files, and the checks fail in the same \
+                 way{detail}"
+            )
+        }
+        Stop::AgentBlocked { reason } => format!("the agent says it is blocked: {reason}"),
+        Stop::JudgeBlocked { reason } => format!("the judge says a person is needed: {reason}"),
+        Stop::Impossible { reason } => format!("the judge says it is impossible: {reason}"),
+        Stop::JudgeUnavailable { reason } => format!("no verdict from the judge: {reason}"),
+        Stop::ProviderUnavailable { failure } => {
+            format!(
+                "the agent's provider failed ({}): {}",
+                failure.kind.words(),
+                failure.message
+            )
+        }
+        Stop::WorldFailed { failure } => format!("failed to {}", failure.message),
+        Stop::Cancelled {
+            reason: Some(reason),
+        } => match race_lost_to(goal, reason) {
+            Some(lane) => format!("lost the race to lane {lane}"),
+            None => format!("cancelled by a person: {reason}"),
+        },
+        Stop::Cancelled { reason: None } => "cancelled by a person".to_owned(),
+    }
+}
+
+/// Returns the lane that won, where a lane was stopped because of that.
+fn race_lost_to<'a>(goal: &Goal, reason: &'a str) -> Option<&'a str> {
+    goal.contract.race.as_ref()?;
+    let lane = reason.strip_prefix("lane ")?.strip_suffix(" won")?;
+    lane.bytes()
+        .all(|byte| byte.is_ascii_digit())
+        .then_some(lane)
+}
+
+fn crash(end: &AgentEnd) -> Option<String> {
+    match end {
+        AgentEnd::Crashed { code } => {
+            Some(format!("the agent exited {code} without ending its turn"))
+        }
+        AgentEnd::OutOfResources { resource, limit } => Some(format!(
+            "the agent's run failed at its limit of {} (`[sandbox] {}`)",
+            limit_text(resource, limit),
+            limit_key(resource)
+        )),
+        AgentEnd::Finished
+        | AgentEnd::Refused
+        | AgentEnd::LimitReached
+        | AgentEnd::DeadlinePassed
+        | AgentEnd::IdlePassed
+        | AgentEnd::Provider(_) => None,
+    }
+}
+
+/// Returns what to do about the reason, where there is something to do.
+#[must_use]
+pub fn hint(goal: &Goal) -> Option<String> {
+    match goal.stop.as_ref()? {
+        Stop::WorldFailed { failure } => failure.hint.clone(),
+        Stop::ProviderUnavailable { failure } => Some(provider_hint(goal, failure.kind)),
+        Stop::JudgeUnavailable { .. } => Some(format!(
+            "resume asks the judge again; `kapi goal judge {:03} JUDGE` lets another one judge the \
+             same commit.",
+            goal.id.index()
+        )),
+        Stop::SameFailure { .. } => Some(
+            "say what is wrong with `kapi goal say`, then resume; a coarse check may need a larger \
+             `--stall-after`."
+                .to_owned(),
+        ),
+        Stop::NoProgress { .. } => match goal.agent_end.as_ref()? {
+            AgentEnd::OutOfResources { resource, .. } => Some(format!(
+                "raise `{}` under [sandbox] in your configuration, then resume.",
+                limit_key(resource)
+            )),
+            AgentEnd::Finished
+            | AgentEnd::Refused
+            | AgentEnd::LimitReached
+            | AgentEnd::Crashed { .. }
+            | AgentEnd::DeadlinePassed
+            | AgentEnd::IdlePassed
+            | AgentEnd::Provider(_) => None,
+        },
+        Stop::CapReached { .. } => {
+            Some("resume when the cap has room again, or raise it; see `kapi spend`.".to_owned())
+        }
+        Stop::ConsentNeeded { pattern, .. } => Some(format!(
+            "allow it with `kapi goal allow {:03} {pattern:?}`, or resume without it.",
+            goal.id.index()
+        )),
+        Stop::AgentBlocked { .. } => Some(format!(
+            "answer with `kapi goal say {:03} \"…\"`, then resume.",
+            goal.id.index()
+        )),
+        Stop::CleanEnd { .. } => Some(
+            "look at the work; `kapi goal say` tells the agent what is missing, resume goes on."
+                .to_owned(),
+        ),
+        Stop::ChecksCannotRun { remedy, .. } => Some(format!("{remedy} Then resume.")),
+        Stop::NotDrafted { .. } => Some(
+            "resume asks again; `kapi run` takes the whole contract from flags instead.".to_owned(),
+        ),
+        Stop::SpinGuard => {
+            Some("say more of what is wanted with `kapi goal say`, then resume.".to_owned())
+        }
+        Stop::BudgetUsedUp { .. }
+        | Stop::Interrupted
+        | Stop::JudgeBlocked { .. }
+        | Stop::Impossible { .. }
+        | Stop::Cancelled { .. } => None,
+    }
+}
+
+fn provider_hint(goal: &Goal, kind: ProviderFailureKind) -> String {
+    match kind {
+        ProviderFailureKind::Unauthorized => format!(
+            "check the key of `{}`: `api_key_env` or `login` in the configuration.",
+            goal.contract.agent
+        ),
+        ProviderFailureKind::BadRequest => {
+            "check `model` and `base_url` in the configuration.".to_owned()
+        }
+        ProviderFailureKind::Unreachable => {
+            "check the network, or `base_url` in the configuration.".to_owned()
+        }
+        ProviderFailureKind::RateLimited => "resume when the provider's limit is reset.".to_owned(),
+        ProviderFailureKind::ServerError
+        | ProviderFailureKind::TruncatedStream
+        | ProviderFailureKind::EmptyAnswer => "resume later.".to_owned(),
+    }
+}
+
+/// Returns what a person can type next, most useful first.
+#[must_use]
+pub fn next_commands(goal: &Goal) -> Vec<String> {
+    let index = format!("{:03}", goal.id.index());
+    let show = format!("kapi show {index}");
+    match goal.status {
+        Status::Proposed => {
+            vec![
+                format!("kapi goal approve {index}"),
+                format!("kapi cancel {index}"),
+            ]
+        }
+        Status::Setup | Status::Active => {
+            vec![
+                format!("kapi resume {index}"),
+                format!("kapi cancel {index}"),
+            ]
+        }
+        Status::Waiting => waiting_commands(goal, &index),
+        Status::Paused => match &goal.stop {
+            Some(Stop::BudgetUsedUp { limit }) => vec![
+                format!(
+                    "kapi budget {index} {} && kapi resume {index}",
+                    limit.option()
+                ),
+                show,
+            ],
+            Some(_) | None => vec![format!("kapi resume {index}"), show],
+        },
+        Status::Blocked | Status::Stalled => {
+            let resume = format!("kapi resume {index}");
+            let cancel = format!("kapi cancel {index}");
+            if goal.lacks_a_judge() {
+                return vec![show, resume, judge_command(&index), cancel];
+            }
+            vec![show, resume, cancel]
+        }
+        Status::Impossible | Status::Cancelled => vec![show],
+        Status::Unverified | Status::Done => {
+            vec![
+                format!("kapi diff {index}"),
+                format!("git merge {}", goal.contract.branch),
+            ]
+        }
+    }
+}
+
+fn waiting_commands(goal: &Goal, index: &str) -> Vec<String> {
+    match goal.wait.as_ref().map(|wait| &wait.until) {
+        Some(WaitFor::Approval { what }) => vec![
+            format!("kapi goal allow {index} {what:?}"),
+            format!("kapi goal pause {index}"),
+        ],
+        Some(WaitFor::Judge { .. }) => vec![
+            "kapi up".to_owned(),
+            format!("kapi resume {index}"),
+            judge_command(index),
+        ],
+        Some(_) | None => vec!["kapi up".to_owned(), format!("kapi resume {index}")],
+    }
+}
+
+/// Returns the command that lets another judge judge a goal.
+fn judge_command(index: &str) -> String {
+    format!("kapi goal judge {index} JUDGE")
+}
+
+#[cfg(test)]
+mod tests {
+    use kapi_core::text::{limit_key, limit_met, limit_text, time_words};
+
+    #[test]
+    fn times_are_dates_of_the_calendar() {
+        for (at_ms, text) in [
+            (0, "1970-01-01 00:00:00 UTC"),
+            (951_782_400_000, "2000-02-29 00:00:00 UTC"),
+            (1_795_321_799_999, "2026-11-22 04:29:59 UTC"),
+            (-1, "1969-12-31 23:59:59 UTC"),
+        ] {
+            assert_eq!(time_words(at_ms), text);
+        }
+    }
+
+    #[test]
+    fn limits_read_as_amounts_and_name_their_key() {
+        for (resource, limit, text, key) in [
+            ("memory", "300 MiB", "300 MiB of memory", "memory"),
+            ("processes", "64", "64 processes", "processes"),
+            ("processes", "1", "1 process", "processes"),
+            ("disk", "2 GiB", "2 GiB on disk", "disk"),
+            ("file size", "1 MiB", "1 MiB for one file", "file_size"),
+        ] {
+            assert_eq!(limit_text(resource, limit), text);
+            assert_eq!(limit_key(resource), key);
+        }
+        assert_eq!(
+            limit_met("memory", "300 MiB"),
+            "a program inside met the limit of 300 MiB of memory and was ended; raise it with \
+             `[sandbox] memory`"
+        );
+        assert_eq!(
+            limit_met("processes", "64"),
+            "a program inside met the limit of 64 processes and could start no more; raise it with \
+             `[sandbox] processes`"
+        );
+    }
+}
