@@ -14,10 +14,10 @@ pub(crate) mod working;
 
 use std::path::PathBuf;
 
+use kapi_check::rules::proof::attribution::{Attribution, OriginalWording};
+use kapi_check::rules::proof::precedence::ResolvedChecks;
 use kapi_core::id::Slug;
 use kapi_core::judge::{Judge, JudgeUnavailable};
-use kapi_core::proof::attribution::{Attribution, OriginalWording};
-use kapi_core::proof::precedence::ResolvedChecks;
 use kapi_goal::perform::survey::Survey;
 use kapi_goal::rules::budget::Budget;
 use kapi_goal::rules::contract::{Base, CONTRACT_VERSION, Contract, TURNS_DEFAULT};

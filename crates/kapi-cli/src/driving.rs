@@ -7,6 +7,7 @@ pub(crate) mod attendance;
 
 use std::path::Path;
 
+use kapi_check::perform::hidden;
 use kapi_core::id::GoalId;
 use kapi_engine::machine::logged::Logged;
 use kapi_engine::pace::Pace;
@@ -23,7 +24,6 @@ use kapi_launch::clean::goals;
 use kapi_sys::clock::monotonic_ms;
 use kapi_sys::signal::{self, Interrupts};
 use kapi_wire::result::ResultView;
-use kapi_world::hidden;
 
 use crate::config::Config;
 use crate::context::Context;

@@ -2,8 +2,8 @@
 //!
 //! Text from agents and commands is shortened to its first line here.
 
+use kapi_check::rules::proof::verify_report::{VerifyReport, first_failure};
 use kapi_core::agent_end::{AgentEnd, AgentRun, Claim, ProviderFailure};
-use kapi_core::proof::verify_report::{VerifyReport, first_failure};
 use kapi_core::text::{agent_name, counted, limit_key, limit_text};
 use kapi_core::verdict::{JudgeAnswer, JudgeRun};
 use kapi_goal::rules::budget::Raise;

@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
+use kapi_check::rules::proof::verify_report::proof_lines;
+use kapi_check::rules::proof::verify_run::{Checks, VerifyRun};
 use kapi_core::isolation::SandboxLevel;
-use kapi_core::proof::verify_report::proof_lines;
-use kapi_core::proof::verify_run::{Checks, VerifyRun};
 use kapi_core::text::{agent_name, counted};
 use kapi_goal::rules::state::{Goal, Status};
 use kapi_goal::rules::words;

@@ -10,7 +10,6 @@
 
 pub mod actor;
 pub mod agent_end;
-pub mod checks;
 pub mod consent_rule;
 pub mod deletions;
 pub mod evidence;
@@ -24,7 +23,6 @@ pub mod judge;
 pub mod link;
 pub mod mode;
 pub mod pattern;
-pub mod proof;
 pub mod quote;
 pub mod spend;
 pub mod state_directory;

@@ -26,8 +26,8 @@ pub mod travel;
 
 use std::path::PathBuf;
 
+use kapi_check::rules::proof::verify_report::VerifyReport;
 use kapi_core::isolation::{NetworkMode, SandboxLevel};
-use kapi_core::proof::verify_report::VerifyReport;
 use kapi_core::task_id::TaskId;
 use kapi_engine::evidence::hash_run;
 use kapi_engine::watch::Activity;

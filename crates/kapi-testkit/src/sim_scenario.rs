@@ -2,12 +2,12 @@
 //!
 //! Each is a function of the effect alone, so that repeating an effect repeats the story.
 
+use kapi_check::rules::proof::attribution::Attribution;
+use kapi_check::rules::proof::policy::CheckPolicy;
 use kapi_core::actor::Actor;
 use kapi_core::id::{EffectId, GoalId};
 use kapi_core::isolation::{NetworkMode, SandboxLevel};
 use kapi_core::judge::{Judge, JudgeUnavailable};
-use kapi_core::proof::attribution::Attribution;
-use kapi_core::proof::policy::CheckPolicy;
 use kapi_core::verdict::Verdict;
 use kapi_goal::record::project::Project;
 use kapi_goal::rules::budget::Budget;

@@ -7,11 +7,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use kapi_check::rules::proof::verify_report::VerifyReport;
+use kapi_check::rules::proof::verify_run::{Checks, VerifyRun};
 use kapi_core::agent_end::{AgentEnd, AgentRun, ProviderFailure, ProviderFailureKind};
 use kapi_core::failure::Failure;
 use kapi_core::id::{EffectId, GoalId};
-use kapi_core::proof::verify_report::VerifyReport;
-use kapi_core::proof::verify_run::{Checks, VerifyRun};
 use kapi_core::usage::Usage;
 use kapi_core::verdict::{JudgeAnswer, JudgeRun};
 use kapi_engine::watch::{Activity, Watch};

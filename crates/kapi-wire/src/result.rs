@@ -1,9 +1,9 @@
 //! The last line of `kapi run --json`: how a goal came out.
 
-use kapi_core::proof::assess::Grade;
-use kapi_core::proof::inspection::Inspection;
-use kapi_core::proof::verify_report::VerifyReport;
-use kapi_core::proof::verify_run::{Checks, VerifyRun};
+use kapi_check::rules::proof::assess::Grade;
+use kapi_check::rules::proof::inspection::Inspection;
+use kapi_check::rules::proof::verify_report::VerifyReport;
+use kapi_check::rules::proof::verify_run::{Checks, VerifyRun};
 use kapi_core::usage::Usage;
 use kapi_core::verdict::{JudgeAnswer, JudgeRun};
 use kapi_goal::rules::state::Goal;

@@ -215,7 +215,7 @@ fn holds_repository(directory: &Path) -> bool {
 }
 
 /// Returns a directory name that no two paths share.
-pub(crate) fn layer_name(relative: &Path) -> String {
+pub fn layer_name(relative: &Path) -> String {
     use std::os::unix::ffi::OsStrExt as _;
 
     use sha2::{Digest as _, Sha256};
@@ -229,17 +229,17 @@ pub(crate) fn layer_name(relative: &Path) -> String {
 }
 
 /// What is mounted where, as the kernel tells it.
-pub(crate) struct MountPoints(Vec<(PathBuf, String)>);
+pub struct MountPoints(Vec<(PathBuf, String)>);
 
 impl MountPoints {
-    pub(crate) fn read() -> Result<Self, Failure> {
+    pub fn read() -> Result<Self, Failure> {
         let path = Path::new("/proc/self/mountinfo");
         let text = fs::read_to_string(path).map_err(|error| failure::file("read", path, &error))?;
         Ok(Self(text.lines().filter_map(mount_point).collect()))
     }
 
     /// Returns the kind of file system below a path if no layer can lie there.
-    pub(crate) fn unfit(&self, path: &Path) -> Option<&str> {
+    pub fn unfit(&self, path: &Path) -> Option<&str> {
         let below = self.0.iter().filter(|(point, _)| path.starts_with(point));
         let (_, kind) = below.max_by_key(|(point, _)| point.components().count())?;
         let is_unfit = UNFIT.iter().any(|unfit| {
@@ -252,7 +252,7 @@ impl MountPoints {
     }
 
     /// Returns why a directory cannot be the lower part of a layer.
-    pub(crate) fn obstacle(&self, host: &Path) -> Option<String> {
+    pub fn obstacle(&self, host: &Path) -> Option<String> {
         let is_below = |point: &&(PathBuf, String)| point.0.starts_with(host);
         if self.0.iter().any(|point| is_below(&point)) {
             return Some("another file system is mounted in it".to_owned());

@@ -70,7 +70,7 @@ impl<'a> JudgeReference<'a> {
 }
 
 /// Returns the server at which a provider's models are asked, with its key.
-pub(crate) fn server(book: &Book, provider: &str) -> Result<ModelEndpoint, Failure> {
+pub fn server(book: &Book, provider: &str) -> Result<ModelEndpoint, Failure> {
     let known = KNOWN.iter().find(|known| known.name == provider);
     let said = book.judges.get(provider);
     let own_url = said.and_then(|said| said.base_url.as_deref());

@@ -5,28 +5,21 @@
 
 pub mod asking;
 pub mod book;
-pub mod checks;
-pub mod ecosystems;
 pub mod failure;
 pub mod gate;
 pub mod goal_paths;
 pub mod grant;
-pub mod hidden;
-pub mod judge;
-pub mod prove;
 pub mod spending;
 
 pub mod asker;
 pub mod confine;
-pub mod dependencies;
 pub mod home;
 pub mod ignored;
 pub mod judge_provider;
 pub mod judge_settings;
 pub mod network;
 pub mod private_dir;
-mod private_scratch;
-pub mod prover;
+pub mod private_scratch;
 pub mod repository_settings;
 pub mod run_dir;
 pub mod run_service;

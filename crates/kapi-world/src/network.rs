@@ -4,7 +4,7 @@
 //! proxy that decides about connections, and the person's forwarded ports. On the host's own network
 //! nothing can be refused, so only the gateway is there.
 
-pub(crate) mod refused_connection;
+pub mod refused_connection;
 pub mod serve;
 
 use std::collections::BTreeMap;

@@ -21,7 +21,7 @@ const DIRECTORIES_MAX: usize = 1_000;
 
 /// A directory of this process, removed when it is dropped.
 #[derive(Debug)]
-pub(crate) struct PrivateScratch {
+pub struct PrivateScratch {
     path: PathBuf,
     /// Held as long as the directory is in use.
     _held: Lock,
@@ -29,7 +29,7 @@ pub(crate) struct PrivateScratch {
 
 impl PrivateScratch {
     /// Makes a directory below `all`, which must not lie in the working tree that is checked.
-    pub(crate) fn open(all: &Path, top: &Path, command: &str) -> Result<Self, Failure> {
+    pub fn open(all: &Path, top: &Path, command: &str) -> Result<Self, Failure> {
         if all.starts_with(top) {
             return Err(Failure {
                 message: format!("check {}: it holds Kapi's own state", top.display()),
@@ -55,7 +55,7 @@ impl PrivateScratch {
         Ok(Self { path, _held: held })
     }
 
-    pub(crate) fn path(&self) -> &Path {
+    pub fn path(&self) -> &Path {
         &self.path
     }
 }

@@ -90,7 +90,7 @@ impl ShellLine<'_> {
 }
 
 /// Returns all that a line wrote, its standard output first.
-pub(crate) fn output(finished: &FinishedProcess) -> String {
+pub fn output(finished: &FinishedProcess) -> String {
     let (stdout, stderr) = (finished.stdout.text(), finished.stderr.text());
     let between = if stdout.is_empty() || stdout.ends_with('\n') {
         ""
@@ -102,7 +102,7 @@ pub(crate) fn output(finished: &FinishedProcess) -> String {
 
 /// Returns the exit code of a line, 128 plus the signal where one ended it; none where it was killed
 /// at a limit of time or called off.
-pub(crate) const fn exit_code(end: ProcessEnd) -> Option<i32> {
+pub const fn exit_code(end: ProcessEnd) -> Option<i32> {
     match end {
         ProcessEnd::Exited(code) => Some(code),
         ProcessEnd::Signaled(signal) => Some(128 + signal),

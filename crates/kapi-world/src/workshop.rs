@@ -103,7 +103,7 @@ impl Workshop {
     }
 
     /// Fills a directory with a commit's files, and an empty file where the view of git is mounted.
-    pub(crate) fn checkout(&self, plan: &CheckoutPlan<'_>) -> Result<PathBuf, Failure> {
+    pub fn checkout(&self, plan: &CheckoutPlan<'_>) -> Result<PathBuf, Failure> {
         self.repository
             .checkout(plan)
             .map_err(|error| failure::plain(&error))?;

@@ -24,25 +24,31 @@ const ONCE: &[Once] = &[
     },
     Once {
         name: concat!("judge_", "answer("),
-        homes: &["crates/kapi-agent/", "crates/kapi-world/src/judge/agent.rs"],
+        homes: &[
+            "crates/kapi-agent/",
+            "crates/kapi-check/src/perform/judge/agent.rs",
+        ],
         instead: "ask by `judge::ask`, which is the one judge",
     },
     Once {
         name: concat!("parse_", "verdict("),
-        homes: &["crates/kapi-agent/", "crates/kapi-world/src/judge/model.rs"],
+        homes: &[
+            "crates/kapi-agent/",
+            "crates/kapi-check/src/perform/judge/model.rs",
+        ],
         instead: "ask by `judge::ask`, which is the one judge",
     },
     Once {
         name: concat!("KAPI_JUDGE", "_TOKEN"),
-        homes: &["crates/kapi-world/src/judge/token.rs"],
+        homes: &["crates/kapi-check/src/perform/judge/token.rs"],
         instead: "name it by `judge::token::TOKEN_VARIABLE`",
     },
     Once {
         name: concat!("Shell", "Line {"),
         homes: &[
             "crates/kapi-world/src/shell.rs",
-            "crates/kapi-world/src/prover/checkout.rs",
-            "crates/kapi-world/src/checks/shell.rs",
+            "crates/kapi-check/src/perform/prover/checkout.rs",
+            "crates/kapi-check/src/perform/checks/shell.rs",
             "crates/kapi-task/src/perform/look.rs",
         ],
         instead: "prove work by `prover::Prover`, which is the one way to run a person's command on it",
@@ -86,10 +92,10 @@ mod tests {
         let verdict = concat!("let answer = parse_", "verdict(text, token);\n");
         let purpose = concat!("purpose: Purpose::", "Judge,\n");
         let files = [
-            ("crates/kapi-world/src/judge/model.rs", verdict),
+            ("crates/kapi-check/src/perform/judge/model.rs", verdict),
             ("crates/kapi-world/src/asker.rs", purpose),
             ("crates/kapi-agent/tests/it/verdicts.rs", verdict),
-            ("crates/kapi-world/src/prove.rs", verdict),
+            ("crates/kapi-check/src/perform/prove.rs", verdict),
             ("crates/kapi-world/src/asker_two.rs", purpose),
         ];
         let faults = what_is_written_once_stays_there(&Tree::of(&files));
@@ -97,7 +103,7 @@ mod tests {
         assert_eq!(
             paths,
             [
-                "crates/kapi-world/src/prove.rs",
+                "crates/kapi-check/src/perform/prove.rs",
                 "crates/kapi-world/src/asker_two.rs"
             ]
         );

@@ -8,12 +8,13 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::thread;
 
-use kapi_core::checks::report::Report;
-use kapi_core::checks::{Planned, Verb};
+use kapi_check::perform::checks;
+use kapi_check::perform::checks::{CheckEvent, CheckObserver, CheckRunSettings, Discovery};
+use kapi_check::rules::checks::report::Report;
+use kapi_check::rules::checks::{Planned, Verb};
 use kapi_core::isolation::{NetworkMode, SandboxLevel};
 use kapi_store::layout::{HomeLayout, project_key};
 use kapi_world::book::Book;
-use kapi_world::checks::{self, CheckEvent, CheckObserver, CheckRunSettings, Discovery};
 
 use super::run::{Network, Sandbox};
 use crate::context::Context;

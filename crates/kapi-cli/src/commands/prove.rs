@@ -8,10 +8,13 @@ mod view;
 
 use std::path::{Path, PathBuf};
 
-use kapi_core::checks::{Fate, Planned, Verb};
+use kapi_check::perform::checks::{CheckObserver, CheckRunSettings};
+use kapi_check::perform::prove::{ChangeProof, ProofRequest};
+use kapi_check::perform::{checks, prove};
+use kapi_check::rules::checks::{Fate, Planned, Verb};
+use kapi_check::rules::proof::conclusion::Standing;
+use kapi_check::rules::proof::downloads::Downloads;
 use kapi_core::isolation::{NetworkMode, SandboxLevel};
-use kapi_core::proof::conclusion::Standing;
-use kapi_core::proof::downloads::Downloads;
 use kapi_core::spend::day::Day;
 use kapi_engine::watch::{Activity, Watch};
 use kapi_gateway::egress::rule::EgressRule;
@@ -22,8 +25,6 @@ use kapi_sys::clock::Clock as _;
 use kapi_sys::disk::Disk as _;
 use kapi_sys::real_disk::RealDisk;
 use kapi_world::book::Book;
-use kapi_world::checks::{self, CheckObserver, CheckRunSettings};
-use kapi_world::prove::{self, ChangeProof, ProofRequest};
 
 use super::run::{CheckFlags, Network, Sandbox};
 use crate::config::Config;

@@ -4,9 +4,9 @@
 
 use std::path::PathBuf;
 
+use kapi_check::rules::proof::policy::{CheckPolicy, TestPolicy};
 use kapi_core::id::GoalId;
 use kapi_core::isolation::NetworkMode;
-use kapi_core::proof::policy::{CheckPolicy, TestPolicy};
 use kapi_goal::record::project::Project;
 use kapi_goal::rules::contract::Surface;
 use kapi_workflow::rules::branch::BranchType;

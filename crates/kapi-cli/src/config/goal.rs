@@ -3,7 +3,7 @@
 //! A project's values hold within the person's: limits only get smaller, checks and protection only
 //! grow, and it chooses no judge. Whose word counts is decided by the core.
 
-use kapi_core::proof::precedence::CheckSettings;
+use kapi_check::rules::proof::precedence::CheckSettings;
 use kapi_goal::rules::contract::TURNS_DEFAULT;
 
 use crate::amount;

@@ -2,9 +2,9 @@
 //!
 //! Only reads; whose word counts is decided by the core.
 
+use kapi_check::rules::proof::attribution::{Addition, Authority, CheckPart};
+use kapi_check::rules::proof::precedence::{CheckSettings, ResolvedChecks, SettingsLayer, resolve};
 use kapi_core::judge::Judge;
-use kapi_core::proof::attribution::{Addition, Authority, CheckPart};
-use kapi_core::proof::precedence::{CheckSettings, ResolvedChecks, SettingsLayer, resolve};
 use kapi_goal::rules::contract::TURNS_DEFAULT;
 
 use crate::commands::run::Args;

@@ -66,7 +66,7 @@ pub(crate) fn check(context: &Context, config: &Config, contract: &Contract) -> 
 
 /// Asks a provider whether the model that judges is there, before anything depends on it.
 fn check_model(context: &Context, config: &Config, judge: &str) -> Result<(), Error> {
-    match kapi_world::judge::probe(&context.book(config), judge) {
+    match kapi_check::perform::judge::probe(&context.book(config), judge) {
         Ok(_) => Ok(()),
         Err(failure) => {
             let mut error = Error::new(

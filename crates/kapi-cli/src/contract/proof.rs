@@ -4,10 +4,10 @@
 
 use std::path::Path;
 
+use kapi_check::perform::hidden;
 use kapi_core::hidden_checks::Hidden;
 use kapi_goal::perform::survey::Survey;
 use kapi_goal::rules::contract::{Base, Contract};
-use kapi_world::hidden;
 
 use crate::commands::run::Args;
 use crate::context::Context;

@@ -2,9 +2,9 @@
 //!
 //! Says what stands in it and nothing else.
 
+use kapi_check::rules::proof::attribution::CheckPart;
+use kapi_check::rules::proof::policy::{CheckPolicy, TestPolicy};
 use kapi_core::judge::JudgeUnavailable;
-use kapi_core::proof::attribution::CheckPart;
-use kapi_core::proof::policy::{CheckPolicy, TestPolicy};
 use kapi_core::text::counted;
 use kapi_goal::rules::budget::Budget;
 use kapi_goal::rules::contract::{Contract, Distill, Reminders, Surface, Working};

@@ -2,7 +2,7 @@
 //!
 //! Only the words a person types are known here; what they lead to is the core's affair.
 
-use kapi_core::checks::mise;
+use kapi_check::rules::checks::mise;
 use kapi_goal::rules::contract::{Distill, GoalType, Reminders, Surface, Working};
 use kapi_goal::rules::plan::task::Phase;
 use kapi_sys::process;

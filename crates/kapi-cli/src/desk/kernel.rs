@@ -7,8 +7,8 @@
 pub(super) mod loops;
 pub(super) mod within;
 
+use kapi_check::rules::proof::policy::CheckPolicy;
 use kapi_core::actor::Actor;
-use kapi_core::proof::policy::CheckPolicy;
 use kapi_core::task_id::TaskId;
 use kapi_store::timestamp::format_ms;
 use kapi_sys::clock::Clock as _;

@@ -8,13 +8,14 @@ use std::fs;
 use std::net::TcpListener;
 use std::sync::Mutex;
 
-use kapi_core::checks::report::{Outcome, Report};
-use kapi_core::checks::{Check, Fate, Planned, Root, Verb};
+use kapi_check::perform::checks;
+use kapi_check::perform::checks::{CheckEvent, CheckObserver, CheckRunSettings, Discovery};
+use kapi_check::rules::checks::report::{Outcome, Report};
+use kapi_check::rules::checks::{Check, Fate, Planned, Root, Verb};
 use kapi_core::isolation::{NetworkMode, SandboxLevel};
 use kapi_core::spend::prices::Prices;
 use kapi_sys::cancel::Cancel;
 use kapi_world::book::Book;
-use kapi_world::checks::{self, CheckEvent, CheckObserver, CheckRunSettings, Discovery};
 use kapi_world::grant::Grant;
 use rustix::process::Signal;
 

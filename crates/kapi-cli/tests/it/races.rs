@@ -448,9 +448,9 @@ fn exited(
     commit: &str,
     task: kapi_goal::rules::effect::VerifyTask,
     exit_code: i32,
-) -> kapi_core::proof::verify_report::VerifyReport {
-    use kapi_core::proof::verify_report::VerifyReport;
-    use kapi_core::proof::verify_run::{Checks, VerifyRun};
+) -> kapi_check::rules::proof::verify_report::VerifyReport {
+    use kapi_check::rules::proof::verify_report::VerifyReport;
+    use kapi_check::rules::proof::verify_run::{Checks, VerifyRun};
 
     let run = |command: String| VerifyRun {
         command,

@@ -8,6 +8,8 @@ use std::time::Duration;
 
 use kapi_agent::agent::AgentKind;
 use kapi_agent::launch::LaunchPurpose;
+use kapi_check::perform::dependencies::Dependencies;
+use kapi_check::perform::dependencies::lend::{Borrower, Lending, MountedDependencies};
 use kapi_core::agent_end::AgentRun;
 use kapi_core::failure::Failure;
 use kapi_core::isolation::SandboxLevel;
@@ -18,8 +20,6 @@ use kapi_sandbox::spec::{Mount, MountAccess};
 use kapi_sys::process::ProcessEnd;
 use kapi_world::asking::{AgentRequest, ask_with_tools};
 use kapi_world::confine::{SandboxConfig, WORKSPACE_INSIDE, WorksAt};
-use kapi_world::dependencies::Dependencies;
-use kapi_world::dependencies::lend::{Borrower, Lending, MountedDependencies};
 use kapi_world::ignored::{IgnoredDirectories, IgnoredPlan, is_way_clear};
 use kapi_world::repository_settings::settings_hidden;
 use kapi_world::run_dir::RunDir;

@@ -4,15 +4,16 @@
 
 use std::time::Duration;
 
+use kapi_check::perform::judge;
+use kapi_check::perform::judge::evidence::JudgedChange;
+use kapi_check::perform::judge::{JudgeQuestion, JudgeRetry, Judgement};
 use kapi_core::failure::Failure;
 use kapi_core::spend::day::Day;
 use kapi_engine::watch::Watch;
 use kapi_world::gate::GateRules;
-use kapi_world::judge::evidence::JudgedChange;
-use kapi_world::judge::{JudgeQuestion, JudgeRetry, Judgement};
 use kapi_world::run_dir::RunDir;
+use kapi_world::workshop;
 use kapi_world::workshop::Workshop;
-use kapi_world::{judge, workshop};
 
 use crate::perform::agent_run::run_id;
 use crate::perform::real::RealWorld;

@@ -6,6 +6,8 @@
 use std::thread;
 use std::time::Duration;
 
+use kapi_check::perform::dependencies::Dependencies;
+use kapi_check::perform::prover::ProofSubject;
 use kapi_core::failure::Failure;
 use kapi_core::spend::account::Role;
 use kapi_core::usage::Usage;
@@ -16,9 +18,7 @@ use kapi_git::owned_dir;
 use kapi_git::workspace::Origin;
 use kapi_sys::clock::Clock;
 use kapi_world::book::Book;
-use kapi_world::dependencies::Dependencies;
 use kapi_world::goal_paths::GoalPaths;
-use kapi_world::prover::ProofSubject;
 use kapi_world::spending::Spending;
 use kapi_world::spending::turn::{BookedTurn, TurnKey};
 use kapi_world::workshop::Workshop;

@@ -6,10 +6,10 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use kapi_check::rules::proof::scripts;
 use kapi_core::deletions::Deletions;
 use kapi_core::failure::Failure;
 use kapi_core::integration_branch::IntegrationBranch;
-use kapi_core::proof::scripts;
 use kapi_git::diff::Patch;
 use kapi_git::hidden;
 use kapi_git::id::CommitId;

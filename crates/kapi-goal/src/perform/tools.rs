@@ -6,6 +6,7 @@
 use std::sync::Arc;
 
 use kapi_agent::agent::AgentKind;
+use kapi_check::perform::hidden;
 use kapi_core::actor::Actor;
 use kapi_core::failure::Failure;
 use kapi_core::id::GoalId;
@@ -13,7 +14,6 @@ use kapi_core::judge::Judge;
 use kapi_world::failure::chain;
 use kapi_world::gate::person::Person;
 use kapi_world::gate::support;
-use kapi_world::hidden;
 use kapi_world::run_service::RunService;
 use serde_json::Value;
 

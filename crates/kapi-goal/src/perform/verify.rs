@@ -2,18 +2,19 @@
 //!
 //! Knows what a goal's task says and nothing of how commands are run.
 
-use kapi_core::failure::Failure;
-use kapi_core::id::GoalId;
-use kapi_core::proof::verify_report::VerifyReport;
-use kapi_engine::watch::Watch;
-use kapi_world::dependencies::Dependencies;
-use kapi_world::prover::{
+use kapi_check::perform::dependencies::Dependencies;
+use kapi_check::perform::hidden;
+use kapi_check::perform::prover::{
     HiddenChecks, ProofClaim, ProofSubject, Prover, ProverSite, WorkToProve, strength,
 };
+use kapi_check::rules::proof::verify_report::VerifyReport;
+use kapi_core::failure::Failure;
+use kapi_core::id::GoalId;
+use kapi_engine::watch::Watch;
 use kapi_world::run_dir::RunDir;
 use kapi_world::shell::Listener;
+use kapi_world::workshop;
 use kapi_world::workshop::Workshop;
-use kapi_world::{hidden, workshop};
 
 use crate::perform::agent_run::run_id;
 use crate::perform::real::{RealWorld, cancelled};

@@ -3,7 +3,7 @@
 //! Derived from the state and never read back, except to see whether they are current. What they
 //! look like is the core's affair.
 
-use kapi_core::proof::verify_run::VerifyRun;
+use kapi_check::rules::proof::verify_run::VerifyRun;
 use kapi_core::verdict::JudgeAnswer;
 use kapi_store::layout::GoalLayout;
 use kapi_store::timestamp::format_ms;

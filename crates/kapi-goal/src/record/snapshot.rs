@@ -2,8 +2,8 @@
 //!
 //! A plain document built from the state. Fields are only ever added.
 
+use kapi_check::rules::proof::verify_report::first_failure;
 use kapi_core::id::GoalId;
-use kapi_core::proof::verify_report::first_failure;
 use serde::{Deserialize, Serialize};
 
 use crate::rules::budget::{Budget, Spent};

@@ -4,8 +4,8 @@
 //! itself. Two things trip it: turns that end in trees and verdicts seen before, and turns that
 //! change files while the checks fail in exactly the same way.
 
-use kapi_core::proof::verify_report::VerifyReport;
-use kapi_core::proof::verify_run::VerifyRun;
+use kapi_check::rules::proof::verify_report::VerifyReport;
+use kapi_check::rules::proof::verify_run::VerifyRun;
 use serde::{Deserialize, Serialize};
 
 use crate::rules::event::TurnVerdict;
@@ -122,7 +122,7 @@ fn hash(run: &VerifyRun) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use kapi_core::proof::fixture::{report, run};
+    use kapi_check::rules::proof::fixture::{report, run};
 
     use super::{Breaker, Tripped, fingerprint};
     use crate::rules::event::TurnVerdict;

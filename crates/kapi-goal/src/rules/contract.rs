@@ -3,12 +3,12 @@
 //! Approved once by a person against its hash and never changed afterwards; only the budget may
 //! be raised later, by its own command.
 
+use kapi_check::rules::proof::attribution::Attribution;
+use kapi_check::rules::proof::policy::CheckPolicy;
 use kapi_core::hidden_checks::Hidden;
 use kapi_core::id::GoalId;
 use kapi_core::isolation::{NetworkMode, SandboxLevel};
 use kapi_core::judge::{Judge, JudgeUnavailable};
-use kapi_core::proof::attribution::Attribution;
-use kapi_core::proof::policy::CheckPolicy;
 use serde::{Deserialize, Serialize};
 
 use crate::rules::budget::Budget;

@@ -3,13 +3,13 @@
 //! [`crate::rules::effect::next`] is the only planner. It looks at nothing but the state, so asking
 //! again after a crash gives the same effect under the same id.
 
+use kapi_check::rules::proof::baseline;
+use kapi_check::rules::proof::downloads::Downloads;
+use kapi_check::rules::proof::judge_prompt::instructions;
+use kapi_check::rules::proof::policy::CheckPolicy;
 use kapi_core::hidden_checks::Hidden;
 use kapi_core::id::{EffectId, GoalId};
 use kapi_core::isolation::{NetworkMode, SandboxLevel};
-use kapi_core::proof::baseline;
-use kapi_core::proof::downloads::Downloads;
-use kapi_core::proof::judge_prompt::instructions;
-use kapi_core::proof::policy::CheckPolicy;
 
 use crate::rules::prompt;
 use crate::rules::state::{Goal, Stage};

@@ -3,11 +3,11 @@
 //! Tags are explicit and stable; a variant is only ever added. The envelope (sequence, time,
 //! actor, hash) belongs to the store.
 
+use kapi_check::rules::proof::verify_report::VerifyReport;
 use kapi_core::agent_end::{AgentRun, ProviderFailure};
 use kapi_core::evidence::EvidenceFile;
 use kapi_core::failure::Failure;
 use kapi_core::id::{EffectId, GoalId};
-use kapi_core::proof::verify_report::VerifyReport;
 use kapi_core::usage::Usage;
 use kapi_core::verdict::JudgeRun;
 use serde::{Deserialize, Serialize};

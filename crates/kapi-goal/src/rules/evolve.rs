@@ -2,10 +2,10 @@
 //!
 //! No rule is applied here; whatever was recorded is true.
 
+use kapi_check::rules::proof::verify_report::VerifyReport;
 use kapi_core::agent_end::{AgentEnd, AgentRun, Claim};
 use kapi_core::id::{EffectId, GoalId};
 use kapi_core::judge::JudgeUnavailable;
-use kapi_core::proof::verify_report::VerifyReport;
 use kapi_core::usage::Usage;
 use kapi_core::verdict::{JudgeAnswer, JudgeRun, Verdict};
 

@@ -3,9 +3,9 @@
 //! One variant for each kind of effect, plus the world's own refusal. Text in here is foreign: it
 //! is capped before it arrives and never parsed with authority.
 
+use kapi_check::rules::proof::verify_report::VerifyReport;
 use kapi_core::agent_end::AgentRun;
 use kapi_core::failure::Failure;
-use kapi_core::proof::verify_report::VerifyReport;
 use kapi_core::usage::Usage;
 use kapi_core::verdict::JudgeRun;
 use serde::{Deserialize, Serialize};

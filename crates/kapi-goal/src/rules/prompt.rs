@@ -2,10 +2,10 @@
 //!
 //! Output of commands stands in them as data between marks and is never an instruction of ours.
 
+use kapi_check::rules::proof::assess::Objection;
+use kapi_check::rules::proof::verify_report::{VerifyReport, run_end};
+use kapi_check::rules::proof::verify_run::{Checks, VerifyRun};
 use kapi_core::isolation::SandboxLevel;
-use kapi_core::proof::assess::Objection;
-use kapi_core::proof::verify_report::{VerifyReport, run_end};
-use kapi_core::proof::verify_run::{Checks, VerifyRun};
 use kapi_core::quote::{fenced, tail};
 use kapi_core::verdict::JudgeAnswer;
 

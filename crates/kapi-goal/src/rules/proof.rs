@@ -2,10 +2,10 @@
 //!
 //! Asked by the rules and by the fold alike, so that both go by the same answer.
 
-use kapi_core::proof::assess;
-use kapi_core::proof::assess::{Grade, Objection};
-use kapi_core::proof::attribution::{Authority, CheckPart};
-use kapi_core::proof::verify_report::VerifyReport;
+use kapi_check::rules::proof::assess;
+use kapi_check::rules::proof::assess::{Grade, Objection};
+use kapi_check::rules::proof::attribution::{Authority, CheckPart};
+use kapi_check::rules::proof::verify_report::VerifyReport;
 use kapi_core::verdict::{JudgeAnswer, Verdict};
 
 use crate::rules::state::Goal;
@@ -74,9 +74,9 @@ impl Goal {
 
 #[cfg(test)]
 mod tests {
+    use kapi_check::rules::proof::attribution::{Addition, Authority, CheckPart};
+    use kapi_check::rules::proof::fixture::{report, run};
     use kapi_core::judge::Judge;
-    use kapi_core::proof::attribution::{Addition, Authority, CheckPart};
-    use kapi_core::proof::fixture::{report, run};
 
     use crate::rules::state::Goal;
     use crate::rules::story::{contract, goal_of};

@@ -279,7 +279,7 @@ fn check_state(state: Option<&Goal>) {
         assert!(
             goal.verify
                 .as_ref()
-                .is_some_and(kapi_core::proof::verify_report::VerifyReport::passed)
+                .is_some_and(kapi_check::rules::proof::verify_report::VerifyReport::passed)
         );
     }
     assert!(

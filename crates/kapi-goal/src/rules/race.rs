@@ -3,7 +3,7 @@
 //! Pure: it compares what the goals' logs say. Nothing here starts or stops a lane, and how large a
 //! diff is has to be said by whoever can read the repository.
 
-use kapi_core::proof::verify_run::{Checks, VerifyRun};
+use kapi_check::rules::proof::verify_run::{Checks, VerifyRun};
 use serde::Serialize;
 
 use crate::rules::state::{Goal, Status};

@@ -4,9 +4,9 @@
 
 use std::fmt;
 
+use kapi_check::rules::proof::verify_report::VerifyReport;
 use kapi_core::agent_end::{AgentEnd, Claim};
 use kapi_core::id::{EffectId, GoalId};
-use kapi_core::proof::verify_report::VerifyReport;
 use kapi_core::verdict::JudgeRun;
 use serde::{Deserialize, Serialize};
 

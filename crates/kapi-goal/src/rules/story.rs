@@ -2,16 +2,16 @@
 //!
 //! A step is turned into the command that a person, an agent or the engine would send.
 
+use kapi_check::rules::proof::attribution::Attribution;
+use kapi_check::rules::proof::fixture::{report, run};
+use kapi_check::rules::proof::policy::CheckPolicy;
+use kapi_check::rules::proof::verify_report::VerifyReport;
+use kapi_check::rules::proof::verify_run::{Checks, VerifyRun};
 use kapi_core::actor::Actor;
 use kapi_core::agent_end::{AgentEnd, AgentRun, Claim, ProviderFailure, ProviderFailureKind};
 use kapi_core::id::{EffectId, GoalId};
 use kapi_core::isolation::{NetworkMode, SandboxLevel};
 use kapi_core::judge::{Judge, JudgeUnavailable};
-use kapi_core::proof::attribution::Attribution;
-use kapi_core::proof::fixture::{report, run};
-use kapi_core::proof::policy::CheckPolicy;
-use kapi_core::proof::verify_report::VerifyReport;
-use kapi_core::proof::verify_run::{Checks, VerifyRun};
 use kapi_core::usage::Usage;
 use kapi_core::verdict::{JudgeAnswer, JudgeRun, Verdict};
 

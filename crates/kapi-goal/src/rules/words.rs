@@ -2,9 +2,9 @@
 //!
 //! The same words appear in the terminal, in JSON and in the snapshot.
 
+use kapi_check::rules::proof::assess::Grade;
+use kapi_check::rules::proof::verify_report::first_failure;
 use kapi_core::agent_end::{AgentEnd, ProviderFailureKind};
-use kapi_core::proof::assess::Grade;
-use kapi_core::proof::verify_report::first_failure;
 use kapi_core::text::{agent_name, limit_key, limit_text, time_words};
 use kapi_core::verdict::JudgeAnswer;
 

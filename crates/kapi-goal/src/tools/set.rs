@@ -4,10 +4,10 @@
 //! commands and limits. The draft words the goal anew, adds checks and narrows; whose word counts is
 //! decided by the core.
 
-use kapi_core::checks::mise;
+use kapi_check::rules::checks::mise;
+use kapi_check::rules::proof::attribution::{Authority, CheckPart};
+use kapi_check::rules::proof::precedence::{CheckSettings, SettingsLayer, resolve};
 use kapi_core::judge::Judge;
-use kapi_core::proof::attribution::{Authority, CheckPart};
-use kapi_core::proof::precedence::{CheckSettings, SettingsLayer, resolve};
 
 use crate::rules::contract::{Contract, Surface, TURNS_MAX};
 use crate::tools::Refused;

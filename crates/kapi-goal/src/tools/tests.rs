@@ -1,9 +1,9 @@
 //! The tools' shapes: what is read, what is refused and where, what a draft becomes.
 
+use kapi_check::rules::proof::attribution::Attribution;
+use kapi_check::rules::proof::policy::CheckPolicy;
 use kapi_core::isolation::{NetworkMode, SandboxLevel};
 use kapi_core::judge::{Judge, JudgeUnavailable};
-use kapi_core::proof::attribution::Attribution;
-use kapi_core::proof::policy::CheckPolicy;
 use serde_json::{Value, json};
 
 use super::call::{Request, read};

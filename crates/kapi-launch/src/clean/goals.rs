@@ -7,10 +7,10 @@
 use std::path::PathBuf;
 use std::{fs, io};
 
+use kapi_check::perform::dependencies::snapshot;
 use kapi_git::owned_dir;
 use kapi_sys::cancel::Cancel;
 use kapi_world::book::Book;
-use kapi_world::dependencies::snapshot;
 use kapi_world::goal_paths::GoalPaths;
 use kapi_world::workshop::Workshop;
 use kapi_world::{failure, workshop};

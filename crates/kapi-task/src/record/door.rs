@@ -7,8 +7,8 @@ pub mod goal;
 
 use std::collections::BTreeMap;
 
+use kapi_check::rules::proof::policy::CheckPolicy;
 use kapi_core::actor::Actor;
-use kapi_core::proof::policy::CheckPolicy;
 use kapi_core::task_id::TaskId;
 use kapi_core::value::Value;
 use kapi_store::canonical::canonical_hash;

@@ -8,7 +8,7 @@ pub mod trigger;
 
 use std::collections::BTreeMap;
 
-use kapi_core::proof::policy::CheckPolicy;
+use kapi_check::rules::proof::policy::CheckPolicy;
 use kapi_core::task_id::LoopName;
 use kapi_core::value::Value;
 use serde::{Deserialize, Serialize};

@@ -2,7 +2,7 @@
 //!
 //! Only data and its limits. Which files, sandbox and process it takes is not known here.
 
-use kapi_core::proof::policy::CheckPolicy;
+use kapi_check::rules::proof::policy::CheckPolicy;
 use kapi_core::task_id::{LoopName, TaskId};
 use serde::{Deserialize, Serialize};
 

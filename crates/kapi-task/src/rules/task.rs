@@ -4,8 +4,8 @@
 
 use std::collections::BTreeMap;
 
-use kapi_core::proof::assess::Grade;
-use kapi_core::proof::inspection::Inspection;
+use kapi_check::rules::proof::assess::Grade;
+use kapi_check::rules::proof::inspection::Inspection;
 use kapi_core::task_id::{Fence, Holder, TaskId};
 use kapi_core::usage::Usage;
 use serde::{Deserialize, Serialize};

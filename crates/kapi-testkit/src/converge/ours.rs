@@ -2,15 +2,15 @@
 //!
 //! No disk and no process: what is shown here is when the rules end a goal, and how.
 
+use kapi_check::rules::proof::attribution::Attribution;
+use kapi_check::rules::proof::policy::CheckPolicy;
+use kapi_check::rules::proof::verify_report::VerifyReport;
+use kapi_check::rules::proof::verify_run::{Checks, VerifyRun};
 use kapi_core::actor::Actor;
 use kapi_core::agent_end::{AgentEnd, AgentRun, Claim};
 use kapi_core::id::{EffectId, GoalId, Slug};
 use kapi_core::isolation::{NetworkMode, SandboxLevel};
 use kapi_core::judge::{Judge, JudgeUnavailable};
-use kapi_core::proof::attribution::Attribution;
-use kapi_core::proof::policy::CheckPolicy;
-use kapi_core::proof::verify_report::VerifyReport;
-use kapi_core::proof::verify_run::{Checks, VerifyRun};
 use kapi_core::usage::Usage;
 use kapi_core::verdict::{JudgeAnswer, JudgeRun, Verdict};
 use kapi_goal::rules::budget::Budget;

@@ -7,8 +7,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use kapi_check::rules::proof::policy::CheckPolicy;
 use kapi_core::actor::Actor;
-use kapi_core::proof::policy::CheckPolicy;
 use kapi_core::task_id::{Holder, TaskId};
 use kapi_goal::record::project::Project;
 use kapi_store::layout::ProjectLayout;

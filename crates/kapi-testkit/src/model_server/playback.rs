@@ -2,7 +2,7 @@
 //! and verdict was used.
 //! It does not know HTTP or any API.
 
-use kapi_core::proof::judge_prompt::{TOKEN_MARK, TOKEN_OPENING};
+use kapi_check::rules::proof::judge_prompt::{TOKEN_MARK, TOKEN_OPENING};
 use serde_json::Value;
 
 use crate::model_server::fault::{FaultKind, FaultTarget, Times};

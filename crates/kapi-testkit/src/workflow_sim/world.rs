@@ -9,10 +9,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use kapi_check::rules::proof::verify_report::VerifyReport;
+use kapi_check::rules::proof::verify_run::{Checks, VerifyRun};
 use kapi_core::failure::Failure;
 use kapi_core::id::{EffectId, GoalId, Slug};
-use kapi_core::proof::verify_report::VerifyReport;
-use kapi_core::proof::verify_run::{Checks, VerifyRun};
 use kapi_core::usage::Usage;
 use kapi_engine::machine::logged::Logged;
 use kapi_engine::watch::{Activity, Watch};

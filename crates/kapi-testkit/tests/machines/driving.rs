@@ -2,10 +2,10 @@
 
 use std::sync::Mutex;
 
+use kapi_check::rules::proof::verify_report::VerifyReport;
 use kapi_core::agent_end::{AgentEnd, ProviderFailureKind};
 use kapi_core::failure::Failure;
 use kapi_core::judge::Judge;
-use kapi_core::proof::verify_report::VerifyReport;
 use kapi_core::usage::Usage;
 use kapi_engine::watch::{Activity, Watch};
 use kapi_goal::record::drive::{DriveError, Observed};

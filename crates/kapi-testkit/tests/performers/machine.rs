@@ -11,9 +11,9 @@ use std::sync::{Condvar, Mutex};
 use std::time::{Duration, Instant};
 use std::{fs, thread};
 
+use kapi_check::rules::proof::policy::CheckPolicy;
 use kapi_core::actor::Actor;
 use kapi_core::isolation::{NetworkMode, SandboxLevel};
-use kapi_core::proof::policy::CheckPolicy;
 use kapi_core::spend::caps::Caps;
 use kapi_core::spend::prices::Prices;
 use kapi_core::task_id::{LoopName, TaskId};

@@ -13,12 +13,12 @@ use std::path::PathBuf;
 use std::sync::Mutex;
 use std::{fs, thread};
 
+use kapi_check::rules::proof::policy::CheckPolicy;
 use kapi_core::actor::Actor;
 use kapi_core::failure::Failure;
 use kapi_core::id::{EffectId, GoalId};
 use kapi_core::isolation::{NetworkMode, SandboxLevel};
 use kapi_core::judge::Judge;
-use kapi_core::proof::policy::CheckPolicy;
 use kapi_core::spend::caps::Caps;
 use kapi_engine::watch::{Activity, Watch};
 use kapi_goal::perform::real::RealWorld;

@@ -19,8 +19,8 @@ use std::sync::{Condvar, Mutex};
 use std::time::{Duration, Instant};
 use std::{env, thread};
 
+use kapi_check::rules::proof::policy::CheckPolicy;
 use kapi_core::actor::Actor;
-use kapi_core::proof::policy::CheckPolicy;
 use kapi_fleet::address::Address;
 use kapi_fleet::client::FleetSettings;
 use kapi_goal::record::project::Project;

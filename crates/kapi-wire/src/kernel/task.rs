@@ -1,8 +1,8 @@
 //! One task as others see it: the fields of the specification first, then what is known besides.
 
-use kapi_core::proof::assess::Grade;
-use kapi_core::proof::inspection::Inspection;
-use kapi_core::proof::policy::CheckPolicy;
+use kapi_check::rules::proof::assess::Grade;
+use kapi_check::rules::proof::inspection::Inspection;
+use kapi_check::rules::proof::policy::CheckPolicy;
 use kapi_task::rules::goal_drive::GoalDrive;
 use kapi_task::rules::handoff::EvalResult;
 use kapi_task::rules::request::Origin;

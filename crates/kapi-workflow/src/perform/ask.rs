@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use kapi_agent::agent::AgentKind;
 use kapi_agent::script::part;
+use kapi_check::perform::judge::evidence::JudgedChange;
 use kapi_core::agent_end::{AgentEnd, AgentRun};
 use kapi_core::failure::Failure;
 use kapi_core::spend::account;
@@ -18,7 +19,6 @@ use kapi_sys::process::ProcessEnd;
 use kapi_world::asker::patience::words;
 use kapi_world::asker::{AgentHome, QuestionFiles, ReadOnlyQuestion, ToolSet};
 use kapi_world::gate::GateRules;
-use kapi_world::judge::evidence::JudgedChange;
 use kapi_world::run_dir::RunDir;
 use kapi_world::spending::BookedResult;
 use kapi_world::spending::turn::{BookedTurn, TurnKey};

@@ -4,13 +4,13 @@
 
 use std::path::{Path, PathBuf};
 
+use kapi_check::perform::judge::evidence;
+use kapi_check::perform::judge::evidence::{EvidenceLimits, JudgedChange};
 use kapi_core::failure::Failure;
 use kapi_core::isolation::SandboxLevel;
 use kapi_sandbox::spec::Mount;
 use kapi_world::confine;
 use kapi_world::confine::KAPI_INSIDE;
-use kapi_world::judge::evidence;
-use kapi_world::judge::evidence::{EvidenceLimits, JudgedChange};
 use kapi_world::run_dir::RunDir;
 
 /// How much of a change a reviewer is shown.

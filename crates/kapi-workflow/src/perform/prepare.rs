@@ -5,13 +5,13 @@
 
 use std::fs;
 
+use kapi_check::perform::prover::ProofSubject;
+use kapi_check::rules::proof::baseline;
+use kapi_check::rules::proof::obstacle::Obstacle;
 use kapi_core::failure::Failure;
-use kapi_core::proof::baseline;
-use kapi_core::proof::obstacle::Obstacle;
 use kapi_core::usage::Usage;
 use kapi_engine::watch::Watch;
 use kapi_git::id::CommitId;
-use kapi_world::prover::ProofSubject;
 use kapi_world::run_dir::RunDir;
 use kapi_world::workshop::Workshop;
 use kapi_world::{failure, workshop};

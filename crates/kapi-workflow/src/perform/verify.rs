@@ -3,16 +3,16 @@
 //!
 //! Which commands, and what comes of them, is not known here.
 
+use kapi_check::perform::prover::ProofSubject;
+use kapi_check::rules::proof::downloads::Downloads;
+use kapi_check::rules::proof::policy::CheckPolicy;
+use kapi_check::rules::proof::verify_report::VerifyReport;
 use kapi_core::failure::Failure;
 use kapi_core::id::GoalId;
 use kapi_core::isolation::NetworkMode;
-use kapi_core::proof::downloads::Downloads;
-use kapi_core::proof::policy::CheckPolicy;
-use kapi_core::proof::verify_report::VerifyReport;
 use kapi_core::usage::Usage;
 use kapi_engine::watch::Watch;
 use kapi_goal::rules::effect::{StrengthWanted, VerifyTask};
-use kapi_world::prover::ProofSubject;
 use kapi_world::workshop::Workshop;
 use kapi_world::{failure, workshop};
 

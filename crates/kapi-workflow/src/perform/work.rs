@@ -7,10 +7,10 @@
 use std::fs;
 
 use kapi_agent::script::part;
+use kapi_check::rules::proof::attribution::Attribution;
 use kapi_core::failure::Failure;
 use kapi_core::id::{GoalId, Slug};
 use kapi_core::judge::JudgeUnavailable;
-use kapi_core::proof::attribution::Attribution;
 use kapi_core::usage::Usage;
 use kapi_engine::watch::Watch;
 use kapi_goal::perform::survey;

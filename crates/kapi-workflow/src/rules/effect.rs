@@ -3,9 +3,9 @@
 //! [`next`] looks at nothing but the state. What is in flight already is part of its answer, so that
 //! after a crash the same effects are asked for under the same ids.
 
+use kapi_check::rules::proof::policy::CheckPolicy;
 use kapi_core::id::{EffectId, GoalId};
 use kapi_core::isolation::{NetworkMode, SandboxLevel};
-use kapi_core::proof::policy::CheckPolicy;
 use kapi_core::workflow_status::Status;
 use kapi_goal::rules::budget::Budget;
 use kapi_goal::rules::plan::task::TaskId;

@@ -2,9 +2,9 @@
 //!
 //! Text in here is foreign: capped before it arrives, and never parsed with authority.
 
+use kapi_check::rules::proof::verify_report::VerifyReport;
 use kapi_core::failure::Failure;
 use kapi_core::id::GoalId;
-use kapi_core::proof::verify_report::VerifyReport;
 use kapi_core::usage::Usage;
 use kapi_goal::rules::state::Status as GoalStatus;
 

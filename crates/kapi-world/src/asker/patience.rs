@@ -19,13 +19,13 @@ const LOOK: Duration = Duration::from_millis(50);
 
 /// How often one question was waited for.
 #[derive(Debug, Default)]
-pub(crate) struct ProviderRetry {
+pub struct ProviderRetry {
     n_waits: usize,
 }
 
 /// What follows a try that failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum AfterFailure {
+pub enum AfterFailure {
     /// It was waited, and the same is asked again.
     AskAgain,
     /// It is not waited any longer, or waiting does not help.
@@ -36,7 +36,7 @@ pub(crate) enum AfterFailure {
 
 impl ProviderRetry {
     /// Waits after a try that used this much, and says what follows.
-    pub(crate) fn wait(
+    pub fn wait(
         &mut self,
         trouble: &ProviderFailure,
         used: Usage,

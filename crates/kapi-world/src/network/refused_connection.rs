@@ -9,16 +9,16 @@ const BETWEEN: &str = " was refused: ";
 
 /// A connection that was not let through.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct RefusedConnection {
+pub struct RefusedConnection {
     /// Where to, as `host:port`.
-    pub(crate) host: String,
+    pub host: String,
     /// Why not.
-    pub(crate) reason: String,
+    pub reason: String,
 }
 
 impl RefusedConnection {
     /// Reads one that was told.
-    pub(crate) fn read(text: &str) -> Option<Self> {
+    pub fn read(text: &str) -> Option<Self> {
         let (host, reason) = text.strip_prefix(BEFORE)?.split_once(BETWEEN)?;
         Some(Self {
             host: host.to_owned(),

@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use anyhow::bail;
+use kapi_check::rules::proof::policy::CheckPolicy;
 use kapi_core::actor::Actor;
-use kapi_core::proof::policy::CheckPolicy;
 use kapi_core::task_id::{Holder, TaskId};
 use kapi_goal::record::project::Project;
 use kapi_store::layout::ProjectLayout;

@@ -4,6 +4,7 @@
 
 use std::path::PathBuf;
 
+use kapi_check::perform::hidden;
 use kapi_core::id::GoalId;
 use kapi_engine::evidence::pruned::{PruneLog, PrunedRuns};
 use kapi_engine::spend::LedgerHome;
@@ -13,7 +14,6 @@ use kapi_goal::record::project::Project;
 use kapi_launch::place::SandboxId;
 use kapi_store::layout::{HomeLayout, project_key};
 use kapi_task::record::store::Store;
-use kapi_world::hidden;
 
 use super::{Row, row};
 use crate::context::Context;

@@ -2,9 +2,9 @@
 //!
 //! The fields are documented in `docs/json.md`.
 
-use kapi_core::checks::report::{Checked, Counts, Outcome, Report};
-use kapi_core::checks::{Check, Fate, Planned, Root, words};
-use kapi_world::checks::Discovery;
+use kapi_check::perform::checks::Discovery;
+use kapi_check::rules::checks::report::{Checked, Counts, Outcome, Report};
+use kapi_check::rules::checks::{Check, Fate, Planned, Root, words};
 use serde::Serialize;
 
 use crate::ui::{Format, Ui};

@@ -82,7 +82,7 @@ fn for_goal(context: &Context, goal: &Goal, text: &str) -> Result<String, Error>
             party::absolute(context, text)
         }
         JudgeName::Model { .. } => {
-            kapi_world::judge::check(&book, text).map_err(refused)?;
+            kapi_check::perform::judge::check(&book, text).map_err(refused)?;
             Ok(text.to_owned())
         }
     }
@@ -190,7 +190,7 @@ fn checked(context: &Context, root: &Path, text: &str) -> Result<String, Error> 
                 let error = Error::usage(format!("{provider:?} is no provider of judges"));
                 return Err(with_existing(error, &book));
             }
-            if let Err(failure) = kapi_world::judge::check(&book, text) {
+            if let Err(failure) = kapi_check::perform::judge::check(&book, text) {
                 context.ui.say(&format!(
                     "note: it could not judge now: failed to {}.",
                     failure.message

@@ -1,10 +1,10 @@
 //! A proof as `JUnit` XML, for the reports of CI servers: one test case for each check, and one for the
 //! verdict.
 
-use kapi_core::proof::conclusion::Standing;
-use kapi_core::proof::verify_report::run_end;
-use kapi_core::proof::verify_run::{Checks, VerifyRun};
-use kapi_world::prove::ChangeProof;
+use kapi_check::perform::prove::ChangeProof;
+use kapi_check::rules::proof::conclusion::Standing;
+use kapi_check::rules::proof::verify_report::run_end;
+use kapi_check::rules::proof::verify_run::{Checks, VerifyRun};
 
 use super::view::headline;
 

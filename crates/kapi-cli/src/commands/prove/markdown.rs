@@ -1,10 +1,10 @@
 //! A proof as Markdown, for the description or a comment of a pull request.
 
-use kapi_core::proof::conclusion::Standing;
-use kapi_core::proof::verify_report::{VerifyReport, proof_lines, run_end};
-use kapi_core::proof::verify_run::VerifyRun;
+use kapi_check::perform::prove::ChangeProof;
+use kapi_check::rules::proof::conclusion::Standing;
+use kapi_check::rules::proof::verify_report::{VerifyReport, proof_lines, run_end};
+use kapi_check::rules::proof::verify_run::VerifyRun;
 use kapi_wire::result::JudgeView;
-use kapi_world::prove::ChangeProof;
 
 use super::view::headline;
 use crate::contract::short;

@@ -2,11 +2,12 @@
 //!
 //! The fields are documented in `docs/json.md`.
 
-use kapi_core::proof::assess::{self, Grade};
-use kapi_core::proof::inspection::Inspection;
-use kapi_core::proof::verify_report::{VerifyReport, proof_lines, run_end};
+use kapi_check::perform::prove::ChangeProof;
+use kapi_check::rules::proof::assess;
+use kapi_check::rules::proof::assess::Grade;
+use kapi_check::rules::proof::inspection::Inspection;
+use kapi_check::rules::proof::verify_report::{VerifyReport, proof_lines, run_end};
 use kapi_wire::result::{JudgeView, VerifyView};
-use kapi_world::prove::ChangeProof;
 use serde::Serialize;
 
 use crate::contract::short;
@@ -101,7 +102,7 @@ fn lines(proof: &ChangeProof) -> Vec<String> {
 }
 
 fn runs(name: &str, report: &VerifyReport) -> Vec<String> {
-    let line = |run: &kapi_core::proof::verify_run::VerifyRun| {
+    let line = |run: &kapi_check::rules::proof::verify_run::VerifyRun| {
         let tally = run
             .tally
             .map_or_else(String::new, |tally| format!(" ({tally})"));

@@ -4,8 +4,8 @@
 //! Everything here stands in the workflow's own documents. Text from agents is shortened to its first
 //! line.
 
+use kapi_check::rules::proof::verify_report::{VerifyReport, first_failure};
 use kapi_core::id::GoalId;
-use kapi_core::proof::verify_report::{VerifyReport, first_failure};
 use kapi_core::text::agent_name;
 use kapi_core::workflow_status::Status;
 use kapi_goal::rules::plan::task::TaskId;

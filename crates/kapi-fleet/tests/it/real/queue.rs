@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use kapi_check::rules::proof::policy::CheckPolicy;
 use kapi_core::actor::Actor;
-use kapi_core::proof::policy::CheckPolicy;
 use kapi_core::task_id::TaskId;
 use kapi_fleet::client::FleetSettings;
 use kapi_goal::record::project::Project;

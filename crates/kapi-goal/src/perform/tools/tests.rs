@@ -8,12 +8,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::{fs, thread};
 
+use kapi_check::rules::proof::attribution::Attribution;
+use kapi_check::rules::proof::policy::CheckPolicy;
 use kapi_core::actor::Actor;
 use kapi_core::id::{GoalId, Slug};
 use kapi_core::isolation::{NetworkMode, SandboxLevel};
 use kapi_core::judge::{Judge, JudgeUnavailable};
-use kapi_core::proof::attribution::Attribution;
-use kapi_core::proof::policy::CheckPolicy;
 use kapi_gateway::serve::StopSignal;
 use kapi_store::layout::ProjectLayout;
 use kapi_sys::clock::SystemClock;

@@ -5,17 +5,17 @@
 
 use std::fs;
 
+use kapi_check::perform::dependencies::Dependencies;
+use kapi_check::perform::prover::checkout::LineResult;
+use kapi_check::perform::prover::{Prover, ProverSite, WorkToProve};
+use kapi_check::rules::proof::downloads::Downloads;
 use kapi_core::failure::Failure;
-use kapi_core::proof::downloads::Downloads;
 use kapi_engine::watch::Watch;
 use kapi_git::owned_dir;
 use kapi_sys::cancel::Cancel;
 use kapi_sys::disk::Disk as _;
 use kapi_sys::lock::{Lock, LockError};
 use kapi_sys::real_disk::RealDisk;
-use kapi_world::dependencies::Dependencies;
-use kapi_world::prover::checkout::LineResult;
-use kapi_world::prover::{Prover, ProverSite, WorkToProve};
 use kapi_world::run_dir::RunDir;
 use kapi_world::shell::Listener;
 use kapi_world::workshop::Workshop;

@@ -1,8 +1,8 @@
 //! The rules for checks that cannot run, and for checks that pass and prove nothing.
 
-use kapi_core::proof::assess::Objection;
-use kapi_core::proof::baseline;
-use kapi_core::proof::verify_report::VerifyReport;
+use kapi_check::rules::proof::assess::Objection;
+use kapi_check::rules::proof::baseline;
+use kapi_check::rules::proof::verify_report::VerifyReport;
 
 use super::turn_end::end_turn;
 use crate::rules::event::{Event, Stop, TurnVerdict};

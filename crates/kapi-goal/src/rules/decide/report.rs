@@ -2,10 +2,10 @@
 //!
 //! An outcome is accepted only for the effect that was intended, and only in its own kind.
 
+use kapi_check::rules::proof::verify_report::VerifyReport;
+use kapi_check::rules::proof::verify_run::Checks;
 use kapi_core::agent_end::{AgentEnd, AgentRun, Claim, ProviderFailure, ProviderFailureKind};
 use kapi_core::id::EffectId;
-use kapi_core::proof::verify_report::VerifyReport;
-use kapi_core::proof::verify_run::Checks;
 use kapi_core::usage::Usage;
 
 use super::turn_end::end_turn;

@@ -2,11 +2,11 @@
 //!
 //! One `check` for all cases; events are compared as lines.
 
+use kapi_check::rules::proof::verify_run::Checks;
 use kapi_core::agent_end::{AgentRun, Claim, ProviderFailureKind};
 use kapi_core::failure::Failure;
 use kapi_core::id::{EffectId, GoalId};
 use kapi_core::judge::{Judge, JudgeUnavailable};
-use kapi_core::proof::verify_run::Checks;
 use kapi_core::verdict::{JudgeAnswer, Verdict};
 
 use crate::rules::budget::Raise;

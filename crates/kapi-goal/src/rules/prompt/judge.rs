@@ -1,6 +1,6 @@
 //! What a judge is given of a goal.
 
-use kapi_core::proof::judge_prompt::{AgentPlan, NamedReport, Subject, material};
+use kapi_check::rules::proof::judge_prompt::{AgentPlan, NamedReport, Subject, material};
 
 use crate::rules::journey::Declared;
 use crate::rules::plan::Plan;
@@ -61,9 +61,9 @@ fn claim(goal: &Goal) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use kapi_core::proof::fixture::{report, run};
-    use kapi_core::proof::judge_prompt::{TOKEN_MARK, instructions};
-    use kapi_core::proof::verify_run::{Checks, VerifyRun};
+    use kapi_check::rules::proof::fixture::{report, run};
+    use kapi_check::rules::proof::judge_prompt::{TOKEN_MARK, instructions};
+    use kapi_check::rules::proof::verify_run::{Checks, VerifyRun};
 
     use super::of_goal;
     use crate::rules::journey::Declared;

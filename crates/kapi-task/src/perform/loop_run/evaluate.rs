@@ -3,9 +3,9 @@
 //! What an agent says of itself decides nothing but where an eval reads its words. Measured numbers
 //! are kept for the next run.
 
+use kapi_check::perform::prover::checkout;
 use kapi_core::quote::tail;
 use kapi_core::value::Value;
-use kapi_world::prover::checkout;
 use regex_lite::Regex;
 
 use super::{Ended, LoopExecution, schema, skipped};

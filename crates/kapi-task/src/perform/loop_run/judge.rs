@@ -5,23 +5,24 @@
 use std::time::Duration;
 
 use kapi_agent::agent::AgentKind;
+use kapi_check::perform::judge;
+use kapi_check::perform::judge::evidence::JudgedChange;
+use kapi_check::perform::judge::{JudgeQuestion, JudgeRetry, Judgement};
+use kapi_check::rules::proof::judge_prompt::{Subject, instructions, material};
 use kapi_core::failure::Failure;
 use kapi_core::isolation::NetworkMode;
-use kapi_core::proof::judge_prompt::{Subject, instructions, material};
 use kapi_core::spend::account::Role;
 use kapi_core::spend::day::Day;
 use kapi_core::usage::Usage;
 use kapi_core::verdict::{JudgeAnswer, Verdict};
 use kapi_engine::watch::{Activity, Watch};
 use kapi_world::gate::GateRules;
-use kapi_world::judge::evidence::JudgedChange;
-use kapi_world::judge::{JudgeQuestion, JudgeRetry, Judgement};
 use kapi_world::judge_provider::{JudgeReference, price_name};
 use kapi_world::run_dir::RunDir;
 use kapi_world::spending::BookedResult;
 use kapi_world::spending::turn::BookedTurn;
 use kapi_world::workshop::Workshop;
-use kapi_world::{failure, judge, spending, workshop};
+use kapi_world::{failure, spending, workshop};
 
 use super::LoopExecution;
 use super::evaluate::EvalFinding;

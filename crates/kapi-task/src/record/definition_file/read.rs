@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use kapi_core::proof::policy::{CheckPolicy, TestPolicy};
+use kapi_check::rules::proof::policy::{CheckPolicy, TestPolicy};
 use kapi_core::task_id::LoopNameForm;
 use kapi_core::text::one_line;
 use kapi_core::value::Value;

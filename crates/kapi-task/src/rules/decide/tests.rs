@@ -13,8 +13,8 @@ mod turns;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use kapi_check::rules::proof::policy::CheckPolicy;
 use kapi_core::actor::Actor;
-use kapi_core::proof::policy::CheckPolicy;
 use kapi_core::task_id::{Holder, LoopName, TaskId};
 use kapi_core::usage::Usage;
 use kapi_core::value::Value;

@@ -1,9 +1,9 @@
 //! The kernel's facts as they stand in a log: a line of each, which no change may make unreadable.
 
+use kapi_check::rules::proof::policy::CheckPolicy;
 use kapi_core::evidence::EvidenceFile;
 use kapi_core::id::{EffectId, GoalId};
 use kapi_core::mode::Mode;
-use kapi_core::proof::policy::CheckPolicy;
 use kapi_core::task_id::{Fence, Holder, LoopName, TaskId};
 use kapi_core::usage::Usage;
 use kapi_goal::rules::plan;

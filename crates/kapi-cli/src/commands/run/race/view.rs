@@ -2,7 +2,7 @@
 //!
 //! The order of the lanes is the core's; here it is only written down.
 
-use kapi_core::proof::inspection::Inspection;
+use kapi_check::rules::proof::inspection::Inspection;
 use kapi_core::text::agent_name;
 use kapi_goal::perform::survey::Survey;
 use kapi_goal::record::project::Project;

@@ -3,9 +3,9 @@
 //! What came back is taken for what is wanted now, by the effect's name: what nobody wants any more
 //! changes nothing. Every decision ends with the tasks that may begin then.
 
+use kapi_check::rules::proof::verify_run::VerifyRun;
 use kapi_core::actor::Actor;
 use kapi_core::id::EffectId;
-use kapi_core::proof::verify_run::VerifyRun;
 use kapi_core::workflow_status::Status;
 
 use crate::rules::decide::{human, said, wrong_phase};

@@ -1,7 +1,7 @@
 //! What a Ralph workflow should have under way now, with everything that is needed to do it.
 
+use kapi_check::rules::proof::policy::CheckPolicy;
 use kapi_core::id::EffectId;
-use kapi_core::proof::policy::CheckPolicy;
 
 use crate::rules::branch::Branch;
 use crate::rules::effect::{Action, AgentQuestion, Effect, GoalWork, Landing, Verification};

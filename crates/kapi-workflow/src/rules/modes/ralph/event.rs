@@ -1,7 +1,7 @@
 //! The facts of a Ralph workflow, as they stand in its log.
 
+use kapi_check::rules::proof::verify_report::VerifyReport;
 use kapi_core::id::GoalId;
-use kapi_core::proof::verify_report::VerifyReport;
 use kapi_goal::rules::plan::task::TaskId;
 use kapi_goal::rules::state::Status as GoalStatus;
 use serde::{Deserialize, Serialize};

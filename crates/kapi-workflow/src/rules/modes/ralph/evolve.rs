@@ -2,7 +2,7 @@
 //!
 //! A fact about a task or an attempt that is not there changes nothing.
 
-use kapi_core::proof::verify_report::VerifyReport;
+use kapi_check::rules::proof::verify_report::VerifyReport;
 use kapi_goal::rules::plan::task::TaskId;
 use kapi_goal::rules::state::Status as GoalStatus;
 

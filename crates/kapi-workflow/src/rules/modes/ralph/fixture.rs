@@ -1,12 +1,12 @@
 //! A build that tests drive by hand: plans, answers and outcomes, and every fact that came of them.
 
+use kapi_check::rules::proof::verify_report::VerifyReport;
+use kapi_check::rules::proof::verify_run::{Checks, VerifyRun};
 use kapi_core::actor::Actor;
 use kapi_core::failure::Failure;
 use kapi_core::id::{EffectId, GoalId};
 use kapi_core::isolation::{NetworkMode, SandboxLevel};
 use kapi_core::judge::Judge;
-use kapi_core::proof::verify_report::VerifyReport;
-use kapi_core::proof::verify_run::{Checks, VerifyRun};
 use kapi_core::usage::Usage;
 use kapi_goal::rules::budget::Budget;
 use kapi_goal::rules::plan::task::TaskId;

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use kapi_check::rules::proof::verify_report::VerifyReport;
 use kapi_core::id::GoalId;
-use kapi_core::proof::verify_report::VerifyReport;
 use kapi_goal::rules::plan::task::TaskId;
 use kapi_goal::rules::state::Status as GoalStatus;
 use serde::{Deserialize, Serialize};

@@ -2,8 +2,8 @@
 //!
 //! A proof is Kapi's own verdict on a commit; whatever an agent says of its work is not asked here.
 
-use kapi_core::proof::verify_report::VerifyReport;
-use kapi_core::proof::verify_run::VerifyRun;
+use kapi_check::rules::proof::verify_report::VerifyReport;
+use kapi_check::rules::proof::verify_run::VerifyRun;
 use kapi_core::quote::tail;
 use kapi_goal::rules::state::Status as GoalStatus;
 

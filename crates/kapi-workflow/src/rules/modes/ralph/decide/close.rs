@@ -4,7 +4,7 @@
 //! Completion rests on what Kapi saw at the branch's last commit; a reviewer's and an accountant's
 //! words are told, and prove nothing.
 
-use kapi_core::proof::verify_report::VerifyReport;
+use kapi_check::rules::proof::verify_report::VerifyReport;
 use kapi_goal::rules::plan::task::TaskId;
 
 use crate::rules::denied::Why;

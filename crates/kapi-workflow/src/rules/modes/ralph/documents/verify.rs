@@ -1,6 +1,6 @@
 //! `verify.md`: what Kapi ran on the branch, with exit codes, and what the last run printed.
 
-use kapi_core::proof::verify_run::VerifyRun;
+use kapi_check::rules::proof::verify_run::VerifyRun;
 use kapi_core::quote::tail;
 
 use crate::rules::evidence::{BASELINE, Evidence, STRAYED};

@@ -1,0 +1,221 @@
+//! A project's own checks: found on disk, probed and run in sandboxes, told as they came out.
+//!
+//! Each check has a sandbox and a copy-on-write view of the working tree of its own, so none sees
+//! what another made and nothing is written back. What is selected is decided in core.
+
+mod declared;
+mod parallel;
+mod perform;
+mod probe;
+mod shell;
+mod survey;
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use kapi_core::failure::Failure;
+use kapi_core::isolation::{NetworkMode, SandboxLevel};
+use kapi_sys::cancel::Cancel;
+use kapi_world::book::Book;
+use kapi_world::failure;
+use kapi_world::private_scratch::PrivateScratch;
+
+use self::shell::CheckRun;
+use crate::perform::ecosystems;
+use crate::rules::checks::profile::{Profiles, TABLE};
+use crate::rules::checks::report::{Checked, Report};
+use crate::rules::checks::settle::settle;
+use crate::rules::checks::{Check, Planned, Root, Verb, select};
+
+/// The projects of a working tree.
+#[derive(Debug, Clone)]
+pub struct Discovery {
+    /// The top of the working tree: the repository's, or the directory itself outside of one.
+    pub top: PathBuf,
+    /// The projects that are meant, in the order of their paths.
+    pub roots: Vec<Root>,
+    /// What the person should know, as sentences.
+    pub notes: Vec<String>,
+}
+
+/// How checks are run.
+#[derive(Debug, Clone)]
+pub struct CheckRunSettings {
+    /// A directory of Kapi's own, outside of the working tree, on a disk that layers can lie on.
+    pub scratch: PathBuf,
+    /// The isolation. Without any, checks write into the working tree.
+    pub level: SandboxLevel,
+    /// What checks can reach.
+    pub network: NetworkMode,
+    /// How many are under way at once, at least one.
+    pub jobs: usize,
+    /// The verbs that are checked; all when empty.
+    pub only: BTreeSet<Verb>,
+    /// The least that every check may take, whatever its verb is given.
+    pub timeout_ms_min: u64,
+}
+
+/// Takes what happens, from any thread, and says when to stop.
+#[derive(Clone, Copy)]
+pub struct CheckObserver<'a> {
+    /// Raised when the checks are no longer wanted.
+    pub cancel: &'a Cancel,
+    /// Takes what happens.
+    pub notice: &'a (dyn Fn(CheckEvent<'_>) + Sync),
+}
+
+/// What happens while checks are run.
+#[derive(Debug, Clone, Copy)]
+pub enum CheckEvent<'a> {
+    /// A check begins.
+    Began(&'a Check),
+    /// A check came out.
+    Ended(&'a Checked),
+    /// Something that the person should know, as a sentence.
+    Note(&'a str),
+}
+
+/// Finds the projects that a person means who stands in a directory: the nearest one at or above it,
+/// up to the top of the repository, and those below that. Nothing is started.
+///
+/// # Errors
+/// When a directory cannot be listed.
+pub fn discover(directory: &Path) -> Result<Discovery, Failure> {
+    let directory = real(directory)?;
+    let top = top_of(&directory);
+    let profiles = profiles()?;
+    let surveyed = survey::survey(&profiles, &top, &[directory.as_path()])?;
+    let roots = select::roots(&profiles, ecosystems::table()?, &surveyed.directories);
+    Ok(Discovery {
+        roots: select::around(&roots, &survey::relative(&top, &directory)),
+        notes: surveyed.notes,
+        top,
+    })
+}
+
+/// Returns the names that make a directory a project, sorted; a `*` stands for any characters.
+///
+/// # Errors
+/// When the table that comes with Kapi cannot be read.
+pub fn marks() -> Result<Vec<String>, Failure> {
+    let profiles = profiles()?;
+    Ok(profiles.marks().into_iter().map(str::to_owned).collect())
+}
+
+/// Finds the projects that changed files belong to: for each the nearest one above it. The paths are
+/// relative to `top`, the top of a working tree. Nothing is started.
+///
+/// # Errors
+/// When a directory cannot be listed.
+pub fn discover_changed(top: &Path, changed: &[PathBuf]) -> Result<Discovery, Failure> {
+    let top = real(top)?;
+    let profiles = profiles()?;
+    let places: BTreeSet<PathBuf> = changed
+        .iter()
+        .filter_map(|path| path.parent().map(|parent| top.join(parent)))
+        .filter(|path| path.is_dir() && path.starts_with(&top))
+        .collect();
+    let places: Vec<&Path> = places.iter().map(PathBuf::as_path).collect();
+    let surveyed = survey::survey(&profiles, &top, &places)?;
+    let mut roots = select::roots(&profiles, ecosystems::table()?, &surveyed.directories);
+    let near: BTreeSet<String> = changed
+        .iter()
+        .filter_map(|path| select::nearest(&roots, &path.to_string_lossy()))
+        .map(|root| root.path.clone())
+        .collect();
+    roots.retain(|root| near.contains(&root.path));
+    Ok(Discovery {
+        roots,
+        notes: surveyed.notes,
+        top,
+    })
+}
+
+/// Looks in the sandbox for what the checks need, and returns what is to be run and what is skipped.
+///
+/// # Errors
+/// When a sandbox could not be made. A tool that is missing is none.
+pub fn prepare(
+    book: &Book,
+    discovery: &Discovery,
+    setting: &CheckRunSettings,
+    told: &CheckObserver<'_>,
+) -> Result<Vec<Planned>, Failure> {
+    let scratch = PrivateScratch::open(&setting.scratch, &discovery.top, "kapi check")?;
+    let work = work(book, discovery, setting, told, &scratch);
+    let found = parallel::each(setting.jobs, &discovery.roots, |number, root| {
+        probe::probe(&work, number, root)
+    })?;
+    let planned = discovery.roots.iter().zip(&found);
+    let planned = planned.flat_map(|(root, found)| settle(root, found));
+    let is_wanted =
+        |one: &Planned| setting.only.is_empty() || setting.only.contains(&one.check.verb);
+    Ok(planned.filter(is_wanted).collect())
+}
+
+/// Runs what is to be run, a few at a time, and returns how everything came out, in the order given.
+///
+/// When the flag is raised, what is under way is killed with all it started.
+///
+/// # Errors
+/// When a sandbox could not be made. A check that fails is none.
+pub fn run(
+    book: &Book,
+    discovery: &Discovery,
+    planned: &[Planned],
+    setting: &CheckRunSettings,
+    told: &CheckObserver<'_>,
+) -> Result<Report, Failure> {
+    let began = Instant::now();
+    let scratch = PrivateScratch::open(&setting.scratch, &discovery.top, "kapi check")?;
+    let work = work(book, discovery, setting, told, &scratch);
+    let checks = parallel::each(setting.jobs, planned, |number, planned| {
+        perform::perform(&work, number, planned)
+    })?;
+    Ok(Report {
+        checks,
+        duration_ms: perform::millis(began.elapsed()),
+    })
+}
+
+fn work<'a>(
+    book: &'a Book,
+    discovery: &'a Discovery,
+    setting: &'a CheckRunSettings,
+    told: &'a CheckObserver<'a>,
+    scratch: &'a PrivateScratch,
+) -> CheckRun<'a> {
+    CheckRun {
+        book,
+        discovery,
+        setting,
+        told,
+        scratch: scratch.path(),
+    }
+}
+
+/// Reads the table that comes with Kapi.
+fn profiles() -> Result<Profiles, Failure> {
+    toml::from_str(TABLE).map_err(|error| Failure {
+        message: format!("read the table of profiles: {}", failure::chain(&error)),
+        hint: None,
+    })
+}
+
+fn real(directory: &Path) -> Result<PathBuf, Failure> {
+    fs::canonicalize(directory).map_err(|error| failure::file("find", directory, &error))
+}
+
+/// Returns the top of the repository that a directory lies in, or the directory itself.
+fn top_of(directory: &Path) -> PathBuf {
+    let mut above = directory.ancestors();
+    above
+        .find(|path| path.join(".git").exists())
+        .unwrap_or(directory)
+        .to_path_buf()
+}

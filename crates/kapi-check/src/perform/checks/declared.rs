@@ -1,0 +1,272 @@
+//! Reading the files in which projects list their members and scripts.
+//!
+//! A file that cannot be read lists nothing, which is told; the checks of its directory go on.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::rules::checks::place::{Declared, Directory, Workspace};
+
+/// The files that are read.
+pub(super) const FILES: [&str; 8] = [
+    "Cargo.toml",
+    "package.json",
+    "pnpm-workspace.yaml",
+    "pyproject.toml",
+    "deno.json",
+    "deno.jsonc",
+    "pom.xml",
+    "mix.exs",
+];
+/// How many modules of a `pom.xml` are read.
+const MODULES_MAX: usize = 1_000;
+
+/// A file is not in the notation that its name says.
+struct UnreadableFile;
+
+/// `pnpm-workspace.yaml`.
+#[derive(Debug, Deserialize)]
+struct PnpmWorkspace {
+    #[serde(default)]
+    packages: Vec<String>,
+}
+
+/// Adds what the files say to a directory, and returns what could not be read, as fragments.
+pub(super) fn declare(texts: &BTreeMap<String, String>, directory: &mut Directory) -> Vec<String> {
+    let mut faults = Vec::new();
+    for name in FILES {
+        let Some(text) = texts.get(name) else {
+            continue;
+        };
+        let declared = match name {
+            "Cargo.toml" => cargo(text),
+            "package.json" => node(text, directory),
+            "pnpm-workspace.yaml" => pnpm(text),
+            "pyproject.toml" => uv(text),
+            "deno.json" | "deno.jsonc" => deno(text),
+            "pom.xml" => Ok(maven(text)),
+            _ => Ok(mix(text)),
+        };
+        match declared {
+            Ok(declared) => directory.declared.extend(declared),
+            Err(UnreadableFile) => faults.push(format!(
+                "{name} cannot be read, so what it lists is not known"
+            )),
+        }
+    }
+    faults
+}
+
+/// Everything below a workspace belongs to it unless it is excluded: Cargo itself refuses to work in
+/// a package that neither is a member nor excluded.
+fn cargo(text: &str) -> Result<Option<Declared>, UnreadableFile> {
+    let table: toml::Table = toml::from_str(text).map_err(|_| UnreadableFile)?;
+    let workspace = table.get("workspace").and_then(toml::Value::as_table);
+    Ok(workspace.map(|workspace| {
+        let excluded = strings(workspace.get("exclude"));
+        let below = excluded.iter().map(|path| format!("{path}/**"));
+        Declared {
+            workspace: Workspace::Cargo,
+            members: vec!["**".to_owned()],
+            excluded: below.chain(excluded.clone()).collect(),
+        }
+    }))
+}
+
+fn node(text: &str, directory: &mut Directory) -> Result<Option<Declared>, UnreadableFile> {
+    let package: Value = serde_json::from_str(text).map_err(|_| UnreadableFile)?;
+    let scripts = package.get("scripts").and_then(Value::as_object);
+    let scripts = scripts.into_iter().flatten();
+    let scripts =
+        scripts.filter_map(|(name, line)| Some((name.clone(), line.as_str()?.to_owned())));
+    directory.scripts.extend(scripts);
+    let workspaces = package.get("workspaces");
+    let listed = workspaces.map(|found| found.get("packages").unwrap_or(found));
+    Ok(listed.map(|found| patterns(Workspace::Node, texts_of(found))))
+}
+
+fn pnpm(text: &str) -> Result<Option<Declared>, UnreadableFile> {
+    let workspace: PnpmWorkspace = serde_saphyr::from_str(text).map_err(|_| UnreadableFile)?;
+    Ok(Some(patterns(Workspace::Node, workspace.packages)))
+}
+
+fn uv(text: &str) -> Result<Option<Declared>, UnreadableFile> {
+    let table: toml::Table = toml::from_str(text).map_err(|_| UnreadableFile)?;
+    let workspace = ["tool", "uv", "workspace"]
+        .iter()
+        .try_fold(&table, |table, key| table.get(*key)?.as_table());
+    Ok(workspace.map(|workspace| Declared {
+        workspace: Workspace::Uv,
+        members: strings(workspace.get("members")),
+        excluded: strings(workspace.get("exclude")),
+    }))
+}
+
+fn deno(text: &str) -> Result<Option<Declared>, UnreadableFile> {
+    let config: Value =
+        serde_json::from_str(&without_comments(text)).map_err(|_| UnreadableFile)?;
+    let workspace = config.get("workspace");
+    let listed = workspace.map(|found| found.get("members").unwrap_or(found));
+    Ok(listed.map(|found| patterns(Workspace::Deno, texts_of(found))))
+}
+
+fn maven(text: &str) -> Option<Declared> {
+    let after = text.split("<module>").skip(1).take(MODULES_MAX);
+    let modules = after.filter_map(|rest| Some(rest.split_once("</module>")?.0.trim().to_owned()));
+    let members: Vec<String> = modules.collect();
+    (!members.is_empty()).then_some(Declared {
+        workspace: Workspace::Maven,
+        members,
+        excluded: Vec::new(),
+    })
+}
+
+fn mix(text: &str) -> Option<Declared> {
+    let (_, after) = text.split_once("apps_path:")?;
+    let (path, _) = after.trim_start().strip_prefix('"')?.split_once('"')?;
+    Some(Declared {
+        workspace: Workspace::Mix,
+        members: vec![format!("{path}/*")],
+        excluded: Vec::new(),
+    })
+}
+
+/// Divides patterns into those that take in and, after a `!`, those that leave out.
+fn patterns(workspace: Workspace, all: Vec<String>) -> Declared {
+    let (excluded, members): (Vec<String>, Vec<String>) = all
+        .into_iter()
+        .partition(|pattern| pattern.starts_with('!'));
+    let excluded = excluded.iter().map(|pattern| pattern.replacen('!', "", 1));
+    Declared {
+        workspace,
+        members,
+        excluded: excluded.collect(),
+    }
+}
+
+fn texts_of(value: &Value) -> Vec<String> {
+    let all = value.as_array().into_iter().flatten();
+    all.filter_map(|one| Some(one.as_str()?.to_owned()))
+        .collect()
+}
+
+fn strings(value: Option<&toml::Value>) -> Vec<String> {
+    let all = value.and_then(toml::Value::as_array).into_iter().flatten();
+    all.filter_map(|one| Some(one.as_str()?.to_owned()))
+        .collect()
+}
+
+/// Takes the lines out that are comments as a whole; others stay, for they may be in a text.
+fn without_comments(text: &str) -> String {
+    let lines = text
+        .lines()
+        .filter(|line| !line.trim_start().starts_with("//"));
+    lines.collect::<Vec<&str>>().join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::declare;
+    use crate::rules::checks::place::Directory;
+
+    /// Returns what one file lists as `members | excluded`, and what could not be read.
+    fn listed(name: &str, text: &str) -> (Vec<String>, Vec<String>) {
+        let mut directory = Directory::default();
+        let texts = BTreeMap::from([(name.to_owned(), text.to_owned())]);
+        let faults = declare(&texts, &mut directory);
+        let lists = directory
+            .declared
+            .iter()
+            .map(|one| format!("{} | {}", one.members.join(" "), one.excluded.join(" ")));
+        (lists.collect(), faults)
+    }
+
+    #[test]
+    fn member_lists_are_read() {
+        let cases = [
+            (
+                "Cargo.toml",
+                "[workspace]\nmembers=[\"a\"]\nexclude=[\"f\"]",
+                "** | f/** f",
+            ),
+            (
+                "package.json",
+                r#"{"workspaces":["p/*","!p/x"]}"#,
+                "p/* | p/x",
+            ),
+            (
+                "package.json",
+                r#"{"workspaces":{"packages":["p/*"]}}"#,
+                "p/* | ",
+            ),
+            (
+                "pnpm-workspace.yaml",
+                "packages:\n  - 'p/**'\n  - '!**/test'\ncatalog: {a: 1}\n",
+                "p/** | **/test",
+            ),
+            (
+                "pyproject.toml",
+                "[tool.uv.workspace]\nmembers=[\"l/*\"]\nexclude=[\"l/x\"]",
+                "l/* | l/x",
+            ),
+            ("deno.json", r#"{"workspace":["./a"]}"#, "./a | "),
+            (
+                "deno.jsonc",
+                "{\n // where\n \"workspace\":{\"members\":[\"a\"]}}",
+                "a | ",
+            ),
+            (
+                "pom.xml",
+                "<modules><module> core </module><module>web</module>",
+                "core web | ",
+            ),
+            ("mix.exs", "apps_path: \"apps\",", "apps/* | "),
+        ];
+        for (name, text, expected) in cases {
+            assert_eq!(listed(name, text), (vec![expected.to_owned()], Vec::new()));
+        }
+    }
+
+    #[test]
+    fn a_project_without_members_lists_none() {
+        for (name, text) in [
+            ("Cargo.toml", "[package]\nname=\"a\""),
+            ("package.json", "{}"),
+            ("pyproject.toml", "[tool.uv]\npackage=true"),
+            ("deno.json", "{}"),
+            ("pom.xml", "<project/>"),
+            ("mix.exs", "version: \"1\""),
+        ] {
+            assert_eq!(listed(name, text), (Vec::new(), Vec::new()), "{name}");
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_told() {
+        for (name, text) in [
+            ("Cargo.toml", "["),
+            ("package.json", "{"),
+            ("pnpm-workspace.yaml", "packages: {"),
+            ("pyproject.toml", "= 1"),
+            ("deno.json", "["),
+        ] {
+            let (lists, faults) = listed(name, text);
+            assert!(lists.is_empty());
+            assert!(faults.concat().starts_with(name), "{faults:?}");
+        }
+    }
+
+    #[test]
+    fn scripts_are_those_that_are_text() {
+        let mut directory = Directory::default();
+        let text = r#"{"scripts":{"test":"node t.js","x":1}}"#;
+        let texts = BTreeMap::from([("package.json".to_owned(), text.to_owned())]);
+        declare(&texts, &mut directory);
+        let expected = BTreeMap::from([("test".to_owned(), "node t.js".to_owned())]);
+        assert_eq!(directory.scripts, expected);
+    }
+}

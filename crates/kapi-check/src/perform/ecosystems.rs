@@ -1,0 +1,34 @@
+//! Reads the table of ecosystems that comes with Kapi, once for a process.
+//!
+//! Knows its notation and nothing of what it says.
+
+use std::sync::OnceLock;
+
+use kapi_core::failure::Failure;
+use kapi_world::failure;
+
+use crate::rules::proof::ecosystem::{TABLE, Table};
+use crate::rules::proof::role::Ecosystems;
+
+/// Returns the table.
+///
+/// # Errors
+/// When it cannot be read: a fault of this program.
+pub fn table() -> Result<&'static Table, Failure> {
+    static READ: OnceLock<Result<Table, String>> = OnceLock::new();
+    let read = READ.get_or_init(|| toml::from_str(TABLE).map_err(|error| failure::chain(&error)));
+    read.as_ref().map_err(|error| Failure {
+        message: format!("read the table of ecosystems: {error}"),
+        hint: None,
+    })
+}
+
+/// Returns what its patterns say of the files of a project.
+///
+/// # Errors
+/// When the table cannot be read.
+pub(crate) fn rules() -> Result<&'static Ecosystems, Failure> {
+    static RULES: OnceLock<Ecosystems> = OnceLock::new();
+    let table = table()?;
+    Ok(RULES.get_or_init(|| Ecosystems::from(table)))
+}

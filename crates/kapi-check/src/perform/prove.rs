@@ -1,0 +1,289 @@
+//! Proving a change that Kapi did not make: any commit, branch or range, without a goal or an agent.
+//!
+//! The same prover and the same judge as everywhere; nothing is recorded, and the repository is only
+//! read.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use kapi_core::failure::Failure;
+use kapi_core::isolation::{NetworkMode, SandboxLevel};
+use kapi_core::spend::day::Day;
+use kapi_core::verdict::JudgeRun;
+use kapi_engine::watch::Watch;
+use kapi_git::repository::range::Range;
+use kapi_world::book::Book;
+use kapi_world::gate::GateRules;
+use kapi_world::private_scratch::PrivateScratch;
+use kapi_world::run_dir::RunDir;
+use kapi_world::shell::Listener;
+use kapi_world::workshop::Workshop;
+use kapi_world::{failure, workshop};
+
+use crate::perform::dependencies::Dependencies;
+use crate::perform::judge;
+use crate::perform::judge::evidence::JudgedChange;
+use crate::perform::judge::{JudgeQuestion, JudgeRetry, Judgement};
+use crate::perform::prover::{HiddenChecks, ProofClaim, Prover, ProverSite, WorkToProve, strength};
+use crate::rules::proof::baseline;
+use crate::rules::proof::conclusion::{Conclusion, Findings, Standing};
+use crate::rules::proof::downloads::{Downloads, Lacking};
+use crate::rules::proof::judge_prompt::{NamedReport, Subject, instructions, material};
+use crate::rules::proof::policy::CheckPolicy;
+use crate::rules::proof::verify_report::VerifyReport;
+
+/// The branch that git inside a sandbox seems to be on.
+const BRANCH: &str = "change";
+/// The longest a judge may take.
+const JUDGE_DEADLINE: Duration = Duration::from_secs(10 * 60);
+
+/// What is to be proved, and how.
+#[derive(Debug, Clone)]
+pub struct ProofRequest {
+    /// The project: the repository's top level.
+    pub project: PathBuf,
+    /// A commit, a branch or a range.
+    pub target: String,
+    /// What it is compared with, where that is said.
+    pub base: Option<String>,
+    /// The commands that must pass.
+    pub verify: Vec<String>,
+    /// Patterns of files that stay as they are at the base.
+    pub protect: Vec<String>,
+    /// A directory of checks that lie over the change.
+    pub hidden: Option<PathBuf>,
+    /// What the checks are held to.
+    pub policy: CheckPolicy,
+    /// The longest one command may take, in milliseconds.
+    pub timeout_ms: u64,
+    /// The isolation.
+    pub level: SandboxLevel,
+    /// What commands can reach.
+    pub network: NetworkMode,
+    /// What can be reached where dependencies are installed that the change asks for.
+    pub downloads: Downloads,
+    /// Who judges, if anybody does.
+    pub judge: Option<String>,
+    /// What the change is for, for the judge.
+    pub intent: Option<String>,
+    /// Where checkouts are made: a directory of Kapi's own for this project.
+    pub scratch: PathBuf,
+    /// The objects that sandboxes share.
+    pub stores: PathBuf,
+    /// Today, for prices.
+    pub today: Day,
+}
+
+/// What was found out.
+#[derive(Debug, Clone)]
+pub struct ChangeProof {
+    /// The commit it was compared with.
+    pub base: String,
+    /// The commit that was looked at.
+    pub commit: String,
+    /// What the checks showed on the base.
+    pub baseline: VerifyReport,
+    /// What they showed on the change; nothing where they cannot work.
+    pub report: Option<VerifyReport>,
+    /// What a judge said, if one was asked.
+    pub judged: Option<JudgeRun>,
+    /// What it comes to.
+    pub conclusion: Conclusion,
+}
+
+/// Proves a change; nothing where it was called off.
+///
+/// # Errors
+/// When the change cannot be told, or git, a sandbox or the judge's settings fail.
+pub fn prove(
+    book: &Book,
+    request: &ProofRequest,
+    watch: &Watch<'_>,
+) -> Result<Option<ChangeProof>, Failure> {
+    let workshop = Workshop::open(book, &request.project, watch.cancel)?;
+    let range = workshop
+        .repository
+        .range(&request.target, request.base.as_deref())
+        .map_err(|error| failure::plain(&error))?;
+    let scratch = PrivateScratch::open(&request.scratch, &request.project, "kapi prove")?;
+    let run_dir = RunDir::open(scratch.path(), "run")?;
+    let name = format!("prove-{}", std::process::id());
+    let dependencies = Dependencies::find(book, &workshop.repository)?;
+    let prover = Prover {
+        book,
+        workshop: &workshop,
+        site: ProverSite {
+            project: &request.project,
+            stores: &request.stores,
+            scratch: scratch.path(),
+            hidden: request.hidden.as_deref().map(HiddenChecks::Directory),
+            name: &name,
+            dependencies: &dependencies,
+            level: request.level,
+            network: request.network,
+            downloads: &request.downloads,
+        },
+        listener: Listener {
+            watch,
+            run_dir: &run_dir,
+        },
+    };
+    let Some(mut proof) = checked(&prover, request, &range)? else {
+        return Ok(None);
+    };
+    let is_worth_asking = proof.report.as_ref().is_some_and(VerifyReport::passed);
+    if let Some(judge) = request.judge.as_deref().filter(|_| is_worth_asking) {
+        let asked = Asking {
+            workshop: &workshop,
+            request,
+            proof: &proof,
+            judge,
+            name: &name,
+            scratch: scratch.path(),
+        };
+        let Some(run) = asked.ask(book, &run_dir, watch)? else {
+            return Ok(None);
+        };
+        proof.judged = Some(run);
+        proof.conclusion = proof.findings(&request.policy).conclusion();
+    }
+    Ok(Some(proof))
+}
+
+/// Runs the checks on the base and, where they can work there, on the change.
+fn checked(
+    prover: &Prover<'_>,
+    request: &ProofRequest,
+    range: &Range,
+) -> Result<Option<ChangeProof>, Failure> {
+    let mut claim = ProofClaim {
+        commands: &request.verify,
+        policy: request.policy,
+        base_is_green: false,
+        strength_ms: request.policy.strength.then_some(strength::ASKED_MS),
+        timeout_ms: request.timeout_ms,
+        until_ms: None,
+    };
+    let repository = &prover.workshop.repository;
+    let at_base = (range.base.clone(), range.base.clone());
+    let base = WorkToProve::of(repository, BRANCH, at_base, &request.protect)?;
+    let Some(baseline) = prover.baseline(&base, &claim)? else {
+        return Ok(None);
+    };
+    let mut proof = ChangeProof {
+        base: range.base.to_string(),
+        commit: range.commit.to_string(),
+        baseline,
+        report: None,
+        judged: None,
+        conclusion: Conclusion {
+            standing: Standing::Refused,
+            reason: String::new(),
+            hint: None,
+        },
+    };
+    if baseline::obstacle(&proof.baseline).is_none() {
+        claim.base_is_green = baseline::is_green(&proof.baseline);
+        let commits = (range.base.clone(), range.commit.clone());
+        let work = WorkToProve::of(repository, BRANCH, commits, &request.protect)?;
+        let Some(report) = prover.prove(&work, &claim)? else {
+            return Ok(None);
+        };
+        proof.report = Some(report);
+    }
+    proof.conclusion = proof.findings(&request.policy).conclusion();
+    Ok(Some(proof))
+}
+
+impl ChangeProof {
+    /// Returns the dependencies for want of which the checks fail, if that is why.
+    #[must_use]
+    pub fn lacking(&self) -> Option<&Lacking> {
+        let report = self.report.as_ref().filter(|report| !report.passed())?;
+        report.inspection.lacking.as_ref()
+    }
+
+    fn findings<'a>(&'a self, policy: &'a CheckPolicy) -> Findings<'a> {
+        Findings {
+            policy,
+            baseline: &self.baseline,
+            report: self.report.as_ref(),
+            judged: self.judged.as_ref(),
+        }
+    }
+}
+
+/// A question to a judge about a change.
+struct Asking<'a> {
+    workshop: &'a Workshop,
+    request: &'a ProofRequest,
+    proof: &'a ChangeProof,
+    judge: &'a str,
+    name: &'a str,
+    scratch: &'a Path,
+}
+
+impl Asking<'_> {
+    fn ask(
+        &self,
+        book: &Book,
+        run_dir: &RunDir,
+        watch: &Watch<'_>,
+    ) -> Result<Option<JudgeRun>, Failure> {
+        let (proof, request) = (self.proof, self.request);
+        let mut reports = vec![NamedReport {
+            name: "On the base",
+            report: &proof.baseline,
+        }];
+        reports.extend(proof.report.iter().map(|report| NamedReport {
+            name: "With the change",
+            report,
+        }));
+        let goal = match &request.intent {
+            Some(intent) => intent.clone(),
+            None => self.message()?,
+        };
+        let material = material(&Subject {
+            original: None,
+            goal: &goal,
+            criteria: "The change does what it says, in full, and the checks show it honestly.",
+            reports: &reports,
+            left_out: &[],
+            plan: None,
+            said: None,
+        });
+        let change = JudgedChange {
+            workshop: self.workshop,
+            base: Some(workshop::commit_id(&proof.base)?),
+            commit: workshop::commit_id(&proof.commit)?,
+        };
+        let question = JudgeQuestion {
+            judge: self.judge,
+            instructions: &instructions(),
+            material: &material,
+            change: &change,
+            run_id: self.name,
+            run_dir,
+            dir: &self.scratch.join("judge"),
+            level: request.level,
+            network: request.network,
+            rules: GateRules::Fixed(&[]),
+            deadline: JUDGE_DEADLINE,
+            waiting: JudgeRetry::Here,
+            today: request.today,
+        };
+        Ok(match judge::ask(book, &question, watch)? {
+            Judgement::Given(run) => Some(run),
+            Judgement::Cancelled(_) => None,
+        })
+    }
+
+    /// Returns what the commit says of itself.
+    fn message(&self) -> Result<String, Failure> {
+        let commit = workshop::commit_id(&self.proof.commit)?;
+        self.workshop
+            .repository
+            .message_of(&commit)
+            .map_err(|error| failure::plain(&error))
+    }
+}

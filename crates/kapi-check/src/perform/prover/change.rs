@@ -1,0 +1,485 @@
+//! What a change does to the checks that are to prove it: tests, and files that steer a run.
+//!
+//! Looked up in the repository, so nothing that ran has a say in it. What it means is decided in core.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+use kapi_core::failure::Failure;
+use kapi_core::glob::Glob;
+use kapi_core::value::Value;
+use kapi_git::change::ChangeKind;
+use kapi_git::id::CommitId;
+use kapi_git::repository::Repository;
+use kapi_world::failure;
+
+use super::checkout::PutBack;
+use super::document::SettingsDocument;
+use super::text::{self, TextChange};
+use super::{ProofClaim, listing};
+use crate::perform::ecosystems;
+use crate::rules::proof::change::{ChangedPath, CheckChanges, Fate, How};
+use crate::rules::proof::inspection::Inspection;
+use crate::rules::proof::notice::Notice;
+use crate::rules::proof::policy::TestPolicy;
+use crate::rules::proof::role::{Present, Role, Steering, differing_keys};
+
+/// Bytes of a file that is looked into for what steers a run.
+const STEERING_BYTES_MAX: usize = 4 << 20;
+/// Ends of the names of files that hold code; other test files are data that a test may write.
+const CODE: &[&str] = &[
+    "py", "js", "mjs", "cjs", "jsx", "ts", "mts", "cts", "tsx", "go", "rs", "java", "kt", "kts",
+    "scala", "groovy", "rb", "php", "ex", "exs", "erl", "c", "cc", "cpp", "cxx", "h", "hh", "hpp",
+    "sh", "bash", "zsh", "bats", "pl", "pm", "t", "lua", "luau", "swift", "cs", "fs", "vb", "zig",
+    "hs", "ml", "clj", "jl", "r", "dart", "nim", "cr", "tcl", "awk",
+];
+
+/// What a change does to the checks.
+#[derive(Debug, Clone)]
+pub(crate) struct ProvedChange {
+    /// The facts.
+    pub(super) facts: CheckChanges,
+    /// Files that steer in parts, and which parts of them differ.
+    parts: BTreeMap<String, SteeringPart>,
+    /// Test files of the result that hold code.
+    pub(super) test_code: Vec<PathBuf>,
+    /// Paths that it changes and that are neither tests nor say what is installed.
+    pub(super) code: Vec<String>,
+    /// Those of them that it adds and that steer nothing.
+    added_code: Vec<String>,
+    /// Its files as text, tests and code; what is installed or locked is left out.
+    pub(super) texts: Vec<TextChange>,
+    /// Signs of a cheat in what it adds.
+    notices: Vec<Notice>,
+    /// The base has test files that hold code.
+    base_has_tests: bool,
+    /// It changes the source of a dependency.
+    is_in_dependencies: bool,
+    /// Where it begins and ends.
+    ends: Ends,
+}
+
+#[derive(Debug, Clone)]
+struct Ends {
+    base: CommitId,
+    commit: CommitId,
+}
+
+impl Ends {
+    fn of(base: &CommitId, commit: &CommitId) -> Self {
+        Self {
+            base: base.clone(),
+            commit: commit.clone(),
+        }
+    }
+}
+
+/// A part of a change that can be put back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum ChangePart {
+    /// Tests of the base that it touches are as they were.
+    Tests,
+    /// Tests that it adds are not there.
+    NewTests,
+    /// What steers the checks is as it was.
+    Steering,
+    /// All but tests and what is installed for them is as it was.
+    Code,
+}
+
+/// What of a file steers a run and differs.
+#[derive(Debug, Clone)]
+enum SteeringPart {
+    /// These keys.
+    Keys(Vec<String>),
+    /// Lines like these.
+    Lines(Vec<Glob>),
+}
+
+impl ProvedChange {
+    /// Looks a change over.
+    pub(crate) fn between(
+        repository: &Repository,
+        base: &CommitId,
+        commit: &CommitId,
+    ) -> Result<Self, Failure> {
+        let failed = |error: &dyn std::error::Error| failure::plain(error);
+        let rules = ecosystems::rules()?;
+        let files = |commit| repository.tracked_files(commit);
+        let now = files(commit).map_err(|error| failed(&error))?;
+        let mut names: BTreeSet<String> = names_of(&now);
+        let mut before = Vec::new();
+        let changes = if base == commit {
+            Vec::new()
+        } else {
+            before = files(base).map_err(|error| failed(&error))?;
+            names.extend(names_of(&before));
+            let changes = repository.changes(base, commit);
+            changes.map_err(|error| failed(&error))?
+        };
+        let present = rules.of(names.iter().map(String::as_str));
+        let ends = Ends::of(base, commit);
+        let mut parts = BTreeMap::new();
+        let mut listed = Vec::new();
+        let (mut texts, mut code, mut added_code) = (Vec::new(), Vec::new(), Vec::new());
+        for change in &changes {
+            let path = change.path.to_string_lossy().into_owned();
+            let found = part(repository, &present, &change.path, &ends)?;
+            let words = match &found {
+                Steers::Whole => None,
+                Steers::Unchanged => Some(Vec::new()),
+                Steers::Part(SteeringPart::Keys(keys)) => Some(keys.clone()),
+                Steers::Part(SteeringPart::Lines(_)) => Some(vec!["lines".to_owned()]),
+            };
+            let is_whole = matches!(found, Steers::Whole);
+            if let Steers::Part(part) = found {
+                parts.insert(path.clone(), part);
+            }
+            let roles = present.roles(&path);
+            let is_installed = roles.has(Role::Dependency) || roles.has(Role::LockFile);
+            // A manifest says what is installed, by keys that steer nothing.
+            let is_code = !is_installed && !roles.has(Role::Test) && is_whole;
+            let steers = roles.has(Role::Steering) || roles.has(Role::Shadow);
+            let is_new = change.kind == ChangeKind::Added && !steers;
+            code.extend(is_code.then(|| path.clone()));
+            added_code.extend((is_code && is_new).then(|| path.clone()));
+            if !is_installed && texts.len() < text::files_max() {
+                let is_test = roles.has(Role::Test);
+                let read = TextChange::read(repository, base, commit, &change.path, is_test)?;
+                texts.extend(read);
+            }
+            listed.push((path, change.kind, words));
+        }
+        let tests = test_code(&present, &now);
+        let notices = text::signs(repository, base, &texts, &tests)?;
+        let listed: Vec<ChangedPath<'_>> = listed
+            .iter()
+            .map(|(path, kind, parts)| ChangedPath {
+                path,
+                how: how(*kind),
+                parts: parts.clone(),
+            })
+            .collect();
+        Ok(Self {
+            facts: CheckChanges::of(&present, &listed),
+            parts,
+            test_code: tests,
+            code,
+            added_code,
+            texts,
+            notices,
+            base_has_tests: !test_code(&present, &before).is_empty(),
+            is_in_dependencies: listed.iter().any(|one| is_dependency(&present, one)),
+            ends,
+        })
+    }
+
+    /// Returns tests of the base that it touches.
+    pub(super) fn tests_touched(&self) -> Vec<String> {
+        let changed = self.facts.refused(TestPolicy::Additive);
+        changed.into_iter().map(|test| test.path.clone()).collect()
+    }
+
+    /// Tells whether it adds a test file that holds code, or changes one.
+    pub(super) fn brings_tests(&self) -> bool {
+        let there = |path: &str| self.test_code.iter().any(|test| test == Path::new(path));
+        self.facts.tests.iter().any(|test| there(&test.path))
+    }
+
+    /// Tells whether it only adds lines to a file of the base.
+    fn only_extends(&self, path: &str) -> bool {
+        let mut texts = self.texts.iter();
+        let text = texts.find(|text| text.path == Path::new(path));
+        text.is_some_and(TextChange::only_adds_lines)
+    }
+
+    /// Returns what is recorded of it.
+    pub(super) fn inspection(&self) -> Inspection {
+        let steering = self.facts.steering.iter().map(|one| {
+            if one.parts.is_empty() {
+                one.path.clone()
+            } else {
+                format!("{} ({})", one.path, one.parts.join(", "))
+            }
+        });
+        let (tests_extended, tests_changed) = self
+            .tests_touched()
+            .into_iter()
+            .partition(|path| self.only_extends(path));
+        Inspection {
+            tests_added: self.added_tests().map(str::to_owned).collect(),
+            tests_changed,
+            tests_extended,
+            steering_changed: steering.chain(self.facts.shadows.iter().cloned()).collect(),
+            notices: self.notices.clone(),
+            ..Inspection::default()
+        }
+    }
+
+    /// Returns lock files that it changes.
+    pub(super) fn lock_files(&self) -> &[String] {
+        &self.facts.lock_files
+    }
+
+    /// Tells whether it changes the source of a dependency that the project holds.
+    pub(super) const fn touches_dependencies(&self) -> bool {
+        self.is_in_dependencies
+    }
+
+    /// Tells whether files that steer the checks were changed.
+    pub(super) fn steers(&self) -> bool {
+        !self.facts.steering.is_empty() || !self.facts.shadows.is_empty()
+    }
+
+    /// Returns tests that it adds and without which the base's have to pass as well. A test that a
+    /// command names is what was asked for, and where there were no tests there is nothing to keep.
+    fn new_tests(&self, commands: &[String]) -> Vec<&Path> {
+        let is_named = |path: &Path| {
+            let stem = path.file_stem().map(|stem| stem.to_string_lossy());
+            let stem = stem.unwrap_or_default();
+            commands.iter().any(|line| line.contains(&*stem))
+        };
+        let added = self.added_tests().map(Path::new);
+        added
+            .filter(|path| self.base_has_tests && !is_named(path))
+            .collect()
+    }
+
+    /// Returns test files with code that it adds.
+    fn added_tests(&self) -> impl Iterator<Item = &str> {
+        let added = self.facts.tests.iter();
+        let added = added.filter(|test| test.fate == Fate::Added);
+        let is_code = |path: &&str| self.test_code.iter().any(|test| test == Path::new(path));
+        added.map(|test| test.path.as_str()).filter(is_code)
+    }
+
+    /// Returns the parts of it that check, and that the proof has to hold without.
+    pub(super) fn parts_that_check(&self, claim: &ProofClaim<'_>) -> Vec<ChangePart> {
+        let mut parts = Vec::new();
+        if !self.tests_touched().is_empty() {
+            parts.push(ChangePart::Tests);
+        }
+        // What may steer the checks may well name a new test.
+        let rests_on_steering = self.steers() && claim.policy.changed_steering;
+        if !rests_on_steering && !self.new_tests(claim.commands).is_empty() {
+            parts.push(ChangePart::NewTests);
+        }
+        if self.steers() && !claim.policy.changed_steering {
+            parts.push(ChangePart::Steering);
+        }
+        parts
+    }
+
+    /// Returns what puts parts of it back.
+    pub(super) fn put_back(
+        &self,
+        repository: &Repository,
+        claim: &ProofClaim<'_>,
+        parts: &[ChangePart],
+    ) -> Result<PutBack, Failure> {
+        let mut back = PutBack::default();
+        for part in parts {
+            match part {
+                ChangePart::Tests => back.files.extend(self.tests_touched()),
+                ChangePart::NewTests => {
+                    let new = self.new_tests(claim.commands).into_iter();
+                    back.texts
+                        .extend(new.map(|path| (path.to_path_buf(), nothing(path))));
+                }
+                ChangePart::Steering => {
+                    self.put_back_whole_steering(repository, &mut back)?;
+                    let texts = self.steering_texts(repository)?.into_iter();
+                    back.texts
+                        .extend(texts.map(|(path, bytes)| (path, Some(bytes))));
+                }
+                ChangePart::Code => back.files.extend(self.code.iter().cloned()),
+            }
+        }
+        Ok(back)
+    }
+
+    /// Returns files that steer as a whole.
+    fn whole_steering(&self) -> impl Iterator<Item = &str> {
+        let steering = self.facts.steering.iter().map(|one| &one.path);
+        let whole = steering.chain(&self.facts.shadows);
+        whole
+            .filter(|path| !self.parts.contains_key(*path))
+            .map(String::as_str)
+    }
+
+    /// Puts files back that steer as a whole.
+    fn put_back_whole_steering(
+        &self,
+        repository: &Repository,
+        back: &mut PutBack,
+    ) -> Result<(), Failure> {
+        for path in self.whole_steering() {
+            match self.with_added_names(repository, path)? {
+                Some(text) => back.texts.push((path.into(), Some(text.into_bytes()))),
+                None => back.files.push(path.to_owned()),
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns a file as at the base with the new lines that only name files which the change adds;
+    /// nothing where there are none.
+    fn with_added_names(
+        &self,
+        repository: &Repository,
+        path: &str,
+    ) -> Result<Option<String>, Failure> {
+        let (old, new) = both(repository, Path::new(path), &self.ends)?;
+        let added: Vec<&Path> = self.added_code.iter().map(Path::new).collect();
+        Ok(listing::with_added_names(
+            Path::new(path),
+            &old,
+            &new,
+            &added,
+        ))
+    }
+
+    /// Returns files that steer in parts, with these parts as at the base.
+    fn steering_texts(&self, repository: &Repository) -> Result<Vec<(PathBuf, Vec<u8>)>, Failure> {
+        let mut texts = Vec::new();
+        for (path, part) in &self.parts {
+            let path = Path::new(path);
+            let (old, new) = both(repository, path, &self.ends)?;
+            let text = match part {
+                SteeringPart::Keys(keys) => {
+                    let old = SettingsDocument::parse(path, &old);
+                    let new = SettingsDocument::parse(path, &new);
+                    let pair = old.zip(new);
+                    pair.and_then(|(old, new)| new.with_keys_of(&old, keys))
+                }
+                SteeringPart::Lines(lines) => Some(with_lines_of(lines, &old, &new)),
+            };
+            texts.extend(text.map(|text| (path.to_path_buf(), text.into_bytes())));
+        }
+        Ok(texts)
+    }
+}
+
+/// How a changed file steers a run.
+enum Steers {
+    /// As a whole, or not at all.
+    Whole,
+    /// By parts, and none of them differs.
+    Unchanged,
+    /// By this part.
+    Part(SteeringPart),
+}
+
+fn part(
+    repository: &Repository,
+    present: &Present<'_>,
+    path: &Path,
+    ends: &Ends,
+) -> Result<Steers, Failure> {
+    match present.steering(&path.to_string_lossy()) {
+        None | Some(Steering::Whole) => Ok(Steers::Whole),
+        Some(Steering::Keys(keys)) => keys_changed(repository, path, keys, ends),
+        Some(Steering::Lines(lines)) => {
+            let (old, new) = both(repository, path, ends)?;
+            let differs = steering_lines(lines, &old) != steering_lines(lines, &new);
+            Ok(if differs {
+                Steers::Part(SteeringPart::Lines(lines.to_vec()))
+            } else {
+                Steers::Unchanged
+            })
+        }
+    }
+}
+
+const fn how(kind: ChangeKind) -> How<'static> {
+    match kind {
+        ChangeKind::Added => How::Added,
+        ChangeKind::Modified | ChangeKind::Mode | ChangeKind::Type => How::Modified,
+        ChangeKind::Deleted => How::Deleted,
+    }
+}
+
+fn names_of(paths: &[PathBuf]) -> BTreeSet<String> {
+    let names = paths.iter().map(|path| path.to_string_lossy());
+    names.map(std::borrow::Cow::into_owned).collect()
+}
+
+fn test_code(present: &Present<'_>, files: &[PathBuf]) -> Vec<PathBuf> {
+    let is_code = |path: &&PathBuf| {
+        let end = path.extension().and_then(|end| end.to_str());
+        end.is_some_and(|end| CODE.contains(&end.to_ascii_lowercase().as_str()))
+    };
+    let is_test = |path: &&PathBuf| present.roles(&path.to_string_lossy()).has(Role::Test);
+    files
+        .iter()
+        .filter(is_code)
+        .filter(is_test)
+        .cloned()
+        .collect()
+}
+
+/// Returns what stands in the place of a test that is not there: Rust's modules are named by others.
+fn nothing(path: &Path) -> Option<Vec<u8>> {
+    path.extension()
+        .is_some_and(|end| end == "rs")
+        .then(Vec::new)
+}
+
+/// Tells whether a change is one to the source of a dependency.
+fn is_dependency(present: &Present<'_>, change: &ChangedPath<'_>) -> bool {
+    present.roles(change.path).has(Role::Dependency)
+}
+
+fn both(repository: &Repository, path: &Path, ends: &Ends) -> Result<(String, String), Failure> {
+    let text = |commit: &CommitId| {
+        let read = repository.file_at(commit, path, STEERING_BYTES_MAX);
+        let bytes = read.map_err(|error| failure::plain(&error))?;
+        Ok(String::from_utf8_lossy(&bytes.unwrap_or_default()).into_owned())
+    };
+    Ok((text(&ends.base)?, text(&ends.commit)?))
+}
+
+/// Returns the keys of a file that steer a run and differ. What cannot be read steers as a whole.
+fn keys_changed(
+    repository: &Repository,
+    path: &Path,
+    keys: &[Glob],
+    ends: &Ends,
+) -> Result<Steers, Failure> {
+    let (old, new) = both(repository, path, ends)?;
+    let value = |text: &str| {
+        if text.trim().is_empty() {
+            return Some(Value::Map(BTreeMap::new()));
+        }
+        SettingsDocument::parse(path, text).map(|document| document.value())
+    };
+    let (Some(old), Some(new)) = (value(&old), value(&new)) else {
+        return Ok(Steers::Whole);
+    };
+    let found = differing_keys(keys, &old, &new);
+    Ok(if found.is_empty() {
+        Steers::Unchanged
+    } else {
+        Steers::Part(SteeringPart::Keys(found))
+    })
+}
+
+fn is_steering(lines: &[Glob], line: &str) -> bool {
+    // A line is one name: its slashes are none of a path.
+    let name = line.trim().replace('/', "\\");
+    lines
+        .iter()
+        .any(|glob| glob.matches_names(&[name.as_str()]))
+}
+
+fn steering_lines<'t>(lines: &[Glob], text: &'t str) -> Vec<&'t str> {
+    let found = text.lines().map(str::trim);
+    found.filter(|line| is_steering(lines, line)).collect()
+}
+
+/// Returns the new text without its steering lines, and the old one's before it.
+fn with_lines_of(lines: &[Glob], old: &str, new: &str) -> String {
+    let kept = old.lines().filter(|line| is_steering(lines, line));
+    let rest = new.lines().filter(|line| !is_steering(lines, line));
+    kept.chain(rest).map(|line| format!("{line}\n")).collect()
+}

@@ -1,0 +1,372 @@
+//! A clean checkout in which lines are run one after the other, each in a sandbox of its own.
+//!
+//! Sealed files are put there anew before each line, cannot be written while it runs, and are
+//! compared after it. What comes of a line is the caller's business.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use kapi_core::failure::Failure;
+use kapi_core::isolation::NetworkMode;
+use kapi_core::quote::tail;
+use kapi_core::text::{limit_key, limit_met, limit_text};
+use kapi_engine::watch::Activity;
+use kapi_git::checkout::CheckoutPlan;
+use kapi_git::hidden::copy_hidden;
+use kapi_git::owned_dir;
+use kapi_git::private_view::Shown;
+use kapi_sandbox::outcome::SandboxRun;
+use kapi_sandbox::spec::{Mount, MountAccess};
+use kapi_sys::disk::Disk as _;
+use kapi_sys::process::ProcessEnd;
+use kapi_sys::real_disk::RealDisk;
+use kapi_world::book::Book;
+use kapi_world::confine::{SandboxConfig, WorksAt};
+use kapi_world::shell::{Listener, ShellLine};
+use kapi_world::workshop::{GitViewPlan, ShownAt};
+use kapi_world::{failure, home, shell};
+
+use super::seal::Seal;
+use super::{HiddenChecks, Prover, WorkToProve};
+use crate::perform::dependencies::Dependencies;
+use crate::perform::dependencies::lend::{Borrower, Lending};
+use crate::perform::hidden;
+use crate::rules::proof::tally::tally;
+use crate::rules::proof::verify_run::{Checks, VerifyRun};
+
+/// Bytes of a line's output that are recorded.
+const OUTPUT_TAIL_BYTES: usize = 4_000;
+
+/// What of a checkout is not as committed, beside protected files.
+#[derive(Debug, Clone, Default)]
+pub(super) struct PutBack {
+    /// Files that are as at the base.
+    pub(super) files: Vec<String>,
+    /// Contents that stand in the place of files; nothing where a file is not there.
+    pub(super) texts: Vec<(PathBuf, Option<Vec<u8>>)>,
+}
+
+/// By what means a line is run.
+pub(super) struct LineResources<'a> {
+    /// What may be used of the host.
+    pub(super) book: &'a Book,
+    /// What it can reach.
+    pub(super) network: NetworkMode,
+    /// The dependencies it sees.
+    pub(super) dependencies: &'a Dependencies,
+    /// Where the layers over that are.
+    pub(super) layers: &'a Path,
+    /// What is mounted besides.
+    pub(super) mounts: Vec<Mount>,
+    /// Variables besides.
+    pub(super) env: BTreeMap<OsString, OsString>,
+    /// The directory it is run in, below the top.
+    pub(super) below: &'a Path,
+    /// The longest it may take, in milliseconds.
+    pub(super) timeout_ms: u64,
+    /// Who hears of it.
+    pub(super) listener: Listener<'a>,
+}
+
+/// A line that has ended by itself or at a limit.
+#[derive(Debug)]
+pub struct LineResult {
+    /// How.
+    pub run: VerifyRun,
+    /// All that it wrote, as far as it was kept.
+    pub output: String,
+    /// What it wrote to standard output.
+    pub stdout: String,
+    /// Sealed files that are not what they were before it.
+    pub tampered: Vec<String>,
+}
+
+/// A checkout.
+pub(super) struct Checkout<'a> {
+    prover: &'a Prover<'a>,
+    work: WorkToProve<'a>,
+    /// The protected patterns, those of files that are put back included.
+    protect: Vec<String>,
+    /// Contents that stand in the place of files; nothing where a file is not there.
+    texts: Vec<(PathBuf, Option<Vec<u8>>)>,
+    to: PathBuf,
+}
+
+impl<'a> Checkout<'a> {
+    /// Fills a directory of the prover.
+    pub(super) fn make(
+        prover: &'a Prover<'a>,
+        work: &WorkToProve<'a>,
+        put_back: PutBack,
+    ) -> Result<Self, Failure> {
+        let PutBack { files, texts } = put_back;
+        let mut protect = work.protect.to_vec();
+        protect.extend(files.iter().map(literal));
+        let checkout = Self {
+            prover,
+            work: work.clone(),
+            protect,
+            texts,
+            to: prover.site.scratch.join("verify"),
+        };
+        prover.workshop.checkout(&checkout.plan())?;
+        checkout.write_texts()?;
+        Ok(checkout)
+    }
+
+    /// Removes the directory.
+    pub(crate) fn discard(self) -> Result<(), Failure> {
+        owned_dir::discard(&self.to).map_err(|error| failure::plain(&error))
+    }
+
+    /// Runs a line; nothing where it was called off.
+    pub(crate) fn run(
+        &mut self,
+        line: &str,
+        checks: Checks,
+        timeout_ms: u64,
+    ) -> Result<Option<LineResult>, Failure> {
+        let prover = self.prover;
+        (prover.listener.watch.notice)(Activity::Verifying {
+            command: line.to_owned(),
+        });
+        let seal = self.seal(checks)?;
+        let ran = self.run_sealed(line, timeout_ms, &seal)?;
+        if ran.finished.end == ProcessEnd::Cancelled {
+            return Ok(None);
+        }
+        // The one that explains the end stands in the output, which the next turn reads.
+        for met in &ran.met {
+            let text = limit_met(met.resource, &met.limit);
+            (prover.listener.watch.notice)(Activity::Note { text });
+        }
+        let run = verify_run(line, checks, &ran);
+        let output = shell::output(&ran.finished);
+        let stdout = ran.finished.stdout.text();
+        // Nothing of the sandbox is alive once this is gone.
+        drop(ran);
+        let tampered = self.tampered(&seal)?;
+        Ok(Some(LineResult {
+            run,
+            output,
+            stdout,
+            tampered,
+        }))
+    }
+
+    fn plan(&self) -> CheckoutPlan<'_> {
+        CheckoutPlan {
+            commit: &self.work.commit,
+            base: &self.work.base,
+            protect: &self.protect,
+            to: &self.to,
+        }
+    }
+
+    /// Puts sealed files there as they have to be, and notes what they are.
+    fn seal(&self, checks: Checks) -> Result<Seal, Failure> {
+        let repository = &self.prover.workshop.repository;
+        repository
+            .restore_protected(&self.plan())
+            .map_err(|error| failure::plain(&error))?;
+        let mut laid_over = Vec::new();
+        if checks == Checks::Hidden
+            && let Some(checks) = self.prover.site.hidden
+        {
+            laid_over = match checks {
+                HiddenChecks::Kept { approved, at } => hidden::lay_over(approved, at, &self.to)?,
+                HiddenChecks::Directory(from) => {
+                    let copied = copy_hidden(from, &self.to);
+                    copied.map_err(|error| failure::plain(&error))?.paths
+                }
+            };
+        }
+        let protected = repository
+            .tracked_files_matching(&self.work.base, &self.protect)
+            .map_err(|error| failure::plain(&error))?;
+        let tests = self.work.change.test_code.clone();
+        Seal::of(&self.to, [protected, laid_over, tests].concat())
+    }
+
+    /// Returns sealed files that differ, and files that appeared where only the base's may be.
+    fn tampered(&self, seal: &Seal) -> Result<Vec<String>, Failure> {
+        let mut found = seal.broken(&self.to)?;
+        let restored = self
+            .prover
+            .workshop
+            .repository
+            .restore_protected(&self.plan())
+            .map_err(|error| failure::plain(&error))?;
+        let appeared = restored
+            .iter()
+            .filter(|path| !seal.holds(path) && !is_output(path))
+            .filter(|path| !self.prover.site.dependencies.is_installed(path));
+        found.extend(appeared.map(|path| path.display().to_string()));
+        Ok(found)
+    }
+
+    fn run_sealed(&self, line: &str, timeout_ms: u64, seal: &Seal) -> Result<SandboxRun, Failure> {
+        let (prover, site) = (self.prover, &self.prover.site);
+        let layers = site.scratch.join("verify-dependencies");
+        let means = LineResources {
+            book: prover.book,
+            network: site.network,
+            dependencies: site.dependencies,
+            layers: &layers,
+            mounts: seal.mounts(&self.to, site.level),
+            env: BTreeMap::new(),
+            below: Path::new(""),
+            timeout_ms,
+            listener: prover.listener,
+        };
+        self.start(line, means)
+    }
+
+    /// Runs a line by means of its own, with nothing sealed; nothing where it was called off.
+    pub(super) fn run_once(
+        &self,
+        line: &str,
+        checks: Checks,
+        means: LineResources<'_>,
+    ) -> Result<Option<VerifyRun>, Failure> {
+        let ran = self.start(line, means)?;
+        Ok((ran.finished.end != ProcessEnd::Cancelled).then(|| verify_run(line, checks, &ran)))
+    }
+
+    /// Returns the directory.
+    pub(super) fn root(&self) -> &Path {
+        &self.to
+    }
+
+    fn start(&self, line: &str, means: LineResources<'_>) -> Result<SandboxRun, Failure> {
+        let (prover, site) = (self.prover, &self.prover.site);
+        let view_dir = site.scratch.join("verify-git");
+        let shown = Shown {
+            branch: self.work.branch,
+            base: &self.work.base,
+            work_tree: &self.to,
+            index: None,
+        };
+        let (git_view, git_env) = prover.workshop.git_view(&GitViewPlan {
+            to: &view_dir,
+            shown: &shown,
+            commit: &self.work.commit,
+            shown_at: ShownAt::of(site.level, &self.to),
+            stores: site.stores,
+        })?;
+        let home = home::make_anew(&site.scratch.join("verify-home"))?;
+        let lending = Lending {
+            layers: means.layers,
+            workspace: &self.to,
+            borrower: Borrower::Command,
+            network: means.network,
+            level: site.level,
+        };
+        let lent = means.dependencies.lend(means.book, &lending)?;
+        let mut env = lent.env.clone();
+        env.extend(git_env);
+        env.extend(means.env);
+        let mut mounts = lent.mounts.clone();
+        mounts.extend(means.mounts);
+        let cell = SandboxConfig {
+            name: site.name,
+            level: site.level,
+            workspace: &self.to,
+            workspace_access: MountAccess::ReadWrite,
+            project: Some(site.project),
+            works_at: WorksAt::Project,
+            home: &home,
+            git_view: Some(git_view),
+            mounts,
+            deadline: Duration::from_millis(means.timeout_ms),
+            idle: None,
+        };
+        let line = ShellLine {
+            text: line,
+            network: means.network,
+            below: means.below,
+            path_first: Vec::new(),
+            env,
+        };
+        line.run(&cell, means.book, means.listener)
+    }
+
+    fn write_texts(&self) -> Result<(), Failure> {
+        for (path, bytes) in &self.texts {
+            self.write_text(path, bytes.as_deref())?;
+        }
+        Ok(())
+    }
+
+    /// Puts a content in the place of a file; a script stays one that can be started.
+    fn write_text(&self, path: &Path, bytes: Option<&[u8]>) -> Result<(), Failure> {
+        let target = self.to.join(path);
+        owned_dir::make_way(&self.to, path).map_err(|error| failure::plain(&error))?;
+        let mode = fs::symlink_metadata(&target).map(|found| found.permissions());
+        owned_dir::wipe(&target).map_err(|error| failure::plain(&error))?;
+        let Some(bytes) = bytes else {
+            return Ok(());
+        };
+        let written = RealDisk.write(&target, bytes);
+        written.map_err(|error| failure::plain(&error))?;
+        if let Ok(mode) = mode {
+            let set = fs::set_permissions(&target, mode);
+            set.map_err(|error| failure::file("set the mode of", &target, &error))?;
+        }
+        Ok(())
+    }
+}
+
+/// Tells whether a path is what runners write beside what they read.
+fn is_output(path: &Path) -> bool {
+    const WRITTEN: &[&str] = &[
+        "__pycache__",
+        ".pytest_cache",
+        ".mypy_cache",
+        "node_modules",
+    ];
+    let is_written = |name: &str| WRITTEN.contains(&name) || name.ends_with(".pyc");
+    path.iter()
+        .any(|name| name.to_str().is_some_and(is_written))
+}
+
+/// Returns a pattern that matches exactly one path.
+fn literal(path: impl AsRef<str>) -> String {
+    let mut pattern = String::new();
+    for c in path.as_ref().chars() {
+        if matches!(c, '*' | '?' | '[' | '\\') {
+            pattern.push('\\');
+        }
+        pattern.push(c);
+    }
+    pattern
+}
+
+fn verify_run(line: &str, checks: Checks, ran: &SandboxRun) -> VerifyRun {
+    let finished = &ran.finished;
+    let mut text = shell::output(finished);
+    if let Some(exceeded) = &ran.exceeded {
+        text = format!(
+            "{text}\n[kapi ended it at its limit of {}; raise `{}` in `[sandbox]`]\n",
+            limit_text(exceeded.resource, &exceeded.limit),
+            limit_key(exceeded.resource)
+        );
+    }
+    let exit_code = shell::exit_code(finished.end);
+    VerifyRun {
+        command: line.to_owned(),
+        checks,
+        exit_code,
+        timed_out: exit_code.is_none() && finished.end != ProcessEnd::Cancelled,
+        duration_ms: u64::try_from(finished.duration.as_millis()).unwrap_or(u64::MAX),
+        output_tail: tail(&text, OUTPUT_TAIL_BYTES).to_owned(),
+        output_bytes: finished
+            .stdout
+            .bytes_total
+            .saturating_add(finished.stderr.bytes_total),
+        tally: tally(&text),
+    }
+}

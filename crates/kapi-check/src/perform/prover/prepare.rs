@@ -1,0 +1,246 @@
+//! Dependencies for work that changes what is locked: installed once for each content of the lock
+//! files, in a sandbox that reaches the ecosystem's registries and nothing else besides what the
+//! person allows.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::{Mutex, PoisonError};
+
+use kapi_core::failure::Failure;
+use kapi_core::isolation::{NetworkMode, SandboxLevel};
+use kapi_engine::watch::{Activity, Watch};
+use kapi_gateway::egress::rule::EgressRule;
+use kapi_world::book::Book;
+use kapi_world::failure;
+use kapi_world::network::refused_connection::RefusedConnection;
+use kapi_world::shell::Listener;
+
+use super::change::ChangePart;
+use super::checkout::{Checkout, LineResources};
+use super::{ProofClaim, Prover, WorkToProve};
+use crate::perform::dependencies::Dependencies;
+use crate::perform::dependencies::prepared::{InstallStep, PreparedStore, client_variables};
+use crate::perform::ecosystems;
+use crate::rules::proof::downloads::Lacking;
+use crate::rules::proof::verify_run::{Checks, VerifyRun};
+
+/// Bytes of a lock file that are read: it is named by all of them.
+const LOCK_BYTES_MAX: usize = 64 << 20;
+
+/// Where they are kept, beside the objects that sandboxes share.
+const KEPT: &str = "dependencies";
+
+/// What the work's dependencies are.
+pub(super) enum WorkDependencies {
+    /// Those of the person: the work asks for no others.
+    AsLent,
+    /// What its lock files name.
+    Own(Box<Dependencies>),
+    /// Its lock files name others, which could not be installed, for this reason.
+    Lacking(Lacking),
+    /// It was called off.
+    Cancelled,
+}
+
+impl Prover<'_> {
+    /// Finds or installs the dependencies of the work.
+    pub(super) fn prepare(
+        &self,
+        work: &WorkToProve<'_>,
+        claim: &ProofClaim<'_>,
+    ) -> Result<WorkDependencies, Failure> {
+        // A container has dependencies of its own.
+        if self.site.level != SandboxLevel::Native || work.change.lock_files().is_empty() {
+            return Ok(WorkDependencies::AsLent);
+        }
+        let table = ecosystems::table()?;
+        let repository = &self.workshop.repository;
+        let mut installs = Vec::new();
+        for install in InstallStep::all(table, work.change.lock_files()) {
+            let read = repository.file_at(&work.commit, &install.lock, LOCK_BYTES_MAX);
+            // One that is gone asks for nothing.
+            if let Some(content) = read.map_err(|error| failure::plain(&error))? {
+                installs.push((install, content));
+            }
+        }
+        if installs.is_empty() {
+            return Ok(WorkDependencies::AsLent);
+        }
+        let store = PreparedStore::of(
+            &self.site.stores.with_file_name(KEPT),
+            self.site.project,
+            &installs,
+        );
+        if let Some(found) = store.found(self.book, repository, self.site.dependencies)? {
+            return Ok(WorkDependencies::Own(Box::new(found)));
+        }
+        let wanted = InstallPlan {
+            installs: &installs,
+            store: &store,
+        };
+        match self.install(work, claim, wanted)? {
+            InstallEnd::Whole => {}
+            InstallEnd::Not(lacking) => return Ok(WorkDependencies::Lacking(lacking)),
+            InstallEnd::Cancelled => return Ok(WorkDependencies::Cancelled),
+        }
+        let found = store.found(self.book, repository, self.site.dependencies)?;
+        Ok(found.map_or_else(
+            || {
+                WorkDependencies::Lacking(Lacking {
+                    why: "what was installed could not be kept".to_owned(),
+                    refused: Vec::new(),
+                })
+            },
+            |found| WorkDependencies::Own(Box::new(found)),
+        ))
+    }
+
+    fn install(
+        &self,
+        work: &WorkToProve<'_>,
+        claim: &ProofClaim<'_>,
+        wanted: InstallPlan<'_>,
+    ) -> Result<InstallEnd, Failure> {
+        let mut ended = self.install_by(work, claim, wanted, InstallSource::Offline)?;
+        if matches!(ended, InstallEnd::Not(_)) && self.site.downloads.network != NetworkMode::None {
+            ended = self.install_by(work, claim, wanted, InstallSource::Download)?;
+        }
+        Ok(ended)
+    }
+
+    fn install_by(
+        &self,
+        work: &WorkToProve<'_>,
+        claim: &ProofClaim<'_>,
+        wanted: InstallPlan<'_>,
+        way: InstallSource,
+    ) -> Result<InstallEnd, Failure> {
+        let InstallPlan { installs, store } = wanted;
+        let (book, network, env) = match way {
+            InstallSource::Offline => (self.book.clone(), NetworkMode::None, BTreeMap::new()),
+            InstallSource::Download => (
+                self.reaching(installs)?,
+                self.site.downloads.network,
+                client_variables(self.book),
+            ),
+        };
+        let layers = self.site.scratch.join("prepare-dependencies");
+        let shared = self.site.dependencies.without_directories();
+        let refused = Mutex::new(BTreeMap::new());
+        let notice = |activity: Activity| {
+            if let Activity::Note { text } = &activity
+                && let Some(RefusedConnection { host, reason }) = RefusedConnection::read(text)
+            {
+                let mut refused = refused.lock().unwrap_or_else(PoisonError::into_inner);
+                refused.insert(host, reason);
+            } else {
+                (self.listener.watch.notice)(activity);
+            }
+        };
+        let watch = Watch {
+            cancel: self.listener.watch.cancel,
+            notice: &notice,
+        };
+        // Nothing that the work wrote runs here: what is installed is what its checks run with.
+        let theirs = [ChangePart::Code, ChangePart::Steering, ChangePart::Tests];
+        let put_back = work
+            .change
+            .put_back(&self.workshop.repository, claim, &theirs)?;
+        let checkout = Checkout::make(self, work, put_back)?;
+        for (install, _) in installs {
+            (self.listener.watch.notice)(Activity::Verifying {
+                command: install.line.clone(),
+            });
+            let means = LineResources {
+                book: &book,
+                network,
+                dependencies: &shared,
+                layers: &layers,
+                mounts: Vec::new(),
+                env: env.clone(),
+                below: install.lock.parent().unwrap_or(Path::new("")),
+                timeout_ms: claim.line_ms(),
+                listener: Listener {
+                    watch: &watch,
+                    run_dir: self.listener.run_dir,
+                },
+            };
+            let Some(run) = checkout.run_once(&install.line, Checks::Visible, means)? else {
+                checkout.discard()?;
+                return Ok(InstallEnd::Cancelled);
+            };
+            if !run.passed() {
+                checkout.discard()?;
+                let refused = refused.into_inner().unwrap_or_else(PoisonError::into_inner);
+                return Ok(InstallEnd::Not(lack(install, &run, &refused)));
+            }
+        }
+        store.keep(installs, checkout.root(), &layers)?;
+        checkout.discard()?;
+        Ok(InstallEnd::Whole)
+    }
+
+    /// Returns what may be used of the host, and the registries' hosts with it.
+    fn reaching(&self, installs: &[(InstallStep, Vec<u8>)]) -> Result<Book, Failure> {
+        let away = self.site.scratch.join("prepare-away");
+        kapi_world::home::make_anew(&away)?;
+        let mut book = self.book.clone();
+        let asked = installs
+            .iter()
+            .map(|(install, _)| install.hosts(&book, &away));
+        let allowed = self.site.downloads.registries.iter().cloned();
+        for host in asked.flatten().chain(allowed).collect::<Vec<_>>() {
+            let port = if host.contains(':') { "" } else { ":443" };
+            // The person's own client asks there, whatever network that is in. What is no rule for
+            // the network is no registry that could be reached.
+            let rules = [host.clone(), format!("private:{host}{port}")];
+            let rules = rules.iter().flat_map(|rule| EgressRule::parse(rule));
+            book.grant.allow.extend(rules);
+        }
+        Ok(book)
+    }
+}
+
+/// What is to be installed, and where it is kept.
+#[derive(Clone, Copy)]
+struct InstallPlan<'a> {
+    installs: &'a [(InstallStep, Vec<u8>)],
+    store: &'a PreparedStore,
+}
+
+/// How something is installed.
+#[derive(Clone, Copy)]
+enum InstallSource {
+    /// From what the person downloaded before.
+    Offline,
+    /// From the registries.
+    Download,
+}
+
+/// How installing ended.
+enum InstallEnd {
+    Whole,
+    Not(Lacking),
+    Cancelled,
+}
+
+/// Says why something could not be installed. `refused` holds hosts, each with the reason.
+fn lack(install: &InstallStep, run: &VerifyRun, refused: &BTreeMap<String, String>) -> Lacking {
+    let lock = install.lock.display();
+    let last = run.output_tail.trim().lines().last().unwrap_or_default();
+    let why = if refused.is_empty() {
+        last.to_owned()
+    } else {
+        let refusals = refused
+            .iter()
+            .map(|(host, reason)| format!("{host} was refused: {reason}"));
+        refusals.collect::<Vec<_>>().join("; ")
+    };
+    Lacking {
+        why: format!(
+            "{lock} is changed and `{}` could not install what it names: {why}",
+            install.line
+        ),
+        refused: refused.keys().cloned().collect(),
+    }
+}

@@ -1,0 +1,232 @@
+//! A change as text, file by file: the lines it adds, and the hunks that can be taken back.
+//!
+//! Files that are no text, and those that are large, have neither.
+
+use std::path::{Path, PathBuf};
+
+use kapi_core::failure::Failure;
+use kapi_git::id::CommitId;
+use kapi_git::repository::Repository;
+use kapi_world::failure;
+use similar::{DiffOp, TextDiff};
+
+use crate::rules::proof::notice::literal::BaseTests;
+use crate::rules::proof::notice::{AddedLine, Notice, notices};
+
+/// The most files of a change that are looked into.
+const FILES_MAX: usize = 500;
+/// Bytes of the largest file that is looked into.
+const BYTES_MAX: usize = 1 << 20;
+/// Lines between two changes that make them two hunks.
+const CONTEXT: usize = 3;
+
+/// One file of a change.
+#[derive(Debug, Clone)]
+pub(super) struct TextChange {
+    /// The path.
+    pub(super) path: PathBuf,
+    /// Whether it is a test or belongs to tests.
+    pub(super) is_test: bool,
+    old: Option<String>,
+    new: Option<String>,
+}
+
+/// A file with one hunk of its change taken back.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct TakenBack {
+    /// Where the hunk is, as `path:line`.
+    pub(super) at: String,
+    /// The file.
+    pub(super) path: PathBuf,
+    /// Its content; nothing where it is not there.
+    pub(super) content: Option<String>,
+}
+
+impl TextChange {
+    /// Tells whether every line that was there still is, in its order.
+    pub(super) fn only_adds_lines(&self) -> bool {
+        let (Some(old), Some(new)) = (&self.old, &self.new) else {
+            return false;
+        };
+        let mut now = new.lines();
+        old.lines().all(|line| now.any(|other| other == line))
+    }
+
+    /// Reads a file before and after a change; nothing where it is no text on one of the sides.
+    pub(super) fn read(
+        repository: &Repository,
+        base: &CommitId,
+        commit: &CommitId,
+        path: &Path,
+        is_test: bool,
+    ) -> Result<Option<Self>, Failure> {
+        let read = |commit: &CommitId| {
+            let bytes = repository.file_at(commit, path, BYTES_MAX);
+            bytes.map_err(|error| failure::plain(&error))
+        };
+        let (old, new) = (read(base)?, read(commit)?);
+        let is_large =
+            |bytes: &Option<Vec<u8>>| bytes.as_ref().is_some_and(|bytes| bytes.len() >= BYTES_MAX);
+        if is_large(&old) || is_large(&new) || (old.is_none() && new.is_none()) {
+            return Ok(None);
+        }
+        let text = |bytes: Option<Vec<u8>>| match bytes {
+            None => Some(None),
+            Some(bytes) => String::from_utf8(bytes).ok().map(Some),
+        };
+        let both = text(old).zip(text(new));
+        Ok(both.map(|(old, new)| Self {
+            path: path.to_path_buf(),
+            is_test,
+            old,
+            new,
+        }))
+    }
+
+    /// Returns every version of the file with one hunk taken back.
+    pub(super) fn taken_back(&self) -> Vec<TakenBack> {
+        let shown = self.path.display();
+        let whole = |content: Option<String>| TakenBack {
+            at: format!("{shown}:1"),
+            path: self.path.clone(),
+            content,
+        };
+        let (Some(old), Some(new)) = (&self.old, &self.new) else {
+            return vec![whole(self.old.clone())];
+        };
+        let diff = TextDiff::from_lines(old.as_str(), new.as_str());
+        let (before, after) = (diff.old_slices(), diff.new_slices());
+        let groups = diff.grouped_ops(CONTEXT);
+        let versions = groups.iter().filter_map(|group| {
+            let (first, last) = (group.first()?, group.last()?);
+            let taken = first.old_range().start..last.old_range().end;
+            let replaced = first.new_range().start..last.new_range().end;
+            let content: String = after
+                .get(..replaced.start)?
+                .iter()
+                .chain(before.get(taken)?)
+                .chain(after.get(replaced.end..)?)
+                .copied()
+                .collect();
+            let changed = group
+                .iter()
+                .find(|op| !matches!(op, DiffOp::Equal { .. }))?;
+            Some(TakenBack {
+                at: format!("{shown}:{}", changed.new_range().start + 1),
+                path: self.path.clone(),
+                content: Some(content),
+            })
+        });
+        versions.collect()
+    }
+
+    /// Returns the numbers and texts of added lines.
+    fn added(&self) -> Vec<(u64, &str)> {
+        let Some(new) = &self.new else {
+            return Vec::new();
+        };
+        let old = self.old.as_deref().unwrap_or_default();
+        let diff = TextDiff::from_lines(old, new.as_str());
+        let changed = diff
+            .ops()
+            .iter()
+            .filter(|op| !matches!(op, DiffOp::Equal { .. }));
+        let numbers = changed.flat_map(DiffOp::new_range);
+        let lines: Vec<&str> = new.lines().collect();
+        let found = numbers.filter_map(|n| Some((n as u64 + 1, *lines.get(n)?)));
+        found.collect()
+    }
+}
+
+/// Returns the signs of a cheat in what a change adds.
+pub(super) fn signs(
+    repository: &Repository,
+    base: &CommitId,
+    changes: &[TextChange],
+    base_tests: &[PathBuf],
+) -> Result<Vec<Notice>, Failure> {
+    let mut texts = Vec::new();
+    for path in base_tests.iter().take(FILES_MAX) {
+        let read = repository.file_at(base, path, BYTES_MAX);
+        let bytes = read.map_err(|error| failure::plain(&error))?;
+        texts.push(String::from_utf8_lossy(&bytes.unwrap_or_default()).into_owned());
+    }
+    let tests = BaseTests::of(texts.iter().map(String::as_str));
+    let mut found = Vec::new();
+    for change in changes {
+        let path = change.path.to_string_lossy();
+        let added: Vec<AddedLine<'_>> = change
+            .added()
+            .into_iter()
+            .map(|(line, text)| AddedLine {
+                path: &path,
+                line,
+                text,
+                is_test: change.is_test,
+            })
+            .collect();
+        found.extend(notices(&added, &tests));
+    }
+    Ok(found)
+}
+
+/// Returns how many files of a change are looked into.
+pub(super) const fn files_max() -> usize {
+    FILES_MAX
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+
+    use super::TextChange;
+
+    fn change(old: Option<&str>, new: Option<&str>) -> TextChange {
+        TextChange {
+            path: PathBuf::from("a"),
+            is_test: false,
+            old: old.map(str::to_owned),
+            new: new.map(str::to_owned),
+        }
+    }
+
+    #[test]
+    fn each_hunk_is_taken_back_alone() {
+        let lines: Vec<String> = (1..=30).map(|n| format!("{n}\n")).collect();
+        let old = lines.concat();
+        let new = old.replace("3\n4\n", "3\nfour\n").replace("27\n", "");
+        let versions = change(Some(&old), Some(&new)).taken_back();
+        let [first, second] = versions.as_slice() else {
+            panic!("{versions:?}");
+        };
+        assert_eq!((first.at.as_str(), second.at.as_str()), ("a:4", "a:27"));
+        assert_eq!(first.content, Some(old.replace("27\n", "")));
+        assert_eq!(second.content, Some(old.replace("3\n4\n", "3\nfour\n")));
+    }
+
+    #[test]
+    fn a_whole_file_comes_or_goes_as_one() {
+        let new = change(None, Some("x\n")).taken_back();
+        assert_eq!(new.len(), 1);
+        assert_eq!(new[0].content, None);
+        let gone = change(Some("x\n"), None).taken_back();
+        assert_eq!(gone[0].content.as_deref(), Some("x\n"));
+    }
+
+    #[test]
+    fn a_file_is_extended_where_every_line_stays_in_its_order() {
+        let only_adds = |old, new| change(Some(old), Some(new)).only_adds_lines();
+        assert!(only_adds("a\nb\n", "x\na\ny\nb\nz\n"));
+        assert!(only_adds("a", "a\nb\n"));
+        assert!(!only_adds("a\nb\n", "b\na\n"));
+        assert!(!only_adds("a\na\n", "a\n"));
+        assert!(!only_adds("a\n", " a\n"));
+        assert!(!change(None, Some("a\n")).only_adds_lines());
+    }
+
+    #[test]
+    fn added_lines_have_their_numbers() {
+        let changed = change(Some("a\nb\n"), Some("a\nx\nb\ny\n"));
+        assert_eq!(changed.added(), [(2, "x"), (4, "y")]);
+    }
+}

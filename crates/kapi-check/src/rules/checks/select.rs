@@ -1,0 +1,221 @@
+//! Which directories are projects of their own, and which check each has for each verb.
+//!
+//! In one directory the first profile of the table that provides a verb wins. A directory that a
+//! workspace further up takes in is no project of its own.
+
+use super::place::Directory;
+use super::profile::{Profile, Profiles, Step};
+use super::{Check, Choice, Root, Verb, makefile, mise};
+use crate::rules::proof::ecosystem::Table;
+
+/// The files in which make looks for rules.
+const MAKEFILES: [&str; 3] = ["GNUmakefile", "makefile", "Makefile"];
+/// What `npm init` writes where a project has no tests.
+const NO_TEST: &str = "no test specified";
+
+/// Returns the projects among directories, in the order of their paths.
+#[must_use]
+pub fn roots(profiles: &Profiles, ecosystems: &Table, directories: &[Directory]) -> Vec<Root> {
+    let mut sorted: Vec<&Directory> = directories.iter().collect();
+    sorted.sort_by(|one, other| one.path.cmp(&other.path));
+    let mut found: Vec<(&Directory, Root)> = Vec::new();
+    for directory in &sorted {
+        let above: Vec<&Directory> = sorted
+            .iter()
+            .filter(|other| other.relative(&directory.path).is_some())
+            .copied()
+            .collect();
+        let is_below = found
+            .iter()
+            .any(|(root, _)| root.relative(&directory.path).is_some());
+        let free: Vec<&Profile> = profiles
+            .all
+            .iter()
+            .filter(|profile| !is_covered(profile, directory, &above))
+            .collect();
+        let is_marked = free.iter().any(|profile| is_marked(profile, directory));
+        let is_hinted = || {
+            free.iter().any(|profile| is_hinted(profile, directory))
+                || mise::FILES.iter().any(|name| directory.has(name))
+        };
+        if is_marked || (!is_below && is_hinted()) {
+            found.push((directory, root(&free, ecosystems, directory)));
+        }
+    }
+    found.into_iter().map(|(_, root)| root).collect()
+}
+
+/// Returns the projects that a person means who stands in a directory: the nearest at or above it,
+/// and those below that. Without one above, those below where they stand at the top.
+#[must_use]
+pub fn around(roots: &[Root], path: &str) -> Vec<Root> {
+    let top = nearest(roots, path).map_or("", |root| root.path.as_str());
+    let is_meant = |root: &&Root| is_within(&root.path, top);
+    roots.iter().filter(is_meant).cloned().collect()
+}
+
+/// Returns the nearest project at or above a path.
+#[must_use]
+pub fn nearest<'a>(roots: &'a [Root], path: &str) -> Option<&'a Root> {
+    let above = roots.iter().filter(|root| is_within(path, &root.path));
+    above.max_by_key(|root| root.path.len())
+}
+
+/// Tells whether a path is a directory or lies below it.
+fn is_within(path: &str, directory: &str) -> bool {
+    directory.is_empty()
+        || path
+            .strip_prefix(directory)
+            .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+}
+
+fn is_marked(profile: &Profile, directory: &Directory) -> bool {
+    directory.has_any(&profile.markers) && has_content(profile, directory)
+}
+
+fn is_hinted(profile: &Profile, directory: &Directory) -> bool {
+    let is_at_top = directory.path.is_empty() && directory.has_any(&profile.top);
+    (is_at_top || directory.has_any(&profile.hints))
+        && !directory.has_any(&profile.unless)
+        && has_content(profile, directory)
+}
+
+fn has_content(profile: &Profile, directory: &Directory) -> bool {
+    let is_said = |files: &[String], any: &[String]| directory.mentions(files, any);
+    profile
+        .content
+        .as_ref()
+        .is_none_or(|content| is_said(&content.files, &content.any))
+}
+
+/// Tells whether a directory further up takes this one in.
+fn is_covered(profile: &Profile, directory: &Directory, above: &[&Directory]) -> bool {
+    let is_apart = directory.has_any(&profile.apart)
+        || profile.workspace.is_some_and(|workspace| {
+            // A workspace in a workspace is one of its own where the outer does not name it.
+            directory.is_workspace(workspace) && !is_declared(profile, directory, above)
+        });
+    if is_apart {
+        return false;
+    }
+    let is_below = above.iter().any(|other| other.has_any(&profile.covered_by));
+    is_below || is_declared(profile, directory, above)
+}
+
+fn is_declared(profile: &Profile, directory: &Directory, above: &[&Directory]) -> bool {
+    profile.workspace.is_some_and(|workspace| {
+        above
+            .iter()
+            .any(|other| other.declares(workspace, &directory.path))
+    })
+}
+
+fn root(free: &[&Profile], ecosystems: &Table, directory: &Directory) -> Root {
+    let recognised: Vec<&Profile> = free
+        .iter()
+        .filter(|profile| is_marked(profile, directory) || is_hinted(profile, directory))
+        .copied()
+        .collect();
+    let mut first_on_path: Vec<String> = Vec::new();
+    let mut caches: Vec<String> = Vec::new();
+    let own = recognised
+        .iter()
+        .filter_map(|profile| ecosystems.get(&profile.ecosystem));
+    for ecosystem in own {
+        add_new(
+            &mut first_on_path,
+            ecosystem.path.iter().map(String::as_str),
+        );
+        add_new(&mut caches, ecosystem.caches_below_home());
+    }
+    Root {
+        path: directory.path.clone(),
+        profiles: recognised.iter().map(|one| one.id.clone()).collect(),
+        choices: Verb::ALL
+            .iter()
+            .filter_map(|verb| choose(&recognised, directory, *verb))
+            .collect(),
+        first_on_path,
+        caches,
+    }
+}
+
+fn add_new<'a>(to: &mut Vec<String>, all: impl Iterator<Item = &'a str>) {
+    for one in all {
+        if !to.iter().any(|known| known == one) {
+            to.push(one.to_owned());
+        }
+    }
+}
+
+/// Returns the check of the first profile that provides a verb, or why none of those that know it
+/// does.
+fn choose(recognised: &[&Profile], directory: &Directory, verb: Verb) -> Option<Choice> {
+    let mut declined: Vec<(&Profile, String)> = Vec::new();
+    for profile in recognised {
+        let Some(step) = profile.step(verb) else {
+            continue;
+        };
+        match command(step, directory) {
+            Ok(command) => {
+                return Some(Choice::Check(Check {
+                    root: directory.path.clone(),
+                    verb,
+                    provider: profile.id.clone(),
+                    command,
+                    timeout_ms: verb.timeout_ms(),
+                    needs: step.needs.clone(),
+                    nothing: step.nothing.clone(),
+                }));
+            }
+            Err(reason) => declined.push((profile, reason)),
+        }
+    }
+    let (first, _) = declined.first()?;
+    let reasons: Vec<String> = declined.iter().map(|(_, reason)| reason.clone()).collect();
+    Some(Choice::Declined {
+        verb,
+        profile: first.id.clone(),
+        reason: reasons.join("; "),
+    })
+}
+
+/// Returns the command of a step, or why the project does not ask for it.
+fn command(step: &Step, directory: &Directory) -> Result<String, String> {
+    if !step.file.is_empty() && !directory.has_any(&step.file) {
+        return Err(format!("there is no {}", step.file.join(" or ")));
+    }
+    if let Some(mention) = &step.mentions
+        && !directory.mentions(&mention.files, &mention.any)
+    {
+        let (files, texts) = (mention.files.join(" or "), mention.any.join(" or "));
+        return Err(format!("{files} does not mention {texts}"));
+    }
+    if let Some(script) = &step.script {
+        match directory.scripts.get(script) {
+            None => return Err(format!("package.json has no script {script:?}")),
+            Some(line) if line.contains(NO_TEST) => {
+                return Err(format!(
+                    "the script {script:?} of package.json is a placeholder"
+                ));
+            }
+            Some(_) => {}
+        }
+    }
+    if step.target.is_empty() {
+        return Ok(step.run.clone());
+    }
+    let has = |target: &&String| {
+        let mut makefiles = MAKEFILES
+            .iter()
+            .filter_map(|name| directory.texts.get(*name));
+        makefiles.any(|text| makefile::has_target(text, target))
+    };
+    match step.target.iter().find(has) {
+        Some(target) => Ok(step.run.replace("{target}", target)),
+        None => Err(format!(
+            "the makefile has no target {}",
+            step.target.join(" or ")
+        )),
+    }
+}

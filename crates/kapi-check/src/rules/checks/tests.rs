@@ -1,0 +1,678 @@
+//! The rules of selection, each on a made-up tree of directories.
+
+use std::collections::BTreeMap;
+
+use super::place::{Declared, Directory, Workspace};
+use super::profile::{Profiles, TABLE};
+use super::settle::{Found, Mise, needs, settle};
+use super::{Choice, Fate, Root, Verb, select};
+use crate::rules::proof::ecosystem;
+use crate::rules::proof::ecosystem::Table;
+
+fn profiles() -> Profiles {
+    toml::from_str(TABLE).unwrap()
+}
+
+fn ecosystems() -> Table {
+    toml::from_str(ecosystem::TABLE).unwrap()
+}
+
+#[test]
+fn every_profile_has_its_ecosystem() {
+    let ecosystems = ecosystems();
+    for profile in profiles().all {
+        assert!(
+            ecosystems.get(&profile.ecosystem).is_some(),
+            "{}",
+            profile.id
+        );
+    }
+}
+
+#[test]
+fn what_was_downloaded_and_installed_is_the_ecosystems() {
+    let python = directory("", &[("pyproject.toml", "")]);
+    let roots = select::roots(&profiles(), &ecosystems(), &[python]);
+    let root = roots.first().unwrap();
+    assert_eq!(root.first_on_path, [".venv/bin", "venv/bin"]);
+    assert!(root.caches.iter().any(|cache| cache == ".cache/uv"));
+    let go = directory("", &[("go.mod", "")]);
+    let roots = select::roots(&profiles(), &ecosystems(), &[go]);
+    let caches = &roots.first().unwrap().caches;
+    for cache in ["go/pkg/mod", ".cache/go-build"] {
+        assert_eq!(caches.iter().filter(|one| *one == cache).count(), 1);
+    }
+}
+
+/// Makes a directory with files; a file that is given with a text has been read.
+fn directory(path: &str, files: &[(&str, &str)]) -> Directory {
+    let mut directory = Directory {
+        path: path.to_owned(),
+        ..Directory::default()
+    };
+    for (name, text) in files {
+        directory.names.insert((*name).to_owned());
+        directory
+            .texts
+            .insert((*name).to_owned(), (*text).to_owned());
+    }
+    directory
+}
+
+fn declaring(mut directory: Directory, workspace: Workspace, members: &[&str]) -> Directory {
+    directory.declared.push(Declared {
+        workspace,
+        members: members.iter().map(|&one| one.to_owned()).collect(),
+        excluded: Vec::new(),
+    });
+    directory
+}
+
+fn with_scripts(mut directory: Directory, scripts: &[(&str, &str)]) -> Directory {
+    let scripts = scripts
+        .iter()
+        .map(|(name, line)| ((*name).to_owned(), (*line).to_owned()));
+    directory.scripts = scripts.collect();
+    directory
+}
+
+/// Returns the roots as `path: profile profile`.
+fn roots_of(directories: &[Directory]) -> Vec<String> {
+    let roots = select::roots(&profiles(), &ecosystems(), directories);
+    roots
+        .iter()
+        .map(|root| format!("{}: {}", root.path, root.profiles.join(" ")))
+        .collect()
+}
+
+fn only_root(directory: Directory) -> Root {
+    let mut roots = select::roots(&profiles(), &ecosystems(), &[directory]);
+    assert_eq!(roots.len(), 1, "{roots:?}");
+    roots.remove(0)
+}
+
+/// Returns who provides each verb; `-` before one that declined.
+fn providers(root: &Root) -> Vec<String> {
+    let word = |choice: &Choice| match choice {
+        Choice::Check(check) => format!("{} {}", check.verb, check.provider),
+        Choice::Declined { verb, profile, .. } => format!("{verb} -{profile}"),
+    };
+    root.choices.iter().map(word).collect()
+}
+
+fn command(root: &Root, wanted: Verb) -> String {
+    let found = root.choices.iter().find_map(|choice| match choice {
+        Choice::Check(check) if check.verb == wanted => Some(check.command.clone()),
+        Choice::Check(_) | Choice::Declined { .. } => None,
+    });
+    found.unwrap_or_default()
+}
+
+fn declines(root: &Root, wanted: Verb) -> String {
+    let found = root.choices.iter().find_map(|choice| match choice {
+        Choice::Declined { verb, reason, .. } if *verb == wanted => Some(reason.clone()),
+        Choice::Check(_) | Choice::Declined { .. } => None,
+    });
+    found.unwrap_or_default()
+}
+
+/// Names and texts.
+type Files = &'static [(&'static str, &'static str)];
+
+/// Every profile of the specification, a directory that shows it, and what it provides there.
+const SHOWN: &[(&str, Files, &str)] = &[
+    (
+        "swift",
+        &[("Package.swift", "")],
+        "lint format compile test",
+    ),
+    (
+        "cpp-cmake",
+        &[("CMakeLists.txt", ""), (".clang-format", "")],
+        "lint format test build",
+    ),
+    ("cpp-make", &[("Makefile", "all:\ntest:\n")], "test build"),
+    (
+        "cpp-make",
+        &[("GNUmakefile", "all:\ntest:\n")],
+        "test build",
+    ),
+    ("cpp-meson", &[("meson.build", "")], "test build"),
+    (
+        "kotlin-gradle",
+        &[("build.gradle.kts", "kotlin(\"jvm\") detekt")],
+        "lint format compile test build",
+    ),
+    (
+        "java-gradle",
+        &[("build.gradle", "plugins { id 'java'; id 'checkstyle' }")],
+        "lint compile test build",
+    ),
+    (
+        "kotlin-maven",
+        &[("pom.xml", "kotlin-maven-plugin ktlint")],
+        "lint compile test build",
+    ),
+    (
+        "java-maven",
+        &[("pom.xml", "maven-checkstyle-plugin")],
+        "lint compile test build",
+    ),
+    (
+        "lua",
+        &[(".luarc.json", ""), ("spec", "")],
+        "typecheck lint format test",
+    ),
+    (
+        "lua",
+        &[("init.lua", ""), (".busted", "")],
+        "typecheck lint format test",
+    ),
+    (
+        "roblox-luau",
+        &[("default.project.json", ""), ("tests", "")],
+        "typecheck test build",
+    ),
+    ("luau", &[(".luaurc", "")], "typecheck lint format"),
+    (
+        "python-uv",
+        &[("uv.lock", "")],
+        "typecheck lint format test",
+    ),
+    (
+        "python",
+        &[("pyproject.toml", "")],
+        "typecheck lint format test",
+    ),
+    (
+        "python",
+        &[("requirements.txt", "")],
+        "typecheck lint format test",
+    ),
+    (
+        "go",
+        &[("go.mod", "")],
+        "typecheck lint format compile test build",
+    ),
+    (
+        "rust",
+        &[("Cargo.toml", "")],
+        "typecheck lint format compile test build",
+    ),
+    (
+        "ruby",
+        &[
+            ("Gemfile", "gem 'rubocop'"),
+            ("Rakefile", ""),
+            ("sorbet", ""),
+        ],
+        "typecheck lint format test",
+    ),
+    (
+        "elixir",
+        &[("mix.exs", "credo dialyxir")],
+        "typecheck lint format compile test",
+    ),
+    ("erlang", &[("rebar.config", "")], "typecheck compile test"),
+    (
+        "zig",
+        &[("build.zig", "b.step(\"test\", \"\")")],
+        "format compile test",
+    ),
+    (
+        "typescript-bun",
+        &[("bun.lockb", ""), ("tsconfig.json", "")],
+        "typecheck lint format test build",
+    ),
+    (
+        "node-pnpm",
+        &[("pnpm-lock.yaml", ""), ("tsconfig.json", "")],
+        "typecheck lint format test build",
+    ),
+    (
+        "node-npm",
+        &[("package-lock.json", ""), ("tsconfig.json", "")],
+        "typecheck lint format test build",
+    ),
+    (
+        "node-npm",
+        &[("package.json", ""), ("tsconfig.json", "")],
+        "typecheck lint format test build",
+    ),
+    (
+        "node-yarn",
+        &[
+            ("yarn.lock", ""),
+            ("package.json", ""),
+            ("tsconfig.json", ""),
+        ],
+        "typecheck lint format test build",
+    ),
+    ("deno", &[("deno.jsonc", "")], "typecheck lint format test"),
+    ("dotnet", &[("App.sln", "")], "format compile test build"),
+    ("dotnet", &[("App.csproj", "")], "format compile test build"),
+];
+
+#[test]
+fn every_profile_is_found_by_its_marker_and_provides_its_verbs() {
+    for (profile, files, verbs) in SHOWN {
+        let shown = with_scripts(directory("", files), &[("test", "x"), ("build", "y")]);
+        let expected: Vec<String> = verbs
+            .split(' ')
+            .map(|verb| format!("{verb} {profile}"))
+            .collect();
+        assert_eq!(providers(&only_root(shown)), expected, "{files:?}");
+    }
+    let shown: Vec<&str> = SHOWN.iter().map(|(profile, ..)| *profile).collect();
+    for profile in profiles().all {
+        assert!(shown.contains(&profile.id.as_str()), "{}", profile.id);
+    }
+}
+
+#[test]
+fn the_table_is_the_one_of_the_specification() {
+    let ids: Vec<String> = profiles().all.into_iter().map(|one| one.id).collect();
+    let expected = "swift cpp-cmake cpp-make cpp-meson kotlin-gradle java-gradle kotlin-maven \
+                    java-maven lua roblox-luau luau python-uv python go rust ruby elixir erlang zig \
+                    typescript-bun node-pnpm node-npm node-yarn deno dotnet";
+    assert_eq!(ids.join(" "), expected);
+    let seconds = Verb::ALL.map(|verb| (verb.name(), verb.timeout_ms() / 1_000));
+    assert_eq!(
+        seconds,
+        [
+            ("typecheck", 30),
+            ("lint", 20),
+            ("format", 15),
+            ("compile", 60),
+            ("test", 120),
+            ("build", 180)
+        ]
+    );
+    for verb in Verb::ALL {
+        assert_eq!(Verb::parse(verb.name()), Some(verb));
+    }
+    assert_eq!(Verb::parse("Test"), None);
+}
+
+#[test]
+fn every_command_needs_something_that_is_looked_for_first() {
+    for profile in profiles().all {
+        for step in Verb::ALL.iter().filter_map(|verb| profile.step(*verb)) {
+            assert!(!step.needs.is_empty(), "{}: {}", profile.id, step.run);
+            let is_first = profile.id != "cpp-cmake" && profile.id != "cpp-meson";
+            let program = step.run.split(' ').next().unwrap();
+            let is_needed = step.needs.iter().any(|need| need == program);
+            assert!(
+                is_needed || !is_first || step.run.contains("gofmt"),
+                "{program}"
+            );
+        }
+    }
+}
+
+/// What lies in one directory, the profiles that are recognised, and who provides a verb.
+const RIVALS: &[(Files, &str, &str)] = &[
+    (
+        &[("build.gradle", "org.jetbrains.kotlin")],
+        "kotlin-gradle java-gradle",
+        "compile kotlin-gradle",
+    ),
+    (
+        &[("build.gradle", "java")],
+        "java-gradle",
+        "compile java-gradle",
+    ),
+    (
+        &[
+            ("settings.gradle", "java"),
+            ("build.gradle", "apply plugin: 'kotlin'"),
+        ],
+        "kotlin-gradle java-gradle",
+        "build kotlin-gradle",
+    ),
+    (
+        &[("pom.xml", "kotlin-stdlib")],
+        "kotlin-maven java-maven",
+        "test kotlin-maven",
+    ),
+    (&[("pom.xml", "")], "java-maven", "test java-maven"),
+    (
+        &[("uv.lock", ""), ("pyproject.toml", "")],
+        "python-uv python",
+        "test python-uv",
+    ),
+    (&[("pyproject.toml", "")], "python", "test python"),
+    (
+        &[("wally.toml", ""), (".luaurc", "")],
+        "roblox-luau luau",
+        "typecheck roblox-luau",
+    ),
+    (
+        &[("wally.toml", ""), (".luaurc", "")],
+        "roblox-luau luau",
+        "lint luau",
+    ),
+    (&[(".luaurc", "")], "luau", "typecheck luau"),
+    (
+        &[("CMakeLists.txt", ""), ("Makefile", "test:\n")],
+        "cpp-cmake cpp-make",
+        "test cpp-cmake",
+    ),
+    (
+        &[("Makefile", "test:\n"), ("Cargo.toml", "")],
+        "cpp-make rust",
+        "test cpp-make",
+    ),
+    (
+        &[("Makefile", "install:\n"), ("Cargo.toml", "")],
+        "cpp-make rust",
+        "test rust",
+    ),
+    (&[("go.mod", ""), ("Cargo.toml", "")], "go rust", "test go"),
+    (
+        &[("bun.lock", ""), ("package.json", "")],
+        "typescript-bun",
+        "test typescript-bun",
+    ),
+    (
+        &[("pnpm-lock.yaml", ""), ("package-lock.json", "")],
+        "node-pnpm node-npm",
+        "test node-pnpm",
+    ),
+];
+
+#[test]
+fn rivals_in_one_directory_are_told_apart() {
+    for (files, profiles, provider) in RIVALS {
+        let shown = with_scripts(directory("", files), &[("test", "x")]);
+        let root = only_root(shown);
+        assert_eq!(root.profiles.join(" "), *profiles, "{files:?}");
+        assert!(
+            providers(&root).contains(&(*provider).to_owned()),
+            "{provider}: {root:?}"
+        );
+    }
+}
+
+#[test]
+fn a_test_file_alone_makes_a_project_of_the_top_and_of_nothing_below_it() {
+    for name in ["test_a.py", "a_test.py", "conftest.py", "pytest.ini"] {
+        let root = only_root(directory("", &[("a.py", ""), (name, "")]));
+        assert_eq!(root.profiles, ["python"], "{name}");
+        assert!(providers(&root).contains(&"test python".to_owned()));
+    }
+    let below = [
+        directory("", &[("a.py", ""), ("tests", "")]),
+        directory("tests", &[("test_a.py", "")]),
+    ];
+    assert_eq!(select::roots(&profiles(), &ecosystems(), &below), []);
+    let other = directory("", &[("attest_a.py", ""), ("test_a.pyc", "")]);
+    assert_eq!(select::roots(&profiles(), &ecosystems(), &[other]), []);
+}
+
+#[test]
+fn what_a_project_does_not_ask_for_is_declined_with_a_reason() {
+    let npm = |scripts| with_scripts(directory("", &[("package-lock.json", "")]), scripts);
+    let root = only_root(npm(&[]));
+    assert_eq!(
+        declines(&root, Verb::Test),
+        "package.json has no script \"test\""
+    );
+    assert_eq!(
+        declines(&root, Verb::Typecheck),
+        "there is no tsconfig.json"
+    );
+    let root = only_root(npm(&[(
+        "test",
+        "echo \"Error: no test specified\" && exit 1",
+    )]));
+    assert_eq!(
+        declines(&root, Verb::Test),
+        "the script \"test\" of package.json is a placeholder"
+    );
+    let root = only_root(directory("", &[("Makefile", "install:\n")]));
+    assert_eq!(
+        declines(&root, Verb::Build),
+        "the makefile has no target build or all"
+    );
+    let root = only_root(directory("", &[("pom.xml", "")]));
+    assert_eq!(
+        declines(&root, Verb::Lint),
+        "pom.xml does not mention checkstyle"
+    );
+    let root = only_root(directory("", &[("global.json", "")]));
+    assert!(declines(&root, Verb::Build).starts_with("there is no *.sln or"));
+}
+
+#[test]
+fn weak_commands_of_old_are_strong_here() {
+    let root = only_root(directory("", &[("Makefile", "build:\ntest:\n")]));
+    assert_eq!(command(&root, Verb::Build), "make build");
+    let root = only_root(directory("", &[("Makefile", "all: x\n")]));
+    assert_eq!(command(&root, Verb::Build), "make all");
+    let go = only_root(directory("", &[("go.mod", "")]));
+    assert!(command(&go, Verb::Format).contains("[ -n \"$found\" ]"));
+    let cmake = only_root(directory(
+        "",
+        &[("CMakeLists.txt", ""), (".clang-format", "")],
+    ));
+    for verb in [Verb::Lint, Verb::Format] {
+        assert!(command(&cmake, verb).contains("-name '*.cpp'"), "{verb}");
+    }
+    let dotnet = only_root(directory("", &[("a.csproj", "")]));
+    assert!(!command(&dotnet, Verb::Test).contains("--no-build"));
+}
+
+#[test]
+fn members_of_a_workspace_are_no_projects_of_their_own() {
+    let cargo = |path, members: &[&str]| {
+        declaring(
+            directory(path, &[("Cargo.toml", "")]),
+            Workspace::Cargo,
+            members,
+        )
+    };
+    let mut top = cargo("", &["**"]);
+    top.declared[0].excluded = vec!["fuzz".to_owned()];
+    let found = roots_of(&[
+        top,
+        directory("crates/a", &[("Cargo.toml", "")]),
+        directory("fuzz", &[("Cargo.toml", "")]),
+        cargo("other", &["**"]),
+        directory("other/b", &[("Cargo.toml", "")]),
+    ]);
+    // A workspace that lies in another and is a member of it is the outer's business.
+    assert_eq!(found, [": rust", "fuzz: rust"]);
+    let node = declaring(
+        directory("", &[("package-lock.json", "")]),
+        Workspace::Node,
+        &["packages/*"],
+    );
+    let found = roots_of(&[
+        node,
+        directory("packages/a", &[("package-lock.json", "")]),
+        directory("packages/b", &[("package.json", ""), ("yarn.lock", "")]),
+        directory("site", &[("pnpm-lock.yaml", "")]),
+        directory("tool", &[("package.json", "")]),
+    ]);
+    assert_eq!(found, [": node-npm", "site: node-pnpm"]);
+    let uv = declaring(
+        directory("", &[("pyproject.toml", ""), ("uv.lock", "")]),
+        Workspace::Uv,
+        &["libs/*"],
+    );
+    let found = roots_of(&[
+        uv,
+        directory("libs/a", &[("pyproject.toml", "")]),
+        directory("scripts", &[("pyproject.toml", "")]),
+    ]);
+    assert_eq!(found, [": python-uv python", "scripts: python"]);
+}
+
+#[test]
+fn nested_projects_are_roots_unless_something_above_builds_them() {
+    let found = roots_of(&[
+        directory("", &[("go.mod", "")]),
+        directory("tools", &[("go.mod", "")]),
+        directory("web", &[("yarn.lock", ""), ("package.json", "")]),
+    ]);
+    assert_eq!(found, [": go", "tools: go", "web: node-yarn"]);
+    let found = roots_of(&[
+        directory("", &[("CMakeLists.txt", "")]),
+        directory("src", &[("CMakeLists.txt", "")]),
+        directory("py", &[("CMakeLists.txt", ""), ("pyproject.toml", "")]),
+    ]);
+    assert_eq!(found, [": cpp-cmake", "py: python"]);
+    let found = roots_of(&[
+        directory("", &[("App.sln", "")]),
+        directory("src/A", &[("A.csproj", "")]),
+        directory("j", &[("settings.gradle", ""), ("build.gradle", "")]),
+        directory("j/sub", &[("build.gradle", "")]),
+        directory(
+            "j/apart",
+            &[("settings.gradle", ""), ("build.gradle", "kotlin(\"jvm\")")],
+        ),
+    ]);
+    assert_eq!(
+        found,
+        [
+            ": dotnet",
+            "j: java-gradle",
+            "j/apart: kotlin-gradle java-gradle"
+        ]
+    );
+    let maven = declaring(
+        directory("", &[("pom.xml", "")]),
+        Workspace::Maven,
+        &["core"],
+    );
+    let found = roots_of(&[
+        maven,
+        directory("core", &[("pom.xml", "")]),
+        directory("extra", &[("pom.xml", "")]),
+    ]);
+    assert_eq!(found, [": java-maven", "extra: java-maven"]);
+}
+
+#[test]
+fn a_hint_makes_a_project_only_where_none_is_above() {
+    let hints = [
+        ("Makefile", ""),
+        ("requirements.txt", ""),
+        ("mise.toml", ""),
+    ];
+    let found = roots_of(&[
+        directory("", &[("Cargo.toml", "")]),
+        directory("docs", &hints),
+    ]);
+    assert_eq!(found, [": rust"]);
+    let found = roots_of(&[directory("", &[]), directory("docs", &hints)]);
+    assert_eq!(found, ["docs: cpp-make python"]);
+    assert_eq!(roots_of(&[directory("", &[(".mise.toml", "")])]), [": "]);
+    assert_eq!(roots_of(&[directory("", &[("README.md", "")])]), [""; 0]);
+}
+
+#[test]
+fn a_person_means_the_nearest_project_and_what_is_below() {
+    let roots = select::roots(
+        &profiles(),
+        &ecosystems(),
+        &[
+            directory("", &[("go.mod", "")]),
+            directory("a", &[("go.mod", "")]),
+            directory("a/b", &[("go.mod", "")]),
+            directory("ab", &[("go.mod", "")]),
+        ],
+    );
+    let around = |path| -> Vec<String> {
+        let meant = select::around(&roots, path);
+        meant.into_iter().map(|root| root.path).collect()
+    };
+    assert_eq!(around(""), ["", "a", "a/b", "ab"]);
+    assert_eq!(around("a"), ["a", "a/b"]);
+    assert_eq!(around("a/src/deep"), ["a", "a/b"]);
+    assert_eq!(around("a/b"), ["a/b"]);
+    assert_eq!(around("docs"), ["", "a", "a/b", "ab"]);
+    let nearest = |path| select::nearest(&roots, path).map(|root| root.path.as_str());
+    assert_eq!(nearest("a/b/main.go"), Some("a/b"));
+    assert_eq!(nearest("abc/main.go"), Some(""));
+    let nested = select::roots(
+        &profiles(),
+        &ecosystems(),
+        &[directory("x", &[("go.mod", "")])],
+    );
+    assert_eq!(select::nearest(&nested, "y"), None);
+    assert_eq!(select::around(&nested, "y").len(), 1);
+}
+
+#[test]
+fn a_missing_tool_is_skipped_and_told() {
+    let root = only_root(directory("", &[("Cargo.toml", "")]));
+    assert_eq!(
+        needs(&root),
+        ["cargo", "cargo clippy --version", "cargo fmt --version"]
+    );
+    let found = Found {
+        missing: BTreeMap::from([("cargo clippy --version".to_owned(), "no clippy".to_owned())]),
+        ..Found::default()
+    };
+    let planned = settle(&root, &found);
+    for one in &planned {
+        let expected = if one.check.verb == Verb::Lint {
+            Fate::Skip {
+                reason: "no clippy".to_owned(),
+            }
+        } else {
+            Fate::Run
+        };
+        assert_eq!(one.fate, expected, "{}", one.check.verb);
+    }
+    assert_eq!(planned.len(), 6);
+    assert_eq!(
+        planned[0].check.command,
+        "cargo check --quiet --all-targets"
+    );
+}
+
+#[test]
+fn tasks_of_mise_come_first_and_the_rest_is_routed() {
+    let root = only_root(directory("", &[("go.mod", "")]));
+    let tasks = ["test", "deploy", "lint"].map(str::to_owned).to_vec();
+    let missing = BTreeMap::from([("golangci-lint".to_owned(), "not there".to_owned())]);
+    let found = Found {
+        missing,
+        mise: Mise::Yes,
+        tasks: tasks.clone(),
+    };
+    let planned = settle(&root, &found);
+    let lines: Vec<String> = planned
+        .iter()
+        .map(|one| format!("{}: {}", one.check.provider, one.check.command))
+        .collect();
+    assert_eq!(lines[0], "go: mise exec -- go vet ./...");
+    assert_eq!(lines[1], "mise: mise run lint");
+    assert!(
+        lines[2].starts_with("go: mise exec -- sh -c 'found=$(gofmt"),
+        "{lines:?}"
+    );
+    assert_eq!(lines[4], "mise: mise run test");
+    assert!(planned.iter().all(|one| one.fate == Fate::Run));
+    // Where mise does not work, its tasks are nobody's.
+    let found = Found {
+        mise: Mise::No,
+        ..found
+    };
+    assert_eq!(settle(&root, &found)[4].check.provider, "go");
+    // A directory without any profile has its tasks all the same.
+    let bare = only_root(directory("", &[("mise.toml", "")]));
+    let found = Found {
+        mise: Mise::Yes,
+        tasks,
+        ..Found::default()
+    };
+    let verbs: Vec<Verb> = settle(&bare, &found)
+        .iter()
+        .map(|one| one.check.verb)
+        .collect();
+    assert_eq!(verbs, [Verb::Lint, Verb::Test]);
+}

@@ -1,0 +1,179 @@
+//! What a proof of a change comes to, in one word and one sentence.
+//!
+//! For a change that no goal stands behind: a goal has its own life and comes to the same.
+
+use std::collections::BTreeSet;
+
+use kapi_core::verdict::{JudgeAnswer, JudgeRun, Verdict};
+use serde::{Deserialize, Serialize};
+
+use super::verify_report::VerifyReport;
+use crate::rules::proof::assess::Grade;
+use crate::rules::proof::downloads::Lacking;
+use crate::rules::proof::policy::CheckPolicy;
+use crate::rules::proof::verify_report::first_failure;
+use crate::rules::proof::{assess, baseline};
+
+/// What a proof comes to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Standing {
+    /// The checks show it, and nothing stands against them.
+    Proved,
+    /// The checks pass and passed before: nothing speaks for the change itself.
+    Unverified,
+    /// The checks fail, or what they rest on was changed.
+    Refused,
+    /// The checks cannot work where they are run.
+    CannotRun,
+}
+
+impl Standing {
+    /// Returns the standing as it stands in JSON.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Proved => "proved",
+            Self::Unverified => "unverified",
+            Self::Refused => "refused",
+            Self::CannotRun => "cannot_run",
+        }
+    }
+}
+
+/// A standing, and why.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Conclusion {
+    /// The standing.
+    pub standing: Standing,
+    /// Why, as one sentence without a final period.
+    pub reason: String,
+    /// What a person can do about it.
+    pub hint: Option<String>,
+}
+
+/// Everything that was found out of a change.
+#[derive(Debug, Clone, Copy)]
+pub struct Findings<'a> {
+    /// What the checks were held to.
+    pub policy: &'a CheckPolicy,
+    /// What they showed on the base.
+    pub baseline: &'a VerifyReport,
+    /// What they showed on the change; nothing where it was not got that far.
+    pub report: Option<&'a VerifyReport>,
+    /// What a judge said, if one was asked.
+    pub judged: Option<&'a JudgeRun>,
+}
+
+impl Findings<'_> {
+    /// Returns what they come to.
+    #[must_use]
+    pub fn conclusion(&self) -> Conclusion {
+        let Some(report) = self.report else {
+            return self.obstacle();
+        };
+        if !report.passed() {
+            if let Some(lacking) = &report.inspection.lacking {
+                return without_dependencies(lacking);
+            }
+            let why = first_failure(report);
+            return refused(why.unwrap_or_else(|| "a check failed".to_owned()));
+        }
+        let nothing = BTreeSet::new();
+        let is_judged = self.judged.is_some();
+        let against = assess::objection(
+            self.policy,
+            Some(self.baseline),
+            report,
+            &nothing,
+            is_judged,
+        );
+        if let Some(objection) = against {
+            return Conclusion {
+                hint: objection.option().map(str::to_owned),
+                ..refused(format!("the checks pass, but {}", objection.words()))
+            };
+        }
+        if let Some(run) = self.judged
+            && let Some(why) = not_accepted(run)
+        {
+            return refused(why);
+        }
+        let grade = assess::grade(Some(self.baseline), report);
+        // Who wrote the change is not who is to be proved here, so its tests may speak for it.
+        let is_enough = grade != Grade::KeptGreen || self.policy.already_green;
+        if is_enough || self.judged.is_some() {
+            return Conclusion {
+                standing: Standing::Proved,
+                reason: grade.words().to_owned(),
+                hint: None,
+            };
+        }
+        Conclusion {
+            standing: Standing::Unverified,
+            reason: "the checks passed on the base already, so they show only that nothing broke"
+                .to_owned(),
+            hint: Some(
+                "bring a test that fails without the change, name a judge with `--judge`, or say \
+                 `--already-green` for a refactoring."
+                    .to_owned(),
+            ),
+        }
+    }
+
+    fn obstacle(&self) -> Conclusion {
+        match baseline::obstacle(self.baseline) {
+            Some(obstacle) => Conclusion {
+                standing: Standing::CannotRun,
+                reason: format!(
+                    "`{}` cannot work where it is run: {}",
+                    obstacle.command, obstacle.reason
+                ),
+                hint: Some(obstacle.remedy),
+            },
+            None => refused("the change was not looked at".to_owned()),
+        }
+    }
+}
+
+fn without_dependencies(lacking: &Lacking) -> Conclusion {
+    let options = lacking.refused.iter().map(|it| format!("--registry {it}"));
+    let options = options.collect::<Vec<_>>().join(" ");
+    Conclusion {
+        standing: Standing::CannotRun,
+        reason: lacking.why.clone(),
+        hint: (!options.is_empty()).then(|| {
+            format!(
+                "where you trust it, `{options}` installs from there this once, and `allow` under \
+                 [network] in your configuration for good."
+            )
+        }),
+    }
+}
+
+fn refused(reason: String) -> Conclusion {
+    Conclusion {
+        standing: Standing::Refused,
+        reason,
+        hint: None,
+    }
+}
+
+fn not_accepted(run: &JudgeRun) -> Option<String> {
+    match &run.answer {
+        JudgeAnswer::Verdict {
+            verdict: Verdict::Done,
+            ..
+        } => None,
+        JudgeAnswer::Verdict { verdict, reason } => Some(format!(
+            "the judge {} says {}: {reason}",
+            run.by,
+            verdict.as_str()
+        )),
+        JudgeAnswer::Malformed { .. } => Some(format!("the judge {} gave no verdict", run.by)),
+        JudgeAnswer::Unavailable(failure) => Some(format!(
+            "the judge {} could not be asked: {}",
+            run.by, failure.message
+        )),
+    }
+}
