@@ -14,13 +14,13 @@ use kapi_agent::settings::AgentSettings;
 use kapi_check::rules::proof::policy::TestPolicy;
 use kapi_core::isolation::{NetworkMode, SandboxLevel};
 use kapi_core::state_directory::STATE_DIRECTORY;
+use kapi_run::grant::Grant;
+use kapi_run::judge_settings::ProviderSettings;
 use kapi_sandbox::spec::Resources;
 use kapi_settings::fault::{Faults, did_you_mean};
 use kapi_settings::node::Node;
 use kapi_settings::setting::Setting;
 use kapi_settings::{read as settings, toml};
-use kapi_world::grant::Grant;
-use kapi_world::judge_settings::ProviderSettings;
 use serde::Deserialize;
 
 use crate::config::file::Links;

@@ -5,9 +5,9 @@
 use std::ffi::OsStr;
 
 use kapi_core::isolation::SandboxLevel;
+use kapi_run::book::Book;
 use kapi_sandbox::podman::error::PodmanError;
 use kapi_sys::process;
-use kapi_world::book::Book;
 
 use crate::error::Error;
 use crate::exit_code::Exit;

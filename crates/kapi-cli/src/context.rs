@@ -16,14 +16,14 @@ use kapi_goal::perform::survey::Survey;
 use kapi_goal::record::audit::audit_goal;
 use kapi_goal::record::preferences::{Preferences, Preferred};
 use kapi_goal::record::project::Project;
+use kapi_run::book::Book;
+use kapi_run::goal_paths::GoalPaths;
+use kapi_run::spending::Spending;
+use kapi_run::tool_client::RUN_ID_VARIABLE;
 use kapi_store::layout::{HomeLayout, ProjectLayout, project_key};
 use kapi_sys::clock::SystemClock;
 use kapi_sys::process::{self, AncestorProcess};
 use kapi_sys::real_disk::RealDisk;
-use kapi_world::book::Book;
-use kapi_world::goal_paths::GoalPaths;
-use kapi_world::spending::Spending;
-use kapi_world::tool_client::RUN_ID_VARIABLE;
 
 use crate::config::{self, Config};
 use crate::error::{Error, chain};

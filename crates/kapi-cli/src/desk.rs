@@ -20,10 +20,10 @@ use kapi_goal::perform::tools::{NamedChecks, ToolService};
 use kapi_goal::record::project::Project;
 use kapi_goal::rules::contract::Contract;
 use kapi_goal::tools::{Refused, answer};
+use kapi_run::failure::chain;
+use kapi_run::tool_client;
+use kapi_run::tool_client::{KERNEL_VARIABLE, SOCKET_VARIABLE};
 use kapi_wire::kernel_tools::{AnyTool, Offer};
-use kapi_world::failure::chain;
-use kapi_world::tool_client;
-use kapi_world::tool_client::{KERNEL_VARIABLE, SOCKET_VARIABLE};
 use serde_json::Value;
 
 use crate::config::Config;

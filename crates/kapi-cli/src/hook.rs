@@ -13,7 +13,7 @@ use std::{env, io};
 
 use kapi_agent::hook::gate::QUESTION_BYTES_MAX;
 use kapi_agent::hook::{MESSAGE_BYTES_MAX, SOCKET_VARIABLE};
-use kapi_world::gate::client;
+use kapi_run::gate::client;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 /// The word that enters it.

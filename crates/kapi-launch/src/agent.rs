@@ -16,17 +16,17 @@ use kapi_core::isolation::SandboxLevel;
 use kapi_core::text::limit_text;
 use kapi_core::usage::Usage;
 use kapi_engine::watch::{Activity, Watch};
+use kapi_run::asking::{AgentRequest, ask_gated};
+use kapi_run::confine;
+use kapi_run::confine::{SandboxConfig, WorksAt};
+use kapi_run::gate::GateRules;
+use kapi_run::run_dir::RunDir;
+use kapi_run::shell::Listener;
 use kapi_sandbox::spec::{Mount, MountAccess};
 use kapi_status::perform::progress_file::ProgressFile;
 use kapi_status::perform::watch;
 use kapi_status::perform::watch::StatusSource;
 use kapi_sys::process::ProcessEnd;
-use kapi_world::asking::{AgentRequest, ask_gated};
-use kapi_world::confine;
-use kapi_world::confine::{SandboxConfig, WorksAt};
-use kapi_world::gate::GateRules;
-use kapi_world::run_dir::RunDir;
-use kapi_world::shell::Listener;
 
 use super::bounds::Touch;
 use super::context::ActiveLaunch;
@@ -191,8 +191,7 @@ pub(crate) fn settings_hidden(
     if !shown::has_layers(plan.level) {
         return Ok(Vec::new());
     }
-    let hidden =
-        kapi_world::repository_settings::settings_hidden(&plan.agent, &ready.host, run_dir)?;
+    let hidden = kapi_run::repository_settings::settings_hidden(&plan.agent, &ready.host, run_dir)?;
     Ok(hidden)
 }
 

@@ -8,9 +8,9 @@ use std::sync::{Mutex, PoisonError};
 use kapi_core::spend::account::Role;
 use kapi_core::usage::Usage;
 use kapi_engine::watch::{Activity, Watch};
-use kapi_world::book::Book;
-use kapi_world::spending::turn::{BookedTurn, TurnKey};
-use kapi_world::spending::{BookedResult, Spending, SpendingStop};
+use kapi_run::book::Book;
+use kapi_run::spending::turn::{BookedTurn, TurnKey};
+use kapi_run::spending::{BookedResult, Spending, SpendingStop};
 
 use super::context::LaunchHandlers;
 use super::error::{LaunchError, LaunchErrorKind};

@@ -8,10 +8,10 @@ use std::path::Path;
 
 use kapi_core::isolation::SandboxLevel;
 use kapi_core::pattern;
+use kapi_run::confine::WORKSPACE_INSIDE;
+use kapi_run::gate::support;
+use kapi_run::{confine, tree};
 use kapi_sandbox::spec::Mount;
-use kapi_world::confine::WORKSPACE_INSIDE;
-use kapi_world::gate::support;
-use kapi_world::{confine, tree};
 
 use super::branch::RemoteQuery;
 use super::error::{LaunchError, LaunchErrorKind};

@@ -12,11 +12,11 @@ use kapi_git::layer::Layer;
 use kapi_git::push::{Remote, Start, StartOrigin};
 use kapi_git::repository::Repository;
 use kapi_git::workspace::{Workspace, WorkspacePlan};
+use kapi_run::book::Book;
+use kapi_run::goal_paths::GoalPaths;
+use kapi_run::workshop;
+use kapi_run::workshop::Workshop;
 use kapi_status::file::timestamp;
-use kapi_world::book::Book;
-use kapi_world::goal_paths::GoalPaths;
-use kapi_world::workshop;
-use kapi_world::workshop::Workshop;
 
 use super::error::{LaunchError, LaunchErrorKind};
 use super::place::SandboxPlace;
@@ -263,7 +263,7 @@ pub(crate) fn claim(
         path: place.worktree(),
     };
     repository.claim_layer(layer, &plan).map_err(|error| {
-        let failure = kapi_world::failure::plain(&error);
+        let failure = kapi_run::failure::plain(&error);
         LaunchError {
             hint: error.hint(),
             ..failure.into()

@@ -16,10 +16,10 @@ use std::path::{Path, PathBuf};
 
 use kapi_git::layer::{Layer, Marks, walk};
 use kapi_git::owned_dir;
+use kapi_run::book::Book;
+use kapi_run::workshop;
 use kapi_sandbox::podman::cleanup;
 use kapi_sandbox::podman::options::{PodmanOptions, Volume};
-use kapi_world::book::Book;
-use kapi_world::workshop;
 
 use self::known::KnownRepositories;
 use super::error::{LaunchError, LaunchErrorKind};

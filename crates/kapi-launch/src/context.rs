@@ -1,11 +1,11 @@
 //! What every step of a launch is given: the time, the way to stop it, and who is told.
 
 use kapi_engine::watch::Activity;
+use kapi_run::book::Book;
 use kapi_status::perform::writer::StatusWriter;
 use kapi_status::rules::mapping::Mapping;
 use kapi_sys::cancel::Cancel;
 use kapi_sys::clock::Clock;
-use kapi_world::book::Book;
 
 use super::bounds::Bounds;
 use super::plan::LaunchPlan;

@@ -10,9 +10,9 @@ use kapi_core::isolation::SandboxLevel;
 use kapi_git::id::CommitId;
 use kapi_git::repository::{Dirt, Repository};
 use kapi_git::rescue::RescueName;
+use kapi_run::book::Book;
+use kapi_run::workshop::Workshop;
 use kapi_status::file::SandboxMode;
-use kapi_world::book::Book;
-use kapi_world::workshop::Workshop;
 
 use super::branch::{self, BranchStart, RemoteQuery};
 use super::context::LaunchHandlers;

@@ -19,17 +19,17 @@ use kapi_core::text::{limit_met, limit_text};
 use kapi_core::usage::Usage;
 use kapi_engine::watch::{Activity, Watch};
 use kapi_git::layer::walk;
+use kapi_run::book::Book;
+use kapi_run::confine::{AGENT_TAIL_BYTES_MAX, SandboxConfig, SandboxedProgram};
+use kapi_run::network::NetworkAccess;
+use kapi_run::network::serve::NetworkServices;
+use kapi_run::run_dir::RunDir;
+use kapi_run::tool_client::RUN_ID_VARIABLE;
+use kapi_run::workshop::Workshop;
+use kapi_run::{failure, workshop};
 use kapi_sandbox::outcome::SandboxRun;
 use kapi_sandbox::{launch, podman};
 use kapi_sys::process::{self, OutputLine, ProcessLimits, Program};
-use kapi_world::book::Book;
-use kapi_world::confine::{AGENT_TAIL_BYTES_MAX, SandboxConfig, SandboxedProgram};
-use kapi_world::network::NetworkAccess;
-use kapi_world::network::serve::NetworkServices;
-use kapi_world::run_dir::RunDir;
-use kapi_world::tool_client::RUN_ID_VARIABLE;
-use kapi_world::workshop::Workshop;
-use kapi_world::{failure, workshop};
 
 use self::dialogue::Dialogue;
 use self::hooks::Hooks;
@@ -179,7 +179,7 @@ pub(crate) fn at_terminal(
     let scratch = plan.place.dir();
     let hooks = Hooks::open(&plan.agent, &cell, &scratch, book, stage.notice)?;
     cell.mounts.extend(Hooks::mounts(hooks.as_ref(), book));
-    kapi_world::private_dir::make_private(&home)?;
+    kapi_run::private_dir::make_private(&home)?;
     let mut doors = NetworkAccess::new(record.level, record.network, &book.grant)?;
     let mut payload = match &plan.agent {
         AgentKind::Script(_) => bare(shell(book)?, Vec::new()),
@@ -266,7 +266,7 @@ fn attend(
     run_dir: &RunDir,
 ) -> Result<SandboxRun, LaunchError> {
     let record = guest.record;
-    kapi_world::private_dir::make_private(&guest.home)?;
+    kapi_run::private_dir::make_private(&guest.home)?;
     let doors = NetworkAccess::new(record.level, record.network, &book.grant)?;
     let watch = Watch {
         cancel: stage.cancel,

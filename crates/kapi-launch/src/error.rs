@@ -5,7 +5,7 @@
 use std::error::Error;
 
 use kapi_core::failure::Failure;
-use kapi_world::failure;
+use kapi_run::failure;
 
 /// What kind of no it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -15,9 +15,9 @@ use kapi_git::push::{PushPlan, Remote};
 use kapi_git::repository::Repository;
 use kapi_git::rescue::{KapiRef, RescueName};
 use kapi_git::workspace::{Workspace, WorkspacePlan};
-use kapi_world::book::Book;
-use kapi_world::workshop::Workshop;
-use kapi_world::{failure, workshop};
+use kapi_run::book::Book;
+use kapi_run::workshop::Workshop;
+use kapi_run::{failure, workshop};
 use serde::Serialize;
 
 use super::branch::REMOTE_TIMEOUT;

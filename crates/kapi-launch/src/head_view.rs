@@ -13,9 +13,9 @@ use kapi_git::id::CommitId;
 use kapi_git::owned_dir;
 use kapi_git::private_view::VIEW_CONFIG;
 use kapi_git::repository::{ObjectFormat, Repository};
+use kapi_run::failure;
 use kapi_sys::disk::Disk as _;
 use kapi_sys::real_disk::RealDisk;
-use kapi_world::failure;
 
 /// The branch that a detached HEAD seems to be on.
 const NO_BRANCH: &str = "detached";

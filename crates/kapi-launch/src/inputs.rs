@@ -5,10 +5,10 @@
 use std::path::Path;
 
 use kapi_git::repository::{Repository, RepositoryError};
+use kapi_run::book::Book;
+use kapi_run::workshop;
+use kapi_run::workshop::Workshop;
 use kapi_sys::cancel::Cancel;
-use kapi_world::book::Book;
-use kapi_world::workshop;
-use kapi_world::workshop::Workshop;
 
 use super::error::{LaunchError, LaunchErrorKind};
 use super::mode::{self, ChosenMode, ProjectGit};

@@ -18,10 +18,10 @@ use kapi_git::id::CommitId;
 use kapi_git::layer::walk::{self, LayerChangeKind, Walk};
 use kapi_git::layer::{Layer, changes};
 use kapi_git::owned_dir;
+use kapi_run::book::Book;
+use kapi_run::workshop;
 use kapi_status::perform::writer as status;
 use kapi_sys::cancel::Cancel;
-use kapi_world::book::Book;
-use kapi_world::workshop;
 use serde::Serialize;
 
 use self::gate::AutoRun;

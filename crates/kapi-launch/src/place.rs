@@ -7,9 +7,9 @@ use std::fs::{self};
 use std::io;
 use std::path::{Path, PathBuf};
 
+use kapi_run::failure;
+use kapi_run::private_dir::make_private;
 use kapi_sys::lock::{Lock, LockError};
-use kapi_world::failure;
-use kapi_world::private_dir::make_private;
 
 use super::error::{LaunchError, LaunchErrorKind};
 

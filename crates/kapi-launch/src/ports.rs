@@ -4,8 +4,8 @@
 
 use std::collections::BTreeSet;
 
+use kapi_run::private_dir::make_private;
 use kapi_sys::lock::Lock;
-use kapi_world::private_dir::make_private;
 
 use super::error::{LaunchError, LaunchErrorKind};
 use super::place::SandboxPlace;

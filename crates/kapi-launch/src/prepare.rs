@@ -18,13 +18,13 @@ use kapi_git::private_view::PrivateViewPlan;
 use kapi_git::reachable::{History, ReachablePlan, ReachableStore};
 use kapi_git::repository::Repository;
 use kapi_git::workspace::Workspace;
+use kapi_run::confine::{GitView, WORKSPACE_INSIDE};
+use kapi_run::ignored::{IgnoredDirectories, IgnoredPlan};
+use kapi_run::workshop::{GitViewPlan, ShownAt, Workshop};
+use kapi_run::{confine, failure, state_cover, workshop};
 use kapi_sandbox::spec::{Mount, MountAccess, OverlayLayer};
 use kapi_sys::disk::Disk as _;
 use kapi_sys::real_disk::RealDisk;
-use kapi_world::confine::{GitView, WORKSPACE_INSIDE};
-use kapi_world::ignored::{IgnoredDirectories, IgnoredPlan};
-use kapi_world::workshop::{GitViewPlan, ShownAt, Workshop};
-use kapi_world::{confine, failure, state_cover, workshop};
 
 use super::error::{LaunchError, LaunchErrorKind};
 use super::place::SandboxPlace;
@@ -223,7 +223,7 @@ fn over_project(
     let began = place.began(&record.project);
     if offers::beginning(&began).is_none() || is_empty(&layer.upper()) {
         if let Some(parent) = began.parent() {
-            kapi_world::private_dir::make_private(parent)?;
+            kapi_run::private_dir::make_private(parent)?;
         }
         offers::mark_beginning(&began).map_err(|error| LaunchError::failed(&error))?;
     }

@@ -7,10 +7,10 @@ use std::path::{Path, PathBuf};
 use std::{fs, io};
 
 use kapi_core::isolation::{NetworkMode, SandboxLevel};
+use kapi_run::failure;
 use kapi_status::file::SandboxMode;
 use kapi_sys::disk;
 use kapi_sys::real_disk::RealDisk;
-use kapi_world::failure;
 use serde::{Deserialize, Serialize};
 
 use super::error::{LaunchError, LaunchErrorKind};

@@ -8,11 +8,11 @@ use std::path::Path;
 
 use kapi_git::owned_dir;
 use kapi_git::rescue::RescueName;
+use kapi_run::book::Book;
+use kapi_run::workshop::Workshop;
+use kapi_run::{failure, workshop};
 use kapi_status::perform::writer;
 use kapi_sys::cancel::Cancel;
-use kapi_world::book::Book;
-use kapi_world::workshop::Workshop;
-use kapi_world::{failure, workshop};
 
 use super::branch::rescue_parts;
 use super::decide::holds_work;

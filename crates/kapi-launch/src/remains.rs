@@ -11,10 +11,10 @@ use kapi_git::id::CommitId;
 use kapi_git::layer::walk;
 use kapi_git::owned_dir;
 use kapi_git::rescue::batch::Refs;
+use kapi_run::failure;
+use kapi_run::workshop::Workshop;
 use kapi_status::file::StatusFile;
 use kapi_status::perform::writer;
-use kapi_world::failure;
-use kapi_world::workshop::Workshop;
 
 use super::decide::holds_work;
 use super::error::LaunchError;

@@ -1,10 +1,10 @@
 //! Removing what a launch made in the repository, with anything unsaved kept first.
 
 use kapi_git::rescue::{RescueName, Signature};
+use kapi_run::book::Book;
+use kapi_run::workshop;
+use kapi_run::workshop::Workshop;
 use kapi_sys::cancel::Cancel;
-use kapi_world::book::Book;
-use kapi_world::workshop;
-use kapi_world::workshop::Workshop;
 
 use super::branch::{local, rescue_parts};
 use super::error::LaunchError;

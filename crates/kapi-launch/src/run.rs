@@ -7,12 +7,12 @@ use kapi_core::agent_end::AgentEnd;
 use kapi_core::usage::Usage;
 use kapi_engine::watch::Activity;
 use kapi_git::layer::walk;
+use kapi_run::book::Book;
+use kapi_run::workshop::Workshop;
 use kapi_status::file::SandboxMode;
 use kapi_status::perform::writer::{LaunchCompletion, StatusIdentity, StatusWriter};
 use kapi_status::rules::phase::Phase;
 use kapi_sys::process::ProcessEnd;
-use kapi_world::book::Book;
-use kapi_world::workshop::Workshop;
 
 use super::agent::AgentEnding;
 use super::bounds::Bounds;
@@ -312,7 +312,7 @@ fn keep(
     } = *launch;
     progress::forget(&ready.written).map_err(|errno| {
         let error = std::io::Error::from(errno);
-        kapi_world::failure::file("remove the progress file in", &ready.written, &error)
+        kapi_run::failure::file("remove the progress file in", &ready.written, &error)
     })?;
     let (Some(workshop), Some(_)) = (workshop, &launched.record.branch) else {
         return list(ready, launched);

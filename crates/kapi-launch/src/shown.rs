@@ -12,9 +12,9 @@ use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
 use kapi_core::isolation::SandboxLevel;
+use kapi_run::confine::WORKSPACE_INSIDE;
+use kapi_run::{confine, failure};
 use kapi_sandbox::spec::Mount;
-use kapi_world::confine::WORKSPACE_INSIDE;
-use kapi_world::{confine, failure};
 use rustix::fs::OFlags;
 
 use super::error::{LaunchError, LaunchErrorKind};

@@ -33,8 +33,8 @@ use kapi_engine::evidence::hash_run;
 use kapi_engine::watch::Activity;
 use kapi_goal::record::project::Project;
 use kapi_launch::place::{SandboxId, Sandboxes};
-use kapi_world::book::Book;
-use kapi_world::spending::Spending;
+use kapi_run::book::Book;
+use kapi_run::spending::Spending;
 
 use crate::perform::agent::AttemptRun;
 use crate::perform::attempt::TaskAttempt;
@@ -139,7 +139,7 @@ impl Performer<'_> {
             Ok(Some(_place)) => self.perform(task, hands),
             Ok(None) => Report::of(End::Cancelled),
             Err(error) => {
-                let message = format!("failed to {}", kapi_world::failure::chain(&error));
+                let message = format!("failed to {}", kapi_run::failure::chain(&error));
                 Report::of(ending::not_launched(message))
             }
         }
@@ -179,7 +179,7 @@ impl Performer<'_> {
         let place = self.setting.sandboxes.place(&self.setting.project_key, &id);
         let files = hash_run(self.project.disk, &place.runs());
         let files =
-            files.map_err(|error| format!("failed to {}", kapi_world::failure::chain(&error)))?;
+            files.map_err(|error| format!("failed to {}", kapi_run::failure::chain(&error)))?;
         if files.is_empty() {
             return Ok(());
         }

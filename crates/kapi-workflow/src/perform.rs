@@ -30,8 +30,8 @@ use kapi_git::owned_dir;
 use kapi_goal::perform::real::RealWorld;
 use kapi_goal::record::project::Project;
 use kapi_goal::rules::state::Goal;
+use kapi_run::failure;
 use kapi_task::rules::task::Task;
-use kapi_world::failure;
 
 use crate::record::run_name::{effect_name, run_name};
 use crate::rules::effect::{Action, Effect, GoalWork};

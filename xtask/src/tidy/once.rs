@@ -19,7 +19,7 @@ struct Once {
 const ONCE: &[Once] = &[
     Once {
         name: concat!("Purpose::", "Judge"),
-        homes: &["crates/kapi-agent/", "crates/kapi-world/src/asker.rs"],
+        homes: &["crates/kapi-agent/", "crates/kapi-run/src/asker.rs"],
         instead: "ask by `asker::ask`, which is the one way to ask an agent read-only",
     },
     Once {
@@ -46,7 +46,7 @@ const ONCE: &[Once] = &[
     Once {
         name: concat!("Shell", "Line {"),
         homes: &[
-            "crates/kapi-world/src/shell.rs",
+            "crates/kapi-run/src/shell.rs",
             "crates/kapi-check/src/perform/prover/checkout.rs",
             "crates/kapi-check/src/perform/checks/shell.rs",
             "crates/kapi-task/src/perform/look.rs",
@@ -93,10 +93,10 @@ mod tests {
         let purpose = concat!("purpose: Purpose::", "Judge,\n");
         let files = [
             ("crates/kapi-check/src/perform/judge/model.rs", verdict),
-            ("crates/kapi-world/src/asker.rs", purpose),
+            ("crates/kapi-run/src/asker.rs", purpose),
             ("crates/kapi-agent/tests/it/verdicts.rs", verdict),
             ("crates/kapi-check/src/perform/prove.rs", verdict),
-            ("crates/kapi-world/src/asker_two.rs", purpose),
+            ("crates/kapi-run/src/asker_two.rs", purpose),
         ];
         let faults = what_is_written_once_stays_there(&Tree::of(&files));
         let paths: Vec<&str> = faults.iter().map(|fault| fault.path.as_str()).collect();
@@ -104,7 +104,7 @@ mod tests {
             paths,
             [
                 "crates/kapi-check/src/perform/prove.rs",
-                "crates/kapi-world/src/asker_two.rs"
+                "crates/kapi-run/src/asker_two.rs"
             ]
         );
     }

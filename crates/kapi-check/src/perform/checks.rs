@@ -20,10 +20,10 @@ use std::time::Instant;
 
 use kapi_core::failure::Failure;
 use kapi_core::isolation::{NetworkMode, SandboxLevel};
+use kapi_run::book::Book;
+use kapi_run::failure;
+use kapi_run::private_scratch::PrivateScratch;
 use kapi_sys::cancel::Cancel;
-use kapi_world::book::Book;
-use kapi_world::failure;
-use kapi_world::private_scratch::PrivateScratch;
 
 use self::shell::CheckRun;
 use crate::perform::ecosystems;

@@ -20,8 +20,8 @@ use std::path::{Path, PathBuf};
 
 use kapi_core::failure::Failure;
 use kapi_git::repository::Repository;
-use kapi_world::book::Book;
-use kapi_world::failure;
+use kapi_run::book::Book;
+use kapi_run::failure;
 
 use self::credentials::{CredentialFinder, Depth};
 use self::directories::{ProjectEcosystems, TrackedFiles};

@@ -5,7 +5,7 @@
 use std::sync::OnceLock;
 
 use kapi_core::failure::Failure;
-use kapi_world::failure;
+use kapi_run::failure;
 
 use crate::rules::proof::ecosystem::{TABLE, Table};
 use crate::rules::proof::role::Ecosystems;

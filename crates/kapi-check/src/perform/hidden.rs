@@ -16,10 +16,10 @@ use kapi_core::failure::Failure;
 use kapi_core::hidden_checks::Hidden;
 use kapi_git::hidden::{check, copy_hidden};
 use kapi_git::owned_dir;
+use kapi_run::failure;
+use kapi_run::private_dir::make_private;
 use kapi_sys::disk;
 use kapi_sys::real_disk::RealDisk;
-use kapi_world::failure;
-use kapi_world::private_dir::make_private;
 use sha2::{Digest as _, Sha256};
 
 /// The files, below where they are kept.

@@ -20,12 +20,12 @@ use kapi_core::usage::Usage;
 use kapi_core::verdict::JudgeRun;
 use kapi_engine::watch::Watch;
 use kapi_gateway::ask::probe;
+use kapi_run::book::Book;
+use kapi_run::gate::GateRules;
+use kapi_run::judge_provider::JudgeReference;
+use kapi_run::run_dir::RunDir;
+use kapi_run::{failure, judge_provider};
 use kapi_sys::cancel::Cancel;
-use kapi_world::book::Book;
-use kapi_world::gate::GateRules;
-use kapi_world::judge_provider::JudgeReference;
-use kapi_world::run_dir::RunDir;
-use kapi_world::{failure, judge_provider};
 
 use crate::perform::judge::evidence::JudgedChange;
 

@@ -12,11 +12,11 @@ use kapi_core::isolation::{NetworkMode, SandboxLevel};
 use kapi_engine::watch::Activity;
 use kapi_git::id::{CommitId, TreeId};
 use kapi_git::repository::Repository;
+use kapi_run::book::Book;
+use kapi_run::failure;
+use kapi_run::shell::Listener;
+use kapi_run::workshop::Workshop;
 use kapi_sys::clock::monotonic_ms;
-use kapi_world::book::Book;
-use kapi_world::failure;
-use kapi_world::shell::Listener;
-use kapi_world::workshop::Workshop;
 
 use self::change::{ChangePart, ProvedChange};
 use self::checkout::{Checkout, PutBack};

@@ -10,8 +10,8 @@ use std::io::{self, Read as _};
 
 use clap::Subcommand;
 use kapi_goal::tools::{Refused, Tool, answer, listing};
+use kapi_run::tool_client::CALL_BYTES_MAX;
 use kapi_wire::kernel_tools::{self, AnyTool, KernelTool, Offer};
-use kapi_world::tool_client::CALL_BYTES_MAX;
 use serde_json::{Value, json};
 
 use crate::context::Context;

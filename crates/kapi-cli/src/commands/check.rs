@@ -13,8 +13,8 @@ use kapi_check::perform::checks::{CheckEvent, CheckObserver, CheckRunSettings, D
 use kapi_check::rules::checks::report::Report;
 use kapi_check::rules::checks::{Planned, Verb};
 use kapi_core::isolation::{NetworkMode, SandboxLevel};
+use kapi_run::book::Book;
 use kapi_store::layout::{HomeLayout, project_key};
-use kapi_world::book::Book;
 
 use super::run::{Network, Sandbox};
 use crate::context::Context;

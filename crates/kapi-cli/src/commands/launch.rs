@@ -14,12 +14,12 @@ use kapi_launch::place::SandboxId;
 use kapi_launch::plan::{BranchPlan, Conduct, LaunchPlan, ModeChoice, Push};
 use kapi_launch::run::LaunchResult;
 use kapi_launch::{booked, run};
+use kapi_run::asking::check_agent;
+use kapi_run::book::Book;
 use kapi_status::file::timestamp;
 use kapi_status::rules::mapping::Mapping;
 use kapi_store::layout::project_key;
 use kapi_sys::clock::Clock as _;
-use kapi_world::asking::check_agent;
-use kapi_world::book::Book;
 
 use crate::context::Context;
 use crate::error::Error;

@@ -19,12 +19,12 @@ use kapi_core::spend::day::Day;
 use kapi_engine::watch::{Activity, Watch};
 use kapi_gateway::egress::rule::EgressRule;
 use kapi_goal::perform::survey::Survey;
+use kapi_run::book::Book;
 use kapi_store::layout::{HomeLayout, project_key};
 use kapi_sys::cancel::Cancel;
 use kapi_sys::clock::Clock as _;
 use kapi_sys::disk::Disk as _;
 use kapi_sys::real_disk::RealDisk;
-use kapi_world::book::Book;
 
 use super::run::{CheckFlags, Network, Sandbox};
 use crate::config::Config;

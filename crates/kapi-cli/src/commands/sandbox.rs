@@ -9,7 +9,7 @@ pub(crate) mod list;
 mod merge;
 mod profile;
 
-use kapi_world::book::Book;
+use kapi_run::book::Book;
 
 use crate::context::Context;
 use crate::error::Error;

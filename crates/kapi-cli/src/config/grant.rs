@@ -6,12 +6,12 @@ use std::path::{Path, PathBuf};
 
 use kapi_core::isolation::{NetworkMode, SandboxLevel};
 use kapi_gateway::egress::rule::EgressRule;
+use kapi_run::grant::{Cassettes, GATEWAY_PORT, Grant, PROXY_PORT};
 use kapi_sandbox::podman::options::Ulimit;
 use kapi_sandbox::spec::Resources;
 use kapi_settings::fault::Faults;
 use kapi_settings::scalar::{Bytes, CpuMillis, word};
 use kapi_settings::setting::Setting;
-use kapi_world::grant::{Cassettes, GATEWAY_PORT, Grant, PROXY_PORT};
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
 

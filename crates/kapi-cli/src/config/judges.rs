@@ -6,9 +6,9 @@ use std::collections::BTreeMap;
 
 use kapi_gateway::ask::server::ModelApi;
 use kapi_gateway::model::route::BaseUrl;
+use kapi_run::judge_settings::ProviderSettings;
 use kapi_settings::fault::Faults;
 use kapi_settings::setting::Setting;
-use kapi_world::judge_settings::ProviderSettings;
 use serde::Deserialize;
 
 use crate::error::chain;

@@ -7,8 +7,8 @@ use kapi_core::isolation::SandboxLevel;
 use kapi_core::judge::Judge;
 use kapi_goal::record::preferences::Preferred;
 use kapi_goal::rules::contract::Contract;
-use kapi_world::asking;
-use kapi_world::book::Book;
+use kapi_run::asking;
+use kapi_run::book::Book;
 
 use crate::config::Config;
 use crate::context::Context;

@@ -6,9 +6,9 @@ use kapi_agent::agent::AgentKind;
 use kapi_core::spend::account::Served;
 use kapi_core::spend::day::Day;
 use kapi_goal::rules::contract::Contract;
+use kapi_run::asking;
+use kapi_run::gate::support;
 use kapi_sys::clock::Clock as _;
-use kapi_world::asking;
-use kapi_world::gate::support;
 
 use crate::commands::run::Args;
 use crate::config::{Config, GoalTable};

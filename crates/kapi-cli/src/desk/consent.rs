@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use kapi_core::actor::Actor;
-use kapi_world::gate::person::Person;
+use kapi_run::gate::person::Person;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::AsFd as _;
 

@@ -12,10 +12,10 @@ use kapi_agent::agent::AgentKind;
 use kapi_agent::manifest::manifest_of;
 use kapi_agent::settings::AgentSettings;
 use kapi_core::isolation::{NetworkMode, SandboxLevel};
+use kapi_run::grant::Grant;
 use kapi_sandbox::spec::Resources;
 use kapi_status::perform::mapping_file;
 use kapi_status::rules::mapping::Mapping;
-use kapi_world::grant::Grant;
 
 use crate::config::source::{At, Origins, Source};
 use crate::config::{AT_MOST, Config, grant};

@@ -220,7 +220,7 @@ fn without_commit(
     let (sandbox, network) = isolation::level_and_network(&args, &config)?;
     let book = context.book(&config);
     container::check(&book, sandbox)?;
-    kapi_world::asking::check_agent(&book, &agent, sandbox)
+    kapi_run::asking::check_agent(&book, &agent, sandbox)
         .map_err(|failure| Error::world(&failure))?;
     let budget = Budget {
         turns: flags.turns.or(table.turns).unwrap_or(TURNS_DEFAULT),

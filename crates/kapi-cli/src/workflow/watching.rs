@@ -13,6 +13,7 @@ use std::path::{Path, PathBuf};
 use kapi_core::actor::Actor;
 use kapi_core::id::EffectId;
 use kapi_engine::watch::Activity;
+use kapi_run::book::Book;
 use kapi_store::layout::project_key;
 use kapi_workflow::perform::terminal::{Watched, end_tmux, has_tmux, watch_in_tmux};
 use kapi_workflow::record::drive::Observed;
@@ -20,7 +21,6 @@ use kapi_workflow::record::workflows::Workflows;
 use kapi_workflow::rules::command::Command;
 use kapi_workflow::rules::event::Event;
 use kapi_workflow::rules::worker::WorkerId;
-use kapi_world::book::Book;
 
 use crate::context::Context;
 use crate::error::{Error, chain};

@@ -14,9 +14,9 @@ use kapi_check::rules::checks::report::{Outcome, Report};
 use kapi_check::rules::checks::{Check, Fate, Planned, Root, Verb};
 use kapi_core::isolation::{NetworkMode, SandboxLevel};
 use kapi_core::spend::prices::Prices;
+use kapi_run::book::Book;
+use kapi_run::grant::Grant;
 use kapi_sys::cancel::Cancel;
-use kapi_world::book::Book;
-use kapi_world::grant::Grant;
 use rustix::process::Signal;
 
 use crate::check::{assert_nothing_left, check, machine, one, own_programs, program, told};

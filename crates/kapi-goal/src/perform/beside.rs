@@ -8,10 +8,10 @@ use std::time::Duration;
 use kapi_agent::agent::AgentKind;
 use kapi_core::failure::Failure;
 use kapi_engine::watch::Watch;
-use kapi_world::asker::{AgentHome, QuestionFiles, ReadOnlyQuestion, ToolSet};
-use kapi_world::run_dir::RunDir;
-use kapi_world::workshop::Workshop;
-use kapi_world::{asker, failure, workshop};
+use kapi_run::asker::{AgentHome, QuestionFiles, ReadOnlyQuestion, ToolSet};
+use kapi_run::run_dir::RunDir;
+use kapi_run::workshop::Workshop;
+use kapi_run::{asker, failure, workshop};
 
 use crate::perform::agent_run::{outcome_of, run_id};
 use crate::perform::real::RealWorld;

@@ -10,10 +10,10 @@ use kapi_check::perform::judge::{JudgeQuestion, JudgeRetry, Judgement};
 use kapi_core::failure::Failure;
 use kapi_core::spend::day::Day;
 use kapi_engine::watch::Watch;
-use kapi_world::gate::GateRules;
-use kapi_world::run_dir::RunDir;
-use kapi_world::workshop;
-use kapi_world::workshop::Workshop;
+use kapi_run::gate::GateRules;
+use kapi_run::run_dir::RunDir;
+use kapi_run::workshop;
+use kapi_run::workshop::Workshop;
 
 use crate::perform::agent_run::run_id;
 use crate::perform::real::RealWorld;

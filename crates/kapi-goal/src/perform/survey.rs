@@ -14,9 +14,9 @@ use kapi_git::diff::Patch;
 use kapi_git::hidden;
 use kapi_git::id::CommitId;
 use kapi_git::repository::{Dirt, Repository, RepositoryError};
+use kapi_run::book::Book;
+use kapi_run::{failure, ignored, workshop};
 use kapi_sys::cancel::Cancel;
-use kapi_world::book::Book;
-use kapi_world::{failure, ignored, workshop};
 
 use crate::rules::contract::Base;
 use crate::rules::race::DiffSize;

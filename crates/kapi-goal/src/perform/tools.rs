@@ -11,10 +11,10 @@ use kapi_core::actor::Actor;
 use kapi_core::failure::Failure;
 use kapi_core::id::GoalId;
 use kapi_core::judge::Judge;
-use kapi_world::failure::chain;
-use kapi_world::gate::person::Person;
-use kapi_world::gate::support;
-use kapi_world::run_service::RunService;
+use kapi_run::failure::chain;
+use kapi_run::gate::person::Person;
+use kapi_run::gate::support;
+use kapi_run::run_service::RunService;
 use serde_json::Value;
 
 use crate::record::error::EngineError;
@@ -142,7 +142,7 @@ impl RunService for ToolCaller<'_> {
 impl ToolCaller<'_> {
     fn goal(&self) -> Result<Goal, Failure> {
         let goal = self.desk.project.load(self.goal);
-        goal.map_err(|error| kapi_world::failure::plain(&error))
+        goal.map_err(|error| kapi_run::failure::plain(&error))
     }
 
     fn perform(&self, tool: &str, input: Value) -> Result<Value, Refused> {

@@ -2,8 +2,8 @@
 
 use kapi_core::usage::Usage;
 use kapi_engine::watch::{Activity, Watch};
-use kapi_world::spending::turn::BookedTurn;
-use kapi_world::spending::{BookedResult, Spending, SpendingStop};
+use kapi_run::spending::turn::BookedTurn;
+use kapi_run::spending::{BookedResult, Spending, SpendingStop};
 
 use crate::rules::outcome::Outcome;
 

@@ -11,10 +11,10 @@ use kapi_check::rules::proof::verify_report::VerifyReport;
 use kapi_core::failure::Failure;
 use kapi_core::id::GoalId;
 use kapi_engine::watch::Watch;
-use kapi_world::run_dir::RunDir;
-use kapi_world::shell::Listener;
-use kapi_world::workshop;
-use kapi_world::workshop::Workshop;
+use kapi_run::run_dir::RunDir;
+use kapi_run::shell::Listener;
+use kapi_run::workshop;
+use kapi_run::workshop::Workshop;
 
 use crate::perform::agent_run::run_id;
 use crate::perform::real::{RealWorld, cancelled};

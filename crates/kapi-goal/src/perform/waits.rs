@@ -9,10 +9,10 @@ mod process;
 
 use kapi_core::failure::Failure;
 use kapi_core::text::{agent_name, time_words};
+use kapi_run::goal_paths::GoalPaths;
 use kapi_sys::alarm::WakeSources;
 use kapi_sys::cancel::Cancel;
 use kapi_sys::process::ProcessName;
-use kapi_world::goal_paths::GoalPaths;
 
 use crate::perform::real::RealWorld;
 use crate::rules::state::Goal;

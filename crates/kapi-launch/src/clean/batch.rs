@@ -8,10 +8,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use kapi_git::id::CommitId;
+use kapi_run::book::Book;
 use kapi_status::file::StatusFile;
 use kapi_status::perform::writer;
 use kapi_sys::lock::Lock;
-use kapi_world::book::Book;
 
 use super::known::KnownRepositories;
 use super::{CleanPlan, CleanReport, CleanTarget};

@@ -5,10 +5,10 @@
 use std::ffi::OsStr;
 use std::path::PathBuf;
 
+use kapi_run::book::Book;
+use kapi_run::failure;
 use kapi_sandbox::podman::leftover::{self, LeftoverContainer};
 use kapi_sys::process;
-use kapi_world::book::Book;
-use kapi_world::failure;
 
 use super::{CleanAction, CleanPlan, CleanTarget, TargetKind};
 use crate::error::LaunchError;

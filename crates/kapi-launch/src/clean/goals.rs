@@ -9,11 +9,11 @@ use std::{fs, io};
 
 use kapi_check::perform::dependencies::snapshot;
 use kapi_git::owned_dir;
+use kapi_run::book::Book;
+use kapi_run::goal_paths::GoalPaths;
+use kapi_run::workshop::Workshop;
+use kapi_run::{failure, workshop};
 use kapi_sys::cancel::Cancel;
-use kapi_world::book::Book;
-use kapi_world::goal_paths::GoalPaths;
-use kapi_world::workshop::Workshop;
-use kapi_world::{failure, workshop};
 
 use super::{CleanAction, CleanTarget, TargetKind};
 use crate::error::{LaunchError, LaunchErrorKind};
@@ -191,7 +191,7 @@ fn unsaved(book: &Book, goal: &GoalFiles) -> Result<Option<String>, LaunchError>
 mod tests {
     use std::fs;
 
-    use kapi_world::goal_paths::GoalPaths;
+    use kapi_run::goal_paths::GoalPaths;
 
     use super::remove_homes;
 

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::{fs, io};
 
 use kapi_git::owned_dir;
-use kapi_world::failure;
+use kapi_run::failure;
 
 use super::{CleanAction, CleanTarget, TargetKind};
 use crate::error::LaunchError;

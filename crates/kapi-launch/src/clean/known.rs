@@ -6,10 +6,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use kapi_git::id::CommitId;
+use kapi_run::book::Book;
+use kapi_run::workshop;
+use kapi_run::workshop::Workshop;
 use kapi_sys::cancel::Cancel;
-use kapi_world::book::Book;
-use kapi_world::workshop;
-use kapi_world::workshop::Workshop;
 
 use crate::error::LaunchError;
 use crate::record::{BranchRecord, SandboxRecord};

@@ -7,10 +7,10 @@ use std::path::{Path, PathBuf};
 
 use kapi_git::id::CommitId;
 use kapi_git::reachable::vanished::{remove_vanished, vanished_stores};
+use kapi_run::book::Book;
+use kapi_run::workshop;
+use kapi_run::workshop::Workshop;
 use kapi_sys::cancel::Cancel;
-use kapi_world::book::Book;
-use kapi_world::workshop;
-use kapi_world::workshop::Workshop;
 
 use super::{CleanAction, CleanPlan, CleanTarget, TargetKind};
 use crate::error::LaunchError;

@@ -11,12 +11,10 @@ use kapi_agent::agent::AgentKind;
 use kapi_agent::launch::{self, AgentTurn, HomeFile, HostEnvironment, LaunchPurpose};
 use kapi_core::failure::Failure;
 use kapi_core::isolation::SandboxLevel;
-use kapi_world::book::Book;
-use kapi_world::confine::{
-    AGENT_TAIL_BYTES_MAX, SandboxConfig, SandboxedProgram, WORKSPACE_INSIDE,
-};
-use kapi_world::network::NetworkAccess;
-use kapi_world::{failure, home};
+use kapi_run::book::Book;
+use kapi_run::confine::{AGENT_TAIL_BYTES_MAX, SandboxConfig, SandboxedProgram, WORKSPACE_INSIDE};
+use kapi_run::network::NetworkAccess;
+use kapi_run::{failure, home};
 use serde_json::json;
 
 use super::hooks::Hooks;

@@ -10,10 +10,10 @@ use std::path::Path;
 
 use kapi_core::failure::Failure;
 use kapi_git::layer::walk::{LayerChangeKind, Walk};
+use kapi_run::book::Book;
+use kapi_run::workshop::Workshop;
+use kapi_run::{failure, workshop};
 use kapi_sys::cancel::Cancel;
-use kapi_world::book::Book;
-use kapi_world::workshop::Workshop;
-use kapi_world::{failure, workshop};
 use serde::Serialize;
 use serde_json::Value;
 

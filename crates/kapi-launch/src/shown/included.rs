@@ -9,9 +9,9 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
+use kapi_run::failure;
 use kapi_sys::disk;
 use kapi_sys::real_disk::RealDisk;
-use kapi_world::failure;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 

@@ -16,12 +16,12 @@ use kapi_launch::place::{SandboxId, SandboxPlace};
 use kapi_launch::plan::{BranchPlan, Conduct, LaunchPlan, ModeChoice, Push};
 use kapi_launch::run::LaunchResult;
 use kapi_launch::{reduce, run};
+use kapi_run::book::Book;
+use kapi_run::spending;
+use kapi_run::spending::turn::BookedTurn;
+use kapi_run::spending::{BookedResult, SpendingStop};
 use kapi_status::rules::mapping::Mapping;
 use kapi_sys::process;
-use kapi_world::book::Book;
-use kapi_world::spending;
-use kapi_world::spending::turn::BookedTurn;
-use kapi_world::spending::{BookedResult, SpendingStop};
 
 use super::allowance::{TIMED_OUT, seconds};
 use super::attempt::TaskAttempt;

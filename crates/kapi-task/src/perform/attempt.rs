@@ -5,8 +5,8 @@
 
 use kapi_engine::watch::{Activity, Watch};
 use kapi_launch::error::LaunchError;
-use kapi_world::spending::metering::Metering;
-use kapi_world::spending::turn::{BookedTurn, TurnKey};
+use kapi_run::spending::metering::Metering;
+use kapi_run::spending::turn::{BookedTurn, TurnKey};
 
 use super::allowance::Allowance;
 use super::{Performer, ending};

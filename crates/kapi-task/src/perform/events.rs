@@ -13,10 +13,10 @@ use kapi_core::pattern;
 use kapi_core::task_id::LoopName;
 use kapi_core::value::Value;
 use kapi_git::repository::Repository;
+use kapi_run::book::Book;
+use kapi_run::workshop;
 use kapi_sys::cancel::Cancel;
 use kapi_sys::clock::monotonic_ms;
-use kapi_world::book::Book;
-use kapi_world::workshop;
 use sha2::{Digest as _, Sha256};
 
 use crate::perform::events::walk::EventWalk;

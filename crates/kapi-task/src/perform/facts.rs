@@ -11,8 +11,8 @@ use kapi_core::pattern;
 use kapi_core::task_id::LoopName;
 use kapi_git::id::CommitId;
 use kapi_git::repository::Repository;
-use kapi_world::workshop::Workshop;
-use kapi_world::{failure, tree, workshop};
+use kapi_run::workshop::Workshop;
+use kapi_run::{failure, tree, workshop};
 
 use super::Performer;
 use super::allowance::Allowance;

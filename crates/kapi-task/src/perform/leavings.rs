@@ -15,12 +15,12 @@ use kapi_launch::error::LaunchError;
 use kapi_launch::place::{SandboxId, SandboxPlace};
 use kapi_launch::remains;
 use kapi_launch::remains::SandboxRemains;
+use kapi_run::workshop::Workshop;
+use kapi_run::{failure, workshop};
 use kapi_status::perform::writer;
 use kapi_sys::cancel::Cancel;
 use kapi_sys::disk::Disk as _;
 use kapi_sys::real_disk::RealDisk;
-use kapi_world::workshop::Workshop;
-use kapi_world::{failure, workshop};
 
 use super::Performer;
 use crate::record::worker::Hands;

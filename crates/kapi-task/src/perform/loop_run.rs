@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use kapi_core::task_id::LoopName;
 use kapi_core::text::{counted, one_line};
 use kapi_core::value::Value;
-use kapi_world::failure;
+use kapi_run::failure;
 
 use super::allowance::Allowance;
 use super::attempt::TaskAttempt;

@@ -6,7 +6,7 @@
 use kapi_core::isolation::{NetworkMode, SandboxLevel};
 use kapi_core::quote::{fenced, head, visible};
 use kapi_launch::bounds::Touch;
-use kapi_world::failure;
+use kapi_run::failure;
 
 use super::ending::not_launched;
 use super::setup::Setup;

@@ -21,12 +21,12 @@ use kapi_git::id::CommitId;
 use kapi_git::owned_dir;
 use kapi_goal::perform::survey::checks_named_in;
 use kapi_launch::place::SandboxPlace;
+use kapi_run::private_dir::make_private;
+use kapi_run::run_dir::RunDir;
+use kapi_run::shell::Listener;
+use kapi_run::workshop::Workshop;
+use kapi_run::{failure, workshop};
 use kapi_sys::clock::monotonic_ms;
-use kapi_world::private_dir::make_private;
-use kapi_world::run_dir::RunDir;
-use kapi_world::shell::Listener;
-use kapi_world::workshop::Workshop;
-use kapi_world::{failure, workshop};
 
 use super::Performer;
 use super::attempt::TaskAttempt;

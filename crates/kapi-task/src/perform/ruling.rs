@@ -6,8 +6,8 @@
 use kapi_core::isolation::{NetworkMode, SandboxLevel};
 use kapi_core::pattern;
 use kapi_goal::rules::contract::Contract;
-use kapi_world::gate::support;
-use kapi_world::grant::Grant;
+use kapi_run::gate::support;
+use kapi_run::grant::Grant;
 
 use super::Performer;
 use super::ending::denied;

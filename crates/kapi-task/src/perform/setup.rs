@@ -7,7 +7,7 @@ use kapi_agent::agent::AgentKind;
 use kapi_agent::settings::AgentSettings;
 use kapi_goal::perform::survey::Survey;
 use kapi_launch::bounds::Touch;
-use kapi_world::failure;
+use kapi_run::failure;
 
 use super::ending::not_launched;
 use super::{Performer, ending};

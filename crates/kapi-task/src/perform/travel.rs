@@ -9,10 +9,10 @@ use std::path::Path;
 use kapi_git::id::{CommitId, RefPart};
 use kapi_git::repository::Repository;
 use kapi_launch::branch::{local, refuse_checked_out};
+use kapi_run::book::Book;
+use kapi_run::failure::chain;
+use kapi_run::workshop::Workshop;
 use kapi_sys::cancel::Cancel;
-use kapi_world::book::Book;
-use kapi_world::failure::chain;
-use kapi_world::workshop::Workshop;
 
 use super::Performer;
 use crate::record::parcels::{Parcel, Parcels};

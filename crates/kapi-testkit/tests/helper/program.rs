@@ -10,8 +10,8 @@ use std::{env, io};
 
 use kapi_agent::launch::SCRIPT_AGENT_COMMAND;
 use kapi_agent::script::runner;
+use kapi_run::gate::client;
 use kapi_sandbox::init;
-use kapi_world::gate::client;
 
 fn main() -> ExitCode {
     let args: Vec<String> = env::args().skip(1).collect();

@@ -22,6 +22,9 @@ use kapi_engine::spend::{Ledger, LedgerHome};
 use kapi_engine::watch::Activity;
 use kapi_goal::record::project::Project;
 use kapi_launch::place::Sandboxes;
+use kapi_run::book::Book;
+use kapi_run::grant::Grant;
+use kapi_run::spending::Spending;
 use kapi_store::layout::{ProjectLayout, project_key};
 use kapi_sys::clock::SystemClock;
 use kapi_sys::real_disk::RealDisk;
@@ -40,9 +43,6 @@ use kapi_task::rules::policy::Policy;
 use kapi_task::rules::request::Origin;
 use kapi_task::rules::task::{End, Failure, Report, Task};
 use kapi_task::rules::task_terms::{Priority, Retry, TaskBudget};
-use kapi_world::book::Book;
-use kapi_world::grant::Grant;
-use kapi_world::spending::Spending;
 use tempfile::TempDir;
 
 /// The longest that a test waits for anything.

@@ -26,6 +26,10 @@ use kapi_goal::perform::tools::ToolService;
 use kapi_goal::record::project::Project;
 use kapi_goal::rules::budget::Budget;
 use kapi_goal::rules::plan::task::TaskId;
+use kapi_run::book::Book;
+use kapi_run::goal_paths::GoalPaths;
+use kapi_run::grant::Grant;
+use kapi_run::spending::Spending;
 use kapi_store::layout::{HomeLayout, ProjectLayout, project_key};
 use kapi_sys::cancel::Cancel;
 use kapi_sys::clock::SystemClock;
@@ -47,10 +51,6 @@ use kapi_workflow::rules::pending::{Approval, Means};
 use kapi_workflow::rules::role::RoleSpec;
 use kapi_workflow::rules::state::Workflow;
 use kapi_workflow::rules::terms::{PlanApproval, Terms};
-use kapi_world::book::Book;
-use kapi_world::goal_paths::GoalPaths;
-use kapi_world::grant::Grant;
-use kapi_world::spending::Spending;
 
 use crate::machine::{Machine, human};
 

@@ -20,8 +20,8 @@ use kapi_goal::record::project::Project;
 use kapi_goal::rules::plan::task::TaskId;
 use kapi_goal::rules::state::{Goal, Status};
 use kapi_goal::rules::words;
+use kapi_run::failure;
 use kapi_sys::clock::monotonic_ms;
-use kapi_world::failure;
 
 use crate::perform::NotTasked;
 use crate::record::supervise::wake;

@@ -10,8 +10,8 @@ use kapi_git::land::bring::Brought;
 use kapi_git::land::{self, Carries, LandError, LandPlan};
 use kapi_git::workspace::Origin;
 use kapi_goal::perform::real::RealWorld;
-use kapi_world::workshop::Workshop;
-use kapi_world::{failure, workshop};
+use kapi_run::workshop::Workshop;
+use kapi_run::{failure, workshop};
 
 use crate::perform::{Refused, WorkflowPlace, clear, scratch};
 use crate::record::run_name::effect_name;

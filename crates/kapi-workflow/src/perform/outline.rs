@@ -8,10 +8,10 @@ use kapi_check::perform::judge::evidence;
 use kapi_check::perform::judge::evidence::{EvidenceLimits, JudgedChange};
 use kapi_core::failure::Failure;
 use kapi_core::isolation::SandboxLevel;
+use kapi_run::confine;
+use kapi_run::confine::KAPI_INSIDE;
+use kapi_run::run_dir::RunDir;
 use kapi_sandbox::spec::Mount;
-use kapi_world::confine;
-use kapi_world::confine::KAPI_INSIDE;
-use kapi_world::run_dir::RunDir;
 
 /// How much of a change a reviewer is shown.
 const LIMITS: EvidenceLimits = EvidenceLimits {

@@ -12,9 +12,9 @@ use kapi_core::failure::Failure;
 use kapi_core::usage::Usage;
 use kapi_engine::watch::Watch;
 use kapi_git::id::CommitId;
-use kapi_world::run_dir::RunDir;
-use kapi_world::workshop::Workshop;
-use kapi_world::{failure, workshop};
+use kapi_run::run_dir::RunDir;
+use kapi_run::workshop::Workshop;
+use kapi_run::{failure, workshop};
 
 use crate::perform::{Refused, WorkflowPlace, cancelled, verify};
 use crate::rules::effect::{Effect, Verification};

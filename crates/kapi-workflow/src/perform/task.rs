@@ -11,12 +11,12 @@ use kapi_goal::perform::real::RealWorld;
 use kapi_goal::rules::state::{Goal, Status};
 use kapi_goal::rules::words;
 use kapi_launch::clean::goals;
+use kapi_run::failure;
 use kapi_task::perform::ending::{failed, not_launched, refused};
 use kapi_task::perform::{Performer, ruling};
 use kapi_task::record::worker::Hands;
 use kapi_task::rules::goal_drive::GoalDrive;
 use kapi_task::rules::task::{End, FailureKind, Report, Task};
-use kapi_world::failure;
 
 use crate::perform::drive::{Driven, drive};
 use crate::record::workflows::Workflows;

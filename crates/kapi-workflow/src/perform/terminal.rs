@@ -10,10 +10,10 @@ use std::time::Duration;
 
 use kapi_core::failure::Failure;
 use kapi_core::id::GoalId;
+use kapi_run::book::Book;
+use kapi_run::failure;
 use kapi_sys::cancel::Cancel;
 use kapi_sys::process::{self, FinishedProcess, ProcessEnd, ProcessLimits, Program};
-use kapi_world::book::Book;
-use kapi_world::failure;
 
 use crate::rules::worker::WorkerId;
 

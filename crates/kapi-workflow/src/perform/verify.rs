@@ -13,8 +13,8 @@ use kapi_core::isolation::NetworkMode;
 use kapi_core::usage::Usage;
 use kapi_engine::watch::Watch;
 use kapi_goal::rules::effect::{StrengthWanted, VerifyTask};
-use kapi_world::workshop::Workshop;
-use kapi_world::{failure, workshop};
+use kapi_run::workshop::Workshop;
+use kapi_run::{failure, workshop};
 
 use crate::perform::{Refused, WorkflowPlace, cancelled, clear, scratch};
 use crate::record::run_name::run_name;

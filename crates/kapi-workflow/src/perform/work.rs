@@ -21,10 +21,10 @@ use kapi_goal::rules::contract::{Base, CONTRACT_VERSION, Contract, OfWorkflow, W
 use kapi_goal::rules::event::ApprovalMeans;
 use kapi_goal::rules::state::{Goal, Status};
 use kapi_goal::rules::words;
+use kapi_run::run_dir::RunDir;
+use kapi_run::workshop::Workshop;
+use kapi_run::{failure, workshop};
 use kapi_task::rules::task::{End, FailureKind, Task};
-use kapi_world::run_dir::RunDir;
-use kapi_world::workshop::Workshop;
-use kapi_world::{failure, workshop};
 
 use crate::perform::{GoalTask, Refused, Tasked, WorkflowPlace, ask, cancelled, run_id};
 use crate::rules::branch::BranchType;

@@ -10,8 +10,8 @@ use std::time::Duration;
 
 use kapi_core::failure::Failure;
 use kapi_core::isolation::SandboxLevel;
+use kapi_run::confine::WORKSPACE_INSIDE;
 use kapi_sys::process;
-use kapi_world::confine::WORKSPACE_INSIDE;
 use serde::Deserialize;
 
 use super::CheckEvent;

@@ -10,7 +10,7 @@ use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Component, Path};
 
 use kapi_core::failure::Failure;
-use kapi_world::failure;
+use kapi_run::failure;
 use rustix::fs::OFlags;
 
 use super::declared;

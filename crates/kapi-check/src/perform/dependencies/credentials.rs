@@ -10,7 +10,7 @@ use std::{fs, io};
 
 use kapi_core::failure::Failure;
 use kapi_core::glob::Glob;
-use kapi_world::failure;
+use kapi_run::failure;
 
 use super::pattern::PathPattern;
 use crate::rules::proof::ecosystem::Table;

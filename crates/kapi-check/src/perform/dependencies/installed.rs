@@ -10,8 +10,8 @@ use std::path::{Path, PathBuf};
 use kapi_core::failure::Failure;
 use kapi_core::pattern;
 use kapi_git::repository::Repository;
-use kapi_world::failure;
-use kapi_world::ignored::is_way_clear;
+use kapi_run::failure;
+use kapi_run::ignored::is_way_clear;
 
 use super::directories::ProjectEcosystems;
 use super::pattern::PathPattern;

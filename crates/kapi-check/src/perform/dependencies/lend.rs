@@ -13,13 +13,13 @@ use kapi_core::failure::Failure;
 use kapi_core::isolation::{NetworkMode, SandboxLevel};
 use kapi_git::layer::{Layer, Marks};
 use kapi_git::owned_dir;
+use kapi_run::book::Book;
+use kapi_run::confine::{WORKSPACE_INSIDE, read_only};
+use kapi_run::failure;
+use kapi_run::ignored::{MountPoints, is_way_clear, layer_name};
 use kapi_sandbox::spec::{Mount, MountAccess, OverlayLayer};
 use kapi_sys::disk::Disk as _;
 use kapi_sys::real_disk::RealDisk;
-use kapi_world::book::Book;
-use kapi_world::confine::{WORKSPACE_INSIDE, read_only};
-use kapi_world::failure;
-use kapi_world::ignored::{MountPoints, is_way_clear, layer_name};
 
 use super::credentials::blank;
 use super::prepared::copy_tree;

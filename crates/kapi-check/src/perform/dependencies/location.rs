@@ -8,7 +8,7 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Component, Path, PathBuf};
 
-use kapi_world::book::Book;
+use kapi_run::book::Book;
 
 use super::credentials::Depth;
 use crate::rules::proof::ecosystem::{Ecosystem, Location};

@@ -13,11 +13,11 @@ use kapi_core::failure::Failure;
 use kapi_core::pattern;
 use kapi_git::owned_dir;
 use kapi_git::repository::Repository;
+use kapi_run::book::Book;
+use kapi_run::failure;
 use kapi_sys::disk::Disk as _;
 use kapi_sys::process::{self, ProcessEnd, ProcessLimits, Program};
 use kapi_sys::real_disk::RealDisk;
-use kapi_world::book::Book;
-use kapi_world::failure;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 

@@ -9,10 +9,10 @@ use kapi_agent::verdict::{VerdictToken, judge_answer};
 use kapi_core::failure::Failure;
 use kapi_core::verdict::JudgeRun;
 use kapi_engine::watch::Watch;
+use kapi_run::asker::{AgentHome, QuestionFiles, ReadOnlyQuestion, ToolSet};
+use kapi_run::book::Book;
+use kapi_run::{asker, failure};
 use kapi_sys::process::ProcessEnd;
-use kapi_world::asker::{AgentHome, QuestionFiles, ReadOnlyQuestion, ToolSet};
-use kapi_world::book::Book;
-use kapi_world::{asker, failure};
 
 use crate::perform::judge::evidence::EvidenceLimits;
 use crate::perform::judge::token::{TOKEN_VARIABLE, sealed, token};

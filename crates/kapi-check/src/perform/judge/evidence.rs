@@ -16,8 +16,8 @@ use kapi_core::quote::visible;
 use kapi_git::change::ChangeKind;
 use kapi_git::changed_file::ChangedFile;
 use kapi_git::id::CommitId;
-use kapi_world::failure;
-use kapi_world::workshop::Workshop;
+use kapi_run::failure;
+use kapi_run::workshop::Workshop;
 
 use crate::perform::judge::evidence::kind::{FileKind, Paths};
 

@@ -13,10 +13,10 @@ use kapi_gateway::ask::error::AskError;
 use kapi_gateway::ask::form::{Form, SEALED_VERDICT};
 use kapi_gateway::ask::server::ModelEndpoint;
 use kapi_gateway::ask::{self, ModelQuestion};
-use kapi_world::asker::patience::{AfterFailure, ProviderRetry};
-use kapi_world::book::Book;
-use kapi_world::failure;
-use kapi_world::judge_provider::{price_name, server};
+use kapi_run::asker::patience::{AfterFailure, ProviderRetry};
+use kapi_run::book::Book;
+use kapi_run::failure;
+use kapi_run::judge_provider::{price_name, server};
 
 use crate::perform::judge::evidence::EvidenceLimits;
 use crate::perform::judge::token::{sealed, token};

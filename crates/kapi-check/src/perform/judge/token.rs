@@ -7,8 +7,8 @@ use std::io::Read as _;
 use std::path::Path;
 
 use kapi_core::failure::Failure;
-use kapi_world::failure;
-use kapi_world::grant::{Cassettes, Grant};
+use kapi_run::failure;
+use kapi_run::grant::{Cassettes, Grant};
 use sha2::{Digest as _, Sha256};
 
 use crate::rules::proof::judge_prompt::TOKEN_MARK;
@@ -49,7 +49,7 @@ fn random(bytes: &mut [u8]) -> Result<(), Failure> {
 
 #[cfg(test)]
 mod tests {
-    use kapi_world::grant::{Cassettes, Grant};
+    use kapi_run::grant::{Cassettes, Grant};
 
     use super::{sealed, token};
 

@@ -11,7 +11,7 @@ use std::time::SystemTime;
 use kapi_core::failure::Failure;
 use kapi_core::isolation::SandboxLevel;
 use kapi_git::owned_dir;
-use kapi_world::failure;
+use kapi_run::failure;
 
 use super::{Prover, WorkToProve};
 use crate::perform::dependencies::{Dependencies, reusable};

@@ -11,7 +11,7 @@ use kapi_core::value::Value;
 use kapi_git::change::ChangeKind;
 use kapi_git::id::CommitId;
 use kapi_git::repository::Repository;
-use kapi_world::failure;
+use kapi_run::failure;
 
 use super::checkout::PutBack;
 use super::document::SettingsDocument;

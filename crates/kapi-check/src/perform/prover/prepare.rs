@@ -10,10 +10,10 @@ use kapi_core::failure::Failure;
 use kapi_core::isolation::{NetworkMode, SandboxLevel};
 use kapi_engine::watch::{Activity, Watch};
 use kapi_gateway::egress::rule::EgressRule;
-use kapi_world::book::Book;
-use kapi_world::failure;
-use kapi_world::network::refused_connection::RefusedConnection;
-use kapi_world::shell::Listener;
+use kapi_run::book::Book;
+use kapi_run::failure;
+use kapi_run::network::refused_connection::RefusedConnection;
+use kapi_run::shell::Listener;
 
 use super::change::ChangePart;
 use super::checkout::{Checkout, LineResources};
@@ -183,7 +183,7 @@ impl Prover<'_> {
     /// Returns what may be used of the host, and the registries' hosts with it.
     fn reaching(&self, installs: &[(InstallStep, Vec<u8>)]) -> Result<Book, Failure> {
         let away = self.site.scratch.join("prepare-away");
-        kapi_world::home::make_anew(&away)?;
+        kapi_run::home::make_anew(&away)?;
         let mut book = self.book.clone();
         let asked = installs
             .iter()

@@ -12,9 +12,9 @@ use std::path::{Path, PathBuf};
 
 use kapi_core::failure::Failure;
 use kapi_core::isolation::SandboxLevel;
+use kapi_run::confine::WORKSPACE_INSIDE;
+use kapi_run::failure;
 use kapi_sandbox::spec::{Mount, MountAccess};
-use kapi_world::confine::WORKSPACE_INSIDE;
-use kapi_world::failure;
 use sha2::{Digest as _, Sha256};
 
 /// The most mounts that a native sandbox is given for sealed files; the others are compared only.

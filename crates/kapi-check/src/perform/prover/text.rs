@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use kapi_core::failure::Failure;
 use kapi_git::id::CommitId;
 use kapi_git::repository::Repository;
-use kapi_world::failure;
+use kapi_run::failure;
 use similar::{DiffOp, TextDiff};
 
 use crate::rules::proof::notice::literal::BaseTests;

@@ -10,9 +10,9 @@ use kapi_agent::launch::upstream::GatewayAddress;
 use kapi_agent::launch::{self, AgentLaunch, AgentTurn, HostEnvironment, LaunchPurpose};
 use kapi_agent::settings::AgentSettings;
 use kapi_core::isolation::{NetworkMode, SandboxLevel};
+use kapi_run::grant::{Cassettes, Grant, PASSED_VARIABLES};
 use kapi_sandbox::podman::options::Userns;
 use kapi_sandbox::toolchain;
-use kapi_world::grant::{Cassettes, Grant, PASSED_VARIABLES};
 
 use super::Rows;
 use crate::amount;

@@ -11,8 +11,8 @@ use kapi_core::isolation::SandboxLevel;
 use kapi_goal::record::preferences::Change;
 use kapi_goal::rules::command::{Command, PersonCommand};
 use kapi_goal::rules::state::Goal;
-use kapi_world::asking;
-use kapi_world::book::Book;
+use kapi_run::asking;
+use kapi_run::book::Book;
 use serde_json::json;
 
 use crate::commands::goal::{answer, pick};
@@ -96,7 +96,7 @@ fn with_existing(error: Error, book: &Book) -> Error {
     } else {
         format!("these agents could judge: {}", agents.join(", "))
     };
-    let providers = kapi_world::judge_provider::names(book).join(", ");
+    let providers = kapi_run::judge_provider::names(book).join(", ");
     let first = error
         .hint
         .as_ref()
@@ -186,7 +186,7 @@ fn checked(context: &Context, root: &Path, text: &str) -> Result<String, Error> 
         }
         JudgeName::Model { provider, .. } => {
             let book = context.book(&context.config(Some(root))?);
-            if !kapi_world::judge_provider::names(&book).contains(&provider) {
+            if !kapi_run::judge_provider::names(&book).contains(&provider) {
                 let error = Error::usage(format!("{provider:?} is no provider of judges"));
                 return Err(with_existing(error, &book));
             }

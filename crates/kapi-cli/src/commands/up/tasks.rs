@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::Scope;
 
 use kapi_core::task_id::TaskId;
+use kapi_run::book::Book;
 use kapi_sys::alarm::WakeSources;
 use kapi_sys::clock::{Clock as _, monotonic_ms};
 use kapi_task::perform::events::Lookout;
@@ -17,7 +18,6 @@ use kapi_task::record::worker::{Hands, Terms, Worker};
 use kapi_task::rules::admission;
 use kapi_task::rules::task::{Report, Task};
 use kapi_task::rules::task_state::State;
-use kapi_world::book::Book;
 
 use crate::commands::up::board::Board;
 use crate::commands::up::calls::Calls;

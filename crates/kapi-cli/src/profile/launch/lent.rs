@@ -3,7 +3,7 @@
 //! Only for the person's own profile; a project's never gets here.
 
 use kapi_core::isolation::SandboxLevel;
-use kapi_world::grant::Grant;
+use kapi_run::grant::Grant;
 
 use crate::config::source::{At, Origins};
 use crate::error::Error;

@@ -15,13 +15,13 @@ use kapi_core::id::{GoalId, Slug};
 use kapi_core::isolation::{NetworkMode, SandboxLevel};
 use kapi_core::judge::{Judge, JudgeUnavailable};
 use kapi_gateway::serve::StopSignal;
+use kapi_run::gate::client::{ask, ask_within};
+use kapi_run::gate::person::Person;
+use kapi_run::gate::support::check;
+use kapi_run::gate::{GateRules, GateSite, PermissionGate};
 use kapi_store::layout::ProjectLayout;
 use kapi_sys::clock::SystemClock;
 use kapi_sys::real_disk::RealDisk;
-use kapi_world::gate::client::{ask, ask_within};
-use kapi_world::gate::person::Person;
-use kapi_world::gate::support::check;
-use kapi_world::gate::{GateRules, GateSite, PermissionGate};
 use tempfile::TempDir;
 
 use super::{TaskTools, ToolCaller, ToolService};

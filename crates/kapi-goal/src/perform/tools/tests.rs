@@ -15,13 +15,13 @@ use kapi_core::id::{GoalId, Slug};
 use kapi_core::isolation::{NetworkMode, SandboxLevel};
 use kapi_core::judge::{Judge, JudgeUnavailable};
 use kapi_gateway::serve::StopSignal;
+use kapi_run::run_service::RunService as _;
+use kapi_run::tool_client;
+use kapi_run::tool_client::CALL_BYTES_MAX;
+use kapi_run::tool_endpoint::ToolEndpoint;
 use kapi_store::layout::ProjectLayout;
 use kapi_sys::clock::SystemClock;
 use kapi_sys::real_disk::RealDisk;
-use kapi_world::run_service::RunService as _;
-use kapi_world::tool_client;
-use kapi_world::tool_client::CALL_BYTES_MAX;
-use kapi_world::tool_endpoint::ToolEndpoint;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 

@@ -11,13 +11,13 @@ use kapi_core::spend::prices::Prices;
 use kapi_core::usage::Usage;
 use kapi_engine::spend::{Ledger, LedgerHome};
 use kapi_engine::watch::{Activity, Watch};
+use kapi_run::book::Book;
+use kapi_run::grant::Grant;
+use kapi_run::spending::turn::{BookedTurn, TurnKey};
+use kapi_run::spending::{Spending, usd};
 use kapi_sys::cancel::Cancel;
 use kapi_sys::clock::{Clock, StepClock};
 use kapi_sys::real_disk::RealDisk;
-use kapi_world::book::Book;
-use kapi_world::grant::Grant;
-use kapi_world::spending::turn::{BookedTurn, TurnKey};
-use kapi_world::spending::{Spending, usd};
 
 use super::within_caps;
 use crate::rules::outcome::Outcome;

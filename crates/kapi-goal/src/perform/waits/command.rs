@@ -12,14 +12,14 @@ use kapi_check::rules::proof::downloads::Downloads;
 use kapi_core::failure::Failure;
 use kapi_engine::watch::Watch;
 use kapi_git::owned_dir;
+use kapi_run::run_dir::RunDir;
+use kapi_run::shell::Listener;
+use kapi_run::workshop::Workshop;
+use kapi_run::{failure, workshop};
 use kapi_sys::cancel::Cancel;
 use kapi_sys::disk::Disk as _;
 use kapi_sys::lock::{Lock, LockError};
 use kapi_sys::real_disk::RealDisk;
-use kapi_world::run_dir::RunDir;
-use kapi_world::shell::Listener;
-use kapi_world::workshop::Workshop;
-use kapi_world::{failure, workshop};
 
 use super::{ConditionState, found};
 use crate::perform::real::RealWorld;

@@ -8,8 +8,8 @@ use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
 use kapi_core::failure::Failure;
-use kapi_world::failure;
-use kapi_world::goal_paths::GoalPaths;
+use kapi_run::failure;
+use kapi_run::goal_paths::GoalPaths;
 use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, Stat, fstat, openat2, stat};
 use rustix::io::Errno;
 
@@ -115,8 +115,8 @@ mod tests {
     use std::os::unix::fs::symlink;
     use std::path::{Path, PathBuf};
 
+    use kapi_run::goal_paths::GoalPaths;
     use kapi_sys::clock::{Clock as _, SystemClock};
-    use kapi_world::goal_paths::GoalPaths;
     use tempfile::TempDir;
 
     use super::{directories, is_met};

@@ -9,10 +9,10 @@ use kapi_agent::hook::HookAgent;
 use kapi_agent::hook::inject::settings_file;
 use kapi_agent::launch::HomeFile;
 use kapi_core::isolation::SandboxLevel;
+use kapi_run::confine;
+use kapi_run::confine::{SandboxConfig, WorksAt};
+use kapi_run::run_socket::RunSocket;
 use kapi_sandbox::spec::MountAccess;
-use kapi_world::confine;
-use kapi_world::confine::{SandboxConfig, WorksAt};
-use kapi_world::run_socket::RunSocket;
 use serde_json::{Value, json};
 
 use super::{HookSettings, Hooks, PRIVATE_MODE, rival};

@@ -3,7 +3,7 @@
 //!
 //! Strict: a place that nothing is known for is an error. Looks at the project, and changes nothing.
 
-use kapi_world::failure;
+use kapi_run::failure;
 
 use super::LoopExecution;
 use crate::perform::ending::not_launched;

@@ -3,8 +3,8 @@
 //! Sealed here; whoever reads it looks whether it is still true.
 
 use kapi_core::quote::head;
-use kapi_world::workshop::Workshop;
-use kapi_world::{failure, workshop};
+use kapi_run::workshop::Workshop;
+use kapi_run::{failure, workshop};
 
 use super::context::NEXT;
 use super::learn::marked;

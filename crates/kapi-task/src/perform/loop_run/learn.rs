@@ -2,7 +2,7 @@
 //!
 //! They are proposed, with the task they are from; who accepts them is not decided here.
 
-use kapi_world::failure;
+use kapi_run::failure;
 
 use super::context::LESSON;
 use super::{Ended, LoopExecution, skipped};

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use kapi_core::actor::Actor;
 use kapi_core::value::Value;
-use kapi_world::failure;
+use kapi_run::failure;
 
 use super::{Ended, LoopExecution, skipped};
 use crate::record::door::{Door, KeyAsk, LoopAsk};

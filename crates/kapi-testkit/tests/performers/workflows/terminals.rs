@@ -5,9 +5,9 @@ use std::path::Path;
 use std::process::Command as Process;
 
 use kapi_core::id::GoalId;
+use kapi_run::book::Book;
 use kapi_workflow::perform::terminal::{Ended, Watched, end_tmux, watch_in_tmux};
 use kapi_workflow::rules::worker::WorkerId;
-use kapi_world::book::Book;
 use tempfile::TempDir;
 
 use super::Bench;

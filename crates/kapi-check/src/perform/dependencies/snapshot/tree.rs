@@ -12,7 +12,7 @@ use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
 
 use kapi_core::failure::Failure;
-use kapi_world::failure;
+use kapi_run::failure;
 
 /// How many entries a tree may have.
 const ENTRIES_MAX: usize = 600_000;

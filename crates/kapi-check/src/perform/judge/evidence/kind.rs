@@ -6,7 +6,7 @@
 use kapi_core::failure::Failure;
 use kapi_git::changed_file::{ChangedFile, FileMode};
 use kapi_git::id::CommitId;
-use kapi_world::failure;
+use kapi_run::failure;
 
 use crate::perform::ecosystems;
 use crate::perform::judge::evidence::JudgedChange;

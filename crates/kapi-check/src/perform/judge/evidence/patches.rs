@@ -8,7 +8,7 @@ use kapi_core::quote::{fenced, head, tail, visible};
 use kapi_git::change::ChangeKind;
 use kapi_git::changed_file::FileMode;
 use kapi_git::id::CommitId;
-use kapi_world::failure;
+use kapi_run::failure;
 
 use crate::perform::judge::evidence::kind::FileKind;
 use crate::perform::judge::evidence::{EvidenceLimits, Exhibit, JudgedChange, kind, named};

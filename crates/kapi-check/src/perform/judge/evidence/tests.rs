@@ -7,10 +7,10 @@ use std::path::Path;
 use std::process::Command;
 
 use kapi_core::spend::prices::Prices;
+use kapi_run::book::Book;
+use kapi_run::grant::Grant;
+use kapi_run::workshop::{Workshop, commit_id};
 use kapi_sys::cancel::Cancel;
-use kapi_world::book::Book;
-use kapi_world::grant::Grant;
-use kapi_world::workshop::{Workshop, commit_id};
 use tempfile::TempDir;
 
 use super::{EvidenceLimits, JudgedChange, of};

@@ -1,18 +1,16 @@
-//! The real world: one match from effect to git, sandbox and agent.
+//! One agent or one command in a sandbox, with its network, its tools and its bill.
 //!
-//! The only crate that knows all three tool families. Holds no state of its own: what must
-//! survive a crash is in git, in the run directory, or derived from the effect again.
+//! What goals, checks, tasks and launches have in common when something runs. Knows none of them:
+//! who answers for a run implements [`run_service::RunService`].
 
+pub mod asker;
 pub mod asking;
 pub mod book;
+pub mod confine;
 pub mod failure;
 pub mod gate;
 pub mod goal_paths;
 pub mod grant;
-pub mod spending;
-
-pub mod asker;
-pub mod confine;
 pub mod home;
 pub mod ignored;
 pub mod judge_provider;
@@ -25,6 +23,7 @@ pub mod run_dir;
 pub mod run_service;
 pub mod run_socket;
 pub mod shell;
+pub mod spending;
 pub mod state_cover;
 pub mod tool_client;
 pub mod tool_endpoint;
