@@ -24,7 +24,6 @@ pub mod link;
 pub mod mode;
 pub mod pattern;
 pub mod quote;
-pub mod spend;
 pub mod state_directory;
 pub mod task_id;
 pub mod text;

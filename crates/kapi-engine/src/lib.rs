@@ -10,5 +10,4 @@ pub mod machine;
 pub mod meter;
 pub mod pace;
 pub mod places;
-pub mod spend;
 pub mod watch;

@@ -20,7 +20,7 @@ mod watch;
 
 use std::time::Duration;
 
-use kapi_core::spend::tokens::TokenCounts;
+use kapi_spend::rules::tokens::TokenCounts;
 use kapi_sys::cancel::Cancel;
 use serde_json::Value;
 

@@ -28,8 +28,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use kapi_core::spend::tokens::TokenCounts;
 use kapi_core::usage::Usage;
+use kapi_spend::rules::tokens::TokenCounts;
 
 use crate::egress::host_proxy::HostProxy;
 use crate::model::cassette::recorder::{RecordError, Recorder};

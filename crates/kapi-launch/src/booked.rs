@@ -5,12 +5,12 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use kapi_core::spend::account::Role;
 use kapi_core::usage::Usage;
 use kapi_engine::watch::{Activity, Watch};
 use kapi_run::book::Book;
 use kapi_run::spending::turn::{BookedTurn, TurnKey};
 use kapi_run::spending::{BookedResult, Spending, SpendingStop};
+use kapi_spend::rules::account::Role;
 
 use super::context::LaunchHandlers;
 use super::error::{LaunchError, LaunchErrorKind};

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 
 use kapi_agent::agent::AgentKind;
 use kapi_agent::settings::AgentSettings;
-use kapi_core::spend::prices::Prices;
+use kapi_spend::rules::prices::Prices;
 
 use crate::grant::Grant;
 use crate::judge_settings::ProviderSettings;

@@ -7,11 +7,11 @@ use std::collections::BTreeSet;
 use std::ffi::OsStr;
 
 use kapi_core::failure::Failure;
-use kapi_core::spend::account::Served;
 use kapi_gateway::ask::server::{ModelApi, ModelEndpoint};
 use kapi_gateway::egress::host_proxy::HostProxy;
 use kapi_gateway::model::route::BaseUrl;
 use kapi_gateway::model::secret::ProviderKey;
+use kapi_spend::rules::account::Served;
 
 use crate::book::Book;
 use crate::failure;
@@ -167,8 +167,8 @@ fn unknown(provider: &str) -> Failure {
 mod tests {
     use std::collections::BTreeMap;
 
-    use kapi_core::spend::prices::Prices;
     use kapi_gateway::ask::server::ModelApi;
+    use kapi_spend::rules::prices::Prices;
 
     use super::{JudgeReference, price_name, server};
     use crate::book::Book;

@@ -12,14 +12,14 @@ use std::thread;
 use std::time::Duration;
 
 use kapi_core::failure::Failure;
-use kapi_core::spend::caps::{Caps, Standing};
-use kapi_core::spend::day::Day;
-use kapi_core::spend::decide::{Answer, Request};
-use kapi_core::spend::event::Question;
 use kapi_core::usage::Usage;
-use kapi_engine::spend::Ledger;
-use kapi_engine::spend::error::LedgerError;
 use kapi_engine::watch::{Activity, Watch};
+use kapi_spend::record::Ledger;
+use kapi_spend::record::error::LedgerError;
+use kapi_spend::rules::caps::{Caps, Standing};
+use kapi_spend::rules::day::Day;
+use kapi_spend::rules::decide::{Answer, Request};
+use kapi_spend::rules::event::Question;
 use kapi_sys::clock::{Clock, monotonic_ms};
 
 use crate::failure;

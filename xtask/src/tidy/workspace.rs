@@ -42,7 +42,7 @@ const SHARED: &str = "crates/kapi-engine/src/machine";
 const STREAMS: &[&str] = &[
     "kapi_goal::rules",
     "kapi_task::rules",
-    "kapi_core::spend",
+    "kapi_spend::rules",
     "kapi_workflow::rules",
     "crate::kernel",
     "crate::opened",

@@ -15,7 +15,6 @@ use std::time::Duration;
 
 use kapi_core::failure::Failure;
 use kapi_core::isolation::{NetworkMode, SandboxLevel};
-use kapi_core::spend::day::Day;
 use kapi_core::usage::Usage;
 use kapi_core::verdict::JudgeRun;
 use kapi_engine::watch::Watch;
@@ -25,6 +24,7 @@ use kapi_run::gate::GateRules;
 use kapi_run::judge_provider::JudgeReference;
 use kapi_run::run_dir::RunDir;
 use kapi_run::{failure, judge_provider};
+use kapi_spend::rules::day::Day;
 use kapi_sys::cancel::Cancel;
 
 use crate::perform::judge::evidence::JudgedChange;

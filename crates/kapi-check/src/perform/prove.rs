@@ -8,7 +8,6 @@ use std::time::Duration;
 
 use kapi_core::failure::Failure;
 use kapi_core::isolation::{NetworkMode, SandboxLevel};
-use kapi_core::spend::day::Day;
 use kapi_core::verdict::JudgeRun;
 use kapi_engine::watch::Watch;
 use kapi_git::repository::range::Range;
@@ -19,6 +18,7 @@ use kapi_run::run_dir::RunDir;
 use kapi_run::shell::Listener;
 use kapi_run::workshop::Workshop;
 use kapi_run::{failure, workshop};
+use kapi_spend::rules::day::Day;
 
 use crate::perform::dependencies::Dependencies;
 use crate::perform::judge;

@@ -4,15 +4,15 @@
 
 use std::fs;
 
-use kapi_core::spend::books::{Books, Sum};
-use kapi_core::spend::caps::{Caps, Standing};
-use kapi_core::spend::day::Day;
-use kapi_core::spend::decide::day_standings;
-use kapi_core::spend::event::Question;
-use kapi_core::spend::prices::Prices;
-use kapi_core::spend::report::{By, Report, Selection, report};
-use kapi_engine::spend::LedgerHome;
-use kapi_engine::spend::error::LedgerError;
+use kapi_spend::record::LedgerHome;
+use kapi_spend::record::error::LedgerError;
+use kapi_spend::rules::books::{Books, Sum};
+use kapi_spend::rules::caps::{Caps, Standing};
+use kapi_spend::rules::day::Day;
+use kapi_spend::rules::decide::day_standings;
+use kapi_spend::rules::event::Question;
+use kapi_spend::rules::prices::Prices;
+use kapi_spend::rules::report::{By, Report, Selection, report};
 use kapi_store::error::StoreError;
 use kapi_store::layout::project_key;
 use kapi_sys::clock::Clock as _;

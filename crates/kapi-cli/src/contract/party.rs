@@ -3,11 +3,11 @@
 //! Agents are only looked for here. A model that judges is asked whether it is there.
 
 use kapi_agent::agent::AgentKind;
-use kapi_core::spend::account::Served;
-use kapi_core::spend::day::Day;
 use kapi_goal::rules::contract::Contract;
 use kapi_run::asking;
 use kapi_run::gate::support;
+use kapi_spend::rules::account::Served;
+use kapi_spend::rules::day::Day;
 use kapi_sys::clock::Clock as _;
 
 use crate::commands::run::Args;

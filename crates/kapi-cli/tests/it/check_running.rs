@@ -13,9 +13,9 @@ use kapi_check::perform::checks::{CheckEvent, CheckObserver, CheckRunSettings, D
 use kapi_check::rules::checks::report::{Outcome, Report};
 use kapi_check::rules::checks::{Check, Fate, Planned, Root, Verb};
 use kapi_core::isolation::{NetworkMode, SandboxLevel};
-use kapi_core::spend::prices::Prices;
 use kapi_run::book::Book;
 use kapi_run::grant::Grant;
+use kapi_spend::rules::prices::Prices;
 use kapi_sys::cancel::Cancel;
 use rustix::process::Signal;
 

@@ -3,12 +3,12 @@
 use std::fs;
 use std::path::Path;
 
-use kapi_core::spend::account::{Account, ReservationId, Role};
-use kapi_core::spend::caps::Caps;
-use kapi_core::spend::decide::{Amount, Answer, Request};
-use kapi_core::spend::event::Used;
-use kapi_core::spend::tokens::TokenCounts;
-use kapi_engine::spend::{Ledger, LedgerHome};
+use kapi_spend::record::{Ledger, LedgerHome};
+use kapi_spend::rules::account::{Account, ReservationId, Role};
+use kapi_spend::rules::caps::Caps;
+use kapi_spend::rules::decide::{Amount, Answer, Request};
+use kapi_spend::rules::event::Used;
+use kapi_spend::rules::tokens::TokenCounts;
 use kapi_store::layout::project_key;
 use kapi_sys::clock::{Clock, StepClock, SystemClock};
 use kapi_sys::real_disk::RealDisk;

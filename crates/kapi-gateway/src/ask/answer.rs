@@ -2,7 +2,7 @@
 //!
 //! Text is as the model wrote it: foreign, and only capped in length.
 
-use kapi_core::spend::tokens::TokenCounts;
+use kapi_spend::rules::tokens::TokenCounts;
 use serde::Deserialize;
 
 use crate::ask::error::AskError;

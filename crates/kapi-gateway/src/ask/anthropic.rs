@@ -2,7 +2,7 @@
 //!
 //! Knows shapes only.
 
-use kapi_core::spend::tokens::TokenCounts;
+use kapi_spend::rules::tokens::TokenCounts;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};

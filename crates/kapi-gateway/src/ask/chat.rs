@@ -2,7 +2,7 @@
 //!
 //! Knows shapes only, also those of servers that leave parts of them out.
 
-use kapi_core::spend::tokens::TokenCounts;
+use kapi_spend::rules::tokens::TokenCounts;
 use serde::Deserialize;
 use serde_json::{Value, json};
 

@@ -8,7 +8,7 @@ mod chat;
 mod gemini;
 mod responses;
 
-use kapi_core::spend::tokens::TokenCounts;
+use kapi_spend::rules::tokens::TokenCounts;
 use serde_json::Value;
 
 use crate::model::pick::Path;

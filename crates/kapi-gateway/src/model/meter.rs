@@ -3,7 +3,7 @@
 //! Fed with the answer's bytes in whatever pieces they come; keeps none of them. It does not know
 //! what may be used, nor who reads the answer.
 
-use kapi_core::spend::tokens::TokenCounts;
+use kapi_spend::rules::tokens::TokenCounts;
 
 use crate::model::dialect::ModelDialect;
 use crate::model::event_lines::{EventLines, EventToken};

@@ -1,11 +1,11 @@
 //! One question and its answer, in each of the three ways of speaking.
 
-use kapi_core::spend::tokens::TokenCounts;
 use kapi_gateway::ask::answer::AnswerChannel;
 use kapi_gateway::ask::error::AskError;
 use kapi_gateway::ask::form::Form;
 use kapi_gateway::ask::probe::{AvailabilitySource, probe};
 use kapi_gateway::ask::server::{ModelApi, ModelEndpoint};
+use kapi_spend::rules::tokens::TokenCounts;
 use kapi_sys::cancel::Cancel;
 use kapi_testkit::model_server::ModelServer;
 use kapi_testkit::model_server::scenario::{JudgeRule, Scenario, Step, ToolUse, Usage};

@@ -10,7 +10,6 @@ use kapi_agent::agent::AgentKind;
 use kapi_core::agent_end::AgentEnd;
 use kapi_core::failure::Failure;
 use kapi_core::quote::fenced;
-use kapi_core::spend::account::Role;
 use kapi_core::usage::Usage;
 use kapi_engine::watch::{Activity, Watch};
 use kapi_run::asker::{AgentHome, QuestionFiles, ReadOnlyQuestion, ToolSet};
@@ -22,6 +21,7 @@ use kapi_run::spending::turn::{BookedTurn, TurnKey};
 use kapi_run::spending::{BookedResult, Spending, SpendingStop};
 use kapi_run::workshop::Workshop;
 use kapi_run::{asker, failure, workshop};
+use kapi_spend::rules::account::Role;
 use kapi_sys::process::ProcessEnd;
 
 use crate::perform::tools::open_entries;

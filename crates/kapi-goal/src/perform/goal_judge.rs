@@ -8,12 +8,12 @@ use kapi_check::perform::judge;
 use kapi_check::perform::judge::evidence::JudgedChange;
 use kapi_check::perform::judge::{JudgeQuestion, JudgeRetry, Judgement};
 use kapi_core::failure::Failure;
-use kapi_core::spend::day::Day;
 use kapi_engine::watch::Watch;
 use kapi_run::gate::GateRules;
 use kapi_run::run_dir::RunDir;
 use kapi_run::workshop;
 use kapi_run::workshop::Workshop;
+use kapi_spend::rules::day::Day;
 
 use crate::perform::agent_run::run_id;
 use crate::perform::real::RealWorld;

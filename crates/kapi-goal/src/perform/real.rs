@@ -9,7 +9,6 @@ use std::time::Duration;
 use kapi_check::perform::dependencies::Dependencies;
 use kapi_check::perform::prover::ProofSubject;
 use kapi_core::failure::Failure;
-use kapi_core::spend::account::Role;
 use kapi_core::usage::Usage;
 use kapi_engine::watch::{Activity, Watch};
 use kapi_git::candidate::CandidatePlan;
@@ -22,6 +21,7 @@ use kapi_run::spending::Spending;
 use kapi_run::spending::turn::{BookedTurn, TurnKey};
 use kapi_run::workshop::Workshop;
 use kapi_run::{failure, workshop};
+use kapi_spend::rules::account::Role;
 use kapi_sys::clock::Clock;
 
 use crate::perform::tools::ToolService;

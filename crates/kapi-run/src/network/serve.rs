@@ -15,9 +15,6 @@ use std::time::Duration;
 use kapi_agent::launch::upstream;
 use kapi_core::agent_end::{ProviderFailure, ProviderFailureKind};
 use kapi_core::failure::Failure;
-use kapi_core::spend::account;
-use kapi_core::spend::day::Day;
-use kapi_core::spend::prices::Prices;
 use kapi_core::usage::Usage;
 use kapi_engine::watch::{Activity, Watch};
 use kapi_gateway::egress::EgressLimits;
@@ -33,6 +30,9 @@ use kapi_gateway::model::{
     UsageVerdict, quota,
 };
 use kapi_gateway::serve::StopSignal;
+use kapi_spend::rules::account;
+use kapi_spend::rules::day::Day;
+use kapi_spend::rules::prices::Prices;
 use kapi_sys::clock::{Clock as _, SystemClock};
 
 use crate::failure;

@@ -4,14 +4,14 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use kapi_core::spend::account::ReservationId;
-use kapi_core::spend::decide::Room;
-use kapi_core::spend::event::Used;
-use kapi_core::spend::tokens::TokenCounts;
 use kapi_core::usage::Usage;
-use kapi_engine::spend::Ledger;
-use kapi_engine::spend::error::LedgerError;
 use kapi_engine::watch::Watch;
+use kapi_spend::record::Ledger;
+use kapi_spend::record::error::LedgerError;
+use kapi_spend::rules::account::ReservationId;
+use kapi_spend::rules::decide::Room;
+use kapi_spend::rules::event::Used;
+use kapi_spend::rules::tokens::TokenCounts;
 
 use crate::spending::turn::BookedTurn;
 use crate::spending::{Spending, SpendingStop, note_unbooked, unbookable, used_up};

@@ -5,12 +5,12 @@
 
 use kapi_agent::agent::AgentKind;
 use kapi_agent::settings::AgentSettings;
-use kapi_core::spend::account::{Account, ReservationId, Role, Served};
-use kapi_core::spend::day::Day;
-use kapi_core::spend::decide::Amount;
-use kapi_core::spend::price::Price;
-use kapi_core::spend::prices::Prices;
 use kapi_core::text::agent_name;
+use kapi_spend::rules::account::{Account, ReservationId, Role, Served};
+use kapi_spend::rules::day::Day;
+use kapi_spend::rules::decide::Amount;
+use kapi_spend::rules::price::Price;
+use kapi_spend::rules::prices::Prices;
 
 use crate::book::Book;
 use crate::judge_provider;

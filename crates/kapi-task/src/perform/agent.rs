@@ -7,7 +7,6 @@ use std::path::Path;
 
 use kapi_core::agent_end::AgentEnd;
 use kapi_core::isolation::NetworkMode;
-use kapi_core::spend::account::Role;
 use kapi_core::text::counted;
 use kapi_engine::watch::{Activity, Watch};
 use kapi_launch::bounds::{Bounds, RemoteUse};
@@ -20,6 +19,7 @@ use kapi_run::book::Book;
 use kapi_run::spending;
 use kapi_run::spending::turn::BookedTurn;
 use kapi_run::spending::{BookedResult, SpendingStop};
+use kapi_spend::rules::account::Role;
 use kapi_status::rules::mapping::Mapping;
 use kapi_sys::process;
 

@@ -5,9 +5,9 @@
 
 use std::collections::BTreeMap;
 
-use kapi_core::spend::day::Day;
 use kapi_core::task_id::{Fence, Holder, LoopName, TaskId};
 use kapi_core::usage::Usage;
+use kapi_spend::rules::day::Day;
 use serde::{Deserialize, Serialize};
 
 use super::task_state::State;

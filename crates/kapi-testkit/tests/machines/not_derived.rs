@@ -3,9 +3,9 @@
 
 use std::path::Path;
 
-use kapi_core::spend::decide::Answer;
-use kapi_engine::spend::Ledger;
-use kapi_engine::spend::error::LedgerError;
+use kapi_spend::record::Ledger;
+use kapi_spend::record::error::LedgerError;
+use kapi_spend::rules::decide::Answer;
 use kapi_sys::sim_disk::Survival;
 use kapi_task::record::error::KernelError;
 use kapi_task::record::queue::Queue;

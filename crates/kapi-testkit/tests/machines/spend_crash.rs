@@ -3,12 +3,12 @@
 
 use std::path::Path;
 
-use kapi_core::spend::caps::Caps;
-use kapi_core::spend::day::Day;
-use kapi_core::spend::decide::Answer;
-use kapi_core::spend::report::{By, Selection, report};
-use kapi_engine::spend::error::LedgerError;
-use kapi_engine::spend::{Ledger, LedgerHome};
+use kapi_spend::record::error::LedgerError;
+use kapi_spend::record::{Ledger, LedgerHome};
+use kapi_spend::rules::caps::Caps;
+use kapi_spend::rules::day::Day;
+use kapi_spend::rules::decide::Answer;
+use kapi_spend::rules::report::{By, Selection, report};
 use kapi_sys::clock::StepClock;
 use kapi_sys::sim_disk::{Mutation, SimDisk, Survival};
 use kapi_testkit::crash::survivals;

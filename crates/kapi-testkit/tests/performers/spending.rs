@@ -2,8 +2,8 @@
 
 use std::sync::Mutex;
 
-use kapi_core::spend::caps::Caps;
 use kapi_engine::watch::Activity;
+use kapi_spend::rules::caps::Caps;
 use kapi_task::rules::task::{End, FailureKind};
 use kapi_task::rules::task_state::State;
 use kapi_task::rules::task_terms::TaskBudget;

@@ -19,7 +19,6 @@ use kapi_core::failure::Failure;
 use kapi_core::id::{EffectId, GoalId};
 use kapi_core::isolation::{NetworkMode, SandboxLevel};
 use kapi_core::judge::Judge;
-use kapi_core::spend::caps::Caps;
 use kapi_engine::watch::{Activity, Watch};
 use kapi_goal::perform::real::RealWorld;
 use kapi_goal::perform::tools::ToolService;
@@ -30,6 +29,7 @@ use kapi_run::book::Book;
 use kapi_run::goal_paths::GoalPaths;
 use kapi_run::grant::Grant;
 use kapi_run::spending::Spending;
+use kapi_spend::rules::caps::Caps;
 use kapi_store::layout::{HomeLayout, ProjectLayout, project_key};
 use kapi_sys::cancel::Cancel;
 use kapi_sys::clock::SystemClock;
@@ -148,7 +148,7 @@ impl Bench {
         Book {
             agents: std::collections::BTreeMap::default(),
             judges: std::collections::BTreeMap::default(),
-            prices: kapi_core::spend::prices::Prices::default(),
+            prices: kapi_spend::rules::prices::Prices::default(),
             grant: Grant::default(),
             env: env.collect(),
             home: home(&self.machine),

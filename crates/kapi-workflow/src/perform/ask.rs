@@ -11,7 +11,6 @@ use kapi_agent::script::part;
 use kapi_check::perform::judge::evidence::JudgedChange;
 use kapi_core::agent_end::{AgentEnd, AgentRun};
 use kapi_core::failure::Failure;
-use kapi_core::spend::account;
 use kapi_core::usage::Usage;
 use kapi_engine::watch::Watch;
 use kapi_goal::perform::real::RealWorld;
@@ -23,6 +22,7 @@ use kapi_run::spending::BookedResult;
 use kapi_run::spending::turn::{BookedTurn, TurnKey};
 use kapi_run::workshop::Workshop;
 use kapi_run::{asker, failure, workshop};
+use kapi_spend::rules::account;
 use kapi_sys::process::ProcessEnd;
 
 use crate::perform::answer::Kept;

@@ -3,8 +3,8 @@
 //! What an agent said stands in a report as what it is; nothing else in it is an agent's.
 
 use kapi_core::quote::visible;
-use kapi_core::spend::day::Day;
 use kapi_core::text;
+use kapi_spend::rules::day::Day;
 
 use crate::rules::pending::{Approval, Means};
 use crate::rules::state::Workflow;

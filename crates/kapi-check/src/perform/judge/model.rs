@@ -4,7 +4,6 @@
 
 use kapi_agent::verdict::{VerdictToken, parse_verdict};
 use kapi_core::failure::Failure;
-use kapi_core::spend::tokens::TokenCounts;
 use kapi_core::usage::Usage;
 use kapi_core::verdict::{JudgeAnswer, JudgeRun};
 use kapi_engine::watch::{Activity, Watch};
@@ -17,6 +16,7 @@ use kapi_run::asker::patience::{AfterFailure, ProviderRetry};
 use kapi_run::book::Book;
 use kapi_run::failure;
 use kapi_run::judge_provider::{price_name, server};
+use kapi_spend::rules::tokens::TokenCounts;
 
 use crate::perform::judge::evidence::EvidenceLimits;
 use crate::perform::judge::token::{sealed, token};

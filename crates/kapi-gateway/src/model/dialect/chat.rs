@@ -2,7 +2,7 @@
 //!
 //! Knows the shapes of requests, usage and errors, and nothing else.
 
-use kapi_core::spend::tokens::TokenCounts;
+use kapi_spend::rules::tokens::TokenCounts;
 use serde::Deserialize;
 use serde_json::{Value, json};
 

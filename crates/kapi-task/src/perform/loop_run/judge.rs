@@ -11,8 +11,6 @@ use kapi_check::perform::judge::{JudgeQuestion, JudgeRetry, Judgement};
 use kapi_check::rules::proof::judge_prompt::{Subject, instructions, material};
 use kapi_core::failure::Failure;
 use kapi_core::isolation::NetworkMode;
-use kapi_core::spend::account::Role;
-use kapi_core::spend::day::Day;
 use kapi_core::usage::Usage;
 use kapi_core::verdict::{JudgeAnswer, Verdict};
 use kapi_engine::watch::{Activity, Watch};
@@ -23,6 +21,8 @@ use kapi_run::spending::BookedResult;
 use kapi_run::spending::turn::BookedTurn;
 use kapi_run::workshop::Workshop;
 use kapi_run::{failure, spending, workshop};
+use kapi_spend::rules::account::Role;
+use kapi_spend::rules::day::Day;
 
 use super::LoopExecution;
 use super::evaluate::EvalFinding;

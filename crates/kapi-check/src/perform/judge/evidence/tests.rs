@@ -6,10 +6,10 @@ use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::process::Command;
 
-use kapi_core::spend::prices::Prices;
 use kapi_run::book::Book;
 use kapi_run::grant::Grant;
 use kapi_run::workshop::{Workshop, commit_id};
+use kapi_spend::rules::prices::Prices;
 use kapi_sys::cancel::Cancel;
 use tempfile::TempDir;
 

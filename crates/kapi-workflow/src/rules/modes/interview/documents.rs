@@ -3,7 +3,7 @@
 //! The spec is a projection of what was drafted and the rounds it rests on, so that its bytes stay
 //! the same from the moment it is shown.
 
-use kapi_core::spend::day::Day;
+use kapi_spend::rules::day::Day;
 
 use crate::rules::documents::Document;
 use crate::rules::handover::{Item, Spec, SuccessCriterion};

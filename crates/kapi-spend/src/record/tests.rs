@@ -1,9 +1,9 @@
 //! Spend events as they stand in a log.
 
-use kapi_core::spend::account::{Account, ReservationId, Role};
-use kapi_core::spend::day::Day;
-use kapi_core::spend::event::{EndedBy, Question, SpendEvent, Used};
-use kapi_core::spend::tokens::TokenCounts;
+use crate::rules::account::{Account, ReservationId, Role};
+use crate::rules::day::Day;
+use crate::rules::event::{EndedBy, Question, SpendEvent, Used};
+use crate::rules::tokens::TokenCounts;
 
 fn golden(event: &SpendEvent, line: &str) {
     assert_eq!(serde_json::to_string(event).unwrap(), line);

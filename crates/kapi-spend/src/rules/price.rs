@@ -6,7 +6,7 @@
 use kapi_settings::amount::parse_millionths;
 use serde::{Deserialize, Serialize};
 
-use crate::spend::tokens::TokenCounts;
+use crate::rules::tokens::TokenCounts;
 
 /// Tokens that a price is for.
 const TOKENS_PRICED: u128 = 1_000_000;
@@ -78,7 +78,7 @@ mod tests {
     use proptest::prelude::{any, prop_assert, prop_assert_eq, proptest};
 
     use super::{Price, parse_usd_micros};
-    use crate::spend::tokens::TokenCounts;
+    use crate::rules::tokens::TokenCounts;
 
     const PRICE: Price = Price {
         input: 3_000_000,

@@ -7,11 +7,11 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::spend::account::{Account, ReservationId};
-use crate::spend::caps::{Scope, Standing};
-use crate::spend::day::{Day, Month};
-use crate::spend::event::{Question, SpendEvent, Used};
-use crate::spend::tokens::TokenCounts;
+use crate::rules::account::{Account, ReservationId};
+use crate::rules::caps::{Scope, Standing};
+use crate::rules::day::{Day, Month};
+use crate::rules::event::{Question, SpendEvent, Used};
+use crate::rules::tokens::TokenCounts;
 
 /// Days that are kept one by one; older ones are kept as months.
 pub const DAYS_KEPT: u32 = 62;

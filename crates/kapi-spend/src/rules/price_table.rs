@@ -4,7 +4,7 @@
 //! prices for ordinary requests with prompts of ordinary length, in thousandths of a US dollar for
 //! a million tokens. A model that is not here has no known price.
 
-use crate::spend::day::Day;
+use crate::rules::day::Day;
 
 /// One row: provider, model, the day from which it holds, price, source.
 #[derive(Debug, Clone, Copy)]

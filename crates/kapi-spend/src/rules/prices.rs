@@ -6,10 +6,10 @@
 
 use std::collections::BTreeMap;
 
-use crate::spend::day::Day;
-use crate::spend::price::{AmountError, Price, parse_usd_micros};
-use crate::spend::price_table::{ROWS, Row};
-use crate::spend::tokens::TokenCounts;
+use crate::rules::day::Day;
+use crate::rules::price::{AmountError, Price, parse_usd_micros};
+use crate::rules::price_table::{ROWS, Row};
+use crate::rules::tokens::TokenCounts;
 
 /// Digits from which on a number in a name is a date or a serial and not a generation.
 const DATE_DIGITS_MIN: usize = 3;
@@ -187,9 +187,9 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::{PriceError, Prices, WrittenPrice};
-    use crate::spend::day::Day;
-    use crate::spend::price_table::ROWS;
-    use crate::spend::tokens::TokenCounts;
+    use crate::rules::day::Day;
+    use crate::rules::price_table::ROWS;
+    use crate::rules::tokens::TokenCounts;
 
     const TODAY: Day = Day::of_date(2026, 11, 22);
 

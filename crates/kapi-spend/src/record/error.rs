@@ -4,12 +4,12 @@
 
 use std::path::PathBuf;
 
-use kapi_core::spend::decide::SpendDenied;
+use kapi_engine::machine::error::StreamError;
+use kapi_engine::places::PlaceError;
 use kapi_store::error::StoreError;
 use kapi_sys::lock::LockError;
 
-use crate::machine::error::StreamError;
-use crate::places::PlaceError;
+use crate::rules::decide::SpendDenied;
 
 /// A request of the ledger that failed.
 #[derive(Debug, thiserror::Error)]

@@ -4,9 +4,9 @@
 
 use std::collections::BTreeMap;
 
-use crate::spend::account::{Account, Role};
-use crate::spend::books::{Books, Entry, Sum};
-use crate::spend::day::{Day, Month};
+use crate::rules::account::{Account, Role};
+use crate::rules::books::{Books, Entry, Sum};
+use crate::rules::day::{Day, Month};
 
 /// What is added up under one key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

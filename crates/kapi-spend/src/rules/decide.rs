@@ -5,12 +5,13 @@
 
 use std::collections::BTreeSet;
 
-use crate::actor::Actor;
-use crate::spend::account::{Account, ReservationId};
-use crate::spend::books::{Books, Open};
-use crate::spend::caps::{Caps, Scope, Standing};
-use crate::spend::day::Day;
-use crate::spend::event::{EndedBy, Question, SpendEvent, Used};
+use kapi_core::actor::Actor;
+
+use crate::rules::account::{Account, ReservationId};
+use crate::rules::books::{Books, Open};
+use crate::rules::caps::{Caps, Scope, Standing};
+use crate::rules::day::Day;
+use crate::rules::event::{EndedBy, Question, SpendEvent, Used};
 
 /// Milliseconds after which a reservation is given up, whoever holds it: no turn takes a week.
 pub const OPEN_MS_MAX: i64 = 7 * 86_400_000;

@@ -4,9 +4,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::spend::account::{Account, ReservationId};
-use crate::spend::day::Day;
-use crate::spend::tokens::TokenCounts;
+use crate::rules::account::{Account, ReservationId};
+use crate::rules::day::Day;
+use crate::rules::tokens::TokenCounts;
 
 /// What a turn has used.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -4,15 +4,15 @@
 
 use std::collections::BTreeMap;
 
-use kapi_core::spend::account::Account;
-use kapi_core::spend::event::SpendEvent;
-use kapi_core::spend::tokens::TokenCounts;
+use kapi_engine::machine::audit::StreamAudit;
 use kapi_store::audit::audit;
 use kapi_store::error::StoreError;
 
-use crate::machine::audit::StreamAudit;
-use crate::spend::error::LedgerError;
-use crate::spend::{LedgerHome, SpendMachine};
+use crate::record::error::LedgerError;
+use crate::record::{LedgerHome, SpendMachine};
+use crate::rules::account::Account;
+use crate::rules::event::SpendEvent;
+use crate::rules::tokens::TokenCounts;
 
 /// What an audit of the ledger found.
 #[derive(Debug)]

@@ -2,9 +2,8 @@
 //!
 //! The parts do not overlap. Knows no prices.
 
+use kapi_core::usage::Usage;
 use serde::{Deserialize, Serialize};
-
-use crate::usage::Usage;
 
 /// Tokens of one or more calls, by kind.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]

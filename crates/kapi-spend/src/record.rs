@@ -10,23 +10,24 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use kapi_core::actor::Actor;
-use kapi_core::spend::account::ReservationId;
-use kapi_core::spend::books::Books;
-use kapi_core::spend::caps::Caps;
-use kapi_core::spend::decide::{self, Answer, Request, Room};
-use kapi_core::spend::event::{Question, SpendEvent, Used};
+use kapi_engine::machine::Machine;
+use kapi_engine::machine::file_log::LOCK_WAIT_MS;
+use kapi_engine::machine::logged::Logged;
+use kapi_engine::machine::opened::Opened;
+use kapi_engine::places::{Place, Places};
 use kapi_store::layout::HomeLayout;
 use kapi_store::stream::LogStream;
 use kapi_sys::clock::Clock;
 use kapi_sys::disk::Disk;
 use kapi_sys::lock::Lock;
 
-use crate::machine::Machine;
-use crate::machine::file_log::LOCK_WAIT_MS;
-use crate::machine::logged::Logged;
-use crate::machine::opened::Opened;
-use crate::places::{Place, Places};
-use crate::spend::error::LedgerError;
+use crate::record::error::LedgerError;
+use crate::rules::account::ReservationId;
+use crate::rules::books::Books;
+use crate::rules::caps::Caps;
+use crate::rules::decide;
+use crate::rules::decide::{Answer, Request, Room};
+use crate::rules::event::{Question, SpendEvent, Used};
 
 /// Records after which the fold is written anew, so that little is read each time.
 const FOLD_EVERY: usize = 16;

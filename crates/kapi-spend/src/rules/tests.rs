@@ -2,20 +2,20 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use kapi_core::actor::Actor;
 use proptest::prelude::{Strategy, any, prop, prop_assert, prop_assert_eq, prop_oneof, proptest};
 
-use crate::actor::Actor;
-use crate::spend::account::{Account, ReservationId, Role};
-use crate::spend::books::{Books, DAYS_KEPT, Sum};
-use crate::spend::caps::{Caps, Scope};
-use crate::spend::day::Day;
-use crate::spend::decide::{
+use crate::rules::account::{Account, ReservationId, Role};
+use crate::rules::books::{Books, DAYS_KEPT, Sum};
+use crate::rules::caps::{Caps, Scope};
+use crate::rules::day::Day;
+use crate::rules::decide::{
     Amount, Answer, GoalBudget, OPEN_MS_MAX, Request, Room, SpendDenied, allow, meter, recover,
     release, reserve, room, settle,
 };
-use crate::spend::event::{EndedBy, Question, SpendEvent, Used};
-use crate::spend::report::{By, Selection, report};
-use crate::spend::tokens::TokenCounts;
+use crate::rules::event::{EndedBy, Question, SpendEvent, Used};
+use crate::rules::report::{By, Selection, report};
+use crate::rules::tokens::TokenCounts;
 
 /// Noon of 2026-11-22.
 const NOW: i64 = 1_795_348_800_000;
