@@ -9,8 +9,6 @@ use std::path::Path;
 
 use kapi_check::perform::hidden;
 use kapi_core::id::GoalId;
-use kapi_engine::machine::logged::Logged;
-use kapi_engine::pace::Pace;
 use kapi_goal::perform::real::RealWorld;
 use kapi_goal::record::contract_hash::contract_hash;
 use kapi_goal::record::drive::{Control, DriveError};
@@ -21,6 +19,8 @@ use kapi_goal::rules::contract::Contract;
 use kapi_goal::rules::event::{ApprovalMeans, Event, Stop};
 use kapi_goal::rules::state::{Goal, Stage, Status};
 use kapi_launch::clean::goals;
+use kapi_machine::logged::Logged;
+use kapi_machine::pace::Pace;
 use kapi_sys::clock::monotonic_ms;
 use kapi_sys::signal::{self, Interrupts};
 use kapi_wire::result::ResultView;

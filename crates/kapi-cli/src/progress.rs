@@ -7,12 +7,12 @@ use std::time::Instant;
 use kapi_core::id::GoalId;
 use kapi_core::text::agent_name;
 use kapi_core::usage::Usage;
-use kapi_engine::machine::logged::Logged;
-use kapi_engine::watch::Activity;
 use kapi_goal::record::drive::Observed;
 use kapi_goal::rules::effect::{Action, AgentPurpose, Effect};
 use kapi_goal::rules::event::Event;
 use kapi_goal::rules::state::Goal;
+use kapi_machine::logged::Logged;
+use kapi_machine::watch::Activity;
 use serde::Serialize;
 use serde_json::json;
 

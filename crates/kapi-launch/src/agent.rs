@@ -15,7 +15,7 @@ use kapi_core::agent_end::AgentEnd;
 use kapi_core::isolation::SandboxLevel;
 use kapi_core::text::limit_text;
 use kapi_core::usage::Usage;
-use kapi_engine::watch::{Activity, Watch};
+use kapi_machine::watch::{Activity, Watch};
 use kapi_run::asking::{AgentRequest, ask_gated};
 use kapi_run::confine;
 use kapi_run::confine::{SandboxConfig, WorksAt};

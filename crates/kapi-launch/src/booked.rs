@@ -6,7 +6,7 @@
 use std::sync::{Mutex, PoisonError};
 
 use kapi_core::usage::Usage;
-use kapi_engine::watch::{Activity, Watch};
+use kapi_machine::watch::{Activity, Watch};
 use kapi_run::book::Book;
 use kapi_run::spending::turn::{BookedTurn, TurnKey};
 use kapi_run::spending::{BookedResult, Spending, SpendingStop};

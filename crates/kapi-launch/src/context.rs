@@ -1,6 +1,6 @@
 //! What every step of a launch is given: the time, the way to stop it, and who is told.
 
-use kapi_engine::watch::Activity;
+use kapi_machine::watch::Activity;
 use kapi_run::book::Book;
 use kapi_status::perform::writer::StatusWriter;
 use kapi_status::rules::mapping::Mapping;

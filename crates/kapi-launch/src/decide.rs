@@ -350,7 +350,7 @@ fn clear(
 ) -> Result<(), LaunchError> {
     let kept = retire(book, &plan.place, earlier, now_ms)?;
     for text in kept_notes(&kept) {
-        (stage.notice)(kapi_engine::watch::Activity::Note { text });
+        (stage.notice)(kapi_machine::watch::Activity::Note { text });
     }
     if earlier.made == WorkspaceKind::Layer {
         let layer = prepare::open_layer(&plan.place)?;

@@ -4,7 +4,7 @@
 
 use std::path::Path;
 
-use kapi_engine::evidence::pruned::{PruneLog, PrunedRuns};
+use kapi_machine::evidence::pruned::{PruneLog, PrunedRuns};
 use kapi_sys::clock::{Clock as _, SystemClock};
 use kapi_sys::real_disk::RealDisk;
 

@@ -5,8 +5,8 @@
 
 use kapi_core::agent_end::AgentEnd;
 use kapi_core::usage::Usage;
-use kapi_engine::watch::Activity;
 use kapi_git::layer::walk;
+use kapi_machine::watch::Activity;
 use kapi_run::book::Book;
 use kapi_run::workshop::Workshop;
 use kapi_status::file::SandboxMode;

@@ -16,10 +16,10 @@ use kapi_core::agent_end::{AgentEnd, AgentRun};
 use kapi_core::failure::Failure;
 use kapi_core::isolation::{NetworkMode, SandboxLevel};
 use kapi_core::usage::Usage;
-use kapi_engine::watch::Watch;
 use kapi_git::checkout::CheckoutPlan;
 use kapi_git::id::CommitId;
 use kapi_git::owned_dir;
+use kapi_machine::watch::Watch;
 use kapi_sandbox::spec::{Mount, MountAccess};
 use kapi_sys::process::ProcessEnd;
 

@@ -17,7 +17,7 @@ use kapi_core::agent_end::{AgentEnd, AgentRun};
 use kapi_core::failure::Failure;
 use kapi_core::isolation::{NetworkMode, SandboxLevel};
 use kapi_core::text::limit_met;
-use kapi_engine::watch::{Activity, Watch};
+use kapi_machine::watch::{Activity, Watch};
 use kapi_sandbox::expose;
 use kapi_sandbox::outcome::SandboxRun;
 use kapi_sandbox::spec::Mount;

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use kapi_core::failure::Failure;
 use kapi_core::isolation::NetworkMode;
-use kapi_engine::watch::Watch;
+use kapi_machine::watch::Watch;
 use kapi_sandbox::outcome::SandboxRun;
 use kapi_sys::process::{FinishedProcess, ProcessEnd};
 

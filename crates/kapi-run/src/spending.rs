@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use kapi_core::failure::Failure;
 use kapi_core::usage::Usage;
-use kapi_engine::watch::{Activity, Watch};
+use kapi_machine::watch::{Activity, Watch};
 use kapi_spend::record::Ledger;
 use kapi_spend::record::error::LedgerError;
 use kapi_spend::rules::caps::{Caps, Standing};

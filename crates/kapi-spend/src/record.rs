@@ -10,11 +10,11 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use kapi_core::actor::Actor;
-use kapi_engine::machine::Machine;
-use kapi_engine::machine::file_log::LOCK_WAIT_MS;
-use kapi_engine::machine::logged::Logged;
-use kapi_engine::machine::opened::Opened;
-use kapi_engine::places::{Place, Places};
+use kapi_machine::file_log::LOCK_WAIT_MS;
+use kapi_machine::logged::Logged;
+use kapi_machine::machine::Machine;
+use kapi_machine::opened::Opened;
+use kapi_machine::places::{Place, Places};
 use kapi_store::layout::HomeLayout;
 use kapi_store::stream::LogStream;
 use kapi_sys::clock::Clock;

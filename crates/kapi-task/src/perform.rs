@@ -29,10 +29,10 @@ use std::path::PathBuf;
 use kapi_check::rules::proof::verify_report::VerifyReport;
 use kapi_core::isolation::{NetworkMode, SandboxLevel};
 use kapi_core::task_id::TaskId;
-use kapi_engine::evidence::hash_run;
-use kapi_engine::watch::Activity;
 use kapi_goal::record::project::Project;
 use kapi_launch::place::{SandboxId, Sandboxes};
+use kapi_machine::evidence::hash_run;
+use kapi_machine::watch::Activity;
 use kapi_run::book::Book;
 use kapi_run::spending::Spending;
 

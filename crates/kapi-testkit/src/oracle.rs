@@ -8,10 +8,10 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use kapi_core::id::EffectId;
-use kapi_engine::machine::logged::{Logged, to_logged};
 use kapi_goal::rules::event::Event;
 use kapi_goal::rules::evolve::evolve;
 use kapi_goal::rules::state::Goal;
+use kapi_machine::logged::{Logged, to_logged};
 use kapi_store::codec::{LogPosition, decode};
 use serde::de::DeserializeOwned;
 
@@ -230,8 +230,8 @@ mod tests {
 
     use kapi_core::actor::Actor;
     use kapi_core::id::EffectId;
-    use kapi_engine::machine::logged::Logged;
     use kapi_goal::rules::event::Event;
+    use kapi_machine::logged::Logged;
 
     use super::{Oracle, check_durability, check_files, check_performed, check_prefix};
 

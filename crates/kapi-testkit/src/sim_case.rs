@@ -8,8 +8,6 @@ use std::path::{Path, PathBuf};
 
 use kapi_core::actor::Actor;
 use kapi_core::id::{GoalId, Slug};
-use kapi_engine::machine::logged::Logged;
-use kapi_engine::pace::Pace;
 use kapi_goal::record::audit::audit_goal;
 use kapi_goal::record::drive::{Control, DriveError, Observed, drive};
 use kapi_goal::record::error::EngineError;
@@ -20,6 +18,8 @@ use kapi_goal::rules::budget::Raise;
 use kapi_goal::rules::command::{Command, PersonCommand};
 use kapi_goal::rules::event::{ApprovalMeans, Event, Stop, TurnVerdict};
 use kapi_goal::rules::state::{Goal, Status};
+use kapi_machine::logged::Logged;
+use kapi_machine::pace::Pace;
 use kapi_sys::disk::Disk as _;
 use kapi_sys::sim_disk::{Mutation, SimDisk};
 

@@ -14,10 +14,10 @@ use kapi_core::failure::Failure;
 use kapi_core::id::{EffectId, GoalId};
 use kapi_core::usage::Usage;
 use kapi_core::verdict::{JudgeAnswer, JudgeRun};
-use kapi_engine::watch::{Activity, Watch};
 use kapi_goal::record::world::World;
 use kapi_goal::rules::effect::{Action, AgentTask, Effect, VerifyTask};
 use kapi_goal::rules::outcome::{Candidate, Outcome};
+use kapi_machine::watch::{Activity, Watch};
 use kapi_sys::disk::Disk as _;
 use kapi_sys::sim_disk::{SimDisk, Survival};
 

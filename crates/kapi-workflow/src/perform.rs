@@ -25,11 +25,11 @@ use kapi_core::actor::Actor;
 use kapi_core::failure::Failure;
 use kapi_core::id::{EffectId, GoalId};
 use kapi_core::usage::Usage;
-use kapi_engine::watch::Watch;
 use kapi_git::owned_dir;
 use kapi_goal::perform::real::RealWorld;
 use kapi_goal::record::project::Project;
 use kapi_goal::rules::state::Goal;
+use kapi_machine::watch::Watch;
 use kapi_run::failure;
 use kapi_task::rules::task::Task;
 

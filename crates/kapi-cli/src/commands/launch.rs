@@ -8,12 +8,12 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
-use kapi_engine::watch::Activity;
 use kapi_launch::context::LaunchHandlers;
 use kapi_launch::place::SandboxId;
 use kapi_launch::plan::{BranchPlan, Conduct, LaunchPlan, ModeChoice, Push};
 use kapi_launch::run::LaunchResult;
 use kapi_launch::{booked, run};
+use kapi_machine::watch::Activity;
 use kapi_run::asking::check_agent;
 use kapi_run::book::Book;
 use kapi_status::file::timestamp;

@@ -18,7 +18,7 @@ use std::thread;
 
 use kapi_core::state_directory::STATE_DIRECTORY;
 use kapi_core::task_id::TaskId;
-use kapi_engine::watch::Activity;
+use kapi_machine::watch::Activity;
 use kapi_task::rules::task_state::State;
 use serde_json::json;
 

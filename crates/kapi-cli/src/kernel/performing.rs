@@ -4,8 +4,8 @@
 use kapi_core::id::GoalId;
 use kapi_core::isolation::SandboxLevel;
 use kapi_core::task_id::TaskId;
-use kapi_engine::watch::Activity;
 use kapi_goal::perform::real::RealWorld;
+use kapi_machine::watch::Activity;
 use kapi_store::layout::project_key;
 use kapi_sys::cancel::Cancel;
 use kapi_task::perform::leavings::SweepReport;

@@ -8,8 +8,8 @@ use std::fs;
 use std::path::Path;
 
 use kapi_core::workflow_key::WorkflowKey;
-use kapi_engine::pace::Pace;
-use kapi_engine::watch::Watch;
+use kapi_machine::pace::Pace;
+use kapi_machine::watch::Watch;
 use kapi_store::hash::sha256_hex;
 use kapi_sys::clock::monotonic_ms;
 use kapi_sys::signal::Interrupts;

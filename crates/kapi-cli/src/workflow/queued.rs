@@ -8,7 +8,7 @@ use kapi_agent::agent::AgentKind;
 use kapi_core::actor::Actor;
 use kapi_core::failure::Failure;
 use kapi_core::task_id::TaskId;
-use kapi_engine::watch::{Activity, Watch};
+use kapi_machine::watch::{Activity, Watch};
 use kapi_task::record::door::goal::GoalAsk;
 use kapi_task::record::error::KernelError;
 use kapi_task::record::queue::Queue;

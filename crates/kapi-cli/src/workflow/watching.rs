@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 
 use kapi_core::actor::Actor;
 use kapi_core::id::EffectId;
-use kapi_engine::watch::Activity;
+use kapi_machine::watch::Activity;
 use kapi_run::book::Book;
 use kapi_store::layout::project_key;
 use kapi_workflow::perform::terminal::{Watched, end_tmux, has_tmux, watch_in_tmux};

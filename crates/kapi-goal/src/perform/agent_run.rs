@@ -13,9 +13,9 @@ use kapi_check::perform::dependencies::lend::{Borrower, Lending, MountedDependen
 use kapi_core::agent_end::AgentRun;
 use kapi_core::failure::Failure;
 use kapi_core::isolation::SandboxLevel;
-use kapi_engine::watch::{Activity, Watch};
 use kapi_git::candidate::CandidatePlan;
 use kapi_git::workspace::{Origin, Workspace};
+use kapi_machine::watch::{Activity, Watch};
 use kapi_run::asking::{AgentRequest, ask_with_tools};
 use kapi_run::confine::{SandboxConfig, WORKSPACE_INSIDE, WorksAt};
 use kapi_run::ignored::{IgnoredDirectories, IgnoredPlan, is_way_clear};

@@ -11,7 +11,7 @@ use kapi_core::agent_end::AgentEnd;
 use kapi_core::failure::Failure;
 use kapi_core::quote::fenced;
 use kapi_core::usage::Usage;
-use kapi_engine::watch::{Activity, Watch};
+use kapi_machine::watch::{Activity, Watch};
 use kapi_run::asker::{AgentHome, QuestionFiles, ReadOnlyQuestion, ToolSet};
 use kapi_run::book::Book;
 use kapi_run::gate::GateRules;

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use kapi_agent::agent::AgentKind;
 use kapi_core::failure::Failure;
-use kapi_engine::watch::Watch;
+use kapi_machine::watch::Watch;
 use kapi_run::asker::{AgentHome, QuestionFiles, ReadOnlyQuestion, ToolSet};
 use kapi_run::run_dir::RunDir;
 use kapi_run::workshop::Workshop;

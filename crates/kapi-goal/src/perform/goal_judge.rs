@@ -8,7 +8,7 @@ use kapi_check::perform::judge;
 use kapi_check::perform::judge::evidence::JudgedChange;
 use kapi_check::perform::judge::{JudgeQuestion, JudgeRetry, Judgement};
 use kapi_core::failure::Failure;
-use kapi_engine::watch::Watch;
+use kapi_machine::watch::Watch;
 use kapi_run::gate::GateRules;
 use kapi_run::run_dir::RunDir;
 use kapi_run::workshop;

@@ -1,7 +1,7 @@
 //! The turns of a goal within the caps on spending.
 
 use kapi_core::usage::Usage;
-use kapi_engine::watch::{Activity, Watch};
+use kapi_machine::watch::{Activity, Watch};
 use kapi_run::spending::turn::BookedTurn;
 use kapi_run::spending::{BookedResult, Spending, SpendingStop};
 

@@ -10,7 +10,7 @@ use kapi_check::perform::prover::{
 use kapi_check::rules::proof::verify_report::VerifyReport;
 use kapi_core::failure::Failure;
 use kapi_core::id::GoalId;
-use kapi_engine::watch::Watch;
+use kapi_machine::watch::Watch;
 use kapi_run::run_dir::RunDir;
 use kapi_run::shell::Listener;
 use kapi_run::workshop;

@@ -3,8 +3,8 @@
 //! Reads everything and changes nothing.
 
 use kapi_core::id::GoalId;
-use kapi_engine::evidence::RecordedRuns;
-use kapi_engine::machine::audit::{StreamAudit, StreamFault};
+use kapi_machine::audit::{StreamAudit, StreamFault};
+use kapi_machine::evidence::RecordedRuns;
 use kapi_store::audit::audit;
 
 use crate::record::error::EngineError;

@@ -11,12 +11,12 @@ use std::time::Duration;
 use kapi_core::actor::Actor;
 use kapi_core::id::{EffectId, GoalId};
 use kapi_core::usage::Usage;
-use kapi_engine::evidence::hash_run;
-use kapi_engine::flight::{Flight, MESSAGES_MAX, Message, Voice, cut_off, panicked};
-use kapi_engine::machine::logged::Logged;
-use kapi_engine::meter::{Meter, Reading};
-use kapi_engine::pace::Pace;
-use kapi_engine::watch::{Activity, Watch};
+use kapi_machine::evidence::hash_run;
+use kapi_machine::flight::{Flight, MESSAGES_MAX, Message, Voice, cut_off, panicked};
+use kapi_machine::logged::Logged;
+use kapi_machine::meter::{Meter, Reading};
+use kapi_machine::pace::Pace;
+use kapi_machine::watch::{Activity, Watch};
 use kapi_sys::lock::LockError;
 
 use crate::record::error::EngineError;

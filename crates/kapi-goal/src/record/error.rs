@@ -5,7 +5,7 @@
 use std::path::PathBuf;
 
 use kapi_core::id::GoalId;
-use kapi_engine::machine::error::StreamError;
+use kapi_machine::error::StreamError;
 use kapi_store::error::StoreError;
 use kapi_sys::disk::DiskError;
 use kapi_sys::lock::LockError;

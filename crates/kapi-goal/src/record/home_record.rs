@@ -5,7 +5,7 @@
 use std::path::{Path, PathBuf};
 
 use kapi_core::id::GoalId;
-use kapi_engine::machine::file_log::LOCK_WAIT_MS;
+use kapi_machine::file_log::LOCK_WAIT_MS;
 use kapi_store::layout::{HomeLayout, project_key};
 use kapi_sys::disk::{DiskError, create_dir_durably, replace_durably};
 use kapi_sys::lock::Lock;

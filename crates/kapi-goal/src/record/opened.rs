@@ -5,9 +5,9 @@
 
 use kapi_core::actor::Actor;
 use kapi_core::id::GoalId;
-use kapi_engine::machine::Machine;
-use kapi_engine::machine::logged::Logged;
-use kapi_engine::machine::opened::Opened;
+use kapi_machine::logged::Logged;
+use kapi_machine::machine::Machine;
+use kapi_machine::opened::Opened;
 use kapi_sys::disk::{Disk, replace_derived};
 use kapi_sys::lock::Lock;
 

@@ -3,7 +3,7 @@
 //! The engine never names git, sandboxes or agents; whoever implements this does. Tests
 //! implement it with a simulated world that survives crashes.
 
-use kapi_engine::watch::Watch;
+use kapi_machine::watch::Watch;
 
 use crate::rules::effect::Effect;
 use crate::rules::outcome::Outcome;

@@ -13,7 +13,7 @@ use kapi_agent::hook::inject::{Injection, inject, settings_file};
 use kapi_agent::hook::{HookAgent, lasting_command_line};
 use kapi_agent::launch::HomeFile;
 use kapi_core::failure::Failure;
-use kapi_engine::watch::Activity;
+use kapi_machine::watch::Activity;
 use kapi_run::book::Book;
 use kapi_run::confine::SandboxConfig;
 use kapi_run::failure::chain;

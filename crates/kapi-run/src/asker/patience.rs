@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use kapi_core::agent_end::ProviderFailure;
 use kapi_core::usage::Usage;
-use kapi_engine::watch::{Activity, Watch};
+use kapi_machine::watch::{Activity, Watch};
 use kapi_sys::clock::monotonic_ms;
 
 /// How long a provider that failed is waited for, before each further try.

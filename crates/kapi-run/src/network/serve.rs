@@ -16,7 +16,6 @@ use kapi_agent::launch::upstream;
 use kapi_core::agent_end::{ProviderFailure, ProviderFailureKind};
 use kapi_core::failure::Failure;
 use kapi_core::usage::Usage;
-use kapi_engine::watch::{Activity, Watch};
 use kapi_gateway::egress::EgressLimits;
 use kapi_gateway::egress::dial::system_resolve;
 use kapi_gateway::egress::forward::Forward;
@@ -30,6 +29,7 @@ use kapi_gateway::model::{
     UsageVerdict, quota,
 };
 use kapi_gateway::serve::StopSignal;
+use kapi_machine::watch::{Activity, Watch};
 use kapi_spend::rules::account;
 use kapi_spend::rules::day::Day;
 use kapi_spend::rules::prices::Prices;

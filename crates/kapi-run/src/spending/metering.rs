@@ -5,7 +5,7 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use kapi_core::usage::Usage;
-use kapi_engine::watch::Watch;
+use kapi_machine::watch::Watch;
 use kapi_spend::record::Ledger;
 use kapi_spend::record::error::LedgerError;
 use kapi_spend::rules::account::ReservationId;

@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use kapi_engine::machine::audit::StreamAudit;
+use kapi_machine::audit::StreamAudit;
 use kapi_store::audit::audit;
 use kapi_store::error::StoreError;
 

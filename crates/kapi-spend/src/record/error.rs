@@ -4,8 +4,8 @@
 
 use std::path::PathBuf;
 
-use kapi_engine::machine::error::StreamError;
-use kapi_engine::places::PlaceError;
+use kapi_machine::error::StreamError;
+use kapi_machine::places::PlaceError;
 use kapi_store::error::StoreError;
 use kapi_sys::lock::LockError;
 

@@ -3,8 +3,8 @@
 //! What everything that asks a model for it goes through: booked under the task's name, held by the
 //! caps on spending.
 
-use kapi_engine::watch::{Activity, Watch};
 use kapi_launch::error::LaunchError;
+use kapi_machine::watch::{Activity, Watch};
 use kapi_run::spending::metering::Metering;
 use kapi_run::spending::turn::{BookedTurn, TurnKey};
 

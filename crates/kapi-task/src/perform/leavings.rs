@@ -8,13 +8,13 @@ use std::collections::BTreeMap;
 use std::fs;
 
 use kapi_core::task_id::TaskId;
-use kapi_engine::watch::Activity;
 use kapi_git::rescue::Signature;
 use kapi_git::rescue::batch::Retirement;
 use kapi_launch::error::LaunchError;
 use kapi_launch::place::{SandboxId, SandboxPlace};
 use kapi_launch::remains;
 use kapi_launch::remains::SandboxRemains;
+use kapi_machine::watch::Activity;
 use kapi_run::workshop::Workshop;
 use kapi_run::{failure, workshop};
 use kapi_status::perform::writer;

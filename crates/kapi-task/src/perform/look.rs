@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use kapi_core::failure::Failure;
 use kapi_core::isolation::{NetworkMode, SandboxLevel};
-use kapi_engine::watch::{Activity, Watch};
 use kapi_git::owned_dir;
+use kapi_machine::watch::{Activity, Watch};
 use kapi_run::confine::{SandboxConfig, WorksAt};
 use kapi_run::private_dir::make_private;
 use kapi_run::run_dir::RunDir;

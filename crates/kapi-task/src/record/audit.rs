@@ -4,13 +4,13 @@
 
 use std::path::PathBuf;
 
-use kapi_engine::evidence::RecordedRuns;
-use kapi_engine::machine::Machine;
-use kapi_engine::machine::audit::{StreamAudit, StreamFault};
-use kapi_engine::machine::logged::{Logged, to_logged};
 use kapi_fleet::error::FleetError;
 use kapi_fleet::log::NetLog;
 use kapi_goal::record::project::Project;
+use kapi_machine::audit::{StreamAudit, StreamFault};
+use kapi_machine::evidence::RecordedRuns;
+use kapi_machine::logged::{Logged, to_logged};
+use kapi_machine::machine::Machine;
 use kapi_store::audit::audit;
 use kapi_store::record::LogRecord;
 

@@ -13,12 +13,12 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use kapi_core::task_id::Holder;
-use kapi_engine::machine::file_log::FileLog;
-use kapi_engine::machine::fold::Loaded;
-use kapi_engine::places::Place;
 use kapi_fleet::error::FleetError;
 use kapi_fleet::watch::{News, NewsWatch};
 use kapi_goal::record::project::Project;
+use kapi_machine::file_log::FileLog;
+use kapi_machine::fold::Loaded;
+use kapi_machine::places::Place;
 use kapi_store::record::{Batch, LogRecord};
 use kapi_sys::lock::Lock;
 use serde_json::value::RawValue;

@@ -11,10 +11,10 @@ use std::time::Duration;
 
 use kapi_core::actor::Actor;
 use kapi_core::task_id::{Holder, TaskId};
-use kapi_engine::machine::Machine;
-use kapi_engine::machine::fold::Fold;
-use kapi_engine::machine::logged::{Logged, batch, read, recorded};
 use kapi_goal::record::project::Project;
+use kapi_machine::fold::Fold;
+use kapi_machine::logged::{Logged, batch, read, recorded};
+use kapi_machine::machine::Machine;
 
 use super::store::Store;
 use crate::record::error::KernelError;

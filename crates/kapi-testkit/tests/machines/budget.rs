@@ -2,7 +2,6 @@
 
 use kapi_core::agent_end::AgentEnd;
 use kapi_core::usage::Usage;
-use kapi_engine::watch::{Activity, Watch};
 use kapi_goal::record::error::EngineError;
 use kapi_goal::rules::budget::{Limit, Raise};
 use kapi_goal::rules::command::Command;
@@ -11,6 +10,7 @@ use kapi_goal::rules::effect::{Action, Effect};
 use kapi_goal::rules::event::Stop;
 use kapi_goal::rules::outcome::Outcome;
 use kapi_goal::rules::state::{Goal, Status};
+use kapi_machine::watch::{Activity, Watch};
 
 use crate::support::{Fixture, agent, contract, failing, person, until_cancelled, usage, well};
 

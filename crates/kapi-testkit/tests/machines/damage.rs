@@ -3,14 +3,14 @@
 use std::path::Path;
 
 use kapi_core::id::GoalId;
-use kapi_engine::evidence::pruned::{PruneLog, PrunedRuns};
-use kapi_engine::machine::audit::{StreamAudit, StreamFault};
 use kapi_goal::record::audit::audit_goal;
 use kapi_goal::record::drive::DriveError;
 use kapi_goal::record::error::EngineError;
 use kapi_goal::record::goal_listing::Standing;
 use kapi_goal::record::preferences::{Change, Preferences};
 use kapi_goal::rules::command::Command;
+use kapi_machine::audit::{StreamAudit, StreamFault};
+use kapi_machine::evidence::pruned::{PruneLog, PrunedRuns};
 use kapi_store::stream::LogStream;
 use kapi_sys::disk::Disk as _;
 use kapi_task::record::audit::audit_kernel;

@@ -5,13 +5,13 @@ use kapi_core::evidence::EvidenceFile;
 use kapi_core::hidden_checks::Hidden;
 use kapi_core::id::{EffectId, GoalId};
 use kapi_core::judge::Judge;
-use kapi_engine::machine::logged::{to_logged, to_payload};
 use kapi_goal::record::snapshot::Snapshot;
 use kapi_goal::rules::budget::{Limit, Raise};
 use kapi_goal::rules::contract::Contract;
 use kapi_goal::rules::event::{ApprovalMeans, Event, Stop, TurnVerdict};
 use kapi_goal::rules::outcome::Outcome;
 use kapi_goal::rules::state::Status;
+use kapi_machine::logged::{to_logged, to_payload};
 use kapi_store::record::LogRecord;
 
 use crate::support::{Fixture, contract, failing, usage, verified, well};

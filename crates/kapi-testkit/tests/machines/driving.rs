@@ -7,12 +7,12 @@ use kapi_core::agent_end::{AgentEnd, ProviderFailureKind};
 use kapi_core::failure::Failure;
 use kapi_core::judge::Judge;
 use kapi_core::usage::Usage;
-use kapi_engine::watch::{Activity, Watch};
 use kapi_goal::record::drive::{DriveError, Observed};
 use kapi_goal::rules::effect::{Action, Effect};
 use kapi_goal::rules::event::{Stop, TurnVerdict};
 use kapi_goal::rules::outcome::Outcome;
 use kapi_goal::rules::state::Status;
+use kapi_machine::watch::{Activity, Watch};
 
 use crate::support::{
     Fixture, agent, committed, contract, drive_in, failing, failure, kind, verified, well,

@@ -4,8 +4,8 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use kapi_engine::evidence::pruned::{PruneLog, PrunedRuns};
 use kapi_goal::record::preferences::{Change, Preferences, Preferred};
+use kapi_machine::evidence::pruned::{PruneLog, PrunedRuns};
 use kapi_sys::clock::StepClock;
 use kapi_sys::sim_disk::{Mutation, SimDisk};
 use kapi_testkit::crash::{Boundary, Crash, Story, survivals, tell};

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use kapi_core::task_id::TaskId;
-use kapi_engine::machine::logged::to_payload;
+use kapi_machine::logged::to_payload;
 use kapi_store::record::Batch;
 use kapi_store::stream::LogStream;
 use kapi_sys::disk::{Disk, DiskError};

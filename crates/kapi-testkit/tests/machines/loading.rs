@@ -4,11 +4,11 @@ use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use kapi_core::id::GoalId;
-use kapi_engine::machine::logged::to_payload;
 use kapi_goal::rules::budget::Raise;
 use kapi_goal::rules::command::Command;
 use kapi_goal::rules::event::Event;
 use kapi_goal::rules::state::Status;
+use kapi_machine::logged::to_payload;
 use kapi_store::record::Batch;
 use kapi_sys::disk::{Disk, DiskError};
 use kapi_sys::lock::{Lock, LockError};

@@ -1,12 +1,12 @@
 //! Goals of a project: creating, listing, naming, following.
 
 use kapi_core::id::Slug;
-use kapi_engine::machine::follow::LogCursor;
 use kapi_goal::record::contract_hash::contract_hash;
 use kapi_goal::record::goal_listing::Standing;
 use kapi_goal::record::reference::ResolveError;
 use kapi_goal::rules::command::Command;
 use kapi_goal::rules::state::Status;
+use kapi_machine::follow::LogCursor;
 use kapi_sys::disk::{Disk as _, replace_derived};
 
 use crate::support::{Fixture, contract, kind, person, well};

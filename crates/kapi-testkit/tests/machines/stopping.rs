@@ -2,13 +2,13 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use kapi_engine::pace::Pace;
 use kapi_goal::record::drive::{Control, Observed, drive};
 use kapi_goal::rules::command::Command;
 use kapi_goal::rules::effect::Action;
 use kapi_goal::rules::event::Stop;
 use kapi_goal::rules::outcome::Outcome;
 use kapi_goal::rules::state::Status;
+use kapi_machine::pace::Pace;
 
 use crate::support::{Fixture, Script, contract, kind, person, until_cancelled, usage, well};
 
@@ -17,7 +17,8 @@ fn a_cancel_from_another_process_stops_a_running_effect() {
     let fixture = Fixture::new();
     let id = fixture.approved(&contract());
     let mut seen = Vec::new();
-    let act = |effect: &kapi_goal::rules::effect::Effect, watch: &kapi_engine::watch::Watch<'_>| {
+    let act = |effect: &kapi_goal::rules::effect::Effect,
+               watch: &kapi_machine::watch::Watch<'_>| {
         if !matches!(effect.action, Action::RunAgent(_)) {
             return well(effect);
         }
@@ -55,7 +56,8 @@ fn an_interrupt_saves_the_state_and_a_resume_goes_on() {
     let fixture = Fixture::new();
     let id = fixture.approved(&contract());
     let wants_stop = AtomicBool::new(false);
-    let act = |effect: &kapi_goal::rules::effect::Effect, watch: &kapi_engine::watch::Watch<'_>| {
+    let act = |effect: &kapi_goal::rules::effect::Effect,
+               watch: &kapi_machine::watch::Watch<'_>| {
         if matches!(effect.action, Action::RunAgent(_)) {
             wants_stop.store(true, Ordering::SeqCst);
             return until_cancelled(watch);

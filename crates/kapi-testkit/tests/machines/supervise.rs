@@ -5,8 +5,6 @@ use std::thread;
 
 use kapi_core::actor::Actor;
 use kapi_core::id::{GoalId, Slug};
-use kapi_engine::pace::Pace;
-use kapi_engine::watch::Watch;
 use kapi_goal::record::drive::{Control, drive};
 use kapi_goal::record::error::EngineError;
 use kapi_goal::record::project::Project;
@@ -14,6 +12,8 @@ use kapi_goal::rules::command::{Command, PersonCommand};
 use kapi_goal::rules::effect::{Action, Effect};
 use kapi_goal::rules::state::{Goal, Status};
 use kapi_goal::rules::wait::{FileState, WaitFor};
+use kapi_machine::pace::Pace;
+use kapi_machine::watch::Watch;
 use kapi_sys::clock::StepClock;
 use kapi_sys::disk::Disk as _;
 use kapi_sys::real_disk::RealDisk;

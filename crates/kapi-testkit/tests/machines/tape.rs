@@ -11,11 +11,11 @@ use std::sync::Mutex;
 
 use kapi_core::actor::Actor;
 use kapi_core::workflow_key::WorkflowKey;
-use kapi_engine::evidence::pruned::{PruneLog, PrunedRuns};
-use kapi_engine::pace::Pace;
 use kapi_goal::record::drive;
 use kapi_goal::record::preferences::{Change, Preferences};
 use kapi_goal::record::project::Project;
+use kapi_machine::evidence::pruned::{PruneLog, PrunedRuns};
+use kapi_machine::pace::Pace;
 use kapi_spend::record::Ledger;
 use kapi_store::hash::sha256_hex;
 use kapi_store::layout::ProjectLayout;

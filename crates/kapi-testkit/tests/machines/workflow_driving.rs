@@ -9,9 +9,9 @@ use kapi_core::id::GoalId;
 use kapi_core::usage::Usage;
 use kapi_core::workflow_key::WorkflowKey;
 use kapi_core::workflow_status::Status;
-use kapi_engine::watch::Activity;
 use kapi_goal::record::project::Project;
 use kapi_goal::rules::state::Status as GoalStatus;
+use kapi_machine::watch::Activity;
 use kapi_sys::disk::Disk as _;
 use kapi_workflow::record::drive::{DriveError, Observed};
 use kapi_workflow::record::requests::Approving;
@@ -301,7 +301,7 @@ fn independent_tasks_are_worked_on_at_once_as_far_as_the_terms_allow() {
     // Nobody passes alone: two have to be there at once.
     let meeting = Barrier::new(2);
     let first = AtomicU32::new(0);
-    let act = |effect: &Effect, _: &kapi_engine::watch::Watch<'_>| match &effect.action {
+    let act = |effect: &Effect, _: &kapi_machine::watch::Watch<'_>| match &effect.action {
         Action::Ask(question) if question.role == RalphRole::Reviewer.spec() => failed(false),
         Action::Ask(question) => argued(effect, question.role),
         Action::Prepare { branch, .. } => Outcome::Prepared {

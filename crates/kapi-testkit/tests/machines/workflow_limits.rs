@@ -87,7 +87,7 @@ fn uses(project: &Project<'_>, id: &GoalId, tokens: u64) {
 
 /// Drives a build whose first goal uses everything there is, and stops at its review.
 fn drive(governed: &Governed, key: &WorkflowKey, budgets: &Mutex<Vec<Option<u64>>>) -> Workflow {
-    let act = |effect: &Effect, _: &kapi_engine::watch::Watch<'_>| match &effect.action {
+    let act = |effect: &Effect, _: &kapi_machine::watch::Watch<'_>| match &effect.action {
         Action::Ask(question) => argued(effect, question.role),
         Action::Prepare { branch, .. } => Outcome::Prepared {
             branch: branch.clone(),

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use kapi_core::isolation::SandboxLevel;
-use kapi_engine::watch::Activity;
+use kapi_machine::watch::Activity;
 use kapi_task::rules::task::{FailureKind, PhaseStatus};
 use kapi_task::rules::task_state::State;
 

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use kapi_engine::watch::Activity;
+use kapi_machine::watch::Activity;
 use kapi_task::rules::task::{End, FailureKind};
 use kapi_task::rules::task_state::State;
 use kapi_task::rules::task_terms::Retry;

@@ -8,8 +8,6 @@ use std::time::Duration;
 
 use kapi_core::actor::Actor;
 use kapi_core::id::GoalId;
-use kapi_engine::pace::Pace;
-use kapi_engine::watch::{Activity, Watch};
 use kapi_goal::perform::real::RealWorld;
 use kapi_goal::perform::waits;
 use kapi_goal::perform::waits::WaitCheck;
@@ -20,6 +18,8 @@ use kapi_goal::record::project::Project;
 use kapi_goal::rules::plan::task::TaskId;
 use kapi_goal::rules::state::{Goal, Status};
 use kapi_goal::rules::words;
+use kapi_machine::pace::Pace;
+use kapi_machine::watch::{Activity, Watch};
 use kapi_run::failure;
 use kapi_sys::clock::monotonic_ms;
 

@@ -3,13 +3,13 @@
 //! The branch is what counts. A worktree in which a person has changed something stays as it is,
 //! and that is said.
 
-use kapi_engine::watch::{Activity, Watch};
 use kapi_git::candidate::CandidatePlan;
 use kapi_git::id::CommitId;
 use kapi_git::land::bring::Brought;
 use kapi_git::land::{self, Carries, LandError, LandPlan};
 use kapi_git::workspace::Origin;
 use kapi_goal::perform::real::RealWorld;
+use kapi_machine::watch::{Activity, Watch};
 use kapi_run::workshop::Workshop;
 use kapi_run::{failure, workshop};
 

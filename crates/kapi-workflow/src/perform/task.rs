@@ -6,11 +6,11 @@
 use kapi_core::failure::Failure;
 use kapi_core::id::GoalId;
 use kapi_core::workflow_key::WorkflowKey;
-use kapi_engine::watch::{Activity, Watch};
 use kapi_goal::perform::real::RealWorld;
 use kapi_goal::rules::state::{Goal, Status};
 use kapi_goal::rules::words;
 use kapi_launch::clean::goals;
+use kapi_machine::watch::{Activity, Watch};
 use kapi_run::failure;
 use kapi_task::perform::ending::{failed, not_launched, refused};
 use kapi_task::perform::{Performer, ruling};

@@ -11,8 +11,8 @@ use kapi_core::failure::Failure;
 use kapi_core::id::GoalId;
 use kapi_core::isolation::NetworkMode;
 use kapi_core::usage::Usage;
-use kapi_engine::watch::Watch;
 use kapi_goal::rules::effect::{StrengthWanted, VerifyTask};
+use kapi_machine::watch::Watch;
 use kapi_run::workshop::Workshop;
 use kapi_run::{failure, workshop};
 

@@ -12,7 +12,6 @@ use kapi_core::failure::Failure;
 use kapi_core::id::{GoalId, Slug};
 use kapi_core::judge::JudgeUnavailable;
 use kapi_core::usage::Usage;
-use kapi_engine::watch::Watch;
 use kapi_goal::perform::survey;
 use kapi_goal::record::contract_hash::contract_hash;
 use kapi_goal::record::error::EngineError;
@@ -21,6 +20,7 @@ use kapi_goal::rules::contract::{Base, CONTRACT_VERSION, Contract, OfWorkflow, W
 use kapi_goal::rules::event::ApprovalMeans;
 use kapi_goal::rules::state::{Goal, Status};
 use kapi_goal::rules::words;
+use kapi_machine::watch::Watch;
 use kapi_run::run_dir::RunDir;
 use kapi_run::workshop::Workshop;
 use kapi_run::{failure, workshop};

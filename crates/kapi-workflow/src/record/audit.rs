@@ -4,9 +4,9 @@
 
 use kapi_core::id::EffectId;
 use kapi_core::workflow_key::WorkflowKey;
-use kapi_engine::evidence::RecordedRuns;
-use kapi_engine::machine::audit::{StreamAudit, StreamFault};
 use kapi_goal::record::project::Project;
+use kapi_machine::audit::{StreamAudit, StreamFault};
+use kapi_machine::evidence::RecordedRuns;
 use kapi_store::audit::audit;
 
 use super::machine::{WorkflowMachine, stream};

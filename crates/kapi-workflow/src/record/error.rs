@@ -3,9 +3,9 @@
 //! A rule's refusal and the world's are different variants; nothing here is printed.
 
 use kapi_core::workflow_key::WorkflowKey;
-use kapi_engine::machine::error::StreamError;
 use kapi_goal::record::error::EngineError;
 use kapi_goal::rules::denied::NOT_APPROVED_HERE;
+use kapi_machine::error::StreamError;
 use kapi_store::error::StoreError;
 use kapi_sys::disk::DiskError;
 use kapi_sys::lock::LockError;

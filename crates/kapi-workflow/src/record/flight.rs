@@ -2,8 +2,8 @@
 
 use kapi_core::failure::Failure;
 use kapi_core::usage::Usage;
-use kapi_engine::flight::{Flight, cut_off, panicked};
-use kapi_engine::watch::Activity;
+use kapi_machine::flight::{Flight, cut_off, panicked};
+use kapi_machine::watch::Activity;
 
 use crate::rules::effect::{Effect, Uses};
 use crate::rules::outcome::Outcome;

@@ -13,11 +13,11 @@ use kapi_core::mode::Mode;
 use kapi_core::text::one_line;
 use kapi_core::workflow_key::WorkflowKey;
 use kapi_core::workflow_status::Status;
-use kapi_engine::machine::opened::Opened;
 use kapi_goal::record::error::EngineError;
 use kapi_goal::record::inventory::workflow_entry::{WorkflowEntry, WorkflowWait};
 use kapi_goal::record::inventory::{Inventory, workflow_ids};
 use kapi_goal::record::project::Project;
+use kapi_machine::opened::Opened;
 use kapi_store::timestamp::format_ms;
 use kapi_sys::disk::DiskError;
 

@@ -3,9 +3,9 @@
 //! For whoever only reads one; `opened.rs` records in it.
 
 use kapi_core::workflow_key::WorkflowKey;
-use kapi_engine::machine::Machine;
-use kapi_engine::machine::logged::Logged;
 use kapi_goal::record::project::Project;
+use kapi_machine::logged::Logged;
+use kapi_machine::machine::Machine;
 use kapi_store::stream::LogStream;
 
 use crate::rules::event::Event;

@@ -5,11 +5,11 @@
 
 use kapi_core::actor::Actor;
 use kapi_core::workflow_key::WorkflowKey;
-use kapi_engine::machine::logged::Logged;
-use kapi_engine::machine::opened::Opened;
 use kapi_goal::record::error::EngineError;
 use kapi_goal::record::json_file::json_file;
 use kapi_goal::record::project::Project;
+use kapi_machine::logged::Logged;
+use kapi_machine::opened::Opened;
 use kapi_store::hash::sha256_hex;
 use kapi_sys::disk::replace_derived;
 use kapi_sys::lock::Lock;

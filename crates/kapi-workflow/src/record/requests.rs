@@ -4,12 +4,12 @@
 
 use kapi_core::actor::Actor;
 use kapi_core::workflow_key::WorkflowKey;
-use kapi_engine::machine::follow::LogCursor;
-use kapi_engine::machine::logged::Logged;
 use kapi_goal::record::error::EngineError;
 use kapi_goal::record::goal_listing::Listed;
 use kapi_goal::record::inventory::Inventory;
 use kapi_goal::record::inventory::workflow_entry::Attachment;
+use kapi_machine::follow::LogCursor;
+use kapi_machine::logged::Logged;
 use kapi_sys::lock::Lock;
 
 use super::error::Lack;

@@ -3,7 +3,7 @@
 //! Pure: time comes in as milliseconds of a clock that never goes back, so no wait for a person and no
 //! dead process is counted. A crash forgets what was not reported yet.
 
-use kapi_engine::pace::Pace;
+use kapi_machine::pace::Pace;
 
 /// Time at work since the last report.
 #[derive(Debug, Default)]
@@ -37,7 +37,7 @@ impl Timer {
 
 #[cfg(test)]
 mod tests {
-    use kapi_engine::pace::Pace;
+    use kapi_machine::pace::Pace;
 
     use super::Timer;
 

@@ -10,9 +10,9 @@ use std::time::Duration;
 
 use kapi_core::failure::Failure;
 use kapi_core::isolation::SandboxLevel;
-use kapi_engine::watch::{Activity, Watch};
 use kapi_git::layer::{Layer, Marks};
 use kapi_git::owned_dir;
+use kapi_machine::watch::{Activity, Watch};
 use kapi_run::book::Book;
 use kapi_run::confine::{SandboxConfig, WorksAt};
 use kapi_run::run_dir::RunDir;

@@ -8,7 +8,7 @@ use kapi_agent::agent::AgentKind;
 use kapi_agent::verdict::{VerdictToken, judge_answer};
 use kapi_core::failure::Failure;
 use kapi_core::verdict::JudgeRun;
-use kapi_engine::watch::Watch;
+use kapi_machine::watch::Watch;
 use kapi_run::asker::{AgentHome, QuestionFiles, ReadOnlyQuestion, ToolSet};
 use kapi_run::book::Book;
 use kapi_run::{asker, failure};

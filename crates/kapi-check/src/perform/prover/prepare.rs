@@ -8,8 +8,8 @@ use std::sync::{Mutex, PoisonError};
 
 use kapi_core::failure::Failure;
 use kapi_core::isolation::{NetworkMode, SandboxLevel};
-use kapi_engine::watch::{Activity, Watch};
 use kapi_gateway::egress::rule::EgressRule;
+use kapi_machine::watch::{Activity, Watch};
 use kapi_run::book::Book;
 use kapi_run::failure;
 use kapi_run::network::refused_connection::RefusedConnection;

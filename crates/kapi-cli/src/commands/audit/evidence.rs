@@ -6,10 +6,10 @@ use std::path::PathBuf;
 
 use kapi_check::perform::hidden;
 use kapi_core::id::GoalId;
-use kapi_engine::evidence::pruned::{PruneLog, PrunedRuns};
 use kapi_goal::record::damage::{LEDGER, PREFERENCES, PRUNED};
 use kapi_goal::record::project::Project;
 use kapi_launch::place::SandboxId;
+use kapi_machine::evidence::pruned::{PruneLog, PrunedRuns};
 use kapi_spend::record::LedgerHome;
 use kapi_spend::record::audit::{LedgerAudit, audit_ledger};
 use kapi_store::layout::{HomeLayout, project_key};

@@ -4,12 +4,12 @@
 //! goal that was approved elsewhere, or before approvals were kept in the person's home, is approved
 //! anew: of exactly what it says of itself now.
 
-use kapi_engine::machine::logged::Logged;
 use kapi_goal::record::approvals::approval::Lack;
 use kapi_goal::record::contract_hash::contract_hash;
 use kapi_goal::rules::command::Command;
 use kapi_goal::rules::event::{ApprovalMeans, Event};
 use kapi_goal::rules::state::Status;
+use kapi_machine::logged::Logged;
 
 use crate::commands::goal::pick::{self, Picked};
 use crate::commands::goal::{answer, resume, standing};

@@ -5,10 +5,10 @@
 
 use kapi_core::actor::Actor;
 use kapi_core::agent_end::AgentEnd;
-use kapi_engine::watch::{Activity, Watch};
 use kapi_goal::perform::aside;
 use kapi_goal::perform::aside::{SideAnswer, SideQuestion};
 use kapi_goal::rules::command::Command;
+use kapi_machine::watch::{Activity, Watch};
 use kapi_sys::clock::Clock as _;
 use serde_json::json;
 

@@ -3,12 +3,12 @@
 //! A goal out of turns gets its first number of turns again, which is said. What nobody approved is
 //! not made active by it.
 
-use kapi_engine::machine::logged::Logged;
 use kapi_goal::rules::budget::Limit;
 use kapi_goal::rules::command::{Command, PersonCommand};
 use kapi_goal::rules::contract::TURNS_MAX;
 use kapi_goal::rules::event::Event;
 use kapi_goal::rules::state::Status;
+use kapi_machine::logged::Logged;
 
 use crate::commands::goal::approve;
 use crate::commands::goal::pick::{self, Picked};

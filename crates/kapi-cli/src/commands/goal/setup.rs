@@ -97,7 +97,7 @@ fn approved(
     args: &new::Args,
     draft: &Draft,
     picked: &Picked<'_>,
-) -> Result<Option<Vec<kapi_engine::machine::logged::Logged<Event>>>, Error> {
+) -> Result<Option<Vec<kapi_machine::logged::Logged<Event>>>, Error> {
     let goal: &Goal = &picked.goal;
     let notes = isolation::isolation_note(&goal.contract);
     words::show_whole(context, &goal.contract, &notes);

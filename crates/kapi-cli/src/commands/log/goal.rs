@@ -5,7 +5,7 @@
 use std::thread;
 
 use kapi_core::id::GoalId;
-use kapi_engine::machine::follow::LogCursor;
+use kapi_machine::follow::LogCursor;
 use kapi_sys::signal;
 
 use crate::commands::log::{LOOK, OWNER};

@@ -5,8 +5,8 @@
 use std::thread;
 
 use kapi_core::workflow_key::WorkflowKey;
-use kapi_engine::machine::follow::LogCursor;
-use kapi_engine::machine::logged::Logged;
+use kapi_machine::follow::LogCursor;
+use kapi_machine::logged::Logged;
 use kapi_sys::signal;
 use kapi_workflow::record::workflows::Workflows;
 use kapi_workflow::rules::event::Event;

@@ -7,11 +7,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use kapi_core::id::GoalId;
 use kapi_core::text::{agent_name, counted};
-use kapi_engine::machine::logged::Logged;
 use kapi_goal::record::project::Project;
 use kapi_goal::rules::contract::{Contract, LANES_MAX, Race, RaceEnd};
 use kapi_goal::rules::event::Event;
 use kapi_goal::rules::state::{Goal, Status};
+use kapi_machine::logged::Logged;
 
 use crate::commands::run::race::lanes::Field;
 use crate::commands::run::{Args, DRAFTS_MAX};

@@ -5,10 +5,10 @@
 use std::ffi::OsString;
 use std::io::{self, IsTerminal as _};
 
-use kapi_engine::watch::Activity;
 use kapi_launch::context::LaunchHandlers;
 use kapi_launch::enter;
 use kapi_launch::enter::ProgramConsole;
+use kapi_machine::watch::Activity;
 use kapi_status::rules::mapping::Mapping;
 use kapi_sys::process::OutputLine;
 

@@ -2,7 +2,7 @@
 
 use kapi_core::task_id::TaskId;
 use kapi_core::usage::Usage;
-use kapi_engine::watch::Activity;
+use kapi_machine::watch::Activity;
 use kapi_sys::signal::Interrupts;
 use kapi_task::record::queue::Queue;
 use kapi_task::rules::command::Command;

@@ -7,9 +7,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use kapi_core::id::GoalId;
 use kapi_core::task_id::{LoopName, TaskId};
-use kapi_engine::watch::Activity;
 use kapi_goal::record::drive::Observed;
 use kapi_goal::rules::effect::{Action, Effect};
+use kapi_machine::watch::Activity;
 use kapi_status::file::timestamp;
 use kapi_task::rules::admission::Waits;
 use kapi_task::rules::loop_run::Trigger;

@@ -6,7 +6,7 @@ use std::path::Path;
 use kapi_agent::agent::AgentKind;
 use kapi_core::agent_end::{AgentEnd, AgentRun};
 use kapi_core::usage::Usage;
-use kapi_engine::watch::{Activity, Watch};
+use kapi_machine::watch::{Activity, Watch};
 use kapi_run::book::Book;
 use kapi_run::grant::Grant;
 use kapi_run::spending::turn::{BookedTurn, TurnKey};

@@ -11,9 +11,9 @@ use std::time::Duration;
 use kapi_agent::launch::upstream::{AgentUpstream, KeyPlace, UpstreamDialect};
 use kapi_core::isolation::{NetworkMode, SandboxLevel};
 use kapi_core::usage::Usage;
-use kapi_engine::watch::{Activity, Watch};
 use kapi_gateway::egress::log::{ConnectionKind, ConnectionRecord, ConnectionVerdict};
 use kapi_gateway::serve::StopSignal;
+use kapi_machine::watch::{Activity, Watch};
 use kapi_sys::cancel::Cancel;
 
 use super::{AN_ESTIMATE, LOG_FULL, NetworkServices};

@@ -13,7 +13,7 @@ use kapi_core::failure::Failure;
 use kapi_core::isolation::NetworkMode;
 use kapi_core::usage::Usage;
 use kapi_core::verdict::{JudgeAnswer, Verdict};
-use kapi_engine::watch::{Activity, Watch};
+use kapi_machine::watch::{Activity, Watch};
 use kapi_run::gate::GateRules;
 use kapi_run::judge_provider::{JudgeReference, price_name};
 use kapi_run::run_dir::RunDir;

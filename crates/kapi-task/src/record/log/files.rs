@@ -3,9 +3,9 @@
 use std::collections::BTreeSet;
 
 use kapi_core::task_id::Holder;
-use kapi_engine::machine::file_log::FileLog;
-use kapi_engine::places::{PlaceError, Places};
 use kapi_goal::record::project::Project;
+use kapi_machine::file_log::FileLog;
+use kapi_machine::places::{PlaceError, Places};
 use kapi_store::stream::LogStream;
 
 use crate::record::error::KernelError;

@@ -3,11 +3,11 @@
 //! Leases end by time alone here, so the time is the cluster's: machines' own clocks differ.
 
 use kapi_core::task_id::Holder;
-use kapi_engine::machine::fold::Loaded;
 use kapi_fleet::client::FleetSettings;
 use kapi_fleet::log::{self, FleetCursor, NetLog};
 use kapi_fleet::objects::FleetObjects;
 use kapi_fleet::watch::NewsWatch;
+use kapi_machine::fold::Loaded;
 use kapi_store::record::Batch;
 use kapi_sys::clock::Clock;
 use rustix::system::uname;

@@ -7,11 +7,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use kapi_core::task_id::TaskId;
-use kapi_engine::machine::logged::to_logged;
 use kapi_fleet::client::FleetSettings;
 use kapi_fleet::error::FleetError;
 use kapi_fleet::log::NetLog;
 use kapi_goal::record::project::Project;
+use kapi_machine::logged::to_logged;
 use kapi_store::audit::audit;
 use kapi_store::layout::ProjectLayout;
 use kapi_store::record::LogRecord;

@@ -3,11 +3,11 @@
 use std::{fs, thread};
 
 use kapi_core::id::{GoalId, Slug};
-use kapi_engine::watch::Activity;
 use kapi_goal::rules::command::Command;
 use kapi_goal::rules::event::ApprovalMeans;
 use kapi_goal::rules::plan::task::TaskId;
 use kapi_goal::rules::state::Status;
+use kapi_machine::watch::Activity;
 use kapi_sys::cancel::Cancel;
 use kapi_workflow::rules::effect::Action;
 use kapi_workflow::rules::outcome::Outcome;

@@ -7,9 +7,9 @@ use std::path::Path;
 
 use kapi_core::text::counted;
 use kapi_core::workflow_key::WorkflowKey;
-use kapi_engine::machine::audit::StreamFault;
 use kapi_goal::record::inventory::Inventory;
 use kapi_goal::record::project::Project;
+use kapi_machine::audit::StreamFault;
 use kapi_store::layout::HomeLayout;
 use kapi_sys::disk::Disk as _;
 use kapi_workflow::record::audit::audit_workflow;

@@ -9,7 +9,6 @@ use std::thread::{self, Scope};
 use std::time::Duration;
 
 use kapi_core::id::GoalId;
-use kapi_engine::machine::logged::Logged;
 use kapi_goal::record::error::EngineError;
 use kapi_goal::record::project::Project;
 use kapi_goal::record::race;
@@ -17,6 +16,7 @@ use kapi_goal::record::race::{Lane, Winner};
 use kapi_goal::rules::command::Command;
 use kapi_goal::rules::event::Event;
 use kapi_goal::rules::state::{Goal, Status};
+use kapi_machine::logged::Logged;
 use kapi_sys::alarm::{Alarm, AlarmWaker, WakeSources};
 use kapi_sys::signal::Interrupts;
 

@@ -12,9 +12,9 @@ use kapi_sys::disk::{Disk, DiskError};
 use serde::de::DeserializeOwned;
 
 use crate::evidence::{EvidenceFault, RecordedRuns, check_runs};
+use crate::fold::parse;
+use crate::logged::{Logged, to_logged};
 use crate::machine::Machine;
-use crate::machine::fold::parse;
-use crate::machine::logged::{Logged, to_logged};
 
 /// What an audit of a stream found.
 #[derive(Debug)]

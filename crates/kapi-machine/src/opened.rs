@@ -7,11 +7,11 @@ use kapi_core::actor::Actor;
 use kapi_store::stream::LogStream;
 use kapi_sys::lock::Lock;
 
+use crate::error::StreamError;
+use crate::file_log::FileLog;
+use crate::fold::{Fold, parse};
+use crate::logged::{Logged, batch, recorded};
 use crate::machine::Machine;
-use crate::machine::error::StreamError;
-use crate::machine::file_log::FileLog;
-use crate::machine::fold::{Fold, parse};
-use crate::machine::logged::{Logged, batch, recorded};
 
 /// A stream and its fold.
 pub struct Opened<'a, M: Machine> {

@@ -11,7 +11,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use crate::machine::error::StreamError;
+use crate::error::StreamError;
 
 /// An event with its envelope.
 #[derive(Debug, Clone, PartialEq, Eq)]

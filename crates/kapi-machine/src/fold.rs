@@ -8,9 +8,9 @@ use kapi_store::record::LogRecord;
 use serde::de::DeserializeOwned;
 use serde_json::value::{RawValue, to_raw_value};
 
+use crate::error::StreamError;
+use crate::logged::{Logged, read};
 use crate::machine::Machine;
-use crate::machine::error::StreamError;
-use crate::machine::logged::{Logged, read};
 
 /// What a log holds: the fold on disk, and the records after it.
 pub struct Loaded {

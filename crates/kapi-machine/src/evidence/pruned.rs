@@ -14,9 +14,9 @@ use kapi_store::stream::LogStream;
 use kapi_sys::disk::Disk;
 use serde::{Deserialize, Serialize};
 
-use crate::machine::audit::StreamAudit;
-use crate::machine::file_log::LOCK_WAIT_MS;
-use crate::machine::logged::{to_logged, to_payload};
+use crate::audit::StreamAudit;
+use crate::file_log::LOCK_WAIT_MS;
+use crate::logged::{to_logged, to_payload};
 
 /// One fact of that log.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -3,8 +3,8 @@
 use kapi_store::stream::{LogStream, StreamCursor};
 use serde::de::DeserializeOwned;
 
-use crate::machine::error::StreamError;
-use crate::machine::logged::{Logged, read};
+use crate::error::StreamError;
+use crate::logged::{Logged, read};
 
 /// How far a reader of a log has come.
 #[derive(Debug, Clone, Default)]

@@ -11,7 +11,7 @@ use kapi_store::stream::{LogStream, StreamCursor};
 use kapi_sys::lock::Lock;
 use serde_json::value::RawValue;
 
-use crate::machine::fold::Loaded;
+use crate::fold::Loaded;
 
 /// How long a request waits for another process to finish its own, in milliseconds.
 pub const LOCK_WAIT_MS: u64 = 10_000;

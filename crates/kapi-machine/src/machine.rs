@@ -3,20 +3,12 @@
 //! Knows the store and who acts; knows no goal, workflow, task, sum of money or preference, nor any
 //! project. A [`Machine`] says what is folded into what.
 
-pub mod audit;
-pub mod error;
-pub mod file_log;
-pub mod fold;
-pub mod follow;
-pub mod logged;
-pub mod opened;
-
 use std::fmt;
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::machine::logged::Logged;
+use crate::logged::Logged;
 
 /// What a stream needs to know of what is recorded in it.
 ///
