@@ -32,7 +32,8 @@ const HOMES: &[&str] = &[
     "crates/kapi-wire/src/workflow/modes/",
     "crates/kapi-cli/src/modes.rs",
     "crates/kapi-cli/src/modes/",
-    "crates/kapi-testkit/src/workflow_sim/",
+    "crates/kapi-testkit/src/workflow_sim/modes.rs",
+    "crates/kapi-testkit/src/workflow_sim/modes/",
     // A module of tests alone.
     "crates/kapi-workflow/src/rules/story.rs",
 ];

@@ -7,7 +7,6 @@ use std::path::Path;
 
 use kapi_core::actor::Actor;
 use kapi_core::id::EffectId;
-use kapi_core::mode::Mode;
 use kapi_core::workflow_key::WorkflowKey;
 use kapi_core::workflow_status::Status;
 use kapi_goal::record::inventory::workflow_ids;
@@ -22,13 +21,11 @@ use kapi_workflow::rules::command::Command;
 use kapi_workflow::rules::documents::documents;
 use kapi_workflow::rules::event::Event;
 use kapi_workflow::rules::evolve::evolve;
-use kapi_workflow::rules::modes::Body;
+use kapi_workflow::rules::mode_spec::ModeSpec;
 use kapi_workflow::rules::state::Workflow;
 
 use crate::oracle::{Oracle, Violation, check_durability, failed, read_log};
-
-/// Returns the mode of every workflow of the story.
-pub(crate) const MODES: [Mode; 2] = [Mode::DeepInterview, Mode::Ralph];
+use crate::workflow_sim::modes;
 
 /// Where the workflows came to rest: what must be equal however often the power failed on the way.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -100,19 +97,6 @@ fn rest_of(workflow: &Workflow) -> RestOf {
     for found in &workflow.evidence {
         *evidence.entry(found.kind.clone()).or_insert(0) += 1;
     }
-    let detail = match &workflow.body {
-        Body::Interview(interview) => {
-            let rounds = interview.rounds.iter();
-            rounds.map(|round| round.question.text.clone()).collect()
-        }
-        Body::Ralph(ralph) => {
-            let landed = ralph.landed.iter().map(ToString::to_string);
-            let reviews = format!("{} reviews", ralph.reviews.len());
-            let accounted = ralph.account.iter().flat_map(|account| &account.acceptance);
-            let accepted = accounted.map(|accepted| accepted.criterion.clone());
-            landed.chain([reviews]).chain(accepted).collect()
-        }
-    };
     RestOf {
         purpose: workflow.purpose.clone(),
         status: workflow.status,
@@ -123,13 +107,14 @@ fn rest_of(workflow: &Workflow) -> RestOf {
         is_idle: workflow.in_flight.is_empty(),
         links: workflow.links.len(),
         terminals: workflow.workers.iter().flat_map(|w| &w.terminal).count(),
-        detail,
+        detail: modes::detail(workflow),
     }
 }
 
 fn keys(project: &Project<'_>) -> Result<Vec<WorkflowKey>, Violation> {
     let mut keys = Vec::new();
-    for mode in MODES {
+    for spec in ModeSpec::all() {
+        let mode = spec.mode;
         let ids = workflow_ids(project.disk, &project.layout, mode, None);
         let ids = ids.map_err(|error| failed(&error))?;
         keys.extend(ids.into_iter().map(|id| WorkflowKey { mode, id }));

@@ -52,7 +52,7 @@ const DEEDS_MAX: u32 = 100;
 
 /// A simulated disk, and what was acknowledged of it.
 pub(super) struct WorkflowStory {
-    tale: Tale,
+    tale: &'static Tale,
     pub(super) disk: SimDisk,
     clock: Arc<StepClock>,
     world: World,
@@ -61,7 +61,7 @@ pub(super) struct WorkflowStory {
 }
 
 impl WorkflowStory {
-    pub(super) fn new(tale: Tale, mistake: Option<&Mutation>) -> Self {
+    pub(super) fn new(tale: &'static Tale, mistake: Option<&Mutation>) -> Self {
         let disk = SimDisk::new();
         disk.provide_dir(Path::new(ROOT));
         disk.provide_dir(Path::new(HOME));
@@ -87,12 +87,12 @@ impl WorkflowStory {
     /// something about it.
     fn go_on(&mut self, project: &Project<'_>) -> Result<Status, DriveError> {
         let known = workflows(project)?;
-        match self.tale.next(&known) {
+        match (self.tale.next)(&known) {
             Next::Start(purpose, begin) => self.start(project, purpose, begin)?,
             Next::GiveUp(workflow) => self.give_up(project, workflow)?,
             Next::Drive(workflow) => {
                 let at_hand = self.drive(project, &workflow.key())?;
-                if let Some(deed) = self.tale.deed(&at_hand) {
+                if let Some(deed) = (self.tale.deed)(&at_hand) {
                     self.act(project, &at_hand, &deed)?;
                 }
                 return Ok(at_hand.status);
@@ -219,7 +219,7 @@ impl Story for WorkflowStory {
         let project = project(&disk, &clock);
         for _ in 0..DEEDS_MAX {
             let status = self.go_on(&project).map_err(|error| failed(&error))?;
-            if status == self.tale.end() {
+            if status == self.tale.end {
                 return Ok(());
             }
         }

@@ -9,31 +9,23 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use kapi_check::rules::proof::verify_report::VerifyReport;
-use kapi_check::rules::proof::verify_run::{Checks, VerifyRun};
-use kapi_core::failure::Failure;
-use kapi_core::id::{EffectId, GoalId, Slug};
+use kapi_core::id::{EffectId, GoalId};
 use kapi_core::usage::Usage;
-use kapi_goal::rules::state::Status as GoalStatus;
 use kapi_machine::logged::Logged;
 use kapi_machine::watch::{Activity, Watch};
-use kapi_store::hash::sha256_hex;
 use kapi_sys::disk::Disk as _;
 use kapi_sys::sim_disk::SimDisk;
 use kapi_workflow::record::run_name::run_name;
-use kapi_workflow::rules::changed::Changed;
-use kapi_workflow::rules::effect::{Action, AgentQuestion, Effect, GoalWork, Landing};
+use kapi_workflow::rules::effect::{Action, AgentQuestion, Effect};
 use kapi_workflow::rules::event::Event;
 use kapi_workflow::rules::evolve::evolve;
 use kapi_workflow::rules::identity::Identity;
-use kapi_workflow::rules::modes::ralph::role::RalphRole;
-use kapi_workflow::rules::modes::{Body, ModeAnswer};
 use kapi_workflow::rules::outcome::Outcome;
 use kapi_workflow::rules::state::Workflow;
 
 use crate::oracle::{Oracle, Violation, read_log};
-use crate::workflow_sim::answers;
-use crate::workflow_sim::tale::Tale;
+use crate::workflow_sim::modes::{self, Reply};
+use crate::workflow_sim::outcomes::{done, failed, landed, verified};
 
 /// What asking an agent uses.
 const USED: Usage = Usage {
@@ -127,10 +119,13 @@ impl World {
             return Err(Violation::new(Oracle::Intent, detail));
         };
         let n_failures = n_failures(&effect.id, &log);
+        if let Some(outcome) = modes::mishap(effect, &workflow) {
+            return Ok(outcome);
+        }
         Ok(match &effect.action {
             Action::Ask(question) => {
                 self.write_transcript(effect);
-                if takes_long(question, &workflow) {
+                if modes::takes_long(question, &workflow) {
                     self.use_up(&effect.id, watch)?;
                 } else {
                     (watch.notice)(Activity::Used(USED));
@@ -143,17 +138,9 @@ impl World {
                 worktree: "/worktrees/it".to_owned(),
                 baseline: None,
             },
-            Action::Work(work) => self::work(work, &effect.id),
-            Action::Land(landing) => land(Tale::of(&workflow), landing, &effect.id),
-            Action::Verify(asked) => {
-                let fails = asked
-                    .commands
-                    .iter()
-                    .any(|command| command == "sh T-002.sh")
-                    && effect.id.as_str().contains("verify-merged")
-                    && effect.id.as_str().ends_with("a1");
-                verified(&asked.commit, &asked.commands, i32::from(fails))
-            }
+            Action::Work(work) => done(work, &effect.id),
+            Action::Land(landing) => landed(landing),
+            Action::Verify(asked) => verified(asked, 0),
         })
     }
 
@@ -230,150 +217,23 @@ fn n_failures(effect: &EffectId, log: &[Logged<Event>]) -> usize {
     log.iter().filter(is_failure).count()
 }
 
-/// Once in each mode an agent takes so long that what it uses is recorded before it answers.
-fn takes_long(question: &AgentQuestion, workflow: &Workflow) -> bool {
-    match &workflow.body {
-        Body::Interview(interview) => interview.rounds.len() == 2,
-        Body::Ralph(_) => question.role == RalphRole::Accountant.spec(),
-    }
-}
-
 fn ask(effect: &Effect, question: &AgentQuestion, workflow: &Workflow, failures: usize) -> Outcome {
     let by = Identity {
         agent: question.agent.clone(),
         run: format!("{}.{}", effect.workflow, effect.id),
     };
-    let unreadable = |why: &str| Outcome::Unreadable {
-        by: by.clone(),
-        why: why.to_owned(),
-        usage: Usage::default(),
-    };
-    let answer = match &workflow.body {
-        Body::Interview(interview) => {
-            if interview.steps == 0 {
-                return unreadable("it is no JSON");
-            }
-            if interview.rounds.len() == 4 && failures == 0 {
-                return failed("reach the model", true);
-            }
-            ModeAnswer::Interview(answers::step(interview))
-        }
-        Body::Ralph(ralph) => {
-            if ralph.answers.is_empty() {
-                return unreadable("it is no plan");
-            }
-            match answers::answer(Tale::of(workflow), question.role, ralph) {
-                Some(answer) => ModeAnswer::Ralph(answer),
-                None => return unreadable("nobody is asked so"),
-            }
-        }
-    };
-    Outcome::Answered {
-        by,
-        answer: Box::new(answer),
-        usage: USED,
-    }
-}
-
-/// The second task's first goal rests unproved once.
-fn work(work: &GoalWork, effect: &EffectId) -> Outcome {
-    let number: u32 = work
-        .task
-        .as_str()
-        .chars()
-        .filter(char::is_ascii_digit)
-        .fold(0, |number, digit| {
-            number * 10 + digit.to_digit(10).unwrap_or(0)
-        });
-    let fix = if work.task.as_str().starts_with('F') {
-        500
-    } else {
-        100
-    };
-    let goal = GoalId::new(
-        fix + number * 10 + work.attempt,
-        Slug::from_sentence("work"),
-    );
-    let goal = work.goal.clone().unwrap_or(goal);
-    if work.task.as_str() == "T-002" && effect.as_str().ends_with("a1") {
-        return Outcome::Rested {
-            goal,
-            worktree: None,
-            status: GoalStatus::Paused,
-            commit: None,
-            reason: Some("its turns are used up".to_owned()),
-        };
-    }
-    Outcome::Rested {
-        goal,
-        worktree: None,
-        status: GoalStatus::Done,
-        commit: Some(oid(&[work.task.as_str(), &work.base, effect.as_str()])),
-        reason: None,
-    }
-}
-
-/// What the second task made on another commit does not fit the first time. In the rough story that
-/// fits, and what it makes anew after it was sent back for another reason fits four times not.
-fn land(tale: Tale, landing: &Landing, effect: &EffectId) -> Outcome {
-    let merged = landing.base != landing.head;
-    let tries = match tale {
-        Tale::Whole if merged => &["-a1"][..],
-        Tale::Whole => &[],
-        Tale::Rough => &["-a2", "-a3", "-a4", "-a5"],
-    };
-    let is_among = |tried: &&str| effect.as_str().ends_with(tried);
-    if landing.task.as_str() == "T-002" && tries.iter().any(is_among) {
-        return Outcome::Conflicted {
-            paths: vec!["src/store/mod.rs".to_owned()],
-        };
-    }
-    let head = if merged {
-        oid(&[&landing.head, &landing.commit])
-    } else {
-        landing.commit.clone()
-    };
-    Outcome::Landed {
-        tree: oid(&["tree", &head]),
-        head,
-        merged,
-        changed: Changed::of(vec![format!("src/{}.rs", landing.task)]),
-    }
-}
-
-fn verified(commit: &str, commands: &[String], exit_code: i32) -> Outcome {
-    let run = |command: &String| VerifyRun {
-        command: command.clone(),
-        checks: Checks::Visible,
-        exit_code: Some(exit_code),
-        timed_out: false,
-        duration_ms: 3,
-        output_tail: "output".to_owned(),
-        output_bytes: 6,
-        tally: None,
-    };
-    Outcome::Verified(VerifyReport {
-        commit: commit.to_owned(),
-        tree: oid(&["tree", commit]),
-        tampered: Vec::new(),
-        runs: commands.iter().map(run).collect(),
-        inspection: Box::default(),
-    })
-}
-
-fn oid(parts: &[&str]) -> String {
-    let hash = sha256_hex(parts.join(" ").as_bytes());
-    hash.chars().take(40).collect()
-}
-
-fn failed(message: &str, may_pass: bool) -> Outcome {
-    Outcome::Failed {
-        failure: Failure {
-            message: message.to_owned(),
-            hint: None,
+    match modes::reply(question, workflow, failures) {
+        Reply::Answer(answer) => Outcome::Answered {
+            by,
+            answer: Box::new(answer),
+            usage: USED,
         },
-        may_pass,
-        usage: Usage::default(),
+        Reply::Unreadable(why) => Outcome::Unreadable {
+            by,
+            why: why.to_owned(),
+            usage: Usage::default(),
+        },
+        Reply::Away => failed("reach the model", true),
     }
 }
 
