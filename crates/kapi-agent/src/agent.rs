@@ -6,7 +6,8 @@
 use std::fmt;
 use std::path::PathBuf;
 
-use crate::script::ScriptError;
+use crate::script::part::ScriptPart;
+use crate::script::{Script, ScriptError};
 
 /// What may be written where an agent is named.
 pub const REFERENCES: &[&str] = &[
@@ -71,6 +72,19 @@ impl AgentKind {
             Self::Command(_) => "command",
             Self::Script(_) => "script",
         }
+    }
+
+    /// Refuses a scripted agent that answers in a role which is not among those that there are: a
+    /// misspelt key would be an answer that nobody hears.
+    ///
+    /// # Errors
+    /// When its script has such a role, or cannot be read.
+    pub fn check_roles(&self, known: &[&str]) -> Result<(), AgentError> {
+        let Self::Script(file) = self else {
+            return Ok(());
+        };
+        let (file, _) = ScriptPart::split(file);
+        Ok(Script::read(&file)?.check_roles(&file, known)?)
     }
 }
 

@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 use serde::de::{Error as _, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 
-use crate::script::part::{ScriptPart, ScriptRoles};
+use crate::script::part::ScriptPart;
 
 /// The largest script in bytes.
 const SCRIPT_BYTES_MAX: u64 = 4 * 1024 * 1024;
@@ -28,9 +28,10 @@ const SCRIPT_BYTES_MAX: u64 = 4 * 1024 * 1024;
 pub struct Script {
     /// What each turn does, the first first.
     pub turns: Vec<ScriptTurn>,
-    /// What it answers in each role of a workflow.
+    /// What it answers in each role of a workflow, by the role's name: the n-th question plays the
+    /// n-th entry. Which roles there are is known to whoever asks, see [`Script::check_roles`].
     #[serde(default)]
-    pub roles: ScriptRoles,
+    pub roles: BTreeMap<String, Vec<ScriptTurn>>,
     /// What it does in the goals of tasks, by the task's name; `T-001.2` is the second try at it.
     #[serde(default)]
     pub tasks: BTreeMap<String, TaskScript>,
@@ -123,6 +124,16 @@ pub enum ScriptError {
         /// What is wrong, naming the key.
         problem: String,
     },
+    /// It answers in a role that there is not.
+    #[error("read script {}: `roles` has `{role}`, expected one of {}", path.display(), known.join(", "))]
+    UnknownRole {
+        /// The file.
+        path: PathBuf,
+        /// The key.
+        role: String,
+        /// The roles that there are.
+        known: Vec<String>,
+    },
     /// It is asked more often than it has answers.
     #[error(
         "answer question {ordinal} as {role} from script {}: it has {answers} answers for that role",
@@ -202,6 +213,23 @@ impl Script {
         })
     }
 
+    /// Refuses answers in a role that is not among those that there are. `path` is only named in the
+    /// error.
+    ///
+    /// # Errors
+    /// The first such role.
+    pub fn check_roles(&self, path: &Path, known: &[&str]) -> Result<(), ScriptError> {
+        let mut roles = self.roles.keys();
+        match roles.find(|role| !known.contains(&role.as_str())) {
+            None => Ok(()),
+            Some(role) => Err(ScriptError::UnknownRole {
+                path: path.to_path_buf(),
+                role: role.clone(),
+                known: known.iter().map(|&role| role.to_owned()).collect(),
+            }),
+        }
+    }
+
     /// Returns the standard input of the runner for a turn, from 1. `path` is only named in errors.
     ///
     /// # Errors
@@ -238,7 +266,7 @@ impl Script {
     fn turns_of(&self, part: &ScriptPart) -> &[ScriptTurn] {
         match part {
             ScriptPart::Turns => &self.turns,
-            ScriptPart::Role(role) => self.roles.of(role),
+            ScriptPart::Role(role) => self.roles.get(role).map_or(&[], Vec::as_slice),
             ScriptPart::Task(name) => {
                 let whole = name
                     .rsplit_once('.')
@@ -380,6 +408,16 @@ tasks:
     }
 
     #[test]
+    fn a_role_that_there_is_not_is_refused_with_those_that_there_are() {
+        let text = "turns: []\nroles:\n  judge: []\n  reviewer: []\n";
+        let path = Path::new("s.yaml");
+        let script = Script::parse(path, text).unwrap();
+        let error = script.check_roles(path, &["thesis", "reviewer"]);
+        insta::assert_snapshot!(error.unwrap_err(), @"read script s.yaml: `roles` has `judge`, expected one of thesis, reviewer");
+        assert!(script.check_roles(path, &["judge", "reviewer"]).is_ok());
+    }
+
+    #[test]
     fn only_a_scripted_agent_has_parts() {
         assert_eq!(of_role("claude", "reviewer"), "claude");
         assert_eq!(of_task("command:true", "T-001", 1), "command:true");
@@ -394,7 +432,7 @@ tasks:
             "turns:\n  - steps:\n      - claim: maybe\n",
             "turns:\n  - steps:\n      - claim: {blckd: x}\n",
             "turns:\n  - step: []\n",
-            "turns: []\nroles:\n  judge: []\n",
+            "turns: []\nroles:\n  reviewer: {}\n",
             "turns: []\ntasks:\n  T-001:\n    steps: []\n",
             "turn: []\n",
             "turns: [\n",

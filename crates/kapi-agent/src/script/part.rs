@@ -5,10 +5,6 @@
 
 use std::path::{Path, PathBuf};
 
-use serde::Deserialize;
-
-use crate::script::ScriptTurn;
-
 /// What stands before a role.
 const ROLE: &str = "#role:";
 /// What stands before a task and the try at it.
@@ -39,40 +35,6 @@ impl ScriptPart {
         match text.split_once(TASK) {
             Some((file, task)) => (PathBuf::from(file), Self::Task(task.to_owned())),
             None => (path.to_path_buf(), Self::Turns),
-        }
-    }
-}
-
-/// What a script answers in each role of a workflow: the n-th question plays the n-th entry, and one
-/// for which there is no entry is an error.
-#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct ScriptRoles {
-    /// The one who interviews.
-    pub interviewer: Vec<ScriptTurn>,
-    /// The one who proposes a plan.
-    pub thesis: Vec<ScriptTurn>,
-    /// The one who objects.
-    pub antithesis: Vec<ScriptTurn>,
-    /// The one who says what comes of both.
-    pub synthesis: Vec<ScriptTurn>,
-    /// The one who reviews.
-    pub reviewer: Vec<ScriptTurn>,
-    /// The one who accounts for the whole.
-    pub accountant: Vec<ScriptTurn>,
-}
-
-impl ScriptRoles {
-    /// Returns the answers in a role; none in one that there is not.
-    pub(crate) fn of(&self, role: &str) -> &[ScriptTurn] {
-        match role {
-            "interviewer" => &self.interviewer,
-            "thesis" => &self.thesis,
-            "antithesis" => &self.antithesis,
-            "synthesis" => &self.synthesis,
-            "reviewer" => &self.reviewer,
-            "accountant" => &self.accountant,
-            _ => &[],
         }
     }
 }

@@ -29,6 +29,7 @@ use crate::perform::answer::Kept;
 use crate::perform::{Refused, WorkflowPlace, answer, cancelled, clear, outline, run_id, scratch};
 use crate::rules::effect::{AgentQuestion, Effect};
 use crate::rules::identity::Identity;
+use crate::rules::mode_spec::ModeSpec;
 use crate::rules::modes::ModeAnswer;
 use crate::rules::outcome::Outcome;
 use crate::rules::role::{AskedOf, RoleSpec};
@@ -42,8 +43,9 @@ pub(super) fn ask(
     let world = (place.world)(&effect.workflow)?;
     // A scripted agent answers by role; any other reads its prompt.
     let reference = part::of_role(&question.agent, question.role.name);
-    let kind =
-        AgentKind::parse(&reference).map_err(|error| Refused::lasting(failure::agent(&error)))?;
+    let refused = |error| Refused::lasting(failure::agent(&error));
+    let kind = AgentKind::parse(&reference).map_err(refused)?;
+    kind.check_roles(&roles()).map_err(refused)?;
     let scratch = scratch(&world, effect)?;
     let run_id = run_id(effect);
     let posed = Posed {
@@ -81,6 +83,17 @@ pub(super) fn ask(
         }),
         None => posed.outcome(&run, end),
     }
+}
+
+/// Returns the roles of every mode, each name once.
+fn roles() -> Vec<&'static str> {
+    let mut names: Vec<&str> = Vec::new();
+    for role in ModeSpec::all().flat_map(|spec| spec.roles) {
+        if !names.contains(&role.name) {
+            names.push(role.name);
+        }
+    }
+    names
 }
 
 const fn booked_as(role: &RoleSpec) -> account::Role {

@@ -113,6 +113,16 @@ roles:
 }
 
 #[test]
+fn a_script_that_answers_in_a_role_that_there_is_not_is_refused() {
+    let bench = Bench::new("turns: []\nroles:\n  reviewr: []\n");
+    let agent = bench.workflow.lock().unwrap().terms.agent.clone();
+    let (message, _) = failed(&bench.perform(&bench.question(&INTERVIEWER, &agent, 1)));
+    let expected = "`roles` has `reviewr`, expected one of interviewer, thesis, antithesis, \
+                    synthesis, reviewer, accountant";
+    assert!(message.ends_with(expected), "{message}");
+}
+
+#[test]
 fn an_answer_that_is_cut_off_is_not_an_example_that_stands_before_it() {
     let example =
         "```json\\n{\\\"approve\\\":true,\\\"summary\\\":\\\"s\\\",\\\"findings\\\":[]}\\n```";
