@@ -1,4 +1,4 @@
-// The slash commands: exactly five, each a command of the binary.
+// The slash commands: one for each mode and three besides, each a command of the binary.
 //
 // A command that drives something returns at once, so that Pi stays free for its person; without
 // anybody at it, it is waited for instead.
@@ -9,14 +9,11 @@ import { read, split, type Verb } from "./arguments.ts";
 import { type Attachment, place } from "./attachment.ts";
 import { ask } from "./binary.ts";
 import type { Flow } from "./flow.ts";
+import { type Mode, MODES, modeOf } from "./modes.ts";
 import type { Person } from "./person.ts";
-import type { CandidatesAnswer, Cleared, InboxItem, Listing, Mode, Row, Status, Workflow } from "./shapes.ts";
+import type { CandidatesAnswer, Cleared, InboxItem, Listing, Row, Status, Workflow } from "./shapes.ts";
 import * as words from "./words.ts";
 
-const DESCRIPTIONS: Record<Mode, string> = {
-	"deep-interview": "Kapi: be asked what you want until it is clear, and approve the spec (<purpose>, status, resume, approve)",
-	ralph: "Kapi: plan, approve, build in parallel, review, account (<purpose>, status, resume, approve)",
-};
 const NONE = "0. none of them: the plan carries its own context";
 /** How long a listing serves completion. */
 const LISTING_MS = 3_000;
@@ -36,9 +33,9 @@ export class Commands {
 	}
 
 	register(pi: ExtensionAPI): void {
-		for (const mode of ["deep-interview", "ralph"] as const) {
-			pi.registerCommand(`kapi-${mode}`, {
-				description: DESCRIPTIONS[mode],
+		for (const mode of MODES) {
+			pi.registerCommand(`kapi-${mode.name}`, {
+				description: mode.description,
 				getArgumentCompletions: (prefix) => this.#complete(mode, prefix),
 				handler: (text, ctx) => this.#run(ctx, () => this.#mode(ctx, mode, text)),
 			});
@@ -66,9 +63,9 @@ export class Commands {
 		const typed = read(text);
 		if (typed.verb === "start") return this.#start(ctx, mode, typed.purpose, typed.options);
 		if (typed.verb === "status") {
-			const listing = await ask<Listing>(place(ctx), [mode, "status", ...typed.words]);
+			const listing = await ask<Listing>(place(ctx), [mode.name, "status", ...typed.words]);
 			const lines = words.rows(listing.workflows);
-			return this.#person.tell(ctx, lines.length > 0 ? lines.join("\n") : `There is no ${mode} here yet.`);
+			return this.#person.tell(ctx, lines.length > 0 ? lines.join("\n") : `There is no ${mode.name} here yet.`);
 		}
 		const given = typed.words.length > 0 ? typed.words : await this.#which(ctx, mode, typed.verb);
 		if (!given) return;
@@ -76,7 +73,7 @@ export class Commands {
 		const [reference = "", ...options] = given;
 		if (options.length === 0) return this.#flow.decide(ctx, mode, reference);
 		// Said outright, by hash or by option: that is a decision, and no dialog is needed.
-		const view = await ask<Workflow>(place(ctx), [mode, "approve", ...given]);
+		const view = await ask<Workflow>(place(ctx), [mode.name, "approve", ...given]);
 		this.#person.tell(ctx, words.workflow(view));
 		await this.#attachment.refresh(ctx);
 	}
@@ -84,45 +81,46 @@ export class Commands {
 	async #start(ctx: ExtensionContext, mode: Mode, said: string, options: string[]): Promise<void> {
 		let purpose = said;
 		if (purpose === "" && options.length === 0) {
-			purpose = (await this.#person.text(ctx, mode === "ralph" ? "What is to be built?" : "What is it about?"))?.trim() ?? "";
-			if (purpose === "") return this.#person.tell(ctx, `Nothing was started: /kapi-${mode} takes a purpose, status, resume or approve.`, "warning");
+			purpose = (await this.#person.text(ctx, mode.asks))?.trim() ?? "";
+			if (purpose === "") return this.#person.tell(ctx, `Nothing was started: /kapi-${mode.name} takes a purpose, status, resume or approve.`, "warning");
 		}
-		const from = mode === "ralph" && purpose !== "" ? await this.#interview(ctx, purpose, options) : [];
+		const from = mode.context === "takes" && purpose !== "" ? await this.#context(ctx, mode, purpose, options) : [];
 		if (!from) return this.#person.tell(ctx, "Nothing was started.");
-		return this.#flow.follow(ctx, mode, [mode, ...options, ...from, ...(purpose === "" ? [] : ["--", purpose])]);
+		return this.#flow.follow(ctx, mode, [mode.name, ...options, ...from, ...(purpose === "" ? [] : ["--", purpose])]);
 	}
 
-	/** Has the person choose an approved interview that fits; undefined where they leave it. */
-	async #interview(ctx: ExtensionContext, purpose: string, options: string[]): Promise<string[] | undefined> {
+	/** Has the person choose an approved workflow that gives a fitting context; undefined where they leave it. */
+	async #context(ctx: ExtensionContext, mode: Mode, purpose: string, options: string[]): Promise<string[] | undefined> {
 		if (!ctx.hasUI || options.some((option) => /^--(from|unlinked)\b/.test(option))) return [];
-		const { candidates } = await ask<CandidatesAnswer>(place(ctx), ["__session", "candidates", "ralph", purpose]);
+		const { candidates } = await ask<CandidatesAnswer>(place(ctx), ["__session", "candidates", mode.name, purpose]);
 		if (candidates.length === 0) return [];
+		const giver = MODES.find((other) => other.context === "gives")?.noun ?? "workflow";
 		const rows = candidates.map((candidate, at) =>
-			words.line(`${at + 1}. interview ${candidate.id}: ${candidate.purpose} (${candidate.score} % of the words: ${candidate.shared.join(", ")})`, 160),
+			words.line(`${at + 1}. ${giver} ${candidate.id}: ${candidate.purpose} (${candidate.score} % of the words: ${candidate.shared.join(", ")})`, 160),
 		);
-		const chosen = await this.#person.choose(ctx, "Which approved interview does it go on from?", [...rows, NONE]);
+		const chosen = await this.#person.choose(ctx, `Which approved ${giver} does it go on from?`, [...rows, NONE]);
 		if (chosen === undefined) return undefined;
 		const candidate = candidates[rows.indexOf(chosen)];
 		return candidate ? [`--from=${candidate.index}`] : ["--unlinked"];
 	}
 
 	async #resume(ctx: ExtensionContext, mode: Mode, given: string[]): Promise<void> {
-		if (!given.includes("--no-drive")) return this.#flow.follow(ctx, mode, [mode, "resume", ...given]);
-		const view = await ask<Workflow>(place(ctx), [mode, "resume", ...given]);
+		if (!given.includes("--no-drive")) return this.#flow.follow(ctx, mode, [mode.name, "resume", ...given]);
+		const view = await ask<Workflow>(place(ctx), [mode.name, "resume", ...given]);
 		this.#person.tell(ctx, words.workflow(view));
 		await this.#attachment.refresh(ctx);
 	}
 
 	/** Asks which workflow is meant, where none was named. */
 	async #which(ctx: ExtensionContext, mode: Mode, verb: Verb): Promise<string[] | undefined> {
-		const listing = await ask<Listing>(place(ctx), [mode, "status"]);
+		const listing = await ask<Listing>(place(ctx), [mode.name, "status"]);
 		const rows = listing.workflows.filter((row) => (verb === "approve" ? row.pending !== null : row.status === "active" || row.status === "blocked"));
 		if (rows.length === 0) {
-			this.#person.tell(ctx, `There is no ${mode} here to ${verb}.`, "warning");
+			this.#person.tell(ctx, `There is no ${mode.name} here to ${verb}.`, "warning");
 			return undefined;
 		}
 		const options = rows.map((row) => words.line(`${row.id}: ${row.purpose}`));
-		const chosen = await this.#person.choose(ctx, `Which ${mode} to ${verb}?`, options);
+		const chosen = await this.#person.choose(ctx, `Which ${mode.name} to ${verb}?`, options);
 		const row = chosen === undefined ? undefined : rows[options.indexOf(chosen)];
 		return row ? [row.id] : undefined;
 	}
@@ -156,18 +154,12 @@ export class Commands {
 		const chosen = await this.#person.choose(ctx, "What waits for you, oldest first", options);
 		const item = chosen === undefined ? undefined : items[options.indexOf(chosen)];
 		if (!item) return;
-		const subject = item.subject.split(" ").at(-1) ?? item.subject;
-		switch (item.kind) {
-			case "spec":
-				return this.#flow.decide(ctx, "deep-interview", subject);
-			case "plan":
-				return this.#flow.decide(ctx, "ralph", subject);
-			case "question":
-			case "restated_goal":
-				return this.#flow.follow(ctx, "deep-interview", ["deep-interview", "resume", subject]);
-			default:
-				return this.#person.tell(ctx, words.inboxItem(item));
-		}
+		const [name = "", reference = ""] = item.subject.split(" ");
+		const mode = modeOf(name);
+		// What is held up is shown, with what there is to mend; a decision and a question are put to the person.
+		if (!mode || item.kind.startsWith("workflow_")) return this.#person.tell(ctx, words.inboxItem(item));
+		if (item.yes?.startsWith(`kapi ${mode.name} approve `)) return this.#flow.decide(ctx, mode, reference);
+		return this.#flow.follow(ctx, mode, [mode.name, "resume", reference]);
 	}
 
 	/** What can follow; never what stands there in full already, since Enter would take that up instead of sending the line. */
@@ -185,7 +177,7 @@ export class Commands {
 	async #rows(mode: Mode): Promise<Row[]> {
 		if (!this.here || this.#person.isGone) return [];
 		if (this.#listing?.mode !== mode || Date.now() - this.#listing.at > LISTING_MS) {
-			const listing = await ask<Listing>(place(this.here), [mode, "status"]).catch(() => ({ workflows: [] }));
+			const listing = await ask<Listing>(place(this.here), [mode.name, "status"]).catch(() => ({ workflows: [] }));
 			this.#listing = { mode, at: Date.now(), rows: listing.workflows };
 		}
 		return this.#listing.rows;

@@ -6,6 +6,7 @@
 import type { ExtensionContext } from "@earendil-works/pi-coding-agent";
 import { place } from "./attachment.ts";
 import { ask } from "./binary.ts";
+import { modeOf } from "./modes.ts";
 import type { Person } from "./person.ts";
 import type { Decision, ShownAnswer, Standing, Workflow } from "./shapes.ts";
 import { harmless, here } from "./words.ts";
@@ -33,7 +34,7 @@ export async function decide(ctx: ExtensionContext, person: Person, standing: St
 	if (!pending) return { what: "left" };
 	const title = `${pending.artifact} of workflow ${id}, as it waits.`;
 	if (!(await person.reads(ctx, title, harmless(pending.text ?? "")))) return { what: "left" };
-	const choices = mode === "ralph" ? [APPROVE, GO_ON, CHANGE, NOT_NOW] : [APPROVE, CHANGE, NOT_NOW];
+	const choices = modeOf(mode)?.goesOn ? [APPROVE, GO_ON, CHANGE, NOT_NOW] : [APPROVE, CHANGE, NOT_NOW];
 	for (;;) {
 		const choice = await person.choose(ctx, asked(id, pending), choices);
 		if (choice === CHANGE) {

@@ -1,6 +1,6 @@
 // A workflow that the person is at: driven until it rests, then its question or its decision is put
-// to them, and on. An interview is followed to its approved spec; of Ralph it is only told what waits,
-// because its person works on something else meanwhile.
+// to them, and on. Where its person waits for the next question, it is followed to what is approved; of
+// another it is only told what waits, because its person works on something else meanwhile.
 //
 // Every Esc leaves the workflow where it stands, and resume goes on with it.
 
@@ -9,10 +9,11 @@ import type { Attachment } from "./attachment.ts";
 import type { KapiError } from "./binary.ts";
 import { decide, show } from "./decision.ts";
 import type { Driven, Drives } from "./drives.ts";
+import { type Mode, modeOf } from "./modes.ts";
 import type { Person } from "./person.ts";
 import { reply } from "./reply.ts";
-import type { Asked, Mode, Standing } from "./shapes.ts";
-import { here, workflow } from "./words.ts";
+import type { Asked, Standing } from "./shapes.ts";
+import { here, partOf, workflow } from "./words.ts";
 
 /** Exit codes of the binary: a wrong command line, and a rule that refused. */
 const REFUSED = [2, 3];
@@ -21,7 +22,7 @@ const REFUSED = [2, 3];
 interface Step {
 	args: string[];
 	/** The workflow and the question that are answered by it. */
-	answers?: { id: string; asked: Asked };
+	answers?: { mode: string; id: string; asked: Asked };
 }
 
 export class Flow {
@@ -40,7 +41,7 @@ export class Flow {
 		let step: Step | undefined = { args };
 		while (step && !this.#person.isGone) {
 			const driven = await this.#drives.drive(ctx, step.args, {
-				isAwaited: mode === "deep-interview",
+				isAwaited: mode.awaited,
 				onBegun: () => this.#attachment.refresh(ctx),
 			});
 			if (this.#person.isGone) return;
@@ -59,21 +60,21 @@ export class Flow {
 
 	/** Puts what waits in a workflow to the person, and goes on from there. */
 	async decide(ctx: ExtensionContext, mode: Mode, reference: string): Promise<void> {
-		const standing = await show(ctx, mode, reference);
+		const standing = await show(ctx, mode.name, reference);
 		if (!standing.pending) {
 			const next = standing.next[0] ? ` Next: ${here(standing.next[0])}` : "";
 			this.#person.tell(ctx, `Workflow ${standing.id} has nothing to approve: it stands in ${standing.standing}.${next}`, "warning");
 			return;
 		}
 		const step = await this.#decision(ctx, standing);
-		if (step) await this.follow(ctx, standing.mode, step.args);
+		if (step) await this.follow(ctx, mode, step.args);
 	}
 
 	async #after(ctx: ExtensionContext, step: Step, driven: Driven): Promise<Step | undefined> {
 		const { view, error } = driven;
 		if (error) {
 			this.#person.fail(ctx, error);
-			if (step.answers && isRefused(error)) return this.#question(ctx, step.answers.id);
+			if (step.answers && isRefused(error)) return this.#question(ctx, step.answers.mode, step.answers.id);
 			return undefined;
 		}
 		if (driven.isInterrupted) {
@@ -82,8 +83,8 @@ export class Flow {
 			return undefined;
 		}
 		if (!view) return undefined;
-		if (view.interview?.asked) return this.#question(ctx, view.id);
-		if (view.pending && view.mode === "deep-interview") {
+		if (partOf(view)?.asked) return this.#question(ctx, view.mode, view.id);
+		if (view.pending && modeOf(view.mode)?.awaited) {
 			return this.#decision(ctx, await show(ctx, view.mode, view.id));
 		}
 		this.#person.tell(ctx, workflow(view), view.pending || view.blocked ? "warning" : "info");
@@ -91,21 +92,21 @@ export class Flow {
 	}
 
 	/** Puts the open question to the person; the one that is open now, whatever was before. */
-	async #question(ctx: ExtensionContext, id: string): Promise<Step | undefined> {
-		const before = await show(ctx, "deep-interview", id);
+	async #question(ctx: ExtensionContext, mode: string, id: string): Promise<Step | undefined> {
+		const before = await show(ctx, mode, id);
 		if (!before.asked) return undefined;
 		const said = await reply(ctx, this.#person, id, before.asked);
 		if (this.#person.isGone) return undefined;
 		if (said === undefined) {
-			this.#person.tell(ctx, `The question waits. /kapi-deep-interview resume ${before.index} goes on.`);
+			this.#person.tell(ctx, `The question waits. /kapi-${mode} resume ${before.index} goes on.`);
 			return undefined;
 		}
-		const now = await show(ctx, "deep-interview", id);
+		const now = await show(ctx, mode, id);
 		if (now.asked?.round !== before.asked.round || now.asked.text !== before.asked.text) {
-			this.#person.tell(ctx, "Meanwhile the interview went on elsewhere: your reply was not recorded.", "warning");
-			return this.#question(ctx, id);
+			this.#person.tell(ctx, "Meanwhile the workflow went on elsewhere: your reply was not recorded.", "warning");
+			return this.#question(ctx, mode, id);
 		}
-		return { args: ["deep-interview", "resume", id, `--answer=${said}`], answers: { id, asked: before.asked } };
+		return { args: [mode, "resume", id, `--answer=${said}`], answers: { mode, id, asked: before.asked } };
 	}
 
 	async #decision(ctx: ExtensionContext, standing: Standing): Promise<Step | undefined> {

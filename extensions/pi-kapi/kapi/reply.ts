@@ -1,4 +1,4 @@
-// One question of an interview, put to the person, and their reply in the words that the binary reads.
+// One question of a workflow, put to the person, and their reply in the words that the binary reads.
 //
 // The words are those of the terminal: an empty reply accepts what is proposed, and three words with
 // a slash leave a question for later, take it back, or end the questions.

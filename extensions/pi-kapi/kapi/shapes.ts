@@ -3,12 +3,10 @@
 // Named as they are printed. Fields are only ever added there, so whatever is not named is passed
 // over; the layout of `kapi __session` has a number that is checked.
 
-export type Mode = "deep-interview" | "ralph";
-
 /** The layout of `kapi __session` that this package knows. */
 export const SESSION_VERSION = 1;
 
-/** What the person is asked in an interview. */
+/** What the person is asked. */
 export interface Asked {
 	kind: "question" | "goal";
 	round: number;
@@ -37,7 +35,7 @@ export interface Blocked {
 export interface Standing {
 	id: string;
 	index: string;
-	mode: Mode;
+	mode: string;
 	purpose: string;
 	status: string;
 	standing: string;
@@ -60,7 +58,7 @@ export interface ShownAnswer {
 	workflow: Standing;
 }
 
-/** An approved interview that a purpose could go on from. */
+/** A workflow with a context that a purpose could go on from. */
 export interface Candidate {
 	id: string;
 	index: string;
@@ -78,20 +76,22 @@ export interface CandidatesAnswer {
 export interface Workflow {
 	type: "workflow_result" | "workflow";
 	id: string;
-	mode: Mode;
+	mode: string;
 	purpose: string;
 	status: string;
 	phase: string;
 	subphase: string | null;
 	pending: { artifact: string; sha256: string; risks: string[] } | null;
 	blocked: Blocked | null;
-	interview: { asked: Asked | null } | null;
-	ralph: {
-		branch: { name: string; head: string; worktree: string } | null;
-		tasks: { task: string; title: string; stand: string; reason: string | null }[];
-		account: { risks: string[] } | null;
-	} | null;
 	next: string[];
+}
+
+/** A mode's own part of a workflow; a mode has what it has. */
+export interface Part {
+	asked?: Asked | null;
+	branch?: { name: string; head: string; worktree: string } | null;
+	tasks?: { task: string; title: string; stand: string; reason: string | null }[];
+	account?: { risks: string[] } | null;
 }
 
 /** One workflow in a listing. */
@@ -139,7 +139,7 @@ export interface InboxItem {
 
 export interface Cleared {
 	session: string | null;
-	detached: { mode: Mode; workflow: string } | null;
+	detached: { mode: string; workflow: string } | null;
 }
 
 /** One line of the stream while a workflow is driven. */

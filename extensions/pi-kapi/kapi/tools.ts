@@ -6,6 +6,7 @@
 import type { ExtensionAPI, ExtensionContext } from "@earendil-works/pi-coding-agent";
 import type { Attachment, Switch } from "./attachment.ts";
 import type { Flow } from "./flow.ts";
+import { modeOf } from "./modes.ts";
 import type { Person } from "./person.ts";
 import type { Standing } from "./shapes.ts";
 import { harmless, here } from "./words.ts";
@@ -111,11 +112,12 @@ async function passOn({ person, attachment, flow }: Ground, ctx: ExtensionContex
 	}
 	person.forget();
 	const args = [standing.mode, "resume", standing.id, words.kind === "answer" ? `--answer=${text}` : `--revise=${text}`];
-	if (standing.mode === "ralph") {
+	const mode = modeOf(standing.mode);
+	if (mode && !mode.awaited) {
 		await flow.passOn(ctx, [...args, "--no-drive"], signal);
-		// Planning anew takes a while; the person is told when something waits again.
-		void flow.follow(ctx, standing.mode, [standing.mode, "resume", standing.id]).catch((error: unknown) => person.fail(ctx, error));
-		return "It is recorded, and the plan is made anew. The person is told when it waits for them.";
+		// Drafting anew takes a while; the person is told when something waits again.
+		void flow.follow(ctx, mode, [standing.mode, "resume", standing.id]).catch((error: unknown) => person.fail(ctx, error));
+		return "It is recorded, and the draft is made anew. The person is told when it waits for them.";
 	}
 	const after = await flow.passOn(ctx, args, signal);
 	return `It is recorded. ${after ? status(after) : "The workflow is no longer attached."}`;

@@ -2,16 +2,20 @@
 //
 // Only words. Commands are shown as they are typed here where Pi has them, else as on a command line.
 
-import type { Asked, InboxItem, Row, Status, Workflow } from "./shapes.ts";
+import { MODES, modeOf } from "./modes.ts";
+import type { Asked, InboxItem, Part, Row, Status, Workflow } from "./shapes.ts";
 
 /** Characters of a line that stands in the status bar or a widget. */
 const LINE_CHARS_MAX = 100;
 /** Things of one kind that are listed. */
 const LISTED_MAX = 50;
 
+const COMMANDS = [...MODES.map((mode) => mode.name), "status", "clear", "inbox"].join("|");
+const TYPED = new RegExp(`(^|[\\s\`'"(])kapi (${COMMANDS})\\b`, "g");
+
 /** Returns a text with the commands in it as they are typed in Pi. */
 export function here(text: string): string {
-	return text.replace(/(^|[\s`'"(])kapi (deep-interview|ralph|status|clear|inbox)\b/g, "$1/kapi-$2");
+	return text.replace(TYPED, "$1/kapi-$2");
 }
 
 /** Returns the beginning of a text in one line, without what a terminal would obey. */
@@ -27,16 +31,11 @@ export function harmless(text: string): string {
 
 /** What the parts of a workflow do, by the word that stands in the names of their steps. */
 const WORK: [RegExp, string][] = [
-	[/interviewer/, "thinks of the next question"],
-	[/antithesis/, "looks for what speaks against the plan"],
-	[/synthesis/, "weighs the plan"],
-	[/thesis/, "plans"],
+	...MODES.flatMap((mode) => Object.entries(mode.work)).map(([role, words]): [RegExp, string] => [new RegExp(`\\b${role}\\b`), words]),
 	[/prepare/, "makes the branch"],
 	[/work-([TF]-\d+)/, "works on $1"],
 	[/land-([TF]-\d+)/, "lands $1"],
 	[/verify/, "verifies the whole"],
-	[/reviewer/, "reviews"],
-	[/accountant/, "accounts for the whole"],
 ];
 
 /** Returns what a step does; its own name where that is not known. */
@@ -108,20 +107,27 @@ export function workflow(view: Workflow): string {
 	if (view.blocked) {
 		lines.push(`  because  ${line(view.blocked.reason, 300)}`, `  hint     ${line(view.blocked.unblock, 300)}`);
 	}
-	if (view.interview?.asked) lines.push(`  question ${line(view.interview.asked.text, 300)}`);
+	const part = partOf(view);
+	if (part?.asked) lines.push(`  question ${line(part.asked.text, 300)}`);
 	if (view.pending) {
 		lines.push(`  waits    ${view.pending.artifact}, hash ${view.pending.sha256}`);
 		for (const risk of view.pending.risks) lines.push(`  risk     ${line(risk, 300)}`);
 	}
-	for (const task of view.ralph?.tasks ?? []) {
+	for (const task of part?.tasks ?? []) {
 		lines.push(line(`  ${task.task}  ${task.stand}  ${task.title}${task.reason ? `: ${task.reason}` : ""}`, 200));
 	}
-	const branch = view.ralph?.branch;
+	const branch = part?.branch;
 	if (branch) lines.push(`  branch   ${branch.name} at ${branch.head.slice(0, 10)}`, `  worktree ${branch.worktree}`);
-	for (const risk of view.ralph?.account?.risks ?? []) lines.push(`  risk     ${line(risk, 300)}`);
+	for (const risk of part?.account?.risks ?? []) lines.push(`  risk     ${line(risk, 300)}`);
 	for (const next of view.next) lines.push(`  next     ${here(next)}`);
 	if (branch && view.status === "completed") lines.push(`  next     git merge ${branch.name}`);
 	return lines.join("\n");
+}
+
+/** Returns the mode's own part of a workflow. */
+export function partOf(view: Workflow): Part | undefined {
+	const part = modeOf(view.mode)?.part;
+	return part === undefined ? undefined : (view as unknown as Record<string, Part | null>)[part] ?? undefined;
 }
 
 function standing(view: Workflow): string {

@@ -40,3 +40,6 @@ pub fn asked(body: &Body) -> Option<AskedView> {
         Body::Ralph(_) => None,
     }
 }
+
+#[cfg(test)]
+mod tests;
