@@ -24,3 +24,12 @@ impl fmt::Display for IntegrationBranch {
         out.write_str(self.as_str())
     }
 }
+
+/// What is done about a checkout that the branch is checked out in, when the branch moves.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CheckoutRule {
+    /// The branch stays: its checkout would show the step backwards as a change of its own.
+    Refuse,
+    /// One that is clean is brought along, because its person said so.
+    BringClean,
+}

@@ -354,7 +354,7 @@ impl Repository {
     }
 
     /// Tells whether `other` is this commit or within its history.
-    fn is_within(&self, commit: &CommitId, other: &CommitId) -> Result<bool, GitError> {
+    pub(crate) fn is_within(&self, commit: &CommitId, other: &CommitId) -> Result<bool, GitError> {
         let call = self.call("merge-base").arg("--is-ancestor");
         let exit = call.args([other.as_str(), commit.as_str()]).exit()?;
         match exit.code {

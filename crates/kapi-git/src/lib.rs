@@ -6,6 +6,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod advance;
 pub mod apply;
 pub mod author;
 pub mod bundle;

@@ -9,6 +9,7 @@ pub mod drive;
 pub mod task;
 pub mod terminal;
 
+mod advance;
 mod answer;
 mod ask;
 mod land;
@@ -145,6 +146,7 @@ pub fn perform(place: &WorkflowPlace<'_>, effect: &Effect, watch: &Watch<'_>) ->
         Action::Work(work) => work::work(place, (effect, work), watch),
         Action::Land(landing) => land::land(place, (effect, landing), watch),
         Action::Verify(task) => verify::verify(place, (effect, task), watch),
+        Action::Advance(step) => advance::advance(place, (effect, step), watch),
     };
     match result {
         Ok(outcome) => outcome,

@@ -183,5 +183,6 @@ fn effect_words(effect: &Effect) -> String {
         Action::Verify(verification) => {
             format!("verifying the whole at {}", short(&verification.commit))
         }
+        Action::Advance(step) => format!("moving {} to {}", step.target, short(&step.to)),
     }
 }

@@ -137,7 +137,7 @@ impl Repository {
     }
 
     /// Returns a command that sees the person's checkout and index.
-    fn checkout_call(&self, subcommand: &str) -> Call<'_> {
+    pub(crate) fn checkout_call(&self, subcommand: &str) -> Call<'_> {
         self.git
             .call(&self.top_level, subcommand)
             .env("GIT_DIR", &self.git_dir)

@@ -6,6 +6,7 @@
     reason = "the whole binary is a test; clippy sees only the functions marked as one"
 )]
 
+mod advance;
 mod apply;
 mod apply_layer;
 mod attacks;

@@ -11,7 +11,7 @@ use kapi_core::usage::Usage;
 use kapi_goal::rules::state::Status as GoalStatus;
 use kapi_store::hash::sha256_hex;
 use kapi_workflow::rules::changed::Changed;
-use kapi_workflow::rules::effect::{GoalWork, Landing, Verification};
+use kapi_workflow::rules::effect::{Advancing, GoalWork, Landing, Verification};
 use kapi_workflow::rules::outcome::Outcome;
 
 /// Returns the goal of a task: the same one whenever it is asked for.
@@ -49,6 +49,14 @@ pub(super) fn landed(landing: &Landing) -> Outcome {
         head,
         merged,
         changed: Changed::of(vec![format!("src/{}.rs", landing.task)]),
+    }
+}
+
+/// The branch moves.
+pub(super) fn advanced(step: &Advancing) -> Outcome {
+    Outcome::Advanced {
+        at: step.to.clone(),
+        brought: None,
     }
 }
 

@@ -25,7 +25,7 @@ use kapi_workflow::rules::state::Workflow;
 
 use crate::oracle::{Oracle, Violation, read_log};
 use crate::workflow_sim::modes::{self, Reply};
-use crate::workflow_sim::outcomes::{done, failed, landed, verified};
+use crate::workflow_sim::outcomes::{advanced, done, failed, landed, verified};
 
 /// What asking an agent uses.
 const USED: Usage = Usage {
@@ -141,6 +141,7 @@ impl World {
             Action::Work(work) => done(work, &effect.id),
             Action::Land(landing) => landed(landing),
             Action::Verify(asked) => verified(asked, 0),
+            Action::Advance(step) => advanced(step),
         })
     }
 

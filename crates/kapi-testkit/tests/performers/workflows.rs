@@ -3,6 +3,7 @@
 //! Each is performed twice where a crash could make it so, and by somebody who means harm where
 //! an agent could.
 
+mod advancing;
 mod asking;
 mod branches;
 mod queued;

@@ -5,6 +5,7 @@
 
 use kapi_check::rules::proof::policy::CheckPolicy;
 use kapi_core::id::{EffectId, GoalId};
+use kapi_core::integration_branch::{CheckoutRule, IntegrationBranch};
 use kapi_core::isolation::{NetworkMode, SandboxLevel};
 use kapi_core::workflow_status::Status;
 use kapi_goal::rules::budget::Budget;
@@ -45,6 +46,8 @@ pub enum Action {
     Land(Box<Landing>),
     /// Run commands on a clean checkout of a commit.
     Verify(Box<Verification>),
+    /// Move the integration branch.
+    Advance(Box<Advancing>),
 }
 
 /// What an effect uses up while it is performed.
@@ -76,7 +79,9 @@ impl Action {
         match self {
             Self::Ask(_) => Uses::Model,
             Self::Work(_) => Uses::Goal,
-            Self::Prepare { .. } | Self::Land(_) | Self::Verify(_) => Uses::Nothing,
+            Self::Prepare { .. } | Self::Land(_) | Self::Verify(_) | Self::Advance(_) => {
+                Uses::Nothing
+            }
         }
     }
 
@@ -85,7 +90,7 @@ impl Action {
     pub const fn places(&self) -> Places {
         match self {
             Self::Work(_) => Places::Jobs,
-            Self::Land(_) => Places::One,
+            Self::Land(_) | Self::Advance(_) => Places::One,
             Self::Ask(_) | Self::Prepare { .. } | Self::Verify(_) => Places::Any,
         }
     }
@@ -175,6 +180,19 @@ pub struct Landing {
     pub message: String,
     /// Author and committer time of such a commit, in seconds since the epoch.
     pub at_s: i64,
+}
+
+/// One step of the integration branch.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Advancing {
+    /// The branch.
+    pub target: IntegrationBranch,
+    /// Where it has to be.
+    pub from: String,
+    /// Where it goes: a proved commit that goes on from there.
+    pub to: String,
+    /// What the approval says of a checkout of it.
+    pub checkout: CheckoutRule,
 }
 
 /// One verification of a commit as a whole.

@@ -73,6 +73,18 @@ pub enum Outcome {
     },
     /// Commands were run on a clean checkout.
     Verified(VerifyReport),
+    /// The integration branch is where it should be.
+    Advanced {
+        /// Its commit now.
+        at: String,
+        /// The checkout of it that was brought along.
+        brought: Option<String>,
+    },
+    /// The integration branch is not where it was when that was planned; nothing was changed.
+    Moved {
+        /// Its commit; `None` when it is gone.
+        found: Option<String>,
+    },
     /// The effect was stopped because it was no longer wanted, or its process is to end.
     Cancelled {
         /// What it used and had not reported.
@@ -102,7 +114,9 @@ impl Outcome {
             | Self::Rested { .. }
             | Self::Landed { .. }
             | Self::Conflicted { .. }
-            | Self::Verified(_) => Usage::default(),
+            | Self::Verified(_)
+            | Self::Advanced { .. }
+            | Self::Moved { .. } => Usage::default(),
         }
     }
 
@@ -117,7 +131,9 @@ impl Outcome {
             | Self::Rested { .. }
             | Self::Landed { .. }
             | Self::Conflicted { .. }
-            | Self::Verified(_) => {}
+            | Self::Verified(_)
+            | Self::Advanced { .. }
+            | Self::Moved { .. } => {}
         }
     }
 

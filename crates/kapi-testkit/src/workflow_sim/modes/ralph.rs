@@ -222,7 +222,8 @@ pub(super) fn mishap(effect: &Effect, workflow: &Workflow) -> Option<Outcome> {
         | Action::Prepare { .. }
         | Action::Work(_)
         | Action::Land(_)
-        | Action::Verify(_) => None,
+        | Action::Verify(_)
+        | Action::Advance(_) => None,
     }
 }
 
