@@ -17,6 +17,7 @@ mod storm;
 mod tidy;
 mod tool;
 mod toolchain;
+mod toy;
 
 use std::env;
 use std::path::{Path, PathBuf};
@@ -51,6 +52,7 @@ usage: cargo xtask <command>
                     --keep, --list; --write: docs/proof.md)
   realrepos         real projects with a seeded bug, proved by their own command and timed
                     (the same options)
+  toy               make a mode of the toy in a copy of the tree and try it: what a new mode touches
   deny              licences, advisories and bans (needs cargo-deny)";
 
 fn main() -> ExitCode {
@@ -88,6 +90,7 @@ fn run() -> anyhow::Result<()> {
         ["converge", options @ ..] => converge::run(options),
         ["cheats", options @ ..] => corpora::cheats::run(&root, options),
         ["realrepos", options @ ..] => corpora::real_repositories::run(&root, options),
+        ["toy"] => toy::run(&root),
         ["deny"] => deny::run(&root),
         [] | ["help" | "--help" | "-h"] => {
             output::say(USAGE);

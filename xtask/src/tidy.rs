@@ -51,6 +51,7 @@ const RULES: &[Rule] = &[
     source::modules_are_named_after_their_noun,
     source::every_test_file_is_compiled,
     modes::modes_stay_home,
+    modes::a_toy_mode_stays_small,
     once::what_is_written_once_stays_there,
     imports::imports_go_one_way,
     shapes::parameters_have_a_name_each,

@@ -25,9 +25,6 @@ pub(crate) enum Command {
     Ralph(Box<ralph::Args>),
 }
 
-/// What each mode says.
-static FRONTS: [&Front; 2] = [&deep_interview::FRONT, &ralph::FRONT];
-
 /// Runs the command of a mode.
 pub(crate) fn run(context: &Context, command: &Command) -> Result<Exit, Error> {
     match command {
@@ -38,13 +35,15 @@ pub(crate) fn run(context: &Context, command: &Command) -> Result<Exit, Error> {
 
 /// Returns what a mode says; `None` for one that there is only by name yet.
 pub(crate) fn front(mode: Mode) -> Option<&'static Front> {
-    FRONTS.into_iter().find(|front| front.mode == mode)
+    match mode {
+        Mode::DeepInterview => Some(&deep_interview::FRONT),
+        Mode::Ralph => Some(&ralph::FRONT),
+        _ => None,
+    }
 }
 
 /// What a mode says of its workflows, and asks of their person.
 pub(crate) struct Front {
-    /// The mode.
-    pub(crate) mode: Mode,
     /// Returns a fact of the mode in words; `None` for what is only bookkeeping.
     pub(crate) describe: fn(&ModeEvent) -> Option<String>,
     /// Tells whether a fact is what a person at the keyboard is shown whole right after it.

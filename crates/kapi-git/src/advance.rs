@@ -41,7 +41,7 @@ pub struct AdvancePlan<'a> {
 
 /// What came of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Advanced {
+pub enum Advance {
     /// The branch is there.
     Done {
         /// The checkout that shows it.
@@ -142,7 +142,7 @@ impl AdvanceError {
 
 impl Repository {
     /// Moves the integration branch as planned. Repeating it is fine.
-    pub fn advance_integration(&self, plan: &AdvancePlan<'_>) -> Result<Advanced, AdvanceError> {
+    pub fn advance_integration(&self, plan: &AdvancePlan<'_>) -> Result<Advance, AdvanceError> {
         let branch = plan.branch;
         if !self.is_within(plan.to, plan.from)? {
             return Err(AdvanceError::NotOnBase {
@@ -155,10 +155,10 @@ impl Repository {
         let found = self.ref_value(&branch_ref(branch.as_str()))?;
         if found.as_ref() == Some(plan.to) {
             let brought = checkouts.pop();
-            return Ok(Advanced::Done { brought });
+            return Ok(Advance::Done { brought });
         }
         if found.as_ref() != Some(plan.from) {
-            return Ok(Advanced::Moved { found });
+            return Ok(Advance::Moved { found });
         }
         match (checkouts.as_slice(), plan.checkout) {
             ([], _) => self.swap(plan),
@@ -170,23 +170,23 @@ impl Repository {
     }
 
     /// Moves the branch alone.
-    fn swap(&self, plan: &AdvancePlan<'_>) -> Result<Advanced, AdvanceError> {
+    fn swap(&self, plan: &AdvancePlan<'_>) -> Result<Advance, AdvanceError> {
         let name = branch_ref(plan.branch.as_str());
         let change = format!("update {name} {} {}", plan.to, plan.from);
         // Whoever holds the ref's lock is somebody else, and alive for all we know.
         let changed = self.change_refs(&[change], &[]);
         let found = self.ref_value(&name)?;
         if found.as_ref() == Some(plan.to) {
-            return Ok(Advanced::Done { brought: None });
+            return Ok(Advance::Done { brought: None });
         }
         if found.as_ref() == Some(plan.from) {
             changed?;
         }
-        Ok(Advanced::Moved { found })
+        Ok(Advance::Moved { found })
     }
 
     /// Switches index and files of the checkout, then moves the branch.
-    fn advance_with(&self, plan: &AdvancePlan<'_>, path: &Path) -> Result<Advanced, AdvanceError> {
+    fn advance_with(&self, plan: &AdvancePlan<'_>, path: &Path) -> Result<Advance, AdvanceError> {
         let checkout = Self::discover(self.git(), path)?;
         let (branch, at) = (plan.branch, || path.to_path_buf());
         let is_there = |(name, _): &&(&str, &str)| checkout.git_dir().join(name).exists();
@@ -229,11 +229,11 @@ impl Repository {
             checkout.switch(plan.from, plan.to)?;
         }
         let advanced = self.swap(plan)?;
-        if let Advanced::Moved { .. } = advanced {
+        if let Advance::Moved { .. } = advanced {
             checkout.switch(plan.to, plan.from)?;
             return Ok(advanced);
         }
-        Ok(Advanced::Done {
+        Ok(Advance::Done {
             brought: Some(at()),
         })
     }

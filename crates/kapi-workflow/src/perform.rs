@@ -146,7 +146,7 @@ pub fn perform(place: &WorkflowPlace<'_>, effect: &Effect, watch: &Watch<'_>) ->
         Action::Work(work) => work::work(place, (effect, work), watch),
         Action::Land(landing) => land::land(place, (effect, landing), watch),
         Action::Verify(task) => verify::verify(place, (effect, task), watch),
-        Action::Advance(step) => advance::advance(place, (effect, step), watch),
+        Action::Advance(step) => advance::advance(place, effect, step, watch),
     };
     match result {
         Ok(outcome) => outcome,

@@ -25,7 +25,6 @@ use crate::workflow::driving::Settle;
 
 /// What it says.
 pub(super) static FRONT: Front = Front {
-    mode: Mode::DeepInterview,
     describe: words::describe,
     is_shown_next: words::is_shown_next,
     summary: |_, _| {},

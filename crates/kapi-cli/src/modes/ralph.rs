@@ -20,7 +20,6 @@ use crate::workflow::watching::Watch;
 
 /// What it says.
 pub(super) static FRONT: Front = Front {
-    mode: Mode::Ralph,
     describe: words::describe,
     is_shown_next: |_| false,
     summary: words::summary,

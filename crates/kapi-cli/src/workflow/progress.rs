@@ -7,15 +7,13 @@ use std::collections::BTreeMap;
 use std::time::Instant;
 
 use kapi_core::id::{EffectId, GoalId};
-use kapi_core::text::agent_name;
 use kapi_core::usage::Usage;
 use kapi_machine::logged::Logged;
 use kapi_machine::watch::Activity;
-use kapi_workflow::rules::effect::{Action, Effect};
+use kapi_workflow::rules::effect::Effect;
 use kapi_workflow::rules::event::Event;
 use serde_json::json;
 
-use crate::contract::short;
 use crate::event_words::first_line;
 use crate::progress::event_json;
 use crate::ui::{Format, Ui, harmless};
@@ -72,7 +70,7 @@ impl Progress {
 
     /// Shows that an effect begins.
     pub(crate) fn performing(&mut self, effect: &Effect) {
-        let words = effect_words(effect);
+        let words = first_line(&effect.action.words());
         if self.ui.format == Format::Human {
             self.say(&words);
         }
@@ -155,34 +153,5 @@ fn is_shown_next(event: &Event) -> bool {
         modes::front(event.mode()).is_some_and(|front| (front.is_shown_next)(event))
     } else {
         false
-    }
-}
-
-/// Returns what an effect does, in a few words.
-fn effect_words(effect: &Effect) -> String {
-    match &effect.action {
-        Action::Ask(question) => {
-            let agent = agent_name(&question.agent);
-            format!("{agent} is asked {}", question.role.asked)
-        }
-        Action::Prepare { branch, .. } => format!("making branch {branch}"),
-        Action::Work(work) if work.attempt > 1 => format!(
-            "{}: a goal works on it, try {}: {}",
-            work.task,
-            work.attempt,
-            first_line(&work.title)
-        ),
-        Action::Work(work) => {
-            format!(
-                "{}: a goal works on it: {}",
-                work.task,
-                first_line(&work.title)
-            )
-        }
-        Action::Land(landing) => format!("{}: landing {}", landing.task, short(&landing.commit)),
-        Action::Verify(verification) => {
-            format!("verifying the whole at {}", short(&verification.commit))
-        }
-        Action::Advance(step) => format!("moving {} to {}", step.target, short(&step.to)),
     }
 }

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use kapi_core::integration_branch::{CheckoutRule, IntegrationBranch};
-use kapi_git::advance::{AdvanceError, AdvancePlan, Advanced};
+use kapi_git::advance::{Advance, AdvanceError, AdvancePlan};
 use kapi_git::command::Git;
 use kapi_git::id::CommitId;
 use kapi_git::repository::Repository;
@@ -42,11 +42,11 @@ impl Bench {
         bench
     }
 
-    fn advance(&self, checkout: CheckoutRule) -> Result<Advanced, AdvanceError> {
+    fn advance(&self, checkout: CheckoutRule) -> Result<Advance, AdvanceError> {
         self.advance_by(&git(), checkout)
     }
 
-    fn advance_by(&self, git: &Git, checkout: CheckoutRule) -> Result<Advanced, AdvanceError> {
+    fn advance_by(&self, git: &Git, checkout: CheckoutRule) -> Result<Advance, AdvanceError> {
         let repository = Repository::discover(git, &self.fixture.repo())?;
         repository.advance_integration(&AdvancePlan {
             branch: IntegrationBranch::DEV,
@@ -82,8 +82,8 @@ impl Bench {
     }
 }
 
-fn done(brought: Option<&Path>) -> Advanced {
-    Advanced::Done {
+fn done(brought: Option<&Path>) -> Advance {
+    Advance::Done {
         brought: brought.map(Path::to_path_buf),
     }
 }
@@ -116,13 +116,13 @@ fn what_somebody_moved_or_deleted_stays_as_it_is() {
         let found = Some(bench.fixture.base());
         assert_eq!(
             bench.advance(rule).expect("advance"),
-            Advanced::Moved { found }
+            Advance::Moved { found }
         );
     }
     assert_eq!(everything(&bench.fixture.repo()), before);
     bench.fixture.git(&["switch", "-q", "main"]);
     bench.fixture.git(&["branch", "-q", "-D", "dev"]);
-    let gone = Advanced::Moved { found: None };
+    let gone = Advance::Moved { found: None };
     assert_eq!(bench.advance(BRING).expect("advance"), gone);
 }
 
@@ -284,7 +284,7 @@ fn whoever_moves_the_branch_in_between_keeps_it_and_their_files() {
     let git = meddling(&bench, 3, (&steal, ""));
     let found = Some(CommitId::parse(&theirs).expect("commit id"));
     let moved = bench.advance_by(&git, BRING).expect("advance");
-    assert_eq!(moved, Advanced::Moved { found });
+    assert_eq!(moved, Advance::Moved { found });
     assert_eq!(bench.dev(), theirs);
     assert_eq!(bench.fixture.git(&["status", "--porcelain"]), "");
     assert_eq!(read(&repo.join("src/main.txt")), "one\n");

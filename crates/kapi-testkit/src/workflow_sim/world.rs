@@ -122,27 +122,16 @@ impl World {
         if let Some(outcome) = modes::mishap(effect, &workflow) {
             return Ok(outcome);
         }
-        Ok(match &effect.action {
-            Action::Ask(question) => {
-                self.write_transcript(effect);
-                if modes::takes_long(question, &workflow) {
-                    self.use_up(&effect.id, watch)?;
-                } else {
-                    (watch.notice)(Activity::Used(USED));
-                }
-                ask(effect, question, &workflow, n_failures)
+        if let Action::Ask(question) = &effect.action {
+            self.write_transcript(effect);
+            if modes::takes_long(question, &workflow) {
+                self.use_up(&effect.id, watch)?;
+            } else {
+                (watch.notice)(Activity::Used(USED));
             }
-            Action::Prepare { .. } if n_failures == 0 => failed("reach the repository", false),
-            Action::Prepare { branch, .. } => Outcome::Prepared {
-                branch: branch.clone(),
-                worktree: "/worktrees/it".to_owned(),
-                baseline: None,
-            },
-            Action::Work(work) => done(work, &effect.id),
-            Action::Land(landing) => landed(landing),
-            Action::Verify(asked) => verified(asked, 0),
-            Action::Advance(step) => advanced(step),
-        })
+            return Ok(ask(effect, question, &workflow, n_failures));
+        }
+        Ok(perform_once(effect, n_failures))
     }
 
     /// Uses something and goes on until that is recorded, or nobody wants to know any more.
@@ -216,6 +205,31 @@ fn check_performed(effect: &EffectId, log: &[Logged<Event>]) -> Result<(), Viola
 fn n_failures(effect: &EffectId, log: &[Logged<Event>]) -> usize {
     let is_failure = |logged: &&Logged<Event>| matches!(&logged.event, Event::EffectEnded { effect: id, failed: Some(_), .. } if id == effect);
     log.iter().filter(is_failure).count()
+}
+
+/// Does what any mode may have done. A verb of one mode alone is told in its own file, or its story
+/// does not come to its end.
+fn perform_once(effect: &Effect, n_failures: usize) -> Outcome {
+    if let Action::Prepare { branch, .. } = &effect.action {
+        if n_failures == 0 {
+            return failed("reach the repository", false);
+        }
+        Outcome::Prepared {
+            branch: branch.clone(),
+            worktree: "/worktrees/it".to_owned(),
+            baseline: None,
+        }
+    } else if let Action::Work(work) = &effect.action {
+        done(work, &effect.id)
+    } else if let Action::Land(landing) = &effect.action {
+        landed(landing)
+    } else if let Action::Verify(asked) = &effect.action {
+        verified(asked, 0)
+    } else if let Action::Advance(step) = &effect.action {
+        advanced(step)
+    } else {
+        failed("perform what no simulated mode knows", false)
+    }
 }
 
 fn ask(effect: &Effect, question: &AgentQuestion, workflow: &Workflow, failures: usize) -> Outcome {

@@ -3,7 +3,7 @@
 //! What is refused says where the branch is shown and what the person can do there; the branch never
 //! moves past a checkout that would not follow.
 
-use kapi_git::advance::{AdvanceError, AdvancePlan, Advanced};
+use kapi_git::advance::{Advance, AdvanceError, AdvancePlan};
 use kapi_machine::watch::Watch;
 use kapi_run::workshop;
 use kapi_run::workshop::Workshop;
@@ -15,7 +15,8 @@ use crate::rules::outcome::Outcome;
 /// Moves the branch.
 pub(super) fn advance(
     place: &WorkflowPlace<'_>,
-    (effect, step): (&Effect, &Advancing),
+    effect: &Effect,
+    step: &Advancing,
     watch: &Watch<'_>,
 ) -> Result<Outcome, Refused> {
     let world = (place.world)(&effect.workflow)?;
@@ -31,11 +32,11 @@ pub(super) fn advance(
         checkout: step.checkout,
     });
     Ok(match advanced.map_err(|error| refused(&error, step))? {
-        Advanced::Done { brought } => Outcome::Advanced {
+        Advance::Done { brought } => Outcome::Advanced {
             at: step.to.clone(),
             brought: brought.map(|path| path.display().to_string()),
         },
-        Advanced::Moved { found } => Outcome::Moved {
+        Advance::Moved { found } => Outcome::Moved {
             found: found.map(|commit| commit.to_string()),
         },
     })

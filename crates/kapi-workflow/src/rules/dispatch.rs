@@ -26,7 +26,7 @@ macro_rules! ways {
                 $($part:tt)*
             }
         )+ }
-        there will be { $($later:ident;)* }
+        there will be { $($(#[cfg($($not:tt)*)])? $later:ident;)* }
     ) => {
         impl ModeSpec {
             /// Returns a mode's table; `None` for a mode that there is only by name yet.
@@ -34,9 +34,16 @@ macro_rules! ways {
             pub const fn of(mode: Mode) -> Option<&'static Self> {
                 match mode {
                     $($(#[cfg($($cfg)*)])? Mode::$mode => Some(&modes::$folder::spec::SPEC),)+
-                    $(Mode::$later => None,)*
+                    $($(#[cfg($($not)*)])? Mode::$later => None,)*
                 }
             }
+        }
+
+        impl ModeSpec {
+            /// The tables of the modes that there are.
+            const ALL: &[&Self] = &[
+                $($(#[cfg($($cfg)*)])? &modes::$folder::spec::SPEC,)+
+            ];
         }
 
         impl Body {
@@ -100,6 +107,6 @@ impl ModeSpec {
 
     /// Returns the tables of the modes that there are.
     pub fn all() -> impl Iterator<Item = &'static Self> {
-        Mode::ALL.into_iter().filter_map(Self::of)
+        Self::ALL.iter().copied()
     }
 }

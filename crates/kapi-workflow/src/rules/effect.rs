@@ -7,6 +7,7 @@ use kapi_check::rules::proof::policy::CheckPolicy;
 use kapi_core::id::{EffectId, GoalId};
 use kapi_core::integration_branch::{CheckoutRule, IntegrationBranch};
 use kapi_core::isolation::{NetworkMode, SandboxLevel};
+use kapi_core::text::agent_name;
 use kapi_core::workflow_status::Status;
 use kapi_goal::rules::budget::Budget;
 use kapi_goal::rules::plan::task::TaskId;
@@ -92,6 +93,27 @@ impl Action {
             Self::Work(_) => Places::Jobs,
             Self::Land(_) | Self::Advance(_) => Places::One,
             Self::Ask(_) | Self::Prepare { .. } | Self::Verify(_) => Places::Any,
+        }
+    }
+
+    /// Says what it does, in a few words.
+    #[must_use]
+    pub fn words(&self) -> String {
+        let short = |commit: &str| commit.chars().take(10).collect::<String>();
+        match self {
+            Self::Ask(question) => {
+                let agent = agent_name(&question.agent);
+                format!("{agent} is asked {}", question.role.asked)
+            }
+            Self::Prepare { branch, .. } => format!("making branch {branch}"),
+            Self::Work(work) if work.attempt > 1 => format!(
+                "{}: a goal works on it, try {}: {}",
+                work.task, work.attempt, work.title
+            ),
+            Self::Work(work) => format!("{}: a goal works on it: {}", work.task, work.title),
+            Self::Land(landing) => format!("{}: landing {}", landing.task, short(&landing.commit)),
+            Self::Verify(asked) => format!("verifying the whole at {}", short(&asked.commit)),
+            Self::Advance(step) => format!("moving {} to {}", step.target, short(&step.to)),
         }
     }
 

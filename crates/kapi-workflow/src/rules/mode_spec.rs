@@ -89,6 +89,8 @@ pub enum ContextRule {
     Gives,
     /// It may begin with what another one found out.
     Takes,
+    /// Neither.
+    None,
 }
 
 /// Whether a mode needs a repository.

@@ -5,6 +5,8 @@
 
 pub mod interview;
 pub mod ralph;
+#[cfg(test)]
+pub mod toy;
 
 use kapi_core::id::GoalId;
 use kapi_core::link::Link;
@@ -40,10 +42,23 @@ macro_rules! every_mode {
                     answer: crate::rules::modes::ralph::answer::RalphAnswer,
                     carried: plan as Option<Box<crate::rules::modes::ralph::plan::Plan>>,
                 }
+                #[cfg(test)]
+                Toy,
+                "A scale that is described, approved and carried.",
+                as Toy "toy" in toy {
+                    state: crate::rules::modes::toy::state::Toy,
+                    begin: crate::rules::modes::toy::begin::ToyBegin,
+                    event: crate::rules::modes::toy::event::ToyEvent,
+                    command: crate::rules::modes::toy::command::ToyCommand,
+                    answer: crate::rules::modes::toy::answer::ToyAnswer,
+                    carried: draft as Option<Box<crate::rules::modes::toy::answer::ToyAnswer>>,
+                }
             }
             there will be {
                 Autoresearch;
                 Integrate;
+                #[cfg(not(test))]
+                Toy;
             }
         }
     };
@@ -63,7 +78,7 @@ macro_rules! parts {
                 carried: $field:ident as $carried:ty,
             }
         )+ }
-        there will be { $($later:ident;)* }
+        there will be { $($(#[cfg($($not:tt)*)])? $later:ident;)* }
     ) => {
         /// The mode's own part of a workflow.
         #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -195,7 +210,7 @@ macro_rules! parts {
                     $($(#[cfg($($cfg)*)])? Mode::$mode => {
                         <$answer>::read(role, from).map(Self::$tag)
                     })+
-                    $(Mode::$later => Err(D::Error::custom("there is no such mode yet")),)*
+                    $($(#[cfg($($not)*)])? Mode::$later => Err(D::Error::custom("there is no such mode yet")),)*
                 }
             }
         }

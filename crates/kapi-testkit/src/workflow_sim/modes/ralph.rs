@@ -218,12 +218,7 @@ pub(super) fn mishap(effect: &Effect, workflow: &Workflow) -> Option<Outcome> {
         {
             Some(verified(asked, 1))
         }
-        Action::Ask(_)
-        | Action::Prepare { .. }
-        | Action::Work(_)
-        | Action::Land(_)
-        | Action::Verify(_)
-        | Action::Advance(_) => None,
+        _ => None,
     }
 }
 

@@ -43,6 +43,7 @@ fn the_pi_package_knows_every_mode_as_it_is() {
         let context = match spec.context {
             ContextRule::Gives => "gives",
             ContextRule::Takes => "takes",
+            ContextRule::None => "none",
         };
         let facts = ["name", "noun", "goesOn", "context"].map(|key| &said[key]);
         let expected = [

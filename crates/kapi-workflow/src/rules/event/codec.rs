@@ -154,8 +154,9 @@ mod tests {
             unknown.starts_with("unknown variant `danced`, expected one of `started`, "),
             "{unknown}"
         );
+        let of_modes = ModeEvent::KINDS.join("`, `");
         assert!(
-            unknown.contains("`effect_ended`, `interview`, `ralph` at line 1"),
+            unknown.contains(&format!("`effect_ended`, `{of_modes}` at line 1")),
             "{unknown}"
         );
         for line in [

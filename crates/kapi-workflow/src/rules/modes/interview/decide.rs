@@ -11,6 +11,7 @@ use crate::rules::decide::{human, is_free, said, wrong_phase};
 use crate::rules::denied::Why;
 use crate::rules::event::Event;
 use crate::rules::given::Given;
+use crate::rules::mode_spec::{ContextRule, ModeSpec};
 use crate::rules::modes::interview::command::InterviewCommand;
 use crate::rules::modes::interview::event::InterviewEvent;
 use crate::rules::modes::interview::prompt::effect_id;
@@ -100,14 +101,14 @@ pub(crate) fn ask(
 }
 
 fn branches_into(mode: Mode) -> Result<(), Why> {
-    match mode {
-        Mode::Ralph | Mode::Autoresearch => Ok(()),
-        Mode::DeepInterview | Mode::Integrate => Err(Why::Malformed {
-            rule: format!(
-                "go on in a {mode} workflow: an interview leads to ralph or autoresearch"
-            ),
-        }),
+    // A mode that there is only by name yet is taken at its word.
+    let takes = ModeSpec::of(mode).is_none_or(|spec| spec.context == ContextRule::Takes);
+    if takes && mode != Mode::INTEGRATOR {
+        return Ok(());
     }
+    Err(Why::Malformed {
+        rule: format!("go on in a {mode} workflow: an interview leads to ralph or autoresearch"),
+    })
 }
 
 /// Records what the interviewer answered; an answer to what nobody asks any more is dropped.

@@ -38,10 +38,10 @@ use crate::rules::story::{
 use crate::rules::terms::Terms;
 
 fn of(workflow: &Workflow) -> &Interview {
-    match &workflow.body {
-        Body::Interview(interview) => interview,
-        Body::Ralph(_) => panic!("not an interview"),
-    }
+    let Body::Interview(interview) = &workflow.body else {
+        panic!("not an interview");
+    };
+    interview
 }
 
 /// Everybody asks for everything.

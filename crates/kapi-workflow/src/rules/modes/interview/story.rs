@@ -22,10 +22,10 @@ pub(crate) fn interview() -> Story {
 
 /// Returns the interview of a story.
 pub(crate) fn of(story: &Story) -> &Interview {
-    match &story.workflow().body {
-        Body::Interview(interview) => interview,
-        Body::Ralph(_) => panic!("not an interview"),
-    }
+    let Body::Interview(interview) = &story.workflow().body else {
+        panic!("not an interview");
+    };
+    interview
 }
 
 pub(crate) fn question(text: &str, proposed: Option<&str>) -> Question {

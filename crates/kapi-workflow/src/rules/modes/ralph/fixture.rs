@@ -318,10 +318,10 @@ impl Build {
     }
 
     pub(super) fn ralph(&self) -> &Ralph {
-        match &self.workflow.body {
-            Body::Ralph(ralph) => ralph,
-            Body::Interview(_) => panic!("not a build"),
-        }
+        let Body::Ralph(ralph) = &self.workflow.body else {
+            panic!("not a build");
+        };
+        ralph
     }
 
     /// Asks for something that is granted.

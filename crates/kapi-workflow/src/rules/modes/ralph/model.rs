@@ -59,10 +59,10 @@ struct Found {
 }
 
 fn ralph(workflow: &Workflow) -> &Ralph {
-    match &workflow.body {
-        Body::Ralph(ralph) => ralph,
-        Body::Interview(_) => panic!("not a build"),
-    }
+    let Body::Ralph(ralph) = &workflow.body else {
+        panic!("not a build");
+    };
+    ralph
 }
 
 /// Returns what makes a state another one, whatever was counted on the way.

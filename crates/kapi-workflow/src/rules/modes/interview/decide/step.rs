@@ -64,9 +64,10 @@ pub(super) fn step(
 
 /// Returns the interview as it will stand after some events.
 fn after(workflow: &Workflow, interview: &Interview, events: &[Event]) -> Interview {
-    match folded(workflow, events).body {
-        Body::Interview(after) => *after,
-        Body::Ralph(_) => interview.clone(),
+    if let Body::Interview(after) = folded(workflow, events).body {
+        *after
+    } else {
+        interview.clone()
     }
 }
 

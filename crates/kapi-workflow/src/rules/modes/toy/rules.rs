@@ -1,0 +1,125 @@
+//! A toy as a mode: its rules, plan and documents behind the seam that every mode has.
+
+use kapi_core::actor::Actor;
+use kapi_core::id::EffectId;
+
+use crate::rules::branch::Branch;
+use crate::rules::decide::{going_on, human, wrong_mode, wrong_phase};
+use crate::rules::denied::Why;
+use crate::rules::documents::Document;
+use crate::rules::effect::Effect;
+use crate::rules::event::Event;
+use crate::rules::given::Given;
+use crate::rules::mode_rules::{After, ModeRules};
+use crate::rules::mode_spec::{ModeSpec, PhaseSpec};
+use crate::rules::modes::toy::begin::ToyBegin;
+use crate::rules::modes::toy::command::ToyCommand;
+use crate::rules::modes::toy::effects;
+use crate::rules::modes::toy::event::ToyEvent;
+use crate::rules::modes::toy::spec::{CARRY, DESCRIBE, SPEC};
+use crate::rules::modes::toy::state::Toy;
+use crate::rules::modes::{Begin, ModeCommand, ModeEvent};
+use crate::rules::outcome::Outcome;
+use crate::rules::state::Workflow;
+
+impl ModeRules for Toy {
+    fn spec(&self) -> &'static ModeSpec {
+        &SPEC
+    }
+
+    fn phase(&self) -> (&'static PhaseSpec, Option<&'static str>) {
+        match (self.is_approved, &self.draft) {
+            (true, _) => (&CARRY, None),
+            (false, None) => (&DESCRIBE, Some("asking")),
+            (false, Some(_)) => (&DESCRIBE, Some("approval")),
+        }
+    }
+
+    fn ask(
+        &self,
+        workflow: &Workflow,
+        actor: &Actor,
+        command: &ModeCommand,
+        given: &Given,
+    ) -> Result<Vec<Event>, Why> {
+        let ModeCommand::Toy(ToyCommand::Reweigh) = command else {
+            return Err(wrong_mode(workflow, command.spec().asks));
+        };
+        going_on(workflow, SPEC.goes_on)?;
+        human(actor, "describe a scale anew")?;
+        let text = "Describe it anew.".to_owned();
+        let at_ms = given.now_ms;
+        let mut events = vec![Event::Revised { text, at_ms }];
+        events.extend(self.after_revision(workflow, "", given)?);
+        Ok(events)
+    }
+
+    fn report(
+        &self,
+        workflow: &Workflow,
+        effect: &EffectId,
+        outcome: &Outcome,
+        given: &Given,
+    ) -> Result<Vec<Event>, Why> {
+        effects::report(workflow, self, effect, outcome, given)
+    }
+
+    fn after_revision(&self, workflow: &Workflow, _: &str, _: &Given) -> Result<Vec<Event>, Why> {
+        if self.is_approved {
+            return Err(wrong_phase(workflow, "change"));
+        }
+        Ok(vec![ToyEvent::Reopened {}.into()])
+    }
+
+    fn evolve(&mut self, event: &ModeEvent) -> After {
+        if let ModeEvent::Toy(event) = event {
+            self.evolve(event);
+        }
+        After::Nothing
+    }
+
+    fn approved(&mut self) {
+        self.is_approved = true;
+    }
+
+    fn unblocked(&mut self) {}
+
+    fn next(&self, workflow: &Workflow) -> Vec<Effect> {
+        effects::next(workflow, self).into_iter().collect()
+    }
+
+    fn documents(&self, _: &Workflow) -> Vec<Document> {
+        let Some(scale) = &self.draft else {
+            return Vec::new();
+        };
+        let document = |name: &str, text: &str| Document {
+            name: name.to_owned(),
+            text: format!("{text}\n"),
+        };
+        vec![
+            document("toy.md", &scale.text),
+            document("toy.sh", &scale.script),
+        ]
+    }
+
+    fn beginning(&self) -> Begin {
+        let base = self.base.clone();
+        Begin::Toy(ToyBegin { base })
+    }
+
+    fn base(&self) -> Option<&str> {
+        Some(&self.base)
+    }
+
+    fn counts(&self) -> Vec<(&'static str, usize)> {
+        vec![("tries", usize::try_from(self.tries).unwrap_or(usize::MAX))]
+    }
+
+    fn counts_words(&self) -> Option<String> {
+        self.carried.as_ref().map(|_| "It is carried.".to_owned())
+    }
+
+    fn branch(&self) -> Option<&Branch> {
+        self.branch.as_ref()
+    }
+}

@@ -1,0 +1,88 @@
+//! A scale in the simulator: one that is described twice and fits at the second try.
+
+use kapi_core::workflow_status::Status;
+use kapi_workflow::rules::command::Command;
+use kapi_workflow::rules::effect::{Action, AgentQuestion, Effect};
+use kapi_workflow::rules::modes::scales::answer::ScalesAnswer;
+use kapi_workflow::rules::modes::scales::begin::ScalesBegin;
+use kapi_workflow::rules::modes::scales::command::ScalesCommand;
+use kapi_workflow::rules::modes::scales::event::ScalesEvent;
+use kapi_workflow::rules::modes::scales::state::Scales;
+use kapi_workflow::rules::modes::{Begin, ModeCommand};
+use kapi_workflow::rules::outcome::Outcome;
+use kapi_workflow::rules::state::Workflow;
+
+use crate::workflow_sim::modes::Reply;
+use crate::workflow_sim::tale::{Deed, Next, Tale, by_person, usual};
+
+kinds! {
+    KINDS, kind: ScalesEvent as "Scales::"
+    [Described, Reopened, TriedInVain, BranchMade, Proved, Landed, Carried]
+}
+
+/// The story.
+pub(super) const TALES: &[Tale] = &[Tale {
+    name: "scales",
+    end: Status::Completed,
+    next,
+    deed,
+}];
+
+fn next(known: &[Workflow]) -> Next<'_> {
+    match known.first() {
+        None => Next::Start(
+            "Weigh the store of sessions",
+            Begin::Scales(ScalesBegin {
+                base: "0".repeat(40),
+            }),
+        ),
+        Some(scales) => Next::Drive(scales),
+    }
+}
+
+fn deed(workflow: &Workflow) -> Option<Deed> {
+    if workflow.pending.is_some() && workflow.revisions.is_empty() {
+        let reweigh = ModeCommand::Scales(ScalesCommand::Reweigh);
+        return by_person(Command::Mode(reweigh));
+    }
+    usual(workflow)
+}
+
+/// Returns what its agent says: once nothing that can be read.
+pub(super) fn reply(
+    _: &AgentQuestion,
+    _: &Workflow,
+    scales: &Scales,
+    _: usize,
+) -> Result<ScalesAnswer, Reply> {
+    if scales.tries == 1 {
+        return Err(Reply::Unreadable("it is no JSON"));
+    }
+    Ok(ScalesAnswer {
+        text: "A scale.".to_owned(),
+        script: "sh weigh.sh".to_owned(),
+    })
+}
+
+/// The second question takes long.
+pub(super) const fn takes_long(_: &AgentQuestion, scales: &Scales) -> bool {
+    scales.tries == 2
+}
+
+/// The first landing does not fit, and what lands is weighed.
+pub(super) fn mishap(effect: &Effect, _: &Workflow) -> Option<Outcome> {
+    if let Action::Weigh { commit } = &effect.action {
+        let bytes = commit.len();
+        Some(Outcome::Weighed { bytes })
+    } else if let Action::Land(_) = &effect.action {
+        let is_first = effect.id.as_str().starts_with("t003");
+        is_first.then_some(Outcome::Conflicted { paths: Vec::new() })
+    } else {
+        None
+    }
+}
+
+/// Returns what it came to.
+pub(super) fn detail(scales: &Scales) -> Vec<String> {
+    scales.carried.iter().cloned().collect()
+}

@@ -1,0 +1,40 @@
+//! The effect of its own: what landed is weighed.
+
+use crate::workflow::branch::Branch;
+use crate::workflow::effect::Action;
+use crate::workflow::modes::scales::state::Scales;
+use crate::workflow::outcome::Outcome;
+
+/// Returns what is to be done with what landed.
+pub(super) fn action(_: &Scales, landed: &Branch) -> Action {
+    Action::Weigh {
+        commit: landed.head.clone(),
+    }
+}
+
+/// Returns what came of it, or why it came to nothing; `None` where that is no outcome of it.
+pub(super) fn ended(outcome: &Outcome) -> Option<Result<String, &'static str>> {
+    if let Outcome::Weighed { bytes } = outcome {
+        let words = format!("{bytes} bytes");
+        Some(if *bytes > 0 {
+            Ok(words)
+        } else {
+            Err("it weighs nothing")
+        })
+    } else {
+        None
+    }
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use crate::workflow::outcome::Outcome;
+
+    /// Returns how it can end, well first.
+    pub(in super::super) fn outcomes() -> Vec<Outcome> {
+        vec![
+            Outcome::Weighed { bytes: 40 },
+            Outcome::Weighed { bytes: 0 },
+        ]
+    }
+}
