@@ -123,7 +123,7 @@ fn drive(governed: &Governed, key: &WorkflowKey, budgets: &Mutex<Vec<Option<u64>
             merged: false,
             changed: Changed::default(),
         },
-        Action::Verify(_) => Outcome::Cancelled {
+        _ => Outcome::Cancelled {
             usage: Usage::default(),
         },
     };
