@@ -258,7 +258,7 @@ pub(crate) fn require_approved(project: &Project<'_>, id: &GoalId) -> Result<(),
     project
         .load(id)
         .and_then(|goal| project.require_approved(&goal))
-        .map_err(|error| Error::engine(&error, &format!("{:03}", id.index())))
+        .map_err(|error| Error::engine(&error, &id.reference()))
 }
 
 /// Returns the exit code for where a goal came to rest.

@@ -56,7 +56,7 @@ impl Trust {
 
     /// Returns what to type next, which never relies on a branch that has moved.
     pub(crate) fn next_commands(&self, goal: &Goal) -> Vec<String> {
-        let index = format!("{:03}", goal.id.index());
+        let index = goal.id.reference();
         if !self.damage.is_empty() {
             return vec![format!("kapi audit {index}")];
         }
@@ -90,8 +90,8 @@ impl Trust {
         if self.damage.len() > FINDINGS_MAX {
             let more = self.damage.len() - FINDINGS_MAX;
             ui.line(&format!(
-                "  DAMAGED  {more} more findings; `kapi audit {:03}` lists them",
-                goal.id.index()
+                "  DAMAGED  {more} more findings; `kapi audit {}` lists them",
+                goal.id.reference()
             ));
         }
         if let Some(deletes) = &self.deletes {

@@ -23,30 +23,80 @@ pub struct IdError {
     pub rule: &'static str,
 }
 
+/// The most goals that one task of a workflow may have.
+pub const PART_NUMBERS_MAX: u32 = 999;
+
 /// A goal or workflow of one project: a stable index and a slug, written `007-fix-login`.
+///
+/// The goals of a workflow's tasks stand under its own name, so that they leave no gaps in the
+/// project's numbers: `007-fix-login_T-002`, and `007-fix-login_T-002_2` for the second one of that
+/// task. A person types `7/T-002`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct GoalId {
     index: u32,
     slug: Slug,
+    part: Option<Part>,
+}
+
+/// Which goal of a workflow: its task, and the how many-th of that task it is.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+struct Part {
+    /// Capital letters, a dash, digits.
+    task: String,
+    /// From 1.
+    number: u32,
 }
 
 impl GoalId {
     /// Builds the id of the goal with this project-local index.
     #[must_use]
     pub const fn new(index: u32, slug: Slug) -> Self {
-        Self { index, slug }
+        Self {
+            index,
+            slug,
+            part: None,
+        }
     }
 
-    /// Reads `NNN-slug`.
+    /// Names a goal of a workflow's task: the how many-th of that task, from 1.
+    ///
+    /// # Errors
+    /// When the task has no name like `T-002`, the number is none, or what is named here is no
+    /// workflow but such a goal.
+    pub fn part_of(workflow: &Self, task: &str, number: u32) -> Result<Self, IdError> {
+        let rule = "it must be a task like T-002 of a workflow, and a number from 1 to 999";
+        let part = Part {
+            task: task.to_owned(),
+            number,
+        };
+        if workflow.part.is_some() || !part.is_sound() {
+            return Err(IdError {
+                what: "a workflow's goal",
+                text: format!("{workflow}/{task}.{number}"),
+                rule,
+            });
+        }
+        Ok(Self {
+            part: Some(part),
+            ..workflow.clone()
+        })
+    }
+
+    /// Reads `NNN-slug`, or `NNN-slug_T-NNN` and `NNN-slug_T-NNN_N`.
     ///
     /// # Errors
     /// When the text is not at least three digits, a dash and a slug.
     pub fn parse(text: &str) -> Result<Self, IdError> {
         let rule = "it must be three or more digits, a dash and a slug";
+        let whole = text;
+        let (text, part) = match text.split_once('_') {
+            None => (text, None),
+            Some((text, part)) => (text, Some(part)),
+        };
         let error = || IdError {
             what: "a goal id",
-            text: text.to_owned(),
+            text: whole.to_owned(),
             rule,
         };
         let (digits, slug) = text.split_once('-').ok_or_else(error)?;
@@ -58,10 +108,49 @@ impl GoalId {
         }
         let index = digits.parse().map_err(|_| error())?;
         let slug = Slug::parse(slug)?;
-        Ok(Self { index, slug })
+        let part = match part {
+            None => None,
+            Some(part) => Some(Part::parse(part).ok_or_else(error)?),
+        };
+        Ok(Self { index, slug, part })
     }
 
-    /// Returns the project-local index.
+    /// Returns what a person types to name it: `007`, or `007/T-002` for a goal of a workflow.
+    #[must_use]
+    pub fn reference(&self) -> String {
+        match &self.part {
+            None => format!("{:03}", self.index),
+            Some(part) => format!("{:03}/{}", self.index, part.typed()),
+        }
+    }
+
+    /// Tells whether a name means this one: its reference with or without zeros in front, its slug
+    /// or all of it.
+    #[must_use]
+    pub fn is_called(&self, name: &str) -> bool {
+        let Some(part) = &self.part else {
+            return self.slug.as_str() == name || self.to_string() == name;
+        };
+        let is_typed = |(workflow, typed): (&str, &str)| {
+            let is_number = workflow.bytes().all(|byte| byte.is_ascii_digit());
+            let is_of_it = if is_number {
+                workflow.parse() == Ok(self.index)
+            } else {
+                workflow == self.slug.as_str()
+                    || workflow == format!("{:03}-{}", self.index, self.slug)
+            };
+            is_of_it && typed == part.typed()
+        };
+        name.split_once('/').is_some_and(is_typed) || self.to_string() == name
+    }
+
+    /// Tells whether it is a goal of a workflow's task, named under the workflow.
+    #[must_use]
+    pub const fn is_part(&self) -> bool {
+        self.part.is_some()
+    }
+
+    /// Returns the project-local index; of a goal of a workflow, that of the workflow.
     #[must_use]
     pub const fn index(&self) -> u32 {
         self.index
@@ -76,7 +165,47 @@ impl GoalId {
 
 impl fmt::Display for GoalId {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(out, "{:03}-{}", self.index, self.slug)
+        write!(out, "{:03}-{}", self.index, self.slug)?;
+        match &self.part {
+            None => Ok(()),
+            Some(Part { task, number: 1 }) => write!(out, "_{task}"),
+            Some(Part { task, number }) => write!(out, "_{task}_{number}"),
+        }
+    }
+}
+
+impl Part {
+    fn parse(text: &str) -> Option<Self> {
+        let (task, number) = match text.split_once('_') {
+            None => (text, 1),
+            // The first one has no number, and no number has zeros in front.
+            Some((task, digits)) if !digits.starts_with(['0', '+']) => {
+                (task, digits.parse().ok().filter(|number| *number > 1)?)
+            }
+            Some(_) => return None,
+        };
+        let part = Self {
+            task: task.to_owned(),
+            number,
+        };
+        part.is_sound().then_some(part)
+    }
+
+    fn is_sound(&self) -> bool {
+        let is_task = self.task.split_once('-').is_some_and(|(letters, digits)| {
+            let is_short = letters.len() == 1 && (3..=6).contains(&digits.len());
+            is_short
+                && letters.bytes().all(|byte| byte.is_ascii_uppercase())
+                && digits.bytes().all(|byte| byte.is_ascii_digit())
+        });
+        is_task && (1..=PART_NUMBERS_MAX).contains(&self.number)
+    }
+
+    fn typed(&self) -> String {
+        match self.number {
+            1 => self.task.clone(),
+            number => format!("{}.{number}", self.task),
+        }
     }
 }
 
@@ -214,6 +343,62 @@ mod tests {
     }
 
     #[test]
+    fn goals_of_a_workflow_stand_under_its_name() {
+        let workflow = GoalId::parse("003-auth").unwrap();
+        let first = GoalId::part_of(&workflow, "T-002", 1).unwrap();
+        let second = GoalId::part_of(&workflow, "T-002", 2).unwrap();
+        for (id, stored, typed) in [
+            (&workflow, "003-auth", "003"),
+            (&first, "003-auth_T-002", "003/T-002"),
+            (&second, "003-auth_T-002_2", "003/T-002.2"),
+        ] {
+            assert_eq!(id.to_string(), stored);
+            assert_eq!(&GoalId::parse(stored).unwrap(), id);
+            assert_eq!(id.reference(), typed);
+            assert_eq!(id.index(), 3);
+        }
+        assert!(workflow < first && first < second && second < GoalId::parse("004-a").unwrap());
+        for name in [
+            "3/T-002",
+            "003/T-002",
+            "auth/T-002",
+            "003-auth/T-002",
+            "003-auth_T-002",
+        ] {
+            assert!(first.is_called(name), "{name}");
+            assert!(
+                !second.is_called(name) && !workflow.is_called(name),
+                "{name}"
+            );
+        }
+        for name in [
+            "3",
+            "003",
+            "auth",
+            "003-auth",
+            "T-002",
+            "/T-002",
+            "3/T-002.2",
+            "4/T-002",
+        ] {
+            assert!(!first.is_called(name), "{name}");
+        }
+        for (of, task, number) in [
+            (&first, "T-001", 1),
+            (&workflow, "T-02", 1),
+            (&workflow, "t-002", 1),
+            (&workflow, "T-002", 0),
+            (&workflow, "T-002_2", 1),
+            (&workflow, "../..", 1),
+        ] {
+            assert!(
+                GoalId::part_of(of, task, number).is_err(),
+                "{task} {number}"
+            );
+        }
+    }
+
+    #[test]
     fn malformed_goal_ids_are_refused() {
         for text in [
             "",
@@ -224,6 +409,15 @@ mod tests {
             "001-a--b",
             "0001-a",
             "001-a-b-c-d-e-f",
+            "001-a_",
+            "001-a_T-1",
+            "001-a_T-001_",
+            "001-a_T-001_1",
+            "001-a_T-001_02",
+            "001-a_T-001_2_3",
+            "001-a_T-001_1000",
+            "001-a_x",
+            "001_T-001",
         ] {
             assert!(GoalId::parse(text).is_err(), "{text}");
         }

@@ -143,8 +143,8 @@ fn challenge(context: &Context, picked: &Picked<'_>, no_run: bool) -> Result<Exi
             format!("goal {id} is {}, so it is not resumed", picked.goal.status),
         )
         .with_hint(format!(
-            "say what is wrong with it: `kapi goal reopen {:03} \"<reason>\"`.",
-            id.index()
+            "say what is wrong with it: `kapi goal reopen {} \"<reason>\"`.",
+            id.reference()
         ))),
     }
 }

@@ -73,7 +73,7 @@ pub(crate) const fn words(means: ApprovalMeans) -> &'static str {
 /// Returns the line that approves a goal's contract.
 pub(crate) fn line(id: &GoalId, hash: &str) -> String {
     let digits = hash.get(..HASH_DIGITS_MIN).unwrap_or(hash);
-    format!("kapi goal approve {:03} --hash {digits}", id.index())
+    format!("kapi goal approve {:03} --hash {digits}", id.reference())
 }
 
 #[cfg(test)]

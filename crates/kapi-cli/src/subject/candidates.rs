@@ -212,7 +212,8 @@ fn tasks(context: &Context) -> Result<Vec<Task>, Error> {
 /// Returns the goal or workflow that was begun last.
 fn latest(context: &Context) -> Result<Subject, Error> {
     let Numbered { goals, workflows } = Numbered::load(context, &context.project_root()?)?;
-    let goal = goals.into_iter().max();
+    // The goal of a task was begun by its workflow, and by nobody else.
+    let goal = goals.into_iter().filter(|id| !id.is_part()).max();
     let workflow = workflows.into_iter().max_by_key(|key| key.id.index());
     match (goal, workflow) {
         (Some(goal), Some(workflow)) if goal.index() < workflow.id.index() => {

@@ -150,6 +150,21 @@ fn the_work_of_a_plan_is_tasks_of_the_kernel() {
         assert_eq!(goal["effect"], dispatch["effect"], "{dispatch:#}");
     }
     assert_pointers(&machine, tasks[0]["id"].as_str().unwrap());
+    // The goals stand under the workflow's name, and its own number stays the last one.
+    let shown = env.json(&["show", "1/T-002"]);
+    assert_eq!(shown["id"], "001-greet-people-name_T-002", "{shown:#}");
+    let told = env.kapi(&["show", "001/T-002"]);
+    assert!(
+        told.stdout.contains("001-greet-people-name_T-002"),
+        "{told:?}"
+    );
+    assert_eq!(env.json(&["show", "1"])["id"], RALPH);
+    let options = ["--unlinked", "--no-drive", "--json"];
+    let started = last(&machine.ralph(&["something", "else"], &options));
+    assert!(
+        started["id"].as_str().unwrap().starts_with("002-"),
+        "{started:#}"
+    );
     assert_eq!(env.json(&["audit"])["ok"], true);
 }
 

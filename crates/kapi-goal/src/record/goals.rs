@@ -58,6 +58,26 @@ impl Project<'_> {
         Ok(inventory.claim(self.disk, &self.layout, &new, &held)?)
     }
 
+    /// Claims the next name for a goal of a workflow's task; otherwise as [`Project::claim_goal`],
+    /// and no index is spent.
+    ///
+    /// # Errors
+    /// When a rule would refuse the contract (nothing was changed then) or the disk does.
+    pub fn claim_part(
+        &self,
+        actor: &Actor,
+        workflow: &GoalId,
+        task: &str,
+        contract: &Contract,
+    ) -> Result<GoalId, EngineError> {
+        let create = create_command(workflow, contract, false)?;
+        decide(None, actor, &create, self.clock.now_ms())?;
+        self.prepare()?;
+        let held = self.lock()?;
+        let claimed = Inventory::claim_part(self.disk, &self.layout, workflow, task, &held);
+        Ok(claimed?)
+    }
+
     /// Proposes a goal under an id that was claimed.
     ///
     /// # Errors

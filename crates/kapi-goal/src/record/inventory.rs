@@ -10,7 +10,7 @@ pub mod workflow_entry;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use kapi_core::id::{GoalId, Slug};
+use kapi_core::id::{GoalId, PART_NUMBERS_MAX, Slug};
 use kapi_core::isolation::SandboxLevel;
 use kapi_core::mode::Mode;
 use kapi_core::workflow_status::Status as WorkflowStatus;
@@ -294,6 +294,33 @@ impl Inventory {
         Err(StoreError::IndexesUsedUp {
             directory: new.parent.clone(),
         })
+    }
+
+    /// Claims the next name of a goal of a workflow's task, by making its directory. No index is
+    /// spent; one that was claimed and holds no events is claimed again.
+    ///
+    /// # Errors
+    /// When the disk refuses, or no name is left.
+    pub fn claim_part(
+        disk: &dyn Disk,
+        layout: &ProjectLayout,
+        workflow: &GoalId,
+        task: &str,
+        _: &Lock,
+    ) -> Result<GoalId, StoreError> {
+        let directory = layout.goals_dir();
+        for number in 1..=PART_NUMBERS_MAX {
+            let Ok(id) = GoalId::part_of(workflow, task, number) else {
+                break;
+            };
+            let goal = layout.goal(&id);
+            if disk.create_dir(goal.dir())?
+                || !has_events(disk, &id, &goal.state(), &goal.events())?
+            {
+                return Ok(id);
+            }
+        }
+        Err(StoreError::IndexesUsedUp { directory })
     }
 
     /// Makes the lists that follow from the workflows.

@@ -214,7 +214,7 @@ fn has_ended(project: &Project<'_>, id: &GoalId) -> bool {
 
 fn first_goal(project: &Project<'_>, of: u32) -> Result<Option<GoalId>, EngineError> {
     let ids = project.goal_ids()?;
-    Ok(ids.into_iter().find(|id| id.index() == of))
+    Ok(ids.into_iter().find(|id| !id.is_part() && id.index() == of))
 }
 
 /// A record that is damaged or of another race is none: the streams say it again.

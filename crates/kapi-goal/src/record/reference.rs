@@ -68,6 +68,7 @@ impl fmt::Display for Subject {
     /// Writes the reference that names it alone, whatever else there is.
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Self::Goal(id) if id.is_part() => write!(out, "goal/{}", id.reference()),
             Self::Goal(id) => write!(out, "goal/{}", id.index()),
             Self::Workflow(key) => write!(out, "workflow/{}", key.id.index()),
             Self::Task(id) => write!(out, "{id}"),
@@ -170,9 +171,9 @@ fn called(name: &str, ids: &[GoalId]) -> Vec<GoalId> {
         ids.iter().filter(|id| fits(id)).cloned().collect()
     };
     let index = number(name);
-    let by_index = matching(&|id| index == Some(id.index()));
+    let by_index = matching(&|id| !id.is_part() && index == Some(id.index()));
     if by_index.is_empty() {
-        matching(&|id| id.slug().as_str() == name || id.to_string() == name)
+        matching(&|id| id.is_called(name))
     } else {
         by_index
     }
@@ -296,7 +297,12 @@ mod tests {
         };
         let launches = ["2", "9", "fix-login"].map(str::to_owned);
         let names = Names {
-            goals: &[goal("001-fix-login"), goal("003-7")],
+            goals: &[
+                goal("001-fix-login"),
+                goal("003-7"),
+                goal("004-plan_T-002"),
+                goal("004-plan_T-002_2"),
+            ],
             workflows: &[workflow("002-fix-login"), workflow("004-plan")],
             launches: &launches,
         };
@@ -329,6 +335,14 @@ mod tests {
             ("task/task_1", "task_1"),
             ("launch/2", "launch/2"),
             ("launch/1", ""),
+            // The goals of a workflow stand under its name.
+            ("4", "workflow/4"),
+            ("4/T-002", "goal/004/T-002"),
+            ("goal/004/T-002", "goal/004/T-002"),
+            ("plan/T-002.2", "goal/004/T-002.2"),
+            ("004-plan_T-002_2", "goal/004/T-002.2"),
+            ("4/T-003", ""),
+            ("T-002", ""),
             // A word that fits several things names none of them alone.
             ("fix-login", "goal/1 workflow/2 launch/fix-login"),
             ("fix", ""),

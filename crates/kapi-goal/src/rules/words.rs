@@ -220,9 +220,9 @@ pub fn hint(goal: &Goal) -> Option<String> {
         Stop::WorldFailed { failure } => failure.hint.clone(),
         Stop::ProviderUnavailable { failure } => Some(provider_hint(goal, failure.kind)),
         Stop::JudgeUnavailable { .. } => Some(format!(
-            "resume asks the judge again; `kapi goal judge {:03} JUDGE` lets another one judge the \
+            "resume asks the judge again; `kapi goal judge {} JUDGE` lets another one judge the \
              same commit.",
-            goal.id.index()
+            goal.id.reference()
         )),
         Stop::SameFailure { .. } => Some(
             "say what is wrong with `kapi goal say`, then resume; a coarse check may need a larger \
@@ -246,12 +246,12 @@ pub fn hint(goal: &Goal) -> Option<String> {
             Some("resume when the cap has room again, or raise it; see `kapi spend`.".to_owned())
         }
         Stop::ConsentNeeded { pattern, .. } => Some(format!(
-            "allow it with `kapi goal allow {:03} {pattern:?}`, or resume without it.",
-            goal.id.index()
+            "allow it with `kapi goal allow {} {pattern:?}`, or resume without it.",
+            goal.id.reference()
         )),
         Stop::AgentBlocked { .. } => Some(format!(
-            "answer with `kapi goal say {:03} \"…\"`, then resume.",
-            goal.id.index()
+            "answer with `kapi goal say {} \"…\"`, then resume.",
+            goal.id.reference()
         )),
         Stop::CleanEnd { .. } => Some(
             "look at the work; `kapi goal say` tells the agent what is missing, resume goes on."
@@ -294,7 +294,7 @@ fn provider_hint(goal: &Goal, kind: ProviderFailureKind) -> String {
 /// Returns what a person can type next, most useful first.
 #[must_use]
 pub fn next_commands(goal: &Goal) -> Vec<String> {
-    let index = format!("{:03}", goal.id.index());
+    let index = goal.id.reference();
     let show = format!("kapi show {index}");
     match goal.status {
         Status::Proposed => {

@@ -6,32 +6,27 @@
 use kapi_check::rules::proof::verify_report::VerifyReport;
 use kapi_check::rules::proof::verify_run::{Checks, VerifyRun};
 use kapi_core::failure::Failure;
-use kapi_core::id::{EffectId, GoalId, Slug};
+use kapi_core::id::GoalId;
 use kapi_core::usage::Usage;
 use kapi_goal::rules::state::Status as GoalStatus;
 use kapi_store::hash::sha256_hex;
 use kapi_workflow::rules::changed::Changed;
-use kapi_workflow::rules::effect::{Advancing, GoalWork, Landing, Verification};
+use kapi_workflow::rules::effect::{Advancing, Effect, GoalWork, Landing, Verification};
 use kapi_workflow::rules::outcome::Outcome;
 
 /// Returns the goal of a task: the same one whenever it is asked for.
-pub(super) fn goal_of(work: &GoalWork) -> GoalId {
-    let task = work.task.as_str();
-    let digits = task.chars().filter_map(|char| char.to_digit(10));
-    let number: u32 = digits.fold(0, |number, digit| number * 10 + digit);
-    let fix = if task.starts_with('F') { 500 } else { 100 };
-    let index = fix + number * 10 + work.attempt;
-    let goal = GoalId::new(index, Slug::from_sentence("work"));
-    work.goal.clone().unwrap_or(goal)
+pub(super) fn goal_of(workflow: &GoalId, work: &GoalWork) -> GoalId {
+    let goal = GoalId::part_of(workflow, work.task.as_str(), work.attempt);
+    work.goal.clone().or(goal.ok()).unwrap_or(workflow.clone())
 }
 
 /// A goal is done.
-pub(super) fn done(work: &GoalWork, effect: &EffectId) -> Outcome {
+pub(super) fn done(effect: &Effect, work: &GoalWork) -> Outcome {
     Outcome::Rested {
-        goal: goal_of(work),
+        goal: goal_of(&effect.workflow, work),
         worktree: None,
         status: GoalStatus::Done,
-        commit: Some(oid(&[work.task.as_str(), &work.base, effect.as_str()])),
+        commit: Some(oid(&[work.task.as_str(), &work.base, effect.id.as_str()])),
         reason: None,
     }
 }

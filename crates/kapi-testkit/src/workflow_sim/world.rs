@@ -220,7 +220,7 @@ fn perform_once(effect: &Effect, n_failures: usize) -> Outcome {
             baseline: None,
         }
     } else if let Action::Work(work) = &effect.action {
-        done(work, &effect.id)
+        done(effect, work)
     } else if let Action::Land(landing) = &effect.action {
         landed(landing)
     } else if let Action::Verify(asked) = &effect.action {

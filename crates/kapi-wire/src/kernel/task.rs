@@ -352,7 +352,7 @@ pub fn next(task: &Task) -> Vec<String> {
 
 /// What was done stands in the goal's log, and its workflow goes on with it.
 fn next_of_goal(state: State, drive: &GoalDrive) -> Vec<String> {
-    let log = format!("kapi log {:03}", drive.goal.index());
+    let log = format!("kapi log {:03}", drive.goal.reference());
     let resume = format!("kapi {} resume {:03}", drive.mode, drive.workflow.index());
     match state {
         State::Failed | State::Cancelled => vec![log, resume],

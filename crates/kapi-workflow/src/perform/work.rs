@@ -9,7 +9,7 @@ use std::fs;
 use kapi_agent::script::part;
 use kapi_check::rules::proof::attribution::Attribution;
 use kapi_core::failure::Failure;
-use kapi_core::id::{GoalId, Slug};
+use kapi_core::id::GoalId;
 use kapi_core::judge::JudgeUnavailable;
 use kapi_core::usage::Usage;
 use kapi_goal::perform::survey;
@@ -148,8 +148,8 @@ fn made(
     let id = match kept(&run_dir)? {
         Some(id) => id,
         None => {
-            let slug = Slug::from_sentence(&work.title);
-            let claimed = place.project.claim_goal(&place.person, &slug, &draft);
+            let (person, task) = (&place.person, work.task.as_str());
+            let claimed = place.project.claim_part(person, &workflow.id, task, &draft);
             let id = claimed.map_err(|error| engine(&error))?;
             run_dir.keep(FILE, id.to_string().as_bytes())?;
             id
@@ -311,7 +311,7 @@ fn approved_plan(workflow: &Workflow) -> Result<String, Refused> {
     })
 }
 
-/// Returns a branch for a goal. No other goal has its index, so only a person's can be in the way.
+/// Returns a branch for a goal. No other goal has its name, so only a person's can be in the way.
 fn free_branch(
     workshop: &Workshop,
     branch_type: BranchType,

@@ -116,8 +116,8 @@ pub enum Party {
 pub enum GoalNames {
     /// It has no goals.
     None,
-    /// By the project's numbers.
-    OfProject,
+    /// Under the workflow, by its tasks.
+    OfWorkflow,
 }
 
 /// Whether an integration may take a mode's work over.

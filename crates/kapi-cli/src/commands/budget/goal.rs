@@ -65,9 +65,10 @@ pub(super) fn give(context: &Context, goal: &Goal, is_changed: bool) -> Exit {
                 context.ui.line(&line);
             }
             if is_changed && !goal.status.is_terminal() {
-                context
-                    .ui
-                    .line(&format!("Go on with `kapi resume {:03}`.", goal.id.index()));
+                context.ui.line(&format!(
+                    "Go on with `kapi resume {:03}`.",
+                    goal.id.reference()
+                ));
             }
         }
     }

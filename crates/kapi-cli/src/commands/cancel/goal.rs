@@ -51,7 +51,7 @@ pub(crate) fn end(
     };
     let submitted = project
         .submit(id, &context.actor, &command)
-        .map_err(|error| Error::engine(&error, &format!("{:03}", id.index())))?;
+        .map_err(|error| Error::engine(&error, &id.reference()))?;
     if let Err(error) = goals::remove_homes(&context.place(project, id)?) {
         context
             .ui

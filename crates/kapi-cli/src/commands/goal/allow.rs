@@ -40,7 +40,10 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
     })?;
     let mut lines = vec![format!("Goal {} may: {}.", goal.id, args.what)];
     if !goal.is_driven() {
-        lines.push(format!("Go on with `kapi resume {:03}`.", goal.id.index()));
+        lines.push(format!(
+            "Go on with `kapi resume {:03}`.",
+            goal.id.reference()
+        ));
     }
     Ok(answer::give(context, &goal, &lines))
 }

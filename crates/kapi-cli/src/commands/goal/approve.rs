@@ -58,7 +58,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
                 standing::carry_out(context, &picked.project, &choice, &picked.id)?;
                 let lines = [
                     format!("The contract of goal {} is approved here.", picked.id),
-                    format!("Go on with `kapi resume {:03}`.", picked.id.index()),
+                    format!("Go on with `kapi resume {:03}`.", picked.id.reference()),
                 ];
                 Ok(answer::give(context, &picked.goal, &lines))
             }
@@ -81,7 +81,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
         let goal = reload(&picked)?;
         let lines = [
             format!("The contract of goal {} is approved.", goal.id),
-            format!("Begin with `kapi resume {:03}`.", goal.id.index()),
+            format!("Begin with `kapi resume {:03}`.", goal.id.reference()),
         ];
         return Ok(answer::give(context, &goal, &lines));
     }
@@ -115,7 +115,7 @@ fn anew(context: &Context, args: &Args, picked: &Picked<'_>, lack: &Lack) -> Res
     picked
         .project
         .adopt(&context.actor, goal)
-        .map_err(|error| Error::engine(&error, &format!("{:03}", picked.id.index())))
+        .map_err(|error| Error::engine(&error, &picked.id.reference()))
 }
 
 fn means(context: &Context, args: &Args, picked: &Picked<'_>) -> Result<ApprovalMeans, Error> {
@@ -130,8 +130,8 @@ fn means(context: &Context, args: &Args, picked: &Picked<'_>) -> Result<Approval
         Some(true) => Ok(ApprovalMeans::Terminal),
         Some(false) => Err(
             Error::new(Exit::Denied, "the contract was not approved").with_hint(format!(
-                "turn it down with `kapi goal reject {:03}`.",
-                picked.id.index()
+                "turn it down with `kapi goal reject {}`.",
+                picked.id.reference()
             )),
         ),
         None => Err(
@@ -167,8 +167,8 @@ pub(super) fn needed(picked: &Picked<'_>) -> Error {
         ),
     )
     .with_hint(format!(
-        "look at it with `kapi show {:03}`, then type `{}`.",
-        picked.id.index(),
+        "look at it with `kapi show {}`, then type `{}`.",
+        picked.id.reference(),
         approval::line(&picked.id, &picked.goal.contract_hash)
     ))
 }

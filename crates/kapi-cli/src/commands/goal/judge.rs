@@ -57,8 +57,8 @@ fn change(context: &Context, reference: &str, judge: &str) -> Result<Exit, Error
     let mut lines = vec![format!("Goal {} is judged by: {judge}.", goal.id)];
     if goal.is_driven() && !picked.goal.is_driven() {
         lines.push(format!(
-            "Its verified commit is kept. Go on with `kapi resume {:03}`; `kapi up` does by itself.",
-            goal.id.index()
+            "Its verified commit is kept. Go on with `kapi resume {}`; `kapi up` does by itself.",
+            goal.id.reference()
         ));
     }
     Ok(answer::give(context, &goal, &lines))

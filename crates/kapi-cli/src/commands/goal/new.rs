@@ -161,7 +161,7 @@ pub(super) fn means(
 pub(super) fn waits(context: &Context, goal: &Goal, choice: &Choice) -> Exit {
     let mut line = approval::line(&goal.id, &goal.contract_hash);
     if let Choice::Replace(replaced) = choice {
-        line = format!("{line} --replace {:03}", replaced.index());
+        line = format!("{line} --replace {:03}", replaced.reference());
         context.ui.say(&format!(
             "note: goal {replaced} stays as it is until this contract is approved."
         ));
@@ -186,8 +186,8 @@ pub(super) fn waits(context: &Context, goal: &Goal, choice: &Choice) -> Exit {
             ui.line(&format!("  hash     {}", goal.contract_hash));
             ui.line(&format!("  next     {line}"));
             ui.line(&format!(
-                "  next     kapi goal reject {:03}",
-                goal.id.index()
+                "  next     kapi goal reject {}",
+                goal.id.reference()
             ));
         }
     }

@@ -88,8 +88,8 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
     )];
     lines.push(match &until {
         WaitFor::Approval { what } => format!(
-            "Allow it with `kapi goal allow {:03} {what:?}`.",
-            goal.id.index()
+            "Allow it with `kapi goal allow {} {what:?}`.",
+            goal.id.reference()
         ),
         WaitFor::Time { .. }
         | WaitFor::File { .. }

@@ -168,7 +168,7 @@ impl Picked<'_> {
         let submitted = self
             .project
             .submit(&self.id, &context.actor, command)
-            .map_err(|error| Error::engine(&error, &format!("{:03}", self.id.index())))?;
+            .map_err(|error| Error::engine(&error, &self.id.reference()))?;
         Ok(submitted.goal)
     }
 }

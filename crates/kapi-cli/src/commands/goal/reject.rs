@@ -37,8 +37,8 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
             ),
         )
         .with_hint(format!(
-            "end it with `kapi cancel {:03}`.",
-            picked.id.index()
+            "end it with `kapi cancel {}`.",
+            picked.id.reference()
         )));
     }
     let reason = match &args.reason {

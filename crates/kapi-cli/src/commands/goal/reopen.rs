@@ -46,7 +46,7 @@ pub(crate) fn take_up(
     if no_run {
         let lines = [
             format!("Goal {} is {} again.", goal.id, goal.status),
-            format!("Go on with `kapi resume {:03}`.", goal.id.index()),
+            format!("Go on with `kapi resume {:03}`.", goal.id.reference()),
         ];
         return Ok(answer::give(context, &goal, &lines));
     }

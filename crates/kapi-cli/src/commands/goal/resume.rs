@@ -66,7 +66,7 @@ fn recorded(
         .project
         .submit(&picked.id, &context.actor, command)
         .map(|submitted| submitted.recorded)
-        .map_err(|error| Error::engine(&error, &format!("{:03}", picked.id.index())))
+        .map_err(|error| Error::engine(&error, &picked.id.reference()))
 }
 
 /// Refuses where another process goes on with the goal already.
@@ -83,7 +83,7 @@ pub(crate) fn refuse_driven(picked: &Picked<'_>) -> Result<(), Error> {
         )
         .with_hint(format!(
             "watch it with `kapi log {} -f`.",
-            picked.id.index()
+            picked.id.reference()
         ))),
     }
 }

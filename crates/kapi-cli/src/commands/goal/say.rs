@@ -29,12 +29,12 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
     let picked = pick::to_change(context, args.reference.as_deref())?;
     let text = args.text.clone();
     let goal = picked.submit(context, &Command::Person(PersonCommand::Say { text }))?;
-    let index = goal.id.index();
+    let reference = goal.id.reference();
     let line = if goal.is_driven() {
         format!("Goal {} hears it first thing in its next turn.", goal.id)
     } else {
         format!(
-            "Goal {} is {}; it hears it when it goes on: `kapi resume {index:03}`.",
+            "Goal {} is {}; it hears it when it goes on: `kapi resume {reference}`.",
             goal.id, goal.status
         )
     };

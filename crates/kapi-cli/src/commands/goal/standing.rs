@@ -117,7 +117,7 @@ pub(super) fn carry_out(
     let Choice::Replace(replaced) = choice else {
         return Ok(());
     };
-    let failed = |error| Error::engine(&error, &format!("{:03}", replaced.index()));
+    let failed = |error| Error::engine(&error, &replaced.reference());
     if project.load(replaced).map_err(failed)?.status.is_terminal() {
         context
             .ui

@@ -20,7 +20,7 @@ pub(super) fn waiting(project: &Project<'_>, goals: &[Listed]) -> Result<Vec<Ite
         let entry = match &listed.standing {
             Standing::Known(entry) => entry,
             Standing::Damaged(error) => {
-                let index = format!("{:03}", listed.id.index());
+                let index = listed.id.reference();
                 items.push(damaged(&listed.id.to_string(), &index, &chain(error)));
                 continue;
             }
@@ -84,7 +84,7 @@ pub(super) fn audited(subject: &str, findings: &[String]) -> Item {
 }
 
 fn item(goal: &Goal, updated_ms: Option<i64>) -> Option<Item> {
-    let index = format!("{:03}", goal.id.index());
+    let index = goal.id.reference();
     let of = |words: &[&str]| Some(Line::of(words));
     let (kind, on_yes, yes) = match (&goal.status, &goal.stop, wanted(goal)) {
         (Status::Proposed, _, _) => (

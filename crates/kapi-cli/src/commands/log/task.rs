@@ -54,7 +54,7 @@ fn print(kernel: &Kernel<'_>, id: TaskId, is_followed: bool) -> Result<Exit, Err
 
 /// Says where the log of a task is that drives a goal: the goal has one of its own.
 fn point(context: &Context, task: &Task, drive: &GoalDrive) {
-    let command = format!("kapi log {:03}", drive.goal.index());
+    let command = format!("kapi log {:03}", drive.goal.reference());
     match context.ui.format {
         Format::Json => context.ui.json(&json!({
             "type": "goal_log",

@@ -7,6 +7,7 @@ use std::ffi::OsString;
 use std::path::Path;
 use std::{fs, io};
 
+use kapi_core::id::GoalId;
 use kapi_goal::record::damage::Damage;
 use kapi_goal::record::goal_listing::Standing;
 use kapi_goal::record::project::Project;
@@ -54,17 +55,13 @@ pub(super) fn of(context: &Context, project: &Project<'_>, standings: &Standings
     let mut health = Vec::new();
     for listed in &standings.goals {
         if let Standing::Damaged(error) = &listed.standing {
-            health.push(damaged(
-                &format!("goal {}", listed.id),
-                listed.id.index(),
-                error,
-            ));
+            health.push(damaged(&format!("goal {}", listed.id), &listed.id, error));
         }
     }
     for listed in &standings.workflows {
         if let WorkflowStanding::Damaged(error) = &listed.standing {
             let what = format!("workflow {}", listed.key);
-            health.push(damaged(&what, listed.key.id.index(), error));
+            health.push(damaged(&what, &listed.key.id, error));
         }
     }
     let old = project.layout.root().join(OLD_DIRECTORY);
@@ -106,11 +103,11 @@ pub(super) fn doubts(rows: &[Row], damage: &Damage) -> Vec<Health> {
     found.chain(moved).collect()
 }
 
-fn damaged(what: &str, index: u32, error: &dyn std::error::Error) -> Health {
+fn damaged(what: &str, id: &GoalId, error: &dyn std::error::Error) -> Health {
     Health {
         what: what.to_owned(),
         detail: format!("its log cannot be trusted: failed to {}", chain(error)),
-        hint: Some(format!("`kapi audit {index:03}` lists the damage.")),
+        hint: Some(format!("`kapi audit {}` lists the damage.", id.reference())),
     }
 }
 

@@ -247,8 +247,8 @@ impl<'scope, 'env> Supervisor<'scope, 'env> {
         {
             self.forget(id);
             let text = format!(
-                "cannot continue: {lack}; next: kapi goal approve {:03}",
-                id.index()
+                "cannot continue: {lack}; next: kapi goal approve {}",
+                id.reference()
             );
             self.board.put(id, Standing::Person, text);
             return Ok(());

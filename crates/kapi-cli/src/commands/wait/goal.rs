@@ -17,7 +17,7 @@ pub(super) fn wait(context: &Context, id: &GoalId, timeout_ms: Option<u64>) -> R
     let project = context.project(&context.project_root()?, OWNER);
     let failed = |error| Error::engine(&error, &id.to_string());
     let waited = Waited {
-        reference: format!("{:03}", id.index()),
+        reference: id.reference(),
         dir: project.layout.goal(id).dir().to_path_buf(),
         timeout_ms,
     };
@@ -29,8 +29,8 @@ pub(super) fn wait(context: &Context, id: &GoalId, timeout_ms: Option<u64>) -> R
         }
         if is_first && project.driver(id).map_err(failed)?.is_none() {
             context.ui.say(&format!(
-                "note: nobody drives goal {id}; `kapi resume {:03}` does, and so does `kapi up`.",
-                id.index()
+                "note: nobody drives goal {id}; `kapi resume {}` does, and so does `kapi up`.",
+                id.reference()
             ));
         }
         is_first = false;

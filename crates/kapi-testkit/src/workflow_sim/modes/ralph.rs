@@ -196,7 +196,7 @@ pub(super) fn mishap(effect: &Effect, workflow: &Workflow) -> Option<Outcome> {
     match &effect.action {
         Action::Work(work) if work.task.as_str() == "T-002" && id.as_str().ends_with("a1") => {
             Some(Outcome::Rested {
-                goal: goal_of(work),
+                goal: goal_of(&effect.workflow, work),
                 worktree: None,
                 status: GoalStatus::Paused,
                 commit: None,

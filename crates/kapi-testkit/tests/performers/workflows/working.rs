@@ -4,6 +4,7 @@ use std::{fs, thread};
 
 use kapi_core::id::{GoalId, Slug};
 use kapi_goal::rules::command::Command;
+use kapi_goal::rules::contract::{Contract, Working};
 use kapi_goal::rules::event::ApprovalMeans;
 use kapi_goal::rules::plan::task::TaskId;
 use kapi_goal::rules::state::Status;
@@ -94,6 +95,29 @@ fn a_conflict_is_handed_back_and_done_again_on_the_new_head() {
     assert_eq!((last, merged), (third.clone(), false));
     let text = bench.machine.git(&["show", &format!("{third}:answer.txt")]);
     assert_eq!(text, "right\nmore");
+}
+
+#[test]
+fn the_goals_of_tasks_stand_under_their_workflow_and_use_up_no_number() {
+    let bench = Bench::new(SCRIPT);
+    let base = bench.base();
+    let slug = Slug::parse("mine").unwrap();
+    let (first, _) = proved(&bench.perform(&work("T-001", 1, &base, "grep -q right answer.txt")));
+    assert_eq!(first.to_string(), "900-demo_T-001");
+    // A plan that was made anew has a task of the same name.
+    let (second, _) = proved(&bench.perform(&work("T-001", 2, &base, "grep -q right answer.txt")));
+    assert_eq!(second.to_string(), "900-demo_T-001_2");
+    let goal = bench.project.load(&first).unwrap();
+    assert_eq!(goal.contract.branch, "feat/goal-900-demo_T-001");
+    let contract = Contract {
+        working: Working::default(),
+        ..goal.contract
+    };
+    let mine = bench
+        .project
+        .claim_goal(&human(), &slug, &contract)
+        .unwrap();
+    assert_eq!(mine.to_string(), "901-mine");
 }
 
 #[test]

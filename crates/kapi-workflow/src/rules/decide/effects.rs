@@ -97,7 +97,7 @@ pub(super) fn goal_use(
     engine(actor, "record what a goal used")?;
     match workflow.body.rules().spec().goals {
         GoalNames::None => return Err(wrong_mode(workflow, "record what a goal used")),
-        GoalNames::OfProject => {}
+        GoalNames::OfWorkflow => {}
     }
     let is_known = workflow.goals.get(goal) == Some(account);
     if is_known || (account.used.is_zero() && !workflow.goals.contains_key(goal)) {

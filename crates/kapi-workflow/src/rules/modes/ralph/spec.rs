@@ -37,7 +37,7 @@ pub(crate) static SPEC: ModeSpec = ModeSpec {
     reviewer: Party::Asked,
     judge: Party::Asked,
     open,
-    goals: GoalNames::OfProject,
+    goals: GoalNames::OfWorkflow,
     integration: Integration::AfterCompletion,
 };
 

@@ -28,7 +28,7 @@ pub(crate) static SPEC: ModeSpec = ModeSpec {
     reviewer: Party::NotAsked,
     judge: Party::NotAsked,
     open,
-    goals: GoalNames::OfProject,
+    goals: GoalNames::OfWorkflow,
     integration: Integration::Never,
 };
 

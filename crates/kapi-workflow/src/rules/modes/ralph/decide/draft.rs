@@ -250,7 +250,7 @@ fn rest_words(state: &TaskState) -> Option<(String, Option<String>)> {
         (None, _) => format!("{id}: {why}"),
     };
     let step = goal.filter(|_| !status.is_terminal());
-    let step = step.map(|goal| format!("kapi resume {:03}", goal.index()));
+    let step = step.map(|goal| format!("kapi resume {:03}", goal.reference()));
     Some((words, step))
 }
 
