@@ -178,7 +178,7 @@ fn escaped_text(chars: &mut Chars<'_>, word: &mut String) {
             Some('U') => word.extend(numbered(chars, 16, 8)),
             Some(digit @ '0'..='7') => {
                 let first = digit.to_digit(8).unwrap_or_default();
-                word.extend(number(chars, (8, 2), first).and_then(char::from_u32));
+                word.extend(number(chars, 8, 2, first).and_then(char::from_u32));
             }
             other => word.extend(other),
         }
@@ -186,11 +186,11 @@ fn escaped_text(chars: &mut Chars<'_>, word: &mut String) {
 }
 
 fn numbered(chars: &mut Chars<'_>, radix: u32, digits_max: usize) -> Option<char> {
-    number(chars, (radix, digits_max), 0).and_then(char::from_u32)
+    number(chars, radix, digits_max, 0).and_then(char::from_u32)
 }
 
 /// Reads at most so many digits more of a number.
-fn number(chars: &mut Chars<'_>, (radix, digits_max): (u32, usize), first: u32) -> Option<u32> {
+fn number(chars: &mut Chars<'_>, radix: u32, digits_max: usize, first: u32) -> Option<u32> {
     let mut value = first;
     for _ in 0..digits_max {
         let Some(digit) = chars.peek().and_then(|c| c.to_digit(radix)) else {

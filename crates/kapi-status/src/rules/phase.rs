@@ -191,7 +191,8 @@ impl Range {
 impl TryFrom<(u8, u8)> for Range {
     type Error = RangeError;
 
-    fn try_from((min, max): (u8, u8)) -> Result<Self, RangeError> {
+    fn try_from(pair: (u8, u8)) -> Result<Self, RangeError> {
+        let (min, max) = pair;
         if min <= max && max <= 100 {
             Ok(Self { min, max })
         } else {

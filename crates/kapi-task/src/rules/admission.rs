@@ -135,7 +135,8 @@ impl<'a> Taken<'a> {
 pub fn pick(
     kernel: &Kernel,
     capacity: &Capacity,
-    (only, reach): (Option<TaskId>, Option<&str>),
+    only: Option<TaskId>,
+    reach: Option<&str>,
     now_ms: i64,
 ) -> Option<TaskId> {
     let taken = Taken::of(kernel);

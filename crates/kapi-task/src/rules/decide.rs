@@ -11,6 +11,7 @@ use kapi_core::actor::Actor;
 use kapi_core::task_id::{Fence, TaskId};
 
 use super::task_state::State;
+use crate::rules::admission;
 use crate::rules::command::Command;
 use crate::rules::denied::Denied;
 use crate::rules::event::KernelEvent;
@@ -65,12 +66,11 @@ pub fn decide(
             capacity,
             only,
             reach,
-        } => Ok(attempt::claim(
-            kernel,
-            (holder, *ttl_ms),
-            (capacity, *only, reach.as_deref()),
-            now_ms,
-        )),
+        } => {
+            let task = admission::pick(kernel, capacity, *only, reach.as_deref(), now_ms);
+            let expires_at_ms = later(now_ms, *ttl_ms);
+            Ok(attempt::claim(kernel, task, holder, expires_at_ms))
+        }
         Command::Begin(hold) => attempt::begin(kernel, *hold),
         Command::Beat {
             hold,
@@ -100,7 +100,7 @@ pub fn decide(
             why,
             usage,
             pause_ms,
-        } => attempt::give_back(kernel, *hold, (why, usage), later(now_ms, *pause_ms)),
+        } => attempt::give_back(kernel, *hold, why, usage, later(now_ms, *pause_ms)),
         Command::Cancel { task, why } => cancel(kernel, actor, *task, why),
         Command::Expire { gone } => Ok(done(attempt::expire(kernel, gone, now_ms))),
         Command::Skip {
@@ -118,7 +118,7 @@ pub fn decide(
             holder,
             ttl_ms,
             gone,
-        } => lead::lead(kernel, (holder, *ttl_ms), gone, now_ms),
+        } => lead::lead(kernel, holder, *ttl_ms, gone, now_ms),
         Command::Resign { holder } => Ok(lead::resign(kernel, holder)),
     }
 }

@@ -82,7 +82,7 @@ fn request(
         }
         Command::RefreshWorker { .. } => worker::refresh(workflow, actor, command),
         Command::QueueWork { effect, goal, task } => {
-            worker::queue(workflow, actor, effect, (goal, *task))
+            worker::queue(workflow, actor, effect, goal, *task)
         }
         Command::Mode(command) => {
             let mode = workflow.body.rules();

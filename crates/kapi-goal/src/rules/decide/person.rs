@@ -27,7 +27,7 @@ pub(super) fn decide_person(
             until,
             reason,
             timeout_ms,
-        } => park(goal, (until, reason.as_ref(), *timeout_ms), now_ms),
+        } => park(goal, until, reason.as_ref(), *timeout_ms, now_ms),
     }
 }
 
@@ -141,7 +141,9 @@ fn change_judge(goal: &Goal, judge: &str) -> Result<Vec<Event>, Denied> {
 /// A person parks a goal that goes on or stands still.
 fn park(
     goal: &Goal,
-    (until, reason, timeout_ms): (&WaitFor, Option<&String>, Option<u64>),
+    until: &WaitFor,
+    reason: Option<&String>,
+    timeout_ms: Option<u64>,
     now_ms: i64,
 ) -> Result<Vec<Event>, Denied> {
     let can = matches!(

@@ -162,7 +162,7 @@ fn setup_events(goal: &Goal, run: &AgentRun, elapsed_ms: u64, now_ms: i64) -> Ve
     if let AgentEnd::Provider(failure) = &run.end
         && !is_silent_turn(goal, run, failure)
     {
-        return provider_events(goal, (failure, run.usage), elapsed_ms, now_ms);
+        return provider_events(goal, failure, run.usage, elapsed_ms, now_ms);
     }
     let message = run.message.chars().take(MESSAGE_CHARS_MAX).collect();
     vec![
@@ -190,7 +190,7 @@ fn agent_events(goal: &Goal, run: &AgentRun, elapsed_ms: u64, now_ms: i64) -> Ve
         };
         return vec![Event::AgentEnded { run, elapsed_ms }];
     }
-    provider_events(goal, (failure, run.usage), elapsed_ms, now_ms)
+    provider_events(goal, failure, run.usage, elapsed_ms, now_ms)
 }
 
 /// Tells whether a run that ended without a word is a turn all the same: it worked, or the same
@@ -203,7 +203,8 @@ fn is_silent_turn(goal: &Goal, run: &AgentRun, failure: &ProviderFailure) -> boo
 
 fn provider_events(
     goal: &Goal,
-    (failure, usage): (&ProviderFailure, Usage),
+    failure: &ProviderFailure,
+    usage: Usage,
     elapsed_ms: u64,
     now_ms: i64,
 ) -> Vec<Event> {

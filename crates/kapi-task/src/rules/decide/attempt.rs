@@ -6,8 +6,7 @@ use kapi_core::evidence::EvidenceFile;
 use kapi_core::task_id::{Holder, TaskId};
 use kapi_core::usage::Usage;
 
-use crate::rules::admission;
-use crate::rules::command::{Capacity, Hold};
+use crate::rules::command::Hold;
 use crate::rules::decide::{Answer, Decided, done, later, next_fence};
 use crate::rules::denied::Denied;
 use crate::rules::event::{KernelEvent, Setback};
@@ -34,14 +33,14 @@ pub(super) fn held(kernel: &Kernel, hold: Hold) -> Result<&Task, Denied> {
     })
 }
 
-/// Gives a worker the next task it may work on.
+/// Gives a worker the next task it may work on, if there is one.
 pub(super) fn claim(
     kernel: &Kernel,
-    (holder, ttl_ms): (&Holder, u64),
-    (capacity, only, reach): (&Capacity, Option<TaskId>, Option<&str>),
-    now_ms: i64,
+    task: Option<TaskId>,
+    holder: &Holder,
+    expires_at_ms: i64,
 ) -> Decided {
-    let Some(task) = admission::pick(kernel, capacity, (only, reach), now_ms) else {
+    let Some(task) = task else {
         return Decided {
             events: Vec::new(),
             answer: Answer::Nothing,
@@ -52,7 +51,7 @@ pub(super) fn claim(
         task,
         holder: holder.clone(),
         fence,
-        expires_at_ms: later(now_ms, ttl_ms),
+        expires_at_ms,
     };
     Decided {
         events: vec![event],
@@ -150,7 +149,8 @@ pub(super) fn finish(
 pub(super) fn give_back(
     kernel: &Kernel,
     hold: Hold,
-    (why, usage): (&str, &Usage),
+    why: &str,
+    usage: &Usage,
     not_before_ms: i64,
 ) -> Result<Decided, Denied> {
     let task = held(kernel, hold)?;

@@ -11,7 +11,8 @@ use crate::rules::state::Kernel;
 
 pub(super) fn lead(
     kernel: &Kernel,
-    (holder, ttl_ms): (&Holder, u64),
+    holder: &Holder,
+    ttl_ms: u64,
     gone: &BTreeSet<Holder>,
     now_ms: i64,
 ) -> Result<Decided, Denied> {

@@ -418,7 +418,7 @@ fn queued(workflow: &mut Workflow, effect: &EffectId) {
     let goal = GoalId::parse("006-third").unwrap();
     let task = TaskId::new(7);
     let said = |actor: &Actor, effect: &EffectId, workflow: &Workflow| {
-        worker::queue(workflow, actor, effect, (&goal, task))
+        worker::queue(workflow, actor, effect, &goal, task)
     };
     let strange = EffectId::new(9, "work", 9);
     assert!(said(&Actor::Engine, &strange, workflow).is_err());

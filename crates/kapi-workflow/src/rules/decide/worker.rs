@@ -143,7 +143,8 @@ pub(super) fn queue(
     workflow: &Workflow,
     actor: &Actor,
     effect: &EffectId,
-    (goal, task): (&GoalId, TaskId),
+    goal: &GoalId,
+    task: TaskId,
 ) -> Result<Vec<Event>, Why> {
     let action = "tell of a worker's task";
     engine(actor, action)?;
