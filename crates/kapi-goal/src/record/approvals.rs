@@ -89,21 +89,21 @@ impl<'a> GoalApprovals<'a> {
         self.0.lock()
     }
 
-    /// Records what a command is about to give, before the goal's log says it: `before` is the goal
-    /// as it stands, `after` as it will. More is never given to a goal that nobody approved here.
+    /// Records what a command is about to give, before the goal's log says it: `after` is the goal as
+    /// it will stand. `before` is the goal as it stands, for a command that neither creates nor
+    /// approves it: more is never given to a goal that nobody approved here.
     pub(crate) fn give(
         &self,
         _held: &Lock,
         person: &Actor,
-        (before, after): (Option<&Goal>, &Goal),
-        command: &Command,
+        before: Option<&Goal>,
+        after: &Goal,
     ) -> Result<(), EngineError> {
-        let is_first = matches!(command, Command::Create { .. } | Command::Approve { .. });
-        // What is given before the approval is part of what is approved then.
-        if !is_first && before.is_some_and(|goal| goal.status == Status::Proposed) {
-            return Ok(());
-        }
-        if let Some(goal) = before.filter(|_| !is_first) {
+        if let Some(goal) = before {
+            // What is given before the approval is part of what is approved then.
+            if goal.status == Status::Proposed {
+                return Ok(());
+            }
             self.require(goal)?;
         }
         let approval = Approval::of(after, person, self.0.project().clock.now_ms())?;

@@ -131,7 +131,11 @@ impl<'a> OpenGoal<'a> {
                 evolve(&mut after, event);
             }
             match (&held, before, &after) {
-                (Some(held), _, Some(after)) => home.give(held, actor, (before, after), command)?,
+                (Some(held), _, Some(after)) => {
+                    let is_first =
+                        matches!(command, Command::Create { .. } | Command::Approve { .. });
+                    home.give(held, actor, before.filter(|_| !is_first), after)?;
+                }
                 (None, Some(goal), _) => home.require(goal)?,
                 (Some(_), _, None) | (None, None, _) => {}
             }

@@ -82,7 +82,8 @@ impl<'a> WorkflowApprovals<'a> {
     /// the workflow's log says it.
     pub(crate) fn before_recording(
         &self,
-        (actor, command): (&Actor, &Command),
+        actor: &Actor,
+        command: &Command,
         before: Option<&Workflow>,
         events: &[Event],
     ) -> Result<(), WorkflowError> {

@@ -54,7 +54,7 @@ pub fn audit_workflow(
     let state = project.layout.workflow(key.mode, &key.id).state();
     report.check_fold(state.clone(), &found, &replayed);
     report.check_saved_to_the_end(state, &found);
-    check_files(project, (key, workflow), &mut report)?;
+    check_files(project, key, workflow, &mut report)?;
     for effect in workflow.in_flight.keys() {
         // Whoever performs it again adds to its files.
         runs.forget(&run(effect));
@@ -65,7 +65,8 @@ pub fn audit_workflow(
 
 fn check_files(
     project: &Project<'_>,
-    (key, workflow): (&WorkflowKey, &Workflow),
+    key: &WorkflowKey,
+    workflow: &Workflow,
     report: &mut StreamAudit,
 ) -> Result<(), WorkflowError> {
     let layout = project.layout.workflow(key.mode, &key.id);

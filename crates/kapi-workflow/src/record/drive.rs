@@ -138,7 +138,7 @@ pub fn drive(
     let (sender, receiver) = sync_channel(MESSAGES_MAX);
     thread::scope(|scope| {
         let mut flights = BTreeMap::new();
-        let driven = drive.run((scope, perform), &mut flights, (&sender, &receiver));
+        let driven = drive.run((scope, perform), &mut flights, &sender, &receiver);
         // Whatever is still said goes nowhere, so nobody waits for us.
         drop(receiver);
         for flight in flights.into_values() {
@@ -174,7 +174,8 @@ impl Drive<'_, '_> {
         &mut self,
         crew: Crew<'scope, 'env>,
         flights: &mut Flights<'scope>,
-        (sender, receiver): (&SyncSender<Message<Outcome>>, &Receiver<Message<Outcome>>),
+        sender: &SyncSender<Message<Outcome>>,
+        receiver: &Receiver<Message<Outcome>>,
     ) -> Result<(), WorkflowError> {
         loop {
             self.look()?;
@@ -184,7 +185,7 @@ impl Drive<'_, '_> {
                 unwanted.cancel.raise();
             }
             let began_ms = self.now_ms();
-            let later = self.begin(crew, flights, (&wanted, sender))?;
+            let later = self.begin(crew, flights, &wanted, sender)?;
             if flights.is_empty() && later == Later::Nothing {
                 return self.use_time();
             }
@@ -232,7 +233,8 @@ impl Drive<'_, '_> {
         &mut self,
         crew: Crew<'scope, 'env>,
         flights: &mut Flights<'scope>,
-        (wanted, sender): (&[Effect], &SyncSender<Message<Outcome>>),
+        wanted: &[Effect],
+        sender: &SyncSender<Message<Outcome>>,
     ) -> Result<Later, WorkflowError> {
         let mut later = Later::Nothing;
         for planned in wanted {

@@ -55,7 +55,7 @@ impl Workflows<'_> {
         };
         let mut words = text.to_owned();
         for (name, bytes) in &found {
-            let more = with_edit(&workflow, &words, (name, bytes));
+            let more = with_edit(&workflow, &words, name, bytes);
             let Some(more) = more.filter(|words| words.len() <= TEXT_BYTES_MAX) else {
                 return Err(too_large(&workflow, name, bytes.len()));
             };
@@ -84,7 +84,7 @@ impl Workflows<'_> {
 
 /// Returns a person's words with what they edited; nothing where that is certainly too large, which
 /// need not be compared to be known.
-fn with_edit(workflow: &Workflow, text: &str, (name, bytes): (&str, &[u8])) -> Option<String> {
+fn with_edit(workflow: &Workflow, text: &str, name: &str, bytes: &[u8]) -> Option<String> {
     let drafted = documents(workflow);
     let drafted = drafted.iter().find(|document| document.name == name);
     let drafted = drafted.map_or("", |document| document.text.as_str());

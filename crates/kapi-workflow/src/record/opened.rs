@@ -140,7 +140,7 @@ impl<'a> OpenWorkflow<'a> {
             let state = self.open.state().as_ref();
             let events = decide(state, actor, command, &Given { now_ms, sha256 })?;
             if let Some(approvals) = WorkflowApprovals::of(self.project, &self.key.id) {
-                approvals.before_recording((actor, command), state, &events)?;
+                approvals.before_recording(actor, command, state, &events)?;
             }
             between(state)?;
             self.set_edits_aside(&events)?;

@@ -240,13 +240,9 @@ fn a_goal_that_nobody_approved_here_is_given_nothing_more() {
     let goal = goal_of(&contract(), false);
     let approvals = GoalApprovals(HomeRecord::in_home(&project, &goal.id, root.path()));
     let held = approvals.lock().unwrap();
-    let raise = Command::RaiseBudget(crate::rules::budget::Raise {
-        turns: 1,
-        ..Default::default()
-    });
     let mut after = goal.clone();
     after.budget.turns += 1;
-    let refused = approvals.give(&held, &ada(), (Some(&goal), &after), &raise);
+    let refused = approvals.give(&held, &ada(), Some(&goal), &after);
     assert!(
         refused
             .unwrap_err()
@@ -257,9 +253,7 @@ fn a_goal_that_nobody_approved_here_is_given_nothing_more() {
     drop(held);
     approvals.adopt(&ada(), &goal).unwrap();
     let held = approvals.lock().unwrap();
-    approvals
-        .give(&held, &ada(), (Some(&goal), &after), &raise)
-        .unwrap();
+    approvals.give(&held, &ada(), Some(&goal), &after).unwrap();
     assert_eq!(approvals.lack(&after).unwrap(), None);
 }
 

@@ -138,7 +138,7 @@ fn put(text: &str, path: &[&str], value: &str) -> String {
     let Some(Value::Object(root)) = root else {
         return text.to_owned();
     };
-    let body = put_below(body, tokens.unwrap_or_default(), root, (path, value));
+    let body = put_below(body, tokens.unwrap_or_default(), root, path, value);
     format!("{bom}{body}")
 }
 
@@ -146,14 +146,15 @@ fn put_below(
     text: &str,
     tokens: &[TokenAndRange<'_>],
     object: &Object<'_>,
-    (path, value): (&[&str], &str),
+    path: &[&str],
+    value: &str,
 ) -> String {
     let Some((name, below)) = path.split_first() else {
         return text.to_owned();
     };
     match object.get(name).map(|property| &property.value) {
         Some(Value::Object(inner)) if !below.is_empty() => {
-            put_below(text, tokens, inner, (below, value))
+            put_below(text, tokens, inner, below, value)
         }
         Some(old) => splice(text, &[(old.start()..old.end(), value)]),
         None => {
@@ -170,7 +171,7 @@ fn add(text: &str, tokens: &[TokenAndRange<'_>], object: &Object<'_>, property: 
     let (start, close) = (object.start(), object.end().saturating_sub(1));
     let newline = if text.contains("\r\n") { "\r\n" } else { "\n" };
     let Some(last) = object.properties.last() else {
-        return add_first(text, (start, close), property, newline);
+        return add_first(text, start, close, property, newline);
     };
     let after_last: Vec<&TokenAndRange<'_>> = tokens
         .iter()
@@ -207,7 +208,7 @@ fn add(text: &str, tokens: &[TokenAndRange<'_>], object: &Object<'_>, property: 
 }
 
 /// Adds the first property of an object that has none.
-fn add_first(text: &str, (start, close): (usize, usize), property: &str, newline: &str) -> String {
+fn add_first(text: &str, start: usize, close: usize, property: &str, newline: &str) -> String {
     let line_start = text[..start].rfind('\n').map_or(0, |at| at + 1);
     let outer = leading_space(&text[line_start..start]);
     let inside = &text[start + 1..close];

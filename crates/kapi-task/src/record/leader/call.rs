@@ -66,7 +66,7 @@ impl Leader {
             if *called != call.name || is_off(&plan.definition, queue.kernel().loops.get(name)) {
                 continue;
             }
-            let outcome = take(queue, around, (&plan.definition, source), call)?;
+            let outcome = take(queue, around, &plan.definition, source, call)?;
             outcomes.push((name.clone(), outcome));
         }
         Ok(outcomes)
@@ -76,7 +76,8 @@ impl Leader {
 fn take(
     queue: &mut Queue<'_>,
     around: &Surroundings<'_>,
-    (definition, source): (&Definition, &EventSource),
+    definition: &Definition,
+    source: &EventSource,
     call: &Call,
 ) -> Result<Called, KernelError> {
     let name = &definition.name;
