@@ -146,8 +146,8 @@ impl Repository {
         let scratch = workspace.scratch(self)?;
         scratch.index_commit(&workspace.base)?;
         refused.extend(workspace.disarm_submodules(&scratch)?);
-        let place = (workspace.path.as_path(), self.object_format());
-        let mut pending = pending(&scratch, place, &mut refused)?;
+        let format = self.object_format();
+        let mut pending = pending(&scratch, &workspace.path, format, &mut refused)?;
         remove_paths(&scratch, &pending.gone)?;
         let mut whole = lfs::filtered(&scratch, &pending.present)?;
         whole.retain(|path| lfs::is_whole(&workspace.path.join(path)));
@@ -236,7 +236,8 @@ struct Pending {
 
 fn pending(
     scratch: &Scratch<'_>,
-    (root, format): (&Path, ObjectFormat),
+    root: &Path,
+    format: ObjectFormat,
     refused: &mut BTreeSet<Refused>,
 ) -> Result<Pending, CandidateError> {
     let mut pending = Pending::default();

@@ -212,7 +212,8 @@ impl Repository {
     /// merge would change no file, as after a squash or a rebase. `scratch` is as in a [`LandPlan`].
     pub fn holds_content(
         &self,
-        (head, commit): (&CommitId, &CommitId),
+        head: &CommitId,
+        commit: &CommitId,
         scratch: &Path,
     ) -> Result<bool, LandError> {
         if self.is_within(head, commit)? {

@@ -71,7 +71,7 @@ impl Repository {
                     actual,
                 });
             }
-            let moved = self.move_branch(workspace, (&name, from), to);
+            let moved = self.move_branch(workspace, &name, from, to);
             let actual = self.ref_value(&name)?;
             if actual.as_ref() != Some(to) {
                 moved?;
@@ -103,7 +103,8 @@ impl Repository {
     fn move_branch(
         &self,
         workspace: &Workspace,
-        (name, from): (&str, &CommitId),
+        name: &str,
+        from: &CommitId,
         to: &CommitId,
     ) -> Result<(), GitError> {
         // What a ref of the goal holds is there; git logs a branch that is checked out twice.

@@ -28,7 +28,8 @@ impl Repository {
     pub fn bring_workspace(
         &self,
         workspace: &Workspace,
-        (from, to): (&CommitId, &CommitId),
+        from: &CommitId,
+        to: &CommitId,
         kept: &CandidatePlan,
     ) -> Result<Brought, CandidateError> {
         if workspace.check_in_place().is_err() {

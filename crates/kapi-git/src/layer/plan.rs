@@ -75,7 +75,12 @@ impl Touched {
                     touched.directory(survey, trees, path, *is_opaque)?;
                 }
                 What::Whiteout => touched.whiteout(trees, path)?,
-                _ => touched.other(survey, trees, (path, entry), masks)?,
+                _ if touched.is_taken(trees, path, entry) => {
+                    let is_content = matches!(entry.what, What::File { .. } | What::Link { .. });
+                    let is_changed = is_content && !is_untouched(survey, path, entry, masks);
+                    touched.other(trees, path, entry, is_changed)?;
+                }
+                _ => {}
             }
         }
         touched.unmarked(survey, trees, masks)?;
@@ -160,16 +165,11 @@ impl Touched {
         Ok(())
     }
 
-    fn other(
-        &mut self,
-        survey: &Survey,
-        trees: &mut Trees<'_>,
-        (path, entry): (&Path, &Entry),
-        masks: &Masks,
-    ) -> Result<(), GitError> {
+    /// Tells whether something that is no directory may be part of the work, and notes why not.
+    fn is_taken(&mut self, trees: &Trees<'_>, path: &Path, entry: &Entry) -> bool {
         let why = match entry.what {
             // A workspace has a repository of its own at the top, and nothing of it is read.
-            What::Git if path.components().count() == 1 => return Ok(()),
+            What::Git if path.components().count() == 1 => return false,
             What::Git => Some(Why::GitDirectory),
             What::Special => Some(Why::SpecialFile),
             What::Unreadable => Some(Why::Unreadable),
@@ -184,8 +184,17 @@ impl Touched {
             .find(|at| trees.entry(at).is_some_and(TreeEntry::is_submodule));
         if let Some(submodule) = submodule {
             self.refuse(submodule, Why::InSubmodule);
-            return Ok(());
         }
+        submodule.is_none()
+    }
+
+    fn other(
+        &mut self,
+        trees: &mut Trees<'_>,
+        path: &Path,
+        entry: &Entry,
+        is_changed: bool,
+    ) -> Result<(), GitError> {
         let base = trees.entry(path).cloned();
         let is_tree = base.as_ref().is_some_and(TreeEntry::is_tree);
         let hides = !matches!(entry.what, What::Git | What::Unreadable | What::TooLong);
@@ -195,9 +204,7 @@ impl Touched {
         let base = base.filter(|entry| !entry.is_tree());
         match entry.what {
             What::Special if base.is_some() => self.lose(path.to_path_buf()),
-            What::File { .. } | What::Link { .. }
-                if !is_untouched(survey, (path, entry), masks) =>
-            {
+            What::File { .. } | What::Link { .. } if is_changed => {
                 self.cleared.extend(is_tree.then(|| path.to_path_buf()));
                 self.present.insert(path.to_path_buf(), base);
             }
@@ -231,7 +238,7 @@ impl Touched {
 }
 
 /// Tells whether the agent left what lies below as it is, as far as git can see.
-fn is_untouched(survey: &Survey, (path, entry): (&Path, &Entry), masks: &Masks) -> bool {
+fn is_untouched(survey: &Survey, path: &Path, entry: &Entry, masks: &Masks) -> bool {
     if masks.cover(path) {
         return false;
     }

@@ -249,16 +249,18 @@ fn is_noted(entry: &Entry<'_>, there: &Stat) -> bool {
         && entry.owner() == (there.st_uid, there.st_gid)
         && is_time(
             entry.modified(),
-            (there.st_mtime, i64::try_from(there.st_mtime_nsec).ok()),
+            there.st_mtime,
+            i64::try_from(there.st_mtime_nsec).ok(),
         )
         && is_time(
             entry.changed(),
-            (there.st_ctime, i64::try_from(there.st_ctime_nsec).ok()),
+            there.st_ctime,
+            i64::try_from(there.st_ctime_nsec).ok(),
         )
 }
 
 /// Tells whether a noted time is this one; one that was noted without a fraction has zero there.
-fn is_time(noted: (u32, u32), (seconds, nanoseconds): (i64, Option<i64>)) -> bool {
+fn is_time(noted: (u32, u32), seconds: i64, nanoseconds: Option<i64>) -> bool {
     let is_fraction = noted.1 == 0 || nanoseconds == Some(i64::from(noted.1));
     i64::from(noted.0) == seconds && is_fraction
 }

@@ -110,7 +110,7 @@ impl Bench {
             ..turn(1)
         };
         self.repository
-            .bring_workspace(&self.branch, (from, to), &kept)
+            .bring_workspace(&self.branch, from, to, &kept)
             .expect("bring")
     }
 }
@@ -179,7 +179,7 @@ fn work_is_held_by_its_history_or_where_a_merge_would_change_no_file() {
     let scratch = bench.fixture.root().join("kapi home/tried");
     let holds = || {
         let head = bench.repository.resolve_commit("HEAD").expect("head");
-        let held = bench.repository.holds_content((&head, &work), &scratch);
+        let held = bench.repository.holds_content(&head, &work, &scratch);
         held.expect("an answer")
     };
     assert!(!holds(), "nothing was merged");
