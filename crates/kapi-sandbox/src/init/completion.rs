@@ -17,8 +17,21 @@ pub(super) struct StepCompletion {
     word: AtomicU32,
 }
 
-/// A refused call: its number among the calls that somebody makes, and why.
-pub(super) type Refusal = (u32, Errno);
+/// A refused call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Refusal {
+    /// Its number among the calls that somebody makes.
+    pub(super) call: u32,
+    /// Why.
+    pub(super) errno: Errno,
+}
+
+impl Refusal {
+    /// Returns what makes a refusal of a call out of the system's error.
+    pub(super) const fn of(call: u32) -> impl Fn(Errno) -> Self {
+        move |errno| Self { call, errno }
+    }
+}
 
 const OPEN: u32 = 0;
 const DONE: u32 = u32::MAX;
@@ -39,7 +52,7 @@ impl StepCompletion {
         let word = match answer {
             Ok(()) => DONE,
             // An error is never 0, so neither is the word.
-            Err((call, errno)) => {
+            Err(Refusal { call, errno }) => {
                 errno.raw_os_error().cast_unsigned() << CALL_BITS | (call % CALLS_END)
             }
         };
@@ -58,7 +71,8 @@ impl StepCompletion {
                 DONE => return Ok(Ok(())),
                 refused => {
                     let errno = Errno::from_raw_os_error((refused >> CALL_BITS).cast_signed());
-                    return Ok(Err((refused % CALLS_END, errno)));
+                    let call = refused % CALLS_END;
+                    return Ok(Err(Refusal { call, errno }));
                 }
             }
             match futex::wait(&self.word, Flags::PRIVATE, OPEN, None) {
@@ -94,8 +108,9 @@ mod tests {
     #[test]
     fn an_answer_is_heard_whenever_it_is_given() {
         check(Ok(()));
-        check(Err((0, Errno::PERM)));
-        check(Err((3, Errno::NOSPC)));
-        check(Err((255, Errno::from_raw_os_error(4095))));
+        let last = Errno::from_raw_os_error(4095);
+        for (call, errno) in [(0, Errno::PERM), (3, Errno::NOSPC), (255, last)] {
+            check(Err(Refusal { call, errno }));
+        }
     }
 }

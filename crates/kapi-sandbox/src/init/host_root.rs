@@ -45,7 +45,7 @@ impl HostRoot {
     pub(super) fn take_away(&self, leader: Pid, nested_namespaces: bool) {
         match self.is_left(leader) {
             Ok(true) => {
-                let gone = detach().map_err(|errno| (UNMOUNT, errno));
+                let gone = detach().map_err(Refusal::of(UNMOUNT));
                 let gone = gone.and_then(|()| process_view::seal(nested_namespaces));
                 self.gone.give(gone);
             }
@@ -57,7 +57,7 @@ impl HostRoot {
 
     /// Waits until the leader has left the root or has ended, and tells whether it has left it.
     fn is_left(&self, leader: Pid) -> Result<bool, Refusal> {
-        let leader = pidfd_open(leader, PidfdFlags::empty()).map_err(|errno| (WATCH, errno))?;
+        let leader = pidfd_open(leader, PidfdFlags::empty()).map_err(Refusal::of(WATCH))?;
         loop {
             let mut polled = [
                 PollFd::new(&self.left, PollFlags::IN),
@@ -66,7 +66,7 @@ impl HostRoot {
             match poll(&mut polled, None) {
                 Ok(_) => {}
                 Err(Errno::INTR) => continue,
-                Err(errno) => return Err((POLL, errno)),
+                Err(errno) => return Err(Refusal { call: POLL, errno }),
             }
             let [left, _] = &polled;
             return Ok(left.revents().contains(PollFlags::IN));
@@ -83,11 +83,11 @@ impl HostRoot {
 
     /// Waits until nothing of it is left; the leader's half.
     pub(super) fn await_gone(&self) -> Result<(), StepFailure> {
-        self.gone.hear()?.map_err(|(call, errno)| match call {
-            process_view::FIRST.. => process_view::named((call, errno)),
-            WATCH => StepFailure::new("pidfd_open", "the leader", errno),
-            POLL => StepFailure::new("poll", "the leader", errno),
-            _ => unmount_failure(errno),
+        self.gone.hear()?.map_err(|refusal| match refusal.call {
+            process_view::FIRST.. => process_view::named(refusal),
+            WATCH => StepFailure::new("pidfd_open", "the leader", refusal.errno),
+            POLL => StepFailure::new("poll", "the leader", refusal.errno),
+            _ => unmount_failure(refusal.errno),
         })
     }
 }

@@ -141,7 +141,12 @@ impl LayerMounts {
         all.map(|(layer, channel)| {
             layer.made.hear()?.map_err(|refusal| layer.named(refusal))?;
             let mount = take_over(&channel.leader);
-            let mount = mount.map_err(|errno| layer.named((RECEIVE, errno)))?;
+            let mount = mount.map_err(|errno| {
+                layer.named(Refusal {
+                    call: RECEIVE,
+                    errno,
+                })
+            })?;
             Ok(DetachedMount::made(mount, layer.lower.name()))
         })
     }
@@ -219,20 +224,24 @@ impl LayerMount {
         let [lower, upper, work] = [&self.lower.fd, &self.upper.fd, &self.work.fd];
         put_aside(work)?;
         for (fd, call) in [(upper, UPPER_INSIDE), (work, WORK_INSIDE)] {
-            if is_inside(fd, lower).map_err(|errno| (READ_LINK, errno))? {
-                return Err((call, Errno::INVAL));
+            if is_inside(fd, lower).map_err(Refusal::of(READ_LINK))? {
+                return Err(Refusal {
+                    call,
+                    errno: Errno::INVAL,
+                });
             }
         }
         let flags = FsOpenFlags::FSOPEN_CLOEXEC;
-        let context = fsopen(c"overlay", flags).map_err(|errno| (OPEN, errno))?;
+        let context = fsopen(c"overlay", flags).map_err(Refusal::of(OPEN))?;
         let configured = configure(&context, [lower, upper, work]);
-        configured.map_err(|errno| (CONFIGURE, errno))?;
+        configured.map_err(Refusal::of(CONFIGURE))?;
         let attributes = MountAttrFlags::MOUNT_ATTR_NOSUID | MountAttrFlags::MOUNT_ATTR_NODEV;
-        fsmount(&context, FsMountFlags::FSMOUNT_CLOEXEC, attributes).map_err(|errno| (MOUNT, errno))
+        fsmount(&context, FsMountFlags::FSMOUNT_CLOEXEC, attributes).map_err(Refusal::of(MOUNT))
     }
 
     /// Puts a refused call into words.
-    fn named(&self, (call, errno): Refusal) -> StepFailure {
+    fn named(&self, refusal: Refusal) -> StepFailure {
+        let Refusal { call, errno } = refusal;
         let lower = self.lower.name();
         let used = || format!("{}/{}", self.work.name(), USED.to_string_lossy());
         let inside = |part: &OpenDirectory| format!("{}, which lies inside {lower}", part.name());
@@ -304,13 +313,13 @@ fn put_aside(work: &OwnedFd) -> Result<(), Refusal> {
         Ok(used) => used,
         // It was never used.
         Err(Errno::NOENT) => return Ok(()),
-        Err(errno) => return Err((STAT, errno)),
+        Err(errno) => return Err(Refusal { call: STAT, errno }),
     };
     // No two files that exist at once have the same number.
     let mut words = OptionText::new();
     let aside = words.join(format_args!("{ASIDE}-{}", used.st_ino));
     let moved = aside.and_then(|aside| renameat(work, USED, work, aside));
-    moved.map_err(|errno| (RENAME, errno))
+    moved.map_err(Refusal::of(RENAME))
 }
 
 fn hand_over(channel: &OwnedFd, mount: BorrowedFd<'_>) -> Result<(), Refusal> {
@@ -318,7 +327,10 @@ fn hand_over(channel: &OwnedFd, mount: BorrowedFd<'_>) -> Result<(), Refusal> {
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
     let mut carried = SendAncillaryBuffer::new(&mut space);
     if !carried.push(SendAncillaryMessage::ScmRights(&mounts)) {
-        return Err((SEND, Errno::NOBUFS));
+        return Err(Refusal {
+            call: SEND,
+            errno: Errno::NOBUFS,
+        });
     }
     let sent = sendmsg(
         channel,
@@ -326,7 +338,7 @@ fn hand_over(channel: &OwnedFd, mount: BorrowedFd<'_>) -> Result<(), Refusal> {
         &mut carried,
         SendFlags::NOSIGNAL,
     );
-    sent.map(|_| ()).map_err(|errno| (SEND, errno))
+    sent.map(|_| ()).map_err(Refusal::of(SEND))
 }
 
 fn take_over(channel: &OwnedFd) -> Result<OwnedFd, Errno> {

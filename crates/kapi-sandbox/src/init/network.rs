@@ -41,7 +41,7 @@ impl SandboxNetwork {
 
     /// Makes it and tells the leader; the launcher's half.
     pub(super) fn make(&self) {
-        let left = unshare(UnshareFlags::NEWNET).map_err(|errno| (UNSHARE, errno));
+        let left = unshare(UnshareFlags::NEWNET).map_err(Refusal::of(UNSHARE));
         self.made.give(left.and_then(|()| raise()));
     }
 
@@ -49,7 +49,7 @@ impl SandboxNetwork {
     pub(super) fn follow(&self) -> Result<(), StepFailure> {
         self.made
             .hear()?
-            .map_err(|(call, errno)| failure(call, errno))?;
+            .map_err(|refusal| failure(refusal.call, refusal.errno))?;
         move_into_thread_name_spaces(self.launcher.as_fd(), ThreadNameSpaceType::NETWORK)
             .map_err(|errno| StepFailure::new("setns(CLONE_NEWNET)", "the leader", errno))
     }
@@ -58,15 +58,15 @@ impl SandboxNetwork {
 /// Makes a network and enters it, in a process that shares its memory with nobody.
 pub(super) fn enter() -> Result<(), StepFailure> {
     enter_one(UnshareFlags::NEWNET, "CLONE_NEWNET")?;
-    raise().map_err(|(call, errno)| failure(call, errno))
+    raise().map_err(|refusal| failure(refusal.call, refusal.errno))
 }
 
 /// Brings the loopback of this process's network up.
 fn raise() -> Result<(), Refusal> {
     let (family, kind) = (AddressFamily::INET, SocketType::DGRAM);
     let socket = socket_with(family, kind, SocketFlags::CLOEXEC, None);
-    let socket = socket.map_err(|errno| (SOCKET, errno))?;
-    raise_loopback(socket.as_fd()).map_err(|errno| (RAISE, errno))
+    let socket = socket.map_err(Refusal::of(SOCKET))?;
+    raise_loopback(socket.as_fd()).map_err(Refusal::of(RAISE))
 }
 
 fn failure(call: u32, errno: Errno) -> StepFailure {

@@ -89,7 +89,7 @@ pub(super) fn put(root: &NewRoot) -> Result<(), StepFailure> {
 /// kernel.
 pub(super) fn seal(nested_namespaces: bool) -> Result<(), Refusal> {
     for (call, (place, with)) in (COVER..).zip(covered()) {
-        cover(place, with).map_err(|errno| (call, errno))?;
+        cover(place, with).map_err(Refusal::of(call))?;
     }
     if nested_namespaces {
         // Who makes a user namespace writes its maps below /proc.
@@ -98,8 +98,8 @@ pub(super) fn seal(nested_namespaces: bool) -> Result<(), Refusal> {
             .try_for_each(|place| forbid_writes(place));
     }
     let flags = OFlags::WRONLY | OFlags::CLOEXEC;
-    let file = openat(CWD, LIMIT, flags, Mode::empty()).map_err(|errno| (OPEN_LIMIT, errno))?;
-    rustix::io::write(&file, b"0").map_err(|errno| (WRITE_LIMIT, errno))?;
+    let file = openat(CWD, LIMIT, flags, Mode::empty()).map_err(Refusal::of(OPEN_LIMIT))?;
+    rustix::io::write(&file, b"0").map_err(Refusal::of(WRITE_LIMIT))?;
     // A mount with a file that can be written open cannot become read-only.
     drop(file);
     set_read_only(c"/proc")
@@ -114,7 +114,8 @@ fn covered() -> impl Iterator<Item = (&'static CStr, &'static CStr)> {
 }
 
 /// Puts a refused call of [`seal`] into words.
-pub(super) fn named((call, errno): Refusal) -> StepFailure {
+pub(super) fn named(refusal: Refusal) -> StepFailure {
+    let Refusal { call, errno } = refusal;
     let limit = LIMIT.to_string_lossy();
     match call {
         COVER.. => {
@@ -137,15 +138,15 @@ fn forbid_writes(place: &CStr) -> Result<(), Refusal> {
         Ok(()) => set_read_only(place),
         // Not every kernel has each of them.
         Err(Errno::NOENT) => Ok(()),
-        Err(errno) => Err((BIND, errno)),
+        Err(errno) => Err(Refusal { call: BIND, errno }),
     }
 }
 
 fn set_read_only(place: &CStr) -> Result<(), Refusal> {
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    let mount = openat(CWD, place, flags, Mode::empty()).map_err(|errno| (OPEN, errno))?;
+    let mount = openat(CWD, place, flags, Mode::empty()).map_err(Refusal::of(OPEN))?;
     set_mount_attributes(mount.as_fd(), libc::MOUNT_ATTR_RDONLY, MountScope::One)
-        .map_err(|errno| (RESTRICT, errno))
+        .map_err(Refusal::of(RESTRICT))
 }
 
 fn cover(place: &CStr, with: &CStr) -> Result<(), Errno> {
@@ -160,14 +161,14 @@ fn cover(place: &CStr, with: &CStr) -> Result<(), Errno> {
 mod tests {
     use rustix::io::Errno;
 
-    use super::{BIND, COVER, covered, named};
+    use super::{BIND, COVER, Refusal, covered, named};
 
     #[test]
     fn a_place_that_could_not_be_covered_is_named() {
         for (call, (place, _)) in (COVER..).zip(covered()) {
-            let failure = named((call, Errno::PERM));
+            let failure = named(Refusal::of(call)(Errno::PERM));
             assert_eq!(failure.target, place.to_str().unwrap());
         }
-        assert_eq!(named((BIND, Errno::PERM)).target, "/proc");
+        assert_eq!(named(Refusal::of(BIND)(Errno::PERM)).target, "/proc");
     }
 }
