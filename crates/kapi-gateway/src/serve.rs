@@ -139,7 +139,11 @@ pub fn serve(
 ) -> Result<(), ServeError> {
     listener.set_nonblocking(true).map_err(ServeError::Accept)?;
     let accept = || listener.accept().map(|(stream, _)| stream);
-    accept_until_raised((listener.as_fd(), &accept), stop, limits, handle)
+    let source = Source {
+        listener: listener.as_fd(),
+        accept: &accept,
+    };
+    accept_until_raised(&source, stop, limits, handle)
 }
 
 /// Serves connections of a Unix socket, as [`serve`] does.
@@ -151,14 +155,21 @@ pub fn serve_unix(
 ) -> Result<(), ServeError> {
     listener.set_nonblocking(true).map_err(ServeError::Accept)?;
     let accept = || listener.accept().map(|(stream, _)| stream);
-    accept_until_raised((listener.as_fd(), &accept), stop, limits, handle)
+    let source = Source {
+        listener: listener.as_fd(),
+        accept: &accept,
+    };
+    accept_until_raised(&source, stop, limits, handle)
 }
 
 /// A listener as a descriptor to wait for and a function that takes one connection from it.
-type Source<'a, S> = (BorrowedFd<'a>, &'a (dyn Fn() -> io::Result<S> + Sync));
+struct Source<'a, S> {
+    listener: BorrowedFd<'a>,
+    accept: &'a (dyn Fn() -> io::Result<S> + Sync),
+}
 
 fn accept_until_raised<S: AsFd + Send + Sync + 'static>(
-    (listener, accept): Source<'_, S>,
+    source: &Source<'_, S>,
     stop: &StopSignal,
     limits: ServeLimits,
     handle: &(dyn Fn(&S) + Sync),
@@ -169,13 +180,17 @@ fn accept_until_raised<S: AsFd + Send + Sync + 'static>(
     thread::scope(|scope| {
         while !stop.is_raised() {
             let full = n_open.load(Ordering::SeqCst) >= limits.connections_max;
-            let source = if full { closed.as_fd() } else { listener };
-            wait_for_either(source, stop.event(), None)?;
+            let next = if full {
+                closed.as_fd()
+            } else {
+                source.listener
+            };
+            wait_for_either(next, stop.event(), None)?;
             if full {
                 drain(closed.as_fd());
                 continue;
             }
-            let Some(stream) = taken(accept(), stop)? else {
+            let Some(stream) = taken((source.accept)(), stop)? else {
                 continue;
             };
             let (n_open, closed) = (&n_open, closed.as_fd());
