@@ -7,6 +7,7 @@ use crate::agent::AgentError;
 use crate::launch::credentials::{
     ApiKey, ProviderCredentials, base_url, credentials, login, login_hosts,
 };
+use crate::launch::tools::NamedFiles;
 use crate::launch::upstream::{AgentUpstream, KeyPlace, UpstreamDialect};
 use crate::launch::{
     AgentLaunch, AgentTurn, HostEnvironment, IDLE_MS, LaunchPurpose, gate, path_text, resumed,
@@ -52,7 +53,7 @@ pub(super) fn launch(
         "--setting-sources",
         "user",
     ]));
-    let (files, named) = gate::claude(turn, tools::claude(turn)?)?;
+    let NamedFiles { files, args: named } = gate::claude(turn, tools::claude(turn)?)?;
     args.extend(named);
     args.extend(words(&["--strict-mcp-config"]));
     if let Some(model) = &settings.model {

@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use toml::Table;
 
 use crate::agent::{AgentError, AgentKind};
+use crate::launch::tools::NamedFiles;
 use crate::launch::{AgentTurn, HomeFile, PRIVATE_MODE, json_file, path_text};
 
 /// How long one answer may take, in seconds: longer than a person is asked, and than the hook
@@ -42,16 +43,13 @@ pub fn sealed_file(kind: &AgentKind) -> Option<&'static str> {
     }
 }
 
-/// Files of the home, and the arguments that name them.
-type Named = (Vec<HomeFile>, Vec<String>);
-
 /// Adds Claude Code's settings with the hook: they outrank those of its home.
 pub(super) fn claude(
     turn: &AgentTurn<'_>,
-    (mut files, mut args): Named,
-) -> Result<Named, AgentError> {
+    mut named: NamedFiles,
+) -> Result<NamedFiles, AgentError> {
     let Some(gate) = turn.gate else {
-        return Ok((files, args));
+        return Ok(named);
     };
     let hook = json!({
         "type": "command",
@@ -62,10 +60,12 @@ pub(super) fn claude(
         "disableAllHooks": false,
         "hooks": {"PreToolUse": [{"matcher": "*", "hooks": [hook]}]},
     });
-    files.push(json_file(CLAUDE_FILE, &settings));
-    args.push("--settings".to_owned());
-    args.push(path_text("claude", &turn.home.join(CLAUDE_FILE))?);
-    Ok((files, args))
+    named.files.push(json_file(CLAUDE_FILE, &settings));
+    named.args.push("--settings".to_owned());
+    named
+        .args
+        .push(path_text("claude", &turn.home.join(CLAUDE_FILE))?);
+    Ok(named)
 }
 
 /// Adds the hook to Codex' configuration, and returns the arguments without which it is skipped.
@@ -116,21 +116,21 @@ pub(super) fn gemini(turn: &AgentTurn<'_>, settings: &mut Value) -> Result<(), A
 }
 
 /// Adds Pi's extension.
-pub(super) fn pi(turn: &AgentTurn<'_>, (mut files, mut args): Named) -> Result<Named, AgentError> {
+pub(super) fn pi(turn: &AgentTurn<'_>, mut named: NamedFiles) -> Result<NamedFiles, AgentError> {
     let Some(gate) = turn.gate else {
-        return Ok((files, args));
+        return Ok(named);
     };
     let words = words(gate, "pi")?;
     let wanted = json!({"words": words, "timeout": ANSWER_S * 1_000});
     let content = PI_EXTENSION.replace("\"{{gate}}\"", &wanted.to_string());
-    files.push(HomeFile {
+    named.files.push(HomeFile {
         path: PathBuf::from(PI_FILE),
         content: content.into_bytes(),
         mode: PRIVATE_MODE,
     });
-    args.push("-e".to_owned());
-    args.push(path_text("pi", &turn.home.join(PI_FILE))?);
-    Ok((files, args))
+    named.args.push("-e".to_owned());
+    named.args.push(path_text("pi", &turn.home.join(PI_FILE))?);
+    Ok(named)
 }
 
 /// Returns the words that a script's player asks by.

@@ -108,7 +108,8 @@ pub(super) fn launch(
     let provider = provider(settings, url.as_deref());
     let credentials = credentials(&PI, &provider.key_variable, settings, host)?;
     let mut env = variables(&[("PI_OFFLINE", "1"), ("PI_TELEMETRY", "0")]);
-    let (extensions, mut args) = gate::pi(turn, tools::pi(turn)?)?;
+    let extensions = gate::pi(turn, tools::pi(turn)?)?;
+    let mut args = extensions.args;
     args.extend(words(&["-p", "--mode", "json"]));
     args.extend(words(&["--provider", &provider.name]));
     if let Some(model) = &provider.model {
@@ -128,7 +129,7 @@ pub(super) fn launch(
         ".pi/agent/settings.json",
         &json!({"retry": {"enabled": false}}),
     )];
-    files.extend(extensions);
+    files.extend(extensions.files);
     let (login_files, mut notes) = login(&PI, settings);
     let mut upstream = None;
     match (credentials, &provider.route) {
@@ -160,11 +161,9 @@ pub(super) fn launch(
             "pi has no `model`: {url} is asked for \"{MODEL_DEFAULT}\"."
         ));
     }
+    let program = settings.command.as_deref().unwrap_or(PI.binary);
     Ok(AgentLaunch {
-        program: settings
-            .command
-            .clone()
-            .unwrap_or_else(|| PI.binary.to_owned()),
+        program: program.to_owned(),
         args,
         env,
         stdin: turn.prompt.as_bytes().to_vec(),

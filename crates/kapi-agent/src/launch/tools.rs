@@ -41,13 +41,19 @@ pub(super) const fn of_turn<'a>(turn: &AgentTurn<'a>) -> Option<Tools<'a>> {
 }
 
 /// Files of the home, and the arguments that name them; nothing where there are no tools.
-type Named = (Vec<HomeFile>, Vec<String>);
+#[derive(Default)]
+pub(super) struct NamedFiles {
+    /// The files.
+    pub(super) files: Vec<HomeFile>,
+    /// The arguments.
+    pub(super) args: Vec<String>,
+}
 
 /// Returns Claude Code's file of servers.
-pub(super) fn claude(turn: &AgentTurn<'_>) -> Result<Named, AgentError> {
+pub(super) fn claude(turn: &AgentTurn<'_>) -> Result<NamedFiles, AgentError> {
     const FILE: &str = ".claude/kapi-tools.json";
     let Some(tools) = of_turn(turn) else {
-        return Ok(Named::default());
+        return Ok(NamedFiles::default());
     };
     let server = server(tools, "claude")?;
     let file = json_file(FILE, &json!({"mcpServers": {SERVER: server}}));
@@ -57,7 +63,10 @@ pub(super) fn claude(turn: &AgentTurn<'_>) -> Result<Named, AgentError> {
         "--allowedTools".to_owned(),
         format!("mcp__{SERVER}"),
     ];
-    Ok((vec![file], args.into()))
+    Ok(NamedFiles {
+        files: vec![file],
+        args: args.into(),
+    })
 }
 
 /// Returns Codex' table of servers.
@@ -92,11 +101,11 @@ pub(super) fn gemini(tools: Tools<'_>) -> Result<Value, AgentError> {
 }
 
 /// Returns Pi's extension.
-pub(super) fn pi(turn: &AgentTurn<'_>) -> Result<Named, AgentError> {
+pub(super) fn pi(turn: &AgentTurn<'_>) -> Result<NamedFiles, AgentError> {
     // Not among the extensions that Pi finds by itself: those are off.
     const FILE: &str = ".pi/agent/kapi/tools.js";
     let Some(tools) = of_turn(turn) else {
-        return Ok(Named::default());
+        return Ok(NamedFiles::default());
     };
     let wanted = json!({
         "program": path_text("pi", tools.program)?,
@@ -110,7 +119,10 @@ pub(super) fn pi(turn: &AgentTurn<'_>) -> Result<Named, AgentError> {
         mode: PRIVATE_MODE,
     };
     let args = ["-e".to_owned(), path_text("pi", &turn.home.join(FILE))?];
-    Ok((vec![file], args.into()))
+    Ok(NamedFiles {
+        files: vec![file],
+        args: args.into(),
+    })
 }
 
 fn server(tools: Tools<'_>, agent: &'static str) -> Result<Value, AgentError> {
