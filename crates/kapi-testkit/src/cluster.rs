@@ -47,7 +47,7 @@ impl Cluster {
         let (own, inner) = ports.split_at(n_nodes);
         let mut nodes = Vec::new();
         for (number, (&port, &route)) in own.iter().zip(inner).enumerate() {
-            let text = configuration(dir.path(), number, port, (route, inner));
+            let text = configuration(dir.path(), number, port, route, inner);
             let config = dir.path().join(format!("node{number}.conf"));
             fs::File::create(&config)?.write_all(text.as_bytes())?;
             nodes.push(Node {
@@ -113,7 +113,7 @@ impl Drop for Cluster {
     }
 }
 
-fn configuration(dir: &Path, number: usize, port: u16, (route, routes): (u16, &[u16])) -> String {
+fn configuration(dir: &Path, number: usize, port: u16, route: u16, routes: &[u16]) -> String {
     let store = dir.join(format!("store{number}"));
     let mut text = format!(
         "server_name: n{number}\nhost: 127.0.0.1\nport: {port}\n\

@@ -69,7 +69,7 @@ pub fn crash_everywhere(
 ) -> Result<WorkflowTally, Box<WorkflowFound>> {
     let mut tally = WorkflowTally::default();
     for tale in modes::TALES.iter().copied().flatten() {
-        crash_tale(tale, (one_in, ways), mistake, &mut tally).map_err(|(crashes, violation)| {
+        crash_tale(tale, one_in, ways, mistake, &mut tally).map_err(|(crashes, violation)| {
             Box::new(WorkflowFound {
                 tale: tale.name,
                 crashes,
@@ -85,7 +85,8 @@ type Complaint = (Vec<Crash>, Violation);
 
 fn crash_tale(
     tale: &'static Tale,
-    (one_in, ways): (u64, Ways),
+    one_in: u64,
+    ways: Ways,
     mistake: Option<&Mutation>,
     tally: &mut WorkflowTally,
 ) -> Result<(), Complaint> {

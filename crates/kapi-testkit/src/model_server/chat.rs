@@ -103,7 +103,8 @@ pub(crate) fn render(request: &ModelRequest, reply: &Reply, serial: usize) -> Re
     for piece in pieces(&reply.text) {
         events.push(delta(json!({ "content": piece }), Value::Null));
     }
-    for part in calls.iter().enumerate().flat_map(call_parts) {
+    let calls = calls.iter().enumerate();
+    for part in calls.flat_map(|(index, call)| call_parts(index, call)) {
         events.push(delta(json!({ "tool_calls": [part] }), Value::Null));
     }
     events.push(delta(json!({}), json!(finish_reason)));
@@ -120,7 +121,7 @@ pub(crate) fn render(request: &ModelRequest, reply: &Reply, serial: usize) -> Re
 }
 
 /// Cuts one tool call into a head and pieces of its arguments.
-fn call_parts((index, call): (usize, &Value)) -> Vec<Value> {
+fn call_parts(index: usize, call: &Value) -> Vec<Value> {
     let mut head = call.clone();
     head["index"] = json!(index);
     head["function"]["arguments"] = json!("");

@@ -51,7 +51,7 @@ pub(crate) fn plan(
                 .or_else(|| shell_call(offered, &file_edit::write_command(path, content))),
         },
         ToolUse::Edit { path, old, new } => match pick(offered, &EDITORS) {
-            Some(tool) => edit_call(tool, path, directory, (old, new)),
+            Some(tool) => edit_call(tool, path, directory, old, new),
             None => patch_call(offered, file_edit::edit_patch(path, old, new))
                 .or_else(|| shell_call(offered, &file_edit::edit_command(path, old, new))),
         },
@@ -156,7 +156,8 @@ fn edit_call(
     tool: &OfferedTool,
     path: &str,
     directory: Option<&str>,
-    (old, new): (&str, &str),
+    old: &str,
+    new: &str,
 ) -> Option<PlannedCall> {
     const OLD: [&str; 2] = ["old_string", "oldText"];
     const NEW: [&str; 2] = ["new_string", "newText"];
