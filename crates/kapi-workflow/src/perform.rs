@@ -34,6 +34,7 @@ use kapi_machine::watch::Watch;
 use kapi_run::failure;
 use kapi_task::rules::task::Task;
 
+use crate::perform::prepare::NewBranch;
 use crate::record::run_name::{effect_name, run_name};
 use crate::rules::effect::{Action, Effect, GoalWork};
 use crate::rules::outcome::Outcome;
@@ -137,15 +138,18 @@ impl From<Failure> for Refused {
 #[must_use]
 pub fn perform(place: &WorkflowPlace<'_>, effect: &Effect, watch: &Watch<'_>) -> Outcome {
     let result = match &effect.action {
-        Action::Ask(question) => ask::ask(place, (effect, question), watch),
+        Action::Ask(question) => ask::ask(place, effect, question, watch),
         Action::Prepare {
             branch,
             base,
             checks,
-        } => prepare::prepare(place, (effect, checks), (branch, base), watch),
-        Action::Work(work) => work::work(place, (effect, work), watch),
-        Action::Land(landing) => land::land(place, (effect, landing), watch),
-        Action::Verify(task) => verify::verify(place, (effect, task), watch),
+        } => {
+            let branch = NewBranch { name: branch, base };
+            prepare::prepare(place, effect, &branch, checks, watch)
+        }
+        Action::Work(work) => work::work(place, effect, work, watch),
+        Action::Land(landing) => land::land(place, effect, landing, watch),
+        Action::Verify(task) => verify::verify(place, effect, task, watch),
         Action::Advance(step) => advance::advance(place, effect, step, watch),
     };
     match result {

@@ -152,7 +152,7 @@ fn holds(book: &Book, goal: &GoalFiles) -> Result<Option<String>, LaunchError> {
         let head = repository.resolve_commit("HEAD");
         let head = head.map_err(|error| failed(&error))?;
         let scratch = goal.place.scratch.join(MERGE_DIRECTORY);
-        let is_merged = repository.holds_content((&head, &known), &scratch);
+        let is_merged = repository.holds_content(&head, &known, &scratch);
         drop(owned_dir::wipe(&scratch));
         if !is_merged.map_err(|error| failed(&error))? {
             return Ok(Some(format!(

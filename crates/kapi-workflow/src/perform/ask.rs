@@ -37,7 +37,8 @@ use crate::rules::role::{AskedOf, RoleSpec};
 /// Asks, and reads the answer.
 pub(super) fn ask(
     place: &WorkflowPlace<'_>,
-    (effect, question): (&Effect, &AgentQuestion),
+    effect: &Effect,
+    question: &AgentQuestion,
     watch: &Watch<'_>,
 ) -> Result<Outcome, Refused> {
     let world = (place.world)(&effect.workflow)?;

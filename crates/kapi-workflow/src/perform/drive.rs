@@ -47,7 +47,8 @@ pub enum Driven {
 pub fn drive(
     project: &Project<'_>,
     world: &RealWorld<'_>,
-    (id, task): (&GoalId, &TaskId),
+    id: &GoalId,
+    task: &TaskId,
     watch: &Watch<'_>,
 ) -> Result<Driven, NotTasked> {
     let control = Control {

@@ -22,7 +22,8 @@ use crate::rules::outcome::Outcome;
 /// Lands a commit.
 pub(super) fn land(
     place: &WorkflowPlace<'_>,
-    (effect, landing): (&Effect, &Landing),
+    effect: &Effect,
+    landing: &Landing,
     watch: &Watch<'_>,
 ) -> Result<Outcome, Refused> {
     let world = (place.world)(&effect.workflow)?;
@@ -54,14 +55,14 @@ pub(super) fn land(
             tree,
             is_merged,
         } => {
-            if let Some(text) = left(&workshop, &world, (effect, landing), (&head, &to)) {
+            if let Some(text) = left(&workshop, &world, effect, landing, &to) {
                 (watch.notice)(Activity::Note { text });
             }
             Outcome::Landed {
                 head: to.to_string(),
                 tree: tree.to_string(),
                 merged: is_merged,
-                changed: changed(&workshop, (&base, &commit))?,
+                changed: changed(&workshop, &base, &commit)?,
             }
         }
         land::Landing::Conflicted { paths } => Outcome::Conflicted {
@@ -74,10 +75,7 @@ pub(super) fn land(
 }
 
 /// Returns the paths that a task's commit changed.
-fn changed(
-    workshop: &Workshop,
-    (base, commit): (&CommitId, &CommitId),
-) -> Result<Changed, Refused> {
+fn changed(workshop: &Workshop, base: &CommitId, commit: &CommitId) -> Result<Changed, Refused> {
     let everything = ["**".to_owned()];
     let found = workshop
         .repository
@@ -122,11 +120,12 @@ fn refused(error: &LandError, landing: &Landing) -> Refused {
 fn left(
     workshop: &Workshop,
     world: &RealWorld<'_>,
-    (effect, landing): (&Effect, &Landing),
-    (from, to): (&CommitId, &CommitId),
+    effect: &Effect,
+    landing: &Landing,
+    to: &CommitId,
 ) -> Option<String> {
     let worktree = &landing.worktree;
-    match brought(workshop, world, (effect, landing), (from, to)) {
+    match brought(workshop, world, effect, landing, to) {
         Ok(Brought::InStep) => None,
         Ok(Brought::LeftDirty) => Some(format!(
             "the worktree {worktree} has changes that are in no commit; it was left as it is, and \
@@ -144,9 +143,11 @@ fn left(
 fn brought(
     workshop: &Workshop,
     world: &RealWorld<'_>,
-    (effect, landing): (&Effect, &Landing),
-    (from, to): (&CommitId, &CommitId),
+    effect: &Effect,
+    landing: &Landing,
+    to: &CommitId,
 ) -> Result<Brought, Refused> {
+    let from = workshop::commit_id(&landing.head)?;
     let owner = workshop::ref_part(&world.place.ref_name)?;
     let first = workshop.repository.recorded_base(&owner);
     let first = first.map_err(|error| failure::plain(&error))?;
@@ -167,6 +168,6 @@ fn brought(
     };
     workshop
         .repository
-        .bring_workspace(&workspace, (from, to), &kept)
+        .bring_workspace(&workspace, &from, to, &kept)
         .map_err(|error| failure::plain(&error).into())
 }

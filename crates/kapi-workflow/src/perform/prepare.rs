@@ -16,6 +16,7 @@ use kapi_run::run_dir::RunDir;
 use kapi_run::workshop::Workshop;
 use kapi_run::{failure, workshop};
 
+use crate::perform::verify::BranchProof;
 use crate::perform::{Refused, WorkflowPlace, cancelled, verify};
 use crate::rules::effect::{Effect, Verification};
 use crate::rules::outcome::Outcome;
@@ -25,14 +26,24 @@ const NAMES_MAX: u32 = 9;
 /// The file that keeps the name.
 const FILE: &str = "branch";
 
-/// Makes the branch at `base` and a worktree of it, or finds them, and runs the checks there. One that
+/// A branch that is made.
+pub(super) struct NewBranch<'a> {
+    /// Its name, as long as that is free.
+    pub(super) name: &'a str,
+    /// The commit it begins at.
+    pub(super) base: &'a str,
+}
+
+/// Makes the branch at its base and a worktree of it, or finds them, and runs the checks there. One that
 /// cannot work is told before a task is begun.
 pub(super) fn prepare(
     place: &WorkflowPlace<'_>,
-    (effect, checks): (&Effect, &Verification),
-    (branch, base): (&str, &str),
+    effect: &Effect,
+    branch: &NewBranch<'_>,
+    checks: &Verification,
     watch: &Watch<'_>,
 ) -> Result<Outcome, Refused> {
+    let &NewBranch { name: branch, base } = branch;
     let world = (place.world)(&effect.workflow)?;
     let workshop = Workshop::open(&world.book, &world.place.project, watch.cancel)?;
     let owner = workshop::ref_part(&world.place.ref_name)?;
@@ -45,7 +56,7 @@ pub(super) fn prepare(
         (Some(_), None) => still_ours(&workshop, branch.to_owned(), base)?,
         (None, kept) => {
             let first = kept.unwrap_or_else(|| branch.to_owned());
-            let name = free_name(&workshop, (&first, branch), effect.workflow.index())?;
+            let name = free_name(&workshop, &first, branch, effect.workflow.index())?;
             run_dir.keep(FILE, name.as_bytes())?;
             name
         }
@@ -54,8 +65,11 @@ pub(super) fn prepare(
     let workspace = made.map_err(Refused::lasting)?;
     let mut baseline = None;
     if !checks.commands.is_empty() {
-        let subject = (ProofSubject::Base, name.as_str());
-        let Some(report) = verify::report(place, (effect, checks), subject, watch)? else {
+        let subject = BranchProof {
+            subject: ProofSubject::Base,
+            branch: &name,
+        };
+        let Some(report) = verify::report(place, effect, checks, subject, watch)? else {
             return Ok(cancelled(Usage::default()));
         };
         if let Some(obstacle) = baseline::obstacle(&report) {
@@ -98,7 +112,8 @@ fn still_ours(workshop: &Workshop, name: String, base: &str) -> Result<String, R
 /// Returns the first name that is free, the most telling one last.
 fn free_name(
     workshop: &Workshop,
-    (first, branch): (&str, &str),
+    first: &str,
+    branch: &str,
     index: u32,
 ) -> Result<String, Refused> {
     let mut names = vec![

@@ -107,7 +107,8 @@ fn in_world(
     let driven = drive(
         performer.project,
         &world,
-        (&goal.id, &wanted.drive.task),
+        &goal.id,
+        &wanted.drive.task,
         &watch,
     );
     let driven = driven.map_err(|failure| refused(&failure.failure))?;

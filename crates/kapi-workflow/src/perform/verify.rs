@@ -21,23 +21,37 @@ use crate::record::run_name::run_name;
 use crate::rules::effect::{Effect, Verification};
 use crate::rules::outcome::Outcome;
 
+/// Which of a branch's commits is proved.
+#[derive(Clone, Copy)]
+pub(super) struct BranchProof<'a> {
+    /// What the commit is: the base, or the work.
+    pub(super) subject: ProofSubject,
+    /// The branch, whose worktree lends the checkout its view of git.
+    pub(super) branch: &'a str,
+}
+
 /// Runs the commands on the branch.
 pub(super) fn verify(
     place: &WorkflowPlace<'_>,
-    (effect, task): (&Effect, &Verification),
+    effect: &Effect,
+    task: &Verification,
     watch: &Watch<'_>,
 ) -> Result<Outcome, Refused> {
     let branch = branch(place, &effect.workflow)?;
-    let subject = (ProofSubject::Candidate, branch.as_str());
-    let report = report(place, (effect, task), subject, watch)?;
+    let subject = BranchProof {
+        subject: ProofSubject::Candidate,
+        branch: &branch,
+    };
+    let report = report(place, effect, task, subject, watch)?;
     Ok(report.map_or_else(|| cancelled(Usage::default()), Outcome::Verified))
 }
 
 /// Runs the commands on a commit and returns what they show; nothing where it was called off.
 pub(super) fn report(
     place: &WorkflowPlace<'_>,
-    (effect, task): (&Effect, &Verification),
-    (subject, branch): (ProofSubject, &str),
+    effect: &Effect,
+    task: &Verification,
+    proof: BranchProof<'_>,
     watch: &Watch<'_>,
 ) -> Result<Option<VerifyReport>, Refused> {
     let mut world = (place.world)(&effect.workflow)?;
@@ -49,7 +63,7 @@ pub(super) fn report(
     let scratch = scratch(&world, effect)?;
     world.place.scratch.clone_from(&scratch);
     let task = VerifyTask {
-        branch: branch.to_owned(),
+        branch: proof.branch.to_owned(),
         base: task.base.clone(),
         commit: task.commit.clone(),
         tree: tree.to_string(),
@@ -66,7 +80,7 @@ pub(super) fn report(
         sandbox: task.sandbox,
     };
     let name = run_name(&effect.workflow, &effect.id);
-    let proved = world.prove(&name, subject, &task, watch);
+    let proved = world.prove(&name, proof.subject, &task, watch);
     clear(&scratch);
     Ok(proved?)
 }

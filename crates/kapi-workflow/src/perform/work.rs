@@ -45,7 +45,8 @@ const NAMES_MAX: u32 = 9;
 /// Makes the goal of a task, or finds it, and drives it to its rest.
 pub(super) fn work(
     place: &WorkflowPlace<'_>,
-    (effect, work): (&Effect, &GoalWork),
+    effect: &Effect,
+    work: &GoalWork,
     watch: &Watch<'_>,
 ) -> Result<Outcome, Refused> {
     let id = match &work.goal {
@@ -53,7 +54,7 @@ pub(super) fn work(
             go_on(place, id)?;
             id.clone()
         }
-        None => made(place, (effect, work), watch)?,
+        None => made(place, effect, work, watch)?,
     };
     let goal = place.project.load(&id).map_err(|error| engine(&error))?;
     if rests(&goal) {
@@ -137,7 +138,8 @@ fn go_on(place: &WorkflowPlace<'_>, id: &GoalId) -> Result<(), Refused> {
 /// Returns the goal of a task's try, which is there and approved then.
 fn made(
     place: &WorkflowPlace<'_>,
-    (effect, work): (&Effect, &GoalWork),
+    effect: &Effect,
+    work: &GoalWork,
     watch: &Watch<'_>,
 ) -> Result<GoalId, Refused> {
     let workflow = (place.workflow)()?;
