@@ -108,7 +108,7 @@ fn draw_up(context: &Context, flags: &Args, drafted: Drafted) -> Result<Draft, E
         filled: &filled,
         drafted,
     };
-    let contract = contract(place, input, (base, branch), &mut notes)?;
+    let contract = contract(place, input, base, branch, &mut notes)?;
     if let Some((field, rule)) = contract.fault() {
         return Err(Error::usage(format!(
             "the contract's {field} is not valid: {rule}"
@@ -155,7 +155,8 @@ struct DraftInput<'a> {
 fn contract(
     place: Place<'_>,
     input: DraftInput<'_>,
-    (base, branch): (Base, String),
+    base: Base,
+    branch: String,
     notes: &mut Vec<String>,
 ) -> Result<Contract, Error> {
     let (context, config, survey) = (place.context, place.config, place.survey);
@@ -189,7 +190,8 @@ fn contract(
         .map(|dir| proof::hidden_checks(context, dir, survey, &base))
         .transpose()?;
     filled.pinned.check_hidden(hidden.as_ref())?;
-    isolation::note_ignored(context, config, level, (survey, hidden.as_ref()), notes)?;
+    let ignored = isolation::ignored_note(context, config, level, survey, hidden.as_ref())?;
+    notes.extend(ignored);
     let mut contract = Contract {
         version: CONTRACT_VERSION,
         intent: args.intent.trim().to_owned(),

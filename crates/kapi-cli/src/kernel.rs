@@ -73,7 +73,7 @@ impl<'a> Kernel<'a> {
     ) -> Result<Self, Error> {
         let resolved = terms::resolve(context, project, config)?;
         let place = place::resolve(context, project, config)?;
-        Ok(Self::resolved((context, project, config), resolved, place))
+        Ok(Self::resolved(context, project, config, resolved, place))
     }
 
     /// Reads the same for whoever only shows it: where it cannot be read, what holds when nobody
@@ -91,12 +91,14 @@ impl<'a> Kernel<'a> {
             (Err(error), Ok(place)) => (terms::standard(project), place, Some(error)),
             (Err(error), Err(_)) => (terms::standard(project), place::files(), Some(error)),
         };
-        let at = (context, project, config);
-        (Self::resolved(at, resolved, place), error)
+        let kernel = Self::resolved(context, project, config, resolved, place);
+        (kernel, error)
     }
 
     fn resolved(
-        (context, project, config): (&'a Context, &'a Project<'a>, &'a Config),
+        context: &'a Context,
+        project: &'a Project<'a>,
+        config: &'a Config,
         resolved: Resolved,
         place: Place,
     ) -> Self {

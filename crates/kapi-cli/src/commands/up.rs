@@ -22,7 +22,7 @@ use kapi_machine::watch::Activity;
 use kapi_task::rules::task_state::State;
 use serde_json::json;
 
-use crate::commands::up::supervisor::{Supervisor, Tally};
+use crate::commands::up::supervisor::{Limits, Supervisor, Tally};
 use crate::commands::up::tasks::{Floor, Tasks};
 use crate::context::Context;
 use crate::driving::attendance::alarm;
@@ -118,8 +118,8 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
         });
         let crew = crew::Crew::new(scope, &shop, alarm.bell());
         let tasks = Tasks::new(scope, floor)?;
-        let jobs = usize::from(args.jobs);
-        Supervisor::new(&shop, (crew, tasks), alarm, (until, jobs)).run()
+        let jobs_max = usize::from(args.jobs);
+        Supervisor::new(&shop, crew, tasks, alarm, Limits { until, jobs_max }).run()
     })?;
     report(context, &tally, interrupts.is_raised());
     Ok(exit_of(&tally, interrupts.is_raised()))

@@ -29,16 +29,17 @@ pub(crate) fn level_and_network(
     Ok((level, network))
 }
 
-/// Says which ignored directories the agent will see, and refuses hidden checks among them.
-pub(super) fn note_ignored(
+/// Returns a note on the ignored directories that the agent will see; refuses hidden checks among
+/// them.
+pub(super) fn ignored_note(
     context: &Context,
     config: &Config,
     level: SandboxLevel,
-    (survey, hidden): (&Survey, Option<&Hidden>),
-    notes: &mut Vec<String>,
-) -> Result<(), Error> {
+    survey: &Survey,
+    hidden: Option<&Hidden>,
+) -> Result<Option<String>, Error> {
     if level != SandboxLevel::Native {
-        return Ok(());
+        return Ok(None);
     }
     let shown = survey
         .ignored_shown(&context.book(config))
@@ -54,17 +55,17 @@ pub(super) fn note_ignored(
             .with_hint("keep hidden checks outside of the project."));
         }
     }
-    if !shown.is_empty() {
-        let names: Vec<String> = shown
-            .iter()
-            .map(|path| path.display().to_string())
-            .collect();
-        notes.push(format!(
-            "The agent sees these ignored directories, copy-on-write; verify commands do not: {}.",
-            names.join(", ")
-        ));
-    }
-    Ok(())
+    let names: Vec<String> = shown
+        .iter()
+        .map(|path| path.display().to_string())
+        .collect();
+    let names = (!names.is_empty()).then(|| names.join(", "));
+    Ok(names.map(|names| {
+        format!(
+            "The agent sees these ignored directories, copy-on-write; verify commands do not: \
+             {names}."
+        )
+    }))
 }
 
 /// Returns what a person must know before approving a contract without a sandbox.

@@ -105,7 +105,7 @@ pub(super) fn perform(kernel: &Kernel<'_>, asker: &Asker, request: &Request) -> 
             domain,
             lesson,
             severity,
-        } => Ok(add(kernel, asker, (domain, lesson), *severity).into()),
+        } => Ok(add(kernel, asker, domain, lesson, *severity).into()),
     };
     done.unwrap_or_else(|error| refused(&error).into())
 }
@@ -127,7 +127,7 @@ fn submit(kernel: &Kernel<'_>, asker: &Asker, request: &TaskRequest) -> Result<D
         Ok(room) => room,
         Err(reason) => return Ok(Answer::not_launched(&reason).into()),
     };
-    let ask = ask(kernel, asker, request, (profile, room));
+    let ask = ask(kernel, asker, request, profile, room);
     let answer = kernel.at_door(|door| door.submit_task(&mut queue, &asker.actor(), ask));
     match answer {
         Ok(decide::Answer::Submitted(id)) => {
@@ -152,7 +152,8 @@ fn ask<'p>(
     kernel: &Kernel<'_>,
     asker: &Asker,
     request: &TaskRequest,
-    (profile, room): (&'p AgentProfile, TaskBudget),
+    profile: &'p AgentProfile,
+    room: TaskBudget,
 ) -> TaskAsk<'p> {
     TaskAsk {
         description: request.description.clone(),
@@ -210,7 +211,8 @@ fn cancel(kernel: &Kernel<'_>, asker: &Asker, text: &str) -> Result<Answer, Erro
 fn add(
     kernel: &Kernel<'_>,
     asker: &Asker,
-    (domain, lesson): (&str, &str),
+    domain: &str,
+    lesson: &str,
     severity: Severity,
 ) -> Answer {
     if let Err(error) = kernel.prepare() {

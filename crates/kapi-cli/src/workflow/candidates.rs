@@ -32,7 +32,8 @@ pub(crate) enum Chosen {
 pub(crate) fn choose(
     context: &Context,
     project: &Project<'_>,
-    (mode, purpose): (Mode, &str),
+    mode: Mode,
+    purpose: &str,
 ) -> Result<Chosen, Error> {
     let mut fitting = Workflows::of(project)
         .interviews_for(purpose, mode)

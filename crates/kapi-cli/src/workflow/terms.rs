@@ -92,7 +92,8 @@ pub(crate) fn draw(
     context: &Context,
     mode: Mode,
     flags: &Flags,
-    (purpose, plan_approval): (&str, PlanApproval),
+    purpose: &str,
+    plan_approval: PlanApproval,
 ) -> Result<Drawn, Error> {
     let outside = context.book(&Config::unconfigured());
     let survey = Survey::of(&outside, &context.cwd);
@@ -102,8 +103,12 @@ pub(crate) fn draw(
             without_commit(context, spec, flags, survey.root())
         }
         (Ok(survey), repository) => {
-            let said = (purpose, plan_approval);
-            let mut drawn = with_repository(context, &survey, spec, flags, said)?;
+            let mut args = as_run(spec, flags, purpose)?;
+            if repository == Repository::Optional {
+                // It makes no branch, so none can be in its way.
+                args.branch_type = naming::open_type(&survey);
+            }
+            let mut drawn = with_repository(context, spec, flags, &args, plan_approval)?;
             if repository == Repository::Required {
                 drawn.notes.extend(branch::notes(&survey));
                 if let Some(commit) = &drawn.commit {
@@ -133,17 +138,12 @@ pub(crate) fn spec_of(mode: Mode) -> Result<&'static ModeSpec, Error> {
 
 fn with_repository(
     context: &Context,
-    survey: &Survey,
     spec: &ModeSpec,
     flags: &Flags,
-    (purpose, plan_approval): (&str, PlanApproval),
+    args: &run::Args,
+    plan_approval: PlanApproval,
 ) -> Result<Drawn, Error> {
-    let mut args = as_run(spec, flags, purpose)?;
-    if spec.repository == Repository::Optional {
-        // It makes no branch, so none can be in its way.
-        args.branch_type = naming::open_type(survey);
-    }
-    let draft = contract::draft_for_agent(context, &args)?;
+    let draft = contract::draft_for_agent(context, args)?;
     contract::check(context, &draft.config, &draft.contract)?;
     let mut notes = draft.notes;
     if spec.judge == Party::NotAsked {

@@ -55,7 +55,7 @@ pub(super) fn list(ui: Ui, discovery: &Discovery, planned: &[Planned]) {
                 skipped,
                 ..Counts::default()
             };
-            ui.json(&document(discovery, None, checks, (counts, 0)));
+            ui.json(&document(discovery, None, checks, counts, 0));
         }
         Format::Human => {
             for one in planned {
@@ -77,12 +77,7 @@ pub(super) fn report(ui: Ui, discovery: &Discovery, report: &Report) {
             let checks = report.checks.iter().map(checked_view).collect();
             let n_run = counts.passed + counts.failed;
             let ok = (n_run > 0).then_some(counts.failed == 0);
-            ui.json(&document(
-                discovery,
-                ok,
-                checks,
-                (counts, report.duration_ms),
-            ));
+            ui.json(&document(discovery, ok, checks, counts, report.duration_ms));
         }
         Format::Human => ui.page(&words::story(report)),
     }
@@ -92,7 +87,8 @@ fn document<'a>(
     discovery: &'a Discovery,
     ok: Option<bool>,
     checks: Vec<CheckView<'a>>,
-    (counts, duration_ms): (Counts, u64),
+    counts: Counts,
+    duration_ms: u64,
 ) -> View<'a> {
     let view = |root: &'a Root| RootView {
         path: words::named(&root.path),

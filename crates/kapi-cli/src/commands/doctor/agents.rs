@@ -88,7 +88,7 @@ pub(super) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
         backend.profiles = of_it.map(|(name, _)| name.clone()).collect();
         if args.probe && backend.found {
             context.ui.live(&format!("asking {}", agent.name));
-            backend.probe = Some(probe((context, &config), agent, &interrupts)?);
+            backend.probe = Some(probe(context, &config, agent, &interrupts)?);
             context.ui.clear_live();
         }
         backends.push(backend);

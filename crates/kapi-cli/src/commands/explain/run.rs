@@ -2,8 +2,6 @@
 //!
 //! The task and the repository play no part: only what flags and files say.
 
-use std::path::Path;
-
 use kapi_agent::agent::AgentKind;
 use kapi_core::isolation::{NetworkMode, SandboxLevel};
 use kapi_goal::rules::contract::TURNS_DEFAULT;
@@ -42,8 +40,9 @@ pub(crate) fn explain(context: &Context, args: &Args) -> Result<Exit, Error> {
     let kind = agent.map(|reference| kind(reference)).transpose()?;
     let name = agent.map_or("none: name one with `--agent`", String::as_str);
     rows.add("agent", name, &agent_source);
-    let judged_at = (root, kind.as_ref(), level);
-    judged(context, &config, args, judged_at, &mut rows)?;
+    let judge = default_judge(context, &config, kind.as_ref(), level);
+    let preferred = context.preferred(root)?.judge;
+    judged(&config, args, preferred, judge, &mut rows);
     asked(&config, args, &mut rows);
     let subject = kind
         .as_ref()
@@ -147,25 +146,27 @@ impl Asked<'_> {
     }
 }
 
-/// Adds who judges: the flag over the environment, over the preference, over files.
-fn judged(
+/// Returns who judges where nobody says it.
+fn default_judge<'a>(
     context: &Context,
-    config: &Config,
-    args: &Args,
-    (root, agent, level): (&Path, Option<&AgentKind>, SandboxLevel),
-    rows: &mut Rows,
-) -> Result<(), Error> {
+    config: &'a Config,
+    agent: Option<&AgentKind>,
+    level: SandboxLevel,
+) -> &'a str {
     let of_project = config.judge().map(String::as_str);
-    let default = match agent {
+    match agent {
         Some(executor) if is_model(executor) => usable(&context.book(config), executor, level)
             .first()
             .copied()
             .or(of_project)
             .unwrap_or("nobody: the run is refused with judge_unspecified"),
         Some(_) | None => of_project.unwrap_or("none"),
-    };
+    }
+}
+
+/// Adds who judges: the flag over the environment, over the preference, over files.
+fn judged(config: &Config, args: &Args, preferred: Option<String>, default: &str, rows: &mut Rows) {
     let is_heard = matches!(config.origins.first("goal.judge"), Source::Variable(_));
-    let preferred = context.preferred(root)?.judge;
     match preferred.filter(|_| args.judge.is_none() && !is_heard) {
         Some(judge) => rows.add("judge", judge, &Source::Preference("kapi goal judge")),
         None => Asked {
@@ -176,7 +177,6 @@ fn judged(
         }
         .add(config, rows),
     }
-    Ok(())
 }
 
 /// Adds what the contract holds.

@@ -328,7 +328,7 @@ fn draw_up(context: &Context, lanes: &[Args], ends: RaceEnd) -> Result<Vec<Draft
         if let Some((slug, base, branch)) = &shared {
             draft.slug = slug.clone();
             draft.contract.base = base.clone();
-            draft.contract.branch = lane_branch(draft, (lane, branch), &taken)?;
+            draft.contract.branch = lane_branch(draft, lane, branch, &taken)?;
         }
         taken.insert(draft.contract.branch.clone());
         draft.contract.race = Some(Race {
@@ -352,7 +352,8 @@ fn draw_up(context: &Context, lanes: &[Args], ends: RaceEnd) -> Result<Vec<Draft
 
 fn lane_branch(
     draft: &Draft,
-    (lane, plain): (u32, &str),
+    lane: u32,
+    plain: &str,
     taken: &BTreeSet<String>,
 ) -> Result<String, Error> {
     if lane == 1 {

@@ -98,14 +98,14 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
                         .ui
                         .line(&format!("{line}{}", waits.unwrap_or_default()));
                 }
-                talk(context, args, (tasks.len(), more));
+                talk(context, args, tasks.len(), more);
             }
         }
         Ok(Exit::Success)
     })
 }
 
-fn talk(context: &Context, args: &Args, (n_listed, more): (usize, bool)) {
+fn talk(context: &Context, args: &Args, n_listed: usize, more: bool) {
     if n_listed == 0 {
         let nothing = if args.all || !args.state.is_empty() {
             "There is no such task."

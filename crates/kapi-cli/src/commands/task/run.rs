@@ -120,7 +120,7 @@ fn submit(kernel: &Kernel<'_>, args: &Args, prompt: &str) -> Result<Exit, Error>
     kernel.prepare()?;
     let mut queue = kernel.queue()?;
     let (origin, depth) = kernel.asker(&queue);
-    let mut ask = ask(kernel, args, prompt, (profile, origin));
+    let mut ask = ask(kernel, args, prompt, profile, origin);
     ask.depth = depth;
     let actor = &kernel.context.actor;
     let answer = kernel.at_door(|door| door.submit_task(&mut queue, actor, ask));
@@ -137,7 +137,8 @@ fn ask<'p>(
     kernel: &Kernel<'_>,
     args: &Args,
     prompt: &str,
-    (profile, origin): (&'p AgentProfile, Origin),
+    profile: &'p AgentProfile,
+    origin: Origin,
 ) -> TaskAsk<'p> {
     let described = args.description.clone();
     let key = match (&args.key, args.again) {

@@ -56,7 +56,7 @@ pub(crate) fn follow_up(
     queue.refresh().map_err(|error| failed(&error))?;
     let found = queue.find(id).map_err(|error| failed(&error))?;
     let task = found.ok_or_else(|| no_task(id))?;
-    submitted(kernel, (&queue, &task), is_duplicate, place)?;
+    submitted(kernel, &queue, &task, is_duplicate, place)?;
     drop(queue);
     if task.state.is_ended() {
         kernel.bring_home(&task);
@@ -71,7 +71,8 @@ pub(crate) fn follow_up(
 /// Says which task it is, and who works on it.
 fn submitted(
     kernel: &Kernel<'_>,
-    (queue, task): (&Queue<'_>, &Task),
+    queue: &Queue<'_>,
+    task: &Task,
     is_duplicate: bool,
     place: Where,
 ) -> Result<(), Error> {

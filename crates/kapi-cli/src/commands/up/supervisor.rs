@@ -69,6 +69,14 @@ struct Memory {
     trouble: Option<(String, u64)>,
 }
 
+/// How much a supervisor does.
+pub(super) struct Limits {
+    /// How long it goes on.
+    pub(super) until: Until,
+    /// How many goals it drives at once.
+    pub(super) jobs_max: usize,
+}
+
 /// The loop and what it needs.
 pub(super) struct Supervisor<'scope, 'env> {
     shop: &'env Shop<'env>,
@@ -89,10 +97,12 @@ pub(super) struct Supervisor<'scope, 'env> {
 impl<'scope, 'env> Supervisor<'scope, 'env> {
     pub(super) fn new(
         shop: &'env Shop<'env>,
-        (crew, tasks): (Crew<'scope, 'env>, Tasks<'scope, 'env>),
+        crew: Crew<'scope, 'env>,
+        tasks: Tasks<'scope, 'env>,
         alarm: Alarm,
-        (until, jobs_max): (Until, usize),
+        limits: Limits,
     ) -> Self {
+        let Limits { until, jobs_max } = limits;
         Self {
             shop,
             crew,

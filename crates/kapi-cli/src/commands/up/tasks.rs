@@ -305,7 +305,7 @@ impl<'scope, 'env> Tasks<'scope, 'env> {
         let capacity = self.kernel.terms.capacity();
         let (queue, _) = self.worker.queue();
         let (reach, now_ms) = (queue.reach(), queue.now_ms());
-        admission::pick(queue.kernel(), &capacity, (None, reach.as_deref()), now_ms).is_some()
+        admission::pick(queue.kernel(), &capacity, None, reach.as_deref(), now_ms).is_some()
     }
 
     /// Returns when the next task that pauses may be worked on.

@@ -97,13 +97,13 @@ pub(crate) fn run(context: &Context, wanted: &Wanted<'_>) -> Result<Exit, Error>
         PlanApprovalName::Auto => PlanApproval::InAdvance,
     };
     let flags = with_agent(context, &wanted.args.flags, named.as_ref())?;
-    let drawn = terms::draw(context, mode, &flags, (&purpose, plan_approval))?;
+    let drawn = terms::draw(context, mode, &flags, &purpose, plan_approval)?;
     let project = context.project(&drawn.root, &format!("kapi {mode}"));
     context.require_own_state(project.layout.root())?;
     for note in &drawn.notes {
         context.ui.say(&format!("note: {note}"));
     }
-    let linked = linked(context, &project, (wanted, named.as_ref()), &purpose)?;
+    let linked = linked(context, &project, wanted, named.as_ref(), &purpose)?;
     let begin = begin(mode, drawn.commit, linked)?;
     let new = NewWorkflow {
         purpose,
@@ -198,13 +198,14 @@ fn goal_of(workflow: &Workflow) -> String {
 fn linked(
     context: &Context,
     project: &Project<'_>,
-    (wanted, named): (&Wanted<'_>, Option<&Found<'_>>),
+    wanted: &Wanted<'_>,
+    named: Option<&Found<'_>>,
     purpose: &str,
 ) -> Result<Option<GoalId>, Error> {
     match wanted.source {
         Source::Named(_) => Ok(named.map(|found| found.key.id.clone())),
         Source::Unlinked => Ok(None),
-        Source::Search => match candidates::choose(context, project, (wanted.mode, purpose))? {
+        Source::Search => match candidates::choose(context, project, wanted.mode, purpose)? {
             Chosen::Giver(id) => Ok(Some(id)),
             Chosen::Nothing => {
                 context.ui.say(&format!(

@@ -46,7 +46,7 @@ pub(in crate::desk) fn desk<'a>(
         if !are_offered {
             return Answer::not_launched(NOT_ALLOWED);
         }
-        let answered = call(context, &root, goal, (tool, input));
+        let answered = call(context, &root, goal, tool, input);
         answered.unwrap_or_else(|error| refused(&error))
     };
     Ok(TaskTools {
@@ -62,7 +62,8 @@ fn call(
     context: &Context,
     root: &std::path::Path,
     id: &GoalId,
-    (tool, input): (KernelTool, Value),
+    tool: KernelTool,
+    input: Value,
 ) -> Result<Answer, Error> {
     let request = match read(tool, input) {
         Ok(request) => request,

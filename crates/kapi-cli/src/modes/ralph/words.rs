@@ -220,7 +220,7 @@ fn ralph(event: &RalphEvent) -> Option<String> {
             commit,
             reason,
             ..
-        } => rested((task, goal), *status, commit.as_deref(), reason.as_deref()),
+        } => rested(task, goal, *status, commit.as_deref(), reason.as_deref()),
         RalphEvent::TaskLanded {
             task, head, merged, ..
         } => format!(
@@ -259,7 +259,8 @@ fn ralph(event: &RalphEvent) -> Option<String> {
 }
 
 fn rested(
-    (task, goal): (&TaskId, &GoalId),
+    task: &TaskId,
+    goal: &GoalId,
     status: GoalStatus,
     commit: Option<&str>,
     reason: Option<&str>,

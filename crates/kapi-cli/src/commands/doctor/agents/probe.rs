@@ -47,7 +47,8 @@ pub(super) struct Probed {
 
 /// Asks a program.
 pub(super) fn probe(
-    (context, config): (&Context, &Config),
+    context: &Context,
+    config: &Config,
     agent: &Manifest,
     interrupts: &Interrupts,
 ) -> Result<Probed, Error> {
