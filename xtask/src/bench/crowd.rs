@@ -34,7 +34,7 @@ const PAUSE: Duration = Duration::from_millis(10);
 /// Measures a hundred `true` at once.
 pub(super) fn at_once(place: &Place) -> anyhow::Result<Table> {
     let ground = Ground::new(&place.scratch, 0)?;
-    let ours = overlaid(place, (&ground.directory, &[TRUE]))?;
+    let ours = overlaid(place, &ground.directory, &[TRUE])?;
     let direct = Invocation::new("`true` alone", &place.scratch, TRUE, &[]);
     let mut rows = Vec::new();
     for (rounds, peer) in [
@@ -64,7 +64,7 @@ pub(super) fn memory(place: &Place) -> anyhow::Result<Table> {
         &[&["--at-once", "100", "--"], &WAITING[..]].concat(),
     );
     let mut rows = Vec::new();
-    for ours in [overlaid(place, (&place.scratch, &WAITING))?, vec![together]] {
+    for ours in [overlaid(place, &place.scratch, &WAITING)?, vec![together]] {
         rows.extend(compare_memory(&ours, &peer)?);
     }
     Ok(memory_table(rows))
@@ -130,7 +130,7 @@ fn many(invocation: &Invocation) -> Vec<Invocation> {
 }
 
 /// Names as many sandboxes as run at once, each with a workspace of its own.
-fn overlaid(place: &Place, (ground, command): (&Path, &[&str])) -> anyhow::Result<Vec<Invocation>> {
+fn overlaid(place: &Place, ground: &Path, command: &[&str]) -> anyhow::Result<Vec<Invocation>> {
     let directory = ground.join("crowd");
     let lower = sandbox::lower(&directory)?;
     (0..N)

@@ -37,7 +37,7 @@ pub(super) fn levels(place: &Place) -> anyhow::Result<Table> {
         ),
     ] {
         rows.push(match &image {
-            Ok(()) => beside(&launcher, &project, (shown, options), &podman)?,
+            Ok(()) => beside(&launcher, &project, shown, options, &podman)?,
             Err(error) => not_run(shown, &podman.shown, &format!("{error:#}"), Side::Peer),
         });
     }
@@ -53,7 +53,8 @@ pub(super) fn levels(place: &Place) -> anyhow::Result<Table> {
 fn beside(
     launcher: &Launcher<'_>,
     project: &Path,
-    (shown, options): (&str, &[&str]),
+    shown: &str,
+    options: &[&str],
     podman: &Invocation,
 ) -> anyhow::Result<Row> {
     let direct = Invocation::new(shown, project, TRUE, &[]);
@@ -80,8 +81,10 @@ fn beside(
 /// Compares launches on two trees.
 pub(super) fn over(
     launcher: &Launcher<'_>,
-    (name, root): (&str, &Path),
-    (least, smallest): (&str, &Path),
+    name: &str,
+    root: &Path,
+    least: &str,
+    smallest: &Path,
 ) -> anyhow::Result<Row> {
     let pair = by_turns(TREE_ROUNDS, &mut || launcher.launch(root, &[]), &mut || {
         launcher.launch(smallest, &[])

@@ -69,7 +69,7 @@ pub(super) fn alone(place: &Place) -> anyhow::Result<Table> {
         compare(ROUNDS, &bare, &bwrap)?,
         compare(ROUNDS, &full, &direct)?,
     ];
-    rows.push(from_living_process(place, &full, (&bwrap, &directory))?);
+    rows.push(from_living_process(place, &full, &bwrap, &directory)?);
     rows.push(beside_podman(place, &full, &podman(place, &[TRUE]))?);
     rows.push(beside_podman(
         place,
@@ -92,7 +92,8 @@ pub(super) fn alone(place: &Place) -> anyhow::Result<Table> {
 fn from_living_process(
     place: &Place,
     full: &Invocation,
-    (bwrap, directory): (&Invocation, &Path),
+    bwrap: &Invocation,
+    directory: &Path,
 ) -> anyhow::Result<Row> {
     let shown = format!("{}, from a program that runs on", full.shown);
     let Some(binary) = find("bwrap") else {

@@ -80,8 +80,9 @@ pub(super) fn compare(place: &Place, sizes: &[u32]) -> anyhow::Result<Vec<Table>
         let tree = made(&directory.join("larger"), *n_files)?;
         measure(&launcher, &tree, &mut rows)?;
         rows.starts.push(start(place, &tree, &smallest)?);
-        let [this, that] = [&tree, &smallest].map(|tree| (tree.name.as_str(), &*tree.root));
-        rows.launches.push(launch::over(&launcher, this, that)?);
+        let (name, least) = (&tree.name, &smallest.name);
+        let row = launch::over(&launcher, name, &tree.root, least, &smallest.root)?;
+        rows.launches.push(row);
         remove_all(&tree.beside)?;
     }
     launcher.remove()?;
