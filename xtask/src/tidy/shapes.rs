@@ -8,19 +8,6 @@ use super::code::{SourceFile, is_punct, is_word, sources, split_at_commas};
 use super::ratchet::{Allowance, beyond};
 use super::tree::Tree;
 
-/// Parameters that are still packed into tuples.
-const TUPLES: &Allowance = &[
-    ("crates/kapi-agent", 2),
-    ("crates/kapi-cli", 20),
-    ("crates/kapi-core", 10),
-    ("crates/kapi-engine", 9),
-    ("crates/kapi-gateway", 1),
-    ("crates/kapi-git", 8),
-    ("crates/kapi-sandbox", 2),
-    ("crates/kapi-testkit", 4),
-    ("crates/kapi-world", 16),
-    ("xtask", 5),
-];
 /// Types that are still named by a participle alone.
 const PARTICIPLES: &Allowance = &[
     ("crates/kapi-cli", 38),
@@ -93,7 +80,8 @@ const NOUNS: &[&str] = &[
 
 /// A tuple in a parameter list hides a parameter from the limit of five.
 pub(super) fn parameters_have_a_name_each(tree: &Tree) -> Vec<Fault> {
-    beyond(TUPLES, tuple_parameters(&sources(tree)))
+    let packed = tuple_parameters(&sources(tree)).into_iter();
+    packed.map(|(_, fault)| fault).collect()
 }
 
 /// Returns the parameters that are tuples, each with its crate.
