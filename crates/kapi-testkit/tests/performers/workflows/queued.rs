@@ -53,8 +53,8 @@ pub(super) fn as_task(
     let hold = Hold { task, fence };
     queue.submit(&Actor::Engine, &Command::Begin(hold)).unwrap();
     let world = bench.world(&asked.goal.id);
-    let (goal, task) = (&asked.goal.id, &asked.work.task);
-    let done = match drive(&bench.project, &world, goal, task, watch)? {
+    let (goal, of_plan) = (&asked.goal.id, &asked.work.task);
+    let done = match drive(&bench.project, &world, goal, of_plan, watch)? {
         Driven::Rests(goal) => finish(hold, &goal),
         Driven::LetGo => Command::GiveBack {
             hold,
