@@ -8,6 +8,7 @@ mod imports;
 mod machine;
 mod modes;
 mod once;
+mod purity;
 pub(crate) mod quality;
 mod ratchet;
 mod shapes;
@@ -54,6 +55,7 @@ const RULES: &[Rule] = &[
     modes::a_toy_mode_stays_small,
     once::what_is_written_once_stays_there,
     imports::imports_go_one_way,
+    purity::rules_are_pure,
     shapes::parameters_have_a_name_each,
     shapes::types_are_nouns,
     machine::no_path_of_one_machine,
@@ -62,7 +64,6 @@ const RULES: &[Rule] = &[
     workspace::every_crate_takes_the_lints,
     workspace::dependencies_stay_few,
     workspace::traits_are_the_named_seams,
-    workspace::a_machine_knows_no_stream,
     workspace::changelog_is_open,
 ];
 

@@ -1,10 +1,7 @@
-//! The facts and rules of Kapi, as pure data and functions.
+//! The words that every subject uses: ids, actors, texts, usage, isolation, failures, verdicts.
 //!
-//! A command is decided into events or denied; events are folded into state; state says which
-//! effects should be under way. No file, clock, process, randomness or thread is known here.
-//!
-//! Tour: [`goal::decide`] is where a rule says no, [`goal::evolve`] the fold, [`goal::effect::next`]
-//! plans. [`actor`] holds who may ask for what.
+//! Pure data and functions; no file, clock, process, randomness or thread is known here. What goals,
+//! tasks and workflows decide stands in the `rules` of their crates.
 #![forbid(unsafe_code)]
 #![warn(clippy::wildcard_enum_match_arm)]
 

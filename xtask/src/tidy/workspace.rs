@@ -37,21 +37,6 @@ const SEAMS: &[(&str, &str)] = &[
     ),
 ];
 
-/// What streams share, and the streams that it knows nothing of.
-const SHARED: &str = "crates/kapi-machine/src/";
-const STREAMS: &[&str] = &[
-    "kapi_goal::rules",
-    "kapi_task::rules",
-    "kapi_spend::rules",
-    "kapi_workflow::rules",
-
-
-
-
-
-
-];
-
 /// A crate without the workspace's lints is a crate without rules.
 pub(super) fn every_crate_takes_the_lints(tree: &Tree) -> Vec<Fault> {
     let is_crate = |file: &&TextFile| {
@@ -118,24 +103,6 @@ pub(super) fn traits_are_the_named_seams(tree: &Tree) -> Vec<Fault> {
     faults
 }
 
-/// What is shared by all streams stays so by knowing none of them.
-pub(super) fn a_machine_knows_no_stream(tree: &Tree) -> Vec<Fault> {
-    let mut faults = Vec::new();
-    for file in tree.rust().filter(|file| file.path.starts_with(SHARED)) {
-        for (line, text) in file.numbered() {
-            let Some(stream) = STREAMS.iter().find(|stream| text.contains(**stream)) else {
-                continue;
-            };
-            faults.push(Fault {
-                path: file.path.clone(),
-                line,
-                message: format!("what all streams share knows nothing of {stream}"),
-            });
-        }
-    }
-    faults
-}
-
 /// Returns the name of the trait that this line declares.
 fn trait_name(line: &str) -> Option<&str> {
     let line = line.trim();
@@ -176,8 +143,8 @@ fn whole_file(path: &str, message: &str) -> Fault {
 mod tests {
     use super::super::{Rule, Tree};
     use super::{
-        a_machine_knows_no_stream, changelog_is_open, dependencies_stay_few,
-        every_crate_takes_the_lints, traits_are_the_named_seams,
+        changelog_is_open, dependencies_stay_few, every_crate_takes_the_lints,
+        traits_are_the_named_seams,
     };
 
     fn faults(rule: Rule, files: &[(&str, &str)]) -> Vec<String> {
@@ -240,26 +207,6 @@ mod tests {
             faults(traits_are_the_named_seams, &files),
             [
                 "crates/a/src/b.rs:2: trait Spanner is not one of the seams: a new one needs a design note"
-            ]
-        );
-    }
-
-    #[test]
-    fn a_machine_that_knows_a_stream_is_found() {
-        let files = [
-            (
-                "crates/kapi-machine/src/machine/a.rs",
-                "use kapi_core::id::GoalId;\nuse crate::workflow::key::WorkflowKey;\n",
-            ),
-            (
-                "crates/kapi-machine/src/b.rs",
-                "use crate::workflow::key;\n",
-            ),
-        ];
-        assert_eq!(
-            faults(a_machine_knows_no_stream, &files),
-            [
-                "crates/kapi-machine/src/machine/a.rs:2: what all streams share knows nothing of crate::workflow"
             ]
         );
     }
