@@ -177,6 +177,7 @@ fn base(repository: &Repository, plan: &BranchPlan) -> Result<CommitId, LaunchEr
     })
 }
 
+/// Returns the commit of a local branch, if there is one.
 pub fn local(repository: &Repository, branch: &str) -> Option<CommitId> {
     repository
         .resolve_commit(&format!("refs/heads/{branch}"))

@@ -94,6 +94,8 @@ impl Sandboxes {
         self.state_dir.join("status")
     }
 
+    /// Returns the directory of all sandboxes.
+    #[must_use]
     pub fn root(&self) -> PathBuf {
         self.state_dir.join("sandboxes")
     }

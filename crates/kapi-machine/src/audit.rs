@@ -147,6 +147,7 @@ impl StreamAudit {
         }
     }
 
+    /// Notes a sound line whose event this program does not know.
     pub fn add_unknown(&mut self, line: u64, source: serde_json::Error) {
         let file = self.file.clone();
         let fault = StreamFault::UnknownEvent { file, line, source };

@@ -90,6 +90,8 @@ impl<'a> FileLog<'a> {
         &self.cursor.position
     }
 
+    /// Returns the stream that is read and written.
+    #[must_use]
     pub const fn stream(&self) -> &LogStream<'a> {
         &self.stream
     }

@@ -17,7 +17,9 @@ pub const MESSAGES_MAX: usize = 256;
 
 /// What a flight says.
 pub enum Message<O> {
+    /// Something that its effect reports while it runs.
     Activity(EffectId, Activity),
+    /// What its effect came to.
     Ended(EffectId, Box<O>),
     /// Its thread has panicked.
     Gone(EffectId),
@@ -25,7 +27,9 @@ pub enum Message<O> {
 
 /// An effect under way.
 pub struct Flight<'scope, E> {
+    /// What is performed.
     pub effect: E,
+    /// Stops it.
     pub cancel: Cancel,
     /// What was used and not reported yet.
     pub meter: Meter,
@@ -83,6 +87,7 @@ impl<'scope, E: Clone + Send + 'scope> Flight<'scope, E> {
 }
 
 impl<O> Voice<O> {
+    /// Makes what an effect reports by, over this channel.
     pub fn new(sender: &SyncSender<Message<O>>, effect: &EffectId) -> Self {
         Self {
             sender: sender.clone(),

@@ -14,7 +14,9 @@ use crate::machine::Machine;
 
 /// What a log holds: the fold on disk, and the records after it.
 pub struct Loaded {
+    /// The fold as it is on disk; `None` where there is none.
     pub state: Option<Box<RawValue>>,
+    /// The records that came after it.
     pub records: Vec<LogRecord>,
 }
 
@@ -52,6 +54,8 @@ impl<M: Machine> Fold<M> {
         Ok((fold, logged))
     }
 
+    /// Returns what is folded.
+    #[must_use]
     pub const fn state(&self) -> &M::State {
         &self.state
     }

@@ -33,14 +33,20 @@ impl<'a, M: Machine> Opened<'a, M> {
         })
     }
 
+    /// Returns the fold, with what is known of the one on disk.
+    #[must_use]
     pub const fn fold(&self) -> &Fold<M> {
         &self.fold
     }
 
+    /// Returns what is folded.
+    #[must_use]
     pub const fn state(&self) -> &M::State {
         self.fold.state()
     }
 
+    /// Returns what is folded, and lets go of the rest.
+    #[must_use]
     pub fn into_state(self) -> M::State {
         self.fold.into_state()
     }

@@ -37,13 +37,21 @@ use crate::{failure, home};
 
 /// An agent, ready to be asked something.
 pub struct AgentRequest<'a> {
+    /// Which agent.
     pub kind: &'a AgentKind,
+    /// How it is started.
     pub settings: &'a AgentSettings,
+    /// What it is asked.
     pub prompt: &'a str,
+    /// The session that goes on; `None` begins one.
     pub session: Option<&'a str>,
+    /// The turn, from 1.
     pub turn: u32,
+    /// The run that it is recorded as.
     pub run_id: &'a str,
+    /// What it is asked for.
     pub purpose: LaunchPurpose,
+    /// What it may reach.
     pub network: NetworkMode,
     /// A directory for what is made for this run alone.
     pub scratch: &'a Path,

@@ -206,6 +206,7 @@ impl SandboxConfig<'_> {
         Ok((spec, path_first))
     }
 
+    /// Returns the variables of what runs inside: those that are passed on, those of the configuration, and these.
     pub fn environment(
         &self,
         book: &Book,

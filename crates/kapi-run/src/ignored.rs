@@ -81,6 +81,7 @@ pub struct IgnoredPlan<'a> {
 /// Ignored directories, ready to be mounted.
 #[derive(Debug, Default)]
 pub struct IgnoredDirectories {
+    /// Where each is mounted.
     pub mounts: Vec<Mount>,
     /// What was left out and why, as sentences.
     pub notes: Vec<String>,
@@ -232,6 +233,10 @@ pub fn layer_name(relative: &Path) -> String {
 pub struct MountPoints(Vec<(PathBuf, String)>);
 
 impl MountPoints {
+    /// Reads the mount points of this process.
+    ///
+    /// # Errors
+    /// When the kernel does not tell.
     pub fn read() -> Result<Self, Failure> {
         let path = Path::new("/proc/self/mountinfo");
         let text = fs::read_to_string(path).map_err(|error| failure::file("read", path, &error))?;

@@ -55,6 +55,8 @@ impl PrivateScratch {
         Ok(Self { path, _held: held })
     }
 
+    /// Returns the directory.
+    #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }

@@ -43,6 +43,7 @@ const HOLD_TRIES_MAX: u32 = 30_000;
 /// An opened repository.
 #[derive(Debug)]
 pub struct Workshop {
+    /// The repository itself.
     pub repository: Repository,
 }
 

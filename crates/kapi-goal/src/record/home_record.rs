@@ -43,6 +43,8 @@ impl<'a> HomeRecord<'a> {
         self.project
     }
 
+    /// Returns the goal that it is about.
+    #[must_use]
     pub const fn id(&self) -> &GoalId {
         &self.id
     }
@@ -60,6 +62,10 @@ impl<'a> HomeRecord<'a> {
         Ok(())
     }
 
+    /// Returns what is there; `None` where nothing was recorded.
+    ///
+    /// # Errors
+    /// When the disk refuses.
     pub fn read(&self) -> Result<Option<Vec<u8>>, DiskError> {
         self.project.disk.read(&self.file(), 0)
     }

@@ -142,6 +142,10 @@ impl Project<'_> {
         }
     }
 
+    /// Takes the lock of the project, under which indexes are given out and the inventory is written.
+    ///
+    /// # Errors
+    /// When somebody else holds it, or the disk refuses.
     pub fn lock(&self) -> Result<Lock, EngineError> {
         Ok(self
             .disk

@@ -61,7 +61,9 @@ const LOG_FULL: &str = "the network is closed: there is no room to record furthe
 
 /// The network access of one run, what serves it, and who hears of its use.
 pub struct NetworkServices<'a> {
+    /// What may be reached.
     pub doors: &'a NetworkAccess,
+    /// Who hears of its use, and stops it.
     pub watch: &'a Watch<'a>,
     /// Where the agent's tools are answered, if it has any.
     pub(crate) counter: Option<&'a ToolEndpoint<'a>>,
