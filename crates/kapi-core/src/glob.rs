@@ -65,6 +65,18 @@ impl Glob {
     }
 }
 
+/// Tells whether a pattern names a path: as it stands, or as a directory for all below it; nothing
+/// and a point name everything.
+#[must_use]
+pub fn covers(pattern: &str, path: &str) -> bool {
+    let pattern = pattern.trim_start_matches("./").trim_end_matches('/');
+    if pattern.is_empty() || pattern == "." {
+        return true;
+    }
+    let names: Vec<&str> = path.split('/').collect();
+    Glob::new(pattern).covers_names(&names)
+}
+
 /// Returns a pattern without braces for each alternative of the first pair, and so on.
 fn alternatives(text: &str) -> Vec<String> {
     let mut done: Vec<String> = Vec::new();

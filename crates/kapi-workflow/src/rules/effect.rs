@@ -13,6 +13,7 @@ use kapi_goal::rules::budget::Budget;
 use kapi_goal::rules::plan::task::TaskId;
 
 use crate::rules::branch::BranchType;
+use crate::rules::measure::Measurement;
 use crate::rules::role::RoleSpec;
 use crate::rules::state::Workflow;
 
@@ -49,6 +50,14 @@ pub enum Action {
     Verify(Box<Verification>),
     /// Move the integration branch.
     Advance(Box<Advancing>),
+    /// Have an agent change the workflow's worktree, and make a commit of what it left.
+    Propose(Box<Proposal>),
+    /// Measure a commit, each sample on a clean checkout of its own.
+    Measure(Box<Measurement>),
+    /// Put the branch and its worktree to a commit, and prove that they are there.
+    Restore(Box<Restoration>),
+    /// Make a branch for each independent part of what is on the workflow's branch.
+    Split(Box<Split>),
 }
 
 /// What an effect uses up while it is performed.
@@ -78,11 +87,15 @@ impl Action {
     #[must_use]
     pub const fn uses(&self) -> Uses {
         match self {
-            Self::Ask(_) => Uses::Model,
+            Self::Ask(_) | Self::Propose(_) => Uses::Model,
             Self::Work(_) => Uses::Goal,
-            Self::Prepare { .. } | Self::Land(_) | Self::Verify(_) | Self::Advance(_) => {
-                Uses::Nothing
-            }
+            Self::Prepare { .. }
+            | Self::Land(_)
+            | Self::Verify(_)
+            | Self::Advance(_)
+            | Self::Measure(_)
+            | Self::Restore(_)
+            | Self::Split(_) => Uses::Nothing,
         }
     }
 
@@ -91,8 +104,12 @@ impl Action {
     pub const fn places(&self) -> Places {
         match self {
             Self::Work(_) => Places::Jobs,
-            Self::Land(_) | Self::Advance(_) => Places::One,
-            Self::Ask(_) | Self::Prepare { .. } | Self::Verify(_) => Places::Any,
+            Self::Land(_)
+            | Self::Advance(_)
+            | Self::Propose(_)
+            | Self::Measure(_)
+            | Self::Restore(_) => Places::One,
+            Self::Ask(_) | Self::Prepare { .. } | Self::Verify(_) | Self::Split(_) => Places::Any,
         }
     }
 
@@ -114,6 +131,20 @@ impl Action {
             Self::Land(landing) => format!("{}: landing {}", landing.task, short(&landing.commit)),
             Self::Verify(asked) => format!("verifying the whole at {}", short(&asked.commit)),
             Self::Advance(step) => format!("moving {} to {}", step.target, short(&step.to)),
+            Self::Propose(proposal) => {
+                let question = &proposal.question;
+                let agent = agent_name(&question.agent);
+                format!("{agent} is asked {}", question.role.asked)
+            }
+            Self::Measure(wanted) => format!("measuring {}", short(&wanted.commit)),
+            Self::Restore(wanted) => match &wanted.keep {
+                Some(keep) => format!("keeping {}", short(&keep.commit)),
+                None => format!("putting the worktree back to {}", short(&wanted.head)),
+            },
+            Self::Split(wanted) => {
+                let head = short(&wanted.head);
+                format!("splitting {head} into independent branches")
+            }
         }
     }
 
@@ -232,6 +263,71 @@ pub struct Verification {
     pub timeout_ms: u64,
     /// The isolation.
     pub sandbox: SandboxLevel,
+}
+
+/// One turn of an agent that changes the workflow's worktree.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Proposal {
+    /// What it is asked; its commit is where the branch is, and the parent of what it makes.
+    pub question: AgentQuestion,
+    /// The branch.
+    pub branch: String,
+    /// The commit at which the branch began.
+    pub first: String,
+    /// Files that it cannot write.
+    pub sealed: Vec<String>,
+    /// The message of the commit.
+    pub message: String,
+    /// Author and committer time, in seconds since the epoch.
+    pub at_s: i64,
+}
+
+/// Where a branch and its worktree belong.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Restoration {
+    /// The branch.
+    pub branch: String,
+    /// The commit at which it began.
+    pub first: String,
+    /// Where it is.
+    pub head: String,
+    /// What is put on it; `None` where it stays.
+    pub keep: Option<KeptChange>,
+}
+
+/// A change that is put on a branch.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KeptChange {
+    /// The commit with its files.
+    pub commit: String,
+    /// The message of the commit that is made of them.
+    pub message: String,
+    /// Author and committer time, in seconds since the epoch.
+    pub at_s: i64,
+}
+
+/// The independent parts of what is on a branch.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Split {
+    /// The commit that each part begins at.
+    pub base: String,
+    /// The commit that they are together.
+    pub head: String,
+    /// The parts.
+    pub parts: Vec<SplitPart>,
+    /// Author and committer time, in seconds since the epoch.
+    pub at_s: i64,
+}
+
+/// One part: the files that some commits changed, as they are in the end.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SplitPart {
+    /// The branch that is made for it.
+    pub branch: String,
+    /// The message of its commit.
+    pub message: String,
+    /// The commits, each the child of another commit of the branch.
+    pub commits: Vec<String>,
 }
 
 /// Returns what should be under way now, most urgent first; nothing when the workflow waits for a

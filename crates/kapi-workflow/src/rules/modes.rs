@@ -3,6 +3,7 @@
 //! The list is all of it. What a mode's types mean stands in the mode's own folder; the names by which
 //! a log knows a mode are written out here, so that no line of a log changes with a type's name.
 
+pub mod autoresearch;
 pub mod interview;
 pub mod ralph;
 #[cfg(test)]
@@ -42,6 +43,17 @@ macro_rules! every_mode {
                     answer: crate::rules::modes::ralph::answer::RalphAnswer,
                     carried: plan as Option<Box<crate::rules::modes::ralph::plan::Plan>>,
                 }
+                Autoresearch,
+                "Governed optimisation of a metric: contract, approval, experiments, finish.",
+                as Autoresearch "autoresearch" in autoresearch {
+                    state: crate::rules::modes::autoresearch::state::Autoresearch,
+                    begin: crate::rules::modes::autoresearch::begin::AutoresearchBegin,
+                    event: crate::rules::modes::autoresearch::event::AutoresearchEvent,
+                    command: crate::rules::modes::autoresearch::command::AutoresearchCommand,
+                    answer: crate::rules::modes::autoresearch::answer::AutoresearchAnswer,
+                    carried: contract
+                        as Option<Box<crate::rules::modes::autoresearch::contract::Contract>>,
+                }
                 #[cfg(test)]
                 Toy,
                 "A scale that is described, approved and carried.",
@@ -55,7 +67,6 @@ macro_rules! every_mode {
                 }
             }
             there will be {
-                Autoresearch;
                 Integrate;
                 #[cfg(not(test))]
                 Toy;

@@ -7,9 +7,11 @@ use kapi_core::failure::Failure;
 use kapi_core::id::GoalId;
 use kapi_core::usage::Usage;
 use kapi_goal::rules::state::Status as GoalStatus;
+use serde::{Deserialize, Serialize};
 
 use crate::rules::changed::Changed;
 use crate::rules::identity::Identity;
+use crate::rules::measure::Measured;
 use crate::rules::modes::ModeAnswer;
 
 /// The result of one performed effect.
@@ -85,6 +87,17 @@ pub enum Outcome {
         /// Its commit; `None` when it is gone.
         found: Option<String>,
     },
+    /// An agent changed the worktree and said why.
+    Proposed(Box<Proposed>),
+    /// A commit was measured.
+    Measured(Box<Measured>),
+    /// The branch and its worktree are where they belong.
+    Restored(Restored),
+    /// Each part has its branch, and together they are the whole.
+    Split {
+        /// The branches, without parts that came to nothing.
+        branches: Vec<SplitBranch>,
+    },
     /// The effect was stopped because it was no longer wanted, or its process is to end.
     Cancelled {
         /// What it used and had not reported.
@@ -101,6 +114,53 @@ pub enum Outcome {
     },
 }
 
+/// What an agent's turn in the worktree left.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Proposed {
+    /// Who.
+    pub by: Identity,
+    /// What it said.
+    pub answer: ModeAnswer,
+    /// A commit of what it left; `None` where it changed nothing.
+    pub candidate: Option<ProposedCommit>,
+    /// What it used beyond what was reported while it ran.
+    pub usage: Usage,
+}
+
+/// A commit of what an agent left.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ProposedCommit {
+    /// The commit.
+    pub commit: String,
+    /// Its tree.
+    pub tree: String,
+    /// The paths that it changes.
+    pub changed: Changed,
+    /// What could not be taken over, and why.
+    pub left_out: Vec<String>,
+}
+
+/// Where a branch and its worktree were proved to be.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Restored {
+    /// The commit.
+    pub commit: String,
+    /// The tree of the commit and of the files.
+    pub tree: String,
+    /// How many files were removed that are not in it, those that git ignores included.
+    pub n_removed: u64,
+}
+
+/// A branch that was made.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SplitBranch {
+    /// Its name.
+    pub branch: String,
+    /// Its commit.
+    pub commit: String,
+}
+
 impl Outcome {
     /// Returns what it used beyond what was reported while it ran; nothing for what is not metered.
     #[must_use]
@@ -110,7 +170,11 @@ impl Outcome {
             | Self::Unreadable { usage, .. }
             | Self::Cancelled { usage }
             | Self::Failed { usage, .. } => *usage,
-            Self::Prepared { .. }
+            Self::Proposed(proposed) => proposed.usage,
+            Self::Measured(_)
+            | Self::Restored(_)
+            | Self::Split { .. }
+            | Self::Prepared { .. }
             | Self::Rested { .. }
             | Self::Landed { .. }
             | Self::Conflicted { .. }
@@ -121,13 +185,17 @@ impl Outcome {
     }
 
     /// Adds to what it used, where it is metered.
-    pub const fn add_usage(&mut self, more: &Usage) {
+    pub fn add_usage(&mut self, more: &Usage) {
         match self {
             Self::Answered { usage, .. }
             | Self::Unreadable { usage, .. }
             | Self::Cancelled { usage }
             | Self::Failed { usage, .. } => usage.add(more),
-            Self::Prepared { .. }
+            Self::Proposed(proposed) => proposed.usage.add(more),
+            Self::Measured(_)
+            | Self::Restored(_)
+            | Self::Split { .. }
+            | Self::Prepared { .. }
             | Self::Rested { .. }
             | Self::Landed { .. }
             | Self::Conflicted { .. }

@@ -11,7 +11,7 @@ use crate::rules::state::Workflow;
 pub(in crate::rules::modes::ralph) mod acceptance;
 pub(in crate::rules::modes::ralph) mod consensus;
 pub(in crate::rules::modes::ralph) mod context;
-pub(in crate::rules::modes::ralph) mod markdown;
+pub(in crate::rules::modes) mod markdown;
 pub(in crate::rules::modes::ralph) mod plan;
 pub(in crate::rules::modes::ralph) mod report;
 pub(in crate::rules::modes::ralph) mod review;

@@ -114,7 +114,7 @@ fn purpose(workflow: &Workflow) -> String {
 }
 
 /// Returns a section whose text is foreign.
-pub(super) fn data(title: &str, text: &str) -> String {
+pub(in crate::rules::modes) fn data(title: &str, text: &str) -> String {
     let text = visible(text.trim());
     let shown = head(&text, FOREIGN_BYTES_MAX);
     let cut = if shown.len() < text.len() {

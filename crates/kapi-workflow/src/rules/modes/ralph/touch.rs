@@ -3,7 +3,7 @@
 //! A plan's paths decide who may work at once; what a commit really changed is seen by Kapi when it
 //! lands. Knows paths and patterns only.
 
-use kapi_core::glob::Glob;
+use kapi_core::glob::covers;
 
 use crate::rules::changed::Changed;
 use crate::rules::modes::ralph::plan::PlanTask;
@@ -16,7 +16,7 @@ pub fn outside<'a>(task: &PlanTask, changed: &'a Changed) -> Vec<&'a str> {
     if task.touches.is_empty() {
         return Vec::new();
     }
-    let is_named = |path: &str| task.touches.iter().any(|glob| matches(glob, path));
+    let is_named = |path: &str| task.touches.iter().any(|glob| covers(glob, path));
     let paths = changed.paths.iter().map(String::as_str);
     paths.filter(|path| !is_named(path)).collect()
 }
@@ -31,7 +31,7 @@ pub fn overlapped<'a>(ralph: &'a Ralph, task: &PlanTask, paths: &[&str]) -> Vec<
     };
     let is_theirs = |state: &&TaskState| {
         let mut globs = state.task.touches.iter();
-        globs.any(|glob| paths.iter().any(|path| matches(glob, path)))
+        globs.any(|glob| paths.iter().any(|path| covers(glob, path)))
     };
     let under_way = ralph.tasks.values().filter(is_under_way);
     under_way.filter(is_theirs).collect()
@@ -50,17 +50,6 @@ pub fn is_stale(ralph: &Ralph, state: &TaskState) -> bool {
     since
         .iter()
         .any(|landed| landed.as_ref().is_none_or(|landed| landed.meets(&own)))
-}
-
-/// Tells whether a pattern of a plan names a path: `*`, `?` and `[…]` within a name, `**` for any
-/// directories, and a directory for all below it. Alternatives in braces stand for each of them.
-fn matches(glob: &str, path: &str) -> bool {
-    let glob = glob.trim_start_matches("./").trim_end_matches('/');
-    if glob.is_empty() || glob == "." {
-        return true;
-    }
-    let names: Vec<&str> = path.split('/').collect();
-    Glob::new(glob).covers_names(&names)
 }
 
 #[cfg(test)]

@@ -5,12 +5,12 @@ use kapi_core::quote::{fenced, visible};
 use crate::rules::report::one_line;
 
 /// Returns a text as one cell of a table.
-pub(in crate::rules::modes::ralph) fn cell(text: &str) -> String {
+pub(in crate::rules::modes) fn cell(text: &str) -> String {
     one_line(text).replace('|', "\\|")
 }
 
 /// Returns a text as a command or a name, in a line.
-pub(in crate::rules::modes::ralph) fn code(text: &str) -> String {
+pub(in crate::rules::modes) fn code(text: &str) -> String {
     let text = one_line(text);
     if text.contains('`') {
         format!("`` {text} ``")
@@ -20,7 +20,7 @@ pub(in crate::rules::modes::ralph) fn code(text: &str) -> String {
 }
 
 /// Returns a text of several lines as a quotation.
-pub(in crate::rules::modes::ralph) fn quote(text: &str) -> String {
+pub(in crate::rules::modes) fn quote(text: &str) -> String {
     let text = visible(text.trim());
     let lines: Vec<String> = text
         .lines()
@@ -30,12 +30,12 @@ pub(in crate::rules::modes::ralph) fn quote(text: &str) -> String {
 }
 
 /// Returns output as a block that it cannot end.
-pub(in crate::rules::modes::ralph) fn block(text: &str) -> String {
+pub(in crate::rules::modes) fn block(text: &str) -> String {
     fenced(&visible(text), "")
 }
 
 /// Returns a list, or a word that says that there is nothing.
-pub(in crate::rules::modes::ralph) fn list<S: AsRef<str>>(items: &[S]) -> String {
+pub(in crate::rules::modes) fn list<S: AsRef<str>>(items: &[S]) -> String {
     if items.is_empty() {
         return "Nothing.".to_owned();
     }
@@ -47,7 +47,7 @@ pub(in crate::rules::modes::ralph) fn list<S: AsRef<str>>(items: &[S]) -> String
 }
 
 /// Returns a list of foreign texts, each as one line.
-pub(in crate::rules::modes::ralph) fn lines(items: &[String]) -> String {
+pub(in crate::rules::modes) fn lines(items: &[String]) -> String {
     let lines: Vec<String> = items.iter().map(|item| one_line(item)).collect();
     list(&lines)
 }

@@ -1,0 +1,160 @@
+//! Where the rules of a search say no, and what follows from what came back.
+//!
+//! What came back is taken for what is wanted now, by the effect's name: what nobody wants any more
+//! changes nothing. Numbers are judged in [`super::verdict`] alone.
+
+use kapi_core::actor::Actor;
+use kapi_core::id::EffectId;
+
+use crate::rules::decide::{human, said, wrong_phase};
+use crate::rules::denied::Why;
+use crate::rules::event::Event;
+use crate::rules::given::Given;
+use crate::rules::modes::autoresearch::command::AutoresearchCommand;
+use crate::rules::modes::autoresearch::contract::sound;
+use crate::rules::modes::autoresearch::decide::draft::Draft;
+use crate::rules::modes::autoresearch::event::{AutoresearchEvent, Ending};
+use crate::rules::modes::autoresearch::role::AutoresearchRole;
+use crate::rules::modes::autoresearch::state::{Autoresearch, AutoresearchPhase};
+use crate::rules::modes::autoresearch::want::{Want, want};
+use crate::rules::outcome::Outcome;
+use crate::rules::state::Workflow;
+
+mod close;
+mod draft;
+mod experiment;
+
+/// Decides a request.
+pub(crate) fn ask(
+    workflow: &Workflow,
+    search: &Autoresearch,
+    actor: &Actor,
+    command: &AutoresearchCommand,
+    given: &Given,
+) -> Result<Vec<Event>, Why> {
+    let mut draft = Draft::new(workflow, search, given);
+    match command {
+        AutoresearchCommand::Draft { contract } => {
+            let action = "propose a contract";
+            human(actor, action)?;
+            if !is_drafting(search) {
+                return Err(wrong_phase(workflow, action));
+            }
+            sound::check(contract).map_err(|rule| Why::Malformed { rule })?;
+            draft.contract(None, contract);
+        }
+        AutoresearchCommand::Import { history } => {
+            let action = "go on from another tool's records";
+            human(actor, action)?;
+            if !is_drafting(search) || !search.runs.is_empty() {
+                return Err(wrong_phase(workflow, action));
+            }
+            let history = history.clone();
+            draft.fact(AutoresearchEvent::HistoryImported { history });
+        }
+        AutoresearchCommand::Note { idea } => {
+            human(actor, "note an idea")?;
+            let text = said(idea, "note an idea without saying which")?;
+            draft.fact(AutoresearchEvent::IdeaNoted { text });
+        }
+        AutoresearchCommand::Finish {} => {
+            let action = "end the search";
+            human(actor, action)?;
+            match search.phase {
+                AutoresearchPhase::Propose | AutoresearchPhase::Measure => {}
+                AutoresearchPhase::Draft
+                | AutoresearchPhase::Approval
+                | AutoresearchPhase::Baseline
+                | AutoresearchPhase::Verify
+                | AutoresearchPhase::Split => return Err(wrong_phase(workflow, action)),
+            }
+            draft.fact(AutoresearchEvent::SearchEnded {
+                ending: Ending::Finished,
+            });
+            draft.unblock();
+        }
+    }
+    Ok(draft.events)
+}
+
+/// Returns the beginning of a commit's name.
+pub(in crate::rules::modes::autoresearch) fn short(commit: &str) -> &str {
+    kapi_core::quote::head(commit, 12)
+}
+
+const fn is_drafting(search: &Autoresearch) -> bool {
+    matches!(
+        search.phase,
+        AutoresearchPhase::Draft | AutoresearchPhase::Approval
+    )
+}
+
+/// Returns what follows what a person wants changed: another contract, and with it another segment.
+pub(crate) fn revised(
+    workflow: &Workflow,
+    search: &Autoresearch,
+    text: &str,
+    given: &Given,
+) -> Vec<Event> {
+    let mut draft = Draft::new(workflow, search, given);
+    draft.fact(AutoresearchEvent::SegmentOpened {
+        reason: text.to_owned(),
+    });
+    draft.unblock();
+    draft.events
+}
+
+/// Decides what follows from how an effect ended.
+pub(crate) fn report(
+    workflow: &Workflow,
+    search: &Autoresearch,
+    effect: &EffectId,
+    outcome: &Outcome,
+    given: &Given,
+) -> Result<Vec<Event>, Why> {
+    let Some((_, want)) = want(search).filter(|(id, _)| id == effect) else {
+        return Ok(Vec::new());
+    };
+    let mut draft = Draft::new(workflow, search, given);
+    match (want, outcome) {
+        (_, Outcome::Cancelled { .. } | Outcome::Failed { .. }) => {}
+        (Want::Draft, Outcome::Answered { by, answer, .. }) => draft.answered(by, answer),
+        (Want::Draft, Outcome::Unreadable { why, .. }) => {
+            draft.refuse(AutoresearchRole::Drafter, why);
+        }
+        (
+            Want::Prepare,
+            Outcome::Prepared {
+                branch, worktree, ..
+            },
+        ) => draft.fact(AutoresearchEvent::BranchPrepared {
+            branch: branch.clone(),
+            worktree: worktree.clone(),
+            base: search.base.clone(),
+        }),
+        (Want::Baseline, Outcome::Measured(measured)) => {
+            experiment::baseline(&mut draft, measured)?;
+        }
+        (Want::Propose, Outcome::Proposed(proposed)) => experiment::proposed(&mut draft, proposed),
+        (Want::Propose, Outcome::Unreadable { why, .. }) => {
+            draft.refuse(AutoresearchRole::Researcher, why);
+        }
+        (Want::Measure, Outcome::Measured(measured)) => {
+            experiment::measured(&mut draft, measured)?;
+        }
+        (Want::Settle(settling), Outcome::Restored(restored)) => {
+            close::settled(&mut draft, settling, restored)?;
+        }
+        (Want::VerifyHead, Outcome::Measured(measured)) => close::verified(&mut draft, measured)?,
+        (Want::Split, Outcome::Split { branches }) => close::split(&mut draft, branches)?,
+        (_, _) => {
+            return Err(Why::Malformed {
+                rule: format!("take what came back for {effect}: it is not what was asked for"),
+            });
+        }
+    }
+    Ok(draft.events)
+}
+
+#[cfg(test)]
+mod tests;

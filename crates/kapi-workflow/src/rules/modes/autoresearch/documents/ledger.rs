@@ -1,0 +1,116 @@
+//! `ledger.jsonl`: one line for each segment and each run, with the field names of pi-autoresearch, so
+//! that whatever reads its ledgers reads this one.
+//!
+//! A projection: nothing is ever read back from it. Fields of ours stand beside theirs. A run without
+//! a metric has none here, not a zero that would be the best.
+
+use std::collections::BTreeMap;
+
+use kapi_core::text::one_line;
+use kapi_core::value::Value;
+
+use crate::rules::measure::number::Number;
+use crate::rules::modes::autoresearch::contract::Metric;
+use crate::rules::modes::autoresearch::run::{Run, RunStatus};
+use crate::rules::modes::autoresearch::state::Autoresearch;
+use crate::rules::modes::autoresearch::summary::confidence_at;
+use crate::rules::state::Workflow;
+
+/// Returns the document.
+pub(super) fn text(workflow: &Workflow, search: &Autoresearch) -> String {
+    let mut text = String::new();
+    let mut segment = None;
+    for run in &search.runs {
+        if segment != Some(run.segment) {
+            segment = Some(run.segment);
+            line(&mut text, config(workflow, metric_of(search, run)));
+        }
+        line(&mut text, entry(search, run));
+    }
+    text
+}
+
+fn line(text: &mut String, fields: Vec<(&str, Value)>) {
+    let fields = fields
+        .into_iter()
+        .map(|(name, value)| (name.to_owned(), value));
+    text.push_str(&Value::Map(fields.collect()).to_json());
+    text.push('\n');
+}
+
+/// Returns what a run's number is of: the contract's metric, or the other tool's.
+fn metric_of<'a>(search: &'a Autoresearch, run: &Run) -> Option<&'a Metric> {
+    let is_imported = run.tree.is_empty();
+    let ours = search.contract.as_ref().map(|contract| &contract.metric);
+    if is_imported {
+        search.imported.as_ref().or(ours)
+    } else {
+        ours
+    }
+}
+
+fn config(workflow: &Workflow, metric: Option<&Metric>) -> Vec<(&'static str, Value)> {
+    let mut fields = vec![
+        ("type", Value::Text("config".to_owned())),
+        ("name", Value::Text(one_line(&workflow.purpose))),
+    ];
+    if let Some(metric) = metric {
+        fields.extend([
+            ("metricName", Value::Text(metric.name.clone())),
+            ("metricUnit", Value::Text(metric.unit.clone())),
+            (
+                "bestDirection",
+                Value::Text(metric.direction.as_str().to_owned()),
+            ),
+        ]);
+    }
+    fields
+}
+
+fn entry(search: &Autoresearch, run: &Run) -> Vec<(&'static str, Value)> {
+    let metric = metric_of(search, run);
+    let confidence = metric.and_then(|metric| confidence_at(search, metric, run.number));
+    let others = run
+        .metrics
+        .iter()
+        .map(|reading| (reading.name.clone(), number(Some(reading.value))));
+    let samples = run.samples.iter().map(|sample| number(Some(*sample)));
+    let mut asi = BTreeMap::new();
+    let mut say = |name: &str, text: &str| {
+        if !text.is_empty() {
+            asi.insert(name.to_owned(), Value::Text(text.to_owned()));
+        }
+    };
+    say("hypothesis", &run.hypothesis);
+    if run.status != RunStatus::Keep {
+        say("rollback_reason", &run.reason);
+    }
+    let text = |text: &str| Value::Text(text.to_owned());
+    let mut fields = vec![
+        ("run", Value::Integer(i64::from(run.number))),
+        ("commit", text(&run.commit)),
+        ("metric", number(run.metric)),
+        ("metrics", Value::Map(others.collect())),
+        ("status", text(run.status.as_str())),
+        ("description", text(&run.description)),
+        ("timestamp", Value::Integer(run.at_ms)),
+        ("segment", Value::Integer(i64::from(run.segment))),
+        ("confidence", number(confidence)),
+        ("reason", text(&run.reason)),
+        ("tree", text(&run.tree)),
+        ("samples", Value::List(samples.collect())),
+        (
+            "benchmarkMs",
+            Value::Integer(i64::try_from(run.benchmark_ms).unwrap_or(i64::MAX)),
+        ),
+    ];
+    if !asi.is_empty() {
+        fields.push(("asi", Value::Map(asi)));
+    }
+    fields
+}
+
+fn number(number: Option<Number>) -> Value {
+    let number = number.and_then(|number| Value::from_float(number.get()));
+    number.unwrap_or(Value::Null)
+}

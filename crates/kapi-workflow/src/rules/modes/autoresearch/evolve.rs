@@ -1,0 +1,192 @@
+//! The fold of a search's facts: total, without rules.
+//!
+//! A fact that fits nothing changes nothing.
+
+use crate::rules::branch::Branch;
+use crate::rules::measure::Measured;
+use crate::rules::modes::autoresearch::event::{AutoresearchEvent, Candidate, Ending};
+use crate::rules::modes::autoresearch::history::History;
+use crate::rules::modes::autoresearch::role::AutoresearchRole;
+use crate::rules::modes::autoresearch::run::{Idea, Run, RunStatus};
+use crate::rules::modes::autoresearch::state::{Autoresearch, AutoresearchPhase, Settling};
+
+/// The most ideas that are kept.
+const IDEAS_MAX: usize = 200;
+
+/// The contract was approved: what follows is compared with a baseline of its own.
+pub(crate) fn approved(search: &mut Autoresearch) {
+    if let Some(last) = search.runs.last()
+        && last.segment >= search.segment
+    {
+        search.segment = last.segment.saturating_add(1);
+    }
+    search.phase = AutoresearchPhase::Baseline;
+    search.reopened = None;
+    search.refused.clear();
+    search.ended = None;
+    search.verified = None;
+    search.groups.clear();
+    search.branches.clear();
+}
+
+/// A person lets it go on: what was counted is counted anew.
+pub(crate) fn unblocked(search: &mut Autoresearch) {
+    search.refused.clear();
+}
+
+/// Applies one fact.
+pub(crate) fn evolve(search: &mut Autoresearch, event: &AutoresearchEvent) {
+    match event {
+        AutoresearchEvent::ContractDrafted { by, contract } => {
+            if by.is_some() {
+                count(&mut search.counters.drafts);
+            }
+            search.refused.clear();
+            search.contract = Some(contract.clone());
+            search.phase = AutoresearchPhase::Approval;
+        }
+        AutoresearchEvent::HistoryImported { history } => imported(search, history),
+        AutoresearchEvent::BranchPrepared {
+            branch,
+            worktree,
+            base,
+        } => {
+            search.branch = Some(Branch {
+                name: branch.clone(),
+                worktree: worktree.clone(),
+                head: base.clone(),
+                tree: None,
+            });
+        }
+        AutoresearchEvent::BaselineFailed { .. } => count(&mut search.counters.measurements),
+        AutoresearchEvent::CandidateProposed { candidate, ideas } => {
+            proposed(search, candidate, ideas);
+        }
+        AutoresearchEvent::Measured { measured } => {
+            count(&mut search.counters.measurements);
+            search.measured.push((**measured).clone());
+        }
+        AutoresearchEvent::RunDecided { run } => decided(search, run),
+        AutoresearchEvent::Settled { commit, tree, .. } => settled(search, commit, tree),
+        AutoresearchEvent::AnswerRefused { role, why } => refused(search, role, why),
+        AutoresearchEvent::IdeaNoted { text } => note(search, text),
+        AutoresearchEvent::SegmentOpened { reason } => {
+            search.reopened = Some(reason.clone());
+            search.phase = AutoresearchPhase::Draft;
+            search.refused.clear();
+            search.ended = None;
+            let_go(search);
+        }
+        AutoresearchEvent::SearchEnded { ending } => ended(search, *ending),
+        AutoresearchEvent::HeadVerified { measured, groups } => {
+            count(&mut search.counters.measurements);
+            verified(search, measured);
+            search.groups.clone_from(groups);
+        }
+        AutoresearchEvent::BranchesMade { branches } => search.branches.clone_from(branches),
+    }
+}
+
+const fn count(counter: &mut u32) {
+    *counter = counter.saturating_add(1);
+}
+
+/// What was recorded elsewhere comes before everything of ours.
+fn imported(search: &mut Autoresearch, history: &History) {
+    if search.runs.is_empty() {
+        search.runs.clone_from(&history.runs);
+        search.imported.clone_from(&history.metric);
+    }
+    for idea in &history.ideas {
+        note(search, idea);
+    }
+}
+
+fn proposed(search: &mut Autoresearch, candidate: &Candidate, ideas: &[String]) {
+    count(&mut search.counters.proposals);
+    search.refused.clear();
+    search.candidate = Some(Box::new(candidate.clone()));
+    search.measured.clear();
+    search.phase = AutoresearchPhase::Measure;
+    for idea in ideas {
+        note(search, idea);
+    }
+}
+
+fn note(search: &mut Autoresearch, text: &str) {
+    let is_known = search.ideas.iter().any(|idea| idea.text == text);
+    if !is_known && search.ideas.len() < IDEAS_MAX {
+        search.ideas.push(Idea {
+            text: text.to_owned(),
+            tried: None,
+        });
+    }
+}
+
+/// The worktree is put where it belongs next, whatever was decided.
+fn decided(search: &mut Autoresearch, run: &Run) {
+    let idea = search
+        .candidate
+        .as_ref()
+        .and_then(|candidate| candidate.idea);
+    let place = idea.and_then(|number| usize::try_from(number).ok()?.checked_sub(1));
+    if let Some(idea) = place.and_then(|place| search.ideas.get_mut(place)) {
+        idea.tried = Some(run.number);
+    }
+    let is_kept = run.status == RunStatus::Keep && !run.is_baseline;
+    search.settling = Some(if is_kept {
+        Settling::Keep
+    } else {
+        Settling::Restore
+    });
+    search.runs.push(run.clone());
+    search.phase = AutoresearchPhase::Propose;
+}
+
+fn settled(search: &mut Autoresearch, commit: &str, tree: &str) {
+    count(&mut search.counters.settlements);
+    if search.settling == Some(Settling::Keep)
+        && let Some(run) = search.runs.last_mut()
+    {
+        commit.clone_into(&mut run.commit);
+    }
+    if let Some(branch) = &mut search.branch {
+        commit.clone_into(&mut branch.head);
+        branch.tree = Some(tree.to_owned());
+    }
+    search.settling = None;
+    search.candidate = None;
+    search.measured.clear();
+}
+
+/// What was refused may have left something in the worktree.
+fn refused(search: &mut Autoresearch, role: &str, why: &str) {
+    search.refused.push(why.to_owned());
+    if role == AutoresearchRole::Researcher.spec().name {
+        count(&mut search.counters.proposals);
+        let_go(search);
+    } else {
+        count(&mut search.counters.drafts);
+    }
+}
+
+fn ended(search: &mut Autoresearch, ending: Ending) {
+    search.ended = Some(ending);
+    search.phase = AutoresearchPhase::Verify;
+    let_go(search);
+}
+
+/// Lets go of a change that nothing was decided about; a decision is carried out all the same.
+fn let_go(search: &mut Autoresearch) {
+    if search.settling.is_some() || search.branch.is_none() {
+        return;
+    }
+    search.candidate = None;
+    search.measured.clear();
+    search.settling = Some(Settling::Restore);
+}
+
+fn verified(search: &mut Autoresearch, measured: &Measured) {
+    search.verified = Some(Box::new(measured.clone()));
+    search.phase = AutoresearchPhase::Split;
+}

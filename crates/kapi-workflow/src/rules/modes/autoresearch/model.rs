@@ -1,0 +1,384 @@
+//! The model check of a search's machine: everything that anybody can ask for or report, from every
+//! state that can be reached.
+//!
+//! States that differ in nothing a rule looks at are taken for one: numbers of runs, commits and
+//! metrics count only as far as a limit is near.
+
+use kapi_core::actor::Actor;
+use kapi_core::failure::Failure;
+use kapi_core::usage::Usage;
+use kapi_core::workflow_status::Status;
+
+use crate::rules::command::Command;
+use crate::rules::effect::{Action, next};
+use crate::rules::measure::Measured;
+use crate::rules::model::{Alphabet, print, search};
+use crate::rules::modes::ModeAnswer;
+use crate::rules::modes::autoresearch::answer::{AutoresearchAnswer, Experiment};
+use crate::rules::modes::autoresearch::command::AutoresearchCommand;
+use crate::rules::modes::autoresearch::contract::Keep;
+use crate::rules::modes::autoresearch::fixture::{
+    contract, ended, engine, experiment, measured, of, proposed, restored, sample, split, start,
+};
+use crate::rules::modes::autoresearch::history::History;
+use crate::rules::modes::autoresearch::run::RunStatus;
+use crate::rules::modes::autoresearch::spec::APPROVE_CONTRACT;
+use crate::rules::modes::autoresearch::state::AutoresearchPhase;
+use crate::rules::modes::interview::command::InterviewCommand;
+use crate::rules::outcome::{Outcome, Restored};
+use crate::rules::pending::Means;
+use crate::rules::state::Workflow;
+use crate::rules::story::{Story, agent, answered, approve, human, identity, terms};
+
+/// What goes wrong in a search of the machine; the other things go well, so that each ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Focus {
+    /// What agents propose, what is measured, what a person wants changed.
+    Deciding,
+    /// What fails, is called off or is not what was asked for.
+    Failing,
+}
+
+/// What a person may ask for.
+fn persons(workflow: &Workflow, focus: Focus) -> Vec<Command> {
+    let pending = workflow.pending.as_ref();
+    let shown = pending.map_or("none", |pending| &pending.sha256);
+    let mut commands = vec![
+        approve(shown, shown, true),
+        approve("other", shown, true),
+        approve(shown, "other", true),
+        Command::Approve {
+            sha256: shown.to_owned(),
+            found: shown.to_owned(),
+            means: Means::InAdvance,
+            accepts_risks: true,
+        },
+        Command::Unblock {},
+        Command::Abandon {
+            reason: "no more".to_owned(),
+        },
+        AutoresearchCommand::Finish {}.into(),
+        AutoresearchCommand::Note {
+            idea: " ".to_owned(),
+        }
+        .into(),
+        InterviewCommand::Enough {}.into(),
+    ];
+    let mut bad = contract();
+    bad.scope.clear();
+    for contract in [bad, few()] {
+        let contract = Box::new(contract);
+        commands.push(AutoresearchCommand::Draft { contract }.into());
+    }
+    let history = Box::new(History::default());
+    commands.push(AutoresearchCommand::Import { history }.into());
+    // Another segment begins once, so that the search ends.
+    if of(workflow).segment == 0 && focus == Focus::Deciding {
+        commands.push(Command::Revise {
+            text: "Count something else.".to_owned(),
+        });
+    }
+    commands
+}
+
+/// A contract whose limits are near.
+fn few() -> crate::rules::modes::autoresearch::contract::Contract {
+    let mut few = contract();
+    few.runs = 2;
+    few.failures = 1;
+    few.rule.keep = Keep::Confirm;
+    few
+}
+
+/// What may come back for a measurement: better, equal, worse, and everything that goes wrong.
+fn measurements(commit: &str, samples: usize, has_checks: bool) -> Vec<Measured> {
+    let with = |ops: f64| {
+        let mut found = measured(commit, &vec![ops; samples]);
+        if !has_checks {
+            found.checks = None;
+        }
+        found
+    };
+    let mut failed = with(1.0);
+    failed.samples[0].run = ended(Some(2), false);
+    let mut silent = with(1.0);
+    silent.samples[0].readings.clear();
+    let mut wrong = with(1.0);
+    wrong.checks = Some(ended(Some(1), false));
+    let mut tampered = with(1.0);
+    tampered.tampered = vec!["bench/run.sh".to_owned()];
+    let mut other = with(1.0);
+    "other".clone_into(&mut other.commit);
+    let mut pairs = with(1.0);
+    pairs.against = vec![sample(2.0); samples];
+    vec![
+        with(10.0),
+        with(100.0),
+        with(1_000.0),
+        failed,
+        silent,
+        wrong,
+        tampered,
+        other,
+        pairs,
+    ]
+}
+
+/// Returns what is no result: it failed, was called off, or is something else.
+fn troubles() -> Vec<Outcome> {
+    let usage = Usage::default();
+    let failed = |may_pass| Outcome::Failed {
+        failure: Failure {
+            message: "reach the repository".to_owned(),
+            hint: None,
+        },
+        may_pass,
+        usage,
+    };
+    vec![
+        failed(true),
+        failed(false),
+        Outcome::Cancelled { usage },
+        Outcome::Unreadable {
+            by: identity("r2"),
+            why: "answer in JSON".to_owned(),
+            usage,
+        },
+        Outcome::Conflicted { paths: Vec::new() },
+        Outcome::Restored(Restored {
+            commit: "elsewhere".to_owned(),
+            tree: "tree-elsewhere".to_owned(),
+            n_removed: 1,
+        }),
+    ]
+}
+
+/// Returns everything that can come back for what is under way.
+fn outcomes(workflow: &Workflow, focus: Focus) -> Vec<Outcome> {
+    let mut all = match focus {
+        Focus::Deciding => Vec::new(),
+        Focus::Failing => troubles(),
+    };
+    let Some(effect) = next(workflow).into_iter().next() else {
+        return all;
+    };
+    match effect.action {
+        Action::Ask(_) => {
+            let answer = |contract| {
+                let contract = AutoresearchAnswer::Contract(Box::new(contract));
+                answered(ModeAnswer::Autoresearch(contract))
+            };
+            let mut bad = contract();
+            bad.checks = None;
+            all.extend([answer(few()), answer(bad)]);
+        }
+        Action::Prepare { .. } => all.push(Outcome::Prepared {
+            branch: "b".to_owned(),
+            worktree: "/wt".to_owned(),
+            baseline: None,
+        }),
+        Action::Propose(_) => {
+            let exhausted = Experiment {
+                exhausted: true,
+                ..Experiment::default()
+            };
+            let n = of(workflow).counters.proposals;
+            let fresh = format!("c{n}");
+            all.push(proposed(
+                experiment("a change"),
+                Some((&fresh, &["src/a.rs"])),
+            ));
+            if focus == Focus::Failing {
+                return all;
+            }
+            all.extend([
+                proposed(experiment("the base"), Some(("base", &["src/a.rs"]))),
+                proposed(experiment("a cheat"), Some((&fresh, &["bench/run.sh"]))),
+                proposed(experiment("nothing"), None),
+                proposed(Experiment::default(), Some((&fresh, &["src/a.rs"]))),
+                proposed(exhausted, None),
+            ]);
+        }
+        Action::Measure(wanted) => {
+            let samples = usize::try_from(wanted.samples).unwrap();
+            let mut found = measurements(&wanted.commit, samples, wanted.checks.is_some());
+            if focus == Focus::Failing {
+                // Everything but the baseline is better.
+                let place = if of(workflow).runs.is_empty() { 2 } else { 0 };
+                found = vec![found.swap_remove(place)];
+            }
+            all.extend(
+                found
+                    .into_iter()
+                    .map(|found| Outcome::Measured(Box::new(found))),
+            );
+        }
+        Action::Restore(_) => all.push(restored(workflow)),
+        Action::Split(_) => all.push(split(workflow)),
+        Action::Work(_) | Action::Land(_) | Action::Verify(_) => panic!("a search asks for none"),
+    }
+    all
+}
+
+fn deciding(workflow: &Workflow) -> Vec<(Actor, Command)> {
+    commands(workflow, Focus::Deciding)
+}
+
+fn failing(workflow: &Workflow) -> Vec<(Actor, Command)> {
+    commands(workflow, Focus::Failing)
+}
+
+fn commands(workflow: &Workflow, focus: Focus) -> Vec<(Actor, Command)> {
+    let mut all = Vec::new();
+    for command in persons(workflow, focus) {
+        let others = [agent(), engine()].map(|actor| (actor, command.clone()));
+        all.extend(others);
+        all.push((human(), command));
+    }
+    for effect in next(workflow) {
+        all.push((engine(), Command::Intend { effect: effect.id }));
+    }
+    for effect in workflow.in_flight.keys() {
+        for outcome in outcomes(workflow, focus) {
+            let outcome = Box::new(outcome);
+            let effect = effect.clone();
+            all.push((engine(), Command::Report { effect, outcome }));
+        }
+    }
+    all
+}
+
+fn key(workflow: &Workflow) -> String {
+    let search = of(workflow);
+    if workflow.status.is_terminal() {
+        return format!("{:?}", workflow.status);
+    }
+    let wanted: Vec<_> = next(workflow).into_iter().map(|effect| effect.id).collect();
+    let current = workflow
+        .in_flight
+        .keys()
+        .filter(|id| wanted.contains(id))
+        .count();
+    let stale = workflow.in_flight.len() - current;
+    let failures = wanted
+        .iter()
+        .filter_map(|id| workflow.failures.get(id))
+        .max();
+    format!(
+        "{:?} {:?} {:?} pending {} branch {} segment {} kept {} best {:?} runs {} failures {} \
+         measured {} refused {} ended {} flying {current} {} failed {failures:?}",
+        workflow.status,
+        search.phase,
+        search.settling,
+        workflow.pending.is_some(),
+        search.branch.is_some(),
+        search.segment,
+        search.gains().count().min(1),
+        search
+            .best()
+            .and_then(|run| run.metric)
+            .map(|it| it.get() <= 10.0),
+        search.experiments().min(2),
+        search.failures().min(2),
+        search.measured.len(),
+        search.refused.len(),
+        search.ended.is_some(),
+        stale.min(1),
+    )
+}
+
+/// What must hold of every state of a search.
+fn holds(workflow: &Workflow) -> Result<(), String> {
+    let search = of(workflow);
+    let check = |holds: bool, what: &str| holds.then_some(()).ok_or_else(|| what.to_owned());
+    let numbers = (1..).zip(&search.runs);
+    check(
+        numbers
+            .into_iter()
+            .all(|(number, run)| run.number == number),
+        "a run is counted twice or not at all",
+    )?;
+    let has_measured = !search.runs.is_empty() || search.branch.is_some();
+    let is_approved = workflow
+        .approvals
+        .iter()
+        .any(|it| it.decision == APPROVE_CONTRACT);
+    check(
+        is_approved || !has_measured,
+        "something was done without an approval",
+    )?;
+    let waits = search.phase == AutoresearchPhase::Approval && !workflow.status.is_terminal();
+    check(
+        waits == workflow.pending.is_some(),
+        "a contract without its decision, or the reverse",
+    )?;
+    for segment in 0..=search.segment {
+        let runs: Vec<_> = search
+            .runs
+            .iter()
+            .filter(|run| run.segment == segment)
+            .collect();
+        let kept = runs.iter().filter(|run| run.status == RunStatus::Keep);
+        let metrics: Option<Vec<_>> = kept.map(|run| run.metric).collect();
+        let metrics = metrics.ok_or("a run is kept without a metric")?;
+        check(
+            metrics.windows(2).all(|pair| pair[1] < pair[0]),
+            "something is kept that is not strictly better",
+        )?;
+        check(
+            runs.iter().skip(1).all(|run| !run.is_baseline),
+            "a segment has two baselines",
+        )?;
+    }
+    let is_crash = |status| status == RunStatus::Crash;
+    check(
+        search
+            .runs
+            .iter()
+            .all(|run| !is_crash(run.status) || run.metric.is_none()),
+        "a crash has a metric",
+    )?;
+    let effects = next(workflow);
+    check(effects.len() <= 1, "two things are under way at once")?;
+    if workflow.status == Status::Completed && search.gains().next().is_some() {
+        let at_head = format!("git:{}", search.branch.as_ref().unwrap().head);
+        let proof = |script: &str| {
+            workflow.evidence.iter().any(|found| {
+                found.kind == "verify"
+                    && found.reference == at_head
+                    && found.exit_code == Some(0)
+                    && found.command.as_deref() == Some(script)
+            })
+        };
+        check(
+            proof("sh benchmark.sh") && proof("sh checks.sh"),
+            "it is complete and was not verified as it stands",
+        )?;
+    }
+    Ok(())
+}
+
+fn check(title: &str, commands: fn(&Workflow) -> Vec<(Actor, Command)>, states: usize) {
+    let start = Story::begin(&start(terms())).workflow().clone();
+    let alphabet = Alphabet {
+        starts: vec![start],
+        commands,
+        key,
+        waits: |_| false,
+        is_success: |workflow| workflow.status == Status::Completed,
+        holds,
+    };
+    let found = search(&alphabet);
+    print(title, &found, &alphabet);
+    assert!(found.states > states, "{}", found.states);
+}
+
+#[test]
+fn everything_that_can_be_proposed_measured_and_wanted() {
+    check("autoresearch, deciding", deciding, 200);
+}
+
+#[test]
+fn everything_that_can_fail() {
+    check("autoresearch, failing", failing, 200);
+}

@@ -1,0 +1,124 @@
+//! Random requests and outcomes: nothing panics, nothing denied changes anything, the facts alone make
+//! the state, and nothing is kept that is not strictly better.
+
+use kapi_core::usage::Usage;
+use proptest::collection::vec;
+use proptest::prelude::{any, prop_assert, prop_assert_eq, proptest};
+use proptest::test_runner::Config;
+
+use crate::rules::command::Command;
+use crate::rules::decide::decide;
+use crate::rules::effect::{Action, next};
+use crate::rules::event::Event;
+use crate::rules::evolve::evolve;
+use crate::rules::modes::autoresearch::command::AutoresearchCommand;
+use crate::rules::modes::autoresearch::fixture::{
+    Search, contract, ended, engine, experiment, measured, of, proposed, restored, split,
+};
+use crate::rules::modes::autoresearch::run::RunStatus;
+use crate::rules::outcome::Outcome;
+use crate::rules::state::Workflow;
+use crate::rules::story::{given, human};
+
+/// Returns an outcome that fits what is wanted, good or bad, or one that does not.
+fn outcome(workflow: &Workflow, pick: u8, n: usize) -> Outcome {
+    let Some(effect) = next(workflow).into_iter().next() else {
+        return Outcome::Conflicted { paths: Vec::new() };
+    };
+    let commit = format!("c{n}");
+    match effect.action {
+        Action::Measure(wanted) => {
+            let ops = f64::from(pick % 40) * 5.0;
+            let samples = usize::try_from(wanted.samples).unwrap();
+            let mut found = measured(&wanted.commit, &vec![ops; samples]);
+            if pick > 220 {
+                found.checks = Some(ended(Some(1), false));
+            }
+            Outcome::Measured(Box::new(found))
+        }
+        Action::Propose(_) if pick < 30 => proposed(experiment("none"), None),
+        Action::Propose(_) if pick < 60 => {
+            proposed(experiment("cheat"), Some((&commit, &["bench/x"])))
+        }
+        Action::Propose(_) => proposed(experiment("change"), Some((&commit, &["src/x.rs"]))),
+        Action::Restore(_) => restored(workflow),
+        Action::Split(_) => split(workflow),
+        Action::Ask(_)
+        | Action::Prepare { .. }
+        | Action::Work(_)
+        | Action::Land(_)
+        | Action::Verify(_) => Outcome::Cancelled {
+            usage: Usage::default(),
+        },
+    }
+}
+
+fn command(workflow: &Workflow, kind: u8, pick: u8, n: usize) -> Command {
+    let flying = workflow.in_flight.keys().next().cloned();
+    match (kind % 16, flying) {
+        (0, _) => Command::Revise {
+            text: "anew".to_owned(),
+        },
+        (1, _) => AutoresearchCommand::Finish {}.into(),
+        (2, _) => {
+            let contract = Box::new(contract());
+            AutoresearchCommand::Draft { contract }.into()
+        }
+        (3, _) => Command::Unblock {},
+        (4 | 5, _) => {
+            let pending = workflow.pending.as_ref();
+            let sha256 = pending.map_or_else(String::new, |it| it.sha256.clone());
+            Command::Approve {
+                found: sha256.clone(),
+                sha256,
+                means: crate::rules::pending::Means::YesFlag,
+                accepts_risks: true,
+            }
+        }
+        (_, Some(effect)) => Command::Report {
+            effect,
+            outcome: Box::new(outcome(workflow, pick, n)),
+        },
+        (_, None) => Command::Intend {
+            effect: next(workflow).first().map_or_else(
+                || kapi_core::id::EffectId::new(9, "none", 9),
+                |effect| effect.id.clone(),
+            ),
+        },
+    }
+}
+
+proptest! {
+    #![proptest_config(Config::with_cases(64))]
+    #[test]
+    fn facts_alone_make_the_state(steps in vec((any::<u8>(), any::<u8>()), 1..150)) {
+        let mut search = Search::at_propose();
+        for (n, (kind, pick)) in steps.into_iter().enumerate() {
+            let command = command(search.workflow(), kind, pick, n);
+            let actor = match command {
+                Command::Intend { .. } | Command::Report { .. } => engine(),
+                _ => human(),
+            };
+            let before = search.0.workflow.clone();
+            let decided = decide(search.0.workflow.as_ref(), &actor, &command, &given());
+            let told = search.0.ask(&actor, &command);
+            prop_assert_eq!(&decided, &told, "a decision is not the same twice");
+            if told.is_err() {
+                prop_assert_eq!(&search.0.workflow, &before);
+            }
+        }
+        let mut replayed = None;
+        for event in &search.0.events {
+            let line = serde_json::to_string(event).unwrap();
+            let read: Event = serde_json::from_str(&line).unwrap();
+            evolve(&mut replayed, &read);
+        }
+        prop_assert_eq!(&replayed, &search.0.workflow);
+        let found = of(search.workflow());
+        for segment in 0..=found.segment {
+            let of_it = found.runs.iter().filter(|run| run.segment == segment);
+            let kept: Vec<_> = of_it.filter(|run| run.status == RunStatus::Keep).collect();
+            prop_assert!(kept.windows(2).all(|pair| pair[1].metric < pair[0].metric));
+        }
+    }
+}

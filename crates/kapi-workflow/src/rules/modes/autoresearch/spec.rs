@@ -1,0 +1,107 @@
+//! What Autoresearch is as far as it is a table.
+
+use kapi_core::mode::Mode;
+
+use crate::rules::decision_spec::{DecisionSpec, Gives};
+use crate::rules::flow::BaseRule;
+use crate::rules::mode_spec::{
+    ContextRule, GoalNames, Integration, ModeSpec, Opening, Party, PhaseSpec, Repository, Skill,
+    Stage,
+};
+use crate::rules::modes::Begin;
+use crate::rules::modes::autoresearch::begin::AutoresearchBegin;
+use crate::rules::modes::autoresearch::role::AutoresearchRole;
+use crate::rules::modes::autoresearch::state::{Autoresearch, AutoresearchPhase};
+use crate::rules::pending::Decision;
+
+/// The table.
+pub(crate) static SPEC: ModeSpec = ModeSpec {
+    mode: Mode::Autoresearch,
+    noun: "search",
+    asks: "ask something of a search",
+    goes_on: "go on with the search",
+    phases: &[&CONTRACT, &RUN, &FINALIZE],
+    roles: &[
+        AutoresearchRole::Drafter.spec(),
+        AutoresearchRole::Researcher.spec(),
+    ],
+    decisions: &[APPROVE_CONTRACT.spec()],
+    skills: &[CONTRACT_SKILL, LOOP_SKILL, FINALIZE_SKILL],
+    context: ContextRule::Takes,
+    repository: Repository::Required,
+    base: BaseRule::Head,
+    reviewer: Party::NotAsked,
+    judge: Party::NotAsked,
+    open,
+    goals: GoalNames::None,
+    integration: Integration::AfterCompletion,
+};
+
+fn open(opening: Opening) -> Result<Begin, &'static str> {
+    let base = opening.commit.ok_or("there is no commit to start from")?;
+    Ok(Begin::Autoresearch(AutoresearchBegin {
+        base,
+        interview: opening.context,
+        spec: None,
+    }))
+}
+
+/// Whether experiments may be made within this contract.
+pub const APPROVE_CONTRACT: Decision = Decision::of(&DecisionSpec {
+    name: "approve_experiment_contract",
+    artifacts: &["contract.md", "benchmark.sh", "checks.sh"],
+    inbox: "experiment contract",
+    gives: Gives::Work,
+    on_yes: "contract, benchmark and checks are fixed, and an agent changes files in scope on the \
+             workflow's own branch, measured and kept or put back by Kapi, once it is driven",
+});
+
+const CONTRACT_SKILL: Skill = Skill {
+    name: "autoresearch-contract",
+    text: include_str!("../../../../../../skills/autoresearch-contract/SKILL.md"),
+};
+const LOOP_SKILL: Skill = Skill {
+    name: "autoresearch",
+    text: include_str!("../../../../../../skills/autoresearch/SKILL.md"),
+};
+const FINALIZE_SKILL: Skill = Skill {
+    name: "autoresearch-finalize",
+    text: include_str!("../../../../../../skills/autoresearch-finalize/SKILL.md"),
+};
+
+static CONTRACT: PhaseSpec = PhaseSpec {
+    name: "contract",
+    subphases: &["draft", "approval"],
+    guidance: &["autoresearch-contract"],
+    stage: Stage::Drafting,
+};
+static RUN: PhaseSpec = PhaseSpec {
+    name: "run",
+    subphases: &["baseline", "propose", "measure", "decide"],
+    guidance: &["autoresearch"],
+    stage: Stage::Carried,
+};
+static FINALIZE: PhaseSpec = PhaseSpec {
+    name: "finalize",
+    subphases: &["verify", "split"],
+    guidance: &["autoresearch-finalize"],
+    stage: Stage::Carried,
+};
+
+impl Autoresearch {
+    /// Returns the phase that it is in, and the part's name.
+    pub(super) const fn place(&self) -> (&'static PhaseSpec, Option<&'static str>) {
+        match (self.phase, self.settling) {
+            (AutoresearchPhase::Draft, _) => (&CONTRACT, Some("draft")),
+            (AutoresearchPhase::Approval, _) => (&CONTRACT, Some("approval")),
+            (AutoresearchPhase::Baseline, _) => (&RUN, Some("baseline")),
+            (AutoresearchPhase::Propose | AutoresearchPhase::Measure, Some(_)) => {
+                (&RUN, Some("decide"))
+            }
+            (AutoresearchPhase::Propose, None) => (&RUN, Some("propose")),
+            (AutoresearchPhase::Measure, None) => (&RUN, Some("measure")),
+            (AutoresearchPhase::Verify, _) => (&FINALIZE, Some("verify")),
+            (AutoresearchPhase::Split, _) => (&FINALIZE, Some("split")),
+        }
+    }
+}

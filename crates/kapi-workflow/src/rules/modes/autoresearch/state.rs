@@ -1,0 +1,157 @@
+//! A search as it stands.
+
+use kapi_core::id::GoalId;
+use serde::{Deserialize, Serialize};
+
+use crate::rules::branch::{Branch, BranchType};
+use crate::rules::handover::Spec;
+use crate::rules::measure::Measured;
+use crate::rules::modes::autoresearch::contract::{Contract, Metric};
+use crate::rules::modes::autoresearch::event::{Candidate, Ending};
+use crate::rules::modes::autoresearch::groups::Group;
+use crate::rules::modes::autoresearch::run::{Idea, Run, RunStatus};
+use crate::rules::outcome::SplitBranch;
+
+/// A search.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Autoresearch {
+    /// The commit it starts from.
+    pub base: String,
+    /// The spec of the interview it came from.
+    pub spec: Option<Box<Spec>>,
+    /// Where it stands.
+    pub phase: AutoresearchPhase,
+    /// The contract that is proposed or carried out.
+    pub contract: Option<Box<Contract>>,
+    /// Why another contract is wanted.
+    pub reopened: Option<String>,
+    /// The segment under way, from 0.
+    pub segment: u32,
+    /// The branch, once it is there.
+    pub branch: Option<Branch>,
+    /// What another tool measured, where its runs were taken over.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub imported: Option<Metric>,
+    /// Every decided run, oldest first.
+    pub runs: Vec<Run>,
+    /// What may be tried; the number of each is its place, from 1.
+    pub ideas: Vec<Idea>,
+    /// The change at hand.
+    pub candidate: Option<Box<Candidate>>,
+    /// What it showed so far.
+    pub measured: Vec<Measured>,
+    /// Where branch and worktree have to be put before anything else.
+    pub settling: Option<Settling>,
+    /// How often each thing was done; parts of the names of effects.
+    pub counters: Counters,
+    /// Answers of one role that were refused in a row.
+    pub refused: Vec<String>,
+    /// Why nothing more is tried, once that is so.
+    pub ended: Option<Ending>,
+    /// What the kept head showed in the end.
+    pub verified: Option<Box<Measured>>,
+    /// What was kept, in independent parts.
+    pub groups: Vec<Group>,
+    /// The branch of each part, in the end.
+    pub branches: Vec<SplitBranch>,
+}
+
+/// How often each thing was done.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Counters {
+    /// Answers of the drafter.
+    pub drafts: u32,
+    /// Turns of the researcher.
+    pub proposals: u32,
+    /// Measurements.
+    pub measurements: u32,
+    /// Times that branch and worktree were put somewhere.
+    pub settlements: u32,
+}
+
+/// Where a search stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum AutoresearchPhase {
+    /// A contract is drafted.
+    Draft,
+    /// It waits for its approval.
+    Approval,
+    /// What the segment is compared with is measured.
+    Baseline,
+    /// An agent tries something.
+    Propose,
+    /// It is measured.
+    Measure,
+    /// What was kept is measured once more.
+    Verify,
+    /// It is taken apart into branches.
+    Split,
+}
+
+/// Where branch and worktree have to be put.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Settling {
+    /// The candidate goes on the branch.
+    Keep,
+    /// The worktree goes back to where the branch is.
+    Restore,
+}
+
+impl Autoresearch {
+    /// Returns the name of the branch.
+    pub(super) fn branch_name(id: &GoalId) -> String {
+        format!("{}/autoresearch-{}", BranchType::Perf.as_str(), id.slug())
+    }
+
+    /// Returns where the branch is.
+    pub(super) fn head(&self) -> &str {
+        self.branch
+            .as_ref()
+            .map_or(&self.base, |branch| &branch.head)
+    }
+
+    /// Returns the runs of the segment under way.
+    pub fn current(&self) -> impl DoubleEndedIterator<Item = &Run> {
+        let segment = self.segment;
+        self.runs.iter().filter(move |run| run.segment == segment)
+    }
+
+    /// Returns what the segment under way is compared with.
+    #[must_use]
+    pub fn baseline(&self) -> Option<&Run> {
+        self.current().find(|run| run.is_baseline)
+    }
+
+    /// Returns the run that the branch holds: the last that was kept in this segment, which is its
+    /// best one.
+    #[must_use]
+    pub fn best(&self) -> Option<&Run> {
+        self.current().rfind(|run| run.status == RunStatus::Keep)
+    }
+
+    /// Returns the runs whose changes are on the branch, oldest first.
+    pub fn gains(&self) -> impl Iterator<Item = &Run> {
+        let is_gain =
+            |run: &&Run| run.status == RunStatus::Keep && !run.is_baseline && !run.tree.is_empty();
+        self.runs.iter().filter(is_gain)
+    }
+
+    /// Returns how many experiments the segment has made, its baseline apart.
+    #[must_use]
+    pub fn experiments(&self) -> u32 {
+        let n = self.current().filter(|run| !run.is_baseline).count();
+        u32::try_from(n).unwrap_or(u32::MAX)
+    }
+
+    /// Returns how many of its last runs in a row were discarded or crashed.
+    #[must_use]
+    pub fn failures(&self) -> u32 {
+        let is_failure = |run: &&Run| matches!(run.status, RunStatus::Discard | RunStatus::Crash);
+        let n = self.current().rev().take_while(is_failure).count();
+        u32::try_from(n).unwrap_or(u32::MAX)
+    }
+}

@@ -1,0 +1,171 @@
+//! How far a search has come, in numbers: baseline, best, gain, noise, confidence.
+//!
+//! Shown to people and agents; nothing is decided by it.
+
+use crate::rules::measure::number::Number;
+use crate::rules::measure::statistics::{confidence, scatter};
+use crate::rules::modes::autoresearch::contract::Metric;
+use crate::rules::modes::autoresearch::run::{Run, RunStatus};
+use crate::rules::modes::autoresearch::state::Autoresearch;
+
+/// The columns of a sparkline.
+const BARS: [char; 8] = [
+    '\u{2581}', '\u{2582}', '\u{2583}', '\u{2584}', '\u{2585}', '\u{2586}', '\u{2587}', '\u{2588}',
+];
+/// What stands for a run without a metric.
+const NOTHING: char = '\u{b7}';
+/// The most runs of a sparkline.
+const RUNS_SHOWN_MAX: usize = 60;
+
+/// A segment in numbers.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Summary {
+    /// What its runs are compared with.
+    pub baseline: Number,
+    /// The best that was kept.
+    pub best: Number,
+    /// The number of the run that it is of.
+    pub best_run: u32,
+    /// By how many percent it is better than the baseline; negative never. `None` where the baseline
+    /// is nothing.
+    pub gain_percent: Option<Number>,
+    /// How far the baseline's samples scatter.
+    pub noise: Option<Number>,
+    /// How many times the scatter of all results the gain is; advice only.
+    pub confidence: Option<Number>,
+}
+
+/// Returns the segment under way in numbers, once it has a baseline.
+#[must_use]
+pub fn summary(search: &Autoresearch) -> Option<Summary> {
+    let metric = &search.contract.as_ref()?.metric;
+    let (baseline, best) = (search.baseline()?, search.best()?);
+    let (from, to) = (baseline.metric?, best.metric?);
+    let gain = metric.direction.gain(from, to);
+    Some(Summary {
+        baseline: from,
+        best: to,
+        best_run: best.number,
+        gain_percent: Number::new(gain / from.get().abs() * 100.0),
+        noise: scatter(&baseline.samples),
+        confidence: confidence_at(search, metric, best.number.max(last(search))),
+    })
+}
+
+fn last(search: &Autoresearch) -> u32 {
+    search.runs.last().map_or(0, |run| run.number)
+}
+
+/// Returns the reference's confidence as it stood after a run.
+#[must_use]
+pub fn confidence_at(search: &Autoresearch, metric: &Metric, number: u32) -> Option<Number> {
+    let run = search.runs.iter().find(|run| run.number == number)?;
+    let of_segment = search
+        .runs
+        .iter()
+        .filter(|other| other.segment == run.segment);
+    let seen: Vec<&Run> = of_segment.filter(|other| other.number <= number).collect();
+    let baseline = seen.iter().find_map(|run| run.metric)?;
+    let kept = seen.iter().filter(|run| run.status == RunStatus::Keep);
+    let gains = kept
+        .filter_map(|run| run.metric)
+        .map(|kept| metric.direction.gain(baseline, kept));
+    let gain = gains.max_by(f64::total_cmp)?;
+    if gain == 0.0 {
+        return None;
+    }
+    let results: Vec<Number> = seen.iter().filter_map(|run| run.metric).collect();
+    confidence(&results, gain)
+}
+
+/// Draws the metric of the segment's last runs, one column each, higher where the number is higher.
+#[must_use]
+pub fn sparkline(search: &Autoresearch) -> String {
+    let runs: Vec<&Run> = search.current().collect();
+    let surplus = runs.len().saturating_sub(RUNS_SHOWN_MAX);
+    let shown = runs.get(surplus..).unwrap_or_default();
+    let numbers = shown.iter().filter_map(|run| run.metric);
+    let (Some(least), Some(most)) = (numbers.clone().min(), numbers.max()) else {
+        return shown.iter().map(|_| NOTHING).collect();
+    };
+    let column = |run: &&Run| run.metric.map_or(NOTHING, |it| bar(it, least, most));
+    shown.iter().map(column).collect()
+}
+
+fn bar(number: Number, least: Number, most: Number) -> char {
+    let (least, most) = (least.get(), most.get());
+    let height = (number.get() - least) / (most - least);
+    let steps = (0..7_u8).take_while(|step| height > f64::from(*step + 1) / 8.0);
+    BARS.get(steps.count()).copied().unwrap_or(NOTHING)
+}
+
+/// Writes a number for people: as many digits as say something.
+#[must_use]
+pub fn shown(number: Number) -> String {
+    let size = number.get().abs();
+    let exact = number.to_string();
+    let rounded = if size >= 1_000.0 {
+        format!("{:.0}", number.get())
+    } else if size >= 1.0 {
+        format!("{:.2}", number.get())
+    } else {
+        format!("{:.4}", number.get())
+    };
+    // Rounding to nothing would say something else.
+    let is_lost = rounded.trim_matches(['-', '0', '.']).is_empty() && size > 0.0;
+    if exact.len() <= rounded.len() || is_lost {
+        exact
+    } else {
+        rounded
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{confidence_at, shown, sparkline, summary};
+    use crate::rules::measure::number::Number;
+    use crate::rules::modes::autoresearch::fixture::{contract, run, searching};
+    use crate::rules::modes::autoresearch::run::RunStatus;
+
+    #[test]
+    fn the_gain_is_over_the_baseline_of_the_segment() {
+        let mut search = searching();
+        search.runs = vec![run(1, 100.0), run(2, 120.0), run(3, 80.0), run(4, 0.0)];
+        search.runs[0].is_baseline = true;
+        search.runs[0].samples = [99.0, 100.0, 103.0]
+            .into_iter()
+            .filter_map(Number::new)
+            .collect();
+        search.runs[1].status = RunStatus::Discard;
+        search.runs[3].status = RunStatus::Crash;
+        search.runs[3].metric = None;
+        let found = summary(&search).unwrap();
+        assert_eq!(
+            (found.baseline, found.best),
+            (run(1, 100.0).metric.unwrap(), run(1, 80.0).metric.unwrap())
+        );
+        assert_eq!((found.best_run, found.gain_percent), (3, Number::new(20.0)));
+        assert_eq!(
+            (found.noise, found.confidence),
+            (Number::new(1.0), Number::new(1.0))
+        );
+        let metric = contract().metric;
+        assert_eq!(confidence_at(&search, &metric, 2), None);
+        assert_eq!(sparkline(&search), "\u{2584}\u{2588}\u{2581}\u{b7}");
+    }
+
+    #[test]
+    fn numbers_are_short_and_never_nothing() {
+        for (number, expected) in [
+            (15_586.25, "15586"),
+            (12.0, "12"),
+            (12.345, "12.35"),
+            (0.1234567, "0.1235"),
+            (0.000_001, "0.000001"),
+            (-3.0, "-3"),
+            (0.0, "0"),
+        ] {
+            assert_eq!(shown(Number::new(number).unwrap()), expected);
+        }
+    }
+}

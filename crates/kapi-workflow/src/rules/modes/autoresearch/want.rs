@@ -1,0 +1,58 @@
+//! What a search wants under way, by name: the same answer for planning and for reports.
+//!
+//! Looks at nothing but the state. An effect that is not in here any more is stale, and what it
+//! brings changes nothing.
+
+use kapi_core::id::EffectId;
+
+use crate::rules::modes::autoresearch::state::{Autoresearch, AutoresearchPhase, Settling};
+
+/// One thing that is wanted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Want {
+    /// A contract.
+    Draft,
+    /// The branch.
+    Prepare,
+    /// What the segment is compared with.
+    Baseline,
+    /// A change to measure.
+    Propose,
+    /// A measurement of the candidate.
+    Measure,
+    /// Branch and worktree where they belong.
+    Settle(Settling),
+    /// A measurement of what was kept.
+    VerifyHead,
+    /// A branch for each independent part.
+    Split,
+}
+
+/// Returns what is wanted now with the name of its effect: one thing at a time, so that nothing
+/// disturbs a measurement. A decision that was made is carried out before anything else.
+pub(crate) fn want(search: &Autoresearch) -> Option<(EffectId, Want)> {
+    let counters = &search.counters;
+    let named = |stage: &str, n: u32, want: Want| {
+        let turn = search.segment.saturating_add(1);
+        Some((EffectId::new(turn, stage, n.saturating_add(1)), want))
+    };
+    if let Some(settling) = search.settling {
+        let stage = match settling {
+            Settling::Keep => "keep",
+            Settling::Restore => "restore",
+        };
+        return named(stage, counters.settlements, Want::Settle(settling));
+    }
+    match search.phase {
+        AutoresearchPhase::Draft => named("drafter", counters.drafts, Want::Draft),
+        AutoresearchPhase::Approval => None,
+        AutoresearchPhase::Baseline if search.branch.is_none() => {
+            named("prepare", 0, Want::Prepare)
+        }
+        AutoresearchPhase::Baseline => named("baseline", counters.measurements, Want::Baseline),
+        AutoresearchPhase::Propose => named("researcher", counters.proposals, Want::Propose),
+        AutoresearchPhase::Measure => named("measure", counters.measurements, Want::Measure),
+        AutoresearchPhase::Verify => named("verify-head", counters.measurements, Want::VerifyHead),
+        AutoresearchPhase::Split => named("split", 0, Want::Split),
+    }
+}
