@@ -186,16 +186,17 @@ impl Repository {
         })
     }
 
-    pub(crate) fn commit_tree(
+    /// Writes a commit and names it nowhere.
+    pub(crate) fn write_commit(
         &self,
-        workspace: &Workspace,
+        parent: &CommitId,
         plan: &CandidatePlan,
         tree: &TreeId,
-    ) -> Result<CommitId, CandidateError> {
+    ) -> Result<CommitId, GitError> {
         let date = format!("@{} +0000", plan.at_unix_seconds);
         let text = self
             .call("commit-tree")
-            .args([tree.as_str(), "-p", workspace.base.as_str(), "-F", "-"])
+            .args([tree.as_str(), "-p", parent.as_str(), "-F", "-"])
             .env("GIT_AUTHOR_NAME", &plan.author.name)
             .env("GIT_AUTHOR_EMAIL", &plan.author.email)
             .env("GIT_AUTHOR_DATE", &date)
@@ -205,9 +206,18 @@ impl Repository {
             .settings(&[("i18n.commitEncoding".into(), "UTF-8".into())])
             .stdin(plan.message.clone().into_bytes())
             .text()?;
-        let commit = CommitId::parse(&text).map_err(|_malformed| GitError::Unexpected {
+        CommitId::parse(&text).map_err(|_malformed| GitError::Unexpected {
             subcommand: "commit-tree".to_owned(),
-        })?;
+        })
+    }
+
+    pub(crate) fn commit_tree(
+        &self,
+        workspace: &Workspace,
+        plan: &CandidatePlan,
+        tree: &TreeId,
+    ) -> Result<CommitId, CandidateError> {
+        let commit = self.write_commit(&workspace.base, plan, tree)?;
         let name = format!("{}/{}", goal_ref(&workspace.goal), plan.name);
         match self.ref_value(&name)? {
             Some(there) if there == commit => {}

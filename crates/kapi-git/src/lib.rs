@@ -31,6 +31,8 @@ pub mod reachable;
 pub mod refused_path;
 pub mod repository;
 pub mod rescue;
+pub mod restore;
+pub mod split;
 pub mod workspace;
 
 mod protected;

@@ -38,6 +38,8 @@ mod reachable;
 mod refs;
 mod repository;
 mod rescue;
+mod restore;
+mod split;
 mod trap;
 mod untouched;
 mod workspace;

@@ -88,6 +88,8 @@ pub fn sign_test(wins: &[bool]) -> Sequential {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
     use proptest::collection::vec;
     use proptest::prelude::{prop_assert, prop_assert_eq, proptest};
 
@@ -127,26 +129,35 @@ mod tests {
         assert_eq!(sign_test(&[]), Sequential::Undecided);
     }
 
-    /// The exact probability that changes without an effect are taken for better within so many
-    /// pairs, by going through every state of the test.
-    fn false_keeps(win: f64, pairs: usize) -> f64 {
+    /// Returns what comes of a test that so far is undecided, with its wins, by one more pair: the
+    /// part of it that is taken for better, and what stays open.
+    fn one_more(wins: &[bool], win: f64) -> (f64, Vec<(Vec<bool>, f64)>) {
+        let mut better = 0.0;
+        let mut open = Vec::new();
+        for (is_win, part) in [(true, win), (false, 1.0 - win)] {
+            let more = [wins, &[is_win]].concat();
+            match sign_test(&more) {
+                Sequential::Better => better += part,
+                Sequential::NotBetter => {}
+                Sequential::Undecided => open.push((more, part)),
+            }
+        }
+        (better, open)
+    }
+
+    /// The exact probability that a change is taken for better within so many pairs, by going through
+    /// every state of the test: as many wins of as many pairs are one state.
+    fn taken_for_better(win: f64, pairs: usize) -> f64 {
         let mut open = vec![(Vec::new(), 1.0)];
         let mut better = 0.0;
         for _ in 0..pairs {
-            let mut next: std::collections::BTreeMap<usize, (Vec<bool>, f64)> =
-                std::collections::BTreeMap::new();
+            let mut next: BTreeMap<usize, (Vec<bool>, f64)> = BTreeMap::new();
             for (wins, weight) in open {
-                for (is_win, part) in [(true, win), (false, 1.0 - win)] {
-                    let mut wins: Vec<bool> = wins.clone();
-                    wins.push(is_win);
-                    match sign_test(&wins) {
-                        Sequential::Better => better += weight * part,
-                        Sequential::NotBetter => {}
-                        Sequential::Undecided => {
-                            let n = wins.iter().filter(|it| **it).count();
-                            next.entry(n).or_insert((wins, 0.0)).1 += weight * part;
-                        }
-                    }
+                let (found, more) = one_more(&wins, win);
+                better += weight * found;
+                for (wins, part) in more {
+                    let n = wins.iter().filter(|it| **it).count();
+                    next.entry(n).or_insert((wins, 0.0)).1 += weight * part;
                 }
             }
             open = next.into_values().collect();
@@ -156,9 +167,9 @@ mod tests {
 
     #[test]
     fn the_errors_of_the_sign_test_are_at_most_what_is_said() {
-        let without_effect = false_keeps(0.5, 40);
+        let without_effect = taken_for_better(0.5, 40);
         assert!(without_effect <= 0.05, "{without_effect}");
-        let with_effect = false_keeps(0.85, 40);
+        let with_effect = taken_for_better(0.85, 40);
         assert!(with_effect >= 0.9, "{with_effect}");
     }
 
