@@ -13,6 +13,7 @@ use crate::ui::Ui;
 use crate::workflow::driving::Settle;
 use crate::workflow::found::Found;
 
+pub(crate) mod autoresearch;
 pub(crate) mod deep_interview;
 pub(crate) mod ralph;
 
@@ -23,6 +24,9 @@ pub(crate) enum Command {
     DeepInterview(Box<deep_interview::Args>),
     /// Plan, have the plan approved, build it in parallel, review it, account for it
     Ralph(Box<ralph::Args>),
+    /// Search for a better number: have experiments made, measured, kept or put back
+    #[command(hide = true)]
+    Autoresearch(Box<autoresearch::Args>),
 }
 
 /// Runs the command of a mode.
@@ -30,6 +34,7 @@ pub(crate) fn run(context: &Context, command: &Command) -> Result<Exit, Error> {
     match command {
         Command::DeepInterview(args) => deep_interview::run(context, args),
         Command::Ralph(args) => ralph::run(context, args),
+        Command::Autoresearch(args) => autoresearch::run(context, args),
     }
 }
 
@@ -38,6 +43,7 @@ pub(crate) fn front(mode: Mode) -> Option<&'static Front> {
     match mode {
         Mode::DeepInterview => Some(&deep_interview::FRONT),
         Mode::Ralph => Some(&ralph::FRONT),
+        Mode::Autoresearch => Some(&autoresearch::FRONT),
         _ => None,
     }
 }

@@ -125,9 +125,17 @@ pub fn ask_patiently(
     question: &ReadOnlyQuestion<'_>,
     watch: &Watch<'_>,
 ) -> Result<(AgentRun, ProcessEnd), Failure> {
+    patiently(watch, || ask(book, question, watch))
+}
+
+/// Asks again until a provider lets it be answered, or stays away for too long.
+pub(crate) fn patiently(
+    watch: &Watch<'_>,
+    mut ask: impl FnMut() -> Result<(AgentRun, ProcessEnd), Failure>,
+) -> Result<(AgentRun, ProcessEnd), Failure> {
     let mut patience = ProviderRetry::default();
     loop {
-        let (run, end) = ask(book, question, watch)?;
+        let (run, end) = ask()?;
         let AgentEnd::Provider(trouble) = &run.end else {
             return Ok((run, end));
         };

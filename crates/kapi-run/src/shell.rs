@@ -12,7 +12,7 @@ use kapi_core::failure::Failure;
 use kapi_core::isolation::NetworkMode;
 use kapi_machine::watch::Watch;
 use kapi_sandbox::outcome::SandboxRun;
-use kapi_sys::process::{FinishedProcess, ProcessEnd};
+use kapi_sys::process::{FinishedProcess, OutputLine, ProcessEnd};
 
 use crate::book::Book;
 use crate::confine::{SandboxConfig, SandboxedProgram};
@@ -67,6 +67,17 @@ impl ShellLine<'_> {
         book: &Book,
         listener: Listener<'_>,
     ) -> Result<SandboxRun, Failure> {
+        self.run_heard(cell, book, listener, &mut |_| {})
+    }
+
+    /// Does the same, and tells each line of its output as it passes.
+    pub(crate) fn run_heard(
+        self,
+        cell: &SandboxConfig<'_>,
+        book: &Book,
+        listener: Listener<'_>,
+        on_line: &mut dyn FnMut(OutputLine<'_>),
+    ) -> Result<SandboxRun, Failure> {
         let fixed = VARIABLES
             .iter()
             .map(|(name, value)| (name.into(), value.into()));
@@ -85,7 +96,7 @@ impl ShellLine<'_> {
         };
         let doors = NetworkAccess::new(cell.level, self.network, &book.grant)?;
         let served = NetworkServices::new(&doors, listener.watch, listener.run_dir)?;
-        cell.run(book, payload, &served, &mut |_| {})
+        cell.run(book, payload, &served, on_line)
     }
 }
 

@@ -13,8 +13,12 @@ mod advance;
 mod answer;
 mod ask;
 mod land;
+mod measure;
 mod outline;
 mod prepare;
+mod propose;
+mod restore;
+mod split;
 mod verify;
 mod work;
 
@@ -151,6 +155,10 @@ pub fn perform(place: &WorkflowPlace<'_>, effect: &Effect, watch: &Watch<'_>) ->
         Action::Land(landing) => land::land(place, effect, landing, watch),
         Action::Verify(task) => verify::verify(place, effect, task, watch),
         Action::Advance(step) => advance::advance(place, effect, step, watch),
+        Action::Propose(proposal) => propose::propose(place, effect, proposal, watch),
+        Action::Measure(wanted) => measure::measure(place, effect, wanted, watch),
+        Action::Restore(wanted) => restore::restore(place, effect, wanted, watch),
+        Action::Split(wanted) => split::split(place, effect, wanted, watch),
     };
     match result {
         Ok(outcome) => outcome,

@@ -87,6 +87,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
                 source: start::Source::Unlinked,
                 plan_approval: start::PlanApprovalName::Ask,
                 watch: None,
+                first: &start::nothing_first,
             },
         ),
         Some(Verb::Status(args)) => status::run(context, MODE, args),

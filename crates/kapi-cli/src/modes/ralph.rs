@@ -95,6 +95,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
                 source,
                 plan_approval: args.approve_plan,
                 watch: args.watch,
+                first: &start::nothing_first,
             };
             start::run(context, &wanted)
         }

@@ -10,14 +10,17 @@ use kapi_agent::agent::AgentKind;
 use kapi_agent::launch::LaunchPurpose;
 use kapi_check::perform::dependencies::Dependencies;
 use kapi_check::perform::dependencies::lend::{Borrower, Lending, MountedDependencies};
+use kapi_check::perform::prover::seal::Seal;
 use kapi_core::agent_end::AgentRun;
 use kapi_core::failure::Failure;
+use kapi_core::id::{EffectId, GoalId};
 use kapi_core::isolation::SandboxLevel;
 use kapi_git::candidate::CandidatePlan;
 use kapi_git::workspace::{Origin, Workspace};
 use kapi_machine::watch::{Activity, Watch};
-use kapi_run::asking::{AgentRequest, ask_with_tools};
+use kapi_run::asking::{AgentRequest, ask_gated, ask_with_tools};
 use kapi_run::confine::{SandboxConfig, WORKSPACE_INSIDE, WorksAt};
+use kapi_run::gate::GateRules;
 use kapi_run::ignored::{IgnoredDirectories, IgnoredPlan, is_way_clear};
 use kapi_run::repository_settings::settings_hidden;
 use kapi_run::run_dir::RunDir;
@@ -32,6 +35,22 @@ use crate::perform::tools::ToolCaller;
 use crate::rules::effect::{AgentTask, Effect};
 use crate::rules::outcome::Outcome;
 
+/// One turn in a workspace: a goal's, or a workflow's own.
+pub(crate) struct WorkspaceTurn<'a> {
+    /// What is asked of whom, and where.
+    pub(crate) task: &'a AgentTask,
+    /// The effect, as a part of the names of refs.
+    pub(crate) effect: &'a EffectId,
+    /// Whose it is.
+    pub(crate) owner: &'a GoalId,
+    /// The run's name.
+    pub(crate) run_id: &'a str,
+    /// Who answers its tools; nobody where it has none.
+    pub(crate) tools: Option<&'a ToolCaller<'a>>,
+    /// Patterns of files that it cannot write.
+    pub(crate) sealed: &'a [String],
+}
+
 impl RealWorld<'_> {
     pub(crate) fn run_agent(
         &self,
@@ -39,16 +58,35 @@ impl RealWorld<'_> {
         task: &AgentTask,
         watch: &Watch<'_>,
     ) -> Result<Outcome, Failure> {
+        let run_id = run_id(effect);
+        let turn = WorkspaceTurn {
+            task,
+            effect: &effect.id,
+            owner: &effect.goal,
+            run_id: &run_id,
+            tools: Some(&self.caller(effect, &run_id)),
+            sealed: &[],
+        };
+        self.run_in_workspace(&turn, watch)
+            .map(|(run, end)| outcome_of(run, end))
+    }
+
+    /// Runs an agent in a workspace to the end of its turn.
+    pub(crate) fn run_in_workspace(
+        &self,
+        turn: &WorkspaceTurn<'_>,
+        watch: &Watch<'_>,
+    ) -> Result<(AgentRun, ProcessEnd), Failure> {
+        let (task, run_id) = (turn.task, turn.run_id);
         let kind = AgentKind::parse(&task.agent).map_err(|error| failure::agent(&error))?;
         let settings = self.book.settings(&kind);
         let workshop = Workshop::open(&self.book, &self.place.project, watch.cancel)?;
         let workspace =
             workshop.workspace(&self.place, &task.branch, &task.base, &task.start_commit)?;
-        let run_id = run_id(effect);
-        let run_dir = RunDir::open(&self.place.runs, &run_id)?;
+        let run_dir = RunDir::open(&self.place.runs, run_id)?;
         let was_cut_off = run_dir.mark_started()?;
         if was_cut_off && workspace.origin == Origin::Adopted {
-            rewind(&workshop, &workspace, effect, task)?;
+            rewind(&workshop, &workspace, turn)?;
         }
         let view_dir = self.place.scratch.join("agent-git");
         let start = workshop::commit_id(&task.start_commit)?;
@@ -60,7 +98,7 @@ impl RealWorld<'_> {
             stores: &self.place.stores,
         })?;
         let home = self.place.scratch.join(format!("home-{}", kind.name()));
-        let installed = self.installed(&workshop, &workspace, task, &run_id)?;
+        let installed = self.installed(&workshop, &workspace, task, run_id)?;
         for note in &installed.notes {
             (watch.notice)(Activity::Note { text: note.clone() });
         }
@@ -69,8 +107,9 @@ impl RealWorld<'_> {
         let lent = &installed.lent;
         mounts.extend(installed.ignored.mounts.iter().chain(&lent.mounts).cloned());
         mounts.extend(self.state_cover(task, &workshop, &workspace)?);
+        mounts.extend(sealed(&workshop, &workspace, turn)?);
         let cell = SandboxConfig {
-            name: &run_id,
+            name: run_id,
             level: task.sandbox,
             workspace: &workspace.path,
             workspace_access: MountAccess::ReadWrite,
@@ -93,20 +132,36 @@ impl RealWorld<'_> {
             prompt: &prompt,
             session: task.session.as_deref(),
             turn: task.turn,
-            run_id: &run_id,
+            run_id,
             purpose: LaunchPurpose::Work,
             network: task.network,
             scratch: &self.place.scratch,
             env: lent.env.clone().into_iter().chain(git_env).collect(),
         };
-        let caller = self.caller(effect, &run_id);
         let listener = Listener {
             watch,
             run_dir: &run_dir,
         };
-        ask_with_tools(&self.book, cell, &asked, &caller, listener)
-            .map(|(run, end)| outcome_of(run, end))
+        match turn.tools {
+            Some(caller) => ask_with_tools(&self.book, cell, &asked, caller, listener),
+            None => ask_gated(&self.book, cell, &asked, GateRules::Fixed(&[]), listener),
+        }
     }
+}
+
+/// Returns what keeps an agent from writing files that are not its to change.
+fn sealed(
+    workshop: &Workshop,
+    workspace: &Workspace,
+    turn: &WorkspaceTurn<'_>,
+) -> Result<Vec<Mount>, Failure> {
+    let start = workshop::commit_id(&turn.task.start_commit)?;
+    let paths = workshop
+        .repository
+        .tracked_files_matching(&start, turn.sealed)
+        .map_err(|error| failure::plain(&error))?;
+    let seal = Seal::of(&workspace.path, paths)?;
+    Ok(seal.mounts(&workspace.path, turn.task.sandbox))
 }
 
 /// What an agent finds installed and built, as long as this is held.
@@ -237,16 +292,18 @@ pub(crate) fn outcome_of(run: AgentRun, end: ProcessEnd) -> Outcome {
 fn rewind(
     workshop: &Workshop,
     workspace: &Workspace,
-    effect: &Effect,
-    task: &AgentTask,
+    turn: &WorkspaceTurn<'_>,
 ) -> Result<(), Failure> {
+    let WorkspaceTurn {
+        task,
+        effect,
+        owner,
+        ..
+    } = turn;
     let known = workshop::tree_id(&task.start_tree)?;
     let plan = CandidatePlan {
-        name: workshop::ref_part(&format!("rescue-{}", effect.id))?,
-        message: format!(
-            "rescue: cut-off attempt {} of goal {}\n",
-            effect.id, effect.goal
-        ),
+        name: workshop::ref_part(&format!("rescue-{effect}"))?,
+        message: format!("rescue: cut-off attempt {effect} of {owner}\n"),
         author: workshop::author(),
         at_unix_seconds: 0,
     };

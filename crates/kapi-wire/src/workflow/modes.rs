@@ -1,5 +1,6 @@
 //! The parts of the modes in a workflow's view, in one list: a field for each, null but for its own.
 
+pub mod autoresearch;
 pub mod interview;
 pub mod ralph;
 
@@ -7,6 +8,7 @@ use kapi_workflow::rules::modes::Body;
 use serde::Serialize;
 
 use crate::workflow::asked::AskedView;
+use crate::workflow::modes::autoresearch::AutoresearchView;
 use crate::workflow::modes::interview::InterviewView;
 use crate::workflow::modes::ralph::RalphView;
 
@@ -17,6 +19,8 @@ pub struct Parts {
     pub interview: Option<InterviewView>,
     /// The plan, its tasks and its reviews, of such a workflow.
     pub ralph: Option<RalphView>,
+    /// The contract and the runs, of such a workflow.
+    pub autoresearch: Option<AutoresearchView>,
 }
 
 impl Parts {
@@ -27,6 +31,9 @@ impl Parts {
         match body {
             Body::Interview(interview) => parts.interview = Some(InterviewView::of(interview)),
             Body::Ralph(ralph) => parts.ralph = Some(RalphView::of(ralph)),
+            Body::Autoresearch(search) => {
+                parts.autoresearch = Some(AutoresearchView::of(search));
+            }
         }
         parts
     }
@@ -37,7 +44,7 @@ impl Parts {
 pub fn asked(body: &Body) -> Option<AskedView> {
     match body {
         Body::Interview(interview) => interview::asked(interview),
-        Body::Ralph(_) => None,
+        Body::Ralph(_) | Body::Autoresearch(_) => None,
     }
 }
 

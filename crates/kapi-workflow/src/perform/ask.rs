@@ -97,7 +97,7 @@ fn roles() -> Vec<&'static str> {
     names
 }
 
-const fn booked_as(role: &RoleSpec) -> account::Role {
+pub(super) const fn booked_as(role: &RoleSpec) -> account::Role {
     match role.by {
         AskedOf::Agent => account::Role::Executor,
         AskedOf::Reviewer => account::Role::Judge,
@@ -175,6 +175,24 @@ impl Posed<'_> {
         asker::ask_patiently(&world.book, &posed, watch)
     }
 
+    fn outcome(&self, run: &AgentRun, end: ProcessEnd) -> Result<Outcome, Refused> {
+        let asked = Asked {
+            question: self.question,
+            kind: self.kind,
+            run_id: &self.run_id,
+        };
+        asked.outcome(run, end)
+    }
+}
+
+/// Whom a question was put to, and in which run.
+pub(super) struct Asked<'a> {
+    pub(super) question: &'a AgentQuestion,
+    pub(super) kind: &'a AgentKind,
+    pub(super) run_id: &'a str,
+}
+
+impl Asked<'_> {
     /// Reads an answer. Of what a command prints the end is kept, of what an agent says the beginning.
     fn read(&self, message: &str) -> Result<ModeAnswer, String> {
         let kept = match self.kind {
@@ -188,13 +206,14 @@ impl Posed<'_> {
         answer::read(self.question.role, message, kept)
     }
 
-    fn outcome(&self, run: &AgentRun, end: ProcessEnd) -> Result<Outcome, Refused> {
+    /// Returns what the end of an agent's run comes to: its answer, or what is wrong with it.
+    pub(super) fn outcome(&self, run: &AgentRun, end: ProcessEnd) -> Result<Outcome, Refused> {
         if end == ProcessEnd::Cancelled {
             return Ok(cancelled(run.usage));
         }
         let by = Identity {
             agent: self.question.agent.clone(),
-            run: self.run_id.clone(),
+            run: self.run_id.to_owned(),
         };
         let usage = run.usage;
         let failed = |message: String, may_pass: bool| {

@@ -86,7 +86,7 @@ pub(super) fn report(
 }
 
 /// Returns the workflow's branch, whose worktree lends the checkout its view of git.
-fn branch(place: &WorkflowPlace<'_>, workflow: &GoalId) -> Result<String, Refused> {
+pub(super) fn branch(place: &WorkflowPlace<'_>, workflow: &GoalId) -> Result<String, Refused> {
     let found = (place.workflow)()?;
     let branch = found.body.rules().branch();
     let name = branch.map(|branch| branch.name.clone());

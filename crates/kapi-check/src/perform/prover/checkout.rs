@@ -26,7 +26,7 @@ use kapi_run::{failure, home, shell};
 use kapi_sandbox::outcome::SandboxRun;
 use kapi_sandbox::spec::{Mount, MountAccess};
 use kapi_sys::disk::Disk as _;
-use kapi_sys::process::ProcessEnd;
+use kapi_sys::process::{OutputLine, ProcessEnd};
 use kapi_sys::real_disk::RealDisk;
 
 use super::seal::Seal;
@@ -47,6 +47,8 @@ pub(super) struct PutBack {
     pub(super) files: Vec<String>,
     /// Contents that stand in the place of files; nothing where a file is not there.
     pub(super) texts: Vec<(PathBuf, Option<Vec<u8>>)>,
+    /// Files that are laid over it and sealed.
+    pub(super) laid_over: Vec<(PathBuf, Vec<u8>)>,
 }
 
 /// By what means a line is run.
@@ -92,6 +94,8 @@ pub(super) struct Checkout<'a> {
     protect: Vec<String>,
     /// Contents that stand in the place of files; nothing where a file is not there.
     texts: Vec<(PathBuf, Option<Vec<u8>>)>,
+    /// Files that are laid over it anew before each line, and sealed.
+    laid_over: Vec<(PathBuf, Vec<u8>)>,
     to: PathBuf,
 }
 
@@ -102,7 +106,11 @@ impl<'a> Checkout<'a> {
         work: &WorkToProve<'a>,
         put_back: PutBack,
     ) -> Result<Self, Failure> {
-        let PutBack { files, texts } = put_back;
+        let PutBack {
+            files,
+            texts,
+            laid_over,
+        } = put_back;
         let mut protect = work.protect.to_vec();
         protect.extend(files.iter().map(literal));
         let checkout = Self {
@@ -110,6 +118,7 @@ impl<'a> Checkout<'a> {
             work: work.clone(),
             protect,
             texts,
+            laid_over,
             to: prover.site.scratch.join("verify"),
         };
         prover.workshop.checkout(&checkout.plan())?;
@@ -129,12 +138,23 @@ impl<'a> Checkout<'a> {
         checks: Checks,
         timeout_ms: u64,
     ) -> Result<Option<LineResult>, Failure> {
+        self.run_heard(line, checks, timeout_ms, &mut |_| {})
+    }
+
+    /// Does the same, and tells each line of its output as it passes.
+    pub(super) fn run_heard(
+        &mut self,
+        line: &str,
+        checks: Checks,
+        timeout_ms: u64,
+        on_line: &mut dyn FnMut(OutputLine<'_>),
+    ) -> Result<Option<LineResult>, Failure> {
         let prover = self.prover;
         (prover.listener.watch.notice)(Activity::Verifying {
             command: line.to_owned(),
         });
         let seal = self.seal(checks)?;
-        let ran = self.run_sealed(line, timeout_ms, &seal)?;
+        let ran = self.run_sealed(line, timeout_ms, &seal, on_line)?;
         if ran.finished.end == ProcessEnd::Cancelled {
             return Ok(None);
         }
@@ -184,6 +204,10 @@ impl<'a> Checkout<'a> {
                 }
             };
         }
+        for (path, bytes) in &self.laid_over {
+            self.write_text(path, Some(bytes))?;
+            laid_over.push(path.clone());
+        }
         let protected = repository
             .tracked_files_matching(&self.work.base, &self.protect)
             .map_err(|error| failure::plain(&error))?;
@@ -208,7 +232,13 @@ impl<'a> Checkout<'a> {
         Ok(found)
     }
 
-    fn run_sealed(&self, line: &str, timeout_ms: u64, seal: &Seal) -> Result<SandboxRun, Failure> {
+    fn run_sealed(
+        &self,
+        line: &str,
+        timeout_ms: u64,
+        seal: &Seal,
+        on_line: &mut dyn FnMut(OutputLine<'_>),
+    ) -> Result<SandboxRun, Failure> {
         let (prover, site) = (self.prover, &self.prover.site);
         let layers = site.scratch.join("verify-dependencies");
         let means = LineResources {
@@ -222,7 +252,7 @@ impl<'a> Checkout<'a> {
             timeout_ms,
             listener: prover.listener,
         };
-        self.start(line, means)
+        self.start(line, means, on_line)
     }
 
     /// Runs a line by means of its own, with nothing sealed; nothing where it was called off.
@@ -232,7 +262,7 @@ impl<'a> Checkout<'a> {
         checks: Checks,
         means: LineResources<'_>,
     ) -> Result<Option<VerifyRun>, Failure> {
-        let ran = self.start(line, means)?;
+        let ran = self.start(line, means, &mut |_| {})?;
         Ok((ran.finished.end != ProcessEnd::Cancelled).then(|| verify_run(line, checks, &ran)))
     }
 
@@ -241,7 +271,12 @@ impl<'a> Checkout<'a> {
         &self.to
     }
 
-    fn start(&self, line: &str, means: LineResources<'_>) -> Result<SandboxRun, Failure> {
+    fn start(
+        &self,
+        line: &str,
+        means: LineResources<'_>,
+        on_line: &mut dyn FnMut(OutputLine<'_>),
+    ) -> Result<SandboxRun, Failure> {
         let (prover, site) = (self.prover, &self.prover.site);
         let view_dir = site.scratch.join("verify-git");
         let shown = Shown {
@@ -291,7 +326,7 @@ impl<'a> Checkout<'a> {
             path_first: Vec::new(),
             env,
         };
-        line.run(&cell, means.book, means.listener)
+        line.run_heard(&cell, means.book, means.listener, on_line)
     }
 
     fn write_texts(&self) -> Result<(), Failure> {

@@ -8,8 +8,9 @@ use kapi_core::mode::Mode;
 use kapi_goal::record::project::Project;
 use kapi_workflow::record::start::NewWorkflow;
 use kapi_workflow::record::workflows::Workflows;
+use kapi_workflow::rules::command::Command;
 use kapi_workflow::rules::mode_spec::{ModeSpec, Opening, Stage};
-use kapi_workflow::rules::modes::Begin;
+use kapi_workflow::rules::modes::{Begin, ModeCommand};
 use kapi_workflow::rules::next_command::next_commands;
 use kapi_workflow::rules::state::Workflow;
 use kapi_workflow::rules::terms::PlanApproval;
@@ -55,6 +56,13 @@ pub(crate) struct Wanted<'a> {
     pub(crate) plan_approval: PlanApprovalName,
     /// Where its workers are watched.
     pub(crate) watch: Option<Watch>,
+    /// Returns what is asked of it before it is driven, for a purpose; refuses what could not be.
+    pub(crate) first: &'a dyn Fn(&str) -> Result<Vec<ModeCommand>, Error>,
+}
+
+/// Asks nothing of a workflow before it is driven.
+pub(crate) fn nothing_first(_: &str) -> Result<Vec<ModeCommand>, Error> {
+    Ok(Vec::new())
 }
 
 /// Where a workflow's context comes from.
@@ -92,6 +100,7 @@ pub(crate) fn run(context: &Context, wanted: &Wanted<'_>) -> Result<Exit, Error>
         (Some(found), []) => goal_of(&found.workflow),
         _ => purpose::purpose(context, mode, words)?,
     };
+    let first = (wanted.first)(&purpose)?;
     let plan_approval = match wanted.plan_approval {
         PlanApprovalName::Ask => PlanApproval::Ask,
         PlanApprovalName::Auto => PlanApproval::InAdvance,
@@ -121,6 +130,9 @@ pub(crate) fn run(context: &Context, wanted: &Wanted<'_>) -> Result<Exit, Error>
     };
     found.attach(context)?;
     said(context, &found);
+    for command in first {
+        found.submit(context, &Command::Mode(command))?;
+    }
     if wanted.args.no_drive {
         report::outcome(context.ui, &found.dir(), &found.workflow);
         return Ok(Exit::Success);

@@ -1,0 +1,126 @@
+//! `kapi autoresearch`: from a purpose to a better number that was measured, kept and proved.
+//!
+//! Only the command line of the mode and its words; what its verbs do is shared with the other modes.
+
+mod contract;
+mod import;
+mod words;
+
+use kapi_core::mode::Mode;
+use kapi_workflow::rules::branch::BranchType;
+use kapi_workflow::rules::modes::ModeCommand;
+use kapi_workflow::rules::modes::autoresearch::command::AutoresearchCommand;
+
+use crate::commands::workflow::{approve, branch, resume, start, status};
+use crate::context::Context;
+use crate::error::Error;
+use crate::exit_code::Exit;
+use crate::modes::Front;
+use crate::workflow::driving::{NOTHING_ASKED, nothing_asked};
+use crate::workflow::found::Found;
+
+/// What it says.
+pub(super) static FRONT: Front = Front {
+    mode: Mode::Autoresearch,
+    describe: words::describe,
+    is_shown_next: |_| false,
+    summary: words::summary,
+    details: words::details,
+    next: words::next,
+    trusted: words::trusted,
+    waits_for: |_| None,
+    check,
+    settle: NOTHING_ASKED,
+};
+
+/// Options of `kapi autoresearch`.
+#[derive(Debug, clap::Args)]
+#[command(args_conflicts_with_subcommands = true, disable_help_subcommand = true)]
+pub(crate) struct Args {
+    #[command(flatten)]
+    start: start::Args,
+    /// The approved interview that gives it its context
+    #[arg(long, value_name = "INTERVIEW", conflicts_with = "unlinked")]
+    from: Option<String>,
+    /// Begin without an interview, also where one would fit
+    #[arg(long)]
+    unlinked: bool,
+    #[command(flatten)]
+    contract: contract::Flags,
+    #[command(subcommand)]
+    verb: Option<Verb>,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum Verb {
+    /// List the searches of this project
+    Status(status::Args),
+    /// Go on with a search: revise its contract, note an idea, finish or give up
+    Resume(ResumeArgs),
+    /// Approve the contract, benchmark and checks that were proposed
+    Approve(approve::Args),
+}
+
+#[derive(Debug, clap::Args)]
+struct ResumeArgs {
+    #[command(flatten)]
+    common: resume::Args,
+    /// End the search, and finish what was kept
+    #[arg(long, group = "asked")]
+    finish: bool,
+    /// Put an idea into the backlog
+    #[arg(long, value_name = "IDEA", group = "asked")]
+    idea: Option<String>,
+}
+
+/// Starts a search, or does what the verb says.
+pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
+    const MODE: Mode = Mode::Autoresearch;
+    match &args.verb {
+        None => {
+            let source = match (&args.from, args.unlinked) {
+                (Some(reference), _) => start::Source::Named(reference),
+                (None, true) => start::Source::Unlinked,
+                (None, false) => start::Source::Search,
+            };
+            let wanted = start::Wanted {
+                mode: MODE,
+                args: &args.start,
+                settle: &nothing_asked,
+                source,
+                plan_approval: start::PlanApprovalName::Ask,
+                watch: None,
+                first: &|purpose| args.contract.commands(purpose),
+            };
+            start::run(context, &wanted)
+        }
+        Some(Verb::Status(args)) => status::run(context, MODE, args),
+        Some(Verb::Resume(args)) => {
+            let asked = asked(args).map(ModeCommand::Autoresearch);
+            let more = resume::More {
+                ask: asked.map(resume::Ask::Command),
+                settle: &nothing_asked,
+                watch: None,
+            };
+            resume::run(context, MODE, &args.common, more)
+        }
+        Some(Verb::Approve(args)) => approve::run(context, MODE, args),
+    }
+}
+
+fn asked(args: &ResumeArgs) -> Option<AutoresearchCommand> {
+    if args.finish {
+        return Some(AutoresearchCommand::Finish {});
+    }
+    let idea = args.idea.clone()?;
+    Some(AutoresearchCommand::Note { idea })
+}
+
+/// Refuses to go on to where the branch is made, if git could not make it.
+fn check(context: &Context, found: &Found<'_>) -> Result<(), Error> {
+    let search = words::of(&found.workflow);
+    match search.filter(|search| search.branch.is_none()) {
+        Some(_) => branch::check(context, found, BranchType::Perf),
+        None => Ok(()),
+    }
+}

@@ -1,0 +1,268 @@
+//! A contract from flags, and from what another tool left; where neither says enough, an agent drafts
+//! it.
+//!
+//! Whether a contract is sound is decided in core.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use kapi_workflow::rules::modes::ModeCommand;
+use kapi_workflow::rules::modes::autoresearch::command::AutoresearchCommand;
+use kapi_workflow::rules::modes::autoresearch::contract::{
+    Contract, Direction, FAILURES_DEFAULT, Keep, Metric, RUNS_DEFAULT, Rule, SecondaryMetric, sound,
+};
+
+use crate::amount;
+use crate::error::Error;
+use crate::modes::autoresearch::import::{self, Imported};
+
+/// Milliseconds that the benchmark may take, where nobody says otherwise.
+const BENCHMARK_MS: u64 = 600_000;
+/// Milliseconds that the checks may take, where nobody says otherwise.
+const CHECKS_MS: u64 = 300_000;
+
+/// Options that say what is measured and when a run is kept; without them an agent drafts a contract.
+#[derive(Debug, Clone, clap::Args)]
+pub(crate) struct Flags {
+    /// The metric that decides, as the benchmark prints it, perhaps with a unit (parse_ms:ms)
+    #[arg(long, value_name = "NAME[:UNIT]", help_heading = "Contract")]
+    metric: Option<String>,
+    /// Which way is better
+    #[arg(
+        long,
+        value_name = "WAY",
+        value_enum,
+        default_value = "lower",
+        help_heading = "Contract"
+    )]
+    direction: Way,
+    /// Metrics that are recorded beside it
+    #[arg(long, value_name = "NAME[:UNIT]", help_heading = "Contract")]
+    secondary: Vec<String>,
+    /// What prints `METRIC name=value`: a file with a script for sh, or a line for it
+    #[arg(long, value_name = "SCRIPT", help_heading = "Contract")]
+    benchmark: Option<String>,
+    /// What must exit with 0 besides: a file with a script for sh, or a line for it
+    #[arg(long, value_name = "SCRIPT", help_heading = "Contract")]
+    checks: Option<String>,
+    /// Why nothing is checked besides
+    #[arg(
+        long,
+        value_name = "REASON",
+        conflicts_with = "checks",
+        help_heading = "Contract"
+    )]
+    no_checks: Option<String>,
+    /// The longest one run of the benchmark may take [default: 10m]
+    #[arg(long, value_name = "TIME", value_parser = amount::parse_duration_ms, help_heading = "Contract")]
+    benchmark_timeout: Option<u64>,
+    /// The longest the checks may take [default: 5m]
+    #[arg(long, value_name = "TIME", value_parser = amount::parse_duration_ms, help_heading = "Contract")]
+    checks_timeout: Option<u64>,
+    /// Files that may be changed
+    #[arg(long, value_name = "GLOB", help_heading = "Contract")]
+    scope: Vec<String>,
+    /// Files that stay as they are
+    #[arg(long, value_name = "GLOB", help_heading = "Contract")]
+    off_limits: Vec<String>,
+    /// What every change has to respect
+    #[arg(long, value_name = "TEXT", help_heading = "Contract")]
+    constraint: Vec<String>,
+    /// Runs at most [default: 50]
+    #[arg(long, value_name = "N", help_heading = "Contract")]
+    runs: Option<u32>,
+    /// Discards and crashes in a row at most [default: 20]
+    #[arg(long, value_name = "N", help_heading = "Contract")]
+    failures: Option<u32>,
+    /// When a run is kept: one measurement is better, a second one confirms it, or pairs measured in
+    /// turn decide
+    #[arg(
+        long,
+        value_name = "RULE",
+        value_enum,
+        default_value = "plain",
+        help_heading = "Contract"
+    )]
+    keep: KeepName,
+    /// Runs of the benchmark for one measurement; the median counts
+    #[arg(long, value_name = "N", default_value_t = 1, help_heading = "Contract")]
+    samples: u32,
+    /// By how many percent a run has to be better at least (0.5)
+    #[arg(long, value_name = "PERCENT", value_parser = permille, default_value = "0", help_heading = "Contract")]
+    least: u32,
+    /// Go on from what pi-autoresearch left in a directory
+    #[arg(long, value_name = "DIR", num_args = 0..=1, default_missing_value = ".", help_heading = "Contract")]
+    import: Option<PathBuf>,
+}
+
+/// Which way is better.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum Way {
+    /// Less
+    Lower,
+    /// More
+    Higher,
+}
+
+/// When a run is kept, by name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum KeepName {
+    /// One measurement is strictly better
+    Plain,
+    /// A second measurement is strictly better, too
+    Confirm,
+    /// Candidate and parent are measured in turn, and a sequential test decides
+    Paired,
+}
+
+/// Reads a percentage with at most one decimal, as thousandths.
+fn permille(text: &str) -> Result<u32, String> {
+    let (whole, tenths) = text.split_once('.').unwrap_or((text, "0"));
+    let parts = (whole.parse::<u32>(), tenths.parse::<u32>());
+    match parts {
+        (Ok(whole), Ok(tenths)) if whole <= 100 && tenths <= 9 => Ok(whole * 10 + tenths),
+        _ => Err("a percentage has at most one decimal, like 0.5".to_owned()),
+    }
+}
+
+impl Flags {
+    /// Returns what is asked of a search before it is driven.
+    pub(super) fn commands(&self, purpose: &str) -> Result<Vec<ModeCommand>, Error> {
+        let imported = self.import.as_deref().map(import::read).transpose()?;
+        let mut commands = Vec::new();
+        let contract = self.contract(purpose, imported.as_ref())?;
+        if let Some(imported) = imported {
+            let history = Box::new(imported.history);
+            commands.push(AutoresearchCommand::Import { history });
+        }
+        if let Some(contract) = contract {
+            sound::check(&contract).map_err(Error::usage)?;
+            let contract = Box::new(contract);
+            commands.push(AutoresearchCommand::Draft { contract });
+        }
+        Ok(commands
+            .into_iter()
+            .map(ModeCommand::Autoresearch)
+            .collect())
+    }
+
+    /// Returns the contract; `None` where an agent is to draft it.
+    fn contract(
+        &self,
+        purpose: &str,
+        imported: Option<&Imported>,
+    ) -> Result<Option<Contract>, Error> {
+        let metric = match &self.metric {
+            Some(text) => Some(self.metric_of(text)),
+            None => imported.and_then(|it| it.history.metric.clone()),
+        };
+        let benchmark = match &self.benchmark {
+            Some(given) => Some(script(given)?),
+            None => imported.and_then(|it| it.benchmark.clone()),
+        };
+        let or = |given: &[String], found: Option<&Vec<String>>| match (given, found) {
+            ([], Some(found)) => found.clone(),
+            (given, _) => given.to_vec(),
+        };
+        let scope = or(&self.scope, imported.map(|it| &it.scope));
+        let says_something =
+            self.metric.is_some() || self.benchmark.is_some() || !self.scope.is_empty();
+        let (Some(metric), Some(benchmark), false) = (metric, benchmark, scope.is_empty()) else {
+            return if says_something {
+                Err(incomplete())
+            } else {
+                Ok(None)
+            };
+        };
+        let checks = match &self.checks {
+            Some(given) => Some(script(given)?),
+            None if self.no_checks.is_some() => None,
+            None => imported.and_then(|it| it.checks.clone()),
+        };
+        let no_checks = match (&checks, &self.no_checks) {
+            (Some(_), _) => None,
+            (None, Some(why)) => Some(why.clone()),
+            (None, None) => Some("no `--checks` were given".to_owned()),
+        };
+        Ok(Some(Contract {
+            objective: purpose.trim().to_owned(),
+            metric,
+            secondary: self.secondary.iter().map(|text| secondary(text)).collect(),
+            benchmark,
+            checks,
+            no_checks,
+            benchmark_seconds: seconds(self.benchmark_timeout, BENCHMARK_MS),
+            checks_seconds: seconds(self.checks_timeout, CHECKS_MS),
+            scope,
+            off_limits: or(&self.off_limits, imported.map(|it| &it.off_limits)),
+            constraints: or(&self.constraint, imported.map(|it| &it.constraints)),
+            runs: self.runs.unwrap_or(RUNS_DEFAULT),
+            failures: self.failures.unwrap_or(FAILURES_DEFAULT),
+            rule: Rule {
+                keep: match self.keep {
+                    KeepName::Plain => Keep::Plain,
+                    KeepName::Confirm => Keep::Confirm,
+                    KeepName::Paired => Keep::Paired,
+                },
+                samples: self.samples,
+                least_permille: self.least,
+            },
+        }))
+    }
+
+    fn metric_of(&self, text: &str) -> Metric {
+        let SecondaryMetric { name, unit } = secondary(text);
+        Metric {
+            name,
+            unit,
+            direction: match self.direction {
+                Way::Lower => Direction::Lower,
+                Way::Higher => Direction::Higher,
+            },
+        }
+    }
+}
+
+fn incomplete() -> Error {
+    Error::usage("a contract needs --metric, --benchmark and --scope").with_hint(
+        "give all three, or none of them to have an agent draft the contract from the repository.",
+    )
+}
+
+fn secondary(text: &str) -> SecondaryMetric {
+    let (name, unit) = text.split_once(':').unwrap_or((text, ""));
+    SecondaryMetric {
+        name: name.to_owned(),
+        unit: unit.to_owned(),
+    }
+}
+
+/// Whole seconds, and never none.
+fn seconds(ms: Option<u64>, or: u64) -> u32 {
+    u32::try_from(ms.unwrap_or(or).div_ceil(1_000).max(1)).unwrap_or(u32::MAX)
+}
+
+/// Returns a script: the content of a file where there is one of this name, else the line itself.
+fn script(given: &str) -> Result<String, Error> {
+    let path = Path::new(given);
+    if !path.is_file() {
+        return Ok(given.to_owned());
+    }
+    fs::read_to_string(path)
+        .map_err(|error| Error::usage(format!("cannot read the script {given}: {error}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::permille;
+
+    #[test]
+    fn a_percentage_is_read_as_thousandths() {
+        assert_eq!(permille("0"), Ok(0));
+        assert_eq!(permille("0.5"), Ok(5));
+        assert_eq!(permille("12"), Ok(120));
+        for bad in ["", "-1", "0.05", "101", "x", "1."] {
+            assert!(permille(bad).is_err(), "{bad}");
+        }
+    }
+}

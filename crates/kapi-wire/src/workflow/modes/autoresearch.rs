@@ -1,0 +1,128 @@
+//! A search as others see it: its contract, its runs, and how far it has come.
+//!
+//! Numbers are shown as numbers here and as texts in the log, which must not lose a digit.
+
+use kapi_workflow::rules::branch::Branch;
+use kapi_workflow::rules::measure::number::Number;
+use kapi_workflow::rules::modes::autoresearch::contract::Contract;
+use kapi_workflow::rules::modes::autoresearch::event::Ending;
+use kapi_workflow::rules::modes::autoresearch::groups::Group;
+use kapi_workflow::rules::modes::autoresearch::run::{Idea, Run};
+use kapi_workflow::rules::modes::autoresearch::state::Autoresearch;
+use kapi_workflow::rules::modes::autoresearch::summary::{sparkline, summary};
+use kapi_workflow::rules::outcome::SplitBranch;
+use serde::Serialize;
+
+/// A search.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct AutoresearchView {
+    /// The commit it starts from.
+    pub base: String,
+    /// The branch, once it is there.
+    pub branch: Option<Branch>,
+    /// The contract that is proposed or carried out.
+    pub contract: Option<Box<Contract>>,
+    /// The segment under way, from 0.
+    pub segment: u32,
+    /// How far the segment has come, once it has a baseline.
+    pub progress: Option<ProgressView>,
+    /// Every decided run, oldest first.
+    pub runs: Vec<RunView>,
+    /// What may be tried, and what was.
+    pub ideas: Vec<Idea>,
+    /// Why nothing more is tried, once that is so.
+    pub ended: Option<Ending>,
+    /// What was kept, in independent parts.
+    pub groups: Vec<Group>,
+    /// The branch of each part, in the end.
+    pub branches: Vec<SplitBranch>,
+}
+
+/// How far a segment has come.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct ProgressView {
+    /// What its runs are compared with.
+    pub baseline: f64,
+    /// The best that was kept.
+    pub best: f64,
+    /// The run that it is of.
+    pub best_run: u32,
+    /// By how many percent it is better than the baseline.
+    pub gain_percent: Option<f64>,
+    /// How far samples of the baseline scatter.
+    pub noise: Option<f64>,
+    /// How many times the scatter of all results the gain is; advice only.
+    pub confidence: Option<f64>,
+    /// The metric of the last runs, one column each.
+    pub sparkline: String,
+}
+
+/// One run.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct RunView {
+    /// Its number, from 1.
+    pub run: u32,
+    /// The segment, from 0.
+    pub segment: u32,
+    /// Whether it is what its segment is compared with.
+    pub baseline: bool,
+    /// `keep`, `discard`, `crash` or `checks_failed`.
+    pub status: &'static str,
+    /// The commit.
+    pub commit: String,
+    /// The primary metric; null of what crashed.
+    pub metric: Option<f64>,
+    /// The primary metric of every sample.
+    pub samples: Vec<f64>,
+    /// What was changed, in a line.
+    pub description: String,
+    /// Why it should have helped, in the agent's words.
+    pub hypothesis: String,
+    /// Why it was decided so, and by which rule.
+    pub reason: String,
+}
+
+impl AutoresearchView {
+    /// Shows a search.
+    #[must_use]
+    pub fn of(search: &Autoresearch) -> Self {
+        let progress = summary(search).map(|found| ProgressView {
+            baseline: found.baseline.get(),
+            best: found.best.get(),
+            best_run: found.best_run,
+            gain_percent: found.gain_percent.map(Number::get),
+            noise: found.noise.map(Number::get),
+            confidence: found.confidence.map(Number::get),
+            sparkline: sparkline(search),
+        });
+        Self {
+            base: search.base.clone(),
+            branch: search.branch.clone(),
+            contract: search.contract.clone(),
+            segment: search.segment,
+            progress,
+            runs: search.runs.iter().map(RunView::of).collect(),
+            ideas: search.ideas.clone(),
+            ended: search.ended,
+            groups: search.groups.clone(),
+            branches: search.branches.clone(),
+        }
+    }
+}
+
+impl RunView {
+    fn of(run: &Run) -> Self {
+        Self {
+            run: run.number,
+            segment: run.segment,
+            baseline: run.is_baseline,
+            status: run.status.as_str(),
+            commit: run.commit.clone(),
+            metric: run.metric.map(Number::get),
+            samples: run.samples.iter().map(|sample| sample.get()).collect(),
+            description: run.description.clone(),
+            hypothesis: run.hypothesis.clone(),
+            reason: run.reason.clone(),
+        }
+    }
+}

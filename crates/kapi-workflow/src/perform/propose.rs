@@ -1,0 +1,183 @@
+//! An agent's turn in the workflow's own worktree, and a commit of what it left: a goal's turn without
+//! the goal.
+//!
+//! An attempt that was cut off is put back first, as a goal's is. What the agent says is read in the
+//! shape of its role; whether the change is any good is not known here.
+
+use kapi_agent::agent::AgentKind;
+use kapi_agent::script::part;
+use kapi_core::failure::Failure;
+use kapi_core::usage::Usage;
+use kapi_git::candidate::CandidatePlan;
+use kapi_git::workspace::Origin;
+use kapi_goal::perform::agent_run::WorkspaceTurn;
+use kapi_goal::perform::real::RealWorld;
+use kapi_goal::rules::effect::{AgentPurpose, AgentTask};
+use kapi_machine::watch::Watch;
+use kapi_run::asker::patiently;
+use kapi_run::spending::BookedResult;
+use kapi_run::spending::turn::{BookedTurn, TurnKey};
+use kapi_run::workshop::Workshop;
+use kapi_run::{failure, workshop};
+
+use crate::perform::ask::{Asked, booked_as, guidance};
+use crate::perform::{Refused, WorkflowPlace, clear, run_id, scratch};
+use crate::rules::changed::Changed;
+use crate::rules::effect::{Effect, Proposal};
+use crate::rules::outcome::{Outcome, Proposed, ProposedCommit};
+
+/// Files that could not be taken over, of which so many are named.
+const LEFT_OUT_MAX: usize = 20;
+
+/// Lets an agent propose a change.
+pub(super) fn propose(
+    place: &WorkflowPlace<'_>,
+    effect: &Effect,
+    proposal: &Proposal,
+    watch: &Watch<'_>,
+) -> Result<Outcome, Refused> {
+    let mut world = (place.world)(&effect.workflow)?;
+    let question = &proposal.question;
+    let reference = part::of_role(&question.agent, question.role.name);
+    let kind =
+        AgentKind::parse(&reference).map_err(|error| Refused::lasting(failure::agent(&error)))?;
+    let workshop = Workshop::open(&world.book, &world.place.project, watch.cancel)?;
+    let task = task(place, &workshop, proposal, reference)?;
+    // A home and layers of its own, so that nothing goes from one proposal to the next.
+    let scratch = scratch(&world, effect)?;
+    world.place.scratch.clone_from(&scratch);
+    let run_id = run_id(effect);
+    let turn = WorkspaceTurn {
+        task: &task,
+        effect: &effect.id,
+        owner: &effect.workflow,
+        run_id: &run_id,
+        tools: None,
+        sealed: &proposal.sealed,
+    };
+    let key = TurnKey {
+        goal: effect.workflow.to_string(),
+        effect: effect.id.to_string(),
+    };
+    let booked = BookedTurn::of_agent(key, &kind, booked_as(question.role), &world.book);
+    let ran = world.spending.booked(&booked, watch, |watch| {
+        let ran = patiently(watch, || world.run_in_workspace(&turn, watch));
+        BookedResult {
+            rest: ran
+                .as_ref()
+                .map_or_else(|_| Usage::default(), |(run, _)| run.usage),
+            has_run: ran.is_ok(),
+            value: ran,
+        }
+    });
+    clear(&scratch);
+    let (ran, stopped) = ran.map_err(|stopped| Refused::lasting(stopped.failure()))?;
+    let (run, end) = ran?;
+    if let Some(stopped) = stopped {
+        return Err(Refused {
+            failure: stopped.failure(),
+            may_pass: false,
+            usage: run.usage,
+        });
+    }
+    let asked = Asked {
+        question,
+        kind: &kind,
+        run_id: &run_id,
+    };
+    match asked.outcome(&run, end)? {
+        Outcome::Answered { by, answer, usage } => {
+            let candidate = commit(&world, proposal, watch).map_err(|failure| Refused {
+                failure,
+                may_pass: true,
+                usage,
+            })?;
+            Ok(Outcome::Proposed(Box::new(Proposed {
+                by,
+                answer: *answer,
+                candidate,
+                usage,
+            })))
+        }
+        other => Ok(other),
+    }
+}
+
+/// Returns the turn as a goal has it.
+fn task(
+    place: &WorkflowPlace<'_>,
+    workshop: &Workshop,
+    proposal: &Proposal,
+    reference: String,
+) -> Result<AgentTask, Refused> {
+    let question = &proposal.question;
+    let head = head(proposal);
+    let tree = workshop
+        .repository
+        .tree_of(&workshop::commit_id(head)?)
+        .map_err(|error| failure::plain(&error))?;
+    let guidance = guidance(place, &question.guidance)?;
+    Ok(AgentTask {
+        purpose: AgentPurpose::Work,
+        agent: reference,
+        turn: question.ordinal,
+        prompt: format!("{guidance}{}", question.prompt),
+        session: None,
+        start_commit: head.to_owned(),
+        start_tree: tree.to_string(),
+        base: proposal.first.clone(),
+        branch: proposal.branch.clone(),
+        deadline_ms: question.deadline_ms,
+        sandbox: question.sandbox,
+        network: question.network,
+    })
+}
+
+/// Returns where the branch is.
+fn head(proposal: &Proposal) -> &str {
+    let head = proposal.question.commit.as_deref();
+    head.unwrap_or(&proposal.first)
+}
+
+/// Makes one commit on the head of what the agent left; nothing where that is the head's files.
+fn commit(
+    world: &RealWorld<'_>,
+    proposal: &Proposal,
+    watch: &Watch<'_>,
+) -> Result<Option<ProposedCommit>, Failure> {
+    let workshop = Workshop::open(&world.book, &world.place.project, watch.cancel)?;
+    let head = head(proposal);
+    let workspace = workshop.workspace(&world.place, &proposal.branch, &proposal.first, head)?;
+    if workspace.origin != Origin::Adopted {
+        return Err(Failure {
+            message: "record what an agent proposed: its worktree was gone".to_owned(),
+            hint: Some("it was made again as the turn began; resume to go on.".to_owned()),
+        });
+    }
+    let plan = CandidatePlan {
+        name: workshop::ref_part(&format!("proposal-{}", proposal.question.ordinal))?,
+        message: proposal.message.clone(),
+        author: workshop::author(),
+        at_unix_seconds: proposal.at_s,
+    };
+    let found = workshop
+        .repository
+        .commit_candidate_on(&workspace, &workshop::commit_id(head)?, &plan)
+        .map_err(|error| failure::plain(&error))?;
+    if found.changed.is_empty() {
+        return Ok(None);
+    }
+    let paths = found
+        .changed
+        .iter()
+        .map(|change| change.path.display().to_string());
+    let left_out = found.refused.iter().take(LEFT_OUT_MAX);
+    Ok(Some(ProposedCommit {
+        commit: found.commit.to_string(),
+        tree: found.tree.to_string(),
+        changed: Changed::of(paths.collect()),
+        left_out: left_out
+            .map(|refused| format!("{}: {}", refused.path.display(), refused.why))
+            .collect(),
+    }))
+}
