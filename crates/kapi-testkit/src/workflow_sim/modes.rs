@@ -3,6 +3,7 @@
 //!
 //! A new mode is a line here and a file beside the others.
 
+mod autoresearch;
 mod interview;
 mod ralph;
 
@@ -59,10 +60,10 @@ macro_rules! simulated {
             }
         }
 
-        /// Returns how an effect that asks no agent goes wrong, where it does.
-        pub(super) fn mishap(effect: &Effect, workflow: &Workflow) -> Option<Outcome> {
+        /// Returns what comes of an effect in this mode alone: of its own verbs, and where one goes wrong.
+        pub(super) fn outcome(effect: &Effect, workflow: &Workflow) -> Option<Outcome> {
             match &workflow.body {
-                $(Body::$tag(_) => $folder::mishap(effect, workflow),)+
+                $(Body::$tag(_) => $folder::outcome(effect, workflow),)+
             }
         }
 
@@ -78,4 +79,5 @@ macro_rules! simulated {
 simulated! {
     Interview in interview;
     Ralph in ralph;
+    Autoresearch in autoresearch;
 }

@@ -76,7 +76,8 @@ pub(super) fn verified(asked: &Verification, exit_code: i32) -> Outcome {
     })
 }
 
-fn oid(parts: &[&str]) -> String {
+/// Returns the name of a made-up object.
+pub(super) fn oid(parts: &[&str]) -> String {
     let hash = sha256_hex(parts.join(" ").as_bytes());
     hash.chars().take(40).collect()
 }

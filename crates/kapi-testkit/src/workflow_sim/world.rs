@@ -16,7 +16,7 @@ use kapi_machine::watch::{Activity, Watch};
 use kapi_sys::disk::Disk as _;
 use kapi_sys::sim_disk::SimDisk;
 use kapi_workflow::record::run_name::run_name;
-use kapi_workflow::rules::effect::{Action, AgentQuestion, Effect};
+use kapi_workflow::rules::effect::{Action, AgentQuestion, Effect, Uses};
 use kapi_workflow::rules::event::Event;
 use kapi_workflow::rules::evolve::evolve;
 use kapi_workflow::rules::identity::Identity;
@@ -28,7 +28,7 @@ use crate::workflow_sim::modes::{self, Reply};
 use crate::workflow_sim::outcomes::{advanced, done, failed, landed, verified};
 
 /// What asking an agent uses.
-const USED: Usage = Usage {
+pub(super) const USED: Usage = Usage {
     input_tokens: 10,
     output_tokens: 5,
     usd_micros: Some(3),
@@ -119,7 +119,11 @@ impl World {
             return Err(Violation::new(Oracle::Intent, detail));
         };
         let n_failures = n_failures(&effect.id, &log);
-        if let Some(outcome) = modes::mishap(effect, &workflow) {
+        if let Some(outcome) = modes::outcome(effect, &workflow) {
+            if effect.action.uses() == Uses::Model {
+                self.write_transcript(effect);
+                (watch.notice)(Activity::Used(USED));
+            }
             return Ok(outcome);
         }
         if let Action::Ask(question) = &effect.action {

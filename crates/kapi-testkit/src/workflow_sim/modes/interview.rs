@@ -130,7 +130,7 @@ pub(super) const fn takes_long(_: &AgentQuestion, interview: &Interview) -> bool
 }
 
 /// It has no effects but questions.
-pub(super) const fn mishap(_: &Effect, _: &Workflow) -> Option<Outcome> {
+pub(super) const fn outcome(_: &Effect, _: &Workflow) -> Option<Outcome> {
     None
 }
 

@@ -191,7 +191,7 @@ pub(super) fn takes_long(question: &AgentQuestion, _: &Ralph) -> bool {
 
 /// What the second task does not do well at once: its first goal rests unproved, what it made does not
 /// fit, and its check fails on the first merged head.
-pub(super) fn mishap(effect: &Effect, workflow: &Workflow) -> Option<Outcome> {
+pub(super) fn outcome(effect: &Effect, workflow: &Workflow) -> Option<Outcome> {
     let id = &effect.id;
     match &effect.action {
         Action::Work(work) if work.task.as_str() == "T-002" && id.as_str().ends_with("a1") => {

@@ -1,0 +1,340 @@
+//! The story of a search: a contract that is drafted twice, a baseline that fails once, and one
+//! experiment of each kind.
+//!
+//! What agents propose and what is measured are functions of the search as it stands.
+
+use kapi_core::usage::Usage;
+use kapi_core::workflow_status::Status;
+use kapi_workflow::rules::changed::Changed;
+use kapi_workflow::rules::command::Command;
+use kapi_workflow::rules::effect::{Action, AgentQuestion, Effect, Proposal, Restoration, Split};
+use kapi_workflow::rules::identity::Identity;
+use kapi_workflow::rules::measure::number::Number;
+use kapi_workflow::rules::measure::{Measured, Measurement, Reading, Sample, ScriptRun};
+use kapi_workflow::rules::modes::autoresearch::answer::{AutoresearchAnswer, Experiment};
+use kapi_workflow::rules::modes::autoresearch::begin::AutoresearchBegin;
+use kapi_workflow::rules::modes::autoresearch::command::AutoresearchCommand;
+use kapi_workflow::rules::modes::autoresearch::contract::{Contract, Direction, Metric, Rule};
+use kapi_workflow::rules::modes::autoresearch::event::AutoresearchEvent;
+use kapi_workflow::rules::modes::autoresearch::history::History;
+use kapi_workflow::rules::modes::autoresearch::run::{Run, RunStatus};
+use kapi_workflow::rules::modes::autoresearch::state::Autoresearch;
+use kapi_workflow::rules::modes::{Begin, Body, ModeAnswer, ModeCommand};
+use kapi_workflow::rules::outcome::{Outcome, Proposed, ProposedCommit, Restored, SplitBranch};
+use kapi_workflow::rules::state::Workflow;
+
+use crate::workflow_sim::modes::Reply;
+use crate::workflow_sim::outcomes::oid;
+use crate::workflow_sim::tale::{Deed, Next, Tale, by_person};
+use crate::workflow_sim::world::USED;
+
+/// What the experiments are, in their order; the rest says that nothing is left.
+const EXPERIMENTS: [Trial; 7] = [
+    Trial::Unreadable,
+    Trial::Gain(90.0),
+    Trial::Cheat,
+    Trial::Crash,
+    Trial::Broken,
+    Trial::Gain(95.0),
+    Trial::Gain(70.0),
+];
+
+/// One experiment.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Trial {
+    /// Nobody can read what is said of it.
+    Unreadable,
+    /// It is measured, and this is its metric.
+    Gain(f64),
+    /// It changes what is off limits.
+    Cheat,
+    /// Its benchmark ends badly.
+    Crash,
+    /// It breaks a check.
+    Broken,
+}
+
+kinds! {
+    KINDS, kind: AutoresearchEvent as "Autoresearch::"
+    [
+        ContractDrafted, HistoryImported, BranchPrepared, BaselineFailed, CandidateProposed,
+        Measured, RunDecided, Settled, AnswerRefused, IdeaNoted, SegmentOpened, SearchEnded,
+        HeadVerified, BranchesMade,
+    ]
+}
+
+/// The story: a search with one experiment of each kind.
+pub(super) const TALES: &[Tale] = &[Tale {
+    name: "search",
+    end: Status::Completed,
+    next,
+    deed,
+}];
+
+fn next(known: &[Workflow]) -> Next<'_> {
+    let is_search = |workflow: &&Workflow| matches!(workflow.body, Body::Autoresearch(_));
+    match known.iter().find(is_search) {
+        None => Next::Start("Sort with fewer operations", begin()),
+        Some(search) => Next::Drive(search),
+    }
+}
+
+fn begin() -> Begin {
+    Begin::Autoresearch(AutoresearchBegin {
+        base: "0".repeat(40),
+        interview: None,
+        spec: None,
+    })
+}
+
+fn deed(workflow: &Workflow) -> Option<Deed> {
+    let Body::Autoresearch(search) = &workflow.body else {
+        return None;
+    };
+    let asked = |command| by_person(Command::Mode(ModeCommand::Autoresearch(command)));
+    match workflow.status {
+        Status::Blocked => return by_person(Command::Unblock {}),
+        Status::Active => {}
+        Status::Completed
+        | Status::Failed
+        | Status::Abandoned
+        | Status::Linked
+        | Status::Integrated => return None,
+    }
+    let pending = workflow.pending.as_ref()?;
+    if search.runs.is_empty() {
+        let history = Box::new(history());
+        return asked(AutoresearchCommand::Import { history });
+    }
+    if search.ideas.is_empty() {
+        let idea = "Use a heap.".to_owned();
+        return asked(AutoresearchCommand::Note { idea });
+    }
+    if workflow.revisions.is_empty() {
+        let text = "Count comparisons, too.".to_owned();
+        return by_person(Command::Revise { text });
+    }
+    Some(Deed::Approve(pending.sha256.clone()))
+}
+
+/// The drafter takes long the second time.
+pub(super) const fn takes_long(_: &AgentQuestion, search: &Autoresearch) -> bool {
+    search.counters.drafts == 1
+}
+
+/// Returns the drafter's answer; nobody can read the first.
+pub(super) fn reply(
+    _: &AgentQuestion,
+    _: &Workflow,
+    search: &Autoresearch,
+    _: usize,
+) -> Result<AutoresearchAnswer, Reply> {
+    if search.counters.drafts == 0 {
+        return Err(Reply::Unreadable("it is no contract"));
+    }
+    Ok(AutoresearchAnswer::Contract(Box::new(contract())))
+}
+
+/// Returns what its own verbs come to.
+pub(super) fn outcome(effect: &Effect, workflow: &Workflow) -> Option<Outcome> {
+    let Body::Autoresearch(search) = &workflow.body else {
+        return None;
+    };
+    match &effect.action {
+        Action::Propose(proposal) => {
+            let run = format!("{}.{}", effect.workflow, effect.id);
+            Some(propose(search, proposal, &run))
+        }
+        Action::Measure(wanted) => Some(measure(search, wanted)),
+        Action::Restore(wanted) => Some(restore(search, wanted)),
+        Action::Split(wanted) => Some(split(wanted)),
+        Action::Ask(_)
+        | Action::Prepare { .. }
+        | Action::Work(_)
+        | Action::Land(_)
+        | Action::Verify(_)
+        | Action::Advance(_) => None,
+    }
+}
+
+fn contract() -> Contract {
+    Contract {
+        objective: "Sort with fewer operations.".to_owned(),
+        metric: Metric {
+            name: "ops".to_owned(),
+            unit: String::new(),
+            direction: Direction::Lower,
+        },
+        secondary: Vec::new(),
+        benchmark: "sh bench.sh".to_owned(),
+        checks: Some("sh check.sh".to_owned()),
+        no_checks: None,
+        benchmark_seconds: 5,
+        checks_seconds: 5,
+        scope: vec!["src/**".to_owned()],
+        off_limits: vec!["bench.sh".to_owned()],
+        constraints: Vec::new(),
+        runs: 20,
+        failures: 10,
+        rule: Rule::default(),
+    }
+}
+
+fn history() -> History {
+    History {
+        runs: vec![Run {
+            number: 1,
+            segment: 0,
+            is_baseline: true,
+            commit: "a1b2c3d".to_owned(),
+            tree: String::new(),
+            status: RunStatus::Keep,
+            metric: Number::new(120.0),
+            samples: Vec::new(),
+            metrics: Vec::new(),
+            description: "baseline".to_owned(),
+            hypothesis: String::new(),
+            reason: String::new(),
+            changed: Changed::default(),
+            benchmark_ms: 0,
+            at_ms: 1,
+        }],
+        ..History::default()
+    }
+}
+
+fn trial(search: &Autoresearch) -> Option<Trial> {
+    let n = usize::try_from(search.counters.proposals).ok()?;
+    EXPERIMENTS.get(n).copied()
+}
+
+/// Returns what an agent's turn leaves.
+fn propose(search: &Autoresearch, proposal: &Proposal, run: &str) -> Outcome {
+    let by = Identity {
+        agent: proposal.question.agent.clone(),
+        run: run.to_owned(),
+    };
+    let trial = trial(search);
+    if trial == Some(Trial::Unreadable) {
+        return Outcome::Unreadable {
+            by,
+            why: "there is no block of JSON".to_owned(),
+            usage: Usage::default(),
+        };
+    }
+    let commit = oid(&["proposal", run]);
+    let candidate = trial.map(|trial| ProposedCommit {
+        tree: oid(&["tree", &commit]),
+        commit,
+        changed: Changed::of(vec![if trial == Trial::Cheat {
+            "bench.sh".to_owned()
+        } else {
+            format!("src/{}.rs", search.counters.proposals % 2)
+        }]),
+        left_out: Vec::new(),
+    });
+    Outcome::Proposed(Box::new(Proposed {
+        by,
+        answer: ModeAnswer::Autoresearch(AutoresearchAnswer::Experiment(Experiment {
+            hypothesis: "It is done twice.".to_owned(),
+            description: format!("{trial:?}"),
+            idea: Some(1),
+            ideas: vec!["Use a radix.".to_owned()],
+            exhausted: trial.is_none(),
+        })),
+        candidate,
+        usage: USED,
+    }))
+}
+
+/// Returns what a measurement shows; the first one of the base fails.
+fn measure(search: &Autoresearch, wanted: &Measurement) -> Outcome {
+    let candidate = search.candidate.as_ref();
+    let said = candidate.map_or("", |candidate| candidate.description.as_str());
+    let is = |trial: Trial| said == format!("{trial:?}");
+    let gains = EXPERIMENTS.iter().filter_map(|trial| match trial {
+        Trial::Gain(ops) if is(*trial) => Some(*ops),
+        _ => None,
+    });
+    let ops = gains.last().unwrap_or_else(|| kept(search));
+    let fails = is(Trial::Crash) || search.counters.measurements == 0;
+    let ended = |code| ScriptRun {
+        exit_code: Some(code),
+        timed_out: false,
+        duration_ms: 3,
+        output_tail: "output".to_owned(),
+    };
+    let sample = Sample {
+        run: ended(i32::from(fails)),
+        readings: Number::new(ops)
+            .map(|value| Reading {
+                name: "ops".to_owned(),
+                value,
+            })
+            .into_iter()
+            .collect(),
+    };
+    let samples = if fails { 1 } else { wanted.samples };
+    let samples = usize::try_from(samples).unwrap_or(1);
+    Outcome::Measured(Box::new(Measured {
+        commit: wanted.commit.clone(),
+        tree: tree(search, &wanted.commit),
+        samples: vec![sample; samples],
+        against: Vec::new(),
+        checks: (!fails).then(|| ended(i32::from(is(Trial::Broken)))),
+        tampered: Vec::new(),
+    }))
+}
+
+/// What the head is measured as: the base at first, then what was kept.
+fn kept(search: &Autoresearch) -> f64 {
+    let best = search.best().and_then(|run| run.metric);
+    best.map_or(100.0, Number::get)
+}
+
+/// What was kept has the tree that was measured.
+fn tree(search: &Autoresearch, commit: &str) -> String {
+    let known = search.runs.iter().rfind(|run| run.commit == commit);
+    let known = known
+        .map(|run| run.tree.clone())
+        .filter(|tree| !tree.is_empty());
+    known.unwrap_or_else(|| oid(&["tree", commit]))
+}
+
+/// Returns where branch and worktree are put.
+fn restore(search: &Autoresearch, wanted: &Restoration) -> Outcome {
+    let kept = wanted.keep.as_ref();
+    let commit = kept.map_or_else(|| wanted.head.clone(), |keep| oid(&["kept", &keep.commit]));
+    let files = kept.map_or(&wanted.head, |keep| &keep.commit);
+    Outcome::Restored(Restored {
+        tree: tree(search, files),
+        commit,
+        n_removed: 1,
+    })
+}
+
+/// Returns the branches of the parts.
+fn split(wanted: &Split) -> Outcome {
+    let branches = wanted.parts.iter().map(|part| SplitBranch {
+        branch: part.branch.clone(),
+        commit: oid(&["part", &part.branch]),
+    });
+    Outcome::Split {
+        branches: branches.collect(),
+    }
+}
+
+/// Returns what must be equal however often the power failed: every run once, with its metric.
+pub(super) fn detail(search: &Autoresearch) -> Vec<String> {
+    let runs = search.runs.iter().map(|run| {
+        let metric = run.metric.map_or_else(String::new, |it| it.to_string());
+        format!(
+            "{} {} {metric} {}",
+            run.number,
+            run.status.as_str(),
+            run.description
+        )
+    });
+    let branches = search.branches.iter().map(|made| made.branch.clone());
+    runs.chain(branches).collect()
+}
