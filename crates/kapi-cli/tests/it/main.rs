@@ -10,6 +10,7 @@
 
 mod approvals;
 mod authority;
+mod autoresearch;
 mod budgets;
 mod caps;
 mod check;

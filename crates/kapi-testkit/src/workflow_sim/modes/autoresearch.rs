@@ -237,7 +237,7 @@ fn propose(search: &Autoresearch, proposal: &Proposal, run: &str) -> Outcome {
         by,
         answer: ModeAnswer::Autoresearch(AutoresearchAnswer::Experiment(Experiment {
             hypothesis: "It is done twice.".to_owned(),
-            description: format!("{trial:?}"),
+            description: trial.map_or_else(String::new, |trial| format!("{trial:?}")),
             idea: Some(1),
             ideas: vec!["Use a radix.".to_owned()],
             exhausted: trial.is_none(),
