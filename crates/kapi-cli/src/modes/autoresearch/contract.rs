@@ -23,6 +23,7 @@ const CHECKS_MS: u64 = 300_000;
 
 /// Options that say what is measured and when a run is kept; without them an agent drafts a contract.
 #[derive(Debug, Clone, clap::Args)]
+#[group(skip)]
 pub(crate) struct Flags {
     /// The metric that decides, as the benchmark prints it, perhaps with a unit (parse_ms:ms)
     #[arg(long, value_name = "NAME[:UNIT]", help_heading = "Contract")]
@@ -118,9 +119,13 @@ pub(crate) enum KeepName {
 /// Reads a percentage with at most one decimal, as thousandths.
 fn permille(text: &str) -> Result<u32, String> {
     let (whole, tenths) = text.split_once('.').unwrap_or((text, "0"));
-    let parts = (whole.parse::<u32>(), tenths.parse::<u32>());
-    match parts {
-        (Ok(whole), Ok(tenths)) if whole <= 100 && tenths <= 9 => Ok(whole * 10 + tenths),
+    let is_digits = |part: &str| part.bytes().all(|byte| byte.is_ascii_digit());
+    match (whole.parse::<u32>(), tenths.parse::<u32>()) {
+        (Ok(percent), Ok(tenth))
+            if percent <= 100 && tenths.len() == 1 && is_digits(whole) && is_digits(tenths) =>
+        {
+            Ok(percent * 10 + tenth)
+        }
         _ => Err("a percentage has at most one decimal, like 0.5".to_owned()),
     }
 }
