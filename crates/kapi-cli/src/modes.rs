@@ -25,7 +25,6 @@ pub(crate) enum Command {
     /// Plan, have the plan approved, build it in parallel, review it, account for it
     Ralph(Box<ralph::Args>),
     /// Search for a better number: have experiments made, measured, kept or put back
-    #[command(hide = true)]
     Autoresearch(Box<autoresearch::Args>),
 }
 

@@ -92,6 +92,10 @@ export interface Part {
 	branch?: { name: string; head: string; worktree: string } | null;
 	tasks?: { task: string; title: string; stand: string; reason: string | null }[];
 	account?: { risks: string[] } | null;
+	contract?: { metric: { name: string; unit: string } } | null;
+	progress?: { baseline: number; best: number; best_run: number; gain_percent: number | null; sparkline: string } | null;
+	runs?: { run: number; status: string; metric: number | null; description: string; reason: string }[];
+	branches?: { branch: string; commit: string }[];
 }
 
 /** One workflow in a listing. */

@@ -9,6 +9,8 @@ import type { Asked, InboxItem, Part, Row, Status, Workflow } from "./shapes.ts"
 const LINE_CHARS_MAX = 100;
 /** Things of one kind that are listed. */
 const LISTED_MAX = 50;
+/** Measured runs that are shown. */
+const RUNS_MAX = 10;
 
 const COMMANDS = [...MODES.map((mode) => mode.name), "status", "clear", "inbox"].join("|");
 const TYPED = new RegExp(`(^|[\\s\`'"(])kapi (${COMMANDS})\\b`, "g");
@@ -36,6 +38,10 @@ const WORK: [RegExp, string][] = [
 	[/work-([TF]-\d+)/, "works on $1"],
 	[/land-([TF]-\d+)/, "lands $1"],
 	[/verify/, "verifies the whole"],
+	[/baseline|measure/, "measures"],
+	[/keep/, "keeps what is better"],
+	[/restore/, "puts the worktree back"],
+	[/split/, "splits what was kept into branches"],
 ];
 
 /** Returns what a step does; its own name where that is not known. */
@@ -116,12 +122,27 @@ export function workflow(view: Workflow): string {
 	for (const task of part?.tasks ?? []) {
 		lines.push(line(`  ${task.task}  ${task.stand}  ${task.title}${task.reason ? `: ${task.reason}` : ""}`, 200));
 	}
+	lines.push(...measured(part));
 	const branch = part?.branch;
 	if (branch) lines.push(`  branch   ${branch.name} at ${branch.head.slice(0, 10)}`, `  worktree ${branch.worktree}`);
 	for (const risk of part?.account?.risks ?? []) lines.push(`  risk     ${line(risk, 300)}`);
 	for (const next of view.next) lines.push(`  next     ${here(next)}`);
 	if (branch && view.status === "completed") lines.push(`  next     git merge ${branch.name}`);
 	return lines.join("\n");
+}
+
+/** Returns how far a search has come, and its last runs. */
+function measured(part: Part | undefined): string[] {
+	const { contract, progress, runs, branches } = part ?? {};
+	if (!contract || !progress || !runs) return [];
+	const { name, unit } = contract.metric;
+	const gain = progress.gain_percent === null ? "" : `, ${progress.gain_percent.toFixed(2)} % better than the baseline of ${progress.baseline}${unit}`;
+	const lines = [line(`  best     ${name} ${progress.best}${unit}, run ${progress.best_run}${gain}`, 200), `  runs     ${progress.sparkline}`];
+	for (const run of runs.slice(-RUNS_MAX)) {
+		lines.push(line(`  ${run.run}  ${run.status}  ${run.metric ?? "-"}  ${run.description}: ${run.reason}`, 200));
+	}
+	for (const made of branches ?? []) lines.push(`  part     ${made.branch} at ${made.commit.slice(0, 10)}`);
+	return lines;
 }
 
 /** Returns the mode's own part of a workflow. */

@@ -255,10 +255,17 @@ pub(crate) fn edited_hint(key: &WorkflowKey, file: &Path) -> String {
 
 /// Returns the artifacts that wait, as they stand in their files, one after another.
 pub(crate) fn artifacts(found: &Found<'_>, pending: &Pending) -> Result<String, Error> {
+    let names = pending.decision.artifacts();
     let mut texts = Vec::new();
-    for name in pending.decision.artifacts() {
+    for name in names {
         let bytes = artifact_bytes(found, name)?;
-        texts.push(String::from_utf8_lossy(&bytes).into_owned());
+        let text = String::from_utf8_lossy(&bytes);
+        // Of several, each says which it is.
+        texts.push(if names.len() > 1 {
+            format!("----- {name} -----\n{text}")
+        } else {
+            text.into_owned()
+        });
     }
     Ok(texts.join("\n"))
 }

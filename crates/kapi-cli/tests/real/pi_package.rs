@@ -222,7 +222,14 @@ fn exactly_these_commands_are_there() {
         .iter()
         .map(|command| command["name"].as_str().unwrap())
         .collect();
-    let expected = ["deep-interview", "ralph", "status", "clear", "inbox"];
+    let expected = [
+        "deep-interview",
+        "ralph",
+        "autoresearch",
+        "status",
+        "clear",
+        "inbox",
+    ];
     assert_eq!(names, expected.map(|name| format!("kapi-{name}")));
     for name in REMOVED {
         assert!(!names.contains(&format!("kapi-{name}").as_str()), "{name}");

@@ -71,6 +71,9 @@ mod tests {
         check(Mode::Ralph, "run", &["ralph"]);
         check(Mode::Ralph, "review", &["code-review", "code-simplifier"]);
         check(Mode::Ralph, "closeout", &["ralph"]);
+        check(Mode::Autoresearch, "contract", &["autoresearch-contract"]);
+        check(Mode::Autoresearch, "run", &["autoresearch"]);
+        check(Mode::Autoresearch, "finalize", &["autoresearch-finalize"]);
     }
 
     #[test]

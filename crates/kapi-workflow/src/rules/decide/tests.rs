@@ -457,6 +457,7 @@ fn what_to_type_next_names_the_workflow() {
         &story,
         &[
             "kapi ralph --from 001",
+            "kapi autoresearch --from 001",
             "kapi deep-interview resume 001 --reopen 'what is not clear yet'",
         ],
     );

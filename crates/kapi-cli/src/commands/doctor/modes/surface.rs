@@ -142,6 +142,7 @@ mod tests {
         let good = || {
             Command::new("kapi")
                 .subcommand(mode("deep-interview", &three))
+                .subcommand(mode("autoresearch", &three))
                 .subcommand(Command::new("status"))
         };
         let root = good()
