@@ -129,7 +129,7 @@ pub fn ask_patiently(
 }
 
 /// Asks again until a provider lets it be answered, or stays away for too long.
-pub(crate) fn patiently(
+pub fn patiently(
     watch: &Watch<'_>,
     mut ask: impl FnMut() -> Result<(AgentRun, ProcessEnd), Failure>,
 ) -> Result<(AgentRun, ProcessEnd), Failure> {

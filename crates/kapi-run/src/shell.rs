@@ -71,7 +71,7 @@ impl ShellLine<'_> {
     }
 
     /// Does the same, and tells each line of its output as it passes.
-    pub(crate) fn run_heard(
+    pub fn run_heard(
         self,
         cell: &SandboxConfig<'_>,
         book: &Book,

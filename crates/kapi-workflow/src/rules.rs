@@ -30,7 +30,6 @@ pub mod guidance;
 pub mod handover;
 pub mod identity;
 pub mod limits;
-pub mod measure;
 pub mod mode_rules;
 pub mod mode_spec;
 #[cfg(test)]

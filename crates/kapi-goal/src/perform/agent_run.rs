@@ -36,19 +36,19 @@ use crate::rules::effect::{AgentTask, Effect};
 use crate::rules::outcome::Outcome;
 
 /// One turn in a workspace: a goal's, or a workflow's own.
-pub(crate) struct WorkspaceTurn<'a> {
+pub struct WorkspaceTurn<'a> {
     /// What is asked of whom, and where.
-    pub(crate) task: &'a AgentTask,
+    pub task: &'a AgentTask,
     /// The effect, as a part of the names of refs.
-    pub(crate) effect: &'a EffectId,
+    pub effect: &'a EffectId,
     /// Whose it is.
-    pub(crate) owner: &'a GoalId,
+    pub owner: &'a GoalId,
     /// The run's name.
-    pub(crate) run_id: &'a str,
+    pub run_id: &'a str,
     /// Who answers its tools; nobody where it has none.
-    pub(crate) tools: Option<&'a ToolCaller<'a>>,
+    pub tools: Option<&'a ToolCaller<'a>>,
     /// Patterns of files that it cannot write.
-    pub(crate) sealed: &'a [String],
+    pub sealed: &'a [String],
 }
 
 impl RealWorld<'_> {
@@ -72,7 +72,7 @@ impl RealWorld<'_> {
     }
 
     /// Runs an agent in a workspace to the end of its turn.
-    pub(crate) fn run_in_workspace(
+    pub fn run_in_workspace(
         &self,
         turn: &WorkspaceTurn<'_>,
         watch: &Watch<'_>,

@@ -63,7 +63,7 @@ pub struct ToolService<'a> {
 
 /// One run that uses the service.
 #[derive(Clone, Copy)]
-pub(crate) struct ToolCaller<'a> {
+pub struct ToolCaller<'a> {
     /// The service.
     pub(crate) desk: &'a ToolService<'a>,
     /// Its goal.

@@ -5,6 +5,7 @@
 
 use kapi_check::perform::dependencies::Dependencies;
 use kapi_check::perform::prover::{Prover, ProverSite};
+use kapi_check::rules::measure::Measurement;
 use kapi_check::rules::proof::downloads::Downloads;
 use kapi_core::isolation::NetworkMode;
 use kapi_core::usage::Usage;
@@ -15,7 +16,6 @@ use kapi_run::workshop::Workshop;
 
 use crate::perform::{Refused, WorkflowPlace, cancelled, clear, run_id, scratch, verify};
 use crate::rules::effect::Effect;
-use crate::rules::measure::Measurement;
 use crate::rules::outcome::Outcome;
 
 /// Measures.

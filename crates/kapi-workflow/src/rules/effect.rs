@@ -3,6 +3,7 @@
 //! [`next`] looks at nothing but the state. What is in flight already is part of its answer, so that
 //! after a crash the same effects are asked for under the same ids.
 
+use kapi_check::rules::measure::Measurement;
 use kapi_check::rules::proof::policy::CheckPolicy;
 use kapi_core::id::{EffectId, GoalId};
 use kapi_core::integration_branch::{CheckoutRule, IntegrationBranch};
@@ -13,7 +14,6 @@ use kapi_goal::rules::budget::Budget;
 use kapi_goal::rules::plan::task::TaskId;
 
 use crate::rules::branch::BranchType;
-use crate::rules::measure::Measurement;
 use crate::rules::role::RoleSpec;
 use crate::rules::state::Workflow;
 

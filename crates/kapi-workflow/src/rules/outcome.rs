@@ -2,6 +2,7 @@
 //!
 //! Text in here is foreign: capped before it arrives, and never parsed with authority.
 
+use kapi_check::rules::measure::Measured;
 use kapi_check::rules::proof::verify_report::VerifyReport;
 use kapi_core::failure::Failure;
 use kapi_core::id::GoalId;
@@ -11,7 +12,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::rules::changed::Changed;
 use crate::rules::identity::Identity;
-use crate::rules::measure::Measured;
 use crate::rules::modes::ModeAnswer;
 
 /// The result of one performed effect.

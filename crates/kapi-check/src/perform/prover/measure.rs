@@ -10,11 +10,11 @@ use kapi_core::failure::Failure;
 use kapi_core::quote::tail;
 use kapi_run::workshop;
 use kapi_sys::process::OutputLine;
-use kapi_workflow::rules::measure::metric_line::Readings;
-use kapi_workflow::rules::measure::{Measured, Measurement, Sample, Script, ScriptRun};
 
 use super::checkout::{Checkout, PutBack};
 use super::{Prover, WorkToProve};
+use crate::rules::measure::metric_line::Readings;
+use crate::rules::measure::{Measured, Measurement, Sample, Script, ScriptRun};
 use crate::rules::proof::verify_run::{Checks, VerifyRun};
 
 /// Where the scripts lie in a checkout.
@@ -31,7 +31,7 @@ struct Ran {
 
 impl Prover<'_> {
     /// Measures; nothing where it was called off. Ends with the first sample that does not end well.
-    pub(crate) fn measure(
+    pub fn measure(
         &self,
         branch: &str,
         wanted: &Measurement,

@@ -24,7 +24,7 @@ const CONTAINER_MOUNTS_MAX: usize = 200;
 
 /// What sealed files were when they were sealed.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Seal {
+pub struct Seal {
     files: BTreeMap<PathBuf, Print>,
 }
 
@@ -37,7 +37,7 @@ enum Print {
 
 impl Seal {
     /// Notes what files of a checkout are; a path without a file or link is none.
-    pub(crate) fn of(root: &Path, paths: Vec<PathBuf>) -> Result<Self, Failure> {
+    pub fn of(root: &Path, paths: Vec<PathBuf>) -> Result<Self, Failure> {
         let mut files = BTreeMap::new();
         for path in paths {
             if let Some(print) = print(&root.join(&path))? {
@@ -65,7 +65,7 @@ impl Seal {
 
     /// Returns the mounts that keep the files from being written, and the directories above them
     /// from being moved: a mount point cannot be renamed.
-    pub(crate) fn mounts(&self, root: &Path, level: SandboxLevel) -> Vec<Mount> {
+    pub fn mounts(&self, root: &Path, level: SandboxLevel) -> Vec<Mount> {
         let most = match level {
             SandboxLevel::None => return Vec::new(),
             SandboxLevel::Native => MOUNTS_MAX,

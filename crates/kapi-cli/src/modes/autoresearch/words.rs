@@ -4,9 +4,9 @@
 //! Everything here stands in the workflow's own documents. Text from agents is shortened to its first
 //! line.
 
+use kapi_check::rules::measure::Measured;
 use kapi_core::text::agent_name;
 use kapi_core::workflow_status::Status;
-use kapi_workflow::rules::measure::Measured;
 use kapi_workflow::rules::modes::autoresearch::event::AutoresearchEvent;
 use kapi_workflow::rules::modes::autoresearch::run::{Run, RunStatus};
 use kapi_workflow::rules::modes::autoresearch::state::Autoresearch;

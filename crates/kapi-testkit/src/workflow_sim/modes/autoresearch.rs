@@ -3,14 +3,14 @@
 //!
 //! What agents propose and what is measured are functions of the search as it stands.
 
+use kapi_check::rules::measure::number::Number;
+use kapi_check::rules::measure::{Measured, Measurement, Reading, Sample, ScriptRun};
 use kapi_core::usage::Usage;
 use kapi_core::workflow_status::Status;
 use kapi_workflow::rules::changed::Changed;
 use kapi_workflow::rules::command::Command;
 use kapi_workflow::rules::effect::{Action, AgentQuestion, Effect, Proposal, Restoration, Split};
 use kapi_workflow::rules::identity::Identity;
-use kapi_workflow::rules::measure::number::Number;
-use kapi_workflow::rules::measure::{Measured, Measurement, Reading, Sample, ScriptRun};
 use kapi_workflow::rules::modes::autoresearch::answer::{AutoresearchAnswer, Experiment};
 use kapi_workflow::rules::modes::autoresearch::begin::AutoresearchBegin;
 use kapi_workflow::rules::modes::autoresearch::command::AutoresearchCommand;

@@ -2,8 +2,8 @@
 //!
 //! Numbers are shown as numbers here and as texts in the log, which must not lose a digit.
 
+use kapi_check::rules::measure::number::Number;
 use kapi_workflow::rules::branch::Branch;
-use kapi_workflow::rules::measure::number::Number;
 use kapi_workflow::rules::modes::autoresearch::contract::Contract;
 use kapi_workflow::rules::modes::autoresearch::event::Ending;
 use kapi_workflow::rules::modes::autoresearch::groups::Group;

@@ -4,9 +4,8 @@
 
 pub mod sound;
 
+use kapi_check::rules::measure::number::Number;
 use serde::{Deserialize, Serialize};
-
-use crate::rules::measure::number::Number;
 
 /// Seconds that one run of the benchmark may take, where nobody says otherwise.
 const BENCHMARK_SECONDS: u32 = 600;

@@ -1,5 +1,6 @@
 //! What a search should have under way now, with everything that is needed to do it.
 
+use kapi_check::rules::measure::{Measurement, Script};
 use kapi_core::text::one_line;
 
 use crate::rules::effect::{
@@ -7,7 +8,6 @@ use crate::rules::effect::{
     Verification,
 };
 use crate::rules::guidance;
-use crate::rules::measure::{Measurement, Script};
 use crate::rules::modes::autoresearch::contract::{Contract, Keep};
 use crate::rules::modes::autoresearch::groups::Group;
 use crate::rules::modes::autoresearch::prompt;

@@ -1,10 +1,10 @@
 //! The facts of a search, as they stand in its log.
 
+use kapi_check::rules::measure::Measured;
 use serde::{Deserialize, Serialize};
 
 use crate::rules::changed::Changed;
 use crate::rules::identity::Identity;
-use crate::rules::measure::Measured;
 use crate::rules::modes::autoresearch::contract::Contract;
 use crate::rules::modes::autoresearch::groups::Group;
 use crate::rules::modes::autoresearch::history::History;

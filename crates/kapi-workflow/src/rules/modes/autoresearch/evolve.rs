@@ -2,8 +2,9 @@
 //!
 //! A fact that fits nothing changes nothing.
 
+use kapi_check::rules::measure::Measured;
+
 use crate::rules::branch::Branch;
-use crate::rules::measure::Measured;
 use crate::rules::modes::autoresearch::event::{AutoresearchEvent, Candidate, Ending};
 use crate::rules::modes::autoresearch::history::History;
 use crate::rules::modes::autoresearch::role::AutoresearchRole;

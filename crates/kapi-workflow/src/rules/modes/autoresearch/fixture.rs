@@ -2,6 +2,8 @@
 //!
 //! Only for tests.
 
+use kapi_check::rules::measure::number::Number;
+use kapi_check::rules::measure::{Measured, Reading, Sample, ScriptRun};
 use kapi_core::actor::Actor;
 use kapi_core::id::GoalId;
 use kapi_core::usage::Usage;
@@ -10,8 +12,6 @@ use crate::rules::changed::Changed;
 use crate::rules::command::{Command, Start};
 use crate::rules::effect::{Action, next};
 use crate::rules::event::Event;
-use crate::rules::measure::number::Number;
-use crate::rules::measure::{Measured, Reading, Sample, ScriptRun};
 use crate::rules::modes::autoresearch::answer::{AutoresearchAnswer, Experiment};
 use crate::rules::modes::autoresearch::begin::AutoresearchBegin;
 use crate::rules::modes::autoresearch::command::AutoresearchCommand;

@@ -3,13 +3,13 @@
 //! Strict where its readers guess: an unknown status or a line that is no object is refused with its
 //! number, because a run that is taken for kept is one that others are compared with. Parses no JSON.
 
+use kapi_check::rules::measure::Reading;
+use kapi_check::rules::measure::metric_line::is_name;
+use kapi_check::rules::measure::number::Number;
 use kapi_core::value::Value;
 use serde::{Deserialize, Serialize};
 
 use crate::rules::changed::Changed;
-use crate::rules::measure::Reading;
-use crate::rules::measure::metric_line::is_name;
-use crate::rules::measure::number::Number;
 use crate::rules::modes::autoresearch::contract::{Direction, Metric};
 use crate::rules::modes::autoresearch::run::{Run, RunStatus};
 

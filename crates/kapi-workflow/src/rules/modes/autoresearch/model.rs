@@ -4,6 +4,7 @@
 //! States that differ in nothing a rule looks at are taken for one: numbers of runs, commits and
 //! metrics count only as far as a limit is near.
 
+use kapi_check::rules::measure::Measured;
 use kapi_core::actor::Actor;
 use kapi_core::failure::Failure;
 use kapi_core::usage::Usage;
@@ -11,7 +12,6 @@ use kapi_core::workflow_status::Status;
 
 use crate::rules::command::Command;
 use crate::rules::effect::{Action, next};
-use crate::rules::measure::Measured;
 use crate::rules::model::{Alphabet, print, search};
 use crate::rules::modes::ModeAnswer;
 use crate::rules::modes::autoresearch::answer::{AutoresearchAnswer, Experiment};

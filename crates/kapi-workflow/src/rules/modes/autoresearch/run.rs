@@ -1,10 +1,10 @@
 //! One experiment as it was decided, and an idea for one.
 
+use kapi_check::rules::measure::Reading;
+use kapi_check::rules::measure::number::Number;
 use serde::{Deserialize, Serialize};
 
 use crate::rules::changed::Changed;
-use crate::rules::measure::Reading;
-use crate::rules::measure::number::Number;
 
 /// What became of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]

@@ -1,11 +1,11 @@
 //! A search as it stands.
 
+use kapi_check::rules::measure::Measured;
 use kapi_core::id::GoalId;
 use serde::{Deserialize, Serialize};
 
 use crate::rules::branch::{Branch, BranchType};
 use crate::rules::handover::Spec;
-use crate::rules::measure::Measured;
 use crate::rules::modes::autoresearch::contract::{Contract, Metric};
 use crate::rules::modes::autoresearch::event::{Candidate, Ending};
 use crate::rules::modes::autoresearch::groups::Group;

@@ -2,8 +2,9 @@
 //!
 //! Shown to people and agents; nothing is decided by it.
 
-use crate::rules::measure::number::Number;
-use crate::rules::measure::statistics::{confidence, scatter};
+use kapi_check::rules::measure::number::Number;
+use kapi_check::rules::measure::statistics::{confidence, scatter};
+
 use crate::rules::modes::autoresearch::contract::Metric;
 use crate::rules::modes::autoresearch::run::{Run, RunStatus};
 use crate::rules::modes::autoresearch::state::Autoresearch;
@@ -122,8 +123,9 @@ pub fn shown(number: Number) -> String {
 
 #[cfg(test)]
 mod tests {
+    use kapi_check::rules::measure::number::Number;
+
     use super::{confidence_at, shown, sparkline, summary};
-    use crate::rules::measure::number::Number;
     use crate::rules::modes::autoresearch::fixture::{contract, run, searching};
     use crate::rules::modes::autoresearch::run::RunStatus;
 

@@ -2,9 +2,10 @@
 //!
 //! The only place where a number decides. An agent's words are not among the arguments.
 
-use crate::rules::measure::number::Number;
-use crate::rules::measure::statistics::{Sequential, median, sign_test};
-use crate::rules::measure::{Measured, Sample, ScriptRun, values};
+use kapi_check::rules::measure::number::Number;
+use kapi_check::rules::measure::statistics::{Sequential, median, sign_test};
+use kapi_check::rules::measure::{Measured, Sample, ScriptRun, values};
+
 use crate::rules::modes::autoresearch::contract::{Contract, Keep};
 use crate::rules::modes::autoresearch::run::RunStatus;
 
@@ -178,12 +179,12 @@ fn compared(contract: &Contract, found: Number, best: Number) -> String {
 
 #[cfg(test)]
 mod tests {
+    use kapi_check::rules::measure::Measured;
+    use kapi_check::rules::measure::number::Number;
     use proptest::collection::vec;
     use proptest::prelude::{any, prop_assert, proptest};
 
     use super::{Judged, PAIRS_MAX, Verdict, baseline, candidate};
-    use crate::rules::measure::Measured;
-    use crate::rules::measure::number::Number;
     use crate::rules::modes::autoresearch::contract::{Contract, Direction, Keep};
     use crate::rules::modes::autoresearch::fixture::{contract, ended, measured, sample};
     use crate::rules::modes::autoresearch::run::RunStatus;

@@ -6,7 +6,8 @@
 
 use std::collections::BTreeSet;
 
-use crate::rules::measure::metric_line::is_name;
+use kapi_check::rules::measure::metric_line::is_name;
+
 use crate::rules::modes::autoresearch::contract::Contract;
 
 /// The most bytes of a script.

@@ -2,9 +2,10 @@
 //!
 //! Nothing is completed that was not measured and checked as it stands.
 
+use kapi_check::rules::measure::Measured;
+
 use crate::rules::denied::Why;
 use crate::rules::event::Event;
-use crate::rules::measure::Measured;
 use crate::rules::modes::autoresearch::decide::draft::Draft;
 use crate::rules::modes::autoresearch::decide::experiment::is_of;
 use crate::rules::modes::autoresearch::event::{AutoresearchEvent, Ending};

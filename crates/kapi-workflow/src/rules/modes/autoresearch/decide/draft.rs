@@ -1,5 +1,6 @@
 //! A decision while it is made: the events so far, and the search as they leave it.
 
+use kapi_check::rules::measure::ScriptRun;
 use kapi_core::workflow_status::Status;
 
 use crate::rules::decide::asked;
@@ -7,7 +8,6 @@ use crate::rules::event::Event;
 use crate::rules::evidence::{Evidence, Weight};
 use crate::rules::given::Given;
 use crate::rules::identity::Identity;
-use crate::rules::measure::ScriptRun;
 use crate::rules::modes::autoresearch::answer::AutoresearchAnswer;
 use crate::rules::modes::autoresearch::contract::{Contract, sound};
 use crate::rules::modes::autoresearch::event::AutoresearchEvent;

@@ -3,14 +3,14 @@
 //!
 //! A run is decided by one fact and counted by it, before anything is kept or put back.
 
+use kapi_check::rules::measure::number::Number;
+use kapi_check::rules::measure::{Measured, Reading, statistics};
 use kapi_core::glob::covers;
 use kapi_core::text::one_line;
 
 use crate::rules::decide::TEXT_BYTES_MAX;
 use crate::rules::denied::Why;
 use crate::rules::evidence::BASELINE;
-use crate::rules::measure::number::Number;
-use crate::rules::measure::{Measured, Reading, statistics};
 use crate::rules::modes::ModeAnswer;
 use crate::rules::modes::autoresearch::answer::{AutoresearchAnswer, Experiment};
 use crate::rules::modes::autoresearch::contract::Contract;

@@ -1,5 +1,6 @@
 //! A search from its contract to its branches, and everything on the way that is refused.
 
+use kapi_check::rules::measure::number::Number;
 use kapi_core::actor::Actor;
 use kapi_core::usage::Usage;
 use kapi_core::workflow_status::Status;
@@ -8,7 +9,6 @@ use crate::rules::command::Command;
 use crate::rules::documents::documents;
 use crate::rules::effect::{Action, next};
 use crate::rules::event::Event;
-use crate::rules::measure::number::Number;
 use crate::rules::modes::ModeAnswer;
 use crate::rules::modes::autoresearch::answer::{AutoresearchAnswer, Experiment};
 use crate::rules::modes::autoresearch::command::AutoresearchCommand;

@@ -6,10 +6,10 @@
 
 use std::collections::BTreeMap;
 
+use kapi_check::rules::measure::number::Number;
 use kapi_core::text::one_line;
 use kapi_core::value::Value;
 
-use crate::rules::measure::number::Number;
 use crate::rules::modes::autoresearch::contract::Metric;
 use crate::rules::modes::autoresearch::run::{Run, RunStatus};
 use crate::rules::modes::autoresearch::state::Autoresearch;

@@ -1,8 +1,8 @@
 //! `verify.md`: what Kapi ran, on which commit, and what it showed.
 
+use kapi_check::rules::measure::{Measured, ScriptRun};
 use kapi_core::quote::{fenced, tail, visible};
 
-use crate::rules::measure::{Measured, ScriptRun};
 use crate::rules::modes::autoresearch::decide::short;
 use crate::rules::modes::autoresearch::state::Autoresearch;
 use crate::rules::modes::ralph::documents::markdown::{cell, code};
