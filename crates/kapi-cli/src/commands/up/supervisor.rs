@@ -70,6 +70,7 @@ struct Memory {
 }
 
 /// How much a supervisor does.
+#[derive(Clone, Copy)]
 pub(super) struct Limits {
     /// How long it goes on.
     pub(super) until: Until,
