@@ -3,10 +3,11 @@
 //! The program is entered again inside sandboxes; those entries come first and read nothing.
 //! A library, so that it is compiled once for the program and once for its own tests.
 
+use std::ffi::OsString;
 use std::panic::{self, PanicHookInfo};
 use std::process::{self, ExitCode};
 
-use clap::Parser as _;
+use clap::{CommandFactory as _, Parser as _};
 
 use crate::args::{Args, Command, former};
 use crate::commands::{
@@ -80,6 +81,21 @@ fn answer(format: Format, act: impl FnOnce(&Context) -> Result<Exit, Error>) -> 
         return Exit::Failed;
     }
     exit
+}
+
+/// Returns the command line as a whole, for commands that describe it.
+fn command_line() -> clap::Command {
+    Args::command()
+}
+
+/// Runs another command line than the one of this process.
+fn run_line<T: Into<OsString> + Clone>(
+    context: &Context,
+    words: impl IntoIterator<Item = T>,
+) -> Result<Exit, Error> {
+    let parsed = Args::try_parse_from(words)
+        .map_err(|error| Error::new(Exit::Internal, error.to_string()))?;
+    dispatch(context, &parsed.command)
 }
 
 /// Says what went wrong and what to do about it, and returns how it ended.

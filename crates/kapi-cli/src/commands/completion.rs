@@ -1,9 +1,8 @@
 //! `kapi completion`: a completion script for a shell.
 
-use clap::CommandFactory as _;
 use clap_complete::Shell;
 
-use crate::args;
+use crate::command_line;
 use crate::context::Context;
 use crate::exit_code::Exit;
 
@@ -17,7 +16,7 @@ pub(crate) struct Args {
 /// Prints the script.
 pub(crate) fn run(context: &Context, args: &Args) -> Exit {
     let mut script = Vec::new();
-    clap_complete::generate(args.shell, &mut args::Args::command(), "kapi", &mut script);
+    clap_complete::generate(args.shell, &mut command_line(), "kapi", &mut script);
     context.ui.raw(&script);
     Exit::Success
 }

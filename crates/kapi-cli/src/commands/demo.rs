@@ -9,17 +9,15 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use clap::Parser as _;
 use kapi_sys::clock::{Clock as _, SystemClock};
 use kapi_sys::disk;
 use kapi_sys::process::{self, ProcessEnd, ProcessLimits, Program};
 use kapi_sys::real_disk::RealDisk;
 
-use crate::args;
-use crate::commands::run;
 use crate::context::Context;
 use crate::error::Error;
 use crate::exit_code::Exit;
+use crate::run_line;
 use crate::ui::Ui;
 
 const ADD: &str = include_str!("../demo/add.sh");
@@ -101,14 +99,6 @@ fn run_there(
         "fix",
         "--yes",
     ];
-    let parsed = args::Args::try_parse_from(line)
-        .map_err(|error| Error::new(Exit::Internal, error.to_string()))?;
-    let args::Command::Run(run_args) = parsed.command else {
-        return Err(Error::new(
-            Exit::Internal,
-            "the demo's command line is not `kapi run`",
-        ));
-    };
     let there = Context {
         ui: Ui {
             format: context.ui.format,
@@ -123,7 +113,7 @@ fn run_there(
         config_path: home.join("config.toml"),
         store: None,
     };
-    run::run(&there, &run_args)
+    run_line(&there, line)
 }
 
 fn unused_dir() -> PathBuf {

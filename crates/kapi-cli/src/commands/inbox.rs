@@ -9,15 +9,14 @@ mod item;
 mod kernel;
 mod workflows;
 
-use clap::Parser as _;
 use kapi_core::text::time_words;
 use kapi_wire::workflow::inbox::{InboxItem, InboxView};
 
-use crate::args;
 use crate::commands::inbox::item::Item;
 use crate::context::Context;
 use crate::error::Error;
 use crate::exit_code::Exit;
+use crate::run_line;
 use crate::ui::{Format, Ui};
 
 /// Options of `kapi inbox`.
@@ -107,9 +106,7 @@ fn put(context: &Context, item: &Item) -> Result<Said, Error> {
 }
 
 fn carry_out(context: &Context, words: &[String]) -> Result<(), Error> {
-    let parsed = args::Args::try_parse_from(words)
-        .map_err(|error| Error::new(Exit::Internal, error.to_string()))?;
-    match crate::dispatch(context, &parsed.command) {
+    match run_line(context, words) {
         Ok(_) => Ok(()),
         // One thing that cannot be settled does not keep the others from the person.
         Err(error) if error.exit != Exit::Interrupted => {

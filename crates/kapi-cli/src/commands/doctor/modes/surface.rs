@@ -3,11 +3,10 @@
 //!
 //! Walks the tree of commands as it is parsed with.
 
-use clap::CommandFactory as _;
 use kapi_core::mode::Mode;
 use kapi_workflow::rules::mode_spec::ModeSpec;
 
-use crate::args::Args;
+use crate::command_line;
 use crate::commands::doctor::modes::{Class, Probe};
 
 /// The modes that this version has.
@@ -35,7 +34,7 @@ const REMOVED: [&str; 10] = [
 
 /// Looks at the commands.
 pub(super) fn probes() -> Vec<Probe> {
-    of(&Args::command())
+    of(&command_line())
 }
 
 fn of(root: &clap::Command) -> Vec<Probe> {
