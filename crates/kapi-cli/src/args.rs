@@ -11,7 +11,7 @@ use crate::commands::{
     goal, inbox, launch, log, loops, mcp, prove, resume, run, sandbox, show, spend, status, task,
     up, wait,
 };
-use crate::modes;
+use crate::modes::command;
 
 /// Run coding agents unattended and get back commits that are proved, not promised
 ///
@@ -43,7 +43,7 @@ pub(crate) enum Command {
     /// Set goals up, approve them, steer them, and ask about them
     Goal(goal::Args),
     #[command(flatten)]
-    Mode(modes::Command),
+    Mode(command::Command),
     /// Show everything that waits for you, oldest first
     Inbox(inbox::Args),
     /// List goals and workflows, what waits, and what is not as it should be

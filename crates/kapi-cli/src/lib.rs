@@ -113,7 +113,7 @@ fn dispatch(context: &Context, command: &Command) -> Result<Exit, Error> {
         Command::Run(args) => run::run(context, args),
         Command::Demo(args) => demo::run(context, args),
         Command::Goal(args) => goal::run(context, args),
-        Command::Mode(command) => modes::run(context, command),
+        Command::Mode(command) => modes::command::run(context, command),
         Command::Inbox(args) => inbox::run(context, args),
         Command::Clear(args) => clear::run(context, args),
         Command::Status(args) => status::run(context, args),

@@ -2,6 +2,7 @@
 //!
 //! No rule of a mode stands here; those are the core's.
 
+pub(crate) mod approving;
 pub(crate) mod candidates;
 pub(crate) mod driving;
 pub(crate) mod editor;

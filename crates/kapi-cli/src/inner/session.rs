@@ -26,7 +26,7 @@ use crate::exit_code::Exit;
 use crate::ui::Format;
 use crate::workflow::find::{self, Verb};
 use crate::workflow::found::{Found, Sought};
-use crate::workflow::{driving, session, words};
+use crate::workflow::{approving, session, words};
 
 /// The word that enters it; always answers in JSON.
 ///
@@ -119,8 +119,8 @@ fn shown(context: &Context, mode: Mode, reference: &str) -> Result<ShownView, Er
     let found = find::find(context, &sought, Verb::Approve)?;
     let text = match &found.workflow.pending {
         Some(pending) => {
-            driving::check_unedited(&found, pending)?;
-            Some(driving::artifacts(&found, pending)?)
+            approving::check_unedited(&found, pending)?;
+            Some(approving::artifacts(&found, pending)?)
         }
         None => None,
     };

@@ -4,7 +4,7 @@
 
 mod contract;
 mod import;
-mod words;
+pub(super) mod words;
 
 use kapi_core::mode::Mode;
 use kapi_workflow::rules::branch::BranchType;
@@ -15,20 +15,12 @@ use crate::commands::workflow::{approve, branch, resume, start, status};
 use crate::context::Context;
 use crate::error::Error;
 use crate::exit_code::Exit;
-use crate::modes::Front;
-use crate::workflow::driving::{NOTHING_ASKED, nothing_asked};
+use crate::workflow::driving::{Conduct, NOTHING_ASKED, nothing_asked};
 use crate::workflow::found::Found;
 
-/// What it says.
-pub(super) static FRONT: Front = Front {
+/// What it does.
+static CONDUCT: Conduct = Conduct {
     mode: Mode::Autoresearch,
-    describe: words::describe,
-    is_shown_next: |_| false,
-    summary: words::summary,
-    details: words::details,
-    next: words::next,
-    trusted: words::trusted,
-    waits_for: |_| None,
     check,
     settle: NOTHING_ASKED,
 };
@@ -102,9 +94,9 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
                 settle: &nothing_asked,
                 watch: None,
             };
-            resume::run(context, MODE, &args.common, more)
+            resume::run(context, &CONDUCT, &args.common, more)
         }
-        Some(Verb::Approve(args)) => approve::run(context, MODE, args),
+        Some(Verb::Approve(args)) => approve::run(context, &CONDUCT, args),
     }
 }
 

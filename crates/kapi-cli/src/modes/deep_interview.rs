@@ -5,8 +5,9 @@
 
 mod answers;
 mod dialog;
+mod question;
 mod reply;
-mod words;
+pub(super) mod words;
 
 use std::path::PathBuf;
 
@@ -18,20 +19,13 @@ use crate::commands::workflow::{approve, resume, start, status};
 use crate::context::Context;
 use crate::error::Error;
 use crate::exit_code::Exit;
-use crate::modes::Front;
 use crate::modes::deep_interview::answers::Answers;
 use crate::modes::deep_interview::reply::Reply;
-use crate::workflow::driving::Settle;
+use crate::workflow::driving::{Conduct, Settle};
 
-/// What it says.
-pub(super) static FRONT: Front = Front {
-    describe: words::describe,
-    is_shown_next: words::is_shown_next,
-    summary: |_, _| {},
-    details: |_, _| {},
-    next: |_| Vec::new(),
-    trusted: |_| Vec::new(),
-    waits_for: words::waits_for,
+/// What it does.
+static CONDUCT: Conduct = Conduct {
+    mode: Mode::DeepInterview,
     check: |_, _| Ok(()),
     settle: &|context, found, keyboard| dialog::settle(context, found, None, keyboard),
 };
@@ -76,7 +70,7 @@ struct ResumeArgs {
 
 /// Starts an interview, or does what the verb says.
 pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
-    const MODE: Mode = Mode::DeepInterview;
+    const MODE: Mode = CONDUCT.mode;
     match &args.verb {
         None => start::run(
             context,
@@ -106,9 +100,9 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
                 settle: &|context| from_file(context, args.answers.as_ref()),
                 watch: None,
             };
-            resume::run(context, MODE, &args.common, more)
+            resume::run(context, &CONDUCT, &args.common, more)
         }
-        Some(Verb::Approve(args)) => approve::run(context, MODE, args),
+        Some(Verb::Approve(args)) => approve::run(context, &CONDUCT, args),
     }
 }
 

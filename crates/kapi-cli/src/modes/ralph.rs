@@ -2,7 +2,7 @@
 //!
 //! Only the command line of the mode and its words; what its verbs do is shared with the other modes.
 
-mod words;
+pub(super) mod words;
 
 use kapi_core::mode::Mode;
 use kapi_goal::rules::plan::task::TaskId;
@@ -13,20 +13,13 @@ use crate::commands::workflow::{approve, branch, resume, start, status};
 use crate::context::Context;
 use crate::error::Error;
 use crate::exit_code::Exit;
-use crate::modes::Front;
-use crate::workflow::driving::{NOTHING_ASKED, nothing_asked};
+use crate::workflow::driving::{Conduct, NOTHING_ASKED, nothing_asked};
 use crate::workflow::found::Found;
 use crate::workflow::watching::Watch;
 
-/// What it says.
-pub(super) static FRONT: Front = Front {
-    describe: words::describe,
-    is_shown_next: |_| false,
-    summary: words::summary,
-    details: words::details,
-    next: words::next,
-    trusted: words::trusted,
-    waits_for: |_| None,
+/// What it does.
+static CONDUCT: Conduct = Conduct {
+    mode: Mode::Ralph,
     check,
     settle: NOTHING_ASKED,
 };
@@ -106,9 +99,9 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
                 settle: &nothing_asked,
                 watch: args.watch,
             };
-            resume::run(context, MODE, &args.common, more)
+            resume::run(context, &CONDUCT, &args.common, more)
         }
-        Some(Verb::Approve(args)) => approve::run(context, MODE, args),
+        Some(Verb::Approve(args)) => approve::run(context, &CONDUCT, args),
     }
 }
 

@@ -3,10 +3,8 @@
 //! At a terminal after it was shown whole, with `--yes`, or by naming its hash. It does not go on by
 //! itself: that is said, with the command, unless `--go` asks for it.
 
-use kapi_core::mode::Mode;
 use kapi_wire::workflow::{Looked, WorkflowView};
 use kapi_workflow::record::requests::Approving;
-use kapi_workflow::record::workflows::Workflows;
 use kapi_workflow::rules::next_command::next_commands;
 use kapi_workflow::rules::pending::{Means, Pending};
 
@@ -14,12 +12,11 @@ use crate::context::Context;
 use crate::driving::interrupts;
 use crate::error::Error;
 use crate::exit_code::Exit;
-use crate::modes;
 use crate::ui::Format;
-use crate::workflow::driving::{self, NOTHING_ASKED, With};
+use crate::workflow::driving::{self, Conduct, With};
 use crate::workflow::find::{self, Verb};
 use crate::workflow::found::{Found, Sought};
-use crate::workflow::{purpose, words};
+use crate::workflow::{approving, purpose, words};
 
 /// Options of `kapi <mode> approve`.
 #[derive(Debug, clap::Args)]
@@ -45,7 +42,8 @@ pub(crate) struct Args {
 }
 
 /// Approves what waits.
-pub(crate) fn run(context: &Context, mode: Mode, args: &Args) -> Result<Exit, Error> {
+pub(crate) fn run(context: &Context, conduct: &Conduct, args: &Args) -> Result<Exit, Error> {
+    let mode = conduct.mode;
     if !args.more.is_empty() {
         return Err(purpose::own_word(mode, "approve", &args.more));
     }
@@ -59,62 +57,26 @@ pub(crate) fn run(context: &Context, mode: Mode, args: &Args) -> Result<Exit, Er
     let Some(pending) = found.workflow.pending.clone() else {
         return Err(nothing_pending(&found));
     };
-    driving::check_unedited(&found, &pending)?;
-    let front = modes::front(mode);
-    if let Some(front) = front {
-        (front.check)(context, &found)?;
-    }
-    show(context, &found, &pending)?;
+    approving::check_unedited(&found, &pending)?;
+    (conduct.check)(context, &found)?;
+    approving::show(context, &found, &pending)?;
     let means = means(context, args, &found, &pending)?;
     let approving = Approving {
         shown: pending.sha256.clone(),
         means: means.0,
         accepts_risks: means.1,
     };
-    approve(context, &mut found, &approving)?;
+    approving::approve(context, &mut found, &approving)?;
     if args.go {
         let interrupts = interrupts()?;
         let with = With {
-            settle: front.map_or(NOTHING_ASKED, |front| front.settle),
+            settle: conduct.settle,
             watch: None,
         };
         return driving::go_on(context, &mut found, with, &interrupts);
     }
     said(context, &found, &pending);
     Ok(Exit::Success)
-}
-
-/// Shows what waits, whole: the artifact as it stands in its file, its hash, and its risks.
-pub(crate) fn show(context: &Context, found: &Found<'_>, pending: &Pending) -> Result<(), Error> {
-    if context.ui.format == Format::Json {
-        return Ok(());
-    }
-    let ui = context.ui;
-    ui.line(&driving::artifacts(found, pending)?);
-    ui.line(&format!(
-        "{} of workflow {}",
-        pending.decision.words(),
-        found.key.id
-    ));
-    ui.line(&format!("  hash     {}", pending.sha256));
-    for risk in &pending.risks {
-        ui.line(&format!("  risk     {risk}"));
-    }
-    ui.line(&format!("  on yes   {}", pending.decision.spec().on_yes));
-    Ok(())
-}
-
-/// Records an approval of what was shown.
-pub(crate) fn approve(
-    context: &Context,
-    found: &mut Found<'_>,
-    approving: &Approving,
-) -> Result<(), Error> {
-    let submitted = Workflows::of(&found.project)
-        .approve_workflow(&found.key, &context.actor, approving)
-        .map_err(|error| Error::workflow(&error))?;
-    found.workflow = submitted.workflow;
-    Ok(())
 }
 
 /// Returns how it is approved, and whether its risks are accepted with it.
@@ -126,7 +88,7 @@ fn means(
 ) -> Result<(Means, bool), Error> {
     let accepts = args.accept_risks;
     if let Some(hash) = &args.hash {
-        driving::check_hash(hash, pending)?;
+        approving::check_hash(hash, pending)?;
         return Ok((Means::NamedHash, accepts));
     }
     if args.yes {
@@ -154,7 +116,7 @@ fn means(
         ))
         .with_hint(format!(
             "read it, then type `{}`.",
-            driving::approve_line(found, pending)
+            approving::approve_line(found, pending)
         ))),
     }
 }

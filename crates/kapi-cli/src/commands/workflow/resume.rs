@@ -2,25 +2,24 @@
 //!
 //! One thing is asked at a time: an answer, a change, another try, an end. A person's to do.
 
-use kapi_core::mode::Mode;
 use kapi_core::workflow_status::Status;
 use kapi_workflow::record::workflows::Workflows;
 use kapi_workflow::rules::command::Command;
 use kapi_workflow::rules::limits::Raised;
 use kapi_workflow::rules::modes::ModeCommand;
 
+use crate::amount;
 use crate::commands::workflow::adopt::{self, Leave};
 use crate::context::Context;
 use crate::driving::interrupts;
 use crate::error::Error;
 use crate::exit_code::Exit;
-use crate::workflow::driving::{self, Settle, With};
+use crate::workflow::driving::{self, Conduct, Settle, With};
 use crate::workflow::event_words::describe;
 use crate::workflow::find::{self, Verb};
 use crate::workflow::found::{Found, Sought};
 use crate::workflow::watching::{self, Watch};
 use crate::workflow::{purpose, report};
-use crate::{amount, modes};
 
 /// Options of `kapi <mode> resume` that every mode has.
 #[derive(Debug, clap::Args)]
@@ -86,10 +85,11 @@ pub(crate) type Do = dyn FnOnce(&Context, &mut Found<'_>) -> Result<(), Error>;
 /// Goes on with a workflow.
 pub(crate) fn run(
     context: &Context,
-    mode: Mode,
+    conduct: &Conduct,
     args: &Args,
     more: More<'_>,
 ) -> Result<Exit, Error> {
+    let mode = conduct.mode;
     if !args.more.is_empty() {
         return Err(purpose::own_word(mode, "resume", &args.more));
     }
@@ -120,7 +120,7 @@ pub(crate) fn run(
         });
     }
     if found.workflow.pending.is_none() {
-        check(context, &found)?;
+        (conduct.check)(context, &found)?;
     }
     if found.workflow.status == Status::Blocked {
         found.submit(context, &Command::Unblock {})?;
@@ -190,9 +190,4 @@ fn ask(
         (None, Some(Ask::Do(ask))) => ask(context, found),
         (None, None) => Ok(()),
     }
-}
-
-/// Refuses to go on to what could not be done.
-fn check(context: &Context, found: &Found<'_>) -> Result<(), Error> {
-    modes::front(found.key.mode).map_or(Ok(()), |front| (front.check)(context, found))
 }

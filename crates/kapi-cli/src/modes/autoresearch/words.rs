@@ -16,13 +16,25 @@ use kapi_workflow::rules::state::Workflow;
 
 use crate::contract::short;
 use crate::event_words::first_line;
+use crate::modes::Front;
 use crate::ui::Ui;
+
+/// What the mode says.
+pub(in crate::modes) static FRONT: Front = Front {
+    describe,
+    is_shown_next: |_| false,
+    summary,
+    details,
+    next,
+    trusted,
+    waits_for: |_| None,
+};
 
 /// The most runs that are listed.
 const RUNS_LISTED_MAX: usize = 40;
 
 /// Returns a fact in words; `None` for what is only bookkeeping.
-pub(super) fn describe(event: &ModeEvent) -> Option<String> {
+fn describe(event: &ModeEvent) -> Option<String> {
     if let ModeEvent::Autoresearch(event) = event {
         fact(event)
     } else {
@@ -40,7 +52,7 @@ pub(super) const fn of(workflow: &Workflow) -> Option<&Autoresearch> {
 }
 
 /// Prints how far it has come: best, gain, the runs as a line of columns.
-pub(super) fn summary(ui: Ui, workflow: &Workflow) {
+fn summary(ui: Ui, workflow: &Workflow) {
     let Some(search) = of(workflow) else {
         return;
     };
@@ -102,7 +114,7 @@ pub(super) fn summary(ui: Ui, workflow: &Workflow) {
 }
 
 /// Prints the runs, each with why it was decided so.
-pub(super) fn details(ui: Ui, workflow: &Workflow) {
+fn details(ui: Ui, workflow: &Workflow) {
     let Some(search) = of(workflow) else {
         return;
     };
@@ -127,7 +139,7 @@ fn run_line(run: &Run) -> String {
 }
 
 /// Returns how what was kept is looked at and taken over.
-pub(super) fn next(workflow: &Workflow) -> Vec<String> {
+fn next(workflow: &Workflow) -> Vec<String> {
     let found = of(workflow).and_then(|search| Some((search, search.branch.as_ref()?)));
     let (Status::Completed, Some((search, branch))) = (workflow.status, found) else {
         return Vec::new();
@@ -142,7 +154,7 @@ pub(super) fn next(workflow: &Workflow) -> Vec<String> {
 }
 
 /// Returns what going on with it would carry out or rest on.
-pub(super) fn trusted(workflow: &Workflow) -> Vec<(&'static str, String)> {
+fn trusted(workflow: &Workflow) -> Vec<(&'static str, String)> {
     let Some(search) = of(workflow) else {
         return Vec::new();
     };

@@ -2,19 +2,18 @@
 //!
 //! Whether a reply may be given is the core's rule; a person who is refused is asked again.
 
-use kapi_wire::workflow::modes::interview::open_round;
 use kapi_workflow::rules::command::Command;
+use kapi_workflow::rules::modes::ModeCommand;
 use kapi_workflow::rules::modes::interview::command::InterviewCommand;
-use kapi_workflow::rules::modes::interview::round::{Provenance, Question, Round};
-use kapi_workflow::rules::modes::interview::state::{Interview, InterviewPhase};
-use kapi_workflow::rules::modes::{Body, ModeCommand};
-use kapi_workflow::rules::state::Workflow;
+use kapi_workflow::rules::modes::interview::round::{Provenance, Question};
+use kapi_workflow::rules::modes::interview::state::Interview;
 
 use crate::context::Context;
 use crate::error::Error;
 use crate::event_words::first_line;
 use crate::exit_code::Exit;
 use crate::modes::deep_interview::answers::Answers;
+use crate::modes::deep_interview::question::{Asked, asked};
 use crate::modes::deep_interview::reply::Reply;
 use crate::ui::{Format, Ui};
 use crate::workflow::driving::Settled;
@@ -30,56 +29,6 @@ pub(crate) enum By {
     Person,
     /// Their file of answers.
     File,
-}
-
-/// What the person is asked.
-#[derive(Debug, Clone, Copy)]
-pub(crate) enum Asked<'a> {
-    /// A question.
-    Question(&'a Round),
-    /// Whether this is the goal.
-    Goal {
-        /// The round.
-        round: u32,
-        /// The goal.
-        goal: &'a str,
-    },
-}
-
-impl Asked<'_> {
-    const fn round(self) -> u32 {
-        match self {
-            Self::Question(round) => round.number,
-            Self::Goal { round, .. } => round,
-        }
-    }
-}
-
-/// Returns what an interview asks its person now.
-pub(crate) fn asked(workflow: &Workflow) -> Option<(&Interview, Asked<'_>)> {
-    let Body::Interview(interview) = &workflow.body else {
-        return None;
-    };
-    match (interview.phase, &interview.restated) {
-        (InterviewPhase::Awaiting, _) => {
-            open_round(interview).map(|round| (&**interview, Asked::Question(round)))
-        }
-        (InterviewPhase::Restating, Some(restated)) => Some((
-            &**interview,
-            Asked::Goal {
-                round: restated.round,
-                goal: &restated.goal,
-            },
-        )),
-        (InterviewPhase::Restating, None)
-        | (
-            InterviewPhase::Asking
-            | InterviewPhase::Spec
-            | InterviewPhase::Branch
-            | InterviewPhase::Linked,
-            _,
-        ) => None,
-    }
 }
 
 /// Answers the open question from the file, else at the keyboard; `Left` where neither can.

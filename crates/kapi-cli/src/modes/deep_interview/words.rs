@@ -6,12 +6,23 @@ use kapi_workflow::rules::modes::interview::round::Provenance;
 use kapi_workflow::rules::state::Workflow;
 
 use crate::event_words::first_line;
-use crate::modes::WaitsFor;
-use crate::modes::deep_interview::dialog::{Asked, asked};
+use crate::modes::deep_interview::question::{Asked, asked};
+use crate::modes::{Front, WaitsFor};
 use crate::workflow::words;
 
+/// What the mode says.
+pub(in crate::modes) static FRONT: Front = Front {
+    describe,
+    is_shown_next,
+    summary: |_, _| {},
+    details: |_, _| {},
+    next: |_| Vec::new(),
+    trusted: |_| Vec::new(),
+    waits_for,
+};
+
 /// Returns a fact in words.
-pub(super) fn describe(event: &ModeEvent) -> Option<String> {
+fn describe(event: &ModeEvent) -> Option<String> {
     if let ModeEvent::Interview(event) = event {
         Some(interview(event))
     } else {
@@ -21,7 +32,7 @@ pub(super) fn describe(event: &ModeEvent) -> Option<String> {
 
 /// Tells whether a fact is what a person at the keyboard is shown whole right after it: a question,
 /// the goal said back, how clear it is.
-pub(super) const fn is_shown_next(event: &ModeEvent) -> bool {
+const fn is_shown_next(event: &ModeEvent) -> bool {
     matches!(
         event,
         ModeEvent::Interview(
@@ -33,7 +44,7 @@ pub(super) const fn is_shown_next(event: &ModeEvent) -> bool {
 }
 
 /// Returns what an interview asks its person now.
-pub(super) fn waits_for(workflow: &Workflow) -> Option<WaitsFor> {
+fn waits_for(workflow: &Workflow) -> Option<WaitsFor> {
     let (_, asked) = asked(workflow)?;
     let (kind, what) = match asked {
         Asked::Question(round) => (

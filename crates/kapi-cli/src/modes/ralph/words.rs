@@ -21,10 +21,22 @@ use kapi_workflow::rules::state::Workflow;
 
 use crate::contract::short;
 use crate::event_words::first_line;
+use crate::modes::Front;
 use crate::ui::Ui;
 
+/// What the mode says.
+pub(in crate::modes) static FRONT: Front = Front {
+    describe,
+    is_shown_next: |_| false,
+    summary,
+    details,
+    next,
+    trusted,
+    waits_for: |_| None,
+};
+
 /// Returns a fact in words; `None` for what is only bookkeeping.
-pub(super) fn describe(event: &ModeEvent) -> Option<String> {
+fn describe(event: &ModeEvent) -> Option<String> {
     if let ModeEvent::Ralph(event) = event {
         ralph(event)
     } else {
@@ -42,7 +54,7 @@ pub(super) const fn of(workflow: &Workflow) -> Option<&Ralph> {
 }
 
 /// Prints what was built so far, and on what evidence.
-pub(super) fn summary(ui: Ui, workflow: &Workflow) {
+fn summary(ui: Ui, workflow: &Workflow) {
     let Some(ralph) = of(workflow) else {
         return;
     };
@@ -124,7 +136,7 @@ fn evidence_words(evidence: &Evidence) -> String {
 }
 
 /// Prints the tasks, each with where it stands.
-pub(super) fn details(ui: Ui, workflow: &Workflow) {
+fn details(ui: Ui, workflow: &Workflow) {
     let Some(ralph) = of(workflow) else {
         return;
     };
@@ -152,7 +164,7 @@ pub(super) fn details(ui: Ui, workflow: &Workflow) {
 }
 
 /// Returns how what was built is looked at and taken over.
-pub(super) fn next(workflow: &Workflow) -> Vec<String> {
+fn next(workflow: &Workflow) -> Vec<String> {
     let built = of(workflow).and_then(|ralph| Some((ralph, ralph.branch.as_ref()?)));
     let (Status::Completed, Some((ralph, branch))) = (workflow.status, built) else {
         return Vec::new();
@@ -164,7 +176,7 @@ pub(super) fn next(workflow: &Workflow) -> Vec<String> {
 }
 
 /// Returns what going on with it would carry out or rest on.
-pub(super) fn trusted(workflow: &Workflow) -> Vec<(&'static str, String)> {
+fn trusted(workflow: &Workflow) -> Vec<(&'static str, String)> {
     let Some(ralph) = of(workflow) else {
         return Vec::new();
     };

@@ -23,7 +23,7 @@ use crate::commands::doctor::modes::{Class, Probe, Wish};
 use crate::context::Context;
 use crate::error::{Error, chain};
 use crate::exit_code::Exit;
-use crate::workflow::driving;
+use crate::workflow::approving;
 
 /// A workflow that is looked at.
 #[derive(Clone, Copy)]
@@ -162,7 +162,7 @@ impl Looked<'_> {
                 Ok(Some(bytes)) if bytes == document.text.as_bytes() => continue,
                 Ok(Some(_)) if pending.contains(&document.name.as_str()) => {
                     let detail = format!("{} was edited while it waits", file.display());
-                    let hint = driving::edited_hint(self.key, &file);
+                    let hint = approving::edited_hint(self.key, &file);
                     return self.bad(Class::Artifact, detail).with_hint(hint);
                 }
                 Ok(Some(_)) => "says something else than the log".to_owned(),

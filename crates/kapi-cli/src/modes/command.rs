@@ -1,0 +1,28 @@
+//! The commands of the modes, in one list.
+//!
+//! What a command's options mean stands with its mode.
+
+use crate::context::Context;
+use crate::error::Error;
+use crate::exit_code::Exit;
+use crate::modes::{autoresearch, deep_interview, ralph};
+
+/// The commands of the modes.
+#[derive(Debug, clap::Subcommand)]
+pub(crate) enum Command {
+    /// Ask what is wanted until it is clear, and write it down as a spec to approve
+    DeepInterview(Box<deep_interview::Args>),
+    /// Plan, have the plan approved, build it in parallel, review it, account for it
+    Ralph(Box<ralph::Args>),
+    /// Search for a better number: have experiments made, measured, kept or put back
+    Autoresearch(Box<autoresearch::Args>),
+}
+
+/// Runs the command of a mode.
+pub(crate) fn run(context: &Context, command: &Command) -> Result<Exit, Error> {
+    match command {
+        Command::DeepInterview(args) => deep_interview::run(context, args),
+        Command::Ralph(args) => ralph::run(context, args),
+        Command::Autoresearch(args) => autoresearch::run(context, args),
+    }
+}
