@@ -58,7 +58,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
                 standing::carry_out(context, &picked.project, &choice, &picked.id)?;
                 let lines = [
                     format!("The contract of goal {} is approved here.", picked.id),
-                    format!("Go on with `kapi resume {:03}`.", picked.id.reference()),
+                    format!("Go on with `kapi resume {}`.", picked.id.reference()),
                 ];
                 Ok(answer::give(context, &picked.goal, &lines))
             }
@@ -81,7 +81,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
         let goal = reload(&picked)?;
         let lines = [
             format!("The contract of goal {} is approved.", goal.id),
-            format!("Begin with `kapi resume {:03}`.", goal.id.reference()),
+            format!("Begin with `kapi resume {}`.", goal.id.reference()),
         ];
         return Ok(answer::give(context, &goal, &lines));
     }
@@ -155,22 +155,6 @@ pub(super) fn record(
     let contract = &picked.goal.contract;
     contract::check(context, config, contract)?;
     driving::approve(context, &picked.project, &picked.id, contract, means)
-}
-
-/// Returns why a goal does not go on before its contract is approved.
-pub(super) fn needed(picked: &Picked<'_>) -> Error {
-    Error::new(
-        Exit::Denied,
-        format!(
-            "goal {} is proposed: its contract waits for approval, and nothing else makes it active",
-            picked.id
-        ),
-    )
-    .with_hint(format!(
-        "look at it with `kapi show {}`, then type `{}`.",
-        picked.id.reference(),
-        approval::line(&picked.id, &picked.goal.contract_hash)
-    ))
 }
 
 fn refusal(context: &Context, picked: &Picked<'_>) -> Error {

@@ -10,9 +10,9 @@ use kapi_goal::rules::event::Event;
 use kapi_goal::rules::state::Status;
 use kapi_machine::logged::Logged;
 
-use crate::commands::goal::approve;
 use crate::commands::goal::pick::{self, Picked};
 use crate::context::Context;
+use crate::contract::approval;
 use crate::driving;
 use crate::error::Error;
 use crate::exit_code::Exit;
@@ -23,7 +23,7 @@ pub(super) fn run(context: &Context) -> Result<Exit, Error> {
     let picked = pick::to_change(context, None)?;
     refuse_driven(&picked)?;
     if picked.goal.status == Status::Proposed {
-        return Err(approve::needed(&picked));
+        return Err(needs_approval(&picked));
     }
     driving::require_approved(&picked.project, &picked.id)?;
     let mut begun = Vec::new();
@@ -86,6 +86,22 @@ pub(crate) fn refuse_driven(picked: &Picked<'_>) -> Result<(), Error> {
             picked.id.reference()
         ))),
     }
+}
+
+/// Returns why a goal does not go on before its contract is approved.
+fn needs_approval(picked: &Picked<'_>) -> Error {
+    Error::new(
+        Exit::Denied,
+        format!(
+            "goal {} is proposed: its contract waits for approval, and nothing else makes it active",
+            picked.id
+        ),
+    )
+    .with_hint(format!(
+        "look at it with `kapi show {}`, then type `{}`.",
+        picked.id.reference(),
+        approval::line(&picked.id, &picked.goal.contract_hash)
+    ))
 }
 
 /// Drives a goal to its rest.
