@@ -19,7 +19,6 @@ mod reject;
 pub(crate) mod reopen;
 pub(crate) mod resume;
 mod say;
-mod setup;
 mod slash;
 mod standing;
 mod status;

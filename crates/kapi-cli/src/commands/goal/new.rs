@@ -3,14 +3,16 @@
 //! The contract comes from flags, from a file, or from the agent itself, which drafts it first.
 //! Without a person at a terminal it waits, proposed, with the line that approves it.
 
+mod setup;
+
 use kapi_goal::record::project::Project;
 use kapi_goal::rules::event::ApprovalMeans;
 use kapi_goal::rules::state::Goal;
 use kapi_wire::result::ResultView;
 use serde_json::json;
 
+use crate::commands::goal::judge;
 use crate::commands::goal::standing::{self, Choice, Wish};
-use crate::commands::goal::{judge, setup};
 use crate::commands::{explain, run};
 use crate::context::Context;
 use crate::contract::judge::is_model;
