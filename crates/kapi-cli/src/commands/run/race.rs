@@ -13,7 +13,7 @@ use kapi_goal::rules::event::Event;
 use kapi_goal::rules::state::{Goal, Status};
 use kapi_machine::logged::Logged;
 
-use crate::commands::run::race::lanes::Field;
+use crate::commands::run::race::field::Field;
 use crate::commands::run::{Args, DRAFTS_MAX};
 use crate::config::Config;
 use crate::context::Context;
@@ -23,6 +23,7 @@ use crate::error::Error;
 use crate::exit_code::Exit;
 use crate::{amount, driving, naming};
 
+mod field;
 mod lanes;
 pub(crate) mod view;
 

@@ -10,7 +10,6 @@ use std::time::Duration;
 
 use kapi_core::id::GoalId;
 use kapi_goal::record::error::EngineError;
-use kapi_goal::record::project::Project;
 use kapi_goal::record::race;
 use kapi_goal::record::race::{Lane, Winner};
 use kapi_goal::rules::command::Command;
@@ -18,11 +17,9 @@ use kapi_goal::rules::event::Event;
 use kapi_goal::rules::state::{Goal, Status};
 use kapi_machine::logged::Logged;
 use kapi_sys::alarm::{Alarm, AlarmWaker, WakeSources};
-use kapi_sys::signal::Interrupts;
 
+use crate::commands::run::race::field::{Field, Troubles};
 use crate::commands::run::race::view;
-use crate::config::Config;
-use crate::context::Context;
 use crate::driving::attendance::{alarm, alarm_failed};
 use crate::driving::{self, Run, WhenParked};
 use crate::error::Error;
@@ -32,24 +29,6 @@ use crate::exit_code::Exit;
 const LOOK: Duration = Duration::from_secs(1);
 /// Lanes that may tell how they ended before the one that listens has heard them.
 const ENDED_MAX: usize = 16;
-
-/// What a race is run with.
-#[derive(Clone, Copy)]
-pub(super) struct Field<'a> {
-    pub(super) context: &'a Context,
-    pub(super) project: &'a Project<'a>,
-    pub(super) config: &'a Config,
-    /// The index of the first goal.
-    pub(super) of: u32,
-    /// Lanes that are driven at once.
-    pub(super) jobs: u32,
-    pub(super) interrupts: &'a Interrupts,
-    /// What becomes of a lane that is parked.
-    pub(super) when_parked: WhenParked,
-}
-
-/// Why lanes could not be driven, by goal.
-pub(super) type Troubles = BTreeMap<GoalId, Error>;
 
 /// Drives the lanes to their end and reports how they came out.
 ///
@@ -192,16 +171,6 @@ impl<'env> Watch<'_, 'env, '_> {
         self.alarm
             .watch(&watched)
             .map_err(|error| alarm_failed(&error))
-    }
-}
-
-impl<'a> Field<'a> {
-    fn lanes(&self) -> Result<Vec<Lane>, Error> {
-        race::lanes(self.project, self.of).map_err(|error| self.failed(&error))
-    }
-
-    pub(super) fn failed(&self, error: &EngineError) -> Error {
-        Error::engine(error, &format!("{:03}", self.of))
     }
 }
 

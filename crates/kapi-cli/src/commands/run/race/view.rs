@@ -15,7 +15,7 @@ use kapi_wire::result::UsageView;
 use serde::Serialize;
 
 use crate::amount;
-use crate::commands::run::race::lanes::{Field, Troubles};
+use crate::commands::run::race::field::{Field, Troubles};
 use crate::context::Context;
 use crate::contract::short;
 use crate::error::Error;
