@@ -8,9 +8,10 @@ use clap::{Parser, Subcommand};
 
 use crate::commands::{
     agent, audit, budget, cancel, check, cleanup, clear, completion, dashboard, demo, diff, doctor,
-    goal, inbox, launch, log, loops, mcp, prove, resume, run, sandbox, show, spend, status, task,
-    up, wait,
+    goal, inbox, launch, log, loops, mcp, prove, resume, sandbox, show, spend, status, task, up,
+    wait,
 };
+use crate::contract::flags;
 use crate::modes::command;
 
 /// Run coding agents unattended and get back commits that are proved, not promised
@@ -37,7 +38,7 @@ pub(crate) struct Args {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Take a task to a proved commit
-    Run(Box<run::Args>),
+    Run(Box<flags::Args>),
     /// Show the main job on a made-up repository, with a scripted agent and no keys
     Demo(demo::Args),
     /// Set goals up, approve them, steer them, and ask about them

@@ -2,8 +2,10 @@
 //!
 //! Nothing is created here: a contract that is not approved leaves no trace.
 
+pub(crate) mod agent_name;
 pub(crate) mod approval;
 pub(crate) mod file;
+pub(crate) mod flags;
 pub(crate) mod isolation;
 pub(crate) mod judge;
 mod layers;
@@ -22,10 +24,10 @@ use kapi_goal::perform::survey::Survey;
 use kapi_goal::rules::budget::Budget;
 use kapi_goal::rules::contract::{Base, CONTRACT_VERSION, Contract, TURNS_DEFAULT};
 
-use crate::commands::run::{Args, Openness};
 use crate::config::{Config, GoalTable};
 use crate::context::Context;
 use crate::contract::file::Filled;
+use crate::contract::flags::{Args, Openness};
 use crate::contract::judge::Parties;
 use crate::error::Error;
 use crate::exit_code::Exit;

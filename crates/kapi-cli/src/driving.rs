@@ -7,14 +7,11 @@ pub(crate) mod attendance;
 
 use std::path::Path;
 
-use kapi_check::perform::hidden;
 use kapi_core::id::GoalId;
 use kapi_goal::perform::real::RealWorld;
-use kapi_goal::record::contract_hash::contract_hash;
 use kapi_goal::record::drive::{Control, DriveError};
 use kapi_goal::record::project::Project;
 use kapi_goal::record::{drive, race};
-use kapi_goal::rules::command::Command;
 use kapi_goal::rules::contract::Contract;
 use kapi_goal::rules::event::{ApprovalMeans, Event, Stop};
 use kapi_goal::rules::state::{Goal, Stage, Status};
@@ -55,30 +52,6 @@ pub(crate) fn approval(
                 .with_hint("read the contract above, then add `--yes` to approve it."),
         ),
     }
-}
-
-/// Records an approval of the contract that was shown, with its hidden checks taken over first.
-pub(crate) fn approve(
-    context: &Context,
-    project: &Project<'_>,
-    id: &GoalId,
-    shown: &Contract,
-    means: ApprovalMeans,
-) -> Result<Vec<Logged<Event>>, Error> {
-    let failed = |error| Error::engine(&error, &id.to_string());
-    let contract_hash = contract_hash(shown).map_err(failed)?;
-    if let Some(checks) = &shown.hidden {
-        hidden::keep(checks, &context.place(project, id)?.hidden)
-            .map_err(|failure| Error::world(&failure))?;
-    }
-    let command = Command::Approve {
-        contract_hash,
-        means,
-    };
-    project
-        .submit(id, &context.actor, &command)
-        .map(|submitted| submitted.recorded)
-        .map_err(failed)
 }
 
 /// A goal to drive.

@@ -4,7 +4,6 @@
 
 use std::collections::BTreeSet;
 
-use clap::builder::{PossibleValuesParser, TypedValueParser};
 use kapi_core::id::Slug;
 use kapi_goal::perform::survey::Survey;
 use kapi_goal::record::goal_listing::Standing;
@@ -12,8 +11,8 @@ use kapi_goal::record::project::Project;
 use kapi_sys::lock::{Lock, LockError};
 use kapi_workflow::rules::branch::BranchType;
 
-use crate::commands::run::Args;
 use crate::config::GoalTable;
+use crate::contract::flags::{Args, parse_branch_type};
 use crate::error::{Error, chain};
 use crate::exit_code::Exit;
 
@@ -23,19 +22,6 @@ const NOBODYS: &str = "kapi-looks-whether-it-could";
 const BRANCH_TRIES_MAX: u32 = 99;
 /// The longest another run may take to create its goal, in milliseconds.
 const LOCK_WAIT_MS: u64 = 10_000;
-
-/// Reads a branch type, and lets clap list them all.
-pub(crate) fn branch_types() -> impl TypedValueParser<Value = BranchType> {
-    let names = BranchType::ALL.map(BranchType::as_str);
-    PossibleValuesParser::new(names).try_map(|name| parse_type(&name))
-}
-
-fn parse_type(text: &str) -> Result<BranchType, String> {
-    BranchType::ALL
-        .into_iter()
-        .find(|kind| kind.as_str() == text)
-        .ok_or_else(|| format!("{text:?} is not a branch type"))
-}
 
 /// Chooses a slug and a branch that is free: the plain one first, then numbered ones.
 pub(crate) fn choose(
@@ -47,7 +33,7 @@ pub(crate) fn choose(
     let branch_type = match (args.branch_type, table.branch_type.as_deref()) {
         (Some(branch_type), _) => branch_type,
         (None, Some(text)) => {
-            parse_type(text).map_err(|error| Error::usage(format!("`type`: {error}")))?
+            parse_branch_type(text).map_err(|error| Error::usage(format!("`type`: {error}")))?
         }
         (None, None) if starts_with_fix(&args.intent) => BranchType::Fix,
         (None, None) => BranchType::Feat,

@@ -16,8 +16,8 @@ use kapi_core::isolation::{NetworkMode, SandboxLevel};
 use kapi_run::book::Book;
 use kapi_store::layout::{HomeLayout, project_key};
 
-use super::run::{Network, Sandbox};
 use crate::context::Context;
+use crate::contract::flags::{Network, Sandbox};
 use crate::error::Error;
 use crate::exit_code::Exit;
 use crate::profile::flags;

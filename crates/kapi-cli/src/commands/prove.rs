@@ -26,9 +26,9 @@ use kapi_sys::clock::Clock as _;
 use kapi_sys::disk::Disk as _;
 use kapi_sys::real_disk::RealDisk;
 
-use super::run::{CheckFlags, Network, Sandbox};
 use crate::config::Config;
 use crate::context::Context;
+use crate::contract::flags::{CheckFlags, Network, Sandbox};
 use crate::error::Error;
 use crate::exit_code::Exit;
 use crate::profile::flags;

@@ -13,7 +13,7 @@ use crate::commands::goal::resume::refuse_driven;
 use crate::commands::goal::{answer, reopen};
 use crate::commands::run::race;
 use crate::context::Context;
-use crate::contract::{isolation, words};
+use crate::contract::{approval, isolation, words};
 use crate::driving::{self, WhenParked};
 use crate::error::Error;
 use crate::exit_code::Exit;
@@ -99,7 +99,7 @@ fn goal(context: &Context, id: &GoalId, args: &Args) -> Result<Exit, Error> {
         words::show(context, &goal.contract, &notes);
         words::show_given(context, &goal);
         let means = driving::approval(context, &goal.contract, args.yes)?;
-        driving::approve(context, &project, &id, &goal.contract, means)?
+        approval::approve(context, &project, &id, &goal.contract, means)?
     } else {
         project
             .submit(&id, &context.actor, &Command::Resume)

@@ -2,9 +2,14 @@
 //!
 //! Nobody's silence is an approval. What an approval leads to is the core's affair.
 
+use kapi_check::perform::hidden;
 use kapi_core::id::GoalId;
+use kapi_goal::record::contract_hash::contract_hash;
 use kapi_goal::record::project::Project;
-use kapi_goal::rules::event::ApprovalMeans;
+use kapi_goal::rules::command::Command;
+use kapi_goal::rules::contract::Contract;
+use kapi_goal::rules::event::{ApprovalMeans, Event};
+use kapi_machine::logged::Logged;
 
 use crate::context::Context;
 use crate::error::Error;
@@ -33,6 +38,30 @@ pub(crate) fn in_advance(
         );
         ApprovalMeans::Autopilot
     }))
+}
+
+/// Records an approval of the contract that was shown, with its hidden checks taken over first.
+pub(crate) fn approve(
+    context: &Context,
+    project: &Project<'_>,
+    id: &GoalId,
+    shown: &Contract,
+    means: ApprovalMeans,
+) -> Result<Vec<Logged<Event>>, Error> {
+    let failed = |error| Error::engine(&error, &id.to_string());
+    let contract_hash = contract_hash(shown).map_err(failed)?;
+    if let Some(checks) = &shown.hidden {
+        hidden::keep(checks, &context.place(project, id)?.hidden)
+            .map_err(|failure| Error::world(&failure))?;
+    }
+    let command = Command::Approve {
+        contract_hash,
+        means,
+    };
+    project
+        .submit(id, &context.actor, &command)
+        .map(|submitted| submitted.recorded)
+        .map_err(failed)
 }
 
 /// Checks that what a person names is the hash of the contract on record, or its beginning.

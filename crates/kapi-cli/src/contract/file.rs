@@ -14,13 +14,13 @@ use kapi_settings::scalar::Text;
 use kapi_settings::setting::Setting;
 use kapi_settings::{amount, read as settings, yaml};
 
-use crate::commands::run::Args;
 use crate::config::file::{Links, read};
 use crate::context::Context;
 use crate::contract::file::form::{
     BaseForm, ContractForm, JudgeWord, Number, SurfaceForm, Texts, WorkingForm,
 };
-use crate::contract::working::parse_surface;
+use crate::contract::flags::Args;
+use crate::contract::flags::names::parse_surface;
 use crate::error::Error;
 use crate::exit_code::Exit;
 

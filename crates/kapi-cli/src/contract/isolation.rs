@@ -9,9 +9,9 @@ use kapi_core::isolation::{NetworkMode, SandboxLevel};
 use kapi_goal::perform::survey::Survey;
 use kapi_goal::rules::contract::Contract;
 
-use crate::commands::run::{Args, Sandbox};
 use crate::config::Config;
 use crate::context::Context;
+use crate::contract::flags::{Args, Sandbox};
 use crate::error::Error;
 
 /// Returns how far a run is kept from the host, and what it can reach.

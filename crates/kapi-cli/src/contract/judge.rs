@@ -12,7 +12,7 @@ use kapi_run::book::Book;
 
 use crate::config::Config;
 use crate::context::Context;
-use crate::contract::party;
+use crate::contract::agent_name;
 use crate::error::Error;
 use crate::exit_code::Exit;
 
@@ -67,7 +67,7 @@ impl JudgeName {
                     ),
                 )
             }
-            Some(_) | None => party::kind(text).map(Self::Agent),
+            Some(_) | None => agent_name::kind(text).map(Self::Agent),
         }
     }
 }
@@ -104,7 +104,7 @@ pub(super) fn named(parties: Parties<'_>, text: &str) -> Result<Judge, Error> {
         JudgeName::None => Judge::None,
         JudgeName::Same => Judge::Same,
         JudgeName::Model { provider, model } => Judge::Agent(format!("{provider}/{model}")),
-        JudgeName::Agent(_) => match party::absolute(parties.context, text)? {
+        JudgeName::Agent(_) => match agent_name::absolute(parties.context, text)? {
             judge if judge == parties.agent => Judge::Same,
             judge => Judge::Agent(judge),
         },
@@ -117,7 +117,7 @@ pub(super) fn unnamed(
     parties: Parties<'_>,
     notes: &mut Vec<String>,
 ) -> Result<Option<Judge>, Error> {
-    let executor = party::kind(parties.agent)?;
+    let executor = agent_name::kind(parties.agent)?;
     if !is_model(&executor) {
         return Ok(None);
     }
@@ -140,7 +140,7 @@ pub(super) fn unnamed(
 
 /// Refuses a model that nobody judges, unless that is what the person said.
 pub(super) fn require(parties: Parties<'_>) -> Result<(), Error> {
-    let executor = party::kind(parties.agent)?;
+    let executor = agent_name::kind(parties.agent)?;
     if is_model(&executor) {
         return Err(unspecified(&executor));
     }
@@ -210,7 +210,7 @@ fn is_executors_model(parties: Parties<'_>, judge: &str) -> bool {
     let Ok(JudgeName::Model { model, .. }) = JudgeName::parse(judge) else {
         return false;
     };
-    let Ok(executor) = party::kind(parties.agent) else {
+    let Ok(executor) = agent_name::kind(parties.agent) else {
         return false;
     };
     let settings = parties.config.agents.get(executor.name());

@@ -7,8 +7,8 @@ use kapi_check::rules::proof::precedence::{CheckSettings, ResolvedChecks, Settin
 use kapi_core::judge::Judge;
 use kapi_goal::rules::contract::TURNS_DEFAULT;
 
-use crate::commands::run::Args;
 use crate::config::goal;
+use crate::contract::flags::Args;
 use crate::contract::judge::{self, Parties};
 use crate::contract::{Drafted, working};
 use crate::error::Error;

@@ -10,21 +10,13 @@ use kapi_spend::rules::account::Served;
 use kapi_spend::rules::day::Day;
 use kapi_sys::clock::Clock as _;
 
-use crate::commands::run::Args;
 use crate::config::{Config, GoalTable};
 use crate::context::Context;
+use crate::contract::agent_name::{absolute, kind};
+use crate::contract::flags::Args;
 use crate::contract::judge::JudgeName;
 use crate::error::Error;
 use crate::exit_code::Exit;
-
-/// Reads the name of an agent.
-pub(crate) fn kind(agent: &str) -> Result<AgentKind, Error> {
-    AgentKind::parse(agent).map_err(|error| {
-        let mut wrapped = Error::usage(error.to_string());
-        wrapped.hint = error.hint();
-        wrapped
-    })
-}
 
 /// Returns the agent that works, as it stands in the contract.
 pub(super) fn agent(context: &Context, args: &Args, table: &GoalTable) -> Result<String, Error> {
@@ -37,16 +29,6 @@ pub(super) fn agent(context: &Context, args: &Args, table: &GoalTable) -> Result
                 .with_hint("add `--agent claude` (or codex, gemini, pi, 'command:<shell>').")
         })?;
     absolute(context, reference)
-}
-
-/// Makes a script's path absolute, so that the goal can be resumed from anywhere.
-pub(crate) fn absolute(context: &Context, reference: &str) -> Result<String, Error> {
-    Ok(match kind(reference)? {
-        AgentKind::Script(path) if path.is_relative() => {
-            AgentKind::Script(context.cwd.join(path)).to_string()
-        }
-        other => other.to_string(),
-    })
 }
 
 /// Refuses parties that could not even begin, and limits that nobody could measure for them.

@@ -9,8 +9,8 @@ use kapi_core::hidden_checks::Hidden;
 use kapi_goal::perform::survey::Survey;
 use kapi_goal::rules::contract::{Base, Contract};
 
-use crate::commands::run::Args;
 use crate::context::Context;
+use crate::contract::flags::Args;
 use crate::error::Error;
 use crate::exit_code::Exit;
 

@@ -20,13 +20,13 @@ use kapi_wire::kernel_tools::answer::Answer;
 use kapi_wire::kernel_tools::input::read as read_for_kernel;
 use serde_json::Value;
 
-use crate::commands::run::Args;
 use crate::context::Context;
+use crate::contract::flags::Args;
 use crate::contract::judge::is_model;
-use crate::contract::party;
+use crate::contract::{agent_name, approval};
 use crate::desk::kernel::{self, Asker, Standing};
 use crate::error::Error;
-use crate::{contract, desk, driving, naming};
+use crate::{contract, desk, naming};
 
 /// The agent that proposes from outside, in the record.
 const RUN: &str = "outside any run";
@@ -132,7 +132,7 @@ fn propose(
     let project = context.project(&draft.root, "kapi mcp");
     refuse_second(&project, proposed.as_ref())?;
     let desk = desk::desk(context, &project).map_err(setup)?;
-    let is_judged = is_model(&party::kind(&draft.contract.agent).map_err(setup)?);
+    let is_judged = is_model(&agent_name::kind(&draft.contract.agent).map_err(setup)?);
     // A program is judged by its checks, unless somebody is named.
     let nobody = (!is_judged).then_some(&Judge::None);
     let judge_default = desk.judge_default.as_ref().or(nobody);
@@ -158,7 +158,8 @@ fn propose(
     let Some(Actor::Human { .. }) = desk.autopilot.as_ref().filter(|_| in_advance) else {
         return Ok(answer::not_confirmed(&id.to_string(), &hash, &contract));
     };
-    driving::approve(context, &project, &id, &contract, ApprovalMeans::Autopilot).map_err(setup)?;
+    approval::approve(context, &project, &id, &contract, ApprovalMeans::Autopilot)
+        .map_err(setup)?;
     let goal = project.load(&id).map_err(|error| refusal(&error))?;
     Ok(answer::approved(&goal, &hash))
 }

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use kapi_core::isolation::SandboxLevel;
 
-use crate::commands::run::{Network, Sandbox};
+use crate::contract::flags::{Network, Sandbox};
 
 /// The flags.
 #[derive(Debug, Clone, Default, clap::Args)]

@@ -11,11 +11,10 @@ use kapi_goal::rules::contract::{Contract, TURNS_DEFAULT};
 use kapi_workflow::rules::mode_spec::{ModeSpec, Party, Repository};
 use kapi_workflow::rules::terms::{PlanApproval, Terms};
 
-use crate::commands::run;
 use crate::commands::workflow::branch;
 use crate::config::Config;
 use crate::context::Context;
-use crate::contract::{self, isolation, judge, party};
+use crate::contract::{self, agent_name, flags, isolation, judge};
 use crate::error::Error;
 use crate::exit_code::Exit;
 use crate::{amount, container, naming};
@@ -44,10 +43,10 @@ pub(crate) struct Flags {
     pub(crate) judge: Option<String>,
     /// The isolation: 'native' (default), 'podman', or 'none' for no isolation at all
     #[arg(long, value_name = "LEVEL", value_enum)]
-    pub(crate) sandbox: Option<run::Sandbox>,
+    pub(crate) sandbox: Option<flags::Sandbox>,
     /// What can be reached besides the model: 'none', 'filtered' (default) or 'open'
     #[arg(long, value_name = "MODE", value_enum)]
-    pub(crate) network: Option<run::Network>,
+    pub(crate) network: Option<flags::Network>,
     /// Agent turns of each goal at most [default: 20]
     #[arg(long, value_name = "N")]
     pub(crate) turns: Option<u32>,
@@ -140,7 +139,7 @@ fn with_repository(
     context: &Context,
     spec: &ModeSpec,
     flags: &Flags,
-    args: &run::Args,
+    args: &flags::Args,
     plan_approval: PlanApproval,
 ) -> Result<Drawn, Error> {
     let draft = contract::draft_for_agent(context, args)?;
@@ -215,7 +214,7 @@ fn without_commit(
         Error::usage("no agent was named")
             .with_hint("add `--agent claude` (or codex, gemini, pi, 'command:<shell>').")
     })?;
-    let agent = party::absolute(context, named)?;
+    let agent = agent_name::absolute(context, named)?;
     let args = as_run(spec, flags, "")?;
     let (sandbox, network) = isolation::level_and_network(&args, &config)?;
     let book = context.book(&config);
@@ -256,11 +255,13 @@ fn without_commit(
 
 fn reviewer(context: &Context, flags: &Flags) -> Result<Option<String>, Error> {
     let named = flags.reviewer.as_deref();
-    named.map(|name| party::absolute(context, name)).transpose()
+    named
+        .map(|name| agent_name::absolute(context, name))
+        .transpose()
 }
 
 /// Returns the flags as those of `kapi run`, whose rules for parties and limits hold here too.
-fn as_run(spec: &ModeSpec, flags: &Flags, purpose: &str) -> Result<run::Args, Error> {
+fn as_run(spec: &ModeSpec, flags: &Flags, purpose: &str) -> Result<flags::Args, Error> {
     let mut line: Vec<String> = Vec::new();
     let mut add = |name: &str, value: Option<String>| {
         line.extend(value.map(|value| format!("--{name}={value}")));
@@ -286,10 +287,10 @@ fn as_run(spec: &ModeSpec, flags: &Flags, purpose: &str) -> Result<run::Args, Er
     }
     line.extend(["--".to_owned(), purpose.to_owned()]);
     let command =
-        <run::Args as clap::Args>::augment_args(clap::Command::new("kapi").no_binary_name(true));
+        <flags::Args as clap::Args>::augment_args(clap::Command::new("kapi").no_binary_name(true));
     let matches = command.try_get_matches_from(line);
     matches
-        .and_then(|matches| run::Args::from_arg_matches(&matches))
+        .and_then(|matches| flags::Args::from_arg_matches(&matches))
         .map_err(|error| Error::usage(error.to_string()))
 }
 
@@ -311,15 +312,15 @@ mod tests {
 
     use super::{Flags, as_run, usd};
     use crate::amount;
-    use crate::commands::run;
+    use crate::contract::flags;
 
     #[test]
     fn flags_mean_what_they_mean_for_a_run() {
         let flags = Flags {
             agent: Some("script:a b.yaml".to_owned()),
             judge: Some("same".to_owned()),
-            sandbox: Some(run::Sandbox::None),
-            network: Some(run::Network::Open),
+            sandbox: Some(flags::Sandbox::None),
+            network: Some(flags::Network::Open),
             turns: Some(7),
             tokens: Some(1_000),
             usd: Some(1_250_001),
@@ -332,8 +333,8 @@ mod tests {
         assert_eq!(args.intent, "-n is\nno flag");
         assert_eq!(args.agent.as_deref(), Some("script:a b.yaml"));
         assert_eq!(args.judge.as_deref(), Some("same"));
-        assert_eq!(args.sandbox, Some(run::Sandbox::None));
-        assert_eq!(args.network, Some(run::Network::Open));
+        assert_eq!(args.sandbox, Some(flags::Sandbox::None));
+        assert_eq!(args.network, Some(flags::Network::Open));
         assert_eq!((args.turns, args.tokens), (Some(7), Some(1_000)));
         assert_eq!(args.usd, Some(1_250_001));
         assert_eq!(args.verify, flags.verify);

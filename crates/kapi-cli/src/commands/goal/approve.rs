@@ -16,7 +16,6 @@ use crate::commands::goal::{answer, resume, standing};
 use crate::config::Config;
 use crate::context::Context;
 use crate::contract::{self, approval, isolation, words};
-use crate::driving;
 use crate::error::Error;
 use crate::exit_code::Exit;
 
@@ -154,7 +153,7 @@ pub(super) fn record(
 ) -> Result<Vec<Logged<Event>>, Error> {
     let contract = &picked.goal.contract;
     contract::check(context, config, contract)?;
-    driving::approve(context, &picked.project, &picked.id, contract, means)
+    approval::approve(context, &picked.project, &picked.id, contract, means)
 }
 
 fn refusal(context: &Context, picked: &Picked<'_>) -> Error {

@@ -17,8 +17,8 @@ use serde_json::json;
 
 use crate::commands::goal::{answer, pick};
 use crate::context::Context;
+use crate::contract::agent_name;
 use crate::contract::judge::{self, JudgeName};
-use crate::contract::party;
 use crate::error::Error;
 use crate::exit_code::Exit;
 use crate::ui::Format;
@@ -79,7 +79,7 @@ fn for_goal(context: &Context, goal: &Goal, text: &str) -> Result<String, Error>
         JudgeName::Same => Ok(goal.contract.agent.clone()),
         JudgeName::Agent(_) => {
             asking::check_agent(&book, text, goal.contract.sandbox).map_err(refused)?;
-            party::absolute(context, text)
+            agent_name::absolute(context, text)
         }
         JudgeName::Model { .. } => {
             kapi_check::perform::judge::check(&book, text).map_err(refused)?;
@@ -182,7 +182,7 @@ fn checked(context: &Context, root: &Path, text: &str) -> Result<String, Error> 
                     failure.message
                 ));
             }
-            return party::absolute(context, text);
+            return agent_name::absolute(context, text);
         }
         JudgeName::Model { provider, .. } => {
             let book = context.book(&context.config(Some(root))?);

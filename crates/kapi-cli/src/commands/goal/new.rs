@@ -16,7 +16,7 @@ use crate::commands::goal::standing::{self, Choice, Wish};
 use crate::commands::{explain, run};
 use crate::context::Context;
 use crate::contract::judge::is_model;
-use crate::contract::{self, approval, file, party, words};
+use crate::contract::{self, agent_name, approval, file, flags, words};
 use crate::driving::{self, WhenParked, exit_of};
 use crate::error::Error;
 use crate::exit_code::Exit;
@@ -28,7 +28,7 @@ use crate::ui::Format;
 #[group(skip)]
 pub(crate) struct Args {
     #[command(flatten)]
-    pub(super) run: run::Args,
+    pub(super) run: flags::Args,
     /// Let the agent draft the contract first; the default where nothing says what proves the goal
     #[arg(long, conflicts_with = "unverified")]
     pub(super) draft: bool,
@@ -88,7 +88,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
             let goal = load(&project, &id)?;
             return Ok(waits(context, &goal, &choice));
         };
-        driving::approve(context, &project, &id, &draft.contract, means)?;
+        approval::approve(context, &project, &id, &draft.contract, means)?;
         standing::carry_out(context, &project, &choice, &id)?;
         if args.no_run {
             let goal = load(&project, &id)?;
@@ -137,7 +137,7 @@ fn wants_draft(context: &Context, args: &Args) -> Result<bool, Error> {
         return Ok(false);
     }
     match said.agent.or(table.agent) {
-        Some(agent) => Ok(is_model(&party::kind(&agent)?)),
+        Some(agent) => Ok(is_model(&agent_name::kind(&agent)?)),
         None => Ok(false),
     }
 }

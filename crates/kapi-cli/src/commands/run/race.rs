@@ -13,10 +13,11 @@ use kapi_goal::rules::event::Event;
 use kapi_goal::rules::state::{Goal, Status};
 use kapi_machine::logged::Logged;
 
+use crate::commands::run::DRAFTS_MAX;
 use crate::commands::run::race::field::Field;
-use crate::commands::run::{Args, DRAFTS_MAX};
 use crate::config::Config;
 use crate::context::Context;
+use crate::contract::flags::{Args, RaceFlags};
 use crate::contract::{self, Draft, approval, isolation, judge, words};
 use crate::driving::WhenParked;
 use crate::error::Error;
@@ -29,56 +30,6 @@ pub(crate) mod view;
 
 /// How many names are tried for a lane's branch.
 const BRANCH_TRIES_MAX: u32 = 99;
-
-/// What makes a run a race.
-#[derive(Debug, Clone, Default, clap::Args)]
-#[group(skip)]
-#[command(next_help_heading = "Races")]
-pub(crate) struct Flags {
-    /// Agents that race each other in workspaces of their own (claude,codex,gemini); may be given
-    /// several times, and 'command:SHELL' or 'script:FILE.yaml' then stands alone
-    #[arg(long, value_name = "AGENTS", conflicts_with = "agent")]
-    race: Vec<String>,
-    /// Attempts of each agent, in workspaces of their own
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=i64::from(LANES_MAX)))]
-    attempts: Option<u32>,
-    /// Lanes of a race that are driven at once [default: all of them]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=i64::from(LANES_MAX)))]
-    jobs: Option<u32>,
-    /// Let every lane of a race come to its end, and rank them, instead of stopping the others
-    /// when the first is proved
-    #[arg(long)]
-    compare: bool,
-}
-
-impl Flags {
-    /// Tells whether a race is wanted.
-    pub(crate) const fn is_race(&self) -> bool {
-        !self.race.is_empty() || self.attempts.is_some()
-    }
-
-    /// Refuses what only a race has, where there is none.
-    pub(crate) fn check_no_race(&self) -> Result<(), Error> {
-        if self.is_race() {
-            return Err(Error::usage(
-                "`--race` and `--attempts` belong to `kapi run`",
-            ));
-        }
-        if self.compare || self.jobs.is_some() {
-            return Err(Error::usage("`--compare` and `--jobs` belong to a race")
-                .with_hint("name its agents with `--race`, or add `--attempts <N>`."));
-        }
-        Ok(())
-    }
-
-    const fn ends(&self) -> RaceEnd {
-        if self.compare {
-            RaceEnd::Compare
-        } else {
-            RaceEnd::FirstProved
-        }
-    }
-}
 
 /// Runs a race.
 pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
@@ -105,7 +56,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
         }
         let mut begun = BTreeMap::new();
         for (id, draft) in ids.iter().zip(&drafts) {
-            driving::approve(context, &project, id, &draft.contract, means)?;
+            approval::approve(context, &project, id, &draft.contract, means)?;
             let log = project.log(id);
             begun.insert(id.clone(), log.map_err(|error| failed(&error, id))?);
         }
@@ -212,7 +163,7 @@ fn approve_rest(
     );
     let means = driving::approval(context, &first.contract, yes)?;
     let approve = |goal: &&Goal| {
-        driving::approve(context, project, &goal.id, &goal.contract, means)
+        approval::approve(context, project, &goal.id, &goal.contract, means)
             .map(|recorded| (goal.id.clone(), recorded))
     };
     proposed.iter().map(approve).collect()
@@ -275,7 +226,7 @@ fn lane_args(args: &Args) -> Result<Vec<Args>, Error> {
         for _ in 0..args.race.attempts.unwrap_or(1) {
             lanes.push(Args {
                 agent: agent.clone(),
-                race: Flags::default(),
+                race: RaceFlags::default(),
                 ..args.clone()
             });
         }

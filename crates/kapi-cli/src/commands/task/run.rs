@@ -10,9 +10,9 @@ use kapi_task::rules::request::{Origin, RETRIES_MAX};
 use kapi_task::rules::task_terms::{Priority, Retry, TaskBudget};
 
 use crate::amount;
-use crate::commands::run::CheckFlags;
 use crate::commands::task::submitted::{Where, follow_up};
 use crate::context::Context;
+use crate::contract::flags::CheckFlags;
 use crate::error::Error;
 use crate::exit_code::Exit;
 use crate::kernel::{self, Kernel, failed};

@@ -7,8 +7,8 @@ use kapi_workflow::rules::branch::BranchType;
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Deserializer};
 
-use crate::commands::run::{Network, Openness, Sandbox, TestsName};
-use crate::contract::working::{GoalTypeName, PhaseName, RemindersName};
+use crate::contract::flags::names::{GoalTypeName, PhaseName, RemindersName};
+use crate::contract::flags::{Network, Openness, Sandbox, TestsName};
 
 /// The most entries of one list.
 const LIST_MAX: usize = 4_096;

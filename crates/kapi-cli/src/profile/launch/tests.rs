@@ -14,9 +14,9 @@ use kapi_sys::clock::SystemClock;
 use kapi_sys::real_disk::RealDisk;
 
 use super::{LaunchProfile, resolve};
-use crate::commands::run::{Network, Sandbox};
 use crate::config::source::Source;
 use crate::context::Context;
+use crate::contract::flags::{Network, Sandbox};
 use crate::error::Error;
 use crate::profile::flags::Flags;
 use crate::profile::message::Values;
