@@ -108,7 +108,7 @@ fn the_goals_of_tasks_stand_under_their_workflow_and_use_up_no_number() {
     let (second, _) = proved(&bench.perform(&work("T-001", 2, &base, "grep -q right answer.txt")));
     assert_eq!(second.to_string(), "900-demo_T-001_2");
     let goal = bench.project.load(&first).unwrap();
-    assert_eq!(goal.contract.branch, "feat/goal-900-demo_T-001");
+    assert_eq!(goal.contract.branch, "fix/goal-900-demo_T-001");
     let contract = Contract {
         working: Working::default(),
         ..goal.contract
