@@ -31,11 +31,7 @@ struct Ran {
 
 impl Prover<'_> {
     /// Measures; nothing where it was called off. Ends with the first sample that does not end well.
-    pub fn measure(
-        &self,
-        branch: &str,
-        wanted: &Measurement,
-    ) -> Result<Option<Measured>, Failure> {
+    pub fn measure(&self, branch: &str, wanted: &Measurement) -> Result<Option<Measured>, Failure> {
         let work = |commit: &str| {
             let commits = (
                 workshop::commit_id(&wanted.base)?,

@@ -215,7 +215,9 @@ fn outcomes(workflow: &Workflow, focus: Focus) -> Vec<Outcome> {
         }
         Action::Restore(_) => all.push(restored(workflow)),
         Action::Split(_) => all.push(split(workflow)),
-        Action::Work(_) | Action::Land(_) | Action::Verify(_) => panic!("a search asks for none"),
+        Action::Work(_) | Action::Land(_) | Action::Verify(_) | Action::Advance(_) => {
+            panic!("a search asks for none")
+        }
     }
     all
 }

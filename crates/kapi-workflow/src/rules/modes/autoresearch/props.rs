@@ -47,7 +47,8 @@ fn outcome(workflow: &Workflow, pick: u8, n: usize) -> Outcome {
         | Action::Prepare { .. }
         | Action::Work(_)
         | Action::Land(_)
-        | Action::Verify(_) => Outcome::Cancelled {
+        | Action::Verify(_)
+        | Action::Advance(_) => Outcome::Cancelled {
             usage: Usage::default(),
         },
     }
