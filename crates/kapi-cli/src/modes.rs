@@ -16,12 +16,13 @@ pub(crate) mod ralph;
 
 /// Returns what a mode says; `None` for one that there is only by name yet.
 pub(crate) fn front(mode: Mode) -> Option<&'static Front> {
-    match mode {
-        Mode::DeepInterview => Some(&deep_interview::words::FRONT),
-        Mode::Ralph => Some(&ralph::words::FRONT),
-        Mode::Autoresearch => Some(&autoresearch::words::FRONT),
-        _ => None,
-    }
+    let fronts = [
+        (Mode::DeepInterview, &deep_interview::words::FRONT),
+        (Mode::Ralph, &ralph::words::FRONT),
+        (Mode::Autoresearch, &autoresearch::words::FRONT),
+    ];
+    let mut fronts = fronts.into_iter();
+    fronts.find_map(|(of, front)| (of == mode).then_some(front))
 }
 
 /// What a mode says of its workflows.

@@ -36,7 +36,7 @@ pub const PART_NUMBERS_MAX: u32 = 999;
 pub struct GoalId {
     index: u32,
     slug: Slug,
-    part: Option<Part>,
+    part: Option<Box<Part>>,
 }
 
 /// Which goal of a workflow: its task, and the how many-th of that task it is.
@@ -78,7 +78,7 @@ impl GoalId {
             });
         }
         Ok(Self {
-            part: Some(part),
+            part: Some(Box::new(part)),
             ..workflow.clone()
         })
     }
@@ -110,7 +110,7 @@ impl GoalId {
         let slug = Slug::parse(slug)?;
         let part = match part {
             None => None,
-            Some(part) => Some(Part::parse(part).ok_or_else(error)?),
+            Some(part) => Some(Box::new(Part::parse(part).ok_or_else(error)?)),
         };
         Ok(Self { index, slug, part })
     }
@@ -166,7 +166,7 @@ impl GoalId {
 impl fmt::Display for GoalId {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(out, "{:03}-{}", self.index, self.slug)?;
-        match &self.part {
+        match self.part.as_deref() {
             None => Ok(()),
             Some(Part { task, number: 1 }) => write!(out, "_{task}"),
             Some(Part { task, number }) => write!(out, "_{task}_{number}"),
@@ -225,7 +225,7 @@ impl From<GoalId> for String {
 /// One to five lower-case keywords joined by dashes.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
-pub struct Slug(String);
+pub struct Slug(Box<str>);
 
 impl Slug {
     /// Reads a slug.
@@ -248,7 +248,7 @@ impl Slug {
                 rule: "it must be one to five words of a-z and 0-9 joined by dashes",
             });
         }
-        Ok(Self(text.to_owned()))
+        Ok(Self(text.into()))
     }
 
     /// Makes a slug from the telling words of a sentence, or `goal` when it has none.
@@ -277,7 +277,7 @@ impl Slug {
         if slug.is_empty() {
             slug.push_str("goal");
         }
-        Self(slug)
+        Self(slug.into_boxed_str())
     }
 
     /// Returns the text.
@@ -302,7 +302,7 @@ impl TryFrom<String> for Slug {
 
 impl From<Slug> for String {
     fn from(slug: Slug) -> Self {
-        slug.0
+        slug.0.into_string()
     }
 }
 

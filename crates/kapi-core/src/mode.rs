@@ -19,7 +19,6 @@ macro_rules! names {
             $(#[doc = $about] #[serde(rename = $name)] $mode,)+
             /// No mode of the product, and read from nowhere: the one that the tests of what all modes
             /// share bring along, so that none of it is written for a mode that there is.
-            #[doc(hidden)]
             #[serde(skip)]
             Toy,
         }

@@ -14,11 +14,9 @@ use kapi_workflow::rules::state::Workflow;
 
 use crate::workflow_sim::tale::Tale;
 
-/// What an agent says when it is asked.
-pub(super) enum Reply {
-    /// An answer in the shape that was asked for.
-    Answer(ModeAnswer),
-    /// Something else.
+/// What an agent says that does not answer.
+pub(super) enum NoAnswer {
+    /// Something in another shape.
     Unreadable(&'static str),
     /// Nothing: its model is away.
     Away,
@@ -41,13 +39,14 @@ macro_rules! simulated {
         }
 
         /// Returns what an agent says to a question that failed so often.
-        pub(super) fn reply(question: &AgentQuestion, workflow: &Workflow, failures: usize) -> Reply {
+        pub(super) fn reply(
+            question: &AgentQuestion,
+            workflow: &Workflow,
+            failures: usize,
+        ) -> Result<ModeAnswer, NoAnswer> {
             match &workflow.body {
                 $(Body::$tag(state) => {
-                    match $folder::reply(question, workflow, state, failures) {
-                        Ok(answer) => Reply::Answer(ModeAnswer::$tag(answer)),
-                        Err(reply) => reply,
-                    }
+                    $folder::reply(question, workflow, state, failures).map(ModeAnswer::$tag)
                 })+
             }
         }

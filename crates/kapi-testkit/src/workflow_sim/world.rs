@@ -24,7 +24,7 @@ use kapi_workflow::rules::outcome::Outcome;
 use kapi_workflow::rules::state::Workflow;
 
 use crate::oracle::{Oracle, Violation, read_log};
-use crate::workflow_sim::modes::{self, Reply};
+use crate::workflow_sim::modes::{self, NoAnswer};
 use crate::workflow_sim::outcomes::{advanced, done, failed, landed, verified};
 
 /// What asking an agent uses.
@@ -242,17 +242,17 @@ fn ask(effect: &Effect, question: &AgentQuestion, workflow: &Workflow, failures:
         run: format!("{}.{}", effect.workflow, effect.id),
     };
     match modes::reply(question, workflow, failures) {
-        Reply::Answer(answer) => Outcome::Answered {
+        Ok(answer) => Outcome::Answered {
             by,
             answer: Box::new(answer),
             usage: USED,
         },
-        Reply::Unreadable(why) => Outcome::Unreadable {
+        Err(NoAnswer::Unreadable(why)) => Outcome::Unreadable {
             by,
             why: why.to_owned(),
             usage: Usage::default(),
         },
-        Reply::Away => failed("reach the model", true),
+        Err(NoAnswer::Away) => failed("reach the model", true),
     }
 }
 

@@ -175,15 +175,14 @@ mod tests {
         let list = "<<a.md>  a.md\n<b.sh>  b.sh\n-  c.sh\n>";
         assert_eq!(several.subject(&file, hash), list);
         assert_eq!(several.words(), "a.md, b.sh and c.sh");
-        for spec in ModeSpec::all() {
-            for decision in spec.decisions.iter().copied().map(Decision::of) {
-                let [name] = *decision.artifacts() else {
-                    continue;
-                };
-                assert_eq!(decision.artifact(), name);
-                assert_eq!(decision.subject(&file, hash), format!("<{name}>"));
-                assert_eq!(decision.words(), name);
-            }
+        for decision in ModeSpec::all().flat_map(|spec| spec.decisions) {
+            let [name] = *decision.artifacts else {
+                continue;
+            };
+            let decision = Decision::of(decision);
+            assert_eq!(decision.artifact(), name);
+            assert_eq!(decision.subject(&file, hash), format!("<{name}>"));
+            assert_eq!(decision.words(), name);
         }
     }
 

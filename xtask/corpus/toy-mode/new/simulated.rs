@@ -12,7 +12,7 @@ use kapi_workflow::rules::modes::{Begin, ModeCommand};
 use kapi_workflow::rules::outcome::Outcome;
 use kapi_workflow::rules::state::Workflow;
 
-use crate::workflow_sim::modes::Reply;
+use crate::workflow_sim::modes::NoAnswer;
 use crate::workflow_sim::tale::{Deed, Next, Tale, by_person, usual};
 
 kinds! {
@@ -54,9 +54,9 @@ pub(super) fn reply(
     _: &Workflow,
     scales: &Scales,
     _: usize,
-) -> Result<ScalesAnswer, Reply> {
+) -> Result<ScalesAnswer, NoAnswer> {
     if scales.tries == 1 {
-        return Err(Reply::Unreadable("it is no JSON"));
+        return Err(NoAnswer::Unreadable("it is no JSON"));
     }
     Ok(ScalesAnswer {
         text: "A scale.".to_owned(),

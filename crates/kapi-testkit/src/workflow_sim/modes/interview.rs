@@ -18,7 +18,7 @@ use kapi_workflow::rules::modes::{Begin, Body, ModeCommand};
 use kapi_workflow::rules::outcome::Outcome;
 use kapi_workflow::rules::state::Workflow;
 
-use crate::workflow_sim::modes::{Reply, ralph};
+use crate::workflow_sim::modes::{NoAnswer, ralph};
 use crate::workflow_sim::tale::{self, Deed, Tale, by_person, usual};
 
 kinds! {
@@ -114,12 +114,12 @@ pub(super) fn reply(
     _: &Workflow,
     interview: &Interview,
     failures: usize,
-) -> Result<Step, Reply> {
+) -> Result<Step, NoAnswer> {
     if interview.steps == 0 {
-        return Err(Reply::Unreadable("it is no JSON"));
+        return Err(NoAnswer::Unreadable("it is no JSON"));
     }
     if interview.rounds.len() == 4 && failures == 0 {
-        return Err(Reply::Away);
+        return Err(NoAnswer::Away);
     }
     Ok(step(interview))
 }

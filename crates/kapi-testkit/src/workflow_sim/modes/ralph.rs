@@ -28,7 +28,7 @@ use kapi_workflow::rules::modes::{Begin, Body, ModeCommand};
 use kapi_workflow::rules::outcome::Outcome;
 use kapi_workflow::rules::state::Workflow;
 
-use crate::workflow_sim::modes::Reply;
+use crate::workflow_sim::modes::NoAnswer;
 use crate::workflow_sim::outcomes::{goal_of, verified};
 use crate::workflow_sim::tale::{Deed, Next, Tale, by_person};
 
@@ -174,12 +174,12 @@ pub(super) fn reply(
     workflow: &Workflow,
     ralph: &Ralph,
     _: usize,
-) -> Result<RalphAnswer, Reply> {
+) -> Result<RalphAnswer, NoAnswer> {
     if ralph.answers.is_empty() {
-        return Err(Reply::Unreadable("it is no plan"));
+        return Err(NoAnswer::Unreadable("it is no plan"));
     }
     let Some(role) = RalphRole::of(question.role) else {
-        return Err(Reply::Unreadable("nobody is asked so"));
+        return Err(NoAnswer::Unreadable("nobody is asked so"));
     };
     Ok(answer(role, is_rough(workflow), ralph))
 }
@@ -192,33 +192,29 @@ pub(super) fn takes_long(question: &AgentQuestion, _: &Ralph) -> bool {
 /// What the second task does not do well at once: its first goal rests unproved, what it made does not
 /// fit, and its check fails on the first merged head.
 pub(super) fn outcome(effect: &Effect, workflow: &Workflow) -> Option<Outcome> {
-    let id = &effect.id;
-    match &effect.action {
-        Action::Work(work) if work.task.as_str() == "T-002" && id.as_str().ends_with("a1") => {
-            Some(Outcome::Rested {
-                goal: goal_of(&effect.workflow, work),
-                worktree: None,
-                status: GoalStatus::Paused,
-                commit: None,
-                reason: Some("its turns are used up".to_owned()),
-            })
-        }
-        Action::Land(landing) if !fits(is_rough(workflow), landing, id) => {
-            Some(Outcome::Conflicted {
-                paths: vec!["src/store/mod.rs".to_owned()],
-            })
-        }
-        Action::Verify(asked)
-            if asked
-                .commands
-                .iter()
-                .any(|command| command == "sh T-002.sh")
-                && id.as_str().contains("verify-merged")
-                && id.as_str().ends_with("a1") =>
-        {
-            Some(verified(asked, 1))
-        }
-        _ => None,
+    let id = effect.id.as_str();
+    if let Action::Work(work) = &effect.action {
+        let is_second = work.task.as_str() == "T-002" && id.ends_with("a1");
+        is_second.then(|| Outcome::Rested {
+            goal: goal_of(&effect.workflow, work),
+            worktree: None,
+            status: GoalStatus::Paused,
+            commit: None,
+            reason: Some("its turns are used up".to_owned()),
+        })
+    } else if let Action::Land(landing) = &effect.action {
+        let paths = vec!["src/store/mod.rs".to_owned()];
+        let fits = fits(is_rough(workflow), landing, &effect.id);
+        (!fits).then_some(Outcome::Conflicted { paths })
+    } else if let Action::Verify(asked) = &effect.action {
+        let is_asked = asked
+            .commands
+            .iter()
+            .any(|command| command == "sh T-002.sh");
+        let is_first = id.contains("verify-merged") && id.ends_with("a1");
+        (is_asked && is_first).then(|| verified(asked, 1))
+    } else {
+        None
     }
 }
 

@@ -67,27 +67,27 @@ fn outcomes(action: &Action) -> Vec<Outcome> {
         worktree: "/w".to_owned(),
         baseline: None,
     };
-    let mut ends = match action {
-        Action::Ask(_) => vec![
-            answered(ModeAnswer::Toy(scale())),
-            Outcome::Unreadable {
-                by: identity("r2"),
-                why: "it is no JSON".to_owned(),
-                usage: Usage::default(),
-            },
-        ],
-        Action::Prepare { .. } => vec![prepared],
-        Action::Work(_) => vec![rested(Some("beef")), rested(None), prepared],
-        Action::Land(_) => vec![
-            Outcome::Landed {
-                head: "beef".to_owned(),
-                tree: "tree".to_owned(),
-                merged: false,
-                changed: Changed::of(Vec::new()),
-            },
-            Outcome::Conflicted { paths: Vec::new() },
-        ],
-        _ => super::verb::tests::outcomes(),
+    let mut ends = if let Action::Ask(_) = action {
+        let unreadable = Outcome::Unreadable {
+            by: identity("r2"),
+            why: "it is no JSON".to_owned(),
+            usage: Usage::default(),
+        };
+        vec![answered(ModeAnswer::Toy(scale())), unreadable]
+    } else if let Action::Prepare { .. } = action {
+        vec![prepared]
+    } else if let Action::Work(_) = action {
+        vec![rested(Some("beef")), rested(None), prepared]
+    } else if let Action::Land(_) = action {
+        let landed = Outcome::Landed {
+            head: "beef".to_owned(),
+            tree: "tree".to_owned(),
+            merged: false,
+            changed: Changed::of(Vec::new()),
+        };
+        vec![landed, Outcome::Conflicted { paths: Vec::new() }]
+    } else {
+        super::verb::tests::outcomes()
     };
     ends.push(Outcome::Cancelled {
         usage: Usage::default(),
