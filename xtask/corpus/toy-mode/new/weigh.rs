@@ -5,7 +5,7 @@ use kapi_workflow::rules::effect::Effect;
 use kapi_workflow::rules::outcome::Outcome;
 
 use crate::workflows::{Refused, WorkflowPlace};
-use crate::workshop::{self, Workshop};
+use crate::workshop::Workshop;
 
 /// Weighs it.
 pub(super) fn weigh(
