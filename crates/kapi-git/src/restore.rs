@@ -12,7 +12,7 @@ use crate::workspace::{Workspace, WorkspaceError};
 
 /// A workspace that is exactly a commit.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Restored {
+pub struct RestorationProof {
     /// The tree of the commit and of the files.
     pub tree: TreeId,
     /// How many files, or repositories, were removed that are not in it.
@@ -64,7 +64,7 @@ impl Repository {
         &self,
         workspace: &Workspace,
         commit: &CommitId,
-    ) -> Result<Restored, RestoreError> {
+    ) -> Result<RestorationProof, RestoreError> {
         let at_commit = Workspace {
             base: commit.clone(),
             ..workspace.clone()
@@ -99,7 +99,7 @@ impl Repository {
             });
         }
         let removed = before.split(|&b| b == 0).filter(|path| !path.is_empty());
-        Ok(Restored {
+        Ok(RestorationProof {
             tree: found,
             n_removed: u64::try_from(removed.count()).unwrap_or(u64::MAX),
         })

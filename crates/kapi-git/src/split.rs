@@ -142,23 +142,17 @@ impl Repository {
         let mut owners: BTreeMap<PathBuf, &str> = BTreeMap::new();
         let mut all = Vec::new();
         for part in plan.parts {
-            let mut own = BTreeSet::new();
-            for commit in &part.commits {
-                let parent = self.resolve_parent(commit)?;
-                let changed = self.changes(&parent, commit)?;
-                let changed = changed.into_iter().map(|change| change.path);
-                own.extend(changed.filter(|path| whole.contains(path)));
+            let own = self.paths_of(part, &whole)?;
+            let shared = own.iter().find_map(|path| Some((path, *owners.get(path)?)));
+            if let Some((path, other)) = shared {
+                return Err(SplitError::Shared {
+                    head: plan.head.clone(),
+                    path: path.clone(),
+                    one: other.to_owned(),
+                    other: part.branch.clone(),
+                });
             }
-            for path in &own {
-                if let Some(other) = owners.insert(path.clone(), &part.branch) {
-                    return Err(SplitError::Shared {
-                        head: plan.head.clone(),
-                        path: path.clone(),
-                        one: other.to_owned(),
-                        other: part.branch.clone(),
-                    });
-                }
-            }
+            owners.extend(own.iter().map(|path| (path.clone(), part.branch.as_str())));
             all.push(own);
         }
         match whole.into_iter().find(|path| !owners.contains_key(path)) {
@@ -168,6 +162,22 @@ impl Repository {
                 path,
             }),
         }
+    }
+
+    /// Returns the paths that the commits of a part change, of those that the whole changes.
+    fn paths_of(
+        &self,
+        part: &PartPlan,
+        whole: &BTreeSet<PathBuf>,
+    ) -> Result<BTreeSet<PathBuf>, GitError> {
+        let mut own = BTreeSet::new();
+        for commit in &part.commits {
+            let parent = self.resolve_parent(commit)?;
+            let changed = self.changes(&parent, commit)?;
+            let changed = changed.into_iter().map(|change| change.path);
+            own.extend(changed.filter(|path| whole.contains(path)));
+        }
+        Ok(own)
     }
 
     fn resolve_parent(&self, commit: &CommitId) -> Result<CommitId, GitError> {

@@ -47,7 +47,7 @@ pub struct Measurement {
 /// What a measurement showed.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Measured {
+pub struct MeasurementReport {
     /// The commit.
     pub commit: String,
     /// Its tree.
@@ -126,7 +126,7 @@ impl Sample {
     }
 }
 
-impl Measured {
+impl MeasurementReport {
     /// Returns the median of a metric over the samples; `None` where one of them has none.
     #[must_use]
     pub fn median(&self, name: &str) -> Option<Number> {

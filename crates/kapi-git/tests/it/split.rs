@@ -26,8 +26,8 @@ impl History {
         let mut commits = Vec::new();
         let steps: [fn(&std::path::Path); 4] = [
             |at| write(&at.join("src/main.txt"), "two\n"),
-            |at| fs::rename(at.join("old.txt"), at.join("new.txt")).unwrap(),
-            |at| fs::remove_file(at.join("gone.txt")).unwrap(),
+            |at| fs::rename(at.join("old.txt"), at.join("new.txt")).expect("as prepared"),
+            |at| fs::remove_file(at.join("gone.txt")).expect("as prepared"),
             |at| write(&at.join("src/main.txt"), "three\n"),
         ];
         for (n, step) in steps.into_iter().enumerate() {
@@ -46,7 +46,7 @@ impl History {
         PartPlan {
             branch: branch.to_owned(),
             commit: CandidatePlan {
-                name: RefPart::parse(&branch.replace('/', "-")).unwrap(),
+                name: RefPart::parse(&branch.replace('/', "-")).expect("a name"),
                 message: format!("{branch}\n"),
                 author: author(),
                 at_unix_seconds: AT,
@@ -61,7 +61,7 @@ impl History {
         parts: &[PartPlan],
     ) -> Result<Vec<PartBranch>, SplitError> {
         repository.split(&SplitPlan {
-            owner: &RefPart::parse("003-sort").unwrap(),
+            owner: &RefPart::parse("003-sort").expect("a name"),
             base: &self.base,
             head: &self.commits[3],
             parts,
@@ -79,9 +79,11 @@ fn parts_with_renames_and_removals_are_together_the_whole() {
         history.part("perf/x-part-2", &[1]),
         history.part("perf/x-part-3", &[2]),
     ];
-    let made = history.split(&repository, &parts).unwrap();
+    let made = history.split(&repository, &parts).expect("branches");
     let paths = |n: usize| -> Vec<String> {
-        let changes = repository.changes(&history.base, &made[n].commit).unwrap();
+        let changes = repository
+            .changes(&history.base, &made[n].commit)
+            .expect("as prepared");
         changes
             .iter()
             .map(|it| it.path.display().to_string())
@@ -93,7 +95,7 @@ fn parts_with_renames_and_removals_are_together_the_whole() {
     let shown = history.fixture.git(&["show", "perf/x-part-1:src/main.txt"]);
     assert_eq!(shown, "three");
     assert_eq!(
-        history.split(&repository, &parts).unwrap(),
+        history.split(&repository, &parts).expect("branches"),
         made,
         "it may be repeated"
     );
@@ -109,7 +111,10 @@ fn parts_with_renames_and_removals_are_together_the_whole() {
     let merged = history.fixture.git(&["rev-parse", "HEAD^{tree}"]);
     assert_eq!(
         merged,
-        repository.tree_of(&history.commits[3]).unwrap().as_str()
+        repository
+            .tree_of(&history.commits[3])
+            .expect("its tree")
+            .as_str()
     );
 }
 

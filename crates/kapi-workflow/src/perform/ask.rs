@@ -176,7 +176,7 @@ impl Posed<'_> {
     }
 
     fn outcome(&self, run: &AgentRun, end: ProcessEnd) -> Result<Outcome, Refused> {
-        let asked = Asked {
+        let asked = QuestionRun {
             question: self.question,
             kind: self.kind,
             run_id: &self.run_id,
@@ -186,13 +186,13 @@ impl Posed<'_> {
 }
 
 /// Whom a question was put to, and in which run.
-pub(super) struct Asked<'a> {
+pub(super) struct QuestionRun<'a> {
     pub(super) question: &'a AgentQuestion,
     pub(super) kind: &'a AgentKind,
     pub(super) run_id: &'a str,
 }
 
-impl Asked<'_> {
+impl QuestionRun<'_> {
     /// Reads an answer. Of what a command prints the end is kept, of what an agent says the beginning.
     fn read(&self, message: &str) -> Result<ModeAnswer, String> {
         let kept = match self.kind {

@@ -20,11 +20,11 @@ use kapi_run::spending::turn::{BookedTurn, TurnKey};
 use kapi_run::workshop::Workshop;
 use kapi_run::{failure, workshop};
 
-use crate::perform::ask::{Asked, booked_as, guidance};
+use crate::perform::ask::{QuestionRun, booked_as, guidance};
 use crate::perform::{Refused, WorkflowPlace, clear, run_id, scratch};
 use crate::rules::changed::Changed;
 use crate::rules::effect::{Effect, Proposal};
-use crate::rules::outcome::{Outcome, Proposed, ProposedCommit};
+use crate::rules::outcome::{Outcome, ProposalReport, ProposedCommit};
 
 /// Files that could not be taken over, of which so many are named.
 const LEFT_OUT_MAX: usize = 20;
@@ -80,7 +80,7 @@ pub(super) fn propose(
             usage: run.usage,
         });
     }
-    let asked = Asked {
+    let asked = QuestionRun {
         question,
         kind: &kind,
         run_id: &run_id,
@@ -92,7 +92,7 @@ pub(super) fn propose(
                 may_pass: true,
                 usage,
             })?;
-            Ok(Outcome::Proposed(Box::new(Proposed {
+            Ok(Outcome::Proposed(Box::new(ProposalReport {
                 by,
                 answer: *answer,
                 candidate,

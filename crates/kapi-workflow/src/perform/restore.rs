@@ -15,7 +15,7 @@ use kapi_run::{failure, workshop};
 use crate::perform::{Refused, WorkflowPlace};
 use crate::record::run_name::effect_name;
 use crate::rules::effect::{Effect, KeptChange, Restoration};
-use crate::rules::outcome::{Outcome, Restored};
+use crate::rules::outcome::{Outcome, RestorationReport};
 
 /// Puts branch and worktree where they belong.
 pub(super) fn restore(
@@ -42,7 +42,7 @@ pub(super) fn restore(
         may_pass: !matches!(error, RestoreError::LeftOver { .. }),
         ..Refused::lasting_error(&error)
     })?;
-    Ok(Outcome::Restored(Restored {
+    Ok(Outcome::Restored(RestorationReport {
         commit: to.to_string(),
         tree: restored.tree.to_string(),
         n_removed: restored.n_removed,

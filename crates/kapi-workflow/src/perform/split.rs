@@ -10,8 +10,9 @@ use kapi_run::workshop;
 use kapi_run::workshop::Workshop;
 
 use crate::perform::{Refused, WorkflowPlace, clear, scratch};
+use crate::rules::branch::PartBranch;
 use crate::rules::effect::{Effect, Split};
-use crate::rules::outcome::{Outcome, SplitBranch};
+use crate::rules::outcome::Outcome;
 
 /// Makes the branches.
 pub(super) fn split(
@@ -58,7 +59,7 @@ pub(super) fn split(
         may_pass: error.may_pass(),
         ..Refused::lasting_error(&error)
     })?;
-    let branches = made.into_iter().map(|made| SplitBranch {
+    let branches = made.into_iter().map(|made| PartBranch {
         branch: made.branch,
         commit: made.commit.to_string(),
     });

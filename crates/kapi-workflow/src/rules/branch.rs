@@ -18,6 +18,16 @@ pub struct Branch {
     pub tree: Option<String>,
 }
 
+/// The branch of one part of what is on a workflow's branch.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PartBranch {
+    /// Its name.
+    pub branch: String,
+    /// Its commit.
+    pub commit: String,
+}
+
 /// A branch's type (Conventional Commits).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]

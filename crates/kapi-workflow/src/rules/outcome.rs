@@ -2,14 +2,14 @@
 //!
 //! Text in here is foreign: capped before it arrives, and never parsed with authority.
 
-use kapi_check::rules::measure::Measured;
+use kapi_check::rules::measure::MeasurementReport;
 use kapi_check::rules::proof::verify_report::VerifyReport;
 use kapi_core::failure::Failure;
 use kapi_core::id::GoalId;
 use kapi_core::usage::Usage;
 use kapi_goal::rules::state::Status as GoalStatus;
-use serde::{Deserialize, Serialize};
 
+use crate::rules::branch::PartBranch;
 use crate::rules::changed::Changed;
 use crate::rules::identity::Identity;
 use crate::rules::modes::ModeAnswer;
@@ -88,15 +88,15 @@ pub enum Outcome {
         found: Option<String>,
     },
     /// An agent changed the worktree and said why.
-    Proposed(Box<Proposed>),
+    Proposed(Box<ProposalReport>),
     /// A commit was measured.
-    Measured(Box<Measured>),
+    Measured(Box<MeasurementReport>),
     /// The branch and its worktree are where they belong.
-    Restored(Restored),
+    Restored(RestorationReport),
     /// Each part has its branch, and together they are the whole.
     Split {
         /// The branches, without parts that came to nothing.
-        branches: Vec<SplitBranch>,
+        branches: Vec<PartBranch>,
     },
     /// The effect was stopped because it was no longer wanted, or its process is to end.
     Cancelled {
@@ -116,7 +116,7 @@ pub enum Outcome {
 
 /// What an agent's turn in the worktree left.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Proposed {
+pub struct ProposalReport {
     /// Who.
     pub by: Identity,
     /// What it said.
@@ -142,23 +142,13 @@ pub struct ProposedCommit {
 
 /// Where a branch and its worktree were proved to be.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Restored {
+pub struct RestorationReport {
     /// The commit.
     pub commit: String,
     /// The tree of the commit and of the files.
     pub tree: String,
     /// How many files were removed that are not in it, those that git ignores included.
     pub n_removed: u64,
-}
-
-/// A branch that was made.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct SplitBranch {
-    /// Its name.
-    pub branch: String,
-    /// Its commit.
-    pub commit: String,
 }
 
 impl Outcome {

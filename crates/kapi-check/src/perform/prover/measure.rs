@@ -14,7 +14,7 @@ use kapi_sys::process::OutputLine;
 use super::checkout::{Checkout, PutBack};
 use super::{Prover, WorkToProve};
 use crate::rules::measure::metric_line::Readings;
-use crate::rules::measure::{Measured, Measurement, Sample, Script, ScriptRun};
+use crate::rules::measure::{Measurement, MeasurementReport, Sample, Script, ScriptRun};
 use crate::rules::proof::verify_run::{Checks, VerifyRun};
 
 /// Where the scripts lie in a checkout.
@@ -23,7 +23,7 @@ const DIRECTORY: &str = ".kapi-measure";
 const OUTPUT_TAIL_BYTES: usize = 2_000;
 
 /// What one run of a script showed.
-struct Ran {
+struct ScriptReport {
     run: ScriptRun,
     readings: Readings,
     tampered: Vec<String>,
@@ -31,7 +31,11 @@ struct Ran {
 
 impl Prover<'_> {
     /// Measures; nothing where it was called off. Ends with the first sample that does not end well.
-    pub fn measure(&self, branch: &str, wanted: &Measurement) -> Result<Option<Measured>, Failure> {
+    pub fn measure(
+        &self,
+        branch: &str,
+        wanted: &Measurement,
+    ) -> Result<Option<MeasurementReport>, Failure> {
         let work = |commit: &str| {
             let commits = (
                 workshop::commit_id(&wanted.base)?,
@@ -41,10 +45,10 @@ impl Prover<'_> {
         };
         let candidate = work(&wanted.commit)?;
         let parent = wanted.against.as_deref().map(work).transpose()?;
-        let mut measured = Measured {
+        let mut measured = MeasurementReport {
             commit: wanted.commit.clone(),
             tree: self.tree(&candidate.commit)?.to_string(),
-            ..Measured::default()
+            ..MeasurementReport::default()
         };
         for n in 0..wanted.samples {
             // Each is first in turn, so that what the machine does meanwhile hits both.
@@ -79,7 +83,7 @@ impl Prover<'_> {
         &self,
         work: &WorkToProve<'_>,
         wanted: &Measurement,
-        measured: &mut Measured,
+        measured: &mut MeasurementReport,
         is_parent: bool,
     ) -> Result<bool, Failure> {
         let (samples, against) = (measured.samples.len(), measured.against.len());
@@ -111,7 +115,7 @@ impl Prover<'_> {
         wanted: &Measurement,
         script: &Script,
         log: &str,
-    ) -> Result<Option<Ran>, Failure> {
+    ) -> Result<Option<ScriptReport>, Failure> {
         let scripts = [Some(&wanted.benchmark), wanted.checks.as_ref()];
         let laid_over = scripts.into_iter().flatten().map(|script| {
             let path = PathBuf::from(DIRECTORY).join(script.name);
@@ -135,7 +139,7 @@ impl Prover<'_> {
             return Ok(None);
         };
         self.listener.run_dir.keep(log, ended.output.as_bytes())?;
-        Ok(Some(Ran {
+        Ok(Some(ScriptReport {
             run: script_run(&ended.run),
             readings,
             tampered: ended.tampered,
@@ -144,7 +148,7 @@ impl Prover<'_> {
 }
 
 /// Tells whether another sample may follow.
-fn has_ended_well(measured: &Measured) -> bool {
+fn has_ended_well(measured: &MeasurementReport) -> bool {
     let all = measured.samples.iter().chain(&measured.against);
     let mut runs = all.map(|sample| &sample.run);
     measured.tampered.is_empty() && runs.all(ScriptRun::passed)

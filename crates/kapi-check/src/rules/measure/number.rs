@@ -17,7 +17,7 @@ impl Number {
     #[must_use]
     pub fn new(number: f64) -> Option<Self> {
         // Adding zero takes the sign from a zero.
-        number.is_finite().then(|| Self(number + 0.0))
+        number.is_finite().then_some(Self(number + 0.0))
     }
 
     /// Reads a number as JavaScript's `Number` does: decimal with or without an exponent, or whole

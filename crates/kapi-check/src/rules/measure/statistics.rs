@@ -151,14 +151,17 @@ mod tests {
         let mut open = vec![(Vec::new(), 1.0)];
         let mut better = 0.0;
         for _ in 0..pairs {
-            let mut next: BTreeMap<usize, (Vec<bool>, f64)> = BTreeMap::new();
+            let mut all = Vec::new();
             for (wins, weight) in open {
                 let (found, more) = one_more(&wins, win);
                 better += weight * found;
-                for (wins, part) in more {
-                    let n = wins.iter().filter(|it| **it).count();
-                    next.entry(n).or_insert((wins, 0.0)).1 += weight * part;
-                }
+                let more = more.into_iter().map(|(wins, part)| (wins, weight * part));
+                all.extend(more);
+            }
+            let mut next: BTreeMap<usize, (Vec<bool>, f64)> = BTreeMap::new();
+            for (wins, weight) in all {
+                let n = wins.iter().filter(|it| **it).count();
+                next.entry(n).or_insert((wins, 0.0)).1 += weight;
             }
             open = next.into_values().collect();
         }

@@ -14,7 +14,7 @@ use kapi_workflow::rules::modes::autoresearch::contract::{
 
 use crate::amount;
 use crate::error::Error;
-use crate::modes::autoresearch::import::{self, Imported};
+use crate::modes::autoresearch::import::{self, ImportedSearch};
 
 /// Milliseconds that the benchmark may take, where nobody says otherwise.
 const BENCHMARK_MS: u64 = 600_000;
@@ -155,7 +155,7 @@ impl Flags {
     fn contract(
         &self,
         purpose: &str,
-        imported: Option<&Imported>,
+        imported: Option<&ImportedSearch>,
     ) -> Result<Option<Contract>, Error> {
         let metric = match &self.metric {
             Some(text) => Some(self.metric_of(text)),

@@ -32,7 +32,7 @@ const LEGACY: Layout = [
 
 /// What was found.
 #[derive(Debug, Default)]
-pub(super) struct Imported {
+pub(super) struct ImportedSearch {
     /// Its runs and ideas.
     pub(super) history: History,
     /// What measured.
@@ -48,7 +48,7 @@ pub(super) struct Imported {
 }
 
 /// Reads what was left in a directory.
-pub(super) fn read(dir: &Path) -> Result<Imported, Error> {
+pub(super) fn read(dir: &Path) -> Result<ImportedSearch, Error> {
     let is_there = |layout: &Layout| layout.iter().any(|name| dir.join(name).is_file());
     let [ledger, benchmark, checks, ideas, contract] = if is_there(&CURRENT) {
         CURRENT
@@ -62,10 +62,10 @@ pub(super) fn read(dir: &Path) -> Result<Imported, Error> {
         .with_hint(format!("it would be {} or {}.", CURRENT[0], LEGACY[0])));
     };
     let text = |name: &str| text(&dir.join(name));
-    let mut imported = Imported {
+    let mut imported = ImportedSearch {
         benchmark: text(benchmark)?,
         checks: text(checks)?,
-        ..Imported::default()
+        ..ImportedSearch::default()
     };
     if let Some(lines) = text(ledger)? {
         imported.history = history(&lines).map_err(|why| {

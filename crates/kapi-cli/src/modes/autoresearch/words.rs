@@ -4,7 +4,7 @@
 //! Everything here stands in the workflow's own documents. Text from agents is shortened to its first
 //! line.
 
-use kapi_check::rules::measure::Measured;
+use kapi_check::rules::measure::MeasurementReport;
 use kapi_core::text::agent_name;
 use kapi_core::workflow_status::Status;
 use kapi_workflow::rules::modes::autoresearch::event::AutoresearchEvent;
@@ -231,7 +231,7 @@ fn fact(event: &AutoresearchEvent) -> Option<String> {
 }
 
 /// Says a measurement that is not the last word; what decides is said with the decision.
-fn measured_words(measured: &Measured) -> Option<String> {
+fn measured_words(measured: &MeasurementReport) -> Option<String> {
     let failed = measured
         .samples
         .iter()

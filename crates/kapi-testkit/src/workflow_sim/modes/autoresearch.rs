@@ -4,9 +4,10 @@
 //! What agents propose and what is measured are functions of the search as it stands.
 
 use kapi_check::rules::measure::number::Number;
-use kapi_check::rules::measure::{Measured, Measurement, Reading, Sample, ScriptRun};
+use kapi_check::rules::measure::{MeasurementReport, Measurement, Reading, Sample, ScriptRun};
 use kapi_core::usage::Usage;
 use kapi_core::workflow_status::Status;
+use kapi_workflow::rules::branch::PartBranch;
 use kapi_workflow::rules::changed::Changed;
 use kapi_workflow::rules::command::Command;
 use kapi_workflow::rules::effect::{Action, AgentQuestion, Effect, Proposal, Restoration, Split};
@@ -20,7 +21,7 @@ use kapi_workflow::rules::modes::autoresearch::history::History;
 use kapi_workflow::rules::modes::autoresearch::run::{Run, RunStatus};
 use kapi_workflow::rules::modes::autoresearch::state::Autoresearch;
 use kapi_workflow::rules::modes::{Begin, Body, ModeAnswer, ModeCommand};
-use kapi_workflow::rules::outcome::{Outcome, Proposed, ProposedCommit, Restored, SplitBranch};
+use kapi_workflow::rules::outcome::{Outcome, ProposalReport, ProposedCommit, RestorationReport};
 use kapi_workflow::rules::state::Workflow;
 
 use crate::workflow_sim::modes::Reply;
@@ -233,7 +234,7 @@ fn propose(search: &Autoresearch, proposal: &Proposal, run: &str) -> Outcome {
         }]),
         left_out: Vec::new(),
     });
-    Outcome::Proposed(Box::new(Proposed {
+    Outcome::Proposed(Box::new(ProposalReport {
         by,
         answer: ModeAnswer::Autoresearch(AutoresearchAnswer::Experiment(Experiment {
             hypothesis: "It is done twice.".to_owned(),
@@ -276,7 +277,7 @@ fn measure(search: &Autoresearch, wanted: &Measurement) -> Outcome {
     };
     let samples = if fails { 1 } else { wanted.samples };
     let samples = usize::try_from(samples).unwrap_or(1);
-    Outcome::Measured(Box::new(Measured {
+    Outcome::Measured(Box::new(MeasurementReport {
         commit: wanted.commit.clone(),
         tree: tree(search, &wanted.commit),
         samples: vec![sample; samples],
@@ -306,7 +307,7 @@ fn restore(search: &Autoresearch, wanted: &Restoration) -> Outcome {
     let kept = wanted.keep.as_ref();
     let commit = kept.map_or_else(|| wanted.head.clone(), |keep| oid(&["kept", &keep.commit]));
     let files = kept.map_or(&wanted.head, |keep| &keep.commit);
-    Outcome::Restored(Restored {
+    Outcome::Restored(RestorationReport {
         tree: tree(search, files),
         commit,
         n_removed: 1,
@@ -315,7 +316,7 @@ fn restore(search: &Autoresearch, wanted: &Restoration) -> Outcome {
 
 /// Returns the branches of the parts.
 fn split(wanted: &Split) -> Outcome {
-    let branches = wanted.parts.iter().map(|part| SplitBranch {
+    let branches = wanted.parts.iter().map(|part| PartBranch {
         branch: part.branch.clone(),
         commit: oid(&["part", &part.branch]),
     });

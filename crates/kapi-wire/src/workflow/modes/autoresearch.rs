@@ -3,14 +3,13 @@
 //! Numbers are shown as numbers here and as texts in the log, which must not lose a digit.
 
 use kapi_check::rules::measure::number::Number;
-use kapi_workflow::rules::branch::Branch;
+use kapi_workflow::rules::branch::{Branch, PartBranch};
 use kapi_workflow::rules::modes::autoresearch::contract::Contract;
 use kapi_workflow::rules::modes::autoresearch::event::Ending;
 use kapi_workflow::rules::modes::autoresearch::groups::Group;
 use kapi_workflow::rules::modes::autoresearch::run::{Idea, Run};
 use kapi_workflow::rules::modes::autoresearch::state::Autoresearch;
 use kapi_workflow::rules::modes::autoresearch::summary::{sparkline, summary};
-use kapi_workflow::rules::outcome::SplitBranch;
 use serde::Serialize;
 
 /// A search.
@@ -35,7 +34,7 @@ pub struct AutoresearchView {
     /// What was kept, in independent parts.
     pub groups: Vec<Group>,
     /// The branch of each part, in the end.
-    pub branches: Vec<SplitBranch>,
+    pub branches: Vec<PartBranch>,
 }
 
 /// How far a segment has come.

@@ -1,15 +1,15 @@
 //! The facts of a search, as they stand in its log.
 
-use kapi_check::rules::measure::Measured;
+use kapi_check::rules::measure::MeasurementReport;
 use serde::{Deserialize, Serialize};
 
+use crate::rules::branch::PartBranch;
 use crate::rules::changed::Changed;
 use crate::rules::identity::Identity;
 use crate::rules::modes::autoresearch::contract::Contract;
 use crate::rules::modes::autoresearch::groups::Group;
 use crate::rules::modes::autoresearch::history::History;
 use crate::rules::modes::autoresearch::run::Run;
-use crate::rules::outcome::SplitBranch;
 
 /// One fact.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -39,7 +39,7 @@ pub enum AutoresearchEvent {
     /// Nothing can be compared with the head as it is.
     BaselineFailed {
         /// What it showed.
-        measured: Box<Measured>,
+        measured: Box<MeasurementReport>,
         /// Why.
         reason: String,
     },
@@ -53,7 +53,7 @@ pub enum AutoresearchEvent {
     /// A commit was measured.
     Measured {
         /// What it showed.
-        measured: Box<Measured>,
+        measured: Box<MeasurementReport>,
     },
     /// What becomes of a run, before anything is done about it.
     RunDecided {
@@ -94,14 +94,14 @@ pub enum AutoresearchEvent {
     /// What was kept was measured and checked once more.
     HeadVerified {
         /// What it showed.
-        measured: Box<Measured>,
+        measured: Box<MeasurementReport>,
         /// What was kept, in independent parts.
         groups: Vec<Group>,
     },
     /// Each part has its branch.
     BranchesMade {
         /// The branches.
-        branches: Vec<SplitBranch>,
+        branches: Vec<PartBranch>,
     },
 }
 

@@ -2,7 +2,7 @@
 //!
 //! A fact that fits nothing changes nothing.
 
-use kapi_check::rules::measure::Measured;
+use kapi_check::rules::measure::MeasurementReport;
 
 use crate::rules::branch::Branch;
 use crate::rules::modes::autoresearch::event::{AutoresearchEvent, Candidate, Ending};
@@ -187,7 +187,7 @@ fn let_go(search: &mut Autoresearch) {
     search.settling = Some(Settling::Restore);
 }
 
-fn verified(search: &mut Autoresearch, measured: &Measured) {
+fn verified(search: &mut Autoresearch, measured: &MeasurementReport) {
     search.verified = Some(Box::new(measured.clone()));
     search.phase = AutoresearchPhase::Split;
 }

@@ -3,11 +3,12 @@
 //! Only for tests.
 
 use kapi_check::rules::measure::number::Number;
-use kapi_check::rules::measure::{Measured, Reading, Sample, ScriptRun};
+use kapi_check::rules::measure::{MeasurementReport, Reading, Sample, ScriptRun};
 use kapi_core::actor::Actor;
 use kapi_core::id::GoalId;
 use kapi_core::usage::Usage;
 
+use crate::rules::branch::PartBranch;
 use crate::rules::changed::Changed;
 use crate::rules::command::{Command, Start};
 use crate::rules::effect::{Action, next};
@@ -19,7 +20,7 @@ use crate::rules::modes::autoresearch::contract::{Contract, Direction, Metric, R
 use crate::rules::modes::autoresearch::run::{Run, RunStatus};
 use crate::rules::modes::autoresearch::state::{Autoresearch, AutoresearchPhase};
 use crate::rules::modes::{Begin, Body, ModeAnswer};
-use crate::rules::outcome::{Outcome, Proposed, ProposedCommit, Restored, SplitBranch};
+use crate::rules::outcome::{Outcome, ProposalReport, ProposedCommit, RestorationReport};
 use crate::rules::state::Workflow;
 use crate::rules::story::{NOW_MS, Story, human, identity, terms};
 use crate::rules::terms::Terms;
@@ -70,8 +71,8 @@ pub(crate) fn sample(ops: f64) -> Sample {
 }
 
 /// Returns a measurement whose checks pass.
-pub(crate) fn measured(commit: &str, ops: &[f64]) -> Measured {
-    Measured {
+pub(crate) fn measured(commit: &str, ops: &[f64]) -> MeasurementReport {
+    MeasurementReport {
         commit: commit.to_owned(),
         tree: tree(commit),
         samples: ops.iter().map(|ops| sample(*ops)).collect(),
@@ -150,7 +151,7 @@ pub(crate) fn proposed(said: Experiment, commit: Option<(&str, &[&str])>) -> Out
         changed: Changed::of(paths.iter().map(|&path| path.to_owned()).collect()),
         left_out: Vec::new(),
     });
-    Outcome::Proposed(Box::new(Proposed {
+    Outcome::Proposed(Box::new(ProposalReport {
         by: identity("r1"),
         answer: ModeAnswer::Autoresearch(AutoresearchAnswer::Experiment(said)),
         candidate,
@@ -216,10 +217,10 @@ impl Search {
 
     /// Returns what is to be measured.
     pub(crate) fn measured_commit(&self) -> String {
-        match &next(self.workflow())[0].action {
-            Action::Measure(wanted) => wanted.commit.clone(),
-            other => panic!("nothing is measured, but {other:?}"),
-        }
+        let Action::Measure(wanted) = &next(self.workflow())[0].action else {
+            panic!("nothing is to be measured");
+        };
+        wanted.commit.clone()
     }
 
     /// Lets branch and worktree be put where they belong.
@@ -245,7 +246,7 @@ pub(crate) fn restored(workflow: &Workflow) -> Outcome {
         || wanted.head.clone(),
         |keep| format!("kept-{}", keep.commit),
     );
-    Outcome::Restored(Restored {
+    Outcome::Restored(RestorationReport {
         tree: tree(&commit),
         commit,
         n_removed: 0,
@@ -257,7 +258,7 @@ pub(crate) fn split(workflow: &Workflow) -> Outcome {
     let Action::Split(wanted) = &next(workflow)[0].action else {
         panic!("nothing is to be split");
     };
-    let made = wanted.parts.iter().map(|part| SplitBranch {
+    let made = wanted.parts.iter().map(|part| PartBranch {
         branch: part.branch.clone(),
         commit: format!("c-{}", part.branch),
     });

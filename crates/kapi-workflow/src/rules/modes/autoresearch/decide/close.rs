@@ -2,8 +2,9 @@
 //!
 //! Nothing is completed that was not measured and checked as it stands.
 
-use kapi_check::rules::measure::Measured;
+use kapi_check::rules::measure::MeasurementReport;
 
+use crate::rules::branch::PartBranch;
 use crate::rules::denied::Why;
 use crate::rules::event::Event;
 use crate::rules::modes::autoresearch::decide::draft::Draft;
@@ -13,13 +14,13 @@ use crate::rules::modes::autoresearch::groups::groups;
 use crate::rules::modes::autoresearch::run::RunStatus;
 use crate::rules::modes::autoresearch::state::{AutoresearchPhase, Settling};
 use crate::rules::modes::autoresearch::verdict;
-use crate::rules::outcome::{Restored, SplitBranch};
+use crate::rules::outcome::RestorationReport;
 
 /// Takes the proof that branch and worktree are where they belong.
 pub(super) fn settled(
     draft: &mut Draft<'_>,
     settling: Settling,
-    restored: &Restored,
+    restored: &RestorationReport,
 ) -> Result<(), Why> {
     let expected = match settling {
         Settling::Keep => draft.now.runs.last().map(|run| run.tree.clone()),
@@ -74,7 +75,7 @@ fn limit(draft: &mut Draft<'_>) {
 }
 
 /// Takes the last measurement of what was kept.
-pub(super) fn verified(draft: &mut Draft<'_>, measured: &Measured) -> Result<(), Why> {
+pub(super) fn verified(draft: &mut Draft<'_>, measured: &MeasurementReport) -> Result<(), Why> {
     is_of(measured, draft.now.head())?;
     let Some(contract) = draft.now.contract.clone() else {
         return Ok(());
@@ -119,7 +120,7 @@ pub(super) fn verified(draft: &mut Draft<'_>, measured: &Measured) -> Result<(),
 }
 
 /// Takes the branches of the parts.
-pub(super) fn split(draft: &mut Draft<'_>, branches: &[SplitBranch]) -> Result<(), Why> {
+pub(super) fn split(draft: &mut Draft<'_>, branches: &[PartBranch]) -> Result<(), Why> {
     if branches.len() > draft.now.groups.len() {
         let rule = "take more branches than there are parts".to_owned();
         return Err(Why::Malformed { rule });

@@ -69,16 +69,13 @@ impl<'a> Draft<'a> {
 
     /// Takes a drafted contract, or says what is wrong with it.
     pub(super) fn answered(&mut self, by: &Identity, answer: &ModeAnswer) {
-        let why = match answer {
-            ModeAnswer::Autoresearch(AutoresearchAnswer::Contract(contract)) => {
-                match sound::check(contract) {
-                    Ok(()) => return self.contract(Some(by.clone()), contract),
-                    Err(why) => why,
-                }
-            }
-            _ => "a contract was asked for".to_owned(),
+        let ModeAnswer::Autoresearch(AutoresearchAnswer::Contract(contract)) = answer else {
+            return self.refuse(AutoresearchRole::Drafter, "a contract was asked for");
         };
-        self.refuse(AutoresearchRole::Drafter, &why);
+        match sound::check(contract) {
+            Ok(()) => self.contract(Some(by.clone()), contract),
+            Err(why) => self.refuse(AutoresearchRole::Drafter, &why),
+        }
     }
 
     /// Tells a role what was wrong with its answer; too often is a person's affair.

@@ -4,7 +4,7 @@
 //! A run is decided by one fact and counted by it, before anything is kept or put back.
 
 use kapi_check::rules::measure::number::Number;
-use kapi_check::rules::measure::{Measured, Reading, statistics};
+use kapi_check::rules::measure::{MeasurementReport, Reading, statistics};
 use kapi_core::glob::covers;
 use kapi_core::text::one_line;
 
@@ -20,8 +20,8 @@ use crate::rules::modes::autoresearch::role::AutoresearchRole;
 use crate::rules::modes::autoresearch::run::{Run, RunStatus};
 use crate::rules::modes::autoresearch::state::Autoresearch;
 use crate::rules::modes::autoresearch::verdict;
-use crate::rules::modes::autoresearch::verdict::{Judged, Verdict};
-use crate::rules::outcome::{Proposed, ProposedCommit};
+use crate::rules::modes::autoresearch::verdict::{Ruling, Verdict};
+use crate::rules::outcome::{ProposalReport, ProposedCommit};
 
 /// The most bytes of one text that a researcher gives.
 const SAID_BYTES_MAX: usize = 4_000;
@@ -31,7 +31,7 @@ const IDEAS_MAX: usize = 10;
 const NAMED_MAX: usize = 5;
 
 /// Takes what a segment is compared with.
-pub(super) fn baseline(draft: &mut Draft<'_>, measured: &Measured) -> Result<(), Why> {
+pub(super) fn baseline(draft: &mut Draft<'_>, measured: &MeasurementReport) -> Result<(), Why> {
     let contract = contract(draft)?;
     is_of(measured, draft.now.head())?;
     let judged = match verdict::baseline(&contract, measured) {
@@ -70,7 +70,7 @@ pub(super) fn baseline(draft: &mut Draft<'_>, measured: &Measured) -> Result<(),
 }
 
 /// Takes a change that an agent made, says what is wrong with it, or ends the search.
-pub(super) fn proposed(draft: &mut Draft<'_>, proposed: &Proposed) {
+pub(super) fn proposed(draft: &mut Draft<'_>, proposed: &ProposalReport) {
     let ModeAnswer::Autoresearch(AutoresearchAnswer::Experiment(said)) = &proposed.answer else {
         draft.refuse(AutoresearchRole::Researcher, "an experiment was asked for");
         return;
@@ -105,7 +105,7 @@ pub(super) fn proposed(draft: &mut Draft<'_>, proposed: &Proposed) {
         ideas,
     });
     if let Some(reason) = not_to_be_measured(draft, commit) {
-        let judged = Judged {
+        let judged = Ruling {
             status: RunStatus::Discard,
             metric: None,
             reason,
@@ -115,7 +115,7 @@ pub(super) fn proposed(draft: &mut Draft<'_>, proposed: &Proposed) {
 }
 
 /// Takes a measurement of the candidate, and decides about it where the rule has an answer.
-pub(super) fn measured(draft: &mut Draft<'_>, measured: &Measured) -> Result<(), Why> {
+pub(super) fn measured(draft: &mut Draft<'_>, measured: &MeasurementReport) -> Result<(), Why> {
     let contract = contract(draft)?;
     let candidate = draft.now.candidate.as_ref();
     is_of(
@@ -137,7 +137,7 @@ pub(super) fn measured(draft: &mut Draft<'_>, measured: &Measured) -> Result<(),
 }
 
 /// Decides about the candidate.
-fn decide(draft: &mut Draft<'_>, judged: Judged) {
+fn decide(draft: &mut Draft<'_>, judged: Ruling) {
     let Some(contract) = draft.now.contract.clone() else {
         return;
     };
@@ -164,7 +164,7 @@ fn decide(draft: &mut Draft<'_>, judged: Judged) {
 }
 
 /// Returns the record of a decision, as far as the measurements tell it.
-fn decided(draft: &Draft<'_>, contract: &Contract, judged: Judged) -> Run {
+fn decided(draft: &Draft<'_>, contract: &Contract, judged: Ruling) -> Run {
     let search = &draft.now;
     let number = search.runs.last().map_or(0, |run| run.number);
     let samples = search.measured.iter().flat_map(|it| &it.samples);
@@ -200,7 +200,7 @@ fn decided(draft: &Draft<'_>, contract: &Contract, judged: Judged) -> Run {
 /// Returns the medians of everything beside the primary metric.
 fn others(search: &Autoresearch, primary: &str) -> Vec<Reading> {
     let mut names: Vec<&str> = Vec::new();
-    for name in search.measured.iter().flat_map(Measured::names) {
+    for name in search.measured.iter().flat_map(MeasurementReport::names) {
         if name != primary && !names.contains(&name) {
             names.push(name);
         }
@@ -301,7 +301,7 @@ fn contract(draft: &Draft<'_>) -> Result<Box<Contract>, Why> {
 }
 
 /// What was measured has to be what was asked for.
-pub(super) fn is_of(measured: &Measured, commit: &str) -> Result<(), Why> {
+pub(super) fn is_of(measured: &MeasurementReport, commit: &str) -> Result<(), Why> {
     if measured.commit == commit && !measured.samples.is_empty() {
         return Ok(());
     }

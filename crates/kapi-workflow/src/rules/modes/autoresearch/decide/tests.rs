@@ -19,7 +19,7 @@ use crate::rules::modes::autoresearch::fixture::{
 };
 use crate::rules::modes::autoresearch::history::History;
 use crate::rules::modes::autoresearch::run::RunStatus;
-use crate::rules::outcome::{Outcome, Restored};
+use crate::rules::outcome::{Outcome, RestorationReport};
 use crate::rules::state::Workflow;
 use crate::rules::story::{Story, agent, human, identity, terms};
 
@@ -151,7 +151,7 @@ fn what_is_not_where_it_belongs_is_not_taken_for_restored() {
         },
     );
     for (commit, tree) in [("base", "tree-a"), ("a", "tree-base")] {
-        let outcome = Box::new(Outcome::Restored(Restored {
+        let outcome = Box::new(Outcome::Restored(RestorationReport {
             commit: commit.to_owned(),
             tree: tree.to_owned(),
             n_removed: 0,

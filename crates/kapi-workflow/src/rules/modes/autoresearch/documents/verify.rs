@@ -1,6 +1,6 @@
 //! `verify.md`: what Kapi ran, on which commit, and what it showed.
 
-use kapi_check::rules::measure::{Measured, ScriptRun};
+use kapi_check::rules::measure::{MeasurementReport, ScriptRun};
 use kapi_core::quote::{fenced, tail, visible};
 
 use crate::rules::modes::autoresearch::decide::short;
@@ -43,7 +43,7 @@ pub(super) fn text(workflow: &Workflow, search: &Autoresearch) -> String {
     format!("{}\n", parts.join("\n\n"))
 }
 
-fn head(measured: &Measured) -> String {
+fn head(measured: &MeasurementReport) -> String {
     let mut parts = vec![format!(
         "## What was kept, once more\n\nCommit {}, tree {}.",
         code(&measured.commit),
