@@ -50,19 +50,10 @@ impl Prover<'_> {
             tree: self.tree(&candidate.commit)?.to_string(),
             ..MeasurementReport::default()
         };
-        for n in 0..wanted.samples {
-            // Each is first in turn, so that what the machine does meanwhile hits both.
-            let parent_first = n % 2 == 0;
-            let order = [parent_first, !parent_first];
-            for is_parent in order {
-                let work = match (is_parent, &parent) {
-                    (true, Some(parent)) => parent,
-                    (true, None) => continue,
-                    (false, _) => &candidate,
-                };
-                if !self.sample(work, wanted, &mut measured, is_parent)? {
-                    return Ok(None);
-                }
+        let turns = (0..wanted.samples).flat_map(|n| in_turn(&candidate, parent.as_ref(), n));
+        for (work, is_parent) in turns {
+            if !self.sample(work, wanted, &mut measured, is_parent)? {
+                return Ok(None);
             }
             if !has_ended_well(&measured) {
                 return Ok(Some(measured));
@@ -145,6 +136,21 @@ impl Prover<'_> {
             tampered: ended.tampered,
         }))
     }
+}
+
+/// Returns what is measured for one sample, and whether it is the parent: each is first in turn, so
+/// that what the machine does meanwhile hits both.
+fn in_turn<'a>(
+    candidate: &'a WorkToProve<'a>,
+    parent: Option<&'a WorkToProve<'a>>,
+    n: u32,
+) -> Vec<(&'a WorkToProve<'a>, bool)> {
+    let mut turn: Vec<_> = parent.into_iter().map(|work| (work, true)).collect();
+    turn.push((candidate, false));
+    if !n.is_multiple_of(2) {
+        turn.reverse();
+    }
+    turn
 }
 
 /// Tells whether another sample may follow.

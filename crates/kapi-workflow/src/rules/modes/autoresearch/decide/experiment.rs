@@ -302,7 +302,8 @@ fn contract(draft: &Draft<'_>) -> Result<Box<Contract>, Why> {
 
 /// What was measured has to be what was asked for.
 pub(super) fn is_of(measured: &MeasurementReport, commit: &str) -> Result<(), Why> {
-    if measured.commit == commit && !measured.samples.is_empty() {
+    let is_empty = measured.samples.is_empty() && measured.against.is_empty();
+    if measured.commit == commit && !is_empty {
         return Ok(());
     }
     Err(Why::Malformed {
