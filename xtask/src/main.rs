@@ -9,6 +9,7 @@ mod converge;
 mod corpora;
 mod deny;
 mod dist;
+mod keeping;
 mod layers;
 mod output;
 mod peers;
@@ -47,6 +48,8 @@ usage: cargo xtask <command>
                     power of a simulated disk instead)
   conformance       write docs/conformance/*.md from their maps (--check: compare them)
   converge          a thousand executors, honest and not, under three sets of rules (--seeds N)
+  keeping           a thousand experiments under noise, and which of them each rule of
+                    Autoresearch keeps (--seed N)
   cheats            cheats and honest changes against the built program, by every way in
                     (--quick, --ways N, --only TEXT, --kapi PATH, --jobs N, --report-only,
                     --keep, --list; --write: docs/proof.md)
@@ -88,6 +91,7 @@ fn run() -> anyhow::Result<()> {
         ["storm", options @ ..] => storm::run(&root, options),
         ["conformance", options @ ..] => conformance::run(&root, options),
         ["converge", options @ ..] => converge::run(options),
+        ["keeping", options @ ..] => keeping::run(options),
         ["cheats", options @ ..] => corpora::cheats::run(&root, options),
         ["realrepos", options @ ..] => corpora::real_repositories::run(&root, options),
         ["toy"] => toy::run(&root),

@@ -7,7 +7,7 @@
 pub mod executor;
 mod others;
 mod ours;
-mod random;
+pub(crate) mod random;
 
 use std::collections::BTreeMap;
 use std::fmt;

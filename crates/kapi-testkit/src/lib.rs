@@ -6,6 +6,7 @@ pub mod agent_tools;
 pub mod cluster;
 pub mod converge;
 pub mod crash;
+pub mod keeping;
 pub mod kernel_sim;
 pub mod model_server;
 pub mod oracle;

@@ -2,10 +2,10 @@
 
 /// SplitMix64 (Steele, Lea, Flood 2014): small, and good enough to draw executors with.
 #[derive(Debug, Clone)]
-pub(super) struct Random(u64);
+pub(crate) struct Random(u64);
 
 impl Random {
-    pub(super) const fn new(seed: u64) -> Self {
+    pub(crate) const fn new(seed: u64) -> Self {
         Self(seed)
     }
 
@@ -23,7 +23,7 @@ impl Random {
     }
 
     /// Returns a number from `low` to `high`, both included.
-    pub(super) fn between(&mut self, low: u32, high: u32) -> u32 {
+    pub(crate) fn between(&mut self, low: u32, high: u32) -> u32 {
         let span = u64::from(high.saturating_sub(low)) + 1;
         low + u32::try_from(self.next() % span).unwrap_or(0)
     }
