@@ -35,9 +35,8 @@ use super::world::PROGRESS_MS;
 use crate::crash::Story;
 use crate::oracle::{Oracle, Violation, failed};
 use crate::workflow_sim::check::{self, Rest};
-use crate::workflow_sim::deed::{Deed, person};
 use crate::workflow_sim::kinds::kind;
-use crate::workflow_sim::tale::{Next, Tale};
+use crate::workflow_sim::tale::{Deed, Next, Tale, person};
 use crate::workflow_sim::world::World;
 
 const ROOT: &str = "/project";
