@@ -106,8 +106,8 @@ impl Faults {
             FAULTS_MAX => (
                 usize::MAX,
                 None,
-                format!("more than {FAULTS_MAX} things are wrong"),
-                "correct those above first".to_owned(),
+                format!("there are more than {FAULTS_MAX} errors"),
+                "fix those above first".to_owned(),
             ),
             count if count > FAULTS_MAX => return,
             _ => (line, key, what, remedy),

@@ -42,7 +42,7 @@ pub fn parse(text: &str, faults: &mut Faults) -> Option<Node> {
         Ok(parsed) => parsed,
         Err(error) => {
             let what = lowercase(&error.kind().to_string());
-            let remedy = "write JSON; comments and trailing commas are fine";
+            let remedy = "write JSON; comments and trailing commas are allowed";
             faults.at_line(line_at(text, error.range().start), what, remedy);
             return None;
         }
@@ -59,7 +59,7 @@ pub fn parse(text: &str, faults: &mut Faults) -> Option<Node> {
             None
         }
         None => {
-            let what = "there is nothing in it";
+            let what = "it is empty";
             reader
                 .faults
                 .at_line(1, what, "write {} or remove the file");
@@ -98,7 +98,7 @@ impl Reader<'_> {
                 node: self.node(&property.value),
             };
             if entries.iter().any(|other| other.key == entry.key) {
-                let what = format!("`{}` stands twice", entry.key);
+                let what = format!("`{}` is set twice", entry.key);
                 self.faults.at_line(entry.line, what, "remove one of them");
             } else {
                 entries.push(entry);

@@ -184,7 +184,7 @@ impl<'de, 'r> Reader<'de, 'r> {
                 let spot = self.entry(entry);
                 let remedy = unknown(key, fields, &self.key);
                 let mut faults = self.reading.faults.borrow_mut();
-                faults.at_key(entry.line, &spot.key, "there is no such key", remedy);
+                faults.at_key(entry.line, &spot.key, "unknown key", remedy);
             }
         }
         Ok(())
@@ -223,14 +223,13 @@ impl<'de, 'r> Reader<'de, 'r> {
                 match (known.next(), known.next()) {
                     (Some(only), None) => Ok((&only.key, self.entry(only))),
                     (Some(first), Some(second)) => {
-                        let what =
-                            format!("`{}` and `{}` stand in one table", first.key, second.key);
-                        let remedy = "write each in a table of its own";
+                        let what = format!("`{}` and `{}` are in one table", first.key, second.key);
+                        let remedy = "write each in a separate table";
                         Err(Wrong::new(what, remedy.to_owned()))
                     }
                     (None, _) if entries.is_empty() => {
                         let remedy = format!("write one of {}", variants.join(", "));
-                        Err(Wrong::new("it says nothing".to_owned(), remedy))
+                        Err(Wrong::new("it is empty".to_owned(), remedy))
                     }
                     (None, _) => Err(Wrong::known()),
                 }
@@ -251,7 +250,10 @@ impl<'de, 'r> Reader<'de, 'r> {
             return Ok(text.trim());
         }
         let remedy = did_you_mean(text, variants, "use");
-        Err(Wrong::new(format!("there is no {:?}", short(text)), remedy))
+        Err(Wrong::new(
+            format!("unknown value {:?}", short(text)),
+            remedy,
+        ))
     }
 
     fn whole<T: TryFrom<i64>>(&self, max: &dyn fmt::Display) -> Result<T, Wrong> {
@@ -267,8 +269,8 @@ impl<'de, 'r> Reader<'de, 'r> {
 fn unknown(key: &str, fields: &[&'static str], prefix: &str) -> String {
     match crate::fault::nearest(key, fields.iter().copied()) {
         Some(name) => format!("did you mean `{}`?", below(prefix, name)),
-        None if fields.is_empty() => "leave it out".to_owned(),
-        None => format!("there are {}", fields.join(", ")),
+        None if fields.is_empty() => "remove it".to_owned(),
+        None => format!("use one of {}", fields.join(", ")),
     }
 }
 
@@ -321,7 +323,7 @@ impl<'de> Deserializer<'de> for Reader<'de, '_> {
     fn deserialize_str<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Wrong> {
         match &self.node.value {
             Value::Text(text) => visitor.visit_borrowed_str(text),
-            _ => Err(self.is_not("text, in quotes where it looks like a number")),
+            _ => Err(self.is_not("text (in quotes if it looks like a number)")),
         }
     }
 

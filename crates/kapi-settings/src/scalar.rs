@@ -52,16 +52,16 @@ pub fn word<'de, D: Deserializer<'de>, T>(
     })
 }
 
-const TEXT: &str = "text, in quotes where it looks like a number";
+const TEXT: &str = "text (in quotes if it looks like a number)";
 
 fn short_text(text: &str, bytes_max: usize) -> Result<&str, String> {
     let what = match text {
         "" => "it is empty".to_owned(),
         text if text.len() > bytes_max => format!("it is longer than {bytes_max} bytes"),
-        text if text.contains('\0') => "it has a zero byte".to_owned(),
+        text if text.contains('\0') => "it contains a zero byte".to_owned(),
         text => return Ok(text),
     };
-    Err(format!("{what}\ngive a short text, or leave the key out"))
+    Err(format!("{what}\ngive a short text, or remove the key"))
 }
 
 struct Reader<'a, F> {
@@ -172,7 +172,7 @@ impl<'de, const MIN: u64, const MAX: u64> Deserialize<'de> for Millis<MIN, MAX> 
         let read = |text: &str| match amount::parse_duration_ms(text) {
             Ok(ms) if (MIN..=MAX).contains(&ms) => Ok(Self(ms)),
             Ok(_) => Err(format!("{text} is out of range\ngive {wanted}")),
-            Err(_) => Err(format!("{text:?} is no duration\ngive {wanted}")),
+            Err(_) => Err(format!("{text:?} is not a duration\ngive {wanted}")),
         };
         scalar(deserializer, &wanted, |value| match value {
             Scalar::Whole(seconds) => Some(read(&seconds.to_string())),
@@ -236,7 +236,7 @@ impl<'de> Deserialize<'de> for UsdMicros {
         let wanted = "US dollars such as 5 or 0.25, with at most six decimals";
         let read = |text: String| match amount::parse_usd_micros(&text) {
             Ok(micros) => Ok(Self(micros)),
-            Err(_) => Err(format!("{text:?} is no amount of money\ngive {wanted}")),
+            Err(_) => Err(format!("{text:?} is not an amount of money\ngive {wanted}")),
         };
         scalar(deserializer, wanted, |value| written(value).map(read))
     }
@@ -251,7 +251,7 @@ impl<'de> Deserialize<'de> for Bytes {
         let wanted = "a size such as 512m or 8g";
         let read = |text: &str| match amount::parse_bytes(text) {
             Ok(bytes) => Ok(Self(bytes)),
-            Err(_) => Err(format!("{text:?} is no size\ngive {wanted}")),
+            Err(_) => Err(format!("{text:?} is not a size\ngive {wanted}")),
         };
         scalar(deserializer, wanted, |value| match value {
             Scalar::Whole(number) => Some(read(&number.to_string())),

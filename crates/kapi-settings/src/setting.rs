@@ -50,7 +50,7 @@ impl<'de, T: Deserialize<'de>> Visitor<'de> for SettingVisitor<T> {
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut parts: A) -> Result<Setting<T>, A::Error> {
-        let short = || A::Error::custom("it is no tree of settings");
+        let short = || A::Error::custom("it is not a settings tree");
         Ok(Setting {
             key: parts.next_element()?.ok_or_else(short)?,
             line: parts.next_element()?.ok_or_else(short)?,

@@ -16,7 +16,7 @@ pub fn parse(text: &str, faults: &mut Faults) -> Option<Node> {
         Err(error) => {
             let line = error.span().map_or(1, |span| line_at(text, span.start));
             let what = error.message().lines().collect::<Vec<_>>().join(" ");
-            faults.at_line(line, what, "correct the TOML");
+            faults.at_line(line, what, "fix the TOML");
             None
         }
     }

@@ -19,7 +19,7 @@ const NODES_MAX: usize = 20_000;
 /// The longest text of all values together, in bytes, counted alike.
 const SCALAR_BYTES_MAX: usize = 1 << 20;
 /// What to do about a text that is no such document.
-const REMEDY: &str = "correct the YAML";
+const REMEDY: &str = "fix the YAML";
 
 /// Parses one document, which is a table; an empty one is an empty table.
 ///
@@ -43,8 +43,8 @@ pub fn parse(text: &str, faults: &mut Faults) -> Option<Node> {
         Value::Map(entries) => match too_deep(entries, 1) {
             None => Some(root),
             Some(line) => {
-                let what = format!("tables lie more than {DEPTH_MAX} deep");
-                faults.at_line(line, what, "write fewer levels");
+                let what = format!("tables are nested more than {DEPTH_MAX} deep");
+                faults.at_line(line, what, "use fewer levels");
                 None
             }
         },
@@ -87,7 +87,7 @@ fn plain(message: &str) -> String {
         .strip_prefix("duplicate mapping key: ")
         .and_then(|rest| rest.split_once(", set "));
     match key {
-        Some((key, _)) => format!("`{key}` stands twice"),
+        Some((key, _)) => format!("`{key}` is set twice"),
         None => first.to_owned(),
     }
 }
@@ -167,7 +167,7 @@ impl<'de> Visitor<'de> for Reader {
         let mut entries: Vec<Entry> = Vec::new();
         while let Some((key, value)) = items.next_entry::<Spanned<String>, Spanned<Raw>>()? {
             if entries.iter().any(|entry| entry.key == key.value) {
-                return Err(A::Error::custom(format!("`{}` stands twice", key.value)));
+                return Err(A::Error::custom(format!("`{}` is set twice", key.value)));
             }
             entries.push(Entry {
                 line: number(key.referenced.line()),

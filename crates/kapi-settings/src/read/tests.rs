@@ -109,10 +109,7 @@ fn every_kind_of_value_is_read() {
 
 /// One row for each rule: what is written, and the faults as a person sees them.
 const WRONG: &[(&str, &str)] = &[
-    (
-        "nmae: 1",
-        "f:2: `nmae`: there is no such key; did you mean `name`?",
-    ),
+    ("nmae: 1", "f:2: `nmae`: unknown key; did you mean `name`?"),
     (
         "tries: 12",
         "f:2: `tries`: 12 is out of range; give a whole number from 1 to 9",
@@ -127,7 +124,7 @@ const WRONG: &[(&str, &str)] = &[
     ),
     (
         "level: hihg",
-        "f:2: `level`: there is no \"hihg\"; did you mean `high`?",
+        "f:2: `level`: unknown value \"hihg\"; did you mean `high`?",
     ),
     (
         "level: 7",
@@ -136,7 +133,7 @@ const WRONG: &[(&str, &str)] = &[
     ("plain: x", "f:2: `plain`: it is text; give a list"),
     (
         "plain: [a, 1]",
-        "f:2: `plain[1]`: it is a whole number; give text, in quotes where it looks like a number",
+        "f:2: `plain[1]`: it is a whole number; give text (in quotes if it looks like a number)",
     ),
     ("checks: []", "f:2: `checks`: it has 0 entries; give 1 to 3"),
     (
@@ -145,7 +142,7 @@ const WRONG: &[(&str, &str)] = &[
     ),
     (
         "checks:\n  type: comand",
-        "f:3: `checks.type`: there is no \"comand\"; did you mean `command`?",
+        "f:3: `checks.type`: unknown value \"comand\"; did you mean `command`?",
     ),
     (
         "checks:\n  type: command",
@@ -153,27 +150,27 @@ const WRONG: &[(&str, &str)] = &[
     ),
     (
         "checks:\n  - run: x",
-        "f:3: `checks[0].run`: there is no such key; there are code",
+        "f:3: `checks[0].run`: unknown key; use one of code",
     ),
     (
         "checks: {type: nothing, run: x}",
-        "f:2: `checks.run`: there is no such key; leave it out",
+        "f:2: `checks.run`: unknown key; remove it",
     ),
     (
         "checks:\n  type: command\n  run: ''",
-        "f:4: `checks.run`: it is empty; give a short text, or leave the key out",
+        "f:4: `checks.run`: it is empty; give a short text, or remove the key",
     ),
     (
         "when:\n  all:\n    - colour: red",
-        "f:4: `when.all[0].colour`: there is no such key; there are expr, all, not",
+        "f:4: `when.all[0].colour`: unknown key; use one of expr, all, not",
     ),
     (
         "when: {all: [], not: x}",
-        "f:2: `when`: `all` and `not` stand in one table; write each in a table of its own",
+        "f:2: `when`: `all` and `not` are in one table; write each in a separate table",
     ),
     (
         "when: {}",
-        "f:2: `when`: it says nothing; write one of expr, all, not",
+        "f:2: `when`: it is empty; write one of expr, all, not",
     ),
     (
         "when: [a]",
@@ -181,7 +178,8 @@ const WRONG: &[(&str, &str)] = &[
     ),
     (
         "usd: 0.0000001",
-        "f:2: `usd`: \"0.0000001\" is no amount of money; give US dollars such as 5 or 0.25, with at most six decimals",
+        "f:2: `usd`: \"0.0000001\" is not an amount of money; give US dollars such as 5 or \
+         0.25, with at most six decimals",
     ),
     (
         "map: {x: 10}",
@@ -190,7 +188,7 @@ const WRONG: &[(&str, &str)] = &[
     ("is_on: yes", "f:2: `is_on`: it is text; give true or false"),
     (
         "tries: 1\nretries: 2",
-        "f:3: `retries`: it says the same as another key of this table; keep one of them",
+        "f:3: `retries`: it duplicates another key of this table; keep one of them",
     ),
     (
         "port: 70000",
@@ -215,14 +213,14 @@ fn every_fault_is_found_at_once_and_none_twice() {
     assert_eq!(
         faults,
         [
-            "f:1: `nane`: there is no such key; did you mean `name`?",
+            "f:1: `nane`: unknown key; did you mean `name`?",
             "f:1: it has no `name`; add `name`",
             "f:2: `tries`: 0 is out of range; give a whole number from 1 to 9",
-            "f:3: `level`: there is no \"no\"; use low, high",
-            "f:6: `checks[0].run`: it is a whole number; give text, in quotes where it looks like a number",
-            "f:7: `checks[1].type`: there is no \"what\"; use exit_code, command, nothing",
-            "f:9: `checks[2].a`: there is no such key; there are code",
-            "f:10: `checks[2].b`: there is no such key; there are code",
+            "f:3: `level`: unknown value \"no\"; use low, high",
+            "f:6: `checks[0].run`: it is a whole number; give text (in quotes if it looks like a number)",
+            "f:7: `checks[1].type`: unknown value \"what\"; use exit_code, command, nothing",
+            "f:9: `checks[2].a`: unknown key; use one of code",
+            "f:10: `checks[2].b`: unknown key; use one of code",
             "f:11: `port`: -1 is out of range; give a whole number from 0 to 65535",
         ]
     );

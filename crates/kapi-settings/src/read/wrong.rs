@@ -66,7 +66,7 @@ impl Error for Wrong {
     /// What is wrong, and on a second line what to do.
     fn custom<T: fmt::Display>(message: T) -> Self {
         let text = message.to_string();
-        let (what, remedy) = text.split_once('\n').unwrap_or((&text, "correct it"));
+        let (what, remedy) = text.split_once('\n').unwrap_or((&text, "fix it"));
         Self::new(what.to_owned(), remedy.to_owned())
     }
 
@@ -87,7 +87,7 @@ impl Error for Wrong {
         let what = match found {
             Unexpected::Unsigned(number) => format!("{number} is out of range"),
             Unexpected::Signed(number) => format!("{number} is out of range"),
-            found => format!("{found} is not possible"),
+            found => format!("{found} is not allowed"),
         };
         Self::new(what, format!("give {wanted}"))
     }
@@ -99,7 +99,7 @@ impl Error for Wrong {
     }
 
     fn duplicate_field(_field: &'static str) -> Self {
-        let what = "it says the same as another key of this table";
+        let what = "it duplicates another key of this table";
         let mut wrong = Self::new(what.to_owned(), "keep one of them".to_owned());
         wrong.0.is_twice = true;
         wrong
