@@ -127,9 +127,9 @@ impl ProviderFailureKind {
             Self::RateLimited => "rate limited",
             Self::ServerError => "server error",
             Self::Unreachable => "unreachable",
-            Self::TruncatedStream => "answer broke off",
+            Self::TruncatedStream => "answer was cut off",
             Self::EmptyAnswer => "empty answer",
-            Self::Unauthorized => "not authorised",
+            Self::Unauthorized => "not authorized",
             Self::BadRequest => "request refused",
         }
     }

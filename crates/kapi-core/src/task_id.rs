@@ -92,7 +92,8 @@ impl LoopName {
             return Err(IdError {
                 what: "a loop's name",
                 text: text.to_owned(),
-                rule: "it must be 1 to 64 of a-z, 0-9, '.', '-' and '_', and begin with a letter or digit",
+                rule: "it must be 1 to 64 characters of a-z, 0-9, '.', '-' and '_', and start \
+                    with a letter or digit",
             });
         }
         Ok(Self(text.to_owned()))
@@ -134,7 +135,7 @@ impl<'de> Deserialize<'de> for LoopNameForm {
             match LoopName::parse(text) {
                 Ok(name) => Ok(Self(name)),
                 Err(error) => Err(format!(
-                    "{:?} is no name of a loop\n{}",
+                    "{:?} is not a loop name\n{}",
                     short(text),
                     error.rule
                 )),

@@ -101,11 +101,11 @@ pub fn limit_key(resource: &str) -> &str {
 #[must_use]
 pub fn limit_met(resource: &str, limit: &str) -> String {
     let what_then = match resource {
-        "processes" => "could start no more",
-        _ => "was ended",
+        "processes" => "could not start any more",
+        _ => "was stopped",
     };
     format!(
-        "a program inside met the limit of {} and {what_then}; raise it with `[sandbox] {}`",
+        "a program in the sandbox reached the limit of {} and {what_then}; raise it with `[sandbox] {}`",
         limit_text(resource, limit),
         limit_key(resource)
     )

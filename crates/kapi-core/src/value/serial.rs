@@ -75,7 +75,7 @@ impl<'de> Visitor<'de> for Reader {
     }
 
     fn visit_f64<E: serde::de::Error>(self, value: f64) -> Result<Value, E> {
-        Value::from_float(value).ok_or_else(|| E::custom(format!("{value} is no number")))
+        Value::from_float(value).ok_or_else(|| E::custom(format!("{value} is not a number")))
     }
 
     fn visit_str<E>(self, value: &str) -> Result<Value, E> {
@@ -98,7 +98,7 @@ impl<'de> Visitor<'de> for Reader {
         let mut entries = BTreeMap::new();
         while let Some((key, value)) = items.next_entry::<String, Value>()? {
             if entries.contains_key(&key) {
-                return Err(A::Error::custom(format!("`{key}` stands twice")));
+                return Err(A::Error::custom(format!("`{key}` is set twice")));
             }
             entries.insert(key, value);
         }

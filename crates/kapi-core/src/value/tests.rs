@@ -126,7 +126,7 @@ fn templates_get_text_bare_and_the_rest_as_json() {
 #[test]
 fn a_key_stands_once() {
     let error = serde_json::from_str::<Value>(r#"{"a":1,"a":2}"#).unwrap_err();
-    assert!(error.to_string().contains("`a` stands twice"), "{error}");
+    assert!(error.to_string().contains("`a` is set twice"), "{error}");
 }
 
 fn values() -> impl Strategy<Value = Value> {

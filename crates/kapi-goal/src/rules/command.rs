@@ -157,8 +157,8 @@ impl PersonCommand {
         match self {
             Self::SetTurns { .. } => "set the number of turns",
             Self::Reopen { .. } => "reopen a goal",
-            Self::Say { .. } => "speak to the agent",
-            Self::Allow { .. } => "allow what was asked about",
+            Self::Say { .. } => "send the agent a message",
+            Self::Allow { .. } => "approve a request of the agent",
             Self::ChangeJudge { .. } => "change the judge of a goal",
             Self::Park { .. } => "park a goal",
         }

@@ -227,7 +227,7 @@ impl Race {
         if self.ends == RaceEnd::FirstProved && !is_verified {
             return Some((
                 "race",
-                "the first proved lane wins, so it needs a verify command; or compare all of them",
+                "the first proved lane wins, so the race needs a verify command; or use `--compare`",
             ));
         }
         None

@@ -132,7 +132,7 @@ fn approve(goal: &Goal, shown: &str, means: ApprovalMeans) -> Result<Vec<Event>,
     if means == ApprovalMeans::Plan && goal.contract.working.workflow.is_none() {
         return Err(Denied::Refused {
             code: "no_plan",
-            message: "the contract names no plan that could have been approved".to_owned(),
+            message: "the contract does not name an approved plan".to_owned(),
         });
     }
     let contract_hash = shown.to_owned();
@@ -153,7 +153,7 @@ fn draft(
         return Err(Denied::Refused {
             code: "goal_exists",
             message: format!(
-                "the goal is {}, and its contract cannot change; only a person starts another",
+                "the goal is {}, and its contract cannot change; only the user can start another",
                 goal.status
             ),
         });
@@ -164,7 +164,7 @@ fn draft(
         if name.as_ref() != Some(run) {
             return Err(Denied::Refused {
                 code: "wrong_run",
-                message: format!("this is {actor}, and it does not draft this goal's contract"),
+                message: format!("{actor} may not draft this goal's contract"),
             });
         }
     }
@@ -353,8 +353,9 @@ fn resume(goal: &Goal) -> Result<Vec<Event>, Denied> {
         Status::Active | Status::Setup => Ok(Vec::new()),
         Status::Waiting if goal.waits_for_person() => Err(Denied::Refused {
             code: "needs_consent",
-            message: "it waits for a person's leave; allow it with `kapi goal allow`, or pause it"
-                .to_owned(),
+            message:
+                "it is waiting for approval; approve it with `kapi goal allow`, or pause the goal"
+                    .to_owned(),
         }),
         Status::Paused | Status::Blocked | Status::Stalled | Status::Waiting => {
             match goal.budget.used_up(&goal.spent) {

@@ -17,7 +17,7 @@ pub enum Denied {
     #[error("there is no such goal")]
     NoGoal,
     /// The stream already holds a goal.
-    #[error("the goal exists already")]
+    #[error("the goal already exists")]
     GoalExists,
     /// The contract breaks a rule.
     #[error("the contract's {field} is not valid: {rule}")]
@@ -28,7 +28,7 @@ pub enum Denied {
         rule: &'static str,
     },
     /// An agent or the engine asked for what only a person may do.
-    #[error("only a person may {action}; this was asked by {actor}")]
+    #[error("only the user may {action}, not {actor}")]
     OnlyHuman {
         /// What was asked.
         action: &'static str,
@@ -36,19 +36,19 @@ pub enum Denied {
         actor: String,
     },
     /// Somebody asked for what only the engine may do.
-    #[error("only the engine may report effects; this was asked by {actor}")]
+    #[error("only the engine may report effects, not {actor}")]
     OnlyEngine {
         /// Who asked.
         actor: String,
     },
     /// Somebody else used an agent's tool.
-    #[error("only the agent whose turn it is may use its tools; this was asked by {actor}")]
+    #[error("only the agent of the current turn may use its tools, not {actor}")]
     OnlyAgent {
         /// Who asked.
         actor: String,
     },
     /// The contract that was approved is not the one on record.
-    #[error("the contract has another hash than the one approved ({shown})")]
+    #[error("the contract does not have the approved hash ({shown})")]
     WrongHash {
         /// The hash on record.
         shown: String,
@@ -74,13 +74,13 @@ pub enum Denied {
         rule: &'static str,
     },
     /// A raise of a limit that the contract does not set.
-    #[error("the goal has no {limit} limit that could be raised")]
+    #[error("the goal has no {limit} limit to raise")]
     NoLimit {
         /// Which one.
         limit: Limit,
     },
     /// A report of an effect that nobody intended.
-    #[error("effect {effect} is not under way")]
+    #[error("effect {effect} is not in progress")]
     NotUnderWay {
         /// The effect.
         effect: EffectId,
@@ -113,7 +113,7 @@ impl Denied {
                 limit.option()
             )),
             Self::OnlyHuman { .. } => {
-                Some("ask the person to type the command in their own terminal.".to_owned())
+                Some("ask the user to run the command in their own terminal.".to_owned())
             }
             Self::WrongStatus {
                 status: Status::Proposed,
@@ -128,8 +128,8 @@ impl Denied {
                 "its contract is still being drafted; see `kapi show {reference}`."
             )),
             Self::Refused { code, .. } if *code == NOT_APPROVED_HERE => Some(format!(
-                "look at all of it with `kapi show {reference}`; if it is yours, approve it \
-                 here with `kapi goal approve {reference}`."
+                "review it with `kapi show {reference}`; if it is yours, approve it here with \
+                 `kapi goal approve {reference}`."
             )),
             Self::NoGoal
             | Self::GoalExists

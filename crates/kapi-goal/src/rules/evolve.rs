@@ -222,7 +222,7 @@ fn reopened(goal: &mut Goal, reason: &str) {
     goal.journey.declared = None;
     goal.status = Status::Active;
     goal.stop = None;
-    goal.said = Some(format!("The result is not accepted: {reason}"));
+    goal.said = Some(format!("The result was rejected: {reason}"));
     goal.breaker.reset();
     forget_reminders(goal);
     enter(goal, Stage::Workspace);

@@ -101,28 +101,28 @@ impl WaitFor {
             Self::Time { at_ms } | Self::Quota { at_ms, .. } | Self::Judge { at_ms, .. } => {
                 let ahead = at_ms.saturating_sub(now_ms);
                 (ahead <= 0 || ahead > WAIT_MS_MAX)
-                    .then_some("the time must lie ahead, and within a year")
+                    .then_some("the time must be in the future, within a year")
             }
             Self::File { path, .. } => {
                 if text_is_bad(path) || path.contains('\0') {
-                    return Some("the path must be a text of at most 4 KiB");
+                    return Some("the path must be text of at most 4 KiB");
                 }
                 (is_agent && !stays_below(path)).then_some(
                     "the path must be relative to the working directory and must not leave it",
                 )
             }
             Self::Process { .. } => is_agent.then_some(
-                "a process of the sandbox ends with the turn; wait for a file or a command",
+                "processes in the sandbox end with the turn; wait for a file or a command instead",
             ),
             Self::Command { command, every_ms } => {
                 if text_is_bad(command) {
-                    return Some("the command must be a text of at most 4 KiB");
+                    return Some("the command must be text of at most 4 KiB");
                 }
                 (*every_ms < COMMAND_EVERY_MS_MIN)
-                    .then_some("a command is tried every 10 seconds at most")
+                    .then_some("a command runs at most every 10 seconds")
             }
             Self::Approval { what } => {
-                text_is_bad(what).then_some("what is to be approved must be said in at most 4 KiB")
+                text_is_bad(what).then_some("the request for approval must be at most 4 KiB")
             }
         }
     }

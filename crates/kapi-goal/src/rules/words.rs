@@ -16,8 +16,8 @@ use crate::rules::wait::{FileState, Wait, WaitFor};
 #[must_use]
 pub fn reason(goal: &Goal) -> Option<String> {
     match goal.status {
-        Status::Setup => Some("its contract is being drafted".to_owned()),
-        Status::Proposed => Some("its contract waits for approval".to_owned()),
+        Status::Setup => Some("the contract is being drafted".to_owned()),
+        Status::Proposed => Some("the contract needs approval".to_owned()),
         Status::Waiting => goal.wait.as_ref().map(waiting_reason),
         Status::Active => None,
         Status::Done | Status::Unverified => Some(done_reason(goal)),
@@ -43,20 +43,20 @@ pub fn wait_words(until: &WaitFor) -> String {
     match until {
         WaitFor::Time { at_ms } => time_words(*at_ms),
         WaitFor::File { path, until } => match until {
-            FileState::Exists => format!("the file {path} is there"),
-            FileState::Gone => format!("the file {path} is gone"),
-            FileState::Changed => format!("the file {path} is changed"),
+            FileState::Exists => format!("the file {path} exists"),
+            FileState::Gone => format!("the file {path} is deleted"),
+            FileState::Changed => format!("the file {path} has changed"),
         },
-        WaitFor::Process { pid, .. } => format!("process {pid} has ended"),
+        WaitFor::Process { pid, .. } => format!("process {pid} has exited"),
         WaitFor::Command { command, .. } => format!("`{command}` exits 0"),
-        WaitFor::Approval { what } => format!("a person allows {what:?}"),
+        WaitFor::Approval { what } => format!("you approve {what:?}"),
         WaitFor::Judge { judge, at_ms } => format!(
-            "the judge {} is asked again, {}",
+            "Kapi asks the judge {} again, {}",
             agent_name(judge),
             time_words(*at_ms)
         ),
         WaitFor::Quota { provider, at_ms } => {
-            format!("the quota of {provider} is reset, {}", time_words(*at_ms))
+            format!("the quota of {provider} resets, {}", time_words(*at_ms))
         }
     }
 }
@@ -69,8 +69,8 @@ fn done_reason(goal: &Goal) -> String {
         let noun = if count == 1 { "check" } else { "checks" };
         let base = match goal.grade() {
             Some(Grade::RedToGreen) => ", and failed on the base",
-            Some(Grade::KeptGreen) => ", as on the base before",
-            Some(Grade::OwnTests) => ", and new tests of its own fail without it",
+            Some(Grade::KeptGreen) => ", as on the base",
+            Some(Grade::OwnTests) => ", and its new tests fail without it",
             Some(Grade::BaseUnknown) | None => "",
         };
         format!("{count} {noun} passed on a clean checkout of the commit{base}")
@@ -80,7 +80,7 @@ fn done_reason(goal: &Goal) -> String {
         .as_ref()
         .is_some_and(|work| work.files_changed == 0);
     let proof = if is_unchanged {
-        format!("nothing had to be changed: {proof}")
+        format!("nothing needed to change: {proof}")
     } else {
         proof
     };
@@ -94,18 +94,18 @@ fn done_reason(goal: &Goal) -> String {
             format!("{proof}; judge {by}: {reason}")
         }
         Some((by, JudgeAnswer::Malformed { .. } | JudgeAnswer::Unavailable(_))) => {
-            format!("{proof}; judge {by} was unavailable and the contract lets that pass")
+            format!("{proof}; judge {by} was unavailable, which the contract allows")
         }
     }
 }
 
 fn unproved_reason(goal: &Goal) -> String {
     match goal.grade() {
-        Some(Grade::KeptGreen) => "the checks passed on the base already and still pass, and \
-                                   nothing else speaks for the work"
+        Some(Grade::KeptGreen) => "the checks already passed on the base and still pass, so \
+            nothing proves the work"
             .to_owned(),
-        Some(Grade::OwnTests) => "the checks passed on the base already; the only tests that fail \
-                                  without the work are the agent's own"
+        Some(Grade::OwnTests) => "the checks already passed on the base; the only tests that \
+            fail without the work are the agent's own"
             .to_owned(),
         Some(Grade::RedToGreen | Grade::BaseUnknown) | None => {
             "accepted without a verify command".to_owned()
@@ -128,19 +128,19 @@ fn stop_reason(goal: &Goal, stop: &Stop) -> String {
     match stop {
         Stop::BudgetUsedUp { limit } => format!("the {limit} budget is used up"),
         Stop::Interrupted => "interrupted".to_owned(),
-        Stop::CapReached { cap } => format!("the cap on spending is reached: {cap}"),
+        Stop::CapReached { cap } => format!("the spending cap is reached: {cap}"),
         Stop::CleanEnd { nudges } => format!(
-            "the plan is worked off, and after {nudges} reminders the agent has not claimed the goal"
+            "the plan is finished, but the agent has not claimed the goal after {nudges} reminders"
         ),
         Stop::SpinGuard => {
-            "spin guard: the agent used no tool and changed nothing in its turn".to_owned()
+            "spin guard: the agent used no tools and changed nothing in its turn".to_owned()
         }
         Stop::ConsentNeeded { pattern, command } => format!(
-            "a person has to be asked first ({pattern}), and the agent did nothing else: {command}"
+            "approval is needed first ({pattern}), and the agent did nothing else: {command}"
         ),
         Stop::ChecksCannotRun {
             command, reason, ..
-        } => format!("`{command}` cannot work where it is run: {reason}"),
+        } => format!("`{command}` cannot run in the sandbox: {reason}"),
         Stop::NotDrafted { message } if message.is_empty() => {
             "the agent drafted no contract".to_owned()
         }
@@ -151,21 +151,18 @@ fn stop_reason(goal: &Goal, stop: &Stop) -> String {
             let detail = crashed
                 .or(failing)
                 .map_or_else(String::new, |text| format!(": {text}"));
-            format!(
-                "no progress: {turns} turns ended where the goal already was, in tree and verdict{detail}"
-            )
+            format!("no progress: {turns} turns ended with the same tree and verdict{detail}")
         }
         Stop::SameFailure { turns } => {
             let failing = goal.verify.as_ref().and_then(first_failure);
             let detail = failing.map_or_else(String::new, |text| format!(": {text}"));
             format!(
-                "no progress: {turns} turns changed files, and the checks fail in the same \
-                 way{detail}"
+                "no progress: {turns} turns changed files, but the checks fail in the same way{detail}"
             )
         }
-        Stop::AgentBlocked { reason } => format!("the agent says it is blocked: {reason}"),
-        Stop::JudgeBlocked { reason } => format!("the judge says a person is needed: {reason}"),
-        Stop::Impossible { reason } => format!("the judge says it is impossible: {reason}"),
+        Stop::AgentBlocked { reason } => format!("the agent is blocked: {reason}"),
+        Stop::JudgeBlocked { reason } => format!("the judge needs your help: {reason}"),
+        Stop::Impossible { reason } => format!("the judge considers it impossible: {reason}"),
         Stop::JudgeUnavailable { reason } => format!("no verdict from the judge: {reason}"),
         Stop::ProviderUnavailable { failure } => {
             format!(
@@ -179,9 +176,9 @@ fn stop_reason(goal: &Goal, stop: &Stop) -> String {
             reason: Some(reason),
         } => match race_lost_to(goal, reason) {
             Some(lane) => format!("lost the race to lane {lane}"),
-            None => format!("cancelled by a person: {reason}"),
+            None => format!("cancelled by the user: {reason}"),
         },
-        Stop::Cancelled { reason: None } => "cancelled by a person".to_owned(),
+        Stop::Cancelled { reason: None } => "cancelled by the user".to_owned(),
     }
 }
 
@@ -196,11 +193,11 @@ fn race_lost_to<'a>(goal: &Goal, reason: &'a str) -> Option<&'a str> {
 
 fn crash(end: &AgentEnd) -> Option<String> {
     match end {
-        AgentEnd::Crashed { code } => {
-            Some(format!("the agent exited {code} without ending its turn"))
-        }
+        AgentEnd::Crashed { code } => Some(format!(
+            "the agent exited with {code} before ending its turn"
+        )),
         AgentEnd::OutOfResources { resource, limit } => Some(format!(
-            "the agent's run failed at its limit of {} (`[sandbox] {}`)",
+            "the agent hit its limit of {} (`[sandbox] {}`)",
             limit_text(resource, limit),
             limit_key(resource)
         )),
@@ -220,13 +217,13 @@ pub fn hint(goal: &Goal) -> Option<String> {
         Stop::WorldFailed { failure } => failure.hint.clone(),
         Stop::ProviderUnavailable { failure } => Some(provider_hint(goal, failure.kind)),
         Stop::JudgeUnavailable { .. } => Some(format!(
-            "resume asks the judge again; `kapi goal judge {} JUDGE` lets another one judge the \
-             same commit.",
+            "resume to ask the judge again, or name another judge for the same commit with \
+             `kapi goal judge {} JUDGE`.",
             goal.id.reference()
         )),
         Stop::SameFailure { .. } => Some(
-            "say what is wrong with `kapi goal say`, then resume; a coarse check may need a larger \
-             `--stall-after`."
+            "tell the agent what is wrong with `kapi goal say`, then resume; a coarse check may \
+             need a larger `--stall-after`."
                 .to_owned(),
         ),
         Stop::NoProgress { .. } => match goal.agent_end.as_ref()? {
@@ -254,16 +251,17 @@ pub fn hint(goal: &Goal) -> Option<String> {
             goal.id.reference()
         )),
         Stop::CleanEnd { .. } => Some(
-            "look at the work; `kapi goal say` tells the agent what is missing, resume goes on."
+            "review the work; tell the agent what is missing with `kapi goal say`, then resume."
                 .to_owned(),
         ),
         Stop::ChecksCannotRun { remedy, .. } => Some(format!("{remedy} Then resume.")),
         Stop::NotDrafted { .. } => Some(
-            "resume asks again; `kapi run` takes the whole contract from flags instead.".to_owned(),
+            "resume to ask again, or give the whole contract with the options of `kapi run`."
+                .to_owned(),
         ),
-        Stop::SpinGuard => {
-            Some("say more of what is wanted with `kapi goal say`, then resume.".to_owned())
-        }
+        Stop::SpinGuard => Some(
+            "describe in more detail what you want with `kapi goal say`, then resume.".to_owned(),
+        ),
         Stop::BudgetUsedUp { .. }
         | Stop::Interrupted
         | Stop::JudgeBlocked { .. }
@@ -284,7 +282,7 @@ fn provider_hint(goal: &Goal, kind: ProviderFailureKind) -> String {
         ProviderFailureKind::Unreachable => {
             "check the network, or `base_url` in the configuration.".to_owned()
         }
-        ProviderFailureKind::RateLimited => "resume when the provider's limit is reset.".to_owned(),
+        ProviderFailureKind::RateLimited => "resume when the provider's limit resets.".to_owned(),
         ProviderFailureKind::ServerError
         | ProviderFailureKind::TruncatedStream
         | ProviderFailureKind::EmptyAnswer => "resume later.".to_owned(),
@@ -388,13 +386,13 @@ mod tests {
         }
         assert_eq!(
             limit_met("memory", "300 MiB"),
-            "a program inside met the limit of 300 MiB of memory and was ended; raise it with \
-             `[sandbox] memory`"
+            "a program in the sandbox reached the limit of 300 MiB of memory and was stopped; \
+             raise it with `[sandbox] memory`"
         );
         assert_eq!(
             limit_met("processes", "64"),
-            "a program inside met the limit of 64 processes and could start no more; raise it with \
-             `[sandbox] processes`"
+            "a program in the sandbox reached the limit of 64 processes and could not start any \
+             more; raise it with `[sandbox] processes`"
         );
     }
 }

@@ -90,7 +90,7 @@ pub enum Room {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum SpendDenied {
     /// Only a person answers for spending.
-    #[error("only a person may let spending go on past a question")]
+    #[error("only the user may allow spending to continue")]
     OnlyHuman,
 }
 

@@ -22,7 +22,7 @@ const MICROS_PER_MILL: u64 = 1_000;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PriceError {
     /// The name is not that of a model of a provider.
-    #[error("read {name:?} as a model: it must be written provider/model")]
+    #[error("read {name:?} as a model: it must have the form provider/model")]
     Name {
         /// What was given.
         name: String,

@@ -63,7 +63,7 @@ impl Pattern {
         };
         let tool = tool.trim();
         if tool.is_empty() || tool.contains([')', ' ']) {
-            return Err(error("it must begin with the name of a tool"));
+            return Err(error("it must start with the name of a tool"));
         }
         if command == Some("") {
             return Err(error("there is no command between the parentheses"));

@@ -162,7 +162,7 @@ pub struct Range {
 
 /// Two numbers that are no range of per cents.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("take [{min}, {max}] as a range of per cents: it must rise and end by 100")]
+#[error("use [{min}, {max}] as a percentage range: it must increase and end at 100 or below")]
 pub struct RangeError {
     min: u8,
     max: u8,
@@ -249,7 +249,7 @@ mod tests {
         assert!(Range::try_from((10, 10)).is_ok());
         for pair in [(11, 10), (0, 101), (200, 201)] {
             let error = Range::try_from(pair).unwrap_err();
-            assert!(error.to_string().contains("per cents"), "{error}");
+            assert!(error.to_string().contains("percentage"), "{error}");
         }
     }
 }

@@ -56,19 +56,19 @@ pub enum Waits {
 impl fmt::Display for Waits {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Until { .. } => out.write_str("waits before it is tried again"),
-            Self::Project { places } => write!(out, "all {places} places of the project are taken"),
+            Self::Until { .. } => out.write_str("waiting to retry"),
+            Self::Project { places } => write!(out, "all {places} slots of the project are in use"),
             Self::Agent { agent, places } => {
-                write!(out, "all {places} places of agent {agent} are taken")
+                write!(out, "all {places} slots of agent {agent} are in use")
             }
-            Self::Loop { places } => write!(out, "{places} at once of its loop already run"),
+            Self::Loop { places } => write!(out, "{places} runs of its loop are already running"),
             Self::Spend { usd_micros } => write!(
                 out,
-                "spend: the day's ${}.{:02} are spent",
+                "spend: the daily cap of ${}.{:02} is spent",
                 usd_micros / MICROS,
                 usd_micros % MICROS / (MICROS / 100)
             ),
-            Self::Worker => out.write_str("waits for a worker"),
+            Self::Worker => out.write_str("waiting for a worker"),
         }
     }
 }

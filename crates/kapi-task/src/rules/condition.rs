@@ -350,7 +350,7 @@ impl fmt::Display for Reason {
         let held = match self.held {
             Held::Yes => "holds",
             Held::No => "does not hold",
-            Held::Unknown => "does not hold, because it is not known",
+            Held::Unknown => "does not hold, because it is unknown",
         };
         write!(out, "{}: {}: {held}", self.asked, self.found)
     }

@@ -128,14 +128,14 @@ fn authorise(actor: &Actor, command: &Command) -> Result<(), Denied> {
     let action = match command {
         // Whose task it is decides.
         Command::Submit { .. } | Command::Cancel { .. } => return Ok(()),
-        Command::Switch { .. } => return only_human(actor, "switch loops on and off"),
+        Command::Switch { .. } => return only_human(actor, "enable and disable loops"),
         Command::Claim { .. } => "claim tasks",
-        Command::Begin(_) => "begin tasks",
-        Command::Beat { .. } => "hold tasks",
+        Command::Begin(_) => "start tasks",
+        Command::Beat { .. } => "keep tasks",
         Command::EndPhase { .. } => "end phases",
         Command::RecordRun { .. } => "record runs",
         Command::Finish { .. } => "finish tasks",
-        Command::GiveBack { .. } => "give tasks back",
+        Command::GiveBack { .. } => "return tasks",
         Command::Expire { .. } => "expire leases",
         Command::Skip { .. } => "skip loops",
         Command::See { .. } => "watch events",

@@ -37,7 +37,7 @@ pub enum Denied {
         task: TaskId,
     },
     /// It has ended.
-    #[error("{task} is {state}, so it cannot be {action}")]
+    #[error("{task} is {state} and cannot be {action}")]
     WrongState {
         /// Which.
         task: TaskId,
@@ -47,7 +47,7 @@ pub enum Denied {
         action: &'static str,
     },
     /// Somebody who no longer holds the lease came back.
-    #[error("the lease {fence} of {task} is over{}", by(*.held))]
+    #[error("the lease {fence} of {task} has expired{}", by(*.held))]
     Fenced {
         /// Which.
         task: TaskId,
@@ -73,7 +73,7 @@ pub enum Denied {
         holder: String,
     },
     /// An agent or the engine asked for what only a person may do.
-    #[error("only a person may {action}; this was asked by {actor}")]
+    #[error("only the user may {action}, not {actor}")]
     OnlyHuman {
         /// What was asked.
         action: &'static str,
@@ -81,7 +81,7 @@ pub enum Denied {
         actor: String,
     },
     /// Somebody asked for what only the engine may do.
-    #[error("only the engine may {action}; this was asked by {actor}")]
+    #[error("only the engine may {action}, not {actor}")]
     OnlyEngine {
         /// What was asked.
         action: &'static str,
@@ -89,7 +89,7 @@ pub enum Denied {
         actor: String,
     },
     /// An agent asked for something of a task that it did not submit.
-    #[error("{task} was not submitted by {actor}, so it cannot be cancelled by it")]
+    #[error("{actor} cannot cancel {task}, because it did not submit it")]
     NotYours {
         /// Which.
         task: TaskId,
@@ -99,5 +99,5 @@ pub enum Denied {
 }
 
 fn by(held: Option<Fence>) -> String {
-    held.map_or_else(String::new, |held| format!(": {held} has taken its place"))
+    held.map_or_else(String::new, |held| format!(": {held} replaced it"))
 }

@@ -104,10 +104,10 @@ pub enum StaleReason {
 impl fmt::Display for StaleReason {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::TextChanged => write!(out, "its own text was changed"),
+            Self::TextChanged => write!(out, "its text was changed"),
             Self::FileChanged { path } => write!(out, "{path} was changed"),
             Self::FileGone { path } => write!(out, "{path} is gone"),
-            Self::FileUnreadable { path } => write!(out, "{path} cannot be read any more"),
+            Self::FileUnreadable { path } => write!(out, "{path} can no longer be read"),
             Self::FileAppeared { path } => write!(out, "{path} was created"),
             Self::HeadMoved { from, to: Some(to) } => {
                 write!(
@@ -120,7 +120,7 @@ impl fmt::Display for StaleReason {
             Self::HeadMoved { from, to: None } => {
                 write!(
                     out,
-                    "the project stood at {} and has no commit now",
+                    "the project was at {} and has no commit now",
                     short(from)
                 )
             }

@@ -163,10 +163,10 @@ impl Request {
             return Some("the timeout must be at most 24 hours");
         }
         if self.retry.times > RETRIES_MAX {
-            return Some("a task is tried again at most 16 times");
+            return Some("a task can be retried at most 16 times");
         }
         if self.loop_run.is_some() && self.goal.is_some() {
-            return Some("a task is a loop's run or drives a goal, not both");
+            return Some("a task is either a loop run or drives a goal, not both");
         }
         match &self.key {
             Some(key) if key.text.trim().is_empty() => Some("idempotency key is required"),

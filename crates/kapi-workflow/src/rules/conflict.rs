@@ -59,7 +59,7 @@ impl Conflict {
         };
         let told = told.get(..PATHS_TOLD_MAX).unwrap_or(&told).join(", ");
         let found = format!(
-            "{} did not fit on {} in {told}{more}",
+            "{} conflicted with {} in {told}{more}",
             self.what,
             short(&self.onto)
         );
@@ -93,7 +93,7 @@ mod tests {
             at_ms: 7,
             settled: None,
         };
-        let found = "T-002 did not fit on 0123456789 in src/0.rs, src/1.rs, src/2.rs, src/3.rs, \
+        let found = "T-002 conflicted with 0123456789 in src/0.rs, src/1.rs, src/2.rs, src/3.rs, \
                      src/4.rs, src/5.rs, src/6.rs, src/7.rs, src/8.rs, src/9.rs and 2 more";
         assert_eq!(conflict.words(), format!("{found}; it is open"));
         assert!(conflict.is_open_of("T-002") && !conflict.is_open_of("T-001"));

@@ -77,7 +77,7 @@ fn request(
             effects::goal_use(workflow, actor, goal, account)
         }
         Command::Report { effect, outcome } => {
-            engine(actor, "report what became of an effect")?;
+            engine(actor, "report the result of an effect")?;
             effects::report(workflow, effect, outcome, given)
         }
         Command::RefreshWorker { .. } => worker::refresh(workflow, actor, command),

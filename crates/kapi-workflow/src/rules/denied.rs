@@ -23,16 +23,16 @@ pub struct Denied {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Why {
     /// It exists already.
-    #[error("begin {workflow}, which is there already")]
+    #[error("start {workflow}, which already exists")]
     AlreadyStarted {
         /// Which.
         workflow: GoalId,
     },
     /// Nothing was started yet.
-    #[error("ask anything of a workflow that has not begun")]
+    #[error("use a workflow that has not started")]
     NotStarted,
     /// It has ended.
-    #[error("{action}: the workflow is {status}, and what has ended stays ended")]
+    #[error("{action}: the workflow has ended ({status})")]
     AlreadyTerminal {
         /// What was asked.
         action: &'static str,
@@ -43,7 +43,7 @@ pub enum Why {
     #[error("approve anything: no decision is pending")]
     NoPendingDecision,
     /// The subject is not what was shown, or not what was drafted.
-    #[error("approve {artifact}: it is not the one that was shown ({shown}), but {found}")]
+    #[error("approve {artifact}: its hash is {found}, not the one shown ({shown})")]
     SubjectChanged {
         /// The artifacts, in words.
         artifact: String,
@@ -53,7 +53,7 @@ pub enum Why {
         found: Box<str>,
     },
     /// Risks stand with the decision and were not accepted.
-    #[error("approve {artifact} without accepting what speaks against it: {risks}")]
+    #[error("approve {artifact} without accepting its risks: {risks}")]
     RisksNotAccepted {
         /// The artifacts, in words.
         artifact: String,
@@ -99,13 +99,13 @@ pub enum Why {
         weight: Weight,
     },
     /// The effect is not under way.
-    #[error("report on {effect}, which is not under way")]
+    #[error("report on {effect}, which is not in progress")]
     NotInFlight {
         /// Which.
         effect: String,
     },
     /// An agent or the engine asked for what only a person may do.
-    #[error("only a person may {action}; this was asked by {actor}")]
+    #[error("only the user may {action}, not {actor}")]
     OnlyHuman {
         /// What was asked.
         action: &'static str,
@@ -113,7 +113,7 @@ pub enum Why {
         actor: String,
     },
     /// Somebody asked for what only the engine may do.
-    #[error("only the engine may {action}; this was asked by {actor}")]
+    #[error("only the engine may {action}, not {actor}")]
     OnlyEngine {
         /// What was asked.
         action: &'static str,

@@ -120,26 +120,28 @@ impl Action {
         match self {
             Self::Ask(question) => {
                 let agent = agent_name(&question.agent);
-                format!("{agent} is asked {}", question.role.asked)
+                format!("asking {agent} {}", question.role.asked)
             }
-            Self::Prepare { branch, .. } => format!("making branch {branch}"),
+            Self::Prepare { branch, .. } => format!("creating branch {branch}"),
             Self::Work(work) if work.attempt > 1 => format!(
-                "{}: a goal works on it, try {}: {}",
+                "{}: a goal is working on it, attempt {}: {}",
                 work.task, work.attempt, work.title
             ),
-            Self::Work(work) => format!("{}: a goal works on it: {}", work.task, work.title),
+            Self::Work(work) => format!("{}: a goal is working on it: {}", work.task, work.title),
             Self::Land(landing) => format!("{}: landing {}", landing.task, short(&landing.commit)),
-            Self::Verify(asked) => format!("verifying the whole at {}", short(&asked.commit)),
+            Self::Verify(asked) => {
+                format!("verifying the combined work at {}", short(&asked.commit))
+            }
             Self::Advance(step) => format!("moving {} to {}", step.target, short(&step.to)),
             Self::Propose(proposal) => {
                 let question = &proposal.question;
                 let agent = agent_name(&question.agent);
-                format!("{agent} is asked {}", question.role.asked)
+                format!("asking {agent} {}", question.role.asked)
             }
             Self::Measure(wanted) => format!("measuring {}", short(&wanted.commit)),
             Self::Restore(wanted) => match &wanted.keep {
                 Some(keep) => format!("keeping {}", short(&keep.commit)),
-                None => format!("putting the worktree back to {}", short(&wanted.head)),
+                None => format!("restoring the worktree to {}", short(&wanted.head)),
             },
             Self::Split(wanted) => {
                 let head = short(&wanted.head);

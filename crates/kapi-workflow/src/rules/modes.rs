@@ -24,7 +24,7 @@ macro_rules! every_mode {
         $make! {
             there are {
                 DeepInterview,
-                "Context creation: what a person wants, asked until it is clear.",
+                "Clarifies what you want by asking until it is clear.",
                 as Interview "interview" in interview {
                     state: crate::rules::modes::interview::state::Interview,
                     begin: crate::rules::modes::interview::begin::InterviewBegin,
@@ -221,7 +221,7 @@ macro_rules! parts {
                     $($(#[cfg($($cfg)*)])? Mode::$mode => {
                         <$answer>::read(role, from).map(Self::$tag)
                     })+
-                    $($(#[cfg($($not)*)])? Mode::$later => Err(D::Error::custom("there is no such mode yet")),)*
+                    $($(#[cfg($($not)*)])? Mode::$later => Err(D::Error::custom("this mode is not available yet")),)*
                 }
             }
         }

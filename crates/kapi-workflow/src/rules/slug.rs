@@ -58,7 +58,7 @@ const NAMELESS: &str = "workflow";
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SlugError {
     /// Every name it could have is taken.
-    #[error("name a workflow after {purpose:?}: every such name is taken; say it in other words")]
+    #[error("name a workflow after {purpose:?}: every such name is taken; reword the purpose")]
     Taken {
         /// What it is for.
         purpose: String,

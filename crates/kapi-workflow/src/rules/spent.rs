@@ -57,7 +57,7 @@ pub fn used_up(workflow: &Workflow) -> Option<(String, String)> {
     let command = raise_command(workflow)?;
     Some((
         spent.reason.to_owned(),
-        format!("raise the limit and go on: {command}"),
+        format!("raise the limit and resume: {command}"),
     ))
 }
 
@@ -81,17 +81,14 @@ fn spent(workflow: &Workflow) -> Option<ExhaustedLimit> {
     let left = left(workflow);
     let (reason, option) = if left.tokens == Some(0) {
         (
-            "the tokens for the whole workflow are used up: questions and goals together",
+            "the workflow has used up its token limit",
             "--tokens +1000000",
         )
     } else if left.usd_micros == Some(0) {
-        (
-            "the dollars for the whole workflow are used up: questions and goals together",
-            "--usd +5",
-        )
+        ("the workflow has used up its cost limit", "--usd +5")
     } else if time_left_ms(workflow) == Some(0) {
         (
-            "the time for the whole workflow is used up: as long as agents or checks were at work",
+            "the workflow has used up its working-time limit",
             "--wall +30m",
         )
     } else {

@@ -47,7 +47,7 @@ pub enum TargetError {
         nearest: Vec<GoalId>,
     },
     /// Several have this name.
-    #[error("tell which workflow {token:?} is: {}", names(.workflows))]
+    #[error("resolve the ambiguous workflow {token:?}: {}", names(.workflows))]
     Ambiguous {
         /// What was typed.
         token: String,
@@ -80,7 +80,7 @@ pub enum TargetError {
     },
     /// What gives the context is approved, and nothing was started from it.
     #[error(
-        "resume anything from {} {context}: nothing was started from it yet",
+        "resume from {} {context}: nothing was started from it yet",
         ModeSpec::noun_of(Mode::CONTEXT)
     )]
     NotLinked {
@@ -91,7 +91,7 @@ pub enum TargetError {
     },
     /// What gives the context is not approved.
     #[error(
-        "resume anything from {} {context}, which is not approved yet",
+        "resume from {} {context}, which is not approved yet",
         ModeSpec::noun_of(Mode::CONTEXT)
     )]
     NotApproved {

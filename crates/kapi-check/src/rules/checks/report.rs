@@ -135,7 +135,7 @@ pub fn capped(stdout: &str, stderr: &str, bytes_total: u64) -> String {
         .chars()
         .skip(n_chars.saturating_sub(OUTPUT_CHARS_MAX))
         .collect();
-    format!("[cut: of {bytes_total} bytes of output only the end is kept]\n{end}")
+    format!("[truncated: only the end of {bytes_total} bytes of output is kept]\n{end}")
 }
 
 /// Takes out what colours a terminal: who reads this may be a model.
@@ -176,11 +176,11 @@ mod tests {
         let (marker, end) = cut.split_once('\n').unwrap();
         assert_eq!(
             marker,
-            "[cut: of 8005 bytes of output only the end is kept]"
+            "[truncated: only the end of 8005 bytes of output is kept]"
         );
         assert_eq!(end.chars().count(), OUTPUT_CHARS_MAX);
         assert!(end.ends_with("é\nend"));
         // What the reader did not keep is missing, too.
-        assert!(capped("a", "b", 3).starts_with("[cut: of 3 bytes"));
+        assert!(capped("a", "b", 3).starts_with("[truncated: only the end of 3 bytes"));
     }
 }

@@ -50,7 +50,7 @@ pub fn why(checked: &Checked) -> Option<String> {
         )),
         Outcome::OutOfResources { limit } => Some(format!("killed at its limit of {limit}")),
         Outcome::Skipped { reason } => Some(reason.clone()),
-        Outcome::Cancelled => Some("ended before it came out".to_owned()),
+        Outcome::Cancelled => Some("ended without a result".to_owned()),
     }
 }
 
@@ -85,7 +85,7 @@ fn total(report: &Report) -> String {
         counts.passed, counts.failed, counts.skipped
     );
     if counts.cancelled > 0 {
-        text = format!("{text}, {} ended", counts.cancelled);
+        text = format!("{text}, {} stopped", counts.cancelled);
     }
     if counts.passed + counts.failed + counts.cancelled == 0 {
         return format!("Nothing was checked: {text}.");
@@ -139,7 +139,7 @@ passed   typecheck  .                    go              1.2s
 skipped  lint       .                    go              golangci-lint is not on PATH
 FAILED   test       api                  go              exit code 1
 FAILED   build      api                  go              killed at its time limit after 1.2s
-ended    format     api                  go              ended before it came out
+ended    format     api                  go              ended without a result
 
 test of api: exit code 1
 ```sh
@@ -155,7 +155,7 @@ go build ./...
 ```
 It printed nothing.
 
-1 passed, 2 failed, 1 skipped, 1 ended in 61.0s.";
+1 passed, 2 failed, 1 skipped, 1 stopped in 61.0s.";
         assert_eq!(story(&report), expected);
     }
 

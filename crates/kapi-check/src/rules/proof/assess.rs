@@ -65,9 +65,9 @@ impl Grade {
     pub const fn words(self) -> &'static str {
         match self {
             Self::RedToGreen => "red on the base, green now",
-            Self::KeptGreen => "green on the base already, and still green",
+            Self::KeptGreen => "green on the base, and still green",
             Self::OwnTests => {
-                "green on the base; tests that the change brings fail without it and pass with it"
+                "green on the base; the new tests fail without the change and pass with it"
             }
             Self::BaseUnknown => "green now; the base was not checked",
         }
@@ -165,10 +165,10 @@ impl Objection {
             Self::TestsVanished { command, .. } => ("fewer tests", command.clone()),
             Self::TestsChanged { paths } => ("changed tests", named(paths)),
             Self::RestsOnAddedTests { paths } => {
-                ("a proof that rests on added tests", named(paths))
+                ("a proof that relies on added tests", named(paths))
             }
             Self::RestsOnSteering { paths } => {
-                ("a proof that rests on changed checks", named(paths))
+                ("a proof that relies on changed test setup", named(paths))
             }
         };
         let tree = tree.get(..TREE_DIGITS).unwrap_or(tree);
@@ -180,14 +180,14 @@ impl Objection {
     pub const fn option(&self) -> Option<&'static str> {
         match self {
             Self::TestsVanished { .. } => None,
-            Self::TestsChanged { .. } => Some("look at them; `--tests free` lets them change."),
+            Self::TestsChanged { .. } => Some("review them; `--tests free` allows the changes."),
             Self::RestsOnAddedTests { .. } => Some(
-                "look at them; `--tests free` lets the proof rest on them, and a judge named with \
-                 `--judge` is told of them.",
+                "review them; `--tests free` allows the proof to rely on them, and a judge \
+                 named with `--judge` sees them.",
             ),
             Self::RestsOnSteering { .. } => Some(
-                "look at them; `--allow-changed-setup` lets the proof rest on them, and a judge \
-                 named with `--judge` is told of them.",
+                "review them; `--allow-changed-setup` allows the proof to rely on them, and a \
+                 judge named with `--judge` sees them.",
             ),
         }
     }
@@ -200,12 +200,11 @@ impl Objection {
             Self::TestsChanged { paths } => {
                 format!("existing tests were changed or removed: {}", named(paths))
             }
-            Self::RestsOnAddedTests { paths } => format!(
-                "without the tests that the change adds the checks fail: {}",
-                named(paths)
-            ),
+            Self::RestsOnAddedTests { paths } => {
+                format!("without the added tests, the checks fail: {}", named(paths))
+            }
             Self::RestsOnSteering { paths } => format!(
-                "the checks pass only with the change's own version of what steers them: {}",
+                "the checks pass only with the change's own version of the test setup: {}",
                 named(paths)
             ),
         }

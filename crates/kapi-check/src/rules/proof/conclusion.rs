@@ -111,10 +111,10 @@ impl Findings<'_> {
         }
         Conclusion {
             standing: Standing::Unverified,
-            reason: "the checks passed on the base already, so they show only that nothing broke"
+            reason: "the checks already passed on the base, so they show only that nothing broke"
                 .to_owned(),
             hint: Some(
-                "bring a test that fails without the change, name a judge with `--judge`, or say \
+                "add a test that fails without the change, name a judge with `--judge`, or use \
                  `--already-green` for a refactoring."
                     .to_owned(),
             ),
@@ -126,12 +126,12 @@ impl Findings<'_> {
             Some(obstacle) => Conclusion {
                 standing: Standing::CannotRun,
                 reason: format!(
-                    "`{}` cannot work where it is run: {}",
+                    "`{}` cannot run in the sandbox: {}",
                     obstacle.command, obstacle.reason
                 ),
                 hint: Some(obstacle.remedy),
             },
-            None => refused("the change was not looked at".to_owned()),
+            None => refused("the change was not checked".to_owned()),
         }
     }
 }
@@ -144,8 +144,8 @@ fn without_dependencies(lacking: &Lacking) -> Conclusion {
         reason: lacking.why.clone(),
         hint: (!options.is_empty()).then(|| {
             format!(
-                "where you trust it, `{options}` installs from there this once, and `allow` under \
-                 [network] in your configuration for good."
+                "if you trust it, add `{options}` to install from there once, or add it to \
+                 `allow` under [network] in your configuration."
             )
         }),
     }
@@ -166,13 +166,13 @@ fn not_accepted(run: &JudgeRun) -> Option<String> {
             ..
         } => None,
         JudgeAnswer::Verdict { verdict, reason } => Some(format!(
-            "the judge {} says {}: {reason}",
+            "the judge {} answers {}: {reason}",
             run.by,
             verdict.as_str()
         )),
         JudgeAnswer::Malformed { .. } => Some(format!("the judge {} gave no verdict", run.by)),
         JudgeAnswer::Unavailable(failure) => Some(format!(
-            "the judge {} could not be asked: {}",
+            "the judge {} could not be reached: {}",
             run.by, failure.message
         )),
     }

@@ -142,7 +142,7 @@ impl Inspection {
         if !self.steering_changed.is_empty() {
             let outcome = self.outcome("the base's version of these", &self.with_base_steering);
             lines.push(format!(
-                "- scripts and settings that steer the checks were changed: {}; {outcome}",
+                "- files that control the checks were changed: {}; {outcome}",
                 names(&self.steering_changed)
             ));
         }
@@ -162,7 +162,7 @@ impl Inspection {
     /// Says how the commands ended with a part of the base, alone or with all else that checks.
     fn outcome(&self, with: &str, alone: &[VerifyRun]) -> String {
         if all_pass(&self.with_base_checks) || all_pass(alone) {
-            format!("with {with} the checks pass too")
+            format!("with {with} the checks also pass")
         } else if alone.is_empty() {
             format!("the checks were not run with {with}")
         } else {

@@ -48,11 +48,11 @@ pub enum Certainty {
 impl fmt::Display for Missing {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.want {
-            Want::Command(name) => write!(f, "the program `{name}` is not there"),
-            Want::Dependency(name) if name.is_empty() => f.write_str("dependencies are not there"),
-            Want::Dependency(name) => write!(f, "the dependency `{name}` is not there"),
-            Want::Host(name) if name.is_empty() => f.write_str("the network is not reachable"),
-            Want::Host(name) => write!(f, "the host {name} is not reachable"),
+            Want::Command(name) => write!(f, "the program `{name}` is missing"),
+            Want::Dependency(name) if name.is_empty() => f.write_str("dependencies are missing"),
+            Want::Dependency(name) => write!(f, "the dependency `{name}` is missing"),
+            Want::Host(name) if name.is_empty() => f.write_str("the network is unreachable"),
+            Want::Host(name) => write!(f, "the host {name} is unreachable"),
         }
     }
 }
@@ -77,8 +77,8 @@ fn program(lines: &[&str], exit_code: i32) -> Option<Missing> {
             return Some(Missing {
                 want: Want::Command("?".to_owned()),
                 certainty: Certainty::Likely,
-                remedy: "a program of the command is not on PATH inside; run the command in your \
-                         checkout to see which, and install it."
+                remedy: "a program that the command needs is not on PATH in the sandbox; run \
+                    the command in your checkout to find out which, and install it."
                     .to_owned(),
             });
         }
@@ -162,27 +162,26 @@ fn remedy_of_program(name: &str) -> String {
         return "run `npm ci` in your checkout and start again.".to_owned();
     }
     if name.contains("venv/") {
-        return "make the virtual environment in your checkout and start again.".to_owned();
+        return "create the virtual environment in your checkout and start again.".to_owned();
     }
     match base {
         "node" | "npm" | "npx" | "pnpm" | "yarn" | "bun" | "corepack" | "python" | "python3"
         | "uv" | "cargo" | "go" | "java" | "mvn" | "ruby" | "bundle" | "php" | "dotnet" | "mix"
         | "make" | "cc" | "gcc" | "cmake" => format!(
-            "install `{base}`; if it is installed below your home, start Kapi where it is on PATH, \
-             or name its directory with `read_only = [\"…\"]` under [sandbox]."
+            "install `{base}`; if it is already installed in your home, make sure it is on PATH \
+             when you start Kapi, or add its directory with `read_only = [\"…\"]` under [sandbox]."
         ),
         "vitest" | "jest" | "mocha" | "ava" | "tap" | "tsc" | "tsx" | "eslint" | "jasmine" => {
-            "run `npm ci` in your checkout and start again; a command uses it as `npx` or by a \
-             package script."
+            "run `npm ci` in your checkout and start again; call it through `npx` or a package script."
                 .to_owned()
         }
         "pytest" | "tox" | "nox" | "coverage" | "mypy" | "ruff" => {
-            "install it into the project's virtual environment and name it in the command, \
-             `.venv/bin/pytest` for example."
+            "install it into the project's virtual environment and use its path in the command, \
+             such as `.venv/bin/pytest`."
                 .to_owned()
         }
         _ => format!(
-            "install `{base}`, or name its directory with `read_only = [\"…\"]` under [sandbox]."
+            "install `{base}`, or add its directory with `read_only = [\"…\"]` under [sandbox]."
         ),
     }
 }
@@ -212,13 +211,13 @@ fn made(phrase: &Phrase, name: &str) -> Missing {
     };
     let remedy = match &want {
         Want::Host(host) if host.is_empty() => {
-            "checks have no network; install in your checkout what they would download, or allow \
-             it with `--verify-network` and `[network] allow`."
+            "checks have no network; install their downloads in your checkout first, or allow \
+             them with `--verify-network` and `[network] allow`."
                 .to_owned()
         }
         Want::Host(host) => format!(
-            "checks have no network; install in your checkout what they would download, or allow \
-             it with `--verify-network` and `allow = [\"{host}\"]` under [network]."
+            "checks have no network; install their downloads in your checkout first, or allow \
+             them with `--verify-network` and `allow = [\"{host}\"]` under [network]."
         ),
         Want::Dependency(_) | Want::Command(_) => {
             format!("{} in your checkout and start again.", phrase.install)
@@ -465,7 +464,7 @@ mod tests {
         let output = "Error: Cannot find module 'a'\nnpm error code ENOTCACHED\n";
         let found = missing(output, 1).unwrap();
         assert_eq!(found.certainty, Certainty::Certain);
-        assert_eq!(found.to_string(), "dependencies are not there");
+        assert_eq!(found.to_string(), "dependencies are missing");
         assert_eq!(
             found.remedy,
             "run `npm ci` in your checkout and start again."

@@ -80,14 +80,14 @@ impl NoticeKind {
     pub const fn sentence(self) -> &'static str {
         match self {
             Self::ExitsProcess => "It ends the process, and could end the tests with it.",
-            Self::LooksAtRunner => "It looks at who calls it or which test runner is there.",
-            Self::PatchesFramework => "It replaces a part of a test framework or a clock.",
-            Self::AlwaysEqual => "It makes a comparison come out the same for everything.",
+            Self::LooksAtRunner => "It detects its caller or the test runner.",
+            Self::PatchesFramework => "It replaces part of a test framework or a clock.",
+            Self::AlwaysEqual => "It makes a comparison always give the same result.",
             Self::WritesTests => "It writes, moves or removes test files.",
-            Self::SwallowsFailure => "It lets a command fail without a trace.",
-            Self::SkipsTests => "It keeps a test from being run.",
-            Self::DetectsEnvironment => "It asks whether it runs in an automation.",
-            Self::SpecialCase => "It decides by a value that the tests use.",
+            Self::SwallowsFailure => "It hides the failure of a command.",
+            Self::SkipsTests => "It prevents a test from running.",
+            Self::DetectsEnvironment => "It checks whether it runs in CI.",
+            Self::SpecialCase => "It branches on a value that the tests use.",
         }
     }
 }

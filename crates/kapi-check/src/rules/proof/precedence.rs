@@ -220,7 +220,7 @@ impl Resolver {
     fn add_command(&mut self, by: Authority, command: &String) {
         let held = &mut self.resolved.settings.verify;
         if held.as_ref().is_some_and(Vec::is_empty) {
-            let kept = "nothing is verified, as you said".to_owned();
+            let kept = "verification is off, as you requested".to_owned();
             self.refused(by, CheckPart::Verify, command.clone(), kept);
         } else if push_new(held.get_or_insert_with(Vec::new), command) {
             self.added(by, CheckPart::Verify, command.clone());
@@ -237,7 +237,7 @@ impl Resolver {
             Some(held) => self.refused(by, CheckPart::Judge, judge.to_string(), held.to_string()),
             None if *judge == Judge::None => {}
             None if is_program(judge) => {
-                let kept = "only you name a program as the judge".to_owned();
+                let kept = "only you can choose a program as the judge".to_owned();
                 self.refused(by, CheckPart::Judge, judge.to_string(), kept);
             }
             None => {

@@ -87,7 +87,8 @@ impl fmt::Display for TestsLost {
         match self {
             Self::NoClosingLine { before } => write!(
                 out,
-                "the run on the base closed with {before}; with the change the runner's closing line is missing"
+                "the run on the base ended with {before}; with the change, the runner's summary \
+                 line is missing"
             ),
             Self::Fewer { before, now } => write!(
                 out,

@@ -76,7 +76,7 @@ pub fn first_failure(report: &VerifyReport) -> Option<String> {
 pub fn run_end(run: &VerifyRun) -> String {
     match (run.timed_out, run.exit_code) {
         (true, _) => "was killed at its time limit".to_owned(),
-        (false, Some(code)) => format!("exited {code}"),
+        (false, Some(code)) => format!("exited with {code}"),
         (false, None) => "was killed".to_owned(),
     }
 }

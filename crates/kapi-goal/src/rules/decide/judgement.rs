@@ -161,7 +161,7 @@ fn parked(goal: &Goal, failure: &ProviderFailure, at_ms: i64, now_ms: i64) -> Ev
             number: goal.waits.saturating_add(1),
             until: WaitFor::Judge { judge, at_ms },
             reason: Some(format!(
-                "it could not be reached ({}), and the candidate is kept as it was checked",
+                "it could not be reached ({}), and the verified candidate is kept",
                 failure.kind.words()
             )),
             since_ms: now_ms,

@@ -80,7 +80,7 @@ fn allow(goal: &Goal, what: &str) -> Result<Vec<Event>, Denied> {
     if !is_listed && waited.is_none() {
         return Err(Denied::Refused {
             code: "not_found",
-            message: format!("nothing was asked about {what:?}"),
+            message: format!("nothing asked for {what:?}"),
         });
     }
     let mut events = Vec::new();
@@ -96,7 +96,7 @@ fn allow(goal: &Goal, what: &str) -> Result<Vec<Event>, Denied> {
     } else if let Some(wait) = waited {
         events.push(Event::GoalWoken {
             number: wait.number,
-            why: format!("a person allowed {what:?}"),
+            why: format!("the user allowed {what:?}"),
         });
     }
     Ok(events)
@@ -114,7 +114,7 @@ fn change_judge(goal: &Goal, judge: &str) -> Result<Vec<Event>, Denied> {
     let Some(before) = goal.judge_agent() else {
         return Err(Denied::Refused {
             code: "no_judge",
-            message: "its contract names no judge, so nobody is asked".to_owned(),
+            message: "its contract has no judge".to_owned(),
         });
     };
     let mut events = Vec::new();
@@ -131,7 +131,7 @@ fn change_judge(goal: &Goal, judge: &str) -> Result<Vec<Event>, Denied> {
     events.push(match &goal.wait {
         Some(wait) => Event::GoalWoken {
             number: wait.number,
-            why: format!("a person lets {judge} judge"),
+            why: format!("the user chose {judge} as the judge"),
         },
         None => Event::GoalResumed,
     });

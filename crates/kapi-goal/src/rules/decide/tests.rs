@@ -50,7 +50,7 @@ fn a_contract_is_proposed_and_approved_by_its_hash() {
     check(
         &[create(contract())],
         create(contract()),
-        "denied: the goal exists already",
+        "denied: the goal already exists",
     );
     check(&[], approve(), "denied: there is no such goal");
     let means = ApprovalMeans::YesFlag;
@@ -58,7 +58,7 @@ fn a_contract_is_proposed_and_approved_by_its_hash() {
         contract_hash: "other".to_owned(),
         means,
     });
-    let denied = "denied: the contract has another hash than the one approved (other)";
+    let denied = "denied: the contract does not have the approved hash (other)";
     check(&[create(contract())], wrong, denied);
     let again = "denied: the goal is active, so it cannot be approved";
     check(&[create(contract()), approve()], approve(), again);
@@ -70,7 +70,7 @@ fn only_a_contract_that_names_a_plan_is_approved_with_one() {
         contract_hash: "hash".to_owned(),
         means: ApprovalMeans::Plan,
     });
-    let denied = "denied: no_plan: the contract names no plan that could have been approved";
+    let denied = "denied: no_plan: the contract does not name an approved plan";
     check(&[create(contract())], by_plan.clone(), denied);
     let mut of_plan = contract();
     of_plan.working.workflow = Some(OfWorkflow {
@@ -115,9 +115,7 @@ fn a_contract_that_breaks_a_rule_is_denied() {
 #[test]
 fn only_a_person_decides_and_only_the_engine_reports() {
     let given = ready(contract());
-    let denied = |action: &str, by: &str| {
-        format!("denied: only a person may {action}; this was asked by {by}")
-    };
+    let denied = |action: &str, by: &str| format!("denied: only the user may {action}, not {by}");
     check(
         &given,
         Agent(Command::Resume),
@@ -141,7 +139,7 @@ fn only_a_person_decides_and_only_the_engine_reports() {
     let intend = Command::Intend {
         effect: EffectId::new(1, "agent", 1),
     };
-    let denied = "denied: only the engine may report effects; this was asked by agent r";
+    let denied = "denied: only the engine may report effects, not agent r";
     check(&given, Agent(intend), denied);
 }
 
@@ -218,7 +216,7 @@ fn an_intent_is_recorded_once() {
     check(
         &given,
         other,
-        "denied: effect t001-commit-a1 is not under way",
+        "denied: effect t001-commit-a1 is not in progress",
     );
 }
 
@@ -235,7 +233,7 @@ fn an_outcome_belongs_to_its_effect() {
         Reports(Outcome::Waited),
         "denied: effect t001-agent-a1 cannot end in a wait",
     );
-    let not_begun = "denied: effect t009-none-a9 is not under way";
+    let not_begun = "denied: effect t009-none-a9 is not in progress";
     check(&ready(contract()), Reports(worked()), not_begun);
     check(&ready(contract()), Uses(1, 1), not_begun);
 }
@@ -380,7 +378,7 @@ fn a_provider_is_tried_again_with_growing_waits() {
     let longer = "intended t001-agent-a1\nprovider failed, again in 60000 ms";
     check(&given, Ends(asked), longer);
     let key = provider(ProviderFailureKind::Unauthorized, None);
-    let blocked = "intended t001-agent-a1\nprovider failed\nblocked: provider: not authorised";
+    let blocked = "intended t001-agent-a1\nprovider failed\nblocked: provider: not authorized";
     check(&given, Ends(key), blocked);
 }
 
@@ -598,6 +596,6 @@ fn a_limit_that_there_is_not_cannot_be_raised() {
         tokens: 5,
         ..Raise::default()
     }));
-    let denied = "denied: the goal has no token limit that could be raised";
+    let denied = "denied: the goal has no token limit to raise";
     check(&ready(without), raise, denied);
 }

@@ -139,7 +139,7 @@ fn setup_is_left_only_by_a_draft_that_a_person_approves() {
     check(
         &[setup(), draft("other")],
         approve(),
-        "denied: the contract has another hash than the one approved (hash)",
+        "denied: the contract does not have the approved hash (hash)",
     );
     check(
         &[setup(), draft("other"), draft("hash")],
@@ -149,8 +149,8 @@ fn setup_is_left_only_by_a_draft_that_a_person_approves() {
     check(
         &[create(contract()), approve()],
         draft("late"),
-        "denied: goal_exists: the goal is active, and its contract cannot change; only a person \
-         starts another",
+        "denied: goal_exists: the goal is active, and its contract cannot change; only the user \
+         can start another",
     );
     let silent = "setup ended\nblocked: no draft: ";
     check_end(&[setup()], scored(4), silent);
@@ -263,11 +263,7 @@ fn refused_commands_are_not_called_spinning() {
     let other = person(PersonCommand::Allow {
         what: "rm".to_owned(),
     });
-    check(
-        &given,
-        other,
-        "denied: not_found: nothing was asked about \"rm\"",
-    );
+    check(&given, other, "denied: not_found: nothing asked for \"rm\"");
 }
 
 #[test]
@@ -344,8 +340,8 @@ fn only_the_run_under_way_speaks_for_the_goal() {
     check(
         &given,
         stale.clone(),
-        "denied: wrong_run: until_done_progress is for the run whose turn it is, and this is agent \
-         r; its turn is over",
+        "denied: wrong_run: until_done_progress is only for the current run, and the turn of agent r \
+         is over",
     );
     check(
         &[create(unjudged())],
@@ -358,7 +354,7 @@ fn only_the_run_under_way_speaks_for_the_goal() {
     check(
         &given,
         distill,
-        "denied: not_done: the goal is active; distil it once it is done",
+        "denied: not_done: the goal is active; summarize it once it is done",
     );
 }
 

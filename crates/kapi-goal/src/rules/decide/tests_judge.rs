@@ -196,7 +196,7 @@ fn one_answer_without_a_verdict_after_an_outage_is_asked_for_again() {
 #[test]
 fn a_person_lets_another_judge_judge_the_same_commit() {
     let given = parked();
-    let line = "judge gemini\nwoken 1: a person lets gemini judge";
+    let line = "judge gemini\nwoken 1: the user chose gemini as the judge";
     assert_eq!(then(&given, &change("gemini")), line);
     let goal = after(&and(&given, &[change("gemini")]));
     let Action::Judge(task) = next(&goal).unwrap().action else {
@@ -210,7 +210,7 @@ fn a_person_lets_another_judge_judge_the_same_commit() {
         (goal.failures, goal.contract.judge),
         (0, Judge::Agent("codex".to_owned()))
     );
-    let again = "woken 1: a person lets codex judge";
+    let again = "woken 1: the user chose codex as the judge";
     assert_eq!(then(&given, &change("codex")), again, "it is asked now");
 
     let key = away_for(ProviderFailureKind::Unauthorized, None);
@@ -296,11 +296,11 @@ fn a_goal_says_that_it_waits_for_its_judge() {
     let goal = after(&parked());
     let reason = words::reason(&goal).unwrap();
     assert!(
-        reason.starts_with("parked until the judge codex is asked again, 1970-01-01 00:01:10 UTC"),
+        reason.starts_with("parked until Kapi asks the judge codex again, 1970-01-01 00:01:10 UTC"),
         "{reason}"
     );
     assert!(
-        reason.ends_with("and the candidate is kept as it was checked"),
+        reason.ends_with("and the verified candidate is kept"),
         "{reason}"
     );
     assert_eq!(

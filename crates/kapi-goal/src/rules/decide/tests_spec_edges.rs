@@ -315,7 +315,7 @@ fn d11_an_approval_needs_the_hash_and_no_screen() {
         decide(Some(&goal), &agent, &command, 0)
             .unwrap_err()
             .to_string(),
-        "only a person may approve a contract; this was asked by agent r"
+        "only the user may approve a contract, not agent r"
     );
 }
 

@@ -103,8 +103,8 @@ fn a_declaration_ends_with_its_attempt() {
     check(
         &cut,
         complete(),
-        "denied: wrong_run: until_done_complete is for the run whose turn it is, and this is agent \
-         001-x-t001-agent-a1; its turn is over",
+        "denied: wrong_run: until_done_complete is only for the current run, and the turn of agent 001-x-t001-agent-a1 \
+         is over",
     );
 }
 
@@ -134,8 +134,8 @@ fn leave_is_not_given_by_resuming_nor_past_the_budget() {
     check(
         &parked(unjudged()),
         Person(Command::Resume),
-        "denied: needs_consent: it waits for a person's leave; allow it with `kapi goal allow`, or \
-         pause it",
+        "denied: needs_consent: it is waiting for approval; approve it with `kapi goal allow`, \
+         or pause the goal",
     );
     let allow = person(PersonCommand::Allow {
         what: "deploy".to_owned(),
@@ -143,7 +143,7 @@ fn leave_is_not_given_by_resuming_nor_past_the_budget() {
     check(
         &parked(unjudged()),
         allow.clone(),
-        "allowed deploy\nwoken 1: a person allowed \"deploy\"",
+        "allowed deploy\nwoken 1: the user allowed \"deploy\"",
     );
     check(
         &parked(once),
@@ -154,7 +154,7 @@ fn leave_is_not_given_by_resuming_nor_past_the_budget() {
     check(
         &paused,
         allow,
-        "denied: not_found: nothing was asked about \"deploy\"",
+        "denied: not_found: nothing asked for \"deploy\"",
     );
 }
 

@@ -75,7 +75,7 @@ fn require_turn(goal: &Goal, actor: &Actor, call: &ToolCall) -> Result<(), Denie
         if !matches!(goal.status, Status::Done | Status::Unverified) {
             return Err(refused(
                 "not_done",
-                format!("the goal is {}; distil it once it is done", goal.status),
+                format!("the goal is {}; summarize it once it is done", goal.status),
             ));
         }
     } else if goal.status != Status::Active {
@@ -120,7 +120,7 @@ fn require_turn(goal: &Goal, actor: &Actor, call: &ToolCall) -> Result<(), Denie
         (_, _) => Err(refused(
             "wrong_run",
             format!(
-                "{} is for the run whose turn it is, and this is {actor}; its turn is over",
+                "{} is only for the current run, and the turn of {actor} is over",
                 call.name()
             ),
         )),

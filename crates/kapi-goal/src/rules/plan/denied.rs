@@ -12,10 +12,10 @@ use crate::rules::plan::{
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PlanDenied {
     /// A plan of nothing.
-    #[error("the plan has no task")]
+    #[error("the plan has no tasks")]
     NoTasks,
     /// A second plan.
-    #[error("there is a plan already, of {tasks} tasks, {done} of them done")]
+    #[error("there is already a plan with {tasks} tasks, {done} of them done")]
     PlanExists {
         /// How many tasks it has.
         tasks: usize,
@@ -23,25 +23,25 @@ pub enum PlanDenied {
         done: usize,
     },
     /// More tasks than a plan may have.
-    #[error("the plan would have {tasks} tasks, and {TASKS_MAX} is the most")]
+    #[error("the plan would have {tasks} tasks; the maximum is {TASKS_MAX}")]
     TooManyTasks {
         /// How many there would be.
         tasks: usize,
     },
     /// More text than a plan may hold.
-    #[error("the plan would hold {bytes} bytes of text, and {PLAN_BYTES_MAX} is the most")]
+    #[error("the plan would contain {bytes} bytes of text; the maximum is {PLAN_BYTES_MAX}")]
     TooLarge {
         /// How much there would be.
         bytes: usize,
     },
     /// Two tasks of one name.
-    #[error("two tasks are called {task}")]
+    #[error("two tasks have the id {task}")]
     DuplicateId {
         /// The name.
         task: TaskId,
     },
     /// A plan that begins with finished work.
-    #[error("task {task} is done already, and nothing can be done before there is a plan")]
+    #[error("task {task} is already done, but a new plan cannot contain finished tasks")]
     DoneAlready {
         /// The task.
         task: TaskId,
@@ -65,7 +65,7 @@ pub enum PlanDenied {
         operation: Option<usize>,
     },
     /// Tasks that wait for each other.
-    #[error("{}tasks wait for each other in a circle: {}", at(*.operation), circle(.path))]
+    #[error("{}tasks depend on each other in a cycle: {}", at(*.operation), circle(.path))]
     Cycle {
         /// The circle: each depends on the next, and the last on the first.
         path: Vec<TaskId>,
@@ -85,13 +85,13 @@ pub enum PlanDenied {
     #[error("the replan has no operation")]
     NoOperations,
     /// A replan that does too much at once.
-    #[error("the replan has {operations} operations, and {OPERATIONS_MAX} is the most")]
+    #[error("the replan has {operations} operations; the maximum is {OPERATIONS_MAX}")]
     TooManyOperations {
         /// How many it has.
         operations: usize,
     },
     /// A plan that never settles.
-    #[error("the plan was changed {REPLANS_MAX} times already")]
+    #[error("the plan was already changed {REPLANS_MAX} times")]
     ReplansUsedUp,
     /// An operation that is not legal where it stands.
     #[error("operations[{index}] ({name}): {fault}")]
@@ -110,7 +110,7 @@ pub enum PlanDenied {
         task: TaskId,
     },
     /// An update of finished work.
-    #[error("task {task} is done, and a done task stays as it is")]
+    #[error("task {task} is done and cannot change")]
     DoneImmutable {
         /// The task.
         task: TaskId,
@@ -127,7 +127,7 @@ pub enum OperationFault {
         task: TaskId,
     },
     /// It would change finished work.
-    #[error("task {task} is done, and a done task stays as it is")]
+    #[error("task {task} is done and cannot change")]
     Done {
         /// The task.
         task: TaskId,
@@ -147,19 +147,19 @@ pub enum OperationFault {
         status: TaskStatus,
     },
     /// It brings in a name that is taken.
-    #[error("there is a task {task} already")]
+    #[error("task {task} already exists")]
     Taken {
         /// The name.
         task: TaskId,
     },
     /// It names one task twice.
-    #[error("it names {task} twice")]
+    #[error("it lists {task} twice")]
     NamedTwice {
         /// The task.
         task: TaskId,
     },
     /// It brings in finished work.
-    #[error("the new task {task} is done already")]
+    #[error("the new task {task} is already done")]
     DoneAlready {
         /// The task.
         task: TaskId,
@@ -173,7 +173,7 @@ pub enum OperationFault {
         fault: TaskFault,
     },
     /// It replaces a task by one of another name.
-    #[error("it replaces {task} by a task called {given}")]
+    #[error("it replaces {task} with a task called {given}")]
     OtherId {
         /// The task that is replaced.
         task: TaskId,
@@ -181,7 +181,7 @@ pub enum OperationFault {
         given: TaskId,
     },
     /// It splits a task into fewer than two.
-    #[error("it splits {task} into {parts}, and a split has at least two parts")]
+    #[error("it splits {task} into {parts}; a split needs at least two parts")]
     TooFewParts {
         /// The task.
         task: TaskId,
@@ -189,7 +189,7 @@ pub enum OperationFault {
         parts: usize,
     },
     /// It merges fewer than two tasks.
-    #[error("it merges {tasks} into {into}, and a merge takes at least two tasks")]
+    #[error("it merges {tasks} into {into}; a merge needs at least two tasks")]
     TooFewToMerge {
         /// What they become.
         into: TaskId,
@@ -234,38 +234,38 @@ impl PlanDenied {
             }
             Self::TooManyTasks { .. } => "merge tasks that belong together.".to_owned(),
             Self::TooLarge { .. } => {
-                "say less in each task, and name files instead of quoting them.".to_owned()
+                "shorten the tasks, and refer to files instead of quoting them.".to_owned()
             }
-            Self::DuplicateId { task } => format!("give every task an id of its own; {task} is taken."),
+            Self::DuplicateId { task } => format!("give every task a unique id; {task} is taken."),
             Self::DoneAlready { .. } => {
-                "let every task begin as pending, and leave out what was done before.".to_owned()
+                "start every task as pending, and omit finished work.".to_owned()
             }
-            Self::BadTask { task, .. } => format!("correct {task} and send all of it again."),
+            Self::BadTask { task, .. } => format!("fix {task} and send the whole plan again."),
             Self::UnknownDependency { task, .. } => format!(
-                "correct the dependencies and blocks of {task}, or add the missing task in the same call."
+                "fix the dependencies and blocks of {task}, or add the missing task in the same call."
             ),
             Self::Cycle { .. } => {
-                "take one of these dependencies out; nothing was changed.".to_owned()
+                "remove one of these dependencies; nothing was changed.".to_owned()
             }
-            Self::NoPlan => "make the plan with until_done_plan first.".to_owned(),
-            Self::NoReason => "say in one line what was found out that changes the plan.".to_owned(),
+            Self::NoPlan => "create the plan with until_done_plan first.".to_owned(),
+            Self::NoReason => "explain in one line which finding changes the plan.".to_owned(),
             Self::ReasonTooLong => {
-                "say it in one line, and write the details into the notes of a task.".to_owned()
+                "explain it in one line, and put the details into the notes of a task.".to_owned()
             }
             Self::NoOperations => {
                 "give at least one of insert, remove, replace, split, merge, reorder.".to_owned()
             }
             Self::TooManyOperations { .. } => "change the plan in smaller steps.".to_owned(),
             Self::ReplansUsedUp => {
-                "work on the tasks there are, or ask the person with until_done_block.".to_owned()
+                "work on the existing tasks, or ask the user with until_done_block.".to_owned()
             }
             Self::Operation { index, fault, .. } => format!(
-                "{} Nothing was changed: correct operations[{index}] and send the whole batch again.",
+                "{} Nothing was changed: fix operations[{index}] and send the whole batch again.",
                 fault.hint()
             ),
             Self::NotFound { .. } => "look the id up in tasks.yaml.".to_owned(),
             Self::DoneImmutable { .. } => {
-                "add a task for what is left with until_done_replan, or write it into the task at hand."
+                "add a task for the remaining work with until_done_replan, or extend the current task."
                     .to_owned()
             }
         }
@@ -276,7 +276,7 @@ impl OperationFault {
     fn hint(&self) -> String {
         match self {
             Self::Unknown { .. } => "Look the id up in tasks.yaml.".to_owned(),
-            Self::Done { .. } => "Insert a new task for what is left.".to_owned(),
+            Self::Done { .. } => "Insert a new task for the remaining work.".to_owned(),
             Self::DoneDependent { .. } => {
                 "Keep the id, or mark the task skipped instead.".to_owned()
             }
@@ -285,8 +285,8 @@ impl OperationFault {
             }
             Self::Taken { .. } => "Choose an id that is not in the plan.".to_owned(),
             Self::NamedTwice { .. } => "Name every task once.".to_owned(),
-            Self::DoneAlready { .. } => "Let it begin as pending.".to_owned(),
-            Self::BadTask { task, .. } => format!("Correct {task}."),
+            Self::DoneAlready { .. } => "Start it as pending.".to_owned(),
+            Self::BadTask { task, .. } => format!("Fix {task}."),
             Self::OtherId { task, .. } => format!("Keep the id {task}, or remove and insert."),
             Self::TooFewParts { .. } => "Use replace for one task.".to_owned(),
             Self::TooFewToMerge { .. } => "Use replace for one task.".to_owned(),

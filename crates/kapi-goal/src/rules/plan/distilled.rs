@@ -69,8 +69,7 @@ impl Distilled<'_> {
         let sections = [
             format!("# {}", one_line(self.title)),
             format!(
-                "Goal {}. Headings and evidence are Kapi's own; what stands in a fence was written \
-                 by others.",
+                "Goal {}. Headings and evidence come from Kapi; fenced blocks were written by others.",
                 one_line(self.goal_id)
             ),
             section("Problem", &fenced_or_none(self.problem)),
@@ -98,7 +97,7 @@ impl Distilled<'_> {
             let reasons: Vec<String> = log.iter().map(|entry| one_line(&entry.reason)).collect();
             let reasons = reasons.iter().map(|reason| format!("because: {reason}"));
             let lines: Vec<String> = reasons.collect();
-            text.push_str("\n\nThe plan was changed on the way:\n\n");
+            text.push_str("\n\nThe plan changed during the work:\n\n");
             text.push_str(&bullets(&lines));
         }
         text
@@ -114,7 +113,7 @@ impl Distilled<'_> {
         }
         parts.extend(self.evidence.iter().map(check_text));
         parts.push(match self.judge {
-            None => "Nobody judged it.".to_owned(),
+            None => "No judge reviewed it.".to_owned(),
             Some((by, reason)) => {
                 let reason = fenced_or_none(reason);
                 format!("Judge {} agreed:\n\n{reason}", one_line(by))
@@ -143,14 +142,15 @@ fn section(heading: &str, body: &str) -> String {
 }
 
 fn check_text(check: &Evidence<'_>) -> String {
-    let end = check
-        .exit_code
-        .map_or_else(|| "was killed".to_owned(), |code| format!("exited {code}"));
+    let end = check.exit_code.map_or_else(
+        || "was killed".to_owned(),
+        |code| format!("exited with {code}"),
+    );
     let command = fenced(check.command, "sh");
     let head = format!("This {end} after {} ms:\n\n{command}", check.duration_ms);
     let output = tail(check.output_tail, OUTPUT_BYTES_MAX);
     if output.trim().is_empty() {
-        return format!("{head}\n\nIt wrote nothing.");
+        return format!("{head}\n\nIt had no output.");
     }
     format!(
         "{head}\n\nThe end of its output:\n\n{}",

@@ -40,7 +40,7 @@ pub const BLOCKS: [Block; 6] = [
     },
     Block {
         name: "mise",
-        when: "the contract says that commands go through mise",
+        when: "the contract requires mise for commands",
         text: include_str!("blocks/mise.md"),
         applies: |contract| contract.working.mise,
     },
@@ -118,7 +118,7 @@ mod tests {
             "test-first: something is shipped (goal type ticket)\n\
              verifiability: always\n\
              principles: all reminders are wanted\n\
-             mise: the contract says that commands go through mise\n\
+             mise: the contract requires mise for commands\n\
              structure: something is shipped and all reminders are wanted\n\
              tools: always\n"
         );

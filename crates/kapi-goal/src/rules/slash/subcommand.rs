@@ -17,60 +17,52 @@ pub struct Subcommand {
 
 /// Every subcommand, in the order of the table.
 pub const SUBCOMMANDS: &[Subcommand] = &[
-    row(None, "<intent>", "Start setup for a new goal"),
-    row(
-        Some("approve"),
-        "approve",
-        "Approve the contract that was shown",
-    ),
+    row(None, "<intent>", "Set up a new goal"),
+    row(Some("approve"), "approve", "Approve the contract"),
     row(
         Some("status"),
         "status",
-        "Show where the goal stands, in one line",
+        "Show the goal's status in one line",
     ),
     row(Some("detail"), "detail", "Show the whole contract"),
     row(Some("tasks"), "tasks", "Show the task list as YAML"),
-    row(Some("plan"), "plan", "Show where tasks.yaml is"),
-    row(
-        Some("northstar"),
-        "northstar",
-        "Show the locked contract of the goal",
-    ),
+    row(Some("plan"), "plan", "Show the path of tasks.yaml"),
+    row(Some("northstar"), "northstar", "Show the approved contract"),
     row(
         Some("replan-log"),
         "replan-log",
-        "Show every replan and its reason",
+        "Show every change of plan with its reason",
     ),
-    row(Some("pause"), "pause", "Stop the loop and keep the goal"),
-    row(Some("resume"), "resume", "Let the loop go on"),
-    row(Some("cancel"), "cancel", "End the goal"),
+    row(Some("pause"), "pause", "Pause the goal"),
+    row(Some("resume"), "resume", "Resume the goal"),
+    row(Some("cancel"), "cancel", "Cancel the goal"),
     row(
         Some("budget"),
         "budget <n>",
-        "Change the turn budget (1 to 20000; above 500 asks first)",
+        "Set the number of turns (1 to 20000; above 500 asks first)",
     ),
     row(
         Some("ask"),
         "ask <question>",
-        "Ask a side question without touching the loop",
+        "Ask a question without disturbing the goal",
     ),
     row(
         Some("autopilot"),
         "autopilot",
-        "Skip the approval dialog of later goals, or stop skipping it",
+        "Turn automatic approval of new goals on or off",
     ),
-    row(Some("judge"), "judge", "Show who judges by default"),
+    row(Some("judge"), "judge", "Show the default judge"),
     row(
         None,
         "judge <provider>/<modelId>",
-        "Let another model judge by default (recommended)",
+        "Use another model as the default judge (recommended)",
     ),
     row(
         None,
         "judge same",
-        "Let the executor's own model judge by default",
+        "Use the agent's own model as the default judge",
     ),
-    row(None, "judge clear", "Choose the judge of each goal again"),
+    row(None, "judge clear", "Unset the default judge"),
     row(Some("help"), "help", "Show this list"),
 ];
 

@@ -218,9 +218,7 @@ fn the_table_has_every_row_of_the_specification() {
     let table = help();
     assert_eq!(table.lines().count(), SUBCOMMANDS.len());
     assert!(
-        table.contains(
-            "\n/until-done pause                       Stop the loop and keep the goal\n"
-        ),
+        table.contains("\n/until-done pause                       Pause the goal\n"),
         "{table}"
     );
 }

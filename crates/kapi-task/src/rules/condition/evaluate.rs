@@ -124,10 +124,10 @@ pub(super) fn question(leaf: &Condition) -> Option<Question> {
 fn fact(leaf: &Condition, facts: &Facts) -> Reason {
     let answer = question(leaf).and_then(|question| facts.get(&question));
     let judged = match answer {
-        None => Err("nobody looked".to_owned()),
+        None => Err("it was not checked".to_owned()),
         Some(Answer::Unknown { why }) => Err(why.clone()),
         Some(answer) => judge(leaf, answer)
-            .ok_or_else(|| "what was looked up answers another question".to_owned()),
+            .ok_or_else(|| "the recorded value belongs to another question".to_owned()),
     };
     let (held, found) = match judged {
         Ok((true, found)) => (Held::Yes, found),
@@ -170,13 +170,14 @@ fn judge(leaf: &Condition, answer: &Answer) -> Option<(bool, String)> {
                 is: GitIs::RefChanged { .. },
             },
             Answer::NoRunBefore,
-        ) => Some((true, "there was no run before".to_owned())),
+        ) => Some((true, "there was no earlier run".to_owned())),
         (Condition::Command { .. }, Answer::Exit { code }) => {
             Some((*code == 0, format!("exit code {code}")))
         }
-        (Condition::Command { timeout_ms, .. }, Answer::TimedOut) => {
-            Some((false, format!("still ran after {} s", timeout_ms / 1_000)))
-        }
+        (Condition::Command { timeout_ms, .. }, Answer::TimedOut) => Some((
+            false,
+            format!("was still running after {} s", timeout_ms / 1_000),
+        )),
         (Condition::Git { is }, answer) => git(is, answer),
         (Condition::Time { window }, Answer::LocalTime(time)) => {
             Some((window.holds(*time), format!("it is {time}")))
@@ -194,7 +195,7 @@ fn git(is: &GitIs, answer: &Answer) -> Option<(bool, String)> {
             Some((pattern::is_path(name, found), format!("on {found}")))
         }
         (GitIs::Branch { .. }, Answer::Branch { name: None }) => {
-            Some((false, "on no branch".to_owned()))
+            Some((false, "not on a branch".to_owned()))
         }
         (GitIs::Clean, Answer::Uncommitted { count }) => {
             Some((*count == 0, counted(*count, "changed path")))

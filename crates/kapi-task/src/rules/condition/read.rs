@@ -96,7 +96,7 @@ fn condition(form: Form, depth: usize, leaves_left: &mut usize) -> Result<Condit
         *leaves_left = leaves_left.checked_sub(1).ok_or_else(|| {
             format!(
                 "there are more than {LEAVES_MAX} conditions\n\
-                 join some, or put them into one command"
+                 combine some, or put them into one command"
             )
         })?;
     }
@@ -160,7 +160,8 @@ fn expression<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Expression, 
         match expr.paths().into_iter().find(|path| !is_known(path)) {
             None => Ok(expr),
             Some(path) => Err(format!(
-                "`{path}` is never there, so it would never hold\nbegin paths with inputs., payload. or state."
+                "`{path}` never exists, so the condition would never hold\nstart paths with \
+                 inputs., payload. or state."
             )),
         }
     })
@@ -171,7 +172,7 @@ impl<'de> Deserialize<'de> for PathGlob {
         word(deserializer, NAME_BYTES_MAX, |text| {
             if text.starts_with('/') || text.split('/').any(|part| part == "..") {
                 return Err(format!(
-                    "{text:?} leads out of the project\nwrite it relative to the project, without `..`"
+                    "{text:?} points outside the project\nwrite it relative to the project, without `..`"
                 ));
             }
             Ok(Self(text.to_owned()))
@@ -186,7 +187,7 @@ impl<'de> Deserialize<'de> for Reference {
             let is_odd = |c: char| c.is_whitespace() || c.is_control() || "~^:\\[".contains(c);
             if text.starts_with('-') || text.contains("..") || text.contains(is_odd) {
                 return Err(format!(
-                    "{text:?} is no name of a branch, tag or ref\nwrite a name like main or refs/tags/v1"
+                    "{text:?} is not a branch, tag or ref name\nwrite a name like main or refs/tags/v1"
                 ));
             }
             Ok(Self(text.to_owned()))

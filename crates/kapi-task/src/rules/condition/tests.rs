@@ -313,7 +313,7 @@ fn each_leaf_says_what_it_asked_and_found() {
         [
             "inputs.market == 'ETH': condition passed: holds",
             "git dirty: 0 changed paths: does not hold",
-            "file TODO.md exists: nobody looked: does not hold, because it is not known",
+            "file TODO.md exists: it was not checked: does not hold, because it is unknown",
             "src/** changed since the last run's commit: a, b, c and 2 more changed: holds",
         ]
     );
@@ -341,18 +341,18 @@ fn a_question_is_asked_once() {
 const REFUSED: &[(&str, &str, &str)] = &[
     (
         "fiel: {exists: a}",
-        "f:2: `c.fiel`: there is no such key",
+        "f:2: `c.fiel`: unknown key",
         "did you mean `c.file`?",
     ),
     (
         "all: [{git: cleen}]",
-        "f:2: `c.all[0].git`: there is no \"cleen\"",
+        "f:2: `c.all[0].git`: unknown value \"cleen\"",
         "did you mean `clean`?",
     ),
     (
         "{file: {exists: a}, git: clean}",
-        "f:1: `c`: `file` and `git` stand in one table",
-        "write each in a table of its own",
+        "f:1: `c`: `file` and `git` are in one table",
+        "write each in a separate table",
     ),
     (
         "[\"true\"]",
@@ -367,17 +367,17 @@ const REFUSED: &[(&str, &str, &str)] = &[
     ),
     (
         "expr: market == 'ETH'",
-        "f:2: `c.expr`: `market` is never there, so it would never hold",
-        "begin paths with inputs., payload. or state.",
+        "f:2: `c.expr`: `market` never exists, so the condition would never hold",
+        "start paths with inputs., payload. or state.",
     ),
     (
         "file: {exists: ../x}",
-        "f:2: `c.file.exists`: \"../x\" leads out of the project",
+        "f:2: `c.file.exists`: \"../x\" points outside the project",
         "write it relative to the project, without `..`",
     ),
     (
         "changed: [a, /etc/passwd]",
-        "f:2: `c.changed[1]`: \"/etc/passwd\" leads out of the project",
+        "f:2: `c.changed[1]`: \"/etc/passwd\" points outside the project",
         "write it relative to the project, without `..`",
     ),
     (
@@ -387,7 +387,7 @@ const REFUSED: &[(&str, &str, &str)] = &[
     ),
     (
         "git: {ahead_of: --all}",
-        "f:2: `c.git.ahead_of`: \"--all\" is no name of a branch, tag or ref",
+        "f:2: `c.git.ahead_of`: \"--all\" is not a branch, tag or ref name",
         "write a name like main or refs/tags/v1",
     ),
     (
@@ -397,28 +397,28 @@ const REFUSED: &[(&str, &str, &str)] = &[
     ),
     (
         "time: {from: \"25:00\", zone: UTC}",
-        "f:2: `c.time.from`: \"25:00\" is no time of day",
+        "f:2: `c.time.from`: \"25:00\" is not a time of day",
         "write it in quotes, from \"00:00\" to \"24:00\"",
     ),
     (
         "time: {days: mon-fry, zone: UTC}",
-        "f:2: `c.time.days`: \"mon-fry\" is no day of the week",
+        "f:2: `c.time.days`: \"mon-fry\" is not a day of the week",
         "write days as mon-fri or sat, sun",
     ),
     (
         "time: {from: \"9:00\", to: \"09:00\", zone: UTC}",
-        "f:2: `c.time`: the window begins when it ends",
-        "leave both times out for the whole day",
+        "f:2: `c.time`: the window starts when it ends",
+        "omit both times for the whole day",
     ),
     (
         "time: {zone: ../../etc/localtime}",
-        "f:2: `c.time.zone`: \"../../etc/localtime\" is no name of a time zone",
+        "f:2: `c.time.zone`: \"../../etc/localtime\" is not a time zone name",
         "write a name like Europe/Berlin or UTC",
     ),
     (
         "last_result: {loop: A B, is: failed}",
-        "f:2: `c.last_result.loop`: \"A B\" is no name of a loop",
-        "it must be 1 to 64 of a-z, 0-9, '.', '-' and '_', and begin with a letter or digit",
+        "f:2: `c.last_result.loop`: \"A B\" is not a loop name",
+        "it must be 1 to 64 characters of a-z, 0-9, '.', '-' and '_', and start with a letter or digit",
     ),
     (
         "true",

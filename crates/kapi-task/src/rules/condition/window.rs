@@ -116,8 +116,8 @@ impl Window {
         zone: ZoneForm,
     ) -> Result<Self, String> {
         if from == to || from == DAY_MINUTES {
-            let what = "the window begins when it ends";
-            return Err(format!("{what}\nleave both times out for the whole day"));
+            let what = "the window starts when it ends";
+            return Err(format!("{what}\nomit both times for the whole day"));
         }
         let mut days: Vec<Weekday> = match days {
             Some(days) => days.0.into_iter().flat_map(|part| part.0).collect(),
@@ -176,7 +176,7 @@ fn days(text: &str) -> Result<Vec<Weekday>, String> {
         let (Some(first), Some(last)) = (Weekday::parse(first), Weekday::parse(last)) else {
             let day = part.trim();
             return Err(format!(
-                "{day:?} is no day of the week\nwrite days as mon-fri or sat, sun"
+                "{day:?} is not a day of the week\nwrite days as mon-fri or sat, sun"
             ));
         };
         let length = (last.place() + WEEK.len() - first.place()) % WEEK.len();
@@ -208,7 +208,9 @@ impl<'de> Deserialize<'de> for HoursForm {
             let parts = text.split_once('-');
             let span = parts.and_then(|(from, to)| Some((clock(from)?, clock(to)?)));
             let span = span.map(|(from, to)| Self { from, to });
-            span.ok_or_else(|| format!("{text:?} is no span of a day\nwrite it as \"22:00-06:00\""))
+            span.ok_or_else(|| {
+                format!("{text:?} is not a time window\nwrite it as \"22:00-06:00\"")
+            })
         })
     }
 }
@@ -229,7 +231,7 @@ impl<'de> Deserialize<'de> for ZoneForm {
                 return Ok(Self(text.to_owned()));
             }
             Err(format!(
-                "{text:?} is no name of a time zone\nwrite a name like Europe/Berlin or UTC"
+                "{text:?} is not a time zone name\nwrite a name like Europe/Berlin or UTC"
             ))
         })
     }
@@ -242,7 +244,7 @@ impl<'de> Deserialize<'de> for ClockForm {
         word(deserializer, TEXT_BYTES_MAX, |text| {
             clock(text).map(Self).ok_or_else(|| {
                 format!(
-                    "{text:?} is no time of day\nwrite it in quotes, from \"00:00\" to \"24:00\""
+                    "{text:?} is not a time of day\nwrite it in quotes, from \"00:00\" to \"24:00\""
                 )
             })
         })

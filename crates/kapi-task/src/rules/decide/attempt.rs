@@ -202,7 +202,7 @@ fn lost(task: &Task, now_ms: i64) -> KernelEvent {
     if cause == Setback::Lost && task.losses >= LOSSES_MAX {
         let failure = Failure {
             kind: FailureKind::Lost,
-            message: format!("its worker was lost {} times", task.losses + 1),
+            message: format!("its worker died {} times", task.losses + 1),
             exit_code: None,
         };
         return KernelEvent::Ended {
@@ -215,7 +215,7 @@ fn lost(task: &Task, now_ms: i64) -> KernelEvent {
         task: task.id,
         not_before_ms: now_ms,
         cause,
-        why: format!("{} was lost", holder.unwrap_or_default()),
+        why: format!("{} died", holder.unwrap_or_default()),
         usage: Usage::default(),
     }
 }

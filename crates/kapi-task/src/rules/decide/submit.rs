@@ -27,7 +27,7 @@ pub(super) fn submit(
     check_depth(request)?;
     if request.goal.is_some() {
         // A person approved the workflow; what it has done is not asked for by anybody else.
-        only_engine(actor, "have a workflow's goal driven")?;
+        only_engine(actor, "run a workflow's goal")?;
     }
     if let Some(key) = &request.key
         && let Some(first) = kernel.holder_of(&key.text, now_ms)
@@ -94,21 +94,21 @@ fn not_now(kernel: &Kernel, actor: &Actor, run: &LoopRun, now_ms: i64) -> Option
     let is_off = loop_state.is_some_and(|state| state.is_enabled == Some(false));
     let by_person = is_asked && matches!(actor, Actor::Human { .. });
     if is_off && !by_person {
-        return Some("the loop is switched off".to_owned());
+        return Some("the loop is disabled".to_owned());
     }
     let sets_itself_off = matches!(run.trigger, Trigger::Cron { .. } | Trigger::Event { .. });
     if sets_itself_off && !is_on(&run.definition, loop_state) {
-        return Some("it came with the repository, and nobody switched it on".to_owned());
+        return Some("it came with the repository and nobody enabled it".to_owned());
     }
     if let Trigger::Cron { due_at_ms } = &run.trigger
         && loop_state
             .and_then(|state| state.fired_at_ms)
             .is_some_and(|fired_at_ms| fired_at_ms >= *due_at_ms)
     {
-        return Some("this instant of its schedule was dealt with".to_owned());
+        return Some("this scheduled time was already handled".to_owned());
     }
     if !is_asked && waits_already(kernel, run) {
-        return Some("a run of it already waits".to_owned());
+        return Some("a run of it is already queued".to_owned());
     }
     let last = loop_state.and_then(|state| state.last_run.as_ref())?;
     let cooldown_ms = i64::try_from(run.definition.cooldown_ms).unwrap_or(i64::MAX);

@@ -113,7 +113,7 @@ fn fill(source: &mut PolicySource, form: PolicyForm, faults: &mut Faults) {
         };
         if let Some(first) = source.rules.iter().find(|other| other.name == rule.name) {
             let what = format!("the rule of line {} has the same name", first.line);
-            faults.at(&location, what, "give each rule a name of its own");
+            faults.at(&location, what, "give each rule a unique name");
         }
         source.rules.push(rule);
     }
@@ -123,8 +123,8 @@ fn fill(source: &mut PolicySource, form: PolicyForm, faults: &mut Faults) {
         if default.value == DefaultForm::Deny {
             source.default = Effect::Deny;
         } else if is_allowing {
-            let what = "what no rule allows is denied as soon as one rule allows something";
-            faults.at(&default, what, "leave `default` out, or write deny");
+            let what = "once a rule allows something, everything that no rule allows is denied";
+            faults.at(&default, what, "remove `default`, or set it to deny");
         }
     }
     source.background_task = form.background_task.map(classic);
@@ -144,20 +144,20 @@ fn rule(item: Setting<RuleForm>, at: usize, faults: &mut Faults) -> Option<Rule>
     };
     match (effect.value, &part) {
         (Effect::Deny, Some(Part::Network(NetworkMode::None))) => {
-            let what = "whoever denies even no network denies every run";
-            let remedy = "write filtered or open, or leave `network` out";
+            let what = "denying `network: none` denies every run";
+            let remedy = "write filtered or open, or remove `network`";
             faults.at(&effect, what, remedy);
         }
         (Effect::Deny, _)
         | (Effect::Allow, None | Some(Part::Network(_)))
         | (Effect::Ask, Some(Part::Commands(_))) => {}
         (Effect::Allow, Some(Part::Commands(_) | Part::Paths(_) | Part::Hosts(_))) => {
-            let what = "commands, paths and hosts can be denied, but not be the only ones allowed";
-            let remedy = "deny what should not be, or name the level of network";
+            let what = "commands, paths and hosts can only be denied, not allowed";
+            let remedy = "use deny, or give a network level";
             faults.at(&effect, what, remedy);
         }
         (Effect::Ask, Some(Part::Paths(_) | Part::Network(_) | Part::Hosts(_)) | None) => {
-            let what = "a person can be asked about commands only";
+            let what = "only commands can ask for approval";
             let remedy = "add `command:` under `when`, or write deny";
             faults.at(&effect, what, remedy);
         }
@@ -216,8 +216,8 @@ fn when(form: Setting<WhenForm>, faults: &mut Faults) -> Option<(When, Option<Pa
         _ => form.network.as_ref(),
     };
     if let Some(second) = second {
-        let what = "a rule speaks of one of command, path and network";
-        faults.at(second, what, "write a rule of its own for each");
+        let what = "a rule can have only one of command, path and network";
+        faults.at(second, what, "write a separate rule for each");
         return None;
     }
     let part = match (form.command, form.path, form.network) {
@@ -250,7 +250,7 @@ fn paths(patterns: Setting<Texts>, faults: &mut Faults) -> Option<Part> {
     let mut patterns = texts(patterns.value);
     for pattern in &mut patterns {
         if pattern.starts_with('/') || pattern.split('/').any(|part| part == "..") {
-            let what = format!("{pattern:?} leads out of the project");
+            let what = format!("{pattern:?} points outside the project");
             let remedy = "write it relative to the project, without `..`";
             faults.at(&location, what, remedy);
             return None;

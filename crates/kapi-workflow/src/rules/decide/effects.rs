@@ -27,12 +27,12 @@ pub(super) fn intend(
     effect: &EffectId,
     given: &Given,
 ) -> Result<Vec<Event>, Why> {
-    engine(actor, "begin an effect")?;
-    going_on(workflow, "begin an effect")?;
+    engine(actor, "start an effect")?;
+    going_on(workflow, "start an effect")?;
     let wanted = next(workflow);
     let Some(wanted) = wanted.iter().find(|wanted| wanted.id == *effect) else {
         return Err(Why::Malformed {
-            rule: format!("begin {effect}, which is not asked for"),
+            rule: format!("start {effect}, which is not expected"),
         });
     };
     if workflow.in_flight.contains_key(effect) {
@@ -66,7 +66,7 @@ pub(super) fn progress(
 
 /// Takes the time that somebody was at work, where that is limited.
 pub(super) fn use_time(workflow: &Workflow, actor: &Actor, ms: u64) -> Result<Vec<Event>, Why> {
-    engine(actor, "report how long somebody was at work")?;
+    engine(actor, "report working time")?;
     if ms == 0 || workflow.terms.wall_ms.is_none() {
         return Ok(Vec::new());
     }
@@ -160,6 +160,6 @@ fn held_up(workflow: &Workflow, effect: &EffectId, outcome: &Outcome) -> Vec<Eve
     let hint = failure.hint.clone();
     vec![Event::Blocked {
         reason: format!("failed to {}", failure.message),
-        unblock: hint.unwrap_or_else(|| "mend what it says, then resume".to_owned()),
+        unblock: hint.unwrap_or_else(|| "fix the reported problem, then resume".to_owned()),
     }]
 }

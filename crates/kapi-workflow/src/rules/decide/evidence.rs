@@ -29,7 +29,7 @@ pub(super) fn record(
     if !evidence.has_sound_reference() {
         return Err(Why::Malformed {
             rule: format!(
-                "record evidence with the reference {:?}: it must be one of {}, then what it names",
+                "record evidence with the reference {:?}: it must start with one of {}",
                 evidence.reference,
                 Evidence::REFERENCES.join(" ")
             ),

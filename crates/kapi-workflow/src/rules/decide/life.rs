@@ -101,9 +101,9 @@ pub(super) fn revise(
     text: &str,
     given: &Given,
 ) -> Result<Vec<Event>, Why> {
-    human(actor, "ask for a change")?;
+    human(actor, "request a change")?;
     going_on(workflow, "change")?;
-    let text = said(text, "ask for a change without saying which")?;
+    let text = said(text, "request a change without describing it")?;
     let mode = workflow.body.rules();
     let follows = mode.after_revision(workflow, &text, given)?;
     let at_ms = given.now_ms;
@@ -117,7 +117,7 @@ pub(super) fn unblock(
     actor: &Actor,
     given: &Given,
 ) -> Result<Vec<Event>, Why> {
-    human(actor, "let it go on")?;
+    human(actor, "resume it")?;
     going_on(workflow, "go on")?;
     match workflow.status {
         Status::Blocked => {
@@ -161,7 +161,7 @@ pub(super) fn raise(
     going_on(workflow, "raise the limits")?;
     let terms = &workflow.terms;
     if more.is_zero() {
-        let rule = "raise the limits by nothing".to_owned();
+        let rule = "raise the limits by zero".to_owned();
         return Err(Why::Malformed { rule });
     }
     let kinds = [
@@ -180,9 +180,9 @@ pub(super) fn raise(
 }
 
 pub(super) fn abandon(workflow: &Workflow, actor: &Actor, reason: &str) -> Result<Vec<Event>, Why> {
-    human(actor, "give a workflow up")?;
-    going_on(workflow, "give up")?;
-    let reason = said(reason, "give up without a reason")?;
+    human(actor, "abandon a workflow")?;
+    going_on(workflow, "abandon it")?;
+    let reason = said(reason, "abandon it without a reason")?;
     Ok(vec![Event::Abandoned { reason }])
 }
 

@@ -16,7 +16,7 @@ const JOBS_MAX: u32 = 64;
 
 pub(super) fn start(start: &Start, actor: &Actor, given: &Given) -> Result<Vec<Event>, Why> {
     let by = human(actor, "start a workflow")?.to_owned();
-    let purpose = said(&start.purpose, "begin without saying what it is for")?;
+    let purpose = said(&start.purpose, "start without a purpose")?;
     sound(&start.terms)?;
     if let Some(rule) = start.begin.fault() {
         malformed(rule)?;
@@ -33,26 +33,26 @@ pub(super) fn start(start: &Start, actor: &Actor, given: &Given) -> Result<Vec<E
 
 fn sound(terms: &Terms) -> Result<(), Why> {
     if terms.agent.trim().is_empty() {
-        return malformed("begin without an agent");
+        return malformed("start without an agent");
     }
     if terms
         .reviewer
         .as_ref()
         .is_some_and(|name| name.trim().is_empty())
     {
-        return malformed("begin with a reviewer that has no name");
+        return malformed("start with an unnamed reviewer");
     }
     if !(1..=JOBS_MAX).contains(&terms.jobs) {
-        return malformed("begin with jobs outside 1 to 64");
+        return malformed("start with a number of jobs outside 1 to 64");
     }
     if terms.question_timeout_ms == 0 || terms.verify_timeout_ms == 0 {
-        return malformed("begin with a time limit of nothing");
+        return malformed("start with a time limit of zero");
     }
     if [terms.tokens, terms.usd_micros, terms.wall_ms].contains(&Some(0)) {
-        return malformed("begin with a budget of nothing");
+        return malformed("start with a budget of zero");
     }
     if terms.verify.iter().any(|command| command.trim().is_empty()) {
-        return malformed("begin with an empty verify command");
+        return malformed("start with an empty verify command");
     }
     Ok(())
 }

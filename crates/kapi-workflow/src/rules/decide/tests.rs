@@ -269,10 +269,7 @@ fn a_used_up_budget_holds_up_whoever_would_ask_next_and_no_one_else() {
     };
     story.perform(unreadable());
     let blocked = story.workflow().blocked.clone().unwrap();
-    assert_eq!(
-        blocked.reason,
-        "the tokens for the whole workflow are used up: questions and goals together"
-    );
+    assert_eq!(blocked.reason, "the workflow has used up its token limit");
     let more = Raised {
         tokens: 50,
         usd_micros: 0,

@@ -89,7 +89,7 @@ pub(super) fn rested(workflow: &Workflow, effect: &EffectId, outcome: &Outcome) 
         }
         Some((goal, None, reason)) => {
             let why = reason.unwrap_or("without a proof");
-            let note = format!("goal {goal} rests: {why}");
+            let note = format!("goal {goal} stopped: {why}");
             (WorkerStatus::Waiting, Some(goal.clone()), note)
         }
         None => (WorkerStatus::Idle, None, without_a_goal(outcome)),
@@ -146,7 +146,7 @@ pub(super) fn queue(
     goal: &GoalId,
     task: TaskId,
 ) -> Result<Vec<Event>, Why> {
-    let action = "tell of a worker's task";
+    let action = "report a worker's task";
     engine(actor, action)?;
     going_on(workflow, action)?;
     let Some(worker) = at_work(workflow, effect) else {
@@ -161,7 +161,7 @@ pub(super) fn queue(
         worker: worker.id.clone(),
         status: worker.status,
         goal: Some(goal.clone()),
-        note: Some(format!("{task} of the kernel drives goal {goal}")),
+        note: Some(format!("{task} drives goal {goal}")),
         terminal: None,
         isolated: None,
         task: Some(task),
@@ -183,7 +183,7 @@ pub(super) fn refresh(
     actor: &Actor,
     command: &Command,
 ) -> Result<Vec<Event>, Why> {
-    let action = "tell of a worker";
+    let action = "report a worker";
     let Command::RefreshWorker {
         worker: id,
         note,
@@ -196,7 +196,7 @@ pub(super) fn refresh(
     engine(actor, action)?;
     going_on(workflow, action)?;
     let Some(worker) = workflow.workers.iter().find(|worker| worker.id == *id) else {
-        let rule = format!("tell of worker {id}, which this workflow does not have");
+        let rule = format!("report worker {id}, which this workflow does not have");
         return Err(Why::Malformed { rule });
     };
     if note.is_none() && terminal.is_none() && isolated.is_none() {

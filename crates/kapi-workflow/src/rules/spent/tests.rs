@@ -59,13 +59,10 @@ fn questions_and_goals_are_one_sum() {
     assert_eq!(used_up(&workflow), None);
     workflow.used = usage(10, 900);
     let (reason, unblock) = used_up(&workflow).unwrap();
-    assert_eq!(
-        reason,
-        "the dollars for the whole workflow are used up: questions and goals together"
-    );
+    assert_eq!(reason, "the workflow has used up its cost limit");
     assert_eq!(
         unblock,
-        "raise the limit and go on: kapi deep-interview resume 001 --usd +5"
+        "raise the limit and resume: kapi deep-interview resume 001 --usd +5"
     );
     workflow.raised.usd_micros = 1;
     assert_eq!(limit(&workflow), amounts(100, 1_001));

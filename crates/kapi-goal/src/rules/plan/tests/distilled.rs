@@ -59,12 +59,11 @@ fn distilled_says_what_was_solved_and_how_it_was_proved() {
     assert_eq!(
         document.to_markdown(),
         "# Fix the login\n\n\
-         Goal 007-fix-login. Headings and evidence are Kapi's own; what stands in a fence was \
-         written by others.\n\n\
+         Goal 007-fix-login. Headings and evidence come from Kapi; fenced blocks were written by others.\n\n\
          ## Problem\n\n```markdown\nFix the login.\n\nDone when: the tests pass.\n```\n\n\
          ## Solution\n\n```markdown\nI fixed it.\n```\n\n\
-         The plan was changed on the way:\n\n- because: B needs nothing\n\n\
-         ## Evidence\n\nCommit abc123.\n\nThis exited 0 after 1200 ms:\n\n```sh\ncargo test\n```\n\n\
+         The plan changed during the work:\n\n- because: B needs nothing\n\n\
+         ## Evidence\n\nCommit abc123.\n\nThis exited with 0 after 1200 ms:\n\n```sh\ncargo test\n```\n\n\
          The end of its output:\n\n```text\nok\n```\n\n\
          Judge codex agreed:\n\n```markdown\nAll criteria are met.\n```\n\n\
          ## Learnings\n\n- (B) the config is cached\n\n\
@@ -91,7 +90,7 @@ fn distilled_of_nothing_says_so() {
     };
     let text = document.to_markdown();
     assert!(
-        text.contains("## Evidence\n\nNo check was run.\n\nNobody judged it.\n\n"),
+        text.contains("## Evidence\n\nNo check was run.\n\nNo judge reviewed it.\n\n"),
         "{text}"
     );
     assert!(

@@ -60,14 +60,14 @@ fn plan_names_a_dependency_once() {
 
 #[test]
 fn plan_refuses_no_task_at_all() {
-    assert_eq!(denied(&[]), "empty_plan: the plan has no task");
+    assert_eq!(denied(&[]), "empty_plan: the plan has no tasks");
 }
 
 #[test]
 fn plan_refuses_two_tasks_of_one_name() {
     assert_eq!(
         denied(&tasks("A B A")),
-        "duplicate_id: two tasks are called A"
+        "duplicate_id: two tasks have the id A"
     );
 }
 
@@ -89,13 +89,13 @@ fn plan_refuses_unknown_dependencies_and_blocks() {
 fn plan_refuses_a_cycle() {
     assert_eq!(
         denied(&tasks("Z A<C B<A C<B D<C")),
-        "cycle: tasks wait for each other in a circle: A -> C -> B -> A"
+        "cycle: tasks depend on each other in a cycle: A -> C -> B -> A"
     );
     let mut stated = tasks("A<B B");
     stated[0].blocks = vec![id("B")];
     assert_eq!(
         denied(&stated),
-        "cycle: tasks wait for each other in a circle: A -> B -> A"
+        "cycle: tasks depend on each other in a cycle: A -> B -> A"
     );
 }
 
@@ -103,7 +103,7 @@ fn plan_refuses_a_cycle() {
 fn plan_refuses_finished_work() {
     assert_eq!(
         denied(&tasks("A B!")),
-        "done_already: task B is done already, and nothing can be done before there is a plan"
+        "done_already: task B is already done, but a new plan cannot contain finished tasks"
     );
 }
 
@@ -112,7 +112,7 @@ fn plan_refuses_a_second_plan() {
     let first = plan("A! B");
     assert_eq!(
         refusal(Plan::make(Some(&first), &tasks("N"))),
-        "plan_exists: there is a plan already, of 2 tasks, 1 of them done"
+        "plan_exists: there is already a plan with 2 tasks, 1 of them done"
     );
 }
 
@@ -123,7 +123,7 @@ fn plan_refuses_more_than_its_limits() {
         .collect();
     assert_eq!(
         denied(&many),
-        "too_many_tasks: the plan would have 1001 tasks, and 1000 is the most"
+        "too_many_tasks: the plan would have 1001 tasks; the maximum is 1000"
     );
     assert!(Plan::make(None, &many[1..]).is_ok());
 
@@ -154,7 +154,7 @@ fn plan_refuses_more_text_than_can_be_kept() {
     }
     let text = denied(&many);
     assert!(
-        text.starts_with("too_large: the plan would hold 45"),
+        text.starts_with("too_large: the plan would contain 45"),
         "{text}"
     );
     many.truncate(PLAN_BYTES_MAX / 15_100);

@@ -156,7 +156,7 @@ fn replan_needs_an_operation_and_not_too_many() {
     let many = vec![remove; OPERATIONS_MAX + 1];
     assert_eq!(
         refusal(plan("A").replan(&many, "because", AT_MS)),
-        "preflight: the replan has 201 operations, and 200 is the most"
+        "preflight: the replan has 201 operations; the maximum is 200"
     );
 }
 
@@ -169,7 +169,7 @@ fn replan_ends_with_a_plan_that_never_settles() {
     }
     assert_eq!(
         refusal(plan.replan(&batch, "again", AT_MS)),
-        "preflight: the plan was changed 1000 times already"
+        "preflight: the plan was already changed 1000 times"
     );
     // What replanning wrote holds nothing else back.
     let done = plan.update(&id("A"), &status(TaskStatus::Done)).unwrap();

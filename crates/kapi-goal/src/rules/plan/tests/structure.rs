@@ -76,7 +76,7 @@ fn replan_insert_refuses_an_unknown_anchor() {
 fn replan_insert_refuses_a_name_that_is_taken() {
     assert_eq!(
         denied("A! B", &insert("A", None)),
-        "op_invalid: operations[0] (insert): there is a task A already"
+        "op_invalid: operations[0] (insert): task A already exists"
     );
 }
 
@@ -84,7 +84,7 @@ fn replan_insert_refuses_a_name_that_is_taken() {
 fn replan_insert_refuses_finished_work() {
     assert_eq!(
         denied("A", &insert("N!", None)),
-        "op_invalid: operations[0] (insert): the new task N is done already"
+        "op_invalid: operations[0] (insert): the new task N is already done"
     );
 }
 
@@ -122,7 +122,7 @@ fn replan_remove_refuses_unknown_and_done_tasks() {
     );
     assert_eq!(
         denied("A! B", &remove("A")),
-        "op_invalid: operations[0] (remove): task A is done, and a done task stays as it is"
+        "op_invalid: operations[0] (remove): task A is done and cannot change"
     );
 }
 
@@ -151,7 +151,7 @@ fn replan_remove_refuses_what_a_done_task_depended_on() {
 fn replan_remove_refuses_to_leave_nothing() {
     assert_eq!(
         denied("A", &remove("A")),
-        "empty_plan: the plan has no task"
+        "empty_plan: the plan has no tasks"
     );
 }
 
@@ -168,11 +168,11 @@ fn replan_replace_refuses_unknown_and_done_tasks() {
     );
     assert_eq!(
         denied("A! B", &replace("A", "A")),
-        "op_invalid: operations[0] (replace): task A is done, and a done task stays as it is"
+        "op_invalid: operations[0] (replace): task A is done and cannot change"
     );
     assert_eq!(
         denied("A", &replace("A", "A!")),
-        "op_invalid: operations[0] (replace): the new task A is done already"
+        "op_invalid: operations[0] (replace): the new task A is already done"
     );
 }
 
@@ -180,7 +180,7 @@ fn replan_replace_refuses_unknown_and_done_tasks() {
 fn replan_replace_keeps_the_id() {
     assert_eq!(
         denied("A", &replace("A", "N")),
-        "op_invalid: operations[0] (replace): it replaces A by a task called N"
+        "op_invalid: operations[0] (replace): it replaces A with a task called N"
     );
 }
 
@@ -221,11 +221,11 @@ fn replan_split_refuses_unknown_and_done_tasks() {
     );
     assert_eq!(
         denied("A! B", &split("A", "M N")),
-        "op_invalid: operations[0] (split): task A is done, and a done task stays as it is"
+        "op_invalid: operations[0] (split): task A is done and cannot change"
     );
     assert_eq!(
         denied("A", &split("A", "M N!")),
-        "op_invalid: operations[0] (split): the new task N is done already"
+        "op_invalid: operations[0] (split): the new task N is already done"
     );
 }
 
@@ -241,15 +241,15 @@ fn replan_split_refuses_what_a_done_task_depended_on() {
 fn replan_split_needs_two_parts_of_their_own_names() {
     assert_eq!(
         denied("A", &split("A", "M")),
-        "op_invalid: operations[0] (split): it splits A into 1, and a split has at least two parts"
+        "op_invalid: operations[0] (split): it splits A into 1; a split needs at least two parts"
     );
     assert_eq!(
         denied("A", &split("A", "M M")),
-        "op_invalid: operations[0] (split): it names M twice"
+        "op_invalid: operations[0] (split): it lists M twice"
     );
     assert_eq!(
         denied("A B", &split("A", "M B")),
-        "op_invalid: operations[0] (split): there is a task B already"
+        "op_invalid: operations[0] (split): task B already exists"
     );
 }
 
@@ -288,26 +288,20 @@ fn replan_merge_refuses_unknown_and_done_tasks() {
     );
     assert_eq!(
         denied("A! B", &merge("A B", "M")),
-        "op_invalid: operations[0] (merge): task A is done, and a done task stays as it is"
+        "op_invalid: operations[0] (merge): task A is done and cannot change"
     );
     assert_eq!(
         denied("A B", &merge("A B", "M!")),
-        "op_invalid: operations[0] (merge): the new task M is done already"
+        "op_invalid: operations[0] (merge): the new task M is already done"
     );
 }
 
 #[test]
 fn replan_merge_needs_two_tasks_and_a_free_name() {
     for (ids, message) in [
-        (
-            "",
-            "it merges 0 into M, and a merge takes at least two tasks",
-        ),
-        (
-            "A",
-            "it merges 1 into M, and a merge takes at least two tasks",
-        ),
-        ("A A", "it names A twice"),
+        ("", "it merges 0 into M; a merge needs at least two tasks"),
+        ("A", "it merges 1 into M; a merge needs at least two tasks"),
+        ("A A", "it lists A twice"),
     ] {
         assert_eq!(
             denied("A B", &merge(ids, "M")),
@@ -316,7 +310,7 @@ fn replan_merge_needs_two_tasks_and_a_free_name() {
     }
     assert_eq!(
         denied("A B C", &merge("A B", "C")),
-        "op_invalid: operations[0] (merge): there is a task C already"
+        "op_invalid: operations[0] (merge): task C already exists"
     );
 }
 
@@ -340,7 +334,7 @@ fn replan_merge_refuses_what_a_done_task_depended_on() {
 fn replan_merge_around_a_task_in_between_is_a_cycle() {
     assert_eq!(
         denied("A X<A B<X", &merge("A B", "M")),
-        "cycle: operations[0]: tasks wait for each other in a circle: M -> X -> M"
+        "cycle: operations[0]: tasks depend on each other in a cycle: M -> X -> M"
     );
 }
 
@@ -358,7 +352,7 @@ fn replan_reorder_refuses_unknown_and_done_tasks() {
     );
     assert_eq!(
         denied("A! B", &reorder("A", "B")),
-        "op_invalid: operations[0] (reorder): task A is done, and a done task stays as it is"
+        "op_invalid: operations[0] (reorder): task A is done and cannot change"
     );
 }
 
@@ -374,15 +368,15 @@ fn replan_reorder_refuses_a_dangling_dependency() {
 fn replan_rejects_a_cycle_and_changes_nothing() {
     assert_eq!(
         denied("A B<A C<B", &reorder("A", "C")),
-        "cycle: operations[0]: tasks wait for each other in a circle: A -> C -> B -> A"
+        "cycle: operations[0]: tasks depend on each other in a cycle: A -> C -> B -> A"
     );
     assert_eq!(
         denied("A", &reorder("A", "A")),
-        "cycle: operations[0]: tasks wait for each other in a circle: A -> A"
+        "cycle: operations[0]: tasks depend on each other in a cycle: A -> A"
     );
     assert_eq!(
         denied("A", &insert_blocking("N", "N")),
-        "cycle: operations[0]: tasks wait for each other in a circle: N -> N"
+        "cycle: operations[0]: tasks depend on each other in a cycle: N -> N"
     );
 }
 

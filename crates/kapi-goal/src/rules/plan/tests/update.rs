@@ -75,7 +75,7 @@ fn task_update_leaves_done_tasks_as_they_are() {
     ] {
         assert_eq!(
             denied(&before, "A", json),
-            "done_immutable: task A is done, and a done task stays as it is"
+            "done_immutable: task A is done and cannot change"
         );
     }
 }

@@ -112,7 +112,7 @@ fn a_gone_holder_loses_what_it_holds_and_nobody_else_does() {
     // It was not launched, so the task is not to blame.
     assert_eq!(desk.task(second).losses, 0);
     let setback = desk.task(second).setback.as_deref();
-    assert_eq!(setback, Some("worker 2 was lost"));
+    assert_eq!(setback, Some("worker 2 died"));
 }
 
 #[test]
@@ -135,7 +135,7 @@ fn a_task_that_takes_its_workers_with_it_fails_in_the_end() {
         panic!("it has failed: {report:?}");
     };
     assert_eq!(failure.kind, FailureKind::Lost);
-    assert_eq!(failure.message, "its worker was lost 11 times");
+    assert_eq!(failure.message, "its worker died 11 times");
 }
 
 #[test]

@@ -160,7 +160,7 @@ fn an_instant_of_a_schedule_sets_off_one_run_whoever_asks() {
         asked(&mut desk, look(), cron(NOW)),
         Answer::Submitted(TaskId::new(1))
     );
-    let again = skipped("this instant of its schedule was dealt with");
+    let again = skipped("this scheduled time was already handled");
     assert_eq!(asked(&mut desk, look(), cron(NOW)), again);
     assert_eq!(asked(&mut desk, look(), cron(NOW - 60_000)), again);
     let hold = desk.start("worker 1");
@@ -182,7 +182,7 @@ fn runs_that_wait_stand_for_all_that_come_meanwhile_but_a_person_always_gets_one
     let mut desk = Desk::new();
     let look = || definition("look");
     asked(&mut desk, look(), event("1"));
-    let waits = skipped("a run of it already waits");
+    let waits = skipped("a run of it is already queued");
     assert_eq!(asked(&mut desk, look(), event("2")), waits);
     assert_eq!(asked(&mut desk, look(), cron(NOW)), waits);
     let name = loop_name("look");
@@ -192,7 +192,10 @@ fn runs_that_wait_stand_for_all_that_come_meanwhile_but_a_person_always_gets_one
         (state.mark.as_deref(), state.fired_at_ms),
         (Some("2"), Some(NOW))
     );
-    assert_eq!(state.last_skip.unwrap().reason, "a run of it already waits");
+    assert_eq!(
+        state.last_skip.unwrap().reason,
+        "a run of it is already queued"
+    );
     assert_eq!(
         asked(&mut desk, look(), manual()),
         Answer::Submitted(TaskId::new(2))
@@ -238,7 +241,7 @@ fn a_loop_that_is_off_runs_for_a_person_alone_and_catches_up_on_nothing() {
         is_enabled,
     };
     desk.ask(&person(), &switch(false)).unwrap();
-    let off = skipped("the loop is switched off");
+    let off = skipped("the loop is disabled");
     for trigger in [
         cron(NOW),
         event("1"),
@@ -256,7 +259,7 @@ fn a_loop_that_is_off_runs_for_a_person_alone_and_catches_up_on_nothing() {
     desk.now_ms += 3_600_000;
     desk.ask(&person(), &switch(true)).unwrap();
     let missed = cron(desk.now_ms - 60_000);
-    let dealt = skipped("this instant of its schedule was dealt with");
+    let dealt = skipped("this scheduled time was already handled");
     assert_eq!(asked(&mut desk, definition("look"), missed), dealt);
     // Asked for what holds already, nothing is recorded.
     let n_recorded = desk.log.len();

@@ -90,7 +90,7 @@ fn a_day_that_has_cost_what_it_may_begins_nothing_more_until_the_next() {
     );
     assert_eq!(
         waiting[&second].to_string(),
-        "spend: the day's $2.50 are spent"
+        "spend: the daily cap of $2.50 is spent"
     );
     // What runs goes on.
     desk.finish(hold, End::Completed).unwrap();

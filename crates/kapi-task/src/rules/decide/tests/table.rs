@@ -285,7 +285,7 @@ fn a_request_that_breaks_a_rule_of_its_own_is_named_by_that_rule() {
     check(&|it| it.retry.times = RETRIES_MAX, None);
     check(
         &|it| it.retry.times = RETRIES_MAX + 1,
-        Some("a task is tried again at most 16 times"),
+        Some("a task can be retried at most 16 times"),
     );
     check(
         &|it| it.key = key(" ".to_owned()),

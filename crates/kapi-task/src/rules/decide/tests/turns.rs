@@ -173,10 +173,7 @@ fn what_waits_for_a_time_or_only_for_a_worker_says_so() {
     let expected = BTreeMap::from([(again, Waits::Until { at_ms }), (free, Waits::Worker)]);
     assert_eq!(waiting, expected);
     let words: Vec<String> = waiting.values().map(ToString::to_string).collect();
-    assert_eq!(
-        words,
-        ["waits before it is tried again", "waits for a worker"]
-    );
+    assert_eq!(words, ["waiting to retry", "waiting for a worker"]);
 }
 
 #[test]

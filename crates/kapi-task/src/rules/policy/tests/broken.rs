@@ -31,22 +31,17 @@ fn faults(text: &str) -> Vec<(String, String, String)> {
 
 /// What is written, the key that is wrong, why, and what to do.
 const WRONG: &[(&str, &str, &str, &str)] = &[
-    (
-        "rulse: []",
-        "rulse",
-        "there is no such key",
-        "did you mean `rules`?",
-    ),
+    ("rulse: []", "rulse", "unknown key", "did you mean `rules`?"),
     (
         "[a]",
         "",
         "it must be a table of settings, not a list",
-        "correct the YAML",
+        "fix the YAML",
     ),
     (
         "default: maybe",
         "default",
-        "there is no \"maybe\"",
+        "unknown value \"maybe\"",
         "use deny, allow",
     ),
     ("rules: []", "rules", "it has 0 entries", "give 1 to 256"),
@@ -65,26 +60,26 @@ const WRONG: &[(&str, &str, &str, &str)] = &[
     (
         "rules: [{effect: denny}]",
         "rules[0].effect",
-        "there is no \"denny\"",
+        "unknown value \"denny\"",
         "did you mean `deny`?",
     ),
     (
         "rules: [{effect: deny, wenn: {}}]",
         "rules[0].wenn",
-        "there is no such key",
+        "unknown key",
         "did you mean `rules[0].when`?",
     ),
     (
         "rules: [{effect: deny, when: {agents: x}}]",
         "rules[0].when.agents",
-        "there is no such key",
+        "unknown key",
         "did you mean `rules[0].when.agent`?",
     ),
     (
         "rules: [{effect: deny, when: {agent: [1]}}]",
         "rules[0].when.agent[0]",
         "it is a whole number",
-        "give text, in quotes where it looks like a number",
+        "give text (in quotes if it looks like a number)",
     ),
     (
         "rules: [{effect: deny, when: {agent: []}}]",
@@ -96,18 +91,18 @@ const WRONG: &[(&str, &str, &str, &str)] = &[
         "rules: [{effect: deny, when: {agent: \" \"}}]",
         "rules[0].when.agent",
         "it is empty",
-        "give a short text, or leave the key out",
+        "give a short text, or remove the key",
     ),
     (
         "rules: [{effect: deny, when: {kind: goal}}]",
         "rules[0].when.kind",
-        "there is no \"goal\"",
+        "unknown value \"goal\"",
         "use task, loop",
     ),
     (
         "rules: [{effect: deny, when: {hours: \"9-17\", zone: UTC}}]",
         "rules[0].when.hours",
-        "\"9-17\" is no span of a day",
+        "\"9-17\" is not a time window",
         "write it as \"22:00-06:00\"",
     ),
     (
@@ -119,7 +114,7 @@ const WRONG: &[(&str, &str, &str, &str)] = &[
     (
         "rules: [{effect: deny, when: {budget_over: {usd: 0.0000001}}}]",
         "rules[0].when.budget_over.usd",
-        "\"0.0000001\" is no amount of money",
+        "\"0.0000001\" is not an amount of money",
         "give US dollars such as 5 or 0.25, with at most six decimals",
     ),
     (
@@ -149,44 +144,44 @@ const WRONG: &[(&str, &str, &str, &str)] = &[
     (
         "rules: [{effect: deny, when: {network: none}}]",
         "rules[0].effect",
-        "whoever denies even no network denies every run",
-        "write filtered or open, or leave `network` out",
+        "denying `network: none` denies every run",
+        "write filtered or open, or remove `network`",
     ),
     (
         "rules: [{effect: deny, when: {path: ../x}}]",
         "rules[0].when.path",
-        "\"../x\" leads out of the project",
+        "\"../x\" points outside the project",
         "write it relative to the project, without `..`",
     ),
     (
         "rules: [{effect: deny, when: {path: a, command: b}}]",
         "rules[0].when.path",
-        "a rule speaks of one of command, path and network",
-        "write a rule of its own for each",
+        "a rule can have only one of command, path and network",
+        "write a separate rule for each",
     ),
     (
         "rules: [{effect: allow, when: {command: make}}]",
         "rules[0].effect",
-        "commands, paths and hosts can be denied, but not be the only ones allowed",
-        "deny what should not be, or name the level of network",
+        "commands, paths and hosts can only be denied, not allowed",
+        "use deny, or give a network level",
     ),
     (
         "rules: [{effect: ask, when: {agent: x}}]",
         "rules[0].effect",
-        "a person can be asked about commands only",
+        "only commands can ask for approval",
         "add `command:` under `when`, or write deny",
     ),
     (
         "{default: allow, rules: [{effect: allow}]}",
         "default",
-        "what no rule allows is denied as soon as one rule allows something",
-        "leave `default` out, or write deny",
+        "once a rule allows something, everything that no rule allows is denied",
+        "remove `default`, or set it to deny",
     ),
     (
         "rules: [{name: a, effect: deny}, {name: a, effect: deny}]",
         "rules[1]",
         "the rule of line 1 has the same name",
-        "give each rule a name of its own",
+        "give each rule a unique name",
     ),
     (
         "backgroundTask: {maxPromptChars: 0}",
@@ -197,7 +192,7 @@ const WRONG: &[(&str, &str, &str, &str)] = &[
     (
         "backgroundTask: {deniedAgent: x}",
         "backgroundTask.deniedAgent",
-        "there is no such key",
+        "unknown key",
         "did you mean `backgroundTask.deniedAgents`?",
     ),
     (

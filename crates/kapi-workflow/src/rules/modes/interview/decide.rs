@@ -64,14 +64,14 @@ pub(crate) fn ask(
             })])
         }
         InterviewCommand::Enough {} => {
-            human(actor, "say that it is enough")?;
+            human(actor, "end the questions")?;
             person::enough(workflow, interview)
         }
         InterviewCommand::Branch {
             mode,
             workflow: successor,
         } => {
-            let action = "go on in another workflow";
+            let action = "continue in another workflow";
             match actor {
                 Actor::Human { .. } | Actor::Engine => {}
                 Actor::Agent { .. } => {
@@ -89,12 +89,12 @@ pub(crate) fn ask(
             })])
         }
         InterviewCommand::Reopen { reason } => {
-            let action = "interview further";
+            let action = "continue the interview";
             human(actor, action)?;
             if interview.phase != InterviewPhase::Branch {
                 return Err(wrong_phase(workflow, action));
             }
-            let reason = said(reason, "interview further without a reason")?;
+            let reason = said(reason, "continue the interview without a reason")?;
             Ok(person::reopened(interview, &reason, given))
         }
     }
@@ -107,7 +107,7 @@ fn branches_into(mode: Mode) -> Result<(), Why> {
         return Ok(());
     }
     Err(Why::Malformed {
-        rule: format!("go on in a {mode} workflow: an interview leads to ralph or autoresearch"),
+        rule: format!("continue in a {mode} workflow: an interview leads to ralph or autoresearch"),
     })
 }
 
@@ -124,14 +124,14 @@ pub(crate) fn report(
         && *effect == effect_id(interview);
     let step = match outcome.answer() {
         None => {
-            let rule = format!("report on {effect} what is no answer to a question");
+            let rule = format!("report on {effect} something other than an answer");
             return Err(Why::Malformed { rule });
         }
         Some(_) if !is_current => return Ok(Vec::new()),
         Some(Ok(ModeAnswer::Interview(proposed))) => {
             step::step(workflow, interview, proposed, given)
         }
-        Some(Ok(_)) => Err("answer in the shape of a step".to_owned()),
+        Some(Ok(_)) => Err("answer in the form of a step".to_owned()),
         Some(Err(why)) => Err(why.to_owned()),
     };
     Ok(step.unwrap_or_else(|why| refused(interview, why)))
@@ -140,10 +140,11 @@ pub(crate) fn report(
 /// Tells the interviewer next time; a person is asked to look when that does not help.
 fn refused(interview: &Interview, why: String) -> Vec<Event> {
     let times = interview.refused.len() + 1;
-    let reason = format!("the interviewer broke the rules {times} times in a row, lastly: {why}");
+    let reason =
+        format!("the interviewer broke the rules {times} times in a row, most recently: {why}");
     let mut events = vec![interview_event(InterviewEvent::StepRefused { why })];
     if times >= REFUSED_MAX {
-        let unblock = "resuming asks it again".to_owned();
+        let unblock = "resume to ask it again".to_owned();
         events.push(Event::Blocked { reason, unblock });
     }
     events

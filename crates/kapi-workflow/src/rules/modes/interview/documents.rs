@@ -66,7 +66,7 @@ fn transcript(workflow: &Workflow, interview: &Interview) -> String {
 
 fn clarity(interview: &Interview) -> String {
     let Some(score) = &interview.score else {
-        return "Not scored since the last answer. A score is shown and never a lock.\n".to_owned();
+        return "Not scored since the last answer. A score is only advice.\n".to_owned();
     };
     let mut text = format!("{}.\n", score.words());
     for reason in &score.reasons {
@@ -89,7 +89,7 @@ fn round_text(round: &Round) -> String {
         text.push_str(&quoted(proposed));
     }
     let reply = match &round.reply {
-        Reply::Open => "\nWaits for an answer.\n".to_owned(),
+        Reply::Open => "\nWaiting for an answer.\n".to_owned(),
         Reply::Answered(answer) => {
             format!("\n{}:\n\n{}", answered_by(answer), quoted(&answer.text))
         }
@@ -116,9 +116,9 @@ const fn side(perspective: Perspective) -> &'static str {
 
 fn answered_by(answer: &Answer) -> String {
     let who = match answer.provenance {
-        Provenance::Person => "Answered by the person",
-        Provenance::PersonAccepted => "Accepted by the person as proposed",
-        Provenance::AnswersFile => "Answered from the person's file",
+        Provenance::Person => "Answered by the user",
+        Provenance::PersonAccepted => "Accepted by the user as proposed",
+        Provenance::AnswersFile => "Answered from the user's answers file",
         Provenance::Repository => "Found in the repository",
         Provenance::Assumption => "Assumed",
     };

@@ -26,7 +26,7 @@ pub(crate) fn check(interview: &Interview, spec: &Spec) -> Result<(), String> {
     let mut faults = readiness(interview, spec);
     if !interview.is_enough {
         faults.extend(missing(interview, spec).into_iter().map(|name| {
-            format!("say something under {name}; where the person wants nothing, say that they do")
+            format!("put something under {name}; if the user wants nothing, state that")
         }));
     }
     for (name, items) in requirements(spec) {
@@ -56,7 +56,7 @@ pub(crate) fn check(interview: &Interview, spec: &Spec) -> Result<(), String> {
     if faults.is_empty() {
         return Ok(());
     }
-    Err(format!("mend the draft: {}", faults.join("; ")))
+    Err(format!("fix the draft: {}", faults.join("; ")))
 }
 
 /// Returns what is not settled enough to be drafted.
@@ -66,12 +66,10 @@ fn readiness(interview: &Interview, spec: &Spec) -> Vec<String> {
     let times = interview.restated.as_ref().map_or(0, |last| last.times);
     match interview.confirmed_goal() {
         Some(goal) if goal != spec.goal.trim() => {
-            faults.push(format!(
-                "give the goal as the person confirmed it: {goal:?}"
-            ));
+            faults.push(format!("give the goal as the user confirmed it: {goal:?}"));
         }
         None if !interview.is_enough && times < RESTATEMENTS_MAX => {
-            faults.push("say the goal back to the person first".to_owned());
+            faults.push("restate the goal to the user first".to_owned());
         }
         Some(_) | None => {}
     }
@@ -130,8 +128,8 @@ fn basis(interview: &Interview, name: &str, rounds: &[u32]) -> Vec<String> {
     let mut faults = answered(interview, name, rounds);
     if faults.is_empty() && !rounds.iter().any(|round| is_persons(interview, *round)) {
         faults.push(format!(
-            "name in {name} a round that a person answered (0 is the purpose), or put it under \
-             context: nobody asked for it"
+            "cite in {name} a round that the user answered (0 is the purpose), or put it under \
+             context: the user did not ask for it"
         ));
     }
     faults
@@ -146,7 +144,8 @@ fn answered(interview: &Interview, name: &str, rounds: &[u32]) -> Vec<String> {
                 .any(|(round, _)| round.number == **number)
     };
     let unanswered = rounds.iter().find(|number| !is_answered(number));
-    let fault = unanswered.map(|number| format!("{name} rests on round {number}, unanswered"));
+    let fault =
+        unanswered.map(|number| format!("{name} relies on round {number}, which is unanswered"));
     fault.into_iter().collect()
 }
 
@@ -164,7 +163,7 @@ fn provable(name: &str, criterion: &SuccessCriterion) -> Option<String> {
     let says = |text: &Option<String>| text.as_ref().is_some_and(|text| !text.trim().is_empty());
     match (says(&criterion.verify), says(&criterion.exempt)) {
         (false, false) => Some(format!(
-            "give {name} a verify command, or say why it has none"
+            "give {name} a verify command, or explain why it has none"
         )),
         (true, true) => Some(format!(
             "give {name} a verify command or an exemption, not both"
@@ -191,7 +190,7 @@ fn length(name: &str, items: usize) -> Option<String> {
 pub(crate) fn risks(interview: &Interview, spec: &Spec) -> Vec<String> {
     let mut risks = clarity(interview);
     if interview.confirmed_goal().is_none() {
-        risks.push("nobody confirmed the goal as it was said back".to_owned());
+        risks.push("the restated goal was not confirmed".to_owned());
     }
     let unsettled = interview.unsettled();
     risks.extend(unsettled.map(|(_, known)| format!("not settled: {}", known.text)));
@@ -199,17 +198,17 @@ pub(crate) fn risks(interview: &Interview, spec: &Spec) -> Vec<String> {
         .open_questions
         .iter()
         .filter(|question| question.blocking);
-    risks.extend(blocking.map(|question| format!("not known: {}", question.text)));
+    risks.extend(blocking.map(|question| format!("unknown: {}", question.text)));
     let missing = missing(interview, spec);
     if !missing.is_empty() {
-        risks.push(format!("nothing was said of {}", missing.join(", ")));
+        risks.push(format!("nothing is known about {}", missing.join(", ")));
     }
     risks
 }
 
 fn clarity(interview: &Interview) -> Vec<String> {
     let Some(score) = &interview.score else {
-        return vec!["how clear it is was not scored since the last answer".to_owned()];
+        return vec!["clarity was not scored since the last answer".to_owned()];
     };
     let mut risks = Vec::new();
     let ambiguity = score.clarity.ambiguity();

@@ -18,8 +18,8 @@ use crate::rules::role::{AskedOf, Reads, RoleSpec};
 pub(crate) static SPEC: ModeSpec = ModeSpec {
     mode: Mode::DeepInterview,
     noun: "interview",
-    asks: "ask something of an interview",
-    goes_on: "go on with the interview",
+    asks: "use an interview",
+    goes_on: "continue the interview",
     phases: &[&INTERVIEW, &DRAFTED, &BRANCH, &LINKED],
     roles: &[&INTERVIEWER],
     decisions: &[APPROVE_SPEC.spec()],
@@ -49,7 +49,7 @@ pub const APPROVE_SPEC: Decision = Decision::of(&DecisionSpec {
     artifacts: &["spec.md"],
     inbox: "spec",
     gives: Gives::Nothing,
-    on_yes: "the spec is fixed, and `kapi ralph` may be started from it; nothing is run by that",
+    on_yes: "the spec becomes final and `kapi ralph` can start from it; nothing runs yet",
 });
 
 /// The one who interviews.

@@ -48,7 +48,7 @@ impl RalphAnswer {
             Some(RalphRole::Reviewer) => Findings::deserialize(from).map(Self::Review),
             Some(RalphRole::Accountant) => Accounting::deserialize(from).map(Self::Account),
             None => Err(D::Error::custom(format!(
-                "nobody is asked as {}",
+                "no agent has the role {}",
                 role.name
             ))),
         }

@@ -26,9 +26,9 @@ impl RalphBegin {
     /// Returns what is wrong with it.
     pub(crate) const fn fault(&self) -> Option<&'static str> {
         if self.base.is_empty() {
-            Some("begin a build without a commit")
+            Some("start a build without a commit")
         } else if self.interview.is_some() != self.spec.is_some() {
-            Some("begin from an interview without its approved spec")
+            Some("start from an interview without its approved spec")
         } else {
             None
         }

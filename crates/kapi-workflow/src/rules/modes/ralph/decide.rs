@@ -46,20 +46,20 @@ pub(crate) fn ask(
                 | RalphPhase::Synthesis
                 | RalphPhase::Approval => return Err(wrong_phase(workflow, action)),
             }
-            let reason = said(reason, "return to planning without saying why")?;
+            let reason = said(reason, "return to planning without a reason")?;
             draft.reopen(reason);
         }
         RalphCommand::Retry { task } => {
-            let action = "let a task go on";
+            let action = "resume a task";
             human(actor, action)?;
             if ralph.phase != RalphPhase::Run {
                 return Err(wrong_phase(workflow, action));
             }
             let state = ralph.tasks.get(task).ok_or_else(|| Why::Malformed {
-                rule: format!("let {task} go on, which the plan does not have"),
+                rule: format!("resume {task}, which the plan does not have"),
             })?;
             if !matches!(state.stand, Stand::Rested { .. }) {
-                let reasons = vec![format!("{task} did not come to rest")];
+                let reasons = vec![format!("{task} has not stopped")];
                 return Err(Why::NotReady { action, reasons });
             }
             let task = task.clone();
@@ -138,7 +138,7 @@ pub(crate) fn report(
         (Want::VerifyAll, Outcome::Verified(report)) => close::verified(&mut draft, report)?,
         (_, _) => {
             return Err(Why::Malformed {
-                rule: format!("take what came back for {effect}: it is not what was asked for"),
+                rule: format!("accept the result of {effect}: it has the wrong form"),
             });
         }
     }

@@ -239,7 +239,7 @@ fn run(ralph: &mut Ralph, event: &RalphEvent) {
         landed(ralph, event);
     } else if let RalphEvent::TaskConflicted { task, paths } = event {
         let because = format!(
-            "What was made does not fit what has landed meanwhile, in:\n{}",
+            "The work conflicts with what has landed meanwhile, in:\n{}",
             paths.join("\n")
         );
         with(ralph, task, |state| sent_back(state, because));

@@ -19,8 +19,8 @@ use crate::rules::pending::Decision;
 pub(crate) static SPEC: ModeSpec = ModeSpec {
     mode: Mode::Ralph,
     noun: "Ralph workflow",
-    asks: "ask something of a Ralph workflow",
-    goes_on: "go on with the build",
+    asks: "use a Ralph workflow",
+    goes_on: "continue the build",
     phases: &[&PLAN, &RUN, &REVIEW, &CLOSEOUT],
     roles: &[
         RalphRole::Thesis.spec(),
@@ -56,8 +56,8 @@ pub const APPROVE_PLAN: Decision = Decision::of(&DecisionSpec {
     artifacts: &["plan.md"],
     inbox: "plan",
     gives: Gives::Work,
-    on_yes: "the plan is fixed, and its tasks are worked on in workspaces of their own and land on \
-             the workflow's branch, once it is driven",
+    on_yes: "the plan becomes final; once the workflow runs, its tasks are built in separate \
+        workspaces and land on the workflow's branch",
 });
 
 const RALPLAN: Skill = Skill {

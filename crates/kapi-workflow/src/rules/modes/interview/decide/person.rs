@@ -62,7 +62,7 @@ pub(super) fn answer(
     };
     let open = is_open(workflow, interview, *round, action)?;
     if !provenance.is_persons() {
-        let rule = "answer in a person's place: neither the repository nor an assumption is one";
+        let rule = "answer for the user: the repository and assumptions cannot";
         return Err(Why::Malformed {
             rule: rule.to_owned(),
         });
@@ -74,7 +74,7 @@ pub(super) fn answer(
             (proposed.clone(), true)
         }
         Some(_) | None => (
-            said(text, "answer with nothing where nothing was proposed")?,
+            said(text, "give an empty answer without a proposal")?,
             false,
         ),
     };
@@ -116,13 +116,13 @@ pub(super) fn enough(workflow: &Workflow, interview: &Interview) -> Result<Vec<E
     match interview.phase {
         InterviewPhase::Asking | InterviewPhase::Awaiting | InterviewPhase::Restating => {}
         InterviewPhase::Spec | InterviewPhase::Branch | InterviewPhase::Linked => {
-            return Err(wrong_phase(workflow, "say that it is enough"));
+            return Err(wrong_phase(workflow, "end the questions"));
         }
     }
     let open = interview.open().map(|open| {
         interview_event(InterviewEvent::QuestionWithdrawn {
             round: open.number,
-            reason: "the person said that it is enough".to_owned(),
+            reason: "the user ended the questions".to_owned(),
         })
     });
     let said = (!interview.is_enough).then(|| interview_event(InterviewEvent::EnoughSaid {}));

@@ -81,8 +81,8 @@ fn facts(interview: &Interview, facts: &[Fact], given: &Given) -> Result<Vec<Eve
     let in_a_row = interview.without_a_person() + facts.len();
     if in_a_row > WITHOUT_A_PERSON_MAX {
         return Err(format!(
-            "ask the person: with these facts {in_a_row} answers in a row would not be theirs, and \
-             at most {WITHOUT_A_PERSON_MAX} may be"
+            "ask the user: with these facts, {in_a_row} answers in a row would not be theirs; \
+             the maximum is {WITHOUT_A_PERSON_MAX}"
         ));
     }
     let mut events = Vec::new();
@@ -187,7 +187,7 @@ fn score(
 
 fn ask(interview: &Interview, question: &Question, settles: &[u32]) -> Result<Event, String> {
     if interview.is_enough {
-        return Err("ask nothing more: the person said that it is enough; restate or draft".into());
+        return Err("ask nothing more: the user ended the questions; restate or draft".into());
     }
     if interview.rounds.len() >= ROUNDS_MAX {
         return Err(format!(
@@ -244,15 +244,15 @@ fn restate(interview: &Interview, goal: &str) -> Result<Event, String> {
         return Err(format!("draft now: there are {ROUNDS_MAX} rounds already"));
     }
     if !interview.is_enough && interview.unsettled().next().is_some() {
-        return Err("ask about the contradictions before the goal is said back".to_owned());
+        return Err("ask about the contradictions before you restate the goal".to_owned());
     }
     if interview.confirmed_goal() == Some(goal.trim()) {
-        return Err("draft now: the person confirmed this goal already".to_owned());
+        return Err("draft now: the user already confirmed this goal".to_owned());
     }
     let times = interview.restated.as_ref().map_or(0, |last| last.times);
     if times >= RESTATEMENTS_MAX {
         return Err(format!(
-            "say the goal back no more than {RESTATEMENTS_MAX} times; draft with what they said"
+            "restate the goal no more than {RESTATEMENTS_MAX} times; draft with the user's answers"
         ));
     }
     Ok(interview_event(InterviewEvent::GoalRestated {

@@ -135,11 +135,7 @@ fn facts_name_files_and_never_take_the_persons_place() {
         step.facts[0].refs = refs.iter().map(|path| (*path).to_owned()).collect();
         refuses(&mut story, step, "files");
     }
-    refuses(
-        &mut story,
-        with(&["1?", "2?", "3?", "4?"]),
-        "ask the person",
-    );
+    refuses(&mut story, with(&["1?", "2?", "3?", "4?"]), "ask the user");
     proposed(&mut story, with(&["1?", "2?", "3?"]));
     story.tell(
         &human(),
@@ -148,7 +144,7 @@ fn facts_name_files_and_never_take_the_persons_place() {
             reason: None,
         }),
     );
-    refuses(&mut story, with(&["5?"]), "ask the person");
+    refuses(&mut story, with(&["5?"]), "ask the user");
     proposed(&mut story, ask("And you?"));
     story.tell(&human(), &says(5, "I say so."));
     proposed(&mut story, with(&["6?"]));
@@ -201,7 +197,11 @@ fn a_contradiction_is_asked_about_before_anything_else() {
         named(ask("Good?"), &[1, 2]),
         "ask about a contradiction first",
     );
-    refuses(&mut story, named(restate(GOAL), &[1, 2]), "before the goal");
+    refuses(
+        &mut story,
+        named(restate(GOAL), &[1, 2]),
+        "before you restate the goal",
+    );
     proposed(
         &mut story,
         named(ask_to_settle("Which of both?", &[1]), &[2, 1]),
@@ -235,7 +235,7 @@ fn a_contradiction_is_asked_about_before_anything_else() {
 #[test]
 fn the_goal_is_said_back_at_most_twice_and_then_drafted_as_it_is() {
     let mut story = interview();
-    refuses(&mut story, draft(spec(GOAL, &[0])), "say the goal back");
+    refuses(&mut story, draft(spec(GOAL, &[0])), "restate the goal");
     refuses(&mut story, restate("two\nlines"), "in one line");
     proposed(&mut story, restate(GOAL));
     assert_eq!(of(&story).phase, InterviewPhase::Restating);
@@ -251,7 +251,7 @@ fn the_goal_is_said_back_at_most_twice_and_then_drafted_as_it_is() {
     proposed(&mut story, draft(spec(GOAL, &[0, 1])));
     let risks = &story.workflow().pending.as_ref().unwrap().risks;
     assert!(
-        risks.iter().any(|risk| risk.contains("nobody confirmed")),
+        risks.iter().any(|risk| risk.contains("was not confirmed")),
         "{risks:?}"
     );
 }
@@ -263,11 +263,11 @@ fn a_confirmed_goal_is_drafted_word_for_word() {
         proposed(&mut story, restate(GOAL));
         story.tell(&human(), &says(1, yes));
         assert_eq!(of(&story).confirmed_goal(), Some(GOAL), "{yes:?}");
-        refuses(&mut story, restate(GOAL), "confirmed this goal already");
+        refuses(&mut story, restate(GOAL), "already confirmed this goal");
         refuses(
             &mut story,
             draft(spec("Another.", &[0])),
-            "as the person confirmed it",
+            "as the user confirmed it",
         );
     }
 }
@@ -287,7 +287,7 @@ fn unsound(change: impl FnOnce(&mut Spec), words: &str) {
 
 #[test]
 fn a_draft_holds_every_section_and_rests_on_a_persons_word() {
-    unsound(|spec| spec.intent.clear(), "say something under intent");
+    unsound(|spec| spec.intent.clear(), "put something under intent");
     unsound(|spec| spec.constraints.clear(), "under constraints");
     unsound(|spec| spec.preferences.clear(), "under preferences");
     unsound(
@@ -304,19 +304,19 @@ fn a_draft_holds_every_section_and_rests_on_a_persons_word() {
     unsound(no_boundaries, "under boundaries");
     unsound(
         |spec| spec.intent = vec![item("A wish.", &[])],
-        "a round that a person answered",
+        "a round that the user answered",
     );
     unsound(
         |spec| spec.constraints = vec![item("Nextest.", &[1])],
-        "nobody asked for it",
+        "the user did not ask for it",
     );
     unsound(
         |spec| spec.methods = vec![item("x", &[7])],
-        "rests on round 7, unanswered",
+        "relies on round 7, which is unanswered",
     );
     unsound(
         |spec| spec.context = vec![item("x", &[7])],
-        "rests on round 7, unanswered",
+        "relies on round 7, which is unanswered",
     );
     unsound(
         |spec| spec.methods[0].text = " ".to_owned(),
@@ -324,7 +324,7 @@ fn a_draft_holds_every_section_and_rests_on_a_persons_word() {
     );
     unsound(
         |spec| spec.success_criteria[0].verify = None,
-        "verify command, or say why",
+        "verify command, or explain why",
     );
     let both = |spec: &mut Spec| spec.success_criteria[0].exempt = Some("none".to_owned());
     unsound(both, "not both");
@@ -368,7 +368,7 @@ fn enough_is_enough() {
     story.tell(&human(), &enough);
     assert_eq!(of(&story).open(), None);
     assert_eq!(story.tell(&human(), &enough), []);
-    refuses(&mut story, ask("Really?"), "said that it is enough");
+    refuses(&mut story, ask("Really?"), "ended the questions");
     let mut bare = spec(GOAL, &[0]);
     bare.preferences.clear();
     bare.open_questions[0].blocking = true;
@@ -376,9 +376,9 @@ fn enough_is_enough() {
     let risks = story.workflow().pending.as_ref().unwrap().risks.join("\n");
     for words in [
         "scored",
-        "nobody confirmed",
+        "was not confirmed",
         "not settled",
-        "not known",
+        "unknown",
         "preferences",
     ] {
         assert!(risks.contains(words), "{risks} does not say {words}");
@@ -407,7 +407,7 @@ fn a_refused_answer_is_told_and_three_in_a_row_hold_it_up() {
         follow_up: Vec::new(),
     }));
     story.answer(wrong);
-    assert_eq!(of(&story).refused, ["answer in the shape of a step"]);
+    assert_eq!(of(&story).refused, ["answer in the form of a step"]);
     story.answer(ModeAnswer::Interview(ask("Well?")));
     assert_eq!(of(&story).refused, Vec::<String>::new());
 }

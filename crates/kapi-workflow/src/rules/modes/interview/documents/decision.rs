@@ -15,8 +15,7 @@ pub(super) fn report(workflow: &Workflow, interview: &Interview) -> Report {
     Report {
         scope: vec![
             format!("Purpose: {}", one_line(&workflow.purpose)),
-            "Decision: whether spec.md says what is wanted, and where it goes from there."
-                .to_owned(),
+            "Decision: whether spec.md describes what is wanted, and how to continue.".to_owned(),
         ],
         inputs: inputs(interview),
         conditions: conditions(interview),
@@ -40,7 +39,7 @@ fn inputs(interview: &Interview) -> Vec<String> {
     let accepted = count(|provenance| provenance == Provenance::PersonAccepted);
     let facts = count(|provenance| provenance == Provenance::Repository);
     let mut lines = vec![format!(
-        "{} rounds: {persons} answered by the person ({accepted} by accepting what was proposed), \
+        "{} rounds: {persons} answered by the user ({accepted} by accepting the proposal), \
          {facts} by the repository; all of them in interview.md",
         interview.rounds.len()
     )];
@@ -75,14 +74,14 @@ fn conditions(interview: &Interview) -> Vec<String> {
         check(interview.open().is_none(), "no question is open"),
         check(
             interview.confirmed_goal().is_some(),
-            "the person confirmed the goal as it was said back",
+            "the user confirmed the restated goal",
         ),
-        check(unsettled == 0, "no contradiction stands"),
+        check(unsettled == 0, "no contradiction is open"),
     ];
     if let Some(spec) = &interview.spec {
         let sound = draft::check(interview, spec);
-        let text = "every requirement rests on a person's word, every section and every proof is \
-                    there, nothing blocking is open";
+        let text = "every requirement comes from the user, every section and proof is present, \
+            and nothing blocking is open";
         lines.push(check(sound.is_ok(), text));
     }
     lines.push(interview.score.as_ref().map_or_else(
@@ -90,15 +89,15 @@ fn conditions(interview: &Interview) -> Vec<String> {
         |score| format!("for information: {}", score.words()),
     ));
     if interview.is_enough {
-        lines.push("the person said that it was enough".to_owned());
+        lines.push("the user ended the questions".to_owned());
     }
     lines
 }
 
 fn options(workflow: &Workflow, interview: &Interview) -> Vec<String> {
     let mut lines = vec![
-        "approve the spec; have it revised; interview further; give it up".to_owned(),
-        "go on in Ralph (a build) or Autoresearch (a metric)".to_owned(),
+        "approve the spec; have it revised; continue the interview; abandon it".to_owned(),
+        "continue in Ralph (a build) or Autoresearch (a metric)".to_owned(),
     ];
     for round in &interview.rounds {
         if let (Some(proposed), Reply::Answered(answer)) = (&round.question.proposed, &round.reply)
@@ -116,7 +115,7 @@ fn options(workflow: &Workflow, interview: &Interview) -> Vec<String> {
         interview
             .contradictions
             .iter()
-            .map(|known| format!("these could not both be had: {}", one_line(&known.text))),
+            .map(|known| format!("these exclude each other: {}", one_line(&known.text))),
     );
     lines.extend(workflow.revisions.iter().map(|revision| {
         format!(
@@ -135,7 +134,9 @@ fn chosen(workflow: &Workflow) -> Vec<String> {
             .links
             .iter()
             .filter_map(|link| match link.relation {
-                Relation::Successor => Some(format!("goes on in {} {}", link.mode, link.workflow)),
+                Relation::Successor => {
+                    Some(format!("continues in {} {}", link.mode, link.workflow))
+                }
                 Relation::Context | Relation::IntegratedBy => None,
             }),
     );
@@ -148,11 +149,11 @@ fn chosen(workflow: &Workflow) -> Vec<String> {
 fn rationale(workflow: &Workflow, interview: &Interview) -> Vec<String> {
     let intent = interview.spec.iter().flat_map(|spec| &spec.intent);
     let mut lines: Vec<String> = intent
-        .map(|item| format!("the person's intent: {}", one_line(&item.text)))
+        .map(|item| format!("the user's intent: {}", one_line(&item.text)))
         .collect();
     if lines.is_empty() {
         lines.push(format!(
-            "the person's purpose: {}",
+            "the user's purpose: {}",
             one_line(&workflow.purpose)
         ));
     }
@@ -164,7 +165,7 @@ fn rationale(workflow: &Workflow, interview: &Interview) -> Vec<String> {
 fn verification(workflow: &Workflow, interview: &Interview) -> Vec<String> {
     let mut lines = vec!["file:interview.md".to_owned()];
     if let Some(pending) = &workflow.pending {
-        lines.push(format!("file:spec.md, sha256 {} (waits)", pending.sha256));
+        lines.push(format!("file:spec.md, sha256 {} (pending)", pending.sha256));
     }
     lines.extend(
         workflow
@@ -194,7 +195,7 @@ fn risks(workflow: &Workflow, interview: &Interview) -> Vec<String> {
         .iter()
         .flat_map(|approval| &approval.accepted);
     let mut lines: Vec<String> = accepted
-        .map(|risk| format!("accepted by the person: {}", one_line(risk)))
+        .map(|risk| format!("accepted by the user: {}", one_line(risk)))
         .collect();
     let pending = workflow.pending.iter().flat_map(|pending| &pending.risks);
     lines.extend(pending.map(|risk| one_line(risk)));

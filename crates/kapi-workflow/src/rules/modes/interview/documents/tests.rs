@@ -88,9 +88,9 @@ fn the_rounds_say_who_answered() {
         "## Round 1 (goal, breadth)\n",
         "Found in the repository (Makefile) on 2026-11-18:\n\n> cargo nextest\n",
         "> What hurts?\n> # Not a title\n",
-        "Answered by the person on 2026-11-18:\n\n> Lost sign-ins.\n",
+        "Answered by the user on 2026-11-18:\n\n> Lost sign-ins.\n",
         "Left for later:\n\n> ask the owner\n",
-        "Accepted by the person as proposed on 2026-11-18:\n",
+        "Accepted by the user as proposed on 2026-11-18:\n",
     ] {
         assert!(text.contains(line), "{line:?} is not in\n{text}");
     }
@@ -120,12 +120,12 @@ fn a_decision_report_has_every_section() {
     for line in [
         "- The repository at commit c0ffee\n",
         "- Files that answered a question: Makefile\n",
-        "- met: the person confirmed the goal as it was said back\n",
-        "- met: every requirement rests on a person's word",
+        "- met: the user confirmed the restated goal\n",
+        "- met: every requirement comes from the user",
         "- spec.md was approved by somebody on 2026-11-18 at a terminal after it was shown; sha256 ",
-        "- the person's intent: Fewer support calls.\n",
+        "- the user's intent: Fewer support calls.\n",
         "- will be verified by `cargo test recovery`\n",
-        "- accepted by the person: how clear it is was not scored since the last answer\n",
+        "- accepted by the user: clarity was not scored since the last answer\n",
         "- assumed: One server at a time.\n",
         "- left for later: How long are sessions kept?\n",
         "- next: `kapi ralph --from 001`\n",

@@ -48,7 +48,7 @@ pub(super) fn answered(draft: &mut Draft<'_>, role: RalphRole, by: &Identity, an
         (RalphRole::Accountant, ModeAnswer::Ralph(RalphAnswer::Account(said))) => {
             close::accounted(draft, said)
         }
-        (_, _) => Err("the answer has not the shape that this role was asked for".to_owned()),
+        (_, _) => Err("the answer does not have the form that this role needs".to_owned()),
     };
     if let Err(why) = taken {
         draft.refuse(role, head(&why, WHY_BYTES_MAX));
@@ -151,7 +151,7 @@ pub(super) fn branch_type(ralph: &Ralph) -> Option<BranchType> {
 fn speaks_first(ralph: &Ralph, by: &Identity) -> Result<(u32, u32), String> {
     let attempt = ralph.attempts.last();
     let Some(attempt) = attempt.filter(|attempt| attempt.cycle == ralph.cycle) else {
-        return Err("there is no plan to speak about".to_owned());
+        return Err("there is no plan to discuss".to_owned());
     };
     let thesis = attempt.thesis.as_ref().map(|(by, _)| by);
     let antithesis = attempt.antithesis.as_ref().map(|(by, _)| by);
@@ -160,7 +160,10 @@ fn speaks_first(ralph: &Ralph, by: &Identity) -> Result<(u32, u32), String> {
         .chain(antithesis)
         .any(|other| other.run == by.run)
     {
-        return Err(format!("run {} has spoken in this attempt already", by.run));
+        return Err(format!(
+            "run {} has already answered in this attempt",
+            by.run
+        ));
     }
     Ok((attempt.cycle, attempt.number))
 }

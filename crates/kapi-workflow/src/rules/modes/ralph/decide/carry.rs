@@ -88,12 +88,12 @@ pub(super) fn landed(draft: &mut Draft<'_>, state: &TaskState, outcome: &Outcome
     let settlement = Settlement {
         by: goal.map_or_else(|| "its task".to_owned(), |goal| format!("goal {goal}")),
         commit: Some(head.clone()),
-        why: format!("done again on what had landed, in try {}", state.attempt),
+        why: format!("redone on top of landed work, in attempt {}", state.attempt),
         at_ms: draft.given.now_ms,
     };
     draft.settle_conflicts(id, settlement);
     let how = if *merged {
-        ", merged with what had landed meanwhile"
+        ", merged with work that landed meanwhile"
     } else {
         ""
     };
@@ -131,12 +131,12 @@ fn strayed(
         String::new()
     } else {
         format!(
-            "; the plan gives them to {}, which was begun without this",
+            "; the plan assigns them to {}, which started without this",
             theirs.join(", ")
         )
     };
     let summary = format!(
-        "{} changed paths that the plan does not name for it: {}{more}{whose}",
+        "{} changed paths that the plan does not assign to it: {}{more}{whose}",
         state.task.id,
         first.join(", ")
     );
@@ -154,7 +154,8 @@ pub(super) fn conflicted(draft: &mut Draft<'_>, state: &TaskState, paths: &[Stri
     if state.sent_back >= SENT_BACK_MAX {
         let n = state.sent_back.saturating_add(1);
         let paths = paths.join(", ");
-        let reason = format!("its work did not fit what had landed {n} times, last in {paths}");
+        let reason =
+            format!("its work conflicted with landed work {n} times, most recently in {paths}");
         draft.ralph(RalphEvent::TaskGivenUp { task, reason });
     } else {
         let paths = paths.to_vec();
@@ -176,7 +177,7 @@ pub(super) fn verified(draft: &mut Draft<'_>, report: &VerifyReport) -> Result<(
     let because = said_by(report);
     if state.sent_back >= SENT_BACK_MAX {
         let n = state.sent_back.saturating_add(1);
-        let reason = format!("what landed with it did not hold {n} times. {because}");
+        let reason = format!("the combined work failed verification {n} times. {because}");
         draft.ralph(RalphEvent::TaskGivenUp { task, reason });
     } else {
         draft.ralph(RalphEvent::TaskSentBack { task, because });
@@ -188,7 +189,7 @@ pub(super) fn verified(draft: &mut Draft<'_>, report: &VerifyReport) -> Result<(
 pub(super) fn began_with(draft: &mut Draft<'_>, report: &VerifyReport) {
     for run in &report.runs {
         let how = if run.passed() {
-            "passes on the base already"
+            "already passes on the base"
         } else {
             "fails on the base"
         };
@@ -210,7 +211,7 @@ pub(super) fn record(draft: &mut Draft<'_>, report: &VerifyReport, phase: &str) 
     if head != Some(report.commit.as_str()) {
         return Err(Why::Malformed {
             rule: format!(
-                "take a verification of {} for one of the branch, which is at {}",
+                "accept a verification of {}: the branch is at {}",
                 report.commit,
                 head.unwrap_or("nothing")
             ),

@@ -77,7 +77,7 @@ pub(super) fn reviewed(
             let because = format!("Review {} found: {}", review.cycle, texts.join("\n\n"));
             fix(
                 draft,
-                format!("Mend what review {} found", review.cycle),
+                format!("Fix the findings of review {}", review.cycle),
                 because,
             );
         }
@@ -97,7 +97,7 @@ fn check_identity(ralph: &Ralph, by: &Identity) -> Result<(), String> {
     let reviewers = ralph.reviews.iter().map(|review| &review.by);
     if planners.chain(reviewers).any(|other| other.run == by.run) {
         return Err(format!(
-            "run {} has spoken in this workflow already",
+            "run {} has already answered in this workflow",
             by.run
         ));
     }
@@ -137,12 +137,12 @@ fn check_findings(findings: &Findings) -> Result<(), String> {
     }
     match (findings.approve, findings.verdict()) {
         (true, Verdict::Approve) | (false, Verdict::Changes | Verdict::Replan) => Ok(()),
-        (true, Verdict::Changes | Verdict::Replan) => Err(
-            "approve is true, and yet something must be mended first or the plan is wrong".to_owned(),
-        ),
+        (true, Verdict::Changes | Verdict::Replan) => {
+            Err("approve is true, but a finding has must_fix or the plan is wrong".to_owned())
+        }
         (false, Verdict::Approve) => Err(
-            "approve is false, and yet no finding but simplifications has must_fix: name what holds \
-             it back, or approve"
+            "approve is false, but no finding except simplifications has must_fix: name what \
+             prevents approval, or approve"
                 .to_owned(),
         ),
     }
@@ -162,11 +162,10 @@ fn finding_text(finding: &Finding) -> String {
 fn fix(draft: &mut Draft<'_>, title: String, because: String) {
     if draft.now.mends.saturating_add(1) >= REVIEWS_MAX {
         let n = draft.now.mends.saturating_add(1);
-        let reason = format!("something had to be mended {n} times in a row. {because}");
+        let reason = format!("fixes were needed {n} times in a row. {because}");
         let resume = draft.resume();
         let unblock = format!(
-            "read review.md and verify.md; {resume} looks at it once more, {resume} --revise '…' \
-             plans anew"
+            "read review.md and verify.md; {resume} reviews it once more, {resume} --revise '…' replans"
         );
         draft.block(reason, unblock);
         return;
@@ -188,8 +187,8 @@ fn fix(draft: &mut Draft<'_>, title: String, because: String) {
         id,
         title,
         description:
-            "Mend what is said below, and nothing else. Where a test could have shown it, \
-                      add that test first."
+            "Fix what is described below, and nothing else. If a test could have caught it, add \
+             that test first."
                 .to_owned(),
         depends_on: Vec::new(),
         touches: Vec::new(),
@@ -223,7 +222,11 @@ pub(super) fn verified(draft: &mut Draft<'_>, report: &VerifyReport) -> Result<(
     carry::record(draft, report, "closeout")?;
     if !report.passed() {
         let because = format!("The closeout failed.\n\n{}", carry::said_by(report));
-        fix(draft, "Mend what the closeout found".to_owned(), because);
+        fix(
+            draft,
+            "Fix the findings of the closeout".to_owned(),
+            because,
+        );
     }
     Ok(())
 }
@@ -260,7 +263,7 @@ pub(super) fn accounted(draft: &mut Draft<'_>, said: &Accounting) -> Result<(), 
         Err(missing) => {
             let resume = draft.resume();
             let reason = format!("evidence is missing: {missing}");
-            draft.block(reason, format!("{resume} --revise '…' plans anew"));
+            draft.block(reason, format!("{resume} --revise '…' replans"));
         }
     }
     Ok(())
@@ -290,7 +293,7 @@ fn acceptance(draft: &Draft<'_>) -> Result<Vec<Accepted>, String> {
             .map(|(number, _)| number)
             .collect();
         if numbers.is_empty() {
-            return Err(format!("nothing speaks for {}", criterion.id));
+            return Err(format!("there is no evidence for {}", criterion.id));
         }
         acceptance.push(Accepted {
             criterion: criterion.id.clone(),

@@ -145,8 +145,8 @@ impl<'a> Draft<'a> {
         });
         let refused = self.now.refused.get(&role).map_or(0, Vec::len);
         if refused >= REFUSED_MAX {
-            let reason = format!("{refused} answers in a row of the {role} were refused: {why}");
-            let unblock = format!("{} asks again", self.resume());
+            let reason = format!("{refused} answers in a row from the {role} were rejected: {why}");
+            let unblock = format!("{} to ask again", self.resume());
             self.block(reason, unblock);
         }
     }
@@ -231,7 +231,7 @@ impl<'a> Draft<'a> {
         let reasons: Vec<&str> = rested.iter().map(|(reason, _)| reason.as_str()).collect();
         let mut steps: Vec<String> = rested.iter().filter_map(|(_, step)| step.clone()).collect();
         steps.push(self.resume());
-        let reason = format!("nothing can begin: {}", reasons.join("; "));
+        let reason = format!("nothing can start: {}", reasons.join("; "));
         self.block(reason, steps.join(", then "));
     }
 }

@@ -31,7 +31,7 @@ fn one(workflow: &Workflow, ralph: &Ralph, accepted: &Accepted) -> String {
         String::new(),
     ];
     if let Some(exempt) = criterion.and_then(|found| found.exempt.as_ref()) {
-        lines.push(format!("No command can show it: {}\n", one_line(exempt)));
+        lines.push(format!("No command can verify it: {}\n", one_line(exempt)));
     }
     for number in &accepted.evidence {
         let at = usize::try_from(number.saturating_sub(1)).unwrap_or(usize::MAX);

@@ -9,7 +9,7 @@ use crate::rules::state::Workflow;
 
 /// Returns the document.
 pub(in crate::rules::modes::ralph) fn text(workflow: &Workflow, ralph: &Ralph) -> String {
-    let mut parts = vec![format!("# The argument about the plan of {}", workflow.id)];
+    let mut parts = vec![format!("# The discussion of the plan of {}", workflow.id)];
     parts.extend(ralph.attempts.iter().map(attempt));
     format!("{}\n", parts.join("\n\n"))
 }

@@ -18,33 +18,33 @@ pub(in crate::rules::modes::ralph) fn text(workflow: &Workflow, ralph: &Ralph) -
         .iter()
         .find(|link| link.relation == Relation::Context)
         .map_or_else(
-            || "No interview: the plan carries its own context.".to_owned(),
+            || "No interview: the plan contains its own context.".to_owned(),
             |link| format!("The approved spec of {}.", code(&link.workflow.to_string())),
         );
     let limit = |limit: Option<u64>, unit: &str| {
         limit.map_or_else(|| "no limit".to_owned(), |n| format!("{n} {unit}"))
     };
     let mut agreed = vec![
-        format!("Works and plans: {}", code(&terms.agent)),
+        format!("Plans and works: {}", code(&terms.agent)),
         format!("Objects and reviews: {}", code(terms.reviewer())),
         format!("Goals at once: {}", terms.jobs.max(1)),
         format!(
-            "For everything, questions and goals together: {}, {}",
+            "For the whole workflow: {}, {}",
             limit(allowed.tokens, "tokens"),
             limit(allowed.usd_micros, "micro-dollars")
         ),
     ];
     let time_ms = spent::time_limit_ms(workflow);
-    agreed.extend(time_ms.map(|ms| format!("Time at work, all in all: {} s", ms / 1_000)));
+    agreed.extend(time_ms.map(|ms| format!("Total working time: {} s", ms / 1_000)));
     let mut parts = vec![
         format!("# Context of {}", workflow.id),
         quote(&workflow.purpose),
         format!("Started by {}. {source}", one_line(&workflow.started_by)),
-        format!("It begins at {}.", code(&ralph.base)),
+        format!("It starts from {}.", code(&ralph.base)),
         format!("## Terms\n\n{}", list(&agreed)),
     ];
     for (title, entries) in [
-        ("Every task and the whole must pass", &terms.verify),
+        ("Every task and the combined work must pass", &terms.verify),
         ("No task may change", &terms.protect),
     ] {
         if !entries.is_empty() {
@@ -56,7 +56,7 @@ pub(in crate::rules::modes::ralph) fn text(workflow: &Workflow, ralph: &Ralph) -
         parts.push(format!("## Spec\n\n{}", block(&spec_text(spec))));
     }
     if let Some(reason) = &ralph.reopened {
-        parts.push(format!("## Why it is planned anew\n\n{}", quote(reason)));
+        parts.push(format!("## Why it is replanned\n\n{}", quote(reason)));
     }
     format!("{}\n", parts.join("\n\n"))
 }

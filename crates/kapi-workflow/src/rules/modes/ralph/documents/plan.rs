@@ -55,7 +55,7 @@ fn argued(attempt: &Attempt) -> String {
         Some(Consensus::Revise) | None => "**No consensus was reached**; this is the best plan",
     };
     format!(
-        "{verdict}: planning cycle {}, attempt {}. The argument stands in `consensus.md`.",
+        "{verdict}: planning cycle {}, attempt {}. The discussion is in `consensus.md`.",
         attempt.cycle, attempt.number
     )
 }
@@ -76,14 +76,14 @@ pub(in crate::rules::modes::ralph) fn same_agent(attempt: &Attempt) -> Option<St
     let (antithesis, _) = attempt.antithesis.as_ref()?;
     let agent = code(&thesis.agent);
     (thesis.agent == antithesis.agent)
-        .then(|| format!("The same agent, {agent}, proposed and objected, in runs of its own."))
+        .then(|| format!("The same agent, {agent}, proposed and objected, in separate runs."))
 }
 
 /// Returns a plan for people, without what is around it.
 pub(in crate::rules::modes::ralph) fn body(plan: &Plan) -> String {
     let mut parts = vec![
         format!("## Summary\n\n{}", quote(&plan.summary)),
-        format!("## What it rests on\n\n{}", quote(&plan.context)),
+        format!("## Context\n\n{}", quote(&plan.context)),
         format!("## Options\n\n{}", options(plan)),
         format!("## Tasks\n\n{}", table(plan)),
     ];
@@ -129,8 +129,8 @@ fn table(plan: &Plan) -> String {
     for task in &plan.tasks {
         let after: Vec<&str> = task.depends_on.iter().map(TaskId::as_str).collect();
         let at_once = match (task.isolation, runs_alone(task)) {
-            (Isolation::Alone, _) => "no, it wants to be alone",
-            (Isolation::Own, true) => "no, it names no paths",
+            (Isolation::Alone, _) => "no, it must run alone",
+            (Isolation::Own, true) => "no, it lists no paths",
             (Isolation::Own, false) => "yes",
         };
         rows.push(format!(

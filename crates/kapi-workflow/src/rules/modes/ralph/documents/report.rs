@@ -163,7 +163,7 @@ fn stand(state: &TaskState) -> String {
         Stand::Landed { head } => format!("landed as {}", code(head)),
         Stand::Rested { status, reason } => {
             let why = reason.as_deref().unwrap_or("no reason was given");
-            format!("rests: {} ({})", status.as_str(), one_line(why))
+            format!("stopped: {} ({})", status.as_str(), one_line(why))
         }
     };
     let tries = if state.attempt > 1 {
@@ -181,7 +181,7 @@ fn stand(state: &TaskState) -> String {
 
 fn options(ralph: &Ralph) -> String {
     let Some(plan) = &ralph.plan else {
-        return "No plan was agreed on yet.".to_owned();
+        return "No plan has been agreed on yet.".to_owned();
     };
     let options: Vec<String> = plan
         .options
@@ -221,7 +221,7 @@ fn chosen(workflow: &Workflow, ralph: &Ralph) -> String {
 
 fn rationale(ralph: &Ralph) -> String {
     ralph.account.as_ref().map_or_else(
-        || "It has not been accounted for yet.".to_owned(),
+        || "The closeout has not run yet.".to_owned(),
         |account| format!("In an agent's words:\n\n{}", quote(&account.rationale)),
     )
 }
@@ -258,13 +258,13 @@ fn risks(workflow: &Workflow, ralph: &Ralph) -> String {
     known.extend(verify::strayed(workflow));
     match &workflow.terms.judge {
         Judge::None => known.push(
-            "Nobody judges the goals: their commands and the review decide alone.".to_owned(),
+            "No judge reviews the goals: their commands and the review decide alone.".to_owned(),
         ),
         Judge::Same => known.push("Each goal is judged by the agent that did it.".to_owned()),
         Judge::Agent(_) => {}
     }
     let held = workflow.blocked.iter();
-    known.extend(held.map(|blocked| format!("It is held up: {}", one_line(&blocked.reason))));
+    known.extend(held.map(|blocked| format!("It is blocked: {}", one_line(&blocked.reason))));
     let planned = ralph
         .plan
         .as_deref()
@@ -297,13 +297,13 @@ fn follow_up(workflow: &Workflow, ralph: &Ralph) -> String {
         .map(|finding| format!("{}: {}", finding.category.words(), one_line(&finding.title)))
         .collect();
     let next = match workflow.status {
-        Status::Completed => "Integrate the branch, or merge it by hand after looking at it.",
-        Status::Blocked => "Remove what holds it up, then resume.",
-        Status::Active => "It goes on whenever it is driven or decided.",
+        Status::Completed => "Review the branch, then integrate or merge it.",
+        Status::Blocked => "Remove the cause of the block, then resume.",
+        Status::Active => "It continues when it runs or when you decide.",
         Status::Failed | Status::Abandoned => {
             "The branch and its worktree stay; nothing is deleted."
         }
-        Status::Linked | Status::Integrated => "It goes on elsewhere.",
+        Status::Linked | Status::Integrated => "It continues elsewhere.",
     };
     format!(
         "{next}\n\nLeft by the last review:\n\n{}\n\nIn an agent's words:\n\n{}",

@@ -37,7 +37,7 @@ fn one(workflow: &Workflow, review: &Review, is_current: bool) -> String {
     ];
     if review.by.agent == workflow.terms.agent {
         parts.push(
-            "The reviewer is the agent that also does the work, in a run of its own.".to_owned(),
+            "The reviewer is the agent that also does the work, in a separate run.".to_owned(),
         );
     }
     parts.push(quote(&review.findings.summary));
@@ -55,7 +55,7 @@ fn finding(finding: &Finding) -> String {
         (None, _) => String::new(),
     };
     let weight = if finding.must_fix {
-        "**must be mended** "
+        "**must be fixed** "
     } else {
         ""
     };

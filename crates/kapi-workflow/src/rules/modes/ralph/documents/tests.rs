@@ -108,7 +108,7 @@ fn every_criterion_shows_its_evidence() {
         "Branch `feat/ralph-fix-login` at `h3`.",
         "## AC-1: It works.",
         "(validation, verify): `sh works.sh` ended with exit code 0 on h3 (`git:h3`)",
-        "No command can show it: Taste has no exit code.",
+        "No command can verify it: Taste has no exit code.",
         "(narrative, review): review 2 of h3: approve, 1 findings (`git:h3`), by codex (critic-",
     ] {
         assert!(text.contains(words), "{words}: {text}");

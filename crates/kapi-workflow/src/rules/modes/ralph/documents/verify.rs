@@ -60,13 +60,13 @@ pub(in crate::rules::modes::ralph) fn text(workflow: &Workflow, ralph: &Ralph) -
         ));
     }
     if rows.len() == 2 {
-        parts.push("Nothing was verified as a whole yet.".to_owned());
+        parts.push("The combined work has not been verified yet.".to_owned());
     } else {
         parts.push(rows.join("\n"));
     }
     let strayed = strayed(workflow);
     if !strayed.is_empty() {
-        parts.push(format!("## Beside the plan's paths\n\n{}", list(&strayed)));
+        parts.push(format!("## Outside the plan's paths\n\n{}", list(&strayed)));
     }
     parts.extend(last(ralph));
     format!("{}\n", parts.join("\n\n"))

@@ -75,7 +75,7 @@ fn the_last_merged_landing_is_verified_with_the_whole() {
     assert_eq!(
         asked.commands,
         ["sh T-002.sh", "sh all.sh", "sh lint.sh"],
-        "nothing that T-001 changed was changed since its goal proved it"
+        "nothing that T-001 changed has changed since its goal proved it"
     );
 }
 

@@ -32,7 +32,7 @@ pub enum Fault {
         place: String,
     },
     /// A text is too long.
-    #[error("{place} has {bytes} bytes, and {bytes_max} is the most")]
+    #[error("{place} has {bytes} bytes; the maximum is {bytes_max}")]
     TooLong {
         /// Where.
         place: String,
@@ -42,7 +42,7 @@ pub enum Fault {
         bytes_max: usize,
     },
     /// A list is too long.
-    #[error("{place} has {n} entries, and {n_max} is the most")]
+    #[error("{place} has {n} entries; the maximum is {n_max}")]
     TooMany {
         /// Where.
         place: String,
@@ -53,12 +53,11 @@ pub enum Fault {
     },
     /// No alternative was considered, and not said why.
     #[error(
-        "options needs at least two ways, of which exactly one has no `rejected`; or one way whose \
-         `rejected` says why there is no other"
+        "options needs at least two ways, exactly one of them without `rejected`; or one way whose `rejected` explains why there is no other"
     )]
     Options,
     /// A name has another shape.
-    #[error("{place}: {id:?} is not shaped {shape}")]
+    #[error("{place}: {id:?} is not of the form {shape}")]
     Shape {
         /// Where.
         place: &'static str,
@@ -68,7 +67,7 @@ pub enum Fault {
         shape: &'static str,
     },
     /// Two have one name.
-    #[error("{place}: {id} is there twice")]
+    #[error("{place}: {id} appears twice")]
     Twice {
         /// Where.
         place: &'static str,
@@ -84,7 +83,7 @@ pub enum Fault {
         dependency: TaskId,
     },
     /// Tasks wait for each other.
-    #[error("tasks wait for each other in a circle: {}", names(.path))]
+    #[error("tasks depend on each other in a cycle: {}", names(.path))]
     Circle {
         /// Them, each depending on the next.
         path: Vec<TaskId>,
@@ -131,7 +130,7 @@ pub enum Fault {
         text: String,
     },
     /// A criterion is checked otherwise than the approved spec says.
-    #[error("criterion {criterion} must be verified by {verify:?}, as the approved spec says")]
+    #[error("criterion {criterion} must be verified by {verify:?}, as in the approved spec")]
     OtherProof {
         /// The criterion.
         criterion: String,
@@ -139,7 +138,7 @@ pub enum Fault {
         verify: String,
     },
     /// The branch is there already, under another type.
-    #[error("branch_type must stay {}: the branch is there", .0.as_str())]
+    #[error("branch_type must stay {}: the branch already exists", .0.as_str())]
     OtherType(BranchType),
 }
 
@@ -385,7 +384,7 @@ fn glob_fault(glob: &str) -> Option<&'static str> {
         return Some("it must be relative to the repository, with slashes");
     }
     if glob.chars().any(char::is_control) {
-        return Some("it holds a character that cannot be seen");
+        return Some("it contains an invisible character");
     }
     let mut names = glob.split('/');
     if names.clone().any(|name| name == "..") {
@@ -393,7 +392,7 @@ fn glob_fault(glob: &str) -> Option<&'static str> {
     }
     names
         .any(|name| name == ".git" || name == ".ilchul")
-        .then_some("what Kapi and git keep is not a task's to change")
+        .then_some("a task must not change files of Kapi or git")
 }
 
 fn check_criteria(criteria: &[Criterion], faults: &mut Vec<Fault>) {

@@ -54,7 +54,7 @@ fn what_lies_beside_the_plan_is_found() {
     let named = task("T-001", &[], &["src/a/**", "*.lock"]);
     assert_eq!(outside(&named, &found), ["docs/a.md"]);
     let alone = task("T-001", &[], &[]);
-    assert!(outside(&alone, &found).is_empty(), "it names no paths");
+    assert!(outside(&alone, &found).is_empty(), "it lists no paths");
 }
 
 #[test]

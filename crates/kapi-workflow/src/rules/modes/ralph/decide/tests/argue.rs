@@ -79,7 +79,7 @@ fn nobody_speaks_twice_in_an_attempt() {
     assert_eq!(build.wanted(), ["t001-antithesis-a2"]);
     let prompt = build.prompt(RalphRole::Antithesis);
     assert!(
-        prompt.contains("run run-x has spoken in this attempt already"),
+        prompt.contains("run run-x has already answered in this attempt"),
         "{prompt}"
     );
 }
@@ -107,9 +107,9 @@ fn a_refused_answer_is_told_and_the_third_in_a_row_is_a_persons_affair() {
     let blocked = build.workflow.blocked.clone().unwrap();
     assert_eq!(
         blocked.reason,
-        "3 answers in a row of the thesis were refused: no JSON"
+        "3 answers in a row from the thesis were rejected: no JSON"
     );
-    assert_eq!(blocked.unblock, "kapi ralph resume 011 asks again");
+    assert_eq!(blocked.unblock, "kapi ralph resume 011 to ask again");
     build.ask(&human(), &Command::Unblock {});
     assert_eq!(build.wanted(), ["t001-thesis-a4"]);
     build.agree(&in_a_row());

@@ -97,9 +97,9 @@ fn five_reviews_that_want_changes_are_a_persons_affair() {
     assert_eq!(facts(&events), ["reviewed", "blocked"]);
     let blocked = build.workflow.blocked.clone().unwrap();
     assert!(
-        blocked.reason.starts_with(
-            "something had to be mended 5 times in a row. Review 5 found: correctness: "
-        )
+        blocked
+            .reason
+            .starts_with("fixes were needed 5 times in a row. Review 5 found: correctness: ")
     );
     build.ask(&human(), &Command::Unblock {});
     assert_eq!(build.wanted(), ["t001-reviewer-a6"]);
@@ -117,7 +117,7 @@ fn a_review_that_contradicts_itself_is_refused() {
     assert!(
         build
             .prompt(RalphRole::Reviewer)
-            .contains("name what holds it back, or approve")
+            .contains("name what prevents approval, or approve")
     );
 }
 

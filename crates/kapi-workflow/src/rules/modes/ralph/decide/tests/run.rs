@@ -47,7 +47,7 @@ fn a_merged_landing_is_verified_before_anything_begins_on_it() {
     assert_eq!(
         asked.commands,
         ["sh T-001.sh", "sh lint.sh"],
-        "T-002 is not there yet"
+        "T-002 is not available yet"
     );
     assert_eq!(build.wanted().len(), 1);
     let events = build.verify(&["sh T-001.sh"]);
@@ -98,7 +98,7 @@ fn a_conflict_goes_back_to_its_owner_and_the_fifth_to_a_person() {
     assert!(
         blocked
             .reason
-            .contains("did not fit what had landed 5 times"),
+            .contains("conflicted with landed work 5 times"),
         "{blocked:?}"
     );
     assert_eq!(blocked.unblock, "kapi ralph resume 011");
@@ -116,11 +116,11 @@ fn a_conflict_goes_back_to_its_owner_and_the_fifth_to_a_person() {
     let settled = &build.workflow.conflicts;
     assert!(settled.iter().all(|conflict| {
         let settled = conflict.settled.as_ref().unwrap();
-        settled.commit.as_deref() == Some("h3") && settled.why.ends_with("in try 6")
+        settled.commit.as_deref() == Some("h3") && settled.why.ends_with("in attempt 6")
     }));
     let report = build.document("decision-report.md");
     assert!(
-        report.contains("T-001 did not fit on h2 in src/a/x.rs; settled as h3"),
+        report.contains("T-001 conflicted with h2 in src/a/x.rs; settled as h3"),
         "{report}"
     );
 }
@@ -166,7 +166,7 @@ fn a_goal_at_rest_blocks_once_nothing_else_can_go_on() {
     let blocked = build.workflow.blocked.clone().unwrap();
     assert_eq!(
         blocked.reason,
-        "nothing can begin: T-001: goal 012-a is paused (its budget is used up)"
+        "nothing can start: T-001: goal 012-a is paused (its budget is used up)"
     );
     assert_eq!(
         blocked.unblock,

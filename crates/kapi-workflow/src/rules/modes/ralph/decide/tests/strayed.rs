@@ -22,8 +22,8 @@ fn paths_beside_the_plan_are_named_with_whose_they_are() {
     let mut build = Build::run(terms(), &parallel());
     build.prove("T-001", "c1");
     build.land_with("T-001", ("h1", false), &["src/a/x.rs", "src/b/y.rs", "LOG"]);
-    let said = "T-001 changed paths that the plan does not name for it: src/b/y.rs, LOG; the plan \
-                gives them to T-002, which was begun without this";
+    let said = "T-001 changed paths that the plan does not assign to it: src/b/y.rs, LOG; the \
+        plan assigns them to T-002, which started without this";
     assert_eq!(strayed(&build), [said]);
     let plan = build.document("plan.md");
     build.prove("T-002", "c2");

@@ -43,11 +43,11 @@ fn texts_are_there_and_fit() {
     check(|plan| plan.context = " \n".to_owned(), "context is empty");
     check(
         |plan| plan.tasks[0].description = "x".repeat(9_000),
-        "T-001.description has 9000 bytes, and 8192 is the most",
+        "T-001.description has 9000 bytes; the maximum is 8192",
     );
     check(
         |plan| plan.excluded = vec!["x".to_owned(); 65],
-        "excluded has 65 entries, and 64 is the most",
+        "excluded has 65 entries; the maximum is 64",
     );
     let long = broken(|plan| plan.risks = vec!["x".repeat(8_000); 20]);
     assert!(long[0].starts_with("the plan has 160"), "{long:?}");
@@ -55,8 +55,7 @@ fn texts_are_there_and_fit() {
 
 #[test]
 fn alternatives_are_considered() {
-    let rule = "options needs at least two ways, of which exactly one has no `rejected`; or one way \
-                whose `rejected` says why there is no other";
+    let rule = "options needs at least two ways, exactly one of them without `rejected`; or one way whose `rejected` explains why there is no other";
     check(|plan| plan.options.clear(), rule);
     check(|plan| plan.options.truncate(1), rule);
     check(|plan| plan.options[1].rejected = None, rule);
@@ -71,21 +70,21 @@ fn tasks_have_names_edges_and_proofs() {
     check(|plan| plan.tasks.clear(), "tasks is empty");
     assert_eq!(
         broken(|plan| plan.tasks[1] = task("T-1", &["T-001"], &[])),
-        [r#"tasks: "T-1" is not shaped T-001"#]
+        [r#"tasks: "T-1" is not of the form T-001"#]
     );
     let twice = broken(|plan| plan.tasks[1] = task("T-001", &[], &[]));
-    assert_eq!(twice, ["tasks: T-001 is there twice"]);
+    assert_eq!(twice, ["tasks: T-001 appears twice"]);
     check(
         |plan| plan.tasks[1] = task("T-002", &["T-009"], &[]),
         "task T-002 depends on T-009, which the plan does not have",
     );
     check(
         |plan| plan.tasks[0] = task("T-001", &["T-002"], &[]),
-        "tasks wait for each other in a circle: T-001 -> T-002",
+        "tasks depend on each other in a cycle: T-001 -> T-002",
     );
     check(
         |plan| plan.tasks[0] = task("T-001", &["T-001"], &[]),
-        "tasks wait for each other in a circle: T-001",
+        "tasks depend on each other in a cycle: T-001",
     );
     check(
         |plan| plan.tasks[0].verify.clear(),
@@ -98,7 +97,7 @@ fn tasks_have_names_edges_and_proofs() {
     let tasks = (1..=65).map(|n| task(&format!("T-{n:03}"), &[], &[]));
     assert_eq!(
         faults(&plan(tasks.collect())),
-        ["tasks has 65 entries, and 64 is the most"]
+        ["tasks has 65 entries; the maximum is 64"]
     );
 }
 
@@ -114,15 +113,12 @@ fn globs_stay_in_the_repository() {
             "it must be relative to the repository, with slashes",
         ),
         ("src/../../x", "it must not leave the repository"),
-        ("a\u{7}b", "it holds a character that cannot be seen"),
+        ("a\u{7}b", "it contains an invisible character"),
         (
             ".git/hooks/*",
-            "what Kapi and git keep is not a task's to change",
+            "a task must not change files of Kapi or git",
         ),
-        (
-            "a/.ilchul",
-            "what Kapi and git keep is not a task's to change",
-        ),
+        ("a/.ilchul", "a task must not change files of Kapi or git"),
     ] {
         let found = broken(|plan| plan.tasks[0].touches = vec![glob.to_owned()]);
         assert_eq!(found, [format!("task T-001 touches {glob:?}: {rule}")]);
@@ -139,11 +135,11 @@ fn criteria_have_one_proof_each() {
     );
     check(
         |plan| plan.criteria[1].id = "AC-1".to_owned(),
-        "criteria: AC-1 is there twice",
+        "criteria: AC-1 appears twice",
     );
     check(
         |plan| plan.criteria[1].id = "AC 2".to_owned(),
-        r#"criteria: "AC 2" is not shaped AC-1"#,
+        r#"criteria: "AC 2" is not of the form AC-1"#,
     );
 }
 
@@ -188,7 +184,7 @@ fn the_criteria_of_a_spec_are_covered_with_their_commands() {
     assert_eq!(
         faults,
         [
-            "criterion AC-1 must be verified by \"sh other.sh\", as the approved spec says",
+            "criterion AC-1 must be verified by \"sh other.sh\", as in the approved spec",
             "criterion AC-3 is missing: the approved spec has it as \"It is quick.\"",
         ]
     );
