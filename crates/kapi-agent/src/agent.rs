@@ -103,7 +103,7 @@ impl fmt::Display for AgentKind {
 #[derive(Debug, thiserror::Error)]
 pub enum AgentError {
     /// The reference names no agent.
-    #[error("find an agent called {reference:?}: there are {}", REFERENCES.join(", "))]
+    #[error("find an agent called {reference:?}; available: {}", REFERENCES.join(", "))]
     Unknown {
         /// What was written.
         reference: String,
@@ -128,14 +128,14 @@ pub enum AgentError {
     },
     /// A log-in would be sent to a server that is not the vendor's.
     #[error(
-        "use login and base_url of agent {agent} together: a log-in is for the vendor's own server"
+        "use login and base_url of agent {agent} together: a login only works with the vendor's own server"
     )]
     LoginWithBaseUrl {
         /// The agent's name.
         agent: &'static str,
     },
     /// A variable is Kapi's own to set, or to keep outside.
-    #[error("take {variable} from `{key}` of agent {agent}: {why}")]
+    #[error("use {variable} from `{key}` of agent {agent}: {why}")]
     OwnVariable {
         /// The agent's name.
         agent: &'static str,
@@ -155,7 +155,7 @@ pub enum AgentError {
         variable: String,
     },
     /// A path is not text.
-    #[error("hand a path to agent {agent}: {} is not UTF-8", path.display())]
+    #[error("pass a path to agent {agent}: {} is not UTF-8", path.display())]
     PathNotUtf8 {
         /// The agent's name.
         agent: &'static str,
@@ -173,14 +173,14 @@ impl AgentError {
     pub fn hint(&self) -> Option<String> {
         match self {
             Self::NoCredentials { agent, variable } => Some(format!(
-                "Set {variable}, or name another variable with `api_key_env` in [agents.{agent}], \
-                 or set `login = true` there to lend the agent your own log-in."
+                "Set {variable}, or name another variable with `api_key_env` under \
+                 [agents.{agent}], or set `login = true` there to use your own login."
             )),
             Self::BaseUrl { agent, .. } => Some(format!(
-                "Write it as in `base_url = \"http://127.0.0.1:8080\"` in [agents.{agent}]."
+                "Write it as `base_url = \"http://127.0.0.1:8080\"` under [agents.{agent}]."
             )),
             Self::LoginWithBaseUrl { agent } => {
-                Some(format!("Leave one of the two out of [agents.{agent}]."))
+                Some(format!("Remove one of the two from [agents.{agent}]."))
             }
             Self::OwnVariable {
                 agent,
@@ -189,7 +189,7 @@ impl AgentError {
                 instead,
                 ..
             } => Some(format!(
-                "Leave {variable} out of `{key}` in [agents.{agent}] (or out of `environment` in \
+                "Remove {variable} from `{key}` in [agents.{agent}] (or from `environment` in \
                  the profile){instead}."
             )),
             Self::Unknown { .. }
@@ -244,7 +244,8 @@ mod tests {
             assert!(matches!(error, AgentError::Unknown { .. }), "{reference}");
             insta::allow_duplicates! {
                 let text = error.to_string().replace(&format!("{reference:?}"), "R");
-                insta::assert_snapshot!(text, @"find an agent called R: there are claude, codex, gemini, pi, command:<shell command>, script:<file.yaml>");
+                insta::assert_snapshot!(text, @"find an agent called R; available: claude, \
+                    codex, gemini, pi, command:<shell command>, script:<file.yaml>");
             }
         }
     }

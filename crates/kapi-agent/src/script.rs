@@ -150,7 +150,7 @@ pub enum ScriptError {
         answers: usize,
     },
     /// A turn of it cannot be handed on.
-    #[error("hand on turn {turn} of script {}", path.display())]
+    #[error("pass on turn {turn} of script {}", path.display())]
     HandOn {
         /// The file.
         path: PathBuf,
@@ -296,7 +296,7 @@ impl<'de> Visitor<'de> for ClaimVisitor {
     fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<ClaimStep, E> {
         match text {
             "done" => Ok(ClaimStep::Done),
-            "blocked" => Ok(ClaimStep::Blocked("the script says so".to_owned())),
+            "blocked" => Ok(ClaimStep::Blocked("the script declares it".to_owned())),
             other => Err(E::unknown_variant(other, &["done", "blocked"])),
         }
     }
@@ -346,7 +346,7 @@ turns:
             ScriptStep::Bash("true".to_owned()),
             ScriptStep::Say("hello".to_owned()),
             ScriptStep::Claim(ClaimStep::Done),
-            ScriptStep::Claim(ClaimStep::Blocked("the script says so".to_owned())),
+            ScriptStep::Claim(ClaimStep::Blocked("the script declares it".to_owned())),
             ScriptStep::Claim(ClaimStep::Blocked("no key".to_owned())),
             ScriptStep::Usage {
                 input_tokens: 10,

@@ -301,7 +301,7 @@ fn without_terminal(end: ProcessEnd, stderr_tail: &str) -> AgentEnd {
 fn empty_answer() -> ProviderFailure {
     ProviderFailure {
         kind: ProviderFailureKind::EmptyAnswer,
-        message: "the turn ended without a word or a tool call".to_owned(),
+        message: "the turn ended without output or a tool call".to_owned(),
         retry_after_ms: None,
     }
 }

@@ -115,14 +115,14 @@ pub fn judge_answer(run: &AgentRun, token: VerdictToken<'_>) -> JudgeAnswer {
         AgentEnd::Finished => parse_verdict(&run.message, token),
         AgentEnd::Provider(failure) => JudgeAnswer::Unavailable(failure.clone()),
         AgentEnd::Refused => JudgeAnswer::Malformed {
-            text: "the judge's model refused".to_owned(),
+            text: "the judge's model refused to answer".to_owned(),
         },
         AgentEnd::LimitReached => JudgeAnswer::Malformed {
-            text: "the judge stopped at a limit of its own".to_owned(),
+            text: "the judge stopped at its own limit".to_owned(),
         },
         AgentEnd::OutOfResources { resource, limit } => JudgeAnswer::Malformed {
             text: format!(
-                "the judge was ended at its limit of {}",
+                "the judge was stopped at its limit of {}",
                 limit_text(resource, limit)
             ),
         },

@@ -15,7 +15,7 @@ const SERVERS_MAX: usize = 16;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum AddressError {
     /// It begins with something else.
-    #[error("read the store's address: it must begin with nats:// or tls://")]
+    #[error("read the store's address: it must start with nats:// or tls://")]
     Scheme,
     /// It names no server, or too many.
     #[error("read the store's address: it must name 1 to {SERVERS_MAX} servers")]

@@ -79,7 +79,7 @@ pub(crate) fn fetch(
     if length != place.bytes || sha256_hex(&bytes) != place.sha256 {
         return Err(FleetError::Object {
             name: place.subject.clone(),
-            what: "its bytes are not those that were sent",
+            what: "its content was corrupted in transit",
         });
     }
     Ok(Some(bytes))

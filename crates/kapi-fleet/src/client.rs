@@ -214,7 +214,7 @@ impl FleetClient {
         let servers = &self.settings.address.servers;
         let number = state.n_opened % servers.len().max(1);
         let Some(server) = servers.get(number) else {
-            return Err(LinkFailure::NotLetIn("no server is named".to_owned()));
+            return Err(LinkFailure::NotLetIn("no server is given".to_owned()));
         };
         let mut link = ServerLink::open(server, &self.caller, self.credentials.as_ref(), deadline)?;
         let random =
@@ -319,7 +319,7 @@ fn tls_config(more: Option<&Path>) -> Result<Arc<ClientConfig>, FleetError> {
         for certificate in certificates {
             let certificate = certificate.map_err(|_| unusable("a certificate cannot be read"))?;
             let added = roots.add(certificate);
-            added.map_err(|_| unusable("a certificate is none of an authority"))?;
+            added.map_err(|_| unusable("a certificate does not belong to an authority"))?;
         }
         if roots.len() == before {
             return Err(unusable("it has no certificates"));

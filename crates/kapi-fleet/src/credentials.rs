@@ -44,8 +44,8 @@ impl SignedCredentials {
     }
 
     fn parse(text: &str) -> Result<Self, &'static str> {
-        let statement = section(text, "NATS USER JWT").ok_or("it has no statement of a user")?;
-        let seed = section(text, "USER NKEY SEED").ok_or("it has no seed of a user's key")?;
+        let statement = section(text, "NATS USER JWT").ok_or("it has no user statement")?;
+        let seed = section(text, "USER NKEY SEED").ok_or("it has no user key seed")?;
         let bytes = base32(seed).ok_or("its seed is not in base 32")?;
         if bytes.len() != SEED_BYTES {
             return Err("its seed has another length");
@@ -55,7 +55,7 @@ impl SignedCredentials {
             return Err("its seed has a typing error");
         }
         let seed = body.get(2..).unwrap_or_default();
-        let key = Ed25519KeyPair::from_seed_unchecked(seed).map_err(|_| "its seed is no key")?;
+        let key = Ed25519KeyPair::from_seed_unchecked(seed).map_err(|_| "its seed is not a key")?;
         Ok(Self {
             statement: statement.to_owned(),
             key,

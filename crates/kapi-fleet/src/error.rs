@@ -55,7 +55,7 @@ pub enum FleetError {
         source: LinkError,
     },
     /// A server does not let us in.
-    #[error("be let in by {server}: {said}")]
+    #[error("log in to {server}: {said}")]
     NotLetIn {
         /// The server.
         server: String,
@@ -94,7 +94,7 @@ pub enum FleetError {
         source: serde_json::Error,
     },
     /// It is not known whether a batch was accepted: it may be read later, and it may not.
-    #[error("hear within {waited_ms} ms whether {stream} accepted a batch")]
+    #[error("learn within {waited_ms} ms whether {stream} accepted a batch")]
     Unknown {
         /// The stream.
         stream: String,
@@ -105,7 +105,7 @@ pub enum FleetError {
         source: Box<Self>,
     },
     /// Others were always first.
-    #[error("append to {stream}: {n_tries} times somebody else came first")]
+    #[error("append to {stream}: another writer came first {n_tries} times")]
     Contended {
         /// The stream.
         stream: String,
@@ -113,7 +113,7 @@ pub enum FleetError {
         n_tries: u32,
     },
     /// A batch is larger than the servers take.
-    #[error("send {bytes} bytes to {stream}, the most is {bytes_max}")]
+    #[error("send {bytes} bytes to {stream}; the maximum is {bytes_max}")]
     TooLarge {
         /// The stream.
         stream: String,
@@ -159,7 +159,7 @@ pub enum FleetError {
         what: &'static str,
     },
     /// An object is larger than may travel.
-    #[error("let {name} travel: {bytes} bytes, the most is {bytes_max}")]
+    #[error("transfer {name}: {bytes} bytes; the maximum is {bytes_max}")]
     ObjectTooLarge {
         /// Its name.
         name: String,
@@ -186,7 +186,7 @@ pub enum LinkError {
         source: io::Error,
     },
     /// It could not be made, or it broke.
-    #[error("speak with {server}")]
+    #[error("communicate with {server}")]
     Io {
         /// The server.
         server: String,
@@ -195,7 +195,7 @@ pub enum LinkError {
         source: io::Error,
     },
     /// The server's name cannot stand in a certificate, or TLS refused its parameters.
-    #[error("begin TLS with {server}: {what}")]
+    #[error("start TLS with {server}: {what}")]
     Tls {
         /// The server.
         server: String,
@@ -223,7 +223,7 @@ pub enum LinkError {
         what: &'static str,
     },
     /// The server said that something is wrong with the connection.
-    #[error("go on with {server}: it said {said}")]
+    #[error("continue with {server}: it reported {said}")]
     Said {
         /// The server.
         server: String,
@@ -231,7 +231,7 @@ pub enum LinkError {
         said: String,
     },
     /// Nobody in the cluster answers for this at the moment: no leader, or no JetStream.
-    #[error("find anybody behind {server} who answers for the store")]
+    #[error("find a responder for the store behind {server}")]
     Nobody {
         /// The server.
         server: String,
@@ -256,7 +256,7 @@ impl FleetError {
                 | LinkError::Silent { .. }
                 | LinkError::Protocol { .. }
                 | LinkError::Said { .. } => {
-                    "see whether the servers run and can be reached from here; nothing was lost."
+                    "check that the servers are running and reachable from here; nothing was lost."
                         .to_owned()
                 }
             }),
@@ -265,14 +265,15 @@ impl FleetError {
             }
             Self::Contended { .. } => Some("try again.".to_owned()),
             Self::Unknown { .. } => {
-                Some("try again: what was accepted is seen then, and is not done twice.".to_owned())
+                Some("try again: anything already accepted is detected and not repeated.".to_owned())
             }
             Self::Corrupt { .. } | Self::Missing { .. } => Some(
-                "nothing was changed. restore the stream from a copy, or use another project name to go on without it."
+                "nothing was changed. restore the stream from a backup, or use another project \
+                 name to continue without it."
                     .to_owned(),
             ),
             Self::OtherStream { stream, .. } => {
-                Some(format!("let {stream} be, or remove it with the cluster's own tools."))
+                Some(format!("keep {stream}, or remove it with the cluster's own tools."))
             }
             Self::Address(_)
             | Self::Project { .. }

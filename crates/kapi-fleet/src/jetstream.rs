@@ -110,7 +110,7 @@ impl JetStream<'_> {
         }
         let news = |config: &StreamConfig| config.republish.as_ref().map(|it| it.dest.clone());
         if news(theirs) != news(ours) {
-            return Err(other("it does not tell what it accepts"));
+            return Err(other("it does not list what it accepts"));
         }
         Ok(())
     }

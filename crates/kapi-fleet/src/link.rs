@@ -275,7 +275,7 @@ impl ServerLink {
         let session = ClientConnection::new(Arc::clone(config), name);
         let session = session.map_err(|error| failed(error.to_string()))?;
         let LinkSocket::Plain(tcp) = self.socket else {
-            return Err(failed("it is spoken already".to_owned()));
+            return Err(failed("it is already in use".to_owned()));
         };
         let mut stream = StreamOwned::new(session, tcp);
         while stream.conn.is_handshaking() {

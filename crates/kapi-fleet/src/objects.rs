@@ -71,7 +71,7 @@ impl FleetObjects {
             });
         }
         if bytes.is_empty() || basis.len() > BASIS_MAX {
-            return Err(bad(name, "it is empty, or builds on too much"));
+            return Err(bad(name, "it is empty, or depends on too much"));
         }
         let stream = self.stream();
         if self.written(name)?.is_some() {
@@ -147,10 +147,10 @@ impl FleetObjects {
         };
         let written: ObjectRecord = stream.parse("read an object", &kept.payload)?;
         if written.v != HEAD_VERSION {
-            return Err(bad(name, "a newer Kapi put it there"));
+            return Err(bad(name, "a newer version of Kapi wrote it"));
         }
         if written.place.bytes > OBJECT_BYTES_MAX || written.basis.len() > BASIS_MAX {
-            return Err(bad(name, "it is larger than may travel"));
+            return Err(bad(name, "it is larger than the maximum"));
         }
         for name in &written.basis {
             check_name(name)?;
@@ -173,7 +173,7 @@ impl FleetObjects {
 fn check_name(name: &str) -> Result<(), FleetError> {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
     if name.is_empty() || name.len() > NAME_BYTES_MAX || !name.bytes().all(is_plain) {
-        return Err(bad(name, "its name has other characters than may travel"));
+        return Err(bad(name, "its name contains invalid characters"));
     }
     Ok(())
 }

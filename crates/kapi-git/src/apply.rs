@@ -268,13 +268,13 @@ pub enum ApplyError {
         preview: Preview,
     },
     /// Somebody changed a path while it was being applied; everything was put back.
-    #[error("apply {}: it changed at this very moment", path.display())]
+    #[error("apply {}: it changed during the merge", path.display())]
     Raced {
         /// The path.
         path: PathBuf,
     },
     /// Too much at once.
-    #[error("apply {n_paths} paths: at most {PATHS_MAX} are taken")]
+    #[error("apply {n_paths} paths: the maximum is {PATHS_MAX}")]
     TooMany {
         /// How many there are.
         n_paths: usize,

@@ -37,7 +37,7 @@ pub enum BundleError {
         what: &'static str,
     },
     /// It builds on commits that are not here.
-    #[error("take the bundle of {tip}: {missing} is not here")]
+    #[error("use the bundle of {tip}: {missing} is missing here")]
     Lacks {
         /// The commit it was to bring.
         tip: CommitId,
@@ -205,7 +205,7 @@ impl Repository {
             ObjectFormat::Sha1 => head.strip_prefix("# v2 git bundle\n"),
             ObjectFormat::Sha256 => head.strip_prefix("# v3 git bundle\n@object-format=sha256\n"),
         };
-        let rest = rest.ok_or_else(|| malformed("it is none of this repository's kind"))?;
+        let rest = rest.ok_or_else(|| malformed("it has a different object format"))?;
         let (mut basis, mut tips) = (Vec::new(), Vec::new());
         for line in rest.lines() {
             let (list, id) = match line.strip_prefix('-') {
@@ -213,10 +213,12 @@ impl Repository {
                 None => (&mut tips, line),
             };
             let id = id.split(' ').next().unwrap_or_default();
-            list.push(CommitId::parse(id).map_err(|_| malformed("its head names no commit"))?);
+            list.push(
+                CommitId::parse(id).map_err(|_| malformed("its head does not name a commit"))?,
+            );
         }
         if tips != [tip.clone()] {
-            return Err(malformed("it brings another commit"));
+            return Err(malformed("it contains another commit"));
         }
         let here = self.present(&basis)?;
         if let Some(missing) = basis.iter().find(|commit| !here.contains(commit)) {

@@ -63,7 +63,7 @@ pub struct Candidate {
 #[derive(Debug, thiserror::Error)]
 pub enum CandidateError {
     /// More changes than a candidate may have.
-    #[error("commit {changes} changed files: at most {CHANGES_MAX} are taken")]
+    #[error("commit {changes} changed files: the maximum is {CHANGES_MAX}")]
     TooManyChanges {
         /// How many there are.
         changes: usize,
@@ -78,7 +78,7 @@ pub enum CandidateError {
         text: String,
     },
     /// A message that a commit cannot carry.
-    #[error("use a commit message that is empty or holds a zero byte")]
+    #[error("use a commit message that is empty or contains a zero byte")]
     Message,
     /// The workspace could not be prepared.
     #[error(transparent)]

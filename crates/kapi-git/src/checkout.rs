@@ -35,7 +35,7 @@ pub enum CheckoutError {
     #[error(transparent)]
     Protect(#[from] DiffError),
     /// A checkout in which more was made than is searched for protected paths.
-    #[error("look for protected paths in {}: it holds too much", path.display())]
+    #[error("look for protected paths in {}: it is too large", path.display())]
     TooManyEntries {
         /// The checkout.
         path: PathBuf,

@@ -29,25 +29,25 @@ pub struct HiddenFiles {
 #[derive(Debug, thiserror::Error)]
 pub enum HiddenError {
     /// A link whose target is outside the directory.
-    #[error("take {}: the link leads out of its directory", path.display())]
+    #[error("use {}: the symbolic link points outside its directory", path.display())]
     LeavesDirectory {
         /// The link.
         path: PathBuf,
     },
     /// Something that is no file, link or directory.
-    #[error("take {}: it is neither a file nor a directory", path.display())]
+    #[error("use {}: it is neither a file nor a directory", path.display())]
     SpecialFile {
         /// The path.
         path: PathBuf,
     },
     /// Git data at the top, where a checkout has its own.
-    #[error("take {}: a repository's data cannot be laid over a checkout", path.display())]
+    #[error("use {}: repository data cannot be copied over a checkout", path.display())]
     GitData {
         /// The path.
         path: PathBuf,
     },
     /// More than is taken.
-    #[error("take {}: more than {ENTRIES_MAX} entries or {BYTES_MAX} bytes", dir.display())]
+    #[error("use {}: more than {ENTRIES_MAX} entries or {BYTES_MAX} bytes", dir.display())]
     TooMuch {
         /// The directory.
         dir: PathBuf,
@@ -71,7 +71,7 @@ pub fn check(dir: &Path) -> Result<HiddenFiles, HiddenError> {
         for entry in fs::read_dir(&listed).map_err(failed("list", &listed))? {
             let entry = entry.map_err(failed("list", &listed))?;
             let path = below.join(entry.file_name());
-            let metadata = entry.metadata().map_err(failed("look at", &entry.path()))?;
+            let metadata = entry.metadata().map_err(failed("inspect", &entry.path()))?;
             if below.as_os_str().is_empty() && path.as_os_str().eq_ignore_ascii_case(".git") {
                 return Err(HiddenError::GitData { path: entry.path() });
             }
@@ -128,7 +128,7 @@ fn copy_file(source: &Path, target: &Path, bytes_max: u64) -> Result<u64, DirErr
     let file = File::open(source).map_err(failed("open", source))?;
     let mode = file
         .metadata()
-        .map_err(failed("look at", source))?
+        .map_err(failed("inspect", source))?
         .permissions()
         .mode()
         & 0o777;

@@ -98,7 +98,7 @@ pub enum Landing {
 #[derive(Debug, thiserror::Error)]
 pub enum LandError {
     /// The branch is not the owner's.
-    #[error("move branch {branch}: {owner} did not make it")]
+    #[error("move branch {branch}: {owner} did not create it")]
     NotOurs {
         /// The branch.
         branch: String,
@@ -124,7 +124,7 @@ pub enum LandError {
         base: CommitId,
     },
     /// What should land does not go on from its base.
-    #[error("land {commit}: it does not go on from {base}")]
+    #[error("land {commit}: it does not descend from {base}")]
     NotOnBase {
         /// The commit.
         commit: CommitId,
@@ -132,7 +132,7 @@ pub enum LandError {
         base: CommitId,
     },
     /// What should land is more than was agreed.
-    #[error("land {commit}: from {base} on there are more than {commits_max} commits")]
+    #[error("land {commit}: there are more than {commits_max} commits since {base}")]
     TooManyCommits {
         /// The commit.
         commit: CommitId,
@@ -142,7 +142,7 @@ pub enum LandError {
         commits_max: u32,
     },
     /// The branch does not hold what the commit was made on.
-    #[error("land on {head}: it does not hold {base}, which the commit was made on")]
+    #[error("land on {head}: it does not contain {base}, on which the commit is based")]
     OtherHistory {
         /// The branch's commit.
         head: CommitId,

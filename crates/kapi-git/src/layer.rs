@@ -51,13 +51,13 @@ pub enum LayerError {
     #[error(transparent)]
     Lock(#[from] LockError),
     /// It has no upper directory.
-    #[error("find the layer {}: it is gone", path.display())]
+    #[error("find the layer {}: it no longer exists", path.display())]
     Gone {
         /// The upper directory.
         path: PathBuf,
     },
     /// It holds more than is looked at.
-    #[error("look through {}: it holds more than {} entries", path.display(), survey::ENTRIES_MAX)]
+    #[error("inspect {}: it contains more than {} entries", path.display(), survey::ENTRIES_MAX)]
     TooManyEntries {
         /// The upper directory.
         path: PathBuf,

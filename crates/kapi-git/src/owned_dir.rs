@@ -24,13 +24,13 @@ pub enum DirError {
         source: io::Error,
     },
     /// There is something at this path that Kapi did not make.
-    #[error("use {}: it is not empty and Kapi did not make it", path.display())]
+    #[error("use {}: it is not empty and Kapi did not create it", path.display())]
     Foreign {
         /// The path.
         path: PathBuf,
     },
     /// The path has no last component to put a mark beside.
-    #[error("use {} as a directory of Kapi's own", path.display())]
+    #[error("use {} as one of Kapi's directories", path.display())]
     Unnamed {
         /// The path.
         path: PathBuf,
@@ -99,7 +99,7 @@ pub fn wipe(path: &Path) -> Result<(), DirError> {
     let found = match fs::symlink_metadata(path) {
         Ok(found) => found,
         Err(error) if is_absence(&error) => return Ok(()),
-        Err(error) => return Err(failed("look at", path)(error)),
+        Err(error) => return Err(failed("inspect", path)(error)),
     };
     if !found.is_dir() {
         return fs::remove_file(path).map_err(failed("remove", path));
@@ -133,7 +133,7 @@ pub fn make_way(root: &Path, path: &Path) -> Result<(), DirError> {
 
 /// Lets the owner of a directory list, enter and change it.
 pub(crate) fn open_up(dir: &Path) -> Result<(), DirError> {
-    let found = fs::symlink_metadata(dir).map_err(failed("look at", dir))?;
+    let found = fs::symlink_metadata(dir).map_err(failed("inspect", dir))?;
     let mode = found.permissions().mode();
     if mode & 0o700 == 0o700 {
         return Ok(());
@@ -170,7 +170,7 @@ pub(crate) fn is_missing_or_empty(path: &Path) -> Result<bool, DirError> {
     let found = match fs::symlink_metadata(path) {
         Ok(found) => found,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(true),
-        Err(error) => return Err(failed("look at", path)(error)),
+        Err(error) => return Err(failed("inspect", path)(error)),
     };
     if !found.is_dir() {
         return Ok(false);
@@ -193,7 +193,7 @@ impl Flat<'_> {
         for entry in fs::read_dir(dir).map_err(failed("list", dir))? {
             let entry = entry.map_err(failed("list", dir))?;
             let path = entry.path();
-            let kind = entry.file_type().map_err(failed("look at", &path))?;
+            let kind = entry.file_type().map_err(failed("inspect", &path))?;
             if !kind.is_dir() {
                 fs::remove_file(&path).map_err(failed("remove", &path))?;
             } else if dir == self.top {

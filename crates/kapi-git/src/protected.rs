@@ -195,7 +195,7 @@ fn walk(root: &Path, globs: &[String]) -> Result<Found, CheckoutError> {
             let path = dir.join(entry.file_name());
             let kind = entry
                 .file_type()
-                .map_err(failed("look at", &entry.path()))?;
+                .map_err(failed("inspect", &entry.path()))?;
             let is_git = is_git_name(&path);
             if path.as_os_str() == ".git" {
                 continue;
@@ -281,7 +281,7 @@ fn put(to: &Path, from: &Path, path: &Path) -> Result<bool, DirError> {
 }
 
 fn is_same(source: &Path, target: &Path) -> Result<bool, DirError> {
-    let right = fs::symlink_metadata(source).map_err(failed("look at", source))?;
+    let right = fs::symlink_metadata(source).map_err(failed("inspect", source))?;
     let Ok(there) = fs::symlink_metadata(target) else {
         return Ok(false);
     };

@@ -14,7 +14,7 @@ use crate::workspace::{Workspace, WorkspaceError, goal_ref};
 #[derive(Debug, thiserror::Error)]
 pub enum PublishError {
     /// The branch is not Kapi's.
-    #[error("move branch {branch}: this goal did not make it")]
+    #[error("move branch {branch}: this goal did not create it")]
     NotOurs {
         /// The branch.
         branch: String,

@@ -88,7 +88,9 @@ pub enum PushError {
         branch: String,
     },
     /// The remote's branch holds work that the local one does not; nothing was sent.
-    #[error("push {branch}: the remote's is at {remote_commit}, which is not part of {commit}")]
+    #[error(
+        "push {branch}: the remote branch is at {remote_commit}, which is not part of {commit}"
+    )]
     Diverged {
         /// The name over there.
         branch: String,

@@ -53,19 +53,19 @@ pub enum Why {
 impl fmt::Display for Why {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::NestedRepository => "a repository of its own",
+            Self::NestedRepository => "a nested repository",
             Self::GitDirectory => "git data of another repository",
             Self::InSubmodule => "files inside a submodule",
             Self::SpecialFile => "a pipe, socket or device",
-            Self::EscapingLink => "a link that may lead out of the repository",
+            Self::EscapingLink => "a symbolic link that may point outside the repository",
             Self::UnsafeName => "a name that is dangerous to check out",
             Self::PathTooLong => "a path too long to open",
             Self::TooLarge => "a file too large to commit",
             Self::Unreadable => "not readable",
-            Self::Unstorable => "not storable by git as it is",
+            Self::Unstorable => "not storable by git unchanged",
             Self::LfsContent => "content for Git LFS, without its filter",
-            Self::KapiState => "state of Kapi's own",
-            Self::TooManyEntries => "more files than are searched",
+            Self::KapiState => "Kapi's own state",
+            Self::TooManyEntries => "more files than Kapi searches",
         })
     }
 }

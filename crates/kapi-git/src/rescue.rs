@@ -104,7 +104,7 @@ pub struct KapiRef {
 #[derive(Debug, thiserror::Error)]
 pub enum RescueError {
     /// The goal made no such thing.
-    #[error("remove {what}: goal {goal} did not make it")]
+    #[error("remove {what}: goal {goal} did not create it")]
     NotOurs {
         /// A branch or a path.
         what: String,

@@ -76,13 +76,13 @@ pub enum WorkspaceError {
         branch: String,
     },
     /// A branch of this name exists and this goal did not make it.
-    #[error("create branch {branch}: it exists already and is not Kapi's")]
+    #[error("create branch {branch}: it already exists and does not belong to Kapi")]
     BranchExists {
         /// The name.
         branch: String,
     },
     /// Another branch's name keeps git from making this one.
-    #[error("create branch {branch}: branch {by} is in the way")]
+    #[error("create branch {branch}: branch {by} prevents it")]
     BranchBlocked {
         /// The name.
         branch: String,
@@ -100,7 +100,7 @@ pub enum WorkspaceError {
         actual: CommitId,
     },
     /// Something else is where the worktree should go.
-    #[error("create a worktree at {}: something else is there", path.display())]
+    #[error("create a worktree at {}: the path is in use", path.display())]
     PathOccupied {
         /// The path.
         path: PathBuf,
@@ -123,7 +123,7 @@ pub enum WorkspaceError {
     },
     /// The goal's worktree is in another place, from before the repository was moved.
     #[error(
-        "check out branch {branch}: its worktree {} was made before the repository was moved",
+        "check out branch {branch}: its worktree {} was created before the repository moved",
         at.display()
     )]
     MovedRepository {
@@ -135,7 +135,7 @@ pub enum WorkspaceError {
         path: PathBuf,
     },
     /// The directory of a workspace that existed is no more.
-    #[error("find the workspace {}: it is gone", path.display())]
+    #[error("find the workspace {}: it no longer exists", path.display())]
     Gone {
         /// The path.
         path: PathBuf,

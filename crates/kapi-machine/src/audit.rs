@@ -70,7 +70,7 @@ pub enum StreamFault {
         fault: EvidenceFault,
     },
     /// A derived file says something else than the log does at the same place.
-    #[error("trust {}: it does not follow from the log", file.display())]
+    #[error("trust {}: it does not match the log", file.display())]
     NotDerived {
         /// The derived file.
         file: PathBuf,

@@ -25,7 +25,7 @@ pub enum EvidenceFault {
     #[error("it is missing")]
     Missing,
     /// It has fewer bytes than were recorded.
-    #[error("it is shorter than was recorded: {found} bytes, not {recorded}")]
+    #[error("it is shorter than recorded: {found} bytes, not {recorded}")]
     Shorter {
         /// How many were recorded.
         recorded: u64,
@@ -33,7 +33,7 @@ pub enum EvidenceFault {
         found: u64,
     },
     /// It has more bytes than were recorded.
-    #[error("it is longer than was recorded: {found} bytes, not {recorded}")]
+    #[error("it is longer than recorded: {found} bytes, not {recorded}")]
     Longer {
         /// How many were recorded.
         recorded: u64,

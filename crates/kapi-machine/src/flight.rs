@@ -114,7 +114,7 @@ impl<O> Drop for Voice<O> {
 pub fn panicked(effect: &EffectId) -> Failure {
     Failure {
         message: format!("perform effect {effect}: its thread panicked"),
-        hint: Some("this is a defect of Kapi; please report it.".to_owned()),
+        hint: Some("this is a bug in Kapi; please report it.".to_owned()),
     }
 }
 
@@ -122,7 +122,7 @@ pub fn panicked(effect: &EffectId) -> Failure {
 /// again for ever.
 pub fn cut_off(effect: &EffectId) -> Failure {
     Failure {
-        message: format!("perform effect {effect}: it was cut off, and nobody asked for that"),
+        message: format!("perform effect {effect}: it was interrupted unexpectedly"),
         hint: None,
     }
 }

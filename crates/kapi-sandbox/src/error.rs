@@ -30,7 +30,7 @@ pub enum SandboxError {
     #[error("start the sandbox launcher")]
     Launch(#[source] ProcessError),
     /// The launcher ended without running the program and without saying why.
-    #[error("start the sandbox: its launcher ended with {end:?} and said: {output}")]
+    #[error("start the sandbox: its launcher ended with {end:?}: {output}")]
     Launcher {
         /// How it ended.
         end: ProcessEnd,

@@ -57,7 +57,7 @@ pub(crate) fn hint(failure: &StepFailure, host: &HostRestrictions) -> Option<Str
     } else if call.ends_with("(proc)") && errno == Errno::PERM {
         Some(
             "the container around kapi hides parts of /proc; start it with --security-opt systempaths=unconfined \
-             (docker) or --security-opt unmask=ALL (podman), or ask for --sandbox none by name",
+             (docker) or --security-opt unmask=ALL (podman), or use --sandbox none",
         )
     } else if call.starts_with("landlock_") {
         Some(
@@ -68,10 +68,11 @@ pub(crate) fn hint(failure: &StepFailure, host: &HostRestrictions) -> Option<Str
         group_hint(errno, host)
     } else if errno == Errno::NOSYS {
         Some(
-            "the native sandbox needs Linux 5.12 or newer, and a container profile that lets the new mount calls through",
+            "the native sandbox needs Linux 5.12 or newer, and a container profile that allows \
+             the new mount calls",
         )
     } else if call == "open_tree" && errno == Errno::NOENT {
-        Some("a path to be mounted does not exist on the host")
+        Some("a path to mount does not exist on the host")
     } else if call == "execve" && (errno == Errno::NOENT || errno == Errno::ACCESS) {
         Some(
             "the program, or the interpreter its first line names, is not visible inside or is not executable; mount it",
@@ -79,7 +80,7 @@ pub(crate) fn hint(failure: &StepFailure, host: &HostRestrictions) -> Option<Str
     } else if call == "chdir" {
         Some("the working directory must exist inside the sandbox; mount it")
     } else if errno == Errno::ROFS {
-        Some("the place inside lies on a read-only mount, so it cannot be made; choose another")
+        Some("the path inside is on a read-only mount and cannot be created; choose another")
     } else if errno == Errno::LOOP {
         Some("a part of the path inside is a symbolic link; give the path it leads to")
     } else if errno == Errno::MFILE || errno == Errno::NFILE {
@@ -97,18 +98,19 @@ fn is_group(failure: &StepFailure) -> bool {
 fn group_hint(errno: Errno, host: &HostRestrictions) -> Option<&'static str> {
     match errno {
         Errno::ACCESS | Errno::PERM if host.groups_are_old => Some(
-            "control groups of version 1 are for root only: boot with systemd.unified_cgroup_hierarchy=1; until then \
-             memory is held by sampling and processes by rlimit",
+            "control groups of version 1 are for root only: boot with \
+             systemd.unified_cgroup_hierarchy=1; until then, memory is limited by sampling and \
+             processes by rlimit",
         ),
         Errno::ACCESS | Errno::PERM | Errno::BUSY => Some(
-            "start kapi in a group of its own: systemd-run --user --scope -p Delegate=yes kapi …; until then memory is \
-             held by sampling and processes by rlimit",
+            "start kapi in a separate group: systemd-run --user --scope -p Delegate=yes kapi …; \
+             until then, memory is limited by sampling and processes by rlimit",
         ),
         Errno::ROFS => Some(
             "the container around kapi shows control groups read-only; mount /sys/fs/cgroup writable into it",
         ),
         Errno::NOENT => Some(
-            "no such controller is handed down to this user: a drop-in for user@.service with \
+            "this controller is not delegated to this user: a drop-in for user@.service with \
              Delegate=cpu cpuset io memory pids does it",
         ),
         _ => None,
@@ -122,7 +124,8 @@ pub(crate) fn overlay_hint(failure: &StepFailure, sandboxes: &Path) -> Option<St
     let is_own_call = failure.call.ends_with("(overlay)");
     let advice = match kind.as_str() {
         "overlay" | "nfs" | "fuse" | "cifs" | "vfat" if is_own_call => format!(
-            "layers cannot lie on {kind}: put Kapi's directory on a local file system (ext4, xfs, btrfs or tmpfs), in a \
+            "layers cannot be on {kind}: put Kapi's directory on a local file system (ext4, \
+             xfs, btrfs or tmpfs), in a \
              container on a volume"
         ),
         _ if is_own_call && errno == Errno::NODEV => {
@@ -165,29 +168,31 @@ pub(crate) fn file_system(directory: &Path) -> String {
 fn namespace_hint(errno: Errno, host: &HostRestrictions) -> Option<&'static str> {
     match errno {
         Errno::PERM if host.none_allowed => Some(
-            "we are already in a sandbox that allows none (user.max_user_namespaces is 0), or this host allows none: \
+            "this is already a sandbox that allows none (user.max_user_namespaces is 0), or \
+             this host allows none: \
              sudo sysctl user.max_user_namespaces=10000",
         ),
         Errno::PERM | Errno::ACCESS if host.apparmor_restricts => Some(
-            "AppArmor keeps user namespaces from ordinary programs here: give kapi a profile with the userns rule, or \
+            "AppArmor restricts user namespaces here: give kapi a profile with the userns rule, or \
              run: sudo sysctl kernel.apparmor_restrict_unprivileged_userns=0",
         ),
         Errno::PERM if host.clone_disabled => Some(
-            "user namespaces are switched off for ordinary users: sudo sysctl kernel.unprivileged_userns_clone=1",
+            "user namespaces are disabled for unprivileged users: sudo sysctl \
+             kernel.unprivileged_userns_clone=1",
         ),
         Errno::PERM if host.in_container => Some(
             "the container around kapi forbids namespaces; start it with --security-opt seccomp=unconfined \
-             --security-opt apparmor=unconfined, or ask for --sandbox none by name",
+             --security-opt apparmor=unconfined, or use --sandbox none",
         ),
         Errno::PERM => Some(
             "a security policy of this host (seccomp, SELinux or AppArmor) forbids it; allow user namespaces for kapi, \
-             or ask for --sandbox none by name",
+             or use --sandbox none",
         ),
         Errno::NOSPC | Errno::USERS if host.none_allowed => {
             Some("this host allows no user namespaces: sudo sysctl user.max_user_namespaces=10000")
         }
         Errno::NOSPC | Errno::USERS => Some(
-            "the limit of namespaces is reached, or we are already in a sandbox that allows none; see \
+            "the limit of namespaces is reached, or this is already a sandbox that allows none; see \
              /proc/sys/user/max_*_namespaces",
         ),
         Errno::INVAL | Errno::NOSYS => Some("the kernel was built without this kind of namespace"),

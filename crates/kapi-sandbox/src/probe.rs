@@ -83,7 +83,7 @@ pub fn levels(
     let none = LevelSupport {
         level: IsolationLevel::None,
         works: true,
-        gives: vec!["everything a program started is ended with it; it sees the host".to_owned()],
+        gives: vec!["its processes end with it; it can see the host".to_owned()],
         missing: Vec::new(),
     };
     Ok(LevelReport {

@@ -39,7 +39,8 @@ pub enum StatusError {
     Lock(#[from] LockError),
     /// The file's name belongs to a run of another project.
     #[error(
-        "name the status file of run {agent_id} of {project}: the name belongs to another project's run"
+        "name the status file of run {agent_id} of {project}: the name belongs to a run of \
+         another project"
     )]
     Taken {
         /// The run.

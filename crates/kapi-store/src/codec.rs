@@ -17,7 +17,7 @@ pub enum LineError {
     #[error("the line is not a record")]
     NotARecord(#[source] serde_json::Error),
     /// It is longer than a line may be.
-    #[error("the line takes {bytes} bytes, the most is {LINE_BYTES_MAX}")]
+    #[error("the line has {bytes} bytes; the maximum is {LINE_BYTES_MAX}")]
     TooLong {
         /// Its length.
         bytes: usize,
@@ -45,7 +45,7 @@ pub enum LineError {
         found: String,
     },
     /// The line before it was changed.
-    #[error("the hash of the line before does not match")]
+    #[error("the hash of the previous line does not match")]
     Chain,
     /// The line was changed after it was accepted.
     #[error("the line was changed after it was accepted")]

@@ -30,7 +30,8 @@ pub enum StoreError {
         fault: LineError,
     },
     /// An event is larger than a line may be.
-    #[error("append to {}: the event takes {bytes} bytes, the most is {}", file.display(), crate::codec::LINE_BYTES_MAX)]
+    #[error("append to {}: the event has {bytes} bytes; the maximum is \
+        {}", file.display(), crate::codec::LINE_BYTES_MAX)]
     TooLong {
         /// The log.
         file: PathBuf,
@@ -60,8 +61,8 @@ impl StoreError {
     pub fn hint(&self) -> Option<String> {
         match self {
             Self::Corrupt { file, .. } => Some(format!(
-                "nothing was changed. `kapi audit` lists every fault; put {} back from a copy, or \
-                 move its directory away to go on without it.",
+                "nothing was changed. `kapi audit` lists every error; restore {} from a backup, \
+                 or move its directory away to continue without it.",
                 file.display()
             )),
             Self::Lock(LockError::Busy { owner, .. }) => {

@@ -74,8 +74,7 @@ impl InjectError {
     /// Returns what to do about it, as a sentence.
     #[must_use]
     pub fn hint(&self) -> String {
-        "Mend the file, which was not changed, or leave it out of what the sandbox is lent."
-            .to_owned()
+        "Fix the file, which was not changed, or do not share it with the sandbox.".to_owned()
     }
 }
 

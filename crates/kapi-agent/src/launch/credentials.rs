@@ -64,8 +64,8 @@ pub(super) fn login(manifest: &Manifest, settings: &AgentSettings) -> (Vec<PathB
         return (Vec::new(), Vec::new());
     }
     let note = format!(
-        "`login = true`: {} can read a copy of your log-in and speaks to its vendor directly, so its \
-         use is counted only as it reports it; a token it renews is not copied back.",
+        "`login = true`: {} can read a copy of your login and contacts its vendor directly, so \
+         its use is counted only as it reports it; a renewed token is not copied back.",
         manifest.name
     );
     (
@@ -95,9 +95,9 @@ pub(super) fn base_url(
     let is_plain =
         |c: char| c.is_ascii_graphic() && !matches!(c, '"' | '\'' | '\\' | '<' | '>' | '`');
     let rule = match host {
-        None => "it must begin with http:// or https://",
-        Some("") => "it names no server",
-        Some(_) if !url.chars().all(is_plain) => "it holds a character no URL may hold",
+        None => "it must start with http:// or https://",
+        Some("") => "it has no server",
+        Some(_) if !url.chars().all(is_plain) => "it contains a character that is invalid in a URL",
         Some(_) if url.contains(['?', '#']) => "it must end with its path",
         Some(_) => return Ok(Some(url.to_owned())),
     };

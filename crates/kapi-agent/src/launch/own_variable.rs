@@ -60,20 +60,20 @@ fn fault(
     }
     if PROXIES.contains(&name.to_ascii_lowercase().as_str()) {
         return Some((
-            "what leaves a sandbox goes through Kapi's own proxy",
-            "; the hosts to be reached are named by `allow` in [network]",
+            "traffic from a sandbox goes through Kapi's own proxy",
+            "; list reachable hosts with `allow` under [network]",
         ));
     }
     if server_variable(kind) == Some(name) {
         return Some((
-            "it leads the agent to Kapi's gateway",
-            "; the server that the gateway asks is named by `base_url`",
+            "it points the agent at Kapi's gateway",
+            "; set the gateway's server with `base_url`",
         ));
     }
     if key_variables(kind, settings).iter().any(|key| key == name) {
         return Some((
             "the key stays outside, and the agent gets a placeholder for it",
-            "; the variable with the key is named by `api_key_env`",
+            "; name the variable with the key in `api_key_env`",
         ));
     }
     None

@@ -151,14 +151,14 @@ pub(super) fn launch(
         (ProviderCredentials::Key(key), None) => {
             env.extend(key.map(|ApiKey(key)| (provider.key_variable.clone(), key)));
             notes.push(format!(
-                "Kapi's gateway does not speak to {}: its key is inside, and its host must be allowed.",
+                "Kapi's gateway does not support {}: its key is inside, and its host must be allowed.",
                 provider.name
             ));
         }
     }
     if let (Some(url), None) = (&url, &settings.model) {
         notes.push(format!(
-            "pi has no `model`: {url} is asked for \"{MODEL_DEFAULT}\"."
+            "pi has no `model`: Kapi requests \"{MODEL_DEFAULT}\" from {url}."
         ));
     }
     let program = settings.command.as_deref().unwrap_or(PI.binary);

@@ -41,7 +41,7 @@ enum RunnerError {
     Output(#[source] io::Error),
     #[error("encode an event")]
     Encode(#[source] serde_json::Error),
-    #[error("write {path}: it would leave the workspace")]
+    #[error("write {path}: it is outside the workspace")]
     OutsideWorkspace { path: String },
     #[error("find the real place of {}", path.display())]
     RealPlace { path: PathBuf, source: io::Error },

@@ -37,7 +37,7 @@ pub enum AskError {
         source: Box<dyn Error + Send + Sync>,
     },
     /// The key is not accepted.
-    #[error("be let in by {host}: {message} (status {status})")]
+    #[error("log in to {host}: {message} (status {status})")]
     Unauthorised {
         /// The server.
         host: String,
@@ -47,7 +47,7 @@ pub enum AskError {
         message: String,
     },
     /// The account has no money or quota left; waiting does not help.
-    #[error("be served by {host}, whose account has nothing left: {message}")]
+    #[error("use {host}, whose account has no credit left: {message}")]
     OutOfCredit {
         /// The server.
         host: String,
@@ -63,7 +63,7 @@ pub enum AskError {
         model: String,
     },
     /// Too much was asked in too short a time.
-    #[error("be served by {host} at this rate: {message}")]
+    #[error("stay within the rate limit of {host}: {message}")]
     RateLimited {
         /// The server.
         host: String,
@@ -73,7 +73,7 @@ pub enum AskError {
         reset_after_ms: Option<u64>,
     },
     /// The server cannot answer at the moment.
-    #[error("be served by {host} now: {message} (status {status})")]
+    #[error("get an answer from {host} now: {message} (status {status})")]
     Overloaded {
         /// The server.
         host: String,
@@ -93,7 +93,7 @@ pub enum AskError {
         reason: String,
     },
     /// The server does not accept the request.
-    #[error("get the request accepted by {host}: {message} (status {status})")]
+    #[error("get {host} to accept the request: {message} (status {status})")]
     Rejected {
         /// The server.
         host: String,
@@ -178,10 +178,13 @@ impl AskError {
     #[must_use]
     pub fn hint(&self) -> Option<String> {
         let text = match self {
-            Self::Unauthorised { .. } => "look at the key: is it whole, and is it this server's?",
+            Self::Unauthorised { .. } => {
+                "check the key: is it complete, and does it belong to \
+                this server?"
+            }
             Self::UnknownModel { .. } => "name a model that the server lists.",
-            Self::Rejected { status: 404, .. } => "look at the base URL: is its path right?",
-            Self::Unreachable { .. } => "look at the address; is the server running?",
+            Self::Rejected { status: 404, .. } => "check the base URL: is its path correct?",
+            Self::Unreachable { .. } => "check the address: is the server running?",
             Self::OutOfCredit { .. } => "add credit to the account, or use another judge.",
             Self::CutShort { .. } => "allow more output tokens.",
             _ => return None,

@@ -86,7 +86,7 @@ fn message_of(body: &Value, text: &[u8]) -> String {
     let capped: String = plain.take(MESSAGE_CHARS_MAX).collect();
     let trimmed = capped.trim();
     if trimmed.is_empty() {
-        "it does not say why".to_owned()
+        "it gave no reason".to_owned()
     } else {
         trimmed.to_owned()
     }

@@ -37,19 +37,19 @@ pub struct ParentProxy {
 #[derive(Debug, thiserror::Error)]
 pub enum HostProxyError {
     /// It is not text.
-    #[error("take a proxy from {variable}: it is not UTF-8")]
+    #[error("use the proxy in {variable}: it is not UTF-8")]
     NotUtf8 {
         /// The variable.
         variable: String,
     },
     /// It is spoken to in another way than HTTP.
-    #[error("take a proxy from {variable}: only http:// proxies can be used")]
+    #[error("use the proxy in {variable}: only http:// proxies are supported")]
     Scheme {
         /// The variable.
         variable: String,
     },
     /// It names no host and port.
-    #[error("take a proxy from {variable}")]
+    #[error("use the proxy in {variable}")]
     Host {
         /// The variable.
         variable: String,

@@ -90,7 +90,7 @@ pub enum Denial {
         asked: String,
     },
     /// A path rule cannot judge the path.
-    #[error("the path of the request to {endpoint} can be read in two ways")]
+    #[error("the path of the request to {endpoint} is ambiguous")]
     UnclearPath {
         /// What was asked for.
         endpoint: HostEndpoint,
@@ -314,7 +314,7 @@ mod tests {
             "/pkg/;x",
             "/./pkg",
         ] {
-            let unclear = "the path of the request to a.test:80 can be read in two ways";
+            let unclear = "the path of the request to a.test:80 is ambiguous";
             check(&rules, &format!("GET a.test:80{path}"), unclear);
         }
         check(

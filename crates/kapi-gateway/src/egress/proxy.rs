@@ -99,7 +99,7 @@ impl<'a> Proxy<'a> {
             return Some(draft);
         }
         if n_before == max {
-            let reason = format!("the run asked more than {max} times; the rest is not recorded");
+            let reason = format!("the run made more than {max} requests; the rest is not recorded");
             (self.on_record)(draft.end(ConnectionVerdict::Denied { reason }));
         }
         None

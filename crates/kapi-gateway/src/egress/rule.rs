@@ -83,7 +83,7 @@ pub enum RuleProblem {
     #[error("it has a scheme")]
     Scheme,
     /// More than a method and a host.
-    #[error("it has more words than a method and a host")]
+    #[error("it has more parts than a method and a host")]
     Words,
     /// A method that is not upper case letters.
     #[error("its method is not upper case letters")]
@@ -92,10 +92,10 @@ pub enum RuleProblem {
     #[error("its star is not one `*.` before at least two labels")]
     Star,
     /// A path with a query, dots, or encoded separators.
-    #[error("its path can be read in two ways")]
+    #[error("its path is ambiguous")]
     Path,
     /// A private rule for more than one host and port.
-    #[error("a private rule names one host and one port")]
+    #[error("a private rule needs exactly one host and one port")]
     Private,
 }
 
@@ -105,14 +105,14 @@ impl RuleProblem {
     pub fn hint(self) -> &'static str {
         match self {
             Self::Host(_) => "write `host`, `host:port` or `*.host`, for instance `github.com`",
-            Self::Scheme => "write the host alone, `github.com` instead of `https://github.com`",
-            Self::Words => "write one rule a line, for instance `GET example.com/packages`",
-            Self::Method => "write the method as it is sent, for instance `GET`",
+            Self::Scheme => "write only the host, `github.com` instead of `https://github.com`",
+            Self::Words => "write one rule per line, such as `GET example.com/packages`",
+            Self::Method => "write the method in capitals, such as `GET`",
             Self::Star => {
-                "write `*.example.com`, and `example.com` as a rule of its own; \
-                 to allow every host, set the network to `open`"
+                "write `*.example.com`, and `example.com` as a separate rule; to allow every \
+                 host, set the network to `open`"
             }
-            Self::Path => "write the path plainly, without `?`, `..`, `//` or `%` codes",
+            Self::Path => "write a plain path, without `?`, `..`, `//` or `%` codes",
             Self::Private => "write `private:host:port`, for instance `private:localhost:11434`",
         }
     }

@@ -43,7 +43,7 @@ pub(crate) fn allow(
     let known = dialect.request(&head.method, path);
     let Some(request) = known.filter(|_| dialect.allows_query(query)) else {
         let message = format!(
-            "kapi: {} {path} is not among the requests that this run's model gateway passes on",
+            "kapi: this run's model gateway does not forward {} {path}",
             head.method
         );
         return Err(refused(
@@ -66,7 +66,7 @@ pub(crate) fn allow(
     if request.purpose == RequestPurpose::ModelCall {
         let is_encoded = |coding: &[u8]| !coding.eq_ignore_ascii_case(b"identity");
         if headers.all("content-encoding").any(is_encoded) {
-            let message = "kapi: an encoded request cannot be read; send it in the clear";
+            let message = "kapi: an encoded request cannot be read; send it unencoded";
             let message = message.to_owned();
             return Err(refused(
                 GatewayRefusal::Unreadable,

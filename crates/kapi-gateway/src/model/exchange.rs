@@ -121,7 +121,7 @@ fn one(
         (Ok(None), _) => answer(agent, &probe_answer(), b"", keep_of(head)),
         (Ok(Some(allowed)), Some(body)) => forward(gateway, &allowed, &body.bytes, agent, stop),
         (Ok(Some(_)), None) => {
-            let message = "kapi: too many large requests are under way";
+            let message = "kapi: too many large requests are in progress";
             let refused = refused(
                 GatewayRefusal::Busy,
                 GatewayErrorKind::Busy,
@@ -260,7 +260,7 @@ fn replayed(
         gateway.tell(GatewayEvent::ReplayDiffers { call });
     }
     let Some(head) = recorded.head else {
-        let why = "kapi: no answer was recorded, for there was none";
+        let why = "kapi: no answer was recorded, because there was none";
         return fail(gateway, job, recorded.ending, why, agent);
     };
     // What was recorded is what is played, whatever length its head once told.
@@ -318,15 +318,15 @@ fn fail(
 /// Returns where an answer's body ends, or why it is not passed on.
 fn acceptable(head: &ResponseHead, job: &RelayJob<'_>) -> Result<Framing, &'static str> {
     if (300..400).contains(&head.status) {
-        return Err("it is a redirect, and keys do not follow those");
+        return Err("it is a redirect, and keys must not follow redirects");
     }
     let is_encoded = |coding: &[u8]| !coding.eq_ignore_ascii_case(b"identity");
     if head.headers.all("content-encoding").any(is_encoded) {
-        return Err("it is encoded although that was not asked for");
+        return Err("it is encoded, but the request did not allow that");
     }
     let method = if job.model.is_some() { "POST" } else { "GET" };
     head.framing(method)
-        .map_err(|_two_readings| "nobody can tell where its body ends")
+        .map_err(|_two_readings| "the end of its body is undefined")
 }
 
 fn refuse(

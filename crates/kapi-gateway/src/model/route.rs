@@ -67,9 +67,9 @@ pub struct ProviderRoute {
 /// Why a request may not use the gateway.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum KeyError {
-    #[error("find a key in the request; the one that this run was given is needed")]
+    #[error("find a key in the request; it needs this run's placeholder key")]
     Missing,
-    #[error("accept the key; only the one that this run was given opens this gateway")]
+    #[error("accept the key; only this run's placeholder key is valid here")]
     Foreign,
 }
 
@@ -109,18 +109,18 @@ impl BaseUrl {
         let (scheme, rest) = match text.split_once("://") {
             Some(("http", rest)) => (Scheme::Http, rest),
             Some(("https", rest)) => (Scheme::Https, rest),
-            _ => return Err(error("it must begin with http:// or https://")),
+            _ => return Err(error("it must start with http:// or https://")),
         };
         let (authority, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
         if text.contains(['?', '#', '\\']) {
             return Err(error("it must have no query, fragment or backslash"));
         }
         if authority.contains('@') {
-            return Err(error("a key does not belong into it"));
+            return Err(error("it must not contain a key"));
         }
         let usual_port = scheme.usual_port();
         let endpoint = HostEndpoint::parse(authority, Some(usual_port))
-            .map_err(|_no_host| error("it names no host and port"))?;
+            .map_err(|_no_host| error("it has no host and port"))?;
         let path = path.trim_end_matches('/');
         if path.contains("//") || path.split('/').any(|part| part == "." || part == "..") {
             return Err(error("its path is not plain"));

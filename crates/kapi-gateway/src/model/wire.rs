@@ -35,7 +35,7 @@ pub enum ConnectError {
         source: InvalidDnsNameError,
     },
     /// TLS refused its parameters.
-    #[error("begin TLS with {host}")]
+    #[error("start TLS with {host}")]
     Tls {
         /// The host.
         host: String,

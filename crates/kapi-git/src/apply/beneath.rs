@@ -100,7 +100,7 @@ impl Tree {
             Ok(found) => Ok(found),
             Err(Errno::NOENT) => Ok(Found::Nothing),
             Err(Errno::NOTDIR | Errno::LOOP) => Ok(Found::Blocked),
-            Err(errno) => Err(self.failed("look at", path)(errno)),
+            Err(errno) => Err(self.failed("inspect", path)(errno)),
         }
     }
 
@@ -115,7 +115,7 @@ impl Tree {
             }
             Err(errno) => return Err(self.failed("open", path)(errno)),
         };
-        let stat = rustix::fs::fstat(&file).map_err(self.failed("look at", path))?;
+        let stat = rustix::fs::fstat(&file).map_err(self.failed("inspect", path))?;
         if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
             return Ok(None);
         }

@@ -152,7 +152,7 @@ fn everything(dir: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     while let Some(at) = dirs.pop() {
         for entry in fs::read_dir(&at).expect("list") {
             let path = entry.expect("entry").path();
-            let kind = fs::symlink_metadata(&path).expect("look at").file_type();
+            let kind = fs::symlink_metadata(&path).expect("inspect").file_type();
             let bytes = if kind.is_dir() {
                 dirs.push(path.clone());
                 b"directory".to_vec()

@@ -32,7 +32,7 @@ pub struct LayerOffers<'a> {
 pub fn mark_beginning(mark: &Path) -> Result<Moment, DirError> {
     owned_dir::wipe(mark)?;
     let made = File::create_new(mark).map_err(failed("create", mark))?;
-    let found = made.metadata().map_err(failed("look at", mark))?;
+    let found = made.metadata().map_err(failed("inspect", mark))?;
     let moment = Moment {
         seconds: found.ctime(),
         nanoseconds: found.ctime_nsec(),

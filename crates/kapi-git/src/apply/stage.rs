@@ -127,7 +127,7 @@ fn stage_one(
         Put::Link { target } => {
             rustix::fs::symlinkat(target, &dir, &name).map_err(work.failed("create", &name))?;
             let stat = rustix::fs::statat(&dir, &name, AtFlags::SYMLINK_NOFOLLOW);
-            return Ok(identity_of(&stat.map_err(work.failed("look at", &name))?));
+            return Ok(identity_of(&stat.map_err(work.failed("inspect", &name))?));
         }
         Put::Copy { mode, .. } | Put::Text { mode, .. } => *mode,
     };
@@ -147,7 +147,7 @@ fn stage_one(
     let mode = Mode::from_raw_mode(mode);
     rustix::fs::fchmod(&file, mode).map_err(work.failed("set permissions of", &name))?;
     file.sync_all().map_err(failed("sync", &full))?;
-    let stat = rustix::fs::fstat(&file).map_err(work.failed("look at", &name))?;
+    let stat = rustix::fs::fstat(&file).map_err(work.failed("inspect", &name))?;
     Ok(identity_of(&stat))
 }
 

@@ -17,7 +17,7 @@ pub const BYTES_MAX: u64 = 8 << 30;
 pub enum LayerCommitError {
     /// The agent changed files that differ from the base in the person's checkout.
     #[error(
-        "commit {} and {} more: they held uncommitted changes of the person's",
+        "commit {} and {} more: they contain your uncommitted changes",
         paths.first().map_or(Path::new(""), PathBuf::as_path).display(),
         paths.len().saturating_sub(1)
     )]

@@ -182,7 +182,7 @@ impl Fill<'_> {
     fn is_in_the_way(&self, path: &Path) -> Result<bool, DirError> {
         for at in path.ancestors().filter(|at| !at.as_os_str().is_empty()) {
             let found = self.upper.stat(at);
-            let found = found.map_err(failed("look at", &self.upper.path().join(at)))?;
+            let found = found.map_err(failed("inspect", &self.upper.path().join(at)))?;
             let is_dir = found
                 .as_ref()
                 .is_some_and(|found| beneath::kind(found) == FileType::Directory);
@@ -195,7 +195,7 @@ impl Fill<'_> {
 
     fn is_below(&self, path: &Path) -> Result<bool, DirError> {
         let found = self.lower.stat(path);
-        let found = found.map_err(failed("look at", &self.lower.path().join(path)))?;
+        let found = found.map_err(failed("inspect", &self.lower.path().join(path)))?;
         Ok(found.is_some())
     }
 
@@ -205,7 +205,7 @@ impl Fill<'_> {
         for name in names(&self.upper, dir)? {
             let path = dir.join(&name);
             let found = self.upper.stat(&path);
-            let found = found.map_err(failed("look at", &self.upper.path().join(&path)))?;
+            let found = found.map_err(failed("inspect", &self.upper.path().join(&path)))?;
             if found.is_some_and(|found| beneath::kind(&found) != FileType::CharacterDevice) {
                 return Ok(false);
             }
@@ -230,7 +230,7 @@ impl Fill<'_> {
         for part in parent.components() {
             dir.push(part);
             let at = self.upper.path().join(&dir);
-            let is_new = self.upper.stat(&dir).map_err(failed("look at", &at))?;
+            let is_new = self.upper.stat(&dir).map_err(failed("inspect", &at))?;
             if is_new.is_none() {
                 let made = self.upper.make_dir(&dir, 0o755);
                 made.map_err(failed("create", &at))?;

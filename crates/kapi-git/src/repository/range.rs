@@ -32,7 +32,7 @@ pub enum RangeError {
         commit: CommitId,
     },
     /// Two commits with nothing in common.
-    #[error("compare {one} with {other}: they have no commit in common")]
+    #[error("compare {one} with {other}: they have no common ancestor")]
     Unrelated {
         /// The one.
         one: CommitId,

@@ -39,7 +39,7 @@ impl Repository {
             return Ok(None);
         };
         let head = admin_dir.join("HEAD");
-        let size = fs::symlink_metadata(&head).map_err(failed("look at", &head))?;
+        let size = fs::symlink_metadata(&head).map_err(failed("inspect", &head))?;
         if !size.is_file() || size.len() > HEAD_BYTES_MAX {
             return Ok(None);
         }

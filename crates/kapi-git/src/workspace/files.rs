@@ -48,7 +48,7 @@ impl Workspace {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 return Err(WorkspaceError::Gone { path });
             }
-            Err(error) => return Err(failed("look at", &path)(error).into()),
+            Err(error) => return Err(failed("inspect", &path)(error).into()),
             Ok(found) if !found.is_dir() => return Err(WorkspaceError::PathOccupied { path }),
             Ok(_) => {}
         }
@@ -115,7 +115,7 @@ impl Workspace {
         owned_dir::replace(&to, &bytes)?;
         // Git takes the file's time as "checked at"; a later one would hide later changes.
         let time = fs::metadata(&from).and_then(|found| found.modified());
-        let time = time.map_err(failed("look at", &from))?;
+        let time = time.map_err(failed("inspect", &from))?;
         let file = fs::File::open(&to).map_err(failed("open", &to))?;
         file.set_modified(time)
             .map_err(failed("set the time of", &to))?;

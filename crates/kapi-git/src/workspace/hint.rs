@@ -20,8 +20,8 @@ impl WorkspaceError {
             }
             Self::PathOccupied { path } => format!("move {} away.", path.display()),
             Self::OtherRepository { path, git_dir } => format!(
-                "go on in the repository of {}, or remove the worktree there with \
-                 `git worktree remove {}`.",
+                "continue in the repository of {}, or remove the worktree there with `git \
+                 worktree remove {}`.",
                 git_dir.display(),
                 path.display()
             ),
@@ -38,7 +38,7 @@ impl WorkspaceError {
                 at.display(),
                 path.display()
             ),
-            Self::Gone { .. } => "resume the goal: the directory is made again.".to_owned(),
+            Self::Gone { .. } => "resume the goal: Kapi creates the directory again.".to_owned(),
             Self::OtherBase { .. } | Self::Dir(_) | Self::Git(_) => return None,
         })
     }

@@ -105,7 +105,7 @@ fn check_address(address: &str) -> Result<&str, PodmanError> {
     Err(PodmanError::Refused {
         what: "Maven mirror",
         value: address.chars().filter(|c| !c.is_control()).collect(),
-        why: "give an address that begins with https:// or http://",
+        why: "give an address that starts with https:// or http://",
     })
 }
 

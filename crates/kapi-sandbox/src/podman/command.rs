@@ -164,7 +164,7 @@ fn identity(spec: &SandboxSpec, host: &PodmanHost) -> Result<Vec<String>, Podman
         (Userns::KeepId | Userns::KeepIdAs { .. }, true) => Err(PodmanError::Refused {
             what: "user namespace",
             value: "keep-id".to_owned(),
-            why: "podman has it for ordinary users only; start kapi as one, or leave it automatic",
+            why: "podman supports it only for unprivileged users; run kapi as one, or keep it automatic",
         }),
     }
 }

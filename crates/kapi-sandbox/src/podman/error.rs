@@ -13,7 +13,7 @@ use crate::error::SandboxError;
 #[derive(Debug, thiserror::Error)]
 pub enum PodmanError {
     /// A value would not be taken for what it is, or asks for more than a container may have.
-    #[error("take {value:?} as {what}: {why}")]
+    #[error("use {value:?} as {what}: {why}")]
     Refused {
         /// What it should be.
         what: &'static str,
@@ -54,7 +54,7 @@ pub enum PodmanError {
         source: io::Error,
     },
     /// A library that the program in the container needs is in none of the usual places.
-    #[error("find {library}, which {} is linked with", program.display())]
+    #[error("find {library}, which {} is linked to", program.display())]
     NoLibrary {
         /// The program.
         program: PathBuf,
@@ -110,7 +110,7 @@ impl PodmanError {
             }
             Self::File {
                 action: "mount", ..
-            } => Some("a path to be mounted does not exist on the host"),
+            } => Some("a path to mount does not exist on the host"),
             Self::Remains { .. } => Some("remove it by hand: podman rm --force"),
             Self::Refused { .. } | Self::Run { .. } | Self::File { .. } | Self::Call { .. } => None,
         }
@@ -134,7 +134,7 @@ const ADVICE: &[(&str, &str)] = &[
     ),
     (
         "is already in use",
-        "another container has this name; end it, or remove what is left of it: podman rm --force <name>",
+        "another container has this name; stop it, or remove it: podman rm --force <name>",
     ),
     (
         "default OCI runtime",
@@ -142,7 +142,7 @@ const ADVICE: &[(&str, &str)] = &[
     ),
     (
         "OCI runtime not found",
-        "install the runtime, or name one that is there in the configuration",
+        "install the runtime, or name an installed one in the configuration",
     ),
     (
         "systemd cgroup",

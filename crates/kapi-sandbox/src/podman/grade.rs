@@ -32,7 +32,7 @@ pub(super) fn grade(
         "",
     );
     let by_root = "user namespace (podman was started by root; start it as an ordinary user)";
-    let without_map = "user namespace (podman made none)";
+    let without_map = "user namespace (podman created none)";
     let lack = if started_by_root {
         by_root
     } else {
@@ -43,11 +43,11 @@ pub(super) fn grade(
     let lack = "system call filter (podman was built or configured without seccomp)";
     add(observed.is_filtered, "seccomp".to_owned(), lack);
     match spec.network {
-        NetworkIsolation::Loopback => add(true, "own loopback".to_owned(), ""),
+        NetworkIsolation::Loopback => add(true, "private loopback".to_owned(), ""),
         NetworkIsolation::Host => add(
             false,
             String::new(),
-            "network of its own (the host's was asked for)",
+            "private network (the host's was requested)",
         ),
     }
     limits(&spec.resources, observed, &mut grade);
@@ -175,7 +175,7 @@ mod tests {
             cpu_millis: Some(1500),
         };
         let expected = "podman container of localhost/x, user namespace, no capabilities, no new privileges, \
-                        seccomp, own loopback, memory 64 MiB, 50 processes, 1.500 processors";
+                        seccomp, private loopback, memory 64 MiB, 50 processes, 1.500 processors";
         assert_eq!(grade(&spec(), &full, false).to_string(), expected);
         let poor = RelayEnvironment {
             is_user_mapped: true,

@@ -111,7 +111,7 @@ fn perform(
         }),
         end => Err(PodmanError::Said {
             command: "build",
-            output: format!("it did not end by itself: {end:?}"),
+            output: format!("it did not end on its own: {end:?}"),
         }),
     }
 }

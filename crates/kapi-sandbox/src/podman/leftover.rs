@@ -121,7 +121,7 @@ pub fn collect(id: &str) -> Result<(), PodmanError> {
             return Err(PodmanError::Refused {
                 what: "deserted",
                 value: one.id,
-                why: "nobody can tell from here whether its launcher lives",
+                why: "its launcher may still be running elsewhere",
             });
         }
     };

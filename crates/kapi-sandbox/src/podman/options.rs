@@ -178,9 +178,9 @@ pub(super) fn check_image(image: &str) -> Result<(), PodmanError> {
         return Ok(());
     }
     let why = if image.is_empty() {
-        "no image is configured; build ours with kapi sandbox image and set it"
+        "no image is configured; build one with kapi sandbox image and set it"
     } else {
-        "use letters, digits, _, ., /, :, @ and -, and begin with a letter or digit"
+        "use letters, digits, _, ., /, :, @ and -, and start with a letter or digit"
     };
     Err(refused("image", image, why))
 }
@@ -214,8 +214,8 @@ pub(super) fn check_inside(path: &Path) -> Result<(), PodmanError> {
         return Ok(());
     }
     let shown = path.to_string_lossy();
-    let why = "a place inside must be absolute, below /, without .. and control characters";
-    Err(refused("place inside", &shown, why))
+    let why = "a path inside must be absolute, below /, without .. and control characters";
+    Err(refused("path inside", &shown, why))
 }
 
 /// Accepts a host path that can be written on a command line.
@@ -223,7 +223,7 @@ pub(super) fn check_host(path: &Path) -> Result<(), PodmanError> {
     if path.is_absolute() && path.to_str().is_some_and(is_plain) {
         return Ok(());
     }
-    let why = "podman takes absolute paths of plain text only, without control characters";
+    let why = "podman accepts only absolute paths without control characters";
     Err(refused("host path", &path.to_string_lossy(), why))
 }
 
@@ -239,7 +239,8 @@ fn check_security(option: &str) -> Result<(), PodmanError> {
     if narrows {
         return Ok(());
     }
-    let why = "only seccomp=<file>, apparmor=<profile>, label=type:<type> and mask=<path> narrow";
+    let why =
+        "only seccomp=<file>, apparmor=<profile>, label=type:<type> and mask=<path> are allowed";
     Err(refused("security option", option, why))
 }
 

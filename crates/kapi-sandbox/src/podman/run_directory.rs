@@ -219,12 +219,12 @@ fn base(host: &PodmanHost) -> Result<PathBuf, PodmanError> {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
         Err(error) => return Err(PodmanError::file("create directory", &path)(error)),
     }
-    let found = fs::symlink_metadata(&path).map_err(PodmanError::file("look at", &path))?;
+    let found = fs::symlink_metadata(&path).map_err(PodmanError::file("inspect", &path))?;
     if !found.is_dir() || found.uid() != host.uid || found.mode() & 0o077 != 0 {
         return Err(PodmanError::Refused {
             what: "the directory of containers",
             value: path.display().to_string(),
-            why: "it must be a directory of this user that nobody else can enter",
+            why: "it must be a directory of this user that no other user can enter",
         });
     }
     Ok(path)

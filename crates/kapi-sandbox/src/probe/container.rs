@@ -149,7 +149,7 @@ fn judge(support: &mut LevelSupport, info: &Value, is_root: bool) {
             support.missing.push(missing(
                 what,
                 "podman info",
-                &format!("no {name} among its cgroup controllers"),
+                &format!("its cgroup controllers do not include {name}"),
                 Some(
                     "let systemd delegate the controllers to users: a drop-in for user@.service with \
                      Delegate=cpu cpuset io memory pids",

@@ -39,10 +39,10 @@ pub(super) fn observe(sandboxes: &Path, host: &HostRestrictions) -> Vec<HostFact
             |version| format!("version {version}"),
         ),
     );
-    add("sandboxes lie on", file_system(sandboxes));
+    add("sandboxes are on", file_system(sandboxes));
     add(
         "way out",
-        "needs no program: kapi serves a listener of the sandbox's own network".to_owned(),
+        "needs no program: kapi listens inside the sandbox's network".to_owned(),
     );
     facts
 }

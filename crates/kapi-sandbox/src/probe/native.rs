@@ -36,7 +36,7 @@ pub(super) fn probe(
         level: IsolationLevel::Native,
         works: true,
         gives: vec![
-            "own files, processes, users, host name and network".to_owned(),
+            "separate files, processes, users, host name and network".to_owned(),
             "system read-only, home and temporary files private".to_owned(),
             "no privileges, system calls filtered".to_owned(),
         ],
@@ -138,7 +138,7 @@ fn groups(support: &mut LevelSupport, host: &HostRestrictions) -> Vec<HostFact> 
             .push(MissingFeature::new(&what, one.failure, host));
     }
     let value = if held.is_empty() {
-        "none can be made here".to_owned()
+        "none can be created here".to_owned()
     } else {
         held.join(", ")
     };

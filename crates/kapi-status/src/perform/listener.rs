@@ -194,9 +194,9 @@ impl Ear<'_> {
     /// Tells the writer what an event means. An agent that says it has stopped has only said so.
     fn tell(&mut self, event: HookEvent) -> Result<(), StatusError> {
         match event {
-            HookEvent::SessionStarted => self.writer.note("The agent began a session")?,
+            HookEvent::SessionStarted => self.writer.note("The agent started a session")?,
             HookEvent::SessionEnded => self.writer.note("The agent ended its session")?,
-            HookEvent::Prompted => self.writer.note("The agent reads its task")?,
+            HookEvent::Prompted => self.writer.note("The agent is reading its task")?,
             HookEvent::Stopped => self.writer.note("The agent ended its turn")?,
             HookEvent::ToolStarted(call) => {
                 let written = self.writer.tool(&call.name, &call.detail)?;
@@ -238,7 +238,7 @@ fn remove_socket(path: &Path) -> io::Result<()> {
         Ok(metadata) if metadata.file_type().is_socket() => fs::remove_file(path),
         Ok(_) => Err(io::Error::new(
             io::ErrorKind::AlreadyExists,
-            "something else has its name",
+            "the name is in use",
         )),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
         Err(error) => Err(error),

@@ -49,7 +49,7 @@ pub(super) fn ask(
         Some(200..=299) => Ok(()),
         Some(407) => Err(refused("it wants to know who asks".to_owned())),
         Some(status) => Err(refused(format!("it answered {status}"))),
-        None => Err(refused("its answer is no HTTP".to_owned())),
+        None => Err(refused("its answer is not HTTP".to_owned())),
     }
 }
 

@@ -119,7 +119,7 @@ impl Rejection {
         match self.missing_rule() {
             None => said,
             Some(rule) => format!(
-                "{said}To allow it, a person adds this to Kapi's configuration:\n\n\
+                "{said}To allow it, the user must add this to Kapi's configuration:\n\n\
                  [network]\nallow = [\"{rule}\"]\n"
             ),
         }
@@ -136,7 +136,7 @@ impl Rejection {
                         class,
                     },
                 ..
-            } => format!("{endpoint} leads to {address}, which is {class}"),
+            } => format!("{endpoint} resolves to {address}, which is {class}"),
             Self::NotDialled { error, .. } => with_source(error),
             Self::Unreadable { problem, .. } | Self::BadAnswer { problem, .. } => problem.clone(),
             Self::Spent => "this run has used up its connections or bytes".to_owned(),

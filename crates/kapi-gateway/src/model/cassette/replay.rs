@@ -133,11 +133,11 @@ impl CassetteParser {
     fn take(&mut self, line: CassetteLine) -> Result<(), CassetteError> {
         let is_first = self.line == 1;
         if is_first != matches!(line, CassetteLine::Cassette { .. }) {
-            return Err(self.wrong("the first line, and only that, must tell the version"));
+            return Err(self.wrong("only the first line must contain the version"));
         }
         match line {
             CassetteLine::Cassette { version } if version == VERSION => {}
-            CassetteLine::Cassette { .. } => return Err(self.wrong("its version is not known")),
+            CassetteLine::Cassette { .. } => return Err(self.wrong("its version is unknown")),
             CassetteLine::Request {
                 call,
                 method,
@@ -158,7 +158,7 @@ impl CassetteParser {
                     },
                 };
                 if self.open.insert(call, self.exchanges.len()).is_some() {
-                    return Err(self.wrong("this call has begun already"));
+                    return Err(self.wrong("this call has already started"));
                 }
                 self.exchanges.push(exchange);
             }
@@ -183,7 +183,7 @@ impl CassetteParser {
     }
 
     fn answer(&mut self, call: u64) -> Result<&mut RecordedAnswer, CassetteError> {
-        let wrong = self.wrong("this call has not begun, or has ended");
+        let wrong = self.wrong("this call has not started or has ended");
         let index = self.open.get(&call).copied();
         match index.and_then(|index| self.exchanges.get_mut(index)) {
             Some(exchange) if exchange.call == call => Ok(&mut exchange.answer),
@@ -204,7 +204,7 @@ impl CassetteParser {
             headers.add(name, value.as_bytes());
         }
         if !(200..=599).contains(&status) {
-            return Err(self.wrong("its status is none of a final answer"));
+            return Err(self.wrong("its status is not that of a final answer"));
         }
         Ok(ResponseHead {
             version: HttpVersion::Http11,

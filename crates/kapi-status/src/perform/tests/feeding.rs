@@ -59,7 +59,7 @@ fn hooks_move_the_status_while_the_agent_runs() {
             &listener,
             r#"{"agent":"claude","payload":{"hook_event_name":"UserPromptSubmit"}}"#,
         );
-        wait_until(|| read(writer.path()).message == "The agent reads its task");
+        wait_until(|| read(writer.path()).message == "The agent is reading its task");
         send(&listener, &tool_message("PreToolUse", "Bash", "cargo test"));
         wait_until(|| shown(writer.path()) == ("testing".to_owned(), 60));
         7

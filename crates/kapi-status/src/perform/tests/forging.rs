@@ -67,7 +67,7 @@ fn what_comes_after_the_agent_counts_for_nothing() {
         pr_url: None,
     };
     writer
-        .phase(Phase::Running, 90, "The agent has ended")
+        .phase(Phase::Running, 90, "The agent has finished")
         .unwrap();
     let watched = during(&writer, StatusSource::Hooks(&listener), || {
         for message in FORGED {
@@ -75,7 +75,7 @@ fn what_comes_after_the_agent_counts_for_nothing() {
         }
     });
     assert!(watched.hooks.is_ok());
-    assert_eq!(read(writer.path()).message, "The agent has ended");
+    assert_eq!(read(writer.path()).message, "The agent has finished");
     writer.complete(&end).unwrap();
     let ended = read(writer.path());
     let watched = during(&writer, StatusSource::Hooks(&listener), || {

@@ -29,7 +29,7 @@ fn a_run_from_its_beginning_to_its_end() {
     let path = writer.path();
     assert_eq!(shown(path), ("initializing".to_owned(), 0));
     writer
-        .phase(Phase::Preparing, 18, "Making the sandbox")
+        .phase(Phase::Preparing, 18, "Creating the sandbox")
         .unwrap();
     assert_eq!(shown(path), ("preparing".to_owned(), 18));
     writer.phase(Phase::Starting, 22, "Starting").unwrap();
@@ -42,7 +42,7 @@ fn a_run_from_its_beginning_to_its_end() {
     writer.tool("TodoWrite", "").unwrap();
     assert_eq!(read(path).message, "Using a tool: TodoWrite");
     writer
-        .phase(Phase::Running, 90, "The agent has ended")
+        .phase(Phase::Running, 90, "The agent has finished")
         .unwrap();
     writer.phase(Phase::Committing, 92, "Committing").unwrap();
     writer.phase(Phase::Pushing, 97, "Pushing").unwrap();
