@@ -99,38 +99,36 @@ impl Tool {
     pub const fn description(self) -> &'static str {
         match self {
             Self::Set => {
-                "Draft the goal's contract. A person approves it before anything is done; until \
-                 then the answer is the refusal not_confirmed, and the draft is recorded."
+                "Draft the goal's contract. The user must approve it before any work starts; \
+                 until then the call records the draft and returns the error not_confirmed."
             }
             Self::Plan => {
-                "Give the task list of the goal, test first. Once, before the work; afterwards it \
-                 is changed with until_done_replan."
+                "Submit the goal's task list, tests first. Call it once, before the work; \
+                 afterwards change the list with until_done_replan."
             }
             Self::Replan => {
-                "Change the structure of the task list when reality differs: insert, remove, \
-                 replace, split, merge, reorder. All operations apply or none; done tasks stay."
+                "Restructure the task list when the plan no longer fits: insert, remove, \
+                 replace, split, merge, reorder. Either all operations apply or none; done tasks stay."
             }
             Self::TaskUpdate => {
-                "Change one task: its status, a learning, a gotcha, something to read, its checks."
+                "Update one task: its status, a learning, a gotcha, something to read, its checks."
             }
-            Self::Progress => "Note one line of progress, and the phase if it changes.",
+            Self::Progress => "Record one line of progress, and the phase if it changes.",
             Self::Complete => {
-                "Claim that the goal is reached, quoting the output of the verify command. Then end \
-                 your turn: Kapi runs the checks itself and a judge looks at the result."
+                "Claim that the goal is complete, quoting the output of the verify command. \
+                 Then end your turn: Kapi runs the checks itself and a judge reviews the result."
             }
-            Self::Block => {
-                "Ask the person a question that only they can answer. Then end your turn."
-            }
+            Self::Block => "Ask the user a question that only they can answer. Then end your turn.",
             Self::Wait => {
-                "Park the goal until something has happened: a time, a file of the working \
+                "Park the goal until a condition holds: a time, a file in the working \
                  directory, a command's success, an approval, a quota. Then end your turn; \
                  waiting costs nothing."
             }
             Self::Distill => {
-                "Once the goal is done: compile the journey into a requirements document in \
-                 Markdown, with problem, solution, learnings, gotchas, surfaces and follow-ups."
+                "Once the goal is done: summarize it as a requirements document in Markdown, \
+                 with problem, solution, learnings, gotchas, surfaces and follow-ups."
             }
-            Self::Status => "Look at the goal: contract, status, budget, tasks. Changes nothing.",
+            Self::Status => "Show the goal: contract, status, budget, tasks. Changes nothing.",
         }
     }
 }

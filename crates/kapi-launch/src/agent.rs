@@ -233,7 +233,7 @@ fn judged(end: &AgentEnd, process: ProcessEnd) -> (i32, Option<String>) {
     let why = match end {
         AgentEnd::Finished => None,
         AgentEnd::Refused => Some("the model refused the task".to_owned()),
-        AgentEnd::LimitReached => Some("the agent stopped at a limit of its own".to_owned()),
+        AgentEnd::LimitReached => Some("the agent stopped at its own limit".to_owned()),
         AgentEnd::Crashed { code } => Some(format!("the agent exited with code {code}")),
         AgentEnd::OutOfResources { resource, limit } => Some(format!(
             "the agent was killed at its limit of {}",

@@ -71,10 +71,10 @@ impl Bounds<'_> {
             hint: Some(hint),
         };
         if self.touch == Touch::Nothing && plan.level == SandboxLevel::None {
-            let message = "without isolation nothing keeps an agent from writing".to_owned();
+            let message = "without isolation, nothing prevents an agent from writing".to_owned();
             return Err(denied(
                 message,
-                "use a sandbox, or let it write.".to_owned(),
+                "use a sandbox, or allow writing.".to_owned(),
             ));
         }
         support::check(&plan.agent, self.forbidden).map_err(|failure| {

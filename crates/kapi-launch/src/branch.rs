@@ -83,7 +83,7 @@ pub(crate) fn beginning(
     };
     if let Some(why) = start.unreached.as_ref().filter(|why| !is_no_remote(why)) {
         let why = why.lines().next().unwrap_or_default();
-        notes.push(format!("The remote was not asked: failed to {why}."));
+        notes.push(format!("The remote was not checked: failed to {why}."));
     }
     let there = matches!(
         start.origin,
@@ -129,8 +129,8 @@ fn set_aside(
     let made = record.and_then(|record| record.branch.as_ref()?.commit.clone());
     if made.as_deref() == Some(local.as_str()) {
         return Ok(format!(
-            "Branch {} at {} was rewritten, so the launch goes on from there; the commit {local} \
-             of the last launch is kept under refs/kapi/rescue.",
+            "Branch {} at {} was rewritten, so the launch continues from there; the commit \
+             {local} of the last launch is kept under refs/kapi/rescue.",
             plan.remote_name, plan.remote
         ));
     }
@@ -140,7 +140,7 @@ fn set_aside(
             "branch {} here and {} at {} hold different work",
             plan.name, plan.remote_name, plan.remote
         ),
-        "bring the two together first, or name another `--branch`.",
+        "merge the two first, or name another `--branch`.",
     ))
 }
 
@@ -171,8 +171,8 @@ fn base(repository: &Repository, plan: &BranchPlan) -> Result<CommitId, LaunchEr
     found.map_err(|_not_found| {
         LaunchError::new(
             LaunchErrorKind::Usage,
-            format!("find commit {revision:?} to begin the branch at"),
-            "give a branch, tag or commit of this repository; `git fetch` brings those of a remote.",
+            format!("find commit {revision:?} to start the branch from"),
+            "give a branch, tag or commit of this repository; run `git fetch` for those of a remote.",
         )
     })
 }
@@ -202,7 +202,7 @@ pub fn refuse_checked_out(
         Some(at) => Err(LaunchError::new(
             LaunchErrorKind::Denied,
             format!("branch {branch} is checked out at {at}"),
-            "name another `--branch`, or check out another one there.",
+            "name another `--branch`, or switch branches there.",
         )),
     }
 }

@@ -31,6 +31,8 @@ use super::{masked, pruned, removal};
 
 /// The most things that are cleaned up in one go.
 const THINGS_MAX: usize = 100_000;
+/// How the reason begins why something goes that holds work.
+pub const NAMED: &str = "named explicitly";
 
 /// What is to be cleaned up.
 #[derive(Debug, Clone)]
@@ -142,7 +144,7 @@ pub fn survey(
         return Err(LaunchError::new(
             LaunchErrorKind::NotFound,
             format!("there is no sandbox {}", missing.as_str()),
-            "`kapi sandbox list` shows those there are.",
+            "`kapi sandbox list` lists the sandboxes.",
         ));
     }
     let looked_at = places.iter().take(THINGS_MAX);
@@ -183,7 +185,7 @@ fn look_at(
             fate(known, place, record, plan)
                 .unwrap_or_else(|error| CleanAction::Stays(format!("failed to {}", error.message))),
         ),
-        Ok(None) => (None, CleanAction::Stays("it has just gone".to_owned())),
+        Ok(None) => (None, CleanAction::Stays("it was just removed".to_owned())),
         Err(error) => (
             None,
             CleanAction::Stays(format!("failed to {}", error.message)),
@@ -213,13 +215,13 @@ fn fate(
         .used_before_ms
         .is_some_and(|before| record.updated_at_ms >= before)
     {
-        return Ok(CleanAction::Stays("it was used since".to_owned()));
+        return Ok(CleanAction::Stays("it was used recently".to_owned()));
     }
     let precious = precious(known, place, record)?;
     Ok(match precious {
-        None => CleanAction::Goes("it holds nothing that is not elsewhere".to_owned()),
+        None => CleanAction::Goes("everything in it exists elsewhere".to_owned()),
         Some(why) if plan.ids.contains(place.id()) => {
-            CleanAction::Goes(format!("it was named, although {why}"))
+            CleanAction::Goes(format!("{NAMED}, although {why}"))
         }
         Some(why) => CleanAction::Stays(why),
     })
@@ -235,7 +237,7 @@ fn precious(
         return layer_changes(place, record);
     };
     if !record.project.is_dir() {
-        let why = "its project is gone, so nobody knows what is in it";
+        let why = "its project is gone, so its content is unknown";
         return Ok(Some(why.to_owned()));
     }
     let ground = known.ground(&record.project)?;
@@ -251,7 +253,7 @@ fn precious(
                 .map_err(|error| LaunchError::failed(&error))?
                 .is_some()
             {
-                return Ok(Some("its worktree holds uncommitted work".to_owned()));
+                return Ok(Some("its worktree contains uncommitted work".to_owned()));
             }
         }
     } else if record.work == WorkState::Pending
@@ -280,7 +282,7 @@ fn layer_changes(
         .map_err(|error| LaunchError::failed(&error))?;
     if !record.project.is_dir() {
         return Ok(Some(
-            "its project is gone and its layer may hold work".to_owned(),
+            "its project is gone and its layer may contain work".to_owned(),
         ));
     }
     let walk = walk::walk(&layer, &record.project).map_err(|error| LaunchError::failed(&error))?;
@@ -289,8 +291,8 @@ fn layer_changes(
         false => walk.changes.len(),
     };
     Ok((n > 0).then(|| match record.state {
-        LaunchState::Running => format!("it was cut off and holds {n} changes"),
-        LaunchState::Finished => format!("it holds {n} changes that were not taken over"),
+        LaunchState::Running => format!("it was interrupted and contains {n} changes"),
+        LaunchState::Finished => format!("it contains {n} unmerged changes"),
     }))
 }
 
@@ -305,7 +307,7 @@ fn logs(place: &SandboxPlace) -> Result<Option<CleanTarget>, LaunchError> {
         project: None,
         bytes: size(&path),
         path,
-        fate: CleanAction::Goes("transcripts were asked for".to_owned()),
+        fate: CleanAction::Goes("removed with --logs".to_owned()),
     }))
 }
 
@@ -349,7 +351,7 @@ fn remainder(place: &SandboxPlace) -> Result<Option<CleanTarget>, LaunchError> {
         project: None,
         path: place.dir(),
         bytes: size(&place.dir()),
-        fate: CleanAction::Goes("its launch ended before anything was made".to_owned()),
+        fate: CleanAction::Goes("its launch ended before anything was created".to_owned()),
     }))
 }
 
@@ -430,7 +432,7 @@ fn remove_thing(
                 return Err(LaunchError::new(
                     LaunchErrorKind::Denied,
                     why,
-                    "it changed while it was looked at.",
+                    "it changed while it was inspected.",
                 ));
             }
             let kept = removal::retire(book, &place, &record, plan.now_ms)?;

@@ -46,7 +46,7 @@ pub(crate) fn decide(
 ) -> Result<LaunchDecision, LaunchError> {
     let mut notes: Vec<String> = scene.chosen.note.iter().cloned().collect();
     if plan.level == SandboxLevel::None {
-        let note = "There is no isolation: the agent can read and write what you can.";
+        let note = "There is no isolation: the agent can read and write everything you can.";
         notes.push(note.to_owned());
     }
     let pending = scene.earlier.as_ref().filter(|earlier| {
@@ -126,8 +126,8 @@ fn go_on(
         && !(plan.mode == ModeChoice::Worktree && earlier.made == WorkspaceKind::Layer)
         && shown::has_layers(earlier.level) == shown::has_layers(plan.level);
     let hint = format!(
-        "look at it with `kapi diff launch/{id}`, then launch it as before, take it with `kapi \
-         sandbox merge {id}`, or drop it with `kapi sandbox discard {id}`."
+        "review it with `kapi diff launch/{id}`, then launch it again with the same options, \
+         merge it with `kapi sandbox merge {id}`, or remove it with `kapi sandbox discard {id}`."
     );
     if earlier
         .branch
@@ -136,13 +136,13 @@ fn go_on(
     {
         let message = format!("sandbox {id} was changed after its work was committed");
         let hint = format!(
-            "look at it with `kapi diff launch/{id}`; `kapi sandbox discard {id}` keeps it under a \
-             rescue ref."
+            "review it with `kapi diff launch/{id}`; `kapi sandbox discard {id}` keeps it under \
+             a rescue ref."
         );
         return Err(LaunchError::new(LaunchErrorKind::Denied, message, hint));
     }
     if !is_same {
-        let message = format!("sandbox {id} holds work of another launch");
+        let message = format!("sandbox {id} contains work of another launch");
         return Err(LaunchError::new(LaunchErrorKind::Denied, message, hint));
     }
     if earlier.made == WorkspaceKind::Layer
@@ -151,7 +151,7 @@ fn go_on(
         let head = head(&workshop.repository)?;
         if head.as_str() != branch.start {
             let message = format!(
-                "sandbox {id} holds work over commit {}, and {head} is checked out now",
+                "sandbox {id} contains work based on commit {}, but {head} is checked out now",
                 branch.start
             );
             return Err(LaunchError::new(LaunchErrorKind::Denied, message, hint));
@@ -159,10 +159,10 @@ fn go_on(
     }
     notes.push(match earlier.state {
         LaunchState::Running => {
-            format!("The last launch of {id} was cut off; this one goes on where it stopped.")
+            format!("The last launch of {id} was interrupted; this one continues where it stopped.")
         }
         LaunchState::Finished => {
-            format!("Sandbox {id} holds changes already; this launch adds to them.")
+            format!("Sandbox {id} already contains changes; this launch adds to them.")
         }
     });
     Ok(LaunchDecision {
@@ -220,7 +220,7 @@ fn workspace(
             if !masks.is_empty() {
                 let n = masks.len();
                 notes.push(format!(
-                    "{n} uncommitted paths of the project are kept out of sight; the branch begins at \
+                    "{n} uncommitted paths of the project are hidden; the branch starts at \
                      commit {start}."
                 ));
             }
@@ -233,10 +233,10 @@ fn workspace(
         return Err(LaunchError::new(
             LaunchErrorKind::Denied,
             format!("an overlay cannot show branch content: {why}"),
-            "leave out `--overlay-mode`, and a worktree is made.",
+            "omit `--overlay-mode` to use a worktree.",
         ));
     }
-    notes.push(format!("A real worktree is made, because {why}."));
+    notes.push(format!("Using a real worktree, because {why}."));
     Ok((WorkspaceKind::Checkout, Vec::new()))
 }
 

@@ -227,7 +227,7 @@ fn ended(ran: &SandboxRun, usage: Usage) -> AgentEnding {
         .as_ref()
         .map(|met| limit_text(met.resource, &met.limit));
     let error = match (limit, exit_code) {
-        (Some(limit), _) => Some(format!("the program was ended at its limit of {limit}")),
+        (Some(limit), _) => Some(format!("the program was stopped at its limit of {limit}")),
         (None, 0) => None,
         (None, code) => Some(format!("the program exited with code {code}")),
     };
@@ -362,7 +362,7 @@ fn shell(book: &Book) -> Result<PathBuf, LaunchError> {
         LaunchError::new(
             LaunchErrorKind::Failed,
             "find a shell on PATH",
-            "name a command after `--`.",
+            "give a command after `--`.",
         )
     })
 }
@@ -378,7 +378,7 @@ fn find(book: &Book, program: &OsStr) -> Result<PathBuf, LaunchError> {
         LaunchError::new(
             LaunchErrorKind::NotFound,
             format!("there is no program {} on PATH", program.to_string_lossy()),
-            "give the path it has inside, or run it through a shell: `-- sh -c '…'`.",
+            "give its path inside the sandbox, or run it through a shell: `-- sh -c '…'`.",
         )
     })
 }

@@ -156,13 +156,13 @@ impl SandboxWork<'_> {
             .map_err(|error| LaunchError::failed(&error))?;
         for path in &found.dirtied {
             made.notes.push(format!(
-                "{} was changed in the project meanwhile; the commit has it as the agent left it.",
+                "{} changed in the project meanwhile; the commit has the agent's version.",
                 path.display()
             ));
         }
         for note in &found.notes {
             made.notes.push(format!(
-                "Look at {}: {}.",
+                "Check {}: {}.",
                 note.path.display(),
                 about(note.about)
             ));
@@ -304,9 +304,9 @@ pub(crate) const fn change_word(kind: ChangeKind) -> &'static str {
 pub(crate) const fn about(about: kapi_git::layer::walk::About) -> &'static str {
     use kapi_git::layer::walk::About;
     match about {
-        About::SetId => "it would run with another's rights, and is taken without them",
+        About::SetId => "it would run with another user's rights and is merged without them",
         About::AbsoluteLink => "a link to an absolute path",
-        About::EscapingLink => "a link that leads out of the tree",
+        About::EscapingLink => "a symbolic link that points outside the tree",
         About::CaseCollision => "its name differs from another only in case",
     }
 }

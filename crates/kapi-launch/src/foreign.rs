@@ -72,7 +72,7 @@ pub(super) fn sentence(files: &[PathBuf]) -> String {
         " and perhaps more"
     };
     format!(
-        "files of another group than yours cannot be edited in a layer: {}{more}",
+        "files that belong to another group cannot be edited in a layer: {}{more}",
         names.join(", ")
     )
 }
@@ -87,8 +87,7 @@ pub(super) fn refuse(project: &Path) -> Result<(), LaunchError> {
         LaunchErrorKind::Denied,
         sentence(&files),
         format!(
-            "name a `--branch` of a repository, whose files are then your own, or give them your \
-             group: `chgrp -R {} <path>`.",
+            "use `--branch` with a repository, or change the group of the files: `chgrp -R {} <path>`.",
             getegid().as_raw()
         ),
     ))

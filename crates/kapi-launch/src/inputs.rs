@@ -28,8 +28,8 @@ impl LaunchInputs {
         if plan.place.dir().starts_with(&plan.project) {
             return Err(LaunchError::new(
                 LaunchErrorKind::Usage,
-                format!("{} holds Kapi's own state", plan.project.display()),
-                "launch it on a directory further down.",
+                format!("{} contains Kapi's own state", plan.project.display()),
+                "launch it on a subdirectory.",
             ));
         }
         let (ground, workshop) = ground(book, &plan.project)?;

@@ -138,7 +138,7 @@ pub fn known(place: &SandboxPlace) -> Result<SandboxRecord, LaunchError> {
         LaunchError::new(
             LaunchErrorKind::NotFound,
             format!("there is no sandbox {}", place.id().as_str()),
-            "`kapi sandbox list` shows those there are.",
+            "`kapi sandbox list` lists the sandboxes.",
         )
     })
 }
@@ -235,7 +235,7 @@ fn gone(record: &SandboxRecord) -> LaunchError {
             record.id,
             record.project.display()
         ),
-        "bring the project back to where it was.",
+        "move the project back.",
     )
 }
 
@@ -346,7 +346,7 @@ fn offered(
     let began = offers::beginning(&place.began(&record.project)).ok_or_else(|| {
         LaunchError::new(
             LaunchErrorKind::Failed,
-            format!("find when sandbox {} began", record.id),
+            format!("find the start of sandbox {}", record.id),
             "copy what you need from its layer by hand.",
         )
     })?;

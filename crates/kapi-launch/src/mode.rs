@@ -69,7 +69,7 @@ pub fn choose(
             mode: SandboxMode::Overlay,
             has_branch: false,
             note: Some(format!(
-                "Branch {name} is not made: {}. The changes stay in the sandbox.",
+                "Branch {name} is not created: {}. The changes stay in the sandbox.",
                 why_none(ground)
             )),
         },
@@ -83,7 +83,7 @@ pub fn choose(
         return Err(LaunchError::new(
             LaunchErrorKind::Usage,
             "without isolation there is no overlay: the agent would write into the project itself",
-            "name a `--branch` of a git repository, or leave out `--sandbox none`.",
+            "name a `--branch` of a git repository, or omit `--sandbox none`.",
         ));
     }
     Ok(chosen)
@@ -92,8 +92,8 @@ pub fn choose(
 fn no_repository(ground: &ProjectGit) -> LaunchError {
     let hint = match ground {
         ProjectGit::Below(top) => format!("launch it on {} instead.", top.display()),
-        ProjectGit::Unborn => "make a first commit.".to_owned(),
-        ProjectGit::Plain | ProjectGit::Repository => "leave out `--worktree-mode`.".to_owned(),
+        ProjectGit::Unborn => "create a first commit.".to_owned(),
+        ProjectGit::Plain | ProjectGit::Repository => "omit `--worktree-mode`.".to_owned(),
     };
     let message = format!("worktree mode needs a git repository: {}", why_none(ground));
     LaunchError::new(LaunchErrorKind::Usage, message, hint)
@@ -101,9 +101,9 @@ fn no_repository(ground: &ProjectGit) -> LaunchError {
 
 fn why_none(ground: &ProjectGit) -> String {
     match ground {
-        ProjectGit::Plain => "the project is no git repository".to_owned(),
+        ProjectGit::Plain => "the project is not a git repository".to_owned(),
         ProjectGit::Below(top) => format!(
-            "the project is only a part of the repository {}",
+            "the project is only part of the repository {}",
             top.display()
         ),
         ProjectGit::Unborn => "the repository has no commit".to_owned(),
@@ -154,7 +154,7 @@ mod tests {
                 Worktree,
                 true,
                 &ProjectGit::Plain,
-                "worktree mode needs a git repository: the project is no git repository",
+                "worktree mode needs a git repository: the project is not a git repository",
             ),
             (Overlay, true, &ProjectGit::Repository, "overlay+"),
             (Overlay, false, &ProjectGit::Repository, "overlay"),

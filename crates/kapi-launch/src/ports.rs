@@ -44,7 +44,7 @@ pub(crate) fn choose(place: &SandboxPlace, own: Option<u16>) -> Result<u16, Laun
     free(&taken, own).ok_or_else(|| {
         LaunchError::new(
             LaunchErrorKind::Failed,
-            format!("find free ports: {SANDBOXES_MAX} sandboxes have all of them"),
+            format!("find free ports: {SANDBOXES_MAX} sandboxes use all of them"),
             "remove sandboxes that are no longer needed with `kapi cleanup`.",
         )
     })

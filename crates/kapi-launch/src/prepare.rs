@@ -207,7 +207,7 @@ pub(crate) fn open_layer(place: &SandboxPlace) -> Result<Layer, LaunchError> {
             "the layer of sandbox {} is still in use",
             place.id().as_str()
         ),
-        "end the processes that were started in it, then try again.",
+        "stop the processes that were started in it, then try again.",
     ))
 }
 
@@ -252,7 +252,7 @@ fn checkout(workspace: Option<&Workspace>) -> Result<ReadyWorkspace, LaunchError
         return Err(LaunchError::new(
             LaunchErrorKind::Failed,
             "open a worktree without its repository",
-            "bring the project back to where it was, or discard the sandbox.",
+            "move the project back, or discard the sandbox.",
         ));
     };
     Ok(ReadyWorkspace {

@@ -142,14 +142,16 @@ impl SandboxRecord {
             LaunchError::new(
                 LaunchErrorKind::Failed,
                 format!("read {}: {why}", path.display()),
-                "look at the files beside it, and move the directory away when nothing in it is \
-                 needed.",
+                "check the files next to it, and move the directory away if you need nothing in it.",
             )
         };
         let record: Self =
             serde_json::from_slice(&bytes).map_err(|error| damaged(error.to_string()))?;
         if record.version != VERSION {
-            let why = format!("version {} is not one of this program", record.version);
+            let why = format!(
+                "version {} is not supported by this program",
+                record.version
+            );
             return Err(damaged(why));
         }
         Ok(Some(record))
@@ -160,11 +162,7 @@ impl SandboxRecord {
         let path = place.record();
         let mut bytes = serde_json::to_vec_pretty(self).map_err(|error| {
             let message = format!("write {}: {error}", path.display());
-            LaunchError::new(
-                LaunchErrorKind::Failed,
-                message,
-                "use paths that are UTF-8.",
-            )
+            LaunchError::new(LaunchErrorKind::Failed, message, "use UTF-8 paths.")
         })?;
         bytes.push(b'\n');
         disk::replace_durably(&RealDisk, &path, &bytes).map_err(|error| LaunchError::failed(&error))

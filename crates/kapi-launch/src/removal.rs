@@ -109,6 +109,6 @@ fn keep_layer(
 /// Returns the lines that a removal kept things under, as notes.
 pub(crate) fn kept_notes(kept: &Kept) -> Vec<String> {
     kept.iter()
-        .map(|line| format!("What was not saved elsewhere is kept; `{line}` brings it back."))
+        .map(|line| format!("Unsaved work is kept; restore it with `{line}`."))
         .collect()
 }

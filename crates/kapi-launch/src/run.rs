@@ -133,11 +133,11 @@ pub fn launch_within(
     let tell = |phase, percent, message: &str| told(&writer, phase, percent, message);
     tell(Phase::Initializing, 5, "Validating inputs")?;
     let result = decide::decide(book, plan, &scene, bounds.ask()).and_then(|decided| {
-        tell(Phase::Initializing, 10, "Configuration is read")?;
+        tell(Phase::Initializing, 10, "Configuration read")?;
         for note in &decided.notes {
             say(stage, note);
         }
-        tell(Phase::Preparing, 18, "Making the sandbox")?;
+        tell(Phase::Preparing, 18, "Creating the sandbox")?;
         let record = decide::settle(book, plan, &scene, &decided, stage)?;
         let launch = ActiveLaunch {
             book,
@@ -254,7 +254,7 @@ fn perform(
             return Err(error);
         }
     };
-    told(writer, Phase::Running, 90, "The agent has ended")?;
+    told(writer, Phase::Running, 90, "The agent has finished")?;
     let mut launched = conclude(&ended, record);
     let kept = keep(launch, workshop, &ready, &mut launched);
     if let Err(error) = kept {

@@ -57,9 +57,9 @@ pub(crate) fn excluded(
         return Err(LaunchError::new(
             LaunchErrorKind::Denied,
             format!(
-                "{EXCLUDE} hides files of the project, and without isolation nothing is hidden"
+                "{EXCLUDE} hides files of the project, but without isolation nothing can be hidden"
             ),
-            "leave out `--sandbox none`, or remove the file.",
+            "omit `--sandbox none`, or remove the file.",
         ));
     }
     let mut shown = HiddenMounts::default();
@@ -69,7 +69,7 @@ pub(crate) fn excluded(
     if !shown.mounts.is_empty() {
         let n = shown.mounts.len();
         shown.notes.push(format!(
-            "{n} paths are hidden by {EXCLUDE}: the agent sees them empty and cannot write them."
+            "{EXCLUDE} hides {n} paths: the agent sees them empty and cannot write to them."
         ));
     }
     Ok(shown)
@@ -85,7 +85,7 @@ pub(crate) fn covered(
     let blank = place.blank();
     let (directory, file) = (blank.join("directory"), blank.join("file"));
     let found = fs::symlink_metadata(&at);
-    let found = found.map_err(|error| failure::file("look at", &at, &error))?;
+    let found = found.map_err(|error| failure::file("inspect", &at, &error))?;
     let host = if found.is_dir() {
         fs::create_dir_all(&directory)
             .map_err(|error| failure::file("create", &directory, &error))?;
@@ -173,9 +173,10 @@ fn found(project: &Path, patterns: &ShowPatterns, file: &str) -> Result<Vec<Path
             return Err(LaunchError::new(
                 LaunchErrorKind::Failed,
                 format!(
-                    "hide or show what {file} names: it is more than {HIDDEN_MAX} paths, or the project has more than {ENTRIES_MAX}"
+                    "apply {file}: it matches more than {HIDDEN_MAX} paths, or the project has \
+                     more than {ENTRIES_MAX}"
                 ),
-                "name directories instead of the files in them.",
+                "list directories instead of the files in them.",
             ));
         }
     }

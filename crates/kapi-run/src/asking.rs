@@ -143,7 +143,7 @@ fn ask_at(
     };
     let answer = question.put(asked.session, &mut transcript)?;
     let answer = if asked.session.is_some() && is_session_lost(&answer.run, &answer.stderr) {
-        let text = "the agent's session is gone; it begins a new one".to_owned();
+        let text = "the agent's session is gone; starting a new one".to_owned();
         (watch.notice)(Activity::Note { text });
         question.put(None, &mut transcript)?
     } else {
@@ -374,8 +374,8 @@ fn find_program(book: &Book, kind: &AgentKind, name: &str) -> Result<PathBuf, Fa
     found.ok_or_else(|| Failure {
         message: format!("find the program of agent {}: {name}", kind.name()),
         hint: Some(format!(
-            "install it, or set `command` under [agents.{}] in the configuration; `kapi doctor` \
-             lists what is found.",
+            "install it, or set `command` under [agents.{}] in the configuration; see `kapi \
+             doctor --agents`.",
             kind.name()
         )),
     })

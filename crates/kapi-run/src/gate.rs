@@ -133,7 +133,7 @@ impl<'a> PermissionGate<'a> {
         let payload = read_to_end(stream)?;
         let refused = match question(&payload) {
             Some(question) => self.refusal(&question, stop),
-            None => Some("Kapi could not read which tool is to run.".to_owned()),
+            None => Some("Kapi could not read the tool call.".to_owned()),
         };
         let answer = match refused {
             None => format!("{ALLOW}\n"),
@@ -211,7 +211,7 @@ impl<'a> PermissionGate<'a> {
 }
 
 fn user_denied(entry: &str) -> String {
-    format!("user denied {entry:?}: do not try it in another way; go on with something else.")
+    format!("user denied {entry:?}: do not try it in another way; continue with something else.")
 }
 
 /// Reads a question to its end, which is where the other side stops writing.

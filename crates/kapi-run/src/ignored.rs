@@ -108,7 +108,7 @@ impl IgnoredDirectories {
         let mounted = MountPoints::read()?;
         if let Some(kind) = mounted.unfit(layers) {
             let note =
-                format!("ignored directories are not visible: their layers would lie on {kind}");
+                format!("ignored directories are not visible: their layers would be on {kind}");
             ignored.notes.push(note);
             return Ok(ignored);
         }
@@ -118,7 +118,7 @@ impl IgnoredDirectories {
             let why = if n >= TREES_MAX {
                 Some(format!("there are more than {TREES_MAX}"))
             } else if !is_way_clear(workspace, relative) {
-                Some("the agent put something else at its place".to_owned())
+                Some("the agent replaced it".to_owned())
             } else {
                 mounted.obstacle(&host)
             };

@@ -124,15 +124,15 @@ fn key(
         return Err(Failure {
             message: format!("find the key of judge provider {provider}: {names} is not set"),
             hint: Some(format!(
-                "set {names} in your environment, name another variable by `api_key_env` under \
-                 [judges.{provider:?}], or choose another judge."
+                "set {names} in your environment, name another variable with `api_key_env` \
+                 under [judges.{provider:?}], or choose another judge."
             )),
         });
     };
     let text = value.to_str().unwrap_or_default();
     let secret = ProviderKey::parse(text).map_err(|_| Failure {
         message: format!("read the key of judge provider {provider} from {name}"),
-        hint: Some("a key is one line of plain characters.".to_owned()),
+        hint: Some("a key must be one line of plain characters.".to_owned()),
     })?;
     Ok(Some(secret))
 }
@@ -156,8 +156,7 @@ fn unknown(provider: &str) -> Failure {
     Failure {
         message: format!("find a judge provider called {provider:?}"),
         hint: Some(format!(
-            "it is one of {}, or has a `base_url` under [judges.{provider:?}] in your \
-             configuration.",
+            "use one of {}, or set a `base_url` under [judges.{provider:?}] in your configuration.",
             known.join(", ")
         )),
     }

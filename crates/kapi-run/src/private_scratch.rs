@@ -32,8 +32,8 @@ impl PrivateScratch {
     pub fn open(all: &Path, top: &Path, command: &str) -> Result<Self, Failure> {
         if all.starts_with(top) {
             return Err(Failure {
-                message: format!("check {}: it holds Kapi's own state", top.display()),
-                hint: Some("name a directory further down with `--path`.".to_owned()),
+                message: format!("check {}: it contains Kapi's own state", top.display()),
+                hint: Some("name a subdirectory with `--path`.".to_owned()),
             });
         }
         make_private(all)?;

@@ -78,8 +78,11 @@ impl RunDir {
             open_at_end(&path).map_err(|error| failure::file("open", &path, &error))?;
         if length > KEPT_BYTES_MAX {
             return Err(Failure {
-                message: format!("add to {}: it has {length} bytes already", path.display()),
-                hint: Some("remove it; nothing reads it but you.".to_owned()),
+                message: format!(
+                    "append to {}: it already has {length} bytes",
+                    path.display()
+                ),
+                hint: Some("remove it; nothing else reads it.".to_owned()),
             });
         }
         let mut log = RunLog {

@@ -182,7 +182,7 @@ impl SpendingStop {
     #[must_use]
     pub fn text(&self) -> String {
         match self {
-            Self::Cap(cap) => format!("a cap on spending is reached: {cap}"),
+            Self::Cap(cap) => format!("a spending cap is reached: {cap}"),
             Self::Ledger(failure) => format!("failed to {}", failure.message),
         }
     }
@@ -191,8 +191,8 @@ impl SpendingStop {
     pub fn failure(self) -> Failure {
         match self {
             Self::Cap(cap) => Failure {
-                message: format!("stay within the caps on spending: {cap}"),
-                hint: Some("look with `kapi spend`; caps are in [spend].".to_owned()),
+                message: format!("stay within the spending caps: {cap}"),
+                hint: Some("see `kapi spend`; set caps under [spend].".to_owned()),
             },
             Self::Ledger(failure) => failure,
         }
@@ -201,7 +201,7 @@ impl SpendingStop {
 
 fn note_unbooked(error: &LedgerError, watch: &Watch<'_>) {
     let text = format!(
-        "what this turn costs is not booked: failed to {}",
+        "the cost of this turn is not recorded: failed to {}",
         failure::chain(error)
     );
     (watch.notice)(Activity::Note { text });
@@ -209,7 +209,7 @@ fn note_unbooked(error: &LedgerError, watch: &Watch<'_>) {
 
 fn unbookable(error: &LedgerError) -> Failure {
     Failure {
-        message: format!("keep to the caps on spending: {}", failure::chain(error)),
+        message: format!("enforce the spending caps: {}", failure::chain(error)),
         hint: error.hint(),
     }
 }
@@ -217,7 +217,7 @@ fn unbookable(error: &LedgerError) -> Failure {
 fn used_up(standing: &Standing) -> String {
     let reserved = match standing.reserved {
         0 => String::new(),
-        reserved => format!(", and {} are reserved by turns under way", usd(reserved)),
+        reserved => format!(", and running turns reserve {}", usd(reserved)),
     };
     format!(
         "{} has spent {} of {}{reserved}",
@@ -231,12 +231,11 @@ fn asked(question: Question, standing: &Standing) -> String {
     let standing = used_up(standing);
     match question {
         Question::Threshold => format!(
-            "{standing}, which is near the cap; `kapi spend --go-on threshold` lets turns go on \
-             today"
+            "{standing}, which is near the cap; continue today with `kapi spend --go-on threshold`"
         ),
         Question::UnknownPrice => format!(
-            "{standing}, and the price of the model is not known; set it in [prices], or `kapi \
-             spend --go-on unknown-price` lets turns go on today"
+            "{standing}, and the price of the model is unknown; set it in [prices], or continue \
+             today with `kapi spend --go-on unknown-price`"
         ),
     }
 }

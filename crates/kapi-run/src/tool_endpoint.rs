@@ -152,14 +152,14 @@ impl<'a> ToolEndpoint<'a> {
             }
             line.extend_from_slice(piece.get(..n_read).unwrap_or_default());
             if line.len() > CALL_BYTES_MAX {
-                return refused("bad_input", "the call is longer than any that is taken");
+                return refused("bad_input", "the call is too long");
             }
         }
         let n_bytes = u64::try_from(line.len()).unwrap_or(u64::MAX);
         if self.n_bytes.fetch_add(n_bytes, Ordering::SeqCst) >= BYTES_MAX {
             return refused(
                 "too_many_calls",
-                "this run's calls hold too much; end your turn",
+                "this run's calls are too large; end your turn",
             );
         }
         match serde_json::from_slice(&line) {

@@ -34,10 +34,7 @@ pub fn files(root: &Path) -> Result<Vec<String>, Failure> {
             n_entries += 1;
             if n_entries > ENTRIES_MAX {
                 return Err(Failure {
-                    message: format!(
-                        "look through {}: more than {ENTRIES_MAX} files",
-                        root.display()
-                    ),
+                    message: format!("inspect {}: more than {ENTRIES_MAX} files", root.display()),
                     hint: None,
                 });
             }

@@ -229,7 +229,7 @@ fn hold(common_dir: &Path) -> Result<fs::File, Failure> {
     }
     Err(Failure {
         message: format!("lock {}, held by another run", common_dir.display()),
-        hint: Some("wait for the other run to make its worktree, then resume.".to_owned()),
+        hint: Some("wait for the other run to create its worktree, then resume.".to_owned()),
     })
 }
 

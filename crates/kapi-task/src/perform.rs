@@ -184,7 +184,7 @@ impl Performer<'_> {
             return Ok(());
         }
         let recorded = hands.record_run(id.as_str(), files);
-        recorded.map_err(|_| "what its run wrote could not be recorded".to_owned())
+        recorded.map_err(|_| "the output of its run could not be recorded".to_owned())
     }
 
     /// Returns the name of the sandbox of an attempt.

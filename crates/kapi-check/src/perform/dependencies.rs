@@ -332,11 +332,12 @@ impl Dependencies {
         let is_fit = real.starts_with(&book.home) && may_be(&real) && may_be(path);
         if !is_fit {
             self.notes.push(format!(
-                "{what}, which is not visible to sandboxes; `read_only` under [sandbox] names it."
+                "{what}, which is not visible in sandboxes; add it to `read_only` under [sandbox]."
             ));
             return Ok(());
         }
-        self.notes.push(format!("{what}, which is lent read-only."));
+        self.notes
+            .push(format!("{what}, which is shared read-only."));
         let shown = path
             .strip_prefix(&book.home)
             .unwrap_or(path)

@@ -37,8 +37,11 @@ pub fn describe(dir: &Path) -> Result<Hidden, Failure> {
     let entries = read(dir, &mode_kind)?;
     if entries.is_empty() {
         return Err(Failure {
-            message: format!("find hidden checks in {}: it holds no file", dir.display()),
-            hint: Some("give a directory of files laid out like the repository.".to_owned()),
+            message: format!(
+                "find hidden checks in {}: it contains no files",
+                dir.display()
+            ),
+            hint: Some("give a directory with the same layout as the repository.".to_owned()),
         });
     }
     Ok(Hidden {
@@ -141,10 +144,10 @@ fn keep_from(hidden: &Hidden, source: &Path, kept: &Path) -> Result<(), Failure>
     set_mode(&list, 0o600)?;
     verify_kept(hidden, kept).map_err(|_| Failure {
         message: format!(
-            "copy hidden checks: {} is not what the contract names",
+            "copy hidden checks: {} does not match the contract",
             source.display()
         ),
-        hint: Some("the directory changed since the contract was drawn up; start again.".into()),
+        hint: Some("the directory changed after the contract was created; start again.".into()),
     })
 }
 
@@ -152,10 +155,10 @@ fn keep_from(hidden: &Hidden, source: &Path, kept: &Path) -> Result<(), Failure>
 fn sealed_entries(hidden: &Hidden, kept: &Path) -> Result<SealedFiles, Failure> {
     let (files, list) = (kept.join(FILES), kept.join(LIST));
     let changed = |what: String| Failure {
-        message: format!("use the hidden checks: they were changed since the approval: {what}"),
+        message: format!("use the hidden checks: they changed since the approval: {what}"),
         hint: Some(format!(
-            "they are kept in {}, and nobody but Kapi writes there. Start the goal anew with \
-             `--hidden`, or put the file back as it was.",
+            "they are kept in {}, where only Kapi writes. Start a new goal with `--hidden`, or \
+             restore the file.",
             kept.display()
         )),
     };
@@ -182,7 +185,7 @@ fn sealed_entries(hidden: &Hidden, kept: &Path) -> Result<SealedFiles, Failure> 
     let is_other = |path: &&PathBuf| known.get(*path) != found.get(*path);
     let other = known.keys().chain(found.keys()).find(is_other);
     Err(changed(other.map_or_else(
-        || format!("{} names other files", list.display()),
+        || format!("{} lists other files", list.display()),
         |path| format!("file {}", path.display()),
     )))
 }

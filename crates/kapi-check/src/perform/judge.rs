@@ -138,7 +138,7 @@ pub fn check(book: &Book, reference: &str) -> Result<(), Failure> {
 
 fn not_a_model(reference: &str) -> Failure {
     Failure {
-        message: format!("read {reference:?} as the model of a provider"),
+        message: format!("read {reference:?} as provider/model"),
         hint: Some("write provider/model, such as anthropic/claude-opus-4-7.".to_owned()),
     }
 }

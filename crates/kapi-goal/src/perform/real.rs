@@ -103,8 +103,8 @@ impl RealWorld<'_> {
         let absent = workshop.repository.absent_submodules(&commit);
         for path in absent.map_err(|error| failure::plain(&error))? {
             let text = format!(
-                "the submodule {} is empty for checks: `git submodule update --init` in your \
-                 checkout brings it",
+                "the submodule {} is empty for checks: run `git submodule update --init` in \
+                 your checkout",
                 path.display()
             );
             (watch.notice)(Activity::Note { text });
@@ -125,7 +125,11 @@ impl RealWorld<'_> {
                     "record the work of turn {}: its worktree was gone",
                     task.turn
                 ),
-                hint: Some("it was made again as the turn began; resume to go on.".to_owned()),
+                hint: Some(
+                    "it was created again at the start of the turn; resume to \
+                    continue."
+                        .to_owned(),
+                ),
             });
         }
         let plan = CandidatePlan {

@@ -36,11 +36,11 @@ impl Survey {
         let git = workshop::find_git(book, &Cancel::new())?;
         let repository = Repository::discover(&git, dir).map_err(|error| {
             let hint = match &error {
-                RepositoryError::NotARepository { .. } => {
-                    Some("run it inside a git repository, or make one with `git init`.".to_owned())
-                }
+                RepositoryError::NotARepository { .. } => Some(
+                    "run it inside a git repository, or create one with `git init`.".to_owned(),
+                ),
                 RepositoryError::NoCommit { .. } => {
-                    Some("make a first commit: Kapi starts from a commit.".to_owned())
+                    Some("create a first commit: Kapi starts from a commit.".to_owned())
                 }
                 RepositoryError::Bare { .. } => {
                     Some("run it inside a checkout of the repository.".to_owned())

@@ -106,7 +106,7 @@ impl RunService for ToolCaller<'_> {
         let submitted = self.desk.project.submit(self.goal, &person.actor, &command);
         submitted
             .map(drop)
-            .map_err(|error| format!("A person allowed {entry:?}, but Kapi failed to {error}."))
+            .map_err(|error| format!("The user allowed {entry:?}, but Kapi failed to {error}."))
     }
 
     fn record_refused(&self, entry: &str, command: &str) -> bool {
@@ -124,9 +124,9 @@ impl RunService for ToolCaller<'_> {
     fn needs_person(&self, entry: &str) -> String {
         let goal = self.goal;
         format!(
-            "a person has to allow {entry:?} first (`kapi goal allow {goal} {entry:?}`): it is on \
-             the contract's ask-before list. Do not try it in another way. Go on with something \
-             else, or ask with until_done_block and end your turn."
+            "the user must allow {entry:?} first (`kapi goal allow {goal} {entry:?}`): it is on \
+             the contract's ask-before list. Do not try it in another way. Continue with \
+             something else, or ask with until_done_block and end your turn."
         )
     }
 
@@ -171,7 +171,7 @@ impl ToolCaller<'_> {
             return Err(Refused::new(
                 "goal_exists",
                 format!(
-                    "the goal is {}, and its contract cannot change; only a person starts another",
+                    "the goal is {}, and its contract cannot change; only the user can start another",
                     before.status
                 ),
             ));
@@ -261,7 +261,7 @@ pub fn refusal(error: &EngineError) -> Refused {
         EngineError::NotFound { .. } => Refused::new("no_active_goal", error.to_string()),
         EngineError::Busy { .. } => Refused::new(
             "busy",
-            "somebody else is writing to this goal; try again".to_owned(),
+            "another process is writing to this goal; try again".to_owned(),
         ),
         EngineError::Corrupt(_)
         | EngineError::UnknownEvent { .. }

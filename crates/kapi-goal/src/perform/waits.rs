@@ -148,7 +148,7 @@ fn answer(found: ConditionState, until: &WaitFor, left_ms: u64) -> WaitCheck {
             why: met_words(until),
         },
         ConditionState::NotYet { .. } if left_ms == 0 => WaitCheck::Met {
-            why: format!("its deadline has passed before {}", before_words(until)),
+            why: format!("its deadline passed before {}", before_words(until)),
         },
         ConditionState::NotYet { again_ms } => WaitCheck::NotYet {
             look_again_ms: again_ms.min(left_ms),
@@ -176,7 +176,7 @@ fn ms_until(at_ms: i64, now_ms: i64) -> u64 {
 fn met_words(until: &WaitFor) -> String {
     match until {
         WaitFor::Time { at_ms } => format!("it is {}", time_words(*at_ms)),
-        WaitFor::Quota { provider, .. } => format!("the quota of {provider} is reset"),
+        WaitFor::Quota { provider, .. } => format!("the quota of {provider} has reset"),
         WaitFor::Judge { judge, .. } => {
             format!("the judge {} is asked again", agent_name(judge))
         }
@@ -236,7 +236,7 @@ mod tests {
         };
         let look = |now_ms| answer(at(5_000, now_ms), &until, u64::MAX);
         assert_eq!(look(2_000), not_yet(3_000));
-        assert_eq!(look(5_000), met("the quota of claude is reset"));
+        assert_eq!(look(5_000), met("the quota of claude has reset"));
     }
 
     #[test]
@@ -248,11 +248,11 @@ mod tests {
         let not_met = found(false, 60_000);
         assert_eq!(answer(not_met, &until, u64::MAX), not_yet(60_000));
         assert_eq!(answer(not_met, &until, 250), not_yet(250));
-        let late = met("its deadline has passed before process 7 has ended");
+        let late = met("its deadline passed before process 7 has exited");
         assert_eq!(answer(not_met, &until, 0), late);
         assert_eq!(
             answer(ConditionState::Met, &until, 0),
-            met("process 7 has ended")
+            met("process 7 has exited")
         );
     }
 }

@@ -19,7 +19,7 @@ pub fn contract_yaml(goal: &Goal) -> Result<String, EngineError> {
     };
     let contract = serde_json::to_value(&goal.contract).map_err(encode)?;
     let mut text = format!(
-        "# The contract of goal {}. A copy for people: the log beside it is what counts.\n\
+        "# The contract of goal {}. A copy for reading: the log next to it is authoritative.\n\
          # Approved by its hash, {}.\n",
         goal.id, goal.contract_hash
     );

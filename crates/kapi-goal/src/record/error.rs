@@ -76,7 +76,7 @@ impl EngineError {
             }
             Self::NotFound { .. } => Some("list the goals with `kapi status`.".to_owned()),
             Self::UnknownEvent { .. } => {
-                Some("the log was written by a newer Kapi; use that one.".to_owned())
+                Some("a newer version of Kapi wrote the log; use that version.".to_owned())
             }
             Self::NotDerived(error) => error.hint(reference),
             Self::Encode { .. } => None,

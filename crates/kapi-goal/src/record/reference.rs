@@ -183,7 +183,7 @@ fn called(name: &str, ids: &[GoalId]) -> Vec<GoalId> {
 #[derive(Debug, thiserror::Error)]
 pub enum ResolveError {
     /// Nothing fits.
-    #[error("find a goal called {reference:?}")]
+    #[error("find a goal {reference:?}")]
     Unknown {
         /// What was asked for.
         reference: String,
@@ -191,7 +191,7 @@ pub enum ResolveError {
         candidates: Vec<GoalId>,
     },
     /// Several fit.
-    #[error("find one goal called {reference:?}: {} fit", candidates.len())]
+    #[error("find one goal {reference:?}: {} match", candidates.len())]
     Ambiguous {
         /// What was asked for.
         reference: String,
@@ -199,7 +199,7 @@ pub enum ResolveError {
         candidates: Vec<GoalId>,
     },
     /// It means a workflow, which is not a goal.
-    #[error("find a goal called {reference:?}: {id} is a {mode} workflow")]
+    #[error("find a goal {reference:?}: {id} is a {mode} workflow")]
     Workflow {
         /// What was asked for.
         reference: String,
@@ -209,7 +209,7 @@ pub enum ResolveError {
         mode: Mode,
     },
     /// It says itself that it means something else.
-    #[error("find a goal called {reference:?}: that is a {kind}")]
+    #[error("find a goal {reference:?}: it is a {kind}")]
     OtherKind {
         /// What was asked for.
         reference: String,
@@ -233,15 +233,17 @@ impl ResolveError {
             Self::Unknown { candidates, .. } if candidates.is_empty() => {
                 Some("there are no goals here yet; start one with `kapi run`.".to_owned())
             }
-            Self::Unknown { candidates, .. } => Some(format!("there are: {}.", names(candidates))),
+            Self::Unknown { candidates, .. } => Some(format!("available: {}.", names(candidates))),
             Self::Ambiguous { candidates, .. } => {
-                Some(format!("say which one: {}.", names(candidates)))
+                Some(format!("name one of them: {}.", names(candidates)))
             }
             Self::Workflow { id, mode, .. } => Some(format!(
-                "`kapi show {index:03}` shows it, `kapi {mode} resume {index:03}` goes on with it.",
+                "show it with `kapi show {index:03}`, resume it with `kapi {mode} resume {index:03}`.",
                 index = id.index()
             )),
-            Self::OtherKind { reference, .. } => Some(format!("`kapi show {reference}` shows it.")),
+            Self::OtherKind { reference, .. } => {
+                Some(format!("show it with `kapi show {reference}`."))
+            }
             Self::Store(error) => error.hint(),
         }
     }
@@ -385,7 +387,7 @@ mod tests {
     fn an_ambiguous_slug_lists_what_fits() {
         check(
             "fix-login",
-            "find one goal called \"fix-login\": 2 fit; say which one: 001-fix-login, 012-fix-login.",
+            "find one goal \"fix-login\": 2 match; name one of them: 001-fix-login, 012-fix-login.",
         );
         check("012", "012-fix-login");
     }
@@ -396,7 +398,7 @@ mod tests {
             check(
                 reference,
                 &format!(
-                    "find a goal called {reference:?}; there are: 001-fix-login, 002-7, \
+                    "find a goal {reference:?}; available: 001-fix-login, 002-7, \
                      007-add-tests, 012-fix-login, 1000-big."
                 ),
             );
@@ -408,7 +410,7 @@ mod tests {
         check("goal/7", "007-add-tests");
         check(
             "task_7",
-            "find a goal called \"task_7\": that is a task; `kapi show task_7` shows it.",
+            "find a goal \"task_7\": it is a task; show it with `kapi show task_7`.",
         );
     }
 

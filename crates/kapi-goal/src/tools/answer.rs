@@ -32,7 +32,8 @@ pub fn looked(goal: &Goal) -> Value {
 pub fn approved(goal: &Goal, contract_hash: &str) -> Value {
     let mut answer = accepted(&StateView::from(goal));
     answer["contractHash"] = json!(contract_hash);
-    answer["next"] = json!("The contract is approved. End your turn; the work begins in the next.");
+    answer["next"] =
+        json!("The contract is approved. End your turn; the work starts in the next one.");
     answer
 }
 
@@ -42,8 +43,8 @@ pub fn not_confirmed(goal: &str, contract_hash: &str, contract: &Contract) -> Va
     let refused = Refused::new(
         "not_confirmed",
         format!(
-            "the draft is recorded and waits for a person, who approves it with `kapi goal \
-             approve {goal} --hash {contract_hash}`; end your turn"
+            "the draft is recorded; the user can approve it with `kapi goal approve {goal} \
+             --hash {contract_hash}`; end your turn"
         ),
     );
     let mut answer = self::refused(&refused);
@@ -100,12 +101,12 @@ fn accepted<View: serde::Serialize>(view: &View) -> Value {
 const fn next_step(call: &ToolCall) -> Option<&'static str> {
     match call {
         ToolCall::Complete { .. } => Some(
-            "Your claim is recorded. End your turn: Kapi runs the checks in a clean checkout, and \
-             a judge looks at the result.",
+            "Your claim is recorded. End your turn: Kapi runs the checks in a clean checkout, \
+             and a judge reviews the result.",
         ),
         ToolCall::Block { .. } => Some("Your question is recorded. End your turn."),
-        ToolCall::Wait { .. } => Some("The goal is parked when your turn ends. End it now."),
-        ToolCall::Distill { .. } => Some("The journey is recorded. End your turn."),
+        ToolCall::Wait { .. } => Some("The goal will be parked when your turn ends. End it now."),
+        ToolCall::Distill { .. } => Some("The summary is recorded. End your turn."),
         ToolCall::Plan { .. }
         | ToolCall::Replan { .. }
         | ToolCall::TaskUpdate { .. }

@@ -34,10 +34,7 @@ pub fn read(name: &str, input: Value, now_ms: i64) -> Result<Request, Refused> {
         let names: Vec<&str> = Tool::ALL.into_iter().map(Tool::name).collect();
         return Err(Refused::new(
             "unknown_tool",
-            format!(
-                "there is no tool of this name; there are {}",
-                names.join(", ")
-            ),
+            format!("unknown tool; available: {}", names.join(", ")),
         ));
     };
     // A call without arguments is a call with none.

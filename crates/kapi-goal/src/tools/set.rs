@@ -101,7 +101,7 @@ fn verify(contract: &Contract, input: &SetInput) -> Result<Option<String>, Refus
         return Ok(None);
     };
     if drafted.trim().is_empty() {
-        let rule = "verifyCommand: it must not be empty; leave it out if there is none";
+        let rule = "verifyCommand: it must not be empty; omit it if there is none";
         return Err(Refused::input(rule.to_owned()));
     }
     Ok(Some(if contract.working.mise {
@@ -142,8 +142,8 @@ fn judge(input: &SetInput) -> Result<Option<Judge>, Refused> {
 fn judge_unspecified() -> Refused {
     Refused::new(
         "judge_unspecified",
-        "name a judgeModel {provider, modelId} other than your own model, or set \
-         sameModelJudge to true; nothing is done without a judge being chosen"
+        "name a judgeModel {provider, modelId} other than your own model, or set sameModelJudge \
+         to true; a judge must be chosen first"
             .to_owned(),
     )
 }

@@ -42,10 +42,10 @@ fn thing(left: &LeftoverContainer, plan: &CleanPlan) -> CleanTarget {
     let is_younger = plan.used_before_ms.is_some_and(|before| made_ms >= before);
     let fate = match left.state {
         leftover::LeftoverState::Unknown => {
-            CleanAction::Stays("nobody can tell from here whether its launcher lives".to_owned())
+            CleanAction::Stays("its launcher may still be running elsewhere".to_owned())
         }
         leftover::LeftoverState::Deserted if is_younger => {
-            CleanAction::Stays("it was used since".to_owned())
+            CleanAction::Stays("it was used recently".to_owned())
         }
         leftover::LeftoverState::Deserted => {
             CleanAction::Goes("its launcher was killed".to_owned())

@@ -96,7 +96,7 @@ pub fn remove(book: &Book, goal: &GoalFiles) -> Result<(), LaunchError> {
         return Err(LaunchError::new(
             LaunchErrorKind::Denied,
             why,
-            "it changed while it was looked at.",
+            "it changed while it was inspected.",
         ));
     }
     let failed = |error: &dyn std::error::Error| LaunchError::failed(error);
@@ -156,7 +156,7 @@ fn holds(book: &Book, goal: &GoalFiles) -> Result<Option<String>, LaunchError> {
         drop(owned_dir::wipe(&scratch));
         if !is_merged.map_err(|error| failed(&error))? {
             return Ok(Some(format!(
-                "its branch {branch} is not merged into what is checked out"
+                "its branch {branch} is not merged into the current checkout"
             )));
         }
     }
@@ -178,13 +178,13 @@ fn unsaved(book: &Book, goal: &GoalFiles) -> Result<Option<String>, LaunchError>
         .map_err(|error| LaunchError::failed(&error))?;
     let Some(workspace) = found else {
         return Ok(goal.place.worktree.exists().then(|| {
-            "its worktree is none of this repository's, so nobody knows what is in it".to_owned()
+            "its worktree does not belong to this repository, so its content is unknown".to_owned()
         }));
     };
     let unsaved = repository
         .unsaved_tree(&workspace, &known)
         .map_err(|error| LaunchError::failed(&error))?;
-    Ok(unsaved.map(|_| "its worktree holds uncommitted work".to_owned()))
+    Ok(unsaved.map(|_| "its worktree contains uncommitted work".to_owned()))
 }
 
 #[cfg(test)]

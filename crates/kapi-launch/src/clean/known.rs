@@ -57,7 +57,7 @@ impl KnownRepositories {
             None => Err(LaunchError::new(
                 crate::error::LaunchErrorKind::Failed,
                 format!("find the repository of {}", project.display()),
-                "it was not there when the clean-up began.",
+                "it did not exist when the cleanup started.",
             )),
         }
     }

@@ -89,7 +89,7 @@ impl Dialogue<'_> {
         let args = on_screen(&plan.agent, launch.args.clone());
         let args = args.ok_or_else(|| Failure {
             message: format!("start {} on its own screen", plan.agent.name()),
-            hint: Some("leave out `--interactive`.".to_owned()),
+            hint: Some("omit `--interactive`.".to_owned()),
         })?;
         let words = if plan.prompt.trim().is_empty() {
             Vec::new()
@@ -144,7 +144,7 @@ fn on_screen(kind: &AgentKind, mut args: Vec<String>) -> Option<Vec<String>> {
 /// They lead to its file: a task on a command line is seen by every process, is cut where it is
 /// long, and is an option where it begins with a dash.
 fn first_words(kind: &AgentKind, task: &Path) -> Vec<String> {
-    let words = format!("Do what the file {} says.", task.display());
+    let words = format!("Do what the file {} describes.", task.display());
     match kind {
         AgentKind::Claude | AgentKind::Codex | AgentKind::Pi => vec![words],
         AgentKind::Gemini => vec!["-i".to_owned(), words],

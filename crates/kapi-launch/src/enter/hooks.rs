@@ -67,7 +67,7 @@ impl Hooks {
         };
         if let Some(theirs) = rival(agent, cell) {
             let text = format!(
-                "No status comes from hooks: with them, those of the project's own {theirs} would run."
+                "Hooks do not report status, because they would also enable the project's own {theirs}."
             );
             notice(Activity::Note { text });
             return Ok(None);
@@ -103,7 +103,9 @@ impl Hooks {
         let (Some(program), Some(socket)) = (program.to_str(), socket.to_str()) else {
             return Ok(HookSettings {
                 args: &[],
-                note: Some("No status comes from hooks: their path is not UTF-8.".to_owned()),
+                note: Some(
+                    "Hooks do not report status, because their path is not UTF-8.".to_owned(),
+                ),
             });
         };
         let command = lasting_command_line(self.agent, program, socket);
@@ -115,7 +117,7 @@ impl Hooks {
                 return Ok(HookSettings {
                     args: &[],
                     note: Some(format!(
-                        "No status comes from hooks: failed to {message}. {hint}"
+                        "Hooks do not report status: failed to {message}. {hint}"
                     )),
                 });
             }
@@ -150,7 +152,7 @@ pub(super) fn follow<T>(
     };
     let watched = watch::during(writer, source, run);
     let lost = |error: StatusError| {
-        let text = format!("The status stood still: failed to {}.", chain(&error));
+        let text = format!("The status did not update: failed to {}.", chain(&error));
         notice(Activity::Note { text });
     };
     watched.hooks.map_or_else(&lost, drop);
@@ -179,7 +181,7 @@ fn rival(agent: HookAgent, cell: &SandboxConfig<'_>) -> Option<&'static str> {
 fn muted(injection: &Injection) -> Option<String> {
     injection.muted_by.map(|key| {
         format!(
-            "No status comes from hooks: {key} in ~/{} turns them off.",
+            "Hooks do not report status, because {key} in ~/{} turns them off.",
             injection.file
         )
     })

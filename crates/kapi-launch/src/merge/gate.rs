@@ -34,7 +34,7 @@ pub struct AutoRun {
 const RULES: &[(&[&str], &str)] = &[
     (
         &[".envrc"],
-        "direnv runs it in a shell that enters the directory",
+        "direnv runs it when a shell enters the directory",
     ),
     (
         &[
@@ -43,7 +43,7 @@ const RULES: &[(&[&str], &str)] = &[
             "**/.vscode/mcp.json",
             "*.code-workspace",
         ],
-        "an editor runs what it names when the directory is opened",
+        "an editor runs its commands when the directory is opened",
     ),
     (
         &[
@@ -53,7 +53,7 @@ const RULES: &[(&[&str], &str)] = &[
             "**/.idea/watchertasks.xml",
             "**/.run/*.run.xml",
         ],
-        "an IDE runs what it names",
+        "an IDE runs its commands",
     ),
     (
         &[
@@ -64,7 +64,7 @@ const RULES: &[(&[&str], &str)] = &[
             ".lefthook*.*",
             ".overcommit.yml",
         ],
-        "git runs what it names at every commit",
+        "git runs its commands at every commit",
     ),
     (
         &[
@@ -78,7 +78,7 @@ const RULES: &[(&[&str], &str)] = &[
             "bitbucket-pipelines.yml",
             "jenkinsfile",
         ],
-        "a server runs it when it is pushed, with its own secrets",
+        "CI runs it after a push, with access to secrets",
     ),
     (
         &[
@@ -91,7 +91,7 @@ const RULES: &[(&[&str], &str)] = &[
             "**/.config/mise/**",
             ".tool-versions",
         ],
-        "mise or asdf runs or fetches what it names in a shell that enters the directory",
+        "mise or asdf installs or runs its entries when a shell enters the directory",
     ),
     (
         &["**/.devcontainer/**", ".devcontainer.json"],
@@ -108,12 +108,9 @@ const RULES: &[(&[&str], &str)] = &[
             "**/.cursor/mcp.json",
             "**/.cursor/hooks.json",
         ],
-        "an agent that is started here runs what it names",
+        "an agent started here runs its commands",
     ),
-    (
-        &[".pnpmfile.cjs"],
-        "an installation of the dependencies runs it",
-    ),
+    (&[".pnpmfile.cjs"], "installing dependencies runs it"),
 ];
 
 /// The manifest whose scripts an installation runs.
@@ -129,7 +126,7 @@ const SCRIPTS: &[&str] = &[
     "prepublish",
     "dependencies",
 ];
-const BY_INSTALLATION: &str = "an installation of the dependencies runs a script that it names";
+const BY_INSTALLATION: &str = "installing dependencies runs a script it names";
 /// The largest manifest that is read; a larger one counts as changed.
 const MANIFEST_BYTES_MAX: u64 = 1 << 20;
 /// The most of a commit's patch that is looked through.

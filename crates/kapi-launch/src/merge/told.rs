@@ -93,15 +93,15 @@ fn merged_path(path: &Path, verdict: &Verdict) -> MergedPath {
 fn conflict_text(conflict: apply::Conflict) -> String {
     use apply::Conflict;
     match conflict {
-        Conflict::ChangedHere => "it changed in the project since".to_owned(),
+        Conflict::ChangedHere => "it has changed in the project since".to_owned(),
         Conflict::GoneHere => "it was removed from the project since".to_owned(),
-        Conflict::AppearedHere => "it was made in the project since".to_owned(),
+        Conflict::AppearedHere => "it was created in the project since".to_owned(),
         Conflict::SamePlaces { n_places } => {
             format!("both changed it in the same {n_places} places")
         }
-        Conflict::NotEmpty => "the directory in the project holds something else".to_owned(),
-        Conflict::NoDirectory => "a part of the path is no directory in the project".to_owned(),
-        Conflict::SpecialFile => "a device, pipe or socket is there in the project".to_owned(),
+        Conflict::NotEmpty => "the directory in the project has other content".to_owned(),
+        Conflict::NoDirectory => "part of the path is not a directory in the project".to_owned(),
+        Conflict::SpecialFile => "it is a device, pipe or socket in the project".to_owned(),
     }
 }
 
@@ -110,9 +110,12 @@ const fn refusal_text(refusal: apply::Refusal) -> &'static str {
     match refusal {
         Refusal::NotBelow => "not a path in the project",
         Refusal::GitData => "git's own data",
-        Refusal::KapiState => "state of Kapi's own",
-        Refusal::LinkOut => "a link that leads out of the project; allow it with `--link-out`",
-        Refusal::NoFile => "no plain file",
+        Refusal::KapiState => "Kapi's own state",
+        Refusal::LinkOut => {
+            "a symbolic link that points outside the project; allow it with \
+            `--link-out`"
+        }
+        Refusal::NoFile => "not a regular file",
         Refusal::TooLarge => "too large",
     }
 }

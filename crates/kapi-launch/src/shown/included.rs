@@ -67,7 +67,8 @@ pub(crate) fn lend(
     }
     if taken.n_left_out > 0 {
         lending.notes.push(format!(
-            "{} files that {INCLUDE} names are not shown: they are too large, too many or no plain files.",
+            "{} files listed in {INCLUDE} are not shown: they are too large, too many or not \
+             regular files.",
             taken.n_left_out
         ));
     }
@@ -80,7 +81,7 @@ pub(crate) fn lend(
     if !taken.lent.is_empty() {
         let n = taken.lent.len();
         lending.notes.push(format!(
-            "{n} files that git does not have are shown as copies because of {INCLUDE}."
+            "{n} files outside git are shown as copies because of {INCLUDE}."
         ));
     }
     Ok(lending)

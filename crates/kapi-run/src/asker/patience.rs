@@ -53,7 +53,7 @@ impl ProviderRetry {
         // What the failed try used counts; the next one tells only its own.
         (watch.notice)(Activity::Used(used));
         (watch.notice)(Activity::Note {
-            text: format!("{}; asked again in {} s", words(trouble), wait_ms / 1000),
+            text: format!("{}; retrying in {} s", words(trouble), wait_ms / 1000),
         });
         let until = monotonic_ms().saturating_add(wait_ms);
         while monotonic_ms() < until && !watch.cancel.is_raised() {

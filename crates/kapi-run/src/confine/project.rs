@@ -98,7 +98,7 @@ impl MountTargets {
                 // A link or a file in the way is an error of the mount itself.
                 Ok(_) => return Ok(()),
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-                Err(error) => return Err(failure::file("look at", &path, &error)),
+                Err(error) => return Err(failure::file("inspect", &path, &error)),
             }
             let made = if parts.peek().is_some() || is_directory {
                 fs::create_dir(&path)

@@ -33,14 +33,14 @@ pub fn ask(socket: &Path, payload: &[u8]) -> Result<(), String> {
 /// Does the same, and waits no longer than this.
 pub fn ask_within(socket: &Path, payload: &[u8], patience: Duration) -> Result<(), String> {
     let answer = exchange(socket, payload, patience).map_err(|error| {
-        format!("Kapi cannot be asked whether this may run, so it may not: {error}.")
+        format!("Kapi cannot be reached for permission, so this is denied: {error}.")
     })?;
     let answer = String::from_utf8_lossy(&answer);
     let (verdict, reason) = answer.split_once('\n').unwrap_or((&answer, ""));
     match verdict {
         ALLOW => Ok(()),
         DENY => Err(reason.trim_end().to_owned()),
-        _ => Err("Kapi gave no answer whether this may run, so it may not.".to_owned()),
+        _ => Err("Kapi did not answer the permission request, so this is denied.".to_owned()),
     }
 }
 

@@ -22,12 +22,12 @@ pub fn check(kind: &AgentKind, ask_before: &[String]) -> Result<(), Failure> {
     }
     Err(Failure {
         message: format!(
-            "ask before what a {} agent runs: it has no permission hook",
+            "ask before a {} agent runs commands: it has no permission hook",
             kind.name()
         ),
         hint: Some(
-            "use claude, codex, gemini, pi or a script, which are stopped before each tool, or leave \
-             the ask-before list empty."
+            "use claude, codex, gemini, pi or a script, which support this, or remove the \
+             ask-before list."
                 .to_owned(),
         ),
     })
@@ -45,7 +45,7 @@ pub(super) fn check_settings(
         return Ok(());
     }
     Err(Failure {
-        message: format!("ask before what gemini runs: {GEMINI_SETTINGS} outranks its hooks"),
-        hint: Some("run it in a sandbox, where that file is covered.".to_owned()),
+        message: format!("ask before gemini runs commands: {GEMINI_SETTINGS} overrides its hooks"),
+        hint: Some("run it in a sandbox, which hides that file.".to_owned()),
     })
 }

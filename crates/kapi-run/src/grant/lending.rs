@@ -68,7 +68,7 @@ fn place(home: &Path, relative: &Path) -> Result<PathBuf, Failure> {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 fs::create_dir(&place).map_err(|error| failure::file("create", &place, &error))?;
             }
-            Err(error) => return Err(failure::file("look at", &place, &error)),
+            Err(error) => return Err(failure::file("inspect", &place, &error)),
         }
     }
     Err(leads_out(relative, home))
@@ -77,7 +77,7 @@ fn place(home: &Path, relative: &Path) -> Result<PathBuf, Failure> {
 fn leads_out(relative: &Path, home: &Path) -> Failure {
     Failure {
         message: format!(
-            "lend {} to the private home: its place leads out of it",
+            "share {} in the private home: its path points outside it",
             relative.display()
         ),
         hint: Some(format!("remove {} and start again.", home.display())),
@@ -96,7 +96,7 @@ impl Copy<'_> {
         let found = match fs::metadata(from) {
             Ok(found) => found,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
-            Err(error) => return Err(failure::file("look at", from, &error)),
+            Err(error) => return Err(failure::file("inspect", from, &error)),
         };
         self.entries_left = self
             .entries_left
@@ -134,10 +134,10 @@ impl Copy<'_> {
     fn too_large(&self) -> Failure {
         Failure {
             message: format!(
-                "lend ~/{}: it has more than {ENTRIES_MAX} entries, 512 MiB or {DEPTH_MAX} levels",
+                "share ~/{}: it has more than {ENTRIES_MAX} entries, 512 MiB or {DEPTH_MAX} levels",
                 self.whole.display()
             ),
-            hint: Some("name what is needed in it in `filesystem.include`.".to_owned()),
+            hint: Some("list the parts you need in `filesystem.include`.".to_owned()),
         }
     }
 }
@@ -217,9 +217,17 @@ mod tests {
         fs::create_dir(&outside).unwrap();
         symlink(&outside, to.join(".claude")).unwrap();
         let refused = lend(&[PathBuf::from(".claude/skills")], &from, &to).unwrap_err();
-        assert!(refused.message.contains("leads out"), "{}", refused.message);
+        assert!(
+            refused.message.contains("points outside"),
+            "{}",
+            refused.message
+        );
         let refused = lend(&[PathBuf::from("../from/.claude")], &from, &to).unwrap_err();
-        assert!(refused.message.contains("leads out"), "{}", refused.message);
+        assert!(
+            refused.message.contains("points outside"),
+            "{}",
+            refused.message
+        );
         assert_eq!(fs::read_dir(&outside).unwrap().count(), 0);
     }
 

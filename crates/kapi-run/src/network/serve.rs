@@ -55,9 +55,9 @@ const TOLD_MAX: usize = 20;
 /// The longest text of a host in the log; names are shorter.
 const HOST_MAX: usize = 255;
 /// Reported once, whatever else was reported.
-const AN_ESTIMATE: &str = "at least one model call's use is an estimate";
+const AN_ESTIMATE: &str = "the usage of at least one model call is an estimate";
 /// Reported once, whatever else was reported.
-const LOG_FULL: &str = "the network is closed: there is no room to record further connections";
+const LOG_FULL: &str = "the network is closed: the connection log is full";
 
 /// The network access of one run, what serves it, and who hears of its use.
 pub struct NetworkServices<'a> {
@@ -266,13 +266,13 @@ impl<'a> NetworkServices<'a> {
             *self.trouble.lock().unwrap_or_else(PoisonError::into_inner) = trouble;
         }
         match event {
-            GatewayEvent::Stalled { .. } => self.tell("the model's provider did not go on"),
+            GatewayEvent::Stalled { .. } => self.tell("the model's provider stopped responding"),
             GatewayEvent::Unreachable { why, .. } => {
-                self.tell(&format!("the model's provider is not reached: {why}"));
+                self.tell(&format!("the model's provider cannot be reached: {why}"));
             }
             GatewayEvent::Refused {
                 why: GatewayRefusal::Key | GatewayRefusal::NotAllowed,
-            } => self.tell("a request to the model's gateway was refused; the log says which"),
+            } => self.tell("a request to the model gateway was refused; see the log"),
             GatewayEvent::Call { .. }
             | GatewayEvent::UsageAsked { .. }
             | GatewayEvent::Answered { .. }
@@ -386,11 +386,11 @@ fn trouble_of(event: &GatewayEvent) -> Option<Option<ProviderFailure>> {
         }
         GatewayEvent::Stalled { .. } => failure(
             ProviderFailureKind::Unreachable,
-            "the provider did not go on".to_owned(),
+            "the provider stopped responding".to_owned(),
         ),
         GatewayEvent::BrokenOff { .. } => failure(
             ProviderFailureKind::TruncatedStream,
-            "the provider broke its answer off".to_owned(),
+            "the provider cut off its answer".to_owned(),
         ),
         GatewayEvent::Call { .. }
         | GatewayEvent::UsageAsked { .. }

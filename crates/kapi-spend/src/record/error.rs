@@ -55,17 +55,17 @@ impl LedgerError {
     pub fn hint(&self) -> Option<String> {
         match self {
             Self::Store(StoreError::Corrupt { file, .. }) => Some(format!(
-                "nothing was changed and nothing is granted; put {} back from a copy, or move its \
-                 directory away to begin a new ledger.",
+                "nothing was changed and no spending is allowed; restore {} from a backup, or \
+                 move its directory away to start a new ledger.",
                 file.display()
             )),
             Self::Store(error) => error.hint(),
             Self::NotDerived(error) => error.hint(),
             Self::UnknownEvent { .. } => {
-                Some("the log was written by a newer Kapi; use that one.".to_owned())
+                Some("a newer version of Kapi wrote the log; use that version.".to_owned())
             }
             Self::Denied(SpendDenied::OnlyHuman) => {
-                Some("ask the person to say so in their own terminal.".to_owned())
+                Some("ask the user to run the command in their own terminal.".to_owned())
             }
             Self::Place(PlaceError::Full { .. }) => {
                 Some("wait for some of them to end.".to_owned())

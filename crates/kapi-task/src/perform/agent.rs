@@ -32,7 +32,7 @@ use super::{Performer, ending, leavings};
 use crate::rules::task::{End, Failure, FailureKind, OUTPUT_BYTES_MAX, Task, Work};
 
 /// Stands where an output was cut.
-const CUT: &str = "\n[the output was cut; the transcript has all of it]";
+const CUT: &str = "\n[output truncated; see the transcript for all of it]";
 /// Paths that a failure names.
 const PATHS_SHOWN: usize = 5;
 
@@ -264,7 +264,7 @@ fn end(deadline_ms: u64, deadline: Deadline, how: &LaunchEnd<'_>, over: Option<S
             bad(FailureKind::BudgetSpent, message, Some(TIMED_OUT))
         }
         (process::ProcessEnd::DeadlinePassed, _) => {
-            let message = format!("the agent was ended after {seconds}");
+            let message = format!("the agent was stopped after {seconds}");
             bad(FailureKind::TimedOut, message, Some(TIMED_OUT))
         }
         (_, Some(AgentEnd::Provider(failure))) => {
@@ -311,7 +311,7 @@ fn ran(id: &SandboxId, bounds: &Bounds<'_>, launched: LaunchResult, mut end: End
     if let (Some(_), false) = (touched.first(), matches!(end, End::Cancelled)) {
         let shown: Vec<&str> = touched.iter().take(PATHS_SHOWN).copied().collect();
         end = ending::denied(format!(
-            "the policy keeps {} as they are, and the agent changed them",
+            "the policy protects {}, but the agent changed them",
             shown.join(", ")
         ));
     }
@@ -337,11 +337,8 @@ fn left(id: &SandboxId, work: &Work) -> String {
         n => counted(n, "file"),
     };
     match &work.branch {
-        Some(branch) => format!("; its work until then ({files}) is on branch {branch}"),
-        None => format!(
-            "; its work until then ({files}) is in sandbox {}",
-            id.as_str()
-        ),
+        Some(branch) => format!("; its work so far ({files}) is on branch {branch}"),
+        None => format!("; its work so far ({files}) is in sandbox {}", id.as_str()),
     }
 }
 

@@ -106,7 +106,7 @@ impl Allowance<'_> {
     pub(super) fn spent_in(&self, what: &str) -> Option<End> {
         let under_way = match what {
             "" => String::new(),
-            what => format!(", and {what} was under way"),
+            what => format!(", while {what} was running"),
         };
         let (why, exit_code) = match (self.meter.over(), self.left_ms(), self.time_ms) {
             (Some(why), _, _) => (why, None),

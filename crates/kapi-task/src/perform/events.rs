@@ -141,7 +141,7 @@ impl Lookout {
     }
 
     fn refs(&mut self, book: &Book, pattern: &str) -> Result<Listing, String> {
-        let failed = |error: &dyn std::error::Error| format!("look at {pattern}: {error}");
+        let failed = |error: &dyn std::error::Error| format!("read {pattern}: {error}");
         if self.repository.is_none() {
             let git = workshop::find_git(book, &Cancel::new());
             let git = git.map_err(|failure| format!("look at {pattern}: {}", failure.message))?;

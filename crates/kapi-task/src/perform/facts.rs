@@ -157,7 +157,7 @@ impl Finder<'_> {
         };
         let Some(commit) = &last.commit else {
             return Ok(Answer::Unknown {
-                why: format!("nobody knows which commit {} ran on", last.task),
+                why: format!("the commit that {} ran on is unknown", last.task),
             });
         };
         let repository = self.repository()?;

@@ -204,7 +204,7 @@ impl Performer<'_> {
         }
         Ok(kept.map(|kept| {
             format!(
-                "what an earlier attempt had changed is kept; `{}` brings it back",
+                "the changes of an earlier attempt are kept; restore them with `{}`",
                 kept.restore_line
             )
         }))

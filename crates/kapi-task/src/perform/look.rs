@@ -42,7 +42,7 @@ impl ConditionCommand<'_> {
     pub(super) fn answer(&self, performer: &Performer<'_>) -> Result<Answer, Failure> {
         if performer.setting.level == SandboxLevel::None {
             return Ok(Answer::Unknown {
-                why: "without isolation nothing keeps it from changing the project".to_owned(),
+                why: "without isolation, nothing prevents it from changing the project".to_owned(),
             });
         }
         let id = Performer::sandbox_id(self.task, self.hands).map_err(|_| Failure {
@@ -68,7 +68,7 @@ impl ConditionCommand<'_> {
             ProcessEnd::Signaled(signal) => Answer::Exit { code: 128 + signal },
             ProcessEnd::DeadlinePassed | ProcessEnd::IdlePassed => Answer::TimedOut,
             ProcessEnd::Cancelled => Answer::Unknown {
-                why: "it was cut off".to_owned(),
+                why: "it was interrupted".to_owned(),
             },
         })
     }

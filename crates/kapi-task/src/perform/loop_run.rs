@@ -127,7 +127,7 @@ impl LoopExecution<'_> {
             Phase::Trigger => Ok((PhaseStatus::Ok, Some(self.run.trigger.kind().to_owned()))),
             _ if is_skipped => Ok(skipped("the condition did not hold")),
             Phase::ShouldRun => self.should_run(),
-            Phase::Context if self.has_failed() => Ok(skipped("it was not let on")),
+            Phase::Context if self.has_failed() => Ok(skipped("it was not admitted")),
             Phase::Context => self.context(),
             Phase::Execute if self.has_failed() => Ok(skipped("there is no prompt")),
             Phase::Execute => self.execute(),

@@ -69,7 +69,7 @@ pub(super) fn compose(
     let mut prompt = String::new();
     if let Some(setback) = &task.setback {
         let text = visible(head(setback, SETBACK_BYTES_MAX));
-        prompt.push_str("An attempt before this one did not come to an end:\n\n");
+        prompt.push_str("An earlier attempt did not finish:\n\n");
         prompt.push_str(&fenced(&text, ""));
         prompt.push_str("\n\n");
     }
@@ -129,7 +129,7 @@ const fn level_word(setting: &PerformerSettings) -> &'static str {
 const fn network_words(network: NetworkMode) -> &'static str {
     match network {
         NetworkMode::None => "nothing",
-        NetworkMode::Filtered => "the hosts that a person listed",
-        NetworkMode::Open => "everything that this machine reaches",
+        NetworkMode::Filtered => "the hosts that the user allowed",
+        NetworkMode::Open => "everything this machine can reach",
     }
 }

@@ -145,7 +145,7 @@ impl<'a> TaskProver<'a> {
             None if report.runs.iter().any(was_cut_short) => Ok(None),
             None => Ok(Some(report)),
             Some(obstacle) => Err(not_launched(format!(
-                "`{}` cannot work where it is run: {}. {}",
+                "`{}` cannot run in the sandbox: {}. {}",
                 obstacle.command, obstacle.reason, obstacle.remedy
             ))),
         }
@@ -183,7 +183,7 @@ impl<'a> TaskProver<'a> {
         let nothing = BTreeSet::new();
         match assess::objection(&claim.policy, before, &report, &nothing, false) {
             Some(objection) => Err(eval_failed(format!(
-                "the checks pass, but {}; look at the work and merge it yourself if that is right",
+                "the checks pass, but {}; review the work and merge it yourself if it is correct",
                 objection.words()
             ))),
             None => Ok(ProvedWork {
@@ -233,7 +233,7 @@ impl<'a> TaskProver<'a> {
     ) -> Result<Option<T>, Failure> {
         let Some(commit) = left.commit else {
             return Err(Failure {
-                message: "make a clean checkout: the project is no git repository with a commit"
+                message: "make a clean checkout: the project is not a git repository with a commit"
                     .to_owned(),
                 hint: None,
             });

@@ -86,7 +86,7 @@ impl fmt::Display for Shortage {
         match self {
             Self::Pressure { of, found, max } => write!(
                 out,
-                "{of} is waited for {} of the time, more than {}",
+                "processes wait for {of} {} of the time, more than {}",
                 percent(*found),
                 percent(*max)
             ),
@@ -99,7 +99,7 @@ impl fmt::Display for Shortage {
             Self::Processes { found, max } => {
                 write!(out, "{found} processes run, more than {max}")
             }
-            Self::Slots { max } => write!(out, "all {max} places of this machine are taken"),
+            Self::Slots { max } => write!(out, "all {max} slots of this machine are in use"),
         }
     }
 }
@@ -301,14 +301,14 @@ mod tests {
                 "pressure/memory",
                 "some avg10=10.5 avg60=0",
                 0,
-                "memory is waited for 10.50 % of the time, more than 10.00 %",
+                "processes wait for memory 10.50 % of the time, more than 10.00 %",
             ),
             ("pressure/cpu", "some avg10=99.12 avg60=0", 0, ""),
             (
                 "pressure/cpu",
                 "some avg10=99.12 avg60=0",
                 1,
-                "a processor is waited for 99.12 % of the time, more than 95.00 %",
+                "processes wait for a processor 99.12 % of the time, more than 95.00 %",
             ),
             (
                 "meminfo",
@@ -349,7 +349,7 @@ mod tests {
         assert!(other.has_room(0));
         let second = other.occupy(&cancel).unwrap().unwrap();
         let short = one.shortage(1).unwrap().to_string();
-        assert_eq!(short, "all 2 places of this machine are taken");
+        assert_eq!(short, "all 2 slots of this machine are in use");
         // Whoever waits gets the place when it is free, and none when it is called off.
         std::thread::scope(|scope| {
             let waiting = scope.spawn(|| one.occupy(&cancel).unwrap().is_some());

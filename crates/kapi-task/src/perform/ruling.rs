@@ -136,7 +136,7 @@ fn narrowed(performer: &Performer<'_>, decision: &Decision) -> Result<NetworkMod
     let network = narrower(set, max.mode);
     if network != set && performer.setting.level == SandboxLevel::None {
         return Err(denied(format!(
-            "{}: without isolation the network cannot be limited; {}",
+            "{}: without isolation, the network cannot be limited; {}",
             policy::DENIED,
             max.set_by
         )));

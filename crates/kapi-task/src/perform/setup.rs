@@ -68,8 +68,8 @@ pub(super) fn resolve(performer: &Performer<'_>, task: &Task) -> Result<Setup, E
     let backend = backend.or_else(|| performer.terms.default_backend.clone());
     let Some(backend) = backend else {
         return Err(not_launched(format!(
-            "failed to find an agent program for {}: neither the request nor the profile nor the \
-             configuration names one",
+            "failed to find an agent program for {}: the request, the profile and the \
+             configuration name none",
             profile.name
         )));
     };
@@ -176,7 +176,7 @@ fn settings(
         }
         if !loose.is_empty() && matches!(kind, AgentKind::Codex | AgentKind::Gemini) {
             notes.push(format!(
-                "{} cannot be told to leave out {}; only the sandbox holds it.",
+                "{} cannot be configured without {}; only the sandbox restricts it.",
                 kind.name(),
                 names(&loose)
             ));

@@ -102,7 +102,7 @@ impl Station {
                 open.extend(lacking);
             }
         }
-        Err(format!("commit {tip} builds on too many others to be had"))
+        Err(format!("commit {tip} has too many ancestors to transfer"))
     }
 
     /// Returns what has to be here before a commit can come.
@@ -268,7 +268,7 @@ fn ref_part(text: &str) -> Result<RefPart, Lack> {
 }
 
 fn nobody_has(tip: &CommitId) -> Lack {
-    format!("commit {tip} is not here, and nobody has offered it")
+    format!("commit {tip} is not available here, and no machine has offered it")
 }
 
 fn failed(error: &dyn std::error::Error) -> Lack {

@@ -91,7 +91,7 @@ pub fn load(root: &Path, start: &Path) -> Awareness {
             line: 0,
             key: None,
             what: "it is longer than 16 KiB".to_owned(),
-            remedy: "shorten it: every agent reads it with every task".to_owned(),
+            remedy: "shorten it: every agent reads it for every task".to_owned(),
         })),
         text => Awareness {
             text: text.to_owned(),

@@ -83,13 +83,13 @@ pub enum CreampiError {
         file: PathBuf,
     },
     /// It is a symbolic link, which a change would replace.
-    #[error("change {}: it is a link", file.display())]
+    #[error("change {}: it is a symbolic link", file.display())]
     IsLink {
         /// The file.
         file: PathBuf,
     },
     /// Somebody saves the file again and again.
-    #[error("change {}: somebody else keeps changing it", file.display())]
+    #[error("change {}: another process keeps changing it", file.display())]
     KeepsChanging {
         /// The file.
         file: PathBuf,

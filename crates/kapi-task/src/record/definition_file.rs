@@ -157,7 +157,7 @@ fn duplicate(name: &str, second: &Definition, first: &Definition, text: &str) ->
             "duplicate loop name: {} is also the loop of {}",
             second.name, first.source.file
         ),
-        remedy: "rename one of them; until then the other file's is used".to_owned(),
+        remedy: "rename one of them; until then, Kapi uses the other file".to_owned(),
     }
 }
 

@@ -68,7 +68,7 @@ pub enum KernelError {
     #[error("write what follows from the recorded events")]
     NotDerived(#[source] Box<Self>),
     /// The commit that a task begins at could not be offered to other machines.
-    #[error("offer the commit that the task begins at: {why}")]
+    #[error("offer the commit that the task starts from: {why}")]
     Base {
         /// What went wrong.
         why: String,
@@ -87,24 +87,24 @@ impl KernelError {
             Self::Fleet(error) => error.hint(),
             Self::NotDerived(error) => error.hint(),
             Self::UnknownEvent { .. } => {
-                Some("the log was written by a newer Kapi; use that one.".to_owned())
+                Some("a newer version of Kapi wrote the log; use that version.".to_owned())
             }
             Self::BadHistory { file, .. } => Some(format!(
-                "move {} away: it is made from events.jsonl, where nothing is lost.",
+                "move {} away: Kapi rebuilds it from events.jsonl.",
                 file.display()
             )),
             Self::Place(PlaceError::Full { .. }) => {
                 Some("wait for some of them to end.".to_owned())
             }
             Self::Denied(Denied::OnlyHuman { .. }) => {
-                Some("ask the person to say so in their own terminal.".to_owned())
+                Some("ask the user to run the command in their own terminal.".to_owned())
             }
             Self::Denied(Denied::OverCapacity { .. }) => {
                 Some("wait for a task to end, or raise `max_concurrent`.".to_owned())
             }
             Self::Policy(decision) => decision.violations.first().map(|violation| {
                 format!(
-                    "the rule stands in {}, line {}.",
+                    "the rule is in {}, line {}.",
                     violation.file, violation.line
                 )
             }),

@@ -33,7 +33,7 @@ pub enum FreshnessError {
         path: String,
     },
     /// There are too many files.
-    #[error("mark {n_files} files: a handoff rests on at most {FILES_MAX}")]
+    #[error("mark {n_files} files: a handoff can rely on at most {FILES_MAX}")]
     TooMany {
         /// How many.
         n_files: usize,
@@ -307,7 +307,7 @@ mod tests {
         );
         assert_eq!(
             reasons(&disk, &handoff, None)[0],
-            "the project stood at c1 and has no commit now"
+            "the project was at c1 and has no commit now"
         );
     }
 

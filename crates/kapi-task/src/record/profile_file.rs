@@ -68,7 +68,7 @@ pub struct Profiles {
 
 /// A name that is no profile's.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("find the agent profile {name:?}: there are {}", .known.join(", "))]
+#[error("find the agent profile {name:?}; available: {}", .known.join(", "))]
 pub struct UnknownProfile {
     /// The name as it was given.
     pub name: String,
@@ -215,7 +215,7 @@ fn duplicate(second: &AgentProfile, first: &str) -> Fault {
             "duplicate agent name: {} is also the agent of {first}",
             second.name
         ),
-        remedy: "rename one of them; until then the other file's is used".to_owned(),
+        remedy: "rename one of them; until then, Kapi uses the other file".to_owned(),
     }
 }
 

@@ -83,7 +83,8 @@ impl Last<'static> {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TemplateError {
     /// Nothing is known under a name.
-    #[error("fill line {line} of the body: unknown placeholder {{{name}}}; there are {}", .known.join(", "))]
+    #[error("fill line {line} of the body: unknown placeholder {{{name}}}; available: \
+        {}", .known.join(", "))]
     Unknown {
         /// The line of the body, from 1.
         line: usize,
@@ -225,12 +226,12 @@ impl Scope<'_> {
 /// With the rule that it breaks.
 pub fn check_input_name(name: &str) -> Result<(), &'static str> {
     if RESERVED.contains(&name) {
-        return Err("payload, trigger and last are what a run is told besides its inputs");
+        return Err("payload, trigger and last are reserved names");
     }
     let is_whole = name_of(name).is_some_and(|(_, rest)| rest.is_empty());
     if !is_whole || name.contains('.') || name.len() > NAME_BYTES_MAX {
         return Err(
-            "an input's name is 1 to 64 letters, digits, _ and -, and begins with a letter or _",
+            "an input name has 1 to 64 letters, digits, _ and -, and starts with a letter or _",
         );
     }
     Ok(())

@@ -56,7 +56,7 @@ pub struct Hands<'env> {
 
 /// The lease is over: somebody else has the task, and nothing that is done for it counts.
 #[derive(Debug, thiserror::Error)]
-#[error("the lease is over")]
+#[error("the lease has expired")]
 pub struct LeaseLost;
 
 enum Message {
@@ -315,7 +315,7 @@ impl<'scope, 'env> Worker<'scope, 'env> {
             let mut usage = job.usage;
             usage.add(&report.usage);
             let pause_ms = job.setback.as_ref().map_or(0, |_| pause_ms(attempts));
-            let told = || "its worker was told to stop".to_owned();
+            let told = || "its worker was stopped".to_owned();
             Command::GiveBack {
                 hold: job.hold,
                 why: job.setback.unwrap_or_else(told),
@@ -407,7 +407,7 @@ impl<'scope, 'env> Worker<'scope, 'env> {
             Err(KernelError::Denied(_)) => {
                 let finish = Command::GiveBack {
                     hold,
-                    why: "it was cancelled before it began".to_owned(),
+                    why: "it was cancelled before it started".to_owned(),
                     usage: Usage::default(),
                     pause_ms: 0,
                 };
@@ -454,7 +454,7 @@ impl<'scope, 'env> Worker<'scope, 'env> {
 }
 
 fn panicked(task: &Task) -> Report {
-    let message = format!("{} ended in a panic; this is a defect of Kapi.", task.id);
+    let message = format!("{} panicked; this is a bug in Kapi.", task.id);
     Report::of(not_launched(message))
 }
 

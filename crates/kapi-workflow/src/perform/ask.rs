@@ -219,7 +219,7 @@ impl QuestionRun<'_> {
         let failed = |message: String, may_pass: bool| {
             Err(Refused {
                 failure: Failure {
-                    message: format!("have {} answer: {message}", self.question.agent),
+                    message: format!("get an answer from {}: {message}", self.question.agent),
                     hint: None,
                 },
                 may_pass,

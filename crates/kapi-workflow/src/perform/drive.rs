@@ -88,7 +88,7 @@ pub fn drive(
         if let Some(wait) = &goal.wait {
             let until = words::wait_words(&wait.until);
             let text = format!(
-                "{}: goal {id} is parked until {until}; `kapi inbox` says what is asked",
+                "{}: goal {id} is parked until {until}; see `kapi inbox`",
                 task.as_str()
             );
             (watch.notice)(Activity::Note { text });

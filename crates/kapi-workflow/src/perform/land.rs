@@ -101,13 +101,13 @@ fn refused(error: &LandError, landing: &Landing) -> Refused {
     };
     let worktree = &landing.worktree;
     let hint = match actual {
-        None => format!("make it again with `git branch {branch} {expected}`, then resume."),
+        None => format!("create it again with `git branch {branch} {expected}`, then resume."),
         Some(actual) => {
             let name: String = actual.as_str().chars().take(10).collect();
             format!(
-                "keep what was put there with `git branch kept-{name} {name}`, put the branch back \
-                 with `git -C '{worktree}' reset --keep {expected}`, then resume; merge kept-{name} \
-                 when all is done."
+                "save the new commits with `git branch kept-{name} {name}`, reset the branch \
+                 with `git -C '{worktree}' reset --keep {expected}`, then resume; merge \
+                 kept-{name} at the end."
             )
         }
     };
@@ -128,13 +128,13 @@ fn left(
     match brought(workshop, world, effect, landing, to) {
         Ok(Brought::InStep) => None,
         Ok(Brought::LeftDirty) => Some(format!(
-            "the worktree {worktree} has changes that are in no commit; it was left as it is, and \
-             branch {} is at {to}",
+            "the worktree {worktree} has uncommitted changes and was left unchanged; branch {} \
+             is at {to}",
             landing.branch
         )),
         Ok(Brought::LeftMissing) => Some(format!("the worktree {worktree} is gone")),
         Err(refused) => Some(format!(
-            "the worktree {worktree} was not brought to {to}: failed to {}",
+            "the worktree {worktree} was not updated to {to}: failed to {}",
             refused.failure.message
         )),
     }

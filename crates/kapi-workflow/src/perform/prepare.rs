@@ -88,7 +88,7 @@ pub(super) fn prepare(
 fn cannot_work(obstacle: &Obstacle) -> Failure {
     Failure {
         message: format!(
-            "run `{}` on the base: it cannot work where it is run: {}",
+            "run `{}` on the base: it cannot run in the sandbox: {}",
             obstacle.command, obstacle.reason
         ),
         hint: Some(obstacle.remedy.clone()),
@@ -100,9 +100,9 @@ fn still_ours(workshop: &Workshop, name: String, base: &str) -> Result<String, R
     let found = at(workshop, &name)?;
     match found {
         Some(commit) if commit.as_str() != base => Err(Refused::lasting(Failure {
-            message: format!("use branch {name}: it is at {commit}, and was made at {base}"),
+            message: format!("use branch {name}: it is at {commit}, but was created at {base}"),
             hint: Some(format!(
-                "put it back with `git branch --force {name} {base}`, or rename it."
+                "reset it with `git branch --force {name} {base}`, or rename it."
             )),
         })),
         Some(_) | None => Ok(name),

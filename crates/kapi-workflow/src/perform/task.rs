@@ -69,7 +69,7 @@ fn still_wanted(performer: &Performer<'_>, wanted: &GoalDrive) -> Result<(), End
         return Ok(());
     }
     Err(not_launched(format!(
-        "workflow {} does not want {} now.",
+        "workflow {} does not need {} now.",
         wanted.workflow, wanted.task
     )))
 }
@@ -88,7 +88,7 @@ fn driven(
         rests = Some(in_world(performer, wanted, &goal, world, hands));
     });
     made.map_err(|failure| refused(&failure))?;
-    rests.unwrap_or_else(|| Err(not_launched("its world was not made.")))
+    rests.unwrap_or_else(|| Err(not_launched("its environment was not set up.")))
 }
 
 fn in_world(

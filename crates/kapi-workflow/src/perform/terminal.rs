@@ -95,10 +95,10 @@ pub fn watch_in_tmux(
     }
     Err(Failure {
         message: format!(
-            "make the tmux session {}: it is somebody else's",
+            "create the tmux session {}: it already exists and is not Kapi's",
             tmux.names().join(" or ")
         ),
-        hint: Some("rename it with `tmux rename-session`, or go without.".to_owned()),
+        hint: Some("rename it with `tmux rename-session`, or run without `--watch`.".to_owned()),
     })
 }
 

@@ -110,7 +110,7 @@ fn unfinished(task: &Task, work: &GoalWork) -> Refused {
     let failure = Failure {
         message: format!("finish {of_plan}: its task {id} {why}"),
         hint: Some(format!(
-            "look at it with `kapi show {id}`, then resume the workflow."
+            "review it with `kapi show {id}`, then resume the workflow."
         )),
     };
     Refused {
@@ -182,7 +182,7 @@ fn kept(run_dir: &RunDir) -> Result<Option<GoalId>, Refused> {
     GoalId::parse(text.trim()).map(Some).map_err(|_malformed| {
         Refused::lasting(Failure {
             message: format!("read which goal a task has from {}", file.display()),
-            hint: Some("it is no goal's name any more; somebody changed it.".to_owned()),
+            hint: Some("it is no longer a goal name; somebody changed it.".to_owned()),
         })
     })
 }
@@ -218,10 +218,10 @@ fn approve(place: &WorkflowPlace<'_>, goal: &Goal, draft: &Contract) -> Result<(
 fn other_contract(goal: &Goal) -> Refused {
     Refused::lasting(Failure {
         message: format!(
-            "go on with goal {}: its contract is not what the plan says",
+            "continue goal {}: its contract does not match the plan",
             goal.id
         ),
-        hint: Some(format!("look at it with `kapi show {}`.", goal.id)),
+        hint: Some(format!("review it with `kapi show {}`.", goal.id)),
     })
 }
 
@@ -292,7 +292,7 @@ fn contract(
         None => Ok(contract),
         Some((field, rule)) => Err(Refused::lasting(Failure {
             message: format!(
-                "draw up a contract for task {}: its {field} is not valid: {rule}",
+                "create a contract for task {}: its {field} is not valid: {rule}",
                 work.task.as_str()
             ),
             hint: None,
@@ -308,7 +308,7 @@ fn approved_plan(workflow: &Workflow) -> Result<String, Refused> {
     found.ok_or_else(|| {
         Refused::lasting(Failure {
             message: format!("find the approved plan of workflow {}", workflow.id),
-            hint: Some("nothing is worked on before a person has approved a plan.".to_owned()),
+            hint: Some("no work starts before the user has approved a plan.".to_owned()),
         })
     })
 }

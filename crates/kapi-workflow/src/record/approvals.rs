@@ -28,7 +28,7 @@ use crate::rules::terms::Terms;
 /// The layout of the record.
 const VERSION: u32 = 1;
 /// What errors call it.
-const WHAT: &str = "what a person gave leave for";
+const WHAT: &str = "what the user approved";
 
 /// What one person gave leave for in one workflow.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -106,8 +106,8 @@ fn with_edit(workflow: &Workflow, text: &str, name: &str, bytes: &[u8]) -> Optio
 
 fn too_large(workflow: &Workflow, name: &str, n_bytes: usize) -> WorkflowError {
     let rule = format!(
-        "take the edited {name} ({n_bytes} bytes) along with what should change: it is too large to \
-         be told; put it aside under another name, and say the change in words"
+        "include the edited {name} ({n_bytes} bytes) in the request: it is too large; move it \
+         to another name and describe the change in words"
     );
     Denied {
         why: Why::Malformed { rule },

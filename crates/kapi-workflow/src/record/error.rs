@@ -19,13 +19,16 @@ use crate::rules::target::TargetError;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Lack {
     /// Nothing is recorded.
-    #[error("your home does not say that you started it in this project")]
+    #[error("your home directory has no record that you started it in this project")]
     Nothing,
     /// It was started as something else.
-    #[error("your home says that you started it with another purpose, other terms or another base")]
+    #[error(
+        "your home directory records that you started it with another purpose, other terms \
+        or another base"
+    )]
     OtherStart,
     /// An approval is not there.
-    #[error("it says that {} ({sha256}) was approved, and you never approved that", .decision.words())]
+    #[error("it lists {} ({sha256}) as approved, which you never approved", .decision.words())]
     Approval {
         /// What was decided.
         decision: Decision,
@@ -33,10 +36,10 @@ pub enum Lack {
         sha256: String,
     },
     /// Its limits go further.
-    #[error("it says that its limits were raised further than you raised them")]
+    #[error("it lists higher limits than you set")]
     Limits,
     /// What is carried out is not what was approved.
-    #[error("what it would carry out is not what you approved")]
+    #[error("it would carry out something you did not approve")]
     OtherContent,
 }
 
@@ -47,7 +50,7 @@ pub enum WorkflowError {
     #[error(transparent)]
     Denied(Box<Denied>),
     /// It came from elsewhere: this person's home gives no leave for it. Nothing changed.
-    #[error("go on with workflow {}: {lack}", workflow.id)]
+    #[error("continue workflow {}: {lack}", workflow.id)]
     NotApprovedHere {
         /// Which.
         workflow: WorkflowKey,
@@ -90,16 +93,14 @@ impl WorkflowError {
         match self {
             Self::Denied(denied) => possible(denied.next_commands.first()?),
             Self::Target(error) => possible(error.next_commands().first()?),
-            Self::Name(_) => Some(
-                "a few other words in front will do, and the rest stays as it is: \
-                 \"greet visitors: …\"."
-                    .to_owned(),
-            ),
+            Self::Name(_) => {
+                Some("put a few other words in front of it: \"greet visitors: …\".".to_owned())
+            }
             Self::NotApprovedHere { workflow, .. } => {
                 let (mode, index) = (workflow.mode, workflow.id.index());
                 Some(format!(
-                    "look at it with `kapi status {index:03}`; `kapi {mode} resume {index:03} \
-                     --adopt` shows what you would trust, and makes it yours."
+                    "review it with `kapi status {index:03}`; `kapi {mode} resume {index:03} \
+                     --adopt` shows what you would trust and adopts it."
                 ))
             }
             Self::NotFound { .. } => Some("list the workflows with `kapi status`.".to_owned()),
@@ -109,7 +110,7 @@ impl WorkflowError {
 }
 
 fn possible(command: &str) -> Option<String> {
-    Some(format!("what is possible now: `{command}`."))
+    Some(format!("next: `{command}`."))
 }
 
 impl From<Denied> for WorkflowError {

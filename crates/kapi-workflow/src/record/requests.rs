@@ -206,13 +206,13 @@ impl Workflows<'_> {
         };
         if !matches!(person, Actor::Human { .. }) {
             return Err(refused(Why::OnlyHuman {
-                action: "take over a workflow",
+                action: "adopt a workflow",
                 actor: person.to_string(),
             }));
         }
         if workflow != *shown {
             return Err(refused(Why::Malformed {
-                rule: "take over a workflow that is not what was shown any more".to_owned(),
+                rule: "adopt a workflow that has changed since it was shown".to_owned(),
             }));
         }
         match WorkflowApprovals::of(self, &workflow.id) {

@@ -216,12 +216,15 @@ fn readiness(workflow: &Workflow) -> Readiness {
     let mut reasons = Vec::new();
     if let Some(pending) = &workflow.pending {
         reasons.push(format!(
-            "{} waits for its approval",
+            "{} is waiting for approval",
             pending.decision.words()
         ));
     }
     if let Some(question) = open_question(workflow) {
-        reasons.push(format!("question {} waits for its answer", question.round));
+        reasons.push(format!(
+            "question {} is waiting for an answer",
+            question.round
+        ));
     }
     if let Some(blocked) = &workflow.blocked {
         reasons.push(blocked.reason.clone());
@@ -230,7 +233,7 @@ fn readiness(workflow: &Workflow) -> Readiness {
         reasons.push(format!("it is {}", workflow.status.as_str()));
     }
     if !ready && reasons.is_empty() {
-        reasons.push("its person starts what comes next".to_owned());
+        reasons.push("the user starts the next step".to_owned());
     }
     if ready {
         reasons.clear();

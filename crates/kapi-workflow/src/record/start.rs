@@ -185,7 +185,7 @@ fn branch(giver: &Workflow, mode: Mode, workflow: GoalId) -> Result<Command, Wor
     let command = giver.body.rules().succeeded_by(mode, workflow);
     command.map(Command::Mode).ok_or_else(|| {
         let why = Why::WrongMode {
-            action: "go on in another workflow",
+            action: "continue in another workflow",
             mode: giver.mode().as_str(),
         };
         let phase = Some(giver.phase());
@@ -199,7 +199,7 @@ fn same_spec(giver: Option<&Workflow>, spec: Option<&Spec>) -> Result<(), Workfl
     if found == spec {
         return Ok(());
     }
-    let rule = "begin from a spec that was replaced meanwhile".to_owned();
+    let rule = "start from a spec that was replaced meanwhile".to_owned();
     Err(denied(Why::Malformed { rule }, giver.map(Workflow::phase)))
 }
 

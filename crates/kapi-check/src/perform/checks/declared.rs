@@ -51,9 +51,9 @@ pub(super) fn declare(texts: &BTreeMap<String, String>, directory: &mut Director
         };
         match declared {
             Ok(declared) => directory.declared.extend(declared),
-            Err(UnreadableFile) => faults.push(format!(
-                "{name} cannot be read, so what it lists is not known"
-            )),
+            Err(UnreadableFile) => {
+                faults.push(format!("{name} cannot be read, so its content is unknown"));
+            }
         }
     }
     faults

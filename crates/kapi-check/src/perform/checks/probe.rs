@@ -73,12 +73,12 @@ pub(super) fn probe(work: &CheckRun<'_>, number: usize, root: &Root) -> Result<F
         let reason = if answers.no.contains(&n) {
             reason(work, need)
         } else {
-            format!("whether `{need}` works was not answered in time")
+            format!("the test whether `{need}` works timed out")
         };
         missing.insert(need.clone(), reason);
     }
     if answers.mise == Some(false) {
-        let text = "mise is there and does not work in the sandbox; commands are run without it.";
+        let text = "mise is installed but does not work in the sandbox; commands run without it.";
         (work.told.notice)(CheckEvent::Note(text));
     }
     Ok(Found {
@@ -101,7 +101,7 @@ fn reason(work: &CheckRun<'_>, need: &str) -> String {
     let on_host = process::find_in_path(OsStr::new(need), &work.book.path_variable());
     match on_host {
         Some(path) => format!(
-            "{need} is not visible in the sandbox; `read_only` of `[sandbox]` can show {}",
+            "{need} is not visible in the sandbox; add {} to `read_only` under [sandbox]",
             path.display()
         ),
         None => format!("{need} is not on PATH"),

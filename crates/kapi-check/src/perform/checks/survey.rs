@@ -131,14 +131,14 @@ impl ProjectWalk<'_> {
         }
         if self.seen.len() >= DIRECTORIES_MAX {
             self.note(format!(
-                "Only {DIRECTORIES_MAX} directories were looked at; `--path` names a smaller part."
+                "Only {DIRECTORIES_MAX} directories were searched; narrow it with `--path`."
             ));
             return Ok(Vec::new());
         }
         let (names, below) = list(path)?;
         if names.len() >= NAMES_MAX {
             self.note(format!(
-                "Only {NAMES_MAX} names of {} were looked at.",
+                "Only {NAMES_MAX} names in {} were searched.",
                 path.display()
             ));
         }

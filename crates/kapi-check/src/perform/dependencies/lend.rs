@@ -28,7 +28,7 @@ use super::{Dependencies, Writes};
 /// Where a layer has what was written.
 const UPPER: &str = "upper";
 /// Who a layer belongs to.
-const OWNER: &str = "a sandbox that dependencies are lent to";
+const OWNER: &str = "a sandbox that shares dependencies";
 
 /// Whom it is lent to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -92,8 +92,8 @@ impl Dependencies {
             lent,
         };
         if !open.is_fit && !self.directories.is_empty() {
-            let note =
-                "dependencies are lent read-only: the file system of Kapi's state has no layers";
+            let note = "dependencies are shared read-only: the file system of Kapi's state does not \
+                 support layers";
             open.lent.notes.push(note.to_owned());
         }
         for (n, root) in self.roots.iter().enumerate() {
@@ -111,7 +111,7 @@ impl Dependencies {
         for directory in &self.directories {
             if !is_way_clear(lending.workspace, &directory.relative) {
                 open.lent.notes.push(format!(
-                    "{} is not lent: the work has something else at its place",
+                    "{} is not shared: the work has something else at its path",
                     directory.relative.display()
                 ));
                 continue;

@@ -185,8 +185,8 @@ impl SnapshotRecord {
         let changed = |path: &str, what: &str| Failure {
             message: format!("use the dependencies that were approved: {path} {what}"),
             hint: Some(
-                "start the goal again with what is installed now, or install it anew: package \
-                 managers replace files and do not write into them."
+                "start the goal again with the current dependencies, or reinstall them: package \
+                 managers replace files instead of changing them."
                     .to_owned(),
             ),
         };
@@ -211,12 +211,12 @@ impl SnapshotRecord {
                 |entry: &SnapshotEntry| noted.next() == Some(entry.line(n).as_slice());
             if let Some(entry) = now.iter().find(|entry| !is_as_noted(entry)) {
                 let path = relative.join(&entry.path).display().to_string();
-                return Err(changed(&path, "was changed since"));
+                return Err(changed(&path, "has changed since"));
             }
         }
         if noted.next().is_some() {
             let place = self.snapshot(goal).display().to_string();
-            return Err(changed(&place, "is no longer whole"));
+            return Err(changed(&place, "is no longer complete"));
         }
         Ok(())
     }
@@ -306,7 +306,7 @@ fn make(
 
 fn too_large(directory: &DependencyDirectory) -> String {
     format!(
-        "{} is too large to be kept as it was at approval: it is lent as it stands at each run.",
+        "{} is too large to snapshot at approval: each run uses its current content.",
         directory.relative.display()
     )
 }

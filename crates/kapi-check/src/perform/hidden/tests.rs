@@ -126,7 +126,7 @@ fn a_list_that_was_changed_with_its_file_is_seen_by_the_approved_hash() {
     fs::remove_dir_all(checks.path("kept")).unwrap();
     fs::rename(other.path("kept"), checks.path("kept")).unwrap();
     let complaint = checks.complaint();
-    assert!(complaint.contains("names other files"), "{complaint}");
+    assert!(complaint.contains("lists other files"), "{complaint}");
 }
 
 #[test]
@@ -142,7 +142,7 @@ fn checks_that_lay_in_the_project_are_moved_once() {
     let (old, kept) = (changed.path("source"), changed.path("kept"));
     write(&old.join("run.sh"), "exit 0 # always\n", 0o755);
     let failure = verify_kept_or_move(&changed.hidden, &kept, &old).unwrap_err();
-    assert!(failure.message.contains("not what the contract names"));
+    assert!(failure.message.contains("does not match the contract"));
     assert!(old.exists(), "nothing is lost");
     // What came of the attempt is not taken for the checks either.
     verify_kept(&changed.hidden, &kept).unwrap_err();

@@ -97,7 +97,7 @@ fn put(
     let asked = ask::ask(server, posed, question.deadline, watch.cancel);
     if asked.n_unmetered > 0 {
         let judge = question.judge;
-        let text = format!("judge {judge}: the server did not tell all it counted");
+        let text = format!("judge {judge}: the server did not report complete usage");
         (watch.notice)(Activity::Note { text });
     }
     Try {

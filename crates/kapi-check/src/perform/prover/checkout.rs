@@ -385,7 +385,7 @@ fn verify_run(line: &str, checks: Checks, ran: &SandboxRun) -> VerifyRun {
     let mut text = shell::output(finished);
     if let Some(exceeded) = &ran.exceeded {
         text = format!(
-            "{text}\n[kapi ended it at its limit of {}; raise `{}` in `[sandbox]`]\n",
+            "{text}\n[kapi stopped it at its limit of {}; raise `{}` under [sandbox]]\n",
             limit_text(exceeded.resource, &exceeded.limit),
             limit_key(exceeded.resource)
         );

@@ -87,7 +87,7 @@ impl Prover<'_> {
         Ok(found.map_or_else(
             || {
                 WorkDependencies::Lacking(Lacking {
-                    why: "what was installed could not be kept".to_owned(),
+                    why: "the installed dependencies could not be stored".to_owned(),
                     refused: Vec::new(),
                 })
             },
@@ -238,7 +238,7 @@ fn lack(install: &InstallStep, run: &VerifyRun, refused: &BTreeMap<String, Strin
     };
     Lacking {
         why: format!(
-            "{lock} is changed and `{}` could not install what it names: {why}",
+            "{lock} changed and `{}` could not install its dependencies: {why}",
             install.line
         ),
         refused: refused.keys().cloned().collect(),

@@ -191,7 +191,7 @@ fn ask_before_denies_with_a_reason_and_records_each_command_once() {
         for _ in 0..3 {
             let reason = ask(gate.seen_inside().socket, &bash("git -C x push")).unwrap_err();
             for words in [
-                "a person has to allow \"git push\"",
+                "the user must allow \"git push\"",
                 "kapi goal allow 001-fix-it \"git push\"",
                 "until_done_block",
             ] {
@@ -282,7 +282,7 @@ fn ask_before_denies_where_nobody_answers() {
     let folder = tempfile::tempdir().unwrap();
     let missing = folder.path().join("missing.sock");
     let reason = ask(&missing, &bash("ls")).unwrap_err();
-    assert!(reason.contains("so it may not"), "{reason}");
+    assert!(reason.contains("so this is denied"), "{reason}");
     ask(Path::new(""), &bash("ls")).unwrap_err();
     // Somebody who takes the question and never answers.
     let silent = folder.path().join("silent.sock");

@@ -48,7 +48,7 @@ impl CommandTry<'_> {
     ) -> Result<ConditionState, Failure> {
         let run_id = format!("{}-wait-{}", self.goal.id, self.number);
         let run_dir = RunDir::open(&world.place.runs, &run_id)?;
-        let _alone = match Lock::acquire(&run_dir.file("lock"), "trying what is waited for", 0) {
+        let _alone = match Lock::acquire(&run_dir.file("lock"), "running the wait command", 0) {
             Ok(lock) => lock,
             Err(LockError::Busy { .. }) => return Ok(found(false, self.every_ms)),
             Err(error @ LockError::Failed { .. }) => return Err(failure::plain(&error)),

@@ -34,7 +34,7 @@ pub(super) fn is_met(
     let found = match found {
         Ok(found) => Some(found),
         Err(Errno::NOENT | Errno::NOTDIR) => None,
-        Err(error) => return Err(failure::file("look at", Path::new(path), &error.into())),
+        Err(error) => return Err(failure::file("inspect", Path::new(path), &error.into())),
     };
     Ok(match until {
         FileState::Exists => found.is_some(),

@@ -55,33 +55,33 @@ pub struct Approval {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Lack {
     /// Nothing is recorded.
-    #[error("your home holds no approval of this contract for this project")]
+    #[error("your home directory has no approval of this contract for this project")]
     Nothing,
     /// Something else is recorded.
-    #[error("your home holds the approval of another contract ({approved})")]
+    #[error("your home directory has an approval of another contract ({approved})")]
     OtherContract {
         /// The hash of that one.
         approved: String,
     },
     /// Only the setup was begun.
-    #[error("your home says that its contract was to be drafted, and not that you approved it")]
+    #[error(
+        "your home directory shows that its contract was being drafted, not that you approved it"
+    )]
     OnlySetup,
     /// A limit is wider.
-    #[error("its {limit} budget is larger than you ever made it")]
+    #[error("its {limit} budget is larger than any you set")]
     Budget {
         /// Which one.
         limit: Limit,
     },
     /// Another judge was named.
-    #[error(
-        "it says that {judge:?} judges in place of the contract's judge, and you never said so"
-    )]
+    #[error("it names {judge:?} in place of the contract's judge, which you never chose")]
     Judge {
         /// Who.
         judge: String,
     },
     /// A consent is not there.
-    #[error("it says that {what:?} was allowed, and you never allowed that")]
+    #[error("it lists {what:?} as allowed, which you never allowed")]
     Allowed {
         /// What.
         what: String,

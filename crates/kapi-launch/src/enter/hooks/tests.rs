@@ -130,7 +130,7 @@ fn settings_that_cannot_be_read_stay_and_are_told_of() {
     let note = fixture.merge(HookAgent::Claude).note.unwrap();
     assert!(
         note.starts_with(
-            "No status comes from hooks: failed to read ~/.claude/settings.json, line 2"
+            "Hooks do not report status: failed to read ~/.claude/settings.json, line 2"
         ),
         "{note}"
     );
@@ -139,7 +139,7 @@ fn settings_that_cannot_be_read_stay_and_are_told_of() {
     let note = fixture.merge(HookAgent::Claude).note.unwrap();
     assert_eq!(
         note,
-        "No status comes from hooks: disableAllHooks in ~/.claude/settings.json turns them off."
+        "Hooks do not report status, because disableAllHooks in ~/.claude/settings.json turns them off."
     );
 }
 

@@ -46,7 +46,10 @@ impl EventWalk {
                 continue;
             };
             if fs::canonicalize(&path).ok().as_ref() != Some(&path) {
-                return Err(format!("look at {}: a link leads there", base.display()));
+                return Err(format!(
+                    "read {}: it is behind a symbolic link",
+                    base.display()
+                ));
             }
             if found.is_dir() {
                 walk.directory(&real, &base, globs)?;
@@ -86,7 +89,7 @@ impl EventWalk {
         if self.n_names > NAMES_MAX {
             let globs = globs.join(" ");
             return Err(format!(
-                "look at {globs}: there are more than {NAMES_MAX} names; name directories more closely"
+                "watch {globs}: there are more than {NAMES_MAX} names; use narrower directories"
             ));
         }
         let inner = dir.join(entry.file_name());
@@ -243,7 +246,7 @@ mod tests {
         symlink(elsewhere.path(), root.path().join("src/link")).unwrap();
         assert_eq!(found(root.path(), &["src/**"]), ["src/a", "src/link"]);
         let refused = EventWalk::of(root.path(), &["src/link/*".to_owned()]).unwrap_err();
-        assert_eq!(refused, "look at src/link: a link leads there");
+        assert_eq!(refused, "read src/link: it is behind a symbolic link");
     }
 
     #[test]

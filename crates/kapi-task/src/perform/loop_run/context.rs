@@ -104,8 +104,8 @@ impl LoopExecution<'_> {
     /// Returns what the agent is told of the time after it.
     fn after(&self) -> String {
         let mut text = format!(
-            "# After you\n\nYour last message is what the next run of this loop is told of yours. A \
-             line of it that begins with `{NEXT}` says what should be done next."
+            "# After you\n\nThe next run of this loop receives your last message. A line that \
+             starts with `{NEXT}` tells it what to do next."
         );
         if self.run.definition.learn != Learn::Never {
             text.push_str(&format_lesson());
@@ -136,8 +136,8 @@ impl LoopExecution<'_> {
 
 fn format_lesson() -> String {
     format!(
-        " A line that begins with `{LESSON}` and says in one sentence what would have saved you time \
-         is put before a person, and then told to later runs."
+        " A line that starts with `{LESSON}` and describes in one sentence what would have \
+         saved you time is proposed to the user as a lesson for later runs."
     )
 }
 

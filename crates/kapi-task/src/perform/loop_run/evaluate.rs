@@ -39,7 +39,7 @@ impl LoopExecution<'_> {
     /// Evaluates the run; a blocking eval that does not pass is its end.
     pub(super) fn evaluate(&mut self) -> Result<Ended, End> {
         let Some(code) = self.exit_code() else {
-            return Ok(skipped("the agent did not come to its own end"));
+            return Ok(skipped("the agent did not finish"));
         };
         let definition = &self.run.definition;
         let evals = definition.evals.clone();
@@ -229,7 +229,7 @@ impl LoopExecution<'_> {
 
     fn json(&self, schema: &Value) -> EvalFinding {
         let Some(value) = last_json(&self.report.output) else {
-            return EvalFinding::new(false, "the last words do not end in JSON");
+            return EvalFinding::new(false, "the output does not end with JSON");
         };
         match schema::check(schema, &value) {
             Ok(()) => EvalFinding::new(true, ""),
@@ -269,7 +269,7 @@ impl LoopExecution<'_> {
 
 fn compared(measured: Millionths, bound: Bound, last: Option<Millionths>) -> String {
     match (bound, last) {
-        (Bound::AsGoodAs { value }, _) => format!("{measured}, to be as good as {value}"),
+        (Bound::AsGoodAs { value }, _) => format!("{measured}, expected {value}"),
         (Bound::NoWorseThanLast { .. }, None) => format!("{measured}, the first"),
         (Bound::NoWorseThanLast { tolerance }, Some(last)) => {
             format!("{measured} after {last}, with a tolerance of {tolerance}")

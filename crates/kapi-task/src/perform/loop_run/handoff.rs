@@ -26,7 +26,7 @@ impl LoopExecution<'_> {
     /// Makes and seals the handoff. One that cannot be made fails no run.
     pub(super) fn handoff(&mut self) -> Ended {
         if !self.has_run() {
-            return skipped("nothing was done that could be handed on");
+            return skipped("nothing was done to hand on");
         }
         let (summary, next) = self.summary();
         let files = match self.marks() {

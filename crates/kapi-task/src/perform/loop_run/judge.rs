@@ -136,7 +136,7 @@ impl LoopExecution<'_> {
         });
         if is_same {
             return Err(format!(
-                "{by} did the work, so it does not judge it: name another agent"
+                "{by} did the work, so it must not judge it: name another agent"
             ));
         }
         Ok(by)
@@ -208,7 +208,7 @@ impl LoopExecution<'_> {
 
     fn change<'a>(&self, workshop: &'a Workshop) -> Result<JudgedChange<'a>, Failure> {
         let commit = self.report.work.commit.as_deref().ok_or_else(|| Failure {
-            message: "show a judge the work: the project is no git repository with a commit"
+            message: "show a judge the work: the project is not a git repository with a commit"
                 .to_owned(),
             hint: None,
         })?;
@@ -264,7 +264,7 @@ fn found(by: &str, answer: &JudgeAnswer) -> EvalFinding {
     match answer {
         JudgeAnswer::Verdict { verdict, reason } => EvalFinding::new(
             *verdict == Verdict::Done,
-            format!("{by} says {}: {reason}", verdict.as_str()),
+            format!("{by} answers {}: {reason}", verdict.as_str()),
         ),
         JudgeAnswer::Malformed { text } => {
             EvalFinding::new(false, format!("{by} gave no verdict: {text}"))

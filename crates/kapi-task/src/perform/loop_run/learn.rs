@@ -25,7 +25,7 @@ impl LoopExecution<'_> {
             Learn::OnFailure | Learn::Always => {}
         }
         if !self.has_run() {
-            return skipped("nothing was done that could be learnt from");
+            return skipped("nothing was done to learn from");
         }
         let severity = if has_failed {
             Severity::Warning

@@ -38,7 +38,7 @@ impl LoopExecution<'_> {
         let depth_max = retrigger.depth_max.min(DEPTH_MAX);
         if depth > depth_max {
             return skipped(&format!(
-                "{depth_max} runs in a row have set each other off"
+                "{depth_max} runs in a row have triggered each other"
             ));
         }
         match self.set_off(retrigger, depth) {

@@ -110,16 +110,14 @@ fn word_fits(
         }
         annotation if ANNOTATIONS.contains(&annotation) => true,
         unknown => {
-            return wrong(format!(
-                "the schema says {unknown}, which is not understood"
-            ));
+            return wrong(format!("the schema uses {unknown}, which is not supported"));
         }
     };
     if is_met {
         return Ok(());
     }
     wrong(format!(
-        "{} does not fit {name}: {}",
+        "{} does not match {name}: {}",
         shown(value),
         setting.to_json()
     ))
@@ -211,7 +209,7 @@ fn table_fits(
                 _ => true,
             });
             match missing {
-                Some(name) => Err(format!("{path}: there is no {name}")),
+                Some(name) => Err(format!("{path}: {name} is missing")),
                 None => Ok(()),
             }
         }
@@ -258,7 +256,7 @@ fn joined_fit(keyword: Keyword<'_>, value: &Value, at: Position<'_>) -> Result<(
     let why = tried.into_iter().find_map(Result::err);
     let why = why.map(|why| format!(" ({why})")).unwrap_or_default();
     Err(format!(
-        "{}: {n_fitting} of {} in {word} fit{why}",
+        "{}: {n_fitting} of {} in {word} match{why}",
         at.path,
         schemas.len()
     ))
@@ -295,21 +293,24 @@ mod tests {
         for (value, expected) in [
             (r#"{"a": 1}"#, ""),
             (r#"{"a": 3, "b": ["x", 2], "c": null}"#, ""),
-            (r#"{"b": []}"#, "$.b: [] does not fit minItems: 1"),
-            (r#"{"c": null}"#, "$: there is no a"),
-            (r#"{"a": 4}"#, "$.a: 4 does not fit maximum: 3"),
-            (r#"{"a": 1.5}"#, r#"$.a: 1.5 does not fit type: "integer""#),
+            (r#"{"b": []}"#, "$.b: [] does not match minItems: 1"),
+            (r#"{"c": null}"#, "$: a is missing"),
+            (r#"{"a": 4}"#, "$.a: 4 does not match maximum: 3"),
+            (
+                r#"{"a": 1.5}"#,
+                r#"$.a: 1.5 does not match type: "integer""#,
+            ),
             (r#"{"a": 1, "d": 0}"#, "$.d: nothing is allowed here"),
             (
                 r#"{"a": 1, "b": ["y"]}"#,
-                r#"$.b[0]: "y" does not fit enum: ["x",2]"#,
+                r#"$.b[0]: "y" does not match enum: ["x",2]"#,
             ),
             (r#"{"a": 1, "c": "w"}"#, r#"$.c: "w" does not match ^v"#),
             (
                 r#"{"a": 1, "c": "vvvv"}"#,
-                r#"$.c: "vvvv" does not fit maxLength: 3"#,
+                r#"$.c: "vvvv" does not match maxLength: 3"#,
             ),
-            ("[]", r#"$: [] does not fit type: "object""#),
+            ("[]", r#"$: [] does not match type: "object""#),
         ] {
             let found = said(schema, value);
             if expected.is_empty() {
@@ -324,7 +325,7 @@ mod tests {
     fn joined_shapes_count_what_fits() {
         let one = r#"{"oneOf": [{"type": "integer"}, {"minimum": 2}]}"#;
         assert_eq!(said(one, "1"), "");
-        assert!(said(one, "3").contains("2 of 2 in oneOf fit"));
+        assert!(said(one, "3").contains("2 of 2 in oneOf match"));
         assert_eq!(said(r#"{"not": {"const": 1}}"#, "2"), "");
         assert!(said(r#"{"not": {"const": 1}}"#, "1").contains("1 of 1 in not"));
         assert!(said(r#"{"anyOf": [{"const": 1}]}"#, "2").contains("0 of 1 in anyOf"));
@@ -336,7 +337,7 @@ mod tests {
 
     #[test]
     fn what_is_not_understood_does_not_pass() {
-        assert!(said(r#"{"format": "email"}"#, "1").contains("not understood"));
+        assert!(said(r#"{"format": "email"}"#, "1").contains("not supported"));
         assert!(said("3", "1").contains("the schema is a whole number"));
         assert!(!said(r#"{"minLength": "x"}"#, r#""a""#).is_empty());
     }

@@ -70,7 +70,7 @@ fn a_text_outside_of_the_project_is_not_used() {
             .fault
             .unwrap()
             .what
-            .starts_with("a link leads out of")
+            .starts_with("a symbolic link points outside")
     );
 }
 
@@ -80,7 +80,7 @@ fn an_agent_knows_its_limits_its_place_and_its_checks() {
     let checks = ["the command `cargo test`".to_owned()];
     let run = Circumstances {
         level: "native",
-        network: "the hosts that a person listed",
+        network: "the hosts that the user allowed",
         is_read_only: false,
         branch: Some("kapi/loop"),
         time_ms: Some(125_000),
@@ -93,7 +93,7 @@ fn an_agent_knows_its_limits_its_place_and_its_checks() {
 ## This Run
 - You run in a sandbox (native). Nothing outside of your workspace can be changed, and trying is a waste of time.
 - Your changes to the workspace are committed to the branch `kapi/loop` when you end. Do not commit, push or switch branches yourself.
-- Besides your model you reach: the hosts that a person listed.
+- Besides your model you reach: the hosts that the user allowed.
 - You have 2 minutes and 5 seconds, 50000 tokens, $0.50. What exceeds it ends you at once, wherever you are; what you wrote until then is kept.
 - Your tools: Read, Bash.
 - When you end, Kapi checks your work by itself:

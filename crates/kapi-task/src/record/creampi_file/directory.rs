@@ -17,9 +17,9 @@ pub(super) fn inside(root: &Path, written: &str) -> Result<PathBuf, &'static str
             Component::CurDir => {}
             Component::Normal(name) => parts.push(name),
             Component::ParentDir => {
-                parts.pop().ok_or("leads out of the project")?;
+                parts.pop().ok_or("points outside the project")?;
             }
-            Component::RootDir | Component::Prefix(_) => return Err("leads out of the project"),
+            Component::RootDir | Component::Prefix(_) => return Err("points outside the project"),
         }
     }
     if parts.is_empty() {
@@ -40,14 +40,14 @@ fn follows_no_link_out(root: &Path, directory: &Path) -> Result<(), &'static str
     let root = match root.canonicalize() {
         Ok(root) => root,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
-        Err(_) => return Err("cannot be looked at"),
+        Err(_) => return Err("cannot be read"),
     };
     for path in directory.ancestors() {
         match path.canonicalize() {
             Ok(path) if path.starts_with(&root) => return Ok(()),
-            Ok(_) => return Err("is a link that leads out of the project"),
+            Ok(_) => return Err("is a symbolic link that points outside the project"),
             Err(error) if error.kind() == io::ErrorKind::NotFound && !path.is_symlink() => {}
-            Err(_) => return Err("cannot be looked at"),
+            Err(_) => return Err("cannot be read"),
         }
     }
     Ok(())

@@ -56,7 +56,7 @@ fn config(form: CreampiForm, file: &Path, faults: &mut Faults) -> CreampiConfig 
     for (name, said) in form.backends {
         if name.trim().is_empty() {
             let remedy = "name the backend, such as \"pi\"";
-            faults.at(&said, "a backend has no name", remedy);
+            faults.at(&said, "a backend name is empty", remedy);
         }
         let backend = Backend {
             provider: said.value.provider.0.clone(),

@@ -131,22 +131,22 @@ fn every_problem_is_named_with_its_place_and_remedy() {
     assert_eq!(
         faults(text),
         [
-            "f:2: `maxConcurency`: there is no such key; did you mean `maxConcurrency`?",
+            "f:2: `maxConcurency`: unknown key; did you mean `maxConcurrency`?",
             "f:3: `maxConcurrency`: 64 is out of range; give a whole number from 1 to 32",
             "f:4: `defaultTimeoutSec`: 1.5 is out of range; give a whole number from 0 to 86400",
             "f:4: `idempotencyTtlSec`: 0 is out of range; give a whole number from 1 to 86400",
-            "f:5: `défaut`: there is no such key; there are defaultAgent, defaultBackend, \
-             defaultModel, maxConcurrency, defaultTimeoutSec, guardrailsDir, idempotencyDir, \
+            "f:5: `défaut`: unknown key; use one of defaultAgent, defaultBackend, defaultModel, \
+             maxConcurrency, defaultTimeoutSec, guardrailsDir, idempotencyDir, \
              idempotencyTtlSec, checkpointsDir, backends",
-            "f:6: `defaultAgent` stands twice; remove one of them",
-            "f:6: `defaultAgent`: it is empty; give a short text, or leave the key out",
-            "f:7: `guardrailsDir`: \"../elsewhere\" leads out of the project; name a directory \
+            "f:6: `defaultAgent` is set twice; remove one of them",
+            "f:6: `defaultAgent`: it is empty; give a short text, or remove the key",
+            "f:7: `guardrailsDir`: \"../elsewhere\" points outside the project; name a \
+             directory inside the project",
+            "f:8: `idempotencyDir`: \"/etc\" points outside the project; name a directory \
              inside the project",
-            "f:8: `idempotencyDir`: \"/etc\" leads out of the project; name a directory inside the \
-             project",
             "f:8: `checkpointsDir`: \".git/hooks\" is git's own; name a directory inside the \
              project",
-            "f:9: `backends.pi.modle`: there is no such key; did you mean `backends.pi.model`?",
+            "f:9: `backends.pi.modle`: unknown key; did you mean `backends.pi.model`?",
             "f:9: `backends.pi`: it has no `model`; add `model`",
             "f:9: `backends.codex`: it is a list; give a table of settings",
         ]
@@ -162,8 +162,8 @@ fn what_is_no_json_is_refused_where_it_goes_wrong() {
         ("{\"maxConcurrency\": 0x3}", "f:1: "),
         ("{\"defaultAgent\": \"a\" \"defaultModel\": \"b\"}", "f:1: "),
         ("{ /* open", "f:1: "),
-        ("", "f:1: there is nothing in it"),
-        ("// nothing", "f:1: there is nothing in it"),
+        ("", "f:1: it is empty"),
+        ("// nothing", "f:1: it is empty"),
         ("[]", "f:1: it is a list; write an object in braces"),
     ] {
         let found = faults(text);

@@ -151,7 +151,7 @@ pub enum CronError {
         text: String,
     },
     /// The time zone is unknown.
-    #[error("find the time zone {zone:?}; allowed are IANA names such as Europe/Berlin, and UTC")]
+    #[error("find the time zone {zone:?}; use an IANA name such as Europe/Berlin, or UTC")]
     Zone {
         /// The name.
         zone: String,
@@ -160,9 +160,7 @@ pub enum CronError {
         source: jiff::Error,
     },
     /// The time zone's name stands for an unknown zone.
-    #[error(
-        "find the time zone {zone:?}: it names no place; allowed are names such as Europe/Berlin"
-    )]
+    #[error("find the time zone {zone:?}: it has no location; use a name such as Europe/Berlin")]
     NoZone {
         /// The name.
         zone: String,

@@ -347,7 +347,7 @@ fn a_zone_is_known_by_its_name() {
     ] {
         let error = Cron::parse("@daily", zone).unwrap_err().to_string();
         assert!(
-            error.contains("IANA") || error.contains("no place"),
+            error.contains("IANA") || error.contains("no location"),
             "{error}"
         );
         assert!(

@@ -37,7 +37,7 @@ pub(super) fn inputs(
 /// Checks what an agent is told. Inputs that could not be read leave the placeholders unchecked.
 pub(super) fn check(parts: &Parts, inputs: Option<&BTreeMap<String, Value>>, faults: &mut Faults) {
     if parts.body.is_empty() {
-        let remedy = "say what the agent shall do";
+        let remedy = "describe what the agent should do";
         faults.at_line(parts.body_line, "the body is empty", remedy);
         return;
     }
@@ -57,7 +57,7 @@ pub(super) fn check(parts: &Parts, inputs: Option<&BTreeMap<String, Value>>, fau
         let line = parts.body_line + unknown.line - 1;
         let what = format!("unknown placeholder {{{}}}", unknown.name);
         let remedy = format!(
-            "use one of {}, or write {{{{{}}}}} for the text itself",
+            "use one of {}, or write {{{{{}}}}} for the literal text",
             unknown.known.join(", "),
             unknown.name
         );

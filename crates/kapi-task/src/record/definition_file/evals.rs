@@ -55,7 +55,7 @@ pub(super) struct CommandForm {
 pub(super) struct RegexForm {
     name: Option<Word>,
     blocking: Option<bool>,
-    #[expect(dead_code, reason = "it can be matched with one thing so far")]
+    #[expect(dead_code, reason = "only one kind of match is supported")]
     on: Option<OnForm>,
     expect: Option<Expect>,
     pattern: Setting<Word<PATTERN_BYTES_MAX>>,
@@ -130,8 +130,8 @@ pub(super) fn evals(
             let free = names.take(EVALS_MAX + 1).find(|name| !is_taken(name));
             eval.name = free.unwrap_or_default();
         } else if is_taken(&eval.name) {
-            let what = format!("there is a check {:?} above", eval.name);
-            faults.at(&location, what, "give each a name of its own");
+            let what = format!("the check {:?} is already defined above", eval.name);
+            faults.at(&location, what, "give each a unique name");
         }
         evals.push(eval);
     }
@@ -204,8 +204,8 @@ fn pattern(said: Setting<Word<PATTERN_BYTES_MAX>>, faults: &mut Faults) -> Optio
     match regex_lite::Regex::new(&said.value.0) {
         Ok(_) => Some(said.value.0),
         Err(error) => {
-            let what = format!("it is no regular expression: {error}");
-            let remedy = "correct it; a backslash needs single quotes in YAML";
+            let what = format!("it is not a regular expression: {error}");
+            let remedy = "fix it; in YAML, put a backslash in single quotes";
             faults.at(&said, what, remedy);
             None
         }
@@ -219,7 +219,7 @@ fn schema(said: &Setting<Value>, files: Files<'_>, faults: &mut Faults) -> Optio
     };
     if !matches!(value, Value::Map(_) | Value::Bool(_)) {
         let remedy = "give a table, or the path of a JSON file with one";
-        faults.at(said, "it is no JSON schema", remedy);
+        faults.at(said, "it is not a JSON schema", remedy);
         return None;
     }
     Some(value)
@@ -231,11 +231,11 @@ fn schema_file(
     files: Files<'_>,
     faults: &mut Faults,
 ) -> Option<Value> {
-    const REMEDY: &str = "name a file of the project, relative to its root";
+    const REMEDY: &str = "give a file in the project, relative to its root";
     let is_plain = |part: Component<'_>| matches!(part, Component::Normal(_) | Component::CurDir);
     let path = Path::new(path);
     if !path.components().all(is_plain) {
-        faults.at(said, "it leads out of the project", REMEDY);
+        faults.at(said, "it points outside the project", REMEDY);
         return None;
     }
     let text = match files(path) {
@@ -252,7 +252,7 @@ fn schema_file(
     match serde_json::from_str(&text) {
         Ok(value) => Some(value),
         Err(error) => {
-            let what = format!("{} is no JSON: {error}", path.display());
+            let what = format!("{} is not JSON: {error}", path.display());
             faults.at(said, what, "correct the file");
             None
         }
@@ -270,7 +270,7 @@ fn bound(
         (None, Some(said), None) => (Better::Lower, as_good_as(said, faults)?),
         (None, None, Some(ComparedForm::Last)) => {
             let Some(better) = form.better else {
-                let what = "it does not say which direction is better";
+                let what = "it does not define which direction is better";
                 faults.at(location, what, "add `better: higher` or `better: lower`");
                 return None;
             };
@@ -280,7 +280,7 @@ fn bound(
         }
         (_, _, _) => {
             let remedy = "give one of `at_least`, `at_most` and `compared_to: last`";
-            faults.at(location, "it must have one bound", remedy);
+            faults.at(location, "it must have exactly one bound", remedy);
             return None;
         }
     };
@@ -294,8 +294,8 @@ fn bound(
         return None;
     }
     if let (Some(said), Bound::AsGoodAs { .. }) = (&form.tolerance, bound) {
-        let what = "only a comparison with the last run has one";
-        faults.at(said, what, "leave it out");
+        let what = "only a comparison with the last run can have one";
+        faults.at(said, what, "remove it");
     }
     Some((implied, bound))
 }
@@ -307,7 +307,7 @@ fn as_good_as(said: &Setting<NumberText>, faults: &mut Faults) -> Option<Bound> 
 fn number(said: &Setting<NumberText>, faults: &mut Faults) -> Option<Millionths> {
     let parsed = Millionths::parse(&said.value.0);
     if parsed.is_err() {
-        let what = format!("{} is no number that can be kept exactly", said.value.0);
+        let what = format!("{} cannot be stored exactly", said.value.0);
         faults.at(said, what, "give a number with up to six decimals");
     }
     parsed.ok()

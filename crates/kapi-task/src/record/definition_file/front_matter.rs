@@ -41,7 +41,8 @@ pub(in crate::record) fn cut(text: &str) -> Result<Parts, Refusal> {
         return Err(Refusal {
             line: 1,
             what: "missing front matter",
-            remedy: "begin the file with a line of three dashes, the settings, and three dashes",
+            remedy: "start the file with a line of three dashes, the settings, and another line \
+                of three dashes",
         });
     }
     let mut front = "\n".to_owned();
@@ -58,7 +59,7 @@ pub(in crate::record) fn cut(text: &str) -> Result<Parts, Refusal> {
     if !is_closed {
         return Err(Refusal {
             line: 1,
-            what: "the front matter has no end",
+            what: "the front matter is not closed",
             remedy: "close it with a line of three dashes",
         });
     }
@@ -115,7 +116,7 @@ mod tests {
             assert_eq!(what(text), "missing front matter", "{text:?}");
         }
         for text in ["---", "---\n", "---\nname: a\n", "---\nname: a\n--- x\n"] {
-            assert_eq!(what(text), "the front matter has no end", "{text:?}");
+            assert_eq!(what(text), "the front matter is not closed", "{text:?}");
         }
         let long = format!("---\n# {}\n---\n", "x".repeat(70_000));
         assert_eq!(what(&long), "the front matter is longer than 64 KiB");

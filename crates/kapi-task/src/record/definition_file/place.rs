@@ -36,13 +36,13 @@ pub(in crate::record) struct Place {
 #[derive(Debug, thiserror::Error)]
 pub(in crate::record) enum PlaceError {
     /// A link leads elsewhere.
-    #[error("a link leads out of {}", .root.display())]
+    #[error("a symbolic link points outside {}", .root.display())]
     Escapes {
         /// The directory that it leads out of.
         root: PathBuf,
     },
     /// A pipe, a device, a directory.
-    #[error("it is no regular file")]
+    #[error("it is not a regular file")]
     NoFile,
     /// It is too long.
     #[error("it is longer than 256 KiB")]
@@ -66,7 +66,7 @@ impl PlaceError {
     /// Returns what to do.
     pub(in crate::record) const fn remedy(&self) -> &'static str {
         match self {
-            Self::Escapes { .. } => "put the file itself there",
+            Self::Escapes { .. } => "replace the link with the file",
             Self::NoFile => "put a regular file there, or remove it",
             Self::TooLong => "shorten it",
             Self::NotText => "save it as UTF-8",
@@ -198,7 +198,7 @@ mod tests {
         fs::create_dir_all(root.join("dir")).unwrap();
         let place = Place::open(&root).unwrap().unwrap();
         assert_eq!(place.read(Path::new("nothing")).unwrap(), None);
-        assert_eq!(refusal(&place, "dir"), "it is no regular file");
+        assert_eq!(refusal(&place, "dir"), "it is not a regular file");
 
         let file = File::create(root.join("file")).unwrap();
         assert_eq!(place.read(Path::new("file")).unwrap().unwrap(), "");
@@ -210,16 +210,16 @@ mod tests {
         symlink("loop", root.join("loop")).unwrap();
         for path in ["dir/outside", "dir/absolute", "loop", "../secret"] {
             assert!(
-                refusal(&place, path).starts_with("a link leads out of"),
+                refusal(&place, path).starts_with("a symbolic link points outside"),
                 "{path}"
             );
         }
 
         let mode = Mode::RUSR | Mode::WUSR;
         mknodat(CWD, root.join("pipe"), FileType::Fifo, mode, 0).unwrap();
-        assert_eq!(refusal(&place, "pipe"), "it is no regular file");
+        assert_eq!(refusal(&place, "pipe"), "it is not a regular file");
         let _listener = UnixListener::bind(root.join("socket")).unwrap();
-        assert_eq!(refusal(&place, "socket"), "it is no regular file");
+        assert_eq!(refusal(&place, "socket"), "it is not a regular file");
 
         file.set_len(FILE_BYTES_MAX).unwrap();
         assert!(place.read(Path::new("file")).is_ok());

@@ -108,7 +108,7 @@ impl<'de> Deserialize<'de> for BackendForm {
                 return Ok(Self(text.to_owned()));
             }
             let remedy = did_you_mean(text, BACKENDS, "use");
-            Err(format!("there is no {:?}\n{remedy}", short(text)))
+            Err(format!("unknown value {:?}\n{remedy}", short(text)))
         })
     }
 }
@@ -125,7 +125,7 @@ impl<'de> Deserialize<'de> for LearnForm {
                 Scalar::Text("on_failure") => Learn::OnFailure,
                 Scalar::Text(text) => {
                     let remedy = did_you_mean(text, WORDS, "use");
-                    return Some(Err(format!("there is no {:?}\n{remedy}", short(text))));
+                    return Some(Err(format!("unknown value {:?}\n{remedy}", short(text))));
                 }
                 Scalar::Whole(_) | Scalar::Real(_) => return None,
             })))
@@ -219,7 +219,7 @@ pub(super) fn definition(
 fn should_run(said: Setting<ConditionForm>, faults: &mut Faults) -> Condition {
     if let Some(zone) = unknown_zone(&said.value.0) {
         let what = format!("there is no time zone {zone:?}");
-        faults.at(&said, what, "name one as Europe/Berlin or UTC");
+        faults.at(&said, what, "use a name such as Europe/Berlin or UTC");
     }
     said.value.0
 }
@@ -245,7 +245,7 @@ fn retry(
 
 fn budget(form: BudgetForm, faults: &mut Faults) -> TaskBudget {
     if let Some(usd) = form.max_cost_usd.as_ref().filter(|usd| usd.value.0 == 0) {
-        let remedy = "give more than 0 US dollars, or leave it out";
+        let remedy = "give more than 0 US dollars, or omit it";
         faults.at(usd, "0 is out of range", remedy);
     }
     TaskBudget {

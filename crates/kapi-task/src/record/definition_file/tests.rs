@@ -293,7 +293,7 @@ fn what_is_wrong_is_named_with_its_line_and_what_to_do() {
     for (keys, expected) in [
         (
             "timout: 5",
-            "a.md:3: `timout`: there is no such key; did you mean `timeout`?",
+            "a.md:3: `timout`: unknown key; did you mean `timeout`?",
         ),
         (
             "timeout: 90000",
@@ -313,11 +313,11 @@ fn what_is_wrong_is_named_with_its_line_and_what_to_do() {
         ),
         (
             "backend: cursor",
-            "a.md:3: `backend`: there is no \"cursor\"; use pi, claude, codex, gemini",
+            "a.md:3: `backend`: unknown value \"cursor\"; use pi, claude, codex, gemini",
         ),
         (
             "trigger:\n  type: corn",
-            "a.md:4: `trigger.type`: there is no \"corn\"; did you mean `cron`?",
+            "a.md:4: `trigger.type`: unknown value \"corn\"; did you mean `cron`?",
         ),
         (
             "trigger:\n  type: cron",
@@ -325,15 +325,17 @@ fn what_is_wrong_is_named_with_its_line_and_what_to_do() {
         ),
         (
             "trigger:\n  type: event",
-            "a.md:3: `trigger`: an event has one source; give one of `files`, `git_ref`, `loop` and `webhook`",
+            "a.md:3: `trigger`: an event has exactly one source; give one of `files`, \
+             `git_ref`, `loop` and `webhook`",
         ),
         (
             "trigger:\n  type: event\n  files: ../secrets/*",
-            "a.md:5: `trigger.files`: \"../secrets/*\" leads out of the project; give globs relative to the project",
+            "a.md:5: `trigger.files`: \"../secrets/*\" points outside the project; give globs relative to the project",
         ),
         (
             "trigger: {type: event, git_ref: main}",
-            "a.md:3: `trigger.git_ref`: \"main\" is no whole name of a ref; write it as refs/heads/main or refs/tags/*",
+            "a.md:3: `trigger.git_ref`: \"main\" is not a full ref name; write it as \
+             refs/heads/main or refs/tags/*",
         ),
         (
             "eval:\n  - type: command\n  - type: judge\n    criteria: []",
@@ -346,7 +348,8 @@ fn what_is_wrong_is_named_with_its_line_and_what_to_do() {
         ),
         (
             "eval: {type: metric, run: x}",
-            "a.md:3: `eval`: it must have one bound; give one of `at_least`, `at_most` and `compared_to: last`",
+            "a.md:3: `eval`: it must have exactly one bound; give one of `at_least`, `at_most` \
+             and `compared_to: last`",
         ),
         (
             "eval: {type: metric, run: x, at_least: 1, better: lower}",
@@ -358,27 +361,30 @@ fn what_is_wrong_is_named_with_its_line_and_what_to_do() {
         ),
         (
             "eval: {type: json_schema, schema: ../x.json}",
-            "a.md:3: `eval.schema`: it leads out of the project; name a file of the project, relative to its root",
+            "a.md:3: `eval.schema`: it points outside the project; give a file in the project, \
+             relative to its root",
         ),
         (
             "eval: {type: json_schema, schema: x.json}",
-            "a.md:3: `eval.schema`: there is no file x.json; name a file of the project, relative to its root",
+            "a.md:3: `eval.schema`: there is no file x.json; give a file in the project, \
+             relative to its root",
         ),
         (
             "budget:\n  maxTokens: 1\n  max_tokens: 1",
-            "a.md:5: `budget.max_tokens`: it says the same as another key of this table; keep one of them",
+            "a.md:5: `budget.max_tokens`: it duplicates another key of this table; keep one of them",
         ),
         (
             "budget: {maxCostUsd: 0}",
-            "a.md:3: `budget.maxCostUsd`: 0 is out of range; give more than 0 US dollars, or leave it out",
+            "a.md:3: `budget.maxCostUsd`: 0 is out of range; give more than 0 US dollars, or omit it",
         ),
         (
             "budget: {maxCostUsd: 0.0000001}",
-            "a.md:3: `budget.maxCostUsd`: \"0.0000001\" is no amount of money; give US dollars such as 5 or 0.25, with at most six decimals",
+            "a.md:3: `budget.maxCostUsd`: \"0.0000001\" is not an amount of money; give US \
+             dollars such as 5 or 0.25, with at most six decimals",
         ),
         (
             "inputs:\n  payload: 1",
-            "a.md:4: `inputs.payload`: payload, trigger and last are what a run is told besides its inputs; rename it",
+            "a.md:4: `inputs.payload`: payload, trigger and last are reserved names; rename it",
         ),
         (
             "inputs: [1]",
@@ -386,7 +392,7 @@ fn what_is_wrong_is_named_with_its_line_and_what_to_do() {
         ),
         (
             "learn: sometimes",
-            "a.md:3: `learn`: there is no \"sometimes\"; use never, on_failure, always",
+            "a.md:3: `learn`: unknown value \"sometimes\"; use never, on_failure, always",
         ),
         (
             "retrigger: {depth_max: 99}",
@@ -398,7 +404,7 @@ fn what_is_wrong_is_named_with_its_line_and_what_to_do() {
         ),
         (
             "model: 5",
-            "a.md:3: `model`: it is a whole number; give text, in quotes where it looks like a number",
+            "a.md:3: `model`: it is a whole number; give text (in quotes if it looks like a number)",
         ),
     ] {
         assert_eq!(faults(keys), expected, "{keys}");
@@ -422,7 +428,7 @@ fn schedules_zones_patterns_and_conditions_are_checked_when_they_are_written() {
         ),
         (
             "eval: {type: regex, pattern: '(a'}",
-            "a.md:3: `eval.pattern`: it is no regular expression: ",
+            "a.md:3: `eval.pattern`: it is not a regular expression: ",
         ),
         ("should_run: 'inputs.a =='", "a.md:3: `should_run"),
         (
@@ -447,10 +453,13 @@ fn all_faults_of_a_file_are_seen_at_once_in_its_order() {
         lines,
         [
             "a.md:1: the loop has no name; add `name`",
-            "a.md:2: `nane`: there is no such key; did you mean `name`?",
-            "a.md:3: `timeout`: \"x\" is no duration; give 0 to 86400 seconds, or a duration such as 90s, 15m, 2h or 1d",
+            "a.md:2: `nane`: unknown key; did you mean `name`?",
+            "a.md:3: `timeout`: \"x\" is not a duration; give 0 to 86400 seconds, or a duration \
+             such as 90s, 15m, 2h or 1d",
             "a.md:4: `version`: 0 is out of range; give a whole number from 1 to 1000",
-            "a.md:7: unknown placeholder {this}; use one of payload.*, trigger.type, trigger.source, last.summary, last.next_action, last.status, or write {{this}} for the text itself",
+            "a.md:7: unknown placeholder {this}; use one of payload.*, trigger.type, \
+             trigger.source, last.summary, last.next_action, last.status, or write {{this}} for \
+             the literal text",
         ]
     );
 }
@@ -460,23 +469,25 @@ fn a_file_that_is_no_definition_is_refused() {
     for (text, expected) in [
         (
             "",
-            "a.md:1: missing front matter; begin the file with a line of three dashes, the settings, and three dashes",
+            "a.md:1: missing front matter; start the file with a line of three dashes, the \
+             settings, and another line of three dashes",
         ),
         (
             "---\nname: a\n",
-            "a.md:1: the front matter has no end; close it with a line of three dashes",
+            "a.md:1: the front matter is not closed; close it with a line of three dashes",
         ),
         (
             "---\nname: a\n---\n \n",
-            "a.md:5: the body is empty; say what the agent shall do",
+            "a.md:5: the body is empty; describe what the agent should do",
         ),
         (
             "---\nname: Not/Good\n---\nx",
-            "a.md:2: `name`: \"Not/Good\" is no name of a loop; it must be 1 to 64 of a-z, 0-9, '.', '-' and '_', and begin with a letter or digit",
+            "a.md:2: `name`: \"Not/Good\" is not a loop name; it must be 1 to 64 characters \
+             of a-z, 0-9, '.', '-' and '_', and start with a letter or digit",
         ),
         (
             "---\n- a\n---\nx",
-            "a.md:1: it must be a table of settings, not a list; correct the YAML",
+            "a.md:1: it must be a table of settings, not a list; fix the YAML",
         ),
     ] {
         let faults = parse("a.md", text, Path::new("/nonexistent")).unwrap_err();
@@ -509,9 +520,12 @@ fn loops_are_found_in_order_and_a_bad_one_hides_no_other() {
     assert_eq!(
         faults,
         [
-            ".pi/loops/bad.md:1: missing front matter; begin the file with a line of three dashes, the settings, and three dashes",
-            ".pi/loops/c.md:2: `name`: duplicate loop name: first is also the loop of .pi/loops/a.md; rename one of them; until then the other file's is used",
-            ".ilchul/loops/z.md:2: `name`: duplicate loop name: second is also the loop of .pi/loops/b.md; rename one of them; until then the other file's is used",
+            ".pi/loops/bad.md:1: missing front matter; start the file with a line of three \
+             dashes, the settings, and another line of three dashes",
+            ".pi/loops/c.md:2: `name`: duplicate loop name: first is also the loop of \
+             .pi/loops/a.md; rename one of them; until then, Kapi uses the other file",
+            ".ilchul/loops/z.md:2: `name`: duplicate loop name: second is also the loop of \
+             .pi/loops/b.md; rename one of them; until then, Kapi uses the other file",
         ]
     );
     let first = &found.definitions[0];
@@ -586,7 +600,7 @@ fn a_schema_in_a_file_is_kept_as_it_was() {
     assert!(
         found.faults[0]
             .what
-            .starts_with("schemas/a.json is no JSON")
+            .starts_with("schemas/a.json is not JSON")
     );
 }
 
@@ -612,7 +626,7 @@ fn a_file_cannot_grow_or_go_deep_when_it_is_read() {
     }
     let told = faults(&many);
     assert_eq!(told.lines().count(), 51);
-    let last = "a.md: more than 50 things are wrong; correct those above first";
+    let last = "a.md: there are more than 50 errors; fix those above first";
     assert_eq!(told.lines().last(), Some(last));
 }
 
@@ -647,7 +661,7 @@ fn a_condition_that_names_no_time_zone_is_refused_when_it_is_written() {
     let found = faults("should_run:\n  time: {zone: Europe/Atlantis}");
     assert_eq!(
         found,
-        "a.md:3: `should_run`: there is no time zone \"Europe/Atlantis\"; name one as \
+        "a.md:3: `should_run`: there is no time zone \"Europe/Atlantis\"; use a name such as \
          Europe/Berlin or UTC"
     );
     read("should_run:\n  time: {zone: Europe/Berlin}");

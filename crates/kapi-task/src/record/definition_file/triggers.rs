@@ -88,7 +88,7 @@ fn cron(form: CronForm, faults: &mut Faults) -> Option<Trigger> {
         (MisfireForm::Skip, None) => Misfire::Skip,
         (MisfireForm::Once, None) => Misfire::Once,
         (MisfireForm::Skip | MisfireForm::Once, Some(max)) => {
-            faults.at(&max, "only `misfire: all` has a number", "leave it out");
+            faults.at(&max, "only `misfire: all` has a number", "remove it");
             return None;
         }
     };
@@ -115,13 +115,13 @@ fn check(
     };
     let is_zone = matches!(error, CronError::Zone { .. } | CronError::NoZone { .. });
     let at = zone.filter(|_| is_zone).unwrap_or(schedule);
-    faults.at(at, format!("failed to {error}"), "correct it");
+    faults.at(at, format!("failed to {error}"), "fix it");
     None
 }
 
 fn event(form: EventForm, location: &Setting<()>, faults: &mut Faults) -> Option<EventSource> {
     if let (Some(on), None) = (&form.on, &form.loop_name) {
-        faults.at(on, "only another loop's result has an end", "leave it out");
+        faults.at(on, "only the result of another loop has this", "remove it");
     }
     match (form.files, form.git_ref, form.loop_name, form.webhook) {
         (Some(said), None, None, None) => {
@@ -129,7 +129,7 @@ fn event(form: EventForm, location: &Setting<()>, faults: &mut Faults) -> Option
                 glob.0.starts_with('/') || glob.0.split('/').any(|part| part == "..")
             };
             if let Some(glob) = said.value.0.iter().find(is_outside) {
-                let what = format!("{:?} leads out of the project", glob.0);
+                let what = format!("{:?} points outside the project", glob.0);
                 faults.at(&said, what, "give globs relative to the project");
                 return None;
             }
@@ -139,7 +139,7 @@ fn event(form: EventForm, location: &Setting<()>, faults: &mut Faults) -> Option
         (None, Some(said), None, None) => {
             let name = &said.value.0;
             if !name.starts_with("refs/") || name.contains(char::is_whitespace) {
-                let what = format!("{name:?} is no whole name of a ref");
+                let what = format!("{name:?} is not a full ref name");
                 faults.at(&said, what, "write it as refs/heads/main or refs/tags/*");
                 return None;
             }
@@ -153,7 +153,7 @@ fn event(form: EventForm, location: &Setting<()>, faults: &mut Faults) -> Option
         (None, None, None, Some(name)) => Some(EventSource::Webhook { name: name.0 }),
         (_, _, _, _) => {
             let remedy = "give one of `files`, `git_ref`, `loop` and `webhook`";
-            faults.at(location, "an event has one source", remedy);
+            faults.at(location, "an event has exactly one source", remedy);
             None
         }
     }

@@ -176,7 +176,7 @@ const fn network(contract: &Contract) -> NetworkMode {
 fn unheld(constraints: &Constraints, network: NetworkMode) -> Vec<Violation> {
     let against = |what: &str, limit: &Limit| Violation {
         text: format!(
-            "a workflow's goal cannot be held to it: {what} {}; {}",
+            "a workflow's goal cannot enforce it: {what} {}; {}",
             limit.pattern, limit.set_by.text
         ),
         ..limit.set_by.clone()

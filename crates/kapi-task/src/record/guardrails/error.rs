@@ -22,7 +22,7 @@ pub enum MemoryError {
     #[error(transparent)]
     Lesson(#[from] LessonError),
     /// Only a person may do this.
-    #[error("{action} a guardrail: only a person may, and this is {actor}")]
+    #[error("{action} a guardrail: only the user may, not {actor}")]
     OnlyPerson {
         /// What was asked, as a verb.
         action: &'static str,
@@ -36,7 +36,7 @@ pub enum MemoryError {
         id: String,
     },
     /// Several entries begin so.
-    #[error("find one guardrail {id}: it begins {}", ids.join(", "))]
+    #[error("find one guardrail {id}: it matches {}", ids.join(", "))]
     Ambiguous {
         /// What was asked for.
         id: String,
@@ -44,7 +44,7 @@ pub enum MemoryError {
         ids: Vec<String>,
     },
     /// So many lessons wait for a person that no more are taken.
-    #[error("add to guardrails {domain}: {PROPOSED_MAX} proposed lessons wait for a person")]
+    #[error("add to guardrails {domain}: {PROPOSED_MAX} proposed lessons are waiting for review")]
     TooManyProposed {
         /// The domain.
         domain: Domain,
@@ -62,13 +62,13 @@ pub enum MemoryError {
         file: PathBuf,
     },
     /// The file is a symbolic link, which a change would replace.
-    #[error("change {}: it is a link", file.display())]
+    #[error("change {}: it is a symbolic link", file.display())]
     IsLink {
         /// The file.
         file: PathBuf,
     },
     /// Somebody saves the file again and again.
-    #[error("change {}: somebody else keeps changing it", file.display())]
+    #[error("change {}: another process keeps changing it", file.display())]
     KeepsChanging {
         /// The file.
         file: PathBuf,

@@ -82,12 +82,12 @@ pub(super) fn read(line: &str) -> Reading {
 }
 
 fn entry(parts: &Parts<'_>) -> Result<Read, &'static str> {
-    let at_ms = parse_instant_ms(parts.time).ok_or("the time is not a time with its offset")?;
+    let at_ms = parse_instant_ms(parts.time).ok_or("the time is not a time with an offset")?;
     let severity =
         Severity::parse(parts.severity).ok_or("the severity is not info, warning or critical")?;
     // Other comments are a person's remarks, and hidden: nobody is told them.
     let said = parts.text.split("<!--").next().unwrap_or_default();
-    let lesson = Lesson::clean(said).map_err(|_| "there is no lesson")?;
+    let lesson = Lesson::clean(said).map_err(|_| "the lesson is empty")?;
     let facts = match parts.comment {
         Some(comment) => facts(comment)?,
         None => of_a_person(),
@@ -130,7 +130,7 @@ fn parts(line: &str) -> Result<Option<Parts<'_>>, &'static str> {
     let comment = comment
         .trim_end()
         .strip_suffix(CLOSE)
-        .ok_or("Kapi's comment does not end the line")?;
+        .ok_or("Kapi's comment is not at the end of the line")?;
     Ok(Some(Parts {
         time,
         text,
@@ -149,7 +149,7 @@ fn facts(comment: &str) -> Result<Facts, &'static str> {
     for word in comment.split_whitespace() {
         let (key, value) = word
             .split_once('=')
-            .ok_or("Kapi's comment holds a word without a value")?;
+            .ok_or("Kapi's comment has a key without a value")?;
         match key {
             "id" => facts.id = Some(value.to_owned()),
             "by" => {
@@ -164,22 +164,22 @@ fn facts(comment: &str) -> Result<Facts, &'static str> {
             "hits" => {
                 facts.hits = value
                     .parse()
-                    .map_err(|_| "the hits in Kapi's comment are no number")?;
+                    .map_err(|_| "the hits in Kapi's comment are not a number")?;
             }
             "seen" => facts.seen_at_ms = Some(instant(value)?),
             "expires" => facts.expires_at_ms = Some(instant(value)?),
-            _ => return Err("Kapi's comment holds an unknown key"),
+            _ => return Err("Kapi's comment has an unknown key"),
         }
     }
     if has_state {
         Ok(facts)
     } else {
-        Err("Kapi's comment names no state")
+        Err("Kapi's comment has no state")
     }
 }
 
 fn instant(value: &str) -> Result<i64, &'static str> {
-    parse_instant_ms(value).ok_or("a time in Kapi's comment is not a time with its offset")
+    parse_instant_ms(value).ok_or("a time in Kapi's comment is not a time with an offset")
 }
 
 /// Writes a new entry's line, without its end.

@@ -174,13 +174,13 @@ fn lines_that_cannot_be_read_are_named_and_told_to_nobody() {
         [
             (2, "the severity is not info, warning or critical"),
             (3, "there is no [severity] after the time"),
-            (4, "the time is not a time with its offset"),
-            (5, "there is no lesson"),
+            (4, "the time is not a time with an offset"),
+            (5, "the lesson is empty"),
             (6, "Kapi's comment names an unknown state"),
-            (7, "Kapi's comment names no state"),
-            (8, "Kapi's comment does not end the line"),
-            (9, "Kapi's comment does not end the line"),
-            (10, "the hits in Kapi's comment are no number"),
+            (7, "Kapi's comment has no state"),
+            (8, "Kapi's comment is not at the end of the line"),
+            (9, "Kapi's comment is not at the end of the line"),
+            (10, "the hits in Kapi's comment are not a number"),
         ]
     );
     assert_eq!(told(&memory), ["good"]);

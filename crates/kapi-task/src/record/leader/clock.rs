@@ -90,7 +90,7 @@ fn get_to_know(
     if known.is_some() {
         let due_at_ms = desk.around.now_ms;
         let trigger = Trigger::Cron { due_at_ms };
-        dealt.push(desk.skip(plan, trigger, "its schedule is another one now")?);
+        dealt.push(desk.skip(plan, trigger, "its schedule has changed")?);
     }
     desk.see(plan, mark)
 }
@@ -118,9 +118,12 @@ fn steps(due: &Due) -> Vec<Step> {
 
 fn given_up(count: usize, is_more: bool) -> String {
     match (count, is_more) {
-        (1, false) => "nobody was there at the time".to_owned(),
-        (count, false) => format!("nobody was there at the time, {count} times in a row"),
-        (count, true) => format!("nobody was there at the time, more than {count} times in a row"),
+        (1, false) => "no supervisor was running at the time".to_owned(),
+        (count, false) => format!("no supervisor was running at the time, {count} times in a row"),
+        (count, true) => format!(
+            "no supervisor was running at the time, more than {count} \
+            times in a row"
+        ),
     }
 }
 
@@ -166,7 +169,7 @@ mod tests {
             Step::Fire(at(6)),
         ];
         assert_eq!(steps(&due), expected);
-        assert_eq!(given_up(1, false), "nobody was there at the time");
+        assert_eq!(given_up(1, false), "no supervisor was running at the time");
         assert!(given_up(100, true).ends_with("more than 100 times in a row"));
     }
 }

@@ -31,19 +31,19 @@ pub(super) enum Owner {
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Unreadable {
     /// The directory that it would lie in is not there.
-    #[error("the directory is not there")]
+    #[error("the directory does not exist")]
     NoDirectory,
     /// The project is not there.
-    #[error("the project is not there")]
+    #[error("the project does not exist")]
     NoProject,
     /// Something on the way is a link.
-    #[error("it is a link, or lies behind one")]
+    #[error("it is a symbolic link or behind one")]
     Link,
     /// Something on the way is no directory.
-    #[error("what should be the directory around it is none")]
+    #[error("its parent is not a directory")]
     NotADirectory,
     /// A directory, pipe, socket or device.
-    #[error("it is no regular file")]
+    #[error("it is not a regular file")]
     NoFile,
     /// It is too long.
     #[error("it is longer than 64 KiB")]
@@ -67,13 +67,13 @@ impl Unreadable {
     /// Returns what to do.
     pub(super) const fn remedy(&self) -> &'static str {
         match self {
-            Self::NoDirectory | Self::NoProject => "name a directory that is there",
-            Self::Link => "put the file itself there",
+            Self::NoDirectory | Self::NoProject => "give an existing directory",
+            Self::Link => "replace the link with the file",
             Self::NotADirectory => "put a directory there, or remove it",
             Self::NoFile => "put a regular file there, or remove it",
             Self::TooLong => "shorten it",
             Self::NotText => "save it as UTF-8",
-            Self::OthersWrite => "make it yours, and `chmod o-w` it",
+            Self::OthersWrite => "make sure you own it, and run `chmod o-w` on it",
             Self::Io { .. } => "make it readable",
         }
     }

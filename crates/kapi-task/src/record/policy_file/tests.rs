@@ -137,15 +137,18 @@ fn what_is_wrong_denies_and_says_where() {
     for (text, said) in [
         (
             "rules:\n  - effect: deny\n    when:\n      agnet: x\n",
-            "the policy cannot be used: `rules[0].when.agnet`: there is no such key; did you mean `rules[0].when.agent`? (policy file, .ilchul/policy.yaml, line 4)",
+            "the policy cannot be used: `rules[0].when.agnet`: unknown key; did you mean \
+             `rules[0].when.agent`? (policy file, .ilchul/policy.yaml, line 4)",
         ),
         (
             "default: allow\n\nruls: []\n",
-            "the policy cannot be used: `ruls`: there is no such key; did you mean `rules`? (policy file, .ilchul/policy.yaml, line 3)",
+            "the policy cannot be used: `ruls`: unknown key; did you mean `rules`? (policy \
+             file, .ilchul/policy.yaml, line 3)",
         ),
         (
             "rules:\n  - effect: deny\n    when:\n      tool:\n        - Bash\n        - 3\n",
-            "the policy cannot be used: `rules[0].when.tool[1]`: it is a whole number; give text, in quotes where it looks like a number (policy file, .ilchul/policy.yaml, line 6)",
+            "the policy cannot be used: `rules[0].when.tool[1]`: it is a whole number; give \
+             text (in quotes if it looks like a number) (policy file, .ilchul/policy.yaml, line 6)",
         ),
         (
             "rules:\n  - effect: deny\n    when: {days: mon, zone: Europe/Atlantis}\n",
@@ -153,15 +156,18 @@ fn what_is_wrong_denies_and_says_where() {
         ),
         (
             "backgroundTask:\n  maxPromptChars: .inf\n",
-            "the policy cannot be used: non-finite float `.inf` rejected by the configured policy at line 2, column 19; correct the YAML (policy file, .ilchul/policy.yaml, line 2)",
+            "the policy cannot be used: non-finite float `.inf` rejected by the configured \
+             policy at line 2, column 19; fix the YAML (policy file, .ilchul/policy.yaml, line 2)",
         ),
         (
             "- effect: deny\n",
-            "the policy cannot be used: it must be a table of settings, not a list; correct the YAML (policy file, .ilchul/policy.yaml, line 1)",
+            "the policy cannot be used: it must be a table of settings, not a list; fix the \
+             YAML (policy file, .ilchul/policy.yaml, line 1)",
         ),
         (
             "default: deny\ndefault: allow\n",
-            "the policy cannot be used: `default` stands twice; correct the YAML (policy file, .ilchul/policy.yaml, line 2)",
+            "the policy cannot be used: `default` is set twice; fix the YAML (policy file, \
+             .ilchul/policy.yaml, line 2)",
         ),
     ] {
         let desk = Desk::new();
@@ -195,27 +201,27 @@ fn only_a_file_that_is_not_there_says_nothing() {
     let cases: [(Put, &str, &str); 8] = [
         (
             |path| symlink("elsewhere.yaml", path).unwrap(),
-            "it is a link, or lies behind one",
-            "put the file itself there",
+            "it is a symbolic link or behind one",
+            "replace the link with the file",
         ),
         (
             |path| symlink("/dev/null", path).unwrap(),
-            "it is a link, or lies behind one",
-            "put the file itself there",
+            "it is a symbolic link or behind one",
+            "replace the link with the file",
         ),
         (
             |path| fs::create_dir(path).unwrap(),
-            "it is no regular file",
+            "it is not a regular file",
             "put a regular file there, or remove it",
         ),
         (
             |path| mknodat(CWD, path, FileType::Fifo, Mode::RUSR, 0).unwrap(),
-            "it is no regular file",
+            "it is not a regular file",
             "put a regular file there, or remove it",
         ),
         (
             |path| drop(UnixListener::bind(path).unwrap()),
-            "it is no regular file",
+            "it is not a regular file",
             "put a regular file there, or remove it",
         ),
         (
@@ -243,8 +249,8 @@ fn only_a_file_that_is_not_there_says_nothing() {
                 fs::rename(dir, &moved).unwrap();
                 symlink(&moved, dir).unwrap();
             },
-            "it is a link, or lies behind one",
-            "put the file itself there",
+            "it is a symbolic link or behind one",
+            "replace the link with the file",
         ),
     ];
     for (put, what, remedy) in cases {
@@ -265,7 +271,8 @@ fn a_directory_that_is_none_denies() {
     assert_eq!(
         desk.said(),
         [
-            "the policy cannot be used: what should be the directory around it is none; put a directory there, or remove it (policy file, .ilchul/policy.yaml, line 1)"
+            "the policy cannot be used: its parent is not a directory; put a directory there, \
+             or remove it (policy file, .ilchul/policy.yaml, line 1)"
         ]
     );
     let desk = Desk::new();
@@ -273,7 +280,8 @@ fn a_directory_that_is_none_denies() {
     assert_eq!(
         desk.said(),
         [
-            "the policy cannot be used: the project is not there; name a directory that is there (policy file, .ilchul/policy.yaml, line 1)"
+            "the policy cannot be used: the project does not exist; give an existing directory \
+             (policy file, .ilchul/policy.yaml, line 1)"
         ]
     );
 }
@@ -286,7 +294,8 @@ fn what_others_can_write_is_not_the_persons() {
     assert_eq!(
         desk.said(),
         [
-            "the policy cannot be used: others can write it; make it yours, and `chmod o-w` it (policy file, config/policy.yaml, line 1)"
+            "the policy cannot be used: others can write it; make sure you own it, and run \
+             `chmod o-w` on it (policy file, config/policy.yaml, line 1)"
         ]
     );
 }

@@ -157,7 +157,7 @@ fn check_prompt(parts: &Parts, faults: &mut Faults) {
     let mut refuse = |what: String, remedy| faults.at_line(parts.body_line, what, remedy);
     if parts.body.is_empty() {
         let what = "it has no system prompt".to_owned();
-        refuse(what, "say below the front matter who the agent is");
+        refuse(what, "describe the agent below the front matter");
     }
     if parts.body.contains('\0') {
         refuse("the system prompt has a zero byte".to_owned(), "remove it");
@@ -192,7 +192,7 @@ fn checked(said: &Setting<Word>, faults: &mut Faults) -> Option<String> {
     let is_word = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.');
     let is_good = name.starts_with(char::is_alphanumeric) && name.chars().all(is_word);
     if !is_good || name.len() > NAME_BYTES_MAX {
-        let what = format!("{:?} is no name of an agent", short(&name));
+        let what = format!("{:?} is not an agent name", short(&name));
         let remedy = "use 1 to 64 letters, digits, '.', '-' and '_'";
         faults.at(said, what, remedy);
         return None;
@@ -207,13 +207,13 @@ fn tools(said: Tools, dialect: Dialect, faults: &mut Faults) -> Vec<Tool> {
         for name in names.filter(|name| !name.is_empty()) {
             match Tool::parse(name) {
                 Some(Tool::Named(name)) if dialect == Dialect::Pi && !name.starts_with("mcp__") => {
-                    let what = format!("there is no tool {:?}", short(&name));
+                    let what = format!("unknown tool {:?}", short(&name));
                     faults.at(&item, what, Tool::remedy(&name));
                 }
                 Some(tool) if tools.contains(&tool) => {}
                 Some(tool) => tools.push(tool),
                 None => {
-                    let what = format!("{:?} is no name of a tool", short(name));
+                    let what = format!("{:?} is not a tool name", short(name));
                     faults.at(&item, what, Tool::remedy(name));
                 }
             }

@@ -118,7 +118,7 @@ fn a_name_that_is_no_profiles_is_never_replaced_by_another() {
     assert_eq!(error.meant.as_deref(), Some("oracle"));
     assert_eq!(
         error.to_string(),
-        "find the agent profile \"@orcale\": there are oracle, prometheus, sisyphus"
+        "find the agent profile \"@orcale\"; available: oracle, prometheus, sisyphus"
     );
     for name in ["", "somebody"] {
         assert!(found.find(name).is_err(), "{name:?}");
@@ -174,7 +174,7 @@ fn a_nearer_profile_counts_and_a_persons_counts_over_the_shipped() {
     assert_eq!(
         fault.to_string(),
         ".pi/agents/z.md: `name`: duplicate agent name: a is also the agent of .pi/agents/a.md; \
-         rename one of them; until then the other file's is used"
+         rename one of them; until then, Kapi uses the other file"
     );
     assert_eq!(found.find("a").unwrap().source, ".pi/agents/a.md");
     let theirs = own.join("agents/c.md").display().to_string();
@@ -231,23 +231,25 @@ fn what_is_wrong_with_a_profile_is_named_with_its_line() {
     for (text, expected) in [
         (
             profile("x", "tools: [Read, Wirte]\n"),
-            ".pi/agents/file.md:4: `tools[1]`: there is no tool \"Wirte\"; did you mean `Write`?",
+            ".pi/agents/file.md:4: `tools[1]`: unknown tool \"Wirte\"; did you mean `Write`?",
         ),
         (
             profile("x", "tool: [Read]\n"),
-            ".pi/agents/file.md:4: `tool`: there is no such key; did you mean `tools`?",
+            ".pi/agents/file.md:4: `tool`: unknown key; did you mean `tools`?",
         ),
         (
             profile("x", "backend: cursor\n"),
-            ".pi/agents/file.md:4: `backend`: there is no \"cursor\"; use pi, claude, codex, gemini",
+            ".pi/agents/file.md:4: `backend`: unknown value \"cursor\"; use pi, claude, codex, gemini",
         ),
         (
             profile("x y", ""),
-            ".pi/agents/file.md:2: `name`: \"x y\" is no name of an agent; use 1 to 64 letters, digits, '.', '-' and '_'",
+            ".pi/agents/file.md:2: `name`: \"x y\" is not an agent name; use 1 to 64 letters, \
+             digits, '.', '-' and '_'",
         ),
         (
             profile("x", "tools: --yolo\n"),
-            ".pi/agents/file.md:4: `tools`: \"--yolo\" is no name of a tool; use Read, Write, Edit, Bash, Grep, Glob, Task, WebFetch, WebSearch, TodoWrite, NotebookEdit",
+            ".pi/agents/file.md:4: `tools`: \"--yolo\" is not a tool name; use Read, Write, \
+             Edit, Bash, Grep, Glob, Task, WebFetch, WebSearch, TodoWrite, NotebookEdit",
         ),
         (
             "---\nname: x\n---\nbody\n".to_owned(),
@@ -259,11 +261,12 @@ fn what_is_wrong_with_a_profile_is_named_with_its_line() {
         ),
         (
             "---\nname: x\ndescription: d\n---\n".to_owned(),
-            ".pi/agents/file.md:5: it has no system prompt; say below the front matter who the agent is",
+            ".pi/agents/file.md:5: it has no system prompt; describe the agent below the front matter",
         ),
         (
             "name: x\n".to_owned(),
-            ".pi/agents/file.md:1: missing front matter; begin the file with a line of three dashes, the settings, and three dashes",
+            ".pi/agents/file.md:1: missing front matter; start the file with a line of three \
+             dashes, the settings, and another line of three dashes",
         ),
     ] {
         assert_eq!(fault(".pi/agents", &text), expected, "{text}");
@@ -299,7 +302,7 @@ fn a_profile_outside_of_its_directory_is_not_read() {
     let found = discover(&root, &root, &own);
     assert_eq!(found.list.len(), 3);
     assert_eq!(found.faults.len(), 3);
-    let is_escape = |what: &str| what.starts_with("a link leads out of");
+    let is_escape = |what: &str| what.starts_with("a symbolic link points outside");
     assert!(found.faults.iter().all(|fault| is_escape(&fault.what)));
 }
 

@@ -112,9 +112,9 @@ fn what_is_not_known_is_refused_with_its_line() {
     let error = render("one\ntwo {market}\nthree {makret}").unwrap_err();
     assert_eq!(
         error.to_string(),
-        "fill line 3 of the body: unknown placeholder {makret}; there are a, market, n-1, open, sly, \
-         payload.empty, payload.x, trigger.type, trigger.source, last.summary, last.next_action, \
-         last.status"
+        "fill line 3 of the body: unknown placeholder {makret}; available: a, market, n-1, open, \
+         sly, payload.empty, payload.x, trigger.type, trigger.source, last.summary, \
+         last.next_action, last.status"
     );
     for body in [
         "{payload.y}",
