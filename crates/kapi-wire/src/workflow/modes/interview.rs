@@ -84,7 +84,7 @@ pub fn asked(interview: &Interview) -> Option<AskedView> {
             round: restated.round,
             text: restated.goal.clone(),
             proposed: Some(restated.goal.clone()),
-            why: "the spec is drafted from it once you say that it is the goal".to_owned(),
+            why: "Kapi drafts the spec from it once you confirm the goal".to_owned(),
             clarity,
         }),
         InterviewPhase::Asking
@@ -97,10 +97,10 @@ pub fn asked(interview: &Interview) -> Option<AskedView> {
 /// Returns what a question is to make clear.
 const fn purpose(dimension: Dimension) -> &'static str {
     match dimension {
-        Dimension::Goal => "it is to make clear what is wanted",
-        Dimension::Constraints => "it is to make clear what must hold and what must not happen",
-        Dimension::Success => "it is to make clear how one sees that it is reached",
-        Dimension::Context => "it is to make clear what is there already",
+        Dimension::Goal => "it clarifies what you want",
+        Dimension::Constraints => "it clarifies what must hold and what must not happen",
+        Dimension::Success => "it clarifies how to tell that the goal is reached",
+        Dimension::Context => "it clarifies what already exists",
     }
 }
 
@@ -108,11 +108,11 @@ const fn purpose(dimension: Dimension) -> &'static str {
 const fn side(perspective: Perspective) -> &'static str {
     match perspective {
         Perspective::Breadth => "so that nothing is forgotten",
-        Perspective::Researcher => "by what is there",
-        Perspective::Simplifier => "by what could be left out",
-        Perspective::Architect => "by what the parts are",
-        Perspective::Contrarian => "by what would follow if the opposite were true",
-        Perspective::Closer => "so that it can come to an end",
+        Perspective::Researcher => "from what already exists",
+        Perspective::Simplifier => "from what could be left out",
+        Perspective::Architect => "from the parts and their order",
+        Perspective::Contrarian => "from what would follow if the opposite were true",
+        Perspective::Closer => "to complete the picture",
     }
 }
 
@@ -238,7 +238,7 @@ mod tests {
         let golden = concat!(
             r#"{"kind":"question","round":1,"text":"Whom does it greet?","#,
             r#""proposed":"whoever is named","#,
-            r#""why":"it is to make clear what is wanted, so that nothing is forgotten","#,
+            r#""why":"it clarifies what you want, so that nothing is forgotten","#,
             r#""clarity":[]}"#,
         );
         assert_eq!(serde_json::to_string(&asked).unwrap(), golden);
