@@ -3,6 +3,7 @@
 //! What a command's options mean stands in its own file.
 
 pub(crate) mod former;
+pub(crate) mod groups;
 
 use clap::{Parser, Subcommand};
 
@@ -14,10 +15,10 @@ use crate::commands::{
 use crate::contract::flags;
 use crate::modes::command;
 
-/// Run coding agents unattended and get back commits that are proved, not promised
+/// Run coding agents unattended and get back proved commits
 ///
-/// Exit codes: 0 done, 1 internal, 2 usage or configuration, 3 denied by a rule, 4 the world
-/// failed, 5 ended without done, 6 not found, 7 busy, 130 interrupted.
+/// Exit codes: 0 done, 1 internal error, 2 usage or configuration error, 3 denied by a rule, 4
+/// environment failure, 5 ended without success, 6 not found, 7 busy, 130 interrupted.
 #[derive(Debug, Parser)]
 #[command(
     name = "kapi",
@@ -26,10 +27,10 @@ use crate::modes::command;
     arg_required_else_help = true
 )]
 pub(crate) struct Args {
-    /// Print JSON on standard output: one document, or one event a line
+    /// Print JSON to standard output
     #[arg(long, global = true, display_order = 900)]
     pub(crate) json: bool,
-    /// What to do
+    /// The command
     #[command(subcommand)]
     pub(crate) command: Command,
 }
@@ -37,64 +38,64 @@ pub(crate) struct Args {
 /// The commands.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Take a task to a proved commit
+    /// Run an agent on a task until the result is proved
     Run(Box<flags::Args>),
-    /// Show the main job on a made-up repository, with a scripted agent and no keys
+    /// Try Kapi on a sample repository, with no API keys
     Demo(demo::Args),
-    /// Set goals up, approve them, steer them, and ask about them
+    /// Draft, approve and steer goals
     Goal(goal::Args),
     #[command(flatten)]
     Mode(command::Command),
-    /// Show everything that waits for you, oldest first
+    /// Show everything that is waiting for you
     Inbox(inbox::Args),
-    /// List goals and workflows, what waits, and what is not as it should be
+    /// List goals and workflows with their status
     Status(status::Args),
-    /// Detach this session from its workflow; nothing else changes
+    /// Detach this terminal session from its workflow
     Clear(clear::Args),
-    /// Show one goal, workflow, task or launch in full
+    /// Show a goal, workflow, task or launch in detail
     Show(show::Args),
-    /// Print what happened to it: events, or what its agent said
+    /// Print events, or an agent's transcript
     Log(log::Args),
-    /// Show what it changed
+    /// Show changed files and lines
     Diff(diff::Args),
-    /// Wait until it has ended or needs you, and exit as it did
+    /// Wait until work ends or needs you
     Wait(wait::Args),
-    /// Let a goal go on
+    /// Resume a goal
     Resume(resume::Args),
-    /// Hand single tasks to agents, and see what becomes of them
+    /// Run single tasks and manage the task queue
     Task(task::Args),
-    /// Show tasks, loops, lessons and settings of this project on one screen
+    /// Show tasks, loops, lessons and settings on one screen
     Dashboard(dashboard::Args),
-    /// List loops, run them, and see what became of their runs
+    /// Run, schedule and inspect recurring work
     Loop(loops::Args),
-    /// Supervise this project: wake and drive goals, work on tasks, trigger loops
+    /// Keep goals, tasks and loops running in this project
     Up(up::Args),
-    /// End a goal, a workflow, a task or a launch for good
+    /// Cancel a goal, workflow, task or launch for good
     Cancel(cancel::Args),
-    /// Show what it may use and has used, or raise its limits
+    /// Show limits and usage, or raise the limits
     Budget(budget::Args),
-    /// Show where money and tokens went, and what today may still cost
+    /// Show spending, and how much of today's caps is left
     Spend(spend::Args),
-    /// Run the project's own checks: typecheck, lint, format, compile, test, build
+    /// Run the project's linters, type checks, tests and builds
     Check(check::Args),
-    /// Prove a change that anybody made: a commit, a branch or a range
+    /// Verify a commit, branch or range, whoever wrote it
     Prove(prove::Args),
-    /// Run an agent once in a sandbox: no contract, no verdict
+    /// Run an agent once in a sandbox, without verification
     Launch(Box<launch::Args>),
-    /// List sandboxes, look into them, take their changes over or drop them
+    /// List, enter, merge and discard sandboxes
     Sandbox(sandbox::Args),
-    /// Remove sandboxes that hold nothing any more
+    /// Remove sandboxes that are no longer needed
     Cleanup(cleanup::Args),
-    /// Use the tools of an agent from a shell: one call, one line of JSON
+    /// Call an agent's tools from a shell
     #[command(hide = true)]
     Agent(agent::Args),
-    /// Serve the tools of an agent over the Model Context Protocol
+    /// Serve Kapi's tools to agents over MCP
     Mcp(mcp::Args),
-    /// Check that logs are whole and unaltered
+    /// Check logs for damage and tampering
     Audit(audit::Args),
-    /// Check what this machine can do, and say how to fix what it cannot
+    /// Diagnose problems with this machine's setup
     Doctor(doctor::Args),
-    /// Print a shell completion script
+    /// Generate a shell completion script
     Completion(completion::Args),
 }
 

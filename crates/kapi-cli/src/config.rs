@@ -24,7 +24,7 @@ use kapi_settings::{read as settings, toml};
 use serde::Deserialize;
 
 use crate::config::file::Links;
-use crate::config::grant::{NetworkTable, SandboxTable};
+use crate::config::grant::{NETWORK_DEFAULT, NetworkTable, SandboxTable};
 use crate::config::judges::JudgeTable;
 use crate::config::kernel::{KernelSaid, KernelTable};
 use crate::config::source::{At, Origins, Source, Text};
@@ -230,12 +230,12 @@ impl Config {
             return match flag {
                 None | Some(NetworkMode::Open) => Ok(NetworkMode::Open),
                 Some(mode) => Err(Error::usage(format!(
-                    "`--sandbox none` cannot keep the network {mode}"
+                    "`--sandbox none` cannot enforce `--network {mode}`"
                 ))
-                .with_hint("leave out `--sandbox none`, or say `--network open`.")),
+                .with_hint("omit `--sandbox none`, or use `--network open`.")),
             };
         }
-        let wanted = flag.or(self.network).unwrap_or(NetworkMode::Filtered);
+        let wanted = flag.or(self.network).unwrap_or(NETWORK_DEFAULT);
         // A flag is the person's own word of this moment; the project narrows what is usual.
         Ok(match (flag, self.network_at_most) {
             (None, Some(most)) => grant::narrower(wanted, most),
@@ -391,7 +391,7 @@ fn trusted(faults: &mut Faults, hashes: Vec<Setting<String>>) -> Vec<String> {
     };
     for odd in hashes.iter().filter(|hash| !is_hash(&hash.value)) {
         let what = format!(
-            "{:?} is no SHA-256 of 64 small hexadecimal digits",
+            "{:?} is not a SHA-256 of 64 lowercase hexadecimal digits",
             odd.value
         );
         faults.at(odd, what, "`kapi launch --explain` prints the line to add");
@@ -477,8 +477,8 @@ fn check_project(said: &mut Text<'_>, file: &ConfigFile) {
         .filter(|key| !said.faults.blames(key))
         .collect::<Vec<_>>()
     {
-        let remedy = "put it into your own config.toml, or say it by a flag or a variable";
-        said.wrong(key, "a project may not say this", remedy);
+        let remedy = "set it in your own config.toml, with a flag or with an environment variable";
+        said.wrong(key, "a project may not set this", remedy);
     }
     let named = [
         ("goal.agent", &file.goal.agent),

@@ -20,7 +20,7 @@ pub(crate) const NO_IMAGE: &str = "no image is configured";
 /// Returns how a person gets an image.
 pub(crate) fn image_hint() -> String {
     format!(
-        "build ours with `kapi sandbox image`, then set `image = \"{IMAGE_DEFAULT}\"` under [sandbox] \
+        "build one with `kapi sandbox image`, then set `image = \"{IMAGE_DEFAULT}\"` under [sandbox] \
          in your configuration."
     )
 }

@@ -120,7 +120,7 @@ impl Context {
         let proxy = HostProxy::of(&self.env).map_err(|error| {
             let text = format!("failed to {}", chain(&error));
             Error::usage(text).with_hint(
-                "set https_proxy to an http:// proxy, or NO_PROXY=* where this machine needs none.",
+                "set https_proxy to an http:// proxy, or NO_PROXY=* if this machine needs none.",
             )
         })?;
         let resources = &mut config.grant.resources;
@@ -197,9 +197,10 @@ impl Context {
         let state = format!("{STATE_DIRECTORY}/**");
         let kapi_own = HomeLayout::new(&self.home);
         if root.starts_with(kapi_own.state_dir()) {
-            let text = format!("{} is where an agent works", root.display());
-            return Err(Error::new(Exit::Denied, text)
-                .with_hint("go to the project itself; its goals are there."));
+            let text = format!("{} is the workspace of an agent", root.display());
+            return Err(
+                Error::new(Exit::Denied, text).with_hint("change to the project directory itself.")
+            );
         }
         let book = self.book(&Config::unconfigured());
         // Without a repository or a commit in it nothing can have come with it.
@@ -219,12 +220,12 @@ impl Context {
             return Ok(());
         }
         let text = format!(
-            "the repository brings goals of its own: git tracks {tracked} files in {}",
+            "the repository contains goals: git tracks {tracked} files in {}",
             root.join(STATE_DIRECTORY).display()
         );
         Err(Error::new(Exit::Denied, text).with_hint(
-            "nobody on this machine approved them. Remove them with `git rm -r .ilchul`, commit, \
-             and begin your own.",
+            "nobody on this machine approved them. Remove them with `git rm -r .ilchul`, \
+             commit, and start your own.",
         ))
     }
 
@@ -261,13 +262,13 @@ impl Context {
         match Ledger::open(home) {
             Ok(ledger) => spending.ledger = Some(ledger),
             Err(error) if spending.has_caps() => {
-                let text = format!("failed to keep to the caps on spending: {}", chain(&error));
+                let text = format!("failed to enforce the spending caps: {}", chain(&error));
                 let mut failed = Error::new(Exit::Failed, text);
                 failed.hint = error.hint();
                 return Err(failed);
             }
             Err(error) => self.ui.say(&format!(
-                "note: what turns cost is not booked: failed to {}",
+                "note: the cost of turns is not recorded: failed to {}",
                 chain(&error)
             )),
         }
@@ -332,12 +333,12 @@ impl Context {
             Actor::Human { .. } => Ok(()),
             Actor::Agent { run } => Err(Error::new(
                 Exit::Denied,
-                format!("only a person may {action}; this process belongs to agent run {run}"),
+                format!("only the user may {action}; this process belongs to agent run {run}"),
             )
-            .with_hint("ask the person to type the command in their own terminal.")),
+            .with_hint("ask the user to run the command in their own terminal.")),
             Actor::Engine => Err(Error::new(
                 Exit::Denied,
-                format!("only a person may {action}"),
+                format!("only the user may {action}"),
             )),
         }
     }

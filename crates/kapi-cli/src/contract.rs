@@ -27,18 +27,11 @@ use kapi_goal::rules::contract::{Base, CONTRACT_VERSION, Contract, TURNS_DEFAULT
 use crate::config::{Config, GoalTable};
 use crate::context::Context;
 use crate::contract::file::Filled;
-use crate::contract::flags::{Args, Openness};
+use crate::contract::flags::{Args, Openness, STALL_AFTER, TURN_TIMEOUT_MS, VERIFY_TIMEOUT_MS};
 use crate::contract::judge::Parties;
 use crate::error::Error;
 use crate::exit_code::Exit;
 use crate::{amount, container, naming};
-
-/// Milliseconds one agent turn may take when nothing else was said.
-const TURN_TIMEOUT_MS: u64 = 60 * 60 * 1000;
-/// Milliseconds one verify command may take when nothing else was said.
-const VERIFY_TIMEOUT_MS: u64 = 30 * 60 * 1000;
-/// Turns without progress before a goal is stalled when nothing else was said.
-const STALL_AFTER: u32 = 3;
 
 /// Who says what a contract leaves open.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -89,7 +82,7 @@ fn draw_up(context: &Context, flags: &Args, drafted: Drafted) -> Result<Draft, E
     let args = &filled.args;
     if args.intent.trim().is_empty() {
         return Err(Error::usage("no task was given")
-            .with_hint("say it in your words: `kapi run \"<task>\" --verify \"<command>\"`."));
+            .with_hint("give one: `kapi run \"<task>\" --verify \"<command>\"`."));
     }
     let outside = context.book(&Config::unconfigured());
     let survey = Survey::of(&outside, &context.cwd).map_err(|failure| Error::world(&failure))?;
@@ -276,9 +269,9 @@ fn branch(place: Place<'_>, filled: &Filled) -> Result<(Slug, String), Error> {
         return Ok((slug, named.clone()));
     }
     Err(Error::usage(format!(
-        "{at}: the branch {named} is taken, or is no name for one"
+        "{at}: the branch {named} is taken or is not a valid name"
     ))
-    .with_hint("name another, or leave `branch` out to have one chosen."))
+    .with_hint("name another, or remove `branch` to let Kapi choose one."))
 }
 
 const fn judge_unavailable(args: &Args) -> JudgeUnavailable {

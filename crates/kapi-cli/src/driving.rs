@@ -42,13 +42,13 @@ pub(crate) fn approval(
     let question = if contract.is_verified() {
         "Approve this contract and start?"
     } else {
-        "Nothing will prove the result. Approve this contract and start all the same?"
+        "Nothing will prove the result. Approve this contract and start anyway?"
     };
     match context.ui.confirm(question) {
         Some(true) => Ok(ApprovalMeans::Terminal),
         Some(false) => Err(Error::new(Exit::Denied, "the contract was not approved")),
         None => Err(
-            Error::usage("a contract needs an approval, and nobody is at a terminal")
+            Error::usage("a contract needs approval, and there is no terminal to ask on")
                 .with_hint("read the contract above, then add `--yes` to approve it."),
         ),
     }

@@ -61,12 +61,8 @@ impl Error {
             several => {
                 let lines: Vec<String> =
                     several.iter().map(|fault| format!("\n  {fault}")).collect();
-                Self::usage(format!(
-                    "{} things are wrong:{}",
-                    lines.len(),
-                    lines.concat()
-                ))
-                .with_hint("correct each of them.")
+                Self::usage(format!("found {} errors:{}", lines.len(), lines.concat()))
+                    .with_hint("fix each of them.")
             }
         }
     }

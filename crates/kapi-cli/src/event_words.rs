@@ -25,17 +25,17 @@ pub(crate) fn describe(event: &Event) -> String {
             id, contract_hash, ..
         } => {
             let hash = short(contract_hash);
-            format!("goal {id} was created; its contract has hash {hash}")
+            format!("goal {id} created; contract hash {hash}")
         }
         Event::ContractApproved { means, .. } => approved(*means).to_owned(),
-        Event::EffectIntended { effect, .. } => format!("begins {effect}"),
+        Event::EffectIntended { effect, .. } => format!("started {effect}"),
         Event::EffectProgressed { usage, .. } => {
             format!("used {} more tokens", amount::tokens(usage.tokens()))
         }
         Event::RunRecorded { effect, files } => {
             format!("hashed {} files of {effect}", files.len())
         }
-        Event::WorkspaceCreated { path, .. } => format!("the worktree is {path}"),
+        Event::WorkspaceCreated { path, .. } => format!("worktree created at {path}"),
         Event::AgentEnded { run, .. } => agent_ended(run),
         Event::ProviderFailed {
             failure,
@@ -52,41 +52,41 @@ pub(crate) fn describe(event: &Event) -> String {
             commit, verified, ..
         } => done(short(commit), *verified),
         Event::GoalStopped { stop } => format!("stopped: {}", stop.status()),
-        Event::EffectCancelled { effect, .. } => format!("ended {effect} without a result"),
-        Event::GoalResumed => "a person let it go on".to_owned(),
+        Event::EffectCancelled { effect, .. } => format!("{effect} ended without a result"),
+        Event::GoalResumed => "resumed by the user".to_owned(),
         Event::ContractDrafted { contract_hash, .. } => {
             let hash = short(contract_hash);
-            format!("a contract was drafted; it has hash {hash}")
+            format!("contract drafted; hash {hash}")
         }
         Event::SetupEnded { run, .. } => agent_ended(run),
         Event::GoalReopened { reason } => {
             let reason = first_line(reason);
-            format!("a person does not accept the result: {reason}")
+            format!("result rejected by the user: {reason}")
         }
-        Event::TurnsSet { turns } => format!("a person set the turn budget to {turns}"),
+        Event::TurnsSet { turns } => format!("turn limit set to {turns} by the user"),
         Event::JudgeChanged { judge } => {
-            format!("a person lets {} judge", agent_name(judge))
+            format!("judge changed to {} by the user", agent_name(judge))
         }
-        Event::PersonSaid { text } => format!("a person says: {}", first_line(text)),
+        Event::PersonSaid { text } => format!("message from the user: {}", first_line(text)),
         Event::ConsentAsked { asked } => refused(asked),
-        Event::ConsentGiven { what } => format!("a person allowed {what:?}"),
+        Event::ConsentGiven { what } => format!("the user allowed {what:?}"),
         Event::SideQuestionAnswered { question, .. } => {
-            format!("a question beside the work: {}", first_line(question))
+            format!("side question: {}", first_line(question))
         }
         Event::PlanMade { delta } => {
-            format!("the agent made a plan of {} tasks", delta.written.len())
+            format!("the agent planned {} tasks", delta.written.len())
         }
         Event::Replanned { delta } => replanned(delta),
         Event::TaskUpdated { id, delta } => task_updated(id, delta),
         Event::ProgressNoted { note, phase, .. } => noted(note, *phase),
         Event::TurnDeclared { declared: what } => declared(what),
-        Event::JourneyDistilled { .. } => "the agent distilled the journey".to_owned(),
-        Event::DistillSkipped => "the account of the journey is left to Kapi".to_owned(),
-        Event::DistillEnded { .. } => "the agent's account of the journey is over".to_owned(),
+        Event::JourneyDistilled { .. } => "the agent summarized what it learned".to_owned(),
+        Event::DistillSkipped => "Kapi writes the final summary itself".to_owned(),
+        Event::DistillEnded { .. } => "the agent's final summary is finished".to_owned(),
         Event::GoalParked { wait } => {
             format!("parked until {}", words::wait_words(&wait.until))
         }
-        Event::GoalWoken { why, .. } => format!("goes on: {why}"),
+        Event::GoalWoken { why, .. } => format!("resumed: {why}"),
         Event::BudgetRaised { raise } => raised(raise),
     }
 }
@@ -95,10 +95,10 @@ pub(crate) fn describe(event: &Event) -> String {
 fn baseline(report: &VerifyReport) -> String {
     let n_failed = report.runs.iter().filter(|run| !run.passed()).count();
     match (n_failed, report.runs.len()) {
-        (0, 1) => "on the base: the check passes already".to_owned(),
-        (0, n) => format!("on the base: all {n} checks pass already"),
-        (1, 1) => "on the base: the check fails, as it should".to_owned(),
-        (failed, n) => format!("on the base: {failed} of {n} checks fail, as they should"),
+        (0, 1) => "on the base: the check already passes".to_owned(),
+        (0, n) => format!("on the base: all {n} checks already pass"),
+        (1, 1) => "on the base: the check fails, as expected".to_owned(),
+        (failed, n) => format!("on the base: {failed} of {n} checks fail, as expected"),
     }
 }
 
@@ -124,7 +124,7 @@ fn task_updated(id: &TaskId, delta: &PlanDelta) -> String {
 fn refused(asked: &Asked) -> String {
     let command = first_line(&asked.command);
     format!(
-        "refused until a person allows {:?}: {command}",
+        "refused until the user allows {:?}: {command}",
         asked.pattern
     )
 }
@@ -136,7 +136,7 @@ fn noted(note: &str, phase: Option<Phase>) -> String {
 
 fn declared(declared: &Declared) -> String {
     match declared {
-        Declared::Complete { .. } => "the agent claims the goal".to_owned(),
+        Declared::Complete { .. } => "the agent claims the goal is complete".to_owned(),
         Declared::Blocked { question, .. } => {
             format!("the agent asks: {}", first_line(question))
         }
@@ -170,7 +170,7 @@ const fn approved(means: ApprovalMeans) -> &'static str {
 
 fn provider_failed(failure: &ProviderFailure, retry_at_ms: Option<i64>) -> String {
     let then = if retry_at_ms.is_some() {
-        "; it is tried again"
+        "; retrying"
     } else {
         ""
     };
@@ -185,15 +185,15 @@ fn turn_ended(turn: u32, verdict: TurnVerdict) -> String {
         TurnVerdict::HiddenFailed => "the hidden checks fail",
         TurnVerdict::TestsVanished => "fewer tests ran than on the base",
         TurnVerdict::TestsChanged => "existing tests were changed",
-        TurnVerdict::SteeringChanged => "the checks pass only with changed scripts or settings",
-        TurnVerdict::JudgeContinue => "the judge wants more",
-        TurnVerdict::AgentFailed => "the agent failed before it ended its turn",
+        TurnVerdict::SteeringChanged => "the checks pass only with the changed test setup",
+        TurnVerdict::JudgeContinue => "the judge is not satisfied",
+        TurnVerdict::AgentFailed => "the agent failed before its turn ended",
         TurnVerdict::AgentBlocked => "the agent is blocked",
-        TurnVerdict::NothingDone => "nothing was changed",
-        TurnVerdict::PlanOpen => "the plan has tasks left",
-        TurnVerdict::Unclaimed => "the plan is worked off, and the goal was not claimed",
-        TurnVerdict::Waiting => "it has to wait",
-        TurnVerdict::PersonSpoke => "a person spoke",
+        TurnVerdict::NothingDone => "nothing changed",
+        TurnVerdict::PlanOpen => "the plan has unfinished tasks",
+        TurnVerdict::Unclaimed => "the plan is finished, but the agent did not claim the goal",
+        TurnVerdict::Waiting => "it must wait",
+        TurnVerdict::PersonSpoke => "the user sent a message",
     };
     format!("turn {turn} is not done: {why}")
 }
@@ -212,26 +212,28 @@ fn raised(raise: &Raise) -> String {
     if raise.wall_ms > 0 {
         parts.push(amount::duration(raise.wall_ms));
     }
-    format!("a person raised the budget by {}", parts.join(", "))
+    format!("budget raised by {} by the user", parts.join(", "))
 }
 
 fn agent_ended(run: &AgentRun) -> String {
     let how = match &run.end {
         AgentEnd::Finished => "ended its turn".to_owned(),
-        AgentEnd::Refused => "was refused by its model".to_owned(),
-        AgentEnd::LimitReached => "stopped at a limit of its own".to_owned(),
-        AgentEnd::Crashed { code } => format!("exited {code} without ending its turn"),
+        AgentEnd::Refused => "got a refusal from its model".to_owned(),
+        AgentEnd::LimitReached => "stopped at its own limit".to_owned(),
+        AgentEnd::Crashed { code } => format!("exited with {code} before ending its turn"),
         AgentEnd::OutOfResources { resource, limit } => {
             let (limit, key) = (limit_text(resource, limit), limit_key(resource));
             format!("failed at its limit of {limit}; raise it with `[sandbox] {key}`")
         }
         AgentEnd::DeadlinePassed => "was killed at the turn's time limit".to_owned(),
         AgentEnd::IdlePassed => "was killed after a long silence".to_owned(),
-        AgentEnd::Provider(failure) => format!("had no turn: {}", failure.kind.words()),
+        AgentEnd::Provider(failure) => {
+            format!("could not start its turn: {}", failure.kind.words())
+        }
     };
     let claim = match &run.claim {
-        Some(Claim::Done) => " and claims done",
-        Some(Claim::Blocked { .. }) => " and says it is blocked",
+        Some(Claim::Done) => " and claims to be done",
+        Some(Claim::Blocked { .. }) => " and reports that it is blocked",
         None => "",
     };
     let message = first_line(&run.message);
@@ -263,7 +265,7 @@ fn committed(candidate: &Candidate) -> String {
 
 fn verified(report: &VerifyReport) -> String {
     match first_failure(report) {
-        Some(failure) => format!("verify refuses: {failure}"),
+        Some(failure) => format!("verify failed: {failure}"),
         None => {
             let count = report.runs.len();
             let noun = if count == 1 {

@@ -25,7 +25,7 @@ const READ_MAX: Duration = Duration::from_millis(110);
 const SEND_MAX: Duration = Duration::from_millis(80);
 const _: () = assert!(
     READ_MAX.as_millis() + SEND_MAX.as_millis() < 200,
-    "an agent never waits longer for its status"
+    "a status report never delays an agent longer"
 );
 /// Bytes read at once, and how often: an input of more than 64 MiB is nobody's payload.
 const PIECE_BYTES: usize = 16 * 1024;
@@ -70,7 +70,7 @@ pub(crate) fn enter(mut args: impl Iterator<Item = OsString>) -> i32 {
 /// Asks whether the tool of a payload may run.
 fn ask(input: BorrowedFd<'_>, gate: &Path) -> i32 {
     let allowed = read_question(input)
-        .ok_or_else(|| "Kapi could not read which tool is to run.".to_owned())
+        .ok_or_else(|| "Kapi could not read the tool call.".to_owned())
         .and_then(|question| client::ask(gate, &question));
     match allowed {
         Ok(()) => {

@@ -223,10 +223,10 @@ impl<'a> Kernel<'a> {
         match travel::bring_home(&book, root, &self.store, task) {
             Ok(Home::Nothing | Home::Branch(_)) => {}
             Ok(Home::Aside { reference }) => self.context.ui.say(&format!(
-                "note: the branch of {id} holds other work here, so its commit is at {reference}."
+                "note: the branch of {id} has other work here, so its commit is at {reference}."
             )),
             Err(lack) => self.context.ui.say(&format!(
-                "note: the commit of {id} is not here yet: {lack}."
+                "note: the commit of {id} has not arrived yet: {lack}."
             )),
         }
     }
@@ -238,7 +238,7 @@ impl<'a> Kernel<'a> {
             let error = Error::new(Exit::NotFound, format!("unknown agent profile: {name}"));
             let fault = unknown.fault.map(|fault| fault.to_string());
             let meant = unknown.meant.map(|meant| format!("did you mean {meant}?"));
-            let known = format!("there are {}.", unknown.known.join(", "));
+            let known = format!("available: {}.", unknown.known.join(", "));
             error.with_hint(fault.or(meant).unwrap_or(known))
         })
     }
@@ -271,7 +271,7 @@ pub(crate) fn root(context: &Context) -> Result<PathBuf, Error> {
     found.map(Path::to_path_buf).ok_or_else(|| {
         let text = format!("there is no project in {}", context.cwd.display());
         Error::new(Exit::NotFound, text)
-            .with_hint("run it inside a git repository, or make one with `git init`.")
+            .with_hint("run it inside a git repository, or create one with `git init`.")
     })
 }
 

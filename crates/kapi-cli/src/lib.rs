@@ -7,9 +7,9 @@ use std::ffi::OsString;
 use std::panic::{self, PanicHookInfo};
 use std::process::{self, ExitCode};
 
-use clap::{CommandFactory as _, Parser as _};
+use clap::{CommandFactory as _, FromArgMatches as _, Parser as _};
 
-use crate::args::{Args, Command, former};
+use crate::args::{Args, Command, former, groups};
 use crate::commands::{
     agent, audit, budget, cancel, check, cleanup, clear, completion, dashboard, demo, diff, doctor,
     explain, goal, inbox, launch, log, loops, mcp, prove, resume, run, sandbox, show, spend,
@@ -32,6 +32,7 @@ mod driving;
 mod error;
 mod event_words;
 mod exit_code;
+mod help;
 mod hook;
 mod inner;
 mod kernel;
@@ -57,7 +58,10 @@ pub fn main() -> ExitCode {
         report_defect(found);
         process::exit(Exit::Internal.code().into());
     }));
-    let args = match Args::try_parse() {
+    let parsed = groups::grouped()
+        .try_get_matches()
+        .and_then(|matches| Args::from_arg_matches(&matches));
+    let args = match parsed {
         Ok(args) => args,
         Err(error) => return usage(&error),
     };
@@ -153,8 +157,10 @@ fn report_defect(found: &PanicHookInfo<'_>) {
         .map(|place| format!(" at {place}"))
         .unwrap_or_default();
     let text = found.payload_as_str().unwrap_or("no reason was given");
-    ui.say(&format!("error: this is a defect of Kapi{place}: {text}"));
-    ui.say("hint: please report it; nothing that was recorded is lost, and `kapi resume` goes on.");
+    ui.say(&format!("error: this is a bug in Kapi{place}: {text}"));
+    ui.say(
+        "hint: please report it; nothing recorded is lost, and `kapi resume` continues the work.",
+    );
 }
 
 /// Help and version are data; a wrong command line is talk and exits with 2.

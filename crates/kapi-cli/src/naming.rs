@@ -49,9 +49,9 @@ pub(crate) fn choose(
         }
     }
     Err(Error::usage(format!(
-        "every branch name like {prefix}/goal-{plain} is taken"
+        "every branch name of the form {prefix}/goal-{plain} is taken"
     ))
-    .with_hint("say the task in other words."))
+    .with_hint("reword the task."))
 }
 
 /// Refuses a type of branch of which git could make none: a branch that has the type's own name is in
@@ -62,10 +62,10 @@ pub(crate) fn check_type(prefix: &str, survey: &Survey) -> Result<(), Error> {
         return Ok(());
     }
     Err(Error::usage(format!(
-        "a local branch named {prefix:?} is in the way of every branch {prefix}/…; nothing was started"
+        "the local branch {prefix:?} prevents every branch {prefix}/…; nothing was started"
     ))
     .with_hint(format!(
-        "rename it: `git branch -m {prefix} {prefix}-old`; then do this again."
+        "rename it: `git branch -m {prefix} {prefix}-old`, then try again."
     )))
 }
 

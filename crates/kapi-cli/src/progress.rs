@@ -146,9 +146,9 @@ impl Progress {
             self.ui.clear_live();
             let agent = agent_name(&task.agent);
             self.say(&match task.purpose {
-                AgentPurpose::Setup => format!("Setup: {agent} drafts a contract"),
-                AgentPurpose::Work => format!("Turn {}: {agent} works", task.turn),
-                AgentPurpose::Distill => format!("Done: {agent} distils"),
+                AgentPurpose::Setup => format!("Setup: {agent} is drafting a contract"),
+                AgentPurpose::Work => format!("Turn {}: {agent} is working", task.turn),
+                AgentPurpose::Distill => format!("Done: {agent} is summarizing what it learned"),
             });
         }
         self.phase = phase_words(effect);
@@ -199,7 +199,7 @@ impl Progress {
 /// Returns what an effect does, in a word or two.
 pub(crate) fn phase_words(effect: &Effect) -> String {
     match &effect.action {
-        Action::CreateWorkspace { .. } => "making the worktree".to_owned(),
+        Action::CreateWorkspace { .. } => "creating the worktree".to_owned(),
         Action::RunAgent(task) => match task.purpose {
             AgentPurpose::Setup => "drafting".to_owned(),
             AgentPurpose::Work => "working".to_owned(),

@@ -125,15 +125,16 @@ pub(crate) fn auto_run(context: &Context, project: &Path, goal: &Goal) {
     };
     for file in found.iter().take(SHOWN_MAX) {
         let path = file.path.escape_debug();
-        context
-            .ui
-            .line(&format!("  caution  {path} runs by itself: {}", file.why));
+        context.ui.line(&format!(
+            "  caution  {path} runs automatically: {}",
+            file.why
+        ));
     }
     if found.len() > SHOWN_MAX {
         let more = found.len() - SHOWN_MAX;
         context
             .ui
-            .line(&format!("  caution  {more} more files run by themselves"));
+            .line(&format!("  caution  {more} more files run automatically"));
     }
 }
 

@@ -28,14 +28,14 @@ const OWNER: &str = "kapi";
 /// What a verb is about.
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct SubjectArgs {
-    /// A goal or a workflow (3, fix-login, 003-fix-login), a task (task_17) or a launch (launch/2);
-    /// left out, the only one that has not ended
+    /// Goal or workflow (3, fix-login, 003-fix-login), task (task_17) or launch (launch/2)
+    /// [default: the only unfinished one]
     #[arg(value_name = "REF")]
     reference: Option<String>,
-    /// The directory of its project; default: the one you are in
+    /// Project directory [default: current directory]
     #[arg(long, value_name = "DIR")]
     project: Option<PathBuf>,
-    /// Where tasks are kept: `files`, or the servers of a NATS cluster as `nats://host:port,…`
+    /// Task store: 'files', or NATS servers as 'nats://host:port,…'
     #[arg(long, value_name = "STORE")]
     store: Option<String>,
 }
@@ -104,7 +104,7 @@ impl SubjectArgs {
             Some((SubjectKind::Launch, id)) => return Ok(Subject::Launch(id.to_owned())),
             Some((SubjectKind::Task, id)) => {
                 let id = TaskId::parse(id).map_err(|error| {
-                    Error::usage(format!("{reference:?} is no task: {}", error.rule))
+                    Error::usage(format!("{reference:?} is not a task: {}", error.rule))
                 })?;
                 return Ok(Subject::Task(id));
             }
@@ -118,7 +118,7 @@ impl SubjectArgs {
                 None => Err(unknown(context, reference)?),
                 Some(other) => {
                     let text = format!("there is no {reference} here");
-                    let hint = format!("{name:?} is a {}: {other}.", other.kind());
+                    let hint = format!("{name:?} is a {}; use {other}.", other.kind());
                     Err(Error::new(Exit::NotFound, text).with_hint(hint))
                 }
             },
@@ -192,8 +192,8 @@ fn unknown(context: &Context, reference: &str) -> Result<Error, Error> {
     let hint = if names.is_empty() {
         "there are no goals here yet; start one with `kapi run`.".to_owned()
     } else {
-        format!("there are: {}.", names.join(", "))
+        format!("available: {}.", names.join(", "))
     };
-    let text = format!("nothing here is called {reference:?}");
+    let text = format!("nothing here matches {reference:?}");
     Ok(Error::new(Exit::NotFound, text).with_hint(hint))
 }

@@ -142,14 +142,15 @@ impl MovedBranch {
         let proved = short(&self.proved);
         match (&self.found, self.kind) {
             (Some(found), "ahead") => format!(
-                "{branch} is at {}, after the proved {proved}; what was added is not proved",
+                "{branch} is at {}, ahead of the proved commit {proved}; the later commits are \
+                 not proved",
                 short(found)
             ),
             (Some(found), _) => format!(
                 "{branch} is at {}, which was not proved; the proved commit is {proved}",
                 short(found)
             ),
-            (None, _) => format!("{branch} is gone; the proved commit is {proved}"),
+            (None, _) => format!("{branch} no longer exists; the proved commit is {proved}"),
         }
     }
 

@@ -124,10 +124,10 @@ impl Counter<'_> {
             .strip_prefix(PATH)
             .and_then(|name| LoopName::parse(name).ok());
         let Some(name) = name else {
-            return Ok(Some(Reply::error(404, "there is only /loops/<name>")));
+            return Ok(Some(Reply::error(404, "the only path is /loops/<name>")));
         };
         if head.method != "POST" {
-            return Ok(Some(Reply::error(405, "only POST triggers anything")));
+            return Ok(Some(Reply::error(405, "only POST triggers a loop")));
         }
         if head.headers.has_word("expect", "100-continue") {
             let go_on = reader
@@ -137,7 +137,7 @@ impl Counter<'_> {
         }
         let body = reader.body(head.framing()?, BODY_BYTES_MAX).read_all()?;
         if !self.proof.is_given(&head.headers, &body) {
-            return Ok(Some(Reply::error(401, "the secret was not shown")));
+            return Ok(Some(Reply::error(401, "the secret is missing or wrong")));
         }
         drop(stranger);
         let payload = if body.is_empty() {
@@ -145,7 +145,7 @@ impl Counter<'_> {
         } else {
             match serde_json::from_slice(&body) {
                 Ok(payload) => payload,
-                Err(_) => return Ok(Some(Reply::error(400, "the body is no JSON"))),
+                Err(_) => return Ok(Some(Reply::error(400, "the body is not JSON"))),
             }
         };
         let delivery = match delivery(&head) {
@@ -163,13 +163,15 @@ impl Counter<'_> {
         let (reply, answer) = sync_channel(1);
         match self.line.try_send(Asked { call, reply }) {
             Ok(()) => {}
-            Err(TrySendError::Full(_)) => return Reply::error(429, "too many calls wait"),
-            Err(TrySendError::Disconnected(_)) => return Reply::error(503, "it is about to end"),
+            Err(TrySendError::Full(_)) => return Reply::error(429, "too many calls are pending"),
+            Err(TrySendError::Disconnected(_)) => {
+                return Reply::error(503, "the server is shutting down");
+            }
         }
         (self.ring)();
         answer
             .recv_timeout(TAKE_MAX)
-            .unwrap_or_else(|_| Reply::error(503, "nobody took the call"))
+            .unwrap_or_else(|_| Reply::error(503, "nothing handled the call"))
     }
 }
 

@@ -66,8 +66,8 @@ pub(crate) fn now(typed: &[String], error: &clap::Error) -> Option<Error> {
     };
     let former = COMMANDS.iter().find(is_typed)?;
     Some(
-        Error::usage(format!("there is no command `kapi {}`", former.old))
-            .with_hint(format!("it is `{}`.", former.new)),
+        Error::usage(format!("`kapi {}` no longer exists", former.old))
+            .with_hint(format!("use `{}`.", former.new)),
     )
 }
 

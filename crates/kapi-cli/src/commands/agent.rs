@@ -25,7 +25,7 @@ const REFUSED: u8 = 1;
 /// Options of `kapi agent`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// What to do
+    /// The tool to call
     #[command(subcommand)]
     verb: Verb,
 }
@@ -33,35 +33,35 @@ pub(crate) struct Args {
 /// The tools as words.
 #[derive(Debug, Subcommand)]
 enum Verb {
-    /// Draft the goal's contract; JSON on standard input
+    /// Draft the goal's contract (JSON on standard input)
     Set,
-    /// Give the task list; JSON on standard input
+    /// Submit the task list (JSON on standard input)
     Plan,
-    /// Change the task list's structure; JSON on standard input
+    /// Restructure the task list (JSON on standard input)
     Replan,
-    /// Change one task; options, or JSON on standard input
+    /// Update one task (options, or JSON on standard input)
     TaskUpdate(words::TaskUpdate),
-    /// Note one line of progress
+    /// Record one line of progress
     Progress(words::Progress),
-    /// Claim that the goal is reached
+    /// Claim that the goal is complete
     Complete(words::Complete),
-    /// Ask the person a question
+    /// Block the goal on a question to the user
     Block(words::Block),
-    /// Park the goal until something has happened
+    /// Park the goal until a condition holds
     Wait(words::Wait),
-    /// Compile the journey
+    /// Record what was learned from the goal
     Distill(words::Distill),
-    /// Look at the goal
+    /// Show the goal's status
     Status(words::Status),
-    /// Print names, descriptions and JSON Schemas of all tools
+    /// Print the name, description and JSON Schema of every tool
     Schema,
-    /// Have another agent do something in the background, and see what becomes of it
+    /// Run and track background tasks
     #[command(subcommand)]
     Task(kernel::Task),
-    /// Trigger loops, and see where they stand
+    /// Trigger loops and show their status
     #[command(subcommand)]
     Loop(kernel::Loop),
-    /// Note lessons
+    /// Record lessons
     #[command(subcommand)]
     Guardrail(kernel::Guardrail),
     /// One of the kernel's tools under its own name; JSON on standard input

@@ -30,9 +30,9 @@ use crate::ui::Format;
 /// Options of `kapi audit`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// The goal or workflow: its index, its slug, or both; everything if none is named
+    /// Goal or workflow to audit [default: everything]
     reference: Option<String>,
-    /// Where tasks are kept: `files`, or the servers of a NATS cluster as `nats://host:port,…`
+    /// Task store: 'files', or NATS servers as 'nats://host:port,…'
     #[arg(long, value_name = "STORE")]
     store: Option<String>,
 }
@@ -220,13 +220,13 @@ fn human(context: &Context, rows: &[Row]) {
         }
         if row.torn_bytes > 0 {
             context.ui.line(&format!(
-                "  {} bytes at the end of {} were never accepted; the next event cuts them off.",
+                "  {} bytes at the end of {} are an incomplete write; the next event removes them.",
                 row.torn_bytes, row.file
             ));
         }
         for stale in &row.stale {
             context.ui.line(&format!(
-                "  {stale} is behind the log; the next command renews it."
+                "  {stale} is behind the log; the next command updates it."
             ));
         }
     }

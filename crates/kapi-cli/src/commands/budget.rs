@@ -23,10 +23,10 @@ pub(crate) struct Args {
     subject: SubjectArgs,
     #[command(flatten)]
     raise: RaiseArgs,
-    /// Set the number of turns, those taken included (1 to 20000; above 500 asks first)
+    /// Set the total number of turns, including turns already taken
     #[arg(long, value_name = "N", conflicts_with = "turns")]
     set_turns: Option<u64>,
-    /// Set more than 500 turns without being asked at the terminal
+    /// Skip the confirmation of a very high number of turns
     #[arg(short, long, requires = "set_turns")]
     yes: bool,
 }
@@ -34,16 +34,16 @@ pub(crate) struct Args {
 /// What is added to limits.
 #[derive(Debug, clap::Args)]
 struct RaiseArgs {
-    /// Turns to add (+10)
+    /// Turns to add, such as +10
     #[arg(long, value_name = "+N", value_parser = amount::parse_count, allow_hyphen_values = true)]
     turns: Option<u64>,
-    /// Tokens to add (+500k)
+    /// Tokens to add, such as +500k
     #[arg(long, value_name = "+N", value_parser = amount::parse_count, allow_hyphen_values = true)]
     tokens: Option<u64>,
-    /// US dollars to add (+2.50)
+    /// US dollars to add, such as +2.50
     #[arg(long, value_name = "+USD", value_parser = amount::parse_usd_micros, allow_hyphen_values = true)]
     usd: Option<u64>,
-    /// Time to add (+1h)
+    /// Wall-clock time to add, such as +1h
     #[arg(long, value_name = "+TIME", value_parser = amount::parse_duration_ms, allow_hyphen_values = true)]
     wall: Option<u64>,
 }
@@ -75,20 +75,19 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
         Meaning::Workflow(_) | Meaning::Task(_) | Meaning::Launch(_)
             if args.set_turns.is_some() || args.raise.turns.is_some() =>
         {
-            Err(Error::usage("only a goal has a limit of turns"))
+            Err(Error::usage("only a goal has a turn limit"))
         }
         Meaning::Workflow(key) => workflow::budget(context, key, &args.raise),
         Meaning::Task(id) if changes => Err(Error::new(
             Exit::Denied,
-            format!("the limits of {id} stand as it was submitted"),
+            format!("the limits of {id} cannot change after it was submitted"),
         )
-        .with_hint("submit it anew with other ones: `kapi task run --help` lists them.")),
+        .with_hint("submit it again with other limits; see `kapi task run --help`.")),
         Meaning::Task(id) => task::budget(context, id),
-        Meaning::Launch(_) if changes => Err(Error::new(
-            Exit::Denied,
-            "a launch has no limit that could be raised",
-        )
-        .with_hint("`kapi launch … --timeout` gives the next one its time.")),
+        Meaning::Launch(_) if changes => {
+            Err(Error::new(Exit::Denied, "a launch has no limits to raise")
+                .with_hint("set the time limit of the next one with `kapi launch … --timeout`."))
+        }
         Meaning::Launch(place) => launch::budget(context, &place),
     }
 }

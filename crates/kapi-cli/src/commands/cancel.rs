@@ -20,10 +20,10 @@ const OWNER: &str = "kapi cancel";
 pub(crate) struct Args {
     #[command(flatten)]
     subject: SubjectArgs,
-    /// Why, for the record
+    /// The reason to record
     #[arg(long, value_name = "TEXT")]
     reason: Option<String>,
-    /// End it without being asked at the terminal
+    /// Skip the confirmation
     #[arg(short, long)]
     yes: bool,
 }
@@ -38,9 +38,13 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
         Meaning::Task(id) => id.to_string(),
         Meaning::Launch(place) => format!("launch {}", place.id().as_str()),
     };
-    let is_sure = args.yes || context.ui.confirm(&format!("End {name} for good?")) != Some(false);
+    let is_sure =
+        args.yes || context.ui.confirm(&format!("Cancel {name} for good?")) != Some(false);
     if !is_sure {
-        return Err(Error::new(Exit::Denied, format!("{name} goes on")));
+        return Err(Error::new(
+            Exit::Denied,
+            format!("{name} was not cancelled"),
+        ));
     }
     match meaning {
         Meaning::Goal(id) => goal::cancel(context, &id, args.reason.as_deref()),

@@ -12,16 +12,17 @@ use kapi_check::perform::checks;
 use kapi_check::perform::checks::{CheckEvent, CheckObserver, CheckRunSettings, Discovery};
 use kapi_check::rules::checks::report::Report;
 use kapi_check::rules::checks::{Planned, Verb};
-use kapi_core::isolation::{NetworkMode, SandboxLevel};
+use kapi_core::isolation::SandboxLevel;
 use kapi_run::book::Book;
 use kapi_store::layout::{HomeLayout, project_key};
 
+use crate::config::grant::{CHECK_NETWORK_DEFAULT, LEVEL_DEFAULT};
 use crate::context::Context;
 use crate::contract::flags::{Network, Sandbox};
 use crate::error::Error;
 use crate::exit_code::Exit;
 use crate::profile::flags;
-use crate::{amount, container, driving};
+use crate::{amount, container, driving, help};
 
 /// How many checks are under way at once when the system does not say how many processors it has.
 const JOBS_UNKNOWN: usize = 2;
@@ -31,26 +32,24 @@ const JOBS_MAX: usize = 64;
 /// Options of `kapi check`.
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct Args {
-    /// Only these: typecheck, lint, format, compile, test, build
+    /// Run only these checks: typecheck, lint, format, compile, test, build
     #[arg(long, value_name = "VERB,…", value_delimiter = ',', value_parser = verb)]
     only: Vec<Verb>,
-    /// Only tell what would be run and what would be skipped
+    /// List what would run or be skipped, without running it
     #[arg(long)]
     list: bool,
-    /// Checks under way at once [default: one for each processor]
+    /// Number of parallel checks [default: one per CPU]
     #[arg(long, value_name = "N", value_parser = jobs)]
     jobs: Option<usize>,
-    /// Where to look for the project [default: the working directory]
+    /// Directory in which to look for the project [default: current directory]
     #[arg(long, value_name = "DIR")]
     path: Option<PathBuf>,
-    /// Let every check take at least this long (90s, 15m)
+    /// Raise each check's time limit to at least this (90s, 15m)
     #[arg(long, value_name = "TIME", value_parser = amount::parse_duration_ms)]
     timeout: Option<u64>,
-    /// The isolation: 'native' (default), 'podman', or 'none', where checks write into the project
-    #[arg(long, value_name = "LEVEL", value_enum)]
+    #[arg(help = help::with_default("Isolation level; with 'none', checks write into the project", LEVEL_DEFAULT), long, value_name = "LEVEL", value_enum)]
     sandbox: Option<Sandbox>,
-    /// What can be reached: 'none' (default), 'filtered' or 'open'
-    #[arg(long, value_name = "MODE", value_enum)]
+    #[arg(help = help::with_default("Network access", CHECK_NETWORK_DEFAULT), long, value_name = "MODE", value_enum)]
     network: Option<Network>,
 }
 
@@ -78,13 +77,10 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
     }
     let discovery = checks::discover(&directory).map_err(|failure| Error::world(&failure))?;
     if discovery.roots.is_empty() {
-        let text = format!(
-            "there is no project that Kapi knows in {}",
-            directory.display()
-        );
+        let text = format!("Kapi found no project in {}", directory.display());
         let marks = checks::marks().map_err(|failure| Error::world(&failure))?;
         let hint = format!(
-            "`--path` names another directory. A project has one of these: {}.",
+            "name another directory with `--path`. A project has one of these files: {}.",
             marks.join(", ")
         );
         return Err(Error::new(Exit::NotFound, text).with_hint(hint));
@@ -94,7 +90,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
         context.ui.say(&format!("note: {note}"));
     }
     if setting.level == SandboxLevel::None {
-        let text = "note: without isolation the checks write into the project.";
+        let text = "note: without isolation, the checks can write into the project.";
         context.ui.say(text);
     }
     let interrupts = driving::interrupts()?;
@@ -140,11 +136,11 @@ fn setting(
 ) -> Result<(Book, CheckRunSettings), Error> {
     let config = context.config(context.project_root().ok().as_deref())?;
     let level = args.sandbox.map(flags::level).or(config.level);
-    let level = level.unwrap_or(SandboxLevel::Native);
+    let level = level.unwrap_or(LEVEL_DEFAULT);
     let network = match (args.network, level) {
         (Some(network), _) => Some(network.into()),
         (None, SandboxLevel::None) => None,
-        (None, SandboxLevel::Native | SandboxLevel::Podman) => Some(NetworkMode::None),
+        (None, SandboxLevel::Native | SandboxLevel::Podman) => Some(CHECK_NETWORK_DEFAULT),
     };
     let book = context.book(&config);
     container::check(&book, level)?;
@@ -171,7 +167,7 @@ fn setting(
 fn interrupted(context: &Context) -> Exit {
     context
         .ui
-        .say("Interrupted; what was under way was ended, and nothing was written.");
+        .say("Interrupted; running checks were stopped, and nothing was written.");
     Exit::Interrupted
 }
 

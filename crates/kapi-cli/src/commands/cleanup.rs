@@ -11,7 +11,7 @@ use kapi_launch::clean;
 use kapi_launch::clean::goals::{GoalFiles, Whose};
 use kapi_launch::clean::stores::SharedObjects;
 use kapi_launch::clean::{
-    CleanAction, CleanChoice, CleanPlan, CleanReport, CleanTarget, TargetKind, goals,
+    CleanAction, CleanChoice, CleanPlan, CleanReport, CleanTarget, NAMED, TargetKind, goals,
     hidden_checks, stores,
 };
 use kapi_launch::place::SandboxId;
@@ -30,28 +30,28 @@ use crate::subject::launches::{directory, sandboxes};
 /// Options of `kapi cleanup`.
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct Args {
-    /// Only these sandboxes; the only way to remove one that holds work
+    /// Remove only these sandboxes, even if they hold unmerged work
     #[arg(value_name = "ID")]
     ids: Vec<String>,
-    /// Only tell what would be removed
+    /// Show what would be removed, without removing it
     #[arg(long)]
     dry_run: bool,
-    /// The sandboxes of all projects
+    /// Clean up the sandboxes of all projects
     #[arg(long, conflicts_with = "project")]
     all: bool,
-    /// The sandboxes of this project; default: the working directory
+    /// Clean up the sandboxes of this project [default: current directory]
     #[arg(long, value_name = "DIR")]
     project: Option<PathBuf>,
-    /// Only what was not used for so long (7d, 12h)
+    /// Keep anything used more recently than this (7d, 12h)
     #[arg(long, value_name = "TIME", value_parser = amount::parse_duration_ms)]
     older_than: Option<u64>,
-    /// Also the build caches of the sandboxes that go
+    /// Also remove the build caches of removed sandboxes
     #[arg(long)]
     volumes: bool,
-    /// Also the transcripts of the sandboxes that stay
+    /// Also remove the transcripts of kept sandboxes
     #[arg(long)]
     logs: bool,
-    /// Do not ask about sandboxes that hold work
+    /// Skip the confirmation for sandboxes that hold work
     #[arg(short, long)]
     yes: bool,
 }
@@ -214,7 +214,7 @@ fn goals(
         let stays = if !goal.status.is_terminal() {
             Some("its goal has not ended".to_owned())
         } else if used_before_ms.is_some_and(|before| used_ms >= before) {
-            Some("it was used since".to_owned())
+            Some("it was used recently".to_owned())
         } else {
             None
         };
@@ -256,7 +256,7 @@ fn used_ms(log: &Path) -> i64 {
 fn confirm(context: &Context, args: &Args, things: &[CleanTarget]) -> Result<(), Error> {
     let named: Vec<&CleanTarget> = things
         .iter()
-        .filter(|thing| matches!(&thing.fate, CleanAction::Goes(why) if why.starts_with("it was named")))
+        .filter(|thing| matches!(&thing.fate, CleanAction::Goes(why) if why.starts_with(NAMED)))
         .collect();
     if named.is_empty() || args.yes {
         return Ok(());
@@ -266,13 +266,13 @@ fn confirm(context: &Context, args: &Args, things: &[CleanTarget]) -> Result<(),
             context.ui.say(&format!("{}: {why}.", thing.name));
         }
     }
-    match context.ui.confirm("Remove them all the same?") {
+    match context.ui.confirm("Remove them anyway?") {
         Some(true) => Ok(()),
         Some(false) => Err(Error::new(Exit::Denied, "nothing was removed")),
         None => Err(Error::usage(
-            "removing what holds work needs a yes, and nobody is at a terminal",
+            "removing sandboxes that hold work needs confirmation, and there is no terminal to ask on",
         )
-        .with_hint("look at it with `kapi diff launch/<id>`, then add `--yes`.")),
+        .with_hint("review it with `kapi diff launch/<id>`, then add `--yes`.")),
     }
 }
 
@@ -323,14 +323,12 @@ fn show(context: &Context, args: &Args, things: &[CleanTarget], cleaned: &CleanR
         }
     }
     for line in &cleaned.kept {
-        ui.line(&format!(
-            "What was committed is kept; this brings it back: {line}"
-        ));
+        ui.line(&format!("The commits are kept; restore them with: {line}"));
     }
     if removed.is_empty() && kept.is_empty() && failed.is_empty() {
         ui.line("There is nothing to clean up.");
     } else if args.dry_run {
-        ui.line("Nothing was removed. Leave out `--dry-run` to do it.");
+        ui.line("Nothing was removed. Run it again without `--dry-run`.");
     }
 }
 

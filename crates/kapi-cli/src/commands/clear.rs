@@ -49,9 +49,11 @@ pub(crate) fn run(context: &Context, _args: &Args) -> Result<Exit, Error> {
                     .ui
                     .line(&format!("  next     kapi {mode} resume {:03}", id.index()));
             }
-            (Some(_), None) => context.ui.line("This session is attached to nothing."),
+            (Some(_), None) => context
+                .ui
+                .line("This session is not attached to a workflow."),
             (None, None) => context.ui.line(&format!(
-                "There is no session here: no terminal, and {} is not set.",
+                "There is no session here: there is no terminal, and {} is not set.",
                 session::VARIABLE
             )),
         },

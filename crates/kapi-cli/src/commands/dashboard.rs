@@ -15,7 +15,7 @@ use crate::ui::Format;
 /// Options of `kapi dashboard`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// Where tasks are kept: `files`, or the servers of a NATS cluster as `nats://host:port,…`
+    /// Task store: 'files', or NATS servers as 'nats://host:port,…'
     #[arg(long, value_name = "STORE")]
     store: Option<String>,
 }

@@ -31,7 +31,7 @@ const GIT_DEADLINE: Duration = Duration::from_secs(30);
 /// Options of `kapi demo`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// Where to make the demo; it must not exist yet
+    /// Directory to create for the demo; must not exist
     #[arg(long, value_name = "DIR")]
     dir: Option<PathBuf>,
 }
@@ -49,11 +49,9 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
     let ui = context.ui;
     ui.say("The agent and the judge of this demo are scripted. Everything else is real: the");
     ui.say("repository, the sandbox, the checks, the refusals, the proof and the commit.");
-    ui.say(&format!("It all lives in {}.", root.display()));
+    ui.say(&format!("Everything is in {}.", root.display()));
     ui.say("");
-    ui.say(
-        "add.sh should add but subtracts, and test.sh fails. The agent will first claim that it",
-    );
+    ui.say("add.sh should add but subtracts, so test.sh fails. The agent will first claim that it");
     ui.say("is done, then change the test, and only then fix the bug:");
     ui.say("");
     ui.say(

@@ -23,7 +23,7 @@ const OWNER: &str = "kapi diff";
 pub(crate) struct Args {
     #[command(flatten)]
     subject: SubjectArgs,
-    /// Only list the paths
+    /// List only the changed paths
     #[arg(long)]
     stat: bool,
 }

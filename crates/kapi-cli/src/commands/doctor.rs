@@ -32,11 +32,10 @@ const PODMAN: &str = "sandbox podman";
 /// Options of `kapi doctor`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// Probe the durable modes instead: their commands, their starts, and the records of every
-    /// workflow here
+    /// Check the durable modes and the records of every workflow here
     #[arg(long)]
     modes: bool,
-    /// Write again from the logs what is missing of the workflows' records or says something else
+    /// Rebuild missing or outdated workflow records from the logs
     #[arg(long, requires = "modes")]
     mend: bool,
     #[command(flatten)]
@@ -205,7 +204,7 @@ fn configuration(context: &Context, sources: &[std::path::PathBuf]) -> Check {
         .map(|path| path.display().to_string())
         .collect();
     let detail = if read.is_empty() {
-        format!("none; {} would be read", context.config_path.display())
+        format!("none; {} does not exist", context.config_path.display())
     } else {
         read.join(", ")
     };

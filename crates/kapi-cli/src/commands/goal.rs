@@ -31,46 +31,46 @@ use crate::exit_code::Exit;
 #[derive(Debug, clap::Args)]
 #[command(disable_help_subcommand = true)]
 pub(crate) struct Args {
-    /// What to do
+    /// The command
     #[command(subcommand)]
     verb: Verb,
 }
 
 #[derive(Debug, clap::Subcommand)]
 enum Verb {
-    /// Set a goal up: a contract from flags, a file, or drafted by the agent
+    /// Create a goal from options, a file or an agent's draft
     New(Box<new::Args>),
-    /// Approve the contract that was shown, and let the goal begin
+    /// Approve a proposed contract and start the goal
     Approve(approve::Args),
-    /// Turn a proposed contract down
+    /// Reject a proposed contract
     Reject(reject::Args),
-    /// Show the task list as YAML
+    /// Print the task list as YAML
     Tasks(pick::Args),
-    /// Show where tasks.yaml is
+    /// Print the path of tasks.yaml
     Plan(pick::Args),
-    /// Show the locked contract of the goal
+    /// Show the approved contract
     Northstar(pick::Args),
-    /// Show every replan and its reason
+    /// Show every change of plan with its reason
     ReplanLog(pick::Args),
-    /// Stop the loop and keep the goal
+    /// Pause the goal
     Pause(pick::Args),
-    /// Ask a side question without touching the loop
+    /// Ask a question without disturbing the goal
     Ask(ask::Args),
-    /// Say something to the agent: it cuts into the turn and the loop goes on with it
+    /// Send the agent a message, interrupting its turn
     Say(say::Args),
-    /// Allow what the agent asked about
+    /// Approve a request of the agent
     Allow(allow::Args),
-    /// Park the goal until something is so; a parked goal costs nothing
+    /// Park the goal until a condition holds
     Park(Box<park::Args>),
-    /// Not accept a result that is done, and go on
+    /// Reject a finished result and continue the goal
     Reopen(reopen::Args),
-    /// Skip the approval dialog of later goals here, or stop skipping it
+    /// Turn automatic approval of new goals on or off
     Autopilot(autopilot::Args),
-    /// Show or set who judges later goals here
+    /// Show or set the judge
     Judge(judge::Args),
-    /// Carry out a line as it is typed behind /until-done
+    /// Run an /until-done command line
     Slash(slash::Args),
-    /// Show the list of subcommands of /until-done
+    /// List the subcommands of /until-done
     Help,
 }
 

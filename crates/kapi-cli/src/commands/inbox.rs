@@ -22,7 +22,7 @@ use crate::ui::{Format, Ui};
 /// Options of `kapi inbox`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// List what waits and ask nothing, at a terminal too
+    /// List pending items without prompting
     #[arg(long)]
     list: bool,
 }
@@ -37,7 +37,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
         return Ok(Exit::Success);
     }
     if items.is_empty() {
-        ui.line("Nothing waits for you here.");
+        ui.line("Nothing is waiting for you here.");
         return Ok(Exit::Success);
     }
     let is_asked = !args.list && ui.is_at_keyboard() && context.require_human("decide").is_ok();
@@ -69,7 +69,7 @@ fn show(ui: Ui, number: usize, item: &InboxItem) {
     if let Some(look) = &item.look {
         ui.line(&format!("   look     {look}"));
     }
-    ui.line("   not now  nothing is changed, and it stays here");
+    ui.line("   not now  nothing changes, and it stays here");
 }
 
 /// What a person said to one thing.
@@ -94,7 +94,7 @@ fn put(context: &Context, item: &Item) -> Result<Said, Error> {
             Some(_) | None => return Ok(Said::More),
         };
         let Some(line) = line else {
-            ui.say("   there is no command for that here; see above.");
+            ui.say("   there is no single command for that; see above.");
             continue;
         };
         ui.say(&format!("   $ {}", line.words.join(" ")));

@@ -29,7 +29,7 @@ use crate::profile::launch::{LaunchProfile, resolve};
 use crate::profile::message::Values;
 use crate::subject::launches::{directory, sandboxes};
 use crate::ui::Format;
-use crate::{amount, container, driving};
+use crate::{amount, container, driving, help};
 
 /// The longest an agent may take when nothing else was said.
 const DEADLINE_MS: u64 = 24 * 60 * 60 * 1000;
@@ -41,34 +41,32 @@ const SPEC_BYTES_MAX: u64 = 1 << 20;
 /// Options of `kapi launch`.
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct Args {
-    /// The sandbox's id: 1 to 64 letters, digits, '-' and '_'
+    /// Sandbox id: 1 to 64 letters, digits, '-' or '_'
     #[arg(required_unless_present = "explain")]
     id: Option<String>,
-    /// The project's directory
+    /// Project directory
     #[arg(required_unless_present = "explain")]
     project: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) flags: Flags,
-    /// What to do
+    /// The task
     #[arg(long, value_name = "TEXT")]
     task: Option<String>,
-    /// A file that says what to do
+    /// Read the task from this file
     #[arg(long, value_name = "FILE")]
     spec: Option<PathBuf>,
-    /// The revision a new branch begins at; default: what is checked out
+    /// Revision a new branch starts from [default: HEAD]
     #[arg(long, value_name = "REVISION", requires = "branch")]
     base_branch: Option<String>,
-    /// The branch's name at the remote; default: the same
+    /// Name of the remote branch [default: same as --branch]
     #[arg(long, value_name = "NAME", requires = "branch")]
     remote_branch: Option<String>,
-    /// The longest the agent may take (90s, 15m, 2h) [default: 24h]
-    #[arg(long, value_name = "TIME", value_parser = amount::parse_duration_ms)]
+    #[arg(help = help::with_default("Time limit of the agent (90s, 15m, 2h)", help::time(DEADLINE_MS)), long, value_name = "TIME", value_parser = amount::parse_duration_ms)]
     timeout: Option<u64>,
-    /// Only tell what would be done
+    /// Show what would be done, without doing it
     #[arg(long)]
     dry_run: bool,
-    /// Show the effective settings and where each one comes from; nothing is started, and ID and PROJECT may
-    /// be left out
+    /// Show the effective settings and where each comes from, without starting anything
     #[arg(long)]
     pub(crate) explain: bool,
 }
@@ -238,7 +236,7 @@ fn prompt(context: &Context, args: &Args, conduct: Conduct) -> Result<String, Er
     }
     let prompt = parts.join("\n\n");
     if prompt.trim().is_empty() && conduct == Conduct::Headless {
-        return Err(Error::usage("the agent is given nothing to do")
+        return Err(Error::usage("no task was given")
             .with_hint("add `--task \"<text>\"`, `--spec <file>` or `--interactive`."));
     }
     Ok(prompt)
@@ -251,7 +249,7 @@ fn spec_text(path: &Path) -> Result<String, Error> {
     };
     let found = fs::metadata(path).map_err(|error| failed(&error.to_string()))?;
     if !found.is_file() || found.len() > SPEC_BYTES_MAX {
-        return Err(failed("it is no file, or too large"));
+        return Err(failed("it is not a file or is too large"));
     }
     fs::read_to_string(path).map_err(|error| failed(&error.to_string()))
 }

@@ -26,7 +26,7 @@ const OWNER: &str = "kapi log";
 pub(crate) struct Args {
     #[command(flatten)]
     subject: SubjectArgs,
-    /// Wait for more until it ends or you interrupt
+    /// Keep printing until the work ends
     #[arg(short, long)]
     follow: bool,
 }

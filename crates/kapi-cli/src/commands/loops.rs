@@ -25,42 +25,42 @@ use crate::exit_code::Exit;
 #[derive(Debug, clap::Args)]
 #[command(disable_help_subcommand = true)]
 pub(crate) struct Args {
-    /// Where tasks are kept: `files`, or the servers of a NATS cluster as `nats://host:port,…`
+    /// Task store: 'files', or NATS servers as 'nats://host:port,…'
     #[arg(long, value_name = "STORE", global = true)]
     store: Option<String>,
-    /// What to do
+    /// The command
     #[command(subcommand)]
     verb: Verb,
 }
 
 #[derive(Debug, clap::Subcommand)]
 enum Verb {
-    /// List the loops, when they are due next, and what is wrong with their files
+    /// List loops, their next run and errors in their files
     List,
-    /// Show a loop as it is understood, and where each value was said
+    /// Show a loop's settings and where each comes from
     Show(Reference),
     /// Run a loop now
     Run(Box<run::Args>),
-    /// Show where loops stand: name, last run, status, next scheduled
+    /// Show each loop's last run, status and next run
     Status(status::Args),
-    /// Let a clock or an event set a loop off again
+    /// Enable a loop's triggers
     Enable(Reference),
-    /// Let nothing but a person set a loop off
+    /// Disable a loop's triggers; it can still be run by hand
     Disable(Reference),
-    /// Show the last runs of a loop, phase by phase
+    /// Show a loop's latest runs, phase by phase
     History(history::Args),
-    /// Keep the lessons that later runs of tasks and loops are told
+    /// Manage the lessons given to later runs
     Guardrail(guardrail::Args),
-    /// Show the rules for tasks and loops, or try them
+    /// Show or test the rules for tasks and loops
     Policy(policy::Args),
-    /// Write the loops that Kapi brings along to .ilchul/loops, for you to change
+    /// Copy the built-in loops to .ilchul/loops
     Init(init::Args),
 }
 
 /// Names one loop.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Reference {
-    /// The loop
+    /// Loop name
     #[arg(value_name = "LOOP", value_parser = parse)]
     name: LoopName,
 }

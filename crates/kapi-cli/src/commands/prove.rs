@@ -27,60 +27,62 @@ use kapi_sys::disk::Disk as _;
 use kapi_sys::real_disk::RealDisk;
 
 use crate::config::Config;
+use crate::config::grant::{CHECK_NETWORK_DEFAULT, LEVEL_DEFAULT};
 use crate::context::Context;
-use crate::contract::flags::{CheckFlags, Network, Sandbox};
+use crate::contract::flags::{CheckFlags, ISOLATION, Network, PROOF, Sandbox};
 use crate::error::Error;
 use crate::exit_code::Exit;
 use crate::profile::flags;
 use crate::ui::Ui;
-use crate::{amount, container, driving};
+use crate::{amount, container, driving, help};
 
 /// Milliseconds one verify command may take when nothing else was said.
 const TIMEOUT_MS: u64 = 30 * 60 * 1_000;
 
+/// Headings of the options, besides those that `kapi run` has too.
+const JUDGE: &str = "Judge";
+const REPORT: &str = "Reports";
+
 /// Options of `kapi prove`.
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct Args {
-    /// A commit, a branch, or a range 'A..B'
+    /// Commit, branch or range 'A..B' to verify
     #[arg(value_name = "CHANGE", default_value = "HEAD")]
     change: String,
-    /// What it is compared with [default: where it left the default branch]
+    /// Revision to compare with [default: merge base with the default branch]
     #[arg(long, value_name = "REF")]
     base: Option<String>,
-    /// A command that must pass; repeatable [default: what the project itself tests with]
-    #[arg(long, value_name = "CMD")]
+    /// Command that must pass (repeatable) [default: the project's own tests]
+    #[arg(help_heading = PROOF, long, value_name = "CMD")]
     verify: Vec<String>,
-    /// Files that must stay as they are at the base; repeatable
-    #[arg(long, value_name = "GLOB")]
+    /// Files that must not differ from the base (repeatable)
+    #[arg(help_heading = PROOF, long, value_name = "GLOB")]
     protect: Vec<String>,
-    /// Checks that lie over the change for one more run
-    #[arg(long, value_name = "DIR")]
+    /// Directory of extra checks, copied over the change for a second run
+    #[arg(help_heading = PROOF, long, value_name = "DIR")]
     hidden: Option<PathBuf>,
     #[command(flatten)]
     checks: CheckFlags,
-    /// Who must agree: an agent, or provider/model [default: nobody]
-    #[arg(long, value_name = "JUDGE")]
+    /// Also ask a judge: an agent or provider/model
+    #[arg(help_heading = JUDGE, long, value_name = "JUDGE")]
     judge: Option<String>,
-    /// What the change is for, for the judge [default: the commit's message]
-    #[arg(long, value_name = "TEXT")]
+    /// Purpose of the change, for the judge [default: the commit message]
+    #[arg(help_heading = JUDGE, long, value_name = "TEXT")]
     intent: Option<String>,
-    /// Time that one command may take (90s, 15m)
-    #[arg(long, value_name = "TIME", value_parser = amount::parse_duration_ms)]
+    #[arg(help_heading = PROOF, help = help::with_default("Time limit of each command (90s, 15m)", help::time(TIMEOUT_MS)), long, value_name = "TIME", value_parser = amount::parse_duration_ms)]
     timeout: Option<u64>,
-    /// The isolation: 'native' (default), 'podman' or 'none'
-    #[arg(long, value_name = "LEVEL", value_enum)]
+    #[arg(help_heading = ISOLATION, help = help::with_default("Isolation level", LEVEL_DEFAULT), long, value_name = "LEVEL", value_enum)]
     sandbox: Option<Sandbox>,
-    /// What commands can reach: 'none' (default), 'filtered' or 'open'
-    #[arg(long, value_name = "MODE", value_enum)]
+    #[arg(help_heading = ISOLATION, help = help::with_default("Network access of commands", CHECK_NETWORK_DEFAULT), long, value_name = "MODE", value_enum)]
     network: Option<Network>,
-    /// A host that dependencies may be installed from, this once; repeatable
-    #[arg(long, value_name = "HOST", value_parser = registry)]
+    /// Allow dependencies to be installed from this host, once (repeatable)
+    #[arg(help_heading = ISOLATION, long, value_name = "HOST", value_parser = registry)]
     registry: Vec<String>,
     /// Also write the result as Markdown, for a pull request
-    #[arg(long, value_name = "FILE")]
+    #[arg(help_heading = REPORT, long, value_name = "FILE")]
     markdown: Option<PathBuf>,
     /// Also write the result as JUnit XML
-    #[arg(long, value_name = "FILE")]
+    #[arg(help_heading = REPORT, long, value_name = "FILE")]
     junit: Option<PathBuf>,
 }
 
@@ -90,13 +92,13 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
     let root = survey.map_err(|failure| Error::world(&failure))?.root();
     let config = context.config(Some(&root))?;
     let level = args.sandbox.map(flags::level).or(config.level);
-    let level = level.unwrap_or(SandboxLevel::Native);
+    let level = level.unwrap_or(LEVEL_DEFAULT);
     let book = context.book(&config);
     container::check(&book, level)?;
     let network = match (args.network, level) {
         (Some(network), _) => Some(network.into()),
         (None, SandboxLevel::None) => None,
-        (None, SandboxLevel::Native | SandboxLevel::Podman) => Some(NetworkMode::None),
+        (None, SandboxLevel::Native | SandboxLevel::Podman) => Some(CHECK_NETWORK_DEFAULT),
     };
     let network = config.network(network, level)?;
     let interrupts = driving::interrupts()?;
@@ -106,7 +108,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
         let proposed = proposed(context, &root, (level, network))?;
         for command in &proposed {
             ui.say(&format!(
-                "verify: {command}  (the project's own; `--verify` says another)"
+                "verify: {command}  (the project's own; override it with `--verify`)"
             ));
         }
         proposed
@@ -194,7 +196,7 @@ fn allowed_now(ui: Ui, proof: &ChangeProof) -> Option<Vec<String>> {
     }
     ui.say(&lacking.why);
     let hosts = lacking.refused.join(", ");
-    let answer = ui.confirm(&format!("Install from {hosts} this once?"))?;
+    let answer = ui.confirm(&format!("Install from {hosts} this time?"))?;
     answer.then(|| lacking.refused.clone())
 }
 
@@ -249,9 +251,9 @@ fn proposed(
     let commands: Vec<String> = planned.iter().filter_map(command).collect();
     if commands.is_empty() {
         return Err(
-            Error::usage("nothing says how this project tests itself").with_hint(
-                "name the command that proves the change: `kapi prove HEAD --verify \"…\"`; \
-                 `kapi check --list` shows what was found.",
+            Error::usage("Kapi found no test command for this project").with_hint(
+                "name a command that proves the change: `kapi prove HEAD --verify \"…\"`; \
+                 `kapi check --list` shows what Kapi found.",
             ),
         );
     }

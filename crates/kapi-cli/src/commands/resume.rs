@@ -27,13 +27,13 @@ const OWNER: &str = "kapi resume";
 pub(crate) struct Args {
     #[command(flatten)]
     subject: SubjectArgs,
-    /// Approve the contract without being asked, if it was not approved yet
+    /// Approve the contract without asking, if it is not approved yet
     #[arg(short, long)]
     yes: bool,
-    /// End when the goal is parked, instead of staying with it; `kapi up` goes on then
+    /// Exit when the goal is parked and leave the rest to `kapi up`
     #[arg(long)]
     park: bool,
-    /// Record it and do not go on yet
+    /// Mark the goal as resumed without starting it
     #[arg(long, conflicts_with = "park")]
     no_run: bool,
 }
@@ -47,22 +47,20 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
         Meaning::Goal(id) => goal(context, &id, args),
         Meaning::Workflow(key) => {
             let (mode, index) = (key.mode, key.id.index());
-            let text = format!("workflow {} is resumed by its mode", key.id);
-            Err(refused(text)
-                .with_hint(format!("`kapi {mode} resume {index:03}` goes on with it.")))
+            let text = format!("workflow {} is resumed through its mode", key.id);
+            Err(refused(text).with_hint(format!("resume it with `kapi {mode} resume {index:03}`.")))
         }
         Meaning::Task(id) => Err(refused(format!(
-            "{id} is not resumed: whoever works on the queue goes on with it"
+            "a task cannot be resumed: the next worker continues {id}"
         ))
         .with_hint(format!(
-            "`kapi up --once` works on it; `kapi task retry {id}` submits it once more when it has \
-             ended."
+            "run `kapi up --once` to work on it, or `kapi task retry {id}` once it has ended."
         ))),
         Meaning::Launch(place) => {
             let id = place.id().as_str();
-            let text = format!("launch/{id} is not resumed: another launch goes on from its work");
+            let text = "a launch cannot be resumed: start another launch in its sandbox".to_owned();
             Err(refused(text).with_hint(format!(
-                "`kapi launch {id} <project> --task \"<what is left>\"` goes on in its sandbox."
+                "continue in its sandbox with `kapi launch {id} <project> --task \"<what is left>\"`."
             )))
         }
     }
@@ -113,8 +111,8 @@ fn goal(context: &Context, id: &GoalId, args: &Args) -> Result<Exit, Error> {
     }
     if goal.contract.network == NetworkMode::Open {
         context.ui.say(
-            "note: the network of this goal is `open`: its sandbox reaches everything that this \
-             machine does. Goals begin with `filtered` now; one that is to have it is begun anew.",
+            "note: the network of this goal is `open`: its sandbox can reach everything this \
+             machine can. New goals default to `filtered`; start a new goal to use it.",
         );
     }
     let run = driving::Run {
@@ -129,21 +127,21 @@ fn goal(context: &Context, id: &GoalId, args: &Args) -> Result<Exit, Error> {
 /// A result that is done is only taken up again by somebody who does not accept it.
 fn challenge(context: &Context, picked: &Picked<'_>, no_run: bool) -> Result<Exit, Error> {
     let id = &picked.id;
-    let question = format!("Goal {id} is done. Not accept the result, and go on with it?");
+    let question = format!("Goal {id} is done. Reject the result and continue the goal?");
     match context.ui.confirm(&question) {
         Some(true) => reopen::take_up(
             context,
             picked,
-            "the person resumed it: they do not accept the result as it is",
+            "resumed by the user, who does not accept the result",
             no_run,
         ),
-        Some(false) => Err(Error::new(Exit::Denied, "the result stays accepted")),
+        Some(false) => Err(Error::new(Exit::Denied, "the result was not reopened")),
         None => Err(Error::new(
             Exit::Denied,
-            format!("goal {id} is {}, so it is not resumed", picked.goal.status),
+            format!("goal {id} is {} and cannot be resumed", picked.goal.status),
         )
         .with_hint(format!(
-            "say what is wrong with it: `kapi goal reopen {} \"<reason>\"`.",
+            "state what is wrong with it: `kapi goal reopen {} \"<reason>\"`.",
             id.reference()
         ))),
     }

@@ -36,7 +36,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
         let Some(id) = create(context, &project, &draft)? else {
             let branch = &draft.contract.branch;
             context.ui.say(&format!(
-                "note: another run has just taken {branch}; once more."
+                "note: another run has just taken {branch}; trying again."
             ));
             continue;
         };
@@ -52,10 +52,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
         let when_parked = WhenParked::asked(args.park);
         return driving::drive_and(context, &run, begun, &interrupts, when_parked);
     }
-    Err(
-        Error::new(Exit::Busy, "other runs keep taking the branch of this one")
-            .with_hint("say the task in other words."),
-    )
+    Err(Error::new(Exit::Busy, "other runs keep taking this branch").with_hint("reword the task."))
 }
 
 /// Creates the goal, unless another run took its branch since the contract was drawn up.

@@ -18,7 +18,7 @@ use crate::exit_code::Exit;
 /// Options of `kapi sandbox`.
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct Args {
-    /// What to do
+    /// The command
     #[command(subcommand)]
     command: Command,
 }
@@ -31,20 +31,20 @@ enum Command {
     Shell(enter::ShellArgs),
     /// Run a command in a sandbox
     Exec(enter::ExecArgs),
-    /// Take what a sandbox changed over into its project
+    /// Merge a sandbox's changes into its project
     Merge(merge::Args),
-    /// Remove a sandbox with all it holds
+    /// Remove a sandbox and everything in it
     Discard(discard::Args),
-    /// Build the image that `--sandbox podman` needs
+    /// Build the image for '--sandbox podman'
     Image(image::Args),
-    /// Show a launch profile as it stands in its file; without a name, all that there are
+    /// Show a launch profile, or list all profiles
     Profile(profile::Args),
 }
 
 /// Does what the subcommand says.
 pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
     if !matches!(args.command, Command::Profile(_)) {
-        context.require_human("look into sandboxes from outside")?;
+        context.require_human("access sandboxes from outside")?;
     }
     match &args.command {
         Command::List(args) => list::run(context, args),

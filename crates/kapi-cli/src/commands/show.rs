@@ -21,7 +21,7 @@ const OWNER: &str = "kapi show";
 pub(crate) struct Args {
     #[command(flatten)]
     subject: SubjectArgs,
-    /// Also everything that was recorded beside it, and every term of a goal's contract
+    /// Also show everything recorded, and the whole contract of a goal
     #[arg(short, long)]
     all: bool,
 }

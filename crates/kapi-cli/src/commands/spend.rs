@@ -19,11 +19,11 @@ use kapi_sys::clock::Clock as _;
 use kapi_sys::lock::LockError;
 use serde::Serialize;
 
-use crate::amount;
 use crate::context::Context;
 use crate::error::{Error, chain};
 use crate::exit_code::Exit;
 use crate::ui::Format;
+use crate::{amount, help};
 
 /// Days that are shown when nobody says since when.
 const DAYS_SHOWN: u32 = 30;
@@ -31,16 +31,15 @@ const DAYS_SHOWN: u32 = 30;
 /// Options of `kapi spend`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// What to add up by
+    /// Group by
     #[arg(long, value_enum, default_value_t = Key::Goal, conflicts_with = "go_on")]
     by: Key,
-    /// The first day, such as 2026-11-01, in UTC [default: 30 days ago]
-    #[arg(long, value_name = "DATE", value_parser = parse_day, conflicts_with = "go_on")]
+    #[arg(help = help::with_default("First day to include, in UTC, such as 2026-11-01", format!("{DAYS_SHOWN} days ago")), long, value_name = "DATE", value_parser = parse_day, conflicts_with = "go_on")]
     since: Option<Day>,
-    /// All projects, from the first day on
+    /// Show all projects since the first record
     #[arg(long, conflicts_with = "go_on")]
     all: bool,
-    /// Let turns go on for today that Kapi would ask about
+    /// Answer a spending question for the rest of today
     #[arg(long, value_enum, value_name = "QUESTION")]
     go_on: Option<Answered>,
 }
@@ -58,9 +57,9 @@ enum Key {
 /// What a person answers.
 #[derive(Debug, Clone, Copy, clap::ValueEnum)]
 enum Answered {
-    /// A daily cap is nearly used up
+    /// Continue although a daily cap is nearly used up
     Threshold,
-    /// There is a cap, and the price of a model is not known
+    /// Continue although a cap is set and a model's price is unknown
     UnknownPrice,
 }
 
@@ -188,7 +187,7 @@ fn go_on(context: &Context, home: &LedgerHome<'_>, answered: Answered) -> Result
         Answered::Threshold => Question::Threshold,
         Answered::UnknownPrice => Question::UnknownPrice,
     };
-    context.require_human("let spending go on")?;
+    context.require_human("continue spending")?;
     home.allow(&context.actor, question)
         .map_err(|error| failed(&error))?;
     let day = Day::of_ms(context.clock.now_ms());
@@ -199,11 +198,9 @@ fn go_on(context: &Context, home: &LedgerHome<'_>, answered: Answered) -> Result
         }),
         Format::Human => {
             context.ui.line(&format!(
-                "Turns go on for {day} (UTC); the caps themselves hold."
+                "Turns continue for {day} (UTC); the caps still apply."
             ));
-            context
-                .ui
-                .say("Resume a goal that waits with `kapi resume`.");
+            context.ui.say("Resume waiting goals with `kapi resume`.");
         }
     }
     Ok(Exit::Success)
@@ -257,10 +254,10 @@ fn human(context: &Context, key: Key, selection: &Selection, found: &Report, now
         ui.say(&unknown_price(model, prices, today));
     }
     if found.has_partial_month {
-        ui.say("Days long past are kept as months; the first month is shown whole.");
+        ui.say("Older days are kept as months; the first month is shown in full.");
     }
     if selection.project.is_some() {
-        ui.say("This is this project; `kapi spend --all` shows everything.");
+        ui.say("This is the current project; see `kapi spend --all` for everything.");
     }
 }
 
@@ -270,15 +267,15 @@ fn unknown_price(name: &str, prices: &Prices, today: Day) -> String {
     let start = format!("The price of {name}");
     match prices.find(provider, model, today) {
         Some(found) => format!(
-            "{start} was not known for some turns, which are in no sum; now it is {} in and {} out \
+            "{start} was unknown for some turns, which no total includes; now it is {} in and {} out \
              for a million tokens ({}).",
             amount::usd(found.price.input),
             amount::usd(found.price.output),
             found.source,
         ),
         None => format!(
-            "{start} is not known, so its turns are in no sum; set it in [prices.\"{name}\"] of \
-             your configuration (`input = 0` and `output = 0` for what costs nothing)."
+            "{start} is unknown, so no total includes its turns; set it under \
+             [prices.\"{name}\"] in your configuration (`input = 0` and `output = 0` if it is free)."
         ),
     }
 }

@@ -33,10 +33,10 @@ const SHOWN_MAX: usize = 50;
 /// Options of `kapi status`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// What `kapi show` is to show; everything in the project if nothing is named
+    /// What to show [default: everything in the project]
     #[arg(value_name = "REF")]
     reference: Option<String>,
-    /// Show everything: what has ended as well, and however many there are
+    /// Show everything, including finished work
     #[arg(short, long)]
     all: bool,
 }
@@ -299,7 +299,7 @@ fn human(ui: Ui, view: &View, all: bool, hidden: Hidden) {
     }
     for leftover in &view.cleanup {
         ui.line(&format!(
-            "left over: the worktree of {}, which has ended ({}); once its branch is merged: {}",
+            "leftover: the worktree of {}, which has ended ({}); once its branch is merged: {}",
             leftover.workflow,
             crate::commands::sandbox::list::size(leftover.bytes),
             leftover.command
@@ -308,7 +308,7 @@ fn human(ui: Ui, view: &View, all: bool, hidden: Hidden) {
     not_shown(ui, view.goals.len() - shown.len(), hidden);
     if view.waiting > 0 {
         ui.say(&format!(
-            "{} waiting for you: `kapi inbox` shows what.",
+            "{} waiting for you: see `kapi inbox`.",
             match view.waiting {
                 1 => "1 thing is".to_owned(),
                 n_waiting => format!("{n_waiting} things are"),
@@ -340,7 +340,7 @@ fn goals(ui: Ui, rows: &[&Row]) {
     for row in rows {
         let state = match (&row.driver, row.status.as_str()) {
             (Some(driver), "active") => format!("active, driven by {driver}"),
-            (None, "active") => "active, not driven: `kapi resume` goes on".to_owned(),
+            (None, "active") => "active, not driven: continue it with `kapi resume`".to_owned(),
             (_, status) => status.to_owned(),
         };
         let isolation = if row.sandbox == Some(SandboxLevel::None) {

@@ -21,30 +21,30 @@ use crate::exit_code::Exit;
 #[derive(Debug, clap::Args)]
 #[command(disable_help_subcommand = true)]
 pub(crate) struct Args {
-    /// Where tasks are kept: `files`, or the servers of a NATS cluster as `nats://host:port,…`
+    /// Task store: 'files', or NATS servers as 'nats://host:port,…'
     #[arg(long, value_name = "STORE", global = true)]
     store: Option<String>,
-    /// What to do
+    /// The command
     #[command(subcommand)]
     verb: Verb,
 }
 
 #[derive(Debug, clap::Subcommand)]
 enum Verb {
-    /// Submit a task and work on it
+    /// Submit a task and run it
     Run(Box<run::Args>),
-    /// List the tasks that have not ended
+    /// List unfinished tasks
     List(list::Args),
-    /// Submit a task that has ended once more
+    /// Submit a finished task again
     Retry(retry::Args),
-    /// Take over a queue that came with a copied directory or an archive
+    /// Adopt a queue from a copied directory or archive
     Adopt,
 }
 
 /// Names one task.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Reference {
-    /// The task: `task_17`, or `17`
+    /// Task: 'task_17' or '17'
     #[arg(value_name = "TASK", value_parser = parse)]
     id: TaskId,
 }

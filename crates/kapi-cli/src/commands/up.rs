@@ -35,16 +35,16 @@ use crate::ui::Format;
 /// Options of `kapi up`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// Goals that are driven at once
+    /// Number of goals to run in parallel
     #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u8).range(1..=64))]
     jobs: u8,
-    /// Tasks that are worked on at once [default: as many as the project allows]
+    /// Number of tasks to run in parallel [default: the project's limit]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(0..=64))]
     tasks: Option<u8>,
-    /// Do what is due, wait until it has ended, then end; for cron and CI
+    /// Do everything that is due, then exit; for cron and CI
     #[arg(long)]
     once: bool,
-    /// Where tasks are kept: `files`, or the servers of a NATS cluster as `nats://host:port,…`
+    /// Task store: 'files', or NATS servers as 'nats://host:port,…'
     #[arg(long, value_name = "STORE")]
     store: Option<String>,
     #[command(flatten)]
@@ -143,12 +143,9 @@ fn require_something(context: &Context, root: &Path) -> Result<(), Error> {
     if is_there || has_loops {
         return Ok(());
     }
-    let text = format!(
-        "there are no goals in {}, nor tasks or loops",
-        root.display()
-    );
+    let text = format!("there are no goals, tasks or loops in {}", root.display());
     Err(Error::new(Exit::NotFound, text)
-        .with_hint("begin with `kapi run \"<task>\" --verify \"<command>\"` or `kapi loop init`."))
+        .with_hint("start with `kapi run \"<task>\" --verify \"<command>\"` or `kapi loop init`."))
 }
 
 fn exit_of(tally: &Tally, is_interrupted: bool) -> Exit {
@@ -185,19 +182,17 @@ fn report(context: &Context, tally: &Tally, is_interrupted: bool) {
         Format::Human => {
             let (parked, undriven) = (tally.parked.len(), tally.undriven.len());
             if is_interrupted {
-                context
-                    .ui
-                    .say("Nobody supervises the goals any more; nothing is lost.");
+                context.ui.say("Stopped supervising; nothing is lost.");
             }
             if tally.tasks.waiting > 0 {
                 let n_tasks = tally.tasks.waiting;
                 context.ui.say(&format!(
-                    "{n_tasks} tasks wait; `kapi task list` shows them."
+                    "{n_tasks} tasks are pending; list them with `kapi task list`."
                 ));
             }
             if parked + undriven > 0 {
                 context.ui.say(&format!(
-                    "{parked} parked and {undriven} active; `kapi up` goes on with them."
+                    "{parked} parked and {undriven} active; `kapi up` continues them."
                 ));
             }
         }

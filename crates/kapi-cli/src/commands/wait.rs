@@ -33,7 +33,7 @@ const OWNER: &str = "kapi wait";
 pub(crate) struct Args {
     #[command(flatten)]
     subject: SubjectArgs,
-    /// The longest to wait, such as 90s or 15m
+    /// Maximum time to wait (90s, 15m)
     #[arg(long, value_name = "DURATION", value_parser = amount::parse_duration_ms)]
     timeout: Option<u64>,
 }
@@ -97,9 +97,7 @@ impl Waited {
 fn late(reference: &str) -> Error {
     Error::new(
         Exit::Busy,
-        format!("{reference} has not ended in this time"),
+        format!("{reference} has not ended within this time"),
     )
-    .with_hint(format!(
-        "it goes on; `kapi show {reference}` shows where it stands."
-    ))
+    .with_hint(format!("it is still running; see `kapi show {reference}`."))
 }

@@ -33,7 +33,7 @@ pub(crate) fn read(path: &Path, links: Links) -> Result<Option<String>, Error> {
         Links::Followed => OFlags::NONBLOCK,
         Links::Refused => OFlags::NONBLOCK | OFlags::NOFOLLOW,
     };
-    let flags = i32::try_from(flags.bits()).map_err(|_| failed("the flags do not fit"))?;
+    let flags = i32::try_from(flags.bits()).map_err(|_| failed("it could not be opened"))?;
     let file = match OpenOptions::new().read(true).custom_flags(flags).open(path) {
         Ok(file) => file,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
@@ -46,7 +46,7 @@ pub(crate) fn read(path: &Path, links: Links) -> Result<Option<String>, Error> {
         .metadata()
         .map_err(|error| failed(&error.to_string()))?;
     if !found.is_file() {
-        return Err(failed("it is no regular file"));
+        return Err(failed("it is not a regular file"));
     }
     let mut text = String::new();
     let read = file.take(BYTES_MAX + 1).read_to_string(&mut text);
@@ -77,7 +77,7 @@ mod tests {
         let at = |name: &str| dir.path().join(name);
         for links in [Links::Followed, Links::Refused] {
             assert!(read(&at("nothing"), links).unwrap().is_none());
-            assert!(refusal(dir.path(), links).ends_with("it is no regular file"));
+            assert!(refusal(dir.path(), links).ends_with("it is not a regular file"));
         }
         let file = File::create(at("file")).unwrap();
         assert_eq!(read(&at("file"), Links::Refused).unwrap().unwrap(), "");
@@ -86,7 +86,7 @@ mod tests {
         assert!(refusal(&at("link"), Links::Refused).ends_with("it is a link"));
         let mode = Mode::RUSR | Mode::WUSR;
         mknodat(CWD, at("pipe"), FileType::Fifo, mode, 0).unwrap();
-        assert!(refusal(&at("pipe"), Links::Followed).ends_with("it is no regular file"));
+        assert!(refusal(&at("pipe"), Links::Followed).ends_with("it is not a regular file"));
         file.set_len(BYTES_MAX).unwrap();
         assert!(read(&at("file"), Links::Refused).is_ok());
         file.set_len(BYTES_MAX + 1).unwrap();

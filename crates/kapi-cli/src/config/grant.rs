@@ -17,11 +17,17 @@ use serde::{Deserialize, Deserializer};
 
 use crate::profile::include;
 
-/// Memory a sandbox may use when nothing else was said (Kapsis: 8g).
+/// Isolation of a run when nothing else is configured.
+pub(crate) const LEVEL_DEFAULT: SandboxLevel = SandboxLevel::Native;
+/// What an agent can reach besides its model when nothing else is configured.
+pub(crate) const NETWORK_DEFAULT: NetworkMode = NetworkMode::Filtered;
+/// What the commands of `kapi check` and `kapi prove` can reach when nothing else is configured.
+pub(crate) const CHECK_NETWORK_DEFAULT: NetworkMode = NetworkMode::None;
+/// Memory of a sandbox when nothing else is configured (Kapsis: 8g).
 const MEMORY_DEFAULT: u64 = 8 << 30;
-/// Thousandths of a processor when nothing else was said (Kapsis: 4 processors).
+/// Thousandths of a processor when nothing else is configured (Kapsis: 4 processors).
 const CPU_MILLIS_DEFAULT: u64 = 4_000;
-/// Processes and threads when nothing else was said; a browser needs some hundred.
+/// Processes and threads when nothing else is configured; a browser needs some hundred.
 const PROCESSES_DEFAULT: u64 = 4_096;
 
 /// `[sandbox]`.
@@ -85,9 +91,9 @@ struct PortForm(u16);
 impl<'de> Deserialize<'de> for PortForm {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let wrong = match u16::deserialize(deserializer)? {
-            0 => "0 is no port\nname the port of your own server",
+            0 => "0 is not a port\ngive your server's port",
             GATEWAY_PORT | PROXY_PORT => {
-                "Kapi itself listens at this port inside\nlet your own server listen at another port"
+                "Kapi itself listens on this port inside the sandbox\nuse another port for your server"
             }
             port => return Ok(Self(port)),
         };
@@ -112,7 +118,8 @@ impl<'de> Deserialize<'de> for UlimitForm {
             });
             parsed.ok_or_else(|| {
                 format!(
-                    "{text:?} is no limit\nwrite it as `name=soft:hard`, for instance `nofile=1024:2048`"
+                    "{text:?} is not a limit\nwrite it as `name=soft:hard`, for instance \
+                     `nofile=1024:2048`"
                 )
             })
         })
@@ -134,7 +141,7 @@ pub(crate) fn granted(
         (Some(dir), None) => visible(dir, home, faults).map(Cassettes::Record),
         (None, Some(dir)) => visible(dir, home, faults).map(Cassettes::Replay),
         (Some(_), Some(replay)) => {
-            let what = "`network.record` and `network.replay` exclude each other";
+            let what = "`network.record` and `network.replay` cannot be combined";
             faults.at(replay, what, "keep one of them");
             None
         }
@@ -231,7 +238,7 @@ fn lent(shown: &Setting<PathBuf>, home: &Path, faults: &mut Faults) -> Option<Pa
     let real = std::fs::canonicalize(&full).unwrap_or_else(|_| full.clone());
     if let Err(rule) = include::check_real(&real, home) {
         let what = format!("{}: {rule}", shown.value.display());
-        faults.at(shown, what, "leave it out");
+        faults.at(shown, what, "remove it");
         return None;
     }
     Some(full)
@@ -248,7 +255,14 @@ pub(crate) fn visible(
     if full.is_absolute() && full.exists() {
         return Some(full);
     }
-    let what = format!("{} is not absolute, or not there", shown.value.display());
-    faults.at(shown, what, "name a path that is there, whole or from ~/");
+    let what = format!(
+        "{} is not absolute or does not exist",
+        shown.value.display()
+    );
+    faults.at(
+        shown,
+        what,
+        "give an existing absolute path, or one that starts with ~/",
+    );
     None
 }

@@ -38,7 +38,7 @@ pub(crate) fn providers(
     let mut providers = BTreeMap::new();
     for (name, said) in tables {
         if name.is_empty() || name.contains(|c: char| c == '/' || c.is_whitespace()) {
-            let what = format!("{name:?} cannot stand before the slash of provider/model");
+            let what = format!("{name:?} cannot be a provider name in provider/model");
             faults.at(&said, what, "rename it");
         }
         let table = said.value;
@@ -46,7 +46,7 @@ pub(crate) fn providers(
         if let Some((url, error)) =
             base_url.and_then(|url| Some((url, BaseUrl::parse(&url.value).err()?)))
         {
-            faults.at(url, format!("failed to {}", chain(&error)), "correct it");
+            faults.at(url, format!("failed to {}", chain(&error)), "fix it");
         }
         let api = table.api.map(|word| match word {
             ApiWord::Anthropic => ModelApi::Anthropic,

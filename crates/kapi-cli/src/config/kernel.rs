@@ -159,7 +159,7 @@ pub(crate) fn project(file: &mut source::Text<'_>, table: KernelTable) -> Said {
 pub(crate) const PROGRAM: &str = "a project's backend must be a built-in agent";
 /// What to do about it.
 pub(crate) const PROGRAM_REMEDY: &str =
-    "put a command or a script into your own configuration, or a flag";
+    "set commands and scripts in your own configuration or with a flag";
 
 /// Tells whether the name of an agent program is a command line or a script.
 pub(crate) fn is_program(backend: &str) -> bool {
@@ -172,9 +172,9 @@ fn shared(file: &mut source::Text<'_>, table: KernelTable) -> Said {
     if let Some(dir) = &table.guardrails_dir
         && (dir.value.as_os_str().is_empty() || !dir.value.components().all(is_inner))
     {
-        let what = "it leads out of the project";
+        let what = "it points outside the project";
         file.faults
-            .at(dir, what, "give a relative path below the project");
+            .at(dir, what, "give a relative path inside the project");
     }
     let path = file.path;
     let text = |said: Option<Setting<Text>>| said.map(|said| at(path, said, |text| text.0));

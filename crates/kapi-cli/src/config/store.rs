@@ -141,8 +141,7 @@ fn wrong(place: &str, why: &str) -> Error {
     Error::usage(format!("{place}: {why}")).with_hint(format!("{REMEDY}."))
 }
 
-const REMEDY: &str =
-    "write `files`, or `nats://host:port` with the servers of one cluster between commas";
+const REMEDY: &str = "write `files`, or the servers of one cluster as `nats://host:port,…`";
 
 #[cfg(test)]
 mod tests {

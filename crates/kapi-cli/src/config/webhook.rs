@@ -44,11 +44,11 @@ pub(crate) fn read(said: &Setting<WebhookTable>, faults: &mut Faults) -> Option<
     match listen {
         None => {
             let remedy = "write it as \"127.0.0.1:8787\"";
-            faults.at(&table.listen, "it is no address with a port", remedy);
+            faults.at(&table.listen, "it is not an address with a port", remedy);
         }
         Some(listen) if !listen.ip().is_loopback() && !table.beyond_loopback => {
-            let what = "other machines could call it";
-            let remedy = "listen on 127.0.0.1, or say `beyond_loopback = true` if you mean it";
+            let what = "other machines could reach it";
+            let remedy = "listen on 127.0.0.1, or set `beyond_loopback = true` to allow this";
             faults.at(&table.listen, what, remedy);
         }
         Some(_) => {}
@@ -56,14 +56,14 @@ pub(crate) fn read(said: &Setting<WebhookTable>, faults: &mut Faults) -> Option<
     let secret = match (&table.secret_file, &table.secret_env) {
         (Some(path), None) if path.value.is_absolute() => SecretPlace::File(path.value.clone()),
         (Some(path), None) => {
-            let remedy = "give the whole path, outside of every project";
-            faults.at(path, "it is no absolute path", remedy);
+            let remedy = "give an absolute path outside every project";
+            faults.at(path, "it is not an absolute path", remedy);
             return None;
         }
         (None, Some(name)) => SecretPlace::Variable(name.clone()),
         (Some(_), Some(_)) | (None, None) => {
-            let remedy = "give either `secret_file` or `secret_env`";
-            faults.at(said, "it needs one secret", remedy);
+            let remedy = "set either `secret_file` or `secret_env`";
+            faults.at(said, "it needs exactly one secret", remedy);
             return None;
         }
     };
@@ -105,16 +105,16 @@ mod tests {
         for (text, words) in [
             (
                 "listen = \"0.0.0.0:1\"\nsecret_env = \"S\"",
-                "other machines could call it",
+                "other machines could reach it",
             ),
             (
                 "listen = \"localhost\"\nsecret_env = \"S\"",
-                "it is no address",
+                "it is not an address",
             ),
-            ("listen = \"127.0.0.1:1\"", "it needs one secret"),
+            ("listen = \"127.0.0.1:1\"", "it needs exactly one secret"),
             (
                 "listen = \"127.0.0.1:1\"\nsecret_file = \"s\"",
-                "it is no absolute path",
+                "it is not an absolute path",
             ),
         ] {
             let message = said(text).unwrap_err();

@@ -34,7 +34,7 @@ pub(crate) fn in_advance(
     let preferred = context.preferred(project.layout.root())?;
     Ok(preferred.autopilot.map(|_| {
         context.ui.say(
-            "note: approved by your autopilot preference; `kapi goal autopilot off` ends that.",
+            "note: approved by your autopilot preference; turn it off with `kapi goal autopilot off`.",
         );
         ApprovalMeans::Autopilot
     }))
@@ -68,7 +68,7 @@ pub(crate) fn approve(
 pub(crate) fn check_hash(named: &str, recorded: &str) -> Result<(), Error> {
     if !is_hash(named) {
         return Err(Error::usage(format!(
-            "{named:?} is no hash: it takes {HASH_DIGITS_MIN} to {HASH_DIGITS} hexadecimal digits"
+            "{named:?} is not a hash of {HASH_DIGITS_MIN} to {HASH_DIGITS} hexadecimal digits"
         ))
         .with_hint(format!("the contract's hash is {recorded}.")));
     }
@@ -77,9 +77,9 @@ pub(crate) fn check_hash(named: &str, recorded: &str) -> Result<(), Error> {
     }
     Err(Error::new(
         Exit::Denied,
-        format!("the contract has the hash {recorded}, and {named} was approved"),
+        format!("the contract's hash is {recorded}, not {named}"),
     )
-    .with_hint("look at it with `kapi show`, and approve the hash that it has now."))
+    .with_hint("review it with `kapi show`, then approve its current hash."))
 }
 
 /// Tells whether a text can name a hash.
@@ -116,11 +116,11 @@ mod tests {
             assert!(check_hash(good, &recorded).is_ok(), "{good}");
         }
         for (bad, word) in [
-            ("0123456789a", "no hash"),
-            ("", "no hash"),
-            ("0123456789ax", "no hash"),
-            (&format!("{recorded}0"), "no hash"),
-            ("0123456789ac", "was approved"),
+            ("0123456789a", "is not a hash"),
+            ("", "is not a hash"),
+            ("0123456789ax", "is not a hash"),
+            (&format!("{recorded}0"), "is not a hash"),
+            ("0123456789ac", ", not 0123456789ac"),
         ] {
             let error = check_hash(bad, &recorded).unwrap_err();
             assert!(error.message.contains(word), "{bad}: {error}");

@@ -59,10 +59,10 @@ impl Pinned {
         };
         if pinned.tree.as_ref().is_some_and(|tree| *tree != base.tree) {
             return Err(Error::usage(format!(
-                "{}: commit {} has the tree {}, not the one named here",
+                "{}: commit {} has the tree {}, not the one given here",
                 pinned.place, base.commit, base.tree
             ))
-            .with_hint("leave `tree` out, or name the commit it belongs to."));
+            .with_hint("remove `tree`, or give the commit it belongs to."));
         }
         if let Some(revision) = &pinned.revision {
             base.revision.clone_from(revision);
@@ -75,10 +75,10 @@ impl Pinned {
         match (&self.hidden, hidden) {
             (Some((place, sha256)), Some(hidden)) if *sha256 != hidden.sha256 => {
                 Err(Error::usage(format!(
-                    "{place}: the hidden checks in {} have the hash {}, not the one named here",
+                    "{place}: the hidden checks in {} have the hash {}, not the one given here",
                     hidden.source, hidden.sha256
                 ))
-                .with_hint("leave `sha256` out, or put the checks back as they were."))
+                .with_hint("remove `sha256`, or restore the checks."))
             }
             (_, _) => Ok(()),
         }
@@ -166,8 +166,8 @@ impl Reader<'_> {
         once(&mut working.reminders, form.reminders.take(), faults);
         once(&mut working.distill, form.distill.take(), faults);
         if let Some(race) = &form.race {
-            let what = "a contract of its own cannot be one lane of a race";
-            let remedy = "leave it out; `kapi run --race` starts one";
+            let what = "a contract file cannot describe one lane of a race";
+            let remedy = "remove it; start a race with `kapi run --race`";
             self.faults.at(race, what, remedy);
         }
     }
@@ -322,7 +322,7 @@ fn keep<T>(kept: &mut Option<T>, said: Option<T>) {
 /// Takes what the short form says, unless the whole one says it too.
 fn once<T>(whole: &mut Option<Setting<T>>, short: Option<Setting<T>>, faults: &mut Faults) {
     if let (Some(whole), Some(short)) = (&*whole, &short) {
-        let what = format!("`{}` on line {} says this already", whole.key, whole.line);
+        let what = format!("`{}` on line {} already sets this", whole.key, whole.line);
         faults.at(short, what, "keep one of them");
     }
     *whole = whole.take().or(short);
@@ -351,7 +351,7 @@ fn number(
     match read {
         Ok(0) => faults.at(said, "0 is out of range", "give 1 or more"),
         Ok(_) => {}
-        Err(ref rule) => faults.at(said, rule, "correct it"),
+        Err(ref rule) => faults.at(said, rule, "fix it"),
     }
     read.ok()
 }
@@ -377,7 +377,7 @@ fn milliseconds(said: Option<&Number>, faults: &mut Faults) -> Option<u64> {
     let parse = |text: &str| match whole(text) {
         Ok(ms) if is_ms => Ok(ms),
         Ok(_) => Err(format!(
-            "{text} has no unit: write a time such as 90s, 15m, 2h or 1d"
+            "{text} has no unit: write a duration such as 90s, 15m, 2h or 1d"
         )),
         Err(_) => amount::parse_duration_ms(text),
     };

@@ -10,129 +10,130 @@ use std::path::PathBuf;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use kapi_check::rules::proof::policy::{CheckPolicy, TestPolicy};
 use kapi_core::isolation::NetworkMode;
-use kapi_goal::rules::contract::{LANES_MAX, RaceEnd, Surface};
+use kapi_goal::rules::contract::{GoalType, LANES_MAX, RaceEnd, Surface, TURNS_DEFAULT};
+use kapi_goal::rules::plan::task::Phase;
 use kapi_workflow::rules::branch::BranchType;
 
-use crate::amount;
+use crate::config::grant::{LEVEL_DEFAULT, NETWORK_DEFAULT};
 use crate::contract::flags::names::{GoalTypeName, PhaseName, RemindersName, parse_surface};
 use crate::error::Error;
+use crate::{amount, help};
+
+/// Milliseconds one agent turn may take when nothing else was said.
+pub(crate) const TURN_TIMEOUT_MS: u64 = 60 * 60 * 1000;
+/// Milliseconds one verify command may take when nothing else was said.
+pub(crate) const VERIFY_TIMEOUT_MS: u64 = 30 * 60 * 1000;
+/// Turns without progress before a goal is stalled when nothing else was said.
+pub(crate) const STALL_AFTER: u32 = 3;
 
 /// Headings of the options that a contract is made of.
-const PROOF: &str = "Proof";
+pub(crate) const PROOF: &str = "Proof";
 const PARTIES: &str = "Agent and judge";
 const LIMITS: &str = "Limits";
-const ISOLATION: &str = "Isolation";
+pub(crate) const ISOLATION: &str = "Isolation";
 const MORE: &str = "More of the contract";
 
 /// Options of `kapi run`.
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct Args {
-    /// The task, in your words; a contract file may say it instead
+    /// The task, unless the contract file contains it
     #[arg(value_name = "TASK", default_value = "", hide_default_value = true)]
     pub(crate) intent: String,
-    /// A contract.yaml, whole or in its short form; flags override it
+    /// Read the contract from a YAML file; options override it
     #[arg(long, value_name = "FILE")]
     pub(crate) contract: Option<PathBuf>,
-    /// A shell command that must exit 0 in a clean checkout; may be given several times
+    /// Shell command that must exit 0 in a clean checkout (repeatable)
     #[arg(help_heading = PROOF, long, value_name = "COMMAND")]
     pub(crate) verify: Vec<String>,
-    /// Run without a verify command, also where the configuration names one
+    /// Run without verify commands, even if the configuration sets one
     #[arg(help_heading = PROOF, long, conflicts_with = "verify")]
     pub(crate) unverified: bool,
-    /// What must hold for it to be done; default: the task itself and the verify commands
+    /// Acceptance criteria [default: the task and the verify commands]
     #[arg(help_heading = PROOF, long, value_name = "TEXT")]
     pub(crate) criteria: Option<String>,
-    /// Files the agent must not change, as git pathspecs with glob rules ('tests/**')
+    /// Files the agent must not change, such as 'tests/**' (repeatable)
     #[arg(help_heading = PROOF, long, value_name = "GLOB")]
     pub(crate) protect: Vec<String>,
-    /// Do not protect the test scripts that a verify command names
+    /// Do not protect test scripts named in verify commands
     #[arg(help_heading = PROOF, long)]
     pub(crate) no_auto_protect: bool,
     #[command(flatten)]
     pub(crate) checks: CheckFlags,
-    /// A directory of checks the agent never sees, copied over the checkout for the last verify
+    /// Directory of checks hidden from the agent, copied in for the last verify
     #[arg(help_heading = PROOF, long, value_name = "DIR")]
     pub(crate) hidden: Option<PathBuf>,
-    /// The agent: claude, codex, gemini, pi, 'command:SHELL' or 'script:FILE.yaml'
+    /// Agent: claude, codex, gemini, pi, 'command:SHELL' or 'script:FILE.yaml'
     #[arg(help_heading = PARTIES, long, value_name = "AGENT")]
     pub(crate) agent: Option<String>,
-    /// Who judges: another agent, provider/model, 'same' or 'none'; default: your preference, or
-    /// another agent that is installed; for a command 'none'
+    /// Judge: another agent, provider/model, 'same' or 'none' [default: your preference, or another
+    /// installed agent; 'none' for 'command:' agents]
     #[arg(help_heading = PARTIES, long, value_name = "JUDGE")]
     pub(crate) judge: Option<String>,
-    /// What an unreachable judge means: 'closed' blocks the goal, 'open' lets it pass
+    /// What to do when the judge cannot be reached
     #[arg(help_heading = PARTIES, long, value_name = "RULE", value_enum)]
     pub(crate) judge_unavailable: Option<Openness>,
-    /// The revision to start from; default: HEAD
+    /// Revision to start from [default: HEAD]
     #[arg(help_heading = MORE, long, value_name = "REVISION")]
     pub(crate) base: Option<String>,
-    /// The branch type; default: fix for a task that begins with "fix", feat otherwise
+    /// Branch type [default: fix if the task begins with "fix", otherwise feat]
     #[arg(help_heading = MORE, long = "type", value_name = "TYPE", value_parser = branch_types())]
     pub(crate) branch_type: Option<BranchType>,
-    /// The isolation: 'native' (default), 'podman', or 'none' for no isolation at all
-    #[arg(help_heading = ISOLATION, long, value_name = "LEVEL", value_enum)]
+    #[arg(help = help::with_default("Isolation level", LEVEL_DEFAULT), help_heading = ISOLATION, long, value_name = "LEVEL", value_enum)]
     pub(crate) sandbox: Option<Sandbox>,
-    /// What can be reached besides the model: 'none', 'filtered' (default) or 'open'
-    #[arg(help_heading = ISOLATION, long, value_name = "MODE", value_enum)]
+    #[arg(help = help::with_default("Network access besides the model", NETWORK_DEFAULT), help_heading = ISOLATION, long, value_name = "MODE", value_enum)]
     pub(crate) network: Option<Network>,
-    /// Agent turns at most [default: 20]
-    #[arg(help_heading = LIMITS, long, value_name = "N")]
+    #[arg(help = help::with_default("Maximum number of agent turns", TURNS_DEFAULT), help_heading = LIMITS, long, value_name = "N")]
     pub(crate) turns: Option<u32>,
-    /// Tokens at most, executor and judge together (500k, 2M)
+    /// Token limit, agent and judge together (500k, 2M)
     #[arg(help_heading = LIMITS, long, value_name = "N", value_parser = amount::parse_count)]
     pub(crate) tokens: Option<u64>,
-    /// US dollars at most, for agents that report their cost or whose model's price is known
+    /// Cost limit in US dollars, where the agent reports cost or the model's price is known
     #[arg(help_heading = LIMITS, long, value_name = "USD", value_parser = amount::parse_usd_micros)]
     pub(crate) usd: Option<u64>,
-    /// Time at most (90s, 15m, 2h)
+    /// Wall-clock limit (90s, 15m, 2h)
     #[arg(help_heading = LIMITS, long, value_name = "TIME", value_parser = amount::parse_duration_ms)]
     pub(crate) wall: Option<u64>,
-    /// Time one agent turn may take [default: 1h]
-    #[arg(help_heading = LIMITS, long, value_name = "TIME", value_parser = amount::parse_duration_ms)]
+    #[arg(help = help::with_default("Time limit of one agent turn", help::time(TURN_TIMEOUT_MS)), help_heading = LIMITS, long, value_name = "TIME", value_parser = amount::parse_duration_ms)]
     pub(crate) turn_timeout: Option<u64>,
-    /// Time one verify command may take [default: 30m]
-    #[arg(help_heading = PROOF, long, value_name = "TIME", value_parser = amount::parse_duration_ms)]
+    #[arg(help = help::with_default("Time limit of one verify command", help::time(VERIFY_TIMEOUT_MS)), help_heading = PROOF, long, value_name = "TIME", value_parser = amount::parse_duration_ms)]
     pub(crate) verify_timeout: Option<u64>,
-    /// Let verify commands use the network
+    /// Give verify commands network access
     #[arg(help_heading = PROOF, long)]
     pub(crate) verify_network: bool,
-    /// Turns that may end in the same tree with the same verdict before it is stalled [default: 3]
-    #[arg(help_heading = LIMITS, long, value_name = "N")]
+    #[arg(help = help::with_default("Stop after this many turns with the same tree and verdict", STALL_AFTER), help_heading = LIMITS, long, value_name = "N")]
     pub(crate) stall_after: Option<u32>,
-    /// A command, or the beginning of one, that you are asked about first; may be given several times
+    /// Command prefix that needs your approval first (repeatable)
     #[arg(help_heading = MORE, long, value_name = "TEXT")]
     pub(crate) ask_before: Vec<String>,
-    /// How the agent decides where nothing was said
+    /// How the agent should decide open questions
     #[arg(help_heading = MORE, long, value_name = "TEXT")]
     pub(crate) decision_style: Option<String>,
-    /// Whether it ends with something shipped or with something found out [default: ticket]
-    #[arg(help_heading = MORE, long, value_name = "TYPE", value_enum)]
+    #[arg(help = help::with_default("Kind of result", GoalType::default().as_str()), help_heading = MORE, long, value_name = "TYPE", value_enum)]
     pub(crate) goal_type: Option<GoalTypeName>,
-    /// What the agent can look at, as KIND=LOCATION or KIND=LOCATION;NOTES
+    /// Surface to inspect, as KIND=LOCATION or KIND=LOCATION;NOTES
     #[arg(help_heading = MORE, long, value_name = "SURFACE", value_parser = parse_surface)]
     pub(crate) surface: Vec<Surface>,
-    /// The phase the work starts in [default: analysis]
-    #[arg(help_heading = MORE, long, value_name = "PHASE", value_enum)]
+    #[arg(help = help::with_default("Phase in which the work starts", Phase::default()), help_heading = MORE, long, value_name = "PHASE", value_enum)]
     pub(crate) start_phase: Option<PhaseName>,
     /// Run verify commands through mise
     #[arg(help_heading = MORE, long)]
     pub(crate) mise: bool,
-    /// How much the agent is reminded of in every turn [default: all]
+    /// How much guidance to repeat in every turn
     #[arg(help_heading = MORE, long, value_name = "HOW", value_enum)]
     pub(crate) reminders: Option<RemindersName>,
-    /// Do not ask the agent to distil the journey once the goal is done
+    /// Do not ask the agent to summarize what it learned
     #[arg(help_heading = MORE, long)]
     pub(crate) no_distill: bool,
     #[command(flatten)]
     pub(crate) race: RaceFlags,
-    /// Approve the contract without being asked; the record says so
-    #[arg(short, long)]
+    /// Approve the contract without asking; the log records this
+    #[arg(help_heading = None::<&str>, short, long)]
     pub(crate) yes: bool,
-    /// End when the goal is parked, instead of staying with it; `kapi up` goes on then
-    #[arg(long)]
+    /// Exit when the goal is parked and leave the rest to `kapi up`
+    #[arg(help_heading = None::<&str>, long)]
     pub(crate) park: bool,
-    /// Show the effective settings and where each one comes from; nothing is started
-    #[arg(long)]
+    /// Show the effective settings and where each comes from, without starting anything
+    #[arg(help_heading = None::<&str>, long)]
     pub(crate) explain: bool,
 }
 
@@ -140,17 +141,16 @@ pub(crate) struct Args {
 #[derive(Debug, Clone, Copy, Default, clap::Args)]
 #[command(next_help_heading = PROOF)]
 pub(crate) struct CheckFlags {
-    /// What the agent may do to tests: 'additive' (default) adds and keeps, 'locked' changes
-    /// nothing, 'free' changes them and every difference is named
+    /// How the agent may change tests
     #[arg(long, value_name = "RULE", value_enum)]
     pub(crate) tests: Option<TestsName>,
-    /// Take checks that already pass on the base as proof enough
+    /// Accept checks that already pass on the base as proof
     #[arg(long)]
     pub(crate) already_green: bool,
-    /// Let the proof rest on test scripts and runner settings that the change itself edited
+    /// Accept a proof that relies on test setup edited by the change
     #[arg(long)]
     pub(crate) allow_changed_setup: bool,
-    /// Take each hunk of the change back in turn, and say which of them the checks notice
+    /// Revert each hunk in turn and report which ones the checks notice
     #[arg(long)]
     pub(crate) prove_diff: bool,
 }
@@ -159,11 +159,11 @@ pub(crate) struct CheckFlags {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum TestsName {
-    /// No test is added, changed or removed
+    /// Add, change or remove no tests
     Locked,
-    /// Tests are added, and existing ones stay
+    /// Add tests, but keep existing ones unchanged (the default)
     Additive,
-    /// Tests change, and every difference is named
+    /// Change tests freely; Kapi reports every difference
     Free,
 }
 
@@ -193,9 +193,9 @@ impl CheckFlags {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Openness {
-    /// The goal is blocked until a judge answers
+    /// Block the goal until a judge answers (the default)
     Closed,
-    /// The verify commands decide alone
+    /// Let the verify commands decide alone
     Open,
 }
 
@@ -203,11 +203,11 @@ pub(crate) enum Openness {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Sandbox {
-    /// Namespaces with a minimal read-only root
+    /// Linux namespaces with a minimal read-only root
     Native,
-    /// A rootless container with the root of an image
+    /// A rootless Podman container
     Podman,
-    /// A worktree only: the agent can read and write what you can
+    /// No isolation: the agent can read and write what you can
     None,
 }
 
@@ -215,11 +215,11 @@ pub(crate) enum Sandbox {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Network {
-    /// Nothing but the model
+    /// The model only
     None,
     /// The hosts your configuration allows
     Filtered,
-    /// Whatever this machine can reach
+    /// Everything this machine can reach
     Open,
 }
 
@@ -238,18 +238,19 @@ impl From<Network> for NetworkMode {
 #[group(skip)]
 #[command(next_help_heading = "Races")]
 pub(crate) struct RaceFlags {
-    /// Agents that race each other in workspaces of their own (claude,codex,gemini); may be given
-    /// several times, and 'command:SHELL' or 'script:FILE.yaml' then stands alone
+    /// Race these agents against each other, each in its own workspace
+    ///
+    /// Takes a list such as claude,codex,gemini and is repeatable. Give 'command:SHELL' and
+    /// 'script:FILE.yaml' one at a time.
     #[arg(long, value_name = "AGENTS", conflicts_with = "agent")]
     pub(crate) race: Vec<String>,
-    /// Attempts of each agent, in workspaces of their own
+    /// Number of attempts per agent, each in its own workspace
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=i64::from(LANES_MAX)))]
     pub(crate) attempts: Option<u32>,
-    /// Lanes of a race that are driven at once [default: all of them]
+    /// Number of attempts to run in parallel [default: all]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=i64::from(LANES_MAX)))]
     pub(crate) jobs: Option<u32>,
-    /// Let every lane of a race come to its end, and rank them, instead of stopping the others
-    /// when the first is proved
+    /// Let all attempts finish and rank them, instead of stopping at the first proved one
     #[arg(long)]
     pub(crate) compare: bool,
 }

@@ -10,6 +10,7 @@ use kapi_goal::perform::survey::Survey;
 use kapi_goal::rules::contract::Contract;
 
 use crate::config::Config;
+use crate::config::grant::LEVEL_DEFAULT;
 use crate::context::Context;
 use crate::contract::flags::{Args, Sandbox};
 use crate::error::Error;
@@ -23,7 +24,7 @@ pub(crate) fn level_and_network(
         (Some(Sandbox::Native), _) => SandboxLevel::Native,
         (Some(Sandbox::Podman), _) => SandboxLevel::Podman,
         (Some(Sandbox::None), _) => SandboxLevel::None,
-        (None, configured) => configured.unwrap_or(SandboxLevel::Native),
+        (None, configured) => configured.unwrap_or(LEVEL_DEFAULT),
     };
     let network = config.network(args.network.map(NetworkMode::from), level)?;
     Ok((level, network))
@@ -49,10 +50,10 @@ pub(super) fn ignored_note(
         let overlaps = |source: &Path| source.starts_with(&visible) || visible.starts_with(source);
         if hidden.is_some_and(|hidden| overlaps(Path::new(&hidden.source))) {
             return Err(Error::usage(format!(
-                "the hidden checks lie in {}, which the agent sees",
+                "the hidden checks are in {}, which the agent can see",
                 relative.display()
             ))
-            .with_hint("keep hidden checks outside of the project."));
+            .with_hint("keep hidden checks outside the project."));
         }
     }
     let names: Vec<String> = shown
@@ -62,7 +63,7 @@ pub(super) fn ignored_note(
     let names = (!names.is_empty()).then(|| names.join(", "));
     Ok(names.map(|names| {
         format!(
-            "The agent sees these ignored directories, copy-on-write; verify commands do not: \
+            "The agent can see these ignored directories (copy-on-write), verify commands cannot: \
              {names}."
         )
     }))
@@ -73,7 +74,7 @@ pub(crate) fn isolation_note(contract: &Contract) -> Vec<String> {
     match contract.sandbox {
         SandboxLevel::Native | SandboxLevel::Podman => Vec::new(),
         SandboxLevel::None => {
-            vec!["NO ISOLATION: the agent can read and change whatever you can.".to_owned()]
+            vec!["NO ISOLATION: the agent can read and change everything you can.".to_owned()]
         }
     }
 }

@@ -62,7 +62,7 @@ impl JudgeName {
                     return Ok(Self::Model { provider, model });
                 }
                 Err(
-                    Error::usage(format!("{text:?} is not written as provider/model")).with_hint(
+                    Error::usage(format!("{text:?} is not of the form provider/model")).with_hint(
                         "write the provider, a slash, and the model's name: anthropic/claude-opus-4-7.",
                     ),
                 )
@@ -128,8 +128,8 @@ pub(super) fn unnamed(
     match usable(&book, &executor, parties.level).first() {
         Some(other) => {
             notes.push(format!(
-                "Nobody was named to judge, so {other} does: it is installed and another agent \
-                 than {}. `--judge` or `kapi goal judge` names another.",
+                "No judge was named, so {other} judges: it is installed and is not {}. Choose \
+                 another with `--judge` or `kapi goal judge`.",
                 executor.name()
             ));
             Ok(Some(Judge::Agent((*other).to_owned())))
@@ -174,14 +174,14 @@ pub(crate) fn able(book: &Book, level: SandboxLevel) -> Vec<&'static str> {
 
 fn unspecified(executor: &AgentKind) -> Error {
     let text = format!(
-        "judge_unspecified: {} would be alone with its own word, and nobody was named to judge it",
+        "judge_unspecified: no judge was named, and {} must not judge its own work unasked",
         executor.name()
     );
     Error::new(Exit::Denied, text).with_hint(
-        "no other agent is installed with credentials (`kapi doctor` tells why). Name a judge with \
-         `--judge provider/model` (anthropic/…, openai/…, gemini/…), let the same model judge \
-         itself with `--judge same`, or nobody with `--judge none`; `kapi goal judge` makes it the \
-         default here.",
+        "no other agent is installed with credentials (`kapi doctor` explains why). Name a \
+         judge with `--judge provider/model` (anthropic/…, openai/…, gemini/…), use the same \
+         model with `--judge same`, or none with `--judge none`; `kapi goal judge` sets a \
+         default for this project.",
     )
 }
 
@@ -189,15 +189,15 @@ fn unspecified(executor: &AgentKind) -> Error {
 pub(super) fn note(parties: Parties<'_>, judge: &Judge, notes: &mut Vec<String>) {
     match judge {
         Judge::Same => notes.push(
-            "SAME MODEL: the judge is the executor's own model in a fresh session; another model \
+            "SAME MODEL: the judge is the agent's own model in a fresh session; another model \
              (`--judge codex`, `--judge provider/model`) is stronger."
                 .to_owned(),
         ),
-        Judge::None => notes.push(format!("{NOBODY}: no model looks at the result.")),
+        Judge::None => notes.push(format!("{NOBODY}: no model reviews the result.")),
         Judge::Agent(name) => {
             if is_executors_model(parties, name) {
                 notes.push(format!(
-                    "SAME MODEL: {name} is the model that {} works with.",
+                    "SAME MODEL: {name} is the model that {} uses.",
                     parties.agent
                 ));
             }

@@ -108,12 +108,12 @@ fn no_price_hint(config: &Config, kind: &AgentKind) -> Option<String> {
     Some(
         match settings.and_then(|settings| settings.model.as_ref()) {
             None => format!(
-                "name its model with `[agents.{name}] model`, so that the price is known; or limit it \
-             with `--tokens` or `--turns`."
+                "set its model with `[agents.{name}] model`, so that the price is known, or use \
+                 `--tokens` or `--turns`."
             ),
-            Some(model) => format!(
-                "set the price of {model} in `[prices]`, or limit it with `--tokens` or `--turns`."
-            ),
+            Some(model) => {
+                format!("set the price of {model} in `[prices]`, or use `--tokens` or `--turns`.")
+            }
         },
     )
 }
@@ -132,16 +132,16 @@ fn check_agent(
     let is_counted = checked.reports_usd || has_price(context, config, &kind);
     if contract.budget.usd_micros.is_some() && !is_counted {
         return Err(
-            Error::usage(format!("{} does not report what it costs", kind.name())).with_hint(
+            Error::usage(format!("{} does not report its cost", kind.name())).with_hint(
                 no_price_hint(config, &kind).unwrap_or_else(|| {
-                    "limit it with `--tokens` or `--turns` instead of `--usd`.".to_owned()
+                    "use `--tokens` or `--turns` instead of `--usd`.".to_owned()
                 }),
             ),
         );
     }
     if contract.budget.tokens.is_some() && matches!(kind, AgentKind::Command(_)) {
         return Err(Error::usage("a command agent does not report its tokens")
-            .with_hint("limit it with `--turns` or `--wall` instead of `--tokens`."));
+            .with_hint("use `--turns` or `--wall` instead of `--tokens`."));
     }
     Ok(())
 }

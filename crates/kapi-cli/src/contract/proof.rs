@@ -18,8 +18,8 @@ use crate::exit_code::Exit;
 pub(super) fn note_no_proof(verify: &[String], notes: &mut Vec<String>) {
     if verify.is_empty() {
         notes.push(
-            "NO PROOF: there is no verify command, so the result will be \"done (unverified)\": the \
-             agent's work, on your word. Add `--verify \"<command>\"` to have it proved."
+            "NO PROOF: there is no verify command, so the result will be \"done (unverified)\". \
+             Add `--verify \"<command>\"` to have it proved."
                 .to_owned(),
         );
     }
@@ -40,7 +40,7 @@ pub(super) fn protect_scripts(
             .protected_files(base, std::slice::from_ref(glob))
             .map_err(failed)?;
         if files == 0 {
-            notes.push(format!("--protect {glob} matches no file at the base."));
+            notes.push(format!("--protect {glob} matches no file in the base."));
         }
     }
     if !args.no_auto_protect {
@@ -50,16 +50,16 @@ pub(super) fn protect_scripts(
                 continue;
             }
             notes.push(format!(
-                "{file} is protected because a verify command names it; `--no-auto-protect` if the \
-                 task is to change it."
+                "{file} is protected because a verify command names it; use `--no-auto-protect` \
+                 if the task is to change it."
             ));
             contract.protect.push(file);
         }
     }
     if contract.protect.is_empty() && !contract.verify.is_empty() {
         notes.push(
-            "Nothing is protected: the agent may change whatever the verify commands run. Name it \
-             with `--protect`."
+            "Nothing is protected: the agent may change whatever the verify commands run. \
+             Protect files with `--protect`."
                 .to_owned(),
         );
     }
@@ -85,7 +85,7 @@ pub(super) fn hidden_checks(
             "{} is in the repository, so the agent would see this hidden check",
             path.display()
         ))
-        .with_hint("keep hidden checks outside of what git tracks."));
+        .with_hint("keep hidden checks outside the files that git tracks."));
     }
     hidden::describe(&absolute).map_err(|failure| Error {
         exit: Exit::Usage,

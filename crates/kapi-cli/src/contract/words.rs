@@ -124,23 +124,23 @@ pub(crate) fn whole(contract: &Contract) -> Vec<(&'static str, String)> {
     rows.push((
         "checks",
         format!(
-            "{network}, {} for each at most",
+            "{network}, at most {} each",
             amount::duration(contract.verify_timeout_ms)
         ),
     ));
     rows.push((
         "one turn",
-        format!("{} at most", amount::duration(contract.turn_timeout_ms)),
+        format!("at most {}", amount::duration(contract.turn_timeout_ms)),
     ));
     rows.push((
         "stalled",
         format!(
-            "after {} turns that end in the same tree with the same verdict",
+            "after {} turns with the same tree and the same verdict",
             contract.stall_after
         ),
     ));
     let unavailable = match contract.judge_unavailable {
-        JudgeUnavailable::Closed => "the goal is blocked until one answers",
+        JudgeUnavailable::Closed => "the goal is blocked until a judge answers",
         JudgeUnavailable::Open => "the verify commands decide alone",
     };
     rows.push(("no judge", unavailable.to_owned()));
@@ -161,9 +161,9 @@ fn original(contract: &Contract) -> Option<(&'static str, String)> {
             Some(criteria) => format!("{}\ndone when: {criteria}", original.task),
             None => original.task.clone(),
         },
-        None => "nothing: an agent proposes all of this".to_owned(),
+        None => "nothing: an agent proposed all of this".to_owned(),
     };
-    attribution.drafted.then_some(("you said", said))
+    attribution.drafted.then_some(("your text", said))
 }
 
 /// Returns a list with who added what is not the person's.
@@ -192,18 +192,21 @@ fn policy_row(policy: &CheckPolicy) -> Option<(&'static str, String)> {
     let mut parts = Vec::new();
     if policy.tests != usual.tests {
         parts.push(match policy.tests {
-            TestPolicy::Locked => "tests locked: none is added, changed or removed",
-            TestPolicy::Additive => "tests additive: existing ones stay",
-            TestPolicy::Free => "tests free: they may change, and every difference is named",
+            TestPolicy::Locked => "tests locked: none may be added, changed or removed",
+            TestPolicy::Additive => "tests additive: existing tests must stay unchanged",
+            TestPolicy::Free => "tests free: they may change; Kapi reports every difference",
         });
     }
     let switches = [
-        (policy.already_green, "green on the base is proof enough"),
+        (
+            policy.already_green,
+            "checks that already pass on the base count as proof",
+        ),
         (
             policy.changed_steering,
-            "the proof may rest on test scripts and settings that the change edits",
+            "the proof may rely on test setup that the change edits",
         ),
-        (policy.strength, "each hunk is taken back in turn"),
+        (policy.strength, "each hunk is reverted in turn"),
     ];
     parts.extend(
         switches
@@ -223,7 +226,7 @@ fn others(contract: &Contract) -> Option<(&'static str, String)> {
         .filter_map(|added| match added.part {
             CheckPart::Verify | CheckPart::Protect | CheckPart::Judge => None,
             part => Some(format!(
-                "{part} {}: narrowed by {}",
+                "{part} {}: restricted by {}",
                 value(part, &added.value),
                 added.by
             )),
@@ -231,7 +234,7 @@ fn others(contract: &Contract) -> Option<(&'static str, String)> {
     let refused = attribution.refusals.iter().map(|refused| {
         let part = refused.part;
         format!(
-            "{part} {}: {} asked for it and does not get it ({} holds)",
+            "{part} {}: requested by {}, but {} takes precedence",
             value(part, &refused.value),
             refused.by,
             value(part, &refused.kept)
@@ -256,19 +259,19 @@ fn working_rows(working: &Working) -> Vec<(&'static str, String)> {
     let surfaces: Vec<String> = working.surfaces.iter().map(surface_words).collect();
     let style = working.decision_style.as_deref();
     let distill = match working.distill {
-        Distill::WhenPlanned => "by the agent once the goal is done, where it made a plan",
+        Distill::WhenPlanned => "by the agent once the goal is done, if it made a plan",
         Distill::Never => "by Kapi alone",
     };
     let reminders = match working.reminders {
-        Reminders::All => "of everything that fits the goal",
-        Reminders::Essential => "of proof and tools only",
+        Reminders::All => "all guidance that fits the goal",
+        Reminders::Essential => "only proof and tools",
     };
     let mise = if working.mise { "yes" } else { "no" };
     vec![
         ("type", working.goal_type.as_str().to_owned()),
         ("surfaces", list(&surfaces)),
         ("ask first", list(&working.ask_before)),
-        ("decides", style.unwrap_or("as it sees fit").to_owned()),
+        ("decides", style.unwrap_or("up to the agent").to_owned()),
         ("starts in", working.start_phase.to_string()),
         ("mise", mise.to_owned()),
         ("reminded", reminders.to_owned()),

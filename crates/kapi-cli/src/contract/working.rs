@@ -50,7 +50,7 @@ pub(super) fn through_mise(
     if process::find_in_path("mise".as_ref(), path.as_ref()).is_none() {
         return Err(Error::new(
             Exit::Failed,
-            "failed to find mise on PATH, and the contract asks for it",
+            "failed to find mise on PATH, which the contract requires",
         )
         .with_hint("install it, or leave out `--mise`."));
     }

@@ -60,7 +60,7 @@ impl<'a> Attendants<'a> {
     fn work(&self) {
         while let Some(task) = self.next() {
             if let Err(error) = self.attend(task) {
-                let said = format!("{task} is left to `kapi up`: {error}");
+                let said = format!("{task} stays queued for `kapi up`: {error}");
                 self.context.ui.say(&said);
             }
         }

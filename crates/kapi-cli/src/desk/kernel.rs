@@ -143,7 +143,7 @@ fn submit(kernel: &Kernel<'_>, asker: &Asker, request: &TaskRequest) -> Result<D
             answer: told::duplicate(first),
             task: Some(first),
         }),
-        Ok(other) => Ok(Answer::not_launched(&format!("it came to {other:?}")).into()),
+        Ok(other) => Ok(Answer::not_launched(&format!("it ended as {other:?}")).into()),
         Err(error) => Ok(Answer::not_launched(&words(&error)).into()),
     }
 }
@@ -199,7 +199,7 @@ fn cancel(kernel: &Kernel<'_>, asker: &Asker, text: &str) -> Result<Answer, Erro
     let mut queue = kernel.queue()?;
     let command = Command::Cancel {
         task: id,
-        why: format!("{} asked for it", asker.actor()),
+        why: format!("requested by {}", asker.actor()),
     };
     match queue.submit(&asker.actor(), &command) {
         Ok(_) => Ok(told::cancelled(&found(&queue, id)?)),
@@ -241,9 +241,9 @@ fn worker(kernel: &Kernel<'_>, queue: &Queue<'_>, asker: &Asker) -> Result<Strin
     }
     Ok(match asker.standing {
         Standing::Outside if kernel.project.owner == super::MCP => {
-            "this server, while it lives; then `kapi up`"
+            "this server while it runs, then `kapi up`"
         }
-        Standing::Outside | Standing::Within(_) => "none yet: it waits for `kapi up`",
+        Standing::Outside | Standing::Within(_) => "none yet; waiting for `kapi up`",
     }
     .to_owned())
 }

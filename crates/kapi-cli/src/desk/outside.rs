@@ -45,8 +45,8 @@ pub(super) fn call(
         Request::Call(call) => Err(Refused::new(
             "wrong_run",
             format!(
-                "{} is for the agent whose turn it is, and this process is outside of any run; \
-                 `kapi run` or `kapi resume` lets an agent work",
+                "{} is only for an agent during its turn; this process is outside any run \
+                 (`kapi run` and `kapi resume` start one)",
                 call.name()
             ),
         )),
@@ -62,7 +62,7 @@ pub(super) fn ask_kernel(
 ) -> Answer {
     if let Actor::Agent { run } = &context.actor {
         return Answer::not_launched(&format!(
-            "this process belongs to agent run {run}, whose tools are not served here"
+            "this process belongs to agent run {run}, whose tools are not available here"
         ));
     }
     let request = match read_for_kernel(tool, input) {
@@ -123,7 +123,7 @@ fn propose(
     if let Actor::Agent { run } = &context.actor {
         return Err(Refused::new(
             "wrong_run",
-            format!("this process belongs to agent run {run}, whose tools are not served here"),
+            format!("this process belongs to agent run {run}, whose tools are not available here"),
         ));
     }
     let setup = |error: Error| refused("setup_failed", &error);
@@ -142,7 +142,7 @@ fn propose(
         let _held = naming::hold(&project).map_err(setup)?;
         let reserved = naming::reserved(&project).map_err(setup)?;
         if !naming::is_free(&contract.branch, &draft.survey, &reserved).map_err(setup)? {
-            let text = "another run has just taken the branch; call again".to_owned();
+            let text = "another run has just taken the branch; try again".to_owned();
             return Err(Refused::new("busy", text));
         }
         let agent = Actor::Agent {
@@ -174,8 +174,8 @@ fn refuse_second(project: &Project<'_>, proposed: Option<&GoalId>) -> Result<(),
     Err(Refused::new(
         "goal_exists",
         format!(
-            "goal {id} was proposed already and is {status}; a person approves it with `kapi goal \
-             approve {id}` or ends it with `kapi cancel {id}`"
+            "goal {id} is already proposed and is {status}; the user approves it with `kapi \
+             goal approve {id}` or cancels it with `kapi cancel {id}`"
         ),
     ))
 }

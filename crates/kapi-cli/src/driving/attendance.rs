@@ -101,7 +101,7 @@ impl<'a> Attendance<'a> {
     /// any more though it could go on.
     pub(super) fn follow(&mut self, owner: &str) -> Result<Option<Goal>, Error> {
         self.note(format!(
-            "the goal is driven by {owner}; what it does is shown here"
+            "the goal is driven by {owner}; its progress is shown here"
         ));
         let mut was_told = false;
         loop {
@@ -139,7 +139,7 @@ impl<'a> Attendance<'a> {
             if told != Some(wait.number) {
                 told = Some(wait.number);
                 self.note(format!(
-                    "parked until {}; Ctrl-C leaves it parked, and `kapi up` goes on with it",
+                    "parked until {}; after Ctrl-C it stays parked and `kapi up` can continue it",
                     words::wait_words(&wait.until)
                 ));
             }
@@ -185,7 +185,7 @@ impl<'a> Attendance<'a> {
             while !worker.is_finished() {
                 self.attend_look(wait, &cancel);
             }
-            let panicked = |_| Error::new(Exit::Internal, "the thread of a look panicked");
+            let panicked = |_| Error::new(Exit::Internal, "the polling thread panicked");
             worker.join().map_err(panicked)
         })
     }
@@ -209,7 +209,7 @@ impl<'a> Attendance<'a> {
     }
 
     fn tell_trouble(&mut self, failure: &Failure, trouble: &mut Option<String>) {
-        let text = format!("cannot look whether the wait is over: {}", failure.message);
+        let text = format!("cannot check whether the wait is over: {}", failure.message);
         if trouble.as_ref() != Some(&text) {
             self.note(text.clone());
             *trouble = Some(text);

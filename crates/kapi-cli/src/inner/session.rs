@@ -60,7 +60,7 @@ fn answer(context: &Context, words: &[&str]) -> Result<Exit, Error> {
         }
         _ => {
             return Err(Error::usage(
-                "it takes nothing, `show MODE REF` or `candidates MODE PURPOSE`",
+                "it takes no arguments, `show MODE REF` or `candidates MODE PURPOSE`",
             ));
         }
     }
@@ -68,7 +68,7 @@ fn answer(context: &Context, words: &[&str]) -> Result<Exit, Error> {
 }
 
 fn parse(mode: &str) -> Result<Mode, Error> {
-    Mode::parse(mode).ok_or_else(|| Error::usage(format!("{mode:?} is no mode")))
+    Mode::parse(mode).ok_or_else(|| Error::usage(format!("unknown mode {mode:?}")))
 }
 
 /// Returns where the session stands. A workflow that has ended holds no session.
@@ -215,35 +215,36 @@ fn decision(pending: &Pending, text: Option<String>) -> DecisionView {
 fn paragraph(workflow: &Workflow, asked: Option<&AskedView>) -> String {
     let mut sentences = vec![
         format!(
-            "This session is attached to Kapi workflow {} ({}), which its person started: {}.",
+            "This session is attached to Kapi workflow {} ({}), which the user started: {}.",
             workflow.id,
             workflow.mode(),
             first_line(&workflow.purpose)
         ),
-        format!("It stands in {}.", words::standing(workflow)),
+        format!("Its phase is {}.", words::standing(workflow)),
     ];
     sentences.extend(workflow.body.rules().counts_words());
     if let Some(asked) = asked {
         let text = first_line(&asked.text);
         sentences.push(match asked.kind {
-            "goal" => format!("The person is asked whether this is the goal: {text}"),
-            _ => format!("Question {} waits for the person: {text}", asked.round),
+            "goal" => format!("The user is being asked whether this is the goal: {text}"),
+            _ => format!("Question {} is waiting for the user: {text}", asked.round),
         });
     }
     if let Some(pending) = &workflow.pending {
         sentences.push(format!(
-            "{} waits for the person's approval, or for what they want changed in it.",
+            "{} is waiting for the user to approve it or to request changes.",
             pending.decision.words()
         ));
     }
     if let Some(blocked) = &workflow.blocked {
-        sentences.push(format!("It is held up: {}", first_line(&blocked.reason)));
+        sentences.push(format!("It is blocked: {}", first_line(&blocked.reason)));
     }
     sentences.push(STANCE.to_owned());
     sentences.join(" ")
 }
 
 /// What holds for whoever talks with the person meanwhile.
-const STANCE: &str = "Kapi itself drives it, elsewhere: do not carry out its phases here, do not \
-    write its documents, and do not say that it went on. Only the person approves, gives up or \
-    detaches. The guidance of this phase, where there is any, follows so that what you say fits it.";
+const STANCE: &str = "Kapi drives it in another process: do not carry out its phases here, do \
+    not write its documents, and do not claim that it made progress. Only the user approves, \
+    abandons or detaches. The guidance for this phase follows, if there is any, so that your \
+    answers fit it.";

@@ -30,7 +30,7 @@ const LOOK_MS: u64 = 5_000;
 const OTHERS_MS: u64 = 1_000;
 
 /// What a task waits for that waits for a worker.
-const WORKER: &str = "waits for a worker";
+const WORKER: &str = "waiting for a worker";
 
 /// Performs one task to its end.
 pub(crate) type Perform<'a> = dyn Fn(&Task, &Hands<'_>) -> Report + Sync + 'a;

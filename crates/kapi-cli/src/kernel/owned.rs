@@ -34,12 +34,12 @@ pub(super) fn require(context: &Context, project: &Project<'_>) -> Result<(), Er
         });
     }
     let text = format!(
-        "the tasks in {} were not asked for here",
+        "the tasks in {} come from elsewhere",
         project.layout.kernel_dir().display()
     );
     Err(Error::new(Exit::Denied, text).with_hint(
-        "look at them with `kapi task list --all`; `kapi task adopt` takes them over, moving the \
-         directory away begins anew.",
+        "review them with `kapi task list --all`; adopt them with `kapi task adopt`, or move \
+         the directory away to start fresh.",
     ))
 }
 

@@ -2,7 +2,6 @@
 //! that the machine has for it.
 
 use kapi_core::id::GoalId;
-use kapi_core::isolation::SandboxLevel;
 use kapi_core::task_id::TaskId;
 use kapi_goal::perform::real::RealWorld;
 use kapi_machine::watch::Activity;
@@ -14,6 +13,7 @@ use kapi_task::perform::{Performer, PerformerSettings};
 use kapi_task::record::worker::Hands;
 use kapi_task::rules::task::{Report, Task};
 
+use crate::config::grant::LEVEL_DEFAULT;
 use crate::driving;
 use crate::error::Error;
 use crate::kernel::{Kernel, person_dir};
@@ -47,7 +47,7 @@ impl Kernel<'_> {
         &'p self,
         notice: &'p (dyn Fn(TaskId, Activity) + Sync),
     ) -> Result<Performing<'p>, Error> {
-        let level = self.config.level.unwrap_or(SandboxLevel::Native);
+        let level = self.config.level.unwrap_or(LEVEL_DEFAULT);
         let performer = Performer {
             book: self.context.book(self.config),
             project: self.project,

@@ -70,9 +70,9 @@ fn name(context: &Context, project: &Project<'_>, config: &Config) -> Result<Str
     }
     let name = travel::project_name(&context.book(config), project.layout.root());
     name.map_err(|lack| {
-        let text = format!("the project has no name on the store: {lack}");
+        let text = format!("the project has no name in the shared store: {lack}");
         Error::new(Exit::Usage, text).with_hint(
-            "set `store_project` in `[kernel]` of your own config.toml on every machine.",
+            "set `store_project` under `[kernel]` in your own config.toml on every machine.",
         )
     })
 }

@@ -184,7 +184,7 @@ impl Held {
         rows.extend(self.unused.iter().map(|(key, set)| SettingRow {
             key: (*key).to_owned(),
             value: format!(
-                "{} (not used: `.ilchul/kernel` has it)",
+                "{} (not used; it is in `.ilchul/kernel`)",
                 set.value.display()
             ),
             source: set.source.clone(),
@@ -216,7 +216,7 @@ impl Held {
         let numbers = self.per_agent.iter();
         rows.extend(numbers.map(|(name, n)| row(&format!("per_agent.{name}"), n, &n.value)));
         let machine = self.machine_max.value.map(|n| n.to_string());
-        let machine = word(machine.as_deref(), "as many as it bears");
+        let machine = word(machine.as_deref(), "as many as the machine can handle");
         let usd = self.usd_micros_per_day.value.map(amount::usd);
         let usd = word(usd.as_deref(), "no limit");
         let accept = self.accept_learnt_after.value.map(|n| n.to_string());

@@ -76,7 +76,7 @@ impl Kernel<'_> {
         let words = |waits: &Waits| match waits {
             Waits::Until { at_ms } => {
                 let pause_ms = u64::try_from(at_ms.saturating_sub(now_ms)).unwrap_or(0);
-                format!("it is tried again in {}", amount::duration(pause_ms))
+                format!("retrying in {}", amount::duration(pause_ms))
             }
             Waits::Project { .. }
             | Waits::Agent { .. }

@@ -31,10 +31,10 @@ static CONDUCT: Conduct = Conduct {
 pub(crate) struct Args {
     #[command(flatten)]
     start: start::Args,
-    /// The approved interview that gives it its context
+    /// Approved interview to start from
     #[arg(long, value_name = "INTERVIEW", conflicts_with = "unlinked")]
     from: Option<String>,
-    /// Begin without an interview, also where one would fit
+    /// Start without an interview, even if one fits
     #[arg(long)]
     unlinked: bool,
     #[command(flatten)]
@@ -47,9 +47,9 @@ pub(crate) struct Args {
 enum Verb {
     /// List the searches of this project
     Status(status::Args),
-    /// Go on with a search: revise its contract, note an idea, finish or give up
+    /// Continue, revise, finish or abandon a search
     Resume(ResumeArgs),
-    /// Approve the contract, benchmark and checks that were proposed
+    /// Approve the proposed contract, benchmark and checks
     Approve(approve::Args),
 }
 
@@ -57,10 +57,10 @@ enum Verb {
 struct ResumeArgs {
     #[command(flatten)]
     common: resume::Args,
-    /// End the search, and finish what was kept
+    /// End the search and finish with what was kept
     #[arg(long, group = "asked")]
     finish: bool,
-    /// Put an idea into the backlog
+    /// Add an idea to the backlog
     #[arg(long, value_name = "IDEA", group = "asked")]
     idea: Option<String>,
 }

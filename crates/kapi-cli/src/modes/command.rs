@@ -10,11 +10,11 @@ use crate::modes::{autoresearch, deep_interview, ralph};
 /// The commands of the modes.
 #[derive(Debug, clap::Subcommand)]
 pub(crate) enum Command {
-    /// Ask what is wanted until it is clear, and write it down as a spec to approve
+    /// Turn an idea into an approved spec by interview
     DeepInterview(Box<deep_interview::Args>),
-    /// Plan, have the plan approved, build it in parallel, review it, account for it
+    /// Plan, build and review larger work in parallel
     Ralph(Box<ralph::Args>),
-    /// Search for a better number: have experiments made, measured, kept or put back
+    /// Improve a number by measured experiments
     Autoresearch(Box<autoresearch::Args>),
 }
 

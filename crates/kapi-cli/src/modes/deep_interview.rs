@@ -36,7 +36,7 @@ static CONDUCT: Conduct = Conduct {
 pub(crate) struct Args {
     #[command(flatten)]
     start: start::Args,
-    /// A YAML file of answers, taken before anybody is asked
+    /// YAML file of answers to use before asking
     #[arg(long, value_name = "FILE")]
     answers: Option<PathBuf>,
     #[command(subcommand)]
@@ -47,9 +47,9 @@ pub(crate) struct Args {
 enum Verb {
     /// List the interviews of this project
     Status(status::Args),
-    /// Go on with an interview: answer, revise, reopen or give up
+    /// Continue, revise, reopen or abandon an interview
     Resume(ResumeArgs),
-    /// Approve the spec that was drafted
+    /// Approve the drafted spec
     Approve(approve::Args),
 }
 
@@ -57,13 +57,15 @@ enum Verb {
 struct ResumeArgs {
     #[command(flatten)]
     common: resume::Args,
-    /// Answer the open question; empty accepts what is proposed; /later, /back, /enough as typed
+    /// Answer the open question; an empty answer accepts the proposal
+    ///
+    /// /later, /back and /enough work as they do at the prompt.
     #[arg(long, value_name = "TEXT", group = "asked", allow_hyphen_values = true)]
     answer: Option<String>,
-    /// A YAML file of answers, taken before anybody is asked
+    /// YAML file of answers to use before asking
     #[arg(long, value_name = "FILE")]
     answers: Option<PathBuf>,
-    /// Interview further from an approved spec that nothing was started from yet
+    /// Reopen an approved spec on which no other work is based yet
     #[arg(long, value_name = "REASON", group = "asked")]
     reopen: Option<String>,
 }

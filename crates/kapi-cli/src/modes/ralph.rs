@@ -30,16 +30,16 @@ static CONDUCT: Conduct = Conduct {
 pub(crate) struct Args {
     #[command(flatten)]
     start: start::Args,
-    /// The approved interview that gives it its context
+    /// Approved interview to start from
     #[arg(long, value_name = "INTERVIEW", conflicts_with = "unlinked")]
     from: Option<String>,
-    /// Begin without an interview, also where one would fit
+    /// Start without an interview, even if one fits
     #[arg(long)]
     unlinked: bool,
-    /// 'auto' approves a plan in advance that reaches consensus, which is recorded as such
+    /// How the plan gets approved
     #[arg(long, value_name = "HOW", value_enum, default_value = "ask")]
     approve_plan: start::PlanApprovalName,
-    /// Show each worker in a window of a tmux session while it is driven
+    /// Show each worker in its own tmux window
     #[arg(long, value_name = "PLACE", value_enum)]
     watch: Option<Watch>,
     #[command(subcommand)]
@@ -50,9 +50,9 @@ pub(crate) struct Args {
 enum Verb {
     /// List the Ralph workflows of this project
     Status(status::Args),
-    /// Go on with a workflow: revise, retry, plan anew or give up
+    /// Continue, revise, replan or abandon a workflow
     Resume(ResumeArgs),
-    /// Approve the plan that was proposed
+    /// Approve the proposed plan
     Approve(approve::Args),
 }
 
@@ -60,13 +60,13 @@ enum Verb {
 struct ResumeArgs {
     #[command(flatten)]
     common: resume::Args,
-    /// Let a task that came to rest go on, or be done anew
+    /// Resume or restart a task that stopped
     #[arg(long, value_name = "TASK", group = "asked")]
     retry: Option<String>,
-    /// Plan anew: the approved plan is materially wrong
+    /// Replan, because the approved plan is wrong
     #[arg(long, value_name = "REASON", group = "asked")]
     replan: Option<String>,
-    /// Show each worker in a window of a tmux session while it is driven
+    /// Show each worker in its own tmux window
     #[arg(long, value_name = "PLACE", value_enum)]
     watch: Option<Watch>,
 }

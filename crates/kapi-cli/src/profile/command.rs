@@ -99,7 +99,7 @@ pub(crate) fn with_task(line: &str) -> Result<String, String> {
             (_, '{') if rest.starts_with(MARK) => {
                 if quote.is_some() {
                     return Err(format!(
-                        "`{MARK}` stands inside quotes with other words; write it as a word of its own"
+                        "`{MARK}` is inside quotes with other words; write it as a separate word"
                     ));
                 }
                 out.push_str(&variable);

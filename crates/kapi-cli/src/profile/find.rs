@@ -88,13 +88,13 @@ pub(crate) fn find(search: &Search<'_>, named: Named<'_>) -> Result<Found, Error
         match profile.owner {
             Owner::Person if person.is_none() => {
                 notes.push(format!(
-                    "{} is used: you trust its content.",
+                    "{} is used because you trust its content.",
                     profile.place()
                 ));
                 person = Some(profile);
             }
             Owner::Person => notes.push(format!(
-                "{} is not used: another profile was named.",
+                "{} is not used because you named another profile.",
                 profile.place()
             )),
             Owner::Project => project.push(profile),
@@ -124,7 +124,7 @@ pub(crate) fn by_name(search: &Search<'_>, name: &str) -> Result<Profile, Error>
             let names: Vec<&str> = built_in::ALL.iter().map(|profile| profile.name).collect();
             let text = format!("there is no profile {name:?}");
             Err(Error::usage(text).with_hint(format!(
-                "there are {}; your own are files in {}.",
+                "available profiles: {}; your own are files in {}.",
                 names.join(", "),
                 own(search, "NAME").display()
             )))
@@ -165,7 +165,7 @@ impl File {
         // Not blocking: a pipe in a project must not hold a launch.
         let mut options = fs::OpenOptions::new();
         let flags = (OFlags::NONBLOCK | OFlags::CLOEXEC).bits();
-        let flags = i32::try_from(flags).map_err(|_| failed("the flags do not fit"))?;
+        let flags = i32::try_from(flags).map_err(|_| failed("it could not be opened"))?;
         let mut handle = match options.read(true).custom_flags(flags).open(path) {
             Ok(handle) => handle,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
@@ -175,7 +175,7 @@ impl File {
             .metadata()
             .map_err(|error| failed(&error.to_string()))?;
         if !found.is_file() {
-            return Err(failed("it is no file"));
+            return Err(failed("it is not a file"));
         }
         let mut text = String::new();
         (&mut handle)
@@ -203,8 +203,10 @@ impl File {
             is_reached_by_agents(&self.path, search) || is_reached_by_agents(&self.real, search);
         if self.is_others && !is_reached {
             let text = format!("others can write {}", self.path.display());
-            return Err(Error::usage(text)
-                .with_hint("`chmod go-w` it and make it yours; it decides what runs may do."));
+            return Err(Error::usage(text).with_hint(
+                "run `chmod go-w` on it and make sure you own it: it controls what \
+                    runs may do.",
+            ));
         }
         let owner = if is_reached && !is_trusted {
             Owner::Project
@@ -213,8 +215,8 @@ impl File {
         };
         let stem = self.path.file_stem().unwrap_or_default().to_string_lossy();
         let trust_hint = format!(
-            "read the file; if it says what you want, add `trust = [\"{}\"]` under [launch] in {}, \
-             or keep it outside of the project and name it with `--config`.",
+            "read the file; to trust it, add `trust = [\"{}\"]` under [launch] in {}, or keep \
+             it outside the project and name it with `--config`.",
             self.hash,
             search.config_path.display()
         );

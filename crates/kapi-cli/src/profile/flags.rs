@@ -6,24 +6,26 @@ use std::path::PathBuf;
 
 use kapi_core::isolation::SandboxLevel;
 
+use crate::config::grant::{LEVEL_DEFAULT, NETWORK_DEFAULT};
 use crate::contract::flags::{Network, Sandbox};
+use crate::help;
 
 /// The flags.
 #[derive(Debug, Clone, Default, clap::Args)]
 pub(crate) struct Flags {
-    /// An agent-sandbox.yaml; one inside the project may only narrow, unless you trust it
+    /// Read an agent-sandbox.yaml; an untrusted file inside the project can only restrict
     #[arg(long, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
-    /// A profile of yours or a built-in one, or 'command:SHELL' or 'script:FILE.yaml'
+    /// Profile, 'command:SHELL' or 'script:FILE.yaml'
     #[arg(long, value_name = "NAME", conflicts_with = "config")]
     pub(crate) agent: Option<String>,
-    /// The branch to work on
+    /// Branch to work on
     #[arg(long, value_name = "NAME")]
     pub(crate) branch: Option<String>,
-    /// Push the branch when the work is committed
+    /// Push the branch after the work is committed
     #[arg(long, conflicts_with = "no_push")]
     pub(crate) push: bool,
-    /// Do not push, whatever the profile says
+    /// Do not push, even if the profile does
     #[arg(long)]
     pub(crate) no_push: bool,
     /// Work in a git worktree
@@ -32,14 +34,12 @@ pub(crate) struct Flags {
     /// Work in a copy-on-write view of the project
     #[arg(long)]
     pub(crate) overlay_mode: bool,
-    /// Talk to the agent yourself, at this terminal
+    /// Talk to the agent in this terminal
     #[arg(long)]
     pub(crate) interactive: bool,
-    /// The isolation: 'native' (default), 'podman', or 'none' for no isolation at all
-    #[arg(long, value_name = "LEVEL", value_enum)]
+    #[arg(help = help::with_default("Isolation level", LEVEL_DEFAULT), long, value_name = "LEVEL", value_enum)]
     pub(crate) sandbox: Option<Sandbox>,
-    /// What can be reached besides the model: 'none', 'filtered' (default) or 'open'
-    #[arg(long, value_name = "MODE", value_enum)]
+    #[arg(help = help::with_default("Network access besides the model", NETWORK_DEFAULT), long, value_name = "MODE", value_enum)]
     pub(crate) network: Option<Network>,
 }
 

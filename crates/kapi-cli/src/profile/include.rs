@@ -76,10 +76,10 @@ pub(crate) fn check_real(real: &Path, home: &Path) -> Result<(), String> {
 fn written(text: &str, home: &Path) -> Result<PathBuf, String> {
     let is_clean = |c: char| !c.is_control();
     if text.is_empty() || !text.chars().all(is_clean) {
-        return Err("it is empty or has control characters".to_owned());
+        return Err("it is empty or contains control characters".to_owned());
     }
     if text.contains(['*', '?', '[']) {
-        return Err("patterns are not read; name the files or their directory".to_owned());
+        return Err("patterns are not supported; name the files or their directory".to_owned());
     }
     let path = Path::new(text);
     let path = match path.strip_prefix("~") {
@@ -87,7 +87,7 @@ fn written(text: &str, home: &Path) -> Result<PathBuf, String> {
         Err(_) => path.to_path_buf(),
     };
     if !path.is_absolute() {
-        return Err("it must be absolute or begin with ~/".to_owned());
+        return Err("it must be absolute or start with ~/".to_owned());
     }
     let has_up = path.components().any(|part| part == Component::ParentDir);
     if has_up {
@@ -99,17 +99,17 @@ fn written(text: &str, home: &Path) -> Result<PathBuf, String> {
 
 fn check_place(path: &Path, home: &Path) -> Result<(), String> {
     if home.starts_with(path) {
-        return Err("it contains your whole home; name what is needed in it".to_owned());
+        return Err("it contains your whole home; name the part that is needed".to_owned());
     }
     let inside = |dir: &Path| path.starts_with(dir) || dir.starts_with(path);
     if let Some(dir) = NEVER.iter().find(|dir| inside(Path::new(dir))) {
         return Err(format!(
-            "{dir} leads out of every sandbox and is never lent"
+            "{dir} leads out of every sandbox and is never shared"
         ));
     }
     if let Some(dir) = NEVER_AT_HOME.iter().find(|dir| inside(&home.join(dir))) {
         return Err(format!(
-            "~/{dir} belongs to what keeps sandboxes apart and is never lent"
+            "~/{dir} is part of what isolates sandboxes and is never shared"
         ));
     }
     Ok(())
@@ -146,7 +146,7 @@ fn look_through(path: &Path, depth: usize, left: &mut usize) -> Result<(), Strin
     for entry in entries.flatten() {
         if depth == 0 || *left == 0 {
             return Err(format!(
-                "{} holds more than can be looked through; name what is needed in it",
+                "{} is too large to inspect; name the part that is needed",
                 path.display()
             ));
         }

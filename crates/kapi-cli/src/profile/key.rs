@@ -35,18 +35,18 @@ const OFF: &[Fixed] = &[Fixed::False];
 const ON: &[Fixed] = &[Fixed::True];
 const EMPTY: &[Fixed] = &[Fixed::Empty];
 
-const NO_SECRET_STORE: &str = "export the secret and name its variable in `environment.passthrough`; a model's key is found \
-     through `api_key_env` in [agents.<name>] and stays outside of the sandbox";
-const NO_DNS: &str = "leave it out: names are looked up outside by the proxy, which checks and dials \
-     the address itself";
-const NO_WATCHDOG: &str =
-    "leave it out: a silent agent is ended by its adapter's own limit, from outside";
-const NO_IMAGE: &str = "build an image of your own and name it with `image.name` and `image.tag`";
-const NO_CLEANUP: &str = "say it when you clean up: `kapi cleanup --older-than 7d`";
-const NO_HOST_COMMAND: &str = "leave it out: no configuration runs a command on the host";
-const NO_FORGE: &str = "leave it out: the address that the remote prints is recorded";
-const NO_GIST: &str = "leave it out: live activity comes from the agent's own stream";
-const NO_PLUGINS: &str = "leave it out: an agent's plugins are not started here";
+const NO_SECRET_STORE: &str = "export the secret and name its variable in \
+    `environment.passthrough`; the key of a model is read through `api_key_env` in \
+    [agents.<name>] and stays outside the sandbox";
+const NO_DNS: &str = "remove it: the proxy outside the sandbox resolves names, checks the \
+    addresses and connects itself";
+const NO_WATCHDOG: &str = "remove it: Kapi stops a silent agent itself";
+const NO_IMAGE: &str = "build your own image and name it with `image.name` and `image.tag`";
+const NO_CLEANUP: &str = "use an option of the cleanup: `kapi cleanup --older-than 7d`";
+const NO_HOST_COMMAND: &str = "remove it: no configuration runs a command on the host";
+const NO_FORGE: &str = "remove it: Kapi records the address that the remote prints";
+const NO_GIST: &str = "remove it: live activity comes from the agent's own output";
+const NO_PLUGINS: &str = "remove it: Kapi does not start agent plugins";
 
 /// The keys, by their dotted path. A key with a table below it that is not listed owns all of it.
 pub(super) const KEYS: &[(&str, Fate)] = &[
@@ -69,7 +69,7 @@ pub(super) const KEYS: &[(&str, Fate)] = &[
         "filesystem.exclude",
         Only(
             EMPTY,
-            "name what should be visible, and no more, in `filesystem.include`",
+            "list only what should be visible in `filesystem.include`",
         ),
     ),
     ("environment.passthrough", Person),
@@ -82,8 +82,8 @@ pub(super) const KEYS: &[(&str, Fate)] = &[
     (
         "sandbox.upper_dir_base",
         Refused(
-            "leave it out: layers lie below ~/.ilchul/sandboxes, where `kapi sandbox list` and \
-             `kapi cleanup` find them; make that directory a link to keep them elsewhere",
+            "remove it: layers are in ~/.ilchul/sandboxes, where `kapi sandbox list` and `kapi \
+             cleanup` find them; to store them elsewhere, make that directory a symbolic link",
         ),
     ),
     (
@@ -92,7 +92,10 @@ pub(super) const KEYS: &[(&str, Fate)] = &[
     ),
     (
         "sandbox.interactive_merge",
-        Only(OFF, "merge when you have looked: `kapi sandbox merge <id>`"),
+        Only(
+            OFF,
+            "review the changes, then run `kapi sandbox merge <id>`",
+        ),
     ),
     ("image.name", Person),
     ("image.tag", Person),
@@ -107,14 +110,14 @@ pub(super) const KEYS: &[(&str, Fate)] = &[
         "git.auto_push.stage_all",
         Only(
             ON,
-            "everything that git does not ignore is committed; hide files with .kapiexclude",
+            "Kapi commits everything that git does not ignore; hide files with .kapiexclude",
         ),
     ),
     (
         "git.auto_push.push_flags",
         Only(
             EMPTY,
-            "leave it out: a push is never forced and takes no flags",
+            "remove it: Kapi never forces a push and passes no flags",
         ),
     ),
     ("git.co_authors", Person),
@@ -122,12 +125,12 @@ pub(super) const KEYS: &[(&str, Fate)] = &[
         "git.attribution.commit",
         Only(
             EMPTY,
-            "write it into `git.auto_push.commit_message`; nothing is added by itself",
+            "put it in `git.auto_push.commit_message`; Kapi adds nothing by itself",
         ),
     ),
     (
         "git.attribution.pr",
-        Only(EMPTY, "leave it out: Kapi opens no pull request"),
+        Only(EMPTY, "remove it: Kapi opens no pull requests"),
     ),
     (
         "git.branch.prefix",
@@ -141,7 +144,7 @@ pub(super) const KEYS: &[(&str, Fate)] = &[
         "git.commit_exclude",
         Only(
             EMPTY,
-            "name what must not be committed in .gitignore or .kapiexclude",
+            "list what must not be committed in .gitignore or .kapiexclude",
         ),
     ),
     ("git.post_push_hook", Only(EMPTY, NO_HOST_COMMAND)),
@@ -149,11 +152,11 @@ pub(super) const KEYS: &[(&str, Fate)] = &[
     ("git.pr_url_template", Refused(NO_FORGE)),
     (
         "git.fork_workflow.enabled",
-        Only(OFF, "push to a fork by its name: `git.auto_push.remote`"),
+        Only(OFF, "push to a fork with `git.auto_push.remote`"),
     ),
     (
         "git.fork_workflow.fallback",
-        Refused("push to a fork by its name: `git.auto_push.remote`"),
+        Refused("push to a fork with `git.auto_push.remote`"),
     ),
     ("network.mode", Narrows),
     ("network.allowlist.hosts", Person),
@@ -166,69 +169,70 @@ pub(super) const KEYS: &[(&str, Fate)] = &[
         "network.log_dns_queries",
         Only(
             ON,
-            "leave it out: every decision about a connection is recorded",
+            "remove it: Kapi records every decision about a connection",
         ),
     ),
     ("network.dns_pinning", Refused(NO_DNS)),
     (
         "network.proxy",
-        Only(EMPTY, "leave it out: the proxy is Kapi's own"),
+        Only(EMPTY, "remove it: the proxy is built in"),
     ),
     (
         "network.allowed_ports",
         Only(
             EMPTY,
-            "write the port with its host in an allow-list: `example.com:8443`",
+            "add the host with its port to an allow-list: `example.com:8443`",
         ),
     ),
     (
         "network.ssh",
-        Refused("write `host:22` in an allow-list; the push itself is made outside"),
+        Refused("add `host:22` to an allow-list; the push itself happens outside the sandbox"),
     ),
     (
         "security.profile",
         Only(
             &[Fixed::Text("standard")],
-            "leave it out: there is one profile, with every layer the host gives; see `kapi doctor`",
+            "remove it: there is one profile, which uses every layer the host supports; see \
+             `kapi doctor`",
         ),
     ),
     (
         "security.capabilities.add",
-        Only(EMPTY, "leave it out: nothing in a sandbox has capabilities"),
+        Only(EMPTY, "remove it: nothing in a sandbox has capabilities"),
     ),
     (
         "security.seccomp.enabled",
         Only(
             ON,
-            "leave it out: the filter is always on; without isolation say `--sandbox none`",
+            "remove it: the filter is always on; `--sandbox none` turns off all isolation",
         ),
     ),
     (
         "security.seccomp.profile",
-        Refused("leave it out: the filter is Kapi's own"),
+        Refused("remove it: the filter is built in"),
     ),
     ("security.seccomp.allow_userns", Narrows),
     ("security.process.pids_limit", Narrows),
     (
         "security.process.no_new_privileges",
-        Only(ON, "leave it out: no program in a sandbox gains privileges"),
+        Only(ON, "remove it: no program in a sandbox can gain privileges"),
     ),
     (
         "security.filesystem.noexec_tmp",
         Only(
             OFF,
-            "leave it out: build tools run programs from /tmp, which is private",
+            "remove it: build tools run programs from /tmp, which is private",
         ),
     ),
     (
         "security.filesystem.readonly_root",
-        Only(ON, "leave it out: the root is always read-only"),
+        Only(ON, "remove it: the root is always read-only"),
     ),
     (
         "security.lsm.required",
         Only(
             OFF,
-            "look at `kapi doctor`; Landlock is on wherever the kernel has it",
+            "run `kapi doctor`; Landlock is on wherever the kernel supports it",
         ),
     ),
     ("security.userns", Person),
@@ -236,64 +240,61 @@ pub(super) const KEYS: &[(&str, Fate)] = &[
     ("cleanup", Refused(NO_CLEANUP)),
     (
         "audit.enabled",
-        Only(ON, "leave it out: the record is always kept"),
+        Only(ON, "remove it: the log is always kept"),
     ),
     (
         "ssh.verify_hosts",
         Only(
             EMPTY,
-            "leave it out: the push uses your own known_hosts, outside",
+            "remove it: the push uses your own known_hosts, outside the sandbox",
         ),
     ),
     (
         "claude.hooks.include",
         Only(
             EMPTY,
-            "leave it out: the repository's hooks are not run; your own come with ~/.claude",
+            "remove it: Kapi does not run the repository's hooks; your own come with ~/.claude",
         ),
     ),
     (
         "claude.mcp_servers.include",
         Only(
             EMPTY,
-            "leave it out: the repository's servers are not started",
+            "remove it: Kapi does not start the repository's servers",
         ),
     ),
     (
         "lsp_servers",
-        Only(EMPTY, "leave it out: language servers are not started here"),
+        Only(EMPTY, "remove it: Kapi does not start language servers"),
     ),
     (
         "prevent_sleep",
-        Only(
-            OFF,
-            "start Kapi under your system's own tool, as systemd-inhibit",
-        ),
+        Only(OFF, "run Kapi under a system tool such as systemd-inhibit"),
     ),
     (
         "vm.max_parallel_agents",
-        Refused("leave it out: there is no virtual machine"),
+        Refused("remove it: there is no virtual machine"),
     ),
     ("maven.mirror_url", Person),
     (
         "maven.block_remote_snapshots",
-        Only(ON, "leave it out: SNAPSHOTs are always refused"),
+        Only(ON, "remove it: SNAPSHOTs are always refused"),
     ),
     (
         "maven.block_deploy",
-        Only(ON, "leave it out: deploying is always refused"),
+        Only(ON, "remove it: deploying is always refused"),
     ),
     (
         "gradle_enterprise.server_url",
-        Refused("set it in the build; its host goes into an allow-list"),
+        Refused("set it in the build and add its host to an allow-list"),
     ),
     (
         "gradle_enterprise.build_scans_enabled",
-        Refused("set it in the build; its host goes into an allow-list"),
+        Refused("set it in the build and add its host to an allow-list"),
     ),
     (
         "gradle_enterprise.remote_cache_disabled",
-        Only(ON, "leave it out: the remote build cache is always off"),
+        Only(ON, "remove it: the remote build cache is always off"),
     ),
 ];
 

@@ -17,6 +17,7 @@ use kapi_sandbox::spec::Resources;
 use kapi_status::perform::mapping_file;
 use kapi_status::rules::mapping::Mapping;
 
+use crate::config::grant::{LEVEL_DEFAULT, NETWORK_DEFAULT};
 use crate::config::source::{At, Origins, Source};
 use crate::config::{AT_MOST, Config, grant};
 use crate::context::Context;
@@ -123,7 +124,7 @@ impl LaunchProfile {
         };
         mapping_file::load(&at.value).map_err(|error| {
             Error::usage(format!("failed to {}", chain(&error)))
-                .with_hint(format!("it is named at {}.", at.source))
+                .with_hint(format!("it is set in {}.", at.source))
         })
     }
 }
@@ -242,7 +243,7 @@ impl Resolver<'_> {
         match (self.flags.sandbox, self.config.level) {
             (Some(sandbox), _) => At::new(flags::level(sandbox), Source::Flag("--sandbox")),
             (None, Some(level)) => At::new(level, self.config.origins.first("sandbox.level")),
-            (None, None) => At::default(SandboxLevel::Native),
+            (None, None) => At::default(LEVEL_DEFAULT),
         }
     }
 
@@ -264,7 +265,7 @@ impl Resolver<'_> {
         let said = heard
             .or_else(|| self.found.person.network.clone())
             .or(configured);
-        let mut network = said.unwrap_or_else(|| At::default(NetworkMode::Filtered));
+        let mut network = said.unwrap_or_else(|| At::default(NETWORK_DEFAULT));
         let at_most = self
             .config
             .network_at_most
@@ -340,14 +341,14 @@ impl Resolver<'_> {
         for name in &self.found.person.pass {
             if held.as_deref() == Some(&name.value) {
                 notes.push(format!(
-                    "{} is not passed on: Kapi's gateway holds it, and the agent gets a placeholder.",
+                    "{} is not passed in: Kapi's gateway holds it, and the agent gets a placeholder.",
                     name.value
                 ));
                 continue;
             }
             if is_secret(&name.value) {
                 notes.push(format!(
-                    "{} is passed into the sandbox as it is: whatever runs there can read it.",
+                    "{} is passed into the sandbox unchanged: anything that runs there can read it.",
                     name.value
                 ));
             }

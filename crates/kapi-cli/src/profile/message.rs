@@ -81,7 +81,7 @@ pub(crate) fn check(template: &str) -> Result<(), String> {
         .chars()
         .any(|c| c.is_control() && c != '\n' && c != '\t')
     {
-        return Err("it has control characters".to_owned());
+        return Err("it contains control characters".to_owned());
     }
     for part in parts(template) {
         if let Part::Mark(name) = part
@@ -92,7 +92,9 @@ pub(crate) fn check(template: &str) -> Result<(), String> {
                 .map(|name| format!("{{{name}}}"))
                 .collect();
             let names = names.join(", ");
-            return Err(format!("`{{{name}}}` is no placeholder; there are {names}"));
+            return Err(format!(
+                "`{{{name}}}` is not a placeholder; available: {names}"
+            ));
         }
     }
     Ok(())
@@ -246,10 +248,11 @@ mod tests {
     fn a_template_that_cannot_be_filled_is_refused() {
         let cases = [
             (" ", "it must not be empty"),
-            ("a\u{1b}[2J", "it has control characters"),
+            ("a\u{1b}[2J", "it contains control characters"),
             (
                 "{who}",
-                "`{who}` is no placeholder; there are {task}, {agent}, {agent_id}, {branch}, {timestamp}",
+                "`{who}` is not a placeholder; available: {task}, {agent}, {agent_id}, \
+                 {branch}, {timestamp}",
             ),
         ];
         for (template, rule) in cases {

@@ -104,8 +104,8 @@ impl Reader<'_> {
                 }
                 (None, _) => {
                     let names = key::beside(&said.key);
-                    let remedy = did_you_mean(&entry.key, &names, "beside it there are");
-                    self.faults.at(&said, "there is no such key", remedy);
+                    let remedy = did_you_mean(&entry.key, &names, "valid keys:");
+                    self.faults.at(&said, "unknown key", remedy);
                 }
             }
         }
@@ -125,7 +125,7 @@ impl Reader<'_> {
     }
 
     fn only_person(&mut self, said: &Said<'_>) {
-        let what = "a project's own file cannot set it: it would widen what a run may do";
+        let what = "a project's file cannot set this, because it would extend what a run may do";
         let remedy = self.place.trust_hint.trim_end_matches('.');
         self.faults.at(said, what, remedy);
     }
@@ -153,7 +153,7 @@ impl Reader<'_> {
                 let rules = self.list(said, rule);
                 self.profile.allow.extend(rules);
             }
-            _ => self.faults.at(said, "it is not supported", "leave it out"),
+            _ => self.faults.at(said, "it is not supported", "remove it"),
         }
     }
 
@@ -179,7 +179,7 @@ impl Reader<'_> {
             "security.seccomp.allow_userns" => {
                 self.profile.nested_namespaces = self.switch(said);
             }
-            _ => self.faults.at(said, "it is not supported", "leave it out"),
+            _ => self.faults.at(said, "it is not supported", "remove it"),
         }
     }
 
@@ -233,7 +233,7 @@ impl Reader<'_> {
 
     /// Notes a rule that is broken, and what to do where the rule says it.
     fn refuse<T>(&mut self, said: &Setting<T>, rule: &str) {
-        let (what, remedy) = rule.split_once("; ").unwrap_or((rule, "correct it"));
+        let (what, remedy) = rule.split_once("; ").unwrap_or((rule, "fix it"));
         self.faults.at(said, what, remedy);
     }
 
@@ -271,7 +271,7 @@ fn variable_of(entry: &Entry) -> Result<(String, String), String> {
         other => return Err(format!("it is {}; give text", other.kind())),
     };
     if value.contains('\0') || value.len() > VALUE_BYTES_MAX {
-        return Err("it has a zero byte or is longer than 128 KiB; shorten it".to_owned());
+        return Err("it contains a zero byte or is longer than 128 KiB".to_owned());
     }
     Ok((name, value))
 }
@@ -299,8 +299,8 @@ fn agent_name(text: &str) -> Result<AgentName, String> {
     }
     match AgentType::from_name(text) {
         AgentType::Unknown => Err(format!(
-            "{text:?} is no kind of agent; there are claude, codex, gemini, pi, aider, python and \
-             interactive"
+            "unknown agent type {text:?}; available: claude, codex, gemini, pi, aider, python \
+             and interactive"
         )),
         known => Ok(AgentName::Of(known)),
     }
@@ -311,7 +311,7 @@ pub(super) fn variable_name(text: &str) -> Result<String, String> {
     let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
     let begins_well = text.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
     if !begins_well || !text.chars().all(is_word) {
-        return Err("a variable's name has letters, digits and _ only".to_owned());
+        return Err("a variable name contains only letters, digits and _".to_owned());
     }
     if text.starts_with("KAPI_") || OWN_VARIABLES.contains(&text) {
         return Err("Kapi sets this variable itself".to_owned());
@@ -349,7 +349,7 @@ fn check_image_word(text: &str) -> Result<(), String> {
     if begins_well && text.chars().all(is_word) {
         return Ok(());
     }
-    Err("use letters, digits, _, ., /, :, @ and -, and begin with a letter or digit".to_owned())
+    Err("use letters, digits, _, ., /, :, @ and -, and start with a letter or digit".to_owned())
 }
 
 fn check_remote(text: &str) -> Result<(), String> {
@@ -358,7 +358,7 @@ fn check_remote(text: &str) -> Result<(), String> {
     if begins_well && text.chars().all(is_word) {
         return Ok(());
     }
-    Err("it must be the name of a remote that the repository has, never an address".to_owned())
+    Err("it must name a remote of the repository, not an address".to_owned())
 }
 
 fn check_address(text: &str) -> Result<(), String> {
@@ -367,5 +367,5 @@ fn check_address(text: &str) -> Result<(), String> {
     if is_web && !text.contains(is_odd) {
         return Ok(());
     }
-    Err("give an address that begins with https:// or http://".to_owned())
+    Err("give an address that starts with https:// or http://".to_owned())
 }

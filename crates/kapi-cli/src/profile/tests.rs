@@ -209,7 +209,7 @@ fn every_key_is_honoured_or_refused_with_its_line_and_a_remedy() {
             // `environment.set` is a table, whose names are checked one by one.
             Fate::Person | Fate::Narrows => {
                 assert!(
-                    ["it is a table", "it is a list", "no such key"]
+                    ["it is a table", "it is a list", "unknown key"]
                         .iter()
                         .any(|what| error.contains(what)),
                     "{error}"
@@ -262,7 +262,8 @@ fn a_project_may_only_narrow() {
     ] {
         let line = key.split('.').count();
         let expected = format!(
-            "F:{line}: `{key}`: a project's own file cannot set it: it would widen what a run may do \
+            "F:{line}: `{key}`: a project's file cannot set this, because it would extend what \
+             a run may do \
              | TRUST."
         );
         assert_eq!(refused_by(Owner::Project, &yaml(key, value)), expected);
@@ -289,11 +290,11 @@ fn a_project_may_only_narrow() {
 const REFUSALS: &[(&str, &str)] = &[
     (
         "agnet: {}\n",
-        "F:1: `agnet`: there is no such key | did you mean `agent`?",
+        "F:1: `agnet`: unknown key | did you mean `agent`?",
     ),
     (
         "agent:\n  type: claude\n  comand: x\n",
-        "F:3: `agent.comand`: there is no such key | did you mean `command`?",
+        "F:3: `agent.comand`: unknown key | did you mean `command`?",
     ),
     (
         "agent: claude\n",
@@ -305,7 +306,7 @@ const REFUSALS: &[(&str, &str)] = &[
     ),
     (
         "agent:\n  type: clod\n",
-        "F:2: `agent.type`: \"clod\" is no kind of agent | there are claude",
+        "F:2: `agent.type`: unknown agent type \"clod\" | available: claude",
     ),
     (
         "agent: {command: \"\"}\n",
@@ -313,7 +314,7 @@ const REFUSALS: &[(&str, &str)] = &[
     ),
     (
         "agent:\n  command: sh -c \"claude -p {task}\"\n",
-        "F:2: `agent.command`: `{task}` stands inside quotes with other words | write it as",
+        "F:2: `agent.command`: `{task}` is inside quotes with other words | write it as",
     ),
     (
         "agent: {workdir: /src}\n",
@@ -321,7 +322,7 @@ const REFUSALS: &[(&str, &str)] = &[
     ),
     (
         "filesystem:\n  include:\n    - ~/.x\n    - ../..\n",
-        "F:4: `filesystem.include[1]`: it must be absolute or begin with ~/ | ",
+        "F:4: `filesystem.include[1]`: it must be absolute or start with ~/ | ",
     ),
     (
         "filesystem: {include: /}\n",
@@ -333,11 +334,11 @@ const REFUSALS: &[(&str, &str)] = &[
     ),
     (
         "filesystem: {exclude: [~/.ssh/id_rsa]}\n",
-        "F:1: `filesystem.exclude`: it cannot be set to this | name what should be visible",
+        "F:1: `filesystem.exclude`: it cannot be set to this | list only what should be visible",
     ),
     (
         "environment: {passthrough: [\"A=B\"]}\n",
-        "F:1: `environment.passthrough[0]`: a variable's name has letters, digits and _",
+        "F:1: `environment.passthrough[0]`: a variable name contains only letters, digits and _",
     ),
     (
         "environment:\n  set:\n    KAPI_RUN_ID: x\n",
@@ -357,7 +358,7 @@ const REFUSALS: &[(&str, &str)] = &[
     ),
     (
         "environment: {set: {V: \"a\\0b\"}}\n",
-        "F:1: `environment.set.V`: it has a zero byte",
+        "F:1: `environment.set.V`: it contains a zero byte",
     ),
     (
         "environment:\n  keychain:\n    T: {service: s}\n",
@@ -365,11 +366,11 @@ const REFUSALS: &[(&str, &str)] = &[
     ),
     (
         "resources: {memory: 8x}\n",
-        "F:1: `resources.memory`: \"8x\" is no size | give a size such as 512m or 8g",
+        "F:1: `resources.memory`: \"8x\" is not a size | give a size such as 512m or 8g",
     ),
     (
         "resources: {memory: 0}\n",
-        "F:1: `resources.memory`: \"0\" is no size | ",
+        "F:1: `resources.memory`: \"0\" is not a size | ",
     ),
     (
         "resources: {cpus: 0}\n",
@@ -390,19 +391,19 @@ const REFUSALS: &[(&str, &str)] = &[
     ("resources: {pids: 99999999999999999999}\n", "F:1: "),
     (
         "image: {name: --privileged}\n",
-        "F:1: `image.name`: use letters, digits, _, ., /, :, @ and -, and begin with a",
+        "F:1: `image.name`: use letters, digits, _, ., /, :, @ and -, and start with a",
     ),
     (
         "git: {auto_push: {remote: \"https://evil.example/x\"}}\n",
-        "F:1: `git.auto_push.remote`: it must be the name of a remote that the repository",
+        "F:1: `git.auto_push.remote`: it must name a remote of the repository",
     ),
     (
         "git: {auto_push: {remote: --force}}\n",
-        "F:1: `git.auto_push.remote`: it must be the name",
+        "F:1: `git.auto_push.remote`: it must name a remote",
     ),
     (
         "git: {auto_push: {commit_message: \"{who}\"}}\n",
-        "F:1: `git.auto_push.commit_message`: `{who}` is no placeholder | there are {task}",
+        "F:1: `git.auto_push.commit_message`: `{who}` is not a placeholder | available: {task}",
     ),
     (
         "git: {co_authors: [\"A <a@b>\", \"B\\nX: y <b@c>\"]}\n",
@@ -410,11 +411,11 @@ const REFUSALS: &[(&str, &str)] = &[
     ),
     (
         "git: {post_push_hook: \"make\"}\n",
-        "F:1: `git.post_push_hook`: it cannot be set to this | leave it out: no configuration",
+        "F:1: `git.post_push_hook`: it cannot be set to this | remove it: no configuration",
     ),
     (
         "network: {mode: on}\n",
-        "F:1: `network.mode`: there is no \"on\" | use none, filtered, open",
+        "F:1: `network.mode`: unknown value \"on\" | use none, filtered, open",
     ),
     (
         "network: {allowlist: {hosts: [\"*.com\"]}}\n",
@@ -422,11 +423,11 @@ const REFUSALS: &[(&str, &str)] = &[
     ),
     (
         "network: {dns_servers: [8.8.8.8]}\n",
-        "F:1: `network.dns_servers`: it cannot be set to this | leave it out: names are looked up",
+        "F:1: `network.dns_servers`: it cannot be set to this | remove it: the proxy outside",
     ),
     (
         "security: {profile: paranoid}\n",
-        "F:1: `security.profile`: it cannot be set to this | leave it out: there is one profile",
+        "F:1: `security.profile`: it cannot be set to this | remove it: there is one profile",
     ),
     (
         "security: {userns: host}\n",
@@ -438,11 +439,11 @@ const REFUSALS: &[(&str, &str)] = &[
     ),
     (
         "liveness:\n  enabled: false\n",
-        "F:1: `liveness`: it is not supported | leave it out: a silent agent is ended",
+        "F:1: `liveness`: it is not supported | remove it: Kapi stops a silent agent",
     ),
     (
         "maven: {mirror_url: ftp://x}\n",
-        "F:1: `maven.mirror_url`: give an address that begins",
+        "F:1: `maven.mirror_url`: give an address that starts",
     ),
     ("a: 1\nagent: {}\na: 2\n", "F:3: "),
     ("agent: [\n", "F:"),

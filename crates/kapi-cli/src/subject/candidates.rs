@@ -30,7 +30,10 @@ const OF_TASK: &str = "task_";
 
 /// Says which things a reference fits.
 pub(super) fn ambiguous(context: &Context, reference: &str, found: &[Subject]) -> Error {
-    let text = format!("{} things here are called {reference:?}", found.len());
+    let text = format!(
+        "{reference:?} is ambiguous: it matches {} things here",
+        found.len()
+    );
     Error::usage(text).with_hint(which(context, found, Some(reference)))
 }
 
@@ -41,9 +44,9 @@ pub(super) fn only(context: &Context, silence: Silence) -> Result<Subject, Error
         (1, _) => Ok(found.remove(0)),
         (0, Silence::Latest) => latest(context),
         (0, Silence::UnderWay) => Err(Error::new(Exit::NotFound, "nothing here is unfinished")
-            .with_hint("`kapi status --all` lists what there is; name one.")),
+            .with_hint("run `kapi status --all` and name one.")),
         (n, _) => {
-            let text = format!("{n} things could be meant");
+            let text = format!("{n} things are unfinished here");
             Err(Error::usage(text).with_hint(which(context, &found, None)))
         }
     }
@@ -66,7 +69,7 @@ fn which(context: &Context, found: &[Subject], typed: Option<&str>) -> String {
         0 => String::new(),
         n => format!("\n  and {n} more"),
     };
-    format!("say which one:{}{more}", lines.collect::<String>())
+    format!("name one of them:{}{more}", lines.collect::<String>())
 }
 
 /// Returns the name that is easiest to keep in mind and still means this alone.
@@ -221,7 +224,7 @@ fn latest(context: &Context) -> Result<Subject, Error> {
         }
         (Some(goal), _) => Ok(Subject::Goal(goal)),
         (None, Some(workflow)) => Ok(Subject::Workflow(workflow)),
-        (None, None) => Err(Error::new(Exit::NotFound, "there is nothing here yet")
+        (None, None) => Err(Error::new(Exit::NotFound, "there is no work here yet")
             .with_hint("start a goal with `kapi run \"<task>\" --verify \"<command>\"`.")),
     }
 }

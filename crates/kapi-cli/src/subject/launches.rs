@@ -27,7 +27,7 @@ pub(crate) fn directory(context: &Context, path: &Path) -> Result<PathBuf, Error
             Exit::NotFound,
             format!("there is no directory {}", path.display()),
         )
-        .with_hint("give the project's directory after the id.")
+        .with_hint("give the project directory after the id.")
     })
 }
 
@@ -51,9 +51,9 @@ pub(crate) fn here(context: &Context) -> Result<Vec<SandboxPlace>, Error> {
 /// Which sandbox is meant, by the id of its launch.
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct LaunchArgs {
-    /// The launch: `launch/2`, or its id alone
+    /// Launch: 'launch/2', or its id alone
     id: String,
-    /// Its project, when several have a sandbox of that id; default: the working directory
+    /// Project directory, if several projects have this id [default: current directory]
     #[arg(long, value_name = "DIR")]
     project: Option<PathBuf>,
 }
@@ -102,6 +102,6 @@ pub(crate) fn find(
             Exit::NotFound,
             format!("there is no sandbox {}", id.as_str()),
         )
-        .with_hint("`kapi sandbox list` shows those there are.")),
+        .with_hint("`kapi sandbox list` lists the sandboxes.")),
     }
 }

@@ -50,7 +50,7 @@ impl Proof {
                     return Err(Error::new(Exit::Denied, text).with_hint(hint));
                 }
                 if !found.is_file() || found.len() > SECRET_BYTES_MAX {
-                    let text = format!("{} is no file of at most 4 KiB", path.display());
+                    let text = format!("{} is not a regular file of at most 4 KiB", path.display());
                     return Err(Error::usage(text));
                 }
                 fs::read_to_string(path).map_err(failed)?

@@ -70,8 +70,7 @@ pub(crate) fn check_unedited(found: &Found<'_>, pending: &Pending) -> Result<(),
         return Ok(());
     }
     let text = format!(
-        "subject_changed: failed to approve {}: somebody edited it; it was drafted as {}, and is \
-         {sha256}",
+        "subject_changed: failed to approve {}: it was edited; its hash was {} and is now {sha256}",
         pending.decision.words(),
         pending.sha256
     );
@@ -102,9 +101,9 @@ fn subject(found: &Found<'_>, pending: &Pending) -> Result<String, Error> {
 pub(crate) fn edited_hint(key: &WorkflowKey, file: &Path) -> String {
     let (mode, index) = (key.mode, key.id.index());
     format!(
-        "say the change instead: `kapi {mode} resume {index:03} --revise '<what should change>'`; or \
-         put the edited one aside with `mv '{file}' '{file}.edited'`, and `kapi {mode} approve \
-         {index:03}` shows what was drafted.",
+        "describe the change instead: `kapi {mode} resume {index:03} --revise '<what should \
+         change>'`; or move the edited file away with `mv '{file}' '{file}.edited'` and run \
+         `kapi {mode} approve {index:03}` for the original draft.",
         file = file.display()
     )
 }
@@ -133,11 +132,11 @@ fn artifact_bytes(found: &Found<'_>, name: &str) -> Result<Vec<u8>, Error> {
             Exit::Failed,
             format!("failed to read {}: {error}", path.display()),
         )
-        .with_hint("`kapi doctor --modes` tells what is missing, and writes nothing.")
+        .with_hint("`kapi doctor --modes` shows what is missing and writes nothing.")
     };
     let len = fs::metadata(&path).map_err(failed)?.len();
     if len > ARTIFACT_BYTES_MAX {
-        let text = format!("{} is too large to be shown", path.display());
+        let text = format!("{} is too large to show", path.display());
         return Err(Error::new(Exit::Failed, text));
     }
     fs::read(&path).map_err(failed)
@@ -148,7 +147,7 @@ pub(crate) fn check_hash(named: &str, pending: &Pending) -> Result<(), Error> {
     let artifact = pending.decision.words();
     if !is_hash(named) {
         return Err(Error::usage(format!(
-            "{named:?} is no hash: it takes {HASH_DIGITS_MIN} to 64 hexadecimal digits"
+            "{named:?} is not a hash of {HASH_DIGITS_MIN} to 64 hexadecimal digits"
         ))
         .with_hint(format!("{artifact} has the hash {}.", pending.sha256)));
     }
@@ -156,10 +155,10 @@ pub(crate) fn check_hash(named: &str, pending: &Pending) -> Result<(), Error> {
         return Ok(());
     }
     let text = format!(
-        "subject_changed: {artifact} has the hash {}, and {named} was approved",
+        "subject_changed: the hash of {artifact} is {}, not {named}",
         pending.sha256
     );
-    Err(Error::new(Exit::Denied, text).with_hint("look at it again, and approve what it is now."))
+    Err(Error::new(Exit::Denied, text).with_hint("review it again, then approve its current hash."))
 }
 
 /// Returns the line that approves what waits.

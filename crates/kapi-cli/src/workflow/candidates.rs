@@ -45,20 +45,20 @@ pub(crate) fn choose(
     let ui = context.ui;
     let noun = ModeSpec::noun_of(Mode::CONTEXT);
     ui.say(&match fitting.len() {
-        1 => format!("An approved {noun} fits this purpose:"),
-        _ => format!("Approved {noun}s fit this purpose:"),
+        1 => format!("An approved {noun} matches this purpose:"),
+        _ => format!("Approved {noun}s match this purpose:"),
     });
     for (row, candidate) in (1..).zip(&fitting) {
         ui.say(&line(project, row, candidate));
     }
-    ui.say("  0  none of them: the plan carries its own context");
-    let Some(typed) = ui.ask("Which one does it go on from? [1] ") else {
+    ui.say("  0  none of them: start without one");
+    let Some(typed) = ui.ask("Which one should it build on? [1] ") else {
         return Err(unanswered(&fitting));
     };
     match picked(&typed, &fitting) {
         Some(chosen) => Ok(chosen),
         None => Err(Error::usage(format!(
-            "{:?} is no row of the list; nothing was started",
+            "{:?} is not in the list; nothing was started",
             typed.trim()
         ))),
     }
@@ -105,13 +105,13 @@ fn unanswered(fitting: &[Candidate]) -> Error {
         .collect();
     let noun = ModeSpec::noun_of(Mode::CONTEXT);
     let text = match fitting.len() {
-        1 => format!(
-            "an approved {noun} fits, and nobody is at a terminal to say whether it is meant"
-        ),
-        _ => format!("several approved {noun}s fit, and nobody is at a terminal to choose"),
+        1 => {
+            format!("an approved {noun} matches, and there is no terminal to ask whether to use it")
+        }
+        _ => format!("several approved {noun}s match, and there is no terminal to choose on"),
     };
     Error::new(Exit::Usage, text).with_hint(format!(
-        "say it with {}, or `--unlinked` to begin without one.",
+        "choose with {}, or `--unlinked` to start without one.",
         names.join(" or ")
     ))
 }

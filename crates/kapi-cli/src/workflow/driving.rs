@@ -147,10 +147,7 @@ fn show(progress: &mut Progress, seen: Observed) {
         Observed::Performing(effect) => progress.performing(&effect),
         Observed::Activity { effect, activity } => progress.activity(&effect, &activity),
         Observed::Delayed { effect, ms } => {
-            progress.note(&format!(
-                "{effect} is tried again in {}",
-                amount::duration(ms)
-            ));
+            progress.note(&format!("retrying {effect} in {}", amount::duration(ms)));
         }
     }
 }
@@ -174,7 +171,7 @@ fn decision(
         ", accepting the risks above"
     };
     ui.prompt(&format!(
-        "Approve this {artifact}{accepting}? [yes/later/or say what should change] "
+        "Approve this {artifact}{accepting}? [yes/later/or type what should change] "
     ));
     let Typed::Text(text) = keyboard.answer() else {
         ui.say("");

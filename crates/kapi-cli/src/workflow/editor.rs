@@ -30,11 +30,8 @@ pub(crate) fn edited(context: &Context, form: &str) -> Result<String, Error> {
             .filter(|text| !text.trim().is_empty())
     });
     let Some(words) = words else {
-        return Err(
-            Error::usage("no text was given, and no editor is set").with_hint(
-                "give the text on the command line, or set EDITOR to the editor of your choice.",
-            ),
-        );
+        return Err(Error::usage("no text was given, and no editor is set")
+            .with_hint("give the text on the command line, or set EDITOR."));
     };
     let dir = HomeLayout::new(&context.home).state_dir().join("drafts");
     create_dir_durably(&context.disk, &context.home, &dir)
@@ -83,7 +80,7 @@ fn terminal() -> Result<PathBuf, Error> {
     let link = fs::read_link("/proc/self/fd/0");
     link.ok()
         .filter(|path| path.starts_with("/dev") && path.as_os_str() != OsStr::new("/dev/null"))
-        .ok_or_else(|| Error::usage("nobody is at a terminal to open an editor at"))
+        .ok_or_else(|| Error::usage("there is no terminal to open an editor on"))
 }
 
 fn read(draft: &Path) -> Result<String, Error> {

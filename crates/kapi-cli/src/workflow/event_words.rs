@@ -15,7 +15,7 @@ pub(crate) fn describe(event: &Event) -> Option<String> {
     Some(match event {
         Event::Started { id, by, .. } => format!("workflow {id} was started by {by}"),
         Event::DecisionAsked { pending } => format!(
-            "{} waits for you, with hash {}",
+            "{} is waiting for you; hash {}",
             pending.decision.words(),
             short(&pending.sha256)
         ),
@@ -30,18 +30,18 @@ pub(crate) fn describe(event: &Event) -> Option<String> {
                 ", and accepted its risks"
             }
         ),
-        Event::Revised { text, .. } => format!("to be changed: {}", first_line(text)),
+        Event::Revised { text, .. } => format!("changes requested: {}", first_line(text)),
         Event::Blocked { reason, unblock } => {
             format!("blocked: {}; {}", first_line(reason), first_line(unblock))
         }
-        Event::Unblocked {} => "it goes on".to_owned(),
-        Event::LimitsRaised { more, by, .. } => format!("{by} allowed more: {}", raised(more)),
-        Event::Abandoned { reason } => format!("given up: {}", first_line(reason)),
+        Event::Unblocked {} => "it continues".to_owned(),
+        Event::LimitsRaised { more, by, .. } => format!("{by} raised the limits: {}", raised(more)),
+        Event::Abandoned { reason } => format!("abandoned: {}", first_line(reason)),
         Event::Failed { reason } => format!("failed: {}", first_line(reason)),
         Event::Completed {} => "completed".to_owned(),
         Event::Integrated { by, .. } => format!("integrated by {by}"),
         Event::ConflictSettled { what, settlement } => {
-            format!("{what} fits now: {}", first_line(&settlement.why))
+            format!("{what} no longer conflicts: {}", first_line(&settlement.why))
         }
         Event::EffectEnded {
             effect,

@@ -38,7 +38,7 @@ pub(crate) fn find<'a>(
                 .map_err(|error| Error::workflow(&error))?;
             if let Some(giver) = &resumed.by_way_of {
                 context.ui.say(&format!(
-                    "note: {} {giver} goes on as {}.",
+                    "note: {} {giver} continues as {}.",
                     ModeSpec::noun_of(Mode::CONTEXT),
                     resumed.key
                 ));
@@ -58,7 +58,7 @@ fn without_any(sought: &Sought<'_>, error: Error) -> Error {
         return error;
     }
     let text = format!(
-        "there are no workflows here, and so no {:?}",
+        "there is no workflow {:?}; this project has none",
         sought.reference
     );
     let hint = format!("start one with `kapi {} \"<purpose>\"`.", sought.mode);

@@ -17,8 +17,8 @@ const PURPOSE_BYTES_MAX: u64 = 64 * 1024;
 const RESERVED: [&str; 5] = ["status", "resume", "approve", "clear", "help"];
 /// What the editor opens with; lines that begin with the sign are left out.
 const FORM: &str = "\n\
-    # What is it for? Say it in your words, over as many lines as you like.\n\
-    # Lines that begin with # are left out; an empty text starts nothing.\n";
+    # Describe what you want, on as many lines as you like.\n\
+    # Lines that start with # are ignored; an empty text starts nothing.\n";
 
 /// Where a purpose comes from.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -44,11 +44,11 @@ pub(crate) fn purpose(context: &Context, mode: Mode, words: &[String]) -> Result
     let text = text.trim();
     if text.is_empty() {
         return Err(Error::usage("no purpose was given").with_hint(format!(
-            "say it in your words: `kapi {mode} <purpose>`; `-` reads it from standard input."
+            "give one: `kapi {mode} <purpose>`; `-` reads it from standard input."
         )));
     }
     if text.contains('\0') {
-        return Err(Error::usage("the purpose holds a zero byte"));
+        return Err(Error::usage("the purpose contains a zero byte"));
     }
     Ok(text.to_owned())
 }
@@ -65,18 +65,18 @@ fn source(mode: Mode, words: &[String]) -> Result<Source, Error> {
 /// Refuses words that come after one of the mode's own: they may be a purpose that begins with it.
 pub(crate) fn own_word(mode: Mode, word: &str, more: &[String]) -> Error {
     let hint = format!(
-        "a purpose with that word is quoted whole, with more words: `kapi {mode} \"{word} …\"`; \
-         options come after the words."
+        "to use that word in a purpose, quote the whole purpose: `kapi {mode} \"{word} …\"`; \
+         options come after it."
     );
     if more.is_empty() {
         return Error::usage(format!(
-            "`{word}` is a word of `kapi {mode}` itself, and no purpose"
+            "`{word}` is a subcommand of `kapi {mode}`, not a purpose"
         ))
         .with_hint(hint);
     }
     let more = more.join(" ");
     Error::usage(format!(
-        "`kapi {mode} {word}` is a command of its own, and {more:?} is too much for it"
+        "`kapi {mode} {word}` is a subcommand and does not take {more:?}"
     ))
     .with_hint(hint)
 }
@@ -89,7 +89,7 @@ fn read_stdin() -> Result<String, Error> {
             "the purpose on standard input is longer than {} KiB",
             PURPOSE_BYTES_MAX / 1024
         ))
-        .with_hint("say the purpose in a few sentences; name files for the rest.")),
+        .with_hint("describe the purpose in a few sentences and refer to files for details.")),
         Ok(_) => Ok(text),
         Err(error) => Err(Error::usage(format!(
             "failed to read the purpose from standard input: {error}"

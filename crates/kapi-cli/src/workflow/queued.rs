@@ -42,7 +42,7 @@ impl World<'_> {
             let task = &asked.work.task;
             NotTasked {
                 failure: Failure {
-                    message: format!("have {task} done as a task of the kernel: {}", why.message),
+                    message: format!("submit {task} to the queue: {}", why.message),
                     hint: why.hint,
                 },
                 may_pass,
@@ -114,9 +114,9 @@ impl World<'_> {
         let answer = kernel.at_door(|door| door.submit_goal(&mut queue, ask));
         match answer.map_err(|error| failed(&error))? {
             Answer::Submitted(id) | Answer::Duplicate(id) => Ok(id),
-            Answer::Skipped(_) | Answer::Claimed(..) | Answer::Nothing | Answer::Done => {
-                Err(Error::new(Exit::Internal, "a submission came to no task"))
-            }
+            Answer::Skipped(_) | Answer::Claimed(..) | Answer::Nothing | Answer::Done => Err(
+                Error::new(Exit::Internal, "the submission produced no task"),
+            ),
         }
     }
 
@@ -131,7 +131,7 @@ impl World<'_> {
         }
         let cancel = KernelCommand::Cancel {
             task: task.id,
-            why: format!("workflow {} does not want it any more", self.key.id),
+            why: format!("workflow {} no longer needs it", self.key.id),
         };
         let mut queue: Queue<'_> = kernel.queue()?;
         match queue.submit(&Actor::Engine, &cancel) {
@@ -151,12 +151,12 @@ fn standing(seen: &Seen<'_>) -> String {
     match task.state {
         // How long a pause still is changes all the time.
         State::Pending => match seen.waits.as_ref().filter(|_| task.setback.is_none()) {
-            Some(waits) => format!("{id} waits: {waits}"),
-            None => format!("{id} waits for a worker"),
+            Some(waits) => format!("{id} is waiting: {waits}"),
+            None => format!("{id} is waiting for a worker"),
         },
-        State::Leased => format!("{id} is about to begin, by {holder}"),
-        State::Running if task.cancelling.is_some() => format!("{id} is being stopped"),
-        State::Running => format!("{id} runs by {holder}"),
+        State::Leased => format!("{id} is about to start on {holder}"),
+        State::Running if task.cancelling.is_some() => format!("{id} is stopping"),
+        State::Running => format!("{id} is running on {holder}"),
         State::Completed | State::Failed | State::Cancelled => format!("{id} has ended"),
     }
 }

@@ -13,11 +13,12 @@ use kapi_workflow::rules::terms::{PlanApproval, Terms};
 
 use crate::commands::workflow::branch;
 use crate::config::Config;
+use crate::config::grant::{LEVEL_DEFAULT, NETWORK_DEFAULT};
 use crate::context::Context;
 use crate::contract::{self, agent_name, flags, isolation, judge};
 use crate::error::Error;
 use crate::exit_code::Exit;
-use crate::{amount, container, naming};
+use crate::{amount, container, help, naming};
 
 /// Goals that are driven at once when nothing else was said.
 const JOBS_DEFAULT: u32 = 2;
@@ -31,44 +32,40 @@ const VERIFY_TIMEOUT_MS: u64 = 30 * 60 * 1000;
 /// Options that say who works with what.
 #[derive(Debug, Clone, Default, clap::Args)]
 pub(crate) struct Flags {
-    /// The agent that asks, plans and works: claude, codex, gemini, pi, 'command:SHELL' or
+    /// Agent that asks, plans and works: claude, codex, gemini, pi, 'command:SHELL' or
     /// 'script:FILE.yaml'
     #[arg(long, value_name = "AGENT")]
     pub(crate) agent: Option<String>,
-    /// The agent that objects to plans and reviews [default: the same one, said as a risk]
+    /// Agent that challenges plans and reviews work [default: same as --agent]
     #[arg(long, value_name = "AGENT")]
     pub(crate) reviewer: Option<String>,
-    /// Who judges each goal: another agent, provider/model, 'same' or 'none'
+    /// Judge of each goal: another agent, provider/model, 'same' or 'none'
     #[arg(long, value_name = "JUDGE")]
     pub(crate) judge: Option<String>,
-    /// The isolation: 'native' (default), 'podman', or 'none' for no isolation at all
-    #[arg(long, value_name = "LEVEL", value_enum)]
+    #[arg(help = help::with_default("Isolation level", LEVEL_DEFAULT), long, value_name = "LEVEL", value_enum)]
     pub(crate) sandbox: Option<flags::Sandbox>,
-    /// What can be reached besides the model: 'none', 'filtered' (default) or 'open'
-    #[arg(long, value_name = "MODE", value_enum)]
+    #[arg(help = help::with_default("Network access besides the model", NETWORK_DEFAULT), long, value_name = "MODE", value_enum)]
     pub(crate) network: Option<flags::Network>,
-    /// Agent turns of each goal at most [default: 20]
-    #[arg(long, value_name = "N")]
+    #[arg(help = help::with_default("Maximum number of agent turns per goal", TURNS_DEFAULT), long, value_name = "N")]
     pub(crate) turns: Option<u32>,
-    /// Tokens at most for the whole: questions and goals together (500k, 2M)
+    /// Token limit of the whole workflow (500k, 2M)
     #[arg(long, value_name = "N", value_parser = amount::parse_count)]
     pub(crate) tokens: Option<u64>,
-    /// US dollars at most for the whole: questions and goals together
+    /// Cost limit of the whole workflow in US dollars
     #[arg(long, value_name = "USD", value_parser = amount::parse_usd_micros)]
     pub(crate) usd: Option<u64>,
-    /// Time at most for the whole, as long as agents or checks are at work (90m, 2h)
+    /// Working-time limit of the whole workflow (90m, 2h)
     #[arg(long, value_name = "TIME", value_parser = amount::parse_duration_ms)]
     pub(crate) wall: Option<u64>,
-    /// Goals that are driven at once [default: 2]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=i64::from(JOBS_MAX)))]
+    #[arg(help = help::with_default("Number of goals to run in parallel", JOBS_DEFAULT), long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=i64::from(JOBS_MAX)))]
     pub(crate) jobs: Option<u32>,
-    /// A shell command that every goal and the whole must pass; may be given several times
+    /// Shell command that every goal and the whole must pass (repeatable)
     #[arg(long, value_name = "COMMAND")]
     pub(crate) verify: Vec<String>,
-    /// Files no goal may change, as git pathspecs with glob rules; may be given several times
+    /// Files no goal may change, such as 'tests/**' (repeatable)
     #[arg(long, value_name = "GLOB")]
     pub(crate) protect: Vec<String>,
-    /// The revision to start from [default: HEAD]
+    /// Revision to start from [default: HEAD]
     #[arg(long, value_name = "REVISION")]
     pub(crate) base: Option<String>,
 }
@@ -122,8 +119,8 @@ pub(crate) fn draw(
             let mut error = Error::world(&failure);
             error.exit = Exit::Usage;
             Err(error.with_hint(
-                "its work happens on a branch: make a repository with `git init`, commit what \
-                 there is, and start again.",
+                "it works on a branch: create a repository with `git init`, commit your files, \
+                 and start again.",
             ))
         }
     }
@@ -131,7 +128,7 @@ pub(crate) fn draw(
 
 /// Returns the table of a mode.
 pub(crate) fn spec_of(mode: Mode) -> Result<&'static ModeSpec, Error> {
-    let missing = || Error::usage(format!("{mode} is not there yet"));
+    let missing = || Error::usage(format!("{mode} is not available yet"));
     ModeSpec::of(mode).ok_or_else(missing)
 }
 
@@ -159,8 +156,8 @@ fn with_repository(
         contract::check(context, &draft.config, &theirs)?;
     } else if spec.reviewer == Party::Asked {
         notes.push(
-            "SAME AGENT: nobody else was named to object and review; `--reviewer` names another. \
-             Each report says so as a risk."
+            "SAME AGENT: the same agent objects and reviews; name another with `--reviewer`. \
+             Each report lists this as a risk."
                 .to_owned(),
         );
     }
@@ -248,7 +245,7 @@ fn without_commit(
         root,
         commit: None,
         notes: vec![
-            "There is no commit here to look facts up in: everything is asked of you.".to_owned(),
+            "There is no commit to look facts up in, so you will be asked everything.".to_owned(),
         ],
     })
 }

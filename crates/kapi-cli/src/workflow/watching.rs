@@ -38,7 +38,7 @@ const DIRECTORY: &str = "watch";
 /// Where workers are watched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum Watch {
-    /// A window for each in a tmux session of the workflow
+    /// Windows of the workflow's tmux session
     Tmux,
 }
 
@@ -49,9 +49,9 @@ pub(crate) fn require(context: &Context, watch: Option<Watch>) -> Result<(), Err
         Some(Watch::Tmux) if has_tmux(&context.book(&context.config(None)?)) => Ok(()),
         Some(Watch::Tmux) => Err(Error::new(
             Exit::Failed,
-            "failed to watch in tmux: there is no such program in PATH; nothing was started",
+            "failed to find tmux on PATH; nothing was started",
         )
-        .with_hint("install tmux, or leave `--watch` out.")),
+        .with_hint("install tmux, or omit `--watch`.")),
     }
 }
 
@@ -100,7 +100,7 @@ impl<'a> Watching<'a> {
                     ..
                 } => {
                     let begun = self.begin(worker, effect);
-                    self.say(effect, &format!("{worker} works on {what}"));
+                    self.say(effect, &format!("{worker} is working on {what}"));
                     begun.err()
                 }
                 Event::EffectEnded { effect, .. } => {
@@ -144,7 +144,7 @@ impl<'a> Watching<'a> {
         let shown = watch_in_tmux(&self.book, self.watched(), worker, &command);
         let shown = shown.map_err(|failure| format!("failed to {}", failure.message))?;
         let Some(terminal) = shown else {
-            return Err("there is no tmux any more".to_owned());
+            return Err("tmux is gone".to_owned());
         };
         if self.terminals.get(worker) == Some(&terminal) {
             return Ok(());

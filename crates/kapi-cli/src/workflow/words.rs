@@ -6,7 +6,7 @@ use kapi_core::workflow_status::Status;
 use kapi_workflow::rules::state::Workflow;
 
 /// What is said of a decision that waits.
-pub(crate) const WAITS: &str = "waits for your approval";
+pub(crate) const WAITS: &str = "waiting for your approval";
 
 /// Returns where a workflow stands: `plan/thesis`, `blocked in run`, `completed`.
 pub(crate) fn standing(workflow: &Workflow) -> String {
@@ -58,7 +58,7 @@ mod tests {
                 Status::Active,
                 Some("approval"),
                 true,
-                "plan/approval, waits for your approval",
+                "plan/approval, waiting for your approval",
             ),
             (Status::Blocked, None, false, "blocked in plan"),
             (Status::Completed, None, false, "completed"),

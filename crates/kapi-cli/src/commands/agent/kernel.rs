@@ -10,27 +10,27 @@ use super::words::object;
 /// Verbs of `kapi agent task`.
 #[derive(Debug, clap::Subcommand)]
 pub(crate) enum Task {
-    /// Have something done; answers at once with the task's id
+    /// Submit a task and print its id at once
     Run(Run),
-    /// Look at a task: status, output, usage, error
+    /// Show a task's status, output, usage and error
     Status(TaskId),
-    /// Cancel a task that waits or runs
+    /// Cancel a pending or running task
     Cancel(TaskId),
 }
 
 /// Options of `kapi agent task run`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Run {
-    /// Everything the agent is told
+    /// The agent's complete prompt
     #[arg(value_name = "PROMPT")]
     prompt: String,
-    /// What it is, in a few words
+    /// A short description
     #[arg(long, value_name = "TEXT")]
     description: String,
-    /// The profile of the agent
+    /// The agent profile
     #[arg(long, value_name = "PROFILE")]
     profile: Option<String>,
-    /// Seconds it may take; 0 for no limit
+    /// Time limit in seconds; 0 means no limit
     #[arg(long, value_name = "N")]
     timeout: Option<String>,
 }
@@ -46,9 +46,9 @@ pub(crate) struct TaskId {
 /// Verbs of `kapi agent loop`.
 #[derive(Debug, clap::Subcommand)]
 pub(crate) enum Loop {
-    /// Set off a run of a loop
+    /// Trigger a run of a loop
     Trigger(Trigger),
-    /// Look at one loop, or at all
+    /// Show the status of one loop or all loops
     Status(LoopStatus),
 }
 
@@ -58,7 +58,7 @@ pub(crate) struct Trigger {
     /// The loop's name
     #[arg(value_name = "LOOP")]
     name: String,
-    /// What triggered it, in a few words
+    /// A short description of the trigger
     #[arg(long, value_name = "TEXT")]
     source: Option<String>,
 }
@@ -74,20 +74,20 @@ pub(crate) struct LoopStatus {
 /// Verbs of `kapi agent guardrail`.
 #[derive(Debug, clap::Subcommand)]
 pub(crate) enum Guardrail {
-    /// Note a lesson, which a person accepts
+    /// Propose a lesson for a person to accept
     Add(Add),
 }
 
 /// Options of `kapi agent guardrail add`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Add {
-    /// What it is about: an agent, a loop, or any other word
+    /// The domain: an agent, a loop, or any other word
     #[arg(value_name = "DOMAIN")]
     domain: String,
     /// The lesson, in one line
     #[arg(value_name = "LESSON")]
     lesson: String,
-    /// How much it matters: info, warning or critical
+    /// Severity: info, warning or critical
     #[arg(long, value_name = "WORD")]
     severity: Option<String>,
 }
@@ -95,22 +95,22 @@ pub(crate) struct Add {
 /// The tools under their own names, for programs that pass JSON on.
 #[derive(Debug, Clone, Copy, clap::Subcommand)]
 pub(crate) enum Named {
-    /// `background_task`; JSON on standard input
+    /// Call background_task (JSON on standard input)
     #[command(name = "background_task", hide = true)]
     BackgroundTask,
-    /// `background_status`; JSON on standard input
+    /// Call background_status (JSON on standard input)
     #[command(name = "background_status", hide = true)]
     BackgroundStatus,
-    /// `background_cancel`; JSON on standard input
+    /// Call background_cancel (JSON on standard input)
     #[command(name = "background_cancel", hide = true)]
     BackgroundCancel,
-    /// `loop_trigger`; JSON on standard input
+    /// Call loop_trigger (JSON on standard input)
     #[command(name = "loop_trigger", hide = true)]
     LoopTrigger,
-    /// `loop_status`; JSON on standard input
+    /// Call loop_status (JSON on standard input)
     #[command(name = "loop_status", hide = true)]
     LoopStatus,
-    /// `guardrail_add`; JSON on standard input
+    /// Call guardrail_add (JSON on standard input)
     #[command(name = "guardrail_add", hide = true)]
     GuardrailAdd,
 }

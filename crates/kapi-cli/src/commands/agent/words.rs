@@ -10,19 +10,19 @@ pub(crate) struct TaskUpdate {
     /// The task's id
     #[arg(value_name = "TASK")]
     id: Option<String>,
-    /// Where it stands: pending, in_progress, done, blocked or skipped
+    /// New status: pending, in_progress, done, blocked or skipped
     #[arg(long, value_name = "STATUS", requires = "id")]
     status: Option<String>,
-    /// Its phase
+    /// New phase
     #[arg(long, value_name = "PHASE", requires = "id")]
     phase: Option<String>,
-    /// One more learning
+    /// A learning to add
     #[arg(long, value_name = "TEXT", requires = "id")]
     learning: Option<String>,
-    /// One more gotcha
+    /// A gotcha to add
     #[arg(long, value_name = "TEXT", requires = "id")]
     gotcha: Option<String>,
-    /// Its notes
+    /// New notes
     #[arg(long, value_name = "TEXT", requires = "id")]
     notes: Option<String>,
 }
@@ -30,10 +30,10 @@ pub(crate) struct TaskUpdate {
 /// Options of `kapi agent progress`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Progress {
-    /// One line
+    /// One line of progress
     #[arg(value_name = "NOTE")]
     note: Option<String>,
-    /// The phase from now on
+    /// The new phase
     #[arg(long, value_name = "PHASE", requires = "note")]
     phase: Option<String>,
 }
@@ -41,10 +41,10 @@ pub(crate) struct Progress {
 /// Options of `kapi agent complete`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Complete {
-    /// The output of the verify command, quoted
+    /// Quoted output of the verify command
     #[arg(long, value_name = "TEXT")]
     evidence: Option<String>,
-    /// What was done, in a sentence
+    /// A one-sentence summary of the work
     #[arg(long, value_name = "TEXT", requires = "evidence")]
     summary: Option<String>,
 }
@@ -52,10 +52,10 @@ pub(crate) struct Complete {
 /// Options of `kapi agent block`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Block {
-    /// What the person is asked
+    /// The question to the user
     #[arg(long, value_name = "TEXT", requires = "reason")]
     question: Option<String>,
-    /// Why it cannot go on without an answer
+    /// Why the work cannot continue without an answer
     #[arg(long, value_name = "TEXT", requires = "question")]
     reason: Option<String>,
 }
@@ -63,31 +63,31 @@ pub(crate) struct Block {
 /// Options of `kapi agent wait`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Wait {
-    /// Seconds from now
+    /// Wait this many seconds
     #[arg(long, value_name = "N", group = "until", requires = "reason")]
     seconds: Option<u64>,
-    /// A file of the working directory, which is to exist
+    /// Wait until this file exists in the working directory
     #[arg(long, value_name = "PATH", group = "until", requires = "reason")]
     file: Option<String>,
-    /// The file is to be gone
+    /// Wait until the file is deleted instead
     #[arg(long, requires = "file", conflicts_with = "changed")]
     gone: bool,
-    /// The file is to be changed
+    /// Wait until the file changes instead
     #[arg(long, requires = "file")]
     changed: bool,
-    /// A shell command, which is to exit 0
+    /// Wait until this shell command exits 0
     #[arg(long, value_name = "COMMAND", group = "until", requires = "reason")]
     command: Option<String>,
-    /// Seconds between two tries of the command
+    /// Seconds between runs of the command
     #[arg(long, value_name = "N", requires = "command", default_value_t = 60)]
     every: u64,
-    /// What a person is to allow
+    /// Wait until the user approves this
     #[arg(long, value_name = "TEXT", group = "until", requires = "reason")]
     approval: Option<String>,
-    /// Why
+    /// The reason for the wait
     #[arg(long, value_name = "TEXT", requires = "until")]
     reason: Option<String>,
-    /// Seconds after which it goes on all the same
+    /// Stop waiting after this many seconds
     #[arg(long, value_name = "N", requires = "until")]
     timeout: Option<u64>,
 }
@@ -95,7 +95,7 @@ pub(crate) struct Wait {
 /// Options of `kapi agent distill`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Distill {
-    /// The document, in Markdown
+    /// The summary, in Markdown
     #[arg(long, value_name = "TEXT")]
     markdown: Option<String>,
 }
@@ -103,7 +103,7 @@ pub(crate) struct Distill {
 /// Options of `kapi agent status`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Status {
-    /// Which goal, outside of a run
+    /// The goal, when called outside a run
     #[arg(value_name = "GOAL")]
     goal: Option<String>,
 }

@@ -142,8 +142,7 @@ fn unbooked(
     let is_short = booked.saturating_mul(10) < used.saturating_mul(BOOKED_TENTHS_MIN);
     is_short.then(|| {
         format!(
-            "trust the spend ledger: it knows of {booked} tokens of this goal, and the goal's log \
-             of {used}"
+            "trust the spend ledger: it has {booked} tokens for this goal, but the goal's log has {used}"
         )
     })
 }

@@ -39,7 +39,7 @@ pub(super) fn budget(context: &Context, id: &GoalId, raise: &RaiseArgs) -> Resul
     let failed = |error| Error::engine(&error, &id.to_string());
     let more = Raise {
         turns: u32::try_from(raise.turns.unwrap_or(0))
-            .map_err(|_| Error::usage("--turns is larger than any turn budget"))?,
+            .map_err(|_| Error::usage("--turns is larger than the maximum"))?,
         tokens: raise.tokens.unwrap_or(0),
         usd_micros: raise.usd.unwrap_or(0),
         wall_ms: raise.wall.unwrap_or(0),
@@ -66,7 +66,7 @@ pub(super) fn give(context: &Context, goal: &Goal, is_changed: bool) -> Exit {
             }
             if is_changed && !goal.status.is_terminal() {
                 context.ui.line(&format!(
-                    "Go on with `kapi resume {:03}`.",
+                    "Resume it with `kapi resume {}`.",
                     goal.id.reference()
                 ));
             }
@@ -96,15 +96,16 @@ pub(crate) fn set_turns(
         let question = format!("{turns} turns may cost much time and money. Set them?");
         match context.ui.confirm(&question) {
             Some(true) => {}
-            Some(false) => return Err(Error::new(Exit::Denied, "the turn budget was kept")),
+            Some(false) => return Err(Error::new(Exit::Denied, "the turn limit was not changed")),
             None => {
                 return Err(Error::new(
                     Exit::Denied,
                     format!(
-                        "more than {TURNS_ASKED_ABOVE} turns need a yes, and nobody is at a terminal"
+                        "more than {TURNS_ASKED_ABOVE} turns need confirmation, and there is no \
+                         terminal to ask on"
                     ),
                 )
-                .with_hint("add `--yes` if you mean it."));
+                .with_hint("add `--yes` to confirm."));
             }
         }
     }

@@ -27,7 +27,7 @@ struct UsedLine {
 
 /// Shows what was used.
 pub(super) fn budget(context: &Context, place: &SandboxPlace) -> Result<Exit, Error> {
-    context.require_human("look into sandboxes from outside")?;
+    context.require_human("access sandboxes from outside")?;
     let known = look::known(place).map_err(|error| Error::launch(&error))?;
     let mut used = Usage::default();
     for path in transcripts(&context.disk, place)?.values() {

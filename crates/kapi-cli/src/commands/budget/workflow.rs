@@ -23,7 +23,7 @@ pub(super) fn budget(
     let project = context.project(&context.project_root()?, OWNER);
     let mut found = Found::load(project, key)?;
     if raise.is_raise() {
-        context.require_human("allow a workflow more")?;
+        context.require_human("raise a workflow's limits")?;
         context.require_own_state(found.project.layout.root())?;
         let more = Raised {
             tokens: raise.tokens.unwrap_or(0),
@@ -75,7 +75,7 @@ pub(super) fn budget(
             }
             if raise.is_raise() && !found.workflow.status.is_terminal() {
                 let (mode, index) = (found.key.mode, found.key.id.index());
-                ui.line(&format!("Go on with `kapi {mode} resume {index:03}`."));
+                ui.line(&format!("Resume it with `kapi {mode} resume {index:03}`."));
             }
         }
     }

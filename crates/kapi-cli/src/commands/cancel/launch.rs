@@ -28,15 +28,15 @@ pub(super) fn cancel(context: &Context, place: &SandboxPlace) -> Result<Exit, Er
     let holder = || place.holder().map_err(|error| Error::launch(&error));
     let Some(owner) = holder()? else {
         return Err(
-            Error::new(Exit::Denied, format!("launch/{id} is not under way"))
-                .with_hint(format!("`kapi sandbox discard {id}` drops what it holds.")),
+            Error::new(Exit::Denied, format!("launch/{id} is not running"))
+                .with_hint(format!("remove its work with `kapi sandbox discard {id}`.")),
         );
     };
     let Some(pid) = launcher(&owner) else {
-        let text = format!("sandbox {id} is in use by {owner}, which is no launch");
+        let text = format!("sandbox {id} is in use by {owner}, not by a launch");
         let hint = match id.split_once('-') {
             Some((task, _)) if id.starts_with("task_") => {
-                format!("it is that of a task: `kapi cancel {task}`.")
+                format!("it belongs to a task: `kapi cancel {task}`.")
             }
             _ => "wait until that has ended.".to_owned(),
         };
@@ -48,7 +48,7 @@ pub(super) fn cancel(context: &Context, place: &SandboxPlace) -> Result<Exit, Er
         if monotonic_ms() > end_ms {
             return Err(
                 Error::new(Exit::Busy, format!("launch/{id} has not ended yet"))
-                    .with_hint(format!("`kapi wait launch/{id}` waits for it.")),
+                    .with_hint(format!("wait for it with `kapi wait launch/{id}`.")),
             );
         }
         thread::sleep(LOOK);

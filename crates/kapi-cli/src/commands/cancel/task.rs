@@ -16,7 +16,7 @@ use crate::kernel::{self, failed, no_task};
 use crate::ui::Format;
 
 /// Why it is ended, when nothing was said.
-const REASON: &str = "it is not wanted any more";
+const REASON: &str = "no longer needed";
 
 /// Cancels a task.
 pub(super) fn cancel(context: &Context, id: TaskId, reason: Option<&str>) -> Result<Exit, Error> {
@@ -54,7 +54,7 @@ pub(super) fn cancel(context: &Context, id: TaskId, reason: Option<&str>) -> Res
                 context.ui.line(&format!("{id} is cancelled."));
             }
             Format::Human => context.ui.line(&format!(
-                "{id} is being stopped by the worker that has it; `kapi wait {id}` waits for that."
+                "{id} is being stopped by its worker; wait for it with `kapi wait {id}`."
             )),
         }
         Ok(Exit::Success)

@@ -11,7 +11,7 @@ use crate::workflow::found::Found;
 use crate::workflow::report;
 
 /// Why it is given up, when nothing was said.
-const REASON: &str = "it is not wanted any more";
+const REASON: &str = "no longer needed";
 
 /// Gives a workflow up.
 pub(super) fn cancel(

@@ -41,7 +41,7 @@ pub(super) fn files(
         let stays = if !workflow.status.is_terminal() {
             Some("its workflow has not ended".to_owned())
         } else if used_before_ms.is_some_and(|before| used_ms(&log) >= before) {
-            Some("it was used since".to_owned())
+            Some("it was used recently".to_owned())
         } else {
             None
         };

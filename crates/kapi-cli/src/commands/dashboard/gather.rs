@@ -154,7 +154,7 @@ fn guardrails(kernel: &Kernel<'_>, warnings: &mut Vec<WarningView>) -> Vec<Domai
     match unread {
         Ok(unread) => warnings.extend(unread.iter().map(|unread| WarningView {
             what: format!("{}:{}: {}", unread.file.display(), unread.line, unread.why),
-            remedy: Some("correct the line, or begin it with something else than `-`".to_owned()),
+            remedy: Some("fix the line, or start it with something other than `-`".to_owned()),
         })),
         Err(error) => warnings.push(WarningView {
             what: format!("failed to {}", chain(&error)),

@@ -71,7 +71,7 @@ impl CommitPatch {
         if self.is_cut {
             context
                 .ui
-                .say("The patch is longer; `git diff` of the commits shows all of it.");
+                .say("The patch is truncated; use `git diff` on the commits to see all of it.");
         }
     }
 }

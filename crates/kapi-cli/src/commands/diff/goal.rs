@@ -68,7 +68,7 @@ pub(super) fn diff(context: &Context, id: &GoalId, stat: bool) -> Result<Exit, E
             if commit.is_none() {
                 context
                     .ui
-                    .say("No turn has ended yet, so there is no change to show.");
+                    .say("No turn has ended yet, so there are no changes to show.");
             } else if !proved {
                 context
                     .ui

@@ -29,7 +29,7 @@ struct View<'a> {
 
 /// Shows the difference.
 pub(super) fn diff(context: &Context, place: &SandboxPlace, stat: bool) -> Result<Exit, Error> {
-    context.require_human("look into sandboxes from outside")?;
+    context.require_human("access sandboxes from outside")?;
     let book = book(context)?;
     let now_ms = context.clock.now_ms();
     let found = merge::difference(&book, place, PATCH_BYTES_MAX, now_ms)
@@ -61,14 +61,14 @@ pub(super) fn diff(context: &Context, place: &SandboxPlace, stat: bool) -> Resul
         if found.is_cut {
             context
                 .ui
-                .say("The patch is not whole: it is too long, or leaves out large files.");
+                .say("The patch is incomplete: it is too long, or omits large files.");
         }
     }
     for left in &found.left_out {
         context.ui.say(&format!("left out: {left}"));
     }
     for one in &found.auto_run {
-        let text = format!("runs by itself: {}: {}", one.path, one.why);
+        let text = format!("runs automatically: {}: {}", one.path, one.why);
         context.ui.say(&text);
     }
     Ok(Exit::Success)

@@ -57,7 +57,7 @@ pub(super) fn diff(context: &Context, id: TaskId, stat: bool) -> Result<Exit, Er
             }
             Format::Human if commit.is_none() => {
                 context.ui.say(&format!(
-                    "{id} has not ended, so there is no change to show."
+                    "{id} has not ended, so there are no changes to show."
                 ));
             }
             Format::Human => patch.print(context, stat),

@@ -38,7 +38,7 @@ pub(super) fn diff(context: &Context, key: WorkflowKey, stat: bool) -> Result<Ex
         Format::Human if branch.is_none() => {
             context
                 .ui
-                .say("It has no branch yet, so there is no change to show.");
+                .say("It has no branch yet, so there are no changes to show.");
         }
         Format::Human => patch.print(context, stat),
     }

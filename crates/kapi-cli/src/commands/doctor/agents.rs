@@ -23,14 +23,15 @@ use crate::ui::Format;
 #[derive(Debug, clap::Args)]
 #[group(skip)]
 pub(super) struct Args {
-    /// Tell which agent programs are there, logged in, and with --probe whether they answer; the exit
-    /// code is 4 when none can be used (with --agent: when one of those cannot)
+    /// Check which agent programs are installed and logged in
+    ///
+    /// Exits with 4 if no agent can be used, or if one named with --agent cannot.
     #[arg(long, conflicts_with_all = ["modes", "mend"])]
     pub(super) agents: bool,
-    /// Have each program that is there answer a question of one word; costs a few tokens
+    /// Ask each installed agent a one-word question; costs a few tokens
     #[arg(long, requires = "agents")]
     probe: bool,
-    /// Only this one; may be given more than once
+    /// Check only this agent (repeatable)
     #[arg(long, value_name = "PROGRAM", value_parser = ["claude", "codex", "gemini", "pi"], requires = "agents")]
     agent: Vec<String>,
 }
@@ -147,7 +148,7 @@ fn look(context: &Context, config: &Config, agent: &Manifest) -> Backend {
     let (logged_in, login) = match (has_key, &login_file) {
         (true, _) => (true, format!("{key} is set")),
         (false, Some(file)) if settings.login => (true, file.display().to_string()),
-        (false, Some(file)) => (false, format!("{} is not lent to runs", file.display())),
+        (false, Some(file)) => (false, format!("{} is not shared with runs", file.display())),
         (false, None) => (false, format!("{key} is not set")),
     };
     let hint = if found.is_none() {
@@ -156,7 +157,7 @@ fn look(context: &Context, config: &Config, agent: &Manifest) -> Backend {
         None
     } else if login_file.is_some() {
         Some(format!(
-            "say `login = true` in `[agents.{}]` of your configuration, or set {key}.",
+            "set `login = true` under `[agents.{}]` in your configuration, or set {key}.",
             agent.name
         ))
     } else {
@@ -201,6 +202,6 @@ fn human(context: &Context, args: &Args, view: &View) {
         }
     }
     if !args.probe {
-        ui.say("Nothing was sent; `kapi doctor --agents --probe` has each of them answer.");
+        ui.say("Nothing was sent; test them with `kapi doctor --agents --probe`.");
     }
 }

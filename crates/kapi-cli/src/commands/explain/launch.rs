@@ -104,7 +104,7 @@ fn who(flags: &Flags, profile: &LaunchProfile, rows: &mut Rows) {
         &profile.agent.source,
     );
     let talk = if profile.is_interactive {
-        "by you, at this terminal"
+        "by you, in this terminal"
     } else {
         "by its prompt"
     };
@@ -113,7 +113,7 @@ fn who(flags: &Flags, profile: &LaunchProfile, rows: &mut Rows) {
     } else {
         profile.agent.source.clone()
     };
-    rows.add("talked to", talk, &source);
+    rows.add("interactive", talk, &source);
 }
 
 fn mode(project: &std::path::Path, flags: &Flags) -> (&'static str, Source) {

@@ -49,9 +49,9 @@ pub(super) fn model(context: &Context, subject: &Subject<'_>, rows: &mut Rows) {
             ..
         }) => format!("through Kapi's gateway to {}", upstream.base_url),
         Ok(launch) if !launch.login_files.is_empty() => {
-            "your log-in, lent to the agent; it asks its vendor itself".to_owned()
+            "your login, copied for the agent; it contacts its vendor directly".to_owned()
         }
-        Ok(_) => "the program asks its model itself, if it has one".to_owned(),
+        Ok(_) => "the program contacts its model directly, if it uses one".to_owned(),
         Err(why) => format!("not ready: {why}"),
     };
     rows.add("model route", route, &said("base_url"));

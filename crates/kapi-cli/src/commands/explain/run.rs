@@ -9,6 +9,7 @@ use kapi_goal::rules::contract::TURNS_DEFAULT;
 use super::Rows;
 use super::route::{self, Subject};
 use crate::amount;
+use crate::config::grant::{LEVEL_DEFAULT, NETWORK_DEFAULT};
 use crate::config::source::Source;
 use crate::config::{AT_MOST, Config};
 use crate::context::Context;
@@ -28,7 +29,7 @@ pub(crate) fn explain(context: &Context, args: &Args) -> Result<Exit, Error> {
     let mut rows = Rows::default();
     let level = match (args.sandbox, config.level) {
         (Some(sandbox), _) => flags::level(sandbox),
-        (None, configured) => configured.unwrap_or(SandboxLevel::Native),
+        (None, configured) => configured.unwrap_or(LEVEL_DEFAULT),
     };
     let network = config.network(args.network.map(NetworkMode::from), level)?;
     let origin = |key: &str| config.origins.first(key);
@@ -63,7 +64,7 @@ pub(crate) fn explain(context: &Context, args: &Args) -> Result<Exit, Error> {
     if kind.is_some() {
         route::model(context, &subject, &mut rows);
     } else {
-        notes.push("Without an agent, a run does not begin.".to_owned());
+        notes.push("Without an agent, a run does not start.".to_owned());
     }
     let level_source = match args.sandbox {
         Some(_) => Source::Flag("--sandbox"),
@@ -114,7 +115,7 @@ fn network_source(
             None => config.origins.first("sandbox.level"),
         };
     }
-    let wanted = config.network.unwrap_or(NetworkMode::Filtered);
+    let wanted = config.network.unwrap_or(NETWORK_DEFAULT);
     let key = if wanted == network {
         "network.mode"
     } else {
@@ -159,7 +160,7 @@ fn default_judge<'a>(
             .first()
             .copied()
             .or(of_project)
-            .unwrap_or("nobody: the run is refused with judge_unspecified"),
+            .unwrap_or("none: the run is refused with judge_unspecified"),
         Some(_) | None => of_project.unwrap_or("none"),
     }
 }

@@ -13,17 +13,17 @@ use crate::exit_code::Exit;
 #[derive(Debug, clap::Args)]
 #[command(allow_missing_positional = true)]
 pub(crate) struct Args {
-    /// The goal; may be left out when one goal is unfinished
+    /// Goal [default: the only unfinished one]
     #[arg(value_name = "GOAL")]
     reference: Option<String>,
-    /// The entry of the contract's list, or what the goal waits for
+    /// The 'ask before' entry of the contract, or the approval that the goal waits for
     #[arg(value_name = "WHAT", required = true)]
     what: String,
 }
 
 /// Allows what was asked about, for the rest of the goal.
 pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
-    context.require_human("allow what was asked about")?;
+    context.require_human("approve a request of the agent")?;
     let picked = pick::to_change(context, args.reference.as_deref())?;
     let can_be = askable(&picked.goal);
     let what = args.what.clone();
@@ -33,15 +33,15 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
         match (is_unknown, can_be.is_empty()) {
             (true, false) => {
                 let list = can_be.join(", ");
-                error.with_hint(format!("what can be allowed here: {list}."))
+                error.with_hint(format!("what can be approved here: {list}."))
             }
             (_, _) => error,
         }
     })?;
-    let mut lines = vec![format!("Goal {} may: {}.", goal.id, args.what)];
+    let mut lines = vec![format!("Goal {} may now: {}.", goal.id, args.what)];
     if !goal.is_driven() {
         lines.push(format!(
-            "Go on with `kapi resume {:03}`.",
+            "Resume it with `kapi resume {}`.",
             goal.id.reference()
         ));
     }

@@ -22,19 +22,19 @@ use crate::exit_code::Exit;
 /// Options of `kapi goal approve`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// The goal; may be left out when one contract waits for approval
+    /// Goal [default: the only one awaiting approval]
     #[arg(value_name = "GOAL")]
     reference: Option<String>,
-    /// The hash of the contract that is approved, or its first 12 digits or more
+    /// Approve only the contract with this hash (at least 12 digits)
     #[arg(long, value_name = "HASH", conflicts_with = "yes")]
     hash: Option<String>,
-    /// Approve the contract that is shown, whatever it is; the record says so
+    /// Approve whatever contract is shown; the log records this
     #[arg(short, long)]
     yes: bool,
-    /// End this goal, once the contract is approved
+    /// Cancel this goal once the new contract is approved
     #[arg(long, value_name = "GOAL")]
     replace: Option<String>,
-    /// Approve it and do not begin yet
+    /// Approve without starting the goal
     #[arg(long)]
     no_run: bool,
 }
@@ -56,8 +56,11 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
                 anew(context, args, &picked, &lack)?;
                 standing::carry_out(context, &picked.project, &choice, &picked.id)?;
                 let lines = [
-                    format!("The contract of goal {} is approved here.", picked.id),
-                    format!("Go on with `kapi resume {}`.", picked.id.reference()),
+                    format!(
+                        "The contract of goal {} is now approved on this machine.",
+                        picked.id
+                    ),
+                    format!("Resume it with `kapi resume {}`.", picked.id.reference()),
                 ];
                 Ok(answer::give(context, &picked.goal, &lines))
             }
@@ -80,7 +83,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
         let goal = reload(&picked)?;
         let lines = [
             format!("The contract of goal {} is approved.", goal.id),
-            format!("Begin with `kapi resume {}`.", goal.id.reference()),
+            format!("Start it with `kapi resume {}`.", goal.id.reference()),
         ];
         return Ok(answer::give(context, &goal, &lines));
     }
@@ -93,8 +96,8 @@ fn anew(context: &Context, args: &Args, picked: &Picked<'_>, lack: &Lack) -> Res
     let contract = &goal.contract;
     let mut notes = isolation::isolation_note(contract);
     notes.push(format!(
-        "the goal says that it was approved, but {lack}. It was made by an older version, moved, \
-         or brought by somebody else: approve it only if it is yours."
+        "the goal is marked as approved, but {lack}. An older version or somebody else created \
+         it, or it was moved: approve it only if it is yours."
     ));
     words::show_whole(context, contract, &notes);
     words::show_given(context, goal);
@@ -103,10 +106,10 @@ fn anew(context: &Context, args: &Args, picked: &Picked<'_>, lack: &Lack) -> Res
     context.ui.say(&format!("  hash      {hash}"));
     if hash != goal.contract_hash {
         let text = format!(
-            "the contract of goal {} does not have the hash that its record names ({})",
+            "the contract of goal {} does not match its recorded hash ({})",
             picked.id, goal.contract_hash
         );
-        return Err(Error::new(Exit::Denied, text).with_hint("begin a goal of your own instead."));
+        return Err(Error::new(Exit::Denied, text).with_hint("start your own goal instead."));
     }
     means(context, args, picked)?;
     let config = context.config(Some(picked.project.layout.root()))?;
@@ -129,17 +132,16 @@ fn means(context: &Context, args: &Args, picked: &Picked<'_>) -> Result<Approval
         Some(true) => Ok(ApprovalMeans::Terminal),
         Some(false) => Err(
             Error::new(Exit::Denied, "the contract was not approved").with_hint(format!(
-                "turn it down with `kapi goal reject {}`.",
+                "reject it with `kapi goal reject {}`.",
                 picked.id.reference()
             )),
         ),
         None => Err(
-            Error::usage("a contract needs an approval, and nobody is at a terminal").with_hint(
-                format!(
-                    "read the contract above, then type `{}`.",
+            Error::usage("a contract needs approval, and there is no terminal to ask on")
+                .with_hint(format!(
+                    "read the contract above, then run `{}`.",
                     approval::line(&picked.id, &picked.goal.contract_hash)
-                ),
-            ),
+                )),
         ),
     }
 }
@@ -166,7 +168,7 @@ fn refusal(context: &Context, picked: &Picked<'_>) -> Error {
         // It was proposed again in between; nobody has looked at that contract.
         Ok(goal) => Error::new(
             Exit::Internal,
-            format!("goal {} was approved while it was not proposed", goal.id),
+            format!("goal {} was approved although it was not proposed", goal.id),
         ),
     }
 }

@@ -26,7 +26,7 @@ const ANSWER_BYTES_MAX: usize = 16 * 1024;
 #[derive(Debug, clap::Args)]
 #[command(allow_missing_positional = true)]
 pub(crate) struct Args {
-    /// The goal; may be left out when one goal is unfinished
+    /// Goal [default: the only unfinished one]
     #[arg(value_name = "GOAL")]
     reference: Option<String>,
     /// The question
@@ -113,7 +113,7 @@ fn record(
             Exit::Failed,
             format!("failed to get an answer: {}", end_words(&answered.end)),
         )
-        .with_hint("the goal was not touched; ask again."));
+        .with_hint("the goal is unchanged; ask again."));
     }
     match context.ui.format {
         Format::Json => context.ui.json(&json!({
@@ -130,12 +130,12 @@ fn record(
 
 fn end_words(end: &AgentEnd) -> String {
     match end {
-        AgentEnd::Finished => "the agent said nothing".to_owned(),
+        AgentEnd::Finished => "the agent gave no answer".to_owned(),
         AgentEnd::Refused => "the agent's model refused".to_owned(),
-        AgentEnd::LimitReached => "the agent stopped at a limit of its own".to_owned(),
-        AgentEnd::Crashed { code } => format!("the agent exited {code}"),
+        AgentEnd::LimitReached => "the agent stopped at its own limit".to_owned(),
+        AgentEnd::Crashed { code } => format!("the agent exited with {code}"),
         AgentEnd::OutOfResources { resource, limit } => {
-            format!("the agent failed at its limit of {limit} of {resource}")
+            format!("the agent hit its limit of {limit} of {resource}")
         }
         AgentEnd::DeadlinePassed => "the agent took too long".to_owned(),
         AgentEnd::IdlePassed => "the agent was silent for too long".to_owned(),

@@ -14,7 +14,7 @@ use crate::ui::Format;
 /// Options of `kapi goal autopilot`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// On or off; without it, the other than now
+    /// On or off [default: toggle]
     #[arg(value_enum)]
     to: Option<Switch>,
 }
@@ -22,9 +22,9 @@ pub(crate) struct Args {
 /// On or off.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub(super) enum Switch {
-    /// Contracts are approved in advance
+    /// Approve contracts automatically
     On,
-    /// Every contract is shown and asked about
+    /// Ask before each contract is approved
     Off,
 }
 
@@ -35,7 +35,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
 
 /// Switches the autopilot on or off, or to the other.
 pub(super) fn set(context: &Context, to: Option<Switch>) -> Result<Exit, Error> {
-    context.require_human("switch the autopilot")?;
+    context.require_human("turn the autopilot on or off")?;
     let root = project_of(context)?;
     let preferences = context.preferences(&root)?;
     let failed = |error| Error::engine(&error, "");
@@ -55,16 +55,16 @@ pub(super) fn set(context: &Context, to: Option<Switch>) -> Result<Exit, Error> 
             "judge": preferred.judge,
         })),
         Format::Human if on => {
+            context.ui.line(
+                "Autopilot is on: Kapi approves the contracts of new goals here without asking.",
+            );
             context
                 .ui
-                .line("Autopilot is on: contracts of new goals here are approved without asking.");
-            context
-                .ui
-                .line("Switch it off with `kapi goal autopilot off`.");
+                .line("Turn it off with `kapi goal autopilot off`.");
         }
         Format::Human => context
             .ui
-            .line("Autopilot is off: every contract is shown and asked about."),
+            .line("Autopilot is off: Kapi asks before it approves a contract."),
     }
     Ok(Exit::Success)
 }

@@ -95,7 +95,7 @@ pub(crate) fn contract(ui: Ui, goal: &Goal) {
         ));
     }
     if let Some(said) = &goal.said {
-        ui.line(&format!("  said      {said}"));
+        ui.line(&format!("  message   {said}"));
     }
     for note in &goal.journey.notes {
         ui.line(&format!("  turn {:<4} {}", note.turn, note.text));

@@ -21,7 +21,7 @@ pub(crate) fn run(context: &Context) -> Exit {
             context.ui.raw(help().as_bytes());
             context
                 .ui
-                .line("In a shell each of them is `kapi goal <subcommand>`; `kapi goal --help` lists all.");
+                .line("In a shell, use `kapi goal <subcommand>`; see `kapi goal --help`.");
         }
     }
     Exit::Success

@@ -26,11 +26,13 @@ use crate::ui::Format;
 /// Options of `kapi goal judge`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// An agent, provider/model, `same`, `none`, or `clear`; with two words, the goal comes first
-    /// and the judge of that goal is changed; without any, the judge is shown
+    /// Goal whose judge changes, or the judge of new goals here
+    ///
+    /// A judge is an agent, a provider/model, 'same', 'none', or 'clear' to unset it. With no
+    /// argument, print the current judge.
     #[arg(value_name = "GOAL|JUDGE")]
     first: Option<String>,
-    /// Who judges the goal from now on
+    /// New judge of the goal
     #[arg(value_name = "JUDGE")]
     second: Option<String>,
 }
@@ -54,10 +56,10 @@ fn change(context: &Context, reference: &str, judge: &str) -> Result<Exit, Error
         judge: judge.clone(),
     });
     let goal = picked.submit(context, &command)?;
-    let mut lines = vec![format!("Goal {} is judged by: {judge}.", goal.id)];
+    let mut lines = vec![format!("Judge of goal {}: {judge}.", goal.id)];
     if goal.is_driven() && !picked.goal.is_driven() {
         lines.push(format!(
-            "Its verified commit is kept. Go on with `kapi resume {}`; `kapi up` does by itself.",
+            "Its verified commit is kept. Resume it with `kapi resume {}`, or let `kapi up` do it.",
             goal.id.reference()
         ));
     }
@@ -71,11 +73,10 @@ fn for_goal(context: &Context, goal: &Goal, text: &str) -> Result<String, Error>
     let name = JudgeName::parse(text).map_err(|error| with_existing(error, &book))?;
     let refused = |failure: Failure| with_existing(Error::world(&failure), &book);
     match name {
-        JudgeName::None => Err(Error::new(
-            Exit::Denied,
-            "its contract names a judge, and a result that nobody judged is another contract's",
-        )
-        .with_hint("start another goal with `--judge none`, or name who judges this one.")),
+        JudgeName::None => Err(Error::new(Exit::Denied, "its contract requires a judge")
+            .with_hint(
+                "start another goal with `--judge none`, or name another judge for this one.",
+            )),
         JudgeName::Same => Ok(goal.contract.agent.clone()),
         JudgeName::Agent(_) => {
             asking::check_agent(&book, text, goal.contract.sandbox).map_err(refused)?;
@@ -101,7 +102,8 @@ fn with_existing(error: Error, book: &Book) -> Error {
         .hint
         .as_ref()
         .map_or_else(String::new, |hint| format!("{hint} "));
-    let hint = format!("{first}{agents}; a model is written provider/model, of {providers}.");
+    let hint =
+        format!("{first}{agents}; write a model as provider/model, with one of {providers}.");
     error.with_hint(hint)
 }
 
@@ -120,14 +122,14 @@ pub(super) fn show(context: &Context) -> Result<Exit, Error> {
         (Format::Human, Some(judge), _) => {
             context
                 .ui
-                .line(&format!("Goals here are judged by: {judge}."));
+                .line(&format!("Judge of new goals here: {judge}."));
         }
         (Format::Human, None, Some(judge)) => context.ui.line(&format!(
-            "Goals here are judged by: {judge} (said by the configuration or KAPI_JUDGE)."
+            "Judge of new goals here: {judge} (from the configuration or KAPI_JUDGE)."
         )),
         (Format::Human, None, None) => {
             context.ui.line(
-                "No judge is set here: another installed agent judges, or each goal says who.",
+                "No judge is set here: another installed agent judges, unless a goal names one.",
             );
             context
                 .ui
@@ -156,10 +158,10 @@ pub(super) fn set(context: &Context, judge: Option<&str>) -> Result<Exit, Error>
         })),
         (Format::Human, Some(judge)) => context
             .ui
-            .line(&format!("Later goals here are judged by: {judge}.")),
+            .line(&format!("Judge of new goals here: {judge}.")),
         (Format::Human, None) => context
             .ui
-            .line("No judge is set here any more; each goal says who judges."),
+            .line("No judge is set here any more; name one for each goal."),
     }
     Ok(Exit::Success)
 }
@@ -168,17 +170,16 @@ pub(super) fn set(context: &Context, judge: Option<&str>) -> Result<Exit, Error>
 fn checked(context: &Context, root: &Path, text: &str) -> Result<String, Error> {
     match JudgeName::parse(text)? {
         JudgeName::Same => context.ui.say(
-            "note: a model that judges its own work is weaker than another one; every contract \
-             will say so.",
+            "note: a model that judges its own work is a weaker check; every contract will show this.",
         ),
         JudgeName::None => context
             .ui
-            .say("note: no model will look at the results of later goals."),
+            .say("note: no model will review the results of new goals."),
         JudgeName::Agent(_) => {
             let book = context.book(&context.config(Some(root))?);
             if let Err(failure) = asking::check_agent(&book, text, SandboxLevel::Native) {
                 context.ui.say(&format!(
-                    "note: it could not judge now: failed to {}.",
+                    "note: it is not able to judge at the moment: failed to {}.",
                     failure.message
                 ));
             }
@@ -187,12 +188,12 @@ fn checked(context: &Context, root: &Path, text: &str) -> Result<String, Error> 
         JudgeName::Model { provider, .. } => {
             let book = context.book(&context.config(Some(root))?);
             if !kapi_run::judge_provider::names(&book).contains(&provider) {
-                let error = Error::usage(format!("{provider:?} is no provider of judges"));
+                let error = Error::usage(format!("unknown judge provider {provider:?}"));
                 return Err(with_existing(error, &book));
             }
             if let Err(failure) = kapi_check::perform::judge::check(&book, text) {
                 context.ui.say(&format!(
-                    "note: it could not judge now: failed to {}.",
+                    "note: it is not able to judge at the moment: failed to {}.",
                     failure.message
                 ));
             }
@@ -209,8 +210,8 @@ pub(super) fn project_of(context: &Context) -> Result<PathBuf, Error> {
     found.map(Path::to_path_buf).ok_or_else(|| {
         Error::new(
             Exit::NotFound,
-            format!("{} belongs to no project", context.cwd.display()),
+            format!("{} is not in a project", context.cwd.display()),
         )
-        .with_hint("go to a git repository; preferences are kept for each project.")
+        .with_hint("change to a git repository: preferences are kept per project.")
     })
 }

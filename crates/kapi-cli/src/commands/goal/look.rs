@@ -81,7 +81,7 @@ pub(crate) fn northstar(context: &Context, args: &pick::Args) -> Result<Exit, Er
             context.ui.raw(yaml_under("northStar", &fields).as_bytes());
         }
         Format::Human => context.ui.say(&format!(
-            "Goal {id} has no locked contract yet: it is {}.",
+            "Goal {id} has no approved contract yet: it is {}.",
             goal.status
         )),
     }
@@ -132,7 +132,7 @@ pub(crate) fn replan_log(context: &Context, args: &pick::Args) -> Result<Exit, E
             .json(&json!({"id": id.to_string(), "replans": replans})),
         Format::Human if replans.is_empty() => context
             .ui
-            .say(&format!("The plan of goal {id} was never changed.")),
+            .say(&format!("The plan of goal {id} has not changed.")),
         Format::Human => {
             for replan in replans {
                 let noun = if replan.operations == 1 {

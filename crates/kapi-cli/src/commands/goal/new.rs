@@ -29,17 +29,17 @@ use crate::ui::Format;
 pub(crate) struct Args {
     #[command(flatten)]
     pub(super) run: flags::Args,
-    /// Let the agent draft the contract first; the default where nothing says what proves the goal
-    #[arg(long, conflicts_with = "unverified")]
+    /// Let the agent draft the contract [default when there is no verify command]
+    #[arg(help_heading = None::<&str>, long, conflicts_with = "unverified")]
     pub(super) draft: bool,
-    /// End the goal that is unfinished, once the new contract is approved
-    #[arg(long, conflicts_with = "keep")]
+    /// Cancel the unfinished goal once the new contract is approved
+    #[arg(help_heading = None::<&str>, long, conflicts_with = "keep")]
     replace: bool,
-    /// Keep the goal that is unfinished, beside the new one
-    #[arg(long)]
+    /// Keep the unfinished goal alongside the new one
+    #[arg(help_heading = None::<&str>, long)]
     keep: bool,
-    /// Set it up and do not begin yet
-    #[arg(long)]
+    /// Create the goal without starting it
+    #[arg(help_heading = None::<&str>, long)]
     pub(super) no_run: bool,
 }
 
@@ -62,7 +62,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
     context.require_human("start a goal")?;
     if args.run.race.is_race() {
         return Err(
-            Error::usage("`kapi goal new` sets up one goal, and this is a race")
+            Error::usage("`kapi goal new` creates one goal, and this is a race")
                 .with_hint("start it with `kapi run`, which takes the same options."),
         );
     }
@@ -80,7 +80,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
         let Some(id) = run::create(context, &project, &draft)? else {
             let branch = &draft.contract.branch;
             context.ui.say(&format!(
-                "note: another run has just taken {branch}; once more."
+                "note: another run has just taken {branch}; trying again."
             ));
             continue;
         };
@@ -105,10 +105,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
         let when_parked = WhenParked::asked(args.run.park);
         return driving::drive_and(context, &run, begun, &interrupts, when_parked);
     }
-    Err(
-        Error::new(Exit::Busy, "other runs keep taking the branch of this one")
-            .with_hint("say the task in other words."),
-    )
+    Err(Error::new(Exit::Busy, "other runs keep taking this branch").with_hint("reword the task."))
 }
 
 /// Refuses a goal that nobody said anything of.
@@ -116,9 +113,8 @@ fn has_intent(args: &Args) -> Result<(), Error> {
     if args.run.contract.is_some() || !args.run.intent.trim().is_empty() {
         return Ok(());
     }
-    Err(Error::usage("no goal was given").with_hint(
-        "say it in your words: `kapi goal new \"<intent>\"`, or name a file with `--contract`.",
-    ))
+    Err(Error::usage("no goal was given")
+        .with_hint("give one: `kapi goal new \"<intent>\"`, or name a file with `--contract`."))
 }
 
 /// Tells whether the agent drafts the contract: where that was asked for, or where nothing says
@@ -165,7 +161,7 @@ pub(super) fn waits(context: &Context, goal: &Goal, choice: &Choice) -> Exit {
     if let Choice::Replace(replaced) = choice {
         line = format!("{line} --replace {:03}", replaced.reference());
         context.ui.say(&format!(
-            "note: goal {replaced} stays as it is until this contract is approved."
+            "note: goal {replaced} stays unchanged until this contract is approved."
         ));
     }
     match context.ui.format {
@@ -182,7 +178,7 @@ pub(super) fn waits(context: &Context, goal: &Goal, choice: &Choice) -> Exit {
         Format::Human => {
             let ui = context.ui;
             ui.line(&format!(
-                "Goal {} is proposed; its contract waits for you.",
+                "Goal {} is proposed; its contract needs your approval.",
                 goal.id
             ));
             ui.line(&format!("  hash     {}", goal.contract_hash));

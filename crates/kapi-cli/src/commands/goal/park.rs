@@ -11,11 +11,11 @@ use kapi_store::timestamp::parse_instant_ms;
 use kapi_sys::clock::Clock as _;
 use kapi_sys::process;
 
-use crate::amount;
 use crate::commands::goal::{answer, pick};
 use crate::context::Context;
 use crate::error::Error;
 use crate::exit_code::Exit;
+use crate::{amount, help};
 
 /// How often a command is tried when nothing was said, in milliseconds.
 const EVERY_MS: u64 = 60_000;
@@ -29,43 +29,42 @@ const EVERY_MS: u64 = 60_000;
         .required(true)
 ))]
 pub(crate) struct Args {
-    /// The goal; may be left out when one goal is unfinished
+    /// Goal [default: the only unfinished one]
     #[arg(value_name = "GOAL")]
     reference: Option<String>,
-    /// Until a time, such as 2026-11-22T18:00Z or 2026-11-22T18:00+01:00
+    /// Wait until this time, such as 2026-11-22T18:00Z or 2026-11-22T18:00+01:00
     #[arg(long, value_name = "TIME")]
     until: Option<String>,
-    /// For a while (90s, 15m, 2h)
+    /// Wait this long (90s, 15m, 2h)
     #[arg(long = "for", value_name = "TIME", value_parser = amount::parse_duration_ms, id = "duration", conflicts_with = "until")]
     duration: Option<u64>,
-    /// Until a file is there; relative paths begin at the working directory
+    /// Wait until this file exists
     #[arg(long, value_name = "PATH", conflicts_with_all = ["until", "duration"])]
     file: Option<PathBuf>,
-    /// Until that file is gone
+    /// Wait until the file is deleted instead
     #[arg(long, requires = "file", conflicts_with = "changed")]
     gone: bool,
-    /// Until that file is changed
+    /// Wait until the file changes instead
     #[arg(long, requires = "file")]
     changed: bool,
-    /// Until a process of this machine has ended
+    /// Wait until this local process exits
     #[arg(long, value_name = "N", conflicts_with_all = ["until", "duration", "file"])]
     pid: Option<u32>,
-    /// Until a command exits 0, run in the sandbox on the work so far
+    /// Wait until this command exits 0 in the goal's sandbox
     #[arg(long, value_name = "COMMAND", conflicts_with_all = ["until", "duration", "file", "pid"])]
     command: Option<String>,
-    /// How often that command is tried [default: 1m]
-    #[arg(long, value_name = "TIME", requires = "command", value_parser = amount::parse_duration_ms)]
+    #[arg(help = help::with_default("Time between runs of the command", help::time(EVERY_MS)), long, value_name = "TIME", requires = "command", value_parser = amount::parse_duration_ms)]
     every: Option<u64>,
-    /// Until you allow something with `kapi goal allow`
+    /// Wait until you run `kapi goal allow` for this
     #[arg(long, value_name = "TEXT", conflicts_with_all = ["until", "duration", "file", "pid", "command"])]
     approval: Option<String>,
-    /// Until a provider's quota is reset, which is at `--until` or in `--for`
+    /// Wait for this provider's quota to reset, at --until or after --for
     #[arg(long, value_name = "PROVIDER", conflicts_with_all = ["file", "pid", "command", "approval"])]
     quota: Option<String>,
-    /// Why, for the record
+    /// The reason to record
     #[arg(long, value_name = "TEXT")]
     reason: Option<String>,
-    /// Go on all the same after this time
+    /// Stop waiting after this time
     #[arg(long, value_name = "TIME", value_parser = amount::parse_duration_ms)]
     timeout: Option<u64>,
 }
@@ -109,7 +108,7 @@ fn condition(context: &Context, args: &Args) -> Result<WaitFor, Error> {
     if let Some(pid) = args.pid {
         let name = process::process_name(pid).ok_or_else(|| {
             Error::new(Exit::NotFound, format!("there is no process {pid}"))
-                .with_hint("it may have ended already; then there is nothing to wait for.")
+                .with_hint("it may have exited already.")
         })?;
         return Ok(WaitFor::Process {
             pid: name.pid,
@@ -154,16 +153,14 @@ fn file(context: &Context, path: &std::path::Path, args: &Args) -> Result<WaitFo
 fn time(context: &Context, args: &Args) -> Result<i64, Error> {
     match (&args.until, args.duration) {
         (Some(text), _) => parse_instant_ms(text).ok_or_else(|| {
-            Error::usage(format!("{text:?} is no time"))
-                .with_hint("write it with its offset: 2026-11-22T18:00Z or 2026-11-22T18:00+01:00.")
+            Error::usage(format!("{text:?} is not a time"))
+                .with_hint("write it with an offset: 2026-11-22T18:00Z or 2026-11-22T18:00+01:00.")
         }),
         (None, Some(ms)) => {
             let ahead = i64::try_from(ms).unwrap_or(i64::MAX);
             Ok(context.clock.now_ms().saturating_add(ahead))
         }
-        (None, None) => Err(
-            Error::usage("a quota is reset at a time, and none was given")
-                .with_hint("add `--until TIME` or `--for TIME`."),
-        ),
+        (None, None) => Err(Error::usage("a quota needs a reset time")
+            .with_hint("add `--until TIME` or `--for TIME`.")),
     }
 }

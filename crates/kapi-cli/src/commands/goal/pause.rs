@@ -25,7 +25,7 @@ pub(crate) fn run(context: &Context, args: &pick::Args) -> Result<Exit, Error> {
     };
     let lines = [
         format!("Goal {} {before}.", goal.id),
-        format!("Go on with `kapi resume {:03}`.", goal.id.reference()),
+        format!("Resume it with `kapi resume {}`.", goal.id.reference()),
     ];
     Ok(answer::give(context, &goal, &lines))
 }

@@ -19,7 +19,7 @@ pub(crate) const OWNER: &str = "kapi goal";
 /// The goal, for verbs that need no more.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// The goal: its index, its slug, or both; may be left out when one goal is unfinished
+    /// Goal [default: the only unfinished one]
     #[arg(value_name = "GOAL")]
     pub(crate) reference: Option<String>,
 }
@@ -106,7 +106,7 @@ pub(crate) fn one_of<'a>(
             let project = context.project(&context.project_root()?, OWNER);
             let id = only(&project, is_meant)?.ok_or_else(|| {
                 Error::new(Exit::NotFound, format!("no goal here is {kind}"))
-                    .with_hint("`kapi status --all` lists the goals; name one.")
+                    .with_hint("run `kapi status --all` and name one.")
             })?;
             id.to_string()
         }
@@ -130,10 +130,8 @@ fn only(project: &Project<'_>, is_meant: &dyn Fn(Status) -> bool) -> Result<Opti
         [id] => Ok(Some(id.clone())),
         _ => {
             let names: Vec<String> = ids.iter().map(ToString::to_string).collect();
-            Err(
-                Error::usage(format!("{} goals could be meant", names.len()))
-                    .with_hint(format!("say which one: {}.", names.join(", "))),
-            )
+            Err(Error::usage(format!("{} goals match", names.len()))
+                .with_hint(format!("name one of them: {}.", names.join(", "))))
         }
     }
 }

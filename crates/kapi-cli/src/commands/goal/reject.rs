@@ -11,10 +11,10 @@ use crate::exit_code::Exit;
 /// Options of `kapi goal reject`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// The goal; may be left out when one contract waits for approval
+    /// Goal [default: the only one awaiting approval]
     #[arg(value_name = "GOAL")]
     reference: Option<String>,
-    /// Why, for the record
+    /// The reason to record
     #[arg(long, value_name = "TEXT")]
     reason: Option<String>,
 }
@@ -37,7 +37,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
             ),
         )
         .with_hint(format!(
-            "end it with `kapi cancel {}`.",
+            "cancel it with `kapi cancel {}`.",
             picked.id.reference()
         )));
     }
@@ -50,7 +50,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
     };
     let goal = picked.submit(context, &command)?;
     let line = format!(
-        "The contract of goal {} is rejected, and the goal ended.",
+        "Rejected the contract of goal {}; the goal has ended.",
         goal.id
     );
     Ok(answer::give(context, &goal, &[line]))

@@ -13,13 +13,13 @@ use crate::exit_code::Exit;
 #[derive(Debug, clap::Args)]
 #[command(allow_missing_positional = true)]
 pub(crate) struct Args {
-    /// The goal; may be left out when one goal is done
+    /// Goal [default: the only finished one]
     #[arg(value_name = "GOAL")]
     reference: Option<String>,
     /// What is wrong with the result
     #[arg(value_name = "REASON", required = true)]
     reason: String,
-    /// Record it and do not go on yet
+    /// Reopen without starting the goal
     #[arg(long)]
     no_run: bool,
 }
@@ -46,7 +46,7 @@ pub(crate) fn take_up(
     if no_run {
         let lines = [
             format!("Goal {} is {} again.", goal.id, goal.status),
-            format!("Go on with `kapi resume {:03}`.", goal.id.reference()),
+            format!("Resume it with `kapi resume {}`.", goal.id.reference()),
         ];
         return Ok(answer::give(context, &goal, &lines));
     }

@@ -49,8 +49,7 @@ fn more_turns(context: &Context, picked: &Picked<'_>) -> Result<Vec<Logged<Event
     }
     let added = turns - goal.budget.turns;
     context.ui.say(&format!(
-        "note: all {} turns are used up; {added} more are added, the number the contract gave at \
-         first.",
+        "note: all {} turns are used up; adding {added} more, as many as the contract started with.",
         goal.budget.turns
     ));
     let command = Command::Person(PersonCommand::SetTurns { turns });
@@ -93,12 +92,12 @@ fn needs_approval(picked: &Picked<'_>) -> Error {
     Error::new(
         Exit::Denied,
         format!(
-            "goal {} is proposed: its contract waits for approval, and nothing else makes it active",
+            "goal {} is proposed: its contract must be approved first",
             picked.id
         ),
     )
     .with_hint(format!(
-        "look at it with `kapi show {}`, then type `{}`.",
+        "review it with `kapi show {}`, then run `{}`.",
         picked.id.reference(),
         approval::line(&picked.id, &picked.goal.contract_hash)
     ))

@@ -11,30 +11,33 @@ use crate::exit_code::Exit;
 #[derive(Debug, clap::Args)]
 #[command(allow_missing_positional = true)]
 pub(crate) struct Args {
-    /// The goal; may be left out when one goal is unfinished
+    /// Goal [default: the only unfinished one]
     #[arg(value_name = "GOAL")]
     reference: Option<String>,
-    /// What the agent is told
+    /// The message
     #[arg(value_name = "TEXT", required = true)]
     text: String,
 }
 
 /// Says something to the agent.
 pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
-    context.require_human("speak to the agent")?;
+    context.require_human("send the agent a message")?;
     if args.text.trim().is_empty() {
-        return Err(Error::usage("there is nothing to say")
-            .with_hint("give it as a text: `kapi goal say <GOAL> \"<text>\"`."));
+        return Err(Error::usage("the message is empty")
+            .with_hint("give a text: `kapi goal say <GOAL> \"<text>\"`."));
     }
     let picked = pick::to_change(context, args.reference.as_deref())?;
     let text = args.text.clone();
     let goal = picked.submit(context, &Command::Person(PersonCommand::Say { text }))?;
     let reference = goal.id.reference();
     let line = if goal.is_driven() {
-        format!("Goal {} hears it first thing in its next turn.", goal.id)
+        format!(
+            "Goal {} gets the message at the start of its next turn.",
+            goal.id
+        )
     } else {
         format!(
-            "Goal {} is {}; it hears it when it goes on: `kapi resume {reference}`.",
+            "Goal {} is {}; it gets the message when you resume it: `kapi resume {reference}`.",
             goal.id, goal.status
         )
     };

@@ -16,7 +16,7 @@ use crate::exit_code::Exit;
 /// Options of `kapi goal slash`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// The line, with `/until-done` or what is typed behind it
+    /// The command line, with or without '/until-done'
     #[arg(value_name = "LINE", allow_hyphen_values = true)]
     line: String,
 }
@@ -47,8 +47,8 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
             judge::set(context, Some(&format!("{provider}/{model}")))
         }
         Slash::Judge(JudgeForm::Malformed(text)) => {
-            Err(Error::usage(format!("{text:?} names no judge"))
-                .with_hint("it is `provider/model`, `same` or `clear`; nothing was changed."))
+            Err(Error::usage(format!("{text:?} is not a judge"))
+                .with_hint("use `provider/model`, `same` or `clear`; nothing was changed."))
         }
         Slash::Intent(intent) => {
             let args: new::Args = arguments(&["--", &intent])?;
@@ -61,9 +61,9 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
 fn end(context: &Context) -> Result<Exit, Error> {
     context.require_human("cancel a goal")?;
     let picked = pick::to_change(context, None)?;
-    let question = format!("End goal {} for good?", picked.id);
+    let question = format!("Cancel goal {} for good?", picked.id);
     if context.ui.confirm(&question) == Some(false) {
-        return Err(Error::new(Exit::Denied, "the goal was kept"));
+        return Err(Error::new(Exit::Denied, "the goal was not cancelled"));
     }
     let goal = cancel::goal::end(context, &picked.project, &picked.id, None)?;
     Ok(answer::give(context, &goal, &cancel::goal::lines(&goal)))
@@ -73,7 +73,7 @@ fn end(context: &Context) -> Result<Exit, Error> {
 fn set_turns(context: &Context, turns: u64) -> Result<Exit, Error> {
     let goal = budget::goal::set_turns(context, None, turns, false)?;
     let line = format!(
-        "Goal {} may take {turns} turns; {} are taken.",
+        "Goal {} may take {turns} turns; it has taken {}.",
         goal.id, goal.spent.turns
     );
     Ok(answer::give(context, &goal, &[line]))

@@ -55,14 +55,14 @@ pub(super) fn choose(
         (Wish::Replace, _) => Err(Error::new(
             Exit::Denied,
             format!(
-                "goal_exists: several goals are unfinished, and one would be replaced: {names}"
+                "goal_exists: several goals are unfinished and any of them could be replaced: {names}"
             ),
         )
-        .with_hint("end those you mean with `kapi cancel`, then set up the new one.")),
+        .with_hint("cancel the ones you mean with `kapi cancel`, then create the new one.")),
         (Wish::Ask, 1) => asked(context, last),
         (Wish::Ask, _) => {
             context.ui.say(&format!(
-                "note: {names} are unfinished; the new goal starts beside them."
+                "note: {names} are unfinished; the new goal runs alongside them."
             ));
             Ok(Choice::Beside)
         }
@@ -70,18 +70,16 @@ pub(super) fn choose(
 }
 
 fn asked(context: &Context, unfinished: &GoalId) -> Result<Choice, Error> {
-    let question = format!(
-        "Goal {unfinished} is unfinished. Replace it, keep it beside the new one, or cancel the \
-         new one?"
-    );
+    let question =
+        format!("Goal {unfinished} is unfinished. Replace it, keep both, or cancel the new one?");
     match context.ui.choose(&question, &["replace", "keep", "cancel"]) {
         Some(0) => Ok(Choice::Replace(unfinished.clone())),
         Some(1) => Ok(Choice::Beside),
-        Some(_) => Err(Error::new(Exit::Denied, "no new goal was set up")),
+        Some(_) => Err(Error::new(Exit::Denied, "no new goal was created")),
         None => {
             context.ui.say(&format!(
-                "note: goal {unfinished} is unfinished; the new goal starts beside it \
-                 (`--replace` ends it)."
+                "note: goal {unfinished} is unfinished; the new goal runs alongside it \
+                 (`--replace` cancels it)."
             ));
             Ok(Choice::Beside)
         }
@@ -101,7 +99,7 @@ pub(super) fn named(
         .resolve(reference)
         .map_err(|error| Error::resolve(&error))?;
     if replaced == *new {
-        return Err(Error::usage("a goal cannot take its own place"));
+        return Err(Error::usage("a goal cannot replace itself"));
     }
     Ok(Choice::Replace(replaced))
 }
@@ -131,7 +129,7 @@ pub(super) fn carry_out(
         .submit(replaced, &context.actor, &command)
         .map_err(failed)?;
     context.ui.say(&format!(
-        "note: goal {replaced} is ended; its work and record stay."
+        "note: goal {replaced} is cancelled; its work and log are kept."
     ));
     Ok(())
 }

@@ -72,7 +72,7 @@ pub(super) fn which(context: &Context, goals: &[Goal]) -> Exit {
             }
             context
                 .ui
-                .say("note: several goals could be meant; say which one to see more of it.");
+                .say("note: several goals match; name one for details.");
         }
     }
     Exit::Success

@@ -58,7 +58,7 @@ pub(super) fn damaged(subject: &str, index: &str, fault: &str) -> Item {
         since_ms: None,
         what: format!("its log cannot be trusted: failed to {fault}"),
         risks: Vec::new(),
-        on_yes: "the damage is listed; nothing is changed".to_owned(),
+        on_yes: "Kapi lists the damage; nothing changes".to_owned(),
         yes: Some(Line::of(&["audit", index])),
         change: Vec::new(),
         look: None,
@@ -75,7 +75,7 @@ pub(super) fn audited(subject: &str, findings: &[String]) -> Item {
         since_ms: None,
         what: format!("the last audit failed to {finding}"),
         risks: Vec::new(),
-        on_yes: "it is looked at again and the damage is listed; nothing is changed".to_owned(),
+        on_yes: "Kapi checks it again and lists the damage; nothing changes".to_owned(),
         yes: Some(Line::of(&["audit"])),
         change: Vec::new(),
         look: None,
@@ -89,32 +89,34 @@ fn item(goal: &Goal, updated_ms: Option<i64>) -> Option<Item> {
     let (kind, on_yes, yes) = match (&goal.status, &goal.stop, wanted(goal)) {
         (Status::Proposed, _, _) => (
             "contract",
-            "the contract is fixed by its hash, and the goal is driven at once",
+            "the contract is approved by its hash, and the goal starts at once",
             of(&["goal", "approve", &index]),
         ),
         (Status::Waiting, _, Some(what)) => (
             "approval",
-            "the agent is told that it may, and goes on when the goal is driven",
+            "the agent is informed and continues when the goal runs",
             of(&["goal", "allow", &index, what]),
         ),
         (Status::Waiting, _, None) if goal.lacks_a_judge() => (
             "judge_unreachable",
-            "the judge is asked now; without an answer it is asked again by itself",
+            "Kapi asks the judge now and retries if there is no answer",
             of(&["resume", &index]),
         ),
         // Other waits end by themselves.
         (Status::Waiting, _, None) => return None,
         (_, Some(Stop::ConsentNeeded { pattern, .. }), _) => (
             "consent",
-            "the agent may run what matches it for the rest of this goal; `kapi resume` goes on",
+            "the agent may run matching commands for the rest of this goal; continue with `kapi resume`",
             of(&["goal", "allow", &index, pattern]),
         ),
-        (Status::Paused, Some(Stop::BudgetUsedUp { .. } | Stop::CapReached { .. }), _) => {
-            ("budget", "the goal goes on once its limit was raised", None)
-        }
+        (Status::Paused, Some(Stop::BudgetUsedUp { .. } | Stop::CapReached { .. }), _) => (
+            "budget",
+            "the goal continues once its limit is raised",
+            None,
+        ),
         (_, _, _) => (
             "goal_blocked",
-            "the goal goes on where it stopped",
+            "the goal continues where it stopped",
             of(&["resume", &index]),
         ),
     };

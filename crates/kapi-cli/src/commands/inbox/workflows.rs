@@ -55,7 +55,7 @@ fn item(workflow: &Workflow, updated_ms: Option<i64>) -> Option<Item> {
         since_ms: updated_ms,
         what: String::new(),
         risks: Vec::new(),
-        on_yes: "it goes on where it stopped".to_owned(),
+        on_yes: "it continues where it stopped".to_owned(),
         yes: of(&[mode, "resume", &index]),
         change: vec![format!("{resume} --abandon '<reason>'")],
         look: of(&["status", &index]),
@@ -75,7 +75,7 @@ fn item(workflow: &Workflow, updated_ms: Option<i64>) -> Option<Item> {
         waiting.kind = pending.decision.spec().inbox;
         waiting.since_ms = Some(pending.since_ms);
         waiting.what = format!(
-            "{artifact} waits for your approval (hash {})",
+            "{artifact} is waiting for your approval (hash {})",
             pending.sha256
         );
         waiting.risks.clone_from(&pending.risks);

@@ -115,7 +115,7 @@ pub(crate) fn preview(ui: Ui, plan: &LaunchPlan, preview: &LaunchPreview) {
         ui.line(&format!("  branch    {}", branch.name));
         if let Some(start) = &preview.start {
             ui.line(&format!(
-                "  from      {start}; the remote is asked at the launch"
+                "  from      {start}; the remote is checked at launch"
             ));
         }
         let push = if has_push {
@@ -126,7 +126,7 @@ pub(crate) fn preview(ui: Ui, plan: &LaunchPlan, preview: &LaunchPreview) {
         ui.line(&format!("  push      {push}"));
     }
     ui.line(&format!("  state     {}", plan.place.dir().display()));
-    ui.line("Nothing was made. Leave out `--dry-run` to launch it.");
+    ui.line("Nothing was created. Run it again without `--dry-run`.");
 }
 
 /// Shows what came of a launch.
@@ -142,7 +142,7 @@ pub(crate) fn launched(ui: Ui, plan: &LaunchPlan, launched: &LaunchResult, notes
     }
     let n = launched.changed.len();
     let end = match (&launched.error, launched.exit_code) {
-        (None, _) => "ended well".to_owned(),
+        (None, _) => "ended successfully".to_owned(),
         (Some(_), code) => format!("ended with exit code {code}"),
     };
     ui.line(&format!(
@@ -162,11 +162,11 @@ pub(crate) fn launched(ui: Ui, plan: &LaunchPlan, launched: &LaunchResult, notes
     if let Some(branch) = &record.branch {
         match &branch.commit {
             Some(commit) => ui.line(&format!("Branch {} is at {commit}.", branch.name)),
-            None => ui.line(&format!("Branch {} has no new commit.", branch.name)),
+            None => ui.line(&format!("Branch {} has no new commits.", branch.name)),
         }
         if branch.pushed.is_some() {
             ui.line(&format!(
-                "It is pushed to {} as {}.",
+                "Pushed to {} as {}.",
                 branch.remote, branch.remote_name
             ));
         }
@@ -252,7 +252,7 @@ pub(crate) const fn mode_word(mode: SandboxMode) -> &'static str {
 
 const fn made_word(made: WorkspaceKind) -> &'static str {
     match made {
-        WorkspaceKind::Layer => "a layer over the project's files",
-        WorkspaceKind::Checkout => "a checkout of its own",
+        WorkspaceKind::Layer => "a copy-on-write layer over the project",
+        WorkspaceKind::Checkout => "its own checkout",
     }
 }

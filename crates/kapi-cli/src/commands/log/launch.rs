@@ -20,7 +20,7 @@ use crate::ui::Fate;
 
 /// Prints transcripts.
 pub(super) fn log(context: &Context, place: &SandboxPlace, follow: bool) -> Result<Exit, Error> {
-    context.require_human("look into sandboxes from outside")?;
+    context.require_human("access sandboxes from outside")?;
     let interrupts = signal::interrupts().map_err(|error| Error::failed(&error))?;
     let id = place.id().as_str();
     let mut printed: BTreeMap<u64, Transcript> = BTreeMap::new();
@@ -38,8 +38,8 @@ pub(super) fn log(context: &Context, place: &SandboxPlace, follow: bool) -> Resu
         if !follow || holder.is_none() || context.ui.fate() == Fate::Closed {
             if printed.is_empty() {
                 context.ui.say(&format!(
-                    "launch/{id} has no transcript: no agent was launched in it yet, or it was \
-                     removed."
+                    "launch/{id} has no transcript: no agent has run in it yet, or the \
+                     transcript was removed."
                 ));
             }
             return Ok(Exit::Success);

@@ -64,7 +64,7 @@ fn point(context: &Context, task: &Task, drive: &GoalDrive) {
             "next": [command],
         })),
         Format::Human => context.ui.line(&format!(
-            "{} drives goal {}, which has a log of its own: `{command}` shows it.",
+            "{} drives goal {}, which has its own log: see `{command}`.",
             task.id, drive.goal
         )),
     }
@@ -108,8 +108,8 @@ fn follow(
         if is_enough {
             if found.is_empty() {
                 let why = match queue.holders() {
-                    None => "no agent was launched for it yet",
-                    Some(_) => "no agent was launched for it on this machine",
+                    None => "no agent has started for it yet",
+                    Some(_) => "no agent has run for it on this machine",
                 };
                 context.ui.say(&format!("{id} has no transcript: {why}."));
             }

@@ -18,24 +18,24 @@ use crate::exit_code::Exit;
 #[derive(Debug, clap::Args)]
 #[command(disable_help_subcommand = true)]
 pub(crate) struct Args {
-    /// What to do
+    /// The command
     #[command(subcommand)]
     verb: Verb,
 }
 
 #[derive(Debug, clap::Subcommand)]
 enum Verb {
-    /// Add a lesson; what an agent adds waits for a person
+    /// Add a lesson
     Add(add::Args),
-    /// List the lessons
+    /// List lessons
     List(list::Args),
-    /// Print the file of a domain, for an editor
+    /// Print the path of a domain's lesson file
     Edit(edit::Args),
-    /// Have a proposed lesson told from now on
+    /// Accept a proposed lesson
     Accept(settle::Args),
-    /// Have a lesson told no more, and not proposed again
+    /// Reject a lesson and prevent further proposals of it
     Reject(settle::Args),
-    /// Remove a lesson as if it had never been said
+    /// Remove a lesson
     Remove(settle::Args),
 }
 
@@ -56,22 +56,24 @@ pub(crate) fn failed(error: &MemoryError) -> Error {
     let text = format!("failed to {}", chain(error));
     match error {
         MemoryError::Domain(_) | MemoryError::Lesson(_) => Error::usage(error.to_string()),
-        MemoryError::Ambiguous { .. } => Error::usage(text).with_hint("type more of the id."),
+        MemoryError::Ambiguous { .. } => {
+            Error::usage(text).with_hint("give more characters of the id.")
+        }
         MemoryError::OnlyPerson { .. } => Error::new(Exit::Denied, text)
-            .with_hint("ask the person to type the command in their own terminal."),
+            .with_hint("ask the user to run the command in their own terminal."),
         MemoryError::TooManyProposed { domain } => {
             Error::new(Exit::Denied, text).with_hint(format!(
-                "`kapi loop guardrail list {domain} --state proposed` shows them; accept or reject some."
+                "list them with `kapi loop guardrail list {domain} --state proposed` and accept \
+                 or reject some."
             ))
         }
         MemoryError::TooManyDomains { .. } => Error::new(Exit::Denied, text)
-            .with_hint("use a domain that is there: `kapi loop guardrail list`."),
-        MemoryError::NotFound { .. } => {
-            Error::new(Exit::NotFound, text).with_hint("`kapi loop guardrail list` shows the ids.")
-        }
+            .with_hint("use an existing domain; see `kapi loop guardrail list`."),
+        MemoryError::NotFound { .. } => Error::new(Exit::NotFound, text)
+            .with_hint("list the ids with `kapi loop guardrail list`."),
         MemoryError::Lock(LockError::Busy { .. }) => Error::new(Exit::Busy, text),
         MemoryError::IsLink { .. } => {
-            Error::new(Exit::Failed, text).with_hint("put a file in the link's place.")
+            Error::new(Exit::Failed, text).with_hint("replace the symbolic link with a file.")
         }
         MemoryError::TooLarge { .. }
         | MemoryError::KeepsChanging { .. }

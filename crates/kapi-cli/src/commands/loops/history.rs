@@ -21,10 +21,10 @@ use crate::ui::Format;
 /// Options of `kapi loop history`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// The loop
+    /// Loop name
     #[arg(value_name = "LOOP", value_parser = parse)]
     name: LoopName,
-    /// The most runs that are shown, the newest first
+    /// Maximum number of runs to show
     #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     limit: u32,
 }

@@ -17,7 +17,7 @@ use crate::ui::Format;
 /// Options of `kapi loop init`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// Only these; without any, all of them
+    /// Loops to copy [default: all]
     #[arg(value_name = "LOOP")]
     names: Vec<String>,
 }
@@ -28,9 +28,9 @@ pub(super) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
     for name in &args.names {
         if !all.iter().any(|file| file.name == name) {
             let known: Vec<&str> = all.iter().map(|file| file.name).collect();
-            let text = format!("Kapi brings no loop {name:?} along");
+            let text = format!("there is no built-in loop {name:?}");
             return Err(Error::new(Exit::NotFound, text)
-                .with_hint(format!("there are {}.", known.join(", "))));
+                .with_hint(format!("available: {}.", known.join(", "))));
         }
     }
     kernel::with(context, "kapi loop init", |kernel| {
@@ -71,11 +71,11 @@ pub(super) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
                 for name in &kept {
                     context
                         .ui
-                        .line(&format!("kept  {name}, which is there already"));
+                        .line(&format!("kept  {name}, which already exists"));
                 }
                 context
                     .ui
-                    .say("Change them as you like; `kapi loop list` shows them.");
+                    .say("Edit them as you like; list them with `kapi loop list`.");
             }
         }
         Ok(Exit::Success)

@@ -67,7 +67,7 @@ pub(super) fn run(context: &Context) -> Result<Exit, Error> {
         if loops.is_empty() && found.faults.is_empty() {
             context
                 .ui
-                .say("There are no loops; `kapi loop init` writes some to begin with.");
+                .say("There are no loops; copy some examples with `kapi loop init`.");
         }
         Ok(Exit::Success)
     })
@@ -88,7 +88,7 @@ fn stands(view: &LoopView, wall: &Wall, now_ms: i64) -> String {
     let mut parts = Vec::new();
     if !view.is_enabled {
         let next = format!(
-            "off; `kapi loop enable {}` lets it trigger itself",
+            "off; turn its triggers on with `kapi loop enable {}`",
             view.name
         );
         parts.push(next);

@@ -22,57 +22,57 @@ use crate::ui::Format;
 #[derive(Debug, clap::Args)]
 #[command(disable_help_subcommand = true)]
 pub(crate) struct Args {
-    /// What to do; without it, the rules are shown
+    /// The command [default: show the rules]
     #[command(subcommand)]
     verb: Option<Verb>,
 }
 
 #[derive(Debug, clap::Subcommand)]
 enum Verb {
-    /// Show what the rules decide for a request; nothing is submitted
+    /// Evaluate the rules for a request, without submitting it
     Test(Box<Test>),
 }
 
 /// A request to try.
 #[derive(Debug, clap::Args)]
 struct Test {
-    /// The agent profile
+    /// Agent profile
     #[arg(long, value_name = "PROFILE")]
     profile: Option<String>,
-    /// A run of this loop instead of a task
+    /// Test a run of this loop instead of a task
     #[arg(long = "loop", value_name = "NAME")]
     loop_name: Option<String>,
-    /// What would set the loop off
+    /// Trigger of the loop run
     #[arg(long, value_name = "TEXT", requires = "loop_name")]
     trigger_source: Option<String>,
-    /// The agent program; the profile's without it
+    /// Agent program [default: the profile's]
     #[arg(long, value_name = "AGENT")]
     agent: Option<String>,
-    /// What the agent is told
+    /// The agent's prompt
     #[arg(long, value_name = "TEXT", default_value = "")]
     prompt: String,
-    /// A command that it names; may be given more than once
+    /// Command the request declares (repeatable)
     #[arg(long, value_name = "COMMAND")]
     command: Vec<String>,
-    /// A path of the project that it names; may be given more than once
+    /// Project path the request declares (repeatable)
     #[arg(long, value_name = "PATH")]
     path: Vec<String>,
-    /// A host that it names; may be given more than once
+    /// Host the request declares (repeatable)
     #[arg(long, value_name = "HOST")]
     host: Vec<String>,
-    /// How much network it asks for
+    /// Network access the request asks for
     #[arg(long, value_name = "MODE", value_parser = ["none", "filtered", "open"])]
     network: Option<String>,
-    /// Tokens that it may use
+    /// Token limit
     #[arg(long, value_name = "N", value_parser = amount::parse_count)]
     tokens: Option<u64>,
-    /// US dollars that it may cost
+    /// Cost limit in US dollars
     #[arg(long, value_name = "AMOUNT", value_parser = amount::parse_usd_micros)]
     usd: Option<u64>,
-    /// The longest it may take
+    /// Time limit
     #[arg(long, value_name = "DURATION", value_parser = amount::parse_duration_ms)]
     time: Option<u64>,
-    /// As if a person were there to answer
+    /// Assume that a person is there to answer questions
     #[arg(long)]
     attended: bool,
 }
@@ -106,8 +106,8 @@ fn show(kernel: &Kernel<'_>) -> Exit {
 fn human(context: &Context, view: &PolicyView) {
     let ui = context.ui;
     if view.files.is_empty() {
-        ui.line("No rules: every task and loop is let in.");
-        ui.line("  next     write .ilchul/policy.yaml; `docs/kernel.md` shows one");
+        ui.line("No rules: every task and loop is allowed.");
+        ui.line("  next     write .ilchul/policy.yaml; see docs/kernel.md for an example");
     }
     for file in &view.files {
         ui.line(&file.file);
@@ -119,7 +119,7 @@ fn human(context: &Context, view: &PolicyView) {
             ui.line(&format!("    hint: {}", fault.remedy));
         }
         if !file.faults.is_empty() {
-            ui.line("  denies everything until that is corrected");
+            ui.line("  denies everything until this is fixed");
         }
         for rule in &file.rules {
             let mut about = rule.when.clone();
@@ -139,7 +139,7 @@ fn human(context: &Context, view: &PolicyView) {
             ("loopTrigger", file.loop_trigger),
         ];
         for (name, _) in classic.iter().filter(|(_, is_there)| *is_there) {
-            ui.line(&format!("  {name}: the rule of oh-my-creampi applies"));
+            ui.line(&format!("  {name}: the rule from oh-my-creampi applies"));
         }
         ui.line(&format!("  otherwise {}", effect_word(file.default)));
     }

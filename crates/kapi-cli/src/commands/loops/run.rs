@@ -25,31 +25,31 @@ use crate::ui::Format;
 /// The longest payload in bytes.
 const PAYLOAD_BYTES_MAX: u64 = 64 * 1024;
 
-/// Options of `kapi loop run`.
+/// Run a loop now
 ///
-/// Exit codes: 0 completed, or it did not run now; 2 wrong options, 3 denied, 5 failed or
-/// cancelled, 6 no such loop, 130 interrupted (the run waits in the queue).
+/// Exit codes: 0 completed or not due, 2 usage error, 3 denied, 5 failed or cancelled, 6 no such
+/// loop, 130 interrupted (the run stays in the queue).
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// The loop
+    /// Loop name
     #[arg(value_name = "LOOP", value_parser = parse)]
     name: LoopName,
-    /// An input instead of the definition's, `name=value`; may be given more than once
+    /// Override an input of the definition (repeatable)
     #[arg(long = "input", value_name = "NAME=VALUE", value_parser = input)]
     inputs: Vec<(String, Value)>,
-    /// What comes with the trigger: JSON, or `@file` that holds it
+    /// Trigger payload: JSON, or '@FILE' to read it from a file
     #[arg(long, value_name = "JSON")]
     payload: Option<String>,
-    /// What triggers it, in your words
+    /// Description of the trigger
     #[arg(long, value_name = "TEXT")]
     source: Option<String>,
-    /// Run it even if the same was asked a short while ago
+    /// Run even if an identical request was made recently
     #[arg(long)]
     again: bool,
-    /// Leave it to whoever works on the queue
+    /// Queue the run for another worker and return at once
     #[arg(short, long)]
     detach: bool,
-    /// Only tell what would happen
+    /// Show what would happen, without running the loop
     #[arg(long, conflicts_with_all = ["detach"])]
     dry_run: bool,
 }
@@ -127,13 +127,13 @@ fn dry_run(
                 .iter()
                 .map(|violation| violation.text.clone());
             format!(
-                "be denied by policy: {}",
+                "be denied by the policy: {}",
                 texts.collect::<Vec<_>>().join("; ")
             )
         }
         (Err(denied), true) => format!("be denied: {denied}"),
         (Ok(decided), true) => match &decided.answer {
-            Answer::Duplicate(first) => format!("be the same as {first}"),
+            Answer::Duplicate(first) => format!("return the existing task {first}"),
             Answer::Skipped(reason) => format!("not run now: {reason}"),
             Answer::Submitted(_) if definition.should_run.is_some() => {
                 "run, if its condition holds in the sandbox".to_owned()

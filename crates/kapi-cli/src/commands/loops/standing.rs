@@ -32,10 +32,8 @@ pub(super) fn find<'d>(found: &'d Discovered, name: &LoopName) -> Result<&'d Def
         .collect();
     Err(match (fault, names.as_slice()) {
         (Some(fault), _) => error.with_hint(fault.to_string()),
-        (None, []) => {
-            error.with_hint("there are none; `kapi loop init` writes some to begin with.")
-        }
-        (None, names) => error.with_hint(format!("there are {}.", names.join(", "))),
+        (None, []) => error.with_hint("there are none; copy some examples with `kapi loop init`."),
+        (None, names) => error.with_hint(format!("available: {}.", names.join(", "))),
     })
 }
 

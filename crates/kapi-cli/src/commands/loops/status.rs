@@ -17,7 +17,7 @@ use crate::ui::Format;
 /// Options of `kapi loop status`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// Only this loop
+    /// Show only this loop
     #[arg(value_name = "LOOP", value_parser = parse)]
     name: Option<LoopName>,
 }

@@ -32,7 +32,7 @@ pub(super) fn run(context: &Context, args: &Reference, to: To) -> Result<Exit, E
     kernel::with(context, "kapi loop", |kernel| {
         let found = kernel.loops();
         let definition = standing::find(&found, &args.name)?;
-        context.require_human("switch loops on and off")?;
+        context.require_human("enable and disable loops")?;
         kernel.prepare()?;
         let mut queue = kernel.queue()?;
         let switch = Command::Switch {
@@ -63,10 +63,13 @@ pub(super) fn run(context: &Context, args: &Reference, to: To) -> Result<Exit, E
                 let words = &view.trigger_words;
                 context.ui.line(&match (to, view.trigger) {
                     (To::On, "manual") => {
-                        format!("{name} is on; nothing but a person triggers it.")
+                        format!("{name} is on; it has no triggers, so only you can run it.")
                     }
                     (To::On, _) => format!("{name} is on: {words}, while `kapi up` runs."),
-                    (To::Off, _) => format!("{name} is off; `kapi loop run {name}` still runs it."),
+                    (To::Off, _) => format!(
+                        "{name} is off; you can still run it with `kapi \
+                        loop run {name}`."
+                    ),
                 });
             }
         }

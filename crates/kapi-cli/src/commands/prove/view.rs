@@ -91,7 +91,7 @@ fn lines(proof: &ChangeProof) -> Vec<String> {
     if let Some(run) = &proof.judged {
         let view = JudgeView::from(run);
         lines.push(format!(
-            "  judge     {} says {}: {}",
+            "  judge     {}: {}: {}",
             view.by, view.verdict, view.reason
         ));
     }

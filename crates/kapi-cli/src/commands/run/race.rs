@@ -47,7 +47,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
         let Some(ids) = create(context, &project, &mut drafts)? else {
             context
                 .ui
-                .say("note: another run has just taken one of the branches; once more.");
+                .say("note: another run has just taken one of the branches; trying again.");
             continue;
         };
         if let (Some(jobs), Some(first)) = (args.race.jobs, ids.first()) {
@@ -74,11 +74,10 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
         };
         return lanes::run(&field, &begun);
     }
-    Err(Error::new(
-        Exit::Busy,
-        "other runs keep taking the branches of this one",
+    Err(
+        Error::new(Exit::Busy, "other runs keep taking these branches")
+            .with_hint("reword the task."),
     )
-    .with_hint("say the task in other words."))
 }
 
 /// How a race goes on.
@@ -117,7 +116,7 @@ pub(crate) fn resume(
     let expected = lanes.first().map_or(0, |lane| lane.race.lanes);
     if u32::try_from(lanes.len()) != Ok(expected) {
         context.ui.say(&format!(
-            "note: {} of the {expected} lanes are there; the race goes on with them.",
+            "note: only {} of the {expected} lanes exist; the race continues with them.",
             lanes.len()
         ));
     }
@@ -193,7 +192,7 @@ fn go_on(
         Err(kapi_goal::record::error::EngineError::Denied(denied)) => {
             context
                 .ui
-                .say(&format!("note: {} stays as it is: {denied}", goal.id));
+                .say(&format!("note: {} is unchanged: {denied}", goal.id));
             Ok(Vec::new())
         }
         Err(error) => Err(failed(&error, &goal.id)),
@@ -213,7 +212,7 @@ fn lane_args(args: &Args) -> Result<Vec<Args>, Error> {
         };
         if names.iter().any(|name| name.is_empty()) {
             return Err(Error::usage(format!(
-                "{said:?} names an agent with no name"
+                "{said:?} contains an empty agent name"
             )));
         }
         agents.extend(names.into_iter().map(|name| Some(name.to_owned())));
@@ -233,7 +232,7 @@ fn lane_args(args: &Args) -> Result<Vec<Args>, Error> {
     }
     if !(2..=LANES_MAX as usize).contains(&lanes.len()) {
         return Err(Error::usage(format!(
-            "a race has 2 to {LANES_MAX} lanes, and this would be {}",
+            "a race has 2 to {LANES_MAX} lanes, but this one would have {}",
             lanes.len()
         ))
         .with_hint("name several agents with `--race`, or add `--attempts <N>`."));
@@ -323,9 +322,9 @@ fn lane_branch(
         }
     }
     Err(Error::usage(format!(
-        "every branch name like {plain}-lane-{lane} is taken"
+        "every branch name of the form {plain}-lane-{lane} is taken"
     ))
-    .with_hint("say the task in other words."))
+    .with_hint("reword the task."))
 }
 
 fn show(context: &Context, drafts: &[Draft]) {
@@ -353,10 +352,8 @@ fn show_contracts(context: &Context, contracts: &[&Contract], notes: &[String]) 
         ui.say(&line);
     }
     let rule = match first.race.as_ref().map(|race| race.ends) {
-        Some(RaceEnd::Compare) => "all of them come to their end and are ranked",
-        Some(RaceEnd::FirstProved) | None => {
-            "the first that is proved wins, and the others are stopped"
-        }
+        Some(RaceEnd::Compare) => "all lanes finish and are ranked",
+        Some(RaceEnd::FirstProved) | None => "the first proved lane wins, and the others stop",
     };
     ui.say(&format!("Race of {} lanes: {rule}", contracts.len()));
     for contract in contracts {

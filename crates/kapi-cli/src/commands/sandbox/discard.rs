@@ -16,7 +16,7 @@ use crate::subject::launches::LaunchArgs;
 pub(crate) struct Args {
     #[command(flatten)]
     meant: LaunchArgs,
-    /// Do not ask
+    /// Skip the confirmation
     #[arg(short, long)]
     yes: bool,
 }
@@ -40,10 +40,10 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
             Some(true) => {}
             Some(false) => return Err(Error::new(Exit::Denied, "nothing was discarded")),
             None => {
-                return Err(
-                    Error::usage("discarding needs a yes, and nobody is at a terminal")
-                        .with_hint("look at it with `kapi diff launch/<id>`, then add `--yes`."),
-                );
+                return Err(Error::usage(
+                    "discarding needs confirmation, and there is no terminal to ask on",
+                )
+                .with_hint("review it with `kapi diff launch/<id>`, then add `--yes`."));
             }
         }
     }
@@ -57,11 +57,11 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
         });
         return Ok(Exit::Success);
     }
-    context.ui.line(&format!("Sandbox {id} is gone."));
+    context.ui.line(&format!("Removed sandbox {id}."));
     for line in &kept {
-        context.ui.line(&format!(
-            "Its commits are kept; this brings them back: {line}"
-        ));
+        context
+            .ui
+            .line(&format!("Its commits are kept; restore them with: {line}"));
     }
     Ok(Exit::Success)
 }

@@ -32,7 +32,7 @@ pub(crate) struct ShellArgs {
 pub(crate) struct ExecArgs {
     #[command(flatten)]
     meant: LaunchArgs,
-    /// The command, after `--`
+    /// The command, after '--'
     #[arg(last = true, required = true, value_name = "COMMAND")]
     command: Vec<OsString>,
 }

@@ -23,19 +23,19 @@ const BASE: &str = "BASE";
 /// Options of `kapi sandbox image`.
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct Args {
-    /// The image's name
+    /// Name of the image
     #[arg(long, value_name = "NAME", default_value = IMAGE_DEFAULT, value_parser = NonEmptyStringValueParser::new())]
     tag: String,
-    /// The image to begin with [default: ubuntu:24.04]
+    /// Base image [default: the Containerfile's]
     #[arg(long, value_name = "IMAGE", value_parser = NonEmptyStringValueParser::new())]
     base: Option<String>,
-    /// A value for the Containerfile, such as AGENTS, PACKAGES, JAVA_PACKAGES or NODE_PACKAGES
+    /// Build argument: AGENTS, PACKAGES, JAVA_PACKAGES or NODE_PACKAGES (repeatable)
     #[arg(long = "build-arg", value_name = "NAME=VALUE", value_parser = pair)]
     build_args: Vec<(String, String)>,
-    /// A directory with a Containerfile of your own; default: the one that comes with Kapi
+    /// Directory with your own Containerfile [default: the built-in one]
     #[arg(long, value_name = "DIR")]
     directory: Option<PathBuf>,
-    /// Only print the command and the Containerfile
+    /// Print the build command and the Containerfile, without building
     #[arg(long)]
     dry_run: bool,
 }
@@ -79,7 +79,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
         Format::Human => {
             ui.line(&format!("Built {}.", build.tag));
             ui.line(&format!(
-                "To use it, put this into {}:\n\n{config}\n\nThen: kapi run --sandbox podman …",
+                "To use it, add this to {}:\n\n{config}\n\nThen: kapi run --sandbox podman …",
                 context.config_path.display()
             ));
         }
@@ -93,7 +93,7 @@ fn wanted(context: &Context, args: &Args) -> Result<Build, Error> {
     let base = args.base.clone().map(|base| (BASE.to_owned(), base));
     for (name, value) in args.build_args.iter().cloned().chain(base) {
         if values.insert(name.clone(), value).is_some() {
-            return Err(Error::usage(format!("the value of {name} is said twice"))
+            return Err(Error::usage(format!("{name} is set twice"))
                 .with_hint("`--base IMAGE` is the same as `--build-arg BASE=IMAGE`."));
         }
     }

@@ -66,7 +66,7 @@ pub(crate) fn run(context: &Context, _args: &Args) -> Result<Exit, Error> {
     if views.is_empty() {
         context
             .ui
-            .line("There are no sandboxes. Make one with `kapi launch <id> <project>`.");
+            .line("There are no sandboxes. Create one with `kapi launch <id> <project>`.");
         return Ok(Exit::Success);
     }
     let now_ms = context.clock.now_ms();

@@ -20,22 +20,22 @@ use crate::subject::launches::LaunchArgs;
 pub(crate) struct Args {
     #[command(flatten)]
     meant: LaunchArgs,
-    /// Only these: paths in the project, with '*', '?', '[…]', '**'; '!' before one leaves it out
+    /// Merge only matching paths ('*', '?', '[…]', '**'); a leading '!' excludes
     #[arg(value_name = "PATTERN")]
     select: Vec<String>,
-    /// Only tell what would be done
+    /// Show what would be merged, without merging it
     #[arg(long)]
     dry_run: bool,
-    /// What to do about conflicts
+    /// How to handle conflicts
     #[arg(long, value_name = "RULE", value_enum, default_value = "refuse")]
     on_conflict: Rule,
-    /// Also take over files that run by themselves: editor tasks, git hooks, CI, agents' settings
+    /// Also merge files that run automatically: editor tasks, git hooks, CI, agent settings
     #[arg(long)]
     take_auto_run: bool,
-    /// Take over although much of the project is deleted
+    /// Merge even if much of the project is deleted
     #[arg(long)]
     take_deletions: bool,
-    /// Take over this link although it leads out of the project; may be given several times
+    /// Merge this symbolic link even though it points outside the project (repeatable)
     #[arg(long, value_name = "PATH")]
     link_out: Vec<PathBuf>,
 }
@@ -43,11 +43,11 @@ pub(crate) struct Args {
 /// What to do about conflicts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 enum Rule {
-    /// Take nothing over
+    /// Merge nothing
     Refuse,
-    /// Take the rest over
+    /// Merge the rest
     Skip,
-    /// Take the rest over, and write texts with the marks of a conflict
+    /// Merge the rest, and write conflict markers into text files
     Mark,
 }
 
@@ -94,7 +94,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
         plan.mass_deletion = RiskyChanges::Open;
         merged = match confirm_deletions(context, deletes)? {
             true => merge(&plan)?,
-            false => return Err(Error::new(Exit::Denied, "nothing was taken over")),
+            false => return Err(Error::new(Exit::Denied, "nothing was merged")),
         };
     }
     let id = place.id().as_str();
@@ -117,11 +117,11 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
 /// Asks whether much of the project is to be deleted.
 fn confirm_deletions(context: &Context, deletes: &Deletions) -> Result<bool, Error> {
     let text = deletes.sentence();
-    let question = format!("Take it over? {text}.");
+    let question = format!("Merge anyway? {text}.");
     let answer = context.ui.confirm(&question);
     answer.ok_or_else(|| {
-        Error::new(Exit::Denied, format!("nothing was taken over: {text}")).with_hint(
-            "look at it with `kapi diff launch/<id> --stat`, then add `--take-deletions`.",
+        Error::new(Exit::Denied, format!("nothing was merged: {text}")).with_hint(
+            "review it with `kapi diff launch/<id> --stat`, then add `--take-deletions`.",
         )
     })
 }
@@ -146,15 +146,11 @@ fn show(context: &Context, id: &str, args: &Args, merged: &MergeResult) {
     let left = merged.obstacles;
     if args.dry_run {
         ui.line(&format!(
-            "{}; {left} cannot be taken over. Nothing was changed.",
+            "{}; {left} cannot be merged. Nothing was changed.",
             counted(n, "path")
         ));
     } else if merged.applied {
-        ui.line(&format!(
-            "Took over {} of {}.",
-            n - left,
-            counted(n, "path")
-        ));
+        ui.line(&format!("Merged {} of {}.", n - left, counted(n, "path")));
         if merged.not_selected > 0 || left > 0 {
             ui.line(&format!("  next      kapi diff launch/{id}"));
         } else {
@@ -162,20 +158,20 @@ fn show(context: &Context, id: &str, args: &Args, merged: &MergeResult) {
         }
     } else {
         ui.say(&format!(
-            "error: {left} of {n} paths cannot be taken over; nothing was changed"
+            "error: {left} of {n} paths cannot be merged; nothing was changed"
         ));
         if merged.held > 0 {
             ui.say(&format!(
-                "hint: {} of them run by themselves once they lie in the project; look at them with \
-                 `kapi diff launch/{id}`, then add `--take-auto-run`, or take the rest with \
+                "hint: {} of them would run automatically in the project; review them with \
+                 `kapi diff launch/{id}`, then add `--take-auto-run`, or merge the rest with \
                  `--on-conflict skip`.",
                 merged.held
             ));
         }
         if left > merged.held {
             ui.say(
-                "hint: take the rest with `--on-conflict skip`, or conflicts with marks with \
-                `--on-conflict mark`.",
+                "hint: merge the rest with `--on-conflict skip`, or write conflict markers with \
+                 `--on-conflict mark`.",
             );
         }
     }

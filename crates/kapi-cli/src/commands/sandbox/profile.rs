@@ -16,7 +16,7 @@ use crate::ui::Format;
 /// Options of `kapi sandbox profile`.
 #[derive(Debug, Clone, clap::Args)]
 pub(super) struct Args {
-    /// The profile: a built-in one or one of yours
+    /// Profile name [default: list all profiles]
     name: Option<String>,
 }
 
@@ -60,7 +60,7 @@ pub(super) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
                     about.trim_start_matches("# ")
                 ));
             }
-            ui.say("hint: `kapi sandbox profile <name>` shows one.");
+            ui.say("hint: show one with `kapi sandbox profile <name>`.");
         }
     }
     Ok(Exit::Success)

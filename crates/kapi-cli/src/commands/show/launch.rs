@@ -37,7 +37,7 @@ struct View<'a> {
 
 /// Shows a launch.
 pub(crate) fn show(context: &Context, place: &SandboxPlace) -> Result<Exit, Error> {
-    context.require_human("look into sandboxes from outside")?;
+    context.require_human("access sandboxes from outside")?;
     let known = look::known(place).map_err(|error| Error::launch(&error))?;
     let holder = place.holder().map_err(|error| Error::launch(&error))?;
     let changed = match &holder {

@@ -24,7 +24,8 @@ pub(super) fn show(context: &Context, id: TaskId) -> Result<Exit, Error> {
             let living = kernel.living(&queue)?;
             if living.iter().all(|worker| worker.holder != lease.holder.0) {
                 context.ui.say(&format!(
-                    "note: {} is gone; the next worker takes the task over. `kapi up --once` does.",
+                    "note: {} is gone; the next worker continues the task. Start one with `kapi \
+                     up --once`.",
                     lease.holder
                 ));
             }

@@ -69,10 +69,10 @@ pub(super) fn of(context: &Context, project: &Project<'_>, standings: &Standings
         health.push(Health {
             what: "old state".to_owned(),
             detail: format!(
-                "{} is of an older layout, and neither read nor touched",
+                "{} has an older layout; Kapi neither reads nor changes it",
                 old.display()
             ),
-            hint: Some("remove it yourself once you need nothing of it.".to_owned()),
+            hint: Some("remove it yourself when you no longer need it.".to_owned()),
         });
     }
     health
@@ -87,7 +87,7 @@ pub(super) fn doubts(rows: &[Row], damage: &Damage) -> Vec<Health> {
             "the last audit failed to {}",
             findings.first().map_or("trust it", String::as_str)
         ),
-        hint: Some("`kapi audit` looks again, and lists all of it.".to_owned()),
+        hint: Some("run `kapi audit` for the current state and all findings.".to_owned()),
     });
     let moved = rows.iter().filter_map(|row| {
         let (moved, branch) = (row.moved_branch.as_ref()?, row.branch.as_ref()?);
@@ -95,7 +95,7 @@ pub(super) fn doubts(rows: &[Row], damage: &Damage) -> Vec<Health> {
             what: format!("goal {}", row.id),
             detail: moved.sentence(branch),
             hint: Some(format!(
-                "`kapi show {}` says how to take over what was proved.",
+                "`kapi show {}` explains how to use the proved commit.",
                 row.id.split('-').next().unwrap_or(&row.id)
             )),
         })

@@ -14,7 +14,7 @@ const HOME_MAX: usize = 100;
 
 /// Takes a queue over.
 pub(super) fn run(context: &Context) -> Result<Exit, Error> {
-    context.require_human("take over a queue")?;
+    context.require_human("adopt a queue")?;
     kernel::with(context, "kapi task adopt", |kernel| {
         let queue = kernel.queue()?;
         let tasks = &queue.kernel().tasks;
@@ -32,7 +32,7 @@ pub(super) fn run(context: &Context) -> Result<Exit, Error> {
                 "type": "adopted", "tasks": tasks.len(), "waiting": n_waiting,
             })),
             Format::Human => context.ui.line(&format!(
-                "The queue is yours: {} tasks, {n_waiting} of them wait for a worker.",
+                "The queue is yours: {} tasks, {n_waiting} of them pending.",
                 tasks.len()
             )),
         }

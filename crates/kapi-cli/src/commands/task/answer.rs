@@ -140,7 +140,7 @@ fn facts(task: &Task, waits: Option<&str>) -> Vec<(&'static str, String)> {
     );
     if task.losses + task.retries > 0 {
         let text = format!(
-            "{} began, {} lost, {} failed",
+            "{} started, {} lost, {} failed",
             task.attempts, task.losses, task.retries
         );
         facts.push(("attempts", text));

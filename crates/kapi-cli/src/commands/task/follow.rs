@@ -103,13 +103,13 @@ fn words(task: &Task, waits: Option<&str>) -> String {
         State::Pending => {
             let why = task.setback.as_ref().map(|why| format!(" ({why})"));
             format!(
-                "waits: {}{}",
-                waits.unwrap_or("for a worker"),
+                "pending: {}{}",
+                waits.unwrap_or("waiting for a worker"),
                 why.unwrap_or_default()
             )
         }
-        State::Leased => format!("is about to begin, by {holder}"),
-        State::Running => format!("runs by {holder}, attempt {}", task.attempts),
+        State::Leased => format!("is about to start on {holder}"),
+        State::Running => format!("is running on {holder}, attempt {}", task.attempts),
         State::Completed | State::Failed | State::Cancelled => "has ended".to_owned(),
     }
 }

@@ -29,16 +29,16 @@ const STATES: [&str; 9] = [
 /// Options of `kapi task list`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// Also the tasks that have ended
+    /// Include finished tasks
     #[arg(short, long)]
     all: bool,
-    /// Only tasks that stand so; may be given more than once
+    /// List only tasks in this state (repeatable)
     #[arg(long, value_name = "STATE", value_parser = STATES)]
     state: Vec<String>,
-    /// Only runs of this loop
+    /// List only runs of this loop
     #[arg(long = "loop", value_name = "NAME", value_parser = loop_name)]
     loop_name: Option<LoopName>,
-    /// The most tasks that are listed
+    /// Maximum number of tasks to list
     #[arg(long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     limit: u32,
 }
@@ -108,14 +108,16 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
 fn talk(context: &Context, args: &Args, n_listed: usize, more: bool) {
     if n_listed == 0 {
         let nothing = if args.all || !args.state.is_empty() {
-            "There is no such task."
+            "No task matches."
         } else {
-            "No task waits or runs; `kapi task list --all` shows those that have ended."
+            "No task is pending or running; list finished ones with `kapi task list --all`."
         };
         context.ui.say(nothing);
     }
     if more {
-        context.ui.say("There are more; `--limit` shows them.");
+        context
+            .ui
+            .say("There are more; raise `--limit` to see them.");
     }
 }
 

@@ -23,7 +23,7 @@ use crate::kernel::{self, Kernel, failed, no_task};
 pub(crate) struct Args {
     #[command(flatten)]
     task: Reference,
-    /// Leave it to whoever works on the queue
+    /// Queue the task for another worker and return at once
     #[arg(short, long)]
     detach: bool,
 }
@@ -42,7 +42,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
                 action: "tried again",
             };
             return Err(failed(&KernelError::Denied(denied))
-                .with_hint(format!("`kapi wait {id}` waits for its end.")));
+                .with_hint(format!("wait for it with `kapi wait {id}`.")));
         }
         if let Some(drive) = task.goal_drive() {
             return Err(of_workflow(id, drive));
@@ -62,10 +62,10 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
 /// What drives a goal is asked for by its workflow alone.
 fn of_workflow(id: TaskId, drive: &GoalDrive) -> Error {
     let GoalDrive { mode, workflow, .. } = drive;
-    let text = format!("{id} drives a goal of workflow {workflow}, which asks for it itself");
+    let text = format!("{id} drives a goal of workflow {workflow}, which retries it itself");
     let index = workflow.index();
     Error::new(Exit::Denied, text).with_hint(format!(
-        "`kapi {mode} resume {index:03}` goes on with the workflow."
+        "resume the workflow with `kapi {mode} resume {index:03}`."
     ))
 }
 

@@ -22,67 +22,67 @@ const DESCRIPTION_CHARS_MAX: usize = 80;
 /// The most bytes of a prompt that are read from standard input.
 const PROMPT_BYTES_MAX: u64 = 1 << 20;
 
-/// Options of `kapi task run`.
+/// Submit a task and run it
 ///
-/// Exit codes: 0 completed, 2 wrong options, 3 denied, 5 failed or cancelled, 7 over capacity, 130
-/// interrupted (the task waits in the queue).
+/// Exit codes: 0 completed, 2 usage error, 3 denied, 5 failed or cancelled, 7 over capacity, 130
+/// interrupted (the task stays in the queue).
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// What the agent is told; `-` reads it from standard input
+    /// The agent's prompt; '-' reads it from standard input
     prompt: String,
-    /// What it is, in one line; the prompt's first line without it
+    /// One-line description [default: the prompt's first line]
     #[arg(long, value_name = "TEXT")]
     description: Option<String>,
-    /// The profile: what the agent is told it is, may use and remembers
+    /// Agent profile: its role, tools and memory
     #[arg(long, value_name = "PROFILE")]
     profile: Option<String>,
-    /// The agent instead of the profile's: claude, codex, gemini, pi, 'command:SHELL' or
-    /// 'script:FILE.yaml'
+    /// Agent: claude, codex, gemini, pi, 'command:SHELL' or 'script:FILE.yaml' [default: the
+    /// profile's]
     #[arg(long, value_name = "AGENT")]
     agent: Option<String>,
-    /// The model instead of the profile's
+    /// Model [default: the profile's]
     #[arg(long, value_name = "MODEL")]
     model: Option<String>,
-    /// The longest an attempt may take, such as 90s or 15m; 0 for no limit
+    /// Time limit per attempt (90s, 15m); 0 means no limit
     #[arg(long, value_name = "DURATION", value_parser = timeout)]
     timeout: Option<u64>,
-    /// Tokens that an attempt may use, such as 500k
+    /// Token limit per attempt (500k)
     #[arg(long, value_name = "N", value_parser = amount::parse_count)]
     tokens: Option<u64>,
-    /// US dollars that an attempt may cost
+    /// Cost limit per attempt in US dollars
     #[arg(long, value_name = "AMOUNT", value_parser = amount::parse_usd_micros)]
     usd: Option<u64>,
-    /// Wall clock that an attempt may use; as --timeout, and the shorter one counts
+    /// Wall-clock limit per attempt; the shorter of this and --timeout applies
     #[arg(long, value_name = "DURATION", value_parser = amount::parse_duration_ms)]
     time: Option<u64>,
-    /// How urgent it is
+    /// Priority
     #[arg(long, value_name = "PRIORITY", value_parser = ["low", "normal", "high"])]
     priority: Option<String>,
-    /// What makes it the same as another; without it agent, description, prompt and project do
+    /// Idempotency key [default: derived from agent, description, prompt and project]
     #[arg(long, value_name = "KEY", conflicts_with = "again")]
     key: Option<String>,
-    /// Run it even if the same was asked a short while ago
+    /// Run even if an identical request was made recently
     #[arg(long)]
     again: bool,
-    /// How often a failed attempt is tried again
+    /// Number of retries after a failed attempt
     #[arg(long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u32).range(0..=i64::from(RETRIES_MAX)))]
     retries: u32,
-    /// The pause before the first retry; each further one is twice as long
+    /// Pause before the first retry; doubles with each further one
     #[arg(long, value_name = "DURATION", default_value = "30s", value_parser = amount::parse_duration_ms)]
     backoff: u64,
-    /// A shell command that must pass on a clean checkout of the work; may be given more than once
+    /// Shell command that must exit 0 in a clean checkout (repeatable)
     #[arg(long, value_name = "COMMAND")]
     verify: Vec<String>,
-    /// Files the agent must not change, as git pathspecs with glob rules ('tests/**')
+    /// Files the agent must not change, such as 'tests/**' (repeatable)
     #[arg(long, value_name = "GLOB")]
     protect: Vec<String>,
     #[command(flatten)]
     checks: CheckFlags,
-    /// Whose lessons it is told, besides the agent's
-    #[arg(long, value_name = "DOMAIN")]
+    /// Also give the agent the lessons of this domain
+    #[arg(help_heading = None::<&str>, long, value_name = "DOMAIN")]
     domain: Option<String>,
-    /// Leave it to whoever works on the queue
-    #[arg(short, long)]
+    /// Queue the task for another worker and return at once
+    #[arg(help_heading = None::<&str>, short, long)]
     detach: bool,
 }
 
@@ -108,8 +108,10 @@ fn require_agent(kernel: &Kernel<'_>, agent: &str) -> Result<(), Error> {
     if is_program || kernel.profiles.find(agent).is_err() {
         return Ok(());
     }
-    Err(Error::usage(format!("{agent:?} is a profile and no agent"))
-        .with_hint(format!("name it with `--profile {agent}`.")))
+    Err(
+        Error::usage(format!("{agent:?} is a profile, not an agent"))
+            .with_hint(format!("name it with `--profile {agent}`.")),
+    )
 }
 
 fn submit(kernel: &Kernel<'_>, args: &Args, prompt: &str) -> Result<Exit, Error> {

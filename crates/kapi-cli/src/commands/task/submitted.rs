@@ -45,12 +45,17 @@ pub(crate) fn follow_up(
                 Format::Json => context
                     .ui
                     .json(&json!({"type": "skipped", "reason": reason})),
-                Format::Human => context.ui.line(&format!("It does not run now: {reason}.")),
+                Format::Human => context
+                    .ui
+                    .line(&format!("It is not running now: {reason}.")),
             }
             return Ok(Exit::Success);
         }
         Answer::Claimed(..) | Answer::Nothing | Answer::Done => {
-            return Err(Error::new(Exit::Internal, "a submission came to no task"));
+            return Err(Error::new(
+                Exit::Internal,
+                "the submission produced no task",
+            ));
         }
     };
     queue.refresh().map_err(|error| failed(&error))?;
@@ -91,15 +96,15 @@ fn submitted(
     }
     if is_duplicate {
         ui.say(&format!(
-            "The same was asked before: it is {id}, {}; `--again` asks for it anew.",
+            "An identical request exists: {id}, {}; use `--again` to run it anyway.",
             task.state
         ));
     }
     if place == Where::Elsewhere && !task.state.is_ended() {
-        ui.line(&format!("{id} is in the queue."));
+        ui.line(&format!("{id} is queued."));
         match up {
             Some(worker) => ui.line(&format!("  worker   {}", worker.owner)),
-            None => ui.line("  next     kapi up --once (nobody works on the queue at the moment)"),
+            None => ui.line("  next     kapi up --once (no worker is running at the moment)"),
         }
         for command in next(task) {
             ui.line(&format!("  next     {command}"));
@@ -146,7 +151,7 @@ fn leave(kernel: &Kernel<'_>, task: &Task, interrupts: &Interrupts) -> Result<Ex
     if choice == Some(0) {
         let cancel = Command::Cancel {
             task: id,
-            why: "it was interrupted at the terminal".to_owned(),
+            why: "interrupted at the terminal".to_owned(),
         };
         let mut queue = kernel.queue()?;
         let cancelled = queue.submit(&context.actor, &cancel);
@@ -154,8 +159,8 @@ fn leave(kernel: &Kernel<'_>, task: &Task, interrupts: &Interrupts) -> Result<Ex
         context.ui.say(&format!("{id} is cancelled."));
     } else {
         context.ui.say(&format!(
-            "{id} is {} and nothing is lost; `kapi up --once` goes on with it, and so does the same \
-             command again.",
+            "{id} is {} and nothing is lost; continue it with `kapi up --once` or by repeating \
+             the command.",
             task.state
         ));
     }

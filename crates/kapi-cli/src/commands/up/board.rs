@@ -180,8 +180,8 @@ impl Board {
             let is_news = !self.waits.contains(why);
             if is_news && self.ui.format == Format::Human && !self.ui.is_live() {
                 let tasks = match n {
-                    1 => "1 task waits".to_owned(),
-                    n => format!("{n} tasks wait"),
+                    1 => "1 task is waiting".to_owned(),
+                    n => format!("{n} tasks are waiting"),
                 };
                 self.ui.line(&format!("{tasks}: {why}"));
             }
@@ -215,7 +215,7 @@ impl Board {
             Format::Json => self
                 .ui
                 .json(&json!({"type": "listening", "address": address})),
-            Format::Human => self.say(&format!("calls are taken at {address}")),
+            Format::Human => self.say(&format!("listening for webhook calls on {address}")),
         }
     }
 

@@ -106,7 +106,7 @@ impl<'scope, 'env> Calls<'scope, 'env> {
             Err(error) => {
                 if !is_told {
                     board.say(&format!(
-                        "note: calls are not taken: listen on {address}: {error}"
+                        "note: webhook calls are not accepted: listen on {address}: {error}"
                     ));
                 }
                 self.port = Port::Closed {
@@ -180,7 +180,7 @@ fn reply(outcomes: &[(LoopName, Called)]) -> Reply {
     let best = outcomes.iter().map(|(_, called)| status(called)).min();
     match best {
         Some(status) => Reply::new(status, json!({ "loops": documents })),
-        None => Reply::new(404, json!({"error": "no loop waits for this call"})),
+        None => Reply::new(404, json!({"error": "no loop is triggered by this call"})),
     }
 }
 

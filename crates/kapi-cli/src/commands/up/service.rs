@@ -28,28 +28,28 @@ const TOOL_BYTES_MAX: usize = 64 * 1024;
 
 /// What is to be done with the file by which the system runs `kapi up`.
 #[derive(Debug, clap::Args)]
-#[command(next_help_heading = "Have the system run it")]
+#[command(next_help_heading = "Run as a service")]
 #[group(skip)]
 pub(super) struct Args {
-    /// Write a systemd unit or launchd plist that runs it for this project, after showing it
+    /// Show and install a systemd unit or launchd plist for this project
     #[arg(long, group = "unit")]
     install: bool,
-    /// Remove that file
+    /// Remove the unit or plist
     #[arg(long, group = "unit")]
     uninstall: bool,
-    /// Show that file, and whether it is installed
+    /// Show the unit or plist, and whether it is installed
     #[arg(long, group = "unit")]
     show_unit: bool,
-    /// Which system runs it [default: the one of this machine]
+    /// Service manager [default: this machine's]
     #[arg(long, value_name = "KIND", value_enum, requires = "unit")]
     kind: Option<Kind>,
-    /// Let the system start it now and with every session
+    /// Also start the service now and at every login
     #[arg(long, requires = "install")]
     enable: bool,
-    /// Let the system stop it first
+    /// Stop the service first
     #[arg(long, requires = "uninstall")]
     disable: bool,
-    /// Write it without asking
+    /// Skip the confirmation
     #[arg(short, long, requires = "install")]
     yes: bool,
 }
@@ -63,7 +63,7 @@ impl Args {
 
 /// Does it.
 pub(super) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
-    context.require_human("have the system run Kapi")?;
+    context.require_human("install Kapi as a service")?;
     let place = Place::new(context, args.kind.unwrap_or_else(Kind::usual))?;
     if args.install {
         install(context, &place, args)
@@ -157,8 +157,8 @@ fn install(context: &Context, place: &Place, args: &Args) -> Result<Exit, Error>
             Some(true) => {}
             Some(false) => return Err(Error::new(Exit::Denied, "the file was not written")),
             None => {
-                return Err(Error::usage("nobody is at a terminal to look at the file")
-                    .with_hint("read it with `kapi up --show-unit`, then add `--yes`."));
+                return Err(Error::usage("there is no terminal to show the file on")
+                    .with_hint("review it with `kapi up --show-unit`, then add `--yes`."));
             }
         }
     }
@@ -184,7 +184,7 @@ fn install(context: &Context, place: &Place, args: &Args) -> Result<Exit, Error>
         Format::Human => {
             context
                 .ui
-                .line("It is installed and does not run. To let the system run it:");
+                .line("It is installed but not running. To start it:");
             for command in place.unit.enabling(&place.path) {
                 context.ui.line(&format!("  {}", command.join(" ")));
             }
@@ -196,7 +196,7 @@ fn install(context: &Context, place: &Place, args: &Args) -> Result<Exit, Error>
 fn uninstall(context: &Context, place: &Place, disable: bool) -> Result<Exit, Error> {
     place.require_ours()?;
     if place.found.is_none() {
-        let text = format!("{} is not there", place.path.display());
+        let text = format!("{} does not exist", place.path.display());
         return Err(Error::new(Exit::NotFound, text));
     }
     if disable {
@@ -217,7 +217,7 @@ fn uninstall(context: &Context, place: &Place, disable: bool) -> Result<Exit, Er
                 .ui
                 .line(&format!("Removed {}.", place.path.display()));
             if !disable {
-                context.ui.line("If the system runs it, this stops it:");
+                context.ui.line("If it is running, stop it with:");
                 for command in place.unit.disabling(&place.path) {
                     context.ui.line(&format!("  {}", command.join(" ")));
                 }
@@ -232,7 +232,7 @@ fn show(context: &Context, place: &Place) -> Result<Exit, Error> {
     let state = match place.found.as_deref() {
         None => "not installed",
         Some(text) if text == place.text => "installed",
-        Some(_) => "installed, as another Kapi wrote it",
+        Some(_) => "installed by another version of Kapi",
     };
     match context.ui.format {
         Format::Json => context.ui.json(&json!({

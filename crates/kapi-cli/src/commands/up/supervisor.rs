@@ -228,7 +228,7 @@ impl<'scope, 'env> Supervisor<'scope, 'env> {
                 memory.trouble = Some((format!("failed to {}", chain(&error)), again_ms));
             }
             Ok(goal) if goal.is_driven() && !self.shop.interrupts.is_raised() => {
-                let text = "it came to no rest".to_owned();
+                let text = "it did not settle".to_owned();
                 memory.trouble = Some((text, again_ms));
             }
             Ok(goal) => {
@@ -269,7 +269,7 @@ impl<'scope, 'env> Supervisor<'scope, 'env> {
                 None => self.see_active(id, is_leaving),
                 Some(of) => {
                     self.forget(id);
-                    let text = format!("it goes on as a task of workflow {}", of.id);
+                    let text = format!("it continues as a task of workflow {}", of.id);
                     self.board.put(id, Standing::Driven, text);
                     Ok(())
                 }
@@ -398,7 +398,7 @@ impl<'scope, 'env> Supervisor<'scope, 'env> {
                 }
             }
             Err(failure) => {
-                let text = format!("cannot look whether its wait is over: {}", failure.message);
+                let text = format!("cannot check whether its wait is over: {}", failure.message);
                 if memory.trouble.as_ref().map(|(text, _)| text) != Some(&text) {
                     self.board.say(&format!("{id}  {text}"));
                 }

@@ -175,7 +175,9 @@ impl<'scope, 'env> Tasks<'scope, 'env> {
         let shop = self.shop;
         match Kernel::new(shop.context, shop.project, shop.config) {
             Ok(kernel) => self.kernel = kernel,
-            Err(error) => board.say(&format!("note: what was set before goes on: {error}")),
+            Err(error) => board.say(&format!(
+                "note: the previous settings stay in effect: {error}"
+            )),
         }
         let found = self.kernel.loops();
         let faults = found.faults.iter().chain(&self.kernel.profiles.faults);

@@ -29,7 +29,7 @@ pub(super) fn wait(context: &Context, id: &GoalId, timeout_ms: Option<u64>) -> R
         }
         if is_first && project.driver(id).map_err(failed)?.is_none() {
             context.ui.say(&format!(
-                "note: nobody drives goal {id}; `kapi resume {}` does, and so does `kapi up`.",
+                "note: nothing is driving goal {id}; start it with `kapi resume {}` or `kapi up`.",
                 id.reference()
             ));
         }

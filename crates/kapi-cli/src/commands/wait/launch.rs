@@ -17,7 +17,7 @@ pub(super) fn wait(
     place: &SandboxPlace,
     timeout_ms: Option<u64>,
 ) -> Result<Exit, Error> {
-    context.require_human("look into sandboxes from outside")?;
+    context.require_human("access sandboxes from outside")?;
     let waited = Waited {
         reference: format!("launch/{}", place.id().as_str()),
         dir: place.dir(),

@@ -67,7 +67,8 @@ fn look_on(
         }
         if follower.is_first() && kernel.living(&queue)?.is_empty() {
             context.ui.say(
-                "note: nobody works on this project's tasks; `kapi up --once` does, in another terminal.",
+                "note: no worker is running for this project; start one with `kapi up --once` \
+                 in another terminal.",
             );
         }
         follower.show(&Seen { task: &task, waits });

@@ -38,7 +38,7 @@ pub(super) fn wait(
             .map_err(|error| Error::workflow(&error))?;
         if is_first && driver.is_none() {
             context.ui.say(&format!(
-                "note: nobody drives workflow {}; `kapi {} resume {:03}` does.",
+                "note: nothing is driving workflow {}; start it with `kapi {} resume {:03}`.",
                 key.id,
                 key.mode,
                 key.id.index()

@@ -31,12 +31,12 @@ pub(crate) fn adopt(context: &Context, found: &Found<'_>, leave: Leave) -> Resul
     let workflow = &found.workflow;
     let lack = Workflows::of(&found.project).unapproved_workflow(workflow);
     let Some(lack) = lack.map_err(|error| Error::engine(&error, ""))? else {
-        ui.say("note: it is yours already.");
+        ui.say("note: it is already yours.");
         return Ok(());
     };
     if ui.format == Format::Human {
         ui.line(&format!("Workflow {}: {lack}.", found.key));
-        ui.line("You would trust, as it stands:");
+        ui.line("By adopting it you trust:");
         for line in words::lines(&trusted(workflow)) {
             ui.line(&line);
         }
@@ -52,17 +52,17 @@ pub(crate) fn adopt(context: &Context, found: &Found<'_>, leave: Leave) -> Resul
 }
 
 fn ask(context: &Context, found: &Found<'_>) -> Result<(), Error> {
-    match context.ui.confirm("Make it yours?") {
+    match context.ui.confirm("Adopt it?") {
         Some(true) => Ok(()),
         Some(false) => Err(Error::new(Exit::Denied, "the workflow was not adopted")
             .with_hint("nothing has changed; start a workflow of your own.")),
         None => {
             let (mode, index) = (found.key.mode, found.key.id.index());
             Err(Error::usage(
-                "adopting a workflow needs a yes, and nobody is at a terminal",
+                "adopting a workflow needs confirmation, and there is no terminal to ask on",
             )
             .with_hint(format!(
-                "read the lines above, then type `kapi {mode} resume {index:03} --adopt --yes`."
+                "read the lines above, then run `kapi {mode} resume {index:03} --adopt --yes`."
             )))
         }
     }
@@ -71,7 +71,7 @@ fn ask(context: &Context, found: &Found<'_>) -> Result<(), Error> {
 /// Returns everything that going on with a workflow would carry out or rest on.
 fn trusted(workflow: &Workflow) -> Vec<(&'static str, String)> {
     let mut lines = vec![("purpose", workflow.purpose.clone())];
-    lines.push(("begun by", workflow.started_by.clone()));
+    lines.push(("started by", workflow.started_by.clone()));
     of_terms(&workflow.terms, &mut lines);
     lines.extend(whole(workflow).map(|text| ("the whole", text)));
     for approval in &workflow.approvals {
@@ -115,7 +115,7 @@ fn of_terms(terms: &Terms, lines: &mut Vec<(&'static str, String)>) {
     }
     lines.push(("each goal", budget_words(&terms.budget)));
     if terms.plan_approval == PlanApproval::InAdvance {
-        let text = "every plan that reaches consensus, in advance";
+        let text = "automatically, for every plan that reaches consensus";
         lines.push(("approves", text.to_owned()));
     }
 }

@@ -21,22 +21,22 @@ use crate::workflow::{approving, purpose, words};
 /// Options of `kapi <mode> approve`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// The workflow: its index, its slug, or both
+    /// Workflow
     #[arg(value_name = "WORKFLOW")]
     reference: String,
     /// Words of a purpose that begins with `approve`, to say how it is meant
     #[arg(hide = true)]
     more: Vec<String>,
-    /// Approve what is shown, whatever it is; the record says so
+    /// Approve whatever is shown; the log records this
     #[arg(short, long, conflicts_with = "hash")]
     yes: bool,
-    /// The hash of what is approved, or its first 12 digits or more
+    /// Approve only the document with this hash (at least 12 digits)
     #[arg(long, value_name = "HASH")]
     hash: Option<String>,
-    /// Accept the risks that stand with it
+    /// Accept the listed risks
     #[arg(long)]
     accept_risks: bool,
-    /// Go on with the workflow at once
+    /// Continue the workflow right away
     #[arg(long)]
     go: bool,
 }
@@ -47,7 +47,7 @@ pub(crate) fn run(context: &Context, conduct: &Conduct, args: &Args) -> Result<E
     if !args.more.is_empty() {
         return Err(purpose::own_word(mode, "approve", &args.more));
     }
-    context.require_human("approve what a workflow waits with")?;
+    context.require_human("approve a workflow's document")?;
     let sought = Sought {
         mode,
         reference: &args.reference,
@@ -106,16 +106,16 @@ fn means(
         Some(true) => Ok((Means::Terminal, true)),
         Some(false) => Err(
             Error::new(Exit::Denied, format!("{artifact} was not approved")).with_hint(format!(
-                "nothing has changed. Say what should: `kapi {} resume {:03} --revise \"<text>\"`.",
+                "nothing has changed. Request changes with `kapi {} resume {:03} --revise \"<text>\"`.",
                 found.key.mode,
                 found.key.id.index()
             )),
         ),
         None => Err(Error::usage(format!(
-            "{artifact} needs an approval, and nobody is at a terminal"
+            "{artifact} needs approval, and there is no terminal to ask on"
         ))
         .with_hint(format!(
-            "read it, then type `{}`.",
+            "read it, then run `{}`.",
             approving::approve_line(found, pending)
         ))),
     }
@@ -123,13 +123,13 @@ fn means(
 
 fn nothing_pending(found: &Found<'_>) -> Error {
     let text = format!(
-        "workflow {} has nothing to approve: it stands in {}",
+        "workflow {} has nothing to approve: it is in phase {}",
         found.key.id,
         words::standing(&found.workflow)
     );
     let next = next_commands(&found.workflow);
     match next.first() {
-        Some(next) => Error::new(Exit::Denied, text).with_hint(format!("type `{next}`.")),
+        Some(next) => Error::new(Exit::Denied, text).with_hint(format!("run `{next}`.")),
         None => Error::new(Exit::Denied, text),
     }
 }
@@ -144,7 +144,7 @@ fn said(context: &Context, found: &Found<'_>, pending: &Pending) {
         Format::Human => {
             let ui = context.ui;
             ui.line(&format!(
-                "{} of workflow {} is approved. Nothing runs yet.",
+                "{} of workflow {} is approved. Nothing is running yet.",
                 pending.decision.words(),
                 found.key.id
             ));

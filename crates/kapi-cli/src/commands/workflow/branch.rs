@@ -41,7 +41,7 @@ pub(crate) fn beside_integration(survey: &Survey, base: &str) -> Result<Option<S
     }
     let branch = IntegrationBranch::DEV;
     Ok(Some(format!(
-        "Branch {branch} has work that this does not begin with; `--base {branch}` begins there."
+        "Branch {branch} has work that this does not include; start from it with `--base {branch}`."
     )))
 }
 
@@ -53,8 +53,8 @@ pub(crate) fn notes(survey: &Survey) -> Vec<String> {
     blocked
         .map(|kind| {
             format!(
-                "A local branch named {kind:?} is in the way of every branch {kind}/…: a plan of \
-                 that type could not be carried out before `git branch -m {kind} {kind}-old`."
+                "The local branch {kind:?} prevents every branch {kind}/…: rename it with `git \
+                 branch -m {kind} {kind}-old` before a plan of that type can run."
             )
         })
         .collect()

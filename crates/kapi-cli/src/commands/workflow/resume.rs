@@ -24,16 +24,16 @@ use crate::workflow::{purpose, report};
 /// Options of `kapi <mode> resume` that every mode has.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// The workflow, or the interview it came from: index, slug, or both
+    /// Workflow, or the interview it came from
     #[arg(value_name = "WORKFLOW")]
     reference: String,
     /// Words of a purpose that begins with `resume`, to say how it is meant
     #[arg(hide = true)]
     more: Vec<String>,
-    /// Say what should be changed; what waits for approval is drawn up anew
+    /// Request a change to the document awaiting approval
     #[arg(long, value_name = "TEXT", group = "asked", allow_hyphen_values = true)]
     revise: Option<String>,
-    /// Give it up for good; branches, worktrees and documents stay
+    /// Abandon the workflow for good; branches, worktrees and documents stay
     #[arg(
         long,
         value_name = "REASON",
@@ -41,22 +41,22 @@ pub(crate) struct Args {
         allow_hyphen_values = true
     )]
     abandon: Option<String>,
-    /// Tokens to add to the limit of the whole, questions and goals together (+500k)
+    /// Tokens to add to the workflow's limit, such as +500k
     #[arg(long, value_name = "+N", value_parser = amount::parse_count, allow_hyphen_values = true)]
     tokens: Option<u64>,
-    /// US dollars to add to the limit of the whole (+2.50)
+    /// US dollars to add to the workflow's limit, such as +2.50
     #[arg(long, value_name = "+USD", value_parser = amount::parse_usd_micros, allow_hyphen_values = true)]
     usd: Option<u64>,
-    /// Time to add to the limit of the whole (+30m)
+    /// Time to add to the workflow's limit, such as +30m
     #[arg(long, value_name = "+TIME", value_parser = amount::parse_duration_ms, allow_hyphen_values = true)]
     wall: Option<u64>,
-    /// Make a workflow yours that came from elsewhere, after seeing what you trust by that
+    /// Adopt a workflow from elsewhere, after a look at what you trust
     #[arg(long)]
     adopt: bool,
-    /// Adopt it without being asked; the record says it is you who did
+    /// Adopt without asking; the log records this
     #[arg(short, long, requires = "adopt")]
     yes: bool,
-    /// Record it and do not go on yet
+    /// Record the request without continuing the workflow
     #[arg(long)]
     no_drive: bool,
 }
@@ -93,7 +93,7 @@ pub(crate) fn run(
     if !args.more.is_empty() {
         return Err(purpose::own_word(mode, "resume", &args.more));
     }
-    context.require_human("go on with a workflow")?;
+    context.require_human("resume a workflow")?;
     watching::require(context, more.watch)?;
     let settle = (more.settle)(context)?;
     let sought = Sought {
@@ -162,7 +162,7 @@ fn revise(context: &Context, found: &mut Found<'_>, text: &str) -> Result<(), Er
     found.workflow = revised.submitted.workflow;
     for kept in revised.edited {
         context.ui.say(&format!(
-            "note: what was edited by hand goes along with it, and is kept as {}.",
+            "note: your manual edits are included, and kept as {}.",
             kept.display()
         ));
     }

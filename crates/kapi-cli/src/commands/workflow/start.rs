@@ -32,12 +32,12 @@ use crate::workflow::{purpose, report, words};
 #[derive(Debug, clap::Args)]
 #[group(skip)]
 pub(crate) struct Args {
-    /// What it is for, in your words; `-` reads standard input, nothing opens your editor
+    /// What you want; '-' reads standard input, nothing opens your editor
     #[arg(value_name = "PURPOSE")]
     purpose: Vec<String>,
     #[command(flatten)]
     flags: Flags,
-    /// Begin it and ask nobody yet
+    /// Create the workflow without starting it
     #[arg(long)]
     no_drive: bool,
 }
@@ -79,9 +79,9 @@ pub(crate) enum Source<'a> {
 /// How a plan is approved, by name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum PlanApprovalName {
-    /// It waits for you
+    /// Ask you
     Ask,
-    /// You approve in advance whatever reaches consensus without risks to accept
+    /// Approve any plan that reaches consensus without open risks
     Auto,
 }
 
@@ -170,14 +170,14 @@ fn giver<'a>(context: &'a Context, reference: &'a str) -> Result<Found<'a>, Erro
         return Ok(found);
     }
     let text = format!(
-        "not_approved: failed to begin from {} {}: its spec is not approved (in {})",
+        "not_approved: failed to start from {} {}: its spec is not approved (in {})",
         ModeSpec::noun_of(Mode::CONTEXT),
         found.key.id,
         words::standing(&found.workflow)
     );
     let error = Error::new(Exit::Denied, text);
     Err(match next_commands(&found.workflow).first() {
-        Some(next) => error.with_hint(format!("what is possible now: `{next}`.")),
+        Some(next) => error.with_hint(format!("next: `{next}`.")),
         None => error,
     })
 }
@@ -193,7 +193,7 @@ fn with_agent(context: &Context, said: &Flags, named: Option<&Found<'_>>) -> Res
             let noun = ModeSpec::noun_of(Mode::CONTEXT);
             context
                 .ui
-                .say(&format!("note: The agent is the {noun}'s: {agent}."));
+                .say(&format!("note: Using the agent of the {noun}: {agent}."));
             flags.agent = Some(agent);
         }
     }
@@ -221,7 +221,7 @@ fn linked(
             Chosen::Giver(id) => Ok(Some(id)),
             Chosen::Nothing => {
                 context.ui.say(&format!(
-                    "note: UNLINKED: no {} gives it its context; the plan carries its own.",
+                    "note: UNLINKED: it starts without {}; the plan has to contain its own context.",
                     ModeSpec::noun_of(Mode::CONTEXT)
                 ));
                 Ok(None)

@@ -158,9 +158,10 @@ impl<'de> Deserialize<'de> for DistillForm {
             Scalar::Bool(is_on) => Some(Ok(Self(is_on))),
             Scalar::Text("when_planned") => Some(Ok(Self(true))),
             Scalar::Text("never") => Some(Ok(Self(false))),
-            Scalar::Text(text) => {
-                Some(Err(format!("there is no {:?}\ngive {wanted}", short(text))))
-            }
+            Scalar::Text(text) => Some(Err(format!(
+                "unknown value {:?}\ngive {wanted}",
+                short(text)
+            ))),
             Scalar::Whole(_) | Scalar::Real(_) => None,
         })
     }

@@ -10,9 +10,9 @@ use kapi_goal::rules::plan::task::Phase;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum GoalTypeName {
-    /// Something is shipped
+    /// A change to ship
     Ticket,
-    /// Something is found out
+    /// An answer to a question
     Exploratory,
 }
 
@@ -20,19 +20,19 @@ pub(crate) enum GoalTypeName {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum PhaseName {
-    /// Reading code
+    /// Read the code
     Analysis,
-    /// Making sure that checks can run at all
+    /// Make the checks runnable
     Bootstrap,
-    /// A test fails that should pass
+    /// Write a failing test
     Red,
-    /// The test passes
+    /// Make the test pass
     Green,
-    /// The structure is made better
+    /// Improve the structure
     Refactor,
-    /// Scratch files and debugging output are removed
+    /// Remove scratch files and debugging output
     Cleanup,
-    /// None of these: research, documents
+    /// No phases: research, documents
     None,
 }
 
@@ -40,9 +40,9 @@ pub(crate) enum PhaseName {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum RemindersName {
-    /// Everything that fits the goal
+    /// All guidance that fits the goal (the default)
     All,
-    /// Proof and tools; the shape of the work is the agent's
+    /// Only proof and tools
     Essential,
 }
 
@@ -80,7 +80,7 @@ impl From<PhaseName> for Phase {
 
 /// Reads `KIND=LOCATION` or `KIND=LOCATION;NOTES`.
 pub(crate) fn parse_surface(text: &str) -> Result<Surface, String> {
-    let rule = || format!("{text:?} is not written as KIND=LOCATION or KIND=LOCATION;NOTES");
+    let rule = || format!("{text:?} is not of the form KIND=LOCATION or KIND=LOCATION;NOTES");
     let (kind, rest) = text.split_once('=').ok_or_else(rule)?;
     let (location, notes) = match rest.split_once(';') {
         Some((location, notes)) => (location, Some(notes.trim())),

@@ -86,7 +86,7 @@ pub(super) fn trigger(
             answer: told::triggered(name, Triggered::Duplicate(first)),
             task: Some(first),
         }),
-        Ok(other) => refused(&format!("it came to {other:?}")),
+        Ok(other) => refused(&format!("it ended as {other:?}")),
         Err(error) => refused(&words(&error)),
     }
 }

@@ -22,8 +22,8 @@ use crate::error::Error;
 use crate::kernel::{Kernel, failed};
 
 /// What an agent is told where runs may not submit tasks.
-const NOT_ALLOWED: &str = "runs may not submit tasks here; a person allows it with \
-                           `runs_submit_tasks = true` under [kernel] in their own configuration";
+const NOT_ALLOWED: &str = "runs may not submit tasks here; the user can allow it with \
+    `runs_submit_tasks = true` under [kernel] in their own configuration";
 /// What the kernel's stream calls the process that asks for a run.
 const OWNER: &str = "kapi, for a run";
 /// A goal's agent is no task, so what it submits stands one below.

@@ -131,7 +131,7 @@ impl Answers {
             Otherwise::Accept if is_proposed => Some(Reply::Accept),
             // Without a proposal there is nothing to accept, and later counts neither way.
             Otherwise::Accept => Some(Reply::Later(Some(
-                "the file of answers says nothing of it".to_owned(),
+                "the answers file does not answer it".to_owned(),
             ))),
             Otherwise::Stop => None,
         }
@@ -279,7 +279,7 @@ otherwise: accept
             said("two\nlines"),
             said("yes"),
             Reply::Accept,
-            Reply::Later(Some("the file of answers says nothing of it".to_owned())),
+            Reply::Later(Some("the answers file does not answer it".to_owned())),
         ];
         assert_eq!(replies(FILE, &asked), expected);
     }

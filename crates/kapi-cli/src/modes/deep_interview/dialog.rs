@@ -61,7 +61,7 @@ pub(crate) fn settle(
 fn question_line(ui: Ui, asked: Asked<'_>) {
     let text = match asked {
         Asked::Question(round) => format!("question {}: {}", round.number, round.question.text),
-        Asked::Goal { goal, .. } => format!("the goal, said back: {goal}"),
+        Asked::Goal { goal, .. } => format!("the goal as understood: {goal}"),
     };
     ui.say(&format!("  {}", first_line(&text)));
 }
@@ -107,10 +107,10 @@ pub(crate) fn answer(
     let Some((_, asked)) = asked(&found.workflow) else {
         return Err(Error::new(
             Exit::Denied,
-            format!("workflow {} asks nothing of you now", found.key.id),
+            format!("workflow {} is not asking you anything now", found.key.id),
         )
         .with_hint(format!(
-            "it stands in {}; `kapi status {:03}` shows it.",
+            "it is in phase {}; see `kapi status {:03}`.",
             words::standing(&found.workflow),
             found.key.id.index()
         )));
@@ -123,14 +123,10 @@ pub(crate) fn answer(
     let command = match reply {
         Reply::Quit => return Ok(Settled::Left),
         Reply::Unknown(word) => {
-            return Err(
-                Error::usage(format!("{word} is none of the words there are")).with_hint(WORDS),
-            );
+            return Err(Error::usage(format!("{word} is not a known command")).with_hint(WORDS));
         }
         Reply::Accept if is_empty(asked) => {
-            return Err(
-                Error::usage("nothing is proposed here that could be accepted").with_hint(WORDS),
-            );
+            return Err(Error::usage("there is no proposed answer to accept").with_hint(WORDS));
         }
         Reply::Accept => InterviewCommand::Answer {
             round,
@@ -145,7 +141,7 @@ pub(crate) fn answer(
         Reply::Later(reason) => InterviewCommand::Defer { round, reason },
         Reply::Back(reason) => InterviewCommand::Withdraw {
             round,
-            reason: reason.unwrap_or_else(|| "its person took it back".to_owned()),
+            reason: reason.unwrap_or_else(|| "the user took it back".to_owned()),
         },
         Reply::Enough => InterviewCommand::Enough {},
     };
@@ -167,7 +163,7 @@ const fn is_empty(asked: Asked<'_>) -> bool {
 }
 
 /// What can be typed besides an answer.
-const WORDS: &str = "type an answer, Enter for what is proposed, /later, /back, /enough or /quit.";
+const WORDS: &str = "type an answer, Enter for the proposed one, /later, /back, /enough or /quit.";
 
 fn show(ui: Ui, interview: &Interview, asked: Asked<'_>) {
     score(ui, interview);
@@ -175,20 +171,20 @@ fn show(ui: Ui, interview: &Interview, asked: Asked<'_>) {
         Asked::Question(round) => question(ui, round.number, &round.question),
         Asked::Goal { goal, .. } => {
             ui.say("");
-            ui.say("This is the goal as it was understood:");
+            ui.say("This is the goal as Kapi understands it:");
             ui.say(&format!("  {goal}"));
-            ui.say("Enter if that is it; else say what is wrong or missing.");
+            ui.say("Press Enter if it is right; otherwise type what is wrong or missing.");
         }
     }
-    ui.say("  (/later leaves it open, /back takes it back, /enough drafts with what there is,");
-    ui.say("   /quit goes on another day; a line that ends in \\ goes on in the next)");
+    ui.say("  (/later leaves it open, /back takes it back, /enough drafts from what is known,");
+    ui.say("   /quit continues another day; end a line with \\ to continue on the next)");
 }
 
 fn question(ui: Ui, number: u32, question: &Question) {
     ui.say("");
     ui.say(&format!("Question {number}: {}", question.text));
     if let Some(proposed) = &question.proposed {
-        ui.say(&format!("  proposed (Enter accepts it): {proposed}"));
+        ui.say(&format!("  proposed (press Enter to accept): {proposed}"));
     }
 }
 
@@ -202,7 +198,5 @@ fn score(ui: Ui, interview: &Interview) {
     for reason in &score.reasons {
         ui.say(&format!("  {reason}"));
     }
-    ui.say(
-        "  (advice, no lock: /enough drafts at any clarity, and what is unclear is said as a risk)",
-    );
+    ui.say("  (advice only: /enough drafts at any clarity and lists what is unclear as a risk)");
 }

@@ -63,7 +63,7 @@ fn waits_for(workflow: &Workflow) -> Option<WaitsFor> {
     Some(WaitsFor {
         kind,
         what,
-        on_yes: "you are asked it, and the interview goes on",
+        on_yes: "you answer it, and the interview continues",
         change: &["--answer '<text>'", "--answer /later"],
     })
 }
@@ -76,7 +76,7 @@ fn interview(event: &InterviewEvent) -> String {
             format!("question {round}: {}", first_line(&question.text))
         }
         InterviewEvent::GoalRestated { goal, .. } => {
-            format!("the goal, said back: {}", first_line(goal))
+            format!("the goal as understood: {}", first_line(goal))
         }
         InterviewEvent::FactFound {
             question, answer, ..
@@ -103,22 +103,22 @@ fn interview(event: &InterviewEvent) -> String {
         }
         InterviewEvent::ScoreRecorded { score } => format!("clarity: {}", score.words()),
         InterviewEvent::ContradictionNamed { contradiction } => format!(
-            "answers {} do not fit together: {}",
+            "answers {} contradict each other: {}",
             words::numbers(&contradiction.rounds),
             first_line(&contradiction.text)
         ),
-        InterviewEvent::EnoughSaid {} => "it is enough: a draft comes next".to_owned(),
+        InterviewEvent::EnoughSaid {} => "that is enough: drafting comes next".to_owned(),
         InterviewEvent::StepRefused { why } => {
-            format!("the interviewer is asked again: {}", first_line(why))
+            format!("asking the interviewer again: {}", first_line(why))
         }
         InterviewEvent::SpecDrafted { spec } => {
             format!("a spec was drafted: {}", first_line(&spec.goal))
         }
         InterviewEvent::Branched { mode, workflow, .. } => {
-            format!("it goes on as {mode} {workflow}")
+            format!("it continues as {mode} {workflow}")
         }
         InterviewEvent::Reopened { reason } => {
-            format!("the interview goes on: {}", first_line(reason))
+            format!("the interview continues: {}", first_line(reason))
         }
     }
 }
@@ -127,8 +127,8 @@ fn interview(event: &InterviewEvent) -> String {
 const fn provenance(provenance: Provenance) -> &'static str {
     match provenance {
         Provenance::Person => "you",
-        Provenance::PersonAccepted => "you, as proposed",
-        Provenance::AnswersFile => "your file of answers",
+        Provenance::PersonAccepted => "you, accepting the proposal",
+        Provenance::AnswersFile => "your answers file",
         Provenance::Repository => "the repository",
         Provenance::Assumption => "an assumption",
     }

@@ -209,22 +209,22 @@ fn ralph(event: &RalphEvent) -> Option<String> {
             Consensus::Consensus => {
                 format!("{} finds consensus on {}", who(by), tasks(&synthesis.plan))
             }
-            Consensus::Revise => format!("{} asks for another plan", who(by)),
+            Consensus::Revise => format!("{} requests another plan", who(by)),
         },
         RalphEvent::ConsensusMissed { cycle } => {
-            format!("no consensus in cycle {cycle}; the last plan is shown with the dissent")
+            format!("no consensus in cycle {cycle}; the last plan is shown with its objections")
         }
         RalphEvent::PlanProposed { plan, .. } => format!("a plan is proposed: {}", tasks(plan)),
         RalphEvent::PlanReopened { reason, .. } => {
-            format!("planning begins anew: {}", first_line(reason))
+            format!("planning starts over: {}", first_line(reason))
         }
         RalphEvent::BranchPrepared {
             branch, worktree, ..
         } => format!("branch {branch}, worktree {worktree}"),
         RalphEvent::TaskBegun { task, attempt, .. } if *attempt > 1 => {
-            format!("{task} is done again, try {attempt}")
+            format!("{task} restarts, attempt {attempt}")
         }
-        RalphEvent::TaskBegun { task, .. } => format!("{task} begins"),
+        RalphEvent::TaskBegun { task, .. } => format!("{task} starts"),
         RalphEvent::TaskRested {
             task,
             goal,
@@ -241,14 +241,14 @@ fn ralph(event: &RalphEvent) -> Option<String> {
             short(head)
         ),
         RalphEvent::TaskConflicted { task, paths } => format!(
-            "{task} does not fit what landed, in {}; it is done again",
+            "{task} conflicts with landed work in {}; it restarts",
             paths.join(", ")
         ),
         RalphEvent::TaskSentBack { task, because } => {
-            format!("{task} goes back to its owner: {}", first_line(because))
+            format!("{task} goes back to its agent: {}", first_line(because))
         }
         RalphEvent::TaskGivenUp { task, reason } => {
-            format!("{task} is given up: {}", first_line(reason))
+            format!("{task} is abandoned: {}", first_line(reason))
         }
         RalphEvent::HeadVerified { commit, report } => verified(commit, report),
         RalphEvent::FixPlanned { task, because } => format!(
@@ -257,10 +257,10 @@ fn ralph(event: &RalphEvent) -> Option<String> {
             first_line(&task.title),
             first_line(because)
         ),
-        RalphEvent::TaskRetried { task } => format!("{task} goes on"),
+        RalphEvent::TaskRetried { task } => format!("{task} continues"),
         RalphEvent::Reviewed { review } => reviewed(review),
         RalphEvent::AnswerRefused { role, why } => {
-            format!("the {role} is asked again: {}", first_line(why))
+            format!("asking the {role} again: {}", first_line(why))
         }
         RalphEvent::Accounted { acceptance, .. } => match acceptance.len() {
             1 => "one criterion has its evidence".to_owned(),
@@ -290,7 +290,7 @@ const fn category(category: Category) -> &'static str {
         Category::Correctness => "correctness",
         Category::Regression => "regression",
         Category::MissingTest => "missing test",
-        Category::ArtifactAlignment => "not as planned",
+        Category::ArtifactAlignment => "deviates from the plan",
         Category::VerificationGap => "not verified",
         Category::Simplification => "could be simpler",
     }
@@ -308,8 +308,11 @@ fn tasks(plan: &Plan) -> String {
 
 fn verified(commit: &str, report: &VerifyReport) -> String {
     match first_failure(report) {
-        None => format!("the whole is verified at {}", short(commit)),
-        Some(failure) => format!("the whole fails at {}: {failure}", short(commit)),
+        None => format!("the combined work passes verification at {}", short(commit)),
+        Some(failure) => format!(
+            "the combined work fails verification at {}: {failure}",
+            short(commit)
+        ),
     }
 }
 
@@ -322,11 +325,14 @@ fn reviewed(review: &Review) -> String {
     let n_must = must.count();
     let by = who(&review.by);
     if let Some(reason) = &review.findings.replan {
-        return format!("{by} says that the plan is wrong: {}", first_line(reason));
+        return format!(
+            "{by} reports that the plan is wrong: {}",
+            first_line(reason)
+        );
     }
     match (review.findings.approve, n_must) {
         (true, 0) => format!("{by} approves {}", short(&review.commit)),
-        (_, 1) => format!("{by} found one thing to mend"),
-        (_, n_must) => format!("{by} found {n_must} things to mend"),
+        (_, 1) => format!("{by} found one thing to fix"),
+        (_, n_must) => format!("{by} found {n_must} things to fix"),
     }
 }

@@ -57,8 +57,8 @@ pub(super) fn choose(profile: &Profile, source: &Source) -> Result<Chosen, Error
     if let Some(usual) = command::usual(&line.value) {
         return Ok(Chosen {
             note: Some(format!(
-                "`{}` is given to the adapter of {}, which keeps its key outside and reads its \
-                 stream.",
+                "`{}` uses the adapter of {}, which keeps its key outside the sandbox and reads \
+                 its output.",
                 line.value,
                 usual.kind.name()
             )),
@@ -92,11 +92,11 @@ fn by_type(profile: &Profile, chosen_at: &Source) -> Result<At<AgentKind>, Error
         AgentName::Of(AgentType::Unknown) if profile.name == "pi" => AgentKind::Pi,
         AgentName::Of(AgentType::Aider | AgentType::Python | AgentType::Unknown) => {
             return Err(Error::usage(format!(
-                "{} does not say which agent to start",
+                "{} does not name an agent to start",
                 profile.place()
             ))
             .with_hint(
-                "set `agent.type` to claude, codex, gemini or pi, or write `agent.command`.",
+                "set `agent.type` to claude, codex, gemini or pi, or set `agent.command`.",
             ));
         }
     };

@@ -24,7 +24,7 @@ pub(super) fn lend(
             Include::Copied(relative) => grant.home_copies.push(relative.clone()),
             Include::Missing(path) => {
                 notes.push(format!(
-                    "{} is not there, so it is not lent.",
+                    "{} does not exist, so it is not shared.",
                     path.display()
                 ));
                 continue;
@@ -69,7 +69,7 @@ pub(super) fn contain(
     }
     if level != SandboxLevel::Podman && !of_containers.is_empty() {
         notes.push(format!(
-            "`{}` of {} counts with `--sandbox podman` only.",
+            "`{}` in {} only applies with `--sandbox podman`.",
             of_containers.join("` and `"),
             profile.place()
         ));

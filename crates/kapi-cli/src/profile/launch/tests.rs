@@ -236,8 +236,9 @@ fn a_file_of_the_project_widens_nothing_however_it_is_named() {
     let path = machine.write("app/agent-sandbox.yaml", text);
     let hash = sha256_hex(text.as_bytes());
     let expected = format!(
-        "{}:2: `agent.command`: a project's own file cannot set it: it would widen what a run may \
-         do | read the file; if it says what you want, add `trust = [\"{hash}\"]` under [launch]",
+        "{}:2: `agent.command`: a project's file cannot set this, because it would extend what \
+         a run may do | read the file; to trust it, add `trust = [\"{hash}\"]` \
+         under [launch]",
         path.display()
     );
     for flags in [
@@ -269,9 +270,7 @@ fn a_file_of_the_project_widens_nothing_however_it_is_named() {
     let down = machine.home().join("../app/sub.yaml");
     for path in [&inside, &state, &down] {
         assert!(
-            machine
-                .refused(&file(path))
-                .contains("a project's own file"),
+            machine.refused(&file(path)).contains("a project's file"),
             "{path:?}"
         );
     }
@@ -279,7 +278,7 @@ fn a_file_of_the_project_widens_nothing_however_it_is_named() {
     assert!(
         machine
             .refused(&file(&outside))
-            .contains("a project's own file")
+            .contains("a project's file")
     );
 }
 
@@ -303,7 +302,7 @@ fn a_trusted_content_counts_in_full_until_it_changes() {
     let other = machine.resolve(&named("codex"));
     assert_eq!(other.agent.value, AgentKind::Codex);
     assert!(
-        other.notes[0].ends_with("is not used: another profile was named."),
+        other.notes[0].ends_with("is not used because you named another profile."),
         "{other:?}"
     );
     machine.write(
@@ -313,13 +312,13 @@ fn a_trusted_content_counts_in_full_until_it_changes() {
     assert!(
         machine
             .refused(&Flags::default())
-            .contains("`agent.command`: a project's own file cannot set it")
+            .contains("`agent.command`: a project's file cannot set this")
     );
     machine.configure("[launch]\ntrust = [\"all\"]\n");
     assert!(
         machine
             .refused(&Flags::default())
-            .contains("\"all\" is no SHA-256")
+            .contains("\"all\" is not a SHA-256")
     );
 }
 
@@ -338,11 +337,15 @@ fn files_that_cannot_be_the_persons_are_refused() {
     assert!(
         machine
             .refused(&file(&machine.home()))
-            .contains("it is no file")
+            .contains("it is not a file")
     );
     let pipe = machine.project().join("agent-sandbox.yaml");
     rustix::fs::mkfifoat(rustix::fs::CWD, &pipe, rustix::fs::Mode::from(0o600)).unwrap();
-    assert!(machine.refused(&Flags::default()).contains("it is no file"));
+    assert!(
+        machine
+            .refused(&Flags::default())
+            .contains("it is not a file")
+    );
     fs::remove_file(&pipe).unwrap();
     machine.write("app/agent-sandbox.yaml", &"#".repeat(300 * 1024));
     assert!(
@@ -377,7 +380,7 @@ fn agents_are_what_a_profile_says() {
     assert!(
         machine
             .refused(&named("nobody"))
-            .starts_with("there is no profile \"nobody\" | there are")
+            .starts_with("there is no profile \"nobody\" | available profiles:")
     );
     assert!(
         machine
@@ -388,7 +391,7 @@ fn agents_are_what_a_profile_says() {
     assert!(
         machine
             .refused(&named("odd"))
-            .contains("does not say which agent to start")
+            .contains("does not name an agent to start")
     );
     machine.profile(
         "claude",
@@ -415,11 +418,11 @@ fn a_key_that_the_gateway_holds_does_not_come_in() {
     assert_eq!(profile.settings.pass_env, ["GITHUB_TOKEN", "TZ"]);
     assert_eq!(profile.settings.env["A"], "b");
     assert!(
-        profile.notes[0].starts_with("ANTHROPIC_API_KEY is not passed on"),
+        profile.notes[0].starts_with("ANTHROPIC_API_KEY is not passed in"),
         "{:?}",
         profile.notes
     );
-    assert!(profile.notes[1].starts_with("GITHUB_TOKEN is passed into the sandbox as it is"));
+    assert!(profile.notes[1].starts_with("GITHUB_TOKEN is passed into the sandbox unchanged"));
     assert_eq!(profile.notes.len(), 2);
     machine.profile(
         "mine",
@@ -444,7 +447,7 @@ fn a_home_is_lent_in_parts() {
     let profile = machine.resolve(&named("mine"));
     assert_eq!(profile.grant.read_only, [machine.home().join(".gitconfig")]);
     assert_eq!(profile.grant.home_copies, [PathBuf::from(".claude")]);
-    assert!(profile.notes[0].ends_with(".zshrc is not there, so it is not lent."));
+    assert!(profile.notes[0].ends_with(".zshrc does not exist, so it is not shared."));
 }
 
 #[test]
@@ -494,7 +497,7 @@ fn what_becomes_of_the_work_is_said_by_profile_and_flags() {
     assert_eq!(
         stays.notes,
         [format!(
-            "`image` of {} counts with `--sandbox podman` only.",
+            "`image` in {} only applies with `--sandbox podman`.",
             stays_at(&machine)
         )]
     );
@@ -539,7 +542,7 @@ fn the_persons_own_tool_mapping_is_read() {
         .unwrap_err()
         .to_string();
     assert!(
-        missing.contains("none.yaml is not absolute, or not there"),
+        missing.contains("none.yaml is not absolute or does not exist"),
         "{missing}"
     );
     machine.write(

@@ -7,7 +7,6 @@ use std::path::PathBuf;
 
 use kapi_agent::agent::AgentKind;
 use kapi_agent::manifest::Manifest;
-use kapi_core::isolation::SandboxLevel;
 use kapi_launch::context::LaunchHandlers;
 use kapi_launch::error::LaunchError;
 use kapi_launch::place::SandboxId;
@@ -24,6 +23,7 @@ use serde::Serialize;
 use crate::amount;
 use crate::commands::task::short;
 use crate::config::Config;
+use crate::config::grant::LEVEL_DEFAULT;
 use crate::context::Context;
 use crate::error::Error;
 use crate::exit_code::Exit;
@@ -129,7 +129,7 @@ fn plan(
     agent: &Manifest,
     dir: PathBuf,
 ) -> Result<LaunchPlan, Error> {
-    let level = config.level.unwrap_or(SandboxLevel::Native);
+    let level = config.level.unwrap_or(LEVEL_DEFAULT);
     let id = SandboxId::parse(&format!("health-{}", agent.name));
     let id = id.map_err(|error| Error::launch(&error))?;
     let kind = AgentKind::parse(agent.name).map_err(|error| Error::failed(&error))?;

@@ -68,7 +68,7 @@ pub(super) fn probes(context: &Context, wish: Wish) -> Result<Vec<Probe>, Error>
 }
 
 fn none() -> Probe {
-    Probe::good(Class::EventSnapshot, "workflows", "there are none here yet")
+    Probe::good(Class::EventSnapshot, "workflows", "none yet")
 }
 
 impl Looked<'_> {
@@ -112,7 +112,7 @@ impl Looked<'_> {
 
     fn derived(self, class: Class, detail: String) -> Probe {
         self.bad(class, detail)
-            .with_hint("`kapi doctor --modes --mend` writes it again from the log.")
+            .with_hint("rebuild it from the log with `kapi doctor --modes --mend`.")
     }
 
     fn event_snapshot(self) -> Probe {
@@ -145,7 +145,7 @@ impl Looked<'_> {
         self.good(
             CLASS,
             format!(
-                "{}; fold and snapshot agree with it",
+                "{}; state and snapshot agree with it",
                 counted(n_records, "event")
             ),
         )
@@ -161,11 +161,11 @@ impl Looked<'_> {
             let what = match self.context.disk.read(&file, 0) {
                 Ok(Some(bytes)) if bytes == document.text.as_bytes() => continue,
                 Ok(Some(_)) if pending.contains(&document.name.as_str()) => {
-                    let detail = format!("{} was edited while it waits", file.display());
+                    let detail = format!("{} was edited while awaiting approval", file.display());
                     let hint = approving::edited_hint(self.key, &file);
                     return self.bad(Class::Artifact, detail).with_hint(hint);
                 }
-                Ok(Some(_)) => "says something else than the log".to_owned(),
+                Ok(Some(_)) => "does not match the log".to_owned(),
                 Ok(None) => "is missing".to_owned(),
                 Err(error) => format!("cannot be read: {}", chain(&error)),
             };
@@ -184,10 +184,10 @@ impl Looked<'_> {
         const CLASS: Class = Class::SourceOfTruth;
         let (key, disk) = (self.key, &self.context.disk);
         if workflow.id != key.id || workflow.mode() != key.mode {
-            let detail = format!("its directory is {key}, its log says {}", workflow.id);
+            let detail = format!("its directory is {key}, but its log names {}", workflow.id);
             return self
                 .bad(CLASS, detail)
-                .with_hint("give the directory its name back.");
+                .with_hint("rename the directory back.");
         }
         let (phase, subphase) = workflow.phase();
         let stands = (
@@ -204,7 +204,7 @@ impl Looked<'_> {
             .and_then(|known| known.find_workflow(&key.id));
         let said = entry.map(|entry| (entry.status, entry.phase.clone(), entry.subphase.clone()));
         if said.as_ref() != Some(&stands) {
-            let detail = format!("the inventory does not say that it stands in {phase}");
+            let detail = format!("the inventory does not have it in phase {phase}");
             return self.derived(CLASS, detail);
         }
         let file = self.project.layout.workflow(key.mode, &key.id).snapshot();
@@ -212,13 +212,10 @@ impl Looked<'_> {
         let snapshot: Option<Snapshot> = serde_json::from_slice(&bytes).ok();
         let said = snapshot.map(|snapshot| (snapshot.status, snapshot.phase, snapshot.subphase));
         if said != Some(stands) {
-            let detail = format!("{} does not say what the log says", file.display());
+            let detail = format!("{} does not match the log", file.display());
             return self.derived(CLASS, detail);
         }
-        self.good(
-            CLASS,
-            "log, fold, snapshot and inventory say the same".to_owned(),
-        )
+        self.good(CLASS, "log, state, snapshot and inventory agree".to_owned())
     }
 
     fn ownership(self, workflow: &Workflow) -> Probe {
@@ -228,21 +225,24 @@ impl Looked<'_> {
             Ok(Some(lack)) => {
                 return self
                     .bad(CLASS, lack.to_string())
-                    .with_hint("it is shown and never driven; start one of your own.");
+                    .with_hint("Kapi shows it but never runs it; start your own.");
             }
             Err(error) => return self.failed(CLASS, &error),
         }
         let Some(branch) = workflow.body.rules().branch() else {
-            return self.good(CLASS, "yours; it has no worktree".to_owned());
+            return self.good(CLASS, "yours, without a worktree".to_owned());
         };
         let worktree = Path::new(&branch.worktree);
         let own = HomeLayout::new(&self.context.home)
             .state_dir()
             .join("worktrees");
         if !worktree.starts_with(&own) {
-            let detail = format!("{} is no worktree of Kapi's", worktree.display());
+            let detail = format!("{} is not one of Kapi's worktrees", worktree.display());
             return self.bad(CLASS, detail);
         }
-        self.good(CLASS, format!("yours, and so is {}", worktree.display()))
+        self.good(
+            CLASS,
+            format!("yours, with worktree {}", worktree.display()),
+        )
     }
 }

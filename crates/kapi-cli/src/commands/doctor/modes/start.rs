@@ -63,7 +63,7 @@ fn started(context: &Context, root: &Path, mode: Mode) -> Result<String, String>
     let new = NewWorkflow {
         purpose: format!("probe that {mode} starts"),
         terms: terms(),
-        begin: begin(mode).ok_or("it is not in this version")?,
+        begin: begin(mode).ok_or("not available in this version")?,
     };
     let person = Actor::Human {
         user: "probe".to_owned(),
@@ -78,7 +78,7 @@ fn started(context: &Context, root: &Path, mode: Mode) -> Result<String, String>
     }
     if let Some(path) = audit.stale.first() {
         return Err(format!(
-            "{} is not what it should be after a start",
+            "{} is not as expected after a start",
             path.display()
         ));
     }
@@ -91,7 +91,7 @@ fn started(context: &Context, root: &Path, mode: Mode) -> Result<String, String>
         |sub| format!("{}/{sub}", snapshot.phase),
     );
     Ok(format!(
-        "in {place}, with log, fold, snapshot and documents that agree ({} events)",
+        "in {place}; log, state, snapshot and documents agree ({} events)",
         audit.records
     ))
 }

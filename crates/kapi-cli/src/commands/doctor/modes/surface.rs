@@ -67,7 +67,7 @@ fn of_mode(root: &clap::Command, mode: Mode) -> Probe {
     let aliases: Vec<&str> = command.get_all_aliases().collect();
     if verbs != VERBS || !aliases.is_empty() {
         let detail = format!(
-            "its verbs are {}, not {}; its aliases: {}",
+            "its subcommands are {}, not {}; its aliases: {}",
             verbs.join(", "),
             VERBS.join(", "),
             aliases.join(", ")
@@ -79,7 +79,7 @@ fn of_mode(root: &clap::Command, mode: Mode) -> Probe {
 
 fn told(name: &str, wrong: &[&str], what: &str) -> Probe {
     if wrong.is_empty() {
-        Probe::good(Class::CommandSurface, name, "as they should be")
+        Probe::good(Class::CommandSurface, name, "as expected")
     } else {
         let detail = format!("{what}: {}", wrong.join(", "));
         Probe::bad(Class::CommandSurface, name, detail)
@@ -129,7 +129,7 @@ mod tests {
         // before there were workflows; it is kept for them, and finds no workflow.
         let resume = root.find_subcommand("resume").unwrap();
         let about = resume.get_about().unwrap().to_string();
-        assert_eq!(about, "Let a goal go on");
+        assert_eq!(about, "Resume a goal");
     }
 
     #[test]
@@ -150,8 +150,8 @@ mod tests {
         assert_eq!(
             wrong(&root),
             [
-                "kapi ralph: its verbs are resume, status, not approve, resume, status; its \
-                 aliases: ",
+                "kapi ralph: its subcommands are resume, status, not approve, resume, status; \
+                 its aliases: ",
                 "kapi status, clear: missing: clear",
                 "removed commands: still there: ralplan",
             ]
@@ -162,7 +162,7 @@ mod tests {
         assert_eq!(
             wrong(&root),
             [
-                "kapi ralph: its verbs are approve, resume, status, not approve, resume, status; \
+                "kapi ralph: its subcommands are approve, resume, status, not approve, resume, status; \
                  its aliases: autopilot",
                 "removed commands: still there: autopilot",
             ]

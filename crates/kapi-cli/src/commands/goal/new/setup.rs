@@ -26,7 +26,7 @@ pub(super) fn run(context: &Context, args: &new::Args) -> Result<Exit, Error> {
         let project = context.project(&draft.root, "kapi goal new");
         let choice = standing::choose(context, &project, args.wish())?;
         context.ui.say(&format!(
-            "{} drafts the contract; it can look at the project and change nothing.",
+            "{} is drafting the contract; it can read the project but change nothing.",
             agent_name(&draft.contract.agent)
         ));
         for note in &draft.notes {
@@ -72,10 +72,7 @@ pub(super) fn run(context: &Context, args: &new::Args) -> Result<Exit, Error> {
         let when_parked = WhenParked::asked(args.run.park);
         return driving::drive_and(context, &run, begun, &interrupts, when_parked);
     }
-    Err(
-        Error::new(Exit::Busy, "other runs keep taking the branch of this one")
-            .with_hint("say the task in other words."),
-    )
+    Err(Error::new(Exit::Busy, "other runs keep taking this branch").with_hint("reword the task."))
 }
 
 /// Begins the setup, unless another run took the branch since.

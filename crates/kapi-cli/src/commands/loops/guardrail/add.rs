@@ -17,14 +17,14 @@ use crate::{amount, kernel};
 /// Options of `kapi loop guardrail add`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// What it is about: an agent's name, a loop's, or any other word
+    /// Domain: an agent, a loop, or any other word
     domain: String,
-    /// The lesson, one line
+    /// The lesson, in one line
     lesson: String,
-    /// How much it matters
+    /// Severity
     #[arg(long, value_name = "SEVERITY", default_value = "warning", value_parser = ["info", "warning", "critical"])]
     severity: String,
-    /// After what time it is no longer told, such as 30d
+    /// Expire the lesson after this time, such as 30d
     #[arg(long, value_name = "DURATION", value_parser = amount::parse_duration_ms)]
     expires: Option<u64>,
 }
@@ -39,7 +39,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
         let new = NewLesson {
             domain: &args.domain,
             lesson: &args.lesson,
-            severity: severity.ok_or_else(|| Error::usage("there is no such severity"))?,
+            severity: severity.ok_or_else(|| Error::usage("unknown severity"))?,
             source: source(&context.actor),
             expires_at_ms: expires.map(|ms| now_ms.saturating_add(ms)),
         };
@@ -58,7 +58,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
                 "entry": EntryView::of(&entry, now_ms),
             })),
             Format::Human => {
-                let word = if is_new { "noted" } else { "known already" };
+                let word = if is_new { "noted" } else { "already known" };
                 let line = format!(
                     "{} {word} in {}, {}.",
                     entry.id,

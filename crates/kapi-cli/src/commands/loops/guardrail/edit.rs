@@ -16,7 +16,7 @@ use crate::ui::Format;
 /// Options of `kapi loop guardrail edit`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// What the lessons are about
+    /// Domain of the lessons
     domain: String,
 }
 
@@ -29,7 +29,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
         if !file.is_file() {
             let text = format!("there are no lessons about {domain}");
             return Err(Error::new(Exit::NotFound, text).with_hint(format!(
-                "`kapi loop guardrail add {domain} \"<lesson>\"` notes the first one."
+                "add the first one with `kapi loop guardrail add {domain} \"<lesson>\"`."
             )));
         }
         match context.ui.format {
@@ -40,7 +40,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
         }
         if std::io::stdout().is_terminal() {
             context.ui.say(
-                "Edit it as you like; `kapi loop guardrail list` tells which lines it does not understand.",
+                "Edit it as you like; `kapi loop guardrail list` reports lines that it cannot read.",
             );
         }
         Ok(Exit::Success)

@@ -15,9 +15,9 @@ use crate::ui::Format;
 /// Options of `kapi loop guardrail list`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// Only what is about this
+    /// List only lessons of this domain
     domain: Option<String>,
-    /// Only lessons that stand so
+    /// List only lessons in this state
     #[arg(long, value_name = "STATE", value_parser = ["proposed", "accepted", "rejected"])]
     state: Option<String>,
 }
@@ -82,12 +82,12 @@ fn human(context: &Context, view: &View) {
     if view.entries.is_empty() {
         context
             .ui
-            .say("No lessons; `kapi loop guardrail add <domain> \"<lesson>\"` notes one.");
+            .say("No lessons; add one with `kapi loop guardrail add <domain> \"<lesson>\"`.");
     }
     if view.entries.iter().any(|entry| entry.state == "proposed") {
-        context
-            .ui
-            .say("Proposed ones are told to nobody until `kapi loop guardrail accept <id>`.");
+        context.ui.say(
+            "Proposed lessons have no effect until you run `kapi loop guardrail accept <id>`.",
+        );
     }
     for unread in &view.unread {
         context.ui.say(&format!(

@@ -14,7 +14,7 @@ use crate::ui::Format;
 /// Options of the three verbs.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// The lesson's id, or the first four characters of it
+    /// Lesson id, or its first four characters
     id: String,
 }
 
@@ -35,8 +35,8 @@ pub(super) fn run(context: &Context, args: &Args, to: To) -> Result<Exit, Error>
         kernel.prepare()?;
         let (memory, actor) = (kernel.memory(), &context.actor);
         let (settled, words) = match to {
-            To::Accepted => (memory.accept(actor, &args.id), "is told from now on"),
-            To::Rejected => (memory.reject(actor, &args.id), "is told no more"),
+            To::Accepted => (memory.accept(actor, &args.id), "is now accepted"),
+            To::Rejected => (memory.reject(actor, &args.id), "is now rejected"),
             To::Removed => (memory.remove(actor, &args.id), "is removed"),
         };
         let entry = settled.map_err(|error| failed(&error))?;

@@ -112,7 +112,7 @@ impl<'env> Watch<'_, 'env, '_> {
         for (id, ended) in self.receiver.try_iter() {
             self.running.remove(&id);
             let Err(error) = ended else { continue };
-            let text = format!("note: {id} is not driven any more: {error}");
+            let text = format!("note: {id} is no longer driven: {error}");
             self.field.context.ui.say(&text);
             self.troubles.insert(id, error);
         }
@@ -128,7 +128,7 @@ impl<'env> Watch<'_, 'env, '_> {
             .map_err(|error| field.failed(&error))?;
         if let Some(winner) = &winner {
             field.context.ui.say(&format!(
-                "Lane {} is proved and has won; the other lanes are stopped.",
+                "Lane {} is proved and wins; stopping the other lanes.",
                 winner.lane
             ));
         }

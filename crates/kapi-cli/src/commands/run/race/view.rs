@@ -252,9 +252,9 @@ fn next(of: u32, winner: Option<&WinnerView>, lanes: &[LaneView]) -> Vec<String>
 fn human(ui: Ui, view: &View) {
     let head = match (&view.winner, view.ends) {
         (Some(winner), RaceEnd::FirstProved) => format!("lane {} won", winner.lane),
-        (Some(winner), RaceEnd::Compare) => format!("lane {} is the best", winner.lane),
+        (Some(winner), RaceEnd::Compare) => format!("lane {} ranks first", winner.lane),
         (None, RaceEnd::FirstProved) => "no lane is proved".to_owned(),
-        (None, RaceEnd::Compare) => "no lane is the best".to_owned(),
+        (None, RaceEnd::Compare) => "no lane ranks first".to_owned(),
     };
     ui.line(&format!("Race {:03}: {head}", view.race));
     let mut rows = vec![
@@ -288,7 +288,7 @@ fn human(ui: Ui, view: &View) {
         }
         if let (None, Some(candidate)) = (&lane.commit, &lane.candidate) {
             let work = short(candidate);
-            ui.line(&format!("         its work is kept at {work}, not proved"));
+            ui.line(&format!("         its unproved work is kept at {work}"));
         }
     }
     for command in &view.next {

@@ -13,9 +13,9 @@ const MARK: &str = "Written by `kapi up --install`";
 /// Which system runs it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub(super) enum Kind {
-    /// systemd, for the person's own session.
+    /// A systemd user unit
     Systemd,
-    /// launchd, for the person's own session.
+    /// A launchd user agent
     Launchd,
 }
 
@@ -137,9 +137,9 @@ ExecStart={word} up
 WorkingDirectory={directory}
 {variables}Restart=on-failure
 RestartSec=15
-# A wrong configuration, a refusal or a project that is gone does not mend itself.
+# A configuration error, a denial or a missing project does not fix itself.
 RestartPreventExitStatus=2 3 6
-# First the supervisor alone is told, and gives its tasks back; then what is left is ended.
+# Stop the supervisor first, so that it returns its tasks; then stop everything else.
 KillMode=mixed
 KillSignal=SIGTERM
 TimeoutStopSec=60
