@@ -49,7 +49,7 @@ export class Attachment {
 			const answer = await ask<SessionAnswer>(place(ctx), ["__session"]);
 			this.#isIll = false;
 			if (answer.v !== SESSION_VERSION) {
-				throw new Error(`kapi speaks layout ${answer.v}, and this package ${SESSION_VERSION}: install them of one version.`);
+				throw new Error(`kapi uses layout ${answer.v}, but this package uses ${SESSION_VERSION}: install matching versions.`);
 			}
 			return this.#hold(ctx, answer.attached ?? undefined);
 		} catch (error) {
@@ -95,12 +95,12 @@ export function place(ctx: ExtensionContext): Place {
 /** Returns what waits for the person, in three lines at most; nothing where nothing does. */
 export function widget(standing: Standing): string[] | undefined {
 	const { id, index, mode, asked, pending, blocked } = standing;
-	if (asked) return [line(`Kapi ${id}: ${asked.text}`), `/kapi-${mode} resume ${index} answers it`];
+	if (asked) return [line(`Kapi ${id}: ${asked.text}`), `Answer it with /kapi-${mode} resume ${index}`];
 	if (pending) {
-		const risks = pending.risks.length > 0 ? [`risks to accept with it: ${pending.risks.length}`] : [];
-		return [line(`Kapi ${id}: ${pending.artifact} waits for your approval`), ...risks, `/kapi-${mode} approve ${index} shows it`];
+		const risks = pending.risks.length > 0 ? [`risks to accept: ${pending.risks.length}`] : [];
+		return [line(`Kapi ${id}: ${pending.artifact} is waiting for your approval`), ...risks, `Review it with /kapi-${mode} approve ${index}`];
 	}
-	if (blocked) return [line(`Kapi ${id} is held up: ${blocked.reason}`), line(blocked.unblock), `/kapi-${mode} resume ${index} goes on`];
+	if (blocked) return [line(`Kapi ${id} is blocked: ${blocked.reason}`), line(blocked.unblock), `Continue with /kapi-${mode} resume ${index}`];
 	return undefined;
 }
 

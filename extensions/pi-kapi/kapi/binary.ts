@@ -56,7 +56,7 @@ function start(place: Place, args: readonly string[]): ChildProcess {
 
 function notStarted(error: NodeJS.ErrnoException): KapiError {
 	const named = process.env["KAPI_BIN"];
-	if (named) return new KapiError(`KAPI_BIN names ${named}, which cannot be started: ${error.message}`);
+	if (named) return new KapiError(`KAPI_BIN is ${named}, which cannot be started: ${error.message}`);
 	if (error.code === "ENOENT") {
 		return new KapiError("kapi is not installed here: put it on PATH, or set KAPI_BIN to it.");
 	}

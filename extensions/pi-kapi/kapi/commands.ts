@@ -14,7 +14,7 @@ import type { Person } from "./person.ts";
 import type { CandidatesAnswer, Cleared, InboxItem, Listing, Row, Status, Workflow } from "./shapes.ts";
 import * as words from "./words.ts";
 
-const NONE = "0. none of them: the plan carries its own context";
+const NONE = "0. none of them: start without one";
 /** How long a listing serves completion. */
 const LISTING_MS = 3_000;
 
@@ -41,15 +41,15 @@ export class Commands {
 			});
 		}
 		pi.registerCommand("kapi-status", {
-			description: "Kapi: everything in this project, or one workflow",
+			description: "Kapi: show everything in this project, or one workflow",
 			handler: (text, ctx) => this.#run(ctx, () => this.#status(ctx, text)),
 		});
 		pi.registerCommand("kapi-clear", {
-			description: "Kapi: detach this session; nothing else changes",
+			description: "Kapi: detach this session from its workflow",
 			handler: (_text, ctx) => this.#run(ctx, () => this.#clear(ctx)),
 		});
 		pi.registerCommand("kapi-inbox", {
-			description: "Kapi: what waits for you, oldest first",
+			description: "Kapi: show what is waiting for you",
 			handler: (_text, ctx) => this.#run(ctx, () => this.#inbox(ctx)),
 		});
 	}
@@ -98,7 +98,7 @@ export class Commands {
 		const rows = candidates.map((candidate, at) =>
 			words.line(`${at + 1}. ${giver} ${candidate.id}: ${candidate.purpose} (${candidate.score} % of the words: ${candidate.shared.join(", ")})`, 160),
 		);
-		const chosen = await this.#person.choose(ctx, `Which approved ${giver} does it go on from?`, [...rows, NONE]);
+		const chosen = await this.#person.choose(ctx, `Which approved ${giver} should it build on?`, [...rows, NONE]);
 		if (chosen === undefined) return undefined;
 		const candidate = candidates[rows.indexOf(chosen)];
 		return candidate ? [`--from=${candidate.index}`] : ["--unlinked"];
@@ -129,7 +129,7 @@ export class Commands {
 		const given = split(text);
 		if (given.some((word) => !word.startsWith("-"))) {
 			const view = await ask<Workflow | { id: string; status: string }>(place(ctx), ["status", ...given]);
-			const shown = "mode" in view ? words.workflow(view) : `goal ${view.id}: ${view.status}. kapi show ${view.id} tells more.`;
+			const shown = "mode" in view ? words.workflow(view) : `goal ${view.id}: ${view.status}. See kapi show ${view.id}.`;
 			return this.#person.tell(ctx, shown);
 		}
 		this.#person.tell(ctx, words.status(await ask<Status>(place(ctx), ["status", ...given])));
@@ -142,16 +142,16 @@ export class Commands {
 			ctx,
 			detached
 				? `This session is detached from ${detached.mode} ${detached.workflow}. Nothing else has changed.\n  next     /kapi-${detached.mode} resume ${detached.workflow.slice(0, 3)}`
-				: "This session is attached to nothing.",
+				: "This session is not attached to a workflow.",
 		);
 	}
 
 	async #inbox(ctx: ExtensionContext): Promise<void> {
 		const { items } = await ask<{ items: InboxItem[] }>(place(ctx), ["inbox"]);
-		if (items.length === 0) return this.#person.tell(ctx, "Nothing waits for you here.");
+		if (items.length === 0) return this.#person.tell(ctx, "Nothing is waiting for you here.");
 		if (!ctx.hasUI) return this.#person.tell(ctx, items.map(words.inboxItem).join("\n"));
 		const options = items.map((item, at) => words.waiting(at + 1, item));
-		const chosen = await this.#person.choose(ctx, "What waits for you, oldest first", options);
+		const chosen = await this.#person.choose(ctx, "Waiting for you, oldest first", options);
 		const item = chosen === undefined ? undefined : items[options.indexOf(chosen)];
 		if (!item) return;
 		const [name = "", reference = ""] = item.subject.split(" ");

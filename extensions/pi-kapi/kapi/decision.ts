@@ -17,9 +17,9 @@ export type Decided =
 	| { what: "approved"; view: Workflow; isGoingOn: boolean }
 	| { what: "change"; text: string };
 
-const GO_ON = "Approve, and go on with it now";
+const GO_ON = "Approve and continue now";
 const APPROVE = "Approve";
-const CHANGE = "Say what should change";
+const CHANGE = "Request changes";
 const NOT_NOW = "Not now";
 
 /** Returns a workflow with what waits in it, word for word. */
@@ -32,7 +32,7 @@ export async function show(ctx: ExtensionContext, mode: string, reference: strin
 export async function decide(ctx: ExtensionContext, person: Person, standing: Standing): Promise<Decided> {
 	const { pending, id, mode } = standing;
 	if (!pending) return { what: "left" };
-	const title = `${pending.artifact} of workflow ${id}, as it waits.`;
+	const title = `${pending.artifact} of workflow ${id}, awaiting approval.`;
 	if (!(await person.reads(ctx, title, harmless(pending.text ?? "")))) return { what: "left" };
 	const choices = modeOf(mode)?.goesOn ? [APPROVE, GO_ON, CHANGE, NOT_NOW] : [APPROVE, CHANGE, NOT_NOW];
 	for (;;) {

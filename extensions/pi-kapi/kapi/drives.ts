@@ -140,7 +140,7 @@ export class Drives {
 		// What runs beside the person's own work is not ended by a key that may have been meant for that.
 		if (!drives.some((drive) => drive.isAwaited)) {
 			this.#isConfirming = true;
-			const isMeant = await this.#person.confirm(ctx, "Stop driving here?", "The workflow stays where it stands, and resume goes on with it.");
+			const isMeant = await this.#person.confirm(ctx, "Stop driving here?", "The workflow keeps its state; continue it with resume.");
 			this.#isConfirming = false;
 			if (!isMeant) return;
 		}
@@ -173,7 +173,7 @@ function progress(drive: Drive, text: string): void {
 /** Returns what a drive is at, in a few words. */
 function words(drive: Drive): string {
 	const parts = [...drive.underWay].map(([effect, text]) => [work(effect), line(text, 40)].filter(Boolean).join(": "));
-	return [drive.workflow.slice(0, 3), parts.join(", ") || "begins"].join(" ").trim();
+	return [drive.workflow.slice(0, 3), parts.join(", ") || "starting"].join(" ").trim();
 }
 
 function parse(text: string): unknown {

@@ -63,7 +63,7 @@ export class Flow {
 		const standing = await show(ctx, mode.name, reference);
 		if (!standing.pending) {
 			const next = standing.next[0] ? ` Next: ${here(standing.next[0])}` : "";
-			this.#person.tell(ctx, `Workflow ${standing.id} has nothing to approve: it stands in ${standing.standing}.${next}`, "warning");
+			this.#person.tell(ctx, `Workflow ${standing.id} has nothing to approve: it is in ${standing.standing}.${next}`, "warning");
 			return;
 		}
 		const step = await this.#decision(ctx, standing);
@@ -78,8 +78,8 @@ export class Flow {
 			return undefined;
 		}
 		if (driven.isInterrupted) {
-			const next = view ? ` /kapi-${view.mode} resume ${view.id.slice(0, 3)} goes on.` : "";
-			this.#person.tell(ctx, `Kapi was interrupted; the workflow stays where it stands.${next}`, "warning");
+			const next = view ? ` /kapi-${view.mode} resume ${view.id.slice(0, 3)} continues it.` : "";
+			this.#person.tell(ctx, `Kapi was interrupted; the workflow keeps its state.${next}`, "warning");
 			return undefined;
 		}
 		if (!view) return undefined;
@@ -98,12 +98,12 @@ export class Flow {
 		const said = await reply(ctx, this.#person, id, before.asked);
 		if (this.#person.isGone) return undefined;
 		if (said === undefined) {
-			this.#person.tell(ctx, `The question waits. /kapi-${mode} resume ${before.index} goes on.`);
+			this.#person.tell(ctx, `The question stays open. Continue with /kapi-${mode} resume ${before.index}.`);
 			return undefined;
 		}
 		const now = await show(ctx, mode, id);
 		if (now.asked?.round !== before.asked.round || now.asked.text !== before.asked.text) {
-			this.#person.tell(ctx, "Meanwhile the workflow went on elsewhere: your reply was not recorded.", "warning");
+			this.#person.tell(ctx, "The workflow continued elsewhere meanwhile: your reply was not recorded.", "warning");
 			return this.#question(ctx, mode, id);
 		}
 		return { args: [mode, "resume", id, `--answer=${said}`], answers: { mode, id, asked: before.asked } };
@@ -116,7 +116,7 @@ export class Flow {
 		await this.#attachment.refresh(ctx);
 		switch (decided.what) {
 			case "left":
-				this.#person.tell(ctx, `${standing.pending?.artifact} waits. /kapi-${mode} approve ${index} shows it again.`);
+				this.#person.tell(ctx, `${standing.pending?.artifact} is still waiting. Review it with /kapi-${mode} approve ${index}.`);
 				return undefined;
 			case "change":
 				return { args: [mode, "resume", id, `--revise=${decided.text}`] };

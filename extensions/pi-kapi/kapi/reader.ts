@@ -25,7 +25,7 @@ export async function read(ctx: ExtensionContext, title: string, text: string, s
 				top = Math.min(top, last);
 				const shown = lines.slice(top, top + page()).map((line) => ` ${line}`);
 				const rest = last > top ? `${last - top} more lines below` : "the end";
-				const hint = `${rest} · ↑↓ page up/down to read, enter to decide, escape to leave it`;
+				const hint = `${rest} · ↑↓ page up/down to read, Enter to decide, Esc to leave it`;
 				const rule = theme.fg("border", "─".repeat(width));
 				const head = wrapTextWithAnsi(theme.fg("accent", title), width - 2).map((line) => ` ${line}`);
 				const foot = wrapTextWithAnsi(theme.fg("dim", hint), width - 2).map((line) => ` ${line}`);
@@ -46,6 +46,6 @@ export async function read(ctx: ExtensionContext, title: string, text: string, s
 		};
 	});
 	if (seen !== undefined) return seen === "on";
-	const edited = await ctx.ui.editor(`${title} What is changed here is not recorded.`, text);
+	const edited = await ctx.ui.editor(`${title} Changes made here are not recorded.`, text);
 	return edited !== undefined;
 }

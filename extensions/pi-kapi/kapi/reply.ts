@@ -13,7 +13,7 @@ const LATER = "Leave it for later";
 const BACK = "Take the question back";
 const WRONG = "Something is wrong or missing";
 const YES = "Yes, that is the goal";
-const ENOUGH = "Enough: draft with what there is";
+const ENOUGH = "Enough: draft from what is known";
 
 /** Returns the person's reply; undefined where they leave the question as it is. */
 export async function reply(ctx: ExtensionContext, person: Person, id: string, asked: Asked): Promise<string | undefined> {
@@ -38,7 +38,7 @@ async function words(ctx: ExtensionContext, person: Person, asked: Asked): Promi
 }
 
 async function why(ctx: ExtensionContext, person: Person, choice: string): Promise<string | undefined> {
-	const said = await person.line(ctx, `${choice}: why? (may stay empty)`);
+	const said = await person.line(ctx, `${choice}: why? (optional)`);
 	if (said === undefined) return undefined;
 	return `${choice === LATER ? "/later" : "/back"} ${said}`.trim();
 }

@@ -21,11 +21,11 @@ const WORDS = {
 		kind: {
 			type: "string",
 			enum: ["answer", "revision"],
-			description: "answer: to the question that is open; revision: what should change in what was drafted",
+			description: "answer: the answer to the open question; revision: requested changes to the draft",
 		},
 		text: {
 			type: "string",
-			description: "The person's own words, copied exactly from one message that they typed in this session",
+			description: "The user's own words, copied exactly from one message they typed in this session",
 		},
 	},
 	required: ["kind", "text"],
@@ -74,18 +74,18 @@ export class Tools implements Switch {
 		this.#pi.registerTool({
 			name: STATUS,
 			label: "Kapi status",
-			description: "Tells where the Kapi workflow of this session stands: phase, open question, what waits for the person, and what they can type next. Changes nothing.",
+			description: "Shows the state of this session's Kapi workflow: phase, open question, what is waiting for the user, and what they can type next. Changes nothing.",
 			parameters: NOTHING,
 			execute: async (_id, _params, _signal, _update, ctx) => {
 				const standing = await this.#ground().attachment.refresh(ctx);
-				return answer(standing ? status(standing) : "This session is attached to no workflow.");
+				return answer(standing ? status(standing) : "This session is not attached to a workflow.");
 			},
 		});
 		this.#pi.registerTool({
 			name: PASS_ON,
 			label: "Kapi: pass on",
 			description:
-				"Hands the person's own words on to the Kapi workflow of this session, as the answer to its open question or as what should change in its draft. Only words that the person typed in this session since the last time, verbatim; the person confirms what is recorded. It cannot approve anything.",
+				"Passes the user's own words to this session's Kapi workflow, as the answer to its open question or as requested changes to its draft. Only words that the user typed in this session since the last time, verbatim; the person confirms what is recorded. It cannot approve anything.",
 			parameters: WORDS,
 			executionMode: "sequential",
 			execute: async (_id, params, signal, _update, ctx) => answer(await passOn(this.#ground(), ctx, params as Words, signal)),
@@ -95,20 +95,20 @@ export class Tools implements Switch {
 
 async function passOn({ person, attachment, flow }: Ground, ctx: ExtensionContext, words: Words, signal: AbortSignal | undefined): Promise<string> {
 	const standing = await attachment.refresh(ctx);
-	if (!standing) throw new Error("this session is attached to no workflow");
+	if (!standing) throw new Error("this session is not attached to a workflow");
 	const asked = standing.asked;
-	if (words.kind === "answer" && !asked) throw new Error(`no question is open: workflow ${standing.id} stands in ${standing.standing}`);
+	if (words.kind === "answer" && !asked) throw new Error(`no question is open: workflow ${standing.id} is in ${standing.standing}`);
 	if (!person.hasTyped(words.text)) {
-		throw new Error("these are not words that the person typed here since the last time; ask them, and pass on what they say, verbatim");
+		throw new Error("the user did not type these words here since the last time; ask them and pass on their answer verbatim");
 	}
-	if (!ctx.hasUI) throw new Error("nobody is here to confirm what would be recorded");
+	if (!ctx.hasUI) throw new Error("there is nobody to confirm what would be recorded");
 	const text = words.text.trim();
-	const title = words.kind === "answer" ? `Answer question ${asked?.round} of ${standing.id} with your words?` : `Have ${standing.id} changed by your words?`;
+	const title = words.kind === "answer" ? `Answer question ${asked?.round} of ${standing.id} with your words?` : `Request changes to ${standing.id} with your words?`;
 	const message = words.kind === "answer" ? `${asked?.text}\n\n${text}` : text;
-	if ((await person.confirm(ctx, title, harmless(message))) !== true) return "The person did not confirm it. Nothing was recorded.";
+	if ((await person.confirm(ctx, title, harmless(message))) !== true) return "The user did not confirm it. Nothing was recorded.";
 	const now = await attachment.refresh(ctx);
 	if (now?.id !== standing.id || now.asked?.round !== asked?.round) {
-		throw new Error("the workflow went on meanwhile; nothing was recorded");
+		throw new Error("the workflow continued meanwhile; nothing was recorded");
 	}
 	person.forget();
 	const args = [standing.mode, "resume", standing.id, words.kind === "answer" ? `--answer=${text}` : `--revise=${text}`];
@@ -117,7 +117,7 @@ async function passOn({ person, attachment, flow }: Ground, ctx: ExtensionContex
 		await flow.passOn(ctx, [...args, "--no-drive"], signal);
 		// Drafting anew takes a while; the person is told when something waits again.
 		void flow.follow(ctx, mode, [standing.mode, "resume", standing.id]).catch((error: unknown) => person.fail(ctx, error));
-		return "It is recorded, and the draft is made anew. The person is told when it waits for them.";
+		return "It is recorded, and the draft is being revised. The user is notified when it is ready.";
 	}
 	const after = await flow.passOn(ctx, args, signal);
 	return `It is recorded. ${after ? status(after) : "The workflow is no longer attached."}`;
@@ -128,10 +128,10 @@ function status(standing: Standing): string {
 	if (standing.asked) {
 		lines.push(`Open question: ${standing.asked.text}`);
 		if (standing.asked.proposed) lines.push(`Proposed answer: ${standing.asked.proposed}`);
-		lines.push(`Why it is asked: ${standing.asked.why}`);
+		lines.push(`Reason: ${standing.asked.why}`);
 	}
 	for (const risk of standing.pending?.risks ?? []) lines.push(`Risk: ${risk}`);
-	for (const next of standing.next) lines.push(`The person can type: ${here(next)}`);
+	for (const next of standing.next) lines.push(`The user can type: ${here(next)}`);
 	return lines.join("\n");
 }
 

@@ -34,14 +34,14 @@ export function harmless(text: string): string {
 /** What the parts of a workflow do, by the word that stands in the names of their steps. */
 const WORK: [RegExp, string][] = [
 	...MODES.flatMap((mode) => Object.entries(mode.work)).map(([role, words]): [RegExp, string] => [new RegExp(`\\b${role}\\b`), words]),
-	[/prepare/, "makes the branch"],
-	[/work-([TF]-\d+)/, "works on $1"],
-	[/land-([TF]-\d+)/, "lands $1"],
-	[/verify/, "verifies the whole"],
-	[/baseline|measure/, "measures"],
-	[/keep/, "keeps what is better"],
-	[/restore/, "puts the worktree back"],
-	[/split/, "splits what was kept into branches"],
+	[/prepare/, "creating the branch"],
+	[/work-([TF]-\d+)/, "working on $1"],
+	[/land-([TF]-\d+)/, "landing $1"],
+	[/verify/, "verifying the combined work"],
+	[/baseline|measure/, "measuring"],
+	[/keep/, "keeping what is better"],
+	[/restore/, "restoring the worktree"],
+	[/split/, "splitting what was kept into branches"],
 ];
 
 /** Returns what a step does; its own name where that is not known. */
@@ -57,10 +57,10 @@ export function work(effect: string): string {
 export function question(id: string, asked: Asked): string {
 	const lines =
 		asked.kind === "goal"
-			? [`${id}: this is the goal as it was understood:`, "", asked.text, ""]
+			? [`${id}: this is the goal as Kapi understands it:`, "", asked.text, ""]
 			: [`${id}, question ${asked.round}: ${asked.text}`, ""];
 	if (asked.kind === "question") {
-		lines.push(asked.proposed ? `proposed: ${asked.proposed}` : "nothing is proposed");
+		lines.push(asked.proposed ? `proposed: ${asked.proposed}` : "no proposal");
 	}
 	lines.push(`why: ${asked.why}`);
 	for (const clear of asked.clarity) lines.push(`clarity: ${clear}`);
@@ -76,7 +76,7 @@ export function rows(rows: Row[]): string[] {
 			row.status !== "active"
 				? row.status
 				: row.pending
-					? `${place}, waits for your approval`
+					? `${place}, waiting for your approval`
 					: row.driver
 						? `${place}, driven by ${row.driver}`
 						: place;
@@ -97,9 +97,9 @@ export function status(status: Status): string {
 		lines.push(line(`${goal.id} (goal): ${goal.fault ? `failed to ${goal.fault}` : goal.status}${goal.branch ? `, ${goal.branch}` : ""}`, 160));
 	}
 	if (status.goals.length > LISTED_MAX) lines.push(`and ${status.goals.length - LISTED_MAX} more goals: kapi status`);
-	if (lines.length === 0) lines.push("Nothing of Kapi is here yet.");
+	if (lines.length === 0) lines.push("There is no Kapi work here yet.");
 	lines.push(`This session is attached to ${status.attached ?? "nothing"}.`);
-	if (status.waiting > 0) lines.push(`Waiting for you: ${status.waiting}. /kapi-inbox shows it.`);
+	if (status.waiting > 0) lines.push(`Waiting for you: ${status.waiting}. See /kapi-inbox.`);
 	for (const ill of status.health) lines.push(line(`health: ${ill.what}: ${ill.detail}${ill.hint ? ` (${ill.hint})` : ""}`, 300));
 	for (const left of status.cleanup.slice(0, LISTED_MAX)) {
 		lines.push(line(`to clean up: ${left.worktree} of ${left.workflow} (${left.command})`, 300));
@@ -155,7 +155,7 @@ function standing(view: Workflow): string {
 	const place = [view.phase, view.subphase].filter(Boolean).join("/");
 	if (view.status === "blocked") return `blocked in ${place}`;
 	if (view.status !== "active") return view.status;
-	return view.pending ? `${place}, waits for your approval` : place;
+	return view.pending ? `${place}, waiting for your approval` : place;
 }
 
 /** Returns one thing that waits, in a line. */
