@@ -159,7 +159,7 @@ fn no_write_leaves_the_workspace() {
         assert_eq!(code, 1, "{path}");
         assert_eq!(replayed.run.end, AgentEnd::Crashed { code: 1 }, "{path}");
         assert!(
-            replayed.run.message.contains("leave the workspace"),
+            replayed.run.message.contains("outside the workspace"),
             "{path}: {}",
             replayed.run.message
         );

@@ -116,10 +116,7 @@ fn another_person_s_home_holds_no_approval_until_they_give_it_by_hash() {
     assert_nothing_goes_on(&env, &env.repository());
     // Nobody's silence approves it, and it is shown whole.
     let asked = env.kapi(&["goal", "approve", "1"]);
-    asked.assert_error_among_talk(
-        2,
-        &["nobody is at a terminal", "--hash", "raised to 3 turns"],
-    );
+    asked.assert_error_among_talk(2, &["there is no terminal", "--hash", "raised to 3 turns"]);
     assert_refused(&env.kapi(&["resume", "1"]));
     let wrong = env.kapi(&["goal", "approve", "1", "--hash", &"0".repeat(64)]);
     assert_eq!(wrong.code, 3, "{wrong:?}");
@@ -193,7 +190,7 @@ fn a_log_that_gives_itself_consent_is_not_gone_on_with() {
     let refused = env.kapi(&["resume", "1"]);
     assert_refused(&refused);
     assert!(
-        refused.stderr.contains("\"rm -rf\" was allowed"),
+        refused.stderr.contains("\"rm -rf\" as allowed"),
         "{refused:?}"
     );
     let shown = env.kapi(&["goal", "approve", "1"]);

@@ -53,7 +53,7 @@ fn a_cap_stops_a_run_in_the_middle_of_a_turn_and_the_next_goal_before_it_begins(
     env.await_no_process();
     let said = run.reason();
     assert!(
-        said.starts_with("the cap on spending is reached: this machine today"),
+        said.starts_with("the spending cap is reached: this machine today"),
         "{said}"
     );
     assert!(said.contains(" of $1.00"), "{said}");
@@ -122,7 +122,7 @@ fn two_runs_at_once_share_a_cap() {
     let other = env.run(&other, &[]);
     other.assert_status("paused", 5);
     assert!(
-        other.reason().contains("are reserved by turns under way"),
+        other.reason().contains("running turns reserve"),
         "{}",
         other.reason()
     );
@@ -187,12 +187,12 @@ fn books_that_cannot_be_kept_stop_runs_only_where_there_are_caps() {
     // A file where the ledger's directory would be.
     crate::environment::write(&env.home().join(".ilchul/spend"), "");
     let refused = env.kapi(&crate::environment::usual(agent, &[]));
-    refused.assert_error_among_talk(4, &["failed to keep to the caps on spending"]);
+    refused.assert_error_among_talk(4, &["failed to enforce the spending caps"]);
     env.configure("");
     let run = env.run(agent, &[]);
     run.assert_status("done", 0);
     assert!(
-        run.stderr.contains("what turns cost is not booked"),
+        run.stderr.contains("the cost of turns is not recorded"),
         "{}",
         run.stderr
     );

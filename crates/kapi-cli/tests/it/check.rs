@@ -221,7 +221,10 @@ esac";
         one(&document, ".", "test")["command"],
         "go test -count=1 ./..."
     );
-    assert!(output.stderr.contains("note: mise is there"), "{output:?}");
+    assert!(
+        output.stderr.contains("note: mise is installed"),
+        "{output:?}"
+    );
 }
 
 #[test]
@@ -238,7 +241,7 @@ fn a_missing_tool_is_skipped_with_its_reason_and_stops_nobody() {
     assert_eq!(document["skipped"], 3);
     let reason = |verb| one(&document, ".", verb)["reason"].as_str().unwrap();
     assert_eq!(reason("lint"), "selene is not on PATH");
-    assert!(reason("format").contains("`read_only` of `[sandbox]` can show"));
+    assert!(reason("format").contains("to `read_only` under [sandbox]"));
     let human = env.kapi(&["check"]);
     assert_eq!(human.code, 0, "{human:?}");
     assert!(

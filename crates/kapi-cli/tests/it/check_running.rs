@@ -155,7 +155,8 @@ fn long_output_is_cut_to_its_end_after_a_marker() {
     let output = one(&document, ".", "test")["output"].as_str().unwrap();
     let (marker, end) = output.split_once('\n').unwrap();
     assert!(
-        marker.starts_with("[cut: of ") && marker.ends_with(" only the end is kept]"),
+        marker.starts_with("[truncated: only the end of ")
+            && marker.ends_with("of output is kept]"),
         "{marker}"
     );
     assert_eq!(end.chars().count(), 4_000);
@@ -237,7 +238,7 @@ fn an_interrupt_ends_everything_and_is_130() {
         assert!(
             output
                 .stdout
-                .contains("0 passed, 0 failed, 0 skipped, 2 ended"),
+                .contains("0 passed, 0 failed, 0 skipped, 2 stopped"),
             "{output:?}"
         );
         assert_nothing_left(&env);

@@ -43,7 +43,7 @@ fn only_what_is_elsewhere_goes_and_the_rest_says_why_it_stays() {
         why("unmerged").contains("neither pushed nor merged"),
         "{told:#}"
     );
-    assert!(why("pending").contains("not taken over"), "{told:#}");
+    assert!(why("pending").contains("unmerged"), "{told:#}");
     assert_eq!(env.json(&["sandbox", "list"]).as_array().unwrap().len(), 5);
     let done = env.json(&["cleanup"]);
     assert_eq!(
@@ -64,7 +64,7 @@ fn a_named_sandbox_goes_after_a_yes_and_its_commit_can_be_brought_back() {
     let commit = env.commit_of("b");
     let asked = env.kapi(&["cleanup", "1"]);
     assert_eq!(asked.code, 2, "{asked:?}");
-    for word in ["neither pushed nor merged", "needs a yes", "--yes"] {
+    for word in ["neither pushed nor merged", "needs confirmation", "--yes"] {
         assert!(asked.stderr.contains(word), "{word} in {asked:?}");
     }
     env.git(&["branch", "--quiet", "--delete", "--force", "b"]);
@@ -87,7 +87,7 @@ fn what_was_used_lately_stays_and_logs_go_alone() {
         told["kept"][0]["why"]
             .as_str()
             .unwrap()
-            .contains("used since"),
+            .contains("used recently"),
         "{told:#}"
     );
     let done = env.json(&["cleanup", "--older-than", "7d", "--logs"]);

@@ -85,7 +85,7 @@ fn a_variable_that_is_kapis_own_is_refused_where_it_is_named() {
         let path = env.configure(&format!("[agents.{agent}]\nargs = []\n{text}\n"));
         let place = format!("{}:3: ", path.display());
         env.kapi(&["doctor"])
-            .assert_error(2, &[&place, words, "hint: Leave"]);
+            .assert_error(2, &[&place, words, "hint: Remove"]);
     }
     env.configure("[agents.command]\npass_env = [\"ANTHROPIC_API_KEY\"]\n");
     let output = env.kapi(&["run", "--explain", "x", "--agent", "command:true"]);
@@ -102,7 +102,7 @@ fn a_pipe_or_a_link_is_not_waited_for() {
     let mode = Mode::RUSR | Mode::WUSR;
     mknodat(CWD, &path, FileType::Fifo, mode, 0).unwrap();
     env.kapi(&wanted)
-        .assert_error(2, &[&named, "it is no regular file"]);
+        .assert_error(2, &[&named, "it is not a regular file"]);
     fs::remove_file(&path).unwrap();
     write(&env.root().join("elsewhere.toml"), "");
     symlink(env.root().join("elsewhere.toml"), &path).unwrap();

@@ -23,8 +23,8 @@ fn the_demo_refuses_twice_and_proves_once() {
     let said = [
         "scripted",
         "Everything else is real",
-        "verify refuses: `sh test.sh` exited 1",
-        "verify refuses: protected file test.sh was changed",
+        "verify failed: `sh test.sh` exited with 1",
+        "verify failed: protected file test.sh was changed",
     ];
     for words in said {
         assert!(

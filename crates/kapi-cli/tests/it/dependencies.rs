@@ -328,7 +328,7 @@ fn what_a_person_installs_meanwhile_changes_nothing_and_a_file_written_in_place_
     assert_ne!(run.status(), "done");
     let told = format!("{} {:?}", run.result, run.lines);
     assert!(
-        told.contains("node_modules/answers/index.js was changed since"),
+        told.contains("node_modules/answers/index.js has changed since"),
         "{told}"
     );
 

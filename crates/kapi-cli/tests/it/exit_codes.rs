@@ -152,7 +152,7 @@ fn a_defect_is_1_and_loses_nothing() {
     let output = env.kapi(&usual(HONEST, &[]));
     assert_eq!(output.code, 1, "{output:?}");
     assert!(
-        output.stderr.contains("error: this is a defect of Kapi"),
+        output.stderr.contains("error: this is a bug in Kapi"),
         "{output:?}"
     );
     env.set("RUST_MIN_STACK", "2097152");

@@ -206,7 +206,7 @@ fn profiles_are_shown_as_they_are_written() {
         "{found:#}"
     );
     env.kapi(&["sandbox", "profile", "nobody"])
-        .assert_error(2, &["nobody", "hint: there are claude"]);
+        .assert_error(2, &["nobody", "hint: available profiles: claude"]);
 }
 
 /// Returns the names of everything on the machine.

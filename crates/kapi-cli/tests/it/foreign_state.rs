@@ -42,5 +42,5 @@ fn state_that_an_agent_left_in_its_worktree_is_not_believed() {
     let place = key.path().join(run.id());
     std::fs::create_dir_all(place.join(".ilchul/goals/001-x")).unwrap();
     env.kapi_in(&place, &["up", "--once"])
-        .assert_error(3, &["where an agent works"]);
+        .assert_error(3, &["the workspace of an agent"]);
 }

@@ -109,7 +109,10 @@ fn resume_activates_nothing_that_nobody_approved() {
     propose(&env);
     let before = env.events(FIRST);
     env.kapi(&["goal", "slash", "/until-done resume"])
-        .assert_error(3, &["waits for approval", "kapi goal approve 001 --hash"]);
+        .assert_error(
+            3,
+            &["must be approved first", "kapi goal approve 001 --hash"],
+        );
     assert_eq!(env.kapi(&["resume", "1"]).code, 2);
     for verb in [
         &["goal", "say", "1", "go on"][..],
@@ -309,8 +312,8 @@ fn a_contract_file_says_what_flags_say_and_flags_hold_over_it() {
 
 /// Contract files that are wrong, with the line and the words that say so.
 const WRONG_FILES: [(&str, u32, &str); 17] = [
-    ("goal: x\nturnz: 3\n", 2, "`turnz`: there is no such key"),
-    ("goal: x\nintent: y\n", 2, "says the same as another key"),
+    ("goal: x\nturnz: 3\n", 2, "`turnz`: unknown key"),
+    ("goal: x\nintent: y\n", 2, "duplicates another key"),
     ("goal: x\nverify: 3\n", 2, "it is a whole number"),
     ("goal: x\nturns: 0\n", 2, "0 is out of range"),
     (
@@ -318,9 +321,9 @@ const WRONG_FILES: [(&str, u32, &str); 17] = [
         2,
         "\"many\" is not a whole number",
     ),
-    ("goal: x\nwall: 3\n", 2, "a time such as"),
-    ("goal: x\nsandbox: jail\n", 2, "there is no \"jail\""),
-    ("goal: x\nstart_phase: blue\n", 2, "there is no \"blue\""),
+    ("goal: x\nwall: 3\n", 2, "a duration such as"),
+    ("goal: x\nsandbox: jail\n", 2, "unknown value \"jail\""),
+    ("goal: x\nstart_phase: blue\n", 2, "unknown value \"blue\""),
     (
         "goal: x\nsurfaces:\n  - kind: logs\n",
         3,
@@ -329,7 +332,7 @@ const WRONG_FILES: [(&str, u32, &str); 17] = [
     (
         "goal: x\nsurfaces:\n  - kind: logs\n    place: y\n",
         4,
-        "there is no such key",
+        "unknown key",
     ),
     ("goal: x\nbudget:\n  turnz: 3\n", 3, "`budget.turnz`"),
     (
@@ -338,13 +341,13 @@ const WRONG_FILES: [(&str, u32, &str); 17] = [
         "lane of a race",
     ),
     ("goal: x\nversion: 2\n", 2, "2 is out of range"),
-    ("goal: x\ngoal: y\n", 2, "`goal` stands twice"),
+    ("goal: x\ngoal: y\n", 2, "`goal` is set twice"),
     ("goal: [x\n", 1, ""),
     ("goal: ''\n", 1, "it is empty"),
     (
         "goal: x\njudge: {by: chance}\n",
         2,
-        "there is no \"chance\"",
+        "unknown value \"chance\"",
     ),
 ];
 
@@ -399,7 +402,7 @@ fn an_unfinished_goal_is_kept_unless_it_is_replaced() {
         .assert_status("paused", 5);
     let beside = env.kapi(&new(&["--yes"]));
     assert_eq!(beside.code, 0, "{beside:?}");
-    assert!(beside.stderr.contains("starts beside it"), "{beside:?}");
+    assert!(beside.stderr.contains("runs alongside it"), "{beside:?}");
     assert_eq!(status(&env), "paused");
     let kept = env.kapi(&new(&["--yes", "--keep"]));
     assert_eq!(kept.code, 0);

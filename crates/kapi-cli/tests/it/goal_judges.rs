@@ -86,7 +86,7 @@ fn another_installed_agent_judges_by_default_and_that_is_said() {
     let output = propose(&env, &["--agent", "claude"]);
     assert_eq!(output.code, 5, "{output:?}");
     assert!(
-        output.stderr.contains("so codex does: it is installed"),
+        output.stderr.contains("so codex judges: it is installed"),
         "{output:?}"
     );
     assert!(
@@ -100,7 +100,7 @@ fn another_installed_agent_judges_by_default_and_that_is_said() {
     );
     assert_eq!(detail["standing"]["same_model"], false);
     let output = propose(&env, &["--agent", "codex"]);
-    assert!(output.stderr.contains("so claude does"), "{output:?}");
+    assert!(output.stderr.contains("so claude judges"), "{output:?}");
 }
 
 #[test]

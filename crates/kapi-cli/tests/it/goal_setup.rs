@@ -36,7 +36,10 @@ fn a_draft_is_shown_whole_and_waits_for_its_hash() {
     let env = Environment::new();
     let output = new(&env, &agent(DRAFT), &[]);
     assert_eq!(output.code, 5, "{output:?}");
-    assert!(output.stderr.contains("drafts the contract"), "{output:?}");
+    assert!(
+        output.stderr.contains("is drafting the contract"),
+        "{output:?}"
+    );
     for word in [
         "make the answer 42",
         "answer.txt holds 42",

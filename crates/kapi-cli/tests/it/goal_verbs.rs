@@ -50,7 +50,7 @@ fn looking_verbs_say_what_there_is_not() {
     for (verb, word) in [
         ("tasks", "has no tasks yet"),
         ("plan", "has no plan yet"),
-        ("replan-log", "was never changed"),
+        ("replan-log", "has not changed"),
     ] {
         let output = env.kapi(&["goal", verb]);
         assert_eq!((output.code, output.stdout.as_str()), (0, ""), "{output:?}");
@@ -88,9 +88,9 @@ fn a_goal_is_named_unless_only_one_can_be_meant() {
     paused(&env);
     paused(&env);
     env.kapi(&["goal", "pause"])
-        .assert_error(2, &["2 goals could be meant", "001-", "002-"]);
+        .assert_error(2, &["2 goals match", "001-", "002-"]);
     env.kapi(&["budget", "--set-turns", "30"])
-        .assert_error(2, &["2 things could be meant", "001-", "002-"]);
+        .assert_error(2, &["2 things are unfinished here", "001-", "002-"]);
     assert_eq!(
         env.json(&["budget", "2", "--set-turns", "30"])["budget"]["turns"],
         30
@@ -116,7 +116,7 @@ fn resume_adds_the_first_number_of_turns_and_says_so() {
     let slash = ["goal", "slash", "resume", "--json"];
     let run = Run::from(env.kapi(&slash));
     run.assert_status("paused", 5);
-    assert!(run.stderr.contains("1 more are added"), "{}", run.stderr);
+    assert!(run.stderr.contains("adding 1 more"), "{}", run.stderr);
     assert_eq!(
         env.json(&["show", "1"])["standing"]["turns"],
         json!({"used": 2, "max": 2})
@@ -203,7 +203,7 @@ fn say_cuts_into_the_turn_and_re_arms_the_loop() {
     let running = env.start_run(agent, &[]);
     env.await_event(FIRST, &|event| event["data"]["effect"] == "t001-agent-a1");
     let said = env.kapi(&["goal", "say", "use forty-two"]);
-    assert!(said.stdout.contains("hears it"), "{said:?}");
+    assert!(said.stdout.contains("gets the message"), "{said:?}");
     Run::from(running.finish()).assert_status("done", 0);
     env.kapi(&["goal", "say", "1", "more"])
         .assert_error(3, &["the goal is done"]);
@@ -217,7 +217,7 @@ fn say_waits_for_a_goal_that_rests() {
     assert!(said.stdout.contains("kapi resume 001"), "{said:?}");
     assert_eq!(env.json(&["show", "--all"])["said"], "hurry");
     env.kapi(&["goal", "say", "1", "  "])
-        .assert_error(2, &["there is nothing to say"]);
+        .assert_error(2, &["the message is empty"]);
 }
 
 /// Specification, edge case 9: a result is challenged, and new evidence is needed.
@@ -228,7 +228,7 @@ fn a_done_result_is_reopened_with_a_reason() {
     env.run(agent, &[]).assert_status("done", 0);
     env.kapi(&["resume", "1"]).assert_error(
         3,
-        &["is done, so it is not resumed", "kapi goal reopen 001"],
+        &["is done and cannot be resumed", "kapi goal reopen 001"],
     );
     env.kapi(&["resume"])
         .assert_error(6, &["nothing here is unfinished"]);
@@ -248,7 +248,7 @@ fn allow_takes_what_was_asked_about_and_nothing_else() {
     env.set("ANTHROPIC_API_KEY", "not-a-key");
     paused(&env);
     env.kapi(&["goal", "allow", "1", "git push"])
-        .assert_error(3, &["not_found", "nothing was asked about"]);
+        .assert_error(3, &["not_found", "nothing asked for"]);
     // A goal out of turns is not parked: it could not go on.
     env.kapi(&["goal", "park", "--approval", "the new price"])
         .assert_error(3, &["the turn budget is used up"]);
@@ -382,7 +382,7 @@ fn an_agent_that_does_not_answer_is_an_error_and_changes_nothing() {
     env.run(agent, &[]).assert_status("done", 0);
     let log = env.events(FIRST);
     env.kapi(&["goal", "ask", "1", "why?"])
-        .assert_error(4, &["get an answer: the agent exited 9"]);
+        .assert_error(4, &["get an answer: the agent exited with 9"]);
     assert_eq!(env.events(FIRST), log);
 }
 
@@ -415,15 +415,19 @@ fn slash_lines_are_read_by_the_specifications_rules() {
     assert!(
         line("/until-done judge same")
             .stdout
-            .contains("judged by: same")
+            .contains("Judge of new goals here: same")
     );
-    assert!(line("/until-done judge").stdout.contains("judged by: same"));
+    assert!(
+        line("/until-done judge")
+            .stdout
+            .contains("Judge of new goals here: same")
+    );
     assert!(
         line("/until-done judge clear")
             .stdout
             .contains("No judge is set")
     );
-    line("/until-done judge a/").assert_error(2, &["names no judge"]);
+    line("/until-done judge a/").assert_error(2, &["is not a judge"]);
     line("/until-done judge anthropic/claude-opus-4-7");
     assert_eq!(
         env.json(&["goal", "judge"])["judge"],

@@ -51,7 +51,7 @@ fn saying_nothing_is_not_saying_something() {
     let before = env.events(FIRST);
     for text in ["", " \n"] {
         env.kapi(&["goal", "say", "1", text])
-            .assert_error(2, &["there is nothing to say"]);
+            .assert_error(2, &["the message is empty"]);
     }
     assert_eq!(env.events(FIRST), before);
 }
@@ -104,7 +104,7 @@ fn looking_where_several_could_be_meant_lists_them() {
     }
     // What changes something never guesses.
     let refused = env.kapi(&["goal", "approve", "--yes"]);
-    refused.assert_error(2, &["2 goals could be meant", FIRST]);
+    refused.assert_error(2, &["2 goals match", FIRST]);
 }
 
 #[test]
@@ -117,7 +117,7 @@ fn a_goal_is_replaced_when_the_new_contract_is_approved_and_not_before() {
     let needed: Value = crate::program::parse(proposed.stdout.lines().next().unwrap());
     assert_eq!(status(&env, "1"), "paused");
     assert!(
-        proposed.stderr.contains("stays as it is until"),
+        proposed.stderr.contains("stays unchanged until"),
         "{proposed:?}"
     );
     // Turned down, it has replaced nothing.
@@ -133,7 +133,7 @@ fn a_goal_is_replaced_when_the_new_contract_is_approved_and_not_before() {
     let refused = env.kapi(&["goal", "approve", "3", "--hash", &wrong, "--replace", "1"]);
     assert_eq!(refused.code, 3, "{refused:?}");
     env.kapi(&["goal", "approve", "3", "--yes", "--replace", "3"])
-        .assert_error(2, &["its own place"]);
+        .assert_error(2, &["replace itself"]);
     assert_eq!(status(&env, "1"), "paused");
     let approve = [
         "goal",

@@ -90,7 +90,7 @@ fn a_value_that_is_not_meant_for_podman_is_2() {
         (&["--build-arg=AGENTS"], "NAME=VALUE"),
         (&["--build-arg=A B=x"], "build argument"),
         (&["--build-arg=A=x\ny"], "build argument"),
-        (&["--base=a", "--build-arg=BASE=b"], "BASE is said twice"),
+        (&["--base=a", "--build-arg=BASE=b"], "BASE is set twice"),
         (&["--directory=nowhere"], "no Containerfile in"),
     ] {
         let args = [&["sandbox", "image", "--dry-run"][..], options].concat();

@@ -160,7 +160,7 @@ fn check_hooks(env: &Environment, id: &str, options: &str) {
     assert_eq!(
         seen,
         [
-            "STATUS starting 22 None The agent began a session",
+            "STATUS starting 22 None The agent started a session",
             "STATUS exploring 25 None Exploring: /workspace/answer.txt",
             "STATUS implementing 35 None Implementing: /workspace/hello.txt",
             "STATUS testing 60 None Testing: cargo test",
@@ -299,7 +299,7 @@ fn check(env: &Environment, server: &ModelServer, id: &str, options: &str) {
     assert_eq!(
         lines,
         [
-            "args Do what the file /task-spec.md says. --dangerously-skip-permissions \
+            "args Do what the file /task-spec.md describes. --dangerously-skip-permissions \
              --setting-sources user --strict-mcp-config --add-dir /workspace",
             "task make it right",
             "variable from the configuration",

@@ -63,7 +63,7 @@ fn a_judge_that_is_away_for_an_hour_parks_the_goal_and_a_person_may_name_another
     assert_eq!(parked["for"], "judge", "{parked}");
     assert!(
         run.reason()
-            .contains("the judge mine/judge-1 is asked again"),
+            .contains("Kapi asks the judge mine/judge-1 again"),
         "{}",
         run.reason()
     );

@@ -90,7 +90,7 @@ fn what_cannot_be_run_is_told_before_anything_is_recorded() {
         "---\nname: odd\ntrigger:\n  type: croon\n---\nx\n",
     );
     env.kapi(&["loop", "run", "nothing"])
-        .assert_error(6, &["loop not found: nothing", "there are look"]);
+        .assert_error(6, &["loop not found: nothing", "available: look"]);
     env.kapi(&["loop", "run", "odd"])
         .assert_error(6, &[".pi/loops/odd.md:4", "did you mean `cron`?"]);
     env.kapi(&["loop", "run", "look"])
@@ -155,12 +155,16 @@ fn a_dry_run_tells_what_would_happen_and_changes_nothing() {
     env.kapi(&["loop", "run", "look"]);
     let log = || fs::read(env.repository().join(".ilchul/kernel/events.jsonl")).unwrap();
     let before = log();
-    assert_eq!(would(0), "be the same as task_1");
+    assert_eq!(would(0), "return the existing task task_1");
     write(
         &env.repository().join(".ilchul/policy.yaml"),
         "rules:\n  - name: no-looking\n    effect: deny\n    loop: look\n    reason: not today\n",
     );
-    assert!(would(3).starts_with("be denied by policy"), "{}", would(3));
+    assert!(
+        would(3).starts_with("be denied by the policy"),
+        "{}",
+        would(3)
+    );
     assert_eq!(log(), before);
 }
 
@@ -199,10 +203,10 @@ fn loops_are_switched_by_a_person_alone() {
     assert_eq!(env.kapi(&["loop", "run", "look"]).code, 0);
     env.set("KAPI_RUN_ID", "001-x-t001-agent-a1");
     env.kapi(&["loop", "enable", "look"])
-        .assert_error(3, &["only a person may switch loops"]);
+        .assert_error(3, &["only the user may enable and disable loops"]);
     let by_agent = env.kapi(&["loop", "run", "look", "--again", "--json"]);
     assert!(
-        by_agent.stdout.contains("the loop is switched off"),
+        by_agent.stdout.contains("the loop is disabled"),
         "{by_agent:?}"
     );
 }
@@ -226,5 +230,5 @@ fn the_shipped_loops_are_written_once_and_never_over_a_persons_own() {
     assert_eq!(list["faults"], json!([]));
     assert_eq!(list["loops"].as_array().unwrap().len(), 5);
     env.kapi(&["loop", "init", "nothing"])
-        .assert_error(6, &["brings no loop"]);
+        .assert_error(6, &["there is no built-in loop"]);
 }

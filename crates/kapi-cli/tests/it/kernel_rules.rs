@@ -151,7 +151,7 @@ fn every_faulty_file_is_a_warning_of_the_dashboard_and_an_error_elsewhere() {
         ("[kernel]\n\nbanana = 1\n", "config.toml:3"),
         (
             "[kernel]\nguardrails_dir = \"../out\"\n",
-            "below the project",
+            "inside the project",
         ),
         ("[kernel]\noverflow = \"explode\"\n", "config.toml:2"),
         (
@@ -278,10 +278,10 @@ fn a_lesson_is_noted_proposed_accepted_rejected_and_removed() {
     let id = proposed["entry"]["id"].as_str().unwrap();
     for verb in ["accept", "reject", "remove"] {
         as_agent(&env, RUN, &["loop", "guardrail", verb, id])
-            .assert_error(3, &["only a person may"]);
+            .assert_error(3, &["only the user may"]);
     }
     as_agent(&env, RUN, &["loop", "guardrail", "edit", "sisyphus"])
-        .assert_error(3, &["only a person may"]);
+        .assert_error(3, &["only the user may"]);
     let untold = "command:grep -q 'Never touch main' \"$KAPI_PROMPT_FILE\" || echo untold";
     assert_eq!(result(&env, untold, &[], 0)["output"], "untold");
     let listed = env.json(&["loop", "guardrail", "list", "--state", "proposed"]);
@@ -329,7 +329,7 @@ fn the_dashboard_has_tasks_with_reasons_and_loops_and_needs_nothing_to_be_there(
     env.kapi(&["task", "run", "x", "--detach", "--agent", HONEST]);
     let view = env.json(&["dashboard"]);
     assert_eq!(view["queue"]["queued"], 1);
-    assert_eq!(view["queue"]["tasks"][0]["waits"], "waits for a worker");
+    assert_eq!(view["queue"]["tasks"][0]["waits"], "waiting for a worker");
     assert_eq!(view["loops"][0]["name"], "nightly");
     assert_eq!(view["loops"][0]["status"], "idle");
     assert!(view["loops"][0]["next_at_ms"].as_i64().unwrap() > 0);
@@ -389,5 +389,5 @@ fn health_tells_what_is_there_without_asking_anybody_and_what_answers_when_asked
     let left = env.json(&["sandbox", "list"]);
     assert_eq!(left, json!([]), "the probe's sandbox is gone");
     as_agent(&env, "launch-1-a-1", &["doctor", "--agents", "--probe"])
-        .assert_error(3, &["only a person may"]);
+        .assert_error(3, &["only the user may"]);
 }

@@ -114,7 +114,7 @@ fn the_same_request_is_run_once_and_answered_with_the_first_result() {
     assert_eq!(lines.last().unwrap(), &first);
     let words = env.kapi(&["task", "run", "make it right", "--agent", HONEST]);
     assert!(
-        words.stderr.contains("it is task_1, completed"),
+        words.stderr.contains("exists: task_1, completed"),
         "{words:?}"
     );
     assert!(words.stdout.contains("it is right"), "{words:?}");
@@ -243,10 +243,10 @@ fn an_agent_runs_and_cancels_its_own_tasks_and_nobody_elses() {
     );
     assert_eq!(shown["request"]["depth"], 1);
     let refused = as_agent(&env, RUN, &["cancel", "task_1"]);
-    refused.assert_error(3, &["task_1 was not submitted by agent launch-1-other-1"]);
+    refused.assert_error(3, &["agent launch-1-other-1 cannot cancel task_1"]);
     // Another run is another agent, and a person may cancel whatever there is.
     let other = as_agent(&env, "launch-2-other-1", &["cancel", "task_2"]);
-    other.assert_error(3, &["task_2 was not submitted by"]);
+    other.assert_error(3, &["cannot cancel task_2"]);
     let cancelled = as_agent(&env, RUN, &["cancel", "task_2", "--json"]);
     assert_eq!(cancelled.document()["status"], "cancelled");
     assert_eq!(env.json(&["cancel", "task_1"])["status"], "cancelled");

@@ -164,10 +164,10 @@ fn a_detached_task_waits_for_a_worker_and_says_which_command_is_one() {
         listed.stdout.contains("task_1  queued  sisyphus"),
         "{listed:?}"
     );
-    assert!(listed.stdout.contains("waits for a worker"), "{listed:?}");
+    assert!(listed.stdout.contains("waiting for a worker"), "{listed:?}");
     let waited = env.kapi(&["wait", "task_1", "--timeout", "50ms"]);
     waited.assert_error_among_talk(7, &["has not ended"]);
-    assert!(waited.stderr.contains("nobody works"), "{waited:?}");
+    assert!(waited.stderr.contains("no worker is running"), "{waited:?}");
     assert_eq!(env.kapi(&["task", "retry", "1"]).code, 3);
 }
 
@@ -194,11 +194,11 @@ fn over_capacity_waits_in_one_mode_and_is_refused_in_the_other() {
             (shown.code == 0).then(|| shown.document())
         });
         assert_eq!(waiting["status"], "queued", "{waiting:#}");
-        assert_eq!(waiting["waits"], "all 1 places of the project are taken");
+        assert_eq!(waiting["waits"], "all 1 slots of the project are in use");
         env.kapi(&["cancel", "task_1"]);
         let output = second.join().unwrap();
         assert_eq!(output.code, 0, "{output:?}");
-        assert!(output.stdout.contains("all 1 places"), "{output:?}");
+        assert!(output.stdout.contains("all 1 slots"), "{output:?}");
     });
     assert_eq!(first.finish().code, 5);
 }
@@ -221,7 +221,7 @@ fn places_of_one_profile_are_counted_on_their_own() {
     ];
     assert_eq!(env.kapi(&detached).code, 0);
     let waiting = env.json(&["show", "task_2"]);
-    assert_eq!(waiting["waits"], "all 1 places of agent oracle are taken");
+    assert_eq!(waiting["waits"], "all 1 slots of agent oracle are in use");
     // Another profile is not held up by it.
     assert_eq!(
         env.kapi(&["task", "run", "a third", "--agent", HONEST])
@@ -243,7 +243,7 @@ fn places_of_the_machine_are_shared_by_all_projects_of_a_person() {
     let mut command = env.command(env!("CARGO_BIN_EXE_kapi"), &other);
     command.args(args(HONEST, &[]));
     let mut second = Running::spawn(command);
-    second.await_line(&|line| line.contains("all 1 places of this machine are taken"));
+    second.await_line(&|line| line.contains("all 1 slots of this machine are in use"));
     env.kapi(&["cancel", "task_1"]);
     assert_eq!(first.finish().code, 5);
     let output = second.finish();
@@ -259,7 +259,10 @@ fn who_presses_ctrl_c_says_whether_the_task_is_cancelled_or_left() {
     ] {
         let env = Environment::new();
         let asked = ["task", "run", "make it right", "--agent", SLOW];
-        let answers = [("runs by worker 1", "\u{3}"), ("[cancel/leave] ", answer)];
+        let answers = [
+            ("running on worker 1", "\u{3}"),
+            ("[cancel/leave] ", answer),
+        ];
         let output = at_terminal(&env, &asked, &answers);
         assert_eq!(output.code, 130, "{output:?}");
         let shown = env.json(&["show", "task_1"]);

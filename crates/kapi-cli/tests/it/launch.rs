@@ -189,7 +189,7 @@ fn a_mode_that_cannot_be_is_refused_with_advice() {
         (
             &plain,
             &["--worktree-mode", "--branch", "x"],
-            ["no git repository", "--worktree-mode"],
+            ["not a git repository", "--worktree-mode"],
         ),
         (
             &repository,
@@ -369,9 +369,9 @@ fn a_worktree_shows_what_the_project_includes_and_does_not_commit_it() {
             "{document:#}"
         );
         let notes = document["notes"].to_string();
-        assert!(notes.contains("3 files that git does not have"), "{notes}");
+        assert!(notes.contains("3 files outside git"), "{notes}");
         assert!(
-            notes.contains("1 files that .kapiinclude names are not"),
+            notes.contains("1 files listed in .kapiinclude are not"),
             "{notes}"
         );
         let worktree = PathBuf::from(document["worktree"].as_str().unwrap());
@@ -593,7 +593,7 @@ fn a_killed_launcher_leaves_nothing_alive_and_the_next_launch_goes_on() {
         assert_eq!(listed[0]["state"], "stopped", "{listed:#}");
         // Something else is not put on top of it.
         let other = launch(&env, "1", "true", &["--branch", "other"]);
-        other.assert_error(3, &["holds work of another launch", "discard"]);
+        other.assert_error(3, &["contains work of another launch", "discard"]);
         let output = launch(&env, "1", "ls began; echo 42 > answer.txt", options);
         let document = output.document();
         assert_eq!(output.code, 0, "{options:?} {output:?}");
@@ -603,7 +603,10 @@ fn a_killed_launcher_leaves_nothing_alive_and_the_next_launch_goes_on() {
             "{options:?}"
         );
         assert!(
-            document["notes"][0].as_str().unwrap().contains("cut off"),
+            document["notes"][0]
+                .as_str()
+                .unwrap()
+                .contains("interrupted"),
             "{document:#}"
         );
     }
@@ -681,7 +684,7 @@ fn a_limit_that_was_met_on_the_way_is_told() {
     let document = launch(&env, "1", agent, &["--branch", "b"]).document();
     let notes = document["notes"].to_string();
     assert!(
-        notes.contains("met the limit of 30 processes"),
+        notes.contains("reached the limit of 30 processes"),
         "{document:#}"
     );
 }

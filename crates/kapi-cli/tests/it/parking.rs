@@ -83,7 +83,7 @@ pub(crate) fn ask_to_wait(env: &Environment, id: &str, until: WaitFor) {
     let run = goal.run_name(&goal.in_flight.as_ref().unwrap().effect);
     let wait = Command::Tool(ToolCall::Wait {
         until,
-        reason: "the build is not there yet".to_owned(),
+        reason: "the build is not available yet".to_owned(),
         timeout_ms: None,
     });
     submit(env, id, &Actor::Agent { run }, &wait);

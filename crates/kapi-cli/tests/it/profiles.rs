@@ -94,7 +94,7 @@ fn the_line_that_an_error_prints_makes_it_count() {
         found["notes"][0]
             .as_str()
             .unwrap()
-            .ends_with("is used: you trust its content.")
+            .ends_with("is used because you trust its content.")
     );
     // An agent that changes the file does not change the next launch.
     env.write("agent-sandbox.yaml", "agent:\n  command: evil {task}\n");
@@ -108,7 +108,7 @@ fn a_read_only_mount_of_the_configuration_cannot_hand_over_the_machine() {
     write(&env.home().join(".ilchul/x"), "");
     for (path, rule) in [
         ("/", "whole home"),
-        ("~/.ilchul", "sandboxes apart"),
+        ("~/.ilchul", "part of what isolates sandboxes"),
         ("/run", "/run"),
     ] {
         env.configure(&format!("[sandbox]\nread_only = [\"{path}\"]\n"));

@@ -70,9 +70,7 @@ fn a_draft_chooses_no_other_judge() {
         assert_eq!(refused.len(), 1, "{refused:?}");
         assert!(refused[0].starts_with("draft judge "), "{refused:?}");
         assert!(
-            output
-                .stderr
-                .contains("the agent's draft asked for it and does not get it"),
+            output.stderr.contains("requested by the agent's draft"),
             "{output:?}"
         );
     }
@@ -124,7 +122,7 @@ fn the_approval_shows_the_persons_words_beside_the_agents() {
     ];
     let output = new(&env, &agent, &options);
     for line in [
-        format!("  you said  {TASK}"),
+        format!("  your text {TASK}"),
         "            done when: answer.txt holds 42".to_owned(),
         "  task      keep things as they are".to_owned(),
         "  verify    grep -q 42 answer.txt\n            sh test.sh  (added by the agent's draft)"
@@ -311,7 +309,7 @@ fn a_proposal_is_no_flag_of_the_persons() {
     assert_eq!(contract["attribution"].get("original"), None);
     let shown = env.kapi(&["goal", "approve", "1"]);
     assert!(
-        format!("{shown:?}").contains("nothing: an agent proposes all of this"),
+        format!("{shown:?}").contains("nothing: an agent proposed all of this"),
         "{shown:?}"
     );
 }

@@ -41,7 +41,7 @@ fn a_fix_that_extends_a_test_file_is_proved() {
     assert_eq!(output.code, 0, "{output:?}");
     assert!(output.stdout.starts_with("proved"), "{output:?}");
     let line =
-        "existing tests extended: tests/test_calc.py; with the base's tests the checks pass too";
+        "existing tests extended: tests/test_calc.py; with the base's tests the checks also pass";
     assert!(output.stdout.contains(line), "{output:?}");
 }
 
@@ -95,7 +95,7 @@ fn a_test_that_fails_without_the_change_speaks_for_it() {
     assert!(
         output
             .stdout
-            .starts_with("proved: green on the base; tests that the change brings fail without it"),
+            .starts_with("proved: green on the base; the new tests fail without the change"),
         "{output:?}"
     );
     assert!(
@@ -139,8 +139,8 @@ fn an_added_test_that_makes_the_others_pass_is_refused() {
         pass\n";
     let output = prove(&env, &[("tests/test_a.py", patch)]);
     assert_eq!(output.code, 5, "{output:?}");
-    let reason = "refused: the checks pass, but without the tests that the change adds the checks \
-                  fail: tests/test_a.py";
+    let reason = "refused: the checks pass, but without the added tests, the checks fail: \
+        tests/test_a.py";
     assert!(output.stdout.starts_with(reason), "{output:?}");
     assert!(
         output.stdout.contains("without them the checks FAIL"),

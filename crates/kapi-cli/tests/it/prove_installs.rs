@@ -137,11 +137,11 @@ fn what_may_not_be_downloaded_is_said_in_one_sentence() {
     let refused = prove(&env, &[]);
     assert_eq!(refused.code, 4, "{refused:?}");
     let host = format!("{HOST}:{}", registry.port);
-    let whole = "cannot run: package-lock.json is changed and `npm ci` could not install what it \
-                 names: ";
+    let whole = "cannot run: package-lock.json changed and `npm ci` could not install its \
+        dependencies: ";
     let said = format!("{whole}{host} was refused: ");
     assert!(refused.stdout.starts_with(&said), "{refused:?}");
-    let hint = format!("hint: where you trust it, `--registry {host}` installs from there");
+    let hint = format!("hint: if you trust it, add `--registry {host}` to install from there");
     assert!(refused.stdout.contains(&hint), "{refused:?}");
     assert_eq!(registry.n_asked(), 0);
     let offline = prove(&env, &["--network", "none"]);
@@ -160,7 +160,7 @@ fn at_a_terminal_it_is_asked_and_goes_on_with_a_yes() {
     let registry = Registry::start(&env);
     with_new_dependency(&env, &registry);
     env.set("NPM_CONFIG_REGISTRY", &format!("http://{HOST}:9/"));
-    let question = format!("Install from {HOST}:{} this once? [y/N] ", registry.port);
+    let question = format!("Install from {HOST}:{} this time? [y/N] ", registry.port);
     let words = ["prove", "change", "--base", "main", "--verify", CHECK];
     let refused = at_terminal(&env, &words, &[(&question, "n\n")]);
     assert_eq!((refused.code, registry.n_asked()), (4, 0), "{refused:?}");

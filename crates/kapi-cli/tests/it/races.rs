@@ -356,7 +356,7 @@ fn a_winner_that_was_proved_before_the_kill_is_settled_by_the_next_process() {
     let show = env.kapi(&["show", "002"]).stdout;
     assert!(show.contains("lane 2 of 2, race 001; lane 1 won"), "{show}");
     assert!(show.contains("lost the race to lane 1"), "{show}");
-    assert!(!show.contains("by a person"), "{show}");
+    assert!(!show.contains("by the user"), "{show}");
 }
 
 #[test]
@@ -476,14 +476,17 @@ fn flags_that_make_no_race_are_refused_before_anything_is_made() {
     let env = Environment::new();
     let base = ["run", TASK, "--yes", "--verify", "sh test.sh"];
     for (options, words) in [
-        (&["--race", FAST][..], "2 to 16 lanes, and this would be 1"),
+        (
+            &["--race", FAST][..],
+            "2 to 16 lanes, but this one would have 1",
+        ),
         (&["--agent", FAST, "--attempts", "1"], "2 to 16 lanes"),
-        (&["--race", "claude,,codex"], "no name"),
+        (&["--race", "claude,,codex"], "empty agent name"),
         (&["--agent", FAST, "--compare"], "belong to a race"),
         (&["--agent", FAST, "--jobs", "2"], "belong to a race"),
         (
             &["--race", FAST, "--attempts", "16", "--race", FAST],
-            "would be 32",
+            "would have 32",
         ),
         (&["--race", "nobody,claude"], "nobody"),
     ] {
@@ -493,7 +496,7 @@ fn flags_that_make_no_race_are_refused_before_anything_is_made() {
     let output = env.kapi(&racing(&[FAST, FAST], &["--unverified"]));
     assert_eq!(output.code, 2, "{output:?}");
     assert!(
-        output.stderr.contains("it needs a verify command"),
+        output.stderr.contains("the race needs a verify command"),
         "{output:?}"
     );
     assert!(!env.repository().join(".ilchul").exists());
@@ -517,7 +520,7 @@ fn the_contract_shows_all_lanes_and_what_they_may_use_together() {
     let output = env.kapi(&[&args[..], &limits].concat());
     assert_eq!(output.code, 2, "{output:?}");
     for words in [
-        "Race of 4 lanes: the first that is proved wins",
+        "Race of 4 lanes: the first proved lane wins",
         "lane 4",
         "feat/goal-make-answer-right-lane-4",
         "at most 28 turns, tokens without a limit, 40m",

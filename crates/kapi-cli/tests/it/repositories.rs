@@ -116,7 +116,7 @@ fn a_project_s_own_tracked_configuration_is_left_alone() {
 fn where_there_is_nothing_to_start_from_it_says_so() {
     let env = Environment::bare();
     env.kapi(&usual(HONEST, &[]))
-        .assert_error(4, &["no commit yet", "hint: make a first commit"]);
+        .assert_error(4, &["no commit yet", "hint: create a first commit"]);
     assert!(!env.repository().join(".ilchul").exists());
     let bare = env.root().join("bare.git");
     let mut git = env.command("git", env.root());

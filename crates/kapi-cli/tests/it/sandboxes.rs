@@ -157,7 +157,7 @@ fn a_discard_asks_and_keeps_what_git_can_keep() {
     let env = Environment::new();
     launch(&env, "1", "echo 42 > answer.txt", &["--branch", "b"]);
     env.kapi(&["sandbox", "discard", "1"])
-        .assert_error(2, &["needs a yes", "--yes"]);
+        .assert_error(2, &["needs confirmation", "--yes"]);
     let commit = env.commit_of("b");
     env.git(&["branch", "--quiet", "--delete", "--force", "b"]);
     let gone = env.json(&["sandbox", "discard", "1", "--yes"]);
@@ -193,7 +193,7 @@ fn files_that_run_by_themselves_are_held_back_until_they_are_asked_for() {
     let listed: Vec<&str> = listed.map(|one| one["path"].as_str().unwrap()).collect();
     assert_eq!(listed, held, "{diff:#}");
     let told = env.kapi(&["diff", "launch/1", "--stat"]);
-    let line = "runs by itself: .envrc: direnv runs it in a shell that enters the directory\n";
+    let line = "runs automatically: .envrc: direnv runs it when a shell enters the directory\n";
     assert!(told.stderr.contains(line), "{told:?}");
 
     let output = env.kapi(&["sandbox", "merge", "1", "--json"]);

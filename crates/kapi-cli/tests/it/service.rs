@@ -32,7 +32,7 @@ fn a_service_is_written_when_asked_and_runs_up_in_this_project() {
         installed.stdout.contains(text.trim_end()),
         "it is shown: {installed:?}"
     );
-    assert!(installed.stdout.contains("does not run"), "{installed:?}");
+    assert!(installed.stdout.contains("not running"), "{installed:?}");
     assert!(
         installed
             .stdout
@@ -64,7 +64,7 @@ fn a_service_is_written_when_asked_and_runs_up_in_this_project() {
     assert_eq!(removed.code, 0, "{removed:?}");
     assert!(!file.exists());
     env.kapi(&["up", "--uninstall", "--kind", "systemd"])
-        .assert_error(6, &["is not there"]);
+        .assert_error(6, &["does not exist"]);
 }
 
 /// Has systemd read the unit, where this machine has the tool; its keys are checked in any case.
@@ -142,5 +142,5 @@ fn a_file_of_somebody_else_is_not_touched_and_only_a_person_installs() {
     assert_eq!(fs::read_to_string(&file).unwrap(), theirs);
     env.set("KAPI_RUN_ID", "001-x-t001-agent-a1");
     env.kapi(&["up", "--show-unit"])
-        .assert_error(3, &["only a person may"]);
+        .assert_error(3, &["only the user may"]);
 }

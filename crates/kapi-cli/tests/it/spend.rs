@@ -333,7 +333,7 @@ fn only_a_person_lets_spending_go_on() {
     );
     env.set("KAPI_RUN_ID", "001-a.t001-agent-a1");
     env.kapi(&["spend", "--go-on", "unknown-price"])
-        .assert_error(3, &["only a person may", "hint: "]);
+        .assert_error(3, &["only the user may", "hint: "]);
     let after = fs::read_to_string(env.home().join(".ilchul/spend/events.jsonl")).unwrap();
     assert_eq!(after, log);
 }

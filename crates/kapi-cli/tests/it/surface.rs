@@ -89,7 +89,7 @@ fn a_word_that_fits_several_things_names_each_of_them() {
     env.kapi(&["show", "make-answer-right"]).assert_error(
         2,
         &[
-            "2 things here are called",
+            "matches 2 things here",
             "001-make-answer-right     goal, done: make the answer right",
             "launch/make-answer-right  launch, finished: command",
         ],
@@ -115,18 +115,21 @@ fn what_is_not_here_is_said_with_what_there_is() {
         (
             "nothing",
             6,
-            &["nothing here is called \"nothing\"", GOAL, &interview],
+            &["nothing here matches \"nothing\"", GOAL, &interview],
         ),
-        ("77", 6, &["nothing here is called", GOAL]),
-        ("goal/77", 6, &["nothing here is called", GOAL]),
+        ("77", 6, &["nothing here matches", GOAL]),
+        ("goal/77", 6, &["nothing here matches", GOAL]),
         (
             "goal/2",
             6,
-            &["there is no goal/2 here", "\"2\" is a workflow: workflow/2"],
+            &[
+                "there is no goal/2 here",
+                "\"2\" is a workflow; use workflow/2",
+            ],
         ),
-        ("workflow/1", 6, &["is a goal: goal/1"]),
+        ("workflow/1", 6, &["is a goal; use goal/1"]),
         ("task_77", 6, &["task not found: task_77"]),
-        ("task/x", 2, &["is no task"]),
+        ("task/x", 2, &["is not a task"]),
         (
             "launch/77",
             6,
@@ -143,7 +146,7 @@ fn what_is_not_here_is_said_with_what_there_is() {
     });
     // A verb of goals alone says what it is instead.
     env.kapi(&["goal", "say", "task_1", "hello"])
-        .assert_error(6, &["that is a task", "kapi show task_1"]);
+        .assert_error(6, &["it is a task", "kapi show task_1"]);
     assert_eq!(env.json(&["goal", "tasks", "goal/1"])["id"], GOAL);
 }
 
@@ -181,7 +184,7 @@ fn without_a_reference_the_only_thing_under_way_is_meant() {
     env.kapi(&["show"]).assert_error(
         2,
         &[
-            "2 things could be meant",
+            "2 things are unfinished here",
             "001-make-answer-right  goal, paused",
             "task_1",
         ],
@@ -203,33 +206,33 @@ fn a_refusal_says_what_does_the_job() {
         (
             &["resume", "task_1"],
             3,
-            &["task_1 is not resumed", "kapi task retry task_1"],
+            &["a task cannot be resumed", "kapi task retry task_1"],
         ),
         (
             &["resume", "2"],
             3,
-            &["resumed by its mode", "kapi deep-interview resume 002"],
+            &["resumed through its mode", "kapi deep-interview resume 002"],
         ),
         (&["resume", "launch/9"], 3, &["kapi launch 9 <project>"]),
         (
             &["resume", "1"],
             3,
-            &["is not resumed", "kapi goal reopen 001"],
+            &["cannot be resumed", "kapi goal reopen 001"],
         ),
         (
             &["budget", "task_1", "--tokens", "+1k"],
             3,
-            &["as it was submitted", "kapi task run"],
+            &["after it was submitted", "kapi task run"],
         ),
         (
             &["budget", "launch/9", "--usd", "+1"],
             3,
-            &["no limit that could be raised"],
+            &["no limits to raise"],
         ),
         (
             &["budget", "2", "--turns", "+1"],
             2,
-            &["only a goal has a limit of turns"],
+            &["only a goal has a turn limit"],
         ),
         (
             &["budget", "2", "--wall", "+1h"],
@@ -239,7 +242,7 @@ fn a_refusal_says_what_does_the_job() {
         (
             &["cancel", "launch/9", "--yes"],
             3,
-            &["not under way", "kapi sandbox discard 9"],
+            &["not running", "kapi sandbox discard 9"],
         ),
         (&["cancel", "task_1", "--yes"], 3, &["task_1 is completed"]),
     ];
@@ -266,7 +269,10 @@ fn a_running_launch_is_followed_waited_for_and_stopped() {
     assert!(shown["holder"].as_str().unwrap().contains("kapi launch"));
     env.kapi(&["wait", "5", "--timeout", "50ms"]).assert_error(
         7,
-        &["launch/5 has not ended in this time", "kapi show launch/5"],
+        &[
+            "launch/5 has not ended within this time",
+            "kapi show launch/5",
+        ],
     );
     let following = env.start(&["log", "launch/5", "-f", "--json"]);
     let waiting = env.start(&["wait", "--json"]);
@@ -302,7 +308,7 @@ fn a_workflow_is_given_up_and_allowed_more_by_the_same_verbs() {
     assert!(
         env.kapi(&["log", "1"])
             .stdout
-            .contains("given up: not wanted")
+            .contains("abandoned: not wanted")
     );
     env.kapi(&["cancel", "1", "--yes"])
         .assert_error(3, &["abandoned"]);

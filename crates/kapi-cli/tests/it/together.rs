@@ -82,7 +82,7 @@ fn a_cancel_from_another_process_ends_a_working_agent() {
         let run = Run::from(running.finish());
         assert!(began.elapsed() < PROMPT, "{:?}", began.elapsed());
         run.assert_status("cancelled", 5);
-        assert_eq!(run.reason(), "cancelled by a person: enough");
+        assert_eq!(run.reason(), "cancelled by the user: enough");
         env.await_no_process();
         env.kapi(&["cancel", "1"])
             .assert_error(3, &["is cancelled"]);

@@ -59,7 +59,7 @@ fn a_planted_record_never_gets_into_a_commit() {
     assert!(!files.to_lowercase().contains(".ilchul"), "{files}");
     let left_out = &run.events("candidate_committed")[0]["candidate"]["left_out"];
     assert!(
-        left_out.to_string().contains("state of Kapi's own"),
+        left_out.to_string().contains("Kapi's own state"),
         "{left_out}"
     );
 }

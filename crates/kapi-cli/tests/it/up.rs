@@ -152,7 +152,7 @@ fn goals_and_waits_that_come_while_it_runs_are_noticed() {
     await_done(&env, &second);
     // The same goal, parked on something else.
     park(&env, FIRST, for_file(&env, "other"), None);
-    supervisor.await_line(&|line| line.contains("other is there"));
+    supervisor.await_line(&|line| line.contains("other exists"));
     write(&env.root().join("ready"), "");
     write(&env.root().join("other"), "");
     await_done(&env, FIRST);
@@ -226,7 +226,7 @@ fn only_a_person_supervises() {
     orphaned(&env);
     env.set("KAPI_RUN_ID", "001-x-t001-agent-a1");
     env.kapi(&["up", "--once"])
-        .assert_error(3, &["only a person may supervise goals"]);
+        .assert_error(3, &["only the user may supervise goals"]);
     let (stdout, code) = {
         let nowhere = env.kapi_in(env.root(), &["up"]);
         (nowhere.stdout, nowhere.code)

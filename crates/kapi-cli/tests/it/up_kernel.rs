@@ -100,7 +100,7 @@ fn a_loop_that_came_with_the_repository_waits_for_a_word() {
     );
     write(&env.repository().join(".pi/loops/tick.md"), text);
     let listed = env.kapi(&["loop", "list"]);
-    let word = "`kapi loop enable tick` lets it trigger itself";
+    let word = "turn its triggers on with `kapi loop enable tick`";
     assert!(listed.stdout.contains(word), "{listed:?}");
     let supervisor = env.start(&["up"]);
     await_count(&env, "loop_seen", 1);
@@ -118,7 +118,7 @@ fn a_queue_from_elsewhere_is_shown_and_not_worked_on() {
     assert_eq!(env.kapi(&["loop", "run", "look", "--detach"]).code, 0);
     fs::remove_dir_all(env.home().join(".ilchul/kernels")).unwrap();
     for refused in [&["up", "--once"][..], &["loop", "run", "look"]] {
-        let words = ["were not asked for here", "kapi task adopt"];
+        let words = ["come from elsewhere", "kapi task adopt"];
         env.kapi(refused).assert_error(3, &words);
     }
     let shown = env.kapi(&["task", "list"]);
@@ -257,7 +257,7 @@ fn ctrl_c_and_a_kill_give_tasks_back_and_a_definition_that_is_gone_is_no_matter(
     define(&env, "slow", "timeout: 0\nbackend: \"command:sleep 600\"");
     let asked = env.kapi(&["loop", "run", "slow", "--detach"]);
     assert_eq!(asked.code, 0, "{asked:?}");
-    assert!(asked.stdout.contains("task_1 is in the queue"), "{asked:?}");
+    assert!(asked.stdout.contains("task_1 is queued"), "{asked:?}");
     for signal in [Signal::INT, Signal::TERM] {
         let before = count(&env, "begun");
         let running = env.start(&["up"]);
@@ -454,7 +454,7 @@ fn a_webhook_that_others_could_call_or_read_is_refused() {
     define(&env, "deploy", "trigger:\n  type: event\n  webhook: pushed");
     env.configure("[kernel.webhook]\nlisten = \"0.0.0.0:0\"\nsecret_env = \"HOOK_SECRET\"\n");
     env.kapi(&["up", "--once"])
-        .assert_error(2, &["config.toml:2", "other machines could call it"]);
+        .assert_error(2, &["config.toml:2", "other machines could reach it"]);
     env.configure("[kernel.webhook]\nlisten = \"127.0.0.1:0\"\nsecret_env = \"HOOK_SECRET\"\n");
     env.kapi(&["up", "--once"])
         .assert_error(2, &["the variable HOOK_SECRET is not set"]);

@@ -45,7 +45,7 @@ fn files_that_run_by_themselves_are_named_with_the_result() {
     let shown = env.kapi(&["show", "1"]);
     assert_eq!(shown.code, 0, "{shown:?}");
     let line =
-        "  caution  .envrc runs by itself: direnv runs it in a shell that enters the directory";
+        "  caution  .envrc runs automatically: direnv runs it when a shell enters the directory";
     assert!(shown.stdout.lines().any(|shown| shown == line), "{shown:?}");
 }
 
@@ -62,7 +62,7 @@ fn a_liar_is_stalled_and_its_branch_stays_at_the_base() {
         run.assert_nothing_published(&env);
         assert_eq!(run.verdicts(), ["verify_failed"; 3]);
         assert!(
-            run.reason().contains("`sh test.sh` exited 1"),
+            run.reason().contains("`sh test.sh` exited with 1"),
             "{}",
             run.reason()
         );
@@ -219,7 +219,7 @@ fn the_next_turn_is_told_what_failed() {
         let told = format!("the answer is try-{}, not 42", turn - 1);
         assert!(prompt(turn).contains(&told), "{}", prompt(turn));
         assert!(
-            prompt(turn).contains("`sh test.sh` exited 1"),
+            prompt(turn).contains("`sh test.sh` exited with 1"),
             "{}",
             prompt(turn)
         );

@@ -23,7 +23,7 @@ fn a_run_stays_with_its_parked_goal_and_goes_on_when_the_file_comes() {
     let env = Environment::new();
     let mut running = working(&env, TWICE, &[]);
     park(&env, FIRST, for_file(&env, "ready"), None);
-    let told = running.await_line(&|line| line.contains("Ctrl-C leaves it parked"));
+    let told = running.await_line(&|line| line.contains("after Ctrl-C it stays parked"));
     assert!(told.contains("kapi up"), "{told}");
     assert_eq!(load(&env, FIRST).status, Status::Waiting);
     write(&env.root().join("ready"), "");
@@ -39,7 +39,7 @@ fn ctrl_c_leaves_a_parked_goal_parked() {
     let env = Environment::new();
     let mut running = working(&env, TWICE, &[]);
     park(&env, FIRST, for_file(&env, "ready"), None);
-    running.await_line(&|line| line.contains("Ctrl-C leaves it parked"));
+    running.await_line(&|line| line.contains("after Ctrl-C it stays parked"));
     env.await_event(FIRST, &|event| event["type"] == "effect_cancelled");
     let n_events = env.events(FIRST).len();
     running.signal(Signal::INT);
@@ -55,7 +55,7 @@ fn a_run_follows_a_goal_that_another_process_goes_on_with() {
     let env = Environment::new();
     let mut running = working(&env, TWICE, &[]);
     park(&env, FIRST, for_file(&env, "never"), None);
-    running.await_line(&|line| line.contains("Ctrl-C leaves it parked"));
+    running.await_line(&|line| line.contains("after Ctrl-C it stays parked"));
     let resumed = env.resume("1");
     resumed.assert_status("done", 0);
     let followed = Run::from(running.finish());
@@ -78,7 +78,7 @@ fn an_agents_wait_parks_the_goal_at_the_end_of_its_turn() {
     ask_to_wait(&env, FIRST, until);
     let worktree = worktree(&env, FIRST);
     write(&worktree.join("end"), "");
-    running.await_line(&|line| line.contains("Ctrl-C leaves it parked"));
+    running.await_line(&|line| line.contains("after Ctrl-C it stays parked"));
     assert_eq!(
         load(&env, FIRST).spent.turns,
         1,
@@ -91,7 +91,7 @@ fn an_agents_wait_parks_the_goal_at_the_end_of_its_turn() {
     Run::from(running.finish()).assert_status("done", 0);
     let ended = env.await_event(FIRST, &|event| event["type"] == "turn_ended");
     assert_eq!(ended["data"]["verdict"], "waiting");
-    assert_eq!(woken_because(&env, FIRST), "the file build/ready is there");
+    assert_eq!(woken_because(&env, FIRST), "the file build/ready exists");
     assert_woken_and_done(&env, FIRST, 1);
 }
 
@@ -129,11 +129,11 @@ fn a_process_is_waited_for_by_its_number_and_its_start() {
         started_ticks: name.started_ticks,
     };
     park(&env, FIRST, until, None);
-    running.await_line(&|line| line.contains("Ctrl-C leaves it parked"));
+    running.await_line(&|line| line.contains("after Ctrl-C it stays parked"));
     assert_eq!(load(&env, FIRST).status, Status::Waiting);
     reader.end();
     Run::from(running.finish()).assert_status("done", 0);
-    let why = format!("process {} has ended", name.pid);
+    let why = format!("process {} has exited", name.pid);
     assert_eq!(woken_because(&env, FIRST), why);
 }
 
@@ -206,7 +206,7 @@ fn a_deadline_ends_a_wait_that_nothing_else_ends() {
     Run::from(running.finish()).assert_status("done", 0);
     let why = woken_because(&env, FIRST);
     assert!(
-        why.starts_with("its deadline has passed before the file"),
+        why.starts_with("its deadline passed before the file"),
         "{why}"
     );
 }
@@ -234,7 +234,7 @@ fn consent_ends_the_wait_for_it_and_a_run_goes_on() {
     let mut running = working(&env, TWICE, &[]);
     let what = "spend the rest of the month's money".to_owned();
     park(&env, FIRST, WaitFor::Approval { what: what.clone() }, None);
-    running.await_line(&|line| line.contains("Ctrl-C leaves it parked"));
+    running.await_line(&|line| line.contains("after Ctrl-C it stays parked"));
     allow(&env, FIRST, &what);
     Run::from(running.finish()).assert_status("done", 0);
     assert_woken_and_done(&env, FIRST, 1);

@@ -47,7 +47,7 @@ fn the_logs_of_workflows_are_audited() {
     }
     let human = env.kapi(&["audit", "1"]);
     assert!(human.stdout.contains("DAMAGED"), "{human:?}");
-    assert_eq!(fs::read(&log).unwrap(), bytes, "nothing was changed");
+    assert_eq!(fs::read(&log).unwrap(), bytes, "nothing changed");
 }
 
 #[test]
@@ -72,7 +72,10 @@ fn resume_is_a_verb_of_goals_and_names_the_mode_that_resumes_a_workflow() {
     let resumed = machine.env.kapi(&["resume", "1"]);
     resumed.assert_error(
         3,
-        &["is resumed by its mode", "kapi deep-interview resume 001"],
+        &[
+            "is resumed through its mode",
+            "kapi deep-interview resume 001",
+        ],
     );
 }
 
@@ -86,7 +89,11 @@ fn a_foreign_workflow_is_adopted_by_a_person_who_saw_what_they_trust() {
     let approve = ["deep-interview", "approve", "1", "--yes", "--accept-risks"];
     let refused = machine.env.kapi(&approve);
     assert_eq!(refused.code, 3, "{refused:?}");
-    for told in [line, "not_approved_here", "your home does not say"] {
+    for told in [
+        line,
+        "not_approved_here",
+        "your home directory has no record",
+    ] {
         assert!(refused.stderr.contains(told), "{told}: {refused:?}");
     }
     let resume = ["deep-interview", "resume", "001", "--adopt", "--no-drive"];
@@ -109,16 +116,16 @@ fn a_foreign_workflow_is_adopted_by_a_person_who_saw_what_they_trust() {
     let mut command = machine.env.command(kapi, &machine.env.repository());
     command.args(resume).args(["--yes"]);
     command.env("KAPI_RUN_ID", "some-run");
-    finish(command).assert_error(3, &["only a person may"]);
+    finish(command).assert_error(3, &["only the user may"]);
     assert!(!leave.exists(), "an agent gives nothing");
 
-    let no = at_terminal(&machine.env, &resume, &[("Make it yours?", "n\n")]);
+    let no = at_terminal(&machine.env, &resume, &[("Adopt it?", "n\n")]);
     assert_eq!(no.code, 3, "{no:?}");
-    let yes = at_terminal(&machine.env, &resume, &[("Make it yours?", "y\n")]);
+    let yes = at_terminal(&machine.env, &resume, &[("Adopt it?", "y\n")]);
     assert_eq!(yes.code, 0, "{yes:?}");
     let again = machine.env.kapi(&[&resume[..], &["--yes"]].concat());
     assert_eq!(again.code, 0, "{again:?}");
-    assert!(again.stderr.contains("yours already"), "{again:?}");
+    assert!(again.stderr.contains("already yours"), "{again:?}");
     let approved = machine.env.kapi(&approve);
     assert_eq!(approved.code, 0, "{approved:?}");
 }
@@ -256,7 +263,7 @@ fn each_worker_is_shown_in_tmux_and_the_session_ends_with_the_workflow() {
     let project = fs::read_dir(&files).unwrap().next().unwrap().unwrap();
     let shown = project.path().join(id).join("watch/w1.log");
     let shown = fs::read_to_string(&shown).unwrap();
-    assert!(shown.starts_with("w1 works on T-00"), "{shown}");
+    assert!(shown.starts_with("w1 is working on T-00"), "{shown}");
     let mut listing = machine.env.command("tmux", machine.env.root());
     listing.args(["list-sessions"]);
     let listed = finish(listing);
@@ -270,10 +277,10 @@ fn without_tmux_nothing_is_started() {
     env.set("PATH", &nowhere);
     let args = ["ralph", "greet people", "--unlinked", "--watch", "tmux"];
     let output = env.kapi(&args);
-    output.assert_error(4, &["failed to watch in tmux", "nothing was started"]);
+    output.assert_error(4, &["failed to find tmux", "nothing was started"]);
     assert!(!env.repository().join(".ilchul").exists());
     let again = env.kapi(&["ralph", "resume", "1", "--watch", "tmux"]);
-    again.assert_error(4, &["failed to watch in tmux"]);
+    again.assert_error(4, &["failed to find tmux"]);
 }
 
 #[test]

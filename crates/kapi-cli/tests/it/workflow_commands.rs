@@ -71,7 +71,7 @@ fn a_purpose_that_begins_with_a_word_of_the_mode_has_to_be_quoted() {
     ] {
         let output = machine.env.kapi(args);
         let quoted = format!("kapi {} \"{verb} …\"", args[0]);
-        output.assert_error(2, &[verb, "quoted whole", &quoted]);
+        output.assert_error(2, &[verb, "quote the whole purpose", &quoted]);
     }
     let nothing = machine.env.kapi(&["ralph"]);
     nothing.assert_error(2, &["no purpose", "kapi ralph"]);
@@ -140,7 +140,7 @@ fn an_interview_from_a_file_of_answers_is_approved_by_its_hash() {
         "--accept-risks",
     ]);
     assert_eq!(approved.code, 0, "{approved:?}");
-    assert!(approved.stdout.contains("Nothing runs yet"), "{approved:?}");
+    assert!(approved.stdout.contains("Nothing is"), "{approved:?}");
     let view = env.json(&["status", "greet-people-name"]);
     assert_eq!(
         (&view["phase"], &view["status"]),
@@ -222,7 +222,7 @@ fn an_interview_at_a_terminal_is_left_and_gone_on_with_another_day() {
     assert_eq!(left.code, 5, "{left:?}");
     assert!(
         left.stdout
-            .contains("proposed (Enter accepts it): whoever is named"),
+            .contains("proposed (press Enter to accept): whoever is named"),
         "{left:?}"
     );
     assert!(
@@ -281,7 +281,7 @@ fn answers_are_given_one_by_one_without_a_terminal() {
     assert_eq!(view["interview"]["open"], serde_json::Value::Null);
     assert_eq!(view["interview"]["rounds"][1]["answer"], "whoever is named");
     let early = answer("too early", &[]);
-    early.assert_error(3, &["asks nothing of you now"]);
+    early.assert_error(3, &["is not asking you anything now"]);
     assert_eq!(env.kapi(&["deep-interview", "resume", "1"]).code, 5);
     assert_eq!(answer("/later ask Ada", &["--no-drive"]).code, 0);
     let rounds = env.json(&["status", "1"])["interview"]["rounds"].clone();
@@ -331,7 +331,7 @@ fn an_agent_starts_and_approves_nothing() {
         &["clear"],
     ] {
         let output = machine.env.kapi(args);
-        output.assert_error(3, &["only a person may"]);
+        output.assert_error(3, &["only the user may"]);
     }
 }
 
@@ -459,7 +459,7 @@ fn several_interviews_that_fit_make_a_numbered_list() {
         "--agent",
         &machine.agent,
     ];
-    let output = at_terminal(env, &start, &[("Which one does it go on from?", "2\n")]);
+    let output = at_terminal(env, &start, &[("Which one should it build on?", "2\n")]);
     assert_eq!(output.code, 0, "{output:?}");
     for row in ["  1  interview 001", "  2  interview 002"] {
         assert!(output.stdout.contains(row), "{row}: {output:?}");

@@ -47,7 +47,7 @@ fn the_limit_is_of_the_whole_and_a_person_raises_it() {
     assert_eq!(view["status"], "blocked", "{view:#}");
     let reason = view["blocked"]["reason"].as_str().unwrap();
     assert!(
-        reason.contains("the tokens for the whole workflow"),
+        reason.contains("the workflow has used up its token limit"),
         "{reason}"
     );
     let unblock = view["blocked"]["unblock"].as_str().unwrap();
@@ -73,7 +73,7 @@ fn the_limit_is_of_the_whole_and_a_person_raises_it() {
     assert_eq!(events_of(&machine, &id, "limits_raised"), 1);
     let context = machine.document("ralph", &id, "context.md");
     assert!(
-        context.contains("questions and goals together: 101000 tokens"),
+        context.contains("the whole workflow: 101000 tokens"),
         "{context}"
     );
 }
@@ -107,7 +107,7 @@ fn a_branch_that_is_in_the_way_of_all_others_is_told_before_anything_is_done() {
     env.git(&["branch", "feat"]);
     env.git(&["branch", "docs"]);
     let told = [
-        "a local branch named \"feat\" is in the way of every branch feat/",
+        "the local branch \"feat\" prevents every branch feat/",
         "git branch -m feat feat-old",
     ];
     machine
@@ -212,7 +212,7 @@ fn the_time_of_the_whole_is_limited_in_every_mode_and_a_person_raises_it() {
         assert_eq!(view["status"], "blocked", "{view:#}");
         let blocked = view["blocked"].to_string();
         assert!(
-            blocked.contains("the time for the whole workflow"),
+            blocked.contains("the workflow has used up its working-time limit"),
             "{blocked}"
         );
         let raise = format!("kapi {mode} resume {index} --wall +30m");
@@ -244,10 +244,7 @@ fn the_time_of_the_whole_is_limited_in_every_mode_and_a_person_raises_it() {
         "{view:#}"
     );
     let context = machine.document("ralph", &id, "context.md");
-    assert!(
-        context.contains("Time at work, all in all: 3600 s"),
-        "{context}"
-    );
+    assert!(context.contains("Total working time: 3600 s"), "{context}");
 }
 
 #[test]

@@ -132,7 +132,7 @@ fn the_work_of_a_plan_is_tasks_of_the_kernel() {
     assert_eq!(held_at_once(&events), 1, "{events:#?}");
     let said = &done.stdout;
     assert!(
-        said.contains("all 1 places of the project are taken"),
+        said.contains("all 1 slots of the project are in use"),
         "{said}"
     );
 
@@ -175,7 +175,7 @@ fn assert_pointers(machine: &Machine, id: &str) {
     assert!(shown.stdout.contains(RALPH), "{shown:?}");
     assert!(shown.stdout.contains("kapi log 0"), "{shown:?}");
     let logs = env.kapi(&["log", id]);
-    assert!(logs.stdout.contains("has a log of its own"), "{logs:?}");
+    assert!(logs.stdout.contains("has its own log"), "{logs:?}");
     let logs = env.json(&["log", id]);
     assert_eq!(logs["type"], "goal_log", "{logs:#}");
     let command = logs["next"][0].as_str().unwrap();
@@ -183,7 +183,7 @@ fn assert_pointers(machine: &Machine, id: &str) {
     assert_eq!(env.kapi(&args).code, 0, "{command}");
     assert_eq!(env.kapi(&["wait", id]).code, 0);
     let again = env.kapi(&["task", "retry", id]);
-    again.assert_error(3, &["which asks for it itself", "kapi ralph resume 001"]);
+    again.assert_error(3, &["which retries it itself", "kapi ralph resume 001"]);
 }
 
 #[test]
@@ -200,7 +200,7 @@ fn a_worker_takes_what_a_killed_drive_left_and_the_next_drive_waits_for_it() {
     let taken = gated.task("T-001", &again);
     let holder = taken["lease"]["holder"].as_str().unwrap().to_owned();
     let mut driver = env.start(&["ralph", "resume", "1", "--json"]);
-    let runs = format!("runs by {holder}");
+    let runs = format!("is running on {holder}");
     driver.await_line(&|line| line.contains("T-001: task_") && line.contains(&runs));
     gated.open();
     let done = driver.finish();
@@ -279,7 +279,7 @@ fn a_rule_of_the_policy_keeps_a_plans_work_out() {
     let view = last(&denied);
     let reason = view["blocked"]["reason"].as_str().unwrap();
     assert!(
-        reason.contains("a workflow's goal cannot be held to it"),
+        reason.contains("a workflow's goal cannot enforce it"),
         "{reason}"
     );
     fs::remove_file(&policy).unwrap();
@@ -307,7 +307,7 @@ fn without_a_kernel_the_work_fails_and_is_tried_again() {
             .filter(|event: &Value| event["type"] == "effect_ended")
             .find_map(|event| event["data"]["failed"].as_str().map(str::to_owned))
     });
-    assert!(failed.contains("done as a task of the kernel"), "{failed}");
+    assert!(failed.contains("to the queue"), "{failed}");
     driver.signal(Signal::INT);
     assert_eq!(driver.finish().code, 130);
     let view = env.json(&["status", "1"]);

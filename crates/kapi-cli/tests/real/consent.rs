@@ -68,7 +68,7 @@ fn check(cli: Cli) {
     assert!(!machine.asked().iter().any(offered));
     let reasons = machine.asked().iter().any(|request| {
         let body = request.body.to_string();
-        body.contains("a person has to allow")
+        body.contains("the user must allow")
     });
     assert!(reasons, "the model never read why");
     let made = machine

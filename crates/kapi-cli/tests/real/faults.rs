@@ -103,7 +103,7 @@ fn check_refused_key(cli: Cli) {
     assert_eq!(run.result["turns"], 0);
     assert_eq!(run.result["commit"], Value::Null);
     assert!(
-        run.reason().contains("(not authorised)"),
+        run.reason().contains("(not authorized)"),
         "{}",
         run.reason()
     );
@@ -278,7 +278,7 @@ fn a_judge_whose_server_stays_unreachable_parks_the_goal() {
     run.assert_status("waiting", 5);
     assert!(
         run.reason()
-            .starts_with("parked until the judge pi is asked again"),
+            .starts_with("parked until Kapi asks the judge pi again"),
         "{}",
         run.reason()
     );

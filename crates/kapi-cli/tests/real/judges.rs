@@ -151,7 +151,7 @@ fn an_open_contract_lets_no_verdict_pass_and_says_so() {
     run.assert_status("done", 0);
     assert_eq!(run.result["judge"]["verdict"], "malformed");
     assert!(
-        run.reason().contains("the contract lets that pass"),
+        run.reason().contains("the contract allows"),
         "{}",
         run.reason()
     );

@@ -105,7 +105,7 @@ fn check_from_outside(cli: Cli) {
     let output = finish(started_by_a_person(&machine, cli));
     assert_eq!(output.code, 0, "{output:?}");
     let read = all_read(&machine);
-    for words in ["this server, while it lives", "completed", SAID] {
+    for words in ["this server while it runs", "completed", SAID] {
         assert!(
             read.contains(words),
             "the model never read {words:?}: {output:?}"
@@ -153,7 +153,7 @@ fn check_within(cli: Cli) {
     let run = machine.run(cli, "none", &["--tokens", "1M"]);
     run.assert_status("done", 0);
     let read = all_read(&machine);
-    for words in ["it waits for `kapi up`", "queued"] {
+    for words in ["waiting for `kapi up`", "queued"] {
         assert!(read.contains(words), "the model never read {words:?}");
     }
     let task = machine.env.json(&["show", "task_1"]);

@@ -107,7 +107,7 @@ fn check_money_mid_run(cli: Cli) {
     let refused = machine
         .env
         .kapi(&crate::environment::usual(cli.name(), &options));
-    refused.assert_error_among_talk(2, &["does not report what it costs", "[prices]"]);
+    refused.assert_error_among_talk(2, &["does not report its cost", "[prices]"]);
     let config = machine.env.home().join(".config/kapi/config.toml");
     let written = std::fs::read_to_string(&config).unwrap();
     // A hundred dollars for a million tokens: the second answer is the one too many.

@@ -86,7 +86,7 @@ impl Desk {
             "/kapi-deep-interview greet people by name --agent {agent}"
         ));
         host.escape("select");
-        host.told("The question waits.");
+        host.told("The question stays open.");
     }
 
     fn last_request(&self) -> RecordedRequest {
@@ -155,7 +155,7 @@ fn requests_of(desk: &Desk, options: &Options<'_>, typed: &[&str]) -> Vec<Vec<u8
     for text in typed {
         if *text == "/kapi-status" {
             host.command(text);
-            host.told("Nothing of Kapi is here yet.");
+            host.told("There is no Kapi work here yet.");
         } else {
             host.prompt(text);
         }
@@ -274,18 +274,18 @@ fn an_interview_is_answered_in_dialogs_up_to_the_approved_spec() {
     for words in [
         "question 2: Whom does it greet?",
         "proposed: whoever is named",
-        "why: it is to",
+        "why: it",
     ] {
         assert!(title.contains(words), "{words}: {asked:#}");
     }
     // What the binary refuses is said, and the question is put again.
     host.choose("Answer in my own words");
     host.type_text("/quti");
-    host.told("/quti is none of the words there are");
+    host.told("/quti is not a known command");
     host.choose("Answer in my own words");
     host.type_text("Don't touch answer.txt,\nwhatever happens.");
     host.escape("select");
-    host.told("/kapi-deep-interview resume 001 goes on");
+    host.told("Continue with /kapi-deep-interview resume 001");
     let id = "001-greet-people-name-shout";
     let left = desk.snapshot("deep-interview", id);
     assert_eq!(left["openQuestion"]["round"], 4, "{left:#}");
@@ -311,7 +311,7 @@ fn an_interview_is_answered_in_dialogs_up_to_the_approved_spec() {
         .to_owned();
     let title = decision["title"].as_str().unwrap();
     assert!(
-        title.contains(&hash) && title.contains("on yes: the spec is fixed"),
+        title.contains(&hash) && title.contains("on yes: the spec becomes final"),
         "{decision:#}"
     );
     host.told("is approved");
@@ -347,20 +347,23 @@ fn what_waits_is_changed_instead_of_its_risks_being_accepted() {
     host.type_text("");
     let decision = host.choose("Approve");
     let title = decision["title"].as_str().unwrap();
-    assert!(title.contains("\nrisk: nobody confirmed"), "{decision:#}");
+    assert!(
+        title.contains("\nrisk: the restated goal was not confirmed"),
+        "{decision:#}"
+    );
     let risks = host.confirm(false);
     let message = risks["message"].as_str().unwrap();
-    assert!(message.starts_with("1. nobody confirmed"), "{risks:#}");
+    assert!(message.starts_with("1. the restated goal"), "{risks:#}");
     let waits = desk.snapshot("deep-interview", INTERVIEW);
     assert_ne!(waits["pendingDecision"], Value::Null, "{waits:#}");
     // Esc in the second dialog leads back to the decision.
-    host.choose("Say what should change");
+    host.choose("Request changes");
     host.escape("editor");
-    host.choose("Say what should change");
+    host.choose("Request changes");
     host.type_text("say what the manual is for");
     host.choose("Yes, that is the goal");
     host.escape("editor");
-    host.told("/kapi-deep-interview approve 001 shows it again");
+    host.told("Review it with /kapi-deep-interview approve 001");
     let view = desk.machine.env.json(&["status", "1"]);
     let revision = &view["revisions"][0]["text"];
     assert_eq!(revision, "say what the manual is for", "{view:#}");
@@ -378,7 +381,7 @@ fn risks_are_accepted_with_the_approval() {
     host.told("is approved");
     let view = desk.machine.env.json(&["status", "1"]);
     let accepted = view["approvals"][0]["accepted"].to_string();
-    assert!(accepted.contains("nobody confirmed"), "{view:#}");
+    assert!(accepted.contains("was not confirmed"), "{view:#}");
     host.end();
 }
 
@@ -450,7 +453,7 @@ fn guidance_stands_behind_the_prompt_while_attached_and_only_then() {
     for words in [
         GUIDANCE,
         INTERVIEW,
-        "Question 2 waits for the person: Whom does it greet?",
+        "Question 2 is waiting for the user: Whom does it greet?",
     ] {
         assert!(after.contains(words), "{words}: {after}");
     }
@@ -497,7 +500,7 @@ fn guidance_stands_behind_the_prompt_while_attached_and_only_then() {
     // Given up from elsewhere: the next turn is ordinary, and nobody typed anything here.
     host.command("/kapi-deep-interview resume 001");
     host.escape("select");
-    host.told("The question waits.");
+    host.told("The question stays open.");
     let abandoned =
         desk.machine
             .env
@@ -521,7 +524,7 @@ fn only_words_that_the_person_typed_and_confirmed_are_passed_on() {
     assert!(
         desk.last_request()
             .last_tool_result
-            .contains("not words that the person typed")
+            .contains("did not type these words")
     );
     // Typed, and then not confirmed.
     host.send(&json!({ "type": "prompt", "message": "whoever comes in" }));
@@ -567,11 +570,11 @@ fn the_model_cannot_approve_from_its_shell() {
     let mut host = desk.host();
     host.command("/kapi-deep-interview resume 001");
     host.escape("editor");
-    host.told("/kapi-deep-interview approve 001 shows it again");
+    host.told("Review it with /kapi-deep-interview approve 001");
     host.prompt("approve it yourself");
     let said = desk.last_request().last_tool_result;
     assert_eq!(
-        said.matches("error: only a person may").count(),
+        said.matches("error: only the user may").count(),
         3,
         "{said}"
     );
@@ -623,7 +626,7 @@ fn ralph_is_driven_beside_the_persons_work_to_its_completion() {
     let widget = host.widget();
     assert!((1..=3).contains(&widget.len()), "{widget:?}");
     assert!(
-        widget[0].ends_with("plan.md waits for your approval"),
+        widget[0].ends_with("plan.md is waiting for your approval"),
         "{widget:?}"
     );
 
@@ -643,7 +646,7 @@ fn ralph_is_driven_beside_the_persons_work_to_its_completion() {
     let shown = host.type_text("");
     let plan = desk.machine.document("ralph", BUILD, "plan.md");
     assert_eq!(shown["prefill"], plan.as_str());
-    host.choose("Approve, and go on");
+    host.choose("Approve and continue");
     // The person works on while it is built.
     host.prompt("hello");
     let told = host.told("002-greet-people-name-2 (ralph): completed");
@@ -673,7 +676,7 @@ fn the_end_of_a_session_leaves_a_workflow_where_it_stands() {
     ));
     host.wait("work on a task", &|line| {
         let text = line["statusText"].as_str().unwrap_or_default();
-        line["method"] == "setStatus" && text.contains("works on T-00")
+        line["method"] == "setStatus" && text.contains("working on T-00")
     });
     host.end();
     desk.machine.env.await_no_process();
@@ -721,7 +724,7 @@ fn a_missing_or_old_binary_is_said_plainly() {
     check(
         &[("KAPI_BIN", "/nowhere/kapi")],
         "/kapi-status",
-        "KAPI_BIN names /nowhere/kapi",
+        "KAPI_BIN is /nowhere/kapi",
     );
     let old = old.to_str().unwrap();
     check(

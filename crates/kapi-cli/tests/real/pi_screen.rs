@@ -99,7 +99,7 @@ fn escape_stops_what_pi_drives_and_the_persons_own_shell_acts_for_them() {
     let env = Environment::new();
     let screen = Screen::start(&env);
     screen.types("/kapi-deep-interview greet people --agent 'command:sleep 900'");
-    screen.awaits("kapi 001 thinks of the next question");
+    screen.awaits("kapi 001 preparing the next question");
     await_some("the agent", || {
         let processes = processes_with(&env.marker());
         processes
@@ -108,7 +108,7 @@ fn escape_stops_what_pi_drives_and_the_persons_own_shell_acts_for_them() {
             .then_some(())
     });
     screen.tmux(&["send-keys", "Escape"]);
-    screen.awaits("/kapi-deep-interview resume 001 goes on.");
+    screen.awaits("/kapi-deep-interview resume 001 continues it.");
     await_some("the end of the agent", || {
         let processes = processes_with(&env.marker());
         let is_left = processes.iter().any(|line| line.contains("sleep 900"));

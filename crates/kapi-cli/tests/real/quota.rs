@@ -111,7 +111,7 @@ fn a_used_up_quota_parks_the_goal_with_pi() {
 fn a_parked_run_asks_no_model_and_ctrl_c_leaves_it_parked() {
     let machine = Machine::new(used_up());
     let mut running = machine.env.start_run("pi", &["--judge", "none"]);
-    running.await_line(&|line| line.contains("Ctrl-C leaves it parked"));
+    running.await_line(&|line| line.contains("after Ctrl-C it stays parked"));
     let asked = machine.asked().len();
     running.signal(rustix::process::Signal::INT);
     let run = Run::from(running.finish());

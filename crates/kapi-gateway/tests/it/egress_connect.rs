@@ -132,7 +132,7 @@ fn a_denial_says_how_a_person_allows_it() {
     assert_eq!(
         body,
         "Kapi denied this request: no rule allows evilgithub.com:8443.\n\
-         To allow it, a person adds this to Kapi's configuration:\n\n\
+         To allow it, the user must add this to Kapi's configuration:\n\n\
          [network]\nallow = [\"evilgithub.com:8443\"]\n"
     );
     let denied =
@@ -258,7 +258,7 @@ fn an_allowed_name_that_leads_home_is_refused() {
         let answer = gate.ask(&connect_request("rebound.test:443"));
         assert_eq!(status(&answer), "HTTP/1.1 403 Forbidden", "{address}");
         assert!(
-            gate.line().contains("denied: rebound.test:443 leads to"),
+            gate.line().contains("denied: rebound.test:443 resolves to"),
             "{address}"
         );
     }

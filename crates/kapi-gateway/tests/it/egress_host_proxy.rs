@@ -141,7 +141,7 @@ fn what_it_refuses_is_refused_and_said() {
     for (answer, words) in [
         ("HTTP/1.1 403 No\r\n\r\n", "it answered 403"),
         ("HTTP/1.1 407 Who\r\n\r\n", "it wants to know who asks"),
-        ("SSH-2.0-x\r\n\r\n", "its answer is no HTTP"),
+        ("SSH-2.0-x\r\n\r\n", "its answer is not HTTP"),
     ] {
         let upstream = Upstream::answering(answer);
         let setup = Setup::filtered(&["a.test:443"]).name("a.test", &[public()]);

@@ -185,7 +185,7 @@ fn a_run_asks_no_more_often_than_it_may() {
     assert!(gate.line().contains("no rule allows"));
     assert!(
         gate.line()
-            .contains("denied: the run asked more than 2 times")
+            .contains("denied: the run made more than 2 requests")
     );
     gate.end();
 }

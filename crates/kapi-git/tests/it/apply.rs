@@ -197,7 +197,7 @@ impl Site {
 }
 
 fn moment(path: &Path) -> Moment {
-    let found = fs::symlink_metadata(path).expect("look at");
+    let found = fs::symlink_metadata(path).expect("inspect");
     Moment {
         seconds: found.ctime(),
         nanoseconds: found.ctime_nsec(),
@@ -211,7 +211,7 @@ fn lines(verdicts: &[(PathBuf, Verdict)]) -> Vec<String> {
 
 fn mode(path: &Path) -> u32 {
     fs::symlink_metadata(path)
-        .expect("look at")
+        .expect("inspect")
         .permissions()
         .mode()
         & 0o7777

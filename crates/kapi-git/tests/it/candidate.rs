@@ -226,7 +226,7 @@ fn state_of_kapis_own_stays_as_it_is_in_the_base() {
         refused(&candidate),
         [".ilchul/config.toml KapiState", ".ilchul/gone KapiState"]
     );
-    assert_eq!(candidate.refused[0].why.to_string(), "state of Kapi's own");
+    assert_eq!(candidate.refused[0].why.to_string(), "Kapi's own state");
 }
 
 #[test]

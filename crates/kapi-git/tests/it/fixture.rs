@@ -299,7 +299,7 @@ pub(crate) fn everything(dir: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     while let Some(at) = dirs.pop() {
         for entry in fs::read_dir(&at).expect("list") {
             let path = entry.expect("entry").path();
-            let kind = fs::symlink_metadata(&path).expect("look at").file_type();
+            let kind = fs::symlink_metadata(&path).expect("inspect").file_type();
             let relative = path.strip_prefix(dir).expect("below").to_path_buf();
             let content = if kind.is_symlink() {
                 fs::read_link(&path)

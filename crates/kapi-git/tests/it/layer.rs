@@ -129,7 +129,7 @@ fn what_the_person_did_not_commit_never_slips_in() {
     );
     assert_eq!(
         error.to_string(),
-        "commit notes and 1 more: they held uncommitted changes of the person's"
+        "commit notes and 1 more: they contain your uncommitted changes"
     );
     layer.dirtied = Dirtied::Leave;
     let made = layer.commit();

@@ -58,7 +58,7 @@ fn a_hostile_tree_is_wiped_and_nothing_it_leads_to() {
 #[test]
 fn an_ordinary_user_wipes_it_too() {
     let fixture = Fixture::new();
-    let uid = fs::metadata(fixture.root()).expect("look at").uid();
+    let uid = fs::metadata(fixture.root()).expect("inspect").uid();
     if uid != 0 {
         let dir = fixture.root().join("here");
         fs::create_dir(&dir).expect("create");
@@ -99,6 +99,6 @@ fn the_ordinary_users_part() {
     };
     let dir = Path::new(&dir);
     make_and_wipe(dir);
-    let uid = fs::metadata("/proc/self").expect("look at").uid();
+    let uid = fs::metadata("/proc/self").expect("inspect").uid();
     write(&dir.join("done"), &uid.to_string());
 }

@@ -186,7 +186,7 @@ fn a_branch_that_git_could_not_make_is_named_before_anything_is_made() {
             .expect_err(other);
         assert_eq!(
             error.to_string(),
-            format!("create branch {BRANCH}: branch {by} is in the way")
+            format!("create branch {BRANCH}: branch {by} prevents it")
         );
         assert!(error.hint().expect("a hint").contains(by));
         assert_eq!(fixture.git(&["for-each-ref", "refs/kapi"]), "");

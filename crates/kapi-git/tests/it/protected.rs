@@ -16,7 +16,7 @@ use crate::fixture::{Fixture, everything, read, shell, write};
 /// Returns every file with its content and mode.
 fn with_modes(dir: &Path) -> BTreeMap<PathBuf, (Vec<u8>, u32)> {
     let found = everything(dir).into_iter().map(|(path, content)| {
-        let mode = fs::symlink_metadata(dir.join(&path)).expect("look at");
+        let mode = fs::symlink_metadata(dir.join(&path)).expect("inspect");
         (path, (content, mode.permissions().mode()))
     });
     found.collect()

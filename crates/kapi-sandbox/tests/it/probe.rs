@@ -46,7 +46,7 @@ fn the_native_level_works_and_says_what_it_gives() {
         assert!(!text.contains("Native misses user namespace"), "{text}");
         line(&text, "None works: true");
         line(&text, "kernel: ");
-        line(&text, "sandboxes lie on: ");
+        line(&text, "sandboxes are on: ");
         // What is said of a limit is what a run then has.
         let mut request = place.shell("true");
         request.resources = vec![("cpu".to_owned(), 500)];

@@ -205,7 +205,7 @@ fn a_finished_line_that_does_not_follow_is_refused() {
     assert_ne!(forged, text);
     check_refused(
         &with_tail(forged.as_bytes()),
-        "at line 3: the hash of the line before does not match",
+        "at line 3: the hash of the previous line does not match",
     );
     let elsewhere = text.replace("001-try#3", "002-other#3");
     check_refused(

@@ -153,7 +153,7 @@ fn check_once(log: &[Logged<Event>]) -> Result<(), Violation> {
             }
             Event::EffectEnded { effect, failed, .. } => {
                 if !under_way.remove(effect) {
-                    let detail = format!("effect {effect} ends and was not under way");
+                    let detail = format!("effect {effect} ends and was not running");
                     return Err(Violation::new(Oracle::Once, detail));
                 }
                 if failed.is_none() {

@@ -223,7 +223,7 @@ impl Story for WorkflowStory {
                 return Ok(());
             }
         }
-        let detail = format!("it did not come to rest within {DEEDS_MAX} deeds");
+        let detail = format!("it has not stopped within {DEEDS_MAX} deeds");
         Err(Violation::new(Oracle::Convergence, detail))
     }
 

@@ -148,7 +148,7 @@ fn forge(stream: &LogStream<'_>, text: &str, forged: &str) {
 /// Checks that a fold is said not to follow from its log, and nothing else.
 fn assert_forged(stream: &LogStream<'_>, audit: &StreamAudit) {
     let file = stream.state();
-    let expected = format!("trust {}: it does not follow from the log", file.display());
+    let expected = format!("trust {}: it does not match the log", file.display());
     let faults: Vec<String> = audit.faults.iter().map(ToString::to_string).collect();
     assert_eq!(faults, [expected]);
 }

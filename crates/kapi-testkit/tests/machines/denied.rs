@@ -47,7 +47,7 @@ fn check_all(fixture: &Fixture, id: &GoalId, cases: &[(&Actor, Command, &str)]) 
 }
 
 /// What an agent hears when it asks for a person's command.
-const BY_AGENT: &str = "asked by agent 001-try.t001-agent-a1";
+const BY_AGENT: &str = "agent 001-try.t001-agent-a1";
 
 fn raise(turns: u32) -> Command {
     Command::RaiseBudget(Raise {
@@ -68,9 +68,9 @@ fn before_approval() {
     let intend = Command::Intend {
         effect: EffectId::new(0, "workspace", 1),
     };
-    let by_agent = format!("only a person may approve a contract; this was {BY_AGENT}");
-    let by_engine = "only a person may approve a contract; this was asked by engine";
-    let other_hash = "the contract has another hash than the one approved (other)";
+    let by_agent = format!("only the user may approve a contract, not {BY_AGENT}");
+    let by_engine = "only the user may approve a contract, not engine";
+    let other_hash = "the contract does not have the approved hash (other)";
     check_all(
         &fixture,
         &id,
@@ -107,7 +107,7 @@ fn an_agent_asks_for_what_only_a_person_may_do() {
         (Command::Interrupt, "interrupt a goal"),
         (Command::Resume, "resume a goal"),
     ] {
-        let expected = format!("only a person may {action}; this was {BY_AGENT}");
+        let expected = format!("only the user may {action}, not {BY_AGENT}");
         check(&fixture, &id, &agent(), &command, &expected);
     }
 }
@@ -126,8 +126,8 @@ fn somebody_else_reports_effects() {
         outcome,
         elapsed_ms: 1,
     };
-    let by_agent = format!("only the engine may report effects; this was {BY_AGENT}");
-    let by_person = "only the engine may report effects; this was asked by human ada";
+    let by_agent = format!("only the engine may report effects, not {BY_AGENT}");
+    let by_person = "only the engine may report effects, not human ada";
     check_all(
         &fixture,
         &id,
@@ -157,7 +157,7 @@ fn an_effect_that_is_not_under_way() {
     let other = Command::Intend {
         effect: EffectId::new(1, "agent", 1),
     };
-    let not_intended = "effect t000-workspace-a1 is not under way";
+    let not_intended = "effect t000-workspace-a1 is not in progress";
     check_all(
         &fixture,
         &id,
@@ -167,7 +167,7 @@ fn an_effect_that_is_not_under_way() {
             (
                 &Actor::Engine,
                 other,
-                "effect t001-agent-a1 is not under way",
+                "effect t001-agent-a1 is not in progress",
             ),
             (
                 &person(),
@@ -216,7 +216,7 @@ fn when_a_torn_tail_is_waiting_for_the_next_writer() {
     let id = fixture.approved(&contract());
     let log = fixture.project().layout.goal(&id).events();
     fixture.disk.append(&log, b"{\"v\":1").unwrap();
-    let only = "only a person may resume a goal; this was asked by agent 001-try.t001-agent-a1";
+    let only = "only the user may resume a goal, not agent 001-try.t001-agent-a1";
     check(&fixture, &id, &agent(), &Command::Resume, only);
 }
 

@@ -187,7 +187,7 @@ fn the_snapshot_is_the_public_view() {
     assert_eq!(paused["pendingDecision"], "raise_budget");
     assert_eq!(paused["reason"], "the turn budget is used up");
     assert_eq!(paused["progress"]["turn"], 6);
-    assert_eq!(paused["progress"]["failure"], "`sh test.sh` exited 1");
+    assert_eq!(paused["progress"]["failure"], "`sh test.sh` exited with 1");
     assert_eq!(paused["spent"]["turns"], 5);
     assert_eq!(paused["branch"], "feat/goal-try");
     assert_eq!(paused["worktree"], "/worktree");

@@ -187,8 +187,8 @@ fn what_the_policy_forbids_or_nothing_can_hold_is_refused() {
     };
     check("agent: claude", Some("rule"));
     check("command: sh test.sh", Some("command denied"));
-    check("command: git push", Some("cannot be held to it"));
-    check("path: secrets/**", Some("cannot be held to it"));
+    check("command: git push", Some("cannot enforce it"));
+    check("path: secrets/**", Some("cannot enforce it"));
     check("network: filtered", Some("network denied"));
     check("agent: codex", None);
 }

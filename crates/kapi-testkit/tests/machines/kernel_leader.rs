@@ -281,14 +281,14 @@ fn two_leaders_that_do_not_know_of_each_other_set_an_instant_off_once() {
 
 #[test]
 fn instants_that_nobody_was_there_for_are_given_up_made_up_for_once_or_all() {
-    let give_up = "cron none: nobody was there at the time, 9 times in a row";
+    let give_up = "cron none: no supervisor was running at the time, 9 times in a row";
     for (rest, expected) in [
         (
             "misfire: skip",
             vec![
                 give_up,
                 "cron task_1",
-                "cron none: a run of it already waits",
+                "cron none: a run of it is already queued",
             ],
         ),
         (
@@ -296,7 +296,7 @@ fn instants_that_nobody_was_there_for_are_given_up_made_up_for_once_or_all() {
             vec![
                 give_up,
                 "cron task_1",
-                "cron none: a run of it already waits",
+                "cron none: a run of it is already queued",
             ],
         ),
     ] {
@@ -317,7 +317,7 @@ fn instants_that_nobody_was_there_for_are_given_up_made_up_for_once_or_all() {
         |mut one| {
             let next_ms = one.step(&place).again_at_ms.unwrap();
             pass(&fixture, next_ms - fixture.clock.now_ms() + 10 * MINUTE_MS);
-            let give_up = "cron none: nobody was there at the time, 6 times in a row";
+            let give_up = "cron none: no supervisor was running at the time, 6 times in a row";
             // Each is wanted, so the next waits until the one before it has begun.
             assert_eq!(one.dealt(&place), [give_up, "cron task_1"]);
             for number in 2..=5 {
@@ -372,10 +372,7 @@ fn a_schedule_that_was_changed_makes_up_for_nothing_before_the_change() {
         pass(&fixture, 90 * MINUTE_MS);
         let hourly = "trigger: {type: cron, schedule: \"@hourly\", misfire: once}";
         one.leader.set(vec![loop_of("tidy", hourly)]);
-        assert_eq!(
-            one.dealt(&place),
-            ["cron none: its schedule is another one now"]
-        );
+        assert_eq!(one.dealt(&place), ["cron none: its schedule has changed"]);
         pass(&fixture, 60 * MINUTE_MS);
         assert_eq!(one.dealt(&place), ["cron task_1"]);
     });
@@ -402,7 +399,7 @@ fn a_clock_that_jumps_neither_repeats_nor_stops_a_loop() {
         pass(&fixture, year_ms);
         assert_eq!(
             one.dealt(&place).last().unwrap(),
-            "cron none: a run of it already waits"
+            "cron none: a run of it is already queued"
         );
     });
 }
@@ -428,7 +425,7 @@ fn an_event_sets_off_one_run_for_each_mark_and_none_at_first_sight() {
         place.sees("c");
         assert_eq!(
             all[0].dealt(&place),
-            ["event none: a run of it already waits"]
+            ["event none: a run of it is already queued"]
         );
         all[0].end(2);
         // Back within ten minutes: it was worked on, and is so no more than once.

@@ -379,10 +379,7 @@ fn a_worker_that_leaves_gives_back_what_it_has_and_takes_nothing_more() {
     }
     let first = &queue.kernel().tasks[&tasks[0]];
     assert_eq!((first.attempts, first.losses, first.usage), (1, 0, used(5)));
-    assert_eq!(
-        first.setback.as_deref(),
-        Some("its worker was told to stop")
-    );
+    assert_eq!(first.setback.as_deref(), Some("its worker was stopped"));
 }
 
 #[test]

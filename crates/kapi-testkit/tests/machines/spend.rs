@@ -355,7 +355,7 @@ fn a_damaged_log_grants_nothing_and_is_not_touched() {
     assert!(
         error
             .hint()
-            .is_some_and(|hint| hint.contains("nothing is granted"))
+            .is_some_and(|hint| hint.contains("no spending is allowed"))
     );
     assert_eq!(fs::read_to_string(&log).unwrap(), damaged);
 }

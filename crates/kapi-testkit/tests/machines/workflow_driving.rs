@@ -198,7 +198,9 @@ fn what_nobody_gave_leave_for_is_not_driven() {
     let refused = governed.drive(&key, &|effect, _| panic!("{} was performed", effect.id));
     let error = refused.unwrap_err();
     assert!(
-        error.to_string().contains("your home does not say"),
+        error
+            .to_string()
+            .contains("your home directory has no record"),
         "{error}"
     );
 }

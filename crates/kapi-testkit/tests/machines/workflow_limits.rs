@@ -158,7 +158,9 @@ fn what_goals_use_counts_and_only_a_person_allows_more() {
     assert_eq!(held_up.status, Status::Blocked);
     let blocked = held_up.blocked.clone().unwrap();
     assert!(
-        blocked.reason.contains("tokens for the whole"),
+        blocked
+            .reason
+            .contains("the workflow has used up its token limit"),
         "{blocked:?}"
     );
     let accounts: Vec<_> = held_up.goals.values().collect();
@@ -224,7 +226,9 @@ fn time_at_work_is_counted_and_stopped_at_its_limit() {
     assert_eq!(stopped.status, Status::Blocked);
     let blocked = stopped.blocked.clone().unwrap();
     assert!(
-        blocked.reason.contains("the time for the whole"),
+        blocked
+            .reason
+            .contains("the workflow has used up its working-time limit"),
         "{blocked:?}"
     );
     assert!(blocked.unblock.ends_with("--wall +30m"), "{blocked:?}");

@@ -200,7 +200,7 @@ fn documents_are_written_only_when_they_change() {
     assert_eq!(snapshot.next_commands[0], "kapi deep-interview approve 001");
     assert_eq!(
         snapshot.readiness.reasons,
-        ["spec.md waits for its approval"]
+        ["spec.md is waiting for approval"]
     );
     let audit = audit_workflow(&project, &key).unwrap();
     assert!(

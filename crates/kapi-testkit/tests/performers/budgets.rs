@@ -39,7 +39,8 @@ fn tokens_beyond_the_budget_end_it() {
     let task = machine.run(&spender(&machine, budget));
     let why = failure(&task);
     assert_eq!(why.kind, FailureKind::BudgetSpent);
-    let text = "it used 1800 of 1000 tokens, 800 over its budget; its work until then (1 file) is on branch kapi/task_1";
+    let text = "it used 1800 of 1000 tokens, 800 over its budget; its work so far (1 file) is \
+        on branch kapi/task_1";
     assert!(why.message.contains(text), "{why:?}");
     assert_eq!(machine.at("kapi/task_1", "answer.txt"), "half");
     assert_eq!(
@@ -128,8 +129,8 @@ fn a_budget_of_time_binds_the_verify_commands_and_keeps_the_work() {
         (FailureKind::BudgetSpent, Some(124)),
         "{why:?}"
     );
-    let text = "the budget is spent: it took longer than 6 s, and `sleep 600` was under way; its \
-                work until then (1 file) is on branch kapi/task_1";
+    let text = "the budget is spent: it took longer than 6 s, while `sleep 600` was running; \
+        its work so far (1 file) is on branch kapi/task_1";
     assert_eq!(why.message, text);
     assert_eq!(machine.at("kapi/task_1", "answer.txt"), "right");
 }
@@ -150,7 +151,7 @@ fn a_budget_of_time_binds_conditions() {
     assert_eq!(why.kind, FailureKind::BudgetSpent, "{why:?}");
     assert!(
         why.message
-            .contains("took longer than 3 s, and its condition was under way"),
+            .contains("took longer than 3 s, while its condition was running"),
         "{why:?}"
     );
     assert_eq!(task.phases.get(1).unwrap().phase, Phase::ShouldRun);
@@ -169,7 +170,7 @@ fn a_budget_of_time_binds_evals() {
     assert_eq!(why.kind, FailureKind::BudgetSpent, "{why:?}");
     assert!(
         why.message
-            .contains("took longer than 6 s, and eval slow was under way; its work is on branch"),
+            .contains("took longer than 6 s, while eval slow was running; its work is on branch"),
         "{why:?}"
     );
     assert_eq!(machine.at("kapi/bound-task_1", "answer.txt"), "right");
@@ -229,7 +230,7 @@ fn a_budget_of_time_binds_a_judge() {
     assert_eq!(why.kind, FailureKind::BudgetSpent, "{why:?}");
     assert!(
         why.message
-            .contains("took longer than 6 s, and judge script:"),
+            .contains("took longer than 6 s, while judge script:"),
         "{why:?}"
     );
 }

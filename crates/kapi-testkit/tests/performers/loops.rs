@@ -177,7 +177,7 @@ fn a_loop_that_sets_itself_off_comes_to_its_end() {
     assert_eq!(n_runs, 3);
     assert_eq!(
         detail(&task, "retrigger"),
-        "2 runs in a row have set each other off"
+        "2 runs in a row have triggered each other"
     );
     assert_eq!(task.loop_run().unwrap().depth, 2);
 }

@@ -128,7 +128,8 @@ fn without_isolation_nothing_is_promised_that_would_not_hold() {
     let why = failure(&task);
     assert_eq!(why.kind, FailureKind::NotLaunched);
     assert!(
-        why.message.contains("nothing keeps an agent from writing"),
+        why.message
+            .contains("nothing prevents an agent from writing"),
         "{why:?}"
     );
     machine.policy("rules:\n  - {name: offline, effect: deny, when: {network: open}}\n");

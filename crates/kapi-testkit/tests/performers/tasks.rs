@@ -128,7 +128,7 @@ fn a_verify_command_that_fails_is_the_end_and_is_shown() {
     let task = machine.run(&ask);
     let why = failure(&task);
     assert_eq!(why.kind, FailureKind::EvalFailed);
-    assert!(why.message.contains("exited 3\nlooked"), "{why:?}");
+    assert!(why.message.contains("exited with 3\nlooked"), "{why:?}");
     let work = &task.report.as_ref().unwrap().work;
     assert_eq!(work.branch.as_deref(), Some("kapi/task_1"));
 }

@@ -175,7 +175,7 @@ fn a_commit_that_nobody_has_is_a_setback_and_no_loss() {
     let why = shown["setback"].as_str().unwrap();
     assert_eq!(
         why,
-        format!("commit {base} is not here, and nobody has offered it")
+        format!("commit {base} is not available here, and no machine has offered it")
     );
     // Whoever has it offers it with the next task, and the first goes on.
     let offered = fleet
@@ -211,7 +211,7 @@ fn only_a_person_says_where_tasks_are_kept() {
     let refused = env.kapi(&["task", "list"]);
     refused.assert_error(
         2,
-        &["config.toml:4", "`kernel.store`", "a project may not say"],
+        &["config.toml:4", "`kernel.store`", "a project may not set"],
     );
     env.write(".ilchul/config.toml", "");
     env.configure("[kernel]\nstore = \"nats://kim:s3cret@\"\n");

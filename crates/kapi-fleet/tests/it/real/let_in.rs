@@ -103,6 +103,6 @@ fn tls_is_spoken_with_whoever_a_believed_authority_vouches_for() {
         let Err(error) = open(address, authorities) else {
             panic!("an unknown certificate was believed");
         };
-        assert!(words(&error).contains("begin TLS"), "{}", words(&error));
+        assert!(words(&error).contains("start TLS"), "{}", words(&error));
     }
 }

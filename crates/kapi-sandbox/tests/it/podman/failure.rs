@@ -66,8 +66,8 @@ fn nothing_that_podman_could_take_for_an_option_reaches_it() {
             ("name", |ask| ask.name = "../x".to_owned()),
             ("host name", |ask| ask.hostname = "h\n".to_owned()),
             ("host name", |ask| ask.hostname = "n".repeat(65)),
-            ("place inside", |ask| ask.mounts[0].1 = "/x\n/y".to_owned()),
-            ("place inside", |ask| {
+            ("path inside", |ask| ask.mounts[0].1 = "/x\n/y".to_owned()),
+            ("path inside", |ask| {
                 ask.mounts[0].1 = "/a/../b".to_owned();
             }),
             ("volume", |ask| {

@@ -174,7 +174,7 @@ fn a_worktree_follows_its_branch_unless_a_person_is_at_work_in_it() {
     let effect = bench.landing("T-002", (&second, &base, &first));
     let (head, merged) = landed(&bench.perform(&effect));
     assert!(merged && head != second);
-    assert!(bench.notes().contains("changes that are in no commit"));
+    assert!(bench.notes().contains("uncommitted changes"));
     assert!(!fs::exists(format!("{worktree}/two.txt")).unwrap());
     // Repeated after they took it away, it is brought into step; and a worktree that is gone comes
     // back with what the branch holds.

@@ -149,7 +149,7 @@ fn a_session_of_that_name_that_is_somebody_elses_is_neither_used_nor_ended() {
     ]);
     let worker = WorkerId("w1".to_owned());
     let refused = watch_in_tmux(&server.book, server.watched(), &worker, &["true".into()]);
-    assert!(refused.unwrap_err().message.contains("somebody else's"));
+    assert!(refused.unwrap_err().message.contains("not Kapi's"));
     assert_eq!(
         server.windows(),
         ["kapi-900-demo-6789ab:too", "kapi-900-demo:theirs"]

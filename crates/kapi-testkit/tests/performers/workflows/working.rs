@@ -147,7 +147,7 @@ fn a_goal_of_somebody_elses_is_not_driven_in_a_plans_name() {
     bench.machine.write(kept, &id.to_string());
     let (message, may_pass) = failed(&bench.perform(&work("T-002", 1, &base, "true")));
     assert!(
-        message.contains("its contract is not what the plan says"),
+        message.contains("its contract does not match the plan"),
         "{message}"
     );
     assert!(!may_pass);
@@ -171,7 +171,7 @@ fn a_goal_of_somebody_elses_is_not_driven_in_a_plans_name() {
     bench.machine.write(kept, &other.to_string());
     let (message, _) = failed(&bench.perform(&work("T-002", 1, &base, "true")));
     assert!(
-        message.contains("its contract is not what the plan says"),
+        message.contains("its contract does not match the plan"),
         "{message}"
     );
     assert_eq!(bench.project.load(&other).unwrap().status, Status::Proposed);
