@@ -4,7 +4,7 @@
 //! What agents propose and what is measured are functions of the search as it stands.
 
 use kapi_check::rules::measure::number::Number;
-use kapi_check::rules::measure::{MeasurementReport, Measurement, Reading, Sample, ScriptRun};
+use kapi_check::rules::measure::{Measurement, MeasurementReport, Reading, Sample, ScriptRun};
 use kapi_core::usage::Usage;
 use kapi_core::workflow_status::Status;
 use kapi_workflow::rules::branch::PartBranch;
@@ -24,7 +24,7 @@ use kapi_workflow::rules::modes::{Begin, Body, ModeAnswer, ModeCommand};
 use kapi_workflow::rules::outcome::{Outcome, ProposalReport, ProposedCommit, RestorationReport};
 use kapi_workflow::rules::state::Workflow;
 
-use crate::workflow_sim::modes::Reply;
+use crate::workflow_sim::modes::NoAnswer;
 use crate::workflow_sim::outcomes::oid;
 use crate::workflow_sim::tale::{Deed, Next, Tale, by_person};
 use crate::workflow_sim::world::USED;
@@ -129,9 +129,9 @@ pub(super) fn reply(
     _: &Workflow,
     search: &Autoresearch,
     _: usize,
-) -> Result<AutoresearchAnswer, Reply> {
+) -> Result<AutoresearchAnswer, NoAnswer> {
     if search.counters.drafts == 0 {
-        return Err(Reply::Unreadable("it is no contract"));
+        return Err(NoAnswer::Unreadable("it is no contract"));
     }
     Ok(AutoresearchAnswer::Contract(Box::new(contract())))
 }
