@@ -1,13 +1,11 @@
 //! A build that tests drive by hand: plans, answers and outcomes, and every fact that came of them.
 
-use kapi_check::rules::proof::verify_report::VerifyReport;
-use kapi_check::rules::proof::verify_run::{Checks, VerifyRun};
+pub(super) mod outcomes;
+
 use kapi_core::actor::Actor;
-use kapi_core::failure::Failure;
 use kapi_core::id::{EffectId, GoalId};
 use kapi_core::isolation::{NetworkMode, SandboxLevel};
 use kapi_core::judge::Judge;
-use kapi_core::usage::Usage;
 use kapi_goal::rules::budget::Budget;
 use kapi_goal::rules::plan::task::TaskId;
 use kapi_goal::rules::state::Status as GoalStatus;
@@ -21,16 +19,16 @@ use crate::rules::effect::{Action, Effect, next};
 use crate::rules::event::Event;
 use crate::rules::evolve::evolve;
 use crate::rules::given::Given;
-use crate::rules::identity::Identity;
 use crate::rules::modes::ralph::answer::{Accounting, RalphAnswer};
 use crate::rules::modes::ralph::begin::RalphBegin;
+use crate::rules::modes::ralph::fixture::outcomes::{answered, landed, report, rested};
 use crate::rules::modes::ralph::plan::{
     Consensus, Considered, Criterion, Isolation, Objection, Objections, Plan, PlanTask, Synthesis,
 };
 use crate::rules::modes::ralph::review::{Category, Finding, Findings};
 use crate::rules::modes::ralph::role::RalphRole;
 use crate::rules::modes::ralph::state::Ralph;
-use crate::rules::modes::{Begin, Body, ModeAnswer};
+use crate::rules::modes::{Begin, Body};
 use crate::rules::outcome::Outcome;
 use crate::rules::pending::Means;
 use crate::rules::state::Workflow;
@@ -200,81 +198,6 @@ pub(super) fn account() -> RalphAnswer {
         risks: vec!["Old clients.".to_owned()],
         follow_up: vec!["Write to the users.".to_owned()],
     })
-}
-
-pub(super) const USED: Usage = Usage {
-    input_tokens: 10,
-    output_tokens: 1,
-    usd_micros: None,
-};
-
-pub(super) fn answered(run: &str, answer: RalphAnswer) -> Outcome {
-    let agent = if run.starts_with("critic") {
-        "codex"
-    } else {
-        "claude"
-    };
-    Outcome::Answered {
-        by: Identity {
-            agent: agent.to_owned(),
-            run: run.to_owned(),
-        },
-        answer: Box::new(ModeAnswer::Ralph(answer)),
-        usage: USED,
-    }
-}
-
-pub(super) fn failed(may_pass: bool) -> Outcome {
-    Outcome::Failed {
-        failure: Failure {
-            message: "reach the disk".to_owned(),
-            hint: Some("look after the disk".to_owned()),
-        },
-        may_pass,
-        usage: Usage::default(),
-    }
-}
-
-pub(super) fn rested(goal: &str, status: GoalStatus, commit: Option<&str>) -> Outcome {
-    Outcome::Rested {
-        goal: goal_id(goal),
-        worktree: None,
-        status,
-        commit: commit.map(str::to_owned),
-        reason: commit.is_none().then(|| "its budget is used up".to_owned()),
-    }
-}
-
-pub(super) fn landed(head: &str, merged: bool) -> Outcome {
-    Outcome::Landed {
-        head: head.to_owned(),
-        tree: format!("tree-{head}"),
-        merged,
-        changed: Changed::of(vec![format!("src/{}/x.rs", if merged { "b" } else { "a" })]),
-    }
-}
-
-pub(super) fn report(commit: &str, commands: &[String], failing: &[&str]) -> VerifyReport {
-    let run = |command: &String| {
-        let is_failing = failing.contains(&command.as_str());
-        VerifyRun {
-            command: command.clone(),
-            checks: Checks::Visible,
-            exit_code: Some(i32::from(is_failing)),
-            timed_out: false,
-            duration_ms: 5,
-            output_tail: if is_failing { "no\n" } else { "yes\n" }.to_owned(),
-            output_bytes: 4,
-            tally: None,
-        }
-    };
-    VerifyReport {
-        commit: commit.to_owned(),
-        tree: format!("tree-{commit}"),
-        tampered: Vec::new(),
-        runs: commands.iter().map(run).collect(),
-        inspection: Box::default(),
-    }
 }
 
 /// A build and everything that happened to it.

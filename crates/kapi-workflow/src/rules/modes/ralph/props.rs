@@ -15,9 +15,10 @@ use crate::rules::evolve::evolve;
 use crate::rules::modes::ModeCommand;
 use crate::rules::modes::ralph::answer::RalphAnswer;
 use crate::rules::modes::ralph::command::RalphCommand;
+use crate::rules::modes::ralph::fixture::outcomes::{answered, failed, landed, report, rested};
 use crate::rules::modes::ralph::fixture::{
-    Build, GIVEN, account, agent, answered, failed, finding, findings, human, landed, objections,
-    parallel, report, rested, synthesis, task_id, terms,
+    Build, GIVEN, account, agent, finding, findings, human, objections, parallel, synthesis,
+    task_id, terms,
 };
 use crate::rules::modes::ralph::plan::Consensus;
 use crate::rules::modes::ralph::review::Category;

@@ -11,9 +11,10 @@ use crate::rules::event::Event;
 use crate::rules::evidence::Weight;
 use crate::rules::modes::ralph::command::RalphCommand;
 use crate::rules::modes::ralph::event::RalphEvent;
+use crate::rules::modes::ralph::fixture::outcomes::{answered, landed, rested};
 use crate::rules::modes::ralph::fixture::{
-    Build, account, agent, answered, finding, findings, human, in_a_row, landed, objections,
-    parallel, rested, synthesis, task_id, terms,
+    Build, account, agent, finding, findings, human, in_a_row, objections, parallel, synthesis,
+    task_id, terms,
 };
 use crate::rules::modes::ralph::plan::Consensus;
 use crate::rules::modes::ralph::review::Category;

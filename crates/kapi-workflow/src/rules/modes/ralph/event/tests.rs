@@ -8,8 +8,9 @@ use crate::rules::identity::Identity;
 use crate::rules::limits::Amounts;
 use crate::rules::modes::ModeEvent;
 use crate::rules::modes::ralph::event::{Accepted, RalphEvent};
+use crate::rules::modes::ralph::fixture::outcomes::report;
 use crate::rules::modes::ralph::fixture::{
-    finding, findings, goal_id, objections, plan, report, synthesis, task, task_id,
+    finding, findings, goal_id, objections, plan, synthesis, task, task_id,
 };
 use crate::rules::modes::ralph::plan::Consensus;
 use crate::rules::modes::ralph::review::{Category, Review};

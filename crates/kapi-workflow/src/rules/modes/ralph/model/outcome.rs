@@ -7,9 +7,8 @@ use kapi_goal::rules::state::Status as GoalStatus;
 use crate::rules::effect::{Action, next};
 use crate::rules::identity::Identity;
 use crate::rules::modes::ralph::answer::RalphAnswer;
-use crate::rules::modes::ralph::fixture::{
-    account, answered, failed, finding, findings, landed, objections, report, rested, synthesis,
-};
+use crate::rules::modes::ralph::fixture::outcomes::{answered, failed, landed, report, rested};
+use crate::rules::modes::ralph::fixture::{account, finding, findings, objections, synthesis};
 use crate::rules::modes::ralph::model::{Focus, Scope, stage};
 use crate::rules::modes::ralph::plan::Consensus;
 use crate::rules::modes::ralph::review::Category;

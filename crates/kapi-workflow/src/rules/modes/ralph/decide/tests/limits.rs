@@ -158,11 +158,13 @@ fn the_account_counts_against_the_questions_that_follow() {
     assert_eq!(facts(&events), ["reviewed"], "verifying costs nothing");
     build.perform(
         "verify-all",
-        crate::rules::outcome::Outcome::Verified(crate::rules::modes::ralph::fixture::report(
-            "h2",
-            &["sh works.sh".to_owned(), "sh all.sh".to_owned()],
-            &[],
-        )),
+        crate::rules::outcome::Outcome::Verified(
+            crate::rules::modes::ralph::fixture::outcomes::report(
+                "h2",
+                &["sh works.sh".to_owned(), "sh all.sh".to_owned()],
+                &[],
+            ),
+        ),
     );
     assert_eq!(build.workflow.status, Status::Blocked, "the account would");
 }

@@ -259,7 +259,7 @@ fn a_verification_of_another_commit_is_denied() {
     build.prove("T-001", "c1");
     build.land("T-001", "h1", true);
     let effect = build.intend("verify-merged");
-    let report = crate::rules::modes::ralph::fixture::report("other", &[], &[]);
+    let report = crate::rules::modes::ralph::fixture::outcomes::report("other", &[], &[]);
     let outcome = Box::new(Outcome::Verified(report));
     let command = Command::Report { effect, outcome };
     assert_eq!(denied(&build, &Actor::Engine, &command), "malformed");
