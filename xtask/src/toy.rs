@@ -22,15 +22,15 @@ const NAMES: [(&str, &str); 3] = [("toy", "scales"), ("Toy", "Scales"), ("TOY", 
 
 /// What is run on the copy, each as the words after `cargo`.
 const TRIED: [&[&str]; 4] = [
-    &["test", "--locked", "-p", "kapi-core", "--lib", "scales"],
+    &["test", "--locked", "-p", "kapi-workflow", "--lib", "scales"],
     &["test", "--locked", "-p", "kapi-wire", "--lib", "modes"],
     &[
         "test",
         "--locked",
         "-p",
-        "kapi-engine",
+        "kapi-testkit",
         "--test",
-        "it",
+        "machines",
         "workflow_crash::no_power",
     ],
     &[
@@ -106,7 +106,7 @@ impl ToyMode {
         }
         for file in &self.file {
             let NewFile { new, place } = file;
-            let is_own = place.contains("/modes/scales") || place.contains("/workflows/");
+            let is_own = place.contains("/modes/scales") || place.contains("/perform/");
             if files.contains_key(place) || !is_own {
                 bail!("make {place}: it is no new file of the mode's own");
             }

@@ -26,8 +26,8 @@ const IMPURE: &[&str] = &[
     "kapi_sandbox",
     "kapi_store",
     "kapi_sys",
-    "::perform",
-    "::record",
+    "::perform::",
+    "::record::",
 ];
 
 /// Rules touch nothing and know nobody who does.

@@ -1,9 +1,9 @@
 //! The effect of its own: what landed is weighed.
 
-use crate::workflow::branch::Branch;
-use crate::workflow::effect::Action;
-use crate::workflow::modes::scales::state::Scales;
-use crate::workflow::outcome::Outcome;
+use crate::rules::branch::Branch;
+use crate::rules::effect::Action;
+use crate::rules::modes::scales::state::Scales;
+use crate::rules::outcome::Outcome;
 
 /// Returns what is to be done with what landed.
 pub(super) fn action(_: &Scales, landed: &Branch) -> Action {
@@ -28,7 +28,7 @@ pub(super) fn ended(outcome: &Outcome) -> Option<Result<String, &'static str>> {
 
 #[cfg(test)]
 pub(super) mod tests {
-    use crate::workflow::outcome::Outcome;
+    use crate::rules::outcome::Outcome;
 
     /// Returns how it can end, well first.
     pub(in super::super) fn outcomes() -> Vec<Outcome> {

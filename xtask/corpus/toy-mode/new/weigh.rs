@@ -1,11 +1,11 @@
 //! Weighing a commit.
 
 use kapi_machine::watch::Watch;
-use kapi_workflow::rules::effect::Effect;
-use kapi_workflow::rules::outcome::Outcome;
+use crate::rules::effect::Effect;
+use crate::rules::outcome::Outcome;
 
-use crate::workflows::{Refused, WorkflowPlace};
-use crate::workshop::Workshop;
+use crate::perform::{Refused, WorkflowPlace};
+use kapi_run::workshop::Workshop;
 
 /// Weighs it.
 pub(super) fn weigh(
