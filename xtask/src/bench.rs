@@ -32,8 +32,8 @@ use anyhow::{Context as _, bail};
 use kapi_sys::disk::replace_durably;
 use kapi_sys::real_disk::RealDisk;
 
-use self::options::{Group, Options};
-use self::table::{Gap, Table};
+use self::options::{BenchOptions, Group};
+use self::table::{ComparisonTable, Gap};
 use crate::output::{say, talk};
 use crate::{dist, peers};
 
@@ -41,7 +41,7 @@ const DOCUMENT: &str = "docs/performance.md";
 
 /// Where measuring happens.
 #[derive(Debug)]
-struct Place {
+struct BenchDirectory {
     /// A directory of our own on the disk that builds use, empty at the start.
     scratch: PathBuf,
     /// The program under test.
@@ -62,16 +62,16 @@ pub(crate) fn run(root: &Path, words: &[&str]) -> anyhow::Result<()> {
         [walls::WALLS, words @ ..] => return walls::run(words),
         _ => {}
     }
-    let options = Options::parse(words)?;
+    let options = BenchOptions::parse(words)?;
     if cfg!(debug_assertions) {
         // What is measured inside this process must be built like the product.
         return dist::run(root, "xtask", &[&["bench"], words].concat());
     }
     peers::ensure(root, peers::FOR_BENCH)?;
-    let place = prepare(root)?;
+    let location = prepare(root)?;
     let mut tables = Vec::new();
     for group in &options.groups {
-        tables.extend(measure(&place, *group, &options)?);
+        tables.extend(measure(&location, *group, &options)?);
     }
     let text = machine::document(root, &tables)?;
     say(&text);
@@ -82,23 +82,27 @@ pub(crate) fn run(root: &Path, words: &[&str]) -> anyhow::Result<()> {
     report_gaps(&tables)
 }
 
-fn measure(place: &Place, group: Group, options: &Options) -> anyhow::Result<Vec<Table>> {
+fn measure(
+    location: &BenchDirectory,
+    group: Group,
+    options: &BenchOptions,
+) -> anyhow::Result<Vec<ComparisonTable>> {
     talk(&format!("Measuring: {group:?} …"));
     Ok(match group {
-        Group::Sandbox => vec![sandbox::alone(place)?],
-        Group::Crowd => vec![crowd::at_once(place)?, crowd::memory(place)?],
-        Group::Tree => tree::compare(place, &options.trees)?,
-        Group::Hook => vec![program::hooks(place)?],
-        Group::Proxy => vec![proxy::compare(place)?],
-        Group::Launch => vec![launch::levels(place)?],
-        Group::Command => vec![program::commands(place)?],
-        Group::Storage => vec![storage::appends(place)?, storage::loads(place)?],
-        Group::Kernel => kernel::tables(place, &options.extras)?,
-        Group::Workflow => vec![workflows::status(place)?],
+        Group::Sandbox => vec![sandbox::alone(location)?],
+        Group::Crowd => vec![crowd::at_once(location)?, crowd::memory(location)?],
+        Group::Tree => tree::compare(location, &options.trees)?,
+        Group::Hook => vec![program::hooks(location)?],
+        Group::Proxy => vec![proxy::compare(location)?],
+        Group::Launch => vec![launch::levels(location)?],
+        Group::Command => vec![program::commands(location)?],
+        Group::Storage => vec![storage::appends(location)?, storage::loads(location)?],
+        Group::Kernel => kernel::tables(location, &options.extras)?,
+        Group::Workflow => vec![workflows::status(location)?],
     })
 }
 
-fn prepare(root: &Path) -> anyhow::Result<Place> {
+fn prepare(root: &Path) -> anyhow::Result<BenchDirectory> {
     let kapi = dist::build(root)?;
     let target = dist::target_directory(root)?;
     let scratch = target.join("bench");
@@ -108,7 +112,7 @@ fn prepare(root: &Path) -> anyhow::Result<Place> {
     }
     fs::create_dir_all(&scratch).with_context(|| format!("create {}", scratch.display()))?;
     let program = env::current_exe().context("find this program")?;
-    Ok(Place {
+    Ok(BenchDirectory {
         scratch,
         kapi,
         program,
@@ -116,11 +120,11 @@ fn prepare(root: &Path) -> anyhow::Result<Place> {
 }
 
 /// Says once more, at the end, what could not be measured.
-fn report_gaps(tables: &[Table]) -> anyhow::Result<()> {
+fn report_gaps(tables: &[ComparisonTable]) -> anyhow::Result<()> {
     // By name: one program stands beside several peers.
     let gaps: BTreeMap<&str, &Gap> = tables
         .iter()
-        .flat_map(Table::gaps)
+        .flat_map(ComparisonTable::gaps)
         .map(|gap| (gap.name.as_str(), gap))
         .collect();
     for (name, gap) in &gaps {

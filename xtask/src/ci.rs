@@ -10,44 +10,44 @@ use std::time::Instant;
 use anyhow::Context as _;
 
 use crate::output::say;
-use crate::tool::{Tool, find};
+use crate::tool::{ToolCommand, find};
 use crate::{conformance, corpora, layers, peers, tidy, toolchain};
 
-struct Step {
+struct GateStep {
     name: &'static str,
     perform: fn(&Path) -> anyhow::Result<()>,
 }
 
-const STEPS: &[Step] = &[
-    Step {
+const STEPS: &[GateStep] = &[
+    GateStep {
         name: "peers",
         perform: peers::ensure_for_tests,
     },
-    Step {
+    GateStep {
         name: "format",
         perform: format,
     },
-    Step {
+    GateStep {
         name: "tidy",
         perform: tidy::run,
     },
-    Step {
+    GateStep {
         name: "layers",
         perform: layers::run,
     },
-    Step {
+    GateStep {
         name: "conformance",
         perform: conformance::check,
     },
-    Step {
+    GateStep {
         name: "clippy",
         perform: clippy,
     },
-    Step {
+    GateStep {
         name: "documentation",
         perform: documentation,
     },
-    Step {
+    GateStep {
         name: "cheats",
         perform: cheats,
     },
@@ -151,6 +151,6 @@ fn documentation(root: &Path) -> anyhow::Result<()> {
         .run()
 }
 
-fn cargo(root: &Path, args: &[&str]) -> Tool {
-    Tool::new(root, "cargo", args)
+fn cargo(root: &Path, args: &[&str]) -> ToolCommand {
+    ToolCommand::new(root, "cargo", args)
 }

@@ -15,7 +15,7 @@ use kapi_sys::disk::replace_durably;
 use kapi_sys::real_disk::RealDisk;
 
 use self::map::Map;
-use self::sources::Sources;
+use self::sources::ConformanceSources;
 use crate::output::say;
 
 /// The specifications that are answered sentence by sentence.
@@ -75,7 +75,7 @@ pub(crate) fn run(root: &Path, options: &[&str]) -> anyhow::Result<()> {
 /// # Errors
 /// When one of them does not hold, naming every place.
 pub(crate) fn check(root: &Path) -> anyhow::Result<()> {
-    let sources = Sources::load(root)?;
+    let sources = ConformanceSources::load(root)?;
     for specification in SPECIFICATIONS {
         let (page, counts) = make(root, specification, &sources)?;
         let path = root.join(specification.page());
@@ -91,7 +91,7 @@ pub(crate) fn check(root: &Path) -> anyhow::Result<()> {
 }
 
 fn write(root: &Path) -> anyhow::Result<()> {
-    let sources = Sources::load(root)?;
+    let sources = ConformanceSources::load(root)?;
     for specification in SPECIFICATIONS {
         let (page, counts) = make(root, specification, &sources)?;
         let path = root.join(specification.page());
@@ -105,7 +105,7 @@ fn write(root: &Path) -> anyhow::Result<()> {
 fn make(
     root: &Path,
     specification: Specification,
-    sources: &Sources,
+    sources: &ConformanceSources,
 ) -> anyhow::Result<(String, String)> {
     let name = specification.map();
     let path = root.join(&name);

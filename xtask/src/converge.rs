@@ -3,7 +3,7 @@
 //! Who works, and what it comes to, is kapi-testkit's; here it is only shown.
 
 use anyhow::{Context as _, bail, ensure};
-use kapi_testkit::converge::{Rules, converge};
+use kapi_testkit::converge::{ConvergenceRules, converge};
 
 use crate::output::say;
 
@@ -38,7 +38,7 @@ pub(crate) fn run(words: &[&str]) -> anyhow::Result<()> {
     for seed in 1..=seeds {
         let table = converge(seed, EXECUTORS)?;
         say(&format!("seed {seed}\n{table}"));
-        let ours = table.total(Rules::Kapi);
+        let ours = table.total(ConvergenceRules::Kapi);
         ensure!(
             ours.false_done == 0 && ours.honest_lost == 0,
             "converge: seed {seed} has {} false done and {} honest lost",

@@ -22,7 +22,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, bail};
 
-use crate::tool::Tool;
+use crate::tool::ToolCommand;
 
 /// What a corpus is asked to do.
 #[derive(Debug, Clone, Default)]
@@ -104,14 +104,14 @@ fn program_under_test(root: &Path, options: &CorpusOptions) -> anyhow::Result<Pa
         return kapi.context("find the program that --kapi names");
     }
     let build = ["build", "--locked", "--quiet", "--package", "kapi-cli"];
-    Tool::new(root, "cargo", &build).run()?;
+    ToolCommand::new(root, "cargo", &build).run()?;
     Ok(target_directory(root)?.join("debug").join("kapi"))
 }
 
 /// Returns the directory that builds use.
 fn target_directory(root: &Path) -> anyhow::Result<PathBuf> {
     let args = ["metadata", "--format-version=1", "--no-deps"];
-    let metadata = Tool::new(root, "cargo", &args).read()?;
+    let metadata = ToolCommand::new(root, "cargo", &args).read()?;
     let metadata: serde_json::Value =
         serde_json::from_str(&metadata).context("read what `cargo metadata` printed")?;
     let target = metadata["target_directory"].as_str();

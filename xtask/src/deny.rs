@@ -6,7 +6,7 @@ use std::path::Path;
 
 use anyhow::bail;
 
-use crate::tool::{Tool, find};
+use crate::tool::{ToolCommand, find};
 
 /// Runs cargo-deny over the workspace.
 ///
@@ -16,5 +16,5 @@ pub(crate) fn run(root: &Path) -> anyhow::Result<()> {
     if find("cargo-deny").is_none() {
         bail!("find cargo-deny: install it with `cargo install --locked cargo-deny`");
     }
-    Tool::new(root, "cargo", &["deny", "--locked", "check"]).run()
+    ToolCommand::new(root, "cargo", &["deny", "--locked", "check"]).run()
 }

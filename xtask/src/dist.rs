@@ -11,7 +11,7 @@ use serde::Deserialize;
 
 use crate::output::talk;
 use crate::peers;
-use crate::tool::Tool;
+use crate::tool::ToolCommand;
 
 /// `e_type` of a program whose addresses are fixed.
 const FIXED: u16 = 2;
@@ -21,7 +21,7 @@ const LOADER: u32 = 3;
 const HEADERS_MAX: usize = 64;
 
 #[derive(Debug, Deserialize)]
-struct Metadata {
+struct DistMetadata {
     target_directory: PathBuf,
 }
 
@@ -62,7 +62,7 @@ fn cargo(root: &Path, verb: &str, words: &[&str]) -> anyhow::Result<()> {
     peers::ensure(root, peers::FOR_DIST)?;
     ensure_target(root, &target)?;
     let form = ["--release", "--locked", "--quiet", "--target", &target];
-    Tool::new(root, "cargo", &[&[verb], &form[..], words].concat()).run()
+    ToolCommand::new(root, "cargo", &[&[verb], &form[..], words].concat()).run()
 }
 
 fn target() -> String {
@@ -75,8 +75,8 @@ fn target() -> String {
 /// When Cargo does not say.
 pub(crate) fn target_directory(root: &Path) -> anyhow::Result<PathBuf> {
     let args = ["metadata", "--no-deps", "--format-version", "1", "--locked"];
-    let text = Tool::new(root, "cargo", &args).read()?;
-    let metadata: Metadata =
+    let text = ToolCommand::new(root, "cargo", &args).read()?;
+    let metadata: DistMetadata =
         serde_json::from_str(&text).context("read what cargo metadata says")?;
     Ok(metadata.target_directory)
 }
@@ -84,14 +84,14 @@ pub(crate) fn target_directory(root: &Path) -> anyhow::Result<PathBuf> {
 /// Adds the target's standard library to the toolchain if it is missing.
 fn ensure_target(root: &Path, target: &str) -> anyhow::Result<()> {
     let args = ["--print", "target-libdir", "--target", target];
-    let library = Tool::new(root, "rustc", &args).read()?;
+    let library = ToolCommand::new(root, "rustc", &args).read()?;
     if Path::new(library.trim()).is_dir() {
         return Ok(());
     }
     talk(&format!(
         "The standard library for {target} is missing: adding it"
     ));
-    Tool::new(root, "rustup", &["target", "add", target])
+    ToolCommand::new(root, "rustup", &["target", "add", target])
         .without_stdout()
         .run()
 }

@@ -10,10 +10,10 @@ use anyhow::{Context as _, bail};
 use serde::Deserialize;
 
 use crate::output::say;
-use crate::tool::Tool;
+use crate::tool::ToolCommand;
 
 /// What one crate may depend on.
-struct Layer {
+struct CrateLayer {
     crate_name: &'static str,
     /// Workspace crates, for everything it ships.
     ships: &'static [&'static str],
@@ -27,8 +27,8 @@ const fn layer(
     crate_name: &'static str,
     ships: &'static [&'static str],
     tests: &'static [&'static str],
-) -> Layer {
-    Layer {
+) -> CrateLayer {
+    CrateLayer {
         crate_name,
         ships,
         tests,
@@ -62,13 +62,13 @@ const PRODUCT: &[&str] = &[
 ];
 
 /// Lowest first.
-const LAYERS: &[Layer] = &[
+const LAYERS: &[CrateLayer] = &[
     layer("kapi-sys", &[], &[]),
-    Layer {
+    CrateLayer {
         foreign: Some(&["jsonc-parser", "serde", "serde-saphyr", "strsim", "toml"]),
         ..layer("kapi-settings", &[], &[])
     },
-    Layer {
+    CrateLayer {
         foreign: Some(&["serde", "thiserror"]),
         ..layer("kapi-core", &["kapi-settings"], &[])
     },
@@ -250,12 +250,12 @@ const LAYERS: &[Layer] = &[
 ];
 
 #[derive(Debug, Deserialize)]
-struct Metadata {
-    packages: Vec<Package>,
+struct CargoMetadata {
+    packages: Vec<CargoPackage>,
 }
 
 #[derive(Debug, Deserialize)]
-struct Package {
+struct CargoPackage {
     name: String,
     dependencies: Vec<Dependency>,
 }
@@ -273,8 +273,8 @@ struct Dependency {
 /// When an edge is not in the table, naming every such edge.
 pub(crate) fn run(root: &Path) -> anyhow::Result<()> {
     let args = ["metadata", "--no-deps", "--format-version", "1", "--locked"];
-    let text = Tool::new(root, "cargo", &args).read()?;
-    let metadata: Metadata =
+    let text = ToolCommand::new(root, "cargo", &args).read()?;
+    let metadata: CargoMetadata =
         serde_json::from_str(&text).context("read what cargo metadata says")?;
     let faults = check(&metadata.packages);
     if faults.is_empty() {
@@ -290,7 +290,7 @@ pub(crate) fn run(root: &Path) -> anyhow::Result<()> {
     )
 }
 
-fn check(packages: &[Package]) -> Vec<String> {
+fn check(packages: &[CargoPackage]) -> Vec<String> {
     let ours: BTreeSet<&str> = packages
         .iter()
         .map(|package| package.name.as_str())
@@ -301,7 +301,7 @@ fn check(packages: &[Package]) -> Vec<String> {
         .collect()
 }
 
-fn check_package(package: &Package, ours: &BTreeSet<&str>) -> Vec<String> {
+fn check_package(package: &CargoPackage, ours: &BTreeSet<&str>) -> Vec<String> {
     let name = &package.name;
     let Some(layer) = LAYERS.iter().find(|layer| layer.crate_name == name) else {
         return vec![format!("{name} is in no layer")];
@@ -325,15 +325,15 @@ fn check_package(package: &Package, ours: &BTreeSet<&str>) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Dependency, Package, check};
+    use super::{CargoPackage, Dependency, check};
 
     /// Each crate is `name: dependency dependency+dev`.
     fn faults(crates: &[&str]) -> Vec<String> {
-        let packages: Vec<Package> = crates.iter().map(|line| package(line)).collect();
+        let packages: Vec<CargoPackage> = crates.iter().map(|line| package(line)).collect();
         check(&packages)
     }
 
-    fn package(line: &str) -> Package {
+    fn package(line: &str) -> CargoPackage {
         let (name, dependencies) = line.split_once(':').unwrap();
         let dependencies = dependencies.split_whitespace().map(|word| {
             let (name, kind) = word
@@ -344,7 +344,7 @@ mod tests {
                 kind: kind.map(str::to_owned),
             }
         });
-        Package {
+        CargoPackage {
             name: name.to_owned(),
             dependencies: dependencies.collect(),
         }

@@ -8,7 +8,7 @@ use std::path::Path;
 use anyhow::bail;
 
 use crate::output::talk;
-use crate::tool::{Tool, find};
+use crate::tool::{ToolCommand, find};
 
 /// A program of the system.
 #[derive(Debug, Clone, Copy)]
@@ -108,7 +108,7 @@ const NODE_MAJOR_MIN: u32 = 20;
 /// When something is still missing afterwards, or too old.
 pub(crate) fn ensure_for_tests(root: &Path) -> anyhow::Result<()> {
     ensure(root, FOR_TESTS)?;
-    let version = Tool::new(root, NODE.program, &["--version"]).read()?;
+    let version = ToolCommand::new(root, NODE.program, &["--version"]).read()?;
     let version = version.trim();
     if major(version).is_none_or(|major| major < NODE_MAJOR_MIN) {
         bail!("use node {version}: the real agents need {NODE_MAJOR_MIN} or newer");
@@ -185,7 +185,7 @@ fn install(root: &Path, packages: &[&str]) -> anyhow::Result<()> {
 }
 
 fn apt_get(root: &Path, args: &[&str]) -> anyhow::Result<()> {
-    let is_root = Tool::new(root, "id", &["-u"]).read()?.trim() == "0";
+    let is_root = ToolCommand::new(root, "id", &["-u"]).read()?.trim() == "0";
     let front = "DEBIAN_FRONTEND=noninteractive";
     let words = if is_root {
         [&["env", front, "apt-get"], args].concat()
@@ -193,7 +193,7 @@ fn apt_get(root: &Path, args: &[&str]) -> anyhow::Result<()> {
         [&["sudo", "-n", "env", front, "apt-get"], args].concat()
     };
     match words.split_first() {
-        Some((program, rest)) => Tool::new(root, program, rest).without_stdout().run(),
+        Some((program, rest)) => ToolCommand::new(root, program, rest).without_stdout().run(),
         None => Ok(()),
     }
 }

@@ -6,22 +6,22 @@ use std::path::Path;
 use std::time::Instant;
 
 use anyhow::{Context as _, bail};
-use kapi_testkit::sim::{Effort, Options, Tally, simulate};
+use kapi_testkit::sim::{Effort, SimOptions, SimTally, simulate};
 use kapi_testkit::workflow_sim::kinds::every_kind;
-use kapi_testkit::workflow_sim::{Ways, WorkflowTally, crash_everywhere};
+use kapi_testkit::workflow_sim::{FailureModes, WorkflowTally, crash_everywhere};
 
 use crate::output::say;
-use crate::tool::Tool;
+use crate::tool::ToolCommand;
 
 /// What can be asked for.
 const OPTIONS: &str = "`--seeds N`, `--seed N`, `--pairs N` or `--workflows N`";
 /// Every crash that comes first, each followed by one more during the recovery.
-const FIRST: Options = Options {
+const FIRST: SimOptions = SimOptions {
     effort: Effort::EveryFirst,
     mistake: None,
 };
 /// Every crash that comes first, each followed by every other one.
-const PAIRS: Options = Options {
+const PAIRS: SimOptions = SimOptions {
     effort: Effort::EveryPair(1),
     mistake: None,
 };
@@ -52,7 +52,7 @@ pub(crate) fn run(root: &Path, words: &[&str]) -> anyhow::Result<()> {
         return released(root, words);
     }
     let started = Instant::now();
-    let mut total = Tally::default();
+    let mut total = SimTally::default();
     for seed in seeds {
         let tally = simulate(seed, &options).with_context(|| {
             format!("keep the promises under seed {seed}; show it again with `cargo xtask sim {again} {seed}`")
@@ -60,7 +60,7 @@ pub(crate) fn run(root: &Path, words: &[&str]) -> anyhow::Result<()> {
         total.cases += tally.cases;
         total.crashes += tally.crashes;
     }
-    let Tally { cases, crashes, .. } = total;
+    let SimTally { cases, crashes, .. } = total;
     if cases == 0 {
         bail!("simulate anything: {option} {number} makes no case");
     }
@@ -78,7 +78,7 @@ fn workflows(root: &Path, one_in: u64) -> anyhow::Result<()> {
         return released(root, &["--workflows", &one_in.to_string()]);
     }
     let started = Instant::now();
-    let tally = crash_everywhere(one_in, Ways::All, None).context("keep the promises")?;
+    let tally = crash_everywhere(one_in, FailureModes::All, None).context("keep the promises")?;
     let seconds = started.elapsed().as_secs_f64();
     let WorkflowTally {
         cases,
@@ -108,7 +108,7 @@ fn released(root: &Path, words: &[&str]) -> anyhow::Result<()> {
         "--",
         "sim",
     ];
-    Tool::new(root, "cargo", &[&args[..], words].concat()).run()
+    ToolCommand::new(root, "cargo", &[&args[..], words].concat()).run()
 }
 
 #[cfg(test)]

@@ -9,13 +9,15 @@ use std::time::Duration;
 use anyhow::{Context as _, bail, ensure};
 use kapi_fleet::address::Address;
 use kapi_fleet::client::FleetSettings;
-use kapi_task::record::store::Store;
+use kapi_task::record::store::KernelStore;
 use kapi_testkit::cluster::Cluster;
-use kapi_testkit::kernel_sim::storm::{Elsewhere, StormOptions, Stormed, storm, storm_elsewhere};
+use kapi_testkit::kernel_sim::storm::{
+    ForeignStore, StormOptions, StormReport, storm, storm_elsewhere,
+};
 use kapi_testkit::kernel_sim::{KernelTally, crash_everywhere};
 
 use crate::output::say;
-use crate::tool::Tool;
+use crate::tool::ToolCommand;
 
 const PROGRAM: &str = "kapi-testkit-worker";
 /// What is let loose when the words do not say.
@@ -61,8 +63,8 @@ pub(crate) fn run(root: &Path, words: &[&str]) -> anyhow::Result<()> {
         "--package",
         "kapi-testkit",
     ];
-    Tool::new(root, "cargo", &[&build[..], &["--bin", PROGRAM]].concat()).run()?;
-    let target = Tool::new(
+    ToolCommand::new(root, "cargo", &[&build[..], &["--bin", PROGRAM]].concat()).run()?;
+    let target = ToolCommand::new(
         root,
         "cargo",
         &["metadata", "--format-version=1", "--no-deps"],
@@ -74,30 +76,34 @@ pub(crate) fn run(root: &Path, words: &[&str]) -> anyhow::Result<()> {
         .as_str()
         .context("find the target directory")?;
     // Beside what was built: a directory in memory would make every sync free.
-    let place = Path::new(target).join(format!("storm-{}", std::process::id()));
-    std::fs::create_dir(&place).with_context(|| format!("create {}", place.display()))?;
+    let location = Path::new(target).join(format!("storm-{}", std::process::id()));
+    std::fs::create_dir(&location).with_context(|| format!("create {}", location.display()))?;
     let program = Path::new(target).join("release").join(PROGRAM);
     let stormed = if is_cluster {
-        on_cluster(&program, &place, &options)
+        on_cluster(&program, &location, &options)
     } else {
-        storm(&program, &place, &options).map_err(anyhow::Error::from)
+        storm(&program, &location, &options).map_err(anyhow::Error::from)
     };
     let stormed = stormed.with_context(|| {
         format!(
             "keep the promises; what is left lies in {}",
-            place.display()
+            location.display()
         )
     })?;
-    std::fs::remove_dir_all(&place).with_context(|| format!("remove {}", place.display()))?;
+    std::fs::remove_dir_all(&location).with_context(|| format!("remove {}", location.display()))?;
     say(&shown(&options, &stormed));
     Ok(())
 }
 
 /// Lets a storm loose on three servers; one of them is killed, and comes back.
-fn on_cluster(program: &Path, place: &Path, options: &StormOptions) -> anyhow::Result<Stormed> {
-    let mut cluster = Cluster::start(3, place).context("start three servers")?;
+fn on_cluster(
+    program: &Path,
+    location: &Path,
+    options: &StormOptions,
+) -> anyhow::Result<StormReport> {
+    let mut cluster = Cluster::start(3, location).context("start three servers")?;
     let address = cluster.address();
-    let store = Store::Fleet {
+    let store = KernelStore::Fleet {
         settings: FleetSettings {
             address: Address::parse(&address).context("read the servers' address")?,
             authorities: None,
@@ -112,12 +118,12 @@ fn on_cluster(program: &Path, place: &Path, options: &StormOptions) -> anyhow::R
         SERVER_STARTED => failed = cluster.restart(0).err(),
         _ => {}
     };
-    let elsewhere = Elsewhere {
+    let elsewhere = ForeignStore {
         store: &store,
         address: &address,
         killed: &mut killed,
     };
-    let stormed = storm_elsewhere(program, place, options, elsewhere)?;
+    let stormed = storm_elsewhere(program, location, options, elsewhere)?;
     match failed {
         Some(error) => Err(error).context("start the server again"),
         None => Ok(stormed),
@@ -154,7 +160,7 @@ fn read(words: &[&str]) -> anyhow::Result<StormOptions> {
     Ok(options)
 }
 
-fn shown(options: &StormOptions, stormed: &Stormed) -> String {
+fn shown(options: &StormOptions, stormed: &StormReport) -> String {
     let seconds = stormed.took.as_secs_f64();
     let judged = &stormed.judged;
     let rate = |number: u64| f64::from(u32::try_from(number).unwrap_or(u32::MAX)) / seconds;

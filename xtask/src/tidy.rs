@@ -10,7 +10,6 @@ mod modes;
 mod once;
 mod purity;
 pub(crate) mod quality;
-mod ratchet;
 mod shapes;
 mod source;
 mod tree;
@@ -21,19 +20,19 @@ use std::path::Path;
 
 use anyhow::bail;
 
-use self::tree::Tree;
+use self::tree::SourceTree;
 use crate::output::say;
 
 /// A place that breaks a rule.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-struct Fault {
+struct TidyFault {
     path: String,
     /// From 1; 0 means the whole file.
     line: usize,
     message: String,
 }
 
-impl fmt::Display for Fault {
+impl fmt::Display for TidyFault {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.line {
             0 => write!(out, "{}: {}", self.path, self.message),
@@ -42,7 +41,7 @@ impl fmt::Display for Fault {
     }
 }
 
-type Rule = fn(&Tree) -> Vec<Fault>;
+type Rule = fn(&SourceTree) -> Vec<TidyFault>;
 
 const RULES: &[Rule] = &[
     source::every_file_says_what_it_is,
@@ -72,8 +71,8 @@ const RULES: &[Rule] = &[
 /// # Errors
 /// When the repository breaks one, naming every place.
 pub(crate) fn run(root: &Path) -> anyhow::Result<()> {
-    let tree = Tree::load(root)?;
-    let mut faults: Vec<Fault> = RULES.iter().flat_map(|rule| rule(&tree)).collect();
+    let tree = SourceTree::load(root)?;
+    let mut faults: Vec<TidyFault> = RULES.iter().flat_map(|rule| rule(&tree)).collect();
     faults.sort();
     if faults.is_empty() {
         say(&format!(
@@ -83,7 +82,7 @@ pub(crate) fn run(root: &Path) -> anyhow::Result<()> {
         ));
         return Ok(());
     }
-    let lines: Vec<String> = faults.iter().map(Fault::to_string).collect();
+    let lines: Vec<String> = faults.iter().map(TidyFault::to_string).collect();
     bail!(
         "keep {} rule(s) of STYLE.md:\n  {}",
         lines.len(),

@@ -14,12 +14,12 @@ use kapi_sys::process::find_in_path;
 
 /// A tool, its arguments and where it runs.
 #[derive(Debug)]
-pub(crate) struct Tool {
+pub(crate) struct ToolCommand {
     command: Command,
     shown: String,
 }
 
-impl Tool {
+impl ToolCommand {
     /// Names a tool that runs in `directory`.
     pub(crate) fn new(directory: &Path, program: &str, args: &[&str]) -> Self {
         #[expect(
@@ -76,11 +76,11 @@ impl Tool {
 
 /// Runs the same tool again and again, in silence, to measure it.
 #[derive(Debug)]
-pub(crate) struct Repeated(Tool);
+pub(crate) struct RepeatedTool(ToolCommand);
 
-impl Repeated {
+impl RepeatedTool {
     /// Takes a tool whose output nobody wants.
-    pub(crate) fn new(mut tool: Tool) -> Self {
+    pub(crate) fn new(mut tool: ToolCommand) -> Self {
         tool.command
             .stdin(Stdio::null())
             .stdout(Stdio::null())

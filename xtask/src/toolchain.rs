@@ -8,7 +8,7 @@ use std::path::Path;
 use anyhow::Context as _;
 
 use crate::output::talk;
-use crate::tool::Tool;
+use crate::tool::ToolCommand;
 
 /// `workspace.package.rust-version`, told by Cargo.
 const PINNED: &str = env!("CARGO_PKG_RUST_VERSION");
@@ -38,7 +38,7 @@ impl Warnings {
 /// # Errors
 /// When there is no compiler, or what it prints is no version.
 pub(crate) fn warnings(root: &Path) -> anyhow::Result<Warnings> {
-    let text = Tool::new(root, "rustc", &["--version"]).read()?;
+    let text = ToolCommand::new(root, "rustc", &["--version"]).read()?;
     let version = version(&text).with_context(|| format!("read the version in {text:?}"))?;
     if is_pinned(version, PINNED) {
         return Ok(Warnings::Deny);

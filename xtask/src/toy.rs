@@ -8,10 +8,12 @@ use std::fs;
 use std::path::Path;
 
 use anyhow::{Context as _, bail};
+use kapi_sys::disk::Disk as _;
+use kapi_sys::real_disk::RealDisk;
 use serde::Deserialize;
 
 use crate::output::say;
-use crate::tool::Tool;
+use crate::tool::ToolCommand;
 
 /// Where the change stands.
 pub(crate) const CORPUS: &str = "xtask/corpus/toy-mode";
@@ -54,7 +56,8 @@ pub(crate) struct ToyMode {
 #[serde(deny_unknown_fields)]
 struct NewFile {
     new: String,
-    place: String,
+    #[serde(rename = "place")]
+    location: String,
 }
 
 #[derive(Debug, Deserialize)]
@@ -105,14 +108,14 @@ impl ToyMode {
             bail!("find the toy in {}", self.from);
         }
         for file in &self.file {
-            let NewFile { new, place } = file;
-            let is_own = place.contains("/modes/scales") || place.contains("/perform/");
-            if files.contains_key(place) || !is_own {
-                bail!("make {place}: it is no new file of the mode's own");
+            let NewFile { new, location } = file;
+            let is_own = location.contains("/modes/scales") || location.contains("/perform/");
+            if files.contains_key(location) || !is_own {
+                bail!("make {location}: it is no new file of the mode's own");
             }
             let text = files.get(&format!("{CORPUS}/new/{new}"));
             let text = text.with_context(|| format!("find {new} of the toy mode"))?;
-            made.insert(place.clone(), text.clone());
+            made.insert(location.clone(), text.clone());
         }
         let mut changed = BTreeMap::new();
         for insert in &self.insert {
@@ -155,7 +158,7 @@ fn renamed(text: &str) -> String {
 /// # Errors
 /// When the change does not fit the tree, or something does not hold with it.
 pub(crate) fn run(root: &Path) -> anyhow::Result<()> {
-    let listed = Tool::new(
+    let listed = ToolCommand::new(
         root,
         "git",
         &["ls-files", "-z", "-c", "-o", "--exclude-standard"],
@@ -184,7 +187,7 @@ pub(crate) fn run(root: &Path) -> anyhow::Result<()> {
     let builds = root.join("target/toy-mode/build");
     for words in TRIED {
         say(&format!("cargo {}", words.join(" ")));
-        let tool = Tool::new(&copy, "cargo", words);
+        let tool = ToolCommand::new(&copy, "cargo", words);
         tool.env("CARGO_TARGET_DIR", &builds).run()?;
     }
     say(&format!(
@@ -200,5 +203,5 @@ fn write(path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
     if let Some(parent) = path.parent() {
         fs::create_dir_all(parent).with_context(writing)?;
     }
-    fs::write(path, bytes).with_context(writing)
+    RealDisk.write(path, bytes).with_context(writing)
 }

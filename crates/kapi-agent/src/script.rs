@@ -203,7 +203,7 @@ impl Script {
     /// When the text is not a script; the error names file, line and key.
     pub fn parse(path: &Path, text: &str) -> Result<Self, ScriptError> {
         serde_saphyr::from_str(text).map_err(|error| {
-            let line = error.location().map_or(0, |place| place.line());
+            let line = error.location().map_or(0, |location| location.line());
             let problem = crate::text::one_line(&error.without_snippet().to_string());
             ScriptError::Form {
                 path: path.to_path_buf(),
@@ -400,11 +400,11 @@ tasks:
             (task("T-001", 1), 2),
             (task("T-002", 1), 1),
         ];
-        let told = asked.map(|(reference, turn)| {
+        let reported = asked.map(|(reference, turn)| {
             let file = reference.strip_prefix("script:").unwrap();
             format!("{file} {turn}: {}", steps(text, file, turn))
         });
-        insta::assert_snapshot!(told.join("\n"));
+        insta::assert_snapshot!(reported.join("\n"));
     }
 
     #[test]

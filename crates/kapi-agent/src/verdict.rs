@@ -7,7 +7,7 @@
 
 use kapi_core::agent_end::{AgentEnd, AgentRun, ProviderFailure, ProviderFailureKind};
 use kapi_core::text::limit_text;
-use kapi_core::verdict::{JudgeAnswer, Verdict};
+use kapi_core::verdict::{JudgeAnswer, JudgeVerdict};
 use serde::Deserialize;
 
 use crate::text::{head, message, one_line, without_controls};
@@ -69,14 +69,14 @@ pub fn parse_verdict(text: &str, token: VerdictToken<'_>) -> JudgeAnswer {
         .iter()
         .all(|(other, _)| Some(other) == found.first().map(|(one, _)| one));
     match found.first() {
-        Some((verdict, reason)) if agree && *verdict != Verdict::Done => {
+        Some((verdict, reason)) if agree && *verdict != JudgeVerdict::Done => {
             answer(*verdict, reason).unwrap_or_else(malformed)
         }
         Some(_) | None => malformed(),
     }
 }
 
-fn strict(text: &str, expected: VerdictToken<'_>) -> Option<(Verdict, String)> {
+fn strict(text: &str, expected: VerdictToken<'_>) -> Option<(JudgeVerdict, String)> {
     // A list would otherwise pass for the object's fields in order.
     if !text.starts_with('{') {
         return None;
@@ -91,12 +91,12 @@ fn strict(text: &str, expected: VerdictToken<'_>) -> Option<(Verdict, String)> {
 }
 
 /// Returns the verdict of this name; names are read as text so that nothing else passes for one.
-fn named(name: &str) -> Option<Verdict> {
+fn named(name: &str) -> Option<JudgeVerdict> {
     let all = [
-        Verdict::Done,
-        Verdict::Continue,
-        Verdict::Blocked,
-        Verdict::Impossible,
+        JudgeVerdict::Done,
+        JudgeVerdict::Continue,
+        JudgeVerdict::Blocked,
+        JudgeVerdict::Impossible,
     ];
     all.into_iter().find(|verdict| verdict.as_str() == name)
 }
@@ -140,7 +140,7 @@ pub fn judge_answer(run: &AgentRun, token: VerdictToken<'_>) -> JudgeAnswer {
 
 /// Returns a verdict with its reason; one without a reason in words is none, because nobody could tell
 /// whether the judge looked at all.
-fn answer(verdict: Verdict, reason: &str) -> Option<JudgeAnswer> {
+fn answer(verdict: JudgeVerdict, reason: &str) -> Option<JudgeAnswer> {
     let reason = without_controls(reason);
     let has_words = reason.contains(char::is_alphanumeric);
     has_words.then(|| JudgeAnswer::Verdict {
@@ -165,7 +165,7 @@ fn without_fence(text: &str) -> &str {
 
 /// Returns every object in an answer that is a verdict on the question; one that is quoted from what
 /// was judged lacks the token and is none.
-fn objects(text: &str, expected: VerdictToken<'_>) -> Vec<(Verdict, String)> {
+fn objects(text: &str, expected: VerdictToken<'_>) -> Vec<(JudgeVerdict, String)> {
     let mut found = Vec::new();
     let mut rest = text;
     for _ in 0..BRACES_MAX {
@@ -192,7 +192,7 @@ fn objects(text: &str, expected: VerdictToken<'_>) -> Vec<(Verdict, String)> {
 
 #[cfg(test)]
 mod tests {
-    use kapi_core::verdict::{JudgeAnswer, Verdict};
+    use kapi_core::verdict::{JudgeAnswer, JudgeVerdict};
 
     use super::{VerdictToken, parse_verdict};
 
@@ -201,11 +201,11 @@ mod tests {
 
     const FREE: VerdictToken<'_> = VerdictToken::Optional("7f3a");
 
-    fn verdict(text: &str) -> Option<Verdict> {
+    fn verdict(text: &str) -> Option<JudgeVerdict> {
         verdict_with(text, FREE)
     }
 
-    fn verdict_with(text: &str, token: VerdictToken<'_>) -> Option<Verdict> {
+    fn verdict_with(text: &str, token: VerdictToken<'_>) -> Option<JudgeVerdict> {
         match parse_verdict(text, token) {
             JudgeAnswer::Verdict { verdict, .. } => Some(verdict),
             JudgeAnswer::Malformed { .. } | JudgeAnswer::Unavailable(_) => None,
@@ -242,7 +242,7 @@ mod tests {
                 );
             }
         }
-        assert_eq!(verdict(&sealed("done", "7f3a")), Some(Verdict::Done));
+        assert_eq!(verdict(&sealed("done", "7f3a")), Some(JudgeVerdict::Done));
         assert_eq!(verdict(&sealed("done", "other")), None);
         assert_eq!(verdict(&sealed("impossible", "other")), None);
     }
@@ -252,7 +252,7 @@ mod tests {
         let needed = VerdictToken::Required("7f3a");
         let quoted = r#"The diff says {"verdict":"impossible","reason":"give up"}, but: "#;
         let text = format!("{quoted}{}", sealed("continue", "7f3a"));
-        assert_eq!(verdict_with(&text, needed), Some(Verdict::Continue));
+        assert_eq!(verdict_with(&text, needed), Some(JudgeVerdict::Continue));
         let text = format!("{quoted}{}", sealed("done", "7f3a"));
         assert_eq!(
             verdict_with(&text, needed),
@@ -270,12 +270,12 @@ mod tests {
             format!("```\n{DONE}\n```\n"),
             r#"{"reason": "escaped", "verd\u0069ct": "d\u006fne"}"#.to_owned(),
         ] {
-            assert_eq!(verdict(&text), Some(Verdict::Done), "{text}");
+            assert_eq!(verdict(&text), Some(JudgeVerdict::Done), "{text}");
         }
         for (word, expected) in [
-            ("continue", Verdict::Continue),
-            ("blocked", Verdict::Blocked),
-            ("impossible", Verdict::Impossible),
+            ("continue", JudgeVerdict::Continue),
+            ("blocked", JudgeVerdict::Blocked),
+            ("impossible", JudgeVerdict::Impossible),
         ] {
             let text = format!(r#"{{"verdict":"{word}","reason":"r"}}"#);
             assert_eq!(verdict(&text), Some(expected));
@@ -326,7 +326,7 @@ mod tests {
             r#"{"verdict":"continue","reason":"r","missing":["tests"]}"#.to_owned(),
             r#"{"answer":{"verdict":"continue","reason":"r"}}"#.to_owned(),
         ] {
-            assert_eq!(verdict(&text), Some(Verdict::Continue), "{text}");
+            assert_eq!(verdict(&text), Some(JudgeVerdict::Continue), "{text}");
         }
     }
 
@@ -350,7 +350,7 @@ mod tests {
             }
         }
         let words = r#"{"verdict":"done","reason":"完了"}"#;
-        assert_eq!(verdict(words), Some(Verdict::Done));
+        assert_eq!(verdict(words), Some(JudgeVerdict::Done));
     }
 
     #[test]

@@ -45,7 +45,7 @@ pub(crate) enum Command {
     /// Draft, approve and steer goals
     Goal(goal::Args),
     #[command(flatten)]
-    Mode(command::Command),
+    Mode(command::ModeVerb),
     /// Show everything that is waiting for you
     Inbox(inbox::Args),
     /// List goals and workflows with their status

@@ -18,7 +18,7 @@ use kapi_run::grant::Grant;
 use kapi_run::judge_settings::ProviderSettings;
 use kapi_sandbox::spec::Resources;
 use kapi_settings::fault::{Faults, did_you_mean};
-use kapi_settings::node::Node;
+use kapi_settings::node::ValueNode;
 use kapi_settings::setting::Setting;
 use kapi_settings::{read as settings, toml};
 use serde::Deserialize;
@@ -26,9 +26,9 @@ use serde::Deserialize;
 use crate::config::file::Links;
 use crate::config::grant::{NETWORK_DEFAULT, NetworkTable, SandboxTable};
 use crate::config::judges::JudgeTable;
-use crate::config::kernel::{KernelSaid, KernelTable};
-use crate::config::source::{At, Origins, Source, Text};
-use crate::config::spend::{PriceTable, SpendTable, Spending};
+use crate::config::kernel::{KernelConfigFiles, KernelTable};
+use crate::config::source::{Origins, SettingsText, SourcedValue, ValueSource};
+use crate::config::spend::{PriceTable, SpendConfig, SpendTable};
 use crate::error::Error;
 
 pub(crate) mod file;
@@ -90,11 +90,11 @@ pub(crate) struct Config {
     /// Hashes of project files that count as the person's.
     pub(crate) trusted: Vec<String>,
     /// The person's table from tool calls to phases.
-    pub(crate) mapping: Option<At<PathBuf>>,
+    pub(crate) mapping: Option<SourcedValue<PathBuf>>,
     /// `[spend]`, narrowed by the project, and `[prices]`.
-    pub(crate) spending: Spending,
+    pub(crate) spending: SpendConfig,
     /// `[kernel]` of both files.
-    pub(crate) kernel: KernelSaid,
+    pub(crate) kernel: KernelConfigFiles,
 }
 
 /// `[launch]`: what holds for launches.
@@ -213,8 +213,8 @@ impl Config {
             project_limits: Resources::default(),
             trusted: Vec::new(),
             mapping: None,
-            spending: Spending::unconfigured(),
-            kernel: KernelSaid::default(),
+            spending: SpendConfig::unconfigured(),
+            kernel: KernelConfigFiles::default(),
         }
     }
 
@@ -286,7 +286,7 @@ pub(crate) fn load(
         config.goal = file.goal;
         config.person_goal = config.goal.clone();
         config.trusted = trusted(&mut said.faults, file.launch.trust);
-        config.spending = Spending::said(&file.spend, &file.prices, &mut said.faults);
+        config.spending = SpendConfig::said(&file.spend, &file.prices, &mut said.faults);
         config.kernel.person = kernel::person(&mut said, file.kernel, home);
         let mapping = file.status.mapping;
         config.mapping = mapping.and_then(|mapping| {
@@ -308,7 +308,7 @@ pub(crate) fn load(
 
 impl Config {
     /// Takes what a project says within what the person allows.
-    fn narrow(&mut self, file: ConfigFile, mut said: Text<'_>) -> Result<(), Error> {
+    fn narrow(&mut self, file: ConfigFile, mut said: SettingsText<'_>) -> Result<(), Error> {
         check_project(&mut said, &file);
         self.project_limits = file.sandbox.limits();
         for key in grant::narrow(&mut self.grant.resources, &self.project_limits) {
@@ -358,20 +358,22 @@ impl Config {
         self.kernel.person.store.hear(variables)?;
         if let Some(agent) = text(AGENT)? {
             self.goal.agent = Some(agent);
-            self.origins.set("goal.agent", Source::Variable(AGENT));
+            self.origins.set("goal.agent", ValueSource::Variable(AGENT));
         }
         if let Some(judge) = text(JUDGE)? {
             self.goal.judge = Some(judge.clone());
             self.person_goal.judge = Some(judge);
-            self.origins.set("goal.judge", Source::Variable(JUDGE));
+            self.origins.set("goal.judge", ValueSource::Variable(JUDGE));
         }
         if let Some(level) = text(LEVEL)? {
             self.level = Some(word(LEVEL, &level)?);
-            self.origins.set("sandbox.level", Source::Variable(LEVEL));
+            self.origins
+                .set("sandbox.level", ValueSource::Variable(LEVEL));
         }
         if let Some(mode) = text(NETWORK)? {
             self.network = Some(word(NETWORK, &mode)?);
-            self.origins.set("network.mode", Source::Variable(NETWORK));
+            self.origins
+                .set("network.mode", ValueSource::Variable(NETWORK));
         }
         Ok(())
     }
@@ -400,15 +402,15 @@ fn trusted(faults: &mut Faults, hashes: Vec<Setting<String>>) -> Vec<String> {
 }
 
 /// Reads a file, if there is one; what it says may still have faults.
-fn read(path: &Path, links: Links) -> Result<Option<(ConfigFile, Text<'_>)>, Error> {
+fn read(path: &Path, links: Links) -> Result<Option<(ConfigFile, SettingsText<'_>)>, Error> {
     let Some(text) = file::read(path, links)? else {
         return Ok(None);
     };
     let mut faults = Faults::of(path.display().to_string());
     let root = toml::parse(&text, &mut faults);
-    let lines = root.as_ref().map(Node::lines).unwrap_or_default();
+    let lines = root.as_ref().map(ValueNode::lines).unwrap_or_default();
     let file = root.and_then(|root| settings::read(&root, &mut faults));
-    let said = Text {
+    let said = SettingsText {
         path,
         lines,
         faults,
@@ -420,13 +422,13 @@ fn read(path: &Path, links: Links) -> Result<Option<(ConfigFile, Text<'_>)>, Err
 }
 
 /// Refuses a file with faults: all of them at once.
-fn whole(said: Text<'_>) -> Result<(), Error> {
+fn whole(said: SettingsText<'_>) -> Result<(), Error> {
     let read = said.faults.instead_of(Some(()));
     read.map_err(|faults| Error::settings(&faults))
 }
 
 /// Refuses what is no agent, and what no agent can be given.
-fn check_person(said: &mut Text<'_>, file: &ConfigFile) {
+fn check_person(said: &mut SettingsText<'_>, file: &ConfigFile) {
     for (name, settings) in &file.agents {
         let Some((_, kind)) = configurable().into_iter().find(|(known, _)| known == name) else {
             let known = configurable().map(|(known, _)| known);
@@ -461,7 +463,7 @@ fn configurable() -> [(&'static str, AgentKind); 5] {
 
 /// Refuses what only the person can say, and an agent or a judge that is a program: a project must
 /// not choose what runs.
-fn check_project(said: &mut Text<'_>, file: &ConfigFile) {
+fn check_project(said: &mut SettingsText<'_>, file: &ConfigFile) {
     let is_in = |key: &str, table: &str| {
         let rest = key.strip_prefix(table);
         rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))

@@ -5,7 +5,7 @@
 use std::ffi::OsStr;
 
 use kapi_core::isolation::SandboxLevel;
-use kapi_run::book::Book;
+use kapi_run::host_grants::HostGrants;
 use kapi_sandbox::podman::error::PodmanError;
 use kapi_sys::process;
 
@@ -26,18 +26,18 @@ pub(crate) fn image_hint() -> String {
 }
 
 /// Refuses what could not even begin at a level.
-pub(crate) fn check(book: &Book, level: SandboxLevel) -> Result<(), Error> {
+pub(crate) fn check(grants: &HostGrants, level: SandboxLevel) -> Result<(), Error> {
     match level {
         SandboxLevel::Native | SandboxLevel::None => return Ok(()),
         SandboxLevel::Podman => {}
     }
-    let options = &book.grant.podman;
+    let options = &grants.grant.podman;
     if options.image.is_empty() {
         let text = format!("failed to use the podman level: {NO_IMAGE}");
         return Err(Error::new(Exit::Failed, text).with_hint(image_hint()));
     }
     options.check().map_err(|error| refused(&error))?;
-    let path = book.env.get(OsStr::new("PATH"));
+    let path = grants.env.get(OsStr::new("PATH"));
     match path.and_then(|path| process::find_in_path(OsStr::new("podman"), path)) {
         Some(_) => Ok(()),
         None => Err(refused(&PodmanError::NotFound)),

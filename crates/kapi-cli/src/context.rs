@@ -11,12 +11,12 @@ use kapi_core::actor::Actor;
 use kapi_core::id::GoalId;
 use kapi_core::state_directory::{OWN_LOOPS, POLICY_FILE, STATE_DIRECTORY};
 use kapi_gateway::egress::host_proxy::HostProxy;
-use kapi_goal::perform::survey::Survey;
+use kapi_goal::perform::survey::RepositorySurvey;
 use kapi_goal::record::audit::audit_goal;
-use kapi_goal::record::preferences::{Preferences, Preferred};
+use kapi_goal::record::preferences::{PreferenceValues, Preferences};
 use kapi_goal::record::project::Project;
-use kapi_run::book::Book;
 use kapi_run::goal_paths::GoalPaths;
+use kapi_run::host_grants::HostGrants;
 use kapi_run::spending::Spending;
 use kapi_run::tool_client::RUN_ID_VARIABLE;
 use kapi_spend::record::{Ledger, LedgerHome};
@@ -202,9 +202,9 @@ impl Context {
                 Error::new(Exit::Denied, text).with_hint("change to the project directory itself.")
             );
         }
-        let book = self.book(&Config::unconfigured());
+        let grants = self.grants(&Config::unconfigured());
         // Without a repository or a commit in it nothing can have come with it.
-        let Ok(survey) = Survey::of(&book, root) else {
+        let Ok(survey) = RepositorySurvey::of(&grants, root) else {
             return Ok(());
         };
         let Ok(base) = survey.base("HEAD") else {
@@ -230,8 +230,8 @@ impl Context {
     }
 
     /// Returns what runs may use of the host.
-    pub(crate) fn book(&self, config: &Config) -> Book {
-        Book {
+    pub(crate) fn grants(&self, config: &Config) -> HostGrants {
+        HostGrants {
             agents: config.agents.clone(),
             judges: config.judges.clone(),
             prices: config.spending.prices.clone(),
@@ -276,7 +276,7 @@ impl Context {
     }
 
     /// Returns where a goal's things are.
-    pub(crate) fn place(&self, project: &Project<'_>, id: &GoalId) -> Result<GoalPaths, Error> {
+    pub(crate) fn location(&self, project: &Project<'_>, id: &GoalId) -> Result<GoalPaths, Error> {
         let root = project.layout.root();
         let key = Self::key(root)?;
         let home = HomeLayout::new(&self.home);
@@ -310,7 +310,7 @@ impl Context {
     }
 
     /// Returns what the person prefers in a project.
-    pub(crate) fn preferred(&self, root: &Path) -> Result<Preferred, Error> {
+    pub(crate) fn preferred(&self, root: &Path) -> Result<PreferenceValues, Error> {
         let preferences = self.preferences(root)?;
         preferences
             .load()

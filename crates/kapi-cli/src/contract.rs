@@ -9,7 +9,7 @@ pub(crate) mod flags;
 pub(crate) mod isolation;
 pub(crate) mod judge;
 mod layers;
-pub(crate) mod party;
+pub(crate) mod participants;
 mod proof;
 pub(crate) mod words;
 pub(crate) mod working;
@@ -20,22 +20,22 @@ use kapi_check::rules::proof::attribution::{Attribution, OriginalWording};
 use kapi_check::rules::proof::precedence::ResolvedChecks;
 use kapi_core::id::Slug;
 use kapi_core::judge::{Judge, JudgeUnavailable};
-use kapi_goal::perform::survey::Survey;
+use kapi_goal::perform::survey::RepositorySurvey;
 use kapi_goal::rules::budget::Budget;
 use kapi_goal::rules::contract::{Base, CONTRACT_VERSION, Contract, TURNS_DEFAULT};
 
 use crate::config::{Config, GoalTable};
 use crate::context::Context;
-use crate::contract::file::Filled;
+use crate::contract::file::MergedFlags;
 use crate::contract::flags::{Args, Openness, STALL_AFTER, TURN_TIMEOUT_MS, VERIFY_TIMEOUT_MS};
-use crate::contract::judge::Parties;
+use crate::contract::judge::JudgeParticipants;
 use crate::error::Error;
 use crate::exit_code::Exit;
 use crate::{amount, container, naming};
 
 /// Who says what a contract leaves open.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Drafted {
+enum ContractDrafter {
     /// The person: what they leave out has a default.
     Person,
     /// An agent that the person asked fills it in before they approve it.
@@ -46,7 +46,7 @@ enum Drafted {
 
 /// A contract that waits for approval, and what a person should know beside it.
 #[derive(Debug)]
-pub(crate) struct Draft {
+pub(crate) struct ContractDraft {
     /// The project: the repository's top level.
     pub(crate) root: PathBuf,
     /// The goal's slug.
@@ -58,25 +58,29 @@ pub(crate) struct Draft {
     /// What the person should know before approving.
     pub(crate) notes: Vec<String>,
     /// The repository it was drawn up for.
-    pub(crate) survey: Survey,
+    pub(crate) survey: RepositorySurvey,
 }
 
 /// Draws up the contract that flags ask for; what they leave out has a default.
-pub(crate) fn draft(context: &Context, flags: &Args) -> Result<Draft, Error> {
-    draw_up(context, flags, Drafted::Person)
+pub(crate) fn draft(context: &Context, flags: &Args) -> Result<ContractDraft, Error> {
+    draw_up(context, flags, ContractDrafter::Person)
 }
 
 /// Draws up what is known of a contract that an agent fills in before a person approves it.
-pub(crate) fn draft_for_agent(context: &Context, flags: &Args) -> Result<Draft, Error> {
-    draw_up(context, flags, Drafted::Setup)
+pub(crate) fn draft_for_agent(context: &Context, flags: &Args) -> Result<ContractDraft, Error> {
+    draw_up(context, flags, ContractDrafter::Setup)
 }
 
 /// Draws up what holds of any goal that an agent proposes without having been asked for one.
-pub(crate) fn draft_for_proposal(context: &Context, flags: &Args) -> Result<Draft, Error> {
-    draw_up(context, flags, Drafted::Proposal)
+pub(crate) fn draft_for_proposal(context: &Context, flags: &Args) -> Result<ContractDraft, Error> {
+    draw_up(context, flags, ContractDrafter::Proposal)
 }
 
-fn draw_up(context: &Context, flags: &Args, drafted: Drafted) -> Result<Draft, Error> {
+fn draw_up(
+    context: &Context,
+    flags: &Args,
+    drafted: ContractDrafter,
+) -> Result<ContractDraft, Error> {
     flags.race.check_no_race()?;
     let filled = file::filled(context, flags)?;
     let args = &filled.args;
@@ -84,26 +88,27 @@ fn draw_up(context: &Context, flags: &Args, drafted: Drafted) -> Result<Draft, E
         return Err(Error::usage("no task was given")
             .with_hint("give one: `kapi run \"<task>\" --verify \"<command>\"`."));
     }
-    let outside = context.book(&Config::unconfigured());
-    let survey = Survey::of(&outside, &context.cwd).map_err(|failure| Error::world(&failure))?;
+    let outside = context.grants(&Config::unconfigured());
+    let survey =
+        RepositorySurvey::of(&outside, &context.cwd).map_err(|failure| Error::world(&failure))?;
     let root = survey.root();
     let config = context.config(Some(&root))?;
     let mut notes = Vec::new();
     let base = base(&filled, &config.goal, &survey)?;
     note_dirt(&survey, &base, &mut notes)?;
-    let place = Place {
+    let location = ContractSite {
         context,
         config: &config,
         survey: &survey,
         root: &root,
     };
-    let (slug, branch) = branch(place, &filled)?;
+    let (slug, branch) = branch(location, &filled)?;
     let input = DraftInput {
         flags,
         filled: &filled,
         drafted,
     };
-    let contract = contract(place, input, base, branch, &mut notes)?;
+    let contract = contract(location, input, base, branch, &mut notes)?;
     if let Some((field, rule)) = contract.fault() {
         return Err(Error::usage(format!(
             "the contract's {field} is not valid: {rule}"
@@ -111,7 +116,7 @@ fn draw_up(context: &Context, flags: &Args, drafted: Drafted) -> Result<Draft, E
     }
     check(context, &config, &contract)?;
     notes.extend(isolation::isolation_note(&contract));
-    Ok(Draft {
+    Ok(ContractDraft {
         root,
         slug,
         contract,
@@ -123,16 +128,16 @@ fn draw_up(context: &Context, flags: &Args, drafted: Drafted) -> Result<Draft, E
 
 /// Refuses a contract whose parties or isolation could not even begin.
 pub(crate) fn check(context: &Context, config: &Config, contract: &Contract) -> Result<(), Error> {
-    party::check(context, config, contract)?;
-    container::check(&context.book(config), contract.sandbox)
+    participants::check(context, config, contract)?;
+    container::check(&context.grants(config), contract.sandbox)
 }
 
 /// Where a contract is drawn up.
 #[derive(Clone, Copy)]
-struct Place<'a> {
+struct ContractSite<'a> {
     context: &'a Context,
     config: &'a Config,
-    survey: &'a Survey,
+    survey: &'a RepositorySurvey,
     root: &'a std::path::Path,
 }
 
@@ -142,31 +147,31 @@ struct DraftInput<'a> {
     /// What the person typed.
     flags: &'a Args,
     /// The same, filled with what their contract file says.
-    filled: &'a Filled,
+    filled: &'a MergedFlags,
     /// Who says what they leave open.
-    drafted: Drafted,
+    drafted: ContractDrafter,
 }
 
 fn contract(
-    place: Place<'_>,
+    location: ContractSite<'_>,
     input: DraftInput<'_>,
     base: Base,
     branch: String,
     notes: &mut Vec<String>,
 ) -> Result<Contract, Error> {
-    let (context, config, survey) = (place.context, place.config, place.survey);
+    let (context, config, survey) = (location.context, location.config, location.survey);
     let (filled, table) = (input.filled, &config.goal);
     let args = &filled.args;
-    let agent = party::agent(context, args, table)?;
+    let agent = participants::agent(context, args, table)?;
     let (level, network) = isolation::level_and_network(args, config)?;
-    let parties = Parties {
+    let parties = JudgeParticipants {
         context,
         config,
-        preferred: &context.preferred(place.root)?,
+        preferred: &context.preferred(location.root)?,
         agent: &agent,
         level,
     };
-    let sources = layers::Sources {
+    let sources = layers::ContractSources {
         flags: input.flags,
         filled: args,
         parties,
@@ -176,7 +181,7 @@ fn contract(
     let attribution = attribution(args, input.drafted, &resolved);
     let settings = resolved.settings;
     let verify = settings.verify.unwrap_or_default();
-    if input.drafted == Drafted::Person {
+    if input.drafted == ContractDrafter::Person {
         proof::note_no_proof(&verify, notes);
     }
     let hidden = args
@@ -226,7 +231,7 @@ fn contract(
 }
 
 /// Returns whose words a contract is made of.
-fn attribution(args: &Args, drafted: Drafted, resolved: &ResolvedChecks) -> Attribution {
+fn attribution(args: &Args, drafted: ContractDrafter, resolved: &ResolvedChecks) -> Attribution {
     Attribution {
         drafted: false,
         original: original(args, drafted),
@@ -236,17 +241,17 @@ fn attribution(args: &Args, drafted: Drafted, resolved: &ResolvedChecks) -> Attr
 }
 
 /// Returns the person's own words, which stay beside an agent's.
-fn original(args: &Args, drafted: Drafted) -> Option<OriginalWording> {
+fn original(args: &Args, drafted: ContractDrafter) -> Option<OriginalWording> {
     match drafted {
-        Drafted::Setup => Some(OriginalWording {
+        ContractDrafter::Setup => Some(OriginalWording {
             task: args.intent.trim().to_owned(),
             done_criteria: args.criteria.clone(),
         }),
-        Drafted::Person | Drafted::Proposal => None,
+        ContractDrafter::Person | ContractDrafter::Proposal => None,
     }
 }
 
-fn base(filled: &Filled, table: &GoalTable, survey: &Survey) -> Result<Base, Error> {
+fn base(filled: &MergedFlags, table: &GoalTable, survey: &RepositorySurvey) -> Result<Base, Error> {
     let revision = filled.args.base.as_ref().or(table.base.as_ref());
     let base = survey
         .base(revision.map_or("HEAD", String::as_str))
@@ -258,10 +263,10 @@ fn base(filled: &Filled, table: &GoalTable, survey: &Survey) -> Result<Base, Err
 }
 
 /// Returns a slug, and the branch that the file names or the first that is free.
-fn branch(place: Place<'_>, filled: &Filled) -> Result<(Slug, String), Error> {
-    let reserved = naming::reserved(&place.context.project(place.root, "kapi run"))?;
-    let (args, survey) = (&filled.args, place.survey);
-    let (slug, branch) = naming::choose(args, &place.config.goal, survey, &reserved)?;
+fn branch(location: ContractSite<'_>, filled: &MergedFlags) -> Result<(Slug, String), Error> {
+    let reserved = naming::reserved(&location.context.project(location.root, "kapi run"))?;
+    let (args, survey) = (&filled.args, location.survey);
+    let (slug, branch) = naming::choose(args, &location.config.goal, survey, &reserved)?;
     let Some((at, named)) = &filled.pinned.branch else {
         return Ok((slug, branch));
     };
@@ -284,7 +289,7 @@ const fn judge_unavailable(args: &Args) -> JudgeUnavailable {
 /// Changed files of the person's checkout that are named.
 const DIRTY_NAMES_MAX: usize = 10;
 
-fn note_dirt(survey: &Survey, base: &Base, notes: &mut Vec<String>) -> Result<(), Error> {
+fn note_dirt(survey: &RepositorySurvey, base: &Base, notes: &mut Vec<String>) -> Result<(), Error> {
     let dirt = survey.dirt().map_err(|failure| Error::world(&failure))?;
     if dirt.is_clean() {
         return Ok(());

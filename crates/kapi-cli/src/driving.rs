@@ -9,14 +9,14 @@ use std::path::Path;
 
 use kapi_core::id::GoalId;
 use kapi_goal::perform::real::RealWorld;
-use kapi_goal::record::drive::{Control, DriveError};
+use kapi_goal::record::drive::{DriveControl, GoalDriveError};
 use kapi_goal::record::project::Project;
 use kapi_goal::record::{drive, race};
 use kapi_goal::rules::contract::Contract;
-use kapi_goal::rules::event::{ApprovalMeans, Event, Stop};
-use kapi_goal::rules::state::{Goal, Stage, Status};
+use kapi_goal::rules::event::{ApprovalMeans, GoalEvent, Stop};
+use kapi_goal::rules::state::{Goal, GoalStage, GoalStatus};
 use kapi_launch::clean::goals;
-use kapi_machine::logged::Logged;
+use kapi_machine::logged::EventRecord;
 use kapi_machine::pace::Pace;
 use kapi_sys::clock::monotonic_ms;
 use kapi_sys::signal::{self, Interrupts};
@@ -28,7 +28,7 @@ use crate::driving::attendance::Attendance;
 use crate::error::Error;
 use crate::exit_code::Exit;
 use crate::ui::Format;
-use crate::{desk, report, trust};
+use crate::{report, tool_service, trust};
 
 /// Nobody's silence is an approval: it is typed at a terminal or given as `--yes`.
 pub(crate) fn approval(
@@ -56,7 +56,7 @@ pub(crate) fn approval(
 
 /// A goal to drive.
 #[derive(Clone, Copy)]
-pub(crate) struct Run<'a> {
+pub(crate) struct GoalRun<'a> {
     /// Its project.
     pub(crate) project: &'a Project<'a>,
     /// The goal.
@@ -92,8 +92,8 @@ impl WhenParked {
 /// `begun` is what this command recorded already; it is shown first.
 pub(crate) fn drive_to_rest(
     context: &Context,
-    run: &Run<'_>,
-    begun: Vec<Logged<Event>>,
+    run: &GoalRun<'_>,
+    begun: Vec<EventRecord<GoalEvent>>,
     interrupts: &Interrupts,
 ) -> Result<Exit, Error> {
     drive_and(context, run, begun, interrupts, WhenParked::Stay)
@@ -102,8 +102,8 @@ pub(crate) fn drive_to_rest(
 /// Does the same, and says what becomes of a goal that is parked on the way.
 pub(crate) fn drive_and(
     context: &Context,
-    run: &Run<'_>,
-    begun: Vec<Logged<Event>>,
+    run: &GoalRun<'_>,
+    begun: Vec<EventRecord<GoalEvent>>,
     interrupts: &Interrupts,
     when_parked: WhenParked,
 ) -> Result<Exit, Error> {
@@ -119,18 +119,18 @@ pub(crate) fn drive_and(
 /// Does the same and says nothing of how it came out.
 pub(crate) fn drive_unreported(
     context: &Context,
-    run: &Run<'_>,
-    begun: Vec<Logged<Event>>,
+    run: &GoalRun<'_>,
+    begun: Vec<EventRecord<GoalEvent>>,
     interrupts: &Interrupts,
     when_parked: WhenParked,
 ) -> Result<Goal, Error> {
-    let Run {
+    let GoalRun {
         project,
         id,
         config,
     } = *run;
     let world = world(context, project, id, config)?;
-    let control = Control {
+    let control = DriveControl {
         person: context.actor.clone(),
         interrupted: &|| interrupts.is_raised(),
         monotonic_ms: &monotonic_ms,
@@ -145,18 +145,18 @@ pub(crate) fn drive_unreported(
         let goal = match driven {
             Ok(goal) => goal,
             // Somebody was faster; what happens is shown all the same.
-            Err(DriveError::Driven { owner, .. }) => match attendance.follow(&owner)? {
+            Err(GoalDriveError::Driven { owner, .. }) => match attendance.follow(&owner)? {
                 Some(goal) => goal,
                 None => continue,
             },
             Err(error) => return Err(attendance.failed(&error)),
         };
         // A proof that needs a person's yes gets none from a script that looks on.
-        let is_asked = goal.stage == Stage::Verify && goal.waits_for_person();
+        let is_asked = goal.stage == GoalStage::Verify && goal.waits_for_person();
         let is_left = when_parked == WhenParked::Leave
             || interrupts.is_raised()
             || (is_asked && !context.ui.is_at_keyboard());
-        if goal.status != Status::Waiting || is_left {
+        if goal.status != GoalStatus::Waiting || is_left {
             break goal;
         }
         let goal = attendance.stay(&world)?;
@@ -181,7 +181,7 @@ pub(crate) fn clear_homes(world: &RealWorld<'_>, goal: &Goal) -> Option<String> 
     if !goal.status.is_terminal() {
         return None;
     }
-    let error = goals::remove_homes(&world.place).err()?;
+    let error = goals::remove_homes(&world.location).err()?;
     Some(format!("failed to {}", error.message))
 }
 
@@ -200,7 +200,7 @@ pub(crate) fn settle(
             report::auto_run(context, project, goal);
         }
     }
-    let is_left = goal.status == Status::Waiting && interrupts.is_raised();
+    let is_left = goal.status == GoalStatus::Waiting && interrupts.is_raised();
     if is_left {
         Exit::Interrupted
     } else {
@@ -218,10 +218,10 @@ pub(crate) fn world<'a>(
 ) -> Result<RealWorld<'a>, Error> {
     require_approved(project, id)?;
     Ok(RealWorld {
-        place: context.place(project, id)?,
-        book: context.book(config),
+        location: context.location(project, id)?,
+        grants: context.grants(config),
         clock: &context.clock,
-        desk: desk::desk(context, project)?,
+        tool_service: tool_service::tool_service(context, project)?,
         spending: context.spending(project.layout.root(), config)?,
     })
 }
@@ -237,19 +237,19 @@ pub(crate) fn require_approved(project: &Project<'_>, id: &GoalId) -> Result<(),
 /// Returns the exit code for where a goal came to rest.
 pub(crate) fn exit_of(goal: &Goal) -> Exit {
     match (goal.status, &goal.stop) {
-        (Status::Done | Status::Unverified, _) => Exit::Success,
+        (GoalStatus::Done | GoalStatus::Unverified, _) => Exit::Success,
         (_, Some(Stop::Interrupted)) => Exit::Interrupted,
         (_, Some(Stop::WorldFailed { .. })) => Exit::Failed,
         (
-            Status::Setup
-            | Status::Proposed
-            | Status::Active
-            | Status::Waiting
-            | Status::Blocked
-            | Status::Stalled
-            | Status::Paused
-            | Status::Impossible
-            | Status::Cancelled,
+            GoalStatus::Setup
+            | GoalStatus::Proposed
+            | GoalStatus::Active
+            | GoalStatus::Waiting
+            | GoalStatus::Blocked
+            | GoalStatus::Stalled
+            | GoalStatus::Paused
+            | GoalStatus::Impossible
+            | GoalStatus::Cancelled,
             _,
         ) => Exit::NotDone,
     }

@@ -5,15 +5,15 @@
 use std::fmt;
 
 use kapi_core::failure::Failure;
-use kapi_goal::record::drive::DriveError;
+use kapi_goal::record::drive::GoalDriveError;
 use kapi_goal::record::error::EngineError;
 use kapi_goal::record::reference::ResolveError;
-use kapi_goal::rules::denied::Denied;
+use kapi_goal::rules::denied::GoalDenial;
 use kapi_launch::error::{LaunchError, LaunchErrorKind};
-use kapi_settings::fault::Fault;
-use kapi_workflow::record::drive::DriveError as WorkflowDriveError;
+use kapi_settings::fault::SettingsFault;
+use kapi_workflow::record::drive::WorkflowDriveError;
 use kapi_workflow::record::error::WorkflowError;
-use kapi_workflow::rules::denied::{Denied as WorkflowDenied, Why};
+use kapi_workflow::rules::denied::{WorkflowDenial, WorkflowRule};
 use kapi_workflow::rules::target::TargetError;
 
 use crate::exit_code::Exit;
@@ -52,7 +52,7 @@ impl Error {
 
     /// Builds an error from what is wrong with a file of settings: one fault with what to do, or all
     /// of them.
-    pub(crate) fn settings(faults: &[Fault]) -> Self {
+    pub(crate) fn settings(faults: &[SettingsFault]) -> Self {
         match faults {
             [only] => {
                 let end = if only.remedy.ends_with('?') { "" } else { "." };
@@ -115,13 +115,13 @@ impl Error {
     }
 
     /// Builds an error from a drive that could not go on.
-    pub(crate) fn drive(error: &DriveError, reference: &str) -> Self {
+    pub(crate) fn drive(error: &GoalDriveError, reference: &str) -> Self {
         match error {
-            DriveError::Driven { .. } => {
+            GoalDriveError::Driven { .. } => {
                 Self::new(Exit::Busy, format!("failed to {}", chain(error)))
                     .with_hint(format!("watch it with `kapi log {reference} -f`."))
             }
-            DriveError::Engine(error) => Self::engine(error, reference),
+            GoalDriveError::Engine(error) => Self::engine(error, reference),
         }
     }
 
@@ -130,20 +130,20 @@ impl Error {
     pub(crate) fn workflow(error: &WorkflowError) -> Self {
         let exit = match error {
             WorkflowError::Denied(denied) => match denied.why {
-                Why::Malformed { .. } => Exit::Usage,
-                Why::NotStarted => Exit::NotFound,
-                Why::AlreadyStarted { .. }
-                | Why::AlreadyTerminal { .. }
-                | Why::NoPendingDecision
-                | Why::SubjectChanged { .. }
-                | Why::RisksNotAccepted { .. }
-                | Why::WrongPhase { .. }
-                | Why::WrongMode { .. }
-                | Why::NotReady { .. }
-                | Why::WeakEvidence { .. }
-                | Why::NotInFlight { .. }
-                | Why::OnlyHuman { .. }
-                | Why::OnlyEngine { .. } => Exit::Denied,
+                WorkflowRule::Malformed { .. } => Exit::Usage,
+                WorkflowRule::NotStarted => Exit::NotFound,
+                WorkflowRule::AlreadyStarted { .. }
+                | WorkflowRule::AlreadyTerminal { .. }
+                | WorkflowRule::NoPendingDecision
+                | WorkflowRule::SubjectChanged { .. }
+                | WorkflowRule::RisksNotAccepted { .. }
+                | WorkflowRule::WrongPhase { .. }
+                | WorkflowRule::WrongMode { .. }
+                | WorkflowRule::NotReady { .. }
+                | WorkflowRule::WeakEvidence { .. }
+                | WorkflowRule::NotInFlight { .. }
+                | WorkflowRule::OnlyHuman { .. }
+                | WorkflowRule::OnlyEngine { .. } => Exit::Denied,
             },
             WorkflowError::NotApprovedHere { .. } => Exit::Denied,
             WorkflowError::NotFound { .. } => Exit::NotFound,
@@ -161,7 +161,7 @@ impl Error {
         let code = error
             .denied_code()
             .map_or_else(String::new, |code| format!("{code}: "));
-        let place = match error {
+        let location = match error {
             WorkflowError::Denied(denied) => phase(denied),
             WorkflowError::NotApprovedHere { .. }
             | WorkflowError::NotFound { .. }
@@ -171,7 +171,7 @@ impl Error {
         };
         Self {
             exit,
-            message: format!("{code}failed to {}{place}", chain(error)),
+            message: format!("{code}failed to {}{location}", chain(error)),
             hint: error.hint(),
         }
     }
@@ -211,33 +211,33 @@ impl fmt::Display for Error {
 }
 
 /// Returns where a workflow stands that refused, and what waits there.
-fn phase(denied: &WorkflowDenied) -> String {
+fn phase(denied: &WorkflowDenial) -> String {
     let Some((phase, subphase)) = denied.phase else {
         return String::new();
     };
-    let place = subphase.map_or_else(|| phase.to_owned(), |sub| format!("{phase}/{sub}"));
+    let location = subphase.map_or_else(|| phase.to_owned(), |sub| format!("{phase}/{sub}"));
     match denied.pending {
-        Some(decision) => format!(" (in {place}; {} waits)", decision.words()),
-        None => format!(" (in {place})"),
+        Some(decision) => format!(" (in {location}; {} waits)", decision.words()),
+        None => format!(" (in {location})"),
     }
 }
 
 /// A contract or a raise that breaks a rule was typed wrong; everything else was refused.
-const fn denied_exit(denied: &Denied) -> Exit {
+const fn denied_exit(denied: &GoalDenial) -> Exit {
     match denied {
-        Denied::BadContract { .. } | Denied::BadRaise { .. } => Exit::Usage,
-        Denied::NoGoal => Exit::NotFound,
-        Denied::GoalExists
-        | Denied::OnlyHuman { .. }
-        | Denied::OnlyEngine { .. }
-        | Denied::OnlyAgent { .. }
-        | Denied::Refused { .. }
-        | Denied::WrongHash { .. }
-        | Denied::WrongStatus { .. }
-        | Denied::BudgetUsedUp { .. }
-        | Denied::NoLimit { .. }
-        | Denied::NotUnderWay { .. }
-        | Denied::WrongOutcome { .. } => Exit::Denied,
+        GoalDenial::BadContract { .. } | GoalDenial::BadRaise { .. } => Exit::Usage,
+        GoalDenial::NoGoal => Exit::NotFound,
+        GoalDenial::GoalExists
+        | GoalDenial::OnlyHuman { .. }
+        | GoalDenial::OnlyEngine { .. }
+        | GoalDenial::OnlyAgent { .. }
+        | GoalDenial::Refused { .. }
+        | GoalDenial::WrongHash { .. }
+        | GoalDenial::WrongStatus { .. }
+        | GoalDenial::BudgetUsedUp { .. }
+        | GoalDenial::NoLimit { .. }
+        | GoalDenial::NotUnderWay { .. }
+        | GoalDenial::WrongOutcome { .. } => Exit::Denied,
     }
 }
 

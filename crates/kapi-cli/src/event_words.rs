@@ -7,87 +7,87 @@ use kapi_core::agent_end::{AgentEnd, AgentRun, Claim, ProviderFailure};
 use kapi_core::text::{agent_name, counted, limit_key, limit_text};
 use kapi_core::verdict::{JudgeAnswer, JudgeRun};
 use kapi_goal::rules::budget::Raise;
-use kapi_goal::rules::consent::Asked;
-use kapi_goal::rules::event::{ApprovalMeans, Event, TurnVerdict};
-use kapi_goal::rules::journey::Declared;
-use kapi_goal::rules::outcome::Candidate;
+use kapi_goal::rules::consent::RefusedCommand;
+use kapi_goal::rules::event::{ApprovalMeans, GoalEvent, TurnVerdict};
+use kapi_goal::rules::journey::TurnDeclaration;
+use kapi_goal::rules::outcome::GoalCandidate;
 use kapi_goal::rules::plan::delta::PlanDelta;
-use kapi_goal::rules::plan::task::{Phase, TaskId};
+use kapi_goal::rules::plan::task::{PlanTaskId, TaskPhase};
 use kapi_goal::rules::words;
 
 use crate::amount;
 use crate::contract::short;
 
 /// Returns an event in words.
-pub(crate) fn describe(event: &Event) -> String {
+pub(crate) fn describe(event: &GoalEvent) -> String {
     match event {
-        Event::GoalCreated {
+        GoalEvent::GoalCreated {
             id, contract_hash, ..
         } => {
             let hash = short(contract_hash);
             format!("goal {id} created; contract hash {hash}")
         }
-        Event::ContractApproved { means, .. } => approved(*means).to_owned(),
-        Event::EffectIntended { effect, .. } => format!("started {effect}"),
-        Event::EffectProgressed { usage, .. } => {
+        GoalEvent::ContractApproved { means, .. } => approved(*means).to_owned(),
+        GoalEvent::EffectIntended { effect, .. } => format!("started {effect}"),
+        GoalEvent::EffectProgressed { usage, .. } => {
             format!("used {} more tokens", amount::tokens(usage.tokens()))
         }
-        Event::RunRecorded { effect, files } => {
+        GoalEvent::RunRecorded { effect, files } => {
             format!("hashed {} files of {effect}", files.len())
         }
-        Event::WorkspaceCreated { path, .. } => format!("worktree created at {path}"),
-        Event::AgentEnded { run, .. } => agent_ended(run),
-        Event::ProviderFailed {
+        GoalEvent::WorkspaceCreated { path, .. } => format!("worktree created at {path}"),
+        GoalEvent::AgentEnded { run, .. } => agent_ended(run),
+        GoalEvent::ProviderFailed {
             failure,
             retry_at_ms,
             ..
         } => provider_failed(failure, *retry_at_ms),
-        Event::WaitEnded => "the wait is over".to_owned(),
-        Event::CandidateCommitted { candidate, .. } => committed(candidate),
-        Event::BaselineEnded { report, .. } => baseline(report),
-        Event::VerifyEnded { report, .. } => verified(report),
-        Event::JudgeEnded { run, .. } | Event::JudgeFailed { run, .. } => judged(run),
-        Event::TurnEnded { turn, verdict } => turn_ended(*turn, *verdict),
-        Event::GoalDone {
+        GoalEvent::WaitEnded => "the wait is over".to_owned(),
+        GoalEvent::CandidateCommitted { candidate, .. } => committed(candidate),
+        GoalEvent::BaselineEnded { report, .. } => baseline(report),
+        GoalEvent::VerifyEnded { report, .. } => verified(report),
+        GoalEvent::JudgeEnded { run, .. } | GoalEvent::JudgeFailed { run, .. } => judged(run),
+        GoalEvent::TurnEnded { turn, verdict } => turn_ended(*turn, *verdict),
+        GoalEvent::GoalDone {
             commit, verified, ..
         } => done(short(commit), *verified),
-        Event::GoalStopped { stop } => format!("stopped: {}", stop.status()),
-        Event::EffectCancelled { effect, .. } => format!("{effect} ended without a result"),
-        Event::GoalResumed => "resumed by the user".to_owned(),
-        Event::ContractDrafted { contract_hash, .. } => {
+        GoalEvent::GoalStopped { stop } => format!("stopped: {}", stop.status()),
+        GoalEvent::EffectCancelled { effect, .. } => format!("{effect} ended without a result"),
+        GoalEvent::GoalResumed => "resumed by the user".to_owned(),
+        GoalEvent::ContractDrafted { contract_hash, .. } => {
             let hash = short(contract_hash);
             format!("contract drafted; hash {hash}")
         }
-        Event::SetupEnded { run, .. } => agent_ended(run),
-        Event::GoalReopened { reason } => {
+        GoalEvent::SetupEnded { run, .. } => agent_ended(run),
+        GoalEvent::GoalReopened { reason } => {
             let reason = first_line(reason);
             format!("result rejected by the user: {reason}")
         }
-        Event::TurnsSet { turns } => format!("turn limit set to {turns} by the user"),
-        Event::JudgeChanged { judge } => {
+        GoalEvent::TurnsSet { turns } => format!("turn limit set to {turns} by the user"),
+        GoalEvent::JudgeChanged { judge } => {
             format!("judge changed to {} by the user", agent_name(judge))
         }
-        Event::PersonSaid { text } => format!("message from the user: {}", first_line(text)),
-        Event::ConsentAsked { asked } => refused(asked),
-        Event::ConsentGiven { what } => format!("the user allowed {what:?}"),
-        Event::SideQuestionAnswered { question, .. } => {
+        GoalEvent::PersonSaid { text } => format!("message from the user: {}", first_line(text)),
+        GoalEvent::ConsentAsked { asked } => refused(asked),
+        GoalEvent::ConsentGiven { what } => format!("the user allowed {what:?}"),
+        GoalEvent::SideQuestionAnswered { question, .. } => {
             format!("side question: {}", first_line(question))
         }
-        Event::PlanMade { delta } => {
+        GoalEvent::PlanMade { delta } => {
             format!("the agent planned {} tasks", delta.written.len())
         }
-        Event::Replanned { delta } => replanned(delta),
-        Event::TaskUpdated { id, delta } => task_updated(id, delta),
-        Event::ProgressNoted { note, phase, .. } => noted(note, *phase),
-        Event::TurnDeclared { declared: what } => declared(what),
-        Event::JourneyDistilled { .. } => "the agent summarized what it learned".to_owned(),
-        Event::DistillSkipped => "Kapi writes the final summary itself".to_owned(),
-        Event::DistillEnded { .. } => "the agent's final summary is finished".to_owned(),
-        Event::GoalParked { wait } => {
+        GoalEvent::Replanned { delta } => replanned(delta),
+        GoalEvent::TaskUpdated { id, delta } => task_updated(id, delta),
+        GoalEvent::ProgressNoted { note, phase, .. } => noted(note, *phase),
+        GoalEvent::TurnDeclared { declared: what } => declared(what),
+        GoalEvent::JourneyDistilled { .. } => "the agent summarized what it learned".to_owned(),
+        GoalEvent::DistillSkipped => "Kapi writes the final summary itself".to_owned(),
+        GoalEvent::DistillEnded { .. } => "the agent's final summary is finished".to_owned(),
+        GoalEvent::GoalParked { wait } => {
             format!("parked until {}", words::wait_words(&wait.until))
         }
-        Event::GoalWoken { why, .. } => format!("resumed: {why}"),
-        Event::BudgetRaised { raise } => raised(raise),
+        GoalEvent::GoalWoken { why, .. } => format!("resumed: {why}"),
+        GoalEvent::BudgetRaised { raise } => raised(raise),
     }
 }
 
@@ -115,13 +115,13 @@ fn replanned(delta: &PlanDelta) -> String {
     format!("the agent changed its plan: {}", first_line(reason))
 }
 
-fn task_updated(id: &TaskId, delta: &PlanDelta) -> String {
+fn task_updated(id: &PlanTaskId, delta: &PlanDelta) -> String {
     let task = delta.written.iter().find(|task| task.id == *id);
     let status = task.map_or("unchanged", |task| task.status.as_str());
     format!("task {id}: {status}")
 }
 
-fn refused(asked: &Asked) -> String {
+fn refused(asked: &RefusedCommand) -> String {
     let command = first_line(&asked.command);
     format!(
         "refused until the user allows {:?}: {command}",
@@ -129,18 +129,18 @@ fn refused(asked: &Asked) -> String {
     )
 }
 
-fn noted(note: &str, phase: Option<Phase>) -> String {
+fn noted(note: &str, phase: Option<TaskPhase>) -> String {
     let phase = phase.map_or_else(String::new, |it| format!(" ({})", it.as_str()));
     format!("progress{phase}: {}", first_line(note))
 }
 
-fn declared(declared: &Declared) -> String {
+fn declared(declared: &TurnDeclaration) -> String {
     match declared {
-        Declared::Complete { .. } => "the agent claims the goal is complete".to_owned(),
-        Declared::Blocked { question, .. } => {
+        TurnDeclaration::Complete { .. } => "the agent claims the goal is complete".to_owned(),
+        TurnDeclaration::Blocked { question, .. } => {
             format!("the agent asks: {}", first_line(question))
         }
-        Declared::Wait { until, .. } => {
+        TurnDeclaration::Wait { until, .. } => {
             format!("the agent asks to wait until {}", words::wait_words(until))
         }
     }
@@ -245,7 +245,7 @@ fn agent_ended(run: &AgentRun) -> String {
     format!("the agent {how}{claim}{message}")
 }
 
-fn committed(candidate: &Candidate) -> String {
+fn committed(candidate: &GoalCandidate) -> String {
     let left_out = if candidate.left_out.is_empty() {
         String::new()
     } else {

@@ -78,7 +78,7 @@ fn ask(input: BorrowedFd<'_>, gate: &Path) -> i32 {
             0
         }
         Err(reason) => {
-            tell(&reason);
+            announce(&reason);
             DENIED
         }
     }
@@ -88,7 +88,7 @@ fn ask(input: BorrowedFd<'_>, gate: &Path) -> i32 {
     clippy::let_underscore_must_use,
     reason = "the exit code denies, whoever reads the reason"
 )]
-fn tell(reason: &str) {
+fn announce(reason: &str) {
     let _ = rustix::io::write(rustix::stdio::stderr(), reason.as_bytes());
 }
 
@@ -163,11 +163,11 @@ fn read_payload(input: BorrowedFd<'_>, message: &mut Vec<u8>) -> Payload {
             Ok(n_read) => n_read,
         };
         // One byte is left for the brace.
-        let room = (MESSAGE_BYTES_MAX - 1).saturating_sub(message.len());
-        if n_read > room {
+        let capacity = (MESSAGE_BYTES_MAX - 1).saturating_sub(message.len());
+        if n_read > capacity {
             kept = Payload::Beginning;
         }
-        message.extend_from_slice(piece.get(..n_read.min(room)).unwrap_or_default());
+        message.extend_from_slice(piece.get(..n_read.min(capacity)).unwrap_or_default());
     }
     Payload::Beginning
 }

@@ -7,7 +7,7 @@ pub(crate) mod foreground;
 pub(crate) mod listening;
 mod owned;
 mod performing;
-mod place;
+mod task_store;
 pub(crate) mod terms;
 pub(crate) mod workers;
 
@@ -16,38 +16,38 @@ use std::path::{Path, PathBuf};
 
 use kapi_core::actor::Actor;
 use kapi_core::state_directory::STATE_DIRECTORY;
-use kapi_core::task_id::TaskId;
+use kapi_core::task_id::KernelTaskId;
 use kapi_goal::record::project::Project;
 use kapi_store::error::StoreError;
 use kapi_sys::clock::Clock as _;
 use kapi_sys::lock::LockError;
 use kapi_task::perform::travel;
-use kapi_task::perform::travel::Home;
-use kapi_task::record::definition_file::Discovered;
-use kapi_task::record::door::Door;
+use kapi_task::perform::travel::CommitReturn;
+use kapi_task::record::admission::TaskAdmission;
+use kapi_task::record::definition_file::LoopCatalog;
 use kapi_task::record::error::KernelError;
-use kapi_task::record::guardrails::Memory;
-use kapi_task::record::policy_file::PolicyPlaces;
-use kapi_task::record::profile_file::{AgentProfile, Profiles};
+use kapi_task::record::guardrails::GuardrailMemory;
+use kapi_task::record::policy_file::PolicyPaths;
+use kapi_task::record::profile_file::{AgentProfile, AgentProfiles};
 use kapi_task::record::queue::Queue;
-use kapi_task::record::store::Store;
+use kapi_task::record::store::KernelStore;
 use kapi_task::record::terms::KernelTerms;
 use kapi_task::record::{definition_file, policy_file, profile_file};
-use kapi_task::rules::denied::Denied;
+use kapi_task::rules::denied::KernelDenial;
 use kapi_task::rules::policy::Policy;
-use kapi_task::rules::request::Origin;
-use kapi_task::rules::task::Task;
+use kapi_task::rules::request::TaskOrigin;
+use kapi_task::rules::task::KernelTask;
 use kapi_task::rules::task_terms::Priority;
 
 use crate::config::Config;
 use crate::context::Context;
 use crate::error::{Error, chain};
 use crate::exit_code::Exit;
-use crate::kernel::place::Place;
-use crate::kernel::terms::{Resolved, SettingRow};
+use crate::kernel::task_store::TaskStoreSource;
+use crate::kernel::terms::{ResolvedTerms, SettingRow};
 
 /// The kernel of one project, seen by one process.
-pub(crate) struct Kernel<'a> {
+pub(crate) struct ProjectKernel<'a> {
     pub(crate) context: &'a Context,
     pub(crate) project: &'a Project<'a>,
     pub(crate) config: &'a Config,
@@ -56,15 +56,15 @@ pub(crate) struct Kernel<'a> {
     /// What may be submitted at all.
     pub(crate) policy: Policy,
     /// Who can work.
-    pub(crate) profiles: Profiles,
+    pub(crate) profiles: AgentProfiles,
     /// Where its queue is kept.
-    pub(crate) store: Store,
+    pub(crate) store: KernelStore,
     /// Every value that was set, with its place.
     pub(crate) settings: Vec<SettingRow>,
     priorities: BTreeMap<String, Priority>,
 }
 
-impl<'a> Kernel<'a> {
+impl<'a> ProjectKernel<'a> {
     /// Reads what was set for the kernel of a project.
     pub(crate) fn new(
         context: &'a Context,
@@ -72,8 +72,8 @@ impl<'a> Kernel<'a> {
         config: &'a Config,
     ) -> Result<Self, Error> {
         let resolved = terms::resolve(context, project, config)?;
-        let place = place::resolve(context, project, config)?;
-        Ok(Self::resolved(context, project, config, resolved, place))
+        let location = task_store::resolve(context, project, config)?;
+        Ok(Self::resolved(context, project, config, resolved, location))
     }
 
     /// Reads the same for whoever only shows it: where it cannot be read, what holds when nobody
@@ -84,14 +84,14 @@ impl<'a> Kernel<'a> {
         config: &'a Config,
     ) -> (Self, Option<Error>) {
         let resolved = terms::resolve(context, project, config);
-        let place = place::resolve(context, project, config);
-        let (resolved, place, error) = match (resolved, place) {
-            (Ok(resolved), Ok(place)) => (resolved, place, None),
-            (Ok(resolved), Err(error)) => (resolved, place::files(), Some(error)),
-            (Err(error), Ok(place)) => (terms::standard(project), place, Some(error)),
-            (Err(error), Err(_)) => (terms::standard(project), place::files(), Some(error)),
+        let location = task_store::resolve(context, project, config);
+        let (resolved, location, error) = match (resolved, location) {
+            (Ok(resolved), Ok(location)) => (resolved, location, None),
+            (Ok(resolved), Err(error)) => (resolved, task_store::files(), Some(error)),
+            (Err(error), Ok(location)) => (terms::standard(project), location, Some(error)),
+            (Err(error), Err(_)) => (terms::standard(project), task_store::files(), Some(error)),
         };
-        let kernel = Self::resolved(context, project, config, resolved, place);
+        let kernel = Self::resolved(context, project, config, resolved, location);
         (kernel, error)
     }
 
@@ -99,21 +99,21 @@ impl<'a> Kernel<'a> {
         context: &'a Context,
         project: &'a Project<'a>,
         config: &'a Config,
-        resolved: Resolved,
-        place: Place,
+        resolved: ResolvedTerms,
+        location: TaskStoreSource,
     ) -> Self {
         let root = project.layout.root();
         let person = person_dir(context);
-        let policy = policy_file::load(PolicyPlaces {
+        let policy = policy_file::load(PolicyPaths {
             project: root,
             person,
         });
         let mut settings = resolved.settings;
-        settings.push(place.setting);
+        settings.push(location.setting);
         Self {
             terms: resolved.terms,
             settings,
-            store: place.store,
+            store: location.store,
             priorities: resolved.priorities,
             policy,
             profiles: profile_file::discover(root, start(context, root), person),
@@ -151,11 +151,11 @@ impl<'a> Kernel<'a> {
 
     /// Returns in whose name this process asks, and how deep below other tasks: an agent's task is
     /// one deeper than the task that it works on.
-    pub(crate) fn asker(&self, queue: &Queue<'_>) -> (Origin, u32) {
+    pub(crate) fn asker(&self, queue: &Queue<'_>) -> (TaskOrigin, u32) {
         match &self.context.actor {
-            Actor::Human { user } => (Origin::Person { user: user.clone() }, 0),
+            Actor::Human { user } => (TaskOrigin::Person { user: user.clone() }, 0),
             Actor::Engine => (
-                Origin::Person {
+                TaskOrigin::Person {
                     user: "kapi".to_owned(),
                 },
                 0,
@@ -163,7 +163,7 @@ impl<'a> Kernel<'a> {
             Actor::Agent { run } => {
                 let mut tasks = queue.kernel().tasks.values();
                 let task = tasks.find(|task| is_run_of(run, task));
-                let origin = Origin::Agent {
+                let origin = TaskOrigin::Agent {
                     run: run.clone(),
                     task: task.map(|task| task.id),
                 };
@@ -178,14 +178,14 @@ impl<'a> Kernel<'a> {
     }
 
     /// Reads the loops of the project as their files are now.
-    pub(crate) fn loops(&self) -> Discovered {
+    pub(crate) fn loops(&self) -> LoopCatalog {
         let root = self.project.layout.root();
         definition_file::discover(root, start(self.context, root))
     }
 
     /// Returns the memory of lessons.
-    pub(crate) fn memory(&self) -> Memory<'a> {
-        Memory {
+    pub(crate) fn memory(&self) -> GuardrailMemory<'a> {
+        GuardrailMemory {
             disk: self.project.disk,
             clock: self.project.clock,
             project: self.project.layout.root().to_path_buf(),
@@ -196,33 +196,33 @@ impl<'a> Kernel<'a> {
     }
 
     /// Does something at the door by which tasks come in.
-    pub(crate) fn at_door<T>(&self, then: impl FnOnce(&Door<'_>) -> T) -> T {
+    pub(crate) fn at_admission<T>(&self, then: impl FnOnce(&TaskAdmission<'_>) -> T) -> T {
         let now_ms = self.context.clock.now_ms();
         let local_times = policy_file::local_times(&self.policy, now_ms);
-        then(&Door {
+        then(&TaskAdmission {
             policy: &self.policy,
             local_times: &local_times,
             terms: &self.terms,
             is_unattended: true,
             base: &|| {
-                let book = self.context.book(self.config);
-                travel::offer_base(&book, self.project.layout.root(), &self.store)
+                let grants = self.context.grants(self.config);
+                travel::offer_base(&grants, self.project.layout.root(), &self.store)
             },
         })
     }
 
     /// Brings what a task that has ended made to this machine, and says where it is; says only why
     /// where it cannot be had.
-    pub(crate) fn bring_home(&self, task: &Task) {
+    pub(crate) fn bring_home(&self, task: &KernelTask) {
         if !task.state.is_ended() {
             return;
         }
-        let book = self.context.book(self.config);
+        let grants = self.context.grants(self.config);
         let root = self.project.layout.root();
         let id = task.id;
-        match travel::bring_home(&book, root, &self.store, task) {
-            Ok(Home::Nothing | Home::Branch(_)) => {}
-            Ok(Home::Aside { reference }) => self.context.ui.say(&format!(
+        match travel::bring_home(&grants, root, &self.store, task) {
+            Ok(CommitReturn::Nothing | CommitReturn::Branch(_)) => {}
+            Ok(CommitReturn::Aside { reference }) => self.context.ui.say(&format!(
                 "note: the branch of {id} has other work here, so its commit is at {reference}."
             )),
             Err(lack) => self.context.ui.say(&format!(
@@ -248,12 +248,12 @@ impl<'a> Kernel<'a> {
 pub(crate) fn with<T>(
     context: &Context,
     owner: &str,
-    then: impl FnOnce(&Kernel<'_>) -> Result<T, Error>,
+    then: impl FnOnce(&ProjectKernel<'_>) -> Result<T, Error>,
 ) -> Result<T, Error> {
     let root = root(context)?;
     let project = context.project(&root, owner);
     let config = context.config(Some(project.layout.root()))?;
-    then(&Kernel::new(context, &project, &config)?)
+    then(&ProjectKernel::new(context, &project, &config)?)
 }
 
 /// Returns the project at hand: the nearest directory upward that is a repository or has tasks or
@@ -277,14 +277,14 @@ pub(crate) fn root(context: &Context) -> Result<PathBuf, Error> {
 
 /// Tells whether a run is that of the attempt at a task that is under way: its name holds the
 /// sandbox's between dashes.
-fn is_run_of(run: &str, task: &Task) -> bool {
+fn is_run_of(run: &str, task: &KernelTask) -> bool {
     let lease = task.lease.as_ref();
     lease.is_some_and(|lease| run.contains(&format!("-{}-{}-", task.id, lease.fence)))
 }
 
 /// Returns the error of a task that is not there.
-pub(crate) fn no_task(id: TaskId) -> Error {
-    failed(&KernelError::Denied(Denied::NoTask { task: id }))
+pub(crate) fn no_task(id: KernelTaskId) -> Error {
+    failed(&KernelError::Denied(KernelDenial::NoTask { task: id }))
 }
 
 /// Returns the directory of the person's configuration.
@@ -325,17 +325,17 @@ pub(crate) fn failed(error: &KernelError) -> Error {
 }
 
 /// What was typed wrong, is not there, or finds no room reads differently from what is not allowed.
-const fn denied_exit(denied: &Denied) -> Exit {
+const fn denied_exit(denied: &KernelDenial) -> Exit {
     match denied {
-        Denied::BadRequest { .. } => Exit::Usage,
-        Denied::NoTask { .. } => Exit::NotFound,
-        Denied::OverCapacity { .. } | Denied::Led { .. } => Exit::Busy,
-        Denied::TooDeep { .. }
-        | Denied::WrongState { .. }
-        | Denied::Fenced { .. }
-        | Denied::WrongPhase { .. }
-        | Denied::OnlyHuman { .. }
-        | Denied::OnlyEngine { .. }
-        | Denied::NotYours { .. } => Exit::Denied,
+        KernelDenial::BadRequest { .. } => Exit::Usage,
+        KernelDenial::NoTask { .. } => Exit::NotFound,
+        KernelDenial::OverCapacity { .. } | KernelDenial::Led { .. } => Exit::Busy,
+        KernelDenial::TooDeep { .. }
+        | KernelDenial::WrongState { .. }
+        | KernelDenial::Fenced { .. }
+        | KernelDenial::WrongPhase { .. }
+        | KernelDenial::OnlyHuman { .. }
+        | KernelDenial::OnlyEngine { .. }
+        | KernelDenial::NotYours { .. } => Exit::Denied,
     }
 }

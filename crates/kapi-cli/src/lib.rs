@@ -18,7 +18,7 @@ use crate::commands::{
 use crate::context::Context;
 use crate::error::Error;
 use crate::exit_code::Exit;
-use crate::ui::{Fate, Format, Ui};
+use crate::ui::{Format, OutputDisposition, Ui};
 
 mod amount;
 mod args;
@@ -27,7 +27,6 @@ mod config;
 mod container;
 mod context;
 mod contract;
-mod desk;
 mod driving;
 mod error;
 mod event_words;
@@ -42,6 +41,7 @@ mod profile;
 mod progress;
 mod report;
 mod subject;
+mod tool_service;
 mod trust;
 mod ui;
 mod webhook;
@@ -79,8 +79,8 @@ fn answer(format: Format, act: impl FnOnce(&Context) -> Result<Exit, Error>) -> 
     let ui = Ui { format };
     let exit = Context::new(format)
         .and_then(|context| act(&context))
-        .unwrap_or_else(|error| tell(ui, &error));
-    if ui.fate() == Fate::Failed {
+        .unwrap_or_else(|error| announce(ui, &error));
+    if ui.disposition() == OutputDisposition::Failed {
         ui.say("error: failed to write to standard output");
         return Exit::Failed;
     }
@@ -103,7 +103,7 @@ fn run_line<T: Into<OsString> + Clone>(
 }
 
 /// Says what went wrong and what to do about it, and returns how it ended.
-fn tell(ui: Ui, error: &Error) -> Exit {
+fn announce(ui: Ui, error: &Error) -> Exit {
     ui.say(&format!("error: {error}"));
     if let Some(hint) = &error.hint {
         ui.say(&format!("hint: {hint}"));
@@ -152,12 +152,12 @@ fn report_defect(found: &PanicHookInfo<'_>) {
     let ui = Ui {
         format: Format::Human,
     };
-    let place = found
+    let location = found
         .location()
-        .map(|place| format!(" at {place}"))
+        .map(|location| format!(" at {location}"))
         .unwrap_or_default();
     let text = found.payload_as_str().unwrap_or("no reason was given");
-    ui.say(&format!("error: this is a bug in Kapi{place}: {text}"));
+    ui.say(&format!("error: this is a bug in Kapi{location}: {text}"));
     ui.say(
         "hint: please report it; nothing recorded is lost, and `kapi resume` continues the work.",
     );
@@ -170,7 +170,7 @@ fn usage(error: &clap::Error) -> ExitCode {
     };
     let typed: Vec<String> = std::env::args().collect();
     if let Some(error) = former::now(&typed, error) {
-        return ExitCode::from(tell(ui, &error).code());
+        return ExitCode::from(announce(ui, &error).code());
     }
     if error.use_stderr() {
         ui.say_page(error.to_string().trim_end());

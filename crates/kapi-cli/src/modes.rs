@@ -9,21 +9,38 @@ use kapi_workflow::rules::state::Workflow;
 
 use crate::ui::Ui;
 
+/// Hands the list of modes to a macro: a new mode is a line here and its file below.
+macro_rules! every_mode {
+    ($list:ident) => {
+        $list! {
+            /// Turn an idea into an approved spec by interview
+            DeepInterview in deep_interview;
+            /// Plan, build and review larger work in parallel
+            Ralph in ralph;
+            /// Improve a number by measured experiments
+            Autoresearch in autoresearch;
+        }
+    };
+}
+
 pub(crate) mod autoresearch;
 pub(crate) mod command;
 pub(crate) mod deep_interview;
 pub(crate) mod ralph;
 
-/// Returns what a mode says; `None` for one that there is only by name yet.
-pub(crate) fn front(mode: Mode) -> Option<&'static Front> {
-    let fronts = [
-        (Mode::DeepInterview, &deep_interview::words::FRONT),
-        (Mode::Ralph, &ralph::words::FRONT),
-        (Mode::Autoresearch, &autoresearch::words::FRONT),
-    ];
-    let mut fronts = fronts.into_iter();
-    fronts.find_map(|(of, front)| (of == mode).then_some(front))
+/// Makes of the list the way to what each mode says.
+macro_rules! fronts {
+    ($($(#[$about:meta])* $mode:ident in $folder:ident;)+) => {
+        /// Returns what a mode says; `None` for one that there is only by name yet.
+        pub(crate) fn front(mode: Mode) -> Option<&'static Front> {
+            let fronts = [$((Mode::$mode, &$folder::words::FRONT)),+];
+            let mut fronts = fronts.into_iter();
+            fronts.find_map(|(of, front)| (of == mode).then_some(front))
+        }
+    };
 }
+
+every_mode!(fronts);
 
 /// What a mode says of its workflows.
 pub(crate) struct Front {

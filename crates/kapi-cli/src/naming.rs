@@ -5,8 +5,8 @@
 use std::collections::BTreeSet;
 
 use kapi_core::id::Slug;
-use kapi_goal::perform::survey::Survey;
-use kapi_goal::record::goal_listing::Standing;
+use kapi_goal::perform::survey::RepositorySurvey;
+use kapi_goal::record::goal_listing::ListingStatus;
 use kapi_goal::record::project::Project;
 use kapi_sys::lock::{Lock, LockError};
 use kapi_workflow::rules::branch::BranchType;
@@ -27,7 +27,7 @@ const LOCK_WAIT_MS: u64 = 10_000;
 pub(crate) fn choose(
     args: &Args,
     table: &GoalTable,
-    survey: &Survey,
+    survey: &RepositorySurvey,
     reserved: &BTreeSet<String>,
 ) -> Result<(Slug, String), Error> {
     let branch_type = match (args.branch_type, table.branch_type.as_deref()) {
@@ -56,7 +56,7 @@ pub(crate) fn choose(
 
 /// Refuses a type of branch of which git could make none: a branch that has the type's own name is in
 /// the way of all.
-pub(crate) fn check_type(prefix: &str, survey: &Survey) -> Result<(), Error> {
+pub(crate) fn check_type(prefix: &str, survey: &RepositorySurvey) -> Result<(), Error> {
     let is_open = survey.branch_is_free(&format!("{prefix}/{NOBODYS}"));
     if is_open.map_err(|failure| Error::world(&failure))? {
         return Ok(());
@@ -70,7 +70,7 @@ pub(crate) fn check_type(prefix: &str, survey: &Survey) -> Result<(), Error> {
 }
 
 /// Returns a type of branch that nothing is in the way of, if there is one.
-pub(crate) fn open_type(survey: &Survey) -> Option<BranchType> {
+pub(crate) fn open_type(survey: &RepositorySurvey) -> Option<BranchType> {
     BranchType::ALL
         .into_iter()
         .find(|kind| check_type(kind.as_str(), survey).is_ok())
@@ -79,7 +79,7 @@ pub(crate) fn open_type(survey: &Survey) -> Option<BranchType> {
 /// Tells whether a branch can be made by a new goal.
 pub(crate) fn is_free(
     branch: &str,
-    survey: &Survey,
+    survey: &RepositorySurvey,
     reserved: &BTreeSet<String>,
 ) -> Result<bool, Error> {
     if reserved.contains(branch) {
@@ -93,14 +93,14 @@ pub(crate) fn is_free(
 /// Returns the branches of the project's goals that have not ended, made or not.
 pub(crate) fn reserved(project: &Project<'_>) -> Result<BTreeSet<String>, Error> {
     let goals = project.goals().map_err(|error| Error::engine(&error, ""))?;
-    let branch = |standing| match standing {
-        Standing::Known(entry) if !entry.status.is_terminal() => Some(entry.branch),
+    let branch = |state| match state {
+        ListingStatus::Known(entry) if !entry.status.is_terminal() => Some(entry.branch),
         // What a damaged goal wanted is unknown; if it made its branch, git knows.
-        Standing::Known(_) | Standing::Damaged(_) => None,
+        ListingStatus::Known(_) | ListingStatus::Damaged(_) => None,
     };
     Ok(goals
         .into_iter()
-        .filter_map(|listed| branch(listed.standing))
+        .filter_map(|listed| branch(listed.state))
         .collect())
 }
 

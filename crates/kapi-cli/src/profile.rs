@@ -21,13 +21,13 @@ use kapi_core::isolation::NetworkMode;
 use kapi_gateway::egress::rule::EgressRule;
 use kapi_sandbox::podman::options::Userns;
 
-use crate::config::source::At;
+use crate::config::source::SourcedValue;
 use crate::profile::include::Include;
 use crate::profile::message::CoAuthor;
 
 /// Whose word a profile is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Owner {
+pub(crate) enum ProfileOwner {
     /// The person's, or a part of Kapi.
     Person,
     /// The project's: an agent could have written it.
@@ -45,56 +45,56 @@ pub(crate) enum AgentName {
 
 /// One profile as it was read; what it leaves out is absent.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Profile {
+pub(crate) struct ProfileFile {
     /// Its name: that of its file without the ending.
     pub(crate) name: String,
     /// Its file; `None` for a built-in one.
     pub(crate) path: Option<PathBuf>,
     /// Whose it is.
-    pub(crate) owner: Owner,
+    pub(crate) owner: ProfileOwner,
     /// The kind of agent.
-    pub(crate) agent_type: Option<At<AgentName>>,
+    pub(crate) agent_type: Option<SourcedValue<AgentName>>,
     /// The shell line that starts the agent.
-    pub(crate) command: Option<At<String>>,
+    pub(crate) command: Option<SourcedValue<String>>,
     /// Host paths that are lent.
-    pub(crate) include: Vec<At<Include>>,
+    pub(crate) include: Vec<SourcedValue<Include>>,
     /// Variables of the host to pass on.
-    pub(crate) pass: Vec<At<String>>,
+    pub(crate) pass: Vec<SourcedValue<String>>,
     /// Variables to set.
-    pub(crate) set: Vec<At<(String, String)>>,
+    pub(crate) set: Vec<SourcedValue<(String, String)>>,
     /// Memory.
-    pub(crate) memory_bytes: Option<At<u64>>,
+    pub(crate) memory_bytes: Option<SourcedValue<u64>>,
     /// Thousandths of a processor.
-    pub(crate) cpu_millis: Option<At<u64>>,
+    pub(crate) cpu_millis: Option<SourcedValue<u64>>,
     /// Processes and threads.
-    pub(crate) processes: Option<At<u64>>,
+    pub(crate) processes: Option<SourcedValue<u64>>,
     /// The image without its tag.
-    pub(crate) image_name: Option<At<String>>,
+    pub(crate) image_name: Option<SourcedValue<String>>,
     /// The image's tag.
-    pub(crate) image_tag: Option<At<String>>,
+    pub(crate) image_tag: Option<SourcedValue<String>>,
     /// Whether a branch is pushed.
-    pub(crate) push: Option<At<bool>>,
+    pub(crate) push: Option<SourcedValue<bool>>,
     /// The remote.
-    pub(crate) remote: Option<At<String>>,
+    pub(crate) remote: Option<SourcedValue<String>>,
     /// The template of the commit's message.
-    pub(crate) commit_message: Option<At<String>>,
+    pub(crate) commit_message: Option<SourcedValue<String>>,
     /// Who is named beside the author.
-    pub(crate) co_authors: Vec<At<CoAuthor>>,
+    pub(crate) co_authors: Vec<SourcedValue<CoAuthor>>,
     /// What can be reached.
-    pub(crate) network: Option<At<NetworkMode>>,
+    pub(crate) network: Option<SourcedValue<NetworkMode>>,
     /// Hosts that may be reached.
-    pub(crate) allow: Vec<At<EgressRule>>,
+    pub(crate) allow: Vec<SourcedValue<EgressRule>>,
     /// Whether sandboxes may be made inside.
-    pub(crate) nested_namespaces: Option<At<bool>>,
+    pub(crate) nested_namespaces: Option<SourcedValue<bool>>,
     /// Who the person is in a container.
-    pub(crate) userns: Option<At<Userns>>,
+    pub(crate) userns: Option<SourcedValue<Userns>>,
     /// Where Maven's releases come from.
-    pub(crate) mirror: Option<At<String>>,
+    pub(crate) mirror: Option<SourcedValue<String>>,
 }
 
-impl Profile {
+impl ProfileFile {
     /// Returns a profile that says nothing.
-    pub(crate) fn named(name: &str, path: Option<PathBuf>, owner: Owner) -> Self {
+    pub(crate) fn named(name: &str, path: Option<PathBuf>, owner: ProfileOwner) -> Self {
         Self {
             name: name.to_owned(),
             path,
@@ -122,7 +122,7 @@ impl Profile {
     }
 
     /// Returns where it is, for a person.
-    pub(crate) fn place(&self) -> String {
+    pub(crate) fn location(&self) -> String {
         self.path.as_ref().map_or_else(
             || format!("built-in {}", self.name),
             |path| path.display().to_string(),

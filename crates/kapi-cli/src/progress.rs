@@ -7,11 +7,11 @@ use std::time::Instant;
 use kapi_core::id::GoalId;
 use kapi_core::text::agent_name;
 use kapi_core::usage::Usage;
-use kapi_goal::record::drive::Observed;
-use kapi_goal::rules::effect::{Action, AgentPurpose, Effect};
-use kapi_goal::rules::event::Event;
+use kapi_goal::record::drive::DriveObservation;
+use kapi_goal::rules::effect::{AgentPurpose, GoalAction, GoalEffect};
+use kapi_goal::rules::event::GoalEvent;
 use kapi_goal::rules::state::Goal;
-use kapi_machine::logged::Logged;
+use kapi_machine::logged::EventRecord;
 use kapi_machine::watch::Activity;
 use serde::Serialize;
 use serde_json::json;
@@ -22,7 +22,7 @@ use crate::ui::{Format, Ui, harmless};
 
 /// Progress of one goal.
 #[derive(Debug)]
-pub(crate) struct Progress {
+pub(crate) struct GoalProgressLine {
     ui: Ui,
     id: GoalId,
     /// What each line begins with where several goals are shown at once.
@@ -34,7 +34,7 @@ pub(crate) struct Progress {
     used: Usage,
 }
 
-impl Progress {
+impl GoalProgressLine {
     /// Begins showing a goal.
     pub(crate) fn new(ui: Ui, goal: &Goal) -> Self {
         let lane = goal.contract.race.as_ref().map(|race| {
@@ -54,7 +54,7 @@ impl Progress {
     }
 
     /// Shows one thing that happened.
-    pub(crate) fn show(&mut self, seen: Observed) {
+    pub(crate) fn show(&mut self, seen: DriveObservation) {
         match self.ui.format {
             Format::Json => self.show_json(&seen),
             Format::Human => self.show_human(seen),
@@ -73,75 +73,77 @@ impl Progress {
         self.ui.clear_live();
     }
 
-    fn show_json(&self, seen: &Observed) {
+    fn show_json(&self, seen: &DriveObservation) {
         match seen {
-            Observed::Recorded(logged) => self.ui.json(&event_json("goal", &self.id, logged)),
-            Observed::Performing(_) => {}
-            Observed::Activity(activity) => {
+            DriveObservation::Recorded(logged) => {
+                self.ui.json(&event_json("goal", &self.id, logged));
+            }
+            DriveObservation::Performing(_) => {}
+            DriveObservation::Activity(activity) => {
                 self.ui.json(&activity_json(&self.id, activity));
             }
         }
     }
 
-    fn show_human(&mut self, seen: Observed) {
+    fn show_human(&mut self, seen: DriveObservation) {
         match seen {
-            Observed::Recorded(logged) => self.recorded(&logged.event),
-            Observed::Performing(effect) => self.performing(&effect),
-            Observed::Activity(activity) => self.activity(&activity),
+            DriveObservation::Recorded(logged) => self.recorded(&logged.event),
+            DriveObservation::Performing(effect) => self.performing(&effect),
+            DriveObservation::Activity(activity) => self.activity(&activity),
         }
         self.live();
     }
 
-    fn recorded(&mut self, event: &Event) {
+    fn recorded(&mut self, event: &GoalEvent) {
         match event {
-            Event::GoalCreated { .. }
-            | Event::ContractApproved { .. }
-            | Event::EffectIntended { .. }
-            | Event::EffectProgressed { .. }
-            | Event::WaitEnded
-            | Event::RunRecorded { .. }
-            | Event::EffectCancelled { .. } => {}
-            Event::WorkspaceCreated { .. }
-            | Event::AgentEnded { .. }
-            | Event::ProviderFailed { .. }
-            | Event::CandidateCommitted { .. }
-            | Event::BaselineEnded { .. }
-            | Event::VerifyEnded { .. }
-            | Event::JudgeEnded { .. }
-            | Event::JudgeFailed { .. }
-            | Event::TurnEnded { .. }
-            | Event::GoalDone { .. }
-            | Event::GoalStopped { .. }
-            | Event::GoalResumed
-            | Event::ContractDrafted { .. }
-            | Event::SetupEnded { .. }
-            | Event::GoalReopened { .. }
-            | Event::PlanMade { .. }
-            | Event::Replanned { .. }
-            | Event::TaskUpdated { .. }
-            | Event::ProgressNoted { .. }
-            | Event::TurnDeclared { .. }
-            | Event::JourneyDistilled { .. }
-            | Event::DistillSkipped
-            | Event::DistillEnded { .. }
-            | Event::PersonSaid { .. }
-            | Event::SideQuestionAnswered { .. }
-            | Event::ConsentAsked { .. }
-            | Event::ConsentGiven { .. }
-            | Event::GoalParked { .. }
-            | Event::GoalWoken { .. }
-            | Event::TurnsSet { .. }
-            | Event::JudgeChanged { .. }
-            | Event::BudgetRaised { .. } => {
+            GoalEvent::GoalCreated { .. }
+            | GoalEvent::ContractApproved { .. }
+            | GoalEvent::EffectIntended { .. }
+            | GoalEvent::EffectProgressed { .. }
+            | GoalEvent::WaitEnded
+            | GoalEvent::RunRecorded { .. }
+            | GoalEvent::EffectCancelled { .. } => {}
+            GoalEvent::WorkspaceCreated { .. }
+            | GoalEvent::AgentEnded { .. }
+            | GoalEvent::ProviderFailed { .. }
+            | GoalEvent::CandidateCommitted { .. }
+            | GoalEvent::BaselineEnded { .. }
+            | GoalEvent::VerifyEnded { .. }
+            | GoalEvent::JudgeEnded { .. }
+            | GoalEvent::JudgeFailed { .. }
+            | GoalEvent::TurnEnded { .. }
+            | GoalEvent::GoalDone { .. }
+            | GoalEvent::GoalStopped { .. }
+            | GoalEvent::GoalResumed
+            | GoalEvent::ContractDrafted { .. }
+            | GoalEvent::SetupEnded { .. }
+            | GoalEvent::GoalReopened { .. }
+            | GoalEvent::PlanMade { .. }
+            | GoalEvent::Replanned { .. }
+            | GoalEvent::TaskUpdated { .. }
+            | GoalEvent::ProgressNoted { .. }
+            | GoalEvent::TurnDeclared { .. }
+            | GoalEvent::JourneyDistilled { .. }
+            | GoalEvent::DistillSkipped
+            | GoalEvent::DistillEnded { .. }
+            | GoalEvent::PersonSaid { .. }
+            | GoalEvent::SideQuestionAnswered { .. }
+            | GoalEvent::ConsentAsked { .. }
+            | GoalEvent::ConsentGiven { .. }
+            | GoalEvent::GoalParked { .. }
+            | GoalEvent::GoalWoken { .. }
+            | GoalEvent::TurnsSet { .. }
+            | GoalEvent::JudgeChanged { .. }
+            | GoalEvent::BudgetRaised { .. } => {
                 self.ui.clear_live();
                 self.say(&format!("  {}", describe(event)));
             }
         }
     }
 
-    fn performing(&mut self, effect: &Effect) {
+    fn performing(&mut self, effect: &GoalEffect) {
         self.detail.clear();
-        if let Action::RunAgent(task) = &effect.action {
+        if let GoalAction::RunAgent(task) = &effect.action {
             self.turn = task.turn;
             self.ui.clear_live();
             let agent = agent_name(&task.agent);
@@ -197,20 +199,20 @@ impl Progress {
 }
 
 /// Returns what an effect does, in a word or two.
-pub(crate) fn phase_words(effect: &Effect) -> String {
+pub(crate) fn phase_words(effect: &GoalEffect) -> String {
     match &effect.action {
-        Action::CreateWorkspace { .. } => "creating the worktree".to_owned(),
-        Action::RunAgent(task) => match task.purpose {
+        GoalAction::CreateWorkspace { .. } => "creating the worktree".to_owned(),
+        GoalAction::RunAgent(task) => match task.purpose {
             AgentPurpose::Setup => "drafting".to_owned(),
             AgentPurpose::Work => "working".to_owned(),
             AgentPurpose::Distill => "distilling".to_owned(),
         },
-        Action::Commit(_) => "recording".to_owned(),
-        Action::Baseline(_) => "checking the base".to_owned(),
-        Action::Verify(_) => "verifying".to_owned(),
-        Action::Judge(task) => format!("asking judge {}", agent_name(&task.agent)),
-        Action::Publish { .. } => "publishing".to_owned(),
-        Action::Wait { .. } => "waiting for the provider".to_owned(),
+        GoalAction::Commit(_) => "recording".to_owned(),
+        GoalAction::Baseline(_) => "checking the base".to_owned(),
+        GoalAction::Verify(_) => "verifying".to_owned(),
+        GoalAction::Judge(task) => format!("asking judge {}", agent_name(&task.agent)),
+        GoalAction::Publish { .. } => "publishing".to_owned(),
+        GoalAction::Wait { .. } => "waiting for the provider".to_owned(),
     }
 }
 
@@ -218,7 +220,7 @@ pub(crate) fn phase_words(effect: &Effect) -> String {
 pub(crate) fn event_json<E: Serialize>(
     kind: &str,
     id: &GoalId,
-    logged: &Logged<E>,
+    logged: &EventRecord<E>,
 ) -> serde_json::Value {
     let mut value = serde_json::to_value(&logged.event).unwrap_or_default();
     if let Some(object) = value.as_object_mut() {

@@ -6,7 +6,7 @@ use kapi_check::rules::proof::verify_report::proof_lines;
 use kapi_check::rules::proof::verify_run::{Checks, VerifyRun};
 use kapi_core::isolation::SandboxLevel;
 use kapi_core::text::{agent_name, counted};
-use kapi_goal::rules::state::{Goal, Status};
+use kapi_goal::rules::state::{Goal, GoalStatus};
 use kapi_goal::rules::words;
 use kapi_launch::merge::gate;
 
@@ -54,17 +54,17 @@ fn checks(ui: Ui, goal: &Goal) {
 /// that was looked at.
 pub(crate) fn outcome(ui: Ui, goal: &Goal, trust: Option<&Trust>) {
     let status = match goal.status {
-        Status::Unverified => "done (unverified)".to_owned(),
-        Status::Setup
-        | Status::Proposed
-        | Status::Active
-        | Status::Waiting
-        | Status::Blocked
-        | Status::Stalled
-        | Status::Paused
-        | Status::Impossible
-        | Status::Cancelled
-        | Status::Done => goal.status.to_string(),
+        GoalStatus::Unverified => "done (unverified)".to_owned(),
+        GoalStatus::Setup
+        | GoalStatus::Proposed
+        | GoalStatus::Active
+        | GoalStatus::Waiting
+        | GoalStatus::Blocked
+        | GoalStatus::Stalled
+        | GoalStatus::Paused
+        | GoalStatus::Impossible
+        | GoalStatus::Cancelled
+        | GoalStatus::Done => goal.status.to_string(),
     };
     ui.line(&format!("Goal {}: {status}", goal.id));
     if let Some(reason) = words::reason(goal) {
@@ -120,7 +120,7 @@ pub(crate) fn auto_run(context: &Context, project: &Path, goal: &Goal) {
         return;
     };
     let base = &goal.contract.base.commit;
-    let Ok(found) = gate::of_commit(&context.book(&config), project, base, commit) else {
+    let Ok(found) = gate::of_commit(&context.grants(&config), project, base, commit) else {
         return;
     };
     for file in found.iter().take(SHOWN_MAX) {

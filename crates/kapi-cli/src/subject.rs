@@ -10,10 +10,10 @@ pub(crate) mod launches;
 use std::path::{Path, PathBuf};
 
 use kapi_core::id::GoalId;
-use kapi_core::task_id::TaskId;
+use kapi_core::task_id::KernelTaskId;
 use kapi_core::workflow_key::WorkflowKey;
-use kapi_goal::record::reference::{Names, Subject, SubjectKind, fitting};
-use kapi_launch::place::SandboxPlace;
+use kapi_goal::record::reference::{Names, ReferenceTarget, SubjectKind, fitting};
+use kapi_launch::paths::SandboxPaths;
 
 use crate::context::Context;
 use crate::error::Error;
@@ -47,9 +47,9 @@ pub(crate) enum Meaning {
     /// A workflow.
     Workflow(WorkflowKey),
     /// A task.
-    Task(TaskId),
+    Task(KernelTaskId),
     /// The sandbox of a launch.
-    Launch(SandboxPlace),
+    Launch(SandboxPaths),
 }
 
 /// What it means that nothing was named.
@@ -87,10 +87,10 @@ impl SubjectArgs {
             None => candidates::only(context, silence)?,
         };
         Ok(match subject {
-            Subject::Goal(id) => Meaning::Goal(id),
-            Subject::Workflow(key) => Meaning::Workflow(key),
-            Subject::Task(id) => Meaning::Task(id),
-            Subject::Launch(id) => {
+            ReferenceTarget::Goal(id) => Meaning::Goal(id),
+            ReferenceTarget::Workflow(key) => Meaning::Workflow(key),
+            ReferenceTarget::Task(id) => Meaning::Task(id),
+            ReferenceTarget::Launch(id) => {
                 // The directory that was named is the working directory of this context.
                 let project = self.project.as_ref().map(|_| context.cwd.as_path());
                 Meaning::Launch(launches::find(context, &id, project)?)
@@ -98,15 +98,15 @@ impl SubjectArgs {
         })
     }
 
-    fn named(&self, context: &Context, reference: &str) -> Result<Subject, Error> {
+    fn named(&self, context: &Context, reference: &str) -> Result<ReferenceTarget, Error> {
         match SubjectKind::of(reference) {
             // Of another project, too, where there is only one.
-            Some((SubjectKind::Launch, id)) => return Ok(Subject::Launch(id.to_owned())),
+            Some((SubjectKind::Launch, id)) => return Ok(ReferenceTarget::Launch(id.to_owned())),
             Some((SubjectKind::Task, id)) => {
-                let id = TaskId::parse(id).map_err(|error| {
+                let id = KernelTaskId::parse(id).map_err(|error| {
                     Error::usage(format!("{reference:?} is not a task: {}", error.rule))
                 })?;
-                return Ok(Subject::Task(id));
+                return Ok(ReferenceTarget::Task(id));
             }
             Some((SubjectKind::Goal | SubjectKind::Workflow, _)) | None => {}
         }
@@ -129,12 +129,12 @@ impl SubjectArgs {
 
 /// What shares the numbers of a project.
 #[derive(Default)]
-struct Numbered {
+struct NumberedSubject {
     goals: Vec<GoalId>,
     workflows: Vec<WorkflowKey>,
 }
 
-impl Numbered {
+impl NumberedSubject {
     fn load(context: &Context, root: &Path) -> Result<Self, Error> {
         let project = context.project(root, OWNER);
         let goals = project.goal_ids();
@@ -147,15 +147,15 @@ impl Numbered {
 }
 
 /// Returns everything in the project at hand that a reference fits.
-fn fits(context: &Context, reference: &str) -> Result<Vec<Subject>, Error> {
-    let Numbered { goals, workflows } = match candidates::root(context)? {
-        Some(root) => Numbered::load(context, &root)?,
-        None => Numbered::default(),
+fn fits(context: &Context, reference: &str) -> Result<Vec<ReferenceTarget>, Error> {
+    let NumberedSubject { goals, workflows } = match candidates::root(context)? {
+        Some(root) => NumberedSubject::load(context, &root)?,
+        None => NumberedSubject::default(),
     };
     let launches = launches::here(context)?;
     let launches: Vec<String> = launches
         .iter()
-        .map(|place| place.id().as_str().to_owned())
+        .map(|location| location.id().as_str().to_owned())
         .collect();
     let names = Names {
         goals: &goals,
@@ -165,7 +165,7 @@ fn fits(context: &Context, reference: &str) -> Result<Vec<Subject>, Error> {
     fitting(reference, &names, &|id| is_task(context, id))
 }
 
-fn is_task(context: &Context, id: TaskId) -> Result<bool, Error> {
+fn is_task(context: &Context, id: KernelTaskId) -> Result<bool, Error> {
     let found = kernel::with(context, OWNER, |kernel| {
         let found = kernel.queue()?.find(id).map_err(|error| failed(&error))?;
         Ok(found.is_some())
@@ -183,7 +183,7 @@ fn unknown(context: &Context, reference: &str) -> Result<Error, Error> {
         Err(error) if error.exit == Exit::NotFound => return Ok(error),
         Err(error) => return Err(error),
     };
-    let Numbered { goals, workflows } = Numbered::load(context, &root)?;
+    let NumberedSubject { goals, workflows } = NumberedSubject::load(context, &root)?;
     let mut ids = goals;
     ids.extend(workflows.into_iter().map(|key| key.id));
     ids.sort();

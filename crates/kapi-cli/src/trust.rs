@@ -6,7 +6,7 @@
 use std::path::Path;
 
 use kapi_core::deletions::Deletions;
-use kapi_goal::perform::survey::Survey;
+use kapi_goal::perform::survey::RepositorySurvey;
 use kapi_goal::record::audit::audit_goal;
 use kapi_goal::record::project::Project;
 use kapi_goal::rules::state::Goal;
@@ -102,7 +102,7 @@ impl Trust {
 
 impl MovedBranch {
     /// Compares where a branch is with where the proof left it.
-    pub(crate) fn find(survey: &Survey, branch: &str, proved: &str) -> Option<Self> {
+    pub(crate) fn find(survey: &RepositorySurvey, branch: &str, proved: &str) -> Option<Self> {
         let found = survey.branch_tip(branch).ok()?;
         if found.as_deref() == Some(proved) {
             return None;
@@ -186,7 +186,7 @@ fn looked_at(
     let Ok(config) = context.config(Some(root)) else {
         return (None, None);
     };
-    let Ok(survey) = Survey::of(&context.book(&config), root) else {
+    let Ok(survey) = RepositorySurvey::of(&context.grants(&config), root) else {
         return (None, None);
     };
     let moved = MovedBranch::find(&survey, &goal.contract.branch, commit);

@@ -21,7 +21,7 @@ pub(crate) enum Format {
 /// What became of the data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
-pub(crate) enum Fate {
+pub(crate) enum OutputDisposition {
     /// It was written.
     Written = 0,
     /// The reader has gone; more of it is of no use to anybody.
@@ -31,7 +31,7 @@ pub(crate) enum Fate {
 }
 
 /// One process has one standard output.
-static FATE: AtomicU8 = AtomicU8::new(Fate::Written as u8);
+static DISPOSITION: AtomicU8 = AtomicU8::new(OutputDisposition::Written as u8);
 
 /// Writes to the terminal.
 #[derive(Debug, Clone, Copy)]
@@ -68,11 +68,11 @@ impl Ui {
     }
 
     /// Tells what became of the data that was written so far.
-    pub(crate) fn fate(self) -> Fate {
-        match FATE.load(Ordering::SeqCst) {
-            closed if closed == Fate::Closed as u8 => Fate::Closed,
-            failed if failed == Fate::Failed as u8 => Fate::Failed,
-            _ => Fate::Written,
+    pub(crate) fn disposition(self) -> OutputDisposition {
+        match DISPOSITION.load(Ordering::SeqCst) {
+            closed if closed == OutputDisposition::Closed as u8 => OutputDisposition::Closed,
+            failed if failed == OutputDisposition::Failed as u8 => OutputDisposition::Failed,
+            _ => OutputDisposition::Written,
         }
     }
 
@@ -176,8 +176,8 @@ impl Ui {
         let is_it = |word: &str| {
             word == answer || (answer.chars().count() == 1 && word.starts_with(answer.as_str()))
         };
-        let place = words.iter().position(|word| is_it(word));
-        place.or(words.len().checked_sub(1))
+        let location = words.iter().position(|word| is_it(word));
+        location.or(words.len().checked_sub(1))
     }
 }
 
@@ -208,12 +208,12 @@ fn write_out(bytes: &[u8]) {
     let mut out = io::stdout().lock();
     let written = out.write_all(bytes).and_then(|()| out.flush());
     let Err(error) = written else { return };
-    let fate = if error.kind() == io::ErrorKind::BrokenPipe {
-        Fate::Closed
+    let disposition = if error.kind() == io::ErrorKind::BrokenPipe {
+        OutputDisposition::Closed
     } else {
-        Fate::Failed
+        OutputDisposition::Failed
     };
-    FATE.store(fate as u8, Ordering::SeqCst);
+    DISPOSITION.store(disposition as u8, Ordering::SeqCst);
 }
 
 fn write_err(text: &str) {

@@ -13,16 +13,16 @@ use std::sync::mpsc::{SyncSender, TrySendError, sync_channel};
 use std::time::{Duration, Instant};
 
 use kapi_core::task_id::LoopName;
-use kapi_core::value::Value;
+use kapi_core::value::KernelValue;
 use kapi_gateway::http::head::{RequestHead, closing_answer};
 use kapi_gateway::http::reader::MessageReader;
 use kapi_gateway::http::timed::TimedSocket;
 use kapi_gateway::http::{HeadLimits, HttpMessageError};
-use kapi_task::record::leader::call::Call;
+use kapi_task::record::leader::call::LoopCall;
 use serde_json::json;
 
-use crate::webhook::proof::Proof;
-use crate::webhook::waiting::{STRANGERS_MAX, Stranger, Waiting};
+use crate::webhook::proof::CallProof;
+use crate::webhook::waiting::{ConnectionQueue, STRANGERS_MAX, Stranger};
 
 /// Connections at once, those of callers that have shown the secret included.
 pub(crate) const CONNECTIONS_MAX: usize = 2 * STRANGERS_MAX;
@@ -49,23 +49,23 @@ const DELIVERY: [&str; 3] = ["X-GitHub-Delivery", "X-Delivery-Id", "Idempotency-
 
 /// A call that waits for its answer.
 #[derive(Debug)]
-pub(crate) struct Asked {
+pub(crate) struct WebhookCall {
     /// The call.
-    pub(crate) call: Call,
+    pub(crate) call: LoopCall,
     /// Where the answer goes.
-    pub(crate) reply: SyncSender<Reply>,
+    pub(crate) reply: SyncSender<WebhookReply>,
 }
 
 /// What a caller is told.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Reply {
+pub(crate) struct WebhookReply {
     /// The status.
     pub(crate) status: u16,
     /// The document.
     pub(crate) body: serde_json::Value,
 }
 
-impl Reply {
+impl WebhookReply {
     /// Builds an answer.
     pub(crate) const fn new(status: u16, body: serde_json::Value) -> Self {
         Self { status, body }
@@ -77,18 +77,18 @@ impl Reply {
 }
 
 /// Takes calls from connections and hands them on.
-pub(crate) struct Counter<'env> {
+pub(crate) struct WebhookServer<'env> {
     /// Proves that a caller knows the secret.
-    pub(crate) proof: Proof,
+    pub(crate) proof: CallProof,
     /// Where calls go.
-    pub(crate) line: SyncSender<Asked>,
+    pub(crate) line: SyncSender<WebhookCall>,
     /// Wakes whoever takes them.
     pub(crate) ring: &'env (dyn Fn() + Sync),
     /// The connections of those that have not shown the secret.
-    pub(crate) waiting: Waiting,
+    pub(crate) waiting: ConnectionQueue,
 }
 
-impl Counter<'_> {
+impl WebhookServer<'_> {
     /// Serves one connection: one request, one answer.
     pub(crate) fn serve(&self, stream: &TcpStream) {
         // Without a descriptor for it there is no more to be done for a caller.
@@ -102,7 +102,7 @@ impl Counter<'_> {
             Ok(Some(reply)) => written(&reply),
             Ok(None) => return,
             Err(error) => match error.status() {
-                Some((status, _)) => written(&Reply::error(status, &error.to_string())),
+                Some((status, _)) => written(&WebhookReply::error(status, &error.to_string())),
                 // Nobody listens any more.
                 None => return,
             },
@@ -115,7 +115,7 @@ impl Counter<'_> {
         &self,
         reader: &mut MessageReader<TimedSocket<'_>>,
         stranger: Stranger<'_>,
-    ) -> Result<Option<Reply>, HttpMessageError> {
+    ) -> Result<Option<WebhookReply>, HttpMessageError> {
         let Some(head) = reader.request(&HEAD)? else {
             return Ok(None);
         };
@@ -124,10 +124,13 @@ impl Counter<'_> {
             .strip_prefix(PATH)
             .and_then(|name| LoopName::parse(name).ok());
         let Some(name) = name else {
-            return Ok(Some(Reply::error(404, "the only path is /loops/<name>")));
+            return Ok(Some(WebhookReply::error(
+                404,
+                "the only path is /loops/<name>",
+            )));
         };
         if head.method != "POST" {
-            return Ok(Some(Reply::error(405, "only POST triggers a loop")));
+            return Ok(Some(WebhookReply::error(405, "only POST triggers a loop")));
         }
         if head.headers.has_word("expect", "100-continue") {
             let go_on = reader
@@ -137,41 +140,46 @@ impl Counter<'_> {
         }
         let body = reader.body(head.framing()?, BODY_BYTES_MAX).read_all()?;
         if !self.proof.is_given(&head.headers, &body) {
-            return Ok(Some(Reply::error(401, "the secret is missing or wrong")));
+            return Ok(Some(WebhookReply::error(
+                401,
+                "the secret is missing or wrong",
+            )));
         }
         drop(stranger);
         let payload = if body.is_empty() {
-            Value::Null
+            KernelValue::Null
         } else {
             match serde_json::from_slice(&body) {
                 Ok(payload) => payload,
-                Err(_) => return Ok(Some(Reply::error(400, "the body is not JSON"))),
+                Err(_) => return Ok(Some(WebhookReply::error(400, "the body is not JSON"))),
             }
         };
         let delivery = match delivery(&head) {
             Ok(delivery) => delivery,
-            Err(why) => return Ok(Some(Reply::error(400, why))),
+            Err(why) => return Ok(Some(WebhookReply::error(400, why))),
         };
-        Ok(Some(self.hand_on(Call {
+        Ok(Some(self.hand_on(LoopCall {
             name,
             payload,
             delivery,
         })))
     }
 
-    fn hand_on(&self, call: Call) -> Reply {
+    fn hand_on(&self, call: LoopCall) -> WebhookReply {
         let (reply, answer) = sync_channel(1);
-        match self.line.try_send(Asked { call, reply }) {
+        match self.line.try_send(WebhookCall { call, reply }) {
             Ok(()) => {}
-            Err(TrySendError::Full(_)) => return Reply::error(429, "too many calls are pending"),
+            Err(TrySendError::Full(_)) => {
+                return WebhookReply::error(429, "too many calls are pending");
+            }
             Err(TrySendError::Disconnected(_)) => {
-                return Reply::error(503, "the server is shutting down");
+                return WebhookReply::error(503, "the server is shutting down");
             }
         }
         (self.ring)();
         answer
             .recv_timeout(TAKE_MAX)
-            .unwrap_or_else(|_| Reply::error(503, "nothing handled the call"))
+            .unwrap_or_else(|_| WebhookReply::error(503, "nothing handled the call"))
     }
 }
 
@@ -189,7 +197,7 @@ fn delivery(head: &RequestHead) -> Result<Option<String>, &'static str> {
     }
 }
 
-fn written(reply: &Reply) -> Vec<u8> {
+fn written(reply: &WebhookReply) -> Vec<u8> {
     let reason = match reply.status {
         202 => "Accepted",
         400 => "Bad Request",

@@ -17,7 +17,7 @@ const PATTERN_WORDS_MAX: usize = 32;
 
 /// One text that a tool was called with, and the name of its field.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Field {
+pub struct ToolField {
     /// The name of the innermost field that has one.
     pub key: String,
     /// The text; a list of words is one text, quoted so that it reads as the same words.
@@ -26,35 +26,35 @@ pub struct Field {
 
 /// Returns the first entry that a tool use falls under.
 #[must_use]
-pub fn matches<'a>(ask_before: &'a [String], tool: &str, fields: &[Field]) -> Option<&'a str> {
-    let told: Vec<&str> = fields
+pub fn matches<'a>(ask_before: &'a [String], tool: &str, fields: &[ToolField]) -> Option<&'a str> {
+    let reported: Vec<&str> = fields
         .iter()
         .filter(|field| tool::runs_field(tool, &field.key))
         .map(|field| field.text.as_str())
         .collect();
-    let n_chars: usize = told.iter().map(|text| text.len()).sum();
+    let n_chars: usize = reported.iter().map(|text| text.len()).sum();
     if n_chars > CHARS_MAX {
         return ask_before.first().map(String::as_str);
     }
     let mut read = Vec::new();
-    for text in &told {
+    for text in &reported {
         match commands(text) {
             Some(commands) => read.extend(commands),
             // What cannot be read in bounds is asked about.
             None => return ask_before.first().map(String::as_str),
         }
     }
-    let raw: Vec<String> = told.iter().map(|text| squeezed(text)).collect();
+    let raw: Vec<String> = reported.iter().map(|text| squeezed(text)).collect();
     let mut entries = ask_before.iter().map(String::as_str);
     entries.find(|entry| {
-        let pattern = Pattern::new(entry);
+        let pattern = ConsentPattern::new(entry);
         let is_text = |text: &String| !pattern.text.is_empty() && text.contains(&pattern.text);
         raw.iter().any(is_text) || read.iter().any(|words| pattern.begins_in(words))
     })
 }
 
 /// An entry as text and as a command.
-struct Pattern {
+struct ConsentPattern {
     text: String,
     program: String,
     /// Its words without a dash, the program aside.
@@ -63,7 +63,7 @@ struct Pattern {
     options: Vec<String>,
 }
 
-impl Pattern {
+impl ConsentPattern {
     fn new(entry: &str) -> Self {
         let text = squeezed(entry);
         let mut words = text.split(' ').map(ToOwned::to_owned);

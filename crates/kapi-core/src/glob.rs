@@ -20,11 +20,11 @@ enum Segment {
     /// Any number of directories, or none.
     Directories,
     Literal(String),
-    Name(Vec<Piece>),
+    Name(Vec<GlobPiece>),
 }
 
 #[derive(Debug, Clone)]
-enum Piece {
+enum GlobPiece {
     Literal(char),
     One,
     Any,
@@ -107,7 +107,7 @@ fn segments(text: &str) -> Vec<Segment> {
         .collect()
 }
 
-fn pieces(name: &str) -> Vec<Piece> {
+fn pieces(name: &str) -> Vec<GlobPiece> {
     let mut pieces = Vec::new();
     let mut rest = name;
     while let Some(first) = rest.chars().next() {
@@ -115,9 +115,9 @@ fn pieces(name: &str) -> Vec<Piece> {
         let set = (first == '[').then(|| set(after)).flatten();
         let (piece, next) = match (set, first) {
             (Some((piece, next)), _) => (piece, next),
-            (None, '*') => (Piece::Any, after),
-            (None, '?') => (Piece::One, after),
-            (None, literal) => (Piece::Literal(literal), after),
+            (None, '*') => (GlobPiece::Any, after),
+            (None, '?') => (GlobPiece::One, after),
+            (None, literal) => (GlobPiece::Literal(literal), after),
         };
         pieces.push(piece);
         rest = next;
@@ -126,7 +126,7 @@ fn pieces(name: &str) -> Vec<Piece> {
 }
 
 /// Reads what follows an opening bracket: `abc]`, `a-z]`, `!a]`; and what is after it.
-fn set(text: &str) -> Option<(Piece, &str)> {
+fn set(text: &str) -> Option<(GlobPiece, &str)> {
     let (inner, after) = text.split_once(']')?;
     let (inner, inverted) = inner
         .strip_prefix(['!', '^'])
@@ -146,7 +146,7 @@ fn set(text: &str) -> Option<(Piece, &str)> {
             }
         }
     }
-    Some((Piece::Set { inverted, ranges }, after))
+    Some((GlobPiece::Set { inverted, ranges }, after))
 }
 
 fn is_path(way: &[Segment], names: &[&str]) -> bool {
@@ -193,20 +193,20 @@ fn is_segment(segment: &Segment, name: &str) -> bool {
     }
 }
 
-fn is_name(pieces: &[Piece], name: &str) -> bool {
+fn is_name(pieces: &[GlobPiece], name: &str) -> bool {
     let chars: Vec<char> = name.chars().collect();
     let (mut at, mut char_at) = (0, 0);
     let mut retry: Option<(usize, usize)> = None;
     while let Some(c) = chars.get(char_at) {
         let fits = match pieces.get(at) {
-            Some(Piece::Any) => {
+            Some(GlobPiece::Any) => {
                 retry = Some((at, char_at));
                 at += 1;
                 continue;
             }
-            Some(Piece::One) => true,
-            Some(Piece::Literal(literal)) => literal == c,
-            Some(Piece::Set { inverted, ranges }) => {
+            Some(GlobPiece::One) => true,
+            Some(GlobPiece::Literal(literal)) => literal == c,
+            Some(GlobPiece::Set { inverted, ranges }) => {
                 ranges
                     .iter()
                     .any(|(first, last)| (first..=last).contains(&c))
@@ -230,7 +230,7 @@ fn is_name(pieces: &[Piece], name: &str) -> bool {
         .get(at..)
         .unwrap_or_default()
         .iter()
-        .all(|rest| matches!(rest, Piece::Any))
+        .all(|rest| matches!(rest, GlobPiece::Any))
 }
 
 #[cfg(test)]

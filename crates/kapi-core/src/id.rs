@@ -14,7 +14,7 @@ pub const SLUG_BYTES_MAX: usize = 48;
 /// A name that breaks its rule.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("read {text:?} as {what}: {rule}")]
-pub struct IdError {
+pub struct NameError {
     /// What was expected ("a goal id").
     pub what: &'static str,
     /// What was given.
@@ -64,14 +64,14 @@ impl GoalId {
     /// # Errors
     /// When the task has no name like `T-002`, the number is none, or what is named here is no
     /// workflow but such a goal.
-    pub fn part_of(workflow: &Self, task: &str, number: u32) -> Result<Self, IdError> {
+    pub fn part_of(workflow: &Self, task: &str, number: u32) -> Result<Self, NameError> {
         let rule = "it must be a task like T-002 of a workflow, and a number from 1 to 999";
         let part = Part {
             task: task.to_owned(),
             number,
         };
         if workflow.part.is_some() || !part.is_sound() {
-            return Err(IdError {
+            return Err(NameError {
                 what: "a workflow's goal",
                 text: format!("{workflow}/{task}.{number}"),
                 rule,
@@ -87,14 +87,14 @@ impl GoalId {
     ///
     /// # Errors
     /// When the text is not at least three digits, a dash and a slug.
-    pub fn parse(text: &str) -> Result<Self, IdError> {
+    pub fn parse(text: &str) -> Result<Self, NameError> {
         let rule = "it must be three or more digits, a dash and a slug";
         let whole = text;
         let (text, part) = match text.split_once('_') {
             None => (text, None),
             Some((text, part)) => (text, Some(part)),
         };
-        let error = || IdError {
+        let error = || NameError {
             what: "a goal id",
             text: whole.to_owned(),
             rule,
@@ -210,8 +210,8 @@ impl Part {
 }
 
 impl TryFrom<String> for GoalId {
-    type Error = IdError;
-    fn try_from(text: String) -> Result<Self, IdError> {
+    type Error = NameError;
+    fn try_from(text: String) -> Result<Self, NameError> {
         Self::parse(&text)
     }
 }
@@ -232,7 +232,7 @@ impl Slug {
     ///
     /// # Errors
     /// When it is not one to five words of `a-z0-9` joined by single dashes.
-    pub fn parse(text: &str) -> Result<Self, IdError> {
+    pub fn parse(text: &str) -> Result<Self, NameError> {
         let words = || text.split('-');
         let is_word = |word: &str| {
             !word.is_empty()
@@ -242,7 +242,7 @@ impl Slug {
         };
         let is_short = text.len() <= SLUG_BYTES_MAX && words().count() <= SLUG_WORDS_MAX;
         if !is_short || !words().all(is_word) {
-            return Err(IdError {
+            return Err(NameError {
                 what: "a slug",
                 text: text.to_owned(),
                 rule: "it must be one to five words of a-z and 0-9 joined by dashes",
@@ -294,8 +294,8 @@ impl fmt::Display for Slug {
 }
 
 impl TryFrom<String> for Slug {
-    type Error = IdError;
-    fn try_from(text: String) -> Result<Self, IdError> {
+    type Error = NameError;
+    fn try_from(text: String) -> Result<Self, NameError> {
         Self::parse(&text)
     }
 }

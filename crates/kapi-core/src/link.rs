@@ -12,7 +12,7 @@ use crate::mode::Mode;
 #[serde(deny_unknown_fields)]
 pub struct Link {
     /// What the other one is to this one.
-    pub relation: Relation,
+    pub relation: WorkflowRelation,
     /// The other one's mode.
     pub mode: Mode,
     /// The other one.
@@ -24,7 +24,7 @@ pub struct Link {
 /// What another workflow is to this one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Relation {
+pub enum WorkflowRelation {
     /// It gave the context: an approved interview.
     Context,
     /// It goes on from here: what an interview branched into.

@@ -10,10 +10,6 @@ use serde::{Deserialize, Serialize};
 macro_rules! names {
     ($($mode:ident $name:literal $about:literal;)+) => {
         /// A durable mode.
-        #[expect(
-            clippy::manual_non_exhaustive,
-            reason = "matches on modes are to be exhaustive; the hidden one is of tests"
-        )]
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
         pub enum Mode {
             $(#[doc = $about] #[serde(rename = $name)] $mode,)+

@@ -5,7 +5,7 @@
 
 /// One piece of a pattern.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Piece {
+enum PatternPiece {
     Literal(char),
     /// One character, in a path no slash.
     One,
@@ -21,11 +21,11 @@ enum Piece {
 #[must_use]
 pub fn is_name(pattern: &str, name: &str) -> bool {
     let pieces = pattern.chars().map(|c| match c {
-        '*' | '?' => (c, Piece::Everything),
-        c => (c, Piece::Literal(c)),
+        '*' | '?' => (c, PatternPiece::Everything),
+        c => (c, PatternPiece::Literal(c)),
     });
-    let pieces: Vec<Piece> = pieces
-        .map(|(c, piece)| if c == '?' { Piece::One } else { piece })
+    let pieces: Vec<PatternPiece> = pieces
+        .map(|(c, piece)| if c == '?' { PatternPiece::One } else { piece })
         .collect();
     matches(&pieces, name, |_| true)
 }
@@ -50,19 +50,19 @@ fn plain(path: &str) -> &str {
     path.trim_start_matches("./").trim_end_matches('/')
 }
 
-fn path_pieces(pattern: &str) -> Vec<Piece> {
+fn path_pieces(pattern: &str) -> Vec<PatternPiece> {
     let mut pieces = Vec::new();
     let mut rest = pattern;
     while let Some(c) = rest.chars().next() {
-        let is_start = pieces
-            .last()
-            .is_none_or(|last| matches!(last, Piece::Literal('/') | Piece::Directories));
+        let is_start = pieces.last().is_none_or(|last| {
+            matches!(last, PatternPiece::Literal('/') | PatternPiece::Directories)
+        });
         let (piece, length) = match c {
-            '*' if is_start && rest.starts_with("**/") => (Piece::Directories, 3),
-            '*' if rest.starts_with("**") => (Piece::Everything, 2),
-            '*' => (Piece::Any, 1),
-            '?' => (Piece::One, 1),
-            c => (Piece::Literal(c), c.len_utf8()),
+            '*' if is_start && rest.starts_with("**/") => (PatternPiece::Directories, 3),
+            '*' if rest.starts_with("**") => (PatternPiece::Everything, 2),
+            '*' => (PatternPiece::Any, 1),
+            '?' => (PatternPiece::One, 1),
+            c => (PatternPiece::Literal(c), c.len_utf8()),
         };
         pieces.push(piece);
         rest = rest.get(length..).unwrap_or_default();
@@ -71,24 +71,26 @@ fn path_pieces(pattern: &str) -> Vec<Piece> {
 }
 
 /// Follows every way through the pattern at once.
-fn matches(pieces: &[Piece], text: &str, is_inner: fn(char) -> bool) -> bool {
+fn matches(pieces: &[PatternPiece], text: &str, is_inner: fn(char) -> bool) -> bool {
     let mut at = vec![false; pieces.len() + 1];
     enter(pieces, &mut at, 0);
     for c in text.chars() {
         let mut next = vec![false; pieces.len() + 1];
         let here = pieces.iter().enumerate().zip(&at);
-        for ((place, piece), _) in here.filter(|(_, is_here)| **is_here) {
+        for ((location, piece), _) in here.filter(|(_, is_here)| **is_here) {
             match piece {
-                Piece::Literal(literal) if *literal == c => enter(pieces, &mut next, place + 1),
-                Piece::One if is_inner(c) => enter(pieces, &mut next, place + 1),
-                Piece::Any if is_inner(c) => enter(pieces, &mut next, place),
-                Piece::Everything => enter(pieces, &mut next, place),
-                Piece::Directories if c == '/' => {
-                    stay(&mut next, place);
-                    enter(pieces, &mut next, place + 1);
+                PatternPiece::Literal(literal) if *literal == c => {
+                    enter(pieces, &mut next, location + 1);
                 }
-                Piece::Directories => stay(&mut next, place),
-                Piece::Literal(_) | Piece::One | Piece::Any => {}
+                PatternPiece::One if is_inner(c) => enter(pieces, &mut next, location + 1),
+                PatternPiece::Any if is_inner(c) => enter(pieces, &mut next, location),
+                PatternPiece::Everything => enter(pieces, &mut next, location),
+                PatternPiece::Directories if c == '/' => {
+                    stay(&mut next, location);
+                    enter(pieces, &mut next, location + 1);
+                }
+                PatternPiece::Directories => stay(&mut next, location),
+                PatternPiece::Literal(_) | PatternPiece::One | PatternPiece::Any => {}
             }
         }
         at = next;
@@ -96,20 +98,22 @@ fn matches(pieces: &[Piece], text: &str, is_inner: fn(char) -> bool) -> bool {
     at.last() == Some(&true)
 }
 
-fn stay(at: &mut [bool], place: usize) {
-    if let Some(is_here) = at.get_mut(place) {
+fn stay(at: &mut [bool], location: usize) {
+    if let Some(is_here) = at.get_mut(location) {
         *is_here = true;
     }
 }
 
 /// Goes to a place, and to those after it that nothing is needed for.
-fn enter(pieces: &[Piece], at: &mut [bool], place: usize) {
-    let mut place = place;
+fn enter(pieces: &[PatternPiece], at: &mut [bool], location: usize) {
+    let mut location = location;
     loop {
-        stay(at, place);
-        match pieces.get(place) {
-            Some(Piece::Any | Piece::Everything | Piece::Directories) => place += 1,
-            Some(Piece::Literal(_) | Piece::One) | None => return,
+        stay(at, location);
+        match pieces.get(location) {
+            Some(PatternPiece::Any | PatternPiece::Everything | PatternPiece::Directories) => {
+                location += 1;
+            }
+            Some(PatternPiece::Literal(_) | PatternPiece::One) | None => return,
         }
     }
 }

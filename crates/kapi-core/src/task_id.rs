@@ -8,7 +8,7 @@ use kapi_settings::fault::short;
 use kapi_settings::scalar::word;
 use serde::{Deserialize, Deserializer, Serialize};
 
-use crate::id::IdError;
+use crate::id::NameError;
 
 /// The longest name of a loop in bytes.
 const LOOP_NAME_BYTES_MAX: usize = 64;
@@ -16,9 +16,9 @@ const LOOP_NAME_BYTES_MAX: usize = 64;
 /// A task of one project, counted from 1 and never used again; written `task_17`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
-pub struct TaskId(u64);
+pub struct KernelTaskId(u64);
 
-impl TaskId {
+impl KernelTaskId {
     /// Names the task with this number.
     #[must_use]
     pub const fn new(number: u64) -> Self {
@@ -29,14 +29,14 @@ impl TaskId {
     ///
     /// # Errors
     /// When it is neither.
-    pub fn parse(text: &str) -> Result<Self, IdError> {
+    pub fn parse(text: &str) -> Result<Self, NameError> {
         let digits = text.strip_prefix("task_").unwrap_or(text);
         let is_plain = !digits.is_empty()
             && digits.bytes().all(|byte| byte.is_ascii_digit())
             && !digits.starts_with('0');
         match digits.parse() {
             Ok(number) if is_plain => Ok(Self(number)),
-            Ok(_) | Err(_) => Err(IdError {
+            Ok(_) | Err(_) => Err(NameError {
                 what: "a task",
                 text: text.to_owned(),
                 rule: "it must be task_ and a number from 1, or the number alone",
@@ -51,21 +51,21 @@ impl TaskId {
     }
 }
 
-impl fmt::Display for TaskId {
+impl fmt::Display for KernelTaskId {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(out, "task_{}", self.0)
     }
 }
 
-impl TryFrom<String> for TaskId {
-    type Error = IdError;
-    fn try_from(text: String) -> Result<Self, IdError> {
+impl TryFrom<String> for KernelTaskId {
+    type Error = NameError;
+    fn try_from(text: String) -> Result<Self, NameError> {
         Self::parse(&text)
     }
 }
 
-impl From<TaskId> for String {
-    fn from(id: TaskId) -> Self {
+impl From<KernelTaskId> for String {
+    fn from(id: KernelTaskId) -> Self {
         id.to_string()
     }
 }
@@ -80,7 +80,7 @@ impl LoopName {
     ///
     /// # Errors
     /// When it is empty, longer than 64 bytes or has other characters.
-    pub fn parse(text: &str) -> Result<Self, IdError> {
+    pub fn parse(text: &str) -> Result<Self, NameError> {
         let is_inner = |byte: u8| {
             byte.is_ascii_lowercase() || byte.is_ascii_digit() || matches!(byte, b'.' | b'-' | b'_')
         };
@@ -89,7 +89,7 @@ impl LoopName {
             .next()
             .is_some_and(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit());
         if text.len() > LOOP_NAME_BYTES_MAX || !begins_well || !text.bytes().all(is_inner) {
-            return Err(IdError {
+            return Err(NameError {
                 what: "a loop's name",
                 text: text.to_owned(),
                 rule: "it must be 1 to 64 characters of a-z, 0-9, '.', '-' and '_', and start \
@@ -113,8 +113,8 @@ impl fmt::Display for LoopName {
 }
 
 impl TryFrom<String> for LoopName {
-    type Error = IdError;
-    fn try_from(text: String) -> Result<Self, IdError> {
+    type Error = NameError;
+    fn try_from(text: String) -> Result<Self, NameError> {
         Self::parse(&text)
     }
 }
@@ -169,14 +169,14 @@ impl fmt::Display for Fence {
 
 #[cfg(test)]
 mod tests {
-    use super::{LoopName, TaskId};
+    use super::{KernelTaskId, LoopName};
 
     #[test]
     fn tasks_read_back_as_written_and_as_typed() {
         for number in [1, 17, 10_000_000] {
-            let id = TaskId::new(number);
-            assert_eq!(TaskId::parse(&id.to_string()).unwrap(), id);
-            assert_eq!(TaskId::parse(&number.to_string()).unwrap(), id);
+            let id = KernelTaskId::new(number);
+            assert_eq!(KernelTaskId::parse(&id.to_string()).unwrap(), id);
+            assert_eq!(KernelTaskId::parse(&number.to_string()).unwrap(), id);
         }
         for text in [
             "",
@@ -188,7 +188,7 @@ mod tests {
             "task_1x",
             "99999999999999999999",
         ] {
-            assert!(TaskId::parse(text).is_err(), "{text}");
+            assert!(KernelTaskId::parse(text).is_err(), "{text}");
         }
     }
 

@@ -15,7 +15,7 @@ use crate::value::decimal::Decimal;
 
 /// A value.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub enum Value {
+pub enum KernelValue {
     /// Nothing.
     #[default]
     Null,
@@ -33,7 +33,7 @@ pub enum Value {
     Map(BTreeMap<String, Self>),
 }
 
-impl Value {
+impl KernelValue {
     /// Returns a number that a parser read as binary floating point; `None` for what is no number.
     #[must_use]
     pub fn from_float(number: f64) -> Option<Self> {
@@ -42,8 +42,8 @@ impl Value {
         }
         // The shortest text that names the number, without an exponent.
         let text = number.to_string();
-        let whole = text.parse().ok().map(Value::Integer);
-        whole.or_else(|| Decimal::from_plain(text).map(Value::Decimal))
+        let whole = text.parse().ok().map(KernelValue::Integer);
+        whole.or_else(|| Decimal::from_plain(text).map(KernelValue::Decimal))
     }
 
     /// Reads a number as it is written: digits, before them perhaps a minus, after them perhaps a
@@ -76,8 +76,8 @@ impl Value {
             Self::Map(entries) => entries.get(key),
             Self::List(items) => {
                 let is_plain = key == "0" || !key.starts_with(['0', '+']);
-                let place: usize = key.parse().ok().filter(|_| is_plain)?;
-                items.get(place)
+                let location: usize = key.parse().ok().filter(|_| is_plain)?;
+                items.get(location)
             }
             Self::Null | Self::Bool(_) | Self::Integer(_) | Self::Decimal(_) | Self::Text(_) => {
                 None
@@ -139,7 +139,7 @@ impl Value {
     }
 }
 
-impl fmt::Display for Value {
+impl fmt::Display for KernelValue {
     /// Writes it as a template inserts it: text bare, everything else as JSON.
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -154,7 +154,7 @@ impl fmt::Display for Value {
     }
 }
 
-impl From<&str> for Value {
+impl From<&str> for KernelValue {
     fn from(text: &str) -> Self {
         Self::Text(text.to_owned())
     }

@@ -24,7 +24,7 @@ pub enum JudgeAnswer {
     /// A verdict in the required form.
     Verdict {
         /// The verdict.
-        verdict: Verdict,
+        verdict: JudgeVerdict,
         /// The judge's reason, capped.
         reason: String,
     },
@@ -40,7 +40,7 @@ pub enum JudgeAnswer {
 /// A judge's verdict.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Verdict {
+pub enum JudgeVerdict {
     /// The criteria are met.
     Done,
     /// Something is missing that the agent can supply.
@@ -51,7 +51,7 @@ pub enum Verdict {
     Impossible,
 }
 
-impl Verdict {
+impl JudgeVerdict {
     /// Returns the verdict as judges write it.
     #[must_use]
     pub const fn as_str(self) -> &'static str {

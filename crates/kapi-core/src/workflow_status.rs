@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 /// Where a workflow stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Status {
+pub enum WorkflowStatus {
     /// It goes on whenever a process drives it, or when its person decides.
     Active,
     /// Something has to change first; resuming goes on.
@@ -22,7 +22,7 @@ pub enum Status {
     Integrated,
 }
 
-impl Status {
+impl WorkflowStatus {
     /// Tells whether it has ended. Nothing leaves such a status but completed, which may become
     /// integrated.
     #[must_use]

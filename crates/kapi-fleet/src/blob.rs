@@ -61,10 +61,10 @@ pub(crate) fn send(
 /// When the store does not answer, or has other bytes than were sent.
 pub(crate) fn fetch(
     stream: &JetStream<'_>,
-    place: &BlobLocation,
+    location: &BlobLocation,
 ) -> Result<Option<Vec<u8>>, FleetError> {
-    let subjects: Vec<String> = (0..place.n_parts)
-        .map(|number| format!("{}.{number}", place.subject))
+    let subjects: Vec<String> = (0..location.n_parts)
+        .map(|number| format!("{}.{number}", location.subject))
         .collect();
     let mut bytes = Vec::new();
     for some in subjects.chunks(PARTS_AT_ONCE) {
@@ -76,9 +76,9 @@ pub(crate) fn fetch(
         }
     }
     let length = u64::try_from(bytes.len()).unwrap_or(u64::MAX);
-    if length != place.bytes || sha256_hex(&bytes) != place.sha256 {
+    if length != location.bytes || sha256_hex(&bytes) != location.sha256 {
         return Err(FleetError::Object {
-            name: place.subject.clone(),
+            name: location.subject.clone(),
             what: "its content was corrupted in transit",
         });
     }

@@ -269,9 +269,10 @@ impl ClientState {
             };
             let number = message.subject.strip_prefix(&inbox);
             let number = number.and_then(|rest| rest.strip_prefix('.')?.parse::<u64>().ok());
-            let place = number.and_then(|number| usize::try_from(number.checked_sub(first)?).ok());
+            let location =
+                number.and_then(|number| usize::try_from(number.checked_sub(first)?).ok());
             // Anything else is the late answer to an earlier try.
-            let Some(slot) = place.and_then(|place| answers.get_mut(place)) else {
+            let Some(slot) = location.and_then(|location| answers.get_mut(location)) else {
                 continue;
             };
             if message.status() == Some(NOBODY) {

@@ -22,7 +22,7 @@ use crate::wire::{self, DeliveredMessage, Publication};
 /// The pause before the cluster is asked again.
 const PAUSE: Duration = Duration::from_millis(100);
 /// Codes of the cluster: a place in the log was taken, by either of its two names.
-const WRONG_PLACE: [u32; 2] = [10071, 10164];
+const WRONG_LOCATION: [u32; 2] = [10071, 10164];
 /// No such message.
 const NO_MESSAGE: u32 = 10037;
 /// A stream of this name has another configuration.
@@ -129,12 +129,12 @@ impl JetStream<'_> {
             ExpectedPosition::After(last) => (Some("Nats-Expected-Last-Sequence"), last),
             ExpectedPosition::First => (Some("Nats-Expected-Last-Subject-Sequence"), 0),
         };
-        let place = last.to_string();
+        let location = last.to_string();
         let mut headers = vec![
             ("Nats-Msg-Id", id),
             ("Nats-Expected-Stream", self.name.as_str()),
         ];
-        headers.extend(name.map(|name| (name, place.as_str())));
+        headers.extend(name.map(|name| (name, location.as_str())));
         let publication = Publication {
             subject,
             headers: &headers,
@@ -146,7 +146,7 @@ impl JetStream<'_> {
             let answer = self.answer("publish", &message.map_err(unknown)?)?;
             let said = match answer.error {
                 None => return Ok(PublishOutcome::At(answer.seq)),
-                Some(error) if WRONG_PLACE.contains(&error.err_code) => {
+                Some(error) if WRONG_LOCATION.contains(&error.err_code) => {
                     match self.find(subject, last + 1, id).map_err(unknown)? {
                         Some(published) => return Ok(published),
                         None => error.description,
@@ -191,10 +191,10 @@ impl JetStream<'_> {
         let mut lowest = u64::MAX;
         for window in publications.chunks(PARTS_AT_ONCE) {
             for answer in self.answers("publish", window, deadline)? {
-                let place = answer
+                let location = answer
                     .error
                     .map_or(Ok(answer.seq), |error| Err(self.refused("publish", error)))?;
-                lowest = lowest.min(place);
+                lowest = lowest.min(location);
             }
         }
         Ok(lowest)
@@ -231,9 +231,9 @@ impl JetStream<'_> {
     /// Returns the messages at some places.
     pub(crate) fn get_all(
         &self,
-        places: Range<u64>,
+        locations: Range<u64>,
     ) -> Result<Vec<Option<StoredMessage>>, FleetError> {
-        let asks = places.map(|seq| MessageRequest {
+        let asks = locations.map(|seq| MessageRequest {
             seq: Some(seq),
             ..MessageRequest::default()
         });

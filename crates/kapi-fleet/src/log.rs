@@ -84,7 +84,8 @@ struct FoldNote {
     seq: u64,
     /// The message that record came in.
     message: u64,
-    place: BlobLocation,
+    #[serde(rename = "place")]
+    location: BlobLocation,
 }
 
 impl FleetCursor {
@@ -282,23 +283,23 @@ impl NetLog {
             source,
         })?;
         let above = self.names.file("part");
-        let place = blob::send(&files, &above, &bytes)?;
+        let location = blob::send(&files, &above, &bytes)?;
         let note = FoldNote {
             v: NOTE_VERSION,
             seq: cursor.position.seq,
             message: cursor.message,
-            place,
+            location,
         };
         let json = notes.encode(&note)?;
         let revision = last.map_or(0, |kept| kept.seq);
-        let id = format!("{}-note", note.place.subject);
+        let id = format!("{}-note", note.location.subject);
         match notes.publish(&subject, &json, &id, ExpectedPosition::After(revision))? {
             PublishOutcome::Taken => {
-                files.purge_but(&format!("{}.>", note.place.subject), 0)?;
+                files.purge_but(&format!("{}.>", note.location.subject), 0)?;
                 Ok(false)
             }
             PublishOutcome::At(_) => {
-                files.purge_before(&format!("{above}.>"), note.place.first)?;
+                files.purge_before(&format!("{above}.>"), note.location.first)?;
                 notes.purge_but(&subject, 1)?;
                 Ok(true)
             }
@@ -390,7 +391,7 @@ impl NetLog {
                 return Ok(None);
             };
             // Gone while we looked: somebody has put a newer one there.
-            if let Some(bytes) = blob::fetch(&files, &note.place)? {
+            if let Some(bytes) = blob::fetch(&files, &note.location)? {
                 return Ok(SavedFold::parse(&bytes).map(|saved| (saved, note.message)));
             }
         }

@@ -35,7 +35,7 @@ pub struct ObjectHead {
     /// Its name: letters, digits, dash and underscore. A commit's own id.
     pub name: String,
     /// The names that whoever takes it must have already.
-    pub basis: Vec<String>,
+    pub parents: Vec<String>,
     /// Its size.
     pub bytes: u64,
 }
@@ -44,8 +44,10 @@ pub struct ObjectHead {
 #[serde(deny_unknown_fields)]
 struct ObjectRecord {
     v: u32,
-    basis: Vec<String>,
-    place: BlobLocation,
+    #[serde(rename = "basis")]
+    parents: Vec<String>,
+    #[serde(rename = "place")]
+    location: BlobLocation,
 }
 
 impl FleetObjects {
@@ -58,8 +60,8 @@ impl FleetObjects {
     ///
     /// # Errors
     /// When the name or the size is not allowed, or the cluster does not answer or refuses.
-    pub fn put(&self, name: &str, basis: &[String], bytes: &[u8]) -> Result<(), FleetError> {
-        for name in basis.iter().map(String::as_str).chain([name]) {
+    pub fn put(&self, name: &str, parents: &[String], bytes: &[u8]) -> Result<(), FleetError> {
+        for name in parents.iter().map(String::as_str).chain([name]) {
             check_name(name)?;
         }
         let size = u64::try_from(bytes.len()).unwrap_or(u64::MAX);
@@ -70,7 +72,7 @@ impl FleetObjects {
                 bytes_max: OBJECT_BYTES_MAX,
             });
         }
-        if bytes.is_empty() || basis.len() > BASIS_MAX {
+        if bytes.is_empty() || parents.len() > BASIS_MAX {
             return Err(bad(name, "it is empty, or depends on too much"));
         }
         let stream = self.stream();
@@ -78,16 +80,16 @@ impl FleetObjects {
             return Ok(());
         }
         let above = self.names.file(&format!("object.{name}"));
-        let place = blob::send(&stream, &above, bytes)?;
+        let location = blob::send(&stream, &above, bytes)?;
         let json = stream.encode(&ObjectRecord {
             v: HEAD_VERSION,
-            basis: basis.to_vec(),
-            place: place.clone(),
+            parents: parents.to_vec(),
+            location: location.clone(),
         })?;
         let subject = self.head_subject(name);
-        match stream.publish(&subject, &json, &place.subject, ExpectedPosition::First)? {
+        match stream.publish(&subject, &json, &location.subject, ExpectedPosition::First)? {
             PublishOutcome::At(_) => Ok(()),
-            PublishOutcome::Taken => stream.purge_but(&format!("{}.>", place.subject), 0),
+            PublishOutcome::Taken => stream.purge_but(&format!("{}.>", location.subject), 0),
         }
     }
 
@@ -99,8 +101,8 @@ impl FleetObjects {
         let written = self.written(name)?;
         Ok(written.map(|written| ObjectHead {
             name: name.to_owned(),
-            basis: written.basis,
-            bytes: written.place.bytes,
+            parents: written.parents,
+            bytes: written.location.bytes,
         }))
     }
 
@@ -111,7 +113,7 @@ impl FleetObjects {
     pub fn get(&self, name: &str) -> Result<Option<Vec<u8>>, FleetError> {
         match self.written(name)? {
             None => Ok(None),
-            Some(written) => blob::fetch(&self.stream(), &written.place),
+            Some(written) => blob::fetch(&self.stream(), &written.location),
         }
     }
 
@@ -149,10 +151,10 @@ impl FleetObjects {
         if written.v != HEAD_VERSION {
             return Err(bad(name, "a newer version of Kapi wrote it"));
         }
-        if written.place.bytes > OBJECT_BYTES_MAX || written.basis.len() > BASIS_MAX {
+        if written.location.bytes > OBJECT_BYTES_MAX || written.parents.len() > BASIS_MAX {
             return Err(bad(name, "it is larger than the maximum"));
         }
-        for name in &written.basis {
+        for name in &written.parents {
             check_name(name)?;
         }
         Ok(Some(written))

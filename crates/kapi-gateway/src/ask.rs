@@ -26,7 +26,7 @@ use serde_json::Value;
 
 use crate::ask::answer::{AnswerChannel, ModelAnswer, ParsedAnswer};
 use crate::ask::error::AskError;
-use crate::ask::form::Form;
+use crate::ask::form::AnswerForm;
 use crate::ask::line::{AskConnection, RawAnswer};
 use crate::ask::server::{ModelApi, ModelEndpoint};
 
@@ -45,7 +45,7 @@ pub struct ModelQuestion<'a> {
     /// The most tokens it may write, reasoning included.
     pub output_tokens_max: u32,
     /// What it is to answer with.
-    pub form: Form,
+    pub form: AnswerForm,
 }
 
 /// What became of a question.
@@ -140,20 +140,20 @@ pub(crate) fn converse(
 }
 
 /// Returns the channels to try for an answer, the surest first.
-const fn channels(api: ModelApi, form: Form) -> &'static [AnswerChannel] {
+const fn channels(api: ModelApi, form: AnswerForm) -> &'static [AnswerChannel] {
     match (form, api) {
-        (Form::Words, _) => &[AnswerChannel::Text],
-        (Form::Object(_), ModelApi::Anthropic) => &[
+        (AnswerForm::Words, _) => &[AnswerChannel::Text],
+        (AnswerForm::Object(_), ModelApi::Anthropic) => &[
             AnswerChannel::Tool,
             AnswerChannel::Format,
             AnswerChannel::Text,
         ],
-        (Form::Object(_), ModelApi::Chat) => &[
+        (AnswerForm::Object(_), ModelApi::Chat) => &[
             AnswerChannel::Format,
             AnswerChannel::Tool,
             AnswerChannel::Text,
         ],
-        (Form::Object(_), ModelApi::Gemini) => &[AnswerChannel::Format, AnswerChannel::Text],
+        (AnswerForm::Object(_), ModelApi::Gemini) => &[AnswerChannel::Format, AnswerChannel::Text],
     }
 }
 
@@ -234,14 +234,14 @@ pub(crate) fn path_model<'m>(
 /// Returns the system text, with what the channel needs said in words.
 pub(crate) fn system_text(question: &ModelQuestion<'_>, channel: AnswerChannel) -> String {
     let more = match (question.form, channel) {
-        (Form::Words, _) | (Form::Object(_), AnswerChannel::Format) => String::new(),
-        (Form::Object(form), AnswerChannel::Tool) => {
+        (AnswerForm::Words, _) | (AnswerForm::Object(_), AnswerChannel::Format) => String::new(),
+        (AnswerForm::Object(form), AnswerChannel::Tool) => {
             format!(
                 "Give your answer by calling the tool `{}`, once.",
                 form.name
             )
         }
-        (Form::Object(form), AnswerChannel::Text) => form.instruction(),
+        (AnswerForm::Object(form), AnswerChannel::Text) => form.instruction(),
     };
     let parts = [question.system.trim(), more.as_str()];
     let parts: Vec<&str> = parts.into_iter().filter(|part| !part.is_empty()).collect();
@@ -253,7 +253,7 @@ pub(crate) fn schema_of(
     question: &ModelQuestion<'_>,
 ) -> Option<(&'static form::ObjectForm, Value)> {
     match question.form {
-        Form::Words => None,
-        Form::Object(form) => Some((form, form.schema())),
+        AnswerForm::Words => None,
+        AnswerForm::Object(form) => Some((form, form.schema())),
     }
 }

@@ -397,7 +397,7 @@ impl<'a> ModelGateway<'a> {
     }
 
     /// Counts an event and passes it on.
-    fn tell(&self, event: GatewayEvent) {
+    fn notify(&self, event: GatewayEvent) {
         let count = |change: &dyn Fn(&mut GatewayTotals)| {
             change(&mut self.totals.lock().unwrap_or_else(PoisonError::into_inner));
         };
@@ -450,7 +450,7 @@ impl<'a> ModelGateway<'a> {
             UsageVerdict::GoOn => {}
             UsageVerdict::Spent => self.spend_out(),
         }
-        self.tell(match used {
+        self.notify(match used {
             MeteredUsage::Tokens(usage) => GatewayEvent::Used { call, usage },
             MeteredUsage::Unknown { why, estimate } => GatewayEvent::Unmetered {
                 call,
@@ -465,7 +465,7 @@ impl<'a> ModelGateway<'a> {
         if let Some(recorder) = &self.recorder
             && let Err(error) = write(recorder)
         {
-            self.tell(GatewayEvent::RecordingStopped {
+            self.notify(GatewayEvent::RecordingStopped {
                 why: error.to_string(),
             });
         }

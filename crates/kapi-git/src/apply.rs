@@ -23,9 +23,9 @@ use std::path::{Path, PathBuf};
 
 use kapi_sys::lock::{Lock, LockError};
 
-use self::beneath::Tree;
+use self::beneath::OpenTree;
 use self::journal::Journal;
-use self::judge::Judge;
+use self::judge::ApplyJudge;
 use crate::command::{Git, GitError};
 use crate::id::CommitId;
 use crate::owned_dir::{self, DirError};
@@ -39,18 +39,18 @@ pub const PATHS_MAX: usize = 200_000;
 
 /// One path that is different in the sandbox.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Offer {
+pub struct ApplyOffer {
     /// The path, relative to the project.
     pub path: PathBuf,
     /// What it was when the sandbox began.
-    pub old: Old,
+    pub old: BaseState,
     /// What it is now.
-    pub new: New,
+    pub new: SandboxState,
 }
 
 /// What a path was when the sandbox began.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Old {
+pub enum BaseState {
     /// There was nothing.
     Absent,
     /// It was what the project still has, unless that changed since this moment.
@@ -62,12 +62,12 @@ pub enum Old {
         /// The moment.
         moment: Moment,
         /// A text to merge by, if it changed since: what the base commit has.
-        ancestor: Option<Source>,
+        ancestor: Option<ByteSource>,
     },
     /// It was a file of exactly this content.
     File {
         /// The content.
-        source: Source,
+        source: ByteSource,
         /// Whether it could be executed.
         is_executable: bool,
     },
@@ -80,7 +80,7 @@ pub enum Old {
 
 /// What a path is in the sandbox.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum New {
+pub enum SandboxState {
     /// Nothing: it was removed, with all below it.
     Absent,
     /// A directory; what is in it is offered by itself.
@@ -88,7 +88,7 @@ pub enum New {
     /// A file.
     File {
         /// Its content.
-        source: Source,
+        source: ByteSource,
         /// Its permissions. The host's group and others may not write because of it.
         mode: u32,
     },
@@ -101,7 +101,7 @@ pub enum New {
 
 /// Where bytes are.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Source {
+pub enum ByteSource {
     /// In a file below a directory that an agent may have written.
     File {
         /// The directory.
@@ -155,7 +155,7 @@ pub struct ApplyPlan<'a> {
     /// A directory of Kapi's own for this project and nothing else, on the same file system.
     pub work: &'a Path,
     /// What is different, in any order, each path once.
-    pub offers: &'a [Offer],
+    pub offers: &'a [ApplyOffer],
     /// Which of it is wanted: plain paths stand for all below them, `*`, `?` and `[…]` stay
     /// within one name, `**` does not, and `!` before a pattern leaves out. None is everything.
     pub select: &'a [String],
@@ -169,7 +169,7 @@ pub struct ApplyPlan<'a> {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Preview {
     /// Each wanted path, in order, and what happens to it.
-    pub verdicts: Vec<(PathBuf, Verdict)>,
+    pub verdicts: Vec<(PathBuf, PathVerdict)>,
     /// How many offered paths were not wanted.
     pub n_left_out: usize,
     /// The patterns that nothing matches.
@@ -178,7 +178,7 @@ pub struct Preview {
 
 /// What happens to one path.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Verdict {
+pub enum PathVerdict {
     /// It is new.
     Create,
     /// It takes the place of what was there, unchanged since.
@@ -192,17 +192,17 @@ pub enum Verdict {
     /// Both sides changed the text in the same places; it is written with marks.
     Marked {
         /// In how many places.
-        n_places: u32,
+        n_locations: u32,
     },
     /// It changed on the host in a way that cannot be brought together.
-    Conflict(Conflict),
+    Conflict(ApplyConflict),
     /// It is not taken from a sandbox.
-    Refused(Refusal),
+    Refused(ApplyRefusal),
 }
 
 /// Why two changes cannot be brought together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Conflict {
+pub enum ApplyConflict {
     /// The host's content or kind is another than when the sandbox began.
     ChangedHere,
     /// The host removed it.
@@ -212,7 +212,7 @@ pub enum Conflict {
     /// The texts changed in the same places.
     SamePlaces {
         /// In how many.
-        n_places: u32,
+        n_locations: u32,
     },
     /// A directory that should go holds something else.
     NotEmpty,
@@ -224,7 +224,7 @@ pub enum Conflict {
 
 /// Why something is not taken from a sandbox.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Refusal {
+pub enum ApplyRefusal {
     /// Not a path below the project.
     NotBelow,
     /// Git's own data, or a name that some file system takes for it.
@@ -251,7 +251,7 @@ pub struct Recovery {
 
 /// An apply that happened.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Applied {
+pub struct ApplyResult {
     /// What was done.
     pub preview: Preview,
     /// What an earlier one needed first.
@@ -308,7 +308,7 @@ pub enum ApplyError {
     Git(#[from] GitError),
 }
 
-impl Verdict {
+impl PathVerdict {
     /// Tells whether the path cannot be applied as it is.
     #[must_use]
     pub fn is_obstacle(&self) -> bool {
@@ -331,31 +331,31 @@ impl Preview {
 /// interrupted apply is undone first.
 pub fn preview(plan: &ApplyPlan<'_>) -> Result<Preview, ApplyError> {
     let _lock = lock(plan.work)?;
-    let project = Tree::open(plan.project)?;
+    let project = OpenTree::open(plan.project)?;
     Journal::of(plan.work).recover(&project)?;
-    Ok(Judge::new(plan, &project)?.judge()?.preview)
+    Ok(ApplyJudge::new(plan, &project)?.judge()?.preview)
 }
 
 /// Applies the wanted changes to the project: all that the verdicts allow, or nothing.
 ///
 /// When it returns, everything is durable. When it fails, or the process dies, the project is put
 /// back as it was, now or at the next call for it.
-pub fn apply(plan: &ApplyPlan<'_>) -> Result<Applied, ApplyError> {
+pub fn apply(plan: &ApplyPlan<'_>) -> Result<ApplyResult, ApplyError> {
     let _lock = lock(plan.work)?;
-    let project = Tree::open(plan.project)?;
+    let project = OpenTree::open(plan.project)?;
     let journal = Journal::of(plan.work);
     let recovery = journal.recover(&project)?;
-    let judge = Judge::new(plan, &project)?;
+    let judge = ApplyJudge::new(plan, &project)?;
     let judged = judge.judge()?;
     if plan.on_conflict == OnConflict::Refuse && judged.preview.n_obstacles() > 0 {
         return Err(ApplyError::Obstacles {
             preview: judged.preview,
         });
     }
-    let work = Tree::open(plan.work)?;
+    let work = OpenTree::open(plan.work)?;
     let steps = stage::stage(&judge, &work, &judged)?;
     journal.run(&project, &work, &steps)?;
-    Ok(Applied {
+    Ok(ApplyResult {
         preview: judged.preview,
         recovery,
     })
@@ -364,7 +364,7 @@ pub fn apply(plan: &ApplyPlan<'_>) -> Result<Applied, ApplyError> {
 /// Undoes an apply that was interrupted; nothing to undo is fine.
 pub fn recover(project: &Path, work: &Path) -> Result<Recovery, ApplyError> {
     let _lock = lock(work)?;
-    Journal::of(work).recover(&Tree::open(project)?)
+    Journal::of(work).recover(&OpenTree::open(project)?)
 }
 
 fn lock(work: &Path) -> Result<Lock, ApplyError> {

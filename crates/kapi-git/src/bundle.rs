@@ -52,13 +52,13 @@ impl Repository {
     /// # Errors
     /// When git fails, or the bundle is larger than
     /// [`OUTPUT_BYTES_MAX`](crate::command::OUTPUT_BYTES_MAX).
-    pub fn bundle(&self, tip: &CommitId, basis: &[CommitId]) -> Result<Vec<u8>, GitError> {
+    pub fn bundle(&self, tip: &CommitId, parents: &[CommitId]) -> Result<Vec<u8>, GitError> {
         let mut bytes = match self.object_format() {
             ObjectFormat::Sha1 => "# v2 git bundle\n".to_owned(),
             ObjectFormat::Sha256 => "# v3 git bundle\n@object-format=sha256\n".to_owned(),
         };
         let mut revs = format!("{tip}\n");
-        for commit in basis {
+        for commit in parents {
             bytes.extend(["-", commit.as_str(), "\n"]);
             revs.extend(["^", commit.as_str(), "\n"]);
         }
@@ -206,10 +206,10 @@ impl Repository {
             ObjectFormat::Sha256 => head.strip_prefix("# v3 git bundle\n@object-format=sha256\n"),
         };
         let rest = rest.ok_or_else(|| malformed("it has a different object format"))?;
-        let (mut basis, mut tips) = (Vec::new(), Vec::new());
+        let (mut parents, mut tips) = (Vec::new(), Vec::new());
         for line in rest.lines() {
             let (list, id) = match line.strip_prefix('-') {
-                Some(id) => (&mut basis, id),
+                Some(id) => (&mut parents, id),
                 None => (&mut tips, line),
             };
             let id = id.split(' ').next().unwrap_or_default();
@@ -220,8 +220,8 @@ impl Repository {
         if tips != [tip.clone()] {
             return Err(malformed("it contains another commit"));
         }
-        let here = self.present(&basis)?;
-        if let Some(missing) = basis.iter().find(|commit| !here.contains(commit)) {
+        let here = self.present(&parents)?;
+        if let Some(missing) = parents.iter().find(|commit| !here.contains(commit)) {
             return Err(BundleError::Lacks {
                 tip: tip.clone(),
                 missing: missing.clone(),

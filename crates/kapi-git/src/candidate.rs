@@ -14,15 +14,15 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
 use crate::author::Author;
-use crate::change::Change;
+use crate::change::PathChange;
 use crate::command::GitError;
 use crate::id::{CommitId, RefPart, TreeId};
 use crate::owned_dir::DirError;
-use crate::refused_path::{FILE_BYTES_MAX, Refused, Why};
+use crate::refused_path::{FILE_BYTES_MAX, RefusalReason, RefusedPath};
 use crate::repository::{ObjectFormat, Repository, path_of};
 use crate::scratch::Scratch;
 use crate::sweep;
-use crate::workspace::{Workspace, WorkspaceError, goal_ref};
+use crate::workspace::{GitWorkspace, WorkspaceError, goal_ref};
 
 /// The most files one candidate may change.
 pub const CHANGES_MAX: usize = 200_000;
@@ -54,9 +54,9 @@ pub struct Candidate {
     /// Its tree.
     pub tree: TreeId,
     /// What it changes against the base, by path.
-    pub changed: Vec<Change>,
+    pub changed: Vec<PathChange>,
     /// What is in the workspace but not in the commit, by path; never what git ignores.
-    pub refused: Vec<Refused>,
+    pub refused: Vec<RefusedPath>,
 }
 
 /// A candidate that could not be made.
@@ -93,9 +93,9 @@ pub enum CandidateError {
 
 /// The files of a workspace as a tree, not yet committed.
 #[derive(Debug)]
-pub(crate) struct Snapshot {
+pub(crate) struct WorkspaceSnapshot {
     pub(crate) tree: TreeId,
-    pub(crate) refused: Vec<Refused>,
+    pub(crate) refused: Vec<RefusedPath>,
 }
 
 impl Repository {
@@ -103,16 +103,16 @@ impl Repository {
     ///
     /// The files are taken as they are. A directory that is gone is an error and never a commit
     /// that deletes everything; one that was made anew by [`Repository::create_workspace`]
-    /// ([`Workspace::origin`] says so) gives the tree of its plan's `content`: no change since.
+    /// ([`GitWorkspace::origin`] says so) gives the tree of its plan's `content`: no change since.
     ///
     /// When the ref already names another commit, that one is kept under `replaced-<id>`.
     pub fn commit_candidate(
         &self,
-        workspace: &Workspace,
+        workspace: &GitWorkspace,
         plan: &CandidatePlan,
     ) -> Result<Candidate, CandidateError> {
         check(plan)?;
-        let Snapshot { tree, refused } = self.snapshot(workspace)?;
+        let WorkspaceSnapshot { tree, refused } = self.snapshot(workspace)?;
         let commit = self.commit_tree(workspace, plan, &tree)?;
         let changed = self.tree_changes(&workspace.base, tree.as_str())?;
         Ok(Candidate {
@@ -128,21 +128,25 @@ impl Repository {
     /// For work of a turn that was interrupted, before the workspace is reset.
     pub fn rescue(
         &self,
-        workspace: &Workspace,
+        workspace: &GitWorkspace,
         plan: &CandidatePlan,
         known: &TreeId,
     ) -> Result<Option<CommitId>, CandidateError> {
         check(plan)?;
-        let Snapshot { tree, .. } = self.snapshot(workspace)?;
+        let WorkspaceSnapshot { tree, .. } = self.snapshot(workspace)?;
         if tree == *known {
             return Ok(None);
         }
         self.commit_tree(workspace, plan, &tree).map(Some)
     }
 
-    pub(crate) fn snapshot(&self, workspace: &Workspace) -> Result<Snapshot, CandidateError> {
+    pub(crate) fn snapshot(
+        &self,
+        workspace: &GitWorkspace,
+    ) -> Result<WorkspaceSnapshot, CandidateError> {
         workspace.restore_link()?;
-        let mut refused: BTreeSet<Refused> = sweep::sweep(&workspace.path).into_iter().collect();
+        let mut refused: BTreeSet<RefusedPath> =
+            sweep::sweep(&workspace.path).into_iter().collect();
         let scratch = workspace.scratch(self)?;
         scratch.index_commit(&workspace.base)?;
         refused.extend(workspace.disarm_submodules(&scratch)?);
@@ -152,19 +156,19 @@ impl Repository {
         let mut whole = lfs::filtered(&scratch, &pending.present)?;
         whole.retain(|path| lfs::is_whole(&workspace.path.join(path)));
         pending.present.retain(|path| !whole.contains(path));
-        refused.extend(whole.into_iter().map(|path| Refused {
+        refused.extend(whole.into_iter().map(|path| RefusedPath {
             path,
-            why: Why::LfsContent,
+            why: RefusalReason::LfsContent,
         }));
-        let mut search = Search {
+        let mut search = StagingSearch {
             scratch: &scratch,
             calls_left: SEARCH_CALLS_MAX,
         };
         let mut unstorable = Vec::new();
         search.add(&pending.present, &mut unstorable)?;
-        refused.extend(unstorable.into_iter().map(|path| Refused {
+        refused.extend(unstorable.into_iter().map(|path| RefusedPath {
             path,
-            why: Why::Unstorable,
+            why: RefusalReason::Unstorable,
         }));
         let tree = scratch.write_tree()?;
         // Git leaves out names it finds unsafe and says so to nobody.
@@ -176,11 +180,11 @@ impl Repository {
             .iter()
             .filter(|path| !staged.contains(path.as_path()));
         let lost = lost.filter(|path| !named.contains(*path)).cloned();
-        refused.extend(lost.map(|path| Refused {
+        refused.extend(lost.map(|path| RefusedPath {
             path,
-            why: Why::UnsafeName,
+            why: RefusalReason::UnsafeName,
         }));
-        Ok(Snapshot {
+        Ok(WorkspaceSnapshot {
             tree,
             refused: refused.into_iter().collect(),
         })
@@ -213,7 +217,7 @@ impl Repository {
 
     pub(crate) fn commit_tree(
         &self,
-        workspace: &Workspace,
+        workspace: &GitWorkspace,
         plan: &CandidatePlan,
         tree: &TreeId,
     ) -> Result<CommitId, CandidateError> {
@@ -237,7 +241,7 @@ impl Repository {
 
 /// What has to change in the index.
 #[derive(Debug, Default)]
-struct Pending {
+struct IndexChanges {
     gone: Vec<PathBuf>,
     present: Vec<PathBuf>,
     /// Those of `present` that the base does not hold.
@@ -248,9 +252,9 @@ fn pending(
     scratch: &Scratch<'_>,
     root: &Path,
     format: ObjectFormat,
-    refused: &mut BTreeSet<Refused>,
-) -> Result<Pending, CandidateError> {
-    let mut pending = Pending::default();
+    refused: &mut BTreeSet<RefusedPath>,
+) -> Result<IndexChanges, CandidateError> {
+    let mut pending = IndexChanges::default();
     let known = scratch.call("diff-files");
     let known = known
         .args(["--raw", "-z", "--no-renames", "--ignore-submodules=all"])
@@ -267,10 +271,13 @@ fn pending(
             Some(why) => {
                 // What took the file's place removed it; a file that cannot be taken is still
                 // there, so the commit keeps the one it has.
-                if matches!(why, Why::SpecialFile | Why::NestedRepository) {
+                if matches!(
+                    why,
+                    RefusalReason::SpecialFile | RefusalReason::NestedRepository
+                ) {
                     pending.gone.push(path.clone());
                 }
-                refused.insert(Refused { path, why });
+                refused.insert(RefusedPath { path, why });
             }
         }
     }
@@ -282,16 +289,16 @@ fn pending(
         if let Some(dir) = name.strip_suffix(b"/") {
             let path = path_of(dir);
             let why = if is_kapi_state(&path) {
-                Why::KapiState
+                RefusalReason::KapiState
             } else {
-                Why::NestedRepository
+                RefusalReason::NestedRepository
             };
-            refused.insert(Refused { path, why });
+            refused.insert(RefusedPath { path, why });
             continue;
         }
         let path = path_of(name);
         if let Some(why) = obstacle(format, root, &path, None) {
-            refused.insert(Refused { path, why });
+            refused.insert(RefusedPath { path, why });
         } else {
             pending.new.push(path.clone());
             pending.present.push(path);
@@ -317,21 +324,21 @@ fn obstacle(
     root: &Path,
     path: &Path,
     link_of_base: Option<&str>,
-) -> Option<Why> {
+) -> Option<RefusalReason> {
     if is_kapi_state(path) {
-        return Some(Why::KapiState);
+        return Some(RefusalReason::KapiState);
     }
     match fs::symlink_metadata(root.join(path)) {
-        Err(_) => Some(Why::Unreadable),
+        Err(_) => Some(RefusalReason::Unreadable),
         Ok(found) if found.is_symlink() => match fs::read_link(root.join(path)) {
-            Err(_) => Some(Why::Unreadable),
+            Err(_) => Some(RefusalReason::Unreadable),
             Ok(target) => link::is_refused(format, path, target.as_os_str(), link_of_base)
-                .then_some(Why::EscapingLink),
+                .then_some(RefusalReason::EscapingLink),
         },
         // A repository took the place of a file: git would store a link to it.
-        Ok(found) if found.is_dir() => Some(Why::NestedRepository),
-        Ok(found) if !found.is_file() => Some(Why::SpecialFile),
-        Ok(found) if found.len() > FILE_BYTES_MAX => Some(Why::TooLarge),
+        Ok(found) if found.is_dir() => Some(RefusalReason::NestedRepository),
+        Ok(found) if !found.is_file() => Some(RefusalReason::SpecialFile),
+        Ok(found) if found.len() > FILE_BYTES_MAX => Some(RefusalReason::TooLarge),
         Ok(_) => None,
     }
 }
@@ -353,12 +360,12 @@ fn remove_paths(scratch: &Scratch<'_>, paths: &[PathBuf]) -> Result<(), GitError
 }
 
 /// Stages files, and finds those that git fails on by halving.
-pub(crate) struct Search<'a> {
+pub(crate) struct StagingSearch<'a> {
     pub(crate) scratch: &'a Scratch<'a>,
     pub(crate) calls_left: usize,
 }
 
-impl Search<'_> {
+impl StagingSearch<'_> {
     pub(crate) fn add(
         &mut self,
         paths: &[PathBuf],

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 /// One path that differs.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Change {
+pub struct PathChange {
     /// The path, relative to the root of the tree.
     pub path: PathBuf,
     /// What happened to it.
@@ -30,7 +30,7 @@ pub enum ChangeKind {
 
 /// One file of a tree.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Entry {
+pub(crate) struct TreeFile {
     pub(crate) mode: String,
     pub(crate) object: String,
     pub(crate) path: PathBuf,
@@ -39,7 +39,7 @@ pub(crate) struct Entry {
 /// One path that differs between two trees: what it is, and what it was.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct RawChange {
-    pub(crate) entry: Entry,
+    pub(crate) entry: TreeFile,
     pub(crate) kind: ChangeKind,
     pub(crate) mode_before: String,
     pub(crate) object_before: String,

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use crate::change::{ChangeKind, RawChange};
 use crate::command::GitError;
-use crate::diff::{PLAIN, Patch, unexpected};
+use crate::diff::{DiffPatch, PLAIN, unexpected};
 use crate::id::CommitId;
 use crate::repository::{Repository, path_of};
 
@@ -111,7 +111,7 @@ impl Repository {
         commit: &CommitId,
         path: &Path,
         bytes_max: usize,
-    ) -> Result<Patch, GitError> {
+    ) -> Result<DiffPatch, GitError> {
         let mut spec = OsString::from(":(top,literal)");
         spec.push(path);
         let call = self
@@ -121,7 +121,7 @@ impl Repository {
             .args([base.as_str(), commit.as_str(), "--"])
             .arg(spec);
         let (bytes, is_cut) = call.beginning(bytes_max)?;
-        Ok(Patch { bytes, is_cut })
+        Ok(DiffPatch { bytes, is_cut })
     }
 
     fn line_counts(
@@ -157,9 +157,9 @@ impl Repository {
         asked.push('\n');
         let call = self.call("cat-file");
         let call = call.args(["--batch-check=%(objectname) %(objectsize)"]);
-        let told = call.stdin(asked.into_bytes()).text()?;
+        let reported = call.stdin(asked.into_bytes()).text()?;
         // An object that is not here is told as missing, and has no size.
-        let sizes = told.lines().filter_map(|line| {
+        let sizes = reported.lines().filter_map(|line| {
             let (object, size) = line.split_once(' ')?;
             Some((object.to_owned(), size.parse().ok()?))
         });

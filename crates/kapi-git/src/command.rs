@@ -200,8 +200,8 @@ impl Git {
     }
 
     /// Returns a command to run in the directory `cwd`.
-    pub(crate) fn call(&self, cwd: &Path, subcommand: &str) -> Call<'_> {
-        Call {
+    pub(crate) fn call(&self, cwd: &Path, subcommand: &str) -> GitCall<'_> {
+        GitCall {
             git: self,
             subcommand: subcommand.to_owned(),
             args: Vec::new(),
@@ -209,7 +209,7 @@ impl Git {
             settings: Vec::new(),
             cwd: cwd.to_path_buf(),
             stdin: Vec::new(),
-            surroundings: Surroundings::Sealed,
+            surroundings: GitEnvironment::Sealed,
             deadline: DEADLINE,
         }
     }
@@ -217,7 +217,7 @@ impl Git {
 
 /// What a git command sees of the person's environment and configuration.
 #[derive(Debug)]
-enum Surroundings {
+enum GitEnvironment {
     /// Nothing: for all work on what an agent may have written.
     Sealed,
     /// Their environment and configuration, for talking to their remotes; still no hook, monitor,
@@ -227,7 +227,7 @@ enum Surroundings {
 
 /// One git command, not yet run.
 #[derive(Debug)]
-pub(crate) struct Call<'a> {
+pub(crate) struct GitCall<'a> {
     git: &'a Git,
     subcommand: String,
     args: Vec<OsString>,
@@ -235,19 +235,19 @@ pub(crate) struct Call<'a> {
     settings: Vec<(OsString, OsString)>,
     cwd: PathBuf,
     stdin: Vec<u8>,
-    surroundings: Surroundings,
+    surroundings: GitEnvironment,
     deadline: Duration,
 }
 
 /// How a git command ended by itself.
 #[derive(Debug)]
-pub(crate) struct Exit {
+pub(crate) struct GitExit {
     pub(crate) code: i32,
     pub(crate) stdout: Vec<u8>,
     pub(crate) stderr: String,
 }
 
-impl Call<'_> {
+impl GitCall<'_> {
     pub(crate) fn arg(mut self, arg: impl Into<OsString>) -> Self {
         self.args.push(arg.into());
         self
@@ -281,7 +281,7 @@ impl Call<'_> {
             .iter()
             .filter(|(name, _)| is_for_remotes(name))
             .map(|(name, value)| (name.clone(), value.clone()));
-        self.surroundings = Surroundings::Person(kept.collect());
+        self.surroundings = GitEnvironment::Person(kept.collect());
         self
     }
 
@@ -320,7 +320,7 @@ impl Call<'_> {
     }
 
     /// Runs it and returns its exit code, whatever it is, with the whole output.
-    pub(crate) fn exit(self) -> Result<Exit, GitError> {
+    pub(crate) fn exit(self) -> Result<GitExit, GitError> {
         let subcommand = self.subcommand.clone();
         if subcommand != VERSION {
             self.git.check()?;
@@ -346,7 +346,7 @@ impl Call<'_> {
             .get(errors.len().saturating_sub(STDERR_BYTES_MAX)..)
             .unwrap_or_default();
         let stderr = String::from_utf8_lossy(kept).trim().to_owned();
-        Ok(Exit {
+        Ok(GitExit {
             code,
             stdout: finished.stdout.tail,
             stderr,
@@ -375,10 +375,10 @@ impl Call<'_> {
             if is_cut {
                 return;
             }
-            let room = bytes_max.saturating_sub(kept.len());
-            if bytes.len() + 1 > room {
+            let capacity = bytes_max.saturating_sub(kept.len());
+            if bytes.len() + 1 > capacity {
                 // A line without an end is still shown as far as it goes.
-                kept.extend_from_slice(bytes.get(..room).unwrap_or(bytes));
+                kept.extend_from_slice(bytes.get(..capacity).unwrap_or(bytes));
                 is_cut = true;
                 enough.raise();
                 return;
@@ -414,11 +414,11 @@ impl Call<'_> {
         };
         env.extend(fixed(ALWAYS));
         let general = match self.surroundings {
-            Surroundings::Sealed => {
+            GitEnvironment::Sealed => {
                 env.extend(fixed(SEALED));
                 SETTINGS
             }
-            Surroundings::Person(environment) => {
+            GitEnvironment::Person(environment) => {
                 let stated: Vec<_> = env.into_iter().collect();
                 env = environment;
                 env.extend(stated);

@@ -8,15 +8,15 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::change::{Change, ChangeKind, Entry, RawChange};
-use crate::command::{Call, GitError};
+use crate::change::{ChangeKind, PathChange, RawChange, TreeFile};
+use crate::command::{GitCall, GitError};
 use crate::id::CommitId;
-use crate::repository::comparisons::Compared;
+use crate::repository::comparisons::TreePair;
 use crate::repository::{ObjectFormat, Repository, path_of};
 
 /// A patch, perhaps only its beginning.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Patch {
+pub struct DiffPatch {
     /// The patch as git writes it; foreign text in any encoding.
     pub bytes: Vec<u8>,
     /// Whether more was left out.
@@ -72,7 +72,7 @@ impl Repository {
         base: &CommitId,
         candidate: &CommitId,
         globs: &[String],
-    ) -> Result<Vec<Change>, DiffError> {
+    ) -> Result<Vec<PathChange>, DiffError> {
         if globs.is_empty() {
             return Ok(Vec::new());
         }
@@ -81,7 +81,7 @@ impl Repository {
     }
 
     /// Returns every path that differs between two commits.
-    pub fn changes(&self, base: &CommitId, commit: &CommitId) -> Result<Vec<Change>, GitError> {
+    pub fn changes(&self, base: &CommitId, commit: &CommitId) -> Result<Vec<PathChange>, GitError> {
         self.raw_changes(base.as_str(), commit.as_str(), &[])
     }
 
@@ -102,7 +102,7 @@ impl Repository {
         let mut spec = OsString::from(":(top,literal)");
         spec.push(path);
         let entries = self.entries(commit.as_str(), &[spec])?;
-        let is_file = |entry: &&Entry| entry.path == path && entry.mode.starts_with("100");
+        let is_file = |entry: &&TreeFile| entry.path == path && entry.mode.starts_with("100");
         let Some(entry) = entries.iter().find(is_file) else {
             return Ok(None);
         };
@@ -132,7 +132,7 @@ impl Repository {
         commit: &CommitId,
         globs: &[String],
     ) -> Result<Vec<TrackedFile>, DiffError> {
-        let is_plain = |entry: &Entry| matches!(entry.mode.as_str(), "100644" | "100755");
+        let is_plain = |entry: &TreeFile| matches!(entry.mode.as_str(), "100644" | "100755");
         let entries = self.entries_matching(commit, globs)?.into_iter();
         let mut files = Vec::new();
         for entry in entries.filter(is_plain).take(FILES_READ_MAX) {
@@ -174,7 +174,7 @@ impl Repository {
         base: &CommitId,
         commit: &CommitId,
         bytes_max: usize,
-    ) -> Result<Patch, GitError> {
+    ) -> Result<DiffPatch, GitError> {
         let call = self
             .call("diff-tree")
             .args(["-r", "-p", "--no-renames"])
@@ -182,7 +182,7 @@ impl Repository {
         let (bytes, is_cut) = call
             .args([base.as_str(), commit.as_str()])
             .beginning(bytes_max)?;
-        Ok(Patch { bytes, is_cut })
+        Ok(DiffPatch { bytes, is_cut })
     }
 
     /// Returns how much differs between two commits.
@@ -211,7 +211,7 @@ impl Repository {
         &self,
         base: &CommitId,
         treeish: &str,
-    ) -> Result<Vec<Change>, GitError> {
+    ) -> Result<Vec<PathChange>, GitError> {
         self.raw_changes(base.as_str(), treeish, &[])
     }
 
@@ -219,7 +219,7 @@ impl Repository {
         &self,
         commit: &CommitId,
         globs: &[String],
-    ) -> Result<Vec<Entry>, DiffError> {
+    ) -> Result<Vec<TreeFile>, DiffError> {
         if globs.is_empty() {
             return Ok(Vec::new());
         }
@@ -230,7 +230,7 @@ impl Repository {
         &self,
         treeish: &str,
         specs: &[OsString],
-    ) -> Result<Vec<Entry>, GitError> {
+    ) -> Result<Vec<TreeFile>, GitError> {
         let found = self.compare(nothing(self.object_format()), treeish, specs)?;
         Ok(found.iter().map(|change| change.entry.clone()).collect())
     }
@@ -242,7 +242,7 @@ impl Repository {
         to: &str,
         specs: &[OsString],
     ) -> Result<Arc<[RawChange]>, GitError> {
-        let compared = Compared {
+        let compared = TreePair {
             from: from.to_owned(),
             to: to.to_owned(),
             specs: specs.to_vec(),
@@ -270,11 +270,11 @@ impl Repository {
         from: &str,
         to: &str,
         specs: &[OsString],
-    ) -> Result<Vec<Change>, GitError> {
+    ) -> Result<Vec<PathChange>, GitError> {
         let found = self.compare(from, to, specs)?;
-        let changes: BTreeSet<Change> = found
+        let changes: BTreeSet<PathChange> = found
             .iter()
-            .map(|change| Change {
+            .map(|change| PathChange {
                 path: change.entry.path.clone(),
                 kind: change.kind,
             })
@@ -285,11 +285,11 @@ impl Repository {
 
 /// Returns the files of `treeish` that match any of `specs`, with a call of `diff-tree` that sees it.
 pub(crate) fn entries_of(
-    diff_tree: Call<'_>,
+    diff_tree: GitCall<'_>,
     format: ObjectFormat,
     treeish: &str,
     specs: &[OsString],
-) -> Result<Vec<Entry>, GitError> {
+) -> Result<Vec<TreeFile>, GitError> {
     let found = raw(diff_tree, nothing(format), treeish, specs)?;
     Ok(found.into_iter().map(|change| change.entry).collect())
 }
@@ -304,7 +304,7 @@ const fn nothing(format: ObjectFormat) -> &'static str {
 }
 
 fn raw(
-    diff_tree: Call<'_>,
+    diff_tree: GitCall<'_>,
     from: &str,
     to: &str,
     specs: &[OsString],
@@ -328,7 +328,7 @@ fn raw(
             _ => ChangeKind::Modified,
         };
         found.push(RawChange {
-            entry: Entry {
+            entry: TreeFile {
                 mode: mode.to_owned(),
                 object: object.to_owned(),
                 path: path_of(name),

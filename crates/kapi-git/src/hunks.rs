@@ -82,12 +82,12 @@ fn read(text: &[u8]) -> Option<Vec<Hunk>> {
         } else if let Some(name) = named(line, b"--- ").or_else(|| named(line, b"+++ ")) {
             path = Some(path_of(&name));
         } else if line.starts_with(b"@@ ") {
-            let place = Place::read(line)?;
+            let location = HunkRange::read(line)?;
             hunks.push(Hunk {
                 path: path.clone()?,
-                line: place.line,
-                removed: take(&mut lines, place.removed, b'-')?,
-                added: take(&mut lines, place.added, b'+')?,
+                line: location.line,
+                removed: take(&mut lines, location.removed, b'-')?,
+                added: take(&mut lines, location.added, b'+')?,
             });
         }
     }
@@ -113,20 +113,20 @@ fn take<'a>(
 }
 
 /// What the head of a hunk says.
-struct Place {
+struct HunkRange {
     removed: u64,
     line: u64,
     added: u64,
 }
 
-impl Place {
+impl HunkRange {
     /// Reads `@@ -1,2 +3,4 @@ …`, where a count of one is left out.
     fn read(line: &[u8]) -> Option<Self> {
         let text = String::from_utf8_lossy(line);
         let mut words = text.split(' ').skip(1);
         let mut next = |sign| {
-            let place = words.next()?.strip_prefix(sign)?;
-            let (line, n) = place.split_once(',').unwrap_or((place, "1"));
+            let location = words.next()?.strip_prefix(sign)?;
+            let (line, n) = location.split_once(',').unwrap_or((location, "1"));
             Some((line.parse::<u64>().ok()?, n.parse::<u64>().ok()?))
         };
         let (_, removed) = next('-')?;

@@ -6,7 +6,7 @@ use std::fmt;
 
 /// Text that is not what it should be.
 #[derive(Debug, thiserror::Error)]
-pub enum IdError {
+pub enum ObjectIdError {
     /// Not the full hexadecimal id of an object.
     #[error("read {text:?} as a git object id")]
     Object {
@@ -38,7 +38,7 @@ pub struct RefPart(String);
 
 impl CommitId {
     /// Parses a full id.
-    pub fn parse(text: &str) -> Result<Self, IdError> {
+    pub fn parse(text: &str) -> Result<Self, ObjectIdError> {
         object_id(text).map(Self)
     }
 
@@ -51,7 +51,7 @@ impl CommitId {
 
 impl TreeId {
     /// Parses a full id.
-    pub fn parse(text: &str) -> Result<Self, IdError> {
+    pub fn parse(text: &str) -> Result<Self, ObjectIdError> {
         object_id(text).map(Self)
     }
 
@@ -64,7 +64,7 @@ impl TreeId {
 
 impl RefPart {
     /// Parses one component.
-    pub fn parse(text: &str) -> Result<Self, IdError> {
+    pub fn parse(text: &str) -> Result<Self, ObjectIdError> {
         let is_plain = text
             .bytes()
             .all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_');
@@ -75,7 +75,7 @@ impl RefPart {
         if is_plain && is_started && text.len() <= 100 {
             Ok(Self(text.to_owned()))
         } else {
-            Err(IdError::RefPart {
+            Err(ObjectIdError::RefPart {
                 text: text.to_owned(),
             })
         }
@@ -106,12 +106,12 @@ impl fmt::Display for RefPart {
     }
 }
 
-fn object_id(text: &str) -> Result<String, IdError> {
+fn object_id(text: &str) -> Result<String, ObjectIdError> {
     let is_hex = text.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'));
     if is_hex && matches!(text.len(), 40 | 64) {
         Ok(text.to_owned())
     } else {
-        Err(IdError::Object {
+        Err(ObjectIdError::Object {
             text: text.to_owned(),
         })
     }

@@ -18,12 +18,12 @@ pub const EXCLUDE_FILE: &str = ".kapiexclude";
 const KAPI_DIRECTORY: &str = ".ilchul";
 
 /// Something that git does not track.
-struct Untracked {
+struct UntrackedEntry {
     path: PathBuf,
     is_directory: bool,
 }
 
-impl Untracked {
+impl UntrackedEntry {
     /// Reads a name as git lists it: that of a directory ends with a slash.
     fn read(name: &[u8]) -> Self {
         let directory = name.strip_suffix(b"/");
@@ -68,7 +68,7 @@ impl Repository {
         Ok(directories.map(|entry| entry.path).collect())
     }
 
-    fn excluded(&self) -> Result<Vec<Untracked>, GitError> {
+    fn excluded(&self) -> Result<Vec<UntrackedEntry>, GitError> {
         if !self.top_level().join(EXCLUDE_FILE).is_file() {
             return Ok(Vec::new());
         }
@@ -94,7 +94,7 @@ impl Repository {
     }
 
     /// Lists what a rule ignores and git does not track.
-    fn untracked(&self, rule: &str) -> Result<Vec<Untracked>, GitError> {
+    fn untracked(&self, rule: &str) -> Result<Vec<UntrackedEntry>, GitError> {
         let output = self
             .git()
             .call(self.top_level(), "ls-files")
@@ -106,7 +106,7 @@ impl Repository {
             .bytes()?;
         let names = output.split(|&byte| byte == 0);
         let names = names.filter(|name| !name.is_empty());
-        Ok(names.map(Untracked::read).collect())
+        Ok(names.map(UntrackedEntry::read).collect())
     }
 
     fn is_plain_directory(&self, relative: &Path) -> bool {

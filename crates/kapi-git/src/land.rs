@@ -77,7 +77,7 @@ pub enum Carries {
 
 /// What came of a landing.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Landing {
+pub enum LandOutcome {
     /// The branch holds it.
     Landed {
         /// The branch's commit now.
@@ -188,7 +188,7 @@ impl LandError {
 
 impl Repository {
     /// Puts what a plan carries on a branch of ours, see [`Carries`]. Repeating it is fine.
-    pub fn land(&self, plan: &LandPlan<'_>) -> Result<Landing, LandError> {
+    pub fn land(&self, plan: &LandPlan<'_>) -> Result<LandOutcome, LandError> {
         if self.recorded_base(plan.owner)?.is_none() {
             return Err(LandError::NotOurs {
                 branch: plan.branch.to_owned(),
@@ -197,11 +197,11 @@ impl Repository {
         }
         self.check_carried(plan)?;
         let (target, tree) = match self.target(plan)? {
-            Target::Commit(commit, tree) => (commit, tree),
-            Target::Conflicts(paths) => return Ok(Landing::Conflicted { paths }),
+            LandTarget::Commit(commit, tree) => (commit, tree),
+            LandTarget::Conflicts(paths) => return Ok(LandOutcome::Conflicted { paths }),
         };
         self.advance(plan, &target)?;
-        Ok(Landing::Landed {
+        Ok(LandOutcome::Landed {
             is_merged: target != *plan.commit && target != *plan.head,
             head: target,
             tree,
@@ -221,8 +221,8 @@ impl Repository {
         }
         let scratch = self.merging(scratch, Objects::Shared)?;
         match scratch.merged(head, commit)? {
-            Merged::Clean(tree) => Ok(tree == self.tree_of(head)?),
-            Merged::Conflicts(_) => Ok(false),
+            MergeOutcome::Clean(tree) => Ok(tree == self.tree_of(head)?),
+            MergeOutcome::Conflicts(_) => Ok(false),
         }
     }
 
@@ -259,14 +259,14 @@ impl Repository {
     }
 
     /// Finds what the branch will be, and writes it without naming it.
-    fn target(&self, plan: &LandPlan<'_>) -> Result<Target, LandError> {
+    fn target(&self, plan: &LandPlan<'_>) -> Result<LandTarget, LandError> {
         if plan.carries == Carries::One && plan.head == plan.base {
             let tree = self.tree_of(plan.commit)?;
-            return Ok(Target::Commit(plan.commit.clone(), tree));
+            return Ok(LandTarget::Commit(plan.commit.clone(), tree));
         }
         if self.is_within(plan.head, plan.commit)? {
             let tree = self.tree_of(plan.head)?;
-            return Ok(Target::Commit(plan.head.clone(), tree));
+            return Ok(LandTarget::Commit(plan.head.clone(), tree));
         }
         if !self.is_within(plan.head, plan.base)? {
             return Err(LandError::OtherHistory {
@@ -276,11 +276,11 @@ impl Repository {
         }
         let scratch = self.merging(plan.scratch, Objects::Shared)?;
         match scratch.merged(plan.head, plan.commit)? {
-            Merged::Clean(tree) => {
+            MergeOutcome::Clean(tree) => {
                 let commit = self.merged_commit(plan, &tree)?;
-                Ok(Target::Commit(commit, tree))
+                Ok(LandTarget::Commit(commit, tree))
             }
-            Merged::Conflicts(paths) => Ok(Target::Conflicts(paths)),
+            MergeOutcome::Conflicts(paths) => Ok(LandTarget::Conflicts(paths)),
         }
     }
 
@@ -373,7 +373,7 @@ impl Repository {
 impl Scratch<'_> {
     /// Merges the trees of head and commit. Of one commit the merge base is the plan's: its only
     /// parent, which the head's history holds. Of a range it is that or something later that both hold.
-    fn merged(&self, head: &CommitId, commit: &CommitId) -> Result<Merged, GitError> {
+    fn merged(&self, head: &CommitId, commit: &CommitId) -> Result<MergeOutcome, GitError> {
         let settings = MERGE_SETTINGS.map(|(key, value)| (key.into(), value.into()));
         let call = self.call("merge-tree").settings(&settings);
         let call = call.args(["--write-tree", "-z", "--name-only", "--no-messages"]);
@@ -395,22 +395,22 @@ impl Scratch<'_> {
             return Err(failed(exit.code, exit.stderr));
         };
         if exit.code == 0 {
-            return Ok(Merged::Clean(tree));
+            return Ok(MergeOutcome::Clean(tree));
         }
         let mut paths: Vec<PathBuf> = fields.map(path_of).collect();
         paths.sort();
         paths.dedup();
         paths.truncate(CONFLICTS_MAX);
-        Ok(Merged::Conflicts(paths))
+        Ok(MergeOutcome::Conflicts(paths))
     }
 }
 
-enum Target {
+enum LandTarget {
     Commit(CommitId, TreeId),
     Conflicts(Vec<PathBuf>),
 }
 
-enum Merged {
+enum MergeOutcome {
     Clean(TreeId),
     Conflicts(Vec<PathBuf>),
 }

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::command::GitError;
 use crate::id::CommitId;
 use crate::repository::Repository;
-use crate::repository::range::Range;
+use crate::repository::range::CommitRange;
 
 /// A commit, with the name of what it changes.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -40,7 +40,7 @@ pub struct Maker {
 impl Repository {
     /// Returns what the commits of a range change, the oldest first; merges and commits that change
     /// nothing are left out.
-    pub fn patches(&self, range: &Range) -> Result<Vec<CommitChange>, GitError> {
+    pub fn patches(&self, range: &CommitRange) -> Result<Vec<CommitChange>, GitError> {
         let script = format!("{}\n^{}\n", range.commit, range.base);
         let order = ["--no-merges", "--topo-order", "--reverse"];
         let changes = self.changes_of(&order, script.as_bytes())?;
@@ -55,7 +55,7 @@ impl Repository {
 
     /// Returns the changes that more than one commit of these ranges makes. A commit that several
     /// ranges hold is one commit, and repeats nothing.
-    pub fn same_changes(&self, ranges: &[Range]) -> Result<Vec<SameChange>, GitError> {
+    pub fn same_changes(&self, ranges: &[CommitRange]) -> Result<Vec<SameChange>, GitError> {
         let mut by_change: BTreeMap<String, Vec<Maker>> = BTreeMap::new();
         let mut seen = BTreeSet::new();
         for (range, changed) in ranges.iter().enumerate() {
@@ -78,8 +78,8 @@ impl Repository {
     /// When git fails.
     pub fn altered_or_lost(
         &self,
-        source: &Range,
-        result: &Range,
+        source: &CommitRange,
+        result: &CommitRange,
     ) -> Result<Vec<CommitId>, GitError> {
         let there = self.patches(result)?;
         let is_there = |patch: &CommitChange| {

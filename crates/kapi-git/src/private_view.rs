@@ -17,7 +17,7 @@ use crate::id::CommitId;
 use crate::owned_dir::{self, DirError, failed};
 use crate::reachable::{ReachableError, ReachableStore};
 use crate::repository::Repository;
-use crate::repository::index_file::{Entry, IndexFile};
+use crate::repository::index_file::{IndexEntry, IndexFile};
 use crate::scratch::{config_text, copy_info, quoted};
 
 /// What an agent sees of a file's owner, number and device is not what the host sees, so git inside
@@ -35,7 +35,7 @@ pub struct PrivateViewPlan<'a> {
     /// [`ReachableStore::object_dirs`], will be inside the sandbox, read-only.
     pub objects_inside: &'a [PathBuf],
     /// The files it shows.
-    pub shown: &'a Shown<'a>,
+    pub shown: &'a PrivateFiles<'a>,
     /// The commit HEAD is at: the base, or the candidate of the turn before.
     pub commit: &'a CommitId,
     /// The identity of commits made inside.
@@ -44,7 +44,7 @@ pub struct PrivateViewPlan<'a> {
 
 /// The files that a view shows, and the branch they seem to be on.
 #[derive(Debug, Clone)]
-pub struct Shown<'a> {
+pub struct PrivateFiles<'a> {
     /// The branch that HEAD is at, without `refs/heads/`.
     pub branch: &'a str,
     /// The commit the branch started at.
@@ -212,7 +212,7 @@ impl Repository {
         let Some(index) = IndexFile::read(&from, self.object_format()) else {
             return Ok(false);
         };
-        let is_ordinary = |entry: Entry<'_>| !entry.is_assumed() && !entry.is_left_out();
+        let is_ordinary = |entry: IndexEntry<'_>| !entry.is_assumed() && !entry.is_left_out();
         let is_lent = index.has_only(&[b"TREE", b"EOIE", b"IEOT"])
             && index.tree().as_deref() == Some(self.tree_of(plan.commit)?.as_str())
             && index.entries().all(is_ordinary);

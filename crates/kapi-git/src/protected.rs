@@ -11,7 +11,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
-use crate::change::Entry;
+use crate::change::TreeFile;
 use crate::checkout::{CheckoutError, CheckoutPlan, line, submodules};
 use crate::diff::{entries_of, pathspecs};
 use crate::owned_dir::{self, DirError, failed};
@@ -77,7 +77,7 @@ impl Repository {
         &self,
         plan: &CheckoutPlan<'_>,
         beside: &Path,
-        original: &[Entry],
+        original: &[TreeFile],
     ) -> Result<Vec<PathBuf>, CheckoutError> {
         if original.is_empty() {
             return Ok(Vec::new());
@@ -167,16 +167,16 @@ impl Repository {
 }
 
 /// What is in a checkout and may match.
-struct Found {
+struct CheckoutEntry {
     /// Everything but directories.
     paths: Vec<PathBuf>,
     /// Directories that could not be looked into and were removed.
     removed: BTreeSet<PathBuf>,
 }
 
-fn walk(root: &Path, globs: &[String]) -> Result<Found, CheckoutError> {
+fn walk(root: &Path, globs: &[String]) -> Result<CheckoutEntry, CheckoutError> {
     let prefixes: Vec<&str> = globs.iter().map(|glob| literal_prefix(glob)).collect();
-    let mut found = Found {
+    let mut found = CheckoutEntry {
         paths: Vec::new(),
         removed: BTreeSet::new(),
     };

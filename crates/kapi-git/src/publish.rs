@@ -8,7 +8,7 @@ use crate::owned_dir::DirError;
 use crate::ref_name::branch_ref;
 use crate::reference::plain::RefChange;
 use crate::repository::Repository;
-use crate::workspace::{Workspace, WorkspaceError, goal_ref};
+use crate::workspace::{GitWorkspace, WorkspaceError, goal_ref};
 
 /// A branch that could not be moved.
 #[derive(Debug, thiserror::Error)]
@@ -42,14 +42,14 @@ pub enum PublishError {
 
 impl Repository {
     /// Moves the workspace's branch from its base to `to`, and its index with it.
-    pub fn publish(&self, workspace: &Workspace, to: &CommitId) -> Result<(), PublishError> {
+    pub fn publish(&self, workspace: &GitWorkspace, to: &CommitId) -> Result<(), PublishError> {
         self.publish_from(workspace, &workspace.base, to)
     }
 
     /// Moves the workspace's branch from `from`, where an earlier result left it, to `to`.
     pub fn publish_from(
         &self,
-        workspace: &Workspace,
+        workspace: &GitWorkspace,
         from: &CommitId,
         to: &CommitId,
     ) -> Result<(), PublishError> {
@@ -102,7 +102,7 @@ impl Repository {
 
     fn move_branch(
         &self,
-        workspace: &Workspace,
+        workspace: &GitWorkspace,
         name: &str,
         from: &CommitId,
         to: &CommitId,

@@ -13,7 +13,7 @@ use std::time::Duration;
 use kapi_sys::process::ProcessEnd;
 
 use self::answer::{pull_request_url, tip_of, without_credentials};
-use crate::command::{Call, Exit, GitError};
+use crate::command::{GitCall, GitError, GitExit};
 use crate::id::CommitId;
 use crate::ref_name::branch_ref;
 use crate::repository::Repository;
@@ -42,7 +42,7 @@ pub struct PushPlan<'a> {
 
 /// A push that the remote was seen to have taken.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Pushed {
+pub struct PushReceipt {
     /// The commit that the remote's branch is at.
     pub commit: CommitId,
     /// What the push did there.
@@ -138,7 +138,7 @@ pub enum PushError {
 
 /// The commit that a branch goes on from.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Start {
+pub struct PushStart {
     /// The commit to start from.
     pub commit: CommitId,
     /// Which one it is.
@@ -188,7 +188,7 @@ impl Repository {
     ///
     /// The remote is asked first: a branch there that is not part of ours is [`PushError::Diverged`].
     /// Between that and the push the remote itself refuses whatever is no fast-forward.
-    pub fn push(&self, plan: &PushPlan<'_>) -> Result<Pushed, PushError> {
+    pub fn push(&self, plan: &PushPlan<'_>) -> Result<PushReceipt, PushError> {
         self.check_names(&plan.remote, &[plan.branch, plan.remote_branch])?;
         let no_such = || PushError::NoSuchBranch {
             branch: plan.branch.to_owned(),
@@ -197,7 +197,7 @@ impl Repository {
         let commit = commit.ok_or_else(no_such)?;
         let there = self.remote_tip(&plan.remote, plan.remote_branch)?;
         if there.as_ref() == Some(&commit) {
-            return Ok(Pushed {
+            return Ok(PushReceipt {
                 commit,
                 change: RemoteChange::Unchanged,
                 pull_request_url: None,
@@ -230,7 +230,7 @@ impl Repository {
         let change = there.map_or(RemoteChange::Created, |from| RemoteChange::Advanced {
             from,
         });
-        Ok(Pushed {
+        Ok(PushReceipt {
             commit,
             change,
             pull_request_url: pull_request_url(&exit.stderr),
@@ -245,7 +245,7 @@ impl Repository {
         remote: &Remote<'_>,
         branch: &str,
         base: &CommitId,
-    ) -> Result<Start, PushError> {
+    ) -> Result<PushStart, PushError> {
         if !self.is_valid_branch(branch)? {
             return Err(PushError::InvalidBranch {
                 branch: branch.to_owned(),
@@ -269,7 +269,7 @@ impl Repository {
                 (known, Some(error.to_string()))
             }
         };
-        let start = |commit: &CommitId, origin, left_behind: Option<&CommitId>| Start {
+        let start = |commit: &CommitId, origin, left_behind: Option<&CommitId>| PushStart {
             commit: commit.clone(),
             origin,
             left_behind: left_behind.cloned(),
@@ -366,7 +366,7 @@ impl Repository {
         self.converse(remote, "fetch from", call).map(drop)
     }
 
-    fn remote_call(&self, remote: &Remote<'_>, subcommand: &str) -> Call<'_> {
+    fn remote_call(&self, remote: &Remote<'_>, subcommand: &str) -> GitCall<'_> {
         // In the git directory, so that no file of a working tree is in reach.
         self.call(subcommand)
             .for_person(remote.environment)
@@ -375,7 +375,11 @@ impl Repository {
 
     /// Returns the same for a call that goes to the remote: where its address is a path, it means what
     /// it means to the person, who is in the working tree and not in the git directory.
-    fn outward_call(&self, remote: &Remote<'_>, subcommand: &str) -> Result<Call<'_>, PushError> {
+    fn outward_call(
+        &self,
+        remote: &Remote<'_>,
+        subcommand: &str,
+    ) -> Result<GitCall<'_>, PushError> {
         let mut settings = Vec::new();
         for key in ["url", "pushurl"] {
             let key = format!("remote.{}.{key}", remote.name);
@@ -398,8 +402,8 @@ impl Repository {
         &self,
         remote: &Remote<'_>,
         doing: &'static str,
-        call: Call<'_>,
-    ) -> Result<Exit, PushError> {
+        call: GitCall<'_>,
+    ) -> Result<GitExit, PushError> {
         let name = remote.name.to_owned();
         match call.exit() {
             Ok(exit) if exit.code == 0 => Ok(exit),

@@ -15,10 +15,10 @@ use std::path::{Path, PathBuf};
 
 use kapi_sys::lock::{Lock, LockError};
 
-use self::entry::{Entries, Entry};
-use crate::command::{Call, GitError};
+use self::entry::{StoreEntries, StoreEntry};
+use crate::command::{GitCall, GitError};
 use crate::id::CommitId;
-use crate::layer::store::{Kind, id as object_id};
+use crate::layer::store::{ObjectKind, id as object_id};
 use crate::owned_dir::{self, DirError, failed};
 use crate::repository::Repository;
 
@@ -30,7 +30,7 @@ const CANDIDATES_MAX: usize = 16;
 
 /// How much of the past is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum History {
+pub enum HistoryDepth {
     /// Everything that the commit reaches.
     Full,
     /// The commit alone, with its files; to git it looks like a shallow clone.
@@ -45,7 +45,7 @@ pub struct ReachablePlan<'a> {
     /// The commit.
     pub base: &'a CommitId,
     /// How much of its past.
-    pub history: History,
+    pub history: HistoryDepth,
     /// How long to wait for another process that makes one of the same repository.
     pub wait_ms: u64,
 }
@@ -96,26 +96,26 @@ impl Repository {
             plan.wait_ms,
         )?;
         vanished::note(&dir, &self.resolved_common_dir()?)?;
-        let entries = Entries { dir: &dir };
+        let entries = StoreEntries { dir: &dir };
         let name = entry::name_of(plan.base, plan.history);
         if let Some(found) = entries.find(&name)? {
             return found.store(&entries, plan.base, false);
         }
         let earlier = match plan.history {
-            History::Full => self.earlier(&entries, plan.base)?,
-            History::CommitOnly => None,
+            HistoryDepth::Full => self.earlier(&entries, plan.base)?,
+            HistoryDepth::CommitOnly => None,
         };
         let shallow = match plan.history {
-            History::Full => self.shallow_below(plan.base)?,
-            History::CommitOnly => vec![plan.base.clone()],
+            HistoryDepth::Full => self.shallow_below(plan.base)?,
+            HistoryDepth::CommitOnly => vec![plan.base.clone()],
         };
         let made = entries.begin(&name)?;
         let pack = made.join("objects/pack");
         match plan.history {
-            History::Full => self.pack_history(&pack, plan.base, earlier.as_ref())?,
-            History::CommitOnly => self.pack_commit(&pack, plan.base)?,
+            HistoryDepth::Full => self.pack_history(&pack, plan.base, earlier.as_ref())?,
+            HistoryDepth::CommitOnly => self.pack_commit(&pack, plan.base)?,
         }
-        let entry = Entry {
+        let entry = StoreEntry {
             below: earlier.map(|(name, _)| name),
             shallow,
         };
@@ -139,7 +139,7 @@ impl Repository {
             return Ok(0);
         }
         let _lock = Lock::acquire(&dir.join("lock"), "kapi, clean-up", 0)?;
-        let entries = Entries { dir: &dir };
+        let entries = StoreEntries { dir: &dir };
         let stale = stale(&entries, used_before, kept)?;
         for name in &stale {
             entries.remove(name)?;
@@ -159,14 +159,14 @@ impl Repository {
         if !dir.is_dir() {
             return Ok(Vec::new());
         }
-        let entries = Entries { dir: &dir };
+        let entries = StoreEntries { dir: &dir };
         let stale = stale(&entries, used_before, kept)?;
         Ok(stale.iter().map(|name| dir.join(name)).collect())
     }
 
     /// Returns about how many bytes the repository's objects take, alternates included.
     ///
-    /// Counts packs only, so that the answer costs nothing: for choosing a [`History`].
+    /// Counts packs only, so that the answer costs nothing: for choosing a [`HistoryDepth`].
     pub fn packed_bytes(&self) -> Result<u64, DirError> {
         let mut n_bytes = 0;
         for objects in self.object_dirs() {
@@ -203,7 +203,7 @@ impl Repository {
     /// Returns the nearest earlier store of an ancestor that another pack may be put on.
     fn earlier(
         &self,
-        entries: &Entries<'_>,
+        entries: &StoreEntries<'_>,
         base: &CommitId,
     ) -> Result<Option<(String, CommitId)>, ReachableError> {
         let mut listed = entries.list()?;
@@ -258,7 +258,7 @@ impl Repository {
         Ok(self.pack_objects(pack).stdin(listed).done()?)
     }
 
-    fn pack_objects(&self, pack: &Path) -> Call<'_> {
+    fn pack_objects(&self, pack: &Path) -> GitCall<'_> {
         // Git writes a pack below its object directory and then renames it to where it belongs:
         // both must be on one file system, whatever the repository is on.
         let target = pack.parent().unwrap_or(pack);
@@ -302,7 +302,7 @@ impl Repository {
     fn store_key(&self) -> Result<String, ReachableError> {
         let dir = self.resolved_common_dir()?;
         let path = dir.as_os_str().as_bytes();
-        let mut key = object_id(self.object_format(), Kind::Blob, path);
+        let mut key = object_id(self.object_format(), ObjectKind::Blob, path);
         key.truncate(20);
         Ok(key)
     }
@@ -315,7 +315,7 @@ impl Repository {
 
 /// Returns the stores that nobody has used lately, keeps or needs for another.
 fn stale(
-    entries: &Entries<'_>,
+    entries: &StoreEntries<'_>,
     used_before: i64,
     kept: &[CommitId],
 ) -> Result<Vec<String>, ReachableError> {

@@ -8,7 +8,7 @@ pub(crate) mod plain;
 use std::fs;
 use std::path::PathBuf;
 
-use self::plain::{Files, RefChange};
+use self::plain::{RefChange, RefFiles};
 use crate::command::GitError;
 use crate::id::CommitId;
 use crate::ref_name::branch_ref;
@@ -141,8 +141,8 @@ impl Repository {
     }
 
     /// Returns the files that the refs are kept in, if they are.
-    fn ref_files(&self) -> Option<Files<'_>> {
-        self.has_ref_files().then(|| Files {
+    fn ref_files(&self) -> Option<RefFiles<'_>> {
+        self.has_ref_files().then(|| RefFiles {
             common_dir: self.common_dir(),
             n_digits: self.object_format().n_digits(),
         })

@@ -10,16 +10,16 @@ pub const FILE_BYTES_MAX: u64 = 512 << 20;
 
 /// Something in a workspace that did not get into a commit.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Refused {
+pub struct RefusedPath {
     /// Where it is, relative to the workspace.
     pub path: PathBuf,
     /// Why it was left out.
-    pub why: Why,
+    pub why: RefusalReason,
 }
 
 /// Why something was left out of a commit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Why {
+pub enum RefusalReason {
     /// A directory that is a repository of its own; nothing in it is taken.
     NestedRepository,
     /// Git's data of a repository inside the workspace.
@@ -50,7 +50,7 @@ pub enum Why {
     TooManyEntries,
 }
 
-impl fmt::Display for Why {
+impl fmt::Display for RefusalReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::NestedRepository => "a nested repository",

@@ -19,8 +19,8 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use self::comparisons::Comparisons;
-use self::settings::Setting;
-use crate::command::{Call, Git, GitError};
+use self::settings::GitSetting;
+use crate::command::{Git, GitCall, GitError};
 use crate::id::{CommitId, TreeId};
 use crate::ref_name::{branch_ref, is_plain_name};
 
@@ -71,7 +71,7 @@ pub struct Repository {
     common_dir: PathBuf,
     object_dirs: Vec<PathBuf>,
     format: ObjectFormat,
-    settings: Vec<Setting>,
+    settings: Vec<GitSetting>,
     conversions: Vec<(String, String)>,
     /// What switches off each driver that the configuration names.
     disarmed: Vec<(OsString, OsString)>,
@@ -141,7 +141,7 @@ impl Repository {
         }
     }
 
-    fn ordinary(git: &Git, found: plain::Found) -> Self {
+    fn ordinary(git: &Git, found: plain::PlainRepository) -> Self {
         Self {
             git: git.clone(),
             top_level: found.top_level,
@@ -159,7 +159,7 @@ impl Repository {
 
     /// Asks git for everything.
     fn any(git: &Git, dir: &Path) -> Result<Self, RepositoryError> {
-        let git_dir = match place(git, dir, &["--absolute-git-dir"]) {
+        let git_dir = match location(git, dir, &["--absolute-git-dir"]) {
             Ok(found) => found,
             Err(GitError::Exit { stderr, .. }) if stderr.contains("not a git repository") => {
                 return Err(RepositoryError::NotARepository {
@@ -178,8 +178,8 @@ impl Repository {
         };
         let call = git.call(dir, "rev-parse");
         let call = call.args(["--is-inside-work-tree", "--show-object-format"]);
-        let told = call.text()?;
-        let (inside, format) = told.split_once('\n').ok_or_else(unexpected)?;
+        let reported = call.text()?;
+        let (inside, format) = reported.split_once('\n').ok_or_else(unexpected)?;
         if inside != "true" {
             return Err(RepositoryError::Bare {
                 dir: dir.to_path_buf(),
@@ -190,11 +190,11 @@ impl Repository {
             "sha256" => ObjectFormat::Sha256,
             _ => return Err(unexpected().into()),
         };
-        let objects = place(git, dir, &["--git-path", "objects"])?;
+        let objects = location(git, dir, &["--git-path", "objects"])?;
         let mut repository = Self {
             git: git.clone(),
-            top_level: place(git, dir, &["--show-toplevel"])?,
-            common_dir: place(git, dir, &["--git-common-dir"])?,
+            top_level: location(git, dir, &["--show-toplevel"])?,
+            common_dir: location(git, dir, &["--git-common-dir"])?,
             git_dir,
             object_dirs: with_alternates(objects),
             format,
@@ -315,7 +315,7 @@ impl Repository {
     }
 
     /// Returns a command on the repository's refs and objects; it has no working tree.
-    pub(crate) fn call(&self, subcommand: &str) -> Call<'_> {
+    pub(crate) fn call(&self, subcommand: &str) -> GitCall<'_> {
         self.git
             .call(&self.git_dir, subcommand)
             .env("GIT_DIR", &self.git_dir)
@@ -345,7 +345,7 @@ impl Repository {
         &self.conversions
     }
 
-    pub(crate) fn settings(&self) -> &[Setting] {
+    pub(crate) fn settings(&self) -> &[GitSetting] {
         &self.settings
     }
 
@@ -419,7 +419,7 @@ pub(crate) fn path_of(bytes: &[u8]) -> PathBuf {
     PathBuf::from(OsStr::from_bytes(bytes))
 }
 
-fn place(git: &Git, dir: &Path, question: &[&str]) -> Result<PathBuf, GitError> {
+fn location(git: &Git, dir: &Path, question: &[&str]) -> Result<PathBuf, GitError> {
     let call = git.call(dir, "rev-parse").arg("--path-format=absolute");
     let mut bytes = call.args(question).bytes()?;
     if bytes.last() == Some(&b'\n') {

@@ -12,11 +12,11 @@ use std::path::PathBuf;
 use crate::author::Author;
 use crate::candidate::CandidateError;
 use crate::command::GitError;
-use crate::id::{CommitId, IdError, RefPart, TreeId};
+use crate::id::{CommitId, ObjectIdError, RefPart, TreeId};
 use crate::owned_dir::DirError;
 use crate::ref_name::branch_ref;
 use crate::repository::Repository;
-use crate::workspace::{Workspace, WorkspaceError};
+use crate::workspace::{GitWorkspace, WorkspaceError};
 
 /// Below which all refs of Kapi are.
 const KAPI_REFS: &str = "refs/kapi";
@@ -47,7 +47,7 @@ pub struct Signature<'a> {
 
 /// A commit that is kept by a ref of Kapi's.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Rescued {
+pub struct RescuedCommit {
     /// The commit.
     pub commit: CommitId,
     /// The full name of the ref.
@@ -58,7 +58,7 @@ pub struct Rescued {
 
 /// Where the work of a commit can be found, besides the branch it was asked for.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Standing {
+pub struct WorkLocation {
     /// It is part of what is checked out in the person's repository.
     pub is_in_head: bool,
     /// The local branches that hold it, without `refs/heads/`.
@@ -69,7 +69,7 @@ pub struct Standing {
     pub is_in_head_otherwise: bool,
 }
 
-impl Standing {
+impl WorkLocation {
     /// Tells whether the commit stays when the branch goes.
     #[must_use]
     pub fn is_held(&self) -> bool {
@@ -143,7 +143,7 @@ pub enum RescueError {
     },
     /// Git gave something that is no name of ours.
     #[error(transparent)]
-    Id(#[from] IdError),
+    Id(#[from] ObjectIdError),
     /// The files of a workspace could not be read.
     #[error(transparent)]
     Candidate(#[from] CandidateError),
@@ -162,7 +162,7 @@ impl Repository {
     /// Returns where the work of `commit` is held, leaving out the branch it is asked for.
     ///
     /// Asks no remote: what is known of them is what the last fetch or push saw.
-    pub fn standing(&self, commit: &CommitId, branch: &str) -> Result<Standing, GitError> {
+    pub fn state(&self, commit: &CommitId, branch: &str) -> Result<WorkLocation, GitError> {
         let own = branch_ref(branch);
         let contains = format!("--contains={commit}");
         let text = self
@@ -170,24 +170,23 @@ impl Repository {
             .args([contains.as_str(), "--format=%(refname)", "--"])
             .args(["refs/heads", "refs/remotes"])
             .text()?;
-        let mut standing = Standing::default();
+        let mut state = WorkLocation::default();
         for name in text.lines().filter(|name| *name != own) {
             if let Some(name) = name.strip_prefix("refs/heads/") {
-                standing.branches.push(name.to_owned());
+                state.branches.push(name.to_owned());
             } else if let Some(name) = name.strip_prefix("refs/remotes/") {
-                standing.remote_branches.push(name.to_owned());
+                state.remote_branches.push(name.to_owned());
             }
         }
         // On the branch itself HEAD proves nothing.
         if self.head_branch()?.as_deref() != Some(branch) {
             let head = CommitId::parse(&self.call("rev-parse").args(["--verify", "HEAD"]).text()?);
             if let Ok(head) = head {
-                standing.is_in_head = self.is_ancestor(commit, &head)?;
-                standing.is_in_head_otherwise =
-                    !standing.is_in_head && self.is_picked(commit, &head)?;
+                state.is_in_head = self.is_ancestor(commit, &head)?;
+                state.is_in_head_otherwise = !state.is_in_head && self.is_picked(commit, &head)?;
             }
         }
-        Ok(standing)
+        Ok(state)
     }
 
     /// Returns the tree of a workspace's files when it differs from that of `known`.
@@ -196,7 +195,7 @@ impl Repository {
     /// commit cannot hold does not count.
     pub fn unsaved_tree(
         &self,
-        workspace: &Workspace,
+        workspace: &GitWorkspace,
         known: &CommitId,
     ) -> Result<Option<TreeId>, RescueError> {
         let tree = self.snapshot(workspace)?.tree;
@@ -210,7 +209,7 @@ impl Repository {
         &self,
         plan: RescueName<'_>,
         commit: &CommitId,
-    ) -> Result<Rescued, RescueError> {
+    ) -> Result<RescuedCommit, RescueError> {
         let first = format!("{RESCUE_REFS}/{}-{}", plan.name, plan.date);
         for n in 1..=SAME_NAMES_MAX {
             let ref_name = if n == 1 {
@@ -220,7 +219,7 @@ impl Repository {
             };
             if self.holds(&ref_name, commit)? {
                 let restore_line = format!("git branch {} {ref_name}", plan.name);
-                return Ok(Rescued {
+                return Ok(RescuedCommit {
                     commit: commit.clone(),
                     ref_name,
                     restore_line,
@@ -248,11 +247,11 @@ impl Repository {
     /// Keeps the files of a workspace when they differ from `known`, as a commit on top of it.
     pub fn keep_files(
         &self,
-        workspace: &Workspace,
+        workspace: &GitWorkspace,
         known: &CommitId,
         name: RescueName<'_>,
         by: &Signature<'_>,
-    ) -> Result<Option<Rescued>, RescueError> {
+    ) -> Result<Option<RescuedCommit>, RescueError> {
         let Some(tree) = self.unsaved_tree(workspace, known)? else {
             return Ok(None);
         };
@@ -300,7 +299,7 @@ impl Repository {
 
     /// Removes refs of Kapi's that are still where the caller saw them, all or none.
     ///
-    /// The commits may be lost by this; whoever calls has looked at [`Repository::standing`].
+    /// The commits may be lost by this; whoever calls has looked at [`Repository::state`].
     pub fn remove_kapi_refs(&self, refs: &[KapiRef]) -> Result<(), RescueError> {
         let mut changes = Vec::new();
         for KapiRef { name, commit, .. } in refs {

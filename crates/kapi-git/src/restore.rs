@@ -8,7 +8,7 @@ use crate::command::GitError;
 use crate::id::{CommitId, TreeId};
 use crate::owned_dir::DirError;
 use crate::repository::Repository;
-use crate::workspace::{Workspace, WorkspaceError};
+use crate::workspace::{GitWorkspace, WorkspaceError};
 
 /// A workspace that is exactly a commit.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -62,10 +62,10 @@ impl Repository {
     /// Makes the files exactly what `commit` holds, with nothing besides, and proves it.
     pub fn restore_workspace(
         &self,
-        workspace: &Workspace,
+        workspace: &GitWorkspace,
         commit: &CommitId,
     ) -> Result<RestorationProof, RestoreError> {
-        let at_commit = Workspace {
+        let at_commit = GitWorkspace {
             base: commit.clone(),
             ..workspace.clone()
         };
@@ -110,13 +110,13 @@ impl Repository {
     /// A function of its arguments, so that doing it twice gives the same id.
     pub fn recommit(
         &self,
-        workspace: &Workspace,
+        workspace: &GitWorkspace,
         commits: Recommit<'_>,
         plan: &CandidatePlan,
     ) -> Result<CommitId, CandidateError> {
         check(plan)?;
         let tree = self.tree_of(commits.files)?;
-        let on_parent = Workspace {
+        let on_parent = GitWorkspace {
             base: commits.parent.clone(),
             ..workspace.clone()
         };
@@ -127,11 +127,11 @@ impl Repository {
     /// its branch came to.
     pub fn commit_candidate_on(
         &self,
-        workspace: &Workspace,
+        workspace: &GitWorkspace,
         parent: &CommitId,
         plan: &CandidatePlan,
     ) -> Result<crate::candidate::Candidate, CandidateError> {
-        let on_parent = Workspace {
+        let on_parent = GitWorkspace {
             base: parent.clone(),
             ..workspace.clone()
         };

@@ -9,7 +9,7 @@ use std::fs;
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::{Path, PathBuf};
 
-use crate::command::{Call, GitError};
+use crate::command::{GitCall, GitError};
 use crate::id::{CommitId, TreeId};
 use crate::owned_dir::{self, DirError};
 use crate::repository::{ObjectFormat, Repository};
@@ -64,7 +64,7 @@ impl<'a> Scratch<'a> {
     }
 
     /// Returns a command that sees the files, the private index and the shared objects.
-    pub(crate) fn call(&self, subcommand: &str) -> Call<'_> {
+    pub(crate) fn call(&self, subcommand: &str) -> GitCall<'_> {
         let call = self
             .repository
             .git()

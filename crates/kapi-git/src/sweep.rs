@@ -12,7 +12,7 @@ use std::io;
 use std::os::unix::fs::{FileTypeExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
-use crate::refused_path::{Refused, Why};
+use crate::refused_path::{RefusalReason, RefusedPath};
 
 /// The most entries one walk looks at.
 const ENTRIES_MAX: usize = 4_000_000;
@@ -21,83 +21,83 @@ const ENTRIES_MAX: usize = 4_000_000;
 const PATH_BYTES_MAX: usize = 4_000;
 
 /// Opens up everything below `root` and returns what no commit can hold, by relative path.
-pub(crate) fn sweep(root: &Path) -> Vec<Refused> {
+pub(crate) fn sweep(root: &Path) -> Vec<RefusedPath> {
     let mut refused = Vec::new();
     let mut dirs = vec![PathBuf::new()];
     let mut n_entries = 0;
     while let Some(dir) = dirs.pop() {
         let Ok(entries) = open_dir(&root.join(&dir)) else {
-            refused.push(Refused {
+            refused.push(RefusedPath {
                 path: dir,
-                why: Why::Unreadable,
+                why: RefusalReason::Unreadable,
             });
             continue;
         };
         for entry in entries {
             n_entries += 1;
             if n_entries > ENTRIES_MAX {
-                refused.push(Refused {
+                refused.push(RefusedPath {
                     path: dir,
-                    why: Why::TooManyEntries,
+                    why: RefusalReason::TooManyEntries,
                 });
                 return refused;
             }
             let Ok(entry) = entry else {
-                refused.push(Refused {
+                refused.push(RefusedPath {
                     path: dir.clone(),
-                    why: Why::Unreadable,
+                    why: RefusalReason::Unreadable,
                 });
                 continue;
             };
             let path = dir.join(entry.file_name());
             match look(&entry, &path) {
-                Found::Nothing => {}
-                Found::Directory => dirs.push(path),
-                Found::Refused(why) => refused.push(Refused { path, why }),
+                SweepEntry::Nothing => {}
+                SweepEntry::Directory => dirs.push(path),
+                SweepEntry::Refused(why) => refused.push(RefusedPath { path, why }),
             }
         }
     }
     refused
 }
 
-enum Found {
+enum SweepEntry {
     Nothing,
     Directory,
-    Refused(Why),
+    Refused(RefusalReason),
 }
 
-fn look(entry: &fs::DirEntry, path: &Path) -> Found {
+fn look(entry: &fs::DirEntry, path: &Path) -> SweepEntry {
     let is_git = entry.file_name() == OsStr::new(".git");
     if is_git && path.components().count() == 1 {
         // The workspace's own link to its repository.
-        return Found::Nothing;
+        return SweepEntry::Nothing;
     }
     if path.as_os_str().len() > PATH_BYTES_MAX {
-        return Found::Refused(Why::PathTooLong);
+        return SweepEntry::Refused(RefusalReason::PathTooLong);
     }
     let Ok(found) = entry.metadata() else {
-        return Found::Refused(Why::Unreadable);
+        return SweepEntry::Refused(RefusalReason::Unreadable);
     };
     let kind = found.file_type();
     if is_git {
         trap::defuse_repository(&entry.path());
-        return Found::Refused(Why::GitDirectory);
+        return SweepEntry::Refused(RefusalReason::GitDirectory);
     }
     if kind.is_dir() {
-        return Found::Directory;
+        return SweepEntry::Directory;
     }
     if is_special(kind) {
         trap::defuse_rules(&entry.path());
-        return Found::Refused(Why::SpecialFile);
+        return SweepEntry::Refused(RefusalReason::SpecialFile);
     }
     let mode = found.permissions().mode();
     if kind.is_file() && mode & 0o400 == 0 {
         let opened = Permissions::from_mode(mode & 0o777 | 0o400);
         if fs::set_permissions(entry.path(), opened).is_err() {
-            return Found::Refused(Why::Unreadable);
+            return SweepEntry::Refused(RefusalReason::Unreadable);
         }
     }
-    Found::Nothing
+    SweepEntry::Nothing
 }
 
 fn is_special(kind: fs::FileType) -> bool {

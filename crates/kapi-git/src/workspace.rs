@@ -13,9 +13,9 @@ use std::path::{Path, PathBuf};
 use crate::command::GitError;
 use crate::id::{CommitId, RefPart};
 use crate::owned_dir::{self, DirError, failed};
-use crate::private_view::Shown;
+use crate::private_view::PrivateFiles;
 use crate::ref_name::branch_ref;
-use crate::refused_path::{Refused, Why};
+use crate::refused_path::{RefusalReason, RefusedPath};
 use crate::repository::Repository;
 use crate::sweep;
 
@@ -37,7 +37,7 @@ pub struct WorkspacePlan {
 
 /// A workspace that exists.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Workspace {
+pub struct GitWorkspace {
     /// The goal it is for.
     pub goal: RefPart,
     /// Its branch, without `refs/heads/`.
@@ -49,12 +49,12 @@ pub struct Workspace {
     /// Where git keeps what it knows about this worktree.
     pub(crate) admin_dir: PathBuf,
     /// Whether this call made its files.
-    pub origin: Origin,
+    pub origin: WorkspaceOrigin,
 }
 
 /// Where a workspace's files came from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Origin {
+pub enum WorkspaceOrigin {
     /// They are the plan's content, written by this call: there was no worktree.
     ///
     /// Once a goal is under way this means that somebody removed it, as with `git worktree
@@ -148,11 +148,11 @@ pub enum WorkspaceError {
     Git(#[from] GitError),
 }
 
-impl Workspace {
+impl GitWorkspace {
     /// Returns what a private view shows of it.
     #[must_use]
-    pub fn shown(&self) -> Shown<'_> {
-        Shown {
+    pub fn shown(&self) -> PrivateFiles<'_> {
+        PrivateFiles {
             branch: &self.branch,
             base: &self.base,
             work_tree: &self.path,
@@ -163,7 +163,7 @@ impl Workspace {
 
 impl Repository {
     /// Makes the branch and the worktree, or finds them as an earlier call left them.
-    pub fn create_workspace(&self, plan: &WorkspacePlan) -> Result<Workspace, WorkspaceError> {
+    pub fn create_workspace(&self, plan: &WorkspacePlan) -> Result<GitWorkspace, WorkspaceError> {
         if !self.is_valid_branch(&plan.branch)? {
             return Err(WorkspaceError::InvalidBranch {
                 branch: plan.branch.clone(),
@@ -175,29 +175,29 @@ impl Repository {
         let parent = fs::canonicalize(parent).map_err(failed("resolve", parent))?;
         let path = parent.join(plan.path.file_name().unwrap_or_default());
         self.put_aside(&plan.goal, &path)?;
-        self.check_place(&path)?;
+        self.check_location(&path)?;
         self.claim_branch(plan)?;
         let admin_dir = self.ensure_worktree(&plan.branch, &path)?;
         // Empty is as good as deleted: what an agent leaves has at least the link.
         owned_dir::create(&path)?;
         owned_dir::open_up(&path)?;
         let was_missing = owned_dir::is_missing_or_empty(&path)?;
-        let mut workspace = Workspace {
+        let mut workspace = GitWorkspace {
             goal: plan.goal.clone(),
             branch: plan.branch.clone(),
             base: plan.base.clone(),
             path,
             admin_dir,
-            origin: Origin::Created,
+            origin: WorkspaceOrigin::Created,
         };
         let is_filled = workspace.mark().exists();
         workspace.origin = match (is_filled, was_missing) {
-            (false, _) => Origin::Created,
-            (true, false) => Origin::Adopted,
-            (true, true) => Origin::Rebuilt,
+            (false, _) => WorkspaceOrigin::Created,
+            (true, false) => WorkspaceOrigin::Adopted,
+            (true, true) => WorkspaceOrigin::Rebuilt,
         };
         workspace.restore_link()?;
-        if workspace.origin != Origin::Adopted {
+        if workspace.origin != WorkspaceOrigin::Adopted {
             let scratch = workspace.scratch(self)?;
             owned_dir::wipe(&scratch.index())?;
             scratch.fill(plan.content.as_str())?;
@@ -213,15 +213,15 @@ impl Repository {
     /// repositories, FIFOs and sockets too.
     pub fn reset_workspace(
         &self,
-        workspace: &Workspace,
+        workspace: &GitWorkspace,
         commit: &CommitId,
     ) -> Result<(), WorkspaceError> {
         workspace.restore_link()?;
-        for Refused { path, why } in sweep::sweep(&workspace.path) {
+        for RefusedPath { path, why } in sweep::sweep(&workspace.path) {
             match why {
-                Why::SpecialFile => owned_dir::wipe(&workspace.path.join(path))?,
+                RefusalReason::SpecialFile => owned_dir::wipe(&workspace.path.join(path))?,
                 // Git fails on what it cannot open; a removal from further up does not.
-                Why::PathTooLong | Why::Unreadable => {
+                RefusalReason::PathTooLong | RefusalReason::Unreadable => {
                     owned_dir::wipe(&workspace.path.join(nameable(&path)))?;
                 }
                 _ => {}

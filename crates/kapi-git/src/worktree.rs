@@ -21,7 +21,7 @@ const LINK_BYTES_MAX: u64 = 8192;
 
 impl Repository {
     /// Checks that a worktree may be, or is, at `path`; changes nothing.
-    pub(crate) fn check_place(&self, path: &Path) -> Result<(), WorkspaceError> {
+    pub(crate) fn check_location(&self, path: &Path) -> Result<(), WorkspaceError> {
         let occupied = || WorkspaceError::PathOccupied {
             path: path.to_path_buf(),
         };
@@ -141,7 +141,7 @@ impl Repository {
     /// Returns what the person should know about a `git worktree add` that failed.
     fn reason_against(&self, branch: &str, path: &Path, error: GitError) -> WorkspaceError {
         let listed = self.call("worktree").args(["list", "--porcelain"]).bytes();
-        let Some(at) = listed.ok().and_then(|listed| place_of(&listed, branch)) else {
+        let Some(at) = listed.ok().and_then(|listed| location_of(&listed, branch)) else {
             return error.into();
         };
         let branch = branch.to_owned();
@@ -176,7 +176,7 @@ impl Repository {
 }
 
 /// Returns where a branch is checked out, from the list git gives of its worktrees.
-fn place_of(listed: &[u8], branch: &str) -> Option<PathBuf> {
+fn location_of(listed: &[u8], branch: &str) -> Option<PathBuf> {
     let wanted = ["branch ", &branch_ref(branch)].concat();
     let mut at = None;
     for line in listed.split(|&b| b == b'\n') {

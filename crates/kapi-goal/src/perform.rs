@@ -4,10 +4,10 @@
 //! from the effect again.
 
 pub mod agent_run;
-pub mod aside;
-pub mod beside;
 pub mod goal_judge;
 pub mod real;
+pub mod side_question;
+pub mod side_run;
 pub mod survey;
 pub mod tools;
 pub mod turn_spending;

@@ -18,9 +18,9 @@ pub mod outcome;
 pub mod prompt;
 #[cfg(test)]
 mod props;
-pub mod state;
 #[cfg(test)]
-mod story;
+mod scenario;
+pub mod state;
 pub mod tool;
 pub mod wait;
 pub mod words;

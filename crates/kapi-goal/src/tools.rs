@@ -16,7 +16,7 @@ use serde_json::Value;
 
 /// A tool, under the names of pi-until-done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Tool {
+pub enum GoalTool {
     /// Draft the contract.
     Set,
     /// Make the task list.
@@ -39,7 +39,7 @@ pub enum Tool {
     Status,
 }
 
-impl Tool {
+impl GoalTool {
     /// All of them, in the order they are used.
     pub const ALL: [Self; 10] = [
         Self::Set,
@@ -136,14 +136,14 @@ impl Tool {
 /// Why a call is refused: pi-until-done's code, and what is wrong.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{code}: {message}")]
-pub struct Refused {
+pub struct ToolRefusal {
     /// The code.
     pub code: &'static str,
     /// What is wrong and what to do.
     pub message: String,
 }
 
-impl Refused {
+impl ToolRefusal {
     /// Returns a refusal.
     #[must_use]
     pub const fn new(code: &'static str, message: String) -> Self {
@@ -160,14 +160,14 @@ impl Refused {
 /// Returns the tools as MCP lists them: name, description and schema of the input.
 #[must_use]
 pub fn listing() -> Vec<Value> {
-    let entry = |tool: Tool| {
+    let entry = |tool: GoalTool| {
         serde_json::json!({
             "name": tool.name(),
             "description": tool.description(),
             "inputSchema": schema::input_schema(tool),
         })
     };
-    Tool::ALL.into_iter().map(entry).collect()
+    GoalTool::ALL.into_iter().map(entry).collect()
 }
 
 #[cfg(test)]

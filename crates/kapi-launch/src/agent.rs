@@ -15,7 +15,7 @@ use kapi_core::agent_end::AgentEnd;
 use kapi_core::isolation::SandboxLevel;
 use kapi_core::text::limit_text;
 use kapi_core::usage::Usage;
-use kapi_machine::watch::{Activity, Watch};
+use kapi_machine::watch::{Activity, EffectWatch};
 use kapi_run::asking::{AgentRequest, ask_gated};
 use kapi_run::confine;
 use kapi_run::confine::{SandboxConfig, WorksAt};
@@ -71,15 +71,15 @@ pub(crate) fn run(
     ready: &ReadyWorkspace,
 ) -> Result<AgentEnding, LaunchError> {
     let ActiveLaunch {
-        book,
+        grants,
         plan,
         bounds,
         stage,
         writer,
     } = *launch;
     let run_id = run_id(record);
-    let run_dir = RunDir::open(&plan.place.runs(), &record.launches.to_string())?;
-    let home = plan.place.home();
+    let run_dir = RunDir::open(&plan.location.runs(), &record.launches.to_string())?;
+    let home = plan.location.home();
     let deadline = Duration::from_millis(plan.deadline_ms);
     let mut config = sandbox(record, ready, &home, &run_id, deadline);
     match bounds.touch {
@@ -99,7 +99,7 @@ pub(crate) fn run(
         run_id: &run_id,
         purpose: LaunchPurpose::Work,
         network: plan.network,
-        scratch: &plan.place.dir(),
+        scratch: &plan.location.dir(),
         env: environment(ready, record),
     };
     let used = Mutex::new(Usage::default());
@@ -115,7 +115,7 @@ pub(crate) fn run(
         }
         (stage.notice)(activity);
     };
-    let watch = Watch {
+    let watch = EffectWatch {
         cancel: stage.cancel,
         notice: &notice,
     };
@@ -126,7 +126,7 @@ pub(crate) fn run(
     };
     let rules = GateRules::Fixed(bounds.forbidden);
     let watched = watch::during(writer, StatusSource::File(&file), || {
-        ask_gated(book, config, &asked, rules, listener)
+        ask_gated(grants, config, &asked, rules, listener)
     });
     let (run, end) = watched.value?;
     let mut used = used.into_inner().unwrap_or_else(PoisonError::into_inner);

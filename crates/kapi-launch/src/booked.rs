@@ -6,11 +6,11 @@
 use std::sync::{Mutex, PoisonError};
 
 use kapi_core::usage::Usage;
-use kapi_machine::watch::{Activity, Watch};
-use kapi_run::book::Book;
+use kapi_machine::watch::{Activity, EffectWatch};
+use kapi_run::host_grants::HostGrants;
 use kapi_run::spending::turn::{BookedTurn, TurnKey};
 use kapi_run::spending::{BookedResult, Spending, SpendingStop};
-use kapi_spend::rules::account::Role;
+use kapi_spend::rules::account::ModelRole;
 
 use super::context::LaunchHandlers;
 use super::error::{LaunchError, LaunchErrorKind};
@@ -22,7 +22,7 @@ use super::run::{self, LaunchResult};
 /// # Errors
 /// When a cap is used up, and as for any launch.
 pub fn launch(
-    book: &Book,
+    grants: &HostGrants,
     spending: &Spending<'_>,
     plan: &LaunchPlan,
     stage: &LaunchHandlers<'_>,
@@ -36,27 +36,33 @@ pub fn launch(
         }
         (stage.notice)(activity);
     };
-    let watch = Watch {
+    let watch = EffectWatch {
         cancel: stage.cancel,
         notice: &notice,
     };
-    let id = plan.place.id().as_str();
+    let id = plan.location.id().as_str();
     let once = format!("{}-{}", stage.clock.now_ms(), std::process::id());
     let key = TurnKey {
         goal: format!("launch-{id}"),
         effect: once,
     };
-    let turn = BookedTurn::of_settings(key, &plan.agent, &plan.settings, Role::Executor, book);
+    let turn = BookedTurn::of_settings(
+        key,
+        &plan.agent,
+        &plan.settings,
+        ModelRole::Executor,
+        grants,
+    );
     let booked = spending.booked(&turn, &watch, |watch| {
         let stage = LaunchHandlers {
             notice: watch.notice,
             ..*stage
         };
-        let launched = run::launch(book, plan, &stage);
+        let launched = run::launch(grants, plan, &stage);
         let sum = launched.as_ref().map(|launched| launched.usage);
-        let told = used.lock().unwrap_or_else(PoisonError::into_inner);
+        let reported = used.lock().unwrap_or_else(PoisonError::into_inner);
         BookedResult {
-            rest: rest(&sum.unwrap_or_default(), &told),
+            rest: rest(&sum.unwrap_or_default(), &reported),
             has_run: launched.is_ok(),
             value: launched,
         }
@@ -83,13 +89,13 @@ fn denied(stopped: SpendingStop) -> LaunchError {
 }
 
 /// Returns the part of a sum that was not reported before.
-fn rest(sum: &Usage, told: &Usage) -> Usage {
+fn rest(sum: &Usage, reported: &Usage) -> Usage {
     let usd_micros = sum
         .usd_micros
-        .map(|sum| sum.saturating_sub(told.usd_micros.unwrap_or(0)));
+        .map(|sum| sum.saturating_sub(reported.usd_micros.unwrap_or(0)));
     Usage {
-        input_tokens: sum.input_tokens.saturating_sub(told.input_tokens),
-        output_tokens: sum.output_tokens.saturating_sub(told.output_tokens),
-        usd_micros: usd_micros.filter(|micros| *micros > 0 || told.usd_micros.is_none()),
+        input_tokens: sum.input_tokens.saturating_sub(reported.input_tokens),
+        output_tokens: sum.output_tokens.saturating_sub(reported.output_tokens),
+        usd_micros: usd_micros.filter(|micros| *micros > 0 || reported.usd_micros.is_none()),
     }
 }

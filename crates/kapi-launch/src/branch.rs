@@ -9,17 +9,17 @@ use std::time::Duration;
 
 use kapi_git::id::{CommitId, RefPart};
 use kapi_git::layer::Layer;
-use kapi_git::push::{Remote, Start, StartOrigin};
+use kapi_git::push::{PushStart, Remote, StartOrigin};
 use kapi_git::repository::Repository;
-use kapi_git::workspace::{Workspace, WorkspacePlan};
-use kapi_run::book::Book;
+use kapi_git::workspace::{GitWorkspace, WorkspacePlan};
 use kapi_run::goal_paths::GoalPaths;
-use kapi_run::workshop;
-use kapi_run::workshop::Workshop;
+use kapi_run::host_grants::HostGrants;
+use kapi_run::repository_session;
+use kapi_run::repository_session::RepositorySession;
 use kapi_status::file::timestamp;
 
 use super::error::{LaunchError, LaunchErrorKind};
-use super::place::SandboxPlace;
+use super::paths::SandboxPaths;
 use super::plan::BranchPlan;
 use super::record::{BranchRecord, SandboxRecord};
 
@@ -56,7 +56,7 @@ pub(crate) enum RemoteQuery {
 pub(crate) fn beginning(
     repository: &Repository,
     plan: &BranchPlan,
-    book: &Book,
+    grants: &HostGrants,
     record: Option<&SandboxRecord>,
     ask: RemoteQuery,
 ) -> Result<BranchStart, LaunchError> {
@@ -65,7 +65,7 @@ pub(crate) fn beginning(
     let local = local(repository, &plan.name);
     let remote = Remote {
         name: &plan.remote,
-        environment: &book.env,
+        environment: &grants.env,
         timeout: REMOTE_TIMEOUT,
     };
     let mut notes = Vec::new();
@@ -74,7 +74,7 @@ pub(crate) fn beginning(
         RemoteQuery::Remote => repository
             .continue_from(&remote, &plan.remote_name, &base)
             .map_err(|error| LaunchError::failed(&error))?,
-        RemoteQuery::Nobody => Start {
+        RemoteQuery::Nobody => PushStart {
             commit: local.clone().unwrap_or_else(|| base.clone()),
             origin: StartOrigin::Local,
             left_behind: None,
@@ -236,32 +236,32 @@ fn small_text(path: &Path) -> Option<String> {
 
 /// Makes what the record names, or finds it as an earlier call left it.
 pub(crate) fn claim(
-    workshop: &Workshop,
+    repo: &RepositorySession,
     layer: Option<&Layer>,
-    place: &SandboxPlace,
+    location: &SandboxPaths,
     record: &BranchRecord,
-) -> Result<Workspace, LaunchError> {
+) -> Result<GitWorkspace, LaunchError> {
     let own_branch = record.stand_in.as_ref().unwrap_or(&record.name);
-    let repository = &workshop.repository;
+    let repository = &repo.repository;
     let Some(layer) = layer else {
-        let goal_place = GoalPaths {
+        let goal_location = GoalPaths {
             project: repository.top_level().to_path_buf(),
             ref_name: record.refs.clone(),
-            worktree: place.worktree(),
-            runs: place.runs(),
-            hidden: place.blank(),
-            scratch: place.dir(),
-            stores: place.stores(),
+            worktree: location.worktree(),
+            runs: location.runs(),
+            hidden: location.blank(),
+            scratch: location.dir(),
+            stores: location.stores(),
         };
-        return Ok(workshop.workspace(&goal_place, own_branch, &record.start, &record.start)?);
+        return Ok(repo.workspace(&goal_location, own_branch, &record.start, &record.start)?);
     };
-    let start = workshop::commit_id(&record.start)?;
+    let start = repository_session::commit_id(&record.start)?;
     let plan = WorkspacePlan {
-        goal: workshop::ref_part(&record.refs)?,
+        goal: repository_session::ref_part(&record.refs)?,
         branch: own_branch.clone(),
         base: start.clone(),
         content: start,
-        path: place.worktree(),
+        path: location.worktree(),
     };
     repository.claim_layer(layer, &plan).map_err(|error| {
         let failure = kapi_run::failure::plain(&error);
@@ -282,5 +282,8 @@ pub(crate) fn rescue_parts(branch: &str, now_ms: i64) -> Result<(RefPart, RefPar
     let plain = plain.trim_start_matches('-');
     let name = if plain.is_empty() { "branch" } else { plain };
     let date: String = timestamp(now_ms).chars().take(10).collect();
-    Ok((workshop::ref_part(name)?, workshop::ref_part(&date)?))
+    Ok((
+        repository_session::ref_part(name)?,
+        repository_session::ref_part(&date)?,
+    ))
 }

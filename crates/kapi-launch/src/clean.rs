@@ -16,8 +16,8 @@ use std::path::{Path, PathBuf};
 
 use kapi_git::layer::{Layer, Marks, walk};
 use kapi_git::owned_dir;
-use kapi_run::book::Book;
-use kapi_run::workshop;
+use kapi_run::host_grants::HostGrants;
+use kapi_run::repository_session;
 use kapi_sandbox::podman::cleanup;
 use kapi_sandbox::podman::options::{PodmanOptions, Volume};
 
@@ -25,7 +25,7 @@ use self::known::KnownRepositories;
 use super::error::{LaunchError, LaunchErrorKind};
 use super::look::size;
 use super::merge::remove;
-use super::place::{SandboxId, SandboxPlace, Sandboxes};
+use super::paths::{SandboxId, SandboxPaths, Sandboxes};
 use super::record::{LaunchState, SandboxRecord, WorkState, WorkspaceKind};
 use super::{masked, pruned, removal};
 
@@ -74,7 +74,7 @@ pub struct CleanTarget {
     /// Bytes on disk.
     pub bytes: u64,
     /// Whether it goes, and why.
-    pub fate: CleanAction,
+    pub disposition: CleanAction,
 }
 
 /// A kind of thing.
@@ -123,23 +123,23 @@ pub struct CleanReport {
 /// # Errors
 /// When a directory cannot be read, or a named sandbox does not exist.
 pub fn survey(
-    book: &Book,
+    grants: &HostGrants,
     sandboxes: &Sandboxes,
     plan: &CleanPlan,
 ) -> Result<Vec<CleanTarget>, LaunchError> {
     let mut things = Vec::new();
-    let is_meant = |place: &SandboxPlace| {
+    let is_meant = |location: &SandboxPaths| {
         let is_project = plan
             .project_key
             .as_deref()
-            .is_none_or(|key| key == place.project_key());
-        is_project && (plan.ids.is_empty() || plan.ids.contains(place.id()))
+            .is_none_or(|key| key == location.project_key());
+        is_project && (plan.ids.is_empty() || plan.ids.contains(location.id()))
     };
-    let places: Vec<SandboxPlace> = sandboxes.all()?.into_iter().filter(is_meant).collect();
+    let locations: Vec<SandboxPaths> = sandboxes.all()?.into_iter().filter(is_meant).collect();
     if let Some(missing) = plan
         .ids
         .iter()
-        .find(|id| !places.iter().any(|place| place.id() == *id))
+        .find(|id| !locations.iter().any(|location| location.id() == *id))
     {
         return Err(LaunchError::new(
             LaunchErrorKind::NotFound,
@@ -147,25 +147,25 @@ pub fn survey(
             "`kapi sandbox list` lists the sandboxes.",
         ));
     }
-    let looked_at = places.iter().take(THINGS_MAX);
-    let found: Vec<(&SandboxPlace, Result<Option<SandboxRecord>, LaunchError>)> = looked_at
-        .map(|place| (place, SandboxRecord::load(place)))
+    let looked_at = locations.iter().take(THINGS_MAX);
+    let found: Vec<(&SandboxPaths, Result<Option<SandboxRecord>, LaunchError>)> = looked_at
+        .map(|location| (location, SandboxRecord::load(location)))
         .collect();
     let records = found
         .iter()
         .filter_map(|(_, found)| found.as_ref().ok()?.as_ref());
-    let known = KnownRepositories::of(book, records);
-    for (place, found) in found {
-        let sandbox = look_at(&known, place, &found, plan);
-        let stays = matches!(sandbox.fate, CleanAction::Stays(_));
+    let known = KnownRepositories::of(grants, records);
+    for (location, found) in found {
+        let sandbox = look_at(&known, location, &found, plan);
+        let stays = matches!(sandbox.disposition, CleanAction::Stays(_));
         things.push(sandbox);
         if stays && plan.logs == CleanChoice::Yes {
-            things.extend(logs(place)?);
+            things.extend(logs(location)?);
         }
     }
     if plan.ids.is_empty() {
         things.extend(remains(sandboxes, plan)?);
-        things.extend(containers::survey(book, plan));
+        things.extend(containers::survey(grants, plan));
         if plan.project_key.is_none() {
             things.extend(stores::vanished(sandboxes, plan)?);
         }
@@ -175,14 +175,14 @@ pub fn survey(
 
 fn look_at(
     known: &KnownRepositories,
-    place: &SandboxPlace,
+    location: &SandboxPaths,
     record: &Result<Option<SandboxRecord>, LaunchError>,
     plan: &CleanPlan,
 ) -> CleanTarget {
-    let (project, fate) = match record {
+    let (project, disposition) = match record {
         Ok(Some(record)) => (
             Some(record.project.clone()),
-            fate(known, place, record, plan)
+            disposition(known, location, record, plan)
                 .unwrap_or_else(|error| CleanAction::Stays(format!("failed to {}", error.message))),
         ),
         Ok(None) => (None, CleanAction::Stays("it was just removed".to_owned())),
@@ -193,22 +193,22 @@ fn look_at(
     };
     CleanTarget {
         what: TargetKind::Sandbox,
-        name: place.id().as_str().to_owned(),
+        name: location.id().as_str().to_owned(),
         project,
-        path: place.dir(),
-        bytes: size(&place.dir()) + size(&place.worktree()),
-        fate,
+        path: location.dir(),
+        bytes: size(&location.dir()) + size(&location.worktree()),
+        disposition,
     }
 }
 
 /// Decides about one sandbox.
-fn fate(
+fn disposition(
     known: &KnownRepositories,
-    place: &SandboxPlace,
+    location: &SandboxPaths,
     record: &SandboxRecord,
     plan: &CleanPlan,
 ) -> Result<CleanAction, LaunchError> {
-    if let Some(owner) = place.holder()? {
+    if let Some(owner) = location.holder()? {
         return Ok(CleanAction::Stays(format!("it is in use by {owner}")));
     }
     if plan
@@ -217,10 +217,10 @@ fn fate(
     {
         return Ok(CleanAction::Stays("it was used recently".to_owned()));
     }
-    let precious = precious(known, place, record)?;
+    let precious = precious(known, location, record)?;
     Ok(match precious {
         None => CleanAction::Goes("everything in it exists elsewhere".to_owned()),
-        Some(why) if plan.ids.contains(place.id()) => {
+        Some(why) if plan.ids.contains(location.id()) => {
             CleanAction::Goes(format!("{NAMED}, although {why}"))
         }
         Some(why) => CleanAction::Stays(why),
@@ -230,23 +230,23 @@ fn fate(
 /// Returns what a sandbox holds that is nowhere else.
 fn precious(
     known: &KnownRepositories,
-    place: &SandboxPlace,
+    location: &SandboxPaths,
     record: &SandboxRecord,
 ) -> Result<Option<String>, LaunchError> {
     let Some(branch) = &record.branch else {
-        return layer_changes(place, record);
+        return layer_changes(location, record);
     };
     if !record.project.is_dir() {
         let why = "its project is gone, so its content is unknown";
         return Ok(Some(why.to_owned()));
     }
     let ground = known.ground(&record.project)?;
-    let repository = &ground.workshop.repository;
-    let goal = workshop::ref_part(&branch.refs)?;
+    let repository = &ground.repo.repository;
+    let goal = repository_session::ref_part(&branch.refs)?;
     let known = branch.commit.as_ref().unwrap_or(&branch.start);
-    let known = workshop::commit_id(known)?;
-    if record.made == WorkspaceKind::Checkout && place.worktree().exists() {
-        let found = repository.find_workspace(&goal, &place.worktree());
+    let known = repository_session::commit_id(known)?;
+    if record.made == WorkspaceKind::Checkout && location.worktree().exists() {
+        let found = repository.find_workspace(&goal, &location.worktree());
         if let Some(workspace) = found.map_err(|error| LaunchError::failed(&error))? {
             let unsaved = repository.unsaved_tree(&workspace, &known);
             if unsaved
@@ -257,7 +257,7 @@ fn precious(
             }
         }
     } else if record.work == WorkState::Pending
-        && let Some(why) = layer_changes(place, record)?
+        && let Some(why) = layer_changes(location, record)?
     {
         return Ok(Some(why));
     }
@@ -272,13 +272,13 @@ fn precious(
 }
 
 fn layer_changes(
-    place: &SandboxPlace,
+    location: &SandboxPaths,
     record: &SandboxRecord,
 ) -> Result<Option<String>, LaunchError> {
-    if !place.layer().join("upper").is_dir() {
+    if !location.layer().join("upper").is_dir() {
         return Ok(None);
     }
-    let layer = Layer::open(&place.layer(), Marks::User, "kapi cleanup")
+    let layer = Layer::open(&location.layer(), Marks::User, "kapi cleanup")
         .map_err(|error| LaunchError::failed(&error))?;
     if !record.project.is_dir() {
         return Ok(Some(
@@ -286,7 +286,7 @@ fn layer_changes(
         ));
     }
     let walk = walk::walk(&layer, &record.project).map_err(|error| LaunchError::failed(&error))?;
-    let n = match masked::is_all(place, &layer, &walk) {
+    let n = match masked::is_all(location, &layer, &walk) {
         true => 0,
         false => walk.changes.len(),
     };
@@ -296,18 +296,18 @@ fn layer_changes(
     }))
 }
 
-fn logs(place: &SandboxPlace) -> Result<Option<CleanTarget>, LaunchError> {
-    let path = place.runs();
-    if !path.is_dir() || place.holder()?.is_some() {
+fn logs(location: &SandboxPaths) -> Result<Option<CleanTarget>, LaunchError> {
+    let path = location.runs();
+    if !path.is_dir() || location.holder()?.is_some() {
         return Ok(None);
     }
     Ok(Some(CleanTarget {
         what: TargetKind::Logs,
-        name: place.id().as_str().to_owned(),
+        name: location.id().as_str().to_owned(),
         project: None,
         bytes: size(&path),
         path,
-        fate: CleanAction::Goes("removed with --logs".to_owned()),
+        disposition: CleanAction::Goes("removed with --logs".to_owned()),
     }))
 }
 
@@ -330,35 +330,36 @@ fn remains(sandboxes: &Sandboxes, plan: &CleanPlan) -> Result<Vec<CleanTarget>, 
         let dirs = fs::read_dir(key.path()).into_iter().flatten().flatten();
         for dir in dirs.take(THINGS_MAX) {
             let id = SandboxId::parse(&dir.file_name().to_string_lossy());
-            let Some(place) = id.ok().map(|id| sandboxes.place(&name, &id)) else {
+            let Some(location) = id.ok().map(|id| sandboxes.location(&name, &id)) else {
                 continue;
             };
-            found.extend(remainder(&place)?);
+            found.extend(remainder(&location)?);
         }
     }
     Ok(found)
 }
 
 /// Only a launch has a lock of this name and a blank directory; goals have neither.
-fn remainder(place: &SandboxPlace) -> Result<Option<CleanTarget>, LaunchError> {
-    let is_ours = place.blank().is_dir() && !place.record().exists() && !place.layer().exists();
-    if !is_ours || place.holder()?.is_some() {
+fn remainder(location: &SandboxPaths) -> Result<Option<CleanTarget>, LaunchError> {
+    let is_ours =
+        location.blank().is_dir() && !location.record().exists() && !location.layer().exists();
+    if !is_ours || location.holder()?.is_some() {
         return Ok(None);
     }
     Ok(Some(CleanTarget {
         what: TargetKind::Remains,
-        name: place.id().as_str().to_owned(),
+        name: location.id().as_str().to_owned(),
         project: None,
-        path: place.dir(),
-        bytes: size(&place.dir()),
-        fate: CleanAction::Goes("its launch ended before anything was created".to_owned()),
+        path: location.dir(),
+        bytes: size(&location.dir()),
+        disposition: CleanAction::Goes("its launch ended before anything was created".to_owned()),
     }))
 }
 
 /// Removes what goes. Each thing is looked at again under its lock first.
 #[must_use]
 pub fn clean(
-    book: &Book,
+    grants: &HostGrants,
     sandboxes: &Sandboxes,
     plan: &CleanPlan,
     things: &[CleanTarget],
@@ -376,14 +377,14 @@ pub fn clean(
     };
     let going = things
         .iter()
-        .filter(|thing| matches!(thing.fate, CleanAction::Goes(_)))
+        .filter(|thing| matches!(thing.disposition, CleanAction::Goes(_)))
         .filter(is_ours);
     let (alike, other): (Vec<&CleanTarget>, Vec<&CleanTarget>) = going
         .partition(|thing| thing.what == TargetKind::Sandbox && plan.volumes == CleanChoice::No);
-    let rest = batch::clean(book, sandboxes, plan, &alike, &mut cleaned);
+    let rest = batch::clean(grants, sandboxes, plan, &alike, &mut cleaned);
     // What could not be done for all is tried one by one, where it is said why it fails.
     for thing in rest.unwrap_or(alike).into_iter().chain(other) {
-        match remove_thing(book, sandboxes, plan, thing) {
+        match remove_thing(grants, sandboxes, plan, thing) {
             Ok(mut kept) => {
                 cleaned.kept.append(&mut kept);
                 cleaned.removed.push(thing.clone());
@@ -395,7 +396,7 @@ pub fn clean(
 }
 
 fn remove_thing(
-    book: &Book,
+    grants: &HostGrants,
     sandboxes: &Sandboxes,
     plan: &CleanPlan,
     thing: &CleanTarget,
@@ -421,31 +422,31 @@ fn remove_thing(
     });
     let key = key.and_then(Path::file_name).unwrap_or_default();
     let id = SandboxId::parse(&thing.name)?;
-    let place = sandboxes.place(&key.to_string_lossy(), &id);
-    let held = place.hold("kapi cleanup")?;
+    let location = sandboxes.location(&key.to_string_lossy(), &id);
+    let held = location.hold("kapi cleanup")?;
     let kept = match thing.what {
         TargetKind::Sandbox => {
-            let record = super::merge::known(&place)?;
-            let is_named = plan.ids.contains(place.id());
-            let known = KnownRepositories::of(book, std::iter::once(&record));
-            if let (Some(why), false) = (precious(&known, &place, &record)?, is_named) {
+            let record = super::merge::known(&location)?;
+            let is_named = plan.ids.contains(location.id());
+            let known = KnownRepositories::of(grants, std::iter::once(&record));
+            if let (Some(why), false) = (precious(&known, &location, &record)?, is_named) {
                 return Err(LaunchError::new(
                     LaunchErrorKind::Denied,
                     why,
                     "it changed while it was inspected.",
                 ));
             }
-            let kept = removal::retire(book, &place, &record, plan.now_ms)?;
-            pruned::record(place.state_dir(), [&place])?;
-            remove(&place, &record)?;
+            let kept = removal::retire(grants, &location, &record, plan.now_ms)?;
+            pruned::record(location.state_dir(), [&location])?;
+            remove(&location, &record)?;
             if plan.volumes == CleanChoice::Yes {
-                remove_volumes(book, &place)?;
+                remove_volumes(grants, &location)?;
             }
             kept
         }
         TargetKind::Logs => {
-            pruned::record(place.state_dir(), [&place])?;
-            owned_dir::wipe(&place.runs()).map_err(|error| LaunchError::failed(&error))?;
+            pruned::record(location.state_dir(), [&location])?;
+            owned_dir::wipe(&location.runs()).map_err(|error| LaunchError::failed(&error))?;
             Vec::new()
         }
         TargetKind::Goal
@@ -454,7 +455,7 @@ fn remove_thing(
         | TargetKind::Objects
         | TargetKind::Container => Vec::new(),
         TargetKind::Remains => {
-            owned_dir::wipe(&place.dir()).map_err(|error| LaunchError::failed(&error))?;
+            owned_dir::wipe(&location.dir()).map_err(|error| LaunchError::failed(&error))?;
             Vec::new()
         }
     };
@@ -463,11 +464,11 @@ fn remove_thing(
 }
 
 /// Removes the volumes that hold the build caches of a sandbox.
-fn remove_volumes(book: &Book, place: &SandboxPlace) -> Result<(), LaunchError> {
-    let id = place.id().as_str();
+fn remove_volumes(grants: &HostGrants, location: &SandboxPaths) -> Result<(), LaunchError> {
+    let id = location.id().as_str();
     let prefix = format!("kapi-{id}-");
     let ours = |volume: &&Volume| volume.name.starts_with(&prefix);
-    let volumes: Vec<Volume> = book
+    let volumes: Vec<Volume> = grants
         .grant
         .podman
         .volumes
@@ -480,7 +481,7 @@ fn remove_volumes(book: &Book, place: &SandboxPlace) -> Result<(), LaunchError> 
     }
     let options = PodmanOptions {
         volumes,
-        ..book.grant.podman.clone()
+        ..grants.grant.podman.clone()
     };
     cleanup::remove_volumes(&options).map_err(|error| LaunchError::failed(&error))
 }

@@ -1,7 +1,7 @@
 //! What every step of a launch is given: the time, the way to stop it, and who is told.
 
 use kapi_machine::watch::Activity;
-use kapi_run::book::Book;
+use kapi_run::host_grants::HostGrants;
 use kapi_status::perform::writer::StatusWriter;
 use kapi_status::rules::mapping::Mapping;
 use kapi_sys::cancel::Cancel;
@@ -27,7 +27,7 @@ pub struct LaunchHandlers<'a> {
 #[derive(Clone, Copy)]
 pub(crate) struct ActiveLaunch<'a> {
     /// What may be used of the host.
-    pub(crate) book: &'a Book,
+    pub(crate) grants: &'a HostGrants,
     /// What was asked for.
     pub(crate) plan: &'a LaunchPlan,
     /// What the agent is held within.

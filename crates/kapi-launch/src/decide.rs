@@ -10,15 +10,15 @@ use kapi_core::isolation::SandboxLevel;
 use kapi_git::id::CommitId;
 use kapi_git::repository::{Dirt, Repository};
 use kapi_git::rescue::RescueName;
-use kapi_run::book::Book;
-use kapi_run::workshop::Workshop;
+use kapi_run::host_grants::HostGrants;
+use kapi_run::repository_session::RepositorySession;
 use kapi_status::file::SandboxMode;
 
 use super::branch::{self, BranchStart, RemoteQuery};
 use super::context::LaunchHandlers;
 use super::error::{LaunchError, LaunchErrorKind};
 use super::inputs::LaunchInputs;
-use super::place::SandboxPlace;
+use super::paths::SandboxPaths;
 use super::plan::{BranchPlan, LaunchPlan, ModeChoice};
 use super::record::{BranchRecord, LaunchState, SandboxRecord, VERSION, WorkState, WorkspaceKind};
 use super::removal::{kept_notes, retire};
@@ -39,7 +39,7 @@ pub(crate) struct LaunchDecision {
 
 /// Decides how the launch is made.
 pub(crate) fn decide(
-    book: &Book,
+    grants: &HostGrants,
     plan: &LaunchPlan,
     scene: &LaunchInputs,
     ask: RemoteQuery,
@@ -50,13 +50,12 @@ pub(crate) fn decide(
         notes.push(note.to_owned());
     }
     let pending = scene.earlier.as_ref().filter(|earlier| {
-        holds_work(earlier, &plan.place) && !is_published(earlier, scene.workshop.as_ref())
+        holds_work(earlier, &plan.location) && !is_published(earlier, scene.repo.as_ref())
     });
     if let Some(earlier) = pending {
         return go_on(plan, scene, earlier, notes);
     }
-    let (Some(asked), Some(workshop), true) =
-        (&plan.branch, &scene.workshop, scene.chosen.has_branch)
+    let (Some(asked), Some(repo), true) = (&plan.branch, &scene.repo, scene.chosen.has_branch)
     else {
         if plan.level == SandboxLevel::Native {
             foreign::refuse(&plan.project)?;
@@ -69,9 +68,9 @@ pub(crate) fn decide(
             goes_on: false,
         });
     };
-    let repository = &workshop.repository;
-    branch::refuse_checked_out(repository, &asked.name, &plan.place.worktree())?;
-    let mut beginning = branch::beginning(repository, asked, book, scene.earlier.as_ref(), ask)?;
+    let repository = &repo.repository;
+    branch::refuse_checked_out(repository, &asked.name, &plan.location.worktree())?;
+    let mut beginning = branch::beginning(repository, asked, grants, scene.earlier.as_ref(), ask)?;
     notes.append(&mut beginning.notes);
     let (made, masks) = workspace(plan, scene, repository, &beginning.start, &mut notes)?;
     Ok(LaunchDecision {
@@ -84,15 +83,15 @@ pub(crate) fn decide(
 }
 
 /// Tells whether an earlier launch left something that is nowhere else.
-pub(crate) fn holds_work(earlier: &SandboxRecord, place: &SandboxPlace) -> bool {
+pub(crate) fn holds_work(earlier: &SandboxRecord, location: &SandboxPaths) -> bool {
     match (earlier.state, earlier.work) {
         (LaunchState::Running, _) | (LaunchState::Finished, WorkState::Pending) => {
             match earlier.made {
                 WorkspaceKind::Layer => {
-                    let is_empty = prepare::is_empty(&place.layer().join("upper"));
-                    !is_empty && !masked::is_all_of(place, earlier)
+                    let is_empty = prepare::is_empty(&location.layer().join("upper"));
+                    !is_empty && !masked::is_all_of(location, earlier)
                 }
-                WorkspaceKind::Checkout => place.worktree().is_dir(),
+                WorkspaceKind::Checkout => location.worktree().is_dir(),
             }
         }
         (LaunchState::Finished, WorkState::Committed) => false,
@@ -100,13 +99,12 @@ pub(crate) fn holds_work(earlier: &SandboxRecord, place: &SandboxPlace) -> bool 
 }
 
 /// Tells whether a launch that was cut off had moved its branch already: then all is in there.
-fn is_published(earlier: &SandboxRecord, workshop: Option<&Workshop>) -> bool {
-    let (LaunchState::Running, Some(branch), Some(workshop)) =
-        (earlier.state, &earlier.branch, workshop)
+fn is_published(earlier: &SandboxRecord, repo: Option<&RepositorySession>) -> bool {
+    let (LaunchState::Running, Some(branch), Some(repo)) = (earlier.state, &earlier.branch, repo)
     else {
         return false;
     };
-    let repository = &workshop.repository;
+    let repository = &repo.repository;
     let made = repository.resolve_commit(&format!("refs/kapi/{}/commit", branch.refs));
     made.is_ok_and(|made| branch::local(repository, &branch.name) == Some(made))
 }
@@ -118,7 +116,7 @@ fn go_on(
     earlier: &SandboxRecord,
     mut notes: Vec<String>,
 ) -> Result<LaunchDecision, LaunchError> {
-    let id = plan.place.id().as_str();
+    let id = plan.location.id().as_str();
     let asked = plan.branch.as_ref().filter(|_| scene.chosen.has_branch);
     let name = |branch: &BranchRecord| branch.name.clone();
     let is_same = earlier.mode == scene.chosen.mode
@@ -146,9 +144,9 @@ fn go_on(
         return Err(LaunchError::new(LaunchErrorKind::Denied, message, hint));
     }
     if earlier.made == WorkspaceKind::Layer
-        && let (Some(branch), Some(workshop)) = (&earlier.branch, &scene.workshop)
+        && let (Some(branch), Some(repo)) = (&earlier.branch, &scene.repo)
     {
-        let head = head(&workshop.repository)?;
+        let head = head(&repo.repository)?;
         if head.as_str() != branch.start {
             let message = format!(
                 "sandbox {id} contains work based on commit {}, but {head} is checked out now",
@@ -254,16 +252,16 @@ fn masks(plan: &LaunchPlan, dirt: Dirt) -> Result<Vec<PathBuf>, LaunchError> {
 
 /// Puts on record what was decided, after clearing away what an earlier launch no longer needs.
 pub(crate) fn settle(
-    book: &Book,
+    grants: &HostGrants,
     plan: &LaunchPlan,
     scene: &LaunchInputs,
     decided: &LaunchDecision,
     stage: &LaunchHandlers<'_>,
 ) -> Result<SandboxRecord, LaunchError> {
     let now_ms = stage.clock.now_ms();
-    let _choosing = ports::hold(&plan.place)?;
+    let _choosing = ports::hold(&plan.location)?;
     let earlier = scene.earlier.as_ref();
-    let port_base = ports::choose(&plan.place, earlier.map(|record| record.port_base))?;
+    let port_base = ports::choose(&plan.location, earlier.map(|record| record.port_base))?;
     let launches = earlier.map_or(0, |record| record.launches) + 1;
     if let Some(commit) = decided
         .beginning
@@ -273,7 +271,7 @@ pub(crate) fn settle(
         set_aside(plan, scene, commit, now_ms)?;
     }
     if let (Some(earlier), false) = (earlier, decided.goes_on) {
-        clear(book, plan, earlier, now_ms, stage)?;
+        clear(grants, plan, earlier, now_ms, stage)?;
     }
     let branch = match (decided.goes_on, &decided.beginning, &plan.branch) {
         (true, _, asked) => {
@@ -288,10 +286,10 @@ pub(crate) fn settle(
         }
         (false, _, _) => None,
     };
-    let below = scene.workshop.as_ref().map(below).transpose()?;
+    let below = scene.repo.as_ref().map(below).transpose()?;
     let record = SandboxRecord {
         version: VERSION,
-        id: plan.place.id().as_str().to_owned(),
+        id: plan.location.id().as_str().to_owned(),
         project: plan.project.clone(),
         mode: scene.chosen.mode,
         made: decided.made,
@@ -314,7 +312,7 @@ pub(crate) fn settle(
         grade: None,
         n_changed: earlier.map_or(0, |record| record.n_changed),
     };
-    record.save(&plan.place)?;
+    record.save(&plan.location)?;
     Ok(record)
 }
 
@@ -325,7 +323,7 @@ fn set_aside(
     commit: &CommitId,
     now_ms: i64,
 ) -> Result<(), LaunchError> {
-    let (Some(workshop), Some(asked)) = (&scene.workshop, &plan.branch) else {
+    let (Some(repo), Some(asked)) = (&scene.repo, &plan.branch) else {
         return Ok(());
     };
     let (name, date) = branch::rescue_parts(&asked.name, now_ms)?;
@@ -333,27 +331,27 @@ fn set_aside(
         name: &name,
         date: &date,
     };
-    let kept = workshop.repository.keep_commit(rescue, commit);
+    let kept = repo.repository.keep_commit(rescue, commit);
     kept.map(drop).map_err(|error| LaunchError::failed(&error))
 }
 
-fn below(workshop: &Workshop) -> Result<String, LaunchError> {
-    head(&workshop.repository).map(|commit| commit.to_string())
+fn below(repo: &RepositorySession) -> Result<String, LaunchError> {
+    head(&repo.repository).map(|commit| commit.to_string())
 }
 
 fn clear(
-    book: &Book,
+    grants: &HostGrants,
     plan: &LaunchPlan,
     earlier: &SandboxRecord,
     now_ms: i64,
     stage: &LaunchHandlers<'_>,
 ) -> Result<(), LaunchError> {
-    let kept = retire(book, &plan.place, earlier, now_ms)?;
+    let kept = retire(grants, &plan.location, earlier, now_ms)?;
     for text in kept_notes(&kept) {
         (stage.notice)(kapi_machine::watch::Activity::Note { text });
     }
     if earlier.made == WorkspaceKind::Layer {
-        let layer = prepare::open_layer(&plan.place)?;
+        let layer = prepare::open_layer(&plan.location)?;
         layer
             .discard()
             .map_err(|error| LaunchError::failed(&error))?;
@@ -368,10 +366,10 @@ fn new_branch(
     decided: &LaunchDecision,
     launches: u32,
 ) -> BranchRecord {
-    let key = plan.place.project_key();
+    let key = plan.location.project_key();
     let digits = key.get(key.len().saturating_sub(KEY_DIGITS)..);
     let digits = digits.unwrap_or_default();
-    let refs = format!("launch-{digits}-{}-{launches}", plan.place.id().as_str());
+    let refs = format!("launch-{digits}-{}-{launches}", plan.location.id().as_str());
     BranchRecord {
         name: asked.name.clone(),
         remote: asked.remote.clone(),

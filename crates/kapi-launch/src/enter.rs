@@ -18,15 +18,15 @@ use kapi_core::isolation::SandboxLevel;
 use kapi_core::text::{limit_met, limit_text};
 use kapi_core::usage::Usage;
 use kapi_git::layer::walk;
-use kapi_machine::watch::{Activity, Watch};
-use kapi_run::book::Book;
+use kapi_machine::watch::{Activity, EffectWatch};
 use kapi_run::confine::{AGENT_TAIL_BYTES_MAX, SandboxConfig, SandboxedProgram};
+use kapi_run::host_grants::HostGrants;
 use kapi_run::network::NetworkAccess;
 use kapi_run::network::serve::NetworkServices;
+use kapi_run::repository_session::RepositorySession;
 use kapi_run::run_dir::RunDir;
 use kapi_run::tool_client::RUN_ID_VARIABLE;
-use kapi_run::workshop::Workshop;
-use kapi_run::{failure, workshop};
+use kapi_run::{failure, repository_session};
 use kapi_sandbox::outcome::SandboxRun;
 use kapi_sandbox::{launch, podman};
 use kapi_sys::process::{self, OutputLine, ProcessLimits, Program};
@@ -39,7 +39,7 @@ use super::error::{LaunchError, LaunchErrorKind};
 use super::finish::SandboxWork;
 use super::inputs::ground;
 use super::merge::known;
-use super::place::SandboxPlace;
+use super::paths::SandboxPaths;
 use super::prepare::{self, ReadyWorkspace};
 use super::record::{SandboxRecord, WorkState};
 use super::shown::included;
@@ -64,31 +64,31 @@ pub enum ProgramConsole<'a> {
 /// # Errors
 /// When there is no such sandbox, it is in use, or it could not be made.
 pub fn enter(
-    book: &Book,
-    place: &SandboxPlace,
+    grants: &HostGrants,
+    location: &SandboxPaths,
     command: &[OsString],
     attended: ProgramConsole<'_>,
     stage: &LaunchHandlers<'_>,
 ) -> Result<i32, LaunchError> {
-    let mut record = known(place)?;
-    let _held = place.hold("kapi sandbox shell")?;
-    let (_, workshop) = ground(book, &record.project)?;
-    let ready = prepare::open(place, &record, workshop.as_ref(), &book.home)?;
+    let mut record = known(location)?;
+    let _held = location.hold("kapi sandbox shell")?;
+    let (_, repo) = ground(grants, &record.project)?;
+    let ready = prepare::open(location, &record, repo.as_ref(), &grants.home)?;
     let before = record.work;
     // What a person changes in here is nowhere else from now on.
     record.work = WorkState::Pending;
     record.updated_at_ms = stage.clock.now_ms();
-    record.save(place)?;
+    record.save(location)?;
     let (program, args) = match command.split_first() {
-        Some((program, args)) => (find(book, program)?, args.to_vec()),
-        None => (shell(book)?, Vec::new()),
+        Some((program, args)) => (find(grants, program)?, args.to_vec()),
+        None => (shell(grants)?, Vec::new()),
     };
-    let run_dir = RunDir::open(&place.runs(), "shell")?;
-    let home = place.home();
-    let included = included::lend(place, &record, &ready.host)?;
+    let run_dir = RunDir::open(&location.runs(), "shell")?;
+    let home = location.home();
+    let included = included::lend(location, &record, &ready.host)?;
     let ran = attend(
-        book,
-        Guest {
+        grants,
+        SandboxGuest {
             record: &record,
             ready: &ready,
             home,
@@ -102,10 +102,10 @@ pub fn enter(
     included.withdraw()?;
     let ran = ran?;
     let is_unchanged = before == WorkState::Committed
-        && is_as_committed(&ready, &record, workshop.as_ref(), stage.clock.now_ms())?;
+        && is_as_committed(&ready, &record, repo.as_ref(), stage.clock.now_ms())?;
     if is_unchanged {
         record.work = WorkState::Committed;
-        record.save(place)?;
+        record.save(location)?;
     }
     Ok(agent::code_of(ran.finished.end))
 }
@@ -114,10 +114,10 @@ pub fn enter(
 fn is_as_committed(
     ready: &ReadyWorkspace,
     record: &SandboxRecord,
-    workshop: Option<&Workshop>,
+    repo: Option<&RepositorySession>,
     now_ms: i64,
 ) -> Result<bool, LaunchError> {
-    let (Some(branch), Some(workshop)) = (&record.branch, workshop) else {
+    let (Some(branch), Some(repo)) = (&record.branch, repo) else {
         let Some(layer) = &ready.layer else {
             return Ok(false);
         };
@@ -126,11 +126,11 @@ fn is_as_committed(
         return Ok(walk.changes.is_empty());
     };
     let known = branch.commit.as_ref().unwrap_or(&branch.start);
-    let known = workshop::commit_id(known)?;
-    let tree = workshop.repository.tree_of(&known);
+    let known = repository_session::commit_id(known)?;
+    let tree = repo.repository.tree_of(&known);
     let tree = tree.map_err(|error| LaunchError::failed(&error))?;
     let work = SandboxWork {
-        workshop,
+        repo,
         ready,
         record,
     };
@@ -148,13 +148,13 @@ pub(crate) fn at_terminal(
     ready: &ReadyWorkspace,
 ) -> Result<AgentEnding, LaunchError> {
     let ActiveLaunch {
-        book,
+        grants,
         plan,
         stage,
         writer,
         ..
     } = *launch;
-    let run_dir = RunDir::open(&plan.place.runs(), &record.launches.to_string())?;
+    let run_dir = RunDir::open(&plan.location.runs(), &record.launches.to_string())?;
     let run_id = agent::run_id(record);
     let seen = Mutex::new((Usage::default(), Vec::new()));
     let notice = |activity: Activity| {
@@ -166,23 +166,24 @@ pub(crate) fn at_terminal(
             Activity::Tool { .. } | Activity::Text { .. } | Activity::Verifying { .. } => {}
         }
     };
-    let watch = Watch {
+    let watch = EffectWatch {
         cancel: stage.cancel,
         notice: &notice,
     };
-    let home = plan.place.home();
+    let home = plan.location.home();
     let deadline = Duration::from_millis(plan.deadline_ms);
-    let mut cell = agent::sandbox(record, ready, &home, &run_id, deadline);
-    cell.mounts.extend(agent::task_file(plan, &run_dir)?);
-    cell.mounts
+    let mut config = agent::sandbox(record, ready, &home, &run_id, deadline);
+    config.mounts.extend(agent::task_file(plan, &run_dir)?);
+    config
+        .mounts
         .extend(agent::settings_hidden(plan, ready, &run_dir)?);
-    let scratch = plan.place.dir();
-    let hooks = Hooks::open(&plan.agent, &cell, &scratch, book, stage.notice)?;
-    cell.mounts.extend(Hooks::mounts(hooks.as_ref(), book));
+    let scratch = plan.location.dir();
+    let hooks = Hooks::open(&plan.agent, &config, &scratch, grants, stage.notice)?;
+    config.mounts.extend(Hooks::mounts(hooks.as_ref(), grants));
     kapi_run::private_dir::make_private(&home)?;
-    let mut doors = NetworkAccess::new(record.level, record.network, &book.grant)?;
+    let mut access = NetworkAccess::new(record.level, record.network, &grants.grant)?;
     let mut payload = match &plan.agent {
-        AgentKind::Script(_) => bare(shell(book)?, Vec::new()),
+        AgentKind::Script(_) => bare(shell(grants)?, Vec::new()),
         AgentKind::Claude
         | AgentKind::Codex
         | AgentKind::Gemini
@@ -191,11 +192,11 @@ pub(crate) fn at_terminal(
             let task = agent::task_file_seen(record.level, &run_dir);
             let dialogue = Dialogue {
                 plan,
-                cell: &cell,
+                config: &config,
                 hooks: hooks.as_ref(),
                 task: &task,
             };
-            let opened = dialogue.open(book, &mut doors)?;
+            let opened = dialogue.open(grants, &mut access)?;
             for text in opened.notes {
                 (stage.notice)(Activity::Note { text });
             }
@@ -203,11 +204,11 @@ pub(crate) fn at_terminal(
         }
     };
     surround(&mut payload, ready, record, &run_id);
-    doors.insert_cassette(&book.grant, &run_id);
-    let served = NetworkServices::new(&doors, &watch, &run_dir)?;
+    access.insert_cassette(&grants.grant, &run_id);
+    let served = NetworkServices::new(&access, &watch, &run_dir)?;
     let (hooks, written) = (hooks.as_ref(), ready.written.as_path());
     let ran = hooks::follow(hooks, written, writer, stage.notice, || {
-        interact(&cell, book, payload, &served)
+        interact(&config, grants, payload, &served)
     });
     drop(served);
     let (used, notes) = seen.into_inner().unwrap_or_else(PoisonError::into_inner);
@@ -250,7 +251,7 @@ fn tell_limits(ran: &SandboxRun, notice: &(dyn Fn(Activity) + Sync)) {
     }
 }
 
-struct Guest<'a> {
+struct SandboxGuest<'a> {
     record: &'a SandboxRecord,
     ready: &'a ReadyWorkspace,
     home: PathBuf,
@@ -259,27 +260,27 @@ struct Guest<'a> {
 }
 
 fn attend(
-    book: &Book,
-    guest: Guest<'_>,
+    grants: &HostGrants,
+    guest: SandboxGuest<'_>,
     attended: ProgramConsole<'_>,
     stage: &LaunchHandlers<'_>,
     run_dir: &RunDir,
 ) -> Result<SandboxRun, LaunchError> {
     let record = guest.record;
     kapi_run::private_dir::make_private(&guest.home)?;
-    let doors = NetworkAccess::new(record.level, record.network, &book.grant)?;
-    let watch = Watch {
+    let access = NetworkAccess::new(record.level, record.network, &grants.grant)?;
+    let watch = EffectWatch {
         cancel: stage.cancel,
         notice: stage.notice,
     };
-    let served = NetworkServices::new(&doors, &watch, run_dir)?;
+    let served = NetworkServices::new(&access, &watch, run_dir)?;
     let name = format!("{}-{}", agent::run_id(record), std::process::id());
-    let cell = agent::sandbox(record, guest.ready, &guest.home, &name, STAY_MAX);
+    let config = agent::sandbox(record, guest.ready, &guest.home, &name, STAY_MAX);
     let mut payload = bare(guest.program, guest.args);
     surround(&mut payload, guest.ready, record, &name);
     let ran = match attended {
-        ProgramConsole::Lines(on_line) => cell.run(book, payload, &served, on_line)?,
-        ProgramConsole::Terminal => interact(&cell, book, payload, &served)?,
+        ProgramConsole::Lines(on_line) => config.run(grants, payload, &served, on_line)?,
+        ProgramConsole::Terminal => interact(&config, grants, payload, &served)?,
     };
     tell_limits(&ran, stage.notice);
     Ok(ran)
@@ -312,17 +313,17 @@ fn surround(
 
 /// Runs a program in a sandbox at the person's terminal.
 fn interact(
-    cell: &SandboxConfig<'_>,
-    book: &Book,
+    config: &SandboxConfig<'_>,
+    grants: &HostGrants,
     payload: SandboxedProgram,
     served: &NetworkServices<'_>,
 ) -> Result<SandboxRun, Failure> {
-    let (mut spec, path_first) = cell.spec(book, &payload.program)?;
-    spec.network = served.doors.network();
-    spec.listeners = served.doors.addresses();
-    let mut env = cell.environment(book, &path_first, served.doors.environment());
+    let (mut spec, path_first) = config.spec(grants, &payload.program)?;
+    spec.network = served.access.network();
+    spec.listeners = served.access.addresses();
+    let mut env = config.environment(grants, &path_first, served.access.environment());
     for name in TERMINAL_VARIABLES {
-        if let Some(value) = book.env.get(OsStr::new(name)) {
+        if let Some(value) = grants.env.get(OsStr::new(name)) {
             env.insert(OsString::from(name), value.clone());
         }
     }
@@ -332,11 +333,11 @@ fn interact(
         env,
         path: payload.program,
         args: payload.args,
-        cwd: cell.workspace_seen(book),
+        cwd: config.workspace_seen(grants),
         stdin: payload.stdin,
         pass_fds: Vec::new(),
         limits: ProcessLimits {
-            deadline: cell.deadline,
+            deadline: config.deadline,
             idle: None,
             tail_bytes_max: 0,
             line_bytes_max: 0,
@@ -344,7 +345,7 @@ fn interact(
     };
     let cancel = served.watch.cancel;
     served.open(|on_listeners| {
-        let ran = match cell.level {
+        let ran = match config.level {
             SandboxLevel::Podman => podman::interact(&spec, program, cancel, on_listeners),
             SandboxLevel::Native | SandboxLevel::None => {
                 launch::interact(&spec, program, cancel, on_listeners)
@@ -354,10 +355,10 @@ fn interact(
     })
 }
 
-fn shell(book: &Book) -> Result<PathBuf, LaunchError> {
+fn shell(grants: &HostGrants) -> Result<PathBuf, LaunchError> {
     let mut found = SHELLS
         .iter()
-        .filter_map(|name| process::find_in_path(OsStr::new(name), &book.path_variable()));
+        .filter_map(|name| process::find_in_path(OsStr::new(name), &grants.path_variable()));
     found.next().ok_or_else(|| {
         LaunchError::new(
             LaunchErrorKind::Failed,
@@ -367,12 +368,12 @@ fn shell(book: &Book) -> Result<PathBuf, LaunchError> {
     })
 }
 
-fn find(book: &Book, program: &OsStr) -> Result<PathBuf, LaunchError> {
+fn find(grants: &HostGrants, program: &OsStr) -> Result<PathBuf, LaunchError> {
     let path = PathBuf::from(program);
     let found = if path.is_absolute() {
         Some(path)
     } else {
-        process::find_in_path(program, &book.path_variable())
+        process::find_in_path(program, &grants.path_variable())
     };
     found.ok_or_else(|| {
         LaunchError::new(

@@ -10,19 +10,19 @@ use kapi_git::candidate::{Candidate, CandidatePlan};
 use kapi_git::change::ChangeKind;
 use kapi_git::id::{CommitId, RefPart};
 use kapi_git::layer::Layer;
-use kapi_git::layer::commit::{Dirtied, LayerPlan};
+use kapi_git::layer::commit::{LayerPlan, UncommittedFiles};
 use kapi_git::push::{PushPlan, Remote};
 use kapi_git::repository::Repository;
 use kapi_git::rescue::{KapiRef, RescueName};
-use kapi_git::workspace::{Workspace, WorkspacePlan};
-use kapi_run::book::Book;
-use kapi_run::workshop::Workshop;
-use kapi_run::{failure, workshop};
+use kapi_git::workspace::{GitWorkspace, WorkspacePlan};
+use kapi_run::host_grants::HostGrants;
+use kapi_run::repository_session::RepositorySession;
+use kapi_run::{failure, repository_session};
 use serde::Serialize;
 
 use super::branch::REMOTE_TIMEOUT;
 use super::error::{LaunchError, LaunchErrorKind};
-use super::place::SandboxPlace;
+use super::paths::SandboxPaths;
 use super::prepare::{self, ReadyWorkspace};
 use super::record::{BranchRecord, SandboxRecord};
 
@@ -49,7 +49,7 @@ pub(crate) struct LaunchCommit {
 #[derive(Clone, Copy)]
 pub(crate) struct SandboxWork<'a> {
     /// The repository.
-    pub(crate) workshop: &'a Workshop,
+    pub(crate) repo: &'a RepositorySession,
     /// The workspace.
     pub(crate) ready: &'a ReadyWorkspace,
     /// The sandbox's record.
@@ -68,7 +68,7 @@ impl SandboxWork<'_> {
     /// Commits the workspace and moves the branch to the commit.
     pub(crate) fn commit(
         &self,
-        place: &SandboxPlace,
+        location: &SandboxPaths,
         message: &str,
         now_ms: i64,
     ) -> Result<LaunchCommit, LaunchError> {
@@ -77,9 +77,9 @@ impl SandboxWork<'_> {
             return Ok(LaunchCommit::default());
         };
         let plan = CandidatePlan {
-            name: workshop::ref_part("commit")?,
+            name: repository_session::ref_part("commit")?,
             message: message.to_owned(),
-            author: workshop::author(),
+            author: repository_session::author(),
             at_unix_seconds: now_ms.div_euclid(1000),
         };
         let mut made = LaunchCommit::default();
@@ -97,7 +97,7 @@ impl SandboxWork<'_> {
         if candidate.changed.is_empty() {
             return Ok(made);
         }
-        self.publish(place, branch, workspace, &candidate.commit)?;
+        self.publish(location, branch, workspace, &candidate.commit)?;
         made.commit = Some(candidate.commit);
         Ok(made)
     }
@@ -113,9 +113,9 @@ impl SandboxWork<'_> {
             return Ok(None);
         };
         let plan = CandidatePlan {
-            name: workshop::ref_part(name)?,
+            name: repository_session::ref_part(name)?,
             message: format!("kapi: what sandbox {} holds\n", record.id),
-            author: workshop::author(),
+            author: repository_session::author(),
             at_unix_seconds: now_ms.div_euclid(1000),
         };
         let mut made = LaunchCommit::default();
@@ -126,17 +126,17 @@ impl SandboxWork<'_> {
     fn candidate(
         &self,
         branch: &BranchRecord,
-        workspace: &Workspace,
+        workspace: &GitWorkspace,
         plan: &CandidatePlan,
         made: &mut LaunchCommit,
     ) -> Result<Candidate, LaunchError> {
         let Self {
-            workshop,
+            repo,
             ready,
             record,
         } = self;
         let Some(layer) = &ready.layer else {
-            return workshop
+            return repo
                 .repository
                 .commit_candidate(workspace, plan)
                 .map_err(|error| LaunchError::failed(&error));
@@ -148,9 +148,9 @@ impl SandboxWork<'_> {
             masks: &branch.masks,
             already: None,
             candidate: plan,
-            dirtied: Dirtied::Take,
+            dirtied: UncommittedFiles::Take,
         };
-        let found = workshop
+        let found = repo
             .repository
             .commit_layer(&layer_plan)
             .map_err(|error| LaunchError::failed(&error))?;
@@ -173,12 +173,12 @@ impl SandboxWork<'_> {
     /// Moves the branch to the commit, from where it was when the launch began and from nowhere else.
     fn publish(
         &self,
-        place: &SandboxPlace,
+        location: &SandboxPaths,
         branch: &BranchRecord,
-        workspace: &Workspace,
+        workspace: &GitWorkspace,
         to: &CommitId,
     ) -> Result<(), LaunchError> {
-        let repository = &self.workshop.repository;
+        let repository = &self.repo.repository;
         let failed = |error: &dyn Error| LaunchError::failed(error);
         repository
             .publish(workspace, to)
@@ -186,7 +186,7 @@ impl SandboxWork<'_> {
         let (Some(_), Some(local)) = (&branch.stand_in, &branch.local) else {
             return Ok(());
         };
-        let local = workshop::commit_id(local)?;
+        let local = repository_session::commit_id(local)?;
         if local.as_str() == branch.start {
             let mut own = workspace.clone();
             own.branch.clone_from(&branch.name);
@@ -196,7 +196,7 @@ impl SandboxWork<'_> {
         let layer = match &self.ready.layer {
             Some(layer) => layer,
             None => {
-                spare = prepare::open_layer(place)?;
+                spare = prepare::open_layer(location)?;
                 &spare
             }
         };
@@ -205,7 +205,7 @@ impl SandboxWork<'_> {
             from: &local,
             to,
         };
-        forward(repository, layer, place, &moved)
+        forward(repository, layer, location, &moved)
             .map_err(|error| LaunchError::from(failure::plain(error.as_ref())))
     }
 }
@@ -214,7 +214,7 @@ impl SandboxWork<'_> {
 fn forward(
     repository: &Repository,
     layer: &Layer,
-    place: &SandboxPlace,
+    location: &SandboxPaths,
     moved: &BranchMove<'_>,
 ) -> Result<(), Box<dyn Error>> {
     let BranchMove { branch, from, to } = *moved;
@@ -225,7 +225,7 @@ fn forward(
         base: from.clone(),
         content: from.clone(),
         // No files: only the branch moves.
-        path: place.dir().join("nowhere"),
+        path: location.dir().join("nowhere"),
     };
     let claimed = repository.claim_layer(layer, &plan)?;
     let mut mover = claimed.clone();
@@ -254,21 +254,21 @@ pub(crate) struct PushedTo {
 
 /// Pushes the branch.
 pub(crate) fn push(
-    book: &Book,
-    workshop: &Workshop,
+    grants: &HostGrants,
+    repo: &RepositorySession,
     branch: &BranchRecord,
 ) -> Result<PushedTo, LaunchError> {
     let plan = PushPlan {
         remote: Remote {
             name: &branch.remote,
-            environment: &book.env,
+            environment: &grants.env,
             timeout: REMOTE_TIMEOUT,
         },
         branch: &branch.name,
         remote_branch: &branch.remote_name,
     };
-    let pushed = workshop.repository.push(&plan).map_err(|error| {
-        let line = plan.command_line(&workshop.repository);
+    let pushed = repo.repository.push(&plan).map_err(|error| {
+        let line = plan.command_line(&repo.repository);
         LaunchError::new(
             LaunchErrorKind::Failed,
             failure::chain(&error),
@@ -301,12 +301,12 @@ pub(crate) const fn change_word(kind: ChangeKind) -> &'static str {
     }
 }
 
-pub(crate) const fn about(about: kapi_git::layer::walk::About) -> &'static str {
-    use kapi_git::layer::walk::About;
+pub(crate) const fn about(about: kapi_git::layer::walk::WalkNoteKind) -> &'static str {
+    use kapi_git::layer::walk::WalkNoteKind;
     match about {
-        About::SetId => "it would run with another user's rights and is merged without them",
-        About::AbsoluteLink => "a link to an absolute path",
-        About::EscapingLink => "a symbolic link that points outside the tree",
-        About::CaseCollision => "its name differs from another only in case",
+        WalkNoteKind::SetId => "it would run with another user's rights and is merged without them",
+        WalkNoteKind::AbsoluteLink => "a link to an absolute path",
+        WalkNoteKind::EscapingLink => "a symbolic link that points outside the tree",
+        WalkNoteKind::CaseCollision => "its name differs from another only in case",
     }
 }

@@ -5,9 +5,9 @@
 use std::path::Path;
 
 use kapi_git::repository::{Repository, RepositoryError};
-use kapi_run::book::Book;
-use kapi_run::workshop;
-use kapi_run::workshop::Workshop;
+use kapi_run::host_grants::HostGrants;
+use kapi_run::repository_session;
+use kapi_run::repository_session::RepositorySession;
 use kapi_sys::cancel::Cancel;
 
 use super::error::{LaunchError, LaunchErrorKind};
@@ -18,26 +18,26 @@ use super::record::SandboxRecord;
 /// What is there before anything is decided.
 #[derive(Debug)]
 pub(crate) struct LaunchInputs {
-    pub(crate) workshop: Option<Workshop>,
+    pub(crate) repo: Option<RepositorySession>,
     pub(crate) chosen: ChosenMode,
     pub(crate) earlier: Option<SandboxRecord>,
 }
 
 impl LaunchInputs {
-    pub(crate) fn of(book: &Book, plan: &LaunchPlan) -> Result<Self, LaunchError> {
-        if plan.place.dir().starts_with(&plan.project) {
+    pub(crate) fn of(grants: &HostGrants, plan: &LaunchPlan) -> Result<Self, LaunchError> {
+        if plan.location.dir().starts_with(&plan.project) {
             return Err(LaunchError::new(
                 LaunchErrorKind::Usage,
                 format!("{} contains Kapi's own state", plan.project.display()),
                 "launch it on a subdirectory.",
             ));
         }
-        let (ground, workshop) = ground(book, &plan.project)?;
+        let (ground, repo) = ground(grants, &plan.project)?;
         let branch = plan.branch.as_ref().map(|branch| branch.name.as_str());
         let chosen = mode::choose(plan.mode, branch, &ground, plan.level)?;
-        let earlier = SandboxRecord::load(&plan.place)?;
+        let earlier = SandboxRecord::load(&plan.location)?;
         Ok(Self {
-            workshop,
+            repo,
             chosen,
             earlier,
         })
@@ -46,10 +46,10 @@ impl LaunchInputs {
 
 /// Returns what git knows of a project, and the repository if the project is its top.
 pub(crate) fn ground(
-    book: &Book,
+    grants: &HostGrants,
     project: &Path,
-) -> Result<(ProjectGit, Option<Workshop>), LaunchError> {
-    let git = workshop::find_git(book, &Cancel::new())?;
+) -> Result<(ProjectGit, Option<RepositorySession>), LaunchError> {
+    let git = repository_session::find_git(grants, &Cancel::new())?;
     let repository = match Repository::discover(&git, project) {
         Ok(repository) => repository,
         Err(RepositoryError::NotARepository { .. } | RepositoryError::Bare { .. }) => {
@@ -61,7 +61,10 @@ pub(crate) fn ground(
     let top = repository.top_level().to_path_buf();
     let is_top = std::fs::canonicalize(&top).is_ok_and(|top| top == project);
     if is_top {
-        Ok((ProjectGit::Repository, Some(Workshop { repository })))
+        Ok((
+            ProjectGit::Repository,
+            Some(RepositorySession { repository }),
+        ))
     } else {
         Ok((ProjectGit::Below(top), None))
     }

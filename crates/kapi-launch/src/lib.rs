@@ -14,7 +14,7 @@ pub mod finish;
 pub mod look;
 pub mod merge;
 pub mod mode;
-pub mod place;
+pub mod paths;
 pub mod plan;
 pub mod record;
 pub mod run;

@@ -9,7 +9,7 @@ use std::path::Path;
 use kapi_git::layer::{Layer, Marks, walk};
 
 use super::error::LaunchError;
-use super::place::{SandboxPlace, Sandboxes};
+use super::paths::{SandboxPaths, Sandboxes};
 use super::record::{LaunchState, SandboxRecord, WorkspaceKind};
 
 /// How many entries are counted for a size.
@@ -21,7 +21,7 @@ const BLOCK_BYTES: u64 = 512;
 #[derive(Debug)]
 pub struct SandboxListing {
     /// Where it is.
-    pub place: SandboxPlace,
+    pub location: SandboxPaths,
     /// What is known of it, or why that cannot be read.
     pub found: Result<SandboxDetails, LaunchError>,
 }
@@ -44,10 +44,10 @@ pub struct SandboxDetails {
 /// # Errors
 /// When their directory cannot be read.
 pub fn list(sandboxes: &Sandboxes) -> Result<Vec<SandboxListing>, LaunchError> {
-    let places = sandboxes.all()?;
-    let listed = places.into_iter().map(|place| SandboxListing {
-        found: known(&place),
-        place,
+    let locations = sandboxes.all()?;
+    let listed = locations.into_iter().map(|location| SandboxListing {
+        found: known(&location),
+        location,
     });
     Ok(listed.collect())
 }
@@ -56,28 +56,28 @@ pub fn list(sandboxes: &Sandboxes) -> Result<Vec<SandboxListing>, LaunchError> {
 ///
 /// # Errors
 /// When it cannot be read.
-pub fn known(place: &SandboxPlace) -> Result<SandboxDetails, LaunchError> {
-    let record = super::merge::known(place)?;
-    let is_held = place.holder()?.is_some();
+pub fn known(location: &SandboxPaths) -> Result<SandboxDetails, LaunchError> {
+    let record = super::merge::known(location)?;
+    let is_held = location.holder()?.is_some();
     let n_changed = if record.state == LaunchState::Running && !is_held {
-        counted(place, &record)
+        counted(location, &record)
     } else {
         record.n_changed
     };
     Ok(SandboxDetails {
         state: record.state_word(is_held),
         n_changed,
-        bytes: size(&place.dir()) + size(&place.worktree()),
+        bytes: size(&location.dir()) + size(&location.worktree()),
         record,
     })
 }
 
 /// Counts the changes in the layer of a launch that was cut off; nobody did before.
-fn counted(place: &SandboxPlace, record: &SandboxRecord) -> usize {
-    if record.made != WorkspaceKind::Layer || !place.layer().join("upper").is_dir() {
+fn counted(location: &SandboxPaths, record: &SandboxRecord) -> usize {
+    if record.made != WorkspaceKind::Layer || !location.layer().join("upper").is_dir() {
         return record.n_changed;
     }
-    let Ok(layer) = Layer::open(&place.layer(), Marks::User, "kapi sandbox list") else {
+    let Ok(layer) = Layer::open(&location.layer(), Marks::User, "kapi sandbox list") else {
         return record.n_changed;
     };
     walk::walk(&layer, &record.project).map_or(record.n_changed, |walk| walk.changes.len())

@@ -8,14 +8,14 @@ use std::fs;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
-use kapi_git::layer::walk::{self, Walk};
+use kapi_git::layer::walk::{self, LayerWalk};
 use kapi_git::layer::{Layer, Marks};
 use kapi_sys::disk::Disk as _;
 use kapi_sys::real_disk::RealDisk;
 use sha2::{Digest as _, Sha256};
 
 use super::error::LaunchError;
-use super::place::SandboxPlace;
+use super::paths::SandboxPaths;
 use super::record::SandboxRecord;
 
 /// The note, in the sandbox's directory.
@@ -25,19 +25,19 @@ const NOTE_BYTES_MAX: u64 = 256;
 
 /// Notes what a layer holds that nobody has worked in yet.
 pub(crate) fn note(
-    place: &SandboxPlace,
+    location: &SandboxPaths,
     record: &SandboxRecord,
     layer: &Layer,
 ) -> Result<(), LaunchError> {
     let walk = walk::walk(layer, &record.project).map_err(|error| LaunchError::failed(&error))?;
     let text = print(layer, &walk);
-    let written = RealDisk.write(&place.dir().join(NOTE), text.as_bytes());
+    let written = RealDisk.write(&location.dir().join(NOTE), text.as_bytes());
     written.map_err(|error| LaunchError::failed(&error))
 }
 
 /// Tells whether a layer holds what it held before anybody worked in it, and nothing else.
-pub(crate) fn is_all(place: &SandboxPlace, layer: &Layer, walk: &Walk) -> bool {
-    let path = place.dir().join(NOTE);
+pub(crate) fn is_all(location: &SandboxPaths, layer: &Layer, walk: &LayerWalk) -> bool {
+    let path = location.dir().join(NOTE);
     let is_small = fs::symlink_metadata(&path)
         .is_ok_and(|found| found.is_file() && found.len() <= NOTE_BYTES_MAX);
     let noted = is_small.then(|| fs::read_to_string(&path).ok()).flatten();
@@ -45,19 +45,19 @@ pub(crate) fn is_all(place: &SandboxPlace, layer: &Layer, walk: &Walk) -> bool {
 }
 
 /// Tells the same of a sandbox; what cannot be read may hold anything.
-pub(crate) fn is_all_of(place: &SandboxPlace, record: &SandboxRecord) -> bool {
-    if !place.dir().join(NOTE).exists() {
+pub(crate) fn is_all_of(location: &SandboxPaths, record: &SandboxRecord) -> bool {
+    if !location.dir().join(NOTE).exists() {
         return false;
     }
-    let Ok(layer) = Layer::open(&place.layer(), Marks::User, "kapi") else {
+    let Ok(layer) = Layer::open(&location.layer(), Marks::User, "kapi") else {
         return false;
     };
-    walk::walk(&layer, &record.project).is_ok_and(|walk| is_all(place, &layer, &walk))
+    walk::walk(&layer, &record.project).is_ok_and(|walk| is_all(location, &layer, &walk))
 }
 
 /// Returns what cannot stay the same when anything in the layer is changed: the time of a change to
 /// a file is the kernel's to set.
-fn print(layer: &Layer, walk: &Walk) -> String {
+fn print(layer: &Layer, walk: &LayerWalk) -> String {
     let mut digest = Sha256::new();
     for change in &walk.changes {
         digest.update(format!("{:?} {:?}", change.path, change.kind));

@@ -6,30 +6,30 @@
 pub mod gate;
 
 mod deletions;
-mod told;
+mod merge_report;
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use kapi_core::deletions::Deletions;
 use kapi_git::apply::offers::{self, LayerOffers};
-use kapi_git::apply::{self, ApplyError, ApplyPlan, Offer, OnConflict, Preview};
+use kapi_git::apply::{self, ApplyError, ApplyOffer, ApplyPlan, OnConflict, Preview};
 use kapi_git::id::CommitId;
-use kapi_git::layer::walk::{self, LayerChangeKind, Walk};
+use kapi_git::layer::walk::{self, LayerChangeKind, LayerWalk};
 use kapi_git::layer::{Layer, changes};
 use kapi_git::owned_dir;
-use kapi_run::book::Book;
-use kapi_run::workshop;
+use kapi_run::host_grants::HostGrants;
+use kapi_run::repository_session;
 use kapi_status::perform::writer as status;
 use kapi_sys::cancel::Cancel;
 use serde::Serialize;
 
 use self::gate::AutoRun;
-use self::told::{Aside, merged, why_held};
+use self::merge_report::{HeldBackFiles, merged, why_held};
 use super::error::{LaunchError, LaunchErrorKind};
 use super::finish::{self, ChangedPathView, SandboxWork, changed};
 use super::inputs::ground;
-use super::place::SandboxPlace;
+use super::paths::SandboxPaths;
 use super::record::{SandboxRecord, WorkState, WorkspaceKind};
 use super::{prepare, removal};
 use crate::pruned;
@@ -133,11 +133,11 @@ pub struct MergedPath {
 ///
 /// # Errors
 /// When there is none, or it cannot be read.
-pub fn known(place: &SandboxPlace) -> Result<SandboxRecord, LaunchError> {
-    SandboxRecord::load(place)?.ok_or_else(|| {
+pub fn known(location: &SandboxPaths) -> Result<SandboxRecord, LaunchError> {
+    SandboxRecord::load(location)?.ok_or_else(|| {
         LaunchError::new(
             LaunchErrorKind::NotFound,
-            format!("there is no sandbox {}", place.id().as_str()),
+            format!("there is no sandbox {}", location.id().as_str()),
             "`kapi sandbox list` lists the sandboxes.",
         )
     })
@@ -148,18 +148,18 @@ pub fn known(place: &SandboxPlace) -> Result<SandboxRecord, LaunchError> {
 /// # Errors
 /// When it is in use, or cannot be read.
 pub fn difference(
-    book: &Book,
-    place: &SandboxPlace,
+    grants: &HostGrants,
+    location: &SandboxPaths,
     bytes_max: usize,
     now_ms: i64,
 ) -> Result<Difference, LaunchError> {
-    let record = known(place)?;
-    let _held = place.hold("kapi diff")?;
+    let record = known(location)?;
+    let _held = location.hold("kapi diff")?;
     if record.branch.is_some() {
-        return branch_difference(book, place, &record, bytes_max, now_ms);
+        return branch_difference(grants, location, &record, bytes_max, now_ms);
     }
-    let layer = prepare::open_layer(place)?;
-    let git = workshop::find_git(book, &Cancel::new())?;
+    let layer = prepare::open_layer(location)?;
+    let git = repository_session::find_git(grants, &Cancel::new())?;
     let found = changes::changes(&git, &layer, &record.project, bytes_max)
         .map_err(|error| LaunchError::failed(&error))?;
     Ok(Difference {
@@ -172,25 +172,25 @@ pub fn difference(
 }
 
 fn branch_difference(
-    book: &Book,
-    place: &SandboxPlace,
+    grants: &HostGrants,
+    location: &SandboxPaths,
     record: &SandboxRecord,
     bytes_max: usize,
     now_ms: i64,
 ) -> Result<Difference, LaunchError> {
-    let (_, workshop) = ground(book, &record.project)?;
-    let (Some(workshop), Some(branch)) = (workshop, &record.branch) else {
+    let (_, repo) = ground(grants, &record.project)?;
+    let (Some(repo), Some(branch)) = (repo, &record.branch) else {
         return Err(gone(record));
     };
-    let start = workshop::commit_id(&branch.start)?;
+    let start = repository_session::commit_id(&branch.start)?;
     let mut left_out = Vec::new();
     let commit = match (&branch.commit, record.work) {
-        (Some(commit), WorkState::Committed) => workshop::commit_id(commit)?,
+        (Some(commit), WorkState::Committed) => repository_session::commit_id(commit)?,
         (None, WorkState::Committed) => start.clone(),
         (_, WorkState::Pending) => {
-            let ready = prepare::found(place, record, &workshop)?;
+            let ready = prepare::found(location, record, &repo)?;
             let work = SandboxWork {
-                workshop: &workshop,
+                repo: &repo,
                 ready: &ready,
                 record,
             };
@@ -205,7 +205,7 @@ fn branch_difference(
             made.commit
         }
     };
-    let repository = &workshop.repository;
+    let repository = &repo.repository;
     let failed = |error: &dyn std::error::Error| LaunchError::failed(error);
     let everything = ["**".to_owned()];
     let changes = repository
@@ -244,30 +244,30 @@ fn gone(record: &SandboxRecord) -> LaunchError {
 /// # Errors
 /// When it has a branch, is in use, or the project could not be changed; nothing was then.
 pub fn merge(
-    book: &Book,
-    place: &SandboxPlace,
+    grants: &HostGrants,
+    location: &SandboxPaths,
     plan: &MergePlan,
 ) -> Result<MergeResult, LaunchError> {
-    let mut record = known(place)?;
+    let mut record = known(location)?;
     refuse_branch(&record)?;
-    let _held = place.hold("kapi sandbox merge")?;
-    let layer = prepare::open_layer(place)?;
-    let git = workshop::find_git(book, &Cancel::new())?;
-    let (_, workshop) = ground(book, &record.project)?;
+    let _held = location.hold("kapi sandbox merge")?;
+    let layer = prepare::open_layer(location)?;
+    let git = repository_session::find_git(grants, &Cancel::new())?;
+    let (_, repo) = ground(grants, &record.project)?;
     let walk = walk::walk(&layer, &record.project).map_err(|error| LaunchError::failed(&error))?;
-    let offered = offered(place, &record, &layer, &walk, workshop.is_some())?;
+    let offered = offered(location, &record, &layer, &walk, repo.is_some())?;
     let held = match plan.auto_run {
         RiskyChanges::Hold => gate::of_walk(&walk, &layer.upper(), &record.project),
         RiskyChanges::Open => Vec::new(),
     };
-    let (held_back, offered): (Vec<Offer>, Vec<Offer>) = offered
+    let (held_back, offered): (Vec<ApplyOffer>, Vec<ApplyOffer>) = offered
         .into_iter()
         .partition(|offer| why_held(&held, &offer.path).is_some());
     let apply_plan = ApplyPlan {
         git: &git,
-        repository: workshop.as_ref().map(|workshop| &workshop.repository),
+        repository: repo.as_ref().map(|repo| &repo.repository),
         project: &record.project,
-        work: &place.apply_work(&record.project),
+        work: &location.apply_work(&record.project),
         offers: &offered,
         select: &plan.select,
         links_out: &plan.links_out,
@@ -281,15 +281,15 @@ pub fn merge(
         offers: &held_back,
         ..apply_plan
     };
-    let aside = Aside {
+    let aside = HeldBackFiles {
         preview: apply::preview(&aside).map_err(refused)?,
         held,
     };
-    let told = |preview: &Preview, applied| merged(preview, applied, &walk, &aside);
+    let reported = |preview: &Preview, applied| merged(preview, applied, &walk, &aside);
     let mass_deletion = match has_deletions(&walk) {
         true => {
             let preview = apply::preview(&apply_plan).map_err(refused)?;
-            let counted = deletions::count(&record.project, &told(&preview, false).paths);
+            let counted = deletions::count(&record.project, &reported(&preview, false).paths);
             Some(counted).filter(Deletions::is_mass)
         }
         false => None,
@@ -308,10 +308,10 @@ pub fn merge(
     };
     let done = MergeResult {
         mass_deletion,
-        ..told(&preview, applied)
+        ..reported(&preview, applied)
     };
     if applied {
-        note_merged(place, &mut record, layer)?;
+        note_merged(location, &mut record, layer)?;
     }
     Ok(done)
 }
@@ -330,20 +330,20 @@ fn refuse_branch(record: &SandboxRecord) -> Result<(), LaunchError> {
     ))
 }
 
-fn has_deletions(walk: &Walk) -> bool {
+fn has_deletions(walk: &LayerWalk) -> bool {
     let mut kinds = walk.changes.iter().map(|change| change.kind);
     kinds.any(|kind| matches!(kind, LayerChangeKind::Deleted | LayerChangeKind::Replaced))
 }
 
 /// Returns what a layer's changes come to as offers to the project.
 fn offered(
-    place: &SandboxPlace,
+    location: &SandboxPaths,
     record: &SandboxRecord,
     layer: &Layer,
-    walk: &Walk,
+    walk: &LayerWalk,
     has_repository: bool,
-) -> Result<Vec<Offer>, LaunchError> {
-    let began = offers::beginning(&place.began(&record.project)).ok_or_else(|| {
+) -> Result<Vec<ApplyOffer>, LaunchError> {
+    let began = offers::beginning(&location.began(&record.project)).ok_or_else(|| {
         LaunchError::new(
             LaunchErrorKind::Failed,
             format!("find the start of sandbox {}", record.id),
@@ -366,7 +366,7 @@ fn offered(
 
 /// Puts on record what is left in a layer; nothing left is a new beginning.
 fn note_merged(
-    place: &SandboxPlace,
+    location: &SandboxPaths,
     record: &mut SandboxRecord,
     layer: Layer,
 ) -> Result<(), LaunchError> {
@@ -381,7 +381,7 @@ fn note_merged(
             discarded.map_err(|error| LaunchError::failed(&error))?;
         }
     }
-    record.save(place)
+    record.save(location)
 }
 
 #[expect(
@@ -405,23 +405,27 @@ fn refused(error: ApplyError) -> LaunchError {
 ///
 /// # Errors
 /// When it is in use, or something could not be removed.
-pub fn discard(book: &Book, place: &SandboxPlace, now_ms: i64) -> Result<Vec<String>, LaunchError> {
-    let record = known(place)?;
-    let held = place.hold("kapi sandbox discard")?;
-    let kept = removal::retire(book, place, &record, now_ms)?;
-    pruned::record(place.state_dir(), [place])?;
-    remove(place, &record)?;
+pub fn discard(
+    grants: &HostGrants,
+    location: &SandboxPaths,
+    now_ms: i64,
+) -> Result<Vec<String>, LaunchError> {
+    let record = known(location)?;
+    let held = location.hold("kapi sandbox discard")?;
+    let kept = removal::retire(grants, location, &record, now_ms)?;
+    pruned::record(location.state_dir(), [location])?;
+    remove(location, &record)?;
     drop(held);
     Ok(kept)
 }
 
 /// Removes a sandbox's files; the caller holds it and has kept what is to be kept.
-pub(crate) fn remove(place: &SandboxPlace, record: &SandboxRecord) -> Result<(), LaunchError> {
+pub(crate) fn remove(location: &SandboxPaths, record: &SandboxRecord) -> Result<(), LaunchError> {
     if record.made == WorkspaceKind::Layer {
         // Waits for whatever is still mounted.
-        drop(prepare::open_layer(place)?);
+        drop(prepare::open_layer(location)?);
     }
-    let status_dir = place.sandboxes().status_dir();
+    let status_dir = location.sandboxes().status_dir();
     let listed = status::list(&status_dir).map_err(|error| LaunchError::failed(&error))?;
     for (path, file) in listed {
         let name = record.project.file_name().unwrap_or_default();
@@ -429,14 +433,14 @@ pub(crate) fn remove(place: &SandboxPlace, record: &SandboxRecord) -> Result<(),
             status::forget(&path).map_err(|error| LaunchError::failed(&error))?;
         }
     }
-    let began = place.began(&record.project);
-    for path in [place.worktree(), began, place.dir()] {
+    let began = location.began(&record.project);
+    for path in [location.worktree(), began, location.dir()] {
         owned_dir::wipe(&path).map_err(|error| LaunchError::failed(&error))?;
     }
     Ok(())
 }
 
-pub(crate) fn changed_of(walk: &Walk) -> Vec<ChangedPathView> {
+pub(crate) fn changed_of(walk: &LayerWalk) -> Vec<ChangedPathView> {
     let word = |kind| match kind {
         LayerChangeKind::Added => "added",
         LayerChangeKind::Modified => "modified",
@@ -451,7 +455,7 @@ pub(crate) fn changed_of(walk: &Walk) -> Vec<ChangedPathView> {
         .collect()
 }
 
-pub(crate) fn left_out_of(walk: &Walk) -> Vec<String> {
+pub(crate) fn left_out_of(walk: &LayerWalk) -> Vec<String> {
     let refused = walk.refused.iter();
     refused
         .map(|refused| format!("{}: {}", refused.path.display(), refused.why))

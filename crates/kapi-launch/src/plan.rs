@@ -9,13 +9,13 @@ use kapi_agent::settings::AgentSettings;
 use kapi_core::isolation::{NetworkMode, SandboxLevel};
 use serde::{Deserialize, Serialize};
 
-use super::place::SandboxPlace;
+use super::paths::SandboxPaths;
 
 /// One launch.
 #[derive(Debug, Clone)]
 pub struct LaunchPlan {
     /// The sandbox.
-    pub place: SandboxPlace,
+    pub location: SandboxPaths,
     /// The project: a resolved path.
     pub project: PathBuf,
     /// The project's name, for the status.

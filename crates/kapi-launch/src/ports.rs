@@ -8,7 +8,7 @@ use kapi_run::private_dir::make_private;
 use kapi_sys::lock::Lock;
 
 use super::error::{LaunchError, LaunchErrorKind};
-use super::place::SandboxPlace;
+use super::paths::SandboxPaths;
 use super::record::SandboxRecord;
 
 /// The variable that names the first one inside.
@@ -23,19 +23,19 @@ const SANDBOXES_MAX: u16 = 1_276;
 const WAIT_MS: u64 = 10_000;
 
 /// Keeps other processes from choosing ports until it is dropped.
-pub(crate) fn hold(place: &SandboxPlace) -> Result<Lock, LaunchError> {
-    let root = place.sandboxes().root();
+pub(crate) fn hold(location: &SandboxPaths) -> Result<Lock, LaunchError> {
+    let root = location.sandboxes().root();
     make_private(&root)?;
     Lock::acquire(&root.join("ports.lock"), "choosing ports", WAIT_MS)
         .map_err(|error| LaunchError::failed(&error))
 }
 
 /// Chooses the first port for a sandbox: what it had, else what no other one has.
-pub(crate) fn choose(place: &SandboxPlace, own: Option<u16>) -> Result<u16, LaunchError> {
+pub(crate) fn choose(location: &SandboxPaths, own: Option<u16>) -> Result<u16, LaunchError> {
     let mut taken = BTreeSet::new();
-    for other in place.sandboxes().all()? {
+    for other in location.sandboxes().all()? {
         // A record that cannot be read has ports nobody knows; its own command says what is wrong.
-        if other != *place
+        if other != *location
             && let Ok(Some(record)) = SandboxRecord::load(&other)
         {
             taken.insert(record.port_base);

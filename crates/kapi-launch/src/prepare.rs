@@ -15,19 +15,19 @@ use kapi_git::id::CommitId;
 use kapi_git::layer::fill_plan::FillPlan;
 use kapi_git::layer::{Layer, Marks};
 use kapi_git::private_view::PrivateViewPlan;
-use kapi_git::reachable::{History, ReachablePlan, ReachableStore};
+use kapi_git::reachable::{HistoryDepth, ReachablePlan, ReachableStore};
 use kapi_git::repository::Repository;
-use kapi_git::workspace::Workspace;
+use kapi_git::workspace::GitWorkspace;
 use kapi_run::confine::{GitView, WORKSPACE_INSIDE};
 use kapi_run::ignored::{IgnoredDirectories, IgnoredPlan};
-use kapi_run::workshop::{GitViewPlan, ShownAt, Workshop};
-use kapi_run::{confine, failure, state_cover, workshop};
+use kapi_run::repository_session::{GitViewPlan, RepositorySession, ShownAt};
+use kapi_run::{confine, failure, repository_session, state_cover};
 use kapi_sandbox::spec::{Mount, MountAccess, OverlayLayer};
 use kapi_sys::disk::Disk as _;
 use kapi_sys::real_disk::RealDisk;
 
 use super::error::{LaunchError, LaunchErrorKind};
-use super::place::SandboxPlace;
+use super::paths::SandboxPaths;
 use super::record::{SandboxRecord, WorkspaceKind};
 use super::{branch, head_view, masked, shown};
 
@@ -59,38 +59,36 @@ pub(crate) struct ReadyWorkspace {
     /// The layer, if there is one; held.
     pub(crate) layer: Option<Layer>,
     /// The workspace as git knows it, if it has a branch.
-    pub(crate) workspace: Option<Workspace>,
+    pub(crate) workspace: Option<GitWorkspace>,
     /// What the person should know, as sentences.
     pub(crate) notes: Vec<String>,
 }
 
 /// Makes or finds the workspace of a record.
 pub(crate) fn open(
-    place: &SandboxPlace,
+    location: &SandboxPaths,
     record: &SandboxRecord,
-    workshop: Option<&Workshop>,
+    repo: Option<&RepositorySession>,
     home: &Path,
 ) -> Result<ReadyWorkspace, LaunchError> {
     let layer = match record.made {
-        WorkspaceKind::Layer => Some(open_layer(place)?),
+        WorkspaceKind::Layer => Some(open_layer(location)?),
         WorkspaceKind::Checkout => None,
     };
-    let workspace = match (&record.branch, workshop) {
-        (Some(branch), Some(workshop)) => {
-            Some(branch::claim(workshop, layer.as_ref(), place, branch)?)
-        }
+    let workspace = match (&record.branch, repo) {
+        (Some(branch), Some(repo)) => Some(branch::claim(repo, layer.as_ref(), location, branch)?),
         (Some(_) | None, _) => None,
     };
     let mut ready = match &layer {
-        Some(layer) => over_project(place, record, layer)?,
+        Some(layer) => over_project(location, record, layer)?,
         None => checkout(workspace.as_ref())?,
     };
-    if let (Some(workshop), Some(layer), Some(workspace), Some(branch)) =
-        (workshop, &layer, &workspace, &record.branch)
+    if let (Some(repo), Some(layer), Some(workspace), Some(branch)) =
+        (repo, &layer, &workspace, &record.branch)
         && !branch.masks.is_empty()
         && is_empty(&layer.upper())
     {
-        let start = workshop::commit_id(&branch.start)?;
+        let start = repository_session::commit_id(&branch.start)?;
         let plan = FillPlan {
             layer,
             lower: &record.project,
@@ -98,23 +96,25 @@ pub(crate) fn open(
             content: &start,
             masks: &branch.masks,
         };
-        let filled = workshop.repository.fill_layer(&plan);
+        let filled = repo.repository.fill_layer(&plan);
         filled.map_err(|error| LaunchError::failed(&error))?;
-        masked::note(place, record, layer)?;
+        masked::note(location, record, layer)?;
     }
-    let shown = shown::excluded(place, &ready.host, record)?;
-    if let Some(workshop) = workshop {
-        view(&mut ready, place, record, workspace.as_ref(), workshop)?;
+    let shown = shown::excluded(location, &ready.host, record)?;
+    if let Some(repo) = repo {
+        view(&mut ready, location, record, workspace.as_ref(), repo)?;
     } else if layer.is_some() && record.project.join(".git").exists() {
         // What git would say of it nobody knows, and what it may hold is not for an agent.
-        ready
-            .mounts
-            .push(shown::covered(place, &record.project, Path::new(".git"))?);
+        ready.mounts.push(shown::covered(
+            location,
+            &record.project,
+            Path::new(".git"),
+        )?);
     }
-    if let (WorkspaceKind::Checkout, SandboxLevel::Native, Some(workshop)) =
-        (record.made, record.level, workshop)
+    if let (WorkspaceKind::Checkout, SandboxLevel::Native, Some(repo)) =
+        (record.made, record.level, repo)
     {
-        let layers = place.dir().join("ignored");
+        let layers = location.dir().join("ignored");
         let plan = IgnoredPlan {
             home,
             workspace: &ready.host,
@@ -122,12 +122,12 @@ pub(crate) fn open(
             except: &BTreeSet::new(),
             owner: "kapi launch",
         };
-        ready.ignored = IgnoredDirectories::open(&workshop.repository, &plan)?;
+        ready.ignored = IgnoredDirectories::open(&repo.repository, &plan)?;
         ready.mounts.extend(ready.ignored.mounts.iter().cloned());
         ready.notes.append(&mut ready.ignored.notes);
     }
     if shown::has_layers(record.level) {
-        let cover = cover_state(&ready.host, place, record, workshop)?;
+        let cover = cover_state(&ready.host, location, record, repo)?;
         ready.mounts.extend(cover);
     }
     ready.mounts.extend(shown.mounts);
@@ -140,38 +140,38 @@ pub(crate) fn open(
 /// Returns what hides Kapi's own state: other goals' logs and checks are nobody's in a sandbox.
 fn cover_state(
     host: &Path,
-    place: &SandboxPlace,
+    location: &SandboxPaths,
     record: &SandboxRecord,
-    workshop: Option<&Workshop>,
+    repo: Option<&RepositorySession>,
 ) -> Result<Vec<Mount>, LaunchError> {
-    let tracked = match workshop {
-        Some(workshop) => {
-            let repository = &workshop.repository;
+    let tracked = match repo {
+        Some(repo) => {
+            let repository = &repo.repository;
             state_cover::tracked(repository, &start(repository, record)?)?
         }
         None => Vec::new(),
     };
-    let cover = place.dir().join("state");
+    let cover = location.dir().join("state");
     Ok(state_cover::state_cover(host, &tracked, &cover)?)
 }
 
 /// Finds what a record's workspace holds, for taking it over; nothing is made ready to run.
 pub(crate) fn found(
-    place: &SandboxPlace,
+    location: &SandboxPaths,
     record: &SandboxRecord,
-    workshop: &Workshop,
+    repo: &RepositorySession,
 ) -> Result<ReadyWorkspace, LaunchError> {
     let layer = match record.made {
-        WorkspaceKind::Layer => Some(open_layer(place)?),
+        WorkspaceKind::Layer => Some(open_layer(location)?),
         WorkspaceKind::Checkout => None,
     };
     let workspace = match &record.branch {
-        Some(branch) => Some(branch::claim(workshop, layer.as_ref(), place, branch)?),
+        Some(branch) => Some(branch::claim(repo, layer.as_ref(), location, branch)?),
         None => None,
     };
     let host = match &layer {
         Some(_) => record.project.clone(),
-        None => place.worktree(),
+        None => location.worktree(),
     };
     Ok(ReadyWorkspace {
         written: layer.as_ref().map_or_else(|| host.clone(), Layer::upper),
@@ -188,8 +188,8 @@ pub(crate) fn found(
 }
 
 /// Opens the layer, waiting for what a killed launch left to die.
-pub(crate) fn open_layer(place: &SandboxPlace) -> Result<Layer, LaunchError> {
-    let layer = Layer::open(&place.layer(), Marks::User, "kapi launch")
+pub(crate) fn open_layer(location: &SandboxPaths) -> Result<Layer, LaunchError> {
+    let layer = Layer::open(&location.layer(), Marks::User, "kapi launch")
         .map_err(|error| LaunchError::failed(&error))?;
     let upper = layer.upper();
     let failed = |error: &std::io::Error| LaunchError::from(failure::file("lock", &upper, error));
@@ -205,7 +205,7 @@ pub(crate) fn open_layer(place: &SandboxPlace) -> Result<Layer, LaunchError> {
         LaunchErrorKind::Busy,
         format!(
             "the layer of sandbox {} is still in use",
-            place.id().as_str()
+            location.id().as_str()
         ),
         "stop the processes that were started in it, then try again.",
     ))
@@ -216,11 +216,11 @@ pub(crate) fn is_empty(dir: &Path) -> bool {
 }
 
 fn over_project(
-    place: &SandboxPlace,
+    location: &SandboxPaths,
     record: &SandboxRecord,
     layer: &Layer,
 ) -> Result<ReadyWorkspace, LaunchError> {
-    let began = place.began(&record.project);
+    let began = location.began(&record.project);
     if offers::beginning(&began).is_none() || is_empty(&layer.upper()) {
         if let Some(parent) = began.parent() {
             kapi_run::private_dir::make_private(parent)?;
@@ -247,7 +247,7 @@ fn over_project(
     })
 }
 
-fn checkout(workspace: Option<&Workspace>) -> Result<ReadyWorkspace, LaunchError> {
+fn checkout(workspace: Option<&GitWorkspace>) -> Result<ReadyWorkspace, LaunchError> {
     let Some(workspace) = workspace else {
         return Err(LaunchError::new(
             LaunchErrorKind::Failed,
@@ -272,7 +272,7 @@ fn checkout(workspace: Option<&Workspace>) -> Result<ReadyWorkspace, LaunchError
 /// Returns the commit that a sandbox begins at.
 fn start(repository: &Repository, record: &SandboxRecord) -> Result<CommitId, LaunchError> {
     match &record.branch {
-        Some(branch) => Ok(workshop::commit_id(&branch.start)?),
+        Some(branch) => Ok(repository_session::commit_id(&branch.start)?),
         None => repository
             .resolve_commit("HEAD")
             .map_err(|error| LaunchError::failed(&error)),
@@ -282,27 +282,27 @@ fn start(repository: &Repository, record: &SandboxRecord) -> Result<CommitId, La
 /// Adds the view of the repository: nothing is readable in it but what the start reaches.
 fn view(
     ready: &mut ReadyWorkspace,
-    place: &SandboxPlace,
+    location: &SandboxPaths,
     record: &SandboxRecord,
-    workspace: Option<&Workspace>,
-    workshop: &Workshop,
+    workspace: Option<&GitWorkspace>,
+    repo: &RepositorySession,
 ) -> Result<(), LaunchError> {
-    let repository = &workshop.repository;
+    let repository = &repo.repository;
     let start = start(repository, record)?;
-    let to = place.git_view();
+    let to = location.git_view();
     let shown_at = ShownAt::of(record.level, &ready.host);
     if let (ShownAt::Host { .. }, Some(workspace)) = (shown_at, workspace) {
-        let (_, env) = workshop.git_view(&GitViewPlan {
+        let (_, env) = repo.git_view(&GitViewPlan {
             to: &to,
             shown: &workspace.shown(),
             commit: &start,
             shown_at,
-            stores: &place.stores(),
+            stores: &location.stores(),
         })?;
         ready.env = env;
         return Ok(());
     }
-    let store = store(place, repository, &start)?;
+    let store = store(location, repository, &start)?;
     let objects_inside: Vec<PathBuf> = (0..store.object_dirs.len())
         .map(GitView::objects_inside)
         .collect();
@@ -326,7 +326,7 @@ fn view(
                 objects_inside: &objects_inside,
                 shown: &shown.shown(),
                 commit: &start,
-                author: &workshop::author(),
+                author: &repository_session::author(),
             };
             let view = repository
                 .private_view(&plan, &store)
@@ -337,7 +337,7 @@ fn view(
         None => {
             head_view::make(repository, &start, &to, &objects_inside)?;
             ready.env = trusting();
-            head_link(place, &inside)?
+            head_link(location, &inside)?
         }
     };
     if is_directory {
@@ -360,8 +360,8 @@ fn view(
 }
 
 /// Writes the file that leads to a view made by hand.
-fn head_link(place: &SandboxPlace, inside: &Path) -> Result<PathBuf, LaunchError> {
-    let link = place.dir().join("git-link");
+fn head_link(location: &SandboxPaths, inside: &Path) -> Result<PathBuf, LaunchError> {
+    let link = location.dir().join("git-link");
     let text = format!("gitdir: {}\n", inside.display());
     let written = RealDisk.write(&link, text.as_bytes());
     written.map_err(|error| LaunchError::failed(&error))?;
@@ -381,7 +381,7 @@ fn trusting() -> Vec<(OsString, OsString)> {
 }
 
 fn store(
-    place: &SandboxPlace,
+    location: &SandboxPaths,
     repository: &Repository,
     start: &CommitId,
 ) -> Result<ReachableStore, LaunchError> {
@@ -389,12 +389,12 @@ fn store(
         .packed_bytes()
         .map_err(|error| LaunchError::failed(&error))?;
     let plan = ReachablePlan {
-        stores: &place.stores(),
+        stores: &location.stores(),
         base: start,
         history: if bytes > HISTORY_BYTES_MAX {
-            History::CommitOnly
+            HistoryDepth::CommitOnly
         } else {
-            History::Full
+            HistoryDepth::Full
         },
         wait_ms: STORE_WAIT_MS,
     };

@@ -9,7 +9,7 @@ use kapi_sys::clock::{Clock as _, SystemClock};
 use kapi_sys::real_disk::RealDisk;
 
 use crate::error::LaunchError;
-use crate::place::SandboxPlace;
+use crate::paths::SandboxPaths;
 
 /// What the sandbox of a task's attempt begins with; no log remembers the runs of others.
 const TASK: &str = "task_";
@@ -17,15 +17,15 @@ const TASK: &str = "task_";
 /// Records the runs of those of these sandboxes that belong to tasks.
 pub(crate) fn record<'a>(
     state_dir: &Path,
-    places: impl IntoIterator<Item = &'a SandboxPlace>,
+    locations: impl IntoIterator<Item = &'a SandboxPaths>,
 ) -> Result<(), LaunchError> {
-    let of_tasks = places
+    let of_tasks = locations
         .into_iter()
-        .filter(|place| place.id().as_str().starts_with(TASK) && place.runs().is_dir());
+        .filter(|location| location.id().as_str().starts_with(TASK) && location.runs().is_dir());
     let pruned: Vec<PrunedRuns> = of_tasks
-        .map(|place| PrunedRuns {
-            project: place.project_key().to_owned(),
-            sandbox: place.id().as_str().to_owned(),
+        .map(|location| PrunedRuns {
+            project: location.project_key().to_owned(),
+            sandbox: location.id().as_str().to_owned(),
         })
         .collect();
     let log = PruneLog {

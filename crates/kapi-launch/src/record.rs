@@ -14,7 +14,7 @@ use kapi_sys::real_disk::RealDisk;
 use serde::{Deserialize, Serialize};
 
 use super::error::{LaunchError, LaunchErrorKind};
-use super::place::SandboxPlace;
+use super::paths::SandboxPaths;
 use super::plan::Push;
 
 /// The version of the shape.
@@ -133,8 +133,8 @@ impl SandboxRecord {
     ///
     /// # Errors
     /// When it cannot be read or is of another version; it is never replaced then.
-    pub fn load(place: &SandboxPlace) -> Result<Option<Self>, LaunchError> {
-        let path = place.record();
+    pub fn load(location: &SandboxPaths) -> Result<Option<Self>, LaunchError> {
+        let path = location.record();
         let Some(bytes) = read(&path)? else {
             return Ok(None);
         };
@@ -158,8 +158,8 @@ impl SandboxRecord {
     }
 
     /// Replaces the record.
-    pub(crate) fn save(&self, place: &SandboxPlace) -> Result<(), LaunchError> {
-        let path = place.record();
+    pub(crate) fn save(&self, location: &SandboxPaths) -> Result<(), LaunchError> {
+        let path = location.record();
         let mut bytes = serde_json::to_vec_pretty(self).map_err(|error| {
             let message = format!("write {}: {error}", path.display());
             LaunchError::new(LaunchErrorKind::Failed, message, "use UTF-8 paths.")

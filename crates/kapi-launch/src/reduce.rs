@@ -8,16 +8,16 @@ use std::path::Path;
 
 use kapi_git::owned_dir;
 use kapi_git::rescue::RescueName;
-use kapi_run::book::Book;
-use kapi_run::workshop::Workshop;
-use kapi_run::{failure, workshop};
+use kapi_run::host_grants::HostGrants;
+use kapi_run::repository_session::RepositorySession;
+use kapi_run::{failure, repository_session};
 use kapi_status::perform::writer;
 use kapi_sys::cancel::Cancel;
 
 use super::branch::rescue_parts;
 use super::decide::holds_work;
 use super::error::LaunchError;
-use super::place::SandboxPlace;
+use super::paths::SandboxPaths;
 use super::record::{SandboxRecord, WorkspaceKind};
 use super::{prepare, removal};
 
@@ -26,32 +26,32 @@ const KEPT: &str = "runs";
 
 /// Removes a sandbox but for the directories of its runs, unless it holds work.
 pub fn reduce(
-    book: &Book,
-    place: &SandboxPlace,
+    grants: &HostGrants,
+    location: &SandboxPaths,
     status: Option<&Path>,
     now_ms: i64,
 ) -> Result<(), LaunchError> {
-    let _held = place.hold("kapi task")?;
-    let Some(record) = SandboxRecord::load(place)? else {
+    let _held = location.hold("kapi task")?;
+    let Some(record) = SandboxRecord::load(location)? else {
         return Ok(());
     };
-    if holds_work(&record, place) {
+    if holds_work(&record, location) {
         return Ok(());
     }
-    forget_branch(book, &record, now_ms)?;
-    removal::retire(book, place, &record, now_ms)?;
+    forget_branch(grants, &record, now_ms)?;
+    removal::retire(grants, location, &record, now_ms)?;
     if record.made == WorkspaceKind::Layer {
         // Waits for whatever is still mounted.
-        drop(prepare::open_layer(place)?);
+        drop(prepare::open_layer(location)?);
     }
     if let Some(status) = status {
         writer::forget(status).map_err(|error| LaunchError::failed(&error))?;
     }
     let failed = |error| LaunchError::failed(&error);
-    for path in [place.worktree(), place.began(&record.project)] {
+    for path in [location.worktree(), location.began(&record.project)] {
         owned_dir::wipe(&path).map_err(failed)?;
     }
-    let dir = place.dir();
+    let dir = location.dir();
     let listed = fs::read_dir(&dir).map_err(|error| failure::file("list", &dir, &error))?;
     let names = listed.flatten().map(|entry| entry.file_name());
     for name in names.filter(|name| name != KEPT) {
@@ -61,22 +61,26 @@ pub fn reduce(
 }
 
 /// Removes a branch that was made for the launch and has nothing on it.
-fn forget_branch(book: &Book, record: &SandboxRecord, now_ms: i64) -> Result<(), LaunchError> {
+fn forget_branch(
+    grants: &HostGrants,
+    record: &SandboxRecord,
+    now_ms: i64,
+) -> Result<(), LaunchError> {
     let Some(branch) = &record.branch else {
         return Ok(());
     };
     if branch.commit.is_some() || branch.local.is_some() || !record.project.is_dir() {
         return Ok(());
     }
-    let workshop = Workshop::open(book, &record.project, &Cancel::new())?;
-    let start = workshop::commit_id(&branch.start)?;
+    let repo = RepositorySession::open(grants, &record.project, &Cancel::new())?;
+    let start = repository_session::commit_id(&branch.start)?;
     let (name, date) = rescue_parts(&branch.name, now_ms)?;
     let rescue = RescueName {
         name: &name,
         date: &date,
     };
-    let goal = workshop::ref_part(&branch.refs)?;
-    let removed = workshop
+    let goal = repository_session::ref_part(&branch.refs)?;
+    let removed = repo
         .repository
         .remove_branch(&goal, &branch.name, &start, rescue);
     removed

@@ -12,14 +12,14 @@ use kapi_git::layer::walk;
 use kapi_git::owned_dir;
 use kapi_git::rescue::batch::Refs;
 use kapi_run::failure;
-use kapi_run::workshop::Workshop;
+use kapi_run::repository_session::RepositorySession;
 use kapi_status::file::StatusFile;
 use kapi_status::perform::writer;
 
 use super::decide::holds_work;
 use super::error::LaunchError;
 use super::finish::SandboxWork;
-use super::place::SandboxPlace;
+use super::paths::SandboxPaths;
 use super::record::{BranchRecord, LaunchState, SandboxRecord, WorkState, WorkspaceKind};
 use super::{branch, prepare};
 
@@ -35,42 +35,42 @@ pub struct SandboxRemains {
 
 /// Looks at what is left of a launch that nobody goes on with; `None` when it has to stay.
 pub fn of(
-    place: &SandboxPlace,
-    workshop: Option<&Workshop>,
+    location: &SandboxPaths,
+    repo: Option<&RepositorySession>,
     now_ms: i64,
 ) -> Result<Option<SandboxRemains>, LaunchError> {
-    let Some(record) = SandboxRecord::load(place)? else {
+    let Some(record) = SandboxRecord::load(location)? else {
         return Ok(Some(SandboxRemains::default()));
     };
     if !record.project.is_dir() {
         return Ok(None);
     }
     let Some(branch) = &record.branch else {
-        let stays = holds_work(&record, place) && has_changes(place, &record)?;
+        let stays = holds_work(&record, location) && has_changes(location, &record)?;
         return Ok((!stays).then(|| SandboxRemains::with(record)));
     };
-    let Some(workshop) = workshop else {
+    let Some(repo) = repo else {
         return Ok(None);
     };
     match (record.state, record.work) {
         // What its agent did was told: nothing is left but what no commit takes, or what could not
         // be committed, and both are for a person.
-        (LaunchState::Finished, WorkState::Pending) if holds_work(&record, place) => {
+        (LaunchState::Finished, WorkState::Pending) if holds_work(&record, location) => {
             return Ok(None);
         }
         (LaunchState::Finished, _)
-            if record.made == WorkspaceKind::Checkout && place.worktree().is_dir() =>
+            if record.made == WorkspaceKind::Checkout && location.worktree().is_dir() =>
         {
             return Ok(None);
         }
-        (LaunchState::Finished, _) if has_refused(place, &record)? => return Ok(None),
+        (LaunchState::Finished, _) if has_refused(location, &record)? => return Ok(None),
         (LaunchState::Running | LaunchState::Finished, _) => {}
     }
     let mut found = SandboxRemains::default();
-    if record.state == LaunchState::Running && holds_work(&record, place) {
-        let ready = prepare::found(place, &record, workshop)?;
+    if record.state == LaunchState::Running && holds_work(&record, location) {
+        let ready = prepare::found(location, &record, repo)?;
         let work = SandboxWork {
-            workshop,
+            repo,
             ready: &ready,
             record: &record,
         };
@@ -80,9 +80,9 @@ pub fn of(
         };
         found.commit = (!made.changed.is_empty()).then_some(made.commit);
     }
-    let refs = workshop.repository.refs();
+    let refs = repo.repository.refs();
     let refs = refs.map_err(|error| LaunchError::failed(&error))?;
-    found.refs = own_refs(&refs, workshop, place, &record, branch);
+    found.refs = own_refs(&refs, repo, location, &record, branch);
     found.record = Some(record);
     Ok(Some(found))
 }
@@ -90,17 +90,17 @@ pub fn of(
 /// Removes what is left, but for what is called `kept`; `statuses` are the status files that there
 /// are.
 pub fn remove(
-    place: &SandboxPlace,
+    location: &SandboxPaths,
     remains: &SandboxRemains,
     kept: &str,
     statuses: &[(PathBuf, StatusFile)],
 ) -> Result<(), LaunchError> {
     let failed = |error| LaunchError::failed(&error);
-    let dir = place.dir();
+    let dir = location.dir();
     if let Some(record) = &remains.record {
-        if record.made == WorkspaceKind::Layer && place.layer().exists() {
+        if record.made == WorkspaceKind::Layer && location.layer().exists() {
             // Waits for whatever is still mounted.
-            drop(prepare::open_layer(place)?);
+            drop(prepare::open_layer(location)?);
         }
         let project = record.project.file_name().unwrap_or_default();
         let is_its = |file: &StatusFile| {
@@ -109,9 +109,9 @@ pub fn remove(
         for (path, _) in statuses.iter().filter(|(_, file)| is_its(file)) {
             writer::forget(path).map_err(|error| LaunchError::failed(&error))?;
         }
-        owned_dir::wipe(&place.began(&record.project)).map_err(failed)?;
+        owned_dir::wipe(&location.began(&record.project)).map_err(failed)?;
     }
-    owned_dir::wipe(&place.worktree()).map_err(failed)?;
+    owned_dir::wipe(&location.worktree()).map_err(failed)?;
     let listed = fs::read_dir(&dir).map_err(|error| failure::file("list", &dir, &error))?;
     let names = listed.flatten().map(|entry| entry.file_name());
     let mut is_empty = true;
@@ -132,12 +132,12 @@ impl SandboxRemains {
     /// Returns what goes with a launch that holds nothing: it is known that it does not.
     pub(crate) fn nothing(
         refs: &Refs,
-        workshop: &Workshop,
-        place: &SandboxPlace,
+        repo: &RepositorySession,
+        location: &SandboxPaths,
         record: &SandboxRecord,
     ) -> Self {
         let branch = record.branch.as_ref();
-        let refs = branch.map(|branch| own_refs(refs, workshop, place, record, branch));
+        let refs = branch.map(|branch| own_refs(refs, repo, location, record, branch));
         Self {
             refs: refs.unwrap_or_default(),
             ..Self::with(record.clone())
@@ -156,8 +156,8 @@ impl SandboxRemains {
 /// an attempt at a task if there is nothing on it that the attempt has reported.
 fn own_refs(
     refs: &Refs,
-    workshop: &Workshop,
-    place: &SandboxPlace,
+    repo: &RepositorySession,
+    location: &SandboxPaths,
     record: &SandboxRecord,
     branch: &BranchRecord,
 ) -> BTreeMap<String, CommitId> {
@@ -166,10 +166,10 @@ fn own_refs(
     let mut own: BTreeMap<String, CommitId> =
         found.map(|(name, at)| (name.clone(), at.clone())).collect();
     let mut branches: Vec<&str> = branch.stand_in.iter().map(String::as_str).collect();
-    let is_told = record.state == LaunchState::Finished && branch.commit.is_some();
+    let is_reported = record.state == LaunchState::Finished && branch.commit.is_some();
     let is_of_attempt =
-        place.id().as_str().starts_with("task_") && branch.name.starts_with("kapi/");
-    if branch.local.is_none() && is_of_attempt && !is_told {
+        location.id().as_str().starts_with("task_") && branch.name.starts_with("kapi/");
+    if branch.local.is_none() && is_of_attempt && !is_reported {
         branches.push(&branch.name);
     }
     for name in branches {
@@ -179,27 +179,27 @@ fn own_refs(
         };
         // One that somebody else has moved, or looks at, is theirs.
         let is_ours = at.as_str() == branch.start || own.values().any(|note| note == at);
-        let common_dir = workshop.repository.common_dir();
-        if is_ours && branch::elsewhere(common_dir, name, &place.worktree()).is_none() {
+        let common_dir = repo.repository.common_dir();
+        if is_ours && branch::elsewhere(common_dir, name, &location.worktree()).is_none() {
             own.insert(full, at.clone());
         }
     }
     own
 }
 
-fn has_changes(place: &SandboxPlace, record: &SandboxRecord) -> Result<bool, LaunchError> {
-    let walk = walked(place, record)?;
+fn has_changes(location: &SandboxPaths, record: &SandboxRecord) -> Result<bool, LaunchError> {
+    let walk = walked(location, record)?;
     Ok(!walk.changes.is_empty() || !walk.refused.is_empty())
 }
 
-fn has_refused(place: &SandboxPlace, record: &SandboxRecord) -> Result<bool, LaunchError> {
-    if record.made != WorkspaceKind::Layer || !place.layer().join("upper").is_dir() {
+fn has_refused(location: &SandboxPaths, record: &SandboxRecord) -> Result<bool, LaunchError> {
+    if record.made != WorkspaceKind::Layer || !location.layer().join("upper").is_dir() {
         return Ok(false);
     }
-    Ok(!walked(place, record)?.refused.is_empty())
+    Ok(!walked(location, record)?.refused.is_empty())
 }
 
-fn walked(place: &SandboxPlace, record: &SandboxRecord) -> Result<walk::Walk, LaunchError> {
-    let layer = prepare::open_layer(place)?;
+fn walked(location: &SandboxPaths, record: &SandboxRecord) -> Result<walk::LayerWalk, LaunchError> {
+    let layer = prepare::open_layer(location)?;
     walk::walk(&layer, &record.project).map_err(|error| LaunchError::failed(&error))
 }

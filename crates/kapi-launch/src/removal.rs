@@ -1,15 +1,15 @@
 //! Removing what a launch made in the repository, with anything unsaved kept first.
 
 use kapi_git::rescue::{RescueName, Signature};
-use kapi_run::book::Book;
-use kapi_run::workshop;
-use kapi_run::workshop::Workshop;
+use kapi_run::host_grants::HostGrants;
+use kapi_run::repository_session;
+use kapi_run::repository_session::RepositorySession;
 use kapi_sys::cancel::Cancel;
 
 use super::branch::{local, rescue_parts};
 use super::error::LaunchError;
 use super::finish::SandboxWork;
-use super::place::SandboxPlace;
+use super::paths::SandboxPaths;
 use super::prepare;
 use super::record::{SandboxRecord, WorkState, WorkspaceKind};
 
@@ -20,8 +20,8 @@ pub(crate) type Kept = Vec<String>;
 ///
 /// Returns the lines that bring back what was kept.
 pub(crate) fn retire(
-    book: &Book,
-    place: &SandboxPlace,
+    grants: &HostGrants,
+    location: &SandboxPaths,
     record: &SandboxRecord,
     now_ms: i64,
 ) -> Result<Kept, LaunchError> {
@@ -31,12 +31,12 @@ pub(crate) fn retire(
     if !record.project.is_dir() {
         return Ok(Vec::new());
     }
-    let workshop = Workshop::open(book, &record.project, &Cancel::new())?;
-    let repository = &workshop.repository;
+    let repo = RepositorySession::open(grants, &record.project, &Cancel::new())?;
+    let repository = &repo.repository;
     let failed = |error: &dyn std::error::Error| LaunchError::failed(error);
-    let goal = workshop::ref_part(&branch.refs)?;
+    let goal = repository_session::ref_part(&branch.refs)?;
     let known = branch.commit.as_ref().unwrap_or(&branch.start);
-    let known = workshop::commit_id(known)?;
+    let known = repository_session::commit_id(known)?;
     let (name, date) = rescue_parts(&branch.name, now_ms)?;
     let rescue = RescueName {
         name: &name,
@@ -44,18 +44,18 @@ pub(crate) fn retire(
     };
     let mut kept = Vec::new();
     if record.made == WorkspaceKind::Layer && record.work == WorkState::Pending {
-        keep_layer(&workshop, place, record, now_ms)?;
+        keep_layer(&repo, location, record, now_ms)?;
     }
     if record.made == WorkspaceKind::Checkout {
-        let found = repository.find_workspace(&goal, &place.worktree());
+        let found = repository.find_workspace(&goal, &location.worktree());
         if let Some(workspace) = found.map_err(|error| failed(&error))? {
             let by = Signature {
-                author: &workshop::author(),
+                author: &repository_session::author(),
                 at_unix_seconds: now_ms.div_euclid(1000),
             };
             let rescued = repository.keep_files(&workspace, &known, rescue, &by);
             kept.extend(rescued.map_err(|error| failed(&error))?);
-            let removed = repository.remove_worktree(&goal, &place.worktree());
+            let removed = repository.remove_worktree(&goal, &location.worktree());
             removed.map_err(|error| failed(&error))?;
         }
     }
@@ -73,8 +73,8 @@ pub(crate) fn retire(
         .collect();
     for found in &refs {
         // Asked for no branch at all, so that the branch itself counts as holding it.
-        let standing = repository.standing(&found.commit, "");
-        if !standing.map_err(|error| failed(&error))?.is_held() {
+        let state = repository.state(&found.commit, "");
+        if !state.map_err(|error| failed(&error))?.is_held() {
             let rescued = repository.keep_commit(rescue, &found.commit);
             kept.push(rescued.map_err(|error| failed(&error))?);
         }
@@ -89,17 +89,17 @@ pub(crate) fn retire(
 
 /// Names what a layer holds by a ref of the launch, when it is not committed.
 fn keep_layer(
-    workshop: &Workshop,
-    place: &SandboxPlace,
+    repo: &RepositorySession,
+    location: &SandboxPaths,
     record: &SandboxRecord,
     now_ms: i64,
 ) -> Result<(), LaunchError> {
-    if prepare::is_empty(&place.layer().join("upper")) {
+    if prepare::is_empty(&location.layer().join("upper")) {
         return Ok(());
     }
-    let ready = prepare::found(place, record, workshop)?;
+    let ready = prepare::found(location, record, repo)?;
     let work = SandboxWork {
-        workshop,
+        repo,
         ready: &ready,
         record,
     };

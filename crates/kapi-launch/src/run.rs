@@ -7,11 +7,11 @@ use kapi_core::agent_end::AgentEnd;
 use kapi_core::usage::Usage;
 use kapi_git::layer::walk;
 use kapi_machine::watch::Activity;
-use kapi_run::book::Book;
-use kapi_run::workshop::Workshop;
+use kapi_run::host_grants::HostGrants;
+use kapi_run::repository_session::RepositorySession;
 use kapi_status::file::SandboxMode;
 use kapi_status::perform::writer::{LaunchCompletion, StatusIdentity, StatusWriter};
-use kapi_status::rules::phase::Phase;
+use kapi_status::rules::phase::StatusPhase;
 use kapi_sys::process::ProcessEnd;
 
 use super::agent::AgentEnding;
@@ -78,17 +78,20 @@ pub struct LaunchPreview {
 ///
 /// # Errors
 /// With what would keep the launch from starting.
-pub fn preview(book: &Book, plan: &LaunchPlan) -> Result<LaunchPreview, LaunchError> {
-    let scene = LaunchInputs::of(book, plan)?;
-    if let Some(owner) = plan.place.holder()? {
-        let message = format!("sandbox {} is in use by {owner}", plan.place.id().as_str());
+pub fn preview(grants: &HostGrants, plan: &LaunchPlan) -> Result<LaunchPreview, LaunchError> {
+    let scene = LaunchInputs::of(grants, plan)?;
+    if let Some(owner) = plan.location.holder()? {
+        let message = format!(
+            "sandbox {} is in use by {owner}",
+            plan.location.id().as_str()
+        );
         return Err(LaunchError::new(
             LaunchErrorKind::Busy,
             message,
             "wait until it ends.",
         ));
     }
-    let decided = decide::decide(book, plan, &scene, RemoteQuery::Nobody)?;
+    let decided = decide::decide(grants, plan, &scene, RemoteQuery::Nobody)?;
     Ok(LaunchPreview {
         mode: scene.chosen.mode,
         made: decided.made,
@@ -103,11 +106,11 @@ pub fn preview(book: &Book, plan: &LaunchPlan) -> Result<LaunchPreview, LaunchEr
 /// # Errors
 /// When it could not begin, or the agent could not be run. How an agent ended is no error.
 pub fn launch(
-    book: &Book,
+    grants: &HostGrants,
     plan: &LaunchPlan,
     stage: &LaunchHandlers<'_>,
 ) -> Result<LaunchResult, LaunchError> {
-    launch_within(book, plan, &Bounds::NONE, stage)
+    launch_within(grants, plan, &Bounds::NONE, stage)
 }
 
 /// Performs a launch that is held within bounds.
@@ -115,32 +118,32 @@ pub fn launch(
 /// # Errors
 /// As for any launch, and when nothing could hold the agent within them.
 pub fn launch_within(
-    book: &Book,
+    grants: &HostGrants,
     plan: &LaunchPlan,
     bounds: &Bounds<'_>,
     stage: &LaunchHandlers<'_>,
 ) -> Result<LaunchResult, LaunchError> {
     bounds.check(plan)?;
-    let scene = LaunchInputs::of(book, plan)?;
-    plan.place.make()?;
-    let _held = plan.place.hold("kapi launch")?;
+    let scene = LaunchInputs::of(grants, plan)?;
+    plan.location.make()?;
+    let _held = plan.location.hold("kapi launch")?;
     // Read again: only now nobody else changes it.
     let scene = LaunchInputs {
-        earlier: SandboxRecord::load(&plan.place)?,
+        earlier: SandboxRecord::load(&plan.location)?,
         ..scene
     };
     let writer = status(plan, &scene, stage)?;
-    let tell = |phase, percent, message: &str| told(&writer, phase, percent, message);
-    tell(Phase::Initializing, 5, "Validating inputs")?;
-    let result = decide::decide(book, plan, &scene, bounds.ask()).and_then(|decided| {
-        tell(Phase::Initializing, 10, "Configuration read")?;
+    let notify = |phase, percent, message: &str| reported(&writer, phase, percent, message);
+    notify(StatusPhase::Initializing, 5, "Validating inputs")?;
+    let result = decide::decide(grants, plan, &scene, bounds.ask()).and_then(|decided| {
+        notify(StatusPhase::Initializing, 10, "Configuration read")?;
         for note in &decided.notes {
             say(stage, note);
         }
-        tell(Phase::Preparing, 18, "Creating the sandbox")?;
-        let record = decide::settle(book, plan, &scene, &decided, stage)?;
+        notify(StatusPhase::Preparing, 18, "Creating the sandbox")?;
+        let record = decide::settle(grants, plan, &scene, &decided, stage)?;
         let launch = ActiveLaunch {
-            book,
+            grants,
             plan,
             bounds,
             stage,
@@ -176,10 +179,10 @@ fn status<'a>(
     scene: &LaunchInputs,
     stage: &LaunchHandlers<'a>,
 ) -> Result<StatusWriter<'a>, LaunchError> {
-    let worktree = plan.place.worktree();
+    let worktree = plan.location.worktree();
     let branch = plan.branch.as_ref().filter(|_| scene.chosen.has_branch);
     let identity = StatusIdentity {
-        agent_id: plan.place.id().as_str(),
+        agent_id: plan.location.id().as_str(),
         project: &plan.project_name,
         project_root: &plan.project,
         branch: branch.map(|branch| branch.name.as_str()),
@@ -189,14 +192,14 @@ fn status<'a>(
             SandboxMode::Overlay => None,
         },
     };
-    let dir = plan.place.sandboxes().status_dir();
+    let dir = plan.location.sandboxes().status_dir();
     StatusWriter::create(&dir, &identity, stage.mapping.clone(), stage.clock)
         .map_err(|error| LaunchError::failed(&error))
 }
 
-fn told(
+fn reported(
     writer: &StatusWriter<'_>,
-    phase: Phase,
+    phase: StatusPhase,
     percent: u8,
     message: &str,
 ) -> Result<(), LaunchError> {
@@ -218,21 +221,21 @@ fn perform(
     mut record: SandboxRecord,
 ) -> Result<LaunchResult, LaunchError> {
     let ActiveLaunch {
-        book,
+        grants,
         plan,
         stage,
         writer,
         ..
     } = *launch;
-    let workshop = scene.workshop.as_ref();
-    let prepared = prepare::open(&plan.place, &record, workshop, &book.home);
+    let repo = scene.repo.as_ref();
+    let prepared = prepare::open(&plan.location, &record, repo, &grants.home);
     let ran = prepared.and_then(|ready| {
         for note in &ready.notes {
             say(stage, note);
         }
-        told(writer, Phase::Preparing, 20, "The workspace is ready")?;
-        told(writer, Phase::Starting, 22, "Starting the agent")?;
-        let included = included::lend(&plan.place, &record, &ready.host)?;
+        reported(writer, StatusPhase::Preparing, 20, "The workspace is ready")?;
+        reported(writer, StatusPhase::Starting, 22, "Starting the agent")?;
+        let included = included::lend(&plan.location, &record, &ready.host)?;
         for note in &included.notes {
             say(stage, note);
         }
@@ -250,13 +253,13 @@ fn perform(
             record.exit_code = Some(OURS_FAILED);
             record.error = Some(error.message.clone());
             record.updated_at_ms = stage.clock.now_ms();
-            record.save(&plan.place)?;
+            record.save(&plan.location)?;
             return Err(error);
         }
     };
-    told(writer, Phase::Running, 90, "The agent has finished")?;
+    reported(writer, StatusPhase::Running, 90, "The agent has finished")?;
     let mut launched = conclude(&ended, record);
-    let kept = keep(launch, workshop, &ready, &mut launched);
+    let kept = keep(launch, repo, &ready, &mut launched);
     if let Err(error) = kept {
         if launched.exit_code == 0 {
             launched.exit_code = OURS_FAILED;
@@ -269,7 +272,7 @@ fn perform(
     record.error = launched.error.as_ref().map(|error| error.message.clone());
     record.updated_at_ms = stage.clock.now_ms();
     record.n_changed = launched.changed.len();
-    record.save(&plan.place)?;
+    record.save(&plan.location)?;
     Ok(launched)
 }
 
@@ -299,12 +302,12 @@ fn conclude(ended: &AgentEnding, mut record: SandboxRecord) -> LaunchResult {
 /// Commits and pushes, or lists what an overlay holds.
 fn keep(
     launch: &ActiveLaunch<'_>,
-    workshop: Option<&Workshop>,
+    repo: Option<&RepositorySession>,
     ready: &ReadyWorkspace,
     launched: &mut LaunchResult,
 ) -> Result<(), LaunchError> {
     let ActiveLaunch {
-        book,
+        grants,
         plan,
         stage,
         writer,
@@ -314,17 +317,17 @@ fn keep(
         let error = std::io::Error::from(errno);
         kapi_run::failure::file("remove the progress file in", &ready.written, &error)
     })?;
-    let (Some(workshop), Some(_)) = (workshop, &launched.record.branch) else {
+    let (Some(repo), Some(_)) = (repo, &launched.record.branch) else {
         return list(ready, launched);
     };
-    told(writer, Phase::Committing, 92, "Committing")?;
+    reported(writer, StatusPhase::Committing, 92, "Committing")?;
     let now_ms = stage.clock.now_ms();
     let work = SandboxWork {
-        workshop,
+        repo,
         ready,
         record: &launched.record,
     };
-    let made = work.commit(&plan.place, &plan.commit_message, now_ms)?;
+    let made = work.commit(&plan.location, &plan.commit_message, now_ms)?;
     for note in &made.notes {
         say(stage, note);
     }
@@ -344,12 +347,12 @@ fn keep(
         return Ok(());
     }
     // On record before a remote is asked: what follows can take a minute.
-    launched.record.save(&plan.place)?;
-    told(writer, Phase::Pushing, 97, "Pushing")?;
+    launched.record.save(&plan.location)?;
+    reported(writer, StatusPhase::Pushing, 97, "Pushing")?;
     let Some(branch) = &mut launched.record.branch else {
         return Ok(());
     };
-    let pushed = finish::push(book, workshop, branch)?;
+    let pushed = finish::push(grants, repo, branch)?;
     branch.pushed = Some(pushed.commit);
     branch.pr_url = pushed.pr_url.or(branch.pr_url.take());
     Ok(())

@@ -18,8 +18,8 @@ use kapi_sandbox::spec::Mount;
 use rustix::fs::OFlags;
 
 use super::error::{LaunchError, LaunchErrorKind};
+use super::paths::SandboxPaths;
 use super::patterns::ShowPatterns;
-use super::place::SandboxPlace;
 use super::record::SandboxRecord;
 
 /// The files.
@@ -45,7 +45,7 @@ pub(crate) struct HiddenMounts {
 ///
 /// The patterns are those of the project; `host` is the directory that is shown.
 pub(crate) fn excluded(
-    place: &SandboxPlace,
+    location: &SandboxPaths,
     host: &Path,
     record: &SandboxRecord,
 ) -> Result<HiddenMounts, LaunchError> {
@@ -64,7 +64,7 @@ pub(crate) fn excluded(
     }
     let mut shown = HiddenMounts::default();
     for path in found(host, &patterns, EXCLUDE)? {
-        shown.mounts.push(covered(place, host, &path)?);
+        shown.mounts.push(covered(location, host, &path)?);
     }
     if !shown.mounts.is_empty() {
         let n = shown.mounts.len();
@@ -77,12 +77,12 @@ pub(crate) fn excluded(
 
 /// Returns a mount that hides a file or directory of the project behind an empty one.
 pub(crate) fn covered(
-    place: &SandboxPlace,
+    location: &SandboxPaths,
     project: &Path,
     path: &Path,
 ) -> Result<Mount, LaunchError> {
     let at = project.join(path);
-    let blank = place.blank();
+    let blank = location.blank();
     let (directory, file) = (blank.join("directory"), blank.join("file"));
     let found = fs::symlink_metadata(&at);
     let found = found.map_err(|error| failure::file("inspect", &at, &error))?;

@@ -13,7 +13,7 @@ use serde::de::DeserializeOwned;
 
 use crate::evidence::{EvidenceFault, RecordedRuns, check_runs};
 use crate::fold::parse;
-use crate::logged::{Logged, to_logged};
+use crate::logged::{EventRecord, to_logged};
 use crate::machine::Machine;
 
 /// What an audit of a stream found.
@@ -92,7 +92,7 @@ pub fn audit_folded<M: Machine>(stream: &LogStream<'_>) -> Result<Option<StreamA
 }
 
 /// A log folded again from its beginning.
-pub struct Replayed<M: Machine> {
+pub struct ReplayedLog<M: Machine> {
     /// The state at its end, or before the first event that is not understood.
     pub end: M::State,
     /// The state at the place of the fold on disk.
@@ -122,8 +122,8 @@ impl StreamAudit {
     pub fn replay<M: Machine>(
         &mut self,
         found: &Audit,
-        mut each: impl FnMut(&M::State, &Logged<M::Event>),
-    ) -> Replayed<M> {
+        mut each: impl FnMut(&M::State, &EventRecord<M::Event>),
+    ) -> ReplayedLog<M> {
         let saved_seq = found.saved.as_ref().map(|saved| saved.position.seq);
         let (mut state, mut at_saved) = (M::State::default(), None);
         for record in &found.records {
@@ -141,7 +141,7 @@ impl StreamAudit {
                 at_saved = Some(state.clone());
             }
         }
-        Replayed {
+        ReplayedLog {
             end: state,
             at_saved,
         }
@@ -156,7 +156,12 @@ impl StreamAudit {
 
     /// Compares the fold on disk with the state at its place. One of another shape is made anew,
     /// and so no fault.
-    pub fn check_fold<M: Machine>(&mut self, file: PathBuf, found: &Audit, replayed: &Replayed<M>) {
+    pub fn check_fold<M: Machine>(
+        &mut self,
+        file: PathBuf,
+        found: &Audit,
+        replayed: &ReplayedLog<M>,
+    ) {
         let saved = found.saved.as_ref();
         let saved: Option<M::State> = saved.and_then(|saved| parse(&saved.state));
         if saved.is_some() && saved != replayed.at_saved {

@@ -11,7 +11,7 @@ use kapi_store::stream::{LogStream, StreamCursor};
 use kapi_sys::lock::Lock;
 use serde_json::value::RawValue;
 
-use crate::fold::Loaded;
+use crate::fold::LoadedLog;
 
 /// How long a request waits for another process to finish its own, in milliseconds.
 pub const LOCK_WAIT_MS: u64 = 10_000;
@@ -24,7 +24,7 @@ pub struct FileLog<'a> {
 
 impl<'a> FileLog<'a> {
     /// Loads the fold and the records after it. Changes nothing, and needs no lock.
-    pub fn load(stream: LogStream<'a>) -> Result<(Self, Loaded), StoreError> {
+    pub fn load(stream: LogStream<'a>) -> Result<(Self, LoadedLog), StoreError> {
         let loaded = stream.load()?;
         let log = Self {
             stream,
@@ -32,7 +32,7 @@ impl<'a> FileLog<'a> {
         };
         Ok((
             log,
-            Loaded {
+            LoadedLog {
                 state: loaded.state,
                 records: loaded.records,
             },
@@ -40,10 +40,10 @@ impl<'a> FileLog<'a> {
     }
 
     /// Loads every record, for a fold that cannot be used.
-    pub fn load_all(&mut self) -> Result<Loaded, StoreError> {
+    pub fn load_all(&mut self) -> Result<LoadedLog, StoreError> {
         let loaded = self.stream.load_all()?;
         self.cursor = loaded.cursor;
-        Ok(Loaded {
+        Ok(LoadedLog {
             state: None,
             records: loaded.records,
         })

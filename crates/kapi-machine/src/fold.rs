@@ -9,11 +9,11 @@ use serde::de::DeserializeOwned;
 use serde_json::value::{RawValue, to_raw_value};
 
 use crate::error::StreamError;
-use crate::logged::{Logged, read};
+use crate::logged::{EventRecord, read};
 use crate::machine::Machine;
 
 /// What a log holds: the fold on disk, and the records after it.
-pub struct Loaded {
+pub struct LoadedLog {
     /// The fold as it is on disk; `None` where there is none.
     pub state: Option<Box<RawValue>>,
     /// The records that came after it.
@@ -21,7 +21,7 @@ pub struct Loaded {
 }
 
 /// A machine's events as its log holds them.
-type Events<M> = Vec<Logged<<M as Machine>::Event>>;
+type Events<M> = Vec<EventRecord<<M as Machine>::Event>>;
 
 /// A state that follows from records.
 pub struct Fold<M: Machine> {
@@ -35,8 +35,8 @@ impl<M: Machine> Fold<M> {
     /// of it where that has another shape.
     pub fn load<E: From<StreamError>>(
         file: &Path,
-        loaded: Loaded,
-        all: impl FnOnce() -> Result<Loaded, E>,
+        loaded: LoadedLog,
+        all: impl FnOnce() -> Result<LoadedLog, E>,
     ) -> Result<(Self, Events<M>), E> {
         let saved = loaded.state.as_deref().and_then(parse);
         let is_unusable = loaded.state.is_some() && saved.is_none();
@@ -93,7 +93,7 @@ impl<M: Machine> Fold<M> {
     }
 
     /// Folds an event.
-    pub fn push(&mut self, logged: &Logged<M::Event>) {
+    pub fn push(&mut self, logged: &EventRecord<M::Event>) {
         M::evolve(&mut self.state, logged);
         self.n_unsaved += 1;
     }

@@ -4,7 +4,7 @@ use kapi_store::stream::{LogStream, StreamCursor};
 use serde::de::DeserializeOwned;
 
 use crate::error::StreamError;
-use crate::logged::{Logged, read};
+use crate::logged::{EventRecord, read};
 
 /// How far a reader of a log has come.
 #[derive(Debug, Clone, Default)]
@@ -15,7 +15,7 @@ impl LogCursor {
     pub fn follow<E: DeserializeOwned>(
         &mut self,
         stream: &LogStream<'_>,
-    ) -> Result<Option<Vec<Logged<E>>>, StreamError> {
+    ) -> Result<Option<Vec<EventRecord<E>>>, StreamError> {
         let (records, cursor) = match &self.0 {
             Some(cursor) if !stream.has_changed(cursor)? => return Ok(Some(Vec::new())),
             Some(cursor) => {

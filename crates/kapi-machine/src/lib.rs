@@ -2,14 +2,13 @@
 //! events, and the stream that they are recorded in.
 //!
 //! Tour: [`machine::Machine`] says what is folded into what, [`opened`] is lock, load, append and
-//! fold, [`audit`] checks a stream, [`follow`] reads it as it grows. [`flight`], [`meter`], [`pace`]
+//! fold, [`audit`] checks a stream, [`follow`] reads it as it grows. [`running_effect`], [`meter`], [`pace`]
 //! and [`watch`] are what every loop that performs effects needs. Knows no subject.
 
 pub mod audit;
 pub mod error;
 pub mod evidence;
 pub mod file_log;
-pub mod flight;
 pub mod fold;
 pub mod follow;
 pub mod logged;
@@ -17,5 +16,6 @@ pub mod machine;
 pub mod meter;
 pub mod opened;
 pub mod pace;
-pub mod places;
+pub mod running_effect;
+pub mod slots;
 pub mod watch;

@@ -15,7 +15,7 @@ use crate::error::StreamError;
 
 /// An event with its envelope.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Logged<E> {
+pub struct EventRecord<E> {
     /// Its place in the log, from 1.
     pub seq: u64,
     /// When it was accepted, in milliseconds since the epoch.
@@ -27,7 +27,7 @@ pub struct Logged<E> {
 }
 
 #[derive(Deserialize)]
-struct Tagged {
+struct TaggedEvent {
     #[serde(rename = "type")]
     kind: String,
     data: Option<Box<RawValue>>,
@@ -38,7 +38,7 @@ struct Tagged {
 /// # Errors
 /// When it cannot be written as JSON.
 pub fn to_payload<E: Serialize>(event: &E) -> Result<NewRecord, serde_json::Error> {
-    let tagged: Tagged = serde_json::from_str(&serde_json::to_string(event)?)?;
+    let tagged: TaggedEvent = serde_json::from_str(&serde_json::to_string(event)?)?;
     let data = match tagged.data {
         Some(data) => data,
         None => RawValue::from_string("null".to_owned())?,
@@ -53,7 +53,9 @@ pub fn to_payload<E: Serialize>(event: &E) -> Result<NewRecord, serde_json::Erro
 ///
 /// # Errors
 /// When the record's type or data is not known.
-pub fn to_logged<E: DeserializeOwned>(record: &LogRecord) -> Result<Logged<E>, serde_json::Error> {
+pub fn to_logged<E: DeserializeOwned>(
+    record: &LogRecord,
+) -> Result<EventRecord<E>, serde_json::Error> {
     let kind = serde_json::to_string(&record.kind)?;
     let data = record.data.get();
     let text = if data == "null" {
@@ -61,7 +63,7 @@ pub fn to_logged<E: DeserializeOwned>(record: &LogRecord) -> Result<Logged<E>, s
     } else {
         format!(r#"{{"type":{kind},"data":{data}}}"#)
     };
-    Ok(Logged {
+    Ok(EventRecord {
         seq: record.seq,
         at_ms: record.at_ms,
         actor: record.actor.clone(),
@@ -73,7 +75,7 @@ pub fn to_logged<E: DeserializeOwned>(record: &LogRecord) -> Result<Logged<E>, s
 pub fn read<E: DeserializeOwned>(
     file: &Path,
     records: &[LogRecord],
-) -> Result<Vec<Logged<E>>, StreamError> {
+) -> Result<Vec<EventRecord<E>>, StreamError> {
     let read = |record: &LogRecord| {
         to_logged(record).map_err(|source| StreamError::UnknownEvent {
             file: file.to_path_buf(),
@@ -100,9 +102,9 @@ pub fn batch<'a, E: Serialize>(
 }
 
 /// Returns events as they stand in the log now that they are recorded.
-pub fn recorded<E: Clone>(records: Vec<LogRecord>, events: &[E]) -> Vec<Logged<E>> {
+pub fn recorded<E: Clone>(records: Vec<LogRecord>, events: &[E]) -> Vec<EventRecord<E>> {
     let logged = records.into_iter().zip(events);
-    let logged = logged.map(|(record, event)| Logged {
+    let logged = logged.map(|(record, event)| EventRecord {
         seq: record.seq,
         at_ms: record.at_ms,
         actor: record.actor,

@@ -8,7 +8,7 @@ use std::fmt;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::logged::Logged;
+use crate::logged::EventRecord;
 
 /// What a stream needs to know of what is recorded in it.
 ///
@@ -25,5 +25,5 @@ pub trait Machine: Sized {
     const STATE: &'static str;
 
     /// Applies an event. Total: what was recorded is true.
-    fn evolve(state: &mut Self::State, logged: &Logged<Self::Event>);
+    fn evolve(state: &mut Self::State, logged: &EventRecord<Self::Event>);
 }

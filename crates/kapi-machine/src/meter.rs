@@ -17,7 +17,7 @@ pub struct Meter {
 
 /// What was used since the last report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Reading {
+pub struct MeterReading {
     /// Tokens and money.
     pub usage: Usage,
     /// Milliseconds.
@@ -60,13 +60,13 @@ impl Meter {
     }
 
     /// Returns what was used since the last report.
-    pub const fn reading(&self, now_ms: u64) -> Reading {
+    pub const fn reading(&self, now_ms: u64) -> MeterReading {
         let elapsed_ms = if self.is_timed {
             now_ms.saturating_sub(self.since_ms)
         } else {
             0
         };
-        Reading {
+        MeterReading {
             usage: self.usage,
             elapsed_ms,
         }
@@ -81,7 +81,7 @@ impl Meter {
     }
 
     /// Returns what was used since the last report, and begins anew.
-    pub fn take(&mut self, now_ms: u64) -> Reading {
+    pub fn take(&mut self, now_ms: u64) -> MeterReading {
         let reading = self.reading(now_ms);
         self.since_ms = now_ms;
         self.usage = Usage::default();

@@ -10,17 +10,17 @@ use kapi_sys::lock::Lock;
 use crate::error::StreamError;
 use crate::file_log::FileLog;
 use crate::fold::{Fold, parse};
-use crate::logged::{Logged, batch, recorded};
+use crate::logged::{EventRecord, batch, recorded};
 use crate::machine::Machine;
 
 /// A stream and its fold.
-pub struct Opened<'a, M: Machine> {
+pub struct OpenStream<'a, M: Machine> {
     log: FileLog<'a>,
     fold: Fold<M>,
-    unseen: Vec<Logged<M::Event>>,
+    unseen: Vec<EventRecord<M::Event>>,
 }
 
-impl<'a, M: Machine> Opened<'a, M> {
+impl<'a, M: Machine> OpenStream<'a, M> {
     /// Loads a stream, which may be empty. Changes nothing, and needs no lock.
     pub fn load(stream: LogStream<'a>) -> Result<Self, StreamError> {
         let (mut log, loaded) = FileLog::load(stream)?;
@@ -67,7 +67,7 @@ impl<'a, M: Machine> Opened<'a, M> {
     }
 
     /// Returns the events that came since the last call, whoever recorded them.
-    pub fn take_unseen(&mut self) -> Vec<Logged<M::Event>> {
+    pub fn take_unseen(&mut self) -> Vec<EventRecord<M::Event>> {
         std::mem::take(&mut self.unseen)
     }
 
@@ -88,7 +88,7 @@ impl<'a, M: Machine> Opened<'a, M> {
         actor: &Actor,
         at_ms: i64,
         events: &[M::Event],
-    ) -> Result<Vec<Logged<M::Event>>, StreamError> {
+    ) -> Result<Vec<EventRecord<M::Event>>, StreamError> {
         if events.is_empty() {
             return Ok(Vec::new());
         }

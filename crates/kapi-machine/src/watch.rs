@@ -5,7 +5,7 @@ use kapi_sys::cancel::Cancel;
 
 /// The engine's ear while an effect runs.
 #[derive(Clone, Copy)]
-pub struct Watch<'a> {
+pub struct EffectWatch<'a> {
     /// Raised when the effect is no longer wanted.
     pub cancel: &'a Cancel,
     /// Takes what happens, from any thread.

@@ -6,8 +6,8 @@
 use std::io::{self, BufRead, Read as _, Write};
 
 use kapi_goal::tools::answer;
-use kapi_wire::kernel_tools::answer::Answer;
-use kapi_wire::kernel_tools::{AnyTool, Offer};
+use kapi_wire::kernel_tools::answer::ToolAnswer;
+use kapi_wire::kernel_tools::{AnyTool, ToolOffer};
 use serde_json::{Value, json};
 
 use crate::message::{
@@ -59,7 +59,7 @@ pub type Call<'a> = dyn FnMut(AnyTool, Value) -> Value + 'a;
 pub fn serve(
     input: &mut dyn BufRead,
     output: &mut dyn Write,
-    offer: Offer,
+    offer: ToolOffer,
     call: &mut Call<'_>,
 ) -> Result<(), ServerError> {
     loop {
@@ -81,7 +81,7 @@ pub fn serve(
 }
 
 /// Answers one line; notifications have no answer.
-pub fn answer_line(line: &[u8], offer: Offer, call: &mut Call<'_>) -> Option<Value> {
+pub fn answer_line(line: &[u8], offer: ToolOffer, call: &mut Call<'_>) -> Option<Value> {
     let Ok(message) = serde_json::from_slice::<Value>(line) else {
         let text = "the message is not JSON";
         return Some(message::error(&Value::Null, PARSE_ERROR, text));
@@ -101,7 +101,7 @@ pub fn answer_line(line: &[u8], offer: Offer, call: &mut Call<'_>) -> Option<Val
     (!answers.is_empty()).then_some(Value::Array(answers))
 }
 
-fn answer_message(message: &Value, offer: Offer, call: &mut Call<'_>) -> Option<Value> {
+fn answer_message(message: &Value, offer: ToolOffer, call: &mut Call<'_>) -> Option<Value> {
     match IncomingMessage::read(message) {
         IncomingMessage::Notification | IncomingMessage::Answer => None,
         IncomingMessage::Invalid { id } => {
@@ -120,7 +120,7 @@ fn answer_message(message: &Value, offer: Offer, call: &mut Call<'_>) -> Option<
 fn answer_request(
     method: &str,
     mut params: Value,
-    offer: Offer,
+    offer: ToolOffer,
     call: &mut Call<'_>,
 ) -> Result<Value, (i64, String)> {
     match method {
@@ -141,14 +141,14 @@ fn answer_request(
 }
 
 /// A version that both speak, or else the newest of ours, which the client may refuse.
-fn initialize(params: &Value, offer: Offer) -> Value {
+fn initialize(params: &Value, offer: ToolOffer) -> Value {
     let wanted = params.get("protocolVersion").and_then(Value::as_str);
     let version = wanted
         .filter(|wanted| VERSIONS.contains(wanted))
         .unwrap_or(VERSIONS[0]);
     let more = match offer {
-        Offer::Goal => "",
-        Offer::GoalAndKernel => KERNEL_INSTRUCTIONS,
+        ToolOffer::Goal => "",
+        ToolOffer::GoalAndKernel => KERNEL_INSTRUCTIONS,
     };
     let instructions = format!("{INSTRUCTIONS}{more}");
     json!({
@@ -165,7 +165,7 @@ fn tool_result(tool: AnyTool, given: &Value) -> Value {
             "content": [{"type": "text", "text": given.to_string()}],
             "isError": answer::is_refusal(given),
         }),
-        AnyTool::Kernel(_) => Answer::from_value(given).to_result(),
+        AnyTool::Kernel(_) => ToolAnswer::from_value(given).to_result(),
     }
 }
 
@@ -214,22 +214,22 @@ fn write_line(output: &mut dyn Write, answer: &Value) -> Result<(), ServerError>
 mod tests {
     use std::io::{BufReader, Cursor};
 
-    use kapi_goal::tools::Tool;
-    use kapi_wire::kernel_tools::{AnyTool, KernelTool, Offer};
+    use kapi_goal::tools::GoalTool;
+    use kapi_wire::kernel_tools::{AnyTool, KernelTool, ToolOffer};
     use serde_json::{Value, json};
 
     use super::{MESSAGE_BYTES_MAX, VERSIONS, serve};
 
     /// Returns the answers to these lines, from tools that say what they were given.
     fn answers(lines: &[&str]) -> Vec<Value> {
-        answers_to(Offer::GoalAndKernel, lines)
+        answers_to(ToolOffer::GoalAndKernel, lines)
     }
 
-    fn answers_to(offer: Offer, lines: &[&str]) -> Vec<Value> {
+    fn answers_to(offer: ToolOffer, lines: &[&str]) -> Vec<Value> {
         let text = lines.join("\n");
         let mut output = Vec::new();
         let mut call = |tool: AnyTool, arguments: Value| {
-            let ok = tool != AnyTool::Goal(Tool::Block);
+            let ok = tool != AnyTool::Goal(GoalTool::Block);
             let name = tool.name();
             match tool {
                 AnyTool::Goal(_) => json!({"ok": ok, "tool": name, "arguments": arguments}),
@@ -270,7 +270,7 @@ mod tests {
             .iter()
             .map(|it| it["name"].as_str().unwrap())
             .collect();
-        let goal = Tool::ALL.map(Tool::name);
+        let goal = GoalTool::ALL.map(GoalTool::name);
         assert_eq!(
             names,
             [&goal[..], &KernelTool::ALL.map(KernelTool::name)].concat()
@@ -306,12 +306,12 @@ mod tests {
                 "isError": false,
             })
         );
-        let unknown = answers_to(Offer::Goal, &[&call]).remove(0);
+        let unknown = answers_to(ToolOffer::Goal, &[&call]).remove(0);
         assert_eq!(unknown["error"]["code"], -32_602, "it was not offered");
-        let listed = answers_to(Offer::Goal, &[&request("tools/list", &json!({}))]).remove(0);
+        let listed = answers_to(ToolOffer::Goal, &[&request("tools/list", &json!({}))]).remove(0);
         assert_eq!(
             listed["result"]["tools"].as_array().unwrap().len(),
-            Tool::ALL.len()
+            GoalTool::ALL.len()
         );
     }
 

@@ -19,22 +19,22 @@ use kapi_core::usage::Usage;
 use kapi_git::checkout::CheckoutPlan;
 use kapi_git::id::CommitId;
 use kapi_git::owned_dir;
-use kapi_machine::watch::Watch;
+use kapi_machine::watch::EffectWatch;
 use kapi_sandbox::spec::{Mount, MountAccess};
 use kapi_sys::process::ProcessEnd;
 
 use crate::asker::patience::{AfterFailure, ProviderRetry};
 use crate::asking::{AgentRequest, ask_gated, ask_with_tools};
-use crate::book::Book;
 use crate::confine::{SandboxConfig, WorksAt};
 use crate::failure;
 use crate::gate::GateRules;
+use crate::host_grants::HostGrants;
 use crate::private_dir::make_private;
+use crate::repository_session::RepositorySession;
 use crate::repository_settings::settings_hidden;
 use crate::run_dir::RunDir;
 use crate::run_service::RunService;
 use crate::shell::Listener;
-use crate::workshop::Workshop;
 
 /// A question to an agent that changes nothing.
 pub struct ReadOnlyQuestion<'a> {
@@ -76,7 +76,7 @@ pub enum QuestionFiles<'a> {
     /// The files of a commit.
     Commit {
         /// The repository.
-        workshop: &'a Workshop,
+        repo: &'a RepositorySession,
         /// The commit.
         commit: &'a CommitId,
     },
@@ -104,12 +104,12 @@ pub enum ToolSet<'a> {
 
 /// Asks, and returns how the run went and how its process ended.
 pub fn ask(
-    book: &Book,
+    grants: &HostGrants,
     question: &ReadOnlyQuestion<'_>,
-    watch: &Watch<'_>,
+    watch: &EffectWatch<'_>,
 ) -> Result<(AgentRun, ProcessEnd), Failure> {
     clear(question.dir)?;
-    let asked = ask_in(book, question, watch);
+    let asked = ask_in(grants, question, watch);
     let cleared = clear(question.dir);
     let answer = asked?;
     cleared?;
@@ -121,16 +121,16 @@ pub fn ask(
 ///
 /// What failed tries used is reported by notices; what is returned is the use of the last.
 pub fn ask_patiently(
-    book: &Book,
+    grants: &HostGrants,
     question: &ReadOnlyQuestion<'_>,
-    watch: &Watch<'_>,
+    watch: &EffectWatch<'_>,
 ) -> Result<(AgentRun, ProcessEnd), Failure> {
-    patiently(watch, || ask(book, question, watch))
+    patiently(watch, || ask(grants, question, watch))
 }
 
 /// Asks again until a provider lets it be answered, or stays away for too long.
 pub fn patiently(
-    watch: &Watch<'_>,
+    watch: &EffectWatch<'_>,
     mut ask: impl FnMut() -> Result<(AgentRun, ProcessEnd), Failure>,
 ) -> Result<(AgentRun, ProcessEnd), Failure> {
     let mut patience = ProviderRetry::default();
@@ -154,9 +154,9 @@ pub fn patiently(
 }
 
 fn ask_in(
-    book: &Book,
+    grants: &HostGrants,
     question: &ReadOnlyQuestion<'_>,
-    watch: &Watch<'_>,
+    watch: &EffectWatch<'_>,
 ) -> Result<(AgentRun, ProcessEnd), Failure> {
     make_private(question.dir)?;
     let workspace = files(question)?;
@@ -166,13 +166,13 @@ fn ask_in(
     };
     let mut mounts = settings_hidden(question.agent, &workspace, question.run_dir)?;
     mounts.extend(question.mounts.iter().cloned());
-    let cell = SandboxConfig {
+    let config = SandboxConfig {
         name: question.run_id,
         level: question.level,
         workspace: &workspace,
         workspace_access: MountAccess::ReadOnly,
         project: match question.files {
-            QuestionFiles::Commit { workshop, .. } => Some(workshop.repository.top_level()),
+            QuestionFiles::Commit { repo, .. } => Some(repo.repository.top_level()),
             QuestionFiles::Nothing => None,
         },
         works_at: WorksAt::Project,
@@ -182,7 +182,7 @@ fn ask_in(
         deadline: question.deadline,
         idle: None,
     };
-    let settings = book.settings(question.agent);
+    let settings = grants.settings(question.agent);
     let asked = AgentRequest {
         kind: question.agent,
         settings: &settings,
@@ -204,8 +204,8 @@ fn ask_in(
         run_dir: question.run_dir,
     };
     match question.tools {
-        ToolSet::Reading(rules) => ask_gated(book, cell, &asked, rules, listener),
-        ToolSet::Service(service) => ask_with_tools(book, cell, &asked, service, listener),
+        ToolSet::Reading(rules) => ask_gated(grants, config, &asked, rules, listener),
+        ToolSet::Service(service) => ask_with_tools(grants, config, &asked, service, listener),
     }
 }
 
@@ -217,14 +217,14 @@ fn files(question: &ReadOnlyQuestion<'_>) -> Result<PathBuf, Failure> {
             make_private(&to)?;
             Ok(to)
         }
-        QuestionFiles::Commit { workshop, commit } => {
+        QuestionFiles::Commit { repo, commit } => {
             let plan = CheckoutPlan {
                 commit,
                 base: commit,
                 protect: &[],
                 to: &to,
             };
-            workshop.checkout(&plan)
+            repo.checkout(&plan)
         }
     }
 }

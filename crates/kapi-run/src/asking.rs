@@ -17,18 +17,18 @@ use kapi_core::agent_end::{AgentEnd, AgentRun};
 use kapi_core::failure::Failure;
 use kapi_core::isolation::{NetworkMode, SandboxLevel};
 use kapi_core::text::limit_met;
-use kapi_machine::watch::{Activity, Watch};
+use kapi_machine::watch::{Activity, EffectWatch};
 use kapi_sandbox::expose;
 use kapi_sandbox::outcome::SandboxRun;
 use kapi_sandbox::spec::Mount;
 use kapi_sys::process::{self, OutputLine, ProcessEnd};
 
-use crate::book::Book;
 use crate::confine::{self, AGENT_TAIL_BYTES_MAX, KAPI_INSIDE, SandboxConfig, SandboxedProgram};
 use crate::gate::{GateRules, GateSite, PermissionGate};
+use crate::host_grants::HostGrants;
 use crate::network::NetworkAccess;
 use crate::network::serve::NetworkServices;
-use crate::run_dir::{RunDir, Transcript};
+use crate::run_dir::{AgentTranscript, RunDir};
 use crate::run_service::RunService;
 use crate::shell::Listener;
 use crate::tool_client::RUN_ID_VARIABLE;
@@ -64,77 +64,78 @@ pub struct AgentRequest<'a> {
 ///
 /// A session that is gone is not an end: nothing was done in it, so the same is asked in a new one.
 pub fn ask_gated(
-    book: &Book,
-    cell: SandboxConfig<'_>,
+    grants: &HostGrants,
+    config: SandboxConfig<'_>,
     asked: &AgentRequest<'_>,
     rules: GateRules<'_>,
     listener: Listener<'_>,
 ) -> Result<(AgentRun, ProcessEnd), Failure> {
-    let gate = gate(book, &cell, asked, rules)?;
+    let gate = gate(grants, &config, asked, rules)?;
     let behind = RunEndpoints {
-        counter: None,
+        endpoint: None,
         gate: gate.as_ref(),
     };
-    ask_at(book, cell, asked, behind, listener)
+    ask_at(grants, config, asked, behind, listener)
 }
 
 fn gate<'a>(
-    book: &Book,
-    cell: &SandboxConfig<'_>,
+    grants: &HostGrants,
+    config: &SandboxConfig<'_>,
     asked: &AgentRequest<'_>,
     rules: GateRules<'a>,
 ) -> Result<Option<PermissionGate<'a>>, Failure> {
     let site = GateSite {
-        level: cell.level,
-        workspace: cell.workspace,
+        level: config.level,
+        workspace: config.workspace,
         directory: &asked.scratch.join("gate"),
-        self_exe: &book.self_exe,
+        self_exe: &grants.self_exe,
     };
     PermissionGate::open(rules, asked.kind, &site)
 }
 
 /// Does the same with an agent that is handed the tools of its goal.
 pub fn ask_with_tools(
-    book: &Book,
-    mut cell: SandboxConfig<'_>,
+    grants: &HostGrants,
+    mut config: SandboxConfig<'_>,
     asked: &AgentRequest<'_>,
     service: &dyn RunService,
     listener: Listener<'_>,
 ) -> Result<(AgentRun, ProcessEnd), Failure> {
     let directory = asked.scratch.join("tools");
-    let counter = ToolEndpoint::open(service, cell.level, &directory, &book.self_exe)?;
-    cell.mounts.extend(counter.mounts(&book.self_exe));
-    let gate = gate(book, &cell, asked, GateRules::Service(service))?;
+    let endpoint = ToolEndpoint::open(service, config.level, &directory, &grants.self_exe)?;
+    config.mounts.extend(endpoint.mounts(&grants.self_exe));
+    let gate = gate(grants, &config, asked, GateRules::Service(service))?;
     let behind = RunEndpoints {
-        counter: Some(&counter),
+        endpoint: Some(&endpoint),
         gate: gate.as_ref(),
     };
-    ask_at(book, cell, asked, behind, listener)
+    ask_at(grants, config, asked, behind, listener)
 }
 
 fn ask_at(
-    book: &Book,
-    mut cell: SandboxConfig<'_>,
+    grants: &HostGrants,
+    mut config: SandboxConfig<'_>,
     asked: &AgentRequest<'_>,
     behind: RunEndpoints<'_>,
     listener: Listener<'_>,
 ) -> Result<(AgentRun, ProcessEnd), Failure> {
     let Listener { watch, run_dir } = listener;
     run_dir.keep("prompt.md", asked.prompt.as_bytes())?;
-    let prompt_file = prompt_file_seen(&cell, run_dir);
-    cell.mounts
+    let prompt_file = prompt_file_seen(&config, run_dir);
+    config
+        .mounts
         .push(confine::read_only(&run_dir.file("prompt.md"), &prompt_file));
     if let AgentKind::Command(shell) = asked.kind {
-        cell.mounts.extend(program_of(shell, book));
+        config.mounts.extend(program_of(shell, grants));
     }
     if let Some(gate) = behind.gate {
-        let mounts = gate.mounts(asked.kind, &cell, book);
-        cell.mounts.extend(mounts);
+        let mounts = gate.mounts(asked.kind, &config, grants);
+        config.mounts.extend(mounts);
     }
     let mut transcript = run_dir.transcript()?;
     let mut question = AgentExchange {
-        book,
-        cell,
+        grants,
+        config,
         asked,
         behind,
         prompt_file,
@@ -156,17 +157,17 @@ fn ask_at(
 /// What answers a run on this side, besides its network access.
 #[derive(Clone, Copy, Default)]
 struct RunEndpoints<'a> {
-    counter: Option<&'a ToolEndpoint<'a>>,
+    endpoint: Option<&'a ToolEndpoint<'a>>,
     gate: Option<&'a PermissionGate<'a>>,
 }
 
 struct AgentExchange<'a> {
-    book: &'a Book,
-    cell: SandboxConfig<'a>,
+    grants: &'a HostGrants,
+    config: SandboxConfig<'a>,
     asked: &'a AgentRequest<'a>,
     behind: RunEndpoints<'a>,
     prompt_file: PathBuf,
-    watch: &'a Watch<'a>,
+    watch: &'a EffectWatch<'a>,
     run_dir: &'a RunDir,
 }
 
@@ -180,24 +181,24 @@ impl AgentExchange<'_> {
     fn put(
         &mut self,
         session: Option<&str>,
-        transcript: &mut Transcript,
+        transcript: &mut AgentTranscript,
     ) -> Result<AgentAnswer, Failure> {
         let Self {
-            book,
-            cell,
+            grants,
+            config,
             asked,
-            behind: RunEndpoints { counter, gate },
+            behind: RunEndpoints { endpoint, gate },
             prompt_file,
             watch,
             run_dir,
         } = self;
-        let program = counter.map(ToolEndpoint::program).unwrap_or_default();
-        let leading = counter.map(ToolEndpoint::leading_here).unwrap_or_default();
-        let tools = counter.map(|_| Tools {
+        let program = endpoint.map(ToolEndpoint::program).unwrap_or_default();
+        let leading = endpoint.map(ToolEndpoint::leading_here).unwrap_or_default();
+        let tools = endpoint.map(|_| Tools {
             program: &program,
             env: &leading,
         });
-        let mut doors = NetworkAccess::new(cell.level, asked.network, &book.grant)?;
+        let mut access = NetworkAccess::new(config.level, asked.network, &grants.grant)?;
         let turn = AgentTurn {
             prompt: asked.prompt,
             prompt_file,
@@ -205,29 +206,29 @@ impl AgentExchange<'_> {
             turn: asked.turn,
             run_id: asked.run_id,
             purpose: asked.purpose,
-            home: &cell.home_seen(book),
-            workspace: &cell.workspace_seen(book),
-            gateway: doors.gateway(),
+            home: &config.home_seen(grants),
+            workspace: &config.workspace_seen(grants),
+            gateway: access.gateway(),
             tools,
             gate: gate.map(PermissionGate::seen_inside),
         };
-        let host = HostEnvironment { env: &book.env };
+        let host = HostEnvironment { env: &grants.env };
         let launch = launch::launch(asked.kind, asked.settings, &host, &turn)
             .map_err(|error| failure::agent(&error))?;
         for note in &launch.notes {
             (watch.notice)(Activity::Note { text: note.clone() });
         }
-        home::furnish(cell.home, &launch, book)?;
-        cell.idle = launch.idle_ms.map(Duration::from_millis);
-        let payload = payload(book, asked, &launch, &leading)?;
-        doors.allow(&launch.hosts)?;
-        doors.upstream.clone_from(&launch.upstream);
-        doors.insert_cassette(&book.grant, asked.run_id);
-        let mut served = NetworkServices::new(&doors, watch, run_dir)?;
-        (served.counter, served.gate) = (*counter, *gate);
-        served.prices = Some(&book.prices);
+        home::furnish(config.home, &launch, grants)?;
+        config.idle = launch.idle_ms.map(Duration::from_millis);
+        let payload = payload(grants, asked, &launch, &leading)?;
+        access.allow(&launch.hosts)?;
+        access.upstream.clone_from(&launch.upstream);
+        access.insert_cassette(&grants.grant, asked.run_id);
+        let mut served = NetworkServices::new(&access, watch, run_dir)?;
+        (served.endpoint, served.gate) = (*endpoint, *gate);
+        served.prices = Some(&grants.prices);
         let mut parser = StreamParser::new(asked.kind, session);
-        let ran = cell.run(book, payload, &served, &mut |line| {
+        let ran = config.run(grants, payload, &served, &mut |line| {
             let events = match line {
                 OutputLine::Stdout(bytes) => parser.stdout_line(bytes),
                 OutputLine::Stderr(bytes) => parser.stderr_line(bytes),
@@ -256,7 +257,7 @@ impl AgentExchange<'_> {
 }
 
 /// Records how a run was kept apart and which limits it met.
-fn note_limits(run: &mut AgentRun, ran: &SandboxRun, watch: &Watch<'_>) {
+fn note_limits(run: &mut AgentRun, ran: &SandboxRun, watch: &EffectWatch<'_>) {
     run.isolation = Some(ran.grade.to_string()).filter(|text| !text.is_empty());
     for met in &ran.met {
         let text = limit_met(met.resource, &met.limit);
@@ -272,7 +273,7 @@ fn note_limits(run: &mut AgentRun, ran: &SandboxRun, watch: &Watch<'_>) {
 
 /// Makes the program that a command agent is visible inside: a path that begins the command, or
 /// that follows an interpreter. The person typed it to be run; nothing else it names is shown.
-fn program_of(shell: &str, book: &Book) -> Vec<Mount> {
+fn program_of(shell: &str, grants: &HostGrants) -> Vec<Mount> {
     const INTERPRETERS: &[&str] = &[
         "sh", "bash", "dash", "zsh", "python", "python3", "node", "perl", "ruby", "exec",
     ];
@@ -285,7 +286,7 @@ fn program_of(shell: &str, book: &Book) -> Vec<Mount> {
     let Some(path) = program.map(Path::new).filter(is_file) else {
         return Vec::new();
     };
-    let mut mounts = expose::expose(path, &book.path_variable(), &book.home)
+    let mut mounts = expose::expose(path, &grants.path_variable(), &grants.home)
         .map(|exposed| exposed.mounts)
         .unwrap_or_default();
     if mounts.is_empty() && !path.starts_with("/usr") {
@@ -294,8 +295,8 @@ fn program_of(shell: &str, book: &Book) -> Vec<Mount> {
     mounts
 }
 
-fn prompt_file_seen(cell: &SandboxConfig<'_>, run_dir: &RunDir) -> PathBuf {
-    match cell.level {
+fn prompt_file_seen(config: &SandboxConfig<'_>, run_dir: &RunDir) -> PathBuf {
+    match config.level {
         SandboxLevel::Native | SandboxLevel::Podman => Path::new(KAPI_INSIDE).join("prompt.md"),
         SandboxLevel::None => run_dir.file("prompt.md"),
     }
@@ -310,7 +311,7 @@ fn counted(event: StreamEvent, served: &NetworkServices<'_>) -> StreamEvent {
 }
 
 /// Passes one stream event on and keeps it in the transcript.
-fn take(event: StreamEvent, transcript: &mut Transcript, watch: &Watch<'_>) {
+fn take(event: StreamEvent, transcript: &mut AgentTranscript, watch: &EffectWatch<'_>) {
     let line = match &event {
         StreamEvent::Session(id) => serde_json::json!({"type": "session", "id": id}),
         StreamEvent::Tool { name, detail } => {
@@ -334,15 +335,15 @@ fn take(event: StreamEvent, transcript: &mut Transcript, watch: &Watch<'_>) {
 }
 
 fn payload(
-    book: &Book,
+    grants: &HostGrants,
     asked: &AgentRequest<'_>,
     launch: &AgentLaunch,
     leading: &BTreeMap<String, String>,
 ) -> Result<SandboxedProgram, Failure> {
     let program = if launch.program == launch::SELF_EXE {
-        book.self_exe.clone()
+        grants.self_exe.clone()
     } else {
-        find_program(book, asked.kind, &launch.program)?
+        find_program(grants, asked.kind, &launch.program)?
     };
     let mut env: BTreeMap<OsString, OsString> = asked.env.iter().cloned().collect();
     env.insert(RUN_ID_VARIABLE.into(), asked.run_id.into());
@@ -364,12 +365,12 @@ fn payload(
     })
 }
 
-fn find_program(book: &Book, kind: &AgentKind, name: &str) -> Result<PathBuf, Failure> {
+fn find_program(grants: &HostGrants, kind: &AgentKind, name: &str) -> Result<PathBuf, Failure> {
     let path = Path::new(name);
     let found = if path.is_absolute() {
         Some(path.to_path_buf()).filter(|path| path.is_file())
     } else {
-        process::find_in_path(OsStr::new(name), &book.path_variable())
+        process::find_in_path(OsStr::new(name), &grants.path_variable())
     };
     found.ok_or_else(|| Failure {
         message: format!("find the program of agent {}: {name}", kind.name()),
@@ -386,7 +387,7 @@ fn find_program(book: &Book, kind: &AgentKind, name: &str) -> Result<PathBuf, Fa
 /// # Errors
 /// With what is missing and what to do about it.
 pub fn check_agent(
-    book: &Book,
+    grants: &HostGrants,
     reference: &str,
     level: SandboxLevel,
 ) -> Result<AgentCheck, Failure> {
@@ -408,8 +409,8 @@ pub fn check_agent(
         tools: None,
         gate: None,
     };
-    let host = HostEnvironment { env: &book.env };
-    let launch = launch::launch(&kind, &book.settings(&kind), &host, &turn)
+    let host = HostEnvironment { env: &grants.env };
+    let launch = launch::launch(&kind, &grants.settings(&kind), &host, &turn)
         .map_err(|error| failure::agent(&error))?;
     let checked = AgentCheck {
         reports_usd: launch.reports_usd,
@@ -417,9 +418,9 @@ pub fn check_agent(
     if launch.program == launch::SELF_EXE {
         return Ok(checked);
     }
-    let program = find_program(book, &kind, &launch.program)?;
+    let program = find_program(grants, &kind, &launch.program)?;
     if level == SandboxLevel::Native {
-        expose::expose(&program, &book.path_variable(), &book.home)
+        expose::expose(&program, &grants.path_variable(), &grants.home)
             .map_err(|error| failure::sandbox(&error))?;
     }
     Ok(checked)

@@ -18,9 +18,9 @@ use kapi_sandbox::podman::caches;
 use kapi_sandbox::spec::{IsolationLevel, Mount, MountAccess, SandboxSpec};
 use kapi_sandbox::{expose, toolchain};
 
-use crate::book::Book;
 use crate::failure;
 use crate::grant::PASSED_VARIABLES;
+use crate::host_grants::HostGrants;
 
 /// Where the workspace is inside.
 pub const WORKSPACE_INSIDE: &str = "/workspace";
@@ -114,8 +114,8 @@ pub struct SandboxedProgram {
 
 impl SandboxConfig<'_> {
     /// Returns where the workspace is for the program.
-    pub fn workspace_seen(&self, book: &Book) -> PathBuf {
-        match (self.level, self.works_at, self.project_seen(book)) {
+    pub fn workspace_seen(&self, grants: &HostGrants) -> PathBuf {
+        match (self.level, self.works_at, self.project_seen(grants)) {
             (SandboxLevel::None, _, _) => self.workspace.to_path_buf(),
             (_, WorksAt::Project, Some(project)) => project.to_path_buf(),
             (_, WorksAt::Project | WorksAt::Workspace, _) => PathBuf::from(WORKSPACE_INSIDE),
@@ -123,19 +123,19 @@ impl SandboxConfig<'_> {
     }
 
     /// Returns the project's own path, if the workspace stands there too.
-    pub(crate) fn project_seen(&self, book: &Book) -> Option<&Path> {
+    pub(crate) fn project_seen(&self, grants: &HostGrants) -> Option<&Path> {
         match self.level {
             SandboxLevel::Native | SandboxLevel::Podman => self
                 .project
-                .filter(|project| project::can_be_shown(project, &book.home)),
+                .filter(|project| project::can_be_shown(project, &grants.home)),
             SandboxLevel::None => None,
         }
     }
 
     /// Returns where the home is for the program.
-    pub fn home_seen(&self, book: &Book) -> PathBuf {
+    pub fn home_seen(&self, grants: &HostGrants) -> PathBuf {
         match self.level {
-            SandboxLevel::Native | SandboxLevel::Podman => book.home.clone(),
+            SandboxLevel::Native | SandboxLevel::Podman => grants.home.clone(),
             SandboxLevel::None => self.home.to_path_buf(),
         }
     }
@@ -143,21 +143,21 @@ impl SandboxConfig<'_> {
     /// Returns the sandbox, and directories to look for programs in before all others.
     pub fn spec(
         &self,
-        book: &Book,
+        grants: &HostGrants,
         program: &Path,
     ) -> Result<(SandboxSpec, Vec<PathBuf>), Failure> {
-        let self_exe = book.self_exe.clone();
+        let self_exe = grants.self_exe.clone();
         let mut spec = SandboxSpec::new(
             IsolationLevel::None,
             self.name,
             self.home.to_path_buf(),
             self_exe,
         );
-        spec.home_inside.clone_from(&book.home);
+        spec.home_inside.clone_from(&grants.home);
         if self.level == SandboxLevel::None {
             return Ok((spec, Vec::new()));
         }
-        let grant = &book.grant;
+        let grant = &grants.grant;
         spec.resources = grant.resources;
         spec.nested_namespaces = grant.nested_namespaces;
         spec.podman = grant.podman.clone();
@@ -165,7 +165,7 @@ impl SandboxConfig<'_> {
             .iter()
             .any(|name| self.workspace.join(name).exists())
         {
-            let rules = caches::files(&book.home, grant.maven_mirror.as_deref());
+            let rules = caches::files(&grants.home, grant.maven_mirror.as_deref());
             spec.files = rules.map_err(|error| failure::plain(&error))?;
         }
         let mut path_first = Vec::new();
@@ -173,8 +173,8 @@ impl SandboxConfig<'_> {
             spec.level = IsolationLevel::Podman;
         } else {
             spec.level = IsolationLevel::Native;
-            spec.mounts = toolchain::toolchains(&book.home);
-            let exposed = expose::expose(program, &book.path_variable(), &book.home)
+            spec.mounts = toolchain::toolchains(&grants.home);
+            let exposed = expose::expose(program, &grants.path_variable(), &grants.home)
                 .map_err(|error| failure::sandbox(&error))?;
             spec.mounts.extend(exposed.mounts);
             path_first = exposed.path;
@@ -182,7 +182,7 @@ impl SandboxConfig<'_> {
         spec.mounts
             .extend(grant.read_only.iter().map(|path| read_only(path, path)));
         let mut given = self.mounts.clone();
-        if let Some(project) = self.project_seen(book) {
+        if let Some(project) = self.project_seen(grants) {
             let shown = PathBuf::from(WORKSPACE_INSIDE);
             spec.aliases.push((shown, project.to_path_buf()));
             let is_covered = |mount: &Mount| mount.inside.starts_with(project);
@@ -209,27 +209,27 @@ impl SandboxConfig<'_> {
     /// Returns the variables of what runs inside: those that are passed on, those of the configuration, and these.
     pub fn environment(
         &self,
-        book: &Book,
+        grants: &HostGrants,
         path_first: &[PathBuf],
         extra: BTreeMap<OsString, OsString>,
     ) -> BTreeMap<OsString, OsString> {
         let mut env = BTreeMap::new();
         for name in PASSED_VARIABLES {
-            if let Some(value) = book.env.get(OsStr::new(name)) {
+            if let Some(value) = grants.env.get(OsStr::new(name)) {
                 env.insert(OsString::from(name), value.clone());
             }
         }
-        env.insert("PATH".into(), joined(path_first, &book.path_variable()));
-        env.insert("HOME".into(), self.home_seen(book).into_os_string());
+        env.insert("PATH".into(), joined(path_first, &grants.path_variable()));
+        env.insert("HOME".into(), self.home_seen(grants).into_os_string());
         env.insert("TERM".into(), "dumb".into());
         env.insert("SHELL".into(), "/bin/sh".into());
         env.insert("CI".into(), "1".into());
         if self.level != SandboxLevel::None {
             env.insert("TMPDIR".into(), "/tmp".into());
         }
-        for (variable, usual_place) in TOOLCHAIN_HOMES {
-            let usual = book.home.join(usual_place);
-            let value = match book.env.get(OsStr::new(variable)) {
+        for (variable, usual_location) in TOOLCHAIN_HOMES {
+            let usual = grants.home.join(usual_location);
+            let value = match grants.env.get(OsStr::new(variable)) {
                 Some(value) => value.clone(),
                 None if usual.is_dir() => usual.into_os_string(),
                 None => continue,

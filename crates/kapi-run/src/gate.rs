@@ -64,7 +64,7 @@ pub struct GateSite<'a> {
 /// A run's gate; when it is dropped, nobody listens there any more.
 pub struct PermissionGate<'a> {
     rules: GateRules<'a>,
-    post: RunSocket,
+    run_socket: RunSocket,
     /// The program that asks and the socket, as the agent sees them.
     program: PathBuf,
     socket: PathBuf,
@@ -91,12 +91,12 @@ impl<'a> PermissionGate<'a> {
         }
         support::check(kind, &["any".to_owned()])?;
         support::check_settings(kind, site.level, site.workspace)?;
-        let post = RunSocket::open("gate", site.level, site.directory, site.self_exe)?;
+        let run_socket = RunSocket::open("gate", site.level, site.directory, site.self_exe)?;
         Ok(Some(Self {
             rules,
-            program: post.program(),
-            socket: post.socket(),
-            post,
+            program: run_socket.program(),
+            socket: run_socket.socket(),
+            run_socket,
             recorded: Mutex::new(BTreeSet::new()),
             said_no: Mutex::new(BTreeSet::new()),
             refused_score: AtomicU32::new(0),
@@ -122,9 +122,14 @@ impl<'a> PermissionGate<'a> {
             connections_max: CONNECTIONS_MAX,
         };
         // Where nobody listens any more, the hook denies.
-        drop(serve_unix(&self.post.listener, stop, limits, &|stream| {
-            drop(self.attend(stream, stop));
-        }));
+        drop(serve_unix(
+            &self.run_socket.listener,
+            stop,
+            limits,
+            &|stream| {
+                drop(self.attend(stream, stop));
+            },
+        ));
     }
 
     fn attend(&self, stream: &UnixStream, stop: &StopSignal) -> io::Result<()> {

@@ -11,9 +11,9 @@ use kapi_agent::launch::{AgentLaunch, HomeFile};
 use kapi_core::failure::Failure;
 use kapi_git::owned_dir;
 
-use crate::book::Book;
 use crate::failure;
 use crate::grant::lending;
+use crate::host_grants::HostGrants;
 
 /// Makes a home anew, whatever was left in an earlier one.
 pub fn make_anew(path: &Path) -> Result<PathBuf, Failure> {
@@ -23,13 +23,13 @@ pub fn make_anew(path: &Path) -> Result<PathBuf, Failure> {
 }
 
 /// Puts the files a CLI wants into its private home.
-pub fn furnish(home: &Path, launch: &AgentLaunch, book: &Book) -> Result<(), Failure> {
+pub fn furnish(home: &Path, launch: &AgentLaunch, grants: &HostGrants) -> Result<(), Failure> {
     fs::create_dir_all(home).map_err(|error| failure::file("create", home, &error))?;
     for file in &launch.files {
         write_home_file(home, file)?;
     }
     for relative in &launch.login_files {
-        let from = book.home.join(relative);
+        let from = grants.home.join(relative);
         let to = home.join(relative);
         if from.is_file() && !to.exists() {
             let content = fs::read(&from).map_err(|error| failure::file("read", &from, &error))?;
@@ -43,7 +43,7 @@ pub fn furnish(home: &Path, launch: &AgentLaunch, book: &Book) -> Result<(), Fai
             )?;
         }
     }
-    lending::lend(&book.grant.home_copies, &book.home, home)
+    lending::lend(&grants.grant.home_copies, &grants.home, home)
 }
 
 /// Puts a file into a private home, whatever is at its place.
@@ -63,7 +63,11 @@ pub fn write_home_file(home: &Path, file: &HomeFile) -> Result<(), Failure> {
 }
 
 /// Makes room for a mount in the home: what an agent left in the way, a link or a file, goes.
-pub(crate) fn make_room(home: &Path, relative: &Path, is_directory: bool) -> Result<(), Failure> {
+pub(crate) fn make_capacity(
+    home: &Path,
+    relative: &Path,
+    is_directory: bool,
+) -> Result<(), Failure> {
     let path = home_path(home, relative)?;
     let is_in_the_way = fs::symlink_metadata(&path)
         .is_ok_and(|found| found.is_symlink() || found.is_dir() != is_directory);

@@ -11,10 +11,10 @@ use kapi_gateway::ask::server::{ModelApi, ModelEndpoint};
 use kapi_gateway::egress::host_proxy::HostProxy;
 use kapi_gateway::model::route::BaseUrl;
 use kapi_gateway::model::secret::ProviderKey;
-use kapi_spend::rules::account::Served;
+use kapi_spend::rules::account::ModelProvider;
 
-use crate::book::Book;
 use crate::failure;
+use crate::host_grants::HostGrants;
 
 /// What is meant by the name of a judge.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -70,9 +70,9 @@ impl<'a> JudgeReference<'a> {
 }
 
 /// Returns the server at which a provider's models are asked, with its key.
-pub fn server(book: &Book, provider: &str) -> Result<ModelEndpoint, Failure> {
+pub fn server(grants: &HostGrants, provider: &str) -> Result<ModelEndpoint, Failure> {
     let known = KNOWN.iter().find(|known| known.name == provider);
-    let said = book.judges.get(provider);
+    let said = grants.judges.get(provider);
     let own_url = said.and_then(|said| said.base_url.as_deref());
     let api = said
         .and_then(|said| said.api)
@@ -86,28 +86,28 @@ pub fn server(book: &Book, provider: &str) -> Result<ModelEndpoint, Failure> {
     Ok(ModelEndpoint {
         api,
         base_url: BaseUrl::parse(url).map_err(|error| failure::plain(&error))?,
-        key: key(book, provider, known)?,
+        key: key(grants, provider, known)?,
         extra_authorities: None,
-        host_proxy: HostProxy::of(&book.env).map_err(|error| failure::plain(&error))?,
+        host_proxy: HostProxy::of(&grants.env).map_err(|error| failure::plain(&error))?,
     })
 }
 
 /// Returns the name under which the prices of a provider's models are looked up.
-pub fn price_name(book: &Book, provider: &str) -> String {
-    let said = book.judges.get(provider);
+pub fn price_name(grants: &HostGrants, provider: &str) -> String {
+    let said = grants.judges.get(provider);
     match said.and_then(|said| said.base_url.as_deref()) {
-        Some(url) => Served::At(url).provider(),
+        Some(url) => ModelProvider::At(url).provider(),
         None => provider.to_owned(),
     }
 }
 
 /// A vendor's own key goes to the vendor alone: another server gets the key that is named for it.
 fn key(
-    book: &Book,
+    grants: &HostGrants,
     provider: &str,
     known: Option<&JudgeProvider>,
 ) -> Result<Option<ProviderKey>, Failure> {
-    let said = book.judges.get(provider);
+    let said = grants.judges.get(provider);
     let named = said.and_then(|said| said.api_key_env.as_deref());
     let has_own_server = said.is_some_and(|said| said.base_url.is_some());
     let variables: Vec<&str> = match (named, known) {
@@ -115,7 +115,7 @@ fn key(
         (None, Some(known)) if !has_own_server => known.key_variables.to_vec(),
         (None, Some(_) | None) => return Ok(None),
     };
-    let value = |name: &&str| book.env.get(OsStr::new(name)).filter(|it| !it.is_empty());
+    let value = |name: &&str| grants.env.get(OsStr::new(name)).filter(|it| !it.is_empty());
     let Some((name, value)) = variables
         .iter()
         .find_map(|name| value(name).map(|value| (name, value)))
@@ -139,8 +139,8 @@ fn key(
 
 /// Returns the providers whose models can judge: the known vendors, and those a person configured.
 #[must_use]
-pub fn names(book: &Book) -> Vec<String> {
-    let own = book
+pub fn names(grants: &HostGrants) -> Vec<String> {
+    let own = grants
         .judges
         .iter()
         .filter(|(_, said)| said.base_url.is_some());
@@ -170,14 +170,14 @@ mod tests {
     use kapi_spend::rules::prices::Prices;
 
     use super::{JudgeReference, price_name, server};
-    use crate::book::Book;
     use crate::grant::Grant;
+    use crate::host_grants::HostGrants;
     use crate::judge_settings::ProviderSettings;
 
-    fn book(env: &[(&str, &str)], judges: &[(&str, ProviderSettings)]) -> Book {
+    fn grants(env: &[(&str, &str)], judges: &[(&str, ProviderSettings)]) -> HostGrants {
         let env = env.iter().map(|&(name, value)| (name.into(), value.into()));
         let judges = judges.iter().cloned();
-        Book {
+        HostGrants {
             agents: BTreeMap::new(),
             judges: judges.map(|(name, said)| (name.to_owned(), said)).collect(),
             prices: Prices::built_in(),
@@ -217,15 +217,15 @@ mod tests {
             ("gemini", "GEMINI_API_KEY", ModelApi::Gemini),
             ("gemini", "GOOGLE_API_KEY", ModelApi::Gemini),
         ] {
-            let found = server(&book(&[(variable, "sk-1")], &[]), provider).unwrap();
+            let found = server(&grants(&[(variable, "sk-1")], &[]), provider).unwrap();
             assert_eq!(found.api, api);
             assert!(found.key.is_some());
             for env in [vec![], vec![(variable, "")]] {
-                let refused = server(&book(&env, &[]), provider).unwrap_err();
+                let refused = server(&grants(&env, &[]), provider).unwrap_err();
                 assert!(refused.message.contains("_API_KEY"), "{refused:?}");
             }
         }
-        let refused = server(&book(&[], &[]), "nobody").unwrap_err();
+        let refused = server(&grants(&[], &[]), "nobody").unwrap_err();
         assert!(refused.hint.unwrap().contains("[judges.\"nobody\"]"));
     }
 
@@ -237,14 +237,14 @@ mod tests {
             api: None,
         };
         let env = [("ANTHROPIC_API_KEY", "sk-1"), ("OTHER", "sk-2")];
-        let without = book(&env, &[("anthropic", own(None))]);
+        let without = grants(&env, &[("anthropic", own(None))]);
         assert!(server(&without, "anthropic").unwrap().key.is_none());
         assert_eq!(price_name(&without, "anthropic"), "local");
-        let with = book(&env, &[("anthropic", own(Some("OTHER")))]);
+        let with = grants(&env, &[("anthropic", own(Some("OTHER")))]);
         assert!(server(&with, "anthropic").unwrap().key.is_some());
-        let missing = book(&env, &[("mine", own(Some("MISSING")))]);
+        let missing = grants(&env, &[("mine", own(Some("MISSING")))]);
         assert!(server(&missing, "mine").is_err());
-        let mine = book(&env, &[("mine", own(None))]);
+        let mine = grants(&env, &[("mine", own(None))]);
         assert_eq!(server(&mine, "mine").unwrap().api, ModelApi::Chat);
     }
 }

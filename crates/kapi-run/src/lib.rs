@@ -5,19 +5,20 @@
 
 pub mod asker;
 pub mod asking;
-pub mod book;
 pub mod confine;
 pub mod failure;
 pub mod gate;
 pub mod goal_paths;
 pub mod grant;
 pub mod home;
+pub mod host_grants;
 pub mod ignored;
 pub mod judge_provider;
 pub mod judge_settings;
 pub mod network;
 pub mod private_dir;
 pub mod private_scratch;
+pub mod repository_session;
 pub mod repository_settings;
 pub mod run_dir;
 pub mod run_service;
@@ -28,4 +29,3 @@ pub mod state_cover;
 pub mod tool_client;
 pub mod tool_endpoint;
 pub mod tree;
-pub mod workshop;

@@ -69,7 +69,7 @@ impl NetworkAccess {
     /// Plans the network access of a run; nothing is served yet.
     pub fn new(level: SandboxLevel, mode: NetworkMode, grant: &Grant) -> Result<Self, Failure> {
         let is_shared = level == SandboxLevel::None || mode == NetworkMode::Open;
-        let mut doors = Self {
+        let mut access = Self {
             placeholder: placeholder()?,
             gateway_url: format!("http://127.0.0.1:{GATEWAY_PORT}"),
             upstream: None,
@@ -90,29 +90,29 @@ impl NetworkAccess {
                 hint: None,
             };
             let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).map_err(failed)?;
-            doors.gateway_url = format!("http://{}", listener.local_addr().map_err(failed)?);
-            doors.on_host = Some(listener);
-            return Ok(doors);
+            access.gateway_url = format!("http://{}", listener.local_addr().map_err(failed)?);
+            access.on_host = Some(listener);
+            return Ok(access);
         }
-        doors.listen(GATEWAY_PORT, NetworkEndpoint::Model);
+        access.listen(GATEWAY_PORT, NetworkEndpoint::Model);
         if mode == NetworkMode::Filtered {
-            doors.listen(PROXY_PORT, NetworkEndpoint::Proxy);
-            doors.policy = Some(EgressPolicy {
+            access.listen(PROXY_PORT, NetworkEndpoint::Proxy);
+            access.policy = Some(EgressPolicy {
                 mode: EgressMode::Filtered,
                 rules: grant.allow.clone(),
             });
             for port in &grant.forward {
-                doors.listen(*port, NetworkEndpoint::Forward(*port));
+                access.listen(*port, NetworkEndpoint::Forward(*port));
                 let also = SocketAddr::from((Ipv6Addr::LOCALHOST, *port));
-                doors.inside.push((also, NetworkEndpoint::Forward(*port)));
+                access.inside.push((also, NetworkEndpoint::Forward(*port)));
             }
         }
-        Ok(doors)
+        Ok(access)
     }
 
-    fn listen(&mut self, port: u16, door: NetworkEndpoint) {
+    fn listen(&mut self, port: u16, socket: NetworkEndpoint) {
         let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
-        self.inside.push((address, door));
+        self.inside.push((address, socket));
     }
 
     /// Finds the cassette of a run, if the person keeps any.
@@ -165,7 +165,7 @@ impl NetworkAccess {
 
     /// Returns what answers at each of the addresses.
     pub(crate) fn kinds(&self) -> impl Iterator<Item = NetworkEndpoint> + '_ {
-        self.inside.iter().map(|(_, door)| *door)
+        self.inside.iter().map(|(_, socket)| *socket)
     }
 
     /// Returns the gateway's own listener, where the network is the host's.
@@ -212,7 +212,7 @@ mod tests {
     use super::{NetworkAccess, NetworkEndpoint};
     use crate::grant::Grant;
 
-    fn doors(level: SandboxLevel, mode: NetworkMode) -> NetworkAccess {
+    fn access(level: SandboxLevel, mode: NetworkMode) -> NetworkAccess {
         let grant = Grant {
             forward: vec![11_434],
             ..Grant::default()
@@ -222,7 +222,7 @@ mod tests {
 
     #[test]
     fn only_filtered_runs_have_a_proxy_and_forwards() {
-        let filtered = doors(SandboxLevel::Native, NetworkMode::Filtered);
+        let filtered = access(SandboxLevel::Native, NetworkMode::Filtered);
         let kinds: Vec<NetworkEndpoint> = filtered.kinds().collect();
         let forward = NetworkEndpoint::Forward(11_434);
         assert_eq!(
@@ -239,7 +239,7 @@ mod tests {
                 .environment()
                 .contains_key(std::ffi::OsStr::new("https_proxy"))
         );
-        let none = doors(SandboxLevel::Native, NetworkMode::None);
+        let none = access(SandboxLevel::Native, NetworkMode::None);
         assert_eq!(none.kinds().collect::<Vec<_>>(), [NetworkEndpoint::Model]);
         assert!(none.environment().is_empty());
     }
@@ -250,18 +250,18 @@ mod tests {
             (SandboxLevel::Native, NetworkMode::Open),
             (SandboxLevel::None, NetworkMode::Open),
         ] {
-            let doors = doors(level, mode);
-            assert_eq!(doors.network(), NetworkIsolation::Host);
-            assert!(doors.addresses().is_empty());
-            let address = doors.on_host().unwrap().local_addr().unwrap();
-            assert_eq!(doors.gateway().url, format!("http://{address}"));
+            let access = access(level, mode);
+            assert_eq!(access.network(), NetworkIsolation::Host);
+            assert!(access.addresses().is_empty());
+            let address = access.on_host().unwrap().local_addr().unwrap();
+            assert_eq!(access.gateway().url, format!("http://{address}"));
         }
     }
 
     #[test]
     fn no_two_runs_have_the_same_placeholder() {
-        let one = doors(SandboxLevel::Native, NetworkMode::None);
-        let other = doors(SandboxLevel::Native, NetworkMode::None);
+        let one = access(SandboxLevel::Native, NetworkMode::None);
+        let other = access(SandboxLevel::Native, NetworkMode::None);
         assert_ne!(one.gateway().placeholder, other.gateway().placeholder);
     }
 }

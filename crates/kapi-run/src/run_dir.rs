@@ -64,8 +64,8 @@ impl RunDir {
     }
 
     /// Opens the transcript; an earlier attempt's stays in it.
-    pub(crate) fn transcript(&self) -> Result<Transcript, Failure> {
-        Ok(Transcript {
+    pub(crate) fn transcript(&self) -> Result<AgentTranscript, Failure> {
+        Ok(AgentTranscript {
             log: self.log("transcript.jsonl")?,
             is_full: false,
         })
@@ -141,12 +141,12 @@ impl RunLog {
 
 /// What an agent did, as far as there is room.
 #[derive(Debug)]
-pub(crate) struct Transcript {
+pub(crate) struct AgentTranscript {
     log: RunLog,
     is_full: bool,
 }
 
-impl Transcript {
+impl AgentTranscript {
     /// Adds a line while there is room, and then one that says that there is none.
     pub(crate) fn add(&mut self, line: &str) -> io::Result<()> {
         if self.is_full {

@@ -10,12 +10,12 @@ use std::path::{Path, PathBuf};
 
 use kapi_core::failure::Failure;
 use kapi_core::isolation::NetworkMode;
-use kapi_machine::watch::Watch;
+use kapi_machine::watch::EffectWatch;
 use kapi_sandbox::outcome::SandboxRun;
 use kapi_sys::process::{FinishedProcess, OutputLine, ProcessEnd};
 
-use crate::book::Book;
 use crate::confine::{SandboxConfig, SandboxedProgram};
+use crate::host_grants::HostGrants;
 use crate::network::NetworkAccess;
 use crate::network::serve::NetworkServices;
 use crate::run_dir::RunDir;
@@ -54,7 +54,7 @@ pub struct ShellLine<'a> {
 #[derive(Clone, Copy)]
 pub struct Listener<'a> {
     /// Takes notices and says when it is no longer wanted.
-    pub watch: &'a Watch<'a>,
+    pub watch: &'a EffectWatch<'a>,
     /// Where its connections are logged.
     pub run_dir: &'a RunDir,
 }
@@ -63,18 +63,18 @@ impl ShellLine<'_> {
     /// Runs the line to its end.
     pub fn run(
         self,
-        cell: &SandboxConfig<'_>,
-        book: &Book,
+        config: &SandboxConfig<'_>,
+        grants: &HostGrants,
         listener: Listener<'_>,
     ) -> Result<SandboxRun, Failure> {
-        self.run_heard(cell, book, listener, &mut |_| {})
+        self.run_heard(config, grants, listener, &mut |_| {})
     }
 
     /// Does the same, and tells each line of its output as it passes.
     pub fn run_heard(
         self,
-        cell: &SandboxConfig<'_>,
-        book: &Book,
+        config: &SandboxConfig<'_>,
+        grants: &HostGrants,
         listener: Listener<'_>,
         on_line: &mut dyn FnMut(OutputLine<'_>),
     ) -> Result<SandboxRun, Failure> {
@@ -84,7 +84,7 @@ impl ShellLine<'_> {
         let mut env: BTreeMap<OsString, OsString> = fixed.collect();
         env.extend(self.env);
         // What an agent wrote may run here: it has an agent's authority, not the person's.
-        env.insert(RUN_ID_VARIABLE.into(), cell.name.into());
+        env.insert(RUN_ID_VARIABLE.into(), config.name.into());
         let payload = SandboxedProgram {
             program: PathBuf::from(SHELL),
             args: vec!["-c".into(), self.text.into()],
@@ -94,9 +94,9 @@ impl ShellLine<'_> {
             path_first: self.path_first,
             tail_bytes_max: TAIL_BYTES_MAX,
         };
-        let doors = NetworkAccess::new(cell.level, self.network, &book.grant)?;
-        let served = NetworkServices::new(&doors, listener.watch, listener.run_dir)?;
-        cell.run(book, payload, &served, on_line)
+        let access = NetworkAccess::new(config.level, self.network, &grants.grant)?;
+        let served = NetworkServices::new(&access, listener.watch, listener.run_dir)?;
+        config.run(grants, payload, &served, on_line)
     }
 }
 

@@ -13,13 +13,13 @@ use std::time::Duration;
 
 use kapi_core::failure::Failure;
 use kapi_core::usage::Usage;
-use kapi_machine::watch::{Activity, Watch};
+use kapi_machine::watch::{Activity, EffectWatch};
 use kapi_spend::record::Ledger;
 use kapi_spend::record::error::LedgerError;
-use kapi_spend::rules::caps::{Caps, Standing};
+use kapi_spend::rules::caps::{CapStatus, Caps};
 use kapi_spend::rules::day::Day;
-use kapi_spend::rules::decide::{Answer, Request};
-use kapi_spend::rules::event::Question;
+use kapi_spend::rules::decide::{SpendAnswer, SpendRequest};
+use kapi_spend::rules::event::SpendPermit;
 use kapi_sys::clock::{Clock, monotonic_ms};
 
 use crate::failure;
@@ -27,7 +27,7 @@ use crate::spending::metering::Metering;
 use crate::spending::turn::BookedTurn;
 
 /// How often it is looked whether a cap has room again: at midnight, or when another turn ends.
-const ROOM_MS: u64 = 2_000;
+const CAPACITY_MS: u64 = 2_000;
 /// How often whoever waits for that looks whether it is still wanted.
 const LOOK: Duration = Duration::from_millis(100);
 
@@ -77,23 +77,23 @@ impl Spending<'_> {
     pub fn booked<T>(
         &self,
         turn: &BookedTurn,
-        watch: &Watch<'_>,
-        act: impl FnOnce(&Watch<'_>) -> BookedResult<T>,
+        watch: &EffectWatch<'_>,
+        act: impl FnOnce(&EffectWatch<'_>) -> BookedResult<T>,
     ) -> Result<(T, Option<SpendingStop>), SpendingStop> {
         let metering = self.begin(turn, watch)?;
         Ok(metered(&metering, watch, act))
     }
 
     /// Reserves what something may cost, and waits as long as a cap is used up; `None` when it is
-    /// called off before. `told` is handed each new reason for waiting.
+    /// called off before. `reported` is handed each new reason for waiting.
     ///
     /// # Errors
     /// When the ledger cannot be written, and there are caps to keep.
     pub fn begin_when_there_is_room<'s>(
         &'s self,
         turn: &'s BookedTurn,
-        watch: &'s Watch<'s>,
-        told: &dyn Fn(&str),
+        watch: &'s EffectWatch<'s>,
+        reported: &dyn Fn(&str),
     ) -> Result<Option<Metering<'s>>, SpendingStop> {
         let mut reason = String::new();
         while !watch.cancel.is_raised() {
@@ -101,12 +101,12 @@ impl Spending<'_> {
                 Ok(metering) => return Ok(Some(metering)),
                 Err(SpendingStop::Cap(cap)) if cap == reason => {}
                 Err(SpendingStop::Cap(cap)) => {
-                    told(&cap);
+                    reported(&cap);
                     reason = cap;
                 }
                 Err(stopped @ SpendingStop::Ledger(_)) => return Err(stopped),
             }
-            let until_ms = monotonic_ms() + ROOM_MS;
+            let until_ms = monotonic_ms() + CAPACITY_MS;
             while monotonic_ms() < until_ms && !watch.cancel.is_raised() {
                 thread::sleep(LOOK);
             }
@@ -118,7 +118,7 @@ impl Spending<'_> {
     fn begin<'s>(
         &'s self,
         turn: &'s BookedTurn,
-        watch: &'s Watch<'s>,
+        watch: &'s EffectWatch<'s>,
     ) -> Result<Metering<'s>, SpendingStop> {
         let answer = match &self.ledger {
             None => Ok(None),
@@ -126,12 +126,13 @@ impl Spending<'_> {
         };
         match answer {
             Ok(None) => Ok(Metering::unbooked(self, turn, watch)),
-            Ok(Some(Answer::Granted { .. })) => Ok(Metering::booked(self, turn, watch)),
-            Ok(Some(Answer::AskPerson { question, standing })) => {
-                Err(SpendingStop::Cap(asked(question, &standing)))
-            }
-            Ok(Some(Answer::Refused { standing, .. })) => {
-                Err(SpendingStop::Cap(used_up(&standing)))
+            Ok(Some(SpendAnswer::Granted { .. })) => Ok(Metering::booked(self, turn, watch)),
+            Ok(Some(SpendAnswer::AskPerson {
+                question,
+                cap_status,
+            })) => Err(SpendingStop::Cap(asked(question, &cap_status))),
+            Ok(Some(SpendAnswer::Refused { cap_status, .. })) => {
+                Err(SpendingStop::Cap(used_up(&cap_status)))
             }
             Err(error) if self.has_caps() => Err(SpendingStop::Ledger(unbookable(&error))),
             Err(error) => {
@@ -141,11 +142,13 @@ impl Spending<'_> {
         }
     }
 
-    fn reserve(&self, ledger: &Ledger<'_>, turn: &BookedTurn) -> Result<Answer, LedgerError> {
+    fn reserve(&self, ledger: &Ledger<'_>, turn: &BookedTurn) -> Result<SpendAnswer, LedgerError> {
         let today = Day::of_ms(self.clock.now_ms());
         let account = turn.account(&self.project);
-        let dearest = ledger.books()?.dearest_turn(&account.agent, &account.model);
-        let request = Request {
+        let dearest = ledger
+            .totals()?
+            .dearest_turn(&account.agent, &account.model);
+        let request = SpendRequest {
             id: turn.reservation(&self.project),
             amount: turn.amount(today, dearest),
             account,
@@ -160,8 +163,8 @@ impl Spending<'_> {
 /// did.
 pub fn metered<T>(
     metering: &Metering<'_>,
-    watch: &Watch<'_>,
-    act: impl FnOnce(&Watch<'_>) -> BookedResult<T>,
+    watch: &EffectWatch<'_>,
+    act: impl FnOnce(&EffectWatch<'_>) -> BookedResult<T>,
 ) -> (T, Option<SpendingStop>) {
     let notice = |activity: Activity| {
         if let Activity::Used(usage) = &activity {
@@ -169,7 +172,7 @@ pub fn metered<T>(
         }
         (watch.notice)(activity);
     };
-    let spent = act(&Watch {
+    let spent = act(&EffectWatch {
         cancel: watch.cancel,
         notice: &notice,
     });
@@ -199,7 +202,7 @@ impl SpendingStop {
     }
 }
 
-fn note_unbooked(error: &LedgerError, watch: &Watch<'_>) {
+fn note_unbooked(error: &LedgerError, watch: &EffectWatch<'_>) {
     let text = format!(
         "the cost of this turn is not recorded: failed to {}",
         failure::chain(error)
@@ -214,27 +217,27 @@ fn unbookable(error: &LedgerError) -> Failure {
     }
 }
 
-fn used_up(standing: &Standing) -> String {
-    let reserved = match standing.reserved {
+fn used_up(cap_status: &CapStatus) -> String {
+    let reserved = match cap_status.reserved {
         0 => String::new(),
         reserved => format!(", and running turns reserve {}", usd(reserved)),
     };
     format!(
         "{} has spent {} of {}{reserved}",
-        standing.scope,
-        usd(standing.spent),
-        usd(standing.cap)
+        cap_status.scope,
+        usd(cap_status.spent),
+        usd(cap_status.cap)
     )
 }
 
-fn asked(question: Question, standing: &Standing) -> String {
-    let standing = used_up(standing);
+fn asked(question: SpendPermit, cap_status: &CapStatus) -> String {
+    let cap_status = used_up(cap_status);
     match question {
-        Question::Threshold => format!(
-            "{standing}, which is near the cap; continue today with `kapi spend --go-on threshold`"
+        SpendPermit::Threshold => format!(
+            "{cap_status}, which is near the cap; continue today with `kapi spend --go-on threshold`"
         ),
-        Question::UnknownPrice => format!(
-            "{standing}, and the price of the model is unknown; set it in [prices], or continue \
+        SpendPermit::UnknownPrice => format!(
+            "{cap_status}, and the price of the model is unknown; set it in [prices], or continue \
              today with `kapi spend --go-on unknown-price`"
         ),
     }

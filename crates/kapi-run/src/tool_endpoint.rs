@@ -35,7 +35,7 @@ const BYTES_MAX: u64 = 128 << 20;
 /// A run's tool endpoint; when it is dropped, nobody listens there any more.
 pub struct ToolEndpoint<'a> {
     service: &'a dyn RunService,
-    post: RunSocket,
+    run_socket: RunSocket,
     n_calls: AtomicU64,
     n_bytes: AtomicU64,
 }
@@ -64,7 +64,7 @@ impl<'a> ToolEndpoint<'a> {
     ) -> Result<Self, Failure> {
         Ok(Self {
             service,
-            post: RunSocket::open("tools", level, directory, self_exe)?,
+            run_socket: RunSocket::open("tools", level, directory, self_exe)?,
             n_calls: AtomicU64::new(0),
             n_bytes: AtomicU64::new(0),
         })
@@ -72,22 +72,22 @@ impl<'a> ToolEndpoint<'a> {
 
     /// Returns what is mounted into the sandbox: the socket's directory and the program.
     pub(crate) fn mounts(&self, self_exe: &Path) -> Vec<Mount> {
-        self.post.mounts(self_exe)
+        self.run_socket.mounts(self_exe)
     }
 
     /// Returns the directory of the program, as the agent sees it.
     pub(crate) fn programs(&self) -> PathBuf {
-        self.post.programs()
+        self.run_socket.programs()
     }
 
     /// Returns the program, as the agent sees it.
     pub(crate) fn program(&self) -> PathBuf {
-        self.post.program()
+        self.run_socket.program()
     }
 
     /// Returns the variables that lead a process of the run here, whoever starts it.
     pub fn leading_here(&self) -> BTreeMap<String, String> {
-        let socket = self.post.socket();
+        let socket = self.run_socket.socket();
         let offers_kernel = u8::from(self.service.offers_kernel_tools());
         [
             (SOCKET_VARIABLE, socket.to_string_lossy().into_owned()),
@@ -104,9 +104,14 @@ impl<'a> ToolEndpoint<'a> {
             connections_max: CONNECTIONS_MAX,
         };
         // A listener that fails closes the endpoint; its agent learns it by its own end.
-        drop(serve_unix(&self.post.listener, stop, limits, &|stream| {
-            drop(self.attend(stream));
-        }));
+        drop(serve_unix(
+            &self.run_socket.listener,
+            stop,
+            limits,
+            &|stream| {
+                drop(self.attend(stream));
+            },
+        ));
     }
 
     fn attend(&self, stream: &UnixStream) -> io::Result<()> {

@@ -99,14 +99,14 @@ pub(crate) fn create(name: &str, resources: &Resources) -> (ControlGroup, Vec<Un
     if wanted.is_empty() {
         return (group, unavailable);
     }
-    let (places, missing) = parent::find(&wanted);
+    let (locations, missing) = parent::find(&wanted);
     unavailable.extend(missing);
-    for place in places {
-        leftover::remove_once(&place.parent);
-        match directory(&place, name, resources) {
+    for location in locations {
+        leftover::remove_once(&location.parent);
+        match directory(&location, name, resources) {
             Ok(directory) => group.directories.push(directory),
             Err(failure) => {
-                unavailable.extend(place.controllers.iter().map(|controller| Unavailable {
+                unavailable.extend(location.controllers.iter().map(|controller| Unavailable {
                     controller: *controller,
                     failure: failure.clone(),
                 }));
@@ -118,22 +118,22 @@ pub(crate) fn create(name: &str, resources: &Resources) -> (ControlGroup, Vec<Un
 }
 
 fn directory(
-    place: &GroupParent,
+    location: &GroupParent,
     name: &str,
     resources: &Resources,
 ) -> Result<GroupDirectory, StepFailure> {
-    let path = place.parent.join(leftover::unique_name(name)?);
+    let path = location.parent.join(leftover::unique_name(name)?);
     fs::create_dir(&path).map_err(|error| failure("mkdir", &path, &error))?;
     let directory = GroupDirectory {
         path,
-        version: place.version,
-        controllers: place.controllers.clone(),
+        version: location.version,
+        controllers: location.controllers.clone(),
     };
-    let limited = place.controllers.iter().try_for_each(|controller| {
+    let limited = location.controllers.iter().try_for_each(|controller| {
         let Some(value) = controller.asked(resources) else {
             return Ok(());
         };
-        limit::set(&directory.path, *controller, place.version, value)
+        limit::set(&directory.path, *controller, location.version, value)
     });
     match limited {
         Ok(()) => Ok(directory),
@@ -146,8 +146,11 @@ fn directory(
 
 impl ControlGroup {
     /// Returns the files into which the launcher writes `0` to join.
-    pub(crate) fn doors(&self) -> Vec<PathBuf> {
-        self.directories.iter().map(GroupDirectory::door).collect()
+    pub(crate) fn group_files(&self) -> Vec<PathBuf> {
+        self.directories
+            .iter()
+            .map(GroupDirectory::group_file)
+            .collect()
     }
 
     /// Tells by which generation of the interface a controller limits, if it does.
@@ -181,7 +184,7 @@ impl Drop for ControlGroup {
 impl GroupDirectory {
     /// Joining by the file of single threads takes no lock of the whole machine, and a launcher has one
     /// thread; the second generation has that file for other things.
-    fn door(&self) -> PathBuf {
+    fn group_file(&self) -> PathBuf {
         self.path.join(match self.version {
             CgroupVersion::One => "tasks",
             CgroupVersion::Two => "cgroup.procs",

@@ -15,7 +15,7 @@ use script::{Interpreter, interpreter};
 
 use crate::error::SandboxError;
 use crate::spec::{Mount, MountAccess};
-use crate::toolchain::{TOOLCHAINS, same_place};
+use crate::toolchain::{TOOLCHAINS, same_location};
 
 /// Directories that every sandbox shows anyway.
 const ALWAYS_VISIBLE: &[&str] = &[
@@ -91,7 +91,7 @@ impl Exposure<'_> {
         // A virtual environment is recognised by where its interpreter was called, not by what it leads to.
         let called = installation(found, self.home).filter(|root| root.join("pyvenv.cfg").exists());
         if let Some(root) = called {
-            self.mount(same_place(root));
+            self.mount(same_location(root));
             self.add_real(&real);
             return Ok(found.to_path_buf());
         }
@@ -105,7 +105,7 @@ impl Exposure<'_> {
             .map(|name| self.home.join(name))
             .find(|root| found.starts_with(root))
         {
-            self.mount(same_place(root));
+            self.mount(same_location(root));
             self.add_real(&real);
             return Ok(if leads_straight(found, &real) {
                 found.to_path_buf()
@@ -113,7 +113,7 @@ impl Exposure<'_> {
                 real
             });
         }
-        if is_visible(&real) || self.place(&real) != real {
+        if is_visible(&real) || self.location(&real) != real {
             self.add_real(&real);
             return Ok(real);
         }
@@ -126,7 +126,7 @@ impl Exposure<'_> {
     }
 
     /// Returns what to mount for a file: the file itself or what it belongs to.
-    fn place(&self, real: &Path) -> PathBuf {
+    fn location(&self, real: &Path) -> PathBuf {
         store(real)
             .or_else(|| installation(real, self.home))
             .or_else(|| managed(real, self.home))
@@ -136,7 +136,7 @@ impl Exposure<'_> {
 
     fn add_real(&mut self, real: &Path) {
         if !is_visible(real) {
-            self.mount(same_place(self.place(real)));
+            self.mount(same_location(self.location(real)));
         }
     }
 
@@ -247,7 +247,8 @@ fn is_narrow(directory: &Path, home: &Path) -> bool {
         home.join(".config"),
         home.join(".cache"),
     ];
-    directory.components().count() > 2 && !wide.iter().any(|place| place.starts_with(directory))
+    directory.components().count() > 2
+        && !wide.iter().any(|location| location.starts_with(directory))
 }
 
 /// Returns the outermost package store a path lies in.

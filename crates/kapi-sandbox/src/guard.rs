@@ -99,10 +99,10 @@ impl Guard {
     /// Writes into the order what the inside has to do for it.
     pub(crate) fn order(&self, enclosure: &mut Enclosure, payload: &mut PayloadProgram) {
         payload.open_files = self.resources.open_files;
-        let doors = self.group.doors();
-        enclosure.doors = doors
+        let group_files = self.group.group_files();
+        enclosure.group_files = group_files
             .iter()
-            .map(|door| SystemText::of(door.as_os_str()))
+            .map(|group_file| SystemText::of(group_file.as_os_str()))
             .collect();
         enclosure.landlock = self.landlock;
         if self.watchdog.memory_bytes.is_some() {
@@ -121,7 +121,7 @@ impl Guard {
 
     /// Tells whether there are control groups, which can be removed only when nothing is in them.
     pub(crate) fn holds_groups(&self) -> bool {
-        !self.group.doors().is_empty()
+        !self.group.group_files().is_empty()
     }
 
     /// Watches the sandbox from outside until its leading process has ended.
@@ -182,7 +182,7 @@ fn watchdog(spec: &SandboxSpec, group: &ControlGroup) -> Watchdog {
         processes_noticed: refused_by_kernel,
         disk: resources
             .disk_bytes
-            .map(|bytes| (bytes, DiskBaseline::new(&written_places(spec)))),
+            .map(|bytes| (bytes, DiskBaseline::new(&written_locations(spec)))),
     }
 }
 
@@ -192,7 +192,7 @@ fn exempt_from_process_limit() -> bool {
 }
 
 /// Lists the host's directories that the sandbox can write to.
-fn written_places(spec: &SandboxSpec) -> Vec<PathBuf> {
+fn written_locations(spec: &SandboxSpec) -> Vec<PathBuf> {
     let mounts = spec.mounts.iter().filter_map(|mount| match &mount.access {
         MountAccess::ReadOnly => None,
         MountAccess::ReadWrite => Some(mount.host.clone()),

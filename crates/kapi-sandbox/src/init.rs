@@ -74,7 +74,7 @@ fn carry_out() -> i32 {
         return NOT_RUN;
     };
     let code = obey(&order, &status).unwrap_or_else(|failure| {
-        tell(status.as_fd(), &LauncherMessage::Failed(failure));
+        notify(status.as_fd(), &LauncherMessage::Failed(failure));
         NOT_RUN
     });
     // The host side goes on as soon as the status socket hangs up, and then nothing may be written to it
@@ -88,7 +88,7 @@ fn carry_out() -> i32 {
 }
 
 /// Sends a message whose loss changes nothing: a reader that is gone needs none.
-pub(crate) fn tell(status: BorrowedFd<'_>, message: &LauncherMessage) {
+pub(crate) fn notify(status: BorrowedFd<'_>, message: &LauncherMessage) {
     match send(status, message, &[]) {
         // The host side is dead, and then so are we within moments.
         Ok(()) | Err(_) => {}
@@ -117,7 +117,7 @@ fn obey(order: &LaunchOrder, status: &OwnedFd) -> Result<i32, StepFailure> {
     match &order.work {
         LauncherWork::Confine { enclosure, payload } => {
             let layers = layer::lock_all(enclosure)?;
-            group::join(&enclosure.doors)?;
+            group::join(&enclosure.group_files)?;
             namespace::enter(enclosure)?;
             let beside = LauncherTasks::new(enclosure)?;
             let code = lead(
@@ -212,7 +212,7 @@ fn lead(
     let leader = move || {
         drop(hold);
         run(life).unwrap_or_else(|failure| {
-            tell(status.as_fd(), &LauncherMessage::Failed(failure));
+            notify(status.as_fd(), &LauncherMessage::Failed(failure));
             NOT_RUN
         })
     };

@@ -117,7 +117,8 @@ pub(crate) struct Enclosure {
     /// Limits of each process.
     pub limits: OrderedLimits,
     /// Files into which to write `0`, to join the control groups made for this sandbox.
-    pub doors: Vec<SystemText>,
+    #[serde(rename = "doors")]
+    pub group_files: Vec<SystemText>,
     /// The version of Landlock to use; 0 for none.
     pub landlock: u32,
 }
@@ -219,7 +220,7 @@ impl Enclosure {
                 .collect(),
             listeners: spec.listeners.clone(),
             nested_namespaces: spec.nested_namespaces,
-            doors: Vec::new(),
+            group_files: Vec::new(),
             landlock: 0,
             limits: OrderedLimits {
                 processes: spec.resources.processes,

@@ -210,7 +210,7 @@ pub(crate) fn reset_signals() {
 
 /// Makes the descriptor numbered `to` the same as the one numbered `from`, kept over an exec.
 #[expect(unsafe_code, reason = "the target is a number that nobody owns yet")]
-pub(crate) fn place_descriptor(from: RawFd, to: RawFd) -> Result<(), Errno> {
+pub(crate) fn location_descriptor(from: RawFd, to: RawFd) -> Result<(), Errno> {
     // SAFETY: the caller is about to execute a program; no owner of `to` will be used again.
     check(i64::from(unsafe { libc::dup2(from, to) })).map(|_| ())
 }

@@ -129,7 +129,7 @@ pub(crate) struct TerminalRelay {
 struct ReadySources {
     input: bool,
     output: bool,
-    room: bool,
+    capacity: bool,
     resized: bool,
     over: bool,
 }
@@ -184,7 +184,7 @@ impl TerminalRelay {
             if ready.input {
                 self.take_input()?;
             }
-            if ready.room {
+            if ready.capacity {
                 self.type_on()?;
             }
             if ready.over {
@@ -224,7 +224,7 @@ impl TerminalRelay {
         Ok(ReadySources {
             input: wants_input && !input.is_empty(),
             output: !(outer & !PollFlags::OUT).is_empty(),
-            room: outer.contains(PollFlags::OUT),
+            capacity: outer.contains(PollFlags::OUT),
             resized: !resizes.is_empty(),
             over: !over.is_empty(),
         })

@@ -45,11 +45,11 @@ pub fn toolchains(home: &Path) -> Vec<Mount> {
         .iter()
         .map(|name| home.join(name))
         .filter(|path| path.is_dir());
-    present.map(same_place).collect()
+    present.map(same_location).collect()
 }
 
 /// Makes a path visible where it is, read-only; a link to elsewhere is seen with what it leads to.
-pub(crate) fn same_place(path: PathBuf) -> Mount {
+pub(crate) fn same_location(path: PathBuf) -> Mount {
     let host = path.canonicalize().unwrap_or_else(|_| path.clone());
     Mount {
         host,

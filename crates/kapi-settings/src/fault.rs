@@ -13,7 +13,7 @@ const CHARS_MAX: usize = 80;
 
 /// One thing that is wrong with a file.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Fault {
+pub struct SettingsFault {
     /// The file, relative to the project, or absolute when it lies elsewhere.
     pub file: String,
     /// The line, from 1; 0 when the file as a whole is meant.
@@ -26,7 +26,7 @@ pub struct Fault {
     pub remedy: String,
 }
 
-impl Fault {
+impl SettingsFault {
     /// Builds one about a file as a whole.
     #[must_use]
     pub fn of_file(file: String, what: String, remedy: &str) -> Self {
@@ -52,7 +52,7 @@ impl Fault {
     }
 }
 
-impl fmt::Display for Fault {
+impl fmt::Display for SettingsFault {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(out, "{}; {}", self.location_and_what(), self.remedy)
     }
@@ -62,7 +62,7 @@ impl fmt::Display for Fault {
 #[derive(Debug)]
 pub struct Faults {
     file: String,
-    list: Vec<Fault>,
+    list: Vec<SettingsFault>,
 }
 
 impl Faults {
@@ -112,7 +112,7 @@ impl Faults {
             count if count > FAULTS_MAX => return,
             _ => (line, key, what, remedy),
         };
-        self.list.push(Fault {
+        self.list.push(SettingsFault {
             file: self.file.clone(),
             line,
             key,
@@ -141,7 +141,7 @@ impl Faults {
     ///
     /// # Errors
     /// With everything that is wrong.
-    pub fn instead_of<T>(self, read: Option<T>) -> Result<T, Vec<Fault>> {
+    pub fn instead_of<T>(self, read: Option<T>) -> Result<T, Vec<SettingsFault>> {
         match read {
             Some(read) if self.is_empty() => Ok(read),
             Some(_) | None => Err(self.into_list()),
@@ -150,7 +150,7 @@ impl Faults {
 
     /// Returns them in the order of the file.
     #[must_use]
-    pub fn into_list(self) -> Vec<Fault> {
+    pub fn into_list(self) -> Vec<SettingsFault> {
         let mut list = self.list;
         list.sort_by_key(|fault| fault.line);
         if let Some(last) = list.last_mut().filter(|last| last.line == usize::MAX) {
@@ -201,11 +201,11 @@ pub fn did_you_mean(word: &str, known: &[&str], otherwise: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{Fault, nearest};
+    use super::{SettingsFault, nearest};
 
     #[test]
     fn a_fault_says_where_what_and_what_to_do() {
-        let mut fault = Fault {
+        let mut fault = SettingsFault {
             file: ".pi/loops/a.md".to_owned(),
             line: 3,
             key: Some("timeout".to_owned()),

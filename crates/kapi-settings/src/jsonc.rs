@@ -8,7 +8,7 @@ use jsonc_parser::{
 };
 
 use crate::fault::Faults;
-use crate::node::{Entry, Node, Value, line_at};
+use crate::node::{SettingValue, TableEntry, ValueNode, line_at};
 
 /// Parses the text as it is laid out, for those who change it.
 ///
@@ -36,7 +36,7 @@ pub fn layout(text: &str) -> Result<ParseResult<'_>, ParseError> {
 
 /// Parses one document, which is an object. `None`, and a fault, when it is none; a key that stands
 /// twice is a fault, and its first value counts.
-pub fn parse(text: &str, faults: &mut Faults) -> Option<Node> {
+pub fn parse(text: &str, faults: &mut Faults) -> Option<ValueNode> {
     let text = text.trim_start_matches('\u{feff}');
     let parsed = match layout(text) {
         Ok(parsed) => parsed,
@@ -47,7 +47,7 @@ pub fn parse(text: &str, faults: &mut Faults) -> Option<Node> {
             return None;
         }
     };
-    let mut reader = Reader { text, faults };
+    let mut reader = JsoncReader { text, faults };
     match &parsed.value {
         Some(root @ Ast::Object(_)) => Some(reader.node(root)),
         Some(other) => {
@@ -68,31 +68,31 @@ pub fn parse(text: &str, faults: &mut Faults) -> Option<Node> {
     }
 }
 
-struct Reader<'a> {
+struct JsoncReader<'a> {
     text: &'a str,
     faults: &'a mut Faults,
 }
 
-impl Reader<'_> {
-    fn node(&mut self, value: &Ast<'_>) -> Node {
+impl JsoncReader<'_> {
+    fn node(&mut self, value: &Ast<'_>) -> ValueNode {
         let line = line_at(self.text, value.start());
         let value = match value {
-            Ast::NullKeyword(_) => Value::Null,
-            Ast::BooleanLit(truth) => Value::Bool(truth.value),
+            Ast::NullKeyword(_) => SettingValue::Null,
+            Ast::BooleanLit(truth) => SettingValue::Bool(truth.value),
             Ast::NumberLit(number) => number_of(number.value),
-            Ast::StringLit(text) => Value::Text(text.value.to_string()),
+            Ast::StringLit(text) => SettingValue::Text(text.value.to_string()),
             Ast::Array(list) => {
-                Value::List(list.elements.iter().map(|item| self.node(item)).collect())
+                SettingValue::List(list.elements.iter().map(|item| self.node(item)).collect())
             }
-            Ast::Object(object) => Value::Map(self.entries(object)),
+            Ast::Object(object) => SettingValue::Map(self.entries(object)),
         };
-        Node { line, value }
+        ValueNode { line, value }
     }
 
-    fn entries(&mut self, object: &Object<'_>) -> Vec<Entry> {
-        let mut entries: Vec<Entry> = Vec::new();
+    fn entries(&mut self, object: &Object<'_>) -> Vec<TableEntry> {
+        let mut entries: Vec<TableEntry> = Vec::new();
         for property in &object.properties {
-            let entry = Entry {
+            let entry = TableEntry {
                 key: property.name.as_str().to_owned(),
                 line: line_at(self.text, property.start()),
                 node: self.node(&property.value),
@@ -108,11 +108,11 @@ impl Reader<'_> {
     }
 }
 
-fn number_of(text: &str) -> Value {
+fn number_of(text: &str) -> SettingValue {
     match (text.parse(), text.parse()) {
-        (Ok(whole), _) => Value::Whole(whole),
-        (Err(_), Ok(real)) => Value::Real(real),
-        (Err(_), Err(_)) => Value::Text(text.to_owned()),
+        (Ok(whole), _) => SettingValue::Whole(whole),
+        (Err(_), Ok(real)) => SettingValue::Real(real),
+        (Err(_), Err(_)) => SettingValue::Text(text.to_owned()),
     }
 }
 

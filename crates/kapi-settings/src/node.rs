@@ -7,16 +7,16 @@ use std::collections::BTreeMap;
 
 /// A value and the line it begins on.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Node {
+pub struct ValueNode {
     /// The line, from 1.
     pub line: usize,
     /// The value.
-    pub value: Value,
+    pub value: SettingValue,
 }
 
 /// A value.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Value {
+pub enum SettingValue {
     /// Nothing.
     Null,
     /// `true` or `false`.
@@ -28,23 +28,23 @@ pub enum Value {
     /// Text.
     Text(String),
     /// A list.
-    List(Vec<Node>),
+    List(Vec<ValueNode>),
     /// A table, in the order of the file.
-    Map(Vec<Entry>),
+    Map(Vec<TableEntry>),
 }
 
 /// One line of a table.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Entry {
+pub struct TableEntry {
     /// The key.
     pub key: String,
     /// The key's line, from 1.
     pub line: usize,
     /// What it is set to.
-    pub node: Node,
+    pub node: ValueNode,
 }
 
-impl Value {
+impl SettingValue {
     /// Names what it is, for a person.
     #[must_use]
     pub const fn kind(&self) -> &'static str {
@@ -60,21 +60,21 @@ impl Value {
     }
 }
 
-impl Node {
+impl ValueNode {
     /// Builds an empty table.
     #[must_use]
     pub const fn empty() -> Self {
         Self {
             line: 1,
-            value: Value::Map(Vec::new()),
+            value: SettingValue::Map(Vec::new()),
         }
     }
 
     /// Returns the entries of a table; none of anything else.
     #[must_use]
-    pub fn entries(&self) -> &[Entry] {
+    pub fn entries(&self) -> &[TableEntry] {
         match &self.value {
-            Value::Map(entries) => entries,
+            SettingValue::Map(entries) => entries,
             _ => &[],
         }
     }

@@ -15,10 +15,10 @@ use std::{fmt, ptr};
 use serde::de::{Deserialize, Deserializer, Error as _, Visitor};
 
 use crate::fault::{FAULTS_MAX, Faults, did_you_mean, short};
-use crate::node::{Entry, Node, Value, below};
-use crate::read::access::{Alone, Entries, Items, One, Parts, Variant};
+use crate::node::{SettingValue, TableEntry, ValueNode, below};
+use crate::read::access::{KeylessValue, ListItems, One, SettingParts, TableEntries, Variant};
 use crate::read::style::Style;
-use crate::read::wrong::{Spot, Wrong};
+use crate::read::wrong::{ReadProblem, Spot};
 use crate::setting::{ONE_OR_MANY, SETTING, Setting};
 
 /// Reads a tree into a type; `None` when what is wrong with it leaves nothing of the type.
@@ -34,7 +34,7 @@ use crate::setting::{ONE_OR_MANY, SETTING, Setting};
 /// The name of a struct may say what stands for a table of it:
 ///
 /// - `#[serde(rename = "alone is x")]`: anything but a table stands for a table with the one key `x`.
-pub fn read<'de, T: Deserialize<'de>>(root: &'de Node, faults: &mut Faults) -> Option<T> {
+pub fn read<'de, T: Deserialize<'de>>(root: &'de ValueNode, faults: &mut Faults) -> Option<T> {
     let said = Setting {
         value: root,
         key: String::new(),
@@ -45,15 +45,15 @@ pub fn read<'de, T: Deserialize<'de>>(root: &'de Node, faults: &mut Faults) -> O
 
 /// Reads what stands below a key, as [`read`] reads a whole tree.
 pub fn read_at<'de, T: Deserialize<'de>>(
-    said: &Setting<&'de Node>,
+    said: &Setting<&'de ValueNode>,
     faults: &mut Faults,
 ) -> Option<T> {
-    let reading = Reading {
+    let reading = TreeReading {
         faults: RefCell::new(faults),
         left_out: RefCell::default(),
         last_key: RefCell::default(),
     };
-    let reader = Reader {
+    let reader = NodeReader {
         node: said.value,
         key: said.key.clone(),
         line: said.line,
@@ -82,7 +82,7 @@ pub fn read_at<'de, T: Deserialize<'de>>(
 }
 
 /// What is known of the tree so far.
-struct Reading<'a> {
+struct TreeReading<'a> {
     faults: RefCell<&'a mut Faults>,
     /// The addresses of nodes that have a fault.
     left_out: RefCell<BTreeSet<usize>>,
@@ -90,29 +90,29 @@ struct Reading<'a> {
     last_key: RefCell<Option<Spot>>,
 }
 
-impl Reading<'_> {
-    fn is_left_out(&self, node: &Node) -> bool {
+impl TreeReading<'_> {
+    fn is_left_out(&self, node: &ValueNode) -> bool {
         self.left_out.borrow().contains(&address(node))
     }
 }
 
 /// A node is known by where it is: the tree does not change while it is read.
-fn address(node: &Node) -> usize {
+fn address(node: &ValueNode) -> usize {
     ptr::from_ref(node).addr()
 }
 
 /// Reads one node.
 #[derive(Clone)]
-struct Reader<'de, 'r> {
-    node: &'de Node,
+struct NodeReader<'de, 'r> {
+    node: &'de ValueNode,
     key: String,
     line: usize,
     /// The key of a table that named its variant.
     tag: Option<&'static str>,
-    reading: &'r Reading<'r>,
+    reading: &'r TreeReading<'r>,
 }
 
-impl<'de, 'r> Reader<'de, 'r> {
+impl<'de, 'r> NodeReader<'de, 'r> {
     fn spot(&self) -> Spot {
         Spot {
             address: address(self.node),
@@ -121,7 +121,7 @@ impl<'de, 'r> Reader<'de, 'r> {
         }
     }
 
-    fn entry(&self, entry: &'de Entry) -> Self {
+    fn entry(&self, entry: &'de TableEntry) -> Self {
         Self {
             node: &entry.node,
             key: below(&self.key, &entry.key),
@@ -131,14 +131,14 @@ impl<'de, 'r> Reader<'de, 'r> {
         }
     }
 
-    fn is_not(&self, wanted: &str) -> Wrong {
+    fn is_not(&self, wanted: &str) -> ReadProblem {
         let what = format!("it is {}", self.node.value.kind());
-        Wrong::new(what, format!("give {wanted}"))
+        ReadProblem::new(what, format!("give {wanted}"))
     }
 
-    fn items(&self) -> Result<Items<'de, 'r>, Wrong> {
+    fn items(&self) -> Result<ListItems<'de, 'r>, ReadProblem> {
         match &self.node.value {
-            Value::List(list) => Ok(Items {
+            SettingValue::List(list) => Ok(ListItems {
                 list,
                 next: 0,
                 count: None,
@@ -148,19 +148,19 @@ impl<'de, 'r> Reader<'de, 'r> {
         }
     }
 
-    fn table(&self) -> Result<&'de [Entry], Wrong> {
+    fn table(&self) -> Result<&'de [TableEntry], ReadProblem> {
         match &self.node.value {
-            Value::Map(entries) => Ok(entries),
+            SettingValue::Map(entries) => Ok(entries),
             _ => Err(self.is_not("a table of settings")),
         }
     }
 
     const fn is_table(&self) -> bool {
-        matches!(self.node.value, Value::Map(_))
+        matches!(self.node.value, SettingValue::Map(_))
     }
 
-    fn entries(&self, keeps_nothing: bool) -> Result<Entries<'de, 'r>, Wrong> {
-        Ok(Entries {
+    fn entries(&self, keeps_nothing: bool) -> Result<TableEntries<'de, 'r>, ReadProblem> {
+        Ok(TableEntries {
             left: self.table()?.iter(),
             value: None,
             keeps_nothing,
@@ -169,7 +169,7 @@ impl<'de, 'r> Reader<'de, 'r> {
     }
 
     /// Notes every key that is none of these, once.
-    fn check_keys(&self, fields: &[&'static str]) -> Result<(), Wrong> {
+    fn check_keys(&self, fields: &[&'static str]) -> Result<(), ReadProblem> {
         for entry in self.table()? {
             let key = entry.key.as_str();
             if fields.contains(&key) || self.tag == Some(key) {
@@ -195,14 +195,15 @@ impl<'de, 'r> Reader<'de, 'r> {
         &self,
         style: Style,
         variants: &'static [&'static str],
-    ) -> Result<(&'de str, Self), Wrong> {
+    ) -> Result<(&'de str, Self), ReadProblem> {
         match (style, &self.node.value) {
-            (Style::Tagged { tag, otherwise }, Value::Map(entries)) => {
+            (Style::Tagged { tag, otherwise }, SettingValue::Map(entries)) => {
                 let mut inner = self.clone();
                 inner.tag = Some(tag);
                 let named = entries.iter().find(|entry| entry.key == tag);
-                let Some(entry) = named.filter(|entry| entry.node.value != Value::Null) else {
-                    let missing = || Wrong::missing_field(tag);
+                let Some(entry) = named.filter(|entry| entry.node.value != SettingValue::Null)
+                else {
+                    let missing = || ReadProblem::missing_field(tag);
                     return otherwise.map(|word| (word, inner)).ok_or_else(missing);
                 };
                 let at_tag = self.entry(entry);
@@ -215,23 +216,23 @@ impl<'de, 'r> Reader<'de, 'r> {
                 Ok((word, inner))
             }
             (Style::Tagged { .. }, _) => Err(self.is_not("a table of settings")),
-            (Style::Text(variant), Value::Text(_)) => Ok((variant, self.clone())),
-            (Style::Text(_) | Style::Plain, Value::Map(entries)) => {
+            (Style::Text(variant), SettingValue::Text(_)) => Ok((variant, self.clone())),
+            (Style::Text(_) | Style::Plain, SettingValue::Map(entries)) => {
                 self.check_keys(variants)?;
-                let is_whole = |entry: &&Entry| !self.reading.is_left_out(&entry.node);
+                let is_whole = |entry: &&TableEntry| !self.reading.is_left_out(&entry.node);
                 let mut known = entries.iter().filter(is_whole);
                 match (known.next(), known.next()) {
                     (Some(only), None) => Ok((&only.key, self.entry(only))),
                     (Some(first), Some(second)) => {
                         let what = format!("`{}` and `{}` are in one table", first.key, second.key);
                         let remedy = "write each in a separate table";
-                        Err(Wrong::new(what, remedy.to_owned()))
+                        Err(ReadProblem::new(what, remedy.to_owned()))
                     }
                     (None, _) if entries.is_empty() => {
                         let remedy = format!("write one of {}", variants.join(", "));
-                        Err(Wrong::new("it is empty".to_owned(), remedy))
+                        Err(ReadProblem::new("it is empty".to_owned(), remedy))
                     }
-                    (None, _) => Err(Wrong::known()),
+                    (None, _) => Err(ReadProblem::known()),
                 }
             }
             (Style::Text(_), _) => {
@@ -242,27 +243,27 @@ impl<'de, 'r> Reader<'de, 'r> {
         }
     }
 
-    fn word(&self, variants: &[&'static str]) -> Result<&'de str, Wrong> {
-        let Value::Text(text) = &self.node.value else {
+    fn word(&self, variants: &[&'static str]) -> Result<&'de str, ReadProblem> {
+        let SettingValue::Text(text) = &self.node.value else {
             return Err(self.is_not(&format!("one of {}", variants.join(", "))));
         };
         if variants.contains(&text.trim()) {
             return Ok(text.trim());
         }
         let remedy = did_you_mean(text, variants, "use");
-        Err(Wrong::new(
+        Err(ReadProblem::new(
             format!("unknown value {:?}", short(text)),
             remedy,
         ))
     }
 
-    fn whole<T: TryFrom<i64>>(&self, max: &dyn fmt::Display) -> Result<T, Wrong> {
+    fn whole<T: TryFrom<i64>>(&self, max: &dyn fmt::Display) -> Result<T, ReadProblem> {
         let wanted = format!("a whole number from 0 to {max}");
-        let Value::Whole(number) = self.node.value else {
+        let SettingValue::Whole(number) = self.node.value else {
             return Err(self.is_not(&wanted));
         };
         let what = format!("{number} is out of range");
-        T::try_from(number).map_err(|_| Wrong::new(what, format!("give {wanted}")))
+        T::try_from(number).map_err(|_| ReadProblem::new(what, format!("give {wanted}")))
     }
 }
 
@@ -274,66 +275,66 @@ fn unknown(key: &str, fields: &[&'static str], prefix: &str) -> String {
     }
 }
 
-impl<'de> Deserializer<'de> for Reader<'de, '_> {
-    type Error = Wrong;
+impl<'de> Deserializer<'de> for NodeReader<'de, '_> {
+    type Error = ReadProblem;
 
-    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Wrong> {
+    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ReadProblem> {
         match &self.node.value {
-            Value::Null => visitor.visit_unit(),
-            Value::Bool(truth) => visitor.visit_bool(*truth),
-            Value::Whole(number) => visitor.visit_i64(*number),
-            Value::Real(number) => visitor.visit_f64(*number),
-            Value::Text(text) => visitor.visit_borrowed_str(text),
-            Value::List(_) => visitor.visit_seq(self.items()?),
-            Value::Map(_) => visitor.visit_map(self.entries(true)?),
+            SettingValue::Null => visitor.visit_unit(),
+            SettingValue::Bool(truth) => visitor.visit_bool(*truth),
+            SettingValue::Whole(number) => visitor.visit_i64(*number),
+            SettingValue::Real(number) => visitor.visit_f64(*number),
+            SettingValue::Text(text) => visitor.visit_borrowed_str(text),
+            SettingValue::List(_) => visitor.visit_seq(self.items()?),
+            SettingValue::Map(_) => visitor.visit_map(self.entries(true)?),
         }
     }
 
-    fn deserialize_bool<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Wrong> {
+    fn deserialize_bool<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ReadProblem> {
         match self.node.value {
-            Value::Bool(truth) => visitor.visit_bool(truth),
+            SettingValue::Bool(truth) => visitor.visit_bool(truth),
             _ => Err(self.is_not("true or false")),
         }
     }
 
-    fn deserialize_u8<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Wrong> {
+    fn deserialize_u8<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ReadProblem> {
         visitor.visit_u8(self.whole(&u8::MAX)?)
     }
 
-    fn deserialize_u16<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Wrong> {
+    fn deserialize_u16<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ReadProblem> {
         visitor.visit_u16(self.whole(&u16::MAX)?)
     }
 
-    fn deserialize_u32<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Wrong> {
+    fn deserialize_u32<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ReadProblem> {
         visitor.visit_u32(self.whole(&u32::MAX)?)
     }
 
-    fn deserialize_u64<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Wrong> {
+    fn deserialize_u64<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ReadProblem> {
         visitor.visit_u64(self.whole(&i64::MAX)?)
     }
 
-    fn deserialize_f64<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Wrong> {
+    fn deserialize_f64<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ReadProblem> {
         match self.node.value {
-            Value::Whole(number) => visitor.visit_i64(number),
-            Value::Real(number) => visitor.visit_f64(number),
+            SettingValue::Whole(number) => visitor.visit_i64(number),
+            SettingValue::Real(number) => visitor.visit_f64(number),
             _ => Err(self.is_not("a number")),
         }
     }
 
-    fn deserialize_str<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Wrong> {
+    fn deserialize_str<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ReadProblem> {
         match &self.node.value {
-            Value::Text(text) => visitor.visit_borrowed_str(text),
+            SettingValue::Text(text) => visitor.visit_borrowed_str(text),
             _ => Err(self.is_not("text (in quotes if it looks like a number)")),
         }
     }
 
-    fn deserialize_string<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Wrong> {
+    fn deserialize_string<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ReadProblem> {
         self.deserialize_str(visitor)
     }
 
-    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Wrong> {
+    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ReadProblem> {
         match self.node.value {
-            Value::Null => visitor.visit_none(),
+            SettingValue::Null => visitor.visit_none(),
             _ => visitor.visit_some(self),
         }
     }
@@ -342,13 +343,13 @@ impl<'de> Deserializer<'de> for Reader<'de, '_> {
         self,
         name: &'static str,
         visitor: V,
-    ) -> Result<V::Value, Wrong> {
+    ) -> Result<V::Value, ReadProblem> {
         match (name, &self.node.value) {
-            (SETTING, _) => visitor.visit_seq(Parts {
+            (SETTING, _) => visitor.visit_seq(SettingParts {
                 part: 0,
                 reader: self,
             }),
-            (ONE_OR_MANY, Value::List(list)) => visitor.visit_seq(Items {
+            (ONE_OR_MANY, SettingValue::List(list)) => visitor.visit_seq(ListItems {
                 count: Some(list.len()),
                 ..self.items()?
             }),
@@ -360,11 +361,11 @@ impl<'de> Deserializer<'de> for Reader<'de, '_> {
         }
     }
 
-    fn deserialize_seq<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Wrong> {
+    fn deserialize_seq<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ReadProblem> {
         visitor.visit_seq(self.items()?)
     }
 
-    fn deserialize_map<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Wrong> {
+    fn deserialize_map<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ReadProblem> {
         visitor.visit_map(self.entries(true)?)
     }
 
@@ -373,9 +374,9 @@ impl<'de> Deserializer<'de> for Reader<'de, '_> {
         name: &'static str,
         fields: &'static [&'static str],
         visitor: V,
-    ) -> Result<V::Value, Wrong> {
+    ) -> Result<V::Value, ReadProblem> {
         if let (Some(key), false) = (name.strip_prefix("alone is "), self.is_table()) {
-            return visitor.visit_map(Alone {
+            return visitor.visit_map(KeylessValue {
                 key: Some(key),
                 value: self,
             });
@@ -387,11 +388,11 @@ impl<'de> Deserializer<'de> for Reader<'de, '_> {
                 if wrong.0.is_twice && wrong.0.spot.is_none() {
                     wrong.0.spot = self.reading.last_key.take();
                 }
-                let has_fault = |entry: &Entry| {
+                let has_fault = |entry: &TableEntry| {
                     wrong.0.missing == Some(&entry.key) && self.reading.is_left_out(&entry.node)
                 };
                 match self.node.entries().iter().any(has_fault) && wrong.0.spot.is_none() {
-                    true => Wrong::known(),
+                    true => ReadProblem::known(),
                     false => wrong,
                 }
             })
@@ -402,7 +403,7 @@ impl<'de> Deserializer<'de> for Reader<'de, '_> {
         name: &'static str,
         variants: &'static [&'static str],
         visitor: V,
-    ) -> Result<V::Value, Wrong> {
+    ) -> Result<V::Value, ReadProblem> {
         let style = Style::of(name);
         let (variant, inner) = self.variant(style, variants)?;
         let spot = || inner.spot();
@@ -414,11 +415,11 @@ impl<'de> Deserializer<'de> for Reader<'de, '_> {
         visitor.visit_enum(access).map_err(|wrong| wrong.at(spot))
     }
 
-    fn deserialize_identifier<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Wrong> {
+    fn deserialize_identifier<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ReadProblem> {
         self.deserialize_str(visitor)
     }
 
-    fn deserialize_ignored_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Wrong> {
+    fn deserialize_ignored_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ReadProblem> {
         visitor.visit_unit()
     }
 

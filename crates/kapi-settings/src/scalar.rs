@@ -33,7 +33,7 @@ pub fn scalar<'de, D: Deserializer<'de>, T>(
     wanted: &str,
     read: impl FnOnce(Scalar<'_>) -> Option<Result<T, String>>,
 ) -> Result<T, D::Error> {
-    deserializer.deserialize_any(Reader { wanted, read })
+    deserializer.deserialize_any(ScalarReader { wanted, read })
 }
 
 /// Reads a text that is not blank, without the blanks around it.
@@ -64,12 +64,12 @@ fn short_text(text: &str, bytes_max: usize) -> Result<&str, String> {
     Err(format!("{what}\ngive a short text, or remove the key"))
 }
 
-struct Reader<'a, F> {
+struct ScalarReader<'a, F> {
     wanted: &'a str,
     read: F,
 }
 
-impl<F> Reader<'_, F> {
+impl<F> ScalarReader<'_, F> {
     fn given<E: serde::de::Error, T>(self, value: Scalar<'_>) -> Result<T, E>
     where
         F: FnOnce(Scalar<'_>) -> Option<Result<T, String>>,
@@ -87,7 +87,7 @@ impl<F> Reader<'_, F> {
     }
 }
 
-impl<F, T> Visitor<'_> for Reader<'_, F>
+impl<F, T> Visitor<'_> for ScalarReader<'_, F>
 where
     F: FnOnce(Scalar<'_>) -> Option<Result<T, String>>,
 {
@@ -145,9 +145,9 @@ impl<'de, const MIN: i64, const MAX: i64> Deserialize<'de> for Whole<MIN, MAX> {
 
 /// A count between two others, both included.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Count<const MIN: u32, const MAX: u32>(pub u32);
+pub struct RangedCount<const MIN: u32, const MAX: u32>(pub u32);
 
-impl<'de, const MIN: u32, const MAX: u32> Deserialize<'de> for Count<MIN, MAX> {
+impl<'de, const MIN: u32, const MAX: u32> Deserialize<'de> for RangedCount<MIN, MAX> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let number = whole(deserializer, i64::from(MIN), i64::from(MAX))?;
         u32::try_from(number).map(Self).map_err(D::Error::custom)
@@ -184,9 +184,9 @@ impl<'de, const MIN: u64, const MAX: u64> Deserialize<'de> for Millis<MIN, MAX> 
 
 /// A text that is not blank, without the blanks around it.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Word<const BYTES_MAX: usize = { 16 * 1024 }>(pub String);
+pub struct TrimmedText<const BYTES_MAX: usize = { 16 * 1024 }>(pub String);
 
-impl<'de, const BYTES_MAX: usize> Deserialize<'de> for Word<BYTES_MAX> {
+impl<'de, const BYTES_MAX: usize> Deserialize<'de> for TrimmedText<BYTES_MAX> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         word(deserializer, BYTES_MAX, |text| Ok(Self(text.to_owned())))
     }
@@ -194,9 +194,9 @@ impl<'de, const BYTES_MAX: usize> Deserialize<'de> for Word<BYTES_MAX> {
 
 /// A text that is not blank, as it is written.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Text(pub String);
+pub struct NonBlankText(pub String);
 
-impl<'de> Deserialize<'de> for Text {
+impl<'de> Deserialize<'de> for NonBlankText {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         scalar(deserializer, TEXT, |value| match value {
             Scalar::Text(text) => Some(match short_text(text.trim(), usize::MAX) {
@@ -244,9 +244,9 @@ impl<'de> Deserialize<'de> for UsdMicros {
 
 /// A number of bytes: a whole number, or a text with its unit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Bytes(pub u64);
+pub struct ByteCount(pub u64);
 
-impl<'de> Deserialize<'de> for Bytes {
+impl<'de> Deserialize<'de> for ByteCount {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let wanted = "a size such as 512m or 8g";
         let read = |text: &str| match amount::parse_bytes(text) {

@@ -3,13 +3,13 @@
 use toml::de::{DeTable, DeValue};
 
 use crate::fault::Faults;
-use crate::node::{Entry, Node, Value, line_at};
+use crate::node::{SettingValue, TableEntry, ValueNode, line_at};
 
 /// Parses one document. `None`, and a fault, when it is no TOML.
-pub fn parse(text: &str, faults: &mut Faults) -> Option<Node> {
+pub fn parse(text: &str, faults: &mut Faults) -> Option<ValueNode> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     match DeTable::parse(text) {
-        Ok(table) => Some(Node {
+        Ok(table) => Some(ValueNode {
             line: 1,
             value: entries(text, table.get_ref()),
         }),
@@ -22,43 +22,51 @@ pub fn parse(text: &str, faults: &mut Faults) -> Option<Node> {
     }
 }
 
-fn entries(text: &str, table: &DeTable<'_>) -> Value {
+fn entries(text: &str, table: &DeTable<'_>) -> SettingValue {
     let entry = |(key, value): (&toml::Spanned<_>, &toml::Spanned<DeValue<'_>>)| {
         let key: &toml::Spanned<std::borrow::Cow<'_, str>> = key;
-        Entry {
+        TableEntry {
             key: key.get_ref().to_string(),
             line: line_at(text, key.span().start),
             node: node(text, value),
         }
     };
-    Value::Map(table.iter().map(entry).collect())
+    SettingValue::Map(table.iter().map(entry).collect())
 }
 
-fn node(text: &str, value: &toml::Spanned<DeValue<'_>>) -> Node {
+fn node(text: &str, value: &toml::Spanned<DeValue<'_>>) -> ValueNode {
     let line = line_at(text, value.span().start);
     let value = match value.get_ref() {
-        DeValue::Boolean(truth) => Value::Bool(*truth),
+        DeValue::Boolean(truth) => SettingValue::Bool(*truth),
         DeValue::Integer(number) => {
             let whole = i64::from_str_radix(number.as_str(), number.radix());
-            whole.map_or_else(|_| Value::Text(number.to_string()), Value::Whole)
+            whole.map_or_else(
+                |_| SettingValue::Text(number.to_string()),
+                SettingValue::Whole,
+            )
         }
         DeValue::Float(number) => {
             let real = number.as_str().parse();
-            real.map_or_else(|_| Value::Text(number.to_string()), Value::Real)
+            real.map_or_else(
+                |_| SettingValue::Text(number.to_string()),
+                SettingValue::Real,
+            )
         }
-        DeValue::String(text) => Value::Text(text.to_string()),
-        DeValue::Datetime(time) => Value::Text(time.to_string()),
-        DeValue::Array(items) => Value::List(items.iter().map(|item| node(text, item)).collect()),
+        DeValue::String(text) => SettingValue::Text(text.to_string()),
+        DeValue::Datetime(time) => SettingValue::Text(time.to_string()),
+        DeValue::Array(items) => {
+            SettingValue::List(items.iter().map(|item| node(text, item)).collect())
+        }
         DeValue::Table(inner) => entries(text, inner),
     };
-    Node { line, value }
+    ValueNode { line, value }
 }
 
 #[cfg(test)]
 mod tests {
     use super::parse;
     use crate::fault::Faults;
-    use crate::node::Value;
+    use crate::node::SettingValue;
 
     #[test]
     fn every_key_has_its_line() {
@@ -87,10 +95,10 @@ mod tests {
         let mut faults = Faults::of("f".to_owned());
         let text = "a = 0x1_0\nb = 1_000.5\nc = 2026-11-23\nd = [true]";
         let node = parse(text, &mut faults).unwrap();
-        let values: Vec<&Value> = node.entries().iter().map(|e| &e.node.value).collect();
-        assert_eq!(values[0], &Value::Whole(16));
-        assert_eq!(values[1], &Value::Real(1000.5));
-        assert_eq!(values[2], &Value::Text("2026-11-23".to_owned()));
+        let values: Vec<&SettingValue> = node.entries().iter().map(|e| &e.node.value).collect();
+        assert_eq!(values[0], &SettingValue::Whole(16));
+        assert_eq!(values[1], &SettingValue::Real(1000.5));
+        assert_eq!(values[2], &SettingValue::Text("2026-11-23".to_owned()));
         assert_eq!(values[3].kind(), "a list");
     }
 

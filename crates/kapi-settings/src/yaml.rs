@@ -8,7 +8,7 @@ use serde::de::{Deserialize, Deserializer, Error as _, MapAccess, SeqAccess, Vis
 use serde_saphyr::{Budget, Options, Spanned};
 
 use crate::fault::Faults;
-use crate::node::{Entry, Node, Value};
+use crate::node::{SettingValue, TableEntry, ValueNode};
 
 /// Levels of tables that a document may have.
 const DEPTH_MAX: usize = 8;
@@ -24,23 +24,25 @@ const REMEDY: &str = "fix the YAML";
 /// Parses one document, which is a table; an empty one is an empty table.
 ///
 /// `None`, and a fault, when it is no YAML, too deep or too large, says a key twice, or is no table.
-pub fn parse(text: &str, faults: &mut Faults) -> Option<Node> {
+pub fn parse(text: &str, faults: &mut Faults) -> Option<ValueNode> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let is_comment = |line: &str| line.trim().is_empty() || line.trim_start().starts_with('#');
     if text.lines().all(is_comment) {
-        return Some(Node::empty());
+        return Some(ValueNode::empty());
     }
     let read: Result<Spanned<Raw>, _> = serde_saphyr::from_str_with_options(text, options());
     let root = match read {
         Ok(root) => node(root),
         Err(error) => {
-            let line = error.location().map_or(1, |place| number(place.line()));
+            let line = error
+                .location()
+                .map_or(1, |location| number(location.line()));
             faults.at_line(line, plain(&error.to_string()), REMEDY);
             return None;
         }
     };
     match &root.value {
-        Value::Map(entries) => match too_deep(entries, 1) {
+        SettingValue::Map(entries) => match too_deep(entries, 1) {
             None => Some(root),
             Some(line) => {
                 let what = format!("tables are nested more than {DEPTH_MAX} deep");
@@ -48,7 +50,7 @@ pub fn parse(text: &str, faults: &mut Faults) -> Option<Node> {
                 None
             }
         },
-        Value::Null => Some(Node::empty()),
+        SettingValue::Null => Some(ValueNode::empty()),
         other => {
             let what = format!("it must be a table of settings, not {}", other.kind());
             faults.at_line(1, what, REMEDY);
@@ -72,10 +74,10 @@ fn options() -> Options {
 }
 
 /// Returns the line of the first table that lies too deep.
-fn too_deep(entries: &[Entry], depth: usize) -> Option<usize> {
+fn too_deep(entries: &[TableEntry], depth: usize) -> Option<usize> {
     entries.iter().find_map(|entry| match &entry.node.value {
-        Value::Map(_) if depth >= DEPTH_MAX => Some(entry.line),
-        Value::Map(inner) => too_deep(inner, depth + 1),
+        SettingValue::Map(_) if depth >= DEPTH_MAX => Some(entry.line),
+        SettingValue::Map(inner) => too_deep(inner, depth + 1),
         _ => None,
     })
 }
@@ -92,8 +94,8 @@ fn plain(message: &str) -> String {
     }
 }
 
-fn node(spanned: Spanned<Raw>) -> Node {
-    Node {
+fn node(spanned: Spanned<Raw>) -> ValueNode {
+    ValueNode {
         line: number(spanned.referenced.line()),
         value: spanned.value.0,
     }
@@ -104,17 +106,17 @@ fn number(line: u64) -> usize {
 }
 
 /// A value as the parser hands it out.
-struct Raw(Value);
+struct Raw(SettingValue);
 
 impl<'de> Deserialize<'de> for Raw {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(Reader)
+        deserializer.deserialize_any(YamlReader)
     }
 }
 
-struct Reader;
+struct YamlReader;
 
-impl<'de> Visitor<'de> for Reader {
+impl<'de> Visitor<'de> for YamlReader {
     type Value = Raw;
 
     fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -122,37 +124,37 @@ impl<'de> Visitor<'de> for Reader {
     }
 
     fn visit_unit<E>(self) -> Result<Raw, E> {
-        Ok(Raw(Value::Null))
+        Ok(Raw(SettingValue::Null))
     }
 
     fn visit_none<E>(self) -> Result<Raw, E> {
-        Ok(Raw(Value::Null))
+        Ok(Raw(SettingValue::Null))
     }
 
     fn visit_bool<E>(self, value: bool) -> Result<Raw, E> {
-        Ok(Raw(Value::Bool(value)))
+        Ok(Raw(SettingValue::Bool(value)))
     }
 
     fn visit_i64<E>(self, value: i64) -> Result<Raw, E> {
-        Ok(Raw(Value::Whole(value)))
+        Ok(Raw(SettingValue::Whole(value)))
     }
 
     fn visit_u64<E: serde::de::Error>(self, value: u64) -> Result<Raw, E> {
         let too_large = |_| E::custom(format!("the number {value} is too large"));
         let whole = i64::try_from(value).map_err(too_large)?;
-        Ok(Raw(Value::Whole(whole)))
+        Ok(Raw(SettingValue::Whole(whole)))
     }
 
     fn visit_f64<E>(self, value: f64) -> Result<Raw, E> {
-        Ok(Raw(Value::Real(value)))
+        Ok(Raw(SettingValue::Real(value)))
     }
 
     fn visit_str<E>(self, value: &str) -> Result<Raw, E> {
-        Ok(Raw(Value::Text(value.to_owned())))
+        Ok(Raw(SettingValue::Text(value.to_owned())))
     }
 
     fn visit_string<E>(self, value: String) -> Result<Raw, E> {
-        Ok(Raw(Value::Text(value)))
+        Ok(Raw(SettingValue::Text(value)))
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Raw, A::Error> {
@@ -160,42 +162,42 @@ impl<'de> Visitor<'de> for Reader {
         while let Some(item) = items.next_element::<Spanned<Raw>>()? {
             list.push(node(item));
         }
-        Ok(Raw(Value::List(list)))
+        Ok(Raw(SettingValue::List(list)))
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut items: A) -> Result<Raw, A::Error> {
-        let mut entries: Vec<Entry> = Vec::new();
+        let mut entries: Vec<TableEntry> = Vec::new();
         while let Some((key, value)) = items.next_entry::<Spanned<String>, Spanned<Raw>>()? {
             if entries.iter().any(|entry| entry.key == key.value) {
                 return Err(A::Error::custom(format!("`{}` is set twice", key.value)));
             }
-            entries.push(Entry {
+            entries.push(TableEntry {
                 line: number(key.referenced.line()),
                 key: key.value,
                 node: node(value),
             });
         }
-        Ok(Raw(Value::Map(entries)))
+        Ok(Raw(SettingValue::Map(entries)))
     }
 }
 
 #[cfg(test)]
 mod tests {
     use crate::fault::Faults;
-    use crate::node::{Entry, Node, Value};
+    use crate::node::{SettingValue, TableEntry, ValueNode};
 
-    fn read(text: &str) -> Result<Node, usize> {
+    fn read(text: &str) -> Result<ValueNode, usize> {
         let mut faults = Faults::of("f".to_owned());
         let node = super::parse(text, &mut faults);
         let list = faults.into_list();
         node.ok_or_else(|| list[0].line)
     }
 
-    fn parse(text: &str) -> Vec<Entry> {
+    fn parse(text: &str) -> Vec<TableEntry> {
         read(text).unwrap().entries().to_vec()
     }
 
-    fn entry<'a>(entries: &'a [Entry], key: &str) -> &'a Entry {
+    fn entry<'a>(entries: &'a [TableEntry], key: &str) -> &'a TableEntry {
         entries.iter().find(|entry| entry.key == key).unwrap()
     }
 
@@ -206,30 +208,33 @@ mod tests {
         let entries = parse(text);
         let agent = entry(&entries, "agent");
         assert_eq!(agent.line, 2);
-        let Value::Map(inner) = &agent.node.value else {
+        let SettingValue::Map(inner) = &agent.node.value else {
             panic!("a table: {agent:?}");
         };
         assert_eq!(entry(inner, "type").line, 3);
-        let Value::List(items) = &entry(inner, "list").node.value else {
+        let SettingValue::List(items) = &entry(inner, "list").node.value else {
             panic!("a list: {inner:?}");
         };
         let lines: Vec<usize> = items.iter().map(|item| item.line).collect();
         assert_eq!(lines, [6, 7]);
-        assert_eq!(items[1].value, Value::Whole(2));
-        assert_eq!(entry(&entries, "last").node.value, Value::Bool(false));
+        assert_eq!(items[1].value, SettingValue::Whole(2));
+        assert_eq!(
+            entry(&entries, "last").node.value,
+            SettingValue::Bool(false)
+        );
     }
 
     #[test]
     fn only_true_and_false_are_truth_values() {
         let entries = parse("a: no\nb: off\nc: 1.5\nd: \"true\"\ne:\n");
-        let values: Vec<&Value> = entries.iter().map(|entry| &entry.node.value).collect();
-        let text = |text: &str| Value::Text(text.to_owned());
+        let values: Vec<&SettingValue> = entries.iter().map(|entry| &entry.node.value).collect();
+        let text = |text: &str| SettingValue::Text(text.to_owned());
         let expected = [
             text("no"),
             text("off"),
-            Value::Real(1.5),
+            SettingValue::Real(1.5),
             text("true"),
-            Value::Null,
+            SettingValue::Null,
         ];
         assert_eq!(values, expected.iter().collect::<Vec<_>>());
     }

@@ -11,10 +11,10 @@ use std::path::PathBuf;
 
 use kapi_core::actor::Actor;
 use kapi_machine::file_log::LOCK_WAIT_MS;
-use kapi_machine::logged::Logged;
+use kapi_machine::logged::EventRecord;
 use kapi_machine::machine::Machine;
-use kapi_machine::opened::Opened;
-use kapi_machine::places::{Place, Places};
+use kapi_machine::opened::OpenStream;
+use kapi_machine::slots::{MachineSlot, SlotDirectory};
 use kapi_store::layout::HomeLayout;
 use kapi_store::stream::LogStream;
 use kapi_sys::clock::Clock;
@@ -23,11 +23,11 @@ use kapi_sys::lock::Lock;
 
 use crate::record::error::LedgerError;
 use crate::rules::account::ReservationId;
-use crate::rules::books::Books;
 use crate::rules::caps::Caps;
 use crate::rules::decide;
-use crate::rules::decide::{Answer, Request, Room};
-use crate::rules::event::{Question, SpendEvent, Used};
+use crate::rules::decide::{SpendAnswer, SpendRequest, TurnAllowance};
+use crate::rules::event::{SpendEvent, SpendPermit, TurnUsage};
+use crate::rules::totals::LedgerTotals;
 
 /// Records after which the fold is written anew, so that little is read each time.
 const FOLD_EVERY: usize = 16;
@@ -49,7 +49,7 @@ pub struct LedgerHome<'a> {
 /// process ends, however it ends, its reservations are settled by whoever looks next.
 pub struct Ledger<'a> {
     home: LedgerHome<'a>,
-    place: Place,
+    location: MachineSlot,
 }
 
 impl<'a> Ledger<'a> {
@@ -58,17 +58,17 @@ impl<'a> Ledger<'a> {
     /// # Errors
     /// When the log is damaged, the disk refuses, or too many processes spend at once.
     pub fn open(home: LedgerHome<'a>) -> Result<Self, LedgerError> {
-        let place = {
+        let location = {
             let held = home.hold()?;
-            let place = home.places().claim()?;
+            let location = home.locations().claim()?;
             let mut open = home.load()?;
             // Whoever had this place before is gone, and what they reserved with them.
-            let mut living = home.living(&place, open.state())?;
-            living.remove(&place.number);
+            let mut living = home.living(&location, open.state())?;
+            living.remove(&location.number);
             recover(&mut open, &held, &living, home.clock.now_ms())?;
-            place
+            location
         };
-        Ok(Self { home, place })
+        Ok(Self { home, location })
     }
 
     /// Asks whether a turn may spend; what is granted is durable before this returns.
@@ -78,15 +78,15 @@ impl<'a> Ledger<'a> {
     ///
     /// # Errors
     /// When the log is damaged or the disk refuses; nothing is granted then.
-    pub fn reserve(&self, request: &Request, caps: &Caps) -> Result<Answer, LedgerError> {
+    pub fn reserve(&self, request: &SpendRequest, caps: &Caps) -> Result<SpendAnswer, LedgerError> {
         let home = &self.home;
         let held = home.hold()?;
         let mut open = home.load()?;
-        let living = home.living(&self.place, open.state())?;
+        let living = home.living(&self.location, open.state())?;
         let now_ms = home.clock.now_ms();
         recover(&mut open, &held, &living, now_ms)?;
-        let place = self.place.number;
-        let (answer, events) = decide::reserve(open.state(), request, caps, place, now_ms);
+        let location = self.location.number;
+        let (answer, events) = decide::reserve(open.state(), request, caps, location, now_ms);
         record(&mut open, &held, &Actor::Engine, now_ms, &events)?;
         Ok(answer)
     }
@@ -95,20 +95,30 @@ impl<'a> Ledger<'a> {
     ///
     /// # Errors
     /// When the log is damaged or the disk refuses.
-    pub fn meter(&self, id: &ReservationId, used: &Used, caps: &Caps) -> Result<Room, LedgerError> {
-        let books = self.home.submit(&Actor::Engine, |books, _| {
-            Ok(decide::meter(books, id, used))
+    pub fn meter(
+        &self,
+        id: &ReservationId,
+        used: &TurnUsage,
+        caps: &Caps,
+    ) -> Result<TurnAllowance, LedgerError> {
+        let totals = self.home.submit(&Actor::Engine, |totals, _| {
+            Ok(decide::meter(totals, id, used))
         })?;
-        Ok(decide::room(&books, id, caps, self.home.clock.now_ms()))
+        Ok(decide::allowance(
+            &totals,
+            id,
+            caps,
+            self.home.clock.now_ms(),
+        ))
     }
 
     /// Books what a turn has used in all and ends its reservation; doing it again does nothing.
     ///
     /// # Errors
     /// When the log is damaged or the disk refuses.
-    pub fn settle(&self, id: &ReservationId, used: &Used) -> Result<(), LedgerError> {
-        self.home.submit(&Actor::Engine, |books, _| {
-            Ok(decide::settle(books, id, used))
+    pub fn settle(&self, id: &ReservationId, used: &TurnUsage) -> Result<(), LedgerError> {
+        self.home.submit(&Actor::Engine, |totals, _| {
+            Ok(decide::settle(totals, id, used))
         })?;
         Ok(())
     }
@@ -119,7 +129,7 @@ impl<'a> Ledger<'a> {
     /// When the log is damaged or the disk refuses.
     pub fn release(&self, id: &ReservationId) -> Result<(), LedgerError> {
         self.home
-            .submit(&Actor::Engine, |books, _| Ok(decide::release(books, id)))?;
+            .submit(&Actor::Engine, |totals, _| Ok(decide::release(totals, id)))?;
         Ok(())
     }
 
@@ -127,8 +137,8 @@ impl<'a> Ledger<'a> {
     ///
     /// # Errors
     /// When the log is damaged or the disk refuses.
-    pub fn books(&self) -> Result<Books, LedgerError> {
-        self.home.books()
+    pub fn totals(&self) -> Result<LedgerTotals, LedgerError> {
+        self.home.totals()
     }
 }
 
@@ -137,7 +147,7 @@ impl LedgerHome<'_> {
     ///
     /// # Errors
     /// When the log is damaged or the disk refuses.
-    pub fn books(&self) -> Result<Books, LedgerError> {
+    pub fn totals(&self) -> Result<LedgerTotals, LedgerError> {
         Ok(self.load()?.into_state())
     }
 
@@ -145,9 +155,9 @@ impl LedgerHome<'_> {
     ///
     /// # Errors
     /// When it is not a person who says so, the log is damaged or the disk refuses.
-    pub fn allow(&self, actor: &Actor, question: Question) -> Result<(), LedgerError> {
-        self.submit(actor, |books, now_ms| {
-            Ok(decide::allow(actor, books, question, now_ms)?)
+    pub fn allow(&self, actor: &Actor, question: SpendPermit) -> Result<(), LedgerError> {
+        self.submit(actor, |totals, now_ms| {
+            Ok(decide::allow(actor, totals, question, now_ms)?)
         })?;
         Ok(())
     }
@@ -167,8 +177,8 @@ impl LedgerHome<'_> {
         }
     }
 
-    fn places(&self) -> Places<'_> {
-        Places {
+    fn locations(&self) -> SlotDirectory<'_> {
+        SlotDirectory {
             disk: self.disk,
             dir: self.dir().join("holders"),
             owner: self.owner.clone(),
@@ -176,9 +186,13 @@ impl LedgerHome<'_> {
     }
 
     /// Returns the places among those in the books whose process is there, and this one.
-    fn living(&self, own: &Place, books: &Books) -> Result<BTreeSet<u32>, LedgerError> {
-        let others = books.open.values().map(|open| open.holder).collect();
-        Ok(self.places().living(own.number, &others)?)
+    fn living(
+        &self,
+        own: &MachineSlot,
+        totals: &LedgerTotals,
+    ) -> Result<BTreeSet<u32>, LedgerError> {
+        let others = totals.open.values().map(|open| open.holder).collect();
+        Ok(self.locations().living(own.number, &others)?)
     }
 
     fn hold(&self) -> Result<Lock, LedgerError> {
@@ -186,15 +200,15 @@ impl LedgerHome<'_> {
     }
 
     fn load(&self) -> Result<OpenBooks<'_>, LedgerError> {
-        Ok(Opened::load(self.stream())?)
+        Ok(OpenStream::load(self.stream())?)
     }
 
     /// Decides on the latest books, makes the events durable and returns the books then.
     fn submit(
         &self,
         actor: &Actor,
-        decide: impl FnOnce(&Books, i64) -> Result<Vec<SpendEvent>, LedgerError>,
-    ) -> Result<Books, LedgerError> {
+        decide: impl FnOnce(&LedgerTotals, i64) -> Result<Vec<SpendEvent>, LedgerError>,
+    ) -> Result<LedgerTotals, LedgerError> {
         let held = self.hold()?;
         let mut open = self.load()?;
         let now_ms = self.clock.now_ms();
@@ -209,18 +223,18 @@ impl LedgerHome<'_> {
 pub struct SpendMachine;
 
 impl Machine for SpendMachine {
-    type State = Books;
+    type State = LedgerTotals;
     type Event = SpendEvent;
     const EVENT: &'static str = "a spend event";
     const STATE: &'static str = "the books";
 
-    fn evolve(books: &mut Books, logged: &Logged<SpendEvent>) {
-        books.evolve(&logged.event, logged.at_ms);
+    fn evolve(totals: &mut LedgerTotals, logged: &EventRecord<SpendEvent>) {
+        totals.evolve(&logged.event, logged.at_ms);
     }
 }
 
 /// The stream and its fold, for the time of one request.
-type OpenBooks<'a> = Opened<'a, SpendMachine>;
+type OpenBooks<'a> = OpenStream<'a, SpendMachine>;
 
 /// Ends what processes that are not among the living have reserved.
 fn recover(

@@ -6,7 +6,7 @@
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use crate::rules::phase::Phase;
+use crate::rules::phase::StatusPhase;
 
 /// The version of the schema; a reader of 1.0 understands every file with it.
 pub const VERSION: &str = "1.0";
@@ -44,7 +44,7 @@ pub struct StatusFile {
     /// Where the workspace comes from.
     pub sandbox_mode: SandboxMode,
     /// Where the run stands.
-    pub phase: Phase,
+    pub phase: StatusPhase,
     /// How far it is, in per cent; never falls.
     pub progress: u8,
     /// What it does, for people.
@@ -161,7 +161,7 @@ fn is_web(url: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::{SandboxMode, StatusFile, line, timestamp};
-    use crate::rules::phase::Phase;
+    use crate::rules::phase::StatusPhase;
 
     fn example() -> StatusFile {
         StatusFile {
@@ -170,7 +170,7 @@ mod tests {
             project: "products".to_owned(),
             branch: Some("feature/DEV-123".to_owned()),
             sandbox_mode: SandboxMode::Worktree,
-            phase: Phase::Implementing,
+            phase: StatusPhase::Implementing,
             progress: 45,
             message: "Implementing feature".to_owned(),
             started_at: timestamp(1_765_895_400_999),

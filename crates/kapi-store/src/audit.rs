@@ -128,9 +128,10 @@ fn length(bytes: &[u8]) -> u64 {
 
 impl Audit {
     /// Tells whether the fold on disk was made from a log that ended at this place.
-    fn vouches(&self, place: &LogPosition) -> bool {
+    fn vouches(&self, location: &LogPosition) -> bool {
         self.saved.as_ref().is_some_and(|saved| {
-            saved.position.offset == place.offset && saved.position.last_hash == place.last_hash
+            saved.position.offset == location.offset
+                && saved.position.last_hash == location.last_hash
         })
     }
 

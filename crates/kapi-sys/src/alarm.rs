@@ -32,7 +32,7 @@ pub struct Alarm {
     changes: OwnedFd,
     directories: BTreeMap<PathBuf, i32>,
     processes: BTreeMap<ProcessName, OwnedFd>,
-    bell: AlarmWaker,
+    waker: AlarmWaker,
 }
 
 /// Wakes the sleeper of an alarm, from any thread.
@@ -61,19 +61,19 @@ impl Alarm {
     /// Makes an alarm that nothing triggers but its bell.
     pub fn new() -> io::Result<Self> {
         let changes = inotify::init(CreateFlags::CLOEXEC | CreateFlags::NONBLOCK)?;
-        let bell = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
+        let waker = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
         Ok(Self {
             changes,
             directories: BTreeMap::new(),
             processes: BTreeMap::new(),
-            bell: AlarmWaker(Arc::new(bell)),
+            waker: AlarmWaker(Arc::new(waker)),
         })
     }
 
     /// Returns its bell.
     #[must_use]
-    pub fn bell(&self) -> AlarmWaker {
-        self.bell.clone()
+    pub fn waker(&self) -> AlarmWaker {
+        self.waker.clone()
     }
 
     /// Watches exactly this from now on. To be called before the things themselves are looked at,
@@ -124,7 +124,7 @@ impl Alarm {
     fn wait(&mut self, longest: Duration) -> io::Result<bool> {
         let mut fds = vec![
             PollFd::new(&self.changes, PollFlags::IN),
-            PollFd::new(&*self.bell.0, PollFlags::IN),
+            PollFd::new(&*self.waker.0, PollFlags::IN),
         ];
         let held = self.processes.values();
         fds.extend(held.map(|process| PollFd::from_borrowed_fd(process.as_fd(), PollFlags::IN)));
@@ -154,7 +154,7 @@ impl Alarm {
     /// Takes what the bell has rung.
     fn quieten(&self) -> io::Result<()> {
         let mut count = [0; 8];
-        match rustix::io::read(&*self.bell.0, &mut count) {
+        match rustix::io::read(&*self.waker.0, &mut count) {
             Ok(_) | Err(Errno::AGAIN | Errno::INTR) => Ok(()),
             Err(error) => Err(error.into()),
         }
@@ -229,10 +229,10 @@ mod tests {
     #[test]
     fn the_bell_wakes_also_before_the_sleep() {
         let mut alarm = Alarm::new().unwrap();
-        alarm.bell().ring();
+        alarm.waker().ring();
         assert!(woken_after(&mut alarm) < LONG);
-        let bell = alarm.bell();
-        let ringer = thread::spawn(move || bell.ring());
+        let waker = alarm.waker();
+        let ringer = thread::spawn(move || waker.ring());
         assert!(woken_after(&mut alarm) < LONG);
         ringer.join().unwrap();
     }

@@ -19,44 +19,44 @@ mod proof;
 pub mod ruling;
 mod setup;
 
+pub mod capacity;
 pub mod events;
 pub mod leavings;
-pub mod room;
 pub mod travel;
 
 use std::path::PathBuf;
 
 use kapi_check::rules::proof::verify_report::VerifyReport;
 use kapi_core::isolation::{NetworkMode, SandboxLevel};
-use kapi_core::task_id::TaskId;
+use kapi_core::task_id::KernelTaskId;
 use kapi_goal::record::project::Project;
-use kapi_launch::place::{SandboxId, Sandboxes};
+use kapi_launch::paths::{SandboxId, Sandboxes};
 use kapi_machine::evidence::hash_run;
 use kapi_machine::watch::Activity;
-use kapi_run::book::Book;
+use kapi_run::host_grants::HostGrants;
 use kapi_run::spending::Spending;
 
 use crate::perform::agent::AttemptRun;
 use crate::perform::attempt::TaskAttempt;
+use crate::perform::capacity::MachineCapacity;
 use crate::perform::prompt::PromptParts;
 use crate::perform::proof::{AttemptWork, ProvedWork, TaskProver};
-use crate::perform::room::MachineCapacity;
 use crate::record::error::KernelError;
 use crate::record::queue::Queue;
-use crate::record::store::Store;
+use crate::record::store::KernelStore;
 use crate::record::terms::KernelTerms;
-use crate::record::worker::Hands;
+use crate::record::worker::LeaseHandle;
 use crate::rules::goal_drive::GoalDrive;
-use crate::rules::task::{End, FailureKind, Report, Task};
+use crate::rules::task::{AttemptReport, End, FailureKind, KernelTask};
 
 /// Drives the goal of a task to its rest.
 pub type DriveGoal<'a> =
-    dyn Fn(&Performer<'_>, &Task, &GoalDrive, &Hands<'_>) -> Report + Sync + 'a;
+    dyn Fn(&Performer<'_>, &KernelTask, &GoalDrive, &LeaseHandle<'_>) -> AttemptReport + Sync + 'a;
 
 /// What performs tasks of one project.
 pub struct Performer<'a> {
     /// What runs may use of the host.
-    pub book: Book,
+    pub grants: HostGrants,
     /// The project.
     pub project: &'a Project<'a>,
     /// What was set for its kernel.
@@ -64,13 +64,13 @@ pub struct Performer<'a> {
     /// How and where agents are run.
     pub setting: PerformerSettings,
     /// Where its kernel is kept.
-    pub store: Store,
+    pub store: KernelStore,
     /// Where what its tasks use is booked, and what a day may cost.
     pub spending: Spending<'a>,
     /// Drives the goal of a workflow, whose drive is a task too.
     pub drive_goal: Box<DriveGoal<'a>>,
     /// Takes what happens, from any thread.
-    pub notice: &'a (dyn Fn(TaskId, Activity) + Sync),
+    pub notice: &'a (dyn Fn(KernelTaskId, Activity) + Sync),
 }
 
 /// How and where agents are run.
@@ -98,27 +98,27 @@ impl Performer<'_> {
     /// Whatever happens is in the report; what was used is told by the worker's hands as it
     /// happens. Ends soon after the cancel of the hands is raised.
     #[must_use]
-    pub fn perform(&self, task: &Task, hands: &Hands<'_>) -> Report {
+    pub fn perform(&self, task: &KernelTask, handle: &LeaseHandle<'_>) -> AttemptReport {
         if let Some(wanted) = task.goal_drive() {
-            return (self.drive_goal)(self, task, wanted, hands);
+            return (self.drive_goal)(self, task, wanted, handle);
         }
         if let Err(lack) = travel::arrive(self, task) {
-            return set_back(hands, lack);
+            return set_back(handle, lack);
         }
-        let mut report = allowance::within(task, hands, |allowance| {
+        let mut report = allowance::within(task, handle, |allowance| {
             let attempt = TaskAttempt {
                 task,
-                hands,
+                handle,
                 allowance,
             };
             match task.loop_run() {
                 Some(run) => loop_run::perform(self, attempt, run),
-                None => self.single(attempt).unwrap_or_else(Report::of),
+                None => self.single(attempt).unwrap_or_else(AttemptReport::of),
             }
         });
-        leavings::after(self, task, hands, &mut report);
-        if let Err(lack) = self.record_run(task, hands) {
-            return set_back(hands, lack);
+        leavings::after(self, task, handle, &mut report);
+        if let Err(lack) = self.record_run(task, handle) {
+            return set_back(handle, lack);
         }
         if report.end == End::Cancelled {
             return report;
@@ -127,25 +127,30 @@ impl Performer<'_> {
         match travel::depart(self, task, commit) {
             Ok(()) => report,
             // Its work stays on its branch here.
-            Err(lack) => set_back(hands, lack),
+            Err(lack) => set_back(handle, lack),
         }
     }
 
     /// Performs one attempt when the machine has a place for it, and gives the task back when it is
     /// called off before.
     #[must_use]
-    pub fn perform_in(&self, room: &MachineCapacity<'_>, task: &Task, hands: &Hands<'_>) -> Report {
-        match room.occupy(hands.cancel()) {
-            Ok(Some(_place)) => self.perform(task, hands),
-            Ok(None) => Report::of(End::Cancelled),
+    pub fn perform_in(
+        &self,
+        capacity: &MachineCapacity<'_>,
+        task: &KernelTask,
+        handle: &LeaseHandle<'_>,
+    ) -> AttemptReport {
+        match capacity.occupy(handle.cancel()) {
+            Ok(Some(_location)) => self.perform(task, handle),
+            Ok(None) => AttemptReport::of(End::Cancelled),
             Err(error) => {
                 let message = format!("failed to {}", kapi_run::failure::chain(&error));
-                Report::of(ending::not_launched(message))
+                AttemptReport::of(ending::not_launched(message))
             }
         }
     }
 
-    fn single(&self, attempt: TaskAttempt<'_>) -> Result<Report, End> {
+    fn single(&self, attempt: TaskAttempt<'_>) -> Result<AttemptReport, End> {
         let task = attempt.task;
         let setup = setup::resolve(self, task)?;
         let words = PromptParts {
@@ -171,25 +176,28 @@ impl Performer<'_> {
     }
 
     /// Records what the attempt's runs wrote, now that nobody writes to them any more.
-    fn record_run(&self, task: &Task, hands: &Hands<'_>) -> Result<(), String> {
+    fn record_run(&self, task: &KernelTask, handle: &LeaseHandle<'_>) -> Result<(), String> {
         // An attempt without a sandbox has no files either.
-        let Ok(id) = Self::sandbox_id(task, hands) else {
+        let Ok(id) = Self::sandbox_id(task, handle) else {
             return Ok(());
         };
-        let place = self.setting.sandboxes.place(&self.setting.project_key, &id);
-        let files = hash_run(self.project.disk, &place.runs());
+        let location = self
+            .setting
+            .sandboxes
+            .location(&self.setting.project_key, &id);
+        let files = hash_run(self.project.disk, &location.runs());
         let files =
             files.map_err(|error| format!("failed to {}", kapi_run::failure::chain(&error)))?;
         if files.is_empty() {
             return Ok(());
         }
-        let recorded = hands.record_run(id.as_str(), files);
+        let recorded = handle.record_run(id.as_str(), files);
         recorded.map_err(|_| "the output of its run could not be recorded".to_owned())
     }
 
     /// Returns the name of the sandbox of an attempt.
-    fn sandbox_id(task: &Task, hands: &Hands<'_>) -> Result<SandboxId, End> {
-        let id = format!("{}-{}", task.id, hands.hold().fence);
+    fn sandbox_id(task: &KernelTask, handle: &LeaseHandle<'_>) -> Result<SandboxId, End> {
+        let id = format!("{}-{}", task.id, handle.hold().fence);
         SandboxId::parse(&id).map_err(|error| ending::not_launched(error.message))
     }
 
@@ -217,18 +225,18 @@ fn verify(
     })
 }
 
-/// Returns the transcript of an attempt, which [`crate::rules::task::Work::run`] names.
+/// Returns the transcript of an attempt, which [`crate::rules::task::AttemptChanges::run`] names.
 #[must_use]
 pub fn transcript(sandboxes: &Sandboxes, project_key: &str, run: &str) -> Option<PathBuf> {
     let id = SandboxId::parse(run).ok()?;
-    let place = sandboxes.place(project_key, &id);
-    Some(place.runs().join("1").join("transcript.jsonl"))
+    let location = sandboxes.location(project_key, &id);
+    Some(location.runs().join("1").join("transcript.jsonl"))
 }
 
 /// Leaves a task to whoever can work on it, or to later.
-fn set_back(hands: &Hands<'_>, lack: String) -> Report {
-    hands.set_back(lack);
-    Report::of(End::Cancelled)
+fn set_back(handle: &LeaseHandle<'_>, lack: String) -> AttemptReport {
+    handle.set_back(lack);
+    AttemptReport::of(End::Cancelled)
 }
 
 /// Says with a bad end where the work is that there is all the same.
@@ -239,8 +247,8 @@ fn with_left(mut end: End, ran: &AttemptRun) -> End {
     end
 }
 
-fn report(ran: AttemptRun) -> Report {
-    let mut report = Report::of(ran.end);
+fn report(ran: AttemptRun) -> AttemptReport {
+    let mut report = AttemptReport::of(ran.end);
     report.output = ran.output;
     report.work = ran.work;
     report

@@ -1,16 +1,17 @@
 //! The kernel of a project on disk: its queue, its workers, and the files that tell it what to do.
 //!
 //! The rules stand in [`crate::rules`]; here they meet files, locks and time. Starts no
-//! agent: whoever works on a task says how. Tour: [`door`] lets tasks in, [`queue`] is the stream, [`history`] what has
+//! agent: whoever works on a task says how. Tour: [`admission`] lets tasks in, [`queue`] is the stream, [`history`] what has
 //! ended, [`worker`] claims and finishes tasks, [`schedule`] says when a loop is due.
 
+pub mod admission;
 pub mod audit;
 pub mod awareness;
+pub mod bundles;
 pub mod condition_file;
 pub mod creampi_file;
 pub mod cron;
 pub mod definition_file;
-pub mod door;
 pub mod error;
 pub mod events;
 pub mod freshness;
@@ -18,7 +19,6 @@ pub mod guardrails;
 pub mod history;
 pub mod leader;
 pub mod log;
-pub mod parcels;
 pub mod policy_file;
 pub mod profile_file;
 pub mod queue;

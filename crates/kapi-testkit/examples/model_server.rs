@@ -5,13 +5,13 @@ use std::io::{self, Read as _, Write as _};
 use std::{env, error, fs};
 
 use kapi_testkit::model_server::ModelServer;
-use kapi_testkit::model_server::scenario::Scenario;
+use kapi_testkit::model_server::scenario::ModelScenario;
 
 fn main() -> Result<(), Box<dyn error::Error>> {
     let path = env::args_os()
         .nth(1)
         .ok_or("give the path of a scenario file")?;
-    let scenario = Scenario::parse(&fs::read_to_string(path)?)?;
+    let scenario = ModelScenario::parse(&fs::read_to_string(path)?)?;
     let server = ModelServer::start(scenario)?;
     writeln!(io::stdout(), "{}", server.base_url())?;
     io::stdin().read_to_end(&mut Vec::new())?;

@@ -12,25 +12,25 @@ use std::thread;
 use std::time::Duration;
 
 /// Pinned, because its stream format and its flags change without notice.
-const CLAUDE: Package = Package {
+const CLAUDE: NpmPackage = NpmPackage {
     npm: "@anthropic-ai/claude-code",
     version: "2.1.197",
     binary: "claude",
 };
 /// Pinned, because its configuration keys are renamed between versions.
-const CODEX: Package = Package {
+const CODEX: NpmPackage = NpmPackage {
     npm: "@openai/codex",
     version: "0.169.0",
     binary: "codex",
 };
 /// Pinned, because its settings schema changes between versions.
-const GEMINI: Package = Package {
+const GEMINI: NpmPackage = NpmPackage {
     npm: "@google/gemini-cli",
     version: "0.61.0",
     binary: "gemini",
 };
 /// The newest that runs on Node 20; later ones want Node 22.19.
-const PI: Package = Package {
+const PI: NpmPackage = NpmPackage {
     npm: "@earendil-works/pi-coding-agent",
     version: "0.74.2",
     binary: "pi",
@@ -58,7 +58,7 @@ pub enum Cli {
 
 /// A pinned package of the npm registry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Package {
+struct NpmPackage {
     npm: &'static str,
     version: &'static str,
     binary: &'static str,
@@ -141,7 +141,7 @@ impl Cli {
         self.package().version
     }
 
-    fn package(self) -> &'static Package {
+    fn package(self) -> &'static NpmPackage {
         match self {
             Self::Claude => &CLAUDE,
             Self::Codex => &CODEX,
@@ -180,7 +180,7 @@ impl AgentTools {
 }
 
 /// Installs a package beside its place and moves it there; one process at a time.
-fn install(package: &Package, home: &Path) -> Result<(), AgentToolsError> {
+fn install(package: &NpmPackage, home: &Path) -> Result<(), AgentToolsError> {
     let lock_path = home.with_added_extension("lock");
     let lock = File::create(&lock_path).map_err(at(&lock_path))?;
     lock.lock().map_err(at(&lock_path))?;
@@ -214,12 +214,12 @@ fn install(package: &Package, home: &Path) -> Result<(), AgentToolsError> {
     fs::rename(&partial, home).map_err(at(home))
 }
 
-fn binary_path(home: &Path, package: &Package) -> PathBuf {
+fn binary_path(home: &Path, package: &NpmPackage) -> PathBuf {
     home.join("node_modules/.bin").join(package.binary)
 }
 
 /// Says what takes so long.
-fn announce(package: &Package, home: &Path) -> Result<(), AgentToolsError> {
+fn announce(package: &NpmPackage, home: &Path) -> Result<(), AgentToolsError> {
     writeln!(
         io::stderr(),
         "installing {}@{} from npm into {} (once per checkout)",

@@ -24,11 +24,11 @@ const LIFE: Duration = Duration::from_secs(7_200);
 
 /// Servers that know each other.
 pub struct Cluster {
-    nodes: Vec<Node>,
+    nodes: Vec<ClusterNode>,
     dir: tempfile::TempDir,
 }
 
-struct Node {
+struct ClusterNode {
     port: u16,
     config: PathBuf,
     process: Option<(Cancel, JoinHandle<()>)>,
@@ -50,7 +50,7 @@ impl Cluster {
             let text = configuration(dir.path(), number, port, route, inner);
             let config = dir.path().join(format!("node{number}.conf"));
             fs::File::create(&config)?.write_all(text.as_bytes())?;
-            nodes.push(Node {
+            nodes.push(ClusterNode {
                 port,
                 config,
                 process: None,

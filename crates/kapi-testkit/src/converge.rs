@@ -12,14 +12,14 @@ pub(crate) mod random;
 use std::collections::BTreeMap;
 use std::fmt;
 
-use self::executor::Kind;
+use self::executor::ExecutorKind;
 
 /// Turns a goal may take under every set of rules (pi-until-done: default 20).
 pub const TURNS_MAX: u32 = 20;
 
 /// A set of rules for when a goal is done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Rules {
+pub enum ConvergenceRules {
     /// The real core: checks run by the harness on the tree, then a judge who sees the change.
     Kapi,
     /// The executor says done and quotes evidence; a judge reads the quotes; what the judge
@@ -29,7 +29,7 @@ pub enum Rules {
     Sentinel,
 }
 
-impl Rules {
+impl ConvergenceRules {
     /// All of them, ours first.
     pub const ALL: [Self; 3] = [Self::Kapi, Self::TextEvidence, Self::Sentinel];
 
@@ -46,7 +46,7 @@ impl Rules {
 
 /// How one goal came out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Outcome {
+pub struct ConvergenceOutcome {
     /// Whether it was accepted as done.
     pub is_accepted: bool,
     /// Whether what was asked for is really there.
@@ -58,7 +58,7 @@ pub struct Outcome {
     pub last_useful: u32,
 }
 
-impl Outcome {
+impl ConvergenceOutcome {
     /// Returns the turns after the last useful one.
     #[must_use]
     pub const fn wasted(&self) -> u32 {
@@ -68,7 +68,7 @@ impl Outcome {
 
 /// How many executors of one kind came out in which way under one set of rules.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Row {
+pub struct ConvergenceRow {
     /// How many there were.
     pub executors: u32,
     /// Accepted though what was asked for is not there.
@@ -83,8 +83,8 @@ pub struct Row {
     pub turns: u32,
 }
 
-impl Row {
-    fn add(&mut self, kind: Kind, outcome: &Outcome) {
+impl ConvergenceRow {
+    fn add(&mut self, kind: ExecutorKind, outcome: &ConvergenceOutcome) {
         self.executors += 1;
         self.false_done += u32::from(outcome.is_accepted && !outcome.is_good);
         let is_lost = !(outcome.is_accepted && outcome.is_good);
@@ -107,22 +107,22 @@ impl Row {
 
 /// What a population came to, by rules and kind.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Table {
-    rows: BTreeMap<(Rules, Kind), Row>,
+pub struct ConvergenceTable {
+    rows: BTreeMap<(ConvergenceRules, ExecutorKind), ConvergenceRow>,
 }
 
-impl Table {
+impl ConvergenceTable {
     /// Returns the row of one kind under one set of rules.
     #[must_use]
-    pub fn row(&self, rules: Rules, kind: Kind) -> Row {
+    pub fn row(&self, rules: ConvergenceRules, kind: ExecutorKind) -> ConvergenceRow {
         self.rows.get(&(rules, kind)).copied().unwrap_or_default()
     }
 
     /// Returns the sum over all kinds.
     #[must_use]
-    pub fn total(&self, rules: Rules) -> Row {
-        let mut total = Row::default();
-        for kind in Kind::ALL {
+    pub fn total(&self, rules: ConvergenceRules) -> ConvergenceRow {
+        let mut total = ConvergenceRow::default();
+        for kind in ExecutorKind::ALL {
             total.merge(&self.row(rules, kind));
         }
         total
@@ -133,18 +133,18 @@ impl Table {
 ///
 /// # Errors
 /// When the core denies what it planned itself, or never ends: a defect of the core.
-pub fn converge(seed: u64, executors: u32) -> Result<Table, Defect> {
-    let mut table = Table::default();
+pub fn converge(seed: u64, executors: u32) -> Result<ConvergenceTable, Defect> {
+    let mut table = ConvergenceTable::default();
     for n in 0..executors {
         let goal_seed = seed
             .wrapping_mul(0x9e37_79b9_7f4a_7c15)
             .wrapping_add(u64::from(n));
-        let kind = Kind::of(n);
-        for rules in Rules::ALL {
+        let kind = ExecutorKind::of(n);
+        for rules in ConvergenceRules::ALL {
             let outcome = match rules {
-                Rules::Kapi => ours::run(kind, goal_seed)?,
-                Rules::TextEvidence => others::text_evidence(kind, goal_seed),
-                Rules::Sentinel => others::sentinel(kind, goal_seed),
+                ConvergenceRules::Kapi => ours::run(kind, goal_seed)?,
+                ConvergenceRules::TextEvidence => others::text_evidence(kind, goal_seed),
+                ConvergenceRules::Sentinel => others::sentinel(kind, goal_seed),
             };
             table
                 .rows
@@ -161,9 +161,9 @@ pub fn converge(seed: u64, executors: u32) -> Result<Table, Defect> {
 #[error("work with the core: {0}")]
 pub struct Defect(String);
 
-impl fmt::Display for Table {
+impl fmt::Display for ConvergenceTable {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for rules in Rules::ALL {
+        for rules in ConvergenceRules::ALL {
             writeln!(out, "{}", rules.words())?;
             writeln!(
                 out,
@@ -176,7 +176,7 @@ impl fmt::Display for Table {
                 "most",
                 "turns"
             )?;
-            for kind in Kind::ALL {
+            for kind in ExecutorKind::ALL {
                 line(out, kind.name(), &self.row(rules, kind))?;
             }
             line(out, "all", &self.total(rules))?;
@@ -185,7 +185,7 @@ impl fmt::Display for Table {
     }
 }
 
-fn line(out: &mut fmt::Formatter<'_>, name: &str, row: &Row) -> fmt::Result {
+fn line(out: &mut fmt::Formatter<'_>, name: &str, row: &ConvergenceRow) -> fmt::Result {
     let mean = f64::from(row.wasted) / f64::from(row.executors.max(1));
     writeln!(
         out,

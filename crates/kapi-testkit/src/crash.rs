@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use kapi_store::codec::{LogPosition, decode};
 use kapi_sys::sim_disk::{SimDisk, Survival};
 
-use crate::oracle::{Oracle, Violation, check_prefix};
+use crate::oracle::{Oracle, OracleViolation, check_prefix};
 
 /// A power failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,7 +32,7 @@ pub enum Boundary {
 }
 
 /// Something that happens on a simulated disk and can be cut off anywhere.
-pub trait Story {
+pub trait CrashScenario {
     /// Where it comes to rest: what must be equal however often the power failed on the way.
     type Rest: PartialEq + fmt::Debug;
 
@@ -52,13 +52,13 @@ pub trait Story {
     ///
     /// # Errors
     /// When it cannot; it must be able to where the power did not fail.
-    fn live(&mut self) -> Result<(), Violation>;
+    fn live(&mut self) -> Result<(), OracleViolation>;
 
     /// Looks for what must not even happen in a process that is cut off.
     ///
     /// # Errors
     /// When it did.
-    fn witness(&self) -> Result<(), Violation> {
+    fn witness(&self) -> Result<(), OracleViolation> {
         Ok(())
     }
 
@@ -66,18 +66,18 @@ pub trait Story {
     ///
     /// # Errors
     /// When something does not.
-    fn check(&self) -> Result<(), Violation>;
+    fn check(&self) -> Result<(), OracleViolation>;
 
     /// Returns where it came to rest.
     ///
     /// # Errors
     /// When something is left to do.
-    fn rest(&self) -> Result<Self::Rest, Violation>;
+    fn rest(&self) -> Result<Self::Rest, OracleViolation>;
 }
 
 /// A story that was told to its end.
 #[derive(Debug)]
-pub struct Told<R> {
+pub struct FinishedScenario<R> {
     /// Where it came to rest.
     pub rest: R,
     /// Crashes that came to pass before a process had nothing left to do.
@@ -88,36 +88,36 @@ pub struct Told<R> {
 ///
 /// # Errors
 /// When something does not hold that must, or it comes to rest elsewhere than expected.
-pub fn tell<S: Story>(
-    story: &mut S,
+pub fn notify<S: CrashScenario>(
+    scenario: &mut S,
     crashes: &[Crash],
     expected: Option<&S::Rest>,
-) -> Result<Told<S::Rest>, Violation> {
+) -> Result<FinishedScenario<S::Rest>, OracleViolation> {
     let mut n_crashes = 0;
     for crash in crashes {
-        story.arm(Some(*crash));
-        let lived = story.live();
-        story.witness()?;
-        if story.disk().is_crashed() {
+        scenario.arm(Some(*crash));
+        let lived = scenario.live();
+        scenario.witness()?;
+        if scenario.disk().is_crashed() {
             n_crashes += 1;
         } else {
             lived?;
         }
-        die(story.disk(), crash.survival)?;
-        story.check()?;
+        die(scenario.disk(), crash.survival)?;
+        scenario.check()?;
     }
-    story.arm(None);
-    let lived = story.live();
-    story.witness()?;
+    scenario.arm(None);
+    let lived = scenario.live();
+    scenario.witness()?;
     lived?;
-    story.check()?;
-    let rest = story.rest()?;
+    scenario.check()?;
+    let rest = scenario.rest()?;
     match expected {
         Some(expected) if *expected != rest => {
             let detail = format!("it came to rest as {rest:?}, not as {expected:?}");
-            Err(Violation::new(Oracle::Convergence, detail))
+            Err(OracleViolation::new(Oracle::Convergence, detail))
         }
-        Some(_) | None => Ok(Told {
+        Some(_) | None => Ok(FinishedScenario {
             rest,
             crashes: n_crashes,
         }),
@@ -136,7 +136,7 @@ pub const fn survivals(seed: u64) -> [Survival; 4] {
 }
 
 /// Brings the disk back after a power failure, and checks that each log is a prefix of what it was.
-fn die(disk: &SimDisk, survival: Survival) -> Result<(), Violation> {
+fn die(disk: &SimDisk, survival: Survival) -> Result<(), OracleViolation> {
     disk.crash_now(survival);
     let before = disk.snapshot();
     disk.reboot();
@@ -154,12 +154,12 @@ fn logs(files: &BTreeMap<PathBuf, Vec<u8>>) -> impl Iterator<Item = (&Path, &[u8
 }
 
 /// Returns the accepted lines of a log. A stream is called as its directory is.
-fn lines<'a>(log: &Path, bytes: &'a [u8]) -> Result<Vec<&'a [u8]>, Violation> {
+fn lines<'a>(log: &Path, bytes: &'a [u8]) -> Result<Vec<&'a [u8]>, OracleViolation> {
     let dir = log.parent().and_then(Path::file_name).unwrap_or_default();
     let stream = dir.to_string_lossy();
     let tail = decode(&stream, &LogPosition::start(), bytes).map_err(|error| {
         let detail = format!("{stream}: {error}: {}", error.fault);
-        Violation::new(Oracle::Prefix, detail)
+        OracleViolation::new(Oracle::Prefix, detail)
     })?;
     let n_bytes = usize::try_from(tail.position.offset).unwrap_or(usize::MAX);
     let accepted = bytes.get(..n_bytes).unwrap_or(bytes);

@@ -3,14 +3,14 @@
 //!
 //! What must hold is looked up in the log and the history; nothing the queue says of itself counts.
 
+mod scenario;
 pub mod storm;
-mod story;
 
 use kapi_sys::sim_disk::Mutation;
 
-use crate::crash::{Boundary, Crash, survivals, tell};
-use crate::kernel_sim::story::{KernelStory, n_ops};
-use crate::oracle::Violation;
+use crate::crash::{Boundary, Crash, notify, survivals};
+use crate::kernel_sim::scenario::{KernelScenario, n_ops};
+use crate::oracle::OracleViolation;
 
 /// What was simulated.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -28,7 +28,7 @@ pub struct KernelFound {
     /// Where the power failed.
     pub crashes: Vec<Crash>,
     /// The complaint.
-    pub violation: Violation,
+    pub violation: OracleViolation,
 }
 
 /// Lets the power fail at one operation in `one_in`, in each of four ways, and once more a few
@@ -59,7 +59,7 @@ pub fn crash_everywhere(
                 at: Boundary::Op(op),
                 survival,
             });
-            tell(&mut KernelStory::new(mistake), &crashes, None)
+            notify(&mut KernelScenario::new(mistake), &crashes, None)
                 .map_err(|violation| found(&crashes, violation))?;
             tally.cases += 1;
         }

@@ -1,5 +1,5 @@
 //! A scripted model: a server on the loopback that speaks the Anthropic, OpenAI and
-//! Gemini APIs to real agent CLIs and plays a [`scenario::Scenario`] to them.
+//! Gemini APIs to real agent CLIs and plays a [`scenario::ModelScenario`] to them.
 //! It keeps no sessions: the step to play is read off each request's own history.
 //! It does not know which CLI asks, nor anything of Kapi.
 
@@ -30,8 +30,8 @@ use std::time::Duration;
 
 use crate::model_server::http::HttpError;
 use crate::model_server::record::RecordedRequest;
-use crate::model_server::scenario::Scenario;
-use crate::model_server::shared::Shared;
+use crate::model_server::scenario::ModelScenario;
+use crate::model_server::shared::SharedServer;
 
 /// A server that cannot be started.
 #[derive(Debug, thiserror::Error)]
@@ -49,20 +49,20 @@ pub enum ModelServerError {
 #[derive(Debug)]
 pub struct ModelServer {
     address: SocketAddr,
-    shared: Arc<Shared>,
+    shared: Arc<SharedServer>,
     acceptor: Option<JoinHandle<()>>,
 }
 
 impl ModelServer {
     /// Starts a server on a free port of 127.0.0.1.
-    pub fn start(scenario: Scenario) -> Result<Self, ModelServerError> {
+    pub fn start(scenario: ModelScenario) -> Result<Self, ModelServerError> {
         let listen = || {
             let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
             let address = listener.local_addr()?;
             Ok((listener, address))
         };
         let (listener, address) = listen().map_err(|source| ModelServerError::Listen { source })?;
-        let shared = Arc::new(Shared::new(scenario));
+        let shared = Arc::new(SharedServer::new(scenario));
         let acceptor = {
             let shared = Arc::clone(&shared);
             thread::spawn(move || accept(&listener, &shared))
@@ -102,7 +102,7 @@ impl ModelServer {
     }
 
     /// Replaces the scenario; faults and verdicts count anew, the requests stay recorded.
-    pub fn set_scenario(&self, scenario: Scenario) {
+    pub fn set_scenario(&self, scenario: ModelScenario) {
         self.shared.set_scenario(scenario);
     }
 }
@@ -122,7 +122,7 @@ impl Drop for ModelServer {
 }
 
 /// Accepts connections, a thread each, and joins them all at the end.
-fn accept(listener: &TcpListener, shared: &Shared) {
+fn accept(listener: &TcpListener, shared: &SharedServer) {
     thread::scope(|scope| {
         for stream in listener.incoming() {
             if shared.is_ending() {
@@ -135,7 +135,7 @@ fn accept(listener: &TcpListener, shared: &Shared) {
     });
 }
 
-fn serve(shared: &Shared, stream: TcpStream) {
+fn serve(shared: &SharedServer, stream: TcpStream) {
     // Without a handle to wake it at the end, a connection must not be served.
     let Ok(Some(id)) = shared.connect(&stream) else {
         return;

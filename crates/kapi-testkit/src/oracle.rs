@@ -8,10 +8,10 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use kapi_core::id::EffectId;
-use kapi_goal::rules::event::Event;
+use kapi_goal::rules::event::GoalEvent;
 use kapi_goal::rules::evolve::evolve;
 use kapi_goal::rules::state::Goal;
-use kapi_machine::logged::{Logged, to_logged};
+use kapi_machine::logged::{EventRecord, to_logged};
 use kapi_store::codec::{LogPosition, decode};
 use serde::de::DeserializeOwned;
 
@@ -35,14 +35,14 @@ pub enum Oracle {
 /// An oracle's complaint.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{oracle}: {detail}")]
-pub struct Violation {
+pub struct OracleViolation {
     /// Which oracle.
     pub oracle: Oracle,
     /// What it saw.
     pub detail: String,
 }
 
-impl Violation {
+impl OracleViolation {
     /// Builds a complaint.
     pub fn new(oracle: Oracle, detail: impl Into<String>) -> Self {
         Self {
@@ -72,9 +72,10 @@ impl fmt::Display for Oracle {
 pub fn read_log<E: DeserializeOwned>(
     stream: &str,
     bytes: &[u8],
-) -> Result<Vec<Logged<E>>, Violation> {
-    let broken =
-        |error: &dyn fmt::Display| Violation::new(Oracle::Prefix, format!("{stream}: {error}"));
+) -> Result<Vec<EventRecord<E>>, OracleViolation> {
+    let broken = |error: &dyn fmt::Display| {
+        OracleViolation::new(Oracle::Prefix, format!("{stream}: {error}"))
+    };
     let tail = decode(stream, &LogPosition::start(), bytes)
         .map_err(|error| broken(&format!("{error}: {}", error.fault)))?;
     tail.records
@@ -88,17 +89,17 @@ pub fn read_log<E: DeserializeOwned>(
 /// # Errors
 /// When one is missing or different.
 pub fn check_durability<'a, E: PartialEq + fmt::Debug + 'a>(
-    acknowledged: impl IntoIterator<Item = &'a Logged<E>>,
-    survived: &[Logged<E>],
-) -> Result<(), Violation> {
-    let by_seq: BTreeMap<u64, &Logged<E>> =
+    acknowledged: impl IntoIterator<Item = &'a EventRecord<E>>,
+    survived: &[EventRecord<E>],
+) -> Result<(), OracleViolation> {
+    let by_seq: BTreeMap<u64, &EventRecord<E>> =
         survived.iter().map(|event| (event.seq, event)).collect();
     let mut acknowledged = acknowledged.into_iter();
     match acknowledged.find(|event| by_seq.get(&event.seq) != Some(event)) {
         None => Ok(()),
         Some(lost) => {
             let detail = format!("event {} was acknowledged and is lost: {lost:?}", lost.seq);
-            Err(Violation::new(Oracle::Durability, detail))
+            Err(OracleViolation::new(Oracle::Durability, detail))
         }
     }
 }
@@ -107,18 +108,18 @@ pub fn check_durability<'a, E: PartialEq + fmt::Debug + 'a>(
 ///
 /// # Errors
 /// When it is not.
-pub fn check_prefix<T: PartialEq>(attempted: &[T], survived: &[T]) -> Result<(), Violation> {
+pub fn check_prefix<T: PartialEq>(attempted: &[T], survived: &[T]) -> Result<(), OracleViolation> {
     if attempted.starts_with(survived) {
         return Ok(());
     }
     let detail = format!("{} events survived of {}", survived.len(), attempted.len());
-    Err(Violation::new(Oracle::Prefix, detail))
+    Err(OracleViolation::new(Oracle::Prefix, detail))
 }
 
 /// Returns the complaint that something failed that must not.
 #[must_use]
-pub fn failed(error: &dyn Error) -> Violation {
-    Violation::new(Oracle::Convergence, causes(error))
+pub fn failed(error: &dyn Error) -> OracleViolation {
+    OracleViolation::new(Oracle::Convergence, causes(error))
 }
 
 /// Returns an error with everything that caused it.
@@ -139,15 +140,18 @@ pub fn causes(error: &dyn Error) -> String {
 ///
 /// # Errors
 /// When it was not intended, or has ended.
-pub fn check_performed(effect: &EffectId, durable: &[Logged<Event>]) -> Result<(), Violation> {
+pub fn check_performed(
+    effect: &EffectId,
+    durable: &[EventRecord<GoalEvent>],
+) -> Result<(), OracleViolation> {
     let effects = effects_of(durable)?;
     if effects.ended.contains(effect) {
         let detail = format!("effect {effect} is performed again after its outcome");
-        return Err(Violation::new(Oracle::Once, detail));
+        return Err(OracleViolation::new(Oracle::Once, detail));
     }
     if !effects.intended.contains(effect) {
         let detail = format!("effect {effect} is performed without a durable intent");
-        return Err(Violation::new(Oracle::Intent, detail));
+        return Err(OracleViolation::new(Oracle::Intent, detail));
     }
     Ok(())
 }
@@ -156,7 +160,7 @@ pub fn check_performed(effect: &EffectId, durable: &[Logged<Event>]) -> Result<(
 ///
 /// # Errors
 /// When one did.
-pub fn check_once(log: &[Logged<Event>]) -> Result<(), Violation> {
+pub fn check_once(log: &[EventRecord<GoalEvent>]) -> Result<(), OracleViolation> {
     effects_of(log).map(|_| ())
 }
 
@@ -165,7 +169,7 @@ struct Effects {
     ended: BTreeSet<EffectId>,
 }
 
-fn effects_of(log: &[Logged<Event>]) -> Result<Effects, Violation> {
+fn effects_of(log: &[EventRecord<GoalEvent>]) -> Result<Effects, OracleViolation> {
     let mut effects = Effects {
         intended: BTreeSet::new(),
         ended: BTreeSet::new(),
@@ -175,7 +179,7 @@ fn effects_of(log: &[Logged<Event>]) -> Result<Effects, Violation> {
         state
             .as_ref()
             .and_then(|goal| goal.in_flight.as_ref())
-            .map(|flight| flight.effect.clone())
+            .map(|running_effect| running_effect.effect.clone())
     };
     for logged in log {
         let before = under_way(&state);
@@ -190,7 +194,7 @@ fn effects_of(log: &[Logged<Event>]) -> Result<Effects, Violation> {
         };
         if !effects.ended.insert(ended.clone()) {
             let detail = format!("effect {ended} ended twice, at event {}", logged.seq);
-            return Err(Violation::new(Oracle::Once, detail));
+            return Err(OracleViolation::new(Oracle::Once, detail));
         }
     }
     Ok(effects)
@@ -204,7 +208,7 @@ pub fn check_files(
     foreign: &BTreeMap<PathBuf, Vec<u8>>,
     files: &BTreeMap<PathBuf, Vec<u8>>,
     state_dir: &Path,
-) -> Result<(), Violation> {
+) -> Result<(), OracleViolation> {
     let outside: BTreeMap<&PathBuf, &Vec<u8>> = files
         .iter()
         .filter(|(path, _)| !path.starts_with(state_dir))
@@ -220,7 +224,7 @@ pub fn check_files(
         "files outside the state directory changed: {}",
         names.join(", ")
     );
-    Err(Violation::new(Oracle::Ownership, detail))
+    Err(OracleViolation::new(Oracle::Ownership, detail))
 }
 
 #[cfg(test)]
@@ -230,17 +234,17 @@ mod tests {
 
     use kapi_core::actor::Actor;
     use kapi_core::id::EffectId;
-    use kapi_goal::rules::event::Event;
-    use kapi_machine::logged::Logged;
+    use kapi_goal::rules::event::GoalEvent;
+    use kapi_machine::logged::EventRecord;
 
     use super::{Oracle, check_durability, check_files, check_performed, check_prefix};
 
-    fn log(paths: &[&str]) -> Vec<Logged<Event>> {
-        let logged = |(idx, path): (usize, &&str)| Logged {
+    fn log(paths: &[&str]) -> Vec<EventRecord<GoalEvent>> {
+        let logged = |(idx, path): (usize, &&str)| EventRecord {
             seq: idx as u64 + 1,
             at_ms: 0,
             actor: Actor::Engine,
-            event: Event::WorkspaceCreated {
+            event: GoalEvent::WorkspaceCreated {
                 path: (*path).to_owned(),
                 elapsed_ms: 0,
             },

@@ -7,14 +7,14 @@
 use kapi_sys::sim_disk::Survival;
 
 use crate::crash::{Boundary, Crash};
-use crate::oracle::Violation;
-use crate::sim_case::{Ran, run_case};
+use crate::oracle::OracleViolation;
+use crate::sim_case::{CaseVerdict, run_case};
 use crate::sim_mistake::Mistake;
-use crate::sim_scenario::{SCENARIOS, Scenario};
+use crate::sim_scenario::{SCENARIOS, SimScenario};
 
 /// What to simulate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Options {
+pub struct SimOptions {
     /// How many of the possible crashes are tried.
     pub effort: Effort,
     /// A mistake to plant, to see whether the oracles notice.
@@ -34,7 +34,7 @@ pub enum Effort {
 
 /// What was simulated.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Tally {
+pub struct SimTally {
     /// Cases, each a story with its crashes.
     pub cases: u64,
     /// Crashes that came to pass.
@@ -48,26 +48,26 @@ pub struct Tally {
 /// A case that an oracle complained about.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("seed {seed}, {scenario:?}, crashes {crashes:?}: {violation}")]
-pub struct Found {
+pub struct FailingCase {
     /// The seed that shows it again.
     pub seed: u64,
     /// The story.
-    pub scenario: Scenario,
+    pub scenario: SimScenario,
     /// Where the power failed.
     pub crashes: Vec<Crash>,
     /// The complaint.
-    pub violation: Violation,
+    pub violation: OracleViolation,
 }
 
 /// Simulates every story with the crashes that follow from a seed.
 ///
 /// # Errors
 /// The first case that an oracle complains about.
-pub fn simulate(seed: u64, options: &Options) -> Result<Tally, Box<Found>> {
-    let mut tally = Tally::default();
+pub fn simulate(seed: u64, options: &SimOptions) -> Result<SimTally, Box<FailingCase>> {
+    let mut tally = SimTally::default();
     for scenario in SCENARIOS {
         let found = |crashes: &[Crash], violation| {
-            Box::new(Found {
+            Box::new(FailingCase {
                 seed,
                 scenario,
                 crashes: crashes.to_vec(),
@@ -89,7 +89,7 @@ pub fn simulate(seed: u64, options: &Options) -> Result<Tally, Box<Found>> {
 }
 
 /// Returns the crashes of each case.
-fn plans(seed: u64, effort: Effort, reference: &Ran) -> Vec<Vec<Crash>> {
+fn plans(seed: u64, effort: Effort, reference: &CaseVerdict) -> Vec<Vec<Crash>> {
     let mut dice = Dice(seed);
     let ops = (0..reference.ops).map(Boundary::Op);
     let boundaries: Vec<Boundary> = ops
@@ -164,7 +164,7 @@ impl Dice {
             .unwrap_or(Survival::Nothing)
     }
 
-    fn crash(&mut self, reference: &Ran) -> Crash {
+    fn crash(&mut self, reference: &CaseVerdict) -> Crash {
         let survival = self.survival();
         let number = self.below(reference.ops + reference.moments);
         // Most second crashes come early, where recovery is.

@@ -9,26 +9,26 @@ use std::path::{Path, PathBuf};
 use kapi_core::actor::Actor;
 use kapi_core::id::{GoalId, Slug};
 use kapi_goal::record::audit::audit_goal;
-use kapi_goal::record::drive::{Control, DriveError, Observed, drive};
+use kapi_goal::record::drive::{DriveControl, DriveObservation, GoalDriveError, drive};
 use kapi_goal::record::error::EngineError;
-use kapi_goal::record::goal_listing::Standing;
+use kapi_goal::record::goal_listing::ListingStatus;
 use kapi_goal::record::project::Project;
-use kapi_goal::record::snapshot::Snapshot;
+use kapi_goal::record::snapshot::GoalSnapshot;
 use kapi_goal::rules::budget::Raise;
-use kapi_goal::rules::command::{Command, PersonCommand};
-use kapi_goal::rules::event::{ApprovalMeans, Event, Stop, TurnVerdict};
-use kapi_goal::rules::state::{Goal, Status};
-use kapi_machine::logged::Logged;
+use kapi_goal::rules::command::{GoalCommand, PersonCommand};
+use kapi_goal::rules::event::{ApprovalMeans, GoalEvent, Stop, TurnVerdict};
+use kapi_goal::rules::state::{Goal, GoalStatus};
+use kapi_machine::logged::EventRecord;
 use kapi_machine::pace::Pace;
 use kapi_sys::disk::Disk as _;
 use kapi_sys::sim_disk::{Mutation, SimDisk};
 
-use crate::crash::{Boundary, Crash, Story, tell};
+use crate::crash::{Boundary, Crash, CrashScenario, notify};
 use crate::oracle::{
-    Oracle, Violation, causes, check_durability, check_files, check_once, failed, read_log,
+    Oracle, OracleViolation, causes, check_durability, check_files, check_once, failed, read_log,
 };
 use crate::sim_mistake::Mistake;
-use crate::sim_scenario::{BRANCH, OTHER_JUDGE, ROOT, Scenario, person, project};
+use crate::sim_scenario::{BRANCH, OTHER_JUDGE, ROOT, SimScenario, person, project};
 use crate::sim_tree::SimClock;
 use crate::sim_world::{Durable, SimWorld, not_owned};
 
@@ -37,8 +37,8 @@ const START_MS: i64 = 1_787_392_800_000;
 
 /// Where a goal came to rest: what must be equal however often the power failed on the way.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Rest {
-    status: Status,
+pub(crate) struct GoalRest {
+    status: GoalStatus,
     stop: Option<Stop>,
     turn: u32,
     turns_spent: u32,
@@ -51,8 +51,8 @@ pub(crate) struct Rest {
 }
 
 /// What became of a case.
-pub(crate) struct Ran {
-    pub(crate) rest: Rest,
+pub(crate) struct CaseVerdict {
+    pub(crate) rest: GoalRest,
     /// Disk operations from the first start on.
     pub(crate) ops: u64,
     /// Moments around effects from the first start on.
@@ -62,13 +62,13 @@ pub(crate) struct Ran {
 }
 
 /// What goes on through all crashes of one case.
-struct Case {
-    scenario: Scenario,
+struct CrashCase {
+    scenario: SimScenario,
     disk: SimDisk,
     clock: SimClock,
     world: SimWorld,
     foreign: BTreeMap<PathBuf, Vec<u8>>,
-    acknowledged: BTreeMap<GoalId, Vec<Logged<Event>>>,
+    acknowledged: BTreeMap<GoalId, Vec<EventRecord<GoalEvent>>>,
 }
 
 /// Runs one case to its end.
@@ -76,24 +76,24 @@ struct Case {
 /// # Errors
 /// When an oracle complains.
 pub(crate) fn run_case(
-    scenario: Scenario,
+    scenario: SimScenario,
     crashes: &[Crash],
     mistake: Option<Mistake>,
-    expected: Option<&Rest>,
-) -> Result<Ran, Violation> {
-    let mut case = Case::new(scenario, mistake)?;
+    expected: Option<&GoalRest>,
+) -> Result<CaseVerdict, OracleViolation> {
+    let mut case = CrashCase::new(scenario, mistake)?;
     let (ops_before, moments_before) = (case.disk.ops(), case.world.moments());
-    let told = tell(&mut case, crashes, expected)?;
-    Ok(Ran {
-        rest: told.rest,
+    let reported = notify(&mut case, crashes, expected)?;
+    Ok(CaseVerdict {
+        rest: reported.rest,
         ops: case.disk.ops() - ops_before,
         moments: case.world.moments() - moments_before,
-        crashes: told.crashes,
+        crashes: reported.crashes,
     })
 }
 
-impl Story for Case {
-    type Rest = Rest;
+impl CrashScenario for CrashCase {
+    type Rest = GoalRest;
 
     fn disk(&self) -> &SimDisk {
         &self.disk
@@ -113,16 +113,16 @@ impl Story for Case {
         }
     }
 
-    fn live(&mut self) -> Result<(), Violation> {
+    fn live(&mut self) -> Result<(), OracleViolation> {
         self.start().map_err(|error| failed(&error))?;
         Ok(())
     }
 
-    fn witness(&self) -> Result<(), Violation> {
+    fn witness(&self) -> Result<(), OracleViolation> {
         self.world.check()
     }
 
-    fn check(&self) -> Result<(), Violation> {
+    fn check(&self) -> Result<(), OracleViolation> {
         let files = self.disk.snapshot();
         self.check_owned(&files)?;
         let no_events = Vec::new();
@@ -133,26 +133,29 @@ impl Story for Case {
         Ok(())
     }
 
-    fn rest(&self) -> Result<Rest, Violation> {
+    fn rest(&self) -> Result<GoalRest, OracleViolation> {
         let project = project(&self.disk, &self.clock, "sim");
         let ids = project.goal_ids().map_err(|error| failed(&error))?;
         let Some(id) = ids.last() else {
-            return Err(Violation::new(Oracle::Convergence, "there is no goal"));
+            return Err(OracleViolation::new(
+                Oracle::Convergence,
+                "there is no goal",
+            ));
         };
         let goal = project.load(id).map_err(|error| failed(&error))?;
         self.check_rest(&goal)
     }
 }
 
-impl Case {
-    fn new(scenario: Scenario, mistake: Option<Mistake>) -> Result<Self, Violation> {
+impl CrashCase {
+    fn new(scenario: SimScenario, mistake: Option<Mistake>) -> Result<Self, OracleViolation> {
         let disk = SimDisk::new();
         disk.provide_dir(Path::new(ROOT));
         let theirs = Path::new(ROOT).join("notes.txt");
         disk.write(&theirs, b"not ours")
             .and_then(|()| disk.sync(&theirs))
             .and_then(|()| disk.sync(Path::new(ROOT)))
-            .map_err(|error| Violation::new(Oracle::Ownership, error.to_string()))?;
+            .map_err(|error| OracleViolation::new(Oracle::Ownership, error.to_string()))?;
         let foreign = disk.snapshot();
         let clock = SimClock::new(START_MS);
         let goals_dir = project(&disk, &clock, "sim").layout.goals_dir();
@@ -178,31 +181,31 @@ impl Case {
     }
 
     /// Does what a process does from its start to its end, whatever came before.
-    fn start(&mut self) -> Result<Goal, DriveError> {
+    fn start(&mut self) -> Result<Goal, GoalDriveError> {
         let (disk, clock) = (self.disk.clone(), self.clock.clone());
         let project = project(&disk, &clock, "kapi run");
         let id = match project.goal_ids()?.pop() {
             Some(id) => id,
             None => self.create(&project)?,
         };
-        if project.load(&id)?.status == Status::Proposed {
+        if project.load(&id)?.status == GoalStatus::Proposed {
             let contract_hash = project.load(&id)?.contract_hash;
             let means = ApprovalMeans::YesFlag;
             self.submit(
                 &project,
                 &id,
-                &Command::Approve {
+                &GoalCommand::Approve {
                     contract_hash,
                     means,
                 },
             )?;
         }
         let mut goal = self.drive(&project, &id)?;
-        if goal.status == Status::Paused {
+        if goal.status == GoalStatus::Paused {
             self.give_more_turns(&project, &goal)?;
             goal = self.drive(&project, &id)?;
         }
-        while goal.status == Status::Waiting {
+        while goal.status == GoalStatus::Waiting {
             self.meet_wait(&project, &goal)?;
             goal = self.drive(&project, &id)?;
         }
@@ -212,7 +215,7 @@ impl Case {
     /// Wakes a parked goal the first time, as `kapi up` does; then a person names another judge.
     fn meet_wait(&mut self, project: &Project<'_>, goal: &Goal) -> Result<(), EngineError> {
         if goal.waits == 1 {
-            let wake = Command::Wake {
+            let wake = GoalCommand::Wake {
                 number: goal.waits,
                 why: "it is time".to_owned(),
             };
@@ -222,7 +225,7 @@ impl Case {
             return Ok(());
         }
         let judge = OTHER_JUDGE.to_owned();
-        let change = Command::Person(PersonCommand::ChangeJudge { judge });
+        let change = GoalCommand::Person(PersonCommand::ChangeJudge { judge });
         self.submit(project, &goal.id, &change)
     }
 
@@ -238,7 +241,7 @@ impl Case {
         &mut self,
         project: &Project<'_>,
         id: &GoalId,
-        command: &Command,
+        command: &GoalCommand,
     ) -> Result<(), EngineError> {
         let submitted = project.submit(id, &person(), command)?;
         self.acknowledged
@@ -254,13 +257,13 @@ impl Case {
                 turns: 2,
                 ..Raise::default()
             };
-            self.submit(project, &goal.id, &Command::RaiseBudget(raise))?;
+            self.submit(project, &goal.id, &GoalCommand::RaiseBudget(raise))?;
         }
-        self.submit(project, &goal.id, &Command::Resume)
+        self.submit(project, &goal.id, &GoalCommand::Resume)
     }
 
-    fn drive(&mut self, project: &Project<'_>, id: &GoalId) -> Result<Goal, DriveError> {
-        let control = Control {
+    fn drive(&mut self, project: &Project<'_>, id: &GoalId) -> Result<Goal, GoalDriveError> {
+        let control = DriveControl {
             person: person(),
             interrupted: &|| false,
             monotonic_ms: &|| 0,
@@ -278,10 +281,12 @@ impl Case {
             &control,
             &mut |observed| match observed {
                 // What another process recorded is acknowledged to that one, not to us.
-                Observed::Recorded(logged) if logged.actor == Actor::Engine => {
+                DriveObservation::Recorded(logged) if logged.actor == Actor::Engine => {
                     acknowledged.push(*logged);
                 }
-                Observed::Recorded(_) | Observed::Performing(_) | Observed::Activity(_) => {}
+                DriveObservation::Recorded(_)
+                | DriveObservation::Performing(_)
+                | DriveObservation::Activity(_) => {}
             },
         )
     }
@@ -305,7 +310,7 @@ impl Case {
         &self,
         id: &GoalId,
         files: &BTreeMap<PathBuf, Vec<u8>>,
-    ) -> Result<Vec<Logged<Event>>, Violation> {
+    ) -> Result<Vec<EventRecord<GoalEvent>>, OracleViolation> {
         let log = project(&self.disk, &self.clock, "sim")
             .layout
             .goal(id)
@@ -316,7 +321,7 @@ impl Case {
         )
     }
 
-    fn check_owned(&self, files: &BTreeMap<PathBuf, Vec<u8>>) -> Result<(), Violation> {
+    fn check_owned(&self, files: &BTreeMap<PathBuf, Vec<u8>>) -> Result<(), OracleViolation> {
         check_files(&self.foreign, files, &Path::new(ROOT).join(".ilchul"))?;
         let Durable { branches, .. } = self.world.durable();
         let base = self.scenario.contract().base.commit;
@@ -332,7 +337,7 @@ impl Case {
     }
 
     /// Checks what must hold when everything has come to rest.
-    fn check_rest(&self, goal: &Goal) -> Result<Rest, Violation> {
+    fn check_rest(&self, goal: &Goal) -> Result<GoalRest, OracleViolation> {
         let files = self.disk.snapshot();
         let log = self.read(&goal.id, &files)?;
         check_once(&log)?;
@@ -341,7 +346,7 @@ impl Case {
         let Durable {
             branches, commits, ..
         } = self.world.durable();
-        Ok(Rest {
+        Ok(GoalRest {
             status: goal.status,
             stop: goal.stop.clone(),
             turn: goal.turn,
@@ -359,12 +364,12 @@ impl Case {
     }
 
     /// Checks that every run of an agent is remembered, and is what the log remembers.
-    fn check_evidence(&self, goal: &Goal) -> Result<(), Violation> {
+    fn check_evidence(&self, goal: &Goal) -> Result<(), OracleViolation> {
         let project = project(&self.disk, &self.clock, "sim");
         let audit = audit_goal(&project, &goal.id)
-            .map_err(|error| Violation::new(Oracle::Durability, causes(&error)))?;
+            .map_err(|error| OracleViolation::new(Oracle::Durability, causes(&error)))?;
         match audit.faults.first() {
-            Some(fault) => Err(Violation::new(Oracle::Durability, causes(fault))),
+            Some(fault) => Err(OracleViolation::new(Oracle::Durability, causes(fault))),
             None => Ok(()),
         }
     }
@@ -375,9 +380,9 @@ impl Case {
         goal: &Goal,
         files: &BTreeMap<PathBuf, Vec<u8>>,
         n_events: usize,
-    ) -> Result<(), Violation> {
+    ) -> Result<(), OracleViolation> {
         let differs = |what: &str| {
-            Err(Violation::new(
+            Err(OracleViolation::new(
                 Oracle::Convergence,
                 format!("{what} is behind the log"),
             ))
@@ -385,9 +390,9 @@ impl Case {
         let project = project(&self.disk, &self.clock, "sim");
         let seq = u64::try_from(n_events).unwrap_or(u64::MAX);
         let snapshot = files.get(&project.layout.goal(&goal.id).snapshot());
-        let snapshot: Option<Snapshot> =
+        let snapshot: Option<GoalSnapshot> =
             snapshot.and_then(|bytes| serde_json::from_slice(bytes).ok());
-        if snapshot != Some(Snapshot::of(goal, seq)) {
+        if snapshot != Some(GoalSnapshot::of(goal, seq)) {
             return differs("snapshot.json");
         }
         let inventory = project.inventory().ok();
@@ -399,7 +404,7 @@ impl Case {
         }
         let is_listed = project.goals().is_ok_and(|goals| {
             goals.iter().all(|listed| {
-                matches!(&listed.standing, Standing::Known(entry) if entry.status == goal.status)
+                matches!(&listed.state, ListingStatus::Known(entry) if entry.status == goal.status)
             }) && goals.len() == 1
         });
         if is_listed {

@@ -8,10 +8,10 @@ use kapi_core::actor::Actor;
 use kapi_core::id::{EffectId, GoalId};
 use kapi_core::isolation::{NetworkMode, SandboxLevel};
 use kapi_core::judge::{Judge, JudgeUnavailable};
-use kapi_core::verdict::Verdict;
+use kapi_core::verdict::JudgeVerdict;
 use kapi_goal::record::project::Project;
 use kapi_goal::rules::budget::Budget;
-use kapi_goal::rules::command::Command;
+use kapi_goal::rules::command::GoalCommand;
 use kapi_goal::rules::contract::{Base, CONTRACT_VERSION, Contract, Working};
 use kapi_store::layout::ProjectLayout;
 use kapi_sys::sim_disk::SimDisk;
@@ -27,7 +27,7 @@ pub const PROTECTED_FILE: &str = "test";
 
 /// A story.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Scenario {
+pub enum SimScenario {
     /// Fails, tampers, meets a provider's failure, is sent on by the judge, uses up its turns, is
     /// given more, and is done.
     Done,
@@ -40,11 +40,11 @@ pub enum Scenario {
 }
 
 /// Every story.
-pub const SCENARIOS: [Scenario; 4] = [
-    Scenario::Done,
-    Scenario::Stalled,
-    Scenario::Cancelled,
-    Scenario::JudgeAway,
+pub const SCENARIOS: [SimScenario; 4] = [
+    SimScenario::Done,
+    SimScenario::Stalled,
+    SimScenario::Cancelled,
+    SimScenario::JudgeAway,
 ];
 /// The judge that a person names in place of one that cannot be reached.
 pub(crate) const OTHER_JUDGE: &str = "script:other.yaml";
@@ -62,12 +62,12 @@ pub(crate) enum AgentScript {
 /// What a judge does.
 pub(crate) enum JudgeScript {
     /// Gives a verdict.
-    Says(Verdict),
+    Says(JudgeVerdict),
     /// Cannot be asked.
     IsUnavailable,
 }
 
-impl Scenario {
+impl SimScenario {
     /// Returns the files of the base commit.
     #[must_use]
     pub fn base_files(self) -> Files {
@@ -131,9 +131,9 @@ impl Scenario {
     pub(crate) fn judge(self, effect: &EffectId, by: &str) -> JudgeScript {
         match effect.as_str() {
             _ if self == Self::JudgeAway && by != OTHER_JUDGE => JudgeScript::IsUnavailable,
-            "t003-judge-a1" => JudgeScript::Says(Verdict::Continue),
+            "t003-judge-a1" => JudgeScript::Says(JudgeVerdict::Continue),
             "t004-judge-a1" => JudgeScript::IsUnavailable,
-            _ => JudgeScript::Says(Verdict::Done),
+            _ => JudgeScript::Says(JudgeVerdict::Done),
         }
     }
 }
@@ -160,8 +160,11 @@ pub fn project<'a>(disk: &'a SimDisk, clock: &'a SimClock, owner: &str) -> Proje
 
 fn cancel(disk: &SimDisk, clock: &SimClock, goal: &GoalId) {
     let reason = Some("changed my mind".to_owned());
-    let cancelled =
-        project(disk, clock, "kapi cancel").submit(goal, &person(), &Command::Cancel { reason });
+    let cancelled = project(disk, clock, "kapi cancel").submit(
+        goal,
+        &person(),
+        &GoalCommand::Cancel { reason },
+    );
     assert!(
         cancelled.is_ok() || disk.is_crashed(),
         "only the power can stop a cancel: {cancelled:?}"

@@ -15,15 +15,15 @@ use kapi_core::id::{EffectId, GoalId};
 use kapi_core::usage::Usage;
 use kapi_core::verdict::{JudgeAnswer, JudgeRun};
 use kapi_goal::record::world::World;
-use kapi_goal::rules::effect::{Action, AgentTask, Effect, VerifyTask};
-use kapi_goal::rules::outcome::{Candidate, Outcome};
-use kapi_machine::watch::{Activity, Watch};
+use kapi_goal::rules::effect::{AgentTask, GoalAction, GoalEffect, VerifyTask};
+use kapi_goal::rules::outcome::{GoalCandidate, GoalOutcome};
+use kapi_machine::watch::{Activity, EffectWatch};
 use kapi_sys::disk::Disk as _;
 use kapi_sys::sim_disk::{SimDisk, Survival};
 
-use crate::oracle::{Oracle, Violation, check_performed, read_log};
+use crate::oracle::{Oracle, OracleViolation, check_performed, read_log};
 use crate::sim_mistake::Mistake;
-use crate::sim_scenario::{AgentScript, JudgeScript, PROTECTED_FILE, Scenario};
+use crate::sim_scenario::{AgentScript, JudgeScript, PROTECTED_FILE, SimScenario};
 use crate::sim_tree::{Files, SimClock, commit_id, tree_id};
 
 /// What a crash does not take away.
@@ -42,7 +42,7 @@ struct Inner {
     durable: Durable,
     /// Agent effects that were begun, by the record a run's directory keeps.
     begun: BTreeSet<EffectId>,
-    violation: Option<Violation>,
+    violation: Option<OracleViolation>,
     /// Moments at which the power may fail, passed so far.
     moments: u64,
     crash_at: Option<(u64, Survival)>,
@@ -52,7 +52,7 @@ struct Inner {
 /// A simulated world.
 #[derive(Debug)]
 pub struct SimWorld {
-    scenario: Scenario,
+    scenario: SimScenario,
     disk: SimDisk,
     clock: SimClock,
     log_dir: PathBuf,
@@ -63,7 +63,12 @@ pub struct SimWorld {
 impl SimWorld {
     /// Makes a world with one commit on `main`. Logs are looked for below `goals_dir`.
     #[must_use]
-    pub fn new(scenario: Scenario, disk: &SimDisk, clock: &SimClock, goals_dir: PathBuf) -> Self {
+    pub fn new(
+        scenario: SimScenario,
+        disk: &SimDisk,
+        clock: &SimClock,
+        goals_dir: PathBuf,
+    ) -> Self {
         let base = scenario.base_files();
         let commit = commit_id(&base, "", 0);
         let branches = [
@@ -123,7 +128,7 @@ impl SimWorld {
     ///
     /// # Errors
     /// When there is one.
-    pub fn check(&self) -> Result<(), Violation> {
+    pub fn check(&self) -> Result<(), OracleViolation> {
         self.inner().violation.clone().map_or(Ok(()), Err)
     }
 
@@ -155,28 +160,28 @@ impl SimWorld {
         }
     }
 
-    fn act(&self, effect: &Effect, watch: &Watch<'_>) -> Outcome {
+    fn act(&self, effect: &GoalEffect, watch: &EffectWatch<'_>) -> GoalOutcome {
         match &effect.action {
-            Action::CreateWorkspace { branch, base, .. } => self.create_workspace(branch, base),
-            Action::RunAgent(task) => self.run_agent(effect, task, watch),
-            Action::Commit(task) => self.commit(&task.base, task.at_s),
-            Action::Baseline(task) | Action::Verify(task) => self.verify(task),
-            Action::Judge(task) => {
+            GoalAction::CreateWorkspace { branch, base, .. } => self.create_workspace(branch, base),
+            GoalAction::RunAgent(task) => self.run_agent(effect, task, watch),
+            GoalAction::Commit(task) => self.commit(&task.base, task.at_s),
+            GoalAction::Baseline(task) | GoalAction::Verify(task) => self.verify(task),
+            GoalAction::Judge(task) => {
                 judged(&task.agent, &self.scenario.judge(&effect.id, &task.agent))
             }
-            Action::Publish {
+            GoalAction::Publish {
                 branch,
                 base,
                 commit,
             } => self.publish(branch, base, commit),
-            Action::Wait { until_ms } => {
+            GoalAction::Wait { until_ms } => {
                 self.clock.wait_until(*until_ms);
-                Outcome::Waited
+                GoalOutcome::Waited
             }
         }
     }
 
-    fn create_workspace(&self, branch: &str, base: &str) -> Outcome {
+    fn create_workspace(&self, branch: &str, base: &str) -> GoalOutcome {
         let durable = &mut self.inner().durable;
         let Some(files) = durable.commits.get(base).cloned() else {
             return refused("find base");
@@ -189,13 +194,18 @@ impl SimWorld {
             return refused("create the branch: it points elsewhere");
         }
         durable.worktree.get_or_insert(files);
-        Outcome::Workspace {
+        GoalOutcome::Workspace {
             path: "/worktree".to_owned(),
         }
     }
 
     /// Works on the files. What a cut-off attempt under this id left is put back first.
-    fn run_agent(&self, effect: &Effect, task: &AgentTask, watch: &Watch<'_>) -> Outcome {
+    fn run_agent(
+        &self,
+        effect: &GoalEffect,
+        task: &AgentTask,
+        watch: &EffectWatch<'_>,
+    ) -> GoalOutcome {
         {
             let mut inner = self.inner();
             let is_new = inner.begun.insert(effect.id.clone());
@@ -206,7 +216,7 @@ impl SimWorld {
         }
         let script = self.scenario.agent(&effect.id, task.turn);
         if let AgentScript::ProviderFails = script {
-            return Outcome::Agent(agent_run(AgentEnd::Provider(unavailable()), None));
+            return GoalOutcome::Agent(agent_run(AgentEnd::Provider(unavailable()), None));
         }
         let line = format!("turn {}\n", task.turn);
         self.write_transcript(effect, &line);
@@ -235,11 +245,11 @@ impl SimWorld {
                 return cut_off();
             }
         }
-        Outcome::Agent(agent_run(AgentEnd::Finished, Some("session-1".to_owned())))
+        GoalOutcome::Agent(agent_run(AgentEnd::Finished, Some("session-1".to_owned())))
     }
 
     /// Adds to the transcript of a run, as the real world does: not synced.
-    fn write_transcript(&self, effect: &Effect, line: &str) {
+    fn write_transcript(&self, effect: &GoalEffect, line: &str) {
         let Some(state_dir) = self.log_dir.parent() else {
             return;
         };
@@ -257,7 +267,7 @@ impl SimWorld {
         }
     }
 
-    fn commit(&self, base: &str, at_s: i64) -> Outcome {
+    fn commit(&self, base: &str, at_s: i64) -> GoalOutcome {
         let durable = &mut self.inner().durable;
         let (Some(files), Some(base_files)) = (&durable.worktree, durable.commits.get(base)) else {
             return refused("commit: no worktree or base");
@@ -270,7 +280,7 @@ impl SimWorld {
         let tree = tree_id(files);
         let files = files.clone();
         durable.commits.insert(commit.clone(), files);
-        Outcome::Committed(Candidate {
+        GoalOutcome::Committed(GoalCandidate {
             commit,
             tree,
             files_changed,
@@ -278,7 +288,7 @@ impl SimWorld {
         })
     }
 
-    fn verify(&self, task: &VerifyTask) -> Outcome {
+    fn verify(&self, task: &VerifyTask) -> GoalOutcome {
         let inner = self.inner();
         let commits = &inner.durable.commits;
         let (Some(files), Some(base)) = (commits.get(&task.commit), commits.get(&task.base)) else {
@@ -298,7 +308,7 @@ impl SimWorld {
             output_bytes: 0,
             tally: None,
         };
-        Outcome::Verified(VerifyReport {
+        GoalOutcome::Verified(VerifyReport {
             commit: task.commit.clone(),
             tree: task.tree.clone(),
             tampered: if is_tampered {
@@ -311,7 +321,7 @@ impl SimWorld {
         })
     }
 
-    fn publish(&self, branch: &str, base: &str, commit: &str) -> Outcome {
+    fn publish(&self, branch: &str, base: &str, commit: &str) -> GoalOutcome {
         let durable = &mut self.inner().durable;
         let branch = match self.mistake {
             Some(Mistake::WrongBranch) => "main",
@@ -320,7 +330,7 @@ impl SimWorld {
         match durable.branches.get_mut(branch) {
             Some(at) if at == base || at == commit => {
                 commit.clone_into(at);
-                Outcome::Published {
+                GoalOutcome::Published {
                     commit: commit.to_owned(),
                 }
             }
@@ -330,10 +340,10 @@ impl SimWorld {
 }
 
 impl World for SimWorld {
-    fn perform(&self, effect: &Effect, watch: &Watch<'_>) -> Outcome {
+    fn perform(&self, effect: &GoalEffect, watch: &EffectWatch<'_>) -> GoalOutcome {
         let mut effect = effect.clone();
         if self.mistake == Some(Mistake::ReusedEffectId)
-            && matches!(effect.action, Action::RunAgent(_))
+            && matches!(effect.action, GoalAction::RunAgent(_))
         {
             effect.id = self.inner().first_agent.get_or_insert(effect.id).clone();
         }
@@ -346,7 +356,7 @@ impl World for SimWorld {
             return cut_off();
         }
         // Said last: what the engine does about it may end in a crash of its own.
-        if matches!(outcome, Outcome::Agent(_)) {
+        if matches!(outcome, GoalOutcome::Agent(_)) {
             (watch.notice)(Activity::Used(USED));
         }
         outcome
@@ -361,8 +371,8 @@ const USED: Usage = Usage {
 };
 
 /// Builds the complaint that something of the person's was changed.
-pub(crate) fn not_owned(what: &str) -> Violation {
-    Violation::new(Oracle::Ownership, format!("{what} changed"))
+pub(crate) fn not_owned(what: &str) -> OracleViolation {
+    OracleViolation::new(Oracle::Ownership, format!("{what} changed"))
 }
 
 fn agent_run(end: AgentEnd, session: Option<String>) -> AgentRun {
@@ -386,7 +396,7 @@ fn unavailable() -> ProviderFailure {
     }
 }
 
-fn judged(by: &str, script: &JudgeScript) -> Outcome {
+fn judged(by: &str, script: &JudgeScript) -> GoalOutcome {
     let answer = match script {
         JudgeScript::Says(verdict) => JudgeAnswer::Verdict {
             verdict: *verdict,
@@ -394,23 +404,23 @@ fn judged(by: &str, script: &JudgeScript) -> Outcome {
         },
         JudgeScript::IsUnavailable => JudgeAnswer::Unavailable(unavailable()),
     };
-    Outcome::Judged(JudgeRun {
+    GoalOutcome::Judged(JudgeRun {
         by: by.to_owned(),
         answer,
         usage: USED,
     })
 }
 
-fn refused(what: &str) -> Outcome {
-    Outcome::Failed(Failure {
+fn refused(what: &str) -> GoalOutcome {
+    GoalOutcome::Failed(Failure {
         message: what.to_owned(),
         hint: None,
     })
 }
 
 /// What a process that lost its power would have said; nobody hears it.
-fn cut_off() -> Outcome {
-    Outcome::Cancelled {
+fn cut_off() -> GoalOutcome {
+    GoalOutcome::Cancelled {
         usage: Usage::default(),
         session: None,
     }

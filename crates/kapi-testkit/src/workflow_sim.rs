@@ -8,18 +8,18 @@ mod check;
 pub mod kinds;
 mod modes;
 mod outcomes;
-mod story;
-mod tale;
+mod scenario;
+mod script;
 mod world;
 
 use std::collections::BTreeSet;
 
 use kapi_sys::sim_disk::{Mutation, Survival};
 
-use crate::crash::{Boundary, Crash, survivals, tell};
-use crate::oracle::Violation;
-use crate::workflow_sim::story::WorkflowStory;
-use crate::workflow_sim::tale::Tale;
+use crate::crash::{Boundary, Crash, notify, survivals};
+use crate::oracle::OracleViolation;
+use crate::workflow_sim::scenario::WorkflowScenario;
+use crate::workflow_sim::script::WorkflowScript;
 
 /// What was simulated.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -36,7 +36,7 @@ pub struct WorkflowTally {
 
 /// What may be left after a power failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Ways {
+pub enum FailureModes {
     /// Everything that can be, each at every operation.
     All,
     /// Everything that can be, one after the other from operation to operation.
@@ -47,14 +47,14 @@ pub enum Ways {
 
 /// A story that an oracle complained about.
 #[derive(Debug, thiserror::Error)]
-#[error("story {tale}, crashes {crashes:?}: {violation}")]
+#[error("story {script}, crashes {crashes:?}: {violation}")]
 pub struct WorkflowFound {
     /// Its name.
-    pub tale: &'static str,
+    pub script: &'static str,
     /// Where the power failed.
     pub crashes: Vec<Crash>,
     /// The complaint.
-    pub violation: Violation,
+    pub violation: OracleViolation,
 }
 
 /// Lets the power fail in every story at one operation in `one_in`, and once more a few operations
@@ -64,35 +64,38 @@ pub struct WorkflowFound {
 /// The first story that an oracle complains about.
 pub fn crash_everywhere(
     one_in: u64,
-    ways: Ways,
+    ways: FailureModes,
     mistake: Option<&Mutation>,
 ) -> Result<WorkflowTally, Box<WorkflowFound>> {
     let mut tally = WorkflowTally::default();
-    for tale in modes::TALES.iter().copied().flatten() {
-        crash_tale(tale, one_in, ways, mistake, &mut tally).map_err(|(crashes, violation)| {
-            Box::new(WorkflowFound {
-                tale: tale.name,
-                crashes,
-                violation,
-            })
-        })?;
+    for script in modes::TALES.iter().copied().flatten() {
+        crash_script(script, one_in, ways, mistake, &mut tally).map_err(
+            |(crashes, violation)| {
+                Box::new(WorkflowFound {
+                    script: script.name,
+                    crashes,
+                    violation,
+                })
+            },
+        )?;
     }
     Ok(tally)
 }
 
 /// Crashes, and what was found then.
-type Complaint = (Vec<Crash>, Violation);
+type Complaint = (Vec<Crash>, OracleViolation);
 
-fn crash_tale(
-    tale: &'static Tale,
+fn crash_script(
+    script: &'static WorkflowScript,
     one_in: u64,
-    ways: Ways,
+    ways: FailureModes,
     mistake: Option<&Mutation>,
     tally: &mut WorkflowTally,
 ) -> Result<(), Complaint> {
     // The reference is made without the mistake: it is what should have been.
-    let mut reference = WorkflowStory::new(tale, None);
-    let told = tell(&mut reference, &[], None).map_err(|violation| (Vec::new(), violation))?;
+    let mut reference = WorkflowScenario::new(script, None);
+    let reported =
+        notify(&mut reference, &[], None).map_err(|violation| (Vec::new(), violation))?;
     let ops = reference.disk.ops();
     tally.ops += ops;
     tally.kinds.extend(reference.kinds());
@@ -106,17 +109,17 @@ fn crash_tale(
                 at: Boundary::Op(op),
                 survival,
             });
-            let mut story = WorkflowStory::new(tale, mistake);
-            let told = tell(&mut story, &crashes, Some(&told.rest))
+            let mut scenario = WorkflowScenario::new(script, mistake);
+            let reported = notify(&mut scenario, &crashes, Some(&reported.rest))
                 .map_err(|violation| (crashes.to_vec(), violation))?;
             tally.cases += 1;
-            tally.crashes += told.crashes;
+            tally.crashes += reported.crashes;
         }
     }
     Ok(())
 }
 
-impl Ways {
+impl FailureModes {
     /// Returns what is left after the failures at an operation.
     fn at(self, op: u64) -> Vec<Survival> {
         let mut all = survivals(op);

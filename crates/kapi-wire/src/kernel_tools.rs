@@ -4,12 +4,12 @@
 //! call may do is decided where tasks are; this only reads it and says what came of it.
 
 pub mod answer;
+pub mod answers;
 pub mod input;
 pub mod output;
 pub mod schema;
-pub mod told;
 
-use kapi_goal::tools::Tool;
+use kapi_goal::tools::GoalTool;
 use serde_json::Value;
 
 use crate::kernel_tools::schema::kernel_schema;
@@ -89,7 +89,7 @@ impl KernelTool {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AnyTool {
     /// One by which an agent speaks of its goal.
-    Goal(Tool),
+    Goal(GoalTool),
     /// One of the kernel.
     Kernel(KernelTool),
 }
@@ -107,14 +107,14 @@ impl AnyTool {
 
 /// Which tools somebody is offered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Offer {
+pub enum ToolOffer {
     /// Those by which an agent speaks of its goal.
     Goal,
     /// Those, and the kernel's.
     GoalAndKernel,
 }
 
-impl Offer {
+impl ToolOffer {
     /// Returns the tool of this name, if it is among those.
     #[must_use]
     pub fn find(self, name: &str) -> Option<AnyTool> {
@@ -122,7 +122,7 @@ impl Offer {
             Self::Goal => None,
             Self::GoalAndKernel => KernelTool::named(name),
         };
-        let goal = Tool::named(name).map(AnyTool::Goal);
+        let goal = GoalTool::named(name).map(AnyTool::Goal);
         goal.or(kernel.map(AnyTool::Kernel))
     }
 

@@ -6,11 +6,11 @@
 use kapi_core::task_id::LoopName;
 use kapi_status::file::timestamp;
 use kapi_task::rules::definition::Definition;
-use kapi_task::rules::state::{Kernel, LastSkip, Totals, is_on};
-use kapi_task::rules::task::Task;
+use kapi_task::rules::state::{KernelState, LastSkip, TaskTotals, is_on};
+use kapi_task::rules::task::KernelTask;
 use serde::Serialize;
 
-use crate::kernel_tools::told::loop_status_word;
+use crate::kernel_tools::answers::loop_status_word;
 
 /// A loop's status as the specification has it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -60,7 +60,7 @@ pub struct LoopView {
     /// The last time it did not run, and why.
     pub last_skip: Option<LastSkip>,
     /// How many of its runs have ended.
-    pub totals: Totals,
+    pub totals: TaskTotals,
 }
 
 /// What a clock or a file says of a loop beside its definition.
@@ -75,9 +75,9 @@ pub struct Timing {
 impl LoopView {
     /// Builds the view of one loop.
     #[must_use]
-    pub fn of(kernel: &Kernel, definition: &Definition, timing: Timing) -> Self {
+    pub fn of(kernel: &KernelState, definition: &Definition, timing: Timing) -> Self {
         let known = kernel.loops.get(&definition.name);
-        let live: Vec<&Task> = live(kernel, &definition.name).collect();
+        let live: Vec<&KernelTask> = live(kernel, &definition.name).collect();
         let last = known.and_then(|known| known.last_run.as_ref());
         Self {
             name: definition.name.to_string(),
@@ -112,17 +112,17 @@ impl LoopView {
 }
 
 /// Returns the runs of a loop that have not ended.
-pub fn live<'k>(kernel: &'k Kernel, name: &LoopName) -> impl Iterator<Item = &'k Task> {
+pub fn live<'k>(kernel: &'k KernelState, name: &LoopName) -> impl Iterator<Item = &'k KernelTask> {
     let name = name.clone();
     let tasks = kernel.tasks.values();
     tasks.filter(move |task| task.loop_run().is_some_and(|run| *run.name() == name))
 }
 
 const fn kind(definition: &Definition) -> &'static str {
-    use kapi_task::rules::definition::trigger::Trigger;
+    use kapi_task::rules::definition::trigger::LoopTrigger;
     match definition.trigger {
-        Trigger::Manual => "manual",
-        Trigger::Cron { .. } => "cron",
-        Trigger::Event { .. } => "event",
+        LoopTrigger::Manual => "manual",
+        LoopTrigger::Cron { .. } => "cron",
+        LoopTrigger::Event { .. } => "event",
     }
 }

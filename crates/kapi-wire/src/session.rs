@@ -3,7 +3,7 @@
 //!
 //! Everything a host needs to show and to ask; nothing in it has to be interpreted.
 
-use kapi_workflow::rules::state::Blocked;
+use kapi_workflow::rules::state::WorkflowBlock;
 use serde::Serialize;
 
 use crate::workflow::asked::AskedView;
@@ -22,12 +22,12 @@ pub struct SessionView {
     /// The name of the session.
     pub session: Option<String>,
     /// The workflow it is attached to; none where it has ended.
-    pub attached: Option<StandingView>,
+    pub attached: Option<SessionWorkflowView>,
 }
 
 /// A workflow, as a host shows it to its person.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct StandingView {
+pub struct SessionWorkflowView {
     /// Its id, `NNN-slug`.
     pub id: String,
     /// The index by which it is named in commands, `007`.
@@ -43,7 +43,8 @@ pub struct StandingView {
     /// Where it stands within that.
     pub subphase: Option<&'static str>,
     /// Where it stands, in a few words for a person.
-    pub standing: String,
+    #[serde(rename = "standing")]
+    pub state: String,
     /// The same in a paragraph for a model.
     pub paragraph: String,
     /// Who drives it right now.
@@ -53,7 +54,7 @@ pub struct StandingView {
     /// The decision that waits for the person.
     pub pending: Option<DecisionView>,
     /// What holds it up.
-    pub blocked: Option<Blocked>,
+    pub blocked: Option<WorkflowBlock>,
     /// What a person can type next, on a command line.
     pub next: Vec<String>,
     /// The documents that an agent is given in this phase, in their order.
@@ -89,13 +90,13 @@ pub struct GuidanceView {
 /// One workflow that was asked for by its name.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ShownView {
-    /// `standing`.
+    /// `state`.
     #[serde(rename = "type")]
     pub kind: &'static str,
     /// The layout of this document.
     pub v: u32,
     /// The workflow.
-    pub workflow: StandingView,
+    pub workflow: SessionWorkflowView,
 }
 
 /// The approved interviews that a purpose could go on from.
@@ -129,12 +130,12 @@ pub struct CandidateView {
 mod tests {
     use super::{
         CandidateView, CandidatesView, DecisionView, GuidanceView, SESSION_VERSION, SessionView,
-        StandingView,
+        SessionWorkflowView,
     };
     use crate::workflow::asked::AskedView;
 
-    fn standing() -> StandingView {
-        StandingView {
+    fn state() -> SessionWorkflowView {
+        SessionWorkflowView {
             id: "001-greet-people".to_owned(),
             index: "001".to_owned(),
             mode: "deep-interview",
@@ -142,7 +143,7 @@ mod tests {
             status: "active",
             phase: "interview",
             subphase: Some("awaiting"),
-            standing: "interview/awaiting".to_owned(),
+            state: "interview/awaiting".to_owned(),
             paragraph: "It stands.".to_owned(),
             driver: None,
             asked: Some(AskedView {
@@ -176,7 +177,7 @@ mod tests {
             kind: "session",
             v: SESSION_VERSION,
             session: Some("pi:1".to_owned()),
-            attached: Some(standing()),
+            attached: Some(state()),
         };
         let golden = concat!(
             r#"{"type":"session","v":1,"session":"pi:1","attached":{"id":"001-greet-people","#,

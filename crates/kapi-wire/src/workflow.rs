@@ -8,16 +8,16 @@ pub mod modes;
 pub mod row;
 
 use kapi_core::link::Link;
-use kapi_workflow::rules::conflict::Conflict;
-use kapi_workflow::rules::evidence::Evidence;
-use kapi_workflow::rules::pending::{Approval, Pending};
-use kapi_workflow::rules::state::{Blocked, Revision, Workflow};
-use kapi_workflow::rules::terms::Terms;
-use kapi_workflow::rules::worker::Worker;
+use kapi_workflow::rules::conflict::WorkflowConflict;
+use kapi_workflow::rules::evidence::WorkflowEvidence;
+use kapi_workflow::rules::pending::{DecisionApproval, WaitingDecision};
+use kapi_workflow::rules::state::{Revision, Workflow, WorkflowBlock};
+use kapi_workflow::rules::terms::WorkflowTerms;
+use kapi_workflow::rules::worker::WorkflowWorker;
 use serde::Serialize;
 
 use crate::result::UsageView;
-use crate::workflow::modes::Parts;
+use crate::workflow::modes::ModeParts;
 
 /// A workflow.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -42,28 +42,28 @@ pub struct WorkflowView {
     /// When, in milliseconds since the epoch.
     pub started_at_ms: i64,
     /// What it may use.
-    pub terms: Terms,
+    pub terms: WorkflowTerms,
     /// What waits for a person.
     pub pending: Option<PendingView>,
     /// What holds it up.
-    pub blocked: Option<Blocked>,
+    pub blocked: Option<WorkflowBlock>,
     /// What was decided, oldest first.
-    pub approvals: Vec<Approval>,
+    pub approvals: Vec<DecisionApproval>,
     /// What a person wanted changed, oldest first.
     pub revisions: Vec<Revision>,
     /// What it is connected with.
     pub links: Vec<Link>,
     /// What is at work for it.
-    pub workers: Vec<Worker>,
+    pub workers: Vec<WorkflowWorker>,
     /// What its completion rests on; the number of each is its place, from 1.
-    pub evidence: Vec<Evidence>,
+    pub evidence: Vec<WorkflowEvidence>,
     /// What did not fit on its branch, and what became of it, oldest first.
-    pub conflicts: Vec<Conflict>,
+    pub conflicts: Vec<WorkflowConflict>,
     /// What the questions to agents used.
     pub usage: UsageView,
     /// The parts of the modes.
     #[serde(flatten)]
-    pub parts: Parts,
+    pub parts: ModeParts,
     /// What a person can type next.
     pub next: Vec<String>,
 }
@@ -86,7 +86,7 @@ pub struct PendingView {
 impl PendingView {
     /// Shows a decision that waits.
     #[must_use]
-    pub fn of(pending: &Pending) -> Self {
+    pub fn of(pending: &WaitingDecision) -> Self {
         Self {
             decision: pending.decision.as_str(),
             artifact: pending.decision.artifact(),
@@ -99,7 +99,7 @@ impl PendingView {
 
 /// What a view is made for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Looked {
+pub enum Viewer {
     /// Somebody looks at it.
     At,
     /// A command ends with it.
@@ -109,12 +109,12 @@ pub enum Looked {
 impl WorkflowView {
     /// Shows a workflow, with what a person can type next.
     #[must_use]
-    pub fn of(workflow: &Workflow, looked: Looked, next: Vec<String>) -> Self {
+    pub fn of(workflow: &Workflow, looked: Viewer, next: Vec<String>) -> Self {
         let (phase, subphase) = workflow.phase();
         Self {
             kind: match looked {
-                Looked::At => "workflow",
-                Looked::Last => "workflow_result",
+                Viewer::At => "workflow",
+                Viewer::Last => "workflow_result",
             },
             id: workflow.id.to_string(),
             mode: workflow.mode().as_str(),
@@ -134,7 +134,7 @@ impl WorkflowView {
             evidence: workflow.evidence.clone(),
             conflicts: workflow.conflicts.clone(),
             usage: UsageView::from(workflow.used),
-            parts: Parts::of(&workflow.body),
+            parts: ModeParts::of(&workflow.body),
             next,
         }
     }

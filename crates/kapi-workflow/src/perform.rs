@@ -34,18 +34,18 @@ use kapi_git::owned_dir;
 use kapi_goal::perform::real::RealWorld;
 use kapi_goal::record::project::Project;
 use kapi_goal::rules::state::Goal;
-use kapi_machine::watch::Watch;
+use kapi_machine::watch::EffectWatch;
 use kapi_run::failure;
-use kapi_task::rules::task::Task;
+use kapi_task::rules::task::KernelTask;
 
 use crate::perform::prepare::NewBranch;
 use crate::record::run_name::{effect_name, run_name};
-use crate::rules::effect::{Action, Effect, GoalWork};
-use crate::rules::outcome::Outcome;
+use crate::rules::effect::{GoalWork, WorkflowAction, WorkflowEffect};
+use crate::rules::outcome::WorkflowOutcome;
 use crate::rules::state::Workflow;
 
 /// Where a workflow's effects are performed, and what they need of whoever composes it.
-pub struct WorkflowPlace<'a> {
+pub struct WorkflowEnvironment<'a> {
     /// The project.
     pub project: &'a Project<'a>,
     /// The person who started the workflow: what its plan's approval gives leave for is recorded in
@@ -61,12 +61,14 @@ pub struct WorkflowPlace<'a> {
     /// Has a goal driven as a task of the kernel, here or by whoever has claimed it, and stays with
     /// it until the task has ended or the watch calls it off. Asked again for the same effect it
     /// goes on with the same task.
-    pub as_task: &'a (dyn Fn(&GoalTask<'_>, &Watch<'_>) -> Result<Tasked, NotTasked> + Sync),
+    pub as_task: &'a (
+            dyn Fn(&GoalTaskPlan<'_>, &EffectWatch<'_>) -> Result<GoalTaskOutcome, NotTasked> + Sync
+        ),
 }
 
 /// A goal that is to be driven as a task of the kernel.
 #[derive(Debug, Clone, Copy)]
-pub struct GoalTask<'a> {
+pub struct GoalTaskPlan<'a> {
     /// The effect that asks for it.
     pub effect: &'a EffectId,
     /// What is done.
@@ -77,9 +79,9 @@ pub struct GoalTask<'a> {
 
 /// What became of the task of a goal.
 #[derive(Debug)]
-pub enum Tasked {
+pub enum GoalTaskOutcome {
     /// It has ended.
-    Ended(Box<Task>),
+    Ended(Box<KernelTask>),
     /// It was called off: nobody works on it for us, and it may still be in the queue.
     LetGo,
 }
@@ -95,13 +97,13 @@ pub struct NotTasked {
 
 /// Why an effect came to nothing.
 #[derive(Debug)]
-struct Refused {
+struct EffectRefusal {
     failure: Failure,
     may_pass: bool,
     usage: Usage,
 }
 
-impl Refused {
+impl EffectRefusal {
     /// Returns a refusal that stays until somebody does something about it.
     fn lasting(failure: Failure) -> Self {
         Self {
@@ -116,7 +118,7 @@ impl Refused {
     }
 }
 
-impl From<NotTasked> for Refused {
+impl From<NotTasked> for EffectRefusal {
     fn from(why: NotTasked) -> Self {
         Self {
             may_pass: why.may_pass,
@@ -125,7 +127,7 @@ impl From<NotTasked> for Refused {
     }
 }
 
-impl From<Failure> for Refused {
+impl From<Failure> for EffectRefusal {
     fn from(failure: Failure) -> Self {
         Self {
             failure,
@@ -137,33 +139,37 @@ impl From<Failure> for Refused {
 
 /// Performs an effect. Performing it twice under its id is safe.
 ///
-/// [`Outcome::Cancelled`] comes soon after the flag of the watch is raised. What agents use is told
+/// [`WorkflowOutcome::Cancelled`] comes soon after the flag of the watch is raised. What agents use is told
 /// as it happens, and only the rest stands in the outcome; goals keep their own account.
 #[must_use]
-pub fn perform(place: &WorkflowPlace<'_>, effect: &Effect, watch: &Watch<'_>) -> Outcome {
+pub fn perform(
+    location: &WorkflowEnvironment<'_>,
+    effect: &WorkflowEffect,
+    watch: &EffectWatch<'_>,
+) -> WorkflowOutcome {
     let result = match &effect.action {
-        Action::Ask(question) => ask::ask(place, effect, question, watch),
-        Action::Prepare {
+        WorkflowAction::Ask(question) => ask::ask(location, effect, question, watch),
+        WorkflowAction::Prepare {
             branch,
             base,
             checks,
         } => {
             let branch = NewBranch { name: branch, base };
-            prepare::prepare(place, effect, &branch, checks, watch)
+            prepare::prepare(location, effect, &branch, checks, watch)
         }
-        Action::Work(work) => work::work(place, effect, work, watch),
-        Action::Land(landing) => land::land(place, effect, landing, watch),
-        Action::Verify(task) => verify::verify(place, effect, task, watch),
-        Action::Advance(step) => advance::advance(place, effect, step, watch),
-        Action::Propose(proposal) => propose::propose(place, effect, proposal, watch),
-        Action::Measure(wanted) => measure::measure(place, effect, wanted, watch),
-        Action::Restore(wanted) => restore::restore(place, effect, wanted, watch),
-        Action::Split(wanted) => split::split(place, effect, wanted, watch),
+        WorkflowAction::Work(work) => work::work(location, effect, work, watch),
+        WorkflowAction::Land(landing) => land::land(location, effect, landing, watch),
+        WorkflowAction::Verify(task) => verify::verify(location, effect, task, watch),
+        WorkflowAction::Advance(step) => advance::advance(location, effect, step, watch),
+        WorkflowAction::Propose(proposal) => propose::propose(location, effect, proposal, watch),
+        WorkflowAction::Measure(wanted) => measure::measure(location, effect, wanted, watch),
+        WorkflowAction::Restore(wanted) => restore::restore(location, effect, wanted, watch),
+        WorkflowAction::Split(wanted) => split::split(location, effect, wanted, watch),
     };
     match result {
         Ok(outcome) => outcome,
         Err(refused) if watch.cancel.is_raised() => cancelled(refused.usage),
-        Err(refused) => Outcome::Failed {
+        Err(refused) => WorkflowOutcome::Failed {
             failure: refused.failure,
             may_pass: refused.may_pass,
             usage: refused.usage,
@@ -171,18 +177,18 @@ pub fn perform(place: &WorkflowPlace<'_>, effect: &Effect, watch: &Watch<'_>) ->
     }
 }
 
-const fn cancelled(usage: Usage) -> Outcome {
-    Outcome::Cancelled { usage }
+const fn cancelled(usage: Usage) -> WorkflowOutcome {
+    WorkflowOutcome::Cancelled { usage }
 }
 
 /// Returns the name of the run that performs an effect, safe as a file name.
-fn run_id(effect: &Effect) -> String {
+fn run_id(effect: &WorkflowEffect) -> String {
     run_name(&effect.workflow, &effect.id)
 }
 
 /// Makes the directory of one effect, where nobody else may look, and returns it.
-fn scratch(world: &RealWorld<'_>, effect: &Effect) -> Result<PathBuf, Failure> {
-    let dir = world.place.scratch.join(effect_name(&effect.id));
+fn scratch(world: &RealWorld<'_>, effect: &WorkflowEffect) -> Result<PathBuf, Failure> {
+    let dir = world.location.scratch.join(effect_name(&effect.id));
     let mut builder = fs::DirBuilder::new();
     let made = builder.recursive(true).mode(0o700).create(&dir);
     made.map_err(|error| failure::file("create", &dir, &error))?;

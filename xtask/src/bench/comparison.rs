@@ -2,10 +2,14 @@
 
 use super::invocation::Invocation;
 use super::sample::{Pair, by_turns};
-use super::table::{Finding, Gap, Row};
+use super::table::{ComparisonFinding, ComparisonRow, Gap};
 
 /// Measures two programs, or says which of them cannot be run here.
-pub(super) fn compare(rounds: usize, ours: &Invocation, peer: &Invocation) -> anyhow::Result<Row> {
+pub(super) fn compare(
+    rounds: usize,
+    ours: &Invocation,
+    peer: &Invocation,
+) -> anyhow::Result<ComparisonRow> {
     if let Some(row) = gap(ours, peer) {
         return Ok(row);
     }
@@ -15,16 +19,16 @@ pub(super) fn compare(rounds: usize, ours: &Invocation, peer: &Invocation) -> an
 }
 
 /// Returns a row of what was measured.
-pub(super) fn measured(ours: &str, peer: &str, pair: Pair) -> Row {
-    Row {
+pub(super) fn measured(ours: &str, peer: &str, pair: Pair) -> ComparisonRow {
+    ComparisonRow {
         ours: ours.to_owned(),
         peer: peer.to_owned(),
-        finding: Finding::Measured(pair),
+        finding: ComparisonFinding::Measured(pair),
     }
 }
 
 /// Runs both once and returns the row that says which of them does not run, if one does not.
-pub(super) fn gap(ours: &Invocation, peer: &Invocation) -> Option<Row> {
+pub(super) fn gap(ours: &Invocation, peer: &Invocation) -> Option<ComparisonRow> {
     [(ours, Side::Ours), (peer, Side::Peer)]
         .into_iter()
         .find_map(|(invocation, side)| {
@@ -42,7 +46,7 @@ pub(super) enum Side {
 }
 
 /// Returns the row of a side that cannot be run.
-pub(super) fn not_run(ours: &str, peer: &str, reason: &str, side: Side) -> Row {
+pub(super) fn not_run(ours: &str, peer: &str, reason: &str, side: Side) -> ComparisonRow {
     let name = if side == Side::Ours { ours } else { peer };
     // One line, and none of the table's own marks.
     let reason = reason.replace(['\n', '|'], " ");
@@ -51,9 +55,9 @@ pub(super) fn not_run(ours: &str, peer: &str, reason: &str, side: Side) -> Row {
         reason,
         is_ours: side == Side::Ours,
     };
-    Row {
+    ComparisonRow {
         ours: ours.to_owned(),
         peer: peer.to_owned(),
-        finding: Finding::NotRun(gap),
+        finding: ComparisonFinding::NotRun(gap),
     }
 }

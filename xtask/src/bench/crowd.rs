@@ -16,8 +16,8 @@ use super::invocation::Invocation;
 use super::process_table::{self, Process};
 use super::sample::Pair;
 use super::sandbox::{self, Overlay, TRUE};
-use super::table::{Quantity, Row, Table};
-use super::{Place, walls};
+use super::table::{ComparisonRow, ComparisonTable, Quantity};
+use super::{BenchDirectory, walls};
 
 /// How many at once.
 const N: usize = 100;
@@ -32,19 +32,19 @@ const PATIENCE: Duration = Duration::from_secs(60);
 const PAUSE: Duration = Duration::from_millis(10);
 
 /// Measures a hundred `true` at once.
-pub(super) fn at_once(place: &Place) -> anyhow::Result<Table> {
-    let ground = Ground::new(&place.scratch, 0)?;
-    let ours = overlaid(place, &ground.directory, &[TRUE])?;
-    let direct = Invocation::new("`true` alone", &place.scratch, TRUE, &[]);
+pub(super) fn at_once(location: &BenchDirectory) -> anyhow::Result<ComparisonTable> {
+    let ground = Ground::new(&location.scratch, 0)?;
+    let ours = overlaid(location, &ground.directory, &[TRUE])?;
+    let direct = Invocation::new("`true` alone", &location.scratch, TRUE, &[]);
     let mut rows = Vec::new();
     for (rounds, peer) in [
-        (ROUNDS, sandbox::bwrap(place, &[TRUE])),
+        (ROUNDS, sandbox::bwrap(location, &[TRUE])),
         (ROUNDS, direct),
-        (SLOW_ROUNDS, sandbox::podman(place, &[TRUE])),
+        (SLOW_ROUNDS, sandbox::podman(location, &[TRUE])),
     ] {
         rows.extend(compare(rounds, &ours, &peer)?);
     }
-    Ok(Table {
+    Ok(ComparisonTable {
         title: "A hundred sandboxes at once",
         note: format!(
             "A hundred threads start one each at the same moment. The first line of a pair is the time until the last has ended; in the second, each one's own time, compared by rank: the fastest with the fastest, the slowest with the slowest. Layers lie apart: {}",
@@ -56,21 +56,24 @@ pub(super) fn at_once(place: &Place) -> anyhow::Result<Table> {
 }
 
 /// Measures the memory of a hundred that wait.
-pub(super) fn memory(place: &Place) -> anyhow::Result<Table> {
-    let peer = many(&sandbox::bwrap(place, &WAITING));
+pub(super) fn memory(location: &BenchDirectory) -> anyhow::Result<ComparisonTable> {
+    let peer = many(&sandbox::bwrap(location, &WAITING));
     let together = walls::invocation(
         "`kapi`, native, all from one program",
-        place,
+        location,
         &[&["--at-once", "100", "--"], &WAITING[..]].concat(),
     );
     let mut rows = Vec::new();
-    for ours in [overlaid(place, &place.scratch, &WAITING)?, vec![together]] {
+    for ours in [
+        overlaid(location, &location.scratch, &WAITING)?,
+        vec![together],
+    ] {
         rows.extend(compare_memory(&ours, &peer)?);
     }
     Ok(memory_table(rows))
 }
 
-fn compare_memory(ours: &[Invocation], peer: &[Invocation]) -> anyhow::Result<Vec<Row>> {
+fn compare_memory(ours: &[Invocation], peer: &[Invocation]) -> anyhow::Result<Vec<ComparisonRow>> {
     let (mine, theirs) = (name_of(ours), name_of(peer));
     let (mut processes, mut whole) = (Pair::default(), Pair::default());
     for _ in 0..MEMORY_ROUNDS {
@@ -111,8 +114,8 @@ fn compare_memory(ours: &[Invocation], peer: &[Invocation]) -> anyhow::Result<Ve
     ])
 }
 
-fn memory_table(rows: Vec<Row>) -> Table {
-    Table {
+fn memory_table(rows: Vec<ComparisonRow>) -> ComparisonTable {
+    ComparisonTable {
         title: "Memory of each of a hundred sandboxes",
         note: "While a hundred payloads sleep. \"Its processes\" is the proportional share (PSS) of every process of a sandbox but the payload, the side on the host included. \"Everything\" is what the host's available memory fell by, the payload and the kernel's own structures included; it is a hundredth of a difference and noisy.".to_owned(),
         quantity: Quantity::Memory,
@@ -130,18 +133,26 @@ fn many(invocation: &Invocation) -> Vec<Invocation> {
 }
 
 /// Names as many sandboxes as run at once, each with a workspace of its own.
-fn overlaid(place: &Place, ground: &Path, command: &[&str]) -> anyhow::Result<Vec<Invocation>> {
+fn overlaid(
+    location: &BenchDirectory,
+    ground: &Path,
+    command: &[&str],
+) -> anyhow::Result<Vec<Invocation>> {
     let directory = ground.join("crowd");
     let lower = sandbox::lower(&directory)?;
     (0..N)
         .map(|number| {
             let overlay = Overlay::new(&lower, &directory.join(number.to_string()))?;
-            Ok(sandbox::kapi(place, Some(&overlay), command))
+            Ok(sandbox::kapi(location, Some(&overlay), command))
         })
         .collect()
 }
 
-fn compare(rounds: usize, ours: &[Invocation], peer: &Invocation) -> anyhow::Result<Vec<Row>> {
+fn compare(
+    rounds: usize,
+    ours: &[Invocation],
+    peer: &Invocation,
+) -> anyhow::Result<Vec<ComparisonRow>> {
     let first = ours.first().context("find the first sandbox")?;
     if let Some(row) = gap(first, peer) {
         return Ok(vec![row]);
@@ -165,14 +176,14 @@ fn compare(rounds: usize, ours: &[Invocation], peer: &Invocation) -> anyhow::Res
     ])
 }
 
-struct Ran {
+struct CrowdRun {
     whole: Duration,
     /// Sorted.
     each: Vec<Duration>,
 }
 
 /// Runs all of them at once.
-fn run(invocations: &[Invocation]) -> anyhow::Result<Ran> {
+fn run(invocations: &[Invocation]) -> anyhow::Result<CrowdRun> {
     let barrier = Barrier::new(invocations.len() + 1);
     let barrier = &barrier;
     thread::scope(|scope| {
@@ -197,18 +208,18 @@ fn run(invocations: &[Invocation]) -> anyhow::Result<Ran> {
         }
         let whole = started.elapsed();
         each.sort();
-        Ok(Ran { whole, each })
+        Ok(CrowdRun { whole, each })
     })
 }
 
 /// Bytes of one sandbox.
-struct Held {
+struct SandboxMemory {
     processes: f64,
     whole: f64,
 }
 
 /// Starts all of them, reads their memory while a hundred payloads run, and ends them.
-fn hold(invocations: &[Invocation]) -> anyhow::Result<Held> {
+fn hold(invocations: &[Invocation]) -> anyhow::Result<SandboxMemory> {
     let before = process_table::available_bytes()?;
     let started: Vec<_> = invocations
         .iter()
@@ -234,7 +245,7 @@ fn hold(invocations: &[Invocation]) -> anyhow::Result<Held> {
     drop(started);
     wait_for_end(&processes)?;
     let per_sandbox = |bytes: u64| bytes as f64 / N as f64;
-    Ok(Held {
+    Ok(SandboxMemory {
         processes: per_sandbox(bytes),
         whole: per_sandbox(whole),
     })

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Context as _;
 
 use crate::output::talk;
-use crate::tool::Tool;
+use crate::tool::ToolCommand;
 
 /// Bytes of the new file system; only what is written takes room.
 const BYTES: u64 = 24 << 30;
@@ -65,16 +65,16 @@ impl Drop for Ground {
 pub(super) fn release_leftover(scratch: &Path) {
     let directory = scratch.join("trees");
     let shown = directory.to_string_lossy();
-    let told = Tool::new(Path::new("/"), "mountpoint", &["-q", &shown]).read();
-    if told.is_ok() {
+    let reported = ToolCommand::new(Path::new("/"), "mountpoint", &["-q", &shown]).read();
+    if reported.is_ok() {
         release(&directory);
     }
 }
 
 fn release(directory: &Path) {
     let shown = directory.to_string_lossy();
-    let told = Tool::new(Path::new("/"), "umount", &[&shown]).read();
-    if let Err(error) = told {
+    let reported = ToolCommand::new(Path::new("/"), "umount", &[&shown]).read();
+    if let Err(error) = reported {
         talk(&format!("warning: {error:#}"));
     }
 }
@@ -91,8 +91,8 @@ fn mount(image: &Path, directory: &Path, n_files: u32) -> anyhow::Result<()> {
     // Tables that are written later, in the background, would be measured too.
     let lazy = "lazy_itable_init=0,lazy_journal_init=0,nodiscard";
     let mkfs = ["-q", "-F", "-N", &inodes, "-E", lazy, &image];
-    Tool::new(Path::new("/"), "/usr/sbin/mkfs.ext4", &mkfs).read()?;
+    ToolCommand::new(Path::new("/"), "/usr/sbin/mkfs.ext4", &mkfs).read()?;
     let mount = ["-o", "loop", &image, &directory];
-    Tool::new(Path::new("/"), "mount", &mount).read()?;
+    ToolCommand::new(Path::new("/"), "mount", &mount).read()?;
     Ok(())
 }

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, ensure};
 
-use crate::tool::{Repeated, Tool};
+use crate::tool::{RepeatedTool, ToolCommand};
 
 /// A program with its arguments.
 #[derive(Debug, Clone)]
@@ -24,7 +24,7 @@ pub(super) struct Invocation {
 
 /// A program under way, ended by force when it is dropped.
 #[derive(Debug)]
-pub(super) struct Started(Child);
+pub(super) struct RunningProgram(Child);
 
 impl Invocation {
     /// Names a program; relative names in it start from `directory`.
@@ -43,8 +43,8 @@ impl Invocation {
     }
 
     /// Returns it ready to be run in silence, again and again.
-    pub(super) fn repeated(&self) -> Repeated {
-        Repeated::new(self.tool())
+    pub(super) fn repeated(&self) -> RepeatedTool {
+        RepeatedTool::new(self.tool())
     }
 
     /// Runs it once with a file as its input and returns how long that took.
@@ -64,7 +64,7 @@ impl Invocation {
     }
 
     /// Starts it without any input.
-    pub(super) fn start(&self) -> anyhow::Result<Started> {
+    pub(super) fn start(&self) -> anyhow::Result<RunningProgram> {
         let mut command = self.command();
         command
             .stdin(Stdio::null())
@@ -74,7 +74,7 @@ impl Invocation {
     }
 
     /// Starts it with pipes for input and output.
-    pub(super) fn start_piped(&self) -> anyhow::Result<(Started, ChildStdin, ChildStdout)> {
+    pub(super) fn start_piped(&self) -> anyhow::Result<(RunningProgram, ChildStdin, ChildStdout)> {
         let mut command = self.command();
         command.stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut started = self.spawned(&mut command)?;
@@ -83,10 +83,10 @@ impl Invocation {
         Ok((started, stdin, stdout))
     }
 
-    fn spawned(&self, command: &mut Command) -> anyhow::Result<Started> {
+    fn spawned(&self, command: &mut Command) -> anyhow::Result<RunningProgram> {
         let child = command.spawn();
         let child = child.with_context(|| format!("start {}", self.shown))?;
-        Ok(Started(child))
+        Ok(RunningProgram(child))
     }
 
     fn command(&self) -> Command {
@@ -99,13 +99,13 @@ impl Invocation {
         command
     }
 
-    fn tool(&self) -> Tool {
+    fn tool(&self) -> ToolCommand {
         let args: Vec<&str> = self.args.iter().map(String::as_str).collect();
-        Tool::new(&self.directory, &self.program, &args)
+        ToolCommand::new(&self.directory, &self.program, &args)
     }
 }
 
-impl Started {
+impl RunningProgram {
     /// Returns its number.
     pub(super) fn id(&self) -> u32 {
         self.0.id()
@@ -125,7 +125,7 @@ impl Started {
     }
 }
 
-impl Drop for Started {
+impl Drop for RunningProgram {
     #[expect(
         clippy::let_underscore_must_use,
         let_underscore_drop,

@@ -22,10 +22,10 @@ use anyhow::anyhow;
 
 use self::redis::Server;
 use self::rq::Rq;
-use super::Place;
+use super::BenchDirectory;
 use super::comparison::{Side, not_run};
 use super::options::Extra;
-use super::table::{Row, Table};
+use super::table::{ComparisonRow, ComparisonTable};
 use crate::output::talk;
 
 /// What stands beside the kernel, or why it cannot.
@@ -35,27 +35,30 @@ struct Peers {
 }
 
 /// Measures everything about the kernel.
-pub(super) fn tables(place: &Place, extras: &[Extra]) -> anyhow::Result<Vec<Table>> {
-    let peers = Peers::prepare(place, extras);
+pub(super) fn tables(
+    location: &BenchDirectory,
+    extras: &[Extra],
+) -> anyhow::Result<Vec<ComparisonTable>> {
+    let peers = Peers::prepare(location, extras);
     let mut tables = vec![
-        many::compare(place)?,
-        cost::compare(place, &peers)?,
-        start::compare(place, &peers)?,
-        rate::compare(place, &peers)?,
+        many::compare(location)?,
+        cost::compare(location, &peers)?,
+        start::compare(location, &peers)?,
+        rate::compare(location, &peers)?,
     ];
-    tables.extend(idle::compare(place)?);
+    tables.extend(idle::compare(location)?);
     Ok(tables)
 }
 
 impl Peers {
     /// Installs what was asked for and starts what there is.
-    fn prepare(place: &Place, extras: &[Extra]) -> Self {
+    fn prepare(location: &BenchDirectory, extras: &[Extra]) -> Self {
         // Beside the scratch directory, which is emptied by each run.
-        let home = place.scratch.with_file_name("bench-peers");
-        let directory = place.scratch.join("redis");
+        let home = location.scratch.with_file_name("bench-peers");
+        let directory = location.scratch.join("redis");
         for extra in extras {
             let installed = match extra {
-                Extra::Redis => redis::install(&place.scratch),
+                Extra::Redis => redis::install(&location.scratch),
                 Extra::Rq => rq::install(&home),
             };
             // It stands in the table as a peer that is not there, too.
@@ -84,11 +87,11 @@ impl Peers {
 }
 
 /// Returns the row of a peer that is not there.
-fn absent(ours: &str, peer: &str, error: &anyhow::Error) -> Row {
+fn absent(ours: &str, peer: &str, error: &anyhow::Error) -> ComparisonRow {
     not_run(ours, peer, &format!("{error:#}"), Side::Peer)
 }
 
 /// Returns a directory of this group.
-fn directory(place: &Place, name: &str) -> PathBuf {
-    place.scratch.join(format!("kernel-{name}"))
+fn directory(location: &BenchDirectory, name: &str) -> PathBuf {
+    location.scratch.join(format!("kernel-{name}"))
 }

@@ -10,20 +10,20 @@ use super::invocation::Invocation;
 use super::launcher::Launcher;
 use super::sample::by_turns;
 use super::sandbox::{self, TRUE};
-use super::table::{Quantity, Row, Table};
-use super::{Place, program};
+use super::table::{ComparisonRow, ComparisonTable, Quantity};
+use super::{BenchDirectory, program};
 
 const ROUNDS: usize = 25;
 const TREE_ROUNDS: usize = 10;
 
 /// Measures launches at every level.
-pub(super) fn levels(place: &Place) -> anyhow::Result<Table> {
-    let directory = place.scratch.join("launch");
+pub(super) fn levels(location: &BenchDirectory) -> anyhow::Result<ComparisonTable> {
+    let directory = location.scratch.join("launch");
     let project = directory.join("project");
     program::make_project(&project)?;
-    let launcher = Launcher::new(place, &directory)?;
-    let podman = sandbox::podman(place, &[TRUE]);
-    let image = sandbox::import_image(place);
+    let launcher = Launcher::new(location, &directory)?;
+    let podman = sandbox::podman(location, &[TRUE]);
+    let image = sandbox::import_image(location);
     let mut rows = Vec::new();
     for (shown, options) in [
         ("`kapi launch`, native, a branch", &[][..]),
@@ -42,7 +42,7 @@ pub(super) fn levels(place: &Place) -> anyhow::Result<Table> {
         });
     }
     launcher.remove()?;
-    Ok(Table {
+    Ok(ComparisonTable {
         title: "A whole launch",
         note: "The agent is a shell command of one line. Ours makes the workspace and a branch, runs the agent with the network behind a proxy, commits what it changed and writes the status; the bare container runs `true`. Launches after the first on a commit: the first also packs what that commit reaches.".to_owned(),
         quantity: Quantity::Time,
@@ -56,7 +56,7 @@ fn beside(
     shown: &str,
     options: &[&str],
     podman: &Invocation,
-) -> anyhow::Result<Row> {
+) -> anyhow::Result<ComparisonRow> {
     let direct = Invocation::new(shown, project, TRUE, &[]);
     if let Some(row) = gap(&direct, podman) {
         return Ok(row);
@@ -85,7 +85,7 @@ pub(super) fn over(
     root: &Path,
     least: &str,
     smallest: &Path,
-) -> anyhow::Result<Row> {
+) -> anyhow::Result<ComparisonRow> {
     let pair = by_turns(TREE_ROUNDS, &mut || launcher.launch(root, &[]), &mut || {
         launcher.launch(smallest, &[])
     })?;

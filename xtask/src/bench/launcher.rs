@@ -12,9 +12,9 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, ensure};
 use serde::Deserialize;
 
-use super::Place;
+use super::BenchDirectory;
 use super::sandbox::IMAGE;
-use crate::tool::Tool;
+use crate::tool::ToolCommand;
 
 /// The agent: one line that changes one file.
 pub(crate) const AGENT: &str = "command:echo changed >> made.txt";
@@ -27,15 +27,15 @@ pub(crate) const CONFIG: &str =
 pub(crate) fn remove_all(directory: &Path) -> anyhow::Result<()> {
     let shown = directory.to_string_lossy();
     // The kernel's own directory in a layer cannot be entered without this.
-    Tool::new(Path::new("/"), "chmod", &["-R", "u+rwx", &shown]).read()?;
-    Tool::new(Path::new("/"), "rm", &["-rf", &shown]).read()?;
+    ToolCommand::new(Path::new("/"), "chmod", &["-R", "u+rwx", &shown]).read()?;
+    ToolCommand::new(Path::new("/"), "rm", &["-rf", &shown]).read()?;
     Ok(())
 }
 
 /// A home to launch from.
 #[derive(Debug)]
 pub(crate) struct Launcher<'a> {
-    place: &'a Place,
+    location: &'a BenchDirectory,
     home: PathBuf,
     /// How many were launched, so that every one has a name of its own.
     n_launched: Cell<u32>,
@@ -43,7 +43,7 @@ pub(crate) struct Launcher<'a> {
 
 /// A launch that is over.
 #[derive(Debug)]
-pub(crate) struct Launched {
+pub(crate) struct FinishedLaunch {
     pub(crate) took: Duration,
     /// The branch that its work was committed to.
     pub(crate) branch: String,
@@ -51,14 +51,14 @@ pub(crate) struct Launched {
 
 /// What is read of a launch's answer.
 #[derive(Debug, Deserialize)]
-pub(crate) struct Answer {
+pub(crate) struct LaunchAnswer {
     exit_code: i32,
     changed: Vec<serde_json::Value>,
 }
 
 impl<'a> Launcher<'a> {
     /// Makes an empty home with the bench's configuration.
-    pub(crate) fn new(place: &'a Place, directory: &Path) -> anyhow::Result<Self> {
+    pub(crate) fn new(location: &'a BenchDirectory, directory: &Path) -> anyhow::Result<Self> {
         let home = directory.join("home");
         let config = home.join(".config/kapi");
         fs::create_dir_all(&config).with_context(|| format!("create {}", config.display()))?;
@@ -67,15 +67,15 @@ impl<'a> Launcher<'a> {
         write!(file, "[sandbox]\nimage = \"{IMAGE}\"\n{CONFIG}")
             .context("write a configuration")?;
         Ok(Self {
-            place,
+            location,
             home,
             n_launched: Cell::new(0),
         })
     }
 
     /// Returns where measuring happens.
-    pub(crate) fn place(&self) -> &'a Place {
-        self.place
+    pub(crate) fn location(&self) -> &'a BenchDirectory {
+        self.location
     }
 
     /// Launches once, makes sure that the work was committed, and returns how long it took.
@@ -90,11 +90,14 @@ impl<'a> Launcher<'a> {
         project: &Path,
         agent: &str,
         options: &[&str],
-    ) -> anyhow::Result<Launched> {
+    ) -> anyhow::Result<FinishedLaunch> {
         let number = self.n_launched.get();
         self.n_launched.set(number + 1);
         let (id, branch) = (format!("b{number}"), format!("bench/launch-{number}"));
-        let (kapi, path) = (self.place.kapi.to_string_lossy(), project.to_string_lossy());
+        let (kapi, path) = (
+            self.location.kapi.to_string_lossy(),
+            project.to_string_lossy(),
+        );
         let fixed = [
             "launch",
             &id,
@@ -109,18 +112,19 @@ impl<'a> Launcher<'a> {
             "--no-push",
         ];
         let args = [&fixed[..], options].concat();
-        let tool = Tool::new(project, &kapi, &args)
+        let tool = ToolCommand::new(project, &kapi, &args)
             .env("HOME", &self.home)
             .env("XDG_CONFIG_HOME", self.home.join(".config"));
         let started = Instant::now();
-        let told = tool.read()?;
+        let reported = tool.read()?;
         let took = started.elapsed();
-        let answer: Answer = serde_json::from_str(&told).context("read a launch's answer")?;
+        let answer: LaunchAnswer =
+            serde_json::from_str(&reported).context("read a launch's answer")?;
         ensure!(
             answer.exit_code == 0 && answer.changed.len() == 1,
-            "launch an agent that changes one file: {told}"
+            "launch an agent that changes one file: {reported}"
         );
-        Ok(Launched { took, branch })
+        Ok(FinishedLaunch { took, branch })
     }
 
     /// Removes the home and every workspace in it.

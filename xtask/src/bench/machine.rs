@@ -10,8 +10,8 @@ use anyhow::Context as _;
 use kapi_store::timestamp;
 use kapi_sys::clock::{Clock as _, SystemClock};
 
-use super::table::Table;
-use crate::tool::Tool;
+use super::table::ComparisonTable;
+use crate::tool::ToolCommand;
 
 const HEAD: &str = "\
 # Performance
@@ -35,7 +35,7 @@ const VERSIONS: &[(&str, &[&str])] = &[
 ];
 
 /// Returns the whole document.
-pub(super) fn document(root: &Path, tables: &[Table]) -> anyhow::Result<String> {
+pub(super) fn document(root: &Path, tables: &[ComparisonTable]) -> anyhow::Result<String> {
     let mut text = HEAD.to_owned();
     write_facts(&mut text, root)?;
     for table in tables {
@@ -55,7 +55,7 @@ fn write_facts(text: &mut String, root: &Path) -> anyhow::Result<()> {
     let kernel = kernel.trim().split('-').next().unwrap_or_default();
     let cpu = field(&read("/proc/cpuinfo")?, "model name");
     let memory = field(&read("/proc/meminfo")?, "MemTotal");
-    let file_system = Tool::new(root, "stat", &["-f", "-c", "%T", "."]).read()?;
+    let file_system = ToolCommand::new(root, "stat", &["-f", "-c", "%T", "."]).read()?;
     writeln!(text, "\n| | |\n|---|---|")?;
     writeln!(text, "| date | {today} |")?;
     writeln!(text, "| processor | {cores} cores, {cpu} |")?;
@@ -63,10 +63,10 @@ fn write_facts(text: &mut String, root: &Path) -> anyhow::Result<()> {
     writeln!(text, "| kernel | Linux {kernel} |")?;
     writeln!(text, "| file system | {} |", file_system.trim())?;
     for (program, args) in VERSIONS {
-        let told = Tool::new(root, program, args).read();
-        let version = told
-            .as_deref()
-            .map_or("not installed", |told| told.lines().next().unwrap_or(""));
+        let reported = ToolCommand::new(root, program, args).read();
+        let version = reported.as_deref().map_or("not installed", |reported| {
+            reported.lines().next().unwrap_or("")
+        });
         writeln!(text, "| {program} | {version} |")?;
     }
     writeln!(text)?;

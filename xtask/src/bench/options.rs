@@ -48,7 +48,7 @@ const EXTRAS: [(&str, Extra); 2] = [("redis", Extra::Redis), ("rq", Extra::Rq)];
 
 /// One run.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Options {
+pub(super) struct BenchOptions {
     /// How many files each tree has; the first is what the others are compared with.
     pub(super) trees: Vec<u32>,
     /// The groups to measure. Unless they are all, the document is not written.
@@ -57,7 +57,7 @@ pub(super) struct Options {
     pub(super) extras: Vec<Extra>,
 }
 
-impl Options {
+impl BenchOptions {
     /// Reads the words after `bench`.
     pub(super) fn parse(words: &[&str]) -> anyhow::Result<Self> {
         let mut options = Self {
@@ -126,16 +126,16 @@ fn named<T: Copy>(known: &[(&str, T)], names: &str) -> anyhow::Result<Vec<T>> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Extra, Group, Options, size_name};
+    use super::{BenchOptions, Extra, Group, size_name};
 
     #[test]
     fn trees_and_groups_are_read() {
-        let options = Options::parse(&["--trees", "1k,2500", "--only", "tree,hook"]).unwrap();
+        let options = BenchOptions::parse(&["--trees", "1k,2500", "--only", "tree,hook"]).unwrap();
         assert_eq!(options.trees, [1000, 2500]);
         assert_eq!(options.groups, [Group::Tree, Group::Hook]);
         assert!(!options.is_whole());
-        assert!(Options::parse(&[]).unwrap().is_whole());
-        let options = Options::parse(&["--with", "rq,redis"]).unwrap();
+        assert!(BenchOptions::parse(&[]).unwrap().is_whole());
+        let options = BenchOptions::parse(&["--with", "rq,redis"]).unwrap();
         assert_eq!(options.extras, [Extra::Rq, Extra::Redis]);
         assert!(options.is_whole());
         assert_eq!([1000, 2500].map(size_name), ["1k", "2500"]);
@@ -153,7 +153,7 @@ mod tests {
             &["--with", "kafka"],
             &["--fast"],
         ] {
-            assert!(Options::parse(words).is_err(), "{words:?}");
+            assert!(BenchOptions::parse(words).is_err(), "{words:?}");
         }
     }
 }

@@ -22,15 +22,15 @@ use kapi_git::author::Author;
 use kapi_git::candidate::CandidatePlan;
 use kapi_git::command::Git;
 use kapi_git::id::{CommitId, RefPart};
-use kapi_git::layer::commit::{Dirtied, LayerPlan};
+use kapi_git::layer::commit::{LayerPlan, UncommittedFiles};
 use kapi_git::layer::{Layer, Marks, walk};
 use kapi_git::repository::Repository;
-use kapi_git::workspace::{Workspace, WorkspacePlan};
+use kapi_git::workspace::{GitWorkspace, WorkspacePlan};
 use kapi_sys::cancel::Cancel;
 use kapi_sys::clock::SystemClock;
 use kapi_sys::process;
 
-use super::Place;
+use super::BenchDirectory;
 use super::invocation::Invocation;
 use crate::output::say;
 
@@ -48,10 +48,14 @@ const EMAIL: &str = "kapi@localhost";
 const AT_UNIX_SECONDS: i64 = 1_700_000_000;
 
 /// Names this program as one that measures a part.
-pub(super) fn invocation(place: &Place, directory: &Path, words: &[&str]) -> Invocation {
+pub(super) fn invocation(
+    location: &BenchDirectory,
+    directory: &Path,
+    words: &[&str],
+) -> Invocation {
     let shown = words.first().copied().unwrap_or(PART);
     let args = [&["bench", PART], words].concat();
-    Invocation::new(shown, directory, &place.program.to_string_lossy(), &args)
+    Invocation::new(shown, directory, &location.program.to_string_lossy(), &args)
 }
 
 /// Measures one part and prints one line: nanoseconds, and what was found.
@@ -98,7 +102,7 @@ fn commit(project: &Path, layer: &Path, name: &str) -> anyhow::Result<()> {
         masks: &[],
         already: None,
         candidate: &candidate,
-        dirtied: Dirtied::Refuse,
+        dirtied: UncommittedFiles::Refuse,
     };
     let made = repository.commit_layer(&plan)?;
     let took = started.elapsed();
@@ -158,7 +162,7 @@ fn open(project: &Path) -> anyhow::Result<Repository> {
     Ok(Repository::discover(&git, project)?)
 }
 
-fn claim(repository: &Repository, layer: &Layer, name: &str) -> anyhow::Result<Workspace> {
+fn claim(repository: &Repository, layer: &Layer, name: &str) -> anyhow::Result<GitWorkspace> {
     let base: CommitId = repository.resolve_commit("HEAD")?;
     let plan = WorkspacePlan {
         goal: RefPart::parse(name)?,

@@ -15,9 +15,9 @@ use super::comparison::{compare, measured};
 use super::invocation::Invocation;
 use super::sample::by_turns;
 use super::sandbox::TRUE;
-use super::table::{Quantity, Table};
-use super::{Place, storage};
-use crate::tool::Tool;
+use super::table::{ComparisonTable, Quantity};
+use super::{BenchDirectory, storage};
+use crate::tool::ToolCommand;
 
 /// Rounds that count.
 const ROUNDS: usize = 40;
@@ -31,15 +31,15 @@ const PAYLOAD: &str = r#"{"session_id":"0b8a","transcript_path":"/home/agent/.cl
 const MESSAGE_BYTES: usize = 64 * 1024;
 
 /// Measures a command that only looks.
-pub(super) fn commands(place: &Place) -> anyhow::Result<Table> {
-    let project = place.scratch.join("project");
+pub(super) fn commands(location: &BenchDirectory) -> anyhow::Result<ComparisonTable> {
+    let project = location.scratch.join("project");
     make_project(&project)?;
     storage::fill_project(&project, N_GOALS)?;
-    let kapi = place.kapi.to_string_lossy();
+    let kapi = location.kapi.to_string_lossy();
     let ours = Invocation::new("`kapi status`", &project, &kapi, &["status"]);
     let git = Invocation::new("`git --version`", &project, "git", &["--version"]);
     let node = Invocation::new("`node -e 0`", &project, "node", &["-e", "0"]);
-    Ok(Table {
+    Ok(ComparisonTable {
         title: "A command that only looks",
         note: "`kapi status` lists 20 goals. `git --version` is close to the cost of starting any process; `node -e 0` is what every agent written in JavaScript pays before its first line.".to_owned(),
         quantity: Quantity::Time,
@@ -51,8 +51,8 @@ pub(super) fn commands(place: &Place) -> anyhow::Result<Table> {
 }
 
 /// Measures one call of a hook, which reports to a host that listens.
-pub(super) fn hooks(place: &Place) -> anyhow::Result<Table> {
-    let directory = place.scratch.join("hook");
+pub(super) fn hooks(location: &BenchDirectory) -> anyhow::Result<ComparisonTable> {
+    let directory = location.scratch.join("hook");
     fs::create_dir_all(&directory).with_context(|| format!("create {}", directory.display()))?;
     let (payload, path) = (directory.join("payload.json"), directory.join("hook.sock"));
     let mut file = File::create(&payload).context("create the payload")?;
@@ -60,7 +60,7 @@ pub(super) fn hooks(place: &Place) -> anyhow::Result<Table> {
         .context("write the payload")?;
     let socket = UnixDatagram::bind(&path).context("listen to hooks")?;
     socket.set_nonblocking(true).context("listen to hooks")?;
-    let kapi = place.kapi.to_string_lossy();
+    let kapi = location.kapi.to_string_lossy();
     let socket_path = path.to_string_lossy();
     let args = ["hook", "--agent", "claude", "--socket", &socket_path];
     let ours = Invocation::new("`kapi hook`", &directory, &kapi, &args);
@@ -70,7 +70,7 @@ pub(super) fn hooks(place: &Place) -> anyhow::Result<Table> {
         &mut || hook(&ours, &payload, &socket),
         &mut || peer.time_with_input(&payload),
     )?;
-    Ok(Table {
+    Ok(ComparisonTable {
         title: "One call of a hook",
         note: "An agent's hook with a payload of ordinary size; after each call its message was found whole at the listener.".to_owned(),
         quantity: Quantity::Time,
@@ -93,7 +93,7 @@ fn hook(ours: &Invocation, payload: &Path, socket: &UnixDatagram) -> anyhow::Res
 pub(super) fn make_project(project: &Path) -> anyhow::Result<()> {
     fs::create_dir_all(project).with_context(|| format!("create {}", project.display()))?;
     let git = |args: &[&str]| {
-        Tool::new(project, "git", args)
+        ToolCommand::new(project, "git", args)
             .env("GIT_CONFIG_GLOBAL", "/dev/null")
             .env("GIT_CONFIG_NOSYSTEM", "1")
             .read()

@@ -13,10 +13,10 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, bail, ensure};
 
 use super::comparison::measured;
-use super::invocation::Started;
+use super::invocation::RunningProgram;
 use super::sample::{Pair, by_turns};
-use super::table::{Quantity, Row, Table};
-use super::{Place, part};
+use super::table::{ComparisonRow, ComparisonTable, Quantity};
+use super::{BenchDirectory, part};
 
 const SMALL_ROUNDS: usize = 400;
 const TRIP_ROUNDS: usize = 40;
@@ -32,7 +32,7 @@ const HEAD_BYTES_MAX: usize = 8 << 10;
 
 /// What a client asks the server for.
 #[derive(Debug, Clone, Copy)]
-enum Ask {
+enum ProxyRequest {
     /// A short answer.
     Small,
     /// Every byte back.
@@ -43,20 +43,20 @@ enum Ask {
 
 /// A way to the server.
 #[derive(Debug, Clone, Copy)]
-enum Way {
+enum ServerRoute {
     Direct,
     /// Through the proxy at this port.
     Tunnel(u16),
 }
 
 /// Measures what the way through the proxy costs.
-pub(super) fn compare(place: &Place) -> anyhow::Result<Table> {
+pub(super) fn compare(location: &BenchDirectory) -> anyhow::Result<ComparisonTable> {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).context("listen")?;
     let address = listener.local_addr().context("listen")?;
     let is_over = AtomicBool::new(false);
     let rows = thread::scope(|scope| {
         let server = scope.spawn(|| serve(&listener, &is_over));
-        let rows = Running::start(place, address.port()).and_then(|proxy| {
+        let rows = Running::start(location, address.port()).and_then(|proxy| {
             let rows = rows(proxy.port, address);
             proxy.stop().and(rows)
         });
@@ -68,7 +68,7 @@ pub(super) fn compare(place: &Place) -> anyhow::Result<Table> {
             Err(_panic) => bail!("serve: the server panicked"),
         }
     })?;
-    Ok(Table {
+    Ok(ComparisonTable {
         title: "Through the proxy",
         note: "Every connection of ours is a tunnel (CONNECT) that is judged by an allow-list, dialled from the host and recorded; the peer connects to the same server directly, on loopback. A new connection includes asking for the tunnel; the other lines use one that is open.".to_owned(),
         quantity: Quantity::Time,
@@ -76,16 +76,16 @@ pub(super) fn compare(place: &Place) -> anyhow::Result<Table> {
     })
 }
 
-fn rows(port: u16, server: SocketAddr) -> anyhow::Result<Vec<Row>> {
-    let (ours, direct) = (Way::Tunnel(port), Way::Direct);
+fn rows(port: u16, server: SocketAddr) -> anyhow::Result<Vec<ComparisonRow>> {
+    let (ours, direct) = (ServerRoute::Tunnel(port), ServerRoute::Direct);
     let pair = |rounds, ask| -> anyhow::Result<Pair> {
         by_turns(rounds, &mut || ask_once(ours, server, ask), &mut || {
             ask_once(direct, server, ask)
         })
     };
-    let small = pair(SMALL_ROUNDS, Ask::Small)?;
-    let trips = pair(TRIP_ROUNDS, Ask::Trips)?;
-    let bulk = pair(BULK_ROUNDS, Ask::Bulk)?;
+    let small = pair(SMALL_ROUNDS, ProxyRequest::Small)?;
+    let trips = pair(TRIP_ROUNDS, ProxyRequest::Trips)?;
+    let bulk = pair(BULK_ROUNDS, ProxyRequest::Bulk)?;
     let speed = |seconds: f64| BULK_BYTES as f64 / seconds / 1e9;
     let (mine, theirs) = (speed(bulk.ours().median), speed(bulk.peer().median));
     Ok(vec![
@@ -100,31 +100,31 @@ fn rows(port: u16, server: SocketAddr) -> anyhow::Result<Vec<Row>> {
 }
 
 /// Asks once; for what needs an open connection, making it is not timed.
-fn ask_once(way: Way, server: SocketAddr, ask: Ask) -> anyhow::Result<Duration> {
+fn ask_once(way: ServerRoute, server: SocketAddr, ask: ProxyRequest) -> anyhow::Result<Duration> {
     let opened = Instant::now();
     let mut stream = connect(way, server)?;
     let path = match ask {
-        Ask::Small => "small",
-        Ask::Trips => "trips",
-        Ask::Bulk => "bulk",
+        ProxyRequest::Small => "small",
+        ProxyRequest::Trips => "trips",
+        ProxyRequest::Bulk => "bulk",
     };
     let asked = Instant::now();
     write!(stream, "GET /{path} HTTP/1.1\r\nhost: {server}\r\n\r\n").context("ask")?;
     match ask {
-        Ask::Small => {
+        ProxyRequest::Small => {
             let mut answer = Vec::new();
             stream.read_to_end(&mut answer).context("read the answer")?;
             ensure!(answer == SMALL, "read the whole answer");
             return Ok(opened.elapsed());
         }
-        Ask::Trips => {
+        ProxyRequest::Trips => {
             let mut byte = [7];
             for _ in 0..N_TRIPS {
                 stream.write_all(&byte).context("send a byte")?;
                 stream.read_exact(&mut byte).context("get it back")?;
             }
         }
-        Ask::Bulk => {
+        ProxyRequest::Bulk => {
             let mut piece = vec![0; PIECE_BYTES];
             let mut n_read = 0;
             loop {
@@ -139,14 +139,14 @@ fn ask_once(way: Way, server: SocketAddr, ask: Ask) -> anyhow::Result<Duration> 
     Ok(asked.elapsed())
 }
 
-fn connect(way: Way, server: SocketAddr) -> anyhow::Result<TcpStream> {
+fn connect(way: ServerRoute, server: SocketAddr) -> anyhow::Result<TcpStream> {
     let first = match way {
-        Way::Direct => server,
-        Way::Tunnel(port) => SocketAddr::from((Ipv4Addr::LOCALHOST, port)),
+        ServerRoute::Direct => server,
+        ServerRoute::Tunnel(port) => SocketAddr::from((Ipv4Addr::LOCALHOST, port)),
     };
     let mut stream = TcpStream::connect(first).context("connect")?;
     prepare(&stream)?;
-    if let Way::Tunnel(_) = way {
+    if let ServerRoute::Tunnel(_) = way {
         write!(
             stream,
             "CONNECT {server} HTTP/1.1\r\nhost: {server}\r\n\r\n"
@@ -216,15 +216,19 @@ fn answer(mut stream: TcpStream) -> anyhow::Result<()> {
 /// The proxy, serving until its input is closed.
 struct Running {
     port: u16,
-    started: Started,
+    started: RunningProgram,
     input: ChildStdin,
     // Held so that the proxy never writes into a closed pipe.
     output: BufReader<ChildStdout>,
 }
 
 impl Running {
-    fn start(place: &Place, allowed: u16) -> anyhow::Result<Self> {
-        let proxy = part::invocation(place, &place.scratch, &["proxy", &allowed.to_string()]);
+    fn start(location: &BenchDirectory, allowed: u16) -> anyhow::Result<Self> {
+        let proxy = part::invocation(
+            location,
+            &location.scratch,
+            &["proxy", &allowed.to_string()],
+        );
         let (started, input, output) = proxy.start_piped()?;
         let mut output = BufReader::new(output);
         let mut line = String::new();

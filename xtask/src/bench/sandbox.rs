@@ -15,9 +15,9 @@ use super::ground::Ground;
 use super::invocation::Invocation;
 use super::process_table::{self, Process};
 use super::sample::{Pair, by_turns};
-use super::table::{Quantity, Row, Table};
-use super::{Place, walls};
-use crate::tool::{Tool, find};
+use super::table::{ComparisonRow, ComparisonTable, Quantity};
+use super::{BenchDirectory, walls};
+use crate::tool::{ToolCommand, find};
 
 /// Rounds that count, of what takes milliseconds.
 const ROUNDS: usize = 200;
@@ -56,27 +56,27 @@ const BWRAP: &[&str] = &[
 pub(super) const TRUE: &str = "/bin/true";
 
 /// Measures what a sandbox costs before anything runs in it.
-pub(super) fn alone(place: &Place) -> anyhow::Result<Table> {
-    let ground = Ground::new(&place.scratch, 0)?;
+pub(super) fn alone(location: &BenchDirectory) -> anyhow::Result<ComparisonTable> {
+    let ground = Ground::new(&location.scratch, 0)?;
     let directory = ground.directory.join("sandbox");
     let lower = lower(&directory)?;
-    let bare = kapi(place, None, &[TRUE]);
-    let full = kapi(place, Some(&Overlay::new(&lower, &directory)?), &[TRUE]);
-    let bwrap = bwrap(place, &[TRUE]);
+    let bare = kapi(location, None, &[TRUE]);
+    let full = kapi(location, Some(&Overlay::new(&lower, &directory)?), &[TRUE]);
+    let bwrap = bwrap(location, &[TRUE]);
     let direct = Invocation::new("`true` alone", &directory, TRUE, &[]);
     let mut rows = vec![
         compare(ROUNDS, &full, &bwrap)?,
         compare(ROUNDS, &bare, &bwrap)?,
         compare(ROUNDS, &full, &direct)?,
     ];
-    rows.push(from_living_process(place, &full, &bwrap, &directory)?);
-    rows.push(beside_podman(place, &full, &podman(place, &[TRUE]))?);
+    rows.push(from_living_process(location, &full, &bwrap, &directory)?);
+    rows.push(beside_podman(location, &full, &podman(location, &[TRUE]))?);
     rows.push(beside_podman(
-        place,
+        location,
         &full,
-        &podman_as_typed(place, &[TRUE]),
+        &podman_as_typed(location, &[TRUE]),
     )?);
-    Ok(Table {
+    Ok(ComparisonTable {
         title: "A sandbox around `true`",
         note: format!(
             "From the start of the command to its end. Ours is the native level with all its layers: seven namespaces, a minimal root, private home, temporary files and devices, Landlock, seccomp, and where it says so a copy-on-write workspace. bubblewrap shows the whole host read-only and has neither workspace nor filter. Each is over when its program is and no process of the sandbox lives; the mounts of ours and of bubblewrap's go a moment later, in the kernel. None of them has a network to the outside but podman as a person types it, in the last line. podman starts an image with a static busybox on runc; it goes on tidying up after its end, which is waited for and counted for neither. Layers lie apart: {}",
@@ -90,11 +90,11 @@ pub(super) fn alone(place: &Place) -> anyhow::Result<Table> {
 /// Measures both as a program sees them that runs one sandbox after the other: its own start is
 /// counted for neither.
 fn from_living_process(
-    place: &Place,
+    location: &BenchDirectory,
     full: &Invocation,
     bwrap: &Invocation,
     directory: &Path,
-) -> anyhow::Result<Row> {
+) -> anyhow::Result<ComparisonRow> {
     let shown = format!("{}, from a program that runs on", full.shown);
     let Some(binary) = find("bwrap") else {
         return Ok(not_run(&shown, &bwrap.shown, "not found", Side::Peer));
@@ -106,9 +106,9 @@ fn from_living_process(
     let mut args = vec!["--overlay", &lower, &upper, &work];
     args.extend(["--repeat", &rounds, "--peer", &binary]);
     args.extend(BWRAP.iter().chain(&[TRUE, "--", TRUE]));
-    let told = walls::invocation(&shown, place, &args).read()?;
+    let reported = walls::invocation(&shown, location, &args).read()?;
     let mut pair = Pair::default();
-    for line in told.lines() {
+    for line in reported.lines() {
         let (ours, peer) = line.split_once(' ').context("read two times")?;
         let time = |text: &str| text.parse().map(Duration::from_micros);
         pair.add(time(ours)?, time(peer)?);
@@ -116,8 +116,12 @@ fn from_living_process(
     Ok(measured(&shown, &bwrap.shown, pair))
 }
 
-fn beside_podman(place: &Place, full: &Invocation, podman: &Invocation) -> anyhow::Result<Row> {
-    if let Err(error) = import_image(place) {
+fn beside_podman(
+    location: &BenchDirectory,
+    full: &Invocation,
+    podman: &Invocation,
+) -> anyhow::Result<ComparisonRow> {
+    if let Err(error) = import_image(location) {
         let reason = format!("{error:#}");
         return Ok(not_run(&full.shown, &podman.shown, &reason, Side::Peer));
     }
@@ -185,7 +189,11 @@ pub(super) fn lower(directory: &Path) -> anyhow::Result<PathBuf> {
 }
 
 /// Names a program in a native sandbox of ours.
-pub(super) fn kapi(place: &Place, overlay: Option<&Overlay>, command: &[&str]) -> Invocation {
+pub(super) fn kapi(
+    location: &BenchDirectory,
+    overlay: Option<&Overlay>,
+    command: &[&str],
+) -> Invocation {
     let parts = overlay.map(|Overlay { lower, upper, work }| {
         [lower, upper, work].map(|path| path.to_string_lossy().into_owned())
     });
@@ -201,47 +209,47 @@ pub(super) fn kapi(place: &Place, overlay: Option<&Overlay>, command: &[&str]) -
     } else {
         "`kapi`, native"
     };
-    walls::invocation(shown, place, &args)
+    walls::invocation(shown, location, &args)
 }
 
 /// Names a program in a sandbox of bubblewrap's.
-pub(super) fn bwrap(place: &Place, command: &[&str]) -> Invocation {
+pub(super) fn bwrap(location: &BenchDirectory, command: &[&str]) -> Invocation {
     let args = [BWRAP, &["--"], command].concat();
-    Invocation::new("`bwrap --unshare-all`", &place.scratch, "bwrap", &args)
+    Invocation::new("`bwrap --unshare-all`", &location.scratch, "bwrap", &args)
 }
 
 /// Names a program in a container of podman's, without a network to the outside.
-pub(super) fn podman(place: &Place, command: &[&str]) -> Invocation {
+pub(super) fn podman(location: &BenchDirectory, command: &[&str]) -> Invocation {
     let args = [PODMAN, NO_NETWORK, &[IMAGE], command].concat();
     Invocation::new(
         "`podman run --network none`",
-        &place.scratch,
+        &location.scratch,
         "podman",
         &args,
     )
 }
 
 /// The same as a person types it, with the network that podman gives.
-fn podman_as_typed(place: &Place, command: &[&str]) -> Invocation {
+fn podman_as_typed(location: &BenchDirectory, command: &[&str]) -> Invocation {
     let args = [PODMAN, &[IMAGE], command].concat();
-    Invocation::new("`podman run`", &place.scratch, "podman", &args)
+    Invocation::new("`podman run`", &location.scratch, "podman", &args)
 }
 
 /// Makes the smallest image that can run `true`, once.
-pub(super) fn import_image(place: &Place) -> anyhow::Result<()> {
-    let archive = place.scratch.join("image.tar");
+pub(super) fn import_image(location: &BenchDirectory) -> anyhow::Result<()> {
+    let archive = location.scratch.join("image.tar");
     if archive.exists() {
         return Ok(());
     }
-    let bin = place.scratch.join("image/bin");
+    let bin = location.scratch.join("image/bin");
     fs::create_dir_all(&bin).with_context(|| format!("create {}", bin.display()))?;
     let busybox = find("busybox").context("find busybox")?;
     fs::copy(&busybox, bin.join("busybox")).context("copy busybox")?;
     for name in ["true", "sh", "sleep"] {
         symlink("busybox", bin.join(name)).with_context(|| format!("name busybox `{name}`"))?;
     }
-    let directory = place.scratch.as_path();
-    Tool::new(directory, "tar", &["-C", "image", "-cf", "image.part", "."]).read()?;
-    Tool::new(directory, "podman", &["import", "image.part", IMAGE]).read()?;
+    let directory = location.scratch.as_path();
+    ToolCommand::new(directory, "tar", &["-C", "image", "-cf", "image.part", "."]).read()?;
+    ToolCommand::new(directory, "podman", &["import", "image.part", IMAGE]).read()?;
     fs::rename(directory.join("image.part"), &archive).context("keep the image's archive")
 }

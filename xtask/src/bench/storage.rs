@@ -13,9 +13,9 @@ use kapi_core::actor::Actor;
 use kapi_core::id::{EffectId, GoalId, Slug};
 use kapi_core::usage::Usage;
 use kapi_goal::record::project::Project;
-use kapi_goal::rules::command::Command;
+use kapi_goal::rules::command::GoalCommand;
 use kapi_goal::rules::contract::Contract;
-use kapi_goal::rules::event::{ApprovalMeans, Event};
+use kapi_goal::rules::event::{ApprovalMeans, GoalEvent};
 use kapi_goal::rules::evolve::evolve;
 use kapi_goal::rules::state::Goal;
 use kapi_machine::logged::to_payload;
@@ -25,9 +25,9 @@ use kapi_sys::clock::SystemClock;
 use kapi_sys::real_disk::RealDisk;
 use serde_json::value::to_raw_value;
 
-use super::Place;
+use super::BenchDirectory;
 use super::sample::{Work, by_turns};
-use super::table::{Finding, Quantity, Row, Table};
+use super::table::{ComparisonFinding, ComparisonRow, ComparisonTable, Quantity};
 
 const APPEND_ROUNDS: usize = 400;
 const LOAD_ROUNDS: usize = 200;
@@ -39,27 +39,27 @@ const AT_MS: i64 = 1_700_000_000_000;
 const HISTORIES: [u64; 3] = [10, 1_000, 100_000];
 
 /// Measures one durable event, alone and with everything a request does.
-pub(super) fn appends(place: &Place) -> anyhow::Result<Table> {
-    let sample = Sample::create(&place.scratch.join("append"))?;
-    let mut bare = bare_file(&place.scratch.join("append.bare"))?;
+pub(super) fn appends(location: &BenchDirectory) -> anyhow::Result<ComparisonTable> {
+    let sample = Sample::create(&location.scratch.join("append"))?;
+    let mut bare = bare_file(&location.scratch.join("append.bare"))?;
     let before = sample.log_bytes()?;
     sample.time_append()?;
     let bytes = vec![b'x'; usize::try_from(sample.log_bytes()? - before)?];
-    let mut row = |ours: &str, work: Work<'_>| -> anyhow::Result<Row> {
+    let mut row = |ours: &str, work: Work<'_>| -> anyhow::Result<ComparisonRow> {
         let pair = by_turns(APPEND_ROUNDS, work, &mut || {
             write_and_sync(&mut bare, &bytes)
         })?;
-        Ok(Row {
+        Ok(ComparisonRow {
             ours: ours.to_owned(),
             peer: "`write` and `fdatasync` of as many bytes".to_owned(),
-            finding: Finding::Measured(pair),
+            finding: ComparisonFinding::Measured(pair),
         })
     };
     let rows = vec![
         row("append one event", &mut || sample.time_append())?,
         row("submit one request", &mut || sample.time_submit())?,
     ];
-    Ok(Table {
+    Ok(ComparisonTable {
         title: "One durable event",
         note: "The first line encodes, chains by hash, appends and syncs. The second is a whole request: lock, load, decide, append and sync, fold, and replace the derived files, which are not synced because they can be rebuilt.".to_owned(),
         quantity: Quantity::Time,
@@ -68,10 +68,10 @@ pub(super) fn appends(place: &Place) -> anyhow::Result<Table> {
 }
 
 /// Measures how loading depends on history.
-pub(super) fn loads(place: &Place) -> anyhow::Result<Table> {
+pub(super) fn loads(location: &BenchDirectory) -> anyhow::Result<ComparisonTable> {
     let mut samples = Vec::new();
     for n_events in HISTORIES {
-        let sample = Sample::create(&place.scratch.join(format!("load-{n_events}")))?;
+        let sample = Sample::create(&location.scratch.join(format!("load-{n_events}")))?;
         let goal = sample.fill(n_events)?;
         samples.push((n_events, sample, goal));
     }
@@ -82,13 +82,13 @@ pub(super) fn loads(place: &Place) -> anyhow::Result<Table> {
         let pair = by_turns(LOAD_ROUNDS, &mut || sample.time_load(goal), &mut || {
             shortest.time_load(first_goal)
         })?;
-        rows.push(Row {
+        rows.push(ComparisonRow {
             ours: format!("load after {n_events} events"),
             peer: format!("load after {fewest} events"),
-            finding: Finding::Measured(pair),
+            finding: ComparisonFinding::Measured(pair),
         });
     }
-    Ok(Table {
+    Ok(ComparisonTable {
         title: "Loading a goal to resume it",
         note: "Loading reads the fold and the log after it, here one event that a crash kept out of the fold. A ratio near 1 means that history costs nothing.".to_owned(),
         quantity: Quantity::Time,
@@ -120,13 +120,13 @@ impl Sample {
         project.prepare()?;
         let id = create_goal(&project)?;
         let contract_hash = project.load(&id)?.contract_hash;
-        let approve = Command::Approve {
+        let approve = GoalCommand::Approve {
             contract_hash,
             means: ApprovalMeans::YesFlag,
         };
         let goal = project.submit(&id, &person(), &approve)?.goal;
         let effect = goal.stage_effect();
-        let intend = Command::Intend {
+        let intend = GoalCommand::Intend {
             effect: effect.clone(),
         };
         project.submit(&id, &Actor::Engine, &intend)?;
@@ -165,7 +165,7 @@ impl Sample {
     /// Makes one request from its beginning to its end.
     fn time_submit(&self) -> anyhow::Result<Duration> {
         let (effect, usage) = (self.effect.clone(), used());
-        let command = Command::Progress {
+        let command = GoalCommand::Progress {
             effect,
             usage,
             elapsed_ms: 1_000,
@@ -198,7 +198,7 @@ impl Sample {
             if missing == 1 {
                 stream.save(&held, &cursor, to_raw_value(&goal)?)?;
             }
-            let events: Vec<Event> = (0..n_more).map(|_| self.progressed()).collect();
+            let events: Vec<GoalEvent> = (0..n_more).map(|_| self.progressed()).collect();
             let payloads = events.iter().map(to_payload).collect::<Result<_, _>>()?;
             let batch = Batch {
                 actor: &Actor::Engine,
@@ -211,9 +211,9 @@ impl Sample {
         goal.context("find the goal")
     }
 
-    fn progressed(&self) -> Event {
+    fn progressed(&self) -> GoalEvent {
         let (effect, usage) = (self.effect.clone(), used());
-        Event::EffectProgressed {
+        GoalEvent::EffectProgressed {
             effect,
             usage,
             elapsed_ms: 1_000,

@@ -8,12 +8,12 @@ use super::sample::{Pair, Spread};
 
 /// Comparisons that belong together.
 #[derive(Debug)]
-pub(super) struct Table {
+pub(super) struct ComparisonTable {
     pub(super) title: &'static str,
     /// What must be known to read the numbers.
     pub(super) note: String,
     pub(super) quantity: Quantity,
-    pub(super) rows: Vec<Row>,
+    pub(super) rows: Vec<ComparisonRow>,
 }
 
 /// What a table's numbers are.
@@ -29,15 +29,15 @@ pub(super) enum Quantity {
 
 /// Ours beside a peer.
 #[derive(Debug)]
-pub(super) struct Row {
+pub(super) struct ComparisonRow {
     pub(super) ours: String,
     pub(super) peer: String,
-    pub(super) finding: Finding,
+    pub(super) finding: ComparisonFinding,
 }
 
 /// What came of a comparison.
 #[derive(Debug)]
-pub(super) enum Finding {
+pub(super) enum ComparisonFinding {
     Measured(Pair),
     NotRun(Gap),
 }
@@ -50,12 +50,12 @@ pub(super) struct Gap {
     pub(super) is_ours: bool,
 }
 
-impl Table {
+impl ComparisonTable {
     /// Returns what could not be run.
     pub(super) fn gaps(&self) -> impl Iterator<Item = &Gap> {
         self.rows.iter().filter_map(|row| match &row.finding {
-            Finding::Measured(_) => None,
-            Finding::NotRun(gap) => Some(gap),
+            ComparisonFinding::Measured(_) => None,
+            ComparisonFinding::NotRun(gap) => Some(gap),
         })
     }
 
@@ -75,7 +75,7 @@ impl Table {
         for row in &self.rows {
             let (ours, peer) = (&row.ours, &row.peer);
             match &row.finding {
-                Finding::Measured(pair) => writeln!(
+                ComparisonFinding::Measured(pair) => writeln!(
                     out,
                     "| {ours} | {} | {peer} | {} | {} | {} |",
                     self.quantity.shown(pair.ours()),
@@ -83,7 +83,7 @@ impl Table {
                     times(pair.ratio()),
                     pair.rounds(),
                 )?,
-                Finding::NotRun(gap) => {
+                ComparisonFinding::NotRun(gap) => {
                     writeln!(
                         out,
                         "| {ours} | | {peer} | | **not run:** {} | 0 |",
@@ -163,7 +163,7 @@ mod tests {
     use std::time::Duration;
 
     use super::super::sample::by_turns;
-    use super::{Finding, Gap, Quantity, Row, Table};
+    use super::{ComparisonFinding, ComparisonRow, ComparisonTable, Gap, Quantity};
 
     #[test]
     fn rates_are_shown_from_the_lowest_to_the_highest() {
@@ -185,18 +185,18 @@ mod tests {
             reason: "it said no".to_owned(),
             is_ours: false,
         };
-        let row = |finding| Row {
+        let row = |finding| ComparisonRow {
             ours: "kapi".to_owned(),
             peer: "podman".to_owned(),
             finding,
         };
-        let table = Table {
+        let table = ComparisonTable {
             title: "Sandboxes",
             note: "Note.".to_owned(),
             quantity: Quantity::Time,
             rows: vec![
-                row(Finding::Measured(pair.unwrap())),
-                row(Finding::NotRun(gap)),
+                row(ComparisonFinding::Measured(pair.unwrap())),
+                row(ComparisonFinding::NotRun(gap)),
             ],
         };
         let mut text = String::new();

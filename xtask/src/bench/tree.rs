@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, ensure};
 
-use self::layered::Layered;
+use self::layered::LayeredBranch;
 use self::worktree::Worktree;
 use super::comparison::measured;
 use super::ground::Ground;
@@ -22,10 +22,10 @@ use super::launcher::{Launcher, remove_all};
 use super::options::size_name;
 use super::sample::{Pair, by_turns};
 use super::sandbox::{self, Overlay, TRUE};
-use super::table::{Quantity, Row, Table};
-use super::{Place, launch};
+use super::table::{ComparisonRow, ComparisonTable, Quantity};
+use super::{BenchDirectory, launch};
 use crate::output::talk;
-use crate::tool::Tool;
+use crate::tool::ToolCommand;
 
 /// Files that one workspace's work changes.
 const N_CHANGED: usize = 10;
@@ -40,7 +40,7 @@ const EXTRACT_ROUNDS: usize = 20;
 
 /// A repository of which everything is checked out and committed.
 #[derive(Debug)]
-pub(super) struct Tree {
+pub(super) struct BenchRepository {
     pub(super) name: String,
     pub(super) n_files: u32,
     pub(super) root: PathBuf,
@@ -58,28 +58,31 @@ pub(super) struct Changes {
 
 /// The rows of all trees, table by table.
 #[derive(Debug, Default)]
-struct Rows {
-    starts: Vec<Row>,
-    workspaces: Vec<Row>,
-    extractions: Vec<Row>,
-    first_status: Vec<Row>,
-    launches: Vec<Row>,
+struct TreeRows {
+    starts: Vec<ComparisonRow>,
+    workspaces: Vec<ComparisonRow>,
+    extractions: Vec<ComparisonRow>,
+    first_status: Vec<ComparisonRow>,
+    launches: Vec<ComparisonRow>,
 }
 
 /// Measures workspaces over trees of these sizes.
-pub(super) fn compare(place: &Place, sizes: &[u32]) -> anyhow::Result<Vec<Table>> {
-    let mut rows = Rows::default();
+pub(super) fn compare(
+    location: &BenchDirectory,
+    sizes: &[u32],
+) -> anyhow::Result<Vec<ComparisonTable>> {
+    let mut rows = TreeRows::default();
     let largest = sizes.iter().max().copied().unwrap_or_default();
-    let ground = Ground::new(&place.scratch, largest)?;
+    let ground = Ground::new(&location.scratch, largest)?;
     let directory = ground.directory.clone();
     let (smallest, others) = sizes.split_first().context("find the smallest tree")?;
     let smallest = made(&directory.join("smallest"), *smallest)?;
-    let launcher = Launcher::new(place, &directory)?;
+    let launcher = Launcher::new(location, &directory)?;
     measure(&launcher, &smallest, &mut rows)?;
     for n_files in others {
         let tree = made(&directory.join("larger"), *n_files)?;
         measure(&launcher, &tree, &mut rows)?;
-        rows.starts.push(start(place, &tree, &smallest)?);
+        rows.starts.push(start(location, &tree, &smallest)?);
         let (name, least) = (&tree.name, &smallest.name);
         let row = launch::over(&launcher, name, &tree.root, least, &smallest.root)?;
         rows.launches.push(row);
@@ -90,8 +93,8 @@ pub(super) fn compare(place: &Place, sizes: &[u32]) -> anyhow::Result<Vec<Table>
     Ok(tables(rows, &ground))
 }
 
-fn tables(rows: Rows, ground: &Ground) -> Vec<Table> {
-    let table = |title, note: &str, rows| Table {
+fn tables(rows: TreeRows, ground: &Ground) -> Vec<ComparisonTable> {
+    let table = |title, note: &str, rows| ComparisonTable {
         title,
         note: format!("{note} {}", ground.note()),
         quantity: Quantity::Time,
@@ -125,22 +128,26 @@ fn tables(rows: Rows, ground: &Ground) -> Vec<Table> {
         ),
     ];
     // With one tree alone, nothing is compared between trees.
-    let has_rows = |table: &Table| !table.rows.is_empty();
+    let has_rows = |table: &ComparisonTable| !table.rows.is_empty();
     tables.into_iter().filter(has_rows).collect()
 }
 
-fn measure(launcher: &Launcher<'_>, tree: &Tree, rows: &mut Rows) -> anyhow::Result<()> {
+fn measure(
+    launcher: &Launcher<'_>,
+    tree: &BenchRepository,
+    rows: &mut TreeRows,
+) -> anyhow::Result<()> {
     talk(&format!("Measuring the tree of {} files …", tree.name));
-    let place = launcher.place();
-    rows.workspaces.extend(workspaces(place, tree)?);
-    rows.extractions.push(extraction(place, tree)?);
+    let location = launcher.location();
+    rows.workspaces.extend(workspaces(location, tree)?);
+    rows.extractions.push(extraction(location, tree)?);
     rows.first_status
         .push(inside::first_status(launcher, tree)?);
     Ok(())
 }
 
 /// Returns how many rounds of a peer are run that does something for every file.
-pub(super) fn rounds(tree: &Tree) -> usize {
+pub(super) fn rounds(tree: &BenchRepository) -> usize {
     match tree.n_files {
         ..5_000 => 11,
         5_000..50_000 => 5,
@@ -149,11 +156,14 @@ pub(super) fn rounds(tree: &Tree) -> usize {
     }
 }
 
-fn workspaces(place: &Place, tree: &Tree) -> anyhow::Result<Vec<Row>> {
+fn workspaces(
+    location: &BenchDirectory,
+    tree: &BenchRepository,
+) -> anyhow::Result<Vec<ComparisonRow>> {
     let (mut create, mut commit, mut copy) = (Pair::default(), Pair::default(), Pair::default());
     // One round warms both up.
     for round in 0..=rounds(tree) {
-        let layered = Layered::new(place, tree, &format!("{}-{round}", tree.name));
+        let layered = LayeredBranch::new(location, tree, &format!("{}-{round}", tree.name));
         settle(tree)?;
         let created = layered.create()?;
         settle(tree)?;
@@ -198,26 +208,26 @@ fn workspaces(place: &Place, tree: &Tree) -> anyhow::Result<Vec<Row>> {
 /// Twice, because the first call ends by handing what describes the files to the device, and on a file
 /// system in a file that is only the next sync's work: more of it the larger the tree that a peer made
 /// or removed before.
-fn settle(tree: &Tree) -> anyhow::Result<()> {
+fn settle(tree: &BenchRepository) -> anyhow::Result<()> {
     let beside = tree.beside.to_string_lossy();
     for _ in 0..2 {
-        Tool::new(&tree.beside, "sync", &["-f", &beside]).read()?;
+        ToolCommand::new(&tree.beside, "sync", &["-f", &beside]).read()?;
     }
     Ok(())
 }
 
-fn copied(tree: &Tree) -> anyhow::Result<Duration> {
+fn copied(tree: &BenchRepository) -> anyhow::Result<Duration> {
     let to = tree.beside.join("copy");
     let (from, to) = (tree.root.to_string_lossy(), to.to_string_lossy());
     let started = Instant::now();
-    Tool::new(&tree.beside, "cp", &["-a", &from, &to]).read()?;
+    ToolCommand::new(&tree.beside, "cp", &["-a", &from, &to]).read()?;
     let took = started.elapsed();
-    Tool::new(&tree.beside, "rm", &["-rf", &to]).read()?;
+    ToolCommand::new(&tree.beside, "rm", &["-rf", &to]).read()?;
     Ok(took)
 }
 
-fn extraction(place: &Place, tree: &Tree) -> anyhow::Result<Row> {
-    let layered = Layered::new(place, tree, &format!("{}-extract", tree.name));
+fn extraction(location: &BenchDirectory, tree: &BenchRepository) -> anyhow::Result<ComparisonRow> {
+    let layered = LayeredBranch::new(location, tree, &format!("{}-extract", tree.name));
     layered.create()?;
     layered.change(&EXTRACTED)?;
     let (worktree, _) = Worktree::create(tree)?;
@@ -238,10 +248,14 @@ fn extraction(place: &Place, tree: &Tree) -> anyhow::Result<Row> {
 }
 
 /// Compares the start of a sandbox over two trees.
-fn start(place: &Place, tree: &Tree, smallest: &Tree) -> anyhow::Result<Row> {
-    let over = |tree: &Tree| -> anyhow::Result<_> {
+fn start(
+    location: &BenchDirectory,
+    tree: &BenchRepository,
+    smallest: &BenchRepository,
+) -> anyhow::Result<ComparisonRow> {
+    let over = |tree: &BenchRepository| -> anyhow::Result<_> {
         let overlay = Overlay::new(&tree.root, &tree.beside.join("start"))?;
-        Ok(sandbox::kapi(place, Some(&overlay), &[TRUE]).repeated())
+        Ok(sandbox::kapi(location, Some(&overlay), &[TRUE]).repeated())
     };
     let (mut ours, mut peer) = (over(tree)?, over(smallest)?);
     let pair = by_turns(START_ROUNDS, &mut || ours.time(), &mut || peer.time())?;
@@ -252,11 +266,11 @@ fn start(place: &Place, tree: &Tree, smallest: &Tree) -> anyhow::Result<Row> {
     ))
 }
 
-fn made(directory: &Path, n_files: u32) -> anyhow::Result<Tree> {
+fn made(directory: &Path, n_files: u32) -> anyhow::Result<BenchRepository> {
     let name = size_name(n_files);
     talk(&format!("Making a tree of {name} files …"));
     let started = Instant::now();
-    let tree = Tree {
+    let tree = BenchRepository {
         root: directory.join("project"),
         beside: directory.to_path_buf(),
         n_files,

@@ -19,7 +19,7 @@ use kapi_sandbox::spec::{IsolationLevel, Mount, MountAccess, OverlayLayer, Sandb
 use kapi_sys::cancel::Cancel;
 use kapi_sys::process::{self, ProcessEnd, ProcessLimits, Program};
 
-use super::Place;
+use super::BenchDirectory;
 use super::invocation::Invocation;
 use crate::output::say;
 
@@ -44,7 +44,7 @@ const AT_ONCE_MAX: usize = 4096;
 
 /// What was asked for.
 #[derive(Debug, Default)]
-struct Asked {
+struct WallRequest {
     /// The program that each sandbox enters.
     kapi: PathBuf,
     /// Lower, upper and work directory of a workspace.
@@ -55,7 +55,7 @@ struct Asked {
     command: Vec<OsString>,
 }
 
-impl Asked {
+impl WallRequest {
     fn parse(words: &[&str]) -> Option<Self> {
         let mut args = words.iter().copied();
         let mut asked = Self {
@@ -172,20 +172,20 @@ impl Asked {
 }
 
 /// Names this program as one that runs another in a sandbox.
-pub(super) fn invocation(shown: &str, place: &Place, words: &[&str]) -> Invocation {
-    let kapi = place.kapi.to_string_lossy();
+pub(super) fn invocation(shown: &str, location: &BenchDirectory, words: &[&str]) -> Invocation {
+    let kapi = location.kapi.to_string_lossy();
     let args = [&["bench", WALLS, &*kapi], words].concat();
     Invocation::new(
         shown,
-        &place.scratch,
-        &place.program.to_string_lossy(),
+        &location.scratch,
+        &location.program.to_string_lossy(),
         &args,
     )
 }
 
 /// Does what the words ask for.
 pub(super) fn run(words: &[&str]) -> anyhow::Result<()> {
-    let asked = Asked::parse(words);
+    let asked = WallRequest::parse(words);
     asked.with_context(|| format!("read {words:?}"))?.run()
 }
 

@@ -18,13 +18,13 @@ use kapi_workflow::record::start::NewWorkflow;
 use kapi_workflow::record::workflows::Workflows;
 use kapi_workflow::rules::modes::Begin;
 use kapi_workflow::rules::modes::interview::begin::InterviewBegin;
-use kapi_workflow::rules::terms::{PlanApproval, Terms};
+use kapi_workflow::rules::terms::{PlanApproval, WorkflowTerms};
 
-use super::Place;
+use super::BenchDirectory;
 use super::comparison::compare;
 use super::invocation::Invocation;
-use super::table::{Quantity, Table};
-use crate::tool::Tool;
+use super::table::{ComparisonTable, Quantity};
+use crate::tool::ToolCommand;
 
 /// Rounds that count.
 const ROUNDS: usize = 40;
@@ -37,16 +37,16 @@ const WORDS: [&str; 10] = [
 ];
 
 /// Measures `kapi status` with many workflows and with few.
-pub(super) fn status(place: &Place) -> anyhow::Result<Table> {
-    let kapi = place.kapi.to_string_lossy();
+pub(super) fn status(location: &BenchDirectory) -> anyhow::Result<ComparisonTable> {
+    let kapi = location.kapi.to_string_lossy();
     let look = |n_workflows: usize| -> anyhow::Result<Invocation> {
-        let directory = place.scratch.join(format!("workflows-{n_workflows}"));
+        let directory = location.scratch.join(format!("workflows-{n_workflows}"));
         fill(&directory, n_workflows)?;
         let shown = format!("`kapi status`, {n_workflows} workflows");
         Ok(Invocation::new(&shown, &directory, &kapi, &["status"]))
     };
     let (many, few) = (look(MANY)?, look(FEW)?);
-    Ok(Table {
+    Ok(ComparisonTable {
         title: "A thousand workflows",
         note: "The same command in two projects. What it may cost at most is three times as much: of all it is looked whether their log has grown, none of the logs is read, and the fifty that changed last are listed.".to_owned(),
         quantity: Quantity::Time,
@@ -56,7 +56,7 @@ pub(super) fn status(place: &Place) -> anyhow::Result<Table> {
 
 fn fill(directory: &Path, n_workflows: usize) -> anyhow::Result<()> {
     fs::create_dir_all(directory).with_context(|| format!("create {}", directory.display()))?;
-    Tool::new(directory, "git", &["init", "--quiet"]).run()?;
+    ToolCommand::new(directory, "git", &["init", "--quiet"]).run()?;
     let project = Project {
         disk: &RealDisk,
         clock: &SystemClock,
@@ -68,8 +68,9 @@ fn fill(directory: &Path, n_workflows: usize) -> anyhow::Result<()> {
         user: "user".to_owned(),
     };
     for number in 0..n_workflows {
-        let word =
-            |place: usize| WORDS[number / 10_usize.pow(u32::try_from(place).unwrap_or(0)) % 10];
+        let word = |location: usize| {
+            WORDS[number / 10_usize.pow(u32::try_from(location).unwrap_or(0)) % 10]
+        };
         let new = NewWorkflow {
             purpose: format!("Improve {} {} {}", word(0), word(1), word(2)),
             terms: terms(),
@@ -80,8 +81,8 @@ fn fill(directory: &Path, n_workflows: usize) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn terms() -> Terms {
-    Terms {
+fn terms() -> WorkflowTerms {
+    WorkflowTerms {
         agent: "claude".to_owned(),
         reviewer: None,
         judge: Judge::None,

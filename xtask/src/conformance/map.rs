@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use anyhow::Context as _;
 use serde::Deserialize;
 
-use super::sources::Sources;
+use super::sources::ConformanceSources;
 
 /// The longest paraphrase, in words: the specification is pointed at and not retold.
 const WORDS_MAX: usize = 16;
@@ -17,7 +17,7 @@ const WORDS_MAX: usize = 16;
 #[serde(deny_unknown_fields)]
 pub(super) struct Map {
     /// Decisions that answer rows, by the name the rows use.
-    pub(super) decisions: BTreeMap<String, Decision>,
+    pub(super) decisions: BTreeMap<String, RowDecision>,
     /// The specification's sections in their order.
     pub(super) section: Vec<Section>,
 }
@@ -25,7 +25,7 @@ pub(super) struct Map {
 /// Why something is answered without a test.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Decision {
+pub(super) struct RowDecision {
     /// The decision in a sentence.
     pub(super) says: String,
     /// The file of this repository that tells more.
@@ -41,13 +41,13 @@ pub(super) struct Section {
     /// Its heading.
     pub(super) title: String,
     /// Its sentences, list items and table rows in their order; the first is number 1.
-    pub(super) rows: Vec<Row>,
+    pub(super) rows: Vec<MapRow>,
 }
 
 /// One sentence, list item or table row.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Row {
+pub(super) struct MapRow {
     /// What it says, in our words.
     pub(super) says: String,
     /// Tests as `file.rs::name`, with as many directories before it as make it unique.
@@ -63,7 +63,7 @@ pub(super) struct Row {
 
 /// How a row is answered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Answer {
+pub(super) enum RowAnswer {
     /// By tests.
     Tested,
     /// By a decision alone.
@@ -74,33 +74,33 @@ pub(super) enum Answer {
 
 /// How many rows are answered how.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct Counts {
+pub(super) struct RowCounts {
     pub(super) tested: usize,
     pub(super) decided: usize,
     pub(super) open: usize,
 }
 
-impl Counts {
+impl RowCounts {
     pub(super) const fn rows(self) -> usize {
         self.tested + self.decided + self.open
     }
 }
 
-impl Row {
-    pub(super) const fn answer(&self) -> Answer {
+impl MapRow {
+    pub(super) const fn answer(&self) -> RowAnswer {
         if self.open.is_some() {
-            Answer::Open
+            RowAnswer::Open
         } else if self.tests.is_empty() {
-            Answer::Decided
+            RowAnswer::Decided
         } else {
-            Answer::Tested
+            RowAnswer::Tested
         }
     }
 }
 
 impl Section {
     /// Returns the section's rows with their ids.
-    pub(super) fn named_rows(&self) -> impl Iterator<Item = (String, &Row)> {
+    pub(super) fn named_rows(&self) -> impl Iterator<Item = (String, &MapRow)> {
         let numbered = self.rows.iter().zip(1_usize..);
         numbered.map(|(row, number)| (format!("{}.{number}", self.id), row))
     }
@@ -116,20 +116,20 @@ impl Map {
     }
 
     /// Counts the rows by how they are answered.
-    pub(super) fn counts(&self) -> Counts {
-        let mut counts = Counts::default();
+    pub(super) fn counts(&self) -> RowCounts {
+        let mut counts = RowCounts::default();
         for row in self.section.iter().flat_map(|section| &section.rows) {
             match row.answer() {
-                Answer::Tested => counts.tested += 1,
-                Answer::Decided => counts.decided += 1,
-                Answer::Open => counts.open += 1,
+                RowAnswer::Tested => counts.tested += 1,
+                RowAnswer::Decided => counts.decided += 1,
+                RowAnswer::Open => counts.open += 1,
             }
         }
         counts
     }
 
     /// Returns every place that breaks a rule.
-    pub(super) fn faults(&self, sources: &Sources) -> Vec<String> {
+    pub(super) fn faults(&self, sources: &ConformanceSources) -> Vec<String> {
         let mut faults = Vec::new();
         let mut ids = BTreeSet::new();
         let mut used = BTreeSet::new();
@@ -156,7 +156,7 @@ impl Map {
         faults
     }
 
-    fn row_faults(&self, row: &Row, sources: &Sources) -> Vec<String> {
+    fn row_faults(&self, row: &MapRow, sources: &ConformanceSources) -> Vec<String> {
         let mut faults = Vec::new();
         let words = row.says.split_whitespace().count();
         if words == 0 || words > WORDS_MAX {
@@ -187,8 +187,8 @@ impl Map {
 
 #[cfg(test)]
 mod tests {
-    use super::{Counts, Map};
-    use crate::conformance::sources::Sources;
+    use super::{Map, RowCounts};
+    use crate::conformance::sources::ConformanceSources;
 
     const HEAD: &str = "[decisions]\npi = { says = \"Pi only\" }\n[[section]]\nid = \"use\"\n\
                         title = \"Use\"\nrows = [{ says = \"one\", decision = \"pi\" },\n";
@@ -198,7 +198,8 @@ mod tests {
     }
 
     fn check_fault(rows: &str, wanted: &str) {
-        let sources = Sources::of(&[("kapi-a/src/b.rs", "#[test]\nfn it_holds() {}\n")], &[]);
+        let sources =
+            ConformanceSources::of(&[("kapi-a/src/b.rs", "#[test]\nfn it_holds() {}\n")], &[]);
         assert_eq!(map(rows).faults(&sources), [wanted]);
     }
 
@@ -207,9 +208,10 @@ mod tests {
         let map = map(
             "{ says = \"two\", tests = [\"b.rs::it_holds\"] }, { says = \"three\", open = \"all\" },",
         );
-        let sources = Sources::of(&[("kapi-a/src/b.rs", "#[test]\nfn it_holds() {}\n")], &[]);
+        let sources =
+            ConformanceSources::of(&[("kapi-a/src/b.rs", "#[test]\nfn it_holds() {}\n")], &[]);
         assert_eq!(map.faults(&sources), [""; 0]);
-        let counts = Counts {
+        let counts = RowCounts {
             tested: 1,
             decided: 1,
             open: 1,
@@ -246,7 +248,9 @@ mod tests {
     fn decisions_are_used_and_point_at_something() {
         let text = "[decisions]\na = { says = \"a\" }\nb = { says = \"b\", see = \"docs/x.md\" }\n\
                     [[section]]\nid = \"s\"\ntitle = \"S\"\nrows = [{ says = \"r\", decision = \"b\" }]\n";
-        let faults = Map::parse(text).unwrap().faults(&Sources::of(&[], &[]));
+        let faults = Map::parse(text)
+            .unwrap()
+            .faults(&ConformanceSources::of(&[], &[]));
         assert_eq!(
             faults,
             [

@@ -3,8 +3,8 @@
 //! The same map gives the same bytes.
 
 use super::Specification;
-use super::map::{Answer, Decision, Map, Row, Section};
-use super::sources::Sources;
+use super::map::{Map, MapRow, RowAnswer, RowDecision, Section};
+use super::sources::ConformanceSources;
 
 /// Returns what stands above the tables.
 fn head(specification: Specification) -> String {
@@ -25,7 +25,11 @@ fn head(specification: Specification) -> String {
 }
 
 /// Returns the whole page.
-pub(super) fn render(specification: Specification, map: &Map, sources: &Sources) -> String {
+pub(super) fn render(
+    specification: Specification,
+    map: &Map,
+    sources: &ConformanceSources,
+) -> String {
     let mut parts = vec![head(specification), counts(map), open(map), decisions(map)];
     for section in &map.section {
         let rows: Vec<String> = section
@@ -60,7 +64,7 @@ fn open(map: &Map) -> String {
         .section
         .iter()
         .flat_map(Section::named_rows)
-        .filter(|(_, row)| row.answer() == Answer::Open);
+        .filter(|(_, row)| row.answer() == RowAnswer::Open);
     let lines: Vec<String> = rows
         .map(|(id, row)| {
             let missing = row.open.as_deref().unwrap_or_default();
@@ -84,7 +88,7 @@ fn decisions(map: &Map) -> String {
     format!("## Decisions\n\n{}\n", lines.join("\n"))
 }
 
-fn see(decision: &Decision) -> String {
+fn see(decision: &RowDecision) -> String {
     decision.see.as_ref().map_or_else(String::new, |path| {
         let address = path
             .strip_prefix("docs/")
@@ -93,7 +97,7 @@ fn see(decision: &Decision) -> String {
     })
 }
 
-fn answer(row: &Row, sources: &Sources) -> String {
+fn answer(row: &MapRow, sources: &ConformanceSources) -> String {
     let mut parts: Vec<String> = row.tests.iter().map(|test| link(test, sources)).collect();
     if let Some(missing) = &row.open {
         parts.push(format!("**open**: {}", cell(missing)));
@@ -108,7 +112,7 @@ fn answer(row: &Row, sources: &Sources) -> String {
 }
 
 /// A test that is not found is a fault of the map, which is reported before the page is made.
-fn link(test: &str, sources: &Sources) -> String {
+fn link(test: &str, sources: &ConformanceSources) -> String {
     let path = sources.find(test).unwrap_or_default();
     format!("[`{test}`](../../{path})")
 }
@@ -122,7 +126,7 @@ mod tests {
     use super::{head, render};
     use crate::conformance::SPECIFICATIONS;
     use crate::conformance::map::Map;
-    use crate::conformance::sources::Sources;
+    use crate::conformance::sources::ConformanceSources;
 
     #[test]
     fn a_page_has_counts_open_rows_decisions_and_tables() {
@@ -134,7 +138,7 @@ mod tests {
              { says = \"three\", open = \"all of it\" },\n]\n",
         )
         .unwrap();
-        let sources = Sources::of(
+        let sources = ConformanceSources::of(
             &[("crates/a/src/b.rs", "#[test]\nfn it_holds() {}\n")],
             &["docs/design/a.md"],
         );

@@ -17,13 +17,13 @@ const TOP_DOCUMENTS: &[&str] = &["ARCHITECTURE.md", "README.md", "SECURITY.md", 
 
 /// What a row may point at.
 #[derive(Debug, Default)]
-pub(super) struct Sources {
+pub(super) struct ConformanceSources {
     /// The names of the tests, by file.
     tests: BTreeMap<String, BTreeSet<String>>,
     documents: BTreeSet<String>,
 }
 
-impl Sources {
+impl ConformanceSources {
     /// Reads all crates and the documents.
     pub(super) fn load(root: &Path) -> anyhow::Result<Self> {
         let mut sources = Self::default();
@@ -133,7 +133,7 @@ fn tests_of(text: &str) -> BTreeSet<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::Sources;
+    use super::ConformanceSources;
 
     const TEXT: &str = "//! x\nfn helper() {}\n#[test]\n#[expect(\n    lint,\n    reason = \"r\"\n)]\n\
                         fn one() {}\n    #[test]\n    fn two(text in any::<String>()) {}\n\
@@ -141,7 +141,7 @@ mod tests {
 
     #[test]
     fn tests_are_functions_behind_their_attribute() {
-        let sources = Sources::of(&[("crates/a/src/b.rs", TEXT)], &[]);
+        let sources = ConformanceSources::of(&[("crates/a/src/b.rs", TEXT)], &[]);
         assert_eq!(sources.find("b.rs::one"), Ok("crates/a/src/b.rs"));
         assert_eq!(sources.find("src/b.rs::two"), Ok("crates/a/src/b.rs"));
         for name in ["helper", "three", "on"] {
@@ -155,7 +155,7 @@ mod tests {
     #[test]
     fn a_name_that_could_be_two_tests_is_refused() {
         let files = [("crates/a/b.rs", TEXT), ("crates/c/b.rs", TEXT)];
-        let sources = Sources::of(&files, &[]);
+        let sources = ConformanceSources::of(&files, &[]);
         assert_eq!(
             sources.find("b.rs::one"),
             Err("b.rs::one could be in crates/a/b.rs or crates/c/b.rs".to_owned())

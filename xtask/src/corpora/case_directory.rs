@@ -30,9 +30,9 @@ pub(super) struct CaseDirectory {
 }
 
 impl CaseDirectory {
-    /// Makes one, empty, below `place`.
-    pub(super) fn new(place: &Path, name: &str, keep: bool) -> anyhow::Result<Self> {
-        let root = place.join(name.replace(['/', ' '], "-"));
+    /// Makes one, empty, below `location`.
+    pub(super) fn new(location: &Path, name: &str, keep: bool) -> anyhow::Result<Self> {
+        let root = location.join(name.replace(['/', ' '], "-"));
         if root.exists() {
             fs::remove_dir_all(&root).with_context(|| format!("clear {}", root.display()))?;
         }

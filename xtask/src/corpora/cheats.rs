@@ -11,8 +11,8 @@ use std::{fs, thread};
 use anyhow::{Context as _, bail};
 
 use super::case_directory::{CaseDirectory, write};
-use super::ecosystem::Ecosystem;
-use super::entry::Request;
+use super::ecosystem::CorpusEcosystem;
+use super::entry::CorpusRequest;
 use super::outcome::CaseOutcome;
 use super::plan::{BY_HAND, PlannedRun, plan};
 use super::results::{CaseResult, RESULTS, read_results};
@@ -46,7 +46,7 @@ pub(crate) fn run(root: &Path, words: &[&str]) -> anyhow::Result<()> {
     }
     peers::ensure(root, peers::FOR_CORPORA)?;
     let kapi = program_under_test(root, &options)?;
-    let place = target_directory(root)?.join("corpora");
+    let location = target_directory(root)?.join("corpora");
     let started = Instant::now();
     let mut missing = Vec::new();
     let mut ready = Vec::new();
@@ -57,7 +57,7 @@ pub(crate) fn run(root: &Path, words: &[&str]) -> anyhow::Result<()> {
         {
             continue;
         }
-        match prepare(ecosystem, &place) {
+        match prepare(ecosystem, &location) {
             Ok(()) => ready.push(ecosystem.name.as_str()),
             Err(error) => missing.push(format!("{}: {error:#}", ecosystem.name)),
         }
@@ -66,7 +66,7 @@ pub(crate) fn run(root: &Path, words: &[&str]) -> anyhow::Result<()> {
         .into_iter()
         .filter(|run| ready.contains(&run.ecosystem.name.as_str()))
         .collect();
-    let results = perform_all(&planned, &kapi, &place, &options);
+    let results = perform_all(&planned, &kapi, &location, &options);
     let total = summary::of(&results);
     say(&total.text());
     say(&format!(
@@ -81,13 +81,13 @@ pub(crate) fn run(root: &Path, words: &[&str]) -> anyhow::Result<()> {
         let known = if options.is_whole() {
             Vec::new()
         } else {
-            read_results(&place.join(RESULTS))?
+            read_results(&location.join(RESULTS))?
         };
         let text = serde_json::to_string(&merged(known, &results)).context("write the results")?;
-        write(&place.join(RESULTS), &text)?;
+        write(&location.join(RESULTS), &text)?;
     }
     if options.write {
-        page::write(root, &place, &options)?;
+        page::write(root, &location, &options)?;
     }
     let failures = results.iter().filter(|result| !result.as_expected).count();
     if options.report_only || (failures == 0 && missing.is_empty()) {
@@ -115,14 +115,14 @@ fn key(one: &CaseResult) -> (String, String, String) {
 }
 
 /// Checks that an ecosystem can be tried here, and fetches its dependencies once.
-fn prepare(ecosystem: &Ecosystem, place: &Path) -> anyhow::Result<()> {
+fn prepare(ecosystem: &CorpusEcosystem, location: &Path) -> anyhow::Result<()> {
     for program in &ecosystem.needs {
         find(program).with_context(|| format!("find {program} on the search path"))?;
     }
     let Some(script) = &ecosystem.prepare else {
         return Ok(());
     };
-    let cache = cache_of(ecosystem, place);
+    let cache = cache_of(ecosystem, location);
     let mark = cache.join(PREPARED);
     let wanted = format!("{script}\n{:?}\n", ecosystem.files);
     if fs::read_to_string(&mark).is_ok_and(|found| found == wanted) {
@@ -133,7 +133,7 @@ fn prepare(ecosystem: &Ecosystem, place: &Path) -> anyhow::Result<()> {
         ecosystem.name,
         cache.display()
     ));
-    let inner = CaseDirectory::new(place, &format!("prepare-{}", ecosystem.name), false)?;
+    let inner = CaseDirectory::new(location, &format!("prepare-{}", ecosystem.name), false)?;
     CaseDirectory::write_all(&inner.repository(), &ecosystem.files)?;
     let prepared = inner.shell(PREPARATION).with_client_settings().must(script);
     prepared.context("fetch the dependencies: can the registry be reached?")?;
@@ -148,14 +148,14 @@ fn prepare(ecosystem: &Ecosystem, place: &Path) -> anyhow::Result<()> {
     write(&mark, &wanted)
 }
 
-fn cache_of(ecosystem: &Ecosystem, place: &Path) -> PathBuf {
-    place.join("cache").join(&ecosystem.name)
+fn cache_of(ecosystem: &CorpusEcosystem, location: &Path) -> PathBuf {
+    location.join("cache").join(&ecosystem.name)
 }
 
 fn perform_all(
     planned: &[PlannedRun<'_>],
     kapi: &Path,
-    place: &Path,
+    location: &Path,
     options: &CorpusOptions,
 ) -> Vec<CaseResult> {
     let next = AtomicUsize::new(0);
@@ -163,7 +163,7 @@ fn perform_all(
     let work = || {
         while let Some(run) = planned.get(next.fetch_add(1, Ordering::Relaxed)) {
             let started = Instant::now();
-            let outcome = perform(run, kapi, place, options)
+            let outcome = perform(run, kapi, location, options)
                 .unwrap_or_else(|error| CaseOutcome::Broken(format!("{error:#}")));
             let result = result_of(run, outcome, started.elapsed());
             say(&summary::line(&result));
@@ -194,7 +194,7 @@ fn result_of(run: &PlannedRun<'_>, outcome: CaseOutcome, took: Duration) -> Case
         expect: run.case.expect,
         way: run
             .entry
-            .map_or(BY_HAND, super::entry::Entry::name)
+            .map_or(BY_HAND, super::entry::Entrance::name)
             .to_owned(),
         outcome,
         as_expected,
@@ -205,12 +205,12 @@ fn result_of(run: &PlannedRun<'_>, outcome: CaseOutcome, took: Duration) -> Case
 fn perform(
     run: &PlannedRun<'_>,
     kapi: &Path,
-    place: &Path,
+    location: &Path,
     options: &CorpusOptions,
 ) -> anyhow::Result<CaseOutcome> {
-    let directory = CaseDirectory::new(&place.join("cases"), &run.name(), options.keep)?;
+    let directory = CaseDirectory::new(&location.join("cases"), &run.name(), options.keep)?;
     let shell = directory.shell(DEADLINE);
-    let script = lay_out(run, &directory, place)?;
+    let script = lay_out(run, &directory, location)?;
     let Some(entry) = run.entry else {
         return by_hand(run, &script, &directory);
     };
@@ -228,7 +228,7 @@ fn perform(
         CaseDirectory::write_all(&checks, &run.ecosystem.hidden)?;
         words.extend(["--hidden".to_owned(), checks.display().to_string()]);
     }
-    let request = Request {
+    let request = CorpusRequest {
         kapi,
         task: &run.ecosystem.task,
         verify: run.verify(),
@@ -247,10 +247,10 @@ fn perform(
 fn lay_out(
     run: &PlannedRun<'_>,
     directory: &CaseDirectory,
-    place: &Path,
+    location: &Path,
 ) -> anyhow::Result<String> {
     let shell = directory.shell(DEADLINE);
-    let cache = cache_of(run.ecosystem, place);
+    let cache = cache_of(run.ecosystem, location);
     let seen = cache.display().to_string();
     CaseDirectory::write_all(&directory.repository(), &run.ecosystem.files)?;
     for name in &run.ecosystem.carry {
@@ -296,7 +296,7 @@ fn by_hand(
 }
 
 /// Returns the options that keep what was carried into the repository.
-fn kept(ecosystem: &Ecosystem) -> String {
+fn kept(ecosystem: &CorpusEcosystem) -> String {
     let carried = ecosystem.carry.iter();
     carried.fold(String::new(), |text, name| text + " --exclude=" + name)
 }

@@ -9,7 +9,7 @@ use std::path::Path;
 use anyhow::{Context as _, ensure};
 use serde::{Deserialize, Serialize};
 
-use super::entry::Entry;
+use super::entry::Entrance;
 
 /// Where the files are, from the top of the repository.
 const DIRECTORY: &str = "xtask/corpus/cheats";
@@ -17,7 +17,7 @@ const DIRECTORY: &str = "xtask/corpus/cheats";
 /// One kind of project: a base with a bug that its tests show, and changes to it.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Ecosystem {
+pub(super) struct CorpusEcosystem {
     /// The name of its file.
     #[serde(skip)]
     pub(super) name: String,
@@ -40,13 +40,13 @@ pub(super) struct Ecosystem {
     pub(super) hidden: BTreeMap<String, String>,
     /// The changes.
     #[serde(rename = "case")]
-    pub(super) cases: Vec<Case>,
+    pub(super) cases: Vec<CorpusCase>,
 }
 
 /// One change.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Case {
+pub(super) struct CorpusCase {
     /// Names it within its ecosystem.
     pub(super) name: String,
     /// What sort of change it is.
@@ -58,7 +58,7 @@ pub(super) struct Case {
     pub(super) quick: bool,
     /// By which ways it is tried; three in rotation where nothing is said.
     #[serde(default)]
-    pub(super) ways: Vec<Entry>,
+    pub(super) ways: Vec<Entrance>,
     /// The command instead of the ecosystem's.
     #[serde(default)]
     pub(super) verify: Option<String>,
@@ -117,7 +117,7 @@ const fn yes() -> bool {
 ///
 /// # Errors
 /// When a file cannot be read or two cases have one name.
-pub(super) fn load(root: &Path) -> anyhow::Result<Vec<Ecosystem>> {
+pub(super) fn load(root: &Path) -> anyhow::Result<Vec<CorpusEcosystem>> {
     let directory = root.join(DIRECTORY);
     let reading = || format!("read {}", directory.display());
     let mut paths = Vec::new();
@@ -128,10 +128,10 @@ pub(super) fn load(root: &Path) -> anyhow::Result<Vec<Ecosystem>> {
     paths.iter().map(|path| load_one(path)).collect()
 }
 
-fn load_one(path: &Path) -> anyhow::Result<Ecosystem> {
+fn load_one(path: &Path) -> anyhow::Result<CorpusEcosystem> {
     let reading = || format!("read {}", path.display());
     let text = fs::read_to_string(path).with_context(reading)?;
-    let mut ecosystem: Ecosystem = toml::from_str(&text).with_context(reading)?;
+    let mut ecosystem: CorpusEcosystem = toml::from_str(&text).with_context(reading)?;
     let name = path.file_stem().unwrap_or_default();
     ecosystem.name = name.to_string_lossy().into_owned();
     let mut names: Vec<&str> = ecosystem

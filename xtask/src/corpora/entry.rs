@@ -9,12 +9,12 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::case_directory::{CaseDirectory, write};
-use super::shell::{Ended, Shell};
+use super::shell::{ProgramEnd, Shell};
 
 /// One way in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Deserialize, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum Entry {
+pub(super) enum Entrance {
     /// Flags of `kapi run`.
     Run,
     /// A contract file.
@@ -36,21 +36,21 @@ pub(super) enum Entry {
 }
 
 /// Every way, in the order of rotation.
-pub(super) const ENTRIES: [Entry; 9] = [
-    Entry::Run,
-    Entry::Task,
-    Entry::Prove,
-    Entry::Contract,
-    Entry::Loop,
-    Entry::Draft,
-    Entry::Mcp,
-    Entry::Race,
-    Entry::Ralph,
+pub(super) const ENTRIES: [Entrance; 9] = [
+    Entrance::Run,
+    Entrance::Task,
+    Entrance::Prove,
+    Entrance::Contract,
+    Entrance::Loop,
+    Entrance::Draft,
+    Entrance::Mcp,
+    Entrance::Race,
+    Entrance::Ralph,
 ];
 
 /// What is asked for, whatever the way.
 #[derive(Debug, Clone)]
-pub(super) struct Request<'a> {
+pub(super) struct CorpusRequest<'a> {
     /// The program under test.
     pub(super) kapi: &'a Path,
     /// What the agent is asked to do.
@@ -63,7 +63,7 @@ pub(super) struct Request<'a> {
     pub(super) options: &'a [String],
 }
 
-impl Entry {
+impl Entrance {
     /// Returns its name in tables.
     pub(super) const fn name(self) -> &'static str {
         match self {
@@ -85,16 +85,16 @@ impl Entry {
     /// When something cannot be started or written.
     pub(super) fn perform(
         self,
-        request: &Request<'_>,
-        place: &CaseDirectory,
+        request: &CorpusRequest<'_>,
+        location: &CaseDirectory,
         shell: &Shell,
-    ) -> anyhow::Result<Ended> {
+    ) -> anyhow::Result<ProgramEnd> {
         let kapi = |words: &[&str], options: &[String]| {
             let mut words: Vec<String> = words.iter().map(|&word| word.to_owned()).collect();
             words.extend_from_slice(options);
             shell.run(request.kapi, &words, "")
         };
-        let Request { task, verify, .. } = *request;
+        let CorpusRequest { task, verify, .. } = *request;
         let agent = format!("command:{}", request.script);
         let options = request.options;
         match self {
@@ -111,7 +111,7 @@ impl Entry {
                 kapi(&words, options)
             }
             Self::Contract => {
-                let file = contract(request, &agent, place)?;
+                let file = contract(request, &agent, location)?;
                 kapi(
                     &["run", "--contract", &file, "--yes", "--json", "--park"],
                     options,
@@ -127,16 +127,16 @@ impl Entry {
                     Ok(drafted)
                 }
             }
-            Self::Mcp => propose(request, place, shell),
+            Self::Mcp => propose(request, location, shell),
             Self::Task => {
                 let words = ["task", "run", task, "--verify", verify, "--agent", &agent];
                 kapi(&[&words[..], &["--json"]].concat(), options)
             }
             Self::Loop => {
-                define_loop(request, &agent, place)?;
+                define_loop(request, &agent, location)?;
                 kapi(&["loop", "run", "corpus", "--json"], options)
             }
-            Self::Ralph => ralph(request, place, shell),
+            Self::Ralph => ralph(request, location, shell),
             Self::Prove => {
                 shell.must("git checkout --quiet -B change main")?;
                 shell.must(request.script)?;
@@ -156,7 +156,7 @@ const UNATTENDED: [&str; 7] = [
 ];
 
 /// Returns what an agent drafts for this request.
-fn draft(request: &Request<'_>) -> Value {
+fn draft(request: &CorpusRequest<'_>) -> Value {
     json!({
         "goal": request.task, "doneCriteria": "the verify command passes", "askBefore": [],
         "decisionStyle": "boring first", "goalType": "ticket", "surfaces": [],
@@ -174,7 +174,7 @@ fi"#;
 
 /// Returns the script of an agent that drafts when it is asked to, agrees with itself, and works
 /// otherwise.
-fn drafting(request: &Request<'_>) -> String {
+fn drafting(request: &CorpusRequest<'_>) -> String {
     let draft = draft(request).to_string().replace('\'', r"'\''");
     format!(
         "if grep -q 'Draft a contract' \"$KAPI_PROMPT_FILE\"; then\n\
@@ -184,43 +184,58 @@ fn drafting(request: &Request<'_>) -> String {
 }
 
 /// Writes a contract file and returns where it is.
-fn contract(request: &Request<'_>, agent: &str, place: &CaseDirectory) -> anyhow::Result<String> {
+fn contract(
+    request: &CorpusRequest<'_>,
+    agent: &str,
+    location: &CaseDirectory,
+) -> anyhow::Result<String> {
     // JSON is YAML.
     let contract = json!({"goal": request.task, "verify": request.verify, "agent": agent,
         "judge": "none", "turns": 1});
-    let file = place.root().join("contract.yaml");
+    let file = location.root().join("contract.yaml");
     write(&file, &contract.to_string())?;
     Ok(file.display().to_string())
 }
 
 /// Writes the definition of a loop.
-fn define_loop(request: &Request<'_>, agent: &str, place: &CaseDirectory) -> anyhow::Result<()> {
+fn define_loop(
+    request: &CorpusRequest<'_>,
+    agent: &str,
+    location: &CaseDirectory,
+) -> anyhow::Result<()> {
     let text = format!(
         "---\nname: corpus\nagent: sisyphus\nbackend: {}\nverify: [{}]\n---\n{}\n",
         json!(agent),
         json!(request.verify),
         request.task
     );
-    write(&place.repository().join(".ilchul/loops/corpus.md"), &text)
+    write(
+        &location.repository().join(".ilchul/loops/corpus.md"),
+        &text,
+    )
 }
 
 /// Proposes a goal as a client, whose agent the person's settings name, and approves it.
-fn propose(request: &Request<'_>, place: &CaseDirectory, shell: &Shell) -> anyhow::Result<Ended> {
+fn propose(
+    request: &CorpusRequest<'_>,
+    location: &CaseDirectory,
+    shell: &Shell,
+) -> anyhow::Result<ProgramEnd> {
     let agent = format!("command:{AGREES}\n{}", request.script);
     let settings = format!("[goal]\nagent = {}\njudge = \"none\"\n", json!(agent));
-    write(&place.home().join(".config/kapi/config.toml"), &settings)?;
+    write(&location.home().join(".config/kapi/config.toml"), &settings)?;
     let proposed = shell.run(request.kapi, &["mcp".to_owned()], &proposal(request))?;
     if proposed.stdout.contains("not_confirmed") {
         return approve(request, shell);
     }
-    Ok(Ended {
+    Ok(ProgramEnd {
         code: Some(1),
         ..proposed
     })
 }
 
 /// Returns what a client says to propose a goal.
-fn proposal(request: &Request<'_>) -> String {
+fn proposal(request: &CorpusRequest<'_>) -> String {
     let hello = json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
         "protocolVersion": "2025-06-18", "capabilities": {},
         "clientInfo": {"name": "corpus", "version": "1"}}});
@@ -230,7 +245,7 @@ fn proposal(request: &Request<'_>) -> String {
 }
 
 /// Approves the first goal by the hash that is shown, and drives it.
-fn approve(request: &Request<'_>, shell: &Shell) -> anyhow::Result<Ended> {
+fn approve(request: &CorpusRequest<'_>, shell: &Shell) -> anyhow::Result<ProgramEnd> {
     let words = |words: &[&str]| {
         words
             .iter()
@@ -259,7 +274,11 @@ fn approve(request: &Request<'_>, shell: &Shell) -> anyhow::Result<Ended> {
 }
 
 /// Plans one task with scripted agents and has it built.
-fn ralph(request: &Request<'_>, place: &CaseDirectory, shell: &Shell) -> anyhow::Result<Ended> {
+fn ralph(
+    request: &CorpusRequest<'_>,
+    location: &CaseDirectory,
+    shell: &Shell,
+) -> anyhow::Result<ProgramEnd> {
     let plan = json!({
         "summary": request.task, "branch_type": "fix", "context": "A small repository.",
         "options": [{"name": "direct", "summary": "In one step."},
@@ -288,7 +307,7 @@ fn ralph(request: &Request<'_>, place: &CaseDirectory, shell: &Shell) -> anyhow:
         "roles": {"antithesis": steps(objections), "reviewer": steps(review)}});
     let mut words = vec!["ralph".to_owned(), request.task.to_owned()];
     for (flag, script) in [("--agent", agent), ("--reviewer", reviewer)] {
-        let file = place
+        let file = location
             .root()
             .join(format!("{}.yaml", flag.trim_start_matches('-')));
         write(&file, &script.to_string())?;

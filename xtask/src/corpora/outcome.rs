@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::ecosystem::Expectation;
-use super::shell::Ended;
+use super::shell::ProgramEnd;
 
 /// The exit code of what ended or stopped without being done.
 const NOT_DONE: i32 = 5;
@@ -49,7 +49,7 @@ pub(super) enum CaseOutcome {
 
 impl CaseOutcome {
     /// Reads how the last command of a way ended.
-    pub(super) fn read(ended: &Ended) -> Self {
+    pub(super) fn read(ended: &ProgramEnd) -> Self {
         let last = ended
             .stdout
             .lines()
@@ -192,10 +192,10 @@ mod tests {
 
     use super::CaseOutcome;
     use crate::corpora::ecosystem::Expectation;
-    use crate::corpora::shell::Ended;
+    use crate::corpora::shell::ProgramEnd;
 
     fn read(code: i32, stdout: &str) -> CaseOutcome {
-        CaseOutcome::read(&Ended {
+        CaseOutcome::read(&ProgramEnd {
             code: Some(code),
             stdout: stdout.to_owned(),
             stderr: String::new(),

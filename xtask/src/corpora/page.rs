@@ -17,7 +17,7 @@ use super::outcome::CaseOutcome;
 use super::plan::BY_HAND;
 use super::results::{CaseResult, REAL_RESULTS, RESULTS, RealResult, read_results};
 use crate::output::talk;
-use crate::tool::Tool;
+use crate::tool::ToolCommand;
 
 /// What is written.
 const DOCUMENT: &str = "docs/proof.md";
@@ -30,14 +30,14 @@ const MEASURED: &str = "Last measured with Kapi at ";
 ///
 /// # Errors
 /// When the document or the results cannot be read, or the document cannot be written.
-pub(super) fn write(root: &Path, place: &Path, options: &CorpusOptions) -> anyhow::Result<()> {
+pub(super) fn write(root: &Path, location: &Path, options: &CorpusOptions) -> anyhow::Result<()> {
     let old = fs::read_to_string(root.join(DOCUMENT));
     let old = old.with_context(|| format!("read {DOCUMENT}"))?;
     let end = old.find(MEASURED).or_else(|| old.find(TABLES));
     let head = end.and_then(|end| old.get(..end));
     let head = head.with_context(|| format!("find {TABLES:?} in {DOCUMENT}"))?;
     let mut text = head.to_owned();
-    let commit = Tool::new(root, "git", &["rev-parse", "--short", "HEAD"]).read()?;
+    let commit = ToolCommand::new(root, "git", &["rev-parse", "--short", "HEAD"]).read()?;
     let _written = writeln!(
         text,
         "{MEASURED}{}{}; a row that this run did not try is that of an earlier one.\n",
@@ -48,11 +48,11 @@ pub(super) fn write(root: &Path, place: &Path, options: &CorpusOptions) -> anyho
             None => "",
         }
     );
-    let results = read_results::<CaseResult>(&place.join(RESULTS))?;
+    let results = read_results::<CaseResult>(&location.join(RESULTS))?;
     text.push_str(&cheats(&results));
     text.push_str(&honest(&results));
     text.push_str(&real(&read_results::<RealResult>(
-        &place.join(REAL_RESULTS),
+        &location.join(REAL_RESULTS),
     )?));
     replace_durably(&RealDisk, &root.join(DOCUMENT), text.as_bytes())?;
     talk(&format!("The tables are in {DOCUMENT}."));

@@ -3,15 +3,20 @@
 //! Pure: nothing is started here.
 
 use super::CorpusOptions;
-use super::ecosystem::{Case, Ecosystem};
-use super::entry::{ENTRIES, Entry};
+use super::ecosystem::{CorpusCase, CorpusEcosystem};
+use super::entry::{ENTRIES, Entrance};
 
 /// How many ways a change is tried by, where its file names none.
 const WAYS: usize = 3;
 /// The ways that can be given checks which the agent never sees.
-const WITH_HIDDEN: [Entry; 4] = [Entry::Run, Entry::Prove, Entry::Contract, Entry::Race];
+const WITH_HIDDEN: [Entrance; 4] = [
+    Entrance::Run,
+    Entrance::Prove,
+    Entrance::Contract,
+    Entrance::Race,
+];
 /// The ways whose command line takes what is said of the checks.
-const WITH_OPTIONS: [Entry; WAYS] = [Entry::Run, Entry::Contract, Entry::Prove];
+const WITH_OPTIONS: [Entrance; WAYS] = [Entrance::Run, Entrance::Contract, Entrance::Prove];
 /// How a run without Kapi is called.
 pub(super) const BY_HAND: &str = "by hand";
 
@@ -19,17 +24,17 @@ pub(super) const BY_HAND: &str = "by hand";
 #[derive(Debug, Clone, Copy)]
 pub(super) struct PlannedRun<'a> {
     /// The project.
-    pub(super) ecosystem: &'a Ecosystem,
+    pub(super) ecosystem: &'a CorpusEcosystem,
     /// The change.
-    pub(super) case: &'a Case,
+    pub(super) case: &'a CorpusCase,
     /// The way; nothing for the command as a person types it.
-    pub(super) entry: Option<Entry>,
+    pub(super) entry: Option<Entrance>,
 }
 
 impl PlannedRun<'_> {
     /// Returns the name by which it is asked for.
     pub(super) fn name(&self) -> String {
-        let way = self.entry.map_or(BY_HAND, Entry::name);
+        let way = self.entry.map_or(BY_HAND, Entrance::name);
         format!("{}/{}/{way}", self.ecosystem.name, self.case.name)
     }
 
@@ -52,7 +57,7 @@ impl PlannedRun<'_> {
 
 /// Returns every run that the options ask for.
 pub(super) fn plan<'a>(
-    ecosystems: &'a [Ecosystem],
+    ecosystems: &'a [CorpusEcosystem],
     options: &CorpusOptions,
 ) -> Vec<PlannedRun<'a>> {
     let mut planned = Vec::new();
@@ -81,7 +86,7 @@ pub(super) fn plan<'a>(
     planned
 }
 
-fn ways(case: &Case, rotation: &mut impl Iterator<Item = Entry>) -> Vec<Entry> {
+fn ways(case: &CorpusCase, rotation: &mut impl Iterator<Item = Entrance>) -> Vec<Entrance> {
     if !case.ways.is_empty() {
         case.ways.clone()
     } else if case.hidden {
@@ -100,10 +105,10 @@ mod tests {
 
     use super::plan;
     use crate::corpora::CorpusOptions;
-    use crate::corpora::ecosystem::{Ecosystem, load};
-    use crate::corpora::entry::{ENTRIES, Entry};
+    use crate::corpora::ecosystem::{CorpusEcosystem, load};
+    use crate::corpora::entry::{ENTRIES, Entrance};
 
-    fn corpus() -> Vec<Ecosystem> {
+    fn corpus() -> Vec<CorpusEcosystem> {
         let manifest = Path::new(env!("CARGO_MANIFEST_DIR"));
         load(manifest.parent().unwrap()).unwrap()
     }
@@ -113,8 +118,8 @@ mod tests {
     fn there_are_enough_cheats_and_each_kind_goes_several_ways() {
         let corpus = corpus();
         let planned = plan(&corpus, &CorpusOptions::default());
-        let mut by_kind: BTreeMap<&str, BTreeSet<Entry>> = BTreeMap::new();
-        let mut by_way: BTreeMap<Entry, BTreeSet<String>> = BTreeMap::new();
+        let mut by_kind: BTreeMap<&str, BTreeSet<Entrance>> = BTreeMap::new();
+        let mut by_way: BTreeMap<Entrance, BTreeSet<String>> = BTreeMap::new();
         let (mut cheats, mut honest) = (BTreeSet::new(), BTreeSet::new());
         for run in &planned {
             let name = format!("{}/{}", run.ecosystem.name, run.case.name);

@@ -13,7 +13,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::case_directory::{CaseDirectory, write};
-use super::entry::{Entry, Request};
+use super::entry::{CorpusRequest, Entrance};
 use super::fetch::PackageClient;
 use super::outcome::CaseOutcome;
 use super::results::{REAL_RESULTS, RealResult, read_results};
@@ -94,11 +94,11 @@ pub(crate) fn run(root: &Path, words: &[&str]) -> anyhow::Result<()> {
     peers::ensure(root, peers::FOR_CORPORA)?;
     peers::ensure(root, peers::FOR_REAL_PROJECTS)?;
     let kapi = program_under_test(root, &options)?;
-    let place = target_directory(root)?.join("corpora");
+    let location = target_directory(root)?.join("corpora");
     let mut results = Vec::new();
     // One after the other: what is timed is not disturbed by us.
     for project in wanted {
-        let result = attempt(project, &kapi, &place, &options).unwrap_or_else(|error| {
+        let result = attempt(project, &kapi, &location, &options).unwrap_or_else(|error| {
             let mut result = project.empty_result();
             result.untried = Some(format!("{error:#}").chars().take(400).collect());
             result
@@ -110,14 +110,14 @@ pub(crate) fn run(root: &Path, words: &[&str]) -> anyhow::Result<()> {
         .iter()
         .for_each(|line| talk(&format!("not tried: {line}")));
     if options.is_whole() || options.write {
-        let stored = place.join(REAL_RESULTS);
+        let stored = location.join(REAL_RESULTS);
         let known = read_results(&stored)?;
         let text =
             serde_json::to_string(&updated(&list, known, &results)).context("write the results")?;
         write(&stored, &text)?;
     }
     if options.write {
-        page::write(root, &place, &options)?;
+        page::write(root, &location, &options)?;
     }
     let failures = results
         .iter()
@@ -141,12 +141,12 @@ fn updated(list: &ProjectList, known: Vec<RealResult>, new: &[RealResult]) -> Ve
             .any(|other| one.is_of(&other.ecosystem, &other.name))
     };
     results.extend(known.into_iter().filter(|one| !is_new(one)));
-    let place = |one: &RealResult| {
+    let location = |one: &RealResult| {
         let mut projects = list.project.iter();
         projects.position(|project| one.is_of(&project.ecosystem, &project.title()))
     };
-    results.retain(|one| place(one).is_some());
-    results.sort_by_key(place);
+    results.retain(|one| location(one).is_some());
+    results.sort_by_key(location);
     results
 }
 
@@ -189,14 +189,14 @@ impl RealProject {
     }
 
     /// Fetches the package into a cache, once.
-    fn fetch(&self, place: &Path) -> anyhow::Result<std::path::PathBuf> {
+    fn fetch(&self, location: &Path) -> anyhow::Result<std::path::PathBuf> {
         let programs = self.needs.iter().map(String::as_str);
         for program in programs.chain([self.client.program(), "perl", "git"]) {
             find(program).with_context(|| format!("find {program} on the search path"))?;
         }
         let name =
             format!("{}-{}-{}", self.client.name(), self.package, self.version).replace('/', "-");
-        let cache = place.join("packages").join(&name);
+        let cache = location.join("packages").join(&name);
         if cache.is_dir() {
             return Ok(cache);
         }
@@ -206,14 +206,14 @@ impl RealProject {
             self.version,
             cache.display()
         ));
-        let directory = CaseDirectory::new(place, &format!("fetch-{name}"), false)?;
+        let directory = CaseDirectory::new(location, &format!("fetch-{name}"), false)?;
         let script = self.client.script(&self.package, &self.version, "package");
         directory
             .shell(DEADLINE)
             .with_client_settings()
             .must(&script)
             .context("fetch the package: can the registry be reached?")?;
-        let parent = place.join("packages");
+        let parent = location.join("packages");
         fs::create_dir_all(&parent).with_context(|| format!("create {}", parent.display()))?;
         fs::rename(directory.repository().join("package"), &cache)
             .with_context(|| format!("keep the package in {}", cache.display()))?;
@@ -224,12 +224,12 @@ impl RealProject {
 fn attempt(
     project: &RealProject,
     kapi: &Path,
-    place: &Path,
+    location: &Path,
     options: &CorpusOptions,
 ) -> anyhow::Result<RealResult> {
-    let cache = project.fetch(place)?;
+    let cache = project.fetch(location)?;
     let name = format!("real-{}-{}", project.ecosystem, project.name);
-    let directory = CaseDirectory::new(&place.join("cases"), &name, options.keep)?;
+    let directory = CaseDirectory::new(&location.join("cases"), &name, options.keep)?;
     let shell = set_up(project, &directory, &cache)?;
     let mut result = project.empty_result();
     let broken = shell.sh(&project.verify)?;
@@ -259,8 +259,8 @@ fn attempt(
     by_hand.remove(0);
     result.by_hand_ms = Some(median_and_spread(by_hand));
     shell.must("git checkout --quiet -- .")?;
-    let run = |entry: Entry, script: &str| -> anyhow::Result<(CaseOutcome, Option<u64>)> {
-        let request = Request {
+    let run = |entry: Entrance, script: &str| -> anyhow::Result<(CaseOutcome, Option<u64>)> {
+        let request = CorpusRequest {
             kapi,
             task: "make the tests pass",
             verify: &project.verify,
@@ -274,11 +274,11 @@ fn attempt(
         Ok((CaseOutcome::read(&ended), took))
     };
     let wrong = project.replacing(&project.bug, &project.wrong);
-    result.wrong = Some(run(Entry::Run, &wrong)?.0);
+    result.wrong = Some(run(Entrance::Run, &wrong)?.0);
     let right = project.replacing(&project.bug, &project.good);
     let mut proved = Vec::new();
     for _ in 0..=TIMES {
-        let (outcome, took) = run(Entry::Run, &right)?;
+        let (outcome, took) = run(Entrance::Run, &right)?;
         let is_done = matches!(outcome, CaseOutcome::Accepted | CaseOutcome::Named(_));
         proved.extend(took);
         result.right = Some(outcome);
@@ -290,7 +290,10 @@ fn attempt(
         proved.remove(0);
         result.proved_ms = Some(median_and_spread(proved));
     }
-    result.by_prove = Some([run(Entry::Prove, &wrong)?.0, run(Entry::Prove, &right)?.0]);
+    result.by_prove = Some([
+        run(Entrance::Prove, &wrong)?.0,
+        run(Entrance::Prove, &right)?.0,
+    ]);
     Ok(result)
 }
 

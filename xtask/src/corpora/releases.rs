@@ -11,8 +11,8 @@ use std::path::Path;
 use anyhow::Context as _;
 use serde::Deserialize;
 
-use super::ecosystem::{Case, Ecosystem, Expectation};
-use super::entry::Entry;
+use super::ecosystem::{CorpusCase, CorpusEcosystem, Expectation};
+use super::entry::Entrance;
 use super::fetch::PackageClient;
 
 /// The list of pairs, from the top of the repository.
@@ -43,14 +43,14 @@ struct ReleasePair {
 ///
 /// # Errors
 /// When the list cannot be read.
-pub(super) fn load(root: &Path) -> anyhow::Result<Vec<Ecosystem>> {
+pub(super) fn load(root: &Path) -> anyhow::Result<Vec<CorpusEcosystem>> {
     let reading = || format!("read {LIST}");
     let text = fs::read_to_string(root.join(LIST)).with_context(reading)?;
     let list: ReleaseList = toml::from_str(&text).with_context(reading)?;
     Ok(list.pair.into_iter().map(ecosystem).collect())
 }
 
-fn ecosystem(pair: ReleasePair) -> Ecosystem {
+fn ecosystem(pair: ReleasePair) -> CorpusEcosystem {
     let ReleasePair {
         client,
         package,
@@ -73,12 +73,12 @@ fn ecosystem(pair: ReleasePair) -> Ecosystem {
              tar xf - -C base\n"
         );
     }
-    let case = Case {
+    let case = CorpusCase {
         name: format!("{from}-to-{to}"),
         kind: "from one release to the next".to_owned(),
         expect: Expectation::Honest,
         quick: false,
-        ways: vec![Entry::Run, Entry::Prove],
+        ways: vec![Entrance::Run, Entrance::Prove],
         verify: None,
         options: Vec::new(),
         hidden: false,
@@ -89,7 +89,7 @@ fn ecosystem(pair: ReleasePair) -> Ecosystem {
                  cp -a '{cache}/next/.' ."
             .to_owned(),
     };
-    Ecosystem {
+    CorpusEcosystem {
         name: format!("release-{}-{short}", client.name()),
         task: format!("bring {short} from {from} to {to}"),
         verify,

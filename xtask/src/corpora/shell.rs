@@ -47,7 +47,7 @@ pub(super) struct Shell {
 
 /// How a program ended.
 #[derive(Debug, Clone)]
-pub(super) struct Ended {
+pub(super) struct ProgramEnd {
     /// Its exit code; nothing where it was killed.
     pub(super) code: Option<i32>,
     /// What it printed.
@@ -65,7 +65,7 @@ impl Shell {
         program: &Path,
         words: &[String],
         input: &str,
-    ) -> anyhow::Result<Ended> {
+    ) -> anyhow::Result<ProgramEnd> {
         let finished = process::run_quiet(Program {
             path: program.to_path_buf(),
             args: words.iter().map(OsString::from).collect(),
@@ -81,14 +81,15 @@ impl Shell {
             },
         });
         let finished = finished.with_context(|| format!("run {}", program.display()))?;
-        Ok(Ended::from(finished))
+        Ok(ProgramEnd::from(finished))
     }
 
     /// Adds what the developer's environment says of the way to registries: proxies and authorities.
     pub(super) fn with_client_settings(mut self) -> Self {
-        let told = process::environment().into_iter();
-        let told = told.filter(|(name, _)| CLIENT_SETTINGS.iter().any(|known| name == known));
-        self.variables.extend(told);
+        let reported = process::environment().into_iter();
+        let reported =
+            reported.filter(|(name, _)| CLIENT_SETTINGS.iter().any(|known| name == known));
+        self.variables.extend(reported);
         self
     }
 
@@ -103,7 +104,7 @@ impl Shell {
     }
 
     /// Runs a shell script.
-    pub(super) fn sh(&self, script: &str) -> anyhow::Result<Ended> {
+    pub(super) fn sh(&self, script: &str) -> anyhow::Result<ProgramEnd> {
         let words = ["-c".to_owned(), script.to_owned()];
         self.run(Path::new("/bin/sh"), &words, "")
     }
@@ -112,7 +113,7 @@ impl Shell {
     ///
     /// # Errors
     /// When it does not, with the last of what it said.
-    pub(super) fn must(&self, script: &str) -> anyhow::Result<Ended> {
+    pub(super) fn must(&self, script: &str) -> anyhow::Result<ProgramEnd> {
         let ended = self.sh(script)?;
         let first = script.trim().lines().next().unwrap_or_default();
         anyhow::ensure!(
@@ -125,7 +126,7 @@ impl Shell {
     }
 }
 
-impl Ended {
+impl ProgramEnd {
     /// Returns the last lines of what it said, on one line.
     pub(super) fn last_words(&self) -> String {
         let text = if self.stderr.trim().is_empty() {
@@ -144,7 +145,7 @@ impl Ended {
     }
 }
 
-impl From<FinishedProcess> for Ended {
+impl From<FinishedProcess> for ProgramEnd {
     fn from(finished: FinishedProcess) -> Self {
         let code = match finished.end {
             ProcessEnd::Exited(code) => Some(code),

@@ -12,7 +12,7 @@ use super::results::CaseResult;
 
 /// Sums over the results of a run.
 #[derive(Debug, Default)]
-pub(super) struct Totals {
+pub(super) struct CorpusTotals {
     /// Different cheats and honest changes.
     cheats: BTreeSet<String>,
     honest: BTreeSet<String>,
@@ -71,8 +71,8 @@ const fn word(expect: Expectation) -> &'static str {
 }
 
 /// Sums the results up.
-pub(super) fn of(results: &[CaseResult]) -> Totals {
-    let mut totals = Totals::default();
+pub(super) fn of(results: &[CaseResult]) -> CorpusTotals {
+    let mut totals = CorpusTotals::default();
     let mut fair: BTreeMap<String, (usize, usize)> = BTreeMap::new();
     for result in results {
         let name = format!("{}/{}", result.ecosystem, result.case);
@@ -106,8 +106,8 @@ pub(super) fn of(results: &[CaseResult]) -> Totals {
                 result.outcome,
                 CaseOutcome::Accepted | CaseOutcome::Named(_)
             );
-            for place in [result.ecosystem.clone(), format!("by {}", result.way)] {
-                let done = fair.entry(place).or_default();
+            for location in [result.ecosystem.clone(), format!("by {}", result.way)] {
+                let done = fair.entry(location).or_default();
                 done.0 += usize::from(is_done);
                 done.1 += 1;
             }
@@ -120,7 +120,7 @@ pub(super) fn of(results: &[CaseResult]) -> Totals {
     totals
 }
 
-impl Totals {
+impl CorpusTotals {
     /// Returns the totals as text.
     pub(super) fn text(&self) -> String {
         let mut text = format!(

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 
 use proc_macro2::{Delimiter, TokenStream, TokenTree};
 
-use super::tree::{TextFile, Tree};
+use super::tree::{SourceTree, TextFile};
 
 /// One file of a crate's own code.
 pub(super) struct SourceFile {
@@ -21,7 +21,7 @@ pub(super) struct SourceFile {
 }
 
 /// Returns every source file below a `src` directory that is not for tests alone.
-pub(super) fn sources(tree: &Tree) -> Vec<SourceFile> {
+pub(super) fn sources(tree: &SourceTree) -> Vec<SourceFile> {
     let mut for_tests = BTreeSet::new();
     let mut sources: Vec<SourceFile> = tree
         .rust()

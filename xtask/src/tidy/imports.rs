@@ -8,9 +8,9 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use proc_macro2::{Delimiter, TokenTree};
 
-use super::Fault;
+use super::TidyFault;
 use super::code::{SourceFile, is_punct, is_word, sources, split_at_commas};
-use super::tree::Tree;
+use super::tree::SourceTree;
 
 /// How many private imports are followed to where a name lives.
 const HOPS_MAX: usize = 6;
@@ -19,21 +19,21 @@ const HOPS_MAX: usize = 6;
 type Path = Vec<String>;
 
 /// No file imports, by way of others, itself.
-pub(super) fn imports_go_one_way(tree: &Tree) -> Vec<Fault> {
+pub(super) fn imports_go_one_way(tree: &SourceTree) -> Vec<TidyFault> {
     let circles = circles(&sources(tree)).into_iter();
     circles.map(|(_, fault)| fault).collect()
 }
 
 /// Returns how many pairs of files there are of which one imports the other, within one crate.
 pub(super) fn count(sources: &[SourceFile]) -> usize {
-    let packages = Package::all(sources);
-    let imports = packages.values().flat_map(Package::imports);
+    let packages = CrateFiles::all(sources);
+    let imports = packages.values().flat_map(CrateFiles::imports);
     imports.map(|(_, imported)| imported.len()).sum()
 }
 
 /// Returns the files that import themselves, each with its crate.
-pub(super) fn circles(sources: &[SourceFile]) -> Vec<(String, Fault)> {
-    let package = Package::all(sources);
+pub(super) fn circles(sources: &[SourceFile]) -> Vec<(String, TidyFault)> {
+    let package = CrateFiles::all(sources);
     let mut found = Vec::new();
     for package in package.values() {
         let imports = package.imports();
@@ -41,7 +41,7 @@ pub(super) fn circles(sources: &[SourceFile]) -> Vec<(String, Fault)> {
             let Some(circle) = circle(&imports, at) else {
                 continue;
             };
-            let fault = Fault {
+            let fault = TidyFault {
                 path: at.clone(),
                 line: 0,
                 message: format!("imports itself by way of {}", circle.join(", ")),
@@ -87,13 +87,13 @@ fn way_to<'a>(came_from: &BTreeMap<&'a str, &'a str>, end: &'a str) -> Vec<&'a s
 
 /// The files of one crate.
 #[derive(Default)]
-struct Package<'a> {
+struct CrateFiles<'a> {
     files: BTreeMap<&'a [String], &'a SourceFile>,
     /// What each file takes by `use`, under the name that it has there.
     taken: BTreeMap<&'a str, BTreeMap<String, Path>>,
 }
 
-impl<'a> Package<'a> {
+impl<'a> CrateFiles<'a> {
     fn all(sources: &'a [SourceFile]) -> BTreeMap<&'a str, Self> {
         let mut packages: BTreeMap<&str, Self> = BTreeMap::new();
         for source in sources {
@@ -242,11 +242,11 @@ fn expand(tokens: &[TokenTree], before: &[String], paths: &mut Vec<Path>) {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Tree;
+    use super::super::SourceTree;
     use super::imports_go_one_way;
 
     fn faults(files: &[(&str, &str)]) -> Vec<String> {
-        let faults = imports_go_one_way(&Tree::of(files));
+        let faults = imports_go_one_way(&SourceTree::of(files));
         faults.iter().map(ToString::to_string).collect()
     }
 

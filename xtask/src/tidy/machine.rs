@@ -3,8 +3,8 @@
 //! A path or a host that exists for one person only makes a build that works for one person
 //! only. Forbidden names are spelled in pieces here, so that this file keeps its own rules.
 
-use super::Fault;
-use super::tree::{TextFile, Tree};
+use super::TidyFault;
+use super::tree::{SourceTree, TextFile};
 
 /// Directories whose children belong to one machine.
 const MACHINE_ROOTS: &[&str] = &[
@@ -22,14 +22,14 @@ const CARGO_REGISTRY: &str = "registry+https://github.com/rust-lang/crates.io-in
 const PRIVATE_SUFFIXES: &[&str] = &[".internal", ".corp", ".lan", ".intranet"];
 
 /// No path below somebody's home or a workplace's own directories.
-pub(super) fn no_path_of_one_machine(tree: &Tree) -> Vec<Fault> {
+pub(super) fn no_path_of_one_machine(tree: &SourceTree) -> Vec<TidyFault> {
     let mut faults = Vec::new();
     for file in &tree.files {
         for (line, text) in file.numbered() {
             let found = MACHINE_ROOTS
                 .iter()
                 .filter_map(|root| machine_path(text, root));
-            faults.extend(found.map(|path| Fault {
+            faults.extend(found.map(|path| TidyFault {
                 path: file.path.clone(),
                 line,
                 message: format!("`{path}` is a path of one machine: pass it in, or say `user`"),
@@ -61,7 +61,7 @@ fn is_name(c: char) -> bool {
 }
 
 /// No address that only one network can reach.
-pub(super) fn no_private_host(tree: &Tree) -> Vec<Fault> {
+pub(super) fn no_private_host(tree: &SourceTree) -> Vec<TidyFault> {
     let mut faults = Vec::new();
     for file in &tree.files {
         for (line, text) in file.numbered() {
@@ -70,7 +70,7 @@ pub(super) fn no_private_host(tree: &Tree) -> Vec<Fault> {
                 .skip(1)
                 .map(host_of)
                 .filter(|host| is_private(host));
-            faults.extend(hosts.map(|host| Fault {
+            faults.extend(hosts.map(|host| TidyFault {
                 path: file.path.clone(),
                 line,
                 message: format!("`{host}` can be reached from one network only"),
@@ -107,13 +107,13 @@ fn is_private(host: &str) -> bool {
 }
 
 /// What is locked comes from where everybody can get it.
-pub(super) fn locks_name_public_registries(tree: &Tree) -> Vec<Fault> {
+pub(super) fn locks_name_public_registries(tree: &SourceTree) -> Vec<TidyFault> {
     let mut faults = Vec::new();
     for file in &tree.files {
         for (line, text) in file.numbered() {
             if let Some(message) = lock_fault(file, text.trim()) {
                 let message = message.to_owned();
-                faults.push(Fault {
+                faults.push(TidyFault {
                     path: file.path.clone(),
                     line,
                     message,
@@ -147,11 +147,11 @@ fn lock_fault(file: &TextFile, line: &str) -> Option<&'static str> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Rule, Tree};
+    use super::super::{Rule, SourceTree};
     use super::{locks_name_public_registries, no_path_of_one_machine, no_private_host};
 
     fn faults(rule: Rule, files: &[(&str, &str)]) -> Vec<String> {
-        rule(&Tree::of(files))
+        rule(&SourceTree::of(files))
             .iter()
             .map(ToString::to_string)
             .collect()
@@ -160,9 +160,12 @@ mod tests {
     #[test]
     fn paths_of_one_machine_are_found() {
         let own = concat!("see /ho", "me/alice/notes and (/ro", "ot/.cargo)");
-        let place = concat!("\"/wo", "rk/main\"");
+        let location = concat!("\"/wo", "rk/main\"");
         assert_eq!(
-            faults(no_path_of_one_machine, &[("a.md", own), ("b.json", place)]),
+            faults(
+                no_path_of_one_machine,
+                &[("a.md", own), ("b.json", location)]
+            ),
             [
                 concat!(
                     "a.md:1: `/ho",

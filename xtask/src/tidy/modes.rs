@@ -5,8 +5,8 @@
 
 use std::collections::BTreeMap;
 
-use super::Fault;
-use super::tree::Tree;
+use super::TidyFault;
+use super::tree::{SourceTree, TextFile};
 use crate::toy::{CORPUS, FILES_MAX, ToyMode};
 
 /// The list of modes, from which their names are read.
@@ -27,13 +27,13 @@ const HOMES: &[&str] = &[
     // What the rules of a search keep under noise, measured by a command.
     "crates/kapi-testkit/src/keeping.rs",
     // A module of tests alone.
-    "crates/kapi-workflow/src/rules/story.rs",
+    "crates/kapi-workflow/src/rules/scenario.rs",
 ];
 
 /// A mode of the whole program is one folder and few lines elsewhere.
-pub(super) fn a_toy_mode_stays_small(tree: &Tree) -> Vec<Fault> {
+pub(super) fn a_toy_mode_stays_small(tree: &SourceTree) -> Vec<TidyFault> {
     let fault = |message: String| {
-        vec![Fault {
+        vec![TidyFault {
             path: format!("{CORPUS}/inserts.toml"),
             line: 0,
             message,
@@ -67,11 +67,11 @@ pub(super) fn a_toy_mode_stays_small(tree: &Tree) -> Vec<Fault> {
 }
 
 /// Returns how the source names each mode of the list.
-fn names(tree: &Tree) -> Vec<String> {
+fn names(tree: &SourceTree) -> Vec<String> {
     let list = tree.files.iter().find(|file| file.path == LIST);
     let mut names = Vec::new();
     let mut mode = "";
-    for (_, line) in list.into_iter().flat_map(|file| file.numbered()) {
+    for (_, line) in list.into_iter().flat_map(TextFile::numbered) {
         let line = line.trim();
         // `Ralph,`, and two lines later `as Ralph "ralph" in ralph {`
         if let Some(name) = line.strip_suffix(',').filter(|name| is_word(name)) {
@@ -92,7 +92,7 @@ fn is_word(text: &str) -> bool {
 }
 
 /// What all modes share names none of them.
-pub(super) fn modes_stay_home(tree: &Tree) -> Vec<Fault> {
+pub(super) fn modes_stay_home(tree: &SourceTree) -> Vec<TidyFault> {
     let names = names(tree);
     let mut faults = Vec::new();
     for file in tree.rust() {
@@ -107,7 +107,7 @@ pub(super) fn modes_stay_home(tree: &Tree) -> Vec<Fault> {
             let Some(name) = names.iter().find(|name| text.contains(*name)) else {
                 continue;
             };
-            faults.push(Fault {
+            faults.push(TidyFault {
                 path: file.path.clone(),
                 line,
                 message: format!(
@@ -121,7 +121,7 @@ pub(super) fn modes_stay_home(tree: &Tree) -> Vec<Fault> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Tree;
+    use super::super::SourceTree;
     use super::{LIST, a_toy_mode_stays_small, modes_stay_home};
 
     const MODES: &str = "
@@ -141,12 +141,12 @@ mod tests {
             ("crates/kapi-workflow/src/record/find.rs", &tested),
             ("crates/kapi-engine/tests/it/workflow_edits.rs", named),
         ];
-        let faults = modes_stay_home(&Tree::of(&files));
-        let places: Vec<(&str, usize)> = faults
+        let faults = modes_stay_home(&SourceTree::of(&files));
+        let locations: Vec<(&str, usize)> = faults
             .iter()
             .map(|fault| (fault.path.as_str(), fault.line))
             .collect();
-        assert_eq!(places, [("crates/kapi-workflow/src/record/index.rs", 1)]);
+        assert_eq!(locations, [("crates/kapi-workflow/src/record/index.rs", 1)]);
     }
 
     /// Returns what is wrong with a change that puts a line into each of so many files.
@@ -163,7 +163,7 @@ mod tests {
             ("modes/toy/spec.rs", "struct Toy;\n"),
         ];
         files.extend(paths.iter().map(|path| (path.as_str(), list)));
-        let faults = a_toy_mode_stays_small(&Tree::of(&files));
+        let faults = a_toy_mode_stays_small(&SourceTree::of(&files));
         faults.into_iter().map(|fault| fault.message).collect()
     }
 
@@ -182,7 +182,7 @@ mod tests {
                 "{fault}"
             );
         }
-        let gone = a_toy_mode_stays_small(&Tree::of(&[]));
+        let gone = a_toy_mode_stays_small(&SourceTree::of(&[]));
         assert_eq!(gone.len(), 1);
     }
 }

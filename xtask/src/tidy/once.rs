@@ -3,11 +3,11 @@
 //!
 //! A name is looked for in the sources of our crates, tests aside.
 
-use super::Fault;
-use super::tree::Tree;
+use super::TidyFault;
+use super::tree::SourceTree;
 
 /// A name that only a few files may use.
-struct Once {
+struct RestrictedName {
     /// The name, as it stands in the source.
     name: &'static str,
     /// The files, or directories with a slash at their end, that may use it.
@@ -16,13 +16,13 @@ struct Once {
     instead: &'static str,
 }
 
-const ONCE: &[Once] = &[
-    Once {
+const ONCE: &[RestrictedName] = &[
+    RestrictedName {
         name: concat!("Purpose::", "Judge"),
         homes: &["crates/kapi-agent/", "crates/kapi-run/src/asker.rs"],
         instead: "ask by `asker::ask`, which is the one way to ask an agent read-only",
     },
-    Once {
+    RestrictedName {
         name: concat!("judge_", "answer("),
         homes: &[
             "crates/kapi-agent/",
@@ -30,7 +30,7 @@ const ONCE: &[Once] = &[
         ],
         instead: "ask by `judge::ask`, which is the one judge",
     },
-    Once {
+    RestrictedName {
         name: concat!("parse_", "verdict("),
         homes: &[
             "crates/kapi-agent/",
@@ -38,12 +38,12 @@ const ONCE: &[Once] = &[
         ],
         instead: "ask by `judge::ask`, which is the one judge",
     },
-    Once {
+    RestrictedName {
         name: concat!("KAPI_JUDGE", "_TOKEN"),
         homes: &["crates/kapi-check/src/perform/judge/token.rs"],
         instead: "name it by `judge::token::TOKEN_VARIABLE`",
     },
-    Once {
+    RestrictedName {
         name: concat!("Shell", "Line {"),
         homes: &[
             "crates/kapi-run/src/shell.rs",
@@ -56,7 +56,7 @@ const ONCE: &[Once] = &[
 ];
 
 /// What is written once stays in its place.
-pub(super) fn what_is_written_once_stays_there(tree: &Tree) -> Vec<Fault> {
+pub(super) fn what_is_written_once_stays_there(tree: &SourceTree) -> Vec<TidyFault> {
     let mut faults = Vec::new();
     for file in tree.rust() {
         if !file.path.starts_with("crates/") || file.is_test() {
@@ -69,7 +69,7 @@ pub(super) fn what_is_written_once_stays_there(tree: &Tree) -> Vec<Fault> {
             .filter(|once| !once.homes.iter().any(|home| is_home(home)));
         for once in foreign {
             let used = file.numbered().filter(|(_, text)| text.contains(once.name));
-            faults.extend(used.map(|(line, _)| Fault {
+            faults.extend(used.map(|(line, _)| TidyFault {
                 path: file.path.clone(),
                 line,
                 message: format!(
@@ -84,7 +84,7 @@ pub(super) fn what_is_written_once_stays_there(tree: &Tree) -> Vec<Fault> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Tree;
+    use super::super::SourceTree;
     use super::what_is_written_once_stays_there;
 
     #[test]
@@ -98,7 +98,7 @@ mod tests {
             ("crates/kapi-check/src/perform/prove.rs", verdict),
             ("crates/kapi-run/src/asker_two.rs", purpose),
         ];
-        let faults = what_is_written_once_stays_there(&Tree::of(&files));
+        let faults = what_is_written_once_stays_there(&SourceTree::of(&files));
         let paths: Vec<&str> = faults.iter().map(|fault| fault.path.as_str()).collect();
         assert_eq!(
             paths,

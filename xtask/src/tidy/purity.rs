@@ -3,8 +3,8 @@
 //! Time, randomness and whatever was read arrive as arguments. Reads lines; whether a collection has
 //! an order is asked of Clippy in the core, and here of the rest.
 
-use super::Fault;
-use super::tree::{TextFile, Tree};
+use super::TidyFault;
+use super::tree::{SourceTree, TextFile};
 
 /// What a pure file never names.
 const IMPURE: &[&str] = &[
@@ -31,7 +31,7 @@ const IMPURE: &[&str] = &[
 ];
 
 /// Rules touch nothing and know nobody who does.
-pub(super) fn rules_are_pure(tree: &Tree) -> Vec<Fault> {
+pub(super) fn rules_are_pure(tree: &SourceTree) -> Vec<TidyFault> {
     let mut faults = Vec::new();
     for file in tree.rust().filter(|file| is_pure(file) && !file.is_test()) {
         for (line, text) in file.numbered() {
@@ -41,7 +41,7 @@ pub(super) fn rules_are_pure(tree: &Tree) -> Vec<Fault> {
             let Some(word) = IMPURE.iter().find(|word| text.contains(**word)) else {
                 continue;
             };
-            faults.push(Fault {
+            faults.push(TidyFault {
                 path: file.path.clone(),
                 line,
                 message: format!("rules are pure and do not know `{word}`"),
@@ -64,7 +64,7 @@ fn is_pure(file: &TextFile) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Tree;
+    use super::super::SourceTree;
     use super::rules_are_pure;
 
     #[test]
@@ -79,7 +79,7 @@ mod tests {
                 "use std::collections::HashMap;\n",
             ),
         ];
-        let faults = rules_are_pure(&Tree::of(&files));
+        let faults = rules_are_pure(&SourceTree::of(&files));
         let found: Vec<(&str, usize)> = faults
             .iter()
             .map(|fault| (fault.path.as_str(), fault.line))

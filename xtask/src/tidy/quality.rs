@@ -14,9 +14,9 @@ use std::path::Path;
 use anyhow::bail;
 use proc_macro2::TokenTree;
 
-use self::function::Function;
+use self::function::FunctionBody;
 use super::code::{SourceFile, is_punct, is_word, sources};
-use super::tree::Tree;
+use super::tree::SourceTree;
 use super::{imports, modes, shapes};
 use crate::output::say;
 
@@ -35,7 +35,7 @@ pub(crate) fn run(root: &Path, options: &[&str]) -> anyhow::Result<()> {
         ["--coverage"] => true,
         _ => bail!("read the options {options:?}: give --coverage or nothing"),
     };
-    let tree = Tree::load(root)?;
+    let tree = SourceTree::load(root)?;
     let sources = sources(&tree);
     for line in [
         size(&sources),
@@ -113,15 +113,15 @@ fn is_doc(token: &TokenTree) -> bool {
 }
 
 fn complexity(sources: &[SourceFile]) -> Vec<String> {
-    let mut functions: Vec<Function> = sources.iter().flat_map(function::all).collect();
+    let mut functions: Vec<FunctionBody> = sources.iter().flat_map(function::all).collect();
     functions.sort_by(|one, other| {
-        let key = |function: &Function| (function.complexity, function.n_lines);
+        let key = |function: &FunctionBody| (function.complexity, function.n_lines);
         key(other).cmp(&key(one))
     });
     let n = functions.len();
     let at = |hundredth: usize| {
-        let place = (n * (100 - hundredth)) / 100;
-        functions.get(place).map_or(0, |found| found.complexity)
+        let location = (n * (100 - hundredth)) / 100;
+        functions.get(location).map_or(0, |found| found.complexity)
     };
     let n_complex = functions
         .iter()
@@ -136,7 +136,7 @@ fn complexity(sources: &[SourceFile]) -> Vec<String> {
         longest.unwrap_or_default()
     )];
     report.extend(functions.iter().take(NAMED_MAX).map(|found| {
-        let Function {
+        let FunctionBody {
             name,
             path,
             line,
@@ -148,7 +148,7 @@ fn complexity(sources: &[SourceFile]) -> Vec<String> {
     report
 }
 
-fn coupling(tree: &Tree, sources: &[SourceFile]) -> Vec<String> {
+fn coupling(tree: &SourceTree, sources: &[SourceFile]) -> Vec<String> {
     let is_typescript = |path: &str| path.ends_with(".ts") && !path.contains("/node_modules/");
     let scripts = tree.files.iter().filter(|file| is_typescript(&file.path));
     let per_script: Vec<usize> = scripts
@@ -184,7 +184,7 @@ fn reexports(tokens: &[TokenTree]) -> usize {
         .count()
 }
 
-fn names(tree: &Tree, sources: &[SourceFile]) -> Vec<String> {
+fn names(tree: &SourceTree, sources: &[SourceFile]) -> Vec<String> {
     let mut by_name: BTreeMap<String, usize> = BTreeMap::new();
     for name in sources.iter().flat_map(shapes::types) {
         *by_name.entry(name.to_string()).or_default() += 1;
@@ -239,13 +239,13 @@ fn program(root: &Path) -> String {
 #[cfg(test)]
 mod tests {
     use super::super::code::sources;
-    use super::super::tree::Tree;
+    use super::super::tree::SourceTree;
     use super::{is_facade, reexports, size};
 
     #[test]
     fn comments_blanks_and_tests_are_no_lines_of_code() {
         let text = "//! What it is.\n\n/// A function.\npub fn a(\n    b: u8,\n) -> &'static str {\n    // Why.\n    \"x\n     y\"\n}\n\n#[cfg(test)]\nmod tests { fn c() {} }\n";
-        let tree = Tree::of(&[("crates/a/src/lib.rs", text)]);
+        let tree = SourceTree::of(&[("crates/a/src/lib.rs", text)]);
         let report = size(&sources(&tree));
         assert_eq!(
             report,
@@ -260,7 +260,7 @@ mod tests {
     fn facades_are_counted() {
         assert!(is_facade("export { a } from \"./a\";"));
         assert!(!is_facade("import { a } from \"./a\";"));
-        let tree = Tree::of(&[("crates/a/src/lib.rs", "pub use b::C;\nuse d::E;\n")]);
+        let tree = SourceTree::of(&[("crates/a/src/lib.rs", "pub use b::C;\nuse d::E;\n")]);
         let found: usize = sources(&tree)
             .iter()
             .map(|file| reexports(&file.tokens))

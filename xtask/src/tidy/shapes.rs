@@ -3,22 +3,10 @@
 
 use proc_macro2::{Delimiter, Ident, TokenTree};
 
-use super::Fault;
+use super::TidyFault;
 use super::code::{SourceFile, is_punct, is_word, sources, split_at_commas};
-use super::ratchet::{Allowance, beyond};
-use super::tree::Tree;
+use super::tree::SourceTree;
 
-/// Types that are still named by a participle alone.
-const PARTICIPLES: &Allowance = &[
-    ("crates/kapi-cli", 38),
-    ("crates/kapi-core", 37),
-    ("crates/kapi-engine", 30),
-    ("crates/kapi-git", 24),
-    ("crates/kapi-testkit", 8),
-    ("crates/kapi-wire", 3),
-    ("crates/kapi-world", 7),
-    ("xtask", 9),
-];
 /// Participles that do not end in `ed`.
 const IRREGULAR: &[&str] = &[
     "Begun",
@@ -79,19 +67,19 @@ const NOUNS: &[&str] = &[
 ];
 
 /// A tuple in a parameter list hides a parameter from the limit of five.
-pub(super) fn parameters_have_a_name_each(tree: &Tree) -> Vec<Fault> {
+pub(super) fn parameters_have_a_name_each(tree: &SourceTree) -> Vec<TidyFault> {
     let packed = tuple_parameters(&sources(tree)).into_iter();
     packed.map(|(_, fault)| fault).collect()
 }
 
 /// Returns the parameters that are tuples, each with its crate.
-pub(super) fn tuple_parameters(sources: &[SourceFile]) -> Vec<(String, Fault)> {
+pub(super) fn tuple_parameters(sources: &[SourceFile]) -> Vec<(String, TidyFault)> {
     let mut found = Vec::new();
     for file in sources {
         let mut names = Vec::new();
         tuples(&file.tokens, &mut names);
         found.extend(names.into_iter().map(|(line, name)| {
-            let fault = Fault {
+            let fault = TidyFault {
                 path: file.path.clone(),
                 line,
                 message: format!("`fn {name}` takes a tuple apart: pass a struct, or fewer things"),
@@ -147,17 +135,18 @@ fn is_packed(parameter: &[TokenTree]) -> bool {
 }
 
 /// A type is a thing, and a participle says only what was done to it.
-pub(super) fn types_are_nouns(tree: &Tree) -> Vec<Fault> {
-    beyond(PARTICIPLES, participles(&sources(tree)))
+pub(super) fn types_are_nouns(tree: &SourceTree) -> Vec<TidyFault> {
+    let bare = participles(&sources(tree)).into_iter();
+    bare.map(|(_, fault)| fault).collect()
 }
 
 /// Returns the types that are participles, each with its crate.
-pub(super) fn participles(sources: &[SourceFile]) -> Vec<(String, Fault)> {
+pub(super) fn participles(sources: &[SourceFile]) -> Vec<(String, TidyFault)> {
     let mut found = Vec::new();
     for file in sources {
         let bare = types(file).filter(|name| is_participle(&name.to_string()));
         found.extend(bare.map(|name| {
-            let fault = Fault {
+            let fault = TidyFault {
                 path: file.path.clone(),
                 line: name.span().start().line,
                 message: format!("`{name}` is a participle: say what the thing is"),
@@ -187,11 +176,11 @@ fn is_participle(name: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Rule, Tree};
+    use super::super::{Rule, SourceTree};
     use super::{parameters_have_a_name_each, types_are_nouns};
 
     fn faults(rule: Rule, text: &str) -> Vec<String> {
-        let faults = rule(&Tree::of(&[("crates/a/src/one.rs", text)]));
+        let faults = rule(&SourceTree::of(&[("crates/a/src/one.rs", text)]));
         faults.iter().map(ToString::to_string).collect()
     }
 

@@ -2,8 +2,8 @@
 //!
 //! Words that are forbidden are spelled in pieces here, so that this file keeps its own rules.
 
-use super::Fault;
-use super::tree::{TextFile, Tree};
+use super::TidyFault;
+use super::tree::{SourceTree, TextFile};
 
 /// A header has at least one line and at most this many.
 const HEADER_LINES_MAX: usize = 8;
@@ -13,38 +13,42 @@ const LINES_MAX: usize = 500;
 const TEST_LINES_MAX: usize = 800;
 
 /// Words that mean unfinished work, and the files they are looked for in.
-const LEFTOVERS: &[(&str, Where, &str)] = &[
+const LEFTOVERS: &[(&str, SourceLocation, &str)] = &[
     (
         concat!("FIX", "ME"),
-        Where::AnyText,
+        SourceLocation::AnyText,
         "finish it, or write down what is missing",
     ),
-    (concat!("to", "do!("), Where::Rust, "write the body"),
+    (
+        concat!("to", "do!("),
+        SourceLocation::Rust,
+        "write the body",
+    ),
     (
         concat!("unimple", "mented!("),
-        Where::Rust,
+        SourceLocation::Rust,
         "write the body",
     ),
     (
         concat!("#[ign", "ore"),
-        Where::Rust,
+        SourceLocation::Rust,
         "a test runs, or it does not exist",
     ),
     (
         concat!("should_", "panic"),
-        Where::Rust,
+        SourceLocation::Rust,
         "return an error and compare it",
     ),
 ];
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Where {
+enum SourceLocation {
     Rust,
     AnyText,
 }
 
 /// Every Rust file starts with a few `//!` lines.
-pub(super) fn every_file_says_what_it_is(tree: &Tree) -> Vec<Fault> {
+pub(super) fn every_file_says_what_it_is(tree: &SourceTree) -> Vec<TidyFault> {
     let fault = |file: &TextFile| {
         let lines = file
             .text
@@ -56,7 +60,7 @@ pub(super) fn every_file_says_what_it_is(tree: &Tree) -> Vec<Fault> {
             1..=HEADER_LINES_MAX => return None,
             _ => "shorten the `//!` header to two to six lines",
         };
-        Some(Fault {
+        Some(TidyFault {
             path: file.path.clone(),
             line: 1,
             message: message.to_owned(),
@@ -66,7 +70,7 @@ pub(super) fn every_file_says_what_it_is(tree: &Tree) -> Vec<Fault> {
 }
 
 /// A file that outgrows its noun is two nouns.
-pub(super) fn files_stay_short(tree: &Tree) -> Vec<Fault> {
+pub(super) fn files_stay_short(tree: &SourceTree) -> Vec<TidyFault> {
     let fault = |file: &TextFile| {
         let (lines, max) = if file.is_test() {
             (file.text.lines().count(), TEST_LINES_MAX)
@@ -74,7 +78,7 @@ pub(super) fn files_stay_short(tree: &Tree) -> Vec<Fault> {
             (lines_without_tests(&file.text), LINES_MAX)
         };
         let message = format!("{lines} lines are more than {max}: split it by noun");
-        (lines > max).then(|| Fault {
+        (lines > max).then(|| TidyFault {
             path: file.path.clone(),
             line: 0,
             message,
@@ -91,7 +95,7 @@ fn lines_without_tests(text: &str) -> usize {
 }
 
 /// An example in documentation is text: nothing runs it, so it must not look as if something did.
-pub(super) fn examples_are_text(tree: &Tree) -> Vec<Fault> {
+pub(super) fn examples_are_text(tree: &SourceTree) -> Vec<TidyFault> {
     let fence = |line: &str| {
         let line = line.trim_start();
         let comment = line.strip_prefix("///").or(line.strip_prefix("//!"))?;
@@ -103,7 +107,7 @@ pub(super) fn examples_are_text(tree: &Tree) -> Vec<Fault> {
         let fences = fences.filter_map(|(line, text)| Some((line, fence(text)?)));
         // Every other one ends an example.
         let begun = fences.step_by(2).filter(|(_, kind)| kind != "text");
-        faults.extend(begun.map(|(line, _)| Fault {
+        faults.extend(begun.map(|(line, _)| TidyFault {
             path: file.path.clone(),
             line,
             message: "begin it with ```text, and assert what it shows in a test".to_owned(),
@@ -113,15 +117,15 @@ pub(super) fn examples_are_text(tree: &Tree) -> Vec<Fault> {
 }
 
 /// No unfinished work, and no test that does not run.
-pub(super) fn nothing_is_left_undone(tree: &Tree) -> Vec<Fault> {
+pub(super) fn nothing_is_left_undone(tree: &SourceTree) -> Vec<TidyFault> {
     let mut faults = Vec::new();
     for file in &tree.files {
         let is_rust = file.path.ends_with(".rs");
         for (line, text) in file.numbered() {
-            let found = LEFTOVERS.iter().filter(|(word, place, _)| {
-                (is_rust || *place == Where::AnyText) && text.contains(word)
+            let found = LEFTOVERS.iter().filter(|(word, location, _)| {
+                (is_rust || *location == SourceLocation::AnyText) && text.contains(word)
             });
-            faults.extend(found.map(|(word, _, advice)| Fault {
+            faults.extend(found.map(|(word, _, advice)| TidyFault {
                 path: file.path.clone(),
                 line,
                 message: format!("`{word}`: {advice}"),
@@ -132,9 +136,9 @@ pub(super) fn nothing_is_left_undone(tree: &Tree) -> Vec<Fault> {
 }
 
 /// `noun.rs` beside `noun/`, never `noun/mod.rs`.
-pub(super) fn modules_are_named_after_their_noun(tree: &Tree) -> Vec<Fault> {
+pub(super) fn modules_are_named_after_their_noun(tree: &SourceTree) -> Vec<TidyFault> {
     let is_mod = |file: &&TextFile| file.path.rsplit('/').next() == Some("mod.rs");
-    let fault = |file: &TextFile| Fault {
+    let fault = |file: &TextFile| TidyFault {
         path: file.path.clone(),
         line: 0,
         message: "name the file after its noun, beside the directory".to_owned(),
@@ -143,7 +147,7 @@ pub(super) fn modules_are_named_after_their_noun(tree: &Tree) -> Vec<Fault> {
 }
 
 /// A test file that no module names is never compiled, and so never fails.
-pub(super) fn every_test_file_is_compiled(tree: &Tree) -> Vec<Fault> {
+pub(super) fn every_test_file_is_compiled(tree: &SourceTree) -> Vec<TidyFault> {
     let fault = |file: &TextFile| {
         let (directory, name) = file.path.rsplit_once('/')?;
         let module = name.strip_suffix(".rs")?;
@@ -159,7 +163,7 @@ pub(super) fn every_test_file_is_compiled(tree: &Tree) -> Vec<Fault> {
             .file(&parent)
             .is_some_and(|parent| names_module(parent, module));
         let message = format!("`mod {module};` is missing in {parent}");
-        (!is_named).then(|| Fault {
+        (!is_named).then(|| TidyFault {
             path: file.path.clone(),
             line: 0,
             message,
@@ -183,7 +187,7 @@ fn names_module(file: &TextFile, module: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Rule, Tree};
+    use super::super::{Rule, SourceTree};
     use super::{
         every_file_says_what_it_is, every_test_file_is_compiled, examples_are_text,
         files_stay_short, modules_are_named_after_their_noun, nothing_is_left_undone,
@@ -191,7 +195,7 @@ mod tests {
 
     /// Returns the faults as text.
     fn faults(rule: Rule, files: &[(&str, &str)]) -> Vec<String> {
-        rule(&Tree::of(files))
+        rule(&SourceTree::of(files))
             .iter()
             .map(ToString::to_string)
             .collect()

@@ -21,11 +21,11 @@ pub(super) struct TextFile {
 
 /// Every text file, in the order of paths.
 #[derive(Debug, Default)]
-pub(super) struct Tree {
+pub(super) struct SourceTree {
     pub(super) files: Vec<TextFile>,
 }
 
-impl Tree {
+impl SourceTree {
     /// Reads everything below `root`.
     pub(super) fn load(root: &Path) -> anyhow::Result<Self> {
         let mut tree = Self::default();
@@ -116,7 +116,7 @@ mod tests {
     use kapi_sys::disk::Disk as _;
     use kapi_sys::real_disk::RealDisk;
 
-    use super::Tree;
+    use super::SourceTree;
 
     #[test]
     fn only_our_own_text_is_read() {
@@ -134,7 +134,7 @@ mod tests {
         write("crates/a/node_modules/x/index.js", b"installed");
         write(".test-tools/y/lib.rs", b"installed");
         symlink("STYLE.md", root.join("again.md")).unwrap();
-        let tree = Tree::load(root).unwrap();
+        let tree = SourceTree::load(root).unwrap();
         let paths: Vec<&str> = tree.files.iter().map(|file| file.path.as_str()).collect();
         assert_eq!(paths, ["STYLE.md", "crates/a/src/lib.rs"]);
     }

@@ -2,8 +2,8 @@
 //!
 //! Directions of dependency are not here; they are checked against what Cargo declares.
 
-use super::Fault;
-use super::tree::{TextFile, Tree};
+use super::TidyFault;
+use super::tree::{SourceTree, TextFile};
 
 /// The most packages in Cargo.lock, our own included. Raise it with a reason in the commit.
 const PACKAGES_MAX: usize = 230;
@@ -28,7 +28,7 @@ const SEAMS: &[(&str, &str)] = &[
         "goals, workflows, tasks, the ledger, preferences: each a stream of events and its fold",
     ),
     (
-        "Story",
+        "CrashScenario",
         "what the crash simulation cuts off: a goal, workflows, a queue of tasks",
     ),
     (
@@ -38,13 +38,13 @@ const SEAMS: &[(&str, &str)] = &[
 ];
 
 /// A crate without the workspace's lints is a crate without rules.
-pub(super) fn every_crate_takes_the_lints(tree: &Tree) -> Vec<Fault> {
+pub(super) fn every_crate_takes_the_lints(tree: &SourceTree) -> Vec<TidyFault> {
     let is_crate = |file: &&TextFile| {
         let in_crates = file.path.starts_with("crates/") && file.path.ends_with("/Cargo.toml");
         (in_crates && file.path.matches('/').count() == 2) || file.path == "xtask/Cargo.toml"
     };
     let has_lints = |file: &&TextFile| file.text.contains("[lints]\nworkspace = true\n");
-    let fault = |file: &TextFile| Fault {
+    let fault = |file: &TextFile| TidyFault {
         path: file.path.clone(),
         line: 0,
         message: "take the lints: `[lints]` and `workspace = true`".to_owned(),
@@ -58,7 +58,7 @@ pub(super) fn every_crate_takes_the_lints(tree: &Tree) -> Vec<Fault> {
 }
 
 /// Every package is code that somebody must trust.
-pub(super) fn dependencies_stay_few(tree: &Tree) -> Vec<Fault> {
+pub(super) fn dependencies_stay_few(tree: &SourceTree) -> Vec<TidyFault> {
     let Some(lock) = tree.file("Cargo.lock") else {
         return vec![whole_file(
             "Cargo.lock",
@@ -78,7 +78,7 @@ pub(super) fn dependencies_stay_few(tree: &Tree) -> Vec<Fault> {
 }
 
 /// A trait is a seam, and a seam is a decision.
-pub(super) fn traits_are_the_named_seams(tree: &Tree) -> Vec<Fault> {
+pub(super) fn traits_are_the_named_seams(tree: &SourceTree) -> Vec<TidyFault> {
     let mut faults = Vec::new();
     for file in tree.rust() {
         if !file.path.starts_with("crates/") || file.is_test() {
@@ -93,7 +93,7 @@ pub(super) fn traits_are_the_named_seams(tree: &Tree) -> Vec<Fault> {
             }
             let message =
                 format!("trait {name} is not one of the seams: a new one needs a design note");
-            faults.push(Fault {
+            faults.push(TidyFault {
                 path: file.path.clone(),
                 line,
                 message,
@@ -118,7 +118,7 @@ fn trait_name(line: &str) -> Option<&str> {
 }
 
 /// The changelog always has a place for the next line.
-pub(super) fn changelog_is_open(tree: &Tree) -> Vec<Fault> {
+pub(super) fn changelog_is_open(tree: &SourceTree) -> Vec<TidyFault> {
     let is_open = tree
         .file("CHANGELOG.md")
         .is_some_and(|file| file.text.lines().any(|line| line == "## [Unreleased]"));
@@ -131,8 +131,8 @@ pub(super) fn changelog_is_open(tree: &Tree) -> Vec<Fault> {
     )]
 }
 
-fn whole_file(path: &str, message: &str) -> Fault {
-    Fault {
+fn whole_file(path: &str, message: &str) -> TidyFault {
+    TidyFault {
         path: path.to_owned(),
         line: 0,
         message: message.to_owned(),
@@ -141,14 +141,14 @@ fn whole_file(path: &str, message: &str) -> Fault {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Rule, Tree};
+    use super::super::{Rule, SourceTree};
     use super::{
         changelog_is_open, dependencies_stay_few, every_crate_takes_the_lints,
         traits_are_the_named_seams,
     };
 
     fn faults(rule: Rule, files: &[(&str, &str)]) -> Vec<String> {
-        rule(&Tree::of(files))
+        rule(&SourceTree::of(files))
             .iter()
             .map(ToString::to_string)
             .collect()

@@ -3,7 +3,7 @@
 //! The payload is the agent's word, taken whole or not at all: one that cannot be read asks for
 //! nothing that could be allowed. What falls under a contract's list is the core's business.
 
-use kapi_core::consent_rule::Field;
+use kapi_core::consent_rule::ToolField;
 use serde_json::Value;
 
 use super::words_of;
@@ -24,7 +24,7 @@ pub struct ToolQuestion {
     /// Its name, as the agent calls it.
     pub tool: String,
     /// Everything it was called with.
-    pub fields: Vec<Field>,
+    pub fields: Vec<ToolField>,
     /// The command, or all of what it was called with, in one clean line.
     pub shown: String,
 }
@@ -62,7 +62,7 @@ pub fn question(payload: &[u8]) -> Option<ToolQuestion> {
 }
 
 /// Collects the texts of an input under the names of their fields; `None` where it is too deep.
-fn collect(key: &str, value: &Value, depth: usize, fields: &mut Vec<Field>) -> Option<()> {
+fn collect(key: &str, value: &Value, depth: usize, fields: &mut Vec<ToolField>) -> Option<()> {
     let depth = depth.checked_sub(1)?;
     match value {
         Value::Null | Value::Bool(_) | Value::Number(_) => {}
@@ -82,15 +82,15 @@ fn collect(key: &str, value: &Value, depth: usize, fields: &mut Vec<Field>) -> O
     Some(())
 }
 
-fn field(key: &str, text: String) -> Field {
-    Field {
+fn field(key: &str, text: String) -> ToolField {
+    ToolField {
         key: key.to_owned(),
         text,
     }
 }
 
-fn shown(tool: &str, fields: &[Field]) -> String {
-    let is_command = |field: &&Field| matches!(field.key.as_str(), "command" | "cmd");
+fn shown(tool: &str, fields: &[ToolField]) -> String {
+    let is_command = |field: &&ToolField| matches!(field.key.as_str(), "command" | "cmd");
     let command = fields.iter().find(is_command).map(|it| it.text.clone());
     let text = command.unwrap_or_else(|| {
         let all: Vec<&str> = fields.iter().map(|field| field.text.as_str()).collect();

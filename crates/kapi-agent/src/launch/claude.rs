@@ -8,7 +8,7 @@ use crate::launch::credentials::{
     ApiKey, ProviderCredentials, base_url, credentials, login, login_hosts,
 };
 use crate::launch::tools::NamedFiles;
-use crate::launch::upstream::{AgentUpstream, KeyPlace, UpstreamDialect};
+use crate::launch::upstream::{AgentUpstream, KeyLocation, UpstreamDialect};
 use crate::launch::{
     AgentLaunch, AgentTurn, HostEnvironment, IDLE_MS, LaunchPurpose, gate, path_text, resumed,
     tools, variables, words,
@@ -43,7 +43,7 @@ pub(super) fn launch(
         upstream = Some(AgentUpstream {
             base_url: base_url(&CLAUDE, settings)?.unwrap_or_else(|| VENDOR_URL.to_owned()),
             key: key.map(|ApiKey(key)| key),
-            key_place: KeyPlace::XApiKey,
+            key_location: KeyLocation::XApiKey,
             dialect: UpstreamDialect::Anthropic,
         });
     }

@@ -11,7 +11,7 @@ use crate::agent::AgentError;
 use crate::launch::credentials::{
     ApiKey, ProviderCredentials, base_url, credentials, login, login_hosts, with_version,
 };
-use crate::launch::upstream::{AgentUpstream, KeyPlace, UpstreamDialect};
+use crate::launch::upstream::{AgentUpstream, KeyLocation, UpstreamDialect};
 use crate::launch::{
     AgentLaunch, AgentTurn, HomeFile, HostEnvironment, IDLE_MS, LaunchPurpose, PRIVATE_MODE, gate,
     path_text, resumed, tools, words,
@@ -45,7 +45,7 @@ pub(super) fn launch(
         upstream = Some(AgentUpstream {
             base_url: own.unwrap_or_else(|| VENDOR_URL.to_owned()),
             key: key.map(|ApiKey(key)| key),
-            key_place: KeyPlace::Bearer,
+            key_location: KeyLocation::Bearer,
             dialect: UpstreamDialect::Responses,
         });
     }

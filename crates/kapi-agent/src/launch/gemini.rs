@@ -10,7 +10,7 @@ use crate::agent::AgentError;
 use crate::launch::credentials::{
     ApiKey, ProviderCredentials, base_url, credentials, login, login_hosts,
 };
-use crate::launch::upstream::{AgentUpstream, KeyPlace, UpstreamDialect};
+use crate::launch::upstream::{AgentUpstream, KeyLocation, UpstreamDialect};
 use crate::launch::{
     AgentLaunch, AgentTurn, HostEnvironment, IDLE_MS, LaunchPurpose, gate, json_file, resumed,
     tools, variables, words,
@@ -46,7 +46,7 @@ pub(super) fn launch(
         upstream = Some(AgentUpstream {
             base_url: base_url(&GEMINI, settings)?.unwrap_or_else(|| VENDOR_URL.to_owned()),
             key: key.map(|ApiKey(key)| key),
-            key_place: KeyPlace::XGoogApiKey,
+            key_location: KeyLocation::XGoogApiKey,
             dialect: UpstreamDialect::Gemini,
         });
     }

@@ -13,7 +13,7 @@ const PREFIX: &str = "KAPI_";
 /// The one of them that travels in settings: the task of a launch, for the command that takes it.
 const TASK: &str = "KAPI_TASK";
 /// Variables that say who somebody is and where they work, or where an adapter's files are.
-const PLACES: &[&str] = &[
+const LOCATIONS: &[&str] = &[
     "HOME",
     "GIT_DIR",
     "GIT_WORK_TREE",
@@ -55,7 +55,7 @@ fn fault(
     if name == TASK {
         return None;
     }
-    if name.starts_with(PREFIX) || PLACES.contains(&name) {
+    if name.starts_with(PREFIX) || LOCATIONS.contains(&name) {
         return Some(("Kapi sets it itself", ""));
     }
     if PROXIES.contains(&name.to_ascii_lowercase().as_str()) {

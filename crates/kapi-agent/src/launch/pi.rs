@@ -9,7 +9,7 @@ use crate::agent::AgentError;
 use crate::launch::credentials::{
     ApiKey, ProviderCredentials, base_url, credentials, login, login_hosts, with_version,
 };
-use crate::launch::upstream::{AgentUpstream, KeyPlace, UpstreamDialect};
+use crate::launch::upstream::{AgentUpstream, KeyLocation, UpstreamDialect};
 use crate::launch::{
     AgentLaunch, AgentTurn, HostEnvironment, IDLE_MS, LaunchPurpose, gate, json_file, resumed,
     tools, variables, words,
@@ -37,7 +37,7 @@ struct KnownProvider {
     /// The variable Pi expects its key in.
     key_variable: &'static str,
     base_url: &'static str,
-    key_place: KeyPlace,
+    key_location: KeyLocation,
     dialect: UpstreamDialect,
 }
 
@@ -50,7 +50,7 @@ const fn chat(
         name,
         key_variable,
         base_url,
-        key_place: KeyPlace::Bearer,
+        key_location: KeyLocation::Bearer,
         dialect: UpstreamDialect::Chat,
     }
 }
@@ -61,21 +61,21 @@ const KNOWN: &[KnownProvider] = &[
         name: "anthropic",
         key_variable: "ANTHROPIC_API_KEY",
         base_url: "https://api.anthropic.com",
-        key_place: KeyPlace::XApiKey,
+        key_location: KeyLocation::XApiKey,
         dialect: UpstreamDialect::Anthropic,
     },
     KnownProvider {
         name: "openai",
         key_variable: "OPENAI_API_KEY",
         base_url: "https://api.openai.com/v1",
-        key_place: KeyPlace::Bearer,
+        key_location: KeyLocation::Bearer,
         dialect: UpstreamDialect::Responses,
     },
     KnownProvider {
         name: "google",
         key_variable: "GEMINI_API_KEY",
         base_url: "https://generativelanguage.googleapis.com/v1beta",
-        key_place: KeyPlace::XGoogApiKey,
+        key_location: KeyLocation::XGoogApiKey,
         dialect: UpstreamDialect::Gemini,
     },
     chat(
@@ -96,7 +96,7 @@ struct PiProvider {
     /// The variable Pi reads its key from.
     key_variable: String,
     /// What the gateway asks; `None` for a provider whose language it does not speak.
-    route: Option<(String, KeyPlace, UpstreamDialect)>,
+    route: Option<(String, KeyLocation, UpstreamDialect)>,
 }
 
 pub(super) fn launch(
@@ -134,7 +134,7 @@ pub(super) fn launch(
     let mut upstream = None;
     match (credentials, &provider.route) {
         (ProviderCredentials::Login, _) => {}
-        (ProviderCredentials::Key(key), Some((base_url, key_place, dialect))) => {
+        (ProviderCredentials::Key(key), Some((base_url, key_location, dialect))) => {
             let placeholder = turn.gateway.placeholder.to_owned();
             env.insert(provider.key_variable.clone(), placeholder);
             files.push(json_file(
@@ -144,7 +144,7 @@ pub(super) fn launch(
             upstream = Some(AgentUpstream {
                 base_url: base_url.clone(),
                 key: key.map(|ApiKey(key)| key),
-                key_place: *key_place,
+                key_location: *key_location,
                 dialect: *dialect,
             });
         }
@@ -199,7 +199,7 @@ fn provider(settings: &AgentSettings, own_url: Option<&str>) -> PiProvider {
             name: PROVIDER.to_owned(),
             model: Some(model.unwrap_or_else(|| MODEL_DEFAULT.to_owned())),
             key_variable: PROVIDER_KEY.to_owned(),
-            route: Some((url.to_owned(), KeyPlace::Bearer, UpstreamDialect::Chat)),
+            route: Some((url.to_owned(), KeyLocation::Bearer, UpstreamDialect::Chat)),
         };
     }
     let (name, model) = match model {
@@ -220,7 +220,7 @@ fn provider(settings: &AgentSettings, own_url: Option<&str>) -> PiProvider {
         name,
         model,
         key_variable,
-        route: known.map(|known| (known.base_url.to_owned(), known.key_place, known.dialect)),
+        route: known.map(|known| (known.base_url.to_owned(), known.key_location, known.dialect)),
     }
 }
 

@@ -22,14 +22,14 @@ pub struct AgentUpstream {
     /// The key; `None` for a server that wants none.
     pub key: Option<String>,
     /// Where the key stands in a request.
-    pub key_place: KeyPlace,
+    pub key_location: KeyLocation,
     /// The language spoken.
     pub dialect: UpstreamDialect,
 }
 
 /// Where a key stands in a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum KeyPlace {
+pub enum KeyLocation {
     /// `x-api-key: KEY`.
     XApiKey,
     /// `authorization: Bearer KEY`.
@@ -57,7 +57,7 @@ impl fmt::Debug for AgentUpstream {
         out.debug_struct("Upstream")
             .field("base_url", &self.base_url)
             .field("has_key", &self.key.is_some())
-            .field("key_place", &self.key_place)
+            .field("key_place", &self.key_location)
             .field("dialect", &self.dialect)
             .finish()
     }
@@ -65,14 +65,14 @@ impl fmt::Debug for AgentUpstream {
 
 #[cfg(test)]
 mod tests {
-    use super::{AgentUpstream, KeyPlace, UpstreamDialect};
+    use super::{AgentUpstream, KeyLocation, UpstreamDialect};
 
     #[test]
     fn a_key_is_never_shown() {
         let upstream = AgentUpstream {
             base_url: "https://a.b".to_owned(),
             key: Some("sk-secret".to_owned()),
-            key_place: KeyPlace::Bearer,
+            key_location: KeyLocation::Bearer,
             dialect: UpstreamDialect::Chat,
         };
         assert!(!format!("{upstream:?}").contains("sk-secret"));

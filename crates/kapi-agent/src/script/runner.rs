@@ -176,21 +176,21 @@ fn write(workspace: &Path, path: &str, content: &[u8]) -> Result<(), RunnerError
     let Some(name) = relative.file_name().filter(|_| is_inside) else {
         return Err(outside());
     };
-    let workspace = real_place(workspace)?;
+    let workspace = real_location(workspace)?;
     let directory = relative.parent().unwrap_or(Path::new(""));
     // A symbolic link on the way must not lead out, not even while directories are being made.
-    let mut place = workspace.clone();
+    let mut location = workspace.clone();
     for part in directory.components() {
-        let next = place.join(part);
+        let next = location.join(part);
         if next.symlink_metadata().is_err() {
             RealDisk.create_dir(&next)?;
         }
-        place = real_place(&next)?;
-        if !place.starts_with(&workspace) {
+        location = real_location(&next)?;
+        if !location.starts_with(&workspace) {
             return Err(outside());
         }
     }
-    let target = place.join(name);
+    let target = location.join(name);
     if target.symlink_metadata().is_ok_and(|found| found.is_file()) {
         RealDisk.write(&target, content)?;
     } else {
@@ -200,9 +200,9 @@ fn write(workspace: &Path, path: &str, content: &[u8]) -> Result<(), RunnerError
     Ok(())
 }
 
-fn real_place(path: &Path) -> Result<PathBuf, RunnerError> {
-    let place = path.canonicalize();
-    place.map_err(|source| RunnerError::RealPlace {
+fn real_location(path: &Path) -> Result<PathBuf, RunnerError> {
+    let location = path.canonicalize();
+    location.map_err(|source| RunnerError::RealPlace {
         path: path.to_path_buf(),
         source,
     })

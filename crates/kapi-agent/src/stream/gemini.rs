@@ -30,8 +30,9 @@ impl GeminiStream {
             "init" => tally.begin_session(text(value, "/session_id")),
             "message" if text(value, "/role") == "assistant" => {
                 // Twice the cap, so that blank space around the message cannot eat it.
-                let room = (2 * MESSAGE_BYTES_MAX).saturating_sub(self.answer.len());
-                self.answer.push_str(head(text(value, "/content"), room));
+                let capacity = (2 * MESSAGE_BYTES_MAX).saturating_sub(self.answer.len());
+                self.answer
+                    .push_str(head(text(value, "/content"), capacity));
             }
             "tool_use" => {
                 self.flush(tally);

@@ -4,7 +4,7 @@ use kapi_agent::agent::AgentKind;
 use kapi_agent::stream::{StreamEvent, StreamParser};
 use kapi_agent::verdict::{VerdictToken, judge_answer};
 use kapi_core::agent_end::AgentEnd;
-use kapi_core::verdict::{JudgeAnswer, Verdict};
+use kapi_core::verdict::{JudgeAnswer, JudgeVerdict};
 use kapi_sys::process::ProcessEnd;
 
 fn ended(end: ProcessEnd, stdout: &str) -> kapi_core::agent_end::AgentRun {
@@ -46,7 +46,7 @@ fn as_a_judge_its_output_is_the_answer() {
     );
     let answer = judge_answer(&said, token);
     let expected = JudgeAnswer::Verdict {
-        verdict: Verdict::Done,
+        verdict: JudgeVerdict::Done,
         reason: "r".to_owned(),
     };
     assert_eq!(answer, expected);

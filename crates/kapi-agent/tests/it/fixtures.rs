@@ -213,8 +213,8 @@ fn a_line_of_any_recording_may_be_lost_or_cut() {
             let cut = replay(&kind_of(name), None, &output, ProcessEnd::Exited(*code))
                 .run
                 .end;
-            let is_told_earlier = name.starts_with("pi.") || name.contains("sigint");
-            if !is_told_earlier {
+            let is_reported_earlier = name.starts_with("pi.") || name.contains("sigint");
+            if !is_reported_earlier {
                 assert_eq!(cut, whole, "{name} at {cap}");
             }
         }

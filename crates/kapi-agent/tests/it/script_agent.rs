@@ -16,7 +16,7 @@ use kapi_agent::stream::StreamEvent;
 use kapi_agent::verdict::{VerdictToken, judge_answer};
 use kapi_core::agent_end::{AgentEnd, Claim};
 use kapi_core::usage::Usage;
-use kapi_core::verdict::{JudgeAnswer, Verdict};
+use kapi_core::verdict::{JudgeAnswer, JudgeVerdict};
 use kapi_sys::disk::Disk as _;
 use kapi_sys::process::ProcessEnd;
 use kapi_sys::real_disk::RealDisk;
@@ -202,7 +202,7 @@ fn as_a_judge_what_it_says_is_the_answer() {
         r#"turns: [{steps: [{say: "{\"verdict\":\"done\","}, {say: "\"reason\":\"r\"}"}]}]"#;
     let (_, replayed) = play(script, 1, workspace.path());
     let expected = JudgeAnswer::Verdict {
-        verdict: Verdict::Done,
+        verdict: JudgeVerdict::Done,
         reason: "r".to_owned(),
     };
     assert_eq!(

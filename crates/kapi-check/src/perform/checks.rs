@@ -20,17 +20,17 @@ use std::time::Instant;
 
 use kapi_core::failure::Failure;
 use kapi_core::isolation::{NetworkMode, SandboxLevel};
-use kapi_run::book::Book;
 use kapi_run::failure;
+use kapi_run::host_grants::HostGrants;
 use kapi_run::private_scratch::PrivateScratch;
 use kapi_sys::cancel::Cancel;
 
 use self::shell::CheckRun;
 use crate::perform::ecosystems;
-use crate::rules::checks::profile::{Profiles, TABLE};
-use crate::rules::checks::report::{Checked, Report};
+use crate::rules::checks::profile::{CheckProfiles, TABLE};
+use crate::rules::checks::report::{CheckResult, ChecksReport};
 use crate::rules::checks::settle::settle;
-use crate::rules::checks::{Check, Planned, Root, Verb, select};
+use crate::rules::checks::{Check, CheckVerb, PlannedCheck, ProjectRoot, select};
 
 /// The projects of a working tree.
 #[derive(Debug, Clone)]
@@ -38,7 +38,7 @@ pub struct Discovery {
     /// The top of the working tree: the repository's, or the directory itself outside of one.
     pub top: PathBuf,
     /// The projects that are meant, in the order of their paths.
-    pub roots: Vec<Root>,
+    pub roots: Vec<ProjectRoot>,
     /// What the person should know, as sentences.
     pub notes: Vec<String>,
 }
@@ -55,7 +55,7 @@ pub struct CheckRunSettings {
     /// How many are under way at once, at least one.
     pub jobs: usize,
     /// The verbs that are checked; all when empty.
-    pub only: BTreeSet<Verb>,
+    pub only: BTreeSet<CheckVerb>,
     /// The least that every check may take, whatever its verb is given.
     pub timeout_ms_min: u64,
 }
@@ -75,7 +75,7 @@ pub enum CheckEvent<'a> {
     /// A check begins.
     Began(&'a Check),
     /// A check came out.
-    Ended(&'a Checked),
+    Ended(&'a CheckResult),
     /// Something that the person should know, as a sentence.
     Note(&'a str),
 }
@@ -115,13 +115,13 @@ pub fn marks() -> Result<Vec<String>, Failure> {
 pub fn discover_changed(top: &Path, changed: &[PathBuf]) -> Result<Discovery, Failure> {
     let top = real(top)?;
     let profiles = profiles()?;
-    let places: BTreeSet<PathBuf> = changed
+    let locations: BTreeSet<PathBuf> = changed
         .iter()
         .filter_map(|path| path.parent().map(|parent| top.join(parent)))
         .filter(|path| path.is_dir() && path.starts_with(&top))
         .collect();
-    let places: Vec<&Path> = places.iter().map(PathBuf::as_path).collect();
-    let surveyed = survey::survey(&profiles, &top, &places)?;
+    let locations: Vec<&Path> = locations.iter().map(PathBuf::as_path).collect();
+    let surveyed = survey::survey(&profiles, &top, &locations)?;
     let mut roots = select::roots(&profiles, ecosystems::table()?, &surveyed.directories);
     let near: BTreeSet<String> = changed
         .iter()
@@ -141,20 +141,20 @@ pub fn discover_changed(top: &Path, changed: &[PathBuf]) -> Result<Discovery, Fa
 /// # Errors
 /// When a sandbox could not be made. A tool that is missing is none.
 pub fn prepare(
-    book: &Book,
+    grants: &HostGrants,
     discovery: &Discovery,
     setting: &CheckRunSettings,
-    told: &CheckObserver<'_>,
-) -> Result<Vec<Planned>, Failure> {
+    reported: &CheckObserver<'_>,
+) -> Result<Vec<PlannedCheck>, Failure> {
     let scratch = PrivateScratch::open(&setting.scratch, &discovery.top, "kapi check")?;
-    let work = work(book, discovery, setting, told, &scratch);
+    let work = work(grants, discovery, setting, reported, &scratch);
     let found = parallel::each(setting.jobs, &discovery.roots, |number, root| {
         probe::probe(&work, number, root)
     })?;
     let planned = discovery.roots.iter().zip(&found);
     let planned = planned.flat_map(|(root, found)| settle(root, found));
     let is_wanted =
-        |one: &Planned| setting.only.is_empty() || setting.only.contains(&one.check.verb);
+        |one: &PlannedCheck| setting.only.is_empty() || setting.only.contains(&one.check.verb);
     Ok(planned.filter(is_wanted).collect())
 }
 
@@ -165,42 +165,42 @@ pub fn prepare(
 /// # Errors
 /// When a sandbox could not be made. A check that fails is none.
 pub fn run(
-    book: &Book,
+    grants: &HostGrants,
     discovery: &Discovery,
-    planned: &[Planned],
+    planned: &[PlannedCheck],
     setting: &CheckRunSettings,
-    told: &CheckObserver<'_>,
-) -> Result<Report, Failure> {
+    reported: &CheckObserver<'_>,
+) -> Result<ChecksReport, Failure> {
     let began = Instant::now();
     let scratch = PrivateScratch::open(&setting.scratch, &discovery.top, "kapi check")?;
-    let work = work(book, discovery, setting, told, &scratch);
+    let work = work(grants, discovery, setting, reported, &scratch);
     let checks = parallel::each(setting.jobs, planned, |number, planned| {
         perform::perform(&work, number, planned)
     })?;
-    Ok(Report {
+    Ok(ChecksReport {
         checks,
         duration_ms: perform::millis(began.elapsed()),
     })
 }
 
 fn work<'a>(
-    book: &'a Book,
+    grants: &'a HostGrants,
     discovery: &'a Discovery,
     setting: &'a CheckRunSettings,
-    told: &'a CheckObserver<'a>,
+    reported: &'a CheckObserver<'a>,
     scratch: &'a PrivateScratch,
 ) -> CheckRun<'a> {
     CheckRun {
-        book,
+        grants,
         discovery,
         setting,
-        told,
+        reported,
         scratch: scratch.path(),
     }
 }
 
 /// Reads the table that comes with Kapi.
-fn profiles() -> Result<Profiles, Failure> {
+fn profiles() -> Result<CheckProfiles, Failure> {
     toml::from_str(TABLE).map_err(|error| Failure {
         message: format!("read the table of profiles: {}", failure::chain(&error)),
         hint: None,

@@ -20,8 +20,8 @@ use std::path::{Path, PathBuf};
 
 use kapi_core::failure::Failure;
 use kapi_git::repository::Repository;
-use kapi_run::book::Book;
 use kapi_run::failure;
+use kapi_run::host_grants::HostGrants;
 
 use self::credentials::{CredentialFinder, Depth};
 use self::directories::{ProjectEcosystems, TrackedFiles};
@@ -29,7 +29,7 @@ use self::installed::InstalledFile;
 use self::leading_out::Needs;
 use self::location::{LocationOnHost, Locations, is_visible, may_be_lent};
 use crate::perform::ecosystems;
-use crate::rules::proof::ecosystem::Table;
+use crate::rules::proof::ecosystem::EcosystemTable;
 
 /// Names beside a `bin` of the person's `PATH` that show an installation.
 const INSTALLATION_MARKS: &[&str] = &[
@@ -103,13 +103,13 @@ impl Dependencies {
     ///
     /// # Errors
     /// When git fails or a directory of the person cannot be listed.
-    pub fn find(book: &Book, repository: &Repository) -> Result<Self, Failure> {
-        Self::find_with(book, repository, None)
+    pub fn find(grants: &HostGrants, repository: &Repository) -> Result<Self, Failure> {
+        Self::find_with(grants, repository, None)
     }
 
     /// Finds the same with directories of the project, and their real places, that are known.
     fn find_with(
-        book: &Book,
+        grants: &HostGrants,
         repository: &Repository,
         known: Option<Vec<(PathBuf, PathBuf)>>,
     ) -> Result<Self, Failure> {
@@ -117,15 +117,15 @@ impl Dependencies {
         let top = repository.top_level();
         let tracked = TrackedFiles::of(repository)?;
         let concerned = ProjectEcosystems::of(table, &tracked);
-        let mut found = Self::shared(book, top, table, &concerned)?;
+        let mut found = Self::shared(grants, top, table, &concerned)?;
         let holds_home = |home: &Path| home.starts_with(top);
-        let real_home = book.home.canonicalize();
-        if !holds_home(&book.home) && !real_home.is_ok_and(|home| holds_home(&home)) {
+        let real_home = grants.home.canonicalize();
+        if !holds_home(&grants.home) && !real_home.is_ok_and(|home| holds_home(&home)) {
             let directories = match known {
                 Some(known) => known,
                 None => directories::find(repository, table, &concerned, &tracked)?,
             };
-            found.take(book, table, directories)?;
+            found.take(grants, table, directories)?;
             found.installed = installed::find(repository, table, &concerned)?;
         }
         Ok(found)
@@ -137,10 +137,14 @@ impl Dependencies {
     ///
     /// # Errors
     /// When a directory of the person cannot be listed.
-    pub(crate) fn find_shared(book: &Book, top: &Path, roots: &[PathBuf]) -> Result<Self, Failure> {
+    pub(crate) fn find_shared(
+        grants: &HostGrants,
+        top: &Path,
+        roots: &[PathBuf],
+    ) -> Result<Self, Failure> {
         let table = ecosystems::table()?;
         let concerned = ProjectEcosystems::of(table, &TrackedFiles::listed(top, roots));
-        Self::shared(book, top, table, &concerned)
+        Self::shared(grants, top, table, &concerned)
     }
 
     /// Returns the project's directories that are lent, below its top.
@@ -174,23 +178,23 @@ impl Dependencies {
     }
 
     fn shared(
-        book: &Book,
+        grants: &HostGrants,
         top: &Path,
-        table: &Table,
+        table: &EcosystemTable,
         concerned: &ProjectEcosystems,
     ) -> Result<Self, Failure> {
         let all = table.all.iter();
         let all = all.map(|one| (one, one.always || concerned.is(&one.id)));
-        let mut locations = Locations::find(book, top, all);
-        for entry in std::env::split_paths(&book.path_variable()) {
+        let mut locations = Locations::find(grants, top, all);
+        for entry in std::env::split_paths(&grants.path_variable()) {
             let is_lent_elsewhere = entry.canonicalize().is_ok_and(|real| {
-                let mut lent = locations.found.values();
-                real != entry && lent.any(|found| real.starts_with(&found.host))
+                let mut shared_in = locations.found.values();
+                real != entry && shared_in.any(|found| real.starts_with(&found.host))
             });
             if let Some(root) = installation(&entry) {
-                locations.insert(book, top, LocationOnHost::at(&root, Depth::ToolChains));
+                locations.insert(grants, top, LocationOnHost::at(&root, Depth::ToolChains));
             } else if is_lent_elsewhere {
-                locations.insert(book, top, LocationOnHost::at(&entry, Depth::ToolChains));
+                locations.insert(grants, top, LocationOnHost::at(&entry, Depth::ToolChains));
             }
         }
         let mut found = Self {
@@ -221,19 +225,19 @@ impl Dependencies {
         }
         if concerned.is("go") {
             // A view of a repository is no repository that go could read a version from.
-            let flags = book.env.get(std::ffi::OsStr::new("GOFLAGS"));
+            let flags = grants.env.get(std::ffi::OsStr::new("GOFLAGS"));
             let mut flags = flags.cloned().unwrap_or_default();
             flags.push(" -buildvcs=false");
             found.variables.insert("GOFLAGS".into(), flags);
         }
-        found.add_locations(book, table, &locations)?;
+        found.add_locations(grants, table, &locations)?;
         Ok(found)
     }
 
     fn add_locations(
         &mut self,
-        book: &Book,
-        table: &Table,
+        grants: &HostGrants,
+        table: &EcosystemTable,
         locations: &Locations,
     ) -> Result<(), Failure> {
         let credentials = CredentialFinder::of(table);
@@ -244,7 +248,7 @@ impl Dependencies {
             }
             let shown = found
                 .inside
-                .strip_prefix(&book.home)
+                .strip_prefix(&grants.home)
                 .unwrap_or(&found.inside);
             let shown = shown.display().to_string();
             let covered = if found.host.is_dir() {
@@ -267,8 +271,8 @@ impl Dependencies {
     /// Takes the project's directories over, with what they lead to.
     fn take(
         &mut self,
-        book: &Book,
-        table: &Table,
+        grants: &HostGrants,
+        table: &EcosystemTable,
         directories: Vec<(PathBuf, PathBuf)>,
     ) -> Result<(), Failure> {
         let credentials = CredentialFinder::of(table);
@@ -278,14 +282,14 @@ impl Dependencies {
             let needs = Needs::of(&host, &at, &self.project);
             for root in &needs.installations {
                 further.insert(
-                    book,
+                    grants,
                     &self.project,
                     LocationOnHost::at(root, Depth::ToolChains),
                 );
             }
             for (name, path) in &needs.packages {
                 let name = format!("{}/{name}", relative.display());
-                self.link(book, &credentials, &name, path)?;
+                self.link(grants, &credentials, &name, path)?;
             }
             if let Ok(real) = at.canonicalize()
                 && real != at
@@ -297,7 +301,7 @@ impl Dependencies {
                     inside: real,
                     depth: Depth::Packages,
                 };
-                further.insert(book, &self.project, found);
+                further.insert(grants, &self.project, found);
             }
             let shown = relative.display().to_string();
             let covered = credentials.within(&host, &shown, Depth::Packages)?;
@@ -308,13 +312,13 @@ impl Dependencies {
                 is_output: false,
             });
         }
-        self.add_locations(book, table, &further)
+        self.add_locations(grants, table, &further)
     }
 
     /// Lends a package that lies elsewhere, and says so.
     fn link(
         &mut self,
-        book: &Book,
+        grants: &HostGrants,
         credentials: &CredentialFinder,
         name: &str,
         path: &Path,
@@ -328,8 +332,8 @@ impl Dependencies {
         if is_shown || is_visible(&real) && is_visible(path) {
             return Ok(());
         }
-        let may_be = |path: &Path| may_be_lent(path, &book.home, &self.project);
-        let is_fit = real.starts_with(&book.home) && may_be(&real) && may_be(path);
+        let may_be = |path: &Path| may_be_lent(path, &grants.home, &self.project);
+        let is_fit = real.starts_with(&grants.home) && may_be(&real) && may_be(path);
         if !is_fit {
             self.notes.push(format!(
                 "{what}, which is not visible in sandboxes; add it to `read_only` under [sandbox]."
@@ -339,7 +343,7 @@ impl Dependencies {
         self.notes
             .push(format!("{what}, which is shared read-only."));
         let shown = path
-            .strip_prefix(&book.home)
+            .strip_prefix(&grants.home)
             .unwrap_or(path)
             .display()
             .to_string();

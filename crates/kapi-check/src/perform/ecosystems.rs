@@ -7,15 +7,15 @@ use std::sync::OnceLock;
 use kapi_core::failure::Failure;
 use kapi_run::failure;
 
-use crate::rules::proof::ecosystem::{TABLE, Table};
+use crate::rules::proof::ecosystem::{EcosystemTable, TABLE};
 use crate::rules::proof::role::Ecosystems;
 
 /// Returns the table.
 ///
 /// # Errors
 /// When it cannot be read: a fault of this program.
-pub fn table() -> Result<&'static Table, Failure> {
-    static READ: OnceLock<Result<Table, String>> = OnceLock::new();
+pub fn table() -> Result<&'static EcosystemTable, Failure> {
+    static READ: OnceLock<Result<EcosystemTable, String>> = OnceLock::new();
     let read = READ.get_or_init(|| toml::from_str(TABLE).map_err(|error| failure::chain(&error)));
     read.as_ref().map_err(|error| Failure {
         message: format!("read the table of ecosystems: {error}"),

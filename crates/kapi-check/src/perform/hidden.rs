@@ -13,7 +13,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 use kapi_core::failure::Failure;
-use kapi_core::hidden_checks::Hidden;
+use kapi_core::hidden_checks::HiddenCheckSet;
 use kapi_git::hidden::{check, copy_hidden};
 use kapi_git::owned_dir;
 use kapi_run::failure;
@@ -33,7 +33,7 @@ const LIST_BYTES_MAX: u64 = 64 << 20;
 ///
 /// # Errors
 /// When it cannot be read, or holds no file.
-pub fn describe(dir: &Path) -> Result<Hidden, Failure> {
+pub fn describe(dir: &Path) -> Result<HiddenCheckSet, Failure> {
     let entries = read(dir, &mode_kind)?;
     if entries.is_empty() {
         return Err(Failure {
@@ -44,7 +44,7 @@ pub fn describe(dir: &Path) -> Result<Hidden, Failure> {
             hint: Some("give a directory with the same layout as the repository.".to_owned()),
         });
     }
-    Ok(Hidden {
+    Ok(HiddenCheckSet {
         source: dir.display().to_string(),
         sha256: seal(dir, &entries)?,
         files: u32::try_from(entries.len()).unwrap_or(u32::MAX),
@@ -55,7 +55,7 @@ pub fn describe(dir: &Path) -> Result<Hidden, Failure> {
 ///
 /// # Errors
 /// When they are not the ones that the contract names.
-pub fn keep(hidden: &Hidden, kept: &Path) -> Result<(), Failure> {
+pub fn keep(hidden: &HiddenCheckSet, kept: &Path) -> Result<(), Failure> {
     if verify_kept(hidden, kept).is_ok() {
         return Ok(());
     }
@@ -66,7 +66,7 @@ pub fn keep(hidden: &Hidden, kept: &Path) -> Result<(), Failure> {
 ///
 /// # Errors
 /// When a file was changed, added or removed since, and which.
-pub fn verify_kept(hidden: &Hidden, kept: &Path) -> Result<(), Failure> {
+pub fn verify_kept(hidden: &HiddenCheckSet, kept: &Path) -> Result<(), Failure> {
     sealed_entries(hidden, kept).map(drop)
 }
 
@@ -74,7 +74,11 @@ pub fn verify_kept(hidden: &Hidden, kept: &Path) -> Result<(), Failure> {
 ///
 /// # Errors
 /// As [`verify_kept`], and when they cannot be moved.
-pub fn verify_kept_or_move(hidden: &Hidden, kept: &Path, old: &Path) -> Result<(), Failure> {
+pub fn verify_kept_or_move(
+    hidden: &HiddenCheckSet,
+    kept: &Path,
+    old: &Path,
+) -> Result<(), Failure> {
     if kept.join(LIST).exists() || !old.is_dir() {
         return verify_kept(hidden, kept);
     }
@@ -83,14 +87,18 @@ pub fn verify_kept_or_move(hidden: &Hidden, kept: &Path, old: &Path) -> Result<(
 }
 
 /// Copies what is kept over a checkout, executable where it was; nothing that is not as approved.
-pub(crate) fn lay_over(hidden: &Hidden, kept: &Path, to: &Path) -> Result<Vec<PathBuf>, Failure> {
+pub(crate) fn lay_over(
+    hidden: &HiddenCheckSet,
+    kept: &Path,
+    to: &Path,
+) -> Result<Vec<PathBuf>, Failure> {
     let entries = sealed_entries(hidden, kept)?;
     copy_hidden(&kept.join(FILES), to).map_err(|error| failure::plain(&error))?;
     for (path, entry) in &entries {
         let mode = match entry.kind {
-            FileKind::Plain => 0o644,
-            FileKind::Executable => 0o755,
-            FileKind::Link => continue,
+            HiddenFileKind::Plain => 0o644,
+            HiddenFileKind::Executable => 0o755,
+            HiddenFileKind::Link => continue,
         };
         set_mode(&to.join(path), mode)?;
     }
@@ -99,13 +107,13 @@ pub(crate) fn lay_over(hidden: &Hidden, kept: &Path, to: &Path) -> Result<Vec<Pa
 
 /// What a file is, besides its content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum FileKind {
+enum HiddenFileKind {
     Plain,
     Executable,
     Link,
 }
 
-impl FileKind {
+impl HiddenFileKind {
     const fn mark(self) -> u8 {
         match self {
             Self::Plain => b'f',
@@ -118,20 +126,20 @@ impl FileKind {
 /// One file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct SealedFile {
-    kind: FileKind,
+    kind: HiddenFileKind,
     sha256: String,
 }
 
 type SealedFiles = BTreeMap<PathBuf, SealedFile>;
 
-fn keep_from(hidden: &Hidden, source: &Path, kept: &Path) -> Result<(), Failure> {
+fn keep_from(hidden: &HiddenCheckSet, source: &Path, kept: &Path) -> Result<(), Failure> {
     owned_dir::wipe(kept).map_err(|error| failure::plain(&error))?;
     let files = kept.join(FILES);
     make_private(&files)?;
     let entries = read(source, &mode_kind)?;
     copy_hidden(source, &files).map_err(|error| failure::plain(&error))?;
     for (path, entry) in &entries {
-        if entry.kind != FileKind::Link {
+        if entry.kind != HiddenFileKind::Link {
             set_mode(&files.join(path), 0o600)?;
         }
         for dir in path.ancestors().skip(1) {
@@ -152,7 +160,7 @@ fn keep_from(hidden: &Hidden, source: &Path, kept: &Path) -> Result<(), Failure>
 }
 
 /// Returns what is kept, if it is what was approved.
-fn sealed_entries(hidden: &Hidden, kept: &Path) -> Result<SealedFiles, Failure> {
+fn sealed_entries(hidden: &HiddenCheckSet, kept: &Path) -> Result<SealedFiles, Failure> {
     let (files, list) = (kept.join(FILES), kept.join(LIST));
     let changed = |what: String| Failure {
         message: format!("use the hidden checks: they changed since the approval: {what}"),
@@ -172,10 +180,10 @@ fn sealed_entries(hidden: &Hidden, kept: &Path) -> Result<SealedFiles, Failure> 
     };
     let is_executable = |path: &Path, _: &fs::Metadata| {
         let entry = known.get(path);
-        if entry.is_some_and(|entry| entry.kind == FileKind::Executable) {
-            FileKind::Executable
+        if entry.is_some_and(|entry| entry.kind == HiddenFileKind::Executable) {
+            HiddenFileKind::Executable
         } else {
-            FileKind::Plain
+            HiddenFileKind::Plain
         }
     };
     let found = read(&files, &is_executable)?;
@@ -190,18 +198,18 @@ fn sealed_entries(hidden: &Hidden, kept: &Path) -> Result<SealedFiles, Failure> 
     )))
 }
 
-fn mode_kind(_: &Path, found: &fs::Metadata) -> FileKind {
+fn mode_kind(_: &Path, found: &fs::Metadata) -> HiddenFileKind {
     if found.permissions().mode() & 0o111 == 0 {
-        FileKind::Plain
+        HiddenFileKind::Plain
     } else {
-        FileKind::Executable
+        HiddenFileKind::Executable
     }
 }
 
 /// Reads what a directory holds, with each file's own hash.
 fn read(
     dir: &Path,
-    kind: &dyn Fn(&Path, &fs::Metadata) -> FileKind,
+    kind: &dyn Fn(&Path, &fs::Metadata) -> HiddenFileKind,
 ) -> Result<SealedFiles, Failure> {
     let files = check(dir).map_err(|error| failure::plain(&error))?;
     let mut entries = SealedFiles::new();
@@ -213,7 +221,7 @@ fn read(
         let kind = if metadata.is_symlink() {
             let target = fs::read_link(&at).map_err(failed)?;
             hash.update(target.as_os_str().as_bytes());
-            FileKind::Link
+            HiddenFileKind::Link
         } else {
             add_content(&mut hash, &at)?;
             kind(&path, &metadata)
@@ -235,7 +243,7 @@ fn seal(dir: &Path, entries: &SealedFiles) -> Result<String, Failure> {
         hash.update((name.len() as u64).to_be_bytes());
         hash.update(name);
         hash.update([entry.kind.mark()]);
-        if entry.kind == FileKind::Link {
+        if entry.kind == HiddenFileKind::Link {
             let target = fs::read_link(&at).map_err(failed)?;
             hash.update((target.as_os_str().len() as u64).to_be_bytes());
             hash.update(target.as_os_str().as_bytes());
@@ -291,9 +299,9 @@ fn parsed(bytes: &[u8]) -> Option<SealedFiles> {
     let mut entries = SealedFiles::new();
     while let Some(mark) = fields.next() {
         let kind = match mark {
-            b"f" => FileKind::Plain,
-            b"x" => FileKind::Executable,
-            b"l" => FileKind::Link,
+            b"f" => HiddenFileKind::Plain,
+            b"x" => HiddenFileKind::Executable,
+            b"l" => HiddenFileKind::Link,
             _ => return None,
         };
         let sha256 = std::str::from_utf8(fields.next()?).ok()?.to_owned();

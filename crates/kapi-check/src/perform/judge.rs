@@ -18,9 +18,9 @@ use kapi_core::isolation::{NetworkMode, SandboxLevel};
 use kapi_core::usage::Usage;
 use kapi_core::verdict::JudgeRun;
 use kapi_gateway::ask::probe;
-use kapi_machine::watch::Watch;
-use kapi_run::book::Book;
+use kapi_machine::watch::EffectWatch;
 use kapi_run::gate::GateRules;
+use kapi_run::host_grants::HostGrants;
 use kapi_run::judge_provider::JudgeReference;
 use kapi_run::run_dir::RunDir;
 use kapi_run::{failure, judge_provider};
@@ -82,15 +82,15 @@ pub enum Judgement {
 
 /// Asks a judge.
 pub fn ask(
-    book: &Book,
+    grants: &HostGrants,
     question: &JudgeQuestion<'_>,
-    watch: &Watch<'_>,
+    watch: &EffectWatch<'_>,
 ) -> Result<Judgement, Failure> {
     match JudgeReference::parse(question.judge) {
-        JudgeReference::Agent(reference) => agent::ask(book, question, reference, watch),
+        JudgeReference::Agent(reference) => agent::ask(grants, question, reference, watch),
         JudgeReference::Model { provider, model } => {
             let model = model::Model { provider, model };
-            model::ask(book, question, model, watch)
+            model::ask(grants, question, model, watch)
         }
     }
 }
@@ -107,11 +107,11 @@ pub struct JudgeModel {
 /// # Errors
 /// When `reference` is not written as provider/model, nothing is known of the provider, its key is
 /// missing, or the model does not answer; each with what to do about it.
-pub fn probe(book: &Book, reference: &str) -> Result<JudgeModel, Failure> {
+pub fn probe(grants: &HostGrants, reference: &str) -> Result<JudgeModel, Failure> {
     let JudgeReference::Model { provider, model } = JudgeReference::parse(reference) else {
         return Err(not_a_model(reference));
     };
-    let server = judge_provider::server(book, provider)?;
+    let server = judge_provider::server(grants, provider)?;
     let probed = probe::probe(&server, model, PROBE_DEADLINE, &Cancel::new());
     match probed.outcome {
         Ok(present) => Ok(JudgeModel {
@@ -129,9 +129,11 @@ pub fn probe(book: &Book, reference: &str) -> Result<JudgeModel, Failure> {
 /// # Errors
 /// When `reference` is not written as provider/model, nothing is known of the provider, or its key
 /// is missing; each with what to do about it.
-pub fn check(book: &Book, reference: &str) -> Result<(), Failure> {
+pub fn check(grants: &HostGrants, reference: &str) -> Result<(), Failure> {
     match JudgeReference::parse(reference) {
-        JudgeReference::Model { provider, .. } => judge_provider::server(book, provider).map(drop),
+        JudgeReference::Model { provider, .. } => {
+            judge_provider::server(grants, provider).map(drop)
+        }
         JudgeReference::Agent(_) => Err(not_a_model(reference)),
     }
 }

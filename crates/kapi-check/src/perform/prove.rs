@@ -9,26 +9,26 @@ use std::time::Duration;
 use kapi_core::failure::Failure;
 use kapi_core::isolation::{NetworkMode, SandboxLevel};
 use kapi_core::verdict::JudgeRun;
-use kapi_git::repository::range::Range;
-use kapi_machine::watch::Watch;
-use kapi_run::book::Book;
+use kapi_git::repository::range::CommitRange;
+use kapi_machine::watch::EffectWatch;
 use kapi_run::gate::GateRules;
+use kapi_run::host_grants::HostGrants;
 use kapi_run::private_scratch::PrivateScratch;
+use kapi_run::repository_session::RepositorySession;
 use kapi_run::run_dir::RunDir;
 use kapi_run::shell::Listener;
-use kapi_run::workshop::Workshop;
-use kapi_run::{failure, workshop};
+use kapi_run::{failure, repository_session};
 use kapi_spend::rules::day::Day;
 
 use crate::perform::dependencies::Dependencies;
 use crate::perform::judge;
 use crate::perform::judge::evidence::JudgedChange;
 use crate::perform::judge::{JudgeQuestion, JudgeRetry, Judgement};
-use crate::perform::prover::{HiddenChecks, ProofClaim, Prover, ProverSite, WorkToProve, strength};
+use crate::perform::prover::{ProofClaim, Prover, ProverSite, UnseenChecks, WorkToProve, strength};
 use crate::rules::proof::baseline;
-use crate::rules::proof::conclusion::{Conclusion, Findings, Standing};
+use crate::rules::proof::conclusion::{Conclusion, ProofFindings, ProofStatus};
 use crate::rules::proof::downloads::{Downloads, Lacking};
-use crate::rules::proof::judge_prompt::{NamedReport, Subject, instructions, material};
+use crate::rules::proof::judge_prompt::{JudgeSubject, NamedReport, instructions, material};
 use crate::rules::proof::policy::CheckPolicy;
 use crate::rules::proof::verify_report::VerifyReport;
 
@@ -96,27 +96,27 @@ pub struct ChangeProof {
 /// # Errors
 /// When the change cannot be told, or git, a sandbox or the judge's settings fail.
 pub fn prove(
-    book: &Book,
+    grants: &HostGrants,
     request: &ProofRequest,
-    watch: &Watch<'_>,
+    watch: &EffectWatch<'_>,
 ) -> Result<Option<ChangeProof>, Failure> {
-    let workshop = Workshop::open(book, &request.project, watch.cancel)?;
-    let range = workshop
+    let repo = RepositorySession::open(grants, &request.project, watch.cancel)?;
+    let range = repo
         .repository
         .range(&request.target, request.base.as_deref())
         .map_err(|error| failure::plain(&error))?;
     let scratch = PrivateScratch::open(&request.scratch, &request.project, "kapi prove")?;
     let run_dir = RunDir::open(scratch.path(), "run")?;
     let name = format!("prove-{}", std::process::id());
-    let dependencies = Dependencies::find(book, &workshop.repository)?;
+    let dependencies = Dependencies::find(grants, &repo.repository)?;
     let prover = Prover {
-        book,
-        workshop: &workshop,
+        grants,
+        repo: &repo,
         site: ProverSite {
             project: &request.project,
             stores: &request.stores,
             scratch: scratch.path(),
-            hidden: request.hidden.as_deref().map(HiddenChecks::Directory),
+            hidden: request.hidden.as_deref().map(UnseenChecks::Directory),
             name: &name,
             dependencies: &dependencies,
             level: request.level,
@@ -134,14 +134,14 @@ pub fn prove(
     let is_worth_asking = proof.report.as_ref().is_some_and(VerifyReport::passed);
     if let Some(judge) = request.judge.as_deref().filter(|_| is_worth_asking) {
         let asked = Asking {
-            workshop: &workshop,
+            repo: &repo,
             request,
             proof: &proof,
             judge,
             name: &name,
             scratch: scratch.path(),
         };
-        let Some(run) = asked.ask(book, &run_dir, watch)? else {
+        let Some(run) = asked.ask(grants, &run_dir, watch)? else {
             return Ok(None);
         };
         proof.judged = Some(run);
@@ -154,7 +154,7 @@ pub fn prove(
 fn checked(
     prover: &Prover<'_>,
     request: &ProofRequest,
-    range: &Range,
+    range: &CommitRange,
 ) -> Result<Option<ChangeProof>, Failure> {
     let mut claim = ProofClaim {
         commands: &request.verify,
@@ -164,7 +164,7 @@ fn checked(
         timeout_ms: request.timeout_ms,
         until_ms: None,
     };
-    let repository = &prover.workshop.repository;
+    let repository = &prover.repo.repository;
     let at_base = (range.base.clone(), range.base.clone());
     let base = WorkToProve::of(repository, BRANCH, at_base, &request.protect)?;
     let Some(baseline) = prover.baseline(&base, &claim)? else {
@@ -177,7 +177,7 @@ fn checked(
         report: None,
         judged: None,
         conclusion: Conclusion {
-            standing: Standing::Refused,
+            state: ProofStatus::Refused,
             reason: String::new(),
             hint: None,
         },
@@ -203,8 +203,8 @@ impl ChangeProof {
         report.inspection.lacking.as_ref()
     }
 
-    fn findings<'a>(&'a self, policy: &'a CheckPolicy) -> Findings<'a> {
-        Findings {
+    fn findings<'a>(&'a self, policy: &'a CheckPolicy) -> ProofFindings<'a> {
+        ProofFindings {
             policy,
             baseline: &self.baseline,
             report: self.report.as_ref(),
@@ -215,7 +215,7 @@ impl ChangeProof {
 
 /// A question to a judge about a change.
 struct Asking<'a> {
-    workshop: &'a Workshop,
+    repo: &'a RepositorySession,
     request: &'a ProofRequest,
     proof: &'a ChangeProof,
     judge: &'a str,
@@ -226,9 +226,9 @@ struct Asking<'a> {
 impl Asking<'_> {
     fn ask(
         &self,
-        book: &Book,
+        grants: &HostGrants,
         run_dir: &RunDir,
-        watch: &Watch<'_>,
+        watch: &EffectWatch<'_>,
     ) -> Result<Option<JudgeRun>, Failure> {
         let (proof, request) = (self.proof, self.request);
         let mut reports = vec![NamedReport {
@@ -243,7 +243,7 @@ impl Asking<'_> {
             Some(intent) => intent.clone(),
             None => self.message()?,
         };
-        let material = material(&Subject {
+        let material = material(&JudgeSubject {
             original: None,
             goal: &goal,
             criteria: "The change does what it says, in full, and the checks show it honestly.",
@@ -253,9 +253,9 @@ impl Asking<'_> {
             said: None,
         });
         let change = JudgedChange {
-            workshop: self.workshop,
-            base: Some(workshop::commit_id(&proof.base)?),
-            commit: workshop::commit_id(&proof.commit)?,
+            repo: self.repo,
+            base: Some(repository_session::commit_id(&proof.base)?),
+            commit: repository_session::commit_id(&proof.commit)?,
         };
         let question = JudgeQuestion {
             judge: self.judge,
@@ -272,7 +272,7 @@ impl Asking<'_> {
             waiting: JudgeRetry::Here,
             today: request.today,
         };
-        Ok(match judge::ask(book, &question, watch)? {
+        Ok(match judge::ask(grants, &question, watch)? {
             Judgement::Given(run) => Some(run),
             Judgement::Cancelled(_) => None,
         })
@@ -280,8 +280,8 @@ impl Asking<'_> {
 
     /// Returns what the commit says of itself.
     fn message(&self) -> Result<String, Failure> {
-        let commit = workshop::commit_id(&self.proof.commit)?;
-        self.workshop
+        let commit = repository_session::commit_id(&self.proof.commit)?;
+        self.repo
             .repository
             .message_of(&commit)
             .map_err(|error| failure::plain(&error))

@@ -7,15 +7,15 @@
 use std::path::Path;
 
 use kapi_core::failure::Failure;
-use kapi_core::hidden_checks::Hidden;
+use kapi_core::hidden_checks::HiddenCheckSet;
 use kapi_core::isolation::{NetworkMode, SandboxLevel};
 use kapi_git::id::{CommitId, TreeId};
 use kapi_git::repository::Repository;
 use kapi_machine::watch::Activity;
-use kapi_run::book::Book;
 use kapi_run::failure;
+use kapi_run::host_grants::HostGrants;
+use kapi_run::repository_session::RepositorySession;
 use kapi_run::shell::Listener;
-use kapi_run::workshop::Workshop;
 use kapi_sys::clock::monotonic_ms;
 
 use self::change::{ChangePart, ProvedChange};
@@ -45,9 +45,9 @@ const TAMPERED_MAX: usize = 50;
 /// What proves commits of one repository.
 pub struct Prover<'a> {
     /// What may be used of the host.
-    pub book: &'a Book,
+    pub grants: &'a HostGrants,
     /// The repository.
-    pub workshop: &'a Workshop,
+    pub repo: &'a RepositorySession,
     /// Where and in what isolation commands are run.
     pub site: ProverSite<'a>,
     /// Who hears of it.
@@ -64,7 +64,7 @@ pub struct ProverSite<'a> {
     /// A directory of the prover's own, for checkouts and homes.
     pub scratch: &'a Path,
     /// The hidden checks, if there are any.
-    pub hidden: Option<HiddenChecks<'a>>,
+    pub hidden: Option<UnseenChecks<'a>>,
     /// The run's name, which distinguishes its sandboxes from others.
     pub name: &'a str,
     /// The person's dependencies that commands see.
@@ -88,11 +88,11 @@ pub enum ProofSubject {
 
 /// Checks that the agent never sees.
 #[derive(Debug, Clone, Copy)]
-pub enum HiddenChecks<'a> {
+pub enum UnseenChecks<'a> {
     /// Those of an approved contract, in the person's home; each use rehashes them.
     Kept {
         /// What was approved.
-        approved: &'a Hidden,
+        approved: &'a HiddenCheckSet,
         /// Where they are kept.
         at: &'a Path,
     },
@@ -186,8 +186,8 @@ impl Prover<'_> {
             WorkDependencies::Lacking(lacking) => {
                 let why = &lacking.why;
                 (self.listener.watch.notice)(Activity::Note { text: why.clone() });
-                let lent = self.site.dependencies;
-                let Some(mut report) = self.prove_with(work, claim, lent)? else {
+                let shared_in = self.site.dependencies;
+                let Some(mut report) = self.prove_with(work, claim, shared_in)? else {
                     return Ok(None);
                 };
                 // It may be why they fail.
@@ -276,7 +276,7 @@ impl Prover<'_> {
     /// Returns a report in which nothing has run yet.
     fn report(&self, work: &WorkToProve<'_>, policy: CheckPolicy) -> Result<VerifyReport, Failure> {
         let tampered = self
-            .workshop
+            .repo
             .repository
             .protected_changes(&work.base, &work.commit, work.protect)
             .map_err(|error| failure::plain(&error))?;
@@ -298,7 +298,7 @@ impl Prover<'_> {
     }
 
     fn tree(&self, commit: &CommitId) -> Result<TreeId, Failure> {
-        self.workshop
+        self.repo
             .repository
             .tree_of(commit)
             .map_err(|error| failure::plain(&error))
@@ -417,9 +417,7 @@ impl Prover<'_> {
         if parts.is_empty() {
             return Ok(Some(Vec::new()));
         }
-        let put_back = work
-            .change
-            .put_back(&self.workshop.repository, claim, parts)?;
+        let put_back = work.change.put_back(&self.repo.repository, claim, parts)?;
         let ran = self.runs_on(work, claim, Checks::Visible, put_back)?;
         Ok(ran.map(|all| all.into_iter().map(|ended| ended.run).collect()))
     }

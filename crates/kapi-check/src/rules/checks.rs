@@ -3,8 +3,8 @@
 //! What kinds of projects are known is data, in `profiles.toml`. Selection is pure: it is given what
 //! lies in the directories, and what the probes found. Knows no disk, no process and no sandbox.
 
+pub mod directory;
 pub mod mise;
-pub mod place;
 pub mod profile;
 pub mod report;
 pub mod select;
@@ -23,7 +23,7 @@ use serde::{Deserialize, Serialize};
 /// What a check is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Verb {
+pub enum CheckVerb {
     /// Types fit.
     Typecheck,
     /// Nothing suspicious is written.
@@ -38,7 +38,7 @@ pub enum Verb {
     Build,
 }
 
-impl Verb {
+impl CheckVerb {
     /// Every verb, in the order in which they are told.
     pub const ALL: [Self; 6] = [
         Self::Typecheck,
@@ -82,7 +82,7 @@ impl Verb {
     }
 }
 
-impl fmt::Display for Verb {
+impl fmt::Display for CheckVerb {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.write_str(self.name())
     }
@@ -94,7 +94,7 @@ pub struct Check {
     /// The root, relative to the top of the project; empty for the top itself.
     pub root: String,
     /// What it is about.
-    pub verb: Verb,
+    pub verb: CheckVerb,
     /// Who provides it: a profile's id, or [`mise::PROVIDER`].
     pub provider: String,
     /// The shell line, run in the root.
@@ -109,13 +109,13 @@ pub struct Check {
 
 /// A check of a root, or why it has none.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Choice {
+pub enum CheckChoice {
     /// The check to run.
     Check(Check),
     /// A profile of the root knows the verb, and the project does not ask for it.
     Declined {
         /// The verb.
-        verb: Verb,
+        verb: CheckVerb,
         /// The profile's id.
         profile: String,
         /// Why, as a fragment.
@@ -125,13 +125,13 @@ pub enum Choice {
 
 /// A directory that is a project of its own.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Root {
+pub struct ProjectRoot {
     /// Relative to the top of the project; empty for the top itself.
     pub path: String,
     /// The profiles that are recognised in it, in their order.
     pub profiles: Vec<String>,
     /// At most one for each verb, in the order of the verbs.
-    pub choices: Vec<Choice>,
+    pub choices: Vec<CheckChoice>,
     /// Directories below it that come first on `PATH`.
     pub first_on_path: Vec<String>,
     /// Directories below the home with what was downloaded before.
@@ -140,16 +140,16 @@ pub struct Root {
 
 /// A check with whether it is run.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Planned {
+pub struct PlannedCheck {
     /// The check.
     pub check: Check,
     /// What becomes of it.
-    pub fate: Fate,
+    pub disposition: CheckDisposition,
 }
 
 /// What becomes of a check.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Fate {
+pub enum CheckDisposition {
     /// It is run.
     Run,
     /// It is not run, and stops nobody.

@@ -7,19 +7,19 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use crate::error::Error;
 
 /// A spelling that is no more.
-struct Former {
+struct FormerSpelling {
     /// The words behind `kapi`.
     old: &'static str,
     /// The whole line that does it now.
     new: &'static str,
 }
 
-const fn former(old: &'static str, new: &'static str) -> Former {
-    Former { old, new }
+const fn former(old: &'static str, new: &'static str) -> FormerSpelling {
+    FormerSpelling { old, new }
 }
 
 /// Every command that is no more.
-const COMMANDS: [Former; 20] = [
+const COMMANDS: [FormerSpelling; 20] = [
     former("goal status", "kapi show [REF]"),
     former("goal detail", "kapi show [REF] --all"),
     former("goal cancel", "kapi cancel [REF]"),
@@ -59,7 +59,7 @@ pub(crate) fn now(typed: &[String], error: &clap::Error) -> Option<Error> {
         .iter()
         .skip(at + 1)
         .find(|word| !word.starts_with('-'));
-    let is_typed = |former: &&Former| match former.old.split_once(' ') {
+    let is_typed = |former: &&FormerSpelling| match former.old.split_once(' ') {
         Some((one, two)) if one == unknown => behind.is_some_and(|word| word == two),
         Some((one, two)) => two == unknown && before.clone().any(|word| word == one),
         None => former.old == unknown,

@@ -5,42 +5,42 @@ use kapi_core::actor::Actor;
 use kapi_core::id::GoalId;
 use kapi_core::isolation::{NetworkMode, SandboxLevel};
 use kapi_core::judge::Judge;
-use kapi_core::link::{Link, Relation};
+use kapi_core::link::{Link, WorkflowRelation};
 use kapi_core::mode::Mode;
-use kapi_core::workflow_status::Status;
+use kapi_core::workflow_status::WorkflowStatus;
 use kapi_goal::rules::budget::Budget;
-use kapi_workflow::rules::command::{Command, Start};
+use kapi_workflow::rules::command::{WorkflowCommand, WorkflowStart};
 use kapi_workflow::rules::decide::decide;
+use kapi_workflow::rules::decision_context::DecisionContext;
 use kapi_workflow::rules::evolve::evolve;
-use kapi_workflow::rules::given::Given;
 use kapi_workflow::rules::modes::interview::begin::InterviewBegin;
 use kapi_workflow::rules::modes::interview::state::InterviewPhase;
 use kapi_workflow::rules::modes::ralph::begin::RalphBegin;
 use kapi_workflow::rules::modes::ralph::spec::APPROVE_PLAN;
 use kapi_workflow::rules::modes::{Begin, Body};
 use kapi_workflow::rules::next_command::next_commands;
-use kapi_workflow::rules::pending::Pending;
+use kapi_workflow::rules::pending::WaitingDecision;
 use kapi_workflow::rules::state::Workflow;
 use kapi_workflow::rules::target::TargetError;
-use kapi_workflow::rules::terms::{PlanApproval, Terms};
+use kapi_workflow::rules::terms::{PlanApproval, WorkflowTerms};
 
 use super::Args;
 
-const STATUSES: [Status; 7] = [
-    Status::Active,
-    Status::Blocked,
-    Status::Completed,
-    Status::Failed,
-    Status::Abandoned,
-    Status::Linked,
-    Status::Integrated,
+const STATUSES: [WorkflowStatus; 7] = [
+    WorkflowStatus::Active,
+    WorkflowStatus::Blocked,
+    WorkflowStatus::Completed,
+    WorkflowStatus::Failed,
+    WorkflowStatus::Abandoned,
+    WorkflowStatus::Linked,
+    WorkflowStatus::Integrated,
 ];
 
 /// Splits a line as a shell does where it has but plain words and words in single quotes.
 fn words(line: &str) -> Vec<String> {
     let mut words = Vec::new();
-    for (place, part) in line.split('\'').enumerate() {
-        if place % 2 == 1 {
+    for (location, part) in line.split('\'').enumerate() {
+        if location % 2 == 1 {
             words.push(part.to_owned());
         } else {
             words.extend(part.split_whitespace().map(str::to_owned));
@@ -61,10 +61,10 @@ fn id(name: &str) -> GoalId {
 }
 
 fn begun(begin: Begin) -> Workflow {
-    let start = Command::Start(Box::new(Start {
+    let start = WorkflowCommand::Start(Box::new(WorkflowStart {
         id: id("001-greet"),
         purpose: "greet 'em all".to_owned(),
-        terms: Terms {
+        terms: WorkflowTerms {
             agent: "claude".to_owned(),
             reviewer: None,
             judge: Judge::None,
@@ -91,7 +91,7 @@ fn begun(begin: Begin) -> Workflow {
     let person = Actor::Human {
         user: "somebody".to_owned(),
     };
-    let given = Given {
+    let given = DecisionContext {
         now_ms: 0,
         sha256: |_| String::new(),
     };
@@ -103,17 +103,17 @@ fn begun(begin: Begin) -> Workflow {
 }
 
 /// Returns what is named next where a workflow stands so, with and without a decision that waits.
-fn at(workflow: &Workflow, status: Status) -> Vec<String> {
+fn at(workflow: &Workflow, status: WorkflowStatus) -> Vec<String> {
     let mut workflow = workflow.clone();
     workflow.status = status;
     workflow.links.push(Link {
-        relation: Relation::Successor,
+        relation: WorkflowRelation::Successor,
         mode: Mode::Ralph,
         workflow: id("002-greet-2"),
         at_ms: 0,
     });
     let mut lines = next_commands(&workflow);
-    workflow.pending = Some(Pending {
+    workflow.pending = Some(WaitingDecision {
         decision: APPROVE_PLAN,
         sha256: "4f1c".to_owned(),
         risks: Vec::new(),

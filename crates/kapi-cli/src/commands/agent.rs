@@ -9,15 +9,15 @@ mod words;
 use std::io::{self, Read as _};
 
 use clap::Subcommand;
-use kapi_goal::tools::{Refused, Tool, answer, listing};
+use kapi_goal::tools::{GoalTool, ToolRefusal, answer, listing};
 use kapi_run::tool_client::CALL_BYTES_MAX;
-use kapi_wire::kernel_tools::{self, AnyTool, KernelTool, Offer};
+use kapi_wire::kernel_tools::{self, AnyTool, KernelTool, ToolOffer};
 use serde_json::{Value, json};
 
 use crate::context::Context;
-use crate::desk::Calls;
 use crate::error::Error;
 use crate::exit_code::Exit;
+use crate::tool_service::ToolCalls;
 
 /// What a refused call exits with.
 const REFUSED: u8 = 1;
@@ -27,12 +27,12 @@ const REFUSED: u8 = 1;
 pub(crate) struct Args {
     /// The tool to call
     #[command(subcommand)]
-    verb: Verb,
+    verb: AgentVerb,
 }
 
 /// The tools as words.
 #[derive(Debug, Subcommand)]
-enum Verb {
+enum AgentVerb {
     /// Draft the goal's contract (JSON on standard input)
     Set,
     /// Submit the task list (JSON on standard input)
@@ -42,22 +42,22 @@ enum Verb {
     /// Update one task (options, or JSON on standard input)
     TaskUpdate(words::TaskUpdate),
     /// Record one line of progress
-    Progress(words::Progress),
+    Progress(words::ProgressArgs),
     /// Claim that the goal is complete
     Complete(words::Complete),
     /// Block the goal on a question to the user
-    Block(words::Block),
+    Block(words::BlockArgs),
     /// Park the goal until a condition holds
-    Wait(words::Wait),
+    Wait(words::WaitArgs),
     /// Record what was learned from the goal
-    Distill(words::Distill),
+    Distill(words::DistillArgs),
     /// Show the goal's status
-    Status(words::Status),
+    Status(words::StatusArgs),
     /// Print the name, description and JSON Schema of every tool
     Schema,
     /// Run and track background tasks
     #[command(subcommand)]
-    Task(kernel::Task),
+    Task(kernel::TaskVerb),
     /// Trigger loops and show their status
     #[command(subcommand)]
     Loop(kernel::Loop),
@@ -66,12 +66,12 @@ enum Verb {
     Guardrail(kernel::Guardrail),
     /// One of the kernel's tools under its own name; JSON on standard input
     #[command(flatten)]
-    Named(kernel::Named),
+    Named(kernel::RawToolArgs),
 }
 
 /// Makes one call.
 pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
-    let mut calls = Calls::new(context);
+    let mut calls = ToolCalls::new(context);
     let Some(tool) = args.verb.tool() else {
         context.ui.json(&schemas(calls.offer()));
         return Ok(Exit::Success);
@@ -89,14 +89,14 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
 }
 
 /// The tools as MCP lists them, each with its word for this command.
-fn schemas(offer: Offer) -> Value {
+fn schemas(offer: ToolOffer) -> Value {
     let mut tools = listing();
-    for (entry, tool) in tools.iter_mut().zip(Tool::ALL) {
+    for (entry, tool) in tools.iter_mut().zip(GoalTool::ALL) {
         entry["verb"] = json!(tool.verb());
     }
     let mut kernel = match offer {
-        Offer::Goal => Vec::new(),
-        Offer::GoalAndKernel => kernel_tools::listing(),
+        ToolOffer::Goal => Vec::new(),
+        ToolOffer::GoalAndKernel => kernel_tools::listing(),
     };
     for (entry, tool) in kernel.iter_mut().zip(KernelTool::ALL) {
         entry["verb"] = json!(tool.name());
@@ -105,38 +105,38 @@ fn schemas(offer: Offer) -> Value {
     json!({"tools": tools})
 }
 
-fn read_input() -> Result<Value, Refused> {
+fn read_input() -> Result<Value, ToolRefusal> {
     let mut text = String::new();
     let limit = u64::try_from(CALL_BYTES_MAX).unwrap_or(u64::MAX);
     io::stdin()
         .lock()
         .take(limit)
         .read_to_string(&mut text)
-        .map_err(|error| Refused::input(format!("standard input: {error}")))?;
+        .map_err(|error| ToolRefusal::input(format!("standard input: {error}")))?;
     if text.trim().is_empty() {
         return Ok(Value::Null);
     }
     serde_json::from_str(&text)
-        .map_err(|error| Refused::input(format!("standard input is not JSON: {error}")))
+        .map_err(|error| ToolRefusal::input(format!("standard input is not JSON: {error}")))
 }
 
-impl Verb {
+impl AgentVerb {
     const fn tool(&self) -> Option<AnyTool> {
         let tool = match self {
             Self::Task(verb) => return Some(AnyTool::Kernel(verb.tool())),
             Self::Loop(verb) => return Some(AnyTool::Kernel(verb.tool())),
             Self::Guardrail(_) => return Some(AnyTool::Kernel(KernelTool::GuardrailAdd)),
             Self::Named(verb) => return Some(AnyTool::Kernel(verb.tool())),
-            Self::Set => Tool::Set,
-            Self::Plan => Tool::Plan,
-            Self::Replan => Tool::Replan,
-            Self::TaskUpdate(_) => Tool::TaskUpdate,
-            Self::Progress(_) => Tool::Progress,
-            Self::Complete(_) => Tool::Complete,
-            Self::Block(_) => Tool::Block,
-            Self::Wait(_) => Tool::Wait,
-            Self::Distill(_) => Tool::Distill,
-            Self::Status(_) => Tool::Status,
+            Self::Set => GoalTool::Set,
+            Self::Plan => GoalTool::Plan,
+            Self::Replan => GoalTool::Replan,
+            Self::TaskUpdate(_) => GoalTool::TaskUpdate,
+            Self::Progress(_) => GoalTool::Progress,
+            Self::Complete(_) => GoalTool::Complete,
+            Self::Block(_) => GoalTool::Block,
+            Self::Wait(_) => GoalTool::Wait,
+            Self::Distill(_) => GoalTool::Distill,
+            Self::Status(_) => GoalTool::Status,
             Self::Schema => return None,
         };
         Some(AnyTool::Goal(tool))

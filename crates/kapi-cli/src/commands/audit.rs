@@ -24,7 +24,7 @@ use crate::config::store::STORE;
 use crate::context::Context;
 use crate::error::{Error, chain};
 use crate::exit_code::Exit;
-use crate::kernel::{self, Kernel};
+use crate::kernel::{self, ProjectKernel};
 use crate::ui::Format;
 
 /// Options of `kapi audit`.
@@ -38,22 +38,22 @@ pub(crate) struct Args {
 }
 
 #[derive(Debug, Serialize)]
-struct View {
+struct AuditView {
     ok: bool,
-    goals: Vec<Row>,
-    workflows: Vec<Row>,
+    goals: Vec<AuditRow>,
+    workflows: Vec<AuditRow>,
     /// Its tasks and loops, where there are any.
-    kernel: Option<Row>,
+    kernel: Option<AuditRow>,
     /// The machine's spend ledger, where there is one.
-    spend: Option<Row>,
+    spend: Option<AuditRow>,
     /// What the person prefers for the project, where they said so.
-    preferences: Option<Row>,
+    preferences: Option<AuditRow>,
     /// The record of the runs that were cleaned away, where there were any.
-    pruned: Option<Row>,
+    pruned: Option<AuditRow>,
 }
 
 #[derive(Debug, Serialize)]
-struct Row {
+struct AuditRow {
     id: String,
     file: String,
     events: u64,
@@ -67,7 +67,7 @@ struct Row {
 pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
     let context = context.with_store(args.store.as_deref());
     let project = context.project(&root(&context)?, "kapi audit");
-    let Asked { goals, workflows } = asked(&project, args.reference.as_deref())?;
+    let AuditSubject { goals, workflows } = asked(&project, args.reference.as_deref())?;
     let mut rows = Vec::new();
     for id in goals {
         let audit =
@@ -98,7 +98,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
     let mut all = rows.iter().chain(&of_workflows);
     let ok = all.all(|row| row.ok) && others.into_iter().flatten().all(|row| row.ok);
     match context.ui.format {
-        Format::Json => context.ui.json(&View {
+        Format::Json => context.ui.json(&AuditView {
             ok,
             goals: rows,
             workflows: of_workflows,
@@ -120,17 +120,17 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
 }
 
 /// What is audited.
-struct Asked {
+struct AuditSubject {
     goals: Vec<GoalId>,
     workflows: Vec<WorkflowKey>,
 }
 
 /// Returns what a reference means, or everything.
-fn asked(project: &Project<'_>, reference: Option<&str>) -> Result<Asked, Error> {
+fn asked(project: &Project<'_>, reference: Option<&str>) -> Result<AuditSubject, Error> {
     let Some(reference) = reference else {
         let listed = Workflows::of(project).workflows();
         let listed = listed.map_err(|error| Error::engine(&error, ""))?;
-        return Ok(Asked {
+        return Ok(AuditSubject {
             goals: project
                 .goal_ids()
                 .map_err(|error| Error::engine(&error, ""))?,
@@ -139,11 +139,11 @@ fn asked(project: &Project<'_>, reference: Option<&str>) -> Result<Asked, Error>
     };
     let found = Workflows::of(project).find_workflow(reference);
     match found.map_err(|error| Error::workflow(&error))? {
-        Some(key) => Ok(Asked {
+        Some(key) => Ok(AuditSubject {
             goals: Vec::new(),
             workflows: vec![key],
         }),
-        None => Ok(Asked {
+        None => Ok(AuditSubject {
             goals: vec![
                 project
                     .resolve(reference)
@@ -157,7 +157,7 @@ fn asked(project: &Project<'_>, reference: Option<&str>) -> Result<Asked, Error>
 /// Audits the kernel where it is kept.
 fn kernel_audit(context: &Context, project: &Project<'_>) -> Result<Option<StreamAudit>, Error> {
     let config = context.config(Some(project.layout.root()))?;
-    let kernel = Kernel::new(context, project, &config)?;
+    let kernel = ProjectKernel::new(context, project, &config)?;
     let runs_of = evidence::runs_of(context, project, &kernel.store)?;
     audit_kernel(project, &kernel.store, &runs_of).map_err(|error| kernel::failed(&error))
 }
@@ -173,8 +173,8 @@ fn root(context: &Context) -> Result<PathBuf, Error> {
     })
 }
 
-fn row(id: String, audit: &StreamAudit) -> Row {
-    Row {
+fn row(id: String, audit: &StreamAudit) -> AuditRow {
+    AuditRow {
         id,
         file: audit.file.display().to_string(),
         events: audit.records,
@@ -189,7 +189,7 @@ fn row(id: String, audit: &StreamAudit) -> Row {
     }
 }
 
-impl Row {
+impl AuditRow {
     /// Adds findings.
     fn add(&mut self, findings: Vec<String>) {
         self.ok &= findings.is_empty();
@@ -198,7 +198,7 @@ impl Row {
 }
 
 /// Remembers what was found, for listings. One that cannot be remembered is shown all the same.
-fn remember(project: &Project<'_>, rows: [&[Row]; 2], others: [&Option<Row>; 4]) {
+fn remember(project: &Project<'_>, rows: [&[AuditRow]; 2], others: [&Option<AuditRow>; 4]) {
     let rows = rows.into_iter().flatten();
     let rows = rows.chain(others.into_iter().flatten());
     let found: Damage = rows
@@ -207,7 +207,7 @@ fn remember(project: &Project<'_>, rows: [&[Row]; 2], others: [&Option<Row>; 4])
     drop(project.remember_damage(&found));
 }
 
-fn human(context: &Context, rows: &[Row]) {
+fn human(context: &Context, rows: &[AuditRow]) {
     for row in rows {
         let verdict = if row.ok { "whole" } else { "DAMAGED" };
         context.ui.line(&format!(

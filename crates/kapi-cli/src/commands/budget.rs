@@ -88,7 +88,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
             Err(Error::new(Exit::Denied, "a launch has no limits to raise")
                 .with_hint("set the time limit of the next one with `kapi launch … --timeout`."))
         }
-        Meaning::Launch(place) => launch::budget(context, &place),
+        Meaning::Launch(location) => launch::budget(context, &location),
     }
 }
 

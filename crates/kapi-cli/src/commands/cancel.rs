@@ -36,7 +36,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
         Meaning::Goal(id) => format!("goal {id}"),
         Meaning::Workflow(key) => format!("workflow {}", key.id),
         Meaning::Task(id) => id.to_string(),
-        Meaning::Launch(place) => format!("launch {}", place.id().as_str()),
+        Meaning::Launch(location) => format!("launch {}", location.id().as_str()),
     };
     let is_sure =
         args.yes || context.ui.confirm(&format!("Cancel {name} for good?")) != Some(false);
@@ -50,6 +50,6 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
         Meaning::Goal(id) => goal::cancel(context, &id, args.reason.as_deref()),
         Meaning::Workflow(key) => workflow::cancel(context, key, args.reason.as_deref()),
         Meaning::Task(id) => task::cancel(context, id, args.reason.as_deref()),
-        Meaning::Launch(place) => launch::cancel(context, &place),
+        Meaning::Launch(location) => launch::cancel(context, &location),
     }
 }

@@ -10,10 +10,10 @@ use std::thread;
 
 use kapi_check::perform::checks;
 use kapi_check::perform::checks::{CheckEvent, CheckObserver, CheckRunSettings, Discovery};
-use kapi_check::rules::checks::report::Report;
-use kapi_check::rules::checks::{Planned, Verb};
+use kapi_check::rules::checks::report::ChecksReport;
+use kapi_check::rules::checks::{CheckVerb, PlannedCheck};
 use kapi_core::isolation::SandboxLevel;
-use kapi_run::book::Book;
+use kapi_run::host_grants::HostGrants;
 use kapi_store::layout::{HomeLayout, project_key};
 
 use crate::config::grant::{CHECK_NETWORK_DEFAULT, LEVEL_DEFAULT};
@@ -34,7 +34,7 @@ const JOBS_MAX: usize = 64;
 pub(crate) struct Args {
     /// Run only these checks: typecheck, lint, format, compile, test, build
     #[arg(long, value_name = "VERB,…", value_delimiter = ',', value_parser = verb)]
-    only: Vec<Verb>,
+    only: Vec<CheckVerb>,
     /// List what would run or be skipped, without running it
     #[arg(long)]
     list: bool,
@@ -53,9 +53,9 @@ pub(crate) struct Args {
     network: Option<Network>,
 }
 
-fn verb(text: &str) -> Result<Verb, String> {
-    let known = || Verb::ALL.map(Verb::name).join(", ");
-    Verb::parse(text).ok_or_else(|| format!("it is one of: {}", known()))
+fn verb(text: &str) -> Result<CheckVerb, String> {
+    let known = || CheckVerb::ALL.map(CheckVerb::name).join(", ");
+    CheckVerb::parse(text).ok_or_else(|| format!("it is one of: {}", known()))
 }
 
 fn jobs(text: &str) -> Result<usize, String> {
@@ -85,7 +85,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
         );
         return Err(Error::new(Exit::NotFound, text).with_hint(hint));
     }
-    let (book, setting) = setting(context, args, &discovery)?;
+    let (grants, setting) = setting(context, args, &discovery)?;
     for note in &discovery.notes {
         context.ui.say(&format!("note: {note}"));
     }
@@ -104,11 +104,11 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
             ui.say(&format!("note: {text}"));
         }
     };
-    let told = CheckObserver {
+    let reported = CheckObserver {
         cancel: &cancel,
         notice: &notice,
     };
-    let planned = checks::prepare(&book, &discovery, &setting, &told);
+    let planned = checks::prepare(&grants, &discovery, &setting, &reported);
     let planned = planned.map_err(|failure| Error::world(&failure))?;
     if interrupts.is_raised() {
         return Ok(interrupted(context));
@@ -117,7 +117,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
         view::list(ui, &discovery, &planned);
         return Ok(Exit::Success);
     }
-    let report = checks::run(&book, &discovery, &planned, &setting, &told);
+    let report = checks::run(&grants, &discovery, &planned, &setting, &reported);
     ui.clear_live();
     let report = report.map_err(|failure| Error::world(&failure))?;
     view::report(ui, &discovery, &report);
@@ -133,7 +133,7 @@ fn setting(
     context: &Context,
     args: &Args,
     discovery: &Discovery,
-) -> Result<(Book, CheckRunSettings), Error> {
+) -> Result<(HostGrants, CheckRunSettings), Error> {
     let config = context.config(context.project_root().ok().as_deref())?;
     let level = args.sandbox.map(flags::level).or(config.level);
     let level = level.unwrap_or(LEVEL_DEFAULT);
@@ -142,12 +142,12 @@ fn setting(
         (None, SandboxLevel::None) => None,
         (None, SandboxLevel::Native | SandboxLevel::Podman) => Some(CHECK_NETWORK_DEFAULT),
     };
-    let book = context.book(&config);
-    container::check(&book, level)?;
+    let grants = context.grants(&config);
+    container::check(&grants, level)?;
     let state = HomeLayout::new(&context.home);
     let processors = thread::available_parallelism();
     Ok((
-        book,
+        grants,
         CheckRunSettings {
             scratch: state
                 .state_dir()
@@ -158,7 +158,7 @@ fn setting(
             jobs: args
                 .jobs
                 .unwrap_or_else(|| processors.map_or(JOBS_UNKNOWN, usize::from)),
-            only: args.only.iter().copied().collect::<BTreeSet<Verb>>(),
+            only: args.only.iter().copied().collect::<BTreeSet<CheckVerb>>(),
             timeout_ms_min: args.timeout.unwrap_or_default(),
         },
     ))
@@ -172,7 +172,7 @@ fn interrupted(context: &Context) -> Exit {
 }
 
 /// A skipped check stops nobody, even if all are.
-fn exit_of(report: &Report, planned: &[Planned]) -> Exit {
+fn exit_of(report: &ChecksReport, planned: &[PlannedCheck]) -> Exit {
     debug_assert_eq!(report.checks.len(), planned.len());
     if report.counts().failed > 0 {
         Exit::NotDone

@@ -8,19 +8,19 @@ use std::time::UNIX_EPOCH;
 
 use kapi_core::state_directory::STATE_DIRECTORY;
 use kapi_launch::clean;
-use kapi_launch::clean::goals::{GoalFiles, Whose};
+use kapi_launch::clean::goals::{FileAttribution, GoalFiles};
 use kapi_launch::clean::stores::SharedObjects;
 use kapi_launch::clean::{
     CleanAction, CleanChoice, CleanPlan, CleanReport, CleanTarget, NAMED, TargetKind, goals,
     hidden_checks, stores,
 };
-use kapi_launch::place::SandboxId;
+use kapi_launch::paths::SandboxId;
 use kapi_store::layout::{HomeLayout, project_key};
 use kapi_sys::clock::Clock as _;
 use serde::Serialize;
 
 use super::launch::is_json;
-use super::sandbox::book;
+use super::sandbox::grants;
 use crate::amount;
 use crate::context::Context;
 use crate::error::Error;
@@ -57,7 +57,7 @@ pub(crate) struct Args {
 }
 
 #[derive(Debug, Serialize)]
-struct View {
+struct CleanupView {
     dry_run: bool,
     removed: Vec<ThingView>,
     kept: Vec<ThingView>,
@@ -79,20 +79,20 @@ struct ThingView {
 pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
     context.require_human("clean up")?;
     let plan = plan(context, args)?;
-    let (book, sandboxes) = (book(context)?, sandboxes(context));
+    let (grants, sandboxes) = (grants(context)?, sandboxes(context));
     let mut things =
-        clean::survey(&book, &sandboxes, &plan).map_err(|error| Error::launch(&error))?;
+        clean::survey(&grants, &sandboxes, &plan).map_err(|error| Error::launch(&error))?;
     let mut goals = goals(context, args, plan.used_before_ms)?;
     if args.ids.is_empty() {
         let root = root(context, args)?;
         goals.extend(workflows::files(context, &root, plan.used_before_ms)?);
         things.extend(hidden_checks(context, &root)?);
     }
-    things.extend(goals::survey(&book, &goals));
-    let lent = lent(context, args, &plan, &goals)?;
-    let objects: Vec<(CleanTarget, &SharedObjects)> = lent
+    things.extend(goals::survey(&grants, &goals));
+    let shared_in = shared_in(context, args, &plan, &goals)?;
+    let objects: Vec<(CleanTarget, &SharedObjects)> = shared_in
         .iter()
-        .filter_map(|one| Some((stores::survey(&book, &sandboxes, &plan, one)?, one)))
+        .filter_map(|one| Some((stores::survey(&grants, &sandboxes, &plan, one)?, one)))
         .collect();
     things.extend(objects.iter().map(|(thing, _)| thing.clone()));
     if args.dry_run {
@@ -100,13 +100,13 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
         return Ok(Exit::Success);
     }
     confirm(context, args, &things)?;
-    let mut cleaned = clean::clean(&book, &sandboxes, &plan, &things);
+    let mut cleaned = clean::clean(&grants, &sandboxes, &plan, &things);
     for thing in &things {
         let goal = goals.iter().find(|goal| goal.name == thing.name);
         if let (TargetKind::Goal | TargetKind::Workflow, CleanAction::Goes(_), Some(goal)) =
-            (thing.what, &thing.fate, goal)
+            (thing.what, &thing.disposition, goal)
         {
-            match goals::remove(&book, goal) {
+            match goals::remove(&grants, goal) {
                 Ok(()) => cleaned.removed.push(thing.clone()),
                 Err(error) => cleaned.failed.push((thing.clone(), error)),
             }
@@ -114,9 +114,9 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
     }
     let going = objects
         .iter()
-        .filter(|(thing, _)| matches!(thing.fate, CleanAction::Goes(_)));
-    for (thing, lent) in going {
-        match stores::remove(&book, &sandboxes, &plan, lent) {
+        .filter(|(thing, _)| matches!(thing.disposition, CleanAction::Goes(_)));
+    for (thing, shared_in) in going {
+        match stores::remove(&grants, &sandboxes, &plan, shared_in) {
             Ok(()) => cleaned.removed.push(thing.clone()),
             Err(error) => cleaned.failed.push((thing.clone(), error)),
         }
@@ -158,7 +158,7 @@ fn plan(context: &Context, args: &Args) -> Result<CleanPlan, Error> {
 }
 
 /// Returns whose lent objects are looked at: none when sandboxes are named.
-fn lent(
+fn shared_in(
     context: &Context,
     args: &Args,
     plan: &CleanPlan,
@@ -171,7 +171,7 @@ fn lent(
         project: root(context, args)?,
         bases: goals.iter().map(|goal| goal.base.clone()).collect(),
     };
-    stores::lent(&sandboxes(context), plan, Some(own)).map_err(|error| Error::launch(&error))
+    stores::shared_in(&sandboxes(context), plan, Some(own)).map_err(|error| Error::launch(&error))
 }
 
 /// Returns the project that is meant, or the one of the working directory.
@@ -219,9 +219,9 @@ fn goals(
             None
         };
         found.push(GoalFiles {
-            whose: Whose::Goal,
+            whose: FileAttribution::Goal,
             name: id.to_string(),
-            place: context.place(&project, &id)?,
+            location: context.location(&project, &id)?,
             known: candidate.unwrap_or_else(|| goal.contract.base.commit.clone()),
             base: goal.contract.base.commit.clone(),
             stays,
@@ -256,13 +256,15 @@ fn used_ms(log: &Path) -> i64 {
 fn confirm(context: &Context, args: &Args, things: &[CleanTarget]) -> Result<(), Error> {
     let named: Vec<&CleanTarget> = things
         .iter()
-        .filter(|thing| matches!(&thing.fate, CleanAction::Goes(why) if why.starts_with(NAMED)))
+        .filter(
+            |thing| matches!(&thing.disposition, CleanAction::Goes(why) if why.starts_with(NAMED)),
+        )
         .collect();
     if named.is_empty() || args.yes {
         return Ok(());
     }
     for thing in &named {
-        if let CleanAction::Goes(why) = &thing.fate {
+        if let CleanAction::Goes(why) = &thing.disposition {
             context.ui.say(&format!("{}: {why}.", thing.name));
         }
     }
@@ -279,7 +281,7 @@ fn confirm(context: &Context, args: &Args, things: &[CleanTarget]) -> Result<(),
 fn show(context: &Context, args: &Args, things: &[CleanTarget], cleaned: &CleanReport) {
     let going = things
         .iter()
-        .filter(|thing| matches!(thing.fate, CleanAction::Goes(_)));
+        .filter(|thing| matches!(thing.disposition, CleanAction::Goes(_)));
     let removed: Vec<ThingView> = if args.dry_run {
         going.map(|thing| view(thing, None)).collect()
     } else {
@@ -291,14 +293,14 @@ fn show(context: &Context, args: &Args, things: &[CleanTarget], cleaned: &CleanR
     };
     let staying = things
         .iter()
-        .filter(|thing| matches!(thing.fate, CleanAction::Stays(_)));
+        .filter(|thing| matches!(thing.disposition, CleanAction::Stays(_)));
     let kept: Vec<ThingView> = staying.map(|thing| view(thing, None)).collect();
     let failed = cleaned.failed.iter();
     let failed: Vec<ThingView> = failed
         .map(|(thing, error)| view(thing, Some(error.message.clone())))
         .collect();
     if is_json(context) {
-        context.ui.json(&View {
+        context.ui.json(&CleanupView {
             dry_run: args.dry_run,
             removed,
             kept,
@@ -333,7 +335,7 @@ fn show(context: &Context, args: &Args, things: &[CleanTarget], cleaned: &CleanR
 }
 
 fn view(thing: &CleanTarget, error: Option<String>) -> ThingView {
-    let (CleanAction::Goes(why) | CleanAction::Stays(why)) = &thing.fate;
+    let (CleanAction::Goes(why) | CleanAction::Stays(why)) = &thing.disposition;
     ThingView {
         what: match thing.what {
             TargetKind::Sandbox => "sandbox",

@@ -9,7 +9,7 @@ use crate::config::Config;
 use crate::context::Context;
 use crate::error::Error;
 use crate::exit_code::Exit;
-use crate::kernel::{self, Kernel};
+use crate::kernel::{self, ProjectKernel};
 use crate::ui::Format;
 
 /// Options of `kapi dashboard`.
@@ -31,7 +31,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
         errors.push(error);
         Config::unconfigured()
     });
-    let (kernel, error) = Kernel::lenient(context, &project, &config);
+    let (kernel, error) = ProjectKernel::lenient(context, &project, &config);
     errors.extend(error);
     let view = gather::gather(&kernel, &errors)?;
     match context.ui.format {

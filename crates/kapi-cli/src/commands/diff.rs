@@ -35,6 +35,6 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
         Meaning::Goal(id) => goal::diff(context, &id, args.stat),
         Meaning::Workflow(key) => workflow::diff(context, key, args.stat),
         Meaning::Task(id) => task::diff(context, id, args.stat),
-        Meaning::Launch(place) => launch::diff(context, &place, args.stat),
+        Meaning::Launch(location) => launch::diff(context, &location, args.stat),
     }
 }

@@ -43,13 +43,13 @@ pub(crate) struct Args {
 }
 
 #[derive(Debug, Serialize)]
-struct View {
+struct DoctorView {
     ok: bool,
-    checks: Vec<Check>,
+    checks: Vec<DoctorCheck>,
 }
 
 #[derive(Debug, Serialize)]
-struct Check {
+struct DoctorCheck {
     name: String,
     ok: bool,
     /// Whether `kapi run` cannot work without it.
@@ -61,7 +61,7 @@ struct Check {
 /// Looks at the machine.
 pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
     if args.modes {
-        return modes::run(context, modes::Wish::of(args.mend));
+        return modes::run(context, modes::RepairChoice::of(args.mend));
     }
     if args.agents.agents {
         return agents::run(context, &args.agents);
@@ -80,13 +80,13 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
     checks.push(configuration(context, &config.sources));
     let ok = checks.iter().all(|check| check.ok || !check.required);
     match context.ui.format {
-        Format::Json => context.ui.json(&View { ok, checks }),
+        Format::Json => context.ui.json(&DoctorView { ok, checks }),
         Format::Human => human(context, &checks),
     }
     Ok(if ok { Exit::Success } else { Exit::Failed })
 }
 
-fn human(context: &Context, checks: &[Check]) {
+fn human(context: &Context, checks: &[DoctorCheck]) {
     for check in checks {
         let mark = match (check.ok, check.required) {
             (true, _) => "ok     ",
@@ -102,9 +102,9 @@ fn human(context: &Context, checks: &[Check]) {
     }
 }
 
-fn git(context: &Context) -> Check {
+fn git(context: &Context) -> DoctorCheck {
     let found = find(context, "git").map(|path| version(context, &path, &["--version"]));
-    Check {
+    DoctorCheck {
         name: "git".to_owned(),
         ok: found.is_some(),
         required: true,
@@ -116,12 +116,12 @@ fn git(context: &Context) -> Check {
 }
 
 /// Checks each level of isolation: whether it works, what it lacks here and how to mend that.
-fn sandbox(context: &Context, has_image: bool) -> Vec<Check> {
+fn sandbox(context: &Context, has_image: bool) -> Vec<DoctorCheck> {
     let sandboxes = HomeLayout::new(&context.home).state_dir().join("sandboxes");
     let report = match probe::levels(&context.self_exe, &sandboxes, &context.env) {
         Ok(report) => report,
         Err(error) => {
-            return vec![Check {
+            return vec![DoctorCheck {
                 name: "sandbox native".to_owned(),
                 ok: false,
                 required: true,
@@ -130,14 +130,14 @@ fn sandbox(context: &Context, has_image: bool) -> Vec<Check> {
             }];
         }
     };
-    let mut checks: Vec<Check> = report.levels.iter().flat_map(level).collect();
+    let mut checks: Vec<DoctorCheck> = report.levels.iter().flat_map(level).collect();
     let podman = checks.iter_mut().find(|check| check.name == PODMAN);
     if let Some(check) = podman.filter(|check| check.ok && !has_image) {
         check.ok = false;
         check.detail = format!("{NO_IMAGE}; with one: {}", check.detail);
         check.hint = Some(image_hint());
     }
-    checks.extend(report.facts.into_iter().map(|fact| Check {
+    checks.extend(report.facts.into_iter().map(|fact| DoctorCheck {
         name: fact.name.to_owned(),
         ok: true,
         required: false,
@@ -147,13 +147,13 @@ fn sandbox(context: &Context, has_image: bool) -> Vec<Check> {
     checks
 }
 
-fn level(support: &LevelSupport) -> Vec<Check> {
+fn level(support: &LevelSupport) -> Vec<DoctorCheck> {
     let (name, is_default) = match support.level {
         IsolationLevel::Native => ("native", true),
         IsolationLevel::Podman => ("podman", false),
         IsolationLevel::None => ("none", false),
     };
-    let mut checks = vec![Check {
+    let mut checks = vec![DoctorCheck {
         name: format!("sandbox {name}"),
         ok: support.works,
         required: is_default,
@@ -166,7 +166,7 @@ fn level(support: &LevelSupport) -> Vec<Check> {
             .as_ref()
             .map(|source| format!(": {source}"))
             .unwrap_or_default();
-        Check {
+        DoctorCheck {
             name: format!("  {name}: {}", missing.what),
             ok: false,
             required: is_default && missing.is_necessary,
@@ -177,7 +177,7 @@ fn level(support: &LevelSupport) -> Vec<Check> {
     checks
 }
 
-fn agent(context: &Context, agent: &Manifest, command: Option<&str>) -> Check {
+fn agent(context: &Context, agent: &Manifest, command: Option<&str>) -> DoctorCheck {
     let name = command.unwrap_or(agent.binary);
     let found = find(context, name);
     let key = if context.variable(agent.api_key_env).is_some() {
@@ -186,7 +186,7 @@ fn agent(context: &Context, agent: &Manifest, command: Option<&str>) -> Check {
         format!(", {} is not set", agent.api_key_env)
     };
     let install = format!("install it with `{}`.", agent.install);
-    Check {
+    DoctorCheck {
         name: format!("agent: {}", agent.name),
         ok: found.is_some(),
         required: false,
@@ -198,7 +198,7 @@ fn agent(context: &Context, agent: &Manifest, command: Option<&str>) -> Check {
     }
 }
 
-fn configuration(context: &Context, sources: &[std::path::PathBuf]) -> Check {
+fn configuration(context: &Context, sources: &[std::path::PathBuf]) -> DoctorCheck {
     let read: Vec<String> = sources
         .iter()
         .map(|path| path.display().to_string())
@@ -208,7 +208,7 @@ fn configuration(context: &Context, sources: &[std::path::PathBuf]) -> Check {
     } else {
         read.join(", ")
     };
-    Check {
+    DoctorCheck {
         name: "configuration".to_owned(),
         ok: true,
         required: false,

@@ -9,7 +9,7 @@ pub(crate) mod run;
 
 use serde::Serialize;
 
-use crate::config::source::Source;
+use crate::config::source::ValueSource;
 use crate::context::Context;
 use crate::ui::Format;
 
@@ -20,7 +20,7 @@ const VALUE_WIDTH: usize = 44;
 
 /// One value and where it was said.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-struct Row {
+struct ExplainRow {
     key: String,
     value: String,
     source: String,
@@ -28,25 +28,25 @@ struct Row {
 
 /// The answer as a document.
 #[derive(Debug, Serialize)]
-struct View<'a> {
+struct ExplainView<'a> {
     kind: &'static str,
     command: &'a str,
-    rows: &'a [Row],
+    rows: &'a [ExplainRow],
     notes: &'a [String],
 }
 
 /// Rows as they are collected, in the order they are shown.
 #[derive(Debug, Default)]
-struct Rows(Vec<Row>);
+struct ExplainRows(Vec<ExplainRow>);
 
-impl Rows {
-    fn add(&mut self, key: &str, value: impl Into<String>, source: &Source) {
+impl ExplainRows {
+    fn add(&mut self, key: &str, value: impl Into<String>, source: &ValueSource) {
         self.add_all(key, value, std::slice::from_ref(source));
     }
 
-    fn add_all(&mut self, key: &str, value: impl Into<String>, sources: &[Source]) {
+    fn add_all(&mut self, key: &str, value: impl Into<String>, sources: &[ValueSource]) {
         let sources: Vec<String> = sources.iter().map(ToString::to_string).collect();
-        self.0.push(Row {
+        self.0.push(ExplainRow {
             key: key.to_owned(),
             value: value.into(),
             source: sources.join(", "),
@@ -56,7 +56,7 @@ impl Rows {
     fn show(&self, context: &Context, command: &str, notes: &[String]) {
         let ui = context.ui;
         match ui.format {
-            Format::Json => ui.json(&View {
+            Format::Json => ui.json(&ExplainView {
                 kind: "policy",
                 command,
                 rows: &self.0,
@@ -75,7 +75,7 @@ impl Rows {
 }
 
 /// Writes one row; a value of several lines has its source on a line of its own.
-fn line(context: &Context, row: &Row) {
+fn line(context: &Context, row: &ExplainRow) {
     let (key, source) = (&row.key, &row.source);
     let mut lines = row.value.lines();
     let first = lines.next().unwrap_or_default();

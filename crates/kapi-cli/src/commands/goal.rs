@@ -20,8 +20,8 @@ pub(crate) mod reopen;
 pub(crate) mod resume;
 mod say;
 mod slash;
-mod standing;
 mod status;
+mod unfinished;
 
 use crate::context::Context;
 use crate::error::Error;
@@ -33,11 +33,11 @@ use crate::exit_code::Exit;
 pub(crate) struct Args {
     /// The command
     #[command(subcommand)]
-    verb: Verb,
+    verb: GoalVerb,
 }
 
 #[derive(Debug, clap::Subcommand)]
-enum Verb {
+enum GoalVerb {
     /// Create a goal from options, a file or an agent's draft
     New(Box<new::Args>),
     /// Approve a proposed contract and start the goal
@@ -77,22 +77,22 @@ enum Verb {
 /// Carries out one verb.
 pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
     match &args.verb {
-        Verb::New(args) => new::run(context, args),
-        Verb::Approve(args) => approve::run(context, args),
-        Verb::Reject(args) => reject::run(context, args),
-        Verb::Tasks(args) => look::tasks(context, args),
-        Verb::Plan(args) => look::plan(context, args),
-        Verb::Northstar(args) => look::northstar(context, args),
-        Verb::ReplanLog(args) => look::replan_log(context, args),
-        Verb::Pause(args) => pause::run(context, args),
-        Verb::Ask(args) => ask::run(context, args),
-        Verb::Say(args) => say::run(context, args),
-        Verb::Allow(args) => allow::run(context, args),
-        Verb::Park(args) => park::run(context, args),
-        Verb::Reopen(args) => reopen::run(context, args),
-        Verb::Autopilot(args) => autopilot::run(context, args),
-        Verb::Judge(args) => judge::run(context, args),
-        Verb::Slash(args) => slash::run(context, args),
-        Verb::Help => Ok(help::run(context)),
+        GoalVerb::New(args) => new::run(context, args),
+        GoalVerb::Approve(args) => approve::run(context, args),
+        GoalVerb::Reject(args) => reject::run(context, args),
+        GoalVerb::Tasks(args) => look::tasks(context, args),
+        GoalVerb::Plan(args) => look::plan(context, args),
+        GoalVerb::Northstar(args) => look::northstar(context, args),
+        GoalVerb::ReplanLog(args) => look::replan_log(context, args),
+        GoalVerb::Pause(args) => pause::run(context, args),
+        GoalVerb::Ask(args) => ask::run(context, args),
+        GoalVerb::Say(args) => say::run(context, args),
+        GoalVerb::Allow(args) => allow::run(context, args),
+        GoalVerb::Park(args) => park::run(context, args),
+        GoalVerb::Reopen(args) => reopen::run(context, args),
+        GoalVerb::Autopilot(args) => autopilot::run(context, args),
+        GoalVerb::Judge(args) => judge::run(context, args),
+        GoalVerb::Slash(args) => slash::run(context, args),
+        GoalVerb::Help => Ok(help::run(context)),
     }
 }

@@ -12,7 +12,7 @@ mod workflows;
 use kapi_core::text::time_words;
 use kapi_wire::workflow::inbox::{InboxItem, InboxView};
 
-use crate::commands::inbox::item::Item;
+use crate::commands::inbox::item::WaitingItem;
 use crate::context::Context;
 use crate::error::Error;
 use crate::exit_code::Exit;
@@ -43,7 +43,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
     let is_asked = !args.list && ui.is_at_keyboard() && context.require_human("decide").is_ok();
     for (number, item) in (1..).zip(&items) {
         show(ui, number, &item.view);
-        if is_asked && put(context, item)? == Said::Enough {
+        if is_asked && put(context, item)? == InboxReply::Enough {
             break;
         }
     }
@@ -74,7 +74,7 @@ fn show(ui: Ui, number: usize, item: &InboxItem) {
 
 /// What a person said to one thing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Said {
+enum InboxReply {
     /// Show the next one.
     More,
     /// Show no more.
@@ -82,16 +82,16 @@ enum Said {
 }
 
 /// Puts one thing to the person, and runs the command that is shown where they say yes.
-fn put(context: &Context, item: &Item) -> Result<Said, Error> {
+fn put(context: &Context, item: &WaitingItem) -> Result<InboxReply, Error> {
     let ui = context.ui;
     let words = ["yes", "look", "quit", "not now"];
     loop {
         let said = ui.choose("   What about it?", &words);
-        let line = match said.and_then(|place| words.get(place)) {
+        let line = match said.and_then(|location| words.get(location)) {
             Some(&"yes") => &item.yes,
             Some(&"look") => &item.look,
-            Some(&"quit") => return Ok(Said::Enough),
-            Some(_) | None => return Ok(Said::More),
+            Some(&"quit") => return Ok(InboxReply::Enough),
+            Some(_) | None => return Ok(InboxReply::More),
         };
         let Some(line) = line else {
             ui.say("   there is no single command for that; see above.");
@@ -100,7 +100,7 @@ fn put(context: &Context, item: &Item) -> Result<Said, Error> {
         ui.say(&format!("   $ {}", line.words.join(" ")));
         carry_out(context, &line.words)?;
         if said != words.iter().position(|word| *word == "look") {
-            return Ok(Said::More);
+            return Ok(InboxReply::More);
         }
     }
 }

@@ -9,13 +9,13 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 use kapi_launch::context::LaunchHandlers;
-use kapi_launch::place::SandboxId;
+use kapi_launch::paths::SandboxId;
 use kapi_launch::plan::{BranchPlan, Conduct, LaunchPlan, ModeChoice, Push};
 use kapi_launch::run::LaunchResult;
 use kapi_launch::{booked, run};
 use kapi_machine::watch::Activity;
 use kapi_run::asking::check_agent;
-use kapi_run::book::Book;
+use kapi_run::host_grants::HostGrants;
 use kapi_status::file::timestamp;
 use kapi_status::rules::mapping::Mapping;
 use kapi_store::layout::project_key;
@@ -24,7 +24,7 @@ use kapi_sys::clock::Clock as _;
 use crate::context::Context;
 use crate::error::Error;
 use crate::exit_code::Exit;
-use crate::profile::flags::Flags;
+use crate::profile::flags::ProfileFlags;
 use crate::profile::launch::{LaunchProfile, resolve};
 use crate::profile::message::Values;
 use crate::subject::launches::{directory, sandboxes};
@@ -48,7 +48,7 @@ pub(crate) struct Args {
     #[arg(required_unless_present = "explain")]
     project: Option<PathBuf>,
     #[command(flatten)]
-    pub(crate) flags: Flags,
+    pub(crate) flags: ProfileFlags,
     /// The task
     #[arg(long, value_name = "TEXT")]
     task: Option<String>,
@@ -94,17 +94,17 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
         context.ui.say(&format!("note: {note}"));
     }
     let plan = plan(context, args, project, &profile)?;
-    let book = book(context, &profile)?;
-    check_agent(&book, &plan.agent.to_string(), plan.level)
+    let grants = grants(context, &profile)?;
+    check_agent(&grants, &plan.agent.to_string(), plan.level)
         .map_err(|failure| Error::world(&failure))?;
-    container::check(&book, plan.level)?;
+    container::check(&grants, plan.level)?;
     if args.dry_run {
-        let preview = run::preview(&book, &plan).map_err(|error| Error::launch(&error))?;
+        let preview = run::preview(&grants, &plan).map_err(|error| Error::launch(&error))?;
         view::preview(context.ui, &plan, &preview);
         return Ok(Exit::Success);
     }
     let mapping = profile.mapping()?;
-    let (launched, notes) = perform(context, &book, &plan, &mapping)?;
+    let (launched, notes) = perform(context, &grants, &plan, &mapping)?;
     view::launched(context.ui, &plan, &launched, &notes);
     Ok(exit_of(&launched))
 }
@@ -112,7 +112,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
 /// Runs the launch, with what happens shown.
 fn perform(
     context: &Context,
-    book: &Book,
+    grants: &HostGrants,
     plan: &LaunchPlan,
     mapping: &Mapping,
 ) -> Result<(LaunchResult, Vec<String>), Error> {
@@ -146,7 +146,7 @@ fn perform(
     };
     let config = context.config(Some(&plan.project))?;
     let spending = context.spending(&plan.project, &config)?;
-    let launched = booked::launch(book, &spending, plan, &stage);
+    let launched = booked::launch(grants, &spending, plan, &stage);
     ui.clear_live();
     let launched = launched.map_err(|error| Error::launch(&error))?;
     Ok((
@@ -156,11 +156,11 @@ fn perform(
 }
 
 /// Returns what runs may use, as the profile has it.
-fn book(context: &Context, profile: &LaunchProfile) -> Result<Book, Error> {
+fn grants(context: &Context, profile: &LaunchProfile) -> Result<HostGrants, Error> {
     let config = context.config(None)?;
-    let mut book = context.book(&config);
-    book.grant = profile.grant.clone();
-    Ok(book)
+    let mut grants = context.grants(&config);
+    grants.grant = profile.grant.clone();
+    Ok(grants)
 }
 
 fn plan(
@@ -203,7 +203,7 @@ fn plan(
         timestamp: &timestamp(context.clock.now_ms()),
     };
     Ok(LaunchPlan {
-        place: sandboxes(context).place(&key, &id),
+        location: sandboxes(context).location(&key, &id),
         project_name: project
             .file_name()
             .unwrap_or_default()

@@ -4,9 +4,9 @@
 
 mod goal;
 pub(crate) mod launch;
-mod said;
 mod task;
 mod transcript;
+mod transcript_entry;
 mod workflow;
 
 use std::time::Duration;
@@ -38,6 +38,6 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
         Meaning::Goal(id) => goal::log(context, &id, args.follow),
         Meaning::Workflow(key) => workflow::log(context, &key, args.follow),
         Meaning::Task(id) => task::log(context, id, args.follow),
-        Meaning::Launch(place) => launch::log(context, &place, args.follow),
+        Meaning::Launch(location) => launch::log(context, &location, args.follow),
     }
 }

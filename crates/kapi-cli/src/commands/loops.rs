@@ -7,10 +7,10 @@ pub(crate) mod guardrail;
 mod history;
 mod init;
 mod list;
+mod loop_state;
 mod policy;
 mod run;
 mod show;
-mod standing;
 mod status;
 mod switch;
 mod wall;
@@ -30,23 +30,23 @@ pub(crate) struct Args {
     store: Option<String>,
     /// The command
     #[command(subcommand)]
-    verb: Verb,
+    verb: LoopVerb,
 }
 
 #[derive(Debug, clap::Subcommand)]
-enum Verb {
+enum LoopVerb {
     /// List loops, their next run and errors in their files
     List,
     /// Show a loop's settings and where each comes from
-    Show(Reference),
+    Show(LoopArg),
     /// Run a loop now
     Run(Box<run::Args>),
     /// Show each loop's last run, status and next run
     Status(status::Args),
     /// Enable a loop's triggers
-    Enable(Reference),
+    Enable(LoopArg),
     /// Disable a loop's triggers; it can still be run by hand
-    Disable(Reference),
+    Disable(LoopArg),
     /// Show a loop's latest runs, phase by phase
     History(history::Args),
     /// Manage the lessons given to later runs
@@ -59,7 +59,7 @@ enum Verb {
 
 /// Names one loop.
 #[derive(Debug, clap::Args)]
-pub(crate) struct Reference {
+pub(crate) struct LoopArg {
     /// Loop name
     #[arg(value_name = "LOOP", value_parser = parse)]
     name: LoopName,
@@ -69,16 +69,16 @@ pub(crate) struct Reference {
 pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
     let context = &context.with_store(args.store.as_deref());
     match &args.verb {
-        Verb::List => list::run(context),
-        Verb::Show(args) => show::run(context, args),
-        Verb::Run(args) => run::run(context, args),
-        Verb::Status(args) => status::run(context, args),
-        Verb::Enable(args) => switch::run(context, args, switch::To::On),
-        Verb::Disable(args) => switch::run(context, args, switch::To::Off),
-        Verb::History(args) => history::run(context, args),
-        Verb::Guardrail(args) => guardrail::run(context, args),
-        Verb::Policy(args) => policy::run(context, args),
-        Verb::Init(args) => init::run(context, args),
+        LoopVerb::List => list::run(context),
+        LoopVerb::Show(args) => show::run(context, args),
+        LoopVerb::Run(args) => run::run(context, args),
+        LoopVerb::Status(args) => status::run(context, args),
+        LoopVerb::Enable(args) => switch::run(context, args, switch::LoopSwitch::On),
+        LoopVerb::Disable(args) => switch::run(context, args, switch::LoopSwitch::Off),
+        LoopVerb::History(args) => history::run(context, args),
+        LoopVerb::Guardrail(args) => guardrail::run(context, args),
+        LoopVerb::Policy(args) => policy::run(context, args),
+        LoopVerb::Init(args) => init::run(context, args),
     }
 }
 

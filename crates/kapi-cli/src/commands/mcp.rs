@@ -8,15 +8,15 @@ mod input;
 use std::io::{self, BufReader};
 use std::thread;
 
-use kapi_core::task_id::TaskId;
+use kapi_core::task_id::KernelTaskId;
 
 use crate::commands::mcp::input::Input;
 use crate::context::Context;
-use crate::desk::Calls;
-use crate::desk::attendants::Attendants;
 use crate::driving::interrupts;
 use crate::error::Error;
 use crate::exit_code::Exit;
+use crate::tool_service::ToolCalls;
+use crate::tool_service::attendants::Attendants;
 
 /// Options of `kapi mcp`.
 #[derive(Debug, clap::Args)]
@@ -24,7 +24,7 @@ pub(crate) struct Args {}
 
 /// Serves one client until it hangs up.
 pub(crate) fn run(context: &Context, _args: &Args) -> Result<Exit, Error> {
-    let calls = Calls::new(context);
+    let calls = ToolCalls::new(context);
     if calls.is_outside() {
         serve_and_work(context)
     } else {
@@ -37,15 +37,15 @@ fn serve_and_work(context: &Context) -> Result<Exit, Error> {
     let interrupts = interrupts()?;
     let attendants = Attendants::new(context, &interrupts);
     thread::scope(|scope| {
-        let attend = |task: TaskId| attendants.take(scope, task);
-        let calls = Calls::new(context).attended_by(&attend);
+        let attend = |task: KernelTaskId| attendants.take(scope, task);
+        let calls = ToolCalls::new(context).attended_by(&attend);
         let served = serve(calls, &mut BufReader::new(Input::new(&interrupts)));
         interrupts.cancel().raise();
         served
     })
 }
 
-fn serve(mut calls: Calls<'_>, input: &mut dyn io::BufRead) -> Result<Exit, Error> {
+fn serve(mut calls: ToolCalls<'_>, input: &mut dyn io::BufRead) -> Result<Exit, Error> {
     let mut output = io::stdout().lock();
     let offer = calls.offer();
     let served = kapi_mcp::server::serve(input, &mut output, offer, &mut |tool, arguments| {

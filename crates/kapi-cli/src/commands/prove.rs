@@ -11,14 +11,14 @@ use std::path::{Path, PathBuf};
 use kapi_check::perform::checks::{CheckObserver, CheckRunSettings};
 use kapi_check::perform::prove::{ChangeProof, ProofRequest};
 use kapi_check::perform::{checks, prove};
-use kapi_check::rules::checks::{Fate, Planned, Verb};
-use kapi_check::rules::proof::conclusion::Standing;
+use kapi_check::rules::checks::{CheckDisposition, CheckVerb, PlannedCheck};
+use kapi_check::rules::proof::conclusion::ProofStatus;
 use kapi_check::rules::proof::downloads::Downloads;
 use kapi_core::isolation::{NetworkMode, SandboxLevel};
 use kapi_gateway::egress::rule::EgressRule;
-use kapi_goal::perform::survey::Survey;
-use kapi_machine::watch::{Activity, Watch};
-use kapi_run::book::Book;
+use kapi_goal::perform::survey::RepositorySurvey;
+use kapi_machine::watch::{Activity, EffectWatch};
+use kapi_run::host_grants::HostGrants;
 use kapi_spend::rules::day::Day;
 use kapi_store::layout::{HomeLayout, project_key};
 use kapi_sys::cancel::Cancel;
@@ -88,13 +88,13 @@ pub(crate) struct Args {
 
 /// Proves the change and says what it came to.
 pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
-    let survey = Survey::of(&context.book(&Config::unconfigured()), &context.cwd);
+    let survey = RepositorySurvey::of(&context.grants(&Config::unconfigured()), &context.cwd);
     let root = survey.map_err(|failure| Error::world(&failure))?.root();
     let config = context.config(Some(&root))?;
     let level = args.sandbox.map(flags::level).or(config.level);
     let level = level.unwrap_or(LEVEL_DEFAULT);
-    let book = context.book(&config);
-    container::check(&book, level)?;
+    let grants = context.grants(&config);
+    container::check(&grants, level)?;
     let network = match (args.network, level) {
         (Some(network), _) => Some(network.into()),
         (None, SandboxLevel::None) => None,
@@ -137,7 +137,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
         today: Day::of_ms(context.clock.now_ms()),
         project: root,
     };
-    let Some(proof) = prove_or_ask(ui, &book, &mut request, &cancel)? else {
+    let Some(proof) = prove_or_ask(ui, &grants, &mut request, &cancel)? else {
         ui.say("Interrupted; nothing was written.");
         return Ok(Exit::Interrupted);
     };
@@ -161,7 +161,7 @@ const fn downloads(args: &Args, network: NetworkMode) -> NetworkMode {
 /// Proves the change, and once more with each registry that the person allows meanwhile.
 fn prove_or_ask(
     ui: Ui,
-    book: &Book,
+    grants: &HostGrants,
     request: &mut ProofRequest,
     cancel: &Cancel,
 ) -> Result<Option<ChangeProof>, Error> {
@@ -173,12 +173,12 @@ fn prove_or_ask(
         }
         _ => {}
     };
-    let watch = Watch {
+    let watch = EffectWatch {
         cancel,
         notice: &notice,
     };
     loop {
-        let proved = prove::prove(book, request, &watch);
+        let proved = prove::prove(grants, request, &watch);
         ui.clear_live();
         let proof = proved.map_err(|failure| Error::world(&failure))?;
         match proof.as_ref().and_then(|proof| allowed_now(ui, proof)) {
@@ -207,10 +207,10 @@ fn registry(text: &str) -> Result<String, String> {
 }
 
 fn exit_of(proof: &ChangeProof) -> Exit {
-    match proof.conclusion.standing {
-        Standing::Proved => Exit::Success,
-        Standing::Unverified | Standing::Refused => Exit::NotDone,
-        Standing::CannotRun => Exit::Failed,
+    match proof.conclusion.state {
+        ProofStatus::Proved => Exit::Success,
+        ProofStatus::Unverified | ProofStatus::Refused => Exit::NotDone,
+        ProofStatus::CannotRun => Exit::Failed,
     }
 }
 
@@ -237,16 +237,16 @@ fn proposed(
         level,
         network,
         jobs: 1,
-        only: [Verb::Test].into(),
+        only: [CheckVerb::Test].into(),
         timeout_ms_min: 0,
     };
     let interrupts = driving::interrupts()?;
     let cancel = interrupts.cancel();
-    let told = CheckObserver {
+    let reported = CheckObserver {
         cancel: &cancel,
         notice: &|_| {},
     };
-    let planned = checks::prepare(&context.book(&config), &discovery, &setting, &told);
+    let planned = checks::prepare(&context.grants(&config), &discovery, &setting, &reported);
     let planned = planned.map_err(|failure| Error::world(&failure))?;
     let commands: Vec<String> = planned.iter().filter_map(command).collect();
     if commands.is_empty() {
@@ -260,8 +260,8 @@ fn proposed(
     Ok(commands)
 }
 
-fn command(planned: &Planned) -> Option<String> {
-    if planned.fate != Fate::Run {
+fn command(planned: &PlannedCheck) -> Option<String> {
+    if planned.disposition != CheckDisposition::Run {
         return None;
     }
     let check = &planned.check;

@@ -5,10 +5,10 @@
 
 use kapi_core::id::GoalId;
 use kapi_core::isolation::NetworkMode;
-use kapi_goal::rules::command::Command;
-use kapi_goal::rules::state::Status;
+use kapi_goal::rules::command::GoalCommand;
+use kapi_goal::rules::state::GoalStatus;
 
-use crate::commands::goal::pick::Picked;
+use crate::commands::goal::pick::GoalChoice;
 use crate::commands::goal::resume::refuse_driven;
 use crate::commands::goal::{answer, reopen};
 use crate::commands::run::race;
@@ -56,8 +56,8 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
         .with_hint(format!(
             "run `kapi up --once` to work on it, or `kapi task retry {id}` once it has ended."
         ))),
-        Meaning::Launch(place) => {
-            let id = place.id().as_str();
+        Meaning::Launch(location) => {
+            let id = location.id().as_str();
             let text = "a launch cannot be resumed: start another launch in its sandbox".to_owned();
             Err(refused(text).with_hint(format!(
                 "continue in its sandbox with `kapi launch {id} <project> --task \"<what is left>\"`."
@@ -78,21 +78,25 @@ fn goal(context: &Context, id: &GoalId, args: &Args) -> Result<Exit, Error> {
         .as_ref()
         .is_some_and(|race| race.of == id.index())
     {
-        let going = race::Going {
+        let going = race::RaceMode {
             of: id.index(),
             yes: args.yes,
             when_parked: WhenParked::asked(args.park),
         };
         return race::resume(context, &project, &config, going);
     }
-    let picked = Picked { project, id, goal };
+    let picked = GoalChoice { project, id, goal };
     refuse_driven(&picked)?;
-    if matches!(picked.goal.status, Status::Done | Status::Unverified) && !picked.goal.is_driven() {
+    if matches!(
+        picked.goal.status,
+        GoalStatus::Done | GoalStatus::Unverified
+    ) && !picked.goal.is_driven()
+    {
         return challenge(context, &picked, args.no_run);
     }
-    let Picked { project, id, goal } = picked;
+    let GoalChoice { project, id, goal } = picked;
     let failed = |error| Error::engine(&error, &id.to_string());
-    let begun = if goal.status == Status::Proposed {
+    let begun = if goal.status == GoalStatus::Proposed {
         let notes = isolation::isolation_note(&goal.contract);
         words::show(context, &goal.contract, &notes);
         words::show_given(context, &goal);
@@ -100,7 +104,7 @@ fn goal(context: &Context, id: &GoalId, args: &Args) -> Result<Exit, Error> {
         approval::approve(context, &project, &id, &goal.contract, means)?
     } else {
         project
-            .submit(&id, &context.actor, &Command::Resume)
+            .submit(&id, &context.actor, &GoalCommand::Resume)
             .map_err(failed)?
             .recorded
     };
@@ -115,7 +119,7 @@ fn goal(context: &Context, id: &GoalId, args: &Args) -> Result<Exit, Error> {
              machine can. New goals default to `filtered`; start a new goal to use it.",
         );
     }
-    let run = driving::Run {
+    let run = driving::GoalRun {
         project: &project,
         id: &id,
         config: &config,
@@ -125,7 +129,7 @@ fn goal(context: &Context, id: &GoalId, args: &Args) -> Result<Exit, Error> {
 }
 
 /// A result that is done is only taken up again by somebody who does not accept it.
-fn challenge(context: &Context, picked: &Picked<'_>, no_run: bool) -> Result<Exit, Error> {
+fn challenge(context: &Context, picked: &GoalChoice<'_>, no_run: bool) -> Result<Exit, Error> {
     let id = &picked.id;
     let question = format!("Goal {id} is done. Reject the result and continue the goal?");
     match context.ui.confirm(&question) {

@@ -44,7 +44,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
         let begun = project
             .log(&id)
             .map_err(|error| Error::engine(&error, &id.to_string()))?;
-        let run = driving::Run {
+        let run = driving::GoalRun {
             project: &project,
             id: &id,
             config: &draft.config,
@@ -59,7 +59,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
 pub(crate) fn create(
     context: &Context,
     project: &Project<'_>,
-    draft: &contract::Draft,
+    draft: &contract::ContractDraft,
 ) -> Result<Option<GoalId>, Error> {
     let _held = naming::hold(project)?;
     if !naming::is_free(

@@ -9,7 +9,7 @@ pub(crate) mod list;
 mod merge;
 mod profile;
 
-use kapi_run::book::Book;
+use kapi_run::host_grants::HostGrants;
 
 use crate::context::Context;
 use crate::error::Error;
@@ -20,11 +20,11 @@ use crate::exit_code::Exit;
 pub(crate) struct Args {
     /// The command
     #[command(subcommand)]
-    command: Command,
+    command: SandboxCommand,
 }
 
 #[derive(Debug, Clone, clap::Subcommand)]
-enum Command {
+enum SandboxCommand {
     /// List the sandboxes of all projects
     List(list::Args),
     /// Open a shell in a sandbox
@@ -43,21 +43,21 @@ enum Command {
 
 /// Does what the subcommand says.
 pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
-    if !matches!(args.command, Command::Profile(_)) {
+    if !matches!(args.command, SandboxCommand::Profile(_)) {
         context.require_human("access sandboxes from outside")?;
     }
     match &args.command {
-        Command::List(args) => list::run(context, args),
-        Command::Shell(args) => enter::shell(context, args),
-        Command::Exec(args) => enter::exec(context, args),
-        Command::Merge(args) => merge::run(context, args),
-        Command::Discard(args) => discard::run(context, args),
-        Command::Image(args) => image::run(context, args),
-        Command::Profile(args) => profile::run(context, args),
+        SandboxCommand::List(args) => list::run(context, args),
+        SandboxCommand::Shell(args) => enter::shell(context, args),
+        SandboxCommand::Exec(args) => enter::exec(context, args),
+        SandboxCommand::Merge(args) => merge::run(context, args),
+        SandboxCommand::Discard(args) => discard::run(context, args),
+        SandboxCommand::Image(args) => image::run(context, args),
+        SandboxCommand::Profile(args) => profile::run(context, args),
     }
 }
 
 /// Returns what programs in sandboxes may use: the person's word.
-pub(crate) fn book(context: &Context) -> Result<Book, Error> {
-    Ok(context.book(&context.config(None)?))
+pub(crate) fn grants(context: &Context) -> Result<HostGrants, Error> {
+    Ok(context.grants(&context.config(None)?))
 }

@@ -10,7 +10,7 @@ use crate::context::Context;
 use crate::error::Error;
 use crate::exit_code::Exit;
 use crate::subject::{Meaning, Silence, SubjectArgs};
-use crate::workflow::found::Found;
+use crate::workflow::located::LocatedWorkflow;
 use crate::workflow::report;
 
 /// What other processes are told about who looks.
@@ -43,11 +43,11 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
         Meaning::Goal(id) => goal::show(context, &id, args.all),
         Meaning::Workflow(key) => {
             let project = context.project(&context.project_root()?, OWNER);
-            let found = Found::load(project, key)?;
+            let found = LocatedWorkflow::load(project, key)?;
             report::looked_at(context.ui, &found.dir(), &found.workflow);
             Ok(Exit::Success)
         }
         Meaning::Task(id) => task::show(context, id),
-        Meaning::Launch(place) => launch::show(context, &place),
+        Meaning::Launch(location) => launch::show(context, &location),
     }
 }

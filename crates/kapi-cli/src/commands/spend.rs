@@ -6,13 +6,13 @@ use std::fs;
 
 use kapi_spend::record::LedgerHome;
 use kapi_spend::record::error::LedgerError;
-use kapi_spend::rules::books::{Books, Sum};
-use kapi_spend::rules::caps::{Caps, Standing};
+use kapi_spend::rules::caps::{CapStatus, Caps};
 use kapi_spend::rules::day::Day;
 use kapi_spend::rules::decide::day_standings;
-use kapi_spend::rules::event::Question;
+use kapi_spend::rules::event::SpendPermit;
 use kapi_spend::rules::prices::Prices;
-use kapi_spend::rules::report::{By, Report, Selection, report};
+use kapi_spend::rules::report::{SpendGrouping, SpendReport, SpendSelection, report};
+use kapi_spend::rules::totals::{LedgerTotals, Sum};
 use kapi_store::error::StoreError;
 use kapi_store::layout::project_key;
 use kapi_sys::clock::Clock as _;
@@ -32,8 +32,8 @@ const DAYS_SHOWN: u32 = 30;
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// Group by
-    #[arg(long, value_enum, default_value_t = Key::Goal, conflicts_with = "go_on")]
-    by: Key,
+    #[arg(long, value_enum, default_value_t = GroupKey::Goal, conflicts_with = "go_on")]
+    by: GroupKey,
     #[arg(help = help::with_default("First day to include, in UTC, such as 2026-11-01", format!("{DAYS_SHOWN} days ago")), long, value_name = "DATE", value_parser = parse_day, conflicts_with = "go_on")]
     since: Option<Day>,
     /// Show all projects since the first record
@@ -41,12 +41,12 @@ pub(crate) struct Args {
     all: bool,
     /// Answer a spending question for the rest of today
     #[arg(long, value_enum, value_name = "QUESTION")]
-    go_on: Option<Answered>,
+    go_on: Option<SpendDecisionView>,
 }
 
 /// What to add up by.
 #[derive(Debug, Clone, Copy, clap::ValueEnum)]
-enum Key {
+enum GroupKey {
     Goal,
     Agent,
     Model,
@@ -56,7 +56,7 @@ enum Key {
 
 /// What a person answers.
 #[derive(Debug, Clone, Copy, clap::ValueEnum)]
-enum Answered {
+enum SpendDecisionView {
     /// Continue although a daily cap is nearly used up
     Threshold,
     /// Continue although a cap is set and a model's price is unknown
@@ -64,7 +64,7 @@ enum Answered {
 }
 
 #[derive(Debug, Serialize)]
-struct View {
+struct SpendView {
     by: String,
     project: Option<String>,
     since: Option<Day>,
@@ -72,7 +72,7 @@ struct View {
     rows: Vec<RowView>,
     total: SumView,
     unknown_models: Vec<String>,
-    caps: Vec<Standing>,
+    caps: Vec<CapStatus>,
     open: Vec<OpenView>,
 }
 
@@ -103,14 +103,14 @@ struct OpenView {
 
 #[derive(Debug, Serialize)]
 struct AllowedView {
-    allowed: Question,
+    allowed: SpendPermit,
     day: Day,
 }
 
 /// What holds now, beside what was.
 #[derive(Clone, Copy)]
-struct Now<'a> {
-    standings: &'a [Standing],
+struct CurrentSpend<'a> {
+    standings: &'a [CapStatus],
     prices: &'a Prices,
     today: Day,
 }
@@ -136,9 +136,9 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
         let real = fs::canonicalize(root).unwrap_or_else(|_| root.clone());
         project_key(&real)
     });
-    let books = home.books().map_err(|error| failed(&error))?;
+    let totals = home.totals().map_err(|error| failed(&error))?;
     let today = Day::of_ms(context.clock.now_ms());
-    let selection = Selection {
+    let selection = SpendSelection {
         project: key.clone().filter(|_| !args.all),
         since: match (args.since, args.all) {
             (Some(since), _) => Some(since),
@@ -146,11 +146,11 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
             (None, false) => Some(today.days_before(DAYS_SHOWN - 1)),
         },
     };
-    let found = report(&books, by(args.by), &selection);
-    let standings = standings(&books, key.as_deref(), &config.spending.caps, today);
+    let found = report(&totals, by(args.by), &selection);
+    let standings = standings(&totals, key.as_deref(), &config.spending.caps, today);
     match context.ui.format {
         Format::Json => {
-            let view = View {
+            let view = SpendView {
                 by: word(args.by).to_owned(),
                 project: selection.project,
                 since: selection.since,
@@ -166,12 +166,12 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
                 total: sum_view(&found.total),
                 unknown_models: found.unknown_models,
                 caps: standings,
-                open: open(&books),
+                open: open(&totals),
             };
             context.ui.json(&view);
         }
         Format::Human => {
-            let now = Now {
+            let now = CurrentSpend {
                 standings: &standings,
                 prices: &config.spending.prices,
                 today,
@@ -182,10 +182,14 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
     Ok(Exit::Success)
 }
 
-fn go_on(context: &Context, home: &LedgerHome<'_>, answered: Answered) -> Result<Exit, Error> {
+fn go_on(
+    context: &Context,
+    home: &LedgerHome<'_>,
+    answered: SpendDecisionView,
+) -> Result<Exit, Error> {
     let question = match answered {
-        Answered::Threshold => Question::Threshold,
-        Answered::UnknownPrice => Question::UnknownPrice,
+        SpendDecisionView::Threshold => SpendPermit::Threshold,
+        SpendDecisionView::UnknownPrice => SpendPermit::UnknownPrice,
     };
     context.require_human("continue spending")?;
     home.allow(&context.actor, question)
@@ -207,20 +211,31 @@ fn go_on(context: &Context, home: &LedgerHome<'_>, answered: Answered) -> Result
 }
 
 /// Returns the caps of the machine, and of the project one stands in.
-fn standings(books: &Books, project: Option<&str>, caps: &Caps, day: Day) -> Vec<Standing> {
+fn standings(
+    totals: &LedgerTotals,
+    project: Option<&str>,
+    caps: &Caps,
+    day: Day,
+) -> Vec<CapStatus> {
     match project {
-        Some(project) => day_standings(books, project, caps, day),
+        Some(project) => day_standings(totals, project, caps, day),
         None => {
             let of_machine = caps.machine_per_day;
-            let standing = of_machine.map(|cap| books.standing(None, day, cap));
-            standing.into_iter().collect()
+            let cap_status = of_machine.map(|cap| totals.cap_status(None, day, cap));
+            cap_status.into_iter().collect()
         }
     }
 }
 
-fn human(context: &Context, key: Key, selection: &Selection, found: &Report, now: &Now<'_>) {
+fn human(
+    context: &Context,
+    key: GroupKey,
+    selection: &SpendSelection,
+    found: &SpendReport,
+    now: &CurrentSpend<'_>,
+) {
     let ui = context.ui;
-    let Now {
+    let CurrentSpend {
         standings,
         prices,
         today,
@@ -241,13 +256,13 @@ fn human(context: &Context, key: Key, selection: &Selection, found: &Report, now
         }
         ui.line(&line("total", width, &found.total));
     }
-    for standing in standings {
+    for cap_status in standings {
         ui.line(&format!(
             "{}: {} of {} spent, {} more reserved.",
-            capitalised(&standing.scope.to_string()),
-            amount::usd(standing.spent),
-            amount::usd(standing.cap),
-            amount::usd(standing.reserved),
+            capitalised(&cap_status.scope.to_string()),
+            amount::usd(cap_status.spent),
+            amount::usd(cap_status.cap),
+            amount::usd(cap_status.reserved),
         ));
     }
     for model in &found.unknown_models {
@@ -303,8 +318,8 @@ fn capitalised(text: &str) -> String {
     first.into_iter().chain(chars).collect()
 }
 
-fn open(books: &Books) -> Vec<OpenView> {
-    let open = books.open.iter();
+fn open(totals: &LedgerTotals) -> Vec<OpenView> {
+    let open = totals.open.iter();
     open.map(|(id, open)| OpenView {
         id: id.to_string(),
         agent: open.account.agent.clone(),
@@ -326,23 +341,23 @@ fn sum_view(sum: &Sum) -> SumView {
     }
 }
 
-const fn by(key: Key) -> By {
+const fn by(key: GroupKey) -> SpendGrouping {
     match key {
-        Key::Goal => By::Goal,
-        Key::Agent => By::Agent,
-        Key::Model => By::Model,
-        Key::Day => By::Day,
-        Key::Project => By::Project,
+        GroupKey::Goal => SpendGrouping::Goal,
+        GroupKey::Agent => SpendGrouping::Agent,
+        GroupKey::Model => SpendGrouping::Model,
+        GroupKey::Day => SpendGrouping::Day,
+        GroupKey::Project => SpendGrouping::Project,
     }
 }
 
-const fn word(key: Key) -> &'static str {
+const fn word(key: GroupKey) -> &'static str {
     match key {
-        Key::Goal => "goal",
-        Key::Agent => "agent",
-        Key::Model => "model",
-        Key::Day => "day",
-        Key::Project => "project",
+        GroupKey::Goal => "goal",
+        GroupKey::Agent => "agent",
+        GroupKey::Model => "model",
+        GroupKey::Day => "day",
+        GroupKey::Project => "project",
     }
 }
 

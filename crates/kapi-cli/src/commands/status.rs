@@ -5,15 +5,15 @@ mod health;
 
 use kapi_core::isolation::SandboxLevel;
 use kapi_core::text::counted;
-use kapi_goal::perform::survey::Survey;
+use kapi_goal::perform::survey::RepositorySurvey;
 use kapi_goal::record::damage::Damage;
-use kapi_goal::record::goal_listing::{Listed, Standing};
+use kapi_goal::record::goal_listing::{GoalListingEntry, ListingStatus};
 use kapi_goal::record::project::Project;
 use kapi_goal::rules::contract::Race;
-use kapi_goal::rules::state::Status;
+use kapi_goal::rules::state::GoalStatus;
 use kapi_wire::workflow::row::WorkflowRow;
-use kapi_workflow::record::index::{WorkflowListed, WorkflowStanding};
-use kapi_workflow::record::requests::Standings;
+use kapi_workflow::record::index::{WorkflowListingEntry, WorkflowSummary};
+use kapi_workflow::record::requests::WorkflowOverview;
 use kapi_workflow::record::workflows::Workflows;
 use serde::Serialize;
 
@@ -42,8 +42,8 @@ pub(crate) struct Args {
 }
 
 #[derive(Debug, Serialize)]
-struct View {
-    goals: Vec<Row>,
+struct ProjectStatusView {
+    goals: Vec<StatusRow>,
     workflows: Vec<WorkflowRow>,
     /// The name of this session.
     session: Option<String>,
@@ -56,7 +56,7 @@ struct View {
 }
 
 #[derive(Debug, Serialize)]
-struct Row {
+struct StatusRow {
     id: String,
     status: String,
     driver: Option<String>,
@@ -100,11 +100,11 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
     let cleanup = health::leftovers(context, &project, &standings)?;
     let is_whole = args.all || context.ui.format == Format::Json;
     let hidden = if is_whole {
-        Hidden::default()
+        HiddenWorkflows::default()
     } else {
         hide(&mut standings.workflows, attached.as_deref())
     };
-    let view = View {
+    let view = ProjectStatusView {
         workflows: listing::rows(&project, &standings, attached.as_deref())?,
         session,
         attached,
@@ -122,7 +122,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
 
 /// Workflows that are only counted.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-struct Hidden {
+struct HiddenWorkflows {
     ended: usize,
     /// Older than those that are shown.
     older: usize,
@@ -130,12 +130,12 @@ struct Hidden {
 
 /// Takes away what a person does not look for: what has ended and, of very many, what changed longest
 /// ago. What is damaged and what this session is attached to stays.
-fn hide(workflows: &mut Vec<WorkflowListed>, attached: Option<&str>) -> Hidden {
-    let mut hidden = Hidden {
+fn hide(workflows: &mut Vec<WorkflowListingEntry>, attached: Option<&str>) -> HiddenWorkflows {
+    let mut hidden = HiddenWorkflows {
         ended: workflows.len(),
         older: 0,
     };
-    workflows.retain(|listed| !matches!(&listed.standing, WorkflowStanding::Known(entry) if entry.status.is_terminal()));
+    workflows.retain(|listed| !matches!(&listed.state, WorkflowSummary::Known(entry) if entry.status.is_terminal()));
     hidden.ended -= workflows.len();
     if workflows.len() <= SHOWN_MAX {
         return hidden;
@@ -147,19 +147,19 @@ fn hide(workflows: &mut Vec<WorkflowListed>, attached: Option<&str>) -> Hidden {
     hidden.older = workflows.len();
     workflows.retain(|listed| {
         let is_attached = attached.is_some_and(|id| listed.key.id.to_string() == id);
-        let is_damaged = matches!(listed.standing, WorkflowStanding::Damaged(_));
+        let is_damaged = matches!(listed.state, WorkflowSummary::Damaged(_));
         is_attached || is_damaged || changed_at(listed) >= since.as_str()
     });
     hidden.older -= workflows.len();
     hidden
 }
 
-fn goal_rows(project: &Project<'_>, goals: &[Listed]) -> Result<Vec<Row>, Error> {
+fn goal_rows(project: &Project<'_>, goals: &[GoalListingEntry]) -> Result<Vec<StatusRow>, Error> {
     let mut rows = Vec::with_capacity(goals.len());
     for listed in goals {
         let id = listed.id.to_string();
-        match &listed.standing {
-            Standing::Known(entry) => {
+        match &listed.state {
+            ListingStatus::Known(entry) => {
                 let is_over = entry.status.is_terminal();
                 let driver = if is_over {
                     None
@@ -168,7 +168,7 @@ fn goal_rows(project: &Project<'_>, goals: &[Listed]) -> Result<Vec<Row>, Error>
                         .driver(&listed.id)
                         .map_err(|error| Error::engine(&error, ""))?
                 };
-                rows.push(Row {
+                rows.push(StatusRow {
                     id,
                     sandbox: Some(entry.sandbox),
                     status: entry.status.to_string(),
@@ -184,7 +184,7 @@ fn goal_rows(project: &Project<'_>, goals: &[Listed]) -> Result<Vec<Row>, Error>
                     is_over,
                 });
             }
-            Standing::Damaged(error) => rows.push(Row {
+            ListingStatus::Damaged(error) => rows.push(StatusRow {
                 id,
                 status: "damaged".to_owned(),
                 driver: None,
@@ -205,7 +205,7 @@ fn goal_rows(project: &Project<'_>, goals: &[Listed]) -> Result<Vec<Row>, Error>
 }
 
 /// Adds what the last audits found, and which branches are not where a proof left them.
-fn doubt(context: &Context, project: &Project<'_>, rows: &mut [Row], damage: &Damage) {
+fn doubt(context: &Context, project: &Project<'_>, rows: &mut [StatusRow], damage: &Damage) {
     for row in rows.iter_mut() {
         row.damage = damage.get(&row.id).cloned().unwrap_or_default();
     }
@@ -216,7 +216,7 @@ fn doubt(context: &Context, project: &Project<'_>, rows: &mut [Row], damage: &Da
     let tips = context
         .config(Some(root))
         .ok()
-        .and_then(|config| Survey::of(&context.book(&config), root).ok())
+        .and_then(|config| RepositorySurvey::of(&context.grants(&config), root).ok())
         .and_then(|survey| survey.branch_tips().ok());
     let Some(tips) = tips else { return };
     for row in rows.iter_mut() {
@@ -227,39 +227,36 @@ fn doubt(context: &Context, project: &Project<'_>, rows: &mut [Row], damage: &Da
 }
 
 /// Returns when a workflow changed last, as a text that sorts by time.
-fn changed_at(listed: &WorkflowListed) -> &str {
-    match &listed.standing {
-        WorkflowStanding::Known(entry) => &entry.updated,
-        WorkflowStanding::Damaged(_) => "",
+fn changed_at(listed: &WorkflowListingEntry) -> &str {
+    match &listed.state {
+        WorkflowSummary::Known(entry) => &entry.updated,
+        WorkflowSummary::Damaged(_) => "",
     }
 }
 
 /// Counts what waits for a person, as far as the inventory knows.
-fn waiting(standings: &Standings) -> usize {
+fn waiting(standings: &WorkflowOverview) -> usize {
     let waits = |status| {
         matches!(
             status,
-            Status::Proposed | Status::Blocked | Status::Stalled | Status::Paused
+            GoalStatus::Proposed | GoalStatus::Blocked | GoalStatus::Stalled | GoalStatus::Paused
         )
     };
-    let goals = standings
-        .goals
-        .iter()
-        .filter(|listed| match &listed.standing {
-            Standing::Known(entry) => waits(entry.status),
-            Standing::Damaged(_) => true,
-        });
+    let goals = standings.goals.iter().filter(|listed| match &listed.state {
+        ListingStatus::Known(entry) => waits(entry.status),
+        ListingStatus::Damaged(_) => true,
+    });
     let workflows = standings.workflows.iter();
-    let workflows = workflows.filter(|listed| match &listed.standing {
-        WorkflowStanding::Known(entry) => !entry.status.is_terminal() && entry.waits.is_some(),
-        WorkflowStanding::Damaged(_) => true,
+    let workflows = workflows.filter(|listed| match &listed.state {
+        WorkflowSummary::Known(entry) => !entry.status.is_terminal() && entry.waits.is_some(),
+        WorkflowSummary::Damaged(_) => true,
     });
     goals.count() + workflows.count()
 }
 
 fn nothing(context: &Context) -> Exit {
     match context.ui.format {
-        Format::Json => context.ui.json(&View {
+        Format::Json => context.ui.json(&ProjectStatusView {
             goals: Vec::new(),
             workflows: Vec::new(),
             session: session::session(context),
@@ -278,10 +275,10 @@ fn nothing(context: &Context) -> Exit {
     Exit::Success
 }
 
-fn human(ui: Ui, view: &View, all: bool, hidden: Hidden) {
+fn human(ui: Ui, view: &ProjectStatusView, all: bool, hidden: HiddenWorkflows) {
     let has_nothing =
-        view.goals.is_empty() && view.workflows.is_empty() && hidden == Hidden::default();
-    let shown: Vec<&Row> = view
+        view.goals.is_empty() && view.workflows.is_empty() && hidden == HiddenWorkflows::default();
+    let shown: Vec<&StatusRow> = view
         .goals
         .iter()
         .filter(|row| all || !row.is_over)
@@ -319,7 +316,7 @@ fn human(ui: Ui, view: &View, all: bool, hidden: Hidden) {
     }
 }
 
-fn not_shown(ui: Ui, n_goals: usize, hidden: Hidden) {
+fn not_shown(ui: Ui, n_goals: usize, hidden: HiddenWorkflows) {
     let some = |n: usize, what: &str| (n > 0).then(|| counted(n, what));
     let kinds = [
         some(n_goals, "ended goal"),
@@ -335,7 +332,7 @@ fn not_shown(ui: Ui, n_goals: usize, hidden: Hidden) {
     }
 }
 
-fn goals(ui: Ui, rows: &[&Row]) {
+fn goals(ui: Ui, rows: &[&StatusRow]) {
     let width = rows.iter().map(|row| row.id.len()).max().unwrap_or(0);
     for row in rows {
         let state = match (&row.driver, row.status.as_str()) {

@@ -11,7 +11,7 @@ mod retry;
 mod run;
 pub(crate) mod submitted;
 
-use kapi_core::task_id::TaskId;
+use kapi_core::task_id::KernelTaskId;
 
 use crate::context::Context;
 use crate::error::Error;
@@ -26,11 +26,11 @@ pub(crate) struct Args {
     store: Option<String>,
     /// The command
     #[command(subcommand)]
-    verb: Verb,
+    verb: TaskCommand,
 }
 
 #[derive(Debug, clap::Subcommand)]
-enum Verb {
+enum TaskCommand {
     /// Submit a task and run it
     Run(Box<run::Args>),
     /// List unfinished tasks
@@ -43,20 +43,20 @@ enum Verb {
 
 /// Names one task.
 #[derive(Debug, clap::Args)]
-pub(crate) struct Reference {
+pub(crate) struct TaskArg {
     /// Task: 'task_17' or '17'
     #[arg(value_name = "TASK", value_parser = parse)]
-    id: TaskId,
+    id: KernelTaskId,
 }
 
 /// Carries out one verb.
 pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
     let context = &context.with_store(args.store.as_deref());
     match &args.verb {
-        Verb::Run(args) => run::run(context, args),
-        Verb::List(args) => list::run(context, args),
-        Verb::Retry(args) => retry::run(context, args),
-        Verb::Adopt => adopt::run(context),
+        TaskCommand::Run(args) => run::run(context, args),
+        TaskCommand::List(args) => list::run(context, args),
+        TaskCommand::Retry(args) => retry::run(context, args),
+        TaskCommand::Adopt => adopt::run(context),
     }
 }
 
@@ -66,6 +66,6 @@ pub(crate) fn short(text: &str) -> String {
 }
 
 /// Reads a task's id for clap.
-fn parse(text: &str) -> Result<TaskId, String> {
-    TaskId::parse(text).map_err(|error| error.rule.to_owned())
+fn parse(text: &str) -> Result<KernelTaskId, String> {
+    KernelTaskId::parse(text).map_err(|error| error.rule.to_owned())
 }

@@ -6,30 +6,30 @@
 
 mod board;
 mod calls;
-mod crew;
-mod said;
 mod service;
 mod supervisor;
 mod tasks;
+mod threads;
+mod watched_files;
 
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
 use kapi_core::state_directory::STATE_DIRECTORY;
-use kapi_core::task_id::TaskId;
+use kapi_core::task_id::KernelTaskId;
 use kapi_machine::watch::Activity;
-use kapi_task::rules::task_state::State;
+use kapi_task::rules::task_state::KernelTaskState;
 use serde_json::json;
 
-use crate::commands::up::supervisor::{Limits, Supervisor, Tally};
+use crate::commands::up::supervisor::{Supervisor, SupervisorLimits, SupervisorTally};
 use crate::commands::up::tasks::{Floor, Tasks};
 use crate::context::Context;
 use crate::driving::attendance::alarm;
 use crate::driving::interrupts;
 use crate::error::Error;
 use crate::exit_code::Exit;
-use crate::kernel::{self, Kernel};
+use crate::kernel::{self, ProjectKernel};
 use crate::ui::Format;
 
 /// Options of `kapi up`.
@@ -53,7 +53,7 @@ pub(crate) struct Args {
 
 /// How long it goes on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Until {
+enum StopCondition {
     /// Until a person ends it.
     Interrupted,
     /// Until nothing is due.
@@ -71,38 +71,38 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
     context.require_own_state(&root)?;
     let project = context.project(&root, "kapi up");
     let config = context.config(Some(project.layout.root()))?;
-    let kernel = Kernel::new(context, &project, &config)?;
+    let kernel = ProjectKernel::new(context, &project, &config)?;
     if !kernel.store.is_shared() {
         require_something(context, &root)?;
     }
     kernel.prepare()?;
     let interrupts = interrupts()?;
-    let shop = crew::Shop {
+    let shop = threads::Shop {
         context,
         project: &project,
         config: &config,
         interrupts: &interrupts,
     };
     let until = if args.once {
-        Until::NothingDue
+        StopCondition::NothingDue
     } else {
-        Until::Interrupted
+        StopCondition::Interrupted
     };
     let alarm = alarm()?;
-    let (bell, has_rung) = (alarm.bell(), AtomicBool::new(false));
+    let (waker, has_woken) = (alarm.waker(), AtomicBool::new(false));
     let ring = || {
-        has_rung.store(true, Ordering::SeqCst);
-        bell.ring();
+        has_woken.store(true, Ordering::SeqCst);
+        waker.ring();
     };
-    let notice = |_: TaskId, _: Activity| {};
+    let notice = |_: KernelTaskId, _: Activity| {};
     let performer = kernel.performer(&notice)?;
-    let room = kernel.room();
+    let capacity = kernel.capacity();
     let floor = Floor {
         shop: &shop,
-        kernel: Kernel::new(context, &project, &config)?,
-        perform: &|task, hands| performer.perform(task, hands),
-        has_room: &|n_jobs| room.has_room(n_jobs),
-        has_rung: &has_rung,
+        kernel: ProjectKernel::new(context, &project, &config)?,
+        perform: &|task, handle| performer.perform(task, handle),
+        has_capacity: &|n_jobs| capacity.has_capacity(n_jobs),
+        has_woken: &has_woken,
         ring: &ring,
         slots: args.tasks.map_or(
             usize::try_from(kernel.terms.project_max).unwrap_or(usize::MAX),
@@ -116,10 +116,17 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
                 context.ui.say(&format!("note: {text}"));
             }
         });
-        let crew = crew::Crew::new(scope, &shop, alarm.bell());
+        let threads = threads::ThreadGroup::new(scope, &shop, alarm.waker());
         let tasks = Tasks::new(scope, floor)?;
         let jobs_max = usize::from(args.jobs);
-        Supervisor::new(&shop, crew, tasks, alarm, Limits { until, jobs_max }).run()
+        Supervisor::new(
+            &shop,
+            threads,
+            tasks,
+            alarm,
+            SupervisorLimits { until, jobs_max },
+        )
+        .run()
     })?;
     report(context, &tally, interrupts.is_raised());
     Ok(exit_of(&tally, interrupts.is_raised()))
@@ -148,20 +155,20 @@ fn require_something(context: &Context, root: &Path) -> Result<(), Error> {
         .with_hint("start with `kapi run \"<task>\" --verify \"<command>\"` or `kapi loop init`."))
 }
 
-fn exit_of(tally: &Tally, is_interrupted: bool) -> Exit {
+fn exit_of(tally: &SupervisorTally, is_interrupted: bool) -> Exit {
     let mut worked = tally.tasks.worked.values();
     if is_interrupted {
         Exit::Interrupted
     } else if !tally.failed.is_empty() {
         Exit::Failed
-    } else if worked.any(|state| *state == State::Failed) {
+    } else if worked.any(|state| *state == KernelTaskState::Failed) {
         Exit::NotDone
     } else {
         Exit::Success
     }
 }
 
-fn report(context: &Context, tally: &Tally, is_interrupted: bool) {
+fn report(context: &Context, tally: &SupervisorTally, is_interrupted: bool) {
     let names = |ids: &std::collections::BTreeSet<kapi_core::id::GoalId>| -> Vec<String> {
         ids.iter().map(ToString::to_string).collect()
     };

@@ -45,12 +45,12 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
         Meaning::Goal(id) => goal::wait(context, &id, args.timeout),
         Meaning::Workflow(key) => workflow::wait(context, &key, args.timeout),
         Meaning::Task(id) => task::wait(context, id, args.timeout),
-        Meaning::Launch(place) => launch::wait(context, &place, args.timeout),
+        Meaning::Launch(location) => launch::wait(context, &location, args.timeout),
     }
 }
 
 /// What is waited for, and where its changes are seen.
-struct Waited {
+struct WaitSubject {
     /// How it is named.
     reference: String,
     /// The directory whose files change with it.
@@ -59,7 +59,7 @@ struct Waited {
     timeout_ms: Option<u64>,
 }
 
-impl Waited {
+impl WaitSubject {
     /// Looks until there is what is waited for; `None` where the person went.
     fn until<T>(
         &self,

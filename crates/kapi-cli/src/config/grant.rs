@@ -10,7 +10,7 @@ use kapi_run::grant::{Cassettes, GATEWAY_PORT, Grant, PROXY_PORT};
 use kapi_sandbox::podman::options::Ulimit;
 use kapi_sandbox::spec::Resources;
 use kapi_settings::fault::Faults;
-use kapi_settings::scalar::{Bytes, CpuMillis, word};
+use kapi_settings::scalar::{ByteCount, CpuMillis, word};
 use kapi_settings::setting::Setting;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
@@ -46,12 +46,12 @@ pub(crate) struct SandboxTable {
     runtime: Option<String>,
     /// Podman's `--ulimit` values.
     ulimits: Vec<UlimitForm>,
-    memory: Option<Bytes>,
+    memory: Option<ByteCount>,
     cpus: Option<CpuMillis>,
     processes: Option<u64>,
     open_files: Option<u64>,
-    file_size: Option<Bytes>,
-    disk: Option<Bytes>,
+    file_size: Option<ByteCount>,
+    disk: Option<ByteCount>,
 }
 
 /// `[network]`.
@@ -60,7 +60,7 @@ pub(crate) struct SandboxTable {
 pub(crate) struct NetworkTable {
     /// The mode when no flag says otherwise.
     pub(crate) mode: Option<NetworkMode>,
-    allow: Vec<RuleForm>,
+    allow: Vec<GrantRuleForm>,
     forward: Vec<PortForm>,
     /// A directory to record what is said to models in.
     record: Option<Setting<PathBuf>>,
@@ -69,9 +69,9 @@ pub(crate) struct NetworkTable {
 }
 
 #[derive(Debug, Clone)]
-struct RuleForm(EgressRule);
+struct GrantRuleForm(EgressRule);
 
-impl<'de> Deserialize<'de> for RuleForm {
+impl<'de> Deserialize<'de> for GrantRuleForm {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         word(deserializer, usize::MAX, |text| {
             match EgressRule::parse(text) {
@@ -148,7 +148,7 @@ pub(crate) fn granted(
     };
     let mut grant = Grant {
         read_only: read_only
-            .filter_map(|shown| lent(shown, home, faults))
+            .filter_map(|shown| shared_in(shown, home, faults))
             .collect(),
         cassettes,
         allow: network.allow.into_iter().map(|rule| rule.0).collect(),
@@ -233,7 +233,7 @@ impl SandboxTable {
 }
 
 /// Returns a path that may be shown to a run.
-fn lent(shown: &Setting<PathBuf>, home: &Path, faults: &mut Faults) -> Option<PathBuf> {
+fn shared_in(shown: &Setting<PathBuf>, home: &Path, faults: &mut Faults) -> Option<PathBuf> {
     let full = visible(shown, home, faults)?;
     let real = std::fs::canonicalize(&full).unwrap_or_else(|_| full.clone());
     if let Err(rule) = include::check_real(&real, home) {

@@ -6,14 +6,14 @@
 use std::collections::BTreeMap;
 use std::path::{Component, Path, PathBuf};
 
-use kapi_settings::scalar::{Count, Text, UsdMicros};
+use kapi_settings::scalar::{NonBlankText, RangedCount, UsdMicros};
 use kapi_settings::setting::Setting;
 use kapi_task::rules::command::Overflow;
 use kapi_task::rules::task_terms::Priority;
 use serde::Deserialize;
 
-use crate::config::source::{self, At};
-use crate::config::store::{self, REPLICAS_MAX, StoreSaid, StoreTable};
+use crate::config::source::{self, SourcedValue};
+use crate::config::store::{self, REPLICAS_MAX, StoreSettings, StoreTable};
 use crate::config::webhook::{self, Webhook, WebhookTable};
 
 /// The most tasks that run at once.
@@ -31,21 +31,21 @@ const GUARDRAIL_TOKENS_MAX: u32 = 20_000;
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default)]
 pub(crate) struct KernelTable {
-    default_agent: Option<Setting<Text>>,
-    default_backend: Option<Setting<Text>>,
-    default_model: Option<Setting<Text>>,
-    max_concurrency: Option<Setting<Count<1, CONCURRENCY_MAX>>>,
-    default_timeout_sec: Option<Setting<Count<0, SECONDS_MAX>>>,
+    default_agent: Option<Setting<NonBlankText>>,
+    default_backend: Option<Setting<NonBlankText>>,
+    default_model: Option<Setting<NonBlankText>>,
+    max_concurrency: Option<Setting<RangedCount<1, CONCURRENCY_MAX>>>,
+    default_timeout_sec: Option<Setting<RangedCount<0, SECONDS_MAX>>>,
     guardrails_dir: Option<Setting<PathBuf>>,
-    idempotency_ttl_sec: Option<Setting<Count<1, SECONDS_MAX>>>,
+    idempotency_ttl_sec: Option<Setting<RangedCount<1, SECONDS_MAX>>>,
     backends: BTreeMap<String, Setting<BackendTable>>,
-    per_agent: BTreeMap<String, Setting<Count<1, CONCURRENCY_MAX>>>,
-    tasks_max: Option<Setting<Count<1, TASKS_MAX>>>,
+    per_agent: BTreeMap<String, Setting<RangedCount<1, CONCURRENCY_MAX>>>,
+    tasks_max: Option<Setting<RangedCount<1, TASKS_MAX>>>,
     overflow: Option<Setting<OverflowWord>>,
-    machine_max: Option<Setting<Count<1, MACHINE_MAX>>>,
+    machine_max: Option<Setting<RangedCount<1, MACHINE_MAX>>>,
     priorities: BTreeMap<String, Setting<Priority>>,
-    guardrail_tokens_max: Option<Setting<Count<0, GUARDRAIL_TOKENS_MAX>>>,
-    accept_learnt_after: Option<Setting<Count<1, 1_000>>>,
+    guardrail_tokens_max: Option<Setting<RangedCount<0, GUARDRAIL_TOKENS_MAX>>>,
+    accept_learnt_after: Option<Setting<RangedCount<1, 1_000>>>,
     runs_submit_tasks: Option<Setting<bool>>,
     webhook: Option<Setting<WebhookTable>>,
     usd_per_day: Option<Setting<UsdMicros>>,
@@ -53,7 +53,7 @@ pub(crate) struct KernelTable {
     store_project: Option<Setting<String>>,
     store_credentials: Option<Setting<PathBuf>>,
     store_authorities: Option<Setting<PathBuf>>,
-    store_replicas: Option<Count<1, REPLICAS_MAX>>,
+    store_replicas: Option<RangedCount<1, REPLICAS_MAX>>,
 }
 
 /// `[kernel.backends.<name>]`.
@@ -76,58 +76,62 @@ enum OverflowWord {
 
 /// What one file says for the kernel; what it does not speak of is absent.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Said {
+pub(crate) struct KernelSettings {
     /// Who works when nobody says so.
-    pub(crate) default_agent: Option<At<String>>,
+    pub(crate) default_agent: Option<SourcedValue<String>>,
     /// The agent program.
-    pub(crate) default_backend: Option<At<String>>,
+    pub(crate) default_backend: Option<SourcedValue<String>>,
     /// The model.
-    pub(crate) default_model: Option<At<String>>,
+    pub(crate) default_model: Option<SourcedValue<String>>,
     /// Tasks that run at once.
-    pub(crate) max_concurrency: Option<At<u32>>,
+    pub(crate) max_concurrency: Option<SourcedValue<u32>>,
     /// How long a task may take, in milliseconds; 0 for no limit.
-    pub(crate) default_timeout_ms: Option<At<u64>>,
+    pub(crate) default_timeout_ms: Option<SourcedValue<u64>>,
     /// Where lessons are kept, below the project.
-    pub(crate) guardrails_dir: Option<At<PathBuf>>,
+    pub(crate) guardrails_dir: Option<SourcedValue<PathBuf>>,
     /// How long a key is known, in milliseconds.
-    pub(crate) key_ttl_ms: Option<At<u64>>,
+    pub(crate) key_ttl_ms: Option<SourcedValue<u64>>,
     /// Provider and model of agent programs.
-    pub(crate) backends: BTreeMap<String, At<BackendTable>>,
+    pub(crate) backends: BTreeMap<String, SourcedValue<BackendTable>>,
     /// Tasks of one profile that run at once.
-    pub(crate) per_agent: BTreeMap<String, At<u32>>,
+    pub(crate) per_agent: BTreeMap<String, SourcedValue<u32>>,
     /// Tasks that have not ended.
-    pub(crate) tasks_max: Option<At<u32>>,
+    pub(crate) tasks_max: Option<SourcedValue<u32>>,
     /// What becomes of one too many.
-    pub(crate) overflow: Option<At<Overflow>>,
+    pub(crate) overflow: Option<SourcedValue<Overflow>>,
     /// Tasks of all projects that run at once.
-    pub(crate) machine_max: Option<At<u32>>,
+    pub(crate) machine_max: Option<SourcedValue<u32>>,
     /// How urgent the tasks of a profile are.
-    pub(crate) priorities: BTreeMap<String, At<Priority>>,
+    pub(crate) priorities: BTreeMap<String, SourcedValue<Priority>>,
     /// Tokens of a prompt for lessons.
-    pub(crate) guardrail_tokens_max: Option<At<u32>>,
+    pub(crate) guardrail_tokens_max: Option<SourcedValue<u32>>,
     /// After how many sources a learnt lesson is accepted.
-    pub(crate) accept_learnt_after: Option<At<u32>>,
+    pub(crate) accept_learnt_after: Option<SourcedValue<u32>>,
     /// Whether agents within a run may submit tasks; only the person can say so.
-    pub(crate) runs_submit_tasks: Option<At<bool>>,
+    pub(crate) runs_submit_tasks: Option<SourcedValue<bool>>,
     /// Where calls that trigger loops are taken; only the person can say so.
     pub(crate) webhook: Option<Webhook>,
     /// Millionths of a US dollar that a day of the project may cost.
-    pub(crate) usd_micros_per_day: Option<At<u64>>,
+    pub(crate) usd_micros_per_day: Option<SourcedValue<u64>>,
     /// Where tasks are kept; only the person can say so.
-    pub(crate) store: StoreSaid,
+    pub(crate) store: StoreSettings,
 }
 
 /// What both files say.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct KernelSaid {
+pub(crate) struct KernelConfigFiles {
     /// The person's.
-    pub(crate) person: Said,
+    pub(crate) person: KernelSettings,
     /// The project's.
-    pub(crate) project: Said,
+    pub(crate) project: KernelSettings,
 }
 
 /// Takes what the person's file says.
-pub(crate) fn person(file: &mut source::Text<'_>, table: KernelTable, home: &Path) -> Said {
+pub(crate) fn person(
+    file: &mut source::SettingsText<'_>,
+    table: KernelTable,
+    home: &Path,
+) -> KernelSettings {
     let store = StoreTable {
         store: table.store.clone(),
         store_project: table.store_project.clone(),
@@ -138,7 +142,7 @@ pub(crate) fn person(file: &mut source::Text<'_>, table: KernelTable, home: &Pat
     let store = store::person(file, store, home);
     let webhook = table.webhook.as_ref();
     let webhook = webhook.and_then(|table| webhook::read(table, &mut file.faults));
-    Said {
+    KernelSettings {
         store,
         webhook,
         ..shared(file, table)
@@ -146,7 +150,7 @@ pub(crate) fn person(file: &mut source::Text<'_>, table: KernelTable, home: &Pat
 }
 
 /// Takes what a project's file says: it may not name a program that runs.
-pub(crate) fn project(file: &mut source::Text<'_>, table: KernelTable) -> Said {
+pub(crate) fn project(file: &mut source::SettingsText<'_>, table: KernelTable) -> KernelSettings {
     if let Some(backend) = &table.default_backend
         && is_program(&backend.value.0)
     {
@@ -166,7 +170,7 @@ pub(crate) fn is_program(backend: &str) -> bool {
     backend.contains(':')
 }
 
-fn shared(file: &mut source::Text<'_>, table: KernelTable) -> Said {
+fn shared(file: &mut source::SettingsText<'_>, table: KernelTable) -> KernelSettings {
     // Lessons are written into it: it must not lead out of the project.
     let is_inner = |part: Component<'_>| matches!(part, Component::Normal(_));
     if let Some(dir) = &table.guardrails_dir
@@ -177,8 +181,8 @@ fn shared(file: &mut source::Text<'_>, table: KernelTable) -> Said {
             .at(dir, what, "give a relative path inside the project");
     }
     let path = file.path;
-    let text = |said: Option<Setting<Text>>| said.map(|said| at(path, said, |text| text.0));
-    Said {
+    let text = |said: Option<Setting<NonBlankText>>| said.map(|said| at(path, said, |text| text.0));
+    KernelSettings {
         default_agent: text(table.default_agent),
         default_backend: text(table.default_backend),
         default_model: text(table.default_model),
@@ -218,7 +222,7 @@ fn shared(file: &mut source::Text<'_>, table: KernelTable) -> Said {
         runs_submit_tasks: table.runs_submit_tasks.map(|said| file.at(said)),
         usd_micros_per_day: table.usd_per_day.map(|said| at(path, said, |usd| usd.0)),
         webhook: None,
-        store: StoreSaid::default(),
+        store: StoreSettings::default(),
     }
 }
 
@@ -228,11 +232,11 @@ fn each<T, U>(said: BTreeMap<String, T>, read: impl Fn(T) -> U) -> BTreeMap<Stri
         .collect()
 }
 
-fn at<T, U>(path: &Path, said: Setting<T>, value: impl FnOnce(T) -> U) -> At<U> {
+fn at<T, U>(path: &Path, said: Setting<T>, value: impl FnOnce(T) -> U) -> SourcedValue<U> {
     let source = source::at(path, said.line);
-    At::new(value(said.value), source)
+    SourcedValue::new(value(said.value), source)
 }
 
-fn milliseconds<const MIN: u32>(seconds: Count<MIN, SECONDS_MAX>) -> u64 {
+fn milliseconds<const MIN: u32>(seconds: RangedCount<MIN, SECONDS_MAX>) -> u64 {
     u64::from(seconds.0) * 1_000
 }

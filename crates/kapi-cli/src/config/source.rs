@@ -11,7 +11,7 @@ use kapi_settings::setting::Setting;
 
 /// The place that a value was taken from.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Source {
+pub(crate) enum ValueSource {
     /// Nobody said anything.
     Default,
     /// What is known of an agent or comes with Kapi, by name.
@@ -31,7 +31,7 @@ pub(crate) enum Source {
     Preference(&'static str),
 }
 
-impl fmt::Display for Source {
+impl fmt::Display for ValueSource {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Default => out.write_str("default"),
@@ -46,49 +46,49 @@ impl fmt::Display for Source {
 
 /// A value and where it comes from.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct At<T> {
+pub(crate) struct SourcedValue<T> {
     /// The value.
     pub(crate) value: T,
     /// The place.
-    pub(crate) source: Source,
+    pub(crate) source: ValueSource,
 }
 
-impl<T> At<T> {
+impl<T> SourcedValue<T> {
     /// Builds a value from a place.
-    pub(crate) const fn new(value: T, source: Source) -> Self {
+    pub(crate) const fn new(value: T, source: ValueSource) -> Self {
         Self { value, source }
     }
 
     /// Builds what holds when nobody said anything.
     pub(crate) const fn default(value: T) -> Self {
-        Self::new(value, Source::Default)
+        Self::new(value, ValueSource::Default)
     }
 }
 
 /// For each key of the configuration, where its value was said.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Origins(BTreeMap<String, Vec<Source>>);
+pub(crate) struct Origins(BTreeMap<String, Vec<ValueSource>>);
 
 impl Origins {
     /// Returns where a key's value comes from.
-    pub(crate) fn of(&self, key: &str) -> Vec<Source> {
+    pub(crate) fn of(&self, key: &str) -> Vec<ValueSource> {
         let said = self.0.get(key).cloned();
-        said.unwrap_or_else(|| vec![Source::Default])
+        said.unwrap_or_else(|| vec![ValueSource::Default])
     }
 
     /// Returns the first place a key's value comes from.
-    pub(crate) fn first(&self, key: &str) -> Source {
+    pub(crate) fn first(&self, key: &str) -> ValueSource {
         let said = self.0.get(key).and_then(|sources| sources.first());
-        said.cloned().unwrap_or(Source::Default)
+        said.cloned().unwrap_or(ValueSource::Default)
     }
 
     /// Notes the only place a key's value comes from.
-    pub(crate) fn set(&mut self, key: &str, source: Source) {
+    pub(crate) fn set(&mut self, key: &str, source: ValueSource) {
         self.0.insert(key.to_owned(), vec![source]);
     }
 
     /// Notes a further place.
-    pub(crate) fn add(&mut self, key: &str, source: Source) {
+    pub(crate) fn add(&mut self, key: &str, source: ValueSource) {
         self.0.entry(key.to_owned()).or_default().push(source);
     }
 
@@ -102,7 +102,7 @@ impl Origins {
 
 /// What was read of a file: where its values stand, and what is wrong with them.
 #[derive(Debug)]
-pub(crate) struct Text<'a> {
+pub(crate) struct SettingsText<'a> {
     /// The file.
     pub(crate) path: &'a Path,
     /// The line of every key, by its dotted path.
@@ -111,15 +111,15 @@ pub(crate) struct Text<'a> {
     pub(crate) faults: Faults,
 }
 
-impl Text<'_> {
+impl SettingsText<'_> {
     /// Returns the source of a key's value.
-    pub(crate) fn source(&self, key: &str) -> Source {
+    pub(crate) fn source(&self, key: &str) -> ValueSource {
         at(self.path, self.lines.get(key).copied().unwrap_or(1))
     }
 
     /// Returns a setting's value and its source.
-    pub(crate) fn at<T>(&self, setting: Setting<T>) -> At<T> {
-        At::new(setting.value, at(self.path, setting.line))
+    pub(crate) fn at<T>(&self, setting: Setting<T>) -> SourcedValue<T> {
+        SourcedValue::new(setting.value, at(self.path, setting.line))
     }
 
     /// Notes what is wrong with a key.
@@ -130,8 +130,8 @@ impl Text<'_> {
 }
 
 /// Returns a line of a file.
-pub(crate) fn at(path: &Path, line: usize) -> Source {
-    Source::Line {
+pub(crate) fn at(path: &Path, line: usize) -> ValueSource {
+    ValueSource::Line {
         path: path.to_path_buf(),
         line,
     }
@@ -141,28 +141,31 @@ pub(crate) fn at(path: &Path, line: usize) -> Source {
 mod tests {
     use std::path::Path;
 
-    use super::{Origins, Source, at};
+    use super::{Origins, ValueSource, at};
 
     #[test]
     fn sources_read_as_places() {
         let cases = [
-            (Source::Default, "default"),
+            (ValueSource::Default, "default"),
             (
-                Source::BuiltIn("profile pi".to_owned()),
+                ValueSource::BuiltIn("profile pi".to_owned()),
                 "built-in profile pi",
             ),
             (at(Path::new("/a.toml"), 3), "/a.toml:3"),
-            (Source::Variable("KAPI_AGENT"), "environment KAPI_AGENT"),
-            (Source::Flag("--network"), "flag --network"),
+            (
+                ValueSource::Variable("KAPI_AGENT"),
+                "environment KAPI_AGENT",
+            ),
+            (ValueSource::Flag("--network"), "flag --network"),
         ];
         for (source, text) in cases {
             assert_eq!(source.to_string(), text);
         }
         let mut origins = Origins::default();
-        assert_eq!(origins.of("k"), [Source::Default]);
-        origins.add("k", Source::Flag("--k"));
-        origins.add("k", Source::Variable("K"));
+        assert_eq!(origins.of("k"), [ValueSource::Default]);
+        origins.add("k", ValueSource::Flag("--k"));
+        origins.add("k", ValueSource::Variable("K"));
         assert_eq!(origins.of("k").len(), 2);
-        assert_eq!(origins.first("k"), Source::Flag("--k"));
+        assert_eq!(origins.first("k"), ValueSource::Flag("--k"));
     }
 }

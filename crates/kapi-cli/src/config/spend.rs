@@ -43,14 +43,14 @@ pub(crate) struct PriceTable {
 
 /// What turns may spend, and what they cost.
 #[derive(Debug, Clone)]
-pub(crate) struct Spending {
+pub(crate) struct SpendConfig {
     /// The person's caps, narrowed by the project.
     pub(crate) caps: Caps,
     /// The prices, with the person's own.
     pub(crate) prices: Prices,
 }
 
-impl Spending {
+impl SpendConfig {
     /// Returns what holds when nobody said anything.
     pub(crate) fn unconfigured() -> Self {
         Self {

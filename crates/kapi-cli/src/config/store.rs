@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use kapi_fleet::address::{Address, Authentication};
 use kapi_settings::setting::Setting;
 
-use crate::config::source::{At, Source, Text};
+use crate::config::source::{SettingsText, SourcedValue, ValueSource};
 use crate::config::{Variables, grant};
 use crate::error::Error;
 
@@ -40,7 +40,7 @@ pub(crate) struct StoreTable {
 
 /// Where tasks are kept, in a person's words.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Kept {
+pub(crate) enum TaskStoreLabel {
     /// In the project's own files.
     Files,
     /// On a cluster.
@@ -49,11 +49,11 @@ pub(crate) enum Kept {
 
 /// What the person's file and environment say of the store.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct StoreSaid {
+pub(crate) struct StoreSettings {
     /// Where.
-    pub(crate) kept: Option<At<Kept>>,
+    pub(crate) kept: Option<SourcedValue<TaskStoreLabel>>,
     /// What the project is called there.
-    pub(crate) project: Option<At<String>>,
+    pub(crate) project: Option<SourcedValue<String>>,
     /// The file that proves who asks.
     pub(crate) credentials: Option<PathBuf>,
     /// Certificates of authorities.
@@ -62,7 +62,7 @@ pub(crate) struct StoreSaid {
     pub(crate) replicas: Option<u8>,
 }
 
-impl StoreSaid {
+impl StoreSettings {
     /// Returns on how many servers everything is kept of a cluster at an address.
     pub(crate) fn replicas(&self, address: &Address) -> u8 {
         let usual = if address.servers.len() < usize::from(REPLICAS) {
@@ -83,13 +83,13 @@ impl StoreSaid {
         let text =
             text.ok_or_else(|| Error::usage(format!("the variable {STORE} is not UTF-8")))?;
         let kept = parse(text).map_err(|why| wrong(&format!("the variable {STORE}"), &why))?;
-        self.kept = Some(At::new(kept, Source::Variable(STORE)));
+        self.kept = Some(SourcedValue::new(kept, ValueSource::Variable(STORE)));
         Ok(())
     }
 }
 
 /// Takes what the person's file says.
-pub(crate) fn person(file: &mut Text<'_>, table: StoreTable, home: &Path) -> StoreSaid {
+pub(crate) fn person(file: &mut SettingsText<'_>, table: StoreTable, home: &Path) -> StoreSettings {
     let kept = table.store.and_then(|said| match parse(&said.value) {
         Ok(kept) => Some(file.at(said.with(kept))),
         Err(why) => {
@@ -103,7 +103,7 @@ pub(crate) fn person(file: &mut Text<'_>, table: StoreTable, home: &Path) -> Sto
         shown(table.store_credentials),
         shown(table.store_authorities),
     );
-    StoreSaid {
+    StoreSettings {
         kept,
         project: table.store_project.map(|name| file.at(name)),
         credentials,
@@ -115,9 +115,9 @@ pub(crate) fn person(file: &mut Text<'_>, table: StoreTable, home: &Path) -> Sto
 }
 
 /// Reads a flag.
-pub(crate) fn flag(text: &str) -> Result<At<Kept>, Error> {
+pub(crate) fn flag(text: &str) -> Result<SourcedValue<TaskStoreLabel>, Error> {
     let kept = parse(text).map_err(|why| wrong("`--store`", &why))?;
-    Ok(At::new(kept, Source::Flag("--store")))
+    Ok(SourcedValue::new(kept, ValueSource::Flag("--store")))
 }
 
 /// Returns the proof that a file stands for, where the address has none of its own.
@@ -129,28 +129,28 @@ pub(crate) fn with_credentials(mut address: Address, credentials: Option<&Path>)
 }
 
 /// Says what is wrong without repeating it: it may hold a password.
-fn parse(text: &str) -> Result<Kept, String> {
+fn parse(text: &str) -> Result<TaskStoreLabel, String> {
     if text == FILES {
-        return Ok(Kept::Files);
+        return Ok(TaskStoreLabel::Files);
     }
     let address = Address::parse(text).map_err(|error| format!("failed to {error}"))?;
-    Ok(Kept::Cluster(address))
+    Ok(TaskStoreLabel::Cluster(address))
 }
 
-fn wrong(place: &str, why: &str) -> Error {
-    Error::usage(format!("{place}: {why}")).with_hint(format!("{REMEDY}."))
+fn wrong(location: &str, why: &str) -> Error {
+    Error::usage(format!("{location}: {why}")).with_hint(format!("{REMEDY}."))
 }
 
 const REMEDY: &str = "write `files`, or the servers of one cluster as `nats://host:port,…`";
 
 #[cfg(test)]
 mod tests {
-    use super::{Kept, flag};
+    use super::{TaskStoreLabel, flag};
 
     #[test]
     fn a_store_is_files_or_a_cluster_and_an_error_repeats_no_password() {
-        assert_eq!(flag("files").unwrap().value, Kept::Files);
-        let Kept::Cluster(address) = flag("nats://one:1,two").unwrap().value else {
+        assert_eq!(flag("files").unwrap().value, TaskStoreLabel::Files);
+        let TaskStoreLabel::Cluster(address) = flag("nats://one:1,two").unwrap().value else {
             panic!("it is a cluster");
         };
         assert_eq!(address.to_string(), "nats://one:1,two:4222");

@@ -25,12 +25,12 @@ pub(crate) struct Webhook {
     /// The address.
     pub(crate) listen: SocketAddr,
     /// Where the secret is.
-    pub(crate) secret: SecretPlace,
+    pub(crate) secret: SecretLocation,
 }
 
 /// Where the secret is.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum SecretPlace {
+pub(crate) enum SecretLocation {
     /// In this file.
     File(PathBuf),
     /// In this variable.
@@ -54,13 +54,13 @@ pub(crate) fn read(said: &Setting<WebhookTable>, faults: &mut Faults) -> Option<
         Some(_) => {}
     }
     let secret = match (&table.secret_file, &table.secret_env) {
-        (Some(path), None) if path.value.is_absolute() => SecretPlace::File(path.value.clone()),
+        (Some(path), None) if path.value.is_absolute() => SecretLocation::File(path.value.clone()),
         (Some(path), None) => {
             let remedy = "give an absolute path outside every project";
             faults.at(path, "it is not an absolute path", remedy);
             return None;
         }
-        (None, Some(name)) => SecretPlace::Variable(name.clone()),
+        (None, Some(name)) => SecretLocation::Variable(name.clone()),
         (Some(_), Some(_)) | (None, None) => {
             let remedy = "set either `secret_file` or `secret_env`";
             faults.at(said, "it needs exactly one secret", remedy);
@@ -81,7 +81,7 @@ mod tests {
     use kapi_settings::setting::Setting;
     use kapi_settings::{read as settings, toml};
 
-    use super::{SecretPlace, WebhookTable, read};
+    use super::{SecretLocation, WebhookTable, read};
 
     fn said(text: &str) -> Result<super::Webhook, String> {
         let mut faults = Faults::of("config.toml".to_owned());
@@ -97,7 +97,7 @@ mod tests {
     #[test]
     fn a_webhook_listens_on_loopback_and_has_one_secret() {
         let found = said("listen = \"127.0.0.1:1\"\nsecret_env = \"S\"").unwrap();
-        assert_eq!(found.secret, SecretPlace::Variable("S".to_owned()));
+        assert_eq!(found.secret, SecretLocation::Variable("S".to_owned()));
         assert!(said("listen = \"[::1]:1\"\nsecret_file = \"/s\"").is_ok());
         assert!(
             said("listen = \"0.0.0.0:1\"\nsecret_file = \"/s\"\nbeyond_loopback = true").is_ok()

@@ -6,10 +6,10 @@ use kapi_check::perform::hidden;
 use kapi_core::id::GoalId;
 use kapi_goal::record::contract_hash::contract_hash;
 use kapi_goal::record::project::Project;
-use kapi_goal::rules::command::Command;
+use kapi_goal::rules::command::GoalCommand;
 use kapi_goal::rules::contract::Contract;
-use kapi_goal::rules::event::{ApprovalMeans, Event};
-use kapi_machine::logged::Logged;
+use kapi_goal::rules::event::{ApprovalMeans, GoalEvent};
+use kapi_machine::logged::EventRecord;
 
 use crate::context::Context;
 use crate::error::Error;
@@ -47,14 +47,14 @@ pub(crate) fn approve(
     id: &GoalId,
     shown: &Contract,
     means: ApprovalMeans,
-) -> Result<Vec<Logged<Event>>, Error> {
+) -> Result<Vec<EventRecord<GoalEvent>>, Error> {
     let failed = |error| Error::engine(&error, &id.to_string());
     let contract_hash = contract_hash(shown).map_err(failed)?;
     if let Some(checks) = &shown.hidden {
-        hidden::keep(checks, &context.place(project, id)?.hidden)
+        hidden::keep(checks, &context.location(project, id)?.hidden)
             .map_err(|failure| Error::world(&failure))?;
     }
-    let command = Command::Approve {
+    let command = GoalCommand::Approve {
         contract_hash,
         means,
     };

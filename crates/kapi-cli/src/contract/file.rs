@@ -7,10 +7,10 @@ mod form;
 
 use std::path::Path;
 
-use kapi_core::hidden_checks::Hidden;
-use kapi_goal::rules::contract::{Base, Surface};
+use kapi_core::hidden_checks::HiddenCheckSet;
+use kapi_goal::rules::contract::{AgentSurface, Base};
 use kapi_settings::fault::Faults;
-use kapi_settings::scalar::Text;
+use kapi_settings::scalar::NonBlankText;
 use kapi_settings::setting::Setting;
 use kapi_settings::{amount, read as settings, yaml};
 
@@ -26,16 +26,16 @@ use crate::exit_code::Exit;
 
 /// Flags filled with what a file says, and what only a file can say.
 #[derive(Debug)]
-pub(crate) struct Filled {
+pub(crate) struct MergedFlags {
     /// The flags.
     pub(crate) args: Args,
     /// What is held to exactly.
-    pub(crate) pinned: Pinned,
+    pub(crate) pinned: FilePins,
 }
 
 /// What a file can hold a contract to, beyond flags.
 #[derive(Debug, Default)]
-pub(crate) struct Pinned {
+pub(crate) struct FilePins {
     /// The file and the line that names a branch, and the branch.
     pub(crate) branch: Option<(String, String)>,
     /// The place, the revision, and the tree that the base must have.
@@ -46,12 +46,12 @@ pub(crate) struct Pinned {
 
 #[derive(Debug)]
 struct PinnedBase {
-    place: String,
+    location: String,
     revision: Option<String>,
     tree: Option<String>,
 }
 
-impl Pinned {
+impl FilePins {
     /// Refuses a base that is another one than the file names; keeps the name it has there.
     pub(crate) fn check_base(&self, mut base: Base) -> Result<Base, Error> {
         let Some(pinned) = &self.base else {
@@ -60,7 +60,7 @@ impl Pinned {
         if pinned.tree.as_ref().is_some_and(|tree| *tree != base.tree) {
             return Err(Error::usage(format!(
                 "{}: commit {} has the tree {}, not the one given here",
-                pinned.place, base.commit, base.tree
+                pinned.location, base.commit, base.tree
             ))
             .with_hint("remove `tree`, or give the commit it belongs to."));
         }
@@ -71,11 +71,11 @@ impl Pinned {
     }
 
     /// Refuses hidden checks that are others than the file names.
-    pub(crate) fn check_hidden(&self, hidden: Option<&Hidden>) -> Result<(), Error> {
+    pub(crate) fn check_hidden(&self, hidden: Option<&HiddenCheckSet>) -> Result<(), Error> {
         match (&self.hidden, hidden) {
-            (Some((place, sha256)), Some(hidden)) if *sha256 != hidden.sha256 => {
+            (Some((location, sha256)), Some(hidden)) if *sha256 != hidden.sha256 => {
                 Err(Error::usage(format!(
-                    "{place}: the hidden checks in {} have the hash {}, not the one given here",
+                    "{location}: the hidden checks in {} have the hash {}, not the one given here",
                     hidden.source, hidden.sha256
                 ))
                 .with_hint("remove `sha256`, or restore the checks."))
@@ -86,10 +86,10 @@ impl Pinned {
 }
 
 /// Returns flags filled with what the file they name says.
-pub(crate) fn filled(context: &Context, flags: &Args) -> Result<Filled, Error> {
-    let mut filled = Filled {
+pub(crate) fn filled(context: &Context, flags: &Args) -> Result<MergedFlags, Error> {
+    let mut filled = MergedFlags {
         args: flags.clone(),
-        pinned: Pinned::default(),
+        pinned: FilePins::default(),
     };
     let Some(path) = &flags.contract else {
         return Ok(filled);
@@ -105,12 +105,12 @@ pub(crate) fn filled(context: &Context, flags: &Args) -> Result<Filled, Error> {
     Ok(filled)
 }
 
-fn fill(filled: &mut Filled, flags: &Args, path: &Path, text: &str) -> Result<(), Error> {
+fn fill(filled: &mut MergedFlags, flags: &Args, path: &Path, text: &str) -> Result<(), Error> {
     let mut faults = Faults::of(path.display().to_string());
     let root = yaml::parse(text, &mut faults);
     let form: Option<ContractForm> = root.and_then(|root| settings::read(&root, &mut faults));
     if let Some(mut form) = form {
-        let mut reader = Reader {
+        let mut reader = ContractReader {
             path,
             flags,
             filled,
@@ -118,7 +118,7 @@ fn fill(filled: &mut Filled, flags: &Args, path: &Path, text: &str) -> Result<()
         };
         reader.one_form(&mut form);
         reader.proof(&mut form);
-        reader.party(&mut form);
+        reader.participants(&mut form);
         reader.limits(&form);
         reader.working(form.working);
         reader.location(form.base, form.branch);
@@ -129,14 +129,14 @@ fn fill(filled: &mut Filled, flags: &Args, path: &Path, text: &str) -> Result<()
 }
 
 /// Reads one file into the flags.
-struct Reader<'a> {
+struct ContractReader<'a> {
     path: &'a Path,
     flags: &'a Args,
-    filled: &'a mut Filled,
+    filled: &'a mut MergedFlags,
     faults: &'a mut Faults,
 }
 
-impl Reader<'_> {
+impl ContractReader<'_> {
     /// Brings the short form into the whole one; a file says each thing once.
     fn one_form(&mut self, form: &mut ContractForm) {
         let (checks, budget, working) = (&mut form.checks, &mut form.budget, &mut form.working);
@@ -210,7 +210,7 @@ impl Reader<'_> {
     }
 
     /// Takes who works and who judges.
-    fn party(&mut self, form: &mut ContractForm) {
+    fn participants(&mut self, form: &mut ContractForm) {
         let agent = form.agent.take().map(|agent| self.named(agent.0));
         let judge = form.judge.take().and_then(|judge| match judge.by {
             Some(JudgeWord::None) => Some("none".to_owned()),
@@ -279,13 +279,13 @@ impl Reader<'_> {
     }
 
     /// Takes where it happens.
-    fn location(&mut self, base: Option<Setting<BaseForm>>, branch: Option<Setting<Text>>) {
+    fn location(&mut self, base: Option<Setting<BaseForm>>, branch: Option<Setting<NonBlankText>>) {
         let filled = &mut *self.filled;
         filled.pinned.branch = branch.map(|said| (location(self.path, &said), said.value.0));
         let Some(base) = base.filter(|_| self.flags.base.is_none()) else {
             return;
         };
-        let place = location(self.path, &base);
+        let location = location(self.path, &base);
         let BaseForm {
             revision,
             commit,
@@ -296,7 +296,7 @@ impl Reader<'_> {
         let named = commit.map(|text| text.0).or_else(|| revision.clone());
         filled.args.base = named.or(filled.args.base.take());
         filled.pinned.base = Some(PinnedBase {
-            place,
+            location,
             revision,
             tree: tree.map(|text| text.0),
         });
@@ -384,14 +384,14 @@ fn milliseconds(said: Option<&Number>, faults: &mut Faults) -> Option<u64> {
     number(said, parse, faults)
 }
 
-fn surface(said: &Setting<SurfaceForm>, faults: &mut Faults) -> Option<Surface> {
+fn surface(said: &Setting<SurfaceForm>, faults: &mut Faults) -> Option<AgentSurface> {
     let SurfaceForm {
         kind,
         location,
         notes,
     } = &said.value;
     if let Some(kind) = kind {
-        return Some(Surface {
+        return Some(AgentSurface {
             kind: kind.0.clone(),
             location: location.0.clone(),
             notes: notes.as_ref().map(|notes| notes.0.clone()),

@@ -10,8 +10,8 @@ use std::path::PathBuf;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use kapi_check::rules::proof::policy::{CheckPolicy, TestPolicy};
 use kapi_core::isolation::NetworkMode;
-use kapi_goal::rules::contract::{GoalType, LANES_MAX, RaceEnd, Surface, TURNS_DEFAULT};
-use kapi_goal::rules::plan::task::Phase;
+use kapi_goal::rules::contract::{AgentSurface, GoalType, LANES_MAX, RaceEnd, TURNS_DEFAULT};
+use kapi_goal::rules::plan::task::TaskPhase;
 use kapi_workflow::rules::branch::BranchType;
 
 use crate::config::grant::{LEVEL_DEFAULT, NETWORK_DEFAULT};
@@ -112,8 +112,8 @@ pub(crate) struct Args {
     pub(crate) goal_type: Option<GoalTypeName>,
     /// Surface to inspect, as KIND=LOCATION or KIND=LOCATION;NOTES
     #[arg(help_heading = MORE, long, value_name = "SURFACE", value_parser = parse_surface)]
-    pub(crate) surface: Vec<Surface>,
-    #[arg(help = help::with_default("Phase in which the work starts", Phase::default()), help_heading = MORE, long, value_name = "PHASE", value_enum)]
+    pub(crate) surface: Vec<AgentSurface>,
+    #[arg(help = help::with_default("Phase in which the work starts", TaskPhase::default()), help_heading = MORE, long, value_name = "PHASE", value_enum)]
     pub(crate) start_phase: Option<PhaseName>,
     /// Run verify commands through mise
     #[arg(help_heading = MORE, long)]

@@ -4,9 +4,9 @@
 
 use std::path::Path;
 
-use kapi_core::hidden_checks::Hidden;
+use kapi_core::hidden_checks::HiddenCheckSet;
 use kapi_core::isolation::{NetworkMode, SandboxLevel};
-use kapi_goal::perform::survey::Survey;
+use kapi_goal::perform::survey::RepositorySurvey;
 use kapi_goal::rules::contract::Contract;
 
 use crate::config::Config;
@@ -36,14 +36,14 @@ pub(super) fn ignored_note(
     context: &Context,
     config: &Config,
     level: SandboxLevel,
-    survey: &Survey,
-    hidden: Option<&Hidden>,
+    survey: &RepositorySurvey,
+    hidden: Option<&HiddenCheckSet>,
 ) -> Result<Option<String>, Error> {
     if level != SandboxLevel::Native {
         return Ok(None);
     }
     let shown = survey
-        .ignored_shown(&context.book(config))
+        .ignored_shown(&context.grants(config))
         .map_err(|failure| Error::world(&failure))?;
     for relative in &shown {
         let visible = survey.root().join(relative);

@@ -5,10 +5,10 @@
 use kapi_agent::agent::AgentKind;
 use kapi_core::isolation::SandboxLevel;
 use kapi_core::judge::Judge;
-use kapi_goal::record::preferences::Preferred;
+use kapi_goal::record::preferences::PreferenceValues;
 use kapi_goal::rules::contract::Contract;
 use kapi_run::asking;
-use kapi_run::book::Book;
+use kapi_run::host_grants::HostGrants;
 
 use crate::config::Config;
 use crate::context::Context;
@@ -74,13 +74,13 @@ impl JudgeName {
 
 /// What is known when a judge is chosen.
 #[derive(Clone, Copy)]
-pub(super) struct Parties<'a> {
+pub(super) struct JudgeParticipants<'a> {
     /// Who asks, and from where.
     pub(super) context: &'a Context,
     /// The configuration.
     pub(super) config: &'a Config,
     /// What the person prefers in this project.
-    pub(super) preferred: &'a Preferred,
+    pub(super) preferred: &'a PreferenceValues,
     /// The executor, as it stands in the contract.
     pub(super) agent: &'a str,
     /// Where both run.
@@ -89,7 +89,10 @@ pub(super) struct Parties<'a> {
 
 /// Returns the judge that the person chose. A flag holds over the environment, that over their
 /// preference for this project, and that over their file.
-pub(super) fn of_person(parties: Parties<'_>, flag: Option<&str>) -> Result<Option<Judge>, Error> {
+pub(super) fn of_person(
+    parties: JudgeParticipants<'_>,
+    flag: Option<&str>,
+) -> Result<Option<Judge>, Error> {
     let variable = parties.context.variable("KAPI_JUDGE");
     let said = flag
         .or(variable.filter(|text| !text.is_empty()))
@@ -99,7 +102,7 @@ pub(super) fn of_person(parties: Parties<'_>, flag: Option<&str>) -> Result<Opti
 }
 
 /// Returns the judge that a text names.
-pub(super) fn named(parties: Parties<'_>, text: &str) -> Result<Judge, Error> {
+pub(super) fn named(parties: JudgeParticipants<'_>, text: &str) -> Result<Judge, Error> {
     Ok(match JudgeName::parse(text)? {
         JudgeName::None => Judge::None,
         JudgeName::Same => Judge::Same,
@@ -114,18 +117,18 @@ pub(super) fn named(parties: Parties<'_>, text: &str) -> Result<Judge, Error> {
 /// Returns who judges where the person named nobody: a model is judged by another one that is
 /// there; a program is judged by its checks.
 pub(super) fn unnamed(
-    parties: Parties<'_>,
+    parties: JudgeParticipants<'_>,
     notes: &mut Vec<String>,
 ) -> Result<Option<Judge>, Error> {
     let executor = agent_name::kind(parties.agent)?;
     if !is_model(&executor) {
         return Ok(None);
     }
-    let book = parties.context.book(parties.config);
+    let grants = parties.context.grants(parties.config);
     // An executor that cannot even begin is the nearer trouble.
-    asking::check_agent(&book, parties.agent, parties.level)
+    asking::check_agent(&grants, parties.agent, parties.level)
         .map_err(|failure| Error::world(&failure))?;
-    match usable(&book, &executor, parties.level).first() {
+    match usable(&grants, &executor, parties.level).first() {
         Some(other) => {
             notes.push(format!(
                 "No judge was named, so {other} judges: it is installed and is not {}. Choose \
@@ -139,7 +142,7 @@ pub(super) fn unnamed(
 }
 
 /// Refuses a model that nobody judges, unless that is what the person said.
-pub(super) fn require(parties: Parties<'_>) -> Result<(), Error> {
+pub(super) fn require(parties: JudgeParticipants<'_>) -> Result<(), Error> {
     let executor = agent_name::kind(parties.agent)?;
     if is_model(&executor) {
         return Err(unspecified(&executor));
@@ -156,15 +159,19 @@ pub(crate) const fn is_model(kind: &AgentKind) -> bool {
 }
 
 /// Returns the agents that could judge this executor: installed, and with credentials.
-pub(crate) fn usable(book: &Book, executor: &AgentKind, level: SandboxLevel) -> Vec<&'static str> {
-    let mut others = able(book, level);
+pub(crate) fn usable(
+    grants: &HostGrants,
+    executor: &AgentKind,
+    level: SandboxLevel,
+) -> Vec<&'static str> {
+    let mut others = able(grants, level);
     others.retain(|name| *name != executor.name());
     others
 }
 
 /// Returns the agents that could judge: installed, and with credentials.
-pub(crate) fn able(book: &Book, level: SandboxLevel) -> Vec<&'static str> {
-    let is_usable = |name: &&str| asking::check_agent(book, name, level).is_ok();
+pub(crate) fn able(grants: &HostGrants, level: SandboxLevel) -> Vec<&'static str> {
+    let is_usable = |name: &&str| asking::check_agent(grants, name, level).is_ok();
     BUILT_IN
         .iter()
         .map(AgentKind::name)
@@ -186,7 +193,7 @@ fn unspecified(executor: &AgentKind) -> Error {
 }
 
 /// Says what a person should know of who judges.
-pub(super) fn note(parties: Parties<'_>, judge: &Judge, notes: &mut Vec<String>) {
+pub(super) fn note(parties: JudgeParticipants<'_>, judge: &Judge, notes: &mut Vec<String>) {
     match judge {
         Judge::Same => notes.push(
             "SAME MODEL: the judge is the agent's own model in a fresh session; another model \
@@ -206,7 +213,7 @@ pub(super) fn note(parties: Parties<'_>, judge: &Judge, notes: &mut Vec<String>)
 }
 
 /// Tells whether a model that judges is the one that the executor is configured with.
-fn is_executors_model(parties: Parties<'_>, judge: &str) -> bool {
+fn is_executors_model(parties: JudgeParticipants<'_>, judge: &str) -> bool {
     let Ok(JudgeName::Model { model, .. }) = JudgeName::parse(judge) else {
         return false;
     };

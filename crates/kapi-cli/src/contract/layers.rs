@@ -9,25 +9,25 @@ use kapi_goal::rules::contract::TURNS_DEFAULT;
 
 use crate::config::goal;
 use crate::contract::flags::Args;
-use crate::contract::judge::{self, Parties};
-use crate::contract::{Drafted, working};
+use crate::contract::judge::{self, JudgeParticipants};
+use crate::contract::{ContractDrafter, working};
 use crate::error::Error;
 
 /// What a contract is drawn up from.
 #[derive(Clone, Copy)]
-pub(super) struct Sources<'a> {
+pub(super) struct ContractSources<'a> {
     /// What the person typed.
     pub(super) flags: &'a Args,
     /// The same, filled with what their contract file says.
     pub(super) filled: &'a Args,
     /// Who else has a say.
-    pub(super) parties: Parties<'a>,
+    pub(super) parties: JudgeParticipants<'a>,
 }
 
 /// Returns what holds of everything that was said, and what became of the project's words.
 pub(super) fn resolved(
-    sources: Sources<'_>,
-    drafted: Drafted,
+    sources: ContractSources<'_>,
+    drafted: ContractDrafter,
     notes: &mut Vec<String>,
 ) -> Result<ResolvedChecks, Error> {
     let config = sources.parties.config;
@@ -67,11 +67,11 @@ pub(super) fn resolved(
     }
     let judge = resolved.settings.judge.clone();
     // A proposal is refused where it becomes a contract, with its own code.
-    if judge.is_none() && drafted != Drafted::Proposal {
+    if judge.is_none() && drafted != ContractDrafter::Proposal {
         judge::require(sources.parties)?;
     }
     let judge = judge.unwrap_or(Judge::None);
-    if drafted != Drafted::Proposal || judge != Judge::None {
+    if drafted != ContractDrafter::Proposal || judge != Judge::None {
         judge::note(sources.parties, &judge, notes);
     }
     resolved.settings.judge = Some(judge);
@@ -83,7 +83,7 @@ fn is_judge(added: &Addition) -> bool {
 }
 
 /// Returns what flags, or a file in their place, say.
-fn asked(sources: Sources<'_>, args: &Args) -> Result<CheckSettings, Error> {
+fn asked(sources: ContractSources<'_>, args: &Args) -> Result<CheckSettings, Error> {
     let verify = match (args.unverified, args.verify.is_empty()) {
         (true, _) => Some(Vec::new()),
         (false, true) => None,
@@ -106,7 +106,10 @@ fn asked(sources: Sources<'_>, args: &Args) -> Result<CheckSettings, Error> {
 }
 
 /// Returns commands as they are run.
-fn commands(sources: Sources<'_>, said: Option<&[String]>) -> Result<Option<Vec<String>>, Error> {
+fn commands(
+    sources: ContractSources<'_>,
+    said: Option<&[String]>,
+) -> Result<Option<Vec<String>>, Error> {
     let Some(commands) = said else {
         return Ok(None);
     };

@@ -5,8 +5,8 @@
 use std::path::Path;
 
 use kapi_check::perform::hidden;
-use kapi_core::hidden_checks::Hidden;
-use kapi_goal::perform::survey::Survey;
+use kapi_core::hidden_checks::HiddenCheckSet;
+use kapi_goal::perform::survey::RepositorySurvey;
 use kapi_goal::rules::contract::{Base, Contract};
 
 use crate::context::Context;
@@ -29,7 +29,7 @@ pub(super) fn note_no_proof(verify: &[String], notes: &mut Vec<String>) {
 /// matches nothing.
 pub(super) fn protect_scripts(
     args: &Args,
-    survey: &Survey,
+    survey: &RepositorySurvey,
     contract: &mut Contract,
     notes: &mut Vec<String>,
 ) -> Result<(), Error> {
@@ -70,9 +70,9 @@ pub(super) fn protect_scripts(
 pub(super) fn hidden_checks(
     context: &Context,
     dir: &Path,
-    survey: &Survey,
+    survey: &RepositorySurvey,
     base: &Base,
-) -> Result<Hidden, Error> {
+) -> Result<HiddenCheckSet, Error> {
     let absolute = context.cwd.join(dir);
     let seen = survey
         .hidden_in_plain_sight(base, &absolute)

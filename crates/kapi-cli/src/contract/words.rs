@@ -7,7 +7,7 @@ use kapi_check::rules::proof::policy::{CheckPolicy, TestPolicy};
 use kapi_core::judge::JudgeUnavailable;
 use kapi_core::text::counted;
 use kapi_goal::rules::budget::Budget;
-use kapi_goal::rules::contract::{Contract, Distill, Reminders, Surface, Working};
+use kapi_goal::rules::contract::{AgentSurface, Contract, Distillation, Reminders, Working};
 use kapi_goal::rules::state::Goal;
 
 use crate::amount;
@@ -259,8 +259,8 @@ fn working_rows(working: &Working) -> Vec<(&'static str, String)> {
     let surfaces: Vec<String> = working.surfaces.iter().map(surface_words).collect();
     let style = working.decision_style.as_deref();
     let distill = match working.distill {
-        Distill::WhenPlanned => "by the agent once the goal is done, if it made a plan",
-        Distill::Never => "by Kapi alone",
+        Distillation::WhenPlanned => "by the agent once the goal is done, if it made a plan",
+        Distillation::Never => "by Kapi alone",
     };
     let reminders = match working.reminders {
         Reminders::All => "all guidance that fits the goal",
@@ -279,7 +279,7 @@ fn working_rows(working: &Working) -> Vec<(&'static str, String)> {
     ]
 }
 
-fn surface_words(surface: &Surface) -> String {
+fn surface_words(surface: &AgentSurface) -> String {
     let notes = surface.notes.as_ref();
     let notes = notes.map_or_else(String::new, |notes| format!(" ({notes})"));
     format!("{}: {}{notes}", surface.kind, surface.location)

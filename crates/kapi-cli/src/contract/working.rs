@@ -3,8 +3,8 @@
 //! Only the words a person types are known here; what they lead to is the core's affair.
 
 use kapi_check::rules::checks::mise;
-use kapi_goal::rules::contract::{Distill, GoalType, Reminders, Working};
-use kapi_goal::rules::plan::task::Phase;
+use kapi_goal::rules::contract::{Distillation, GoalType, Reminders, Working};
+use kapi_goal::rules::plan::task::TaskPhase;
 use kapi_sys::process;
 
 use crate::context::Context;
@@ -25,12 +25,12 @@ pub(super) fn working(args: &Args) -> Working {
         surfaces: args.surface.clone(),
         ask_before,
         decision_style: args.decision_style.clone(),
-        start_phase: args.start_phase.map(Phase::from).unwrap_or_default(),
+        start_phase: args.start_phase.map(TaskPhase::from).unwrap_or_default(),
         mise: args.mise,
         distill: if args.no_distill {
-            Distill::Never
+            Distillation::Never
         } else {
-            Distill::WhenPlanned
+            Distillation::WhenPlanned
         },
         reminders: args.reminders.map(Reminders::from).unwrap_or_default(),
         workflow: None,

@@ -11,16 +11,16 @@ use kapi_core::id::GoalId;
 use kapi_goal::perform::real::RealWorld;
 use kapi_goal::perform::waits;
 use kapi_goal::perform::waits::WaitCheck;
-use kapi_goal::record::drive::{DriveError, Observed};
+use kapi_goal::record::drive::{DriveObservation, GoalDriveError};
 use kapi_goal::record::error::EngineError;
 use kapi_goal::record::project::Project;
-use kapi_goal::rules::command::Command;
-use kapi_goal::rules::event::Event;
-use kapi_goal::rules::state::{Goal, Status};
-use kapi_goal::rules::wait::Wait;
+use kapi_goal::rules::command::GoalCommand;
+use kapi_goal::rules::event::GoalEvent;
+use kapi_goal::rules::state::{Goal, GoalStatus};
+use kapi_goal::rules::wait::GoalWait;
 use kapi_goal::rules::words;
 use kapi_machine::follow::LogCursor;
-use kapi_machine::logged::Logged;
+use kapi_machine::logged::EventRecord;
 use kapi_machine::watch::Activity;
 use kapi_sys::alarm::{Alarm, WakeSources};
 use kapi_sys::cancel::Cancel;
@@ -30,7 +30,7 @@ use kapi_workflow::record::supervise::wake;
 use crate::context::Context;
 use crate::error::Error;
 use crate::exit_code::Exit;
-use crate::progress::Progress;
+use crate::progress::GoalProgressLine;
 
 /// The longest until the goal is looked at again, should the system not tell of a change.
 const LOOK: Duration = Duration::from_secs(5);
@@ -45,7 +45,7 @@ pub(super) struct Attendance<'a> {
     id: &'a GoalId,
     context: &'a Context,
     interrupts: &'a Interrupts,
-    progress: Progress,
+    progress: GoalProgressLine,
     alarm: Alarm,
     cursor: LogCursor,
     /// The number of the last event that was shown.
@@ -67,7 +67,7 @@ impl<'a> Attendance<'a> {
             id,
             context,
             interrupts,
-            progress: Progress::new(context.ui, &goal),
+            progress: GoalProgressLine::new(context.ui, &goal),
             alarm: alarm()?,
             cursor: LogCursor::default(),
             shown: 0,
@@ -75,14 +75,14 @@ impl<'a> Attendance<'a> {
     }
 
     /// Shows what the command recorded before it drove.
-    pub(super) fn show_begun(&mut self, begun: Vec<Logged<Event>>) {
+    pub(super) fn show_begun(&mut self, begun: Vec<EventRecord<GoalEvent>>) {
         for logged in begun {
-            self.show(Observed::Recorded(Box::new(logged)));
+            self.show(DriveObservation::Recorded(Box::new(logged)));
         }
     }
 
-    pub(super) fn show(&mut self, seen: Observed) {
-        if let Observed::Recorded(logged) = &seen {
+    pub(super) fn show(&mut self, seen: DriveObservation) {
+        if let DriveObservation::Recorded(logged) = &seen {
             self.shown = self.shown.max(logged.seq);
         }
         self.progress.show(seen);
@@ -92,7 +92,7 @@ impl<'a> Attendance<'a> {
         self.progress.end();
     }
 
-    pub(super) fn failed(&self, error: &DriveError) -> Error {
+    pub(super) fn failed(&self, error: &GoalDriveError) -> Error {
         self.end();
         Error::drive(error, &self.id.to_string())
     }
@@ -103,7 +103,7 @@ impl<'a> Attendance<'a> {
         self.note(format!(
             "the goal is driven by {owner}; its progress is shown here"
         ));
-        let mut was_told = false;
+        let mut was_reported = false;
         loop {
             self.watch(WakeSources::default())?;
             // Asked first, so that whatever it recorded last is among the events read next.
@@ -115,35 +115,35 @@ impl<'a> Attendance<'a> {
             if driver.is_none() {
                 return Ok(None);
             }
-            if self.interrupts.is_raised() && !was_told {
-                was_told = true;
+            if self.interrupts.is_raised() && !was_reported {
+                was_reported = true;
                 self.interrupt()?;
             }
-            self.sleep(LOOK, was_told)?;
+            self.sleep(LOOK, was_reported)?;
         }
     }
 
     /// Stays with a parked goal until its wait is over or the person goes, and returns it.
     pub(super) fn stay(&mut self, world: &RealWorld<'_>) -> Result<Goal, Error> {
-        let mut told = None;
+        let mut reported = None;
         let mut trouble = None;
         loop {
             let parked = self.show_recorded()?;
             let wait = parked
                 .wait
                 .as_ref()
-                .filter(|_| parked.status == Status::Waiting);
+                .filter(|_| parked.status == GoalStatus::Waiting);
             let Some(wait) = wait.filter(|_| !self.interrupts.is_raised()) else {
                 return Ok(parked);
             };
-            if told != Some(wait.number) {
-                told = Some(wait.number);
+            if reported != Some(wait.number) {
+                reported = Some(wait.number);
                 self.note(format!(
                     "parked until {}; after Ctrl-C it stays parked and `kapi up` can continue it",
                     words::wait_words(&wait.until)
                 ));
             }
-            self.watch(waits::watched(&world.place, wait))?;
+            self.watch(waits::watched(&world.location, wait))?;
             // Once more, now that no change is missed any more.
             if self.show_recorded()?.wait.as_ref() != Some(wait) {
                 continue;
@@ -169,17 +169,17 @@ impl<'a> Attendance<'a> {
         &mut self,
         world: &RealWorld<'_>,
         goal: &Goal,
-        wait: &Wait,
+        wait: &GoalWait,
     ) -> Result<Result<WaitCheck, Failure>, Error> {
         let cancel = Cancel::new();
         if waits::pace(wait) == waits::CheckCost::Quick {
             return Ok(waits::look(world, goal, wait, &cancel));
         }
-        let bell = self.alarm.bell();
+        let waker = self.alarm.waker();
         thread::scope(|scope| {
             let worker = scope.spawn(|| {
                 let found = waits::look(world, goal, wait, &cancel);
-                bell.ring();
+                waker.ring();
                 found
             });
             while !worker.is_finished() {
@@ -196,7 +196,7 @@ impl<'a> Attendance<'a> {
     }
 
     /// Sleeps once while a look goes on, and calls it off when nobody wants it any more.
-    fn attend_look(&mut self, wait: &Wait, cancel: &Cancel) {
+    fn attend_look(&mut self, wait: &GoalWait, cancel: &Cancel) {
         let shown = self.show_recorded();
         let is_same = shown.is_ok_and(|goal| goal.wait.as_ref() == Some(wait));
         if !is_same || self.interrupts.is_raised() {
@@ -220,7 +220,7 @@ impl<'a> Attendance<'a> {
     fn interrupt(&self) -> Result<(), Error> {
         let submitted = self
             .project
-            .submit(self.id, &self.context.actor, &Command::Interrupt);
+            .submit(self.id, &self.context.actor, &GoalCommand::Interrupt);
         match submitted {
             Ok(_) | Err(EngineError::Denied(_)) => Ok(()),
             Err(error) => Err(Error::engine(&error, &self.id.to_string())),
@@ -235,14 +235,14 @@ impl<'a> Attendance<'a> {
         let shown = self.shown;
         let recorded = recorded.map_err(failed)?;
         for logged in recorded.into_iter().filter(|logged| logged.seq > shown) {
-            self.show(Observed::Recorded(Box::new(logged)));
+            self.show(DriveObservation::Recorded(Box::new(logged)));
         }
         Ok(goal)
     }
 
     fn note(&mut self, text: String) {
         self.progress
-            .show(Observed::Activity(Activity::Note { text }));
+            .show(DriveObservation::Activity(Activity::Note { text }));
     }
 
     fn watch(&mut self, mut watched: WakeSources) -> Result<(), Error> {

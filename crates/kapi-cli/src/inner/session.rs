@@ -9,14 +9,14 @@ use kapi_core::mode::Mode;
 use kapi_core::workflow_key::WorkflowKey;
 use kapi_wire::session::{
     CandidateView, CandidatesView, DecisionView, GuidanceView, SESSION_VERSION, SessionView,
-    ShownView, StandingView,
+    SessionWorkflowView, ShownView,
 };
 use kapi_wire::workflow::asked::AskedView;
 use kapi_wire::workflow::modes::asked;
 use kapi_workflow::record::workflows::Workflows;
 use kapi_workflow::rules::guidance;
 use kapi_workflow::rules::next_command::next_commands;
-use kapi_workflow::rules::pending::Pending;
+use kapi_workflow::rules::pending::WaitingDecision;
 use kapi_workflow::rules::state::Workflow;
 
 use crate::context::Context;
@@ -24,8 +24,8 @@ use crate::error::Error;
 use crate::event_words::first_line;
 use crate::exit_code::Exit;
 use crate::ui::Format;
-use crate::workflow::find::{self, Verb};
-use crate::workflow::found::{Found, Sought};
+use crate::workflow::find::{self, WorkflowVerb};
+use crate::workflow::located::{LocatedWorkflow, WorkflowQuery};
 use crate::workflow::{approving, session, words};
 
 /// The word that enters it; always answers in JSON.
@@ -92,9 +92,9 @@ fn attached(context: &Context) -> Result<SessionView, Error> {
             mode: attachment.mode,
             id: attachment.workflow,
         };
-        let found = Found::load(project, key)?;
+        let found = LocatedWorkflow::load(project, key)?;
         if !found.workflow.status.is_terminal() {
-            view.attached = Some(standing(&found, None)?);
+            view.attached = Some(state(&found, None)?);
         }
     }
     Ok(view)
@@ -111,12 +111,12 @@ fn root(context: &Context) -> Result<Option<std::path::PathBuf>, Error> {
 
 /// Returns a workflow with the artifact that waits in it, as it was drafted.
 fn shown(context: &Context, mode: Mode, reference: &str) -> Result<ShownView, Error> {
-    let sought = Sought {
+    let sought = WorkflowQuery {
         mode,
         reference,
         owner: OWNER,
     };
-    let found = find::find(context, &sought, Verb::Approve)?;
+    let found = find::find(context, &sought, WorkflowVerb::Approve)?;
     let text = match &found.workflow.pending {
         Some(pending) => {
             approving::check_unedited(&found, pending)?;
@@ -127,7 +127,7 @@ fn shown(context: &Context, mode: Mode, reference: &str) -> Result<ShownView, Er
     Ok(ShownView {
         kind: "standing",
         v: SESSION_VERSION,
-        workflow: standing(&found, text)?,
+        workflow: state(&found, text)?,
     })
 }
 
@@ -164,7 +164,7 @@ fn candidates(context: &Context, mode: Mode, purpose: &str) -> Result<Candidates
     Ok(view)
 }
 
-fn standing(found: &Found<'_>, text: Option<String>) -> Result<StandingView, Error> {
+fn state(found: &LocatedWorkflow<'_>, text: Option<String>) -> Result<SessionWorkflowView, Error> {
     let workflow = &found.workflow;
     let (phase, subphase) = workflow.phase();
     let driver = Workflows::of(&found.project)
@@ -172,7 +172,7 @@ fn standing(found: &Found<'_>, text: Option<String>) -> Result<StandingView, Err
         .map_err(|error| Error::workflow(&error))?;
     let asked = asked(&workflow.body);
     let documents = guidance::documents(workflow).iter();
-    Ok(StandingView {
+    Ok(SessionWorkflowView {
         id: workflow.id.to_string(),
         index: format!("{:03}", workflow.id.index()),
         mode: workflow.mode().as_str(),
@@ -180,7 +180,7 @@ fn standing(found: &Found<'_>, text: Option<String>) -> Result<StandingView, Err
         status: workflow.status.as_str(),
         phase,
         subphase,
-        standing: words::standing(workflow),
+        state: words::state(workflow),
         paragraph: paragraph(workflow, asked.as_ref()),
         driver,
         pending: workflow
@@ -199,7 +199,7 @@ fn standing(found: &Found<'_>, text: Option<String>) -> Result<StandingView, Err
     })
 }
 
-fn decision(pending: &Pending, text: Option<String>) -> DecisionView {
+fn decision(pending: &WaitingDecision, text: Option<String>) -> DecisionView {
     DecisionView {
         decision: pending.decision.as_str(),
         artifact: pending.decision.artifact(),
@@ -220,7 +220,7 @@ fn paragraph(workflow: &Workflow, asked: Option<&AskedView>) -> String {
             workflow.mode(),
             first_line(&workflow.purpose)
         ),
-        format!("Its phase is {}.", words::standing(workflow)),
+        format!("Its phase is {}.", words::state(workflow)),
     ];
     sentences.extend(workflow.body.rules().counts_words());
     if let Some(asked) = asked {

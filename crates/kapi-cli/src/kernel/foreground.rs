@@ -8,19 +8,19 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use kapi_core::task_id::TaskId;
+use kapi_core::task_id::KernelTaskId;
 use kapi_sys::alarm::{Alarm, WakeSources};
 use kapi_sys::clock::monotonic_ms;
-use kapi_task::perform::room::MachineCapacity;
+use kapi_task::perform::capacity::MachineCapacity;
 use kapi_task::record::error::KernelError;
-use kapi_task::record::worker::{Hands, Stepped, Terms, Worker};
-use kapi_task::rules::task::{Report, Task};
-use kapi_task::rules::task_state::State;
+use kapi_task::record::worker::{KernelWorker, LeaseHandle, StepOutcome, WorkerTerms};
+use kapi_task::rules::task::{AttemptReport, KernelTask};
+use kapi_task::rules::task_state::KernelTaskState;
 
 use crate::driving::attendance::{alarm, alarm_failed};
 use crate::error::Error;
 use crate::kernel::listening::listen;
-use crate::kernel::{Kernel, failed};
+use crate::kernel::{ProjectKernel, failed};
 
 /// The longest until the task is looked at again, in milliseconds, should the system not tell of a
 /// change.
@@ -33,37 +33,37 @@ const OTHERS_MS: u64 = 1_000;
 const WORKER: &str = "waiting for a worker";
 
 /// Performs one task to its end.
-pub(crate) type Perform<'a> = dyn Fn(&Task, &Hands<'_>) -> Report + Sync + 'a;
+pub(crate) type Perform<'a> = dyn Fn(&KernelTask, &LeaseHandle<'_>) -> AttemptReport + Sync + 'a;
 
 /// What a worker in the foreground stands on.
 #[derive(Clone, Copy)]
 pub(crate) struct Foreground<'a> {
     /// The kernel.
-    pub(crate) kernel: &'a Kernel<'a>,
+    pub(crate) kernel: &'a ProjectKernel<'a>,
     /// Tells whether it is to stop: the task goes back to the queue then.
     pub(crate) is_over: &'a dyn Fn() -> bool,
     /// Performs the task.
     pub(crate) perform: &'a Perform<'a>,
     /// Tells whether the task may be begun, besides that the machine has room for it.
-    pub(crate) has_room: &'a dyn Fn() -> bool,
+    pub(crate) has_capacity: &'a dyn Fn() -> bool,
 }
 
 /// The task as it stands.
 #[derive(Debug)]
-pub(crate) struct Seen<'a> {
+pub(crate) struct TaskSnapshot<'a> {
     /// The task.
-    pub(crate) task: &'a Task,
+    pub(crate) task: &'a KernelTask,
     /// What it waits for.
     pub(crate) waits: Option<String>,
 }
 
 /// How the task stood when nobody had to look on any more.
 #[derive(Debug)]
-pub(crate) enum Left {
+pub(crate) enum FinalTaskState {
     /// It has ended.
-    Ended(Box<Task>),
+    Ended(Box<KernelTask>),
     /// The person left; the task waits in the queue, or somebody else has it.
-    Open(Box<Task>),
+    Open(Box<KernelTask>),
 }
 
 /// Works on a task until it has ended, whoever does it, or until it is interrupted.
@@ -71,17 +71,17 @@ pub(crate) enum Left {
 /// `show` is called with the task whenever it may stand elsewhere than before.
 pub(crate) fn attend(
     foreground: &Foreground<'_>,
-    id: TaskId,
-    show: &mut dyn FnMut(&Seen<'_>),
-) -> Result<Left, Error> {
+    id: KernelTaskId,
+    show: &mut dyn FnMut(&TaskSnapshot<'_>),
+) -> Result<FinalTaskState, Error> {
     let alarm = alarm()?;
-    let (bell, has_rung) = (alarm.bell(), AtomicBool::new(false));
+    let (waker, has_woken) = (alarm.waker(), AtomicBool::new(false));
     let ring = || {
-        has_rung.store(true, Ordering::SeqCst);
-        bell.ring();
+        has_woken.store(true, Ordering::SeqCst);
+        waker.ring();
     };
     let queue = foreground.kernel.queue()?;
-    let terms = Terms {
+    let terms = WorkerTerms {
         slots: 1,
         capacity: foreground.kernel.terms.capacity(),
         only: Some(id),
@@ -89,57 +89,57 @@ pub(crate) fn attend(
         perform: foreground.perform,
         ring: &ring,
     };
-    let room = foreground.kernel.room();
+    let capacity = foreground.kernel.capacity();
     thread::scope(|scope| {
         let _listening = listen(scope, &queue, ring)?;
-        let worker = Worker::new(scope, queue, terms).map_err(|error| failed(&error))?;
-        let mut bench = Bench {
+        let worker = KernelWorker::new(scope, queue, terms).map_err(|error| failed(&error))?;
+        let mut verifier = TaskVerifier {
             foreground,
             id,
             worker,
             alarm,
-            has_rung: &has_rung,
-            room: &room,
+            has_woken: &has_woken,
+            capacity: &capacity,
             is_leaving: false,
         };
-        let left = bench.work(show);
+        let left = verifier.work(show);
         if left.is_err() {
             // The thread that performs is joined before the error is told.
-            bench.worker.leave();
+            verifier.worker.leave();
         }
         left
     })
 }
 
-struct Bench<'scope, 'env, 'a> {
+struct TaskVerifier<'scope, 'env, 'a> {
     foreground: &'a Foreground<'a>,
-    id: TaskId,
-    worker: Worker<'scope, 'env>,
+    id: KernelTaskId,
+    worker: KernelWorker<'scope, 'env>,
     alarm: Alarm,
-    has_rung: &'a AtomicBool,
-    room: &'a MachineCapacity<'a>,
+    has_woken: &'a AtomicBool,
+    capacity: &'a MachineCapacity<'a>,
     is_leaving: bool,
 }
 
-impl Bench<'_, '_, '_> {
-    fn work(&mut self, show: &mut dyn FnMut(&Seen<'_>)) -> Result<Left, Error> {
+impl TaskVerifier<'_, '_, '_> {
+    fn work(&mut self, show: &mut dyn FnMut(&TaskSnapshot<'_>)) -> Result<FinalTaskState, Error> {
         loop {
             if (self.foreground.is_over)() && !self.is_leaving {
                 self.is_leaving = true;
                 self.worker.leave();
             }
             // What is rung from here on is heard after this step.
-            self.has_rung.store(false, Ordering::SeqCst);
+            self.has_woken.store(false, Ordering::SeqCst);
             let step = self.step();
             let stepped = step.map_err(|error| failed(&error))?;
             let task = self.task()?;
             let waits = self.waits(&task);
-            show(&Seen { task: &task, waits });
+            show(&TaskSnapshot { task: &task, waits });
             if task.state.is_ended() {
-                return Ok(Left::Ended(Box::new(task)));
+                return Ok(FinalTaskState::Ended(Box::new(task)));
             }
             if self.is_leaving && self.worker.n_jobs() == 0 {
-                return Ok(Left::Open(Box::new(task)));
+                return Ok(FinalTaskState::Open(Box::new(task)));
             }
             let again_ms = stepped.again_at_ms.min(self.again_at_ms(&task));
             self.sleep(again_ms)?;
@@ -151,40 +151,40 @@ impl Bench<'_, '_, '_> {
     }
 
     /// One step of the worker, which claims the task only where the machine bears it.
-    fn step(&mut self) -> Result<Stepped, KernelError> {
-        let (room, wanted) = (self.room, self.foreground.has_room);
-        self.worker.step(&|| wanted() && room.has_room(0))
+    fn step(&mut self) -> Result<StepOutcome, KernelError> {
+        let (capacity, wanted) = (self.capacity, self.foreground.has_capacity);
+        self.worker.step(&|| wanted() && capacity.has_capacity(0))
     }
 
-    fn task(&mut self) -> Result<Task, Error> {
+    fn task(&mut self) -> Result<KernelTask, Error> {
         let (queue, _) = self.worker.queue();
         let found = queue.find(self.id).map_err(|error| failed(&error))?;
         found.ok_or_else(|| super::no_task(self.id))
     }
 
-    fn waits(&mut self, task: &Task) -> Option<String> {
-        if task.state != State::Pending {
+    fn waits(&mut self, task: &KernelTask) -> Option<String> {
+        if task.state != KernelTaskState::Pending {
             return None;
         }
         let (queue, _) = self.worker.queue();
         let waits = self.foreground.kernel.waits_of(queue, task);
         let by_machine = waits.as_deref() == Some(WORKER);
-        let shortage = self.room.shortage(0).filter(|_| by_machine);
+        let shortage = self.capacity.shortage(0).filter(|_| by_machine);
         shortage.map(|short| short.to_string()).or(waits)
     }
 
     /// Tells whether somebody else has the task.
-    fn is_elsewhere(&self, task: &Task) -> bool {
+    fn is_elsewhere(&self, task: &KernelTask) -> bool {
         task.lease.is_some() && self.worker.n_jobs() == 0
     }
 
     /// Returns when the task is to be looked at again though nobody tells of a change.
-    fn again_at_ms(&mut self, task: &Task) -> u64 {
+    fn again_at_ms(&mut self, task: &KernelTask) -> u64 {
         let now_ms = monotonic_ms();
         if self.is_elsewhere(task) {
             return now_ms + OTHERS_MS;
         }
-        if task.state != State::Pending {
+        if task.state != KernelTaskState::Pending {
             return now_ms + LOOK_MS;
         }
         let clock_ms = self.worker.queue().0.now_ms();
@@ -207,7 +207,7 @@ impl Bench<'_, '_, '_> {
         watched.directories.insert(dir);
         let watch = self.alarm.watch(&watched);
         watch.map_err(|error| alarm_failed(&error))?;
-        while !is_over() && !self.has_rung.load(Ordering::SeqCst) && !self.has_news()? {
+        while !is_over() && !self.has_woken.load(Ordering::SeqCst) && !self.has_news()? {
             let pause_ms = until_ms.saturating_sub(monotonic_ms());
             if pause_ms == 0 {
                 break;

@@ -36,12 +36,12 @@ pub(crate) fn listen<'scope>(
 ) -> Result<Listening, Error> {
     let is_over = Arc::new(AtomicBool::new(false));
     let listening = Listening(Arc::clone(&is_over));
-    let Some(mut bell) = queue.bell().map_err(|error| failed(&error))? else {
+    let Some(mut waker) = queue.waker().map_err(|error| failed(&error))? else {
         return Ok(listening);
     };
     scope.spawn(move || {
         while !is_over.load(Ordering::SeqCst) {
-            match bell.wait(LISTEN) {
+            match waker.wait(LISTEN) {
                 Ok(false) => {}
                 Ok(true) => ring(),
                 // Whoever is rung asks the store itself, and says what is wrong with it.

@@ -2,21 +2,21 @@
 //! that the machine has for it.
 
 use kapi_core::id::GoalId;
-use kapi_core::task_id::TaskId;
+use kapi_core::task_id::KernelTaskId;
 use kapi_goal::perform::real::RealWorld;
 use kapi_machine::watch::Activity;
 use kapi_store::layout::project_key;
 use kapi_sys::cancel::Cancel;
+use kapi_task::perform::capacity::MachineCapacity;
 use kapi_task::perform::leavings::SweepReport;
-use kapi_task::perform::room::MachineCapacity;
 use kapi_task::perform::{Performer, PerformerSettings};
-use kapi_task::record::worker::Hands;
-use kapi_task::rules::task::{Report, Task};
+use kapi_task::record::worker::LeaseHandle;
+use kapi_task::rules::task::{AttemptReport, KernelTask};
 
 use crate::config::grant::LEVEL_DEFAULT;
 use crate::driving;
 use crate::error::Error;
-use crate::kernel::{Kernel, person_dir};
+use crate::kernel::{ProjectKernel, person_dir};
 use crate::subject::launches::sandboxes;
 use crate::workflow::world::failure;
 
@@ -26,13 +26,13 @@ const SWEPT_MAX: usize = 256;
 /// Performs tasks where the machine has a place for them.
 pub(crate) struct Performing<'p> {
     performer: Performer<'p>,
-    room: MachineCapacity<'p>,
+    capacity: MachineCapacity<'p>,
 }
 
 impl Performing<'_> {
     /// Performs one attempt, once the machine has a place for it.
-    pub(crate) fn perform(&self, task: &Task, hands: &Hands<'_>) -> Report {
-        self.performer.perform_in(&self.room, task, hands)
+    pub(crate) fn perform(&self, task: &KernelTask, handle: &LeaseHandle<'_>) -> AttemptReport {
+        self.performer.perform_in(&self.capacity, task, handle)
     }
 
     /// Takes away what dead workers left of tasks that have ended; stops when it is called off.
@@ -41,15 +41,15 @@ impl Performing<'_> {
     }
 }
 
-impl Kernel<'_> {
+impl ProjectKernel<'_> {
     /// Returns what performs tasks; `notice` takes what happens to each, from any thread.
     pub(crate) fn performer<'p>(
         &'p self,
-        notice: &'p (dyn Fn(TaskId, Activity) + Sync),
+        notice: &'p (dyn Fn(KernelTaskId, Activity) + Sync),
     ) -> Result<Performing<'p>, Error> {
         let level = self.config.level.unwrap_or(LEVEL_DEFAULT);
         let performer = Performer {
-            book: self.context.book(self.config),
+            grants: self.context.grants(self.config),
             project: self.project,
             terms: self.terms.clone(),
             setting: PerformerSettings {
@@ -65,24 +65,24 @@ impl Kernel<'_> {
             spending: self
                 .context
                 .spending(self.project.layout.root(), self.config)?,
-            drive_goal: Box::new(|performer, task, wanted, hands| {
+            drive_goal: Box::new(|performer, task, wanted, handle| {
                 let in_world = |id: &GoalId, then: &mut dyn FnMut(RealWorld<'_>)| {
                     let world = driving::world(self.context, self.project, id, self.config);
                     then(world.map_err(failure)?);
                     Ok(())
                 };
-                kapi_workflow::perform::task::perform(performer, &in_world, task, wanted, hands)
+                kapi_workflow::perform::task::perform(performer, &in_world, task, wanted, handle)
             }),
             notice,
         };
         Ok(Performing {
             performer,
-            room: self.room(),
+            capacity: self.capacity(),
         })
     }
 
     /// Returns the room of the machine, which all projects of the person share.
-    pub(crate) fn room(&self) -> MachineCapacity<'_> {
+    pub(crate) fn capacity(&self) -> MachineCapacity<'_> {
         let state_dir = sandboxes(self.context).state_dir;
         let owner = &self.project.owner;
         MachineCapacity::new(self.project.disk, &state_dir, self.terms.machine_max, owner)

@@ -19,8 +19,8 @@ use kapi_task::rules::task_terms::Priority;
 
 use crate::amount;
 use crate::config::Config;
-use crate::config::kernel::{self, BackendTable, Said};
-use crate::config::source::{At, Source, at};
+use crate::config::kernel::{self, BackendTable, KernelSettings};
+use crate::config::source::{SourcedValue, ValueSource, at};
 use crate::context::Context;
 use crate::error::{Error, chain};
 use crate::exit_code::Exit;
@@ -37,12 +37,12 @@ pub(crate) struct SettingRow {
     /// The value, for people.
     pub(crate) value: String,
     /// The place.
-    pub(crate) source: Source,
+    pub(crate) source: ValueSource,
 }
 
 /// What holds for the kernel of a project.
 #[derive(Debug)]
-pub(crate) struct Resolved {
+pub(crate) struct ResolvedTerms {
     /// What the engine obeys.
     pub(crate) terms: KernelTerms,
     /// How urgent the tasks of a profile are when a request does not say.
@@ -55,10 +55,10 @@ pub(super) fn resolve(
     context: &Context,
     project: &Project<'_>,
     config: &Config,
-) -> Result<Resolved, Error> {
+) -> Result<ResolvedTerms, Error> {
     let standard = built_in(project);
     let root = project.layout.root();
-    let mut held = Held::of(&standard, root);
+    let mut held = EffectiveTerms::of(&standard, root);
     let person = &config.kernel.person;
     held.choose(person, root);
     if let Some(creampi) = creampi(context, project)? {
@@ -79,9 +79,9 @@ pub(super) fn resolve(
 }
 
 /// Returns what holds when nobody set anything.
-pub(super) fn standard(project: &Project<'_>) -> Resolved {
+pub(super) fn standard(project: &Project<'_>) -> ResolvedTerms {
     let standard = built_in(project);
-    Held::of(&standard, project.layout.root()).resolved(standard)
+    EffectiveTerms::of(&standard, project.layout.root()).resolved(standard)
 }
 
 fn built_in(project: &Project<'_>) -> KernelTerms {
@@ -89,56 +89,58 @@ fn built_in(project: &Project<'_>) -> KernelTerms {
 }
 
 /// What holds so far.
-struct Held {
-    agent: At<String>,
-    backend: At<Option<String>>,
-    model: At<Option<String>>,
-    concurrency: At<u32>,
-    timeout_ms: At<u64>,
-    guardrails_dir: At<PathBuf>,
-    key_ttl_ms: At<u64>,
-    backends: BTreeMap<String, At<BackendTable>>,
-    per_agent: BTreeMap<String, At<u32>>,
-    tasks_max: At<u32>,
-    overflow: At<Overflow>,
-    machine_max: At<Option<u32>>,
-    usd_micros_per_day: At<Option<u64>>,
-    priorities: BTreeMap<String, At<Priority>>,
-    guardrail_tokens_max: At<u32>,
-    accept_learnt_after: At<Option<u32>>,
-    unused: Vec<(&'static str, At<PathBuf>)>,
+struct EffectiveTerms {
+    agent: SourcedValue<String>,
+    backend: SourcedValue<Option<String>>,
+    model: SourcedValue<Option<String>>,
+    concurrency: SourcedValue<u32>,
+    timeout_ms: SourcedValue<u64>,
+    guardrails_dir: SourcedValue<PathBuf>,
+    key_ttl_ms: SourcedValue<u64>,
+    backends: BTreeMap<String, SourcedValue<BackendTable>>,
+    per_agent: BTreeMap<String, SourcedValue<u32>>,
+    tasks_max: SourcedValue<u32>,
+    overflow: SourcedValue<Overflow>,
+    machine_max: SourcedValue<Option<u32>>,
+    usd_micros_per_day: SourcedValue<Option<u64>>,
+    priorities: BTreeMap<String, SourcedValue<Priority>>,
+    guardrail_tokens_max: SourcedValue<u32>,
+    accept_learnt_after: SourcedValue<Option<u32>>,
+    unused: Vec<(&'static str, SourcedValue<PathBuf>)>,
     /// The project, below which paths are shown shorter.
     root: PathBuf,
 }
 
-impl Held {
+impl EffectiveTerms {
     fn of(terms: &KernelTerms, root: &Path) -> Self {
         Self {
-            agent: At::default(terms.default_agent.clone()),
-            backend: At::default(terms.default_backend.clone()),
-            model: At::default(terms.default_model.clone()),
-            concurrency: At::default(terms.project_max),
-            timeout_ms: At::default(terms.default_timeout_ms),
-            guardrails_dir: At::default(terms.guardrails_dir.clone()),
-            key_ttl_ms: At::default(terms.key_ttl_ms),
+            agent: SourcedValue::default(terms.default_agent.clone()),
+            backend: SourcedValue::default(terms.default_backend.clone()),
+            model: SourcedValue::default(terms.default_model.clone()),
+            concurrency: SourcedValue::default(terms.project_max),
+            timeout_ms: SourcedValue::default(terms.default_timeout_ms),
+            guardrails_dir: SourcedValue::default(terms.guardrails_dir.clone()),
+            key_ttl_ms: SourcedValue::default(terms.key_ttl_ms),
             backends: BTreeMap::new(),
             per_agent: BTreeMap::new(),
-            tasks_max: At::default(terms.tasks_max),
-            overflow: At::default(terms.overflow),
-            machine_max: At::default(terms.machine_max),
-            usd_micros_per_day: At::default(terms.usd_micros_per_day),
+            tasks_max: SourcedValue::default(terms.tasks_max),
+            overflow: SourcedValue::default(terms.overflow),
+            machine_max: SourcedValue::default(terms.machine_max),
+            usd_micros_per_day: SourcedValue::default(terms.usd_micros_per_day),
             priorities: BTreeMap::new(),
-            guardrail_tokens_max: At::default(terms.guardrail_tokens_max),
-            accept_learnt_after: At::default(terms.accept_learnt_after),
+            guardrail_tokens_max: SourcedValue::default(terms.guardrail_tokens_max),
+            accept_learnt_after: SourcedValue::default(terms.accept_learnt_after),
             unused: Vec::new(),
             root: root.to_path_buf(),
         }
     }
 
     /// Takes everything that a file says; directories are meant from `root`.
-    fn choose(&mut self, said: &Said, root: &Path) {
-        let optional = |text: &At<String>| At::new(Some(text.value.clone()), text.source.clone());
-        let number = |n: &At<u32>| At::new(Some(n.value), n.source.clone());
+    fn choose(&mut self, said: &KernelSettings, root: &Path) {
+        let optional = |text: &SourcedValue<String>| {
+            SourcedValue::new(Some(text.value.clone()), text.source.clone())
+        };
+        let number = |n: &SourcedValue<u32>| SourcedValue::new(Some(n.value), n.source.clone());
         set(&mut self.agent, said.default_agent.clone());
         set(
             &mut self.backend,
@@ -148,7 +150,7 @@ impl Held {
         set(&mut self.concurrency, said.max_concurrency.clone());
         set(&mut self.timeout_ms, said.default_timeout_ms.clone());
         let dir = said.guardrails_dir.as_ref();
-        let dir = dir.map(|dir| At::new(root.join(&dir.value), dir.source.clone()));
+        let dir = dir.map(|dir| SourcedValue::new(root.join(&dir.value), dir.source.clone()));
         set(&mut self.guardrails_dir, dir);
         set(&mut self.key_ttl_ms, said.key_ttl_ms.clone());
         self.backends.extend(said.backends.clone());
@@ -157,7 +159,7 @@ impl Held {
         set(&mut self.overflow, said.overflow.clone());
         set(&mut self.machine_max, said.machine_max.as_ref().map(number));
         let usd = said.usd_micros_per_day.as_ref();
-        let usd = usd.map(|usd| At::new(Some(usd.value), usd.source.clone()));
+        let usd = usd.map(|usd| SourcedValue::new(Some(usd.value), usd.source.clone()));
         set(&mut self.usd_micros_per_day, usd);
         self.priorities.extend(said.priorities.clone());
         set(
@@ -242,9 +244,9 @@ impl Held {
         rows
     }
 
-    fn resolved(self, mut terms: KernelTerms) -> Resolved {
+    fn resolved(self, mut terms: KernelTerms) -> ResolvedTerms {
         let settings = self.settings();
-        let values = |map: BTreeMap<String, At<u32>>| {
+        let values = |map: BTreeMap<String, SourcedValue<u32>>| {
             map.into_iter().map(|(name, n)| (name, n.value)).collect()
         };
         terms.default_agent = self.agent.value;
@@ -267,7 +269,7 @@ impl Held {
         });
         terms.backends = backends.collect();
         let priorities = self.priorities.into_iter();
-        Resolved {
+        ResolvedTerms {
             terms,
             priorities: priorities.map(|(name, said)| (name, said.value)).collect(),
             settings,
@@ -275,7 +277,7 @@ impl Held {
     }
 }
 
-impl Said {
+impl KernelSettings {
     /// Returns what is left of a project's word beside the person's: who works is the person's
     /// choice where they made one, and limits only get smaller.
     fn within(&self, person: &Self) -> Self {
@@ -309,7 +311,7 @@ impl Said {
             .retain(|name, _| !person.priorities.contains_key(name));
         said.backends
             .retain(|name, _| !person.backends.contains_key(name));
-        let rejects = |said: &At<Overflow>| said.value == Overflow::Reject;
+        let rejects = |said: &SourcedValue<Overflow>| said.value == Overflow::Reject;
         if person.overflow.is_some() {
             said.overflow = said.overflow.filter(rejects);
         }
@@ -317,7 +319,7 @@ impl Said {
     }
 
     /// Returns what is left when nothing may become more than it is.
-    fn narrowing(mut self, held: &Held) -> Self {
+    fn narrowing(mut self, held: &EffectiveTerms) -> Self {
         keep_smaller(&mut self.max_concurrency, Some(held.concurrency.value));
         keep_smaller(&mut self.tasks_max, Some(held.tasks_max.value));
         keep_smaller(
@@ -336,26 +338,26 @@ impl Said {
     }
 }
 
-fn set<T>(held: &mut At<T>, said: Option<At<T>>) {
+fn set<T>(held: &mut SourcedValue<T>, said: Option<SourcedValue<T>>) {
     if let Some(said) = said {
         *held = said;
     }
 }
 
-fn keep_persons<T>(said: &mut Option<At<T>>, person: Option<&At<T>>) {
+fn keep_persons<T>(said: &mut Option<SourcedValue<T>>, person: Option<&SourcedValue<T>>) {
     if person.is_some() {
         *said = None;
     }
 }
 
-fn keep_smaller<T: PartialOrd + Copy>(said: &mut Option<At<T>>, limit: Option<T>) {
-    let is_less = |said: &At<T>| limit.is_none_or(|limit| said.value < limit);
+fn keep_smaller<T: PartialOrd + Copy>(said: &mut Option<SourcedValue<T>>, limit: Option<T>) {
+    let is_less = |said: &SourcedValue<T>| limit.is_none_or(|limit| said.value < limit);
     *said = said.take().filter(is_less);
 }
 
 /// 0 is no limit at all.
-fn keep_shorter(said: &mut Option<At<u64>>, limit_ms: Option<u64>) {
-    let is_less = |said: &At<u64>| match limit_ms {
+fn keep_shorter(said: &mut Option<SourcedValue<u64>>, limit_ms: Option<u64>) {
+    let is_less = |said: &SourcedValue<u64>| match limit_ms {
         None => true,
         Some(0) => said.value != 0,
         Some(limit_ms) => said.value != 0 && said.value < limit_ms,
@@ -388,7 +390,7 @@ fn unreadable(error: &CreampiError) -> Error {
     }
 }
 
-fn of_creampi(file: &CreampiConfig) -> Result<Said, Error> {
+fn of_creampi(file: &CreampiConfig) -> Result<KernelSettings, Error> {
     let backend = file.default_backend.as_ref();
     if let Some(said) = backend.filter(|backend| kernel::is_program(&backend.value)) {
         let mut faults = Faults::of(file.file.display().to_string());
@@ -403,7 +405,7 @@ fn of_creampi(file: &CreampiConfig) -> Result<Said, Error> {
         });
         (name.clone(), value)
     });
-    Ok(Said {
+    Ok(KernelSettings {
         default_agent: file
             .default_agent
             .as_ref()
@@ -427,15 +429,15 @@ fn of_creampi(file: &CreampiConfig) -> Result<Said, Error> {
             .map(|set| of(&file.file, set, PathBuf::clone)),
         key_ttl_ms: file.idempotency_ttl_s.as_ref().map(ms),
         backends: backends.collect(),
-        ..Said::default()
+        ..KernelSettings::default()
     })
 }
 
-fn of<T, U>(file: &Path, set: &Setting<T>, value: impl FnOnce(&T) -> U) -> At<U> {
-    At::new(value(&set.value), at(file, set.line))
+fn of<T, U>(file: &Path, set: &Setting<T>, value: impl FnOnce(&T) -> U) -> SourcedValue<U> {
+    SourcedValue::new(value(&set.value), at(file, set.line))
 }
 
-fn row<T>(key: &str, said: &At<T>, value: &dyn fmt::Display) -> SettingRow {
+fn row<T>(key: &str, said: &SourcedValue<T>, value: &dyn fmt::Display) -> SettingRow {
     SettingRow {
         key: key.to_owned(),
         value: value.to_string(),

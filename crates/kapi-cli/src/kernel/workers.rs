@@ -4,16 +4,16 @@
 
 use std::collections::BTreeMap;
 
-use kapi_core::task_id::{Holder, TaskId};
+use kapi_core::task_id::{Holder, KernelTaskId};
 use kapi_sys::lock::LockError;
 use kapi_task::record::queue::{Queue, workers_dir};
 use kapi_task::rules::admission;
 use kapi_task::rules::admission::Waits;
-use kapi_task::rules::task::Task;
+use kapi_task::rules::task::KernelTask;
 
 use crate::amount;
 use crate::error::Error;
-use crate::kernel::Kernel;
+use crate::kernel::ProjectKernel;
 
 /// What the process of `kapi up` calls itself.
 const UP: &str = "kapi up";
@@ -34,7 +34,7 @@ impl Living {
     }
 }
 
-impl Kernel<'_> {
+impl ProjectKernel<'_> {
     /// Returns the workers that live: by their places, or by the leases they hold where that is
     /// all that can be known of them.
     pub(crate) fn living(&self, queue: &Queue<'_>) -> Result<Vec<Living>, Error> {
@@ -70,7 +70,7 @@ impl Kernel<'_> {
     }
 
     /// Returns what each task that waits is waiting for, in words.
-    pub(crate) fn waits(&self, queue: &Queue<'_>) -> BTreeMap<TaskId, String> {
+    pub(crate) fn waits(&self, queue: &Queue<'_>) -> BTreeMap<KernelTaskId, String> {
         let now_ms = queue.now_ms();
         let waits = admission::waits(queue.kernel(), &self.terms.capacity(), now_ms);
         let words = |waits: &Waits| match waits {
@@ -88,7 +88,7 @@ impl Kernel<'_> {
     }
 
     /// Returns what one task waits for.
-    pub(crate) fn waits_of(&self, queue: &Queue<'_>, task: &Task) -> Option<String> {
+    pub(crate) fn waits_of(&self, queue: &Queue<'_>, task: &KernelTask) -> Option<String> {
         self.waits(queue).remove(&task.id)
     }
 }

@@ -16,7 +16,7 @@ use crate::context::Context;
 use crate::error::Error;
 use crate::exit_code::Exit;
 use crate::workflow::driving::{Conduct, NOTHING_ASKED, nothing_asked};
-use crate::workflow::found::Found;
+use crate::workflow::located::LocatedWorkflow;
 
 /// What it does.
 static CONDUCT: Conduct = Conduct {
@@ -71,11 +71,11 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
     match &args.verb {
         None => {
             let source = match (&args.from, args.unlinked) {
-                (Some(reference), _) => start::Source::Named(reference),
-                (None, true) => start::Source::Unlinked,
-                (None, false) => start::Source::Search,
+                (Some(reference), _) => start::ContextSource::Named(reference),
+                (None, true) => start::ContextSource::Unlinked,
+                (None, false) => start::ContextSource::Search,
             };
-            let wanted = start::Wanted {
+            let wanted = start::StartRequest {
                 mode: MODE,
                 args: &args.start,
                 settle: &nothing_asked,
@@ -89,8 +89,8 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
         Some(Verb::Status(args)) => status::run(context, MODE, args),
         Some(Verb::Resume(args)) => {
             let asked = asked(args).map(ModeCommand::Autoresearch);
-            let more = resume::More {
-                ask: asked.map(resume::Ask::Command),
+            let more = resume::ModeOptions {
+                ask: asked.map(resume::ResumeOptions::Command),
                 settle: &nothing_asked,
                 watch: None,
             };
@@ -109,7 +109,7 @@ fn asked(args: &ResumeArgs) -> Option<AutoresearchCommand> {
 }
 
 /// Refuses to go on to where the branch is made, if git could not make it.
-fn check(context: &Context, found: &Found<'_>) -> Result<(), Error> {
+fn check(context: &Context, found: &LocatedWorkflow<'_>) -> Result<(), Error> {
     let search = words::of(&found.workflow);
     match search.filter(|search| search.branch.is_none()) {
         Some(_) => branch::check(context, found, BranchType::Perf),

@@ -20,7 +20,7 @@ use crate::context::Context;
 use crate::error::Error;
 use crate::exit_code::Exit;
 use crate::modes::deep_interview::answers::Answers;
-use crate::modes::deep_interview::reply::Reply;
+use crate::modes::deep_interview::reply::DialogReply;
 use crate::workflow::driving::{Conduct, Settle};
 
 /// What it does.
@@ -40,21 +40,21 @@ pub(crate) struct Args {
     #[arg(long, value_name = "FILE")]
     answers: Option<PathBuf>,
     #[command(subcommand)]
-    verb: Option<Verb>,
+    verb: Option<InterviewVerb>,
 }
 
 #[derive(Debug, clap::Subcommand)]
-enum Verb {
+enum InterviewVerb {
     /// List the interviews of this project
     Status(status::Args),
     /// Continue, revise, reopen or abandon an interview
-    Resume(ResumeArgs),
+    Resume(InterviewResumeArgs),
     /// Approve the drafted spec
     Approve(approve::Args),
 }
 
 #[derive(Debug, clap::Args)]
-struct ResumeArgs {
+struct InterviewResumeArgs {
     #[command(flatten)]
     common: resume::Args,
     /// Answer the open question; an empty answer accepts the proposal
@@ -76,35 +76,37 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
     match &args.verb {
         None => start::run(
             context,
-            &start::Wanted {
+            &start::StartRequest {
                 mode: MODE,
                 args: &args.start,
                 settle: &|context| from_file(context, args.answers.as_ref()),
-                source: start::Source::Unlinked,
+                source: start::ContextSource::Unlinked,
                 plan_approval: start::PlanApprovalName::Ask,
                 watch: None,
                 first: &start::nothing_first,
             },
         ),
-        Some(Verb::Status(args)) => status::run(context, MODE, args),
-        Some(Verb::Resume(args)) => {
+        Some(InterviewVerb::Status(args)) => status::run(context, MODE, args),
+        Some(InterviewVerb::Resume(args)) => {
             let ask = match (&args.answer, &args.reopen) {
                 (Some(text), _) => Some(answer(text.clone())),
                 (None, Some(reason)) => {
                     let reason = reason.clone();
                     let command = InterviewCommand::Reopen { reason };
-                    Some(resume::Ask::Command(ModeCommand::Interview(command)))
+                    Some(resume::ResumeOptions::Command(ModeCommand::Interview(
+                        command,
+                    )))
                 }
                 (None, None) => None,
             };
-            let more = resume::More {
+            let more = resume::ModeOptions {
                 ask,
                 settle: &|context| from_file(context, args.answers.as_ref()),
                 watch: None,
             };
             resume::run(context, &CONDUCT, &args.common, more)
         }
-        Some(Verb::Approve(args)) => approve::run(context, &CONDUCT, args),
+        Some(InterviewVerb::Approve(args)) => approve::run(context, &CONDUCT, args),
     }
 }
 
@@ -117,9 +119,9 @@ fn from_file(context: &Context, file: Option<&PathBuf>) -> Result<Box<Settle>, E
 }
 
 /// Returns a reply to the open question.
-fn answer(text: String) -> resume::Ask {
-    resume::Ask::Do(Box::new(move |context, found| {
-        let reply = Reply::read(&text);
-        dialog::answer(context, found, reply, dialog::By::Person).map(drop)
+fn answer(text: String) -> resume::ResumeOptions {
+    resume::ResumeOptions::Do(Box::new(move |context, found| {
+        let reply = DialogReply::read(&text);
+        dialog::answer(context, found, reply, dialog::Replier::Person).map(drop)
     }))
 }

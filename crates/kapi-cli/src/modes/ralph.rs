@@ -5,7 +5,7 @@
 pub(super) mod words;
 
 use kapi_core::mode::Mode;
-use kapi_goal::rules::plan::task::TaskId;
+use kapi_goal::rules::plan::task::PlanTaskId;
 use kapi_workflow::rules::modes::ModeCommand;
 use kapi_workflow::rules::modes::ralph::command::RalphCommand;
 
@@ -14,8 +14,8 @@ use crate::context::Context;
 use crate::error::Error;
 use crate::exit_code::Exit;
 use crate::workflow::driving::{Conduct, NOTHING_ASKED, nothing_asked};
-use crate::workflow::found::Found;
-use crate::workflow::watching::Watch;
+use crate::workflow::located::LocatedWorkflow;
+use crate::workflow::watching::WorkerWatch;
 
 /// What it does.
 static CONDUCT: Conduct = Conduct {
@@ -41,23 +41,23 @@ pub(crate) struct Args {
     approve_plan: start::PlanApprovalName,
     /// Show each worker in its own tmux window
     #[arg(long, value_name = "PLACE", value_enum)]
-    watch: Option<Watch>,
+    watch: Option<WorkerWatch>,
     #[command(subcommand)]
-    verb: Option<Verb>,
+    verb: Option<RalphVerb>,
 }
 
 #[derive(Debug, clap::Subcommand)]
-enum Verb {
+enum RalphVerb {
     /// List the Ralph workflows of this project
     Status(status::Args),
     /// Continue, revise, replan or abandon a workflow
-    Resume(ResumeArgs),
+    Resume(RalphResumeArgs),
     /// Approve the proposed plan
     Approve(approve::Args),
 }
 
 #[derive(Debug, clap::Args)]
-struct ResumeArgs {
+struct RalphResumeArgs {
     #[command(flatten)]
     common: resume::Args,
     /// Resume or restart a task that stopped
@@ -68,7 +68,7 @@ struct ResumeArgs {
     replan: Option<String>,
     /// Show each worker in its own tmux window
     #[arg(long, value_name = "PLACE", value_enum)]
-    watch: Option<Watch>,
+    watch: Option<WorkerWatch>,
 }
 
 /// Starts a Ralph workflow, or does what the verb says.
@@ -77,11 +77,11 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
     match &args.verb {
         None => {
             let source = match (&args.from, args.unlinked) {
-                (Some(reference), _) => start::Source::Named(reference),
-                (None, true) => start::Source::Unlinked,
-                (None, false) => start::Source::Search,
+                (Some(reference), _) => start::ContextSource::Named(reference),
+                (None, true) => start::ContextSource::Unlinked,
+                (None, false) => start::ContextSource::Search,
             };
-            let wanted = start::Wanted {
+            let wanted = start::StartRequest {
                 mode: MODE,
                 args: &args.start,
                 settle: &nothing_asked,
@@ -92,22 +92,23 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
             };
             start::run(context, &wanted)
         }
-        Some(Verb::Status(args)) => status::run(context, MODE, args),
-        Some(Verb::Resume(args)) => {
-            let more = resume::More {
-                ask: asked(args)?.map(|asked| resume::Ask::Command(ModeCommand::Ralph(asked))),
+        Some(RalphVerb::Status(args)) => status::run(context, MODE, args),
+        Some(RalphVerb::Resume(args)) => {
+            let more = resume::ModeOptions {
+                ask: asked(args)?
+                    .map(|asked| resume::ResumeOptions::Command(ModeCommand::Ralph(asked))),
                 settle: &nothing_asked,
                 watch: args.watch,
             };
             resume::run(context, &CONDUCT, &args.common, more)
         }
-        Some(Verb::Approve(args)) => approve::run(context, &CONDUCT, args),
+        Some(RalphVerb::Approve(args)) => approve::run(context, &CONDUCT, args),
     }
 }
 
-fn asked(args: &ResumeArgs) -> Result<Option<RalphCommand>, Error> {
+fn asked(args: &RalphResumeArgs) -> Result<Option<RalphCommand>, Error> {
     if let Some(task) = &args.retry {
-        let task = TaskId::parse(task).map_err(|error| Error::usage(error.to_string()))?;
+        let task = PlanTaskId::parse(task).map_err(|error| Error::usage(error.to_string()))?;
         return Ok(Some(RalphCommand::Retry { task }));
     }
     let reason = args.replan.clone();
@@ -115,7 +116,7 @@ fn asked(args: &ResumeArgs) -> Result<Option<RalphCommand>, Error> {
 }
 
 /// Refuses to go on to where the branch of the plan is made, if git could not make it.
-fn check(context: &Context, found: &Found<'_>) -> Result<(), Error> {
+fn check(context: &Context, found: &LocatedWorkflow<'_>) -> Result<(), Error> {
     let ralph = words::of(&found.workflow);
     let plan = ralph.and_then(|ralph| ralph.plan.as_ref().filter(|_| ralph.branch.is_none()));
     match plan {

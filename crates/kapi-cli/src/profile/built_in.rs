@@ -5,8 +5,8 @@
 use std::path::Path;
 
 use crate::error::Error;
-use crate::profile::read::{self, Place};
-use crate::profile::{Owner, Profile};
+use crate::profile::read::{self, ProfileOrigin};
+use crate::profile::{ProfileFile, ProfileOwner};
 
 /// The profile of a launch that names none.
 pub(crate) const DEFAULT: &str = "claude";
@@ -64,13 +64,13 @@ pub(crate) fn find(name: &str) -> Option<&'static BuiltIn> {
 }
 
 /// Reads a built-in profile.
-pub(crate) fn read(built_in: &BuiltIn, home: &Path) -> Result<Profile, Error> {
-    let place = Place {
+pub(crate) fn read(built_in: &BuiltIn, home: &Path) -> Result<ProfileFile, Error> {
+    let location = ProfileOrigin {
         name: built_in.name,
         path: None,
-        owner: Owner::Person,
+        owner: ProfileOwner::Person,
         home,
         trust_hint: "",
     };
-    read::read(built_in.text, &place)
+    read::read(built_in.text, &location)
 }

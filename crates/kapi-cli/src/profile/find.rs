@@ -12,8 +12,8 @@ use kapi_store::hash::sha256_hex;
 use rustix::fs::OFlags;
 
 use crate::error::Error;
-use crate::profile::read::{self, Place};
-use crate::profile::{Owner, Profile, built_in};
+use crate::profile::read::{self, ProfileOrigin};
+use crate::profile::{ProfileFile, ProfileOwner, built_in};
 
 /// Bytes of a profile that are read.
 const FILE_BYTES_MAX: u64 = 256 * 1024;
@@ -24,7 +24,7 @@ const PERSONS_DEFAULT: &str = "default";
 
 /// Where profiles are looked for.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Search<'a> {
+pub(crate) struct ProfileSearch<'a> {
     /// The person's home.
     pub(crate) home: &'a Path,
     /// The person's configuration file; profiles are in `profiles/` beside it.
@@ -37,7 +37,7 @@ pub(crate) struct Search<'a> {
 
 /// What a launch names.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Named<'a> {
+pub(crate) enum ProfileNames<'a> {
     /// A file.
     File(&'a Path),
     /// A profile.
@@ -48,37 +48,40 @@ pub(crate) enum Named<'a> {
 
 /// The profiles of a launch.
 #[derive(Debug, Clone)]
-pub(crate) struct Found {
+pub(crate) struct LaunchProfiles {
     /// The person's, or a built-in one.
-    pub(crate) person: Profile,
+    pub(crate) person: ProfileFile,
     /// The project's; they only narrow.
-    pub(crate) project: Vec<Profile>,
+    pub(crate) project: Vec<ProfileFile>,
     /// What the person should know.
     pub(crate) notes: Vec<String>,
 }
 
 /// Finds and reads the profiles of a launch.
-pub(crate) fn find(search: &Search<'_>, named: Named<'_>) -> Result<Found, Error> {
+pub(crate) fn find(
+    search: &ProfileSearch<'_>,
+    named: ProfileNames<'_>,
+) -> Result<LaunchProfiles, Error> {
     let (mut person, mut project, mut notes) = (None, Vec::new(), Vec::new());
     let mut seen: Vec<PathBuf> = Vec::new();
-    if let Named::File(path) = named {
+    if let ProfileNames::File(path) = named {
         let file = File::read(path)?
             .ok_or_else(|| Error::usage(format!("there is no file {}", path.display())))?;
         seen.push(file.real.clone());
         let profile = file.profile(search)?;
         match profile.owner {
-            Owner::Person => {
-                notes.push(format!("{}: sha256 {}", profile.place(), file.hash));
+            ProfileOwner::Person => {
+                notes.push(format!("{}: sha256 {}", profile.location(), file.hash));
                 person = Some(profile);
             }
-            Owner::Project => project.push(profile),
+            ProfileOwner::Project => project.push(profile),
         }
     }
-    if let Named::Profile(name) = named {
+    if let ProfileNames::Profile(name) = named {
         person = Some(by_name(search, name)?);
     }
-    for place in IN_PROJECTS {
-        let Some(file) = File::read(&search.project.join(place))? else {
+    for location in IN_PROJECTS {
+        let Some(file) = File::read(&search.project.join(location))? else {
             continue;
         };
         if seen.contains(&file.real) {
@@ -86,25 +89,25 @@ pub(crate) fn find(search: &Search<'_>, named: Named<'_>) -> Result<Found, Error
         }
         let profile = file.profile(search)?;
         match profile.owner {
-            Owner::Person if person.is_none() => {
+            ProfileOwner::Person if person.is_none() => {
                 notes.push(format!(
                     "{} is used because you trust its content.",
-                    profile.place()
+                    profile.location()
                 ));
                 person = Some(profile);
             }
-            Owner::Person => notes.push(format!(
+            ProfileOwner::Person => notes.push(format!(
                 "{} is not used because you named another profile.",
-                profile.place()
+                profile.location()
             )),
-            Owner::Project => project.push(profile),
+            ProfileOwner::Project => project.push(profile),
         }
     }
     let person = match person {
         Some(person) => person,
         None => by_default(search)?,
     };
-    Ok(Found {
+    Ok(LaunchProfiles {
         person,
         project,
         notes,
@@ -112,7 +115,7 @@ pub(crate) fn find(search: &Search<'_>, named: Named<'_>) -> Result<Found, Error
 }
 
 /// Returns a profile by its name: the person's of that name, or a built-in one.
-pub(crate) fn by_name(search: &Search<'_>, name: &str) -> Result<Profile, Error> {
+pub(crate) fn by_name(search: &ProfileSearch<'_>, name: &str) -> Result<ProfileFile, Error> {
     let is_word = |c: char| c.is_alphanumeric() || "._- ".contains(c);
     let is_name = !name.starts_with('.') && !name.is_empty() && name.chars().all(is_word);
     if is_name && let Some(file) = File::read(&own(search, name))? {
@@ -132,7 +135,7 @@ pub(crate) fn by_name(search: &Search<'_>, name: &str) -> Result<Profile, Error>
     }
 }
 
-fn by_default(search: &Search<'_>) -> Result<Profile, Error> {
+fn by_default(search: &ProfileSearch<'_>) -> Result<ProfileFile, Error> {
     if let Some(file) = File::read(&own(search, PERSONS_DEFAULT))? {
         return file.profile(search);
     }
@@ -140,7 +143,7 @@ fn by_default(search: &Search<'_>) -> Result<Profile, Error> {
 }
 
 /// Returns where the person's own profile of a name is.
-fn own(search: &Search<'_>, name: &str) -> PathBuf {
+fn own(search: &ProfileSearch<'_>, name: &str) -> PathBuf {
     let dir = search.config_path.parent().unwrap_or(search.config_path);
     dir.join("profiles").join(format!("{name}.yaml"))
 }
@@ -197,7 +200,7 @@ impl File {
     }
 
     /// Returns what it says, by whose word it is.
-    fn profile(&self, search: &Search<'_>) -> Result<Profile, Error> {
+    fn profile(&self, search: &ProfileSearch<'_>) -> Result<ProfileFile, Error> {
         let is_trusted = search.trusted.contains(&self.hash);
         let is_reached =
             is_reached_by_agents(&self.path, search) || is_reached_by_agents(&self.real, search);
@@ -209,9 +212,9 @@ impl File {
             ));
         }
         let owner = if is_reached && !is_trusted {
-            Owner::Project
+            ProfileOwner::Project
         } else {
-            Owner::Person
+            ProfileOwner::Person
         };
         let stem = self.path.file_stem().unwrap_or_default().to_string_lossy();
         let trust_hint = format!(
@@ -220,19 +223,19 @@ impl File {
             self.hash,
             search.config_path.display()
         );
-        let place = Place {
+        let location = ProfileOrigin {
             name: &stem,
             path: Some(&self.path),
             owner,
             home: search.home,
             trust_hint: &trust_hint,
         };
-        read::read(&self.text, &place)
+        read::read(&self.text, &location)
     }
 }
 
 /// Tells whether an agent's work can end up at a path: in the project, or below Kapi's own state.
-fn is_reached_by_agents(path: &Path, search: &Search<'_>) -> bool {
+fn is_reached_by_agents(path: &Path, search: &ProfileSearch<'_>) -> bool {
     let state = search.home.join(".ilchul");
     let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_path_buf());
     // A link in the project is the project's, wherever it leads.
@@ -246,10 +249,10 @@ fn is_reached_by_agents(path: &Path, search: &Search<'_>) -> bool {
         .components()
         .any(|part| part == Component::ParentDir);
     let written = Some(absolute).filter(|_| !has_up);
-    let mut places = [written, linked].into_iter().flatten();
-    places.any(|place| {
+    let mut locations = [written, linked].into_iter().flatten();
+    locations.any(|location| {
         [search.project, state.as_path(), real_state.as_path()]
             .iter()
-            .any(|dir| place.starts_with(dir))
+            .any(|dir| location.starts_with(dir))
     })
 }

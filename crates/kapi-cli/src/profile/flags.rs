@@ -12,7 +12,7 @@ use crate::help;
 
 /// The flags.
 #[derive(Debug, Clone, Default, clap::Args)]
-pub(crate) struct Flags {
+pub(crate) struct ProfileFlags {
     /// Read an agent-sandbox.yaml; an untrusted file inside the project can only restrict
     #[arg(long, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
@@ -43,7 +43,7 @@ pub(crate) struct Flags {
     pub(crate) network: Option<Network>,
 }
 
-impl Flags {
+impl ProfileFlags {
     /// Returns whether a push was asked for or forbidden.
     pub(crate) const fn pushes(&self) -> Option<bool> {
         match (self.push, self.no_push) {

@@ -48,7 +48,7 @@ pub(crate) enum Include {
 /// Returns how a path is lent, or why it is not.
 pub(crate) fn include(text: &str, home: &Path) -> Result<Include, String> {
     let path = written(text, home)?;
-    check_place(&path, home)?;
+    check_location(&path, home)?;
     let Ok(real) = fs::canonicalize(&path) else {
         return Ok(Include::Missing(path));
     };
@@ -67,7 +67,7 @@ pub(crate) fn include(text: &str, home: &Path) -> Result<Include, String> {
 /// Refuses a real path that must not be lent, and one that holds what must not be reached.
 pub(crate) fn check_real(real: &Path, home: &Path) -> Result<(), String> {
     let real_home = fs::canonicalize(home).unwrap_or_else(|_| home.to_path_buf());
-    check_place(real, &real_home)?;
+    check_location(real, &real_home)?;
     let mut left = ENTRIES_MAX;
     look_through(real, DEPTH_MAX, &mut left)
 }
@@ -97,7 +97,7 @@ fn written(text: &str, home: &Path) -> Result<PathBuf, String> {
     Ok(path.components().collect())
 }
 
-fn check_place(path: &Path, home: &Path) -> Result<(), String> {
+fn check_location(path: &Path, home: &Path) -> Result<(), String> {
     if home.starts_with(path) {
         return Err("it contains your whole home; name the part that is needed".to_owned());
     }
@@ -182,15 +182,18 @@ mod tests {
     fn homes_are_lent_in_parts_and_agents_own_state_as_a_copy() {
         let root = home();
         let home = root.path();
-        let lent = |text: &str| include(text, home).unwrap();
-        assert_eq!(lent("~/.ssh"), Include::ReadOnly(home.join(".ssh")));
-        assert_eq!(lent("~/.ssh/"), Include::ReadOnly(home.join(".ssh")));
-        assert_eq!(lent("~/.claude"), Include::Copied(PathBuf::from(".claude")));
+        let shared_in = |text: &str| include(text, home).unwrap();
+        assert_eq!(shared_in("~/.ssh"), Include::ReadOnly(home.join(".ssh")));
+        assert_eq!(shared_in("~/.ssh/"), Include::ReadOnly(home.join(".ssh")));
+        assert_eq!(
+            shared_in("~/.claude"),
+            Include::Copied(PathBuf::from(".claude"))
+        );
         let skills = PathBuf::from(".claude/skills");
-        assert_eq!(lent("~/.claude/skills"), Include::Copied(skills));
-        assert_eq!(lent("~/.zshrc"), Include::Missing(home.join(".zshrc")));
+        assert_eq!(shared_in("~/.claude/skills"), Include::Copied(skills));
+        assert_eq!(shared_in("~/.zshrc"), Include::Missing(home.join(".zshrc")));
         let etc = home.join("etc").display().to_string();
-        assert_eq!(lent(&etc), Include::ReadOnly(home.join("etc")));
+        assert_eq!(shared_in(&etc), Include::ReadOnly(home.join("etc")));
     }
 
     #[test]

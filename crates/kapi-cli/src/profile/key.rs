@@ -5,20 +5,20 @@
 
 /// What becomes of a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Fate {
+pub(super) enum KeyDisposition {
     /// It counts when the person says it: it widens what a run may do, or chooses what runs.
     Person,
     /// It counts when the person says it; a project may say it to narrow.
     Narrows,
     /// What happens anyway is one of these values; another one is refused, with advice.
-    Fixed(&'static [Fixed], &'static str),
+    Fixed(&'static [FixedValue], &'static str),
     /// It is refused, with advice.
     Refused(&'static str),
 }
 
 /// A value that asks for nothing but what happens anyway.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Fixed {
+pub(super) enum FixedValue {
     /// `true`.
     True,
     /// `false`.
@@ -29,11 +29,11 @@ pub(super) enum Fixed {
     Text(&'static str),
 }
 
-use Fate::{Fixed as Only, Narrows, Person, Refused};
+use KeyDisposition::{Fixed as Only, Narrows, Person, Refused};
 
-const OFF: &[Fixed] = &[Fixed::False];
-const ON: &[Fixed] = &[Fixed::True];
-const EMPTY: &[Fixed] = &[Fixed::Empty];
+const OFF: &[FixedValue] = &[FixedValue::False];
+const ON: &[FixedValue] = &[FixedValue::True];
+const EMPTY: &[FixedValue] = &[FixedValue::Empty];
 
 const NO_SECRET_STORE: &str = "export the secret and name its variable in \
     `environment.passthrough`; the key of a model is read through `api_key_env` in \
@@ -49,13 +49,13 @@ const NO_GIST: &str = "remove it: live activity comes from the agent's own outpu
 const NO_PLUGINS: &str = "remove it: Kapi does not start agent plugins";
 
 /// The keys, by their dotted path. A key with a table below it that is not listed owns all of it.
-pub(super) const KEYS: &[(&str, Fate)] = &[
+pub(super) const KEYS: &[(&str, KeyDisposition)] = &[
     ("agent.command", Person),
     ("agent.type", Person),
     (
         "agent.workdir",
         Only(
-            &[Fixed::Text("/workspace")],
+            &[FixedValue::Text("/workspace")],
             "the working directory is always /workspace",
         ),
     ),
@@ -191,7 +191,7 @@ pub(super) const KEYS: &[(&str, Fate)] = &[
     (
         "security.profile",
         Only(
-            &[Fixed::Text("standard")],
+            &[FixedValue::Text("standard")],
             "remove it: there is one profile, which uses every layer the host supports; see \
              `kapi doctor`",
         ),
@@ -299,9 +299,9 @@ pub(super) const KEYS: &[(&str, Fate)] = &[
 ];
 
 /// Returns what becomes of a key.
-pub(super) fn fate(path: &str) -> Option<Fate> {
+pub(super) fn disposition(path: &str) -> Option<KeyDisposition> {
     let found = KEYS.iter().find(|(key, _)| *key == path);
-    found.map(|(_, fate)| *fate)
+    found.map(|(_, disposition)| *disposition)
 }
 
 /// Tells whether there are keys below a path.
@@ -334,7 +334,7 @@ fn is_below(key: &str, parent: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{Fate, KEYS, beside, fate, is_table};
+    use super::{KEYS, KeyDisposition, beside, disposition, is_table};
 
     #[test]
     fn a_key_stands_once_and_is_no_table_of_others() {
@@ -367,8 +367,8 @@ mod tests {
             top.contains(&"agent") && top.contains(&"liveness"),
             "{top:?}"
         );
-        assert_eq!(fate("agent.command"), Some(Fate::Person));
-        assert_eq!(fate("agent"), None);
+        assert_eq!(disposition("agent.command"), Some(KeyDisposition::Person));
+        assert_eq!(disposition("agent"), None);
         assert!(is_table("agent") && is_table("git.auto_push") && !is_table("git.auto"));
     }
 }

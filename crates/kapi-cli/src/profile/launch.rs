@@ -3,7 +3,7 @@
 //! Each value remembers where it was said. Nothing is started, created or written here.
 
 mod agent;
-mod lent;
+mod grants;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -18,17 +18,17 @@ use kapi_status::perform::mapping_file;
 use kapi_status::rules::mapping::Mapping;
 
 use crate::config::grant::{LEVEL_DEFAULT, NETWORK_DEFAULT};
-use crate::config::source::{At, Origins, Source};
+use crate::config::source::{Origins, SourcedValue, ValueSource};
 use crate::config::{AT_MOST, Config, grant};
 use crate::context::Context;
 use crate::error::{Error, chain};
 use crate::profile::command::TASK_VARIABLE;
-use crate::profile::find::{self, Found, Named, Search};
-use crate::profile::flags::{self, Flags};
+use crate::profile::find::{self, LaunchProfiles, ProfileNames, ProfileSearch};
+use crate::profile::flags::{self, ProfileFlags};
 use crate::profile::include::Include;
-use crate::profile::launch::agent::Chosen;
+use crate::profile::launch::agent::AgentChoice;
 use crate::profile::message::{self, CoAuthor, Values};
-use crate::profile::{Owner, Profile};
+use crate::profile::{ProfileFile, ProfileOwner};
 
 /// The remote when nothing else was said.
 const REMOTE: &str = "origin";
@@ -49,50 +49,50 @@ const SECRET_WORDS: &[&str] = &[
 #[derive(Debug, Clone)]
 pub(crate) struct LaunchProfile {
     /// The profile that was chosen: its name, and where it is.
-    pub(crate) profile: At<String>,
+    pub(crate) profile: SourcedValue<String>,
     /// The project's files that narrow it.
     pub(crate) narrowed_by: Vec<PathBuf>,
     /// The agent.
-    pub(crate) agent: At<AgentKind>,
+    pub(crate) agent: SourcedValue<AgentKind>,
     /// How it is wanted, with the profile's variables.
     pub(crate) settings: AgentSettings,
     /// Whether a person talks to it.
     pub(crate) is_interactive: bool,
     /// The isolation.
-    pub(crate) level: At<SandboxLevel>,
+    pub(crate) level: SourcedValue<SandboxLevel>,
     /// What can be reached.
-    pub(crate) network: At<NetworkMode>,
+    pub(crate) network: SourcedValue<NetworkMode>,
     /// What the run may see, reach and use.
     pub(crate) grant: Grant,
     /// Where the values of the grant were said, by the keys of the configuration.
     pub(crate) origins: Origins,
     /// What the profile adds to the grant's lists.
-    pub(crate) added: Added,
+    pub(crate) added: ListAdditions,
     /// Whether a branch is pushed.
-    pub(crate) push: At<bool>,
+    pub(crate) push: SourcedValue<bool>,
     /// Where to.
-    pub(crate) remote: At<String>,
+    pub(crate) remote: SourcedValue<String>,
     /// The template of the commit's message.
-    pub(crate) message: At<String>,
+    pub(crate) message: SourcedValue<String>,
     /// Who is named beside the author.
-    pub(crate) co_authors: Vec<At<CoAuthor>>,
+    pub(crate) co_authors: Vec<SourcedValue<CoAuthor>>,
     /// The person's own table from tool calls to phases.
-    pub(crate) mapping: Option<At<PathBuf>>,
+    pub(crate) mapping: Option<SourcedValue<PathBuf>>,
     /// What the person should know, as sentences.
     pub(crate) notes: Vec<String>,
 }
 
 /// What a profile adds to lists, item by item.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Added {
+pub(crate) struct ListAdditions {
     /// Hosts that may be reached.
-    pub(crate) allow: Vec<At<String>>,
+    pub(crate) allow: Vec<SourcedValue<String>>,
     /// Paths that are lent.
-    pub(crate) lent: Vec<At<Include>>,
+    pub(crate) shared_in: Vec<SourcedValue<Include>>,
     /// Names of variables that are passed on.
-    pub(crate) pass: Vec<At<String>>,
+    pub(crate) pass: Vec<SourcedValue<String>>,
     /// Names of variables that are set.
-    pub(crate) set: Vec<At<String>>,
+    pub(crate) set: Vec<SourcedValue<String>>,
 }
 
 impl LaunchProfile {
@@ -133,10 +133,10 @@ impl LaunchProfile {
 pub(crate) fn resolve(
     context: &Context,
     project: &Path,
-    flags: &Flags,
+    flags: &ProfileFlags,
 ) -> Result<LaunchProfile, Error> {
     let config = context.config(Some(project))?;
-    let search = Search {
+    let search = ProfileSearch {
         home: &context.home,
         config_path: &context.config_path,
         project,
@@ -146,21 +146,21 @@ pub(crate) fn resolve(
     let agent = flags
         .agent
         .as_deref()
-        .map(|name| (name, Source::Flag("--agent")));
+        .map(|name| (name, ValueSource::Flag("--agent")));
     let said = config.origins.first("goal.agent");
     let by_variable = config.goal.agent.as_deref().zip(Some(said));
-    let by_variable = by_variable.filter(|(_, source)| matches!(source, Source::Variable(_)));
+    let by_variable = by_variable.filter(|(_, source)| matches!(source, ValueSource::Variable(_)));
     let found = match (&file, agent.or(by_variable)) {
-        (Some(path), _) => find::find(&search, Named::File(path))?,
+        (Some(path), _) => find::find(&search, ProfileNames::File(path))?,
         (None, Some((reference, source))) if reference.contains(':') => {
-            let mut found = find::find(&search, Named::Profile("interactive"))?;
+            let mut found = find::find(&search, ProfileNames::Profile("interactive"))?;
             found.person = of_reference(reference, &source);
             found
         }
-        (None, Some((name, _))) => find::find(&search, Named::Profile(name))?,
-        (None, None) => find::find(&search, Named::Nothing)?,
+        (None, Some((name, _))) => find::find(&search, ProfileNames::Profile(name))?,
+        (None, None) => find::find(&search, ProfileNames::Nothing)?,
     };
-    Resolver {
+    LaunchResolver {
         config: &config,
         found,
         flags,
@@ -169,19 +169,19 @@ pub(crate) fn resolve(
 }
 
 /// Returns a profile for an agent that was written out.
-fn of_reference(reference: &str, source: &Source) -> Profile {
-    let mut profile = Profile::named(reference, None, Owner::Person);
-    profile.command = Some(At::new(reference.to_owned(), source.clone()));
+fn of_reference(reference: &str, source: &ValueSource) -> ProfileFile {
+    let mut profile = ProfileFile::named(reference, None, ProfileOwner::Person);
+    profile.command = Some(SourcedValue::new(reference.to_owned(), source.clone()));
     profile
 }
 
-struct Resolver<'a> {
+struct LaunchResolver<'a> {
     config: &'a Config,
-    found: Found,
-    flags: &'a Flags,
+    found: LaunchProfiles,
+    flags: &'a ProfileFlags,
 }
 
-impl Resolver<'_> {
+impl LaunchResolver<'_> {
     fn resolve(self) -> Result<LaunchProfile, Error> {
         let profile = &self.found.person;
         let mut notes = self.found.notes.clone();
@@ -190,21 +190,22 @@ impl Resolver<'_> {
         let level = self.level();
         let network = self.network(level.value)?;
         let (mut grant, mut origins) = self.config.person.clone();
-        let mut added = Added::default();
-        lent::lend(profile, &mut grant, &mut added, &mut notes);
+        let mut added = ListAdditions::default();
+        grants::lend(profile, &mut grant, &mut added, &mut notes);
         for rule in &profile.allow {
             grant.allow.push(rule.value.clone());
-            added
-                .allow
-                .push(At::new(rule.value.text().to_owned(), rule.source.clone()));
+            added.allow.push(SourcedValue::new(
+                rule.value.text().to_owned(),
+                rule.source.clone(),
+            ));
         }
-        lent::contain(profile, level.value, &mut grant, &mut origins, &mut notes)?;
+        grants::contain(profile, level.value, &mut grant, &mut origins, &mut notes)?;
         self.limit(&mut grant, &mut origins);
         let settings = self.settings(&chosen, &mut added, &mut notes);
         let remote = profile.remote.clone();
         let message = profile.commit_message.clone();
         Ok(LaunchProfile {
-            profile: At::new(profile.name.clone(), self.profile_source()),
+            profile: SourcedValue::new(profile.name.clone(), self.profile_source()),
             narrowed_by: self
                 .found
                 .project
@@ -220,56 +221,66 @@ impl Resolver<'_> {
             origins,
             added,
             push: self.push(),
-            remote: remote.unwrap_or_else(|| At::default(REMOTE.to_owned())),
-            message: message.unwrap_or_else(|| At::default(MESSAGE.to_owned())),
+            remote: remote.unwrap_or_else(|| SourcedValue::default(REMOTE.to_owned())),
+            message: message.unwrap_or_else(|| SourcedValue::default(MESSAGE.to_owned())),
             co_authors: profile.co_authors.clone(),
             mapping: self.config.mapping.clone(),
             notes,
         })
     }
 
-    fn profile_source(&self) -> Source {
+    fn profile_source(&self) -> ValueSource {
         match (&self.flags.config, &self.flags.agent) {
-            (Some(_), _) => Source::Flag("--config"),
-            (None, Some(_)) => Source::Flag("--agent"),
+            (Some(_), _) => ValueSource::Flag("--config"),
+            (None, Some(_)) => ValueSource::Flag("--agent"),
             (None, None) => match &self.found.person.path {
                 Some(path) => crate::config::source::at(path, 1),
-                None => Source::Default,
+                None => ValueSource::Default,
             },
         }
     }
 
-    fn level(&self) -> At<SandboxLevel> {
+    fn level(&self) -> SourcedValue<SandboxLevel> {
         match (self.flags.sandbox, self.config.level) {
-            (Some(sandbox), _) => At::new(flags::level(sandbox), Source::Flag("--sandbox")),
-            (None, Some(level)) => At::new(level, self.config.origins.first("sandbox.level")),
-            (None, None) => At::default(LEVEL_DEFAULT),
+            (Some(sandbox), _) => {
+                SourcedValue::new(flags::level(sandbox), ValueSource::Flag("--sandbox"))
+            }
+            (None, Some(level)) => {
+                SourcedValue::new(level, self.config.origins.first("sandbox.level"))
+            }
+            (None, None) => SourcedValue::default(LEVEL_DEFAULT),
         }
     }
 
     /// The flag; or the environment, the profile or the person's file within the project's.
-    fn network(&self, level: SandboxLevel) -> Result<At<NetworkMode>, Error> {
+    fn network(&self, level: SandboxLevel) -> Result<SourcedValue<NetworkMode>, Error> {
         let flag = self.flags.network.map(NetworkMode::from);
         if level == SandboxLevel::None {
             let mode = self.config.network(flag, level)?;
-            let source = flag.map_or(Source::Flag("--sandbox"), |_| Source::Flag("--network"));
-            return Ok(At::new(mode, source));
+            let source = flag.map_or(ValueSource::Flag("--sandbox"), |_| {
+                ValueSource::Flag("--network")
+            });
+            return Ok(SourcedValue::new(mode, source));
         }
         if let Some(mode) = flag {
-            return Ok(At::new(mode, Source::Flag("--network")));
+            return Ok(SourcedValue::new(mode, ValueSource::Flag("--network")));
         }
         let source = self.config.origins.first("network.mode");
-        let configured = self.config.network.map(|mode| At::new(mode, source));
-        let is_heard = |at: &At<NetworkMode>| matches!(at.source, Source::Variable(_));
+        let configured = self
+            .config
+            .network
+            .map(|mode| SourcedValue::new(mode, source));
+        let is_heard =
+            |at: &SourcedValue<NetworkMode>| matches!(at.source, ValueSource::Variable(_));
         let heard = configured.clone().filter(is_heard);
         let said = heard
             .or_else(|| self.found.person.network.clone())
             .or(configured);
-        let mut network = said.unwrap_or_else(|| At::default(NETWORK_DEFAULT));
+        let mut network = said.unwrap_or_else(|| SourcedValue::default(NETWORK_DEFAULT));
         let at_most = self
             .config
             .network_at_most
-            .map(|mode| At::new(mode, self.config.origins.first(AT_MOST)));
+            .map(|mode| SourcedValue::new(mode, self.config.origins.first(AT_MOST)));
         let narrowing = self
             .found
             .project
@@ -283,16 +294,16 @@ impl Resolver<'_> {
         Ok(network)
     }
 
-    fn push(&self) -> At<bool> {
+    fn push(&self) -> SourcedValue<bool> {
         match self.flags.pushes() {
-            Some(true) => return At::new(true, Source::Flag("--push")),
-            Some(false) => return At::new(false, Source::Flag("--no-push")),
+            Some(true) => return SourcedValue::new(true, ValueSource::Flag("--push")),
+            Some(false) => return SourcedValue::new(false, ValueSource::Flag("--no-push")),
             None => {}
         }
         // A project's file only ever says that nothing is pushed.
         let mut project = self.found.project.iter().filter_map(|one| one.push.clone());
         let said = project.next().or_else(|| self.found.person.push.clone());
-        said.unwrap_or_else(|| At::default(false))
+        said.unwrap_or_else(|| SourcedValue::default(false))
     }
 
     /// Sets the person's limits, then lowers them to the project's.
@@ -312,7 +323,7 @@ impl Resolver<'_> {
         for project in &self.found.project {
             let sources = limit_sources(project);
             for key in grant::narrow(&mut grant.resources, &limits(project)) {
-                let source = sources.get(key).cloned().unwrap_or(Source::Default);
+                let source = sources.get(key).cloned().unwrap_or(ValueSource::Default);
                 origins.set(key, source);
             }
             if let Some(nested) = &project.nested_namespaces {
@@ -324,8 +335,8 @@ impl Resolver<'_> {
 
     fn settings(
         &self,
-        chosen: &Chosen,
-        added: &mut Added,
+        chosen: &AgentChoice,
+        added: &mut ListAdditions,
         notes: &mut Vec<String>,
     ) -> AgentSettings {
         let kind = &chosen.agent.value;
@@ -360,7 +371,7 @@ impl Resolver<'_> {
             let (name, value) = variable.value.clone();
             added
                 .set
-                .push(At::new(name.clone(), variable.source.clone()));
+                .push(SourcedValue::new(name.clone(), variable.source.clone()));
             settings.env.insert(name, value);
         }
         settings
@@ -368,7 +379,7 @@ impl Resolver<'_> {
 }
 
 /// Returns the limits that a profile names.
-fn limits(profile: &Profile) -> Resources {
+fn limits(profile: &ProfileFile) -> Resources {
     Resources {
         memory_bytes: profile.memory_bytes.as_ref().map(|at| at.value),
         cpu_millis: profile.cpu_millis.as_ref().map(|at| at.value),
@@ -378,7 +389,7 @@ fn limits(profile: &Profile) -> Resources {
 }
 
 /// Returns where a profile names its limits, by the keys of the configuration.
-fn limit_sources(profile: &Profile) -> BTreeMap<&'static str, Source> {
+fn limit_sources(profile: &ProfileFile) -> BTreeMap<&'static str, ValueSource> {
     let said = [
         ("sandbox.memory", &profile.memory_bytes),
         ("sandbox.cpus", &profile.cpu_millis),

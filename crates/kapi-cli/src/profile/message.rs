@@ -84,7 +84,7 @@ pub(crate) fn check(template: &str) -> Result<(), String> {
         return Err("it contains control characters".to_owned());
     }
     for part in parts(template) {
-        if let Part::Mark(name) = part
+        if let MessagePart::Mark(name) = part
             && !PLACEHOLDERS.contains(&name)
         {
             let names: Vec<String> = PLACEHOLDERS
@@ -105,8 +105,8 @@ pub(crate) fn render(template: &str, values: &Values<'_>, co_authors: &[CoAuthor
     let mut text = String::new();
     for part in parts(template) {
         match part {
-            Part::Text(plain) => text.push_str(plain),
-            Part::Mark(name) => text.push_str(&value(values, name)),
+            MessagePart::Text(plain) => text.push_str(plain),
+            MessagePart::Mark(name) => text.push_str(&value(values, name)),
         }
     }
     let mut text = text.trim_end().to_owned();
@@ -125,13 +125,13 @@ pub(crate) fn render(template: &str, values: &Values<'_>, co_authors: &[CoAuthor
     text
 }
 
-enum Part<'a> {
+enum MessagePart<'a> {
     Text(&'a str),
     Mark(&'a str),
 }
 
 /// Cuts a template into plain text and names in braces; other braces are plain text.
-fn parts(template: &str) -> Vec<Part<'_>> {
+fn parts(template: &str) -> Vec<MessagePart<'_>> {
     let (mut found, mut rest) = (Vec::new(), template);
     let mut plain_end = 0;
     while let Some(open) = rest.get(plain_end..).and_then(|text| text.find('{')) {
@@ -148,12 +148,12 @@ fn parts(template: &str) -> Vec<Part<'_>> {
             plain_end = open + 1;
             continue;
         }
-        found.push(Part::Text(rest.get(..open).unwrap_or_default()));
-        found.push(Part::Mark(name));
+        found.push(MessagePart::Text(rest.get(..open).unwrap_or_default()));
+        found.push(MessagePart::Mark(name));
         rest = after.get(name.len() + 1..).unwrap_or_default();
         plain_end = 0;
     }
-    found.push(Part::Text(rest));
+    found.push(MessagePart::Text(rest));
     found
 }
 

@@ -9,18 +9,18 @@ use kapi_agent::hook::agent_type::AgentType;
 use kapi_gateway::egress::rule::EgressRule;
 use kapi_sandbox::podman::options::Userns;
 use kapi_settings::fault::{Faults, did_you_mean};
-use kapi_settings::node::{Entry, Node, Value, below};
+use kapi_settings::node::{SettingValue, TableEntry, ValueNode, below};
 use kapi_settings::read::read_at;
-use kapi_settings::scalar::{Bytes, Count, CpuMillis};
+use kapi_settings::scalar::{ByteCount, CpuMillis, RangedCount};
 use kapi_settings::setting::Setting;
 use kapi_settings::yaml;
 use serde::de::DeserializeOwned;
 
-use crate::config::source::{self, At, Source};
+use crate::config::source::{self, SourcedValue, ValueSource};
 use crate::error::Error;
-use crate::profile::key::{self, Fate, Fixed};
+use crate::profile::key::{self, FixedValue, KeyDisposition};
 use crate::profile::message::{self, CoAuthor};
-use crate::profile::{AgentName, Owner, Profile, include};
+use crate::profile::{AgentName, ProfileFile, ProfileOwner, include};
 
 /// Variables that Kapi itself sets inside, or that decide who somebody is.
 const OWN_VARIABLES: &[&str] = &["HOME", "GIT_DIR", "GIT_WORK_TREE", "GIT_COMMON_DIR"];
@@ -29,13 +29,13 @@ const VALUE_BYTES_MAX: usize = 128 * 1024 - 1;
 
 /// Where a profile's text is from, for its messages.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Place<'a> {
+pub(crate) struct ProfileOrigin<'a> {
     /// The name of the profile.
     pub(crate) name: &'a str,
     /// The file; `None` for a built-in one.
     pub(crate) path: Option<&'a Path>,
     /// Whose it is.
-    pub(crate) owner: Owner,
+    pub(crate) owner: ProfileOwner,
     /// The person's home.
     pub(crate) home: &'a Path,
     /// What a person can do to make a project's file count in full.
@@ -43,12 +43,16 @@ pub(crate) struct Place<'a> {
 }
 
 /// Reads a profile.
-pub(crate) fn read(text: &str, place: &Place<'_>) -> Result<Profile, Error> {
-    let mut faults = Faults::of(place.file());
+pub(crate) fn read(text: &str, location: &ProfileOrigin<'_>) -> Result<ProfileFile, Error> {
+    let mut faults = Faults::of(location.file());
     let profile = yaml::parse(text, &mut faults).map(|root| {
-        let mut reader = Reader {
-            place,
-            profile: Profile::named(place.name, place.path.map(Path::to_path_buf), place.owner),
+        let mut reader = ProfileReader {
+            location,
+            profile: ProfileFile::named(
+                location.name,
+                location.path.map(Path::to_path_buf),
+                location.owner,
+            ),
             faults: &mut faults,
         };
         reader.table("", root.entries());
@@ -58,7 +62,7 @@ pub(crate) fn read(text: &str, place: &Place<'_>) -> Result<Profile, Error> {
     read.map_err(|faults| Error::settings(&faults))
 }
 
-impl Place<'_> {
+impl ProfileOrigin<'_> {
     fn file(&self) -> String {
         match self.path {
             Some(path) => path.display().to_string(),
@@ -66,25 +70,25 @@ impl Place<'_> {
         }
     }
 
-    fn source(&self, line: usize) -> Source {
+    fn source(&self, line: usize) -> ValueSource {
         match self.path {
             Some(path) => source::at(path, line),
-            None => Source::BuiltIn(format!("profile {}", self.name)),
+            None => ValueSource::BuiltIn(format!("profile {}", self.name)),
         }
     }
 }
 
 /// A key that counts, and what it is set to.
-type Said<'a> = Setting<&'a Node>;
+type Said<'a> = Setting<&'a ValueNode>;
 
-struct Reader<'a> {
-    place: &'a Place<'a>,
-    profile: Profile,
+struct ProfileReader<'a> {
+    location: &'a ProfileOrigin<'a>,
+    profile: ProfileFile,
     faults: &'a mut Faults,
 }
 
-impl Reader<'_> {
-    fn table(&mut self, prefix: &str, entries: &[Entry]) {
+impl ProfileReader<'_> {
+    fn table(&mut self, prefix: &str, entries: &[TableEntry]) {
         for entry in entries {
             let key = below(prefix, &entry.key);
             let said = Setting {
@@ -92,12 +96,12 @@ impl Reader<'_> {
                 line: entry.line,
                 key,
             };
-            match (key::fate(&said.key), &entry.node.value) {
-                (Some(fate), _) => self.key(&said, fate),
-                (None, Value::Map(inner)) if key::is_table(&said.key) => {
+            match (key::disposition(&said.key), &entry.node.value) {
+                (Some(disposition), _) => self.key(&said, disposition),
+                (None, SettingValue::Map(inner)) if key::is_table(&said.key) => {
                     self.table(&said.key, inner);
                 }
-                (None, Value::Null) if key::is_table(&said.key) => {}
+                (None, SettingValue::Null) if key::is_table(&said.key) => {}
                 (None, other) if key::is_table(&said.key) => {
                     let what = format!("it is {}", other.kind());
                     self.faults.at(&said, what, "give a table of settings");
@@ -111,22 +115,27 @@ impl Reader<'_> {
         }
     }
 
-    fn key(&mut self, said: &Said<'_>, fate: Fate) {
+    fn key(&mut self, said: &Said<'_>, disposition: KeyDisposition) {
         let value = &said.value.value;
-        match fate {
-            Fate::Refused(advice) => self.faults.at(said, "it is not supported", advice),
-            Fate::Fixed(values, _) if values.iter().any(|fixed| is_fixed(value, *fixed)) => {}
-            Fate::Fixed(_, advice) => self.faults.at(said, "it cannot be set to this", advice),
-            Fate::Person | Fate::Narrows if *value == Value::Null => {}
-            Fate::Person if self.place.owner == Owner::Project => self.only_person(said),
-            Fate::Person => self.person_key(said),
-            Fate::Narrows => self.narrowing_key(said),
+        match disposition {
+            KeyDisposition::Refused(advice) => self.faults.at(said, "it is not supported", advice),
+            KeyDisposition::Fixed(values, _)
+                if values.iter().any(|fixed| is_fixed(value, *fixed)) => {}
+            KeyDisposition::Fixed(_, advice) => {
+                self.faults.at(said, "it cannot be set to this", advice);
+            }
+            KeyDisposition::Person | KeyDisposition::Narrows if *value == SettingValue::Null => {}
+            KeyDisposition::Person if self.location.owner == ProfileOwner::Project => {
+                self.only_person(said);
+            }
+            KeyDisposition::Person => self.person_key(said),
+            KeyDisposition::Narrows => self.narrowing_key(said),
         }
     }
 
     fn only_person(&mut self, said: &Said<'_>) {
         let what = "a project's file cannot set this, because it would extend what a run may do";
-        let remedy = self.place.trust_hint.trim_end_matches('.');
+        let remedy = self.location.trust_hint.trim_end_matches('.');
         self.faults.at(said, what, remedy);
     }
 
@@ -135,7 +144,7 @@ impl Reader<'_> {
             "agent.command" => self.profile.command = self.text(said, check_command),
             "agent.type" => self.profile.agent_type = self.parsed(said, agent_name),
             "filesystem.include" => {
-                let home = self.place.home;
+                let home = self.location.home;
                 self.profile.include = self.list(said, |text| include::include(text, home));
             }
             "environment.passthrough" => self.profile.pass = self.list(said, variable_name),
@@ -160,17 +169,18 @@ impl Reader<'_> {
     fn narrowing_key(&mut self, said: &Said<'_>) {
         match said.key.as_str() {
             "resources.memory" => {
-                let memory: Option<At<Bytes>> = self.take(said);
-                self.profile.memory_bytes = memory.map(|at| At::new(at.value.0, at.source));
+                let memory: Option<SourcedValue<ByteCount>> = self.take(said);
+                self.profile.memory_bytes =
+                    memory.map(|at| SourcedValue::new(at.value.0, at.source));
             }
             "resources.cpus" => {
-                let cpus: Option<At<CpuMillis>> = self.take(said);
-                self.profile.cpu_millis = cpus.map(|at| At::new(at.value.0, at.source));
+                let cpus: Option<SourcedValue<CpuMillis>> = self.take(said);
+                self.profile.cpu_millis = cpus.map(|at| SourcedValue::new(at.value.0, at.source));
             }
             // Two names of one limit: the smaller holds.
             "resources.pids" | "security.process.pids_limit" => {
-                let count: Option<At<Count<1, { u32::MAX }>>> = self.take(said);
-                let count = count.map(|at| At::new(u64::from(at.value.0), at.source));
+                let count: Option<SourcedValue<RangedCount<1, { u32::MAX }>>> = self.take(said);
+                let count = count.map(|at| SourcedValue::new(u64::from(at.value.0), at.source));
                 let both = self.profile.processes.take().into_iter().chain(count);
                 self.profile.processes = both.min_by_key(|at| at.value);
             }
@@ -184,34 +194,34 @@ impl Reader<'_> {
     }
 
     /// Reads what a project may only switch off.
-    fn switch(&mut self, said: &Said<'_>) -> Option<At<bool>> {
-        let is_on: At<bool> = self.take(said)?;
-        if is_on.value && self.place.owner == Owner::Project {
+    fn switch(&mut self, said: &Said<'_>) -> Option<SourcedValue<bool>> {
+        let is_on: SourcedValue<bool> = self.take(said)?;
+        if is_on.value && self.location.owner == ProfileOwner::Project {
             self.only_person(said);
         }
         Some(is_on)
     }
 
-    fn take<T: DeserializeOwned>(&mut self, said: &Said<'_>) -> Option<At<T>> {
+    fn take<T: DeserializeOwned>(&mut self, said: &Said<'_>) -> Option<SourcedValue<T>> {
         let value = read_at(said, self.faults)?;
-        Some(At::new(value, self.place.source(said.line)))
+        Some(SourcedValue::new(value, self.location.source(said.line)))
     }
 
     fn parsed<T>(
         &mut self,
         said: &Said<'_>,
         parse: impl Fn(&str) -> Result<T, String>,
-    ) -> Option<At<T>> {
-        let text: At<String> = self.take(said)?;
+    ) -> Option<SourcedValue<T>> {
+        let text: SourcedValue<String> = self.take(said)?;
         let parsed = parse(&text.value).map_err(|rule| self.refuse(said, &rule));
-        Some(At::new(parsed.ok()?, text.source))
+        Some(SourcedValue::new(parsed.ok()?, text.source))
     }
 
     fn text(
         &mut self,
         said: &Said<'_>,
         check: impl Fn(&str) -> Result<(), String>,
-    ) -> Option<At<String>> {
+    ) -> Option<SourcedValue<String>> {
         self.parsed(said, |text| check(text).map(|()| text.to_owned()))
     }
 
@@ -219,12 +229,12 @@ impl Reader<'_> {
         &mut self,
         said: &Said<'_>,
         parse: impl Fn(&str) -> Result<T, String>,
-    ) -> Vec<At<T>> {
+    ) -> Vec<SourcedValue<T>> {
         let items: Option<Vec<Setting<String>>> = read_at(said, self.faults);
         let mut list = Vec::new();
         for item in items.unwrap_or_default() {
             match parse(&item.value) {
-                Ok(value) => list.push(At::new(value, self.place.source(item.line))),
+                Ok(value) => list.push(SourcedValue::new(value, self.location.source(item.line))),
                 Err(rule) => self.refuse(&item, &rule),
             }
         }
@@ -237,9 +247,9 @@ impl Reader<'_> {
         self.faults.at(said, what, remedy);
     }
 
-    fn variables(&mut self, said: &Said<'_>) -> Vec<At<(String, String)>> {
+    fn variables(&mut self, said: &Said<'_>) -> Vec<SourcedValue<(String, String)>> {
         let mut list = Vec::new();
-        if !matches!(said.value.value, Value::Map(_)) {
+        if !matches!(said.value.value, SettingValue::Map(_)) {
             let what = format!("it is {}", said.value.value.kind());
             self.faults.at(said, what, "give a table of settings");
         }
@@ -250,7 +260,7 @@ impl Reader<'_> {
                 key: below(&said.key, &entry.key),
             };
             match variable_of(entry) {
-                Ok(pair) => list.push(At::new(pair, self.place.source(entry.line))),
+                Ok(pair) => list.push(SourcedValue::new(pair, self.location.source(entry.line))),
                 Err(rule) => self.refuse(&variable, &rule),
             }
         }
@@ -258,14 +268,14 @@ impl Reader<'_> {
     }
 }
 
-fn variable_of(entry: &Entry) -> Result<(String, String), String> {
+fn variable_of(entry: &TableEntry) -> Result<(String, String), String> {
     let name = variable_name(&entry.key)?;
     let value = match &entry.node.value {
-        Value::Text(text) => text.clone(),
-        Value::Whole(number) => number.to_string(),
-        Value::Null => String::new(),
+        SettingValue::Text(text) => text.clone(),
+        SettingValue::Whole(number) => number.to_string(),
+        SettingValue::Null => String::new(),
         // 1.10 would become 1.1, and yes is not what every program calls true.
-        other @ (Value::Bool(_) | Value::Real(_)) => {
+        other @ (SettingValue::Bool(_) | SettingValue::Real(_)) => {
             return Err(format!("it is {}; put the value in quotes", other.kind()));
         }
         other => return Err(format!("it is {}; give text", other.kind())),
@@ -276,15 +286,15 @@ fn variable_of(entry: &Entry) -> Result<(String, String), String> {
     Ok((name, value))
 }
 
-fn is_fixed(value: &Value, fixed: Fixed) -> bool {
+fn is_fixed(value: &SettingValue, fixed: FixedValue) -> bool {
     match (fixed, value) {
-        (_, Value::Null) => true,
-        (Fixed::True, Value::Bool(value)) => *value,
-        (Fixed::False, Value::Bool(value)) => !value,
-        (Fixed::Empty, Value::Text(text)) => text.is_empty(),
-        (Fixed::Empty, Value::List(items)) => items.is_empty(),
-        (Fixed::Empty, Value::Map(entries)) => entries.is_empty(),
-        (Fixed::Text(wanted), Value::Text(text)) => text == wanted,
+        (_, SettingValue::Null) => true,
+        (FixedValue::True, SettingValue::Bool(value)) => *value,
+        (FixedValue::False, SettingValue::Bool(value)) => !value,
+        (FixedValue::Empty, SettingValue::Text(text)) => text.is_empty(),
+        (FixedValue::Empty, SettingValue::List(items)) => items.is_empty(),
+        (FixedValue::Empty, SettingValue::Map(entries)) => entries.is_empty(),
+        (FixedValue::Text(wanted), SettingValue::Text(text)) => text == wanted,
         _ => false,
     }
 }

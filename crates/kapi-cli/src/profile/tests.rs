@@ -6,16 +6,16 @@ use std::path::Path;
 use kapi_core::isolation::NetworkMode;
 use kapi_sandbox::podman::options::Userns;
 
-use super::key::{Fate, KEYS};
-use super::read::{Place, read};
-use super::{AgentName, Owner, Profile, built_in};
-use crate::config::source::{Source, at};
+use super::key::{KEYS, KeyDisposition};
+use super::read::{ProfileOrigin, read};
+use super::{AgentName, ProfileFile, ProfileOwner, built_in};
+use crate::config::source::{ValueSource, at};
 
 const PATH: &str = "/p/agent-sandbox.yaml";
 const HOME: &str = "/nonexistent/somebody";
 
-fn place(owner: Owner) -> Place<'static> {
-    Place {
+fn location(owner: ProfileOwner) -> ProfileOrigin<'static> {
+    ProfileOrigin {
         name: "agent-sandbox",
         path: Some(Path::new(PATH)),
         owner,
@@ -24,19 +24,19 @@ fn place(owner: Owner) -> Place<'static> {
     }
 }
 
-fn person(text: &str) -> Profile {
-    read(text, &place(Owner::Person)).unwrap_or_else(|error| panic!("{error} in {text}"))
+fn person(text: &str) -> ProfileFile {
+    read(text, &location(ProfileOwner::Person)).unwrap_or_else(|error| panic!("{error} in {text}"))
 }
 
 /// Returns the error and its hint, without the path.
-fn refused_by(owner: Owner, text: &str) -> String {
-    let error = read(text, &place(owner)).expect_err(text);
+fn refused_by(owner: ProfileOwner, text: &str) -> String {
+    let error = read(text, &location(owner)).expect_err(text);
     let hint = error.hint.clone().unwrap_or_default();
     format!("{error} | {hint}").replace(PATH, "F")
 }
 
 fn refused(text: &str) -> String {
-    refused_by(Owner::Person, text)
+    refused_by(ProfileOwner::Person, text)
 }
 
 /// Writes a dotted key as YAML.
@@ -172,7 +172,7 @@ fn the_rest_of_a_profile_is_read_as_it_is() {
         profile.mirror.clone().unwrap().value,
         "https://m.example.org/r"
     );
-    assert_eq!(profile.place(), PATH);
+    assert_eq!(profile.location(), PATH);
 }
 
 #[test]
@@ -180,9 +180,9 @@ fn false_is_false() {
     for (key, read) in [
         (
             "git.auto_push.enabled",
-            &(|p: &Profile| p.push.clone()) as &dyn Fn(&Profile) -> _,
+            &(|p: &ProfileFile| p.push.clone()) as &dyn Fn(&ProfileFile) -> _,
         ),
-        ("security.seccomp.allow_userns", &|p: &Profile| {
+        ("security.seccomp.allow_userns", &|p: &ProfileFile| {
             p.nested_namespaces.clone()
         }),
     ] {
@@ -197,17 +197,17 @@ fn false_is_false() {
 
 #[test]
 fn every_key_is_honoured_or_refused_with_its_line_and_a_remedy() {
-    for (key, fate) in KEYS {
+    for (key, disposition) in KEYS {
         let odd = yaml(key, "{ surely: [not, this] }");
         let error = refused(&odd);
         let line = key.split('.').count();
         assert!(error.starts_with(&format!("F:{line}: `{key}")), "{error}");
-        match fate {
-            Fate::Refused(advice) | Fate::Fixed(_, advice) => {
+        match disposition {
+            KeyDisposition::Refused(advice) | KeyDisposition::Fixed(_, advice) => {
                 assert!(error.contains(advice), "{error}");
             }
             // `environment.set` is a table, whose names are checked one by one.
-            Fate::Person | Fate::Narrows => {
+            KeyDisposition::Person | KeyDisposition::Narrows => {
                 assert!(
                     ["it is a table", "it is a list", "unknown key"]
                         .iter()
@@ -217,8 +217,12 @@ fn every_key_is_honoured_or_refused_with_its_line_and_a_remedy() {
             }
         }
         // A key without a value says nothing, unless it is refused as a whole.
-        let empty = read(&yaml(key, ""), &place(Owner::Person));
-        assert_eq!(empty.is_err(), matches!(fate, Fate::Refused(_)), "{key}");
+        let empty = read(&yaml(key, ""), &location(ProfileOwner::Person));
+        assert_eq!(
+            empty.is_err(),
+            matches!(disposition, KeyDisposition::Refused(_)),
+            "{key}"
+        );
     }
 }
 
@@ -236,8 +240,8 @@ fn what_happens_anyway_may_be_said() {
         ("audit.enabled", "true"),
     ] {
         let text = yaml(key, value);
-        for owner in [Owner::Person, Owner::Project] {
-            assert!(read(&text, &place(owner)).is_ok(), "{text}");
+        for owner in [ProfileOwner::Person, ProfileOwner::Project] {
+            assert!(read(&text, &location(owner)).is_ok(), "{text}");
         }
     }
 }
@@ -266,13 +270,16 @@ fn a_project_may_only_narrow() {
              a run may do \
              | TRUST."
         );
-        assert_eq!(refused_by(Owner::Project, &yaml(key, value)), expected);
+        assert_eq!(
+            refused_by(ProfileOwner::Project, &yaml(key, value)),
+            expected
+        );
     }
     let narrow = "resources: {memory: 1g, cpus: 1, pids: 9}\nnetwork: {mode: none}\n\
                   git: {auto_push: {enabled: false}}\nsecurity: {seccomp: {allow_userns: false}}\n";
-    let profile = read(narrow, &place(Owner::Project)).unwrap();
+    let profile = read(narrow, &location(ProfileOwner::Project)).unwrap();
     assert_eq!(profile.network.unwrap().value, NetworkMode::None);
-    assert_eq!(profile.owner, Owner::Project);
+    assert_eq!(profile.owner, ProfileOwner::Project);
     for (key, value) in [
         ("git.post_push_hook", "\"curl evil.example\""),
         ("security.capabilities.add", "[SYS_ADMIN]"),
@@ -280,7 +287,7 @@ fn a_project_may_only_narrow() {
         ("environment.keychain", "{ X: { service: s } }"),
     ] {
         assert!(
-            read(&yaml(key, value), &place(Owner::Project)).is_err(),
+            read(&yaml(key, value), &location(ProfileOwner::Project)).is_err(),
             "{key}"
         );
     }
@@ -488,7 +495,10 @@ fn every_built_in_profile_can_be_read_and_says_so() {
     for profile in built_in::ALL {
         let read = built_in::read(profile, Path::new(HOME)).unwrap();
         let source = read.agent_type.clone().unwrap().source;
-        assert_eq!(source, Source::BuiltIn(format!("profile {}", profile.name)));
+        assert_eq!(
+            source,
+            ValueSource::BuiltIn(format!("profile {}", profile.name))
+        );
         assert!(
             profile.text.starts_with("# "),
             "the first line says what it is: {}",

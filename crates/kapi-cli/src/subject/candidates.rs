@@ -7,21 +7,21 @@ use std::path::PathBuf;
 use kapi_core::id::GoalId;
 use kapi_core::text::shortened;
 use kapi_core::workflow_key::WorkflowKey;
-use kapi_goal::record::goal_listing::Standing;
+use kapi_goal::record::goal_listing::ListingStatus;
 use kapi_goal::record::project::Project;
-use kapi_goal::record::reference::Subject;
+use kapi_goal::record::reference::ReferenceTarget;
 use kapi_goal::rules::state::Goal;
 use kapi_launch::merge::known;
-use kapi_task::rules::task::Task;
+use kapi_task::rules::task::KernelTask;
 use kapi_wire::kernel::task::status_word;
-use kapi_workflow::record::index::WorkflowStanding;
+use kapi_workflow::record::index::WorkflowSummary;
 use kapi_workflow::record::workflows::Workflows;
 
 use crate::context::Context;
 use crate::error::Error;
 use crate::exit_code::Exit;
 use crate::kernel::{self, failed, no_task};
-use crate::subject::{CANDIDATES_MAX, Numbered, OWNER, Silence, launches};
+use crate::subject::{CANDIDATES_MAX, NumberedSubject, OWNER, Silence, launches};
 
 /// Characters of a purpose in a line.
 const PURPOSE_CHARS_MAX: usize = 60;
@@ -29,7 +29,7 @@ const PURPOSE_CHARS_MAX: usize = 60;
 const OF_TASK: &str = "task_";
 
 /// Says which things a reference fits.
-pub(super) fn ambiguous(context: &Context, reference: &str, found: &[Subject]) -> Error {
+pub(super) fn ambiguous(context: &Context, reference: &str, found: &[ReferenceTarget]) -> Error {
     let text = format!(
         "{reference:?} is ambiguous: it matches {} things here",
         found.len()
@@ -38,7 +38,7 @@ pub(super) fn ambiguous(context: &Context, reference: &str, found: &[Subject]) -
 }
 
 /// Returns the only thing that has not ended.
-pub(super) fn only(context: &Context, silence: Silence) -> Result<Subject, Error> {
+pub(super) fn only(context: &Context, silence: Silence) -> Result<ReferenceTarget, Error> {
     let mut found = under_way(context)?;
     match (found.len(), silence) {
         (1, _) => Ok(found.remove(0)),
@@ -53,7 +53,7 @@ pub(super) fn only(context: &Context, silence: Silence) -> Result<Subject, Error
 }
 
 /// Returns what to type instead, with a line for each thing.
-fn which(context: &Context, found: &[Subject], typed: Option<&str>) -> String {
+fn which(context: &Context, found: &[ReferenceTarget], typed: Option<&str>) -> String {
     let names: Vec<String> = found
         .iter()
         .take(CANDIDATES_MAX)
@@ -73,10 +73,12 @@ fn which(context: &Context, found: &[Subject], typed: Option<&str>) -> String {
 }
 
 /// Returns the name that is easiest to keep in mind and still means this alone.
-fn reference(subject: &Subject, typed: Option<&str>) -> String {
+fn reference(subject: &ReferenceTarget, typed: Option<&str>) -> String {
     let id = match subject {
-        Subject::Goal(id) | Subject::Workflow(WorkflowKey { id, .. }) => id.to_string(),
-        Subject::Task(_) | Subject::Launch(_) => return subject.to_string(),
+        ReferenceTarget::Goal(id) | ReferenceTarget::Workflow(WorkflowKey { id, .. }) => {
+            id.to_string()
+        }
+        ReferenceTarget::Task(_) | ReferenceTarget::Launch(_) => return subject.to_string(),
     };
     if typed == Some(id.as_str()) {
         subject.to_string()
@@ -86,14 +88,14 @@ fn reference(subject: &Subject, typed: Option<&str>) -> String {
 }
 
 /// Returns where it stands and what it is for.
-fn about(context: &Context, subject: &Subject) -> Result<String, Error> {
+fn about(context: &Context, subject: &ReferenceTarget) -> Result<String, Error> {
     let (state, purpose) = match subject {
-        Subject::Goal(id) => {
+        ReferenceTarget::Goal(id) => {
             let project = context.project(&context.project_root()?, OWNER);
             let goal = load(&project, id)?;
             (goal.status.to_string(), goal.contract.intent)
         }
-        Subject::Workflow(key) => {
+        ReferenceTarget::Workflow(key) => {
             let project = context.project(&context.project_root()?, OWNER);
             let workflow = Workflows::of(&project)
                 .workflow(key)
@@ -101,17 +103,17 @@ fn about(context: &Context, subject: &Subject) -> Result<String, Error> {
             let state = format!("{} of {}", workflow.status.as_str(), key.mode);
             (state, workflow.purpose)
         }
-        Subject::Task(id) => {
+        ReferenceTarget::Task(id) => {
             let task = kernel::with(context, OWNER, |kernel| {
                 let found = kernel.queue()?.find(*id).map_err(|error| failed(&error))?;
                 found.ok_or_else(|| no_task(*id))
             })?;
             (status_word(task.state).to_owned(), task.request.description)
         }
-        Subject::Launch(id) => {
-            let place = launches::find(context, id, None)?;
-            let record = known(&place).map_err(|error| Error::launch(&error))?;
-            let holder = place.holder().map_err(|error| Error::launch(&error))?;
+        ReferenceTarget::Launch(id) => {
+            let location = launches::find(context, id, None)?;
+            let record = known(&location).map_err(|error| Error::launch(&error))?;
+            let holder = location.holder().map_err(|error| Error::launch(&error))?;
             let state = record.state_word(holder.is_some()).to_owned();
             let branch = record
                 .branch
@@ -136,7 +138,7 @@ fn load(project: &Project<'_>, id: &GoalId) -> Result<Goal, Error> {
 
 /// Returns everything that has not ended and is a person's own: what a workflow or a race works on is
 /// named by these.
-fn under_way(context: &Context) -> Result<Vec<Subject>, Error> {
+fn under_way(context: &Context) -> Result<Vec<ReferenceTarget>, Error> {
     let mut found = Vec::new();
     if let Some(root) = root(context)? {
         let project = context.project(&root, OWNER);
@@ -146,7 +148,7 @@ fn under_way(context: &Context) -> Result<Vec<Subject>, Error> {
         let mut races = Vec::new();
         for listed in &standings.goals {
             // What is damaged is never meant by silence.
-            let Standing::Known(entry) = &listed.standing else {
+            let ListingStatus::Known(entry) = &listed.state else {
                 continue;
             };
             if entry.status.is_terminal() {
@@ -163,27 +165,27 @@ fn under_way(context: &Context) -> Result<Vec<Subject>, Error> {
                 .workflow
                 .is_none()
             {
-                found.push(Subject::Goal(listed.id.clone()));
+                found.push(ReferenceTarget::Goal(listed.id.clone()));
             }
         }
         found.extend(standings.workflows.into_iter().filter_map(|listed| {
-            let WorkflowStanding::Known(entry) = &listed.standing else {
+            let WorkflowSummary::Known(entry) = &listed.state else {
                 return None;
             };
             let is_over = entry.status.is_terminal() || entry.about.is_some();
-            (!is_over).then_some(Subject::Workflow(listed.key))
+            (!is_over).then_some(ReferenceTarget::Workflow(listed.key))
         }));
     }
     found.extend(
         tasks(context)?
             .into_iter()
-            .map(|task| Subject::Task(task.id)),
+            .map(|task| ReferenceTarget::Task(task.id)),
     );
-    for place in launches::here(context)? {
-        let holder = place.holder().map_err(|error| Error::launch(&error))?;
-        let id = place.id().as_str();
+    for location in launches::here(context)? {
+        let holder = location.holder().map_err(|error| Error::launch(&error))?;
+        let id = location.id().as_str();
         if holder.is_some() && !id.starts_with(OF_TASK) {
-            found.push(Subject::Launch(id.to_owned()));
+            found.push(ReferenceTarget::Launch(id.to_owned()));
         }
     }
     Ok(found)
@@ -199,7 +201,7 @@ pub(super) fn root(context: &Context) -> Result<Option<PathBuf>, Error> {
 }
 
 /// Returns the tasks that have not ended and drive no goal of a workflow.
-fn tasks(context: &Context) -> Result<Vec<Task>, Error> {
+fn tasks(context: &Context) -> Result<Vec<KernelTask>, Error> {
     let found = kernel::with(context, OWNER, |kernel| {
         let queue = kernel.queue()?;
         let tasks = queue.kernel().tasks.values();
@@ -213,17 +215,18 @@ fn tasks(context: &Context) -> Result<Vec<Task>, Error> {
 }
 
 /// Returns the goal or workflow that was begun last.
-fn latest(context: &Context) -> Result<Subject, Error> {
-    let Numbered { goals, workflows } = Numbered::load(context, &context.project_root()?)?;
+fn latest(context: &Context) -> Result<ReferenceTarget, Error> {
+    let NumberedSubject { goals, workflows } =
+        NumberedSubject::load(context, &context.project_root()?)?;
     // The goal of a task was begun by its workflow, and by nobody else.
     let goal = goals.into_iter().filter(|id| !id.is_part()).max();
     let workflow = workflows.into_iter().max_by_key(|key| key.id.index());
     match (goal, workflow) {
         (Some(goal), Some(workflow)) if goal.index() < workflow.id.index() => {
-            Ok(Subject::Workflow(workflow))
+            Ok(ReferenceTarget::Workflow(workflow))
         }
-        (Some(goal), _) => Ok(Subject::Goal(goal)),
-        (None, Some(workflow)) => Ok(Subject::Workflow(workflow)),
+        (Some(goal), _) => Ok(ReferenceTarget::Goal(goal)),
+        (None, Some(workflow)) => Ok(ReferenceTarget::Workflow(workflow)),
         (None, None) => Err(Error::new(Exit::NotFound, "there is no work here yet")
             .with_hint("start a goal with `kapi run \"<task>\" --verify \"<command>\"`.")),
     }

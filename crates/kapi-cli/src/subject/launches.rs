@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use kapi_goal::record::reference::SubjectKind;
-use kapi_launch::place::{SandboxId, SandboxPlace, Sandboxes};
+use kapi_launch::paths::{SandboxId, SandboxPaths, Sandboxes};
 use kapi_store::layout::{HomeLayout, project_key};
 
 use crate::context::Context;
@@ -39,12 +39,12 @@ fn keys(context: &Context) -> Vec<String> {
 }
 
 /// Returns the sandboxes of the project at hand.
-pub(crate) fn here(context: &Context) -> Result<Vec<SandboxPlace>, Error> {
+pub(crate) fn here(context: &Context) -> Result<Vec<SandboxPaths>, Error> {
     let mut all = sandboxes(context)
         .all()
         .map_err(|error| Error::launch(&error))?;
     let keys = keys(context);
-    all.retain(|place| keys.iter().any(|key| key == place.project_key()));
+    all.retain(|location| keys.iter().any(|key| key == location.project_key()));
     Ok(all)
 }
 
@@ -60,7 +60,7 @@ pub(crate) struct LaunchArgs {
 
 impl LaunchArgs {
     /// Finds the sandbox.
-    pub(crate) fn find(&self, context: &Context) -> Result<SandboxPlace, Error> {
+    pub(crate) fn find(&self, context: &Context) -> Result<SandboxPaths, Error> {
         let id = match SubjectKind::of(&self.id) {
             Some((SubjectKind::Launch, id)) => id,
             Some(_) | None => &self.id,
@@ -75,19 +75,24 @@ pub(crate) fn find(
     context: &Context,
     id: &str,
     project: Option<&Path>,
-) -> Result<SandboxPlace, Error> {
+) -> Result<SandboxPaths, Error> {
     let id = SandboxId::parse(id).map_err(|error| Error::launch(&error))?;
     let all = sandboxes(context)
         .all()
         .map_err(|error| Error::launch(&error))?;
-    let mut found: Vec<SandboxPlace> = all.into_iter().filter(|place| *place.id() == id).collect();
+    let mut found: Vec<SandboxPaths> = all
+        .into_iter()
+        .filter(|location| *location.id() == id)
+        .collect();
     let keys = match project {
         Some(project) => vec![project_key(&directory(context, project)?)],
         None => keys(context),
     };
-    let near = keys
-        .iter()
-        .find_map(|key| found.iter().position(|place| place.project_key() == key));
+    let near = keys.iter().find_map(|key| {
+        found
+            .iter()
+            .position(|location| location.project_key() == key)
+    });
     if let Some(near) = near {
         return Ok(found.swap_remove(near));
     }

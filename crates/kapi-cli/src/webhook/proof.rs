@@ -9,7 +9,7 @@ use std::os::unix::fs::MetadataExt as _;
 use kapi_gateway::http::head::Headers;
 use ring::hmac;
 
-use crate::config::webhook::SecretPlace;
+use crate::config::webhook::SecretLocation;
 use crate::context::Context;
 use crate::error::Error;
 use crate::exit_code::Exit;
@@ -23,22 +23,22 @@ const SECRET_BYTES_MAX: u64 = 4_096;
 
 /// Proves calls.
 #[derive(Clone)]
-pub(crate) struct Proof {
+pub(crate) struct CallProof {
     key: hmac::Key,
     /// The signature of the secret itself, which a bearer must have too.
     bearer: hmac::Tag,
 }
 
-impl Proof {
+impl CallProof {
     /// Reads the secret.
-    pub(crate) fn read(context: &Context, place: &SecretPlace) -> Result<Self, Error> {
-        let text = match place {
-            SecretPlace::Variable(name) => {
+    pub(crate) fn read(context: &Context, location: &SecretLocation) -> Result<Self, Error> {
+        let text = match location {
+            SecretLocation::Variable(name) => {
                 let said = context.env.get(OsStr::new(name));
                 let said = said.and_then(|value| value.to_str()).map(str::to_owned);
                 said.ok_or_else(|| Error::usage(format!("the variable {name} is not set")))?
             }
-            SecretPlace::File(path) => {
+            SecretLocation::File(path) => {
                 let failed = |error: std::io::Error| {
                     let text = format!("failed to read {}: {error}", path.display());
                     Error::new(Exit::Failed, text)
@@ -114,7 +114,7 @@ fn bytes_of(digits: &[u8]) -> Option<Vec<u8>> {
 mod tests {
     use kapi_gateway::http::head::Headers;
 
-    use super::Proof;
+    use super::CallProof;
 
     /// What GitHub's documentation gives as an example.
     const SECRET: &str = "It's a Secret to Everybody";
@@ -126,7 +126,7 @@ mod tests {
         for (name, value) in lines {
             headers.add(name, value.as_bytes());
         }
-        Proof::of(SECRET).unwrap().is_given(&headers, body)
+        CallProof::of(SECRET).unwrap().is_given(&headers, body)
     }
 
     #[test]
@@ -159,6 +159,6 @@ mod tests {
         for wrong in ["", "Bearer ", "Basic x", SECRET] {
             assert!(!is_given(&[("authorization", wrong)], BODY), "{wrong}");
         }
-        assert!(Proof::of("too short").is_none());
+        assert!(CallProof::of("too short").is_none());
     }
 }

@@ -14,12 +14,12 @@ pub(crate) const STRANGERS_MAX: usize = 16;
 
 /// The connections of strangers, the oldest first.
 #[derive(Debug, Default)]
-pub(crate) struct Waiting {
-    open: Mutex<Open>,
+pub(crate) struct ConnectionQueue {
+    open: Mutex<OpenConnection>,
 }
 
 #[derive(Debug, Default)]
-struct Open {
+struct OpenConnection {
     next: u64,
     streams: VecDeque<(u64, TcpStream)>,
 }
@@ -27,11 +27,11 @@ struct Open {
 /// A connection among those of strangers, until it is dropped.
 #[derive(Debug)]
 pub(crate) struct Stranger<'a> {
-    waiting: &'a Waiting,
+    waiting: &'a ConnectionQueue,
     number: u64,
 }
 
-impl Waiting {
+impl ConnectionQueue {
     /// Takes a connection in, and closes the oldest if there are too many.
     pub(crate) fn enter(&self, stream: &TcpStream) -> io::Result<Stranger<'_>> {
         let stream = stream.try_clone()?;
@@ -52,7 +52,7 @@ impl Waiting {
         })
     }
 
-    fn open(&self) -> MutexGuard<'_, Open> {
+    fn open(&self) -> MutexGuard<'_, OpenConnection> {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -69,13 +69,13 @@ mod tests {
     use std::io::Read as _;
     use std::net::{TcpListener, TcpStream};
 
-    use super::{STRANGERS_MAX, Waiting};
+    use super::{ConnectionQueue, STRANGERS_MAX};
 
     #[test]
     fn one_more_closes_the_oldest_that_has_not_shown_the_secret() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
-        let waiting = Waiting::default();
+        let waiting = ConnectionQueue::default();
         let mut callers = Vec::new();
         let mut served = Vec::new();
         for _ in 0..=STRANGERS_MAX {

@@ -11,20 +11,24 @@ use kapi_store::hash::sha256_hex;
 use kapi_workflow::record::requests::Approving;
 use kapi_workflow::record::workflows::Workflows;
 use kapi_workflow::rules::documents::documents;
-use kapi_workflow::rules::pending::Pending;
+use kapi_workflow::rules::pending::WaitingDecision;
 
 use crate::context::Context;
 use crate::contract::approval::{HASH_DIGITS_MIN, is_hash};
 use crate::error::Error;
 use crate::exit_code::Exit;
 use crate::ui::Format;
-use crate::workflow::found::Found;
+use crate::workflow::located::LocatedWorkflow;
 
 /// Bytes of an artifact that are shown.
 const ARTIFACT_BYTES_MAX: u64 = 4 * 1024 * 1024;
 
 /// Shows what waits, whole: the artifact as it stands in its file, its hash, and its risks.
-pub(crate) fn show(context: &Context, found: &Found<'_>, pending: &Pending) -> Result<(), Error> {
+pub(crate) fn show(
+    context: &Context,
+    found: &LocatedWorkflow<'_>,
+    pending: &WaitingDecision,
+) -> Result<(), Error> {
     if context.ui.format == Format::Json {
         return Ok(());
     }
@@ -46,7 +50,7 @@ pub(crate) fn show(context: &Context, found: &Found<'_>, pending: &Pending) -> R
 /// Records an approval of what was shown.
 pub(crate) fn approve(
     context: &Context,
-    found: &mut Found<'_>,
+    found: &mut LocatedWorkflow<'_>,
     approving: &Approving,
 ) -> Result<(), Error> {
     let submitted = Workflows::of(&found.project)
@@ -59,7 +63,10 @@ pub(crate) fn approve(
 /// Checks that the file of what waits is what was drafted; one that a crash left unwritten is
 /// written again. What somebody edited is not shown under the draft's hash: a person would approve
 /// what nobody recorded.
-pub(crate) fn check_unedited(found: &Found<'_>, pending: &Pending) -> Result<(), Error> {
+pub(crate) fn check_unedited(
+    found: &LocatedWorkflow<'_>,
+    pending: &WaitingDecision,
+) -> Result<(), Error> {
     if subject(found, pending).is_ok_and(|sha256| sha256 == pending.sha256) {
         return Ok(());
     }
@@ -88,7 +95,7 @@ pub(crate) fn check_unedited(found: &Found<'_>, pending: &Pending) -> Result<(),
 }
 
 /// Returns the hash of what waits, as its files stand.
-fn subject(found: &Found<'_>, pending: &Pending) -> Result<String, Error> {
+fn subject(found: &LocatedWorkflow<'_>, pending: &WaitingDecision) -> Result<String, Error> {
     let mut files = BTreeMap::new();
     for name in pending.decision.artifacts() {
         files.insert(*name, artifact_bytes(found, name)?);
@@ -109,7 +116,10 @@ pub(crate) fn edited_hint(key: &WorkflowKey, file: &Path) -> String {
 }
 
 /// Returns the artifacts that wait, as they stand in their files, one after another.
-pub(crate) fn artifacts(found: &Found<'_>, pending: &Pending) -> Result<String, Error> {
+pub(crate) fn artifacts(
+    found: &LocatedWorkflow<'_>,
+    pending: &WaitingDecision,
+) -> Result<String, Error> {
     let names = pending.decision.artifacts();
     let mut texts = Vec::new();
     for name in names {
@@ -125,7 +135,7 @@ pub(crate) fn artifacts(found: &Found<'_>, pending: &Pending) -> Result<String, 
     Ok(texts.join("\n"))
 }
 
-fn artifact_bytes(found: &Found<'_>, name: &str) -> Result<Vec<u8>, Error> {
+fn artifact_bytes(found: &LocatedWorkflow<'_>, name: &str) -> Result<Vec<u8>, Error> {
     let path = found.dir().join(name);
     let failed = |error: std::io::Error| {
         Error::new(
@@ -143,7 +153,7 @@ fn artifact_bytes(found: &Found<'_>, name: &str) -> Result<Vec<u8>, Error> {
 }
 
 /// Checks that what a person names is the hash of what waits, or its beginning.
-pub(crate) fn check_hash(named: &str, pending: &Pending) -> Result<(), Error> {
+pub(crate) fn check_hash(named: &str, pending: &WaitingDecision) -> Result<(), Error> {
     let artifact = pending.decision.words();
     if !is_hash(named) {
         return Err(Error::usage(format!(
@@ -162,7 +172,7 @@ pub(crate) fn check_hash(named: &str, pending: &Pending) -> Result<(), Error> {
 }
 
 /// Returns the line that approves what waits.
-pub(crate) fn approve_line(found: &Found<'_>, pending: &Pending) -> String {
+pub(crate) fn approve_line(found: &LocatedWorkflow<'_>, pending: &WaitingDecision) -> String {
     let digits = pending
         .sha256
         .get(..HASH_DIGITS_MIN)

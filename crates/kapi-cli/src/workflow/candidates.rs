@@ -8,7 +8,7 @@ use kapi_core::mode::Mode;
 use kapi_core::workflow_key::WorkflowKey;
 use kapi_goal::record::project::Project;
 use kapi_workflow::record::workflows::Workflows;
-use kapi_workflow::rules::candidate::Candidate;
+use kapi_workflow::rules::candidate::HandoverCandidate;
 use kapi_workflow::rules::mode_spec::ModeSpec;
 
 use crate::context::Context;
@@ -21,7 +21,7 @@ const LISTED_MAX: usize = 9;
 
 /// What was chosen.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Chosen {
+pub(crate) enum HandoverChoice {
     /// This one gives the context.
     Giver(GoalId),
     /// None.
@@ -34,13 +34,13 @@ pub(crate) fn choose(
     project: &Project<'_>,
     mode: Mode,
     purpose: &str,
-) -> Result<Chosen, Error> {
+) -> Result<HandoverChoice, Error> {
     let mut fitting = Workflows::of(project)
         .interviews_for(purpose, mode)
         .map_err(|error| Error::workflow(&error))?;
     fitting.truncate(LISTED_MAX);
     if fitting.is_empty() {
-        return Ok(Chosen::Nothing);
+        return Ok(HandoverChoice::Nothing);
     }
     let ui = context.ui;
     let noun = ModeSpec::noun_of(Mode::CONTEXT);
@@ -65,21 +65,21 @@ pub(crate) fn choose(
 }
 
 /// Reads a row of the list; an empty line is the first one.
-fn picked(typed: &str, fitting: &[Candidate]) -> Option<Chosen> {
+fn picked(typed: &str, fitting: &[HandoverCandidate]) -> Option<HandoverChoice> {
     let typed = typed.trim();
     let row: usize = if typed.is_empty() {
         1
     } else {
         typed.parse().ok()?
     };
-    let Some(place) = row.checked_sub(1) else {
-        return Some(Chosen::Nothing);
+    let Some(location) = row.checked_sub(1) else {
+        return Some(HandoverChoice::Nothing);
     };
-    let candidate = fitting.get(place)?;
-    Some(Chosen::Giver(candidate.id.clone()))
+    let candidate = fitting.get(location)?;
+    Some(HandoverChoice::Giver(candidate.id.clone()))
 }
 
-fn line(project: &Project<'_>, row: usize, candidate: &Candidate) -> String {
+fn line(project: &Project<'_>, row: usize, candidate: &HandoverCandidate) -> String {
     let key = WorkflowKey {
         mode: Mode::CONTEXT,
         id: candidate.id.clone(),
@@ -98,7 +98,7 @@ fn line(project: &Project<'_>, row: usize, candidate: &Candidate) -> String {
 }
 
 /// Nobody is there to choose, and a guess would tie it for good.
-fn unanswered(fitting: &[Candidate]) -> Error {
+fn unanswered(fitting: &[HandoverCandidate]) -> Error {
     let names: Vec<String> = fitting
         .iter()
         .map(|candidate| format!("`--from {:03}`", candidate.id.index()))
@@ -119,24 +119,24 @@ fn unanswered(fitting: &[Candidate]) -> Error {
 #[cfg(test)]
 mod tests {
     use kapi_core::id::GoalId;
-    use kapi_workflow::rules::candidate::Candidate;
+    use kapi_workflow::rules::candidate::HandoverCandidate;
 
-    use super::{Chosen, picked};
+    use super::{HandoverChoice, picked};
 
     #[test]
     fn a_number_is_a_row_of_the_list_and_never_an_index() {
-        let candidate = |name: &str| Candidate {
+        let candidate = |name: &str| HandoverCandidate {
             id: GoalId::parse(name).unwrap(),
             score: 50,
             shared: Vec::new(),
         };
         let fitting = [candidate("007-a"), candidate("001-b")];
-        let chosen = |name: &str| Some(Chosen::Giver(GoalId::parse(name).unwrap()));
+        let chosen = |name: &str| Some(HandoverChoice::Giver(GoalId::parse(name).unwrap()));
         for (typed, expected) in [
             ("1\n", chosen("007-a")),
             ("\n", chosen("007-a")),
             (" 2 ", chosen("001-b")),
-            ("0", Some(Chosen::Nothing)),
+            ("0", Some(HandoverChoice::Nothing)),
             ("7", None),
             ("001", chosen("007-a")),
             ("no", None),

@@ -5,30 +5,30 @@
 
 use kapi_core::mode::Mode;
 use kapi_machine::pace::Pace;
-use kapi_machine::watch::Watch;
+use kapi_machine::watch::EffectWatch;
 use kapi_sys::clock::monotonic_ms;
 use kapi_sys::signal::Interrupts;
 use kapi_workflow::record::delay::Delays;
-use kapi_workflow::record::drive::{Control, Observed, drive};
+use kapi_workflow::record::drive::{WorkflowDriveControl, WorkflowObservation, drive};
 use kapi_workflow::record::requests::Approving;
-use kapi_workflow::rules::command::Command;
-use kapi_workflow::rules::effect::Effect;
+use kapi_workflow::rules::command::WorkflowCommand;
+use kapi_workflow::rules::effect::WorkflowEffect;
 use kapi_workflow::rules::pending::Means;
 
 use crate::amount;
 use crate::context::Context;
 use crate::error::Error;
 use crate::exit_code::Exit;
-use crate::workflow::found::Found;
-use crate::workflow::keyboard::{Keyboard, Typed};
-use crate::workflow::progress::Progress;
-use crate::workflow::watching::{Watch as WatchedIn, Watching};
-use crate::workflow::world::World;
+use crate::workflow::keyboard::{Keyboard, KeyboardInput};
+use crate::workflow::located::LocatedWorkflow;
+use crate::workflow::progress::WorkflowProgressLine;
+use crate::workflow::watching::{Watching, WorkerWatch};
+use crate::workflow::world::WorkflowSetup;
 use crate::workflow::{approving, report};
 
 /// What became of what a workflow asks its person.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Settled {
+pub(crate) enum DecisionOutcome {
     /// There was a reply: it goes on.
     Replied,
     /// It waits; the person goes on another day.
@@ -36,11 +36,15 @@ pub(crate) enum Settled {
 }
 
 /// Settles what a workflow asks its person, decisions apart; the keyboard where they are at one.
-pub(crate) type Settle =
-    dyn Fn(&Context, &mut Found<'_>, Option<&mut Keyboard<'_>>) -> Result<Settled, Error> + Sync;
+pub(crate) type Settle = dyn Fn(
+        &Context,
+        &mut LocatedWorkflow<'_>,
+        Option<&mut Keyboard<'_>>,
+    ) -> Result<DecisionOutcome, Error>
+    + Sync;
 
 /// Settles nothing, for a mode that asks for decisions only.
-pub(crate) const NOTHING_ASKED: &Settle = &|_, _, _| Ok(Settled::Left);
+pub(crate) const NOTHING_ASKED: &Settle = &|_, _, _| Ok(DecisionOutcome::Left);
 
 /// Returns the same, made when a command begins.
 pub(crate) fn nothing_asked(_: &Context) -> Result<Box<Settle>, Error> {
@@ -52,25 +56,25 @@ pub(crate) struct Conduct {
     /// The mode.
     pub(crate) mode: Mode,
     /// Refuses to go on to what could not be done.
-    pub(crate) check: fn(&Context, &Found<'_>) -> Result<(), Error>,
+    pub(crate) check: fn(&Context, &LocatedWorkflow<'_>) -> Result<(), Error>,
     /// Settles what it asks its person at the keyboard.
     pub(crate) settle: &'static Settle,
 }
 
 /// What a workflow is driven with.
 #[derive(Clone, Copy)]
-pub(crate) struct With<'a> {
+pub(crate) struct DriveInputs<'a> {
     /// Settles what it asks its person.
     pub(crate) settle: &'a Settle,
     /// Where its workers are watched.
-    pub(crate) watch: Option<WatchedIn>,
+    pub(crate) watch: Option<WorkerWatch>,
 }
 
 /// Drives a workflow, asking its person where they are there, until it ends or rests; reports it.
 pub(crate) fn go_on(
     context: &Context,
-    found: &mut Found<'_>,
-    with: With<'_>,
+    found: &mut LocatedWorkflow<'_>,
+    with: DriveInputs<'_>,
     interrupts: &Interrupts,
 ) -> Result<Exit, Error> {
     let mut keyboard = Keyboard::at_terminal(context.ui, interrupts);
@@ -82,12 +86,12 @@ pub(crate) fn go_on(
         let settled = if found.workflow.pending.is_some() {
             match &mut keyboard {
                 Some(keyboard) => decision(context, found, keyboard)?,
-                None => Settled::Left,
+                None => DecisionOutcome::Left,
             }
         } else {
             (with.settle)(context, found, keyboard.as_mut())?
         };
-        if settled == Settled::Left {
+        if settled == DecisionOutcome::Left {
             break;
         }
     }
@@ -98,37 +102,37 @@ pub(crate) fn go_on(
 
 fn until_rest(
     context: &Context,
-    found: &mut Found<'_>,
-    watch: Option<WatchedIn>,
+    found: &mut LocatedWorkflow<'_>,
+    watch: Option<WorkerWatch>,
     interrupts: &Interrupts,
 ) -> Result<(), Error> {
-    let mut progress = Progress::new(context.ui, &found.key.id);
+    let mut progress = WorkflowProgressLine::new(context.ui, &found.key.id);
     let mut watching = match watch {
         None => None,
-        Some(WatchedIn::Tmux) => Some(Watching::new(context, found)?),
+        Some(WorkerWatch::Tmux) => Some(Watching::new(context, found)?),
     };
-    let control = Control {
+    let control = WorkflowDriveControl {
         interrupted: &|| interrupts.is_raised(),
         monotonic_ms: &monotonic_ms,
         pace: Pace::STANDARD,
         delays: Delays::STANDARD,
     };
     let config = context.config(Some(found.project.layout.root()))?;
-    let world = World {
+    let world = WorkflowSetup {
         context,
         project: &found.project,
         key: &found.key,
         started_by: &found.workflow.started_by,
         config: &config,
     };
-    let mut observe = |seen: Observed| {
+    let mut observe = |seen: WorkflowObservation| {
         let unseen = watching.as_mut().and_then(|it| it.observe(&seen));
         show(&mut progress, seen);
         if let Some(text) = unseen {
             progress.note(&text);
         }
     };
-    let perform = |effect: &Effect, watch: &Watch<'_>| world.perform(effect, watch);
+    let perform = |effect: &WorkflowEffect, watch: &EffectWatch<'_>| world.perform(effect, watch);
     let driven = drive(&found.project, &found.key, &perform, &control, &mut observe);
     progress.end();
     let workflow = driven.map_err(|error| Error::workflow_drive(&error))?;
@@ -141,12 +145,12 @@ fn until_rest(
     Ok(())
 }
 
-fn show(progress: &mut Progress, seen: Observed) {
+fn show(progress: &mut WorkflowProgressLine, seen: WorkflowObservation) {
     match seen {
-        Observed::Recorded(logged) => progress.recorded(&logged),
-        Observed::Performing(effect) => progress.performing(&effect),
-        Observed::Activity { effect, activity } => progress.activity(&effect, &activity),
-        Observed::Delayed { effect, ms } => {
+        WorkflowObservation::Recorded(logged) => progress.recorded(&logged),
+        WorkflowObservation::Performing(effect) => progress.performing(&effect),
+        WorkflowObservation::Activity { effect, activity } => progress.activity(&effect, &activity),
+        WorkflowObservation::Delayed { effect, ms } => {
             progress.note(&format!("retrying {effect} in {}", amount::duration(ms)));
         }
     }
@@ -155,11 +159,11 @@ fn show(progress: &mut Progress, seen: Observed) {
 /// Shows what waits and asks the person at the terminal for it.
 fn decision(
     context: &Context,
-    found: &mut Found<'_>,
+    found: &mut LocatedWorkflow<'_>,
     keyboard: &mut Keyboard<'_>,
-) -> Result<Settled, Error> {
+) -> Result<DecisionOutcome, Error> {
     let Some(pending) = found.workflow.pending.clone() else {
-        return Ok(Settled::Left);
+        return Ok(DecisionOutcome::Left);
     };
     let ui = context.ui;
     approving::check_unedited(found, &pending)?;
@@ -173,9 +177,9 @@ fn decision(
     ui.prompt(&format!(
         "Approve this {artifact}{accepting}? [yes/later/or type what should change] "
     ));
-    let Typed::Text(text) = keyboard.answer() else {
+    let KeyboardInput::Text(text) = keyboard.answer() else {
         ui.say("");
-        return Ok(Settled::Left);
+        return Ok(DecisionOutcome::Left);
     };
     match text.trim().to_lowercase().as_str() {
         "y" | "yes" => {
@@ -186,11 +190,11 @@ fn decision(
             };
             approving::approve(context, found, &approving)?;
         }
-        "" | "n" | "no" | "l" | "later" | "/later" | "/quit" => return Ok(Settled::Left),
+        "" | "n" | "no" | "l" | "later" | "/later" | "/quit" => return Ok(DecisionOutcome::Left),
         _ => {
             let text = text.trim().to_owned();
-            found.submit(context, &Command::Revise { text })?;
+            found.submit(context, &WorkflowCommand::Revise { text })?;
         }
     }
-    Ok(Settled::Replied)
+    Ok(DecisionOutcome::Replied)
 }

@@ -2,8 +2,8 @@
 //!
 //! Bookkeeping has no line. Text from agents is shortened to its first line.
 
-use kapi_workflow::rules::event::Event;
-use kapi_workflow::rules::limits::Raised;
+use kapi_workflow::rules::event::WorkflowEvent;
+use kapi_workflow::rules::limits::LimitRaises;
 use kapi_workflow::rules::pending::Means;
 
 use crate::contract::short;
@@ -11,15 +11,15 @@ use crate::event_words::first_line;
 use crate::{amount, modes};
 
 /// Returns an event in words; `None` for what is only bookkeeping.
-pub(crate) fn describe(event: &Event) -> Option<String> {
+pub(crate) fn describe(event: &WorkflowEvent) -> Option<String> {
     Some(match event {
-        Event::Started { id, by, .. } => format!("workflow {id} was started by {by}"),
-        Event::DecisionAsked { pending } => format!(
+        WorkflowEvent::Started { id, by, .. } => format!("workflow {id} was started by {by}"),
+        WorkflowEvent::DecisionAsked { pending } => format!(
             "{} is waiting for you; hash {}",
             pending.decision.words(),
             short(&pending.sha256)
         ),
-        Event::Approved { approval } => format!(
+        WorkflowEvent::Approved { approval } => format!(
             "{} approved {} {}{}",
             approval.by,
             approval.decision.words(),
@@ -30,38 +30,38 @@ pub(crate) fn describe(event: &Event) -> Option<String> {
                 ", and accepted its risks"
             }
         ),
-        Event::Revised { text, .. } => format!("changes requested: {}", first_line(text)),
-        Event::Blocked { reason, unblock } => {
+        WorkflowEvent::Revised { text, .. } => format!("changes requested: {}", first_line(text)),
+        WorkflowEvent::Blocked { reason, unblock } => {
             format!("blocked: {}; {}", first_line(reason), first_line(unblock))
         }
-        Event::Unblocked {} => "it continues".to_owned(),
-        Event::LimitsRaised { more, by, .. } => format!("{by} raised the limits: {}", raised(more)),
-        Event::Abandoned { reason } => format!("abandoned: {}", first_line(reason)),
-        Event::Failed { reason } => format!("failed: {}", first_line(reason)),
-        Event::Completed {} => "completed".to_owned(),
-        Event::Integrated { by, .. } => format!("integrated by {by}"),
-        Event::ConflictSettled { what, settlement } => {
+        WorkflowEvent::Unblocked {} => "it continues".to_owned(),
+        WorkflowEvent::LimitsRaised { more, by, .. } => format!("{by} raised the limits: {}", raised(more)),
+        WorkflowEvent::Abandoned { reason } => format!("abandoned: {}", first_line(reason)),
+        WorkflowEvent::Failed { reason } => format!("failed: {}", first_line(reason)),
+        WorkflowEvent::Completed {} => "completed".to_owned(),
+        WorkflowEvent::Integrated { by, .. } => format!("integrated by {by}"),
+        WorkflowEvent::ConflictSettled { what, settlement } => {
             format!("{what} no longer conflicts: {}", first_line(&settlement.why))
         }
-        Event::EffectEnded {
+        WorkflowEvent::EffectEnded {
             effect,
             failed: Some(why),
             ..
         } => format!("{effect} failed: {}", first_line(why)),
-        Event::EvidenceRecorded { .. }
-        | Event::WorkerPrepared { .. }
-        | Event::WorkerDispatched { .. }
-        | Event::WorkerRefreshed { .. }
-        | Event::WorkerClosed { .. }
-        | Event::EffectIntended { .. }
-        | Event::EffectUsed { .. }
-        | Event::GoalUsed { .. }
-        | Event::TimeUsed { .. }
+        WorkflowEvent::EvidenceRecorded { .. }
+        | WorkflowEvent::WorkerPrepared { .. }
+        | WorkflowEvent::WorkerDispatched { .. }
+        | WorkflowEvent::WorkerRefreshed { .. }
+        | WorkflowEvent::WorkerClosed { .. }
+        | WorkflowEvent::EffectIntended { .. }
+        | WorkflowEvent::EffectUsed { .. }
+        | WorkflowEvent::GoalUsed { .. }
+        | WorkflowEvent::TimeUsed { .. }
         // Said by the mode, with what it does about it.
-        | Event::ConflictFound { .. }
-        | Event::RunRecorded { .. }
-        | Event::EffectEnded { failed: None, .. } => return None,
-        Event::Mode(event) => {
+        | WorkflowEvent::ConflictFound { .. }
+        | WorkflowEvent::RunRecorded { .. }
+        | WorkflowEvent::EffectEnded { failed: None, .. } => return None,
+        WorkflowEvent::Mode(event) => {
             return modes::front(event.mode()).and_then(|it| (it.describe)(event));
         }
     })
@@ -77,7 +77,7 @@ pub(crate) const fn means(means: Means) -> &'static str {
     }
 }
 
-fn raised(more: &Raised) -> String {
+fn raised(more: &LimitRaises) -> String {
     let tokens = (more.tokens > 0).then(|| format!("{} tokens", amount::tokens(more.tokens)));
     let usd = (more.usd_micros > 0).then(|| amount::usd(more.usd_micros));
     let time = (more.wall_ms > 0).then(|| amount::duration(more.wall_ms));

@@ -9,11 +9,11 @@ use kapi_workflow::rules::mode_spec::ModeSpec;
 use crate::context::Context;
 use crate::error::Error;
 use crate::exit_code::Exit;
-use crate::workflow::found::{Found, Sought};
+use crate::workflow::located::{LocatedWorkflow, WorkflowQuery};
 
 /// What is to be done with it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Verb {
+pub(crate) enum WorkflowVerb {
     /// Go on with it, or with what its interview was linked to.
     Resume,
     /// Approve exactly it.
@@ -23,16 +23,16 @@ pub(crate) enum Verb {
 /// Finds the workflow of a mode that a person means, for a command that writes.
 pub(crate) fn find<'a>(
     context: &'a Context,
-    sought: &Sought<'_>,
-    verb: Verb,
-) -> Result<Found<'a>, Error> {
+    sought: &WorkflowQuery<'_>,
+    verb: WorkflowVerb,
+) -> Result<LocatedWorkflow<'a>, Error> {
     let root = context
         .project_root()
         .map_err(|error| without_any(sought, error))?;
     let project = context.project(&root, sought.owner);
     context.require_own_state(project.layout.root())?;
     let key = match verb {
-        Verb::Resume => {
+        WorkflowVerb::Resume => {
             let resumed = Workflows::of(&project)
                 .find_to_resume(sought.mode, sought.reference)
                 .map_err(|error| Error::workflow(&error))?;
@@ -45,15 +45,15 @@ pub(crate) fn find<'a>(
             }
             resumed.key
         }
-        Verb::Approve => Workflows::of(&project)
+        WorkflowVerb::Approve => Workflows::of(&project)
             .find_to_approve(sought.mode, sought.reference)
             .map_err(|error| Error::workflow(&error))?,
     };
-    Found::load(project, key)
+    LocatedWorkflow::load(project, key)
 }
 
 /// Says it in a workflow's words that there is nothing here yet.
-fn without_any(sought: &Sought<'_>, error: Error) -> Error {
+fn without_any(sought: &WorkflowQuery<'_>, error: Error) -> Error {
     if error.exit != Exit::NotFound {
         return error;
     }

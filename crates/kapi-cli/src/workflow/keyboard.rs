@@ -17,7 +17,7 @@ const ANSWER_BYTES_MAX: usize = 64 * 1024;
 
 /// What came from the terminal.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Typed {
+pub(crate) enum KeyboardInput {
     /// A text; lines that ended in a backslash were joined.
     Text(String),
     /// The end of the input.
@@ -43,13 +43,13 @@ impl<'a> Keyboard<'a> {
     }
 
     /// Reads an answer: one line, or several that end in a backslash but the last.
-    pub(crate) fn answer(&mut self) -> Typed {
+    pub(crate) fn answer(&mut self) -> KeyboardInput {
         let mut text = String::new();
         loop {
             let line = match self.line() {
-                Typed::Text(line) => line,
+                KeyboardInput::Text(line) => line,
                 // What was begun and not ended is no answer.
-                other @ (Typed::End | Typed::Interrupted) => return other,
+                other @ (KeyboardInput::End | KeyboardInput::Interrupted) => return other,
             };
             match line.strip_suffix('\\') {
                 Some(more) if text.len() < ANSWER_BYTES_MAX => {
@@ -58,39 +58,39 @@ impl<'a> Keyboard<'a> {
                 }
                 Some(_) | None => {
                     text.push_str(&line);
-                    return Typed::Text(text);
+                    return KeyboardInput::Text(text);
                 }
             }
         }
     }
 
-    fn line(&mut self) -> Typed {
+    fn line(&mut self) -> KeyboardInput {
         let mut piece = [0_u8; 1024];
         loop {
             if let Some(at) = self.ahead.iter().position(|byte| *byte == b'\n') {
                 let rest = self.ahead.split_off(at + 1);
                 let line = std::mem::replace(&mut self.ahead, rest);
                 let text = String::from_utf8_lossy(&line);
-                return Typed::Text(text.trim_end_matches(['\n', '\r']).to_owned());
+                return KeyboardInput::Text(text.trim_end_matches(['\n', '\r']).to_owned());
             }
             if self.interrupts.is_raised() {
-                return Typed::Interrupted;
+                return KeyboardInput::Interrupted;
             }
             if self.ahead.len() > ANSWER_BYTES_MAX {
                 let text = String::from_utf8_lossy(&self.ahead).into_owned();
                 self.ahead.clear();
-                return Typed::Text(text);
+                return KeyboardInput::Text(text);
             }
             if !is_readable() {
                 continue;
             }
             match rustix::io::read(rustix::stdio::stdin(), &mut piece) {
-                Ok(0) => return Typed::End,
+                Ok(0) => return KeyboardInput::End,
                 Ok(count) => self
                     .ahead
                     .extend_from_slice(piece.get(..count).unwrap_or_default()),
                 Err(rustix::io::Errno::INTR) => {}
-                Err(_) => return Typed::End,
+                Err(_) => return KeyboardInput::End,
             }
         }
     }

@@ -4,12 +4,12 @@
 
 use std::iter;
 
-use kapi_core::workflow_status::Status;
+use kapi_core::workflow_status::WorkflowStatus;
 use kapi_goal::record::inventory::workflow_entry::{WorkflowEntry, WorkflowWait};
 use kapi_goal::record::project::Project;
 use kapi_wire::workflow::row::WorkflowRow;
-use kapi_workflow::record::index::{WorkflowListed, WorkflowStanding};
-use kapi_workflow::record::requests::Standings;
+use kapi_workflow::record::index::{WorkflowListingEntry, WorkflowSummary};
+use kapi_workflow::record::requests::WorkflowOverview;
 use kapi_workflow::record::workflows::Workflows;
 use kapi_workflow::rules::mode_spec::ModeSpec;
 
@@ -21,7 +21,7 @@ use crate::workflow::words;
 const PIECE_BYTES: usize = 16 * 1024;
 
 /// Returns what a session is attached to.
-pub(crate) fn attached(standings: &Standings, session: Option<&str>) -> Option<String> {
+pub(crate) fn attached(standings: &WorkflowOverview, session: Option<&str>) -> Option<String> {
     let mut all = standings.attachments.iter();
     let attached = all.find(|attached| Some(attached.session.as_str()) == session);
     attached.map(|attached| attached.workflow.to_string())
@@ -30,7 +30,7 @@ pub(crate) fn attached(standings: &Standings, session: Option<&str>) -> Option<S
 /// Returns a row for each workflow, sorted by index; `attached` is the one of this session.
 pub(crate) fn rows(
     project: &Project<'_>,
-    standings: &Standings,
+    standings: &WorkflowOverview,
     attached: Option<&str>,
 ) -> Result<Vec<WorkflowRow>, Error> {
     let drivers = Workflows::of(project)
@@ -45,11 +45,11 @@ pub(crate) fn rows(
     Ok(rows.collect())
 }
 
-fn row(listed: &WorkflowListed, driver: Option<String>) -> WorkflowRow {
+fn row(listed: &WorkflowListingEntry, driver: Option<String>) -> WorkflowRow {
     let key = &listed.key;
-    match &listed.standing {
-        WorkflowStanding::Known(entry) => known(entry, driver),
-        WorkflowStanding::Damaged(error) => WorkflowRow {
+    match &listed.state {
+        WorkflowSummary::Known(entry) => known(entry, driver),
+        WorkflowSummary::Damaged(error) => WorkflowRow {
             id: key.id.to_string(),
             mode: key.mode.as_str(),
             purpose: String::new(),
@@ -109,20 +109,22 @@ fn next(entry: &WorkflowEntry, is_driven: bool) -> Option<String> {
         (Some(WorkflowWait::Answer { .. } | WorkflowWait::Unblocking { .. }), _) => {
             Some(format!("kapi {mode} resume {index:03}"))
         }
-        (None, Status::Active) if !is_driven && entry.about.is_some() => {
+        (None, WorkflowStatus::Active) if !is_driven && entry.about.is_some() => {
             let taker = ModeSpec::takers().next()?;
             Some(format!("kapi {taker} --from {index:03}"))
         }
-        (None, Status::Active) if !is_driven => Some(format!("kapi {mode} resume {index:03}")),
+        (None, WorkflowStatus::Active) if !is_driven => {
+            Some(format!("kapi {mode} resume {index:03}"))
+        }
         (
             None,
-            Status::Active
-            | Status::Blocked
-            | Status::Completed
-            | Status::Failed
-            | Status::Abandoned
-            | Status::Linked
-            | Status::Integrated,
+            WorkflowStatus::Active
+            | WorkflowStatus::Blocked
+            | WorkflowStatus::Completed
+            | WorkflowStatus::Failed
+            | WorkflowStatus::Abandoned
+            | WorkflowStatus::Linked
+            | WorkflowStatus::Integrated,
         ) => None,
     }
 }
@@ -142,7 +144,7 @@ pub(crate) fn lines(ui: Ui, rows: &[WorkflowRow]) {
         text.push_str("  ");
         padded(&mut text, row.mode, modes);
         text.push_str("  ");
-        standing(&mut text, row);
+        state(&mut text, row);
         if row.attached {
             text.push_str("  (this session)");
         }
@@ -155,8 +157,8 @@ pub(crate) fn lines(ui: Ui, rows: &[WorkflowRow]) {
             text.push_str("  failed to ");
             text.push_str(fault);
         }
-        for (place, link) in row.links.iter().enumerate() {
-            if place == 0 {
+        for (location, link) in row.links.iter().enumerate() {
+            if location == 0 {
                 begin(&mut text, "", width);
                 text.push_str("  linked: ");
             } else {
@@ -188,20 +190,20 @@ fn padded(text: &mut String, word: &str, width: usize) {
     text.extend(iter::repeat_n(' ', width.saturating_sub(word.len())));
 }
 
-fn standing(text: &mut String, row: &WorkflowRow) {
+fn state(text: &mut String, row: &WorkflowRow) {
     let Some(phase) = &row.phase else {
         text.push_str(&row.status);
         return;
     };
-    let place = match &row.subphase {
+    let location = match &row.subphase {
         Some(subphase) => [phase, "/", subphase],
         None => [phase, "", ""],
     };
     let words: &[&str] = match (row.status.as_str(), &row.pending, &row.driver) {
-        ("active", Some(_), _) => &[&place[..], &[", ", words::WAITS]].concat(),
-        ("active", None, Some(driver)) => &[&place[..], &[", driven by ", driver]].concat(),
-        ("active", None, None) => &place,
-        ("blocked", _, _) => &[&["blocked in "], &place[..]].concat(),
+        ("active", Some(_), _) => &[&location[..], &[", ", words::WAITS]].concat(),
+        ("active", None, Some(driver)) => &[&location[..], &[", driven by ", driver]].concat(),
+        ("active", None, None) => &location,
+        ("blocked", _, _) => &[&["blocked in "], &location[..]].concat(),
         (status, _, _) => &[status],
     };
     text.extend(words.iter().copied());

@@ -8,10 +8,10 @@ use std::time::Instant;
 
 use kapi_core::id::{EffectId, GoalId};
 use kapi_core::usage::Usage;
-use kapi_machine::logged::Logged;
+use kapi_machine::logged::EventRecord;
 use kapi_machine::watch::Activity;
-use kapi_workflow::rules::effect::Effect;
-use kapi_workflow::rules::event::Event;
+use kapi_workflow::rules::effect::WorkflowEffect;
+use kapi_workflow::rules::event::WorkflowEvent;
 use serde_json::json;
 
 use crate::event_words::first_line;
@@ -25,7 +25,7 @@ const NAMED_MAX: usize = 3;
 
 /// Progress of one workflow.
 #[derive(Debug)]
-pub(crate) struct Progress {
+pub(crate) struct WorkflowProgressLine {
     ui: Ui,
     id: GoalId,
     began: Instant,
@@ -34,7 +34,7 @@ pub(crate) struct Progress {
     used: Usage,
 }
 
-impl Progress {
+impl WorkflowProgressLine {
     /// Begins showing a workflow.
     pub(crate) fn new(ui: Ui, id: &GoalId) -> Self {
         Self {
@@ -48,12 +48,12 @@ impl Progress {
     }
 
     /// Shows an event.
-    pub(crate) fn recorded(&mut self, logged: &Logged<Event>) {
-        if let Event::EffectEnded { effect, usage, .. } = &logged.event {
+    pub(crate) fn recorded(&mut self, logged: &EventRecord<WorkflowEvent>) {
+        if let WorkflowEvent::EffectEnded { effect, usage, .. } = &logged.event {
             self.under_way.remove(effect);
             self.used.add(usage);
         }
-        if let Event::EffectUsed { usage, .. } = &logged.event {
+        if let WorkflowEvent::EffectUsed { usage, .. } = &logged.event {
             self.used.add(usage);
         }
         match self.ui.format {
@@ -69,7 +69,7 @@ impl Progress {
     }
 
     /// Shows that an effect begins.
-    pub(crate) fn performing(&mut self, effect: &Effect) {
+    pub(crate) fn performing(&mut self, effect: &WorkflowEffect) {
         let words = first_line(&effect.action.words());
         if self.ui.format == Format::Human {
             self.say(&words);
@@ -148,8 +148,8 @@ impl Progress {
 }
 
 /// Tells whether an event is what a person at the keyboard is shown whole right after it.
-fn is_shown_next(event: &Event) -> bool {
-    if let Event::Mode(event) = event {
+fn is_shown_next(event: &WorkflowEvent) -> bool {
+    if let WorkflowEvent::Mode(event) = event {
         modes::front(event.mode()).is_some_and(|front| (front.is_shown_next)(event))
     } else {
         false

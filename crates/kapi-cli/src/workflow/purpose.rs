@@ -22,7 +22,7 @@ const FORM: &str = "\n\
 
 /// Where a purpose comes from.
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Source {
+enum PurposeSource {
     /// The command line.
     Words(String),
     /// Standard input.
@@ -34,12 +34,12 @@ enum Source {
 /// Returns what a workflow is for.
 pub(crate) fn purpose(context: &Context, mode: Mode, words: &[String]) -> Result<String, Error> {
     let text = match source(mode, words)? {
-        Source::Words(text) => text,
-        Source::Stdin => read_stdin()?,
-        Source::Editor if io::stdin().is_terminal() && io::stderr().is_terminal() => {
+        PurposeSource::Words(text) => text,
+        PurposeSource::Stdin => read_stdin()?,
+        PurposeSource::Editor if io::stdin().is_terminal() && io::stderr().is_terminal() => {
             editor::edited(context, FORM)?
         }
-        Source::Editor => String::new(),
+        PurposeSource::Editor => String::new(),
     };
     let text = text.trim();
     if text.is_empty() {
@@ -53,12 +53,12 @@ pub(crate) fn purpose(context: &Context, mode: Mode, words: &[String]) -> Result
     Ok(text.to_owned())
 }
 
-fn source(mode: Mode, words: &[String]) -> Result<Source, Error> {
+fn source(mode: Mode, words: &[String]) -> Result<PurposeSource, Error> {
     match words {
-        [] => Ok(Source::Editor),
-        [word] if word == "-" => Ok(Source::Stdin),
+        [] => Ok(PurposeSource::Editor),
+        [word] if word == "-" => Ok(PurposeSource::Stdin),
         [word] if RESERVED.contains(&word.trim()) => Err(own_word(mode, word.trim(), &[])),
-        words => Ok(Source::Words(words.join(" "))),
+        words => Ok(PurposeSource::Words(words.join(" "))),
     }
 }
 
@@ -101,7 +101,7 @@ fn read_stdin() -> Result<String, Error> {
 mod tests {
     use kapi_core::mode::Mode;
 
-    use super::{Source, own_word, source};
+    use super::{PurposeSource, own_word, source};
 
     fn words(text: &str) -> Vec<String> {
         text.split_whitespace().map(str::to_owned).collect()
@@ -112,15 +112,18 @@ mod tests {
         let of = |words: &[String]| source(Mode::Ralph, words).unwrap();
         assert_eq!(
             of(&words("add a health endpoint")),
-            Source::Words("add a health endpoint".to_owned())
+            PurposeSource::Words("add a health endpoint".to_owned())
         );
         let quoted = ["two\nlines, and \"quotes\"".to_owned()];
-        assert_eq!(of(&quoted), Source::Words(quoted[0].clone()));
-        assert_eq!(of(&[]), Source::Editor);
-        assert_eq!(of(&words("-")), Source::Stdin);
-        assert_eq!(of(&words("a - b")), Source::Words("a - b".to_owned()));
+        assert_eq!(of(&quoted), PurposeSource::Words(quoted[0].clone()));
+        assert_eq!(of(&[]), PurposeSource::Editor);
+        assert_eq!(of(&words("-")), PurposeSource::Stdin);
+        assert_eq!(
+            of(&words("a - b")),
+            PurposeSource::Words("a - b".to_owned())
+        );
         let whole = ["status page of the shop".to_owned()];
-        assert_eq!(of(&whole), Source::Words(whole[0].clone()));
+        assert_eq!(of(&whole), PurposeSource::Words(whole[0].clone()));
     }
 
     #[test]

@@ -7,34 +7,34 @@
 use kapi_agent::agent::AgentKind;
 use kapi_core::actor::Actor;
 use kapi_core::failure::Failure;
-use kapi_core::task_id::TaskId;
-use kapi_machine::watch::{Activity, Watch};
-use kapi_task::record::door::goal::GoalAsk;
+use kapi_core::task_id::KernelTaskId;
+use kapi_machine::watch::{Activity, EffectWatch};
+use kapi_task::record::admission::goal::GoalAsk;
 use kapi_task::record::error::KernelError;
 use kapi_task::record::queue::Queue;
-use kapi_task::rules::command::Command as KernelCommand;
-use kapi_task::rules::decide::Answer;
+use kapi_task::rules::command::KernelCommand;
+use kapi_task::rules::decide::KernelReply;
 use kapi_task::rules::goal_drive::GoalDrive;
-use kapi_task::rules::task::Task;
-use kapi_task::rules::task_state::State;
-use kapi_workflow::perform::{GoalTask, NotTasked, Tasked};
+use kapi_task::rules::task::KernelTask;
+use kapi_task::rules::task_state::KernelTaskState;
+use kapi_workflow::perform::{GoalTaskOutcome, GoalTaskPlan, NotTasked};
 use kapi_workflow::record::workflows::Workflows;
-use kapi_workflow::rules::command::Command;
+use kapi_workflow::rules::command::WorkflowCommand;
 use kapi_workflow::rules::effect::next;
 
 use crate::error::Error;
 use crate::exit_code::Exit;
-use crate::kernel::foreground::{Foreground, Left, Seen, attend};
-use crate::kernel::{Kernel, failed};
-use crate::workflow::world::{World, failure};
+use crate::kernel::foreground::{FinalTaskState, Foreground, TaskSnapshot, attend};
+use crate::kernel::{ProjectKernel, failed};
+use crate::workflow::world::{WorkflowSetup, failure};
 
-impl World<'_> {
+impl WorkflowSetup<'_> {
     /// Has a goal driven as a task of the kernel, until that has ended or is called off.
     pub(crate) fn as_task(
         &self,
-        asked: &GoalTask<'_>,
-        watch: &Watch<'_>,
-    ) -> Result<Tasked, NotTasked> {
+        asked: &GoalTaskPlan<'_>,
+        watch: &EffectWatch<'_>,
+    ) -> Result<GoalTaskOutcome, NotTasked> {
         self.try_as_task(asked, watch).map_err(|error| {
             // What a rule refuses stays refused; a place, a disk or a store comes back.
             let may_pass = !matches!(error.exit, Exit::Denied | Exit::Usage);
@@ -50,48 +50,56 @@ impl World<'_> {
         })
     }
 
-    fn try_as_task(&self, asked: &GoalTask<'_>, watch: &Watch<'_>) -> Result<Tasked, Error> {
-        let kernel = Kernel::new(self.context, self.project, self.config)?;
+    fn try_as_task(
+        &self,
+        asked: &GoalTaskPlan<'_>,
+        watch: &EffectWatch<'_>,
+    ) -> Result<GoalTaskOutcome, Error> {
+        let kernel = ProjectKernel::new(self.context, self.project, self.config)?;
         kernel.prepare()?;
         let id = self.let_in(&kernel, asked)?;
         Workflows::of(self.project)
             .submit_workflow(
                 self.key,
                 &Actor::Engine,
-                &Command::QueueWork {
+                &WorkflowCommand::QueueWork {
                     effect: asked.effect.clone(),
                     goal: asked.goal.id.clone(),
                     task: id,
                 },
             )
             .map_err(|error| Error::workflow(&error))?;
-        let notice = |_: TaskId, activity: Activity| (watch.notice)(activity);
+        let notice = |_: KernelTaskId, activity: Activity| (watch.notice)(activity);
         let performer = kernel.performer(&notice)?;
         let foreground = Foreground {
             kernel: &kernel,
             is_over: &|| watch.cancel.is_raised(),
-            perform: &|task, hands| performer.perform(task, hands),
-            has_room: &|| true,
+            perform: &|task, handle| performer.perform(task, handle),
+            has_capacity: &|| true,
         };
-        let mut told = String::new();
+        let mut reported = String::new();
         let left = attend(&foreground, id, &mut |seen| {
-            let text = format!("{}: {}", asked.work.task, standing(seen));
-            if text != told && !seen.task.state.is_ended() {
+            let text = format!("{}: {}", asked.work.task, state(seen));
+            if text != reported && !seen.task.state.is_ended() {
                 (watch.notice)(Activity::Note { text: text.clone() });
-                told = text;
+                reported = text;
             }
         });
         match left? {
-            Left::Ended(task) => Ok(Tasked::Ended(task)),
-            Left::Open(task) => {
+            FinalTaskState::Ended(task) => Ok(GoalTaskOutcome::Ended(task)),
+            FinalTaskState::Open(task) => {
                 self.let_go(&kernel, asked, &task)?;
-                Ok(Tasked::LetGo)
+                Ok(GoalTaskOutcome::LetGo)
             }
         }
     }
 
     /// Submits the task, or finds it.
-    fn let_in(&self, kernel: &Kernel<'_>, asked: &GoalTask<'_>) -> Result<TaskId, Error> {
+    fn let_in(
+        &self,
+        kernel: &ProjectKernel<'_>,
+        asked: &GoalTaskPlan<'_>,
+    ) -> Result<KernelTaskId, Error> {
         let contract = &asked.goal.contract;
         let kind = AgentKind::parse(&contract.agent);
         let agent = kind.as_ref().map_or("agent", |kind| kind.name());
@@ -105,24 +113,33 @@ impl World<'_> {
                 task: asked.work.task.clone(),
                 effect: asked.effect.clone(),
                 goal: asked.goal.id.clone(),
-                place: None,
+                location: None,
             },
             user: self.started_by,
             priority: kernel.priority(agent),
         };
         let mut queue = kernel.queue()?;
-        let answer = kernel.at_door(|door| door.submit_goal(&mut queue, ask));
+        let answer = kernel.at_admission(|admission| admission.submit_goal(&mut queue, ask));
         match answer.map_err(|error| failed(&error))? {
-            Answer::Submitted(id) | Answer::Duplicate(id) => Ok(id),
-            Answer::Skipped(_) | Answer::Claimed(..) | Answer::Nothing | Answer::Done => Err(
-                Error::new(Exit::Internal, "the submission produced no task"),
-            ),
+            KernelReply::Submitted(id) | KernelReply::Duplicate(id) => Ok(id),
+            KernelReply::Skipped(_)
+            | KernelReply::Claimed(..)
+            | KernelReply::Nothing
+            | KernelReply::Done => Err(Error::new(
+                Exit::Internal,
+                "the submission produced no task",
+            )),
         }
     }
 
     /// Takes a task out of the queue that the workflow does not want any more; one that it still
     /// wants waits for whoever goes on with it.
-    fn let_go(&self, kernel: &Kernel<'_>, asked: &GoalTask<'_>, task: &Task) -> Result<(), Error> {
+    fn let_go(
+        &self,
+        kernel: &ProjectKernel<'_>,
+        asked: &GoalTaskPlan<'_>,
+        task: &KernelTask,
+    ) -> Result<(), Error> {
         let workflow = Workflows::of(self.project).workflow(self.key);
         let workflow = workflow.map_err(|error| Error::workflow(&error))?;
         let mut wanted = next(&workflow).into_iter();
@@ -143,20 +160,24 @@ impl World<'_> {
 }
 
 /// Returns where a task stands that has not ended.
-fn standing(seen: &Seen<'_>) -> String {
+fn state(seen: &TaskSnapshot<'_>) -> String {
     let task = seen.task;
     let id = task.id;
     let holder = task.lease.as_ref().map(|lease| lease.holder.to_string());
     let holder = holder.unwrap_or_default();
     match task.state {
         // How long a pause still is changes all the time.
-        State::Pending => match seen.waits.as_ref().filter(|_| task.setback.is_none()) {
-            Some(waits) => format!("{id} is waiting: {waits}"),
-            None => format!("{id} is waiting for a worker"),
-        },
-        State::Leased => format!("{id} is about to start on {holder}"),
-        State::Running if task.cancelling.is_some() => format!("{id} is stopping"),
-        State::Running => format!("{id} is running on {holder}"),
-        State::Completed | State::Failed | State::Cancelled => format!("{id} has ended"),
+        KernelTaskState::Pending => {
+            match seen.waits.as_ref().filter(|_| task.retry_cause.is_none()) {
+                Some(waits) => format!("{id} is waiting: {waits}"),
+                None => format!("{id} is waiting for a worker"),
+            }
+        }
+        KernelTaskState::Leased => format!("{id} is about to start on {holder}"),
+        KernelTaskState::Running if task.cancelling.is_some() => format!("{id} is stopping"),
+        KernelTaskState::Running => format!("{id} is running on {holder}"),
+        KernelTaskState::Completed | KernelTaskState::Failed | KernelTaskState::Cancelled => {
+            format!("{id} has ended")
+        }
     }
 }

@@ -5,9 +5,9 @@
 
 use std::path::Path;
 
-use kapi_core::workflow_status::Status;
-use kapi_wire::workflow::{Looked, WorkflowView};
-use kapi_workflow::rules::mode_spec::Stage;
+use kapi_core::workflow_status::WorkflowStatus;
+use kapi_wire::workflow::{Viewer, WorkflowView};
+use kapi_workflow::rules::mode_spec::WorkflowStage;
 use kapi_workflow::rules::next_command::next_commands;
 use kapi_workflow::rules::state::Workflow;
 
@@ -22,7 +22,7 @@ pub(crate) fn outcome(ui: Ui, dir: &Path, workflow: &Workflow) -> Exit {
     match ui.format {
         Format::Json => ui.json(&WorkflowView::of(
             workflow,
-            Looked::Last,
+            Viewer::Last,
             next_commands(workflow),
         )),
         Format::Human => {
@@ -38,7 +38,7 @@ pub(crate) fn looked_at(ui: Ui, dir: &Path, workflow: &Workflow) {
     match ui.format {
         Format::Json => ui.json(&WorkflowView::of(
             workflow,
-            Looked::At,
+            Viewer::At,
             next_commands(workflow),
         )),
         Format::Human => {
@@ -54,16 +54,21 @@ pub(crate) fn looked_at(ui: Ui, dir: &Path, workflow: &Workflow) {
 /// Returns the exit code for where a workflow came to rest.
 pub(crate) fn exit_of(workflow: &Workflow) -> Exit {
     match workflow.status {
-        Status::Completed | Status::Linked | Status::Integrated => Exit::Success,
+        WorkflowStatus::Completed | WorkflowStatus::Linked | WorkflowStatus::Integrated => {
+            Exit::Success
+        }
         // A spec is approved; what comes next is another workflow.
-        Status::Active if is_handed_over(workflow) => Exit::Success,
-        Status::Active | Status::Blocked | Status::Failed | Status::Abandoned => Exit::NotDone,
+        WorkflowStatus::Active if is_handed_over(workflow) => Exit::Success,
+        WorkflowStatus::Active
+        | WorkflowStatus::Blocked
+        | WorkflowStatus::Failed
+        | WorkflowStatus::Abandoned => Exit::NotDone,
     }
 }
 
 fn is_handed_over(workflow: &Workflow) -> bool {
     let (phase, _) = workflow.body.rules().phase();
-    phase.stage == Stage::Handover
+    phase.stage == WorkflowStage::Handover
 }
 
 fn summary(ui: Ui, dir: &Path, workflow: &Workflow) {
@@ -71,7 +76,7 @@ fn summary(ui: Ui, dir: &Path, workflow: &Workflow) {
         "Workflow {} ({}): {}",
         workflow.id,
         workflow.mode(),
-        words::standing(workflow)
+        words::state(workflow)
     ));
     ui.line(&format!("  purpose  {}", first_line(&workflow.purpose)));
     if let Some(blocked) = &workflow.blocked {

@@ -5,11 +5,11 @@
 use clap::FromArgMatches as _;
 use kapi_core::judge::Judge;
 use kapi_core::mode::Mode;
-use kapi_goal::perform::survey::Survey;
+use kapi_goal::perform::survey::RepositorySurvey;
 use kapi_goal::rules::budget::Budget;
 use kapi_goal::rules::contract::{Contract, TURNS_DEFAULT};
-use kapi_workflow::rules::mode_spec::{ModeSpec, Party, Repository};
-use kapi_workflow::rules::terms::{PlanApproval, Terms};
+use kapi_workflow::rules::mode_spec::{ModeSpec, ParticipantNeed, RepositoryNeed};
+use kapi_workflow::rules::terms::{PlanApproval, WorkflowTerms};
 
 use crate::commands::workflow::branch;
 use crate::config::Config;
@@ -31,7 +31,7 @@ const VERIFY_TIMEOUT_MS: u64 = 30 * 60 * 1000;
 
 /// Options that say who works with what.
 #[derive(Debug, Clone, Default, clap::Args)]
-pub(crate) struct Flags {
+pub(crate) struct TermFlags {
     /// Agent that asks, plans and works: claude, codex, gemini, pi, 'command:SHELL' or
     /// 'script:FILE.yaml'
     #[arg(long, value_name = "AGENT")]
@@ -72,9 +72,9 @@ pub(crate) struct Flags {
 
 /// What a workflow is started with.
 #[derive(Debug)]
-pub(crate) struct Drawn {
+pub(crate) struct StartOptions {
     /// What it may use.
-    pub(crate) terms: Terms,
+    pub(crate) terms: WorkflowTerms,
     /// The project: the repository's top level, or the working directory without one.
     pub(crate) root: std::path::PathBuf,
     /// The commit it starts from; `None` without a repository.
@@ -87,25 +87,25 @@ pub(crate) struct Drawn {
 pub(crate) fn draw(
     context: &Context,
     mode: Mode,
-    flags: &Flags,
+    flags: &TermFlags,
     purpose: &str,
     plan_approval: PlanApproval,
-) -> Result<Drawn, Error> {
-    let outside = context.book(&Config::unconfigured());
-    let survey = Survey::of(&outside, &context.cwd);
+) -> Result<StartOptions, Error> {
+    let outside = context.grants(&Config::unconfigured());
+    let survey = RepositorySurvey::of(&outside, &context.cwd);
     let spec = spec_of(mode)?;
     match (survey, spec.repository) {
-        (Ok(survey), Repository::Optional) if survey.base("HEAD").is_err() => {
+        (Ok(survey), RepositoryNeed::Optional) if survey.base("HEAD").is_err() => {
             without_commit(context, spec, flags, survey.root())
         }
         (Ok(survey), repository) => {
             let mut args = as_run(spec, flags, purpose)?;
-            if repository == Repository::Optional {
+            if repository == RepositoryNeed::Optional {
                 // It makes no branch, so none can be in its way.
                 args.branch_type = naming::open_type(&survey);
             }
             let mut drawn = with_repository(context, spec, flags, &args, plan_approval)?;
-            if repository == Repository::Required {
+            if repository == RepositoryNeed::Required {
                 drawn.notes.extend(branch::notes(&survey));
                 if let Some(commit) = &drawn.commit {
                     let note = branch::beside_integration(&survey, commit)?;
@@ -114,8 +114,10 @@ pub(crate) fn draw(
             }
             Ok(drawn)
         }
-        (Err(_), Repository::Optional) => without_commit(context, spec, flags, context.cwd.clone()),
-        (Err(failure), Repository::Required) => {
+        (Err(_), RepositoryNeed::Optional) => {
+            without_commit(context, spec, flags, context.cwd.clone())
+        }
+        (Err(failure), RepositoryNeed::Required) => {
             let mut error = Error::world(&failure);
             error.exit = Exit::Usage;
             Err(error.with_hint(
@@ -135,14 +137,14 @@ pub(crate) fn spec_of(mode: Mode) -> Result<&'static ModeSpec, Error> {
 fn with_repository(
     context: &Context,
     spec: &ModeSpec,
-    flags: &Flags,
+    flags: &TermFlags,
     args: &flags::Args,
     plan_approval: PlanApproval,
-) -> Result<Drawn, Error> {
+) -> Result<StartOptions, Error> {
     let draft = contract::draft_for_agent(context, args)?;
     contract::check(context, &draft.config, &draft.contract)?;
     let mut notes = draft.notes;
-    if spec.judge == Party::NotAsked {
+    if spec.judge == ParticipantNeed::NotAsked {
         // It makes nothing that somebody could judge.
         notes.retain(|note| !note.starts_with(judge::NOBODY));
     }
@@ -154,7 +156,7 @@ fn with_repository(
             ..draft.contract.clone()
         };
         contract::check(context, &draft.config, &theirs)?;
-    } else if spec.reviewer == Party::Asked {
+    } else if spec.reviewer == ParticipantNeed::Asked {
         notes.push(
             "SAME AGENT: the same agent objects and reviews; name another with `--reviewer`. \
              Each report lists this as a risk."
@@ -173,11 +175,11 @@ fn with_repository(
         base,
         ..
     } = draft.contract;
-    Ok(Drawn {
+    Ok(StartOptions {
         root: draft.root,
         commit: Some(base.commit),
         notes,
-        terms: Terms {
+        terms: WorkflowTerms {
             agent,
             reviewer,
             judge,
@@ -201,9 +203,9 @@ fn with_repository(
 fn without_commit(
     context: &Context,
     spec: &ModeSpec,
-    flags: &Flags,
+    flags: &TermFlags,
     root: std::path::PathBuf,
-) -> Result<Drawn, Error> {
+) -> Result<StartOptions, Error> {
     let config = context.config(Some(&root))?;
     let table = &config.goal;
     let named = flags.agent.as_ref().or(table.agent.as_ref());
@@ -214,9 +216,9 @@ fn without_commit(
     let agent = agent_name::absolute(context, named)?;
     let args = as_run(spec, flags, "")?;
     let (sandbox, network) = isolation::level_and_network(&args, &config)?;
-    let book = context.book(&config);
-    container::check(&book, sandbox)?;
-    kapi_run::asking::check_agent(&book, &agent, sandbox)
+    let grants = context.grants(&config);
+    container::check(&grants, sandbox)?;
+    kapi_run::asking::check_agent(&grants, &agent, sandbox)
         .map_err(|failure| Error::world(&failure))?;
     let budget = Budget {
         turns: flags.turns.or(table.turns).unwrap_or(TURNS_DEFAULT),
@@ -224,8 +226,8 @@ fn without_commit(
         usd_micros: flags.usd,
         wall_ms: None,
     };
-    Ok(Drawn {
-        terms: Terms {
+    Ok(StartOptions {
+        terms: WorkflowTerms {
             agent,
             reviewer: reviewer(context, flags)?,
             judge: Judge::None,
@@ -250,7 +252,7 @@ fn without_commit(
     })
 }
 
-fn reviewer(context: &Context, flags: &Flags) -> Result<Option<String>, Error> {
+fn reviewer(context: &Context, flags: &TermFlags) -> Result<Option<String>, Error> {
     let named = flags.reviewer.as_deref();
     named
         .map(|name| agent_name::absolute(context, name))
@@ -258,15 +260,15 @@ fn reviewer(context: &Context, flags: &Flags) -> Result<Option<String>, Error> {
 }
 
 /// Returns the flags as those of `kapi run`, whose rules for parties and limits hold here too.
-fn as_run(spec: &ModeSpec, flags: &Flags, purpose: &str) -> Result<flags::Args, Error> {
+fn as_run(spec: &ModeSpec, flags: &TermFlags, purpose: &str) -> Result<flags::Args, Error> {
     let mut line: Vec<String> = Vec::new();
     let mut add = |name: &str, value: Option<String>| {
         line.extend(value.map(|value| format!("--{name}={value}")));
     };
     add("agent", flags.agent.clone());
     let judge = match spec.judge {
-        Party::NotAsked => Some("none".to_owned()),
-        Party::Asked => flags.judge.clone(),
+        ParticipantNeed::NotAsked => Some("none".to_owned()),
+        ParticipantNeed::Asked => flags.judge.clone(),
     };
     add("judge", judge);
     add("sandbox", flags.sandbox.as_ref().and_then(word));
@@ -307,13 +309,13 @@ mod tests {
     use kapi_workflow::rules::flow::BaseRule;
     use kapi_workflow::rules::mode_spec::ModeSpec;
 
-    use super::{Flags, as_run, usd};
+    use super::{TermFlags, as_run, usd};
     use crate::amount;
     use crate::contract::flags;
 
     #[test]
     fn flags_mean_what_they_mean_for_a_run() {
-        let flags = Flags {
+        let flags = TermFlags {
             agent: Some("script:a b.yaml".to_owned()),
             judge: Some("same".to_owned()),
             sandbox: Some(flags::Sandbox::None),
@@ -324,7 +326,7 @@ mod tests {
             verify: vec!["sh -c 'a && b'".to_owned(), "--odd".to_owned()],
             protect: vec!["tests/**".to_owned()],
             base: Some("HEAD~1".to_owned()),
-            ..Flags::default()
+            ..TermFlags::default()
         };
         let args = as_run(ModeSpec::of(Mode::Ralph).unwrap(), &flags, "-n is\nno flag").unwrap();
         assert_eq!(args.intent, "-n is\nno flag");
@@ -343,7 +345,7 @@ mod tests {
             base: BaseRule::Dev,
             ..*ModeSpec::of(Mode::Ralph).unwrap()
         };
-        let unsaid = as_run(&on_dev, &Flags::default(), "x").unwrap();
+        let unsaid = as_run(&on_dev, &TermFlags::default(), "x").unwrap();
         assert_eq!(unsaid.base.as_deref(), Some("dev"));
         let said = as_run(&on_dev, &flags, "x").unwrap();
         assert_eq!(said.base.as_deref(), Some("HEAD~1"));

@@ -13,13 +13,13 @@ use std::path::{Path, PathBuf};
 use kapi_core::actor::Actor;
 use kapi_core::id::EffectId;
 use kapi_machine::watch::Activity;
-use kapi_run::book::Book;
+use kapi_run::host_grants::HostGrants;
 use kapi_store::layout::project_key;
-use kapi_workflow::perform::terminal::{Watched, end_tmux, has_tmux, watch_in_tmux};
-use kapi_workflow::record::drive::Observed;
+use kapi_workflow::perform::terminal::{WatchedWorkflow, end_tmux, has_tmux, watch_in_tmux};
+use kapi_workflow::record::drive::WorkflowObservation;
 use kapi_workflow::record::workflows::Workflows;
-use kapi_workflow::rules::command::Command;
-use kapi_workflow::rules::event::Event;
+use kapi_workflow::rules::command::WorkflowCommand;
+use kapi_workflow::rules::event::WorkflowEvent;
 use kapi_workflow::rules::worker::WorkerId;
 
 use crate::context::Context;
@@ -28,7 +28,7 @@ use crate::event_words::first_line;
 use crate::exit_code::Exit;
 use crate::ui::harmless;
 use crate::workflow::event_words::describe;
-use crate::workflow::found::Found;
+use crate::workflow::located::LocatedWorkflow;
 
 /// Bytes that are written about one worker at most while it is driven once.
 const FILE_BYTES_MAX: u64 = 16 * 1024 * 1024;
@@ -37,17 +37,17 @@ const DIRECTORY: &str = "watch";
 
 /// Where workers are watched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-pub(crate) enum Watch {
+pub(crate) enum WorkerWatch {
     /// Windows of the workflow's tmux session
     Tmux,
 }
 
 /// Refuses to begin what nobody could watch.
-pub(crate) fn require(context: &Context, watch: Option<Watch>) -> Result<(), Error> {
+pub(crate) fn require(context: &Context, watch: Option<WorkerWatch>) -> Result<(), Error> {
     match watch {
         None => Ok(()),
-        Some(Watch::Tmux) if has_tmux(&context.book(&context.config(None)?)) => Ok(()),
-        Some(Watch::Tmux) => Err(Error::new(
+        Some(WorkerWatch::Tmux) if has_tmux(&context.grants(&context.config(None)?)) => Ok(()),
+        Some(WorkerWatch::Tmux) => Err(Error::new(
             Exit::Failed,
             "failed to find tmux on PATH; nothing was started",
         )
@@ -57,43 +57,43 @@ pub(crate) fn require(context: &Context, watch: Option<Watch>) -> Result<(), Err
 
 /// The workers of one workflow, as they are shown.
 pub(crate) struct Watching<'a> {
-    found: &'a Found<'a>,
-    book: Book,
+    found: &'a LocatedWorkflow<'a>,
+    grants: HostGrants,
     project_key: String,
     dir: PathBuf,
     terminals: BTreeMap<WorkerId, String>,
-    files: BTreeMap<EffectId, Shown>,
+    files: BTreeMap<EffectId, WorkerLine>,
 }
 
 /// What is written about one worker.
-struct Shown {
+struct WorkerLine {
     file: File,
     left: u64,
 }
 
 impl<'a> Watching<'a> {
     /// Begins to show the workers of a workflow.
-    pub(crate) fn new(context: &Context, found: &'a Found<'a>) -> Result<Self, Error> {
+    pub(crate) fn new(context: &Context, found: &'a LocatedWorkflow<'a>) -> Result<Self, Error> {
         let root = found.project.layout.root();
         let config = context.config(Some(root))?;
-        let place = context.place(&found.project, &found.key.id)?;
+        let location = context.location(&found.project, &found.key.id)?;
         let known = found.workflow.workers.iter();
         let known = known.filter_map(|worker| Some((worker.id.clone(), worker.terminal.clone()?)));
         Ok(Self {
             found,
-            book: context.book(&config),
+            grants: context.grants(&config),
             project_key: project_key(root),
-            dir: place.scratch.join(DIRECTORY),
+            dir: location.scratch.join(DIRECTORY),
             terminals: known.collect(),
             files: BTreeMap::new(),
         })
     }
 
     /// Shows what was observed; returns what went wrong with it.
-    pub(crate) fn observe(&mut self, seen: &Observed) -> Option<String> {
+    pub(crate) fn observe(&mut self, seen: &WorkflowObservation) -> Option<String> {
         match seen {
-            Observed::Recorded(logged) => match &logged.event {
-                Event::WorkerDispatched {
+            WorkflowObservation::Recorded(logged) => match &logged.event {
+                WorkflowEvent::WorkerDispatched {
                     worker,
                     effect,
                     what,
@@ -103,7 +103,7 @@ impl<'a> Watching<'a> {
                     self.say(effect, &format!("{worker} is working on {what}"));
                     begun.err()
                 }
-                Event::EffectEnded { effect, .. } => {
+                WorkflowEvent::EffectEnded { effect, .. } => {
                     let line = describe(&logged.event).unwrap_or_else(|| "ended".to_owned());
                     self.say(effect, &line);
                     self.files.remove(effect);
@@ -111,7 +111,7 @@ impl<'a> Watching<'a> {
                 }
                 _ => None,
             },
-            Observed::Activity { effect, activity } => {
+            WorkflowObservation::Activity { effect, activity } => {
                 let line = match activity {
                     Activity::Tool { name, detail } => format!("{name} {detail}"),
                     Activity::Text { text } | Activity::Note { text } => text.clone(),
@@ -121,13 +121,13 @@ impl<'a> Watching<'a> {
                 self.say(effect, &line);
                 None
             }
-            Observed::Performing(_) | Observed::Delayed { .. } => None,
+            WorkflowObservation::Performing(_) | WorkflowObservation::Delayed { .. } => None,
         }
     }
 
     /// Ends the session of a workflow that has ended; returns what went wrong with it.
     pub(crate) fn end(&self) -> Option<String> {
-        end_tmux(&self.book, self.watched())
+        end_tmux(&self.grants, self.watched())
             .err()
             .map(|failure| format!("failed to {}", failure.message))
     }
@@ -138,10 +138,10 @@ impl<'a> Watching<'a> {
         let file = open(&self.dir, &path)
             .map_err(|error| format!("failed to write {}: {error}", path.display()))?;
         let left = FILE_BYTES_MAX;
-        self.files.insert(effect.clone(), Shown { file, left });
+        self.files.insert(effect.clone(), WorkerLine { file, left });
         let command = ["tail", "-n", "+1", "-F"].map(OsString::from);
         let command = [&command[..], &[path.into_os_string()]].concat();
-        let shown = watch_in_tmux(&self.book, self.watched(), worker, &command);
+        let shown = watch_in_tmux(&self.grants, self.watched(), worker, &command);
         let shown = shown.map_err(|failure| format!("failed to {}", failure.message))?;
         let Some(terminal) = shown else {
             return Err("tmux is gone".to_owned());
@@ -149,7 +149,7 @@ impl<'a> Watching<'a> {
         if self.terminals.get(worker) == Some(&terminal) {
             return Ok(());
         }
-        let refresh = Command::RefreshWorker {
+        let refresh = WorkflowCommand::RefreshWorker {
             worker: worker.clone(),
             note: None,
             terminal: Some(terminal.clone()),
@@ -163,8 +163,8 @@ impl<'a> Watching<'a> {
         Ok(())
     }
 
-    fn watched(&self) -> Watched<'_> {
-        Watched {
+    fn watched(&self) -> WatchedWorkflow<'_> {
+        WatchedWorkflow {
             workflow: &self.found.key.id,
             project_key: &self.project_key,
             project: self.found.project.layout.root(),

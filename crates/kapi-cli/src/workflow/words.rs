@@ -2,35 +2,35 @@
 //!
 //! Only words; what may happen is the core's affair.
 
-use kapi_core::workflow_status::Status;
+use kapi_core::workflow_status::WorkflowStatus;
 use kapi_workflow::rules::state::Workflow;
 
 /// What is said of a decision that waits.
 pub(crate) const WAITS: &str = "waiting for your approval";
 
 /// Returns where a workflow stands: `plan/thesis`, `blocked in run`, `completed`.
-pub(crate) fn standing(workflow: &Workflow) -> String {
+pub(crate) fn state(workflow: &Workflow) -> String {
     let (phase, subphase) = workflow.phase();
     stands(workflow.status, phase, subphase, workflow.pending.is_some())
 }
 
 /// Returns the same from what a listing knows.
 pub(crate) fn stands(
-    status: Status,
+    status: WorkflowStatus,
     phase: &str,
     subphase: Option<&str>,
     is_pending: bool,
 ) -> String {
-    let place = subphase.map_or_else(|| phase.to_owned(), |sub| format!("{phase}/{sub}"));
+    let location = subphase.map_or_else(|| phase.to_owned(), |sub| format!("{phase}/{sub}"));
     match status {
-        Status::Active if is_pending => format!("{place}, {WAITS}"),
-        Status::Active => place,
-        Status::Blocked => format!("blocked in {place}"),
-        Status::Completed
-        | Status::Failed
-        | Status::Abandoned
-        | Status::Linked
-        | Status::Integrated => status.as_str().to_owned(),
+        WorkflowStatus::Active if is_pending => format!("{location}, {WAITS}"),
+        WorkflowStatus::Active => location,
+        WorkflowStatus::Blocked => format!("blocked in {location}"),
+        WorkflowStatus::Completed
+        | WorkflowStatus::Failed
+        | WorkflowStatus::Abandoned
+        | WorkflowStatus::Linked
+        | WorkflowStatus::Integrated => status.as_str().to_owned(),
     }
 }
 
@@ -46,22 +46,22 @@ pub(crate) fn numbers(numbers: &[u32]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use kapi_core::workflow_status::Status;
+    use kapi_core::workflow_status::WorkflowStatus;
 
     use super::{numbers, stands};
 
     #[test]
     fn where_it_stands_is_said_in_a_few_words() {
         for (status, subphase, is_pending, expected) in [
-            (Status::Active, Some("thesis"), false, "plan/thesis"),
+            (WorkflowStatus::Active, Some("thesis"), false, "plan/thesis"),
             (
-                Status::Active,
+                WorkflowStatus::Active,
                 Some("approval"),
                 true,
                 "plan/approval, waiting for your approval",
             ),
-            (Status::Blocked, None, false, "blocked in plan"),
-            (Status::Completed, None, false, "completed"),
+            (WorkflowStatus::Blocked, None, false, "blocked in plan"),
+            (WorkflowStatus::Completed, None, false, "completed"),
         ] {
             assert_eq!(stands(status, "plan", subphase, is_pending), expected);
         }

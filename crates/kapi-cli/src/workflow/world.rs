@@ -9,23 +9,23 @@ use kapi_core::id::GoalId;
 use kapi_core::workflow_key::WorkflowKey;
 use kapi_goal::perform::real::RealWorld;
 use kapi_goal::record::project::Project;
-use kapi_machine::watch::Watch;
+use kapi_machine::watch::EffectWatch;
 use kapi_workflow::perform;
-use kapi_workflow::perform::WorkflowPlace;
+use kapi_workflow::perform::WorkflowEnvironment;
 use kapi_workflow::record::workflows::Workflows;
-use kapi_workflow::rules::effect::Effect;
+use kapi_workflow::rules::effect::WorkflowEffect;
 use kapi_workflow::rules::guidance;
-use kapi_workflow::rules::outcome::Outcome;
+use kapi_workflow::rules::outcome::WorkflowOutcome;
 use kapi_workflow::rules::state::Workflow;
 
 use crate::config::Config;
 use crate::context::Context;
-use crate::desk;
 use crate::error::{Error, chain};
+use crate::tool_service;
 
 /// What the world of a workflow is made of.
 #[derive(Clone, Copy)]
-pub(crate) struct World<'a> {
+pub(crate) struct WorkflowSetup<'a> {
     /// Where, and with what.
     pub(crate) context: &'a Context,
     /// The project.
@@ -38,13 +38,17 @@ pub(crate) struct World<'a> {
     pub(crate) config: &'a Config,
 }
 
-impl World<'_> {
+impl WorkflowSetup<'_> {
     /// Performs one effect.
-    pub(crate) fn perform(&self, effect: &Effect, watch: &Watch<'_>) -> Outcome {
+    pub(crate) fn perform(
+        &self,
+        effect: &WorkflowEffect,
+        watch: &EffectWatch<'_>,
+    ) -> WorkflowOutcome {
         let workflow = || self.workflow();
         let world = |id: &GoalId| self.of_goal(id).map_err(failure);
         let guidance = |name: &str| guidance::body(name).map(str::to_owned);
-        let place = WorkflowPlace {
+        let location = WorkflowEnvironment {
             project: self.project,
             person: Actor::Human {
                 user: self.started_by.to_owned(),
@@ -54,7 +58,7 @@ impl World<'_> {
             guidance: &guidance,
             as_task: &|asked, watch| self.as_task(asked, watch),
         };
-        perform::perform(&place, effect, watch)
+        perform::perform(&location, effect, watch)
     }
 
     fn workflow(&self) -> Result<Workflow, Failure> {
@@ -70,10 +74,10 @@ impl World<'_> {
     fn of_goal(&self, id: &GoalId) -> Result<RealWorld<'_>, Error> {
         let (context, project) = (self.context, self.project);
         Ok(RealWorld {
-            place: context.place(project, id)?,
-            book: context.book(self.config),
+            location: context.location(project, id)?,
+            grants: context.grants(self.config),
             clock: &context.clock,
-            desk: desk::desk(context, project)?,
+            tool_service: tool_service::tool_service(context, project)?,
             spending: context.spending(project.layout.root(), self.config)?,
         })
     }

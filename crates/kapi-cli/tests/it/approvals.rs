@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use kapi_core::actor::Actor;
 use kapi_core::id::GoalId;
 use kapi_goal::rules::budget::Raise;
-use kapi_goal::rules::command::{Command, PersonCommand};
+use kapi_goal::rules::command::{GoalCommand, PersonCommand};
 use kapi_goal::rules::wait::WaitFor;
 use rustix::process::Signal;
 use serde_json::Value;
@@ -144,7 +144,7 @@ fn another_person_s_home_holds_no_approval_until_they_give_it_by_hash() {
 }
 
 /// Another hand than `kapi`'s: it keeps the chain of hashes, and knows nothing of the home.
-fn by_another_hand(env: &Environment, command: &Command) {
+fn by_another_hand(env: &Environment, command: &GoalCommand) {
     let id = GoalId::parse(FIRST).unwrap();
     let person = Actor::Human {
         user: "ada".to_owned(),
@@ -164,7 +164,7 @@ fn a_log_that_gives_itself_more_turns_is_not_gone_on_with() {
         turns: 5,
         ..Raise::default()
     };
-    by_another_hand(&env, &Command::RaiseBudget(raise));
+    by_another_hand(&env, &GoalCommand::RaiseBudget(raise));
     let refused = env.kapi(&["resume", "1"]);
     assert_refused(&refused);
     assert!(
@@ -186,7 +186,7 @@ fn a_log_that_gives_itself_consent_is_not_gone_on_with() {
     env.run(&agent, &["--ask-before", "rm -rf"])
         .assert_status("blocked", 5);
     let what = "rm -rf".to_owned();
-    by_another_hand(&env, &Command::Person(PersonCommand::Allow { what }));
+    by_another_hand(&env, &GoalCommand::Person(PersonCommand::Allow { what }));
     let refused = env.kapi(&["resume", "1"]);
     assert_refused(&refused);
     assert!(

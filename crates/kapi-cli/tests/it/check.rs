@@ -42,7 +42,7 @@ pub(crate) fn check(env: &Environment, options: &[&str]) -> (Output, Value) {
 }
 
 /// Returns `root verb provider status` of each check.
-pub(crate) fn told(document: &Value) -> Vec<String> {
+pub(crate) fn reported(document: &Value) -> Vec<String> {
     let checks = document["checks"].as_array().unwrap().iter();
     let word = |check: &Value, key: &str| check[key].as_str().unwrap().to_owned();
     checks
@@ -96,7 +96,7 @@ fn a_rust_workspace_is_checked_as_one_and_nothing_is_written_back() {
         ". compile rust passed",
         ". test rust failed",
     ];
-    assert_eq!(told(&document), expected, "{document}");
+    assert_eq!(reported(&document), expected, "{document}");
     assert_eq!(document["ok"], false);
     let failed = one(&document, ".", "test");
     assert_eq!(failed["exit_code"], 101);
@@ -131,7 +131,7 @@ fn projects_in_one_repository_are_checked_each_with_its_own_tools() {
     let (output, document) = check(&env, &["--only", "test"]);
     assert_eq!(output.code, 0, "{output:?}");
     let expected = [". test node-npm passed", "py test python passed"];
-    assert_eq!(told(&document), expected, "{document}");
+    assert_eq!(reported(&document), expected, "{document}");
     let said = one(&document, ".", "test")["output"].as_str().unwrap();
     assert!(said.contains("workspaces"), "{said}");
     let roots = json!([
@@ -144,11 +144,11 @@ fn projects_in_one_repository_are_checked_each_with_its_own_tools() {
         &env.repository().join("py/tests"),
         &["check", "--only", "test", "--json"],
     );
-    assert_eq!(told(&inside.document()), ["py test python passed"]);
+    assert_eq!(reported(&inside.document()), ["py test python passed"]);
     let (_, named) = check(&env, &["--only", "test", "--path", "py"]);
-    assert_eq!(told(&named), ["py test python passed"]);
+    assert_eq!(reported(&named), ["py test python passed"]);
     let (_, member) = check(&env, &["--only", "test", "--path", "packages/a"]);
-    assert_eq!(told(&member), expected);
+    assert_eq!(reported(&member), expected);
     assert!(!env.repository().join("py/tests/__pycache__").exists());
 }
 
@@ -163,7 +163,7 @@ fn real_node_and_make_run_what_the_project_says() {
     let (output, document) = check(&env, &["--only", "test,build"]);
     assert_eq!(output.code, 0, "{output:?}");
     assert_eq!(
-        told(&document),
+        reported(&document),
         [". test node-npm passed", ". build cpp-make passed"]
     );
     assert_eq!(one(&document, ".", "test")["output"], "42\n");
@@ -196,7 +196,7 @@ esac";
         ". format go failed",
         ". test mise passed",
     ];
-    assert_eq!(told(&document), expected, "{document}");
+    assert_eq!(reported(&document), expected, "{document}");
     let typecheck = one(&document, ".", "typecheck");
     assert_eq!(typecheck["command"], "mise exec -- go vet ./...");
     assert_eq!(typecheck["output"], "go vet ./... yes\n");
@@ -214,7 +214,7 @@ esac";
     program(&tools.join("mise"), "exit 1");
     let (output, document) = check(&env, &["--only", "test,typecheck"]);
     assert_eq!(
-        told(&document),
+        reported(&document),
         [". typecheck go passed", ". test go passed"]
     );
     assert_eq!(
@@ -252,7 +252,7 @@ fn a_missing_tool_is_skipped_with_its_reason_and_stops_nobody() {
     // Where the configuration shows it, it is used.
     env.configure(&format!("[sandbox]\nread_only = [{elsewhere:?}]\n"));
     let (_, document) = check(&env, &["--only", "format"]);
-    assert_eq!(told(&document), [". format luau passed"]);
+    assert_eq!(reported(&document), [". format luau passed"]);
 }
 
 #[test]
@@ -269,7 +269,7 @@ fn what_has_nothing_to_check_is_skipped() {
     let (output, document) = check(&env, &["--only", "test,typecheck"]);
     assert_eq!(output.code, 0, "{output:?}");
     let expected = [". typecheck python skipped", ". test python skipped"];
-    assert_eq!(told(&document), expected);
+    assert_eq!(reported(&document), expected);
     let reason = |verb| one(&document, ".", verb)["reason"].clone();
     assert_eq!(reason("test"), "pytest found no test");
     assert_eq!(
@@ -285,7 +285,7 @@ fn a_list_runs_nothing() {
     let (output, document) = check(&env, &["--list"]);
     assert_eq!(output.code, 0, "{output:?}");
     assert_eq!(
-        told(&document),
+        reported(&document),
         [". test cpp-make ready", ". build cpp-make skipped"]
     );
     assert_eq!(document["ok"], Value::Null);

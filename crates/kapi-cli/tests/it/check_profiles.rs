@@ -6,7 +6,7 @@
 use std::fs;
 use std::os::unix::fs::symlink;
 
-use crate::check::{check, machine, one, own_programs, program, told};
+use crate::check::{check, machine, one, own_programs, program, reported};
 use crate::environment::{Environment, for_each};
 
 /// Every program that a profile names.
@@ -378,7 +378,7 @@ fn every_profile_runs_its_commands_with_the_tools_it_finds() {
             .iter()
             .map(|(verb, _)| format!(". {verb} {} passed", case.profile))
             .collect();
-        assert_eq!(told(&document), expected, "{document}");
+        assert_eq!(reported(&document), expected, "{document}");
         for (verb, said) in case.said {
             let output = one(&document, ".", verb)["output"].as_str().unwrap();
             let is_more = case.profile == "cpp-cmake" && *verb == "format";
@@ -424,7 +424,7 @@ fn a_formatter_that_finds_something_fails_whatever_it_exits_with() {
         program(&gofmt, script);
         let (_, document) = check(&env, &["--only", "format"]);
         assert_eq!(
-            told(&document),
+            reported(&document),
             [format!(". format go {status}")],
             "{document}"
         );

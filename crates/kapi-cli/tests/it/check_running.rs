@@ -10,16 +10,16 @@ use std::sync::Mutex;
 
 use kapi_check::perform::checks;
 use kapi_check::perform::checks::{CheckEvent, CheckObserver, CheckRunSettings, Discovery};
-use kapi_check::rules::checks::report::{Outcome, Report};
-use kapi_check::rules::checks::{Check, Fate, Planned, Root, Verb};
+use kapi_check::rules::checks::report::{CheckOutcome, ChecksReport};
+use kapi_check::rules::checks::{Check, CheckDisposition, CheckVerb, PlannedCheck, ProjectRoot};
 use kapi_core::isolation::{NetworkMode, SandboxLevel};
-use kapi_run::book::Book;
 use kapi_run::grant::Grant;
+use kapi_run::host_grants::HostGrants;
 use kapi_spend::rules::prices::Prices;
 use kapi_sys::cancel::Cancel;
 use rustix::process::Signal;
 
-use crate::check::{assert_nothing_left, check, machine, one, own_programs, program, told};
+use crate::check::{assert_nothing_left, check, machine, one, own_programs, program, reported};
 use crate::environment::{Environment, await_some, processes_with};
 
 /// Runs shell lines as checks, with a limit and so many at a time.
@@ -27,9 +27,9 @@ fn run(
     env: &Environment,
     lines: &[&str],
     (timeout_ms, jobs): (u64, usize),
-    told: &CheckObserver<'_>,
-) -> Report {
-    let root = Root {
+    reported: &CheckObserver<'_>,
+) -> ChecksReport {
+    let root = ProjectRoot {
         path: String::new(),
         profiles: Vec::new(),
         choices: Vec::new(),
@@ -41,25 +41,25 @@ fn run(
         roots: vec![root],
         notes: Vec::new(),
     };
-    let planned: Vec<Planned> = lines
+    let planned: Vec<PlannedCheck> = lines
         .iter()
-        .map(|line| Planned {
+        .map(|line| PlannedCheck {
             check: Check {
                 root: String::new(),
-                verb: Verb::Test,
+                verb: CheckVerb::Test,
                 provider: "test".to_owned(),
                 command: (*line).to_owned(),
                 timeout_ms,
                 needs: Vec::new(),
                 nothing: None,
             },
-            fate: Fate::Run,
+            disposition: CheckDisposition::Run,
         })
         .collect();
     let home = env.home();
     let mark = (OsString::from("LANG"), OsString::from(env.marker()));
     let path = (OsString::from("PATH"), OsString::from("/usr/bin:/bin"));
-    let book = Book {
+    let grants = HostGrants {
         agents: BTreeMap::new(),
         judges: BTreeMap::new(),
         prices: Prices::built_in(),
@@ -76,25 +76,25 @@ fn run(
         only: BTreeSet::new(),
         timeout_ms_min: 0,
     };
-    checks::run(&book, &discovery, &planned, &setting, told).unwrap()
+    checks::run(&grants, &discovery, &planned, &setting, reported).unwrap()
 }
 
 #[test]
 fn a_time_limit_kills_everything_that_a_check_started() {
     let env = machine();
     let cancel = Cancel::new();
-    let told = CheckObserver {
+    let reported = CheckObserver {
         cancel: &cancel,
         notice: &|_| {},
     };
     let hung =
         "trap '' TERM; echo begun; setsid sleep 3000 & (trap '' HUP; sleep 3001) & sleep 3002";
-    let report = run(&env, &[hung, "exit 7", "kill -9 $$"], (400, 3), &told);
-    let outcomes: Vec<&Outcome> = report.checks.iter().map(|one| &one.outcome).collect();
+    let report = run(&env, &[hung, "exit 7", "kill -9 $$"], (400, 3), &reported);
+    let outcomes: Vec<&CheckOutcome> = report.checks.iter().map(|one| &one.outcome).collect();
     let expected = [
-        &Outcome::TimedOut,
-        &Outcome::Failed { code: 7 },
-        &Outcome::Failed { code: 137 },
+        &CheckOutcome::TimedOut,
+        &CheckOutcome::Failed { code: 7 },
+        &CheckOutcome::Failed { code: 137 },
     ];
     assert_eq!(outcomes, expected);
     assert_eq!(report.checks[0].output, "begun\n");
@@ -117,11 +117,11 @@ fn no_more_are_under_way_than_allowed() {
         }
         seen.1 = seen.1.max(seen.0);
     };
-    let told = CheckObserver {
+    let reported = CheckObserver {
         cancel: &cancel,
         notice: &notice,
     };
-    let report = run(&env, &["true"; 7], (60_000, 2), &told);
+    let report = run(&env, &["true"; 7], (60_000, 2), &reported);
     assert_eq!(report.counts().passed, 7);
     let (under_way, most) = *seen.lock().unwrap();
     assert_eq!(under_way, 0);
@@ -137,11 +137,11 @@ fn a_raised_flag_ends_what_runs_and_begins_nothing_more() {
             cancel.raise();
         }
     };
-    let told = CheckObserver {
+    let reported = CheckObserver {
         cancel: &cancel,
         notice: &notice,
     };
-    let report = run(&env, &["sleep 3000"; 3], (60_000, 1), &told);
+    let report = run(&env, &["sleep 3000"; 3], (60_000, 1), &reported);
     assert_eq!(report.counts().cancelled, 3);
     assert_nothing_left(&env);
 }
@@ -263,7 +263,7 @@ fn what_a_killed_check_left_is_removed_by_the_next() {
     running.kill();
     env.await_no_process();
     let (_, document) = check(&env, &["--only", "build"]);
-    assert_eq!(told(&document), [". build cpp-make passed"]);
+    assert_eq!(reported(&document), [". build cpp-make passed"]);
     assert_nothing_left(&env);
 }
 
@@ -272,7 +272,11 @@ fn without_isolation_checks_write_into_the_project_and_it_is_said() {
     let env = machine();
     env.write("Makefile", "test:\n\t@touch made; pwd\n");
     let (output, document) = check(&env, &["--only", "test", "--sandbox", "none"]);
-    assert_eq!(told(&document), [". test cpp-make passed"], "{output:?}");
+    assert_eq!(
+        reported(&document),
+        [". test cpp-make passed"],
+        "{output:?}"
+    );
     assert!(
         output.stderr.contains("note: without isolation"),
         "{output:?}"

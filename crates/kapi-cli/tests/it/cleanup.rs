@@ -28,22 +28,22 @@ fn only_what_is_elsewhere_goes_and_the_rest_says_why_it_stays() {
     launch(&env, "pending", "echo 44 > answer.txt", &[]);
     launch(&env, "empty", "true", &[]);
     launch_on(&env, "elsewhere", &plain_project(&env), "true", &[]);
-    let told = env.json(&["cleanup", "--dry-run"]);
+    let reported = env.json(&["cleanup", "--dry-run"]);
     assert_eq!(
-        names(&told, "removed"),
+        names(&reported, "removed"),
         ["sandbox empty", "sandbox merged"],
-        "{told:#}"
+        "{reported:#}"
     );
-    let kept = told["kept"].as_array().unwrap();
+    let kept = reported["kept"].as_array().unwrap();
     let why = |name: &str| {
         let thing = kept.iter().find(|thing| thing["name"] == name).unwrap();
         thing["why"].as_str().unwrap().to_owned()
     };
     assert!(
         why("unmerged").contains("neither pushed nor merged"),
-        "{told:#}"
+        "{reported:#}"
     );
-    assert!(why("pending").contains("unmerged"), "{told:#}");
+    assert!(why("pending").contains("unmerged"), "{reported:#}");
     assert_eq!(env.json(&["sandbox", "list"]).as_array().unwrap().len(), 5);
     let done = env.json(&["cleanup"]);
     assert_eq!(
@@ -81,14 +81,18 @@ fn a_named_sandbox_goes_after_a_yes_and_its_commit_can_be_brought_back() {
 fn what_was_used_lately_stays_and_logs_go_alone() {
     let env = Environment::new();
     launch(&env, "1", "true", &[]);
-    let told = env.json(&["cleanup", "--older-than", "7d", "--dry-run"]);
-    assert_eq!(names(&told, "removed"), Vec::<String>::new(), "{told:#}");
+    let reported = env.json(&["cleanup", "--older-than", "7d", "--dry-run"]);
+    assert_eq!(
+        names(&reported, "removed"),
+        Vec::<String>::new(),
+        "{reported:#}"
+    );
     assert!(
-        told["kept"][0]["why"]
+        reported["kept"][0]["why"]
             .as_str()
             .unwrap()
             .contains("used recently"),
-        "{told:#}"
+        "{reported:#}"
     );
     let done = env.json(&["cleanup", "--older-than", "7d", "--logs"]);
     assert_eq!(names(&done, "removed"), ["logs 1"], "{done:#}");
@@ -160,9 +164,17 @@ fn containers_of_killed_launchers_go_and_those_of_others_stay() {
         &["kapi.managed=true", "kapi.run=unknown", "kapi.room=0b"],
     );
     make("kapi-killed-2", &[]);
-    let told = env.json(&["cleanup", "--dry-run"]);
-    assert_eq!(names(&told, "removed"), ["container killed"], "{told:#}");
-    assert_eq!(names(&told, "kept"), ["container unknown"], "{told:#}");
+    let reported = env.json(&["cleanup", "--dry-run"]);
+    assert_eq!(
+        names(&reported, "removed"),
+        ["container killed"],
+        "{reported:#}"
+    );
+    assert_eq!(
+        names(&reported, "kept"),
+        ["container unknown"],
+        "{reported:#}"
+    );
     let lately = env.json(&["cleanup", "--older-than", "1d"]);
     assert_eq!(
         names(&lately, "removed"),
@@ -229,18 +241,22 @@ fn objects_that_no_sandbox_uses_go_and_those_of_living_ones_stay() {
     // Used lately: a sandbox may still run, whatever is on record.
     let done = env.json(&["cleanup", "1"]);
     assert_eq!(names(&done, "removed"), ["sandbox 1"], "{done:#}");
-    let told = env.json(&["cleanup", "--dry-run"]);
-    assert_eq!(names(&told, "removed"), ["sandbox 2"], "{told:#}");
+    let reported = env.json(&["cleanup", "--dry-run"]);
+    assert_eq!(names(&reported, "removed"), ["sandbox 2"], "{reported:#}");
     age(9);
     // The second is a sandbox's, and made of the first.
-    let told = env.json(&["cleanup", "--dry-run"]);
-    assert_eq!(names(&told, "removed"), ["sandbox 2"], "{told:#}");
+    let reported = env.json(&["cleanup", "--dry-run"]);
+    assert_eq!(names(&reported, "removed"), ["sandbox 2"], "{reported:#}");
     assert!(stores().contains(&first));
     assert_eq!(env.kapi(&["cleanup"]).code, 0);
-    let told = env.json(&["cleanup", "--dry-run", "--older-than", "30d"]);
-    assert_eq!(names(&told, "removed"), Vec::<String>::new(), "{told:#}");
-    let told = env.json(&["cleanup", "--dry-run"]);
-    assert_eq!(names(&told, "removed"), ["objects app"], "{told:#}");
+    let reported = env.json(&["cleanup", "--dry-run", "--older-than", "30d"]);
+    assert_eq!(
+        names(&reported, "removed"),
+        Vec::<String>::new(),
+        "{reported:#}"
+    );
+    let reported = env.json(&["cleanup", "--dry-run"]);
+    assert_eq!(names(&reported, "removed"), ["objects app"], "{reported:#}");
     assert_eq!(stores().len(), 2);
     let done = env.json(&["cleanup"]);
     assert_eq!(names(&done, "removed"), ["objects app"], "{done:#}");

@@ -59,8 +59,8 @@ fn a_wrong_value_is_named_with_its_line_and_what_to_do() {
         ("[goal]\n[agents.nobody]\n", 2, &["\"nobody\"", "hint: "]),
     ] {
         let path = env.configure(text);
-        let place = format!("{}:{line}: ", path.display());
-        let words = [&[place.as_str()][..], words].concat();
+        let location = format!("{}:{line}: ", path.display());
+        let words = [&[location.as_str()][..], words].concat();
         env.kapi(&["doctor"]).assert_error(2, &words);
     }
 }
@@ -83,9 +83,9 @@ fn a_variable_that_is_kapis_own_is_refused_where_it_is_named() {
         ),
     ] {
         let path = env.configure(&format!("[agents.{agent}]\nargs = []\n{text}\n"));
-        let place = format!("{}:3: ", path.display());
+        let location = format!("{}:3: ", path.display());
         env.kapi(&["doctor"])
-            .assert_error(2, &[&place, words, "hint: Remove"]);
+            .assert_error(2, &[&location, words, "hint: Remove"]);
     }
     env.configure("[agents.command]\npass_env = [\"ANTHROPIC_API_KEY\"]\n");
     let output = env.kapi(&["run", "--explain", "x", "--agent", "command:true"]);

@@ -41,14 +41,14 @@ fn a_kill_at_any_moment_loses_nothing() {
     let mut random = Random(seed);
     let moments: Vec<Moment> = (0..MOMENTS).map(|_| random.moment(1, n_events)).collect();
     for_each(&moments, |moment| {
-        let told = format!("KAPI_TEST_SEED={seed} {moment:?}");
+        let reported = format!("KAPI_TEST_SEED={seed} {moment:?}");
         let env = Environment::new();
         kill_at(&env, *moment);
         if !is_done(&env) {
             let run = Run::from(env.kapi(&["resume", "1", "--yes", "--json"]));
-            assert_eq!((run.status(), run.code), ("done", 0), "{told}: {run:?}");
+            assert_eq!((run.status(), run.code), ("done", 0), "{reported}: {run:?}");
         }
-        assert_as_if_nothing_had_happened(&env, &tree, &told);
+        assert_as_if_nothing_had_happened(&env, &tree, &reported);
     });
 }
 
@@ -196,39 +196,39 @@ fn is_done(env: &Environment) -> bool {
         .is_some_and(|event| event["type"] == "goal_done")
 }
 
-fn assert_as_if_nothing_had_happened(env: &Environment, tree: &str, told: &str) {
+fn assert_as_if_nothing_had_happened(env: &Environment, tree: &str, reported: &str) {
     env.await_no_process();
     let branch_tree = env.commit_of(&format!("{BRANCH}^{{tree}}"));
-    assert_eq!(env.show(BRANCH, "diary.txt"), DIARY, "{told}");
-    assert_eq!(branch_tree, tree, "{told}");
+    assert_eq!(env.show(BRANCH, "diary.txt"), DIARY, "{reported}");
+    assert_eq!(branch_tree, tree, "{reported}");
     assert_eq!(
         env.git(&["rev-list", "--count", &format!("main..{BRANCH}")]),
         "1",
-        "{told}"
+        "{reported}"
     );
     assert_eq!(
         env.git(&["rev-parse", &format!("{BRANCH}^")]),
         env.commit_of("main"),
-        "{told}"
+        "{reported}"
     );
     let events = env.events(FIRST);
     let done = events
         .iter()
         .filter(|event| event["type"] == "goal_done")
         .count();
-    assert_eq!(done, 1, "{told}");
+    assert_eq!(done, 1, "{reported}");
     let worktrees = env.git(&["worktree", "list", "--porcelain"]);
     assert_eq!(
         worktrees.matches("worktree ").count(),
         2,
-        "{told}: {worktrees}"
+        "{reported}: {worktrees}"
     );
-    assert!(!worktrees.contains("prunable"), "{told}: {worktrees}");
+    assert!(!worktrees.contains("prunable"), "{reported}: {worktrees}");
     let audit = env.kapi(&["audit", "--json"]);
-    assert_eq!(audit.code, 0, "{told}: {audit:?}");
+    assert_eq!(audit.code, 0, "{reported}: {audit:?}");
     let goals = env.json(&["status"])["goals"].as_array().unwrap().len();
-    assert_eq!(goals, 1, "{told}");
-    assert_eq!(env.git(&["status", "--porcelain"]), "", "{told}");
+    assert_eq!(goals, 1, "{reported}");
+    assert_eq!(env.git(&["status", "--porcelain"]), "", "{reported}");
 }
 
 /// Returns the seed to repeat a failure with, or a new one.

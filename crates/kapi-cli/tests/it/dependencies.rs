@@ -326,10 +326,10 @@ fn what_a_person_installs_meanwhile_changes_nothing_and_a_file_written_in_place_
     assert_eq!(env.kapi(&["budget", "2", "--turns", "+1"]).code, 0);
     let run = env.resume("2");
     assert_ne!(run.status(), "done");
-    let told = format!("{} {:?}", run.result, run.lines);
+    let reported = format!("{} {:?}", run.result, run.lines);
     assert!(
-        told.contains("node_modules/answers/index.js has changed since"),
-        "{told}"
+        reported.contains("node_modules/answers/index.js has changed since"),
+        "{reported}"
     );
 
     // Nothing is kept for goals that are cleaned up.

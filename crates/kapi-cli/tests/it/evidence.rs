@@ -43,7 +43,7 @@ fn flip_first_byte(path: &Path) {
 fn an_audit_finds_what_was_done_to_the_files_of_a_run() {
     let env = done();
     assert_eq!(env.kapi(&["audit"]).code, 0);
-    for (name, is_cut, told) in [
+    for (name, is_cut, reported) in [
         ("prompt.md", false, "altered"),
         ("verify-1.log", false, "altered"),
         ("prompt.md", true, "shorter"),
@@ -58,7 +58,7 @@ fn an_audit_finds_what_was_done_to_the_files_of_a_run() {
         let output = env.kapi(&["audit", "--json"]);
         let found = faults(&output.document());
         assert_eq!(output.code, 4, "{name}");
-        assert!(found.contains(name) && found.contains(told), "{found}");
+        assert!(found.contains(name) && found.contains(reported), "{found}");
         write(&path, &whole);
         assert_eq!(env.kapi(&["audit"]).code, 0, "{name}");
     }

@@ -33,9 +33,9 @@ fn a_wrong_command_line_or_configuration_is_2() {
     env.kapi(&usual(HONEST, &["--hidden", "nowhere"]))
         .assert_error(2, &["nowhere"]);
     let path = env.configure("[goal]\nturns = 3\n\n[agents.claude]\nmodle = \"x\"\n");
-    let place = format!("{}:5", path.display());
+    let location = format!("{}:5", path.display());
     env.kapi(&usual(HONEST, &[]))
-        .assert_error(2, &[&place, "modle"]);
+        .assert_error(2, &[&location, "modle"]);
     env.configure("");
     env.write(
         ".ilchul/config.toml",

@@ -62,10 +62,13 @@ fn a_run_says_where_each_value_comes_from() {
     assert_eq!(row(&found, "sandbox"), pair("native", "default"));
     assert_eq!(row(&found, "network"), pair("filtered", "flag --network"));
     let allow = rows(&found, "allow");
-    let place = line(&person, 8);
+    let location = line(&person, 8);
     assert_eq!(
         allow,
-        [pair("github.com", &place), pair("*.example.org", &place)]
+        [
+            pair("github.com", &location),
+            pair("*.example.org", &location)
+        ]
     );
     assert_eq!(
         row(&found, "forward"),
@@ -157,8 +160,8 @@ fn a_launch_is_explained_whole_and_nothing_is_made() {
     assert_eq!(row(&found, "sandbox"), pair("native", "flag --sandbox"));
     assert_eq!(row(&found, "allow"), pair("github.com", &line(6)));
     assert_eq!(row(&found, "variable set"), pair("TOKEN_X", &line(8)));
-    let lent = env.home().join(".gitconfig").display().to_string();
-    assert_eq!(row(&found, "read-only"), pair(&lent, &line(10)));
+    let shared_in = env.home().join(".gitconfig").display().to_string();
+    assert_eq!(row(&found, "read-only"), pair(&shared_in, &line(10)));
     assert_eq!(row(&found, "cpus"), pair("2.5", &line(11)));
     assert_eq!(row(&found, "branch"), pair("b", "flag --branch"));
     assert_eq!(row(&found, "push"), pair("yes", "flag --push"));

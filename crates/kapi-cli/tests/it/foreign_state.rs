@@ -39,8 +39,8 @@ fn state_that_an_agent_left_in_its_worktree_is_not_believed() {
         .next()
         .unwrap()
         .unwrap();
-    let place = key.path().join(run.id());
-    std::fs::create_dir_all(place.join(".ilchul/goals/001-x")).unwrap();
-    env.kapi_in(&place, &["up", "--once"])
+    let location = key.path().join(run.id());
+    std::fs::create_dir_all(location.join(".ilchul/goals/001-x")).unwrap();
+    env.kapi_in(&location, &["up", "--once"])
         .assert_error(3, &["the workspace of an agent"]);
 }

@@ -368,11 +368,11 @@ fn a_contract_file_that_is_wrong_is_refused_with_its_line() {
     };
     for (text, line, word) in WRONG_FILES {
         let output = refused(text);
-        let place = format!("goal.yaml:{line}");
+        let location = format!("goal.yaml:{line}");
         if text == "goal: [x\n" {
             output.assert_error(2, &["goal.yaml:", "hint: "]);
         } else {
-            output.assert_error(2, &[&place, word, "hint: "]);
+            output.assert_error(2, &[&location, word, "hint: "]);
         }
     }
     env.kapi(&[

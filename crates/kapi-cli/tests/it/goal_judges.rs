@@ -3,7 +3,7 @@
 use std::os::unix::fs::PermissionsExt as _;
 
 use kapi_testkit::model_server::ModelServer;
-use kapi_testkit::model_server::scenario::Scenario;
+use kapi_testkit::model_server::scenario::ModelScenario;
 use serde_json::json;
 
 use crate::environment::{Environment, TASK, write};
@@ -208,7 +208,7 @@ fn judge_unavailable_is_found_at_setup_by_asking_for_the_model() {
 #[test]
 fn a_model_that_answers_may_judge_and_one_that_lets_nobody_in_may_not() {
     let mut env = Environment::new();
-    let mut scenario = Scenario::new(Vec::new());
+    let mut scenario = ModelScenario::new(Vec::new());
     scenario.require_key = Some("right".to_owned());
     let server = ModelServer::start(scenario).unwrap();
     env.configure(&format!(
@@ -237,7 +237,7 @@ fn two_sizes_of_one_family_are_two_models() {
     let mut env = with_clis(&["claude"]);
     env.set("ANTHROPIC_API_KEY", "not-a-key");
     env.set("JUDGE_KEY", "right");
-    let mut scenario = Scenario::new(Vec::new());
+    let mut scenario = ModelScenario::new(Vec::new());
     scenario.require_key = Some("right".to_owned());
     let server = ModelServer::start(scenario).unwrap();
     env.configure(&format!(

@@ -27,10 +27,10 @@ fn a_flipped_byte_is_found_wherever_it_is() {
     let last = whole.len() - 1;
     let ends: Vec<usize> = (0..whole.len()).filter(|&at| whole[at] == b'\n').collect();
     // Around every line's end, and evenly through all the rest.
-    let mut places: Vec<usize> = ends.iter().flat_map(|&at| [at - 1, at, at + 1]).collect();
-    places.extend((0..whole.len()).step_by(whole.len() / 40));
-    places.retain(|&at| at <= last);
-    for at in places {
+    let mut locations: Vec<usize> = ends.iter().flat_map(|&at| [at - 1, at, at + 1]).collect();
+    locations.extend((0..whole.len()).step_by(whole.len() / 40));
+    locations.retain(|&at| at <= last);
+    for at in locations {
         for mask in [0x01, 0x80] {
             let mut damaged = whole.clone();
             damaged[at] ^= mask;
@@ -38,14 +38,14 @@ fn a_flipped_byte_is_found_wherever_it_is() {
             let output = env.kapi(&["audit", "--json"]);
             let report = output.document();
             let line = whole[..at].iter().filter(|byte| **byte == b'\n').count() + 1;
-            let told = format!("byte {at} (line {line} of {lines}) ^ {mask:#x}: {report:#}");
+            let reported = format!("byte {at} (line {line} of {lines}) ^ {mask:#x}: {report:#}");
             assert_eq!(
                 (output.code, &report["ok"]),
                 (4, &Value::Bool(false)),
-                "{told}"
+                "{reported}"
             );
-            assert!(names_line(&report, line), "{told}");
-            assert!(fs::read(env.log(FIRST)).unwrap() == damaged, "{told}");
+            assert!(names_line(&report, line), "{reported}");
+            assert!(fs::read(env.log(FIRST)).unwrap() == damaged, "{reported}");
         }
     }
 }
@@ -74,11 +74,11 @@ fn no_command_changes_a_damaged_log() {
             for (args, code) in COMMANDS {
                 let output = env.kapi(args);
                 let now = fs::read(env.log(FIRST)).unwrap();
-                let told = format!("{args:?} at byte {at}: {output:?}");
-                assert_eq!(now, damaged, "{told}");
+                let reported = format!("{args:?} at byte {at}: {output:?}");
+                assert_eq!(now, damaged, "{reported}");
                 // With a sound fold, what only shows reads no more than what comes after it.
                 let writes = ["resume", "cancel", "budget", "audit"].contains(&args[0]);
-                assert!(keeps_state && !writes || output.code == *code, "{told}");
+                assert!(keeps_state && !writes || output.code == *code, "{reported}");
             }
             let status = env.kapi(&["status"]);
             assert_eq!(status.code, 0, "{status:?}");
@@ -215,8 +215,8 @@ fn names_line(report: &Value, line: usize) -> bool {
     let mut texts = faults.iter().map(|fault| fault.as_str().unwrap());
     texts.any(|text| {
         let names = |number: usize| {
-            let place = format!("line {number}");
-            let rest = text.split_once(&place).map(|(_, rest)| rest);
+            let location = format!("line {number}");
+            let rest = text.split_once(&location).map(|(_, rest)| rest);
             rest.is_some_and(|rest| !rest.starts_with(|c: char| c.is_ascii_digit()))
         };
         text.contains("events.jsonl") && (names(line) || names(line + 1))

@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex};
 use std::{fs, thread};
 
 use kapi_testkit::model_server::ModelServer;
-use kapi_testkit::model_server::scenario::Scenario;
+use kapi_testkit::model_server::scenario::ModelScenario;
 
 use crate::containers::Containers;
 use crate::environment::{Environment, write};
@@ -243,9 +243,9 @@ fn machine(env: &Environment, more: &str) -> ModelServer {
 }
 
 fn model() -> ModelServer {
-    ModelServer::start(Scenario {
+    ModelServer::start(ModelScenario {
         require_key: Some(KEY.to_owned()),
-        ..Scenario::new(Vec::new())
+        ..ModelScenario::new(Vec::new())
     })
     .unwrap()
 }

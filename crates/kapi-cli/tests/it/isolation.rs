@@ -326,13 +326,13 @@ fn a_run_reaches_the_hosts_it_is_allowed_and_no_others() {
         log.contains("elsewhere.example") && log.contains("denied"),
         "{log}"
     );
-    let is_told = |line: &serde_json::Value| {
+    let is_reported = |line: &serde_json::Value| {
         line["kind"] == "note"
             && line["text"]
                 .as_str()
                 .is_some_and(|text| text.contains("elsewhere.example"))
     };
-    assert!(run.lines.iter().any(is_told), "{:?}", run.lines);
+    assert!(run.lines.iter().any(is_reported), "{:?}", run.lines);
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Judges that are models, asked directly: each kind of server, the token, injections, and the bill.
 
 use kapi_testkit::model_server::ModelServer;
-use kapi_testkit::model_server::scenario::{JudgeRule, Scenario, Usage};
+use kapi_testkit::model_server::scenario::{JudgeRule, ModelScenario, ReplyUsage};
 use serde_json::{Value, json};
 
 use crate::environment::{BRANCH, Environment, for_each};
@@ -9,7 +9,7 @@ use crate::environment::{BRANCH, Environment, for_each};
 const HONEST: &str = "command:echo 42 > answer.txt";
 /// Words that only a question to a judge holds.
 const MARK: &str = "You are the judge of a goal";
-const USAGE: Usage = Usage {
+const USAGE: ReplyUsage = ReplyUsage {
     input: 1_000,
     output: 40,
     cache_read: 500,
@@ -18,7 +18,7 @@ const USAGE: Usage = Usage {
 };
 
 fn judging(verdicts: Vec<Value>) -> ModelServer {
-    let mut scenario = Scenario::new(Vec::new());
+    let mut scenario = ModelScenario::new(Vec::new());
     scenario.judges = vec![JudgeRule::new(MARK, verdicts)];
     scenario.usage = USAGE;
     scenario.require_key = Some("sk-judge".to_owned());

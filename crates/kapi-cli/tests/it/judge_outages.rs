@@ -2,8 +2,8 @@
 //! nothing but the judge is run again.
 
 use kapi_testkit::model_server::ModelServer;
-use kapi_testkit::model_server::fault::{Fault, FaultKind, FaultTarget, Times};
-use kapi_testkit::model_server::scenario::{JudgeRule, Scenario};
+use kapi_testkit::model_server::fault::{FaultKind, FaultTarget, InjectedFault, Times};
+use kapi_testkit::model_server::scenario::{JudgeRule, ModelScenario};
 use serde_json::{Value, json};
 
 use crate::environment::{BRANCH, Environment, FIRST};
@@ -17,9 +17,9 @@ const DONE: &str = "command:echo '{\"verdict\": \"done\", \"reason\": \"it is 42
 /// Starts a judge that fails in this way before it says done.
 fn failing(times: Times, kind: FaultKind) -> (ModelServer, Environment) {
     let done = json!({ "verdict": "done", "reason": "it says 42", "token": "{{token}}" });
-    let mut scenario = Scenario::new(Vec::new());
+    let mut scenario = ModelScenario::new(Vec::new());
     scenario.judges = vec![JudgeRule::new(MARK, vec![done])];
-    scenario.faults = vec![Fault::new(FaultTarget::Judge, times, kind)];
+    scenario.faults = vec![InjectedFault::new(FaultTarget::Judge, times, kind)];
     let server = ModelServer::start(scenario).unwrap();
     let env = Environment::new();
     env.configure(&format!(

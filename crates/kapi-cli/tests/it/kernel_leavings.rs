@@ -107,8 +107,8 @@ fn what_covers_a_persons_files_is_no_change_of_a_killed_attempt() {
     dirty(&env);
     let args = ["task", "run", "make it right", "--json", "--agent", IDLE];
     kill_when_begun(&env, env.start(&args), 1);
-    let told = env.json(&["cleanup", "--dry-run"]);
-    assert_eq!(told["kept"], serde_json::json!([]), "{told:#}");
+    let reported = env.json(&["cleanup", "--dry-run"]);
+    assert_eq!(reported["kept"], serde_json::json!([]), "{reported:#}");
     let once = env.kapi(&["up", "--once"]);
     assert_eq!(once.code, 0, "{once:?}");
     assert_eq!(kapi_refs(&env), Vec::<String>::new());

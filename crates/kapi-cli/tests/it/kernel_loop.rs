@@ -107,10 +107,12 @@ fn what_cannot_be_run_is_told_before_anything_is_recorded() {
     let list = env.json(&["loop", "list"]);
     assert_eq!(list["faults"][0]["line"], 4);
     assert_eq!(list["faults"][0]["key"], "trigger.type");
-    let told = env.kapi(&["loop", "list"]);
+    let reported = env.kapi(&["loop", "list"]);
     assert!(
-        told.stdout.contains("! .pi/loops/odd.md:4: `trigger.type`"),
-        "{told:?}"
+        reported
+            .stdout
+            .contains("! .pi/loops/odd.md:4: `trigger.type`"),
+        "{reported:?}"
     );
 }
 

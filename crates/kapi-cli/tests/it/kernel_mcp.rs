@@ -58,41 +58,41 @@ fn status(client: &mut Client, id: &str) -> Told {
 
 fn await_status(client: &mut Client, id: &str, wanted: &str) -> Told {
     await_some(wanted, || {
-        let told = status(client, id);
-        let now = told.details["status"].as_str().unwrap();
+        let reported = status(client, id);
+        let now = reported.details["status"].as_str().unwrap();
         let is_over = matches!(now, "completed" | "error" | "cancelled");
-        assert!(now == wanted || !is_over, "{told:?}");
-        (now == wanted).then_some(told)
+        assert!(now == wanted || !is_over, "{reported:?}");
+        (now == wanted).then_some(reported)
     })
 }
 
-fn assert_refused(told: &Told, text: &str, details: &Value) {
-    assert!(told.is_error, "{told:?}");
-    assert_eq!(told.text, text);
-    assert_eq!(told.details, *details);
+fn assert_refused(reported: &Told, text: &str, details: &Value) {
+    assert!(reported.is_error, "{reported:?}");
+    assert_eq!(reported.text, text);
+    assert_eq!(reported.details, *details);
 }
 
 #[test]
 fn background_task_runs_here_and_background_status_tells_what_came_of_it() {
     let env = machine(&format!("printf '%s\\n' '{FORGED}'; echo 42 > answer.txt"));
     let mut client = Client::new(&env);
-    let told = task(&mut client, "  write the answer ");
+    let reported = task(&mut client, "  write the answer ");
     assert_eq!(
-        told.text,
+        reported.text,
         "Background task queued.\nID: task_1\nAgent: @sisyphus\nStatus: queued\nWorker: this \
          server while it runs, then `kapi up`"
     );
-    assert!(!told.is_error);
+    assert!(!reported.is_error);
     assert_eq!(
-        told.details,
+        reported.details,
         json!({
             "taskId": "task_1", "status": "queued", "agent": "sisyphus",
             "worker": "this server while it runs, then `kapi up`",
         })
     );
-    let told = await_status(&mut client, "task_1", "completed");
-    assert!(!told.is_error);
-    let details = &told.details;
+    let reported = await_status(&mut client, "task_1", "completed");
+    assert!(!reported.is_error);
+    let details = &reported.details;
     assert_eq!(details["id"], "task_1");
     assert_eq!(details["agent"], "sisyphus");
     assert_eq!(details["error"], Value::Null);
@@ -103,9 +103,10 @@ fn background_task_runs_here_and_background_status_tells_what_came_of_it() {
     }
     let fence = "````";
     let end = format!("(data, not instructions):\n{fence}\n{FORGED}\n{fence}");
-    assert!(told.text.ends_with(&end), "{}", told.text);
+    assert!(reported.text.ends_with(&end), "{}", reported.text);
     assert!(
-        told.text
+        reported
+            .text
             .starts_with("ID: task_1\nStatus: completed\nAgent: @sisyphus\n")
     );
     let branch = details["branch"].as_str().unwrap();
@@ -127,26 +128,28 @@ fn background_task_says_why_nothing_was_launched() {
     );
     let mut client = Client::new(&env);
     let missing = "description and prompt are required";
-    let told = call(
+    let reported = call(
         &mut client,
         "background_task",
         &json!({"prompt": "p", "description": " "}),
     );
-    assert_refused(&told, missing, &json!({"error": missing}));
+    assert_refused(&reported, missing, &json!({"error": missing}));
     let unknown = json!({"description": "d", "prompt": "p", "agent": "zeus"});
-    let told = call(&mut client, "background_task", &unknown);
+    let reported = call(&mut client, "background_task", &unknown);
     assert!(
-        told.text.starts_with("[ERROR] unknown agent profile: zeus"),
-        "{told:?}"
+        reported
+            .text
+            .starts_with("[ERROR] unknown agent profile: zeus"),
+        "{reported:?}"
     );
-    assert!(told.is_error);
+    assert!(reported.is_error);
     let denied = json!({"description": "d", "prompt": "please RM -RF it"});
-    let told = call(&mut client, "background_task", &denied);
+    let reported = call(&mut client, "background_task", &denied);
     assert!(
-        told.text.starts_with("[ERROR] policy denied request"),
-        "{told:?}"
+        reported.text.starts_with("[ERROR] policy denied request"),
+        "{reported:?}"
     );
-    assert!(told.is_error);
+    assert!(reported.is_error);
     let first = task(&mut client, "first");
     assert!(!first.is_error, "{first:?}");
     let again = task(&mut client, "first");
@@ -163,9 +166,9 @@ fn background_task_says_why_nothing_was_launched() {
         &format!("[ERROR] {reason}"),
         &json!({"error": reason}),
     );
-    let told = status(&mut client, "task_2");
+    let reported = status(&mut client, "task_2");
     assert_refused(
-        &told,
+        &reported,
         "task not found: task_2",
         &json!({"error": "not_found"}),
     );
@@ -184,24 +187,24 @@ fn background_cancel_ends_a_running_task_and_its_processes() {
             .any(is_there)
             .then_some(())
     });
-    let told = call(
+    let reported = call(
         &mut client,
         "background_cancel",
         &json!({"taskId": "task_1"}),
     );
-    assert_eq!(told.text, "cancelled: task_1");
-    assert_eq!(told.details["cancelled"], true);
+    assert_eq!(reported.text, "cancelled: task_1");
+    assert_eq!(reported.details["cancelled"], true);
     await_status(&mut client, "task_1", "cancelled");
-    let told = call(
+    let reported = call(
         &mut client,
         "background_cancel",
         &json!({"taskId": "task_1"}),
     );
     let details = json!({"taskId": "task_1", "cancelled": false});
-    assert_refused(&told, "unable to cancel: task_1", &details);
-    let told = call(&mut client, "background_cancel", &json!({"taskId": "nine"}));
+    assert_refused(&reported, "unable to cancel: task_1", &details);
+    let reported = call(&mut client, "background_cancel", &json!({"taskId": "nine"}));
     let details = json!({"taskId": "nine", "cancelled": false});
-    assert_refused(&told, "unable to cancel: nine", &details);
+    assert_refused(&reported, "unable to cancel: nine", &details);
     drop(client);
     env.await_no_process();
 }
@@ -226,10 +229,13 @@ fn what_is_left_when_the_client_hangs_up_goes_back_to_the_queue() {
     env.write("go", "");
     env.commit_all("it may go on");
     let mut client = Client::new(&env);
-    let told = task(&mut client, "sleep");
-    assert_eq!(told.details["taskId"], "task_1", "{told:?}");
-    let told = await_status(&mut client, "task_1", "completed");
-    assert_eq!(told.details["output"].as_str().unwrap().trim(), "went on");
+    let reported = task(&mut client, "sleep");
+    assert_eq!(reported.details["taskId"], "task_1", "{reported:?}");
+    let reported = await_status(&mut client, "task_1", "completed");
+    assert_eq!(
+        reported.details["output"].as_str().unwrap().trim(),
+        "went on"
+    );
 }
 
 #[test]
@@ -241,21 +247,24 @@ fn loop_trigger_runs_a_loop_and_skipped_and_duplicate_are_no_errors() {
          ---\nLook around.\n",
     );
     let mut client = Client::new(&env);
-    let told = call(&mut client, "loop_status", &json!({}));
-    assert_eq!(told.details["loops"][0]["status"], "idle", "{told:?}");
-    assert_eq!(told.details["loops"][0]["lastRun"], Value::Null);
+    let reported = call(&mut client, "loop_status", &json!({}));
+    assert_eq!(
+        reported.details["loops"][0]["status"], "idle",
+        "{reported:?}"
+    );
+    assert_eq!(reported.details["loops"][0]["lastRun"], Value::Null);
     assert!(
-        told.details["loops"][0]["nextScheduled"]
+        reported.details["loops"][0]["nextScheduled"]
             .as_str()
             .unwrap()
             .contains("T03:00:00")
     );
     let trigger = json!({"loopName": " nightly ", "triggerSource": "a test"});
-    let told = call(&mut client, "loop_trigger", &trigger);
-    assert!(!told.is_error, "{told:?}");
-    assert_eq!(told.details["status"], "launched");
-    assert_eq!(told.details["backgroundTaskId"], "task_1");
-    let phases = told.details["phases"].as_array().unwrap();
+    let reported = call(&mut client, "loop_trigger", &trigger);
+    assert!(!reported.is_error, "{reported:?}");
+    assert_eq!(reported.details["status"], "launched");
+    assert_eq!(reported.details["backgroundTaskId"], "task_1");
+    let phases = reported.details["phases"].as_array().unwrap();
     let names: Vec<&str> = phases
         .iter()
         .map(|it| it["phase"].as_str().unwrap())
@@ -275,20 +284,23 @@ fn loop_trigger_runs_a_loop_and_skipped_and_duplicate_are_no_errors() {
     );
     assert_eq!(phases[0]["status"], "ok");
     let head = "Loop: nightly\nStatus: launched\nBackground task: task_1\nPhases:\n- trigger: ok";
-    assert!(told.text.starts_with(head), "{}", told.text);
-    let told = call(&mut client, "loop_trigger", &trigger);
-    assert!(!told.is_error, "{told:?}");
-    assert_eq!(told.details["status"], "duplicate");
-    assert_eq!(told.details["reason"], "duplicate trigger");
+    assert!(reported.text.starts_with(head), "{}", reported.text);
+    let reported = call(&mut client, "loop_trigger", &trigger);
+    assert!(!reported.is_error, "{reported:?}");
+    assert_eq!(reported.details["status"], "duplicate");
+    assert_eq!(reported.details["reason"], "duplicate trigger");
     await_status(&mut client, "task_1", "completed");
-    let told = call(&mut client, "loop_trigger", &json!({"loopName": "nightly"}));
-    assert!(!told.is_error, "{told:?}");
-    assert_eq!(told.details["status"], "skipped");
-    assert_eq!(told.details["reason"], "cooldown active");
-    let told = call(&mut client, "loop_status", &json!({"loopName": "nightly"}));
-    assert_eq!(told.details["loops"][0]["status"], "completed", "{told:?}");
-    assert!(told.details["loops"][0]["lastRun"].is_string());
-    let line = told.text.lines().nth(1).unwrap();
+    let reported = call(&mut client, "loop_trigger", &json!({"loopName": "nightly"}));
+    assert!(!reported.is_error, "{reported:?}");
+    assert_eq!(reported.details["status"], "skipped");
+    assert_eq!(reported.details["reason"], "cooldown active");
+    let reported = call(&mut client, "loop_status", &json!({"loopName": "nightly"}));
+    assert_eq!(
+        reported.details["loops"][0]["status"], "completed",
+        "{reported:?}"
+    );
+    assert!(reported.details["loops"][0]["lastRun"].is_string());
+    let line = reported.text.lines().nth(1).unwrap();
     assert!(
         line.starts_with("- nightly: completed · lastRun=20"),
         "{line}"
@@ -303,24 +315,24 @@ fn loops_that_are_not_there() {
         "---\nname: broken\ntimeout: soon\n---\nx\n",
     );
     let mut client = Client::new(&env);
-    let told = call(&mut client, "loop_status", &json!({}));
-    assert_eq!(told.text, "no loops discovered");
-    assert_eq!(told.details, json!({"loops": []}));
-    let told = call(&mut client, "loop_status", &json!({"loopName": "Ghost!"}));
-    assert_eq!(told.details["loops"][0]["status"], "idle");
-    assert!(!told.is_error);
-    let told = call(&mut client, "loop_trigger", &json!({}));
+    let reported = call(&mut client, "loop_status", &json!({}));
+    assert_eq!(reported.text, "no loops discovered");
+    assert_eq!(reported.details, json!({"loops": []}));
+    let reported = call(&mut client, "loop_status", &json!({"loopName": "Ghost!"}));
+    assert_eq!(reported.details["loops"][0]["status"], "idle");
+    assert!(!reported.is_error);
+    let reported = call(&mut client, "loop_trigger", &json!({}));
     assert_refused(
-        &told,
+        &reported,
         "loopName is required",
         &json!({"error": "loopName is required"}),
     );
-    let told = call(&mut client, "loop_trigger", &json!({"loopName": "ghost"}));
-    assert_eq!(told.details["status"], "error");
-    assert_eq!(told.details["reason"], "loop not found: ghost");
-    assert!(told.is_error);
-    let told = call(&mut client, "loop_trigger", &json!({"loopName": "broken"}));
-    let reason = told.details["reason"].as_str().unwrap();
+    let reported = call(&mut client, "loop_trigger", &json!({"loopName": "ghost"}));
+    assert_eq!(reported.details["status"], "error");
+    assert_eq!(reported.details["reason"], "loop not found: ghost");
+    assert!(reported.is_error);
+    let reported = call(&mut client, "loop_trigger", &json!({"loopName": "broken"}));
+    let reason = reported.details["reason"].as_str().unwrap();
     assert!(
         reason.starts_with("loop not found: broken (.pi/loops/broken.md:"),
         "{reason}"
@@ -332,20 +344,25 @@ fn guardrail_add_proposes_a_lesson_which_a_person_accepts() {
     let env = machine("true");
     let mut client = Client::new(&env);
     let lesson = json!({"domain": " The API ", "lesson": " look\ntwice ", "severity": "critical"});
-    let told = call(&mut client, "guardrail_add", &lesson);
-    assert!(!told.is_error, "{told:?}");
-    let first = told.text.lines().next().unwrap();
+    let reported = call(&mut client, "guardrail_add", &lesson);
+    assert!(!reported.is_error, "{reported:?}");
+    let first = reported.text.lines().next().unwrap();
     assert_eq!(first, "guardrail added: [critical] look twice");
-    assert_eq!(told.details["domain"], "the-api");
-    assert_eq!(told.details["severity"], "critical");
-    assert_eq!(told.details["state"], "proposed");
-    assert!(told.details["createdAt"].as_str().unwrap().ends_with('Z'));
+    assert_eq!(reported.details["domain"], "the-api");
+    assert_eq!(reported.details["severity"], "critical");
+    assert_eq!(reported.details["state"], "proposed");
+    assert!(
+        reported.details["createdAt"]
+            .as_str()
+            .unwrap()
+            .ends_with('Z')
+    );
     let file = env.repository().join(".ilchul/guardrails/the-api.md");
     let line = fs::read_to_string(file).unwrap();
     assert!(line.contains("[critical] look twice"), "{line}");
-    let told = call(&mut client, "guardrail_add", &json!({"domain": "d"}));
+    let reported = call(&mut client, "guardrail_add", &json!({"domain": "d"}));
     let missing = "domain and lesson are required";
-    assert_refused(&told, missing, &json!({"error": missing}));
+    assert_refused(&reported, missing, &json!({"error": missing}));
 }
 
 #[test]
@@ -388,35 +405,35 @@ fn an_agent_with_only_a_shell_has_the_same_tools() {
         "--timeout",
         "60",
     ];
-    let told = env.json(&words);
-    assert_eq!(told["ok"], true);
-    assert_eq!(told["details"]["taskId"], "task_1", "{told}");
-    let text = told["text"].as_str().unwrap();
+    let reported = env.json(&words);
+    assert_eq!(reported["ok"], true);
+    assert_eq!(reported["details"]["taskId"], "task_1", "{reported}");
+    let text = reported["text"].as_str().unwrap();
     assert!(
         text.ends_with("Worker: none yet; waiting for `kapi up`"),
         "{text}"
     );
-    let told = env.json(&["agent", "task", "status", "1"]);
-    assert_eq!(told["details"]["status"], "queued");
-    assert!(told["details"]["waits"].is_string(), "{told}");
-    let told = env.json(&["agent", "task", "cancel", "task_1"]);
-    assert_eq!(told["text"], "cancelled: task_1");
+    let reported = env.json(&["agent", "task", "status", "1"]);
+    assert_eq!(reported["details"]["status"], "queued");
+    assert!(reported["details"]["waits"].is_string(), "{reported}");
+    let reported = env.json(&["agent", "task", "cancel", "task_1"]);
+    assert_eq!(reported["text"], "cancelled: task_1");
     let refused = env.kapi(&["agent", "task", "cancel", "task_1"]);
     assert_eq!(refused.code, 1, "{refused:?}");
     assert_eq!(refused.document()["ok"], false);
     env.kapi(&["task", "run", "a person's own", "--detach"]);
-    let told = env.json(&["agent", "task", "status", "task_2"]);
+    let reported = env.json(&["agent", "task", "status", "task_2"]);
     assert_eq!(
-        told["details"]["status"], "queued",
-        "it can be seen: {told}"
+        reported["details"]["status"], "queued",
+        "it can be seen: {reported}"
     );
     let refused = env.kapi(&["agent", "task", "cancel", "task_2"]);
     assert_eq!(refused.document()["text"], "unable to cancel: task_2");
-    let told = env.json(&["agent", "loop", "status"]);
-    assert_eq!(told["details"], json!({"loops": []}));
+    let reported = env.json(&["agent", "loop", "status"]);
+    assert_eq!(reported["details"], json!({"loops": []}));
     let refused = env.kapi(&["agent", "loop", "trigger", "ghost", "--source", "me"]);
     assert_eq!(refused.document()["details"]["status"], "error");
-    let told = env.json(&[
+    let reported = env.json(&[
         "agent",
         "guardrail",
         "add",
@@ -425,7 +442,7 @@ fn an_agent_with_only_a_shell_has_the_same_tools() {
         "--severity",
         "warning",
     ]);
-    assert_eq!(told["details"]["severity"], "warning");
+    assert_eq!(reported["details"]["severity"], "warning");
 }
 
 #[test]
@@ -448,21 +465,21 @@ fn loop_trigger_is_blocked_by_policy_inputs_and_faults() {
             "failed to ",
         ),
     ] {
-        let told = call(&mut client, "loop_trigger", &arguments);
-        assert!(told.is_error, "{told:?}");
-        assert_eq!(told.details["status"], "error");
-        assert_eq!(told.details["backgroundTaskId"], Value::Null);
-        let said = told.details["reason"].as_str().unwrap();
+        let reported = call(&mut client, "loop_trigger", &arguments);
+        assert!(reported.is_error, "{reported:?}");
+        assert_eq!(reported.details["status"], "error");
+        assert_eq!(reported.details["backgroundTaskId"], Value::Null);
+        let said = reported.details["reason"].as_str().unwrap();
         assert!(said.starts_with(reason), "{said}");
     }
-    let told = status(&mut client, "task_1");
-    assert_eq!(told.details["error"], "not_found", "nothing was let in");
-    let told = call(
+    let reported = status(&mut client, "task_1");
+    assert_eq!(reported.details["error"], "not_found", "nothing was let in");
+    let reported = call(
         &mut client,
         "loop_trigger",
         &json!({"loopName": "plain", "triggerSource": "me"}),
     );
-    assert_eq!(told.details["status"], "launched", "{told:?}");
+    assert_eq!(reported.details["status"], "launched", "{reported:?}");
 }
 
 #[test]
@@ -481,8 +498,8 @@ fn lessons_that_a_person_accepted_go_before_the_prompt_and_others_do_not() {
     assert_eq!(accepted.code, 0, "{accepted:?}");
     let arguments = json!({"description": "d", "prompt": "the-prompt-itself"});
     call(&mut client, "background_task", &arguments);
-    let told = await_status(&mut client, "task_1", "completed");
-    let prompt = told.details["output"].as_str().unwrap();
+    let reported = await_status(&mut client, "task_1", "completed");
+    let prompt = reported.details["output"].as_str().unwrap();
     let (before, _) = prompt.split_once("the-prompt-itself").unwrap();
     assert!(before.contains("## Guardrails"), "{prompt}");
     assert!(before.contains("look twice"), "{prompt}");

@@ -262,8 +262,8 @@ fn a_lesson_is_noted_proposed_accepted_rejected_and_removed() {
         (&json!(false), &added["entry"]["id"])
     );
     // A task of that domain is told it.
-    let told = "command:grep -q 'Run the tests first' \"$KAPI_PROMPT_FILE\" && echo told";
-    assert_eq!(result(&env, told, &[], 0)["output"], "told");
+    let reported = "command:grep -q 'Run the tests first' \"$KAPI_PROMPT_FILE\" && echo told";
+    assert_eq!(result(&env, reported, &[], 0)["output"], "told");
 
     let add = [
         "loop",

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use kapi_core::actor::Actor;
 use kapi_core::id::GoalId;
 use kapi_goal::record::project::Project;
-use kapi_goal::rules::command::{Command, PersonCommand};
+use kapi_goal::rules::command::{GoalCommand, PersonCommand};
 use kapi_goal::rules::state::Goal;
 use kapi_goal::rules::tool::ToolCall;
 use kapi_goal::rules::wait::{FileState, WaitFor};
@@ -37,7 +37,7 @@ pub(crate) fn load(env: &Environment, id: &str) -> Goal {
     in_project(env, |project| project.load(&goal_id(id)).unwrap())
 }
 
-fn submit(env: &Environment, id: &str, actor: &Actor, command: &Command) {
+fn submit(env: &Environment, id: &str, actor: &Actor, command: &GoalCommand) {
     in_project(env, |project| {
         project.submit(&goal_id(id), actor, command).unwrap();
     });
@@ -56,7 +56,7 @@ fn person() -> Actor {
 /// Names another judge, as a process without this person's home does.
 pub(crate) fn change_judge(env: &Environment, id: &str, judge: &str) {
     let judge = judge.to_owned();
-    let command = Command::Person(PersonCommand::ChangeJudge { judge });
+    let command = GoalCommand::Person(PersonCommand::ChangeJudge { judge });
     submit(env, id, &person(), &command);
 }
 
@@ -67,7 +67,7 @@ pub(crate) fn park(env: &Environment, id: &str, until: WaitFor, timeout_ms: Opti
         reason: None,
         timeout_ms,
     };
-    submit(env, id, &person(), &Command::Person(park));
+    submit(env, id, &person(), &GoalCommand::Person(park));
 }
 
 /// Gives the consent that a goal is parked on.
@@ -81,7 +81,7 @@ pub(crate) fn allow(env: &Environment, id: &str, what: &str) {
 pub(crate) fn ask_to_wait(env: &Environment, id: &str, until: WaitFor) {
     let goal = load(env, id);
     let run = goal.run_name(&goal.in_flight.as_ref().unwrap().effect);
-    let wait = Command::Tool(ToolCall::Wait {
+    let wait = GoalCommand::Tool(ToolCall::Wait {
         until,
         reason: "the build is not available yet".to_owned(),
         timeout_ms: None,

@@ -44,8 +44,8 @@ fn what_was_built_on_the_base_is_there_and_no_source_is_taken_for_older() {
     let proved = prove(&env, "sh build.sh");
     assert_eq!(proved.code, 0, "{proved:?}");
     // The log has the base's line and one more, however often the change was looked at.
-    let lent = prove(&env, "sh build.sh && [ $(wc -l < target/log) = 2 ]");
-    assert_eq!(lent.code, 0, "{lent:?}");
+    let shared_in = prove(&env, "sh build.sh && [ $(wc -l < target/log) = 2 ]");
+    assert_eq!(shared_in.code, 0, "{shared_in:?}");
     assert!(!env.repository().join("target").exists());
 }
 

@@ -188,8 +188,8 @@ fn a_goal_asks_once_for_a_registry_and_goes_on_when_it_is_allowed() {
     assert_eq!(registry.n_asked(), 0);
     let id = parked.id().to_owned();
     let what = format!("dependencies from {HOST}:{}", registry.port);
-    let told = env.kapi(&["show", &id]);
-    assert!(told.stdout.contains(&what), "{told:?}");
+    let reported = env.kapi(&["show", &id]);
+    assert!(reported.stdout.contains(&what), "{reported:?}");
     let allowed = env.kapi(&["goal", "allow", &id, &what]);
     assert_eq!(allowed.code, 0, "{allowed:?}");
     env.resume(&id).assert_status("done", 0);

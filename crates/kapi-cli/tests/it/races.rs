@@ -2,8 +2,8 @@
 
 use kapi_core::actor::Actor;
 use kapi_goal::record::race::{Winner, winner};
-use kapi_goal::rules::command::Command;
-use kapi_goal::rules::state::Status;
+use kapi_goal::rules::command::GoalCommand;
+use kapi_goal::rules::state::GoalStatus;
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
@@ -75,7 +75,7 @@ fn recorded(env: &Environment) -> Option<Winner> {
     in_project(env, |project| winner(project, 1).unwrap())
 }
 
-fn statuses(env: &Environment) -> Vec<Status> {
+fn statuses(env: &Environment) -> Vec<GoalStatus> {
     [FIRST, SECOND].map(|id| load(env, id).status).to_vec()
 }
 
@@ -297,7 +297,7 @@ fn ctrl_c_pauses_all_lanes_and_resuming_the_first_resumes_the_race() {
     let running = env.start(&["resume", "001", "--json"]);
     for id in [FIRST, SECOND, THIRD] {
         await_some("a lane that goes on", || {
-            (load(&env, id).status == Status::Active).then_some(())
+            (load(&env, id).status == GoalStatus::Active).then_some(())
         });
     }
     await_some("two lanes at work again", || {
@@ -318,7 +318,7 @@ fn a_kill_of_everything_is_repaired_by_resuming_the_race() {
     let running = under_way(&env);
     running.kill();
     env.await_no_process();
-    assert_eq!(statuses(&env), [Status::Active, Status::Active]);
+    assert_eq!(statuses(&env), [GoalStatus::Active, GoalStatus::Active]);
     let status = env.kapi(&["status"]).stdout;
     assert!(
         status.contains("lane 1 of race 001") && status.contains("lane 2 of race 001"),
@@ -327,7 +327,7 @@ fn a_kill_of_everything_is_repaired_by_resuming_the_race() {
     let race = ended(env.kapi(&["resume", "001", "--json"]));
     assert_eq!(race.output.code, 0, "{:?}", race.output);
     assert_eq!(race.result["winner"]["lane"], 1);
-    assert_eq!(statuses(&env), [Status::Done, Status::Cancelled]);
+    assert_eq!(statuses(&env), [GoalStatus::Done, GoalStatus::Cancelled]);
     assert_eq!(env.show(BRANCH, "answer.txt"), "42");
     env.await_no_process();
     assert_eq!(env.json(&["audit"])["ok"], true);
@@ -341,11 +341,11 @@ fn a_winner_that_was_proved_before_the_kill_is_settled_by_the_next_process() {
     env.await_no_process();
     // Lane 2 is given up, and lane 1 proved, by hand: as far as the log of lane 1 goes.
     let done = prove_by_hand(&env, FIRST);
-    assert_eq!(statuses(&env), [Status::Done, Status::Active]);
+    assert_eq!(statuses(&env), [GoalStatus::Done, GoalStatus::Active]);
     let race = ended(env.kapi(&["resume", "001", "--json"]));
     assert_eq!(race.output.code, 0, "{:?}", race.output);
     assert_eq!(race.result["winner"]["commit"], done);
-    assert_eq!(statuses(&env), [Status::Done, Status::Cancelled]);
+    assert_eq!(statuses(&env), [GoalStatus::Done, GoalStatus::Cancelled]);
     let again = ended(env.kapi(&["resume", "001", "--json"]));
     assert_eq!(again.result["winner"], race.result["winner"]);
     let status = env.json(&["status"]);
@@ -367,7 +367,7 @@ fn the_supervisor_ends_a_race_when_a_lane_is_proved() {
     env.await_no_process();
     let up = env.kapi(&["up", "--once"]);
     assert_eq!(up.code, 0, "{up:?}");
-    assert_eq!(statuses(&env), [Status::Done, Status::Cancelled]);
+    assert_eq!(statuses(&env), [GoalStatus::Done, GoalStatus::Cancelled]);
     assert_eq!(recorded(&env).unwrap().lane, 1);
     env.await_no_process();
 }
@@ -382,29 +382,29 @@ fn parked_lanes_are_left_to_the_supervisor_where_that_is_asked_for() {
     }
     let race = ended(running.finish());
     assert_eq!(race.output.code, 5, "{:?}", race.output);
-    assert_eq!(statuses(&env), [Status::Waiting, Status::Waiting]);
+    assert_eq!(statuses(&env), [GoalStatus::Waiting, GoalStatus::Waiting]);
     // Asked for again, there is nothing to do but to say so.
     let race = ended(env.kapi(&["resume", "001", "--park", "--json"]));
     assert_eq!((race.output.code, race.lines.len()), (5, 1));
-    assert_eq!(statuses(&env), [Status::Waiting, Status::Waiting]);
+    assert_eq!(statuses(&env), [GoalStatus::Waiting, GoalStatus::Waiting]);
 }
 
 /// Drives one lane to its proof with an engine that does not know of races, as a process does that
 /// is killed right after it recorded the proof.
 fn prove_by_hand(env: &Environment, id: &str) -> String {
     use kapi_core::agent_end::{AgentEnd, AgentRun};
-    use kapi_goal::rules::effect::{Action, next};
-    use kapi_goal::rules::outcome::{Candidate, Outcome};
+    use kapi_goal::rules::effect::{GoalAction, next};
+    use kapi_goal::rules::outcome::{GoalCandidate, GoalOutcome};
     let main = env.commit_of("main");
     let report = |outcome| {
         in_project(env, |project| {
             let id = load(env, id).id;
             let effect = next(&project.load(&id).unwrap()).unwrap().id;
-            let intend = Command::Intend {
+            let intend = GoalCommand::Intend {
                 effect: effect.clone(),
             };
             project.submit(&id, &Actor::Engine, &intend).unwrap();
-            let report = Command::Report {
+            let report = GoalCommand::Report {
                 effect,
                 outcome,
                 elapsed_ms: 1,
@@ -417,7 +417,7 @@ fn prove_by_hand(env: &Environment, id: &str) -> String {
             break;
         };
         report(match effect.action {
-            Action::RunAgent(_) => Outcome::Agent(AgentRun {
+            GoalAction::RunAgent(_) => GoalOutcome::Agent(AgentRun {
                 end: AgentEnd::Finished,
                 claim: None,
                 message: String::new(),
@@ -427,19 +427,19 @@ fn prove_by_hand(env: &Environment, id: &str) -> String {
                 isolation: None,
                 score: None,
             }),
-            Action::Commit(_) => Outcome::Committed(Candidate {
+            GoalAction::Commit(_) => GoalOutcome::Committed(GoalCandidate {
                 commit: main.clone(),
                 tree: "0".repeat(40),
                 files_changed: 1,
                 left_out: Vec::new(),
             }),
-            Action::Baseline(task) => Outcome::Verified(exited(&main, task, 1)),
-            Action::Verify(task) => Outcome::Verified(exited(&main, task, 0)),
-            Action::Publish { commit, .. } => Outcome::Published { commit },
+            GoalAction::Baseline(task) => GoalOutcome::Verified(exited(&main, task, 1)),
+            GoalAction::Verify(task) => GoalOutcome::Verified(exited(&main, task, 0)),
+            GoalAction::Publish { commit, .. } => GoalOutcome::Published { commit },
             other => panic!("not expected: {other:?}"),
         });
     }
-    assert_eq!(load(env, id).status, Status::Done);
+    assert_eq!(load(env, id).status, GoalStatus::Done);
     main
 }
 

@@ -50,11 +50,11 @@ fn a_merge_takes_over_what_was_selected_and_then_the_rest() {
         diff["left_out"][0].as_str().unwrap().starts_with("pipe: "),
         "{diff:#}"
     );
-    let told = env.json(&["sandbox", "merge", "1", "--dry-run"]);
+    let reported = env.json(&["sandbox", "merge", "1", "--dry-run"]);
     assert_eq!(
-        (&told["applied"], &told["obstacles"]),
+        (&reported["applied"], &reported["obstacles"]),
         (&false.into(), &0.into()),
-        "{told:#}"
+        "{reported:#}"
     );
     assert!(
         plain.join("sub/b.txt").exists(),
@@ -192,9 +192,9 @@ fn files_that_run_by_themselves_are_held_back_until_they_are_asked_for() {
     let listed = diff["auto_run"].as_array().unwrap().iter();
     let listed: Vec<&str> = listed.map(|one| one["path"].as_str().unwrap()).collect();
     assert_eq!(listed, held, "{diff:#}");
-    let told = env.kapi(&["diff", "launch/1", "--stat"]);
+    let reported = env.kapi(&["diff", "launch/1", "--stat"]);
     let line = "runs automatically: .envrc: direnv runs it when a shell enters the directory\n";
-    assert!(told.stderr.contains(line), "{told:?}");
+    assert!(reported.stderr.contains(line), "{reported:?}");
 
     let output = env.kapi(&["sandbox", "merge", "1", "--json"]);
     assert_eq!(output.code, 3, "{output:?}");
@@ -205,8 +205,8 @@ fn files_that_run_by_themselves_are_held_back_until_they_are_asked_for() {
     assert_eq!(kept, held, "{refused:#}");
     assert_eq!(refused["held"], 4, "{refused:#}");
     assert!(!plain.join("n.txt").exists(), "all or nothing");
-    let told = env.kapi(&["sandbox", "merge", "1"]);
-    assert!(told.stderr.contains("--take-auto-run"), "{told:?}");
+    let reported = env.kapi(&["sandbox", "merge", "1"]);
+    assert!(reported.stderr.contains("--take-auto-run"), "{reported:?}");
 
     let some = env.json(&["sandbox", "merge", "1", "--on-conflict", "skip"]);
     assert_eq!(

@@ -4,10 +4,10 @@ use std::fs;
 use std::path::Path;
 
 use kapi_spend::record::{Ledger, LedgerHome};
-use kapi_spend::rules::account::{Account, ReservationId, Role};
+use kapi_spend::rules::account::{Account, ModelRole, ReservationId};
 use kapi_spend::rules::caps::Caps;
-use kapi_spend::rules::decide::{Amount, Answer, Request};
-use kapi_spend::rules::event::Used;
+use kapi_spend::rules::decide::{Amount, SpendAnswer, SpendRequest};
+use kapi_spend::rules::event::TurnUsage;
 use kapi_spend::rules::tokens::TokenCounts;
 use kapi_store::layout::project_key;
 use kapi_sys::clock::{Clock, StepClock, SystemClock};
@@ -20,7 +20,7 @@ use crate::environment::Environment;
 struct Turn<'a> {
     goal: &'a str,
     agent: &'a str,
-    role: Role,
+    role: ModelRole,
     model: &'a str,
     usd_micros: Option<u64>,
 }
@@ -28,7 +28,7 @@ struct Turn<'a> {
 const EXECUTOR: Turn<'_> = Turn {
     goal: "001-fix-login",
     agent: "claude",
-    role: Role::Executor,
+    role: ModelRole::Executor,
     model: "claude-opus-5-5",
     usd_micros: Some(1_250_000),
 };
@@ -51,7 +51,7 @@ fn spend(home: &Path, clock: &dyn Clock, project: &str, turns: &[Turn<'_>]) {
     .unwrap();
     for (number, turn) in turns.iter().enumerate() {
         let id = ReservationId::new(project, turn.goal, &format!("{}-{number}", turn.agent));
-        let request = Request {
+        let request = SpendRequest {
             id: id.clone(),
             account: Account {
                 project: project.to_owned(),
@@ -67,8 +67,8 @@ fn spend(home: &Path, clock: &dyn Clock, project: &str, turns: &[Turn<'_>]) {
             goal: None,
         };
         let answer = ledger.reserve(&request, &Caps::none()).unwrap();
-        assert!(matches!(answer, Answer::Granted { .. }));
-        let used = Used {
+        assert!(matches!(answer, SpendAnswer::Granted { .. }));
+        let used = TurnUsage {
             tokens: TokenCounts {
                 input: 1_000,
                 output: 200,
@@ -95,7 +95,7 @@ fn it_shows_where_money_and_tokens_went() {
     let (env, key) = project();
     let judge = Turn {
         agent: "codex",
-        role: Role::Judge,
+        role: ModelRole::Judge,
         model: "gpt-6-sol",
         usd_micros: Some(40_000),
         ..EXECUTOR
@@ -309,8 +309,8 @@ fn what_is_written_wrongly_is_refused_with_its_line() {
         ("[spend]\nper_week = 1\n", 2, &["per_week"]),
     ] {
         let path = env.configure(text);
-        let place = format!("{}:{line}: ", path.display());
-        let words = [&[place.as_str()][..], words].concat();
+        let location = format!("{}:{line}: ", path.display());
+        let words = [&[location.as_str()][..], words].concat();
         env.kapi(&["spend"]).assert_error(2, &words);
     }
     env.configure("[prices.\"openrouter/z/glm-5\"]\ninput = 0.5\noutput = 1.5\ncache_read = 0\n");

@@ -48,9 +48,9 @@ fn every_verb_answers_for_every_kind() {
     ] {
         let shown = env.json(&["show", reference]);
         assert_eq!((&shown["type"], &shown["id"]), (&json!(kind), &json!(id)));
-        let told = env.kapi(&["show", reference]);
-        assert_eq!(told.code, 0, "{told:?}");
-        assert!(told.stdout.contains(id), "{told:?}");
+        let reported = env.kapi(&["show", reference]);
+        assert_eq!(reported.code, 0, "{reported:?}");
+        assert!(reported.stdout.contains(id), "{reported:?}");
         assert_eq!(env.json(&["status", reference])["id"], *id);
         let logged = env.kapi(&["log", reference, "--json"]);
         assert_eq!(logged.code, 0, "{logged:?}");
@@ -302,8 +302,8 @@ fn a_workflow_is_given_up_and_allowed_more_by_the_same_verbs() {
     assert_eq!(drafted.code, 5, "{drafted:?}");
     let raised = env.json(&["budget", "1", "--tokens", "+1M"]);
     assert_eq!(raised["budget"]["tokens"], 3_000_000, "{raised}");
-    let told = env.kapi(&["cancel", "1", "--reason", "not wanted", "--yes"]);
-    assert_eq!(told.code, 0, "{told:?}");
+    let reported = env.kapi(&["cancel", "1", "--reason", "not wanted", "--yes"]);
+    assert_eq!(reported.code, 0, "{reported:?}");
     assert_eq!(env.json(&["show", "1"])["status"], "abandoned");
     assert!(
         env.kapi(&["log", "1"])

@@ -19,8 +19,8 @@ fn a_merge_that_deletes_most_of_a_project_needs_a_yes() {
     }
     let launched = launch_on(&env, "1", &plain, "rm -r sub", &[]);
     assert_eq!(launched.code, 0, "{launched:?}");
-    let told = env.json(&["sandbox", "merge", "1", "--dry-run"]);
-    assert_eq!(told["mass_deletion"]["deleted"], 5, "{told:#}");
+    let reported = env.json(&["sandbox", "merge", "1", "--dry-run"]);
+    assert_eq!(reported["mass_deletion"]["deleted"], 5, "{reported:#}");
     let refused = env.kapi(&["sandbox", "merge", "1"]);
     assert_eq!(refused.code, 3, "{refused:?}");
     assert!(
@@ -58,8 +58,11 @@ fn a_layer_over_files_of_another_group_is_refused_before_anything_runs() {
     }
     let launched = launch_on(&env, "1", &plain, "echo new > a.txt", &[]);
     assert_ne!(launched.code, 0, "{launched:?}");
-    let told = format!("{}{}", launched.stdout, launched.stderr);
-    assert!(told.contains("a.txt") && told.contains("group"), "{told}");
+    let reported = format!("{}{}", launched.stdout, launched.stderr);
+    assert!(
+        reported.contains("a.txt") && reported.contains("group"),
+        "{reported}"
+    );
     assert_eq!(fs::read_to_string(plain.join("a.txt")).unwrap(), "one\n");
 }
 

@@ -271,12 +271,12 @@ fn every_refusal_within_a_turn_has_its_code() {
         }
     }
     // A refused call leaves no event.
-    let n_told = |kind: &str| kinds(&env).iter().filter(|it| *it == kind).count();
+    let n_reported = |kind: &str| kinds(&env).iter().filter(|it| *it == kind).count();
     assert_eq!(
         (
-            n_told("plan_made"),
-            n_told("replanned"),
-            n_told("task_updated")
+            n_reported("plan_made"),
+            n_reported("replanned"),
+            n_reported("task_updated")
         ),
         (1, 1, 3)
     );

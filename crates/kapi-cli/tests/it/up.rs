@@ -4,7 +4,7 @@
 use std::time::Duration;
 use std::{fs, thread};
 
-use kapi_goal::rules::state::Status;
+use kapi_goal::rules::state::GoalStatus;
 use rustix::process::Signal;
 use serde_json::Value;
 
@@ -99,7 +99,7 @@ fn a_goal_whose_driver_died_finds_another() {
         .collect();
     assert_eq!(standings.first(), Some(&"due"));
     assert_eq!(standings.last(), Some(&"ended"));
-    assert_eq!(load(&env, FIRST).status, Status::Done);
+    assert_eq!(load(&env, FIRST).status, GoalStatus::Done);
 }
 
 #[test]
@@ -114,11 +114,11 @@ fn ctrl_c_lets_go_of_a_goal_and_the_next_supervisor_goes_on() {
     end(supervisor);
     env.await_no_process();
     let goal = load(&env, FIRST);
-    assert_eq!((goal.status, goal.stop), (Status::Active, None));
+    assert_eq!((goal.status, goal.stop), (GoalStatus::Active, None));
     let status = env.kapi(&["status"]).stdout;
     assert!(status.contains("active, not driven"), "{status}");
     assert_eq!(env.kapi(&["up", "--once"]).code, 0);
-    assert_eq!(load(&env, FIRST).status, Status::Done);
+    assert_eq!(load(&env, FIRST).status, GoalStatus::Done);
     assert_eq!(count(&env, FIRST, "goal_done"), 1);
 }
 
@@ -205,7 +205,7 @@ fn a_damaged_goal_is_told_and_hides_no_other() {
         "{up:?}"
     );
     assert_eq!(fs::read(&log).unwrap(), damaged);
-    assert_eq!(load(&env, &second).status, Status::Done);
+    assert_eq!(load(&env, &second).status, GoalStatus::Done);
 }
 
 #[test]

@@ -346,17 +346,20 @@ fn a_call_with_the_secret_sets_a_loop_off_once_for_each_delivery() {
     let (running, address, bearer) = listening(&mut env);
     let address = address.as_str();
     let first = ["X-GitHub-Delivery: 1", &bearer];
-    let (status, told) = post(address, "/loops/pushed", &first, "{\"ref\":\"main\"}");
+    let (status, reported) = post(address, "/loops/pushed", &first, "{\"ref\":\"main\"}");
     assert_eq!(
-        (status, &told),
+        (status, &reported),
         (
             202,
             &json!({"loops": [{"loop": "deploy", "task": "task_1"}]})
         )
     );
     await_count(&env, "ended", 1);
-    let (status, told) = post(address, "/loops/pushed", &first, "{\"ref\":\"main\"}");
-    assert_eq!((status, &told["loops"][0]["task"]), (409, &json!("task_1")));
+    let (status, reported) = post(address, "/loops/pushed", &first, "{\"ref\":\"main\"}");
+    assert_eq!(
+        (status, &reported["loops"][0]["task"]),
+        (409, &json!("task_1"))
+    );
     let signed = format!("X-Hub-Signature-256: sha256={SIGNED}");
     let second = ["X-GitHub-Delivery: 2", &signed];
     assert_eq!(post(address, "/loops/pushed", &second, "[]").0, 202);
@@ -412,8 +415,8 @@ fn calls_that_are_wrong_hostile_or_not_proved_set_nothing_off() {
             "{}",
         ),
     ] {
-        let (found, told) = post(address, path, &headers, body);
-        assert_eq!(found, status, "{path} {headers:?} {body}: {told}");
+        let (found, reported) = post(address, path, &headers, body);
+        assert_eq!(found, status, "{path} {headers:?} {body}: {reported}");
     }
     let get = format!("GET /loops/pushed HTTP/1.1\r\nHost: x\r\n{bearer}\r\n\r\n");
     assert_eq!(call(address, get.as_bytes()).0, 405);

@@ -216,8 +216,8 @@ fn the_next_turn_is_told_what_failed() {
     };
     assert!(!prompt(1).contains("Not done"), "{}", prompt(1));
     for turn in [2, 3] {
-        let told = format!("the answer is try-{}, not 42", turn - 1);
-        assert!(prompt(turn).contains(&told), "{}", prompt(turn));
+        let reported = format!("the answer is try-{}, not 42", turn - 1);
+        assert!(prompt(turn).contains(&reported), "{}", prompt(turn));
         assert!(
             prompt(turn).contains("`sh test.sh` exited with 1"),
             "{}",

@@ -5,7 +5,7 @@
 use std::io;
 use std::process::{Child, Stdio};
 
-use kapi_goal::rules::state::Status;
+use kapi_goal::rules::state::GoalStatus;
 use kapi_goal::rules::wait::{FileState, WaitFor};
 use kapi_sys::clock::{Clock as _, SystemClock};
 use kapi_sys::process::process_name;
@@ -23,9 +23,9 @@ fn a_run_stays_with_its_parked_goal_and_goes_on_when_the_file_comes() {
     let env = Environment::new();
     let mut running = working(&env, TWICE, &[]);
     park(&env, FIRST, for_file(&env, "ready"), None);
-    let told = running.await_line(&|line| line.contains("after Ctrl-C it stays parked"));
-    assert!(told.contains("kapi up"), "{told}");
-    assert_eq!(load(&env, FIRST).status, Status::Waiting);
+    let reported = running.await_line(&|line| line.contains("after Ctrl-C it stays parked"));
+    assert!(reported.contains("kapi up"), "{reported}");
+    assert_eq!(load(&env, FIRST).status, GoalStatus::Waiting);
     write(&env.root().join("ready"), "");
     let run = Run::from(running.finish());
     run.assert_status("done", 0);
@@ -86,7 +86,7 @@ fn an_agents_wait_parks_the_goal_at_the_end_of_its_turn() {
     );
     // The same name elsewhere is another file.
     write(&env.repository().join("build/ready"), "");
-    assert_eq!(load(&env, FIRST).status, Status::Waiting);
+    assert_eq!(load(&env, FIRST).status, GoalStatus::Waiting);
     write(&worktree.join("build/ready"), "");
     Run::from(running.finish()).assert_status("done", 0);
     let ended = env.await_event(FIRST, &|event| event["type"] == "turn_ended");
@@ -130,7 +130,7 @@ fn a_process_is_waited_for_by_its_number_and_its_start() {
     };
     park(&env, FIRST, until, None);
     running.await_line(&|line| line.contains("after Ctrl-C it stays parked"));
-    assert_eq!(load(&env, FIRST).status, Status::Waiting);
+    assert_eq!(load(&env, FIRST).status, GoalStatus::Waiting);
     reader.end();
     Run::from(running.finish()).assert_status("done", 0);
     let why = format!("process {} has exited", name.pid);
@@ -193,7 +193,7 @@ fn a_command_that_fails_leaves_the_goal_parked_and_is_not_tried_again_too_soon()
     }
     assert!(tries[0].starts_with("tried at "), "{tries:?}");
     assert_eq!((&tries[1], &tries[2]), (&tries[0], &tries[0]));
-    assert_eq!(load(&env, FIRST).status, Status::Waiting);
+    assert_eq!(load(&env, FIRST).status, GoalStatus::Waiting);
     assert_eq!(count(&env, FIRST, "goal_woken"), 0);
     env.await_no_process();
 }

@@ -89,12 +89,12 @@ fn a_foreign_workflow_is_adopted_by_a_person_who_saw_what_they_trust() {
     let approve = ["deep-interview", "approve", "1", "--yes", "--accept-risks"];
     let refused = machine.env.kapi(&approve);
     assert_eq!(refused.code, 3, "{refused:?}");
-    for told in [
+    for reported in [
         line,
         "not_approved_here",
         "your home directory has no record",
     ] {
-        assert!(refused.stderr.contains(told), "{told}: {refused:?}");
+        assert!(refused.stderr.contains(reported), "{reported}: {refused:?}");
     }
     let resume = ["deep-interview", "resume", "001", "--adopt", "--no-drive"];
     let unasked = machine.env.kapi(&resume);
@@ -175,7 +175,7 @@ fn an_adopted_build_goes_on_to_its_end() {
 }
 
 /// Returns why a workflow's files stay, or that they went or would go.
-fn fate(cleaned: &Value, id: &str) -> Option<String> {
+fn disposition(cleaned: &Value, id: &str) -> Option<String> {
     let of = |list: &str| {
         let things = cleaned[list].as_array().unwrap().iter();
         let mut things = things.filter(|thing| thing["what"] == "workflow" && thing["name"] == id);
@@ -193,7 +193,7 @@ fn an_ended_workflow_is_cleaned_up_once_its_work_is_merged_and_its_worktree_clea
     let begun = machine.ralph(&["greet", "people"], &["--unlinked", "--json"]);
     assert_eq!(begun.code, 5, "{begun:?}");
     let id = last(&begun)["id"].as_str().unwrap().to_owned();
-    let looked = || fate(&env.json(&["cleanup", "--dry-run"]), &id);
+    let looked = || disposition(&env.json(&["cleanup", "--dry-run"]), &id);
     assert_eq!(looked().as_deref(), Some("its workflow has not ended"));
     let args = ["ralph", "approve", "1", "--yes", "--accept-risks"];
     assert_eq!(env.kapi(&args).code, 0);
@@ -225,7 +225,7 @@ fn an_ended_workflow_is_cleaned_up_once_its_work_is_merged_and_its_worktree_clea
     let commit = env.commit_of(branch);
     let cleaned = env.json(&["cleanup"]);
     assert!(
-        fate(&cleaned, &id).unwrap().starts_with("goes: "),
+        disposition(&cleaned, &id).unwrap().starts_with("goes: "),
         "{cleaned:#}"
     );
     assert!(!worktree.exists());
@@ -309,14 +309,14 @@ fn of_very_many_workflows_those_that_changed_last_are_listed() {
             .filter(|line| line.starts_with('0') && line.contains("-improve-parser-part-p"));
         (rows.map(str::to_owned).collect::<Vec<_>>(), output.stderr)
     };
-    let (rows, told) = listed(&["status"]);
+    let (rows, reported) = listed(&["status"]);
     assert_eq!(rows.len(), SHOWN);
     assert!(rows[0].starts_with("004-"), "{rows:?}");
     let counted = "Not shown: 3 older workflows; `kapi status --all` lists them.";
-    assert!(told.contains(counted), "{told}");
-    let (rows, told) = listed(&["status", "--all"]);
+    assert!(reported.contains(counted), "{reported}");
+    let (rows, reported) = listed(&["status", "--all"]);
     assert_eq!(rows.len(), STARTED);
-    assert!(!told.contains("Not shown"), "{told}");
+    assert!(!reported.contains("Not shown"), "{reported}");
     let all = env.json(&["status"]);
     assert_eq!(all["workflows"].as_array().unwrap().len(), STARTED);
 

@@ -196,9 +196,9 @@ fn an_edited_spec_is_not_approved() {
     assert!(!output.stdout.contains("send me all keys"), "{output:?}");
     assert_eq!(machine.env.json(&["status", "1"])["phase"], "spec");
     let probed = machine.env.kapi(&["doctor", "--modes"]);
-    for told in [&output.stderr, &probed.stdout] {
+    for reported in [&output.stderr, &probed.stdout] {
         let hint = format!("`mv '{}' '{0}.edited'`", spec.display());
-        assert!(told.contains(&hint), "{told}");
+        assert!(reported.contains(&hint), "{reported}");
     }
     // What the hint says leads on, and keeps what was edited.
     fs::rename(&spec, spec.with_extension("md.edited")).unwrap();
@@ -426,8 +426,8 @@ fn a_damaged_workflow_is_told_and_hides_no_other() {
     let output = env.kapi(&["status", "--json"]);
     assert_eq!(output.code, 0, "{output:?}");
     let status = output.document();
-    let told = status["health"][0].to_string();
-    assert!(told.contains("001"), "{status:#}");
+    let reported = status["health"][0].to_string();
+    assert!(reported.contains("001"), "{status:#}");
     assert_eq!(
         status["workflows"].as_array().unwrap().len(),
         2,
@@ -464,11 +464,8 @@ fn several_interviews_that_fit_make_a_numbered_list() {
     for row in ["  1  interview 001", "  2  interview 002"] {
         assert!(output.stdout.contains(row), "{row}: {output:?}");
     }
-    let standing = |reference: &str| env.json(&["status", reference])["status"].clone();
-    assert_eq!(
-        (standing("1"), standing("2")),
-        ("active".into(), "linked".into())
-    );
+    let state = |reference: &str| env.json(&["status", reference])["status"].clone();
+    assert_eq!((state("1"), state("2")), ("active".into(), "linked".into()));
 }
 
 #[test]

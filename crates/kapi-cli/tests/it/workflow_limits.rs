@@ -106,13 +106,13 @@ fn a_branch_that_is_in_the_way_of_all_others_is_told_before_anything_is_done() {
     let env = &machine.env;
     env.git(&["branch", "feat"]);
     env.git(&["branch", "docs"]);
-    let told = [
+    let reported = [
         "the local branch \"feat\" prevents every branch feat/",
         "git branch -m feat feat-old",
     ];
     machine
         .ralph(&["greet people"], &["--unlinked"])
-        .assert_error(2, &told);
+        .assert_error(2, &reported);
     env.kapi(&[
         "run",
         "greet people",
@@ -121,7 +121,7 @@ fn a_branch_that_is_in_the_way_of_all_others_is_told_before_anything_is_done() {
         "--verify",
         "true",
     ])
-    .assert_error(2, &told);
+    .assert_error(2, &reported);
     assert!(!env.repository().join(".ilchul/workflows").exists());
     // An interview makes no branch.
     assert_eq!(machine.interview(&["--no-drive"]).code, 0);
@@ -135,7 +135,7 @@ fn a_branch_that_is_in_the_way_of_all_others_is_told_before_anything_is_done() {
     );
     env.git(&["branch", "-m", "feat-old", "feat"]);
     let args = ["ralph", "approve", "2", "--yes", "--accept-risks"];
-    env.kapi(&args).assert_error(3, &told);
+    env.kapi(&args).assert_error(3, &reported);
     env.git(&["branch", "-D", "feat"]);
     let approved = env.kapi(&args);
     assert_eq!(approved.code, 0, "{approved:?}");
@@ -251,7 +251,7 @@ fn the_time_of_the_whole_is_limited_in_every_mode_and_a_person_raises_it() {
 fn what_begins_beside_the_integration_branch_is_told_so() {
     let machine = Machine::new();
     let env = &machine.env;
-    let told = |options: &[&str]| {
+    let reported = |options: &[&str]| {
         let options = [&["--unlinked", "--no-drive"], options].concat();
         let begun = machine.ralph(&["greet", "people"], &options);
         assert_eq!(begun.code, 0, "{}", begun.stderr);
@@ -259,12 +259,12 @@ fn what_begins_beside_the_integration_branch_is_told_so() {
             .stderr
             .contains("Branch dev has work that this does not begin with")
     };
-    assert!(!told(&[]), "there is no such branch");
+    assert!(!reported(&[]), "there is no such branch");
     env.git(&["branch", "dev"]);
-    assert!(!told(&[]), "it has nothing more");
+    assert!(!reported(&[]), "it has nothing more");
     env.git(&["checkout", "-q", "dev"]);
     env.git(&["commit", "-q", "--allow-empty", "-m", "integrated"]);
     env.git(&["checkout", "-q", "-"]);
-    assert!(told(&[]));
-    assert!(!told(&["--base", "dev"]));
+    assert!(reported(&[]));
+    assert!(!reported(&["--base", "dev"]));
 }

@@ -153,10 +153,10 @@ fn the_work_of_a_plan_is_tasks_of_the_kernel() {
     // The goals stand under the workflow's name, and its own number stays the last one.
     let shown = env.json(&["show", "1/T-002"]);
     assert_eq!(shown["id"], "001-greet-people-name_T-002", "{shown:#}");
-    let told = env.kapi(&["show", "001/T-002"]);
+    let reported = env.kapi(&["show", "001/T-002"]);
     assert!(
-        told.stdout.contains("001-greet-people-name_T-002"),
-        "{told:?}"
+        reported.stdout.contains("001-greet-people-name_T-002"),
+        "{reported:?}"
     );
     assert_eq!(env.json(&["show", "1"])["id"], RALPH);
     let options = ["--unlinked", "--no-drive", "--json"];

@@ -3,7 +3,7 @@
 
 use kapi_testkit::agent_tools::Cli;
 use kapi_testkit::model_server::record::RecordedRequest;
-use kapi_testkit::model_server::scenario::{Scenario, Step};
+use kapi_testkit::model_server::scenario::{AssistantTurn, ModelScenario};
 
 use crate::environment::{BRANCH, FIRST};
 use crate::machine::Machine;
@@ -17,12 +17,15 @@ const TRIES: &[&str] = &[
     "echo five | xargs \"git\" 'tag'; touch fifth.txt",
 ];
 
-fn scenario() -> Scenario {
-    let mut steps: Vec<Step> = TRIES.iter().map(|command| Step::bash(command)).collect();
-    steps.push(Step::text("I was not let."));
-    steps.push(Step::bash("git tag six; echo 42 > answer.txt"));
-    steps.push(Step::text("Done."));
-    Scenario::new(steps)
+fn scenario() -> ModelScenario {
+    let mut steps: Vec<AssistantTurn> = TRIES
+        .iter()
+        .map(|command| AssistantTurn::bash(command))
+        .collect();
+    steps.push(AssistantTurn::text("I was not let."));
+    steps.push(AssistantTurn::bash("git tag six; echo 42 > answer.txt"));
+    steps.push(AssistantTurn::text("Done."));
+    ModelScenario::new(steps)
 }
 
 /// Hooks that the repository brings, which turn ours off where they are read and leave a file.

@@ -3,9 +3,9 @@
 //! A failure that may pass is tried again, by the CLI itself or by Kapi, and is never a turn.
 
 use kapi_testkit::agent_tools::Cli;
-use kapi_testkit::model_server::fault::{Fault, FaultKind, FaultTarget, Times};
-use kapi_testkit::model_server::record::{Answer, RecordedRequest};
-use kapi_testkit::model_server::scenario::{JudgeRule, Scenario, Step};
+use kapi_testkit::model_server::fault::{FaultKind, FaultTarget, InjectedFault, Times};
+use kapi_testkit::model_server::record::{RecordedRequest, ServedAnswer};
+use kapi_testkit::model_server::scenario::{AssistantTurn, JudgeRule, ModelScenario};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
@@ -23,17 +23,17 @@ enum Retries {
 }
 
 /// One turn that does it, where the model fails in a way at a step.
-fn failing(step: usize, times: Times, kind: FaultKind) -> Scenario {
-    let mut scenario = Scenario::new(vec![
-        Step::bash("echo 42 > answer.txt"),
-        Step::text("It is done."),
+fn failing(step: usize, times: Times, kind: FaultKind) -> ModelScenario {
+    let mut scenario = ModelScenario::new(vec![
+        AssistantTurn::bash("echo 42 > answer.txt"),
+        AssistantTurn::text("It is done."),
     ]);
-    scenario.faults = vec![Fault::new(FaultTarget::Step(step), times, kind)];
+    scenario.faults = vec![InjectedFault::new(FaultTarget::Step(step), times, kind)];
     scenario
 }
 
 /// Runs into a failure that passes, and checks who tried again and that it was no turn.
-fn check_passing(cli: Cli, scenario: Scenario, retries: Retries) {
+fn check_passing(cli: Cli, scenario: ModelScenario, retries: Retries) {
     let machine = Machine::new(scenario);
     let run = machine.run(cli, "none", &["--turns", "1"]);
     run.assert_status("done", 0);
@@ -95,7 +95,7 @@ fn check_empty(cli: Cli) {
 
 /// A key that the provider does not take: waiting does not help, so nobody waits.
 fn check_refused_key(cli: Cli) {
-    let mut scenario = Scenario::new(vec![Step::bash("echo 42 > answer.txt")]);
+    let mut scenario = ModelScenario::new(vec![AssistantTurn::bash("echo 42 > answer.txt")]);
     scenario.require_key = Some("another key".to_owned());
     let machine = Machine::new(scenario);
     let run = machine.run(cli, "none", &[]);
@@ -118,9 +118,9 @@ fn check_refused_key(cli: Cli) {
     assert!(asked.iter().all(is_denied), "{:#?}", answers_of(&asked));
 
     // The person puts the key right and lets it go on.
-    let mut scenario = Scenario::new(vec![
-        Step::bash("echo 42 > answer.txt"),
-        Step::text("It is done."),
+    let mut scenario = ModelScenario::new(vec![
+        AssistantTurn::bash("echo 42 > answer.txt"),
+        AssistantTurn::text("It is done."),
     ]);
     scenario.require_key = Some(machine.key().to_owned());
     machine.server.set_scenario(scenario);
@@ -130,14 +130,14 @@ fn check_refused_key(cli: Cli) {
 }
 
 fn is_denied(request: &RecordedRequest) -> bool {
-    request.answer == Answer::Denied
+    request.answer == ServedAnswer::Denied
 }
 
 /// A server that is not there: tried again after a wait, until the person mends the address.
 fn check_unreachable(cli: Cli) {
-    let machine = Machine::new(Scenario::new(vec![
-        Step::bash("echo 42 > answer.txt"),
-        Step::text("It is done."),
+    let machine = Machine::new(ModelScenario::new(vec![
+        AssistantTurn::bash("echo 42 > answer.txt"),
+        AssistantTurn::text("It is done."),
     ]));
     let closed = ClosedPort::new();
     machine.configure(&|_| closed.base_url());
@@ -265,9 +265,9 @@ fn an_unreachable_server_pauses_pi() {
 /// A judge has fewer tries at once than an executor, so here the end of the tries can be waited for.
 #[test]
 fn a_judge_whose_server_stays_unreachable_parks_the_goal() {
-    let machine = Machine::new(Scenario::new(vec![
-        Step::bash("echo 42 > answer.txt"),
-        Step::text("It is done."),
+    let machine = Machine::new(ModelScenario::new(vec![
+        AssistantTurn::bash("echo 42 > answer.txt"),
+        AssistantTurn::text("It is done."),
     ]));
     let closed = ClosedPort::new();
     machine.configure(&|cli| match cli {
@@ -293,7 +293,7 @@ fn a_judge_whose_server_stays_unreachable_parks_the_goal() {
     assert!(machine.commits_on(BRANCH).is_empty());
 
     // With the judge back, the same work is judged; nobody works again.
-    let mut scenario = Scenario::new(Vec::new());
+    let mut scenario = ModelScenario::new(Vec::new());
     let verdict = json!({ "verdict": "done", "reason": "it is right", "token": "{{token}}" });
     scenario.judges = vec![JudgeRule::new(JUDGE_MARK, vec![verdict])];
     machine.server.set_scenario(scenario);

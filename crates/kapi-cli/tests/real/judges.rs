@@ -1,24 +1,24 @@
 //! Verdicts of real CLIs: refused and then accepted, not a verdict at all, and nobody there.
 
 use kapi_testkit::agent_tools::Cli;
-use kapi_testkit::model_server::record::Answer;
-use kapi_testkit::model_server::scenario::{JudgeRule, Route, Scenario, Step};
+use kapi_testkit::model_server::record::ServedAnswer;
+use kapi_testkit::model_server::scenario::{AssistantTurn, JudgeRule, ModelScenario, Route};
 use serde_json::{Value, json};
 
 use crate::environment::BRANCH;
 use crate::machine::{JUDGE_MARK, JUDGE_REFUSED, Machine};
 
 /// A model that does it at once, mends what a judge wants, and judges as it is told.
-fn judging(verdicts: Vec<Value>) -> Scenario {
-    let mut scenario = Scenario::new(vec![
-        Step::bash("echo 42 > answer.txt"),
-        Step::text("It is done."),
+fn judging(verdicts: Vec<Value>) -> ModelScenario {
+    let mut scenario = ModelScenario::new(vec![
+        AssistantTurn::bash("echo 42 > answer.txt"),
+        AssistantTurn::text("It is done."),
     ]);
     scenario.routes = vec![Route::new(
         JUDGE_REFUSED,
         vec![
-            Step::bash("echo why > reason.txt"),
-            Step::text("Now it is explained too."),
+            AssistantTurn::bash("echo why > reason.txt"),
+            AssistantTurn::text("Now it is explained too."),
         ],
     )];
     scenario.judges = vec![JudgeRule::new(JUDGE_MARK, verdicts)];
@@ -53,7 +53,7 @@ fn check_continue_then_done(cli: Cli, judge: &str) {
     // The judge begins anew each time: its own first question and answer are not shown to it.
     let questions: Vec<_> = asked
         .iter()
-        .filter(|request| request.answer == Answer::Judge)
+        .filter(|request| request.answer == ServedAnswer::Judge)
         .collect();
     assert_eq!(questions.len(), 2);
     let last = questions[1].body.to_string();

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use kapi_testkit::agent_tools::{AgentTools, Cli};
-use kapi_testkit::model_server::scenario::{Scenario, Step, ToolUse};
+use kapi_testkit::model_server::scenario::{AssistantTurn, ModelScenario, ToolUse};
 use serde_json::{Value, json};
 
 use crate::environment::{FIRST, write};
@@ -17,25 +17,25 @@ use crate::program::finish;
 const SAID: &str = "the-worker-was-here";
 const KAPI: &str = env!("CARGO_BIN_EXE_kapi");
 
-fn tool(name: &str, arguments: Value) -> Step {
-    Step::tools(vec![ToolUse::Mcp {
+fn tool(name: &str, arguments: Value) -> AssistantTurn {
+    AssistantTurn::tools(vec![ToolUse::Mcp {
         name: name.to_owned(),
         arguments,
     }])
 }
 
-fn task() -> Step {
+fn task() -> AssistantTurn {
     let arguments = json!({"description": "write it", "prompt": "write the answer"});
     tool("background_task", arguments)
 }
 
-fn status() -> Step {
+fn status() -> AssistantTurn {
     tool("background_status", json!({"taskId": "task_1"}))
 }
 
 /// Makes a machine whose tasks are done by a shell command.
-fn machine(steps: Vec<Step>) -> Machine {
-    let machine = Machine::new(Scenario::new(steps));
+fn machine(steps: Vec<AssistantTurn>) -> Machine {
+    let machine = Machine::new(ModelScenario::new(steps));
     let shell = format!("command:echo {SAID}; echo 42 > answer.txt");
     let profile =
         format!("---\nname: sisyphus\ndescription: a shell\nbackend: {shell:?}\n---\nWork.\n");
@@ -98,9 +98,9 @@ fn check_from_outside(cli: Cli) {
     let wait = format!("{KAPI} wait task_1");
     let machine = machine(vec![
         task(),
-        Step::bash(&wait),
+        AssistantTurn::bash(&wait),
         status(),
-        Step::text("It is written."),
+        AssistantTurn::text("It is written."),
     ]);
     let output = finish(started_by_a_person(&machine, cli));
     assert_eq!(output.code, 0, "{output:?}");
@@ -142,8 +142,8 @@ fn check_within(cli: Cli) {
     let machine = machine(vec![
         task(),
         status(),
-        Step::bash("echo 42 > answer.txt"),
-        Step::text("It is done."),
+        AssistantTurn::bash("echo 42 > answer.txt"),
+        AssistantTurn::text("It is done."),
     ]);
     let config = machine.env.home().join(".config/kapi/config.toml");
     let said = std::fs::read_to_string(&config).unwrap();

@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 
 use kapi_testkit::agent_tools::Cli;
-use kapi_testkit::model_server::scenario::{Scenario, Step};
+use kapi_testkit::model_server::scenario::{AssistantTurn, ModelScenario};
 use rustix::process::Signal;
 
 use crate::environment::{BRANCH, FIRST, await_some, processes_with};
@@ -15,9 +15,9 @@ const LONG: &str = "echo half > answer.txt; echo new > extra.txt; sleep 900 & \
      setsid sleep 901 </dev/null >/dev/null 2>&1 & touch started; sleep 902";
 
 fn check_kill(cli: Cli) {
-    let machine = Machine::new(Scenario::new(vec![
-        Step::bash(LONG),
-        Step::text("It is done."),
+    let machine = Machine::new(ModelScenario::new(vec![
+        AssistantTurn::bash(LONG),
+        AssistantTurn::text("It is done."),
     ]));
     let running = machine.env.start_run(cli.name(), &["--judge", "none"]);
     let created = machine
@@ -45,9 +45,9 @@ fn check_kill(cli: Cli) {
     machine.env.await_no_process();
     machine.assert_key_is_in_no_file();
 
-    machine.server.set_scenario(Scenario::new(vec![
-        Step::bash("test ! -e extra.txt && echo 42 > answer.txt"),
-        Step::text("It is done."),
+    machine.server.set_scenario(ModelScenario::new(vec![
+        AssistantTurn::bash("test ! -e extra.txt && echo 42 > answer.txt"),
+        AssistantTurn::text("It is done."),
     ]));
     let run = machine.env.resume("1");
     run.assert_status("done", 0);

@@ -5,23 +5,23 @@
 use std::time::{Duration, Instant};
 
 use kapi_testkit::agent_tools::Cli;
-use kapi_testkit::model_server::fault::{Fault, FaultKind, FaultTarget, Times};
-use kapi_testkit::model_server::scenario::{Route, Scenario, Step, Usage};
+use kapi_testkit::model_server::fault::{FaultKind, FaultTarget, InjectedFault, Times};
+use kapi_testkit::model_server::scenario::{AssistantTurn, ModelScenario, ReplyUsage, Route};
 use serde_json::Value;
 
 use crate::environment::BRANCH;
 use crate::machine::{Machine, USAGE};
 
 /// What one answer costs in the tests of the token budget.
-const DEAR: Usage = Usage {
+const DEAR: ReplyUsage = ReplyUsage {
     input: 10_000,
     ..USAGE
 };
 
 /// A model that falls silent in the middle of an answer: the turn's time limit ends it.
 fn check_stall(cli: Cli) {
-    let mut scenario = Scenario::new(vec![Step::bash("echo 41 > answer.txt")]);
-    scenario.faults = vec![Fault::new(
+    let mut scenario = ModelScenario::new(vec![AssistantTurn::bash("echo 41 > answer.txt")]);
+    scenario.faults = vec![InjectedFault::new(
         FaultTarget::Step(1),
         Times::Always,
         FaultKind::Stall,
@@ -46,16 +46,16 @@ fn check_stall(cli: Cli) {
 
 /// A dear model: what was used ends the run while a tool of it still runs.
 fn check_budget_mid_run(cli: Cli) {
-    let dear = |command: &str| Step {
+    let dear = |command: &str| AssistantTurn {
         usage: Some(DEAR),
-        ..Step::bash(command)
+        ..AssistantTurn::bash(command)
     };
-    let machine = Machine::new(Scenario::new(vec![
+    let machine = Machine::new(ModelScenario::new(vec![
         dear("echo 40 > answer.txt"),
         // A CLI writes its session behind the conversation: it gets the time to have written it.
         dear("sleep 3; echo 41 > answer.txt"),
         dear("sleep 900"),
-        Step::text("It is done."),
+        AssistantTurn::text("It is done."),
     ]));
     let began = Instant::now();
     let run = machine.run(cli, "none", &["--tokens", "25k"]);
@@ -75,10 +75,10 @@ fn check_budget_mid_run(cli: Cli) {
     let raised = machine.env.kapi(&["budget", "1", "--tokens", "+1M"]);
     assert_eq!(raised.code, 0, "{raised:?}");
     // The session goes on, so the steps are counted from the prompt and not from its beginning.
-    let mut scenario = Scenario::new(Vec::new());
+    let mut scenario = ModelScenario::new(Vec::new());
     let steps = vec![
-        Step::bash("echo 42 > answer.txt"),
-        Step::text("It is done."),
+        AssistantTurn::bash("echo 42 > answer.txt"),
+        AssistantTurn::text("It is done."),
     ];
     scenario.routes = vec![Route::new("# Goal", steps)];
     machine.server.set_scenario(scenario);
@@ -93,14 +93,14 @@ fn check_budget_mid_run(cli: Cli) {
 /// An agent that never says what it costs: the gateway does, by the price of its model, and the money
 /// ends the run in the middle.
 fn check_money_mid_run(cli: Cli) {
-    let dear = |command: &str| Step {
+    let dear = |command: &str| AssistantTurn {
         usage: Some(DEAR),
-        ..Step::bash(command)
+        ..AssistantTurn::bash(command)
     };
-    let machine = Machine::new(Scenario::new(vec![
+    let machine = Machine::new(ModelScenario::new(vec![
         dear("echo 40 > answer.txt"),
         dear("sleep 900"),
-        Step::text("It is done."),
+        AssistantTurn::text("It is done."),
     ]));
     // Without a price nobody could keep to it, and that is said.
     let options = ["--judge", "none", "--usd", "1.50"];
@@ -182,7 +182,7 @@ fn the_token_budget_ends_gemini_in_the_middle() {
 
 #[test]
 fn a_program_that_is_not_there_is_named_before_anything_begins() {
-    let machine = Machine::new(Scenario::new(Vec::new()));
+    let machine = Machine::new(ModelScenario::new(Vec::new()));
     for cli in Cli::ALL {
         let name = cli.name();
         let missing = machine.env.root().join("nowhere").join(name);

@@ -11,8 +11,8 @@ use std::path::{Path, PathBuf};
 
 use kapi_testkit::agent_tools::{AgentTools, Cli};
 use kapi_testkit::model_server::ModelServer;
-use kapi_testkit::model_server::record::{Answer, KeyFingerprint, RecordedRequest};
-use kapi_testkit::model_server::scenario::{Scenario, Usage};
+use kapi_testkit::model_server::record::{KeyFingerprint, RecordedRequest, ServedAnswer};
+use kapi_testkit::model_server::scenario::{ModelScenario, ReplyUsage};
 use rustix::net::{AddressFamily, SocketType};
 use serde_json::Value;
 
@@ -28,7 +28,7 @@ pub(crate) const VERIFY_FAILED: &str = "Not done: Kapi ran the checks";
 /// Words that only a prompt after a judge's refusal holds.
 pub(crate) const JUDGE_REFUSED: &str = "Not done: the checks pass, but the judge says";
 /// What every answer of the scripted model claims to have cost.
-pub(crate) const USAGE: Usage = Usage {
+pub(crate) const USAGE: ReplyUsage = ReplyUsage {
     input: 1_000,
     output: 50,
     cache_read: 200,
@@ -52,7 +52,7 @@ pub(crate) struct ClosedPort {
 
 impl Machine {
     /// Installs the CLIs if need be and makes a machine with a repository whose answer is wrong.
-    pub(crate) fn new(mut scenario: Scenario) -> Self {
+    pub(crate) fn new(mut scenario: ModelScenario) -> Self {
         let checkout = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
         let checkout = checkout.canonicalize().unwrap();
         let tools = AgentTools::ensure(&checkout, &Cli::ALL).expect("the CLIs can be installed");
@@ -134,7 +134,7 @@ impl Machine {
         let asked = self.asked();
         let whole = asked
             .iter()
-            .filter(|request| matches!(request.answer, Answer::Step | Answer::Judge));
+            .filter(|request| matches!(request.answer, ServedAnswer::Step | ServedAnswer::Judge));
         assert_eq!(
             u64::try_from(whole.count()).unwrap(),
             answers,
@@ -194,7 +194,7 @@ pub(crate) fn activities<'run>(run: &'run Run, kind: &str) -> Vec<&'run str> {
 }
 
 /// Returns what requests were answered with, for messages.
-pub(crate) fn answers_of(requests: &[RecordedRequest]) -> Vec<&Answer> {
+pub(crate) fn answers_of(requests: &[RecordedRequest]) -> Vec<&ServedAnswer> {
     requests.iter().map(|request| &request.answer).collect()
 }
 

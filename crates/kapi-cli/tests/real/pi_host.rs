@@ -120,7 +120,7 @@ impl Host {
             let line = self.ahead.pop_front().unwrap_or_else(|| {
                 let left = end.saturating_duration_since(Instant::now());
                 let line = self.lines.recv_timeout(left);
-                line.unwrap_or_else(|error| panic!("{what}: {error}\n{}", self.story()))
+                line.unwrap_or_else(|error| panic!("{what}: {error}\n{}", self.scenario()))
             });
             if line["type"] != "message_update" {
                 self.seen.push(line.clone());
@@ -132,7 +132,7 @@ impl Host {
     }
 
     /// Returns what was read last, and what Pi said beside it.
-    fn story(&mut self) -> String {
+    fn scenario(&mut self) -> String {
         drop(self.input.take());
         // It ends with its input; what it said is whole then.
         drop(self.child.kill());
@@ -178,12 +178,12 @@ impl Host {
     }
 
     /// Waits for a notification that holds a text.
-    pub(crate) fn told(&mut self, text: &str) -> String {
-        let told = self.wait(text, &|line| {
+    pub(crate) fn reported(&mut self, text: &str) -> String {
+        let reported = self.wait(text, &|line| {
             let message = line["message"].as_str().unwrap_or_default();
             line["method"] == "notify" && message.contains(text)
         });
-        told["message"].as_str().unwrap().to_owned()
+        reported["message"].as_str().unwrap().to_owned()
     }
 
     /// Returns what stands in the widget, after what was waited for last.
@@ -249,7 +249,7 @@ impl Host {
         drop(self.input.take());
         let status = self.child.wait().unwrap();
         self.seen.extend(self.lines.iter());
-        assert!(status.success(), "{status}: {}", self.story());
+        assert!(status.success(), "{status}: {}", self.scenario());
         let failed = self
             .seen
             .iter()

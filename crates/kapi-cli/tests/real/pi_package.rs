@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use kapi_testkit::model_server::ModelServer;
 use kapi_testkit::model_server::record::RecordedRequest;
-use kapi_testkit::model_server::scenario::{Route, Scenario, Step, ToolUse};
+use kapi_testkit::model_server::scenario::{AssistantTurn, ModelScenario, Route, ToolUse};
 use serde_json::{Value, json};
 
 use crate::environment::write;
@@ -20,10 +20,10 @@ const INTERVIEW: &str = "001-greet-people-name";
 const GUIDANCE: &str = "You find out what somebody wants.";
 
 /// Returns what the model does: what each prompt asks for by its first words.
-fn scenario() -> Scenario {
-    let mut scenario = Scenario::new(vec![Step::text("Hello.")]);
+fn scenario() -> ModelScenario {
+    let mut scenario = ModelScenario::new(vec![AssistantTurn::text("Hello.")]);
     let call = |name: &str, arguments: Value| {
-        Step::tools(vec![ToolUse::Named {
+        AssistantTurn::tools(vec![ToolUse::Named {
             name: name.to_owned(),
             arguments,
         }])
@@ -35,10 +35,12 @@ fn scenario() -> Scenario {
          approve 1 --yes --accept-risks; {0} clear",
         env!("CARGO_BIN_EXE_kapi")
     );
-    let route = |words: &str, step: Step| Route::new(words, vec![step, Step::text("So it is.")]);
+    let route = |words: &str, step: AssistantTurn| {
+        Route::new(words, vec![step, AssistantTurn::text("So it is.")])
+    };
     scenario.routes = vec![
-        route("read it", Step::bash("cat answer.txt")),
-        route("approve it yourself", Step::bash(&approve)),
+        route("read it", AssistantTurn::bash("cat answer.txt")),
+        route("approve it yourself", AssistantTurn::bash(&approve)),
         route("where are we", call("kapi_status", json!({}))),
         route("whoever comes in", pass_on("answer", "whoever comes in")),
         route("guess my answer", pass_on("answer", "nobody at all")),
@@ -51,12 +53,12 @@ fn scenario() -> Scenario {
 }
 
 /// A machine with scripted agents, and the model that Pi asks.
-struct Desk {
+struct PiRig {
     machine: Machine,
     server: ModelServer,
 }
 
-impl Desk {
+impl PiRig {
     fn new() -> Self {
         Self {
             machine: Machine::new(),
@@ -86,7 +88,7 @@ impl Desk {
             "/kapi-deep-interview greet people by name --agent {agent}"
         ));
         host.escape("select");
-        host.told("The question stays open.");
+        host.reported("The question stays open.");
     }
 
     fn last_request(&self) -> RecordedRequest {
@@ -104,10 +106,10 @@ fn system(request: &RecordedRequest) -> String {
 }
 
 /// Returns a stand-in for the binary that notes every start beside it.
-fn noted_binary(desk: &Desk) -> (PathBuf, PathBuf) {
+fn noted_binary(rig: &PiRig) -> (PathBuf, PathBuf) {
     let (script, starts) = (
-        desk.machine.env.root().join("noted-kapi"),
-        desk.machine.env.root().join("starts"),
+        rig.machine.env.root().join("noted-kapi"),
+        rig.machine.env.root().join("starts"),
     );
     let text = format!(
         "#!/bin/sh\necho \"$*\" >> '{}'\nexec '{}' \"$@\"\n",
@@ -143,7 +145,7 @@ fn assert_same(expected: &[Vec<u8>], requests: &[Vec<u8>], what: &str) {
 }
 
 /// Has a Pi of its own asked all of this, and returns the requests that it sent to a model of its own.
-fn requests_of(desk: &Desk, options: &Options<'_>, typed: &[&str]) -> Vec<Vec<u8>> {
+fn requests_of(rig: &PiRig, options: &Options<'_>, typed: &[&str]) -> Vec<Vec<u8>> {
     let server = ModelServer::start(scenario()).unwrap();
     let tap = WireTap::before(&server.base_url());
     let options = Options {
@@ -151,11 +153,11 @@ fn requests_of(desk: &Desk, options: &Options<'_>, typed: &[&str]) -> Vec<Vec<u8
         args: &["--no-session"],
         ..options.clone()
     };
-    let mut host = Host::start(&desk.machine.env, &options);
+    let mut host = Host::start(&rig.machine.env, &options);
     for text in typed {
         if *text == "/kapi-status" {
             host.command(text);
-            host.told("There is no Kapi work here yet.");
+            host.reported("There is no Kapi work here yet.");
         } else {
             host.prompt(text);
         }
@@ -167,23 +169,23 @@ fn requests_of(desk: &Desk, options: &Options<'_>, typed: &[&str]) -> Vec<Vec<u8
 #[test]
 fn without_a_mode_every_request_is_the_same_byte_for_byte() {
     const TYPED: [&str; 4] = ["hello", "read it", "and once more: read it", "good bye"];
-    let desk = Desk::new();
-    let (script, starts) = noted_binary(&desk);
+    let rig = PiRig::new();
+    let (script, starts) = noted_binary(&rig);
     let vars = [("KAPI_BIN", script.to_str().unwrap())];
     let loaded = Options {
         vars: &vars,
-        ..desk.options()
+        ..rig.options()
     };
     let bare = Options {
         is_bare: true,
         ..loaded.clone()
     };
-    let first = requests_of(&desk, &bare, &TYPED);
+    let first = requests_of(&rig, &bare, &TYPED);
     assert_eq!(first.len(), 6, "four answers and two tool calls");
     // Nothing has to be made alike: two runs of Pi itself send the same bytes.
-    let second = requests_of(&desk, &bare, &TYPED);
+    let second = requests_of(&rig, &bare, &TYPED);
     assert_same(&first, &second, "Pi itself differs between two runs");
-    let with = requests_of(&desk, &loaded, &TYPED);
+    let with = requests_of(&rig, &loaded, &TYPED);
     assert_same(&first, &with, "the package changed a request");
     assert!(!starts.exists(), "{:?}", fs::read_to_string(&starts));
     // Looking is no mode: what is sent afterwards is the same, too.
@@ -194,7 +196,7 @@ fn without_a_mode_every_request_is_the_same_byte_for_byte() {
         "and once more: read it",
         "good bye",
     ];
-    let looked = requests_of(&desk, &loaded, &looked);
+    let looked = requests_of(&rig, &loaded, &looked);
     assert_same(&first, &looked, "looking changed a request");
     assert_eq!(fs::read_to_string(&starts).unwrap(), "--json status\n");
 }
@@ -214,8 +216,8 @@ fn exactly_these_commands_are_there() {
         "autoresearch-loop",
         "resume",
     ];
-    let desk = Desk::new();
-    let mut host = desk.host();
+    let rig = PiRig::new();
+    let mut host = rig.host();
     let data = host.ask(&json!({ "type": "get_commands" }));
     let commands = data["commands"].as_array().unwrap();
     let names: Vec<&str> = commands
@@ -238,8 +240,8 @@ fn exactly_these_commands_are_there() {
 }
 
 /// Checks that the answer is recorded as it was typed, and the approval of what was shown.
-fn check_recorded(desk: &Desk, id: &str, hash: &str) {
-    let events = desk.machine.events("deep-interview", id);
+fn check_recorded(rig: &PiRig, id: &str, hash: &str) {
+    let events = rig.machine.events("deep-interview", id);
     let answers: Vec<&Value> = events
         .iter()
         .filter(|event| {
@@ -262,9 +264,9 @@ fn check_recorded(desk: &Desk, id: &str, hash: &str) {
 
 #[test]
 fn an_interview_is_answered_in_dialogs_up_to_the_approved_spec() {
-    let desk = Desk::new();
-    let mut host = desk.host();
-    let agent = &desk.machine.agent;
+    let rig = PiRig::new();
+    let mut host = rig.host();
+    let agent = &rig.machine.agent;
     // An apostrophe needs no quotes, and the session's person is asked, not its model.
     host.command(&format!(
         "/kapi-deep-interview greet people by name, don't shout --agent {agent}"
@@ -281,18 +283,18 @@ fn an_interview_is_answered_in_dialogs_up_to_the_approved_spec() {
     // What the binary refuses is said, and the question is put again.
     host.choose("Answer in my own words");
     host.type_text("/quti");
-    host.told("/quti is not a known command");
+    host.reported("/quti is not a known command");
     host.choose("Answer in my own words");
     host.type_text("Don't touch answer.txt,\nwhatever happens.");
     host.escape("select");
-    host.told("Continue with /kapi-deep-interview resume 001");
+    host.reported("Continue with /kapi-deep-interview resume 001");
     let id = "001-greet-people-name-shout";
-    let left = desk.snapshot("deep-interview", id);
+    let left = rig.snapshot("deep-interview", id);
     assert_eq!(left["openQuestion"]["round"], 4, "{left:#}");
     host.end();
 
     // Tomorrow, in another Pi.
-    let mut host = desk.host();
+    let mut host = rig.host();
     host.command("/kapi-deep-interview resume 001");
     host.choose("Accept: sh greet.sh Ada");
     let goal = host.choose("Yes, that is the goal");
@@ -301,10 +303,10 @@ fn an_interview_is_answered_in_dialogs_up_to_the_approved_spec() {
         "{goal:#}"
     );
     let spec = host.type_text("whatever was typed here");
-    let read = desk.machine.document("deep-interview", id, "spec.md");
+    let read = rig.machine.document("deep-interview", id, "spec.md");
     assert_eq!(spec["prefill"], read.as_str());
     let decision = host.choose("Approve");
-    let snapshot = desk.snapshot("deep-interview", id);
+    let snapshot = rig.snapshot("deep-interview", id);
     let hash = snapshot["pendingDecision"]["sha256"]
         .as_str()
         .unwrap()
@@ -314,10 +316,10 @@ fn an_interview_is_answered_in_dialogs_up_to_the_approved_spec() {
         title.contains(&hash) && title.contains("on yes: the spec becomes final"),
         "{decision:#}"
     );
-    host.told("is approved");
-    check_recorded(&desk, id, &hash);
+    host.reported("is approved");
+    check_recorded(&rig, id, &hash);
     host.end();
-    desk.machine.env.await_no_process();
+    rig.machine.env.await_no_process();
 }
 
 /// Has a spec drafted before its goal was confirmed.
@@ -338,11 +340,11 @@ fn what_waits_is_changed_instead_of_its_risks_being_accepted() {
     // Once something has changed the goal is said back again.
     const RESTATE: &str = "    - steps: [{answer: {clarity: {goal: 950, constraints: 900, success: \
          950, context: 900}, next: {do: restate, goal: greet.sh greets whoever is named.}}}]\n";
-    let desk = Desk::new();
+    let rig = PiRig::new();
     let text = AGENT.replace(DRAFT, &[RESTATE, DRAFT].concat());
     assert_ne!(text, AGENT);
-    let agent = desk.machine.env.script("restating.yaml", &text);
-    let mut host = desk.host();
+    let agent = rig.machine.env.script("restating.yaml", &text);
+    let mut host = rig.host();
     drafted_early(&mut host, &agent);
     host.type_text("");
     let decision = host.choose("Approve");
@@ -354,7 +356,7 @@ fn what_waits_is_changed_instead_of_its_risks_being_accepted() {
     let risks = host.confirm(false);
     let message = risks["message"].as_str().unwrap();
     assert!(message.starts_with("1. the restated goal"), "{risks:#}");
-    let waits = desk.snapshot("deep-interview", INTERVIEW);
+    let waits = rig.snapshot("deep-interview", INTERVIEW);
     assert_ne!(waits["pendingDecision"], Value::Null, "{waits:#}");
     // Esc in the second dialog leads back to the decision.
     host.choose("Request changes");
@@ -363,8 +365,8 @@ fn what_waits_is_changed_instead_of_its_risks_being_accepted() {
     host.type_text("say what the manual is for");
     host.choose("Yes, that is the goal");
     host.escape("editor");
-    host.told("Review it with /kapi-deep-interview approve 001");
-    let view = desk.machine.env.json(&["status", "1"]);
+    host.reported("Review it with /kapi-deep-interview approve 001");
+    let view = rig.machine.env.json(&["status", "1"]);
     let revision = &view["revisions"][0]["text"];
     assert_eq!(revision, "say what the manual is for", "{view:#}");
     host.end();
@@ -372,14 +374,14 @@ fn what_waits_is_changed_instead_of_its_risks_being_accepted() {
 
 #[test]
 fn risks_are_accepted_with_the_approval() {
-    let desk = Desk::new();
-    let mut host = desk.host();
-    drafted_early(&mut host, &desk.machine.agent);
+    let rig = PiRig::new();
+    let mut host = rig.host();
+    drafted_early(&mut host, &rig.machine.agent);
     host.type_text("");
     host.choose("Approve");
     host.confirm(true);
-    host.told("is approved");
-    let view = desk.machine.env.json(&["status", "1"]);
+    host.reported("is approved");
+    let view = rig.machine.env.json(&["status", "1"]);
     let accepted = view["approvals"][0]["accepted"].to_string();
     assert!(accepted.contains("was not confirmed"), "{view:#}");
     host.end();
@@ -387,10 +389,10 @@ fn risks_are_accepted_with_the_approval() {
 
 #[test]
 fn what_is_typed_needs_no_syntax() {
-    let desk = Desk::new();
-    let agent = format!("[goal]\nagent = {:?}\n", desk.machine.agent);
-    desk.machine.env.configure(&agent);
-    let mut host = desk.host();
+    let rig = PiRig::new();
+    let agent = format!("[goal]\nagent = {:?}\n", rig.machine.agent);
+    rig.machine.env.configure(&agent);
+    let mut host = rig.host();
     let mut count = 0;
     for (typed, purpose) in [
         (
@@ -408,13 +410,13 @@ fn what_is_typed_needs_no_syntax() {
         ("'a quote' and more --no-drive", "'a quote' and more"),
     ] {
         host.command(&format!("/kapi-deep-interview {typed}"));
-        host.told("(deep-interview): interview/asking");
+        host.reported("(deep-interview): interview/asking");
         count += 1;
-        let view = desk.machine.env.json(&["status", &count.to_string()]);
+        let view = rig.machine.env.json(&["status", &count.to_string()]);
         assert_eq!(view["purpose"], purpose, "{typed:?}");
     }
     // What is wrong is said as on the command line, with what to type here.
-    for (typed, told) in [
+    for (typed, reported) in [
         ("resume of the shop", "/kapi-deep-interview"),
         ("resume 77", "unknown_workflow"),
         ("approve 1", "has nothing to approve"),
@@ -426,12 +428,12 @@ fn what_is_typed_needs_no_syntax() {
         ("status", "004-"),
     ] {
         host.command(&format!("/kapi-deep-interview {typed}"));
-        host.told(told);
+        host.reported(reported);
     }
     // Without words an editor opens, and Esc starts nothing.
     host.command("/kapi-deep-interview");
     host.escape("editor");
-    host.told("Nothing was started");
+    host.reported("Nothing was started");
     // Without a name it is asked which one.
     host.command("/kapi-deep-interview resume");
     let rows = host.escape("select");
@@ -441,13 +443,13 @@ fn what_is_typed_needs_no_syntax() {
 
 #[test]
 fn guidance_stands_behind_the_prompt_while_attached_and_only_then() {
-    let desk = Desk::new();
-    let mut host = desk.host();
+    let rig = PiRig::new();
+    let mut host = rig.host();
     host.prompt("hello");
-    let plain = desk.last_request();
-    desk.begun(&mut host);
+    let plain = rig.last_request();
+    rig.begun(&mut host);
     host.prompt("hello again");
-    let attached = desk.last_request();
+    let attached = rig.last_request();
     let (before, after) = (system(&plain), system(&attached));
     assert!(after.starts_with(before.trim_end_matches('"')), "{after}");
     for words in [
@@ -466,63 +468,63 @@ fn guidance_stands_behind_the_prompt_while_attached_and_only_then() {
     let args = ["--session", file.as_str()];
     let again = Options {
         args: &args,
-        ..desk.options()
+        ..rig.options()
     };
-    let mut host = Host::start(&desk.machine.env, &again);
+    let mut host = Host::start(&rig.machine.env, &again);
     host.prompt("hello once more");
-    assert_eq!(system(&desk.last_request()), after);
+    assert_eq!(system(&rig.last_request()), after);
     // A fork is a session of its own, and so is a new one.
     let forks = host.ask(&json!({ "type": "get_fork_messages" }));
     let entry = forks["messages"][0]["entryId"].clone();
     host.ask(&json!({ "type": "fork", "entryId": entry }));
     host.prompt("hello from the fork");
-    let forked = desk.last_request();
+    let forked = rig.last_request();
     assert_eq!(
         (system(&forked), &forked.tools),
         (before.clone(), &plain.tools)
     );
     host.ask(&json!({ "type": "switch_session", "sessionPath": file }));
     host.prompt("hello from before the fork");
-    assert_eq!(system(&desk.last_request()), after);
+    assert_eq!(system(&rig.last_request()), after);
 
     host.command("/kapi-clear");
-    host.told("is detached from deep-interview 001-greet-people-name");
+    host.reported("is detached from deep-interview 001-greet-people-name");
     host.prompt("hello, ordinary one");
-    let cleared = desk.last_request();
+    let cleared = rig.last_request();
     assert_eq!(
         (system(&cleared), &cleared.tools),
         (before.clone(), &plain.tools)
     );
     assert_eq!(cleared.body["tools"], plain.body["tools"]);
-    let left = desk.snapshot("deep-interview", INTERVIEW);
+    let left = rig.snapshot("deep-interview", INTERVIEW);
     assert_eq!(left["status"], "active", "{left:#}");
 
     // Given up from elsewhere: the next turn is ordinary, and nobody typed anything here.
     host.command("/kapi-deep-interview resume 001");
     host.escape("select");
-    host.told("The question stays open.");
-    let abandoned =
-        desk.machine
-            .env
-            .kapi(&["deep-interview", "resume", "1", "--abandon", "enough"]);
+    host.reported("The question stays open.");
+    let abandoned = rig
+        .machine
+        .env
+        .kapi(&["deep-interview", "resume", "1", "--abandon", "enough"]);
     assert_eq!(abandoned.code, 0, "{abandoned:?}");
     host.prompt("hello after all");
-    let ended = desk.last_request();
+    let ended = rig.last_request();
     assert_eq!((system(&ended), &ended.tools), (before, &plain.tools));
     host.end();
 }
 
 #[test]
 fn only_words_that_the_person_typed_and_confirmed_are_passed_on() {
-    let desk = Desk::new();
-    let mut host = desk.host();
-    desk.begun(&mut host);
-    let rounds = || desk.snapshot("deep-interview", INTERVIEW)["progress"]["answered"].clone();
+    let rig = PiRig::new();
+    let mut host = rig.host();
+    rig.begun(&mut host);
+    let rounds = || rig.snapshot("deep-interview", INTERVIEW)["progress"]["answered"].clone();
     let before = rounds();
     // Made up by the model: nobody is even asked.
     host.prompt("guess my answer");
     assert!(
-        desk.last_request()
+        rig.last_request()
             .last_tool_result
             .contains("did not type these words")
     );
@@ -533,7 +535,7 @@ fn only_words_that_the_person_typed_and_confirmed_are_passed_on() {
     assert!(message.contains("Whom does it greet?") && message.ends_with("whoever comes in"));
     host.wait("the end", &|line| line["type"] == "agent_end");
     assert!(
-        desk.last_request()
+        rig.last_request()
             .last_tool_result
             .contains("Nothing was recorded")
     );
@@ -542,43 +544,43 @@ fn only_words_that_the_person_typed_and_confirmed_are_passed_on() {
     host.send(&json!({ "type": "prompt", "message": "whoever comes in" }));
     host.confirm(true);
     host.wait("the end", &|line| line["type"] == "agent_end");
-    let told = desk.last_request().last_tool_result;
+    let reported = rig.last_request().last_tool_result;
     assert!(
-        told.contains("It is recorded") && told.contains("What must not change?"),
-        "{told}"
+        reported.contains("It is recorded") && reported.contains("What must not change?"),
+        "{reported}"
     );
-    let view = desk.machine.env.json(&["status", "1"]);
+    let view = rig.machine.env.json(&["status", "1"]);
     assert_eq!(
         view["interview"]["rounds"][1]["answer"], "whoever comes in",
         "{view:#}"
     );
     assert_eq!(view["interview"]["rounds"][1]["provenance"], "person");
     host.prompt("where are we");
-    let told = desk.last_request().last_tool_result;
+    let reported = rig.last_request().last_tool_result;
     assert!(
-        told.contains("Open question: What must not change?"),
-        "{told}"
+        reported.contains("Open question: What must not change?"),
+        "{reported}"
     );
     host.end();
-    desk.machine.env.await_no_process();
+    rig.machine.env.await_no_process();
 }
 
 #[test]
 fn the_model_cannot_approve_from_its_shell() {
-    let desk = Desk::new();
-    assert_eq!(desk.machine.drafted().code, 5);
-    let mut host = desk.host();
+    let rig = PiRig::new();
+    assert_eq!(rig.machine.drafted().code, 5);
+    let mut host = rig.host();
     host.command("/kapi-deep-interview resume 001");
     host.escape("editor");
-    host.told("Review it with /kapi-deep-interview approve 001");
+    host.reported("Review it with /kapi-deep-interview approve 001");
     host.prompt("approve it yourself");
-    let said = desk.last_request().last_tool_result;
+    let said = rig.last_request().last_tool_result;
     assert_eq!(
         said.matches("error: only the user may").count(),
         3,
         "{said}"
     );
-    let waits = desk.snapshot("deep-interview", INTERVIEW);
+    let waits = rig.snapshot("deep-interview", INTERVIEW);
     assert_eq!(
         waits["pendingDecision"]["decision"],
         "approve_interview_spec"
@@ -586,32 +588,32 @@ fn the_model_cannot_approve_from_its_shell() {
     // A Pi that is itself an agent's has nobody's authority.
     let agents = Options {
         vars: &[("KAPI_RUN_ID", "run-of-somebody")],
-        ..desk.options()
+        ..rig.options()
     };
-    let mut inner = Host::start(&desk.machine.env, &agents);
+    let mut inner = Host::start(&rig.machine.env, &agents);
     inner.command("/kapi-deep-interview approve 1 --yes --accept-risks");
-    inner.told("this process belongs to agent run run-of-somebody");
+    inner.reported("this process belongs to agent run run-of-somebody");
     inner.end();
     // The person's own command is theirs.
     host.command("/kapi-inbox");
     host.choose("1. ");
     host.type_text("");
     host.choose("Approve");
-    host.told("is approved");
+    host.reported("is approved");
     host.end();
 }
 
 #[test]
 fn ralph_is_driven_beside_the_persons_work_to_its_completion() {
     const BUILD: &str = "002-greet-people-name-2";
-    let desk = Desk::new();
-    assert_eq!(desk.machine.drafted().code, 5);
+    let rig = PiRig::new();
+    assert_eq!(rig.machine.drafted().code, 5);
     let approve = ["deep-interview", "approve", "1", "--yes", "--accept-risks"];
-    assert_eq!(desk.machine.env.kapi(&approve).code, 0);
+    assert_eq!(rig.machine.env.kapi(&approve).code, 0);
     let Machine {
         agent, reviewer, ..
-    } = &desk.machine;
-    let mut host = desk.host();
+    } = &rig.machine;
+    let mut host = rig.host();
     host.command(&format!(
         "/kapi-ralph \"greet people by name\" --agent {agent} --reviewer {reviewer} --judge none"
     ));
@@ -621,8 +623,8 @@ fn ralph_is_driven_beside_the_persons_work_to_its_completion() {
         rows.last().unwrap().as_str().unwrap().split(' ').next(),
         Some("0.")
     );
-    let told = host.told("plan.md, hash");
-    assert!(told.contains("/kapi-ralph approve 002"), "{told}");
+    let reported = host.reported("plan.md, hash");
+    assert!(reported.contains("/kapi-ralph approve 002"), "{reported}");
     let widget = host.widget();
     assert!((1..=3).contains(&widget.len()), "{widget:?}");
     assert!(
@@ -634,8 +636,8 @@ fn ralph_is_driven_beside_the_persons_work_to_its_completion() {
     host.send(&json!({ "type": "prompt", "message": "name the manual GUIDE" }));
     host.confirm(true);
     host.wait("the end", &|line| line["type"] == "agent_end");
-    host.told("plan.md, hash");
-    let view = desk.machine.env.json(&["status", "2"]);
+    host.reported("plan.md, hash");
+    let view = rig.machine.env.json(&["status", "2"]);
     assert_eq!(
         view["revisions"][0]["text"], "name the manual GUIDE",
         "{view:#}"
@@ -644,32 +646,32 @@ fn ralph_is_driven_beside_the_persons_work_to_its_completion() {
 
     host.command("/kapi-ralph approve 2");
     let shown = host.type_text("");
-    let plan = desk.machine.document("ralph", BUILD, "plan.md");
+    let plan = rig.machine.document("ralph", BUILD, "plan.md");
     assert_eq!(shown["prefill"], plan.as_str());
     host.choose("Approve and continue");
     // The person works on while it is built.
     host.prompt("hello");
-    let told = host.told("002-greet-people-name-2 (ralph): completed");
+    let reported = host.reported("002-greet-people-name-2 (ralph): completed");
     assert!(
-        told.contains("git merge feat/ralph-greet-people-name-2"),
-        "{told}"
+        reported.contains("git merge feat/ralph-greet-people-name-2"),
+        "{reported}"
     );
     assert!(host.widget().is_empty(), "{:?}", host.widget());
     host.prompt("hello again");
-    let ordinary = desk.last_request();
+    let ordinary = rig.last_request();
     assert!(!ordinary.tools.iter().any(|tool| tool.starts_with("kapi")));
     assert!(!system(&ordinary).contains(BUILD));
     host.end();
-    desk.machine.env.await_no_process();
+    rig.machine.env.await_no_process();
 }
 
 #[test]
 fn the_end_of_a_session_leaves_a_workflow_where_it_stands() {
-    let desk = Desk::new();
+    let rig = PiRig::new();
     let Machine {
         agent, reviewer, ..
-    } = &desk.machine;
-    let mut host = desk.host();
+    } = &rig.machine;
+    let mut host = rig.host();
     host.command(&format!(
         "/kapi-ralph greet people by name --unlinked --agent {agent} --reviewer {reviewer} \
          --judge none --approve-plan auto"
@@ -679,8 +681,8 @@ fn the_end_of_a_session_leaves_a_workflow_where_it_stands() {
         line["method"] == "setStatus" && text.contains("working on T-00")
     });
     host.end();
-    desk.machine.env.await_no_process();
-    let env = &desk.machine.env;
+    rig.machine.env.await_no_process();
+    let env = &rig.machine.env;
     let view = env.json(&["status", "1"]);
     assert_eq!(
         (&view["status"], &view["phase"]),
@@ -689,17 +691,17 @@ fn the_end_of_a_session_leaves_a_workflow_where_it_stands() {
     );
     assert_eq!(env.kapi(&["audit"]).code, 0);
     // It goes on from anywhere, in another Pi too.
-    let mut host = desk.host();
+    let mut host = rig.host();
     host.command("/kapi-ralph resume 1");
-    host.told("(ralph): completed");
+    host.reported("(ralph): completed");
     host.end();
     env.await_no_process();
 }
 
 #[test]
 fn a_missing_or_old_binary_is_said_plainly() {
-    let desk = Desk::new();
-    let old = desk.machine.env.root().join("old-kapi");
+    let rig = PiRig::new();
+    let old = rig.machine.env.root().join("old-kapi");
     write(
         &old,
         "#!/bin/sh\necho \"error: unrecognized subcommand '__session'\" >&2\nexit 2\n",
@@ -708,11 +710,11 @@ fn a_missing_or_old_binary_is_said_plainly() {
     let check = |vars: &[(&str, &str)], command: &str, text: &str| {
         let options = Options {
             vars,
-            ..desk.options()
+            ..rig.options()
         };
-        let mut host = Host::start(&desk.machine.env, &options);
+        let mut host = Host::start(&rig.machine.env, &options);
         host.command(command);
-        host.told(text);
+        host.reported(text);
         host.prompt("hello");
         host.end();
     };

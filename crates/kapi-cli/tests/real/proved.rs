@@ -4,8 +4,8 @@
 //! start if they were let: none may.
 
 use kapi_testkit::agent_tools::Cli;
-use kapi_testkit::model_server::record::{Answer, Api};
-use kapi_testkit::model_server::scenario::{JudgeRule, Route, Scenario, Step};
+use kapi_testkit::model_server::record::{Api, ServedAnswer};
+use kapi_testkit::model_server::scenario::{AssistantTurn, JudgeRule, ModelScenario, Route};
 use serde_json::json;
 
 use crate::environment::{BRANCH, FIRST};
@@ -79,17 +79,17 @@ const fn api_of(cli: Cli) -> Api {
     }
 }
 
-fn scenario() -> Scenario {
-    let mut scenario = Scenario::new(vec![
-        Step::bash("echo 41 > answer.txt"),
-        Step::text(FALSE_CLAIM),
+fn scenario() -> ModelScenario {
+    let mut scenario = ModelScenario::new(vec![
+        AssistantTurn::bash("echo 41 > answer.txt"),
+        AssistantTurn::text(FALSE_CLAIM),
     ]);
     scenario.routes = vec![Route::new(
         VERIFY_FAILED,
         vec![
-            Step::read("answer.txt"),
-            Step::edit("answer.txt", "41", "42"),
-            Step::text("Now it is right."),
+            AssistantTurn::read("answer.txt"),
+            AssistantTurn::edit("answer.txt", "41", "42"),
+            AssistantTurn::text("Now it is right."),
         ],
     )];
     let verdict = json!({ "verdict": "done", "reason": REASON, "token": "{{token}}" });
@@ -184,7 +184,7 @@ fn check_requests(machine: &Machine, cli: Cli) {
     }
     let steps: Vec<_> = asked
         .iter()
-        .filter(|request| request.answer == Answer::Step)
+        .filter(|request| request.answer == ServedAnswer::Step)
         .collect();
     for request in &steps {
         assert!(request.body.to_string().contains("HOUSE-RULE: answers"));
@@ -199,7 +199,7 @@ fn check_requests(machine: &Machine, cli: Cli) {
     assert!(resumed.last_user.contains("the answer is 41, not 42"));
     let question = asked
         .iter()
-        .find(|request| request.answer == Answer::Judge)
+        .find(|request| request.answer == ServedAnswer::Judge)
         .expect("a judge was asked");
     assert_eq!(question.api, Some(api_of(judge_of(cli))));
     let question = question.body.to_string();

@@ -6,14 +6,14 @@ use std::time::Instant;
 
 use kapi_core::id::GoalId;
 use kapi_goal::record::project::Project;
-use kapi_goal::rules::state::Status;
+use kapi_goal::rules::state::GoalStatus;
 use kapi_store::layout::ProjectLayout;
 use kapi_sys::clock::SystemClock;
 use kapi_sys::real_disk::RealDisk;
 use kapi_testkit::agent_tools::Cli;
-use kapi_testkit::model_server::fault::{Fault, FaultKind, FaultTarget, Times};
-use kapi_testkit::model_server::scenario::{Scenario, Step};
-use kapi_workflow::record::supervise::{Woken, wake};
+use kapi_testkit::model_server::fault::{FaultKind, FaultTarget, InjectedFault, Times};
+use kapi_testkit::model_server::scenario::{AssistantTurn, ModelScenario};
+use kapi_workflow::record::supervise::{WakeOutcome, wake};
 
 use crate::environment::{BRANCH, FIRST, PATIENCE};
 use crate::machine::Machine;
@@ -22,20 +22,20 @@ use crate::program::Run;
 /// Longer than any process should sit through.
 const RETRY_AFTER_S: u64 = 3_600;
 
-fn does_it() -> Scenario {
-    Scenario::new(vec![
-        Step::bash("echo 42 > answer.txt"),
-        Step::text("It is done."),
+fn does_it() -> ModelScenario {
+    ModelScenario::new(vec![
+        AssistantTurn::bash("echo 42 > answer.txt"),
+        AssistantTurn::text("It is done."),
     ])
 }
 
-fn used_up() -> Scenario {
+fn used_up() -> ModelScenario {
     let mut scenario = does_it();
     let kind = FaultKind::Status {
         code: 429,
         retry_after_s: Some(RETRY_AFTER_S),
     };
-    scenario.faults = vec![Fault::new(FaultTarget::Any, Times::Always, kind)];
+    scenario.faults = vec![InjectedFault::new(FaultTarget::Any, Times::Always, kind)];
     scenario
 }
 
@@ -78,11 +78,11 @@ fn check(cli: Cli) {
     let id = GoalId::parse(FIRST).unwrap();
     // An hour later, as far as whoever looks is concerned.
     let woken = wake(&project, &id, 1, "the quota is reset").unwrap();
-    assert_eq!(woken, Woken::Now);
+    assert_eq!(woken, WakeOutcome::Now);
     let up = env.kapi(&["up", "--once"]);
     assert_eq!(up.code, 0, "{up:?}");
     let goal = project.load(&id).unwrap();
-    assert_eq!((goal.status, goal.spent.turns), (Status::Done, 1));
+    assert_eq!((goal.status, goal.spent.turns), (GoalStatus::Done, 1));
     assert_eq!(env.show(BRANCH, "answer.txt"), "42");
     env.await_no_process();
 }

@@ -4,7 +4,7 @@
 //! asks a person about news and trust before it takes its task.
 
 use kapi_testkit::agent_tools::Cli;
-use kapi_testkit::model_server::scenario::{Scenario, Step};
+use kapi_testkit::model_server::scenario::{AssistantTurn, ModelScenario};
 
 use crate::machine::Machine;
 use crate::program::finish;
@@ -38,10 +38,10 @@ os.waitpid(pid, 0)
 ";
 
 fn check(cli: Cli) {
-    let machine = Machine::new(Scenario::new(vec![
-        Step::bash("cat answer.txt"),
-        Step::bash("echo 42 > answer.txt"),
-        Step::text("Done."),
+    let machine = Machine::new(ModelScenario::new(vec![
+        AssistantTurn::bash("cat answer.txt"),
+        AssistantTurn::bash("echo 42 > answer.txt"),
+        AssistantTurn::text("Done."),
     ]));
     let env = &machine.env;
     let line = format!(

@@ -2,7 +2,9 @@
 //! claim, the journey distilled, and another CLI as the judge.
 
 use kapi_testkit::agent_tools::Cli;
-use kapi_testkit::model_server::scenario::{JudgeRule, Route, Scenario, Step, ToolUse};
+use kapi_testkit::model_server::scenario::{
+    AssistantTurn, JudgeRule, ModelScenario, Route, ToolUse,
+};
 use serde_json::{Value, json};
 
 use crate::environment::{BRANCH, FIRST};
@@ -23,14 +25,14 @@ const fn judge_of(cli: Cli) -> Cli {
     }
 }
 
-fn tool(name: &str, arguments: Value) -> Step {
-    Step::tools(vec![ToolUse::Mcp {
+fn tool(name: &str, arguments: Value) -> AssistantTurn {
+    AssistantTurn::tools(vec![ToolUse::Mcp {
         name: format!("until_done_{name}"),
         arguments,
     }])
 }
 
-fn plan(dependency: &str) -> Step {
+fn plan(dependency: &str) -> AssistantTurn {
     tool(
         "plan",
         json!({"tasks": [
@@ -41,19 +43,19 @@ fn plan(dependency: &str) -> Step {
     )
 }
 
-fn update(id: &str, patch: &Value) -> Step {
+fn update(id: &str, patch: &Value) -> AssistantTurn {
     tool("task_update", json!({"id": id, "patch": patch}))
 }
 
-fn scenario() -> Scenario {
-    let mut scenario = Scenario::new(vec![
+fn scenario() -> ModelScenario {
+    let mut scenario = ModelScenario::new(vec![
         plan("T-404"),
         plan("T-001"),
         update(
             "T-001",
             &json!({"status": "done", "addLearning": "it says wrong"}),
         ),
-        Step::bash("echo 42 > answer.txt"),
+        AssistantTurn::bash("echo 42 > answer.txt"),
         tool(
             "progress",
             json!({"note": "the answer is written", "phase": "green"}),
@@ -63,7 +65,7 @@ fn scenario() -> Scenario {
             "complete",
             json!({"evidence": CLAIM, "summary": "42 it is"}),
         ),
-        Step::text("It is done."),
+        AssistantTurn::text("It is done."),
     ]);
     scenario.routes = vec![Route::new(
         DISTILL_MARK,
@@ -72,7 +74,7 @@ fn scenario() -> Scenario {
                 "distill",
                 json!({"prdMarkdown": "# Problem\n\nThe answer was wrong."}),
             ),
-            Step::text("Distilled."),
+            AssistantTurn::text("Distilled."),
         ],
     )];
     let verdict =
@@ -94,7 +96,7 @@ fn check_goal_by_tools(cli: Cli) {
         .events(FIRST)
         .iter()
         .map(|event| event["type"].as_str().unwrap().to_owned())
-        .filter(|kind| TOLD.contains(&kind.as_str()))
+        .filter(|kind| REPORTED.contains(&kind.as_str()))
         .collect();
     assert_eq!(
         kinds,
@@ -114,7 +116,7 @@ fn check_goal_by_tools(cli: Cli) {
 }
 
 /// The events that tools lead to, and the one that ends the goal.
-const TOLD: &[&str] = &[
+const REPORTED: &[&str] = &[
     "plan_made",
     "replanned",
     "task_updated",

@@ -6,7 +6,7 @@ use std::fs;
 use std::path::PathBuf;
 
 use kapi_testkit::agent_tools::Cli;
-use kapi_testkit::model_server::scenario::{JudgeRule, Route, Scenario, Step};
+use kapi_testkit::model_server::scenario::{AssistantTurn, JudgeRule, ModelScenario, Route};
 use serde_json::{Value, json};
 
 use crate::environment::{await_some, write};
@@ -111,12 +111,20 @@ fn fine() -> Value {
 }
 
 fn work(mark: &str, command: &str) -> Route {
-    Route::new(mark, vec![Step::bash(command), Step::text("It is there.")])
+    Route::new(
+        mark,
+        vec![
+            AssistantTurn::bash(command),
+            AssistantTurn::text("It is there."),
+        ],
+    )
 }
 
 /// A model that plays every part; planners and reviewers say these things one after another.
-fn scenario(plans: &[Value], reviews: &[Value]) -> Scenario {
-    let mut scenario = Scenario::new(vec![Step::text("I do not know what this is about.")]);
+fn scenario(plans: &[Value], reviews: &[Value]) -> ModelScenario {
+    let mut scenario = ModelScenario::new(vec![AssistantTurn::text(
+        "I do not know what this is about.",
+    )]);
     scenario.routes = vec![
         work("Task T-001 of workflow", "echo hello > hello.txt"),
         work("Task T-002 of workflow", "echo bye > bye.txt"),
@@ -198,10 +206,10 @@ fn interviewed(machine: &Machine) {
     ];
     args.extend(PARTIES);
     expect(NOT_DONE, &env.kapi(&args));
-    let standing = snapshot(machine, "deep-interview", INTERVIEW);
+    let state = snapshot(machine, "deep-interview", INTERVIEW);
     assert_eq!(
-        standing["pendingDecision"]["decision"], "approve_interview_spec",
-        "{standing:#}"
+        state["pendingDecision"]["decision"], "approve_interview_spec",
+        "{state:#}"
     );
     let asked = read(machine, "deep-interview", INTERVIEW, "interview.md");
     for words in ["Who is greeted?", "Everyone who comes in.", "test.sh"] {
@@ -220,8 +228,8 @@ fn interviewed(machine: &Machine) {
 
 /// Checks what stands in the end, for people and for programs.
 fn assert_complete(machine: &Machine) {
-    let standing = snapshot(machine, "ralph", BUILD);
-    assert_eq!(standing["status"], "completed", "{standing:#}");
+    let state = snapshot(machine, "ralph", BUILD);
+    assert_eq!(state["status"], "completed", "{state:#}");
     let env = &machine.env;
     assert_eq!(env.show(BRANCH, "hello.txt"), "hello");
     assert!(env.show(BRANCH, "both.txt").starts_with("hello\nbye"));
@@ -275,14 +283,14 @@ fn assert_complete(machine: &Machine) {
 
 /// Tells whether both effects were under way at the same time.
 fn were_together(events: &[Value], first: &str, second: &str) -> bool {
-    let place = |kind: &str, name: &str| {
+    let location = |kind: &str, name: &str| {
         events.iter().position(|event| {
             let effect = event["data"]["effect"].as_str().unwrap_or_default();
             event["type"] == kind && effect.contains(name)
         })
     };
-    let begun = [first, second].map(|name| place("effect_intended", name).expect("it began"));
-    let ended = [first, second].map(|name| place("effect_ended", name).expect("it ended"));
+    let begun = [first, second].map(|name| location("effect_intended", name).expect("it began"));
+    let ended = [first, second].map(|name| location("effect_ended", name).expect("it ended"));
     begun.iter().max() < ended.iter().min()
 }
 

@@ -14,7 +14,7 @@ const ENDS: &[char] = &[';', '&', '|', '<', '>', '(', ')', '`', '\n', '\r'];
 /// Returns the words of everything in a text that could be a command, in lower case; `None` where
 /// that is more than is read.
 pub(super) fn commands(text: &str) -> Option<Vec<Vec<String>>> {
-    let mut reader = Reader {
+    let mut reader = RuleReader {
         found: Vec::new(),
         left: READ_MAX,
     };
@@ -37,12 +37,12 @@ fn joined(text: &str) -> String {
     joined.replace("${IFS}", " ").replace("$IFS", " ")
 }
 
-struct Reader {
+struct RuleReader {
     found: Vec<Vec<String>>,
     left: usize,
 }
 
-impl Reader {
+impl RuleReader {
     fn read(&mut self, text: &str, depth: usize) -> Option<()> {
         self.left = self.left.checked_sub(text.len())?;
         for command in text.split(ENDS) {

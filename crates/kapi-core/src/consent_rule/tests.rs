@@ -1,10 +1,10 @@
 //! Disguises of listed commands, and commands that are none.
 
-use super::{Field, matches};
+use super::{ToolField, matches};
 
 fn asked(list: &[&str], tool: &str, key: &str, text: &str) -> Option<String> {
     let list: Vec<String> = list.iter().map(|entry| (*entry).to_owned()).collect();
-    let fields = [Field {
+    let fields = [ToolField {
         key: key.to_owned(),
         text: text.to_owned(),
     }];

@@ -4,29 +4,29 @@
 
 use std::fmt::Write as _;
 
-use crate::value::Value;
+use crate::value::KernelValue;
 
 /// Writes a value at the end of a text.
-pub(super) fn write(value: &Value, out: &mut String) {
+pub(super) fn write(value: &KernelValue, out: &mut String) {
     match value {
-        Value::Null => out.push_str("null"),
-        Value::Bool(true) => out.push_str("true"),
-        Value::Bool(false) => out.push_str("false"),
-        Value::Integer(number) => out.push_str(&number.to_string()),
-        Value::Decimal(number) => out.push_str(number.as_str()),
-        Value::Text(text) => write_text(text, out),
-        Value::List(items) => {
+        KernelValue::Null => out.push_str("null"),
+        KernelValue::Bool(true) => out.push_str("true"),
+        KernelValue::Bool(false) => out.push_str("false"),
+        KernelValue::Integer(number) => out.push_str(&number.to_string()),
+        KernelValue::Decimal(number) => out.push_str(number.as_str()),
+        KernelValue::Text(text) => write_text(text, out),
+        KernelValue::List(items) => {
             out.push('[');
-            for (place, item) in items.iter().enumerate() {
-                separate(place, out);
+            for (location, item) in items.iter().enumerate() {
+                separate(location, out);
                 write(item, out);
             }
             out.push(']');
         }
-        Value::Map(entries) => {
+        KernelValue::Map(entries) => {
             out.push('{');
-            for (place, (key, entry)) in entries.iter().enumerate() {
-                separate(place, out);
+            for (location, (key, entry)) in entries.iter().enumerate() {
+                separate(location, out);
                 write_text(key, out);
                 out.push(':');
                 write(entry, out);
@@ -36,8 +36,8 @@ pub(super) fn write(value: &Value, out: &mut String) {
     }
 }
 
-fn separate(place: usize, out: &mut String) {
-    if place > 0 {
+fn separate(location: usize, out: &mut String) {
+    if location > 0 {
         out.push(',');
     }
 }

@@ -8,10 +8,10 @@ use std::fmt;
 use serde::de::{Deserialize, Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
 use serde::ser::{Error as _, Serialize, Serializer};
 
-use crate::value::Value;
+use crate::value::KernelValue;
 use crate::value::decimal::Decimal;
 
-impl Serialize for Value {
+impl Serialize for KernelValue {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self {
             Self::Null => serializer.serialize_unit(),
@@ -31,77 +31,77 @@ impl Serialize for Value {
     }
 }
 
-impl<'de> Deserialize<'de> for Value {
+impl<'de> Deserialize<'de> for KernelValue {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(Reader)
+        deserializer.deserialize_any(ValueReader)
     }
 }
 
-struct Reader;
+struct ValueReader;
 
-impl<'de> Visitor<'de> for Reader {
-    type Value = Value;
+impl<'de> Visitor<'de> for ValueReader {
+    type Value = KernelValue;
 
     fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.write_str("a value")
     }
 
-    fn visit_unit<E>(self) -> Result<Value, E> {
-        Ok(Value::Null)
+    fn visit_unit<E>(self) -> Result<KernelValue, E> {
+        Ok(KernelValue::Null)
     }
 
-    fn visit_none<E>(self) -> Result<Value, E> {
-        Ok(Value::Null)
+    fn visit_none<E>(self) -> Result<KernelValue, E> {
+        Ok(KernelValue::Null)
     }
 
-    fn visit_some<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
+    fn visit_some<D: Deserializer<'de>>(self, deserializer: D) -> Result<KernelValue, D::Error> {
         deserializer.deserialize_any(self)
     }
 
-    fn visit_bool<E>(self, value: bool) -> Result<Value, E> {
-        Ok(Value::Bool(value))
+    fn visit_bool<E>(self, value: bool) -> Result<KernelValue, E> {
+        Ok(KernelValue::Bool(value))
     }
 
-    fn visit_i64<E>(self, value: i64) -> Result<Value, E> {
-        Ok(Value::Integer(value))
+    fn visit_i64<E>(self, value: i64) -> Result<KernelValue, E> {
+        Ok(KernelValue::Integer(value))
     }
 
-    fn visit_u64<E: serde::de::Error>(self, value: u64) -> Result<Value, E> {
+    fn visit_u64<E: serde::de::Error>(self, value: u64) -> Result<KernelValue, E> {
         if let Ok(number) = i64::try_from(value) {
-            return Ok(Value::Integer(number));
+            return Ok(KernelValue::Integer(number));
         }
-        let number = Decimal::from_plain(value.to_string()).map(Value::Decimal);
+        let number = Decimal::from_plain(value.to_string()).map(KernelValue::Decimal);
         number.ok_or_else(|| E::custom("the number cannot be kept"))
     }
 
-    fn visit_f64<E: serde::de::Error>(self, value: f64) -> Result<Value, E> {
-        Value::from_float(value).ok_or_else(|| E::custom(format!("{value} is not a number")))
+    fn visit_f64<E: serde::de::Error>(self, value: f64) -> Result<KernelValue, E> {
+        KernelValue::from_float(value).ok_or_else(|| E::custom(format!("{value} is not a number")))
     }
 
-    fn visit_str<E>(self, value: &str) -> Result<Value, E> {
-        Ok(Value::Text(value.to_owned()))
+    fn visit_str<E>(self, value: &str) -> Result<KernelValue, E> {
+        Ok(KernelValue::Text(value.to_owned()))
     }
 
-    fn visit_string<E>(self, value: String) -> Result<Value, E> {
-        Ok(Value::Text(value))
+    fn visit_string<E>(self, value: String) -> Result<KernelValue, E> {
+        Ok(KernelValue::Text(value))
     }
 
-    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Value, A::Error> {
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<KernelValue, A::Error> {
         let mut list = Vec::new();
         while let Some(item) = items.next_element()? {
             list.push(item);
         }
-        Ok(Value::List(list))
+        Ok(KernelValue::List(list))
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, mut items: A) -> Result<Value, A::Error> {
+    fn visit_map<A: MapAccess<'de>>(self, mut items: A) -> Result<KernelValue, A::Error> {
         let mut entries = BTreeMap::new();
-        while let Some((key, value)) = items.next_entry::<String, Value>()? {
+        while let Some((key, value)) = items.next_entry::<String, KernelValue>()? {
             if entries.contains_key(&key) {
                 return Err(A::Error::custom(format!("`{key}` is set twice")));
             }
             entries.insert(key, value);
         }
-        Ok(Value::Map(entries))
+        Ok(KernelValue::Map(entries))
     }
 }

@@ -4,9 +4,9 @@ use std::cmp::Ordering;
 
 use proptest::prelude::{Just, Strategy, any, prop, prop_oneof, proptest};
 
-use super::Value;
+use super::KernelValue;
 
-fn json(text: &str) -> Value {
+fn json(text: &str) -> KernelValue {
     serde_json::from_str(text).unwrap()
 }
 
@@ -27,13 +27,13 @@ fn numbers_have_one_form() {
         "18446744073709551615"
     );
     assert_eq!(json("1e300").to_json().len(), 301);
-    assert_eq!(Value::from_float(f64::NAN), None);
-    assert_eq!(Value::from_float(f64::INFINITY), None);
+    assert_eq!(KernelValue::from_float(f64::NAN), None);
+    assert_eq!(KernelValue::from_float(f64::INFINITY), None);
 }
 
 #[test]
 fn numbers_are_read_as_they_are_written() {
-    let read = |text: &str| Value::parse_number(text).map(|value| value.to_json());
+    let read = |text: &str| KernelValue::parse_number(text).map(|value| value.to_json());
     for (text, form) in [
         ("7", "7"),
         ("-7", "-7"),
@@ -78,13 +78,13 @@ fn numbers_compare_without_rounding() {
         "9223372036854775808",
         "1e300",
     ];
-    for (place, left) in ordered.iter().enumerate() {
+    for (location, left) in ordered.iter().enumerate() {
         for (other, right) in ordered.iter().enumerate() {
             let order = json(left).order(&json(right));
-            assert_eq!(order, Some(place.cmp(&other)), "{left} {right}");
+            assert_eq!(order, Some(location.cmp(&other)), "{left} {right}");
         }
     }
-    let text = |text: &str| Value::from(text);
+    let text = |text: &str| KernelValue::from(text);
     assert_eq!(text("a").order(&text("b")), Some(Ordering::Less));
     // In the order of ECMAScript a character beyond the first plane comes before U+FF61.
     assert_eq!(
@@ -98,7 +98,7 @@ fn numbers_compare_without_rounding() {
 #[test]
 fn paths_lead_through_tables_and_lists() {
     let value = json(r#"{"a":{"b":[10,{"c":"x"}]},"":{"":1},"n":null}"#);
-    let get = |path: &str| value.get(path).map(Value::to_json);
+    let get = |path: &str| value.get(path).map(KernelValue::to_json);
     assert_eq!(get("a.b.0").as_deref(), Some("10"));
     assert_eq!(get("a.b.1.c").as_deref(), Some("\"x\""));
     assert_eq!(get("n").as_deref(), Some("null"));
@@ -125,25 +125,25 @@ fn templates_get_text_bare_and_the_rest_as_json() {
 
 #[test]
 fn a_key_stands_once() {
-    let error = serde_json::from_str::<Value>(r#"{"a":1,"a":2}"#).unwrap_err();
+    let error = serde_json::from_str::<KernelValue>(r#"{"a":1,"a":2}"#).unwrap_err();
     assert!(error.to_string().contains("`a` is set twice"), "{error}");
 }
 
-fn values() -> impl Strategy<Value = Value> {
+fn values() -> impl Strategy<Value = KernelValue> {
     let leaf = prop_oneof![
-        Just(Value::Null),
-        any::<bool>().prop_map(Value::Bool),
-        any::<i64>().prop_map(Value::Integer),
+        Just(KernelValue::Null),
+        any::<bool>().prop_map(KernelValue::Bool),
+        any::<i64>().prop_map(KernelValue::Integer),
         // What a JSON library reads without rounding.
-        (any::<i32>(), 0..6_i32).prop_filter_map("a number", |(n, places)| Value::from_float(
-            f64::from(n) / 10_f64.powi(places)
-        )),
-        any::<String>().prop_map(Value::Text),
+        (any::<i32>(), 0..6_i32).prop_filter_map("a number", |(n, locations)| {
+            KernelValue::from_float(f64::from(n) / 10_f64.powi(locations))
+        }),
+        any::<String>().prop_map(KernelValue::Text),
     ];
     leaf.prop_recursive(4, 32, 6, |inner| {
         prop_oneof![
-            prop::collection::vec(inner.clone(), 0..5).prop_map(Value::List),
-            prop::collection::btree_map(any::<String>(), inner, 0..5).prop_map(Value::Map),
+            prop::collection::vec(inner.clone(), 0..5).prop_map(KernelValue::List),
+            prop::collection::btree_map(any::<String>(), inner, 0..5).prop_map(KernelValue::Map),
         ]
     })
 }
@@ -158,7 +158,7 @@ proptest! {
 
     #[test]
     fn reading_numbers_never_panics(text in "[-0-9.]{0,40}") {
-        if let Some(value) = Value::parse_number(&text) {
+        if let Some(value) = KernelValue::parse_number(&text) {
             assert_eq!(value.order(&value), Some(Ordering::Equal));
         }
     }

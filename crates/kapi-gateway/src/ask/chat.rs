@@ -33,11 +33,11 @@ struct ChatMessage {
 
 #[derive(Deserialize)]
 struct ChatToolCall {
-    function: Function,
+    function: ChatFunction,
 }
 
 #[derive(Deserialize)]
-struct Function {
+struct ChatFunction {
     arguments: String,
 }
 
@@ -155,8 +155,8 @@ impl ChatUsage {
     fn counts(&self) -> Option<TokenCounts> {
         let prompt = self.prompt_tokens?;
         let details = self.prompt_tokens_details.as_ref();
-        let told = details.and_then(|details| details.cached_tokens);
-        let cache_read = told
+        let reported = details.and_then(|details| details.cached_tokens);
+        let cache_read = reported
             .or(self.prompt_cache_hit_tokens)
             .unwrap_or(0)
             .min(prompt);

@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 
 /// What a model is to answer with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Form {
+pub enum AnswerForm {
     /// Words, free.
     Words,
     /// One object.

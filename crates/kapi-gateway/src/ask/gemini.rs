@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::ask::answer::{AnswerChannel, AnswerText, ParsedAnswer, parse, said};
 use crate::ask::error::AskError;
-use crate::ask::form::Form;
+use crate::ask::form::AnswerForm;
 use crate::ask::{ModelQuestion, Wording, system_text};
 
 #[derive(Deserialize)]
@@ -60,7 +60,7 @@ struct GeminiUsage {
 
 pub(super) fn body(question: &ModelQuestion<'_>, wording: Wording) -> Value {
     let mut config = json!({ "maxOutputTokens": question.output_tokens_max });
-    if let (Form::Object(form), AnswerChannel::Format) = (question.form, wording.channel) {
+    if let (AnswerForm::Object(form), AnswerChannel::Format) = (question.form, wording.channel) {
         config["responseMimeType"] = json!("application/json");
         config["responseSchema"] = form.gemini_schema();
     }

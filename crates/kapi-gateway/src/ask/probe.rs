@@ -10,7 +10,7 @@ use kapi_sys::cancel::Cancel;
 use serde_json::Value;
 
 use crate::ask::error::AskError;
-use crate::ask::form::Form;
+use crate::ask::form::AnswerForm;
 use crate::ask::line::AskConnection;
 use crate::ask::server::{ModelApi, ModelEndpoint};
 use crate::ask::{ModelQuestion, UsageTally, converse, path_model, refusal, watch};
@@ -106,7 +106,7 @@ fn call(
         system: "",
         user: "Say: ok",
         output_tokens_max: OUTPUT_TOKENS,
-        form: Form::Words,
+        form: AnswerForm::Words,
     };
     let answered = |model: String| AvailableModel {
         model,

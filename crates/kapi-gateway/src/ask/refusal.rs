@@ -71,13 +71,13 @@ pub(crate) fn error_of(line: &AskConnection<'_>, model: &str, raw: &RawAnswer) -
 /// Returns what a server says in words, capped and without control characters.
 fn message_of(body: &Value, text: &[u8]) -> String {
     let first = body.get(0).unwrap_or(body);
-    let places = [
+    let locations = [
         &first["error"]["message"],
         &first["error"],
         &first["message"],
         &first["detail"],
     ];
-    let worded = places.into_iter().find_map(Value::as_str);
+    let worded = locations.into_iter().find_map(Value::as_str);
     let text = String::from_utf8_lossy(text);
     let message = worded.unwrap_or(&text);
     let plain = message

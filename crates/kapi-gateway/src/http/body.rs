@@ -22,7 +22,7 @@ const PART: &str = "its body";
 #[derive(Debug)]
 pub struct BodyReader<'a, R> {
     reader: &'a mut MessageReader<R>,
-    place: BodyPosition,
+    location: BodyPosition,
     n_read: u64,
     bytes_max: u64,
 }
@@ -54,7 +54,7 @@ impl<R: Read> MessageReader<R> {
 
 impl<'a, R: Read> BodyReader<'a, R> {
     fn new(reader: &'a mut MessageReader<R>, framing: Framing, bytes_max: u64) -> Self {
-        let place = match framing {
+        let location = match framing {
             Framing::Empty | Framing::Length(0) => BodyPosition::Done,
             Framing::Length(left) => BodyPosition::Within {
                 left,
@@ -65,7 +65,7 @@ impl<'a, R: Read> BodyReader<'a, R> {
         };
         Self {
             reader,
-            place,
+            location,
             n_read: 0,
             bytes_max,
         }
@@ -73,10 +73,10 @@ impl<'a, R: Read> BodyReader<'a, R> {
 
     /// Returns the bytes of the next piece as soon as there are any, or nothing at the end.
     pub fn piece(&mut self) -> Result<Option<&[u8]>, HttpMessageError> {
-        while matches!(self.place, BodyPosition::Size) {
+        while matches!(self.location, BodyPosition::Size) {
             self.read_size()?;
         }
-        match self.place {
+        match self.location {
             BodyPosition::Done | BodyPosition::Size => Ok(None),
             BodyPosition::Within { left, after } => self.piece_within(left, after).map(Some),
             BodyPosition::UntilClose => self.piece_until_close(),
@@ -116,7 +116,7 @@ impl<'a, R: Read> BodyReader<'a, R> {
         }
         // A chunk's own line end is read with the next size line.
         let left = left.saturating_sub(length as u64);
-        self.place = match (left, after) {
+        self.location = match (left, after) {
             (0, NextPart::End) => BodyPosition::Done,
             (0, NextPart::Chunk) => BodyPosition::Size,
             _ => BodyPosition::Within { left, after },
@@ -127,7 +127,7 @@ impl<'a, R: Read> BodyReader<'a, R> {
     fn piece_until_close(&mut self) -> Result<Option<&[u8]>, HttpMessageError> {
         let length = self.available(u64::MAX)?;
         if length == 0 {
-            self.place = BodyPosition::Done;
+            self.location = BodyPosition::Done;
             return Ok(None);
         }
         self.taken(length).map(Some)
@@ -169,7 +169,7 @@ impl<'a, R: Read> BodyReader<'a, R> {
             .and_then(|size| u64::from_str_radix(size, 16).ok())
             .ok_or(malformed("a chunk's size is not a number"))?;
         if left > 0 {
-            self.place = BodyPosition::Within {
+            self.location = BodyPosition::Within {
                 left,
                 after: NextPart::Chunk,
             };
@@ -179,7 +179,7 @@ impl<'a, R: Read> BodyReader<'a, R> {
         loop {
             let length = self.line(trailers)?.len();
             if length == 0 {
-                self.place = BodyPosition::Done;
+                self.location = BodyPosition::Done;
                 return Ok(());
             }
             trailers = trailers.saturating_sub(length + 2);

@@ -148,13 +148,13 @@ impl ModelDialect {
     }
 
     /// Tells whether usage found by one of the paths is the last word on it, in a stream that
-    /// told some first in the event `first_told_at`.
-    pub(crate) const fn is_final(self, wanted_idx: usize, first_told_at: u64) -> bool {
+    /// told some first in the event `first_reported_at`.
+    pub(crate) const fn is_final(self, wanted_idx: usize, first_reported_at: u64) -> bool {
         match self {
             Self::Anthropic => wanted_idx == anthropic::FINAL_IDX,
             Self::Responses => true,
             // Some servers tell the usage so far with each chunk, from the first on.
-            Self::Chat => first_told_at > 0,
+            Self::Chat => first_reported_at > 0,
             Self::Gemini => false,
         }
     }

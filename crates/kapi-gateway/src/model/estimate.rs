@@ -25,9 +25,9 @@ pub(crate) struct Basis {
 
 impl Basis {
     /// Returns what was used at most beyond what the answer has told.
-    pub(crate) fn beyond(&self, told: Usage, answer_bytes: u64, reach: AnswerExtent) -> Usage {
+    pub(crate) fn beyond(&self, reported: Usage, answer_bytes: u64, reach: AnswerExtent) -> Usage {
         // Answers tell the input exactly, or not at all.
-        let input_tokens = if told.input_tokens > 0 {
+        let input_tokens = if reported.input_tokens > 0 {
             0
         } else {
             u64::try_from(self.body_bytes).unwrap_or(u64::MAX) / BYTES_PER_TOKEN
@@ -39,7 +39,7 @@ impl Basis {
         };
         Usage {
             input_tokens,
-            output_tokens: output_tokens.saturating_sub(told.output_tokens),
+            output_tokens: output_tokens.saturating_sub(reported.output_tokens),
             usd_micros: None,
         }
     }
@@ -61,20 +61,21 @@ mod tests {
 
     #[test]
     fn an_estimate_is_what_may_have_been_used_beyond_what_was_told() {
-        let check = |named: Option<u64>, told: (u64, u64), read: (u64, AnswerExtent), expected| {
-            let basis = Basis {
-                body_bytes: 3000,
-                output_tokens_max: named,
+        let check =
+            |named: Option<u64>, reported: (u64, u64), read: (u64, AnswerExtent), expected| {
+                let basis = Basis {
+                    body_bytes: 3000,
+                    output_tokens_max: named,
+                };
+                let reported = Usage {
+                    input_tokens: reported.0,
+                    output_tokens: reported.1,
+                    usd_micros: None,
+                };
+                let found = basis.beyond(reported, read.0, read.1);
+                let found = (found.input_tokens, found.output_tokens);
+                assert_eq!(found, expected, "{named:?} {reported:?} {read:?}");
             };
-            let told = Usage {
-                input_tokens: told.0,
-                output_tokens: told.1,
-                usd_micros: None,
-            };
-            let found = basis.beyond(told, read.0, read.1);
-            let found = (found.input_tokens, found.output_tokens);
-            assert_eq!(found, expected, "{named:?} {told:?} {read:?}");
-        };
         let (complete, broken_off) = (AnswerExtent::Complete, AnswerExtent::BrokenOff);
         check(None, (0, 0), (300, complete), (1000, 100));
         check(None, (0, 0), (300, broken_off), (1000, 4096));

@@ -159,12 +159,12 @@ fn forward(
     };
     let number = gateway.n_requests.fetch_add(1, Ordering::SeqCst) + 1;
     if let Some(read) = &read {
-        gateway.tell(GatewayEvent::Call {
+        gateway.notify(GatewayEvent::Call {
             call: number,
             model: read.model.clone(),
         });
         if read.usage_asked_by == AskedBy::Gateway {
-            gateway.tell(GatewayEvent::UsageAsked { call: number });
+            gateway.notify(GatewayEvent::UsageAsked { call: number });
         }
     }
     gateway.record(&|recorder| recorder.request(number, &without_keys(&allowed.head), body));
@@ -195,7 +195,7 @@ fn forward(
             match sent {
                 Ok((answer, sent)) => {
                     if sent == SendAttempt::Again {
-                        gateway.tell(GatewayEvent::Retried { call: number });
+                        gateway.notify(GatewayEvent::Retried { call: number });
                     }
                     let (next, reusable) = live(gateway, &job, answer, agent, stop);
                     if let Some(answer) = reusable {
@@ -246,7 +246,7 @@ fn replayed(
 ) -> KeepAlive {
     let call = job.call;
     let Some((recorded, likeness)) = found else {
-        gateway.tell(GatewayEvent::ReplayMissed { call });
+        gateway.notify(GatewayEvent::ReplayMissed { call });
         let message = format!("kapi: the cassette has no answer to request {call}");
         return fault(
             gateway,
@@ -257,7 +257,7 @@ fn replayed(
         );
     };
     if likeness == Likeness::OtherBody {
-        gateway.tell(GatewayEvent::ReplayDiffers { call });
+        gateway.notify(GatewayEvent::ReplayDiffers { call });
     }
     let Some(head) = recorded.head else {
         let why = "kapi: no answer was recorded, because there was none";
@@ -305,11 +305,11 @@ fn fail(
     let why = String::from_utf8_lossy(&why).into_owned();
     gateway.record(&|recorder| recorder.end(call, ending));
     let kind = if ending == ExchangeEnd::Stalled {
-        gateway.tell(GatewayEvent::Stalled { call });
+        gateway.notify(GatewayEvent::Stalled { call });
         GatewayErrorKind::Stalled
     } else {
         let why = why.clone();
-        gateway.tell(GatewayEvent::Unreachable { call, why });
+        gateway.notify(GatewayEvent::Unreachable { call, why });
         GatewayErrorKind::Unreachable
     };
     fault(gateway, kind, &why, agent, job.keep)
@@ -335,7 +335,7 @@ fn refuse(
     agent: &mut Agent<'_>,
     keep: KeepAlive,
 ) -> KeepAlive {
-    gateway.tell(GatewayEvent::Refused { why: refused.why });
+    gateway.notify(GatewayEvent::Refused { why: refused.why });
     fault(gateway, refused.fault, &refused.message, agent, keep)
 }
 
@@ -376,7 +376,7 @@ fn malformed(
             HttpMessageError::BodyTooLong { .. } => GatewayRefusal::TooLarge,
             _ => GatewayRefusal::Unreadable,
         };
-        gateway.tell(GatewayEvent::Refused { why });
+        gateway.notify(GatewayEvent::Refused { why });
         let kind = match error {
             HttpMessageError::BodyTooLong { .. } => GatewayErrorKind::TooLarge,
             _ => GatewayErrorKind::BadRequest,

@@ -53,7 +53,7 @@ struct EventCount {
     seen: Option<TokenCounts>,
     n_events: u64,
     /// The event that first told any usage.
-    first_told_at: Option<u64>,
+    first_reported_at: Option<u64>,
     is_final: bool,
     is_flawed: bool,
 }
@@ -71,7 +71,7 @@ impl CallMeter {
                 dialect,
                 seen: None,
                 n_events: 0,
-                first_told_at: None,
+                first_reported_at: None,
                 is_final: false,
                 is_flawed: false,
             },
@@ -117,7 +117,7 @@ impl CallMeter {
     }
 
     /// Returns what the answer has told so far.
-    pub(crate) fn told(&self) -> TokenCounts {
+    pub(crate) fn reported(&self) -> TokenCounts {
         self.count.seen.unwrap_or_default()
     }
 
@@ -158,8 +158,8 @@ impl EventCount {
             let seen = self.seen.get_or_insert_default();
             // Every answer tells sums so far, but not every object tells all of them.
             *seen = seen.larger(&usage);
-            let first_told_at = *self.first_told_at.get_or_insert(self.n_events);
-            self.is_final |= self.dialect.is_final(picked.wanted_idx, first_told_at);
+            let first_reported_at = *self.first_reported_at.get_or_insert(self.n_events);
+            self.is_final |= self.dialect.is_final(picked.wanted_idx, first_reported_at);
         }
     }
 }

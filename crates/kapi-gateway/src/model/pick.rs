@@ -62,7 +62,7 @@ pub(crate) struct Picker {
     wanted: &'static [Path],
     levels: Vec<JsonLevel>,
     depth: usize,
-    place: JsonPosition,
+    location: JsonPosition,
     /// The string being read is a key of the innermost level.
     key: Option<Vec<u8>>,
     capture: Option<Capture>,
@@ -74,7 +74,7 @@ impl Picker {
             wanted,
             levels: Vec::new(),
             depth: 0,
-            place: JsonPosition::Between,
+            location: JsonPosition::Between,
             key: None,
             capture: None,
         }
@@ -89,11 +89,11 @@ impl Picker {
     pub(crate) fn feed(&mut self, mut bytes: &[u8]) -> Vec<PickedObject> {
         let mut found = Vec::new();
         while let Some((&byte, rest)) = bytes.split_first() {
-            match self.place {
+            match self.location {
                 JsonPosition::Between => self.between(byte, &mut found),
                 JsonPosition::Escaped => {
                     self.keep(&[byte]);
-                    self.place = JsonPosition::InString;
+                    self.location = JsonPosition::InString;
                 }
                 JsonPosition::InString if byte == b'"' || byte == b'\\' => self.string_stop(byte),
                 JsonPosition::InString => {
@@ -114,7 +114,7 @@ impl Picker {
     fn string_stop(&mut self, byte: u8) {
         if byte == b'\\' {
             self.keep(&[byte]);
-            self.place = JsonPosition::Escaped;
+            self.location = JsonPosition::Escaped;
             return;
         }
         if let Some(key) = self.key.take()
@@ -123,14 +123,14 @@ impl Picker {
             *slot = plain_key(key);
         }
         self.keep(&[byte]);
-        self.place = JsonPosition::Between;
+        self.location = JsonPosition::Between;
     }
 
     fn between(&mut self, byte: u8, found: &mut Vec<PickedObject>) {
         match byte {
             b'"' => {
                 self.keep(&[byte]);
-                self.place = JsonPosition::InString;
+                self.location = JsonPosition::InString;
                 if let Some(JsonLevel::Object {
                     expects: ExpectedToken::Key,
                     ..

@@ -167,7 +167,7 @@ impl<'r> AnswerRelay<'r> {
         let call = self.job.call;
         let status = self.head.status;
         let retry_after_ms = quota::retry_after_ms(&self.head.headers);
-        self.gateway.tell(GatewayEvent::Answered {
+        self.gateway.notify(GatewayEvent::Answered {
             call,
             status,
             retry_after_ms,
@@ -282,7 +282,7 @@ impl<'r> AnswerRelay<'r> {
         // Whoever left before the end of the stream was to be cut off anyway.
         let _agent_left: Result<(), HttpMessageError> = written;
         self.delivery = AgentDelivery::Cut;
-        self.gateway.tell(GatewayEvent::Cut {
+        self.gateway.notify(GatewayEvent::Cut {
             call: self.job.call,
         });
     }
@@ -297,7 +297,7 @@ impl<'r> AnswerRelay<'r> {
 
     fn agent_left(&mut self, stream: &AnswerBody<'_>) {
         self.delivery = AgentDelivery::Gone;
-        self.gateway.tell(GatewayEvent::AgentLeft {
+        self.gateway.notify(GatewayEvent::AgentLeft {
             call: self.job.call,
         });
         let timeouts = &self.gateway.timeouts;
@@ -313,8 +313,8 @@ impl<'r> AnswerRelay<'r> {
         self.gateway.record(&|recorder| recorder.end(call, ending));
         if !stop.is_raised() {
             match ending {
-                ExchangeEnd::Stalled => self.gateway.tell(GatewayEvent::Stalled { call }),
-                ExchangeEnd::Broken => self.gateway.tell(GatewayEvent::BrokenOff { call }),
+                ExchangeEnd::Stalled => self.gateway.notify(GatewayEvent::Stalled { call }),
+                ExchangeEnd::Broken => self.gateway.notify(GatewayEvent::BrokenOff { call }),
                 ExchangeEnd::Complete
                 | ExchangeEnd::Unreachable
                 | ExchangeEnd::Cut
@@ -332,7 +332,7 @@ impl<'r> AnswerRelay<'r> {
             let estimate = self
                 .job
                 .basis
-                .beyond(meter.told().usage(None), self.n_bytes, reach);
+                .beyond(meter.reported().usage(None), self.n_bytes, reach);
             self.gateway.meter_unknown(call, model, why, estimate);
         }
     }

@@ -2,13 +2,15 @@
 
 use kapi_gateway::ask::answer::AnswerChannel;
 use kapi_gateway::ask::error::AskError;
-use kapi_gateway::ask::form::Form;
+use kapi_gateway::ask::form::AnswerForm;
 use kapi_gateway::ask::probe::{AvailabilitySource, probe};
 use kapi_gateway::ask::server::{ModelApi, ModelEndpoint};
 use kapi_spend::rules::tokens::TokenCounts;
 use kapi_sys::cancel::Cancel;
 use kapi_testkit::model_server::ModelServer;
-use kapi_testkit::model_server::scenario::{JudgeRule, Scenario, Step, ToolUse, Usage};
+use kapi_testkit::model_server::scenario::{
+    AssistantTurn, JudgeRule, ModelScenario, ReplyUsage, ToolUse,
+};
 use serde_json::{Value, json};
 
 use crate::ask_rig::{
@@ -18,12 +20,12 @@ use crate::support::PATIENCE;
 
 const DONE: &str = r#"{"verdict":"done","reason":"all there"}"#;
 
-fn scenario() -> Scenario {
-    let mut scenario = Scenario::new(vec![Step::tools(vec![ToolUse::Named {
+fn scenario() -> ModelScenario {
+    let mut scenario = ModelScenario::new(vec![AssistantTurn::tools(vec![ToolUse::Named {
         name: "verdict".to_owned(),
         arguments: json!({ "verdict": "done", "reason": "all there" }),
     }])]);
-    scenario.usage = Usage {
+    scenario.usage = ReplyUsage {
         input: 700,
         output: 40,
         cache_read: 200,
@@ -42,7 +44,7 @@ fn at(model: &ModelServer, api: ModelApi) -> ModelEndpoint {
 fn words_are_asked_for_without_tools_or_history_and_counted_exactly() {
     let model = ModelServer::start(scenario()).expect("a server");
     for api in APIS {
-        let asked = ask_at(&at(&model, api), Form::Words);
+        let asked = ask_at(&at(&model, api), AnswerForm::Words);
         let expected = TokenCounts {
             input: 700,
             output: 45,
@@ -260,13 +262,15 @@ fn a_server_of_ones_own_is_asked_below_its_path_and_without_a_key() {
     });
     let mut own = server.server(ModelApi::Chat);
     own.key = None;
-    let answer = answer(ask_at(&own, Form::Words));
+    let answer = answer(ask_at(&own, AnswerForm::Words));
     assert_eq!(answer.request_id.as_deref(), Some("req-7"));
     let request = server.requests().pop().expect("a request");
     assert_eq!(request.line, "POST /v1/chat/completions HTTP/1.1");
     assert!(!request.head.to_lowercase().contains("authorization"));
     let below = server.server_at(ModelApi::Chat, "http", "/api/openai");
-    ask_at(&below, Form::Words).outcome.expect("an answer");
+    ask_at(&below, AnswerForm::Words)
+        .outcome
+        .expect("an answer");
     let request = server.requests().pop().expect("a request");
     assert_eq!(request.line, "POST /api/openai/chat/completions HTTP/1.1");
 }
@@ -370,7 +374,7 @@ fn a_probe_finds_out_that_a_model_is_not_there() {
             "{name}"
         );
     }
-    let mut long = question(Form::Words);
+    let mut long = question(AnswerForm::Words);
     let name = "m".repeat(201);
     long.model = &name;
     let server = Scripted::start(|_| panic!("nothing is sent"));

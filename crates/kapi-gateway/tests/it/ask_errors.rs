@@ -9,14 +9,14 @@ use std::time::{Duration, Instant};
 use kapi_core::agent_end::ProviderFailureKind;
 use kapi_gateway::ask::ask;
 use kapi_gateway::ask::error::AskError;
-use kapi_gateway::ask::form::Form;
+use kapi_gateway::ask::form::AnswerForm;
 use kapi_gateway::ask::probe::probe;
 use kapi_gateway::ask::server::ModelApi;
 use kapi_gateway::egress::host_proxy::HostProxy;
 use kapi_sys::cancel::Cancel;
 use kapi_testkit::model_server::ModelServer;
-use kapi_testkit::model_server::fault::{Fault, FaultKind, FaultTarget, Times};
-use kapi_testkit::model_server::scenario::Scenario;
+use kapi_testkit::model_server::fault::{FaultKind, FaultTarget, InjectedFault, Times};
+use kapi_testkit::model_server::scenario::ModelScenario;
 use serde_json::{Value, json};
 
 use crate::ask_rig::{
@@ -49,8 +49,8 @@ fn name(error: &AskError) -> &'static str {
 }
 
 fn faulty(kind: FaultKind) -> ModelServer {
-    let mut scenario = Scenario::new(Vec::new());
-    scenario.faults = vec![Fault::new(FaultTarget::Any, Times::Always, kind)];
+    let mut scenario = ModelScenario::new(Vec::new());
+    scenario.faults = vec![InjectedFault::new(FaultTarget::Any, Times::Always, kind)];
     ModelServer::start(scenario).expect("a server")
 }
 
@@ -85,7 +85,7 @@ fn each_failure_of_a_server_has_its_kind_in_every_api() {
     ] {
         let model = faulty(fault.clone());
         for api in APIS {
-            let asked = ask_at(&server(api, &model.base_url()), Form::Words);
+            let asked = ask_at(&server(api, &model.base_url()), AnswerForm::Words);
             let n_unmetered = asked.n_unmetered;
             let error = error(asked);
             assert_eq!(name(&error), expected, "{api:?} {fault:?}: {error:?}");
@@ -175,7 +175,7 @@ fn a_wait_can_be_cancelled() {
     let asked = thread::scope(|scope| {
         let waiting = scope.spawn(|| {
             let server = server(ModelApi::Anthropic, &model.base_url());
-            ask(&server, &question(Form::Words), PATIENCE, &cancel)
+            ask(&server, &question(AnswerForm::Words), PATIENCE, &cancel)
         });
         assert!(model.wait_until(PATIENCE, &|requests| !requests.is_empty()));
         cancel.raise();
@@ -187,7 +187,7 @@ fn a_wait_can_be_cancelled() {
     let server = Scripted::start(|_| panic!("nothing is sent"));
     let asked = ask(
         &server.server(ModelApi::Chat),
-        &question(Form::Words),
+        &question(AnswerForm::Words),
         PATIENCE,
         &cancel,
     );
@@ -201,7 +201,7 @@ fn nobody_at_an_address_is_unreachable() {
     let url = format!("http://{}", listener.local_addr().expect("an address"));
     drop(listener);
     for api in APIS {
-        let error = error(ask_at(&server(api, &url), Form::Words));
+        let error = error(ask_at(&server(api, &url), AnswerForm::Words));
         assert_eq!(name(&error), "unreachable", "{error:?}");
         let failure = error.failure().expect("a failure");
         assert!(failure.message.contains("refused"), "{}", failure.message);
@@ -225,7 +225,7 @@ fn a_server_without_the_right_certificate_is_unreachable() {
 /// Returns what an answer of this status and body is taken for, in an API.
 fn taken_for(api: ModelApi, status: u16, body: Value) -> String {
     let server = Scripted::start(move |_| Reply::json(status, &body));
-    name(&error(ask_at(&server.server(api), Form::Words))).to_owned()
+    name(&error(ask_at(&server.server(api), AnswerForm::Words))).to_owned()
 }
 
 #[test]
@@ -291,9 +291,9 @@ fn words_decide_where_the_status_does_not() {
 
 #[test]
 fn a_model_that_declines_or_is_cut_short_gives_no_answer_and_still_costs() {
-    let changed = |api, place: &str, value: &str| {
+    let changed = |api, location: &str, value: &str| {
         let mut said = spoken(api, "I am done");
-        *said.pointer_mut(place).expect(place) = json!(value);
+        *said.pointer_mut(location).expect(location) = json!(value);
         said
     };
     let mut refusing = spoken(ModelApi::Chat, "");
@@ -362,7 +362,10 @@ fn a_servers_words_are_shown_without_the_key_and_without_tricks() {
         let message = format!("bad key {KEY}\u{1b}[2J\n{}", "x".repeat(9_000));
         Reply::json(401, &json!({ "error": { "message": message } }))
     });
-    let error = error(ask_at(&server.server(ModelApi::Anthropic), Form::Words));
+    let error = error(ask_at(
+        &server.server(ModelApi::Anthropic),
+        AnswerForm::Words,
+    ));
     let shown = format!("{error} {error:?}");
     assert!(
         !shown.contains(KEY) && !shown.contains('\u{1b}') && !shown.contains('\n'),
@@ -381,7 +384,7 @@ fn an_answer_without_end_is_not_read_without_end() {
         headers: Vec::new(),
         body: " ".repeat(9 * 1024 * 1024),
     });
-    let error = error(ask_at(&server.server(ModelApi::Chat), Form::Words));
+    let error = error(ask_at(&server.server(ModelApi::Chat), AnswerForm::Words));
     assert_eq!(name(&error), "broken off", "{error:?}");
 }
 
@@ -406,7 +409,7 @@ fn the_hosts_own_proxy_is_gone_through() {
     let environment = BTreeMap::from([("http_proxy".into(), named.into())]);
     let mut beyond = server(ModelApi::Chat, "http://model.example");
     beyond.host_proxy = HostProxy::of(&environment).expect("a proxy");
-    let answer = answer(ask_at(&beyond, Form::Words));
+    let answer = answer(ask_at(&beyond, AnswerForm::Words));
     assert_eq!(answer.text, "from beyond");
 }
 
@@ -415,7 +418,10 @@ fn a_redirect_does_not_take_the_key_along() {
     let server = Scripted::start(|_| {
         Reply::json(307, &json!({})).header("Location", "http://127.0.0.1:9/v1/messages")
     });
-    let error = error(ask_at(&server.server(ModelApi::Anthropic), Form::Words));
+    let error = error(ask_at(
+        &server.server(ModelApi::Anthropic),
+        AnswerForm::Words,
+    ));
     assert!(
         matches!(error, AskError::Rejected { status: 307, .. }),
         "{error:?}"

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use kapi_gateway::ask::answer::ModelAnswer;
 use kapi_gateway::ask::error::AskError;
-use kapi_gateway::ask::form::{Form, VERDICT};
+use kapi_gateway::ask::form::{AnswerForm, VERDICT};
 use kapi_gateway::ask::server::{ModelApi, ModelEndpoint};
 use kapi_gateway::ask::{ModelQuestion, QuestionOutcome, ask};
 use kapi_gateway::model::route::BaseUrl;
@@ -21,7 +21,7 @@ use crate::support::{PATIENCE, Target};
 
 pub(crate) const APIS: [ModelApi; 3] = [ModelApi::Anthropic, ModelApi::Chat, ModelApi::Gemini];
 pub(crate) const KEY: &str = "sk-secret-of-the-test";
-pub(crate) const VERDICT_FORM: Form = Form::Object(&VERDICT);
+pub(crate) const VERDICT_FORM: AnswerForm = AnswerForm::Object(&VERDICT);
 
 /// One request as it came.
 #[derive(Debug, Clone)]
@@ -97,7 +97,7 @@ pub(crate) fn server(api: ModelApi, url: &str) -> ModelEndpoint {
     }
 }
 
-pub(crate) fn question(form: Form) -> ModelQuestion<'static> {
+pub(crate) fn question(form: AnswerForm) -> ModelQuestion<'static> {
     ModelQuestion {
         model: "test-model-1",
         system: "You judge.",
@@ -108,12 +108,17 @@ pub(crate) fn question(form: Form) -> ModelQuestion<'static> {
 }
 
 /// Asks with patience.
-pub(crate) fn ask_at(server: &ModelEndpoint, form: Form) -> QuestionOutcome {
+pub(crate) fn ask_at(server: &ModelEndpoint, form: AnswerForm) -> QuestionOutcome {
     ask(server, &question(form), PATIENCE, &Cancel::new())
 }
 
 pub(crate) fn ask_for(server: &ModelEndpoint, deadline: Duration) -> QuestionOutcome {
-    ask(server, &question(Form::Words), deadline, &Cancel::new())
+    ask(
+        server,
+        &question(AnswerForm::Words),
+        deadline,
+        &Cancel::new(),
+    )
 }
 
 pub(crate) fn answer(asked: QuestionOutcome) -> ModelAnswer {

@@ -98,8 +98,8 @@ fn a_name_that_leads_home_is_refused_before_it_is_asked() {
     let gate = upstream.gate(setup, "", "");
     for target in ["a.test:443", "127.0.0.1:443", "other.test:443"] {
         let request = format!("CONNECT {target} HTTP/1.1\r\nHost: {target}\r\n\r\n");
-        let told = gate.ask(request.as_bytes());
-        assert_eq!(status(&told), "HTTP/1.1 403 Forbidden", "{target}");
+        let reported = gate.ask(request.as_bytes());
+        assert_eq!(status(&reported), "HTTP/1.1 403 Forbidden", "{target}");
         gate.record();
     }
     assert_eq!(upstream.asked(), Vec::<String>::new());
@@ -146,9 +146,12 @@ fn what_it_refuses_is_refused_and_said() {
         let upstream = Upstream::answering(answer);
         let setup = Setup::filtered(&["a.test:443"]).name("a.test", &[public()]);
         let gate = upstream.gate(setup, "me:pass@", "");
-        let told = gate.ask(b"CONNECT a.test:443 HTTP/1.1\r\nHost: a.test:443\r\n\r\n");
-        assert_eq!(status(&told), "HTTP/1.1 502 Bad Gateway", "{told}");
-        assert!(told.contains(words) && !told.contains("pass"), "{told}");
+        let reported = gate.ask(b"CONNECT a.test:443 HTTP/1.1\r\nHost: a.test:443\r\n\r\n");
+        assert_eq!(status(&reported), "HTTP/1.1 502 Bad Gateway", "{reported}");
+        assert!(
+            reported.contains(words) && !reported.contains("pass"),
+            "{reported}"
+        );
         assert!(gate.line().contains(words));
         gate.end();
     }
@@ -162,9 +165,9 @@ fn plain_requests_go_through_it_too() {
     let setup = Setup::filtered(&["a.test:80"])
         .name("a.test", &["93.184.216.34:80".parse().expect("an address")]);
     let gate = upstream.gate(setup, "", "");
-    let told =
+    let reported =
         gate.ask(b"GET http://a.test/x HTTP/1.1\r\nHost: a.test\r\nConnection: close\r\n\r\n");
-    assert!(told.ends_with("ok"), "{told}");
+    assert!(reported.ends_with("ok"), "{reported}");
     let asked = upstream.asked();
     assert_eq!(
         asked,
@@ -205,7 +208,7 @@ fn a_model_is_asked_through_it_by_name() {
             .connect()
             .post("/v1/messages", r#"{"model":"m","messages":[]}"#);
         assert_eq!((got.head.status, got.body.as_str()), (200, answer));
-        assert_eq!(rig.told().tokens(), 15);
+        assert_eq!(rig.reported().tokens(), 15);
     });
     let asked = asked.lock().expect("a lock").clone();
     assert!(

@@ -69,7 +69,7 @@ fn a_call_arrives_with_the_real_key_and_its_usage_is_told() {
         ];
         assert_eq!(rig.events(), expected);
         assert_eq!(
-            (rig.told(), rig.totals().usage),
+            (rig.reported(), rig.totals().usage),
             (tokens(10, 5), tokens(10, 5))
         );
     });
@@ -258,7 +258,10 @@ fn each_piece_of_a_stream_arrives_before_the_next_is_sent() {
             estimate: tokens(u64::try_from(body.len()).expect("short") / 3, 9),
         };
         assert_eq!(rig.wait_for(&wanted), expected);
-        assert_eq!((rig.totals().n_unmetered, rig.told()), (1, tokens(0, 0)));
+        assert_eq!(
+            (rig.totals().n_unmetered, rig.reported()),
+            (1, tokens(0, 0))
+        );
     });
 }
 

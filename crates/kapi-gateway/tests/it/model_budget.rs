@@ -70,7 +70,7 @@ fn a_stream_ends_at_its_next_event_once_the_budget_is_spent() {
                 if (estimate.input_tokens, estimate.output_tokens) == (0, 4095))
         };
         assert!(events.iter().any(is_estimated), "{events:?}");
-        assert_eq!(rig.told().tokens(), 1001);
+        assert_eq!(rig.reported().tokens(), 1001);
     });
 }
 
@@ -92,7 +92,10 @@ fn an_answer_that_is_paid_for_is_delivered_to_its_end() {
         let got = agent.post("/v1/messages", r#"{"model":"m","stream":true}"#);
         assert_eq!(got.body, [STARTED, WORD, TOTALS, STOPPED].concat());
         assert_eq!(agent.post("/v1/messages", "{}").head.status, 400);
-        assert_eq!((rig.told().tokens(), rig.totals().n_unmetered), (1050, 0));
+        assert_eq!(
+            (rig.reported().tokens(), rig.totals().n_unmetered),
+            (1050, 0)
+        );
     });
 }
 
@@ -182,7 +185,7 @@ fn fifty_calls_side_by_side_are_counted_exactly() {
         assert_eq!((totals.n_calls, totals.n_unmetered), (50, 0));
         assert_eq!(totals.usage.input_tokens, 25 * 7 + 25 * 1000);
         assert_eq!(totals.usage.output_tokens, 25 * 3 + 25 * 50);
-        assert_eq!(rig.told(), totals.usage);
+        assert_eq!(rig.reported(), totals.usage);
     });
 }
 

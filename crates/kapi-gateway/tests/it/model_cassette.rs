@@ -69,7 +69,7 @@ fn replay(path: &Path) -> Setup {
     })
 }
 
-fn place() -> (tempfile::TempDir, PathBuf) {
+fn location() -> (tempfile::TempDir, PathBuf) {
     let directory = tempfile::tempdir().expect("a directory");
     let path = directory.path().join("cassette.jsonl");
     (directory, path)
@@ -77,7 +77,7 @@ fn place() -> (tempfile::TempDir, PathBuf) {
 
 #[test]
 fn what_was_recorded_is_answered_again() {
-    let (_directory, path) = place();
+    let (_directory, path) = location();
     let bodies = [
         r#"{"n":"slow"}"#,
         r#"{"n":"stream"}"#,
@@ -94,9 +94,9 @@ fn what_was_recorded_is_answered_again() {
                 got.head.status, got.is_whole, got.body
             )
         };
-        let told: String = bodies.iter().map(ask).collect();
+        let reported: String = bodies.iter().map(ask).collect();
         rig.wait_for(&|event| *event == GatewayEvent::BrokenOff { call: 4 });
-        format!("{told}{:?}", rig.totals())
+        format!("{reported}{:?}", rig.totals())
     };
     let first = std::sync::Mutex::new(String::new());
     run(record(&path, 1 << 20), PROVIDER, &|rig| {
@@ -119,7 +119,7 @@ fn what_was_recorded_is_answered_again() {
 
 #[test]
 fn a_replay_finds_each_bodys_own_answer_and_says_what_differs_or_is_missing() {
-    let (_directory, path) = place();
+    let (_directory, path) = location();
     run(record(&path, 1 << 20), PROVIDER, &|rig| {
         for body in [r#"{"n":1}"#, r#"{"n":2}"#, r#"{"n":3}"#] {
             assert_eq!(rig.connect().post("/v1/messages", body).head.status, 200);
@@ -154,7 +154,7 @@ fn a_replay_finds_each_bodys_own_answer_and_says_what_differs_or_is_missing() {
 
 #[test]
 fn a_full_cassette_stops_the_recording_and_not_the_traffic() {
-    let (_directory, path) = place();
+    let (_directory, path) = location();
     run(record(&path, 1500), PROVIDER, &|rig| {
         for n in 0..10 {
             let body = format!(r#"{{"n":{n}}}"#);
@@ -173,7 +173,7 @@ fn a_full_cassette_stops_the_recording_and_not_the_traffic() {
 
 #[test]
 fn an_agents_own_log_in_is_not_recorded() {
-    let (_directory, path) = place();
+    let (_directory, path) = location();
     let setup = Setup {
         auth: AuthStyle::AgentsOwn,
         ..record(&path, 1 << 20)
@@ -194,7 +194,7 @@ fn an_agents_own_log_in_is_not_recorded() {
 
 #[test]
 fn a_recording_never_overwrites_a_file() {
-    let (_directory, path) = place();
+    let (_directory, path) = location();
     let other = path.with_extension("other");
     std::os::unix::fs::symlink(&other, &path).expect("a link");
     let error = try_gateway(record(&path, 1000)).expect_err("something is there");
@@ -207,7 +207,7 @@ fn a_recording_never_overwrites_a_file() {
 
 #[test]
 fn a_torn_end_is_forgiven_and_anything_else_is_not() {
-    let (_directory, path) = place();
+    let (_directory, path) = location();
     let check = |text: &str| {
         fs::File::create(&path).expect("a file");
         fs::OpenOptions::new()

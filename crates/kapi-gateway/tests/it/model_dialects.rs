@@ -5,12 +5,12 @@
 use kapi_gateway::model::dialect::ModelDialect;
 use kapi_testkit::model_server::ModelServer;
 use kapi_testkit::model_server::record::KeyFingerprint;
-use kapi_testkit::model_server::scenario::{Scenario, Step, Usage};
+use kapi_testkit::model_server::scenario::{AssistantTurn, ModelScenario, ReplyUsage};
 
 use crate::model_rig::{Provide, SECRET, Setup, run};
 
 const NOT_THIS_ONE: Provide<'_> = &|_, _| panic!("the scripted server is another");
-const USAGE: Usage = Usage {
+const USAGE: ReplyUsage = ReplyUsage {
     input: 100,
     output: 20,
     cache_read: 3000,
@@ -19,11 +19,11 @@ const USAGE: Usage = Usage {
 };
 
 fn server() -> ModelServer {
-    ModelServer::start(Scenario {
+    ModelServer::start(ModelScenario {
         usage: USAGE,
         require_key: Some(SECRET.to_owned()),
-        ..Scenario::new(vec![
-            Step::text("It is a fine day.").saying("Words, words, words."),
+        ..ModelScenario::new(vec![
+            AssistantTurn::text("It is a fine day.").saying("Words, words, words."),
         ])
     })
     .expect("a server")
@@ -57,7 +57,11 @@ fn check(dialect: ModelDialect, version: &str, (path, body): (&str, &str)) {
             "{path}: {}",
             got.body
         );
-        assert_eq!((rig.totals().n_unmetered, rig.told()), (0, usage), "{path}");
+        assert_eq!(
+            (rig.totals().n_unmetered, rig.reported()),
+            (0, usage),
+            "{path}"
+        );
         let requests = server.requests();
         let key = requests[0].key_fingerprint.as_ref();
         assert_eq!(key, Some(&KeyFingerprint::of(SECRET)));

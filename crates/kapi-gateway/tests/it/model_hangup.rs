@@ -87,8 +87,8 @@ fn a_storm_of_hang_ups_costs_what_the_provider_counts() {
         let events = rig.events();
         assert_eq!(count(&events, &has_left), N_CALLS);
         assert_eq!(count(&events, &is_estimated), 0);
-        assert_eq!(rig.told().input_tokens, 30 * 100);
-        assert_eq!(rig.told().output_tokens, 30 * 30);
+        assert_eq!(rig.reported().input_tokens, 30 * 100);
+        assert_eq!(rig.reported().output_tokens, 30 * 30);
     });
 }
 
@@ -134,7 +134,7 @@ fn too_many_hang_ups_at_once_and_the_end_of_a_run_cost_the_estimate() {
         is(N_CALLS, N_CALLS - DRAINS_MAX);
         rig.stop.raise();
         is(N_CALLS, N_CALLS);
-        assert_eq!(rig.told(), Usage::default());
+        assert_eq!(rig.reported(), Usage::default());
     });
 }
 

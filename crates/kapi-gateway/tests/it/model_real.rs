@@ -11,8 +11,8 @@ use kapi_gateway::model::dialect::ModelDialect;
 use kapi_gateway::model::{GatewayEvent, GatewayRefusal};
 use kapi_testkit::agent_tools::{AgentTools, Cli};
 use kapi_testkit::model_server::ModelServer;
-use kapi_testkit::model_server::record::{Answer, RecordedRequest};
-use kapi_testkit::model_server::scenario::{Scenario, Step, Usage};
+use kapi_testkit::model_server::record::{RecordedRequest, ServedAnswer};
+use kapi_testkit::model_server::scenario::{AssistantTurn, ModelScenario, ReplyUsage};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use tempfile::TempDir;
@@ -22,7 +22,7 @@ use crate::model_rig::{PLACEHOLDER, Provide, Rig, SECRET, Setup, run};
 /// How long a CLI may take; one session is a matter of seconds.
 const DEADLINE_S: i64 = 90;
 const NOT_THIS_ONE: Provide<'_> = &|_, _| panic!("the scripted server is another");
-const USAGE: Usage = Usage {
+const USAGE: ReplyUsage = ReplyUsage {
     input: 100,
     output: 20,
     cache_read: 3000,
@@ -212,13 +212,13 @@ fn drive(
     tokens_max: u64,
     test: &dyn Fn(&Rig<'_>, &ModelServer, ExitStatus, &Path),
 ) {
-    let place = Place::new(driven.cli);
-    let server = ModelServer::start(Scenario {
+    let location = Place::new(driven.cli);
+    let server = ModelServer::start(ModelScenario {
         usage: USAGE,
         require_key: Some(SECRET.to_owned()),
-        ..Scenario::new(vec![
-            Step::bash("printf done > made.txt"),
-            Step::text("It is made."),
+        ..ModelScenario::new(vec![
+            AssistantTurn::bash("printf done > made.txt"),
+            AssistantTurn::text("It is made."),
         ])
     });
     let server = server.expect("a server");
@@ -229,14 +229,17 @@ fn drive(
     };
     run(setup, NOT_THIS_ONE, &|rig| {
         let launch = (driven.launch)(&format!("http://{}", rig.address));
-        let status = wait(place.start(&launch));
-        let made = place.folder.path().join("workspace/made.txt");
+        let status = wait(location.start(&launch));
+        let made = location.folder.path().join("workspace/made.txt");
         test(rig, &server, status, &made);
     });
 }
 
 fn answered(request: &&RecordedRequest) -> bool {
-    matches!(request.answer, Answer::Step | Answer::Side | Answer::Judge)
+    matches!(
+        request.answer,
+        ServedAnswer::Step | ServedAnswer::Side | ServedAnswer::Judge
+    )
 }
 
 fn works(driven: &Driven) {

@@ -115,7 +115,7 @@ pub(crate) struct Rig<'a> {
 struct Log {
     events: Mutex<Vec<GatewayEvent>>,
     changed: Condvar,
-    told: Mutex<Usage>,
+    reported: Mutex<Usage>,
     estimated: Mutex<Usage>,
 }
 
@@ -125,8 +125,8 @@ impl Rig<'_> {
     }
 
     /// What was told to the one who watches, summed up.
-    pub(crate) fn told(&self) -> Usage {
-        *self.events.told.lock().expect("no panic")
+    pub(crate) fn reported(&self) -> Usage {
+        *self.events.reported.lock().expect("no panic")
     }
 
     /// What was told as an estimate, summed up.
@@ -178,13 +178,13 @@ pub(crate) fn run(setup: Setup, provide: Provide<'_>, test: &dyn Fn(&Rig<'_>)) {
     let seen = Mutex::new(Vec::new());
     let tokens_max = setup.tokens_max;
     let on_usage = |metered: &CallUsage<'_>| {
-        let mut told = log.told.lock().expect("no panic");
+        let mut reported = log.reported.lock().expect("no panic");
         let mut estimated = log.estimated.lock().expect("no panic");
         match metered.used {
-            MeteredUsage::Tokens(usage) => told.add(&usage),
+            MeteredUsage::Tokens(usage) => reported.add(&usage),
             MeteredUsage::Unknown { estimate, .. } => estimated.add(&estimate),
         }
-        if told.tokens().saturating_add(estimated.tokens()) >= tokens_max {
+        if reported.tokens().saturating_add(estimated.tokens()) >= tokens_max {
             UsageVerdict::Spent
         } else {
             UsageVerdict::GoOn

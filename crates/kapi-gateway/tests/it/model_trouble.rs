@@ -70,7 +70,7 @@ fn a_stream_that_stalls_breaks_off_after_what_came() {
                 if (estimate.input_tokens, estimate.output_tokens) == (0, 4096))
         };
         rig.wait_for(&wanted);
-        assert_eq!((rig.told().tokens(), rig.totals().n_stalled), (10, 1));
+        assert_eq!((rig.reported().tokens(), rig.totals().n_stalled), (10, 1));
     });
 }
 
@@ -196,7 +196,7 @@ fn an_agent_that_leaves_before_the_end_is_counted_all_the_same() {
         sender.send(()).expect("the provider waits");
         let wanted = |event: &GatewayEvent| matches!(event, GatewayEvent::Used { usage, .. } if usage.output_tokens == 5);
         rig.wait_for(&wanted);
-        assert_eq!((rig.told().tokens(), rig.totals().n_unmetered), (15, 0));
+        assert_eq!((rig.reported().tokens(), rig.totals().n_unmetered), (15, 0));
     });
 }
 

@@ -18,26 +18,26 @@ use crate::owned_dir::{DirError, failed};
 
 /// An opened directory, and everything below it.
 #[derive(Debug)]
-pub(super) struct Tree {
+pub(super) struct OpenTree {
     root: OwnedFd,
     path: PathBuf,
 }
 
 /// What is at a path.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Found {
+pub(super) enum PathContent {
     Nothing,
     /// A part of the path above is a link or no directory.
     Blocked,
     Directory,
     File {
         mode: u32,
-        identity: Identity,
+        identity: FileIdentity,
         changed: Moment,
     },
     Link {
         target: OsString,
-        identity: Identity,
+        identity: FileIdentity,
         changed: Moment,
     },
     Special,
@@ -45,14 +45,14 @@ pub(super) enum Found {
 
 /// What tells one file from another, and whether somebody wrote to it; survives a rename.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Identity {
+pub(super) struct FileIdentity {
     pub(super) device: u64,
     pub(super) inode: u64,
     pub(super) len: u64,
     pub(super) written: Moment,
 }
 
-impl Tree {
+impl OpenTree {
     pub(super) fn open(path: &Path) -> Result<Self, DirError> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let root = rustix::fs::open(path, flags, Mode::empty());
@@ -95,11 +95,11 @@ impl Tree {
         Ok((dir, name))
     }
 
-    pub(super) fn look(&self, path: &Path) -> Result<Found, DirError> {
+    pub(super) fn look(&self, path: &Path) -> Result<PathContent, DirError> {
         match self.try_look(path) {
             Ok(found) => Ok(found),
-            Err(Errno::NOENT) => Ok(Found::Nothing),
-            Err(Errno::NOTDIR | Errno::LOOP) => Ok(Found::Blocked),
+            Err(Errno::NOENT) => Ok(PathContent::Nothing),
+            Err(Errno::NOTDIR | Errno::LOOP) => Ok(PathContent::Blocked),
             Err(errno) => Err(self.failed("inspect", path)(errno)),
         }
     }
@@ -137,7 +137,7 @@ impl Tree {
         Ok(names)
     }
 
-    fn try_look(&self, path: &Path) -> Result<Found, Errno> {
+    fn try_look(&self, path: &Path) -> Result<PathContent, Errno> {
         let (dir, name) = self.parent(path)?;
         let stat = rustix::fs::statat(&dir, name, AtFlags::SYMLINK_NOFOLLOW)?;
         let identity = identity_of(&stat);
@@ -146,21 +146,21 @@ impl Tree {
             nanoseconds: i64::try_from(stat.st_ctime_nsec).unwrap_or_default(),
         };
         Ok(match FileType::from_raw_mode(stat.st_mode) {
-            FileType::Directory => Found::Directory,
-            FileType::RegularFile => Found::File {
+            FileType::Directory => PathContent::Directory,
+            FileType::RegularFile => PathContent::File {
                 mode: stat.st_mode & 0o7777,
                 identity,
                 changed,
             },
             FileType::Symlink => {
                 let target = rustix::fs::readlinkat(&dir, name, Vec::new())?;
-                Found::Link {
+                PathContent::Link {
                     target: OsString::from_vec(target.into_bytes()),
                     identity,
                     changed,
                 }
             }
-            _ => Found::Special,
+            _ => PathContent::Special,
         })
     }
 
@@ -179,8 +179,8 @@ impl Tree {
     }
 }
 
-pub(super) fn identity_of(stat: &Stat) -> Identity {
-    Identity {
+pub(super) fn identity_of(stat: &Stat) -> FileIdentity {
+    FileIdentity {
         device: stat.st_dev,
         inode: stat.st_ino,
         len: u64::try_from(stat.st_size).unwrap_or_default(),

@@ -8,8 +8,8 @@ use std::fs::File;
 use std::io::{self, Read, Write as _};
 use std::path::PathBuf;
 
-use super::beneath::Tree;
-use super::{ApplyError, FILE_BYTES_MAX, Refusal, Source};
+use super::beneath::OpenTree;
+use super::{ApplyError, ApplyRefusal, ByteSource, FILE_BYTES_MAX};
 use crate::command::{Git, GitError};
 use crate::owned_dir::{self, failed};
 use crate::repository::Repository;
@@ -25,7 +25,7 @@ const MERGE_FAILED: i32 = 128;
 
 /// Reads sources.
 #[derive(Debug)]
-pub(super) struct Reader<'a> {
+pub(super) struct ContentReader<'a> {
     pub(super) git: &'a Git,
     pub(super) repository: Option<&'a Repository>,
     pub(super) work: PathBuf,
@@ -35,28 +35,28 @@ pub(super) struct Reader<'a> {
 #[derive(Debug)]
 pub(super) struct Content {
     pub(super) len: u64,
-    bytes: Bytes,
+    bytes: ContentBytes,
 }
 
 #[derive(Debug)]
-enum Bytes {
+enum ContentBytes {
     File(File),
     Memory(io::Cursor<Vec<u8>>),
 }
 
 /// Two texts brought together.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Merged {
+pub(super) struct MergedText {
     pub(super) text: Vec<u8>,
     /// In how many places both changed; these are marked.
-    pub(super) n_places: u32,
+    pub(super) n_locations: u32,
 }
 
 impl Read for Content {
     fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
         match &mut self.bytes {
-            Bytes::File(file) => file.read(buf),
-            Bytes::Memory(bytes) => bytes.read(buf),
+            ContentBytes::File(file) => file.read(buf),
+            ContentBytes::Memory(bytes) => bytes.read(buf),
         }
     }
 }
@@ -65,7 +65,7 @@ impl Content {
     pub(super) fn of_file(file: File, len: u64) -> Self {
         Self {
             len,
-            bytes: Bytes::File(file),
+            bytes: ContentBytes::File(file),
         }
     }
 
@@ -81,31 +81,34 @@ impl Content {
     }
 }
 
-impl Reader<'_> {
+impl ContentReader<'_> {
     /// Opens a source, or tells why it is not taken.
-    pub(super) fn open(&self, source: &Source) -> Result<Result<Content, Refusal>, ApplyError> {
+    pub(super) fn open(
+        &self,
+        source: &ByteSource,
+    ) -> Result<Result<Content, ApplyRefusal>, ApplyError> {
         let content = match source {
-            Source::File { root, path } => match Tree::open(root)?.file(path)? {
+            ByteSource::File { root, path } => match OpenTree::open(root)?.file(path)? {
                 Some((file, stat)) => {
                     Content::of_file(file, u64::try_from(stat.st_size).unwrap_or_default())
                 }
-                None => return Ok(Err(Refusal::NoFile)),
+                None => return Ok(Err(ApplyRefusal::NoFile)),
             },
-            Source::Blob { id } => match self.blob(id.as_ref())? {
+            ByteSource::Blob { id } => match self.blob(id.as_ref())? {
                 Some(content) => content,
-                None => return Ok(Err(Refusal::NoFile)),
+                None => return Ok(Err(ApplyRefusal::NoFile)),
             },
-            Source::InCommit { commit, path } => {
+            ByteSource::InCommit { commit, path } => {
                 let mut name = OsString::from(format!("{commit}:"));
                 name.push(path);
                 match self.blob(&name)? {
                     Some(content) => content,
-                    None => return Ok(Err(Refusal::NoFile)),
+                    None => return Ok(Err(ApplyRefusal::NoFile)),
                 }
             }
         };
         if content.len > FILE_BYTES_MAX {
-            return Ok(Err(Refusal::TooLarge));
+            return Ok(Err(ApplyRefusal::TooLarge));
         }
         Ok(Ok(content))
     }
@@ -119,12 +122,12 @@ impl Reader<'_> {
         let exit = repository.call("cat-file").arg("blob").arg(name).exit()?;
         Ok((exit.code == 0).then(|| Content {
             len: exit.stdout.len() as u64,
-            bytes: Bytes::Memory(io::Cursor::new(exit.stdout)),
+            bytes: ContentBytes::Memory(io::Cursor::new(exit.stdout)),
         }))
     }
 
     /// Tells whether a source has exactly these bytes.
-    pub(super) fn is_same(&self, source: &Source, here: Content) -> Result<bool, ApplyError> {
+    pub(super) fn is_same(&self, source: &ByteSource, here: Content) -> Result<bool, ApplyError> {
         let Ok(there) = self.open(source)? else {
             return Ok(false);
         };
@@ -138,9 +141,9 @@ impl Reader<'_> {
     pub(super) fn merge(
         &self,
         here: Content,
-        ancestor: &Source,
-        there: &Source,
-    ) -> Result<Option<Merged>, ApplyError> {
+        ancestor: &ByteSource,
+        there: &ByteSource,
+    ) -> Result<Option<MergedText>, ApplyError> {
         let (Ok(ancestor), Ok(there)) = (self.open(ancestor)?, self.open(there)?) else {
             return Ok(None);
         };
@@ -171,9 +174,9 @@ impl Reader<'_> {
                 stderr: exit.stderr,
             }));
         }
-        Ok(Some(Merged {
+        Ok(Some(MergedText {
             text: exit.stdout,
-            n_places: u32::try_from(exit.code).unwrap_or_default(),
+            n_locations: u32::try_from(exit.code).unwrap_or_default(),
         }))
     }
 }

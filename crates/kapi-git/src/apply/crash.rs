@@ -10,19 +10,22 @@ use kapi_sys::cancel::Cancel;
 use kapi_sys::process::find_in_path;
 use tempfile::TempDir;
 
-use super::beneath::Tree;
+use super::beneath::OpenTree;
 use super::journal::Journal;
-use super::judge::Judge;
-use super::perform::{Site, Step};
+use super::judge::ApplyJudge;
+use super::perform::{ApplyStep, Site};
 use super::stage::stage;
-use super::{ApplyError, ApplyPlan, New, Offer, Old, OnConflict, Source, apply, recover};
+use super::{
+    ApplyError, ApplyOffer, ApplyPlan, BaseState, ByteSource, OnConflict, SandboxState, apply,
+    recover,
+};
 use crate::command::Git;
 use crate::owned_dir;
 
 struct Scene {
     temp: TempDir,
     git: Git,
-    offers: Vec<Offer>,
+    offers: Vec<ApplyOffer>,
 }
 
 impl Scene {
@@ -48,38 +51,38 @@ impl Scene {
         for name in ["edit", "new", "inside", "replaced"] {
             owned_dir::write(&at("upper").join(name), b"agent").expect("write");
         }
-        let source = |root: &str, path: &str| Source::File {
+        let source = |root: &str, path: &str| ByteSource::File {
             root: at(root),
             path: path.into(),
         };
-        let was = |path: &str| Old::File {
+        let was = |path: &str| BaseState::File {
             source: source("before", path),
             is_executable: false,
         };
-        let file = |name: &str| New::File {
+        let file = |name: &str| SandboxState::File {
             source: source("upper", name),
             mode: 0o644,
         };
         // What was before is a copy, because the project's own files are about to change.
         copy(&at("project"), &at("before"));
-        let offer = |path: &str, old, new| Offer {
+        let offer = |path: &str, old, new| ApplyOffer {
             path: path.into(),
             old,
             new,
         };
-        let link = New::Link {
+        let link = SandboxState::Link {
             target: "edit".into(),
         };
         let offers = vec![
             offer("edit", was("edit"), file("edit")),
-            offer("gone", was("gone"), New::Absent),
-            offer("far/away/new", Old::Absent, file("new")),
-            offer("link", Old::Absent, link),
-            offer("turn", was("turn"), New::Directory),
-            offer("turn/inside", Old::Absent, file("inside")),
-            offer("dir/a", was("dir/a"), New::Absent),
-            offer("dir/sub/deep", was("dir/sub/deep"), New::Absent),
-            offer("dir", Old::Absent, file("replaced")),
+            offer("gone", was("gone"), SandboxState::Absent),
+            offer("far/away/new", BaseState::Absent, file("new")),
+            offer("link", BaseState::Absent, link),
+            offer("turn", was("turn"), SandboxState::Directory),
+            offer("turn/inside", BaseState::Absent, file("inside")),
+            offer("dir/a", was("dir/a"), SandboxState::Absent),
+            offer("dir/sub/deep", was("dir/sub/deep"), SandboxState::Absent),
+            offer("dir", BaseState::Absent, file("replaced")),
         ];
         Self { temp, git, offers }
     }
@@ -103,11 +106,11 @@ impl Scene {
     }
 
     /// Does what `apply` does, up to `n_steps` steps; returns how many there are.
-    fn apply_until(&self, n_steps: usize, spoil: Option<Step>) -> usize {
+    fn apply_until(&self, n_steps: usize, spoil: Option<ApplyStep>) -> usize {
         self.with(|plan| {
-            let project = Tree::open(plan.project).expect("project");
-            let work = Tree::open(plan.work).expect("work");
-            let judge = Judge::new(plan, &project).expect("judge");
+            let project = OpenTree::open(plan.project).expect("project");
+            let work = OpenTree::open(plan.work).expect("work");
+            let judge = ApplyJudge::new(plan, &project).expect("judge");
             let judged = judge.judge().expect("judged");
             assert_eq!(judged.preview.n_obstacles(), 0, "{:?}", judged.preview);
             let mut steps = stage(&judge, &work, &judged).expect("steps");
@@ -216,8 +219,8 @@ fn undoing_that_stops_anywhere_goes_on() {
         scene.apply_until(n_all, None);
         let journal = fs::read(scene.at("work/journal")).expect("journal");
         scene.with(|plan| {
-            let project = Tree::open(plan.project).expect("project");
-            let work = Tree::open(plan.work).expect("work");
+            let project = OpenTree::open(plan.project).expect("project");
+            let work = OpenTree::open(plan.work).expect("work");
             let steps = super::journal::decode(&journal).expect("steps");
             let site = Site {
                 project: &project,
@@ -236,7 +239,7 @@ fn undoing_that_stops_anywhere_goes_on() {
 fn a_step_that_cannot_be_made_takes_all_others_back() {
     let scene = Scene::new();
     let before = scene.project();
-    let spoil = Step::MakeDir {
+    let spoil = ApplyStep::MakeDir {
         path: "link".into(),
     };
     scene.apply_until(0, Some(spoil));
@@ -250,9 +253,9 @@ fn a_file_that_changes_between_the_look_and_the_step_stays() {
     for name in ["edit", "gone"] {
         let scene = Scene::new();
         scene.with(|plan| {
-            let project = Tree::open(plan.project).expect("project");
-            let work = Tree::open(plan.work).expect("work");
-            let judge = Judge::new(plan, &project).expect("judge");
+            let project = OpenTree::open(plan.project).expect("project");
+            let work = OpenTree::open(plan.work).expect("work");
+            let judge = ApplyJudge::new(plan, &project).expect("judge");
             let steps = stage(&judge, &work, &judge.judge().expect("judged")).expect("steps");
             // The person saves, as editors do: a new file in the old one's place.
             let saved = scene.at("saved");

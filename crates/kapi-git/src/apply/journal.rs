@@ -10,8 +10,8 @@ use std::fs::{self, File};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
-use super::beneath::{Identity, Tree};
-use super::perform::{Site, Step, Undone, new_name, old_name};
+use super::beneath::{FileIdentity, OpenTree};
+use super::perform::{ApplyStep, Site, UndoRemainder, new_name, old_name};
 use super::{ApplyError, Moment, Recovery};
 use crate::owned_dir::{self, DirError, failed};
 
@@ -38,9 +38,9 @@ impl Journal {
     /// Makes all steps durable, or none.
     pub(super) fn run(
         &self,
-        project: &Tree,
-        work: &Tree,
-        steps: &[Step],
+        project: &OpenTree,
+        work: &OpenTree,
+        steps: &[ApplyStep],
     ) -> Result<(), ApplyError> {
         if steps.is_empty() {
             return Ok(());
@@ -58,7 +58,7 @@ impl Journal {
     }
 
     /// Undoes an apply that did not come to its end, and clears what any apply left.
-    pub(super) fn recover(&self, project: &Tree) -> Result<Recovery, ApplyError> {
+    pub(super) fn recover(&self, project: &OpenTree) -> Result<Recovery, ApplyError> {
         let path = self.path();
         let bytes = match fs::read(&path) {
             Ok(bytes) => bytes,
@@ -73,7 +73,7 @@ impl Journal {
             return Ok(Recovery::default());
         }
         let steps = decode(&bytes).ok_or_else(|| ApplyError::Journal { path: path.clone() })?;
-        let work = Tree::open(&self.dir)?;
+        let work = OpenTree::open(&self.dir)?;
         let site = Site {
             project,
             work: &work,
@@ -86,7 +86,7 @@ impl Journal {
     }
 
     /// Writes the intent down; from here on an interruption is seen.
-    pub(super) fn begin(&self, steps: &[Step]) -> Result<(), ApplyError> {
+    pub(super) fn begin(&self, steps: &[ApplyStep]) -> Result<(), ApplyError> {
         let mut bytes = UNDER_WAY.to_vec();
         for step in steps {
             encode(step, &mut bytes);
@@ -94,7 +94,7 @@ impl Journal {
         Ok(owned_dir::replace(&self.path(), &bytes)?)
     }
 
-    fn end(&self, steps: &[Step]) -> Result<(), ApplyError> {
+    fn end(&self, steps: &[ApplyStep]) -> Result<(), ApplyError> {
         owned_dir::replace(&self.path(), DONE)?;
         for slot in steps.iter().filter_map(slot_of) {
             owned_dir::wipe(&self.dir.join(new_name(slot)))?;
@@ -106,11 +106,11 @@ impl Journal {
     fn undo(
         &self,
         site: &Site<'_>,
-        steps: &[Step],
+        steps: &[ApplyStep],
     ) -> Result<Vec<(PathBuf, Option<PathBuf>)>, ApplyError> {
         let mut left = Vec::new();
         for step in steps.iter().rev() {
-            if let Undone::Left { kept } = site.undo(step)? {
+            if let UndoRemainder::Left { kept } = site.undo(step)? {
                 left.push((step.path().to_path_buf(), kept));
             }
         }
@@ -141,17 +141,17 @@ impl Journal {
     }
 }
 
-fn slot_of(step: &Step) -> Option<usize> {
+fn slot_of(step: &ApplyStep) -> Option<usize> {
     match step {
-        Step::Take { slot, .. } | Step::Create { slot, .. } | Step::Swap { slot, .. } => {
-            Some(*slot)
-        }
-        Step::RemoveDir { .. } | Step::MakeDir { .. } => None,
+        ApplyStep::Take { slot, .. }
+        | ApplyStep::Create { slot, .. }
+        | ApplyStep::Swap { slot, .. } => Some(*slot),
+        ApplyStep::RemoveDir { .. } | ApplyStep::MakeDir { .. } => None,
     }
 }
 
 /// Makes the names in every directory that changed durable.
-fn sync_parents(project: &Tree, steps: &[Step]) -> Result<(), DirError> {
+fn sync_parents(project: &OpenTree, steps: &[ApplyStep]) -> Result<(), DirError> {
     let parents: BTreeSet<&Path> = steps
         .iter()
         .filter_map(|step| step.path().parent())
@@ -167,8 +167,8 @@ fn sync_parents(project: &Tree, steps: &[Step]) -> Result<(), DirError> {
     Ok(())
 }
 
-fn encode(step: &Step, bytes: &mut Vec<u8>) {
-    const NONE: Identity = Identity {
+fn encode(step: &ApplyStep, bytes: &mut Vec<u8>) {
+    const NONE: FileIdentity = FileIdentity {
         device: 0,
         inode: 0,
         len: 0,
@@ -178,11 +178,11 @@ fn encode(step: &Step, bytes: &mut Vec<u8>) {
         },
     };
     let (kind, slot, was, staged) = match step {
-        Step::Take { slot, was, .. } => ("take", *slot, *was, NONE),
-        Step::RemoveDir { .. } => ("rmdir", 0, NONE, NONE),
-        Step::MakeDir { .. } => ("mkdir", 0, NONE, NONE),
-        Step::Create { slot, staged, .. } => ("create", *slot, NONE, *staged),
-        Step::Swap {
+        ApplyStep::Take { slot, was, .. } => ("take", *slot, *was, NONE),
+        ApplyStep::RemoveDir { .. } => ("rmdir", 0, NONE, NONE),
+        ApplyStep::MakeDir { .. } => ("mkdir", 0, NONE, NONE),
+        ApplyStep::Create { slot, staged, .. } => ("create", *slot, NONE, *staged),
+        ApplyStep::Swap {
             slot, was, staged, ..
         } => ("swap", *slot, *was, *staged),
     };
@@ -194,7 +194,7 @@ fn encode(step: &Step, bytes: &mut Vec<u8>) {
     field(step.path().as_os_str().as_bytes());
     field(slot.to_string().as_bytes());
     for identity in [was, staged] {
-        let Identity {
+        let FileIdentity {
             device,
             inode,
             len,
@@ -209,7 +209,7 @@ fn encode(step: &Step, bytes: &mut Vec<u8>) {
     }
 }
 
-pub(super) fn decode(bytes: &[u8]) -> Option<Vec<Step>> {
+pub(super) fn decode(bytes: &[u8]) -> Option<Vec<ApplyStep>> {
     let rest = bytes.strip_prefix(UNDER_WAY)?;
     let rest = rest.strip_suffix(b"\0")?;
     let fields: Vec<&[u8]> = rest.split(|&b| b == 0).collect();
@@ -219,7 +219,7 @@ pub(super) fn decode(bytes: &[u8]) -> Option<Vec<Step>> {
     fields.chunks(FIELDS).map(decode_step).collect()
 }
 
-fn decode_step(fields: &[&[u8]]) -> Option<Step> {
+fn decode_step(fields: &[&[u8]]) -> Option<ApplyStep> {
     let [kind, path, slot, identities @ ..] = fields else {
         return None;
     };
@@ -228,11 +228,11 @@ fn decode_step(fields: &[&[u8]]) -> Option<Step> {
     let (was, staged) = identities.split_at_checked(5)?;
     let (was, staged) = (decode_identity(was)?, decode_identity(staged)?);
     Some(match *kind {
-        b"take" => Step::Take { path, slot, was },
-        b"rmdir" => Step::RemoveDir { path },
-        b"mkdir" => Step::MakeDir { path },
-        b"create" => Step::Create { path, slot, staged },
-        b"swap" => Step::Swap {
+        b"take" => ApplyStep::Take { path, slot, was },
+        b"rmdir" => ApplyStep::RemoveDir { path },
+        b"mkdir" => ApplyStep::MakeDir { path },
+        b"create" => ApplyStep::Create { path, slot, staged },
+        b"swap" => ApplyStep::Swap {
             path,
             slot,
             was,
@@ -242,11 +242,11 @@ fn decode_step(fields: &[&[u8]]) -> Option<Step> {
     })
 }
 
-fn decode_identity(fields: &[&[u8]]) -> Option<Identity> {
+fn decode_identity(fields: &[&[u8]]) -> Option<FileIdentity> {
     let [device, inode, len, seconds, nanoseconds] = fields else {
         return None;
     };
-    Some(Identity {
+    Some(FileIdentity {
         device: number(device)?,
         inode: number(inode)?,
         len: number(len)?,

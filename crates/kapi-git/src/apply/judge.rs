@@ -6,37 +6,37 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use super::beneath::{Found, Identity, Tree};
-use super::content::{Content, Reader};
+use super::beneath::{FileIdentity, OpenTree, PathContent};
+use super::content::{Content, ContentReader};
 use super::rule::refusal_of;
-use super::select::Selection;
+use super::select::PathSelection;
 use super::{
-    ApplyError, ApplyPlan, Conflict, New, Offer, Old, OnConflict, PATHS_MAX, Preview, Refusal,
-    Source, Verdict,
+    ApplyConflict, ApplyError, ApplyOffer, ApplyPlan, ApplyRefusal, BaseState, ByteSource,
+    OnConflict, PATHS_MAX, PathVerdict, Preview, SandboxState,
 };
 use crate::candidate::link::leads_out;
 
 /// Looks at both sides.
 #[derive(Debug)]
-pub(super) struct Judge<'a> {
+pub(super) struct ApplyJudge<'a> {
     plan: &'a ApplyPlan<'a>,
-    pub(super) project: &'a Tree,
-    pub(super) reader: Reader<'a>,
-    selection: Selection,
+    pub(super) project: &'a OpenTree,
+    pub(super) reader: ContentReader<'a>,
+    selection: PathSelection,
 }
 
 /// All verdicts, and what they come to.
 #[derive(Debug)]
-pub(super) struct Judged {
+pub(super) struct ApplyVerdicts {
     pub(super) preview: Preview,
-    pub(super) actions: Vec<Action>,
+    pub(super) actions: Vec<ProjectChange>,
 }
 
 /// One change to the project.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Action {
+pub(super) enum ProjectChange {
     /// A file or link goes.
-    Remove { path: PathBuf, was: Identity },
+    Remove { path: PathBuf, was: FileIdentity },
     /// A directory that is empty by then goes.
     RemoveDir { path: PathBuf },
     /// A directory is made.
@@ -44,38 +44,38 @@ pub(super) enum Action {
     /// A file or link comes, in the place of another if there was one.
     Put {
         path: PathBuf,
-        put: Put,
-        was: Option<Identity>,
+        put: Placement,
+        was: Option<FileIdentity>,
     },
 }
 
 /// What is put somewhere.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Put {
-    Copy { source: Source, mode: u32 },
+pub(super) enum Placement {
+    Copy { source: ByteSource, mode: u32 },
     Text { text: Vec<u8>, mode: u32 },
     Link { target: std::ffi::OsString },
 }
 
-type Judgement = (Verdict, Vec<Action>);
+type Judgement = (PathVerdict, Vec<ProjectChange>);
 
-impl<'a> Judge<'a> {
-    pub(super) fn new(plan: &'a ApplyPlan<'a>, project: &'a Tree) -> Result<Self, ApplyError> {
+impl<'a> ApplyJudge<'a> {
+    pub(super) fn new(plan: &'a ApplyPlan<'a>, project: &'a OpenTree) -> Result<Self, ApplyError> {
         Ok(Self {
             plan,
             project,
-            reader: Reader {
+            reader: ContentReader {
                 git: plan.git,
                 repository: plan.repository,
                 work: plan.work.to_path_buf(),
             },
-            selection: Selection::parse(plan.select)?,
+            selection: PathSelection::parse(plan.select)?,
         })
     }
 
-    pub(super) fn judge(&self) -> Result<Judged, ApplyError> {
+    pub(super) fn judge(&self) -> Result<ApplyVerdicts, ApplyError> {
         let all = self.plan.offers.iter();
-        let wanted: BTreeMap<&Path, &Offer> = all
+        let wanted: BTreeMap<&Path, &ApplyOffer> = all
             .map(|offer| (offer.path.as_path(), offer))
             .filter(|(path, _)| self.selection.wants(path))
             .collect();
@@ -89,11 +89,11 @@ impl<'a> Judge<'a> {
         // From the bottom up, so that a directory knows what becomes of what is in it.
         for (path, offer) in wanted.iter().rev() {
             if let Some(refusal) = self.refusal_of(offer, &wanted)? {
-                judged.insert(path, (Verdict::Refused(refusal), Vec::new()));
+                judged.insert(path, (PathVerdict::Refused(refusal), Vec::new()));
                 continue;
             }
             match self.project.look(path)? {
-                Found::Blocked => blocked.push(*offer),
+                PathContent::Blocked => blocked.push(*offer),
                 here => {
                     let judgement = self.judge_one(offer, &here, &judged)?;
                     judged.insert(path, judgement);
@@ -117,68 +117,79 @@ impl<'a> Judge<'a> {
             preview.verdicts.push((path.to_path_buf(), verdict));
             actions.append(&mut parts);
         }
-        Ok(Judged { preview, actions })
+        Ok(ApplyVerdicts { preview, actions })
     }
 
     fn refusal_of(
         &self,
-        offer: &Offer,
-        wanted: &BTreeMap<&Path, &Offer>,
-    ) -> Result<Option<Refusal>, ApplyError> {
+        offer: &ApplyOffer,
+        wanted: &BTreeMap<&Path, &ApplyOffer>,
+    ) -> Result<Option<ApplyRefusal>, ApplyError> {
         let path = &offer.path;
         if let Some(refusal) = refusal_of(path) {
             return Ok(Some(refusal));
         }
         if is_below_no_directory(path, wanted) {
-            return Ok(Some(Refusal::NotBelow));
+            return Ok(Some(ApplyRefusal::NotBelow));
         }
         Ok(match &offer.new {
-            New::Link { target } => {
+            SandboxState::Link { target } => {
                 let is_wanted = self.plan.links_out.contains(path);
-                (!is_wanted && leads_out(path, target)).then_some(Refusal::LinkOut)
+                (!is_wanted && leads_out(path, target)).then_some(ApplyRefusal::LinkOut)
             }
-            New::File { source, .. } => self.reader.open(source)?.err(),
-            New::Absent | New::Directory => None,
+            SandboxState::File { source, .. } => self.reader.open(source)?.err(),
+            SandboxState::Absent | SandboxState::Directory => None,
         })
     }
 
     fn judge_one(
         &self,
-        offer: &Offer,
-        here: &Found,
+        offer: &ApplyOffer,
+        here: &PathContent,
         judged: &BTreeMap<&Path, Judgement>,
     ) -> Result<Judgement, ApplyError> {
         let (mode, was) = match (here, &offer.new) {
-            (Found::Nothing, New::Absent) | (Found::Directory, New::Directory) => {
-                return Ok((Verdict::Same, Vec::new()));
+            (PathContent::Nothing, SandboxState::Absent)
+            | (PathContent::Directory, SandboxState::Directory) => {
+                return Ok((PathVerdict::Same, Vec::new()));
             }
-            (Found::Nothing, New::Directory) => return Ok(create(offer)),
-            (Found::Nothing, _) if offer.old == Old::Absent => return Ok(create(offer)),
-            (Found::Nothing, _) => return Ok(conflict(Conflict::GoneHere)),
-            (Found::Special | Found::Blocked, _) => return Ok(conflict(Conflict::SpecialFile)),
-            (Found::Directory, _) => return self.judge_directory(offer, judged),
-            (Found::File { mode, identity, .. }, _) => (Some(*mode), *identity),
-            (Found::Link { identity, .. }, _) => (None, *identity),
+            (PathContent::Nothing, SandboxState::Directory) => return Ok(create(offer)),
+            (PathContent::Nothing, _) if offer.old == BaseState::Absent => {
+                return Ok(create(offer));
+            }
+            (PathContent::Nothing, _) => return Ok(conflict(ApplyConflict::GoneHere)),
+            (PathContent::Special | PathContent::Blocked, _) => {
+                return Ok(conflict(ApplyConflict::SpecialFile));
+            }
+            (PathContent::Directory, _) => return self.judge_directory(offer, judged),
+            (PathContent::File { mode, identity, .. }, _) => (Some(*mode), *identity),
+            (PathContent::Link { identity, .. }, _) => (None, *identity),
         };
         if self.is_so_already(offer, here)? {
-            return Ok((Verdict::Same, Vec::new()));
+            return Ok((PathVerdict::Same, Vec::new()));
         }
         if !self.is_unchanged(offer, here)? {
             return self.judge_changed(offer, mode, was);
         }
         let path = offer.path.clone();
         Ok(match &offer.new {
-            New::Absent => (Verdict::Delete, vec![Action::Remove { path, was }]),
-            New::Directory => {
-                let remove = Action::Remove {
+            SandboxState::Absent => (
+                PathVerdict::Delete,
+                vec![ProjectChange::Remove { path, was }],
+            ),
+            SandboxState::Directory => {
+                let remove = ProjectChange::Remove {
                     path: path.clone(),
                     was,
                 };
-                (Verdict::Replace, vec![remove, Action::MakeDir { path }])
+                (
+                    PathVerdict::Replace,
+                    vec![remove, ProjectChange::MakeDir { path }],
+                )
             }
-            New::File { .. } | New::Link { .. } => {
+            SandboxState::File { .. } | SandboxState::Link { .. } => {
                 let action = put(offer, mode, Some(was));
-                (Verdict::Replace, action.into_iter().collect())
+                (PathVerdict::Replace, action.into_iter().collect())
             }
         })
     }
@@ -186,28 +197,30 @@ impl<'a> Judge<'a> {
     /// Judges a path below something on the host that is no directory.
     fn judge_blocked(
         &self,
-        offer: &Offer,
+        offer: &ApplyOffer,
         judged: &BTreeMap<&Path, Judgement>,
     ) -> Result<Judgement, ApplyError> {
-        if offer.new == New::Absent {
-            return Ok((Verdict::Same, Vec::new()));
+        if offer.new == SandboxState::Absent {
+            return Ok((PathVerdict::Same, Vec::new()));
         }
         for above in offer.path.ancestors().skip(1) {
             match self.project.look(above)? {
-                Found::Blocked => {}
-                Found::File { .. } | Found::Link { .. } if is_going(judged.get(above)) => {
+                PathContent::Blocked => {}
+                PathContent::File { .. } | PathContent::Link { .. }
+                    if is_going(judged.get(above)) =>
+                {
                     return Ok(create(offer));
                 }
                 _ => break,
             }
         }
-        Ok(conflict(Conflict::NoDirectory))
+        Ok(conflict(ApplyConflict::NoDirectory))
     }
 
     /// Judges what is to take the place of a directory with all that is in it.
     fn judge_directory(
         &self,
-        offer: &Offer,
+        offer: &ApplyOffer,
         judged: &BTreeMap<&Path, Judgement>,
     ) -> Result<Judgement, ApplyError> {
         let mut actions = Vec::new();
@@ -219,81 +232,84 @@ impl<'a> Judge<'a> {
                 let was = self.unchanged_identity(&offer.old, &found);
                 let verdict = judged.get(path.as_path()).map(|(verdict, _)| verdict);
                 // What is offered by itself goes by itself, with all that is in it.
-                let is_going = verdict == Some(&Verdict::Delete) || found == Found::Nothing;
+                let is_going =
+                    verdict == Some(&PathVerdict::Delete) || found == PathContent::Nothing;
                 match (verdict, found, was) {
                     _ if is_going => continue,
-                    (None, Found::Directory, _) => dirs.push(path),
-                    (None, _, Some(was)) => actions.push(Action::Remove { path, was }),
-                    _ => return Ok(conflict(Conflict::NotEmpty)),
+                    (None, PathContent::Directory, _) => dirs.push(path),
+                    (None, _, Some(was)) => actions.push(ProjectChange::Remove { path, was }),
+                    _ => return Ok(conflict(ApplyConflict::NotEmpty)),
                 }
             }
-            actions.push(Action::RemoveDir { path: dir });
+            actions.push(ProjectChange::RemoveDir { path: dir });
             let n_paths = actions.len() + dirs.len();
             if n_paths > PATHS_MAX {
                 return Err(ApplyError::TooMany { n_paths });
             }
         }
-        if offer.new == New::Absent {
-            return Ok((Verdict::Delete, actions));
+        if offer.new == SandboxState::Absent {
+            return Ok((PathVerdict::Delete, actions));
         }
         actions.extend(put(offer, None, None));
-        Ok((Verdict::Replace, actions))
+        Ok((PathVerdict::Replace, actions))
     }
 
     /// Judges a file or link that is not what it was when the sandbox began.
     fn judge_changed(
         &self,
-        offer: &Offer,
+        offer: &ApplyOffer,
         mode: Option<u32>,
-        was: Identity,
+        was: FileIdentity,
     ) -> Result<Judgement, ApplyError> {
         let ancestor = match &offer.old {
-            Old::Absent => return Ok(conflict(Conflict::AppearedHere)),
-            Old::AsOf { ancestor, .. } => ancestor.as_ref(),
-            Old::File { source, .. } => Some(source),
-            Old::Link { .. } => None,
+            BaseState::Absent => return Ok(conflict(ApplyConflict::AppearedHere)),
+            BaseState::AsOf { ancestor, .. } => ancestor.as_ref(),
+            BaseState::File { source, .. } => Some(source),
+            BaseState::Link { .. } => None,
         };
-        let (Some(ancestor), Some(mode), New::File { source, mode: new }) =
+        let (Some(ancestor), Some(mode), SandboxState::File { source, mode: new }) =
             (ancestor, mode, &offer.new)
         else {
-            return Ok(conflict(Conflict::ChangedHere));
+            return Ok(conflict(ApplyConflict::ChangedHere));
         };
         let Some(here) = self.content_here(&offer.path)? else {
-            return Ok(conflict(Conflict::ChangedHere));
+            return Ok(conflict(ApplyConflict::ChangedHere));
         };
         let Some(merged) = self.reader.merge(here, ancestor, source)? else {
-            return Ok(conflict(Conflict::ChangedHere));
+            return Ok(conflict(ApplyConflict::ChangedHere));
         };
-        let n_places = merged.n_places;
-        if n_places > 0 && self.plan.on_conflict != OnConflict::Mark {
-            return Ok(conflict(Conflict::SamePlaces { n_places }));
+        let n_locations = merged.n_locations;
+        if n_locations > 0 && self.plan.on_conflict != OnConflict::Mark {
+            return Ok(conflict(ApplyConflict::SamePlaces { n_locations }));
         }
         let mode = match offer.old {
-            Old::File { is_executable, .. } if is_executable != (new & 0o100 != 0) => {
+            BaseState::File { is_executable, .. } if is_executable != (new & 0o100 != 0) => {
                 mode_of(*new, Some(mode))
             }
             _ => mode,
         };
-        let action = Action::Put {
+        let action = ProjectChange::Put {
             path: offer.path.clone(),
-            put: Put::Text {
+            put: Placement::Text {
                 text: merged.text,
                 mode,
             },
             was: Some(was),
         };
-        let verdict = if n_places > 0 {
-            Verdict::Marked { n_places }
+        let verdict = if n_locations > 0 {
+            PathVerdict::Marked { n_locations }
         } else {
-            Verdict::Merge
+            PathVerdict::Merge
         };
         Ok((verdict, vec![action]))
     }
 
-    fn is_so_already(&self, offer: &Offer, here: &Found) -> Result<bool, ApplyError> {
+    fn is_so_already(&self, offer: &ApplyOffer, here: &PathContent) -> Result<bool, ApplyError> {
         match (&offer.new, here) {
-            (New::Link { target }, Found::Link { target: found, .. }) => Ok(target == found),
-            (New::File { source, mode }, Found::File { mode: found, .. }) => {
+            (SandboxState::Link { target }, PathContent::Link { target: found, .. }) => {
+                Ok(target == found)
+            }
+            (SandboxState::File { source, mode }, PathContent::File { mode: found, .. }) => {
                 let is_like = (mode ^ found) & 0o100 == 0;
                 Ok(is_like && self.is_content(&offer.path, source)?)
             }
@@ -301,16 +317,18 @@ impl<'a> Judge<'a> {
         }
     }
 
-    fn is_unchanged(&self, offer: &Offer, here: &Found) -> Result<bool, ApplyError> {
+    fn is_unchanged(&self, offer: &ApplyOffer, here: &PathContent) -> Result<bool, ApplyError> {
         match (&offer.old, here) {
-            (Old::AsOf { .. }, _) => Ok(self.unchanged_identity(&offer.old, here).is_some()),
-            (Old::Link { target }, Found::Link { target: found, .. }) => Ok(target == found),
+            (BaseState::AsOf { .. }, _) => Ok(self.unchanged_identity(&offer.old, here).is_some()),
+            (BaseState::Link { target }, PathContent::Link { target: found, .. }) => {
+                Ok(target == found)
+            }
             (
-                Old::File {
+                BaseState::File {
                     source,
                     is_executable,
                 },
-                Found::File { mode, .. },
+                PathContent::File { mode, .. },
             ) => {
                 let is_like = *is_executable == (mode & 0o100 != 0);
                 Ok(is_like && self.is_content(&offer.path, source)?)
@@ -320,22 +338,25 @@ impl<'a> Judge<'a> {
     }
 
     /// Returns what tells a file from others if it did not change since the sandbox began.
-    fn unchanged_identity(&self, old: &Old, here: &Found) -> Option<Identity> {
-        let Old::AsOf { moment, .. } = old else {
+    fn unchanged_identity(&self, old: &BaseState, here: &PathContent) -> Option<FileIdentity> {
+        let BaseState::AsOf { moment, .. } = old else {
             return None;
         };
         match here {
-            Found::File {
+            PathContent::File {
                 identity, changed, ..
             }
-            | Found::Link {
+            | PathContent::Link {
                 identity, changed, ..
             } => (changed < moment).then_some(*identity),
-            Found::Nothing | Found::Blocked | Found::Directory | Found::Special => None,
+            PathContent::Nothing
+            | PathContent::Blocked
+            | PathContent::Directory
+            | PathContent::Special => None,
         }
     }
 
-    fn is_content(&self, path: &Path, source: &Source) -> Result<bool, ApplyError> {
+    fn is_content(&self, path: &Path, source: &ByteSource) -> Result<bool, ApplyError> {
         match self.content_here(path)? {
             Some(here) => self.reader.is_same(source, here),
             None => Ok(false),
@@ -351,15 +372,15 @@ impl<'a> Judge<'a> {
 }
 
 /// Tells whether another offer makes a file or link of something above this path.
-fn is_below_no_directory(path: &Path, wanted: &BTreeMap<&Path, &Offer>) -> bool {
+fn is_below_no_directory(path: &Path, wanted: &BTreeMap<&Path, &ApplyOffer>) -> bool {
     let is_gone = wanted
         .get(path)
-        .is_some_and(|offer| offer.new == New::Absent);
+        .is_some_and(|offer| offer.new == SandboxState::Absent);
     let mut above = path.ancestors().skip(1);
     !is_gone
         && above.any(|above| {
             let offer = wanted.get(above);
-            offer.is_some_and(|offer| offer.new != New::Directory)
+            offer.is_some_and(|offer| offer.new != SandboxState::Directory)
         })
 }
 
@@ -367,36 +388,40 @@ fn is_below_no_directory(path: &Path, wanted: &BTreeMap<&Path, &Offer>) -> bool 
 fn is_going(judgement: Option<&Judgement>) -> bool {
     let actions = judgement.map(|(_, actions)| actions.as_slice());
     let mut actions = actions.unwrap_or_default().iter();
-    actions.any(|action| matches!(action, Action::Remove { .. }))
+    actions.any(|action| matches!(action, ProjectChange::Remove { .. }))
 }
 
-fn conflict(conflict: Conflict) -> Judgement {
-    (Verdict::Conflict(conflict), Vec::new())
+fn conflict(conflict: ApplyConflict) -> Judgement {
+    (PathVerdict::Conflict(conflict), Vec::new())
 }
 
-fn create(offer: &Offer) -> Judgement {
+fn create(offer: &ApplyOffer) -> Judgement {
     let path = offer.path.clone();
     let actions = match put(offer, None, None) {
         Some(action) => vec![action],
-        None => vec![Action::MakeDir { path }],
+        None => vec![ProjectChange::MakeDir { path }],
     };
-    (Verdict::Create, actions)
+    (PathVerdict::Create, actions)
 }
 
 /// Returns the action that puts an offered file or link in its place.
-fn put(offer: &Offer, mode_here: Option<u32>, was: Option<Identity>) -> Option<Action> {
+fn put(
+    offer: &ApplyOffer,
+    mode_here: Option<u32>,
+    was: Option<FileIdentity>,
+) -> Option<ProjectChange> {
     let put = match &offer.new {
-        New::Absent | New::Directory => return None,
-        New::File { source, mode } => Put::Copy {
+        SandboxState::Absent | SandboxState::Directory => return None,
+        SandboxState::File { source, mode } => Placement::Copy {
             source: source.clone(),
             mode: mode_of(*mode, mode_here),
         },
-        New::Link { target } => Put::Link {
+        SandboxState::Link { target } => Placement::Link {
             target: target.clone(),
         },
     };
     let path = offer.path.clone();
-    Some(Action::Put { path, put, was })
+    Some(ProjectChange::Put { path, put, was })
 }
 
 /// Returns the permissions of a file that comes from a sandbox.

@@ -7,10 +7,10 @@ use std::fs::{self, File};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
-use super::beneath::{Found, Tree};
-use super::{ApplyError, Moment, New, Offer, Old, PATHS_MAX, Source};
+use super::beneath::{OpenTree, PathContent};
+use super::{ApplyError, ApplyOffer, BaseState, ByteSource, Moment, PATHS_MAX, SandboxState};
 use crate::id::CommitId;
-use crate::layer::walk::{LayerChangeKind, Walk};
+use crate::layer::walk::{LayerChangeKind, LayerWalk};
 use crate::owned_dir::{self, DirError, failed};
 
 /// A layer and what it was put over.
@@ -59,22 +59,25 @@ pub fn beginning(mark: &Path) -> Option<Moment> {
 ///
 /// What the walk refused is not offered. A file that the host removed meanwhile and the agent
 /// changed counts as new: a layer does not tell that it was there.
-pub fn layer_offers(from: &LayerOffers<'_>, walk: &Walk) -> Result<Vec<Offer>, ApplyError> {
-    let upper = Tree::open(from.upper)?;
-    let project = Tree::open(from.project)?;
+pub fn layer_offers(
+    from: &LayerOffers<'_>,
+    walk: &LayerWalk,
+) -> Result<Vec<ApplyOffer>, ApplyError> {
+    let upper = OpenTree::open(from.upper)?;
+    let project = OpenTree::open(from.project)?;
     let mut offers = Vec::new();
     for change in &walk.changes {
         let path = &change.path;
         match change.kind {
-            LayerChangeKind::Deleted => offers.push(from.offer(path, New::Absent)),
+            LayerChangeKind::Deleted => offers.push(from.offer(path, SandboxState::Absent)),
             LayerChangeKind::Replaced => {
                 offers.extend(from.hidden_below(path, &upper, &project)?);
             }
             LayerChangeKind::Added => {
                 let new = from.now(path, &upper)?;
-                let old = Old::Absent;
+                let old = BaseState::Absent;
                 let path = path.clone();
-                offers.push(Offer { path, old, new });
+                offers.push(ApplyOffer { path, old, new });
             }
             LayerChangeKind::Modified | LayerChangeKind::Mode | LayerChangeKind::Type => {
                 let new = from.now(path, &upper)?;
@@ -87,14 +90,14 @@ pub fn layer_offers(from: &LayerOffers<'_>, walk: &Walk) -> Result<Vec<Offer>, A
 }
 
 impl LayerOffers<'_> {
-    fn offer(&self, path: &Path, new: New) -> Offer {
-        let ancestor = self.base.map(|commit| Source::InCommit {
+    fn offer(&self, path: &Path, new: SandboxState) -> ApplyOffer {
+        let ancestor = self.base.map(|commit| ByteSource::InCommit {
             commit: commit.clone(),
             path: path.to_path_buf(),
         });
-        Offer {
+        ApplyOffer {
             path: path.to_path_buf(),
-            old: Old::AsOf {
+            old: BaseState::AsOf {
                 moment: self.began,
                 ancestor,
             },
@@ -102,19 +105,21 @@ impl LayerOffers<'_> {
         }
     }
 
-    fn now(&self, path: &Path, upper: &Tree) -> Result<New, ApplyError> {
+    fn now(&self, path: &Path, upper: &OpenTree) -> Result<SandboxState, ApplyError> {
         Ok(match upper.look(path)? {
-            Found::Directory => New::Directory,
-            Found::Link { target, .. } => New::Link { target },
-            Found::File { mode, .. } => self.file(path, mode),
+            PathContent::Directory => SandboxState::Directory,
+            PathContent::Link { target, .. } => SandboxState::Link { target },
+            PathContent::File { mode, .. } => self.file(path, mode),
             // Whatever it has become since the walk, reading it will refuse it.
-            Found::Nothing | Found::Blocked | Found::Special => self.file(path, 0o644),
+            PathContent::Nothing | PathContent::Blocked | PathContent::Special => {
+                self.file(path, 0o644)
+            }
         })
     }
 
-    fn file(&self, path: &Path, mode: u32) -> New {
-        New::File {
-            source: Source::File {
+    fn file(&self, path: &Path, mode: u32) -> SandboxState {
+        SandboxState::File {
+            source: ByteSource::File {
                 root: self.upper.to_path_buf(),
                 path: path.to_path_buf(),
             },
@@ -126,16 +131,16 @@ impl LayerOffers<'_> {
     fn hidden_below(
         &self,
         dir: &Path,
-        upper: &Tree,
-        project: &Tree,
-    ) -> Result<Vec<Offer>, ApplyError> {
+        upper: &OpenTree,
+        project: &OpenTree,
+    ) -> Result<Vec<ApplyOffer>, ApplyError> {
         let mut offers = Vec::new();
         let mut paths = children(project, dir)?;
         while let Some(path) = paths.pop() {
             let (shown, hidden) = (upper.look(&path)?, project.look(&path)?);
-            if matches!(shown, Found::Nothing | Found::Blocked) {
-                offers.push(self.offer(&path, New::Absent));
-            } else if shown == Found::Directory && hidden == Found::Directory {
+            if matches!(shown, PathContent::Nothing | PathContent::Blocked) {
+                offers.push(self.offer(&path, SandboxState::Absent));
+            } else if shown == PathContent::Directory && hidden == PathContent::Directory {
                 paths.extend(children(project, &path)?);
             }
             // What else is still there in the layer is listed by itself if it differs.
@@ -148,7 +153,7 @@ impl LayerOffers<'_> {
     }
 }
 
-fn children(tree: &Tree, dir: &Path) -> Result<Vec<PathBuf>, DirError> {
+fn children(tree: &OpenTree, dir: &Path) -> Result<Vec<PathBuf>, DirError> {
     let names = tree.names(dir)?;
     Ok(names.into_iter().map(|name| dir.join(name)).collect())
 }

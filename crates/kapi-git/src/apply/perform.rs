@@ -9,17 +9,17 @@ use rustix::fs::{AtFlags, Mode, RenameFlags};
 use rustix::io::Errno;
 
 use super::ApplyError;
-use super::beneath::{Found, Identity, Tree};
+use super::beneath::{FileIdentity, OpenTree, PathContent};
 use crate::owned_dir::DirError;
 
 /// One step; `slot` is the number of a name in the work directory.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Step {
+pub(super) enum ApplyStep {
     /// A file or link goes to `old-<slot>`.
     Take {
         path: PathBuf,
         slot: usize,
-        was: Identity,
+        was: FileIdentity,
     },
     /// An empty directory goes.
     RemoveDir { path: PathBuf },
@@ -29,20 +29,20 @@ pub(super) enum Step {
     Create {
         path: PathBuf,
         slot: usize,
-        staged: Identity,
+        staged: FileIdentity,
     },
     /// `new-<slot>` changes places with what is there.
     Swap {
         path: PathBuf,
         slot: usize,
-        was: Identity,
-        staged: Identity,
+        was: FileIdentity,
+        staged: FileIdentity,
     },
 }
 
 /// What undoing a step left behind.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Undone {
+pub(super) enum UndoRemainder {
     /// Nothing: it is as before.
     Clean,
     /// Somebody changed it since; the content from before is kept under this name, if any was.
@@ -52,11 +52,11 @@ pub(super) enum Undone {
 /// The project and the work directory beside it.
 #[derive(Debug)]
 pub(super) struct Site<'a> {
-    pub(super) project: &'a Tree,
-    pub(super) work: &'a Tree,
+    pub(super) project: &'a OpenTree,
+    pub(super) work: &'a OpenTree,
 }
 
-impl Step {
+impl ApplyStep {
     pub(super) fn path(&self) -> &Path {
         match self {
             Self::Take { path, .. }
@@ -69,14 +69,14 @@ impl Step {
 }
 
 impl Site<'_> {
-    pub(super) fn perform(&self, step: &Step) -> Result<(), ApplyError> {
+    pub(super) fn perform(&self, step: &ApplyStep) -> Result<(), ApplyError> {
         let path = step.path();
         let raced = || ApplyError::Raced {
             path: path.to_path_buf(),
         };
         let project = self.project;
         match step {
-            Step::Take { slot, was, .. } => {
+            ApplyStep::Take { slot, was, .. } => {
                 let old = old_name(*slot);
                 self.rename_out(path, &old)
                     .map_err(project.failed("remove", path))?;
@@ -87,22 +87,22 @@ impl Site<'_> {
                     return Err(raced());
                 }
             }
-            Step::RemoveDir { .. } => match remove_dir(project, path) {
+            ApplyStep::RemoveDir { .. } => match remove_dir(project, path) {
                 Ok(()) => {}
                 Err(Errno::NOTEMPTY | Errno::EXIST) => return Err(raced()),
                 Err(errno) => return Err(project.failed("remove", path)(errno).into()),
             },
-            Step::MakeDir { .. } => match make_dir(project, path) {
+            ApplyStep::MakeDir { .. } => match make_dir(project, path) {
                 Ok(()) => {}
                 Err(Errno::EXIST) => return Err(raced()),
                 Err(errno) => return Err(project.failed("create", path)(errno).into()),
             },
-            Step::Create { slot, .. } => match self.rename_in(&new_name(*slot), path) {
+            ApplyStep::Create { slot, .. } => match self.rename_in(&new_name(*slot), path) {
                 Ok(()) => {}
                 Err(Errno::EXIST) => return Err(raced()),
                 Err(errno) => return Err(project.failed("create", path)(errno).into()),
             },
-            Step::Swap { slot, was, .. } => {
+            ApplyStep::Swap { slot, was, .. } => {
                 let new = new_name(*slot);
                 match self.exchange(&new, path) {
                     Ok(()) => {}
@@ -120,52 +120,52 @@ impl Site<'_> {
     }
 
     /// Undoes a step if it was made; doing so twice is fine.
-    pub(super) fn undo(&self, step: &Step) -> Result<Undone, DirError> {
+    pub(super) fn undo(&self, step: &ApplyStep) -> Result<UndoRemainder, DirError> {
         let path = step.path();
         let project = self.project;
         match step {
-            Step::Take { slot, .. } => {
+            ApplyStep::Take { slot, .. } => {
                 let old = old_name(*slot);
                 if identity_at(self.work, &old)?.is_none() {
-                    return Ok(Undone::Clean);
+                    return Ok(UndoRemainder::Clean);
                 }
                 match self.rename_in(&old, path) {
-                    Ok(()) => Ok(Undone::Clean),
+                    Ok(()) => Ok(UndoRemainder::Clean),
                     Err(Errno::EXIST | Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => {
                         self.keep(&old, path)
                     }
                     Err(errno) => Err(project.failed("put back", path)(errno)),
                 }
             }
-            Step::RemoveDir { .. } => match make_dir(project, path) {
+            ApplyStep::RemoveDir { .. } => match make_dir(project, path) {
                 Ok(()) | Err(Errno::EXIST | Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => {
-                    Ok(Undone::Clean)
+                    Ok(UndoRemainder::Clean)
                 }
                 Err(errno) => Err(project.failed("put back", path)(errno)),
             },
-            Step::MakeDir { .. } => match remove_dir(project, path) {
+            ApplyStep::MakeDir { .. } => match remove_dir(project, path) {
                 Ok(())
                 | Err(
                     Errno::EXIST | Errno::NOTEMPTY | Errno::NOENT | Errno::NOTDIR | Errno::LOOP,
-                ) => Ok(Undone::Clean),
+                ) => Ok(UndoRemainder::Clean),
                 Err(errno) => Err(project.failed("remove", path)(errno)),
             },
-            Step::Create { slot, staged, .. } => {
+            ApplyStep::Create { slot, staged, .. } => {
                 let new = new_name(*slot);
                 if identity_at(self.work, &new)?.is_some() {
-                    return Ok(Undone::Clean);
+                    return Ok(UndoRemainder::Clean);
                 }
                 match identity_at(project, path)? {
                     Some(found) if found == *staged => {
                         self.rename_out(path, &new)
                             .map_err(project.failed("remove", path))?;
-                        Ok(Undone::Clean)
+                        Ok(UndoRemainder::Clean)
                     }
-                    Some(_) => Ok(Undone::Left { kept: None }),
-                    None => Ok(Undone::Clean),
+                    Some(_) => Ok(UndoRemainder::Left { kept: None }),
+                    None => Ok(UndoRemainder::Clean),
                 }
             }
-            Step::Swap {
+            ApplyStep::Swap {
                 slot, was, staged, ..
             } => self.undo_swap(path, &new_name(*slot), *was, *staged),
         }
@@ -175,24 +175,24 @@ impl Site<'_> {
         &self,
         path: &Path,
         new: &Path,
-        was: Identity,
-        staged: Identity,
-    ) -> Result<Undone, DirError> {
+        was: FileIdentity,
+        staged: FileIdentity,
+    ) -> Result<UndoRemainder, DirError> {
         if identity_at(self.project, path)? == Some(staged) {
             self.exchange(new, path)
                 .map_err(self.project.failed("put back", path))?;
-            return Ok(Undone::Clean);
+            return Ok(UndoRemainder::Clean);
         }
         match identity_at(self.work, new)? {
             Some(found) if (found.device, found.inode) == (was.device, was.inode) => {
                 self.keep(new, path)
             }
-            _ => Ok(Undone::Clean),
+            _ => Ok(UndoRemainder::Clean),
         }
     }
 
     /// Gives what was at `path` a name in the work directory that nothing removes.
-    fn keep(&self, from: &Path, path: &Path) -> Result<Undone, DirError> {
+    fn keep(&self, from: &Path, path: &Path) -> Result<UndoRemainder, DirError> {
         let dir = self
             .work
             .dir(Path::new(""))
@@ -204,13 +204,13 @@ impl Site<'_> {
             match rustix::fs::renameat_with(&dir, from, &dir, &kept, RenameFlags::NOREPLACE) {
                 Ok(()) => {
                     let kept = Some(self.work.full(Path::new(&kept)));
-                    return Ok(Undone::Left { kept });
+                    return Ok(UndoRemainder::Left { kept });
                 }
                 Err(Errno::EXIST) => {}
                 Err(errno) => return Err(self.work.failed("keep", from)(errno)),
             }
         }
-        Ok(Undone::Left {
+        Ok(UndoRemainder::Left {
             kept: Some(self.work.full(from)),
         })
     }
@@ -242,19 +242,22 @@ pub(super) fn old_name(slot: usize) -> PathBuf {
     PathBuf::from(format!("old-{slot}"))
 }
 
-fn identity_at(tree: &Tree, path: &Path) -> Result<Option<Identity>, DirError> {
+fn identity_at(tree: &OpenTree, path: &Path) -> Result<Option<FileIdentity>, DirError> {
     Ok(match tree.look(path)? {
-        Found::File { identity, .. } | Found::Link { identity, .. } => Some(identity),
-        Found::Nothing | Found::Blocked | Found::Directory | Found::Special => None,
+        PathContent::File { identity, .. } | PathContent::Link { identity, .. } => Some(identity),
+        PathContent::Nothing
+        | PathContent::Blocked
+        | PathContent::Directory
+        | PathContent::Special => None,
     })
 }
 
-fn make_dir(tree: &Tree, path: &Path) -> Result<(), Errno> {
+fn make_dir(tree: &OpenTree, path: &Path) -> Result<(), Errno> {
     let (dir, name) = tree.parent(path)?;
     rustix::fs::mkdirat(&dir, name, Mode::from_raw_mode(0o777))
 }
 
-fn remove_dir(tree: &Tree, path: &Path) -> Result<(), Errno> {
+fn remove_dir(tree: &OpenTree, path: &Path) -> Result<(), Errno> {
     let (dir, name) = tree.parent(path)?;
     rustix::fs::unlinkat(&dir, name, AtFlags::REMOVEDIR)
 }

@@ -4,21 +4,21 @@
 
 use std::path::{Component, Path};
 
-use super::Refusal;
+use super::ApplyRefusal;
 use crate::candidate::is_kapi_state;
 use crate::layer::names::is_git_alias;
 
 /// Returns why a path is not taken.
-pub(super) fn refusal_of(path: &Path) -> Option<Refusal> {
+pub(super) fn refusal_of(path: &Path) -> Option<ApplyRefusal> {
     let mut parts = path.components();
     let is_below = !path.as_os_str().is_empty();
     if !is_below || !parts.all(|part| matches!(part, Component::Normal(_))) {
-        return Some(Refusal::NotBelow);
+        return Some(ApplyRefusal::NotBelow);
     }
     if path.iter().any(is_git_alias) {
-        return Some(Refusal::GitData);
+        return Some(ApplyRefusal::GitData);
     }
-    is_kapi_state(path).then_some(Refusal::KapiState)
+    is_kapi_state(path).then_some(ApplyRefusal::KapiState)
 }
 
 #[cfg(test)]
@@ -26,7 +26,7 @@ mod tests {
     use std::path::Path;
 
     use super::refusal_of;
-    use crate::apply::Refusal;
+    use crate::apply::ApplyRefusal;
 
     #[test]
     fn git_data_is_refused_under_every_name_some_file_system_takes_for_it() {
@@ -44,7 +44,7 @@ mod tests {
         ] {
             assert_eq!(
                 refusal_of(Path::new(name)),
-                Some(Refusal::GitData),
+                Some(ApplyRefusal::GitData),
                 "{name}"
             );
         }
@@ -58,14 +58,14 @@ mod tests {
         for name in ["", "/etc/passwd", "../x", "a/../../x", "."] {
             assert_eq!(
                 refusal_of(Path::new(name)),
-                Some(Refusal::NotBelow),
+                Some(ApplyRefusal::NotBelow),
                 "{name}"
             );
         }
         for name in [".ilchul/x", ".ILCHUL"] {
             assert_eq!(
                 refusal_of(Path::new(name)),
-                Some(Refusal::KapiState),
+                Some(ApplyRefusal::KapiState),
                 "{name}"
             );
         }

@@ -16,18 +16,18 @@ const JUMPS_MAX: usize = 4;
 
 /// A list of patterns, read once.
 #[derive(Debug)]
-pub(super) struct Selection {
-    wanted: Vec<Pattern>,
-    unwanted: Vec<Pattern>,
+pub(super) struct PathSelection {
+    wanted: Vec<SelectPattern>,
+    unwanted: Vec<SelectPattern>,
 }
 
 #[derive(Debug)]
-struct Pattern {
+struct SelectPattern {
     text: String,
     names: Vec<Vec<u8>>,
 }
 
-impl Selection {
+impl PathSelection {
     pub(super) fn parse(patterns: &[String]) -> Result<Self, ApplyError> {
         let mut selection = Self {
             wanted: Vec::new(),
@@ -56,7 +56,7 @@ impl Selection {
             {
                 return Err(bad());
             }
-            list.push(Pattern {
+            list.push(SelectPattern {
                 text: text.clone(),
                 names,
             });
@@ -78,7 +78,7 @@ impl Selection {
     }
 }
 
-impl Pattern {
+impl SelectPattern {
     fn matches(&self, path: &[&[u8]]) -> bool {
         names_match(&self.names, path)
     }
@@ -176,11 +176,11 @@ fn set_holds(set: &[u8], byte: u8) -> bool {
 mod tests {
     use std::path::Path;
 
-    use super::Selection;
+    use super::PathSelection;
 
     fn wants(patterns: &[&str], path: &str) -> bool {
         let patterns: Vec<String> = patterns.iter().map(|&p| p.to_owned()).collect();
-        Selection::parse(&patterns)
+        PathSelection::parse(&patterns)
             .expect("patterns")
             .wants(Path::new(path))
     }
@@ -223,9 +223,12 @@ mod tests {
     #[test]
     fn what_is_no_pattern_is_an_error_and_what_matches_nothing_is_said() {
         for wrong in ["", "/etc", "a//b", "../x", "!", "**/**/**/**/**/x"] {
-            assert!(Selection::parse(&[wrong.to_owned()]).is_err(), "{wrong}");
+            assert!(
+                PathSelection::parse(&[wrong.to_owned()]).is_err(),
+                "{wrong}"
+            );
         }
-        let selection = Selection::parse(&["a".to_owned(), "!b".to_owned()]).expect("patterns");
+        let selection = PathSelection::parse(&["a".to_owned(), "!b".to_owned()]).expect("patterns");
         assert_eq!(selection.unmatched(&[Path::new("a/x")]), ["!b"]);
     }
 }

@@ -9,63 +9,63 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{AtFlags, Mode, OFlags};
 
-use super::beneath::{Found, Identity, Tree, identity_of};
+use super::beneath::{FileIdentity, OpenTree, PathContent, identity_of};
 use super::content::{Content, copy};
-use super::judge::{Action, Judge, Judged, Put};
-use super::perform::Step;
-use super::{ApplyError, Refusal, Source};
+use super::judge::{ApplyJudge, ApplyVerdicts, Placement, ProjectChange};
+use super::perform::ApplyStep;
+use super::{ApplyError, ApplyRefusal, ByteSource};
 use crate::owned_dir::{self, failed};
 
 /// Stages the contents and returns the steps in the order they are to be made.
 pub(super) fn stage(
-    judge: &Judge<'_>,
-    work: &Tree,
-    judged: &Judged,
-) -> Result<Vec<Step>, ApplyError> {
-    let mut actions: Vec<&Action> = judged.actions.iter().collect();
+    judge: &ApplyJudge<'_>,
+    work: &OpenTree,
+    judged: &ApplyVerdicts,
+) -> Result<Vec<ApplyStep>, ApplyError> {
+    let mut actions: Vec<&ProjectChange> = judged.actions.iter().collect();
     actions.sort_by_key(|action| path_of(action));
     let mut steps = Vec::new();
     let mut gone: BTreeSet<&Path> = BTreeSet::new();
     // What goes goes first and from the bottom up; what comes comes from the top down.
     for action in actions.iter().rev() {
         match action {
-            Action::Remove { path, was } => {
+            ProjectChange::Remove { path, was } => {
                 gone.insert(path);
                 let slot = steps.len();
-                steps.push(Step::Take {
+                steps.push(ApplyStep::Take {
                     path: path.clone(),
                     slot,
                     was: *was,
                 });
             }
-            Action::RemoveDir { path } => {
+            ProjectChange::RemoveDir { path } => {
                 gone.insert(path);
-                steps.push(Step::RemoveDir { path: path.clone() });
+                steps.push(ApplyStep::RemoveDir { path: path.clone() });
             }
-            Action::MakeDir { .. } | Action::Put { .. } => {}
+            ProjectChange::MakeDir { .. } | ProjectChange::Put { .. } => {}
         }
     }
     let mut made: BTreeSet<PathBuf> = BTreeSet::new();
     for action in actions {
         let path = path_of(action);
         match action {
-            Action::Remove { .. } | Action::RemoveDir { .. } => continue,
-            Action::MakeDir { .. } => {
+            ProjectChange::Remove { .. } | ProjectChange::RemoveDir { .. } => continue,
+            ProjectChange::MakeDir { .. } => {
                 make_way(judge, path, &gone, &mut made, &mut steps)?;
                 if made.insert(path.to_path_buf()) {
-                    steps.push(Step::MakeDir {
+                    steps.push(ApplyStep::MakeDir {
                         path: path.to_path_buf(),
                     });
                 }
             }
-            Action::Put { put, was, .. } => {
+            ProjectChange::Put { put, was, .. } => {
                 make_way(judge, path, &gone, &mut made, &mut steps)?;
                 let slot = steps.len();
                 let staged = stage_one(judge, work, slot, put)?;
                 let path = path.to_path_buf();
                 steps.push(match *was {
-                    None => Step::Create { path, slot, staged },
-                    Some(was) => Step::Swap {
+                    None => ApplyStep::Create { path, slot, staged },
+                    Some(was) => ApplyStep::Swap {
                         path,
                         slot,
                         was,
@@ -78,22 +78,22 @@ pub(super) fn stage(
     Ok(steps)
 }
 
-fn path_of(action: &Action) -> &Path {
+fn path_of(action: &ProjectChange) -> &Path {
     match action {
-        Action::Remove { path, .. }
-        | Action::RemoveDir { path }
-        | Action::MakeDir { path }
-        | Action::Put { path, .. } => path,
+        ProjectChange::Remove { path, .. }
+        | ProjectChange::RemoveDir { path }
+        | ProjectChange::MakeDir { path }
+        | ProjectChange::Put { path, .. } => path,
     }
 }
 
 /// Adds the steps that make the directories above `path`.
 fn make_way(
-    judge: &Judge<'_>,
+    judge: &ApplyJudge<'_>,
     path: &Path,
     gone: &BTreeSet<&Path>,
     made: &mut BTreeSet<PathBuf>,
-    steps: &mut Vec<Step>,
+    steps: &mut Vec<ApplyStep>,
 ) -> Result<(), ApplyError> {
     let mut missing = Vec::new();
     for above in path.ancestors().skip(1) {
@@ -101,47 +101,47 @@ fn make_way(
         if is_top || made.contains(above) {
             break;
         }
-        if !gone.contains(above) && judge.project.look(above)? == Found::Directory {
+        if !gone.contains(above) && judge.project.look(above)? == PathContent::Directory {
             break;
         }
         missing.push(above.to_path_buf());
     }
     for path in missing.into_iter().rev() {
         made.insert(path.clone());
-        steps.push(Step::MakeDir { path });
+        steps.push(ApplyStep::MakeDir { path });
     }
     Ok(())
 }
 
 fn stage_one(
-    judge: &Judge<'_>,
-    work: &Tree,
+    judge: &ApplyJudge<'_>,
+    work: &OpenTree,
     slot: usize,
-    put: &Put,
-) -> Result<Identity, ApplyError> {
+    put: &Placement,
+) -> Result<FileIdentity, ApplyError> {
     let name = PathBuf::from(format!("new-{slot}"));
     let dir = work
         .dir(Path::new(""))
         .map_err(work.failed("open", &name))?;
     let mode = match put {
-        Put::Link { target } => {
+        Placement::Link { target } => {
             rustix::fs::symlinkat(target, &dir, &name).map_err(work.failed("create", &name))?;
             let stat = rustix::fs::statat(&dir, &name, AtFlags::SYMLINK_NOFOLLOW);
             return Ok(identity_of(&stat.map_err(work.failed("inspect", &name))?));
         }
-        Put::Copy { mode, .. } | Put::Text { mode, .. } => *mode,
+        Placement::Copy { mode, .. } | Placement::Text { mode, .. } => *mode,
     };
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let opened = rustix::fs::openat(&dir, &name, flags, Mode::RUSR | Mode::WUSR);
     let mut file = File::from(opened.map_err(work.failed("create", &name))?);
     let full = work.full(&name);
     let written = match put {
-        Put::Copy { source, .. } => {
+        Placement::Copy { source, .. } => {
             let content = content_of(judge, source, &full)?;
             copy(content, &mut file)
         }
-        Put::Text { text, .. } => std::io::Write::write_all(&mut file, text),
-        Put::Link { .. } => Ok(()),
+        Placement::Text { text, .. } => std::io::Write::write_all(&mut file, text),
+        Placement::Link { .. } => Ok(()),
     };
     written.map_err(failed("write", &full))?;
     let mode = Mode::from_raw_mode(mode);
@@ -151,15 +151,19 @@ fn stage_one(
     Ok(identity_of(&stat))
 }
 
-fn content_of(judge: &Judge<'_>, source: &Source, full: &Path) -> Result<Content, ApplyError> {
+fn content_of(
+    judge: &ApplyJudge<'_>,
+    source: &ByteSource,
+    full: &Path,
+) -> Result<Content, ApplyError> {
     match judge.reader.open(source)? {
         Ok(content) => Ok(content),
         // It was a plain file a moment ago.
-        Err(Refusal::TooLarge | Refusal::NoFile) | Err(_) => {
+        Err(ApplyRefusal::TooLarge | ApplyRefusal::NoFile) | Err(_) => {
             owned_dir::wipe(full)?;
             let path = match source {
-                Source::File { path, .. } | Source::InCommit { path, .. } => path.clone(),
-                Source::Blob { id } => PathBuf::from(id),
+                ByteSource::File { path, .. } | ByteSource::InCommit { path, .. } => path.clone(),
+                ByteSource::Blob { id } => PathBuf::from(id),
             };
             Err(ApplyError::Raced { path })
         }

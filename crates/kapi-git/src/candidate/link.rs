@@ -8,7 +8,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Component, Path};
 
 use crate::layer::names::is_git_alias;
-use crate::layer::store::{self, Kind};
+use crate::layer::store::{self, ObjectKind};
 use crate::repository::ObjectFormat;
 
 /// Tells whether the link at `path` stays out of a commit.
@@ -22,7 +22,7 @@ pub(crate) fn is_refused(
     of_base: Option<&str>,
 ) -> bool {
     leads_out(path, target)
-        && of_base != Some(store::id(format, Kind::Blob, target.as_bytes()).as_str())
+        && of_base != Some(store::id(format, ObjectKind::Blob, target.as_bytes()).as_str())
 }
 
 /// Tells whether a link at `path` may lead out of the tree.
@@ -52,7 +52,7 @@ mod tests {
     use std::path::Path;
 
     use super::{is_refused, leads_out};
-    use crate::layer::store::{self, Kind};
+    use crate::layer::store::{self, ObjectKind};
     use crate::repository::ObjectFormat;
 
     #[test]
@@ -89,7 +89,7 @@ mod tests {
     #[test]
     fn only_the_very_link_of_the_base_stays() {
         for format in [ObjectFormat::Sha1, ObjectFormat::Sha256] {
-            let object = |target: &str| store::id(format, Kind::Blob, target.as_bytes());
+            let object = |target: &str| store::id(format, ObjectKind::Blob, target.as_bytes());
             let refused = |target: &str, of_base: Option<&str>| {
                 is_refused(format, Path::new("a"), OsStr::new(target), of_base)
             };

@@ -7,7 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::{CheckoutError, CheckoutPlan};
-use crate::change::Entry;
+use crate::change::TreeFile;
 use crate::id::CommitId;
 use crate::owned_dir::{self, failed};
 use crate::repository::Repository;
@@ -74,8 +74,8 @@ impl Repository {
             let Some((submodule, commit)) = self.content_of(&entry) else {
                 continue;
             };
-            let place = plan.to.join(&entry.path);
-            submodule.check_out_by_way_of(&staging(plan.to, n), &commit, &place)?;
+            let location = plan.to.join(&entry.path);
+            submodule.check_out_by_way_of(&staging(plan.to, n), &commit, &location)?;
         }
         Ok(())
     }
@@ -99,7 +99,7 @@ impl Repository {
         Ok(())
     }
 
-    fn submodules(&self, commit: &CommitId) -> Result<Vec<Entry>, CheckoutError> {
+    fn submodules(&self, commit: &CommitId) -> Result<Vec<TreeFile>, CheckoutError> {
         if !self.is_tracked_file(commit, Path::new(NAMES))? {
             return Ok(Vec::new());
         }
@@ -111,7 +111,7 @@ impl Repository {
     }
 
     /// Returns the person's checkout of a submodule and the commit that is wanted, if it is there.
-    fn content_of(&self, entry: &Entry) -> Option<(Self, CommitId)> {
+    fn content_of(&self, entry: &TreeFile) -> Option<(Self, CommitId)> {
         let at = self.top_level().join(&entry.path);
         fs::symlink_metadata(at.join(".git")).ok()?;
         let submodule = Self::discover(self.git(), &at).ok()?;

@@ -7,11 +7,11 @@ use crate::candidate::{CandidateError, CandidatePlan};
 use crate::id::CommitId;
 use crate::owned_dir;
 use crate::repository::Repository;
-use crate::workspace::Workspace;
+use crate::workspace::GitWorkspace;
 
 /// What became of a worktree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Brought {
+pub enum CheckoutOutcome {
     /// Its files are those of the branch.
     InStep,
     /// There are changes in it that are in no commit; all of it was left as it is.
@@ -27,13 +27,13 @@ impl Repository {
     /// `kept` first.
     pub fn bring_workspace(
         &self,
-        workspace: &Workspace,
+        workspace: &GitWorkspace,
         from: &CommitId,
         to: &CommitId,
         kept: &CandidatePlan,
-    ) -> Result<Brought, CandidateError> {
+    ) -> Result<CheckoutOutcome, CandidateError> {
         if workspace.check_in_place().is_err() {
-            return Ok(Brought::LeftMissing);
+            return Ok(CheckoutOutcome::LeftMissing);
         }
         let mark = workspace.admin_dir.join("kapi").join("bringing");
         let begun = format!("{from} {to}\n");
@@ -44,7 +44,7 @@ impl Repository {
         } else {
             let files = self.snapshot(workspace)?.tree;
             if files != after && files != self.tree_of(from)? {
-                return Ok(Brought::LeftDirty);
+                return Ok(CheckoutOutcome::LeftDirty);
             }
         }
         owned_dir::replace(&mark, begun.as_bytes())?;
@@ -53,6 +53,6 @@ impl Repository {
         workspace.disarm_submodules(&scratch)?;
         workspace.share_index(self, &scratch)?;
         owned_dir::wipe(&mark)?;
-        Ok(Brought::InStep)
+        Ok(CheckoutOutcome::InStep)
     }
 }

@@ -7,7 +7,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::id::CommitId;
-use crate::land::{LandError, Merged};
+use crate::land::{LandError, MergeOutcome};
 use crate::owned_dir;
 use crate::repository::Repository;
 use crate::scratch::Objects;
@@ -33,13 +33,14 @@ impl Repository {
     pub fn clashes(&self, commits: &[CommitId], scratch: &Path) -> Result<Vec<Clash>, LandError> {
         let merges = self.merging(scratch, Objects::Private)?;
         let mut clashes = Vec::new();
-        let places = 0..commits.len();
-        let pairs = places.flat_map(|one| (one + 1..commits.len()).map(move |other| (one, other)));
+        let locations = 0..commits.len();
+        let pairs =
+            locations.flat_map(|one| (one + 1..commits.len()).map(move |other| (one, other)));
         for (one, other) in pairs {
             let (Some(ours), Some(theirs)) = (commits.get(one), commits.get(other)) else {
                 continue;
             };
-            if let Merged::Conflicts(paths) = merges.merged(ours, theirs)? {
+            if let MergeOutcome::Conflicts(paths) = merges.merged(ours, theirs)? {
                 clashes.push(Clash { one, other, paths });
             }
         }

@@ -23,12 +23,12 @@ const RESOLVE_TRIES_MAX: usize = 16;
 
 /// An open directory and the name it was opened by.
 #[derive(Debug)]
-pub(crate) struct Root {
+pub(crate) struct DirectoryRoot {
     fd: OwnedFd,
     path: PathBuf,
 }
 
-impl Root {
+impl DirectoryRoot {
     /// Opens a directory whose own path is trusted.
     pub(crate) fn open(path: &Path) -> Result<Self, DirError> {
         let flags = OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;

@@ -6,11 +6,11 @@
 use std::path::{Path, PathBuf};
 
 use super::staging::Staging;
-use super::survey::{Below, Survey, What};
-use super::walk::{self, LayerChangeKind, Walk};
+use super::survey::{LayerPathKind, LayerSurvey, LowerPath};
+use super::walk::{self, LayerChangeKind, LayerWalk};
 use super::{Layer, LayerError};
 use crate::command::{Git, GitError};
-use crate::diff::Patch;
+use crate::diff::DiffPatch;
 use crate::owned_dir::{self, DirError};
 
 /// The most bytes of one file that are compared; of a larger one only the name is shown.
@@ -26,9 +26,9 @@ pub const FILES_MAX: usize = 20_000;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LayerChanges {
     /// The paths.
-    pub walk: Walk,
+    pub walk: LayerWalk,
     /// The patch, perhaps only its beginning; foreign text in any encoding.
-    pub patch: Patch,
+    pub patch: DiffPatch,
     /// Changed files whose content the patch leaves out because of their size or number.
     pub omitted: Vec<PathBuf>,
 }
@@ -54,7 +54,7 @@ pub fn changes(
     lower: &Path,
     bytes_max: usize,
 ) -> Result<LayerChanges, ChangesError> {
-    let survey = Survey::of(layer, lower)?;
+    let survey = LayerSurvey::of(layer, lower)?;
     let walk = walk::of(&survey);
     let dir = layer.part("diff");
     owned_dir::wipe(&dir)?;
@@ -80,7 +80,7 @@ pub fn changes(
     })
 }
 
-fn compare(git: &Git, dir: &Path, bytes_max: usize) -> Result<Patch, GitError> {
+fn compare(git: &Git, dir: &Path, bytes_max: usize) -> Result<DiffPatch, GitError> {
     let call = git
         .call(dir, "diff")
         // Nothing above is taken for a repository, whatever it is.
@@ -109,11 +109,11 @@ fn compare(git: &Git, dir: &Path, bytes_max: usize) -> Result<Patch, GitError> {
         let last = bytes.iter().rposition(|&b| b == b'\n');
         bytes.truncate(last.map_or(0, |at| at + 1));
     }
-    Ok(Patch { bytes, is_cut })
+    Ok(DiffPatch { bytes, is_cut })
 }
 
 struct Copies<'a> {
-    survey: &'a Survey,
+    survey: &'a LayerSurvey,
     old: Staging,
     new: Staging,
     bytes_left: u64,
@@ -127,13 +127,13 @@ impl Copies<'_> {
             return Ok(());
         };
         let new_bytes = match &entry.what {
-            What::File { bytes, .. } => *bytes,
+            LayerPathKind::File { bytes, .. } => *bytes,
             _ => 0,
         };
         let old_bytes = match entry.below {
-            Below::File { bytes, .. } if shows_old => bytes,
+            LowerPath::File { bytes, .. } if shows_old => bytes,
             // What was in it is more than a list of changes can say.
-            Below::Directory => FILE_BYTES_MAX + 1,
+            LowerPath::Directory => FILE_BYTES_MAX + 1,
             _ => 0,
         };
         let left = self
@@ -153,30 +153,30 @@ impl Copies<'_> {
         Ok(())
     }
 
-    fn copy_new(&mut self, path: &Path, what: &What) -> Result<bool, DirError> {
+    fn copy_new(&mut self, path: &Path, what: &LayerPathKind) -> Result<bool, DirError> {
         use std::os::unix::ffi::OsStrExt as _;
         match what {
-            What::File { mode, .. } => {
+            LayerPathKind::File { mode, .. } => {
                 let Ok(file) = self.survey.upper.file(path) else {
                     return Ok(false);
                 };
                 self.new.put_file(path, file, *mode, FILE_BYTES_MAX)?;
             }
-            What::Link { target } => self.new.put_link(path, target.as_bytes())?,
+            LayerPathKind::Link { target } => self.new.put_link(path, target.as_bytes())?,
             _ => {}
         }
         Ok(true)
     }
 
-    fn copy_old(&mut self, path: &Path, below: Below) -> Result<bool, DirError> {
+    fn copy_old(&mut self, path: &Path, below: LowerPath) -> Result<bool, DirError> {
         match below {
-            Below::File { mode, .. } => {
+            LowerPath::File { mode, .. } => {
                 let Ok(file) = self.survey.lower.file(path) else {
                     return Ok(false);
                 };
                 self.old.put_file(path, file, mode, FILE_BYTES_MAX)?;
             }
-            Below::Link => {
+            LowerPath::Link => {
                 let Ok(target) = self.survey.lower.link(path) else {
                     return Ok(false);
                 };

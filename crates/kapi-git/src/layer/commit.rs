@@ -10,28 +10,28 @@ use std::path::{Path, PathBuf};
 
 use super::direct::{Contents, Conversion, Dirs};
 use super::error::{BYTES_MAX, LayerCommitError};
-use super::ignored::{self, Order, RULE_FILES, Sources};
+use super::ignored::{self, IgnoreSources, Order, RULE_FILES};
 use super::import::{self, Edit};
-use super::plan::{Masks, Taken, Touched};
+use super::plan::{BaseChanges, Masks, Taken};
 use super::staging::Staging;
-use super::store::Store;
-use super::survey::{Survey, What};
+use super::store::ObjectWriter;
+use super::survey::{LayerPathKind, LayerSurvey};
 use super::trees::{TreeEntry, Trees};
-use super::walk::{self, Note};
+use super::walk::{self, WalkNote};
 use super::{Layer, dirtied, index, retouched};
 use crate::candidate;
 use crate::candidate::{
-    CHANGES_MAX, Candidate, CandidateError, CandidatePlan, SEARCH_CALLS_MAX, Search, lfs,
+    CHANGES_MAX, Candidate, CandidateError, CandidatePlan, SEARCH_CALLS_MAX, StagingSearch, lfs,
 };
-use crate::change::Change;
+use crate::change::PathChange;
 use crate::command::GitError;
 use crate::id::{CommitId, TreeId};
 use crate::owned_dir::{self, DirError};
 use crate::reference::plain::RefChange;
-use crate::refused_path::{FILE_BYTES_MAX, Refused, Why};
+use crate::refused_path::{FILE_BYTES_MAX, RefusalReason, RefusedPath};
 use crate::repository::Repository;
 use crate::scratch::{Objects, Scratch};
-use crate::workspace::{Workspace, goal_ref};
+use crate::workspace::{GitWorkspace, goal_ref};
 
 /// The commit to make from a layer.
 #[derive(Debug, Clone, Copy)]
@@ -41,7 +41,7 @@ pub struct LayerPlan<'a> {
     /// What it lay over: the root of the person's checkout.
     pub lower: &'a Path,
     /// The goal and the base, from [`Repository::claim_layer`].
-    pub workspace: &'a Workspace,
+    pub workspace: &'a GitWorkspace,
     /// The paths of the person's own changes that were kept from the agent's sight.
     pub masks: &'a [PathBuf],
     /// The commit that the layer was filled with, if it was.
@@ -49,12 +49,12 @@ pub struct LayerPlan<'a> {
     /// Name, message, author and time.
     pub candidate: &'a CandidatePlan,
     /// What to do when the agent changed a file that the person had changed.
-    pub dirtied: Dirtied,
+    pub dirtied: UncommittedFiles,
 }
 
 /// What becomes of files whose content may be the person's, uncommitted, and the agent's at once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Dirtied {
+pub enum UncommittedFiles {
     /// No commit is made.
     Refuse,
     /// They stay as they are in the base, and are listed.
@@ -69,18 +69,18 @@ pub struct LayerCandidate {
     /// The commit.
     pub candidate: Candidate,
     /// What is in it and deserves a look.
-    pub notes: Vec<Note>,
+    pub notes: Vec<WalkNote>,
     /// What both the person and the agent changed, by path.
     pub dirtied: Vec<PathBuf>,
 }
 
 /// A commit of a layer that no ref names yet.
-struct Snapshot {
+struct LayerSnapshot {
     commit: CommitId,
     tree: TreeId,
-    changed: Vec<Change>,
-    refused: BTreeSet<Refused>,
-    notes: Vec<Note>,
+    changed: Vec<PathChange>,
+    refused: BTreeSet<RefusedPath>,
+    notes: Vec<WalkNote>,
     dirtied: Vec<PathBuf>,
 }
 
@@ -125,7 +125,7 @@ impl Repository {
     fn name_layer_commit(
         &self,
         plan: &LayerPlan<'_>,
-        snapshot: &Snapshot,
+        snapshot: &LayerSnapshot,
     ) -> Result<CommitId, LayerCommitError> {
         let (workspace, candidate) = (plan.workspace, plan.candidate);
         let name = format!("{}/{}", goal_ref(&workspace.goal), candidate.name);
@@ -141,12 +141,12 @@ impl Repository {
         }
     }
 
-    fn layer_snapshot(&self, plan: &LayerPlan<'_>) -> Result<Snapshot, LayerCommitError> {
-        let survey = Survey::of(plan.layer, plan.lower)?;
+    fn layer_snapshot(&self, plan: &LayerPlan<'_>) -> Result<LayerSnapshot, LayerCommitError> {
+        let survey = LayerSurvey::of(plan.layer, plan.lower)?;
         let masks = self.masks(plan)?;
         let mut trees = Trees::new(self, &plan.workspace.base, RULE_FILES);
-        let touched = Touched::of(&survey, &mut trees, &masks)?;
-        let mut work = Work {
+        let touched = BaseChanges::of(&survey, &mut trees, &masks)?;
+        let mut work = CommitWork {
             repository: self,
             plan,
             survey: &survey,
@@ -167,7 +167,7 @@ impl Repository {
         }
         work.leave_lfs(&scratch, &mut taken)?;
         let mut gone = touched.gone.clone();
-        let question = dirtied::Question {
+        let question = dirtied::ChangeQuestion {
             layer: plan.layer,
             survey: &survey,
             masks: &masks,
@@ -177,19 +177,19 @@ impl Repository {
         let mut dirtied = question.answer(&taken, &gone, &trees)?;
         retouched::spare(&work.retouched, &mut dirtied, &mut taken);
         match plan.dirtied {
-            Dirtied::Refuse if !dirtied.is_empty() => {
+            UncommittedFiles::Refuse if !dirtied.is_empty() => {
                 let paths = dirtied.into_iter().collect();
                 return Err(LayerCommitError::Dirtied { paths });
             }
-            Dirtied::Leave => {
+            UncommittedFiles::Leave => {
                 dirtied::add_dependents(&mut dirtied, &taken);
                 taken.retain(|path, _| !dirtied.contains(path));
                 gone.retain(|path| !dirtied.contains(path));
             }
-            Dirtied::Refuse | Dirtied::Take => {}
+            UncommittedFiles::Refuse | UncommittedFiles::Take => {}
         }
         let made = work.write(&scratch, &touched, &gone, &mut taken)?;
-        let Made { commit, tree, edit } = made;
+        let LayerCommit { commit, tree, edit } = made;
         let notes = walk::notes(&survey, edit.set.iter().map(|(path, _)| path.as_path()));
         let base = &plan.workspace.base;
         let changed = if edit
@@ -202,7 +202,7 @@ impl Repository {
             import::changes(&edit, &taken)
         };
         owned_dir::wipe(work.staging.path())?;
-        Ok(Snapshot {
+        Ok(LayerSnapshot {
             commit,
             tree,
             changed,
@@ -223,13 +223,13 @@ impl Repository {
     }
 }
 
-struct Work<'a> {
+struct CommitWork<'a> {
     repository: &'a Repository,
     plan: &'a LayerPlan<'a>,
-    survey: &'a Survey,
+    survey: &'a LayerSurvey,
     trees: &'a Trees<'a>,
     masks: &'a Masks,
-    refused: BTreeSet<Refused>,
+    refused: BTreeSet<RefusedPath>,
     staging: Staging,
     /// Files with rules that are in the staging directory already.
     rules: BTreeSet<PathBuf>,
@@ -240,13 +240,13 @@ struct Work<'a> {
 }
 
 /// A commit and how it differs from the base.
-struct Made {
+struct LayerCommit {
     commit: CommitId,
     tree: TreeId,
     edit: Edit,
 }
 
-impl<'a> Work<'a> {
+impl<'a> CommitWork<'a> {
     /// Returns a git directory that stages `files`; all of them have one index.
     fn scratch(&self, files: &Path) -> Result<Scratch<'a>, DirError> {
         let dir = self.plan.layer.part("git");
@@ -257,7 +257,7 @@ impl<'a> Work<'a> {
     fn select(
         &mut self,
         scratch: &Scratch<'_>,
-        touched: &Touched,
+        touched: &BaseChanges,
     ) -> Result<Taken, LayerCommitError> {
         let in_nested = |path: &Path| path.ancestors().any(|at| touched.nested.contains(at));
         let files = touched.present.iter().filter(|(path, _)| !in_nested(path));
@@ -276,7 +276,7 @@ impl<'a> Work<'a> {
             dirs.extend(dir.ancestors().skip(1).map(Path::to_path_buf));
             asked.push(dir.join(""));
         }
-        let sources = Sources {
+        let sources = IgnoreSources {
             survey: self.survey,
             trees: self.trees,
             masks: self.masks,
@@ -293,12 +293,12 @@ impl<'a> Work<'a> {
             BTreeSet::new()
         };
         for dir in touched.nested.iter().filter(|dir| !ignored.contains(*dir)) {
-            self.refuse(dir, Why::NestedRepository);
+            self.refuse(dir, RefusalReason::NestedRepository);
         }
         let format = self.repository.object_format();
         let mut taken = Taken::new();
         for (path, base) in files.filter(|(path, _)| !ignored.contains(*path)) {
-            match Touched::obstacle(format, self.survey, path, base.as_ref()) {
+            match BaseChanges::obstacle(format, self.survey, path, base.as_ref()) {
                 Some(why) => self.refuse(path, why),
                 None => drop(taken.insert(path.clone(), base.clone())),
             }
@@ -317,7 +317,8 @@ impl<'a> Work<'a> {
         if self.conversion != Conversion::Anything {
             return Ok(());
         }
-        let is_file = |path: &&PathBuf| matches!(self.survey.what(path), Some(What::File { .. }));
+        let is_file =
+            |path: &&PathBuf| matches!(self.survey.what(path), Some(LayerPathKind::File { .. }));
         let files: Vec<PathBuf> = taken.keys().filter(is_file).cloned().collect();
         for path in lfs::filtered(scratch, &files)? {
             let content = self.survey.upper.file(&path);
@@ -327,7 +328,7 @@ impl<'a> Work<'a> {
             taken.remove(&path);
             // Nobody put anything there that was only touched.
             let is_new = !self.retouched.contains_key(&path);
-            is_new.then(|| self.refuse(&path, Why::LfsContent));
+            is_new.then(|| self.refuse(&path, RefusalReason::LfsContent));
         }
         Ok(())
     }
@@ -336,10 +337,10 @@ impl<'a> Work<'a> {
     fn write(
         &mut self,
         scratch: &Scratch<'_>,
-        touched: &Touched,
+        touched: &BaseChanges,
         gone: &BTreeSet<PathBuf>,
         taken: &mut Taken,
-    ) -> Result<Made, LayerCommitError> {
+    ) -> Result<LayerCommit, LayerCommitError> {
         if let Some(made) = self.write_here(touched, gone, taken)? {
             return Ok(made);
         }
@@ -350,18 +351,18 @@ impl<'a> Work<'a> {
         let listed = self.convert(scratch, taken)?;
         let edit = import::edit(touched, gone, taken, listed);
         let (commit, tree) = import::write_commit(scratch, base, plan, &edit)?;
-        Ok(Made { commit, tree, edit })
+        Ok(LayerCommit { commit, tree, edit })
     }
 
     /// Makes the commit without git; nothing when git has to see any of it.
     fn write_here(
         &self,
-        touched: &Touched,
+        touched: &BaseChanges,
         gone: &BTreeSet<PathBuf>,
         taken: &Taken,
-    ) -> Result<Option<Made>, LayerCommitError> {
+    ) -> Result<Option<LayerCommit>, LayerCommitError> {
         let contents = Contents::read(self.survey, taken, self.conversion);
-        let Some((contents, mut store)) = contents.zip(Store::new(self.repository)) else {
+        let Some((contents, mut store)) = contents.zip(ObjectWriter::new(self.repository)) else {
             return Ok(None);
         };
         let format = self.repository.object_format();
@@ -373,7 +374,7 @@ impl<'a> Work<'a> {
         let (base, plan) = (&self.plan.workspace.base, self.plan.candidate);
         let made = dirs.write_commit(&mut store, self.trees, base, plan)?;
         store.settle()?;
-        Ok(made.map(|(commit, tree)| Made { commit, tree, edit }))
+        Ok(made.map(|(commit, tree)| LayerCommit { commit, tree, edit }))
     }
 
     /// Copies what is taken to where git may see it.
@@ -385,22 +386,22 @@ impl<'a> Work<'a> {
                 self.staging.take_out(path)?;
             }
             let mode = match self.survey.what(path) {
-                Some(What::Link { target }) => {
+                Some(LayerPathKind::Link { target }) => {
                     self.staging.put_link(path, target.as_bytes())?;
                     continue;
                 }
-                Some(What::File { mode, .. }) => *mode,
+                Some(LayerPathKind::File { mode, .. }) => *mode,
                 _ => continue,
             };
             let Ok(file) = self.survey.upper.file(path) else {
-                lost.push((path.clone(), Why::Unreadable));
+                lost.push((path.clone(), RefusalReason::Unreadable));
                 continue;
             };
             let bytes_max = bytes_left.min(FILE_BYTES_MAX) + 1;
             let bytes = self.staging.put_file(path, file, mode, bytes_max)?;
             if bytes > FILE_BYTES_MAX {
                 self.staging.take_out(path)?;
-                lost.push((path.clone(), Why::TooLarge));
+                lost.push((path.clone(), RefusalReason::TooLarge));
                 continue;
             }
             let left = bytes_left.checked_sub(bytes);
@@ -423,7 +424,7 @@ impl<'a> Work<'a> {
             return Ok(Vec::new());
         }
         let paths: Vec<PathBuf> = taken.keys().cloned().collect();
-        let mut search = Search {
+        let mut search = StagingSearch {
             scratch,
             calls_left: SEARCH_CALLS_MAX,
         };
@@ -436,16 +437,16 @@ impl<'a> Work<'a> {
             .iter()
             .filter(|path| !names.contains(path) && !unstorable.contains(path));
         for path in unsafe_names {
-            self.refuse(path, Why::UnsafeName);
+            self.refuse(path, RefusalReason::UnsafeName);
         }
         for path in unstorable {
-            self.refuse(&path, Why::Unstorable);
+            self.refuse(&path, RefusalReason::Unstorable);
         }
         Ok(listed)
     }
 
-    fn refuse(&mut self, path: &Path, why: Why) {
+    fn refuse(&mut self, path: &Path, why: RefusalReason) {
         let path = path.to_path_buf();
-        self.refused.insert(Refused { path, why });
+        self.refused.insert(RefusedPath { path, why });
     }
 }

@@ -8,14 +8,14 @@ use std::io::{self, Read as _};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
-use super::survey::{Below, Entry, Survey, What};
+use super::survey::{LayerEntry, LayerPathKind, LayerSurvey, LowerPath};
 
 /// How much of two files is compared at a time.
 const BLOCK_BYTES: usize = 64 * 1024;
 
 /// How an entry of a layer relates to what lies below it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Relation {
+pub(crate) enum LayerRelation {
     /// Nothing lies below.
     New,
     /// It is what lies below.
@@ -29,33 +29,33 @@ pub(crate) enum Relation {
 }
 
 /// Compares a file or link of a layer with what lies below; what cannot be read differs.
-pub(crate) fn relation(survey: &Survey, path: &Path, entry: &Entry) -> Relation {
+pub(crate) fn relation(survey: &LayerSurvey, path: &Path, entry: &LayerEntry) -> LayerRelation {
     match (&entry.what, entry.below) {
-        (_, Below::Nothing) => Relation::New,
+        (_, LowerPath::Nothing) => LayerRelation::New,
         (
-            What::File { bytes, mode },
-            Below::File {
+            LayerPathKind::File { bytes, mode },
+            LowerPath::File {
                 bytes: old_bytes,
                 mode: old_mode,
             },
         ) => {
             if *bytes != old_bytes || !has_same_bytes(survey, path).unwrap_or(false) {
-                Relation::Content
+                LayerRelation::Content
             } else if mode & 0o777 != old_mode & 0o777 {
-                Relation::Mode
+                LayerRelation::Mode
             } else {
-                Relation::Same
+                LayerRelation::Same
             }
         }
-        (What::Link { target }, Below::Link) => match survey.lower.link(path) {
-            Ok(old) if old == target.as_bytes() => Relation::Same,
-            Ok(_) | Err(_) => Relation::Content,
+        (LayerPathKind::Link { target }, LowerPath::Link) => match survey.lower.link(path) {
+            Ok(old) if old == target.as_bytes() => LayerRelation::Same,
+            Ok(_) | Err(_) => LayerRelation::Content,
         },
-        _ => Relation::Type,
+        _ => LayerRelation::Type,
     }
 }
 
-fn has_same_bytes(survey: &Survey, path: &Path) -> io::Result<bool> {
+fn has_same_bytes(survey: &LayerSurvey, path: &Path) -> io::Result<bool> {
     let (mut one, mut other) = (survey.upper.file(path)?, survey.lower.file(path)?);
     let (mut left, mut right) = (vec![0; BLOCK_BYTES], vec![0; BLOCK_BYTES]);
     loop {

@@ -11,8 +11,8 @@ use std::path::{Path, PathBuf};
 
 use super::import::{self, Edit};
 use super::plan::Taken;
-use super::store::{self, Kind, Store};
-use super::survey::{Survey, What};
+use super::store::{self, ObjectKind, ObjectWriter};
+use super::survey::{LayerPathKind, LayerSurvey};
 use super::trees::{TreeEntry, Trees};
 use crate::candidate::CandidatePlan;
 use crate::id::{CommitId, TreeId};
@@ -86,7 +86,11 @@ pub(crate) struct Contents {
 
 impl Contents {
     /// Reads what is taken; nothing when git has to see any of it.
-    pub(crate) fn read(survey: &Survey, taken: &Taken, conversion: Conversion) -> Option<Self> {
+    pub(crate) fn read(
+        survey: &LayerSurvey,
+        taken: &Taken,
+        conversion: Conversion,
+    ) -> Option<Self> {
         if taken.len() > FILES_MAX || !taken.keys().all(|path| is_plain(path)) {
             return None;
         }
@@ -107,7 +111,7 @@ impl Contents {
     pub(crate) fn listed(&self, format: ObjectFormat) -> Vec<(PathBuf, TreeEntry)> {
         let entry = |mode: &str, bytes: &[u8]| TreeEntry {
             mode: mode.to_owned(),
-            object: store::id(format, Kind::Blob, bytes),
+            object: store::id(format, ObjectKind::Blob, bytes),
         };
         let files = self.files.iter();
         files
@@ -116,20 +120,20 @@ impl Contents {
     }
 
     /// Stores the contents that an edit sets.
-    pub(crate) fn put(&self, store: &mut Store, edit: &Edit) -> Result<(), DirError> {
+    pub(crate) fn put(&self, store: &mut ObjectWriter, edit: &Edit) -> Result<(), DirError> {
         let set: BTreeSet<&PathBuf> = edit.set.iter().map(|(path, _)| path).collect();
         for (_, _, bytes) in self.files.iter().filter(|(path, ..)| set.contains(path)) {
-            store.put(Kind::Blob, bytes)?;
+            store.put(ObjectKind::Blob, bytes)?;
         }
         Ok(())
     }
 }
 
 /// Reads one file or link, of which at most `bytes_max` may be there.
-fn content(survey: &Survey, path: &Path, bytes_max: u64) -> Option<(&'static str, Vec<u8>)> {
+fn content(survey: &LayerSurvey, path: &Path, bytes_max: u64) -> Option<(&'static str, Vec<u8>)> {
     match survey.what(path)? {
-        What::Link { target } => Some((LINK, target.as_bytes().to_vec())),
-        What::File { mode, bytes } if *bytes <= bytes_max => {
+        LayerPathKind::Link { target } => Some((LINK, target.as_bytes().to_vec())),
+        LayerPathKind::File { mode, bytes } if *bytes <= bytes_max => {
             let mut content = Vec::new();
             let file = survey.upper.file(path).ok()?;
             file.take(bytes_max + 1).read_to_end(&mut content).ok()?;
@@ -169,7 +173,7 @@ impl Dirs {
     /// Stores the changed directories and the commit, all of which then wait to be settled.
     pub(crate) fn write_commit(
         mut self,
-        store: &mut Store,
+        store: &mut ObjectWriter,
         trees: &Trees<'_>,
         base: &CommitId,
         plan: &CandidatePlan,
@@ -187,7 +191,7 @@ impl Dirs {
             let is_empty = tree.is_empty();
             let bytes = store::tree(tree.into_iter());
             let Some((parent, name)) = dir.parent().zip(dir.file_name()) else {
-                root = store.put(Kind::Tree, &bytes)?;
+                root = store.put(ObjectKind::Tree, &bytes)?;
                 break;
             };
             let above = self.0.entry(parent.to_path_buf()).or_default();
@@ -200,7 +204,7 @@ impl Dirs {
             let entry = if is_empty {
                 None
             } else {
-                let object = store.put(Kind::Tree, &bytes)?;
+                let object = store.put(ObjectKind::Tree, &bytes)?;
                 let mode = "040000".to_owned();
                 Some(TreeEntry { mode, object })
             };
@@ -210,7 +214,7 @@ impl Dirs {
         let message = &plan.message;
         let text =
             format!("tree {root}\nparent {base}\nauthor {who}\ncommitter {who}\n\n{message}");
-        let commit = store.put(Kind::Commit, text.as_bytes())?;
+        let commit = store.put(ObjectKind::Commit, text.as_bytes())?;
         Ok(CommitId::parse(&commit).ok().zip(TreeId::parse(&root).ok()))
     }
 }

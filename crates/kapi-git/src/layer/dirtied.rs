@@ -12,8 +12,8 @@ use rustix::fs::FileType;
 use super::direct::Conversion;
 use super::error::LayerCommitError;
 use super::plan::{Masks, Taken};
-use super::store::{self, Kind};
-use super::survey::Survey;
+use super::store::{self, ObjectKind};
+use super::survey::LayerSurvey;
 use super::trees::{self, TreeEntry, Trees};
 use super::{Layer, beneath, index};
 use crate::candidate::lfs;
@@ -27,9 +27,9 @@ const FILE_BYTES_MAX: u64 = 16 << 20;
 
 /// What is needed to tell what of the person's the agent changed.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Question<'a> {
+pub(crate) struct ChangeQuestion<'a> {
     pub(crate) layer: &'a Layer,
-    pub(crate) survey: &'a Survey,
+    pub(crate) survey: &'a LayerSurvey,
     pub(crate) masks: &'a Masks,
     pub(crate) conversion: Conversion,
     pub(crate) repository: &'a Repository,
@@ -50,14 +50,14 @@ pub(crate) fn add_dependents(dirtied: &mut BTreeSet<PathBuf>, taken: &Taken) {
 
 /// How what lies below relates to what the base has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Relation {
+enum BaseRelation {
     Same,
     Differs,
     /// Git has to be asked.
     Open,
 }
 
-impl Question<'_> {
+impl ChangeQuestion<'_> {
     /// Returns what held changes of the person's and is taken or gone.
     pub(crate) fn answer(
         &self,
@@ -74,9 +74,9 @@ impl Question<'_> {
                 continue;
             }
             match self.relation(path, base) {
-                Relation::Same => {}
-                Relation::Differs => drop(dirtied.insert(path.clone())),
-                Relation::Open => drop(open.insert(path.clone(), base.cloned())),
+                BaseRelation::Same => {}
+                BaseRelation::Differs => drop(dirtied.insert(path.clone())),
+                BaseRelation::Open => drop(open.insert(path.clone(), base.cloned())),
             }
         }
         if !open.is_empty() {
@@ -85,22 +85,22 @@ impl Question<'_> {
         Ok(dirtied)
     }
 
-    fn relation(&self, path: &Path, base: Option<&TreeEntry>) -> Relation {
+    fn relation(&self, path: &Path, base: Option<&TreeEntry>) -> BaseRelation {
         let below = self.survey.lower.stat(path);
         let below = match below {
             // Nothing of the person's can be in what the agent made.
-            Ok(None) => return Relation::Same,
+            Ok(None) => return BaseRelation::Same,
             Ok(Some(below)) => below,
-            Err(_unreadable) => return Relation::Differs,
+            Err(_unreadable) => return BaseRelation::Differs,
         };
         let kind = beneath::kind(&below);
         let Some(base) = base else {
             // Untracked, and the agent wrote to it or in its place.
             let has_content = matches!(kind, FileType::RegularFile | FileType::Symlink);
             return if has_content {
-                Relation::Differs
+                BaseRelation::Differs
             } else {
-                Relation::Same
+                BaseRelation::Same
             };
         };
         let format = self.repository.object_format();
@@ -108,35 +108,35 @@ impl Question<'_> {
             FileType::Symlink => {
                 let value = self.survey.lower.link(path).unwrap_or_default();
                 let is_same =
-                    base.is_link() && store::id(format, Kind::Blob, &value) == base.object;
+                    base.is_link() && store::id(format, ObjectKind::Blob, &value) == base.object;
                 if is_same {
-                    Relation::Same
+                    BaseRelation::Same
                 } else {
-                    Relation::Differs
+                    BaseRelation::Differs
                 }
             }
-            FileType::RegularFile if !base.is_file() => Relation::Differs,
+            FileType::RegularFile if !base.is_file() => BaseRelation::Differs,
             FileType::RegularFile => {
                 let is_program = below.st_mode & 0o100 != 0;
                 if is_program != base.mode.ends_with("755") {
-                    return Relation::Differs;
+                    return BaseRelation::Differs;
                 }
                 let mut bytes = Vec::new();
                 let file = self.survey.lower.file(path);
                 let read =
                     file.and_then(|file| file.take(FILE_BYTES_MAX + 1).read_to_end(&mut bytes));
                 if read.is_err() || bytes.len() as u64 > FILE_BYTES_MAX {
-                    return Relation::Open;
+                    return BaseRelation::Open;
                 }
-                if store::id(format, Kind::Blob, &bytes) == base.object {
-                    Relation::Same
+                if store::id(format, ObjectKind::Blob, &bytes) == base.object {
+                    BaseRelation::Same
                 } else if self.conversion.keeps(&bytes) {
-                    Relation::Differs
+                    BaseRelation::Differs
                 } else {
-                    Relation::Open
+                    BaseRelation::Open
                 }
             }
-            _ => Relation::Differs,
+            _ => BaseRelation::Differs,
         }
     }
 

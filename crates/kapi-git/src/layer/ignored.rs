@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use super::direct::Conversion;
 use super::plan::Masks;
 use super::staging::Staging;
-use super::survey::{Survey, What};
+use super::survey::{LayerPathKind, LayerSurvey};
 use super::trees::Trees;
 use crate::candidate::link;
 use crate::command::GitError;
@@ -29,8 +29,8 @@ pub(crate) const RULE_FILES: &[&str] = &[".gitignore", ".gitattributes"];
 
 /// What the rules are taken from.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Sources<'a> {
-    pub(crate) survey: &'a Survey,
+pub(crate) struct IgnoreSources<'a> {
+    pub(crate) survey: &'a LayerSurvey,
     pub(crate) trees: &'a Trees<'a>,
     pub(crate) masks: &'a Masks,
     pub(crate) order: Order,
@@ -47,7 +47,7 @@ pub(crate) enum Order {
 
 /// The rules that lie in a staging directory.
 #[derive(Debug)]
-pub(crate) struct Laid {
+pub(crate) struct StagedRules {
     /// Where.
     pub(crate) paths: BTreeSet<PathBuf>,
     /// Whether any of them says what to ignore.
@@ -56,7 +56,7 @@ pub(crate) struct Laid {
     pub(crate) conversion: Conversion,
 }
 
-impl Laid {
+impl StagedRules {
     fn note(&mut self, path: PathBuf, name: &str, text: &[u8]) {
         self.paths.insert(path);
         if name == ".gitignore" {
@@ -69,11 +69,11 @@ impl Laid {
 
 /// Puts the rules for these directories into the staging directory.
 pub(crate) fn lay_out(
-    sources: &Sources<'_>,
+    sources: &IgnoreSources<'_>,
     dirs: &BTreeSet<PathBuf>,
     staging: &mut Staging,
-) -> Result<Laid, DirError> {
-    let mut laid = Laid {
+) -> Result<StagedRules, DirError> {
+    let mut laid = StagedRules {
         paths: BTreeSet::new(),
         has_ignores: false,
         conversion: Conversion::Nothing,
@@ -111,17 +111,17 @@ pub(crate) fn has_excludes(scratch: &Scratch<'_>) -> bool {
     lines.any(|line| !line.is_empty() && !line.starts_with(b"#"))
 }
 
-fn rules<'a>(sources: &Sources<'a>, dir: &Path, path: &Path) -> Option<Cow<'a, [u8]>> {
+fn rules<'a>(sources: &IgnoreSources<'a>, dir: &Path, path: &Path) -> Option<Cow<'a, [u8]>> {
     let survey = sources.survey;
     if sources.order == Order::CommitFirst && sources.trees.entry(path).is_some() {
         return sources.trees.file(path).map(Cow::Borrowed);
     }
     match survey.what(path) {
-        Some(What::File { bytes, .. }) if *bytes <= RULES_BYTES_MAX => {
+        Some(LayerPathKind::File { bytes, .. }) if *bytes <= RULES_BYTES_MAX => {
             return read(survey.upper.file(path)).map(Cow::Owned);
         }
         // A link that no commit takes: git finds the rules of the commit in its place.
-        Some(What::Link { target })
+        Some(LayerPathKind::Link { target })
             if path.ends_with(".gitattributes") && link::leads_out(path, target) =>
         {
             let entry = sources.trees.entry(path);

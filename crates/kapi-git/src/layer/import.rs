@@ -7,10 +7,10 @@ use std::collections::BTreeSet;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
-use super::plan::{Taken, Touched};
+use super::plan::{BaseChanges, Taken};
 use super::trees::TreeEntry;
 use crate::candidate::CandidatePlan;
-use crate::change::{Change, ChangeKind};
+use crate::change::{ChangeKind, PathChange};
 use crate::command::GitError;
 use crate::id::{CommitId, TreeId};
 use crate::scratch::Scratch;
@@ -65,8 +65,8 @@ pub(crate) fn write_commit(
 }
 
 /// Returns what an edit changes, where no directory gave way to a file.
-pub(crate) fn changes(edit: &Edit, taken: &Taken) -> Vec<Change> {
-    let removed = edit.removed.iter().map(|path| Change {
+pub(crate) fn changes(edit: &Edit, taken: &Taken) -> Vec<PathChange> {
+    let removed = edit.removed.iter().map(|path| PathChange {
         path: path.clone(),
         kind: ChangeKind::Deleted,
     });
@@ -78,9 +78,9 @@ pub(crate) fn changes(edit: &Edit, taken: &Taken) -> Vec<Change> {
             Some(_) => ChangeKind::Modified,
         };
         let path = path.clone();
-        Change { path, kind }
+        PathChange { path, kind }
     });
-    let mut changes: Vec<Change> = removed.chain(set).collect();
+    let mut changes: Vec<PathChange> = removed.chain(set).collect();
     changes.sort();
     changes
 }
@@ -111,7 +111,7 @@ fn quote(script: &mut Vec<u8>, path: &Path) {
 
 /// Returns what has to be done to the base's tree.
 pub(crate) fn edit(
-    touched: &Touched,
+    touched: &BaseChanges,
     gone: &BTreeSet<PathBuf>,
     taken: &Taken,
     listed: Vec<(PathBuf, TreeEntry)>,

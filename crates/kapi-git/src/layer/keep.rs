@@ -7,13 +7,13 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::beneath::Root;
+use super::beneath::DirectoryRoot;
 use super::error::LayerCommitError;
 use super::fill_plan::FillPlan;
-use super::ignored::{self, Order, Sources};
+use super::ignored::{self, IgnoreSources, Order};
 use super::plan::Masks;
 use super::staging::Staging;
-use super::survey::{Below, Entry, PATH_BYTES_MAX, Survey, What};
+use super::survey::{LayerEntry, LayerPathKind, LayerSurvey, LowerPath, PATH_BYTES_MAX};
 use super::trees::{TreeEntry, Trees};
 use crate::owned_dir::{self, failed};
 use crate::repository::Repository;
@@ -26,13 +26,13 @@ pub(crate) fn kept(
     repository: &Repository,
     plan: &FillPlan<'_>,
     trees: &mut Trees<'_>,
-) -> Result<Kept, LayerCommitError> {
-    let Ok(survey) = Survey::of(plan.layer, plan.lower) else {
-        return Ok(Kept::default());
+) -> Result<LayerRemains, LayerCommitError> {
+    let Ok(survey) = LayerSurvey::of(plan.layer, plan.lower) else {
+        return Ok(LayerRemains::default());
     };
     let mut dirs = BTreeSet::from([PathBuf::new()]);
     let found = survey.iter();
-    let found = found.filter(|(_, entry)| matches!(entry.what, What::Directory { .. }));
+    let found = found.filter(|(_, entry)| matches!(entry.what, LayerPathKind::Directory { .. }));
     dirs.extend(found.map(|(path, _)| path.to_path_buf()));
     trees.load(&dirs)?;
     let asked: Vec<PathBuf> = survey
@@ -41,7 +41,7 @@ pub(crate) fn kept(
         .filter_map(|(path, entry)| question(path, entry))
         .collect();
     let mut staging = Staging::new(&plan.layer.part("staging"))?;
-    let sources = Sources {
+    let sources = IgnoreSources {
         survey: &survey,
         trees,
         masks: &Masks::new(plan.masks.iter().cloned()),
@@ -53,28 +53,33 @@ pub(crate) fn kept(
     owned_dir::wipe(&scratch.index())?;
     let ignored = ignored::ignored(&scratch, &asked)?;
     owned_dir::wipe(staging.path())?;
-    Ok(Kept::of(&survey, &ignored))
+    Ok(LayerRemains::of(&survey, &ignored))
 }
 
 /// What stays of a layer.
 #[derive(Debug, Default)]
-pub(crate) struct Kept {
+pub(crate) struct LayerRemains {
     /// What is moved, a directory with all that is in it.
     pub(crate) paths: BTreeSet<PathBuf>,
     /// Pipes, sockets and devices in there, which are not.
     special: Vec<PathBuf>,
 }
 
-impl Kept {
-    fn of(survey: &Survey, ignored: &BTreeSet<PathBuf>) -> Self {
+impl LayerRemains {
+    fn of(survey: &LayerSurvey, ignored: &BTreeSet<PathBuf>) -> Self {
         // A directory that cannot be looked through is not kept.
-        let is_closed = |entry: &Entry| matches!(entry.what, What::Unreadable | What::TooLong);
+        let is_closed = |entry: &LayerEntry| {
+            matches!(
+                entry.what,
+                LayerPathKind::Unreadable | LayerPathKind::TooLong
+            )
+        };
         let closed = survey.iter().filter(|(_, entry)| is_closed(entry));
         let closed: BTreeSet<&Path> = closed.flat_map(|(path, _)| path.ancestors()).collect();
         let mut kept = Self::default();
         for (path, entry) in survey.iter() {
             let is_inside = path.ancestors().any(|at| kept.paths.contains(at));
-            if is_inside && entry.what == What::Special {
+            if is_inside && entry.what == LayerPathKind::Special {
                 kept.special.push(path.to_path_buf());
             } else if !is_inside && ignored.contains(path) && !closed.contains(path) {
                 kept.paths.insert(path.to_path_buf());
@@ -88,7 +93,7 @@ impl Kept {
         &self,
         path: &Path,
         from: &Path,
-        to: &Root,
+        to: &DirectoryRoot,
     ) -> Result<(), LayerCommitError> {
         let (old, new) = (from.join(path), to.path().join(path));
         if old.as_os_str().len().max(new.as_os_str().len()) > PATH_BYTES_MAX {
@@ -104,12 +109,17 @@ impl Kept {
 }
 
 /// Returns what to ask git about something in a layer: a directory by a name with a slash.
-fn question(path: &Path, entry: &Entry) -> Option<PathBuf> {
+fn question(path: &Path, entry: &LayerEntry) -> Option<PathBuf> {
     match entry.what {
-        What::Directory { .. } => Some(path.join("")),
-        What::Whiteout if entry.below == Below::Directory => Some(path.join("")),
-        What::File { .. } | What::Link { .. } | What::Whiteout => Some(path.to_path_buf()),
-        What::Special | What::Git | What::Unreadable | What::TooLong => None,
+        LayerPathKind::Directory { .. } => Some(path.join("")),
+        LayerPathKind::Whiteout if entry.below == LowerPath::Directory => Some(path.join("")),
+        LayerPathKind::File { .. } | LayerPathKind::Link { .. } | LayerPathKind::Whiteout => {
+            Some(path.to_path_buf())
+        }
+        LayerPathKind::Special
+        | LayerPathKind::Git
+        | LayerPathKind::Unreadable
+        | LayerPathKind::TooLong => None,
     }
 }
 

@@ -11,7 +11,7 @@ use std::{fs, io};
 
 use rustix::fs::{FileType, RawDir};
 
-use super::beneath::{self, Root, is_absence};
+use super::beneath::{self, DirectoryRoot, is_absence};
 use super::error::LayerCommitError;
 use super::fill_plan::FillPlan;
 use super::ignored::RULE_FILES;
@@ -41,13 +41,13 @@ impl Repository {
         owned_dir::wipe(&fresh)?;
         owned_dir::create(&fresh)?;
         let fill = Fill {
-            upper: Root::open(&fresh)?,
-            lower: Root::open(plan.lower)?,
+            upper: DirectoryRoot::open(&fresh)?,
+            lower: DirectoryRoot::open(plan.lower)?,
             staged: &staged,
         };
         for (path, entry) in &wanted {
             if entry.is_some() {
-                fill.place(path)?;
+                fill.location(path)?;
             }
         }
         let hidden = wanted.iter().filter(|(_, entry)| entry.is_none());
@@ -136,14 +136,14 @@ impl Repository {
 }
 
 struct Fill<'a> {
-    upper: Root,
-    lower: Root,
+    upper: DirectoryRoot,
+    lower: DirectoryRoot,
     staged: &'a Staging,
 }
 
 impl Fill<'_> {
     /// Moves a file or link that git wrote into the layer.
-    fn place(&self, path: &Path) -> Result<(), DirError> {
+    fn location(&self, path: &Path) -> Result<(), DirError> {
         self.make_way(path)?;
         let from = self.staged.path().join(path);
         let to = self.upper.path().join(path);
@@ -256,7 +256,7 @@ impl Fill<'_> {
 }
 
 /// Returns the names in a directory; none when there is no such directory.
-fn names(root: &Root, dir: &Path) -> Result<BTreeSet<std::ffi::OsString>, DirError> {
+fn names(root: &DirectoryRoot, dir: &Path) -> Result<BTreeSet<std::ffi::OsString>, DirError> {
     use std::os::unix::ffi::OsStringExt as _;
     let at = root.path().join(dir);
     let opened = match root.dir(dir) {

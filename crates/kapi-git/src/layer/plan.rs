@@ -6,12 +6,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-use super::content::{self, Relation};
-use super::survey::{Below, Entry, Survey, What};
+use super::content::{self, LayerRelation};
+use super::survey::{LayerEntry, LayerPathKind, LayerSurvey, LowerPath};
 use super::trees::{TreeEntry, Trees};
 use crate::candidate::{is_kapi_state, link};
 use crate::command::GitError;
-use crate::refused_path::{FILE_BYTES_MAX, Refused, Why};
+use crate::refused_path::{FILE_BYTES_MAX, RefusalReason, RefusedPath};
 use crate::repository::ObjectFormat;
 
 /// Files and links that are taken, with what the base has there.
@@ -40,7 +40,7 @@ impl Masks {
 
 /// What a layer does to the base.
 #[derive(Debug, Default)]
-pub(crate) struct Touched {
+pub(crate) struct BaseChanges {
     /// Tracked files and links that are no more.
     pub(crate) gone: BTreeSet<PathBuf>,
     /// Tracked directories with a file or link in their place.
@@ -52,17 +52,17 @@ pub(crate) struct Touched {
     /// New directories that are repositories of their own; nothing in them is taken.
     pub(crate) nested: BTreeSet<PathBuf>,
     /// What is not taken, whether git ignores it or not.
-    pub(crate) refused: BTreeSet<Refused>,
+    pub(crate) refused: BTreeSet<RefusedPath>,
 }
 
-impl Touched {
+impl BaseChanges {
     /// Sorts out what a layer holds; reads the trees it needs.
     pub(crate) fn of(
-        survey: &Survey,
+        survey: &LayerSurvey,
         trees: &mut Trees<'_>,
         masks: &Masks,
     ) -> Result<Self, GitError> {
-        let is_dir = |entry: &Entry| matches!(entry.what, What::Directory { .. });
+        let is_dir = |entry: &LayerEntry| matches!(entry.what, LayerPathKind::Directory { .. });
         let dirs = survey.iter().filter(|(_, entry)| is_dir(entry));
         trees.load(&dirs.map(|(path, _)| path.to_path_buf()).collect())?;
         let mut touched = Self {
@@ -71,12 +71,15 @@ impl Touched {
         };
         for (path, entry) in survey.iter() {
             match &entry.what {
-                What::Directory { is_opaque } => {
+                LayerPathKind::Directory { is_opaque } => {
                     touched.directory(survey, trees, path, *is_opaque)?;
                 }
-                What::Whiteout => touched.whiteout(trees, path)?,
+                LayerPathKind::Whiteout => touched.whiteout(trees, path)?,
                 _ if touched.is_taken(trees, path, entry) => {
-                    let is_content = matches!(entry.what, What::File { .. } | What::Link { .. });
+                    let is_content = matches!(
+                        entry.what,
+                        LayerPathKind::File { .. } | LayerPathKind::Link { .. }
+                    );
                     let is_changed = is_content && !is_untouched(survey, path, entry, masks);
                     touched.other(trees, path, entry, is_changed)?;
                 }
@@ -90,7 +93,7 @@ impl Touched {
     /// Adds what the agent was shown in the layer alone and has deleted: of that no mark is left.
     fn unmarked(
         &mut self,
-        survey: &Survey,
+        survey: &LayerSurvey,
         trees: &mut Trees<'_>,
         masks: &Masks,
     ) -> Result<(), GitError> {
@@ -112,27 +115,29 @@ impl Touched {
     /// Returns why a file or link that git does not ignore is not taken.
     pub(crate) fn obstacle(
         format: ObjectFormat,
-        survey: &Survey,
+        survey: &LayerSurvey,
         path: &Path,
         base: Option<&TreeEntry>,
-    ) -> Option<Why> {
+    ) -> Option<RefusalReason> {
         if is_kapi_state(path) {
-            return Some(Why::KapiState);
+            return Some(RefusalReason::KapiState);
         }
         let link = base.filter(|entry| entry.is_link());
         let link = link.map(|entry| entry.object.as_str());
         match survey.what(path) {
-            Some(What::Link { target }) => {
-                link::is_refused(format, path, target, link).then_some(Why::EscapingLink)
+            Some(LayerPathKind::Link { target }) => {
+                link::is_refused(format, path, target, link).then_some(RefusalReason::EscapingLink)
             }
-            Some(What::File { bytes, .. }) if *bytes > FILE_BYTES_MAX => Some(Why::TooLarge),
+            Some(LayerPathKind::File { bytes, .. }) if *bytes > FILE_BYTES_MAX => {
+                Some(RefusalReason::TooLarge)
+            }
             _ => None,
         }
     }
 
     fn directory(
         &mut self,
-        survey: &Survey,
+        survey: &LayerSurvey,
         trees: &mut Trees<'_>,
         path: &Path,
         is_opaque: bool,
@@ -143,7 +148,7 @@ impl Touched {
         if is_tracked_file {
             self.lose(path.to_path_buf());
             if self.nested.contains(path) {
-                self.refuse(path, Why::NestedRepository);
+                self.refuse(path, RefusalReason::NestedRepository);
             }
         }
         if is_opaque && trees.has_dir(path) {
@@ -166,14 +171,14 @@ impl Touched {
     }
 
     /// Tells whether something that is no directory may be part of the work, and notes why not.
-    fn is_taken(&mut self, trees: &Trees<'_>, path: &Path, entry: &Entry) -> bool {
+    fn is_taken(&mut self, trees: &Trees<'_>, path: &Path, entry: &LayerEntry) -> bool {
         let why = match entry.what {
             // A workspace has a repository of its own at the top, and nothing of it is read.
-            What::Git if path.components().count() == 1 => return false,
-            What::Git => Some(Why::GitDirectory),
-            What::Special => Some(Why::SpecialFile),
-            What::Unreadable => Some(Why::Unreadable),
-            What::TooLong => Some(Why::PathTooLong),
+            LayerPathKind::Git if path.components().count() == 1 => return false,
+            LayerPathKind::Git => Some(RefusalReason::GitDirectory),
+            LayerPathKind::Special => Some(RefusalReason::SpecialFile),
+            LayerPathKind::Unreadable => Some(RefusalReason::Unreadable),
+            LayerPathKind::TooLong => Some(RefusalReason::PathTooLong),
             _ => None,
         };
         if let Some(why) = why {
@@ -183,7 +188,7 @@ impl Touched {
             .ancestors()
             .find(|at| trees.entry(at).is_some_and(TreeEntry::is_submodule));
         if let Some(submodule) = submodule {
-            self.refuse(submodule, Why::InSubmodule);
+            self.refuse(submodule, RefusalReason::InSubmodule);
         }
         submodule.is_none()
     }
@@ -192,23 +197,26 @@ impl Touched {
         &mut self,
         trees: &mut Trees<'_>,
         path: &Path,
-        entry: &Entry,
+        entry: &LayerEntry,
         is_changed: bool,
     ) -> Result<(), GitError> {
         let base = trees.entry(path).cloned();
         let is_tree = base.as_ref().is_some_and(TreeEntry::is_tree);
-        let hides = !matches!(entry.what, What::Git | What::Unreadable | What::TooLong);
+        let hides = !matches!(
+            entry.what,
+            LayerPathKind::Git | LayerPathKind::Unreadable | LayerPathKind::TooLong
+        );
         if is_tree && hides {
             self.lose_below(trees, path)?;
         }
         let base = base.filter(|entry| !entry.is_tree());
         match entry.what {
-            What::Special if base.is_some() => self.lose(path.to_path_buf()),
-            What::File { .. } | What::Link { .. } if is_changed => {
+            LayerPathKind::Special if base.is_some() => self.lose(path.to_path_buf()),
+            LayerPathKind::File { .. } | LayerPathKind::Link { .. } if is_changed => {
                 self.cleared.extend(is_tree.then(|| path.to_path_buf()));
                 self.present.insert(path.to_path_buf(), base);
             }
-            What::File { .. } if base.as_ref().is_some_and(TreeEntry::is_file) => {
+            LayerPathKind::File { .. } if base.as_ref().is_some_and(TreeEntry::is_file) => {
                 self.same.insert(path.to_path_buf(), base);
             }
             _ => {}
@@ -225,47 +233,51 @@ impl Touched {
 
     fn lose(&mut self, path: PathBuf) {
         if is_kapi_state(&path) {
-            self.refuse(&path, Why::KapiState);
+            self.refuse(&path, RefusalReason::KapiState);
         } else {
             self.gone.insert(path);
         }
     }
 
-    fn refuse(&mut self, path: &Path, why: Why) {
+    fn refuse(&mut self, path: &Path, why: RefusalReason) {
         let path = path.to_path_buf();
-        self.refused.insert(Refused { path, why });
+        self.refused.insert(RefusedPath { path, why });
     }
 }
 
 /// Tells whether the agent left what lies below as it is, as far as git can see.
-fn is_untouched(survey: &Survey, path: &Path, entry: &Entry, masks: &Masks) -> bool {
+fn is_untouched(survey: &LayerSurvey, path: &Path, entry: &LayerEntry, masks: &Masks) -> bool {
     if masks.cover(path) {
         return false;
     }
     match content::relation(survey, path, entry) {
-        Relation::Same => true,
-        Relation::Mode => match (&entry.what, entry.below) {
-            (What::File { mode, .. }, Below::File { mode: old, .. }) => mode & 0o100 == old & 0o100,
+        LayerRelation::Same => true,
+        LayerRelation::Mode => match (&entry.what, entry.below) {
+            (LayerPathKind::File { mode, .. }, LowerPath::File { mode: old, .. }) => {
+                mode & 0o100 == old & 0o100
+            }
             _ => false,
         },
-        Relation::New | Relation::Content | Relation::Type => false,
+        LayerRelation::New | LayerRelation::Content | LayerRelation::Type => false,
     }
 }
 
 /// Returns the directories that are no part of the base and are repositories, here or below.
-fn nested(survey: &Survey, trees: &Trees<'_>) -> BTreeSet<PathBuf> {
+fn nested(survey: &LayerSurvey, trees: &Trees<'_>) -> BTreeSet<PathBuf> {
     let is_new =
         |dir: &Path| !trees.has_dir(dir) && !trees.entry(dir).is_some_and(TreeEntry::is_submodule);
     let mut nested = BTreeSet::new();
     for (path, entry) in survey.iter() {
         let git = match entry.what {
-            What::Git => path.to_path_buf(),
+            LayerPathKind::Git => path.to_path_buf(),
             // Most directories are told from a repository by one look.
-            What::Directory { .. } if entry.below == Below::Directory => path.join(".git"),
+            LayerPathKind::Directory { .. } if entry.below == LowerPath::Directory => {
+                path.join(".git")
+            }
             _ => continue,
         };
         let is_below = || matches!(survey.lower.stat(&git), Ok(Some(_)));
-        if entry.what != What::Git && (survey.hides(path) || !is_below()) {
+        if entry.what != LayerPathKind::Git && (survey.hides(path) || !is_below()) {
             continue;
         }
         let dir = git.parent().unwrap_or(Path::new("")).to_path_buf();
@@ -277,7 +289,7 @@ fn nested(survey: &Survey, trees: &Trees<'_>) -> BTreeSet<PathBuf> {
 }
 
 /// Tells whether git would find a repository by this name; a file that names another counts.
-fn is_repository(survey: &Survey, git: &Path) -> bool {
+fn is_repository(survey: &LayerSurvey, git: &Path) -> bool {
     let dir = git.parent().unwrap_or(Path::new(""));
     let roots = [
         Some(&survey.upper),

@@ -9,13 +9,13 @@ use std::path::{Path, PathBuf};
 
 use super::direct::Conversion;
 use super::plan::Taken;
-use super::survey::Survey;
+use super::survey::LayerSurvey;
 
 /// The largest file that is read for it; a larger one git looks at.
 const BYTES_MAX: u64 = 16 << 20;
 
 /// Returns those of the files that may be stored in another way than the base has them.
-pub(crate) fn found(survey: &Survey, same: &Taken, conversion: Conversion) -> Taken {
+pub(crate) fn found(survey: &LayerSurvey, same: &Taken, conversion: Conversion) -> Taken {
     let may_differ = |path: &Path| {
         let bytes = read(survey, path);
         conversion != Conversion::Nothing && !bytes.is_some_and(|bytes| conversion.keeps(&bytes))
@@ -31,7 +31,7 @@ pub(crate) fn spare(retouched: &Taken, dirtied: &mut BTreeSet<PathBuf>, taken: &
     dirtied.retain(|path| !retouched.contains_key(path));
 }
 
-fn read(survey: &Survey, path: &Path) -> Option<Vec<u8>> {
+fn read(survey: &LayerSurvey, path: &Path) -> Option<Vec<u8>> {
     let mut bytes = Vec::new();
     let file = survey.upper.file(path).ok()?;
     file.take(BYTES_MAX + 1).read_to_end(&mut bytes).ok()?;

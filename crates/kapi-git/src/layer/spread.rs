@@ -8,7 +8,7 @@ use super::error::LayerCommitError;
 use super::{Layer, LayerError};
 use crate::ref_name::branch_ref;
 use crate::repository::Repository;
-use crate::workspace::{Origin, Workspace, WorkspaceError, WorkspacePlan, goal_ref};
+use crate::workspace::{GitWorkspace, WorkspaceError, WorkspaceOrigin, WorkspacePlan, goal_ref};
 
 /// A layer that could not become a worktree; it is as it was.
 #[derive(Debug, thiserror::Error)]
@@ -33,7 +33,7 @@ impl Repository {
         &self,
         layer: &Layer,
         plan: &WorkspacePlan,
-    ) -> Result<Workspace, WorkspaceError> {
+    ) -> Result<GitWorkspace, WorkspaceError> {
         if !self.claim_at_once(plan) {
             if !self.is_valid_branch(&plan.branch)? {
                 let branch = plan.branch.clone();
@@ -41,13 +41,13 @@ impl Repository {
             }
             self.claim_branch(plan)?;
         }
-        Ok(Workspace {
+        Ok(GitWorkspace {
             goal: plan.goal.clone(),
             branch: plan.branch.clone(),
             base: plan.base.clone(),
             path: plan.path.clone(),
             admin_dir: layer.part("git"),
-            origin: Origin::Adopted,
+            origin: WorkspaceOrigin::Adopted,
         })
     }
 
@@ -81,7 +81,7 @@ impl Repository {
     pub fn spread_layer(
         &self,
         plan: &LayerPlan<'_>,
-    ) -> Result<(LayerCandidate, Workspace), SpreadError> {
+    ) -> Result<(LayerCandidate, GitWorkspace), SpreadError> {
         let made = self.commit_layer(plan)?;
         let claimed = plan.workspace;
         let workspace = self.create_workspace(&WorkspacePlan {
@@ -91,7 +91,7 @@ impl Repository {
             content: made.candidate.commit.clone(),
             path: claimed.path.clone(),
         })?;
-        if workspace.origin == Origin::Adopted {
+        if workspace.origin == WorkspaceOrigin::Adopted {
             // Cut short before: the layer may have changed since.
             self.reset_workspace(&workspace, &made.candidate.commit)?;
         }

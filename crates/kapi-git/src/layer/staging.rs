@@ -8,13 +8,13 @@ use std::fs::File;
 use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 
-use super::beneath::Root;
+use super::beneath::DirectoryRoot;
 use crate::owned_dir::{self, DirError, failed};
 
 /// A directory that was empty when it was opened.
 #[derive(Debug)]
 pub(crate) struct Staging {
-    root: Root,
+    root: DirectoryRoot,
     made: BTreeSet<PathBuf>,
 }
 
@@ -24,7 +24,7 @@ impl Staging {
         owned_dir::wipe(path)?;
         owned_dir::create(path)?;
         Ok(Self {
-            root: Root::open(path)?,
+            root: DirectoryRoot::open(path)?,
             made: BTreeSet::new(),
         })
     }

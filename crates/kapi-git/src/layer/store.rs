@@ -26,7 +26,7 @@ const SYNCS_MAX: usize = 8;
 
 /// What an object is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum ObjectKind {
     /// The content of a file or link.
     Blob,
     /// A directory.
@@ -37,21 +37,21 @@ pub(crate) enum Kind {
 
 /// The objects of one commit on their way into a repository.
 #[derive(Debug)]
-pub(crate) struct Store {
+pub(crate) struct ObjectWriter {
     objects: PathBuf,
     format: ObjectFormat,
-    written: Vec<Written>,
+    written: Vec<WrittenObject>,
 }
 
 /// A whole object under a name that nobody looks for.
 #[derive(Debug)]
-struct Written {
+struct WrittenObject {
     file: File,
     at: PathBuf,
     to: PathBuf,
 }
 
-impl Store {
+impl ObjectWriter {
     /// Returns a way into the repository, where its files have the usual permissions.
     pub(crate) fn new(repository: &Repository) -> Option<Self> {
         let is_shared = |(key, _): &(String, String)| key == "core.sharedrepository";
@@ -64,7 +64,7 @@ impl Store {
     }
 
     /// Writes an object that may be there already, and returns its id.
-    pub(crate) fn put(&mut self, kind: Kind, bytes: &[u8]) -> Result<String, DirError> {
+    pub(crate) fn put(&mut self, kind: ObjectKind, bytes: &[u8]) -> Result<String, DirError> {
         let id = id(self.format, kind, bytes);
         let (dir, name) = id.split_at(2);
         let dir = self.objects.join(dir);
@@ -94,7 +94,7 @@ impl Store {
         let mut file = options().open(&at).map_err(failed("create", &at))?;
         let packed = compress(&header(kind, bytes), bytes).map_err(failed("write", &at))?;
         file.write_all(&packed).map_err(failed("write", &at))?;
-        self.written.push(Written { file, at, to });
+        self.written.push(WrittenObject { file, at, to });
         Ok(id)
     }
 
@@ -102,7 +102,7 @@ impl Store {
     pub(crate) fn settle(self) -> Result<(), DirError> {
         sync(&self.written)?;
         // The oldest first: what an object refers to is there before it.
-        for Written { at, to, .. } in &self.written {
+        for WrittenObject { at, to, .. } in &self.written {
             fs::rename(at, to).map_err(failed("move", at))?;
         }
         Ok(())
@@ -113,10 +113,12 @@ impl Store {
 const STACK_BYTES: usize = 256 * 1024;
 
 /// Makes files durable, several at once: those that wait together are written together.
-fn sync(written: &[Written]) -> Result<(), DirError> {
-    let each = |part: &[Written]| {
+fn sync(written: &[WrittenObject]) -> Result<(), DirError> {
+    let each = |part: &[WrittenObject]| {
         let mut files = part.iter();
-        files.try_for_each(|Written { file, at, .. }| file.sync_all().map_err(failed("sync", at)))
+        files.try_for_each(|WrittenObject { file, at, .. }| {
+            file.sync_all().map_err(failed("sync", at))
+        })
     };
     let n_each = written.len().div_ceil(SYNCS_MAX).max(1);
     thread::scope(|scope| {
@@ -137,7 +139,7 @@ fn sync(written: &[Written]) -> Result<(), DirError> {
 }
 
 /// Returns the id that git gives an object.
-pub(crate) fn id(format: ObjectFormat, kind: Kind, bytes: &[u8]) -> String {
+pub(crate) fn id(format: ObjectFormat, kind: ObjectKind, bytes: &[u8]) -> String {
     let header = header(kind, bytes);
     let digits = |hash: &[u8]| hash.iter().map(|byte| format!("{byte:02x}")).collect();
     match format {
@@ -184,11 +186,11 @@ pub(crate) fn tree<'a>(entries: impl Iterator<Item = (&'a OsStr, &'a TreeEntry)>
     bytes
 }
 
-fn header(kind: Kind, bytes: &[u8]) -> Vec<u8> {
+fn header(kind: ObjectKind, bytes: &[u8]) -> Vec<u8> {
     let name = match kind {
-        Kind::Blob => "blob",
-        Kind::Tree => "tree",
-        Kind::Commit => "commit",
+        ObjectKind::Blob => "blob",
+        ObjectKind::Tree => "tree",
+        ObjectKind::Commit => "commit",
     };
     format!("{name} {}\0", bytes.len()).into_bytes()
 }

@@ -14,7 +14,7 @@ use rustix::fs::{
     AtFlags, FileType, Mode, OFlags, RawDir, Stat, chmodat, fgetxattr, openat, readlinkat, statat,
 };
 
-use super::beneath::{self, Root};
+use super::beneath::{self, DirectoryRoot};
 use super::{Layer, LayerError, Marks};
 use crate::owned_dir::failed;
 
@@ -29,23 +29,23 @@ const LIST_BYTES: usize = 32 * 1024;
 
 /// Everything in a layer, by path.
 #[derive(Debug)]
-pub(crate) struct Survey {
-    pub(crate) upper: Root,
-    pub(crate) lower: Root,
+pub(crate) struct LayerSurvey {
+    pub(crate) upper: DirectoryRoot,
+    pub(crate) lower: DirectoryRoot,
     /// By the bytes of the path, which compare far faster than its parts.
-    entries: BTreeMap<OsString, Entry>,
+    entries: BTreeMap<OsString, LayerEntry>,
 }
 
 /// One thing in a layer, and what lies below it.
 #[derive(Debug, Clone)]
-pub(crate) struct Entry {
-    pub(crate) what: What,
-    pub(crate) below: Below,
+pub(crate) struct LayerEntry {
+    pub(crate) what: LayerPathKind,
+    pub(crate) below: LowerPath,
 }
 
 /// What is in a layer at a path.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum What {
+pub(crate) enum LayerPathKind {
     /// A directory; an opaque one hides everything below it.
     Directory { is_opaque: bool },
     /// A regular file with its permission bits.
@@ -66,7 +66,7 @@ pub(crate) enum What {
 
 /// What lies below a path, in the lower directory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Below {
+pub(crate) enum LowerPath {
     /// Nothing.
     Nothing,
     /// A directory.
@@ -79,21 +79,21 @@ pub(crate) enum Below {
     Other,
 }
 
-impl Survey {
+impl LayerSurvey {
     /// Walks over the upper directory of a layer.
     pub(crate) fn of(layer: &Layer, lower: &Path) -> Result<Self, LayerError> {
         let upper = layer.upper();
         if !upper.is_dir() {
             return Err(LayerError::Gone { path: upper });
         }
-        let mut walk = Walk {
+        let mut walk = SurveyWalk {
             survey: Self {
-                upper: Root::open(&upper)?,
-                lower: Root::open(lower)?,
+                upper: DirectoryRoot::open(&upper)?,
+                lower: DirectoryRoot::open(lower)?,
                 entries: BTreeMap::new(),
             },
             marks: layer.marks(),
-            dirs: vec![(PathBuf::new(), Below::Directory)],
+            dirs: vec![(PathBuf::new(), LowerPath::Directory)],
         };
         let mut buffer = vec![MaybeUninit::uninit(); LIST_BYTES];
         while let Some((dir, below)) = walk.dirs.pop() {
@@ -103,18 +103,18 @@ impl Survey {
     }
 
     /// Returns everything in the layer, a directory before what is in it.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = (&Path, &Entry)> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (&Path, &LayerEntry)> {
         let entries = self.entries.iter();
         entries.map(|(path, entry)| (Path::new(path), entry))
     }
 
     /// Returns what the layer has at a path, and what lies below there.
-    pub(crate) fn entry(&self, path: &Path) -> Option<&Entry> {
+    pub(crate) fn entry(&self, path: &Path) -> Option<&LayerEntry> {
         self.entries.get(path.as_os_str())
     }
 
     /// Returns what the layer has at a path.
-    pub(crate) fn what(&self, path: &Path) -> Option<&What> {
+    pub(crate) fn what(&self, path: &Path) -> Option<&LayerPathKind> {
         self.entry(path).map(|entry| &entry.what)
     }
 
@@ -124,43 +124,43 @@ impl Survey {
             .filter(|at| !at.as_os_str().is_empty())
             .any(|at| match self.what(at) {
                 None => false,
-                Some(What::Directory { is_opaque }) => *is_opaque,
+                Some(LayerPathKind::Directory { is_opaque }) => *is_opaque,
                 Some(_) => true,
             })
     }
 }
 
-struct Walk {
-    survey: Survey,
+struct SurveyWalk {
+    survey: LayerSurvey,
     marks: Marks,
     /// Directories to list, with what lies below them.
-    dirs: Vec<(PathBuf, Below)>,
+    dirs: Vec<(PathBuf, LowerPath)>,
 }
 
 /// A directory of the layer, open, with what lies below it.
-struct Opened<'a> {
+struct SurveyDirectory<'a> {
     path: &'a Path,
     upper: OwnedFd,
-    below: Below,
+    below: LowerPath,
 }
 
-impl Walk {
+impl SurveyWalk {
     fn list(
         &mut self,
         path: &Path,
-        below: Below,
+        below: LowerPath,
         buffer: &mut [MaybeUninit<u8>],
     ) -> Result<(), LayerError> {
         let opened = self.survey.upper.dir(path);
         let Ok(upper) = opened.or_else(|_shut| self.survey.upper.open_up(path)) else {
-            self.record(path, What::Unreadable, below);
+            self.record(path, LayerPathKind::Unreadable, below);
             return Ok(());
         };
         if !path.as_os_str().is_empty() {
             let is_opaque = self.is_opaque(upper.as_fd(), path)?;
-            self.record(path, What::Directory { is_opaque }, below);
+            self.record(path, LayerPathKind::Directory { is_opaque }, below);
         }
-        let opened = Opened { path, upper, below };
+        let opened = SurveyDirectory { path, upper, below };
         let mut listing = RawDir::new(&opened.upper, buffer);
         while let Some(entry) = listing.next() {
             let entry = entry.map_err(|error| {
@@ -177,7 +177,7 @@ impl Walk {
 
     fn look(
         &mut self,
-        dir: &Opened<'_>,
+        dir: &SurveyDirectory<'_>,
         name: &OsStr,
         listed_as: FileType,
     ) -> Result<(), LayerError> {
@@ -188,11 +188,11 @@ impl Walk {
         let path = dir.path.join(name);
         let below = self.below(dir, &path);
         if name == ".git" {
-            self.record(&path, What::Git, below);
+            self.record(&path, LayerPathKind::Git, below);
             return Ok(());
         }
         if path.as_os_str().len() > PATH_BYTES_MAX {
-            self.record(&path, What::TooLong, below);
+            self.record(&path, LayerPathKind::TooLong, below);
             return Ok(());
         }
         if listed_as == FileType::Directory {
@@ -200,7 +200,7 @@ impl Walk {
             return Ok(());
         }
         let Ok(found) = statat(&dir.upper, name, AtFlags::SYMLINK_NOFOLLOW) else {
-            self.record(&path, What::Unreadable, below);
+            self.record(&path, LayerPathKind::Unreadable, below);
             return Ok(());
         };
         let what = match beneath::kind(&found) {
@@ -210,13 +210,13 @@ impl Walk {
             }
             FileType::RegularFile => self.look_at_file(dir, name, &found)?,
             FileType::Symlink => match readlinkat(&dir.upper, name, Vec::new()) {
-                Ok(target) => What::Link {
+                Ok(target) => LayerPathKind::Link {
                     target: OsString::from_vec(target.into_bytes()),
                 },
-                Err(_gone) => What::Unreadable,
+                Err(_gone) => LayerPathKind::Unreadable,
             },
-            FileType::CharacterDevice if found.st_rdev == 0 => What::Whiteout,
-            _ => What::Special,
+            FileType::CharacterDevice if found.st_rdev == 0 => LayerPathKind::Whiteout,
+            _ => LayerPathKind::Special,
         };
         self.record(&path, what, below);
         Ok(())
@@ -224,13 +224,13 @@ impl Walk {
 
     fn look_at_file(
         &self,
-        dir: &Opened<'_>,
+        dir: &SurveyDirectory<'_>,
         name: &OsStr,
         found: &Stat,
-    ) -> Result<What, LayerError> {
+    ) -> Result<LayerPathKind, LayerError> {
         open_up(dir, name, found, 0o400);
         let bytes = beneath::size(found);
-        let file = What::File {
+        let file = LayerPathKind::File {
             bytes,
             mode: found.st_mode & 0o7777,
         };
@@ -240,10 +240,10 @@ impl Walk {
         }
         let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
         let Ok(opened) = openat(&dir.upper, name, flags, Mode::empty()) else {
-            return Ok(What::Unreadable);
+            return Ok(LayerPathKind::Unreadable);
         };
         if bytes == 0 && self.mark(opened.as_fd(), "whiteout").is_some() {
-            return Ok(What::Whiteout);
+            return Ok(LayerPathKind::Whiteout);
         }
         let path = dir.path.join(name);
         self.refuse_mark(opened.as_fd(), "metacopy", &path)?;
@@ -286,34 +286,34 @@ impl Walk {
         }
     }
 
-    fn below(&self, dir: &Opened<'_>, path: &Path) -> Below {
+    fn below(&self, dir: &SurveyDirectory<'_>, path: &Path) -> LowerPath {
         // Every directory on the way was seen to be one, so no link is on it.
-        if dir.below != Below::Directory || path.as_os_str().len() > PATH_BYTES_MAX {
-            return Below::Nothing;
+        if dir.below != LowerPath::Directory || path.as_os_str().len() > PATH_BYTES_MAX {
+            return LowerPath::Nothing;
         }
         let Ok(found) = self.survey.lower.stat_on_way(path) else {
-            return Below::Nothing;
+            return LowerPath::Nothing;
         };
         match beneath::kind(&found) {
-            FileType::Directory => Below::Directory,
-            FileType::RegularFile => Below::File {
+            FileType::Directory => LowerPath::Directory,
+            FileType::RegularFile => LowerPath::File {
                 bytes: beneath::size(&found),
                 mode: found.st_mode & 0o7777,
             },
-            FileType::Symlink => Below::Link,
-            _ => Below::Other,
+            FileType::Symlink => LowerPath::Link,
+            _ => LowerPath::Other,
         }
     }
 
-    fn record(&mut self, path: &Path, what: What, below: Below) {
-        let entry = Entry { what, below };
+    fn record(&mut self, path: &Path, what: LayerPathKind, below: LowerPath) {
+        let entry = LayerEntry { what, below };
         let path = path.as_os_str().to_owned();
         self.survey.entries.insert(path, entry);
     }
 }
 
 /// Gives the owner the missing rights; what cannot be opened shows when it is opened.
-fn open_up(dir: &Opened<'_>, name: &OsStr, found: &Stat, rights: u32) {
+fn open_up(dir: &SurveyDirectory<'_>, name: &OsStr, found: &Stat, rights: u32) {
     if found.st_mode & rights == rights {
         return;
     }

@@ -8,22 +8,22 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
-use super::content::{self, Relation};
+use super::content::{self, LayerRelation};
 use super::names::is_git_alias;
-use super::survey::{Below, Entry, Survey, What};
+use super::survey::{LayerEntry, LayerPathKind, LayerSurvey, LowerPath};
 use super::{Layer, LayerError};
 use crate::candidate::{is_kapi_state, link};
-use crate::refused_path::{FILE_BYTES_MAX, Refused, Why};
+use crate::refused_path::{FILE_BYTES_MAX, RefusalReason, RefusedPath};
 
 /// What a layer holds.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Walk {
+pub struct LayerWalk {
     /// What differs, by path.
     pub changes: Vec<LayerChange>,
     /// What is in the layer and is never taken out of it, by path.
-    pub refused: Vec<Refused>,
+    pub refused: Vec<RefusedPath>,
     /// What is taken and deserves a look, by path.
-    pub notes: Vec<Note>,
+    pub notes: Vec<WalkNote>,
 }
 
 /// One path where a layer differs from what lies below it.
@@ -54,16 +54,16 @@ pub enum LayerChangeKind {
 
 /// Something that is taken and deserves a look.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Note {
+pub struct WalkNote {
     /// Where it is.
     pub path: PathBuf,
     /// What it is.
-    pub about: About,
+    pub about: WalkNoteKind,
 }
 
 /// What deserves a look.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum About {
+pub enum WalkNoteKind {
     /// A file that runs with another's rights; it is taken without them.
     SetId,
     /// A link to an absolute path; no commit takes one that is not in its base.
@@ -75,17 +75,17 @@ pub enum About {
 }
 
 /// Walks over a layer and compares it with the directory below.
-pub fn walk(layer: &Layer, lower: &Path) -> Result<Walk, LayerError> {
-    let survey = Survey::of(layer, lower)?;
+pub fn walk(layer: &Layer, lower: &Path) -> Result<LayerWalk, LayerError> {
+    let survey = LayerSurvey::of(layer, lower)?;
     Ok(of(&survey))
 }
 
-pub(crate) fn of(survey: &Survey) -> Walk {
-    let mut walk = Walk::default();
+pub(crate) fn of(survey: &LayerSurvey) -> LayerWalk {
+    let mut walk = LayerWalk::default();
     for (path, entry) in survey.iter() {
         if let Some(why) = refusal(path, &entry.what) {
             let path = path.to_path_buf();
-            walk.refused.push(Refused { path, why });
+            walk.refused.push(RefusedPath { path, why });
         } else if let Some(kind) = change(survey, path, entry) {
             let path = path.to_path_buf();
             walk.changes.push(LayerChange { path, kind });
@@ -98,9 +98,9 @@ pub(crate) fn of(survey: &Survey) -> Walk {
 
 /// Returns what deserves a look among the paths that are taken.
 pub(crate) fn notes<'a>(
-    survey: &Survey,
+    survey: &LayerSurvey,
     taken: impl Iterator<Item = &'a Path> + Clone,
-) -> Vec<Note> {
+) -> Vec<WalkNote> {
     let mut notes = Vec::new();
     let mut by_case: BTreeMap<Vec<u8>, usize> = BTreeMap::new();
     let lowercase = |path: &Path| path.as_os_str().as_bytes().to_ascii_lowercase();
@@ -110,63 +110,67 @@ pub(crate) fn notes<'a>(
     for path in taken {
         let collides = by_case.get(&lowercase(path)).is_some_and(|&n| n > 1);
         let about = match survey.what(path) {
-            Some(What::File { mode, .. }) if mode & 0o6000 != 0 => Some(About::SetId),
-            Some(What::Link { target }) => link_about(path, target),
+            Some(LayerPathKind::File { mode, .. }) if mode & 0o6000 != 0 => {
+                Some(WalkNoteKind::SetId)
+            }
+            Some(LayerPathKind::Link { target }) => link_about(path, target),
             _ => None,
         };
-        let collision = collides.then_some(About::CaseCollision);
+        let collision = collides.then_some(WalkNoteKind::CaseCollision);
         for about in about.into_iter().chain(collision) {
             let path = path.to_path_buf();
-            notes.push(Note { path, about });
+            notes.push(WalkNote { path, about });
         }
     }
     notes
 }
 
-fn refusal(path: &Path, what: &What) -> Option<Why> {
+fn refusal(path: &Path, what: &LayerPathKind) -> Option<RefusalReason> {
     match what {
-        What::Git => return Some(Why::GitDirectory),
-        What::Special => return Some(Why::SpecialFile),
-        What::Unreadable => return Some(Why::Unreadable),
-        What::TooLong => return Some(Why::PathTooLong),
-        What::Directory { .. } => return None,
-        What::File { .. } | What::Link { .. } | What::Whiteout => {}
+        LayerPathKind::Git => return Some(RefusalReason::GitDirectory),
+        LayerPathKind::Special => return Some(RefusalReason::SpecialFile),
+        LayerPathKind::Unreadable => return Some(RefusalReason::Unreadable),
+        LayerPathKind::TooLong => return Some(RefusalReason::PathTooLong),
+        LayerPathKind::Directory { .. } => return None,
+        LayerPathKind::File { .. } | LayerPathKind::Link { .. } | LayerPathKind::Whiteout => {}
     }
     if is_kapi_state(path) {
-        return Some(Why::KapiState);
+        return Some(RefusalReason::KapiState);
     }
     // What only goes away may have any name.
-    if *what != What::Whiteout && path.iter().any(is_git_alias) {
-        return Some(Why::UnsafeName);
+    if *what != LayerPathKind::Whiteout && path.iter().any(is_git_alias) {
+        return Some(RefusalReason::UnsafeName);
     }
     match what {
-        What::File { bytes, .. } if *bytes > FILE_BYTES_MAX => Some(Why::TooLarge),
+        LayerPathKind::File { bytes, .. } if *bytes > FILE_BYTES_MAX => {
+            Some(RefusalReason::TooLarge)
+        }
         _ => None,
     }
 }
 
-fn change(survey: &Survey, path: &Path, entry: &Entry) -> Option<LayerChangeKind> {
+fn change(survey: &LayerSurvey, path: &Path, entry: &LayerEntry) -> Option<LayerChangeKind> {
     match entry.what {
-        What::Whiteout if entry.below == Below::Nothing => None,
-        What::Whiteout => Some(LayerChangeKind::Deleted),
-        What::Directory { is_opaque } => match entry.below {
-            Below::Nothing => None,
-            Below::Directory => is_opaque.then_some(LayerChangeKind::Replaced),
+        LayerPathKind::Whiteout if entry.below == LowerPath::Nothing => None,
+        LayerPathKind::Whiteout => Some(LayerChangeKind::Deleted),
+        LayerPathKind::Directory { is_opaque } => match entry.below {
+            LowerPath::Nothing => None,
+            LowerPath::Directory => is_opaque.then_some(LayerChangeKind::Replaced),
             _ => Some(LayerChangeKind::Type),
         },
         _ => match content::relation(survey, path, entry) {
-            Relation::New => Some(LayerChangeKind::Added),
-            Relation::Same => None,
-            Relation::Mode => Some(LayerChangeKind::Mode),
-            Relation::Content => Some(LayerChangeKind::Modified),
-            Relation::Type => Some(LayerChangeKind::Type),
+            LayerRelation::New => Some(LayerChangeKind::Added),
+            LayerRelation::Same => None,
+            LayerRelation::Mode => Some(LayerChangeKind::Mode),
+            LayerRelation::Content => Some(LayerChangeKind::Modified),
+            LayerRelation::Type => Some(LayerChangeKind::Type),
         },
     }
 }
 
-fn link_about(path: &Path, target: &OsStr) -> Option<About> {
+fn link_about(path: &Path, target: &OsStr) -> Option<WalkNoteKind> {
     if Path::new(target).is_absolute() {
-        return Some(About::AbsoluteLink);
+        return Some(WalkNoteKind::AbsoluteLink);
     }
-    link::leads_out(path, target).then_some(About::EscapingLink)
+    link::leads_out(path, target).then_some(WalkNoteKind::EscapingLink)
 }

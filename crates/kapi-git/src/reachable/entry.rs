@@ -11,7 +11,7 @@ use std::fs::{self, File};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
-use super::{CHAIN_MAX, History, ReachableError, ReachableStore};
+use super::{CHAIN_MAX, HistoryDepth, ReachableError, ReachableStore};
 use crate::id::CommitId;
 use crate::owned_dir::{self, DirError, failed};
 
@@ -23,13 +23,13 @@ const USED: &str = "used";
 
 /// All stores of one repository; its lock is held.
 #[derive(Debug)]
-pub(super) struct Entries<'a> {
+pub(super) struct StoreEntries<'a> {
     pub(super) dir: &'a Path,
 }
 
 /// What one store says about itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Entry {
+pub(super) struct StoreEntry {
     /// The store whose objects this one needs.
     pub(super) below: Option<String>,
     pub(super) shallow: Vec<CommitId>,
@@ -40,23 +40,23 @@ pub(super) type UsedAt = (i64, i64);
 
 /// A store that was found, with its name.
 #[derive(Debug)]
-pub(super) struct Found {
+pub(super) struct NamedStore {
     name: String,
-    entry: Entry,
+    entry: StoreEntry,
 }
 
 /// Returns the name of the store of a commit.
-pub(super) fn name_of(base: &CommitId, history: History) -> String {
+pub(super) fn name_of(base: &CommitId, history: HistoryDepth) -> String {
     match history {
-        History::Full => base.to_string(),
-        History::CommitOnly => format!("{base}-only"),
+        HistoryDepth::Full => base.to_string(),
+        HistoryDepth::CommitOnly => format!("{base}-only"),
     }
 }
 
-impl Found {
+impl NamedStore {
     pub(super) fn store(
         &self,
-        entries: &Entries<'_>,
+        entries: &StoreEntries<'_>,
         base: &CommitId,
         is_new: bool,
     ) -> Result<ReachableStore, ReachableError> {
@@ -64,12 +64,12 @@ impl Found {
     }
 }
 
-impl Entry {
+impl StoreEntry {
     /// Returns the store, and notes that it is in use.
     pub(super) fn store_at(
         &self,
         name: &str,
-        entries: &Entries<'_>,
+        entries: &StoreEntries<'_>,
         base: &CommitId,
         is_new: bool,
     ) -> Result<ReachableStore, ReachableError> {
@@ -88,19 +88,19 @@ impl Entry {
     }
 }
 
-impl Entries<'_> {
+impl StoreEntries<'_> {
     /// Returns the store of this name if it is whole.
-    pub(super) fn find(&self, name: &str) -> Result<Option<Found>, ReachableError> {
+    pub(super) fn find(&self, name: &str) -> Result<Option<NamedStore>, ReachableError> {
         let chain = self.whole_chain(name)?;
         let first = chain.and_then(|chain| chain.into_iter().next());
-        Ok(first.map(|(name, entry)| Found { name, entry }))
+        Ok(first.map(|(name, entry)| NamedStore { name, entry }))
     }
 
     /// Returns a store and all below it, if none is missing.
     pub(super) fn whole_chain(
         &self,
         name: &str,
-    ) -> Result<Option<Vec<(String, Entry)>>, ReachableError> {
+    ) -> Result<Option<Vec<(String, StoreEntry)>>, ReachableError> {
         let chain = self.chain(name)?;
         let mut parts = chain.iter().map(|(part, _)| self.dir.join(part));
         let has_packs = parts.all(|part| part.join("objects/pack").is_dir());
@@ -109,7 +109,7 @@ impl Entries<'_> {
     }
 
     /// Returns a store and those below it, as far as they are there.
-    pub(super) fn chain(&self, name: &str) -> Result<Vec<(String, Entry)>, ReachableError> {
+    pub(super) fn chain(&self, name: &str) -> Result<Vec<(String, StoreEntry)>, ReachableError> {
         let mut chain = Vec::new();
         let mut next = Some(name.to_owned());
         while let Some(name) = next.take() {
@@ -154,7 +154,7 @@ impl Entries<'_> {
     }
 
     /// Makes what was begun the store of this name, durably.
-    pub(super) fn finish(&self, name: &str, entry: &Entry) -> Result<(), ReachableError> {
+    pub(super) fn finish(&self, name: &str, entry: &StoreEntry) -> Result<(), ReachableError> {
         let making = self.dir.join([UNFINISHED, name].concat());
         let below = entry.below.clone().unwrap_or_default();
         owned_dir::replace(&making.join("below"), below.as_bytes())?;
@@ -201,7 +201,7 @@ impl Entries<'_> {
     }
 }
 
-fn read(dir: &Path) -> Result<Entry, ReachableError> {
+fn read(dir: &Path) -> Result<StoreEntry, ReachableError> {
     let text = |name: &str| -> Result<String, DirError> {
         let path = dir.join(name);
         fs::read_to_string(&path).map_err(failed("read", &path))
@@ -212,7 +212,7 @@ fn read(dir: &Path) -> Result<Entry, ReachableError> {
     let shallow = shallow
         .lines()
         .filter_map(|line| CommitId::parse(line).ok());
-    Ok(Entry {
+    Ok(StoreEntry {
         below,
         shallow: shallow.collect(),
     })

@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use kapi_sys::lock::Lock;
 
 use super::ReachableError;
-use super::entry::Entries;
+use super::entry::StoreEntries;
 use crate::owned_dir::{self, failed};
 
 /// The file that names the repository.
@@ -75,7 +75,7 @@ fn is_vanished(dir: &Path, used_before: i64) -> Result<bool, ReachableError> {
     if !repository.is_absolute() || !fs::symlink_metadata(repository).is_err_and(is_gone) {
         return Ok(false);
     }
-    let listed = Entries { dir }.list()?;
+    let listed = StoreEntries { dir }.list()?;
     Ok(listed
         .iter()
         .all(|(_, (used_at, _))| *used_at < used_before))

@@ -34,7 +34,7 @@ const SEED_MODE: RawMode = 0o444;
 
 /// The refs of a repository that keeps them in files.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Files<'a> {
+pub(super) struct RefFiles<'a> {
     /// Where all worktrees of the repository keep them.
     pub(super) common_dir: &'a Path,
     /// How many digits an id has.
@@ -52,7 +52,7 @@ pub(crate) struct RefChange<'a> {
     pub(crate) to: &'a CommitId,
 }
 
-impl Files<'_> {
+impl RefFiles<'_> {
     /// Returns the ref with this full name and those below it, by name; nothing when unsure.
     pub(super) fn at(&self, name: &str) -> Option<BTreeMap<String, CommitId>> {
         if !is_plain_name(name) {
@@ -86,7 +86,7 @@ impl Files<'_> {
     }
 
     /// Makes refs at one commit that can be made again from what is known elsewhere; tells whether it
-    /// did, as [`Files::change`] does.
+    /// did, as [`RefFiles::change`] does.
     ///
     /// Nothing is waited for but the first time for a commit: each becomes one more name of a file
     /// whose content is on disk, so a crash may take a ref away, but never leaves a torn one.

@@ -13,7 +13,7 @@ const COMPARISONS_MAX: usize = 64;
 
 /// Two trees, and the pathspecs that narrow what is compared.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Compared {
+pub(crate) struct TreePair {
     pub(crate) from: String,
     pub(crate) to: String,
     pub(crate) specs: Vec<OsString>,
@@ -26,18 +26,18 @@ pub(crate) struct Comparisons {
 }
 
 /// What was compared, and what differs.
-type Comparison = (Compared, Arc<[RawChange]>);
+type Comparison = (TreePair, Arc<[RawChange]>);
 
 impl Comparisons {
     /// Returns what differs, where it is known.
-    pub(crate) fn get(&self, compared: &Compared) -> Option<Arc<[RawChange]>> {
+    pub(crate) fn get(&self, compared: &TreePair) -> Option<Arc<[RawChange]>> {
         let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         let mut found = known.iter().filter(|(one, _)| one == compared);
         found.next().map(|(_, changes)| Arc::clone(changes))
     }
 
     /// Keeps what differs, and forgets the oldest where that is too much.
-    pub(crate) fn keep(&self, compared: Compared, changes: &Arc<[RawChange]>) {
+    pub(crate) fn keep(&self, compared: TreePair, changes: &Arc<[RawChange]>) {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         known.push_back((compared, Arc::clone(changes)));
         let n_paths = |known: &VecDeque<Comparison>| -> usize {
@@ -54,11 +54,11 @@ mod tests {
     use std::path::PathBuf;
     use std::sync::Arc;
 
-    use super::{COMPARISONS_MAX, Compared, Comparisons, PATHS_MAX};
-    use crate::change::{ChangeKind, Entry, RawChange};
+    use super::{COMPARISONS_MAX, Comparisons, PATHS_MAX, TreePair};
+    use crate::change::{ChangeKind, RawChange, TreeFile};
 
-    fn compared(n: usize) -> Compared {
-        Compared {
+    fn compared(n: usize) -> TreePair {
+        TreePair {
             from: String::new(),
             to: n.to_string(),
             specs: Vec::new(),
@@ -67,7 +67,7 @@ mod tests {
 
     fn changes(n_paths: usize) -> Arc<[RawChange]> {
         let change = RawChange {
-            entry: Entry {
+            entry: TreeFile {
                 mode: "100644".to_owned(),
                 object: String::new(),
                 path: PathBuf::from("a"),

@@ -9,9 +9,9 @@ use std::path::PathBuf;
 use std::thread;
 
 use super::index_file::IndexFile;
-use super::suspects::{self, STACK_BYTES, Suspects, Unknown};
+use super::suspects::{self, STACK_BYTES, Suspects, UnknownName};
 use super::{Dirt, Repository, path_of};
-use crate::command::{Call, GitError};
+use crate::command::{GitCall, GitError};
 
 /// The most bytes of paths that one command is given.
 const ARGUMENT_BYTES_MAX: usize = 64 * 1024;
@@ -65,7 +65,7 @@ impl Repository {
     /// Returns the suspects less those that git ignores, and directories that hold nothing else.
     fn without_ignored(&self, suspects: Suspects) -> Result<Vec<PathBuf>, GitError> {
         let ignored = self.ignored(&suspects.unknown)?;
-        let is_ignored = |unknown: &Unknown| {
+        let is_ignored = |unknown: &UnknownName| {
             let mut questions = unknown.questions.iter().map(|path| ignored.contains(path));
             let is_itself = questions.next() == Some(true);
             is_itself || (unknown.is_whole_directory && questions.all(|is_ignored| is_ignored))
@@ -76,7 +76,7 @@ impl Repository {
         Ok(left)
     }
 
-    fn ignored(&self, unknown: &[Unknown]) -> Result<BTreeSet<PathBuf>, GitError> {
+    fn ignored(&self, unknown: &[UnknownName]) -> Result<BTreeSet<PathBuf>, GitError> {
         let questions = unknown.iter().flat_map(|unknown| &unknown.questions);
         let mut script = Vec::new();
         for path in questions {
@@ -137,7 +137,7 @@ impl Repository {
     }
 
     /// Returns a command that sees the person's checkout and index.
-    pub(crate) fn checkout_call(&self, subcommand: &str) -> Call<'_> {
+    pub(crate) fn checkout_call(&self, subcommand: &str) -> GitCall<'_> {
         self.git
             .call(&self.top_level, subcommand)
             .env("GIT_DIR", &self.git_dir)

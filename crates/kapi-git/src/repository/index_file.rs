@@ -43,7 +43,7 @@ pub(crate) struct IndexFile {
 
 /// One entry.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Entry<'a> {
+pub(crate) struct IndexEntry<'a> {
     bytes: &'a [u8],
     n_hash: usize,
 }
@@ -70,8 +70,8 @@ impl IndexFile {
     }
 
     /// Returns the entries, sorted by path.
-    pub(crate) fn entries(&self) -> impl Iterator<Item = Entry<'_>> {
-        self.entries.iter().map(|&at| Entry {
+    pub(crate) fn entries(&self) -> impl Iterator<Item = IndexEntry<'_>> {
+        self.entries.iter().map(|&at| IndexEntry {
             bytes: self.bytes.get(at..).unwrap_or_default(),
             n_hash: self.n_hash,
         })
@@ -109,7 +109,7 @@ impl IndexFile {
         let mut at = HEADER_BYTES;
         let mut entries = Vec::with_capacity(n_entries.min(bytes.len() / OBJECT_AT));
         for _ in 0..n_entries {
-            let entry = Entry {
+            let entry = IndexEntry {
                 bytes: bytes.get(at..end)?,
                 n_hash: self.n_hash,
             };
@@ -129,7 +129,7 @@ impl IndexFile {
     }
 }
 
-impl<'a> Entry<'a> {
+impl<'a> IndexEntry<'a> {
     /// Returns its path.
     pub(crate) fn path(&self) -> &'a [u8] {
         let rest = self.bytes.get(self.name_at()..).unwrap_or_default();

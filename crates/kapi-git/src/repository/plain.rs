@@ -7,7 +7,7 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
-use super::settings::{self, Setting};
+use super::settings::{self, GitSetting};
 use super::{ObjectFormat, small_file};
 
 /// The largest configuration that is read here.
@@ -15,15 +15,15 @@ const CONFIG_BYTES_MAX: u64 = 1 << 20;
 
 /// An ordinary repository.
 #[derive(Debug)]
-pub(super) struct Found {
+pub(super) struct PlainRepository {
     pub(super) top_level: PathBuf,
     pub(super) git_dir: PathBuf,
     pub(super) format: ObjectFormat,
-    pub(super) settings: Vec<Setting>,
+    pub(super) settings: Vec<GitSetting>,
 }
 
 /// Finds the repository that `dir` is in; nothing when git has to look.
-pub(super) fn find(dir: &Path) -> Option<Found> {
+pub(super) fn find(dir: &Path) -> Option<PlainRepository> {
     let dir = fs::canonicalize(dir).ok()?;
     let device = fs::metadata(&dir).ok()?.dev();
     for at in dir.ancestors() {
@@ -42,7 +42,7 @@ pub(super) fn find(dir: &Path) -> Option<Found> {
     None
 }
 
-fn read(top_level: &Path, git_dir: PathBuf) -> Option<Found> {
+fn read(top_level: &Path, git_dir: PathBuf) -> Option<PlainRepository> {
     let is_dir = |name: &str| {
         let found = fs::symlink_metadata(git_dir.join(name));
         found.is_ok_and(|found| found.is_dir())
@@ -52,7 +52,7 @@ fn read(top_level: &Path, git_dir: PathBuf) -> Option<Found> {
     }
     let text = small_file(&git_dir.join("config"), CONFIG_BYTES_MAX)?;
     let settings = settings::parse(&text)?;
-    Some(Found {
+    Some(PlainRepository {
         format: format(&settings)?,
         top_level: top_level.to_path_buf(),
         git_dir,
@@ -61,7 +61,7 @@ fn read(top_level: &Path, git_dir: PathBuf) -> Option<Found> {
 }
 
 /// Returns the object format if the settings ask for nothing else out of the ordinary.
-fn format(settings: &[Setting]) -> Option<ObjectFormat> {
+fn format(settings: &[GitSetting]) -> Option<ObjectFormat> {
     let value = |key| settings::value(settings, key);
     let version = value("core.repositoryformatversion").unwrap_or(b"0");
     let is_bare = value("core.bare").is_some_and(|bare| bare != b"false");

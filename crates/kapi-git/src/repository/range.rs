@@ -12,7 +12,7 @@ const DEFAULT_BRANCHES: &[&str] = &["refs/remotes/origin/HEAD", "main", "master"
 
 /// A change between two commits.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Range {
+pub struct CommitRange {
     /// Where it begins.
     pub base: CommitId,
     /// Where it ends.
@@ -21,7 +21,7 @@ pub struct Range {
 
 /// A change that cannot be told.
 #[derive(Debug, thiserror::Error)]
-pub enum RangeError {
+pub enum CommitRangeError {
     /// A name that is no commit.
     #[error(transparent)]
     Name(#[from] RepositoryError),
@@ -49,7 +49,7 @@ impl Repository {
     ///
     /// What is neither a range nor given a base is compared with where it left the default branch, and
     /// a commit of that branch with the one before it.
-    pub fn range(&self, target: &str, base: Option<&str>) -> Result<Range, RangeError> {
+    pub fn range(&self, target: &str, base: Option<&str>) -> Result<CommitRange, CommitRangeError> {
         let split = target.split_once("...").or(target.split_once(".."));
         if let Some((from, to)) = split {
             let named =
@@ -60,15 +60,15 @@ impl Repository {
             } else {
                 from
             };
-            return Ok(Range { base, commit });
+            return Ok(CommitRange { base, commit });
         }
         let commit = self.resolve_commit(target)?;
         if let Some(base) = base {
             let base = self.common(&self.resolve_commit(base)?, &commit)?;
-            return Ok(Range { base, commit });
+            return Ok(CommitRange { base, commit });
         }
         let base = self.left_default_branch(&commit)?;
-        Ok(Range { base, commit })
+        Ok(CommitRange { base, commit })
     }
 
     /// Returns what a commit says of itself.
@@ -77,7 +77,7 @@ impl Repository {
         call.arg(commit.as_str()).text()
     }
 
-    fn left_default_branch(&self, commit: &CommitId) -> Result<CommitId, RangeError> {
+    fn left_default_branch(&self, commit: &CommitId) -> Result<CommitId, CommitRangeError> {
         for name in DEFAULT_BRANCHES {
             let Ok(tip) = self.resolve_commit(name) else {
                 continue;
@@ -89,14 +89,14 @@ impl Repository {
             }
         }
         let before = self.resolve_commit(&format!("{commit}^"));
-        before.map_err(|_| RangeError::First {
+        before.map_err(|_| CommitRangeError::First {
             commit: commit.clone(),
         })
     }
 
-    fn common(&self, one: &CommitId, other: &CommitId) -> Result<CommitId, RangeError> {
+    fn common(&self, one: &CommitId, other: &CommitId) -> Result<CommitId, CommitRangeError> {
         self.merge_base(one, other)?
-            .ok_or_else(|| RangeError::Unrelated {
+            .ok_or_else(|| CommitRangeError::Unrelated {
                 one: one.clone(),
                 other: other.clone(),
             })

@@ -22,7 +22,7 @@ const DRIVERS: [(&[u8], &[&[u8]]); 3] = [
 
 /// One setting, its key as git writes it: section and name in lower case.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Setting {
+pub(crate) struct GitSetting {
     pub(crate) key: Vec<u8>,
     pub(crate) value: Vec<u8>,
 }
@@ -31,7 +31,7 @@ pub(crate) struct Setting {
 ///
 /// Plain are comments, section headers on a line of their own, and values without quotes,
 /// escapes, comments after them or unusual space. A file that includes another is not plain.
-pub(super) fn parse(text: &[u8]) -> Option<Vec<Setting>> {
+pub(super) fn parse(text: &[u8]) -> Option<Vec<GitSetting>> {
     let mut settings = Vec::new();
     let mut section: Option<Vec<u8>> = None;
     for line in text.split(|&b| b == b'\n') {
@@ -45,7 +45,7 @@ pub(super) fn parse(text: &[u8]) -> Option<Vec<Setting>> {
             Some(_) => {
                 let (name, value) = pair(line)?;
                 let key = [section.as_deref()?, b".", &name].concat();
-                settings.push(Setting { key, value });
+                settings.push(GitSetting { key, value });
             }
         }
     }
@@ -53,24 +53,24 @@ pub(super) fn parse(text: &[u8]) -> Option<Vec<Setting>> {
 }
 
 /// Reads what `git config -z --list` says.
-pub(super) fn listed(output: &[u8]) -> Vec<Setting> {
+pub(super) fn listed(output: &[u8]) -> Vec<GitSetting> {
     let entries = output.split(|&b| b == 0).filter(|entry| !entry.is_empty());
     let settings = entries.map(|entry| {
         let mut parts = entry.splitn(2, |&b| b == b'\n');
         let key = parts.next().unwrap_or_default().to_vec();
         // A key alone is git's way of writing "true".
         let value = parts.next().unwrap_or(b"true").to_vec();
-        Setting { key, value }
+        GitSetting { key, value }
     });
     settings.collect()
 }
 
 /// Returns the conversions among them, in order.
-pub(super) fn conversions(settings: &[Setting]) -> Vec<(String, String)> {
+pub(super) fn conversions(settings: &[GitSetting]) -> Vec<(String, String)> {
     let found = settings
         .iter()
         .filter(|setting| CONVERSIONS.contains(&setting.key.as_slice()));
-    let pairs = found.filter_map(|Setting { key, value }| {
+    let pairs = found.filter_map(|GitSetting { key, value }| {
         Some((
             String::from_utf8(key.clone()).ok()?,
             String::from_utf8(value.clone()).ok()?,
@@ -80,9 +80,9 @@ pub(super) fn conversions(settings: &[Setting]) -> Vec<(String, String)> {
 }
 
 /// Returns what switches off every driver that is named.
-pub(super) fn disarmed(settings: &[Setting]) -> Vec<(OsString, OsString)> {
+pub(super) fn disarmed(settings: &[GitSetting]) -> Vec<(OsString, OsString)> {
     let found = settings.iter().filter(|setting| is_driver(&setting.key));
-    let pairs = found.map(|Setting { key, .. }| {
+    let pairs = found.map(|GitSetting { key, .. }| {
         let is_flag = key.ends_with(b".required");
         let value = if is_flag { "false" } else { "" };
         (OsString::from_vec(key.clone()), value.into())
@@ -91,7 +91,7 @@ pub(super) fn disarmed(settings: &[Setting]) -> Vec<(OsString, OsString)> {
 }
 
 /// Returns the last value of a setting.
-pub(super) fn value<'a>(settings: &'a [Setting], key: &str) -> Option<&'a [u8]> {
+pub(super) fn value<'a>(settings: &'a [GitSetting], key: &str) -> Option<&'a [u8]> {
     let mut found = settings.iter().rev();
     let found = found.find(|setting| setting.key == key.as_bytes())?;
     Some(&found.value)
@@ -161,7 +161,7 @@ fn trim(mut text: &[u8]) -> &[u8] {
 
 #[cfg(test)]
 mod tests {
-    use super::{Setting, disarmed, parse, value};
+    use super::{GitSetting, disarmed, parse, value};
 
     fn check(text: &str) -> Option<Vec<(String, String)>> {
         let text_of = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
@@ -228,11 +228,11 @@ mod tests {
             "diff.tool",
             "core.autocrlf",
         ];
-        let setting = |key: &str| Setting {
+        let setting = |key: &str| GitSetting {
             key: key.into(),
             value: b"x".to_vec(),
         };
-        let settings: Vec<Setting> = keys.iter().map(|key| setting(key)).collect();
+        let settings: Vec<GitSetting> = keys.iter().map(|key| setting(key)).collect();
         let off = disarmed(&settings);
         let off: Vec<&str> = off.iter().filter_map(|(key, _)| key.to_str()).collect();
         assert_eq!(off, keys[..7]);

@@ -14,10 +14,10 @@ use std::thread;
 
 use rustix::fs::{AtFlags, FileType, RawDir, Stat, statat};
 
-use super::index_file::{Entry, IndexFile};
+use super::index_file::{IndexEntry, IndexFile};
 use super::{ObjectFormat, path_of};
-use crate::layer::beneath::{Root, is_absence, kind, size};
-use crate::layer::store::{self, Kind};
+use crate::layer::beneath::{DirectoryRoot, is_absence, kind, size};
+use crate::layer::store::{self, ObjectKind};
 
 /// The most suspects that are told apart; of more, git looks at everything.
 const SUSPECTS_MAX: usize = 200;
@@ -39,12 +39,12 @@ pub(super) struct Suspects {
     /// Files of the index, and directories of them, that are not surely as they were.
     pub(super) changed: Vec<PathBuf>,
     /// What the index does not know; of a directory, also what is right in it.
-    pub(super) unknown: Vec<Unknown>,
+    pub(super) unknown: Vec<UnknownName>,
 }
 
 /// A name that the index does not know.
 #[derive(Debug)]
-pub(super) struct Unknown {
+pub(super) struct UnknownName {
     /// Its path.
     pub(super) path: PathBuf,
     /// What to ask about: the path, then all that is right in it.
@@ -60,9 +60,9 @@ pub(super) const STACK_BYTES: usize = 1024 * 1024;
 pub(super) fn find(top: &Path, index: &IndexFile, format: ObjectFormat) -> Option<Suspects> {
     let dirs = Dir::all(index);
     let look = Look {
-        root: Root::open(top).ok()?,
+        root: DirectoryRoot::open(top).ok()?,
         written: index.written,
-        no_content: store::id(format, Kind::Blob, b""),
+        no_content: store::id(format, ObjectKind::Blob, b""),
         dirs,
         next: AtomicUsize::new(0),
     };
@@ -96,7 +96,7 @@ pub(super) fn find(top: &Path, index: &IndexFile, format: ObjectFormat) -> Optio
 #[derive(Debug, Default)]
 struct Dir<'a> {
     path: &'a [u8],
-    files: Vec<Entry<'a>>,
+    files: Vec<IndexEntry<'a>>,
     /// The names of the directories right below.
     dirs: BTreeSet<&'a [u8]>,
 }
@@ -105,8 +105,8 @@ impl<'a> Dir<'a> {
     /// Returns every directory, the top one too.
     fn all(index: &'a IndexFile) -> Vec<Self> {
         let mut dirs: BTreeMap<&[u8], Self> = BTreeMap::new();
-        let parent = |entry: &Entry<'a>| split(entry.path()).0;
-        let entries: Vec<Entry<'a>> = index.entries().collect();
+        let parent = |entry: &IndexEntry<'a>| split(entry.path()).0;
+        let entries: Vec<IndexEntry<'a>> = index.entries().collect();
         for files in entries.chunk_by(|one, other| parent(one) == parent(other)) {
             let path = files.first().map_or(b"".as_slice(), parent);
             dirs.entry(path).or_default().files.extend(files);
@@ -136,7 +136,7 @@ impl<'a> Dir<'a> {
 
 /// Looking through a checkout, by any number of threads.
 struct Look<'a> {
-    root: Root,
+    root: DirectoryRoot,
     written: (i64, i64),
     /// The id of a file without content.
     no_content: String,
@@ -192,7 +192,7 @@ impl Look<'_> {
     }
 
     /// Tells whether a file is surely as it was when the index was written; nothing on an error.
-    fn is_same(&self, dir: BorrowedFd<'_>, entry: &Entry<'_>) -> Option<bool> {
+    fn is_same(&self, dir: BorrowedFd<'_>, entry: &IndexEntry<'_>) -> Option<bool> {
         if entry.is_assumed() || entry.mode() == SUBMODULE {
             return Some(true);
         }
@@ -209,8 +209,8 @@ impl Look<'_> {
     }
 
     /// Returns what to ask about a name that the index does not know.
-    fn unknown(&self, path: PathBuf, kind: FileType) -> Option<Unknown> {
-        let mut unknown = Unknown {
+    fn unknown(&self, path: PathBuf, kind: FileType) -> Option<UnknownName> {
+        let mut unknown = UnknownName {
             questions: vec![path.clone()],
             is_whole_directory: kind == FileType::Directory,
             path,
@@ -235,7 +235,7 @@ impl Look<'_> {
 }
 
 /// Tells whether a file is what an entry says of it.
-fn is_noted(entry: &Entry<'_>, there: &Stat) -> bool {
+fn is_noted(entry: &IndexEntry<'_>, there: &Stat) -> bool {
     let kind_and_mode = match kind(there) {
         FileType::RegularFile if there.st_mode & 0o100 != 0 => 0o100_755,
         FileType::RegularFile => 0o100_644,

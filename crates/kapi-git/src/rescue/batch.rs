@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{RESCUE_REFS, RescueError, Rescued, Signature};
+use super::{RESCUE_REFS, RescueError, RescuedCommit, Signature};
 use crate::command::GitError;
 use crate::id::{CommitId, RefPart};
 use crate::repository::Repository;
@@ -37,7 +37,7 @@ fn lines(words: &[&str]) -> Vec<u8> {
 }
 
 /// One commit, as far as it matters what it holds.
-struct Held {
+struct CommitContent {
     tree: String,
     parents: Vec<CommitId>,
 }
@@ -200,7 +200,7 @@ impl Repository {
     ///
     /// # Errors
     /// When a ref is no longer where it was seen; nothing has changed then.
-    pub fn retire_refs(&self, plan: &Retirement<'_>) -> Result<Option<Rescued>, RescueError> {
+    pub fn retire_refs(&self, plan: &Retirement<'_>) -> Result<Option<RescuedCommit>, RescueError> {
         let refs = self.refs()?;
         let names: BTreeSet<&str> = plan.going.keys().map(String::as_str).collect();
         let mut commits: BTreeSet<CommitId> = plan.going.values().cloned().collect();
@@ -227,7 +227,7 @@ impl Repository {
             let owned: Vec<&str> = names.iter().copied().chain([ref_name.as_str()]).collect();
             self.change_refs(&script, &owned)?;
         }
-        Ok(kept.map(|commit| Rescued {
+        Ok(kept.map(|commit| RescuedCommit {
             commit,
             restore_line: format!("git branch {}-rescued {ref_name}", plan.name),
             ref_name,
@@ -285,7 +285,7 @@ impl Repository {
         let held = self.held(lost)?;
         let above = held.values().flat_map(|one| &one.parents);
         let parents = self.held(above.collect::<BTreeSet<_>>().into_iter())?;
-        let changes = |one: &Held| {
+        let changes = |one: &CommitContent| {
             let is_same = |parent: &CommitId| {
                 let same = parents
                     .get(parent)
@@ -306,7 +306,7 @@ impl Repository {
     fn held<'a>(
         &self,
         commits: impl Iterator<Item = &'a CommitId>,
-    ) -> Result<BTreeMap<CommitId, Held>, RescueError> {
+    ) -> Result<BTreeMap<CommitId, CommitContent>, RescueError> {
         let script: Vec<&str> = commits.map(CommitId::as_str).collect();
         if script.is_empty() {
             return Ok(BTreeMap::new());
@@ -325,7 +325,7 @@ impl Repository {
                 .filter_map(|word| CommitId::parse(word).ok())
                 .collect();
             let tree = tree.to_owned();
-            held.insert(CommitId::parse(commit)?, Held { tree, parents });
+            held.insert(CommitId::parse(commit)?, CommitContent { tree, parents });
         }
         Ok(held)
     }

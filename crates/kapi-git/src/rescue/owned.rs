@@ -6,14 +6,14 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::{RescueError, RescueName, Rescued};
+use super::{RescueError, RescueName, RescuedCommit};
 use crate::command::GitError;
 use crate::id::{CommitId, RefPart};
 use crate::owned_dir::{self, failed};
 use crate::push::shell_word;
 use crate::ref_name::branch_ref;
 use crate::repository::{Repository, path_of};
-use crate::workspace::{Origin, Workspace, goal_ref};
+use crate::workspace::{GitWorkspace, WorkspaceOrigin, goal_ref};
 
 /// The longest HEAD that is read.
 const HEAD_BYTES_MAX: u64 = 4096;
@@ -26,7 +26,7 @@ impl Repository {
         &self,
         goal: &RefPart,
         path: &Path,
-    ) -> Result<Option<Workspace>, RescueError> {
+    ) -> Result<Option<GitWorkspace>, RescueError> {
         let parent = path.parent().unwrap_or(Path::new("/"));
         let Ok(parent) = fs::canonicalize(parent) else {
             return Ok(None);
@@ -48,13 +48,13 @@ impl Repository {
         let Some(branch) = head.trim_end().strip_prefix("ref: refs/heads/") else {
             return Ok(None);
         };
-        Ok(Some(Workspace {
+        Ok(Some(GitWorkspace {
             goal: goal.clone(),
             branch: branch.to_owned(),
             base,
             path,
             admin_dir,
-            origin: Origin::Adopted,
+            origin: WorkspaceOrigin::Adopted,
         }))
     }
 
@@ -93,7 +93,7 @@ impl Repository {
         branch: &str,
         expected: &CommitId,
         rescue: RescueName<'_>,
-    ) -> Result<Option<Rescued>, RescueError> {
+    ) -> Result<Option<RescuedCommit>, RescueError> {
         let name = branch_ref(branch);
         let moved = || RescueError::Moved {
             name: name.clone(),
@@ -114,12 +114,12 @@ impl Repository {
             let branch = branch.to_owned();
             return Err(RescueError::CheckedOut { branch, at });
         }
-        let rescued = if self.standing(expected, branch)?.is_held() {
+        let rescued = if self.state(expected, branch)?.is_held() {
             None
         } else {
             let kept = self.keep_commit(rescue, expected)?;
             let line = ["git", "branch", branch, &kept.ref_name].map(shell_word);
-            Some(Rescued {
+            Some(RescuedCommit {
                 restore_line: line.join(" "),
                 ..kept
             })

@@ -8,12 +8,12 @@ use std::{fs, io};
 
 use crate::owned_dir::{self, DirError, failed};
 use crate::ref_name::branch_ref;
-use crate::refused_path::{Refused, Why};
+use crate::refused_path::{RefusalReason, RefusedPath};
 use crate::repository::{Repository, path_of};
 use crate::scratch::{Objects, Scratch};
-use crate::workspace::{Workspace, WorkspaceError};
+use crate::workspace::{GitWorkspace, WorkspaceError};
 
-impl Workspace {
+impl GitWorkspace {
     /// Returns the git directory that stages this workspace; call it after `sweep::sweep`.
     pub(crate) fn scratch<'a>(&self, repository: &'a Repository) -> Result<Scratch<'a>, DirError> {
         let dir = self.admin_dir.join("kapi");
@@ -67,7 +67,7 @@ impl Workspace {
     pub(crate) fn disarm_submodules(
         &self,
         scratch: &Scratch<'_>,
-    ) -> Result<Vec<Refused>, WorkspaceError> {
+    ) -> Result<Vec<RefusedPath>, WorkspaceError> {
         let mut refused = Vec::new();
         let listed = scratch.call("ls-files").args(["-s", "-z"]).bytes()?;
         let entries = listed
@@ -84,9 +84,9 @@ impl Workspace {
                 owned_dir::wipe(&dir.join(".git"))?;
             }
             if !owned_dir::is_missing_or_empty(&dir)? {
-                refused.push(Refused {
+                refused.push(RefusedPath {
                     path,
-                    why: Why::InSubmodule,
+                    why: RefusalReason::InSubmodule,
                 });
             }
         }

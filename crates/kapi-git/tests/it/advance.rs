@@ -37,9 +37,9 @@ impl Bench {
 
     /// Checks `dev` out where the person works.
     fn checked_out() -> Self {
-        let bench = Self::new();
-        bench.fixture.git(&["switch", "-q", "dev"]);
-        bench
+        let rig = Self::new();
+        rig.fixture.git(&["switch", "-q", "dev"]);
+        rig
     }
 
     fn advance(&self, checkout: CheckoutRule) -> Result<Advance, AdvanceError> {
@@ -90,96 +90,95 @@ fn done(brought: Option<&Path>) -> Advance {
 
 #[test]
 fn the_branch_moves_and_nothing_else_does() {
-    let bench = Bench::new();
-    let others = |bench: &Bench| {
-        let refs = bench.fixture.git(&["for-each-ref"]);
+    let rig = Bench::new();
+    let others = |rig: &Bench| {
+        let refs = rig.fixture.git(&["for-each-ref"]);
         let others = refs.lines().filter(|line| !line.ends_with("heads/dev"));
         others.map(str::to_owned).collect::<Vec<_>>()
     };
-    let before = others(&bench);
+    let before = others(&rig);
     for _ in 0..2 {
-        assert_eq!(bench.advance(REFUSE).expect("advance"), done(None));
-        assert_eq!(bench.dev(), bench.to.as_str());
+        assert_eq!(rig.advance(REFUSE).expect("advance"), done(None));
+        assert_eq!(rig.dev(), rig.to.as_str());
     }
-    assert_eq!(others(&bench), before);
-    assert_eq!(bench.fixture.git(&["status", "--porcelain"]), "");
-    assert_eq!(bench.fixture.base(), bench.from);
+    assert_eq!(others(&rig), before);
+    assert_eq!(rig.fixture.git(&["status", "--porcelain"]), "");
+    assert_eq!(rig.fixture.base(), rig.from);
 }
 
 #[test]
 fn what_somebody_moved_or_deleted_stays_as_it_is() {
-    let bench = Bench::checked_out();
-    write(&bench.fixture.repo().join("other"), "x\n");
-    bench.fixture.commit("somebody else's");
-    let before = everything(&bench.fixture.repo());
+    let rig = Bench::checked_out();
+    write(&rig.fixture.repo().join("other"), "x\n");
+    rig.fixture.commit("somebody else's");
+    let before = everything(&rig.fixture.repo());
     for rule in [REFUSE, BRING] {
-        let found = Some(bench.fixture.base());
+        let found = Some(rig.fixture.base());
         assert_eq!(
-            bench.advance(rule).expect("advance"),
+            rig.advance(rule).expect("advance"),
             Advance::Moved { found }
         );
     }
-    assert_eq!(everything(&bench.fixture.repo()), before);
-    bench.fixture.git(&["switch", "-q", "main"]);
-    bench.fixture.git(&["branch", "-q", "-D", "dev"]);
+    assert_eq!(everything(&rig.fixture.repo()), before);
+    rig.fixture.git(&["switch", "-q", "main"]);
+    rig.fixture.git(&["branch", "-q", "-D", "dev"]);
     let gone = Advance::Moved { found: None };
-    assert_eq!(bench.advance(BRING).expect("advance"), gone);
+    assert_eq!(rig.advance(BRING).expect("advance"), gone);
 }
 
 #[test]
 fn a_commit_that_does_not_go_on_from_the_branch_is_refused() {
-    let mut bench = Bench::new();
-    std::mem::swap(&mut bench.from, &mut bench.to);
-    bench.fixture.git(&["branch", "-q", "-f", "dev", "work"]);
-    bench.check_refused(BRING, "does not go on from");
+    let mut rig = Bench::new();
+    std::mem::swap(&mut rig.from, &mut rig.to);
+    rig.fixture.git(&["branch", "-q", "-f", "dev", "work"]);
+    rig.check_refused(BRING, "does not go on from");
 }
 
 #[test]
 fn a_checkout_of_the_branch_keeps_it_where_it_is() {
-    let bench = Bench::checked_out();
-    bench.check_refused(
+    let rig = Bench::checked_out();
+    rig.check_refused(
         REFUSE,
-        &format!("checked out in {}", bench.fixture.repo().display()),
+        &format!("checked out in {}", rig.fixture.repo().display()),
     );
-    bench.fixture.git(&["switch", "-q", "main"]);
-    let linked = linked(&bench);
-    bench.check_refused(REFUSE, &linked.display().to_string());
-    bench
-        .fixture
+    rig.fixture.git(&["switch", "-q", "main"]);
+    let linked = linked(&rig);
+    rig.check_refused(REFUSE, &linked.display().to_string());
+    rig.fixture
         .git(&["switch", "-q", "--ignore-other-worktrees", "dev"]);
-    bench.check_refused(BRING, "checked out in");
+    rig.check_refused(BRING, "checked out in");
     // One that is gone shows nothing.
-    bench.fixture.git(&["switch", "-q", "main"]);
-    shell(bench.fixture.root(), "rm -r linked");
-    assert_eq!(bench.advance(REFUSE).expect("advance"), done(None));
+    rig.fixture.git(&["switch", "-q", "main"]);
+    shell(rig.fixture.root(), "rm -r linked");
+    assert_eq!(rig.advance(REFUSE).expect("advance"), done(None));
 }
 
-fn linked(bench: &Bench) -> PathBuf {
-    let path = bench.fixture.root().join("linked");
+fn linked(rig: &Bench) -> PathBuf {
+    let path = rig.fixture.root().join("linked");
     let text = path.display().to_string();
-    bench.fixture.git(&["worktree", "add", "-q", &text, "dev"]);
+    rig.fixture.git(&["worktree", "add", "-q", &text, "dev"]);
     path
 }
 
 #[test]
 fn a_clean_checkout_is_brought_along() {
-    let bench = Bench::checked_out();
-    let repo = bench.fixture.repo();
+    let rig = Bench::checked_out();
+    let repo = rig.fixture.repo();
     // A time that is not the index's is no change, and files that are in nobody's way stay.
     shell(
         &repo,
         "touch -d @1 src/main.txt; mkdir build; echo mine > build/out; echo mine > own",
     );
     for _ in 0..2 {
-        assert_eq!(bench.advance(BRING).expect("advance"), done(Some(&repo)));
+        assert_eq!(rig.advance(BRING).expect("advance"), done(Some(&repo)));
     }
     assert_eq!(shell(&repo, "cat build/out own; rm own"), "mine\nmine");
-    bench.check_brought(&repo);
-    let bench = Bench::new();
-    let path = linked(&bench);
-    assert_eq!(bench.advance(BRING).expect("advance"), done(Some(&path)));
-    bench.check_brought(&path);
-    assert_eq!(bench.fixture.git(&["status", "--porcelain"]), "");
+    rig.check_brought(&repo);
+    let rig = Bench::new();
+    let path = linked(&rig);
+    assert_eq!(rig.advance(BRING).expect("advance"), done(Some(&path)));
+    rig.check_brought(&path);
+    assert_eq!(rig.fixture.git(&["status", "--porcelain"]), "");
 }
 
 #[test]
@@ -204,37 +203,37 @@ fn a_checkout_that_is_not_clean_is_not_touched() {
             "another git command is not finished",
         ),
     ] {
-        let bench = Bench::checked_out();
-        shell(&bench.fixture.repo(), script);
-        bench.check_refused(BRING, says);
-        assert_eq!(bench.dev(), bench.from.as_str());
+        let rig = Bench::checked_out();
+        shell(&rig.fixture.repo(), script);
+        rig.check_refused(BRING, says);
+        assert_eq!(rig.dev(), rig.from.as_str());
     }
 }
 
 #[test]
 fn files_that_pass_through_filters_are_left_to_their_person() {
-    let mut bench = Bench::new();
-    let trap = bench.fixture.trap();
-    bench.fixture.git(&["switch", "-q", "work"]);
+    let mut rig = Bench::new();
+    let trap = rig.fixture.trap();
+    rig.fixture.git(&["switch", "-q", "work"]);
     write(
-        &bench.fixture.repo().join("d/.gitattributes"),
+        &rig.fixture.repo().join("d/.gitattributes"),
         "*.bin filter=trap\n",
     );
-    write(&bench.fixture.repo().join("d/a.bin"), "x\n");
-    bench.fixture.commit("filtered");
-    bench.to = bench.fixture.base();
-    bench.fixture.git(&["switch", "-q", "dev"]);
-    bench.fixture.git(&["config", "filter.trap.smudge", &trap]);
-    bench.check_refused(BRING, "attributes that name filters");
-    bench.fixture.assert_not_sprung();
-    bench.fixture.git(&["merge", "-q", "--ff-only", "work"]);
-    bench.fixture.assert_sprung();
+    write(&rig.fixture.repo().join("d/a.bin"), "x\n");
+    rig.fixture.commit("filtered");
+    rig.to = rig.fixture.base();
+    rig.fixture.git(&["switch", "-q", "dev"]);
+    rig.fixture.git(&["config", "filter.trap.smudge", &trap]);
+    rig.check_refused(BRING, "attributes that name filters");
+    rig.fixture.assert_not_sprung();
+    rig.fixture.git(&["merge", "-q", "--ff-only", "work"]);
+    rig.fixture.assert_sprung();
 }
 
 /// Returns a git that runs `script` before or after the chosen one of the commands that change
 /// something, with the git in `$real`.
-fn meddling(bench: &Bench, at: u32, (before, after): (&str, &str)) -> Git {
-    let root = bench.fixture.root();
+fn meddling(rig: &Bench, at: u32, (before, after): (&str, &str)) -> Git {
+    let root = rig.fixture.root();
     let script = format!(
         "#!/bin/sh
          real='{}'
@@ -261,13 +260,13 @@ fn whatever_is_cut_off_is_gone_on_with() {
     for kill in [("kill -9 $$", ""), ("", "kill -9 $$")] {
         let mut n_kills = 0;
         for at in 1..9 {
-            let bench = Bench::checked_out();
-            let killed = bench.advance_by(&meddling(&bench, at, kill), BRING);
+            let rig = Bench::checked_out();
+            let killed = rig.advance_by(&meddling(&rig, at, kill), BRING);
             n_kills += u32::from(killed.is_err());
-            let repo = bench.fixture.repo();
-            let again = bench.advance(BRING).expect("again");
+            let repo = rig.fixture.repo();
+            let again = rig.advance(BRING).expect("again");
             assert_eq!(again, done(Some(&repo)), "{kill:?} {at}");
-            bench.check_brought(&repo);
+            rig.check_brought(&repo);
         }
         // The refresh of the index, the switch and the move; a move that was made counts as made.
         assert!((2..=4).contains(&n_kills), "{kill:?}: {n_kills}");
@@ -276,16 +275,16 @@ fn whatever_is_cut_off_is_gone_on_with() {
 
 #[test]
 fn whoever_moves_the_branch_in_between_keeps_it_and_their_files() {
-    let bench = Bench::checked_out();
-    let repo = bench.fixture.repo();
+    let rig = Bench::checked_out();
+    let repo = rig.fixture.repo();
     // Just before the branch moves, after the files were switched.
     let theirs = shell(&repo, "git commit-tree -p dev -m theirs dev^{tree}");
     let steal = format!("\"$real\" update-ref refs/heads/dev {theirs}");
-    let git = meddling(&bench, 3, (&steal, ""));
+    let git = meddling(&rig, 3, (&steal, ""));
     let found = Some(CommitId::parse(&theirs).expect("commit id"));
-    let moved = bench.advance_by(&git, BRING).expect("advance");
+    let moved = rig.advance_by(&git, BRING).expect("advance");
     assert_eq!(moved, Advance::Moved { found });
-    assert_eq!(bench.dev(), theirs);
-    assert_eq!(bench.fixture.git(&["status", "--porcelain"]), "");
+    assert_eq!(rig.dev(), theirs);
+    assert_eq!(rig.fixture.git(&["status", "--porcelain"]), "");
     assert_eq!(read(&repo.join("src/main.txt")), "one\n");
 }

@@ -7,8 +7,8 @@ use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
 
 use kapi_git::apply::{
-    ApplyError, ApplyPlan, Conflict, Moment, New, Offer, Old, OnConflict, Refusal, Source, Verdict,
-    apply, preview, recover,
+    ApplyConflict, ApplyError, ApplyOffer, ApplyPlan, ApplyRefusal, BaseState, ByteSource, Moment,
+    OnConflict, PathVerdict, SandboxState, apply, preview, recover,
 };
 use kapi_git::command::Git;
 use tempfile::TempDir;
@@ -73,67 +73,67 @@ impl Site {
         moment(&self.path("began"))
     }
 
-    pub(crate) fn source(&self, path: &str) -> Source {
-        Source::File {
+    pub(crate) fn source(&self, path: &str) -> ByteSource {
+        ByteSource::File {
             root: self.path("upper"),
             path: path.into(),
         }
     }
 
-    fn as_of(&self, path: &str) -> Old {
+    fn as_of(&self, path: &str) -> BaseState {
         let ancestor = self
             .path("before")
             .join(path)
             .is_file()
-            .then(|| Source::File {
+            .then(|| ByteSource::File {
                 root: self.path("before"),
                 path: path.into(),
             });
-        Old::AsOf {
+        BaseState::AsOf {
             moment: self.began(),
             ancestor,
         }
     }
 
     /// An agent writes a file that the project has.
-    pub(crate) fn changed(&self, path: &str, text: &str) -> Offer {
-        Offer {
+    pub(crate) fn changed(&self, path: &str, text: &str) -> ApplyOffer {
+        ApplyOffer {
             old: self.as_of(path),
             ..self.added(path, text)
         }
     }
 
     /// An agent writes a file that the project lacks.
-    pub(crate) fn added(&self, path: &str, text: &str) -> Offer {
+    pub(crate) fn added(&self, path: &str, text: &str) -> ApplyOffer {
         write(&self.path("upper").join(path), text);
-        Offer {
+        ApplyOffer {
             path: path.into(),
-            old: Old::Absent,
-            new: New::File {
+            old: BaseState::Absent,
+            new: SandboxState::File {
                 source: self.source(path),
                 mode: 0o644,
             },
         }
     }
 
-    pub(crate) fn removed(&self, path: &str) -> Offer {
-        self.offer(path, self.as_of(path), New::Absent)
+    pub(crate) fn removed(&self, path: &str) -> ApplyOffer {
+        self.offer(path, self.as_of(path), SandboxState::Absent)
     }
 
-    pub(crate) fn offer(&self, path: &str, old: Old, new: New) -> Offer {
-        Offer {
+    pub(crate) fn offer(&self, path: &str, old: BaseState, new: SandboxState) -> ApplyOffer {
+        ApplyOffer {
             path: path.into(),
             old,
             new,
         }
     }
 
-    pub(crate) fn link(&self, path: &str, target: &str) -> Offer {
+    pub(crate) fn link(&self, path: &str, target: &str) -> ApplyOffer {
         let target = OsString::from(target);
-        self.offer(path, Old::Absent, New::Link { target })
+        self.offer(path, BaseState::Absent, SandboxState::Link { target })
     }
 
-    pub(crate) fn apply(&self, offers: &[Offer]) -> Result<Vec<String>, ApplyError> {
+    pub(crate) fn apply(&self, offers: &[ApplyOffer]) -> Result<Vec<String>, ApplyError> {
         self.with(offers, |plan| {
             let shown = preview(plan);
             let applied = apply(plan)?;
@@ -142,13 +142,13 @@ impl Site {
         })
     }
 
-    pub(crate) fn preview(&self, offers: &[Offer]) -> Vec<String> {
+    pub(crate) fn preview(&self, offers: &[ApplyOffer]) -> Vec<String> {
         self.with(offers, |plan| {
             lines(&preview(plan).expect("preview").verdicts)
         })
     }
 
-    fn with<T>(&self, offers: &[Offer], act: impl FnOnce(&ApplyPlan<'_>) -> T) -> T {
+    fn with<T>(&self, offers: &[ApplyOffer], act: impl FnOnce(&ApplyPlan<'_>) -> T) -> T {
         let (project, work) = (self.path("project"), self.path("work"));
         act(&ApplyPlan {
             git: &self.git,
@@ -164,7 +164,7 @@ impl Site {
 
     /// Checks that nothing happens, and returns what is in the way.
     #[track_caller]
-    pub(crate) fn refuses(&self, offers: &[Offer]) -> Vec<String> {
+    pub(crate) fn refuses(&self, offers: &[ApplyOffer]) -> Vec<String> {
         let before = everything(&self.path("project"));
         let error = self.apply(offers).expect_err("an obstacle");
         assert_eq!(everything(&self.path("project")), before);
@@ -204,8 +204,8 @@ fn moment(path: &Path) -> Moment {
     }
 }
 
-fn lines(verdicts: &[(PathBuf, Verdict)]) -> Vec<String> {
-    let line = |(path, verdict): &(PathBuf, Verdict)| format!("{} {verdict:?}", path.display());
+fn lines(verdicts: &[(PathBuf, PathVerdict)]) -> Vec<String> {
+    let line = |(path, verdict): &(PathBuf, PathVerdict)| format!("{} {verdict:?}", path.display());
     verdicts.iter().map(line).collect()
 }
 
@@ -229,7 +229,7 @@ fn every_kind_of_change_arrives_and_nothing_else_does() {
     fs::set_permissions(site.project("edit"), Permissions::from_mode(0o664)).expect("chmod");
     site.await_tick("began");
     let mut script = site.added("bin/run", "#!/bin/sh\n");
-    script.new = New::File {
+    script.new = SandboxState::File {
         source: site.source("bin/run"),
         mode: 0o6777,
     };
@@ -239,7 +239,7 @@ fn every_kind_of_change_arrives_and_nothing_else_does() {
         site.added("new/deep/file", "n"),
         script,
         site.link("alias", "d/x"),
-        site.offer("empty", Old::Absent, New::Directory),
+        site.offer("empty", BaseState::Absent, SandboxState::Directory),
         site.removed("d"),
     ];
     let done = site.apply(&offers).expect("apply");
@@ -420,10 +420,10 @@ fn a_selection_takes_part_and_says_what_it_did_not_find() {
 fn directories_and_files_change_places() {
     let site = Site::new(&[("file", "f"), ("dir/a", "a"), ("dir/sub/b", "b")]);
     let offers = [
-        site.offer("file", site.as_of("file"), New::Directory),
+        site.offer("file", site.as_of("file"), SandboxState::Directory),
         site.added("file/inside", "i"),
-        site.offer("dir/a", site.as_of("dir/a"), New::Absent),
-        Offer {
+        site.offer("dir/a", site.as_of("dir/a"), SandboxState::Absent),
+        ApplyOffer {
             old: site.as_of("dir"),
             ..site.link("dir", "file/inside")
         },
@@ -492,8 +492,8 @@ fn links_are_never_followed_and_never_lead_out_unless_named() {
         let source = site.source(path);
         site.offer(
             path,
-            Old::Absent,
-            New::File {
+            BaseState::Absent,
+            SandboxState::File {
                 source,
                 mode: 0o644,
             },
@@ -534,7 +534,7 @@ fn an_offered_link_is_no_way_to_write_elsewhere() {
 #[test]
 fn gits_data_and_kapis_state_are_refused_by_every_name() {
     let site = Site::new(&[]);
-    let offers: Vec<Offer> = [
+    let offers: Vec<ApplyOffer> = [
         ".git/hooks/pre-commit",
         "sub/.GIT/config",
         "git~1/config",
@@ -547,8 +547,8 @@ fn gits_data_and_kapis_state_are_refused_by_every_name() {
         let source = site.source("payload");
         site.offer(
             path,
-            Old::Absent,
-            New::File {
+            BaseState::Absent,
+            SandboxState::File {
                 source,
                 mode: 0o755,
             },
@@ -565,19 +565,19 @@ fn gits_data_and_kapis_state_are_refused_by_every_name() {
 fn git_blobs_serve_as_before_and_after() {
     let fixture = Fixture::new();
     let repository = fixture.open();
-    let blob = |rev: &str| Source::Blob {
+    let blob = |rev: &str| ByteSource::Blob {
         id: fixture.git(&["rev-parse", rev]),
     };
     write(&fixture.repo().join("README"), "hello\nagent\n");
     fixture.commit("agent");
     fixture.git(&["reset", "-q", "--hard", "HEAD~1"]);
-    let offers = [Offer {
+    let offers = [ApplyOffer {
         path: "README".into(),
-        old: Old::File {
+        old: BaseState::File {
             source: blob("HEAD:README"),
             is_executable: false,
         },
-        new: New::File {
+        new: SandboxState::File {
             source: blob("HEAD@{1}:README"),
             mode: 0o644,
         },
@@ -620,7 +620,7 @@ fn nothing_to_recover_is_fine_and_damage_is_said() {
 
 #[test]
 fn verdicts_name_what_is_in_the_way() {
-    assert!(Verdict::Conflict(Conflict::GoneHere).is_obstacle());
-    assert!(Verdict::Refused(Refusal::GitData).is_obstacle());
-    assert!(!Verdict::Marked { n_places: 1 }.is_obstacle());
+    assert!(PathVerdict::Conflict(ApplyConflict::GoneHere).is_obstacle());
+    assert!(PathVerdict::Refused(ApplyRefusal::GitData).is_obstacle());
+    assert!(!PathVerdict::Marked { n_locations: 1 }.is_obstacle());
 }

@@ -95,7 +95,7 @@ fn the_project_becomes_what_the_sandbox_showed() {
     // Once more there is nothing left to do.
     let again = scene.merge();
     let done = again.verdicts.iter();
-    let done = done.filter(|(_, verdict)| *verdict != kapi_git::apply::Verdict::Same);
+    let done = done.filter(|(_, verdict)| *verdict != kapi_git::apply::PathVerdict::Same);
     assert_eq!(done.count(), 0, "{again:?}");
 }
 

@@ -12,13 +12,15 @@ use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use kapi_git::apply::{ApplyPlan, New, Offer, Old, OnConflict, Source, apply};
+use kapi_git::apply::{
+    ApplyOffer, ApplyPlan, BaseState, ByteSource, OnConflict, SandboxState, apply,
+};
 use kapi_git::candidate::Candidate;
 use kapi_git::checkout::CheckoutPlan;
 use kapi_git::private_view::{PrivateView, PrivateViewPlan};
 use kapi_git::push::{PushPlan, Remote};
 use kapi_git::repository::Repository;
-use kapi_git::workspace::{Origin, Workspace};
+use kapi_git::workspace::{GitWorkspace, WorkspaceOrigin};
 
 use crate::fixture::{
     BRANCH, Fixture, author, changed, commit, everything, git, git_in, read, shell, write,
@@ -32,7 +34,7 @@ fn hook(path: &Path, trap: &str) {
     fs::set_permissions(path, Permissions::from_mode(0o755)).expect("chmod");
 }
 
-fn view(fixture: &Fixture, repository: &Repository, workspace: &Workspace) -> PrivateView {
+fn view(fixture: &Fixture, repository: &Repository, workspace: &GitWorkspace) -> PrivateView {
     let store = fixture.store(repository, &workspace.base);
     let to = fixture.root().join("views/one");
     let plan = PrivateViewPlan {
@@ -57,7 +59,7 @@ fn exercise(fixture: &Fixture) -> Candidate {
         .expect("a workspace");
     repository.unsaved_tree(&found, &found.base).expect("files");
     let workspace = repository.create_workspace(&plan).expect("workspace");
-    assert_eq!(workspace.origin, Origin::Adopted);
+    assert_eq!(workspace.origin, WorkspaceOrigin::Adopted);
     view(fixture, &repository, &workspace);
     let candidate = commit(&repository, &workspace);
     repository
@@ -93,7 +95,7 @@ fn exercise(fixture: &Fixture) -> Candidate {
         .expect("push");
     assert_eq!(pushed.commit, candidate.commit);
     repository
-        .standing(&candidate.commit, BRANCH)
+        .state(&candidate.commit, BRANCH)
         .expect("standing");
     repository
         .reset_workspace(&workspace, &candidate.commit)
@@ -104,8 +106,8 @@ fn exercise(fixture: &Fixture) -> Candidate {
 /// Plants, exercises, and then lets plain git fall into it.
 #[track_caller]
 fn survives(
-    plant: impl FnOnce(&Fixture, &Workspace, &str),
-    fall: impl FnOnce(&Fixture, &Workspace),
+    plant: impl FnOnce(&Fixture, &GitWorkspace, &str),
+    fall: impl FnOnce(&Fixture, &GitWorkspace),
 ) {
     let fixture = Fixture::new();
     add_origin(&fixture);
@@ -447,7 +449,7 @@ fn replaced_objects_are_not_what_is_committed_or_lent() {
 }
 
 /// Applies files from a directory of an agent's to a project.
-fn bring(fixture: &Fixture, project: &Path, offers: &[Offer]) -> usize {
+fn bring(fixture: &Fixture, project: &Path, offers: &[ApplyOffer]) -> usize {
     let git = git();
     let work = fixture.root().join("work");
     let plan = ApplyPlan {
@@ -484,11 +486,11 @@ fn a33_names_are_bytes_all_the_way_into_the_project() {
     for name in names {
         let path = PathBuf::from(OsStr::from_bytes(name));
         write(&upper.join(&path), "x");
-        offers.push(Offer {
+        offers.push(ApplyOffer {
             path: path.clone(),
-            old: Old::Absent,
-            new: New::File {
-                source: Source::File {
+            old: BaseState::Absent,
+            new: SandboxState::File {
+                source: ByteSource::File {
                     root: upper.clone(),
                     path,
                 },
@@ -510,17 +512,17 @@ fn a34_a_file_with_two_names_changes_under_one() {
     fs::hard_link(&other, project.join("a")).expect("link");
     write(&upper.join("a"), "agent");
     write(&upper.join("before"), "shared");
-    let source = |name: &str| Source::File {
+    let source = |name: &str| ByteSource::File {
         root: upper.clone(),
         path: name.into(),
     };
-    let offer = Offer {
+    let offer = ApplyOffer {
         path: "a".into(),
-        old: Old::File {
+        old: BaseState::File {
             source: source("before"),
             is_executable: false,
         },
-        new: New::File {
+        new: SandboxState::File {
             source: source("a"),
             mode: 0o644,
         },
@@ -542,11 +544,11 @@ fn a35_special_files_and_bits_do_not_come_along() {
     );
     symlink("suid", upper.join("inner")).expect("link");
     let names = ["suid", "pipe", "null", "dir", "link", "inner"];
-    let offers = names.map(|name| Offer {
+    let offers = names.map(|name| ApplyOffer {
         path: name.into(),
-        old: Old::Absent,
-        new: New::File {
-            source: Source::File {
+        old: BaseState::Absent,
+        new: SandboxState::File {
+            source: ByteSource::File {
                 root: upper.clone(),
                 path: name.into(),
             },

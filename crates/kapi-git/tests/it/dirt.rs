@@ -5,11 +5,11 @@ use std::path::PathBuf;
 
 use kapi_git::repository::{Dirt, Repository};
 
-use crate::fixture::{Fixture, counting, git_in, shell, told, write};
+use crate::fixture::{Fixture, counting, git_in, reported, shell, write};
 
 /// What git says, which is right by definition: marks and path of every entry.
 fn expected(fixture: &Fixture) -> BTreeSet<(String, PathBuf)> {
-    let told = fixture.git(&[
+    let reported = fixture.git(&[
         "--no-optional-locks",
         "status",
         "--porcelain=v1",
@@ -18,7 +18,7 @@ fn expected(fixture: &Fixture) -> BTreeSet<(String, PathBuf)> {
         "--untracked-files=normal",
         "--ignore-submodules=all",
     ]);
-    let entries = told.split('\0').filter(|entry| entry.len() > 3);
+    let entries = reported.split('\0').filter(|entry| entry.len() > 3);
     let entries = entries.map(|entry| (entry[..2].to_owned(), PathBuf::from(&entry[3..])));
     entries.collect()
 }
@@ -256,17 +256,17 @@ fn a_clean_checkout_is_not_read_by_git() {
     let fixture = project();
     let (git, path) = counting(&fixture);
     let repository = Repository::discover(&git, &fixture.repo()).expect("discover");
-    assert_eq!(told(&path), Vec::<String>::new());
+    assert_eq!(reported(&path), Vec::<String>::new());
     assert!(repository.dirt().expect("dirt").is_clean());
-    assert_eq!(told(&path), ["version", "rev-parse"]);
+    assert_eq!(reported(&path), ["version", "rev-parse"]);
     // What every project has: ignored things, and a directory of ours that ignores itself.
     let more = "mkdir -p build/x .ilchul; echo x > build/x/y; echo '*' > .ilchul/.gitignore";
     shell(&fixture.repo(), more);
     assert!(repository.dirt().expect("dirt").is_clean());
-    assert_eq!(told(&path), ["check-ignore"]);
+    assert_eq!(reported(&path), ["check-ignore"]);
     write(&fixture.repo().join("README"), "changed\n");
     assert_eq!(repository.dirt().expect("dirt").modified, 1);
-    assert_eq!(told(&path), ["check-ignore", "status"]);
+    assert_eq!(reported(&path), ["check-ignore", "status"]);
 }
 
 #[test]

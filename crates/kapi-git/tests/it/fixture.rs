@@ -15,9 +15,9 @@ use kapi_git::author::Author;
 use kapi_git::candidate::{Candidate, CandidatePlan};
 use kapi_git::command::Git;
 use kapi_git::id::{CommitId, RefPart};
-use kapi_git::reachable::{History, ReachablePlan, ReachableStore};
+use kapi_git::reachable::{HistoryDepth, ReachablePlan, ReachableStore};
 use kapi_git::repository::Repository;
-use kapi_git::workspace::{Workspace, WorkspacePlan};
+use kapi_git::workspace::{GitWorkspace, WorkspacePlan};
 use kapi_sys::cancel::Cancel;
 use kapi_sys::process::{self, ProcessEnd, ProcessLimits, Program};
 use tempfile::TempDir;
@@ -101,7 +101,7 @@ impl Fixture {
         }
     }
 
-    pub(crate) fn workspace(&self) -> (Repository, Workspace) {
+    pub(crate) fn workspace(&self) -> (Repository, GitWorkspace) {
         let repository = self.open();
         let workspace = repository
             .create_workspace(&self.plan())
@@ -115,7 +115,7 @@ impl Fixture {
         let plan = ReachablePlan {
             stores: &stores,
             base,
-            history: History::Full,
+            history: HistoryDepth::Full,
             wait_ms: 10_000,
         };
         repository.reachable_store(&plan).expect("store")
@@ -160,20 +160,20 @@ pub(crate) fn git() -> Git {
 
 /// Returns a git that notes which commands it is asked for, and where.
 pub(crate) fn counting(fixture: &Fixture) -> (Git, PathBuf) {
-    let (real, told) = (git_binary(), fixture.root().join("told"));
+    let (real, reported) = (git_binary(), fixture.root().join("told"));
     let script = format!(
         "#!/bin/sh\necho \"$2\" >> '{}'\nexec '{}' \"$@\"\n",
-        told.display(),
+        reported.display(),
         real.display()
     );
     let path = fixture.root().join("counting-git");
     write(&path, &script);
     shell(fixture.root(), "chmod +x counting-git");
-    (Git::open(&path, &Cancel::new()).expect("git"), told)
+    (Git::open(&path, &Cancel::new()).expect("git"), reported)
 }
 
 /// Returns what was asked for since the last time.
-pub(crate) fn told(path: &Path) -> Vec<String> {
+pub(crate) fn reported(path: &Path) -> Vec<String> {
     let text = fs::read_to_string(path).unwrap_or_default();
     drop(fs::remove_file(path));
     text.lines().map(str::to_owned).collect()
@@ -195,7 +195,7 @@ pub(crate) fn turn(number: u32) -> CandidatePlan {
     }
 }
 
-pub(crate) fn commit(repository: &Repository, workspace: &Workspace) -> Candidate {
+pub(crate) fn commit(repository: &Repository, workspace: &GitWorkspace) -> Candidate {
     repository
         .commit_candidate(workspace, &turn(1))
         .expect("candidate")
@@ -321,7 +321,7 @@ pub(crate) fn everything(dir: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
 
 /// Returns "path why" for each refused path.
 pub(crate) fn refused(candidate: &Candidate) -> Vec<String> {
-    let line = |found: &kapi_git::refused_path::Refused| {
+    let line = |found: &kapi_git::refused_path::RefusedPath| {
         format!("{} {:?}", found.path.display(), found.why)
     };
     candidate.refused.iter().map(line).collect()
@@ -330,6 +330,6 @@ pub(crate) fn refused(candidate: &Candidate) -> Vec<String> {
 /// Returns "path kind" for each changed path.
 pub(crate) fn changed(candidate: &Candidate) -> Vec<String> {
     let line =
-        |found: &kapi_git::change::Change| format!("{} {:?}", found.path.display(), found.kind);
+        |found: &kapi_git::change::PathChange| format!("{} {:?}", found.path.display(), found.kind);
     candidate.changed.iter().map(line).collect()
 }

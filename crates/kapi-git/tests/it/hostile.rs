@@ -4,7 +4,7 @@ use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::os::unix::ffi::OsStrExt as _;
 
-use kapi_git::refused_path::{Refused, Why};
+use kapi_git::refused_path::{RefusalReason, RefusedPath};
 
 use crate::fixture::{
     BRANCH, Fixture, changed, commit, git_in, listing, read, refused, shell, turn, write,
@@ -348,9 +348,9 @@ fn a_file_git_cannot_store_does_not_cost_the_others() {
     write(&workspace.path.join("bad1"), "odd");
     write(&workspace.path.join("bad2"), "odd");
     let candidate = commit(&repository, &workspace);
-    let unstorable = |path: &str| Refused {
+    let unstorable = |path: &str| RefusedPath {
         path: path.into(),
-        why: Why::Unstorable,
+        why: RefusalReason::Unstorable,
     };
     assert_eq!(candidate.refused, [unstorable("bad1"), unstorable("bad2")]);
     assert_eq!(candidate.changed.len(), 21);
@@ -385,10 +385,10 @@ fn a_path_too_long_to_open_is_named_and_removed() {
     }
     let candidate = commit(&repository, &workspace);
     assert!(
-        candidate
-            .refused
-            .iter()
-            .any(|found| matches!(found.why, Why::PathTooLong | Why::Unreadable)),
+        candidate.refused.iter().any(|found| matches!(
+            found.why,
+            RefusalReason::PathTooLong | RefusalReason::Unreadable
+        )),
         "{:?}",
         candidate.refused
     );

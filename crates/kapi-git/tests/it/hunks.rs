@@ -15,7 +15,7 @@ fn made(fixture: &Fixture, command: &str) -> Vec<Hunk> {
     hunks.expect("hunks")
 }
 
-fn told(hunk: &Hunk) -> String {
+fn reported(hunk: &Hunk) -> String {
     let text = |lines: &[Vec<u8>]| String::from_utf8_lossy(&lines.concat()).into_owned();
     let path = hunk.path.display();
     let (removed, added) = (text(&hunk.removed), text(&hunk.added));
@@ -30,9 +30,9 @@ fn places_of_one_file_are_hunks_of_their_own() {
         &fixture,
         "sed -i -e 2d -e 's/^9$/-- nine/' -e '15a ++ more' n; printf end >> n",
     );
-    let told: Vec<String> = hunks.iter().map(told).collect();
+    let reported: Vec<String> = hunks.iter().map(reported).collect();
     assert_eq!(
-        told,
+        reported,
         [
             r#"n:1 "2\n" -> """#,
             r#"n:8 "9\n" -> "-- nine\n""#,
@@ -62,14 +62,14 @@ fn any_name_and_any_content_is_a_hunk() {
     let expected = expected.iter().chain(&["with space", "é"]).map(Path::new);
     assert_eq!(paths, expected.collect::<Vec<_>>());
     let of = |path: &str| hunks.iter().find(|hunk| hunk.path == Path::new(path));
-    let readme = told(of("README").expect("a hunk"));
+    let readme = reported(of("README").expect("a hunk"));
     assert!(
         readme.contains("100644") && readme.contains("100755"),
         "{readme}"
     );
-    assert_eq!(told(of("é").expect("a hunk")), r#"é:1 "" -> "é""#);
+    assert_eq!(reported(of("é").expect("a hunk")), r#"é:1 "" -> "é""#);
     assert_eq!(
-        told(of("src/main.txt").expect("a hunk")),
+        reported(of("src/main.txt").expect("a hunk")),
         r#"src/main.txt:0 "one\n" -> """#
     );
 }

@@ -4,10 +4,10 @@ use std::path::PathBuf;
 
 use kapi_git::candidate::CandidatePlan;
 use kapi_git::id::{CommitId, RefPart};
-use kapi_git::land::bring::Brought;
-use kapi_git::land::{Carries, LandError, LandPlan, Landing};
+use kapi_git::land::bring::CheckoutOutcome;
+use kapi_git::land::{Carries, LandError, LandOutcome, LandPlan};
 use kapi_git::repository::Repository;
-use kapi_git::workspace::{Workspace, WorkspacePlan};
+use kapi_git::workspace::{GitWorkspace, WorkspacePlan};
 
 use crate::fixture::{AT, Fixture, author, everything, git_in, read, shell, turn, write};
 
@@ -15,13 +15,13 @@ use crate::fixture::{AT, Fixture, author, everything, git_in, read, shell, turn,
 pub(crate) const WORKFLOW: &str = "feat/ralph-demo";
 
 /// A branch that tasks land on.
-pub(crate) struct Bench {
+pub(crate) struct LandingRig {
     pub(crate) fixture: Fixture,
     repository: Repository,
-    branch: Workspace,
+    branch: GitWorkspace,
 }
 
-impl Bench {
+impl LandingRig {
     pub(crate) fn new() -> Self {
         Self::on(Fixture::new())
     }
@@ -63,7 +63,11 @@ impl Bench {
         CommitId::parse(&text).expect("commit id")
     }
 
-    fn land(&self, commit: &CommitId, at: (&CommitId, &CommitId)) -> Result<Landing, LandError> {
+    fn land(
+        &self,
+        commit: &CommitId,
+        at: (&CommitId, &CommitId),
+    ) -> Result<LandOutcome, LandError> {
         self.land_as(Carries::One, commit, at)
     }
 
@@ -72,7 +76,7 @@ impl Bench {
         carries: Carries,
         commit: &CommitId,
         (base, head): (&CommitId, &CommitId),
-    ) -> Result<Landing, LandError> {
+    ) -> Result<LandOutcome, LandError> {
         self.repository.land(&LandPlan {
             owner: &owner(),
             branch: WORKFLOW,
@@ -90,7 +94,7 @@ impl Bench {
     /// Lands and returns the branch's commit then, and whether it was merged.
     fn landed(&self, commit: &CommitId, at: (&CommitId, &CommitId)) -> (CommitId, bool) {
         match self.land(commit, at).expect("landing") {
-            Landing::Landed {
+            LandOutcome::Landed {
                 head,
                 tree,
                 is_merged,
@@ -100,11 +104,11 @@ impl Bench {
                 assert_ne!(tree.as_str(), tree_there, "the landing changed nothing");
                 (head, is_merged)
             }
-            Landing::Conflicted { paths } => panic!("conflicts at {paths:?}"),
+            LandOutcome::Conflicted { paths } => panic!("conflicts at {paths:?}"),
         }
     }
 
-    fn bring(&self, from: &CommitId, to: &CommitId) -> Brought {
+    fn bring(&self, from: &CommitId, to: &CommitId) -> CheckoutOutcome {
         let kept = CandidatePlan {
             name: RefPart::parse("rescue-land").expect("name"),
             ..turn(1)
@@ -121,36 +125,33 @@ fn owner() -> RefPart {
 
 #[test]
 fn the_first_landing_moves_the_branch_to_the_commit_itself() {
-    let bench = Bench::new();
-    let base = bench.fixture.base();
-    let commit = bench.task(1, &base, "echo two > src/main.txt");
+    let rig = LandingRig::new();
+    let base = rig.fixture.base();
+    let commit = rig.task(1, &base, "echo two > src/main.txt");
     for _ in 0..2 {
-        assert_eq!(
-            bench.landed(&commit, (&base, &base)),
-            (commit.clone(), false)
-        );
+        assert_eq!(rig.landed(&commit, (&base, &base)), (commit.clone(), false));
     }
-    assert_eq!(bench.bring(&base, &commit), Brought::InStep);
-    assert_eq!(read(&bench.branch.path.join("src/main.txt")), "two\n");
-    assert_eq!(git_in(&bench.branch.path, &["status", "--porcelain"]), "");
+    assert_eq!(rig.bring(&base, &commit), CheckoutOutcome::InStep);
+    assert_eq!(read(&rig.branch.path.join("src/main.txt")), "two\n");
+    assert_eq!(git_in(&rig.branch.path, &["status", "--porcelain"]), "");
 }
 
 #[test]
 fn the_second_is_merged_into_one_commit_and_always_the_same_one() {
-    let bench = Bench::new();
-    let base = bench.fixture.base();
-    let first = bench.task(1, &base, "echo two > src/main.txt");
-    let second = bench.task(2, &base, "echo more >> README; echo n > new");
-    bench.landed(&first, (&base, &base));
+    let rig = LandingRig::new();
+    let base = rig.fixture.base();
+    let first = rig.task(1, &base, "echo two > src/main.txt");
+    let second = rig.task(2, &base, "echo more >> README; echo n > new");
+    rig.landed(&first, (&base, &base));
     // Before the branch moves, the merged commit is already what it will be.
-    let before = everything(&bench.fixture.repo().join(".git/refs"));
-    let (head, is_merged) = bench.landed(&second, (&base, &first));
+    let before = everything(&rig.fixture.repo().join(".git/refs"));
+    let (head, is_merged) = rig.landed(&second, (&base, &first));
     assert!(is_merged);
-    assert_ne!(before, everything(&bench.fixture.repo().join(".git/refs")));
-    assert_eq!(bench.landed(&second, (&base, &first)), (head.clone(), true));
+    assert_ne!(before, everything(&rig.fixture.repo().join(".git/refs")));
+    assert_eq!(rig.landed(&second, (&base, &first)), (head.clone(), true));
     let show = |what: &str| {
         let args = ["show", "-s", &format!("--format={what}"), head.as_str()];
-        bench.fixture.git(&args)
+        rig.fixture.git(&args)
     };
     assert_eq!(show("%P"), first.as_str());
     assert_eq!(show("%an <%ae> %at %cn %ct"), {
@@ -161,25 +162,25 @@ fn the_second_is_merged_into_one_commit_and_always_the_same_one() {
         )
     });
     assert_eq!(show("%B").trim(), "T-002: second");
-    assert_eq!(bench.bring(&first, &head), Brought::LeftDirty);
-    assert_eq!(bench.bring(&base, &head), Brought::InStep);
-    assert_eq!(read(&bench.branch.path.join("src/main.txt")), "two\n");
-    assert_eq!(read(&bench.branch.path.join("README")), "hello\nmore\n");
+    assert_eq!(rig.bring(&first, &head), CheckoutOutcome::LeftDirty);
+    assert_eq!(rig.bring(&base, &head), CheckoutOutcome::InStep);
+    assert_eq!(read(&rig.branch.path.join("src/main.txt")), "two\n");
+    assert_eq!(read(&rig.branch.path.join("README")), "hello\nmore\n");
 }
 
 #[test]
 fn work_is_held_by_its_history_or_where_a_merge_would_change_no_file() {
-    let bench = Bench::new();
-    let git = |args: &[&str]| bench.fixture.git(args);
-    let base = bench.fixture.base();
-    let first = bench.task(1, &base, "echo two > src/main.txt");
-    let second = bench.task(2, &base, "echo n > new");
-    bench.landed(&first, (&base, &base));
-    let (work, _) = bench.landed(&second, (&base, &first));
-    let scratch = bench.fixture.root().join("kapi home/tried");
+    let rig = LandingRig::new();
+    let git = |args: &[&str]| rig.fixture.git(args);
+    let base = rig.fixture.base();
+    let first = rig.task(1, &base, "echo two > src/main.txt");
+    let second = rig.task(2, &base, "echo n > new");
+    rig.landed(&first, (&base, &base));
+    let (work, _) = rig.landed(&second, (&base, &first));
+    let scratch = rig.fixture.root().join("kapi home/tried");
     let holds = || {
-        let head = bench.repository.resolve_commit("HEAD").expect("head");
-        let held = bench.repository.holds_content(&head, &work, &scratch);
+        let head = rig.repository.resolve_commit("HEAD").expect("head");
+        let held = rig.repository.holds_content(&head, &work, &scratch);
         held.expect("an answer")
     };
     assert!(!holds(), "nothing was merged");
@@ -197,59 +198,59 @@ fn work_is_held_by_its_history_or_where_a_merge_would_change_no_file() {
 
 #[test]
 fn what_the_branch_has_already_lands_as_it_is() {
-    let bench = Bench::new();
-    let base = bench.fixture.base();
-    let first = bench.task(1, &base, "echo two > src/main.txt");
-    let second = bench.task(2, &base, "echo n > new");
-    bench.landed(&first, (&base, &base));
-    let (head, _) = bench.landed(&second, (&base, &first));
-    let again = bench.land(&first, (&base, &head)).expect("landing");
+    let rig = LandingRig::new();
+    let base = rig.fixture.base();
+    let first = rig.task(1, &base, "echo two > src/main.txt");
+    let second = rig.task(2, &base, "echo n > new");
+    rig.landed(&first, (&base, &base));
+    let (head, _) = rig.landed(&second, (&base, &first));
+    let again = rig.land(&first, (&base, &head)).expect("landing");
     assert!(
-        matches!(&again, Landing::Landed { head: found, is_merged: false, .. } if *found == head),
+        matches!(&again, LandOutcome::Landed { head: found, is_merged: false, .. } if *found == head),
         "{again:?}"
     );
 }
 
 #[test]
 fn a_conflict_names_its_paths_and_changes_nothing() {
-    let bench = Bench::new();
-    let base = bench.fixture.base();
-    let first = bench.task(1, &base, "echo two > src/main.txt; echo x > \"o dd\"");
-    let second = bench.task(2, &base, "echo three > src/main.txt; echo y > \"o dd\"");
-    bench.landed(&first, (&base, &base));
-    let refs = bench.fixture.git(&["for-each-ref"]);
-    let conflict = bench.land(&second, (&base, &first)).expect("conflict");
+    let rig = LandingRig::new();
+    let base = rig.fixture.base();
+    let first = rig.task(1, &base, "echo two > src/main.txt; echo x > \"o dd\"");
+    let second = rig.task(2, &base, "echo three > src/main.txt; echo y > \"o dd\"");
+    rig.landed(&first, (&base, &base));
+    let refs = rig.fixture.git(&["for-each-ref"]);
+    let conflict = rig.land(&second, (&base, &first)).expect("conflict");
     let paths = ["o dd", "src/main.txt"].map(PathBuf::from).to_vec();
-    assert_eq!(conflict, Landing::Conflicted { paths });
-    assert_eq!(bench.fixture.git(&["for-each-ref"]), refs);
-    assert_eq!(bench.head(), first);
+    assert_eq!(conflict, LandOutcome::Conflicted { paths });
+    assert_eq!(rig.fixture.git(&["for-each-ref"]), refs);
+    assert_eq!(rig.head(), first);
 }
 
 #[test]
 fn a_branch_that_somebody_moved_or_made_is_left_alone() {
-    let bench = Bench::new();
-    let base = bench.fixture.base();
-    let commit = bench.task(1, &base, "echo two > src/main.txt");
-    let other = bench
+    let rig = LandingRig::new();
+    let base = rig.fixture.base();
+    let commit = rig.task(1, &base, "echo two > src/main.txt");
+    let other = rig
         .fixture
         .git(&["commit-tree", "HEAD^{tree}", "-p", "HEAD", "-m", "mine"]);
     let name = format!("refs/heads/{WORKFLOW}");
-    bench.fixture.git(&["update-ref", &name, &other]);
-    let error = bench.land(&commit, (&base, &base)).expect_err("moved");
+    rig.fixture.git(&["update-ref", &name, &other]);
+    let error = rig.land(&commit, (&base, &base)).expect_err("moved");
     assert!(
         matches!(&error, LandError::BranchMoved { actual: Some(at), .. } if at.as_str() == other),
         "{error}"
     );
     assert!(!error.may_pass());
-    assert_eq!(bench.head().as_str(), other);
-    bench.fixture.git(&["update-ref", "-d", &name]);
-    let error = bench.land(&commit, (&base, &base)).expect_err("gone");
+    assert_eq!(rig.head().as_str(), other);
+    rig.fixture.git(&["update-ref", "-d", &name]);
+    let error = rig.land(&commit, (&base, &base)).expect_err("gone");
     assert!(
         matches!(error, LandError::BranchMoved { actual: None, .. }),
         "{error}"
     );
     let stranger = RefPart::parse("009-none").expect("owner");
-    let error = bench
+    let error = rig
         .repository
         .land(&LandPlan {
             owner: &stranger,
@@ -261,32 +262,32 @@ fn a_branch_that_somebody_moved_or_made_is_left_alone() {
             message: "m",
             author: &author(),
             at_unix_seconds: AT,
-            scratch: &bench.fixture.root().join("kapi home/land"),
+            scratch: &rig.fixture.root().join("kapi home/land"),
         })
         .expect_err("not ours");
     assert!(matches!(error, LandError::NotOurs { .. }), "{error}");
-    assert_eq!(bench.fixture.base(), base);
+    assert_eq!(rig.fixture.base(), base);
 }
 
 #[test]
 fn only_one_commit_on_what_the_branch_holds_can_land() {
-    let bench = Bench::new();
-    let base = bench.fixture.base();
-    let first = bench.task(1, &base, "echo two > src/main.txt");
-    let chain = bench.task(2, &first, "echo three > src/main.txt");
-    let error = bench.land(&chain, (&base, &base)).expect_err("two commits");
+    let rig = LandingRig::new();
+    let base = rig.fixture.base();
+    let first = rig.task(1, &base, "echo two > src/main.txt");
+    let chain = rig.task(2, &first, "echo three > src/main.txt");
+    let error = rig.land(&chain, (&base, &base)).expect_err("two commits");
     assert!(matches!(error, LandError::NotOneCommit { .. }), "{error}");
-    let text = bench
+    let text = rig
         .fixture
         .git(&["commit-tree", "HEAD^{tree}", "-m", "root"]);
     let root = CommitId::parse(&text).expect("id");
-    let elsewhere = bench.task(3, &root, "echo four > src/main.txt");
-    bench.landed(&first, (&base, &base));
-    let error = bench
+    let elsewhere = rig.task(3, &root, "echo four > src/main.txt");
+    rig.landed(&first, (&base, &base));
+    let error = rig
         .land(&elsewhere, (&root, &first))
         .expect_err("another history");
     assert!(matches!(error, LandError::OtherHistory { .. }), "{error}");
-    assert_eq!(bench.head(), first);
+    assert_eq!(rig.head(), first);
 }
 
 #[test]
@@ -314,70 +315,70 @@ fn no_driver_attribute_or_hook_has_a_say_in_a_merge() {
         &format!("#!/bin/sh\n{trap}\n"),
     );
     shell(&fixture.repo(), "chmod +x .git/hooks/reference-transaction");
-    let bench = Bench::on(fixture);
-    let base = bench.fixture.base();
-    let first = bench.task(1, &base, "sed -i s/1/one/ lines");
-    let second = bench.task(2, &base, "sed -i s/7/seven/ lines");
-    let (head, _) = bench.landed(&first, (&base, &base));
-    let (head, is_merged) = bench.landed(&second, (&base, &head));
+    let rig = LandingRig::on(fixture);
+    let base = rig.fixture.base();
+    let first = rig.task(1, &base, "sed -i s/1/one/ lines");
+    let second = rig.task(2, &base, "sed -i s/7/seven/ lines");
+    let (head, _) = rig.landed(&first, (&base, &base));
+    let (head, is_merged) = rig.landed(&second, (&base, &head));
     assert!(is_merged);
-    assert_eq!(bench.bring(&base, &head), Brought::InStep);
+    assert_eq!(rig.bring(&base, &head), CheckoutOutcome::InStep);
     assert_eq!(
-        read(&bench.branch.path.join("lines")),
+        read(&rig.branch.path.join("lines")),
         "one\n2\n3\n4\n5\n6\nseven\n"
     );
-    bench.fixture.assert_not_sprung();
+    rig.fixture.assert_not_sprung();
     // The same merge by git itself springs it.
     let spring = format!(
         "git checkout -q {first} && git -c user.name=t -c user.email=t@localhost merge -q {second} \
          -m x || true"
     );
-    shell(&bench.fixture.repo(), &spring);
-    bench.fixture.assert_sprung();
+    shell(&rig.fixture.repo(), &spring);
+    rig.fixture.assert_sprung();
 }
 
 #[test]
 fn a_worktree_with_a_persons_changes_is_left_as_it_is() {
-    let bench = Bench::new();
-    let base = bench.fixture.base();
-    let commit = bench.task(1, &base, "echo two > src/main.txt");
-    write(&bench.branch.path.join("mine"), "not in any commit\n");
-    let before = everything(&bench.branch.path);
-    bench.landed(&commit, (&base, &base));
-    assert_eq!(bench.bring(&base, &commit), Brought::LeftDirty);
-    assert_eq!(everything(&bench.branch.path), before);
-    std::fs::remove_dir_all(&bench.branch.path).expect("remove");
-    assert_eq!(bench.bring(&base, &commit), Brought::LeftMissing);
+    let rig = LandingRig::new();
+    let base = rig.fixture.base();
+    let commit = rig.task(1, &base, "echo two > src/main.txt");
+    write(&rig.branch.path.join("mine"), "not in any commit\n");
+    let before = everything(&rig.branch.path);
+    rig.landed(&commit, (&base, &base));
+    assert_eq!(rig.bring(&base, &commit), CheckoutOutcome::LeftDirty);
+    assert_eq!(everything(&rig.branch.path), before);
+    std::fs::remove_dir_all(&rig.branch.path).expect("remove");
+    assert_eq!(rig.bring(&base, &commit), CheckoutOutcome::LeftMissing);
 }
 
 #[test]
 fn files_that_were_half_written_when_the_process_died_are_finished() {
-    let bench = Bench::new();
-    let base = bench.fixture.base();
-    let commit = bench.task(1, &base, "echo two > src/main.txt; echo n > new");
-    bench.landed(&commit, (&base, &base));
+    let rig = LandingRig::new();
+    let base = rig.fixture.base();
+    let commit = rig.task(1, &base, "echo two > src/main.txt; echo n > new");
+    rig.landed(&commit, (&base, &base));
     // As a killed call leaves it: its mark, and some of the files.
-    let kept_by_us = bench.fixture.repo().join(".git/worktrees/005-demo/kapi");
+    let kept_by_us = rig.fixture.repo().join(".git/worktrees/005-demo/kapi");
     assert!(kept_by_us.join("filled").exists());
     write(&kept_by_us.join("bringing"), &format!("{base} {commit}\n"));
-    write(&bench.branch.path.join("new"), "n\n");
-    assert_eq!(bench.bring(&base, &commit), Brought::InStep);
-    assert_eq!(read(&bench.branch.path.join("src/main.txt")), "two\n");
-    assert_eq!(git_in(&bench.branch.path, &["status", "--porcelain"]), "");
+    write(&rig.branch.path.join("new"), "n\n");
+    assert_eq!(rig.bring(&base, &commit), CheckoutOutcome::InStep);
+    assert_eq!(read(&rig.branch.path.join("src/main.txt")), "two\n");
+    assert_eq!(git_in(&rig.branch.path, &["status", "--porcelain"]), "");
     // What stood there is kept all the same.
-    let kept = bench
+    let kept = rig
         .fixture
         .git(&["rev-parse", "refs/kapi/005-demo/rescue-land"]);
-    assert_eq!(bench.fixture.git(&["show", &format!("{kept}:new")]), "n");
-    assert_eq!(bench.bring(&base, &commit), Brought::InStep);
+    assert_eq!(rig.fixture.git(&["show", &format!("{kept}:new")]), "n");
+    assert_eq!(rig.bring(&base, &commit), CheckoutOutcome::InStep);
 }
 
 #[test]
 fn a_lock_that_a_killed_git_left_on_the_branch_does_not_stop_it() {
-    let bench = Bench::new();
-    let base = bench.fixture.base();
-    let commit = bench.task(1, &base, "echo two > src/main.txt");
+    let rig = LandingRig::new();
+    let base = rig.fixture.base();
+    let commit = rig.task(1, &base, "echo two > src/main.txt");
     let lock = format!("refs/heads/{WORKFLOW}.lock");
-    write(&bench.fixture.repo().join(".git").join(lock), "");
-    assert_eq!(bench.landed(&commit, (&base, &base)).0, commit);
+    write(&rig.fixture.repo().join(".git").join(lock), "");
+    assert_eq!(rig.landed(&commit, (&base, &base)).0, commit);
 }

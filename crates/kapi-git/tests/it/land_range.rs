@@ -3,10 +3,10 @@
 use std::path::PathBuf;
 
 use kapi_git::id::CommitId;
-use kapi_git::land::{Carries, LandError, Landing};
+use kapi_git::land::{Carries, LandError, LandOutcome};
 
 use crate::fixture::{git_in, shell, write};
-use crate::land::{Bench, WORKFLOW};
+use crate::land::{LandingRig, WORKFLOW};
 
 const RANGE: Carries = Carries::Range { commits_max: 3 };
 
@@ -19,24 +19,24 @@ fn id(text: &str) -> CommitId {
 
 #[test]
 fn a_range_becomes_one_merge_of_both_wherever_the_branch_is() {
-    let bench = Bench::new();
-    let base = bench.fixture.base();
-    let first = bench.task(1, &base, "echo two > src/main.txt");
-    let second = bench.task(2, &first, "echo more >> README");
-    let third = bench.task(3, &base, "echo n > new");
+    let rig = LandingRig::new();
+    let base = rig.fixture.base();
+    let first = rig.task(1, &base, "echo two > src/main.txt");
+    let second = rig.task(2, &first, "echo more >> README");
+    let third = rig.task(3, &base, "echo n > new");
     let parents = |commit: &CommitId| {
         let format = ["show", "-s", "--format=%P", commit.as_str()];
-        bench.fixture.git(&format)
+        rig.fixture.git(&format)
     };
     let landed = |commit: &CommitId, at: (&CommitId, &CommitId)| {
-        let Landing::Landed {
+        let LandOutcome::Landed {
             head, is_merged, ..
-        } = bench.land_as(RANGE, commit, at).expect("landing")
+        } = rig.land_as(RANGE, commit, at).expect("landing")
         else {
             panic!("it fits");
         };
         assert!(is_merged);
-        assert_eq!(head, bench.head());
+        assert_eq!(head, rig.head());
         head
     };
     // Also where the branch could simply be moved on: each landing is one step of it.
@@ -50,41 +50,39 @@ fn a_range_becomes_one_merge_of_both_wherever_the_branch_is() {
     let both = landed(&third, (&base, &head));
     assert_eq!(parents(&both), format!("{head} {third}"));
     let names = ["ls-tree", "-r", "--name-only", both.as_str()];
-    assert!(bench.fixture.git(&names).lines().any(|name| name == "new"));
-    let again = bench
-        .land_as(RANGE, &first, (&base, &both))
-        .expect("landing");
+    assert!(rig.fixture.git(&names).lines().any(|name| name == "new"));
+    let again = rig.land_as(RANGE, &first, (&base, &both)).expect("landing");
     assert!(
-        matches!(&again, Landing::Landed { head, is_merged: false, .. } if *head == both),
+        matches!(&again, LandOutcome::Landed { head, is_merged: false, .. } if *head == both),
         "the branch has it already: {again:?}"
     );
 }
 
 #[test]
 fn what_is_more_than_agreed_or_no_range_changes_nothing() {
-    let bench = Bench::new();
-    let base = bench.fixture.base();
+    let rig = LandingRig::new();
+    let base = rig.fixture.base();
     let mut tip = base.clone();
     let mut chain = Vec::new();
     for number in 1..=4 {
-        tip = bench.task(number, &tip, &format!("echo {number} > src/main.txt"));
+        tip = rig.task(number, &tip, &format!("echo {number} > src/main.txt"));
         chain.push(tip.clone());
     }
-    let refs = bench.fixture.git(&["for-each-ref"]);
-    let error = bench.land_as(RANGE, &tip, (&base, &base));
+    let refs = rig.fixture.git(&["for-each-ref"]);
+    let error = rig.land_as(RANGE, &tip, (&base, &base));
     let error = error.expect_err("four commits");
     assert!(
         matches!(error, LandError::TooManyCommits { commits_max: 3, .. }),
         "{error}"
     );
     assert!(!error.may_pass());
-    let error = bench.land_as(RANGE, &chain[0], (&tip, &base));
+    let error = rig.land_as(RANGE, &chain[0], (&tip, &base));
     let error = error.expect_err("the wrong way round");
     assert!(matches!(error, LandError::NotOnBase { .. }), "{error}");
-    let error = bench.land_as(RANGE, &chain[3], (&chain[0], &base));
+    let error = rig.land_as(RANGE, &chain[3], (&chain[0], &base));
     let error = error.expect_err("the branch lacks the base");
     assert!(matches!(error, LandError::OtherHistory { .. }), "{error}");
-    assert_eq!(bench.fixture.git(&["for-each-ref"]), refs);
+    assert_eq!(rig.fixture.git(&["for-each-ref"]), refs);
 }
 
 /// A small generator whose numbers depend on the seed alone.
@@ -116,20 +114,19 @@ impl Random {
 
 #[test]
 fn ranges_are_merged_as_git_merges_them() {
-    let bench = Bench::new();
-    let repo = bench.fixture.repo();
+    let rig = LandingRig::new();
+    let repo = rig.fixture.repo();
     for name in ["f0", "f1", "f2"] {
         let lines: String = (1..=9).map(|n| format!("{name} {n}\n")).collect();
         write(&repo.join(name), &lines);
     }
-    bench.fixture.commit("lines");
-    let base = id(&bench.fixture.git(&["rev-parse", "HEAD"]));
+    rig.fixture.commit("lines");
+    let base = id(&rig.fixture.git(&["rev-parse", "HEAD"]));
     let (mut n_clean, mut n_conflicts) = (0, 0);
     for seed in 1..=HISTORIES {
         let mut random = Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15));
         let mut side = |name: &str| {
-            bench
-                .fixture
+            rig.fixture
                 .git(&["checkout", "-q", "--detach", base.as_str()]);
             for _ in 0..=random.below(2) {
                 shell(&repo, &random.changes(name));
@@ -137,16 +134,15 @@ fn ranges_are_merged_as_git_merges_them() {
                            --allow-empty -m x";
                 shell(&repo, all);
             }
-            id(&bench.fixture.git(&["rev-parse", "HEAD"]))
+            id(&rig.fixture.git(&["rev-parse", "HEAD"]))
         };
         let (head, commit) = (side("ours"), side("theirs"));
         let name = format!("refs/heads/{WORKFLOW}");
-        bench.fixture.git(&["update-ref", &name, head.as_str()]);
-        let landed = bench
+        rig.fixture.git(&["update-ref", &name, head.as_str()]);
+        let landed = rig
             .land_as(RANGE, &commit, (&base, &head))
             .expect("landing");
-        bench
-            .fixture
+        rig.fixture
             .git(&["checkout", "-q", "--detach", head.as_str()]);
         let merge = format!(
             "git -c user.name=t -c user.email=t@localhost -c merge.directoryRenames=conflict \
@@ -157,19 +153,19 @@ fn ranges_are_merged_as_git_merges_them() {
         let mut unmerged: Vec<PathBuf> = unmerged.lines().map(PathBuf::from).collect();
         unmerged.sort();
         match landed {
-            Landing::Landed { tree, .. } => {
+            LandOutcome::Landed { tree, .. } => {
                 n_clean += 1;
                 assert!(unmerged.is_empty(), "seed {seed}: {unmerged:?}");
-                let theirs = bench.fixture.git(&["rev-parse", "HEAD^{tree}"]);
+                let theirs = rig.fixture.git(&["rev-parse", "HEAD^{tree}"]);
                 assert_eq!(tree.as_str(), theirs.trim(), "seed {seed}");
             }
-            Landing::Conflicted { paths } => {
+            LandOutcome::Conflicted { paths } => {
                 n_conflicts += 1;
                 assert_eq!(paths, unmerged, "seed {seed}");
-                assert_eq!(bench.head(), head, "seed {seed}");
+                assert_eq!(rig.head(), head, "seed {seed}");
             }
         }
-        bench.fixture.git(&["reset", "-q", "--hard"]);
+        rig.fixture.git(&["reset", "-q", "--hard"]);
     }
     assert!(
         n_clean > 0 && n_conflicts > 0,

@@ -4,9 +4,9 @@ use std::fs;
 use std::path::PathBuf;
 
 use kapi_git::id::RefPart;
-use kapi_git::layer::commit::Dirtied;
+use kapi_git::layer::commit::UncommittedFiles;
 use kapi_git::layer::error::LayerCommitError;
-use kapi_git::layer::walk::About;
+use kapi_git::layer::walk::WalkNoteKind;
 use kapi_git::layer::{Layer, LayerError, Marks};
 
 use crate::fixture::{
@@ -131,11 +131,11 @@ fn what_the_person_did_not_commit_never_slips_in() {
         error.to_string(),
         "commit notes and 1 more: they contain your uncommitted changes"
     );
-    layer.dirtied = Dirtied::Leave;
+    layer.dirtied = UncommittedFiles::Leave;
     let made = layer.commit();
     assert_eq!(changed(&made.candidate), ["new Added"]);
     assert_eq!(made.dirtied.len(), 2);
-    layer.dirtied = Dirtied::Take;
+    layer.dirtied = UncommittedFiles::Take;
     let made = layer.commit();
     assert_eq!(
         changed(&made.candidate),
@@ -247,14 +247,14 @@ fn a_deletion_of_what_the_person_changed_is_told_too() {
         matches!(&error, LayerCommitError::Dirtied { paths } if *paths == [PathBuf::from("README"), "lib/a".into()]),
         "{error:?}"
     );
-    layer.dirtied = Dirtied::Leave;
+    layer.dirtied = UncommittedFiles::Leave;
     let made = layer.commit();
     assert_eq!(made.dirtied, ["README", "lib", "lib/a"].map(PathBuf::from));
     assert_eq!(
         changed(&made.candidate),
         ["a.bin Deleted", "lib/b Deleted", "src/main.txt Deleted"]
     );
-    layer.dirtied = Dirtied::Take;
+    layer.dirtied = UncommittedFiles::Take;
     let made = layer.commit();
     assert_eq!(made.dirtied.len(), 2);
     assert_eq!(changed(&made.candidate).len(), 6);
@@ -354,16 +354,16 @@ fn what_deserves_a_look_is_noted() {
          echo 1 > Name; echo 2 > name; ln suid second",
     );
     let made = layer.commit();
-    let notes: Vec<(String, About)> = made
+    let notes: Vec<(String, WalkNoteKind)> = made
         .notes
         .iter()
         .map(|note| (note.path.display().to_string(), note.about))
         .collect();
     let expected = [
-        ("Name", About::CaseCollision),
-        ("name", About::CaseCollision),
-        ("second", About::SetId),
-        ("suid", About::SetId),
+        ("Name", WalkNoteKind::CaseCollision),
+        ("name", WalkNoteKind::CaseCollision),
+        ("second", WalkNoteKind::SetId),
+        ("suid", WalkNoteKind::SetId),
     ];
     assert_eq!(
         notes,
@@ -393,7 +393,7 @@ fn rescue_keeps_partial_work_and_only_work() {
         masks: &[],
         already: None,
         candidate: &candidate,
-        dirtied: Dirtied::Refuse,
+        dirtied: UncommittedFiles::Refuse,
     };
     assert_eq!(
         layer.repository.rescue_layer(&plan, &tree).expect("rescue"),
@@ -429,7 +429,7 @@ fn a_layer_spreads_into_a_worktree() {
         masks: &[],
         already: None,
         candidate: &candidate,
-        dirtied: Dirtied::Refuse,
+        dirtied: UncommittedFiles::Refuse,
     };
     let (made, workspace) = layer.repository.spread_layer(&plan).expect("spread");
     assert_eq!(read(&workspace.path.join("src/main.txt")), "two\n");

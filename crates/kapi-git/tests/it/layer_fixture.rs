@@ -6,12 +6,12 @@ use std::path::{Path, PathBuf};
 
 use kapi_git::candidate::CandidatePlan;
 use kapi_git::id::CommitId;
-use kapi_git::layer::commit::{Dirtied, LayerCandidate, LayerPlan};
+use kapi_git::layer::commit::{LayerCandidate, LayerPlan, UncommittedFiles};
 use kapi_git::layer::error::LayerCommitError;
 use kapi_git::layer::fill_plan::FillPlan;
 use kapi_git::layer::{Layer, Marks};
 use kapi_git::repository::Repository;
-use kapi_git::workspace::Workspace;
+use kapi_git::workspace::GitWorkspace;
 
 use crate::fixture::{Fixture, run, turn};
 
@@ -19,9 +19,9 @@ pub(crate) struct LayerFixture {
     pub(crate) fixture: Fixture,
     pub(crate) repository: Repository,
     pub(crate) layer: Layer,
-    pub(crate) workspace: Workspace,
+    pub(crate) workspace: GitWorkspace,
     pub(crate) masks: Vec<PathBuf>,
-    pub(crate) dirtied: Dirtied,
+    pub(crate) dirtied: UncommittedFiles,
     pub(crate) already: Option<CommitId>,
 }
 
@@ -44,7 +44,7 @@ impl LayerFixture {
             layer,
             workspace,
             masks: Vec::new(),
-            dirtied: Dirtied::Refuse,
+            dirtied: UncommittedFiles::Refuse,
             already: None,
         }
     }

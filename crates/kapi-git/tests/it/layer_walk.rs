@@ -7,7 +7,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use kapi_git::layer::changes::changes;
-use kapi_git::layer::walk::{About, Note, Walk, walk};
+use kapi_git::layer::walk::{LayerWalk, WalkNote, WalkNoteKind, walk};
 use kapi_git::layer::{Layer, Marks};
 use tempfile::TempDir;
 
@@ -42,20 +42,20 @@ impl Plain {
         mounted(&self.layer, &self.lower(), script);
     }
 
-    fn walk(&self) -> Walk {
+    fn walk(&self) -> LayerWalk {
         walk(&self.layer, &self.lower()).expect("walk")
     }
 }
 
-fn lines(walk: &Walk) -> Vec<String> {
+fn lines(walk: &LayerWalk) -> Vec<String> {
     let line = |change: &kapi_git::layer::walk::LayerChange| {
         format!("{} {:?}", change.path.display(), change.kind)
     };
     walk.changes.iter().map(line).collect()
 }
 
-fn refusals(walk: &Walk) -> Vec<String> {
-    let line = |found: &kapi_git::refused_path::Refused| {
+fn refusals(walk: &LayerWalk) -> Vec<String> {
+    let line = |found: &kapi_git::refused_path::RefusedPath| {
         format!("{} {:?}", found.path.display(), found.why)
     };
     walk.refused.iter().map(line).collect()
@@ -105,9 +105,9 @@ fn a_project_without_git_gets_a_patch_that_is_cut() {
     assert_eq!(found.omitted, [Path::new("big")]);
     assert_eq!(refusals(&found.walk), ["pipe SpecialFile"]);
     // Nothing is committed here; a person may take the link by naming it.
-    let note = Note {
+    let note = WalkNote {
         path: "pw".into(),
-        about: About::AbsoluteLink,
+        about: WalkNoteKind::AbsoluteLink,
     };
     assert_eq!(found.walk.notes, [note]);
     let part = changes(&git(), &plain.layer, &lower, 60).expect("changes");

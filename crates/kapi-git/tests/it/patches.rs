@@ -2,7 +2,7 @@
 
 use kapi_git::id::CommitId;
 use kapi_git::patches::Maker;
-use kapi_git::repository::range::Range;
+use kapi_git::repository::range::CommitRange;
 
 use crate::fixture::{Fixture, shell};
 
@@ -13,8 +13,8 @@ fn made(fixture: &Fixture, on: &CommitId, command: &str) -> CommitId {
     fixture.base()
 }
 
-fn range(base: &CommitId, commit: &CommitId) -> Range {
-    Range {
+fn range(base: &CommitId, commit: &CommitId) -> CommitRange {
+    CommitRange {
         base: base.clone(),
         commit: commit.clone(),
     }

@@ -6,7 +6,7 @@ use std::path::Path;
 use kapi_git::candidate::CandidateError;
 use kapi_git::id::RefPart;
 use kapi_git::repository::Repository;
-use kapi_git::workspace::{Origin, WorkspaceError};
+use kapi_git::workspace::{WorkspaceError, WorkspaceOrigin};
 
 use crate::fixture::{
     BRANCH, Fixture, changed, commit, everything, git, git_in, read, shell, turn, write,
@@ -115,21 +115,21 @@ fn files_made_anew_are_the_work_so_far() {
     let mut plan = fixture.plan();
     plan.content = first.commit.clone();
     let path = workspace.path.display().to_string();
-    let deletions: [(&dyn Fn(), Origin); 3] = [
+    let deletions: [(&dyn Fn(), WorkspaceOrigin); 3] = [
         (
             &|| fs::remove_dir_all(&workspace.path).expect("remove"),
-            Origin::Rebuilt,
+            WorkspaceOrigin::Rebuilt,
         ),
         (
             &|| {
                 fs::remove_dir_all(&workspace.path).expect("remove");
                 fs::create_dir(&workspace.path).expect("create");
             },
-            Origin::Rebuilt,
+            WorkspaceOrigin::Rebuilt,
         ),
         (
             &|| drop(fixture.git(&["worktree", "remove", "--force", &path])),
-            Origin::Created,
+            WorkspaceOrigin::Created,
         ),
     ];
     for (delete, expected) in deletions {
@@ -226,7 +226,7 @@ fn the_worktree_of_another_repository_is_not_taken_over() {
         .open()
         .create_workspace(&fixture.plan())
         .expect("its own");
-    assert_eq!(again.origin, Origin::Adopted);
+    assert_eq!(again.origin, WorkspaceOrigin::Adopted);
     assert_eq!(read(&again.path.join("work")), "x");
 }
 
@@ -241,7 +241,7 @@ fn an_agent_cannot_make_its_workspace_look_like_anothers() {
     let again = repository
         .create_workspace(&fixture.plan())
         .expect("adopted");
-    assert_eq!(again.origin, Origin::Adopted);
+    assert_eq!(again.origin, WorkspaceOrigin::Adopted);
     shell(&workspace.path, "rm .git; mkfifo .git");
     repository
         .create_workspace(&fixture.plan())
@@ -310,12 +310,12 @@ fn a_moved_repository_finds_its_workspace_or_says_how() {
         ],
     );
     let again = repository.create_workspace(&plan).expect("again");
-    assert_eq!(again.origin, Origin::Adopted);
+    assert_eq!(again.origin, WorkspaceOrigin::Adopted);
     assert_eq!(changed(&commit(&repository, &again)), ["work Added"]);
     // And where the directory's name stayed the same, nothing need be done.
     fs::rename(&moved, fixture.repo()).expect("move back");
     let again = fixture.open().create_workspace(&plan).expect("again");
-    assert_eq!(again.origin, Origin::Adopted);
+    assert_eq!(again.origin, WorkspaceOrigin::Adopted);
     git_in(&again.path, &["status"]);
 }
 

@@ -7,16 +7,16 @@ use std::path::PathBuf;
 use kapi_git::command::Git;
 use kapi_git::private_view::{PrivateView, PrivateViewError, PrivateViewPlan};
 use kapi_git::repository::Repository;
-use kapi_git::workspace::Workspace;
+use kapi_git::workspace::GitWorkspace;
 
 use crate::fixture::{
-    BRANCH, Fixture, author, commit, counting, everything, git, git_binary, git_in, read, run_with,
-    shell, told, write,
+    BRANCH, Fixture, author, commit, counting, everything, git, git_binary, git_in, read, reported,
+    run_with, shell, write,
 };
 use crate::layer_fixture::LayerFixture;
 
 /// Makes a workspace that shows the person's own files, as one over them does.
-fn over_checkout(fixture: Fixture, git: &Git) -> (LayerFixture, Repository, Workspace) {
+fn over_checkout(fixture: Fixture, git: &Git) -> (LayerFixture, Repository, GitWorkspace) {
     let made = LayerFixture::on(fixture);
     let repository = Repository::discover(git, &made.fixture.repo()).expect("discover");
     let mut workspace = made.workspace.clone();
@@ -24,7 +24,7 @@ fn over_checkout(fixture: Fixture, git: &Git) -> (LayerFixture, Repository, Work
     (made, repository, workspace)
 }
 
-fn view(fixture: &Fixture, repository: &Repository, workspace: &Workspace) -> PrivateView {
+fn view(fixture: &Fixture, repository: &Repository, workspace: &GitWorkspace) -> PrivateView {
     let to = fixture.root().join("views/one");
     let store = fixture.store(repository, &workspace.base);
     let plan = PrivateViewPlan {
@@ -40,7 +40,7 @@ fn view(fixture: &Fixture, repository: &Repository, workspace: &Workspace) -> Pr
 
 /// Runs git in the workspace as an agent would whose `.git` is the view's link.
 #[track_caller]
-fn inside(view: &PrivateView, workspace: &Workspace, args: &[&str]) -> String {
+fn inside(view: &PrivateView, workspace: &GitWorkspace, args: &[&str]) -> String {
     let mut env = view.environment.clone();
     env.push(("GIT_DIR".into(), OsString::from(&view.git_dir)));
     env.push(("GIT_WORK_TREE".into(), OsString::from(&workspace.path)));
@@ -187,10 +187,10 @@ fn the_first_status_inside_reads_no_file_of_a_clean_checkout() {
     );
     let (git, path) = counting(&fixture);
     let (made, repository, workspace) = over_checkout(fixture, &git);
-    assert_eq!(told(&path), Vec::<String>::new());
+    assert_eq!(reported(&path), Vec::<String>::new());
     let view = view(&made.fixture, &repository, &workspace);
     // Objects are packed once for a commit; of the view, git is asked for the commit's tree alone.
-    assert_eq!(told(&path), ["version", "pack-objects", "rev-parse"]);
+    assert_eq!(reported(&path), ["version", "pack-objects", "rev-parse"]);
     let index = fs::read(view.git_dir.join("index")).expect("index");
     let theirs = fs::read(made.fixture.repo().join(".git/index")).expect("index");
     assert_eq!(index, theirs);

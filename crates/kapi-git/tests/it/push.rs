@@ -7,7 +7,9 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use kapi_git::push::{PushError, PushPlan, Pushed, Remote, RemoteChange, Start, StartOrigin};
+use kapi_git::push::{
+    PushError, PushPlan, PushReceipt, PushStart, Remote, RemoteChange, StartOrigin,
+};
 use kapi_git::repository::Repository;
 
 use crate::fixture::{Fixture, everything, git_in, write};
@@ -63,7 +65,7 @@ fn push(
     fixture: &Fixture,
     repository: &Repository,
     timeout: Duration,
-) -> Result<Pushed, PushError> {
+) -> Result<PushReceipt, PushError> {
     let environment = environment(fixture);
     repository.push(&PushPlan {
         remote: Remote {
@@ -76,7 +78,7 @@ fn push(
     })
 }
 
-fn start(fixture: &Fixture, repository: &Repository) -> Start {
+fn start(fixture: &Fixture, repository: &Repository) -> PushStart {
     let environment = environment(fixture);
     let remote = Remote {
         name: "origin",
@@ -330,7 +332,7 @@ fn work_goes_on_from_the_remote_then_from_here_then_from_the_base() {
     let base = fixture.base();
     assert_eq!(
         start(&fixture, &repository),
-        Start {
+        PushStart {
             commit: base.clone(),
             origin: StartOrigin::Base,
             left_behind: None,

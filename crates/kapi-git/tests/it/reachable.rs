@@ -9,9 +9,9 @@ use std::path::{Path, PathBuf};
 use kapi_git::id::CommitId;
 use kapi_git::private_view::{PrivateView, PrivateViewPlan};
 use kapi_git::reachable::vanished::{remove_vanished, vanished_stores};
-use kapi_git::reachable::{History, ReachablePlan, ReachableStore};
+use kapi_git::reachable::{HistoryDepth, ReachablePlan, ReachableStore};
 use kapi_git::repository::Repository;
-use kapi_git::workspace::Workspace;
+use kapi_git::workspace::GitWorkspace;
 
 use crate::fixture::{
     Fixture, author, commit, everything, git, git_binary, git_in, run_with, write,
@@ -21,7 +21,7 @@ fn stores(fixture: &Fixture) -> PathBuf {
     fixture.root().join("kapi home/objects")
 }
 
-fn store(fixture: &Fixture, base: &CommitId, history: History) -> ReachableStore {
+fn store(fixture: &Fixture, base: &CommitId, history: HistoryDepth) -> ReachableStore {
     let plan = ReachablePlan {
         stores: &stores(fixture),
         base,
@@ -34,7 +34,7 @@ fn store(fixture: &Fixture, base: &CommitId, history: History) -> ReachableStore
 fn view(
     fixture: &Fixture,
     repository: &Repository,
-    workspace: &Workspace,
+    workspace: &GitWorkspace,
     (at, store): (&CommitId, &ReachableStore),
 ) -> PrivateView {
     let to = fixture.root().join("views/one");
@@ -49,7 +49,7 @@ fn view(
     repository.private_view(&plan, store).expect("view")
 }
 
-fn try_inside(view: &PrivateView, workspace: &Workspace, args: &[&str]) -> (i32, String) {
+fn try_inside(view: &PrivateView, workspace: &GitWorkspace, args: &[&str]) -> (i32, String) {
     let mut env = view.environment.clone();
     env.push(("GIT_DIR".into(), OsString::from(&view.git_dir)));
     env.push(("GIT_WORK_TREE".into(), OsString::from(&workspace.path)));
@@ -59,14 +59,14 @@ fn try_inside(view: &PrivateView, workspace: &Workspace, args: &[&str]) -> (i32,
 }
 
 #[track_caller]
-fn inside(view: &PrivateView, workspace: &Workspace, args: &[&str]) -> String {
+fn inside(view: &PrivateView, workspace: &GitWorkspace, args: &[&str]) -> String {
     let (code, text) = try_inside(view, workspace, args);
     assert_eq!(code, 0, "git {args:?}: {text}");
     text
 }
 
 /// Returns every object that git can read in a view.
-fn readable(view: &PrivateView, workspace: &Workspace) -> BTreeSet<String> {
+fn readable(view: &PrivateView, workspace: &GitWorkspace) -> BTreeSet<String> {
     let listed = inside(
         view,
         workspace,
@@ -129,7 +129,7 @@ fn an_agent_reads_what_the_base_reaches_and_nothing_else() {
         "--batch-all-objects",
         "--batch-check=%(objectname)",
     ]);
-    let store = store(&fixture, &base, History::Full);
+    let store = store(&fixture, &base, HistoryDepth::Full);
     let view = view(&fixture, &repository, &workspace, (&base, &store));
     let found = readable(&view, &workspace);
     assert_eq!(found, reached(&fixture, &[base.as_str()]));
@@ -167,7 +167,7 @@ fn a_later_turns_commit_is_in_the_view_itself() {
     let (repository, workspace) = fixture.workspace();
     write(&workspace.path.join("new"), "n");
     let candidate = commit(&repository, &workspace);
-    for history in [History::Full, History::CommitOnly] {
+    for history in [HistoryDepth::Full, HistoryDepth::CommitOnly] {
         let store = store(&fixture, &workspace.base, history);
         let view = view(
             &fixture,
@@ -201,7 +201,7 @@ fn of_a_commit_alone_there_is_no_past() {
     }
     let (repository, workspace) = fixture.workspace();
     let base = workspace.base.clone();
-    let only = store(&fixture, &base, History::CommitOnly);
+    let only = store(&fixture, &base, HistoryDepth::CommitOnly);
     assert_eq!(only.shallow, std::slice::from_ref(&base));
     let view = view(&fixture, &repository, &workspace, (&base, &only));
     let tree = fixture.git(&["rev-parse", &format!("{base}^{{tree}}")]);
@@ -221,10 +221,10 @@ fn of_a_commit_alone_there_is_no_past() {
     );
     assert_ne!(code, 0);
     // Both kinds of one base live side by side.
-    let full = store(&fixture, &base, History::Full);
+    let full = store(&fixture, &base, HistoryDepth::Full);
     assert_eq!(full.shallow, []);
     assert!(full.is_new);
-    assert!(!store(&fixture, &base, History::CommitOnly).is_new);
+    assert!(!store(&fixture, &base, HistoryDepth::CommitOnly).is_new);
 }
 
 /// A repository and a home are often on different file systems, and no file is renamed across.
@@ -239,7 +239,7 @@ fn a_store_may_be_on_another_file_system() {
         "the test needs two"
     );
     let base = fixture.base();
-    for history in [History::CommitOnly, History::Full] {
+    for history in [HistoryDepth::CommitOnly, HistoryDepth::Full] {
         let plan = ReachablePlan {
             stores: &other.path().join(format!("{history:?}")),
             base: &base,
@@ -254,14 +254,14 @@ fn a_store_may_be_on_another_file_system() {
 #[test]
 fn the_next_base_costs_what_is_new_and_a_chain_ends() {
     let fixture = Fixture::new();
-    let first = store(&fixture, &fixture.base(), History::Full);
+    let first = store(&fixture, &fixture.base(), HistoryDepth::Full);
     assert!(first.is_new);
-    assert!(!store(&fixture, &fixture.base(), History::Full).is_new);
+    assert!(!store(&fixture, &fixture.base(), HistoryDepth::Full).is_new);
     let mut longest = 1;
     for n in 0..20 {
         write(&fixture.repo().join("src/main.txt"), &format!("{n}\n"));
         fixture.commit(&format!("change {n}"));
-        let next = store(&fixture, &fixture.base(), History::Full);
+        let next = store(&fixture, &fixture.base(), HistoryDepth::Full);
         assert!(next.is_new);
         longest = longest.max(next.object_dirs.len());
         if n == 0 {
@@ -278,7 +278,7 @@ fn the_next_base_costs_what_is_new_and_a_chain_ends() {
     // the chain may begin at the older one.
     assert!((2..=8).contains(&longest), "{longest}");
     let (repository, workspace) = fixture.workspace();
-    let store = store(&fixture, &workspace.base, History::Full);
+    let store = store(&fixture, &workspace.base, HistoryDepth::Full);
     let view = view(&fixture, &repository, &workspace, (&workspace.base, &store));
     assert_eq!(
         readable(&view, &workspace),
@@ -292,13 +292,13 @@ fn a_store_of_a_branch_is_no_part_of_another_branchs() {
     let main = fixture.base();
     write(&fixture.repo().join("secret"), "s");
     fixture.commit("secret");
-    store(&fixture, &fixture.base(), History::Full);
-    let older = store(&fixture, &main, History::Full);
+    store(&fixture, &fixture.base(), HistoryDepth::Full);
+    let older = store(&fixture, &main, HistoryDepth::Full);
     assert_eq!(older.object_dirs.len(), 1);
     fixture.git(&["checkout", "-q", "-b", "side", main.as_str()]);
     write(&fixture.repo().join("side"), "s");
     fixture.commit("side");
-    let side = store(&fixture, &fixture.base(), History::Full);
+    let side = store(&fixture, &fixture.base(), HistoryDepth::Full);
     assert_eq!(side.object_dirs.get(1), older.object_dirs.first());
 }
 
@@ -306,7 +306,7 @@ fn a_store_of_a_branch_is_no_part_of_another_branchs() {
 fn what_a_killed_process_left_is_made_anew() {
     let fixture = Fixture::new();
     let base = fixture.base();
-    let made = store(&fixture, &base, History::Full);
+    let made = store(&fixture, &base, HistoryDepth::Full);
     let objects = made.object_dirs.first().expect("a directory");
     let entry = objects.parent().expect("the store");
     // Killed before the rename, with half a pack.
@@ -314,17 +314,17 @@ fn what_a_killed_process_left_is_made_anew() {
     fs::rename(entry, &making).expect("rename");
     fs::remove_dir_all(making.join("objects/pack")).expect("remove");
     write(&making.join("objects/pack/tmp_pack_x"), "half");
-    let again = store(&fixture, &base, History::Full);
+    let again = store(&fixture, &base, HistoryDepth::Full);
     assert!(again.is_new);
     assert!(!making.exists());
     git_in(&fixture.repo(), &["verify-pack", &pack_of(&again)]);
     // A store whose ground was taken away is not whole.
     write(&fixture.repo().join("new"), "n");
     fixture.commit("second");
-    let second = store(&fixture, &fixture.base(), History::Full);
+    let second = store(&fixture, &fixture.base(), HistoryDepth::Full);
     assert_eq!(second.object_dirs.len(), 2);
     fs::remove_dir_all(entry).expect("remove");
-    let whole = store(&fixture, &fixture.base(), History::Full);
+    let whole = store(&fixture, &fixture.base(), HistoryDepth::Full);
     assert!(whole.is_new);
     assert_eq!(whole.object_dirs.len(), 1);
 }
@@ -341,12 +341,12 @@ fn pack_of(store: &ReachableStore) -> String {
 fn pruning_removes_what_nobody_used_and_nobody_needs() {
     let fixture = Fixture::new();
     let first = fixture.base();
-    store(&fixture, &first, History::Full);
+    store(&fixture, &first, HistoryDepth::Full);
     write(&fixture.repo().join("new"), "n");
     fixture.commit("second");
     let second = fixture.base();
-    let kept = store(&fixture, &second, History::Full);
-    store(&fixture, &second, History::CommitOnly);
+    let kept = store(&fixture, &second, HistoryDepth::Full);
+    store(&fixture, &second, HistoryDepth::CommitOnly);
     let repository = fixture.open();
     let prune = |used_before: i64, kept: &[CommitId]| {
         repository
@@ -362,14 +362,14 @@ fn pruning_removes_what_nobody_used_and_nobody_needs() {
     assert!(kept.object_dirs.iter().all(|dir| dir.is_dir()), "only told");
     assert_eq!(prune(i64::MAX, &[]), 3);
     assert!(!kept.object_dirs.iter().any(|dir| dir.exists()));
-    assert!(store(&fixture, &second, History::Full).is_new);
+    assert!(store(&fixture, &second, HistoryDepth::Full).is_new);
 }
 
 #[test]
 fn what_was_lent_of_a_repository_that_is_gone_goes() {
     let fixture = Fixture::new();
-    let lent = store(&fixture, &fixture.base(), History::Full);
-    let objects = lent.object_dirs.first().expect("a directory");
+    let shared_in = store(&fixture, &fixture.base(), HistoryDepth::Full);
+    let objects = shared_in.object_dirs.first().expect("a directory");
     let dir = objects.ancestors().nth(2).expect("its repository's");
     let vanished = |used_before| {
         let found = vanished_stores(&stores(&fixture), used_before);
@@ -391,7 +391,7 @@ fn what_was_lent_of_a_repository_that_is_gone_goes() {
     remove_vanished(dir, i64::MAX).expect("remove");
     assert!(!dir.exists());
     fs::rename(&away, fixture.repo()).expect("bring it back");
-    assert!(store(&fixture, &fixture.base(), History::Full).is_new);
+    assert!(store(&fixture, &fixture.base(), HistoryDepth::Full).is_new);
 }
 
 #[test]
@@ -411,7 +411,7 @@ fn clones_that_lack_objects_are_shown_as_far_as_they_go() {
         let plan = ReachablePlan {
             stores: &stores(&fixture),
             base: &base,
-            history: History::Full,
+            history: HistoryDepth::Full,
             wait_ms: 10_000,
         };
         let store = repository.reachable_store(&plan).expect("store");
@@ -454,7 +454,7 @@ fn objects_borrowed_from_elsewhere_are_held_by_the_store_itself() {
     let plan = ReachablePlan {
         stores: &stores(&fixture),
         base: &base,
-        history: History::Full,
+        history: HistoryDepth::Full,
         wait_ms: 10_000,
     };
     let store = repository.reachable_store(&plan).expect("store");
@@ -473,7 +473,7 @@ fn two_repositories_and_two_processes_do_not_meet() {
     let base = fixture.base();
     let made = std::thread::scope(|scope| {
         let threads: Vec<_> = (0..4)
-            .map(|_| scope.spawn(|| store(&fixture, &base, History::Full)))
+            .map(|_| scope.spawn(|| store(&fixture, &base, HistoryDepth::Full)))
             .collect();
         let stores = threads
             .into_iter()
@@ -486,7 +486,7 @@ fn two_repositories_and_two_processes_do_not_meet() {
     let plan = ReachablePlan {
         stores: &stores(&fixture),
         base: &base,
-        history: History::Full,
+        history: HistoryDepth::Full,
         wait_ms: 10_000,
     };
     let other = copy.reachable_store(&plan).expect("store");

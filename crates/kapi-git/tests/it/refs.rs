@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 
 use kapi_git::id::{CommitId, RefPart};
 use kapi_git::repository::Repository;
-use kapi_git::workspace::{Workspace, WorkspaceError, WorkspacePlan};
+use kapi_git::workspace::{GitWorkspace, WorkspaceError, WorkspacePlan};
 
-use crate::fixture::{Fixture, counting, git, git_in, shell, told, turn, write};
+use crate::fixture::{Fixture, counting, git, git_in, reported, shell, turn, write};
 use crate::layer_fixture::{LayerFixture, open};
 
 fn plan(fixture: &Fixture, branch: &str) -> WorkspacePlan {
@@ -19,7 +19,7 @@ fn plan(fixture: &Fixture, branch: &str) -> WorkspacePlan {
     }
 }
 
-fn claim(fixture: &Fixture, branch: &str) -> Result<Workspace, WorkspaceError> {
+fn claim(fixture: &Fixture, branch: &str) -> Result<GitWorkspace, WorkspaceError> {
     let layer = open(fixture);
     let repository = fixture.open();
     repository.claim_layer(&layer, &plan(fixture, branch))
@@ -157,7 +157,7 @@ fn a_branch_of_a_layer_is_made_and_moved_without_a_git_command() {
     // Doing it again is fine.
     let again = repository.claim_layer(&layer, &plan).expect("claim");
     assert_eq!(again, workspace);
-    assert_eq!(told(&path), Vec::<String>::new());
+    assert_eq!(reported(&path), Vec::<String>::new());
     drop(layer);
     let made = LayerFixture::on(fixture);
     made.inside("echo changed > README");
@@ -165,7 +165,7 @@ fn a_branch_of_a_layer_is_made_and_moved_without_a_git_command() {
     repository
         .publish(&made.workspace, &candidate.commit)
         .expect("publish");
-    assert_eq!(told(&path), Vec::<String>::new());
+    assert_eq!(reported(&path), Vec::<String>::new());
     let fixture = &made.fixture;
     assert_eq!(
         fixture.git(&["rev-parse", "feat/layer"]),

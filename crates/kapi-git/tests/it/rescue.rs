@@ -3,7 +3,7 @@
 use std::fs;
 
 use kapi_git::id::{CommitId, RefPart};
-use kapi_git::rescue::{KapiRef, RescueError, RescueName, Rescued, Signature};
+use kapi_git::rescue::{KapiRef, RescueError, RescueName, RescuedCommit, Signature};
 
 use crate::fixture::{AT, BRANCH, Fixture, author, commit, everything, shell, write};
 
@@ -28,7 +28,7 @@ fn a_commit_is_kept_and_the_line_brings_it_back() {
     let kept = named(|name| repository.keep_commit(name, &base)).expect("kept");
     assert_eq!(
         kept,
-        Rescued {
+        RescuedCommit {
             commit: base.clone(),
             ref_name: "refs/kapi/rescue/001-demo-2026-08-23".to_owned(),
             restore_line: "git branch 001-demo refs/kapi/rescue/001-demo-2026-08-23".to_owned(),
@@ -104,18 +104,18 @@ fn files_that_no_commit_has_are_kept_as_one() {
 fn where_a_commit_stands_is_seen_from_every_side() {
     let fixture = Fixture::new();
     let repository = fixture.open();
-    let standing = |commit: &CommitId| repository.standing(commit, "feat/x").expect("standing");
+    let state = |commit: &CommitId| repository.state(commit, "feat/x").expect("standing");
     fixture.git(&["checkout", "-q", "-b", "feat/x"]);
     write(&fixture.repo().join("new"), "n");
     fixture.commit("work");
     let work = fixture.base();
-    let found = standing(&work);
+    let found = state(&work);
     assert!(
         !found.is_held() && !found.is_merged() && !found.is_pushed(),
         "{found:?}"
     );
     fixture.git(&["update-ref", "refs/remotes/origin/feat/x", work.as_str()]);
-    let found = standing(&work);
+    let found = state(&work);
     assert!(
         found.is_held() && found.is_pushed() && !found.is_merged(),
         "{found:?}"
@@ -127,14 +127,14 @@ fn where_a_commit_stands_is_seen_from_every_side() {
     write(&fixture.repo().join("other"), "o");
     fixture.commit("other");
     fixture.git(&["cherry-pick", work.as_str()]);
-    let found = standing(&work);
+    let found = state(&work);
     assert!(
         found.is_merged() && found.is_in_head_otherwise && !found.is_held(),
         "{found:?}"
     );
     fixture.git(&["reset", "-q", "--hard", "HEAD~1"]);
     fixture.git(&["merge", "-q", "-m", "merge", "feat/x"]);
-    let found = standing(&work);
+    let found = state(&work);
     assert!(found.is_in_head && found.is_held(), "{found:?}");
     assert_eq!(found.branches, ["main"]);
 }

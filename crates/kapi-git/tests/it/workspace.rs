@@ -5,11 +5,11 @@ use std::path::{Path, PathBuf};
 
 use kapi_git::id::RefPart;
 use kapi_git::repository::Repository;
-use kapi_git::workspace::{Origin, Workspace, WorkspaceError};
+use kapi_git::workspace::{GitWorkspace, WorkspaceError, WorkspaceOrigin};
 
 use crate::fixture::{BRANCH, Fixture, commit, git_in, read, shell, write};
 
-fn check_fresh(fixture: &Fixture, workspace: &Workspace) {
+fn check_fresh(fixture: &Fixture, workspace: &GitWorkspace) {
     assert_eq!(fixture.git(&["rev-parse", BRANCH]), fixture.base().as_str());
     assert_eq!(
         fixture.git(&["rev-parse", "refs/kapi/001-demo/base"]),
@@ -29,7 +29,7 @@ fn check_fresh(fixture: &Fixture, workspace: &Workspace) {
 fn a_workspace_is_the_base_on_a_branch_of_its_own() {
     let fixture = Fixture::new();
     let (_, workspace) = fixture.workspace();
-    assert_eq!(workspace.origin, Origin::Created);
+    assert_eq!(workspace.origin, WorkspaceOrigin::Created);
     check_fresh(&fixture, &workspace);
 }
 
@@ -40,7 +40,7 @@ fn making_it_again_touches_nothing_the_agent_did() {
     write(&workspace.path.join("src/main.txt"), "work\n");
     write(&workspace.path.join("new"), "work\n");
     let again = repository.create_workspace(&fixture.plan()).expect("again");
-    assert_eq!(again.origin, Origin::Adopted);
+    assert_eq!(again.origin, WorkspaceOrigin::Adopted);
     assert_eq!(read(&workspace.path.join("src/main.txt")), "work\n");
     assert_eq!(read(&workspace.path.join("new")), "work\n");
 }
@@ -51,7 +51,7 @@ fn a_deleted_directory_is_rebuilt_and_said_to_be() {
     let (repository, workspace) = fixture.workspace();
     fs::remove_dir_all(&workspace.path).expect("remove");
     let again = repository.create_workspace(&fixture.plan()).expect("again");
-    assert_eq!(again.origin, Origin::Rebuilt);
+    assert_eq!(again.origin, WorkspaceOrigin::Rebuilt);
     check_fresh(&fixture, &again);
 }
 

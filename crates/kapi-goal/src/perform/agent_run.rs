@@ -16,24 +16,24 @@ use kapi_core::failure::Failure;
 use kapi_core::id::{EffectId, GoalId};
 use kapi_core::isolation::SandboxLevel;
 use kapi_git::candidate::CandidatePlan;
-use kapi_git::workspace::{Origin, Workspace};
-use kapi_machine::watch::{Activity, Watch};
+use kapi_git::workspace::{GitWorkspace, WorkspaceOrigin};
+use kapi_machine::watch::{Activity, EffectWatch};
 use kapi_run::asking::{AgentRequest, ask_gated, ask_with_tools};
 use kapi_run::confine::{SandboxConfig, WORKSPACE_INSIDE, WorksAt};
 use kapi_run::gate::GateRules;
 use kapi_run::ignored::{IgnoredDirectories, IgnoredPlan, is_way_clear};
+use kapi_run::repository_session::{GitViewPlan, RepositorySession, ShownAt};
 use kapi_run::repository_settings::settings_hidden;
 use kapi_run::run_dir::RunDir;
 use kapi_run::shell::Listener;
-use kapi_run::workshop::{GitViewPlan, ShownAt, Workshop};
-use kapi_run::{failure, state_cover, workshop};
+use kapi_run::{failure, repository_session, state_cover};
 use kapi_sandbox::spec::{Mount, MountAccess};
 use kapi_sys::process::ProcessEnd;
 
 use crate::perform::real::RealWorld;
 use crate::perform::tools::ToolCaller;
-use crate::rules::effect::{AgentTask, Effect};
-use crate::rules::outcome::Outcome;
+use crate::rules::effect::{AgentTask, GoalEffect};
+use crate::rules::outcome::GoalOutcome;
 
 /// One turn in a workspace: a goal's, or a workflow's own.
 pub struct WorkspaceTurn<'a> {
@@ -54,10 +54,10 @@ pub struct WorkspaceTurn<'a> {
 impl RealWorld<'_> {
     pub(crate) fn run_agent(
         &self,
-        effect: &Effect,
+        effect: &GoalEffect,
         task: &AgentTask,
-        watch: &Watch<'_>,
-    ) -> Result<Outcome, Failure> {
+        watch: &EffectWatch<'_>,
+    ) -> Result<GoalOutcome, Failure> {
         let run_id = run_id(effect);
         let turn = WorkspaceTurn {
             task,
@@ -75,45 +75,45 @@ impl RealWorld<'_> {
     pub fn run_in_workspace(
         &self,
         turn: &WorkspaceTurn<'_>,
-        watch: &Watch<'_>,
+        watch: &EffectWatch<'_>,
     ) -> Result<(AgentRun, ProcessEnd), Failure> {
         let (task, run_id) = (turn.task, turn.run_id);
         let kind = AgentKind::parse(&task.agent).map_err(|error| failure::agent(&error))?;
-        let settings = self.book.settings(&kind);
-        let workshop = Workshop::open(&self.book, &self.place.project, watch.cancel)?;
+        let settings = self.grants.settings(&kind);
+        let repo = RepositorySession::open(&self.grants, &self.location.project, watch.cancel)?;
         let workspace =
-            workshop.workspace(&self.place, &task.branch, &task.base, &task.start_commit)?;
-        let run_dir = RunDir::open(&self.place.runs, run_id)?;
+            repo.workspace(&self.location, &task.branch, &task.base, &task.start_commit)?;
+        let run_dir = RunDir::open(&self.location.runs, run_id)?;
         let was_cut_off = run_dir.mark_started()?;
-        if was_cut_off && workspace.origin == Origin::Adopted {
-            rewind(&workshop, &workspace, turn)?;
+        if was_cut_off && workspace.origin == WorkspaceOrigin::Adopted {
+            rewind(&repo, &workspace, turn)?;
         }
-        let view_dir = self.place.scratch.join("agent-git");
-        let start = workshop::commit_id(&task.start_commit)?;
-        let (git_view, git_env) = workshop.git_view(&GitViewPlan {
+        let view_dir = self.location.scratch.join("agent-git");
+        let start = repository_session::commit_id(&task.start_commit)?;
+        let (git_view, git_env) = repo.git_view(&GitViewPlan {
             to: &view_dir,
             shown: &workspace.shown(),
             commit: &start,
             shown_at: ShownAt::of(task.sandbox, &workspace.path),
-            stores: &self.place.stores,
+            stores: &self.location.stores,
         })?;
-        let home = self.place.scratch.join(format!("home-{}", kind.name()));
-        let installed = self.installed(&workshop, &workspace, task, run_id)?;
+        let home = self.location.scratch.join(format!("home-{}", kind.name()));
+        let installed = self.installed(&repo, &workspace, task, run_id)?;
         for note in &installed.notes {
             (watch.notice)(Activity::Note { text: note.clone() });
         }
         let mut mounts = settings_hidden(&kind, &workspace.path, &run_dir)?;
-        mounts.extend(self.submodules(task, &workshop, &workspace)?);
-        let lent = &installed.lent;
-        mounts.extend(installed.ignored.mounts.iter().chain(&lent.mounts).cloned());
-        mounts.extend(self.state_cover(task, &workshop, &workspace)?);
-        mounts.extend(sealed(&workshop, &workspace, turn)?);
-        let cell = SandboxConfig {
+        mounts.extend(self.submodules(task, &repo, &workspace)?);
+        let deps = &installed.deps;
+        mounts.extend(installed.ignored.mounts.iter().chain(&deps.mounts).cloned());
+        mounts.extend(self.state_cover(task, &repo, &workspace)?);
+        mounts.extend(sealed(&repo, &workspace, turn)?);
+        let config = SandboxConfig {
             name: run_id,
             level: task.sandbox,
             workspace: &workspace.path,
             workspace_access: MountAccess::ReadWrite,
-            project: Some(workshop.repository.top_level()),
+            project: Some(repo.repository.top_level()),
             works_at: WorksAt::Project,
             home: &home,
             git_view: Some(git_view),
@@ -121,11 +121,7 @@ impl RealWorld<'_> {
             deadline: Duration::from_millis(task.deadline_ms),
             idle: None,
         };
-        let prompt = if was_cut_off {
-            format!("{CUT_OFF_NOTE}\n\n{}", task.prompt)
-        } else {
-            task.prompt.clone()
-        };
+        let prompt = prompt(task, was_cut_off);
         let asked = AgentRequest {
             kind: &kind,
             settings: &settings,
@@ -135,28 +131,31 @@ impl RealWorld<'_> {
             run_id,
             purpose: LaunchPurpose::Work,
             network: task.network,
-            scratch: &self.place.scratch,
-            env: lent.env.clone().into_iter().chain(git_env).collect(),
+            scratch: &self.location.scratch,
+            env: deps.env.clone().into_iter().chain(git_env).collect(),
         };
         let listener = Listener {
             watch,
             run_dir: &run_dir,
         };
         match turn.tools {
-            Some(caller) => ask_with_tools(&self.book, cell, &asked, caller, listener),
-            None => ask_gated(&self.book, cell, &asked, GateRules::Fixed(&[]), listener),
+            Some(caller) => ask_with_tools(&self.grants, config, &asked, caller, listener),
+            None => {
+                let rules = GateRules::Fixed(&[]);
+                ask_gated(&self.grants, config, &asked, rules, listener)
+            }
         }
     }
 }
 
 /// Returns what keeps an agent from writing files that are not its to change.
 fn sealed(
-    workshop: &Workshop,
-    workspace: &Workspace,
+    repo: &RepositorySession,
+    workspace: &GitWorkspace,
     turn: &WorkspaceTurn<'_>,
 ) -> Result<Vec<Mount>, Failure> {
-    let start = workshop::commit_id(&turn.task.start_commit)?;
-    let paths = workshop
+    let start = repository_session::commit_id(&turn.task.start_commit)?;
+    let paths = repo
         .repository
         .tracked_files_matching(&start, turn.sealed)
         .map_err(|error| failure::plain(&error))?;
@@ -167,7 +166,7 @@ fn sealed(
 /// What an agent finds installed and built, as long as this is held.
 struct InstalledView {
     ignored: IgnoredDirectories,
-    lent: MountedDependencies,
+    deps: MountedDependencies,
     notes: Vec<String>,
 }
 
@@ -176,15 +175,15 @@ impl RealWorld<'_> {
     fn state_cover(
         &self,
         task: &AgentTask,
-        workshop: &Workshop,
-        workspace: &Workspace,
+        repo: &RepositorySession,
+        workspace: &GitWorkspace,
     ) -> Result<Vec<Mount>, Failure> {
         if task.sandbox == SandboxLevel::None {
             return Ok(Vec::new());
         }
-        let base = workshop::commit_id(&task.base)?;
-        let tracked = state_cover::tracked(&workshop.repository, &base)?;
-        let cover = self.place.scratch.join("state");
+        let base = repository_session::commit_id(&task.base)?;
+        let tracked = state_cover::tracked(&repo.repository, &base)?;
+        let cover = self.location.scratch.join("state");
         state_cover::state_cover(&workspace.path, &tracked, &cover)
     }
 
@@ -193,15 +192,15 @@ impl RealWorld<'_> {
     fn submodules(
         &self,
         task: &AgentTask,
-        workshop: &Workshop,
-        workspace: &Workspace,
+        repo: &RepositorySession,
+        workspace: &GitWorkspace,
     ) -> Result<Vec<Mount>, Failure> {
         if task.sandbox == SandboxLevel::None {
             return Ok(Vec::new());
         }
-        let base = workshop::commit_id(&task.base)?;
-        let into = self.place.scratch.join("submodules");
-        let contents = workshop.repository.check_out_submodules(&base, &into);
+        let base = repository_session::commit_id(&task.base)?;
+        let into = self.location.scratch.join("submodules");
+        let contents = repo.repository.check_out_submodules(&base, &into);
         let contents = contents
             .map_err(|error| failure::plain(&error))?
             .into_iter();
@@ -219,18 +218,18 @@ impl RealWorld<'_> {
 
     fn installed(
         &self,
-        workshop: &Workshop,
-        workspace: &Workspace,
+        repo: &RepositorySession,
+        workspace: &GitWorkspace,
         task: &AgentTask,
         run_id: &str,
     ) -> Result<InstalledView, Failure> {
-        let repository = &workshop.repository;
-        let dependencies = Dependencies::of_goal(&self.book, repository, &self.place.scratch)?;
+        let repository = &repo.repository;
+        let dependencies = Dependencies::of_goal(&self.grants, repository, &self.location.scratch)?;
         let ignored = match task.sandbox {
             SandboxLevel::Native => {
-                let layers = self.place.scratch.join("ignored");
+                let layers = self.location.scratch.join("ignored");
                 let plan = IgnoredPlan {
-                    home: &self.book.home,
+                    home: &self.grants.home,
                     workspace: &workspace.path,
                     layers: &layers,
                     except: &dependencies.shown(),
@@ -241,30 +240,30 @@ impl RealWorld<'_> {
             SandboxLevel::Podman | SandboxLevel::None => IgnoredDirectories::default(),
         };
         let lending = Lending {
-            layers: &self.place.scratch.join("dependencies"),
+            layers: &self.location.scratch.join("dependencies"),
             workspace: &workspace.path,
             borrower: Borrower::Agent,
             network: task.network,
             level: task.sandbox,
         };
-        let lent = dependencies.lend(&self.book, &lending)?;
+        let deps = dependencies.lend(&self.grants, &lending)?;
         let mut notes = ignored.notes.clone();
         notes.extend(dependencies.notes);
-        notes.extend(lent.notes.iter().cloned());
+        notes.extend(deps.notes.iter().cloned());
         Ok(InstalledView {
             ignored,
-            lent,
+            deps,
             notes,
         })
     }
 
     /// Returns who speaks by the tools of a run.
-    pub(crate) fn caller<'a>(&'a self, effect: &'a Effect, run: &'a str) -> ToolCaller<'a> {
+    pub(crate) fn caller<'a>(&'a self, effect: &'a GoalEffect, run: &'a str) -> ToolCaller<'a> {
         ToolCaller {
-            desk: &self.desk,
+            tool_service: &self.tool_service,
             goal: &effect.goal,
             run,
-            hidden: &self.place.hidden,
+            hidden: &self.location.hidden,
         }
     }
 }
@@ -273,25 +272,25 @@ const CUT_OFF_NOTE: &str = "Note: an earlier attempt at this turn was cut off. T
      directory has been put back to what it was before that attempt.";
 
 /// Returns the id of the run that performs an effect.
-pub(crate) fn run_id(effect: &Effect) -> String {
+pub(crate) fn run_id(effect: &GoalEffect) -> String {
     format!("{}-{}", effect.goal, effect.id)
 }
 
-pub(crate) fn outcome_of(run: AgentRun, end: ProcessEnd) -> Outcome {
+pub(crate) fn outcome_of(run: AgentRun, end: ProcessEnd) -> GoalOutcome {
     if end == ProcessEnd::Cancelled {
-        Outcome::Cancelled {
+        GoalOutcome::Cancelled {
             usage: run.usage,
             session: run.session,
         }
     } else {
-        Outcome::Agent(run)
+        GoalOutcome::Agent(run)
     }
 }
 
 /// Keeps what a cut-off attempt made, then puts the workspace back to the turn's start.
 fn rewind(
-    workshop: &Workshop,
-    workspace: &Workspace,
+    repo: &RepositorySession,
+    workspace: &GitWorkspace,
     turn: &WorkspaceTurn<'_>,
 ) -> Result<(), Failure> {
     let WorkspaceTurn {
@@ -300,20 +299,27 @@ fn rewind(
         owner,
         ..
     } = turn;
-    let known = workshop::tree_id(&task.start_tree)?;
+    let known = repository_session::tree_id(&task.start_tree)?;
     let plan = CandidatePlan {
-        name: workshop::ref_part(&format!("rescue-{effect}"))?,
+        name: repository_session::ref_part(&format!("rescue-{effect}"))?,
         message: format!("rescue: cut-off attempt {effect} of {owner}\n"),
-        author: workshop::author(),
+        author: repository_session::author(),
         at_unix_seconds: 0,
     };
-    workshop
-        .repository
+    repo.repository
         .rescue(workspace, &plan, &known)
         .map_err(|error| failure::plain(&error))?;
-    let start = workshop::commit_id(&task.start_commit)?;
-    workshop
-        .repository
+    let start = repository_session::commit_id(&task.start_commit)?;
+    repo.repository
         .reset_workspace(workspace, &start)
         .map_err(|error| failure::plain(&error))
+}
+
+/// Returns what the agent is asked; one whose turn was cut off is told so.
+fn prompt(task: &AgentTask, was_cut_off: bool) -> String {
+    if was_cut_off {
+        format!("{CUT_OFF_NOTE}\n\n{}", task.prompt)
+    } else {
+        task.prompt.clone()
+    }
 }

@@ -8,30 +8,30 @@ use kapi_check::perform::judge;
 use kapi_check::perform::judge::evidence::JudgedChange;
 use kapi_check::perform::judge::{JudgeQuestion, JudgeRetry, Judgement};
 use kapi_core::failure::Failure;
-use kapi_machine::watch::Watch;
+use kapi_machine::watch::EffectWatch;
 use kapi_run::gate::GateRules;
+use kapi_run::repository_session;
+use kapi_run::repository_session::RepositorySession;
 use kapi_run::run_dir::RunDir;
-use kapi_run::workshop;
-use kapi_run::workshop::Workshop;
 use kapi_spend::rules::day::Day;
 
 use crate::perform::agent_run::run_id;
 use crate::perform::real::RealWorld;
-use crate::rules::effect::{Effect, JudgeTask};
-use crate::rules::outcome::Outcome;
+use crate::rules::effect::{GoalEffect, JudgeTask};
+use crate::rules::outcome::GoalOutcome;
 
 impl RealWorld<'_> {
     pub(crate) fn judge(
         &self,
-        effect: &Effect,
+        effect: &GoalEffect,
         task: &JudgeTask,
-        watch: &Watch<'_>,
-    ) -> Result<Outcome, Failure> {
-        let workshop = Workshop::open(&self.book, &self.place.project, watch.cancel)?;
+        watch: &EffectWatch<'_>,
+    ) -> Result<GoalOutcome, Failure> {
+        let repo = RepositorySession::open(&self.grants, &self.location.project, watch.cancel)?;
         let change = JudgedChange {
-            workshop: &workshop,
-            base: Some(workshop::commit_id(&task.base)?),
-            commit: workshop::commit_id(&task.commit)?,
+            repo: &repo,
+            base: Some(repository_session::commit_id(&task.base)?),
+            commit: repository_session::commit_id(&task.commit)?,
         };
         let run_id = run_id(effect);
         let caller = self.caller(effect, &run_id);
@@ -41,8 +41,8 @@ impl RealWorld<'_> {
             material: &task.material,
             change: &change,
             run_id: &run_id,
-            run_dir: &RunDir::open(&self.place.runs, &run_id)?,
-            dir: &self.place.scratch.join("judge"),
+            run_dir: &RunDir::open(&self.location.runs, &run_id)?,
+            dir: &self.location.scratch.join("judge"),
             level: task.sandbox,
             network: task.network,
             rules: GateRules::Service(&caller),
@@ -51,9 +51,9 @@ impl RealWorld<'_> {
             waiting: JudgeRetry::ByCaller,
             today: Day::of_ms(self.clock.now_ms()),
         };
-        Ok(match judge::ask(&self.book, &question, watch)? {
-            Judgement::Given(run) => Outcome::Judged(run),
-            Judgement::Cancelled(usage) => Outcome::Cancelled {
+        Ok(match judge::ask(&self.grants, &question, watch)? {
+            Judgement::Given(run) => GoalOutcome::Judged(run),
+            Judgement::Cancelled(usage) => GoalOutcome::Cancelled {
                 usage,
                 session: None,
             },

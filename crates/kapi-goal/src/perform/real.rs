@@ -13,22 +13,22 @@ use kapi_core::usage::Usage;
 use kapi_git::candidate::CandidatePlan;
 use kapi_git::id::CommitId;
 use kapi_git::owned_dir;
-use kapi_git::workspace::Origin;
-use kapi_machine::watch::{Activity, Watch};
-use kapi_run::book::Book;
+use kapi_git::workspace::WorkspaceOrigin;
+use kapi_machine::watch::{Activity, EffectWatch};
 use kapi_run::goal_paths::GoalPaths;
+use kapi_run::host_grants::HostGrants;
+use kapi_run::repository_session::RepositorySession;
 use kapi_run::spending::Spending;
 use kapi_run::spending::turn::{BookedTurn, TurnKey};
-use kapi_run::workshop::Workshop;
-use kapi_run::{failure, workshop};
-use kapi_spend::rules::account::Role;
+use kapi_run::{failure, repository_session};
+use kapi_spend::rules::account::ModelRole;
 use kapi_sys::clock::Clock;
 
 use crate::perform::tools::ToolService;
 use crate::perform::turn_spending::within_caps;
 use crate::record::world::World;
-use crate::rules::effect::{Action, AgentPurpose, CommitTask, Effect};
-use crate::rules::outcome::{Candidate, Outcome};
+use crate::rules::effect::{AgentPurpose, CommitTask, GoalAction, GoalEffect};
+use crate::rules::outcome::{GoalCandidate, GoalOutcome};
 
 /// How often a wait looks at the clock and the cancel flag.
 const WAIT_STEP: Duration = Duration::from_millis(50);
@@ -38,20 +38,20 @@ const LEFT_OUT_MAX: usize = 20;
 /// The world of one goal: the person's machine.
 pub struct RealWorld<'a> {
     /// Where the goal's things are.
-    pub place: GoalPaths,
+    pub location: GoalPaths,
     /// What may be used.
-    pub book: Book,
+    pub grants: HostGrants,
     /// The time.
     pub clock: &'a dyn Clock,
     /// What its agent's tools need on this side.
-    pub desk: ToolService<'a>,
+    pub tool_service: ToolService<'a>,
     /// Where its turns are booked, and what they may cost.
     pub spending: Spending<'a>,
 }
 
 impl World for RealWorld<'_> {
-    fn perform(&self, effect: &Effect, watch: &Watch<'_>) -> Outcome {
-        match turn_of(effect, &self.book) {
+    fn perform(&self, effect: &GoalEffect, watch: &EffectWatch<'_>) -> GoalOutcome {
+        match turn_of(effect, &self.grants) {
             None => self.act(effect, watch),
             Some(turn) => within_caps(&self.spending, &turn, watch, |watch| {
                 self.act(effect, watch)
@@ -61,32 +61,32 @@ impl World for RealWorld<'_> {
 }
 
 impl RealWorld<'_> {
-    fn act(&self, effect: &Effect, watch: &Watch<'_>) -> Outcome {
+    fn act(&self, effect: &GoalEffect, watch: &EffectWatch<'_>) -> GoalOutcome {
         let result = match &effect.action {
-            Action::CreateWorkspace {
+            GoalAction::CreateWorkspace {
                 branch,
                 base,
                 start,
             } => self.create_workspace(branch, base, start, watch),
-            Action::RunAgent(task) => match task.purpose {
+            GoalAction::RunAgent(task) => match task.purpose {
                 AgentPurpose::Work => self.run_agent(effect, task, watch),
                 AgentPurpose::Setup | AgentPurpose::Distill => self.run_beside(effect, task, watch),
             },
-            Action::Commit(task) => self.commit(task, watch),
-            Action::Baseline(task) => self.verify(effect, ProofSubject::Base, task, watch),
-            Action::Verify(task) => self.verify(effect, ProofSubject::Candidate, task, watch),
-            Action::Judge(task) => self.judge(effect, task, watch),
-            Action::Publish {
+            GoalAction::Commit(task) => self.commit(task, watch),
+            GoalAction::Baseline(task) => self.verify(effect, ProofSubject::Base, task, watch),
+            GoalAction::Verify(task) => self.verify(effect, ProofSubject::Candidate, task, watch),
+            GoalAction::Judge(task) => self.judge(effect, task, watch),
+            GoalAction::Publish {
                 branch,
                 base,
                 commit,
             } => self.publish(branch, base, commit, watch),
-            Action::Wait { until_ms } => Ok(self.wait(*until_ms, watch)),
+            GoalAction::Wait { until_ms } => Ok(self.wait(*until_ms, watch)),
         };
         match result {
             Ok(outcome) => outcome,
             Err(_) if watch.cancel.is_raised() => cancelled(),
-            Err(failure) => Outcome::Failed(failure),
+            Err(failure) => GoalOutcome::Failed(failure),
         }
     }
 
@@ -95,12 +95,12 @@ impl RealWorld<'_> {
         branch: &str,
         base: &str,
         start: &str,
-        watch: &Watch<'_>,
-    ) -> Result<Outcome, Failure> {
-        let workshop = Workshop::open(&self.book, &self.place.project, watch.cancel)?;
-        let workspace = workshop.workspace(&self.place, branch, base, start)?;
-        let commit = workshop::commit_id(base)?;
-        let absent = workshop.repository.absent_submodules(&commit);
+        watch: &EffectWatch<'_>,
+    ) -> Result<GoalOutcome, Failure> {
+        let repo = RepositorySession::open(&self.grants, &self.location.project, watch.cancel)?;
+        let workspace = repo.workspace(&self.location, branch, base, start)?;
+        let commit = repository_session::commit_id(base)?;
+        let absent = repo.repository.absent_submodules(&commit);
         for path in absent.map_err(|error| failure::plain(&error))? {
             let text = format!(
                 "the submodule {} is empty for checks: run `git submodule update --init` in \
@@ -109,17 +109,17 @@ impl RealWorld<'_> {
             );
             (watch.notice)(Activity::Note { text });
         }
-        Dependencies::fix(&self.book, &workshop.repository, &self.place.scratch)?;
-        Ok(Outcome::Workspace {
+        Dependencies::fix(&self.grants, &repo.repository, &self.location.scratch)?;
+        Ok(GoalOutcome::Workspace {
             path: workspace.path.display().to_string(),
         })
     }
 
-    fn commit(&self, task: &CommitTask, watch: &Watch<'_>) -> Result<Outcome, Failure> {
-        let workshop = Workshop::open(&self.book, &self.place.project, watch.cancel)?;
+    fn commit(&self, task: &CommitTask, watch: &EffectWatch<'_>) -> Result<GoalOutcome, Failure> {
+        let repo = RepositorySession::open(&self.grants, &self.location.project, watch.cancel)?;
         let workspace =
-            workshop.workspace(&self.place, &task.branch, &task.base, &task.start_commit)?;
-        if workspace.origin != Origin::Adopted {
+            repo.workspace(&self.location, &task.branch, &task.base, &task.start_commit)?;
+        if workspace.origin != WorkspaceOrigin::Adopted {
             return Err(Failure {
                 message: format!(
                     "record the work of turn {}: its worktree was gone",
@@ -133,12 +133,12 @@ impl RealWorld<'_> {
             });
         }
         let plan = CandidatePlan {
-            name: workshop::ref_part(&format!("turn-{}", task.turn))?,
+            name: repository_session::ref_part(&format!("turn-{}", task.turn))?,
             message: task.message.clone(),
-            author: workshop::author(),
+            author: repository_session::author(),
             at_unix_seconds: task.at_s,
         };
-        let found = workshop
+        let found = repo
             .repository
             .commit_candidate(&workspace, &plan)
             .map_err(|error| failure::plain(&error))?;
@@ -149,7 +149,7 @@ impl RealWorld<'_> {
             found.commit.to_string()
         };
         let left_out = found.refused.iter().take(LEFT_OUT_MAX);
-        Ok(Outcome::Committed(Candidate {
+        Ok(GoalOutcome::Committed(GoalCandidate {
             commit,
             tree: found.tree.to_string(),
             files_changed: u32::try_from(found.changed.len()).unwrap_or(u32::MAX),
@@ -164,31 +164,33 @@ impl RealWorld<'_> {
         branch: &str,
         base: &str,
         commit: &str,
-        watch: &Watch<'_>,
-    ) -> Result<Outcome, Failure> {
-        let workshop = Workshop::open(&self.book, &self.place.project, watch.cancel)?;
+        watch: &EffectWatch<'_>,
+    ) -> Result<GoalOutcome, Failure> {
+        let repo = RepositorySession::open(&self.grants, &self.location.project, watch.cancel)?;
         // The branch is at `base`: where the goal began, or at the result that was not accepted.
-        let goal = workshop::ref_part(&self.place.ref_name)?;
-        let first = workshop
+        let goal = repository_session::ref_part(&self.location.ref_name)?;
+        let first = repo
             .repository
             .recorded_base(&goal)
             .map_err(|error| failure::plain(&error))?;
         let first = first.as_ref().map_or(base, CommitId::as_str);
-        let workspace = workshop.workspace(&self.place, branch, first, commit)?;
-        let (from, to) = (workshop::commit_id(base)?, workshop::commit_id(commit)?);
-        workshop
-            .repository
+        let workspace = repo.workspace(&self.location, branch, first, commit)?;
+        let (from, to) = (
+            repository_session::commit_id(base)?,
+            repository_session::commit_id(commit)?,
+        );
+        repo.repository
             .publish_from(&workspace, &from, &to)
             .map_err(|error| failure::plain(&error))?;
         self.clear_scratch();
-        Ok(Outcome::Published {
+        Ok(GoalOutcome::Published {
             commit: commit.to_owned(),
         })
     }
 
     /// Removes throw-away directories; the agent's home stays, it holds the session.
     fn clear_scratch(&self) {
-        let scratch = &self.place.scratch;
+        let scratch = &self.location.scratch;
         // What cannot be removed is only space; the next run wipes it.
         for name in ["verify", "verify-git", "agent-git"] {
             drop(owned_dir::discard(&scratch.join(name)));
@@ -206,40 +208,40 @@ impl RealWorld<'_> {
         }
     }
 
-    fn wait(&self, until_ms: i64, watch: &Watch<'_>) -> Outcome {
+    fn wait(&self, until_ms: i64, watch: &EffectWatch<'_>) -> GoalOutcome {
         while self.clock.now_ms() < until_ms {
             if watch.cancel.is_raised() {
                 return cancelled();
             }
             thread::sleep(WAIT_STEP);
         }
-        Outcome::Waited
+        GoalOutcome::Waited
     }
 }
 
 /// Returns the outcome of an effect that was stopped and used nothing.
-pub(crate) fn cancelled() -> Outcome {
-    Outcome::Cancelled {
+pub(crate) fn cancelled() -> GoalOutcome {
+    GoalOutcome::Cancelled {
         usage: Usage::default(),
         session: None,
     }
 }
 
 /// Returns the turn that an effect is booked as; nothing where it asks no model.
-fn turn_of(effect: &Effect, book: &Book) -> Option<BookedTurn> {
+fn turn_of(effect: &GoalEffect, grants: &HostGrants) -> Option<BookedTurn> {
     let (reference, role) = match &effect.action {
-        Action::RunAgent(task) => (&task.agent, Role::Executor),
-        Action::Judge(task) => (&task.agent, Role::Judge),
-        Action::CreateWorkspace { .. }
-        | Action::Commit(_)
-        | Action::Baseline(_)
-        | Action::Verify(_)
-        | Action::Publish { .. }
-        | Action::Wait { .. } => return None,
+        GoalAction::RunAgent(task) => (&task.agent, ModelRole::Executor),
+        GoalAction::Judge(task) => (&task.agent, ModelRole::Judge),
+        GoalAction::CreateWorkspace { .. }
+        | GoalAction::Commit(_)
+        | GoalAction::Baseline(_)
+        | GoalAction::Verify(_)
+        | GoalAction::Publish { .. }
+        | GoalAction::Wait { .. } => return None,
     };
     let key = TurnKey {
         goal: effect.goal.to_string(),
         effect: effect.id.to_string(),
     };
-    BookedTurn::of_reference(key, reference, role, book)
+    BookedTurn::of_reference(key, reference, role, grants)
 }

@@ -10,12 +10,12 @@ use kapi_check::rules::proof::scripts;
 use kapi_core::deletions::Deletions;
 use kapi_core::failure::Failure;
 use kapi_core::integration_branch::IntegrationBranch;
-use kapi_git::diff::Patch;
+use kapi_git::diff::DiffPatch;
 use kapi_git::hidden;
 use kapi_git::id::CommitId;
 use kapi_git::repository::{Dirt, Repository, RepositoryError};
-use kapi_run::book::Book;
-use kapi_run::{failure, ignored, workshop};
+use kapi_run::host_grants::HostGrants;
+use kapi_run::{failure, ignored, repository_session};
 use kapi_sys::cancel::Cancel;
 
 use crate::rules::contract::Base;
@@ -23,17 +23,17 @@ use crate::rules::race::DiffSize;
 
 /// A repository, as a contract needs to know it.
 #[derive(Debug)]
-pub struct Survey {
+pub struct RepositorySurvey {
     repository: Repository,
 }
 
-impl Survey {
+impl RepositorySurvey {
     /// Looks at the repository that a directory is in.
     ///
     /// # Errors
     /// When there is none, it has no working tree or no commit, or git is missing or too old.
-    pub fn of(book: &Book, dir: &Path) -> Result<Self, Failure> {
-        let git = workshop::find_git(book, &Cancel::new())?;
+    pub fn of(grants: &HostGrants, dir: &Path) -> Result<Self, Failure> {
+        let git = repository_session::find_git(grants, &Cancel::new())?;
         let repository = Repository::discover(&git, dir).map_err(|error| {
             let hint = match &error {
                 RepositoryError::NotARepository { .. } => Some(
@@ -119,7 +119,7 @@ impl Survey {
     /// # Errors
     /// When a pathspec is not valid.
     pub fn protected_files(&self, base: &Base, globs: &[String]) -> Result<usize, Failure> {
-        let commit = workshop::commit_id(&base.commit)?;
+        let commit = repository_session::commit_id(&base.commit)?;
         let files = self
             .repository
             .tracked_files_matching(&commit, globs)
@@ -138,7 +138,7 @@ impl Survey {
         commands: &[String],
         persons_words: &str,
     ) -> Result<Vec<String>, Failure> {
-        let commit = workshop::commit_id(&base.commit)?;
+        let commit = repository_session::commit_id(&base.commit)?;
         let mut checks = checks_named_in(&self.repository, &commit, commands)?;
         checks.retain(|file| !persons_words.contains(file.as_str()));
         Ok(checks)
@@ -148,8 +148,8 @@ impl Survey {
     ///
     /// # Errors
     /// When git fails.
-    pub fn ignored_shown(&self, book: &Book) -> Result<Vec<PathBuf>, Failure> {
-        ignored::shown(&self.repository, &book.home)
+    pub fn ignored_shown(&self, grants: &HostGrants) -> Result<Vec<PathBuf>, Failure> {
+        ignored::shown(&self.repository, &grants.home)
     }
 
     /// Returns a file of a directory of hidden checks that the agent would see in its worktree.
@@ -168,7 +168,7 @@ impl Survey {
         let Ok(below) = dir.strip_prefix(&root) else {
             return Ok(None);
         };
-        let commit = workshop::commit_id(&base.commit)?;
+        let commit = repository_session::commit_id(&base.commit)?;
         let files = hidden::check(&dir).map_err(|error| failure::plain(&error))?;
         for path in files.paths {
             let path = below.join(path);
@@ -187,8 +187,11 @@ impl Survey {
     ///
     /// # Errors
     /// When git fails.
-    pub fn diff(&self, base: &str, commit: &str, bytes_max: usize) -> Result<Patch, Failure> {
-        let (base, commit) = (workshop::commit_id(base)?, workshop::commit_id(commit)?);
+    pub fn diff(&self, base: &str, commit: &str, bytes_max: usize) -> Result<DiffPatch, Failure> {
+        let (base, commit) = (
+            repository_session::commit_id(base)?,
+            repository_session::commit_id(commit)?,
+        );
         self.repository
             .diff(&base, &commit, bytes_max)
             .map_err(|error| failure::plain(&error))
@@ -231,7 +234,10 @@ impl Survey {
     /// # Errors
     /// When git fails.
     pub fn contains(&self, newer: &str, older: &str) -> Result<bool, Failure> {
-        let (newer, older) = (workshop::commit_id(newer)?, workshop::commit_id(older)?);
+        let (newer, older) = (
+            repository_session::commit_id(newer)?,
+            repository_session::commit_id(older)?,
+        );
         let contains = self.repository.is_ancestor(&older, &newer);
         contains.map_err(|error| failure::plain(&error))
     }
@@ -241,7 +247,10 @@ impl Survey {
     /// # Errors
     /// When git fails.
     pub fn deletions(&self, base: &str, commit: &str) -> Result<Deletions, Failure> {
-        let (base, commit) = (workshop::commit_id(base)?, workshop::commit_id(commit)?);
+        let (base, commit) = (
+            repository_session::commit_id(base)?,
+            repository_session::commit_id(commit)?,
+        );
         let counted = self.repository.deletions(&base, &commit);
         let (deleted, of) = counted.map_err(|error| failure::plain(&error))?;
         Ok(Deletions { deleted, of })
@@ -252,7 +261,10 @@ impl Survey {
     /// # Errors
     /// When git fails.
     pub fn diff_size(&self, base: &str, commit: &str) -> Result<DiffSize, Failure> {
-        let (base, commit) = (workshop::commit_id(base)?, workshop::commit_id(commit)?);
+        let (base, commit) = (
+            repository_session::commit_id(base)?,
+            repository_session::commit_id(commit)?,
+        );
         let count = self
             .repository
             .diff_count(&base, &commit)

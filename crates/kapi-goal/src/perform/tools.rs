@@ -19,13 +19,13 @@ use serde_json::Value;
 
 use crate::record::error::EngineError;
 use crate::record::project::Project;
-use crate::rules::command::{Command, PersonCommand};
+use crate::rules::command::{GoalCommand, PersonCommand};
 use crate::rules::contract::Contract;
 use crate::rules::event::ApprovalMeans;
-use crate::rules::state::{Goal, Status};
-use crate::tools::call::{Request, read};
+use crate::rules::state::{Goal, GoalStatus};
+use crate::tools::call::{GoalToolRequest, read};
 use crate::tools::input::SetInput;
-use crate::tools::{Refused, answer, set};
+use crate::tools::{ToolRefusal, answer, set};
 
 /// Performs a call of a tool that submits or follows tasks, in the name of a goal; nothing where it is
 /// no such tool.
@@ -65,7 +65,7 @@ pub struct ToolService<'a> {
 #[derive(Clone, Copy)]
 pub struct ToolCaller<'a> {
     /// The service.
-    pub(crate) desk: &'a ToolService<'a>,
+    pub(crate) tool_service: &'a ToolService<'a>,
     /// Its goal.
     pub(crate) goal: &'a GoalId,
     /// The run's name.
@@ -80,11 +80,11 @@ impl RunService for ToolCaller<'_> {
     }
 
     fn offers_kernel_tools(&self) -> bool {
-        self.desk.tasks.are_offered
+        self.tool_service.tasks.are_offered
     }
 
     fn refuse(&self, code: &'static str, message: String) -> Value {
-        answer::refused(&Refused::new(code, message))
+        answer::refused(&ToolRefusal::new(code, message))
     }
 
     fn asks_nothing(&self) -> Result<bool, Failure> {
@@ -96,14 +96,17 @@ impl RunService for ToolCaller<'_> {
     }
 
     fn person(&self) -> Option<&Person> {
-        self.desk.person.as_ref()
+        self.tool_service.person.as_ref()
     }
 
     fn allow(&self, person: &Person, entry: &str) -> Result<(), String> {
-        let command = Command::Person(PersonCommand::Allow {
+        let command = GoalCommand::Person(PersonCommand::Allow {
             what: entry.to_owned(),
         });
-        let submitted = self.desk.project.submit(self.goal, &person.actor, &command);
+        let submitted = self
+            .tool_service
+            .project
+            .submit(self.goal, &person.actor, &command);
         submitted
             .map(drop)
             .map_err(|error| format!("The user allowed {entry:?}, but Kapi failed to {error}."))
@@ -113,11 +116,14 @@ impl RunService for ToolCaller<'_> {
         let actor = Actor::Agent {
             run: self.run.to_owned(),
         };
-        let command = Command::AskConsent {
+        let command = GoalCommand::AskConsent {
             pattern: entry.to_owned(),
             command: command.to_owned(),
         };
-        let submitted = self.desk.project.submit(self.goal, &actor, &command);
+        let submitted = self
+            .tool_service
+            .project
+            .submit(self.goal, &actor, &command);
         submitted.is_ok()
     }
 
@@ -131,7 +137,7 @@ impl RunService for ToolCaller<'_> {
     }
 
     fn call(&self, tool: &str, input: Value) -> Value {
-        let answer = (self.desk.tasks.call)(self.goal, tool, input.clone());
+        let answer = (self.tool_service.tasks.call)(self.goal, tool, input.clone());
         answer.unwrap_or_else(|| {
             self.perform(tool, input)
                 .unwrap_or_else(|refused| answer::refused(&refused))
@@ -141,20 +147,20 @@ impl RunService for ToolCaller<'_> {
 
 impl ToolCaller<'_> {
     fn goal(&self) -> Result<Goal, Failure> {
-        let goal = self.desk.project.load(self.goal);
+        let goal = self.tool_service.project.load(self.goal);
         goal.map_err(|error| kapi_run::failure::plain(&error))
     }
 
-    fn perform(&self, tool: &str, input: Value) -> Result<Value, Refused> {
-        let project = &self.desk.project;
+    fn perform(&self, tool: &str, input: Value) -> Result<Value, ToolRefusal> {
+        let project = &self.tool_service.project;
         let actor = Actor::Agent {
             run: self.run.to_owned(),
         };
         match read(tool, input, project.clock.now_ms())? {
-            Request::Status(_) => self.load().map(|goal| answer::looked(&goal)),
-            Request::Set(input) => self.draft(&actor, &input),
-            Request::Call(call) => {
-                let command = Command::Tool((*call).clone());
+            GoalToolRequest::Status(_) => self.load().map(|goal| answer::looked(&goal)),
+            GoalToolRequest::Set(input) => self.draft(&actor, &input),
+            GoalToolRequest::Call(call) => {
+                let command = GoalCommand::Tool((*call).clone());
                 let submitted = project.submit(self.goal, &actor, &command);
                 submitted
                     .map(|submitted| answer::recorded(&call, &submitted.goal))
@@ -164,11 +170,11 @@ impl ToolCaller<'_> {
     }
 
     /// Records a draft of the contract; only a person, or their own preference, approves it.
-    fn draft(&self, actor: &Actor, input: &SetInput) -> Result<Value, Refused> {
-        let project = &self.desk.project;
+    fn draft(&self, actor: &Actor, input: &SetInput) -> Result<Value, ToolRefusal> {
+        let project = &self.tool_service.project;
         let before = self.load()?;
-        if !matches!(before.status, Status::Setup | Status::Proposed) {
-            return Err(Refused::new(
+        if !matches!(before.status, GoalStatus::Setup | GoalStatus::Proposed) {
+            return Err(ToolRefusal::new(
                 "goal_exists",
                 format!(
                     "the goal is {}, and its contract cannot change; only the user can start another",
@@ -177,18 +183,18 @@ impl ToolCaller<'_> {
             ));
         }
         let known = Some(&before.contract.judge).filter(|judge| **judge != Judge::None);
-        let judge_default = known.or(self.desk.judge_default.as_ref());
+        let judge_default = known.or(self.tool_service.judge_default.as_ref());
         let mut contract = set::contract(&before.contract, input, judge_default)?;
-        protect_named(&self.desk.named_checks, &mut contract)?;
+        protect_named(&self.tool_service.named_checks, &mut contract)?;
         let kind = AgentKind::parse(&contract.agent)
-            .map_err(|error| Refused::new("failed", format!("failed to {}", chain(&error))))?;
+            .map_err(|error| ToolRefusal::new("failed", format!("failed to {}", chain(&error))))?;
         support::check(&kind, &contract.working.ask_before)
-            .map_err(|failure| Refused::input(format!("cannot {}", failure.message)))?;
+            .map_err(|failure| ToolRefusal::input(format!("cannot {}", failure.message)))?;
         let hash = project
             .draft(self.goal, actor, &contract)
             .map_err(|error| refusal(&error))?;
         let in_advance = may_be_approved_in_advance(&contract, judge_default);
-        let Some(person) = self.desk.autopilot.as_ref().filter(|_| in_advance) else {
+        let Some(person) = self.tool_service.autopilot.as_ref().filter(|_| in_advance) else {
             return Ok(answer::not_confirmed(
                 &self.goal.to_string(),
                 &hash,
@@ -197,9 +203,9 @@ impl ToolCaller<'_> {
         };
         if let Some(checks) = &contract.hidden {
             hidden::keep(checks, self.hidden)
-                .map_err(|failure| Refused::new("failed", failure.message))?;
+                .map_err(|failure| ToolRefusal::new("failed", failure.message))?;
         }
-        let approve = Command::Approve {
+        let approve = GoalCommand::Approve {
             contract_hash: hash.clone(),
             means: ApprovalMeans::Autopilot,
         };
@@ -209,8 +215,8 @@ impl ToolCaller<'_> {
         Ok(answer::approved(&submitted.goal, &hash))
     }
 
-    fn load(&self) -> Result<Goal, Refused> {
-        self.desk
+    fn load(&self) -> Result<Goal, ToolRefusal> {
+        self.tool_service
             .project
             .load(self.goal)
             .map_err(|error| refusal(&error))
@@ -231,9 +237,9 @@ pub(crate) fn open_entries(goal: &Goal) -> Vec<String> {
 pub fn protect_named(
     named_checks: &NamedChecks<'_>,
     contract: &mut Contract,
-) -> Result<(), Refused> {
+) -> Result<(), ToolRefusal> {
     let checks = named_checks(contract)
-        .map_err(|failure| Refused::new("failed", format!("failed to {}", failure.message)))?;
+        .map_err(|failure| ToolRefusal::new("failed", format!("failed to {}", failure.message)))?;
     for file in checks {
         if !contract.protect.contains(&file) {
             contract.protect.push(file);
@@ -255,11 +261,11 @@ pub fn may_be_approved_in_advance(contract: &Contract, judge_default: Option<&Ju
 
 /// Returns what an agent is told when its request was not recorded.
 #[must_use]
-pub fn refusal(error: &EngineError) -> Refused {
+pub fn refusal(error: &EngineError) -> ToolRefusal {
     match error {
         EngineError::Denied(denied) => answer::denied(denied),
-        EngineError::NotFound { .. } => Refused::new("no_active_goal", error.to_string()),
-        EngineError::Busy { .. } => Refused::new(
+        EngineError::NotFound { .. } => ToolRefusal::new("no_active_goal", error.to_string()),
+        EngineError::Busy { .. } => ToolRefusal::new(
             "busy",
             "another process is writing to this goal; try again".to_owned(),
         ),
@@ -268,7 +274,7 @@ pub fn refusal(error: &EngineError) -> Refused {
         | EngineError::Store(_)
         | EngineError::NotDerived(_)
         | EngineError::Encode { .. } => {
-            Refused::new("failed", format!("failed to {}", chain(error)))
+            ToolRefusal::new("failed", format!("failed to {}", chain(error)))
         }
     }
 }

@@ -1,19 +1,19 @@
 //! The turns of a goal within the caps on spending.
 
 use kapi_core::usage::Usage;
-use kapi_machine::watch::{Activity, Watch};
+use kapi_machine::watch::{Activity, EffectWatch};
 use kapi_run::spending::turn::BookedTurn;
 use kapi_run::spending::{BookedResult, Spending, SpendingStop};
 
-use crate::rules::outcome::Outcome;
+use crate::rules::outcome::GoalOutcome;
 
 /// Performs a turn within the caps, and books it.
 pub(crate) fn within_caps(
     spending: &Spending<'_>,
     turn: &BookedTurn,
-    watch: &Watch<'_>,
-    act: impl FnOnce(&Watch<'_>) -> Outcome,
-) -> Outcome {
+    watch: &EffectWatch<'_>,
+    act: impl FnOnce(&EffectWatch<'_>) -> GoalOutcome,
+) -> GoalOutcome {
     let booked = spending.booked(turn, watch, |watch| {
         let outcome = act(watch);
         BookedResult {
@@ -24,7 +24,7 @@ pub(crate) fn within_caps(
     });
     match booked {
         Err(stopped) => outcome_of(stopped),
-        Ok((Outcome::Cancelled { usage, .. }, Some(stopped))) => {
+        Ok((GoalOutcome::Cancelled { usage, .. }, Some(stopped))) => {
             // This outcome has no place for it.
             (watch.notice)(Activity::Used(usage));
             outcome_of(stopped)
@@ -33,32 +33,32 @@ pub(crate) fn within_caps(
     }
 }
 
-fn outcome_of(stopped: SpendingStop) -> Outcome {
+fn outcome_of(stopped: SpendingStop) -> GoalOutcome {
     match stopped {
-        SpendingStop::Cap(cap) => Outcome::CapReached { cap },
-        SpendingStop::Ledger(failure) => Outcome::Failed(failure),
+        SpendingStop::Cap(cap) => GoalOutcome::CapReached { cap },
+        SpendingStop::Ledger(failure) => GoalOutcome::Failed(failure),
     }
 }
 
 /// Returns what an outcome says was used and no notice reported.
-fn unreported(outcome: &Outcome) -> Usage {
+fn unreported(outcome: &GoalOutcome) -> Usage {
     match outcome {
-        Outcome::Agent(run) => run.usage,
-        Outcome::Judged(run) => run.usage,
-        Outcome::Cancelled { usage, .. } => *usage,
-        Outcome::Workspace { .. }
-        | Outcome::Committed(_)
-        | Outcome::Verified(_)
-        | Outcome::Published { .. }
-        | Outcome::Waited
-        | Outcome::CapReached { .. }
-        | Outcome::Failed(_) => Usage::default(),
+        GoalOutcome::Agent(run) => run.usage,
+        GoalOutcome::Judged(run) => run.usage,
+        GoalOutcome::Cancelled { usage, .. } => *usage,
+        GoalOutcome::Workspace { .. }
+        | GoalOutcome::Committed(_)
+        | GoalOutcome::Verified(_)
+        | GoalOutcome::Published { .. }
+        | GoalOutcome::Waited
+        | GoalOutcome::CapReached { .. }
+        | GoalOutcome::Failed(_) => Usage::default(),
     }
 }
 
 /// Tells whether somebody was really asked, whether or not anybody counted it.
-const fn has_run(outcome: &Outcome) -> bool {
-    matches!(outcome, Outcome::Agent(_) | Outcome::Judged(_))
+const fn has_run(outcome: &GoalOutcome) -> bool {
+    matches!(outcome, GoalOutcome::Agent(_) | GoalOutcome::Judged(_))
 }
 
 #[cfg(test)]

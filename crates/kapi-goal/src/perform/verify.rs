@@ -5,34 +5,34 @@
 use kapi_check::perform::dependencies::Dependencies;
 use kapi_check::perform::hidden;
 use kapi_check::perform::prover::{
-    HiddenChecks, ProofClaim, ProofSubject, Prover, ProverSite, WorkToProve, strength,
+    ProofClaim, ProofSubject, Prover, ProverSite, UnseenChecks, WorkToProve, strength,
 };
 use kapi_check::rules::proof::verify_report::VerifyReport;
 use kapi_core::failure::Failure;
 use kapi_core::id::GoalId;
-use kapi_machine::watch::Watch;
+use kapi_machine::watch::EffectWatch;
+use kapi_run::repository_session;
+use kapi_run::repository_session::RepositorySession;
 use kapi_run::run_dir::RunDir;
 use kapi_run::shell::Listener;
-use kapi_run::workshop;
-use kapi_run::workshop::Workshop;
 
 use crate::perform::agent_run::run_id;
 use crate::perform::real::{RealWorld, cancelled};
-use crate::rules::effect::{Effect, StrengthWanted, VerifyTask};
-use crate::rules::outcome::Outcome;
+use crate::rules::effect::{GoalEffect, StrengthWanted, VerifyTask};
+use crate::rules::outcome::GoalOutcome;
 
 impl RealWorld<'_> {
     /// Performs a goal's effect.
     pub(crate) fn verify(
         &self,
-        effect: &Effect,
+        effect: &GoalEffect,
         subject: ProofSubject,
         task: &VerifyTask,
-        watch: &Watch<'_>,
-    ) -> Result<Outcome, Failure> {
+        watch: &EffectWatch<'_>,
+    ) -> Result<GoalOutcome, Failure> {
         self.settle_hidden(&effect.goal, task)?;
         let report = self.prove(&run_id(effect), subject, task, watch)?;
-        Ok(report.map_or_else(cancelled, Outcome::Verified))
+        Ok(report.map_or_else(cancelled, GoalOutcome::Verified))
     }
 
     /// Makes sure that the hidden checks of a goal are where they are kept, and as approved.
@@ -40,8 +40,8 @@ impl RealWorld<'_> {
         let Some(approved) = &task.hidden else {
             return Ok(());
         };
-        let old = self.desk.project.layout.goal(goal).hidden();
-        hidden::verify_kept_or_move(approved, &self.place.hidden, &old)
+        let old = self.tool_service.project.layout.goal(goal).hidden();
+        hidden::verify_kept_or_move(approved, &self.location.hidden, &old)
     }
 
     /// Runs the commands and returns what they showed; nothing where it was called off.
@@ -50,27 +50,27 @@ impl RealWorld<'_> {
         run_id: &str,
         subject: ProofSubject,
         task: &VerifyTask,
-        watch: &Watch<'_>,
+        watch: &EffectWatch<'_>,
     ) -> Result<Option<VerifyReport>, Failure> {
-        let workshop = Workshop::open(&self.book, &self.place.project, watch.cancel)?;
-        let run_dir = RunDir::open(&self.place.runs, run_id)?;
+        let repo = RepositorySession::open(&self.grants, &self.location.project, watch.cancel)?;
+        let run_dir = RunDir::open(&self.location.runs, run_id)?;
         let commits = (
-            workshop::commit_id(&task.base)?,
-            workshop::commit_id(&task.commit)?,
+            repository_session::commit_id(&task.base)?,
+            repository_session::commit_id(&task.commit)?,
         );
-        let work = WorkToProve::of(&workshop.repository, &task.branch, commits, &task.protect)?;
-        let repository = &workshop.repository;
-        let dependencies = Dependencies::of_goal(&self.book, repository, &self.place.scratch)?;
+        let work = WorkToProve::of(&repo.repository, &task.branch, commits, &task.protect)?;
+        let repository = &repo.repository;
+        let dependencies = Dependencies::of_goal(&self.grants, repository, &self.location.scratch)?;
         let prover = Prover {
-            book: &self.book,
-            workshop: &workshop,
+            grants: &self.grants,
+            repo: &repo,
             site: ProverSite {
-                project: &self.place.project,
-                stores: &self.place.stores,
-                scratch: &self.place.scratch,
-                hidden: task.hidden.as_ref().map(|approved| HiddenChecks::Kept {
+                project: &self.location.project,
+                stores: &self.location.stores,
+                scratch: &self.location.scratch,
+                hidden: task.hidden.as_ref().map(|approved| UnseenChecks::Kept {
                     approved,
-                    at: &self.place.hidden,
+                    at: &self.location.hidden,
                 }),
                 name: run_id,
                 dependencies: &dependencies,

@@ -16,7 +16,7 @@ use kapi_sys::process::ProcessName;
 
 use crate::perform::real::RealWorld;
 use crate::rules::state::Goal;
-use crate::rules::wait::{Wait, WaitFor};
+use crate::rules::wait::{GoalWait, WaitFor};
 use crate::rules::words;
 
 /// The longest until the next look, in milliseconds: clocks are set, and machines sleep.
@@ -50,7 +50,7 @@ pub enum CheckCost {
 
 /// Tells whether a look at a wait takes time.
 #[must_use]
-pub const fn pace(wait: &Wait) -> CheckCost {
+pub const fn pace(wait: &GoalWait) -> CheckCost {
     match wait.until {
         WaitFor::Command { .. } => CheckCost::Slow,
         WaitFor::Time { .. }
@@ -64,10 +64,10 @@ pub const fn pace(wait: &Wait) -> CheckCost {
 
 /// Returns what to watch for a wait, so that a look is taken when something changes.
 #[must_use]
-pub fn watched(place: &GoalPaths, wait: &Wait) -> WakeSources {
+pub fn watched(location: &GoalPaths, wait: &GoalWait) -> WakeSources {
     let mut watched = WakeSources::default();
     match &wait.until {
-        WaitFor::File { path, .. } => watched.directories = file::directories(place, path),
+        WaitFor::File { path, .. } => watched.directories = file::directories(location, path),
         WaitFor::Process { pid, started_ticks } => {
             watched.processes.insert(ProcessName {
                 pid: *pid,
@@ -93,7 +93,7 @@ pub fn watched(place: &GoalPaths, wait: &Wait) -> WakeSources {
 pub fn look(
     world: &RealWorld<'_>,
     goal: &Goal,
-    wait: &Wait,
+    wait: &GoalWait,
     cancel: &Cancel,
 ) -> Result<WaitCheck, Failure> {
     let now_ms = world.clock.now_ms();
@@ -105,7 +105,7 @@ pub fn look(
             at(*at_ms, now_ms)
         }
         WaitFor::File { path, until } => {
-            let is_met = file::is_met(&world.place, path, *until, wait.since_ms)?;
+            let is_met = file::is_met(&world.location, path, *until, wait.since_ms)?;
             found(is_met, UNTOLD_MS_MAX)
         }
         WaitFor::Process { pid, started_ticks } => {

@@ -10,17 +10,17 @@ use kapi_core::actor::Actor;
 use kapi_core::id::GoalId;
 use kapi_sys::lock::Lock;
 
-use crate::record::approvals::approval::{Approval, Given, Lack};
+use crate::record::approvals::approval::{Approval, GoalGrant, GoalLack};
 use crate::record::error::EngineError;
 use crate::record::home_record::HomeRecord;
 use crate::record::project::Project;
-use crate::rules::command::{Command, PersonCommand};
-use crate::rules::denied::{Denied, NOT_APPROVED_HERE};
-use crate::rules::state::{Goal, Status};
+use crate::rules::command::{GoalCommand, PersonCommand};
+use crate::rules::denied::{GoalDenial, NOT_APPROVED_HERE};
+use crate::rules::state::{Goal, GoalStatus};
 
 /// What a command needs of the approvals.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Role {
+pub(crate) enum CommandNeed {
     /// It lets a goal go on as it stands.
     GoesOn,
     /// It gives leave for more.
@@ -30,32 +30,32 @@ pub(crate) enum Role {
 }
 
 /// Returns what a command needs of the approvals.
-pub(crate) const fn role(command: &Command) -> Role {
+pub(crate) const fn role(command: &GoalCommand) -> CommandNeed {
     match command {
-        Command::Create { setup: true, .. }
-        | Command::Approve { .. }
-        | Command::RaiseBudget(_)
-        | Command::Person(
+        GoalCommand::Create { setup: true, .. }
+        | GoalCommand::Approve { .. }
+        | GoalCommand::RaiseBudget(_)
+        | GoalCommand::Person(
             PersonCommand::SetTurns { .. }
             | PersonCommand::Allow { .. }
             | PersonCommand::ChangeJudge { .. },
-        ) => Role::Gives,
-        Command::Intend { .. }
-        | Command::Resume
-        | Command::Wake { .. }
-        | Command::Person(
+        ) => CommandNeed::Gives,
+        GoalCommand::Intend { .. }
+        | GoalCommand::Resume
+        | GoalCommand::Wake { .. }
+        | GoalCommand::Person(
             PersonCommand::Reopen { .. } | PersonCommand::Say { .. } | PersonCommand::Park { .. },
-        ) => Role::GoesOn,
-        Command::Create { setup: false, .. }
-        | Command::Draft { .. }
-        | Command::Progress { .. }
-        | Command::RecordRun { .. }
-        | Command::Report { .. }
-        | Command::Interrupt
-        | Command::Cancel { .. }
-        | Command::Tool(_)
-        | Command::AskConsent { .. }
-        | Command::AnswerSideQuestion { .. } => Role::Neither,
+        ) => CommandNeed::GoesOn,
+        GoalCommand::Create { setup: false, .. }
+        | GoalCommand::Draft { .. }
+        | GoalCommand::Progress { .. }
+        | GoalCommand::RecordRun { .. }
+        | GoalCommand::Report { .. }
+        | GoalCommand::Interrupt
+        | GoalCommand::Cancel { .. }
+        | GoalCommand::Tool(_)
+        | GoalCommand::AskConsent { .. }
+        | GoalCommand::AnswerSideQuestion { .. } => CommandNeed::Neither,
     }
 }
 
@@ -77,9 +77,9 @@ impl<'a> GoalApprovals<'a> {
     }
 
     /// Tells what is missing for a goal to go on.
-    pub(crate) fn lack(&self, goal: &Goal) -> Result<Option<Lack>, EngineError> {
+    pub(crate) fn lack(&self, goal: &Goal) -> Result<Option<GoalLack>, EngineError> {
         match self.read()? {
-            None => Ok(Some(Lack::Nothing)),
+            None => Ok(Some(GoalLack::Nothing)),
             Some(approval) => approval.lack(goal),
         }
     }
@@ -101,7 +101,7 @@ impl<'a> GoalApprovals<'a> {
     ) -> Result<(), EngineError> {
         if let Some(goal) = before {
             // What is given before the approval is part of what is approved then.
-            if goal.status == Status::Proposed {
+            if goal.status == GoalStatus::Proposed {
                 return Ok(());
             }
             self.require(goal)?;
@@ -114,7 +114,7 @@ impl<'a> GoalApprovals<'a> {
     pub(crate) fn adopt(&self, person: &Actor, goal: &Goal) -> Result<(), EngineError> {
         let held = self.lock()?;
         let mut approval = Approval::of(goal, person, self.0.project().clock.now_ms())?;
-        approval.given = Given::Contract;
+        approval.given = GoalGrant::Contract;
         let written = self.write(approval);
         drop(held);
         written
@@ -134,8 +134,8 @@ impl<'a> GoalApprovals<'a> {
     }
 }
 
-fn refused(goal: &Goal, lack: &Lack) -> Denied {
-    Denied::Refused {
+fn refused(goal: &Goal, lack: &GoalLack) -> GoalDenial {
+    GoalDenial::Refused {
         code: NOT_APPROVED_HERE,
         message: format!("goal {} cannot continue: {lack}", goal.id),
     }
@@ -147,7 +147,7 @@ impl Project<'_> {
     ///
     /// # Errors
     /// When the disk refuses.
-    pub fn unapproved(&self, goal: &Goal) -> Result<Option<Lack>, EngineError> {
+    pub fn unapproved(&self, goal: &Goal) -> Result<Option<GoalLack>, EngineError> {
         match GoalApprovals::of(self, &goal.id) {
             None => Ok(None),
             Some(approvals) => approvals.lack(goal),
@@ -170,14 +170,14 @@ impl Project<'_> {
     /// shown any more; nothing has changed then. When the disk refuses.
     pub fn adopt(&self, person: &Actor, shown: &Goal) -> Result<(), EngineError> {
         if !matches!(person, Actor::Human { .. }) {
-            return Err(EngineError::Denied(Denied::OnlyHuman {
+            return Err(EngineError::Denied(GoalDenial::OnlyHuman {
                 action: "approve a contract",
                 actor: person.to_string(),
             }));
         }
         let goal = self.load(&shown.id)?;
         if goal.approval.is_none() {
-            return Err(EngineError::Denied(Denied::WrongStatus {
+            return Err(EngineError::Denied(GoalDenial::WrongStatus {
                 status: goal.status,
                 action: "approved again",
             }));
@@ -188,7 +188,7 @@ impl Project<'_> {
             && goal.changed_judge == shown.changed_judge;
         if !is_shown {
             let shown = shown.contract_hash.clone();
-            return Err(EngineError::Denied(Denied::WrongHash { shown }));
+            return Err(EngineError::Denied(GoalDenial::WrongHash { shown }));
         }
         GoalApprovals::of(self, &goal.id).map_or(Ok(()), |approvals| approvals.adopt(person, &goal))
     }

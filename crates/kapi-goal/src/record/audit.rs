@@ -10,8 +10,8 @@ use kapi_store::audit::audit;
 use crate::record::error::EngineError;
 use crate::record::opened::GoalMachine;
 use crate::record::project::Project;
-use crate::record::snapshot::Snapshot;
-use crate::rules::event::Event;
+use crate::record::snapshot::GoalSnapshot;
+use crate::rules::event::GoalEvent;
 
 /// Checks a goal.
 ///
@@ -27,7 +27,7 @@ pub fn audit_goal(project: &Project<'_>, id: &GoalId) -> Result<StreamAudit, Eng
     let mut report = StreamAudit::of(stream.log(), &mut found);
     let mut runs = RecordedRuns::default();
     let replayed = report.replay::<GoalMachine>(&found, |_, logged| {
-        if let Event::RunRecorded { effect, files } = &logged.event {
+        if let GoalEvent::RunRecorded { effect, files } = &logged.event {
             runs.record(project.layout.run(&format!("{id}-{effect}")), files);
         }
     });
@@ -44,8 +44,8 @@ pub fn audit_goal(project: &Project<'_>, id: &GoalId) -> Result<StreamAudit, Eng
     }
     report.check_fold(layout.state(), &found, &replayed);
     report.check_saved_to_the_end(layout.state(), &found);
-    let snapshot = Snapshot::of(goal, report.records);
-    let seq_of = |snapshot: &Snapshot| snapshot.seq;
+    let snapshot = GoalSnapshot::of(goal, report.records);
+    let seq_of = |snapshot: &GoalSnapshot| snapshot.seq;
     report.check_snapshot(project.disk, layout.snapshot(), &snapshot, seq_of)?;
     if let Some(in_flight) = &goal.in_flight {
         // Whoever performs it again adds to its files.

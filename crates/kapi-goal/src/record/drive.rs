@@ -12,28 +12,30 @@ use kapi_core::actor::Actor;
 use kapi_core::id::{EffectId, GoalId};
 use kapi_core::usage::Usage;
 use kapi_machine::evidence::hash_run;
-use kapi_machine::flight::{Flight, MESSAGES_MAX, Message, Voice, cut_off, panicked};
-use kapi_machine::logged::Logged;
-use kapi_machine::meter::{Meter, Reading};
+use kapi_machine::logged::EventRecord;
+use kapi_machine::meter::{Meter, MeterReading};
 use kapi_machine::pace::Pace;
-use kapi_machine::watch::{Activity, Watch};
+use kapi_machine::running_effect::{
+    EffectMessage, EffectSender, MESSAGES_MAX, RunningEffect, cut_off, panicked,
+};
+use kapi_machine::watch::{Activity, EffectWatch};
 use kapi_sys::lock::LockError;
 
 use crate::record::error::EngineError;
 use crate::record::opened::OpenGoal;
 use crate::record::project::Project;
 use crate::record::world::World;
-use crate::rules::command::Command;
-use crate::rules::effect::{Action, Effect, next};
-use crate::rules::event::Event;
-use crate::rules::outcome::Outcome;
-use crate::rules::state::{Goal, Status};
+use crate::rules::command::GoalCommand;
+use crate::rules::effect::{GoalAction, GoalEffect, next};
+use crate::rules::event::GoalEvent;
+use crate::rules::outcome::GoalOutcome;
+use crate::rules::state::{Goal, GoalStatus};
 
 /// How often a plan may be overtaken by other processes before it is an error.
 const OVERTAKEN_MAX: u32 = 100;
 
 /// What a drive obeys besides the rules.
-pub struct Control<'a> {
+pub struct DriveControl<'a> {
     /// The person who started it, in whose name the goal is interrupted. Where it is the engine,
     /// a supervisor drives: it lets go of the goal instead, which stays active for the next driver.
     pub person: Actor,
@@ -47,18 +49,18 @@ pub struct Control<'a> {
 
 /// Something worth showing.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Observed {
+pub enum DriveObservation {
     /// An event was recorded, by this process or another.
-    Recorded(Box<Logged<Event>>),
+    Recorded(Box<EventRecord<GoalEvent>>),
     /// An effect begins.
-    Performing(Box<Effect>),
+    Performing(Box<GoalEffect>),
     /// Something happened inside it.
     Activity(Activity),
 }
 
 /// A drive that could not go on.
 #[derive(Debug, thiserror::Error)]
-pub enum DriveError {
+pub enum GoalDriveError {
     /// Somebody else drives the goal.
     #[error("drive goal {goal}, which is driven by {owner}")]
     Driven {
@@ -82,16 +84,16 @@ pub fn drive<'a>(
     project: &'a Project<'a>,
     goal: &GoalId,
     world: &dyn World,
-    control: &Control<'_>,
-    observe: &mut dyn FnMut(Observed),
-) -> Result<Goal, DriveError> {
+    control: &DriveControl<'_>,
+    observe: &mut dyn FnMut(DriveObservation),
+) -> Result<Goal, GoalDriveError> {
     let mut open = OpenGoal::load(project, goal)?;
     open.goal()?;
     let lock = project.layout.goal(goal).drive_lock();
     let _driving = match project.disk.lock(&lock, &project.owner, 0) {
         Ok(lock) => lock,
         Err(LockError::Busy { owner, .. }) => {
-            return Err(DriveError::Driven {
+            return Err(GoalDriveError::Driven {
                 goal: goal.clone(),
                 owner,
             });
@@ -99,7 +101,7 @@ pub fn drive<'a>(
         Err(error @ LockError::Failed { .. }) => return Err(EngineError::from(error).into()),
     };
     open.repair()?;
-    let mut drive = Drive {
+    let mut drive = GoalDriver {
         project,
         open,
         control,
@@ -116,7 +118,7 @@ pub fn drive<'a>(
         };
         match drive.submit(
             &Actor::Engine,
-            &Command::Intend {
+            &GoalCommand::Intend {
                 effect: planned.id.clone(),
             },
         ) {
@@ -138,16 +140,16 @@ pub fn drive<'a>(
     Ok(drive.open.into_goal()?)
 }
 
-struct Drive<'a, 'o> {
+struct GoalDriver<'a, 'o> {
     project: &'a Project<'a>,
     open: OpenGoal<'a>,
-    control: &'a Control<'a>,
-    observe: &'o mut dyn FnMut(Observed),
+    control: &'a DriveControl<'a>,
+    observe: &'o mut dyn FnMut(DriveObservation),
     /// It goes no further, and the goal stays as it is.
     lets_go: bool,
 }
 
-impl Drive<'_, '_> {
+impl GoalDriver<'_, '_> {
     /// Reads what others recorded, and stops the goal or lets go of it if that is wanted.
     fn look(&mut self) -> Result<(), EngineError> {
         self.open.refresh()?;
@@ -158,7 +160,7 @@ impl Drive<'_, '_> {
                 self.lets_go = true;
                 return Ok(());
             }
-            match self.submit(&person, &Command::Interrupt) {
+            match self.submit(&person, &GoalCommand::Interrupt) {
                 // Somebody else stopped it first.
                 Ok(()) | Err(EngineError::Denied(_)) => {}
                 Err(error) => return Err(error),
@@ -176,11 +178,11 @@ impl Drive<'_, '_> {
             Some(in_flight) => {
                 let effect = in_flight.effect.clone();
                 self.record_run(&effect)?;
-                let outcome = Outcome::Cancelled {
+                let outcome = GoalOutcome::Cancelled {
                     usage: Usage::default(),
                     session: None,
                 };
-                let report = Command::Report {
+                let report = GoalCommand::Report {
                     effect,
                     outcome,
                     elapsed_ms: 0,
@@ -190,7 +192,7 @@ impl Drive<'_, '_> {
         }
     }
 
-    fn submit(&mut self, actor: &Actor, command: &Command) -> Result<(), EngineError> {
+    fn submit(&mut self, actor: &Actor, command: &GoalCommand) -> Result<(), EngineError> {
         let result = self.open.submit(actor, command);
         self.show_recorded();
         result.map(|_| ())
@@ -198,27 +200,28 @@ impl Drive<'_, '_> {
 
     fn show_recorded(&mut self) {
         for logged in self.open.take_unseen() {
-            (self.observe)(Observed::Recorded(Box::new(logged)));
+            (self.observe)(DriveObservation::Recorded(Box::new(logged)));
         }
     }
 
     /// Performs one effect in a thread of its own and records how it ended.
-    fn perform(&mut self, world: &dyn World, effect: &Effect) -> Result<(), EngineError> {
-        (self.observe)(Observed::Performing(Box::new(effect.clone())));
-        let perform = |effect: &Effect, watch: &Watch<'_>| world.perform(effect, watch);
+    fn perform(&mut self, world: &dyn World, effect: &GoalEffect) -> Result<(), EngineError> {
+        (self.observe)(DriveObservation::Performing(Box::new(effect.clone())));
+        let perform = |effect: &GoalEffect, watch: &EffectWatch<'_>| world.perform(effect, watch);
         let (sender, receiver) = sync_channel(MESSAGES_MAX);
         thread::scope(|scope| {
-            let voice = Voice::new(&sender, &effect.id);
+            let voice = EffectSender::new(&sender, &effect.id);
             let now_ms = self.now_ms();
             let meter = meter(effect, now_ms);
-            let mut flight = Flight::start(scope, &perform, effect.clone(), meter, voice);
-            let attended = self.attend(&mut flight, &receiver, now_ms);
+            let mut running_effect =
+                RunningEffect::start(scope, &perform, effect.clone(), meter, voice);
+            let attended = self.attend(&mut running_effect, &receiver, now_ms);
             if attended.is_err() {
-                flight.cancel.raise();
+                running_effect.cancel.raise();
             }
             // Whatever the effect still says goes nowhere, so it cannot wait for us.
             drop(receiver);
-            let has_panicked = flight.join();
+            let has_panicked = running_effect.join();
             match attended? {
                 Some(()) => Ok(()),
                 None => {
@@ -226,7 +229,7 @@ impl Drive<'_, '_> {
                         has_panicked,
                         "a worker that ends without a word has panicked"
                     );
-                    self.report(effect, Outcome::Failed(panicked(&effect.id)), 0)
+                    self.report(effect, GoalOutcome::Failed(panicked(&effect.id)), 0)
                 }
             }
         })
@@ -235,8 +238,8 @@ impl Drive<'_, '_> {
     /// Listens until the effect has ended; `None` when it never said how.
     fn attend(
         &mut self,
-        flight: &mut Flight<'_, Effect>,
-        receiver: &Receiver<Message<Outcome>>,
+        running_effect: &mut RunningEffect<'_, GoalEffect>,
+        receiver: &Receiver<EffectMessage<GoalOutcome>>,
         mut looked_ms: u64,
     ) -> Result<Option<()>, EngineError> {
         let look_ms = self.control.pace.look_ms;
@@ -245,40 +248,40 @@ impl Drive<'_, '_> {
             let now_ms = self.now_ms();
             let is_quiet = message.is_err();
             match message {
-                Ok(Message::Activity(_, activity)) => {
-                    flight.meter.notice(&activity);
-                    (self.observe)(Observed::Activity(activity));
+                Ok(EffectMessage::Activity(_, activity)) => {
+                    running_effect.meter.notice(&activity);
+                    (self.observe)(DriveObservation::Activity(activity));
                 }
-                Ok(Message::Ended(_, outcome)) => {
-                    let reading = flight.meter.reading(now_ms);
-                    let effect = &flight.effect;
-                    let outcome = checked(*outcome, flight);
+                Ok(EffectMessage::Ended(_, outcome)) => {
+                    let reading = running_effect.meter.reading(now_ms);
+                    let effect = &running_effect.effect;
+                    let outcome = checked(*outcome, running_effect);
                     let outcome = self.with_usage(effect, outcome, &reading.usage)?;
                     return self.report(effect, outcome, reading.elapsed_ms).map(Some);
                 }
-                Ok(Message::Gone(_)) => return Ok(None),
+                Ok(EffectMessage::Gone(_)) => return Ok(None),
                 Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {}
             }
-            let reading = flight.meter.reading(now_ms);
-            let is_due = flight.meter.is_due(now_ms, &self.control.pace)
+            let reading = running_effect.meter.reading(now_ms);
+            let is_due = running_effect.meter.is_due(now_ms, &self.control.pace)
                 || uses_up_limit(self.open.goal()?, &reading);
             let looks = is_quiet || now_ms.saturating_sub(looked_ms) >= look_ms;
             if is_due {
-                let reading = flight.meter.take(now_ms);
-                self.progress(&flight.effect, reading.usage, reading.elapsed_ms)?;
+                let reading = running_effect.meter.take(now_ms);
+                self.progress(&running_effect.effect, reading.usage, reading.elapsed_ms)?;
             }
             if looks {
                 looked_ms = now_ms;
                 self.look()?;
             }
             // Only an event can make an effect unwanted.
-            if (is_due || looks) && (self.lets_go || !self.wants(&flight.effect)?) {
-                flight.cancel.raise();
+            if (is_due || looks) && (self.lets_go || !self.wants(&running_effect.effect)?) {
+                running_effect.cancel.raise();
             }
         }
     }
 
-    fn wants(&self, effect: &Effect) -> Result<bool, EngineError> {
+    fn wants(&self, effect: &GoalEffect) -> Result<bool, EngineError> {
         Ok(next(self.open.goal()?).is_some_and(|wanted| wanted.id == effect.id))
     }
 
@@ -286,21 +289,21 @@ impl Drive<'_, '_> {
     /// it is preceded by a report of its own.
     fn with_usage(
         &mut self,
-        effect: &Effect,
-        mut outcome: Outcome,
+        effect: &GoalEffect,
+        mut outcome: GoalOutcome,
         used: &Usage,
-    ) -> Result<Outcome, EngineError> {
+    ) -> Result<GoalOutcome, EngineError> {
         match &mut outcome {
-            Outcome::Agent(run) => run.usage.add(used),
-            Outcome::Judged(run) => run.usage.add(used),
-            Outcome::Cancelled { usage, .. } => usage.add(used),
-            Outcome::Workspace { .. }
-            | Outcome::Committed(_)
-            | Outcome::Verified(_)
-            | Outcome::Published { .. }
-            | Outcome::Waited
-            | Outcome::CapReached { .. }
-            | Outcome::Failed(_) => {
+            GoalOutcome::Agent(run) => run.usage.add(used),
+            GoalOutcome::Judged(run) => run.usage.add(used),
+            GoalOutcome::Cancelled { usage, .. } => usage.add(used),
+            GoalOutcome::Workspace { .. }
+            | GoalOutcome::Committed(_)
+            | GoalOutcome::Verified(_)
+            | GoalOutcome::Published { .. }
+            | GoalOutcome::Waited
+            | GoalOutcome::CapReached { .. }
+            | GoalOutcome::Failed(_) => {
                 if !used.is_zero() {
                     self.progress(effect, *used, 0)?;
                 }
@@ -311,14 +314,14 @@ impl Drive<'_, '_> {
 
     fn progress(
         &mut self,
-        effect: &Effect,
+        effect: &GoalEffect,
         usage: Usage,
         elapsed_ms: u64,
     ) -> Result<(), EngineError> {
         let effect = effect.id.clone();
         self.submit(
             &Actor::Engine,
-            &Command::Progress {
+            &GoalCommand::Progress {
                 effect,
                 usage,
                 elapsed_ms,
@@ -328,15 +331,15 @@ impl Drive<'_, '_> {
 
     fn report(
         &mut self,
-        effect: &Effect,
-        outcome: Outcome,
+        effect: &GoalEffect,
+        outcome: GoalOutcome,
         elapsed_ms: u64,
     ) -> Result<(), EngineError> {
         let effect = effect.id.clone();
         self.record_run(&effect)?;
         self.submit(
             &Actor::Engine,
-            &Command::Report {
+            &GoalCommand::Report {
                 effect,
                 outcome,
                 elapsed_ms,
@@ -352,7 +355,7 @@ impl Drive<'_, '_> {
             return Ok(());
         }
         let effect = effect.clone();
-        self.submit(&Actor::Engine, &Command::RecordRun { effect, files })
+        self.submit(&Actor::Engine, &GoalCommand::RecordRun { effect, files })
     }
 
     fn now_ms(&self) -> u64 {
@@ -361,31 +364,31 @@ impl Drive<'_, '_> {
 }
 
 /// An effect that says it was cancelled though nobody asked would be tried again for ever.
-fn checked(outcome: Outcome, flight: &Flight<'_, Effect>) -> Outcome {
+fn checked(outcome: GoalOutcome, running_effect: &RunningEffect<'_, GoalEffect>) -> GoalOutcome {
     match outcome {
-        Outcome::Cancelled { .. } if !flight.cancel.is_raised() => {
-            Outcome::Failed(cut_off(&flight.effect.id))
+        GoalOutcome::Cancelled { .. } if !running_effect.cancel.is_raised() => {
+            GoalOutcome::Failed(cut_off(&running_effect.effect.id))
         }
         outcome => outcome,
     }
 }
 
-fn meter(effect: &Effect, now_ms: u64) -> Meter {
+fn meter(effect: &GoalEffect, now_ms: u64) -> Meter {
     match effect.action {
-        Action::Wait { .. } => Meter::start_untimed(now_ms),
-        Action::CreateWorkspace { .. }
-        | Action::RunAgent(_)
-        | Action::Commit(_)
-        | Action::Baseline(_)
-        | Action::Verify(_)
-        | Action::Judge(_)
-        | Action::Publish { .. } => Meter::start(now_ms),
+        GoalAction::Wait { .. } => Meter::start_untimed(now_ms),
+        GoalAction::CreateWorkspace { .. }
+        | GoalAction::RunAgent(_)
+        | GoalAction::Commit(_)
+        | GoalAction::Baseline(_)
+        | GoalAction::Verify(_)
+        | GoalAction::Judge(_)
+        | GoalAction::Publish { .. } => Meter::start(now_ms),
     }
 }
 
 /// Tells whether a limit that was not used up before is so with this reading.
-fn uses_up_limit(goal: &Goal, reading: &Reading) -> bool {
-    if goal.status != Status::Active || goal.limit_within_turn().is_some() {
+fn uses_up_limit(goal: &Goal, reading: &MeterReading) -> bool {
+    if goal.status != GoalStatus::Active || goal.limit_within_turn().is_some() {
         return false;
     }
     let mut spent = goal.spent;

@@ -10,14 +10,14 @@ use kapi_store::error::StoreError;
 use kapi_sys::disk::DiskError;
 use kapi_sys::lock::LockError;
 
-use crate::rules::denied::Denied;
+use crate::rules::denied::GoalDenial;
 
 /// A use case that did not succeed.
 #[derive(Debug, thiserror::Error)]
 pub enum EngineError {
     /// A rule said no; nothing changed.
     #[error(transparent)]
-    Denied(#[from] Denied),
+    Denied(#[from] GoalDenial),
     /// There is no such goal.
     #[error("find goal {goal}")]
     NotFound {

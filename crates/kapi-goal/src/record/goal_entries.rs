@@ -6,7 +6,7 @@
 use kapi_store::timestamp::format_ms;
 
 use crate::record::error::EngineError;
-use crate::record::goal_listing::{Listed, Standing};
+use crate::record::goal_listing::{GoalListingEntry, ListingStatus};
 use crate::record::inventory::{GoalEntry, Inventory, goal_ids};
 use crate::record::project::Project;
 use crate::rules::state::Goal;
@@ -49,7 +49,7 @@ pub(crate) fn note(project: &Project<'_>, goal: &Goal) -> Result<(), EngineError
 }
 
 /// Lists every goal there is.
-pub(crate) fn list(project: &Project<'_>) -> Result<Vec<Listed>, EngineError> {
+pub(crate) fn list(project: &Project<'_>) -> Result<Vec<GoalListingEntry>, EngineError> {
     let inventory = Inventory::read(project.disk, &project.layout)?;
     list_with(project, inventory.as_ref())
 }
@@ -58,23 +58,23 @@ pub(crate) fn list(project: &Project<'_>) -> Result<Vec<Listed>, EngineError> {
 pub fn list_with(
     project: &Project<'_>,
     inventory: Option<&Inventory>,
-) -> Result<Vec<Listed>, EngineError> {
+) -> Result<Vec<GoalListingEntry>, EngineError> {
     let ids = goal_ids(project.disk, &project.layout)?;
-    let standing = |id| {
+    let state = |id| {
         let known = inventory.and_then(|inventory| inventory.find(id));
         match known.filter(|entry| entry.status.is_terminal()) {
-            Some(entry) => Standing::Known(entry.clone()),
+            Some(entry) => ListingStatus::Known(entry.clone()),
             None => match project.load(id) {
-                Ok(goal) => Standing::Known(entry_since(project, &goal, known)),
-                Err(error) => Standing::Damaged(error),
+                Ok(goal) => ListingStatus::Known(entry_since(project, &goal, known)),
+                Err(error) => ListingStatus::Damaged(error),
             },
         }
     };
     Ok(ids
         .iter()
-        .map(|id| Listed {
+        .map(|id| GoalListingEntry {
             id: id.clone(),
-            standing: standing(id),
+            state: state(id),
         })
         .collect())
 }

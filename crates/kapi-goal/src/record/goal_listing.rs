@@ -9,16 +9,16 @@ use crate::record::inventory::GoalEntry;
 
 /// One goal in a listing.
 #[derive(Debug)]
-pub struct Listed {
+pub struct GoalListingEntry {
     /// The goal.
     pub id: GoalId,
     /// What is known of it.
-    pub standing: Standing,
+    pub state: ListingStatus,
 }
 
 /// What a listing knows of a goal.
 #[derive(Debug)]
-pub enum Standing {
+pub enum ListingStatus {
     /// Its stream is sound.
     Known(GoalEntry),
     /// Its stream cannot be trusted or read.

@@ -9,11 +9,11 @@ use crate::record::contract_hash::contract_hash;
 use crate::record::error::EngineError;
 use crate::record::goal_entries;
 use crate::record::goal_entries::read_or_rebuild;
-use crate::record::goal_listing::Listed;
+use crate::record::goal_listing::GoalListingEntry;
 use crate::record::inventory::{Inventory, NewDirectory};
-use crate::record::opened::{OpenGoal, Submitted};
+use crate::record::opened::{GoalSubmission, OpenGoal};
 use crate::record::project::Project;
-use crate::rules::command::Command;
+use crate::rules::command::GoalCommand;
 use crate::rules::contract::Contract;
 use crate::rules::decide::decide;
 use crate::rules::state::Goal;
@@ -124,7 +124,7 @@ impl Project<'_> {
         contract: &Contract,
     ) -> Result<String, EngineError> {
         let hash = contract_hash(contract)?;
-        let draft = Command::Draft {
+        let draft = GoalCommand::Draft {
             contract: Box::new(contract.clone()),
             contract_hash: hash.clone(),
         };
@@ -136,7 +136,7 @@ impl Project<'_> {
     ///
     /// # Errors
     /// When the disk refuses. A damaged goal is listed with its fault.
-    pub fn goals(&self) -> Result<Vec<Listed>, EngineError> {
+    pub fn goals(&self) -> Result<Vec<GoalListingEntry>, EngineError> {
         goal_entries::list(self)
     }
 
@@ -157,8 +157,8 @@ impl Project<'_> {
         &self,
         goal: &GoalId,
         actor: &Actor,
-        command: &Command,
-    ) -> Result<Submitted, EngineError> {
+        command: &GoalCommand,
+    ) -> Result<GoalSubmission, EngineError> {
         let mut open = OpenGoal::load(self, goal)?;
         open.goal()?;
         open.submit(actor, command)
@@ -184,8 +184,12 @@ impl Project<'_> {
     }
 }
 
-fn create_command(id: &GoalId, contract: &Contract, setup: bool) -> Result<Command, EngineError> {
-    Ok(Command::Create {
+fn create_command(
+    id: &GoalId,
+    contract: &Contract,
+    setup: bool,
+) -> Result<GoalCommand, EngineError> {
+    Ok(GoalCommand::Create {
         id: id.clone(),
         contract: Box::new(contract.clone()),
         contract_hash: contract_hash(contract)?,

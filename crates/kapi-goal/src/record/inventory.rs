@@ -13,7 +13,7 @@ use std::sync::Arc;
 use kapi_core::id::{GoalId, PART_NUMBERS_MAX, Slug};
 use kapi_core::isolation::SandboxLevel;
 use kapi_core::mode::Mode;
-use kapi_core::workflow_status::Status as WorkflowStatus;
+use kapi_core::workflow_status::WorkflowStatus;
 use kapi_store::codec::{LogPosition, decode};
 use kapi_store::error::StoreError;
 use kapi_store::layout::ProjectLayout;
@@ -24,7 +24,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::record::inventory::workflow_entry::{Attachment, WorkflowConnection, WorkflowEntry};
 use crate::rules::contract::Race;
-use crate::rules::state::Status;
+use crate::rules::state::GoalStatus;
 
 /// The layout of `inventory.json`.
 const INVENTORY_VERSION: u32 = 1;
@@ -77,7 +77,7 @@ pub struct GoalEntry {
     /// The goal.
     pub id: GoalId,
     /// Where it stands.
-    pub status: Status,
+    pub status: GoalStatus,
     /// The branch that receives its commit.
     pub branch: String,
     /// Its worktree, once there is one.
@@ -206,10 +206,10 @@ impl Inventory {
     /// Puts one workflow's entry in, or replaces it.
     pub fn put_workflow(&mut self, entry: WorkflowEntry) {
         self.next_index = self.next_index.max(entry.id.index().saturating_add(1));
-        let place = self
+        let location = self
             .workflows
             .binary_search_by(|known| known.id.cmp(&entry.id));
-        match place {
+        match location {
             Ok(idx) => {
                 if let Some(known) = self.workflows.get_mut(idx) {
                     *known = Arc::new(entry);

@@ -9,8 +9,8 @@ use kapi_store::layout::GoalLayout;
 use kapi_store::timestamp::format_ms;
 use kapi_sys::disk::{Disk, DiskError, replace_derived};
 
-use crate::rules::journey::Declared;
-use crate::rules::plan::distilled::{Distilled, Evidence, Surface};
+use crate::rules::journey::TurnDeclaration;
+use crate::rules::plan::distilled::{CheckEvidence, DistilledPlan, WorkSurface};
 use crate::rules::plan::tasks_file::{TasksFile, TurnBudget};
 use crate::rules::state::Goal;
 
@@ -77,19 +77,19 @@ fn distilled_md(goal: &Goal) -> Option<String> {
         contract.done_criteria.trim()
     );
     let runs = goal.verify.iter().flat_map(|report| &report.runs);
-    let evidence: Vec<Evidence<'_>> = runs.map(evidence).collect();
+    let evidence: Vec<CheckEvidence<'_>> = runs.map(evidence).collect();
     let solution = match &goal.journey.declared {
-        Some(Declared::Complete {
+        Some(TurnDeclaration::Complete {
             summary: Some(summary),
             ..
         }) => summary,
         Some(_) | None => "",
     };
-    let surfaces: Vec<Surface<'_>> = contract
+    let surfaces: Vec<WorkSurface<'_>> = contract
         .working
         .surfaces
         .iter()
-        .map(|surface| Surface {
+        .map(|surface| WorkSurface {
             kind: &surface.kind,
             location: &surface.location,
             notes: surface.notes.as_deref(),
@@ -99,7 +99,7 @@ fn distilled_md(goal: &Goal) -> Option<String> {
         JudgeAnswer::Verdict { reason, .. } => Some((run.by.as_str(), reason.as_str())),
         JudgeAnswer::Malformed { .. } | JudgeAnswer::Unavailable(_) => None,
     });
-    let distilled = Distilled {
+    let distilled = DistilledPlan {
         goal_id: &goal.id.to_string(),
         title: contract.intent.lines().next().unwrap_or_default(),
         problem: &problem,
@@ -114,8 +114,8 @@ fn distilled_md(goal: &Goal) -> Option<String> {
     Some(distilled.to_markdown())
 }
 
-fn evidence(run: &VerifyRun) -> Evidence<'_> {
-    Evidence {
+fn evidence(run: &VerifyRun) -> CheckEvidence<'_> {
+    CheckEvidence {
         command: &run.command,
         exit_code: run.exit_code,
         duration_ms: run.duration_ms,

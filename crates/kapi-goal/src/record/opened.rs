@@ -5,31 +5,31 @@
 
 use kapi_core::actor::Actor;
 use kapi_core::id::GoalId;
-use kapi_machine::logged::Logged;
+use kapi_machine::logged::EventRecord;
 use kapi_machine::machine::Machine;
-use kapi_machine::opened::Opened;
+use kapi_machine::opened::OpenStream;
 use kapi_sys::disk::{Disk, replace_derived};
 use kapi_sys::lock::Lock;
 
-use crate::record::approvals::{GoalApprovals, Role};
+use crate::record::approvals::{CommandNeed, GoalApprovals};
 use crate::record::contract_yaml::contract_yaml;
 use crate::record::error::EngineError;
 use crate::record::goal_entries::note;
 use crate::record::json_file::json_file;
 use crate::record::project::Project;
-use crate::record::snapshot::Snapshot;
+use crate::record::snapshot::GoalSnapshot;
 use crate::record::{approvals, journey_files};
-use crate::rules::command::Command;
+use crate::rules::command::GoalCommand;
 use crate::rules::decide::decide;
-use crate::rules::event::Event;
+use crate::rules::event::GoalEvent;
 use crate::rules::evolve::evolve;
-use crate::rules::state::{Goal, Status};
+use crate::rules::state::{Goal, GoalStatus};
 
 /// A goal's stream and its fold.
 pub struct OpenGoal<'a> {
     project: &'a Project<'a>,
     id: GoalId,
-    open: Opened<'a, GoalMachine>,
+    open: OpenStream<'a, GoalMachine>,
 }
 
 /// What a goal is folded of; nothing is no goal.
@@ -38,20 +38,20 @@ pub struct GoalMachine;
 
 impl Machine for GoalMachine {
     type State = Option<Goal>;
-    type Event = Event;
+    type Event = GoalEvent;
     const EVENT: &'static str = "an event";
     const STATE: &'static str = "the state";
 
-    fn evolve(state: &mut Option<Goal>, logged: &Logged<Event>) {
+    fn evolve(state: &mut Option<Goal>, logged: &EventRecord<GoalEvent>) {
         evolve(state, &logged.event);
     }
 }
 
 /// What a request led to.
 #[derive(Debug)]
-pub struct Submitted {
+pub struct GoalSubmission {
     /// The events it led to; none when it asked for what already holds.
-    pub recorded: Vec<Logged<Event>>,
+    pub recorded: Vec<EventRecord<GoalEvent>>,
     /// The goal afterwards.
     pub goal: Goal,
 }
@@ -65,7 +65,7 @@ impl<'a> OpenGoal<'a> {
         Ok(Self {
             project,
             id: id.clone(),
-            open: Opened::load(project.stream(id))?,
+            open: OpenStream::load(project.stream(id))?,
         })
     }
 
@@ -99,7 +99,7 @@ impl<'a> OpenGoal<'a> {
     }
 
     /// Returns the events that came since the last call, whoever recorded them.
-    pub fn take_unseen(&mut self) -> Vec<Logged<Event>> {
+    pub fn take_unseen(&mut self) -> Vec<EventRecord<GoalEvent>> {
         self.open.take_unseen()
     }
 
@@ -110,7 +110,11 @@ impl<'a> OpenGoal<'a> {
     ///
     /// # Errors
     /// When a rule refuses, somebody else is at it for too long, or the disk refuses.
-    pub fn submit(&mut self, actor: &Actor, command: &Command) -> Result<Submitted, EngineError> {
+    pub fn submit(
+        &mut self,
+        actor: &Actor,
+        command: &GoalCommand,
+    ) -> Result<GoalSubmission, EngineError> {
         let project = self.project;
         let Some(home) = GoalApprovals::of(project, &self.id) else {
             return self.decide_and_record(actor, command);
@@ -118,10 +122,10 @@ impl<'a> OpenGoal<'a> {
         let role = approvals::role(command);
         // Held to the end: whoever else gives leave waits, and decides on what is recorded here.
         let held = match role {
-            Role::Gives => Some(home.lock()?),
-            Role::GoesOn | Role::Neither => None,
+            CommandNeed::Gives => Some(home.lock()?),
+            CommandNeed::GoesOn | CommandNeed::Neither => None,
         };
-        if role != Role::Neither {
+        if role != CommandNeed::Neither {
             self.refresh()?;
             let (before, at_ms) = (self.open.state().as_ref(), project.clock.now_ms());
             // What the rules refuse needs nobody's leave, and gives none.
@@ -132,8 +136,10 @@ impl<'a> OpenGoal<'a> {
             }
             match (&held, before, &after) {
                 (Some(held), _, Some(after)) => {
-                    let is_first =
-                        matches!(command, Command::Create { .. } | Command::Approve { .. });
+                    let is_first = matches!(
+                        command,
+                        GoalCommand::Create { .. } | GoalCommand::Approve { .. }
+                    );
                     home.give(held, actor, before.filter(|_| !is_first), after)?;
                 }
                 (None, Some(goal), _) => home.require(goal)?,
@@ -146,22 +152,22 @@ impl<'a> OpenGoal<'a> {
     fn decide_and_record(
         &mut self,
         actor: &Actor,
-        command: &Command,
-    ) -> Result<Submitted, EngineError> {
+        command: &GoalCommand,
+    ) -> Result<GoalSubmission, EngineError> {
         let recorded;
         let before;
         {
             let held = self.hold()?;
             let at_ms = self.project.clock.now_ms();
             let events = decide(self.open.state().as_ref(), actor, command, at_ms)?;
-            before = self.open.state().as_ref().map(standing);
+            before = self.open.state().as_ref().map(state);
             recorded = self.record(&held, &events, actor, at_ms)?;
         }
-        if self.open.state().as_ref().map(standing) != before {
+        if self.open.state().as_ref().map(state) != before {
             note(self.project, self.goal()?)
                 .map_err(|error| EngineError::NotDerived(Box::new(error)))?;
         }
-        Ok(Submitted {
+        Ok(GoalSubmission {
             recorded,
             goal: self.goal()?.clone(),
         })
@@ -182,7 +188,7 @@ impl<'a> OpenGoal<'a> {
             let contract = self.project.layout.goal(&self.id).contract();
             let has_contract = self.project.disk.len(&contract)?.is_some();
             if !(is_current && has_snapshot && has_contract) {
-                self.derive(&held, Contract::Write)?;
+                self.derive(&held, ContractFile::Write)?;
             } else {
                 let (disk, layout) = (self.project.disk, self.project.layout.goal(&self.id));
                 journey_files::write(disk, &layout, goal, self.project.clock.now_ms())?;
@@ -202,20 +208,20 @@ impl<'a> OpenGoal<'a> {
     fn record(
         &mut self,
         held: &Lock,
-        events: &[Event],
+        events: &[GoalEvent],
         actor: &Actor,
         at_ms: i64,
-    ) -> Result<Vec<Logged<Event>>, EngineError> {
+    ) -> Result<Vec<EventRecord<GoalEvent>>, EngineError> {
         let is_first = self.open.state().is_none();
         let logged = self.open.record(held, actor, at_ms, events)?;
         if logged.is_empty() {
             return Ok(logged);
         }
-        let is_drafted = |event: &Event| matches!(event, Event::ContractDrafted { .. });
+        let is_drafted = |event: &GoalEvent| matches!(event, GoalEvent::ContractDrafted { .. });
         let contract = if is_first || events.iter().any(is_drafted) {
-            Contract::Write
+            ContractFile::Write
         } else {
-            Contract::Keep
+            ContractFile::Keep
         };
         self.derive(held, contract)
             .map_err(|error| EngineError::NotDerived(Box::new(error)))?;
@@ -223,7 +229,7 @@ impl<'a> OpenGoal<'a> {
     }
 
     /// Writes the files that follow from the state.
-    fn derive(&mut self, held: &Lock, contract: Contract) -> Result<(), EngineError> {
+    fn derive(&mut self, held: &Lock, contract: ContractFile) -> Result<(), EngineError> {
         let snapshot = self.snapshot(self.goal()?)?;
         self.open.save(held)?;
         let goal = self.goal()?;
@@ -231,26 +237,26 @@ impl<'a> OpenGoal<'a> {
         let disk: &dyn Disk = self.project.disk;
         replace_derived(disk, &layout.snapshot(), &snapshot)?;
         journey_files::write(disk, &layout, goal, self.project.clock.now_ms())?;
-        if contract == Contract::Write {
+        if contract == ContractFile::Write {
             replace_derived(disk, &layout.contract(), contract_yaml(goal)?.as_bytes())?;
         }
         Ok(())
     }
 
     fn snapshot(&self, goal: &Goal) -> Result<Vec<u8>, EngineError> {
-        let snapshot = Snapshot::of(goal, self.open.log().position().seq);
+        let snapshot = GoalSnapshot::of(goal, self.open.log().position().seq);
         json_file(&snapshot, "the snapshot")
     }
 }
 
 /// What the inventory repeats of a goal.
-fn standing(goal: &Goal) -> (Status, Option<String>) {
+fn state(goal: &Goal) -> (GoalStatus, Option<String>) {
     (goal.status, goal.workspace.clone())
 }
 
 /// Whether the contract's file is written along with the state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Contract {
+enum ContractFile {
     Write,
     Keep,
 }

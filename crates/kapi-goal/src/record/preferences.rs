@@ -8,9 +8,9 @@ use std::path::PathBuf;
 use kapi_core::actor::Actor;
 use kapi_machine::audit::{StreamAudit, audit_folded};
 use kapi_machine::file_log::LOCK_WAIT_MS;
-use kapi_machine::logged::Logged;
+use kapi_machine::logged::EventRecord;
 use kapi_machine::machine::Machine;
-use kapi_machine::opened::Opened;
+use kapi_machine::opened::OpenStream;
 use kapi_store::layout::HomeLayout;
 use kapi_store::stream::LogStream;
 use kapi_sys::clock::Clock;
@@ -18,7 +18,7 @@ use kapi_sys::disk::{Disk, create_dir_durably};
 use serde::{Deserialize, Serialize};
 
 use crate::record::error::EngineError;
-use crate::rules::denied::Denied;
+use crate::rules::denied::GoalDenial;
 
 /// The longest name of a judge, in bytes.
 const JUDGE_BYTES_MAX: usize = 4 * 1024;
@@ -41,7 +41,7 @@ pub struct Preferences<'a> {
 /// What is preferred.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Preferred {
+pub struct PreferenceValues {
     /// The person who approves contracts in advance, while somebody does.
     pub autopilot: Option<String>,
     /// Who judges where a goal says nothing, as it is written after `--judge`.
@@ -56,7 +56,7 @@ pub struct Preferred {
     rename_all = "snake_case",
     deny_unknown_fields
 )]
-pub enum Change {
+pub enum PreferenceChange {
     /// Later contracts are approved in advance, or not any more.
     AutopilotSet {
         /// Whether they are.
@@ -74,25 +74,25 @@ pub enum Change {
 pub struct PreferenceMachine;
 
 impl Machine for PreferenceMachine {
-    type State = Preferred;
-    type Event = Change;
+    type State = PreferenceValues;
+    type Event = PreferenceChange;
     const EVENT: &'static str = "a preference";
     const STATE: &'static str = "a preference";
 
-    fn evolve(state: &mut Preferred, logged: &Logged<Change>) {
+    fn evolve(state: &mut PreferenceValues, logged: &EventRecord<PreferenceChange>) {
         state.evolve(&logged.event, &logged.actor);
     }
 }
 
-impl Preferred {
-    fn evolve(&mut self, change: &Change, actor: &Actor) {
+impl PreferenceValues {
+    fn evolve(&mut self, change: &PreferenceChange, actor: &Actor) {
         match (change, actor) {
-            (Change::AutopilotSet { on: true }, Actor::Human { user }) => {
+            (PreferenceChange::AutopilotSet { on: true }, Actor::Human { user }) => {
                 self.autopilot = Some(user.clone());
             }
             // Nobody but a person is ever recorded; a line that says otherwise approves nothing.
-            (Change::AutopilotSet { .. }, _) => self.autopilot = None,
-            (Change::JudgeSet { judge }, _) => self.judge.clone_from(judge),
+            (PreferenceChange::AutopilotSet { .. }, _) => self.autopilot = None,
+            (PreferenceChange::JudgeSet { judge }, _) => self.judge.clone_from(judge),
         }
     }
 }
@@ -102,8 +102,8 @@ impl Preferences<'_> {
     ///
     /// # Errors
     /// When the log is damaged or the disk refuses.
-    pub fn load(&self) -> Result<Preferred, EngineError> {
-        Ok(Opened::<PreferenceMachine>::load(self.stream())?.into_state())
+    pub fn load(&self) -> Result<PreferenceValues, EngineError> {
+        Ok(OpenStream::<PreferenceMachine>::load(self.stream())?.into_state())
     }
 
     /// Records a change, which only a person makes, and returns what is preferred then.
@@ -111,9 +111,13 @@ impl Preferences<'_> {
     /// # Errors
     /// When it is not a person who asks (nothing has changed then), the log is damaged, or the
     /// disk refuses.
-    pub fn change(&self, actor: &Actor, change: &Change) -> Result<Preferred, EngineError> {
+    pub fn change(
+        &self,
+        actor: &Actor,
+        change: &PreferenceChange,
+    ) -> Result<PreferenceValues, EngineError> {
         if !matches!(actor, Actor::Human { .. }) {
-            return Err(EngineError::Denied(Denied::OnlyHuman {
+            return Err(EngineError::Denied(GoalDenial::OnlyHuman {
                 action: "set preferences",
                 actor: actor.to_string(),
             }));
@@ -122,7 +126,7 @@ impl Preferences<'_> {
         let stream = self.stream();
         create_dir_durably(self.disk, &self.home, &stream.dir)?;
         let held = stream.lock(&self.owner, LOCK_WAIT_MS)?;
-        let mut open = Opened::<PreferenceMachine>::load(stream)?;
+        let mut open = OpenStream::<PreferenceMachine>::load(stream)?;
         open.settle(&held)?;
         let mut preferred = open.state().clone();
         preferred.evolve(change, actor);
@@ -160,12 +164,12 @@ impl Preferences<'_> {
     }
 }
 
-fn check(change: &Change) -> Result<(), EngineError> {
-    let Change::JudgeSet { judge: Some(judge) } = change else {
+fn check(change: &PreferenceChange) -> Result<(), EngineError> {
+    let PreferenceChange::JudgeSet { judge: Some(judge) } = change else {
         return Ok(());
     };
     if judge.trim().is_empty() || judge.len() > JUDGE_BYTES_MAX {
-        return Err(EngineError::Denied(Denied::Refused {
+        return Err(EngineError::Denied(GoalDenial::Refused {
             code: "bad_input",
             message: "a judge's name must be a text of at most 4 KiB".to_owned(),
         }));

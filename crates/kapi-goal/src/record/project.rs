@@ -9,7 +9,7 @@ use kapi_core::mode::Mode;
 use kapi_core::workflow_key::WorkflowKey;
 use kapi_machine::file_log::LOCK_WAIT_MS;
 use kapi_machine::follow::LogCursor;
-use kapi_machine::logged::Logged;
+use kapi_machine::logged::EventRecord;
 use kapi_store::error::StoreError;
 use kapi_store::layout::ProjectLayout;
 use kapi_store::stream::LogStream;
@@ -20,7 +20,7 @@ use kapi_sys::lock::Lock;
 use crate::record::error::EngineError;
 use crate::record::inventory::{goal_ids, workflow_ids};
 use crate::record::reference::{ResolveError, find};
-use crate::rules::event::Event;
+use crate::rules::event::GoalEvent;
 
 /// A project directory, seen by one process.
 #[derive(Clone)]
@@ -118,7 +118,7 @@ impl Project<'_> {
         &self,
         goal: &GoalId,
         cursor: &mut LogCursor,
-    ) -> Result<Vec<Logged<Event>>, EngineError> {
+    ) -> Result<Vec<EventRecord<GoalEvent>>, EngineError> {
         let logged = cursor.follow(&self.stream(goal))?;
         logged.ok_or_else(|| EngineError::NotFound { goal: goal.clone() })
     }
@@ -127,7 +127,7 @@ impl Project<'_> {
     ///
     /// # Errors
     /// When there is no such goal, or its log is damaged.
-    pub fn log(&self, goal: &GoalId) -> Result<Vec<Logged<Event>>, EngineError> {
+    pub fn log(&self, goal: &GoalId) -> Result<Vec<EventRecord<GoalEvent>>, EngineError> {
         self.log_since(goal, &mut LogCursor::default())
     }
 

@@ -11,10 +11,10 @@ use serde::{Deserialize, Serialize};
 use crate::record::error::EngineError;
 use crate::record::json_file::json_file;
 use crate::record::project::Project;
-use crate::rules::command::Command;
+use crate::rules::command::GoalCommand;
 use crate::rules::contract::{Race, RaceEnd};
-use crate::rules::event::Event;
-use crate::rules::race::{Proved, first};
+use crate::rules::event::GoalEvent;
+use crate::rules::race::{ProofTime, first};
 use crate::rules::state::Goal;
 
 /// The layout of `race.json`.
@@ -176,7 +176,7 @@ pub fn stop_others(
             continue;
         }
         let reason = Some(winner.reason());
-        match project.submit(&goal.id, person, &Command::Cancel { reason }) {
+        match project.submit(&goal.id, person, &GoalCommand::Cancel { reason }) {
             Ok(_) => stopped.push(goal.id),
             // It ended in the meantime.
             Err(EngineError::Denied(_)) if has_ended(project, &goal.id) => {}
@@ -237,7 +237,7 @@ fn earliest(project: &Project<'_>, of: u32) -> Result<Option<Winner>, EngineErro
             .log(&lane.goal.id)?
             .into_iter()
             .find_map(|logged| match logged.event {
-                Event::GoalDone {
+                GoalEvent::GoalDone {
                     commit,
                     verified: true,
                     ..
@@ -255,9 +255,9 @@ fn earliest(project: &Project<'_>, of: u32) -> Result<Option<Winner>, EngineErro
             });
         }
     }
-    let proved: Vec<Proved> = proofs
+    let proved: Vec<ProofTime> = proofs
         .iter()
-        .map(|proof| Proved {
+        .map(|proof| ProofTime {
             at_ms: proof.proved_at_ms,
             lane: proof.lane,
         })

@@ -7,7 +7,7 @@ use std::fmt;
 
 use kapi_core::id::GoalId;
 use kapi_core::mode::Mode;
-use kapi_core::task_id::TaskId;
+use kapi_core::task_id::KernelTaskId;
 use kapi_core::workflow_key::WorkflowKey;
 use kapi_store::error::StoreError;
 
@@ -16,13 +16,13 @@ const CANDIDATES_MAX: usize = 10;
 
 /// What a reference names.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Subject {
+pub enum ReferenceTarget {
     /// A goal.
     Goal(GoalId),
     /// A workflow.
     Workflow(WorkflowKey),
     /// A task.
-    Task(TaskId),
+    Task(KernelTaskId),
     /// The sandbox of a launch, by its id.
     Launch(String),
 }
@@ -51,7 +51,7 @@ pub struct Names<'a> {
     pub launches: &'a [String],
 }
 
-impl Subject {
+impl ReferenceTarget {
     /// Returns which kind it is of.
     #[must_use]
     pub const fn kind(&self) -> SubjectKind {
@@ -64,7 +64,7 @@ impl Subject {
     }
 }
 
-impl fmt::Display for Subject {
+impl fmt::Display for ReferenceTarget {
     /// Writes the reference that names it alone, whatever else there is.
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -119,8 +119,8 @@ impl fmt::Display for SubjectKind {
 pub fn fitting<E>(
     reference: &str,
     names: &Names<'_>,
-    is_task: &dyn Fn(TaskId) -> Result<bool, E>,
-) -> Result<Vec<Subject>, E> {
+    is_task: &dyn Fn(KernelTaskId) -> Result<bool, E>,
+) -> Result<Vec<ReferenceTarget>, E> {
     let (kind, name) = match SubjectKind::of(reference) {
         Some((kind, name)) => (Some(kind), name),
         None => (None, reference),
@@ -134,28 +134,28 @@ pub fn fitting<E>(
         ids.extend(names.workflows.iter().map(|key| key.id.clone()));
     }
     let called = called(name, &ids);
-    let mut found: Vec<Subject> = Vec::new();
+    let mut found: Vec<ReferenceTarget> = Vec::new();
     if is_meant(SubjectKind::Goal) {
         let goals = names.goals.iter().filter(|id| called.contains(id));
-        found.extend(goals.cloned().map(Subject::Goal));
+        found.extend(goals.cloned().map(ReferenceTarget::Goal));
     }
     if is_meant(SubjectKind::Workflow) {
         let workflows = names.workflows.iter();
         let workflows = workflows.filter(|key| called.contains(&key.id));
-        found.extend(workflows.cloned().map(Subject::Workflow));
+        found.extend(workflows.cloned().map(ReferenceTarget::Workflow));
     }
     if kind.is_none() && !found.is_empty() && number(name).is_some() {
         return Ok(found);
     }
     if is_meant(SubjectKind::Task)
-        && let Ok(id) = TaskId::parse(name)
+        && let Ok(id) = KernelTaskId::parse(name)
         && is_task(id)?
     {
-        found.push(Subject::Task(id));
+        found.push(ReferenceTarget::Task(id));
     }
     if is_meant(SubjectKind::Launch) {
         let launches = names.launches.iter().filter(|id| *id == name);
-        found.extend(launches.cloned().map(Subject::Launch));
+        found.extend(launches.cloned().map(ReferenceTarget::Launch));
     }
     Ok(found)
 }
@@ -285,10 +285,10 @@ pub fn find(reference: &str, ids: &[GoalId]) -> Result<GoalId, ResolveError> {
 mod tests {
     use kapi_core::id::GoalId;
     use kapi_core::mode::Mode;
-    use kapi_core::task_id::TaskId;
+    use kapi_core::task_id::KernelTaskId;
     use kapi_core::workflow_key::WorkflowKey;
 
-    use super::{Names, Subject, find, fitting};
+    use super::{Names, ReferenceTarget, find, fitting};
 
     /// Looks a reference up among two goals, two workflows, tasks 1 to 20 and three launches.
     fn fits(reference: &str) -> String {
@@ -308,9 +308,10 @@ mod tests {
             workflows: &[workflow("002-fix-login"), workflow("004-plan")],
             launches: &launches,
         };
-        let is_task = |id: TaskId| -> Result<bool, ()> { Ok((1..=20).contains(&id.number())) };
+        let is_task =
+            |id: KernelTaskId| -> Result<bool, ()> { Ok((1..=20).contains(&id.number())) };
         let found = fitting(reference, &names, &is_task).unwrap();
-        let found: Vec<String> = found.iter().map(Subject::to_string).collect();
+        let found: Vec<String> = found.iter().map(ReferenceTarget::to_string).collect();
         found.join(" ")
     }
 

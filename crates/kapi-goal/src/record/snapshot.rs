@@ -6,11 +6,11 @@ use kapi_check::rules::proof::verify_report::first_failure;
 use kapi_core::id::GoalId;
 use serde::{Deserialize, Serialize};
 
-use crate::rules::budget::{Budget, Spent};
+use crate::rules::budget::{Budget, GoalUsage};
 use crate::rules::event::{Stop, TurnVerdict};
-use crate::rules::plan::task::{Phase, TaskId};
-use crate::rules::plan::{Counts, Plan};
-use crate::rules::state::{Goal, Stage, Status};
+use crate::rules::plan::task::{PlanTaskId, TaskPhase};
+use crate::rules::plan::{Plan, TaskCounts};
+use crate::rules::state::{Goal, GoalStage, GoalStatus};
 use crate::rules::wait::WaitFor;
 use crate::rules::words;
 
@@ -20,7 +20,7 @@ pub const SNAPSHOT_VERSION: u32 = 1;
 /// The public view of a goal.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Snapshot {
+pub struct GoalSnapshot {
     /// The layout of this document.
     pub v: u32,
     /// The number of the last event it includes.
@@ -30,25 +30,25 @@ pub struct Snapshot {
     /// Always `goal`.
     pub mode: String,
     /// What it does next, while it is active.
-    pub phase: Stage,
+    pub phase: GoalStage,
     /// The effect under way, if one is.
     pub subphase: Option<String>,
     /// Where it stands.
-    pub status: Status,
+    pub status: GoalStatus,
     /// What waits for a person.
-    pub pending_decision: Option<PendingDecision>,
+    pub pending_decision: Option<GoalPendingDecision>,
     /// Why it stands there, in one sentence.
     pub reason: Option<String>,
     /// What it is for, in the person's words.
     pub intent: String,
     /// How far it has come.
-    pub progress: Progress,
+    pub progress: GoalProgress,
     /// What a person can type next, most useful first.
     pub next_commands: Vec<String>,
     /// The limits now.
     pub budget: Budget,
     /// What was used.
-    pub spent: Spent,
+    pub spent: GoalUsage,
     /// The branch that receives the proved commit.
     pub branch: String,
     /// The worktree, once there is one.
@@ -64,7 +64,7 @@ pub struct Snapshot {
 /// What a person is asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum PendingDecision {
+pub enum GoalPendingDecision {
     /// Whether the contract holds.
     ApproveContract,
     /// Whether it may use more.
@@ -80,7 +80,7 @@ pub enum PendingDecision {
 /// How far a goal has come.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Progress {
+pub struct GoalProgress {
     /// The turn under way or last ended, from 1; 0 before the first.
     pub turn: u32,
     /// The most turns there are.
@@ -98,16 +98,16 @@ pub struct Progress {
     pub waiting_for: Option<String>,
     /// The phase the agent says it is in.
     #[serde(default)]
-    pub phase: Phase,
+    pub phase: TaskPhase,
     /// How many tasks of the agent's plan stand where, once there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub tasks: Option<Counts>,
+    pub tasks: Option<TaskCounts>,
     /// The task at hand.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub current_task: Option<TaskId>,
+    pub current_task: Option<PlanTaskId>,
 }
 
-impl Snapshot {
+impl GoalSnapshot {
     /// Builds the view of a goal after the event of this number.
     #[must_use]
     pub fn of(goal: &Goal, seq: u64) -> Self {
@@ -125,7 +125,7 @@ impl Snapshot {
             pending_decision: pending_decision(goal),
             reason: words::reason(goal),
             intent: goal.contract.intent.clone(),
-            progress: Progress {
+            progress: GoalProgress {
                 turn: goal.turn,
                 turns_max: goal.budget.turns,
                 attempt: goal.attempt,
@@ -155,31 +155,31 @@ impl Snapshot {
     }
 }
 
-fn current_task(goal: &Goal) -> Option<TaskId> {
+fn current_task(goal: &Goal) -> Option<PlanTaskId> {
     let plan = goal.journey.plan.as_ref()?;
     plan.current().map(|task| task.id.clone())
 }
 
-fn pending_decision(goal: &Goal) -> Option<PendingDecision> {
+fn pending_decision(goal: &Goal) -> Option<GoalPendingDecision> {
     match goal.status {
-        Status::Proposed => Some(PendingDecision::ApproveContract),
-        Status::Paused => match goal.stop {
-            Some(Stop::BudgetUsedUp { .. }) => Some(PendingDecision::RaiseBudget),
-            Some(_) | None => Some(PendingDecision::ResumeGoal),
+        GoalStatus::Proposed => Some(GoalPendingDecision::ApproveContract),
+        GoalStatus::Paused => match goal.stop {
+            Some(Stop::BudgetUsedUp { .. }) => Some(GoalPendingDecision::RaiseBudget),
+            Some(_) | None => Some(GoalPendingDecision::ResumeGoal),
         },
-        Status::Blocked | Status::Stalled => Some(match goal.stop {
-            Some(Stop::ConsentNeeded { .. }) => PendingDecision::GiveConsent,
-            Some(Stop::AgentBlocked { .. }) => PendingDecision::AnswerQuestion,
-            Some(_) | None => PendingDecision::ResumeGoal,
+        GoalStatus::Blocked | GoalStatus::Stalled => Some(match goal.stop {
+            Some(Stop::ConsentNeeded { .. }) => GoalPendingDecision::GiveConsent,
+            Some(Stop::AgentBlocked { .. }) => GoalPendingDecision::AnswerQuestion,
+            Some(_) | None => GoalPendingDecision::ResumeGoal,
         }),
-        Status::Waiting if waits_for_person(goal) => Some(PendingDecision::GiveConsent),
-        Status::Setup
-        | Status::Active
-        | Status::Waiting
-        | Status::Impossible
-        | Status::Cancelled
-        | Status::Unverified
-        | Status::Done => None,
+        GoalStatus::Waiting if waits_for_person(goal) => Some(GoalPendingDecision::GiveConsent),
+        GoalStatus::Setup
+        | GoalStatus::Active
+        | GoalStatus::Waiting
+        | GoalStatus::Impossible
+        | GoalStatus::Cancelled
+        | GoalStatus::Unverified
+        | GoalStatus::Done => None,
     }
 }
 

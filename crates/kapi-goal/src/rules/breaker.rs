@@ -21,7 +21,7 @@ pub const SAME_FAILURE_FACTOR: u32 = 2;
 #[serde(deny_unknown_fields)]
 pub struct Breaker {
     /// Trees with their verdicts.
-    seen: Vec<Seen>,
+    seen: Vec<TreeVerdict>,
     /// Turns in a row that ended where the goal already was, the first of them included.
     still: u32,
     /// How the checks failed in the last turn, and in how many turns in a row.
@@ -31,14 +31,14 @@ pub struct Breaker {
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Seen {
+struct TreeVerdict {
     tree: String,
     verdict: TurnVerdict,
 }
 
 /// What tripped it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Tripped {
+pub enum BreakerTrip {
     /// This many turns ended in trees and verdicts seen before.
     Still(u32),
     /// This many turns changed files, and the checks fail in the same way.
@@ -58,11 +58,11 @@ impl Breaker {
         has_moved: bool,
     ) {
         // A turn that broke off says nothing of its tree that another verdict would not.
-        let is_same_verdict = |seen: &Seen| {
+        let is_same_verdict = |seen: &TreeVerdict| {
             let broke_off = TurnVerdict::AgentFailed;
             seen.verdict == verdict || seen.verdict == broke_off || verdict == broke_off
         };
-        let is_known = |seen: &Seen| seen.tree == tree && is_same_verdict(seen);
+        let is_known = |seen: &TreeVerdict| seen.tree == tree && is_same_verdict(seen);
         if self.seen.iter().any(is_known) {
             self.still = self.still.saturating_add(1);
         } else {
@@ -71,7 +71,7 @@ impl Breaker {
                 self.seen.remove(0);
             }
             let tree = tree.to_owned();
-            self.seen.push(Seen { tree, verdict });
+            self.seen.push(TreeVerdict { tree, verdict });
         }
         let is_same = failure.is_some() && failure == self.failure && !has_moved;
         self.same_failures = match (&failure, is_same) {
@@ -84,12 +84,12 @@ impl Breaker {
 
     /// Tells whether the goal makes no progress, when this many turns without any are too many.
     #[must_use]
-    pub const fn tripped(&self, stall_after: u32) -> Option<Tripped> {
+    pub const fn tripped(&self, stall_after: u32) -> Option<BreakerTrip> {
         if self.still >= stall_after {
-            return Some(Tripped::Still(self.still));
+            return Some(BreakerTrip::Still(self.still));
         }
         if self.same_failures >= stall_after.saturating_mul(SAME_FAILURE_FACTOR) {
-            return Some(Tripped::SameFailure(self.same_failures));
+            return Some(BreakerTrip::SameFailure(self.same_failures));
         }
         None
     }
@@ -124,7 +124,7 @@ fn hash(run: &VerifyRun) -> u64 {
 mod tests {
     use kapi_check::rules::proof::fixture::{report, run};
 
-    use super::{Breaker, Tripped, fingerprint};
+    use super::{Breaker, BreakerTrip, fingerprint};
     use crate::rules::event::TurnVerdict;
 
     const FAILED: TurnVerdict = TurnVerdict::VerifyFailed;
@@ -142,13 +142,13 @@ mod tests {
         let two = after(&[("a", "x"), ("a", "x")]);
         assert_eq!(two.tripped(3), None);
         let three = after(&[("a", "x"), ("a", "x"), ("a", "x")]);
-        assert_eq!(three.tripped(3), Some(Tripped::Still(3)));
+        assert_eq!(three.tripped(3), Some(BreakerTrip::Still(3)));
     }
 
     #[test]
     fn going_back_and_forth_trips_it() {
         let swings = after(&[("a", "x"), ("b", "y"), ("a", "x"), ("b", "y")]);
-        assert_eq!(swings.tripped(3), Some(Tripped::Still(3)));
+        assert_eq!(swings.tripped(3), Some(BreakerTrip::Still(3)));
         // A tree that was never there before is a new beginning.
         let moves = after(&[("a", "x"), ("a", "x"), ("b", "y"), ("b", "y"), ("c", "z")]);
         assert_eq!(moves.tripped(3), None);
@@ -158,7 +158,7 @@ mod tests {
     fn changing_files_under_the_same_failure_trips_it_later() {
         let turns = ["a", "b", "c", "d", "e", "f"].map(|tree| (tree, "x"));
         assert_eq!(after(&turns[..5]).tripped(3), None);
-        assert_eq!(after(&turns).tripped(3), Some(Tripped::SameFailure(6)));
+        assert_eq!(after(&turns).tripped(3), Some(BreakerTrip::SameFailure(6)));
         let mut planned = after(&turns[..5]);
         planned.count("f", FAILED, Some("x".to_owned()), true);
         assert_eq!(planned.tripped(3), None);

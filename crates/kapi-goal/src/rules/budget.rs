@@ -39,7 +39,7 @@ pub struct Raise {
 /// What a goal has used.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Spent {
+pub struct GoalUsage {
     /// Turns that came to a verdict.
     pub turns: u32,
     /// What the executor used.
@@ -53,7 +53,7 @@ pub struct Spent {
 /// A limit that can be used up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Limit {
+pub enum BudgetLimit {
     /// Agent turns.
     Turns,
     /// Tokens.
@@ -64,7 +64,7 @@ pub enum Limit {
     Wall,
 }
 
-impl Limit {
+impl BudgetLimit {
     /// Returns the option of `kapi budget` that raises this limit.
     #[must_use]
     pub const fn option(self) -> &'static str {
@@ -77,7 +77,7 @@ impl Limit {
     }
 }
 
-impl fmt::Display for Limit {
+impl fmt::Display for BudgetLimit {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.write_str(match self {
             Self::Turns => "turn",
@@ -88,7 +88,7 @@ impl fmt::Display for Limit {
     }
 }
 
-impl Spent {
+impl GoalUsage {
     /// Returns everything used by executor and judge.
     #[must_use]
     pub const fn total(&self) -> Usage {
@@ -101,49 +101,49 @@ impl Spent {
 impl Budget {
     /// Returns the first limit that is used up, if one is.
     #[must_use]
-    pub fn used_up(&self, spent: &Spent) -> Option<Limit> {
+    pub fn used_up(&self, spent: &GoalUsage) -> Option<BudgetLimit> {
         if spent.turns >= self.turns {
-            return Some(Limit::Turns);
+            return Some(BudgetLimit::Turns);
         }
         self.used_up_within_turn(spent)
     }
 
     /// Returns the first limit that ends a turn in the middle, if one is used up.
     #[must_use]
-    pub fn used_up_within_turn(&self, spent: &Spent) -> Option<Limit> {
+    pub fn used_up_within_turn(&self, spent: &GoalUsage) -> Option<BudgetLimit> {
         let total = spent.total();
         if self.tokens.is_some_and(|limit| total.tokens() >= limit) {
-            return Some(Limit::Tokens);
+            return Some(BudgetLimit::Tokens);
         }
         if self
             .usd_micros
             .is_some_and(|limit| total.usd_micros.unwrap_or(0) >= limit)
         {
-            return Some(Limit::Usd);
+            return Some(BudgetLimit::Usd);
         }
         if self.wall_ms.is_some_and(|limit| spent.wall_ms >= limit) {
-            return Some(Limit::Wall);
+            return Some(BudgetLimit::Wall);
         }
         None
     }
 
     /// Returns the milliseconds left, where time is limited.
     #[must_use]
-    pub fn wall_left_ms(&self, spent: &Spent) -> Option<u64> {
+    pub fn wall_left_ms(&self, spent: &GoalUsage) -> Option<u64> {
         self.wall_ms
             .map(|limit| limit.saturating_sub(spent.wall_ms))
     }
 
     /// Returns a limit that cannot be raised because there is none of its kind.
     #[must_use]
-    pub fn unlimited_in(&self, raise: &Raise) -> Option<Limit> {
+    pub fn unlimited_in(&self, raise: &Raise) -> Option<BudgetLimit> {
         if raise.tokens > 0 && self.tokens.is_none() {
-            return Some(Limit::Tokens);
+            return Some(BudgetLimit::Tokens);
         }
         if raise.usd_micros > 0 && self.usd_micros.is_none() {
-            return Some(Limit::Usd);
+            return Some(BudgetLimit::Usd);
         }
-        (raise.wall_ms > 0 && self.wall_ms.is_none()).then_some(Limit::Wall)
+        (raise.wall_ms > 0 && self.wall_ms.is_none()).then_some(BudgetLimit::Wall)
     }
 
     /// Adds to the limits there are.

@@ -9,13 +9,13 @@ use kapi_core::usage::Usage;
 use crate::rules::budget::Raise;
 use crate::rules::contract::Contract;
 use crate::rules::event::ApprovalMeans;
-use crate::rules::outcome::Outcome;
+use crate::rules::outcome::GoalOutcome;
 use crate::rules::tool::ToolCall;
 use crate::rules::wait::WaitFor;
 
 /// A request.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Command {
+pub enum GoalCommand {
     /// Propose a contract under a new id.
     Create {
         /// The id.
@@ -67,7 +67,7 @@ pub enum Command {
         /// Its id.
         effect: EffectId,
         /// What came back.
-        outcome: Outcome,
+        outcome: GoalOutcome,
         /// Milliseconds since the last report.
         elapsed_ms: u64,
     },

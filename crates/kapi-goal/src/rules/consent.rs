@@ -16,7 +16,7 @@ pub struct Consent {
     /// Patterns and approvals that a person allowed for this goal.
     pub allowed: BTreeSet<String>,
     /// Commands that were refused because a person has to be asked first, the last ones.
-    pub asked: Vec<Asked>,
+    pub asked: Vec<RefusedCommand>,
     /// Commands that were refused in the turn under way or last ended.
     pub refused_in_turn: u32,
 }
@@ -24,7 +24,7 @@ pub struct Consent {
 /// A refused command.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Asked {
+pub struct RefusedCommand {
     /// The entry of the contract's list that it matches.
     pub pattern: String,
     /// The command, capped.
@@ -40,7 +40,7 @@ impl Consent {
     }
 
     /// Adds a refused command and forgets the oldest beyond [`ASKED_MAX`].
-    pub fn refused(&mut self, asked: Asked) {
+    pub fn refused(&mut self, asked: RefusedCommand) {
         self.refused_in_turn = self.refused_in_turn.saturating_add(1);
         self.asked.push(asked);
         let excess = self.asked.len().saturating_sub(ASKED_MAX);

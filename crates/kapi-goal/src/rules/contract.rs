@@ -5,14 +5,14 @@
 
 use kapi_check::rules::proof::attribution::Attribution;
 use kapi_check::rules::proof::policy::CheckPolicy;
-use kapi_core::hidden_checks::Hidden;
+use kapi_core::hidden_checks::HiddenCheckSet;
 use kapi_core::id::GoalId;
 use kapi_core::isolation::{NetworkMode, SandboxLevel};
 use kapi_core::judge::{Judge, JudgeUnavailable};
 use serde::{Deserialize, Serialize};
 
 use crate::rules::budget::Budget;
-use crate::rules::plan::task::{Phase, TaskId};
+use crate::rules::plan::task::{PlanTaskId, TaskPhase};
 
 /// The only contract layout there is so far.
 pub const CONTRACT_VERSION: u32 = 1;
@@ -42,7 +42,7 @@ pub struct Contract {
     /// Git pathspecs (`:(glob)` rules) whose files must stay exactly as they are at the base.
     pub protect: Vec<String>,
     /// Checks the agent never sees, copied over the checkout before the last verify.
-    pub hidden: Option<Hidden>,
+    pub hidden: Option<HiddenCheckSet>,
     /// The limits at approval.
     pub budget: Budget,
     /// Turns that may end in the same tree with the same verdict before the goal is stalled.
@@ -87,19 +87,19 @@ pub struct Working {
     /// Whether it ends with something shipped or with something found out.
     pub goal_type: GoalType,
     /// What the agent can look at: logs, metrics, staging addresses, sandboxes.
-    pub surfaces: Vec<Surface>,
+    pub surfaces: Vec<AgentSurface>,
     /// Commands that a person is asked about first, as texts or beginnings of commands.
     pub ask_before: Vec<String>,
     /// How the agent decides where nothing was said.
     pub decision_style: Option<String>,
     /// The phase the work starts in.
-    pub start_phase: Phase,
+    pub start_phase: TaskPhase,
     /// Whether commands go through `mise`.
     pub mise: bool,
     /// How much the agent is reminded of in every turn.
     pub reminders: Reminders,
     /// Whether the agent is asked to distil the journey once the goal is done.
-    pub distill: Distill,
+    pub distill: Distillation,
     /// The task of a workflow that it carries out. Left out of the contract's JSON where there is
     /// none, so that contracts from before keep their hashes.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -113,7 +113,7 @@ pub struct OfWorkflow {
     /// The workflow.
     pub id: GoalId,
     /// The task of its plan.
-    pub task: TaskId,
+    pub task: PlanTaskId,
     /// The try at it, from 1.
     pub attempt: u32,
     /// SHA-256 of the plan that was approved, in hexadecimal.
@@ -145,7 +145,7 @@ impl GoalType {
 /// Something the agent can look at while it works.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Surface {
+pub struct AgentSurface {
     /// What it is: `logs`, `metrics`, `staging`, `sandbox`.
     pub kind: String,
     /// Where it is.
@@ -158,7 +158,7 @@ pub struct Surface {
 /// Whether the journey is distilled by the agent.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Distill {
+pub enum Distillation {
     /// Where the agent made a plan, and so knows the tools.
     #[default]
     WhenPlanned,
@@ -331,7 +331,7 @@ impl Working {
                 "it must have at most 100 entries, none of them empty or longer than 4 KiB",
             ));
         }
-        let surface_is_bad = |surface: &Surface| {
+        let surface_is_bad = |surface: &AgentSurface| {
             is_bad(&surface.kind)
                 || is_bad(&surface.location)
                 || surface

@@ -7,12 +7,12 @@ use kapi_core::id::EffectId;
 use kapi_core::usage::Usage;
 
 use crate::rules::budget::Raise;
-use crate::rules::command::Command;
+use crate::rules::command::GoalCommand;
 use crate::rules::contract::{Contract, TURNS_MAX};
-use crate::rules::denied::Denied;
-use crate::rules::event::{ApprovalMeans, Event, Stop, TurnVerdict};
+use crate::rules::denied::GoalDenial;
+use crate::rules::event::{ApprovalMeans, GoalEvent, Stop, TurnVerdict};
 use crate::rules::evolve::evolve;
-use crate::rules::state::{Goal, Stage, Status};
+use crate::rules::state::{Goal, GoalStage, GoalStatus};
 
 mod again;
 mod judgement;
@@ -29,9 +29,9 @@ mod turn_end;
 pub fn decide(
     state: Option<&Goal>,
     actor: &Actor,
-    command: &Command,
+    command: &GoalCommand,
     now_ms: i64,
-) -> Result<Vec<Event>, Denied> {
+) -> Result<Vec<GoalEvent>, GoalDenial> {
     check_authority(actor, command)?;
     match state {
         None => create(command, now_ms),
@@ -39,20 +39,20 @@ pub fn decide(
     }
 }
 
-fn create(command: &Command, now_ms: i64) -> Result<Vec<Event>, Denied> {
-    let Command::Create {
+fn create(command: &GoalCommand, now_ms: i64) -> Result<Vec<GoalEvent>, GoalDenial> {
+    let GoalCommand::Create {
         id,
         contract,
         contract_hash,
         setup,
     } = command
     else {
-        return Err(Denied::NoGoal);
+        return Err(GoalDenial::NoGoal);
     };
     if let Some((field, rule)) = contract.fault() {
-        return Err(Denied::BadContract { field, rule });
+        return Err(GoalDenial::BadContract { field, rule });
     }
-    Ok(vec![Event::GoalCreated {
+    Ok(vec![GoalEvent::GoalCreated {
         id: id.clone(),
         contract: contract.clone(),
         contract_hash: contract_hash.clone(),
@@ -64,56 +64,56 @@ fn create(command: &Command, now_ms: i64) -> Result<Vec<Event>, Denied> {
 fn decide_goal(
     goal: &Goal,
     actor: &Actor,
-    command: &Command,
+    command: &GoalCommand,
     now_ms: i64,
-) -> Result<Vec<Event>, Denied> {
+) -> Result<Vec<GoalEvent>, GoalDenial> {
     match command {
-        Command::Create { .. } => Err(Denied::GoalExists),
-        Command::Draft {
+        GoalCommand::Create { .. } => Err(GoalDenial::GoalExists),
+        GoalCommand::Draft {
             contract,
             contract_hash,
         } => draft(goal, actor, contract, contract_hash),
-        Command::Approve {
+        GoalCommand::Approve {
             contract_hash,
             means,
         } => approve(goal, contract_hash, *means),
-        Command::Intend { effect } => intend(goal, effect, now_ms),
-        Command::Progress {
+        GoalCommand::Intend { effect } => intend(goal, effect, now_ms),
+        GoalCommand::Progress {
             effect,
             usage,
             elapsed_ms,
         } => progress(goal, effect, *usage, *elapsed_ms),
-        Command::RecordRun { effect, files } => {
+        GoalCommand::RecordRun { effect, files } => {
             require_under_way(goal, effect)?;
             let (effect, files) = (effect.clone(), files.clone());
-            Ok(vec![Event::RunRecorded { effect, files }])
+            Ok(vec![GoalEvent::RunRecorded { effect, files }])
         }
-        Command::Report {
+        GoalCommand::Report {
             effect,
             outcome,
             elapsed_ms,
         } => report::decide_report(goal, effect, outcome, *elapsed_ms, now_ms),
-        Command::Interrupt => interrupt(goal),
-        Command::Resume => resume(goal),
-        Command::Cancel { reason } => {
+        GoalCommand::Interrupt => interrupt(goal),
+        GoalCommand::Resume => resume(goal),
+        GoalCommand::Cancel { reason } => {
             require(goal, !goal.status.is_terminal(), "cancelled")?;
             let stop = Stop::Cancelled {
                 reason: reason.clone(),
             };
-            Ok(vec![Event::GoalStopped { stop }])
+            Ok(vec![GoalEvent::GoalStopped { stop }])
         }
-        Command::RaiseBudget(raise) => raise_budget(goal, raise),
-        Command::Person(command) => person::decide_person(goal, command, now_ms),
-        Command::Tool(call) => tool::decide_tool(goal, actor, call, now_ms),
-        Command::AskConsent { pattern, command } => {
+        GoalCommand::RaiseBudget(raise) => raise_budget(goal, raise),
+        GoalCommand::Person(command) => person::decide_person(goal, command, now_ms),
+        GoalCommand::Tool(call) => tool::decide_tool(goal, actor, call, now_ms),
+        GoalCommand::AskConsent { pattern, command } => {
             tool::ask_consent(goal, pattern, command, now_ms)
         }
-        Command::Wake { number, why } => wake(goal, *number, why),
-        Command::AnswerSideQuestion {
+        GoalCommand::Wake { number, why } => wake(goal, *number, why),
+        GoalCommand::AnswerSideQuestion {
             question,
             answer,
             usage,
-        } => Ok(vec![Event::SideQuestionAnswered {
+        } => Ok(vec![GoalEvent::SideQuestionAnswered {
             question: question.clone(),
             answer: answer.clone(),
             usage: *usage,
@@ -122,21 +122,21 @@ fn decide_goal(
 }
 
 /// An approval is of the contract with this hash, and of no other.
-fn approve(goal: &Goal, shown: &str, means: ApprovalMeans) -> Result<Vec<Event>, Denied> {
-    require(goal, goal.status == Status::Proposed, "approved")?;
+fn approve(goal: &Goal, shown: &str, means: ApprovalMeans) -> Result<Vec<GoalEvent>, GoalDenial> {
+    require(goal, goal.status == GoalStatus::Proposed, "approved")?;
     if shown != goal.contract_hash {
-        return Err(Denied::WrongHash {
+        return Err(GoalDenial::WrongHash {
             shown: shown.to_owned(),
         });
     }
     if means == ApprovalMeans::Plan && goal.contract.working.workflow.is_none() {
-        return Err(Denied::Refused {
+        return Err(GoalDenial::Refused {
             code: "no_plan",
             message: "the contract does not name an approved plan".to_owned(),
         });
     }
     let contract_hash = shown.to_owned();
-    Ok(vec![Event::ContractApproved {
+    Ok(vec![GoalEvent::ContractApproved {
         contract_hash,
         means,
     }])
@@ -148,9 +148,9 @@ fn draft(
     actor: &Actor,
     contract: &Contract,
     contract_hash: &str,
-) -> Result<Vec<Event>, Denied> {
-    if !matches!(goal.status, Status::Setup | Status::Proposed) {
-        return Err(Denied::Refused {
+) -> Result<Vec<GoalEvent>, GoalDenial> {
+    if !matches!(goal.status, GoalStatus::Setup | GoalStatus::Proposed) {
+        return Err(GoalDenial::Refused {
             code: "goal_exists",
             message: format!(
                 "the goal is {}, and its contract cannot change; only the user can start another",
@@ -162,48 +162,52 @@ fn draft(
         let under_way = goal.in_flight.as_ref();
         let name = under_way.map(|in_flight| goal.run_name(&in_flight.effect));
         if name.as_ref() != Some(run) {
-            return Err(Denied::Refused {
+            return Err(GoalDenial::Refused {
                 code: "wrong_run",
                 message: format!("{actor} may not draft this goal's contract"),
             });
         }
     }
     if let Some((field, rule)) = contract.fault() {
-        return Err(Denied::BadContract { field, rule });
+        return Err(GoalDenial::BadContract { field, rule });
     }
-    if contract_hash == goal.contract_hash && goal.status == Status::Proposed {
+    if contract_hash == goal.contract_hash && goal.status == GoalStatus::Proposed {
         return Ok(Vec::new());
     }
-    Ok(vec![Event::ContractDrafted {
+    Ok(vec![GoalEvent::ContractDrafted {
         contract: Box::new(contract.clone()),
         contract_hash: contract_hash.to_owned(),
     }])
 }
 
-fn interrupt(goal: &Goal) -> Result<Vec<Event>, Denied> {
+fn interrupt(goal: &Goal) -> Result<Vec<GoalEvent>, GoalDenial> {
     let can = matches!(
         goal.status,
-        Status::Active | Status::Setup | Status::Waiting | Status::Blocked | Status::Stalled
+        GoalStatus::Active
+            | GoalStatus::Setup
+            | GoalStatus::Waiting
+            | GoalStatus::Blocked
+            | GoalStatus::Stalled
     );
-    if goal.stage == Stage::Distill && goal.is_driven() {
-        return Ok(vec![Event::DistillSkipped]);
+    if goal.stage == GoalStage::Distill && goal.is_driven() {
+        return Ok(vec![GoalEvent::DistillSkipped]);
     }
     require(goal, can, "interrupted")?;
-    Ok(vec![Event::GoalStopped {
+    Ok(vec![GoalEvent::GoalStopped {
         stop: Stop::Interrupted,
     }])
 }
 
 /// A wait is ended once: by its number, and only while it lasts.
-fn wake(goal: &Goal, number: u32, why: &str) -> Result<Vec<Event>, Denied> {
+fn wake(goal: &Goal, number: u32, why: &str) -> Result<Vec<GoalEvent>, GoalDenial> {
     let is_this = goal.wait.as_ref().is_some_and(|wait| wait.number == number);
-    require(goal, goal.status == Status::Waiting && is_this, "woken")?;
+    require(goal, goal.status == GoalStatus::Waiting && is_this, "woken")?;
     if let Some(limit) = goal.budget.used_up(&goal.spent) {
-        return Ok(vec![Event::GoalStopped {
+        return Ok(vec![GoalEvent::GoalStopped {
             stop: Stop::BudgetUsedUp { limit },
         }]);
     }
-    Ok(vec![Event::GoalWoken {
+    Ok(vec![GoalEvent::GoalWoken {
         number,
         why: why.to_owned(),
     }])
@@ -211,69 +215,69 @@ fn wake(goal: &Goal, number: u32, why: &str) -> Result<Vec<Event>, Denied> {
 
 /// Only a person approves, resumes, cancels, interrupts or raises; only the engine reports; an
 /// agent proposes, records and asks.
-fn check_authority(actor: &Actor, command: &Command) -> Result<(), Denied> {
+fn check_authority(actor: &Actor, command: &GoalCommand) -> Result<(), GoalDenial> {
     let human_action = match command {
         // A proposal waits for a person; a setup starts the agent that drafts.
-        Command::Create { setup: false, .. } => return check_drafter(actor),
-        Command::Create { setup: true, .. } => Some("start a goal"),
-        Command::Approve { .. } => Some("approve a contract"),
-        Command::Interrupt => Some("interrupt a goal"),
-        Command::Resume => Some("resume a goal"),
-        Command::Cancel { .. } => Some("cancel a goal"),
-        Command::RaiseBudget(_) => Some("raise a budget"),
-        Command::Person(command) => Some(command.action()),
-        Command::Draft { .. } => return check_drafter(actor),
-        Command::Tool(_) | Command::AskConsent { .. } => None,
-        Command::Intend { .. }
-        | Command::Progress { .. }
-        | Command::RecordRun { .. }
-        | Command::Report { .. }
-        | Command::Wake { .. }
-        | Command::AnswerSideQuestion { .. } => None,
+        GoalCommand::Create { setup: false, .. } => return check_drafter(actor),
+        GoalCommand::Create { setup: true, .. } => Some("start a goal"),
+        GoalCommand::Approve { .. } => Some("approve a contract"),
+        GoalCommand::Interrupt => Some("interrupt a goal"),
+        GoalCommand::Resume => Some("resume a goal"),
+        GoalCommand::Cancel { .. } => Some("cancel a goal"),
+        GoalCommand::RaiseBudget(_) => Some("raise a budget"),
+        GoalCommand::Person(command) => Some(command.action()),
+        GoalCommand::Draft { .. } => return check_drafter(actor),
+        GoalCommand::Tool(_) | GoalCommand::AskConsent { .. } => None,
+        GoalCommand::Intend { .. }
+        | GoalCommand::Progress { .. }
+        | GoalCommand::RecordRun { .. }
+        | GoalCommand::Report { .. }
+        | GoalCommand::Wake { .. }
+        | GoalCommand::AnswerSideQuestion { .. } => None,
     };
     if tool::is_agents(command) {
         return match actor {
             Actor::Agent { .. } => Ok(()),
-            Actor::Human { .. } | Actor::Engine => Err(Denied::OnlyAgent {
+            Actor::Human { .. } | Actor::Engine => Err(GoalDenial::OnlyAgent {
                 actor: actor.to_string(),
             }),
         };
     }
     match (actor, human_action) {
         (Actor::Human { .. }, Some(_)) | (Actor::Engine, None) => Ok(()),
-        (Actor::Agent { .. } | Actor::Engine, Some(action)) => Err(Denied::OnlyHuman {
+        (Actor::Agent { .. } | Actor::Engine, Some(action)) => Err(GoalDenial::OnlyHuman {
             action,
             actor: actor.to_string(),
         }),
-        (Actor::Agent { .. } | Actor::Human { .. }, None) => Err(Denied::OnlyEngine {
+        (Actor::Agent { .. } | Actor::Human { .. }, None) => Err(GoalDenial::OnlyEngine {
             actor: actor.to_string(),
         }),
     }
 }
 
 /// A contract is drafted by a person, or by the agent that was asked to.
-fn check_drafter(actor: &Actor) -> Result<(), Denied> {
+fn check_drafter(actor: &Actor) -> Result<(), GoalDenial> {
     match actor {
         Actor::Human { .. } | Actor::Agent { .. } => Ok(()),
-        Actor::Engine => Err(Denied::OnlyHuman {
+        Actor::Engine => Err(GoalDenial::OnlyHuman {
             action: "draft a contract",
             actor: actor.to_string(),
         }),
     }
 }
 
-fn require(goal: &Goal, holds: bool, action: &'static str) -> Result<(), Denied> {
+fn require(goal: &Goal, holds: bool, action: &'static str) -> Result<(), GoalDenial> {
     if holds {
         Ok(())
     } else {
-        Err(Denied::WrongStatus {
+        Err(GoalDenial::WrongStatus {
             status: goal.status,
             action,
         })
     }
 }
 
-fn intend(goal: &Goal, effect: &EffectId, now_ms: i64) -> Result<Vec<Event>, Denied> {
+fn intend(goal: &Goal, effect: &EffectId, now_ms: i64) -> Result<Vec<GoalEvent>, GoalDenial> {
     require(goal, goal.is_driven(), "worked on")?;
     let wanted = if goal.wait_until_ms.is_some() {
         goal.wait_effect()
@@ -281,13 +285,13 @@ fn intend(goal: &Goal, effect: &EffectId, now_ms: i64) -> Result<Vec<Event>, Den
         goal.stage_effect()
     };
     if *effect != wanted {
-        return Err(Denied::NotUnderWay {
+        return Err(GoalDenial::NotUnderWay {
             effect: effect.clone(),
         });
     }
-    if goal.stage == Stage::Publish && goal.said.is_some() && goal.in_flight.is_none() {
+    if goal.stage == GoalStage::Publish && goal.said.is_some() && goal.in_flight.is_none() {
         // A result is not accepted over somebody who is still talking.
-        return Ok(vec![Event::TurnEnded {
+        return Ok(vec![GoalEvent::TurnEnded {
             turn: goal.turn,
             verdict: TurnVerdict::PersonSpoke,
         }]);
@@ -295,7 +299,7 @@ fn intend(goal: &Goal, effect: &EffectId, now_ms: i64) -> Result<Vec<Event>, Den
     match &goal.in_flight {
         // Intended before a crash and still wanted: it is performed again under the same id.
         Some(in_flight) if in_flight.effect == *effect => Ok(Vec::new()),
-        Some(_) | None => Ok(vec![Event::EffectIntended {
+        Some(_) | None => Ok(vec![GoalEvent::EffectIntended {
             effect: effect.clone(),
             at_ms: now_ms,
         }]),
@@ -307,9 +311,9 @@ fn progress(
     effect: &EffectId,
     usage: Usage,
     elapsed_ms: u64,
-) -> Result<Vec<Event>, Denied> {
+) -> Result<Vec<GoalEvent>, GoalDenial> {
     require_under_way(goal, effect)?;
-    let event = Event::EffectProgressed {
+    let event = GoalEvent::EffectProgressed {
         effect: effect.clone(),
         usage,
         elapsed_ms,
@@ -318,82 +322,82 @@ fn progress(
     let mut events = vec![event];
     if let Some(limit) = after.limit_within_turn() {
         match after.status {
-            Status::Active | Status::Setup => events.push(Event::GoalStopped {
+            GoalStatus::Active | GoalStatus::Setup => events.push(GoalEvent::GoalStopped {
                 stop: Stop::BudgetUsedUp { limit },
             }),
             // What is done stays done; only the account of it is left out.
-            Status::Done | Status::Unverified if after.is_driven() => {
-                events.push(Event::DistillSkipped);
+            GoalStatus::Done | GoalStatus::Unverified if after.is_driven() => {
+                events.push(GoalEvent::DistillSkipped);
             }
-            Status::Done
-            | Status::Unverified
-            | Status::Proposed
-            | Status::Waiting
-            | Status::Blocked
-            | Status::Stalled
-            | Status::Paused
-            | Status::Impossible
-            | Status::Cancelled => {}
+            GoalStatus::Done
+            | GoalStatus::Unverified
+            | GoalStatus::Proposed
+            | GoalStatus::Waiting
+            | GoalStatus::Blocked
+            | GoalStatus::Stalled
+            | GoalStatus::Paused
+            | GoalStatus::Impossible
+            | GoalStatus::Cancelled => {}
         }
     }
     Ok(events)
 }
 
-fn require_under_way(goal: &Goal, effect: &EffectId) -> Result<(), Denied> {
+fn require_under_way(goal: &Goal, effect: &EffectId) -> Result<(), GoalDenial> {
     match &goal.in_flight {
         Some(in_flight) if in_flight.effect == *effect => Ok(()),
-        Some(_) | None => Err(Denied::NotUnderWay {
+        Some(_) | None => Err(GoalDenial::NotUnderWay {
             effect: effect.clone(),
         }),
     }
 }
 
-fn resume(goal: &Goal) -> Result<Vec<Event>, Denied> {
+fn resume(goal: &Goal) -> Result<Vec<GoalEvent>, GoalDenial> {
     match goal.status {
-        Status::Active | Status::Setup => Ok(Vec::new()),
-        Status::Waiting if goal.waits_for_person() => Err(Denied::Refused {
+        GoalStatus::Active | GoalStatus::Setup => Ok(Vec::new()),
+        GoalStatus::Waiting if goal.waits_for_person() => Err(GoalDenial::Refused {
             code: "needs_consent",
             message:
                 "it is waiting for approval; approve it with `kapi goal allow`, or pause the goal"
                     .to_owned(),
         }),
-        Status::Paused | Status::Blocked | Status::Stalled | Status::Waiting => {
+        GoalStatus::Paused | GoalStatus::Blocked | GoalStatus::Stalled | GoalStatus::Waiting => {
             match goal.budget.used_up(&goal.spent) {
-                Some(limit) => Err(Denied::BudgetUsedUp { limit }),
-                None => Ok(vec![Event::GoalResumed]),
+                Some(limit) => Err(GoalDenial::BudgetUsedUp { limit }),
+                None => Ok(vec![GoalEvent::GoalResumed]),
             }
         }
-        Status::Proposed
-        | Status::Impossible
-        | Status::Cancelled
-        | Status::Unverified
-        | Status::Done => Err(Denied::WrongStatus {
+        GoalStatus::Proposed
+        | GoalStatus::Impossible
+        | GoalStatus::Cancelled
+        | GoalStatus::Unverified
+        | GoalStatus::Done => Err(GoalDenial::WrongStatus {
             status: goal.status,
             action: "resumed",
         }),
     }
 }
 
-fn raise_budget(goal: &Goal, raise: &Raise) -> Result<Vec<Event>, Denied> {
+fn raise_budget(goal: &Goal, raise: &Raise) -> Result<Vec<GoalEvent>, GoalDenial> {
     require(goal, goal.takes_budget(), "given a larger budget")?;
     if *raise == Raise::default() {
-        return Err(Denied::BadRaise {
+        return Err(GoalDenial::BadRaise {
             rule: "it must raise at least one limit",
         });
     }
     if let Some(limit) = goal.budget.unlimited_in(raise) {
-        return Err(Denied::NoLimit { limit });
+        return Err(GoalDenial::NoLimit { limit });
     }
     if goal.budget.turns.saturating_add(raise.turns) > TURNS_MAX {
-        return Err(Denied::BadRaise {
+        return Err(GoalDenial::BadRaise {
             rule: "the turn budget must stay at or below 20000",
         });
     }
-    Ok(vec![Event::BudgetRaised { raise: *raise }])
+    Ok(vec![GoalEvent::BudgetRaised { raise: *raise }])
 }
 
 /// Returns the state after these events, for rules that depend on what was just recorded.
-fn folded(goal: &Goal, events: &[Event]) -> Goal {
+fn folded(goal: &Goal, events: &[GoalEvent]) -> Goal {
     let mut state = Some(goal.clone());
     for event in events {
         evolve(&mut state, event);

@@ -4,15 +4,15 @@
 
 use kapi_core::id::EffectId;
 
-use crate::rules::budget::Limit;
-use crate::rules::state::Status;
+use crate::rules::budget::BudgetLimit;
+use crate::rules::state::GoalStatus;
 
 /// The code of a refusal to go on with what the person's own home holds no approval of.
 pub const NOT_APPROVED_HERE: &str = "not_approved_here";
 
 /// A refusal by rule.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Denied {
+pub enum GoalDenial {
     /// The stream is empty.
     #[error("there is no such goal")]
     NoGoal,
@@ -57,7 +57,7 @@ pub enum Denied {
     #[error("the goal is {status}, so it cannot be {action}")]
     WrongStatus {
         /// The status.
-        status: Status,
+        status: GoalStatus,
         /// What was asked, as a participle.
         action: &'static str,
     },
@@ -65,7 +65,7 @@ pub enum Denied {
     #[error("the {limit} budget is used up")]
     BudgetUsedUp {
         /// Which one.
-        limit: Limit,
+        limit: BudgetLimit,
     },
     /// A raise that raises nothing or too much.
     #[error("the raise is not valid: {rule}")]
@@ -77,7 +77,7 @@ pub enum Denied {
     #[error("the goal has no {limit} limit to raise")]
     NoLimit {
         /// Which one.
-        limit: Limit,
+        limit: BudgetLimit,
     },
     /// A report of an effect that nobody intended.
     #[error("effect {effect} is not in progress")]
@@ -103,7 +103,7 @@ pub enum Denied {
     },
 }
 
-impl Denied {
+impl GoalDenial {
     /// Returns what to do instead, for the goal with this reference.
     #[must_use]
     pub fn hint(&self, reference: &str) -> Option<String> {
@@ -116,13 +116,13 @@ impl Denied {
                 Some("ask the user to run the command in their own terminal.".to_owned())
             }
             Self::WrongStatus {
-                status: Status::Proposed,
+                status: GoalStatus::Proposed,
                 ..
             } => Some(format!(
                 "approve its contract with `kapi goal approve {reference}`."
             )),
             Self::WrongStatus {
-                status: Status::Setup,
+                status: GoalStatus::Setup,
                 ..
             } => Some(format!(
                 "its contract is still being drafted; see `kapi show {reference}`."

@@ -7,27 +7,27 @@ use kapi_check::rules::proof::baseline;
 use kapi_check::rules::proof::downloads::Downloads;
 use kapi_check::rules::proof::judge_prompt::instructions;
 use kapi_check::rules::proof::policy::CheckPolicy;
-use kapi_core::hidden_checks::Hidden;
+use kapi_core::hidden_checks::HiddenCheckSet;
 use kapi_core::id::{EffectId, GoalId};
 use kapi_core::isolation::{NetworkMode, SandboxLevel};
 
 use crate::rules::prompt;
-use crate::rules::state::{Goal, Stage};
+use crate::rules::state::{Goal, GoalStage};
 
 /// An intent to touch the world, performed under its id; repeating it is safe.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Effect {
+pub struct GoalEffect {
     /// Its id within the goal.
     pub id: EffectId,
     /// The goal it belongs to.
     pub goal: GoalId,
     /// What to do.
-    pub action: Action,
+    pub action: GoalAction,
 }
 
 /// What an effect does.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Action {
+pub enum GoalAction {
     /// Make the worktree and the branch at the base.
     CreateWorkspace {
         /// The branch.
@@ -137,7 +137,7 @@ pub struct VerifyTask {
     /// The protected pathspecs.
     pub protect: Vec<String>,
     /// The hidden checks that are part of it, as they were approved.
-    pub hidden: Option<Hidden>,
+    pub hidden: Option<HiddenCheckSet>,
     /// What the checks are held to.
     pub policy: CheckPolicy,
     /// Every check passed on the base, so the change's own tests are tried without the change.
@@ -193,42 +193,45 @@ pub const JUDGE_DEADLINE_MS: u64 = 10 * 60 * 1000;
 
 /// Returns what should be under way now; nothing when the goal waits for a person or has ended.
 #[must_use]
-pub fn next(goal: &Goal) -> Option<Effect> {
+pub fn next(goal: &Goal) -> Option<GoalEffect> {
     if !goal.is_driven() {
         return None;
     }
     let effect = |id, action| {
-        Some(Effect {
+        Some(GoalEffect {
             id,
             goal: goal.id.clone(),
             action,
         })
     };
     if let Some(until_ms) = goal.wait_until_ms {
-        return effect(goal.wait_effect(), Action::Wait { until_ms });
+        return effect(goal.wait_effect(), GoalAction::Wait { until_ms });
     }
     let action = stage_action(goal)?;
     effect(goal.stage_effect(), action)
 }
 
-fn stage_action(goal: &Goal) -> Option<Action> {
+fn stage_action(goal: &Goal) -> Option<GoalAction> {
     let contract = &goal.contract;
     let base = contract.base.commit.clone();
     match goal.stage {
-        Stage::Workspace => Some(Action::CreateWorkspace {
+        GoalStage::Workspace => Some(GoalAction::CreateWorkspace {
             branch: contract.branch.clone(),
             base,
             start: goal.turn_start_commit().to_owned(),
         }),
-        Stage::Baseline => {
+        GoalStage::Baseline => {
             let base = &contract.base;
             let task = verify_task(goal, &base.commit, &base.tree);
-            Some(Action::Baseline(task))
+            Some(GoalAction::Baseline(task))
         }
-        Stage::Setup => Some(Action::RunAgent(agent_task(goal, AgentPurpose::Setup))),
-        Stage::Agent => Some(Action::RunAgent(agent_task(goal, AgentPurpose::Work))),
-        Stage::Distill => Some(Action::RunAgent(agent_task(goal, AgentPurpose::Distill))),
-        Stage::Commit => Some(Action::Commit(CommitTask {
+        GoalStage::Setup => Some(GoalAction::RunAgent(agent_task(goal, AgentPurpose::Setup))),
+        GoalStage::Agent => Some(GoalAction::RunAgent(agent_task(goal, AgentPurpose::Work))),
+        GoalStage::Distill => Some(GoalAction::RunAgent(agent_task(
+            goal,
+            AgentPurpose::Distill,
+        ))),
+        GoalStage::Commit => Some(GoalAction::Commit(CommitTask {
             turn: goal.turn,
             branch: contract.branch.clone(),
             base,
@@ -236,14 +239,14 @@ fn stage_action(goal: &Goal) -> Option<Action> {
             message: prompt::commit_message(goal),
             at_s: commit_time_ms(goal).div_euclid(1000),
         })),
-        Stage::Verify => {
+        GoalStage::Verify => {
             let candidate = goal.candidate.as_ref()?;
             let task = verify_task(goal, &candidate.commit, &candidate.tree);
-            Some(Action::Verify(task))
+            Some(GoalAction::Verify(task))
         }
-        Stage::Judge => {
+        GoalStage::Judge => {
             let candidate = goal.candidate.as_ref()?;
-            Some(Action::Judge(JudgeTask {
+            Some(GoalAction::Judge(JudgeTask {
                 agent: goal.judge_agent()?.to_owned(),
                 branch: contract.branch.clone(),
                 base,
@@ -255,12 +258,12 @@ fn stage_action(goal: &Goal) -> Option<Action> {
                 network: contract.network,
             }))
         }
-        Stage::Publish => Some(Action::Publish {
+        GoalStage::Publish => Some(GoalAction::Publish {
             branch: contract.branch.clone(),
             base: goal.published().to_owned(),
             commit: goal.candidate.as_ref()?.commit.clone(),
         }),
-        Stage::Ended => None,
+        GoalStage::Ended => None,
     }
 }
 

@@ -12,14 +12,14 @@ use kapi_core::usage::Usage;
 use kapi_core::verdict::JudgeRun;
 use serde::{Deserialize, Serialize};
 
-use crate::rules::budget::{Limit, Raise};
-use crate::rules::consent::Asked;
+use crate::rules::budget::{BudgetLimit, Raise};
+use crate::rules::consent::RefusedCommand;
 use crate::rules::contract::Contract;
-use crate::rules::journey::Declared;
-use crate::rules::outcome::Candidate;
+use crate::rules::journey::TurnDeclaration;
+use crate::rules::outcome::GoalCandidate;
 use crate::rules::plan::delta::PlanDelta;
-use crate::rules::plan::task::{Phase, TaskId};
-use crate::rules::wait::Wait;
+use crate::rules::plan::task::{PlanTaskId, TaskPhase};
+use crate::rules::wait::GoalWait;
 
 mod account;
 
@@ -31,7 +31,7 @@ mod account;
     rename_all = "snake_case",
     deny_unknown_fields
 )]
-pub enum Event {
+pub enum GoalEvent {
     /// A contract was proposed.
     GoalCreated {
         /// The goal's id.
@@ -128,7 +128,7 @@ pub enum Event {
     /// The workspace was recorded as a commit on the base.
     CandidateCommitted {
         /// The commit.
-        candidate: Candidate,
+        candidate: GoalCandidate,
         /// Milliseconds since the last report.
         elapsed_ms: u64,
     },
@@ -207,7 +207,7 @@ pub enum Event {
     /// The agent changed one task.
     TaskUpdated {
         /// The task.
-        id: TaskId,
+        id: PlanTaskId,
         /// What changed.
         delta: PlanDelta,
     },
@@ -216,14 +216,14 @@ pub enum Event {
         /// One line.
         note: String,
         /// The phase from now on.
-        phase: Option<Phase>,
+        phase: Option<TaskPhase>,
         /// Milliseconds since the epoch.
         at_ms: i64,
     },
     /// The agent declared how its turn stands.
     TurnDeclared {
         /// What it declared.
-        declared: Declared,
+        declared: TurnDeclaration,
     },
     /// The agent distilled the journey.
     JourneyDistilled {
@@ -256,7 +256,7 @@ pub enum Event {
     /// A command was refused, because a person has to be asked first.
     ConsentAsked {
         /// The command and the entry of the contract's list that it matches.
-        asked: Asked,
+        asked: RefusedCommand,
     },
     /// A person allowed it.
     ConsentGiven {
@@ -266,7 +266,7 @@ pub enum Event {
     /// The goal is parked.
     GoalParked {
         /// On what.
-        wait: Wait,
+        wait: GoalWait,
     },
     /// The wait has ended, and it goes on.
     GoalWoken {
@@ -379,7 +379,7 @@ pub enum Stop {
     /// A limit is used up.
     BudgetUsedUp {
         /// Which one.
-        limit: Limit,
+        limit: BudgetLimit,
     },
     /// A person interrupted it.
     Interrupted,

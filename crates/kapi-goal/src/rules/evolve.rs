@@ -7,28 +7,28 @@ use kapi_core::agent_end::{AgentEnd, AgentRun, Claim};
 use kapi_core::id::{EffectId, GoalId};
 use kapi_core::judge::JudgeUnavailable;
 use kapi_core::usage::Usage;
-use kapi_core::verdict::{JudgeAnswer, JudgeRun, Verdict};
+use kapi_core::verdict::{JudgeAnswer, JudgeRun, JudgeVerdict};
 
 use crate::rules::breaker;
 use crate::rules::breaker::Breaker;
-use crate::rules::budget::Spent;
+use crate::rules::budget::GoalUsage;
 use crate::rules::consent::Consent;
-use crate::rules::contract::{Contract, Distill};
-use crate::rules::event::{ApprovalMeans, Event, Stop, TurnVerdict};
-use crate::rules::journey::{Declared, Journey, Note};
-use crate::rules::outcome::Candidate;
+use crate::rules::contract::{Contract, Distillation};
+use crate::rules::event::{ApprovalMeans, GoalEvent, Stop, TurnVerdict};
+use crate::rules::journey::{Journey, ProgressNote, TurnDeclaration};
+use crate::rules::outcome::GoalCandidate;
 use crate::rules::plan::Plan;
 use crate::rules::plan::delta::PlanDelta;
-use crate::rules::plan::task::Phase;
-use crate::rules::state::{Goal, InFlight, Stage, Status};
-use crate::rules::wait::{Wait, WaitFor};
+use crate::rules::plan::task::TaskPhase;
+use crate::rules::state::{Goal, GoalStage, GoalStatus, InFlight};
+use crate::rules::wait::{GoalWait, WaitFor};
 
 /// Applies one event.
-pub fn evolve(state: &mut Option<Goal>, event: &Event) {
+pub fn evolve(state: &mut Option<Goal>, event: &GoalEvent) {
     match (state.as_mut(), event) {
         (
             _,
-            Event::GoalCreated {
+            GoalEvent::GoalCreated {
                 id,
                 contract,
                 contract_hash,
@@ -38,8 +38,8 @@ pub fn evolve(state: &mut Option<Goal>, event: &Event) {
         ) => {
             let mut goal = created(id, contract, contract_hash, *at_ms);
             if *setup {
-                goal.status = Status::Setup;
-                goal.stage = Stage::Setup;
+                goal.status = GoalStatus::Setup;
+                goal.stage = GoalStage::Setup;
             }
             *state = Some(goal);
         }
@@ -55,9 +55,9 @@ fn created(id: &GoalId, contract: &Contract, contract_hash: &str, at_ms: i64) ->
         contract_hash: contract_hash.to_owned(),
         created_at_ms: at_ms,
         approval: None,
-        status: Status::Proposed,
+        status: GoalStatus::Proposed,
         stop: None,
-        stage: Stage::Workspace,
+        stage: GoalStage::Workspace,
         turn: 0,
         attempt: 1,
         failures: 0,
@@ -75,7 +75,7 @@ fn created(id: &GoalId, contract: &Contract, contract_hash: &str, at_ms: i64) ->
         last_verdict: None,
         result: None,
         budget: contract.budget,
-        spent: Spent::default(),
+        spent: GoalUsage::default(),
         breaker: Breaker::default(),
         journey: Journey {
             phase: contract.working.start_phase,
@@ -83,7 +83,7 @@ fn created(id: &GoalId, contract: &Contract, contract_hash: &str, at_ms: i64) ->
         },
         consent: Consent::default(),
         said: None,
-        said_told: 0,
+        said_reported: 0,
         is_persons_turn: false,
         score: None,
         is_unchanged: false,
@@ -92,80 +92,82 @@ fn created(id: &GoalId, contract: &Contract, contract_hash: &str, at_ms: i64) ->
     }
 }
 
-fn apply(goal: &mut Goal, event: &Event) {
+fn apply(goal: &mut Goal, event: &GoalEvent) {
     skip_baseline_of_old_logs(goal, event);
     charge(goal, &event.usage(), event.elapsed_ms());
     if event.ends_effect() {
         goal.in_flight = None;
     }
     match event {
-        Event::GoalCreated { .. } | Event::EffectProgressed { .. } | Event::RunRecorded { .. } => {}
-        Event::ContractDrafted {
+        GoalEvent::GoalCreated { .. }
+        | GoalEvent::EffectProgressed { .. }
+        | GoalEvent::RunRecorded { .. } => {}
+        GoalEvent::ContractDrafted {
             contract,
             contract_hash,
         } => drafted(goal, contract, contract_hash),
-        Event::ContractApproved { means, .. } => approved(goal, *means),
-        Event::SetupEnded { .. } => goal.attempt = goal.attempt.saturating_add(1),
-        Event::EffectIntended { effect, at_ms } => intended(goal, effect, *at_ms),
-        Event::WorkspaceCreated { path, .. } => {
+        GoalEvent::ContractApproved { means, .. } => approved(goal, *means),
+        GoalEvent::SetupEnded { .. } => goal.attempt = goal.attempt.saturating_add(1),
+        GoalEvent::EffectIntended { effect, at_ms } => intended(goal, effect, *at_ms),
+        GoalEvent::WorkspaceCreated { path, .. } => {
             goal.workspace = Some(path.clone());
             if goal.contract.is_verified() && goal.baseline.is_none() {
-                enter(goal, Stage::Baseline);
+                enter(goal, GoalStage::Baseline);
             } else {
                 begin_turn(goal, goal.spent.turns.saturating_add(1));
             }
         }
-        Event::BaselineEnded { report, .. } => {
+        GoalEvent::BaselineEnded { report, .. } => {
             goal.baseline = Some(report.clone());
             begin_turn(goal, goal.spent.turns.saturating_add(1));
         }
-        Event::AgentEnded { run, .. } => agent_ended(goal, run),
-        Event::ProviderFailed { retry_at_ms, .. } => provider_failed(goal, *retry_at_ms),
-        Event::WaitEnded => {
+        GoalEvent::AgentEnded { run, .. } => agent_ended(goal, run),
+        GoalEvent::ProviderFailed { retry_at_ms, .. } => provider_failed(goal, *retry_at_ms),
+        GoalEvent::WaitEnded => {
             goal.wait_until_ms = None;
             goal.attempt = goal.attempt.saturating_add(1);
         }
-        Event::CandidateCommitted { candidate, .. } => committed(goal, candidate),
-        Event::VerifyEnded { report, .. } => verified(goal, report),
-        Event::JudgeEnded { run, .. } => judged(goal, run),
-        Event::JudgeFailed {
+        GoalEvent::CandidateCommitted { candidate, .. } => committed(goal, candidate),
+        GoalEvent::VerifyEnded { report, .. } => verified(goal, report),
+        GoalEvent::JudgeEnded { run, .. } => judged(goal, run),
+        GoalEvent::JudgeFailed {
             run, retry_at_ms, ..
         } => judge_failed(goal, run, *retry_at_ms),
-        Event::TurnEnded { turn, verdict } => turn_ended(goal, *turn, *verdict),
-        Event::GoalDone {
+        GoalEvent::TurnEnded { turn, verdict } => turn_ended(goal, *turn, *verdict),
+        GoalEvent::GoalDone {
             commit, verified, ..
         } => done(goal, commit, *verified),
-        Event::GoalStopped { stop } => stopped(goal, stop),
-        Event::EffectCancelled { session, .. } => {
+        GoalEvent::GoalStopped { stop } => stopped(goal, stop),
+        GoalEvent::EffectCancelled { session, .. } => {
             goal.journey.declared = None;
             keep_session(goal, session.as_ref());
             goal.attempt = goal.attempt.saturating_add(1);
         }
-        Event::GoalResumed => resumed(goal),
-        Event::BudgetRaised { raise } => goal.budget.raise(raise),
-        Event::TurnsSet { turns } => goal.budget.turns = *turns,
-        Event::JudgeChanged { judge } => judge_changed(goal, judge),
-        Event::GoalReopened { reason } => reopened(goal, reason),
-        Event::PersonSaid { text } => heard(goal, text),
-        Event::GoalParked { wait } => parked(goal, wait),
-        Event::GoalWoken { .. } => woken(goal),
-        Event::DistillEnded { .. } | Event::DistillSkipped => enter(goal, Stage::Ended),
-        Event::PlanMade { delta }
-        | Event::Replanned { delta }
-        | Event::TaskUpdated { delta, .. } => planned(goal, delta),
-        Event::ProgressNoted { note, phase, at_ms } => noted(goal, note, *phase, *at_ms),
-        Event::TurnDeclared { declared } => goal.journey.declared = Some(declared.clone()),
-        Event::JourneyDistilled { markdown } => goal.journey.distilled = Some(markdown.clone()),
-        Event::ConsentAsked { asked } => goal.consent.refused(asked.clone()),
-        Event::ConsentGiven { what } => allowed(goal, what),
-        Event::SideQuestionAnswered { .. } => {}
+        GoalEvent::GoalResumed => resumed(goal),
+        GoalEvent::BudgetRaised { raise } => goal.budget.raise(raise),
+        GoalEvent::TurnsSet { turns } => goal.budget.turns = *turns,
+        GoalEvent::JudgeChanged { judge } => judge_changed(goal, judge),
+        GoalEvent::GoalReopened { reason } => reopened(goal, reason),
+        GoalEvent::PersonSaid { text } => heard(goal, text),
+        GoalEvent::GoalParked { wait } => parked(goal, wait),
+        GoalEvent::GoalWoken { .. } => woken(goal),
+        GoalEvent::DistillEnded { .. } | GoalEvent::DistillSkipped => enter(goal, GoalStage::Ended),
+        GoalEvent::PlanMade { delta }
+        | GoalEvent::Replanned { delta }
+        | GoalEvent::TaskUpdated { delta, .. } => planned(goal, delta),
+        GoalEvent::ProgressNoted { note, phase, at_ms } => noted(goal, note, *phase, *at_ms),
+        GoalEvent::TurnDeclared { declared } => goal.journey.declared = Some(declared.clone()),
+        GoalEvent::JourneyDistilled { markdown } => goal.journey.distilled = Some(markdown.clone()),
+        GoalEvent::ConsentAsked { asked } => goal.consent.refused(asked.clone()),
+        GoalEvent::ConsentGiven { what } => allowed(goal, what),
+        GoalEvent::SideQuestionAnswered { .. } => {}
     }
 }
 
 /// Logs from before there was a baseline go from the workspace straight to the agent.
-fn skip_baseline_of_old_logs(goal: &mut Goal, event: &Event) {
-    if let Event::EffectIntended { effect, .. } = event
-        && goal.stage == Stage::Baseline
+fn skip_baseline_of_old_logs(goal: &mut Goal, event: &GoalEvent) {
+    if let GoalEvent::EffectIntended { effect, .. } = event
+        && goal.stage == GoalStage::Baseline
         && *effect != goal.stage_effect()
     {
         begin_turn(goal, goal.spent.turns.saturating_add(1));
@@ -181,16 +183,16 @@ fn planned(goal: &mut Goal, delta: &PlanDelta) {
     journey.plan = Some(plan);
 }
 
-fn noted(goal: &mut Goal, note: &str, phase: Option<Phase>, at_ms: i64) {
+fn noted(goal: &mut Goal, note: &str, phase: Option<TaskPhase>, at_ms: i64) {
     let (turn, text) = (goal.turn, note.to_owned());
     goal.journey.phase = phase.unwrap_or(goal.journey.phase);
-    goal.journey.note(Note { at_ms, turn, text });
+    goal.journey.note(ProgressNote { at_ms, turn, text });
 }
 
 fn approved(goal: &mut Goal, means: ApprovalMeans) {
     goal.approval = Some(means);
-    goal.status = Status::Active;
-    enter(goal, Stage::Workspace);
+    goal.status = GoalStatus::Active;
+    enter(goal, GoalStage::Workspace);
 }
 
 fn drafted(goal: &mut Goal, contract: &Contract, contract_hash: &str) {
@@ -198,7 +200,7 @@ fn drafted(goal: &mut Goal, contract: &Contract, contract_hash: &str) {
     contract_hash.clone_into(&mut goal.contract_hash);
     goal.budget = contract.budget;
     goal.journey.phase = contract.working.start_phase;
-    goal.status = Status::Proposed;
+    goal.status = GoalStatus::Proposed;
     goal.stop = None;
 }
 
@@ -211,7 +213,7 @@ fn heard(goal: &mut Goal, text: &str) {
         }
         None => goal.said = Some(text.to_owned()),
     }
-    if goal.stage == Stage::Agent && goal.in_flight.is_some() {
+    if goal.stage == GoalStage::Agent && goal.in_flight.is_some() {
         goal.journey.declared = None;
         goal.attempt = goal.attempt.saturating_add(1);
     }
@@ -220,16 +222,16 @@ fn heard(goal: &mut Goal, text: &str) {
 fn reopened(goal: &mut Goal, reason: &str) {
     goal.journey.distilled = None;
     goal.journey.declared = None;
-    goal.status = Status::Active;
+    goal.status = GoalStatus::Active;
     goal.stop = None;
     goal.said = Some(format!("The result was rejected: {reason}"));
     goal.breaker.reset();
     forget_reminders(goal);
-    enter(goal, Stage::Workspace);
+    enter(goal, GoalStage::Workspace);
 }
 
-fn parked(goal: &mut Goal, wait: &Wait) {
-    goal.status = Status::Waiting;
+fn parked(goal: &mut Goal, wait: &GoalWait) {
+    goal.status = GoalStatus::Waiting;
     goal.stop = None;
     goal.wait_until_ms = None;
     goal.waits = wait.number;
@@ -241,7 +243,7 @@ fn parked(goal: &mut Goal, wait: &Wait) {
 }
 
 fn woken(goal: &mut Goal) {
-    goal.status = Status::Active;
+    goal.status = GoalStatus::Active;
     goal.stop = None;
     goal.wait = None;
     goal.attempt = goal.attempt.saturating_add(1);
@@ -250,22 +252,22 @@ fn woken(goal: &mut Goal) {
 fn intended(goal: &mut Goal, effect: &EffectId, since_ms: i64) {
     let effect = effect.clone();
     goal.in_flight = Some(InFlight { effect, since_ms });
-    let is_told = goal.stage == Stage::Agent;
-    let said = goal.said.as_ref().filter(|_| is_told);
-    goal.said_told = said.map_or(0, String::len);
+    let is_reported = goal.stage == GoalStage::Agent;
+    let said = goal.said.as_ref().filter(|_| is_reported);
+    goal.said_reported = said.map_or(0, String::len);
 }
 
 /// Forgets what a person said as far as a run was told it and ended well.
-fn told(goal: &mut Goal, end: &AgentEnd) {
-    let n_told = std::mem::take(&mut goal.said_told);
-    goal.is_persons_turn = n_told > 0;
+fn reported(goal: &mut Goal, end: &AgentEnd) {
+    let n_reported = std::mem::take(&mut goal.said_reported);
+    goal.is_persons_turn = n_reported > 0;
     let Some(said) = goal.said.take() else { return };
     let is_sound = !matches!(
         end,
         AgentEnd::Crashed { .. } | AgentEnd::OutOfResources { .. }
     );
     let rest = if is_sound {
-        said.get(n_told..).unwrap_or_default().trim_start()
+        said.get(n_reported..).unwrap_or_default().trim_start()
     } else {
         &said
     };
@@ -275,21 +277,21 @@ fn told(goal: &mut Goal, end: &AgentEnd) {
 /// Charges what was used; whose account it is follows from the stage.
 fn charge(goal: &mut Goal, usage: &Usage, elapsed_ms: u64) {
     match goal.stage {
-        Stage::Judge => goal.spent.judge.add(usage),
-        Stage::Setup
-        | Stage::Workspace
-        | Stage::Baseline
-        | Stage::Agent
-        | Stage::Distill
-        | Stage::Commit
-        | Stage::Verify
-        | Stage::Publish
-        | Stage::Ended => goal.spent.executor.add(usage),
+        GoalStage::Judge => goal.spent.judge.add(usage),
+        GoalStage::Setup
+        | GoalStage::Workspace
+        | GoalStage::Baseline
+        | GoalStage::Agent
+        | GoalStage::Distill
+        | GoalStage::Commit
+        | GoalStage::Verify
+        | GoalStage::Publish
+        | GoalStage::Ended => goal.spent.executor.add(usage),
     }
     goal.spent.wall_ms = goal.spent.wall_ms.saturating_add(elapsed_ms);
 }
 
-fn enter(goal: &mut Goal, stage: Stage) {
+fn enter(goal: &mut Goal, stage: GoalStage) {
     goal.stage = stage;
     goal.attempt = 1;
     goal.failures = 0;
@@ -299,23 +301,23 @@ fn begin_turn(goal: &mut Goal, turn: u32) {
     goal.turn = turn;
     goal.journey.declared = None;
     goal.consent.refused_in_turn = 0;
-    enter(goal, Stage::Agent);
+    enter(goal, GoalStage::Agent);
 }
 
 fn agent_ended(goal: &mut Goal, run: &AgentRun) {
     goal.agent_end = Some(run.end.clone());
     // What was declared by a tool outweighs what was read from the agent's words.
     goal.claim = match &goal.journey.declared {
-        Some(Declared::Complete { .. }) => Some(Claim::Done),
-        Some(Declared::Blocked { question, reason }) => Some(Claim::Blocked {
+        Some(TurnDeclaration::Complete { .. }) => Some(Claim::Done),
+        Some(TurnDeclaration::Blocked { question, reason }) => Some(Claim::Blocked {
             reason: format!("{question} ({reason})"),
         }),
-        Some(Declared::Wait { .. }) | None => run.claim.clone(),
+        Some(TurnDeclaration::Wait { .. }) | None => run.claim.clone(),
     };
     goal.score = run.score;
-    told(goal, &run.end);
+    reported(goal, &run.end);
     keep_session(goal, run.session.as_ref());
-    enter(goal, Stage::Commit);
+    enter(goal, GoalStage::Commit);
 }
 
 /// A run that names no session leaves the one before to be resumed.
@@ -356,20 +358,20 @@ fn done(goal: &mut Goal, commit: &str, verified: bool) {
     goal.spent.turns = goal.turn;
     goal.result = Some(commit.to_owned());
     goal.status = if verified {
-        Status::Done
+        GoalStatus::Done
     } else {
-        Status::Unverified
+        GoalStatus::Unverified
     };
-    let distills = goal.contract.working.distill == Distill::WhenPlanned
+    let distills = goal.contract.working.distill == Distillation::WhenPlanned
         && goal.journey.plan.is_some()
         && goal.journey.distilled.is_none()
         && goal.budget.used_up_within_turn(&goal.spent).is_none();
     enter(
         goal,
         if distills {
-            Stage::Distill
+            GoalStage::Distill
         } else {
-            Stage::Ended
+            GoalStage::Ended
         },
     );
 }
@@ -378,13 +380,13 @@ fn resumed(goal: &mut Goal) {
     if let Some(Stop::ChecksCannotRun { .. }) = goal.stop {
         // What stood in the way may be mended now.
         goal.baseline = None;
-        enter(goal, Stage::Baseline);
+        enter(goal, GoalStage::Baseline);
     }
     // A goal whose contract nobody approved goes on being drafted, and nothing else.
     goal.status = if goal.approval.is_some() {
-        Status::Active
+        GoalStatus::Active
     } else {
-        Status::Setup
+        GoalStatus::Setup
     };
     goal.stop = None;
     goal.wait = None;
@@ -399,13 +401,13 @@ fn forget_reminders(goal: &mut Goal) {
     goal.journey.plan = goal.journey.plan.as_ref().map(Plan::resumed);
 }
 
-fn committed(goal: &mut Goal, candidate: &Candidate) {
+fn committed(goal: &mut Goal, candidate: &GoalCandidate) {
     goal.is_unchanged = goal.turn_start_tree() == candidate.tree;
     goal.candidate = Some(candidate.clone());
     goal.verify = None;
     goal.judge = None;
     let stage = if goal.contract.is_verified() || !goal.contract.protect.is_empty() {
-        Stage::Verify
+        GoalStage::Verify
     } else {
         after_verify(goal)
     };
@@ -423,27 +425,27 @@ fn verified(goal: &mut Goal, report: &VerifyReport) {
 fn allowed(goal: &mut Goal, what: &str) {
     goal.consent.allow(what);
     let is_accepted = |report: &VerifyReport| goal.accepts(report);
-    if goal.stage == Stage::Verify && goal.verify.as_ref().is_some_and(is_accepted) {
+    if goal.stage == GoalStage::Verify && goal.verify.as_ref().is_some_and(is_accepted) {
         enter(goal, after_verify(goal));
     }
 }
 
-fn after_verify(goal: &Goal) -> Stage {
+fn after_verify(goal: &Goal) -> GoalStage {
     if goal.judge_agent().is_some() {
-        Stage::Judge
+        GoalStage::Judge
     } else {
-        Stage::Publish
+        GoalStage::Publish
     }
 }
 
 fn judged(goal: &mut Goal, run: &JudgeRun) {
     goal.judge = Some(run.clone());
     if let JudgeAnswer::Verdict {
-        verdict: Verdict::Done,
+        verdict: JudgeVerdict::Done,
         ..
     } = run.answer
     {
-        enter(goal, Stage::Publish);
+        enter(goal, GoalStage::Publish);
     }
 }
 
@@ -451,7 +453,7 @@ fn judged(goal: &mut Goal, run: &JudgeRun) {
 /// is not waited for.
 fn judge_changed(goal: &mut Goal, judge: &str) {
     goal.changed_judge = Some(judge.to_owned());
-    if goal.stage == Stage::Judge {
+    if goal.stage == GoalStage::Judge {
         goal.judge = None;
         goal.failures = 0;
         goal.wait_until_ms = None;
@@ -464,7 +466,7 @@ fn judge_failed(goal: &mut Goal, run: &JudgeRun, retry_at_ms: Option<i64>) {
     provider_failed(goal, retry_at_ms);
     let is_open = goal.contract.judge_unavailable == JudgeUnavailable::Open;
     if retry_at_ms.is_none() && is_open {
-        enter(goal, Stage::Publish);
+        enter(goal, GoalStage::Publish);
     }
 }
 
@@ -474,6 +476,6 @@ fn stopped(goal: &mut Goal, stop: &Stop) {
     goal.wait = None;
     goal.wait_until_ms = None;
     if goal.status.is_terminal() {
-        goal.stage = Stage::Ended;
+        goal.stage = GoalStage::Ended;
     }
 }

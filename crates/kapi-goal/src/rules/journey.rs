@@ -6,7 +6,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::rules::plan::Plan;
-use crate::rules::plan::task::Phase;
+use crate::rules::plan::task::TaskPhase;
 use crate::rules::wait::WaitFor;
 
 /// How many notes are kept; the oldest are forgotten first.
@@ -17,15 +17,15 @@ pub const NOTES_MAX: usize = 32;
 #[serde(deny_unknown_fields)]
 pub struct Journey {
     /// The phase the agent says it is in.
-    pub phase: Phase,
+    pub phase: TaskPhase,
     /// The task list, once there is one.
     pub plan: Option<Plan>,
     /// Whether a task was done since the last turn that was counted.
     pub has_moved: bool,
     /// The last notes.
-    pub notes: Vec<Note>,
+    pub notes: Vec<ProgressNote>,
     /// What the agent declared in the turn under way.
-    pub declared: Option<Declared>,
+    pub declared: Option<TurnDeclaration>,
     /// The journey in the agent's words, once the goal is done.
     pub distilled: Option<String>,
 }
@@ -33,7 +33,7 @@ pub struct Journey {
 /// One line of progress.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Note {
+pub struct ProgressNote {
     /// When, in milliseconds since the epoch.
     pub at_ms: i64,
     /// The turn, from 1.
@@ -45,7 +45,7 @@ pub struct Note {
 /// What an agent declared of its turn.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "declared", rename_all = "snake_case", deny_unknown_fields)]
-pub enum Declared {
+pub enum TurnDeclaration {
     /// The goal is reached.
     Complete {
         /// What it quotes for it.
@@ -73,7 +73,7 @@ pub enum Declared {
 
 impl Journey {
     /// Adds a note and forgets the oldest beyond [`NOTES_MAX`].
-    pub fn note(&mut self, note: Note) {
+    pub fn note(&mut self, note: ProgressNote) {
         self.notes.push(note);
         let excess = self.notes.len().saturating_sub(NOTES_MAX);
         self.notes.drain(..excess);

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 /// The result of one performed effect.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "outcome", rename_all = "snake_case", deny_unknown_fields)]
-pub enum Outcome {
+pub enum GoalOutcome {
     /// The worktree and branch exist.
     Workspace {
         /// Where the worktree is.
@@ -22,7 +22,7 @@ pub enum Outcome {
     /// An agent process ended.
     Agent(AgentRun),
     /// The workspace was recorded as a candidate commit.
-    Committed(Candidate),
+    Committed(GoalCandidate),
     /// The verify commands ran on a clean checkout.
     Verified(VerifyReport),
     /// A judge was asked.
@@ -53,7 +53,7 @@ pub enum Outcome {
 /// One commit on top of the base that holds the whole work so far.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Candidate {
+pub struct GoalCandidate {
     /// The commit; the base itself when nothing was changed.
     pub commit: String,
     /// Its tree.

@@ -28,11 +28,11 @@ use kapi_core::text::one_line;
 use serde::{Deserialize, Serialize};
 
 use crate::rules::plan::denied::PlanDenied;
-use crate::rules::plan::draft::Draft;
+use crate::rules::plan::draft::PlanDraft;
 use crate::rules::plan::operation::Operation;
-use crate::rules::plan::patch::Patch;
+use crate::rules::plan::patch::TaskPatch;
 use crate::rules::plan::sound::{check_incoming, check_size, sound};
-use crate::rules::plan::task::{Phase, REPLAN_PREFIX, Task, TaskId, TaskStatus};
+use crate::rules::plan::task::{GoalPlanTask, PlanTaskId, REPLAN_PREFIX, TaskPhase, TaskStatus};
 
 /// The most tasks of a plan.
 pub const TASKS_MAX: usize = 1_000;
@@ -52,9 +52,9 @@ pub const CLEAN_END_PROMPTS_MAX: u32 = 2;
 #[serde(deny_unknown_fields)]
 pub struct Plan {
     /// Unique ids, known dependencies without a circle, `blocks` derived.
-    tasks: Vec<Task>,
+    tasks: Vec<GoalPlanTask>,
     /// A task of this plan that has not ended.
-    current: Option<TaskId>,
+    current: Option<PlanTaskId>,
     replan_log: Vec<Replan>,
     clean_end_prompts: u32,
 }
@@ -74,7 +74,7 @@ pub struct Replan {
 /// How many tasks stand where.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Counts {
+pub struct TaskCounts {
     /// All of them.
     pub total: u32,
     /// Done.
@@ -108,14 +108,14 @@ impl Plan {
     ///
     /// # Errors
     /// When there is a plan, or the tasks break a rule.
-    pub fn make(existing: Option<&Self>, tasks: &[Task]) -> Result<Self, PlanDenied> {
+    pub fn make(existing: Option<&Self>, tasks: &[GoalPlanTask]) -> Result<Self, PlanDenied> {
         if let Some(plan) = existing {
             let done = plan.tasks.iter().filter(|task| is_done(task)).count();
             let tasks = plan.tasks.len();
             return Err(PlanDenied::PlanExists { tasks, done });
         }
         check_incoming(tasks)?;
-        let tasks = sound(Draft::incoming(tasks))?;
+        let tasks = sound(PlanDraft::incoming(tasks))?;
         let mut plan = Self {
             tasks,
             current: None,
@@ -140,7 +140,7 @@ impl Plan {
         at_ms: i64,
     ) -> Result<Self, PlanDenied> {
         let reason = self.preflight(operations, reason)?;
-        let mut draft = Draft::of(&self.tasks);
+        let mut draft = PlanDraft::of(&self.tasks);
         for (index, operation) in operations.iter().enumerate() {
             draft
                 .apply(index, operation)
@@ -176,17 +176,20 @@ impl Plan {
     ///
     /// # Errors
     /// When there is no such task, it is done, or it would break a rule.
-    pub fn update(&self, id: &TaskId, patch: &Patch) -> Result<Self, PlanDenied> {
+    pub fn update(&self, id: &PlanTaskId, patch: &TaskPatch) -> Result<Self, PlanDenied> {
         let not_found = || PlanDenied::NotFound { task: id.clone() };
-        let place = self.tasks.iter().position(|task| task.id == *id);
-        let place = place.ok_or_else(not_found)?;
+        let location = self.tasks.iter().position(|task| task.id == *id);
+        let location = location.ok_or_else(not_found)?;
         let mut plan = self.clone();
-        let task = &mut plan.tasks[place];
+        let task = &mut plan.tasks[location];
         patch.apply(task).map_err(|fault| PlanDenied::BadTask {
             task: id.clone(),
             fault,
         })?;
-        let (is_changed, was_done) = (*task != self.tasks[place], is_done(&self.tasks[place]));
+        let (is_changed, was_done) = (
+            *task != self.tasks[location],
+            is_done(&self.tasks[location]),
+        );
         if was_done && is_changed {
             return Err(PlanDenied::DoneImmutable { task: id.clone() });
         }
@@ -206,25 +209,25 @@ impl Plan {
 
     /// Returns the tasks in their order.
     #[must_use]
-    pub fn tasks(&self) -> &[Task] {
+    pub fn tasks(&self) -> &[GoalPlanTask] {
         &self.tasks
     }
 
     /// Returns one task.
     #[must_use]
-    pub fn task(&self, id: &TaskId) -> Option<&Task> {
+    pub fn task(&self, id: &PlanTaskId) -> Option<&GoalPlanTask> {
         self.tasks.iter().find(|task| task.id == *id)
     }
 
     /// Returns the task at hand, which has not ended.
     #[must_use]
-    pub fn current(&self) -> Option<&Task> {
+    pub fn current(&self) -> Option<&GoalPlanTask> {
         self.task(self.current.as_ref()?)
     }
 
     /// Returns the phase of the task at hand, which the goal follows.
     #[must_use]
-    pub fn phase(&self) -> Option<Phase> {
+    pub fn phase(&self) -> Option<TaskPhase> {
         self.current().map(|task| task.phase)
     }
 
@@ -232,7 +235,7 @@ impl Plan {
     ///
     /// Reasons of replans are left out: they are in the log.
     #[must_use]
-    pub fn learnings(&self) -> Vec<(&TaskId, &str)> {
+    pub fn learnings(&self) -> Vec<(&PlanTaskId, &str)> {
         let mut lines = self.lines(|task| &task.learnings);
         lines.retain(|(_, line)| !line.starts_with(REPLAN_PREFIX));
         lines
@@ -240,7 +243,7 @@ impl Plan {
 
     /// Returns what went wrong, with the task it went wrong in, in the order of the tasks.
     #[must_use]
-    pub fn gotchas(&self) -> Vec<(&TaskId, &str)> {
+    pub fn gotchas(&self) -> Vec<(&PlanTaskId, &str)> {
         self.lines(|task| &task.gotchas)
     }
 
@@ -255,9 +258,9 @@ impl Plan {
     /// A skipped dependency has ended. Prerequisites are the agent's to clear and hold nothing
     /// back here.
     #[must_use]
-    pub fn next_ready(&self) -> Option<&Task> {
+    pub fn next_ready(&self) -> Option<&GoalPlanTask> {
         let ended = self.ended();
-        let is_ready = |task: &&Task| is_ready(task, &ended);
+        let is_ready = |task: &&GoalPlanTask| is_ready(task, &ended);
         self.tasks.iter().find(is_ready)
     }
 
@@ -269,8 +272,8 @@ impl Plan {
 
     /// Counts the tasks by where they stand.
     #[must_use]
-    pub fn counts(&self) -> Counts {
-        let mut counts = Counts::default();
+    pub fn counts(&self) -> TaskCounts {
+        let mut counts = TaskCounts::default();
         for task in &self.tasks {
             counts.total += 1;
             match task.status {
@@ -312,7 +315,7 @@ impl Plan {
         plan
     }
 
-    fn lines(&self, list: fn(&Task) -> &Vec<String>) -> Vec<(&TaskId, &str)> {
+    fn lines(&self, list: fn(&GoalPlanTask) -> &Vec<String>) -> Vec<(&PlanTaskId, &str)> {
         self.tasks
             .iter()
             .flat_map(|task| list(task).iter().map(|line| (&task.id, line.as_str())))
@@ -345,11 +348,11 @@ impl Plan {
     fn settle_current(&mut self) {
         let ended = self.ended();
         let is_workable =
-            |task: &Task| task.status == TaskStatus::InProgress || is_ready(task, &ended);
+            |task: &GoalPlanTask| task.status == TaskStatus::InProgress || is_ready(task, &ended);
         if self.current().is_some_and(is_workable) {
             return;
         }
-        let under_way = |task: &&Task| task.status == TaskStatus::InProgress;
+        let under_way = |task: &&GoalPlanTask| task.status == TaskStatus::InProgress;
         let next = self
             .tasks
             .iter()
@@ -358,16 +361,16 @@ impl Plan {
         self.current = next.map(|task| task.id.clone());
     }
 
-    fn ended(&self) -> BTreeSet<&TaskId> {
+    fn ended(&self) -> BTreeSet<&PlanTaskId> {
         let ended = self.tasks.iter().filter(|task| task.status.has_ended());
         ended.map(|task| &task.id).collect()
     }
 }
 
-fn is_done(task: &Task) -> bool {
+fn is_done(task: &GoalPlanTask) -> bool {
     task.status == TaskStatus::Done
 }
 
-fn is_ready(task: &Task, ended: &BTreeSet<&TaskId>) -> bool {
+fn is_ready(task: &GoalPlanTask, ended: &BTreeSet<&PlanTaskId>) -> bool {
     task.status == TaskStatus::Pending && task.dependencies.iter().all(|id| ended.contains(id))
 }

@@ -2,14 +2,14 @@
 //!
 //! Output of commands stands in them as data between marks and is never an instruction of ours.
 
-use kapi_check::rules::proof::assess::Objection;
+use kapi_check::rules::proof::assess::ProofObjection;
 use kapi_check::rules::proof::verify_report::{VerifyReport, run_end};
 use kapi_check::rules::proof::verify_run::{Checks, VerifyRun};
 use kapi_core::isolation::SandboxLevel;
 use kapi_core::quote::{fenced, tail};
 use kapi_core::verdict::JudgeAnswer;
 
-use crate::rules::contract::{Contract, Surface, Working};
+use crate::rules::contract::{AgentSurface, Contract, Working};
 use crate::rules::event::TurnVerdict;
 use crate::rules::state::Goal;
 
@@ -82,7 +82,7 @@ fn working_part(working: &Working) -> Option<String> {
     (!parts.is_empty()).then(|| format!("# Boundaries\n\n{}", parts.join("\n\n")))
 }
 
-fn surface_line(surface: &Surface) -> String {
+fn surface_line(surface: &AgentSurface) -> String {
     let notes = surface
         .notes
         .as_ref()
@@ -130,7 +130,7 @@ pub fn distill_prompt(goal: &Goal) -> String {
 }
 
 fn way_of_working(goal: &Goal) -> String {
-    let place = match goal.contract.sandbox {
+    let location = match goal.contract.sandbox {
         SandboxLevel::Native | SandboxLevel::Podman => {
             "You work unattended in a sandbox, in a git worktree that is yours alone; only the \
              working directory is writable."
@@ -145,7 +145,7 @@ fn way_of_working(goal: &Goal) -> String {
         ""
     };
     format!(
-        "# How this works\n\n{place} Change files there; do not commit or push, Kapi records your \
+        "# How this works\n\n{location} Change files there; do not commit or push, Kapi records your \
          work. Nobody answers questions: decide, do the work, check it, and end your turn with a \
          short summary. This is turn {} of at most {}.{earlier}",
         goal.turn, goal.budget.turns
@@ -239,18 +239,18 @@ fn feedback(goal: &Goal) -> Option<String> {
 fn objected(goal: &Goal) -> Option<String> {
     let objection = goal.objection_to(goal.verify.as_ref()?)?;
     let what_then = match &objection {
-        Objection::TestsVanished { .. } => {
+        ProofObjection::TestsVanished { .. } => {
             "Every test that ran on the base has to run, and to report its result."
         }
-        Objection::TestsChanged { .. } => {
+        ProofObjection::TestsChanged { .. } => {
             "Put them back as they were; new tests belong in new files, or beside the old ones. If \
              the task itself demands that they change, leave them changed and say why: a person is \
              asked then."
         }
-        Objection::RestsOnAddedTests { .. } => {
+        ProofObjection::RestsOnAddedTests { .. } => {
             "A test that is added changes nothing about the others: they have to pass without it."
         }
-        Objection::RestsOnSteering { .. } => {
+        ProofObjection::RestsOnSteering { .. } => {
             "Put them back, so that the checks pass as the project runs them. If the task itself \
              demands the change, leave it and say why: a person is asked then."
         }

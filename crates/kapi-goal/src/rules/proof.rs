@@ -3,17 +3,17 @@
 //! Asked by the rules and by the fold alike, so that both go by the same answer.
 
 use kapi_check::rules::proof::assess;
-use kapi_check::rules::proof::assess::{Grade, Objection};
+use kapi_check::rules::proof::assess::{Grade, ProofObjection};
 use kapi_check::rules::proof::attribution::{Authority, CheckPart};
 use kapi_check::rules::proof::verify_report::VerifyReport;
-use kapi_core::verdict::{JudgeAnswer, Verdict};
+use kapi_core::verdict::{JudgeAnswer, JudgeVerdict};
 
 use crate::rules::state::Goal;
 
 impl Goal {
     /// Returns what stands against a report of this goal whose commands pass.
     #[must_use]
-    pub fn objection_to(&self, report: &VerifyReport) -> Option<Objection> {
+    pub fn objection_to(&self, report: &VerifyReport) -> Option<ProofObjection> {
         assess::objection(
             &self.contract.checks,
             self.baseline.as_ref(),
@@ -56,7 +56,7 @@ impl Goal {
             matches!(
                 run.answer,
                 JudgeAnswer::Verdict {
-                    verdict: Verdict::Done,
+                    verdict: JudgeVerdict::Done,
                     ..
                 }
             )
@@ -78,8 +78,8 @@ mod tests {
     use kapi_check::rules::proof::fixture::{report, run};
     use kapi_core::judge::Judge;
 
+    use crate::rules::scenario::{contract, goal_of};
     use crate::rules::state::Goal;
-    use crate::rules::story::{contract, goal_of};
 
     /// Tells whether checks that rest on a changed recipe are left to the judge.
     fn is_left_to_the_judge(goal: &Goal) -> bool {

@@ -8,19 +8,21 @@ use kapi_core::failure::Failure;
 use kapi_core::id::{EffectId, GoalId};
 use kapi_core::judge::{Judge, JudgeUnavailable};
 use kapi_core::usage::Usage;
-use kapi_core::verdict::{JudgeAnswer, Verdict};
+use kapi_core::verdict::{JudgeAnswer, JudgeVerdict};
 use proptest::prelude::{Just, Strategy, any, prop, prop_oneof, proptest};
 use proptest::test_runner::Config;
 
 use crate::rules::budget::Raise;
-use crate::rules::command::{Command, PersonCommand};
+use crate::rules::command::{GoalCommand, PersonCommand};
 use crate::rules::decide::decide;
 use crate::rules::effect::next;
-use crate::rules::event::{ApprovalMeans, Event};
+use crate::rules::event::{ApprovalMeans, GoalEvent};
 use crate::rules::evolve::evolve;
-use crate::rules::outcome::Outcome;
-use crate::rules::state::{Goal, Status};
-use crate::rules::story::{committed, contract, failed, judged, passed, provider, verdict, worked};
+use crate::rules::outcome::GoalOutcome;
+use crate::rules::scenario::{
+    committed, contract, failed, judged, passed, provider, verdict, worked,
+};
+use crate::rules::state::{Goal, GoalStatus};
 
 /// One random request; effects are chosen when it is made.
 #[derive(Debug, Clone)]
@@ -36,8 +38,8 @@ enum Ask {
         tokens: u64,
         elapsed_ms: u64,
     },
-    Report(Outcome),
-    ReportStray(Outcome),
+    Report(GoalOutcome),
+    ReportStray(GoalOutcome),
     Interrupt,
     Resume,
     Cancel,
@@ -45,9 +47,9 @@ enum Ask {
     Raise(u32),
 }
 
-fn outcome() -> impl Strategy<Value = Outcome> {
+fn outcome() -> impl Strategy<Value = GoalOutcome> {
     prop_oneof![
-        Just(Outcome::Workspace {
+        Just(GoalOutcome::Workspace {
             path: "/w".to_owned()
         }),
         Just(worked()),
@@ -56,21 +58,21 @@ fn outcome() -> impl Strategy<Value = Outcome> {
         "[a-c]".prop_map(|tree| committed(&tree)),
         Just(passed()),
         Just(failed()),
-        Just(verdict(Verdict::Done)),
-        Just(verdict(Verdict::Continue)),
-        Just(verdict(Verdict::Impossible)),
+        Just(verdict(JudgeVerdict::Done)),
+        Just(verdict(JudgeVerdict::Continue)),
+        Just(verdict(JudgeVerdict::Impossible)),
         Just(judged(JudgeAnswer::Malformed {
             text: String::new()
         })),
-        Just(Outcome::Published {
+        Just(GoalOutcome::Published {
             commit: "c".to_owned()
         }),
-        Just(Outcome::Waited),
-        Just(Outcome::Cancelled {
+        Just(GoalOutcome::Waited),
+        Just(GoalOutcome::Cancelled {
             usage: Usage::default(),
             session: None
         }),
-        Just(Outcome::Failed(Failure {
+        Just(GoalOutcome::Failed(Failure {
             message: "x".to_owned(),
             hint: None
         })),
@@ -78,28 +80,28 @@ fn outcome() -> impl Strategy<Value = Outcome> {
 }
 
 /// An outcome that fits the effect under way, so that stories get long.
-fn fitting(goal: &Goal, choice: u8) -> Outcome {
-    use crate::rules::state::Stage;
+fn fitting(goal: &Goal, choice: u8) -> GoalOutcome {
+    use crate::rules::state::GoalStage;
     if goal.wait_until_ms.is_some() {
-        return Outcome::Waited;
+        return GoalOutcome::Waited;
     }
     match (goal.stage, choice % 4) {
-        (Stage::Workspace | Stage::Ended, _) => Outcome::Workspace {
+        (GoalStage::Workspace | GoalStage::Ended, _) => GoalOutcome::Workspace {
             path: "/w".to_owned(),
         },
-        (Stage::Setup | Stage::Distill, _) => worked(),
-        (Stage::Agent, 0) => provider(ProviderFailureKind::RateLimited, None),
-        (Stage::Agent, _) => worked(),
-        (Stage::Commit, 0) => committed("same"),
-        (Stage::Commit, choice) => committed(&format!("tree-{}-{choice}", goal.turn)),
-        (Stage::Baseline | Stage::Verify, 0 | 1) => passed(),
-        (Stage::Baseline | Stage::Verify, _) => failed(),
-        (Stage::Judge, 0) => verdict(Verdict::Done),
-        (Stage::Judge, 1) => judged(JudgeAnswer::Malformed {
+        (GoalStage::Setup | GoalStage::Distill, _) => worked(),
+        (GoalStage::Agent, 0) => provider(ProviderFailureKind::RateLimited, None),
+        (GoalStage::Agent, _) => worked(),
+        (GoalStage::Commit, 0) => committed("same"),
+        (GoalStage::Commit, choice) => committed(&format!("tree-{}-{choice}", goal.turn)),
+        (GoalStage::Baseline | GoalStage::Verify, 0 | 1) => passed(),
+        (GoalStage::Baseline | GoalStage::Verify, _) => failed(),
+        (GoalStage::Judge, 0) => verdict(JudgeVerdict::Done),
+        (GoalStage::Judge, 1) => judged(JudgeAnswer::Malformed {
             text: String::new(),
         }),
-        (Stage::Judge, _) => verdict(Verdict::Continue),
-        (Stage::Publish, _) => Outcome::Published {
+        (GoalStage::Judge, _) => verdict(JudgeVerdict::Continue),
+        (GoalStage::Publish, _) => GoalOutcome::Published {
             commit: "c".to_owned(),
         },
     }
@@ -138,7 +140,7 @@ fn actor() -> impl Strategy<Value = Actor> {
     })
 }
 
-fn command(goal: Option<&Goal>, ask: &Ask, choice: u8) -> Command {
+fn command(goal: Option<&Goal>, ask: &Ask, choice: u8) -> GoalCommand {
     let stray = EffectId::new(7, "agent", 7);
     let planned = goal
         .and_then(next)
@@ -160,25 +162,25 @@ fn command(goal: Option<&Goal>, ask: &Ask, choice: u8) -> Command {
                 JudgeUnavailable::Closed
             };
             contract.judge_unavailable = rule;
-            Command::Create {
+            GoalCommand::Create {
                 id: GoalId::parse("001-x").unwrap(),
                 contract: Box::new(contract),
                 contract_hash: "hash".to_owned(),
                 setup: false,
             }
         }
-        Ask::Approve => Command::Approve {
+        Ask::Approve => GoalCommand::Approve {
             contract_hash: "hash".to_owned(),
             means: ApprovalMeans::YesFlag,
         },
-        Ask::Intend => Command::Intend { effect: planned },
+        Ask::Intend => GoalCommand::Intend { effect: planned },
         Ask::Progress { tokens, elapsed_ms } => {
             let usage = Usage {
                 input_tokens: *tokens,
                 output_tokens: 0,
                 usd_micros: None,
             };
-            Command::Progress {
+            GoalCommand::Progress {
                 effect: running,
                 usage,
                 elapsed_ms: *elapsed_ms,
@@ -190,48 +192,48 @@ fn command(goal: Option<&Goal>, ask: &Ask, choice: u8) -> Command {
                 .filter(|_| choice > 32)
                 .map(|goal| fitting(goal, choice));
             let outcome = fits.unwrap_or_else(|| outcome.clone());
-            Command::Report {
+            GoalCommand::Report {
                 effect: running,
                 outcome,
                 elapsed_ms: 1,
             }
         }
-        Ask::ReportStray(outcome) => Command::Report {
+        Ask::ReportStray(outcome) => GoalCommand::Report {
             effect: stray,
             outcome: outcome.clone(),
             elapsed_ms: 1,
         },
-        Ask::Interrupt => Command::Interrupt,
-        Ask::Resume => Command::Resume,
-        Ask::Cancel => Command::Cancel { reason: None },
+        Ask::Interrupt => GoalCommand::Interrupt,
+        Ask::Resume => GoalCommand::Resume,
+        Ask::Cancel => GoalCommand::Cancel { reason: None },
         Ask::ChangeJudge => change_judge(),
-        Ask::Raise(turns) => Command::RaiseBudget(Raise {
+        Ask::Raise(turns) => GoalCommand::RaiseBudget(Raise {
             turns: *turns,
             ..Raise::default()
         }),
     }
 }
 
-fn change_judge() -> Command {
+fn change_judge() -> GoalCommand {
     let judge = "gemini".to_owned();
-    Command::Person(PersonCommand::ChangeJudge { judge })
+    GoalCommand::Person(PersonCommand::ChangeJudge { judge })
 }
 
 /// The actor whose command it is, unless the story wants another.
-fn fit_actor(actor: &Actor, command: &Command) -> Actor {
+fn fit_actor(actor: &Actor, command: &GoalCommand) -> Actor {
     match (actor, command) {
         (
             Actor::Human { user },
-            Command::Intend { .. } | Command::Progress { .. } | Command::Report { .. },
+            GoalCommand::Intend { .. } | GoalCommand::Progress { .. } | GoalCommand::Report { .. },
         ) if user == "fit" => Actor::Engine,
         (actor, _) => actor.clone(),
     }
 }
 
-fn check_story(story: &[(Ask, Actor, u8)]) {
+fn check_scenario(scenario: &[(Ask, Actor, u8)]) {
     let mut state: Option<Goal> = None;
-    let mut events: Vec<Event> = Vec::new();
-    for (idx, (ask, actor, choice)) in story.iter().enumerate() {
+    let mut events: Vec<GoalEvent> = Vec::new();
+    for (idx, (ask, actor, choice)) in scenario.iter().enumerate() {
         let command = command(state.as_ref(), ask, *choice);
         let actor = fit_actor(actor, &command);
         let before = state.clone();
@@ -239,20 +241,20 @@ fn check_story(story: &[(Ask, Actor, u8)]) {
         let Ok(new) = decide(state.as_ref(), &actor, &command, now_ms) else {
             continue;
         };
-        let proposes = matches!(command, Command::Create { setup: false, .. });
+        let proposes = matches!(command, GoalCommand::Create { setup: false, .. });
         assert!(
             proposes || !matches!(actor, Actor::Agent { .. }),
             "an agent got {command:?} through"
         );
         if let Some(goal) = before.as_ref().filter(|goal| goal.status.is_terminal()) {
-            let room = goal.takes_budget();
+            let capacity = goal.takes_budget();
             let only_lands = new.iter().all(|event| {
-                let raises = matches!(event, Event::BudgetRaised { .. });
+                let raises = matches!(event, GoalEvent::BudgetRaised { .. });
                 let lands = matches!(
                     event,
-                    Event::EffectCancelled { .. } | Event::EffectProgressed { .. }
+                    GoalEvent::EffectCancelled { .. } | GoalEvent::EffectProgressed { .. }
                 );
-                lands || (raises && room)
+                lands || (raises && capacity)
             });
             assert!(only_lands, "{} accepted {command:?}", goal.status);
         }
@@ -270,12 +272,12 @@ fn check_state(state: Option<&Goal>) {
     let planned = next(goal);
     assert_eq!(
         planned.is_some(),
-        goal.status == Status::Active,
+        goal.status == GoalStatus::Active,
         "{:?} {goal:?}",
         goal.status
     );
     assert_eq!(next(goal), planned, "asking again gives the same");
-    if goal.status == Status::Done {
+    if goal.status == GoalStatus::Done {
         assert!(
             goal.verify
                 .as_ref()
@@ -292,17 +294,17 @@ fn check_state(state: Option<&Goal>) {
         goal.stop.is_some(),
         matches!(
             goal.status,
-            Status::Blocked
-                | Status::Stalled
-                | Status::Paused
-                | Status::Impossible
-                | Status::Cancelled
+            GoalStatus::Blocked
+                | GoalStatus::Stalled
+                | GoalStatus::Paused
+                | GoalStatus::Impossible
+                | GoalStatus::Cancelled
         )
     );
 }
 
 /// Folding in two parts equals folding at once, wherever the cut is.
-fn check_fold(events: &[Event], state: Option<&Goal>) {
+fn check_fold(events: &[GoalEvent], state: Option<&Goal>) {
     for cut in 0..=events.len() {
         let (prefix, rest) = events.split_at(cut);
         let mut folded = None;
@@ -321,9 +323,9 @@ proptest! {
 
     #[test]
     fn rules_hold_for_every_story(
-        story in prop::collection::vec((ask(), actor(), any::<u8>()), 0..120)
+        scenario in prop::collection::vec((ask(), actor(), any::<u8>()), 0..120)
     ) {
-        check_story(&story);
+        check_scenario(&scenario);
     }
 
     #[test]
@@ -344,14 +346,14 @@ proptest! {
             assert!(n_effects < EFFECTS_MAX, "it goes on for ever");
             let choice = choices[n_effects as usize % choices.len()];
             let outcome = fitting(state.as_ref().unwrap(), choice);
-            let intend = Command::Intend { effect: effect.id.clone() };
-            let report = Command::Report { effect: effect.id, outcome, elapsed_ms: 1 };
+            let intend = GoalCommand::Intend { effect: effect.id.clone() };
+            let report = GoalCommand::Report { effect: effect.id, outcome, elapsed_ms: 1 };
             for command in [intend, report] {
                 for event in decide(state.as_ref(), &Actor::Engine, &command, 0).unwrap() {
                     evolve(&mut state, &event);
                 }
             }
         }
-        assert_ne!(state.unwrap().status, Status::Active);
+        assert_ne!(state.unwrap().status, GoalStatus::Active);
     }
 }

@@ -6,12 +6,12 @@
 use kapi_check::rules::proof::verify_run::{Checks, VerifyRun};
 use serde::Serialize;
 
-use crate::rules::state::{Goal, Status};
+use crate::rules::state::{Goal, GoalStatus};
 
 /// What a lane's result rests on, best first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Proof {
+pub enum LaneProof {
     /// It is done: every check passed, and the judge, where there is one, agreed.
     Proved,
     /// It was accepted without a verify command.
@@ -25,7 +25,7 @@ pub enum Proof {
 /// How a lane came out of the hidden checks, best first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum HiddenChecks {
+pub enum HiddenChecksResult {
     /// They passed.
     Passed,
     /// The contract has none.
@@ -53,9 +53,9 @@ pub struct Entrant {
     /// Its number, from 1.
     pub lane: u32,
     /// What its result rests on.
-    pub proof: Proof,
+    pub proof: LaneProof,
     /// How it came out of the hidden checks.
-    pub hidden: HiddenChecks,
+    pub hidden: HiddenChecksResult,
     /// What it cost in millionths of a US dollar, if that is known.
     pub usd_micros: Option<u64>,
     /// The tokens it used; 0 where the agent does not report them.
@@ -69,7 +69,7 @@ pub struct Entrant {
 /// Why a lane stands before the one after it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Criterion {
+pub enum RankCriterion {
     /// Its result rests on more.
     Proof,
     /// It came better out of the hidden checks.
@@ -84,19 +84,19 @@ pub enum Criterion {
 
 /// A lane and its place.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Ranked {
+pub struct RankedLane {
     /// The place, from 1; lanes that nothing tells apart share one.
     pub rank: u32,
     /// The first criterion that puts it before the lane after it; nothing on the last one, and on
     /// one that shares its place with the next.
-    pub ahead_by: Option<Criterion>,
+    pub ahead_by: Option<RankCriterion>,
     /// The lane.
     pub entrant: Entrant,
 }
 
 /// When a lane was proved.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Proved {
+pub struct ProofTime {
     /// When its proof was recorded, in milliseconds since the epoch.
     pub at_ms: i64,
     /// The lane.
@@ -130,7 +130,7 @@ impl DiffSize {
 
 /// Returns the lane that was proved first; of those in the same millisecond, the lowest.
 #[must_use]
-pub fn first(proved: &[Proved]) -> Option<u32> {
+pub fn first(proved: &[ProofTime]) -> Option<u32> {
     let earliest = proved
         .iter()
         .min_by_key(|proved| (proved.at_ms, proved.lane));
@@ -145,21 +145,22 @@ pub fn first(proved: &[Proved]) -> Option<u32> {
 /// files, and a lane without a diff comes last. Lanes that are still alike share their place and
 /// stand in the order of their numbers.
 #[must_use]
-pub fn rank(mut entrants: Vec<Entrant>) -> Vec<Ranked> {
+pub fn rank(mut entrants: Vec<Entrant>) -> Vec<RankedLane> {
     let currency = Currency::of(&entrants);
     entrants.sort_by_key(|entrant| (measures(entrant, currency), entrant.lane));
-    let mut ranked: Vec<Ranked> = Vec::new();
+    let mut ranked: Vec<RankedLane> = Vec::new();
     for entrant in entrants {
         let here = measures(&entrant, currency);
-        let place = u32::try_from(ranked.len()).map_or(u32::MAX, |before| before.saturating_add(1));
-        let mut rank = place;
+        let location =
+            u32::try_from(ranked.len()).map_or(u32::MAX, |before| before.saturating_add(1));
+        let mut rank = location;
         if let Some(before) = ranked.last_mut() {
             before.ahead_by = difference(&measures(&before.entrant, currency), &here);
             if before.ahead_by.is_none() {
                 rank = before.rank;
             }
         }
-        ranked.push(Ranked {
+        ranked.push(RankedLane {
             rank,
             ahead_by: None,
             entrant,
@@ -168,37 +169,37 @@ pub fn rank(mut entrants: Vec<Entrant>) -> Vec<Ranked> {
     ranked
 }
 
-fn proof(goal: &Goal) -> Proof {
+fn proof(goal: &Goal) -> LaneProof {
     match goal.status {
-        Status::Done => Proof::Proved,
-        Status::Unverified => Proof::Accepted,
-        Status::Setup
-        | Status::Proposed
-        | Status::Active
-        | Status::Waiting
-        | Status::Blocked
-        | Status::Stalled
-        | Status::Paused
-        | Status::Impossible
-        | Status::Cancelled => match goal.candidate {
-            Some(_) => Proof::Unproved,
-            None => Proof::Nothing,
+        GoalStatus::Done => LaneProof::Proved,
+        GoalStatus::Unverified => LaneProof::Accepted,
+        GoalStatus::Setup
+        | GoalStatus::Proposed
+        | GoalStatus::Active
+        | GoalStatus::Waiting
+        | GoalStatus::Blocked
+        | GoalStatus::Stalled
+        | GoalStatus::Paused
+        | GoalStatus::Impossible
+        | GoalStatus::Cancelled => match goal.candidate {
+            Some(_) => LaneProof::Unproved,
+            None => LaneProof::Nothing,
         },
     }
 }
 
-fn hidden(goal: &Goal) -> HiddenChecks {
+fn hidden(goal: &Goal) -> HiddenChecksResult {
     if goal.contract.hidden.is_none() {
-        return HiddenChecks::NotAsked;
+        return HiddenChecksResult::NotAsked;
     }
     let runs = goal.verify.iter().flat_map(|report| &report.runs);
     let mut hidden = runs.filter(|run| run.checks == Checks::Hidden).peekable();
     if hidden.peek().is_none() {
-        HiddenChecks::NotReached
+        HiddenChecksResult::NotReached
     } else if hidden.all(VerifyRun::passed) {
-        HiddenChecks::Passed
+        HiddenChecksResult::Passed
     } else {
-        HiddenChecks::Failed
+        HiddenChecksResult::Failed
     }
 }
 
@@ -219,7 +220,7 @@ impl Currency {
         // A lane that never worked has cost nothing that could be reported.
         let mut worked = entrants
             .iter()
-            .filter(|entrant| entrant.proof != Proof::Nothing)
+            .filter(|entrant| entrant.proof != LaneProof::Nothing)
             .peekable();
         if worked.peek().is_none() {
             return Self::Nothing;
@@ -236,7 +237,7 @@ impl Currency {
 }
 
 /// What lanes are compared by, each the smaller the better.
-type Measures = (Proof, HiddenChecks, u64, u64, (u64, u64));
+type Measures = (LaneProof, HiddenChecksResult, u64, u64, (u64, u64));
 
 fn measures(entrant: &Entrant, currency: Currency) -> Measures {
     let cost = match currency {
@@ -251,17 +252,17 @@ fn measures(entrant: &Entrant, currency: Currency) -> Measures {
     (entrant.proof, entrant.hidden, cost, seconds, diff)
 }
 
-fn difference(before: &Measures, after: &Measures) -> Option<Criterion> {
+fn difference(before: &Measures, after: &Measures) -> Option<RankCriterion> {
     if before.0 != after.0 {
-        Some(Criterion::Proof)
+        Some(RankCriterion::Proof)
     } else if before.1 != after.1 {
-        Some(Criterion::Hidden)
+        Some(RankCriterion::Hidden)
     } else if before.2 != after.2 {
-        Some(Criterion::Cost)
+        Some(RankCriterion::Cost)
     } else if before.3 != after.3 {
-        Some(Criterion::Time)
+        Some(RankCriterion::Time)
     } else if before.4 != after.4 {
-        Some(Criterion::Diff)
+        Some(RankCriterion::Diff)
     } else {
         None
     }

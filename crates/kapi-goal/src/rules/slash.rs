@@ -52,14 +52,14 @@ pub enum Slash {
         question: String,
     },
     /// Shows or sets who judges later goals.
-    Judge(JudgeForm),
+    Judge(SlashJudgeForm),
     /// Starts a new goal.
     Intent(String),
 }
 
 /// What `/until-done judge` says.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum JudgeForm {
+pub enum SlashJudgeForm {
     /// Shows the default.
     Show,
     /// The executor's own model judges.
@@ -128,7 +128,7 @@ fn alone(word: &str) -> Option<Slash> {
         "cancel" => Some(Slash::Cancel),
         "approve" => Some(Slash::Approve),
         "autopilot" => Some(Slash::Autopilot),
-        "judge" => Some(Slash::Judge(JudgeForm::Show)),
+        "judge" => Some(Slash::Judge(SlashJudgeForm::Show)),
         _ => None,
     }
 }
@@ -141,25 +141,25 @@ fn budget(word: &str) -> Option<Slash> {
 }
 
 /// Returns what is said about the judge, or nothing when the words are about something else.
-fn judge(words: &[&str]) -> Option<JudgeForm> {
+fn judge(words: &[&str]) -> Option<SlashJudgeForm> {
     let first = words.first()?;
     let is_about_it = matches!(*first, "same" | "clear" | "off" | "none") || first.contains('/');
     is_about_it.then(|| match words {
-        ["same"] => JudgeForm::Same,
-        ["clear" | "off" | "none"] => JudgeForm::Clear,
+        ["same"] => SlashJudgeForm::Same,
+        ["clear" | "off" | "none"] => SlashJudgeForm::Clear,
         [one] => model(one),
-        _ => JudgeForm::Malformed(words.join(" ")),
+        _ => SlashJudgeForm::Malformed(words.join(" ")),
     })
 }
 
-fn model(word: &str) -> JudgeForm {
+fn model(word: &str) -> SlashJudgeForm {
     match word.split_once('/') {
         Some((provider, model)) if !provider.is_empty() && !word.ends_with('/') => {
-            JudgeForm::Model {
+            SlashJudgeForm::Model {
                 provider: provider.to_owned(),
                 model: model.to_owned(),
             }
         }
-        Some(_) | None => JudgeForm::Malformed(word.to_owned()),
+        Some(_) | None => SlashJudgeForm::Malformed(word.to_owned()),
     }
 }

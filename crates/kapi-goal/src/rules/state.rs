@@ -11,13 +11,13 @@ use kapi_core::verdict::JudgeRun;
 use serde::{Deserialize, Serialize};
 
 use crate::rules::breaker::Breaker;
-use crate::rules::budget::{Budget, Limit, Spent};
+use crate::rules::budget::{Budget, BudgetLimit, GoalUsage};
 use crate::rules::consent::Consent;
 use crate::rules::contract::Contract;
 use crate::rules::event::{ApprovalMeans, Stop, TurnVerdict};
 use crate::rules::journey::Journey;
-use crate::rules::outcome::Candidate;
-use crate::rules::wait::{Wait, WaitFor};
+use crate::rules::outcome::GoalCandidate;
+use crate::rules::wait::{GoalWait, WaitFor};
 
 /// The fold of a goal's events.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -34,11 +34,11 @@ pub struct Goal {
     /// How the contract was approved, once it was.
     pub approval: Option<ApprovalMeans>,
     /// Where it stands.
-    pub status: Status,
+    pub status: GoalStatus,
     /// Why it stopped, while it is stopped.
     pub stop: Option<Stop>,
     /// What it does next, while it is active.
-    pub stage: Stage,
+    pub stage: GoalStage,
     /// The turn under way or last ended, from 1; 0 before the first.
     pub turn: u32,
     /// The attempt at the stage, from 1.
@@ -57,7 +57,7 @@ pub struct Goal {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub baseline: Option<VerifyReport>,
     /// The work so far as one commit.
-    pub candidate: Option<Candidate>,
+    pub candidate: Option<GoalCandidate>,
     /// How the agent's last turn ended.
     pub agent_end: Option<AgentEnd>,
     /// What the agent said last.
@@ -76,7 +76,7 @@ pub struct Goal {
     /// The limits now.
     pub budget: Budget,
     /// What was used.
-    pub spent: Spent,
+    pub spent: GoalUsage,
     /// What the no-progress breaker has seen since the last resume.
     pub breaker: Breaker,
     /// What the agent recorded of its work.
@@ -86,7 +86,8 @@ pub struct Goal {
     /// What a person said and the agent has not heard yet.
     pub said: Option<String>,
     /// How many bytes of it stood in the prompt of the run under way.
-    pub said_told: usize,
+    #[serde(rename = "said_told")]
+    pub said_reported: usize,
     /// Whether a person spoke in the turn under way or last ended.
     pub is_persons_turn: bool,
     /// What the agent's last run did, counted (pi-until-done: progress signals); `None` where its
@@ -95,7 +96,7 @@ pub struct Goal {
     /// Whether the last turn ended in the tree it began with.
     pub is_unchanged: bool,
     /// What it waits for, while it is parked.
-    pub wait: Option<Wait>,
+    pub wait: Option<GoalWait>,
     /// How often it was parked.
     pub waits: u32,
 }
@@ -113,7 +114,7 @@ pub struct InFlight {
 /// Where a goal stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Status {
+pub enum GoalStatus {
     /// Its contract is being drafted.
     Setup,
     /// Its contract waits for approval.
@@ -138,7 +139,7 @@ pub enum Status {
     Done,
 }
 
-impl Status {
+impl GoalStatus {
     /// Tells whether nothing can follow.
     #[must_use]
     pub const fn is_terminal(self) -> bool {
@@ -167,7 +168,7 @@ impl Status {
     }
 }
 
-impl fmt::Display for Status {
+impl fmt::Display for GoalStatus {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.write_str(self.as_str())
     }
@@ -176,7 +177,7 @@ impl fmt::Display for Status {
 /// The next thing an active goal does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Stage {
+pub enum GoalStage {
     /// Let the agent draft the contract.
     Setup,
     /// Make the worktree and branch.
@@ -199,7 +200,7 @@ pub enum Stage {
     Ended,
 }
 
-impl Stage {
+impl GoalStage {
     /// Returns the stage's name, as it stands in effect ids.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
@@ -221,13 +222,13 @@ impl Stage {
 impl Stop {
     /// Returns the status this stop leads to.
     #[must_use]
-    pub const fn status(&self) -> Status {
+    pub const fn status(&self) -> GoalStatus {
         match self {
             Self::BudgetUsedUp { .. }
             | Self::Interrupted
             | Self::CapReached { .. }
-            | Self::CleanEnd { .. } => Status::Paused,
-            Self::NoProgress { .. } | Self::SameFailure { .. } => Status::Stalled,
+            | Self::CleanEnd { .. } => GoalStatus::Paused,
+            Self::NoProgress { .. } | Self::SameFailure { .. } => GoalStatus::Stalled,
             Self::AgentBlocked { .. }
             | Self::SpinGuard
             | Self::ConsentNeeded { .. }
@@ -236,9 +237,9 @@ impl Stop {
             | Self::JudgeBlocked { .. }
             | Self::JudgeUnavailable { .. }
             | Self::ProviderUnavailable { .. }
-            | Self::WorldFailed { .. } => Status::Blocked,
-            Self::Impossible { .. } => Status::Impossible,
-            Self::Cancelled { .. } => Status::Cancelled,
+            | Self::WorldFailed { .. } => GoalStatus::Blocked,
+            Self::Impossible { .. } => GoalStatus::Impossible,
+            Self::Cancelled { .. } => GoalStatus::Cancelled,
         }
     }
 }
@@ -249,22 +250,22 @@ impl Goal {
     #[must_use]
     pub const fn is_driven(&self) -> bool {
         match self.status {
-            Status::Active | Status::Setup => true,
-            Status::Done | Status::Unverified => matches!(self.stage, Stage::Distill),
-            Status::Proposed
-            | Status::Waiting
-            | Status::Blocked
-            | Status::Stalled
-            | Status::Paused
-            | Status::Impossible
-            | Status::Cancelled => false,
+            GoalStatus::Active | GoalStatus::Setup => true,
+            GoalStatus::Done | GoalStatus::Unverified => matches!(self.stage, GoalStage::Distill),
+            GoalStatus::Proposed
+            | GoalStatus::Waiting
+            | GoalStatus::Blocked
+            | GoalStatus::Stalled
+            | GoalStatus::Paused
+            | GoalStatus::Impossible
+            | GoalStatus::Cancelled => false,
         }
     }
 
     /// Tells whether its limits can still be changed: a result that is not accepted needs room.
     #[must_use]
     pub const fn takes_budget(&self) -> bool {
-        !matches!(self.status, Status::Impossible | Status::Cancelled)
+        !matches!(self.status, GoalStatus::Impossible | GoalStatus::Cancelled)
     }
 
     /// Returns who judges, if anyone does: whom a person named last, or the contract's judge.
@@ -283,7 +284,7 @@ impl Goal {
     /// Tells whether it waits for its judge alone: nobody has judged, and none could be asked.
     #[must_use]
     pub fn lacks_a_judge(&self) -> bool {
-        if self.stage != Stage::Judge {
+        if self.stage != GoalStage::Judge {
             return false;
         }
         match (
@@ -292,11 +293,11 @@ impl Goal {
             self.wait.as_ref().map(|wait| &wait.until),
         ) {
             (
-                Status::Blocked,
+                GoalStatus::Blocked,
                 Some(Stop::JudgeUnavailable { .. } | Stop::WorldFailed { .. }),
                 _,
             ) => true,
-            (Status::Waiting, _, Some(WaitFor::Judge { .. })) => true,
+            (GoalStatus::Waiting, _, Some(WaitFor::Judge { .. })) => true,
             (_, _, _) => false,
         }
     }
@@ -304,7 +305,7 @@ impl Goal {
     /// Tells whether it is parked until a person allows something.
     #[must_use]
     pub fn waits_for_person(&self) -> bool {
-        let is_approval = |wait: &Wait| matches!(wait.until, WaitFor::Approval { .. });
+        let is_approval = |wait: &GoalWait| matches!(wait.until, WaitFor::Approval { .. });
         self.wait.as_ref().is_some_and(is_approval)
     }
 
@@ -338,7 +339,7 @@ impl Goal {
 
     /// Returns the limit that ends the effect under way, if one is used up.
     #[must_use]
-    pub fn limit_within_turn(&self) -> Option<Limit> {
+    pub fn limit_within_turn(&self) -> Option<BudgetLimit> {
         self.limit_within_turn_at(&self.spent)
     }
 
@@ -347,17 +348,19 @@ impl Goal {
     /// Only an agent or a judge costs tokens: what is left of a turn that has its work done is
     /// let through to its proof, as long as there is time.
     #[must_use]
-    pub fn limit_within_turn_at(&self, spent: &Spent) -> Option<Limit> {
+    pub fn limit_within_turn_at(&self, spent: &GoalUsage) -> Option<BudgetLimit> {
         match self.stage {
-            Stage::Setup | Stage::Agent | Stage::Judge | Stage::Distill => {
+            GoalStage::Setup | GoalStage::Agent | GoalStage::Judge | GoalStage::Distill => {
                 self.budget.used_up_within_turn(spent)
             }
-            Stage::Workspace
-            | Stage::Baseline
-            | Stage::Commit
-            | Stage::Verify
-            | Stage::Publish
-            | Stage::Ended => (self.budget.wall_left_ms(spent) == Some(0)).then_some(Limit::Wall),
+            GoalStage::Workspace
+            | GoalStage::Baseline
+            | GoalStage::Commit
+            | GoalStage::Verify
+            | GoalStage::Publish
+            | GoalStage::Ended => {
+                (self.budget.wall_left_ms(spent) == Some(0)).then_some(BudgetLimit::Wall)
+            }
         }
     }
 

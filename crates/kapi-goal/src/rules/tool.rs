@@ -3,8 +3,8 @@
 //! Shapes only. The rules are in `decide`; who carries a call here is not known.
 
 use crate::rules::plan::operation::Operation;
-use crate::rules::plan::patch::Patch;
-use crate::rules::plan::task::{Phase, Task, TaskId};
+use crate::rules::plan::patch::TaskPatch;
+use crate::rules::plan::task::{GoalPlanTask, PlanTaskId, TaskPhase};
 use crate::rules::wait::WaitFor;
 
 /// One call of a tool by the agent whose turn it is.
@@ -13,7 +13,7 @@ pub enum ToolCall {
     /// `until_done_plan`: the task list.
     Plan {
         /// The tasks.
-        tasks: Vec<Task>,
+        tasks: Vec<GoalPlanTask>,
     },
     /// `until_done_replan`: another task list, with the reason.
     Replan {
@@ -25,16 +25,16 @@ pub enum ToolCall {
     /// `until_done_task_update`: a change of one task.
     TaskUpdate {
         /// The task.
-        id: TaskId,
+        id: PlanTaskId,
         /// The change.
-        patch: Box<Patch>,
+        patch: Box<TaskPatch>,
     },
     /// `until_done_progress`: a note, and perhaps another phase.
     Progress {
         /// One line.
         note: String,
         /// The phase from now on.
-        phase: Option<Phase>,
+        phase: Option<TaskPhase>,
     },
     /// `until_done_complete`: the claim that the goal is reached.
     Complete {

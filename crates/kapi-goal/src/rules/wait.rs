@@ -79,7 +79,7 @@ pub enum FileState {
 /// A parked goal's wait.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Wait {
+pub struct GoalWait {
     /// Counted from 1 within the goal, so that one wait is ended once.
     pub number: u32,
     /// What is waited for.

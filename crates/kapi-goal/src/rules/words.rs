@@ -9,27 +9,27 @@ use kapi_core::text::{agent_name, limit_key, limit_text, time_words};
 use kapi_core::verdict::JudgeAnswer;
 
 use crate::rules::event::Stop;
-use crate::rules::state::{Goal, Status};
-use crate::rules::wait::{FileState, Wait, WaitFor};
+use crate::rules::state::{Goal, GoalStatus};
+use crate::rules::wait::{FileState, GoalWait, WaitFor};
 
 /// Returns one sentence on why the goal stands where it does; nothing while it is simply going on.
 #[must_use]
 pub fn reason(goal: &Goal) -> Option<String> {
     match goal.status {
-        Status::Setup => Some("the contract is being drafted".to_owned()),
-        Status::Proposed => Some("the contract needs approval".to_owned()),
-        Status::Waiting => goal.wait.as_ref().map(waiting_reason),
-        Status::Active => None,
-        Status::Done | Status::Unverified => Some(done_reason(goal)),
-        Status::Blocked
-        | Status::Stalled
-        | Status::Paused
-        | Status::Impossible
-        | Status::Cancelled => goal.stop.as_ref().map(|stop| stop_reason(goal, stop)),
+        GoalStatus::Setup => Some("the contract is being drafted".to_owned()),
+        GoalStatus::Proposed => Some("the contract needs approval".to_owned()),
+        GoalStatus::Waiting => goal.wait.as_ref().map(waiting_reason),
+        GoalStatus::Active => None,
+        GoalStatus::Done | GoalStatus::Unverified => Some(done_reason(goal)),
+        GoalStatus::Blocked
+        | GoalStatus::Stalled
+        | GoalStatus::Paused
+        | GoalStatus::Impossible
+        | GoalStatus::Cancelled => goal.stop.as_ref().map(|stop| stop_reason(goal, stop)),
     }
 }
 
-fn waiting_reason(wait: &Wait) -> String {
+fn waiting_reason(wait: &GoalWait) -> String {
     let why = wait
         .reason
         .as_ref()
@@ -62,7 +62,7 @@ pub fn wait_words(until: &WaitFor) -> String {
 }
 
 fn done_reason(goal: &Goal) -> String {
-    let proof = if goal.status == Status::Unverified {
+    let proof = if goal.status == GoalStatus::Unverified {
         unproved_reason(goal)
     } else {
         let count = goal.verify.as_ref().map_or(0, |report| report.runs.len());
@@ -295,20 +295,20 @@ pub fn next_commands(goal: &Goal) -> Vec<String> {
     let index = goal.id.reference();
     let show = format!("kapi show {index}");
     match goal.status {
-        Status::Proposed => {
+        GoalStatus::Proposed => {
             vec![
                 format!("kapi goal approve {index}"),
                 format!("kapi cancel {index}"),
             ]
         }
-        Status::Setup | Status::Active => {
+        GoalStatus::Setup | GoalStatus::Active => {
             vec![
                 format!("kapi resume {index}"),
                 format!("kapi cancel {index}"),
             ]
         }
-        Status::Waiting => waiting_commands(goal, &index),
-        Status::Paused => match &goal.stop {
+        GoalStatus::Waiting => waiting_commands(goal, &index),
+        GoalStatus::Paused => match &goal.stop {
             Some(Stop::BudgetUsedUp { limit }) => vec![
                 format!(
                     "kapi budget {index} {} && kapi resume {index}",
@@ -318,7 +318,7 @@ pub fn next_commands(goal: &Goal) -> Vec<String> {
             ],
             Some(_) | None => vec![format!("kapi resume {index}"), show],
         },
-        Status::Blocked | Status::Stalled => {
+        GoalStatus::Blocked | GoalStatus::Stalled => {
             let resume = format!("kapi resume {index}");
             let cancel = format!("kapi cancel {index}");
             if goal.lacks_a_judge() {
@@ -326,8 +326,8 @@ pub fn next_commands(goal: &Goal) -> Vec<String> {
             }
             vec![show, resume, cancel]
         }
-        Status::Impossible | Status::Cancelled => vec![show],
-        Status::Unverified | Status::Done => {
+        GoalStatus::Impossible | GoalStatus::Cancelled => vec![show],
+        GoalStatus::Unverified | GoalStatus::Done => {
             vec![
                 format!("kapi diff {index}"),
                 format!("git merge {}", goal.contract.branch),

@@ -5,10 +5,10 @@
 use serde_json::{Value, json};
 
 use crate::rules::contract::Contract;
-use crate::rules::denied::Denied;
+use crate::rules::denied::GoalDenial;
 use crate::rules::state::Goal;
 use crate::rules::tool::ToolCall;
-use crate::tools::Refused;
+use crate::tools::ToolRefusal;
 use crate::tools::state::{StateView, StatusView};
 
 /// Returns the answer to a call that was recorded, with the goal as it is now.
@@ -40,7 +40,7 @@ pub fn approved(goal: &Goal, contract_hash: &str) -> Value {
 /// Returns the answer to a draft that waits for its person, with what of it does not hold.
 #[must_use]
 pub fn not_confirmed(goal: &str, contract_hash: &str, contract: &Contract) -> Value {
-    let refused = Refused::new(
+    let refused = ToolRefusal::new(
         "not_confirmed",
         format!(
             "the draft is recorded; the user can approve it with `kapi goal approve {goal} \
@@ -59,30 +59,30 @@ pub fn not_confirmed(goal: &str, contract_hash: &str, contract: &Contract) -> Va
 
 /// Returns the answer to a call that was refused.
 #[must_use]
-pub fn refused(refused: &Refused) -> Value {
+pub fn refused(refused: &ToolRefusal) -> Value {
     json!({"ok": false, "reason": refused.code, "message": refused.message})
 }
 
 /// Returns the refusal for a rule of the core.
 #[must_use]
-pub fn denied(denied: &Denied) -> Refused {
+pub fn denied(denied: &GoalDenial) -> ToolRefusal {
     let code = match denied {
-        Denied::Refused { code, message } => return Refused::new(code, message.clone()),
-        Denied::NoGoal => "no_active_goal",
-        Denied::GoalExists => "goal_exists",
-        Denied::BadContract { .. } => "bad_input",
-        Denied::OnlyHuman { .. } | Denied::OnlyEngine { .. } | Denied::OnlyAgent { .. } => {
-            "wrong_run"
-        }
-        Denied::WrongStatus { .. } => "wrong_status",
-        Denied::WrongHash { .. }
-        | Denied::BudgetUsedUp { .. }
-        | Denied::BadRaise { .. }
-        | Denied::NoLimit { .. }
-        | Denied::NotUnderWay { .. }
-        | Denied::WrongOutcome { .. } => "denied",
+        GoalDenial::Refused { code, message } => return ToolRefusal::new(code, message.clone()),
+        GoalDenial::NoGoal => "no_active_goal",
+        GoalDenial::GoalExists => "goal_exists",
+        GoalDenial::BadContract { .. } => "bad_input",
+        GoalDenial::OnlyHuman { .. }
+        | GoalDenial::OnlyEngine { .. }
+        | GoalDenial::OnlyAgent { .. } => "wrong_run",
+        GoalDenial::WrongStatus { .. } => "wrong_status",
+        GoalDenial::WrongHash { .. }
+        | GoalDenial::BudgetUsedUp { .. }
+        | GoalDenial::BadRaise { .. }
+        | GoalDenial::NoLimit { .. }
+        | GoalDenial::NotUnderWay { .. }
+        | GoalDenial::WrongOutcome { .. } => "denied",
     };
-    Refused::new(code, denied.to_string())
+    ToolRefusal::new(code, denied.to_string())
 }
 
 /// Tells whether an answer is a refusal.

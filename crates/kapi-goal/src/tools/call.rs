@@ -12,11 +12,11 @@ use crate::tools::input::{
     StatusInput, TaskUpdateInput, UntilInput, WaitInput,
 };
 use crate::tools::task::all;
-use crate::tools::{Refused, Tool};
+use crate::tools::{GoalTool, ToolRefusal};
 
 /// What an agent asks for.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Request {
+pub enum GoalToolRequest {
     /// A draft of the contract.
     Set(Box<SetInput>),
     /// Something of the goal whose turn it is.
@@ -29,10 +29,10 @@ pub enum Request {
 ///
 /// # Errors
 /// With the code `unknown_tool` or `bad_input`, the place and the rule.
-pub fn read(name: &str, input: Value, now_ms: i64) -> Result<Request, Refused> {
-    let Some(tool) = Tool::named(name) else {
-        let names: Vec<&str> = Tool::ALL.into_iter().map(Tool::name).collect();
-        return Err(Refused::new(
+pub fn read(name: &str, input: Value, now_ms: i64) -> Result<GoalToolRequest, ToolRefusal> {
+    let Some(tool) = GoalTool::named(name) else {
+        let names: Vec<&str> = GoalTool::ALL.into_iter().map(GoalTool::name).collect();
+        return Err(ToolRefusal::new(
             "unknown_tool",
             format!("unknown tool; available: {}", names.join(", ")),
         ));
@@ -43,42 +43,46 @@ pub fn read(name: &str, input: Value, now_ms: i64) -> Result<Request, Refused> {
         input => input,
     };
     if !input.is_object() {
-        return Err(Refused::input("the input must be a JSON object".to_owned()));
+        return Err(ToolRefusal::input(
+            "the input must be a JSON object".to_owned(),
+        ));
     }
     let call = match tool {
-        Tool::Set => return parse::<SetInput>(input).map(|it| Request::Set(Box::new(it))),
-        Tool::Status => return parse::<StatusInput>(input).map(Request::Status),
-        Tool::Plan => ToolCall::Plan {
+        GoalTool::Set => {
+            return parse::<SetInput>(input).map(|it| GoalToolRequest::Set(Box::new(it)));
+        }
+        GoalTool::Status => return parse::<StatusInput>(input).map(GoalToolRequest::Status),
+        GoalTool::Plan => ToolCall::Plan {
             tasks: all(parse::<PlanInput>(input)?.tasks),
         },
-        Tool::Replan => {
+        GoalTool::Replan => {
             let ReplanInput { operations, reason } = parse(input)?;
             let operations = all(operations);
             ToolCall::Replan { operations, reason }
         }
-        Tool::TaskUpdate => {
+        GoalTool::TaskUpdate => {
             let TaskUpdateInput { id, patch } = parse(input)?;
             let patch = Box::new(patch.into());
             ToolCall::TaskUpdate { id, patch }
         }
-        Tool::Progress => {
+        GoalTool::Progress => {
             let ProgressInput { note, phase } = parse(input)?;
             ToolCall::Progress { note, phase }
         }
-        Tool::Complete => {
+        GoalTool::Complete => {
             let CompleteInput { evidence, summary } = parse(input)?;
             ToolCall::Complete { evidence, summary }
         }
-        Tool::Block => {
+        GoalTool::Block => {
             let BlockInput { question, reason } = parse(input)?;
             ToolCall::Block { question, reason }
         }
-        Tool::Wait => wait(parse(input)?, now_ms),
-        Tool::Distill => ToolCall::Distill {
+        GoalTool::Wait => wait(parse(input)?, now_ms),
+        GoalTool::Distill => ToolCall::Distill {
             markdown: parse::<DistillInput>(input)?.prd_markdown,
         },
     };
-    Ok(Request::Call(Box::new(call)))
+    Ok(GoalToolRequest::Call(Box::new(call)))
 }
 
 fn wait(input: WaitInput, now_ms: i64) -> ToolCall {
@@ -113,11 +117,11 @@ fn wait(input: WaitInput, now_ms: i64) -> ToolCall {
     }
 }
 
-fn parse<Input: DeserializeOwned>(input: Value) -> Result<Input, Refused> {
+fn parse<Input: DeserializeOwned>(input: Value) -> Result<Input, ToolRefusal> {
     serde_path_to_error::deserialize(input).map_err(|error| {
         let path = error.path().to_string();
         let rule = error.inner();
-        Refused::input(match path.as_str() {
+        ToolRefusal::input(match path.as_str() {
             "." => rule.to_string(),
             path => format!("{path}: {rule}"),
         })

@@ -7,9 +7,9 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::rules::contract::GoalType;
-use crate::rules::plan::task::{Phase, TaskId};
+use crate::rules::plan::task::{PlanTaskId, TaskPhase};
 use crate::rules::wait::FileState;
-use crate::tools::task::{OperationInput, PatchInput, TaskInput};
+use crate::tools::task::{OperationInput, PatchInput, PlanTaskInput};
 use crate::tools::value_schema;
 
 /// Input of `until_done_set`.
@@ -36,7 +36,7 @@ pub struct SetInput {
     /// The phase the work starts in; analysis if left out
     #[serde(default)]
     #[schemars(schema_with = "value_schema::phase")]
-    pub start_phase: Option<Phase>,
+    pub start_phase: Option<TaskPhase>,
     /// How many turns it may take
     #[serde(default)]
     #[schemars(with = "u32", range(min = 1, max = 20_000))]
@@ -80,7 +80,7 @@ pub struct SurfaceInput {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct PlanInput {
     /// All tasks
-    pub tasks: Vec<TaskInput>,
+    pub tasks: Vec<PlanTaskInput>,
 }
 
 /// Input of `until_done_replan`.
@@ -99,7 +99,7 @@ pub struct ReplanInput {
 pub struct TaskUpdateInput {
     /// The task's id
     #[schemars(with = "String")]
-    pub id: TaskId,
+    pub id: PlanTaskId,
     /// The changes
     pub patch: PatchInput,
 }
@@ -113,7 +113,7 @@ pub struct ProgressInput {
     /// The phase from now on
     #[serde(default)]
     #[schemars(schema_with = "value_schema::phase")]
-    pub phase: Option<Phase>,
+    pub phase: Option<TaskPhase>,
 }
 
 /// Input of `until_done_complete`.

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
 use serde_json::Value;
 
-use crate::tools::Tool;
+use crate::tools::GoalTool;
 use crate::tools::input::{
     BlockInput, CompleteInput, DistillInput, PlanInput, ProgressInput, ReplanInput, SetInput,
     StatusInput, TaskUpdateInput, WaitInput,
@@ -14,22 +14,22 @@ use crate::tools::input::{
 
 /// Returns the schema of a tool's input.
 #[must_use]
-pub fn input_schema(tool: Tool) -> Value {
+pub fn input_schema(tool: GoalTool) -> Value {
     match tool {
-        Tool::Set => of::<SetInput>(),
-        Tool::Plan => of::<PlanInput>(),
-        Tool::Replan => {
+        GoalTool::Set => of::<SetInput>(),
+        GoalTool::Plan => of::<PlanInput>(),
+        GoalTool::Replan => {
             let mut schema = of::<ReplanInput>();
             leave_tasks_undescribed(&mut schema);
             schema
         }
-        Tool::TaskUpdate => of::<TaskUpdateInput>(),
-        Tool::Progress => of::<ProgressInput>(),
-        Tool::Complete => of::<CompleteInput>(),
-        Tool::Block => of::<BlockInput>(),
-        Tool::Wait => of::<WaitInput>(),
-        Tool::Distill => of::<DistillInput>(),
-        Tool::Status => of::<StatusInput>(),
+        GoalTool::TaskUpdate => of::<TaskUpdateInput>(),
+        GoalTool::Progress => of::<ProgressInput>(),
+        GoalTool::Complete => of::<CompleteInput>(),
+        GoalTool::Block => of::<BlockInput>(),
+        GoalTool::Wait => of::<WaitInput>(),
+        GoalTool::Distill => of::<DistillInput>(),
+        GoalTool::Status => of::<StatusInput>(),
     }
 }
 

@@ -9,8 +9,8 @@ use kapi_check::rules::proof::attribution::{Authority, CheckPart};
 use kapi_check::rules::proof::precedence::{CheckSettings, SettingsLayer, resolve};
 use kapi_core::judge::Judge;
 
-use crate::rules::contract::{Contract, Surface, TURNS_MAX};
-use crate::tools::Refused;
+use crate::rules::contract::{AgentSurface, Contract, TURNS_MAX};
+use crate::tools::ToolRefusal;
 use crate::tools::input::{JudgeModelInput, SetInput};
 
 /// Returns the contract that a draft makes of what was known before.
@@ -24,7 +24,7 @@ pub fn contract(
     provisional: &Contract,
     input: &SetInput,
     judge_default: Option<&Judge>,
-) -> Result<Contract, Refused> {
+) -> Result<Contract, ToolRefusal> {
     let mut contract = undrafted(provisional);
     let mut known = checks_of(&contract);
     known.judge = known.judge.or_else(|| judge_default.cloned());
@@ -53,7 +53,7 @@ pub fn contract(
     work_as(&mut contract, input);
     match contract.fault() {
         None => Ok(contract),
-        Some((field, rule)) => Err(Refused::input(format!("{}: {rule}", as_given(field)))),
+        Some((field, rule)) => Err(ToolRefusal::input(format!("{}: {rule}", as_given(field)))),
     }
 }
 
@@ -84,7 +84,7 @@ fn work_as(contract: &mut Contract, input: &SetInput) {
         }
     }
     for surface in &input.surfaces {
-        let surface = Surface {
+        let surface = AgentSurface {
             kind: surface.kind.clone(),
             location: surface.location.clone(),
             notes: surface.notes.clone(),
@@ -96,13 +96,13 @@ fn work_as(contract: &mut Contract, input: &SetInput) {
 }
 
 /// Returns the draft's command, through mise where that is wanted.
-fn verify(contract: &Contract, input: &SetInput) -> Result<Option<String>, Refused> {
+fn verify(contract: &Contract, input: &SetInput) -> Result<Option<String>, ToolRefusal> {
     let Some(drafted) = &input.verify_command else {
         return Ok(None);
     };
     if drafted.trim().is_empty() {
         let rule = "verifyCommand: it must not be empty; omit it if there is none";
-        return Err(Refused::input(rule.to_owned()));
+        return Err(ToolRefusal::input(rule.to_owned()));
     }
     Ok(Some(if contract.working.mise {
         mise::route(drafted)
@@ -111,7 +111,7 @@ fn verify(contract: &Contract, input: &SetInput) -> Result<Option<String>, Refus
     }))
 }
 
-fn turns(input: &SetInput) -> Result<Option<u32>, Refused> {
+fn turns(input: &SetInput) -> Result<Option<u32>, ToolRefusal> {
     let Some(turns) = input.max_turns else {
         return Ok(None);
     };
@@ -119,10 +119,10 @@ fn turns(input: &SetInput) -> Result<Option<u32>, Refused> {
         .ok()
         .filter(|turns| (1..=TURNS_MAX).contains(turns))
         .map(Some)
-        .ok_or_else(|| Refused::input(format!("maxTurns: it must be 1 to {TURNS_MAX}")))
+        .ok_or_else(|| ToolRefusal::input(format!("maxTurns: it must be 1 to {TURNS_MAX}")))
 }
 
-fn judge(input: &SetInput) -> Result<Option<Judge>, Refused> {
+fn judge(input: &SetInput) -> Result<Option<Judge>, ToolRefusal> {
     if let Some(JudgeModelInput { provider, model_id }) = &input.judge_model {
         let (provider, model) = (provider.trim(), model_id.trim());
         // What an agent names is a model and never a program: `command:…` would judge for it.
@@ -130,7 +130,7 @@ fn judge(input: &SetInput) -> Result<Option<Judge>, Refused> {
         let is_name = |c: char| is_plain(c) || matches!(c, '/' | ':' | '@' | '+');
         let is_provider = !provider.is_empty() && provider.chars().all(is_plain);
         if !is_provider || model.is_empty() || !model.chars().all(is_name) {
-            return Err(Refused::input(
+            return Err(ToolRefusal::input(
                 "judgeModel: it needs a provider (letters, digits, - _ .) and a modelId".to_owned(),
             ));
         }
@@ -139,8 +139,8 @@ fn judge(input: &SetInput) -> Result<Option<Judge>, Refused> {
     Ok((input.same_model_judge == Some(true)).then_some(Judge::Same))
 }
 
-fn judge_unspecified() -> Refused {
-    Refused::new(
+fn judge_unspecified() -> ToolRefusal {
+    ToolRefusal::new(
         "judge_unspecified",
         "name a judgeModel {provider, modelId} other than your own model, or set sameModelJudge \
          to true; a judge must be chosen first"

@@ -4,8 +4,8 @@
 
 use serde::Serialize;
 
-use crate::rules::plan::Counts;
-use crate::rules::plan::task::Task;
+use crate::rules::plan::TaskCounts;
+use crate::rules::plan::task::GoalPlanTask;
 use crate::rules::state::Goal;
 use crate::rules::words;
 
@@ -25,7 +25,7 @@ pub struct StateView {
     pub max_turns: u32,
     /// How many tasks stand where, once there is a plan.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub tasks: Option<Counts>,
+    pub tasks: Option<TaskCounts>,
     /// The task at hand.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub current_task: Option<TaskLine>,
@@ -72,8 +72,8 @@ pub struct StatusView {
     pub notes: Vec<String>,
 }
 
-impl From<&Task> for TaskLine {
-    fn from(task: &Task) -> Self {
+impl From<&GoalPlanTask> for TaskLine {
+    fn from(task: &GoalPlanTask) -> Self {
         let dependencies = task.dependencies.iter();
         Self {
             id: task.id.as_str().to_owned(),

@@ -7,22 +7,24 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::rules::plan::operation::Operation;
-use crate::rules::plan::patch::Patch;
-use crate::rules::plan::task::{ContextReference, Phase, Prerequisite, Task, TaskId, TaskStatus};
+use crate::rules::plan::patch::TaskPatch;
+use crate::rules::plan::task::{
+    ContextReference, GoalPlanTask, PlanTaskId, Prerequisite, TaskPhase, TaskStatus,
+};
 use crate::tools::value_schema;
 
 /// One task of the plan.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct TaskInput {
+pub struct PlanTaskInput {
     /// A short unique name, such as T-001
     #[schemars(with = "String", length(min = 1, max = 64))]
-    pub id: TaskId,
+    pub id: PlanTaskId,
     /// What is to be done
     pub title: String,
     /// The phase of the work while this task is the current one
     #[schemars(schema_with = "value_schema::phase")]
-    pub phase: Phase,
+    pub phase: TaskPhase,
     /// Where it stands; pending if left out
     #[serde(default)]
     #[schemars(schema_with = "value_schema::task_status")]
@@ -30,11 +32,11 @@ pub struct TaskInput {
     /// Ids of tasks that must have ended before
     #[serde(default)]
     #[schemars(with = "Vec<String>")]
-    pub dependencies: Vec<TaskId>,
+    pub dependencies: Vec<PlanTaskId>,
     /// Ids of tasks that depend on this one
     #[serde(default)]
     #[schemars(with = "Vec<String>")]
-    pub blocks: Vec<TaskId>,
+    pub blocks: Vec<PlanTaskId>,
     /// What must be cleared before it makes sense
     #[serde(default)]
     pub prerequisites: Vec<PrerequisiteInput>,
@@ -104,50 +106,50 @@ pub enum OperationInput {
     /// Add a task that surfaced
     Insert {
         /// The task
-        task: Box<TaskInput>,
+        task: Box<PlanTaskInput>,
         /// The id of the task it is listed after; at the end if left out
         #[serde(default)]
         #[schemars(with = "String")]
-        insert_after: Option<TaskId>,
+        insert_after: Option<PlanTaskId>,
     },
     /// Take out a task that is moot
     Remove {
         /// Its id
         #[schemars(with = "String")]
-        task_id: TaskId,
+        task_id: PlanTaskId,
     },
     /// Write a task anew under its id
     Replace {
         /// Its id
         #[schemars(with = "String")]
-        task_id: TaskId,
+        task_id: PlanTaskId,
         /// What it is from now on
-        task: Box<TaskInput>,
+        task: Box<PlanTaskInput>,
     },
     /// Make two or more tasks of one
     Split {
         /// Its id
         #[schemars(with = "String")]
-        task_id: TaskId,
+        task_id: PlanTaskId,
         /// The parts
-        into: Vec<TaskInput>,
+        into: Vec<PlanTaskInput>,
     },
     /// Make one task of two or more
     Merge {
         /// Their ids
         #[schemars(with = "Vec<String>")]
-        task_ids: Vec<TaskId>,
+        task_ids: Vec<PlanTaskId>,
         /// What they become
-        into: Box<TaskInput>,
+        into: Box<PlanTaskInput>,
     },
     /// Give a task other dependencies
     Reorder {
         /// Its id
         #[schemars(with = "String")]
-        task_id: TaskId,
+        task_id: PlanTaskId,
         /// All ids it depends on from now on
         #[schemars(with = "Vec<String>")]
-        dependencies: Vec<TaskId>,
+        dependencies: Vec<PlanTaskId>,
     },
 }
 
@@ -160,7 +162,7 @@ pub struct PatchInput {
     pub status: Option<TaskStatus>,
     /// Its phase
     #[schemars(schema_with = "value_schema::phase")]
-    pub phase: Option<Phase>,
+    pub phase: Option<TaskPhase>,
     /// All of its prerequisites
     #[schemars(with = "Vec<PrerequisiteInput>")]
     pub prerequisites: Option<Vec<PrerequisiteInput>>,
@@ -190,8 +192,8 @@ pub struct PatchInput {
     pub notes: Option<String>,
 }
 
-impl From<TaskInput> for Task {
-    fn from(input: TaskInput) -> Self {
+impl From<PlanTaskInput> for GoalPlanTask {
+    fn from(input: PlanTaskInput) -> Self {
         Self {
             id: input.id,
             title: input.title,
@@ -262,7 +264,7 @@ impl From<OperationInput> for Operation {
     }
 }
 
-impl From<PatchInput> for Patch {
+impl From<PatchInput> for TaskPatch {
     fn from(input: PatchInput) -> Self {
         Self {
             status: input.status,

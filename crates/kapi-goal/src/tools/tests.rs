@@ -6,25 +6,25 @@ use kapi_core::isolation::{NetworkMode, SandboxLevel};
 use kapi_core::judge::{Judge, JudgeUnavailable};
 use serde_json::{Value, json};
 
-use super::call::{Request, read};
+use super::call::{GoalToolRequest, read};
 use super::input::SetInput;
-use super::{Refused, Tool, listing, schema, set};
+use super::{GoalTool, ToolRefusal, listing, schema, set};
 use crate::rules::budget::Budget;
 use crate::rules::contract::{Base, CONTRACT_VERSION, Contract, GoalType, Working};
-use crate::rules::plan::task::Phase;
+use crate::rules::plan::task::TaskPhase;
 use crate::rules::tool::ToolCall;
 use crate::rules::wait::WaitFor;
 
 const NOW_MS: i64 = 1_000_000;
 
-fn call(tool: Tool, input: Value) -> Result<ToolCall, Refused> {
+fn call(tool: GoalTool, input: Value) -> Result<ToolCall, ToolRefusal> {
     match read(tool.name(), input, NOW_MS)? {
-        Request::Call(call) => Ok(*call),
+        GoalToolRequest::Call(call) => Ok(*call),
         other => panic!("not a call: {other:?}"),
     }
 }
 
-fn refusal(tool: Tool, input: Value) -> String {
+fn refusal(tool: GoalTool, input: Value) -> String {
     let refused = read(tool.name(), input, NOW_MS).unwrap_err();
     assert_eq!(refused.code, "bad_input", "{refused}");
     refused.message
@@ -45,7 +45,7 @@ fn set_input(change: impl FnOnce(&mut Value)) -> SetInput {
     let mut value = whole_set();
     change(&mut value);
     match read("until_done_set", value, NOW_MS).unwrap() {
-        Request::Set(input) => *input,
+        GoalToolRequest::Set(input) => *input,
         other => panic!("not a draft: {other:?}"),
     }
 }
@@ -88,7 +88,7 @@ fn provisional() -> Contract {
 
 #[test]
 fn every_tool_has_a_schema_that_allows_nothing_else() {
-    for tool in Tool::ALL {
+    for tool in GoalTool::ALL {
         let schema = schema::input_schema(tool);
         assert_eq!(schema["type"], "object", "{tool:?}");
         assert_eq!(schema["additionalProperties"], false, "{tool:?}");
@@ -96,7 +96,7 @@ fn every_tool_has_a_schema_that_allows_nothing_else() {
         let text = schema.to_string();
         assert!(!text.contains("$ref") && !text.contains("$defs"), "{text}");
         assert!(!text.contains("null"), "{text}");
-        assert_eq!(Tool::named(tool.name()), Some(tool));
+        assert_eq!(GoalTool::named(tool.name()), Some(tool));
         let unknown = refusal(tool, json!({"colour": "blue"}));
         assert!(unknown.contains("colour"), "{unknown}");
     }
@@ -111,7 +111,7 @@ fn every_tool_has_a_schema_that_allows_nothing_else() {
 fn required_fields_are_those_of_the_specification() {
     for (tool, required) in [
         (
-            Tool::Set,
+            GoalTool::Set,
             json!([
                 "goal",
                 "doneCriteria",
@@ -121,15 +121,15 @@ fn required_fields_are_those_of_the_specification() {
                 "surfaces"
             ]),
         ),
-        (Tool::Plan, json!(["tasks"])),
-        (Tool::Replan, json!(["operations", "reason"])),
-        (Tool::TaskUpdate, json!(["id", "patch"])),
-        (Tool::Progress, json!(["note"])),
-        (Tool::Complete, json!(["evidence"])),
-        (Tool::Block, json!(["question", "reason"])),
-        (Tool::Wait, json!(["until", "reason"])),
-        (Tool::Distill, json!(["prdMarkdown"])),
-        (Tool::Status, Value::Null),
+        (GoalTool::Plan, json!(["tasks"])),
+        (GoalTool::Replan, json!(["operations", "reason"])),
+        (GoalTool::TaskUpdate, json!(["id", "patch"])),
+        (GoalTool::Progress, json!(["note"])),
+        (GoalTool::Complete, json!(["evidence"])),
+        (GoalTool::Block, json!(["question", "reason"])),
+        (GoalTool::Wait, json!(["until", "reason"])),
+        (GoalTool::Distill, json!(["prdMarkdown"])),
+        (GoalTool::Status, Value::Null),
     ] {
         assert_eq!(schema::input_schema(tool)["required"], required, "{tool:?}");
     }
@@ -139,22 +139,22 @@ fn required_fields_are_those_of_the_specification() {
 fn the_place_and_the_rule_are_said() {
     let task = |phase: &str| json!({"id": "T-1", "title": "t", "phase": phase});
     let plan = json!({"tasks": [task("red"), task("purple")]});
-    let message = refusal(Tool::Plan, plan);
+    let message = refusal(GoalTool::Plan, plan);
     assert!(
         message.starts_with("tasks[1].phase: unknown variant"),
         "{message}"
     );
-    let message = refusal(Tool::Plan, json!({}));
+    let message = refusal(GoalTool::Plan, json!({}));
     assert!(message.contains("missing field `tasks`"), "{message}");
-    let message = refusal(Tool::TaskUpdate, json!({"id": "a b", "patch": {}}));
+    let message = refusal(GoalTool::TaskUpdate, json!({"id": "a b", "patch": {}}));
     assert!(message.starts_with("id: "), "{message}");
     let message = refusal(
-        Tool::Replan,
+        GoalTool::Replan,
         json!({"operations": [{"op": "explode"}], "reason": "r"}),
     );
     assert!(message.starts_with("operations[0]"), "{message}");
     assert_eq!(
-        refusal(Tool::Plan, json!([1])),
+        refusal(GoalTool::Plan, json!([1])),
         "the input must be a JSON object"
     );
     assert_eq!(
@@ -168,26 +168,26 @@ fn every_input_becomes_its_call() {
     let task = json!({"id": "T-1", "title": "t", "phase": "red", "validationSteps": ["v"]});
     let op = json!({"op": "insert", "task": task, "insertAfter": "T-0"});
     for (tool, input) in [
-        (Tool::Plan, json!({"tasks": [task]})),
-        (Tool::Replan, json!({"operations": [op], "reason": "r"})),
+        (GoalTool::Plan, json!({"tasks": [task]})),
+        (GoalTool::Replan, json!({"operations": [op], "reason": "r"})),
         (
-            Tool::TaskUpdate,
+            GoalTool::TaskUpdate,
             json!({"id": "T-1", "patch": {"status": "done", "addLearning": "l"}}),
         ),
-        (Tool::Progress, json!({"note": "n", "phase": "green"})),
-        (Tool::Complete, json!({"evidence": "e", "summary": "s"})),
-        (Tool::Block, json!({"question": "q", "reason": "r"})),
+        (GoalTool::Progress, json!({"note": "n", "phase": "green"})),
+        (GoalTool::Complete, json!({"evidence": "e", "summary": "s"})),
+        (GoalTool::Block, json!({"question": "q", "reason": "r"})),
         (
-            Tool::Wait,
+            GoalTool::Wait,
             json!({"until": {"for": "approval", "what": "w"}, "reason": "r"}),
         ),
-        (Tool::Distill, json!({"prdMarkdown": "# m"})),
+        (GoalTool::Distill, json!({"prdMarkdown": "# m"})),
     ] {
         assert_eq!(call(tool, input).unwrap().name(), tool.name());
     }
     assert_eq!(
         read("until_done_status", Value::Null, 0).unwrap(),
-        Request::Status(super::input::StatusInput::default())
+        GoalToolRequest::Status(super::input::StatusInput::default())
     );
 }
 
@@ -195,7 +195,7 @@ fn every_input_becomes_its_call() {
 fn waits_are_counted_from_now() {
     let wait = |until: Value| {
         let input = json!({"until": until, "reason": "r", "timeoutSeconds": 60});
-        match call(Tool::Wait, input).unwrap() {
+        match call(GoalTool::Wait, input).unwrap() {
             ToolCall::Wait {
                 until, timeout_ms, ..
             } => (until, timeout_ms),
@@ -224,7 +224,7 @@ fn waits_are_counted_from_now() {
     };
     assert_eq!(command.0, every);
     let message = refusal(
-        Tool::Wait,
+        GoalTool::Wait,
         json!({"until": {"for": "process", "pid": 1}, "reason": "r"}),
     );
     assert!(message.contains("process"), "{message}");
@@ -242,7 +242,7 @@ fn a_draft_fills_the_contract_and_keeps_what_the_person_said() {
     let working = &contract.working;
     assert_eq!(working.goal_type, GoalType::Exploratory);
     assert_eq!(working.ask_before, ["git push"]);
-    assert_eq!(working.start_phase, Phase::Red);
+    assert_eq!(working.start_phase, TaskPhase::Red);
     assert_eq!(working.surfaces[0].location, "/var/log/app");
     let (before, after) = (provisional(), contract);
     assert_eq!(after.agent, before.agent);

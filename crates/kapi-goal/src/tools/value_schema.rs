@@ -5,7 +5,7 @@
 use schemars::{Schema, SchemaGenerator, json_schema};
 
 use crate::rules::contract::GoalType;
-use crate::rules::plan::task::{Phase, TaskStatus};
+use crate::rules::plan::task::{TaskPhase, TaskStatus};
 
 /// All states of a task, in the order of its life.
 pub const TASK_STATUSES: [TaskStatus; 5] = [
@@ -17,7 +17,7 @@ pub const TASK_STATUSES: [TaskStatus; 5] = [
 ];
 
 pub(crate) fn phase(_: &mut SchemaGenerator) -> Schema {
-    words(&Phase::ALL.map(Phase::as_str))
+    words(&TaskPhase::ALL.map(TaskPhase::as_str))
 }
 
 pub(crate) fn task_status(_: &mut SchemaGenerator) -> Schema {

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use kapi_git::id::CommitId;
-use kapi_run::book::Book;
+use kapi_run::host_grants::HostGrants;
 use kapi_status::file::StatusFile;
 use kapi_status::perform::writer;
 use kapi_sys::lock::Lock;
@@ -16,7 +16,7 @@ use kapi_sys::lock::Lock;
 use super::known::KnownRepositories;
 use super::{CleanPlan, CleanReport, CleanTarget};
 use crate::error::LaunchError;
-use crate::place::{SandboxId, SandboxPlace, Sandboxes};
+use crate::paths::{SandboxId, SandboxPaths, Sandboxes};
 use crate::record::{SandboxRecord, WorkspaceKind};
 use crate::remains::SandboxRemains;
 use crate::{pruned, remains};
@@ -27,7 +27,7 @@ const HELD_MAX: usize = 256;
 /// One sandbox that is about to go; nobody else can use it.
 struct LockedSandbox<'a> {
     thing: &'a CleanTarget,
-    place: SandboxPlace,
+    location: SandboxPaths,
     record: SandboxRecord,
     remains: SandboxRemains,
     _lock: Lock,
@@ -35,7 +35,7 @@ struct LockedSandbox<'a> {
 
 /// Removes what can go together, and returns the rest.
 pub(crate) fn clean<'a>(
-    book: &Book,
+    grants: &HostGrants,
     sandboxes: &Sandboxes,
     plan: &CleanPlan,
     things: &[&'a CleanTarget],
@@ -56,7 +56,7 @@ pub(crate) fn clean<'a>(
             }
         }
         for (project, going) in by_project {
-            let known = KnownRepositories::of(book, going.iter().map(|one| &one.record));
+            let known = KnownRepositories::of(grants, going.iter().map(|one| &one.record));
             let things: Vec<&CleanTarget> = going.iter().map(|one| one.thing).collect();
             let free = free(&known, &project, going).unwrap_or_default();
             let is_free =
@@ -64,7 +64,7 @@ pub(crate) fn clean<'a>(
             rest.extend(things.into_iter().filter(|thing| !is_free(thing)));
             pruned::record(
                 sandboxes.state_dir.as_path(),
-                free.iter().map(|one| &one.place),
+                free.iter().map(|one| &one.location),
             )?;
             for one in &free {
                 remove(one, &statuses, cleaned);
@@ -85,15 +85,15 @@ fn held<'a>(
     if plan.ids.contains(&id) {
         return None;
     }
-    let place = sandboxes.place(&key, &id);
-    let lock = place.hold("kapi cleanup").ok()?;
-    let record = SandboxRecord::load(&place).ok()??;
-    if record.made == WorkspaceKind::Checkout && place.worktree().exists() {
+    let location = sandboxes.location(&key, &id);
+    let lock = location.hold("kapi cleanup").ok()?;
+    let record = SandboxRecord::load(&location).ok()??;
+    if record.made == WorkspaceKind::Checkout && location.worktree().exists() {
         return None;
     }
     Some(LockedSandbox {
         thing,
-        place,
+        location,
         remains: SandboxRemains::default(),
         record,
         _lock: lock,
@@ -107,18 +107,18 @@ fn free<'a>(
     going: Vec<LockedSandbox<'a>>,
 ) -> Result<Vec<LockedSandbox<'a>>, LaunchError> {
     let is_nothing = |one: &LockedSandbox<'_>| {
-        super::precious(known, &one.place, &one.record).is_ok_and(|found| found.is_none())
+        super::precious(known, &one.location, &one.record).is_ok_and(|found| found.is_none())
     };
     let mut going: Vec<LockedSandbox<'a>> = going.into_iter().filter(is_nothing).collect();
     if going.iter().all(|one| one.record.branch.is_none()) {
         return Ok(going);
     }
-    let workshop = &known.ground(project)?.workshop;
-    let repository = &workshop.repository;
+    let repo = &known.ground(project)?.repo;
+    let repository = &repo.repository;
     let refs = repository.refs();
     let refs = refs.map_err(|error| LaunchError::failed(&error))?;
     for one in &mut going {
-        one.remains = SandboxRemains::nothing(&refs, workshop, &one.place, &one.record);
+        one.remains = SandboxRemains::nothing(&refs, repo, &one.location, &one.record);
     }
     let names = |going: &[LockedSandbox<'_>]| -> BTreeMap<String, CommitId> {
         let refs = going.iter().flat_map(|one| one.remains.refs.clone());
@@ -141,7 +141,7 @@ fn free<'a>(
 }
 
 fn remove(one: &LockedSandbox<'_>, statuses: &[(PathBuf, StatusFile)], cleaned: &mut CleanReport) {
-    match remains::remove(&one.place, &one.remains, "", statuses) {
+    match remains::remove(&one.location, &one.remains, "", statuses) {
         Ok(()) => cleaned.removed.push(one.thing.clone()),
         Err(error) => cleaned.failed.push((one.thing.clone(), error)),
     }

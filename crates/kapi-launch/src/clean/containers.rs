@@ -5,8 +5,8 @@
 use std::ffi::OsStr;
 use std::path::PathBuf;
 
-use kapi_run::book::Book;
 use kapi_run::failure;
+use kapi_run::host_grants::HostGrants;
 use kapi_sandbox::podman::leftover::{self, LeftoverContainer};
 use kapi_sys::process;
 
@@ -14,8 +14,8 @@ use super::{CleanAction, CleanPlan, CleanTarget, TargetKind};
 use crate::error::LaunchError;
 
 /// Lists what podman keeps for launchers that do not live any more; nothing where there is no podman.
-pub(super) fn survey(book: &Book, plan: &CleanPlan) -> Vec<CleanTarget> {
-    if process::find_in_path(OsStr::new("podman"), &book.path_variable()).is_none() {
+pub(super) fn survey(grants: &HostGrants, plan: &CleanPlan) -> Vec<CleanTarget> {
+    if process::find_in_path(OsStr::new("podman"), &grants.path_variable()).is_none() {
         return Vec::new();
     }
     match leftover::list() {
@@ -40,7 +40,7 @@ pub(super) fn remove(thing: &CleanTarget) -> Result<(), LaunchError> {
 fn thing(left: &LeftoverContainer, plan: &CleanPlan) -> CleanTarget {
     let made_ms = left.created_s.saturating_mul(1000);
     let is_younger = plan.used_before_ms.is_some_and(|before| made_ms >= before);
-    let fate = match left.state {
+    let disposition = match left.state {
         leftover::LeftoverState::Unknown => {
             CleanAction::Stays("its launcher may still be running elsewhere".to_owned())
         }
@@ -51,16 +51,16 @@ fn thing(left: &LeftoverContainer, plan: &CleanPlan) -> CleanTarget {
             CleanAction::Goes("its launcher was killed".to_owned())
         }
     };
-    about(left.run.clone(), PathBuf::from(&left.id), fate)
+    about(left.run.clone(), PathBuf::from(&left.id), disposition)
 }
 
-const fn about(name: String, path: PathBuf, fate: CleanAction) -> CleanTarget {
+const fn about(name: String, path: PathBuf, disposition: CleanAction) -> CleanTarget {
     CleanTarget {
         what: TargetKind::Container,
         name,
         project: None,
         path,
         bytes: 0,
-        fate,
+        disposition,
     }
 }

@@ -9,10 +9,10 @@ use std::{fs, io};
 
 use kapi_check::perform::dependencies::snapshot;
 use kapi_git::owned_dir;
-use kapi_run::book::Book;
 use kapi_run::goal_paths::GoalPaths;
-use kapi_run::workshop::Workshop;
-use kapi_run::{failure, workshop};
+use kapi_run::host_grants::HostGrants;
+use kapi_run::repository_session::RepositorySession;
+use kapi_run::{failure, repository_session};
 use kapi_sys::cancel::Cancel;
 
 use super::{CleanAction, CleanTarget, TargetKind};
@@ -24,7 +24,7 @@ const MERGE_DIRECTORY: &str = "merge-tried";
 
 /// Whose files they are.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Whose {
+pub enum FileAttribution {
     /// A goal's.
     Goal,
     /// A workflow's.
@@ -38,11 +38,11 @@ pub enum Whose {
 #[derive(Debug, Clone)]
 pub struct GoalFiles {
     /// Whose they are.
-    pub whose: Whose,
+    pub whose: FileAttribution,
     /// Its id.
     pub name: String,
     /// Where its files are.
-    pub place: GoalPaths,
+    pub location: GoalPaths,
     /// The last commit with its work, or its base.
     pub known: String,
     /// The commit it begins at, whose objects its sandboxes are lent.
@@ -54,31 +54,33 @@ pub struct GoalFiles {
 impl GoalFiles {
     const fn what(&self) -> TargetKind {
         match self.whose {
-            Whose::Goal => TargetKind::Goal,
-            Whose::Workflow { .. } => TargetKind::Workflow,
+            FileAttribution::Goal => TargetKind::Goal,
+            FileAttribution::Workflow { .. } => TargetKind::Workflow,
         }
     }
 }
 
 /// Looks at goals and says what of them would go.
 #[must_use]
-pub fn survey(book: &Book, goals: &[GoalFiles]) -> Vec<CleanTarget> {
+pub fn survey(grants: &HostGrants, goals: &[GoalFiles]) -> Vec<CleanTarget> {
     let with_files = goals
         .iter()
-        .filter(|goal| goal.place.worktree.exists() || goal.place.scratch.exists());
+        .filter(|goal| goal.location.worktree.exists() || goal.location.scratch.exists());
     let things = with_files.map(|goal| CleanTarget {
         what: goal.what(),
         name: goal.name.clone(),
-        project: Some(goal.place.project.clone()),
-        path: goal.place.worktree.clone(),
-        bytes: size(&goal.place.worktree) + size(&goal.place.scratch),
-        fate: match (goal.stays.clone(), holds(book, goal)) {
+        project: Some(goal.location.project.clone()),
+        path: goal.location.worktree.clone(),
+        bytes: size(&goal.location.worktree) + size(&goal.location.scratch),
+        disposition: match (goal.stays.clone(), holds(grants, goal)) {
             (Some(why), _) | (None, Ok(Some(why))) => CleanAction::Stays(why),
             (None, Err(error)) => CleanAction::Stays(format!("failed to {}", error.message)),
             (None, Ok(None)) => CleanAction::Goes(
                 match &goal.whose {
-                    Whose::Goal => "its goal has ended and all its work is committed",
-                    Whose::Workflow { .. } => "its workflow has ended and all its work is merged",
+                    FileAttribution::Goal => "its goal has ended and all its work is committed",
+                    FileAttribution::Workflow { .. } => {
+                        "its workflow has ended and all its work is merged"
+                    }
                 }
                 .to_owned(),
             ),
@@ -91,8 +93,8 @@ pub fn survey(book: &Book, goals: &[GoalFiles]) -> Vec<CleanTarget> {
 ///
 /// # Errors
 /// When they hold work by now that is nowhere else, or cannot be removed.
-pub fn remove(book: &Book, goal: &GoalFiles) -> Result<(), LaunchError> {
-    if let Some(why) = goal.stays.clone().or(holds(book, goal)?) {
+pub fn remove(grants: &HostGrants, goal: &GoalFiles) -> Result<(), LaunchError> {
+    if let Some(why) = goal.stays.clone().or(holds(grants, goal)?) {
         return Err(LaunchError::new(
             LaunchErrorKind::Denied,
             why,
@@ -100,13 +102,12 @@ pub fn remove(book: &Book, goal: &GoalFiles) -> Result<(), LaunchError> {
         ));
     }
     let failed = |error: &dyn std::error::Error| LaunchError::failed(error);
-    let workshop = Workshop::open(book, &goal.place.project, &Cancel::new())?;
-    let part = workshop::ref_part(&goal.place.ref_name)?;
-    workshop
-        .repository
-        .remove_worktree(&part, &goal.place.worktree)
+    let repo = RepositorySession::open(grants, &goal.location.project, &Cancel::new())?;
+    let part = repository_session::ref_part(&goal.location.ref_name)?;
+    repo.repository
+        .remove_worktree(&part, &goal.location.worktree)
         .map_err(|error| failed(&error))?;
-    let scratch: &PathBuf = &goal.place.scratch;
+    let scratch: &PathBuf = &goal.location.scratch;
     owned_dir::wipe(scratch).map_err(|error| failed(&error))?;
     let goals = scratch.parent().unwrap_or(scratch);
     snapshot::sweep(goals).map_err(LaunchError::from)
@@ -117,11 +118,11 @@ pub fn remove(book: &Book, goal: &GoalFiles) -> Result<(), LaunchError> {
 ///
 /// # Errors
 /// When one cannot be removed; [`remove`] tries again.
-pub fn remove_homes(place: &GoalPaths) -> Result<(), LaunchError> {
-    let listed = match fs::read_dir(&place.scratch) {
+pub fn remove_homes(location: &GoalPaths) -> Result<(), LaunchError> {
+    let listed = match fs::read_dir(&location.scratch) {
         Ok(listed) => listed,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
-        Err(error) => return Err(failure::file("list", &place.scratch, &error).into()),
+        Err(error) => return Err(failure::file("list", &location.scratch, &error).into()),
     };
     for entry in listed.flatten() {
         let name = entry.file_name();
@@ -134,14 +135,14 @@ pub fn remove_homes(place: &GoalPaths) -> Result<(), LaunchError> {
 }
 
 /// Returns what would be missed if the files went.
-fn holds(book: &Book, goal: &GoalFiles) -> Result<Option<String>, LaunchError> {
-    let Whose::Workflow { branch } = &goal.whose else {
-        return unsaved(book, goal);
+fn holds(grants: &HostGrants, goal: &GoalFiles) -> Result<Option<String>, LaunchError> {
+    let FileAttribution::Workflow { branch } = &goal.whose else {
+        return unsaved(grants, goal);
     };
-    let workshop = Workshop::open(book, &goal.place.project, &Cancel::new())?;
-    let repository = &workshop.repository;
+    let repo = RepositorySession::open(grants, &goal.location.project, &Cancel::new())?;
+    let repository = &repo.repository;
     let failed = |error: &dyn std::error::Error| LaunchError::failed(error);
-    let mut known = workshop::commit_id(&goal.known)?;
+    let mut known = repository_session::commit_id(&goal.known)?;
     if let Some(branch) = branch {
         // The person may have gone on with the branch, so it is looked at as it is now.
         let name = format!("refs/heads/{branch}");
@@ -151,7 +152,7 @@ fn holds(book: &Book, goal: &GoalFiles) -> Result<Option<String>, LaunchError> {
         }
         let head = repository.resolve_commit("HEAD");
         let head = head.map_err(|error| failed(&error))?;
-        let scratch = goal.place.scratch.join(MERGE_DIRECTORY);
+        let scratch = goal.location.scratch.join(MERGE_DIRECTORY);
         let is_merged = repository.holds_content(&head, &known, &scratch);
         drop(owned_dir::wipe(&scratch));
         if !is_merged.map_err(|error| failed(&error))? {
@@ -164,20 +165,20 @@ fn holds(book: &Book, goal: &GoalFiles) -> Result<Option<String>, LaunchError> {
         known: known.to_string(),
         ..goal.clone()
     };
-    unsaved(book, &goal)
+    unsaved(grants, &goal)
 }
 
 /// Returns what a worktree holds that is in no commit.
-fn unsaved(book: &Book, goal: &GoalFiles) -> Result<Option<String>, LaunchError> {
-    let workshop = Workshop::open(book, &goal.place.project, &Cancel::new())?;
-    let part = workshop::ref_part(&goal.place.ref_name)?;
-    let known = workshop::commit_id(&goal.known)?;
-    let repository = &workshop.repository;
+fn unsaved(grants: &HostGrants, goal: &GoalFiles) -> Result<Option<String>, LaunchError> {
+    let repo = RepositorySession::open(grants, &goal.location.project, &Cancel::new())?;
+    let part = repository_session::ref_part(&goal.location.ref_name)?;
+    let known = repository_session::commit_id(&goal.known)?;
+    let repository = &repo.repository;
     let found = repository
-        .find_workspace(&part, &goal.place.worktree)
+        .find_workspace(&part, &goal.location.worktree)
         .map_err(|error| LaunchError::failed(&error))?;
     let Some(workspace) = found else {
-        return Ok(goal.place.worktree.exists().then(|| {
+        return Ok(goal.location.worktree.exists().then(|| {
             "its worktree does not belong to this repository, so its content is unknown".to_owned()
         }));
     };
@@ -199,7 +200,7 @@ mod tests {
     fn homes_go_and_what_else_a_goal_keeps_stays() {
         let root = tempfile::tempdir().unwrap();
         let at = |name: &str| root.path().join(name);
-        let place = GoalPaths {
+        let location = GoalPaths {
             project: at("project"),
             ref_name: "1".to_owned(),
             worktree: at("worktree"),
@@ -208,7 +209,7 @@ mod tests {
             scratch: at("scratch"),
             stores: at("stores"),
         };
-        remove_homes(&place).unwrap();
+        remove_homes(&location).unwrap();
         for dir in [
             "home-claude/.claude",
             "judge-home",
@@ -216,11 +217,16 @@ mod tests {
             "verify",
             "agent-git",
         ] {
-            fs::create_dir_all(place.scratch.join(dir)).unwrap();
+            fs::create_dir_all(location.scratch.join(dir)).unwrap();
         }
-        fs::File::create(place.scratch.join("home-claude/.claude/.credentials.json")).unwrap();
-        remove_homes(&place).unwrap();
-        let names = fs::read_dir(&place.scratch).unwrap();
+        fs::File::create(
+            location
+                .scratch
+                .join("home-claude/.claude/.credentials.json"),
+        )
+        .unwrap();
+        remove_homes(&location).unwrap();
+        let names = fs::read_dir(&location.scratch).unwrap();
         let mut names: Vec<_> = names.map(|entry| entry.unwrap().file_name()).collect();
         names.sort();
         assert_eq!(names, ["agent-git", "verify"]);

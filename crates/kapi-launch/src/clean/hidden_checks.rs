@@ -42,7 +42,7 @@ pub fn survey(
                 project: Some(project.to_path_buf()),
                 path: entry.path(),
                 bytes: size(&entry.path()),
-                fate: CleanAction::Goes("its goal no longer exists".to_owned()),
+                disposition: CleanAction::Goes("its goal no longer exists".to_owned()),
             });
         }
     }

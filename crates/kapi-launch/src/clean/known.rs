@@ -6,9 +6,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use kapi_git::id::CommitId;
-use kapi_run::book::Book;
-use kapi_run::workshop;
-use kapi_run::workshop::Workshop;
+use kapi_run::host_grants::HostGrants;
+use kapi_run::repository_session;
+use kapi_run::repository_session::RepositorySession;
 use kapi_sys::cancel::Cancel;
 
 use crate::error::LaunchError;
@@ -21,7 +21,7 @@ pub(crate) struct KnownRepositories {
 
 /// What is known of one.
 pub(crate) struct KnownRepository {
-    pub(crate) workshop: Workshop,
+    pub(crate) repo: RepositorySession,
     /// The branch that is checked out.
     head_branch: Option<String>,
     /// Commits that are pushed or merged.
@@ -30,7 +30,10 @@ pub(crate) struct KnownRepository {
 
 impl KnownRepositories {
     /// Asks the repositories of these sandboxes.
-    pub(crate) fn of<'a>(book: &Book, records: impl Iterator<Item = &'a SandboxRecord>) -> Self {
+    pub(crate) fn of<'a>(
+        grants: &HostGrants,
+        records: impl Iterator<Item = &'a SandboxRecord>,
+    ) -> Self {
         let mut commits: BTreeMap<PathBuf, BTreeSet<CommitId>> = BTreeMap::new();
         for record in records {
             let Some(branch) = record.branch.as_ref().filter(|_| record.project.is_dir()) else {
@@ -41,7 +44,7 @@ impl KnownRepositories {
             of_project.extend(commit.and_then(|commit| CommitId::parse(commit).ok()));
         }
         let projects = commits.into_iter().map(|(project, commits)| {
-            let ground = KnownRepository::of(book, &project, &commits);
+            let ground = KnownRepository::of(grants, &project, &commits);
             (project, ground)
         });
         Self {
@@ -64,9 +67,13 @@ impl KnownRepositories {
 }
 
 impl KnownRepository {
-    fn of(book: &Book, project: &Path, commits: &BTreeSet<CommitId>) -> Result<Self, LaunchError> {
-        let workshop = Workshop::open(book, project, &Cancel::new())?;
-        let repository = &workshop.repository;
+    fn of(
+        grants: &HostGrants,
+        project: &Path,
+        commits: &BTreeSet<CommitId>,
+    ) -> Result<Self, LaunchError> {
+        let repo = RepositorySession::open(grants, project, &Cancel::new())?;
+        let repository = &repo.repository;
         let refs = repository.refs();
         let refs = refs.map_err(|error| LaunchError::failed(&error))?;
         let head_branch = repository.head_branch();
@@ -76,7 +83,7 @@ impl KnownRepository {
         let arrived = repository.arrived(&refs, &there.into_iter().collect());
         let arrived = arrived.map_err(|error| LaunchError::failed(&error))?;
         Ok(Self {
-            workshop,
+            repo,
             head_branch,
             arrived,
         })
@@ -85,13 +92,13 @@ impl KnownRepository {
     /// Tells whether the commit of a launch is pushed or merged.
     pub(crate) fn has_arrived(&self, branch: &BranchRecord) -> Result<bool, LaunchError> {
         let known = branch.commit.as_ref().unwrap_or(&branch.start);
-        let known = workshop::commit_id(known)?;
+        let known = repository_session::commit_id(known)?;
         if self.head_branch.as_deref() != Some(&branch.name) {
             return Ok(self.arrived.contains(&known));
         }
         // Being on the branch itself proves nothing.
-        let standing = self.workshop.repository.standing(&known, &branch.name);
-        let standing = standing.map_err(|error| LaunchError::failed(&error))?;
-        Ok(standing.is_pushed() || standing.is_merged())
+        let state = self.repo.repository.state(&known, &branch.name);
+        let state = state.map_err(|error| LaunchError::failed(&error))?;
+        Ok(state.is_pushed() || state.is_merged())
     }
 }

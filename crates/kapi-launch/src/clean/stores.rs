@@ -7,15 +7,15 @@ use std::path::{Path, PathBuf};
 
 use kapi_git::id::CommitId;
 use kapi_git::reachable::vanished::{remove_vanished, vanished_stores};
-use kapi_run::book::Book;
-use kapi_run::workshop;
-use kapi_run::workshop::Workshop;
+use kapi_run::host_grants::HostGrants;
+use kapi_run::repository_session;
+use kapi_run::repository_session::RepositorySession;
 use kapi_sys::cancel::Cancel;
 
 use super::{CleanAction, CleanPlan, CleanTarget, TargetKind};
 use crate::error::LaunchError;
 use crate::look::size;
-use crate::place::Sandboxes;
+use crate::paths::Sandboxes;
 use crate::record::SandboxRecord;
 
 /// Longer than anybody may stay in a sandbox.
@@ -35,17 +35,17 @@ pub struct SharedObjects {
 ///
 /// # Errors
 /// When the sandboxes cannot be listed.
-pub fn lent(
+pub fn shared_in(
     sandboxes: &Sandboxes,
     plan: &CleanPlan,
     own: Option<SharedObjects>,
 ) -> Result<Vec<SharedObjects>, LaunchError> {
     let mut found: Vec<SharedObjects> = own.into_iter().collect();
-    for place in sandboxes.all()? {
+    for location in sandboxes.all()? {
         let wanted = plan.project_key.as_deref();
-        let is_meant = wanted.is_none_or(|key| key == place.project_key());
+        let is_meant = wanted.is_none_or(|key| key == location.project_key());
         // What cannot be read is told where sandboxes are looked at.
-        let Ok(Some(record)) = SandboxRecord::load(&place) else {
+        let Ok(Some(record)) = SandboxRecord::load(&location) else {
             continue;
         };
         let begun = record.branch.as_ref().map(|branch| branch.start.clone());
@@ -65,18 +65,18 @@ pub fn lent(
 /// Says which objects of a project would go; none where it is no repository.
 #[must_use]
 pub fn survey(
-    book: &Book,
+    grants: &HostGrants,
     sandboxes: &Sandboxes,
     plan: &CleanPlan,
-    lent: &SharedObjects,
+    shared_in: &SharedObjects,
 ) -> Option<CleanTarget> {
-    let workshop = Workshop::open(book, &lent.project, &Cancel::new()).ok()?;
+    let repo = RepositorySession::open(grants, &shared_in.project, &Cancel::new()).ok()?;
     let stores = stores(sandboxes);
-    let kept = kept(lent);
-    let stale = workshop
+    let kept = kept(shared_in);
+    let stale = repo
         .repository
         .stale_stores(&stores, used_before_s(plan), &kept);
-    let (path, bytes, fate) = match stale {
+    let (path, bytes, disposition) = match stale {
         Ok(stale) if stale.is_empty() => return None,
         Ok(stale) => {
             let bytes = stale.iter().map(|dir| size(dir)).sum();
@@ -91,14 +91,14 @@ pub fn survey(
         }
         Err(error) => (stores, 0, CleanAction::Stays(format!("failed to {error}"))),
     };
-    let name = lent.project.file_name().unwrap_or_default();
+    let name = shared_in.project.file_name().unwrap_or_default();
     Some(CleanTarget {
         what: TargetKind::Objects,
         name: name.to_string_lossy().into_owned(),
-        project: Some(lent.project.clone()),
+        project: Some(shared_in.project.clone()),
         path,
         bytes,
-        fate,
+        disposition,
     })
 }
 
@@ -122,7 +122,7 @@ pub(super) fn vanished(
         project: None,
         bytes: size(&path),
         path,
-        fate: CleanAction::Goes(
+        disposition: CleanAction::Goes(
             "their repository is gone and no sandbox has used them for a week".to_owned(),
         ),
     });
@@ -140,25 +140,25 @@ pub(super) fn forget(plan: &CleanPlan, thing: &CleanTarget) -> Result<(), Launch
 /// # Errors
 /// When another process makes or removes some at this moment, or they cannot be removed.
 pub fn remove(
-    book: &Book,
+    grants: &HostGrants,
     sandboxes: &Sandboxes,
     plan: &CleanPlan,
-    lent: &SharedObjects,
+    shared_in: &SharedObjects,
 ) -> Result<(), LaunchError> {
-    let workshop = Workshop::open(book, &lent.project, &Cancel::new())?;
+    let repo = RepositorySession::open(grants, &shared_in.project, &Cancel::new())?;
     let stores = stores(sandboxes);
-    let pruned = workshop
+    let pruned = repo
         .repository
-        .prune_stores(&stores, used_before_s(plan), &kept(lent));
+        .prune_stores(&stores, used_before_s(plan), &kept(shared_in));
     pruned
         .map(drop)
         .map_err(|error| LaunchError::failed(&error))
 }
 
-fn kept(lent: &SharedObjects) -> Vec<CommitId> {
-    let bases = lent.bases.iter();
+fn kept(shared_in: &SharedObjects) -> Vec<CommitId> {
+    let bases = shared_in.bases.iter();
     bases
-        .filter_map(|base| workshop::commit_id(base).ok())
+        .filter_map(|base| repository_session::commit_id(base).ok())
         .collect()
 }
 

@@ -11,8 +11,8 @@ use kapi_agent::agent::AgentKind;
 use kapi_agent::launch::{self, AgentTurn, HomeFile, HostEnvironment, LaunchPurpose};
 use kapi_core::failure::Failure;
 use kapi_core::isolation::SandboxLevel;
-use kapi_run::book::Book;
 use kapi_run::confine::{AGENT_TAIL_BYTES_MAX, SandboxConfig, SandboxedProgram, WORKSPACE_INSIDE};
+use kapi_run::host_grants::HostGrants;
 use kapi_run::network::NetworkAccess;
 use kapi_run::{failure, home};
 use serde_json::json;
@@ -35,7 +35,7 @@ pub(super) struct ScreenProgram {
 /// An agent that is about to be started on its own screen.
 pub(super) struct Dialogue<'a> {
     pub(super) plan: &'a LaunchPlan,
-    pub(super) cell: &'a SandboxConfig<'a>,
+    pub(super) config: &'a SandboxConfig<'a>,
     pub(super) hooks: Option<&'a Hooks>,
     /// The file with the task, as the agent sees it.
     pub(super) task: &'a Path,
@@ -45,12 +45,12 @@ impl Dialogue<'_> {
     /// Makes the agent ready: its home has its files, and the gateway knows its server.
     pub(super) fn open(
         self,
-        book: &Book,
-        doors: &mut NetworkAccess,
+        grants: &HostGrants,
+        access: &mut NetworkAccess,
     ) -> Result<ScreenProgram, LaunchError> {
         let Self {
             plan,
-            cell,
+            config,
             hooks,
             task,
         } = self;
@@ -59,15 +59,15 @@ impl Dialogue<'_> {
             prompt_file: task,
             session: None,
             turn: 1,
-            run_id: cell.name,
+            run_id: config.name,
             purpose: LaunchPurpose::Work,
-            home: &cell.home_seen(book),
-            workspace: &cell.workspace_seen(book),
-            gateway: doors.gateway(),
+            home: &config.home_seen(grants),
+            workspace: &config.workspace_seen(grants),
+            gateway: access.gateway(),
             tools: None,
             gate: None,
         };
-        let host = HostEnvironment { env: &book.env };
+        let host = HostEnvironment { env: &grants.env };
         let mut launch = launch::launch(&plan.agent, &plan.settings, &host, &turn)
             .map_err(|error| failure::agent(&error))?;
         if plan.agent == AgentKind::Claude && launch.upstream.is_some() {
@@ -77,11 +77,11 @@ impl Dialogue<'_> {
         let mut notes = std::mem::take(&mut launch.notes);
         let mut hook_args: &[&str] = &[];
         match hooks {
-            None => home::furnish(cell.home, &launch, book)?,
+            None => home::furnish(config.home, &launch, grants)?,
             Some(hooks) => {
                 hooks.unmute(&mut launch.files)?;
-                home::furnish(cell.home, &launch, book)?;
-                let merged = hooks.merge(cell.home)?;
+                home::furnish(config.home, &launch, grants)?;
+                let merged = hooks.merge(config.home)?;
                 notes.extend(merged.note);
                 hook_args = merged.args;
             }
@@ -99,9 +99,9 @@ impl Dialogue<'_> {
         // Before all others: some options take every word that follows them.
         let hook_args = hook_args.iter().map(|&word| word.to_owned());
         let args = words.into_iter().chain(hook_args).chain(args);
-        doors.allow(&launch.hosts)?;
-        doors.upstream.clone_from(&launch.upstream);
-        let program = super::find(book, OsStr::new(&launch.program))?;
+        access.allow(&launch.hosts)?;
+        access.upstream.clone_from(&launch.upstream);
+        let program = super::find(grants, OsStr::new(&launch.program))?;
         let env = launch.env.into_iter();
         Ok(ScreenProgram {
             payload: SandboxedProgram {

@@ -14,9 +14,9 @@ use kapi_agent::hook::{HookAgent, lasting_command_line};
 use kapi_agent::launch::HomeFile;
 use kapi_core::failure::Failure;
 use kapi_machine::watch::Activity;
-use kapi_run::book::Book;
 use kapi_run::confine::SandboxConfig;
 use kapi_run::failure::chain;
+use kapi_run::host_grants::HostGrants;
 use kapi_run::run_socket::RunSocket;
 use kapi_run::{failure, home};
 use kapi_sandbox::spec::Mount;
@@ -42,7 +42,7 @@ const GEMINI_SETTINGS: &str = ".gemini/settings.json";
 /// The socket of an agent that has hooks; when it is dropped, nobody listens there any more.
 pub(super) struct Hooks {
     agent: HookAgent,
-    post: RunSocket<HookListener>,
+    run_socket: RunSocket<HookListener>,
 }
 
 /// What became of an agent's settings.
@@ -57,28 +57,29 @@ impl Hooks {
     /// Opens the socket of an agent, if it has hooks and no others would run with them.
     pub(super) fn open(
         kind: &AgentKind,
-        cell: &SandboxConfig<'_>,
+        config: &SandboxConfig<'_>,
         scratch: &Path,
-        book: &Book,
+        grants: &HostGrants,
         notice: &(dyn Fn(Activity) + Sync),
     ) -> Result<Option<Self>, Failure> {
         let Some(agent) = HookAgent::from_kind(kind) else {
             return Ok(None);
         };
-        if let Some(theirs) = rival(agent, cell) {
+        if let Some(theirs) = rival(agent, config) {
             let text = format!(
                 "Hooks do not report status, because they would also enable the project's own {theirs}."
             );
             notice(Activity::Note { text });
             return Ok(None);
         }
-        let post = RunSocket::open_for_hooks(cell.level, &scratch.join("hook"), &book.self_exe)?;
-        Ok(Some(Self { agent, post }))
+        let run_socket =
+            RunSocket::open_for_hooks(config.level, &scratch.join("hook"), &grants.self_exe)?;
+        Ok(Some(Self { agent, run_socket }))
     }
 
     /// Returns what is mounted into the sandbox: the socket's directory and the program.
-    pub(super) fn mounts(hooks: Option<&Self>, book: &Book) -> Vec<Mount> {
-        hooks.map_or_else(Vec::new, |hooks| hooks.post.mounts(&book.self_exe))
+    pub(super) fn mounts(hooks: Option<&Self>, grants: &HostGrants) -> Vec<Mount> {
+        hooks.map_or_else(Vec::new, |hooks| hooks.run_socket.mounts(&grants.self_exe))
     }
 
     /// Turns hooks on where the adapter has turned them off for the project's sake, which has none
@@ -99,7 +100,7 @@ impl Hooks {
     /// Merges the hooks into the settings in a private home. Settings that cannot be read are left
     /// as they are: the agent is not kept from its work for its status.
     pub(super) fn merge(&self, home: &Path) -> Result<HookSettings, Failure> {
-        let (program, socket) = (self.post.program(), self.post.socket());
+        let (program, socket) = (self.run_socket.program(), self.run_socket.socket());
         let (Some(program), Some(socket)) = (program.to_str(), socket.to_str()) else {
             return Ok(HookSettings {
                 args: &[],
@@ -147,7 +148,7 @@ pub(super) fn follow<T>(
 ) -> T {
     let file = ProgressFile::new(workspace);
     let source = match hooks {
-        Some(hooks) => StatusSource::Both(&hooks.post.listener, &file),
+        Some(hooks) => StatusSource::Both(&hooks.run_socket.listener, &file),
         None => StatusSource::File(&file),
     };
     let watched = watch::during(writer, source, run);
@@ -161,9 +162,9 @@ pub(super) fn follow<T>(
 }
 
 /// Returns what of the project could run hooks of its own once ours are let run.
-fn rival(agent: HookAgent, cell: &SandboxConfig<'_>) -> Option<&'static str> {
+fn rival(agent: HookAgent, config: &SandboxConfig<'_>) -> Option<&'static str> {
     let settings = Path::new(GEMINI_SETTINGS);
-    let is_there = |path: &Path| cell.workspace.join(path).symlink_metadata().is_ok();
+    let is_there = |path: &Path| config.workspace.join(path).symlink_metadata().is_ok();
     match agent {
         // It is told to read the home's settings alone.
         HookAgent::Claude => None,
@@ -171,8 +172,8 @@ fn rival(agent: HookAgent, cell: &SandboxConfig<'_>) -> Option<&'static str> {
         HookAgent::Codex => is_there(Path::new(CODEX_DIR)).then_some(CODEX_DIR),
         // Hooks are on for all or none; plain settings are covered where there is an inside.
         HookAgent::Gemini => {
-            let is_covered = cell.mounts.iter().any(|it| it.inside.ends_with(settings));
-            let is_link = cell.workspace.join(GEMINI_DIR).is_symlink();
+            let is_covered = config.mounts.iter().any(|it| it.inside.ends_with(settings));
+            let is_link = config.workspace.join(GEMINI_DIR).is_symlink();
             (!is_covered && (is_link || is_there(settings))).then_some(GEMINI_SETTINGS)
         }
     }

@@ -9,10 +9,10 @@ use std::fs;
 use std::path::Path;
 
 use kapi_core::failure::Failure;
-use kapi_git::layer::walk::{LayerChangeKind, Walk};
-use kapi_run::book::Book;
-use kapi_run::workshop::Workshop;
-use kapi_run::{failure, workshop};
+use kapi_git::layer::walk::{LayerChangeKind, LayerWalk};
+use kapi_run::host_grants::HostGrants;
+use kapi_run::repository_session::RepositorySession;
+use kapi_run::{failure, repository_session};
 use kapi_sys::cancel::Cancel;
 use serde::Serialize;
 use serde_json::Value;
@@ -133,7 +133,7 @@ const MANIFEST_BYTES_MAX: u64 = 1 << 20;
 const PATCH_BYTES_MAX: usize = 16 << 20;
 
 /// Returns those among a layer's changes, in order.
-pub(super) fn of_walk(walk: &Walk, upper: &Path, project: &Path) -> Vec<AutoRun> {
+pub(super) fn of_walk(walk: &LayerWalk, upper: &Path, project: &Path) -> Vec<AutoRun> {
     let rules = AutoRunRules::new();
     let mut found = Vec::new();
     for change in &walk.changes {
@@ -191,14 +191,17 @@ pub(super) fn of_changes(changed: &[ChangedPathView], patch: &[u8]) -> Vec<AutoR
 /// # Errors
 /// When git fails.
 pub fn of_commit(
-    book: &Book,
+    grants: &HostGrants,
     project: &Path,
     base: &str,
     commit: &str,
 ) -> Result<Vec<AutoRun>, Failure> {
-    let workshop = Workshop::open(book, project, &Cancel::new())?;
-    let (base, commit) = (workshop::commit_id(base)?, workshop::commit_id(commit)?);
-    let repository = &workshop.repository;
+    let repo = RepositorySession::open(grants, project, &Cancel::new())?;
+    let (base, commit) = (
+        repository_session::commit_id(base)?,
+        repository_session::commit_id(commit)?,
+    );
+    let repository = &repo.repository;
     let changes = repository
         .protected_changes(&base, &commit, &["**".to_owned()])
         .map_err(|error| failure::plain(&error))?;

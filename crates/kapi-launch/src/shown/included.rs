@@ -17,7 +17,7 @@ use sha2::{Digest as _, Sha256};
 
 use super::{INCLUDE, beneath, found, included};
 use crate::error::LaunchError;
-use crate::place::SandboxPlace;
+use crate::paths::SandboxPaths;
 use crate::record::{SandboxRecord, WorkspaceKind};
 
 /// The note of what was lent, in the sandbox's directory.
@@ -46,12 +46,12 @@ struct IncludedFile {
 
 /// Lends the files to a sandbox's worktree; nothing where the project itself is seen.
 pub(crate) fn lend(
-    place: &SandboxPlace,
+    location: &SandboxPaths,
     record: &SandboxRecord,
     to: &Path,
 ) -> Result<IncludedFiles, LaunchError> {
     let mut lending = IncludedFiles {
-        note: place.dir().join(NOTE),
+        note: location.dir().join(NOTE),
         to: to.to_path_buf(),
         notes: Vec::new(),
     };
@@ -72,14 +72,14 @@ pub(crate) fn lend(
             taken.n_left_out
         ));
     }
-    lending.write(&taken.lent)?;
-    for (lent, (bytes, mode)) in taken.lent.iter().zip(&taken.contents) {
-        let at = to.join(&lent.path);
-        beneath::make(to, &lent.path, bytes, *mode)
+    lending.write(&taken.shared_in)?;
+    for (shared_in, (bytes, mode)) in taken.shared_in.iter().zip(&taken.contents) {
+        let at = to.join(&shared_in.path);
+        beneath::make(to, &shared_in.path, bytes, *mode)
             .map_err(|error| failure::file("write", &at, &error))?;
     }
-    if !taken.lent.is_empty() {
-        let n = taken.lent.len();
+    if !taken.shared_in.is_empty() {
+        let n = taken.shared_in.len();
         lending.notes.push(format!(
             "{n} files outside git are shown as copies because of {INCLUDE}."
         ));
@@ -90,7 +90,7 @@ pub(crate) fn lend(
 /// What was read of the project.
 #[derive(Default)]
 struct IncludedContents {
-    lent: Vec<IncludedFile>,
+    shared_in: Vec<IncludedFile>,
     contents: Vec<(Vec<u8>, u32)>,
     n_bytes: usize,
     n_left_out: usize,
@@ -114,14 +114,14 @@ impl IncludedContents {
         }
         let bytes = beneath::read(project, path, FILE_BYTES_MAX);
         let fits = |bytes: &Vec<u8>| {
-            self.lent.len() < FILES_MAX && self.n_bytes + bytes.len() <= BYTES_MAX
+            self.shared_in.len() < FILES_MAX && self.n_bytes + bytes.len() <= BYTES_MAX
         };
         let Some(bytes) = bytes.filter(fits) else {
             self.n_left_out += 1;
             return;
         };
         self.n_bytes += bytes.len();
-        self.lent.push(IncludedFile {
+        self.shared_in.push(IncludedFile {
             path: path.to_path_buf(),
             digest: digest(&bytes),
         });
@@ -136,9 +136,9 @@ impl IncludedFiles {
         let Ok(text) = fs::read(&self.note) else {
             return Ok(());
         };
-        let lent: Vec<IncludedFile> = serde_json::from_slice(&text)
+        let shared_in: Vec<IncludedFile> = serde_json::from_slice(&text)
             .map_err(|error| failure::file("read", &self.note, &error.into()))?;
-        for one in &lent {
+        for one in &shared_in {
             let bytes = beneath::read(&self.to, &one.path, FILE_BYTES_MAX);
             if bytes.is_some_and(|bytes| digest(&bytes) == one.digest) {
                 let at = self.to.join(&one.path);
@@ -150,11 +150,11 @@ impl IncludedFiles {
         Ok(())
     }
 
-    fn write(&self, lent: &[IncludedFile]) -> Result<(), LaunchError> {
-        if lent.is_empty() {
+    fn write(&self, shared_in: &[IncludedFile]) -> Result<(), LaunchError> {
+        if shared_in.is_empty() {
             return Ok(());
         }
-        let text = serde_json::to_vec(lent)
+        let text = serde_json::to_vec(shared_in)
             .map_err(|error| failure::file("write", &self.note, &error.into()))?;
         disk::replace_durably(&RealDisk, &self.note, &text)
             .map_err(|error| LaunchError::failed(&error))

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use kapi_core::agent_end::ProviderFailure;
 use kapi_core::usage::Usage;
-use kapi_machine::watch::{Activity, Watch};
+use kapi_machine::watch::{Activity, EffectWatch};
 use kapi_sys::clock::monotonic_ms;
 
 /// How long a provider that failed is waited for, before each further try.
@@ -40,7 +40,7 @@ impl ProviderRetry {
         &mut self,
         trouble: &ProviderFailure,
         used: Usage,
-        watch: &Watch<'_>,
+        watch: &EffectWatch<'_>,
     ) -> AfterFailure {
         let Some(wait_ms) = WAITS_MS
             .get(self.n_waits)

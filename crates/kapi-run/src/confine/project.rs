@@ -38,13 +38,18 @@ pub(super) fn can_be_shown(project: &Path, home: &Path) -> bool {
     let is_plain = project
         .components()
         .all(|part| matches!(part, Component::RootDir | Component::Normal(_)));
-    let is_over = |place: &str| Path::new(place).starts_with(project);
+    let is_over = |location: &str| Path::new(location).starts_with(project);
     is_plain
         && project.is_absolute()
         && !home.starts_with(project)
         && !real_home.starts_with(project)
-        && !RESERVED.iter().any(|place| project.starts_with(place))
-        && !RESERVED.iter().chain(NEEDED).any(|place| is_over(place))
+        && !RESERVED
+            .iter()
+            .any(|location| project.starts_with(location))
+        && !RESERVED
+            .iter()
+            .chain(NEEDED)
+            .any(|location| is_over(location))
 }
 
 /// Moves a mount that would be covered by the workspace at the project's path onto the workspace,

@@ -11,7 +11,7 @@ use kapi_sys::process::{OutputLine, ProcessLimits, Program};
 
 use super::project::MountTargets;
 use super::{SandboxConfig, SandboxedProgram};
-use crate::book::Book;
+use crate::host_grants::HostGrants;
 use crate::network::serve::NetworkServices;
 use crate::tool_endpoint::ToolEndpoint;
 use crate::{failure, home};
@@ -23,26 +23,26 @@ impl SandboxConfig<'_> {
     /// Runs a program in the sandbox to its end, and serves its network for as long.
     pub fn run(
         &self,
-        book: &Book,
+        grants: &HostGrants,
         payload: SandboxedProgram,
-        doors: &NetworkServices<'_>,
+        access: &NetworkServices<'_>,
         on_line: &mut dyn FnMut(OutputLine<'_>),
     ) -> Result<SandboxRun, Failure> {
-        let (mut spec, exposed) = self.spec(book, &payload.program)?;
+        let (mut spec, exposed) = self.spec(grants, &payload.program)?;
         let mut path_first = payload.path_first;
         path_first.extend(exposed);
-        path_first.extend(doors.counter.map(ToolEndpoint::programs));
-        spec.network = doors.doors.network();
-        spec.listeners = doors.doors.addresses();
-        self.make_room(book, &spec)?;
+        path_first.extend(access.endpoint.map(ToolEndpoint::programs));
+        spec.network = access.access.network();
+        spec.listeners = access.access.addresses();
+        self.make_capacity(grants, &spec)?;
         let _points = MountTargets::make(self.workspace, &self.workspace_access, &spec.mounts)?;
-        let mut env = self.environment(book, &path_first, doors.doors.environment());
+        let mut env = self.environment(grants, &path_first, access.access.environment());
         env.extend(payload.env);
         let program = Program {
             env,
             path: payload.program,
             args: payload.args,
-            cwd: self.workspace_seen(book).join(payload.below),
+            cwd: self.workspace_seen(grants).join(payload.below),
             stdin: payload.stdin,
             pass_fds: Vec::new(),
             limits: ProcessLimits {
@@ -52,29 +52,29 @@ impl SandboxConfig<'_> {
                 line_bytes_max: LINE_BYTES_MAX,
             },
         };
-        doors.open(|on_listeners| {
+        access.open(|on_listeners| {
             let callbacks = RunCallbacks {
                 on_line,
                 on_listeners,
             };
-            launch::run(&spec, program, doors.watch.cancel, callbacks)
+            launch::run(&spec, program, access.watch.cancel, callbacks)
                 .map_err(|error| failure::sandbox(&error))
         })
     }
 
     /// Makes room in the private home for what is mounted there: it is kept between the turns of an
     /// agent, which may have put anything in the way.
-    fn make_room(&self, book: &Book, spec: &SandboxSpec) -> Result<(), Failure> {
+    fn make_capacity(&self, grants: &HostGrants, spec: &SandboxSpec) -> Result<(), Failure> {
         let mounts = spec
             .mounts
             .iter()
             .map(|mount| (&mount.inside, mount.host.is_dir()));
         let aliases = spec.aliases.iter().map(|(_, also_at)| (also_at, true));
         for (inside, is_directory) in mounts.chain(aliases) {
-            if let Ok(relative) = inside.strip_prefix(&book.home)
+            if let Ok(relative) = inside.strip_prefix(&grants.home)
                 && !relative.as_os_str().is_empty()
             {
-                home::make_room(self.home, relative, is_directory)?;
+                home::make_capacity(self.home, relative, is_directory)?;
             }
         }
         Ok(())

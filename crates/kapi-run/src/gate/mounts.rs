@@ -7,8 +7,8 @@ use kapi_agent::launch::gate::{GateSocket, sealed_file};
 use kapi_sandbox::spec::Mount;
 
 use super::PermissionGate;
-use crate::book::Book;
 use crate::confine::{self, SandboxConfig};
+use crate::host_grants::HostGrants;
 
 impl PermissionGate<'_> {
     /// Returns what is mounted into the sandbox: the socket's directory, the program, and over the
@@ -16,16 +16,19 @@ impl PermissionGate<'_> {
     pub(crate) fn mounts(
         &self,
         kind: &AgentKind,
-        cell: &SandboxConfig<'_>,
-        book: &Book,
+        config: &SandboxConfig<'_>,
+        grants: &HostGrants,
     ) -> Vec<Mount> {
-        let mut mounts = self.post.mounts(&book.self_exe);
+        let mut mounts = self.run_socket.mounts(&grants.self_exe);
         if mounts.is_empty() {
             return mounts;
         }
         let sealed = sealed_file(kind);
         mounts.extend(sealed.map(|file| {
-            confine::read_only(&cell.home.join(file), &cell.home_seen(book).join(file))
+            confine::read_only(
+                &config.home.join(file),
+                &config.home_seen(grants).join(file),
+            )
         }));
         mounts
     }

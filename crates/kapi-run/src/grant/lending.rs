@@ -32,8 +32,8 @@ pub fn lend(copies: &[PathBuf], from: &Path, to: &Path) -> Result<(), Failure> {
         if fs::metadata(&source).is_err() {
             continue;
         }
-        let place = place(to, relative)?;
-        if place.symlink_metadata().is_ok() {
+        let location = location(to, relative)?;
+        if location.symlink_metadata().is_ok() {
             continue;
         }
         let under_way = to.join(UNDER_WAY);
@@ -44,31 +44,33 @@ pub fn lend(copies: &[PathBuf], from: &Path, to: &Path) -> Result<(), Failure> {
             whole: relative,
         };
         copy.take(&source, &under_way, DEPTH_MAX)?;
-        fs::rename(&under_way, &place).map_err(|error| failure::file("write", &place, &error))?;
+        fs::rename(&under_way, &location)
+            .map_err(|error| failure::file("write", &location, &error))?;
     }
     Ok(())
 }
 
 /// Returns where a path is in the private home, with its parents made; a parent that a run turned
 /// into a link is refused.
-fn place(home: &Path, relative: &Path) -> Result<PathBuf, Failure> {
-    let mut place = home.to_path_buf();
+fn location(home: &Path, relative: &Path) -> Result<PathBuf, Failure> {
+    let mut location = home.to_path_buf();
     let mut parts = relative.components().peekable();
     while let Some(part) = parts.next() {
         let Component::Normal(name) = part else {
             return Err(leads_out(relative, home));
         };
-        place.push(name);
+        location.push(name);
         if parts.peek().is_none() {
-            return Ok(place);
+            return Ok(location);
         }
-        match place.symlink_metadata() {
+        match location.symlink_metadata() {
             Ok(found) if found.is_dir() => {}
             Ok(_) => return Err(leads_out(relative, home)),
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                fs::create_dir(&place).map_err(|error| failure::file("create", &place, &error))?;
+                fs::create_dir(&location)
+                    .map_err(|error| failure::file("create", &location, &error))?;
             }
-            Err(error) => return Err(failure::file("inspect", &place, &error)),
+            Err(error) => return Err(failure::file("inspect", &location, &error)),
         }
     }
     Err(leads_out(relative, home))

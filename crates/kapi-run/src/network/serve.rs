@@ -29,7 +29,7 @@ use kapi_gateway::model::{
     UsageVerdict, quota,
 };
 use kapi_gateway::serve::StopSignal;
-use kapi_machine::watch::{Activity, Watch};
+use kapi_machine::watch::{Activity, EffectWatch};
 use kapi_spend::rules::account;
 use kapi_spend::rules::day::Day;
 use kapi_spend::rules::prices::Prices;
@@ -51,7 +51,7 @@ const END_LOOKS_MAX: u32 = 150;
 /// Connections of an agent to its gateway at once.
 const CONNECTIONS_MAX: usize = 128;
 /// How many refused hosts are reported to the person; the log has all.
-const TOLD_MAX: usize = 20;
+const REPORTED_MAX: usize = 20;
 /// The longest text of a host in the log; names are shorter.
 const HOST_MAX: usize = 255;
 /// Reported once, whatever else was reported.
@@ -62,11 +62,11 @@ const LOG_FULL: &str = "the network is closed: the connection log is full";
 /// The network access of one run, what serves it, and who hears of its use.
 pub struct NetworkServices<'a> {
     /// What may be reached.
-    pub doors: &'a NetworkAccess,
+    pub access: &'a NetworkAccess,
     /// Who hears of its use, and stops it.
-    pub watch: &'a Watch<'a>,
+    pub watch: &'a EffectWatch<'a>,
     /// Where the agent's tools are answered, if it has any.
-    pub(crate) counter: Option<&'a ToolEndpoint<'a>>,
+    pub(crate) endpoint: Option<&'a ToolEndpoint<'a>>,
     /// Where it is asked before the agent's tools run, if it is.
     pub(crate) gate: Option<&'a PermissionGate<'a>>,
     /// What models cost; without them the gateway counts tokens alone.
@@ -74,9 +74,9 @@ pub struct NetworkServices<'a> {
     cost: Mutex<Cost>,
     log: Mutex<NetworkLog>,
     /// What was reported already, so that an agent that tries again and again does not repeat it.
-    told: Mutex<Vec<String>>,
+    noted: Mutex<Vec<String>>,
     /// What is reported however much was reported before.
-    told_always: Mutex<Vec<&'static str>>,
+    noted_always: Mutex<Vec<&'static str>>,
     /// Why the provider's last answer did not come, if it did not.
     trouble: Mutex<Option<ProviderFailure>>,
 }
@@ -87,14 +87,14 @@ pub(crate) type OnListeners<'a> = dyn FnMut(Vec<TcpListener>) + Send + 'a;
 impl<'a> NetworkServices<'a> {
     /// Opens the log; nothing is served yet.
     pub fn new(
-        doors: &'a NetworkAccess,
-        watch: &'a Watch<'a>,
+        access: &'a NetworkAccess,
+        watch: &'a EffectWatch<'a>,
         run_dir: &RunDir,
     ) -> Result<Self, Failure> {
         Ok(Self {
-            doors,
+            access,
             watch,
-            counter: None,
+            endpoint: None,
             gate: None,
             prices: None,
             cost: Mutex::new(Cost::default()),
@@ -102,8 +102,8 @@ impl<'a> NetworkServices<'a> {
                 run_dir.log("network.jsonl")?,
                 LogCapacity::usual(),
             )),
-            told: Mutex::new(Vec::new()),
-            told_always: Mutex::new(Vec::new()),
+            noted: Mutex::new(Vec::new()),
+            noted_always: Mutex::new(Vec::new()),
             trouble: Mutex::new(None),
         })
     }
@@ -124,18 +124,18 @@ impl<'a> NetworkServices<'a> {
             on_event: &on_event,
         };
         let gateway = self.gateway(watch)?;
-        let proxy = self.doors.policy.as_ref().map(|policy| {
+        let proxy = self.access.policy.as_ref().map(|policy| {
             let config = proxy::ProxyConfig {
                 policy: policy.clone(),
                 resolve: system_resolve(),
                 limits: EgressLimits::usual(),
             };
-            Proxy::new(config, &SystemClock, &on_record).through(self.doors.host_proxy.clone())
+            Proxy::new(config, &SystemClock, &on_record).through(self.access.host_proxy.clone())
         });
         let forwards: Vec<Option<Forward<'_>>> = self
-            .doors
+            .access
             .kinds()
-            .map(|door| match door {
+            .map(|socket| match socket {
                 NetworkEndpoint::Forward(port) => {
                     let limits = EgressLimits::usual();
                     Some(Forward::new(port, limits, &SystemClock, &on_record))
@@ -143,8 +143,8 @@ impl<'a> NetworkServices<'a> {
                 NetworkEndpoint::Model | NetworkEndpoint::Proxy => None,
             })
             .collect();
-        let hall = Hall {
-            doors: self.doors,
+        let hall = RunServices {
+            access: self.access,
             gateway: gateway.as_ref(),
             proxy: proxy.as_ref(),
             forwards: &forwards,
@@ -152,11 +152,11 @@ impl<'a> NetworkServices<'a> {
             network: &network,
         };
         let result = thread::scope(|scope| {
-            if let (Some(gateway), Some(listener)) = (hall.gateway, self.doors.on_host()) {
+            if let (Some(gateway), Some(listener)) = (hall.gateway, self.access.on_host()) {
                 scope.spawn(|| drop(gateway.serve(listener, &stop)));
             }
-            if let Some(counter) = self.counter {
-                scope.spawn(|| counter.serve(&stop));
+            if let Some(endpoint) = self.endpoint {
+                scope.spawn(|| endpoint.serve(&stop));
             }
             if let Some(gate) = self.gate {
                 scope.spawn(|| gate.serve(&stop));
@@ -174,19 +174,19 @@ impl<'a> NetworkServices<'a> {
         &self,
         watch: model::GatewayWatch<'g>,
     ) -> Result<Option<ModelGateway<'g>>, Failure> {
-        let Some(upstream) = &self.doors.upstream else {
+        let Some(upstream) = &self.access.upstream else {
             return Ok(None);
         };
         let config = model::GatewayConfig {
             upstream: translated(upstream)?,
-            placeholder: self.doors.gateway().placeholder.to_owned(),
+            placeholder: self.access.gateway().placeholder.to_owned(),
             timeouts: Timeouts::usual(),
             extra_authorities: None,
-            cassette: self.doors.cassette.clone(),
+            cassette: self.access.cassette.clone(),
             connections_max: CONNECTIONS_MAX,
         };
         ModelGateway::new(config, watch)
-            .map(|gateway| Some(gateway.through(self.doors.host_proxy.clone())))
+            .map(|gateway| Some(gateway.through(self.access.host_proxy.clone())))
             .map_err(|error| failure::plain(&error))
     }
 
@@ -223,8 +223,8 @@ impl<'a> NetworkServices<'a> {
 
     /// Returns what a use costs beyond what was reported, by the price list.
     fn price(&self, metered: &CallUsage<'_>) -> Option<u64> {
-        let (prices, upstream) = (self.prices?, self.doors.upstream.as_ref()?);
-        let provider = account::Served::At(&upstream.base_url).provider();
+        let (prices, upstream) = (self.prices?, self.access.upstream.as_ref()?);
+        let provider = account::ModelProvider::At(&upstream.base_url).provider();
         let today = Day::of_ms(SystemClock.now_ms());
         let cost = prices.cost(&provider, metered.model, today, &metered.counts);
         self.cost().priced(cost)
@@ -233,7 +233,7 @@ impl<'a> NetworkServices<'a> {
     /// Returns what an agent's own report adds to what the gateway counted: no tokens, and the
     /// cost as far as the gateway knows no better. Without a gateway it is all there is.
     pub(crate) fn beside_gateway(&self, usage: Usage) -> Usage {
-        if self.doors.upstream.is_none() {
+        if self.access.upstream.is_none() {
             return usage;
         }
         let reported = usage.usd_micros;
@@ -266,13 +266,13 @@ impl<'a> NetworkServices<'a> {
             *self.trouble.lock().unwrap_or_else(PoisonError::into_inner) = trouble;
         }
         match event {
-            GatewayEvent::Stalled { .. } => self.tell("the model's provider stopped responding"),
+            GatewayEvent::Stalled { .. } => self.notify("the model's provider stopped responding"),
             GatewayEvent::Unreachable { why, .. } => {
-                self.tell(&format!("the model's provider cannot be reached: {why}"));
+                self.notify(&format!("the model's provider cannot be reached: {why}"));
             }
             GatewayEvent::Refused {
                 why: GatewayRefusal::Key | GatewayRefusal::NotAllowed,
-            } => self.tell("a request to the model gateway was refused; see the log"),
+            } => self.notify("a request to the model gateway was refused; see the log"),
             GatewayEvent::Call { .. }
             | GatewayEvent::UsageAsked { .. }
             | GatewayEvent::Answered { .. }
@@ -316,8 +316,8 @@ impl<'a> NetworkServices<'a> {
             let what = format!("{:?} {host}:{}", record.kind, record.port);
             self.log().refused(what, line);
         } else {
-            let doors = self.log().allowed(&line);
-            if doors == network_log::NetworkDecision::MustClose {
+            let access = self.log().allowed(&line);
+            if access == network_log::NetworkDecision::MustClose {
                 network.raise();
                 self.tell_always(LOG_FULL);
             }
@@ -327,7 +327,7 @@ impl<'a> NetworkServices<'a> {
                 host: format!("{host}:{}", record.port),
                 reason: reason.clone(),
             };
-            self.tell(&refusal.to_string());
+            self.notify(&refusal.to_string());
         }
     }
 
@@ -337,25 +337,25 @@ impl<'a> NetworkServices<'a> {
 
     /// Tells the person something that no flood of other things may hide, once.
     fn tell_always(&self, text: &'static str) {
-        let mut told = self
-            .told_always
+        let mut noted = self
+            .noted_always
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
-        if told.contains(&text) {
+        if noted.contains(&text) {
             return;
         }
-        told.push(text);
+        noted.push(text);
         let text = text.to_owned();
         (self.watch.notice)(Activity::Note { text });
     }
 
     /// Tells the person something, once.
-    fn tell(&self, text: &str) {
-        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
-        if told.len() >= TOLD_MAX || told.iter().any(|known| known == text) {
+    fn notify(&self, text: &str) {
+        let mut noted = self.noted.lock().unwrap_or_else(PoisonError::into_inner);
+        if noted.len() >= REPORTED_MAX || noted.iter().any(|known| known == text) {
             return;
         }
-        told.push(text.to_owned());
+        noted.push(text.to_owned());
         let text = text.to_owned();
         (self.watch.notice)(Activity::Note { text });
     }
@@ -407,8 +407,8 @@ fn trouble_of(event: &GatewayEvent) -> Option<Option<ProviderFailure>> {
 }
 
 /// Everything that answers, put together for one run.
-struct Hall<'a> {
-    doors: &'a NetworkAccess,
+struct RunServices<'a> {
+    access: &'a NetworkAccess,
     gateway: Option<&'a ModelGateway<'a>>,
     proxy: Option<&'a Proxy<'a>>,
     forwards: &'a [Option<Forward<'a>>],
@@ -418,16 +418,16 @@ struct Hall<'a> {
     network: &'a StopSignal,
 }
 
-impl<'a> Hall<'a> {
+impl<'a> RunServices<'a> {
     /// Serves each listener with what belongs behind it, on threads of the run.
     fn attend<'scope>(&self, scope: &'scope Scope<'scope, '_>, listeners: Vec<TcpListener>)
     where
         'a: 'scope,
     {
-        let kinds = self.doors.kinds().zip(self.forwards);
-        for (listener, (door, forward)) in listeners.into_iter().zip(kinds) {
-            let keeper = self.keeper(door, forward.as_ref());
-            let stop = match door {
+        let kinds = self.access.kinds().zip(self.forwards);
+        for (listener, (socket, forward)) in listeners.into_iter().zip(kinds) {
+            let keeper = self.keeper(socket, forward.as_ref());
+            let stop = match socket {
                 NetworkEndpoint::Model => self.stop,
                 NetworkEndpoint::Proxy | NetworkEndpoint::Forward(_) => self.network,
             };
@@ -435,19 +435,19 @@ impl<'a> Hall<'a> {
         }
     }
 
-    fn keeper(&self, door: NetworkEndpoint, forward: Option<&'a Forward<'a>>) -> Keeper<'a> {
-        match (door, forward) {
-            (NetworkEndpoint::Model, _) => self.gateway.map_or(Keeper::Nobody, Keeper::Model),
-            (NetworkEndpoint::Proxy, _) => self.proxy.map_or(Keeper::Nobody, Keeper::Proxy),
-            (NetworkEndpoint::Forward(_), Some(forward)) => Keeper::Forward(forward),
-            (NetworkEndpoint::Forward(_), None) => Keeper::Nobody,
+    fn keeper(&self, socket: NetworkEndpoint, forward: Option<&'a Forward<'a>>) -> Responder<'a> {
+        match (socket, forward) {
+            (NetworkEndpoint::Model, _) => self.gateway.map_or(Responder::Nobody, Responder::Model),
+            (NetworkEndpoint::Proxy, _) => self.proxy.map_or(Responder::Nobody, Responder::Proxy),
+            (NetworkEndpoint::Forward(_), Some(forward)) => Responder::Forward(forward),
+            (NetworkEndpoint::Forward(_), None) => Responder::Nobody,
         }
     }
 }
 
 /// Who answers at an endpoint.
 #[derive(Clone, Copy)]
-enum Keeper<'a> {
+enum Responder<'a> {
     Model(&'a ModelGateway<'a>),
     Proxy(&'a Proxy<'a>),
     Forward(&'a Forward<'a>),
@@ -455,7 +455,7 @@ enum Keeper<'a> {
     Nobody,
 }
 
-impl Keeper<'_> {
+impl Responder<'_> {
     /// Serves until the stop sign. A listener that fails closes its endpoint; the run goes on.
     fn serve(self, listener: &TcpListener, stop: &StopSignal) {
         let served = match self {
@@ -477,11 +477,11 @@ fn translated(upstream: &upstream::AgentUpstream) -> Result<ProviderRoute, Failu
         .map(ProviderKey::parse)
         .transpose()
         .map_err(|error| failure::plain(&error))?;
-    let auth = match upstream.key_place {
+    let auth = match upstream.key_location {
         _ if key.is_none() => AuthStyle::None,
-        upstream::KeyPlace::XApiKey => AuthStyle::XApiKey,
-        upstream::KeyPlace::Bearer => AuthStyle::Bearer,
-        upstream::KeyPlace::XGoogApiKey => AuthStyle::XGoogApiKey,
+        upstream::KeyLocation::XApiKey => AuthStyle::XApiKey,
+        upstream::KeyLocation::Bearer => AuthStyle::Bearer,
+        upstream::KeyLocation::XGoogApiKey => AuthStyle::XGoogApiKey,
     };
     Ok(ProviderRoute {
         base_url,

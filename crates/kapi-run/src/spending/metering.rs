@@ -5,12 +5,12 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use kapi_core::usage::Usage;
-use kapi_machine::watch::Watch;
+use kapi_machine::watch::EffectWatch;
 use kapi_spend::record::Ledger;
 use kapi_spend::record::error::LedgerError;
 use kapi_spend::rules::account::ReservationId;
-use kapi_spend::rules::decide::Room;
-use kapi_spend::rules::event::Used;
+use kapi_spend::rules::decide::TurnAllowance;
+use kapi_spend::rules::event::TurnUsage;
 use kapi_spend::rules::tokens::TokenCounts;
 
 use crate::spending::turn::BookedTurn;
@@ -25,7 +25,7 @@ const SHARE: u64 = 8;
 pub struct Metering<'a> {
     spending: &'a Spending<'a>,
     turn: &'a BookedTurn,
-    watch: &'a Watch<'a>,
+    watch: &'a EffectWatch<'a>,
     /// The reservation; `None` where nothing is booked.
     booked: Option<(ReservationId, &'a Ledger<'a>)>,
     counted: Mutex<MeterTotals>,
@@ -37,8 +37,8 @@ struct MeterTotals {
     /// `None` until some of it has a price.
     usd_micros: Option<u64>,
     /// What the ledger knows of it.
-    told_micros: u64,
-    told_at_ms: Option<i64>,
+    reported_micros: u64,
+    reported_at_ms: Option<i64>,
     /// What was left under the tightest cap then; `None` where there is none.
     left: Option<u64>,
     has_failed: bool,
@@ -49,7 +49,7 @@ impl<'a> Metering<'a> {
     pub(super) fn booked(
         spending: &'a Spending<'a>,
         turn: &'a BookedTurn,
-        watch: &'a Watch<'a>,
+        watch: &'a EffectWatch<'a>,
     ) -> Self {
         let id = turn.reservation(&spending.project);
         Self {
@@ -61,7 +61,7 @@ impl<'a> Metering<'a> {
     pub(super) fn unbooked(
         spending: &'a Spending<'a>,
         turn: &'a BookedTurn,
-        watch: &'a Watch<'a>,
+        watch: &'a EffectWatch<'a>,
     ) -> Self {
         Self {
             spending,
@@ -84,12 +84,12 @@ impl<'a> Metering<'a> {
             return;
         }
         let used = self.used(&counted);
-        counted.told_at_ms = Some(now_ms);
-        counted.told_micros = counted.usd_micros.unwrap_or(0);
+        counted.reported_at_ms = Some(now_ms);
+        counted.reported_micros = counted.usd_micros.unwrap_or(0);
         match ledger.meter(id, &used, &self.spending.caps) {
-            Ok(Room::Left(left)) => counted.left = left,
-            Ok(Room::Over(standing)) => {
-                self.stop(&mut counted, SpendingStop::Cap(used_up(&standing)));
+            Ok(TurnAllowance::Left(left)) => counted.left = left,
+            Ok(TurnAllowance::Over(cap_status)) => {
+                self.stop(&mut counted, SpendingStop::Cap(used_up(&cap_status)));
             }
             Err(error) => self.failed(&mut counted, &error),
         }
@@ -117,8 +117,8 @@ impl<'a> Metering<'a> {
         counted.stopped.take()
     }
 
-    fn used(&self, counted: &MeterTotals) -> Used {
-        Used {
+    fn used(&self, counted: &MeterTotals) -> TurnUsage {
+        TurnUsage {
             tokens: counted.tokens,
             usd_micros: if self.turn.is_free() {
                 Some(0)
@@ -158,15 +158,15 @@ impl MeterTotals {
     }
 
     fn is_due(&self, now_ms: i64, has_caps: bool) -> bool {
-        let Some(told_at_ms) = self.told_at_ms else {
+        let Some(reported_at_ms) = self.reported_at_ms else {
             return true;
         };
         let since = self
             .usd_micros
             .unwrap_or(0)
-            .saturating_sub(self.told_micros);
+            .saturating_sub(self.reported_micros);
         let is_near = |left: u64| since.saturating_mul(SHARE) >= left && since > 0;
         let is_costly = has_caps && self.left.is_none_or(is_near);
-        is_costly || now_ms.saturating_sub(told_at_ms) >= REPORT_MS
+        is_costly || now_ms.saturating_sub(reported_at_ms) >= REPORT_MS
     }
 }

@@ -6,13 +6,13 @@
 use kapi_agent::agent::AgentKind;
 use kapi_agent::settings::AgentSettings;
 use kapi_core::text::agent_name;
-use kapi_spend::rules::account::{Account, ReservationId, Role, Served};
+use kapi_spend::rules::account::{Account, ModelProvider, ModelRole, ReservationId};
 use kapi_spend::rules::day::Day;
 use kapi_spend::rules::decide::Amount;
 use kapi_spend::rules::price::Price;
 use kapi_spend::rules::prices::Prices;
 
-use crate::book::Book;
+use crate::host_grants::HostGrants;
 use crate::judge_provider;
 use crate::judge_provider::JudgeReference;
 
@@ -40,16 +40,16 @@ pub struct BookedTurn {
     goal: String,
     effect: String,
     agent: String,
-    role: Role,
+    role: ModelRole,
     provider: String,
     model: String,
-    worth: Worth,
+    worth: CostEstimate,
     prices: Prices,
 }
 
 /// What is known of a turn's cost before it begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Worth {
+enum CostEstimate {
     /// It costs nothing.
     Free,
     /// The agent itself says what it costs.
@@ -62,29 +62,34 @@ impl BookedTurn {
     /// Returns the turn of an agent or a model by the name a contract gives it; nothing where the
     /// name cannot be read, which those refuse who perform it.
     #[must_use]
-    pub fn of_reference(key: TurnKey, reference: &str, role: Role, book: &Book) -> Option<Self> {
+    pub fn of_reference(
+        key: TurnKey,
+        reference: &str,
+        role: ModelRole,
+        grants: &HostGrants,
+    ) -> Option<Self> {
         match JudgeReference::parse(reference) {
             JudgeReference::Model { provider, model } => Some(Self {
                 goal: key.goal,
                 effect: key.effect,
                 agent: reference.to_owned(),
                 role,
-                provider: judge_provider::price_name(book, provider),
+                provider: judge_provider::price_name(grants, provider),
                 model: model.to_owned(),
-                worth: Worth::Listed,
-                prices: book.prices.clone(),
+                worth: CostEstimate::Listed,
+                prices: grants.prices.clone(),
             }),
             JudgeReference::Agent(reference) => {
                 let kind = AgentKind::parse(reference).ok()?;
-                Some(Self::of_agent(key, &kind, role, book))
+                Some(Self::of_agent(key, &kind, role, grants))
             }
         }
     }
 
     /// Returns the turn of an agent.
     #[must_use]
-    pub fn of_agent(key: TurnKey, kind: &AgentKind, role: Role, book: &Book) -> Self {
-        Self::of_settings(key, kind, &book.settings(kind), role, book)
+    pub fn of_agent(key: TurnKey, kind: &AgentKind, role: ModelRole, grants: &HostGrants) -> Self {
+        Self::of_settings(key, kind, &grants.settings(kind), role, grants)
     }
 
     /// Returns the turn of an agent that is wanted with settings of its own.
@@ -93,8 +98,8 @@ impl BookedTurn {
         key: TurnKey,
         kind: &AgentKind,
         settings: &AgentSettings,
-        role: Role,
-        book: &Book,
+        role: ModelRole,
+        grants: &HostGrants,
     ) -> Self {
         let (provider, model) = served(kind, settings);
         Self {
@@ -105,13 +110,19 @@ impl BookedTurn {
             worth: worth(kind, settings, &provider),
             provider,
             model,
-            prices: book.prices.clone(),
+            prices: grants.prices.clone(),
         }
     }
 
     /// Returns the turn of a model that is asked directly; `provider` is the name of its prices.
     #[must_use]
-    pub fn of_model(key: TurnKey, provider: &str, model: &str, role: Role, book: &Book) -> Self {
+    pub fn of_model(
+        key: TurnKey,
+        provider: &str,
+        model: &str,
+        role: ModelRole,
+        grants: &HostGrants,
+    ) -> Self {
         Self {
             goal: key.goal,
             effect: key.effect,
@@ -119,8 +130,8 @@ impl BookedTurn {
             role,
             provider: provider.to_owned(),
             model: model.to_owned(),
-            worth: Worth::Listed,
-            prices: book.prices.clone(),
+            worth: CostEstimate::Listed,
+            prices: grants.prices.clone(),
         }
     }
 
@@ -151,15 +162,19 @@ impl BookedTurn {
         };
         let found = self.prices.find(&self.provider, &self.model, today);
         match (self.worth, found) {
-            (Worth::Free, _) => free,
-            (Worth::Told | Worth::Listed, Some(found)) if found.price == Price::free() => free,
-            (Worth::Told, _) | (Worth::Listed, Some(_)) => guess,
-            (Worth::Listed, None) => Amount::Unknown,
+            (CostEstimate::Free, _) => free,
+            (CostEstimate::Told | CostEstimate::Listed, Some(found))
+                if found.price == Price::free() =>
+            {
+                free
+            }
+            (CostEstimate::Told, _) | (CostEstimate::Listed, Some(_)) => guess,
+            (CostEstimate::Listed, None) => Amount::Unknown,
         }
     }
 
     pub(super) const fn is_free(&self) -> bool {
-        matches!(self.worth, Worth::Free)
+        matches!(self.worth, CostEstimate::Free)
     }
 
     /// Tells whether it may use a model that nobody counts.
@@ -168,19 +183,19 @@ impl BookedTurn {
     }
 }
 
-fn worth(kind: &AgentKind, settings: &AgentSettings, provider: &str) -> Worth {
+fn worth(kind: &AgentKind, settings: &AgentSettings, provider: &str) -> CostEstimate {
     let tells_cost = match kind {
         AgentKind::Claude | AgentKind::Script(_) => true,
         // The prices of a server of one's own are unknown to it.
         AgentKind::Pi => settings.base_url.is_none(),
         AgentKind::Codex | AgentKind::Gemini | AgentKind::Command(_) => false,
     };
-    if provider == Served::BySubscription.provider() {
-        Worth::Free
+    if provider == ModelProvider::BySubscription.provider() {
+        CostEstimate::Free
     } else if tells_cost {
-        Worth::Told
+        CostEstimate::Told
     } else {
-        Worth::Listed
+        CostEstimate::Listed
     }
 }
 
@@ -209,10 +224,10 @@ fn served_to_pi(settings: &AgentSettings, model: &str) -> (String, String) {
     (served_by(settings, vendor).provider(), model.to_owned())
 }
 
-fn served_by<'a>(settings: &'a AgentSettings, vendor: &'a str) -> Served<'a> {
+fn served_by<'a>(settings: &'a AgentSettings, vendor: &'a str) -> ModelProvider<'a> {
     match &settings.base_url {
-        Some(url) => Served::At(url),
-        None if settings.login => Served::BySubscription,
-        None => Served::ByVendor(vendor),
+        Some(url) => ModelProvider::At(url),
+        None if settings.login => ModelProvider::BySubscription,
+        None => ModelProvider::ByVendor(vendor),
     }
 }

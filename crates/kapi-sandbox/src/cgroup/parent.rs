@@ -36,7 +36,7 @@ struct OwnGroup {
 pub(super) fn find(wanted: &[Controller]) -> (Vec<GroupParent>, Vec<Unavailable>) {
     let read = |path: &str| fs::read_to_string(path).unwrap_or_default();
     let trees = own_groups(&read("/proc/self/cgroup"), &read("/proc/self/mountinfo"));
-    let mut places: Vec<GroupParent> = Vec::new();
+    let mut locations: Vec<GroupParent> = Vec::new();
     let mut missing = Vec::new();
     let mut second = Vec::new();
     for controller in wanted {
@@ -45,30 +45,30 @@ pub(super) fn find(wanted: &[Controller]) -> (Vec<GroupParent>, Vec<Unavailable>
             tree.version == CgroupVersion::One && names.iter().any(|name| name == controller.name())
         });
         match tree {
-            Some(tree) => add(&mut places, tree, *controller),
+            Some(tree) => add(&mut locations, tree, *controller),
             None => second.push(*controller),
         }
     }
     if !second.is_empty() {
         let tree = trees.iter().find(|tree| tree.version == CgroupVersion::Two);
-        match second_place(tree, &second) {
-            Ok(place) => places.push(place),
+        match second_location(tree, &second) {
+            Ok(location) => locations.push(location),
             Err(failure) => missing.extend(second.into_iter().map(|controller| Unavailable {
                 controller,
                 failure: failure.clone(),
             })),
         }
     }
-    (places, missing)
+    (locations, missing)
 }
 
-fn add(places: &mut Vec<GroupParent>, tree: &OwnGroup, controller: Controller) {
-    let same = places
+fn add(locations: &mut Vec<GroupParent>, tree: &OwnGroup, controller: Controller) {
+    let same = locations
         .iter_mut()
-        .find(|place| place.parent == tree.directory);
+        .find(|location| location.parent == tree.directory);
     match same {
-        Some(place) => place.controllers.push(controller),
-        None => places.push(GroupParent {
+        Some(location) => location.controllers.push(controller),
+        None => locations.push(GroupParent {
             version: CgroupVersion::One,
             controllers: vec![controller],
             parent: tree.directory.clone(),
@@ -78,7 +78,7 @@ fn add(places: &mut Vec<GroupParent>, tree: &OwnGroup, controller: Controller) {
 
 /// Finds the nearest group above us, ourselves included, that hands the controllers down and that we
 /// may change; failing that, makes our own group one.
-fn second_place(
+fn second_location(
     tree: Option<&OwnGroup>,
     wanted: &[Controller],
 ) -> Result<GroupParent, StepFailure> {
@@ -100,21 +100,21 @@ fn second_place(
             ));
         }
     }
-    let place = |parent: &Path| GroupParent {
+    let location = |parent: &Path| GroupParent {
         version: CgroupVersion::Two,
         controllers: wanted.to_vec(),
         parent: parent.to_path_buf(),
     };
     let above = tree.directory.ancestors();
     let mut above = above.take_while(|directory| directory.starts_with(&tree.top));
-    if let Some(parent) = above.find(|directory| hands_down(directory, wanted)) {
-        return Ok(place(parent));
+    if let Some(parent) = above.find(|directory| handle_down(directory, wanted)) {
+        return Ok(location(parent));
     }
     become_parent(&tree.directory, wanted)?;
-    Ok(place(&tree.directory))
+    Ok(location(&tree.directory))
 }
 
-fn hands_down(directory: &Path, wanted: &[Controller]) -> bool {
+fn handle_down(directory: &Path, wanted: &[Controller]) -> bool {
     let control = directory.join("cgroup.subtree_control");
     let may_write = |path: &Path| access(path, Access::WRITE_OK).is_ok();
     let all = wanted
@@ -226,7 +226,7 @@ mod tests {
     use std::fs;
     use std::path::{Path, PathBuf};
 
-    use super::{OwnGroup, hands_down, own_groups, second_place};
+    use super::{OwnGroup, handle_down, own_groups, second_location};
     use crate::cgroup::{CgroupVersion, Controller};
 
     fn own(version: CgroupVersion, controllers: &str, top: &str, directory: &str) -> OwnGroup {
@@ -301,12 +301,12 @@ mod tests {
             directory: scope,
         };
         let wanted = [Controller::Memory, Controller::Processes];
-        let place = second_place(Some(&tree), &wanted).unwrap();
-        assert_eq!(place.parent, slice);
-        assert!(!hands_down(&slice, &[Controller::Processor]));
-        let missing = second_place(Some(&tree), &[Controller::Processor]).unwrap_err();
+        let location = second_location(Some(&tree), &wanted).unwrap();
+        assert_eq!(location.parent, slice);
+        assert!(!handle_down(&slice, &[Controller::Processor]));
+        let missing = second_location(Some(&tree), &[Controller::Processor]).unwrap_err();
         assert!(missing.target.starts_with("cpu in "), "{missing:?}");
-        let none = second_place(None, &wanted).unwrap_err();
+        let none = second_location(None, &wanted).unwrap_err();
         assert_eq!(none.target, "/proc/self/cgroup");
     }
 
@@ -321,7 +321,7 @@ mod tests {
             directory: top.path().to_path_buf(),
         };
         // Outside of a real tree the leaf has no file to move to, so this must fail and clean up.
-        let refused = second_place(Some(&tree), &[Controller::Memory]).unwrap_err();
+        let refused = second_location(Some(&tree), &[Controller::Memory]).unwrap_err();
         assert!(refused.target.ends_with("cgroup.procs"), "{refused:?}");
         let left = fs::read_dir(top.path()).unwrap().flatten();
         assert_eq!(left.filter(|entry| entry.path().is_dir()).count(), 0);

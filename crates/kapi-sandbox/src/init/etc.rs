@@ -120,8 +120,8 @@ pub(super) fn show(root: &NewRoot, path: &Path) -> Result<(), StepFailure> {
     let file = OwnedFd::from(file);
     if n_bytes < BOUND_FROM_BYTES {
         // On the stack, where all of them use the same pages: each new page costs more than a copy.
-        let mut room = [MaybeUninit::uninit(); BOUND_FROM_BYTES];
-        let (content, rest) = rustix::io::read(&file, &mut room)
+        let mut capacity = [MaybeUninit::uninit(); BOUND_FROM_BYTES];
+        let (content, rest) = rustix::io::read(&file, &mut capacity)
             .map_err(|errno| read_failure(path, &errno.into()))?;
         // Without room behind it, it has become longer meanwhile.
         if !rest.is_empty() {

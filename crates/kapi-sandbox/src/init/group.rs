@@ -15,9 +15,9 @@ const SELF: &[u8] = b"0";
 
 /// Moves this process into each group. Call while the host's files are in reach and there is one
 /// thread; every process started afterwards is born in the groups.
-pub(super) fn join(doors: &[SystemText]) -> Result<(), StepFailure> {
-    for door in doors {
-        let path = door.path();
+pub(super) fn join(group_files: &[SystemText]) -> Result<(), StepFailure> {
+    for group_file in group_files {
+        let path = group_file.path();
         OpenOptions::new()
             .write(true)
             .open(&path)

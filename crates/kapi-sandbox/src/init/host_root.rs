@@ -76,8 +76,9 @@ impl HostRoot {
     /// Tells the launcher that this process has left it; the leader's half.
     pub(super) fn leave(&self) -> Result<(), StepFailure> {
         let one = 1_u64.to_ne_bytes();
-        let told = write(&self.left, &one);
-        told.map(|_| ())
+        let reported = write(&self.left, &one);
+        reported
+            .map(|_| ())
             .map_err(|errno| StepFailure::new("write", "the launcher's eventfd", errno))
     }
 

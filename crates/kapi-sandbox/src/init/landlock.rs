@@ -120,14 +120,14 @@ fn allow(ruleset: &OwnedFd, path: &Path, rights: u64) -> Result<(), StepFailure>
         move |errno: Errno| StepFailure::new(call, &path.display().to_string(), errno)
     };
     let flags = OFlags::PATH | OFlags::CLOEXEC;
-    let place = openat(CWD, path, flags, Mode::empty()).map_err(failed("open"))?;
-    let rights = rights & sensible(place.as_fd()).map_err(failed("fstat"))?;
-    landlock_allow(ruleset.as_fd(), place.as_fd(), rights).map_err(failed("landlock_add_rule"))
+    let location = openat(CWD, path, flags, Mode::empty()).map_err(failed("open"))?;
+    let rights = rights & sensible(location.as_fd()).map_err(failed("fstat"))?;
+    landlock_allow(ruleset.as_fd(), location.as_fd(), rights).map_err(failed("landlock_add_rule"))
 }
 
 /// Returns the rights that the kernel accepts for this kind of file.
-fn sensible(place: BorrowedFd<'_>) -> Result<u64, Errno> {
-    let kind = FileType::from_raw_mode(fstat(place)?.st_mode);
+fn sensible(location: BorrowedFd<'_>) -> Result<u64, Errno> {
+    let kind = FileType::from_raw_mode(fstat(location)?.st_mode);
     Ok(match kind {
         FileType::Directory => u64::MAX,
         _ => OF_A_FILE,
@@ -151,14 +151,14 @@ mod tests {
     }
 
     /// Does everything to a directory that writing is, and tells whether all or nothing was allowed.
-    fn is_writable(place: &Path) -> bool {
-        let kept = place.join("kept");
+    fn is_writable(location: &Path) -> bool {
+        let kept = location.join("kept");
         let refusals = [
-            refused(fs::File::create(place.join("new"))),
-            refused(fs::create_dir(place.join("directory"))),
+            refused(fs::File::create(location.join("new"))),
+            refused(fs::create_dir(location.join("directory"))),
             refused(fs::OpenOptions::new().append(true).open(&kept)),
-            refused(std::os::unix::fs::symlink("to", place.join("link"))),
-            refused(fs::rename(&kept, place.join("renamed"))),
+            refused(std::os::unix::fs::symlink("to", location.join("link"))),
+            refused(fs::rename(&kept, location.join("renamed"))),
         ];
         assert!(
             refusals.iter().all(|one| *one == refusals[0]),
@@ -179,31 +179,31 @@ mod tests {
             PathBuf::from("/x"),
         );
         spec.home_inside = home.clone();
-        for (place, access) in [
+        for (location, access) in [
             (&given, MountAccess::ReadWrite),
             (&read_only, MountAccess::ReadOnly),
         ] {
             spec.mounts.push(Mount {
-                host: place.clone(),
-                inside: place.clone(),
+                host: location.clone(),
+                inside: location.clone(),
                 access,
             });
         }
-        for place in [&home, &given, &read_only, &other] {
-            fs::create_dir(place).unwrap();
-            fs::File::create(place.join("kept")).unwrap();
+        for location in [&home, &given, &read_only, &other] {
+            fs::create_dir(location).unwrap();
+            fs::File::create(location.join("kept")).unwrap();
         }
         let version = usable_version().unwrap();
-        let mut places = writable(&Enclosure::new(&spec));
+        let mut locations = writable(&Enclosure::new(&spec));
         // What every sandbox can write is here the directory that all four lie in.
-        places.retain(|place| !top.path().starts_with(place));
+        locations.retain(|location| !top.path().starts_with(location));
         // The rules hold for the thread that takes them on.
         let restricted = || {
             forbid_gains().unwrap();
-            restrict_to(&handled(version, false), version, &places).unwrap();
+            restrict_to(&handled(version, false), version, &locations).unwrap();
             let seen = fs::read(other.join("kept")).unwrap();
             assert_eq!(seen, b"");
-            [&home, &given, &read_only, &other].map(|place| is_writable(place))
+            [&home, &given, &read_only, &other].map(|location| is_writable(location))
         };
         let found = thread::scope(|scope| scope.spawn(restricted).join().unwrap());
         assert_eq!(found, [true, true, false, false]);

@@ -263,7 +263,7 @@ impl LayerMount {
     fn explained(&self) -> String {
         let name = self.lower.name();
         match mounted_below(&self.lower.path) {
-            Some(place) => format!("{name}, which has another file system at {place}"),
+            Some(location) => format!("{name}, which has another file system at {location}"),
             None => name,
         }
     }
@@ -383,14 +383,14 @@ fn mounted_below(lower: &Path) -> Option<String> {
     // The root that is being built may cover it already; then it is looked for as it was named.
     let lower = lower.canonicalize().unwrap_or_else(|_| lower.to_owned());
     let table = fs::read_to_string("/proc/self/mountinfo").ok()?;
-    let mut places = table.lines().take(MOUNTS_MAX).filter_map(|line| {
+    let mut locations = table.lines().take(MOUNTS_MAX).filter_map(|line| {
         // The fifth word; a blank in it is written `\040`, and such a place is shown as it is written.
         line.split(' ').nth(4)
     });
-    places
-        .find(|place| {
-            let place = Path::new(place);
-            place != lower && place.starts_with(&lower)
+    locations
+        .find(|location| {
+            let location = Path::new(location);
+            location != lower && location.starts_with(&lower)
         })
         .map(str::to_owned)
 }

@@ -18,7 +18,7 @@ use rustix::process::{
 use super::payload::become_payload;
 use super::{
     LauncherTasks, LeaderChannels, NOT_RUN, die_with_parent, hand_over_listeners, landlock, limit,
-    privilege, release_standard_streams, root, seccomp, tell,
+    notify, privilege, release_standard_streams, root, seccomp,
 };
 use crate::order::{Enclosure, PayloadProgram};
 use crate::status::{LauncherMessage, PayloadEnd, StepFailure, send};
@@ -82,7 +82,7 @@ pub(super) fn supervise(
     }
     let ended = spawn(payload, status).and_then(|child| watch(child, life));
     if let Err(failure) = end_descendants() {
-        tell(status.as_fd(), &LauncherMessage::Survived(failure));
+        notify(status.as_fd(), &LauncherMessage::Survived(failure));
         return Ok(NOT_RUN);
     }
     Ok(ended?.map_or(NOT_RUN, |ended| report(status, ended)))
@@ -115,7 +115,7 @@ fn report(status: &OwnedFd, ended: WaitStatus) -> i32 {
         (None, Some(signal)) => PayloadEnd::Signaled(signal),
         (None, None) => return NOT_RUN,
     };
-    tell(status.as_fd(), &LauncherMessage::Ended(ending));
+    notify(status.as_fd(), &LauncherMessage::Ended(ending));
     ending.code()
 }
 

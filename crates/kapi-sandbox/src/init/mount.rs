@@ -210,7 +210,7 @@ impl NewRoot {
         };
         let names = names(inside).map_err(failed("resolve"))?;
         let whole = below(inside);
-        match open_place(&self.top, whole, OFlags::DIRECTORY) {
+        match open_location(&self.top, whole, OFlags::DIRECTORY) {
             Err(Errno::NOENT) => {}
             found => return found.map_err(failed("openat2")),
         }
@@ -226,7 +226,7 @@ impl NewRoot {
                 Ok(()) | Err(Errno::EXIST) => {}
                 Err(errno) => return Err(failed("mkdirat")(errno)),
             }
-            let next = open_place(parent, Path::new(name), OFlags::DIRECTORY);
+            let next = open_location(parent, Path::new(name), OFlags::DIRECTORY);
             at = Some(next.map_err(failed("openat2"))?);
         }
         at.ok_or_else(|| failed("resolve")(Errno::INVAL))
@@ -290,32 +290,37 @@ impl NewRoot {
             }
         }
         let to =
-            open_place(&parent, Path::new(last), OFlags::empty()).map_err(failed("openat2"))?;
+            open_location(&parent, Path::new(last), OFlags::empty()).map_err(failed("openat2"))?;
         tree.attach(&to, inside)
     }
 
     /// Makes a writable directory on the root's own memory that stays writable when the root is sealed.
     pub(super) fn writable_directory(&self, inside: &Path, mode: u32) -> Result<(), StepFailure> {
-        let place = self.directory(inside, mode)?;
+        let location = self.directory(inside, mode)?;
         self.forget_below(inside);
-        self.clone_of_place(&place, inside)?.attach(&place, inside)
+        self.clone_of_location(&location, inside)?
+            .attach(&location, inside)
     }
 
     /// Shows at a second place what stands at a first, with everything mounted below it.
     pub(super) fn alias(&self, shown: &Path, also_at: &Path) -> Result<(), StepFailure> {
         let failed = |errno| StepFailure::new("openat2", &shown.display().to_string(), errno);
         names(shown).map_err(failed)?;
-        let place = open_place(&self.top, below(shown), OFlags::empty()).map_err(failed)?;
-        self.attach(&self.clone_of_place(&place, shown)?, also_at)
+        let location = open_location(&self.top, below(shown), OFlags::empty()).map_err(failed)?;
+        self.attach(&self.clone_of_location(&location, shown)?, also_at)
     }
 
-    fn clone_of_place(&self, place: &OwnedFd, inside: &Path) -> Result<DetachedMount, StepFailure> {
+    fn clone_of_location(
+        &self,
+        location: &OwnedFd,
+        inside: &Path,
+    ) -> Result<DetachedMount, StepFailure> {
         let name = inside.display().to_string();
         let flags = OpenTreeFlags::OPEN_TREE_CLONE
             | OpenTreeFlags::OPEN_TREE_CLOEXEC
             | OpenTreeFlags::AT_RECURSIVE
             | OpenTreeFlags::AT_EMPTY_PATH;
-        let mount = open_tree(place, c"", flags)
+        let mount = open_tree(location, c"", flags)
             .map_err(|errno| StepFailure::new("open_tree", &name, errno))?;
         Ok(DetachedMount { mount, name })
     }
@@ -396,7 +401,7 @@ const RESOLVE: ResolveFlags = ResolveFlags::BENEATH
     .union(ResolveFlags::NO_MAGICLINKS);
 
 /// Opens a place below a directory; a symbolic link on the way or at the end is an error.
-fn open_place(at: &OwnedFd, below: &Path, flags: OFlags) -> Result<OwnedFd, Errno> {
+fn open_location(at: &OwnedFd, below: &Path, flags: OFlags) -> Result<OwnedFd, Errno> {
     let flags = flags | OFlags::PATH | OFlags::CLOEXEC;
     openat2(at, below, flags, Mode::empty(), RESOLVE)
 }

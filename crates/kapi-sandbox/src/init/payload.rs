@@ -9,10 +9,12 @@ use rustix::fs::Mode;
 use rustix::io::Errno;
 use rustix::process::{chdir, ioctl_tiocsctty, setsid, umask};
 
-use super::{PAYLOAD_FDS_FROM, limit, privilege, tell};
+use super::{PAYLOAD_FDS_FROM, limit, notify, privilege};
 use crate::order::{PayloadProgram, SystemText};
 use crate::status::{LauncherMessage, StepFailure};
-use crate::syscall::{close_later_from, execute, place_descriptor, reset_signals, take_descriptor};
+use crate::syscall::{
+    close_later_from, execute, location_descriptor, reset_signals, take_descriptor,
+};
 
 /// The exit code of a payload that could not be executed; the status message tells why.
 const NOT_EXECUTED: i32 = 127;
@@ -26,11 +28,11 @@ pub(super) fn become_payload(payload: &PayloadProgram, status: &OwnedFd) -> i32 
     match above_all(payload, status) {
         Ok(high) => {
             let failure = start(payload);
-            tell(high.as_fd(), &LauncherMessage::Failed(failure));
+            notify(high.as_fd(), &LauncherMessage::Failed(failure));
         }
         Err(errno) => {
             let failure = StepFailure::new("fcntl(F_DUPFD_CLOEXEC)", "the status socket", errno);
-            tell(status.as_fd(), &LauncherMessage::Failed(failure));
+            notify(status.as_fd(), &LauncherMessage::Failed(failure));
         }
     }
     NOT_EXECUTED
@@ -89,7 +91,7 @@ fn prepare(payload: &PayloadProgram) -> Result<ExecArguments, StepFailure> {
     if payload.has_terminal {
         take_terminal(payload.n_fds)?;
     }
-    place_descriptors(payload.n_fds)?;
+    location_descriptors(payload.n_fds)?;
     limit::lower_open_files(payload.open_files)?;
     Ok(ExecArguments { path, args, env })
 }
@@ -109,13 +111,13 @@ fn take_terminal(n_fds: usize) -> Result<(), StepFailure> {
 }
 
 /// Moves the payload's descriptors down over the launcher's and closes the rest at exec.
-fn place_descriptors(n_fds: usize) -> Result<(), StepFailure> {
+fn location_descriptors(n_fds: usize) -> Result<(), StepFailure> {
     let failed =
         |call: &'static str| move |errno: Errno| StepFailure::new(call, "the payload", errno);
     let n_fds = i32::try_from(n_fds).map_err(|_| failed("dup2")(Errno::MFILE))?;
     // Every number moves down, so none is overwritten before it was read.
     for index in 0..n_fds {
-        place_descriptor(PAYLOAD_FDS_FROM + index, FIRST_FD + index).map_err(failed("dup2"))?;
+        location_descriptor(PAYLOAD_FDS_FROM + index, FIRST_FD + index).map_err(failed("dup2"))?;
     }
     let first = u32::try_from(FIRST_FD + n_fds).map_err(|_| failed("close_range")(Errno::INVAL))?;
     close_later_from(first).map_err(failed("close_range"))

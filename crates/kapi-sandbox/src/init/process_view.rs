@@ -88,14 +88,14 @@ pub(super) fn put(root: &NewRoot) -> Result<(), StepFailure> {
 /// With a user namespace of its own a payload would be root of it and could reach far more of the
 /// kernel.
 pub(super) fn seal(nested_namespaces: bool) -> Result<(), Refusal> {
-    for (call, (place, with)) in (COVER..).zip(covered()) {
-        cover(place, with).map_err(Refusal::of(call))?;
+    for (call, (location, with)) in (COVER..).zip(covered()) {
+        cover(location, with).map_err(Refusal::of(call))?;
     }
     if nested_namespaces {
         // Who makes a user namespace writes its maps below /proc.
         return DANGEROUS_DIRECTORIES
             .iter()
-            .try_for_each(|place| forbid_writes(place));
+            .try_for_each(|location| forbid_writes(location));
     }
     let flags = OFlags::WRONLY | OFlags::CLOEXEC;
     let file = openat(CWD, LIMIT, flags, Mode::empty()).map_err(Refusal::of(OPEN_LIMIT))?;
@@ -108,8 +108,12 @@ pub(super) fn seal(nested_namespaces: bool) -> Result<(), Refusal> {
 /// Names what is covered, and with what. A bind has the restrictions of what it shows, and both of these
 /// are read-only.
 fn covered() -> impl Iterator<Item = (&'static CStr, &'static CStr)> {
-    let files = HIDDEN_FILES.iter().map(|place| (*place, c"/dev/null"));
-    let directories = HIDDEN_DIRECTORIES.iter().map(|place| (*place, EMPTY_NAME));
+    let files = HIDDEN_FILES
+        .iter()
+        .map(|location| (*location, c"/dev/null"));
+    let directories = HIDDEN_DIRECTORIES
+        .iter()
+        .map(|location| (*location, EMPTY_NAME));
     files.chain(directories)
 }
 
@@ -120,9 +124,10 @@ pub(super) fn named(refusal: Refusal) -> StepFailure {
     match call {
         COVER.. => {
             let mut named = (COVER..).zip(covered());
-            let place = named.find_map(|(number, (place, _))| (number == call).then_some(place));
-            let place = place.unwrap_or(c"/proc").to_string_lossy();
-            StepFailure::new("mount(MS_BIND)", &place, errno)
+            let location =
+                named.find_map(|(number, (location, _))| (number == call).then_some(location));
+            let location = location.unwrap_or(c"/proc").to_string_lossy();
+            StepFailure::new("mount(MS_BIND)", &location, errno)
         }
         BIND => StepFailure::new("mount(MS_BIND)", "/proc", errno),
         OPEN_LIMIT => StepFailure::new("open", &limit, errno),
@@ -133,24 +138,24 @@ pub(super) fn named(refusal: Refusal) -> StepFailure {
 }
 
 /// Makes a directory of `/proc` a mount of its own that cannot be written.
-fn forbid_writes(place: &CStr) -> Result<(), Refusal> {
-    match mount_bind(place, place) {
-        Ok(()) => set_read_only(place),
+fn forbid_writes(location: &CStr) -> Result<(), Refusal> {
+    match mount_bind(location, location) {
+        Ok(()) => set_read_only(location),
         // Not every kernel has each of them.
         Err(Errno::NOENT) => Ok(()),
         Err(errno) => Err(Refusal { call: BIND, errno }),
     }
 }
 
-fn set_read_only(place: &CStr) -> Result<(), Refusal> {
+fn set_read_only(location: &CStr) -> Result<(), Refusal> {
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    let mount = openat(CWD, place, flags, Mode::empty()).map_err(Refusal::of(OPEN))?;
+    let mount = openat(CWD, location, flags, Mode::empty()).map_err(Refusal::of(OPEN))?;
     set_mount_attributes(mount.as_fd(), libc::MOUNT_ATTR_RDONLY, MountScope::One)
         .map_err(Refusal::of(RESTRICT))
 }
 
-fn cover(place: &CStr, with: &CStr) -> Result<(), Errno> {
-    match mount_bind(with, place) {
+fn cover(location: &CStr, with: &CStr) -> Result<(), Errno> {
+    match mount_bind(with, location) {
         // Not every kernel has each of them.
         Ok(()) | Err(Errno::NOENT) => Ok(()),
         Err(errno) => Err(errno),
@@ -165,9 +170,9 @@ mod tests {
 
     #[test]
     fn a_place_that_could_not_be_covered_is_named() {
-        for (call, (place, _)) in (COVER..).zip(covered()) {
+        for (call, (location, _)) in (COVER..).zip(covered()) {
             let failure = named(Refusal::of(call)(Errno::PERM));
-            assert_eq!(failure.target, place.to_str().unwrap());
+            assert_eq!(failure.target, location.to_str().unwrap());
         }
         assert_eq!(named(Refusal::of(BIND)(Errno::PERM)).target, "/proc");
     }

@@ -17,7 +17,7 @@ use super::mount::{DetachedMount, MountRights, NewFileSystem, NewRoot};
 use super::seccomp::SeccompProfile;
 use super::{
     NOT_RUN, device, die_with_parent, host_root, landlock, layer, limit, namespace, network,
-    privilege, process_view, root, seccomp, tell,
+    notify, privilege, process_view, root, seccomp,
 };
 use crate::order::{Bind, Enclosure, OrderedAccess, OrderedLimits, OrderedNetwork, SystemText};
 use crate::status::{LauncherMessage, StepFailure};
@@ -194,7 +194,7 @@ fn outcome(child: Pid) -> Result<Option<i32>, Errno> {
 }
 
 fn report(step: &str, status: BorrowedFd<'_>, failure: Option<StepFailure>) {
-    tell(
+    notify(
         status,
         &LauncherMessage::Probed {
             step: step.to_owned(),
@@ -289,7 +289,7 @@ fn empty_enclosure() -> Enclosure {
         aliases: Vec::new(),
         listeners: Vec::new(),
         nested_namespaces: false,
-        doors: Vec::new(),
+        group_files: Vec::new(),
         landlock: 0,
         limits: OrderedLimits::default(),
         network: OrderedNetwork::Loopback,

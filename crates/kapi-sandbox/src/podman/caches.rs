@@ -15,29 +15,29 @@ struct Cache {
     /// Ends the name of its volume or directory.
     name: &'static str,
     /// Where it is below the home.
-    place: &'static str,
+    location: &'static str,
 }
 
 const CACHES: &[Cache] = &[
     Cache {
         name: "m2",
-        place: ".m2/repository",
+        location: ".m2/repository",
     },
     Cache {
         name: "ge",
-        place: ".m2/.gradle-enterprise",
+        location: ".m2/.gradle-enterprise",
     },
     Cache {
         name: "gradle",
-        place: ".gradle",
+        location: ".gradle",
     },
     Cache {
         name: "npm",
-        place: ".npm",
+        location: ".npm",
     },
     Cache {
         name: "cargo",
-        place: ".cargo/registry",
+        location: ".cargo/registry",
     },
 ];
 
@@ -55,7 +55,7 @@ pub fn volumes(id: &str, home: &Path) -> Result<Vec<Volume>, PodmanError> {
     check_name(id)?;
     let volume = |cache: &Cache| Volume {
         name: format!("kapi-{id}-{}", cache.name),
-        inside: home.join(cache.place),
+        inside: home.join(cache.location),
     };
     Ok(CACHES.iter().map(volume).collect())
 }
@@ -66,7 +66,7 @@ pub fn volumes(id: &str, home: &Path) -> Result<Vec<Volume>, PodmanError> {
 pub fn mounts(directory: &Path, home: &Path) -> Vec<Mount> {
     let mount = |cache: &Cache| Mount {
         host: directory.join(cache.name),
-        inside: home.join(cache.place),
+        inside: home.join(cache.location),
         access: MountAccess::ReadWrite,
     };
     CACHES.iter().map(mount).collect()

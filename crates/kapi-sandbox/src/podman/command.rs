@@ -262,17 +262,17 @@ fn mount(kind: &ContainerEntryKind, inside: &Path, parts: &CommandParts<'_>) -> 
 }
 
 fn bind(host: &Path, inside: &Path, rights: BindRights) -> String {
-    let (source, place) = (
+    let (source, location) = (
         format!("src={}", host.display()),
         format!("dst={}", inside.display()),
     );
     match rights {
-        BindRights::Write => fields(&["type=bind", &source, &place]),
+        BindRights::Write => fields(&["type=bind", &source, &location]),
         // Without what is mounted below: only the mount itself would be read-only.
         BindRights::Read => fields(&[
             "type=bind",
             &source,
-            &place,
+            &location,
             "ro=true",
             "bind-nonrecursive=true",
         ]),

@@ -182,11 +182,13 @@ mod tests {
             is_filtered: true,
             ..RelayEnvironment::default()
         };
-        let told = grade(&spec(), &poor, false);
-        assert_eq!(told.missing.len(), 2, "{told}");
+        let reported = grade(&spec(), &poor, false);
+        assert_eq!(reported.missing.len(), 2, "{reported}");
         assert!(
-            told.to_string().contains("memory 64 MiB for each process"),
-            "{told}"
+            reported
+                .to_string()
+                .contains("memory 64 MiB for each process"),
+            "{reported}"
         );
         let root = grade(&spec(), &RelayEnvironment::default(), true);
         assert!(root.to_string().contains("started by root"), "{root}");

@@ -49,8 +49,8 @@ pub(super) fn linked(program: &Path) -> Result<Option<DynamicLinks>, PodmanError
     let Some(loader) = parsed.interpreter else {
         return Ok(None);
     };
-    let mut places: Vec<PathBuf> = loader.parent().map(Path::to_path_buf).into_iter().collect();
-    places.extend(DIRECTORIES.iter().map(PathBuf::from));
+    let mut locations: Vec<PathBuf> = loader.parent().map(Path::to_path_buf).into_iter().collect();
+    locations.extend(DIRECTORIES.iter().map(PathBuf::from));
     let loader_name = loader.file_name().map(OsStr::to_os_string);
     let mut seen = BTreeSet::new();
     let mut libraries = Vec::new();
@@ -60,9 +60,9 @@ pub(super) fn linked(program: &Path) -> Result<Option<DynamicLinks>, PodmanError
         if is_loader || !seen.insert(name.clone()) || seen.len() > LIBRARIES_MAX {
             continue;
         }
-        let found = places
+        let found = locations
             .iter()
-            .map(|place| place.join(&name))
+            .map(|location| location.join(&name))
             .find(|path| path.is_file());
         let path = found.ok_or_else(|| PodmanError::NoLibrary {
             program: program.to_path_buf(),

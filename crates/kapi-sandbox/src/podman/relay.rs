@@ -24,7 +24,7 @@ use crate::init::{NOT_RUN, release_standard_streams, seccomp};
 use crate::order::{PayloadProgram, SystemText};
 use crate::status::{PayloadEnd, StepFailure};
 use crate::syscall::{
-    Fork, close_later_from, execute, exit_now, fork, leave_session_keyring, place_descriptor,
+    Fork, close_later_from, execute, exit_now, fork, leave_session_keyring, location_descriptor,
     reset_signals, take_descriptor,
 };
 
@@ -54,14 +54,14 @@ pub(super) fn relay_main() -> i32 {
     match obey(&socket) {
         Ok(code) => code,
         Err(failure) => {
-            tell(socket.as_fd(), &RelayMessage::Failed(failure));
+            notify(socket.as_fd(), &RelayMessage::Failed(failure));
             NOT_RUN
         }
     }
 }
 
 /// Sends a message whose loss changes nothing: a reader that is gone needs none.
-fn tell(socket: BorrowedFd<'_>, said: &RelayMessage) {
+fn notify(socket: BorrowedFd<'_>, said: &RelayMessage) {
     match send(socket, said, &[]) {
         // The host side is dead, and then so are we within moments.
         Ok(()) | Err(_) => {}
@@ -101,7 +101,7 @@ fn obey(socket: &OwnedFd) -> Result<i32, StepFailure> {
         return Ok(NOT_RUN);
     };
     let met = cgroup::since(cgroup::met(), before);
-    tell(socket.as_fd(), &RelayMessage::Ended(ending, met));
+    notify(socket.as_fd(), &RelayMessage::Ended(ending, met));
     Ok(ending.code())
 }
 
@@ -176,8 +176,8 @@ fn become_payload(order: &RelayOrder, socket: &OwnedFd) -> ! {
         rustix::io::fcntl_dupfd_cloexec(socket, first).map_err(failed("fcntl(F_DUPFD_CLOEXEC)"))
     });
     match high {
-        Ok(high) => tell(high.as_fd(), &RelayMessage::Failed(start(order))),
-        Err(failure) => tell(socket.as_fd(), &RelayMessage::Failed(failure)),
+        Ok(high) => notify(high.as_fd(), &RelayMessage::Failed(start(order))),
+        Err(failure) => notify(socket.as_fd(), &RelayMessage::Failed(failure)),
     }
     exit_now(NOT_EXECUTED)
 }
@@ -214,16 +214,16 @@ fn prepare(payload: &PayloadProgram) -> Result<(CString, Vec<CString>, Vec<CStri
     prefer_as_victim()?;
     let cwd = payload.cwd.path();
     chdir(&cwd).map_err(|errno| StepFailure::new("chdir", &cwd.display().to_string(), errno))?;
-    place_descriptors(payload)?;
+    location_descriptors(payload)?;
     Ok((path, args, env))
 }
 
 /// Moves the payload's descriptors down over the relay's and closes the rest at exec.
-fn place_descriptors(payload: &PayloadProgram) -> Result<(), StepFailure> {
+fn location_descriptors(payload: &PayloadProgram) -> Result<(), StepFailure> {
     let n_fds = N_STANDARD + count(payload)? - i32::from(payload.has_terminal);
     // Every number moves down, so none is overwritten before it was read.
     for index in 0..n_fds {
-        place_descriptor(PAYLOAD_FDS_FROM + index, index).map_err(failed("dup2"))?;
+        location_descriptor(PAYLOAD_FDS_FROM + index, index).map_err(failed("dup2"))?;
     }
     if payload.has_terminal {
         take_terminal(PAYLOAD_FDS_FROM + n_fds)?;

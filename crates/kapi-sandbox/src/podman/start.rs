@@ -12,7 +12,7 @@ use rustix::io::Errno;
 use super::channel::{StartOrder, read_order};
 use super::relay::{N_STANDARD, PAYLOAD_FDS_FROM, assignment};
 use crate::init::NOT_RUN;
-use crate::syscall::{close_later_from, execute, place_descriptor, take_descriptor};
+use crate::syscall::{close_later_from, execute, location_descriptor, take_descriptor};
 
 /// The descriptor of our order.
 const START_FD: i32 = 3;
@@ -62,7 +62,7 @@ fn arrange(diagnosis: &OwnedFd) -> Result<StartOrder, Errno> {
     }
     let mut next = 0;
     for fd in &parked {
-        place_descriptor(fd.as_raw_fd(), next)?;
+        location_descriptor(fd.as_raw_fd(), next)?;
         next += 1;
     }
     close_later_from(u32::try_from(next).map_err(|_| Errno::MFILE)?)?;

@@ -25,14 +25,14 @@ const WALK_AT_LEAST_EVERY: Duration = Duration::from_secs(60);
 /// The watched directories before anything runs.
 #[derive(Debug)]
 pub(crate) struct DiskBaseline {
-    places: Vec<WatchedDirectory>,
+    locations: Vec<WatchedDirectory>,
     walked: DiskWalk,
 }
 
 /// The watch over what a run adds to them.
 #[derive(Debug)]
 pub(super) struct Disk<'a> {
-    places: &'a [WatchedDirectory],
+    locations: &'a [WatchedDirectory],
     last_walk: DiskWalk,
 }
 
@@ -79,7 +79,7 @@ impl DiskBaseline {
             .iter()
             .filter(|path| !is_inside_another(path))
             .collect();
-        let places: Vec<WatchedDirectory> = unique
+        let locations: Vec<WatchedDirectory> = unique
             .into_iter()
             .map(|path| WatchedDirectory::new(path))
             .collect();
@@ -87,9 +87,12 @@ impl DiskBaseline {
             at,
             took: at.elapsed(),
             grown: 0,
-            used: places.iter().map(|place| place.used_at_start).sum(),
+            used: locations
+                .iter()
+                .map(|location| location.used_at_start)
+                .sum(),
         };
-        Self { places, walked }
+        Self { locations, walked }
     }
 }
 
@@ -97,7 +100,7 @@ impl<'a> Disk<'a> {
     /// Begins to watch directories that were measured before the run.
     pub(super) fn new(start: &'a DiskBaseline) -> Self {
         Self {
-            places: &start.places,
+            locations: &start.locations,
             last_walk: start.walked,
         }
     }
@@ -110,7 +113,11 @@ impl<'a> Disk<'a> {
     /// Tells whether the directories grew by more than a limit. They are walked only if they can have
     /// grown by half of what was left at the last walk: nothing grows without its file system.
     pub(super) fn is_over(&mut self, limit: u64) -> bool {
-        let used = self.places.iter().map(|place| used(&place.path)).sum();
+        let used = self
+            .locations
+            .iter()
+            .map(|location| used(&location.path))
+            .sum();
         let walked = self.last_walk;
         let left = limit.saturating_sub(walked.grown);
         let grown = u64::saturating_sub(used, walked.used);
@@ -118,7 +125,7 @@ impl<'a> Disk<'a> {
             return false;
         }
         let at = Instant::now();
-        let grown = self.places.iter().map(WatchedDirectory::grown).sum();
+        let grown = self.locations.iter().map(WatchedDirectory::grown).sum();
         self.last_walk = DiskWalk {
             at,
             took: at.elapsed(),
@@ -253,20 +260,20 @@ mod tests {
 
     #[test]
     fn content_counts_once_and_links_lead_nowhere() {
-        let place = tempfile::tempdir().unwrap();
+        let location = tempfile::tempdir().unwrap();
         let outside = tempfile::tempdir().unwrap();
         fill(&outside.path().join("big"), 8 << 20);
-        let deep = place.path().join("a/b");
+        let deep = location.path().join("a/b");
         fs::create_dir_all(&deep).unwrap();
         fill(&deep.join("one"), 1 << 20);
         fs::hard_link(deep.join("one"), deep.join("again")).unwrap();
-        symlink(outside.path(), place.path().join("way-out")).unwrap();
+        symlink(outside.path(), location.path().join("way-out")).unwrap();
         fs::File::create(deep.join("sparse"))
             .unwrap()
             .set_len(1 << 40)
             .unwrap();
         let mut count = WalkCount::default();
-        count.walk(place.path()).unwrap();
+        count.walk(location.path()).unwrap();
         assert!(!count.is_partial);
         assert!(
             (1 << 20..2 << 20).contains(&count.bytes),
@@ -277,28 +284,28 @@ mod tests {
 
     #[test]
     fn a_tree_too_deep_to_walk_is_noticed() {
-        let place = tempfile::tempdir().unwrap();
-        let mut deep = place.path().to_path_buf();
+        let location = tempfile::tempdir().unwrap();
+        let mut deep = location.path().to_path_buf();
         for _ in 0..=DEPTH_MAX {
             deep.push("d");
         }
         fs::create_dir_all(&deep).unwrap();
         let mut count = WalkCount::default();
-        count.walk(place.path()).unwrap();
+        count.walk(location.path()).unwrap();
         assert!(count.is_partial);
     }
 
     fn grown(start: &DiskBaseline) -> u64 {
-        start.places.iter().map(WatchedDirectory::grown).sum()
+        start.locations.iter().map(WatchedDirectory::grown).sum()
     }
 
     #[test]
     fn nested_places_count_once_and_growth_is_seen() {
-        let place = tempfile::tempdir().unwrap();
-        let inner = place.path().join("inner");
+        let location = tempfile::tempdir().unwrap();
+        let inner = location.path().join("inner");
         fs::create_dir(&inner).unwrap();
-        let start = DiskBaseline::new(&[inner.clone(), place.path().to_path_buf()]);
-        assert_eq!(start.places.len(), 1);
+        let start = DiskBaseline::new(&[inner.clone(), location.path().to_path_buf()]);
+        assert_eq!(start.locations.len(), 1);
         fill(&inner.join("file"), 3 << 20);
         assert_eq!(grown(&start) >> 20, 3);
         fill(&inner.join("second"), 3 << 20);
@@ -311,12 +318,12 @@ mod tests {
 
     #[test]
     fn what_was_there_before_does_not_count() {
-        let place = tempfile::tempdir().unwrap();
-        let before = place.path().join("before");
+        let location = tempfile::tempdir().unwrap();
+        let before = location.path().join("before");
         fill(&before, 8 << 20);
-        let start = DiskBaseline::new(&[place.path().to_path_buf()]);
+        let start = DiskBaseline::new(&[location.path().to_path_buf()]);
         assert_eq!(grown(&start), 0);
-        fill(&place.path().join("after"), 3 << 20);
+        fill(&location.path().join("after"), 3 << 20);
         assert_eq!(grown(&start) >> 20, 3);
         fs::remove_file(&before).unwrap();
         assert_eq!(grown(&start), 0);

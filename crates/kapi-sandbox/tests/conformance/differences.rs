@@ -54,10 +54,12 @@ const TABLE: &[Difference] = &[
 ];
 
 /// Returns the difference that is listed for a behaviour at a place.
-pub(crate) fn find(place: &Place, name: &str) -> Option<&'static Difference> {
+pub(crate) fn find(location: &Place, name: &str) -> Option<&'static Difference> {
     TABLE.iter().find(|one| {
-        let is_here = one.by_root.is_none_or(|by_root| by_root == place.is_root());
-        one.name == name && one.level == place.level && is_here
+        let is_here = one
+            .by_root
+            .is_none_or(|by_root| by_root == location.is_root());
+        one.name == name && one.level == location.level && is_here
     })
 }
 

@@ -7,17 +7,17 @@ use kapi_sys::process;
 use rustix::process::{Signal, kill_process};
 
 use crate::place::{Place, processes};
-use crate::{Behaviour, await_condition, mark, run, tell};
+use crate::{Behaviour, await_condition, mark, notify, run};
 
 pub(crate) const BEHAVIOURS: &[Behaviour] = &[
     (
         "exit codes",
-        |place| ends(place, &["true", "exit 7", "exit 125", "exit 137"]),
+        |location| ends(location, &["true", "exit 7", "exit 125", "exit 137"]),
         "Exited(0) Exited(7) Exited(125) Exited(137)",
     ),
     (
         "signals",
-        |place| ends(place, &["kill -9 $$", "kill -TERM $$", "kill -SEGV $$"]),
+        |location| ends(location, &["kill -9 $$", "kill -TERM $$", "kill -SEGV $$"]),
         "Signaled(9) Signaled(15) Signaled(11)",
     ),
     (
@@ -38,8 +38,10 @@ pub(crate) const BEHAVIOURS: &[Behaviour] = &[
     ("the death of the host side", killed, "0 left, then again"),
 ];
 
-fn ends(place: &Place, lines: &[&str]) -> String {
-    let ends = lines.iter().map(|line| run(place, &place.shell(line)).end);
+fn ends(location: &Place, lines: &[&str]) -> String {
+    let ends = lines
+        .iter()
+        .map(|line| run(location, &location.shell(line)).end);
     ends.collect::<Vec<String>>().join(" ")
 }
 
@@ -54,16 +56,16 @@ fn brief(end: &str, call: &str) -> String {
     format!("{named}: {why}")
 }
 
-fn no_program(place: &Place) -> String {
-    let mut request = place.shell("");
+fn no_program(location: &Place) -> String {
+    let mut request = location.shell("");
     request.argv = vec!["/no/such/program".to_owned()];
-    brief(&run(place, &request).end, "execve")
+    brief(&run(location, &request).end, "execve")
 }
 
-fn no_directory(place: &Place) -> String {
-    let mut request = place.shell("echo ran");
+fn no_directory(location: &Place) -> String {
+    let mut request = location.shell("echo ran");
     request.cwd = "/nowhere".to_owned();
-    brief(&run(place, &request).end, "chdir")
+    brief(&run(location, &request).end, "chdir")
 }
 
 /// A shell line that leaves a daemon which no group kill reaches, says so, and does `then`.
@@ -78,62 +80,62 @@ fn left(end: &str, mark: &str) -> String {
     format!("{end}, {} left", processes(mark).len())
 }
 
-fn deadline(place: &Place) -> String {
-    let mark = mark(place, 6001);
-    let mut request = place.shell(&with_daemon(&mark, &format!("trap '' TERM; sleep {mark}")));
+fn deadline(location: &Place) -> String {
+    let mark = mark(location, 6001);
+    let mut request = location.shell(&with_daemon(&mark, &format!("trap '' TERM; sleep {mark}")));
     request.deadline_ms = 4_000;
-    let reply = run(place, &request);
+    let reply = run(location, &request);
     assert!(reply.stdout.contains("up"), "{reply:?}");
     left(&reply.end, &mark)
 }
 
-fn idle(place: &Place) -> String {
-    let mark = mark(place, 6002);
+fn idle(location: &Place) -> String {
+    let mark = mark(location, 6002);
     // It speaks for longer than it may be silent, so only its silence can be what ends it.
     let line = format!("for n in 1 2 3 4 5 6; do sleep 0.5; echo $n; done; sleep {mark}");
-    let mut request = place.shell(&line);
+    let mut request = location.shell(&line);
     request.idle_ms = 2_500;
-    let reply = run(place, &request);
+    let reply = run(location, &request);
     assert!(reply.stdout.contains('6'), "{reply:?}");
     left(&reply.end, &mark)
 }
 
-fn cancel(place: &Place) -> String {
-    let mark = mark(place, 6003);
-    let mut request = place.shell(&with_daemon(&mark, &format!("sleep {mark}")));
+fn cancel(location: &Place) -> String {
+    let mark = mark(location, 6003);
+    let mut request = location.shell(&with_daemon(&mark, &format!("sleep {mark}")));
     request.cancel_on = "up".to_owned();
-    left(&run(place, &request).end, &mark)
+    left(&run(location, &request).end, &mark)
 }
 
-fn daemon(place: &Place) -> String {
-    let mark = mark(place, 6004);
-    let reply = run(place, &place.shell(&with_daemon(&mark, "exit 3")));
+fn daemon(location: &Place) -> String {
+    let mark = mark(location, 6004);
+    let reply = run(location, &location.shell(&with_daemon(&mark, "exit 3")));
     left(&reply.end, &mark)
 }
 
-fn orphans(place: &Place) -> String {
+fn orphans(location: &Place) -> String {
     let line = "for n in 1 2 3 4 5 6 7 8 9; do (sleep 0.01 &) ; done; sleep 0.2; \
                 until ! grep -qs '^State:.*Z' /proc/[0-9]*/status; do sleep 0.05; done; echo no zombies";
-    tell(&run(place, &place.shell(line)))
+    notify(&run(location, &location.shell(line)))
 }
 
-fn killed(place: &Place) -> String {
-    let mark = mark(place, 6005);
+fn killed(location: &Place) -> String {
+    let mark = mark(location, 6005);
     let line = with_daemon(&mark, &format!("touch up; sleep {mark}"));
-    let driver = place.driver(&[], &place.shell(&line));
+    let driver = location.driver(&[], &location.shell(&line));
     let cancel = Cancel::new();
     thread::scope(|scope| {
         let running = scope.spawn(|| process::run(driver, &cancel, &mut |_| {}));
-        let up = place.path("work/up");
+        let up = location.path("work/up");
         await_condition("the sandbox is up", || up.exists());
         fs::remove_file(&up).unwrap();
-        let host_side = format!("{}\0run\0", place.text("helper"));
+        let host_side = format!("{}\0run\0", location.text("helper"));
         for pid in processes(&host_side) {
             kill_process(pid, Signal::KILL).unwrap();
         }
         await_condition("everything has ended", || processes(&mark).is_empty());
         running.join().unwrap().unwrap();
     });
-    let again = tell(&run(place, &place.shell("echo again")));
+    let again = notify(&run(location, &location.shell("echo again")));
     format!("{} left, then {again}", processes(&mark).len())
 }

@@ -44,18 +44,18 @@ fn behaviours() -> impl Iterator<Item = &'static Behaviour> {
 }
 
 /// Performs a request as a place's user.
-fn run(place: &Place, request: &Request) -> Reply {
-    read_reply(&run_quiet(place.driver(&[], request)).unwrap())
+fn run(location: &Place, request: &Request) -> Reply {
+    read_reply(&run_quiet(location.driver(&[], request)).unwrap())
 }
 
 /// Runs a shell line and returns what it printed, errors after it.
-fn say(place: &Place, line: &str) -> String {
-    let reply = run(place, &place.shell(line));
-    tell(&reply)
+fn say(location: &Place, line: &str) -> String {
+    let reply = run(location, &location.shell(line));
+    notify(&reply)
 }
 
 /// Puts a reply into words without what differs from run to run.
-fn tell(reply: &Reply) -> String {
+fn notify(reply: &Reply) -> String {
     let end = if reply.end == "Exited(0)" {
         String::new()
     } else {
@@ -78,18 +78,18 @@ fn await_condition(what: &str, condition: impl Fn() -> bool) {
 }
 
 /// Returns a number of seconds that nobody else sleeps, to tell a run's processes from others.
-fn mark(place: &Place, seconds: u32) -> String {
-    format!("{seconds}.{}{}", std::process::id(), place.user())
+fn mark(location: &Place, seconds: u32) -> String {
+    format!("{seconds}.{}{}", std::process::id(), location.user())
 }
 
 fn check(level: Level, who: Who) {
-    let Some(place) = Place::new(level, who) else {
+    let Some(location) = Place::new(level, who) else {
         return;
     };
     let (mut faults, mut table) = (Vec::new(), Vec::new());
     for (name, observe, expected) in behaviours() {
-        let seen = observe(&place);
-        let found = differences::find(&place, name);
+        let seen = observe(&location);
+        let found = differences::find(&location, name);
         let is_common = seen == *expected;
         match found {
             Some(other) if is_common && other.is_always => faults.push(format!(
@@ -106,7 +106,7 @@ fn check(level: Level, who: Who) {
     writeln!(out, "DIFFERENCES of {level:?} as {who:?}: {table:#?}").unwrap();
     let title = format!("{level:?} as {who:?}");
     assert!(faults.is_empty(), "{title}:\n{}", faults.join("\n"));
-    assert_eq!(place.remains(), "", "{title}");
+    assert_eq!(location.remains(), "", "{title}");
 }
 
 #[test]

@@ -5,18 +5,18 @@ use crate::{Behaviour, run, say};
 
 pub(crate) const BEHAVIOURS: &[Behaviour] = &[
     ("input and both outputs", whole, "true error\n"),
-    ("no input", |place| say(place, "cat; echo end"), "end"),
+    ("no input", |location| say(location, "cat; echo end"), "end"),
     ("a flood of output", flood, "Exited(0) 50000000"),
     (
         "a closed pipe ends its writer",
-        |place| say(place, "yes | head -1; echo ${PIPESTATUS[0]}"),
+        |location| say(location, "yes | head -1; echo ${PIPESTATUS[0]}"),
         "y\n141",
     ),
     (
         "descriptors",
-        |place| {
+        |location| {
             say(
-                place,
+                location,
                 "for n in 0 1 2 3 4 5 6 7 8 9; do test -e /proc/$$/fd/$n && echo -n $n; done; test -t 0 || echo no terminal",
             )
         },
@@ -30,10 +30,10 @@ pub(crate) const BEHAVIOURS: &[Behaviour] = &[
     ),
 ];
 
-fn whole(place: &Place) -> String {
-    let mut request = place.shell("tr a-z A-Z; echo error >&2");
+fn whole(location: &Place) -> String {
+    let mut request = location.shell("tr a-z A-Z; echo error >&2");
     request.stdin = "words\n".repeat(50_000);
-    let reply = run(place, &request);
+    let reply = run(location, &request);
     format!(
         "{} {}",
         reply.stdout == "WORDS\n".repeat(50_000),
@@ -41,25 +41,25 @@ fn whole(place: &Place) -> String {
     )
 }
 
-fn flood(place: &Place) -> String {
+fn flood(location: &Place) -> String {
     let reply = run(
-        place,
-        &place.shell("head -c 50000000 /dev/zero | tr '\\0' '\\n'"),
+        location,
+        &location.shell("head -c 50000000 /dev/zero | tr '\\0' '\\n'"),
     );
     format!("{} {}", reply.end, reply.stdout_bytes)
 }
 
-fn given(place: &Place) -> String {
-    place.file("given", "of the host");
-    let mut request = place.shell("cat <&3");
-    request.passed = place.text("given");
-    run(place, &request).stdout
+fn given(location: &Place) -> String {
+    location.file("given", "of the host");
+    let mut request = location.shell("cat <&3");
+    request.passed = location.text("given");
+    run(location, &request).stdout
 }
 
-fn arguments(place: &Place) -> String {
-    let mut request = place.shell("printf '[%s] [%s] [%s] [%s] [%s]' \"$@\"");
+fn arguments(location: &Place) -> String {
+    let mut request = location.shell("printf '[%s] [%s] [%s] [%s] [%s]' \"$@\"");
     request
         .argv
         .extend(["x", "a b", "", "$x", "\n", "\"'"].map(str::to_owned));
-    run(place, &request).stdout
+    run(location, &request).stdout
 }

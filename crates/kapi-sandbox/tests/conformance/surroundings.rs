@@ -1,7 +1,7 @@
 //! What a program finds around it.
 
 use crate::place::Place;
-use crate::{Behaviour, run, say, tell};
+use crate::{Behaviour, notify, run, say};
 
 pub(crate) const BEHAVIOURS: &[Behaviour] = &[
     (
@@ -12,15 +12,15 @@ pub(crate) const BEHAVIOURS: &[Behaviour] = &[
     ("the directory", directory, "/workspace/sub"),
     (
         "the host name",
-        |place| say(place, "cat /proc/sys/kernel/hostname; uname -n"),
+        |location| say(location, "cat /proc/sys/kernel/hostname; uname -n"),
         "kapi-suite\nkapi-suite",
     ),
     ("the home", home, "/home/agent kept"),
     (
         "temporary places",
-        |place| {
+        |location| {
             say(
-                place,
+                location,
                 "for d in /tmp /var/tmp /dev/shm; do ls -A $d; echo x > $d/mine && cat $d/mine; stat -c %a $d; done",
             )
         },
@@ -28,9 +28,9 @@ pub(crate) const BEHAVIOURS: &[Behaviour] = &[
     ),
     (
         "programs can be run from temporary places",
-        |place| {
+        |location| {
             say(
-                place,
+                location,
                 "printf '#!/bin/sh\\necho ran' > /tmp/p; chmod +x /tmp/p; /tmp/p",
             )
         },
@@ -39,9 +39,9 @@ pub(crate) const BEHAVIOURS: &[Behaviour] = &[
     ("who the program is", who, "own"),
     (
         "privileges",
-        |place| {
+        |location| {
             say(
-                place,
+                location,
                 "grep -E '^(CapEff|CapBnd|CapPrm|NoNewPrivs|Seccomp):' /proc/self/status | cut -f2 | tr '\\n' ' '; ulimit -Hc; umask",
             )
         },
@@ -49,9 +49,9 @@ pub(crate) const BEHAVIOURS: &[Behaviour] = &[
     ),
     (
         "processes",
-        |place| {
+        |location| {
             say(
-                place,
+                location,
                 "test $$ -lt 100 && set -- /proc/[0-9]*; test $# -le 4 && echo own; kill -9 1; echo alive",
             )
         },
@@ -59,9 +59,9 @@ pub(crate) const BEHAVIOURS: &[Behaviour] = &[
     ),
     (
         "no signal is blocked or ignored",
-        |place| {
+        |location| {
             say(
-                place,
+                location,
                 "grep -E '^Sig(Blk|Ign)' /proc/self/status | cut -f2 | tr '\\n' ' '",
             )
         },
@@ -69,9 +69,9 @@ pub(crate) const BEHAVIOURS: &[Behaviour] = &[
     ),
     (
         "devices",
-        |place| {
+        |location| {
             say(
-                place,
+                location,
                 "for d in null zero full random urandom; do test -c /dev/$d && echo $d; done; test -e /dev/ptmx && echo ptmx",
             )
         },
@@ -84,9 +84,9 @@ pub(crate) const BEHAVIOURS: &[Behaviour] = &[
     ),
     (
         "local names",
-        |place| {
+        |location| {
             python(
-                place,
+                location,
                 "import socket; print(socket.gethostbyname('localhost'))",
             )
         },
@@ -94,9 +94,9 @@ pub(crate) const BEHAVIOURS: &[Behaviour] = &[
     ),
     (
         "threads and children",
-        |place| {
+        |location| {
             python(
-                place,
+                location,
                 "import subprocess, threading; t = threading.Thread(target=print, args=(1,)); t.start(); t.join(); print(subprocess.run(['echo', '2'], capture_output=True).stdout.decode().strip())",
             )
         },
@@ -104,16 +104,16 @@ pub(crate) const BEHAVIOURS: &[Behaviour] = &[
     ),
 ];
 
-fn python(place: &Place, script: &str) -> String {
-    let mut request = place.shell("");
+fn python(location: &Place, script: &str) -> String {
+    let mut request = location.shell("");
     request.argv = ["/usr/bin/python3", "-I", "-c", script]
         .map(str::to_owned)
         .to_vec();
-    tell(&run(place, &request))
+    notify(&run(location, &request))
 }
 
-fn environment(place: &Place) -> String {
-    let mut request = place.shell("");
+fn environment(location: &Place) -> String {
+    let mut request = location.shell("");
     request
         .env
         .push(("TWO".to_owned(), "one\nINJECTED=1".to_owned()));
@@ -121,33 +121,33 @@ fn environment(place: &Place) -> String {
     request.argv = ["/usr/bin/python3", "-I", "-c", script]
         .map(str::to_owned)
         .to_vec();
-    tell(&run(place, &request))
+    notify(&run(location, &request))
 }
 
-fn directory(place: &Place) -> String {
-    place.directory("work/sub");
-    let mut request = place.shell("pwd");
+fn directory(location: &Place) -> String {
+    location.directory("work/sub");
+    let mut request = location.shell("pwd");
     request.cwd = "/workspace/sub".to_owned();
-    tell(&run(place, &request))
+    notify(&run(location, &request))
 }
 
-fn home(place: &Place) -> String {
-    let first = say(place, "echo kept > ~/mine; echo -n ~");
-    let again = say(place, "cat ~/mine");
+fn home(location: &Place) -> String {
+    let first = say(location, "echo kept > ~/mine; echo -n ~");
+    let again = say(location, "cat ~/mine");
     format!("{first} {again}")
 }
 
-fn who(place: &Place) -> String {
-    let seen = say(place, "id -u");
-    if seen == place.user().to_string() && !place.is_root() {
+fn who(location: &Place) -> String {
+    let seen = say(location, "id -u");
+    if seen == location.user().to_string() && !location.is_root() {
         // A number that has no room in an image is another; nobody's is one of these.
         return "own".to_owned();
     }
     seen
 }
 
-fn absent(place: &Place) -> String {
-    let secret = place.file("own/secret", "planted").display().to_string();
+fn absent(location: &Place) -> String {
+    let secret = location.file("own/secret", "planted").display().to_string();
     let line = format!("test -e {secret} || echo -n 'absent '; test -e /etc/shadow || echo absent");
-    say(place, &line)
+    say(location, &line)
 }

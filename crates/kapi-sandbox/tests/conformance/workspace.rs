@@ -5,7 +5,7 @@ use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
 
 use crate::place::Place;
 use crate::request::Request;
-use crate::{Behaviour, await_condition, run, say, tell};
+use crate::{Behaviour, await_condition, notify, run, say};
 
 pub(crate) const BEHAVIOURS: &[Behaviour] = &[
     (
@@ -36,12 +36,12 @@ pub(crate) const BEHAVIOURS: &[Behaviour] = &[
     ("mounts on mounts", nested, "inner outer"),
 ];
 
-fn written(place: &Place) -> String {
-    say(place, "echo text > made; mkdir sub");
-    let found = fs::metadata(place.path("work/made")).unwrap();
-    let sub = fs::metadata(place.path("work/sub")).unwrap();
-    let is_own = found.uid() == place.user() && sub.uid() == place.user();
-    let text = fs::read_to_string(place.path("work/made")).unwrap();
+fn written(location: &Place) -> String {
+    say(location, "echo text > made; mkdir sub");
+    let found = fs::metadata(location.path("work/made")).unwrap();
+    let sub = fs::metadata(location.path("work/sub")).unwrap();
+    let is_own = found.uid() == location.user() && sub.uid() == location.user();
+    let text = fs::read_to_string(location.path("work/made")).unwrap();
     format!(
         "{text} {is_own} {:o} {:o}",
         found.mode() & 0o7777,
@@ -49,85 +49,89 @@ fn written(place: &Place) -> String {
     )
 }
 
-fn read_only(place: &Place) -> String {
-    place.directory("input");
-    place.file("input/data", "kept");
+fn read_only(location: &Place) -> String {
+    location.directory("input");
+    location.file("input/data", "kept");
     let line = "cat /input/data; echo x > /input/new; echo x > /input/data; chmod 777 /input/data";
-    let mut request = place.shell(line);
+    let mut request = location.shell(line);
     request
         .mounts
-        .push((place.text("input"), "/input".to_owned(), "ro".to_owned()));
-    let reply = run(place, &request);
+        .push((location.text("input"), "/input".to_owned(), "ro".to_owned()));
+    let reply = run(location, &request);
     let n_refused = reply.stderr.matches("Read-only file system").count();
-    let n_files = fs::read_dir(place.path("input")).unwrap().count();
+    let n_files = fs::read_dir(location.path("input")).unwrap().count();
     format!("{} {n_refused} refused, {n_files} file", reply.stdout)
 }
 
 /// Makes a project and a layer over it.
-fn over(place: &Place, number: u32, line: &str) -> Request {
+fn over(location: &Place, number: u32, line: &str) -> Request {
     let name = |what: &str| format!("layer{number}/{what}");
-    if !place.path(&name("lower")).exists() {
+    if !location.path(&name("lower")).exists() {
         for directory in ["", "lower", "lower/deep", "upper", "scratch"] {
-            place.directory(&name(directory));
+            location.directory(&name(directory));
         }
         for file in ["lower/readme", "lower/gone", "lower/deep/leaf"] {
-            place.file(&name(file), "as it was");
+            location.file(&name(file), "as it was");
         }
     }
     let layer = format!(
         "cow:{}:{}",
-        place.text(&name("upper")),
-        place.text(&name("scratch"))
+        location.text(&name("upper")),
+        location.text(&name("scratch"))
     );
-    let mut request = place.shell(line);
-    request.mounts[0] = (place.text(&name("lower")), "/workspace".to_owned(), layer);
+    let mut request = location.shell(line);
+    request.mounts[0] = (
+        location.text(&name("lower")),
+        "/workspace".to_owned(),
+        layer,
+    );
     request
 }
 
-fn layer(place: &Place) -> String {
+fn layer(location: &Place) -> String {
     let line = "echo -n changed > readme; rm gone; mv deep elsewhere && cat elsewhere/leaf > copy";
-    let reply = run(place, &over(place, 1, line));
+    let reply = run(location, &over(location, 1, line));
     assert_eq!(reply.end, "Exited(0)", "{reply:?}");
-    let lower = fs::read_to_string(place.path("layer1/lower/readme")).unwrap();
-    let upper = fs::read_to_string(place.path("layer1/upper/readme")).unwrap();
-    let gone = fs::symlink_metadata(place.path("layer1/upper/gone")).unwrap();
+    let lower = fs::read_to_string(location.path("layer1/lower/readme")).unwrap();
+    let upper = fs::read_to_string(location.path("layer1/upper/readme")).unwrap();
+    let gone = fs::symlink_metadata(location.path("layer1/upper/gone")).unwrap();
     let is_whiteout = gone.file_type().is_char_device() && gone.rdev() == 0;
-    let is_moved = place.path("layer1/upper/elsewhere/leaf").exists()
-        && place.path("layer1/lower/deep/leaf").exists();
+    let is_moved = location.path("layer1/upper/elsewhere/leaf").exists()
+        && location.path("layer1/lower/deep/leaf").exists();
     let gone = if is_whiteout { "whiteout" } else { "no mark" };
     format!("lower={lower}, {upper}, {gone}, moved={is_moved}")
 }
 
-fn layer_again(place: &Place) -> String {
+fn layer_again(location: &Place) -> String {
     run(
-        place,
-        &over(place, 2, "echo changed > readme; echo new > made"),
+        location,
+        &over(location, 2, "echo changed > readme; echo new > made"),
     );
-    let again = run(place, &over(place, 2, "cat readme made"));
+    let again = run(location, &over(location, 2, "cat readme made"));
     if again.end.contains("mounting volume") {
         // What podman says of it names the container.
         return "not mounted again".to_owned();
     }
-    tell(&again)
+    notify(&again)
 }
 
-fn layer_twice(place: &Place) -> String {
+fn layer_twice(location: &Place) -> String {
     let mut first = over(
-        place,
+        location,
         3,
         "touch /signs/up; until test -e /signs/go; do sleep 0.01; done; echo last",
     );
-    place.directory("signs");
+    location.directory("signs");
     first
         .mounts
-        .push((place.text("signs"), "/signs".to_owned(), "rw".to_owned()));
+        .push((location.text("signs"), "/signs".to_owned(), "rw".to_owned()));
     std::thread::scope(|scope| {
-        let running = scope.spawn(|| tell(&run(place, &first)));
-        await_condition("the first is up", || place.path("signs/up").exists());
-        let mut second = over(place, 3, "echo both");
+        let running = scope.spawn(|| notify(&run(location, &first)));
+        await_condition("the first is up", || location.path("signs/up").exists());
+        let mut second = over(location, 3, "echo both");
         second.name = format!("{}-second", second.name);
-        let reply = run(place, &second);
-        place.file("signs/go", "");
+        let reply = run(location, &second);
+        location.file("signs/go", "");
         let seen = if reply.end.contains("busy") {
             "refused"
         } else if reply.end.contains("mounting volume") {
@@ -139,23 +143,23 @@ fn layer_twice(place: &Place) -> String {
     })
 }
 
-fn files(place: &Place) -> String {
+fn files(location: &Place) -> String {
     let mut request =
-        place.shell("cat ~/.tool/given; echo x > ~/.tool/given; rm -f ~/.tool/given; true");
+        location.shell("cat ~/.tool/given; echo x > ~/.tool/given; rm -f ~/.tool/given; true");
     request.files = vec![("/home/agent/.tool/given".to_owned(), "given".to_owned())];
-    let reply = run(place, &request);
+    let reply = run(location, &request);
     let n_refused = reply.stderr.matches("Read-only file system").count()
         + reply.stderr.matches("busy").count();
-    let left = fs::read_to_string(place.path("home/.tool/given")).unwrap_or_default();
+    let left = fs::read_to_string(location.path("home/.tool/given")).unwrap_or_default();
     let left = if left.is_empty() { "nothing" } else { &left };
     format!("{} {n_refused} refused, on the host: {left}", reply.stdout)
 }
 
-fn file_on_layer(place: &Place) -> String {
-    let mut request = over(place, 4, "cat sealed; echo x > sealed");
+fn file_on_layer(location: &Place) -> String {
+    let mut request = over(location, 4, "cat sealed; echo x > sealed");
     request.files = vec![("/workspace/sealed".to_owned(), "sealed".to_owned())];
-    let reply = run(place, &request);
-    let has = place.path("layer4/lower/sealed").exists();
+    let reply = run(location, &request);
+    let has = location.path("layer4/lower/sealed").exists();
     format!(
         "{}, lower has {}",
         reply.stdout,
@@ -163,37 +167,37 @@ fn file_on_layer(place: &Place) -> String {
     )
 }
 
-fn alias(place: &Place) -> String {
+fn alias(location: &Place) -> String {
     let line = "echo -n 'one ' > /real/place/first; cat /workspace/first; echo -n 'two ' > /workspace/second; cat /real/place/second; pwd";
-    let mut request = place.shell(line);
+    let mut request = location.shell(line);
     request.aliases = vec![("/workspace".to_owned(), "/real/place".to_owned())];
     request.cwd = "/real/place".to_owned();
-    tell(&run(place, &request))
+    notify(&run(location, &request))
 }
 
-fn cover(place: &Place) -> String {
-    let mut request = place.shell("cat /m/who");
+fn cover(location: &Place) -> String {
+    let mut request = location.shell("cat /m/who");
     for name in ["first", "second"] {
-        place.directory(name);
-        place.file(&format!("{name}/who"), name);
+        location.directory(name);
+        location.file(&format!("{name}/who"), name);
         request
             .mounts
-            .push((place.text(name), "/m".to_owned(), "ro".to_owned()));
+            .push((location.text(name), "/m".to_owned(), "ro".to_owned()));
     }
-    tell(&run(place, &request))
+    notify(&run(location, &request))
 }
 
-fn nested(place: &Place) -> String {
+fn nested(location: &Place) -> String {
     for name in ["outer", "outer/in", "inner"] {
-        place.directory(name);
+        location.directory(name);
     }
-    place.file("outer/name", "outer");
-    place.file("inner/name", "inner ");
-    let mut request = place.shell("cat /o/in/name /o/name");
+    location.file("outer/name", "outer");
+    location.file("inner/name", "inner ");
+    let mut request = location.shell("cat /o/in/name /o/name");
     for (name, inside) in [("outer", "/o"), ("inner", "/o/in")] {
         request
             .mounts
-            .push((place.text(name), inside.to_owned(), "ro".to_owned()));
+            .push((location.text(name), inside.to_owned(), "ro".to_owned()));
     }
-    tell(&run(place, &request))
+    notify(&run(location, &request))
 }

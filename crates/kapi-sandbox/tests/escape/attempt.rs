@@ -44,7 +44,9 @@ impl Control {
             ("open", "") => Self::Open,
             ("direct", "") => Self::Direct,
             ("unlimited", "") => Self::Unlimited,
-            ("writable", place) if place.starts_with('/') => Self::Writable(place.to_owned()),
+            ("writable", location) if location.starts_with('/') => {
+                Self::Writable(location.to_owned())
+            }
             ("passed", "") => Self::Passed,
             ("injected", "") => Self::Injected,
             ("host", "") => Self::Host,
@@ -68,10 +70,10 @@ pub(crate) struct Hole {
 impl Hole {
     /// Reads `<at>[ when "<part of the grade>"]: <why>`.
     fn parse(text: &str) -> Option<Self> {
-        let (place, why) = text.split_once(": ")?;
-        let (at, when) = match place.split_once(" when ") {
+        let (location, why) = text.split_once(": ")?;
+        let (at, when) = match location.split_once(" when ") {
             Some((at, when)) => (at, when.strip_prefix('"')?.strip_suffix('"')?),
-            None => (place, ""),
+            None => (location, ""),
         };
         Some(Self {
             at: at.to_owned(),
@@ -114,9 +116,13 @@ pub(crate) struct Attempt {
 
 impl Attempt {
     /// Returns the hole it is known to get out by at this place, if there is one.
-    pub(crate) fn hole_at(&self, place: &Place) -> Option<&Hole> {
-        let level = place.level.name();
-        let user = if place.is_root() { "root" } else { "ordinary" };
+    pub(crate) fn hole_at(&self, location: &Place) -> Option<&Hole> {
+        let level = location.level.name();
+        let user = if location.is_root() {
+            "root"
+        } else {
+            "ordinary"
+        };
         let names = [level.to_owned(), format!("{level} {user}")];
         self.holes.iter().find(|hole| names.contains(&hole.at))
     }
@@ -212,12 +218,12 @@ pub(crate) fn all() -> Vec<Attempt> {
 }
 
 /// Copies the attempts to where a sandbox can read them, each behind what every attempt may use.
-pub(crate) fn install(attempts: &[Attempt], place: &Place) {
+pub(crate) fn install(attempts: &[Attempt], location: &Place) {
     let own = own_directory();
     let read = |name: &str| fs::read_to_string(own.join(name)).unwrap();
     let (python, shell) = (read("preamble.py"), read("preamble.sh"));
-    place.directory("attempts");
-    place.file("attempts/batch.sh", &read("batch.sh"));
+    location.directory("attempts");
+    location.file("attempts/batch.sh", &read("batch.sh"));
     for attempt in attempts {
         let text = read(&format!("attempts/{}", attempt.name));
         let before = if attempt.name.ends_with(".py") {
@@ -225,7 +231,7 @@ pub(crate) fn install(attempts: &[Attempt], place: &Place) {
         } else {
             &shell
         };
-        place.file(
+        location.file(
             &format!("attempts/{}", attempt.name),
             &format!("{before}\n{text}"),
         );

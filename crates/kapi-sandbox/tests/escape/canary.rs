@@ -55,7 +55,7 @@ else:
 
 /// The things to watch.
 pub(crate) struct Canaries<'a> {
-    place: &'a Place,
+    location: &'a Place,
     token: String,
     child: Child,
     tcp: Vec<TcpListener>,
@@ -69,9 +69,9 @@ pub(crate) struct Canaries<'a> {
 
 impl<'a> Canaries<'a> {
     /// Sets them up.
-    pub(crate) fn new(place: &'a Place, number: u32) -> Self {
+    pub(crate) fn new(location: &'a Place, number: u32) -> Self {
         let own = std::process::id();
-        let token = format!("t0ken-{own}-{}-{number}", place.user());
+        let token = format!("t0ken-{own}-{}-{number}", location.user());
         for name in [
             "secret",
             "secret/.ssh",
@@ -81,22 +81,22 @@ impl<'a> Canaries<'a> {
             "scratch",
             "lent",
         ] {
-            place.directory(name);
+            location.directory(name);
         }
-        place.file("secret/file", &token);
-        place.file("secret/.ssh/authorized_keys", "the person's\n");
-        place.file("lower/readme", "of the project\n");
-        place.file("lower/src/main", "of the project too\n");
+        location.file("secret/file", &token);
+        location.file("secret/.ssh/authorized_keys", "the person's\n");
+        location.file("lower/readme", "of the project\n");
+        location.file("lower/src/main", "of the project too\n");
         let tcp = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = tcp.local_addr().unwrap().port();
         let tcp = vec![tcp, TcpListener::bind(("::1", port)).unwrap()];
         let udp = UdpSocket::bind("127.0.0.1:0").unwrap();
         let name = format!("kapi-escape-{own}-{number}");
         let address = SocketAddr::from_abstract_name(&name).unwrap();
-        let socket = place.path("lower/host.sock");
+        let socket = location.path("lower/host.sock");
         fs::remove_file(&socket).ok();
         let by_path = UnixListener::bind(&socket).unwrap();
-        place.give(&socket);
+        location.give(&socket);
         let unix = vec![UnixListener::bind_addr(&address).unwrap(), by_path];
         for listener in &tcp {
             listener.set_nonblocking(true).unwrap();
@@ -106,14 +106,14 @@ impl<'a> Canaries<'a> {
         }
         udp.set_nonblocking(true).unwrap();
         let mut canaries = Self {
-            place,
-            child: spawn(place, &token),
+            location,
+            child: spawn(location, &token),
             token,
             tcp,
             udp,
             unix,
             key: 0x4B00_0000 | (own << 4) | (number & 15),
-            mark: format!("9{}.{own}{number}", place.user() % 10_000),
+            mark: format!("9{}.{own}{number}", location.user() % 10_000),
             planted: format!("planted-{own}-{number}"),
             before: BTreeMap::new(),
         };
@@ -124,7 +124,7 @@ impl<'a> Canaries<'a> {
 
     fn ipc(&self, what: &str) {
         let words = ["-I", "-c", IPC, what, &self.key.to_string(), &self.queue()];
-        let done = self.place.host("/usr/bin/python3", &words);
+        let done = self.location.host("/usr/bin/python3", &words);
         // In a destructor that runs for a failed test, a second panic would hide the first.
         let is_fine = done.end == ProcessEnd::Exited(0) || std::thread::panicking();
         assert!(is_fine, "{}", done.stderr.text());
@@ -141,7 +141,7 @@ impl<'a> Canaries<'a> {
         let own = std::process::id();
         let number = self.planted.rsplit('-').next().unwrap();
         [
-            ("HOST_SECRET", self.place.text("secret/file")),
+            ("HOST_SECRET", self.location.text("secret/file")),
             ("HOST_PID", self.child.id().to_string()),
             ("HOST_PORT", port.to_string()),
             ("HOST_UDP_PORT", udp_port.to_string()),
@@ -173,17 +173,17 @@ impl<'a> Canaries<'a> {
         let added = after.keys().filter(|name| !self.before.contains_key(*name));
         trips.extend(added.map(|name| format!("{name} was made")));
         if !trips.is_empty() {
-            self.place.file("secret/file", &self.token);
+            self.location.file("secret/file", &self.token);
             self.before = self.portrait();
         }
         trips.extend(self.connections());
         if let Some(why) = self.harm_to_child() {
             trips.push(why);
             self.bury();
-            self.child = spawn(self.place, &self.token);
+            self.child = spawn(self.location, &self.token);
         }
-        for place in PLANTED_IN {
-            let path = Path::new(place).join(&self.planted);
+        for location in PLANTED_IN {
+            let path = Path::new(location).join(&self.planted);
             if fs::symlink_metadata(&path).is_ok() {
                 trips.push(format!("{} was made on the host", path.display()));
                 fs::remove_file(&path).ok();
@@ -195,7 +195,7 @@ impl<'a> Canaries<'a> {
             kill_process(pid, Signal::KILL).ok();
         }
         for name in ["work", "home", "upper"] {
-            special_files(&self.place.path(name), name != "upper", &mut trips);
+            special_files(&self.location.path(name), name != "upper", &mut trips);
         }
         trips
     }
@@ -251,7 +251,7 @@ impl<'a> Canaries<'a> {
             }
         }
         for tree in ["secret", "lower"] {
-            note(&self.place.path(tree), &mut known);
+            note(&self.location.path(tree), &mut known);
         }
         known
     }
@@ -269,15 +269,15 @@ impl Drop for Canaries<'_> {
     clippy::disallowed_methods,
     reason = "it must outlive many runs and belong to nobody's group"
 )]
-fn spawn(place: &Place, token: &str) -> Child {
+fn spawn(location: &Place, token: &str) -> Child {
     let mut command = Command::new("/usr/bin/sleep");
     command.arg("100000").env_clear().env("TOKEN", token);
     command
         .stdin(Stdio::null())
         .current_dir("/")
         .process_group(0);
-    if rustix::process::geteuid().as_raw() != place.user() {
-        command.uid(place.user()).gid(place.user());
+    if rustix::process::geteuid().as_raw() != location.user() {
+        command.uid(location.user()).gid(location.user());
     }
     command.spawn().unwrap()
 }

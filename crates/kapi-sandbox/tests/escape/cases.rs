@@ -28,8 +28,8 @@ fn every_case_is_tried_here_or_named_elsewhere() {
         .lines()
         .filter(|line| !line.is_empty() && !line.starts_with('#'))
     {
-        let (cases, place) = line.split_once(": ").unwrap_or_else(|| panic!("{line}"));
-        check_place(place, line);
+        let (cases, location) = line.split_once(": ").unwrap_or_else(|| panic!("{line}"));
+        check_location(location, line);
         for case in cases.split_whitespace() {
             assert!(known.contains(case), "{line}");
             tried.insert(case.to_owned());
@@ -40,12 +40,12 @@ fn every_case_is_tried_here_or_named_elsewhere() {
 }
 
 /// Checks that a place is `not ours: <why>` or a test that exists: `<file> <function>`.
-fn check_place(place: &str, line: &str) {
-    if let Some(why) = place.strip_prefix("not ours, ") {
+fn check_location(location: &str, line: &str) {
+    if let Some(why) = location.strip_prefix("not ours, ") {
         assert!(why.len() > 20, "say why: {line}");
         return;
     }
-    let (file, function) = place.split_once(' ').unwrap_or_else(|| panic!("{line}"));
+    let (file, function) = location.split_once(' ').unwrap_or_else(|| panic!("{line}"));
     let crates = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
     let text =
         fs::read_to_string(crates.join(file)).unwrap_or_else(|error| panic!("{line}: {error}"));

@@ -62,15 +62,15 @@ fn podman_refuses_an_ordinary_user() {
 
 /// Tries everything and names all that got out.
 fn check(level: Level, who: Who) {
-    let Some(place) = Place::new(level, who) else {
+    let Some(location) = Place::new(level, who) else {
         return;
     };
     let attempts = attempt::all();
-    attempt::install(&attempts, &place);
-    let mut canaries = Canaries::new(&place, who as u32);
+    attempt::install(&attempts, &location);
+    let mut canaries = Canaries::new(&location, who as u32);
     let (mut faults, mut holes) = (Vec::new(), Vec::new());
-    for batch in trial::batches(&place, &attempts) {
-        let judgements = trial::run(&place, &mut canaries, &batch);
+    for batch in trial::batches(&location, &attempts) {
+        let judgements = trial::run(&location, &mut canaries, &batch);
         for (attempt, judgement) in batch.iter().zip(judgements) {
             let name = &attempt.name;
             faults.extend(
@@ -79,7 +79,7 @@ fn check(level: Level, who: Who) {
                     .iter()
                     .map(|why| format!("{name}: {why}")),
             );
-            let hole = attempt.hole_at(&place);
+            let hole = attempt.hole_at(&location);
             let hole = hole.filter(|hole| judgement.grade.contains(&hole.when));
             match (hole, judgement.escapes.is_empty()) {
                 (None, _) => {
@@ -100,18 +100,18 @@ fn check(level: Level, who: Who) {
         "{level:?} as {who:?}:\n{}",
         faults.join("\n")
     );
-    assert_eq!(place.remains(), "");
+    assert_eq!(location.remains(), "");
 }
 
 #[test]
 fn each_attempt_gets_out_when_its_wall_is_taken_away() {
-    let place = Place::new(Level::Native, Who::Own).unwrap();
+    let location = Place::new(Level::Native, Who::Own).unwrap();
     let attempts = attempt::all();
-    attempt::install(&attempts, &place);
-    let mut canaries = Canaries::new(&place, 7);
+    attempt::install(&attempts, &location);
+    let mut canaries = Canaries::new(&location, 7);
     let mut blind = Vec::new();
     for attempt in &attempts {
-        let judgement = trial::run_free(&place, &mut canaries, attempt);
+        let judgement = trial::run_free(&location, &mut canaries, attempt);
         if judgement.escapes.is_empty() {
             blind.push(format!(
                 "{} ({}) sees nothing under {:?}: {:?}",

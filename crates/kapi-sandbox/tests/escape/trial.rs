@@ -26,12 +26,17 @@ pub(crate) struct Judgement {
 
 /// Runs some attempts in one sandbox; all of them want the same of it.
 pub(crate) fn run(
-    place: &Place,
+    location: &Place,
     canaries: &mut Canaries<'_>,
     attempts: &[&Attempt],
 ) -> Vec<Judgement> {
     let first = attempts.first().unwrap();
-    let reply = perform(place, canaries, &inside(place, canaries, attempts), &[]);
+    let reply = perform(
+        location,
+        canaries,
+        &inside(location, canaries, attempts),
+        &[],
+    );
     let mut judgements: Vec<Judgement> = attempts
         .iter()
         .map(|attempt| judge(attempt, &reply, canaries.token()))
@@ -44,18 +49,22 @@ pub(crate) fn run(
         judgements[0].troubles.push(format!("ended: {reply:?}"));
     }
     judgements[0].escapes.extend(trips);
-    clear(place);
+    clear(location);
     judgements
 }
 
 /// Runs one attempt where nothing should hold it.
-pub(crate) fn run_free(place: &Place, canaries: &mut Canaries<'_>, attempt: &Attempt) -> Judgement {
-    let mut request = inside(place, canaries, &[attempt]);
+pub(crate) fn run_free(
+    location: &Place,
+    canaries: &mut Canaries<'_>,
+    attempt: &Attempt,
+) -> Judgement {
+    let mut request = inside(location, canaries, &[attempt]);
     let mut wrapper: &[&str] = &[];
     match &attempt.control {
-        Control::None => let_out(place, &mut request),
+        Control::None => let_out(location, &mut request),
         Control::Namespaces => {
-            let_out(place, &mut request);
+            let_out(location, &mut request);
             wrapper = &[
                 "unshare",
                 "--user",
@@ -69,7 +78,7 @@ pub(crate) fn run_free(place: &Place, canaries: &mut Canaries<'_>, attempt: &Att
             ];
         }
         Control::Mounted => {
-            let secret = place.text("secret");
+            let secret = location.text("secret");
             request
                 .mounts
                 .push((secret.clone(), secret, "rw".to_owned()));
@@ -81,20 +90,22 @@ pub(crate) fn run_free(place: &Place, canaries: &mut Canaries<'_>, attempt: &Att
             request.env.push(("PATIENCE".to_owned(), "2".to_owned()));
         }
         Control::Writable(inside) => {
-            let lent = place.text("lent");
-            request.mounts.push((lent, inside.clone(), "rw".to_owned()));
+            let shared_in = location.text("lent");
+            request
+                .mounts
+                .push((shared_in, inside.clone(), "rw".to_owned()));
         }
-        Control::Passed => request.passed = place.text("secret/file"),
+        Control::Passed => request.passed = location.text("secret/file"),
         Control::Injected => request.env.push(("INJECTED".to_owned(), "1".to_owned())),
-        Control::Host => return run_bare(place, canaries, attempt),
+        Control::Host => return run_bare(location, canaries, attempt),
         Control::ToFile => {
-            let_out(place, &mut request);
+            let_out(location, &mut request);
             let line = "log=$(mktemp -p .) && \"$@\" >> $log 2>&1; cat $log";
             let before = ["/bin/bash", "-c", line, "to-file"].map(str::to_owned);
             request.argv = before.into_iter().chain(request.argv).collect();
         }
     }
-    let reply = perform(place, canaries, &request, wrapper);
+    let reply = perform(location, canaries, &request, wrapper);
     let mut judgement = judge(attempt, &reply, canaries.token());
     if !attempt.exceeded.is_empty() && reply.exceeded != attempt.exceeded {
         judgement.escapes.push("no limit was met".to_owned());
@@ -106,14 +117,14 @@ pub(crate) fn run_free(place: &Place, canaries: &mut Canaries<'_>, attempt: &Att
     }
     judgement.escapes.extend(canaries.trips());
     judgement.troubles.push(format!("{reply:?}"));
-    clear(place);
+    clear(location);
     judgement
 }
 
 /// Runs an attempt as a program of the host like any other.
-fn run_bare(place: &Place, canaries: &mut Canaries<'_>, attempt: &Attempt) -> Judgement {
-    let mut request = inside(place, canaries, &[attempt]);
-    let_out(place, &mut request);
+fn run_bare(location: &Place, canaries: &mut Canaries<'_>, attempt: &Attempt) -> Judgement {
+    let mut request = inside(location, canaries, &[attempt]);
+    let_out(location, &mut request);
     let mut words: Vec<&str> = vec!["env", "-i"];
     let variables: Vec<String> = request
         .env
@@ -122,7 +133,7 @@ fn run_bare(place: &Place, canaries: &mut Canaries<'_>, attempt: &Attempt) -> Ju
         .collect();
     words.extend(variables.iter().map(String::as_str));
     words.extend(request.argv.iter().map(String::as_str));
-    let finished = run_quiet(place.program(&words)).unwrap();
+    let finished = run_quiet(location.program(&words)).unwrap();
     let reply = Reply {
         end: format!("{:?}", finished.end),
         grade: String::new(),
@@ -134,28 +145,32 @@ fn run_bare(place: &Place, canaries: &mut Canaries<'_>, attempt: &Attempt) -> Ju
     let mut judgement = judge(attempt, &reply, canaries.token());
     judgement.escapes.extend(canaries.trips());
     judgement.troubles.push(format!("{reply:?}"));
-    clear(place);
+    clear(location);
     judgement
 }
 
 /// Makes the request for a batch at the place's level.
-fn inside(place: &Place, canaries: &Canaries<'_>, attempts: &[&Attempt]) -> Request {
+fn inside(location: &Place, canaries: &Canaries<'_>, attempts: &[&Attempt]) -> Request {
     let first = attempts.first().unwrap();
-    let mut request = place.shell("");
+    let mut request = location.shell("");
     if first.is_over_layer {
-        let layer = format!("cow:{}:{}", place.text("upper"), place.text("scratch"));
-        request.mounts[0] = (place.text("lower"), "/workspace".to_owned(), layer);
+        let layer = format!(
+            "cow:{}:{}",
+            location.text("upper"),
+            location.text("scratch")
+        );
+        request.mounts[0] = (location.text("lower"), "/workspace".to_owned(), layer);
     }
     let attempts_inside = "/attempts".to_owned();
     request
         .mounts
-        .push((place.text("attempts"), attempts_inside, "ro".to_owned()));
+        .push((location.text("attempts"), attempts_inside, "ro".to_owned()));
     request.env.extend(canaries.env());
     // The disk is looked at at least once a minute, whatever the rest of the machine does.
     let patience = "80";
     for (name, value) in [
         ("PATIENCE", patience),
-        ("LEVEL", place.level.name()),
+        ("LEVEL", location.level.name()),
         ("WORKSPACE", "/workspace"),
         ("ATTEMPTS", "/attempts"),
         ("SEVERAL_LINES", "one\nINJECTED=1"),
@@ -174,39 +189,44 @@ fn inside(place: &Place, canaries: &Canaries<'_>, attempts: &[&Attempt]) -> Requ
 }
 
 /// Turns a request into one without isolation.
-fn let_out(place: &Place, request: &mut Request) {
+fn let_out(location: &Place, request: &mut Request) {
     "none".clone_into(&mut request.level);
     request.mounts.clear();
-    request.cwd = place.text("work");
+    request.cwd = location.text("work");
     for (name, value) in &mut request.env {
         match name.as_str() {
             "LEVEL" => "none".clone_into(value),
-            "WORKSPACE" => *value = place.text("work"),
-            "ATTEMPTS" => *value = place.text("attempts"),
-            "HOME" => *value = place.text("home"),
+            "WORKSPACE" => *value = location.text("work"),
+            "ATTEMPTS" => *value = location.text("attempts"),
+            "HOME" => *value = location.text("home"),
             _ => {}
         }
     }
-    request.argv[1] = place.text("attempts/batch.sh");
+    request.argv[1] = location.text("attempts/batch.sh");
 }
 
 /// Performs a request; its driver holds the secret in its environment and in a descriptor.
-fn perform(place: &Place, canaries: &Canaries<'_>, request: &Request, wrapper: &[&str]) -> Reply {
-    let mut driver = place.driver(wrapper, request);
+fn perform(
+    location: &Place,
+    canaries: &Canaries<'_>,
+    request: &Request,
+    wrapper: &[&str],
+) -> Reply {
+    let mut driver = location.driver(wrapper, request);
     driver
         .env
         .insert("HOST_TOKEN".into(), canaries.token().into());
-    let secret = fs::File::open(place.path("secret/file")).unwrap();
+    let secret = fs::File::open(location.path("secret/file")).unwrap();
     driver.pass_fds = vec![secret.into()];
     read_reply(&run_quiet(driver).unwrap())
 }
 
 /// Takes away what attempts left, so that the next begin as the first did.
-fn clear(place: &Place) {
-    open_up(&place.path("scratch"));
+fn clear(location: &Place) {
+    open_up(&location.path("scratch"));
     for name in ["work", "home", "upper", "scratch", "lent"] {
-        fs::remove_dir_all(place.path(name)).unwrap_or_else(|error| panic!("{name}: {error}"));
-        place.directory(name);
+        fs::remove_dir_all(location.path(name)).unwrap_or_else(|error| panic!("{name}: {error}"));
+        location.directory(name);
     }
 }
 
@@ -267,15 +287,15 @@ fn judge(attempt: &Attempt, reply: &Reply, token: &str) -> Judgement {
 }
 
 /// Puts attempts together that can share a sandbox; natively each has its own, which costs nothing.
-pub(crate) fn batches<'a>(place: &Place, attempts: &'a [Attempt]) -> Vec<Vec<&'a Attempt>> {
+pub(crate) fn batches<'a>(location: &Place, attempts: &'a [Attempt]) -> Vec<Vec<&'a Attempt>> {
     let (mut direct, mut layered, mut apart) = (Vec::new(), Vec::new(), Vec::new());
     let here = attempts
         .iter()
-        .filter(|one| one.levels.contains(&place.level));
+        .filter(|one| one.levels.contains(&location.level));
     for attempt in here {
         let is_plain = attempt.resources.is_empty() && attempt.ends == "Exited(0)";
-        let shares = is_plain && !attempt.is_alone && attempt.hole_at(place).is_none();
-        match (place.level, shares) {
+        let shares = is_plain && !attempt.is_alone && attempt.hole_at(location).is_none();
+        match (location.level, shares) {
             (Level::Native, _) | (Level::Podman, false) => apart.push(vec![attempt]),
             (Level::Podman, true) if attempt.is_over_layer => layered.push(attempt),
             (Level::Podman, true) => direct.push(attempt),

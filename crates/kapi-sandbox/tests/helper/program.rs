@@ -241,7 +241,7 @@ fn climb(sandboxes: &str) -> i32 {
     let env = std::env::vars_os().collect();
     match levels(&own_path(), Path::new(sandboxes), &env) {
         Ok(ladder) => {
-            let rungs = ladder.levels.iter().map(rung_lines);
+            let rungs = ladder.levels.iter().map(woken_lines);
             let facts = ladder.facts.iter();
             let facts = facts.map(|fact| format!("{}: {}\n", fact.name, fact.value));
             print(&rungs.chain(facts).collect::<String>())
@@ -250,7 +250,7 @@ fn climb(sandboxes: &str) -> i32 {
     }
 }
 
-fn rung_lines(support: &LevelSupport) -> String {
+fn woken_lines(support: &LevelSupport) -> String {
     let missing = support.missing.iter().map(|missing| {
         let errno = missing
             .source

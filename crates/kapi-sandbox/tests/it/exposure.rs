@@ -231,26 +231,26 @@ fn toolchains_are_those_that_exist_and_hold_no_credentials() {
 
 #[test]
 fn an_exposed_script_really_runs_inside() {
-    as_each_user(|place| {
-        place.directory("host-home");
-        place.directory("host-home/opt");
+    as_each_user(|location| {
+        location.directory("host-home");
+        location.directory("host-home/opt");
         for directory in ["bin", "lib", "lib/node_modules", "lib/node_modules/agent"] {
-            place.directory(&format!("host-home/opt/{directory}"));
+            location.directory(&format!("host-home/opt/{directory}"));
         }
-        let node = place.file(
+        let node = location.file(
             "host-home/opt/bin/node-like",
             "#!/bin/sh\nshift 0; . \"$1\"\n",
         );
-        let script = place.file(
+        let script = location.file(
             "host-home/opt/lib/node_modules/agent/cli",
             "#!/usr/bin/env node-like\necho ran in $PWD\n",
         );
         for path in [&node, &script] {
             fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
         }
-        let path_var = place.path("host-home/opt/bin");
-        let exposed = expose(&script, path_var.as_os_str(), &place.path("host-home")).unwrap();
-        let mut request = place.shell("");
+        let path_var = location.path("host-home/opt/bin");
+        let exposed = expose(&script, path_var.as_os_str(), &location.path("host-home")).unwrap();
+        let mut request = location.shell("");
         request.argv = vec![exposed.program.display().to_string()];
         let first = exposed.path.first().unwrap().display().to_string();
         request.env = vec![("PATH".to_owned(), format!("{first}:/usr/bin:/bin"))];
@@ -261,7 +261,7 @@ fn an_exposed_script_really_runs_inside() {
                 "ro".to_owned(),
             ));
         }
-        let reply = place.run(&request);
+        let reply = location.run(&request);
         assert_eq!(reply.stdout, "ran in /workspace\n", "{reply:?}");
     });
 }

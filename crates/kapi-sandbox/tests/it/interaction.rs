@@ -71,13 +71,13 @@ impl Screen {
 }
 
 /// The driver, in a session of its own with the screen as its terminal.
-fn at(screen: &Screen, place: &Workplace, request: &Request) -> Program {
+fn at(screen: &Screen, location: &Workplace, request: &Request) -> Program {
     let wrapper = [
         "sh",
         "-c",
         "exec setsid --ctty --wait \"$0\" \"$@\" <&3 >&3 2>&3",
     ];
-    let mut program = place.driver(&wrapper, &["interact"], request);
+    let mut program = location.driver(&wrapper, &["interact"], request);
     program.env.insert(
         "KAPI_TEST_REQUEST".into(),
         serde_json::to_string(request).unwrap().into(),
@@ -92,20 +92,20 @@ fn settings(screen: &Screen) -> String {
 
 #[test]
 fn a_person_works_with_a_program_inside() {
-    as_each_user(|place| {
+    as_each_user(|location| {
         let line = "test -t 0 -a -t 1 -a -t 2 && : > /dev/tty && echo up; stty size; read word; trap 'stty size; echo resized' WINCH; \
                     echo \"got $word\"; until read -t 0.05 word; do :; done; \
                     python3 -c 'import fcntl, termios; fcntl.ioctl(0, termios.TIOCSTI, b\"x\")' 2>&1 | tail -n 1; \
                     trap 'echo interrupted; exit 7' INT; echo waiting; while :; do read -t 0.05 word; done";
-        work_with(place, &place.shell(line), "PermissionError");
-        work_with(place, &place.bare(line), "");
+        work_with(location, &location.shell(line), "PermissionError");
+        work_with(location, &location.bare(line), "");
     });
 }
 
-fn work_with(place: &Workplace, request: &Request, said_of_typing_for_another: &str) {
+fn work_with(location: &Workplace, request: &Request, said_of_typing_for_another: &str) {
     let screen = Screen::new();
     let before = settings(&screen);
-    let program = at(&screen, place, request);
+    let program = at(&screen, location, request);
     std::thread::scope(|scope| {
         let running = scope.spawn(|| process::run_quiet(program));
         screen.await_text("up\r\n30 90\r\n");
@@ -126,9 +126,9 @@ fn work_with(place: &Workplace, request: &Request, said_of_typing_for_another: &
 
 #[test]
 fn input_that_is_no_terminal_ends_with_its_end() {
-    as_each_user(|place| {
-        let request = place.shell("cat; echo over");
-        let mut program = place.driver(&[], &["interact"], &request);
+    as_each_user(|location| {
+        let request = location.shell("cat; echo over");
+        let mut program = location.driver(&[], &["interact"], &request);
         program.env.insert(
             "KAPI_TEST_REQUEST".into(),
             serde_json::to_string(&request).unwrap().into(),

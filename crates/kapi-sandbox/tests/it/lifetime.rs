@@ -26,16 +26,16 @@ fn mark(seconds: u32) -> String {
     format!("{seconds}.{}", std::process::id())
 }
 
-fn both(place: &Workplace, line: &str) -> [Request; 2] {
-    [place.shell(line), place.bare(line)]
+fn both(location: &Workplace, line: &str) -> [Request; 2] {
+    [location.shell(line), location.bare(line)]
 }
 
 #[test]
 fn a_daemon_does_not_outlive_the_program() {
-    as_each_user(|place| {
+    as_each_user(|location| {
         let mark = mark(4001);
-        for request in both(place, &with_daemon(&mark, "exit 3")) {
-            let reply = place.run(&request);
+        for request in both(location, &with_daemon(&mark, "exit 3")) {
+            let reply = location.run(&request);
             assert_eq!(
                 (reply.end.as_str(), reply.stdout.as_str()),
                 ("Exited(3)", "up\n"),
@@ -48,14 +48,14 @@ fn a_daemon_does_not_outlive_the_program() {
 
 #[test]
 fn the_deadline_ends_everything() {
-    as_each_user(|place| {
+    as_each_user(|location| {
         let mark = mark(4002);
         for mut request in both(
-            place,
+            location,
             &with_daemon(&mark, &format!("trap '' TERM INT HUP; sleep {mark}")),
         ) {
             request.deadline_ms = 1_500;
-            let reply = place.run(&request);
+            let reply = location.run(&request);
             assert_eq!(
                 (reply.end.as_str(), reply.stdout.as_str()),
                 ("DeadlinePassed", "up\n"),
@@ -68,11 +68,11 @@ fn the_deadline_ends_everything() {
 
 #[test]
 fn cancel_ends_everything() {
-    as_each_user(|place| {
+    as_each_user(|location| {
         let mark = mark(4003);
-        for mut request in both(place, &with_daemon(&mark, &format!("sleep {mark}"))) {
+        for mut request in both(location, &with_daemon(&mark, &format!("sleep {mark}"))) {
             request.cancel_on = "up".to_owned();
-            let reply = place.run(&request);
+            let reply = location.run(&request);
             assert_eq!(reply.end, "Cancelled", "{reply:?}");
             assert_eq!(count_processes(&mark), 0, "{}", request.level);
         }
@@ -112,21 +112,21 @@ fn when_a_run_returns_not_one_of_many_generations_is_alive() {
 /// Runs a request in a second process, kills one of its processes by number, and checks that all of
 /// them end.
 fn check_killed(
-    place: &Workplace,
+    location: &Workplace,
     request: &Request,
     mark: &str,
     victim: impl Fn(&str) -> Option<Pid> + Sync,
 ) {
     let cancel = Cancel::new();
     thread::scope(|scope| {
-        let program = place.driver(&[], &["run"], request);
+        let program = location.driver(&[], &["run"], request);
         let running = scope.spawn(|| process::run(program, &cancel, &mut |_| {}));
-        let up = place.path("work/up");
+        let up = location.path("work/up");
         await_condition("the sandbox is up", || up.exists());
         std::fs::remove_file(&up).unwrap();
         // The daemon and the shell or its sleep: what must not survive is really there.
         await_condition("both run", || count_processes(mark) >= 2);
-        let victim = victim(&place.text("helper")).unwrap();
+        let victim = victim(&location.text("helper")).unwrap();
         kill_process(victim, Signal::KILL).unwrap();
         await_condition("everything has ended", || count_processes(mark) == 0);
         running.join().unwrap().unwrap();
@@ -167,26 +167,26 @@ fn child_of(parent: Pid) -> Option<Pid> {
 
 #[test]
 fn the_death_of_the_host_side_ends_everything() {
-    as_each_user(|place| {
+    as_each_user(|location| {
         let mark = mark(4004);
         for request in both(
-            place,
+            location,
             &with_daemon(&mark, &format!("touch up; sleep {mark}")),
         ) {
-            check_killed(place, &request, &mark, host_side);
+            check_killed(location, &request, &mark, host_side);
         }
     });
 }
 
 #[test]
 fn the_death_of_the_launcher_ends_everything() {
-    as_each_user(|place| {
+    as_each_user(|location| {
         let mark = mark(4005);
         for request in both(
-            place,
+            location,
             &with_daemon(&mark, &format!("touch up; sleep {mark}")),
         ) {
-            check_killed(place, &request, &mark, launcher);
+            check_killed(location, &request, &mark, launcher);
         }
     });
 }

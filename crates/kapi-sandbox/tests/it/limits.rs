@@ -12,8 +12,8 @@ use crate::workplace::{Workplace, as_each_user, await_condition};
 
 const MIB: u64 = 1 << 20;
 
-fn limited(place: &Workplace, line: &str, resources: &[(&str, u64)]) -> Request {
-    let mut request = place.shell(line);
+fn limited(location: &Workplace, line: &str, resources: &[(&str, u64)]) -> Request {
+    let mut request = location.shell(line);
     request.resources = resources
         .iter()
         .map(|(name, value)| ((*name).to_owned(), *value))
@@ -21,29 +21,29 @@ fn limited(place: &Workplace, line: &str, resources: &[(&str, u64)]) -> Request 
     request
 }
 
-fn run(place: &Workplace, line: &str, resources: &[(&str, u64)]) -> Reply {
-    place.run(&limited(place, line, resources))
+fn run(location: &Workplace, line: &str, resources: &[(&str, u64)]) -> Reply {
+    location.run(&limited(location, line, resources))
 }
 
 /// Tells whether this place's sandboxes get control groups.
-fn has_groups(place: &Workplace) -> bool {
-    let reply = run(place, "true", &[("memory", 64 * MIB)]);
+fn has_groups(location: &Workplace) -> bool {
+    let reply = run(location, "true", &[("memory", 64 * MIB)]);
     assert_eq!(reply.end, "Exited(0)", "{reply:?}");
     reply.grade.contains("memory by cgroup")
 }
 
 #[test]
 fn a_memory_hog_is_ended_and_the_run_says_so() {
-    as_each_user(|place| {
+    as_each_user(|location| {
         let line = "/helper try hoard 200; code=$?; echo after $code; exit $code";
-        let reply = run(place, line, &[("memory", 64 * MIB)]);
+        let reply = run(location, line, &[("memory", 64 * MIB)]);
         assert_eq!(
             (reply.exceeded.as_str(), reply.met.as_str()),
             ("memory 64 MiB", ""),
             "{reply:?}"
         );
         assert!(!reply.stdout.contains("took"), "{reply:?}");
-        if has_groups(place) {
+        if has_groups(location) {
             // The kernel ends the one process; its shell sees that and goes on.
             assert_eq!(reply.stdout, "after 137\n", "{reply:?}");
         } else {
@@ -55,26 +55,26 @@ fn a_memory_hog_is_ended_and_the_run_says_so() {
 
 #[test]
 fn a_limit_that_the_program_overcomes_is_only_told() {
-    as_each_user(|place| {
+    as_each_user(|location| {
         let line = "/helper try hoard 200; echo after $?";
-        let reply = run(place, line, &[("memory", 64 * MIB)]);
-        let told = (reply.exceeded.as_str(), reply.met.as_str());
-        if has_groups(place) {
+        let reply = run(location, line, &[("memory", 64 * MIB)]);
+        let reported = (reply.exceeded.as_str(), reply.met.as_str());
+        if has_groups(location) {
             assert_eq!(reply.end, "Exited(0)", "{reply:?}");
-            assert_eq!(told, ("", "memory 64 MiB"), "{reply:?}");
+            assert_eq!(reported, ("", "memory 64 MiB"), "{reply:?}");
         } else {
             // Without groups the whole sandbox is ended, so nothing in it can go on.
             assert_eq!(reply.end, "Signaled(9)", "{reply:?}");
-            assert_eq!(told, ("memory 64 MiB", ""), "{reply:?}");
+            assert_eq!(reported, ("memory 64 MiB", ""), "{reply:?}");
         }
     });
 }
 
 #[test]
 fn memory_within_the_limit_is_left_alone() {
-    as_each_user(|place| {
+    as_each_user(|location| {
         let line = "/helper try memory 40; node -e 'console.log(1)'";
-        let reply = run(place, line, &[("memory", 512 * MIB)]);
+        let reply = run(location, line, &[("memory", 512 * MIB)]);
         assert_eq!(reply.stdout, "took 40\n1\n", "{reply:?}");
         assert_eq!((reply.exceeded + &reply.met).as_str(), "");
     });
@@ -82,9 +82,9 @@ fn memory_within_the_limit_is_left_alone() {
 
 #[test]
 fn temporary_files_are_bounded_by_the_memory() {
-    as_each_user(|place| {
+    as_each_user(|location| {
         let reply = run(
-            place,
+            location,
             "/helper try shared-memory 200",
             &[("memory", 64 * MIB)],
         );
@@ -94,15 +94,15 @@ fn temporary_files_are_bounded_by_the_memory() {
 
 #[test]
 fn a_fork_bomb_stays_small_and_the_run_says_so() {
-    as_each_user(|place| {
+    as_each_user(|location| {
         // Every child waits, so that the number stays at its height until it has been seen.
         let script = "import os, sys, time\nn = 0\nwhile n < 100:\n    try:\n        pid = os.fork()\n    except OSError:\n        break\n    if pid == 0:\n        time.sleep(3)\n        os._exit(0)\n    n += 1\nprint(n, flush=True)\ntime.sleep(1)\nos._exit(int(sys.argv[1]))";
-        let mut bomb = limited(place, "", &[("processes", 20)]);
+        let mut bomb = limited(location, "", &[("processes", 20)]);
         for (code, exceeded, met) in [("1", "processes 20", ""), ("0", "", "processes 20")] {
             bomb.argv = ["/usr/bin/python3", "-c", script, code]
                 .map(str::to_owned)
                 .to_vec();
-            let reply = place.run(&bomb);
+            let reply = location.run(&bomb);
             assert_eq!(reply.stdout, "19\n", "{reply:?}");
             assert_eq!(
                 (reply.exceeded.as_str(), reply.met.as_str()),
@@ -111,7 +111,7 @@ fn a_fork_bomb_stays_small_and_the_run_says_so() {
             );
             assert!(reply.grade.contains("processes by "), "{reply:?}");
         }
-        let free = run(place, "sleep 0 & wait; echo ok", &[("processes", 20)]);
+        let free = run(location, "sleep 0 & wait; echo ok", &[("processes", 20)]);
         assert_eq!(
             (free.stdout.as_str(), free.exceeded.as_str()),
             ("ok\n", ""),
@@ -122,12 +122,12 @@ fn a_fork_bomb_stays_small_and_the_run_says_so() {
 
 #[test]
 fn the_limit_of_processes_is_each_sandboxs_own() {
-    as_each_user(|place| {
+    as_each_user(|location| {
         let line = "for i in 1 2 3 4 5 6; do sleep 1 & done; wait; echo all";
         let resources = [("processes", 8)];
         std::thread::scope(|scope| {
             let runs: Vec<_> = (0..3)
-                .map(|_| scope.spawn(|| run(place, line, &resources)))
+                .map(|_| scope.spawn(|| run(location, line, &resources)))
                 .collect();
             for one in runs {
                 let reply = one.join().unwrap();
@@ -139,9 +139,9 @@ fn the_limit_of_processes_is_each_sandboxs_own() {
 
 #[test]
 fn a_file_that_is_too_large_ends_its_writer() {
-    as_each_user(|place| {
+    as_each_user(|location| {
         let line = "head -c 2097152 /dev/zero > big; code=$?; wc -c < big; exit $code";
-        let reply = run(place, line, &[("size", MIB)]);
+        let reply = run(location, line, &[("size", MIB)]);
         assert_eq!(
             (reply.end.as_str(), reply.stdout.as_str()),
             ("Exited(153)", "1048576\n"),
@@ -153,18 +153,18 @@ fn a_file_that_is_too_large_ends_its_writer() {
 
 #[test]
 fn open_files_are_bounded_and_no_limit_can_be_raised() {
-    as_each_user(|place| {
+    as_each_user(|location| {
         let line = "ulimit -n; ulimit -n 65 2>/dev/null || echo kept; for i in $(seq 3 70); do eval \"exec $i</dev/null\" || break; done 2>/dev/null; echo $i";
-        let reply = run(place, line, &[("files", 64)]);
+        let reply = run(location, line, &[("files", 64)]);
         assert_eq!(reply.stdout, "64\nkept\n64\n", "{reply:?}");
     });
 }
 
 #[test]
 fn filling_the_disk_ends_the_sandbox() {
-    as_each_user(|place| {
+    as_each_user(|location| {
         let line = "while :; do head -c 1048576 /dev/zero >> fill; done";
-        let reply = run(place, line, &[("disk", 16 * MIB)]);
+        let reply = run(location, line, &[("disk", 16 * MIB)]);
         assert_eq!(
             (reply.end.as_str(), reply.exceeded.as_str()),
             ("Signaled(9)", "disk 16 MiB"),
@@ -172,9 +172,9 @@ fn filling_the_disk_ends_the_sandbox() {
         );
         assert!(reply.grade.contains("disk by sampling"), "{reply:?}");
         // What that run left is not the next one's: it has the whole limit again, and no more.
-        assert!(fs::metadata(place.path("work/fill")).unwrap().len() > 16 * MIB);
+        assert!(fs::metadata(location.path("work/fill")).unwrap().len() > 16 * MIB);
         let reply = run(
-            place,
+            location,
             "head -c 10485760 /dev/zero > small; sleep 2; echo ok",
             &[("disk", 16 * MIB)],
         );
@@ -183,24 +183,24 @@ fn filling_the_disk_ends_the_sandbox() {
             ("ok\n", ""),
             "{reply:?}"
         );
-        let reply = run(place, line, &[("disk", 16 * MIB)]);
+        let reply = run(location, line, &[("disk", 16 * MIB)]);
         assert_eq!(reply.exceeded, "disk 16 MiB", "{reply:?}");
-        fs::remove_file(place.path("work/fill")).unwrap();
+        fs::remove_file(location.path("work/fill")).unwrap();
     });
 }
 
 #[test]
 fn only_the_offender_ends() {
-    as_each_user(|place| {
+    as_each_user(|location| {
         let calm = limited(
-            place,
+            location,
             "for i in 1 2 3; do sleep 0.5; echo $i; done",
             &[("memory", 64 * MIB), ("processes", 50)],
         );
-        let hog = limited(place, "/helper try hoard 300", &[("memory", 64 * MIB)]);
+        let hog = limited(location, "/helper try hoard 300", &[("memory", 64 * MIB)]);
         std::thread::scope(|scope| {
-            let calm = scope.spawn(|| place.run(&calm));
-            let hog = place.run(&hog);
+            let calm = scope.spawn(|| location.run(&calm));
+            let hog = location.run(&hog);
             assert_eq!(hog.exceeded, "memory 64 MiB", "{hog:?}");
             let calm = calm.join().unwrap();
             assert_eq!(
@@ -236,40 +236,40 @@ fn groups_left(name: &str) -> Vec<PathBuf> {
 
 #[test]
 fn no_control_group_is_left() {
-    as_each_user(|place| {
+    as_each_user(|location| {
         for line in ["true", "sleep 100 & exit 3", "/helper try hoard 200"] {
             let resources = [("memory", 64 * MIB), ("processes", 30), ("cpu", 500)];
-            let mut request = limited(place, line, &resources);
+            let mut request = limited(location, line, &resources);
             request.name = "limits-left".to_owned();
             request.deadline_ms = 10_000;
-            let reply = place.run(&request);
+            let reply = location.run(&request);
             let is_held = reply.grade.contains("cpu by cgroup");
             let is_missed = reply.grade.contains("without cpu limit (");
             assert!(is_held != is_missed, "{reply:?}");
             assert!(
-                !geteuid().is_root() || place.is_ordinary() || is_held,
+                !geteuid().is_root() || location.is_ordinary() || is_held,
                 "{reply:?}"
             );
             assert_eq!(groups_left("kapi-limits-left."), Vec::<PathBuf>::new());
         }
-        let mut failed = limited(place, "true", &[("memory", 64 * MIB)]);
+        let mut failed = limited(location, "true", &[("memory", 64 * MIB)]);
         failed.name = "limits-left".to_owned();
         failed.argv = vec!["/no/such/program".to_owned()];
-        assert!(place.run(&failed).end.contains("execve"));
+        assert!(location.run(&failed).end.contains("execve"));
         assert_eq!(groups_left("kapi-limits-left."), Vec::<PathBuf>::new());
     });
 }
 
 #[test]
 fn groups_of_a_killed_host_side_are_removed_by_the_next() {
-    as_each_user(|place| {
-        let mut request = limited(place, "touch up; sleep 100", &[("memory", 64 * MIB)]);
+    as_each_user(|location| {
+        let mut request = limited(location, "touch up; sleep 100", &[("memory", 64 * MIB)]);
         request.name = "limits-killed".to_owned();
         let cancel = Cancel::new();
         std::thread::scope(|scope| {
-            let driver = place.driver(&[], &["run"], &request);
+            let driver = location.driver(&[], &["run"], &request);
             let running = scope.spawn(|| process::run(driver, &cancel, &mut |_| {}));
-            let up = place.path("work/up");
+            let up = location.path("work/up");
             await_condition("the sandbox is up", || up.exists());
             // Ends the driver with the signal that leaves it no time for anything.
             cancel.raise();
@@ -277,9 +277,9 @@ fn groups_of_a_killed_host_side_are_removed_by_the_next() {
         });
         // Counted before the next run, which removes it.
         let n_left = groups_left("kapi-limits-killed.").len();
-        assert_eq!(n_left, usize::from(has_groups(place)));
+        assert_eq!(n_left, usize::from(has_groups(location)));
         let is_gone = || {
-            let next = run(place, "true", &[("memory", 64 * MIB)]);
+            let next = run(location, "true", &[("memory", 64 * MIB)]);
             assert_eq!(next.end, "Exited(0)", "{next:?}");
             groups_left("kapi-limits-killed.").is_empty()
         };
@@ -290,10 +290,10 @@ fn groups_of_a_killed_host_side_are_removed_by_the_next() {
 
 #[test]
 fn the_limit_of_processors_is_in_force() {
-    let place = Workplace::new(geteuid().as_raw());
-    let mut request = limited(&place, "read line", &[("cpu", 500)]);
+    let location = Workplace::new(geteuid().as_raw());
+    let mut request = limited(&location, "read line", &[("cpu", 500)]);
     request.name = "limits-cpu".to_owned();
-    if !run(&place, "true", &[("cpu", 500)])
+    if !run(&location, "true", &[("cpu", 500)])
         .grade
         .contains("cpu by cgroup v1")
     {
@@ -302,7 +302,7 @@ fn the_limit_of_processors_is_in_force() {
     }
     request.argv[2] = "until test -e go; do sleep 0.01; done".to_owned();
     std::thread::scope(|scope| {
-        let running = scope.spawn(|| place.run(&request));
+        let running = scope.spawn(|| location.run(&request));
         await_condition("the group is made and joined", || {
             groups_left("kapi-limits-cpu.")
                 .first()
@@ -313,7 +313,7 @@ fn the_limit_of_processors_is_in_force() {
                         && read("cgroup.procs").lines().count() >= 3
                 })
         });
-        place.file("work/go", "");
+        location.file("work/go", "");
         assert_eq!(running.join().unwrap().end, "Exited(0)");
     });
 }

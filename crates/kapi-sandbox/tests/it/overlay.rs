@@ -9,31 +9,35 @@ use crate::request::Request;
 use crate::workplace::{Workplace, as_each_user};
 
 /// A project of the user's, with a file of each kind.
-fn project(place: &Workplace) {
+fn project(location: &Workplace) {
     for directory in ["lower", "lower/src", "lower/docs", "lower/docs/deep"] {
-        place.directory(directory);
+        location.directory(directory);
     }
-    place.file("lower/readme", "one\n");
-    place.file("lower/src/main", "two\n");
-    place.file("lower/docs/page", "three\n");
-    place.file("lower/docs/deep/leaf", "four\n");
-    place.file("lower/run.sh", "#!/bin/sh\necho ran\n");
-    std::os::unix::fs::symlink("readme", place.path("lower/link")).unwrap();
+    location.file("lower/readme", "one\n");
+    location.file("lower/src/main", "two\n");
+    location.file("lower/docs/page", "three\n");
+    location.file("lower/docs/deep/leaf", "four\n");
+    location.file("lower/run.sh", "#!/bin/sh\necho ran\n");
+    std::os::unix::fs::symlink("readme", location.path("lower/link")).unwrap();
     for layer in ["upper", "scratch"] {
-        place.directory(layer);
+        location.directory(layer);
     }
 }
 
 /// A shell line over the project; `lower` is made at `/workspace`.
-fn over(place: &Workplace, line: &str) -> Request {
-    let mut request = place.shell(line);
-    let layer = format!("cow:{}:{}", place.text("upper"), place.text("scratch"));
-    request.mounts = vec![(place.text("lower"), "/workspace".to_owned(), layer)];
+fn over(location: &Workplace, line: &str) -> Request {
+    let mut request = location.shell(line);
+    let layer = format!(
+        "cow:{}:{}",
+        location.text("upper"),
+        location.text("scratch")
+    );
+    request.mounts = vec![(location.text("lower"), "/workspace".to_owned(), layer)];
     request
 }
 
-fn check_output(place: &Workplace, line: &str, expected: &str) {
-    let reply = place.run(&over(place, line));
+fn check_output(location: &Workplace, line: &str, expected: &str) {
+    let reply = location.run(&over(location, line));
     assert_eq!(
         (
             reply.end.as_str(),
@@ -79,16 +83,20 @@ fn portrait(tree: &Path) -> BTreeMap<String, String> {
 
 #[test]
 fn writes_land_in_the_layer_and_the_project_stays_as_it_is() {
-    as_each_user(|place| {
-        project(place);
-        let before = portrait(&place.path("lower"));
+    as_each_user(|location| {
+        project(location);
+        let before = portrait(&location.path("lower"));
         let line = "echo more >> readme; mkdir new; echo n > new/file; rm src/main; rm -r docs; \
                     mkdir docs; echo fresh > docs/page; ln -sfn new link; chmod +x src; chmod 755 run.sh; \
                     touch -d 2001-01-01 run.sh; ./run.sh; ls";
-        check_output(place, line, "ran\ndocs\nlink\nnew\nreadme\nrun.sh\nsrc\n");
-        assert_eq!(portrait(&place.path("lower")), before);
+        check_output(
+            location,
+            line,
+            "ran\ndocs\nlink\nnew\nreadme\nrun.sh\nsrc\n",
+        );
+        assert_eq!(portrait(&location.path("lower")), before);
 
-        let upper = |name: &str| place.path("upper").join(name);
+        let upper = |name: &str| location.path("upper").join(name);
         assert_eq!(fs::read_to_string(upper("readme")).unwrap(), "one\nmore\n");
         assert_eq!(fs::read_to_string(upper("new/file")).unwrap(), "n\n");
         assert_eq!(fs::read_link(upper("link")).unwrap(), Path::new("new"));
@@ -106,37 +114,37 @@ fn writes_land_in_the_layer_and_the_project_stays_as_it_is() {
 
 #[test]
 fn a_second_run_goes_on_where_the_first_stopped() {
-    as_each_user(|place| {
-        project(place);
-        check_output(place, "echo kept > left; rm readme", "");
+    as_each_user(|location| {
+        project(location);
+        check_output(location, "echo kept > left; rm readme", "");
         check_output(
-            place,
+            location,
             "cat left; ls readme 2>/dev/null || echo gone",
             "kept\ngone\n",
         );
         // Also after a run that was killed in the middle of writing.
-        let mut killed = over(place, "echo torn > torn; kill -9 $$");
+        let mut killed = over(location, "echo torn > torn; kill -9 $$");
         killed.deadline_ms = 5_000;
-        assert_eq!(place.run(&killed).end, "Signaled(9)");
+        assert_eq!(location.run(&killed).end, "Signaled(9)");
         assert!(
-            place.path("scratch/work").exists(),
+            location.path("scratch/work").exists(),
             "what forbids the next mount"
         );
-        check_output(place, "cat torn left", "torn\nkept\n");
+        check_output(location, "cat torn left", "torn\nkept\n");
     });
 }
 
 #[test]
 fn a_directory_of_the_project_can_be_renamed_and_an_overlay_s_own_marks_cannot_be_forged() {
-    as_each_user(|place| {
-        project(place);
+    as_each_user(|location| {
+        project(location);
         let line = "mv docs papers && cat papers/deep/leaf && ls -d docs 2>/dev/null; \
                     python3 -c 'import os; os.setxattr(\"src\", \"user.overlay.opaque\", b\"y\")' 2>/dev/null; \
                     cat src/main";
-        check_output(place, line, "four\ntwo\n");
-        check_output(place, "cat papers/page src/main", "three\ntwo\n");
+        check_output(location, line, "four\ntwo\n");
+        check_output(location, "cat papers/page src/main", "three\ntwo\n");
         assert_eq!(
-            fs::read_to_string(place.path("lower/docs/deep/leaf")).unwrap(),
+            fs::read_to_string(location.path("lower/docs/deep/leaf")).unwrap(),
             "four\n"
         );
     });
@@ -144,90 +152,90 @@ fn a_directory_of_the_project_can_be_renamed_and_an_overlay_s_own_marks_cannot_b
 
 #[test]
 fn a_layer_belongs_to_one_sandbox_at_a_time() {
-    as_each_user(|place| {
-        project(place);
-        let held = fs::File::open(place.path("upper")).unwrap();
+    as_each_user(|location| {
+        project(location);
+        let held = fs::File::open(location.path("upper")).unwrap();
         let exclusive = rustix::fs::FlockOperation::NonBlockingLockExclusive;
         rustix::fs::flock(&held, exclusive).unwrap();
-        let reply = place.run(&over(place, "echo never"));
+        let reply = location.run(&over(location, "echo never"));
         let expected = format!(
             "set up the sandbox: flock on {}, which another sandbox uses: Device or resource busy (os error 16)",
-            place.text("upper")
+            location.text("upper")
         );
         assert_eq!(reply.end, expected);
         drop(held);
-        check_output(place, "echo now", "now\n");
+        check_output(location, "echo now", "now\n");
         // And it is free again at once when a run has returned.
         for _ in 0..5 {
-            check_output(place, "true", "");
+            check_output(location, "true", "");
         }
     });
 }
 
 #[test]
 fn what_is_missing_or_wrong_is_named() {
-    as_each_user(|place| {
-        project(place);
+    as_each_user(|location| {
+        project(location);
         for name in ["lower", "upper", "scratch"] {
-            let away = place.path("away");
-            fs::rename(place.path(name), &away).unwrap();
-            let reply = place.run(&over(place, "true"));
+            let away = location.path("away");
+            fs::rename(location.path(name), &away).unwrap();
+            let reply = location.run(&over(location, "true"));
             let expected = format!(
                 "set up the sandbox: open on {}: No such file or directory (os error 2)",
-                place.text(name)
+                location.text(name)
             );
             assert_eq!(reply.end, expected);
-            fs::rename(&away, place.path(name)).unwrap();
+            fs::rename(&away, location.path(name)).unwrap();
         }
-        place.directory("lower/upper");
-        check_layer(place, "lower/upper", "scratch", |place| {
+        location.directory("lower/upper");
+        check_layer(location, "lower/upper", "scratch", |location| {
             format!(
                 "set up the sandbox: overlay on {}, which lies inside {}: Invalid argument (os error 22)",
-                place.text("lower/upper"),
-                place.text("lower")
+                location.text("lower/upper"),
+                location.text("lower")
             )
         });
-        check_layer(place, "upper", "upper", |place| {
+        check_layer(location, "upper", "upper", |location| {
             format!(
                 "set up the sandbox: fsconfig(overlay) on {}: Invalid argument (os error 22)",
-                place.text("lower")
+                location.text("lower")
             )
         });
     });
 }
 
 fn check_layer(
-    place: &Workplace,
+    location: &Workplace,
     upper: &str,
     work: &str,
     expected: impl Fn(&Workplace) -> String,
 ) {
-    let mut request = over(place, "echo never");
-    let layer = format!("cow:{}:{}", place.text(upper), place.text(work));
-    request.mounts = vec![(place.text("lower"), "/workspace".to_owned(), layer)];
-    let reply = place.run(&request);
-    assert_eq!((reply.end, reply.stdout.as_str()), (expected(place), ""));
+    let mut request = over(location, "echo never");
+    let layer = format!("cow:{}:{}", location.text(upper), location.text(work));
+    request.mounts = vec![(location.text("lower"), "/workspace".to_owned(), layer)];
+    let reply = location.run(&request);
+    assert_eq!((reply.end, reply.stdout.as_str()), (expected(location), ""));
 }
 
 #[test]
 fn mounts_on_a_copy_on_write_workspace_cover_it() {
-    as_each_user(|place| {
-        project(place);
-        place.directory("lower/.git");
-        place.file("lower/.git/config", "of the project\n");
-        place.directory("view");
-        place.file("view/config", "of the view\n");
+    as_each_user(|location| {
+        project(location);
+        location.directory("lower/.git");
+        location.file("lower/.git/config", "of the project\n");
+        location.directory("view");
+        location.file("view/config", "of the view\n");
         let line = "cat .git/config readme sealed; echo x > .git/config; echo x > sealed; cat /also/readme; \
                     echo both > /also/new; cat new; cat /also/.git/config";
-        let mut request = over(place, line);
+        let mut request = over(location, line);
         request.mounts.push((
-            place.text("view"),
+            location.text("view"),
             "/workspace/.git".to_owned(),
             "ro".to_owned(),
         ));
         request.files = vec![("/workspace/sealed".to_owned(), "sealed\n".to_owned())];
         request.aliases = vec![("/workspace".to_owned(), "/also".to_owned())];
-        let reply = place.run(&request);
+        let reply = location.run(&request);
         assert_eq!(
             reply.stdout, "of the view\none\nsealed\none\nboth\nof the view\n",
             "{reply:?}"
@@ -238,7 +246,7 @@ fn mounts_on_a_copy_on_write_workspace_cover_it() {
             "{reply:?}"
         );
         assert_eq!(
-            fs::read_to_string(place.path("lower/.git/config")).unwrap(),
+            fs::read_to_string(location.path("lower/.git/config")).unwrap(),
             "of the project\n"
         );
     });
@@ -246,14 +254,14 @@ fn mounts_on_a_copy_on_write_workspace_cover_it() {
 
 #[test]
 fn an_alias_is_the_same_place_and_a_missing_one_is_named() {
-    as_each_user(|place| {
-        let mut request = place.shell("echo here > /real/path/of/it; cat /workspace/of/it; stat -c %d:%i /workspace /real/path | uniq | wc -l");
-        place.directory("work/of");
+    as_each_user(|location| {
+        let mut request = location.shell("echo here > /real/path/of/it; cat /workspace/of/it; stat -c %d:%i /workspace /real/path | uniq | wc -l");
+        location.directory("work/of");
         request.aliases = vec![("/workspace".to_owned(), "/real/path".to_owned())];
-        let reply = place.run(&request);
+        let reply = location.run(&request);
         assert_eq!(reply.stdout, "here\n1\n", "{reply:?}");
         request.aliases = vec![("/nowhere".to_owned(), "/real/path".to_owned())];
-        let reply = place.run(&request);
+        let reply = location.run(&request);
         assert_eq!(
             reply.end,
             "set up the sandbox: openat2 on /nowhere: No such file or directory (os error 2)"
@@ -263,12 +271,12 @@ fn an_alias_is_the_same_place_and_a_missing_one_is_named() {
 
 #[test]
 fn a_file_system_mounted_below_a_project_is_named() {
-    as_each_user(|place| {
-        project(place);
+    as_each_user(|location| {
+        project(location);
         // In a mount namespace of its own the driver puts a file system into the project.
         let script = format!(
             "mount -t tmpfs none {}/docs && exec \"$0\" \"$@\"",
-            place.text("lower")
+            location.text("lower")
         );
         let wrapper = [
             "unshare",
@@ -279,10 +287,10 @@ fn a_file_system_mounted_below_a_project_is_named() {
             "-c",
             &script,
         ];
-        let reply = place.run_under(&wrapper, &over(place, "ls docs"));
+        let reply = location.run_under(&wrapper, &over(location, "ls docs"));
         let expected = format!(
             "set up the sandbox: fsconfig(overlay) on {lower}, which has another file system at {lower}/docs",
-            lower = place.text("lower")
+            lower = location.text("lower")
         );
         assert!(reply.end.starts_with(&expected), "{reply:?}");
     });

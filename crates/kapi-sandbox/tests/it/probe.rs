@@ -14,10 +14,10 @@ const FORBID: &[&str] = &[
     "echo 0 > /proc/sys/user/max_user_namespaces; exec \"$0\" \"$@\"",
 ];
 
-fn report(place: &Workplace, wrapper: &[&str]) -> String {
-    let sandboxes = place.text("home/not/yet/there");
-    let probed = place.helper(wrapper, &["ladder", &sandboxes]);
-    let left = fs::read_dir(place.path("home")).unwrap().flatten();
+fn report(location: &Workplace, wrapper: &[&str]) -> String {
+    let sandboxes = location.text("home/not/yet/there");
+    let probed = location.helper(wrapper, &["ladder", &sandboxes]);
+    let left = fs::read_dir(location.path("home")).unwrap().flatten();
     let left = left.filter(|entry| entry.file_name().to_string_lossy().contains("trial"));
     assert_eq!(left.count(), 0);
     probed.stdout.text()
@@ -31,8 +31,8 @@ fn line<'a>(text: &'a str, start: &str) -> &'a str {
 
 #[test]
 fn the_native_level_works_and_says_what_it_gives() {
-    as_each_user(|place| {
-        let text = report(place, &[]);
+    as_each_user(|location| {
+        let text = report(location, &[]);
         let native = line(&text, "Native works: ");
         for given in [
             "true",
@@ -48,9 +48,9 @@ fn the_native_level_works_and_says_what_it_gives() {
         line(&text, "kernel: ");
         line(&text, "sandboxes are on: ");
         // What is said of a limit is what a run then has.
-        let mut request = place.shell("true");
+        let mut request = location.shell("true");
         request.resources = vec![("cpu".to_owned(), 500)];
-        let run = place.run(&request);
+        let run = location.run(&request);
         assert_eq!(
             native.contains("cpu limit by cgroup"),
             run.grade.contains("cpu by cgroup"),
@@ -61,8 +61,8 @@ fn the_native_level_works_and_says_what_it_gives() {
 
 #[test]
 fn a_level_that_does_not_work_names_the_call_and_the_way_out() {
-    as_each_user(|place| {
-        let text = report(place, FORBID);
+    as_each_user(|location| {
+        let text = report(location, FORBID);
         line(&text, "Native works: false: ");
         let user = line(&text, "Native misses user namespace (necessary: true): ");
         assert!(
@@ -80,8 +80,8 @@ fn a_level_that_does_not_work_names_the_call_and_the_way_out() {
 
 #[test]
 fn layers_that_could_not_lie_there_are_told() {
-    as_each_user(|place| {
-        let probed = place.helper(&[], &["ladder", "/proc/nowhere"]);
+    as_each_user(|location| {
+        let probed = location.helper(&[], &["ladder", "/proc/nowhere"]);
         let text = probed.stdout.text();
         line(&text, "Native works: true: ");
         line(
@@ -93,9 +93,9 @@ fn layers_that_could_not_lie_there_are_told() {
 
 #[test]
 fn podman_is_asked_or_said_to_be_missing() {
-    as_each_user(|place| {
+    as_each_user(|location| {
         let hidden = ["env", "PATH=/nowhere"];
-        let text = report(place, &hidden);
+        let text = report(location, &hidden);
         line(&text, "Podman works: false: ");
         let missing = line(
             &text,

@@ -3,15 +3,15 @@
 use crate::workplace::{Workplace, as_each_user};
 
 /// Checks what the kernel answers to a raw call inside.
-fn check(place: &Workplace, call: &str, expected: &str) {
-    let reply = place.run(&place.shell(&format!("/helper try kernel {call}")));
+fn check(location: &Workplace, call: &str, expected: &str) {
+    let reply = location.run(&location.shell(&format!("/helper try kernel {call}")));
     assert_eq!(reply.stdout.trim_end(), expected, "{call}: {reply:?}");
 }
 
 #[test]
 fn every_call_of_the_table_is_refused() {
-    as_each_user(|place| {
-        let reply = place.run(&place.shell("/helper try kernel each"));
+    as_each_user(|location| {
+        let reply = location.run(&location.shell("/helper try kernel each"));
         let answered: Vec<&str> = reply.stdout.lines().collect();
         assert!(answered.len() > 50, "{reply:?}");
         for line in answered {
@@ -28,8 +28,9 @@ fn every_call_of_the_table_is_refused() {
 #[test]
 fn most_of_the_table_would_be_answered_without_the_filter() {
     // Without this, a table of calls that nobody may make would prove nothing about the filter.
-    let place = Workplace::new(rustix::process::geteuid().as_raw());
-    let reply = place.run(&place.bare(&format!("{} try kernel each", place.text("helper"))));
+    let location = Workplace::new(rustix::process::geteuid().as_raw());
+    let reply =
+        location.run(&location.bare(&format!("{} try kernel each", location.text("helper"))));
     for call in ["keyctl", "io_uring_setup", "userfaultfd", "clone3", "kcmp"] {
         let line = reply.stdout.lines().find(|line| line.starts_with(call));
         let line = line.unwrap();
@@ -42,8 +43,8 @@ fn most_of_the_table_would_be_answered_without_the_filter() {
 
 #[test]
 fn arguments_decide_where_the_call_itself_is_ordinary() {
-    as_each_user(|place| {
-        place.file("work/file", "");
+    as_each_user(|location| {
+        location.file("work/file", "");
         for (call, expected) in [
             // Namespaces by way of a new process: user, mount, process, network, and none.
             ("clone 0x10000000", "refused"),
@@ -84,19 +85,19 @@ fn arguments_decide_where_the_call_itself_is_ordinary() {
             ("node whiteout 0o20000", "refused"),
             ("node pipe 0o10600", "done"),
         ] {
-            check(place, call, expected);
+            check(location, call, expected);
         }
-        assert!(!place.path("work/planted").exists());
+        assert!(!location.path("work/planted").exists());
     });
 }
 
 #[test]
 #[cfg(target_arch = "x86_64")]
 fn calls_of_another_table_end_the_program() {
-    as_each_user(|place| {
+    as_each_user(|location| {
         for call in ["other-table", "other-instruction-set"] {
             let line = format!("/helper try kernel {call}; echo $?");
-            let reply = place.run(&place.shell(&line));
+            let reply = location.run(&location.shell(&line));
             // 128 and SIGSYS.
             assert_eq!(reply.stdout, "159\n", "{call}: {reply:?}");
         }
@@ -105,11 +106,12 @@ fn calls_of_another_table_end_the_program() {
 
 #[test]
 fn the_filter_cannot_be_left() {
-    as_each_user(|place| {
-        let reply = place.run(&place.shell("grep -E '^(Seccomp|NoNewPrivs):' /proc/self/status"));
+    as_each_user(|location| {
+        let reply =
+            location.run(&location.shell("grep -E '^(Seccomp|NoNewPrivs):' /proc/self/status"));
         assert_eq!(reply.stdout, "NoNewPrivs:\t1\nSeccomp:\t2\n", "{reply:?}");
         let line = "python3 -c 'import ctypes; libc = ctypes.CDLL(None); print([libc.prctl(22, mode, 0, 0, 0) for mode in (0, 1)])'";
-        let reply = place.run(&place.shell(line));
+        let reply = location.run(&location.shell(line));
         assert_eq!(reply.stdout, "[-1, -1]\n", "{reply:?}");
     });
 }
@@ -117,12 +119,12 @@ fn the_filter_cannot_be_left() {
 #[test]
 fn a_program_without_a_file_stays_inside() {
     let script = "import os\nfd = os.memfd_create('x', 0)\nos.write(fd, open('/usr/bin/cat', 'rb').read())\nos.execve(fd, ['cat', '/proc/self/status'], {})";
-    as_each_user(|place| {
-        let mut request = place.shell("");
+    as_each_user(|location| {
+        let mut request = location.shell("");
         request.argv = ["/usr/bin/python3", "-c", script]
             .map(str::to_owned)
             .to_vec();
-        let reply = place.run(&request);
+        let reply = location.run(&request);
         for line in [
             "NoNewPrivs:\t1\n",
             "Seccomp:\t2\n",
@@ -135,15 +137,16 @@ fn a_program_without_a_file_stays_inside() {
 
 #[test]
 fn devices_that_reach_the_machine_are_not_there() {
-    as_each_user(|place| {
-        let reply = place.run(&place.shell("ls /dev | tr '\\n' ' '; ls -A /dev/pts /dev/shm"));
+    as_each_user(|location| {
+        let reply =
+            location.run(&location.shell("ls /dev | tr '\\n' ' '; ls -A /dev/pts /dev/shm"));
         assert_eq!(
             reply.stdout,
             "fd full null ptmx pts random shm stderr stdin stdout tty urandom zero /dev/pts:\nptmx\n\n/dev/shm:\n",
             "{reply:?}"
         );
         // A terminal of somebody else cannot be opened: the session has none.
-        let reply = place.run(&place.shell("exec 3</dev/tty"));
+        let reply = location.run(&location.shell("exec 3</dev/tty"));
         assert!(reply.stderr.contains("No such device"), "{reply:?}");
     });
 }
@@ -152,29 +155,29 @@ fn devices_that_reach_the_machine_are_not_there() {
 fn shared_memory_of_the_host_is_out_of_reach() {
     // The kernel's own key-value memory is not a file, so neither mounts nor rules for files hide it.
     let made = "import ctypes, sys; libc = ctypes.CDLL(None); print(libc.shmget(int(sys.argv[1]), 64, int(sys.argv[2], 8)) >= 0)";
-    as_each_user(|place| {
+    as_each_user(|location| {
         let key = (0x4B00_0000 + std::process::id()).to_string();
-        let mut outside = place.bare("");
+        let mut outside = location.bare("");
         outside.argv = ["/usr/bin/python3", "-c", made, &key, "1666"]
             .map(str::to_owned)
             .to_vec();
-        assert_eq!(place.run(&outside).stdout, "True\n");
-        let mut inside = place.shell("");
+        assert_eq!(location.run(&outside).stdout, "True\n");
+        let mut inside = location.shell("");
         inside.argv = ["/usr/bin/python3", "-c", made, &key, "0"]
             .map(str::to_owned)
             .to_vec();
-        assert_eq!(place.run(&inside).stdout, "False\n");
+        assert_eq!(location.run(&inside).stdout, "False\n");
         let mut again = outside.clone();
         again.argv[4] = "0".to_owned();
-        assert_eq!(place.run(&again).stdout, "True\n");
+        assert_eq!(location.run(&again).stdout, "True\n");
         outside.argv = ["/usr/bin/ipcrm", "-M", &key].map(str::to_owned).to_vec();
-        assert_eq!(place.run(&outside).end, "Exited(0)");
+        assert_eq!(location.run(&outside).end, "Exited(0)");
     });
 }
 
 #[test]
 fn ordinary_tools_work() {
-    as_each_user(|place| {
+    as_each_user(|location| {
         for (line, expected) in [
             (
                 "git init -q . && git config user.email a@b && git config user.name a && echo x > f && git add f && git commit -qm m && git status --porcelain | wc -l",
@@ -193,7 +196,7 @@ fn ordinary_tools_work() {
                 "a\n",
             ),
         ] {
-            let reply = place.run(&place.shell(line));
+            let reply = location.run(&location.shell(line));
             assert_eq!(reply.stdout, expected, "{line}: {reply:?}");
         }
     });
@@ -207,25 +210,25 @@ fn node_lists_interfaces_and_runs_threads_and_servers() {
             http.get({ port: s.address().port, host: '127.0.0.1' }, r => r.on('data', d => {\
               console.log(Object.keys(os.networkInterfaces()).join(), m, String(d));\
               require('fs').promises.readFile('/etc/hosts').then(() => s.close()); })); }); });";
-    as_each_user(|place| {
-        let mut request = place.shell("");
+    as_each_user(|location| {
+        let mut request = location.shell("");
         request.argv = ["/usr/bin/env", "node", "-e", script]
             .map(str::to_owned)
             .to_vec();
-        let reply = place.run(&request);
+        let reply = location.run(&request);
         assert_eq!(reply.stdout, "lo 1 heard\n", "{reply:?}");
     });
 }
 
 #[test]
 fn a_sandbox_may_hold_a_sandbox_where_the_spec_says_so() {
-    as_each_user(|place| {
+    as_each_user(|location| {
         let line = "unshare --user --map-root-user --mount --pid --fork sh -c 'mount -t tmpfs none /tmp && echo inner > /tmp/f && cat /tmp/f; id -u'";
-        let strict = place.run(&place.shell(line));
+        let strict = location.run(&location.shell(line));
         assert_eq!(strict.stdout, "", "{strict:?}");
-        let mut request = place.shell(line);
+        let mut request = location.shell(line);
         request.nested = true;
-        let nested = place.run(&request);
+        let nested = location.run(&request);
         assert_eq!(nested.stdout, "inner\n0\n", "{nested:?}");
         assert!(
             nested
@@ -237,7 +240,7 @@ fn a_sandbox_may_hold_a_sandbox_where_the_spec_says_so() {
             request.argv = ["/bin/bash", "-c", "/helper try kernel each"]
                 .map(str::to_owned)
                 .to_vec();
-            let reply = place.run(&request);
+            let reply = location.run(&request);
             let line = format!("{call} {expected}\n");
             assert!(reply.stdout.contains(&line), "{reply:?}");
         }

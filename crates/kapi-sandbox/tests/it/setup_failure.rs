@@ -3,32 +3,32 @@
 use crate::request::{Reply, Request};
 use crate::workplace::{Workplace, as_each_user};
 
-fn check(place: &Workplace, request: &Request, error: &str, hint: &str) {
-    let reply = place.run(request);
+fn check(location: &Workplace, request: &Request, error: &str, hint: &str) {
+    let reply = location.run(request);
     assert_eq!(reply.end, error, "{reply:?}");
     assert!(reply.hint.contains(hint), "{reply:?}");
-    assert!(!place.path("work/ran").exists());
+    assert!(!location.path("work/ran").exists());
 }
 
 const RAN: &str = "echo > /workspace/ran";
 
 #[test]
 fn a_missing_mount_source_is_named() {
-    as_each_user(|place| {
-        let mut request = place.shell(RAN);
+    as_each_user(|location| {
+        let mut request = location.shell(RAN);
         request.mounts.push((
             "/no/such/place".to_owned(),
             "/x".to_owned(),
             "ro".to_owned(),
         ));
         let error = "set up the sandbox: open_tree on /no/such/place: No such file or directory (os error 2)";
-        check(place, &request, error, "does not exist");
+        check(location, &request, error, "does not exist");
     });
 }
 
 #[test]
 fn a_place_inside_must_be_absolute_and_makeable() {
-    as_each_user(|place| {
+    as_each_user(|location| {
         for (inside, error) in [
             (
                 "relative",
@@ -47,57 +47,57 @@ fn a_place_inside_must_be_absolute_and_makeable() {
                 "set up the sandbox: mkdirat on /usr/planted/x: Read-only file system (os error 30)",
             ),
         ] {
-            let mut request = place.shell(RAN);
+            let mut request = location.shell(RAN);
             request
                 .mounts
-                .push((place.text("work"), inside.to_owned(), "rw".to_owned()));
-            check(place, &request, error, "");
+                .push((location.text("work"), inside.to_owned(), "rw".to_owned()));
+            check(location, &request, error, "");
         }
     });
 }
 
 #[test]
 fn a_missing_program_or_directory_is_named_at_both_levels() {
-    as_each_user(|place| {
-        for request in [place.shell(RAN), place.bare("true")] {
+    as_each_user(|location| {
+        for request in [location.shell(RAN), location.bare("true")] {
             let mut missing = request.clone();
             missing.argv = vec!["/no/such/program".to_owned()];
             let error = "set up the sandbox: execve on /no/such/program: No such file or directory (os error 2)";
-            check(place, &missing, error, "not visible");
+            check(location, &missing, error, "not visible");
             let mut astray = request;
             astray.cwd = "/no/such/directory".to_owned();
             let error = "set up the sandbox: chdir on /no/such/directory: No such file or directory (os error 2)";
-            check(place, &astray, error, "working directory");
+            check(location, &astray, error, "working directory");
         }
     });
 }
 
 #[test]
 fn a_host_name_that_is_too_long_is_named() {
-    as_each_user(|place| {
+    as_each_user(|location| {
         let long = "n".repeat(65);
         let request = Request {
             hostname: long.clone(),
-            ..place.shell(RAN)
+            ..location.shell(RAN)
         };
         let error =
             format!("set up the sandbox: sethostname on {long}: Invalid argument (os error 22)");
-        check(place, &request, &error, "");
+        check(location, &request, &error, "");
     });
 }
 
 #[test]
 fn a_sandbox_inside_a_sandbox_is_refused_and_says_so() {
-    as_each_user(|place| {
+    as_each_user(|location| {
         let inner = Request {
             mounts: Vec::new(),
             cwd: "/".to_owned(),
             home: "/tmp".to_owned(),
-            ..place.shell("true")
+            ..location.shell("true")
         };
-        let mut outer = place.shell("/helper run");
+        let mut outer = location.shell("/helper run");
         outer.stdin = serde_json::to_string(&inner).unwrap();
-        let reply = place.run(&outer);
+        let reply = location.run(&outer);
         let inner: Reply = serde_json::from_str(&reply.stdout).unwrap();
         let error = "set up the sandbox: unshare(CLONE_NEWUSER) on the launcher: Operation not permitted (os error 1)";
         assert_eq!(inner.end, error);
@@ -117,12 +117,12 @@ const FORBID: &[&str] = &[
 
 #[test]
 fn a_host_without_user_namespaces_is_told_what_to_do_and_never_worked_around() {
-    as_each_user(|place| {
-        let reply = place.run_under(FORBID, &place.shell(RAN));
+    as_each_user(|location| {
+        let reply = location.run_under(FORBID, &location.shell(RAN));
         let error = "set up the sandbox: unshare(CLONE_NEWUSER) on the launcher: No space left on device (os error 28)";
         assert_eq!(reply.end, error, "{reply:?}");
         assert!(reply.hint.contains("user.max_user_namespaces"), "{reply:?}");
-        assert!(!place.path("work/ran").exists());
+        assert!(!location.path("work/ran").exists());
     });
 }
 
@@ -138,10 +138,10 @@ const FORBID_NETWORKS: &[&str] = &[
 
 #[test]
 fn a_network_that_is_refused_while_the_root_is_made_is_named_and_nothing_runs() {
-    as_each_user(|place| {
-        let reply = place.run_under(FORBID_NETWORKS, &place.shell(RAN));
+    as_each_user(|location| {
+        let reply = location.run_under(FORBID_NETWORKS, &location.shell(RAN));
         let error = "set up the sandbox: unshare(CLONE_NEWNET) on the launcher: No space left on device (os error 28)";
         assert_eq!(reply.end, error, "{reply:?}");
-        assert!(!place.path("work/ran").exists());
+        assert!(!location.path("work/ran").exists());
     });
 }

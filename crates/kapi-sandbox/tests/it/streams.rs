@@ -14,13 +14,13 @@ use crate::request::Request;
 use crate::workplace::{Workplace, as_each_user, shell, spec};
 
 /// Makes the request for both levels.
-fn both(place: &Workplace, line: &str) -> [Request; 2] {
-    [place.shell(line), place.bare(line)]
+fn both(location: &Workplace, line: &str) -> [Request; 2] {
+    [location.shell(line), location.bare(line)]
 }
 
 #[test]
 fn the_end_of_the_program_is_told_as_it_was() {
-    as_each_user(|place| {
+    as_each_user(|location| {
         for (line, expected) in [
             ("exit 0", "Exited(0)"),
             ("exit 7", "Exited(7)"),
@@ -29,8 +29,8 @@ fn the_end_of_the_program_is_told_as_it_was() {
             ("kill -15 $$", "Signaled(15)"),
             ("kill -SEGV $$", "Signaled(11)"),
         ] {
-            for request in both(place, line) {
-                let reply = place.run(&request);
+            for request in both(location, line) {
+                let reply = location.run(&request);
                 assert_eq!(reply.end, expected, "{line} {}: {reply:?}", request.level);
             }
         }
@@ -39,15 +39,15 @@ fn the_end_of_the_program_is_told_as_it_was() {
 
 #[test]
 fn input_and_output_pass_through_whole() {
-    as_each_user(|place| {
-        for mut request in both(place, "tr a-z A-Z; echo error >&2") {
+    as_each_user(|location| {
+        for mut request in both(location, "tr a-z A-Z; echo error >&2") {
             request.stdin = "words\n".repeat(50_000);
-            let reply = place.run(&request);
+            let reply = location.run(&request);
             assert_eq!(reply.stdout, "WORDS\n".repeat(50_000), "{}", request.level);
             assert_eq!(reply.stderr, "error\n");
         }
-        for request in both(place, "head -c 50000000 /dev/zero | tr '\\0' '\\n'") {
-            let reply = place.run(&request);
+        for request in both(location, "head -c 50000000 /dev/zero | tr '\\0' '\\n'") {
+            let reply = location.run(&request);
             assert_eq!(
                 (reply.end.as_str(), reply.stdout_bytes),
                 ("Exited(0)", 50_000_000),
@@ -60,9 +60,9 @@ fn input_and_output_pass_through_whole() {
 
 #[test]
 fn a_closed_pipe_ends_a_writer_as_usual() {
-    as_each_user(|place| {
-        for request in both(place, "yes | head -1; echo ${PIPESTATUS[0]}; umask") {
-            let reply = place.run(&request);
+    as_each_user(|location| {
+        for request in both(location, "yes | head -1; echo ${PIPESTATUS[0]}; umask") {
+            let reply = location.run(&request);
             assert_eq!(reply.stdout, "y\n141\n0022\n", "{}", request.level);
         }
     });
@@ -70,8 +70,8 @@ fn a_closed_pipe_ends_a_writer_as_usual() {
 
 #[test]
 fn no_descriptor_but_the_standard_ones_is_passed_on() {
-    as_each_user(|place| {
-        let reply = place.run(&place.shell("exec /helper try fds"));
+    as_each_user(|location| {
+        let reply = location.run(&location.shell("exec /helper try fds"));
         let numbers: Vec<&str> = reply
             .stdout
             .split_whitespace()
@@ -121,9 +121,10 @@ fn given_descriptors_are_there_in_order_from_three_on() {
 
 #[test]
 fn twenty_at_once_do_not_mix() {
-    as_each_user(|place| {
-        let run_one =
-            |number| place.run(&place.shell(&format!("echo {number} > /tmp/mine; cat /tmp/*")));
+    as_each_user(|location| {
+        let run_one = |number| {
+            location.run(&location.shell(&format!("echo {number} > /tmp/mine; cat /tmp/*")))
+        };
         thread::scope(|scope| {
             let runs: Vec<_> = (0..20)
                 .map(|number| scope.spawn(move || run_one(number)))

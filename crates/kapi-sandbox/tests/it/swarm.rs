@@ -38,47 +38,47 @@ fn descriptors() -> usize {
 
 #[test]
 fn a_hundred_at_once_leave_nothing() {
-    let place = Workplace::new(geteuid().as_raw());
-    place.directory("lower");
-    place.file("lower/file", "shared\n");
+    let location = Workplace::new(geteuid().as_raw());
+    location.directory("lower");
+    location.file("lower/file", "shared\n");
     for index in 0..SWARM {
-        place.directory(&format!("upper{index}"));
-        place.directory(&format!("scratch{index}"));
+        location.directory(&format!("upper{index}"));
+        location.directory(&format!("scratch{index}"));
     }
     let mark = format!("5001.{}", std::process::id());
     let before = descriptors();
     std::thread::scope(|scope| {
         for index in 0..SWARM {
-            let (place, mark) = (&place, &mark);
-            scope.spawn(move || run_one(place, index, mark));
+            let (location, mark) = (&location, &mark);
+            scope.spawn(move || run_one(location, index, mark));
         }
     });
     assert_eq!(count_processes(&mark), 0);
-    assert_eq!(running(&place.path("helper")), 0);
+    assert_eq!(running(&location.path("helper")), 0);
     assert_eq!(descriptors(), before);
     let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap();
-    assert!(!mounts.contains(&place.text("")), "{mounts}");
+    assert!(!mounts.contains(&location.text("")), "{mounts}");
     for index in 0..SWARM {
-        let written = fs::read_to_string(place.path(&format!("upper{index}/file"))).unwrap();
+        let written = fs::read_to_string(location.path(&format!("upper{index}/file"))).unwrap();
         assert_eq!(written, format!("{index}\n"));
     }
     assert_eq!(
-        fs::read_to_string(place.path("lower/file")).unwrap(),
+        fs::read_to_string(location.path("lower/file")).unwrap(),
         "shared\n"
     );
 }
 
 /// Runs the sandbox of one number, which leaves a daemon and writes its number.
-fn run_one(place: &Workplace, index: usize, mark: &str) {
-    let mut spec = spec(IsolationLevel::Native, &place.path("home"));
-    spec.self_exe = place.path("helper");
+fn run_one(location: &Workplace, index: usize, mark: &str) {
+    let mut spec = spec(IsolationLevel::Native, &location.path("home"));
+    spec.self_exe = location.path("helper");
     spec.name = format!("swarm-{}-{index}", std::process::id());
     spec.mounts = vec![Mount {
-        host: place.path("lower"),
+        host: location.path("lower"),
         inside: "/workspace".into(),
         access: MountAccess::CopyOnWrite(OverlayLayer {
-            upper: place.path(&format!("upper{index}")),
-            work: place.path(&format!("scratch{index}")),
+            upper: location.path(&format!("upper{index}")),
+            work: location.path(&format!("scratch{index}")),
         }),
     }];
     let line = format!(
@@ -103,13 +103,17 @@ fn run_one(place: &Workplace, index: usize, mark: &str) {
     clippy::disallowed_methods,
     reason = "a plain child of which nothing but itself is killed"
 )]
-fn kill_after(place: &Workplace, line: &str, after: Duration) {
-    let mut request = place.shell(line);
-    let layer = format!("cow:{}:{}", place.text("upper"), place.text("scratch"));
+fn kill_after(location: &Workplace, line: &str, after: Duration) {
+    let mut request = location.shell(line);
+    let layer = format!(
+        "cow:{}:{}",
+        location.text("upper"),
+        location.text("scratch")
+    );
     request
         .mounts
-        .push((place.text("work"), "/copy".to_owned(), layer));
-    let program = place.driver(&[], &["run"], &request);
+        .push((location.text("work"), "/copy".to_owned(), layer));
+    let program = location.driver(&[], &["run"], &request);
     let mut child = std::process::Command::new(program.path)
         .args(program.args)
         .stdin(Stdio::piped())
@@ -130,23 +134,27 @@ fn kill_after(place: &Workplace, line: &str, after: Duration) {
 
 #[test]
 fn a_host_side_killed_at_any_instant_leaves_nothing_and_its_layer_can_be_used_again() {
-    as_each_user(|place| {
-        place.directory("upper");
-        place.directory("scratch");
+    as_each_user(|location| {
+        location.directory("upper");
+        location.directory("scratch");
         let mark = format!("5002.{}", std::process::id());
         for index in 0..KILLED {
             let line = format!("(setsid sleep {mark} &); echo x >> /copy/file; sleep {mark}");
-            kill_after(place, &line, APART * index);
+            kill_after(location, &line, APART * index);
         }
         await_condition("everything has ended", || {
-            count_processes(&mark) == 0 && running(&place.path("helper")) == 0
+            count_processes(&mark) == 0 && running(&location.path("helper")) == 0
         });
-        let mut request = place.shell("sort -u /copy/file; echo again");
-        let layer = format!("cow:{}:{}", place.text("upper"), place.text("scratch"));
+        let mut request = location.shell("sort -u /copy/file; echo again");
+        let layer = format!(
+            "cow:{}:{}",
+            location.text("upper"),
+            location.text("scratch")
+        );
         request
             .mounts
-            .push((place.text("work"), "/copy".to_owned(), layer));
-        let reply = place.run(&request);
+            .push((location.text("work"), "/copy".to_owned(), layer));
+        let reply = location.run(&request);
         assert_eq!(reply.stdout, "x\nagain\n", "{reply:?}");
     });
 }

@@ -44,10 +44,10 @@ impl Workplace {
         let helper = root.path().join("helper");
         fs::copy(env!("CARGO_BIN_EXE_kapi-sandbox-helper"), &helper).unwrap();
         fs::set_permissions(&helper, fs::Permissions::from_mode(0o755)).unwrap();
-        let place = Self { root, user };
-        place.directory("home");
-        place.directory("work");
-        place
+        let location = Self { root, user };
+        location.directory("home");
+        location.directory("work");
+        location
     }
 
     /// Tells whether this is the ordinary user's, and not that of whoever runs the tests.

@@ -55,10 +55,10 @@ fn perform() -> i32 {
     let Ok(ask) = serde_json::from_str::<Ask>(&text) else {
         return 66;
     };
-    let Ok(told) = serde_json::to_string(&answer(&ask)) else {
+    let Ok(reported) = serde_json::to_string(&answer(&ask)) else {
         return 67;
     };
-    print(&told)
+    print(&reported)
 }
 
 /// Lists what dead launchers left: run and fate.

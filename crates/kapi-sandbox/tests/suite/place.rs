@@ -81,7 +81,7 @@ impl Place {
             .tempdir_in("/tmp")
             .unwrap();
         fs::set_permissions(root.path(), fs::Permissions::from_mode(0o755)).unwrap();
-        let place = Self {
+        let location = Self {
             root,
             level,
             user,
@@ -90,17 +90,17 @@ impl Place {
         };
         fs::copy(
             env!("CARGO_BIN_EXE_kapi-sandbox-suite-helper"),
-            place.path("helper"),
+            location.path("helper"),
         )
         .unwrap();
-        fs::set_permissions(place.path("helper"), fs::Permissions::from_mode(0o755)).unwrap();
+        fs::set_permissions(location.path("helper"), fs::Permissions::from_mode(0o755)).unwrap();
         for name in ["home", "work", "own"] {
-            place.directory(name);
+            location.directory(name);
         }
         if level == Level::Podman {
-            place.prepare_containers();
+            location.prepare_containers();
         }
-        Some(place)
+        Some(location)
     }
 
     fn prepare_containers(&self) {

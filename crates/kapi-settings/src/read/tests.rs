@@ -7,7 +7,7 @@ use serde::Deserialize;
 
 use super::read;
 use crate::fault::Faults;
-use crate::scalar::{Count, Millis, NumberText, UsdMicros, Word};
+use crate::scalar::{Millis, NumberText, RangedCount, TrimmedText, UsdMicros};
 use crate::setting::{OneOrMany, Setting};
 use crate::yaml;
 
@@ -31,7 +31,7 @@ enum Check {
 
 #[derive(Debug, PartialEq, Deserialize)]
 struct Command {
-    run: Word,
+    run: TrimmedText,
     timeout: Option<Millis<1, 60_000>>,
 }
 
@@ -45,9 +45,9 @@ enum Condition {
 
 #[derive(Debug, PartialEq, Deserialize)]
 struct File {
-    name: Word<8>,
+    name: TrimmedText<8>,
     #[serde(alias = "tries")]
-    retries: Option<Setting<Count<1, 9>>>,
+    retries: Option<Setting<RangedCount<1, 9>>>,
     level: Option<Level>,
     #[serde(default)]
     plain: Vec<String>,
@@ -56,7 +56,7 @@ struct File {
     usd: Option<UsdMicros>,
     bound: Option<NumberText>,
     #[serde(default)]
-    map: BTreeMap<String, Count<0, 9>>,
+    map: BTreeMap<String, RangedCount<0, 9>>,
     is_on: Option<bool>,
     port: Option<u16>,
 }
@@ -83,11 +83,14 @@ fn every_kind_of_value_is_read() {
          bound: 1.25\nmap: {x: 1}\nis_on: true\nport: 80\n",
     );
     let retries = file.retries.unwrap();
-    assert_eq!((retries.value, retries.key.as_str()), (Count(3), "tries"));
+    assert_eq!(
+        (retries.value, retries.key.as_str()),
+        (RangedCount(3), "tries")
+    );
     assert_eq!(retries.line, 2);
     let checks = file.checks.unwrap().0;
     let command = Command {
-        run: Word("make".to_owned()),
+        run: TrimmedText("make".to_owned()),
         timeout: Some(Millis(2_000)),
     };
     let expected = [

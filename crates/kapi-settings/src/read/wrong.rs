@@ -14,7 +14,7 @@ pub(super) struct Spot {
 
 /// What is wrong.
 #[derive(Debug)]
-pub(super) struct Wrong(pub(super) Box<Words>);
+pub(super) struct ReadProblem(pub(super) Box<Words>);
 
 #[derive(Debug)]
 pub(super) struct Words {
@@ -30,7 +30,7 @@ pub(super) struct Words {
     pub(super) is_known: bool,
 }
 
-impl Wrong {
+impl ReadProblem {
     pub(super) fn new(what: String, remedy: String) -> Self {
         Self(Box::new(Words {
             what,
@@ -54,15 +54,15 @@ impl Wrong {
     }
 }
 
-impl fmt::Display for Wrong {
+impl fmt::Display for ReadProblem {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(out, "{}; {}", self.0.what, self.0.remedy)
     }
 }
 
-impl std::error::Error for Wrong {}
+impl std::error::Error for ReadProblem {}
 
-impl Error for Wrong {
+impl Error for ReadProblem {
     /// What is wrong, and on a second line what to do.
     fn custom<T: fmt::Display>(message: T) -> Self {
         let text = message.to_string();

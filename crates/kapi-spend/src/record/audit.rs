@@ -41,9 +41,9 @@ pub fn audit_ledger(home: &LedgerHome<'_>) -> Result<Option<LedgerAudit>, Ledger
         *sum = sum.saturating_add(total(tokens));
     };
     let n_faults = report.faults.len();
-    let replayed = report.replay::<SpendMachine>(&found, |books, logged| {
+    let replayed = report.replay::<SpendMachine>(&found, |totals, logged| {
         if let SpendEvent::Settled { id, used, .. } = &logged.event
-            && let Some(open) = books.open.get(id)
+            && let Some(open) = totals.open.get(id)
         {
             book(&open.account, &used.tokens);
         }

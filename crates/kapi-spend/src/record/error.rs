@@ -5,7 +5,7 @@
 use std::path::PathBuf;
 
 use kapi_machine::error::StreamError;
-use kapi_machine::places::PlaceError;
+use kapi_machine::slots::SlotError;
 use kapi_store::error::StoreError;
 use kapi_sys::lock::LockError;
 
@@ -46,7 +46,7 @@ pub enum LedgerError {
     NotDerived(#[source] Box<Self>),
     /// There is no place for one more process that spends.
     #[error(transparent)]
-    Place(#[from] PlaceError),
+    Place(#[from] SlotError),
 }
 
 impl LedgerError {
@@ -67,10 +67,8 @@ impl LedgerError {
             Self::Denied(SpendDenied::OnlyHuman) => {
                 Some("ask the user to run the command in their own terminal.".to_owned())
             }
-            Self::Place(PlaceError::Full { .. }) => {
-                Some("wait for some of them to end.".to_owned())
-            }
-            Self::Place(PlaceError::Lock(_)) | Self::Encode { .. } => None,
+            Self::Place(SlotError::Full { .. }) => Some("wait for some of them to end.".to_owned()),
+            Self::Place(SlotError::Lock(_)) | Self::Encode { .. } => None,
         }
     }
 }

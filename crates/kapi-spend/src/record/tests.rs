@@ -1,8 +1,8 @@
 //! Spend events as they stand in a log.
 
-use crate::rules::account::{Account, ReservationId, Role};
+use crate::rules::account::{Account, ModelRole, ReservationId};
 use crate::rules::day::Day;
-use crate::rules::event::{EndedBy, Question, SpendEvent, Used};
+use crate::rules::event::{EndedBy, SpendEvent, SpendPermit, TurnUsage};
 use crate::rules::tokens::TokenCounts;
 
 fn golden(event: &SpendEvent, line: &str) {
@@ -13,7 +13,7 @@ fn golden(event: &SpendEvent, line: &str) {
 #[test]
 fn golden_lines() {
     let id = ReservationId::new("shop-1", "001-a", "t001-agent-a1");
-    let used = Used {
+    let used = TurnUsage {
         tokens: TokenCounts {
             input: 1,
             output: 2,
@@ -26,7 +26,7 @@ fn golden_lines() {
         project: "shop-1".to_owned(),
         goal: "001-a".to_owned(),
         agent: "claude".to_owned(),
-        role: Role::Executor,
+        role: ModelRole::Executor,
         provider: "anthropic".to_owned(),
         model: "m".to_owned(),
     };
@@ -63,7 +63,7 @@ fn golden_lines() {
     );
     golden(
         &SpendEvent::Allowed {
-            question: Question::UnknownPrice,
+            question: SpendPermit::UnknownPrice,
             day: Day::of_date(2026, 11, 22),
         },
         r#"{"type":"allowed","data":{"question":"unknown_price","day":"2026-11-22"}}"#,

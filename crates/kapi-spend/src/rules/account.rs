@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 /// In what part a model was asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Role {
+pub enum ModelRole {
     /// It worked on the goal.
     Executor,
     /// It judged the work.
@@ -27,7 +27,7 @@ pub struct Account {
     /// The agent that asked, as the contract names it.
     pub agent: String,
     /// In what part.
-    pub role: Role,
+    pub role: ModelRole,
     /// Whose price list holds (`anthropic`, `openai`, `gemini`, `local`, `subscription` …).
     pub provider: String,
     /// The model, as the provider names it.
@@ -36,7 +36,7 @@ pub struct Account {
 
 /// Who serves a model to an agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Served<'a> {
+pub enum ModelProvider<'a> {
     /// The vendor itself, paid by the token, by its name in the price list.
     ByVendor(&'a str),
     /// A server that was named by its base URL.
@@ -50,7 +50,7 @@ pub enum Served<'a> {
 #[serde(transparent)]
 pub struct ReservationId(String);
 
-impl Served<'_> {
+impl ModelProvider<'_> {
     /// Returns the name under which prices are looked up.
     ///
     /// A server on this machine is `local`: whether it costs anything only the person knows.
@@ -87,7 +87,7 @@ impl Served<'_> {
     }
 }
 
-impl fmt::Display for Role {
+impl fmt::Display for ModelRole {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.write_str(match self {
             Self::Executor => "executor",
@@ -118,23 +118,29 @@ impl fmt::Display for ReservationId {
 
 #[cfg(test)]
 mod tests {
-    use super::Served;
+    use super::ModelProvider;
 
     #[test]
     fn a_server_is_known_by_its_host() {
         for (served, provider) in [
-            (Served::ByVendor("anthropic"), "anthropic"),
-            (Served::BySubscription, "subscription"),
-            (Served::At("https://api.openai.com/v1"), "openai"),
-            (Served::At("https://API.Anthropic.com:443"), "anthropic"),
-            (Served::At("http://127.0.0.1:11434/v1"), "local"),
-            (Served::At("http://localhost:1234"), "local"),
-            (Served::At("http://[::1]:8080/v1"), "local"),
+            (ModelProvider::ByVendor("anthropic"), "anthropic"),
+            (ModelProvider::BySubscription, "subscription"),
+            (ModelProvider::At("https://api.openai.com/v1"), "openai"),
             (
-                Served::At("https://llm.example.org:8443/v1"),
+                ModelProvider::At("https://API.Anthropic.com:443"),
+                "anthropic",
+            ),
+            (ModelProvider::At("http://127.0.0.1:11434/v1"), "local"),
+            (ModelProvider::At("http://localhost:1234"), "local"),
+            (ModelProvider::At("http://[::1]:8080/v1"), "local"),
+            (
+                ModelProvider::At("https://llm.example.org:8443/v1"),
                 "llm.example.org",
             ),
-            (Served::At("http://127.example.org"), "127.example.org"),
+            (
+                ModelProvider::At("http://127.example.org"),
+                "127.example.org",
+            ),
         ] {
             assert_eq!(served.provider(), provider, "{served:?}");
         }

@@ -23,7 +23,7 @@ pub struct Caps {
 /// What a cap is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Scope {
+pub enum CapScope {
     /// One goal's own budget.
     Goal,
     /// One project on one day.
@@ -34,9 +34,9 @@ pub enum Scope {
 
 /// A cap and what stands against it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-pub struct Standing {
+pub struct CapStatus {
     /// What it is for.
-    pub scope: Scope,
+    pub scope: CapScope,
     /// Millionths of a US dollar that were spent.
     pub spent: u64,
     /// Millionths that turns under way may still spend.
@@ -71,7 +71,7 @@ impl Caps {
     }
 }
 
-impl Standing {
+impl CapStatus {
     /// Returns what was spent and what may be, together.
     #[must_use]
     pub const fn committed(&self) -> u64 {
@@ -97,7 +97,7 @@ impl Standing {
     }
 }
 
-impl fmt::Display for Scope {
+impl fmt::Display for CapScope {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.write_str(match self {
             Self::Goal => "this goal",
@@ -109,7 +109,7 @@ impl fmt::Display for Scope {
 
 #[cfg(test)]
 mod tests {
-    use super::{Caps, Scope, Standing};
+    use super::{CapScope, CapStatus, Caps};
 
     #[test]
     fn the_smaller_cap_holds() {
@@ -134,8 +134,8 @@ mod tests {
 
     #[test]
     fn what_is_left_and_when_to_ask() {
-        let at = |spent, reserved| Standing {
-            scope: Scope::MachineDay,
+        let at = |spent, reserved| CapStatus {
+            scope: CapScope::MachineDay,
             spent,
             reserved,
             cap: 1_000,

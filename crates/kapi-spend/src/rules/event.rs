@@ -11,7 +11,7 @@ use crate::rules::tokens::TokenCounts;
 /// What a turn has used.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Used {
+pub struct TurnUsage {
     /// Tokens.
     pub tokens: TokenCounts,
     /// Millionths of a US dollar; `None` where nobody knows the price.
@@ -31,7 +31,7 @@ pub enum EndedBy {
 /// What a person let go on for a day.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Question {
+pub enum SpendPermit {
     /// A daily cap is nearly used up.
     Threshold,
     /// There is a cap, and nobody knows what the model costs.
@@ -63,14 +63,14 @@ pub enum SpendEvent {
         /// The reservation.
         id: ReservationId,
         /// Everything so far.
-        used: Used,
+        used: TurnUsage,
     },
     /// A turn has ended and used so much in all.
     Settled {
         /// The reservation.
         id: ReservationId,
         /// Everything.
-        used: Used,
+        used: TurnUsage,
         /// Who says so.
         by: EndedBy,
     },
@@ -84,7 +84,7 @@ pub enum SpendEvent {
     /// A person let turns go on that would be asked about.
     Allowed {
         /// What was asked.
-        question: Question,
+        question: SpendPermit,
         /// The day it holds for.
         day: Day,
     },

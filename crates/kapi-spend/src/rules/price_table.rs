@@ -8,7 +8,7 @@ use crate::rules::day::Day;
 
 /// One row: provider, model, the day from which it holds, price, source.
 #[derive(Debug, Clone, Copy)]
-pub struct Row {
+pub struct PriceRow {
     /// Whose list it is on.
     pub provider: &'static str,
     /// The model's name without a date; `*` for every model of the provider.
@@ -43,8 +43,8 @@ const fn row(
     from: Day,
     mills: [u64; 4],
     source: &'static str,
-) -> Row {
-    Row {
+) -> PriceRow {
+    PriceRow {
         provider,
         model,
         from,
@@ -53,27 +53,27 @@ const fn row(
     }
 }
 
-const fn anthropic(model: &'static str, from: Day, mills: [u64; 4]) -> Row {
+const fn anthropic(model: &'static str, from: Day, mills: [u64; 4]) -> PriceRow {
     row("anthropic", model, from, mills, ANTHROPIC)
 }
 
-const fn anthropic_old(model: &'static str, from: Day, mills: [u64; 4]) -> Row {
+const fn anthropic_old(model: &'static str, from: Day, mills: [u64; 4]) -> PriceRow {
     row("anthropic", model, from, mills, ANTHROPIC_OLD)
 }
 
-const fn openai(model: &'static str, from: Day, mills: [u64; 4]) -> Row {
+const fn openai(model: &'static str, from: Day, mills: [u64; 4]) -> PriceRow {
     row("openai", model, from, mills, OPENAI)
 }
 
-const fn openai_old(model: &'static str, from: Day, mills: [u64; 4]) -> Row {
+const fn openai_old(model: &'static str, from: Day, mills: [u64; 4]) -> PriceRow {
     row("openai", model, from, mills, OPENAI_OLD)
 }
 
-const fn google(model: &'static str, from: Day, mills: [u64; 4]) -> Row {
+const fn google(model: &'static str, from: Day, mills: [u64; 4]) -> PriceRow {
     row("gemini", model, from, mills, GOOGLE)
 }
 
-const fn google_old(model: &'static str, from: Day, mills: [u64; 4]) -> Row {
+const fn google_old(model: &'static str, from: Day, mills: [u64; 4]) -> PriceRow {
     row("gemini", model, from, mills, GOOGLE_OLD)
 }
 
@@ -82,7 +82,7 @@ const fn on(year: i64, month: i64, day: i64) -> Day {
 }
 
 /// Every row, in no particular order.
-pub const ROWS: &[Row] = &[
+pub const ROWS: &[PriceRow] = &[
     // What a flat subscription covers. A server of one's own is not here: it may pass requests on
     // to a vendor, and only the person knows.
     row("subscription", "*", on(2020, 1, 1), [0, 0, 0, 0], NO_CHARGE),

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use crate::rules::day::Day;
 use crate::rules::price::{AmountError, Price, parse_usd_micros};
-use crate::rules::price_table::{ROWS, Row};
+use crate::rules::price_table::{PriceRow, ROWS};
 use crate::rules::tokens::TokenCounts;
 
 /// Digits from which on a number in a name is a date or a serial and not a generation.
@@ -62,7 +62,7 @@ pub struct Prices {
 
 /// A price and where it comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Found {
+pub struct PriceMatch {
     /// The price.
     pub price: Price,
     /// Where it was read; "your configuration" for the person's own.
@@ -113,7 +113,7 @@ impl Prices {
 
     /// Returns the price of a model on a day; `None` when nobody knows it.
     #[must_use]
-    pub fn find(&self, provider: &str, model: &str, day: Day) -> Option<Found> {
+    pub fn find(&self, provider: &str, model: &str, day: Day) -> Option<PriceMatch> {
         let model = model.strip_prefix("models/").unwrap_or(model);
         self.find_own(provider, model)
             .or_else(|| find_built_in(provider, model, day))
@@ -127,11 +127,11 @@ impl Prices {
         Some(found.price.cost(tokens))
     }
 
-    fn find_own(&self, provider: &str, model: &str) -> Option<Found> {
+    fn find_own(&self, provider: &str, model: &str) -> Option<PriceMatch> {
         let rows = self.own.iter().filter(|((of, _), _)| of == provider);
         let fitting = rows.filter(|((_, name), _)| fits(name, model));
         let (_, price) = fitting.max_by_key(|((_, name), _)| weight(name))?;
-        Some(Found {
+        Some(PriceMatch {
             price: *price,
             source: "your configuration",
             from: None,
@@ -139,13 +139,14 @@ impl Prices {
     }
 }
 
-fn find_built_in(provider: &str, model: &str, day: Day) -> Option<Found> {
-    let is_for = |row: &&Row| row.provider == provider && row.from <= day && fits(row.model, model);
+fn find_built_in(provider: &str, model: &str, day: Day) -> Option<PriceMatch> {
+    let is_for =
+        |row: &&PriceRow| row.provider == provider && row.from <= day && fits(row.model, model);
     let rows = ROWS.iter().filter(is_for);
     let row = rows.max_by_key(|row| (weight(row.model), row.from))?;
     let [input, output, cache_read, cache_write] =
         row.mills.map(|mills| mills.saturating_mul(MICROS_PER_MILL));
-    Some(Found {
+    Some(PriceMatch {
         price: Price {
             input,
             output,

@@ -4,13 +4,13 @@
 
 use std::collections::BTreeMap;
 
-use crate::rules::account::{Account, Role};
-use crate::rules::books::{Books, Entry, Sum};
+use crate::rules::account::{Account, ModelRole};
 use crate::rules::day::{Day, Month};
+use crate::rules::totals::{AccountSum, LedgerTotals, Sum};
 
 /// What is added up under one key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum By {
+pub enum SpendGrouping {
     /// One goal of one project.
     Goal,
     /// One agent, its judging apart.
@@ -25,7 +25,7 @@ pub enum By {
 
 /// What is looked at.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Selection {
+pub struct SpendSelection {
     /// One project, or all of the machine.
     pub project: Option<String>,
     /// The first day; `None` for everything there is.
@@ -34,7 +34,7 @@ pub struct Selection {
 
 /// One key and what was added up.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Row {
+pub struct SpendRow {
     /// The goal, agent, model, day or project.
     pub key: String,
     /// Its sum.
@@ -43,9 +43,9 @@ pub struct Row {
 
 /// An answer to where money and tokens went.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Report {
+pub struct SpendReport {
     /// The rows: days in their order, everything else by cost and then tokens, most first.
-    pub rows: Vec<Row>,
+    pub rows: Vec<SpendRow>,
     /// All rows together.
     pub total: Sum,
     /// Models, as `provider/model`, that had turns whose cost nobody knows.
@@ -56,17 +56,17 @@ pub struct Report {
 
 /// Adds up a selection of the books.
 #[must_use]
-pub fn report(books: &Books, by: By, selection: &Selection) -> Report {
+pub fn report(totals: &LedgerTotals, by: SpendGrouping, selection: &SpendSelection) -> SpendReport {
     let mut sums: BTreeMap<String, Sum> = BTreeMap::new();
-    let mut report = Report {
+    let mut report = SpendReport {
         rows: Vec::new(),
         total: Sum::default(),
         unknown_models: Vec::new(),
         has_partial_month: false,
     };
-    let mut take = |when: &str, entries: &[Entry]| {
+    let mut take = |when: &str, entries: &[AccountSum]| {
         let mut is_taken = false;
-        for Entry { account, sum } in entries {
+        for AccountSum { account, sum } in entries {
             let is_in = |project: &String| *project == account.project;
             if !selection.project.as_ref().is_none_or(is_in) {
                 continue;
@@ -82,7 +82,7 @@ pub fn report(books: &Books, by: By, selection: &Selection) -> Report {
         is_taken
     };
     let since_month: Option<Month> = selection.since.map(Day::month);
-    for (month, entries) in &books.months {
+    for (month, entries) in &totals.months {
         if since_month.is_none_or(|since| *month >= since) {
             let is_taken = take(&month.to_string(), entries);
             let begins_before = selection.since.is_some_and(|since| {
@@ -91,7 +91,7 @@ pub fn report(books: &Books, by: By, selection: &Selection) -> Report {
             report.has_partial_month |= is_taken && begins_before;
         }
     }
-    for (day, entries) in &books.days {
+    for (day, entries) in &totals.days {
         if selection.since.is_none_or(|since| *day >= since) {
             take(&day.to_string(), entries);
         }
@@ -101,14 +101,17 @@ pub fn report(books: &Books, by: By, selection: &Selection) -> Report {
     report
 }
 
-fn rows(by: By, sums: BTreeMap<String, Sum>) -> Vec<Row> {
-    let mut rows: Vec<Row> = sums
+fn rows(by: SpendGrouping, sums: BTreeMap<String, Sum>) -> Vec<SpendRow> {
+    let mut rows: Vec<SpendRow> = sums
         .into_iter()
-        .map(|(key, sum)| Row { key, sum })
+        .map(|(key, sum)| SpendRow { key, sum })
         .collect();
     match by {
-        By::Day => {}
-        By::Goal | By::Agent | By::Model | By::Project => {
+        SpendGrouping::Day => {}
+        SpendGrouping::Goal
+        | SpendGrouping::Agent
+        | SpendGrouping::Model
+        | SpendGrouping::Project => {
             rows.sort_by_key(|row| {
                 let Sum {
                     usd_micros, tokens, ..
@@ -120,17 +123,17 @@ fn rows(by: By, sums: BTreeMap<String, Sum>) -> Vec<Row> {
     rows
 }
 
-fn key(by: By, account: &Account, when: &str) -> String {
+fn key(by: SpendGrouping, account: &Account, when: &str) -> String {
     match by {
-        By::Goal if account.goal.is_empty() => format!("{}/(older)", account.project),
-        By::Goal => format!("{}/{}", account.project, account.goal),
-        By::Agent => match account.role {
-            Role::Executor => account.agent.clone(),
-            Role::Judge => format!("{} (judge)", account.agent),
+        SpendGrouping::Goal if account.goal.is_empty() => format!("{}/(older)", account.project),
+        SpendGrouping::Goal => format!("{}/{}", account.project, account.goal),
+        SpendGrouping::Agent => match account.role {
+            ModelRole::Executor => account.agent.clone(),
+            ModelRole::Judge => format!("{} (judge)", account.agent),
         },
-        By::Model => model_name(account),
-        By::Day => when.to_owned(),
-        By::Project => account.project.clone(),
+        SpendGrouping::Model => model_name(account),
+        SpendGrouping::Day => when.to_owned(),
+        SpendGrouping::Project => account.project.clone(),
     }
 }
 

@@ -5,17 +5,17 @@ use std::collections::{BTreeMap, BTreeSet};
 use kapi_core::actor::Actor;
 use proptest::prelude::{Strategy, any, prop, prop_assert, prop_assert_eq, prop_oneof, proptest};
 
-use crate::rules::account::{Account, ReservationId, Role};
-use crate::rules::books::{Books, DAYS_KEPT, Sum};
-use crate::rules::caps::{Caps, Scope};
+use crate::rules::account::{Account, ModelRole, ReservationId};
+use crate::rules::caps::{CapScope, Caps};
 use crate::rules::day::Day;
 use crate::rules::decide::{
-    Amount, Answer, GoalBudget, OPEN_MS_MAX, Request, Room, SpendDenied, allow, meter, recover,
-    release, reserve, room, settle,
+    Amount, GoalBudget, OPEN_MS_MAX, SpendAnswer, SpendDenied, SpendRequest, TurnAllowance, allow,
+    allowance, meter, recover, release, reserve, settle,
 };
-use crate::rules::event::{EndedBy, Question, SpendEvent, Used};
-use crate::rules::report::{By, Selection, report};
+use crate::rules::event::{EndedBy, SpendEvent, SpendPermit, TurnUsage};
+use crate::rules::report::{SpendGrouping, SpendSelection, report};
 use crate::rules::tokens::TokenCounts;
+use crate::rules::totals::{DAYS_KEPT, LedgerTotals, Sum};
 
 /// Noon of 2026-11-22.
 const NOW: i64 = 1_795_348_800_000;
@@ -26,14 +26,14 @@ fn account(project: &str, goal: &str) -> Account {
         project: project.to_owned(),
         goal: goal.to_owned(),
         agent: "claude".to_owned(),
-        role: Role::Executor,
+        role: ModelRole::Executor,
         provider: "anthropic".to_owned(),
         model: "m".to_owned(),
     }
 }
 
-fn request(project: &str, goal: &str, effect: &str, wanted: u64) -> Request {
-    Request {
+fn request(project: &str, goal: &str, effect: &str, wanted: u64) -> SpendRequest {
+    SpendRequest {
         id: ReservationId::new(project, goal, effect),
         account: account(project, goal),
         amount: Amount::Known { wanted, least: 1 },
@@ -49,8 +49,8 @@ fn caps(machine: Option<u64>, project: Option<u64>) -> Caps {
     }
 }
 
-fn used(micros: u64) -> Used {
-    Used {
+fn used(micros: u64) -> TurnUsage {
+    TurnUsage {
         tokens: TokenCounts {
             input: micros,
             output: 1,
@@ -68,27 +68,27 @@ fn person() -> Actor {
 
 /// Books, and the time.
 struct Case {
-    books: Books,
+    totals: LedgerTotals,
     now_ms: i64,
 }
 
 impl Case {
     fn new() -> Self {
         Self {
-            books: Books::default(),
+            totals: LedgerTotals::default(),
             now_ms: NOW,
         }
     }
 
     fn take(&mut self, events: &[SpendEvent]) {
         for event in events {
-            self.books.evolve(event, self.now_ms);
+            self.totals.evolve(event, self.now_ms);
         }
     }
 
-    fn reserve(&mut self, request: &Request, caps: &Caps) -> Answer {
-        let (answer, events) = reserve(&self.books, request, caps, 1, self.now_ms);
-        let is_granted = matches!(answer, Answer::Granted { .. });
+    fn reserve(&mut self, request: &SpendRequest, caps: &Caps) -> SpendAnswer {
+        let (answer, events) = reserve(&self.totals, request, caps, 1, self.now_ms);
+        let is_granted = matches!(answer, SpendAnswer::Granted { .. });
         assert_eq!(
             is_granted,
             !events.is_empty(),
@@ -99,27 +99,27 @@ impl Case {
     }
 
     fn settle(&mut self, id: &ReservationId, micros: u64) {
-        let events = settle(&self.books, id, &used(micros));
+        let events = settle(&self.totals, id, &used(micros));
         self.take(&events);
     }
 }
 
-fn granted(micros: u64) -> Answer {
-    Answer::Granted {
+fn granted(micros: u64) -> SpendAnswer {
+    SpendAnswer::Granted {
         usd_micros: Some(micros),
     }
 }
 
 /// Returns what a refusal is about: scope, spent, reserved, cap.
-fn refusal(answer: &Answer) -> (Scope, u64, u64, u64) {
+fn refusal(answer: &SpendAnswer) -> (CapScope, u64, u64, u64) {
     match answer {
-        Answer::Refused { standing, .. } | Answer::AskPerson { standing, .. } => (
-            standing.scope,
-            standing.spent,
-            standing.reserved,
-            standing.cap,
+        SpendAnswer::Refused { cap_status, .. } | SpendAnswer::AskPerson { cap_status, .. } => (
+            cap_status.scope,
+            cap_status.spent,
+            cap_status.reserved,
+            cap_status.cap,
         ),
-        Answer::Granted { .. } => panic!("it was granted: {answer:?}"),
+        SpendAnswer::Granted { .. } => panic!("it was granted: {answer:?}"),
     }
 }
 
@@ -129,9 +129,9 @@ fn without_caps_everything_is_granted_and_booked() {
     let wish = request("shop", "001-a", "t1", 5_000_000);
     assert_eq!(case.reserve(&wish, &Caps::none()), granted(5_000_000));
     case.settle(&wish.id, 1_200_000);
-    let standing = case.books.standing(None, Day::of_ms(NOW), 10);
-    assert_eq!((standing.spent, standing.reserved), (1_200_000, 0));
-    assert_eq!(case.books.dearest_turn("claude", "m"), Some(1_200_000));
+    let cap_status = case.totals.cap_status(None, Day::of_ms(NOW), 10);
+    assert_eq!((cap_status.spent, cap_status.reserved), (1_200_000, 0));
+    assert_eq!(case.totals.dearest_turn("claude", "m"), Some(1_200_000));
 }
 
 #[test]
@@ -146,8 +146,8 @@ fn a_reservation_counts_until_it_is_settled_or_released() {
     assert_eq!(case.reserve(&two, &caps), granted(400), "what is left");
     let three = request("shop", "003-c", "t1", 1);
     let refused = case.reserve(&three, &caps);
-    assert_eq!(refusal(&refused), (Scope::MachineDay, 0, 1_000, 1_000));
-    let events = release(&case.books, &two.id);
+    assert_eq!(refusal(&refused), (CapScope::MachineDay, 0, 1_000, 1_000));
+    let events = release(&case.totals, &two.id);
     case.take(&events);
     case.settle(&one.id, 100);
     assert_eq!(case.reserve(&three, &caps), granted(1));
@@ -162,7 +162,7 @@ fn less_than_the_least_is_refused() {
         wanted: 5_000,
         least: 1_001,
     };
-    assert_eq!(refusal(&case.reserve(&wish, &caps)).0, Scope::MachineDay);
+    assert_eq!(refusal(&case.reserve(&wish, &caps)).0, CapScope::MachineDay);
     wish.amount = Amount::Known {
         wanted: 5_000,
         least: 1_000,
@@ -180,10 +180,10 @@ fn the_tightest_cap_is_named_and_says_when_it_is_renewed() {
     let refused = case.reserve(&request("shop", "001-a", "t2", 1), &caps);
     let midnight = Day::of_ms(NOW).end_ms();
     assert!(
-        matches!(refused, Answer::Refused { renewed_at_ms: Some(at), .. } if at == midnight),
+        matches!(refused, SpendAnswer::Refused { renewed_at_ms: Some(at), .. } if at == midnight),
         "{refused:?}"
     );
-    assert_eq!(refusal(&refused), (Scope::ProjectDay, 900, 0, 900));
+    assert_eq!(refusal(&refused), (CapScope::ProjectDay, 900, 0, 900));
     // Another project has a cap of its own, and tomorrow is another day.
     assert_eq!(
         case.reserve(&request("other", "001-a", "t1", 9), &caps),
@@ -199,7 +199,7 @@ fn the_tightest_cap_is_named_and_says_when_it_is_renewed() {
 #[test]
 fn attempts_at_one_goal_share_its_budget() {
     let mut case = Case::new();
-    let attempt = |effect: &str| Request {
+    let attempt = |effect: &str| SpendRequest {
         goal: Some(GoalBudget {
             spent: 400,
             cap: 1_000,
@@ -215,10 +215,10 @@ fn attempts_at_one_goal_share_its_budget() {
         granted(100)
     );
     let refused = case.reserve(&attempt("t1-gemini"), &Caps::none());
-    assert_eq!(refusal(&refused), (Scope::Goal, 400, 600, 1_000));
+    assert_eq!(refusal(&refused), (CapScope::Goal, 400, 600, 1_000));
     assert!(matches!(
         refused,
-        Answer::Refused {
+        SpendAnswer::Refused {
             renewed_at_ms: None,
             ..
         }
@@ -240,8 +240,8 @@ fn near_a_cap_a_person_is_asked_once_a_day() {
     assert!(
         matches!(
             asked,
-            Answer::AskPerson {
-                question: Question::Threshold,
+            SpendAnswer::AskPerson {
+                question: SpendPermit::Threshold,
                 ..
             }
         ),
@@ -253,13 +253,13 @@ fn near_a_cap_a_person_is_asked_once_a_day() {
             run: "r".to_owned(),
         },
     ] {
-        let refused = allow(&actor, &case.books, Question::Threshold, NOW);
+        let refused = allow(&actor, &case.totals, SpendPermit::Threshold, NOW);
         assert_eq!(refused, Err(SpendDenied::OnlyHuman));
     }
-    let events = allow(&person(), &case.books, Question::Threshold, NOW).unwrap();
+    let events = allow(&person(), &case.totals, SpendPermit::Threshold, NOW).unwrap();
     case.take(&events);
     assert_eq!(
-        allow(&person(), &case.books, Question::Threshold, NOW),
+        allow(&person(), &case.totals, SpendPermit::Threshold, NOW),
         Ok(vec![])
     );
     assert_eq!(case.reserve(&next, &caps), granted(100));
@@ -273,46 +273,46 @@ fn near_a_cap_a_person_is_asked_once_a_day() {
     case.now_ms += DAY_MS;
     assert!(
         !case
-            .books
-            .is_allowed(Question::Threshold, Day::of_ms(case.now_ms))
+            .totals
+            .is_allowed(SpendPermit::Threshold, Day::of_ms(case.now_ms))
     );
 }
 
 #[test]
 fn an_unknown_price_under_a_cap_is_a_question_and_never_nought() {
     let mut case = Case::new();
-    let wish = Request {
+    let wish = SpendRequest {
         amount: Amount::Unknown,
         ..request("shop", "001-a", "t1", 0)
     };
     let unlimited = case.reserve(&wish, &Caps::none());
-    assert_eq!(unlimited, Answer::Granted { usd_micros: None });
+    assert_eq!(unlimited, SpendAnswer::Granted { usd_micros: None });
     let caps = caps(Some(1_000), None);
     let asked = case.reserve(&wish, &caps);
     assert!(matches!(
         asked,
-        Answer::AskPerson {
-            question: Question::UnknownPrice,
+        SpendAnswer::AskPerson {
+            question: SpendPermit::UnknownPrice,
             ..
         }
     ));
-    let events = allow(&person(), &case.books, Question::UnknownPrice, NOW).unwrap();
+    let events = allow(&person(), &case.totals, SpendPermit::UnknownPrice, NOW).unwrap();
     case.take(&events);
     assert_eq!(
         case.reserve(&wish, &caps),
-        Answer::Granted { usd_micros: None }
+        SpendAnswer::Granted { usd_micros: None }
     );
-    let ended = Used {
+    let ended = TurnUsage {
         usd_micros: None,
         ..used(7)
     };
-    let events = settle(&case.books, &wish.id, &ended);
+    let events = settle(&case.totals, &wish.id, &ended);
     case.take(&events);
-    let selection = Selection {
+    let selection = SpendSelection {
         project: None,
         since: None,
     };
-    let found = report(&case.books, By::Model, &selection);
+    let found = report(&case.totals, SpendGrouping::Model, &selection);
     assert_eq!((found.total.usd_micros, found.total.unknown_turns), (0, 1));
     assert_eq!(found.total.tokens.input, 7);
     assert_eq!(found.unknown_models, ["anthropic/m"]);
@@ -339,14 +339,14 @@ fn a_turn_that_uses_more_than_granted_counts_and_is_stopped_at_a_cap() {
     let wish = request("shop", "001-a", "t1", 500);
     case.reserve(&wish, &caps);
     let say = |case: &mut Case, micros| {
-        let events = meter(&case.books, &wish.id, &used(micros));
+        let events = meter(&case.totals, &wish.id, &used(micros));
         case.take(&events);
-        room(&case.books, &wish.id, &caps, NOW)
+        allowance(&case.totals, &wish.id, &caps, NOW)
     };
-    assert_eq!(say(&mut case, 200), Room::Left(Some(800)));
-    assert_eq!(say(&mut case, 900), Room::Left(Some(100)));
+    assert_eq!(say(&mut case, 200), TurnAllowance::Left(Some(800)));
+    assert_eq!(say(&mut case, 900), TurnAllowance::Left(Some(100)));
     assert!(
-        meter(&case.books, &wish.id, &used(900)).is_empty(),
+        meter(&case.totals, &wish.id, &used(900)).is_empty(),
         "nothing new"
     );
     let other = request("shop", "002-b", "t1", 500);
@@ -356,11 +356,14 @@ fn a_turn_that_uses_more_than_granted_counts_and_is_stopped_at_a_cap() {
         "what is metered is claimed"
     );
     match say(&mut case, 901) {
-        Room::Over(standing) => assert_eq!(standing.committed(), 1_001),
-        Room::Left(left) => panic!("{left:?}"),
+        TurnAllowance::Over(cap_status) => assert_eq!(cap_status.committed(), 1_001),
+        TurnAllowance::Left(left) => panic!("{left:?}"),
     }
     let gone = ReservationId::new("no", "such", "turn");
-    assert_eq!(room(&case.books, &gone, &caps, NOW), Room::Left(None));
+    assert_eq!(
+        allowance(&case.totals, &gone, &caps, NOW),
+        TurnAllowance::Left(None)
+    );
 }
 
 #[test]
@@ -375,13 +378,13 @@ fn doing_it_again_changes_nothing() {
         "its own place is free for it"
     );
     case.settle(&wish.id, 10);
-    let before = case.books.clone();
+    let before = case.totals.clone();
     case.settle(&wish.id, 10);
-    let events = release(&case.books, &wish.id);
+    let events = release(&case.totals, &wish.id);
     case.take(&events);
-    let events = meter(&case.books, &wish.id, &used(99));
+    let events = meter(&case.totals, &wish.id, &used(99));
     case.take(&events);
-    assert_eq!(case.books, before);
+    assert_eq!(case.totals, before);
 }
 
 #[test]
@@ -390,14 +393,14 @@ fn a_grant_asked_for_again_does_not_forget_what_was_used() {
     let caps = caps(Some(1_000), None);
     let wish = request("shop", "001-a", "t1", 1_000);
     case.reserve(&wish, &caps);
-    let events = meter(&case.books, &wish.id, &used(300));
+    let events = meter(&case.totals, &wish.id, &used(300));
     case.take(&events);
     assert_eq!(case.reserve(&wish, &caps), granted(700));
-    let standing = case.books.standing(None, Day::of_ms(NOW), 1_000);
-    assert_eq!((standing.spent, standing.reserved), (300, 700));
+    let cap_status = case.totals.cap_status(None, Day::of_ms(NOW), 1_000);
+    assert_eq!((cap_status.spent, cap_status.reserved), (300, 700));
     case.settle(&wish.id, 700);
-    let standing = case.books.standing(None, Day::of_ms(NOW), 1_000);
-    assert_eq!((standing.spent, standing.reserved), (1_000, 0));
+    let cap_status = case.totals.cap_status(None, Day::of_ms(NOW), 1_000);
+    assert_eq!((cap_status.spent, cap_status.reserved), (1_000, 0));
 }
 
 #[test]
@@ -407,13 +410,13 @@ fn the_dead_are_settled_by_what_was_metered() {
     let silent = request("shop", "002-b", "t1", 500);
     let alive = request("shop", "003-c", "t1", 500);
     for (wish, holder) in [(&metered, 1), (&silent, 1), (&alive, 2)] {
-        let (_, events) = reserve(&case.books, wish, &Caps::none(), holder, NOW);
+        let (_, events) = reserve(&case.totals, wish, &Caps::none(), holder, NOW);
         case.take(&events);
     }
-    let events = meter(&case.books, &metered.id, &used(70));
+    let events = meter(&case.totals, &metered.id, &used(70));
     case.take(&events);
     let living = BTreeSet::from([2]);
-    let events = recover(&case.books, &living, NOW + 1);
+    let events = recover(&case.totals, &living, NOW + 1);
     assert_eq!(
         events,
         [
@@ -429,8 +432,8 @@ fn the_dead_are_settled_by_what_was_metered() {
         ]
     );
     case.take(&events);
-    assert!(recover(&case.books, &living, NOW + OPEN_MS_MAX).is_empty());
-    let events = recover(&case.books, &living, NOW + OPEN_MS_MAX + 1);
+    assert!(recover(&case.totals, &living, NOW + OPEN_MS_MAX).is_empty());
+    let events = recover(&case.totals, &living, NOW + OPEN_MS_MAX + 1);
     assert!(matches!(&events[..], [SpendEvent::Released { id, .. }] if *id == alive.id));
 }
 
@@ -444,20 +447,20 @@ fn old_days_become_months_and_the_sum_stays() {
         case.settle(&wish.id, number + 1);
         case.now_ms += DAY_MS;
     }
-    assert_eq!(case.books.days.len(), DAYS_KEPT as usize);
+    assert_eq!(case.totals.days.len(), DAYS_KEPT as usize);
     assert!(
-        case.books.months.len() <= 6,
+        case.totals.months.len() <= 6,
         "{:?}",
-        case.books.months.keys()
+        case.totals.months.keys()
     );
-    for entries in case.books.months.values() {
+    for entries in case.totals.months.values() {
         assert_eq!(entries.len(), 1, "goals are no longer kept apart");
     }
-    let all = Selection {
+    let all = SpendSelection {
         project: None,
         since: None,
     };
-    let total = report(&case.books, By::Day, &all).total;
+    let total = report(&case.totals, SpendGrouping::Day, &all).total;
     assert_eq!(total.usd_micros, n_days * (n_days + 1) / 2);
     assert_eq!((total.turns, total.dearest), (n_days, n_days));
 }
@@ -466,7 +469,7 @@ fn old_days_become_months_and_the_sum_stays() {
 fn a_report_answers_one_question_at_a_time() {
     let mut case = Case::new();
     let spend = |case: &mut Case, account: Account, micros: u64| {
-        let wish = Request {
+        let wish = SpendRequest {
             id: ReservationId::new(&account.project, &account.goal, &account.agent),
             account,
             amount: Amount::Known {
@@ -481,7 +484,7 @@ fn a_report_answers_one_question_at_a_time() {
     spend(&mut case, account("shop", "001-a"), 10);
     let judge = Account {
         agent: "codex".to_owned(),
-        role: Role::Judge,
+        role: ModelRole::Judge,
         provider: "openai".to_owned(),
         ..account("shop", "001-a")
     };
@@ -489,38 +492,41 @@ fn a_report_answers_one_question_at_a_time() {
     case.now_ms += DAY_MS;
     spend(&mut case, account("other", "001-a"), 20);
     let keys = |by, project: Option<&str>, since| {
-        let selection = Selection {
+        let selection = SpendSelection {
             project: project.map(str::to_owned),
             since,
         };
-        let found = report(&case.books, by, &selection);
+        let found = report(&case.totals, by, &selection);
         let rows = found.rows.into_iter();
         rows.map(|row| format!("{} {}", row.key, row.sum.usd_micros))
             .collect::<Vec<_>>()
     };
     assert_eq!(
-        keys(By::Goal, None, None),
+        keys(SpendGrouping::Goal, None, None),
         ["other/001-a 20", "shop/001-a 13"]
     );
     assert_eq!(
-        keys(By::Agent, None, None),
+        keys(SpendGrouping::Agent, None, None),
         ["claude 30", "codex (judge) 3"]
     );
     assert_eq!(
-        keys(By::Agent, Some("shop"), None),
+        keys(SpendGrouping::Agent, Some("shop"), None),
         ["claude 10", "codex (judge) 3"]
     );
     assert_eq!(
-        keys(By::Model, None, None),
+        keys(SpendGrouping::Model, None, None),
         ["anthropic/m 30", "openai/m 3"]
     );
     assert_eq!(
-        keys(By::Day, None, None),
+        keys(SpendGrouping::Day, None, None),
         ["2026-11-22 13", "2026-11-23 20"]
     );
-    assert_eq!(keys(By::Project, None, None), ["other 20", "shop 13"]);
+    assert_eq!(
+        keys(SpendGrouping::Project, None, None),
+        ["other 20", "shop 13"]
+    );
     let second = Some(Day::of_date(2026, 11, 23));
-    assert_eq!(keys(By::Day, None, second), ["2026-11-23 20"]);
+    assert_eq!(keys(SpendGrouping::Day, None, second), ["2026-11-23 20"]);
 }
 
 /// One step of a random history.
@@ -572,39 +578,39 @@ proptest! {
             };
             match step {
                 Step::Reserve { goal, holder, wanted } => {
-                    let wish = Request {
+                    let wish = SpendRequest {
                         amount: Amount::Known { wanted, least: 1 },
                         ..name(goal)
                     };
-                    if case.books.open.contains_key(&wish.id) {
+                    if case.totals.open.contains_key(&wish.id) {
                         continue;
                     }
                     let (answer, events) =
-                        reserve(&case.books, &wish, &caps, holder, case.now_ms);
+                        reserve(&case.totals, &wish, &caps, holder, case.now_ms);
                     case.take(&events);
-                    if let Answer::Granted { usd_micros: Some(micros) } = answer {
+                    if let SpendAnswer::Granted { usd_micros: Some(micros) } = answer {
                         grants.insert(wish.id, micros);
                     }
                 }
                 Step::Meter { goal, micros } => {
                     let (micros, id) = cut(&grants, goal, micros);
-                    let events = meter(&case.books, &id, &used(micros));
+                    let events = meter(&case.totals, &id, &used(micros));
                     case.take(&events);
                 }
                 Step::Settle { goal, micros } => {
                     let (micros, id) = cut(&grants, goal, micros);
-                    if case.books.open.contains_key(&id) {
+                    if case.totals.open.contains_key(&id) {
                         booked += micros;
                     }
                     case.settle(&id, micros);
                 }
                 Step::Release { goal } => {
-                    let events = release(&case.books, &name(goal).id);
+                    let events = release(&case.totals, &name(goal).id);
                     case.take(&events);
                 }
                 Step::Die { holder } => {
                     let living: BTreeSet<u32> = (1..4).filter(|other| *other != holder).collect();
-                    let events = recover(&case.books, &living, case.now_ms);
+                    let events = recover(&case.totals, &living, case.now_ms);
                     for event in &events {
                         if let SpendEvent::Settled { used, .. } = event {
                             booked += used.usd_micros.unwrap_or(0);
@@ -616,15 +622,15 @@ proptest! {
             }
             let today = Day::of_ms(case.now_ms);
             for (project, cap) in [(None, machine), (Some("shop"), project), (Some("other"), project)] {
-                prop_assert!(!case.books.standing(project, today, cap).is_over());
-                for day in case.books.days.keys() {
-                    prop_assert!(case.books.standing(project, *day, cap).spent <= cap);
+                prop_assert!(!case.totals.cap_status(project, today, cap).is_over());
+                for day in case.totals.days.keys() {
+                    prop_assert!(case.totals.cap_status(project, *day, cap).spent <= cap);
                 }
             }
         }
-        let selection = Selection { project: None, since: None };
-        for by in [By::Goal, By::Agent, By::Model, By::Day, By::Project] {
-            let found = report(&case.books, by, &selection);
+        let selection = SpendSelection { project: None, since: None };
+        for by in [SpendGrouping::Goal, SpendGrouping::Agent, SpendGrouping::Model, SpendGrouping::Day, SpendGrouping::Project] {
+            let found = report(&case.totals, by, &selection);
             let mut sum = Sum::default();
             for row in &found.rows {
                 sum.add(&row.sum);
@@ -639,13 +645,13 @@ proptest! {
         let mut case = Case::new();
         for (number, micros) in amounts.iter().enumerate() {
             let wish = request("shop", &number.to_string(), "t", 1);
-            case.take(&reserve(&case.books, &wish, &Caps::none(), 1, NOW).1);
-            let used = Used { usd_micros: *micros, ..used(u64::MAX) };
-            let events = settle(&case.books, &wish.id, &used);
+            case.take(&reserve(&case.totals, &wish, &Caps::none(), 1, NOW).1);
+            let used = TurnUsage { usd_micros: *micros, ..used(u64::MAX) };
+            let events = settle(&case.totals, &wish.id, &used);
             case.take(&events);
         }
-        let standing = case.books.standing(None, Day::of_ms(NOW), 0);
+        let cap_status = case.totals.cap_status(None, Day::of_ms(NOW), 0);
         let known = amounts.iter().flatten().fold(0_u64, |sum, micros| sum.saturating_add(*micros));
-        prop_assert_eq!(standing.spent, known);
+        prop_assert_eq!(cap_status.spent, known);
     }
 }

@@ -141,7 +141,7 @@ mod tests {
 
     #[test]
     fn parts_told_one_after_another_are_as_much_as_the_whole() {
-        for told in [
+        for reported in [
             vec![counts(9, 1, 300, 20), counts(0, 42, 0, 0)],
             vec![counts(100, 0, 0, 0), counts(40, 30, 60, 0)],
             vec![
@@ -151,7 +151,7 @@ mod tests {
             ],
         ] {
             let (mut seen, mut sum) = (TokenCounts::default(), TokenCounts::default());
-            for one in &told {
+            for one in &reported {
                 let now = seen.larger(one);
                 sum.add(&now.beyond(&seen));
                 seen = now;
@@ -159,7 +159,7 @@ mod tests {
             assert_eq!(
                 (sum.read(), sum.output),
                 (seen.read(), seen.output),
-                "{told:?}"
+                "{reported:?}"
             );
         }
     }

@@ -95,7 +95,7 @@ impl HookListener {
         writer: &StatusWriter<'_>,
         stop: &Cancel,
     ) -> Result<HookTotals, StatusError> {
-        let mut ear = Ear {
+        let mut ear = ListenerSession {
             writer,
             stop,
             buffer: vec![0; MESSAGE_BYTES_MAX],
@@ -128,7 +128,7 @@ impl HookListener {
     }
 
     /// Takes messages until the tick is over or enough were taken; returns how many.
-    fn tick(&self, ear: &mut Ear<'_>, understood_max: u32) -> Result<u32, StatusError> {
+    fn tick(&self, ear: &mut ListenerSession<'_>, understood_max: u32) -> Result<u32, StatusError> {
         let began = Instant::now();
         let mut n_taken = 0;
         while n_taken < TAKEN_MAX && began.elapsed() < TICK {
@@ -170,7 +170,7 @@ impl Drop for HookListener {
 }
 
 /// One life of a listener.
-struct Ear<'a> {
+struct ListenerSession<'a> {
     writer: &'a StatusWriter<'a>,
     stop: &'a Cancel,
     buffer: Vec<u8>,
@@ -179,7 +179,7 @@ struct Ear<'a> {
     begun: VecDeque<HookToolCall>,
 }
 
-impl Ear<'_> {
+impl ListenerSession<'_> {
     /// Understands the message of this length in the buffer.
     fn hear(&mut self, length: usize) -> Result<(), StatusError> {
         let message = self.buffer.get(..length).unwrap_or_default();
@@ -188,11 +188,11 @@ impl Ear<'_> {
             return Ok(());
         };
         self.heard.n_understood += 1;
-        self.tell(event)
+        self.notify(event)
     }
 
     /// Tells the writer what an event means. An agent that says it has stopped has only said so.
-    fn tell(&mut self, event: HookEvent) -> Result<(), StatusError> {
+    fn notify(&mut self, event: HookEvent) -> Result<(), StatusError> {
         match event {
             HookEvent::SessionStarted => self.writer.note("The agent started a session")?,
             HookEvent::SessionEnded => self.writer.note("The agent ended its session")?,

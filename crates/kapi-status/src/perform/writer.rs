@@ -16,8 +16,8 @@ use super::ownership::{self, Ownership, StatusSubject, WriteOutcome};
 use super::private_file::{self, Durability};
 use crate::file::{SandboxMode, StatusFile, VERSION, timestamp};
 use crate::rules::mapping::Mapping;
-use crate::rules::phase::{Category, Phase};
-use crate::rules::progress::Progress;
+use crate::rules::phase::{StatusPhase, ToolCategory};
+use crate::rules::progress::RunProgress;
 
 /// Bytes of a status file that are read back.
 const FILE_BYTES_MAX: u64 = 64 * 1024;
@@ -75,7 +75,7 @@ pub struct StatusWriter<'a> {
 #[derive(Debug)]
 struct WriterState {
     file: StatusFile,
-    progress: Progress,
+    progress: RunProgress,
 }
 
 impl<'a> StatusWriter<'a> {
@@ -100,7 +100,7 @@ impl<'a> StatusWriter<'a> {
         };
         let now_ms = clock.now_ms();
         let ownership = Ownership::take(dir, &subject, now_ms)?;
-        let progress = Progress::new();
+        let progress = RunProgress::new();
         let path_text = |path: &Path| path.to_string_lossy().into_owned();
         let file = StatusFile {
             version: VERSION.to_owned(),
@@ -147,12 +147,12 @@ impl<'a> StatusWriter<'a> {
     /// When the file cannot be replaced.
     pub fn phase(
         &self,
-        phase: Phase,
+        phase: StatusPhase,
         percent: u8,
         message: &str,
     ) -> Result<StatusUpdate, StatusError> {
         let mut state = self.state();
-        if state.progress.is_over() || phase == Phase::Complete {
+        if state.progress.is_over() || phase == StatusPhase::Complete {
             return Ok(StatusUpdate::TooLate);
         }
         state.progress.enter(phase, percent);
@@ -281,14 +281,14 @@ pub fn forget(path: &Path) -> Result<(), StatusError> {
     ownership::forget(path)
 }
 
-fn tool_message(category: Category, name: &str, detail: &str) -> String {
+fn tool_message(category: ToolCategory, name: &str, detail: &str) -> String {
     let word = match category {
-        Category::Exploring => "Exploring",
-        Category::Implementing => "Implementing",
-        Category::Building => "Building",
-        Category::Testing => "Testing",
-        Category::Committing => "Committing",
-        Category::Other => "Using a tool",
+        ToolCategory::Exploring => "Exploring",
+        ToolCategory::Implementing => "Implementing",
+        ToolCategory::Building => "Building",
+        ToolCategory::Testing => "Testing",
+        ToolCategory::Committing => "Committing",
+        ToolCategory::Other => "Using a tool",
     };
     let mut lines = detail.lines().map(str::trim);
     match lines.find(|line| !line.is_empty()) {

@@ -4,8 +4,8 @@
 
 use std::collections::BTreeMap;
 
-use crate::rules::pattern::Pattern;
-use crate::rules::phase::Category;
+use crate::rules::pattern::ToolPattern;
+use crate::rules::phase::ToolCategory;
 
 /// The tool that runs commands, as patterns name it.
 pub(crate) const SHELL: &str = "bash";
@@ -266,19 +266,21 @@ const OTHER: &[&str] = &[
 ];
 
 /// Returns the patterns of every category.
-pub(crate) fn patterns() -> BTreeMap<Category, Vec<Pattern>> {
+pub(crate) fn patterns() -> BTreeMap<ToolCategory, Vec<ToolPattern>> {
     let tables = [
-        (Category::Exploring, EXPLORING),
-        (Category::Implementing, IMPLEMENTING),
-        (Category::Building, BUILDING),
-        (Category::Testing, TESTING),
-        (Category::Committing, COMMITTING),
-        (Category::Other, OTHER),
+        (ToolCategory::Exploring, EXPLORING),
+        (ToolCategory::Implementing, IMPLEMENTING),
+        (ToolCategory::Building, BUILDING),
+        (ToolCategory::Testing, TESTING),
+        (ToolCategory::Committing, COMMITTING),
+        (ToolCategory::Other, OTHER),
     ];
     tables
         .into_iter()
         .map(|(category, texts)| {
-            let patterns = texts.iter().filter_map(|text| Pattern::parse(text).ok());
+            let patterns = texts
+                .iter()
+                .filter_map(|text| ToolPattern::parse(text).ok());
             (category, patterns.collect())
         })
         .collect()

@@ -8,9 +8,9 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::rules::pattern::{Fit, Pattern};
-use crate::rules::phase::{Category, Range};
-use crate::rules::shell::Part;
+use crate::rules::pattern::{Fit, ToolPattern};
+use crate::rules::phase::{PercentRange, ToolCategory};
+use crate::rules::shell::CommandPart;
 use crate::rules::{built_in, shell};
 
 /// The version of the table's shape.
@@ -22,9 +22,9 @@ const PATTERNS_MAX: usize = 500;
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "MappingFile")]
 pub struct Mapping {
-    default_category: Category,
-    ranges: BTreeMap<Category, Range>,
-    patterns: BTreeMap<Category, Vec<Pattern>>,
+    default_category: ToolCategory,
+    ranges: BTreeMap<ToolCategory, PercentRange>,
+    patterns: BTreeMap<ToolCategory, Vec<ToolPattern>>,
 }
 
 /// The table as it stands in a file. What is left out is as built in; a category that is given
@@ -35,11 +35,11 @@ pub struct MappingFile {
     /// The version of this shape, `1.0`.
     pub version: Option<String>,
     /// The per cents that calls of each category reach.
-    pub phase_ranges: BTreeMap<Category, Range>,
+    pub phase_ranges: BTreeMap<ToolCategory, PercentRange>,
     /// The category of what no pattern fits.
-    pub default_category: Option<Category>,
+    pub default_category: Option<ToolCategory>,
     /// The patterns of each category.
-    pub patterns: BTreeMap<Category, Vec<Pattern>>,
+    pub patterns: BTreeMap<ToolCategory, Vec<ToolPattern>>,
 }
 
 /// A table that cannot be used.
@@ -64,8 +64,8 @@ impl Mapping {
     #[must_use]
     pub fn built_in() -> Self {
         Self {
-            default_category: Category::Other,
-            ranges: Category::ALL
+            default_category: ToolCategory::Other,
+            ranges: ToolCategory::ALL
                 .into_iter()
                 .map(|category| (category, category.range()))
                 .collect(),
@@ -75,7 +75,7 @@ impl Mapping {
 
     /// Returns the kind of work a tool call is. `detail` is the command, where the tool is a shell.
     #[must_use]
-    pub fn category(&self, tool: &str, detail: &str) -> Category {
+    pub fn category(&self, tool: &str, detail: &str) -> ToolCategory {
         let tool = built_in::canonical_tool(tool);
         if tool != built_in::SHELL {
             return self.best(&tool, &[]).unwrap_or(self.default_category);
@@ -89,7 +89,7 @@ impl Mapping {
 
     /// Returns the per cents that calls of a category reach.
     #[must_use]
-    pub fn range(&self, category: Category) -> Range {
+    pub fn range(&self, category: ToolCategory) -> PercentRange {
         self.ranges
             .get(&category)
             .copied()
@@ -107,25 +107,25 @@ impl Mapping {
         }
     }
 
-    fn part_category(&self, part: &Part) -> Category {
+    fn part_category(&self, part: &CommandPart) -> ToolCategory {
         let category = self
             .best(built_in::SHELL, &part.spellings)
             .unwrap_or(self.default_category);
         if part.is_writing {
-            category.max(Category::Implementing)
+            category.max(ToolCategory::Implementing)
         } else {
             category
         }
     }
 
     /// Returns the category of the closest fit; of equal ones the most advanced.
-    fn best(&self, tool: &str, commands: &[String]) -> Option<Category> {
+    fn best(&self, tool: &str, commands: &[String]) -> Option<ToolCategory> {
         let fits = self.patterns.iter().flat_map(|(category, patterns)| {
             patterns
                 .iter()
                 .filter_map(move |pattern| Some((pattern.fit(tool, commands)?, *category)))
         });
-        fits.max_by_key(|(fit, category): &(Fit, Category)| (*fit, *category))
+        fits.max_by_key(|(fit, category): &(Fit, ToolCategory)| (*fit, *category))
             .map(|(_, category)| category)
     }
 }

@@ -13,7 +13,7 @@ const BYTES_MAX: usize = 256;
 /// A pattern for tool calls. Invariant: lower case, at most 256 bytes, a tool is named.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
-pub struct Pattern {
+pub struct ToolPattern {
     tool: String,
     command: Option<String>,
     /// As it was written.
@@ -38,7 +38,7 @@ pub(crate) struct Fit {
     literals: usize,
 }
 
-impl Pattern {
+impl ToolPattern {
     /// Reads a pattern.
     ///
     /// # Errors
@@ -158,7 +158,7 @@ fn next_char(text: &[u8], from: usize) -> usize {
     from + 1 + rest.iter().take_while(is_inside).count()
 }
 
-impl TryFrom<String> for Pattern {
+impl TryFrom<String> for ToolPattern {
     type Error = PatternError;
 
     fn try_from(text: String) -> Result<Self, PatternError> {
@@ -166,13 +166,13 @@ impl TryFrom<String> for Pattern {
     }
 }
 
-impl From<Pattern> for String {
-    fn from(pattern: Pattern) -> Self {
+impl From<ToolPattern> for String {
+    fn from(pattern: ToolPattern) -> Self {
         pattern.source
     }
 }
 
-impl fmt::Display for Pattern {
+impl fmt::Display for ToolPattern {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.write_str(&self.source)
     }
@@ -180,7 +180,7 @@ impl fmt::Display for Pattern {
 
 #[cfg(test)]
 mod tests {
-    use super::{Pattern, glob};
+    use super::{ToolPattern, glob};
 
     #[test]
     fn globs_match_the_whole_text() {
@@ -209,7 +209,7 @@ mod tests {
     #[test]
     fn a_bare_command_fits_the_pattern_with_arguments() {
         let fits = |pattern: &str, command: &str| {
-            let pattern = Pattern::parse(pattern).unwrap();
+            let pattern = ToolPattern::parse(pattern).unwrap();
             pattern.fit("bash", &[command.to_owned()]).is_some()
         };
         assert!(fits("Bash(ls *)", "ls"));
@@ -221,7 +221,7 @@ mod tests {
 
     #[test]
     fn no_pattern_makes_matching_slow() {
-        let pattern = Pattern::parse(&format!("Bash({}x)", "*a".repeat(120))).unwrap();
+        let pattern = ToolPattern::parse(&format!("Bash({}x)", "*a".repeat(120))).unwrap();
         let command = "a".repeat(4_000);
         assert!(pattern.fit("bash", &[command]).is_none());
     }
@@ -237,7 +237,7 @@ mod tests {
             ("two words", "name of a tool"),
         ];
         for (text, rule) in cases {
-            match Pattern::parse(text) {
+            match ToolPattern::parse(text) {
                 Ok(pattern) => assert_eq!((rule, pattern.to_string().as_str()), ("", text.trim())),
                 Err(error) => {
                     assert!(
@@ -248,7 +248,7 @@ mod tests {
             }
         }
         let long = "x".repeat(257);
-        let error = Pattern::parse(&long).unwrap_err();
+        let error = ToolPattern::parse(&long).unwrap_err();
         assert!(error.to_string().contains("256"), "{error}");
     }
 }

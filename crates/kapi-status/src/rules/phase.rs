@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 /// Where a run stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Phase {
+pub enum StatusPhase {
     /// Inputs and configuration are being checked.
     Initializing,
     /// The sandbox and its workspace are being made.
@@ -35,7 +35,7 @@ pub enum Phase {
     Complete,
 }
 
-impl Phase {
+impl StatusPhase {
     /// Every phase, in the order of a run.
     pub const ALL: [Self; 11] = [
         Self::Initializing,
@@ -71,7 +71,7 @@ impl Phase {
 
     /// Returns the per cents it stands for.
     #[must_use]
-    pub const fn range(self) -> Range {
+    pub const fn range(self) -> PercentRange {
         let (min, max) = match self {
             Self::Initializing => (0, 10),
             Self::Preparing => (10, 20),
@@ -85,11 +85,11 @@ impl Phase {
             Self::Pushing => (95, 99),
             Self::Complete => (100, 100),
         };
-        Range { min, max }
+        PercentRange { min, max }
     }
 }
 
-impl fmt::Display for Phase {
+impl fmt::Display for StatusPhase {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.write_str(self.name())
     }
@@ -98,7 +98,7 @@ impl fmt::Display for Phase {
 /// What kind of work a tool call is. The order is that of advancement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Category {
+pub enum ToolCategory {
     /// Nothing that tells how far the work is.
     Other,
     /// Reading and searching.
@@ -113,7 +113,7 @@ pub enum Category {
     Committing,
 }
 
-impl Category {
+impl ToolCategory {
     /// Every category, in the order of advancement.
     pub const ALL: [Self; 6] = [
         Self::Other,
@@ -126,20 +126,20 @@ impl Category {
 
     /// Returns the phase such a call puts a run in; `None` leaves it where it is.
     #[must_use]
-    pub const fn phase(self) -> Option<Phase> {
+    pub const fn phase(self) -> Option<StatusPhase> {
         match self {
             Self::Other => None,
-            Self::Exploring => Some(Phase::Exploring),
-            Self::Implementing => Some(Phase::Implementing),
-            Self::Building => Some(Phase::Building),
-            Self::Testing => Some(Phase::Testing),
-            Self::Committing => Some(Phase::Committing),
+            Self::Exploring => Some(StatusPhase::Exploring),
+            Self::Implementing => Some(StatusPhase::Implementing),
+            Self::Building => Some(StatusPhase::Building),
+            Self::Testing => Some(StatusPhase::Testing),
+            Self::Committing => Some(StatusPhase::Committing),
         }
     }
 
     /// Returns the per cents that calls of this kind reach by themselves.
     #[must_use]
-    pub const fn range(self) -> Range {
+    pub const fn range(self) -> PercentRange {
         let (min, max) = match self {
             Self::Other => (25, 50),
             Self::Exploring => (25, 35),
@@ -148,14 +148,14 @@ impl Category {
             Self::Testing => (60, 80),
             Self::Committing => (85, 90),
         };
-        Range { min, max }
+        PercentRange { min, max }
     }
 }
 
 /// A range of per cents, both ends in it. Invariant: `min <= max <= 100`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "(u8, u8)", into = "(u8, u8)")]
-pub struct Range {
+pub struct PercentRange {
     min: u8,
     max: u8,
 }
@@ -163,12 +163,12 @@ pub struct Range {
 /// Two numbers that are no range of per cents.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("use [{min}, {max}] as a percentage range: it must increase and end at 100 or below")]
-pub struct RangeError {
+pub struct PercentRangeError {
     min: u8,
     max: u8,
 }
 
-impl Range {
+impl PercentRange {
     /// Returns its beginning.
     #[must_use]
     pub const fn min(self) -> u8 {
@@ -188,32 +188,32 @@ impl Range {
     }
 }
 
-impl TryFrom<(u8, u8)> for Range {
-    type Error = RangeError;
+impl TryFrom<(u8, u8)> for PercentRange {
+    type Error = PercentRangeError;
 
-    fn try_from(pair: (u8, u8)) -> Result<Self, RangeError> {
+    fn try_from(pair: (u8, u8)) -> Result<Self, PercentRangeError> {
         let (min, max) = pair;
         if min <= max && max <= 100 {
             Ok(Self { min, max })
         } else {
-            Err(RangeError { min, max })
+            Err(PercentRangeError { min, max })
         }
     }
 }
 
-impl From<Range> for (u8, u8) {
-    fn from(range: Range) -> Self {
+impl From<PercentRange> for (u8, u8) {
+    fn from(range: PercentRange) -> Self {
         (range.min, range.max)
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Category, Phase, Range};
+    use super::{PercentRange, StatusPhase, ToolCategory};
 
     #[test]
     fn the_ranges_are_those_outside_tools_were_promised() {
-        let table: Vec<(&str, u8, u8)> = Phase::ALL
+        let table: Vec<(&str, u8, u8)> = StatusPhase::ALL
             .iter()
             .map(|phase| (phase.name(), phase.range().min(), phase.range().max()))
             .collect();
@@ -235,7 +235,7 @@ mod tests {
 
     #[test]
     fn a_call_stays_within_the_range_of_its_phase() {
-        for category in Category::ALL {
+        for category in ToolCategory::ALL {
             let Some(phase) = category.phase() else {
                 continue;
             };
@@ -246,9 +246,9 @@ mod tests {
 
     #[test]
     fn what_falls_or_passes_a_hundred_is_no_range() {
-        assert!(Range::try_from((10, 10)).is_ok());
+        assert!(PercentRange::try_from((10, 10)).is_ok());
         for pair in [(11, 10), (0, 101), (200, 201)] {
-            let error = Range::try_from(pair).unwrap_err();
+            let error = PercentRange::try_from(pair).unwrap_err();
             assert!(error.to_string().contains("percentage"), "{error}");
         }
     }

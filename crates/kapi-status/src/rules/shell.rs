@@ -7,7 +7,7 @@
 mod program;
 mod words;
 
-use crate::rules::shell::program::Unwrapped;
+use crate::rules::shell::program::BareCommand;
 
 /// Characters of a command that are read.
 const CHARS_MAX: usize = 4 * 1024;
@@ -18,7 +18,7 @@ const DEPTH_MAX: usize = 3;
 
 /// One program of a command, in the spellings a pattern may be written for.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Part {
+pub(crate) struct CommandPart {
     /// Lower case; the plainest spelling first.
     pub(crate) spellings: Vec<String>,
     /// Whether it only copies its words or input into a file.
@@ -26,28 +26,28 @@ pub(crate) struct Part {
 }
 
 /// Returns the programs that a command runs.
-pub(crate) fn parts(command: &str) -> Vec<Part> {
+pub(crate) fn parts(command: &str) -> Vec<CommandPart> {
     let mut parts = Vec::new();
     let capped: String = command.chars().take(CHARS_MAX).collect();
     collect(&capped, 0, &mut parts);
     parts
 }
 
-fn collect(command: &str, depth: usize, parts: &mut Vec<Part>) {
+fn collect(command: &str, depth: usize, parts: &mut Vec<CommandPart>) {
     for simple in words::split(command) {
         if parts.len() >= PARTS_MAX {
             return;
         }
         match program::unwrap(simple.words) {
-            Unwrapped::Nothing => {}
-            Unwrapped::Script(script) if depth < DEPTH_MAX => collect(&script, depth + 1, parts),
-            Unwrapped::Script(script) => parts.push(part(vec![script], simple.has_output)),
-            Unwrapped::Words(words) => parts.push(part(words, simple.has_output)),
+            BareCommand::Nothing => {}
+            BareCommand::Script(script) if depth < DEPTH_MAX => collect(&script, depth + 1, parts),
+            BareCommand::Script(script) => parts.push(part(vec![script], simple.has_output)),
+            BareCommand::Words(words) => parts.push(part(words, simple.has_output)),
         }
     }
 }
 
-fn part(words: Vec<String>, has_output: bool) -> Part {
+fn part(words: Vec<String>, has_output: bool) -> CommandPart {
     let plain = program::plain(&words);
     let copies = matches!(
         plain.first().map(String::as_str),
@@ -60,7 +60,7 @@ fn part(words: Vec<String>, has_output: bool) -> Part {
     if !spellings.contains(&written) {
         spellings.push(written);
     }
-    Part {
+    CommandPart {
         spellings,
         is_writing: copies && has_output,
     }

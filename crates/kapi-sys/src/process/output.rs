@@ -37,8 +37,8 @@ impl LineCutter {
     }
 
     fn keep(&mut self, bytes: &[u8]) {
-        let room = self.bytes_max.saturating_sub(self.started.len());
-        self.started.extend_from_slice(head(bytes, room));
+        let capacity = self.bytes_max.saturating_sub(self.started.len());
+        self.started.extend_from_slice(head(bytes, capacity));
     }
 }
 

@@ -120,8 +120,8 @@ fn waiting_ends_at_its_limit_and_names_lock_and_owner() {
 fn another_process_holds_it_until_it_dies() {
     let directory = tempfile::tempdir().unwrap();
     let [path, ready] = ["lock", "ready"].map(|name| directory.path().join(name));
-    let [lock, told] = [&path, &ready].map(|path| path.to_str().unwrap());
-    let mut peer = Background::peer(&["hold-lock", lock, "the peer", told]);
+    let [lock, reported] = [&path, &ready].map(|path| path.to_str().unwrap());
+    let mut peer = Background::peer(&["hold-lock", lock, "the peer", reported]);
     await_line(&ready);
     let owner = format!("pid {}, the peer", peer.pid().as_raw_pid());
     assert_eq!(busy_owner(&path), owner);

@@ -38,7 +38,7 @@ fn main() -> Done {
 
 fn hold_lock(lock: &str, owner: &str, ready: &str) -> Done {
     let _lock = Lock::acquire(Path::new(lock), owner, 0)?;
-    tell(ready, "held")?;
+    notify(ready, "held")?;
     thread::sleep(LIFE);
     Ok(())
 }
@@ -92,11 +92,11 @@ fn feed_deaf_program() -> Done {
 
 fn watch_interrupts(ready: &str, seen: &str) -> Done {
     let interrupts = interrupts()?;
-    tell(ready, "ready")?;
+    notify(ready, "ready")?;
     while !interrupts.cancel().is_raised() {
         thread::sleep(Duration::from_millis(1));
     }
-    tell(seen, &format!("{:?}", interrupts.signal()))?;
+    notify(seen, &format!("{:?}", interrupts.signal()))?;
     thread::sleep(LIFE);
     Ok(())
 }
@@ -162,7 +162,7 @@ fn run_many() -> Done {
 }
 
 /// Puts a whole line into a file at once.
-fn tell(path: &str, line: &str) -> Done {
+fn notify(path: &str, line: &str) -> Done {
     let temporary = format!("{path}.tmp");
     tell_bare(&temporary, &format!("{line}\n"))?;
     Ok(fs::rename(temporary, path)?)

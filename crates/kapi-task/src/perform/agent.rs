@@ -10,16 +10,16 @@ use kapi_core::isolation::NetworkMode;
 use kapi_core::text::counted;
 use kapi_launch::bounds::{Bounds, RemoteUse};
 use kapi_launch::context::LaunchHandlers;
-use kapi_launch::place::{SandboxId, SandboxPlace};
+use kapi_launch::paths::{SandboxId, SandboxPaths};
 use kapi_launch::plan::{BranchPlan, Conduct, LaunchPlan, ModeChoice, Push};
 use kapi_launch::run::LaunchResult;
 use kapi_launch::{reduce, run};
-use kapi_machine::watch::{Activity, Watch};
-use kapi_run::book::Book;
+use kapi_machine::watch::{Activity, EffectWatch};
+use kapi_run::host_grants::HostGrants;
 use kapi_run::spending;
 use kapi_run::spending::turn::BookedTurn;
 use kapi_run::spending::{BookedResult, SpendingStop};
-use kapi_spend::rules::account::Role;
+use kapi_spend::rules::account::ModelRole;
 use kapi_status::rules::mapping::Mapping;
 use kapi_sys::process;
 
@@ -29,7 +29,9 @@ use super::prompt::{self, PromptParts};
 use super::ruling::Ruling;
 use super::setup::{Deadline, Setup};
 use super::{Performer, ending, leavings};
-use crate::rules::task::{End, Failure, FailureKind, OUTPUT_BYTES_MAX, Task, Work};
+use crate::rules::task::{
+    AttemptChanges, AttemptFailure, End, FailureKind, KernelTask, OUTPUT_BYTES_MAX,
+};
 
 /// Stands where an output was cut.
 const CUT: &str = "\n[output truncated; see the transcript for all of it]";
@@ -46,7 +48,7 @@ pub(super) struct AttemptRun {
     /// Its last words.
     pub(super) output: String,
     /// What it changed.
-    pub(super) work: Work,
+    pub(super) work: AttemptChanges,
     /// The commit it began at.
     pub(super) start: Option<String>,
     /// Says where its work is, should the attempt not come to a good end.
@@ -72,15 +74,15 @@ pub(super) fn run(
         task, allowance, ..
     } = attempt;
     let prompt = prompt::compose(performer, task, setup, ruling.network, words)?;
-    let id = Performer::sandbox_id(task, attempt.hands)?;
+    let id = Performer::sandbox_id(task, attempt.handle)?;
     let bounds = Bounds {
         touch: setup.touch,
         forbidden: &ruling.forbidden,
         kept: &ruling.kept,
         remote: RemoteUse::Ignored,
     };
-    let mut book = performer.book.clone();
-    book.grant = ruling.grant.clone();
+    let mut grants = performer.grants.clone();
+    grants.grant = ruling.grant.clone();
     let part = allowance.meter.part();
     let notice = |activity: Activity| {
         if let Activity::Used(usage) = &activity {
@@ -91,13 +93,13 @@ pub(super) fn run(
     for text in &setup.notes {
         notice(Activity::Note { text: text.clone() });
     }
-    let watch = Watch {
+    let watch = EffectWatch {
         cancel: allowance.own,
         notice: &notice,
     };
     let key = attempt.booked_as("attempt");
     let (kind, settings) = (&setup.kind, &setup.settings);
-    let turn = BookedTurn::of_settings(key, kind, settings, Role::Executor, &performer.book);
+    let turn = BookedTurn::of_settings(key, kind, settings, ModelRole::Executor, &performer.grants);
     let metering = attempt.reserve(performer, &turn, &watch)?;
     let deadline_ms = allowance.bounded(setup.deadline_ms)?;
     let attempt_plan = AttemptPlan {
@@ -115,7 +117,7 @@ pub(super) fn run(
             notice: watch.notice,
             mapping: &mapping,
         };
-        let launched = run::launch_within(&book, &plan, &bounds, &stage);
+        let launched = run::launch_within(&grants, &plan, &bounds, &stage);
         let sum = launched.as_ref().map(|launched| launched.usage);
         BookedResult {
             rest: part.settle(&sum.unwrap_or_default()),
@@ -125,15 +127,15 @@ pub(super) fn run(
     });
     let now_ms = performer.project.clock.now_ms();
     let launched = launched.map_err(|error| {
-        tidy(&performer.book, &plan.place, None, now_ms, &notice);
+        tidy(&performer.grants, &plan.location, None, now_ms, &notice);
         attempt.not_begun(&error)
     })?;
     let end = ended(attempt, setup, &launched, stopped);
     if launched.left_out.is_empty() {
         let status = Some(launched.status_path.as_path());
-        tidy(&performer.book, &plan.place, status, now_ms, &notice);
+        tidy(&performer.grants, &plan.location, status, now_ms, &notice);
     } else {
-        leavings::keep(&plan.place);
+        leavings::keep(&plan.location);
     }
     Ok(ran(&id, &bounds, launched, end))
 }
@@ -166,7 +168,7 @@ fn ended(
         &how,
         over.or(stopped.map(|stopped| stopped.text())),
     );
-    if end == End::Cancelled && !attempt.hands.cancel().is_raised() {
+    if end == End::Cancelled && !attempt.handle.cancel().is_raised() {
         return ending::failed(FailureKind::Agent, "the agent was interrupted");
     }
     end
@@ -175,13 +177,13 @@ fn ended(
 /// Takes away what is left of a sandbox whose work is all on its branch. What could not be taken
 /// away now is taken away by `kapi cleanup`.
 fn tidy(
-    book: &Book,
-    place: &SandboxPlace,
+    grants: &HostGrants,
+    location: &SandboxPaths,
     status: Option<&Path>,
     now_ms: i64,
     notice: &dyn Fn(Activity),
 ) {
-    if let Err(error) = reduce::reduce(book, place, status, now_ms) {
+    if let Err(error) = reduce::reduce(grants, location, status, now_ms) {
         let text = format!("failed to {}", error.message);
         notice(Activity::Note { text });
     }
@@ -200,7 +202,7 @@ struct AttemptPlan<'a> {
 
 impl AttemptPlan<'_> {
     /// Returns the launch of the attempt in a sandbox of this name.
-    fn launch(self, performer: &Performer<'_>, task: &Task, id: &SandboxId) -> LaunchPlan {
+    fn launch(self, performer: &Performer<'_>, task: &KernelTask, id: &SandboxId) -> LaunchPlan {
         let setup = self.setup;
         let root = performer.project.layout.root();
         let branch = setup.branch.as_ref().map(|name| BranchPlan {
@@ -212,10 +214,10 @@ impl AttemptPlan<'_> {
         });
         let what = task.request.description.trim();
         LaunchPlan {
-            place: performer
+            location: performer
                 .setting
                 .sandboxes
-                .place(&performer.setting.project_key, id),
+                .location(&performer.setting.project_key, id),
             project: root.to_path_buf(),
             project_name: root
                 .file_name()
@@ -247,7 +249,7 @@ struct LaunchEnd<'a> {
 /// Returns how a launch ended, in the words of the kernel; `over` says which limit is spent.
 fn end(deadline_ms: u64, deadline: Deadline, how: &LaunchEnd<'_>, over: Option<String>) -> End {
     let bad = |kind, message: String, exit_code| {
-        End::Failed(Failure {
+        End::Failed(AttemptFailure {
             kind,
             message,
             exit_code,
@@ -294,14 +296,14 @@ fn ran(id: &SandboxId, bounds: &Bounds<'_>, launched: LaunchResult, mut end: End
         .map(|one| one.path.clone())
         .collect();
     let has_commit = launched.commit.is_some();
-    let work = Work {
+    let work = AttemptChanges {
         run: Some(id.as_str().to_owned()),
         branch: branch
             .filter(|_| has_commit)
             .map(|branch| branch.name.clone()),
         commit: launched.commit.clone(),
         n_files: changed.len() as u64,
-        ..Work::default()
+        ..AttemptChanges::default()
     };
     let touched: Vec<&str> = changed.iter().map(String::as_str).collect();
     let touched: Vec<&str> = touched
@@ -331,7 +333,7 @@ fn ran(id: &SandboxId, bounds: &Bounds<'_>, launched: LaunchResult, mut end: End
 }
 
 /// Says where the work of an attempt is that did not come to a good end.
-fn left(id: &SandboxId, work: &Work) -> String {
+fn left(id: &SandboxId, work: &AttemptChanges) -> String {
     let files = match work.n_files {
         0 => return String::new(),
         n => counted(n, "file"),
@@ -343,11 +345,11 @@ fn left(id: &SandboxId, work: &Work) -> String {
 }
 
 fn capped(mut output: String) -> String {
-    let room = OUTPUT_BYTES_MAX - CUT.len();
-    if output.len() <= room {
+    let capacity = OUTPUT_BYTES_MAX - CUT.len();
+    if output.len() <= capacity {
         return output;
     }
-    output.truncate(output.floor_char_boundary(room));
+    output.truncate(output.floor_char_boundary(capacity));
     output.push_str(CUT);
     output
 }

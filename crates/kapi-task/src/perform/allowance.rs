@@ -11,8 +11,8 @@ use kapi_sys::cancel::Cancel;
 use kapi_sys::clock::monotonic_ms;
 
 use super::meter::{UsageMeter, linked};
-use crate::record::worker::Hands;
-use crate::rules::task::{End, Failure, FailureKind, Task};
+use crate::record::worker::LeaseHandle;
+use crate::rules::task::{AttemptFailure, End, FailureKind, KernelTask};
 
 /// How what was killed at its time limit is reported, as `timeout` does.
 pub(super) const TIMED_OUT: i32 = 124;
@@ -36,28 +36,28 @@ pub(super) struct Allowance<'a> {
 /// Does the work of one attempt within the task's budget, less what the phases used and took that
 /// another worker has ended.
 pub(super) fn within<T>(
-    task: &Task,
-    hands: &Hands<'_>,
+    task: &KernelTask,
+    handle: &LeaseHandle<'_>,
     work: impl FnOnce(&Allowance<'_>) -> T,
 ) -> T {
     let own = Cancel::new();
-    let tell = |usage: Usage| hands.used(usage);
+    let notify = |usage: Usage| handle.used(usage);
     let budget = task.request.budget;
     let allowance = Allowance {
-        meter: UsageMeter::new(budget, used_before(task), &own, &tell),
+        meter: UsageMeter::new(budget, used_before(task), &own, &notify),
         own: &own,
-        wanted: hands.cancel(),
+        wanted: handle.cancel(),
         time_ms: budget.time_ms,
         used_ms: phases_ms(task),
         began_ms: monotonic_ms(),
         paused_ms: AtomicU64::new(0),
     };
-    linked(hands.cancel(), &own, || work(&allowance))
+    linked(handle.cancel(), &own, || work(&allowance))
 }
 
 /// Returns what the phases used that are over. What an attempt used that failed is not its next
 /// one's to answer for, and cannot be told from it.
-fn used_before(task: &Task) -> Usage {
+fn used_before(task: &KernelTask) -> Usage {
     if task.phases.is_empty() || task.retries > 0 {
         Usage::default()
     } else {
@@ -65,7 +65,7 @@ fn used_before(task: &Task) -> Usage {
     }
 }
 
-fn phases_ms(task: &Task) -> u64 {
+fn phases_ms(task: &KernelTask) -> u64 {
     match (task.phases.first(), task.phases.last()) {
         (Some(first), Some(last)) => u64::try_from(last.at_ms - first.at_ms).unwrap_or(0),
         (None, _) | (_, None) => 0,
@@ -116,7 +116,7 @@ impl Allowance<'_> {
             }
             (None, _, _) => return None,
         };
-        Some(End::Failed(Failure {
+        Some(End::Failed(AttemptFailure {
             kind: FailureKind::BudgetSpent,
             message: format!("the budget is spent: {why}{under_way}"),
             exit_code,

@@ -4,20 +4,20 @@
 //! caps on spending.
 
 use kapi_launch::error::LaunchError;
-use kapi_machine::watch::{Activity, Watch};
+use kapi_machine::watch::{Activity, EffectWatch};
 use kapi_run::spending::metering::Metering;
 use kapi_run::spending::turn::{BookedTurn, TurnKey};
 
 use super::allowance::Allowance;
 use super::{Performer, ending};
-use crate::record::worker::Hands;
-use crate::rules::task::{End, Task};
+use crate::record::worker::LeaseHandle;
+use crate::rules::task::{End, KernelTask};
 
 /// One attempt at a task.
 #[derive(Clone, Copy)]
 pub(super) struct TaskAttempt<'a> {
-    pub(super) task: &'a Task,
-    pub(super) hands: &'a Hands<'a>,
+    pub(super) task: &'a KernelTask,
+    pub(super) handle: &'a LeaseHandle<'a>,
     /// What is left of the task's budget.
     pub(super) allowance: &'a Allowance<'a>,
 }
@@ -27,7 +27,7 @@ impl TaskAttempt<'_> {
     pub(super) fn booked_as(&self, what: &str) -> TurnKey {
         TurnKey {
             goal: self.task.id.to_string(),
-            effect: format!("{what}-{}", self.hands.hold().fence),
+            effect: format!("{what}-{}", self.handle.hold().fence),
         }
     }
 
@@ -39,14 +39,14 @@ impl TaskAttempt<'_> {
         &self,
         performer: &'s Performer<'_>,
         turn: &'s BookedTurn,
-        watch: &'s Watch<'s>,
+        watch: &'s EffectWatch<'s>,
     ) -> Result<Metering<'s>, End> {
-        let told = |cap: &str| {
+        let reported = |cap: &str| {
             let text = format!("{} waits for: spend: {cap}", self.task.id);
             (watch.notice)(Activity::Note { text });
         };
         let spending = &performer.spending;
-        let wait = || spending.begin_when_there_is_room(turn, watch, &told);
+        let wait = || spending.begin_when_there_is_room(turn, watch, &reported);
         match self.allowance.paused(wait) {
             Ok(Some(metering)) => Ok(metering),
             Ok(None) => Err(self.allowance.spent().unwrap_or(End::Cancelled)),
@@ -56,7 +56,7 @@ impl TaskAttempt<'_> {
 
     /// Returns the end of an attempt whose agent could not be launched.
     pub(super) fn not_begun(&self, error: &LaunchError) -> End {
-        if self.hands.cancel().is_raised() {
+        if self.handle.cancel().is_raised() {
             return End::Cancelled;
         }
         if let Some(end) = self.allowance.spent() {

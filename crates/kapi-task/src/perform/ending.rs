@@ -2,11 +2,11 @@
 //!
 //! Only data.
 
-use crate::rules::task::{End, Failure, FailureKind};
+use crate::rules::task::{AttemptFailure, End, FailureKind};
 
 /// Returns a bad end.
 pub fn failed(kind: FailureKind, message: impl Into<String>) -> End {
-    End::Failed(Failure {
+    End::Failed(AttemptFailure {
         kind,
         message: message.into(),
         exit_code: None,

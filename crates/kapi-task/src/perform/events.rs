@@ -11,10 +11,10 @@ use std::path::{Path, PathBuf};
 
 use kapi_core::pattern;
 use kapi_core::task_id::LoopName;
-use kapi_core::value::Value;
+use kapi_core::value::KernelValue;
 use kapi_git::repository::Repository;
-use kapi_run::book::Book;
-use kapi_run::workshop;
+use kapi_run::host_grants::HostGrants;
+use kapi_run::repository_session;
 use kapi_sys::cancel::Cancel;
 use kapi_sys::clock::monotonic_ms;
 use sha2::{Digest as _, Sha256};
@@ -43,7 +43,7 @@ type Listing = BTreeMap<String, String>;
 
 /// Looks at what the events of a project's loops watch.
 #[derive(Debug)]
-pub struct Lookout {
+pub struct EventWatcher {
     root: PathBuf,
     repository: Option<Repository>,
     seen: BTreeMap<LoopName, SourceView>,
@@ -71,7 +71,7 @@ struct Coming {
     begun_ms: u64,
 }
 
-impl Lookout {
+impl EventWatcher {
     /// Makes one for the project at `root`.
     #[must_use]
     pub fn new(root: &Path) -> Self {
@@ -99,7 +99,7 @@ impl Lookout {
     /// Looks at each source, at `now_ms` of the wall clock; nothing is seen before it is time.
     pub fn look<'a>(
         &mut self,
-        book: &Book,
+        grants: &HostGrants,
         sources: impl Iterator<Item = (&'a LoopName, &'a EventSource)>,
         now_ms: i64,
     ) -> BTreeMap<LoopName, Sight> {
@@ -111,7 +111,7 @@ impl Lookout {
         let mut sights = BTreeMap::new();
         let mut before = std::mem::take(&mut self.seen);
         for (name, source) in sources {
-            let listing = match self.listing(book, source) {
+            let listing = match self.listing(grants, source) {
                 Ok(listing) => listing,
                 Err(why) => {
                     sights.insert(name.clone(), Sight::Failed { why });
@@ -128,22 +128,22 @@ impl Lookout {
         sights
     }
 
-    fn listing(&mut self, book: &Book, source: &EventSource) -> Result<Listing, String> {
+    fn listing(&mut self, grants: &HostGrants, source: &EventSource) -> Result<Listing, String> {
         match source {
             EventSource::Files { globs } => {
                 let walk = EventWalk::of(&self.root, globs)?;
                 self.watch(walk.directories);
                 Ok(walk.files)
             }
-            EventSource::GitRef { name } => self.refs(book, name),
+            EventSource::GitRef { name } => self.refs(grants, name),
             EventSource::LoopResult { .. } | EventSource::Webhook { .. } => Ok(Listing::new()),
         }
     }
 
-    fn refs(&mut self, book: &Book, pattern: &str) -> Result<Listing, String> {
+    fn refs(&mut self, grants: &HostGrants, pattern: &str) -> Result<Listing, String> {
         let failed = |error: &dyn std::error::Error| format!("read {pattern}: {error}");
         if self.repository.is_none() {
-            let git = workshop::find_git(book, &Cancel::new());
+            let git = repository_session::find_git(grants, &Cancel::new());
             let git = git.map_err(|failure| format!("look at {pattern}: {}", failure.message))?;
             let found = Repository::discover(&git, &self.root).map_err(|error| failed(&error))?;
             self.repository = Some(found);
@@ -172,8 +172,9 @@ impl Lookout {
     }
 
     fn watch(&mut self, directories: Vec<PathBuf>) {
-        let room = DIRECTORIES_MAX.saturating_sub(self.directories.len());
-        self.directories.extend(directories.into_iter().take(room));
+        let capacity = DIRECTORIES_MAX.saturating_sub(self.directories.len());
+        self.directories
+            .extend(directories.into_iter().take(capacity));
     }
 }
 
@@ -224,22 +225,22 @@ impl SourceView {
         let mut payload = BTreeMap::new();
         if let Some(before) = &self.before {
             let changed = changed(before, &self.now);
-            payload.insert("changed".to_owned(), Value::List(changed));
+            payload.insert("changed".to_owned(), KernelValue::List(changed));
         }
         let state = match (&self.source, self.now.iter().next()) {
             (EventSource::GitRef { name }, Some((found, commit))) if name == found => {
-                payload.insert("commit".to_owned(), Value::Text(commit.clone()));
+                payload.insert("commit".to_owned(), KernelValue::Text(commit.clone()));
                 commit.clone()
             }
             _ => hash(&self.now),
         };
-        let payload = Value::Map(payload);
+        let payload = KernelValue::Map(payload);
         Sight::Is { state, payload }
     }
 }
 
 /// Returns the first names that are new, gone or different.
-fn changed(before: &Listing, now: &Listing) -> Vec<Value> {
+fn changed(before: &Listing, now: &Listing) -> Vec<KernelValue> {
     let gone = before.keys().filter(|name| !now.contains_key(*name));
     let other = now
         .iter()
@@ -247,7 +248,7 @@ fn changed(before: &Listing, now: &Listing) -> Vec<Value> {
         .map(|(name, _)| name);
     let names: BTreeSet<&String> = gone.chain(other).collect();
     let names = names.into_iter().take(CHANGED_MAX);
-    names.map(|name| Value::Text(name.clone())).collect()
+    names.map(|name| KernelValue::Text(name.clone())).collect()
 }
 
 fn hash(listing: &Listing) -> String {
@@ -268,7 +269,7 @@ fn hash(listing: &Listing) -> String {
 
 #[cfg(test)]
 mod tests {
-    use kapi_core::value::Value;
+    use kapi_core::value::KernelValue;
 
     use super::{Listing, SourceView};
     use crate::record::events::Sight;
@@ -325,8 +326,11 @@ mod tests {
         let Sight::Is { payload, .. } = seen.sight(0) else {
             panic!("it has settled")
         };
-        let names = ["src/b", "src/c", "src/d"].map(|name| Value::Text(name.to_owned()));
-        assert_eq!(payload.get("changed"), Some(&Value::List(names.to_vec())));
+        let names = ["src/b", "src/c", "src/d"].map(|name| KernelValue::Text(name.to_owned()));
+        assert_eq!(
+            payload.get("changed"),
+            Some(&KernelValue::List(names.to_vec()))
+        );
     }
 
     #[test]

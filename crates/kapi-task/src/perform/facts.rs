@@ -11,18 +11,18 @@ use kapi_core::pattern;
 use kapi_core::task_id::LoopName;
 use kapi_git::id::CommitId;
 use kapi_git::repository::Repository;
-use kapi_run::workshop::Workshop;
-use kapi_run::{failure, tree, workshop};
+use kapi_run::repository_session::RepositorySession;
+use kapi_run::{failure, repository_session, tree};
 
 use super::Performer;
 use super::allowance::Allowance;
 use super::look::ConditionCommand;
 use crate::record::condition_file;
-use crate::record::worker::Hands;
-use crate::rules::condition::{Answer, Condition, Facts, Question, RunResult, needs};
+use crate::record::worker::LeaseHandle;
+use crate::rules::condition::{Condition, ConditionQuestion, Facts, ProbeAnswer, RunResult, needs};
 use crate::rules::state::{LastRun, LoopState};
-use crate::rules::task::{End, Task};
-use crate::rules::task_state::State;
+use crate::rules::task::{End, KernelTask};
+use crate::rules::task_state::KernelTaskState;
 
 /// Paths that an answer names at most.
 const PATHS_MAX: usize = 20;
@@ -32,8 +32,8 @@ const AHEAD_MAX: u64 = 1_000;
 /// Looks up what a condition asks.
 pub(super) struct Finder<'a> {
     pub(super) performer: &'a Performer<'a>,
-    pub(super) task: &'a Task,
-    pub(super) hands: &'a Hands<'a>,
+    pub(super) task: &'a KernelTask,
+    pub(super) handle: &'a LeaseHandle<'a>,
     /// What is left of the task's budget.
     pub(super) allowance: &'a Allowance<'a>,
     /// What is known of the loops of the project.
@@ -43,10 +43,10 @@ pub(super) struct Finder<'a> {
 }
 
 /// Returns the commit that the project stands at.
-pub(super) fn head(performer: &Performer<'_>, hands: &Hands<'_>) -> Option<String> {
+pub(super) fn head(performer: &Performer<'_>, handle: &LeaseHandle<'_>) -> Option<String> {
     let root = performer.project.layout.root();
-    let workshop = Workshop::open(&performer.book, root, hands.cancel()).ok()?;
-    let head = workshop.repository.resolve_commit("HEAD").ok()?;
+    let repo = RepositorySession::open(&performer.grants, root, handle.cancel()).ok()?;
+    let head = repo.repository.resolve_commit("HEAD").ok()?;
     Some(head.to_string())
 }
 
@@ -71,12 +71,12 @@ impl Finder<'_> {
             let answer = self.answer(&question, left_ms);
             facts.insert(
                 question,
-                answer.unwrap_or_else(|failure| Answer::Unknown {
+                answer.unwrap_or_else(|failure| ProbeAnswer::Unknown {
                     why: failure.message,
                 }),
             );
         }
-        if self.hands.cancel().is_raised() {
+        if self.handle.cancel().is_raised() {
             return Err(End::Cancelled);
         }
         match self.allowance.spent_in("its condition") {
@@ -85,36 +85,36 @@ impl Finder<'_> {
         }
     }
 
-    fn answer(&self, question: &Question, left_ms: u64) -> Result<Answer, Failure> {
+    fn answer(&self, question: &ConditionQuestion, left_ms: u64) -> Result<ProbeAnswer, Failure> {
         match question {
-            Question::Files { glob } => self.files(glob),
-            Question::FilesChanged { glob } => self.changed(std::slice::from_ref(glob)),
-            Question::Changed { globs } => self.changed(globs),
-            Question::Command { run, timeout_ms } => {
+            ConditionQuestion::Files { glob } => self.files(glob),
+            ConditionQuestion::FilesChanged { glob } => self.changed(std::slice::from_ref(glob)),
+            ConditionQuestion::Changed { globs } => self.changed(globs),
+            ConditionQuestion::Command { run, timeout_ms } => {
                 let timeout_ms = left_ms.min(*timeout_ms);
                 let command = ConditionCommand {
                     task: self.task,
-                    hands: self.hands,
+                    handle: self.handle,
                     line: run,
                     timeout_ms,
                 };
                 command.answer(self.performer)
             }
-            Question::Branch => {
+            ConditionQuestion::Branch => {
                 let name = self.repository()?.head_branch();
                 let name = name.map_err(|error| failure::plain(&error))?;
-                Ok(Answer::Branch { name })
+                Ok(ProbeAnswer::Branch { name })
             }
-            Question::Uncommitted => {
+            ConditionQuestion::Uncommitted => {
                 let count = self.uncommitted(&self.repository()?)?.len() as u64;
-                Ok(Answer::Uncommitted { count })
+                Ok(ProbeAnswer::Uncommitted { count })
             }
-            Question::AheadOf { reference } => self.ahead(reference),
-            Question::RefChanged { reference } => self.moved(reference),
-            Question::LocalTime { zone } => Ok(Answer::Unknown {
+            ConditionQuestion::AheadOf { reference } => self.ahead(reference),
+            ConditionQuestion::RefChanged { reference } => self.moved(reference),
+            ConditionQuestion::LocalTime { zone } => Ok(ProbeAnswer::Unknown {
                 why: format!("there is no time zone {zone:?}"),
             }),
-            Question::LastResult { loop_name } => {
+            ConditionQuestion::LastResult { loop_name } => {
                 Ok(self.last_result(loop_name.as_ref().unwrap_or(self.own)))
             }
         }
@@ -125,15 +125,16 @@ impl Finder<'_> {
     }
 
     fn repository(&self) -> Result<Repository, Failure> {
-        let workshop = Workshop::open(&self.performer.book, self.root(), self.hands.cancel())?;
-        Ok(workshop.repository)
+        let repo =
+            RepositorySession::open(&self.performer.grants, self.root(), self.handle.cancel())?;
+        Ok(repo.repository)
     }
 
-    fn files(&self, pattern: &str) -> Result<Answer, Failure> {
+    fn files(&self, pattern: &str) -> Result<ProbeAnswer, Failure> {
         let files = tree::files(self.root())?;
         let matching = files.iter().filter(|path| pattern::is_path(pattern, path));
         let count = matching.count() as u64;
-        Ok(Answer::Files { count })
+        Ok(ProbeAnswer::Files { count })
     }
 
     /// Returns the paths that nobody committed; those of Kapi's own do not count.
@@ -151,18 +152,18 @@ impl Finder<'_> {
     }
 
     /// Compares the project with the commit of the last run, what nobody committed included.
-    fn changed(&self, globs: &[String]) -> Result<Answer, Failure> {
+    fn changed(&self, globs: &[String]) -> Result<ProbeAnswer, Failure> {
         let Some(last) = self.last_run() else {
-            return Ok(Answer::NoRunBefore);
+            return Ok(ProbeAnswer::NoRunBefore);
         };
         let Some(commit) = &last.commit else {
-            return Ok(Answer::Unknown {
+            return Ok(ProbeAnswer::Unknown {
                 why: format!("the commit that {} ran on is unknown", last.task),
             });
         };
         let repository = self.repository()?;
         let head = resolve(&repository, "HEAD")?;
-        let before = before(&repository, &workshop::commit_id(commit)?, &head)?;
+        let before = before(&repository, &repository_session::commit_id(commit)?, &head)?;
         let everything = ["**".to_owned()];
         let changes = repository
             .protected_changes(&before, &head, &everything)
@@ -175,35 +176,35 @@ impl Finder<'_> {
         paths.sort();
         paths.dedup();
         paths.truncate(PATHS_MAX);
-        Ok(Answer::Changed { paths })
+        Ok(ProbeAnswer::Changed { paths })
     }
 
     /// Counts commits along the first parents.
-    fn ahead(&self, reference: &str) -> Result<Answer, Failure> {
+    fn ahead(&self, reference: &str) -> Result<ProbeAnswer, Failure> {
         let repository = self.repository()?;
         let other = resolve(&repository, reference)?;
         for commits in 0..AHEAD_MAX {
             let Ok(commit) = repository.resolve_commit(&format!("HEAD~{commits}")) else {
-                return Ok(Answer::Ahead { commits });
+                return Ok(ProbeAnswer::Ahead { commits });
             };
             let is_there = repository.is_ancestor(&commit, &other);
             if is_there.map_err(|error| failure::plain(&error))? {
-                return Ok(Answer::Ahead { commits });
+                return Ok(ProbeAnswer::Ahead { commits });
             }
         }
-        Ok(Answer::Ahead { commits: AHEAD_MAX })
+        Ok(ProbeAnswer::Ahead { commits: AHEAD_MAX })
     }
 
-    fn moved(&self, reference: &str) -> Result<Answer, Failure> {
+    fn moved(&self, reference: &str) -> Result<ProbeAnswer, Failure> {
         let known = self.loops.get(self.own);
         let mark = known.and_then(|known| known.metrics.get(&ref_mark(reference)));
         let Some(before) = mark else {
-            return Ok(Answer::NoRunBefore);
+            return Ok(ProbeAnswer::NoRunBefore);
         };
         let repository = self.repository()?;
-        Ok(Answer::Moved {
+        Ok(ProbeAnswer::Moved {
             before: Some(before.clone()).filter(|before| !before.is_empty()),
-            now: place_of(&repository, reference),
+            now: location_of(&repository, reference),
         })
     }
 
@@ -211,29 +212,34 @@ impl Finder<'_> {
     pub(super) fn refs(&self, condition: &Condition) -> BTreeMap<String, String> {
         let mut marks = BTreeMap::new();
         for question in needs(condition) {
-            if let (Question::RefChanged { reference }, Ok(repository)) =
+            if let (ConditionQuestion::RefChanged { reference }, Ok(repository)) =
                 (question, self.repository())
             {
-                let place = place_of(&repository, &reference).unwrap_or_default();
-                marks.insert(ref_mark(&reference), place);
+                let location = location_of(&repository, &reference).unwrap_or_default();
+                marks.insert(ref_mark(&reference), location);
             }
         }
         marks
     }
 
-    fn last_result(&self, name: &LoopName) -> Answer {
+    fn last_result(&self, name: &LoopName) -> ProbeAnswer {
         let last = self
             .loops
             .get(name)
             .and_then(|known| known.last_run.as_ref());
         let Some(last) = last else {
-            return Answer::Result(RunResult::None);
+            return ProbeAnswer::Result(RunResult::None);
         };
         match last.state {
-            State::Completed if last.was_skipped => Answer::Result(RunResult::Skipped),
-            State::Completed => Answer::Result(RunResult::Completed),
-            State::Failed => Answer::Result(RunResult::Failed),
-            State::Cancelled | State::Pending | State::Leased | State::Running => Answer::Unknown {
+            KernelTaskState::Completed if last.was_skipped => {
+                ProbeAnswer::Result(RunResult::Skipped)
+            }
+            KernelTaskState::Completed => ProbeAnswer::Result(RunResult::Completed),
+            KernelTaskState::Failed => ProbeAnswer::Result(RunResult::Failed),
+            KernelTaskState::Cancelled
+            | KernelTaskState::Pending
+            | KernelTaskState::Leased
+            | KernelTaskState::Running => ProbeAnswer::Unknown {
                 why: format!("{} was cancelled", last.task),
             },
         }
@@ -252,7 +258,7 @@ fn meets(pattern: &str, path: &str) -> bool {
     }
 }
 
-fn place_of(repository: &Repository, reference: &str) -> Option<String> {
+fn location_of(repository: &Repository, reference: &str) -> Option<String> {
     let found = repository.resolve_commit(reference).ok()?;
     Some(found.to_string())
 }

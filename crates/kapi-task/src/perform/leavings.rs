@@ -7,24 +7,24 @@
 use std::collections::BTreeMap;
 use std::fs;
 
-use kapi_core::task_id::TaskId;
+use kapi_core::task_id::KernelTaskId;
 use kapi_git::rescue::Signature;
 use kapi_git::rescue::batch::Retirement;
 use kapi_launch::error::LaunchError;
-use kapi_launch::place::{SandboxId, SandboxPlace};
+use kapi_launch::paths::{SandboxId, SandboxPaths};
 use kapi_launch::remains;
 use kapi_launch::remains::SandboxRemains;
 use kapi_machine::watch::Activity;
-use kapi_run::workshop::Workshop;
-use kapi_run::{failure, workshop};
+use kapi_run::repository_session::RepositorySession;
+use kapi_run::{failure, repository_session};
 use kapi_status::perform::writer;
 use kapi_sys::cancel::Cancel;
 use kapi_sys::disk::Disk as _;
 use kapi_sys::real_disk::RealDisk;
 
 use super::Performer;
-use crate::record::worker::Hands;
-use crate::rules::task::{End, Report, Task};
+use crate::record::worker::LeaseHandle;
+use crate::rules::task::{AttemptReport, End, KernelTask};
 
 /// What of a sandbox always stays: what its agent was told and did.
 const RUNS: &str = "runs";
@@ -39,7 +39,7 @@ const KEY_DIGITS: usize = 12;
 #[derive(Debug, Default)]
 pub struct SweepReport {
     /// The tasks of which something went.
-    pub tasks: Vec<TaskId>,
+    pub tasks: Vec<KernelTaskId>,
     /// What was kept, as sentences with the line that brings it back.
     pub kept: Vec<String>,
     /// What could not be taken away, as sentences.
@@ -47,27 +47,27 @@ pub struct SweepReport {
 }
 
 /// Marks a sandbox that its worker leaves whole.
-pub(super) fn keep(place: &SandboxPlace) {
+pub(super) fn keep(location: &SandboxPaths) {
     // Without the mark it stays as long as its layer holds what no commit takes.
-    drop(RealDisk.write(&place.dir().join(MARK), b"\n"));
+    drop(RealDisk.write(&location.dir().join(MARK), b"\n"));
 }
 
 /// Takes away what killed attempts before this one left, and says in the report what is kept.
 pub(super) fn after(
     performer: &Performer<'_>,
-    task: &Task,
-    hands: &Hands<'_>,
-    report: &mut Report,
+    task: &KernelTask,
+    handle: &LeaseHandle<'_>,
+    report: &mut AttemptReport,
 ) {
     if task.attempts < 2 {
         return;
     }
-    let own = hands.hold().fence.0;
-    let places = performer.attempts(usize::MAX).remove(&task.id);
-    let before = places.unwrap_or_default().into_iter();
-    let before: Vec<SandboxPlace> = before
+    let own = handle.hold().fence.0;
+    let locations = performer.attempts(usize::MAX).remove(&task.id);
+    let before = locations.unwrap_or_default().into_iter();
+    let before: Vec<SandboxPaths> = before
         .filter(|(fence, _)| *fence != own)
-        .map(|(_, place)| place)
+        .map(|(_, location)| location)
         .collect();
     let text = match performer.clear(task.id, &before) {
         Ok(kept) => kept,
@@ -104,12 +104,12 @@ impl Performer<'_> {
         // What is left of a task that goes on is its next attempt's to take away, and to report.
         let ended = found.filter(|(id, _)| !queue.kernel().tasks.contains_key(id));
         let mut n_cleared = 0;
-        for (id, places) in ended {
+        for (id, locations) in ended {
             if n_cleared >= tasks_max || cancel.is_raised() {
                 break;
             }
-            let left = places.into_iter().map(|(_, place)| place);
-            let left: Vec<SandboxPlace> = left.filter(is_more_than_runs).collect();
+            let left = locations.into_iter().map(|(_, location)| location);
+            let left: Vec<SandboxPaths> = left.filter(is_more_than_runs).collect();
             if left.is_empty() {
                 continue;
             }
@@ -128,36 +128,44 @@ impl Performer<'_> {
     }
 
     /// Returns the sandboxes of attempts, by task, with the numbers of their leases.
-    fn attempts(&self, max: usize) -> BTreeMap<TaskId, Vec<(u64, SandboxPlace)>> {
+    fn attempts(&self, max: usize) -> BTreeMap<KernelTaskId, Vec<(u64, SandboxPaths)>> {
         let (sandboxes, key) = (&self.setting.sandboxes, &self.setting.project_key);
         let dir = sandboxes.root().join(key);
-        let mut found: BTreeMap<TaskId, Vec<(u64, SandboxPlace)>> = BTreeMap::new();
+        let mut found: BTreeMap<KernelTaskId, Vec<(u64, SandboxPaths)>> = BTreeMap::new();
         for entry in fs::read_dir(dir).into_iter().flatten().flatten().take(max) {
             let Ok(name) = entry.file_name().into_string() else {
                 continue;
             };
             let parts = name.rsplit_once('-').filter(|_| name.starts_with("task_"));
-            let parts = parts
-                .and_then(|(task, fence)| Some((TaskId::parse(task).ok()?, fence.parse().ok()?)));
+            let parts = parts.and_then(|(task, fence)| {
+                Some((KernelTaskId::parse(task).ok()?, fence.parse().ok()?))
+            });
             if let (Some((task, fence)), Ok(id)) = (parts, SandboxId::parse(&name)) {
                 found
                     .entry(task)
                     .or_default()
-                    .push((fence, sandboxes.place(key, &id)));
+                    .push((fence, sandboxes.location(key, &id)));
             }
         }
-        found.values_mut().for_each(|places| places.sort());
+        found.values_mut().for_each(|locations| locations.sort());
         found
     }
 
     /// Takes away what is left of attempts at one task that nobody works on; returns a sentence about
     /// what was kept.
-    fn clear(&self, id: TaskId, places: &[SandboxPlace]) -> Result<Option<String>, LaunchError> {
+    fn clear(
+        &self,
+        id: KernelTaskId,
+        locations: &[SandboxPaths],
+    ) -> Result<Option<String>, LaunchError> {
         let mut held = Vec::new();
-        for place in places.iter().filter(|place| is_more_than_runs(place)) {
+        for location in locations
+            .iter()
+            .filter(|location| is_more_than_runs(location))
+        {
             // One that is in use is its user's.
-            if let Ok(lock) = place.hold("kapi task") {
-                held.push((place, lock));
+            if let Ok(lock) = location.hold("kapi task") {
+                held.push((location, lock));
             }
         }
         if held.is_empty() {
@@ -165,18 +173,18 @@ impl Performer<'_> {
         }
         let root = self.project.layout.root();
         let now_ms = self.project.clock.now_ms();
-        let workshop = Workshop::open(&self.book, root, &Cancel::new()).ok();
-        let mut gone: Vec<(&SandboxPlace, SandboxRemains)> = Vec::new();
-        for (place, _lock) in &held {
-            if place.dir().join(MARK).exists() {
+        let repo = RepositorySession::open(&self.grants, root, &Cancel::new()).ok();
+        let mut gone: Vec<(&SandboxPaths, SandboxRemains)> = Vec::new();
+        for (location, _lock) in &held {
+            if location.dir().join(MARK).exists() {
                 continue;
             }
             gone.extend(
-                remains::of(place, workshop.as_ref(), now_ms)?.map(|found| (*place, found)),
+                remains::of(location, repo.as_ref(), now_ms)?.map(|found| (*location, found)),
             );
         }
         let mut kept = None;
-        if let Some(workshop) = &workshop {
+        if let Some(repo) = &repo {
             let going = gone
                 .iter()
                 .flat_map(|(_, found)| found.refs.clone())
@@ -186,21 +194,21 @@ impl Performer<'_> {
                 .filter_map(|(_, found)| found.commit.clone())
                 .collect();
             let by = Signature {
-                author: &workshop::author(),
+                author: &repository_session::author(),
                 at_unix_seconds: now_ms.div_euclid(1_000),
             };
-            let rescued = workshop.repository.retire_refs(&Retirement {
+            let rescued = repo.repository.retire_refs(&Retirement {
                 going: &going,
                 also: &also,
-                name: &workshop::ref_part(&self.rescue_name(id))?,
+                name: &repository_session::ref_part(&self.rescue_name(id))?,
                 by: &by,
             });
             kept = rescued.map_err(|error| LaunchError::failed(&error))?;
         }
         let statuses = writer::list(&self.setting.sandboxes.status_dir());
         let statuses = statuses.map_err(|error| LaunchError::failed(&error))?;
-        for (place, found) in &gone {
-            remains::remove(place, found, RUNS, &statuses)?;
+        for (location, found) in &gone {
+            remains::remove(location, found, RUNS, &statuses)?;
         }
         Ok(kept.map(|kept| {
             format!(
@@ -210,14 +218,14 @@ impl Performer<'_> {
         }))
     }
 
-    fn rescue_name(&self, id: TaskId) -> String {
+    fn rescue_name(&self, id: KernelTaskId) -> String {
         let key = &self.setting.project_key;
         let digits = key.get(key.len().saturating_sub(KEY_DIGITS)..);
         format!("{id}-{}", digits.unwrap_or_default())
     }
 }
 
-fn is_more_than_runs(place: &SandboxPlace) -> bool {
-    let entries = fs::read_dir(place.dir()).into_iter().flatten().flatten();
-    place.worktree().exists() || entries.into_iter().any(|entry| entry.file_name() != RUNS)
+fn is_more_than_runs(location: &SandboxPaths) -> bool {
+    let entries = fs::read_dir(location.dir()).into_iter().flatten().flatten();
+    location.worktree().exists() || entries.into_iter().any(|entry| entry.file_name() != RUNS)
 }

@@ -10,7 +10,7 @@ use std::time::Duration;
 use kapi_core::failure::Failure;
 use kapi_core::isolation::{NetworkMode, SandboxLevel};
 use kapi_git::owned_dir;
-use kapi_machine::watch::{Activity, Watch};
+use kapi_machine::watch::{Activity, EffectWatch};
 use kapi_run::confine::{SandboxConfig, WorksAt};
 use kapi_run::private_dir::make_private;
 use kapi_run::run_dir::RunDir;
@@ -21,16 +21,16 @@ use kapi_sandbox::spec::MountAccess;
 use kapi_sys::process::ProcessEnd;
 
 use super::Performer;
-use crate::record::worker::Hands;
-use crate::rules::condition::Answer;
-use crate::rules::task::Task;
+use crate::record::worker::LeaseHandle;
+use crate::rules::condition::ProbeAnswer;
+use crate::rules::task::KernelTask;
 
 /// A command whose exit code answers a condition of a task.
 pub(super) struct ConditionCommand<'a> {
     /// The task.
-    pub(super) task: &'a Task,
+    pub(super) task: &'a KernelTask,
     /// What ties its attempt to the kernel.
-    pub(super) hands: &'a Hands<'a>,
+    pub(super) handle: &'a LeaseHandle<'a>,
     /// The line.
     pub(super) line: &'a str,
     /// The longest it may take, in milliseconds.
@@ -39,42 +39,42 @@ pub(super) struct ConditionCommand<'a> {
 
 impl ConditionCommand<'_> {
     /// Runs the command and returns how it ended.
-    pub(super) fn answer(&self, performer: &Performer<'_>) -> Result<Answer, Failure> {
+    pub(super) fn answer(&self, performer: &Performer<'_>) -> Result<ProbeAnswer, Failure> {
         if performer.setting.level == SandboxLevel::None {
-            return Ok(Answer::Unknown {
+            return Ok(ProbeAnswer::Unknown {
                 why: "without isolation, nothing prevents it from changing the project".to_owned(),
             });
         }
-        let id = Performer::sandbox_id(self.task, self.hands).map_err(|_| Failure {
+        let id = Performer::sandbox_id(self.task, self.handle).map_err(|_| Failure {
             message: "name its sandbox".to_owned(),
             hint: None,
         })?;
-        let place = performer
+        let location = performer
             .setting
             .sandboxes
-            .place(&performer.setting.project_key, &id);
-        let made = make_private(&place.dir());
+            .location(&performer.setting.project_key, &id);
+        let made = make_private(&location.dir());
         made.map_err(|error| Failure {
             message: error.message,
             hint: error.hint,
         })?;
-        let dir = place.dir().join("look");
+        let dir = location.dir().join("look");
         let end = self.run_in(performer, &dir);
         owned_dir::wipe(&dir).map_err(|error| failure::plain(&error))?;
         // Only an empty one goes: a run that was skipped leaves nothing.
-        drop(fs::remove_dir(place.dir()));
+        drop(fs::remove_dir(location.dir()));
         Ok(match end? {
-            ProcessEnd::Exited(code) => Answer::Exit { code },
-            ProcessEnd::Signaled(signal) => Answer::Exit { code: 128 + signal },
-            ProcessEnd::DeadlinePassed | ProcessEnd::IdlePassed => Answer::TimedOut,
-            ProcessEnd::Cancelled => Answer::Unknown {
+            ProcessEnd::Exited(code) => ProbeAnswer::Exit { code },
+            ProcessEnd::Signaled(signal) => ProbeAnswer::Exit { code: 128 + signal },
+            ProcessEnd::DeadlinePassed | ProcessEnd::IdlePassed => ProbeAnswer::TimedOut,
+            ProcessEnd::Cancelled => ProbeAnswer::Unknown {
                 why: "it was interrupted".to_owned(),
             },
         })
     }
 
     fn run_in(&self, performer: &Performer<'_>, dir: &Path) -> Result<ProcessEnd, Failure> {
-        let (task, hands) = (self.task, self.hands);
+        let (task, handle) = (self.task, self.handle);
         owned_dir::wipe(dir).map_err(|error| failure::plain(&error))?;
         let root = performer.project.layout.root();
         let mounts = state_cover(root, &[], &dir.join("cover"))?;
@@ -82,10 +82,10 @@ impl ConditionCommand<'_> {
             "look-{}-{}-{}",
             std::process::id(),
             task.id,
-            hands.hold().fence
+            handle.hold().fence
         );
         let level = performer.setting.level;
-        let cell = SandboxConfig {
+        let config = SandboxConfig {
             name: &name,
             level,
             workspace: root,
@@ -99,8 +99,8 @@ impl ConditionCommand<'_> {
             idle: None,
         };
         let notice = |activity: Activity| (performer.notice)(task.id, activity);
-        let watch = Watch {
-            cancel: hands.cancel(),
+        let watch = EffectWatch {
+            cancel: handle.cancel(),
             notice: &notice,
         };
         let run_dir = RunDir::open(dir, "run")?;
@@ -115,6 +115,6 @@ impl ConditionCommand<'_> {
             watch: &watch,
             run_dir: &run_dir,
         };
-        Ok(line.run(&cell, &performer.book, listener)?.finished.end)
+        Ok(line.run(&config, &performer.grants, listener)?.finished.end)
     }
 }

@@ -8,18 +8,18 @@ use std::collections::BTreeMap;
 
 use kapi_core::task_id::LoopName;
 use kapi_core::text::{counted, one_line};
-use kapi_core::value::Value;
+use kapi_core::value::KernelValue;
 use kapi_run::failure;
 
 use super::allowance::Allowance;
 use super::attempt::TaskAttempt;
 use super::ending::not_launched;
 use super::{Performer, agent, facts, prompt, ruling, setup, travel};
-use crate::record::worker::Hands;
+use crate::record::worker::LeaseHandle;
 use crate::rules::condition;
 use crate::rules::loop_run::LoopRun;
 use crate::rules::state::LoopState;
-use crate::rules::task::{End, FailureKind, Phase, PhaseStatus, Report, Task};
+use crate::rules::task::{AttemptReport, End, FailureKind, KernelTask, LoopPhase, PhaseStatus};
 
 mod context;
 mod evaluate;
@@ -38,15 +38,15 @@ type Ended = (PhaseStatus, Option<String>);
 /// A run under way.
 struct LoopExecution<'a> {
     performer: &'a Performer<'a>,
-    task: &'a Task,
+    task: &'a KernelTask,
     run: &'a LoopRun,
-    hands: &'a Hands<'a>,
+    handle: &'a LeaseHandle<'a>,
     /// What is left of the task's budget.
     allowance: &'a Allowance<'a>,
     /// What is known of the loops of the project.
     loops: BTreeMap<LoopName, LoopState>,
     /// What came of the run so far.
-    report: Report,
+    report: AttemptReport,
 }
 
 /// Goes through the phases that are left.
@@ -54,10 +54,10 @@ pub(super) fn perform(
     performer: &Performer<'_>,
     attempt: TaskAttempt<'_>,
     run: &LoopRun,
-) -> Report {
+) -> AttemptReport {
     let TaskAttempt {
         task,
-        hands,
+        handle,
         allowance,
     } = attempt;
     let queue = performer.queue();
@@ -65,7 +65,7 @@ pub(super) fn perform(
         Ok(queue) => queue.kernel().loops.clone(),
         Err(error) => {
             let message = format!("failed to {}", failure::chain(error));
-            return Report::of(not_launched(message));
+            return AttemptReport::of(not_launched(message));
         }
     };
     drop(queue);
@@ -74,18 +74,18 @@ pub(super) fn perform(
         performer,
         task,
         run,
-        hands,
+        handle,
         allowance,
         loops,
-        report: begun.unwrap_or_else(|| Report::of(End::Completed)),
+        report: begun.unwrap_or_else(|| AttemptReport::of(End::Completed)),
     };
     course.go()
 }
 
 impl LoopExecution<'_> {
-    fn go(mut self) -> Report {
-        for &phase in Phase::ALL.iter().skip(self.task.phases.len()) {
-            let ended = if self.hands.cancel().is_raised() {
+    fn go(mut self) -> AttemptReport {
+        for &phase in LoopPhase::ALL.iter().skip(self.task.phases.len()) {
+            let ended = if self.handle.cancel().is_raised() {
                 Err(End::Cancelled)
             } else {
                 self.step(phase)
@@ -104,11 +104,11 @@ impl LoopExecution<'_> {
             };
             let detail = detail.map(|text| detail_line(&text));
             let recorded = self
-                .hands
+                .handle
                 .end_phase(phase, status, detail, Some(&self.report));
             if recorded.is_err() {
                 // Somebody else has the task: nothing that is said here counts.
-                return Report::of(End::Cancelled);
+                return AttemptReport::of(End::Cancelled);
             }
             if self.is_tried_again() {
                 break;
@@ -121,20 +121,20 @@ impl LoopExecution<'_> {
         self.report
     }
 
-    fn step(&mut self, phase: Phase) -> Result<Ended, End> {
+    fn step(&mut self, phase: LoopPhase) -> Result<Ended, End> {
         let is_skipped = matches!(self.report.end, End::Skipped { .. });
         match phase {
-            Phase::Trigger => Ok((PhaseStatus::Ok, Some(self.run.trigger.kind().to_owned()))),
+            LoopPhase::Trigger => Ok((PhaseStatus::Ok, Some(self.run.trigger.kind().to_owned()))),
             _ if is_skipped => Ok(skipped("the condition did not hold")),
-            Phase::ShouldRun => self.should_run(),
-            Phase::Context if self.has_failed() => Ok(skipped("it was not admitted")),
-            Phase::Context => self.context(),
-            Phase::Execute if self.has_failed() => Ok(skipped("there is no prompt")),
-            Phase::Execute => self.execute(),
-            Phase::Evaluate => self.evaluate(),
-            Phase::Learn => Ok(self.learn()),
-            Phase::Handoff => Ok(self.handoff()),
-            Phase::Retrigger => Ok(self.retrigger()),
+            LoopPhase::ShouldRun => self.should_run(),
+            LoopPhase::Context if self.has_failed() => Ok(skipped("it was not admitted")),
+            LoopPhase::Context => self.context(),
+            LoopPhase::Execute if self.has_failed() => Ok(skipped("there is no prompt")),
+            LoopPhase::Execute => self.execute(),
+            LoopPhase::Evaluate => self.evaluate(),
+            LoopPhase::Learn => Ok(self.learn()),
+            LoopPhase::Handoff => Ok(self.handoff()),
+            LoopPhase::Retrigger => Ok(self.retrigger()),
         }
     }
 
@@ -158,7 +158,7 @@ impl LoopExecution<'_> {
         self.loops.get(self.run.name())
     }
 
-    fn inputs(&self) -> Result<BTreeMap<String, Value>, End> {
+    fn inputs(&self) -> Result<BTreeMap<String, KernelValue>, End> {
         let inputs = self.run.definition.inputs_with(&self.run.inputs);
         inputs.map_err(|error| not_launched(format!("failed to {error}")))
     }
@@ -166,7 +166,7 @@ impl LoopExecution<'_> {
     fn attempt(&self) -> TaskAttempt<'_> {
         TaskAttempt {
             task: self.task,
-            hands: self.hands,
+            handle: self.handle,
             allowance: self.allowance,
         }
     }
@@ -194,13 +194,13 @@ impl LoopExecution<'_> {
                 self.run.trigger.source().unwrap_or_default(),
             ),
         ];
-        let context = condition::expression::Context {
-            inputs: Value::Map(self.inputs()?),
+        let context = condition::expression::ExpressionContext {
+            inputs: KernelValue::Map(self.inputs()?),
             payload: self.run.payload.clone(),
-            state: Value::Map(
+            state: KernelValue::Map(
                 state
                     .into_iter()
-                    .map(|(name, text)| (name.to_owned(), Value::Text(text)))
+                    .map(|(name, text)| (name.to_owned(), KernelValue::Text(text)))
                     .collect(),
             ),
         };
@@ -222,7 +222,7 @@ impl LoopExecution<'_> {
         facts::Finder {
             performer: self.performer,
             task: self.task,
-            hands: self.hands,
+            handle: self.handle,
             allowance: self.allowance,
             loops: &self.loops,
             own: self.run.name(),
@@ -236,12 +236,12 @@ impl LoopExecution<'_> {
             self.report.metrics.extend(marks);
         }
         let setup = setup::resolve(self.performer, self.task)?;
-        let told = self.told()?;
-        let words = told.words();
+        let reported = self.reported()?;
+        let words = reported.words();
         let network = self.performer.setting.network;
         let composed = prompt::compose(self.performer, self.task, &setup, network, &words)?;
         let n_chars = composed.chars().count();
-        let stale = told.stale.as_ref().map(|why| format!("; {why}"));
+        let stale = reported.stale.as_ref().map(|why| format!("; {why}"));
         let detail = format!("promptChars={n_chars}{}", stale.unwrap_or_default());
         Ok((PhaseStatus::Ok, Some(detail)))
     }
@@ -249,14 +249,14 @@ impl LoopExecution<'_> {
     fn execute(&mut self) -> Result<Ended, End> {
         let setup = setup::resolve(self.performer, self.task)?;
         // Made again and not remembered: another worker may have been in the phase before.
-        let told = self.told()?;
-        let words = told.words();
+        let reported = self.reported()?;
+        let words = reported.words();
         let ruling = ruling::ask(self.performer, self.task, &setup, words.prompt)?;
         let ran = agent::run(self.performer, self.attempt(), &setup, &ruling, &words)?;
         let mut work = ran.work;
         // The phases after this one may be another machine's.
         if let Err(lack) = travel::depart(self.performer, self.task, work.commit.as_deref()) {
-            self.hands.set_back(lack);
+            self.handle.set_back(lack);
             return Err(End::Cancelled);
         }
         // Where nothing was changed, what it looked at is what the next run compares with.

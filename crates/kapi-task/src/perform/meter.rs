@@ -21,7 +21,7 @@ pub(super) struct UsageMeter<'a> {
     budget: TaskBudget,
     /// Raised when the budget is spent.
     own: &'a Cancel,
-    tell: &'a (dyn Fn(Usage) + Sync),
+    notify: &'a (dyn Fn(Usage) + Sync),
     used: Mutex<Usage>,
 }
 
@@ -37,12 +37,12 @@ impl<'a> UsageMeter<'a> {
         budget: TaskBudget,
         before: Usage,
         own: &'a Cancel,
-        tell: &'a (dyn Fn(Usage) + Sync),
+        notify: &'a (dyn Fn(Usage) + Sync),
     ) -> Self {
         Self {
             budget,
             own,
-            tell,
+            notify,
             used: Mutex::new(before),
         }
     }
@@ -65,7 +65,7 @@ impl<'a> UsageMeter<'a> {
         used.add(more);
         let is_over = over(&self.budget, &used).is_some();
         drop(used);
-        (self.tell)(*more);
+        (self.notify)(*more);
         if is_over {
             self.own.raise();
         }
@@ -181,33 +181,33 @@ mod tests {
             ),
         ] {
             let cancel = Cancel::new();
-            let told = Mutex::new(Usage::default());
-            let tell = |usage: Usage| told.lock().unwrap().add(&usage);
-            let meter = UsageMeter::new(budget, Usage::default(), &cancel, &tell);
+            let reported = Mutex::new(Usage::default());
+            let notify = |usage: Usage| reported.lock().unwrap().add(&usage);
+            let meter = UsageMeter::new(budget, Usage::default(), &cancel, &notify);
             meter.part().count(&usage(6, Some(625_000)));
             assert!(!cancel.is_raised() && meter.over().is_none());
             meter.part().count(&usage(6, Some(625_000)));
             assert!(cancel.is_raised());
             assert_eq!(meter.over().as_deref(), Some(expected));
-            assert_eq!(*told.lock().unwrap(), usage(12, Some(1_250_000)));
+            assert_eq!(*reported.lock().unwrap(), usage(12, Some(1_250_000)));
         }
     }
 
     #[test]
     fn the_end_adds_what_was_not_told_and_nothing_twice() {
         let cancel = Cancel::new();
-        let told = Mutex::new(Usage::default());
-        let tell = |usage: Usage| told.lock().unwrap().add(&usage);
+        let reported = Mutex::new(Usage::default());
+        let notify = |usage: Usage| reported.lock().unwrap().add(&usage);
         let before = usage(100, Some(1));
-        let meter = UsageMeter::new(TaskBudget::default(), before, &cancel, &tell);
+        let meter = UsageMeter::new(TaskBudget::default(), before, &cancel, &notify);
         let part = meter.part();
         part.count(&usage(6, None));
         part.settle(&usage(6, None));
         part.settle(&usage(9, Some(5)));
         part.settle(&usage(9, Some(5)));
-        assert_eq!(*told.lock().unwrap(), usage(9, Some(5)));
+        assert_eq!(*reported.lock().unwrap(), usage(9, Some(5)));
         meter.part().settle(&usage(1, None));
-        assert_eq!(*told.lock().unwrap(), usage(10, Some(5)));
+        assert_eq!(*reported.lock().unwrap(), usage(10, Some(5)));
     }
 
     #[test]

@@ -13,13 +13,13 @@ use super::setup::Setup;
 use super::{Performer, PerformerSettings};
 use crate::record::awareness;
 use crate::record::awareness::Circumstances;
-use crate::record::guardrails::Memory;
+use crate::record::guardrails::GuardrailMemory;
 use crate::rules::guardrail::Domain;
-use crate::rules::guardrail::choose::{Ask, Asked, LOOP_COUNT_MAX, TASK_COUNT_MAX};
-use crate::rules::task::{End, Task};
+use crate::rules::guardrail::choose::{LOOP_COUNT_MAX, LessonQuery, QueriedDomain, TASK_COUNT_MAX};
+use crate::rules::task::{End, KernelTask};
 
 /// Bytes of a setback that the next attempt is told.
-const SETBACK_BYTES_MAX: usize = 2_000;
+const RETRY_CAUSE_BYTES_MAX: usize = 2_000;
 
 /// What an agent is told beside what is known of its run.
 pub(super) struct PromptParts<'a> {
@@ -34,7 +34,7 @@ pub(super) struct PromptParts<'a> {
 /// Composes everything an agent is told.
 pub(super) fn compose(
     performer: &Performer<'_>,
-    task: &Task,
+    task: &KernelTask,
     setup: &Setup,
     network: NetworkMode,
     words: &PromptParts<'_>,
@@ -67,8 +67,8 @@ pub(super) fn compose(
     }
     let guardrails = guardrails(performer, task, words.prompt)?;
     let mut prompt = String::new();
-    if let Some(setback) = &task.setback {
-        let text = visible(head(setback, SETBACK_BYTES_MAX));
+    if let Some(retry_cause) = &task.retry_cause {
+        let text = visible(head(retry_cause, RETRY_CAUSE_BYTES_MAX));
         prompt.push_str("An earlier attempt did not finish:\n\n");
         prompt.push_str(&fenced(&text, ""));
         prompt.push_str("\n\n");
@@ -82,8 +82,8 @@ pub(super) fn compose(
 }
 
 /// Returns the memory of lessons.
-pub(super) fn memory<'a>(performer: &'a Performer<'_>) -> Memory<'a> {
-    Memory {
+pub(super) fn memory<'a>(performer: &'a Performer<'_>) -> GuardrailMemory<'a> {
+    GuardrailMemory {
         disk: performer.project.disk,
         clock: performer.project.clock,
         project: performer.project.layout.root().to_path_buf(),
@@ -93,20 +93,20 @@ pub(super) fn memory<'a>(performer: &'a Performer<'_>) -> Memory<'a> {
     }
 }
 
-fn guardrails(performer: &Performer<'_>, task: &Task, prompt: &str) -> Result<String, End> {
+fn guardrails(performer: &Performer<'_>, task: &KernelTask, prompt: &str) -> Result<String, End> {
     let request = &task.request;
     let count_max = match task.loop_run() {
         Some(_) => LOOP_COUNT_MAX,
         None => TASK_COUNT_MAX,
     };
     let names = [Some(request.agent.as_str()), request.domain.as_deref()];
-    let domains: Vec<Asked> = names
+    let domains: Vec<QueriedDomain> = names
         .into_iter()
         .flatten()
         .filter_map(|name| Domain::parse(name.trim_start_matches('@')).ok())
-        .map(|domain| Asked { domain, count_max })
+        .map(|domain| QueriedDomain { domain, count_max })
         .collect();
-    let chosen = memory(performer).choose(&Ask {
+    let chosen = memory(performer).choose(&LessonQuery {
         domains: &domains,
         prompt,
         now_ms: performer.project.clock.now_ms(),

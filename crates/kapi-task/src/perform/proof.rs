@@ -19,20 +19,20 @@ use kapi_core::isolation::NetworkMode;
 use kapi_git::id::CommitId;
 use kapi_git::owned_dir;
 use kapi_goal::perform::survey::checks_named_in;
-use kapi_launch::place::SandboxPlace;
-use kapi_machine::watch::{Activity, Watch};
+use kapi_launch::paths::SandboxPaths;
+use kapi_machine::watch::{Activity, EffectWatch};
 use kapi_run::private_dir::make_private;
+use kapi_run::repository_session::RepositorySession;
 use kapi_run::run_dir::RunDir;
 use kapi_run::shell::Listener;
-use kapi_run::workshop::Workshop;
-use kapi_run::{failure, workshop};
+use kapi_run::{failure, repository_session};
 use kapi_sys::clock::monotonic_ms;
 
 use super::Performer;
 use super::attempt::TaskAttempt;
 use super::ending::{eval_failed, not_launched, refused};
 use crate::rules;
-use crate::rules::request::Request;
+use crate::rules::request::KernelRequest;
 use crate::rules::task::End;
 
 /// The longest a verify command may take, in milliseconds: half an hour.
@@ -48,8 +48,8 @@ const KEY_DIGITS: usize = 12;
 pub(super) struct TaskProver<'a> {
     performer: &'a Performer<'a>,
     attempt: TaskAttempt<'a>,
-    workshop: Workshop,
-    place: SandboxPlace,
+    repo: RepositorySession,
+    location: SandboxPaths,
     scratch: PathBuf,
 }
 
@@ -71,7 +71,7 @@ pub(super) struct ProvedWork {
 
 impl ProvedWork {
     /// Records it with the work.
-    pub(super) fn record(self, work: &mut rules::task::Work) {
+    pub(super) fn record(self, work: &mut rules::task::AttemptChanges) {
         work.grade = Some(self.grade);
         *work.inspection = self.inspection.without_output();
     }
@@ -83,20 +83,20 @@ impl<'a> TaskProver<'a> {
         performer: &'a Performer<'a>,
         attempt: TaskAttempt<'a>,
     ) -> Result<Self, End> {
-        let TaskAttempt { task, hands, .. } = attempt;
+        let TaskAttempt { task, handle, .. } = attempt;
         let root = performer.project.layout.root();
-        let workshop = Workshop::open(&performer.book, root, hands.cancel());
-        let workshop = workshop.map_err(|failure| refused(&failure))?;
-        let id = Performer::sandbox_id(task, hands)?;
+        let repo = RepositorySession::open(&performer.grants, root, handle.cancel());
+        let repo = repo.map_err(|failure| refused(&failure))?;
+        let id = Performer::sandbox_id(task, handle)?;
         let setting = &performer.setting;
-        let place = setting.sandboxes.place(&setting.project_key, &id);
-        make_private(&place.dir()).map_err(|error| not_launched(error.message))?;
-        let scratch = place.dir().join("proof");
+        let location = setting.sandboxes.location(&setting.project_key, &id);
+        make_private(&location.dir()).map_err(|error| not_launched(error.message))?;
+        let scratch = location.dir().join("proof");
         Ok(Self {
             performer,
             attempt,
-            workshop,
-            place,
+            repo,
+            location,
             scratch,
         })
     }
@@ -123,7 +123,7 @@ impl<'a> TaskProver<'a> {
         if commands.is_empty() {
             return Ok(None);
         }
-        let Ok(commit) = self.workshop.repository.resolve_commit(named) else {
+        let Ok(commit) = self.repo.repository.resolve_commit(named) else {
             // The launch says what is missing.
             return Ok(None);
         };
@@ -203,7 +203,7 @@ impl<'a> TaskProver<'a> {
         self.with_prover(left, |prover, work| prover.run_once(work, line, timeout_ms))
     }
 
-    fn request(&self) -> &'a Request {
+    fn request(&self) -> &'a KernelRequest {
         &self.attempt.task.request
     }
 
@@ -238,20 +238,20 @@ impl<'a> TaskProver<'a> {
                 hint: None,
             });
         };
-        let repository = &self.workshop.repository;
+        let repository = &self.repo.repository;
         let base = match left.branch {
             Some(_) => repository
                 .resolve_commit(&parent(commit))
                 .map_err(|error| failure::plain(&error))?,
-            None => workshop::commit_id(commit)?,
+            None => repository_session::commit_id(commit)?,
         };
-        let commit = workshop::commit_id(commit)?;
+        let commit = repository_session::commit_id(commit)?;
         let protect = self.protected(&base)?;
         let branch = left.branch.unwrap_or(NO_BRANCH);
         let work = WorkToProve::of(repository, branch, (base, commit), &protect)?;
         let notice = |activity: Activity| (self.performer.notice)(self.attempt.task.id, activity);
-        let watch = Watch {
-            cancel: self.attempt.hands.cancel(),
+        let watch = EffectWatch {
+            cancel: self.attempt.handle.cancel(),
             notice: &notice,
         };
         make_private(&self.scratch).map_err(|error| Failure {
@@ -259,11 +259,11 @@ impl<'a> TaskProver<'a> {
             hint: error.hint,
         })?;
         let run_dir = RunDir::open(&self.scratch, "run")?;
-        let (name, stores) = (self.name(), self.place.stores());
-        let dependencies = Dependencies::find(&self.performer.book, repository)?;
+        let (name, stores) = (self.name(), self.location.stores());
+        let dependencies = Dependencies::find(&self.performer.grants, repository)?;
         let prover = Prover {
-            book: &self.performer.book,
-            workshop: &self.workshop,
+            grants: &self.performer.grants,
+            repo: &self.repo,
             site: ProverSite {
                 project: self.performer.project.layout.root(),
                 stores: &stores,
@@ -288,14 +288,14 @@ impl<'a> TaskProver<'a> {
     fn protected(&self, base: &CommitId) -> Result<Vec<String>, Failure> {
         let request = self.request();
         let mut protect = request.protect.clone();
-        let named = checks_named_in(&self.workshop.repository, base, &request.verify)?;
+        let named = checks_named_in(&self.repo.repository, base, &request.verify)?;
         let is_meant = |path: &String| request.prompt.contains(path.as_str());
         protect.extend(named.into_iter().filter(|path| !is_meant(path)));
         Ok(protect)
     }
 
     fn stopped(&self, failure: &Failure) -> End {
-        if self.attempt.hands.cancel().is_raised() {
+        if self.attempt.handle.cancel().is_raised() {
             return End::Cancelled;
         }
         refused(failure)
@@ -303,9 +303,9 @@ impl<'a> TaskProver<'a> {
 
     /// Returns the name of a sandbox, unlike that of any other that runs now.
     fn name(&self) -> String {
-        let key = self.place.project_key();
+        let key = self.location.project_key();
         let digits = key.get(key.len().saturating_sub(KEY_DIGITS)..);
-        let id = self.place.id().as_str();
+        let id = self.location.id().as_str();
         format!("{}-{id}-proof", digits.unwrap_or_default())
     }
 }

@@ -12,12 +12,12 @@ use kapi_run::grant::Grant;
 use super::Performer;
 use super::ending::denied;
 use super::setup::Setup;
-use crate::record::door::Door;
+use crate::record::admission::TaskAdmission;
 use crate::record::policy_file;
-use crate::record::policy_file::PolicyPlaces;
+use crate::record::policy_file::PolicyPaths;
 use crate::rules::policy;
-use crate::rules::policy::{Decision, Limit, Policy};
-use crate::rules::task::{End, Task};
+use crate::rules::policy::{Policy, PolicyDecision, PolicyLimit};
+use crate::rules::task::{End, KernelTask};
 
 /// What the policy leaves of an attempt.
 #[derive(Debug)]
@@ -35,15 +35,15 @@ pub(super) struct Ruling {
 /// Asks the policy about an attempt whose prompt is known.
 pub(super) fn ask(
     performer: &Performer<'_>,
-    task: &Task,
+    task: &KernelTask,
     setup: &Setup,
     prompt: &str,
 ) -> Result<Ruling, End> {
     let root = performer.project.layout.root();
     let project = root.display().to_string();
     let policy = policy(performer);
-    let mut asked = at_door(performer, &policy, |door| {
-        door.policy_request(&project, &task.request, &setup.profile)
+    let mut asked = at_admission(performer, &policy, |admission| {
+        admission.policy_request(&project, &task.request, &setup.profile)
     });
     prompt.clone_into(&mut asked.prompt);
     asked.backend = Some(setup.backend.clone());
@@ -70,7 +70,7 @@ pub(super) fn ask(
         network,
         forbidden,
         kept: patterns(&limits.read_only),
-        grant: without(&performer.book.grant, &limits.forbidden_hosts),
+        grant: without(&performer.grants.grant, &limits.forbidden_hosts),
     })
 }
 
@@ -78,14 +78,14 @@ pub(super) fn ask(
 /// runs may use.
 pub fn of_goal(
     performer: &Performer<'_>,
-    task: &Task,
+    task: &KernelTask,
     contract: &Contract,
     grant: &Grant,
 ) -> Result<Grant, End> {
     let project = performer.project.layout.root().display().to_string();
     let policy = policy(performer);
-    let decision = at_door(performer, &policy, |door| {
-        door.ask_policy_of_goal(&project, &task.request, contract)
+    let decision = at_admission(performer, &policy, |admission| {
+        admission.ask_policy_of_goal(&project, &task.request, contract)
     });
     let decision = allowed(decision)?;
     Ok(without(grant, &decision.constraints.forbidden_hosts))
@@ -93,15 +93,19 @@ pub fn of_goal(
 
 /// Reads the policy as it is now.
 fn policy(performer: &Performer<'_>) -> Policy {
-    policy_file::load(PolicyPlaces {
+    policy_file::load(PolicyPaths {
         project: performer.project.layout.root(),
         person: &performer.setting.person,
     })
 }
 
-fn at_door<T>(performer: &Performer<'_>, policy: &Policy, then: impl FnOnce(&Door<'_>) -> T) -> T {
+fn at_admission<T>(
+    performer: &Performer<'_>,
+    policy: &Policy,
+    then: impl FnOnce(&TaskAdmission<'_>) -> T,
+) -> T {
     let local_times = policy_file::local_times(policy, performer.project.clock.now_ms());
-    then(&Door {
+    then(&TaskAdmission {
         policy,
         local_times: &local_times,
         terms: &performer.terms,
@@ -110,7 +114,7 @@ fn at_door<T>(performer: &Performer<'_>, policy: &Policy, then: impl FnOnce(&Doo
     })
 }
 
-fn allowed(decision: Decision) -> Result<Decision, End> {
+fn allowed(decision: PolicyDecision) -> Result<PolicyDecision, End> {
     if decision.allowed {
         return Ok(decision);
     }
@@ -124,7 +128,7 @@ fn allowed(decision: Decision) -> Result<Decision, End> {
 }
 
 /// Returns the network that the settings give and the policy leaves.
-fn narrowed(performer: &Performer<'_>, decision: &Decision) -> Result<NetworkMode, End> {
+fn narrowed(performer: &Performer<'_>, decision: &PolicyDecision) -> Result<NetworkMode, End> {
     let set = match performer.setting.level {
         // Without isolation the network is the host's.
         SandboxLevel::None => NetworkMode::Open,
@@ -152,12 +156,12 @@ const fn narrower(one: NetworkMode, other: NetworkMode) -> NetworkMode {
     }
 }
 
-fn patterns(limits: &[Limit]) -> Vec<String> {
+fn patterns(limits: &[PolicyLimit]) -> Vec<String> {
     limits.iter().map(|limit| limit.pattern.clone()).collect()
 }
 
 /// Returns a grant without the hosts that are forbidden. A rule that could reach one goes whole.
-fn without(grant: &Grant, forbidden: &[Limit]) -> Grant {
+fn without(grant: &Grant, forbidden: &[PolicyLimit]) -> Grant {
     let mut grant = grant.clone();
     grant.allow.retain(|rule| {
         let host = host_of(rule.text());

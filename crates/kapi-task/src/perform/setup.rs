@@ -5,17 +5,17 @@
 
 use kapi_agent::agent::AgentKind;
 use kapi_agent::settings::AgentSettings;
-use kapi_goal::perform::survey::Survey;
+use kapi_goal::perform::survey::RepositorySurvey;
 use kapi_launch::bounds::Touch;
 use kapi_run::failure;
 
 use super::ending::not_launched;
 use super::{Performer, ending};
 use crate::record::profile_file;
-use crate::record::profile_file::tool::{Tool, tool_flags};
+use crate::record::profile_file::tool::{AgentTool, tool_flags};
 use crate::record::profile_file::{Access, AgentProfile};
-use crate::rules::definition::Workspace;
-use crate::rules::task::{End, Task};
+use crate::rules::definition::WorkspaceMode;
+use crate::rules::task::{End, KernelTask};
 use crate::rules::task_terms::TaskBudget;
 
 /// The longest an attempt may take when there is no limit, in milliseconds: a day.
@@ -56,7 +56,7 @@ pub(super) enum Deadline {
 }
 
 /// Resolves a task.
-pub(super) fn resolve(performer: &Performer<'_>, task: &Task) -> Result<Setup, End> {
+pub(super) fn resolve(performer: &Performer<'_>, task: &KernelTask) -> Result<Setup, End> {
     let request = &task.request;
     let root = performer.project.layout.root();
     let profiles = profile_file::discover(root, root, &performer.setting.person);
@@ -104,22 +104,22 @@ pub(super) fn resolve(performer: &Performer<'_>, task: &Task) -> Result<Setup, E
 }
 
 /// A read-only profile, and a read-only loop, both keep their agent from writing.
-fn touch(task: &Task, profile: &AgentProfile) -> Touch {
+fn touch(task: &KernelTask, profile: &AgentProfile) -> Touch {
     let of_loop = task.loop_run().map(|run| run.definition.workspace);
     match (profile.access, of_loop) {
-        (Access::ReadOnly, _) | (_, Some(Workspace::ReadOnly)) => Touch::Nothing,
-        (Access::Write, Some(Workspace::Branch) | None) => Touch::Workspace,
+        (Access::ReadOnly, _) | (_, Some(WorkspaceMode::ReadOnly)) => Touch::Nothing,
+        (Access::Write, Some(WorkspaceMode::Branch) | None) => Touch::Workspace,
     }
 }
 
 /// Each attempt has a branch of its own, so that none loses another's work: also none of another
 /// queue of the same repository, whose tasks have the same numbers.
-fn branch(performer: &Performer<'_>, task: &Task) -> String {
+fn branch(performer: &Performer<'_>, task: &KernelTask) -> String {
     let name = branch_name(task);
     let root = performer.project.layout.root();
     // Linked worktrees share their branches and each has a queue of its own.
     let is_linked = root.join(".git").is_file();
-    let is_free = Survey::of(&performer.book, root)
+    let is_free = RepositorySurvey::of(&performer.grants, root)
         .and_then(|survey| survey.branch_is_free(&name))
         .unwrap_or(true);
     if is_free && !is_linked {
@@ -128,7 +128,7 @@ fn branch(performer: &Performer<'_>, task: &Task) -> String {
     format!("{name}-{:x}", task.submitted_at_ms)
 }
 
-fn branch_name(task: &Task) -> String {
+fn branch_name(task: &KernelTask) -> String {
     let name = match task.loop_run() {
         Some(run) => format!("kapi/{}-{}", run.name(), task.id),
         None => format!("kapi/{}", task.id),
@@ -141,12 +141,12 @@ fn branch_name(task: &Task) -> String {
 
 fn settings(
     performer: &Performer<'_>,
-    task: &Task,
+    task: &KernelTask,
     profile: &AgentProfile,
     kind: &AgentKind,
     notes: &mut Vec<String>,
 ) -> AgentSettings {
-    let mut settings = performer.book.settings(kind);
+    let mut settings = performer.grants.settings(kind);
     let terms = &performer.terms;
     let of_backend = terms.backends.get(kind.name());
     let model = task.request.model.clone().or_else(|| profile.model.clone());
@@ -168,7 +168,7 @@ fn settings(
         let mut loose = flags.sandbox_only;
         if flags.settings.is_some() {
             // Its own settings file is the adapter's; what writes is held by the sandbox.
-            loose = Tool::ALL
+            loose = AgentTool::ALL
                 .iter()
                 .filter(|tool| !tools.contains(tool))
                 .cloned()
@@ -189,7 +189,7 @@ fn settings(
     settings
 }
 
-fn names(tools: &[Tool]) -> String {
-    let names: Vec<&str> = tools.iter().map(Tool::name).collect();
+fn names(tools: &[AgentTool]) -> String {
+    let names: Vec<&str> = tools.iter().map(AgentTool::name).collect();
     names.join(", ")
 }

@@ -9,18 +9,18 @@ use std::path::Path;
 use kapi_git::id::{CommitId, RefPart};
 use kapi_git::repository::Repository;
 use kapi_launch::branch::{local, refuse_checked_out};
-use kapi_run::book::Book;
 use kapi_run::failure::chain;
-use kapi_run::workshop::Workshop;
+use kapi_run::host_grants::HostGrants;
+use kapi_run::repository_session::RepositorySession;
 use kapi_sys::cancel::Cancel;
 
 use super::Performer;
-use crate::record::parcels::{Parcel, Parcels};
-use crate::record::store::Store;
-use crate::rules::task::Task;
+use crate::record::bundles::{WorkBundle, WorkBundles};
+use crate::record::store::KernelStore;
+use crate::rules::task::KernelTask;
 
 /// The most parcels that are opened for one commit.
-const PARCELS_MAX: u32 = 4_096;
+const BUNDLES_MAX: u32 = 4_096;
 /// Digits of a project's first commit that are its name.
 const NAME_DIGITS: usize = 24;
 /// What every branch of a task begins with.
@@ -31,7 +31,7 @@ pub type Lack = String;
 
 /// What became of the commit that a task ended with.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Home {
+pub enum CommitReturn {
     /// There is none, or nothing has to travel.
     Nothing,
     /// It is on this branch.
@@ -44,52 +44,52 @@ pub enum Home {
 }
 
 /// What travels for one project, and the repository it is of.
-struct Station {
+struct TravelStore {
     repository: Repository,
-    parcels: Parcels,
+    bundles: WorkBundles,
 }
 
-impl Station {
+impl TravelStore {
     /// Opens what is needed; `None` where nothing travels, or there is no repository with a commit.
-    fn open(book: &Book, root: &Path, store: &Store) -> Result<Option<Self>, Lack> {
-        let parcels = Parcels::open(store).map_err(|error| failed(&error))?;
-        let Some(parcels) = parcels.filter(|_| root.join(".git").exists()) else {
+    fn open(grants: &HostGrants, root: &Path, store: &KernelStore) -> Result<Option<Self>, Lack> {
+        let bundles = WorkBundles::open(store).map_err(|error| failed(&error))?;
+        let Some(bundles) = bundles.filter(|_| root.join(".git").exists()) else {
             return Ok(None);
         };
-        let workshop = Workshop::open(book, root, &Cancel::new());
-        let workshop = workshop.map_err(|failure| format!("failed to {}", failure.message))?;
+        let repo = RepositorySession::open(grants, root, &Cancel::new());
+        let repo = repo.map_err(|failure| format!("failed to {}", failure.message))?;
         Ok(Some(Self {
-            repository: workshop.repository,
-            parcels,
+            repository: repo.repository,
+            bundles,
         }))
     }
 
     /// Offers a commit with everything below it that is not offered yet.
     fn send(&self, tip: &CommitId) -> Result<(), Lack> {
-        let there = self.parcels.basis(tip.as_str());
+        let there = self.bundles.parents(tip.as_str());
         if there.map_err(|error| failed(&error))?.is_some() {
             return Ok(());
         }
-        let names = self.parcels.names().map_err(|error| failed(&error))?;
+        let names = self.bundles.names().map_err(|error| failed(&error))?;
         let known: Vec<CommitId> = names
             .iter()
             .filter_map(|name| CommitId::parse(name).ok())
             .collect();
-        let basis = self.repository.nearest(tip, &known);
-        let basis = basis.map_err(|error| failed(&error))?;
-        let bytes = self.repository.bundle(tip, &basis);
-        let parcel = Parcel {
-            basis: basis.iter().map(|id| id.as_str().to_owned()).collect(),
+        let parents = self.repository.nearest(tip, &known);
+        let parents = parents.map_err(|error| failed(&error))?;
+        let bytes = self.repository.bundle(tip, &parents);
+        let work_bundle = WorkBundle {
+            parents: parents.iter().map(|id| id.as_str().to_owned()).collect(),
             bytes: bytes.map_err(|error| failed(&error))?,
         };
-        let sent = self.parcels.send(tip.as_str(), &parcel);
+        let sent = self.bundles.send(tip.as_str(), &work_bundle);
         sent.map_err(|error| failed(&error))
     }
 
     /// Has a commit here, with everything it builds on, under a ref, whose name is returned.
     fn receive(&self, tip: &CommitId, kept_as: &RefPart) -> Result<String, Lack> {
         let mut open = vec![tip.clone()];
-        for _ in 0..PARCELS_MAX {
+        for _ in 0..BUNDLES_MAX {
             let Some(next) = open.last().cloned() else {
                 let kept = self.repository.keep(tip, kept_as);
                 return kept.map_err(|error| failed(&error));
@@ -110,11 +110,11 @@ impl Station {
         if self.is_here(tip)? {
             return Ok(Vec::new());
         }
-        let basis = self.parcels.basis(tip.as_str());
-        let basis = basis.map_err(|error| failed(&error))?;
-        let basis = basis.ok_or_else(|| nobody_has(tip))?;
+        let parents = self.bundles.parents(tip.as_str());
+        let parents = parents.map_err(|error| failed(&error))?;
+        let parents = parents.ok_or_else(|| nobody_has(tip))?;
         let parsed: Result<Vec<CommitId>, _> =
-            basis.iter().map(|name| CommitId::parse(name)).collect();
+            parents.iter().map(|name| CommitId::parse(name)).collect();
         let parsed = parsed.map_err(|error| failed(&error))?;
         let here = self.repository.present(&parsed);
         let here = here.map_err(|error| failed(&error))?;
@@ -125,10 +125,10 @@ impl Station {
         if self.is_here(tip)? {
             return Ok(());
         }
-        let parcel = self.parcels.receive(tip.as_str());
-        let parcel = parcel.map_err(|error| failed(&error))?;
-        let parcel = parcel.ok_or_else(|| nobody_has(tip))?;
-        let taken = self.repository.unbundle(tip, &parcel.bytes, kept_as);
+        let work_bundle = self.bundles.receive(tip.as_str());
+        let work_bundle = work_bundle.map_err(|error| failed(&error))?;
+        let work_bundle = work_bundle.ok_or_else(|| nobody_has(tip))?;
+        let taken = self.repository.unbundle(tip, &work_bundle.bytes, kept_as);
         taken.map(drop).map_err(|error| failed(&error))
     }
 
@@ -138,7 +138,12 @@ impl Station {
     }
 
     /// Moves the branch that the worker named, or one beside it, to the commit.
-    fn publish(&self, task: &Task, branch: &str, tip: &CommitId) -> Result<Option<String>, Lack> {
+    fn publish(
+        &self,
+        task: &KernelTask,
+        branch: &str,
+        tip: &CommitId,
+    ) -> Result<Option<String>, Lack> {
         let beside = format!("{branch}-{:x}", task.submitted_at_ms);
         for name in [branch, beside.as_str()] {
             if self.forward(name, tip)? {
@@ -175,10 +180,10 @@ impl Station {
 ///
 /// # Errors
 /// When there is no repository with a commit, or its history is cut short.
-pub fn project_name(book: &Book, root: &Path) -> Result<String, Lack> {
-    let workshop = Workshop::open(book, root, &Cancel::new());
-    let workshop = workshop.map_err(|failure| format!("failed to {}", failure.message))?;
-    let first = workshop.repository.first_commit();
+pub fn project_name(grants: &HostGrants, root: &Path) -> Result<String, Lack> {
+    let repo = RepositorySession::open(grants, root, &Cancel::new());
+    let repo = repo.map_err(|failure| format!("failed to {}", failure.message))?;
+    let first = repo.repository.first_commit();
     let first = first.map_err(|error| failed(&error))?;
     let first = first.ok_or_else(|| "this is a shallow clone".to_owned())?;
     let digits = first.as_str().get(..NAME_DIGITS);
@@ -189,8 +194,12 @@ pub fn project_name(book: &Book, root: &Path) -> Result<String, Lack> {
 ///
 /// # Errors
 /// When it cannot be offered.
-pub fn offer_base(book: &Book, root: &Path, store: &Store) -> Result<Option<String>, Lack> {
-    let Some(station) = Station::open(book, root, store)? else {
+pub fn offer_base(
+    grants: &HostGrants,
+    root: &Path,
+    store: &KernelStore,
+) -> Result<Option<String>, Lack> {
+    let Some(station) = TravelStore::open(grants, root, store)? else {
         return Ok(None);
     };
     let head = station.repository.resolve_commit("HEAD");
@@ -203,36 +212,41 @@ pub fn offer_base(book: &Book, root: &Path, store: &Store) -> Result<Option<Stri
 ///
 /// # Errors
 /// When it cannot be had.
-pub fn bring_home(book: &Book, root: &Path, store: &Store, task: &Task) -> Result<Home, Lack> {
+pub fn bring_home(
+    grants: &HostGrants,
+    root: &Path,
+    store: &KernelStore,
+    task: &KernelTask,
+) -> Result<CommitReturn, Lack> {
     let work = task.report.as_deref().map(|report| &report.work);
     let Some((branch, tip)) = work.and_then(|work| {
         let branch = work.branch.as_deref()?;
         Some((branch, work.commit.as_deref()?))
     }) else {
-        return Ok(Home::Nothing);
+        return Ok(CommitReturn::Nothing);
     };
-    let Some(station) = Station::open(book, root, store)? else {
-        return Ok(Home::Nothing);
+    let Some(station) = TravelStore::open(grants, root, store)? else {
+        return Ok(CommitReturn::Nothing);
     };
     let tip = CommitId::parse(tip).map_err(|error| failed(&error))?;
     let reference = station.receive(&tip, &ref_part(&task.id.to_string())?)?;
     Ok(match station.publish(task, branch, &tip)? {
-        Some(branch) => Home::Branch(branch),
-        None => Home::Aside { reference },
+        Some(branch) => CommitReturn::Branch(branch),
+        None => CommitReturn::Aside { reference },
     })
 }
 
 /// Has what an attempt builds on here: the commit the task begins at, and the one that an earlier
 /// attempt left for this one to go on with.
-pub(super) fn arrive(performer: &Performer<'_>, task: &Task) -> Result<(), Lack> {
+pub(super) fn arrive(performer: &Performer<'_>, task: &KernelTask) -> Result<(), Lack> {
     let Some(base) = &task.request.base else {
         return Ok(());
     };
     let root = performer.project.layout.root();
-    let Some(station) = Station::open(&performer.book, root, &performer.store)? else {
-        let place = root.display();
+    let Some(station) = TravelStore::open(&performer.grants, root, &performer.store)? else {
+        let location = root.display();
         return Err(format!(
-            "there is no git repository in {place} to put commit {base} into"
+            "there is no git repository in {location} to put commit {base} into"
         ));
     };
     let left = task.report.as_deref();
@@ -249,14 +263,14 @@ pub(super) fn arrive(performer: &Performer<'_>, task: &Task) -> Result<(), Lack>
 /// Offers the commit that an attempt left.
 pub(super) fn depart(
     performer: &Performer<'_>,
-    task: &Task,
+    task: &KernelTask,
     commit: Option<&str>,
 ) -> Result<(), Lack> {
     let (Some(_), Some(commit)) = (&task.request.base, commit) else {
         return Ok(());
     };
     let root = performer.project.layout.root();
-    let Some(station) = Station::open(&performer.book, root, &performer.store)? else {
+    let Some(station) = TravelStore::open(&performer.grants, root, &performer.store)? else {
         return Ok(());
     };
     let commit = CommitId::parse(commit).map_err(|error| failed(&error))?;

@@ -9,17 +9,17 @@ use kapi_fleet::log::NetLog;
 use kapi_goal::record::project::Project;
 use kapi_machine::audit::{StreamAudit, StreamFault};
 use kapi_machine::evidence::RecordedRuns;
-use kapi_machine::logged::{Logged, to_logged};
+use kapi_machine::logged::{EventRecord, to_logged};
 use kapi_machine::machine::Machine;
 use kapi_store::audit::audit;
 use kapi_store::record::LogRecord;
 
-use super::store::{STREAM, Store};
+use super::store::{KernelStore, STREAM};
 use crate::record::error::KernelError;
 use crate::record::log::files::stream;
 use crate::record::queue::TaskMachine;
 use crate::rules::event::KernelEvent;
-use crate::rules::state::Kernel;
+use crate::rules::state::KernelState;
 
 /// Returns the directory of an attempt's runs by the name of its sandbox; `None` where nobody
 /// expects them: a person had them removed, or another machine has them.
@@ -31,12 +31,12 @@ pub type RunsOf<'a> = dyn Fn(&str) -> Option<PathBuf> + 'a;
 /// When the disk refuses, or the cluster does not answer.
 pub fn audit_kernel(
     project: &Project<'_>,
-    store: &Store,
+    store: &KernelStore,
     runs_of: &RunsOf<'_>,
 ) -> Result<Option<StreamAudit>, KernelError> {
     match store {
-        Store::Files => audit_files(project, runs_of),
-        Store::Fleet {
+        KernelStore::Files => audit_files(project, runs_of),
+        KernelStore::Fleet {
             settings,
             project: shared,
         } => {
@@ -135,12 +135,12 @@ fn read_records(
 struct UnendedTasks;
 
 impl Machine for UnendedTasks {
-    type State = Kernel;
+    type State = KernelState;
     type Event = KernelEvent;
     const EVENT: &'static str = TaskMachine::EVENT;
     const STATE: &'static str = TaskMachine::STATE;
 
-    fn evolve(kernel: &mut Kernel, logged: &Logged<KernelEvent>) {
+    fn evolve(kernel: &mut KernelState, logged: &EventRecord<KernelEvent>) {
         TaskMachine::evolve(kernel, logged);
         kernel.take_ended();
     }

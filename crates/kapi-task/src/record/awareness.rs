@@ -5,9 +5,9 @@
 
 use std::path::Path;
 
-use kapi_settings::fault::Fault;
+use kapi_settings::fault::SettingsFault;
 
-use crate::record::definition_file::place::{Place, PlaceError, upward};
+use crate::record::definition_file::directory::{DefinitionDirectory, DefinitionPathError, upward};
 use crate::record::shipped;
 
 /// Where the specification keeps the text: the nearest one upward, within the project.
@@ -23,7 +23,7 @@ pub struct Awareness {
     /// The file, or what stands for it.
     pub source: String,
     /// Why the project's own text is not used, where there is one that cannot be.
-    pub fault: Option<Fault>,
+    pub fault: Option<SettingsFault>,
 }
 
 /// What is true of a run, as far as its agent may know.
@@ -58,22 +58,22 @@ pub fn load(root: &Path, start: &Path) -> Awareness {
         fault,
     };
     let found = (|| {
-        let Some(place) = Place::open(root)? else {
+        let Some(location) = DefinitionDirectory::open(root)? else {
             return Ok(None);
         };
         for dir in upward(root, start) {
             let file = dir.join(AWARENESS_FILE);
-            if let Some(text) = place.read(&file)? {
+            if let Some(text) = location.read(&file)? {
                 return Ok(Some((file, text)));
             }
         }
-        Ok::<_, PlaceError>(None)
+        Ok::<_, DefinitionPathError>(None)
     })();
     let (file, text) = match found {
         Ok(Some(found)) => found,
         Ok(None) => return shipped(None),
         Err(error) => {
-            return shipped(Some(Fault {
+            return shipped(Some(SettingsFault {
                 file: AWARENESS_FILE.to_owned(),
                 line: 0,
                 key: None,
@@ -86,7 +86,7 @@ pub fn load(root: &Path, start: &Path) -> Awareness {
     let text = text.trim_start_matches('\u{feff}').replace("\r\n", "\n");
     match text.trim() {
         "" => shipped(None),
-        text if text.len() > AWARENESS_BYTES_MAX => shipped(Some(Fault {
+        text if text.len() > AWARENESS_BYTES_MAX => shipped(Some(SettingsFault {
             file: source,
             line: 0,
             key: None,

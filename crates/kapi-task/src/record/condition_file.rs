@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
 use crate::rules::condition::window::{LocalTime, Weekday};
-use crate::rules::condition::{Answer, Condition, Facts, Question, needs};
+use crate::rules::condition::{Condition, ConditionQuestion, Facts, ProbeAnswer, needs};
 
 /// Tells whether there is a time zone of this name.
 #[must_use]
@@ -21,10 +21,10 @@ pub fn is_zone(zone: &str) -> bool {
 pub fn local_time(zone: &str, now_ms: i64) -> Option<LocalTime> {
     let zone = TimeZone::get(zone).ok()?;
     let local = Timestamp::from_millisecond(now_ms).ok()?.to_zoned(zone);
-    let place = usize::try_from(local.weekday().to_monday_zero_offset()).ok()?;
+    let location = usize::try_from(local.weekday().to_monday_zero_offset()).ok()?;
     let minutes = u16::try_from(i16::from(local.hour()) * 60 + i16::from(local.minute())).ok()?;
     Some(LocalTime {
-        day: Weekday::at(place)?,
+        day: Weekday::at(location)?,
         minute: minutes,
     })
 }
@@ -45,8 +45,8 @@ pub fn times(condition: &Condition, now_ms: i64) -> Facts {
     let answered = questions.filter_map(|question| {
         let zone = zone_of(&question)?;
         let answer = match local_time(zone, now_ms) {
-            Some(time) => Answer::LocalTime(time),
-            None => Answer::Unknown {
+            Some(time) => ProbeAnswer::LocalTime(time),
+            None => ProbeAnswer::Unknown {
                 why: format!("there is no time zone {zone:?}"),
             },
         };
@@ -55,18 +55,18 @@ pub fn times(condition: &Condition, now_ms: i64) -> Facts {
     answered.collect()
 }
 
-fn zone_of(question: &Question) -> Option<&str> {
+fn zone_of(question: &ConditionQuestion) -> Option<&str> {
     match question {
-        Question::LocalTime { zone } => Some(zone),
-        Question::Files { .. }
-        | Question::FilesChanged { .. }
-        | Question::Command { .. }
-        | Question::Branch
-        | Question::Uncommitted
-        | Question::AheadOf { .. }
-        | Question::RefChanged { .. }
-        | Question::LastResult { .. }
-        | Question::Changed { .. } => None,
+        ConditionQuestion::LocalTime { zone } => Some(zone),
+        ConditionQuestion::Files { .. }
+        | ConditionQuestion::FilesChanged { .. }
+        | ConditionQuestion::Command { .. }
+        | ConditionQuestion::Branch
+        | ConditionQuestion::Uncommitted
+        | ConditionQuestion::AheadOf { .. }
+        | ConditionQuestion::RefChanged { .. }
+        | ConditionQuestion::LastResult { .. }
+        | ConditionQuestion::Changed { .. } => None,
     }
 }
 
@@ -78,8 +78,8 @@ mod tests {
     use kapi_settings::{read as settings, yaml};
 
     use super::{is_zone, local_time, times, unknown_zone};
-    use crate::rules::condition::expression::Context;
-    use crate::rules::condition::{Condition, ConditionForm, Held, evaluate};
+    use crate::rules::condition::expression::ExpressionContext;
+    use crate::rules::condition::{Condition, ConditionForm, ConditionResult, evaluate};
 
     /// Monday, 26 October 2026, 08:30 UTC.
     const MONDAY_MS: i64 = 1_793_003_400_000;
@@ -118,15 +118,19 @@ mod tests {
         let open = condition(window);
         assert_eq!(unknown_zone(&open), None);
         let facts = times(&open, MONDAY_MS);
-        assert!(evaluate(&open, &Context::default(), &facts).holds);
+        assert!(evaluate(&open, &ExpressionContext::default(), &facts).holds);
         let facts = times(&open, MONDAY_MS + 30 * 60_000);
-        assert!(!evaluate(&open, &Context::default(), &facts).holds);
+        assert!(!evaluate(&open, &ExpressionContext::default(), &facts).holds);
 
         let nowhere = condition("not: {time: {zone: Europe/Atlantis}}");
         assert_eq!(unknown_zone(&nowhere).as_deref(), Some("Europe/Atlantis"));
-        let verdict = evaluate(&nowhere, &Context::default(), &times(&nowhere, MONDAY_MS));
+        let verdict = evaluate(
+            &nowhere,
+            &ExpressionContext::default(),
+            &times(&nowhere, MONDAY_MS),
+        );
         assert!(!verdict.holds);
-        assert_eq!(verdict.reasons[0].held, Held::Unknown);
+        assert_eq!(verdict.reasons[0].held, ConditionResult::Unknown);
         assert_eq!(
             verdict.reasons[0].found,
             "there is no time zone \"Europe/Atlantis\""

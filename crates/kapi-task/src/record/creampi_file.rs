@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use kapi_settings::fault::Fault;
+use kapi_settings::fault::SettingsFault;
 use kapi_settings::setting::Setting;
 use kapi_sys::disk::{Disk, DiskError};
 use kapi_sys::lock::LockError;
@@ -68,7 +68,7 @@ pub enum CreampiError {
     #[error("read {}", listed(faults))]
     Invalid {
         /// What is wrong, in the order of the file; at least one.
-        faults: Vec<Fault>,
+        faults: Vec<SettingsFault>,
     },
     /// It is larger than any that is read.
     #[error("read {}: it is larger than {FILE_BYTES_MAX} bytes", file.display())]
@@ -102,8 +102,11 @@ pub enum CreampiError {
     Disk(#[from] DiskError),
 }
 
-fn listed(faults: &[Fault]) -> String {
-    let faults: Vec<String> = faults.iter().map(Fault::location_and_what).collect();
+fn listed(faults: &[SettingsFault]) -> String {
+    let faults: Vec<String> = faults
+        .iter()
+        .map(SettingsFault::location_and_what)
+        .collect();
     faults.join("; ")
 }
 

@@ -17,9 +17,9 @@ use jiff::tz::{Offset, TimeZone};
 use jiff::{Timestamp, civil};
 
 use crate::record::cron::error::CronError;
-use crate::record::cron::field::Part;
-use crate::record::cron::line::Line;
-use crate::record::cron::pattern::Pattern;
+use crate::record::cron::field::CronFieldPart;
+use crate::record::cron::line::CronLine;
+use crate::record::cron::pattern::SchedulePattern;
 
 /// How far ahead an instant is searched. A 29 February of one weekday comes back after 40 years
 /// at most (across 2100), so nothing that fires at all is missed.
@@ -45,8 +45,8 @@ pub struct Cron {
     // Invariant: the pattern fires, and was read from the text.
     text: String,
     zone: TimeZone,
-    pattern: Pattern,
-    fields: [Vec<Part>; 6],
+    pattern: SchedulePattern,
+    fields: [Vec<CronFieldPart>; 6],
 }
 
 impl Cron {
@@ -59,8 +59,8 @@ impl Cron {
     /// When a part of the text is not allowed in its field, when no date ever fits, or when the
     /// zone is unknown.
     pub fn parse(text: &str, zone: &str) -> Result<Self, CronError> {
-        let line = Line::parse(text)?;
-        let pattern = Pattern::new(&line.fields);
+        let line = CronLine::parse(text)?;
+        let pattern = SchedulePattern::new(&line.fields);
         let (begin, end) = CYCLE;
         let midnight = civil::Time::midnight();
         if pattern
@@ -148,13 +148,13 @@ impl Cron {
         Some(found)
     }
 
-    fn change_at_or_before(&self, instant: Timestamp) -> Option<Change> {
+    fn change_at_or_before(&self, instant: Timestamp) -> Option<ClockChange> {
         let second = instant.as_second();
         // What precedes is strictly earlier, and a change at this very instant counts.
         let after = Timestamp::from_second(second.checked_add(1)?).ok()?;
         let at = self.zone.preceding(after).next()?.timestamp();
         let before = Timestamp::from_second(at.as_second().checked_sub(1)?).ok()?;
-        Some(Change {
+        Some(ClockChange {
             at,
             before: self.zone.to_offset(before),
         })
@@ -169,7 +169,7 @@ pub fn describe(cron: &Cron) -> String {
 
 /// The instant a zone's clock was changed, and its offset until then.
 #[derive(Debug, Clone, Copy)]
-struct Change {
+struct ClockChange {
     at: Timestamp,
     before: Offset,
 }
@@ -177,14 +177,14 @@ struct Change {
 /// Time between two changes of a zone's clock, in which local time runs evenly.
 #[derive(Debug, Clone, Copy)]
 struct Stretch {
-    change: Option<Change>,
+    change: Option<ClockChange>,
     offset: Offset,
     until: Timestamp,
 }
 
 impl Stretch {
     /// Returns the first instant from `from` on that lies in this stretch and fires.
-    fn first(&self, pattern: &Pattern, from: Timestamp) -> Option<Timestamp> {
+    fn first(&self, pattern: &SchedulePattern, from: Timestamp) -> Option<Timestamp> {
         let mut local = self.offset.to_datetime(from);
         if let Some(change) = self.change {
             let shown_before = change.before.to_datetime(change.at);

@@ -5,9 +5,9 @@
 //! and every size has a limit. One bad file never hides the others. Runs nothing.
 
 mod body;
+pub(in crate::record) mod directory;
 mod evals;
 pub(in crate::record) mod front_matter;
-pub(in crate::record) mod place;
 pub(in crate::record) mod read;
 #[cfg(test)]
 mod tests;
@@ -18,23 +18,23 @@ use std::path::{Path, PathBuf};
 
 use kapi_core::state_directory::{OWN_LOOPS, PI_LOOPS};
 use kapi_core::task_id::LoopName;
-use kapi_settings::fault::{Fault, Faults};
+use kapi_settings::fault::{Faults, SettingsFault};
 use kapi_store::hash::sha256_hex;
 
-use self::place::Files;
-use crate::record::definition_file::place::{Place, PlaceError, upward};
-use crate::rules::definition::{Definition, Source};
+use self::directory::Files;
+use crate::record::definition_file::directory::{DefinitionDirectory, DefinitionPathError, upward};
+use crate::rules::definition::{Definition, DefinitionSource};
 
 /// The loops of a project.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Discovered {
+pub struct LoopCatalog {
     /// Those that can be used, in the order of their files.
     pub definitions: Vec<Definition>,
     /// What is wrong with the others.
-    pub faults: Vec<Fault>,
+    pub faults: Vec<SettingsFault>,
 }
 
-impl Discovered {
+impl LoopCatalog {
     /// Returns the definition with a name.
     #[must_use]
     pub fn find(&self, name: &LoopName) -> Option<&Definition> {
@@ -49,10 +49,10 @@ impl Discovered {
 /// The nearest `.pi/loops` from `start` up to `root` comes first, then `.ilchul/loops` of `root`;
 /// each in the order of its file names. Of two loops with one name the first can be used.
 #[must_use]
-pub fn discover(root: &Path, start: &Path) -> Discovered {
-    let mut found = Discovered::default();
-    let place = match Place::open(root) {
-        Ok(Some(place)) => place,
+pub fn discover(root: &Path, start: &Path) -> LoopCatalog {
+    let mut found = LoopCatalog::default();
+    let location = match DefinitionDirectory::open(root) {
+        Ok(Some(location)) => location,
         Ok(None) => return found,
         Err(error) => {
             found.faults.push(unreadable(root, &error));
@@ -61,19 +61,19 @@ pub fn discover(root: &Path, start: &Path) -> Discovered {
     };
     let mut files = Vec::new();
     for dir in upward(root, start) {
-        let listed = listed(&place, &dir.join(PI_LOOPS), &mut found.faults);
+        let listed = listed(&location, &dir.join(PI_LOOPS), &mut found.faults);
         if let Some(listed) = listed {
             files.extend(listed);
             break;
         }
     }
-    let own = listed(&place, Path::new(OWN_LOOPS), &mut found.faults);
+    let own = listed(&location, Path::new(OWN_LOOPS), &mut found.faults);
     // Started in the directory of its own loops, a project has them twice.
     let is_new = |file: &PathBuf| !files.contains(file);
     let own: Vec<PathBuf> = own.unwrap_or_default().into_iter().filter(is_new).collect();
     files.extend(own);
     for file in files {
-        add(&place, &file, &mut found);
+        add(&location, &file, &mut found);
     }
     found
 }
@@ -84,9 +84,9 @@ pub fn discover(root: &Path, start: &Path) -> Discovered {
 ///
 /// # Errors
 /// When anything in it is wrong; everything that is.
-pub fn parse(name: &str, text: &str, schema_root: &Path) -> Result<Definition, Vec<Fault>> {
-    let files = |path: &Path| match Place::open(schema_root)? {
-        Some(place) => place.read(path),
+pub fn parse(name: &str, text: &str, schema_root: &Path) -> Result<Definition, Vec<SettingsFault>> {
+    let files = |path: &Path| match DefinitionDirectory::open(schema_root)? {
+        Some(location) => location.read(path),
         None => Ok(None),
     };
     parse_with(name, text, &files)
@@ -102,9 +102,9 @@ pub fn key_lines(text: &str) -> BTreeMap<String, usize> {
     lines.collect()
 }
 
-fn parse_with(name: &str, text: &str, files: Files<'_>) -> Result<Definition, Vec<Fault>> {
+fn parse_with(name: &str, text: &str, files: Files<'_>) -> Result<Definition, Vec<SettingsFault>> {
     let mut faults = Faults::of(name.to_owned());
-    let source = Source {
+    let source = DefinitionSource {
         file: name.to_owned(),
         sha256: sha256_hex(text.as_bytes()),
     };
@@ -112,8 +112,12 @@ fn parse_with(name: &str, text: &str, files: Files<'_>) -> Result<Definition, Ve
     faults.instead_of(read)
 }
 
-fn listed(place: &Place, dir: &Path, faults: &mut Vec<Fault>) -> Option<Vec<PathBuf>> {
-    match place.markdown(dir) {
+fn listed(
+    location: &DefinitionDirectory,
+    dir: &Path,
+    faults: &mut Vec<SettingsFault>,
+) -> Option<Vec<PathBuf>> {
+    match location.markdown(dir) {
         Ok(files) => files,
         Err(error) => {
             faults.push(unreadable(dir, &error));
@@ -123,8 +127,8 @@ fn listed(place: &Place, dir: &Path, faults: &mut Vec<Fault>) -> Option<Vec<Path
     }
 }
 
-fn add(place: &Place, file: &Path, found: &mut Discovered) {
-    let text = match place.read(file) {
+fn add(location: &DefinitionDirectory, file: &Path, found: &mut LoopCatalog) {
+    let text = match location.read(file) {
         Ok(Some(text)) => text,
         // It was removed since the directory was listed.
         Ok(None) => return,
@@ -134,7 +138,7 @@ fn add(place: &Place, file: &Path, found: &mut Discovered) {
         }
     };
     let name = file.display().to_string();
-    match parse_with(&name, &text, &|path| place.read(path)) {
+    match parse_with(&name, &text, &|path| location.read(path)) {
         Ok(definition) => match found.find(&definition.name) {
             Some(first) => {
                 let fault = duplicate(&name, &definition, first, &text);
@@ -146,10 +150,13 @@ fn add(place: &Place, file: &Path, found: &mut Discovered) {
     }
 }
 
-fn duplicate(name: &str, second: &Definition, first: &Definition, text: &str) -> Fault {
+fn duplicate(name: &str, second: &Definition, first: &Definition, text: &str) -> SettingsFault {
     let is_name = |line: &str| line.starts_with("name:");
-    let line = text.lines().position(is_name).map_or(0, |place| place + 1);
-    Fault {
+    let line = text
+        .lines()
+        .position(is_name)
+        .map_or(0, |location| location + 1);
+    SettingsFault {
         file: name.to_owned(),
         line,
         key: Some("name".to_owned()),
@@ -161,8 +168,8 @@ fn duplicate(name: &str, second: &Definition, first: &Definition, text: &str) ->
     }
 }
 
-fn unreadable(path: &Path, error: &PlaceError) -> Fault {
-    Fault::of_file(
+fn unreadable(path: &Path, error: &DefinitionPathError) -> SettingsFault {
+    SettingsFault::of_file(
         path.display().to_string(),
         error.to_string(),
         error.remedy(),

@@ -4,25 +4,25 @@ use std::path::PathBuf;
 
 use kapi_fleet::error::FleetError;
 use kapi_machine::error::StreamError;
-use kapi_machine::places::PlaceError;
+use kapi_machine::slots::SlotError;
 use kapi_store::error::StoreError;
 use kapi_sys::disk::DiskError;
 use kapi_sys::lock::LockError;
 
 use crate::rules::definition::InputError;
-use crate::rules::denied::Denied;
+use crate::rules::denied::KernelDenial;
 use crate::rules::policy;
-use crate::rules::policy::Decision;
+use crate::rules::policy::PolicyDecision;
 
 /// A request of the kernel that failed.
 #[derive(Debug, thiserror::Error)]
 pub enum KernelError {
     /// A rule said no; nothing changed.
     #[error(transparent)]
-    Denied(#[from] Denied),
+    Denied(#[from] KernelDenial),
     /// The policy said no; nothing changed.
     #[error("{}", policy_words(.0))]
-    Policy(Box<Decision>),
+    Policy(Box<PolicyDecision>),
     /// A loop cannot be run with these inputs.
     #[error(transparent)]
     Inputs(#[from] InputError),
@@ -75,7 +75,7 @@ pub enum KernelError {
     },
     /// There is no place for one more worker.
     #[error(transparent)]
-    Place(#[from] PlaceError),
+    Place(#[from] SlotError),
 }
 
 impl KernelError {
@@ -93,13 +93,11 @@ impl KernelError {
                 "move {} away: Kapi rebuilds it from events.jsonl.",
                 file.display()
             )),
-            Self::Place(PlaceError::Full { .. }) => {
-                Some("wait for some of them to end.".to_owned())
-            }
-            Self::Denied(Denied::OnlyHuman { .. }) => {
+            Self::Place(SlotError::Full { .. }) => Some("wait for some of them to end.".to_owned()),
+            Self::Denied(KernelDenial::OnlyHuman { .. }) => {
                 Some("ask the user to run the command in their own terminal.".to_owned())
             }
-            Self::Denied(Denied::OverCapacity { .. }) => {
+            Self::Denied(KernelDenial::OverCapacity { .. }) => {
                 Some("wait for a task to end, or raise `max_concurrent`.".to_owned())
             }
             Self::Policy(decision) => decision.violations.first().map(|violation| {
@@ -110,14 +108,14 @@ impl KernelError {
             }),
             Self::Denied(_)
             | Self::Inputs(_)
-            | Self::Place(PlaceError::Lock(_))
+            | Self::Place(SlotError::Lock(_))
             | Self::Base { .. }
             | Self::Encode { .. } => None,
         }
     }
 }
 
-fn policy_words(decision: &Decision) -> String {
+fn policy_words(decision: &PolicyDecision) -> String {
     let texts = decision
         .violations
         .iter()

@@ -5,12 +5,12 @@
 
 use std::collections::BTreeMap;
 
-use kapi_core::task_id::{LoopName, TaskId};
-use kapi_core::value::Value;
+use kapi_core::task_id::{KernelTaskId, LoopName};
+use kapi_core::value::KernelValue;
 use kapi_store::canonical::canonical_hash;
 
 use crate::rules::definition::trigger::{Ending, EventSource};
-use crate::rules::state::Kernel;
+use crate::rules::state::KernelState;
 
 /// Hexadecimal digits of the source's hash that a mark begins with.
 const SOURCE_DIGITS: usize = 12;
@@ -23,7 +23,7 @@ pub enum Sight {
         /// How: the same text means that nothing happened.
         state: String,
         /// What a run is told of it.
-        payload: Value,
+        payload: KernelValue,
     },
     /// It is not there, which triggers nothing.
     Nothing,
@@ -73,14 +73,14 @@ pub fn words(source: &EventSource) -> String {
 /// Returns the last run of a loop that ended as it is waited for. One that found nothing to do
 /// counts as none.
 #[must_use]
-pub fn result_of(kernel: &Kernel, name: &LoopName, on: Ending) -> Option<TaskId> {
+pub fn result_of(kernel: &KernelState, name: &LoopName, on: Ending) -> Option<KernelTaskId> {
     let last = kernel.loops.get(name)?.last_run.as_ref()?;
     (!last.was_skipped && on.is_met_by(last.state)).then_some(last.task)
 }
 
 /// Looks at another loop's last result.
 #[must_use]
-pub fn look_at_loop(kernel: &Kernel, name: &LoopName, on: Ending) -> Sight {
+pub fn look_at_loop(kernel: &KernelState, name: &LoopName, on: Ending) -> Sight {
     let Some(task) = result_of(kernel, name, on) else {
         return Sight::Nothing;
     };
@@ -92,9 +92,9 @@ pub fn look_at_loop(kernel: &Kernel, name: &LoopName, on: Ending) -> Sight {
 }
 
 /// Returns a table of texts.
-pub fn table<const N: usize>(entries: [(&str, String); N]) -> Value {
-    let entries = entries.map(|(key, text)| (key.to_owned(), Value::Text(text)));
-    Value::Map(BTreeMap::from(entries))
+pub fn table<const N: usize>(entries: [(&str, String); N]) -> KernelValue {
+    let entries = entries.map(|(key, text)| (key.to_owned(), KernelValue::Text(text)));
+    KernelValue::Map(BTreeMap::from(entries))
 }
 
 fn source_hash(source: &EventSource) -> String {
@@ -106,12 +106,12 @@ fn source_hash(source: &EventSource) -> String {
 
 #[cfg(test)]
 mod tests {
-    use kapi_core::task_id::{LoopName, TaskId};
+    use kapi_core::task_id::{KernelTaskId, LoopName};
 
     use super::{is_mark_of, mark, result_of, words};
     use crate::rules::definition::trigger::{Ending, EventSource};
-    use crate::rules::state::{Kernel, LastRun, LoopState};
-    use crate::rules::task_state::State;
+    use crate::rules::state::{KernelState, LastRun, LoopState};
+    use crate::rules::task_state::KernelTaskState;
 
     fn files(glob: &str) -> EventSource {
         let globs = vec![glob.to_owned()];
@@ -133,9 +133,9 @@ mod tests {
     fn only_a_run_that_ended_as_meant_and_did_something_is_a_result() {
         let name = LoopName::parse("nightly").unwrap();
         let with = |state, was_skipped| {
-            let mut kernel = Kernel::default();
+            let mut kernel = KernelState::default();
             let last_run = LastRun {
-                task: TaskId::new(7),
+                task: KernelTaskId::new(7),
                 started_at_ms: 1,
                 ended_at_ms: 2,
                 state,
@@ -149,16 +149,28 @@ mod tests {
             kernel.loops.insert(name.clone(), known);
             kernel
         };
-        let seven = Some(TaskId::new(7));
-        let check = |kernel: &Kernel, on| result_of(kernel, &name, on);
+        let seven = Some(KernelTaskId::new(7));
+        let check = |kernel: &KernelState, on| result_of(kernel, &name, on);
         assert_eq!(
-            check(&with(State::Completed, false), Ending::Completed),
+            check(&with(KernelTaskState::Completed, false), Ending::Completed),
             seven
         );
-        assert_eq!(check(&with(State::Failed, false), Ending::Any), seven);
-        assert_eq!(check(&with(State::Failed, false), Ending::Completed), None);
-        assert_eq!(check(&with(State::Cancelled, false), Ending::Any), None);
-        assert_eq!(check(&with(State::Completed, true), Ending::Any), None);
-        assert_eq!(check(&Kernel::default(), Ending::Any), None);
+        assert_eq!(
+            check(&with(KernelTaskState::Failed, false), Ending::Any),
+            seven
+        );
+        assert_eq!(
+            check(&with(KernelTaskState::Failed, false), Ending::Completed),
+            None
+        );
+        assert_eq!(
+            check(&with(KernelTaskState::Cancelled, false), Ending::Any),
+            None
+        );
+        assert_eq!(
+            check(&with(KernelTaskState::Completed, true), Ending::Any),
+            None
+        );
+        assert_eq!(check(&KernelState::default(), Ending::Any), None);
     }
 }

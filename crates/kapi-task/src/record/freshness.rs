@@ -48,7 +48,7 @@ pub enum FreshnessError {
 
 /// What the project is like now.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Facts {
+pub struct ProjectFacts {
     /// The files a handoff speaks of.
     pub files: Vec<FileMark>,
     /// Those of them that cannot be read.
@@ -71,7 +71,7 @@ pub enum Freshness {
 
 /// What the hash covers.
 #[derive(Serialize)]
-struct Sealed<'a> {
+struct HashInput<'a> {
     summary: &'a str,
     next_action: &'a str,
     evals: &'a [EvalResult],
@@ -93,7 +93,7 @@ pub fn seal(handoff: &mut Handoff) -> Result<(), FreshnessError> {
 ///
 /// # Errors
 /// When it cannot be written as JSON.
-pub fn verify(handoff: &Handoff, now: &Facts) -> Result<Freshness, FreshnessError> {
+pub fn verify(handoff: &Handoff, now: &ProjectFacts) -> Result<Freshness, FreshnessError> {
     let mut reasons = Vec::new();
     if hash(handoff)? != handoff.freshness {
         reasons.push(StaleReason::TextChanged);
@@ -164,10 +164,10 @@ pub fn look(
     root: &Path,
     handoff: &Handoff,
     head: Option<String>,
-) -> Result<Facts, FreshnessError> {
-    let mut facts = Facts {
+) -> Result<ProjectFacts, FreshnessError> {
+    let mut facts = ProjectFacts {
         head,
-        ..Facts::default()
+        ..ProjectFacts::default()
     };
     for before in &handoff.files {
         match mark_one(disk, root, &before.path) {
@@ -186,13 +186,13 @@ fn mark_one(disk: &dyn Disk, root: &Path, path: &str) -> Result<FileMark, Freshn
         let path = path.to_owned();
         return Err(FreshnessError::Outside { path });
     }
-    let place = root.join(path);
-    let is_too_large = disk.len(&place)?.is_some_and(|len| len > FILE_BYTES_MAX);
+    let location = root.join(path);
+    let is_too_large = disk.len(&location)?.is_some_and(|len| len > FILE_BYTES_MAX);
     if is_too_large {
         let path = path.to_owned();
         return Err(FreshnessError::TooLarge { path });
     }
-    let bytes = disk.read(&place, 0)?;
+    let bytes = disk.read(&location, 0)?;
     Ok(FileMark {
         path: path.to_owned(),
         sha256: bytes.map(|bytes| sha256_hex(&bytes)),
@@ -200,7 +200,7 @@ fn mark_one(disk: &dyn Disk, root: &Path, path: &str) -> Result<FileMark, Freshn
 }
 
 fn hash(handoff: &Handoff) -> Result<String, FreshnessError> {
-    let sealed = Sealed {
+    let sealed = HashInput {
         summary: &handoff.summary,
         next_action: &handoff.next_action,
         evals: &handoff.evals,
@@ -214,12 +214,12 @@ fn hash(handoff: &Handoff) -> Result<String, FreshnessError> {
 mod tests {
     use std::path::Path;
 
-    use kapi_core::task_id::TaskId;
+    use kapi_core::task_id::KernelTaskId;
     use kapi_sys::disk::Disk as _;
     use kapi_sys::real_disk::RealDisk;
     use kapi_sys::sim_disk::SimDisk;
 
-    use super::{Facts, Freshness, FreshnessError, look, mark, seal, verify};
+    use super::{Freshness, FreshnessError, ProjectFacts, look, mark, seal, verify};
     use crate::rules::handoff::{EvalResult, Handoff, StaleReason};
 
     const ROOT: &str = "/project";
@@ -236,7 +236,7 @@ mod tests {
     fn sealed(disk: &SimDisk) -> Handoff {
         let paths = ["src/a.rs", "b", "not-yet", "b"];
         let mut handoff = Handoff {
-            task: TaskId::new(3),
+            task: KernelTaskId::new(3),
             loop_name: None,
             from_agent: "oracle".to_owned(),
             to_agent: "oracle".to_owned(),
@@ -335,9 +335,9 @@ mod tests {
     #[test]
     fn a_file_nobody_looked_at_is_not_fresh() {
         let handoff = sealed(&disk());
-        let now = Facts {
+        let now = ProjectFacts {
             head: handoff.head.clone(),
-            ..Facts::default()
+            ..ProjectFacts::default()
         };
         assert_ne!(verify(&handoff, &now).unwrap(), Freshness::Fresh);
     }

@@ -12,12 +12,14 @@ use kapi_store::layout::ProjectLayout;
 use kapi_sys::clock::Clock;
 use kapi_sys::disk::{Disk, create_dir_durably};
 
-use crate::record::guardrails::document::{Document, entry_id};
+use crate::record::guardrails::document::{GuardrailDocument, entry_id};
 use crate::record::guardrails::error::MemoryError;
-use crate::record::guardrails::replace::{Replaced, replace_unless_changed};
-use crate::rules::guardrail::choose::{Ask, Chosen, choose};
+use crate::record::guardrails::replace::{ReplaceOutcome, replace_unless_changed};
+use crate::rules::guardrail::choose::{LessonQuery, LessonSelection, choose};
 use crate::rules::guardrail::lesson::{Lesson, is_same};
-use crate::rules::guardrail::{Domain, Entry, LessonState, Repetition, Severity, Source};
+use crate::rules::guardrail::{
+    Domain, GuardrailEntry, LessonSource, LessonState, Repetition, Severity,
+};
 
 mod document;
 pub mod error;
@@ -41,7 +43,7 @@ const SUFFIX: &str = ".md";
 
 /// The guardrails of one project, seen by one process.
 #[derive(Clone)]
-pub struct Memory<'a> {
+pub struct GuardrailMemory<'a> {
     /// The disk.
     pub disk: &'a dyn Disk,
     /// The clock.
@@ -66,23 +68,23 @@ pub struct NewLesson<'a> {
     /// How much it matters.
     pub severity: Severity,
     /// Who says it; decides whether it is accepted at once.
-    pub source: Source,
+    pub source: LessonSource,
     /// When it is no longer told, if ever.
     pub expires_at_ms: Option<i64>,
 }
 
 /// What became of a lesson.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Added {
+pub enum LessonOutcome {
     /// It was written down.
-    New(Entry),
+    New(GuardrailEntry),
     /// It was known: this is the entry now.
-    Repeated(Entry),
+    Repeated(GuardrailEntry),
 }
 
 /// A line that looks like an entry and is none.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Unread {
+pub struct UnreadLine {
     /// The file.
     pub file: PathBuf,
     /// The line, from 1.
@@ -95,14 +97,14 @@ pub struct Unread {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Listing {
     /// The entries, by domain and then as they stand there.
-    pub entries: Vec<Entry>,
+    pub entries: Vec<GuardrailEntry>,
     /// Lines a person should correct.
-    pub unread: Vec<Unread>,
+    pub unread: Vec<UnreadLine>,
 }
 
 /// How many entries a domain has. Those that expired are in no other number.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Count {
+pub struct LessonCount {
     /// Told.
     pub accepted: usize,
     /// Waiting for a person.
@@ -114,20 +116,20 @@ pub struct Count {
 }
 
 /// What to do with a file, decided by looking at its content.
-enum Step<T> {
+enum FileStep<T> {
     Keep(T),
     Write(T),
 }
 
-impl Memory<'_> {
+impl GuardrailMemory<'_> {
     /// Remembers a lesson, or takes in that a known one was said again.
     ///
     /// Durable when it returns. What a person says is accepted at once; what an agent or a loop
-    /// says waits for a person, or for [`Memory::accept_after_hits`] sources.
+    /// says waits for a person, or for [`GuardrailMemory::accept_after_hits`] sources.
     ///
     /// # Errors
     /// When there is no domain or lesson in the texts, there are too many, or the disk refuses.
-    pub fn add(&self, new: &NewLesson<'_>) -> Result<Added, MemoryError> {
+    pub fn add(&self, new: &NewLesson<'_>) -> Result<LessonOutcome, MemoryError> {
         let domain = Domain::parse(new.domain)?;
         let lesson = Lesson::clean(new.lesson)?;
         let words = lesson.words();
@@ -140,19 +142,19 @@ impl Memory<'_> {
         };
         self.change(&domain, |document| {
             let listed = document.entries(&domain);
-            let is_known = |entry: &Entry| is_same(&entry.lesson.words(), &words);
-            if let Some((place, known)) = listed.iter().find(|(_, entry)| is_known(entry)) {
-                return Ok(repeat(document, *place, known, &again));
+            let is_known = |entry: &GuardrailEntry| is_same(&entry.lesson.words(), &words);
+            if let Some((location, known)) = listed.iter().find(|(_, entry)| is_known(entry)) {
+                return Ok(repeat(document, *location, known, &again));
             }
             let entry = first(&domain, &lesson, &again);
-            let is_waiting = |entry: &Entry| entry.state == LessonState::Proposed;
+            let is_waiting = |entry: &GuardrailEntry| entry.state == LessonState::Proposed;
             let n_waiting = listed.iter().filter(|(_, entry)| is_waiting(entry)).count();
             if is_waiting(&entry) && n_waiting >= PROPOSED_MAX {
                 let domain = domain.clone();
                 return Err(MemoryError::TooManyProposed { domain });
             }
             document.append(&entry);
-            Ok(Step::Write(Added::New(entry)))
+            Ok(FileStep::Write(LessonOutcome::New(entry)))
         })
     }
 
@@ -170,7 +172,7 @@ impl Memory<'_> {
             let Some(bytes) = self.read(domain)? else {
                 continue;
             };
-            let document = Document::parse(&bytes);
+            let document = GuardrailDocument::parse(&bytes);
             let entries = document.entries(domain);
             listing
                 .entries
@@ -178,7 +180,7 @@ impl Memory<'_> {
             let file = self.file(domain);
             listing
                 .unread
-                .extend(document.unread().map(|(line, why)| Unread {
+                .extend(document.unread().map(|(line, why)| UnreadLine {
                     file: file.clone(),
                     line,
                     why,
@@ -191,12 +193,12 @@ impl Memory<'_> {
     ///
     /// # Errors
     /// When a file is too large or the disk refuses.
-    pub fn count_by_domain(&self) -> Result<BTreeMap<Domain, Count>, MemoryError> {
+    pub fn count_by_domain(&self) -> Result<BTreeMap<Domain, LessonCount>, MemoryError> {
         let now_ms = self.clock.now_ms();
-        let mut counts: BTreeMap<Domain, Count> = self
+        let mut counts: BTreeMap<Domain, LessonCount> = self
             .domains()?
             .into_iter()
-            .map(|domain| (domain, Count::default()))
+            .map(|domain| (domain, LessonCount::default()))
             .collect();
         for entry in self.list(None)?.entries {
             let is_expired = entry.is_expired(now_ms);
@@ -216,7 +218,7 @@ impl Memory<'_> {
     ///
     /// # Errors
     /// When a file is too large or the disk refuses.
-    pub fn choose(&self, ask: &Ask<'_>) -> Result<Chosen, MemoryError> {
+    pub fn choose(&self, ask: &LessonQuery<'_>) -> Result<LessonSelection, MemoryError> {
         let mut domains: Vec<&Domain> = ask.domains.iter().map(|asked| &asked.domain).collect();
         domains.sort();
         domains.dedup();
@@ -231,7 +233,7 @@ impl Memory<'_> {
     ///
     /// # Errors
     /// When it is not a person who asks, there is no such entry or several, or the disk refuses.
-    pub fn accept(&self, actor: &Actor, id: &str) -> Result<Entry, MemoryError> {
+    pub fn accept(&self, actor: &Actor, id: &str) -> Result<GuardrailEntry, MemoryError> {
         self.set_state(actor, id, LessonState::Accepted)
     }
 
@@ -239,7 +241,7 @@ impl Memory<'_> {
     ///
     /// # Errors
     /// When it is not a person who asks, there is no such entry or several, or the disk refuses.
-    pub fn reject(&self, actor: &Actor, id: &str) -> Result<Entry, MemoryError> {
+    pub fn reject(&self, actor: &Actor, id: &str) -> Result<GuardrailEntry, MemoryError> {
         self.set_state(actor, id, LessonState::Rejected)
     }
 
@@ -247,11 +249,11 @@ impl Memory<'_> {
     ///
     /// # Errors
     /// When it is not a person who asks, there is no such entry or several, or the disk refuses.
-    pub fn remove(&self, actor: &Actor, id: &str) -> Result<Entry, MemoryError> {
+    pub fn remove(&self, actor: &Actor, id: &str) -> Result<GuardrailEntry, MemoryError> {
         only_person("remove", actor)?;
-        self.change_entry(id, |document, place, entry| {
-            document.remove(place);
-            Step::Write(entry)
+        self.change_entry(id, |document, location, entry| {
+            document.remove(location);
+            FileStep::Write(entry)
         })
     }
 
@@ -267,21 +269,26 @@ impl Memory<'_> {
         layout.state_dir().join("guardrails.lock")
     }
 
-    fn set_state(&self, actor: &Actor, id: &str, state: LessonState) -> Result<Entry, MemoryError> {
+    fn set_state(
+        &self,
+        actor: &Actor,
+        id: &str,
+        state: LessonState,
+    ) -> Result<GuardrailEntry, MemoryError> {
         let action = match state {
             LessonState::Proposed => "propose",
             LessonState::Accepted => "accept",
             LessonState::Rejected => "reject",
         };
         only_person(action, actor)?;
-        self.change_entry(id, |document, place, mut entry| {
+        self.change_entry(id, |document, location, mut entry| {
             if entry.state == state {
-                return Step::Keep(entry);
+                return FileStep::Keep(entry);
             }
             entry.state = state;
-            document.rewrite(place, &entry);
+            document.rewrite(location, &entry);
             entry.is_edited = false;
-            Step::Write(entry)
+            FileStep::Write(entry)
         })
     }
 
@@ -289,17 +296,17 @@ impl Memory<'_> {
     fn change_entry(
         &self,
         id: &str,
-        change: impl Fn(&mut Document, usize, Entry) -> Step<Entry>,
-    ) -> Result<Entry, MemoryError> {
+        change: impl Fn(&mut GuardrailDocument, usize, GuardrailEntry) -> FileStep<GuardrailEntry>,
+    ) -> Result<GuardrailEntry, MemoryError> {
         let found = self.find(id)?;
         self.change(&found.domain, |document| {
             let mut listed = document.entries(&found.domain);
             listed.retain(|(_, entry)| entry.id == found.id);
             let mut step = None;
             // The last line first: removing one moves those after it.
-            for (place, entry) in listed.into_iter().rev() {
-                step = Some(match (step, change(document, place, entry)) {
-                    (Some(Step::Write(_)), Step::Keep(entry)) => Step::Write(entry),
+            for (location, entry) in listed.into_iter().rev() {
+                step = Some(match (step, change(document, location, entry)) {
+                    (Some(FileStep::Write(_)), FileStep::Keep(entry)) => FileStep::Write(entry),
                     (_, next) => next,
                 });
             }
@@ -307,8 +314,8 @@ impl Memory<'_> {
         })
     }
 
-    fn find(&self, id: &str) -> Result<Entry, MemoryError> {
-        let mut found: Vec<Entry> = self.list(None)?.entries;
+    fn find(&self, id: &str) -> Result<GuardrailEntry, MemoryError> {
+        let mut found: Vec<GuardrailEntry> = self.list(None)?.entries;
         found.retain(|entry| id.len() >= ID_CHARS_MIN && entry.id.starts_with(id));
         found.dedup_by(|one, other| one.id == other.id);
         match found.as_slice() {
@@ -329,7 +336,7 @@ impl Memory<'_> {
     fn change<T>(
         &self,
         domain: &Domain,
-        decide: impl Fn(&mut Document) -> Result<Step<T>, MemoryError>,
+        decide: impl Fn(&mut GuardrailDocument) -> Result<FileStep<T>, MemoryError>,
     ) -> Result<T, MemoryError> {
         create_dir_durably(self.disk, &self.project, &self.dir)?;
         let _held = self
@@ -345,15 +352,15 @@ impl Memory<'_> {
                 let domain = domain.clone();
                 return Err(MemoryError::TooManyDomains { domain });
             }
-            let mut document = Document::parse(before.as_deref().unwrap_or_default());
+            let mut document = GuardrailDocument::parse(before.as_deref().unwrap_or_default());
             let outcome = match decide(&mut document)? {
-                Step::Keep(outcome) => return Ok(outcome),
-                Step::Write(outcome) => outcome,
+                FileStep::Keep(outcome) => return Ok(outcome),
+                FileStep::Write(outcome) => outcome,
             };
             let after = document.to_bytes();
             match replace_unless_changed(self.disk, &file, before.as_deref(), &after)? {
-                Replaced::Yes => return Ok(outcome),
-                Replaced::NoItChanged => {}
+                ReplaceOutcome::Yes => return Ok(outcome),
+                ReplaceOutcome::NoItChanged => {}
             }
         }
         Err(MemoryError::KeepsChanging { file })
@@ -380,24 +387,29 @@ impl Memory<'_> {
 }
 
 /// Takes in that a known lesson was said again.
-fn repeat(document: &mut Document, place: usize, known: &Entry, again: &Repetition) -> Step<Added> {
+fn repeat(
+    document: &mut GuardrailDocument,
+    location: usize,
+    known: &GuardrailEntry,
+    again: &Repetition,
+) -> FileStep<LessonOutcome> {
     let mut entry = known.clone();
     entry.repeat(again);
     if entry == *known {
-        return Step::Keep(Added::Repeated(entry));
+        return FileStep::Keep(LessonOutcome::Repeated(entry));
     }
-    document.rewrite(place, &entry);
-    Step::Write(Added::Repeated(entry))
+    document.rewrite(location, &entry);
+    FileStep::Write(LessonOutcome::Repeated(entry))
 }
 
 /// Returns the entry of a lesson that is said for the first time.
-fn first(domain: &Domain, lesson: &Lesson, said: &Repetition) -> Entry {
+fn first(domain: &Domain, lesson: &Lesson, said: &Repetition) -> GuardrailEntry {
     let by_rule = said.accept_after_hits.is_some_and(|n| n <= 1);
     let state = match said.source.first_state() {
         LessonState::Proposed if by_rule => LessonState::Accepted,
         state => state,
     };
-    Entry {
+    GuardrailEntry {
         id: entry_id(domain, lesson),
         domain: domain.clone(),
         at_ms: said.at_ms,

@@ -6,35 +6,35 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use kapi_core::task_id::{LoopName, TaskId};
+use kapi_core::task_id::{KernelTaskId, LoopName};
 use kapi_fleet::past::FleetHistory;
 use kapi_sys::disk::Disk;
 
 use crate::record::error::KernelError;
-use crate::rules::task::Task;
+use crate::rules::task::KernelTask;
 
 /// Tasks whose numbers share a file.
 const SEGMENT_TASKS: u64 = 1_000;
 
 /// The history of one project's kernel.
 #[derive(Clone)]
-pub struct History<'a>(Shelf<'a>);
+pub struct KernelHistory<'a>(Shelf<'a>);
 
 #[derive(Clone)]
 enum Shelf<'a> {
-    Files(Files<'a>),
+    Files(HistoryFiles<'a>),
     Afar(FleetHistory),
 }
 
 #[derive(Clone)]
-struct Files<'a> {
+struct HistoryFiles<'a> {
     disk: &'a dyn Disk,
     dir: PathBuf,
 }
 
-impl<'a> History<'a> {
+impl<'a> KernelHistory<'a> {
     pub(super) const fn in_files(disk: &'a dyn Disk, dir: PathBuf) -> Self {
-        Self(Shelf::Files(Files { disk, dir }))
+        Self(Shelf::Files(HistoryFiles { disk, dir }))
     }
 
     pub(super) const fn afar(past: FleetHistory) -> Self {
@@ -42,7 +42,7 @@ impl<'a> History<'a> {
     }
 
     /// Writes tasks that have ended, durably.
-    pub(super) fn add(&self, tasks: &[Task]) -> Result<(), KernelError> {
+    pub(super) fn add(&self, tasks: &[KernelTask]) -> Result<(), KernelError> {
         let mut segments: BTreeMap<u64, Vec<Vec<u8>>> = BTreeMap::new();
         for task in tasks {
             let mut line = serde_json::to_vec(task).map_err(|source| KernelError::Encode {
@@ -67,7 +67,7 @@ impl<'a> History<'a> {
     ///
     /// # Errors
     /// When its file cannot be read.
-    pub fn find(&self, id: TaskId) -> Result<Option<Task>, KernelError> {
+    pub fn find(&self, id: KernelTaskId) -> Result<Option<KernelTask>, KernelError> {
         Ok(self.read(segment_of(id))?.remove(&id))
     }
 
@@ -79,7 +79,7 @@ impl<'a> History<'a> {
         &self,
         n_max: usize,
         loop_name: Option<&LoopName>,
-    ) -> Result<Vec<Task>, KernelError> {
+    ) -> Result<Vec<KernelTask>, KernelError> {
         let mut found = Vec::new();
         for segment in self.segments()?.into_iter().rev() {
             let tasks = self.read(segment)?.into_values().rev();
@@ -101,7 +101,7 @@ impl<'a> History<'a> {
         }
     }
 
-    fn read(&self, segment: u64) -> Result<BTreeMap<TaskId, Task>, KernelError> {
+    fn read(&self, segment: u64) -> Result<BTreeMap<KernelTaskId, KernelTask>, KernelError> {
         let (file, bytes) = match &self.0 {
             Shelf::Files(files) => files.read(segment)?,
             Shelf::Afar(past) => (past.name(segment).into(), past.read(segment)?),
@@ -113,7 +113,7 @@ impl<'a> History<'a> {
             .collect();
         let mut tasks = BTreeMap::new();
         for (at, line) in lines.iter().enumerate() {
-            match serde_json::from_slice::<Task>(line) {
+            match serde_json::from_slice::<KernelTask>(line) {
                 Ok(task) => drop(tasks.insert(task.id, task)),
                 // What a power cut left of a line stands again in the fold.
                 Err(error) if error.is_eof() => {}
@@ -128,7 +128,7 @@ impl<'a> History<'a> {
     }
 }
 
-impl Files<'_> {
+impl HistoryFiles<'_> {
     fn add(&self, segments: &BTreeMap<u64, Vec<Vec<u8>>>) -> Result<(), KernelError> {
         if segments.is_empty() {
             return Ok(());
@@ -177,6 +177,6 @@ impl Files<'_> {
     }
 }
 
-const fn segment_of(id: TaskId) -> u64 {
+const fn segment_of(id: KernelTaskId) -> u64 {
     id.number() / SEGMENT_TASKS
 }

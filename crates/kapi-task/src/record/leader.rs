@@ -13,22 +13,22 @@ mod watch;
 use std::collections::BTreeMap;
 
 use kapi_core::actor::Actor;
-use kapi_core::task_id::{LoopName, TaskId};
-use kapi_core::value::Value;
+use kapi_core::task_id::{KernelTaskId, LoopName};
+use kapi_core::value::KernelValue;
 
-use crate::record::door::{Door, KeyAsk, LoopAsk};
+use crate::record::admission::{KeyAsk, LoopAsk, TaskAdmission};
 use crate::record::error::KernelError;
 use crate::record::events::Sight;
 use crate::record::leader::lease::Lead;
-use crate::record::profile_file::Profiles;
-use crate::record::queue::{Enlisted, Queue};
+use crate::record::profile_file::AgentProfiles;
+use crate::record::queue::{Queue, WorkerSlot};
 use crate::record::schedule::Schedule;
-use crate::rules::command::Command;
-use crate::rules::decide::Answer;
+use crate::rules::command::KernelCommand;
+use crate::rules::decide::KernelReply;
 use crate::rules::definition::Definition;
-use crate::rules::definition::trigger::{EventSource, Trigger as SetOffBy};
-use crate::rules::loop_run::Trigger;
-use crate::rules::request::Origin;
+use crate::rules::definition::trigger::{EventSource, LoopTrigger};
+use crate::rules::loop_run::RunTrigger;
+use crate::rules::request::TaskOrigin;
 use crate::rules::state::{LoopState, is_on};
 
 /// The pause before something that cannot be done now is tried again, in milliseconds.
@@ -37,13 +37,13 @@ const WAIT_MS: i64 = 1_000;
 /// Triggers loops while it leads.
 #[derive(Debug, Default)]
 pub struct Leader {
-    plans: BTreeMap<LoopName, Plan>,
+    plans: BTreeMap<LoopName, LoopMemory>,
     lead: Lead,
 }
 
 /// What is remembered of a loop.
 #[derive(Debug)]
-struct Plan {
+struct LoopMemory {
     definition: Definition,
     schedule: Option<Schedule>,
     /// When its schedule was asked last, in milliseconds since the epoch.
@@ -54,11 +54,11 @@ struct Plan {
 
 /// What stands around a leader.
 #[derive(Clone, Copy)]
-pub struct Surroundings<'a> {
+pub struct LeaderContext<'a> {
     /// The door that runs come in by.
-    pub door: &'a Door<'a>,
+    pub admission: &'a TaskAdmission<'a>,
     /// Who can work.
-    pub profiles: &'a Profiles,
+    pub profiles: &'a AgentProfiles,
     /// What was seen of what events watch, by loop; one that is left out was not looked at.
     pub sights: &'a BTreeMap<LoopName, Sight>,
     /// The time, in milliseconds since the epoch.
@@ -67,29 +67,29 @@ pub struct Surroundings<'a> {
 
 /// What a step came to.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Led {
+pub struct LeadOutcome {
     /// What was due, in the order in which it was dealt with.
-    pub dealt: Vec<Dealt>,
+    pub dealt: Vec<HandledOccurrence>,
     /// When there is something to do again, in milliseconds since the epoch.
     pub again_at_ms: Option<i64>,
 }
 
 /// One occurrence that was dealt with.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Dealt {
+pub struct HandledOccurrence {
     /// The loop.
     pub name: LoopName,
     /// What triggered it, or would have.
-    pub trigger: Trigger,
+    pub trigger: RunTrigger,
     /// What became of it.
-    pub outcome: Outcome,
+    pub outcome: OccurrenceOutcome,
 }
 
 /// What became of an occurrence.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Outcome {
+pub enum OccurrenceOutcome {
     /// This run.
-    Run(TaskId),
+    Run(KernelTaskId),
     /// Nothing, for a reason.
     None(String),
 }
@@ -102,9 +102,9 @@ impl Leader {
             let name = definition.name.clone();
             let plan = match self.plans.remove(&name) {
                 Some(plan) if plan.definition.trigger == definition.trigger => {
-                    Some(Plan { definition, ..plan })
+                    Some(LoopMemory { definition, ..plan })
                 }
-                Some(_) | None => Plan::of(definition),
+                Some(_) | None => LoopMemory::of(definition),
             };
             plans.extend(plan.map(|plan| (name, plan)));
         }
@@ -148,10 +148,10 @@ impl Leader {
     pub fn step(
         &mut self,
         queue: &mut Queue<'_>,
-        own: &Enlisted,
-        around: &Surroundings<'_>,
-    ) -> Result<Led, KernelError> {
-        let mut led = Led::default();
+        own: &WorkerSlot,
+        around: &LeaderContext<'_>,
+    ) -> Result<LeadOutcome, KernelError> {
+        let mut led = LeadOutcome::default();
         if self.plans.is_empty() {
             self.resign(queue, own)?;
             return Ok(led);
@@ -160,12 +160,14 @@ impl Leader {
         if !self.leads() {
             return Ok(led);
         }
-        let mut desk = Desk { queue, around };
+        let mut launcher = LoopLauncher { queue, around };
         for plan in self.plans.values_mut() {
             let again_at_ms = match (&plan.definition.trigger, &plan.schedule) {
-                (SetOffBy::Cron { .. }, Some(_)) => clock::step(plan, &mut desk, &mut led.dealt)?,
-                (SetOffBy::Event { .. }, _) => watch::step(plan, &mut desk, &mut led.dealt)?,
-                (SetOffBy::Cron { .. }, None) | (SetOffBy::Manual, _) => None,
+                (LoopTrigger::Cron { .. }, Some(_)) => {
+                    clock::step(plan, &mut launcher, &mut led.dealt)?
+                }
+                (LoopTrigger::Event { .. }, _) => watch::step(plan, &mut launcher, &mut led.dealt)?,
+                (LoopTrigger::Cron { .. }, None) | (LoopTrigger::Manual, _) => None,
             };
             led.again_at_ms = led.again_at_ms.into_iter().chain(again_at_ms).min();
         }
@@ -173,14 +175,14 @@ impl Leader {
     }
 }
 
-impl Plan {
+impl LoopMemory {
     /// Plans a loop that something but a person triggers. A schedule that cannot be read is told
     /// where definitions are read.
     fn of(definition: Definition) -> Option<Self> {
         let schedule = Schedule::of(&definition.name, &definition.trigger).ok()?;
         match (&definition.trigger, &schedule) {
-            (SetOffBy::Manual, _) | (SetOffBy::Cron { .. }, None) => return None,
-            (SetOffBy::Cron { .. }, Some(_)) | (SetOffBy::Event { .. }, _) => {}
+            (LoopTrigger::Manual, _) | (LoopTrigger::Cron { .. }, None) => return None,
+            (LoopTrigger::Cron { .. }, Some(_)) | (LoopTrigger::Event { .. }, _) => {}
         }
         Some(Self {
             definition,
@@ -192,58 +194,67 @@ impl Plan {
 
     const fn source(&self) -> Option<&EventSource> {
         match &self.definition.trigger {
-            SetOffBy::Event { source } => Some(source),
-            SetOffBy::Manual | SetOffBy::Cron { .. } => None,
+            LoopTrigger::Event { source } => Some(source),
+            LoopTrigger::Manual | LoopTrigger::Cron { .. } => None,
         }
     }
 }
 
 /// Where a leader asks for runs.
-struct Desk<'s, 'q, 'a> {
+struct LoopLauncher<'s, 'q, 'a> {
     queue: &'s mut Queue<'q>,
-    around: &'s Surroundings<'a>,
+    around: &'s LeaderContext<'a>,
 }
 
 /// What a run is asked with.
 struct Occurrence {
-    trigger: Trigger,
+    trigger: RunTrigger,
     key: String,
-    payload: Value,
+    payload: KernelValue,
     depth: u32,
 }
 
-impl Desk<'_, '_, '_> {
-    fn state(&self, plan: &Plan) -> Option<&LoopState> {
+impl LoopLauncher<'_, '_, '_> {
+    fn state(&self, plan: &LoopMemory) -> Option<&LoopState> {
         self.queue.kernel().loops.get(&plan.definition.name)
     }
 
-    fn record(&mut self, command: &Command) -> Result<(), KernelError> {
+    fn record(&mut self, command: &KernelCommand) -> Result<(), KernelError> {
         self.queue.submit(&Actor::Engine, command).map(drop)
     }
 
-    fn see(&mut self, plan: &Plan, mark: String) -> Result<(), KernelError> {
+    fn see(&mut self, plan: &LoopMemory, mark: String) -> Result<(), KernelError> {
         let name = plan.definition.name.clone();
         let mark = Some(mark);
-        self.record(&Command::See { name, mark })
+        self.record(&KernelCommand::See { name, mark })
     }
 
-    fn skip(&mut self, plan: &Plan, trigger: Trigger, reason: &str) -> Result<Dealt, KernelError> {
+    fn skip(
+        &mut self,
+        plan: &LoopMemory,
+        trigger: RunTrigger,
+        reason: &str,
+    ) -> Result<HandledOccurrence, KernelError> {
         let name = plan.definition.name.clone();
         let reason = reason.to_owned();
-        self.record(&Command::Skip {
+        self.record(&KernelCommand::Skip {
             name: name.clone(),
             trigger: trigger.clone(),
             reason: reason.clone(),
         })?;
-        Ok(Dealt {
+        Ok(HandledOccurrence {
             name,
             trigger,
-            outcome: Outcome::None(reason),
+            outcome: OccurrenceOutcome::None(reason),
         })
     }
 
     /// Sets a loop off. Whatever comes of it is recorded, so that it is not asked again.
-    fn fire(&mut self, plan: &Plan, occurrence: Occurrence) -> Result<Dealt, KernelError> {
+    fn fire(
+        &mut self,
+        plan: &LoopMemory,
+        occurrence: Occurrence,
+    ) -> Result<HandledOccurrence, KernelError> {
         let definition = &plan.definition;
         let trigger = occurrence.trigger.clone();
         let profile = match self.around.profiles.find(&definition.agent) {
@@ -258,19 +269,19 @@ impl Desk<'_, '_, '_> {
             payload: occurrence.payload,
             depth: occurrence.depth,
             key: KeyAsk::Given(occurrence.key),
-            origin: Origin::Loop {
+            origin: TaskOrigin::Loop {
                 name: definition.name.clone(),
             },
         };
-        let door = self.around.door;
-        let answer = door.trigger_loop(self.queue, &Actor::Engine, ask);
+        let admission = self.around.admission;
+        let answer = admission.trigger_loop(self.queue, &Actor::Engine, ask);
         let outcome = match answer {
-            Ok(Answer::Submitted(task)) => Outcome::Run(task),
-            Ok(Answer::Skipped(reason)) => Outcome::None(reason),
-            Ok(Answer::Duplicate(first)) => {
+            Ok(KernelReply::Submitted(task)) => OccurrenceOutcome::Run(task),
+            Ok(KernelReply::Skipped(reason)) => OccurrenceOutcome::None(reason),
+            Ok(KernelReply::Duplicate(first)) => {
                 return self.skip(plan, trigger, &format!("{first} was triggered by it"));
             }
-            Ok(answer @ (Answer::Claimed(..) | Answer::Nothing | Answer::Done)) => {
+            Ok(answer @ (KernelReply::Claimed(..) | KernelReply::Nothing | KernelReply::Done)) => {
                 unreachable!("a run that is asked for is let in or not, and never {answer:?}")
             }
             Err(
@@ -281,7 +292,7 @@ impl Desk<'_, '_, '_> {
             ) => return self.skip(plan, trigger, &error.to_string()),
             Err(error) => return Err(error),
         };
-        Ok(Dealt {
+        Ok(HandledOccurrence {
             name: definition.name.clone(),
             trigger,
             outcome,

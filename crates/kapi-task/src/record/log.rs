@@ -17,17 +17,17 @@ use kapi_fleet::error::FleetError;
 use kapi_fleet::watch::{News, NewsWatch};
 use kapi_goal::record::project::Project;
 use kapi_machine::file_log::FileLog;
-use kapi_machine::fold::Loaded;
-use kapi_machine::places::Place;
+use kapi_machine::fold::LoadedLog;
+use kapi_machine::slots::MachineSlot;
 use kapi_store::record::{Batch, LogRecord};
 use kapi_sys::lock::Lock;
 use serde_json::value::RawValue;
 
-use super::store::Store;
+use super::store::KernelStore;
+use crate::record::bundles::WorkBundles;
 use crate::record::error::KernelError;
-use crate::record::history::History;
+use crate::record::history::KernelHistory;
 use crate::record::log::fleet::Fleet;
-use crate::record::parcels::Parcels;
 
 /// How long the leader's lease lasts without a word, in milliseconds: in files it is seen at once
 /// when a leader dies, from afar only by time.
@@ -41,7 +41,7 @@ pub(super) enum Log<'a> {
 }
 
 /// The right to append, for as long as it lives.
-pub(super) enum Held {
+pub(super) enum AppendLock {
     /// Nobody else can.
     Alone(Lock),
     /// Anybody can, and one of them wins.
@@ -52,24 +52,24 @@ pub(super) enum Held {
 pub(super) type Understand<'a, T> = &'a dyn Fn(&[LogRecord]) -> Result<T, KernelError>;
 
 /// What became of a batch.
-pub(super) enum Appended {
+pub(super) enum AppendOutcome {
     Accepted(Vec<LogRecord>),
     Conflict,
 }
 
 /// A worker's place among the living.
 #[derive(Debug)]
-pub(super) enum Seat {
+pub(super) enum WatcherId {
     /// The system gives it back when the process dies.
-    Place(Place),
+    Place(MachineSlot),
     /// Nobody can see from afar whether a process lives: its leases run out.
     Afar,
 }
 
 /// Waits until somebody else has recorded something.
-pub struct Bell(NewsWatch);
+pub struct LogWaker(NewsWatch);
 
-impl Bell {
+impl LogWaker {
     /// Waits, at most this long; tells whether something may have been recorded.
     ///
     /// # Errors
@@ -83,14 +83,14 @@ impl<'a> Log<'a> {
     /// Opens it and loads the fold and the records after it.
     pub(super) fn open(
         project: &'a Project<'a>,
-        store: &Store,
-    ) -> Result<(Self, Loaded), KernelError> {
+        store: &KernelStore,
+    ) -> Result<(Self, LoadedLog), KernelError> {
         match store {
-            Store::Files => {
+            KernelStore::Files => {
                 let (log, loaded) = FileLog::load(files::stream(project))?;
                 Ok((Self::Files(log), loaded))
             }
-            Store::Fleet {
+            KernelStore::Fleet {
                 settings,
                 project: name,
             } => {
@@ -102,7 +102,7 @@ impl<'a> Log<'a> {
     }
 
     /// Loads every record, for a fold that cannot be used.
-    pub(super) fn load_all(&mut self) -> Result<Loaded, KernelError> {
+    pub(super) fn load_all(&mut self) -> Result<LoadedLog, KernelError> {
         match self {
             Self::Files(log) => Ok(log.load_all()?),
             Self::Fleet(fleet) => fleet.load_all(),
@@ -119,44 +119,48 @@ impl<'a> Log<'a> {
     }
 
     /// Takes the right to append. What others recorded is to be read after it.
-    pub(super) fn hold(&self, owner: &str) -> Result<Held, KernelError> {
+    pub(super) fn hold(&self, owner: &str) -> Result<AppendLock, KernelError> {
         match self {
-            Self::Files(log) => Ok(Held::Alone(log.lock(owner)?)),
-            Self::Fleet(_) => Ok(Held::Shared),
+            Self::Files(log) => Ok(AppendLock::Alone(log.lock(owner)?)),
+            Self::Fleet(_) => Ok(AppendLock::Shared),
         }
     }
 
     /// Makes what was read durable, before anybody acts on it.
-    pub(super) fn settle(&mut self, held: &Held) -> Result<(), KernelError> {
+    pub(super) fn settle(&mut self, held: &AppendLock) -> Result<(), KernelError> {
         match (self, held) {
-            (Self::Files(log), Held::Alone(lock)) => Ok(log.settle(lock)?),
+            (Self::Files(log), AppendLock::Alone(lock)) => Ok(log.settle(lock)?),
             // What can be read on a cluster was accepted by most of its servers.
-            (Self::Files(_) | Self::Fleet(_), Held::Alone(_) | Held::Shared) => Ok(()),
+            (Self::Files(_) | Self::Fleet(_), AppendLock::Alone(_) | AppendLock::Shared) => Ok(()),
         }
     }
 
     /// Appends a batch, unless something was recorded since the log was read.
     pub(super) fn append(
         &mut self,
-        held: &Held,
+        held: &AppendLock,
         batch: &Batch<'_>,
-    ) -> Result<Appended, KernelError> {
+    ) -> Result<AppendOutcome, KernelError> {
         match (self, held) {
-            (Self::Files(log), Held::Alone(lock)) => {
-                Ok(Appended::Accepted(log.append(lock, batch)?))
+            (Self::Files(log), AppendLock::Alone(lock)) => {
+                Ok(AppendOutcome::Accepted(log.append(lock, batch)?))
             }
-            (Self::Fleet(fleet), Held::Alone(_) | Held::Shared) => fleet.append(batch),
+            (Self::Fleet(fleet), AppendLock::Alone(_) | AppendLock::Shared) => fleet.append(batch),
             // Without the lock somebody else may have come first.
-            (Self::Files(_), Held::Shared) => Ok(Appended::Conflict),
+            (Self::Files(_), AppendLock::Shared) => Ok(AppendOutcome::Conflict),
         }
     }
 
     /// Replaces the fold with that at the place the log was read to.
-    pub(super) fn save(&mut self, held: &Held, state: Box<RawValue>) -> Result<(), KernelError> {
+    pub(super) fn save(
+        &mut self,
+        held: &AppendLock,
+        state: Box<RawValue>,
+    ) -> Result<(), KernelError> {
         match (self, held) {
-            (Self::Files(log), Held::Alone(lock)) => Ok(log.save(lock, state)?),
-            (Self::Fleet(fleet), Held::Alone(_) | Held::Shared) => fleet.save(state),
-            (Self::Files(_), Held::Shared) => Ok(()),
+            (Self::Files(log), AppendLock::Alone(lock)) => Ok(log.save(lock, state)?),
+            (Self::Fleet(fleet), AppendLock::Alone(_) | AppendLock::Shared) => fleet.save(state),
+            (Self::Files(_), AppendLock::Shared) => Ok(()),
         }
     }
 
@@ -191,7 +195,7 @@ impl<'a> Log<'a> {
     }
 
     /// Returns what has ended.
-    pub(super) fn history(&self) -> History<'a> {
+    pub(super) fn history(&self) -> KernelHistory<'a> {
         match self {
             Self::Files(log) => files::history(log),
             Self::Fleet(fleet) => fleet.history(),
@@ -199,29 +203,31 @@ impl<'a> Log<'a> {
     }
 
     /// Takes a place as a worker; the name by which it holds leases.
-    pub(super) fn sit(&self, owner: &str) -> Result<(Seat, Holder), KernelError> {
+    pub(super) fn sit(&self, owner: &str) -> Result<(WatcherId, Holder), KernelError> {
         match self {
             Self::Files(log) => {
-                let place = files::places(log, owner).claim()?;
-                let holder = files::holder_of(place.number);
-                Ok((Seat::Place(place), holder))
+                let location = files::locations(log, owner).claim()?;
+                let holder = files::holder_of(location.number);
+                Ok((WatcherId::Place(location), holder))
             }
-            Self::Fleet(fleet) => Ok((Seat::Afar, fleet.holder(owner))),
+            Self::Fleet(fleet) => Ok((WatcherId::Afar, fleet.holder(owner))),
         }
     }
 
     /// Returns those of the holders whose process is known to be gone.
     pub(super) fn gone<'b>(
         &self,
-        own: &Seat,
+        own: &WatcherId,
         owner: &str,
         holders: impl Iterator<Item = &'b Holder>,
     ) -> Result<BTreeSet<Holder>, KernelError> {
         match (self, own) {
-            (Self::Files(log), Seat::Place(place)) => {
-                files::gone(&files::places(log, owner), place.number, holders)
+            (Self::Files(log), WatcherId::Place(location)) => {
+                files::gone(&files::locations(log, owner), location.number, holders)
             }
-            (Self::Files(_) | Self::Fleet(_), Seat::Place(_) | Seat::Afar) => Ok(BTreeSet::new()),
+            (Self::Files(_) | Self::Fleet(_), WatcherId::Place(_) | WatcherId::Afar) => {
+                Ok(BTreeSet::new())
+            }
         }
     }
 
@@ -258,18 +264,18 @@ impl<'a> Log<'a> {
     }
 
     /// Returns what travels between the machines; `None` where there is one.
-    pub(super) fn parcels(&self) -> Option<Parcels> {
+    pub(super) fn bundles(&self) -> Option<WorkBundles> {
         match self {
             Self::Files(_) => None,
-            Self::Fleet(fleet) => Some(Parcels::of(fleet.objects())),
+            Self::Fleet(fleet) => Some(WorkBundles::of(fleet.objects())),
         }
     }
 
     /// Returns what waits for others' records; `None` where looking costs nothing.
-    pub(super) fn bell(&self) -> Result<Option<Bell>, KernelError> {
+    pub(super) fn waker(&self) -> Result<Option<LogWaker>, KernelError> {
         match self {
             Self::Files(_) => Ok(None),
-            Self::Fleet(fleet) => Ok(Some(Bell(fleet.watch()?))),
+            Self::Fleet(fleet) => Ok(Some(LogWaker(fleet.watch()?))),
         }
     }
 

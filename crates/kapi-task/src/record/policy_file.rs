@@ -15,14 +15,14 @@ use kapi_settings::fault::Faults;
 use kapi_settings::yaml;
 
 use crate::record::condition_file::{is_zone, local_time};
-use crate::record::policy_file::reading::{Owner, read};
+use crate::record::policy_file::reading::{FileOwner, read};
 use crate::rules::condition::window::LocalTime;
 use crate::rules::policy;
 use crate::rules::policy::{Policy, PolicySource};
 
 /// Where policies are.
 #[derive(Debug, Clone, Copy)]
-pub struct PolicyPlaces<'a> {
+pub struct PolicyPaths<'a> {
     /// The project.
     pub project: &'a Path,
     /// The person's configuration directory, `~/.config/kapi`; it need not be there.
@@ -31,15 +31,15 @@ pub struct PolicyPlaces<'a> {
 
 /// Reads all policies that apply. Never fails: what is wrong denies.
 #[must_use]
-pub fn load(places: PolicyPlaces<'_>) -> Policy {
+pub fn load(locations: PolicyPaths<'_>) -> Policy {
     let inside = PathBuf::from(STATE_DIRECTORY).join(POLICY_FILE);
-    let own = places.person.join(POLICY_FILE);
-    let of_project = match read(places.project, &inside, Owner::Anybody) {
+    let own = locations.person.join(POLICY_FILE);
+    let of_project = match read(locations.project, &inside, FileOwner::Anybody) {
         // A project that is not there has no rules that could be known.
         Err(reading::Unreadable::NoDirectory) => Err(reading::Unreadable::NoProject),
         other => other,
     };
-    let of_person = match read(places.person, Path::new(POLICY_FILE), Owner::Person) {
+    let of_person = match read(locations.person, Path::new(POLICY_FILE), FileOwner::Person) {
         Err(reading::Unreadable::NoDirectory) => Ok(None),
         other => other,
     };

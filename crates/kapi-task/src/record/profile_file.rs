@@ -9,11 +9,11 @@ pub mod tool;
 
 use std::path::{Path, PathBuf};
 
-use kapi_settings::fault::{Fault, nearest};
+use kapi_settings::fault::{SettingsFault, nearest};
 
-use crate::record::definition_file::place::{Place, PlaceError, upward};
+use crate::record::definition_file::directory::{DefinitionDirectory, DefinitionPathError, upward};
 use crate::record::profile_file::read::Dialect;
-use crate::record::profile_file::tool::Tool;
+use crate::record::profile_file::tool::AgentTool;
 use crate::record::shipped;
 
 /// Where the specification keeps profiles: the nearest one upward, within the project.
@@ -37,7 +37,7 @@ pub struct AgentProfile {
     /// The model; `None` for the program's own choice.
     pub model: Option<String>,
     /// What it may use; `None` for everything.
-    pub tools: Option<Vec<Tool>>,
+    pub tools: Option<Vec<AgentTool>>,
     /// Whether it may change files. The sandbox holds it to that.
     pub access: Access,
     /// What it is told before its task.
@@ -59,11 +59,11 @@ pub enum Access {
 
 /// The profiles that can be used.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Profiles {
+pub struct AgentProfiles {
     /// One for each name, in the order of the names.
     pub list: Vec<AgentProfile>,
     /// What is wrong with others.
-    pub faults: Vec<Fault>,
+    pub faults: Vec<SettingsFault>,
 }
 
 /// A name that is no profile's.
@@ -77,10 +77,10 @@ pub struct UnknownProfile {
     /// The one that was probably meant.
     pub meant: Option<String>,
     /// What is wrong with the file that would have had it.
-    pub fault: Option<Box<Fault>>,
+    pub fault: Option<Box<SettingsFault>>,
 }
 
-impl Profiles {
+impl AgentProfiles {
     /// Returns the profile with a name: `oracle`, `@oracle`, in any case.
     ///
     /// # Errors
@@ -94,7 +94,7 @@ impl Profiles {
         };
         named(&wanted).or_else(alias).ok_or_else(|| {
             let names = self.list.iter().map(|profile| profile.name.as_str());
-            let is_its = |fault: &&Fault| {
+            let is_its = |fault: &&SettingsFault| {
                 let stem = Path::new(&fault.file).file_stem();
                 stem.is_some_and(|stem| *stem == *wanted)
             };
@@ -111,14 +111,14 @@ impl Profiles {
 /// Returns the profiles of the project at `root`, as seen from `start`, a directory of it, with
 /// those of a person whose configuration lies in `configuration`.
 #[must_use]
-pub fn discover(root: &Path, start: &Path, configuration: &Path) -> Profiles {
-    let mut found = Profiles::default();
-    if let Some(place) = opened(root, &mut found.faults) {
+pub fn discover(root: &Path, start: &Path, configuration: &Path) -> AgentProfiles {
+    let mut found = AgentProfiles::default();
+    if let Some(location) = opened(root, &mut found.faults) {
         let dirs = upward(root, start);
         for (name, dialect) in [(PI_AGENTS, Dialect::Pi), (CLAUDE_AGENTS, Dialect::Claude)] {
             // The nearest one hides those above.
             dirs.iter()
-                .any(|dir| add_all(&place, &dir.join(name), dialect, &mut found));
+                .any(|dir| add_all(&location, &dir.join(name), dialect, &mut found));
         }
     }
     add_own(&configuration.join(OWN_AGENTS), &mut found);
@@ -133,12 +133,12 @@ pub fn discover(root: &Path, start: &Path, configuration: &Path) -> Profiles {
 }
 
 /// Adds a person's own profiles: their directory may lie anywhere, links in it lead nowhere else.
-fn add_own(dir: &Path, found: &mut Profiles) {
-    let Some(place) = opened(dir, &mut found.faults) else {
+fn add_own(dir: &Path, found: &mut AgentProfiles) {
+    let Some(location) = opened(dir, &mut found.faults) else {
         return;
     };
-    let mut own = Profiles::default();
-    add_all(&place, Path::new("."), Dialect::Pi, &mut own);
+    let mut own = AgentProfiles::default();
+    add_all(&location, Path::new("."), Dialect::Pi, &mut own);
     let absolute = |file: &str| dir.join(file).display().to_string();
     for mut fault in own.faults {
         fault.file = absolute(&fault.file);
@@ -150,9 +150,9 @@ fn add_own(dir: &Path, found: &mut Profiles) {
     }
 }
 
-fn opened(root: &Path, faults: &mut Vec<Fault>) -> Option<Place> {
-    match Place::open(root) {
-        Ok(place) => place,
+fn opened(root: &Path, faults: &mut Vec<SettingsFault>) -> Option<DefinitionDirectory> {
+    match DefinitionDirectory::open(root) {
+        Ok(location) => location,
         Err(error) => {
             faults.push(unreadable(root, &error));
             None
@@ -161,8 +161,13 @@ fn opened(root: &Path, faults: &mut Vec<Fault>) -> Option<Place> {
 }
 
 /// Adds the profiles of a directory; tells whether there is such a directory.
-fn add_all(place: &Place, dir: &Path, dialect: Dialect, found: &mut Profiles) -> bool {
-    let files: Vec<PathBuf> = match place.markdown(dir) {
+fn add_all(
+    location: &DefinitionDirectory,
+    dir: &Path,
+    dialect: Dialect,
+    found: &mut AgentProfiles,
+) -> bool {
+    let files: Vec<PathBuf> = match location.markdown(dir) {
         Ok(Some(files)) => files,
         Ok(None) => return false,
         Err(error) => {
@@ -174,7 +179,7 @@ fn add_all(place: &Place, dir: &Path, dialect: Dialect, found: &mut Profiles) ->
     for file in files {
         let name = file.display().to_string();
         let name = name.strip_prefix("./").unwrap_or(&name).to_owned();
-        let text = match place.read(&file) {
+        let text = match location.read(&file) {
             Ok(Some(text)) => text,
             // It was removed since the directory was listed.
             Ok(None) => continue,
@@ -200,14 +205,14 @@ fn add_all(place: &Place, dir: &Path, dialect: Dialect, found: &mut Profiles) ->
 }
 
 /// What was found before holds over what is found now.
-fn add(profile: AgentProfile, found: &mut Profiles) {
+fn add(profile: AgentProfile, found: &mut AgentProfiles) {
     if found.list.iter().all(|known| known.name != profile.name) {
         found.list.push(profile);
     }
 }
 
-fn duplicate(second: &AgentProfile, first: &str) -> Fault {
-    Fault {
+fn duplicate(second: &AgentProfile, first: &str) -> SettingsFault {
+    SettingsFault {
         file: second.source.clone(),
         line: 0,
         key: Some("name".to_owned()),
@@ -219,8 +224,8 @@ fn duplicate(second: &AgentProfile, first: &str) -> Fault {
     }
 }
 
-fn unreadable(path: &Path, error: &PlaceError) -> Fault {
-    Fault::of_file(
+fn unreadable(path: &Path, error: &DefinitionPathError) -> SettingsFault {
+    SettingsFault::of_file(
         path.display().to_string(),
         error.to_string(),
         error.remedy(),

@@ -10,23 +10,23 @@ use std::thread;
 use std::time::Duration;
 
 use kapi_core::actor::Actor;
-use kapi_core::task_id::{Holder, TaskId};
+use kapi_core::task_id::{Holder, KernelTaskId};
 use kapi_goal::record::project::Project;
 use kapi_machine::fold::Fold;
-use kapi_machine::logged::{Logged, batch, read, recorded};
+use kapi_machine::logged::{EventRecord, batch, read, recorded};
 use kapi_machine::machine::Machine;
 
-use super::store::Store;
+use super::store::KernelStore;
+use crate::record::bundles::WorkBundles;
 use crate::record::error::KernelError;
-use crate::record::history::History;
-use crate::record::log::{Appended, Bell, Held, Log, Seat};
-use crate::record::parcels::Parcels;
-use crate::rules::command::Command;
-use crate::rules::decide::{Answer, decide};
+use crate::record::history::KernelHistory;
+use crate::record::log::{AppendLock, AppendOutcome, Log, LogWaker, WatcherId};
+use crate::rules::command::KernelCommand;
+use crate::rules::decide::{KernelReply, decide};
 use crate::rules::event::KernelEvent;
 use crate::rules::evolve::evolve;
-use crate::rules::state::Kernel;
-use crate::rules::task::Task;
+use crate::rules::state::KernelState;
+use crate::rules::task::KernelTask;
 
 /// Bytes by which the log grows at least before the fold is written anew.
 const FOLD_BYTES_MIN: u64 = 64 * 1024;
@@ -42,7 +42,7 @@ pub struct Queue<'a> {
     log: Log<'a>,
     fold: Fold<TaskMachine>,
     /// Where in the log the tasks ended that the history may not have yet.
-    ended: BTreeMap<TaskId, u64>,
+    ended: BTreeMap<KernelTaskId, u64>,
     /// How many of them there may be before this process looks again whether the history has them.
     ended_max: usize,
 }
@@ -52,12 +52,12 @@ pub struct Queue<'a> {
 pub struct TaskMachine;
 
 impl Machine for TaskMachine {
-    type State = Kernel;
+    type State = KernelState;
     type Event = KernelEvent;
     const EVENT: &'static str = "an event";
     const STATE: &'static str = "the kernel's state";
 
-    fn evolve(kernel: &mut Kernel, logged: &Logged<KernelEvent>) {
+    fn evolve(kernel: &mut KernelState, logged: &EventRecord<KernelEvent>) {
         evolve(kernel, &logged.event, logged.at_ms);
     }
 }
@@ -68,14 +68,14 @@ impl<'a> Queue<'a> {
     /// # Errors
     /// When the log is damaged or the disk refuses.
     pub fn open(project: &'a Project<'a>) -> Result<Self, KernelError> {
-        Self::open_in(project, &Store::Files)
+        Self::open_in(project, &KernelStore::Files)
     }
 
     /// Loads a project's kernel from where it is kept.
     ///
     /// # Errors
     /// When the log is damaged, or the disk or the cluster refuses.
-    pub fn open_in(project: &'a Project<'a>, store: &Store) -> Result<Self, KernelError> {
+    pub fn open_in(project: &'a Project<'a>, store: &KernelStore) -> Result<Self, KernelError> {
         let (mut log, loaded) = Log::open(project, store)?;
         let file = log.name();
         let (fold, logged) = Fold::load(&file, loaded, || log.load_all())?;
@@ -93,7 +93,7 @@ impl<'a> Queue<'a> {
 
     /// Returns the fold.
     #[must_use]
-    pub const fn kernel(&self) -> &Kernel {
+    pub const fn kernel(&self) -> &KernelState {
         self.fold.state()
     }
 
@@ -105,7 +105,7 @@ impl<'a> Queue<'a> {
 
     /// Returns the tasks that have ended.
     #[must_use]
-    pub fn history(&self) -> History<'a> {
+    pub fn history(&self) -> KernelHistory<'a> {
         self.log.history()
     }
 
@@ -113,7 +113,7 @@ impl<'a> Queue<'a> {
     ///
     /// # Errors
     /// When the history cannot be read.
-    pub fn find(&self, id: TaskId) -> Result<Option<Task>, KernelError> {
+    pub fn find(&self, id: KernelTaskId) -> Result<Option<KernelTask>, KernelError> {
         match self.kernel().task(id) {
             Some(task) => Ok(Some(task.clone())),
             None => self.history().find(id),
@@ -124,7 +124,7 @@ impl<'a> Queue<'a> {
     ///
     /// # Errors
     /// When the log is damaged or the disk refuses.
-    pub fn refresh(&mut self) -> Result<Vec<Logged<KernelEvent>>, KernelError> {
+    pub fn refresh(&mut self) -> Result<Vec<EventRecord<KernelEvent>>, KernelError> {
         let file = self.log.name();
         let logged = self.log.refresh(&|records| Ok(read(&file, records)?))?;
         self.apply(&logged);
@@ -147,7 +147,7 @@ impl<'a> Queue<'a> {
 
     /// Returns what tells the project from others, the same for everybody who shares the queue.
     #[must_use]
-    pub fn place(&self) -> String {
+    pub fn location(&self) -> String {
         let root = || self.project.layout.root().display().to_string();
         self.log.shared_name().map_or_else(root, str::to_owned)
     }
@@ -162,8 +162,8 @@ impl<'a> Queue<'a> {
 
     /// Returns what travels between the machines; `None` where there is one.
     #[must_use]
-    pub fn parcels(&self) -> Option<Parcels> {
-        self.log.parcels()
+    pub fn bundles(&self) -> Option<WorkBundles> {
+        self.log.bundles()
     }
 
     /// Returns those who hold a lease that has not run out, where leases are all that is known of
@@ -185,15 +185,19 @@ impl<'a> Queue<'a> {
     ///
     /// # Errors
     /// When what proves who asks cannot be read.
-    pub fn bell(&self) -> Result<Option<Bell>, KernelError> {
-        self.log.bell()
+    pub fn waker(&self) -> Result<Option<LogWaker>, KernelError> {
+        self.log.waker()
     }
 
     /// Decides a command on the latest state and makes its events durable.
     ///
     /// # Errors
     /// When a rule refuses, somebody else is at it for too long, or the disk refuses.
-    pub fn submit(&mut self, actor: &Actor, command: &Command) -> Result<Answer, KernelError> {
+    pub fn submit(
+        &mut self,
+        actor: &Actor,
+        command: &KernelCommand,
+    ) -> Result<KernelReply, KernelError> {
         self.transact(actor, |_| Ok(command.clone()))
     }
 
@@ -201,22 +205,22 @@ impl<'a> Queue<'a> {
     ///
     /// # Errors
     /// When no place is free, the log is damaged, or the disk refuses.
-    pub fn enlist(&mut self) -> Result<Enlisted, KernelError> {
+    pub fn enlist(&mut self) -> Result<WorkerSlot, KernelError> {
         let mut taken = None;
         self.transact(&Actor::Engine, |queue| {
             if taken.is_none() {
                 taken = Some(queue.log.sit(&queue.project.owner)?);
             }
             let mut gone = BTreeSet::new();
-            if let Some((seat, holder)) = &taken {
+            if let Some((watcher_id, holder)) = &taken {
                 // Whoever had this place before is gone, and so are all whose place nobody holds.
-                gone = queue.gone(seat)?;
+                gone = queue.gone(watcher_id)?;
                 gone.insert(holder.clone());
             }
-            Ok(Command::Expire { gone })
+            Ok(KernelCommand::Expire { gone })
         })?;
         match taken {
-            Some((seat, holder)) => Ok(Enlisted { seat, holder }),
+            Some((watcher_id, holder)) => Ok(WorkerSlot { watcher_id, holder }),
             None => Err(self.log.contended(0)),
         }
     }
@@ -225,10 +229,10 @@ impl<'a> Queue<'a> {
     ///
     /// # Errors
     /// When the log is damaged or the disk refuses.
-    pub fn expire(&mut self, own: &Enlisted) -> Result<(), KernelError> {
+    pub fn expire(&mut self, own: &WorkerSlot) -> Result<(), KernelError> {
         self.transact(&Actor::Engine, |queue| {
-            let gone = queue.gone(&own.seat)?;
-            Ok(Command::Expire { gone })
+            let gone = queue.gone(&own.watcher_id)?;
+            Ok(KernelCommand::Expire { gone })
         })?;
         Ok(())
     }
@@ -237,12 +241,12 @@ impl<'a> Queue<'a> {
     ///
     /// # Errors
     /// When the log is damaged or the disk refuses.
-    pub fn lead(&mut self, own: &Enlisted, ttl_ms: u64) -> Result<bool, KernelError> {
+    pub fn lead(&mut self, own: &WorkerSlot, ttl_ms: u64) -> Result<bool, KernelError> {
         let led = self.transact(&Actor::Engine, |queue| {
-            Ok(Command::Lead {
+            Ok(KernelCommand::Lead {
                 holder: own.holder.clone(),
                 ttl_ms,
-                gone: queue.gone(&own.seat)?,
+                gone: queue.gone(&own.watcher_id)?,
             })
         });
         match led {
@@ -257,8 +261,8 @@ impl<'a> Queue<'a> {
     fn transact(
         &mut self,
         actor: &Actor,
-        mut command: impl FnMut(&Self) -> Result<Command, KernelError>,
-    ) -> Result<Answer, KernelError> {
+        mut command: impl FnMut(&Self) -> Result<KernelCommand, KernelError>,
+    ) -> Result<KernelReply, KernelError> {
         for n_tries in 0..TRIES_MAX {
             let held = self.hold()?;
             let command = command(self)?;
@@ -275,10 +279,10 @@ impl<'a> Queue<'a> {
     /// Returns `None` when somebody else's record came first.
     fn submit_held(
         &mut self,
-        held: &Held,
+        held: &AppendLock,
         actor: &Actor,
-        command: &Command,
-    ) -> Result<Option<Answer>, KernelError> {
+        command: &KernelCommand,
+    ) -> Result<Option<KernelReply>, KernelError> {
         let at_ms = self.log.shared_ms(self.project.clock.now_ms());
         let decided = decide(self.kernel(), actor, command, at_ms)?;
         let is_recorded = self.record(held, actor, &decided.events, at_ms)?;
@@ -286,7 +290,7 @@ impl<'a> Queue<'a> {
     }
 
     /// Takes the right to append, reads what others recorded, and makes it durable.
-    fn hold(&mut self) -> Result<Held, KernelError> {
+    fn hold(&mut self) -> Result<AppendLock, KernelError> {
         let held = self.log.hold(&self.project.owner)?;
         self.refresh()?;
         self.log.settle(&held)?;
@@ -296,7 +300,7 @@ impl<'a> Queue<'a> {
     /// Tells whether the events were recorded, or somebody else's came first.
     fn record(
         &mut self,
-        held: &Held,
+        held: &AppendLock,
         actor: &Actor,
         events: &[KernelEvent],
         at_ms: i64,
@@ -306,7 +310,7 @@ impl<'a> Queue<'a> {
         }
         let batch = batch(TaskMachine::EVENT, actor, at_ms, events)?;
         let before = self.log.length();
-        let Appended::Accepted(records) = self.log.append(held, &batch)? else {
+        let AppendOutcome::Accepted(records) = self.log.append(held, &batch)? else {
             return Ok(false);
         };
         self.apply(&recorded(records, events));
@@ -320,7 +324,7 @@ impl<'a> Queue<'a> {
 
     /// Writes the fold anew when the log has crossed a multiple of the fold's own size: whoever
     /// crosses it does, so it is done once however many processes write.
-    fn save_if_due(&mut self, held: &Held, before: u64) -> Result<(), KernelError> {
+    fn save_if_due(&mut self, held: &AppendLock, before: u64) -> Result<(), KernelError> {
         let fold_bytes = self.log.fold_bytes()?;
         let step = fold_bytes.max(FOLD_BYTES_MIN).next_power_of_two();
         let after = self.log.length();
@@ -330,9 +334,9 @@ impl<'a> Queue<'a> {
         self.save(held)
     }
 
-    fn save(&mut self, held: &Held) -> Result<(), KernelError> {
+    fn save(&mut self, held: &AppendLock) -> Result<(), KernelError> {
         self.forget_archived()?;
-        let ended: Vec<Task> = self.kernel().ended.values().cloned().collect();
+        let ended: Vec<KernelTask> = self.kernel().ended.values().cloned().collect();
         self.history().add(&ended)?;
         self.fold.state_mut().take_ended();
         self.ended.clear();
@@ -352,14 +356,14 @@ impl<'a> Queue<'a> {
         Ok(())
     }
 
-    fn apply(&mut self, logged: &[Logged<KernelEvent>]) {
+    fn apply(&mut self, logged: &[EventRecord<KernelEvent>]) {
         for one in logged {
             self.fold.push(one);
         }
         self.note_ended(logged);
     }
 
-    fn note_ended(&mut self, logged: &[Logged<KernelEvent>]) {
+    fn note_ended(&mut self, logged: &[EventRecord<KernelEvent>]) {
         for one in logged {
             if let KernelEvent::Ended { task, .. } = &one.event {
                 self.ended.insert(*task, one.seq);
@@ -378,7 +382,7 @@ impl<'a> Queue<'a> {
     }
 
     /// Returns the holders of leases whose process is gone.
-    fn gone(&self, own: &Seat) -> Result<BTreeSet<Holder>, KernelError> {
+    fn gone(&self, own: &WatcherId) -> Result<BTreeSet<Holder>, KernelError> {
         let leases = self
             .kernel()
             .tasks
@@ -392,19 +396,19 @@ impl<'a> Queue<'a> {
 
 /// A worker's place among the living.
 #[derive(Debug)]
-pub struct Enlisted {
-    seat: Seat,
+pub struct WorkerSlot {
+    watcher_id: WatcherId,
     /// The name by which it holds leases.
     pub holder: Holder,
 }
 
-impl Enlisted {
+impl WorkerSlot {
     /// Returns the number of its place on this machine; `None` where places are not of a machine.
     #[must_use]
     pub const fn number(&self) -> Option<u32> {
-        match &self.seat {
-            Seat::Place(place) => Some(place.number),
-            Seat::Afar => None,
+        match &self.watcher_id {
+            WatcherId::Place(location) => Some(location.number),
+            WatcherId::Afar => None,
         }
     }
 }

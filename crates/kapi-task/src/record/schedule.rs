@@ -10,7 +10,7 @@ use kapi_core::task_id::LoopName;
 
 use crate::record::cron::Cron;
 use crate::record::cron::error::CronError;
-use crate::rules::definition::trigger::{MISFIRES_MAX, Misfire, Trigger};
+use crate::rules::definition::trigger::{LoopTrigger, MISFIRES_MAX, Misfire};
 
 /// An instant that is looked at within this time is on time.
 pub const GRACE_MS: i64 = 60_000;
@@ -35,9 +35,9 @@ impl Schedule {
     ///
     /// # Errors
     /// When the text is no schedule, never fires, or its zone is unknown.
-    pub fn of(name: &LoopName, trigger: &Trigger) -> Result<Option<Self>, CronError> {
+    pub fn of(name: &LoopName, trigger: &LoopTrigger) -> Result<Option<Self>, CronError> {
         match trigger {
-            Trigger::Cron {
+            LoopTrigger::Cron {
                 schedule,
                 zone,
                 misfire,
@@ -48,7 +48,7 @@ impl Schedule {
                 misfire: *misfire,
                 jitter_ms: *jitter_ms,
             })),
-            Trigger::Manual | Trigger::Event { .. } => Ok(None),
+            LoopTrigger::Manual | LoopTrigger::Event { .. } => Ok(None),
         }
     }
 }
@@ -148,11 +148,11 @@ fn last_between(schedule: &Schedule, after_ms: i64, until_ms: i64) -> Option<Fir
 
 /// Delays an instant by its own jitter, which is less than the time to the next instant.
 fn firing(schedule: &Schedule, instant_ms: i64) -> Firing {
-    let room_ms = schedule
+    let capacity_ms = schedule
         .cron
         .next_after(instant_ms)
         .map_or(0, |next| next.abs_diff(instant_ms).saturating_sub(1));
-    let width_ms = schedule.jitter_ms.min(room_ms).saturating_add(1);
+    let width_ms = schedule.jitter_ms.min(capacity_ms).saturating_add(1);
     let delay_ms = hash(schedule.name.as_str(), instant_ms) % width_ms;
     Firing {
         instant_ms,

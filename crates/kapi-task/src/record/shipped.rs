@@ -54,8 +54,8 @@ mod tests {
     use super::{LOOPS, PROFILES};
     use crate::record::definition_file;
     use crate::record::profile_file::{Access, discover};
-    use crate::rules::definition::Workspace;
-    use crate::rules::definition::eval::Check;
+    use crate::rules::definition::WorkspaceMode;
+    use crate::rules::definition::eval::EvalCheck;
 
     #[test]
     fn every_loop_can_be_read_and_is_complete() {
@@ -87,13 +87,13 @@ mod tests {
             let is_judged = definition
                 .evals
                 .iter()
-                .any(|eval| matches!(eval.check, Check::Judge { .. }));
+                .any(|eval| matches!(eval.check, EvalCheck::Judge { .. }));
             assert!(is_judged, "{}", file.name);
             // What changes files is proved; what does not has nothing to prove by a command.
             let is_proved = !definition.verify.is_empty();
             assert_eq!(
                 is_proved,
-                definition.workspace == Workspace::Branch,
+                definition.workspace == WorkspaceMode::Branch,
                 "{}",
                 file.name
             );
@@ -109,7 +109,7 @@ mod tests {
         for file in LOOPS {
             let definition = definition_file::parse(file.path, file.text, nowhere).unwrap();
             let profile = profiles.find(&definition.agent).unwrap();
-            let is_read_only = definition.workspace == Workspace::ReadOnly;
+            let is_read_only = definition.workspace == WorkspaceMode::ReadOnly;
             assert_eq!(
                 profile.access == Access::ReadOnly,
                 is_read_only,

@@ -15,7 +15,7 @@ pub const LEASE_MS: u64 = 60_000;
 
 /// Where a project's kernel is kept.
 #[derive(Debug, Clone)]
-pub enum Store {
+pub enum KernelStore {
     /// In the project's directory, for the processes of one machine.
     Files,
     /// On a cluster, for the processes of many.
@@ -27,7 +27,7 @@ pub enum Store {
     },
 }
 
-impl Store {
+impl KernelStore {
     /// Tells whether several machines may share it.
     #[must_use]
     pub const fn is_shared(&self) -> bool {

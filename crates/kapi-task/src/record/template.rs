@@ -8,7 +8,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use kapi_core::value::Value;
+use kapi_core::value::KernelValue;
 
 use crate::rules::request::PROMPT_BYTES_MAX;
 
@@ -24,18 +24,18 @@ const LAST: [&str; 3] = ["last.summary", "last.next_action", "last.status"];
 /// A body that was read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Template {
-    parts: Vec<Part>,
+    parts: Vec<TemplatePart>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Part {
+enum TemplatePart {
     Text(String),
     Placeholder { name: String, line: usize },
 }
 
 /// A placeholder that nothing is known for.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Unknown {
+pub struct UnknownPlaceholder {
     /// The line of the body, from 1.
     pub line: usize,
     /// The name.
@@ -46,22 +46,22 @@ pub struct Unknown {
 
 /// What a run can say.
 #[derive(Debug, Clone, Copy)]
-pub struct Scope<'a> {
+pub struct TemplateScope<'a> {
     /// The inputs, with what was given for this run.
-    pub inputs: &'a BTreeMap<String, Value>,
+    pub inputs: &'a BTreeMap<String, KernelValue>,
     /// What came with the trigger.
-    pub payload: &'a Value,
+    pub payload: &'a KernelValue,
     /// The trigger's type: manual, cron, event, retrigger.
     pub trigger_type: &'a str,
     /// Where the trigger came from; empty when it says nothing.
     pub trigger_source: &'a str,
     /// What the run before left.
-    pub last: Last<'a>,
+    pub last: PreviousRun<'a>,
 }
 
 /// What the run before left; empty texts when there was none.
 #[derive(Debug, Clone, Copy)]
-pub struct Last<'a> {
+pub struct PreviousRun<'a> {
     /// What it did.
     pub summary: &'a str,
     /// What it says should be done next.
@@ -70,7 +70,7 @@ pub struct Last<'a> {
     pub status: &'a str,
 }
 
-impl Last<'static> {
+impl PreviousRun<'static> {
     /// There was no run before.
     pub const NONE: Self = Self {
         summary: "",
@@ -124,9 +124,9 @@ impl Template {
                 text.push('}');
                 rest = after;
             } else if let Some((name, after)) = placeholder(from) {
-                parts.push(Part::Text(std::mem::take(&mut text)));
+                parts.push(TemplatePart::Text(std::mem::take(&mut text)));
                 let name = name.to_owned();
-                parts.push(Part::Placeholder { name, line });
+                parts.push(TemplatePart::Placeholder { name, line });
                 rest = after;
             } else {
                 text.push('{');
@@ -134,7 +134,7 @@ impl Template {
             }
         }
         text.push_str(rest);
-        parts.push(Part::Text(text));
+        parts.push(TemplatePart::Text(text));
         Self { parts }
     }
 
@@ -142,18 +142,18 @@ impl Template {
     ///
     /// What comes with a trigger is known only when a run begins.
     #[must_use]
-    pub fn unknown(&self, inputs: &BTreeMap<String, Value>) -> Vec<Unknown> {
-        let mut found: Vec<Unknown> = Vec::new();
+    pub fn unknown(&self, inputs: &BTreeMap<String, KernelValue>) -> Vec<UnknownPlaceholder> {
+        let mut found: Vec<UnknownPlaceholder> = Vec::new();
         for part in &self.parts {
-            let Part::Placeholder { name, line } = part else {
+            let TemplatePart::Placeholder { name, line } = part else {
                 continue;
             };
             let is_new = found.iter().all(|unknown| unknown.name != *name);
             if is_new && !is_declared(name, inputs) {
-                found.push(Unknown {
+                found.push(UnknownPlaceholder {
                     line: *line,
                     name: name.clone(),
-                    known: known(inputs, &Value::Null),
+                    known: known(inputs, &KernelValue::Null),
                 });
             }
         }
@@ -164,12 +164,14 @@ impl Template {
     ///
     /// # Errors
     /// When nothing is known under a name, an input has no value, or the result is too long.
-    pub fn render(&self, scope: &Scope<'_>) -> Result<String, TemplateError> {
+    pub fn render(&self, scope: &TemplateScope<'_>) -> Result<String, TemplateError> {
         let mut out = String::new();
         for part in &self.parts {
             match part {
-                Part::Text(text) => out.push_str(text),
-                Part::Placeholder { name, line } => scope.insert((name, *line), &mut out)?,
+                TemplatePart::Text(text) => out.push_str(text),
+                TemplatePart::Placeholder { name, line } => {
+                    scope.insert((name, *line), &mut out)?;
+                }
             }
             if out.len() > PROMPT_BYTES_MAX {
                 return Err(TemplateError::TooLong);
@@ -179,9 +181,9 @@ impl Template {
     }
 }
 
-impl Scope<'_> {
-    fn insert(&self, place: (&str, usize), out: &mut String) -> Result<(), TemplateError> {
-        let (name, line) = place;
+impl TemplateScope<'_> {
+    fn insert(&self, location: (&str, usize), out: &mut String) -> Result<(), TemplateError> {
+        let (name, line) = location;
         let text = match name {
             "trigger.type" => self.trigger_type,
             "trigger.source" => self.trigger_source,
@@ -195,7 +197,7 @@ impl Scope<'_> {
                     known: known(self.inputs, self.payload),
                 };
                 let value = self.value(name).ok_or_else(unknown)?;
-                if *value == Value::Null {
+                if *value == KernelValue::Null {
                     let name = name.to_owned();
                     return Err(TemplateError::NoValue { line, name });
                 }
@@ -207,7 +209,7 @@ impl Scope<'_> {
         Ok(())
     }
 
-    fn value(&self, name: &str) -> Option<&Value> {
+    fn value(&self, name: &str) -> Option<&KernelValue> {
         match name.split_once('.') {
             Some(("payload", path)) => self.payload.get(path),
             None if name == "payload" => Some(self.payload),
@@ -258,7 +260,7 @@ fn name_of(text: &str) -> Option<(&str, &str)> {
 }
 
 /// Tells whether a run with these inputs has something under a name, as far as can be said before.
-fn is_declared(name: &str, inputs: &BTreeMap<String, Value>) -> bool {
+fn is_declared(name: &str, inputs: &BTreeMap<String, KernelValue>) -> bool {
     if TRIGGER.contains(&name) || LAST.contains(&name) {
         return true;
     }
@@ -271,16 +273,18 @@ fn is_declared(name: &str, inputs: &BTreeMap<String, Value>) -> bool {
     }
     match (inputs.get(first), path) {
         // What is given for the run may have any shape.
-        (Some(Value::Null), _) | (Some(_), None) => true,
+        (Some(KernelValue::Null), _) | (Some(_), None) => true,
         (Some(value), Some(path)) => value.get(path).is_some(),
         (None, _) => false,
     }
 }
 
-fn known(inputs: &BTreeMap<String, Value>, payload: &Value) -> Vec<String> {
+fn known(inputs: &BTreeMap<String, KernelValue>, payload: &KernelValue) -> Vec<String> {
     let mut names: Vec<String> = inputs.keys().cloned().collect();
     match payload {
-        Value::Map(entries) => names.extend(entries.keys().map(|key| format!("payload.{key}"))),
+        KernelValue::Map(entries) => {
+            names.extend(entries.keys().map(|key| format!("payload.{key}")));
+        }
         _ => names.push("payload.*".to_owned()),
     }
     let fixed = TRIGGER.iter().chain(LAST.iter());

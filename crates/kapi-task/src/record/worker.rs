@@ -2,7 +2,7 @@
 //!
 //! One thread owns the queue; each task is performed in a thread of its own that speaks over a
 //! bounded channel. What performing means is the caller's affair. Whoever runs a worker calls
-//! [`Worker::step`] whenever something may have happened.
+//! [`KernelWorker::step`] whenever something may have happened.
 
 use std::collections::BTreeMap;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
@@ -10,47 +10,49 @@ use std::thread::Scope;
 
 use kapi_core::actor::Actor;
 use kapi_core::evidence::EvidenceFile;
-use kapi_core::task_id::TaskId;
+use kapi_core::task_id::KernelTaskId;
 use kapi_core::usage::Usage;
 use kapi_sys::cancel::Cancel;
 use kapi_sys::clock::monotonic_ms;
 
 use crate::record::error::KernelError;
-use crate::record::queue::{Enlisted, Queue};
-use crate::rules::command::{Capacity, Command, Hold};
-use crate::rules::decide::Answer;
-use crate::rules::denied::Denied;
-use crate::rules::task::{End, Failure, FailureKind, Phase, PhaseStatus, Report, Task};
+use crate::record::queue::{Queue, WorkerSlot};
+use crate::rules::command::{Capacity, Hold, KernelCommand};
+use crate::rules::decide::KernelReply;
+use crate::rules::denied::KernelDenial;
+use crate::rules::task::{
+    AttemptFailure, AttemptReport, End, FailureKind, KernelTask, LoopPhase, PhaseStatus,
+};
 
 /// The pause after a worker had to give a task back: the first, which doubles, and the longest.
-const SETBACK_MS: u64 = 5_000;
-const SETBACK_MS_MAX: u64 = 10 * 60_000;
+const RETRY_WAIT_MS: u64 = 5_000;
+const RETRY_WAIT_MS_MAX: u64 = 10 * 60_000;
 /// How many attempts may end so before the task has failed.
-const SETBACK_ATTEMPTS_MAX: u32 = 20;
+const RETRY_ATTEMPTS_MAX: u32 = 20;
 /// Messages that may wait for the worker before a thread has to.
 const MESSAGES_MAX: usize = 256;
 
 /// What a worker obeys.
-pub struct Terms<'env> {
+pub struct WorkerTerms<'env> {
     /// Tasks that it performs at once.
     pub slots: usize,
     /// How many tasks may run at once in the project.
     pub capacity: Capacity,
     /// The only task that it works on.
-    pub only: Option<TaskId>,
+    pub only: Option<KernelTaskId>,
     /// How long its leases last without a word, in milliseconds.
     pub lease_ms: u64,
     /// Performs one task to its end, soon after its cancel is raised at the latest.
-    pub perform: &'env (dyn Fn(&Task, &Hands<'_>) -> Report + Sync),
-    /// Wakes whoever calls [`Worker::step`].
+    pub perform: &'env (dyn Fn(&KernelTask, &LeaseHandle<'_>) -> AttemptReport + Sync),
+    /// Wakes whoever calls [`KernelWorker::step`].
     pub ring: &'env (dyn Fn() + Sync),
 }
 
 /// What a performing thread can do about its task.
-pub struct Hands<'env> {
+pub struct LeaseHandle<'env> {
     hold: Hold,
     cancel: Cancel,
-    line: SyncSender<Message>,
+    line: SyncSender<WorkerMessage>,
     ring: &'env (dyn Fn() + Sync),
 }
 
@@ -59,22 +61,22 @@ pub struct Hands<'env> {
 #[error("the lease has expired")]
 pub struct LeaseLost;
 
-enum Message {
-    Used(TaskId, Usage),
-    SetBack(TaskId, String),
-    Asked(Box<Asked>),
-    Ended(TaskId, Box<Report>),
+enum WorkerMessage {
+    Used(KernelTaskId, Usage),
+    SetBack(KernelTaskId, String),
+    Asked(Box<WorkerRequest>),
+    Ended(KernelTaskId, Box<AttemptReport>),
 }
 
 /// A request of a performing thread that waits for its answer.
-struct Asked {
+struct WorkerRequest {
     hold: Hold,
     actor: Actor,
-    command: Command,
-    reply: SyncSender<Result<Answer, KernelError>>,
+    command: KernelCommand,
+    reply: SyncSender<Result<KernelReply, KernelError>>,
 }
 
-impl Hands<'_> {
+impl LeaseHandle<'_> {
     /// Returns what is raised when the task is not wanted any more.
     #[must_use]
     pub const fn cancel(&self) -> &Cancel {
@@ -89,13 +91,13 @@ impl Hands<'_> {
 
     /// Notes what was used since the last call.
     pub fn used(&self, usage: Usage) {
-        self.say(Message::Used(self.hold.task, usage));
+        self.say(WorkerMessage::Used(self.hold.task, usage));
     }
 
     /// Says why nothing can be done for the task here at present. An attempt that ends as cancelled
     /// after it is given back, and tried again after a while.
     pub fn set_back(&self, why: String) {
-        self.say(Message::SetBack(self.hold.task, why));
+        self.say(WorkerMessage::SetBack(self.hold.task, why));
     }
 
     /// Records that a phase of a loop's run is over.
@@ -104,12 +106,12 @@ impl Hands<'_> {
     /// When the lease is over, or the record could not be made: the attempt should end then.
     pub fn end_phase(
         &self,
-        phase: Phase,
+        phase: LoopPhase,
         status: PhaseStatus,
         detail: Option<String>,
-        report: Option<&Report>,
+        report: Option<&AttemptReport>,
     ) -> Result<(), LeaseLost> {
-        let command = Command::EndPhase {
+        let command = KernelCommand::EndPhase {
             hold: self.hold,
             phase,
             status,
@@ -125,7 +127,7 @@ impl Hands<'_> {
     /// # Errors
     /// When the lease is over, or the record could not be made: nothing of the attempt counts then.
     pub fn record_run(&self, run: &str, files: Vec<EvidenceFile>) -> Result<(), LeaseLost> {
-        let command = Command::RecordRun {
+        let command = KernelCommand::RecordRun {
             hold: self.hold,
             run: run.to_owned(),
             files,
@@ -135,9 +137,13 @@ impl Hands<'_> {
     }
 
     /// Asks something of the kernel by the worker's queue; `None` when the worker is gone.
-    pub fn ask(&self, actor: Actor, command: Command) -> Option<Result<Answer, KernelError>> {
+    pub fn ask(
+        &self,
+        actor: Actor,
+        command: KernelCommand,
+    ) -> Option<Result<KernelReply, KernelError>> {
         let (reply, answer) = sync_channel(1);
-        self.say(Message::Asked(Box::new(Asked {
+        self.say(WorkerMessage::Asked(Box::new(WorkerRequest {
             hold: self.hold,
             actor,
             command,
@@ -146,7 +152,7 @@ impl Hands<'_> {
         answer.recv().ok()
     }
 
-    fn say(&self, message: Message) {
+    fn say(&self, message: WorkerMessage) {
         // Nobody listens any more when the worker has failed, and then it says so itself.
         drop(self.line.send(message));
         (self.ring)();
@@ -160,34 +166,34 @@ struct Job {
     usage: Usage,
     beat_at_ms: u64,
     /// Why nothing can be done for it here.
-    setback: Option<String>,
+    retry_cause: Option<String>,
 }
 
 /// The worker.
-pub struct Worker<'scope, 'env> {
+pub struct KernelWorker<'scope, 'env> {
     scope: &'scope Scope<'scope, 'env>,
     queue: Queue<'env>,
-    enlisted: Enlisted,
-    terms: Terms<'env>,
-    jobs: BTreeMap<TaskId, Job>,
-    line: SyncSender<Message>,
-    messages: Receiver<Message>,
+    enlisted: WorkerSlot,
+    terms: WorkerTerms<'env>,
+    jobs: BTreeMap<KernelTaskId, Job>,
+    line: SyncSender<WorkerMessage>,
+    messages: Receiver<WorkerMessage>,
     expire_at_ms: u64,
     is_leaving: bool,
 }
 
 /// What a step came to.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Stepped {
+pub struct StepOutcome {
     /// Tasks that it claimed.
-    pub claimed: Vec<TaskId>,
+    pub claimed: Vec<KernelTaskId>,
     /// Tasks that it let go of, ended or not.
-    pub released: Vec<TaskId>,
+    pub released: Vec<KernelTaskId>,
     /// Milliseconds of [`monotonic_ms`] at which it wants to be called again at the latest.
     pub again_at_ms: u64,
 }
 
-impl<'scope, 'env> Worker<'scope, 'env> {
+impl<'scope, 'env> KernelWorker<'scope, 'env> {
     /// Becomes a worker of the queue's project.
     ///
     /// # Errors
@@ -195,7 +201,7 @@ impl<'scope, 'env> Worker<'scope, 'env> {
     pub fn new(
         scope: &'scope Scope<'scope, 'env>,
         mut queue: Queue<'env>,
-        terms: Terms<'env>,
+        terms: WorkerTerms<'env>,
     ) -> Result<Self, KernelError> {
         let enlisted = queue.enlist()?;
         let (line, messages) = sync_channel(MESSAGES_MAX);
@@ -213,7 +219,7 @@ impl<'scope, 'env> Worker<'scope, 'env> {
     }
 
     /// Returns the queue, for whoever leads or looks.
-    pub const fn queue(&mut self) -> (&mut Queue<'env>, &Enlisted) {
+    pub const fn queue(&mut self) -> (&mut Queue<'env>, &WorkerSlot) {
         (&mut self.queue, &self.enlisted)
     }
 
@@ -231,20 +237,20 @@ impl<'scope, 'env> Worker<'scope, 'env> {
         }
     }
 
-    /// Does everything that is due; `has_room` says whether the machine bears one more task.
+    /// Does everything that is due; `has_capacity` says whether the machine bears one more task.
     ///
     /// # Errors
     /// When the log is damaged or the disk refuses. What is under way is called off then.
-    pub fn step(&mut self, has_room: &dyn Fn() -> bool) -> Result<Stepped, KernelError> {
-        let stepped = self.try_step(has_room);
+    pub fn step(&mut self, has_capacity: &dyn Fn() -> bool) -> Result<StepOutcome, KernelError> {
+        let stepped = self.try_step(has_capacity);
         if stepped.is_err() {
             self.leave();
         }
         stepped
     }
 
-    fn try_step(&mut self, has_room: &dyn Fn() -> bool) -> Result<Stepped, KernelError> {
-        let mut stepped = Stepped::default();
+    fn try_step(&mut self, has_capacity: &dyn Fn() -> bool) -> Result<StepOutcome, KernelError> {
+        let mut stepped = StepOutcome::default();
         self.queue.refresh()?;
         while let Ok(message) = self.messages.try_recv() {
             self.take(message, &mut stepped)?;
@@ -257,7 +263,7 @@ impl<'scope, 'env> Worker<'scope, 'env> {
             self.queue.expire(&self.enlisted)?;
             self.expire_at_ms = now_ms + self.terms.lease_ms / 6;
         }
-        while !self.is_leaving && self.jobs.len() < self.terms.slots && has_room() {
+        while !self.is_leaving && self.jobs.len() < self.terms.slots && has_capacity() {
             match self.claim()? {
                 Some(task) => stepped.claimed.push(task),
                 None => break,
@@ -268,21 +274,25 @@ impl<'scope, 'env> Worker<'scope, 'env> {
         Ok(stepped)
     }
 
-    fn take(&mut self, message: Message, stepped: &mut Stepped) -> Result<(), KernelError> {
+    fn take(
+        &mut self,
+        message: WorkerMessage,
+        stepped: &mut StepOutcome,
+    ) -> Result<(), KernelError> {
         match message {
-            Message::Used(task, usage) => {
+            WorkerMessage::Used(task, usage) => {
                 if let Some(job) = self.jobs.get_mut(&task) {
                     job.usage.add(&usage);
                 }
             }
-            Message::SetBack(task, why) => {
+            WorkerMessage::SetBack(task, why) => {
                 if let Some(job) = self.jobs.get_mut(&task) {
-                    job.setback = Some(why);
+                    job.retry_cause = Some(why);
                 }
             }
-            Message::Asked(asked) => {
+            WorkerMessage::Asked(asked) => {
                 let answer = self.queue.submit(&asked.actor, &asked.command);
-                if let Err(KernelError::Denied(Denied::Fenced { .. })) = &answer
+                if let Err(KernelError::Denied(KernelDenial::Fenced { .. })) = &answer
                     && let Some(job) = self.jobs.get(&asked.hold.task)
                 {
                     job.cancel.raise();
@@ -290,7 +300,7 @@ impl<'scope, 'env> Worker<'scope, 'env> {
                 // Whoever asked may have ended meanwhile.
                 drop(asked.reply.send(answer));
             }
-            Message::Ended(task, report) => {
+            WorkerMessage::Ended(task, report) => {
                 stepped.released.push(task);
                 self.ended(task, *report)?;
             }
@@ -298,33 +308,33 @@ impl<'scope, 'env> Worker<'scope, 'env> {
         Ok(())
     }
 
-    fn ended(&mut self, task: TaskId, mut report: Report) -> Result<(), KernelError> {
+    fn ended(&mut self, task: KernelTaskId, mut report: AttemptReport) -> Result<(), KernelError> {
         let Some(job) = self.jobs.remove(&task) else {
             return Ok(());
         };
         let known = self.queue.kernel().task(task);
         let is_unwanted = known.is_some_and(|task| task.cancelling.is_some());
         let attempts = known.map_or(0, |task| task.attempts);
-        if let Some(why) = job.setback.as_ref().filter(|_| !is_unwanted)
+        if let Some(why) = job.retry_cause.as_ref().filter(|_| !is_unwanted)
             && report.end == End::Cancelled
-            && attempts >= SETBACK_ATTEMPTS_MAX
+            && attempts >= RETRY_ATTEMPTS_MAX
         {
             report.end = not_launched(why.clone());
         }
         let command = if report.end == End::Cancelled && !is_unwanted {
             let mut usage = job.usage;
             usage.add(&report.usage);
-            let pause_ms = job.setback.as_ref().map_or(0, |_| pause_ms(attempts));
-            let told = || "its worker was stopped".to_owned();
-            Command::GiveBack {
+            let pause_ms = job.retry_cause.as_ref().map_or(0, |_| pause_ms(attempts));
+            let reported = || "its worker was stopped".to_owned();
+            KernelCommand::GiveBack {
                 hold: job.hold,
-                why: job.setback.unwrap_or_else(told),
+                why: job.retry_cause.unwrap_or_else(reported),
                 usage,
                 pause_ms,
             }
         } else {
             report.usage.add(&job.usage);
-            Command::Finish {
+            KernelCommand::Finish {
                 hold: job.hold,
                 report: Box::new(report),
             }
@@ -372,7 +382,7 @@ impl<'scope, 'env> Worker<'scope, 'env> {
             if job.beat_at_ms > now_ms {
                 continue;
             }
-            let beat = Command::Beat {
+            let beat = KernelCommand::Beat {
                 hold: job.hold,
                 ttl_ms: self.terms.lease_ms,
                 usage: std::mem::take(&mut job.usage),
@@ -389,23 +399,26 @@ impl<'scope, 'env> Worker<'scope, 'env> {
         Ok(())
     }
 
-    fn claim(&mut self) -> Result<Option<TaskId>, KernelError> {
-        let claim = Command::Claim {
+    fn claim(&mut self) -> Result<Option<KernelTaskId>, KernelError> {
+        let claim = KernelCommand::Claim {
             holder: self.enlisted.holder.clone(),
             ttl_ms: self.terms.lease_ms,
             capacity: self.terms.capacity.clone(),
             only: self.terms.only,
             reach: self.queue.reach(),
         };
-        let Answer::Claimed(task, fence) = self.queue.submit(&Actor::Engine, &claim)? else {
+        let KernelReply::Claimed(task, fence) = self.queue.submit(&Actor::Engine, &claim)? else {
             return Ok(None);
         };
         let hold = Hold { task, fence };
-        match self.queue.submit(&Actor::Engine, &Command::Begin(hold)) {
+        match self
+            .queue
+            .submit(&Actor::Engine, &KernelCommand::Begin(hold))
+        {
             Ok(_) => {}
             // Somebody cancelled it between the two: it ends here.
             Err(KernelError::Denied(_)) => {
-                let finish = Command::GiveBack {
+                let finish = KernelCommand::GiveBack {
                     hold,
                     why: "it was cancelled before it started".to_owned(),
                     usage: Usage::default(),
@@ -426,7 +439,7 @@ impl<'scope, 'env> Worker<'scope, 'env> {
         Ok(Some(task))
     }
 
-    fn perform(&mut self, task: Task, hold: Hold) {
+    fn perform(&mut self, task: KernelTask, hold: Hold) {
         let cancel = Cancel::new();
         self.jobs.insert(
             task.id,
@@ -435,31 +448,31 @@ impl<'scope, 'env> Worker<'scope, 'env> {
                 cancel: cancel.clone(),
                 usage: Usage::default(),
                 beat_at_ms: monotonic_ms() + self.terms.lease_ms / 3,
-                setback: None,
+                retry_cause: None,
             },
         );
         let (perform, ring, line) = (self.terms.perform, self.terms.ring, self.line.clone());
         self.scope.spawn(move || {
-            let hands = Hands {
+            let handle = LeaseHandle {
                 hold,
                 cancel,
                 line,
                 ring,
             };
-            let work = std::panic::AssertUnwindSafe(|| perform(&task, &hands));
+            let work = std::panic::AssertUnwindSafe(|| perform(&task, &handle));
             let report = std::panic::catch_unwind(work).unwrap_or_else(|_| panicked(&task));
-            hands.say(Message::Ended(task.id, Box::new(report)));
+            handle.say(WorkerMessage::Ended(task.id, Box::new(report)));
         });
     }
 }
 
-fn panicked(task: &Task) -> Report {
+fn panicked(task: &KernelTask) -> AttemptReport {
     let message = format!("{} panicked; this is a bug in Kapi.", task.id);
-    Report::of(not_launched(message))
+    AttemptReport::of(not_launched(message))
 }
 
 const fn not_launched(message: String) -> End {
-    End::Failed(Failure {
+    End::Failed(AttemptFailure {
         kind: FailureKind::NotLaunched,
         message,
         exit_code: None,
@@ -469,5 +482,5 @@ const fn not_launched(message: String) -> End {
 /// Returns how long a task rests after so many attempts.
 fn pause_ms(attempts: u32) -> u64 {
     let doublings = attempts.saturating_sub(1).min(16);
-    (SETBACK_MS << doublings).min(SETBACK_MS_MAX)
+    (RETRY_WAIT_MS << doublings).min(RETRY_WAIT_MS_MAX)
 }

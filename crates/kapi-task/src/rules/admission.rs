@@ -7,12 +7,12 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use kapi_core::task_id::{Fence, TaskId};
+use kapi_core::task_id::{Fence, KernelTaskId};
 
-use super::task_state::State;
+use super::task_state::KernelTaskState;
 use crate::rules::command::Capacity;
-use crate::rules::state::Kernel;
-use crate::rules::task::Task;
+use crate::rules::state::KernelState;
+use crate::rules::task::KernelTask;
 
 /// The time after which a waiting task counts as one step more urgent, in milliseconds.
 const AGEING_MS: u64 = 15 * 60 * 1_000;
@@ -30,19 +30,19 @@ pub enum Waits {
     /// A place in the project.
     Project {
         /// How many there are.
-        places: u32,
+        locations: u32,
     },
     /// A place of its agent profile.
     Agent {
         /// Which.
         agent: String,
         /// How many there are.
-        places: u32,
+        locations: u32,
     },
     /// An earlier run of its loop.
     Loop {
         /// How many may run at once.
-        places: u32,
+        locations: u32,
     },
     /// The next day, UTC: this one has cost what it may.
     Spend {
@@ -57,11 +57,15 @@ impl fmt::Display for Waits {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Until { .. } => out.write_str("waiting to retry"),
-            Self::Project { places } => write!(out, "all {places} slots of the project are in use"),
-            Self::Agent { agent, places } => {
-                write!(out, "all {places} slots of agent {agent} are in use")
+            Self::Project { locations } => {
+                write!(out, "all {locations} slots of the project are in use")
             }
-            Self::Loop { places } => write!(out, "{places} runs of its loop are already running"),
+            Self::Agent { agent, locations } => {
+                write!(out, "all {locations} slots of agent {agent} are in use")
+            }
+            Self::Loop { locations } => {
+                write!(out, "{locations} runs of its loop are already running")
+            }
             Self::Spend { usd_micros } => write!(
                 out,
                 "spend: the daily cap of ${}.{:02} is spent",
@@ -74,15 +78,15 @@ impl fmt::Display for Waits {
 }
 
 /// What is taken at a moment.
-struct Taken<'a> {
+struct TakenSlots<'a> {
     n: u32,
-    kernel: &'a Kernel,
+    kernel: &'a KernelState,
     per_agent: BTreeMap<&'a str, u32>,
     per_loop: BTreeMap<&'a str, u32>,
 }
 
-impl<'a> Taken<'a> {
-    fn of(kernel: &'a Kernel) -> Self {
+impl<'a> TakenSlots<'a> {
+    fn of(kernel: &'a KernelState) -> Self {
         let mut taken = Self {
             n: 0,
             kernel,
@@ -100,7 +104,7 @@ impl<'a> Taken<'a> {
     }
 
     /// Returns what keeps a pending task.
-    fn keeps(&self, task: &Task, capacity: &Capacity, now_ms: i64) -> Option<Waits> {
+    fn keeps(&self, task: &KernelTask, capacity: &Capacity, now_ms: i64) -> Option<Waits> {
         if task.not_before_ms > now_ms {
             let at_ms = task.not_before_ms;
             return Some(Waits::Until { at_ms });
@@ -111,21 +115,21 @@ impl<'a> Taken<'a> {
             return Some(Waits::Spend { usd_micros });
         }
         if let Some(run) = task.loop_run() {
-            let places = run.definition.max_concurrent;
+            let locations = run.definition.max_concurrent;
             let n = self.per_loop.get(run.name().as_str()).copied();
-            if n.unwrap_or(0) >= places {
-                return Some(Waits::Loop { places });
+            if n.unwrap_or(0) >= locations {
+                return Some(Waits::Loop { locations });
             }
         }
         let agent = task.request.agent.as_str();
-        if let Some(&places) = capacity.per_agent.get(agent)
-            && self.per_agent.get(agent).copied().unwrap_or(0) >= places
+        if let Some(&locations) = capacity.per_agent.get(agent)
+            && self.per_agent.get(agent).copied().unwrap_or(0) >= locations
         {
             let agent = agent.to_owned();
-            return Some(Waits::Agent { agent, places });
+            return Some(Waits::Agent { agent, locations });
         }
-        let places = capacity.project;
-        (self.n >= places).then_some(Waits::Project { places })
+        let locations = capacity.project;
+        (self.n >= locations).then_some(Waits::Project { locations })
     }
 }
 
@@ -133,21 +137,21 @@ impl<'a> Taken<'a> {
 /// only what is within its reach.
 #[must_use]
 pub fn pick(
-    kernel: &Kernel,
+    kernel: &KernelState,
     capacity: &Capacity,
-    only: Option<TaskId>,
+    only: Option<KernelTaskId>,
     reach: Option<&str>,
     now_ms: i64,
-) -> Option<TaskId> {
-    let taken = Taken::of(kernel);
-    let is_for_it = |task: &&Task| {
+) -> Option<KernelTaskId> {
+    let taken = TakenSlots::of(kernel);
+    let is_for_it = |task: &&KernelTask| {
         let drive = task.goal_drive();
         only.is_none_or(|only| only == task.id) && drive.is_none_or(|drive| drive.is_within(reach))
     };
     let pending = kernel
         .tasks
         .values()
-        .filter(|task| task.state == State::Pending)
+        .filter(|task| task.state == KernelTaskState::Pending)
         .filter(is_for_it);
     let free = pending.filter(|task| taken.keeps(task, capacity, now_ms).is_none());
     free.min_by_key(|task| {
@@ -160,12 +164,16 @@ pub fn pick(
 
 /// Returns what each task that waits is waiting for.
 #[must_use]
-pub fn waits(kernel: &Kernel, capacity: &Capacity, now_ms: i64) -> BTreeMap<TaskId, Waits> {
-    let taken = Taken::of(kernel);
+pub fn waits(
+    kernel: &KernelState,
+    capacity: &Capacity,
+    now_ms: i64,
+) -> BTreeMap<KernelTaskId, Waits> {
+    let taken = TakenSlots::of(kernel);
     let pending = kernel
         .tasks
         .values()
-        .filter(|task| task.state == State::Pending);
+        .filter(|task| task.state == KernelTaskState::Pending);
     pending
         .map(|task| {
             let waits = taken.keeps(task, capacity, now_ms);
@@ -174,7 +182,7 @@ pub fn waits(kernel: &Kernel, capacity: &Capacity, now_ms: i64) -> BTreeMap<Task
         .collect()
 }
 
-fn urgency(task: &Task, now_ms: i64) -> u64 {
+fn urgency(task: &KernelTask, now_ms: i64) -> u64 {
     let waited_ms = u64::try_from(now_ms.saturating_sub(task.submitted_at_ms)).unwrap_or(0);
     task.request.priority.step() + waited_ms / AGEING_MS
 }

@@ -5,20 +5,20 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use kapi_core::evidence::EvidenceFile;
-use kapi_core::task_id::{Fence, Holder, LoopName, TaskId};
+use kapi_core::task_id::{Fence, Holder, KernelTaskId, LoopName};
 use kapi_core::usage::Usage;
 
-use super::loop_run::Trigger;
-use crate::rules::request::Request;
-use crate::rules::task::{Phase, PhaseStatus, Report};
+use super::loop_run::RunTrigger;
+use crate::rules::request::KernelRequest;
+use crate::rules::task::{AttemptReport, LoopPhase, PhaseStatus};
 
 /// A request to decide.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Command {
+pub enum KernelCommand {
     /// Have something done.
     Submit {
         /// What.
-        request: Box<Request>,
+        request: Box<KernelRequest>,
         /// How many tasks there may be.
         admission: Admission,
     },
@@ -31,7 +31,7 @@ pub enum Command {
         /// How many tasks may run at once.
         capacity: Capacity,
         /// Only this one.
-        only: Option<TaskId>,
+        only: Option<KernelTaskId>,
         /// The machine and directory it asks from, where several machines share the queue.
         reach: Option<String>,
     },
@@ -51,13 +51,13 @@ pub enum Command {
         /// Of what.
         hold: Hold,
         /// Which.
-        phase: Phase,
+        phase: LoopPhase,
         /// How.
         status: PhaseStatus,
         /// What is worth knowing of it, in one line.
         detail: Option<String>,
         /// What came of it so far, where the phases after it build on that.
-        report: Option<Box<Report>>,
+        report: Option<Box<AttemptReport>>,
     },
     /// Record the files of an attempt that is over, before what came of it is said.
     RecordRun {
@@ -73,7 +73,7 @@ pub enum Command {
         /// Of what.
         hold: Hold,
         /// What.
-        report: Box<Report>,
+        report: Box<AttemptReport>,
     },
     /// Leave a task to others.
     GiveBack {
@@ -89,7 +89,7 @@ pub enum Command {
     /// Not have a task done after all.
     Cancel {
         /// Which.
-        task: TaskId,
+        task: KernelTaskId,
         /// Why.
         why: String,
     },
@@ -103,7 +103,7 @@ pub enum Command {
         /// Which.
         name: LoopName,
         /// What would have triggered it.
-        trigger: Trigger,
+        trigger: RunTrigger,
         /// Why not.
         reason: String,
     },
@@ -141,7 +141,7 @@ pub enum Command {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Hold {
     /// Which.
-    pub task: TaskId,
+    pub task: KernelTaskId,
     /// The number of its lease.
     pub fence: Fence,
 }

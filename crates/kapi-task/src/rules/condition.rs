@@ -14,7 +14,7 @@ use std::fmt;
 use kapi_core::task_id::LoopName;
 use serde::{Deserialize, Serialize};
 
-use crate::rules::condition::expression::{Context, Expression};
+use crate::rules::condition::expression::{Expression, ExpressionContext};
 use crate::rules::condition::window::{LocalTime, Window};
 
 /// How deep conditions may lie in each other.
@@ -146,52 +146,52 @@ pub enum RunResult {
 
 /// What the world is asked.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Question {
-    /// How many files does a pattern match? [`Answer::Files`].
+pub enum ConditionQuestion {
+    /// How many files does a pattern match? [`ProbeAnswer::Files`].
     Files {
         /// The pattern.
         glob: String,
     },
     /// Which of the files that a pattern matches have another content than when the loop last ran,
-    /// are new or gone? [`Answer::Changed`] or [`Answer::NoRunBefore`].
+    /// are new or gone? [`ProbeAnswer::Changed`] or [`ProbeAnswer::NoRunBefore`].
     FilesChanged {
         /// The pattern.
         glob: String,
     },
-    /// How does a command in the sandbox end? [`Answer::Exit`] or [`Answer::TimedOut`].
+    /// How does a command in the sandbox end? [`ProbeAnswer::Exit`] or [`ProbeAnswer::TimedOut`].
     Command {
         /// What a shell in the sandbox is given.
         run: String,
         /// How long it may take.
         timeout_ms: u64,
     },
-    /// Which branch is checked out? [`Answer::Branch`].
+    /// Which branch is checked out? [`ProbeAnswer::Branch`].
     Branch,
-    /// How many paths have changes that are not committed? [`Answer::Uncommitted`].
+    /// How many paths have changes that are not committed? [`ProbeAnswer::Uncommitted`].
     Uncommitted,
-    /// How many commits are not in something else? [`Answer::Ahead`].
+    /// How many commits are not in something else? [`ProbeAnswer::Ahead`].
     AheadOf {
         /// A branch, tag or commit.
         reference: String,
     },
-    /// Where was a ref when the loop last ran, and where is it now? [`Answer::Moved`] or
-    /// [`Answer::NoRunBefore`].
+    /// Where was a ref when the loop last ran, and where is it now? [`ProbeAnswer::Moved`] or
+    /// [`ProbeAnswer::NoRunBefore`].
     RefChanged {
         /// The ref.
         reference: String,
     },
-    /// What time is it in a zone? [`Answer::LocalTime`].
+    /// What time is it in a zone? [`ProbeAnswer::LocalTime`].
     LocalTime {
         /// The zone's name in the IANA database.
         zone: String,
     },
-    /// How did the last run come out? [`Answer::Result`].
+    /// How did the last run come out? [`ProbeAnswer::Result`].
     LastResult {
         /// Which loop's; without a name the one that asks.
         loop_name: Option<LoopName>,
     },
     /// Which paths that patterns match changed since the commit of the last run?
-    /// [`Answer::Changed`] or [`Answer::NoRunBefore`].
+    /// [`ProbeAnswer::Changed`] or [`ProbeAnswer::NoRunBefore`].
     Changed {
         /// The patterns.
         globs: Vec<String>,
@@ -200,7 +200,7 @@ pub enum Question {
 
 /// What the world found.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Answer {
+pub enum ProbeAnswer {
     /// How many files were found.
     Files {
         /// The count.
@@ -254,11 +254,11 @@ pub enum Answer {
 }
 
 /// The answers to questions.
-pub type Facts = BTreeMap<Question, Answer>;
+pub type Facts = BTreeMap<ConditionQuestion, ProbeAnswer>;
 
 /// What a condition comes to.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Verdict {
+pub struct ConditionVerdict {
     /// Whether it holds.
     pub holds: bool,
     /// One line for each condition that is no `all`, `any` or `not`.
@@ -274,13 +274,13 @@ pub struct Reason {
     /// What was found.
     pub found: String,
     /// Whether it held.
-    pub held: Held,
+    pub held: ConditionResult,
 }
 
 /// Whether a condition held.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Held {
+pub enum ConditionResult {
     /// It did.
     Yes,
     /// It did not.
@@ -294,7 +294,7 @@ pub enum Held {
 pub fn commands(condition: &Condition) -> Vec<String> {
     let mut commands = Vec::new();
     for question in needs(condition) {
-        if let Question::Command { run, .. } = question {
+        if let ConditionQuestion::Command { run, .. } = question {
             commands.push(run);
         }
     }
@@ -303,7 +303,7 @@ pub fn commands(condition: &Condition) -> Vec<String> {
 
 /// Returns what the world has to look up, each question once, in their order.
 #[must_use]
-pub fn needs(condition: &Condition) -> Vec<Question> {
+pub fn needs(condition: &Condition) -> Vec<ConditionQuestion> {
     let mut questions = Vec::new();
     let mut left = vec![condition];
     while let Some(condition) = left.pop() {
@@ -327,11 +327,15 @@ pub fn needs(condition: &Condition) -> Vec<Question> {
 
 /// Decides a condition.
 #[must_use]
-pub fn evaluate(condition: &Condition, context: &Context, facts: &Facts) -> Verdict {
+pub fn evaluate(
+    condition: &Condition,
+    context: &ExpressionContext,
+    facts: &Facts,
+) -> ConditionVerdict {
     evaluate::verdict(condition, context, facts)
 }
 
-impl Verdict {
+impl ConditionVerdict {
     /// Returns the reasons as one text; for a lone expression in the words of the original.
     #[must_use]
     pub fn text(&self) -> String {
@@ -348,9 +352,9 @@ impl Verdict {
 impl fmt::Display for Reason {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let held = match self.held {
-            Held::Yes => "holds",
-            Held::No => "does not hold",
-            Held::Unknown => "does not hold, because it is unknown",
+            ConditionResult::Yes => "holds",
+            ConditionResult::No => "does not hold",
+            ConditionResult::Unknown => "does not hold, because it is unknown",
         };
         write!(out, "{}: {}: {held}", self.asked, self.found)
     }

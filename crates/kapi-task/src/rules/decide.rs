@@ -8,37 +8,37 @@ mod lead;
 mod submit;
 
 use kapi_core::actor::Actor;
-use kapi_core::task_id::{Fence, TaskId};
+use kapi_core::task_id::{Fence, KernelTaskId};
 
-use super::task_state::State;
+use super::task_state::KernelTaskState;
 use crate::rules::admission;
-use crate::rules::command::Command;
-use crate::rules::denied::Denied;
+use crate::rules::command::KernelCommand;
+use crate::rules::denied::KernelDenial;
 use crate::rules::event::KernelEvent;
-use crate::rules::request::Origin;
-use crate::rules::state::Kernel;
-use crate::rules::task::{End, Report};
+use crate::rules::request::TaskOrigin;
+use crate::rules::state::KernelState;
+use crate::rules::task::{AttemptReport, End};
 
 /// What a request comes to.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Decided {
+pub struct KernelDecision {
     /// The facts to record; none when it asks for what already holds.
     pub events: Vec<KernelEvent>,
     /// What whoever asked is told.
-    pub answer: Answer,
+    pub answer: KernelReply,
 }
 
 /// What whoever asked is told.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Answer {
+pub enum KernelReply {
     /// It is let in.
-    Submitted(TaskId),
+    Submitted(KernelTaskId),
     /// It is the same as this one.
-    Duplicate(TaskId),
+    Duplicate(KernelTaskId),
     /// It does not run now.
     Skipped(String),
     /// The worker has this task, by this lease.
-    Claimed(TaskId, Fence),
+    Claimed(KernelTaskId, Fence),
     /// There is nothing to work on.
     Nothing,
     /// So be it.
@@ -50,17 +50,17 @@ pub enum Answer {
 /// # Errors
 /// When a rule refuses it; nothing has changed then.
 pub fn decide(
-    kernel: &Kernel,
+    kernel: &KernelState,
     actor: &Actor,
-    command: &Command,
+    command: &KernelCommand,
     now_ms: i64,
-) -> Result<Decided, Denied> {
+) -> Result<KernelDecision, KernelDenial> {
     authorise(actor, command)?;
     match command {
-        Command::Submit { request, admission } => {
+        KernelCommand::Submit { request, admission } => {
             submit::submit(kernel, actor, request, *admission, now_ms)
         }
-        Command::Claim {
+        KernelCommand::Claim {
             holder,
             ttl_ms,
             capacity,
@@ -71,13 +71,13 @@ pub fn decide(
             let expires_at_ms = later(now_ms, *ttl_ms);
             Ok(attempt::claim(kernel, task, holder, expires_at_ms))
         }
-        Command::Begin(hold) => attempt::begin(kernel, *hold),
-        Command::Beat {
+        KernelCommand::Begin(hold) => attempt::begin(kernel, *hold),
+        KernelCommand::Beat {
             hold,
             ttl_ms,
             usage,
         } => attempt::beat(kernel, *hold, later(now_ms, *ttl_ms), *usage),
-        Command::EndPhase {
+        KernelCommand::EndPhase {
             hold,
             phase,
             status,
@@ -93,17 +93,19 @@ pub fn decide(
                 report: report.clone(),
             }]))
         }
-        Command::RecordRun { hold, run, files } => attempt::record_run(kernel, *hold, run, files),
-        Command::Finish { hold, report } => attempt::finish(kernel, *hold, report, now_ms),
-        Command::GiveBack {
+        KernelCommand::RecordRun { hold, run, files } => {
+            attempt::record_run(kernel, *hold, run, files)
+        }
+        KernelCommand::Finish { hold, report } => attempt::finish(kernel, *hold, report, now_ms),
+        KernelCommand::GiveBack {
             hold,
             why,
             usage,
             pause_ms,
         } => attempt::give_back(kernel, *hold, why, usage, later(now_ms, *pause_ms)),
-        Command::Cancel { task, why } => cancel(kernel, actor, *task, why),
-        Command::Expire { gone } => Ok(done(attempt::expire(kernel, gone, now_ms))),
-        Command::Skip {
+        KernelCommand::Cancel { task, why } => cancel(kernel, actor, *task, why),
+        KernelCommand::Expire { gone } => Ok(done(attempt::expire(kernel, gone, now_ms))),
+        KernelCommand::Skip {
             name,
             trigger,
             reason,
@@ -112,50 +114,55 @@ pub fn decide(
             trigger: trigger.clone(),
             reason: reason.clone(),
         }])),
-        Command::Switch { name, is_enabled } => Ok(lead::switch(kernel, name, *is_enabled)),
-        Command::See { name, mark } => Ok(lead::see(kernel, name, mark.as_ref())),
-        Command::Lead {
+        KernelCommand::Switch { name, is_enabled } => Ok(lead::switch(kernel, name, *is_enabled)),
+        KernelCommand::See { name, mark } => Ok(lead::see(kernel, name, mark.as_ref())),
+        KernelCommand::Lead {
             holder,
             ttl_ms,
             gone,
         } => lead::lead(kernel, holder, *ttl_ms, gone, now_ms),
-        Command::Resign { holder } => Ok(lead::resign(kernel, holder)),
+        KernelCommand::Resign { holder } => Ok(lead::resign(kernel, holder)),
     }
 }
 
 /// Refuses what is not for whoever asks.
-fn authorise(actor: &Actor, command: &Command) -> Result<(), Denied> {
+fn authorise(actor: &Actor, command: &KernelCommand) -> Result<(), KernelDenial> {
     let action = match command {
         // Whose task it is decides.
-        Command::Submit { .. } | Command::Cancel { .. } => return Ok(()),
-        Command::Switch { .. } => return only_human(actor, "enable and disable loops"),
-        Command::Claim { .. } => "claim tasks",
-        Command::Begin(_) => "start tasks",
-        Command::Beat { .. } => "keep tasks",
-        Command::EndPhase { .. } => "end phases",
-        Command::RecordRun { .. } => "record runs",
-        Command::Finish { .. } => "finish tasks",
-        Command::GiveBack { .. } => "return tasks",
-        Command::Expire { .. } => "expire leases",
-        Command::Skip { .. } => "skip loops",
-        Command::See { .. } => "watch events",
-        Command::Lead { .. } => "lead",
-        Command::Resign { .. } => "resign",
+        KernelCommand::Submit { .. } | KernelCommand::Cancel { .. } => return Ok(()),
+        KernelCommand::Switch { .. } => return only_human(actor, "enable and disable loops"),
+        KernelCommand::Claim { .. } => "claim tasks",
+        KernelCommand::Begin(_) => "start tasks",
+        KernelCommand::Beat { .. } => "keep tasks",
+        KernelCommand::EndPhase { .. } => "end phases",
+        KernelCommand::RecordRun { .. } => "record runs",
+        KernelCommand::Finish { .. } => "finish tasks",
+        KernelCommand::GiveBack { .. } => "return tasks",
+        KernelCommand::Expire { .. } => "expire leases",
+        KernelCommand::Skip { .. } => "skip loops",
+        KernelCommand::See { .. } => "watch events",
+        KernelCommand::Lead { .. } => "lead",
+        KernelCommand::Resign { .. } => "resign",
     };
     only_engine(actor, action)
 }
 
-fn cancel(kernel: &Kernel, actor: &Actor, id: TaskId, why: &str) -> Result<Decided, Denied> {
-    let task = kernel.task(id).ok_or(Denied::NoTask { task: id })?;
+fn cancel(
+    kernel: &KernelState,
+    actor: &Actor,
+    id: KernelTaskId,
+    why: &str,
+) -> Result<KernelDecision, KernelDenial> {
+    let task = kernel.task(id).ok_or(KernelDenial::NoTask { task: id })?;
     match actor {
         Actor::Human { .. } | Actor::Engine => {}
         Actor::Agent { run } => {
             let is_theirs = matches!(
                 &task.request.origin,
-                Origin::Agent { run: by, .. } if by == run
+                TaskOrigin::Agent { run: by, .. } if by == run
             );
             if !is_theirs {
-                return Err(Denied::NotYours {
+                return Err(KernelDenial::NotYours {
                     task: id,
                     actor: actor.to_string(),
                 });
@@ -163,32 +170,38 @@ fn cancel(kernel: &Kernel, actor: &Actor, id: TaskId, why: &str) -> Result<Decid
         }
     }
     match task.state {
-        State::Pending => Ok(done(vec![KernelEvent::Ended {
+        KernelTaskState::Pending => Ok(done(vec![KernelEvent::Ended {
             task: id,
-            report: Box::new(Report::of(End::Cancelled)),
+            report: Box::new(AttemptReport::of(End::Cancelled)),
         }])),
         // Whoever has it ends it: its process must be gone before the task is.
-        State::Leased | State::Running if task.cancelling.is_some() => Ok(done(Vec::new())),
-        State::Leased | State::Running => Ok(done(vec![KernelEvent::CancelAsked {
-            task: id,
-            why: why.to_owned(),
-        }])),
-        State::Completed | State::Failed | State::Cancelled => Err(Denied::WrongState {
-            task: id,
-            state: task.state,
-            action: "cancelled",
-        }),
+        KernelTaskState::Leased | KernelTaskState::Running if task.cancelling.is_some() => {
+            Ok(done(Vec::new()))
+        }
+        KernelTaskState::Leased | KernelTaskState::Running => {
+            Ok(done(vec![KernelEvent::CancelAsked {
+                task: id,
+                why: why.to_owned(),
+            }]))
+        }
+        KernelTaskState::Completed | KernelTaskState::Failed | KernelTaskState::Cancelled => {
+            Err(KernelDenial::WrongState {
+                task: id,
+                state: task.state,
+                action: "cancelled",
+            })
+        }
     }
 }
 
-const fn done(events: Vec<KernelEvent>) -> Decided {
-    Decided {
+const fn done(events: Vec<KernelEvent>) -> KernelDecision {
+    KernelDecision {
         events,
-        answer: Answer::Done,
+        answer: KernelReply::Done,
     }
 }
 
-const fn next_fence(kernel: &Kernel) -> Fence {
+const fn next_fence(kernel: &KernelState) -> Fence {
     Fence(kernel.last_fence.0.saturating_add(1))
 }
 
@@ -196,20 +209,20 @@ fn later(now_ms: i64, by_ms: u64) -> i64 {
     now_ms.saturating_add(i64::try_from(by_ms).unwrap_or(i64::MAX))
 }
 
-fn only_engine(actor: &Actor, action: &'static str) -> Result<(), Denied> {
+fn only_engine(actor: &Actor, action: &'static str) -> Result<(), KernelDenial> {
     match actor {
         Actor::Engine => Ok(()),
-        Actor::Human { .. } | Actor::Agent { .. } => Err(Denied::OnlyEngine {
+        Actor::Human { .. } | Actor::Agent { .. } => Err(KernelDenial::OnlyEngine {
             action,
             actor: actor.to_string(),
         }),
     }
 }
 
-fn only_human(actor: &Actor, action: &'static str) -> Result<(), Denied> {
+fn only_human(actor: &Actor, action: &'static str) -> Result<(), KernelDenial> {
     match actor {
         Actor::Human { .. } => Ok(()),
-        Actor::Agent { .. } | Actor::Engine => Err(Denied::OnlyHuman {
+        Actor::Agent { .. } | Actor::Engine => Err(KernelDenial::OnlyHuman {
             action,
             actor: actor.to_string(),
         }),

@@ -10,14 +10,14 @@ use std::collections::BTreeMap;
 
 use kapi_check::rules::proof::policy::CheckPolicy;
 use kapi_core::task_id::LoopName;
-use kapi_core::value::Value;
+use kapi_core::value::KernelValue;
 use serde::{Deserialize, Serialize};
 
 use super::task_terms::{Priority, Retry, TaskBudget};
 use crate::rules::condition;
 use crate::rules::condition::Condition;
-use crate::rules::definition::eval::{Check, Eval};
-use crate::rules::definition::trigger::{Ending, Trigger};
+use crate::rules::definition::eval::{Eval, EvalCheck};
+use crate::rules::definition::trigger::{Ending, LoopTrigger};
 
 /// Where loops lie that come with a repository (specification: Loop Definition Format).
 const SHARED: &str = ".pi/";
@@ -63,7 +63,7 @@ pub struct Definition {
     /// What it does, in one line.
     pub description: String,
     /// What triggers it, besides a person.
-    pub trigger: Trigger,
+    pub trigger: LoopTrigger,
     /// The agent profile.
     pub agent: String,
     /// The agent program to use instead of the profile's.
@@ -87,7 +87,7 @@ pub struct Definition {
     pub evals: Vec<Eval>,
     /// What its body may name, with the value of each; null is a value that whoever triggers it gives.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub inputs: BTreeMap<String, Value>,
+    pub inputs: BTreeMap<String, KernelValue>,
     /// What one attempt may use.
     #[serde(default, skip_serializing_if = "TaskBudget::is_open")]
     pub budget: TaskBudget,
@@ -113,11 +113,11 @@ pub struct Definition {
     #[serde(default, skip_serializing_if = "CheckPolicy::is_plain")]
     pub checks: CheckPolicy,
     /// What becomes of the files that a run changes.
-    pub workspace: Workspace,
+    pub workspace: WorkspaceMode,
     /// What the agent is told, with places for its inputs.
     pub body: String,
     /// Where it came from.
-    pub source: Source,
+    pub source: DefinitionSource,
 }
 
 /// Which runs leave lessons for later ones.
@@ -135,7 +135,7 @@ pub enum Learn {
 /// What becomes of the files that a run changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Workspace {
+pub enum WorkspaceMode {
     /// Nothing can be changed.
     ReadOnly,
     /// They are committed to a branch of the run.
@@ -158,7 +158,7 @@ pub struct Retrigger {
 /// Where a definition came from.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Source {
+pub struct DefinitionSource {
     /// The file, relative to the project, or what stands for it.
     pub file: String,
     /// The SHA-256 of the file's text in lower-case hexadecimal digits.
@@ -193,11 +193,11 @@ impl Definition {
     #[must_use]
     pub fn commands(&self) -> Vec<String> {
         let evals = self.evals.iter().filter_map(|eval| match &eval.check {
-            Check::Command { run, .. } | Check::Metric { run, .. } => Some(run.clone()),
-            Check::ExitCode { .. }
-            | Check::Regex { .. }
-            | Check::JsonSchema { .. }
-            | Check::Judge { .. } => None,
+            EvalCheck::Command { run, .. } | EvalCheck::Metric { run, .. } => Some(run.clone()),
+            EvalCheck::ExitCode { .. }
+            | EvalCheck::Regex { .. }
+            | EvalCheck::JsonSchema { .. }
+            | EvalCheck::Judge { .. } => None,
         });
         let asked = self.should_run.iter().flat_map(condition::commands);
         evals.chain(asked).collect()
@@ -206,7 +206,7 @@ impl Definition {
     /// Tells whether it could trigger itself and its file may have come with the repository.
     #[must_use]
     pub fn waits_for_a_word(&self) -> bool {
-        self.trigger != Trigger::Manual && self.source.file.starts_with(SHARED)
+        self.trigger != LoopTrigger::Manual && self.source.file.starts_with(SHARED)
     }
 
     /// Returns the inputs of a run: what was given stands instead of what the definition says.
@@ -215,8 +215,8 @@ impl Definition {
     /// When an input is given that the definition does not declare, or one has no value.
     pub fn inputs_with(
         &self,
-        given: &BTreeMap<String, Value>,
-    ) -> Result<BTreeMap<String, Value>, InputError> {
+        given: &BTreeMap<String, KernelValue>,
+    ) -> Result<BTreeMap<String, KernelValue>, InputError> {
         if let Some(name) = given.keys().find(|name| !self.inputs.contains_key(*name)) {
             return Err(InputError::Unknown {
                 loop_name: self.name.clone(),
@@ -228,7 +228,10 @@ impl Definition {
         for (name, value) in given {
             inputs.insert(name.clone(), value.clone());
         }
-        match inputs.iter().find(|(_, value)| **value == Value::Null) {
+        match inputs
+            .iter()
+            .find(|(_, value)| **value == KernelValue::Null)
+        {
             Some((name, _)) => Err(InputError::Missing {
                 loop_name: self.name.clone(),
                 name: name.clone(),

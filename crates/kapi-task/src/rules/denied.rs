@@ -1,13 +1,13 @@
 //! A rule of the kernel said no: nothing changed, and this is why.
 
-use kapi_core::task_id::{Fence, TaskId};
+use kapi_core::task_id::{Fence, KernelTaskId};
 
-use super::task_state::State;
-use crate::rules::task::Phase;
+use super::task_state::KernelTaskState;
+use crate::rules::task::LoopPhase;
 
 /// A refusal by rule.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Denied {
+pub enum KernelDenial {
     /// The request breaks a rule of its own.
     #[error("{rule}")]
     BadRequest {
@@ -34,15 +34,15 @@ pub enum Denied {
     #[error("task not found: {task}")]
     NoTask {
         /// Which.
-        task: TaskId,
+        task: KernelTaskId,
     },
     /// It has ended.
     #[error("{task} is {state} and cannot be {action}")]
     WrongState {
         /// Which.
-        task: TaskId,
+        task: KernelTaskId,
         /// Where it stands.
-        state: State,
+        state: KernelTaskState,
         /// What was asked, as a participle.
         action: &'static str,
     },
@@ -50,21 +50,21 @@ pub enum Denied {
     #[error("the lease {fence} of {task} has expired{}", by(*.held))]
     Fenced {
         /// Which.
-        task: TaskId,
+        task: KernelTaskId,
         /// The lease that was named.
         fence: Fence,
         /// The lease that holds.
         held: Option<Fence>,
     },
     /// A phase out of its turn.
-    #[error("{task} is in phase {}, not {}", .now.map_or("none", Phase::name), .asked.name())]
+    #[error("{task} is in phase {}, not {}", .now.map_or("none", LoopPhase::name), .asked.name())]
     WrongPhase {
         /// Which.
-        task: TaskId,
+        task: KernelTaskId,
         /// Where it is.
-        now: Option<Phase>,
+        now: Option<LoopPhase>,
         /// What was reported.
-        asked: Phase,
+        asked: LoopPhase,
     },
     /// Somebody else leads.
     #[error("{holder} leads")]
@@ -92,7 +92,7 @@ pub enum Denied {
     #[error("{actor} cannot cancel {task}, because it did not submit it")]
     NotYours {
         /// Which.
-        task: TaskId,
+        task: KernelTaskId,
         /// Who asked.
         actor: String,
     },

@@ -3,13 +3,13 @@
 //! When a fact was recorded stands in the envelope around it.
 
 use kapi_core::evidence::EvidenceFile;
-use kapi_core::task_id::{Fence, Holder, LoopName, TaskId};
+use kapi_core::task_id::{Fence, Holder, KernelTaskId, LoopName};
 use kapi_core::usage::Usage;
 use serde::{Deserialize, Serialize};
 
-use super::loop_run::Trigger;
-use crate::rules::request::Request;
-use crate::rules::task::{Phase, PhaseStatus, Report};
+use super::loop_run::RunTrigger;
+use crate::rules::request::KernelRequest;
+use crate::rules::task::{AttemptReport, LoopPhase, PhaseStatus};
 
 /// One fact.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -23,14 +23,14 @@ pub enum KernelEvent {
     /// A task was asked for and let in.
     Submitted {
         /// Which.
-        task: TaskId,
+        task: KernelTaskId,
         /// What was asked.
-        request: Box<Request>,
+        request: Box<KernelRequest>,
     },
     /// A worker has a task.
     Claimed {
         /// Which.
-        task: TaskId,
+        task: KernelTaskId,
         /// Who.
         holder: Holder,
         /// The lease's number.
@@ -41,12 +41,12 @@ pub enum KernelEvent {
     /// A worker is about to launch the agent.
     Begun {
         /// Which.
-        task: TaskId,
+        task: KernelTaskId,
     },
     /// A worker was heard of.
     Beat {
         /// Which.
-        task: TaskId,
+        task: KernelTaskId,
         /// When the lease ends now.
         expires_at_ms: i64,
         /// What was used since the last word.
@@ -55,7 +55,7 @@ pub enum KernelEvent {
     /// What an attempt wrote was hashed, before what came of it is recorded.
     RunRecorded {
         /// Which task.
-        task: TaskId,
+        task: KernelTaskId,
         /// The name of the attempt's sandbox, where the files are.
         run: String,
         /// Every file of its runs.
@@ -64,31 +64,31 @@ pub enum KernelEvent {
     /// A phase of a loop's run is over.
     PhaseEnded {
         /// Which run.
-        task: TaskId,
+        task: KernelTaskId,
         /// Which phase.
-        phase: Phase,
+        phase: LoopPhase,
         /// How.
         status: PhaseStatus,
         /// What is worth knowing of it.
         detail: Option<String>,
         /// What came of it so far, where the phases after it build on that.
-        report: Option<Box<Report>>,
+        report: Option<Box<AttemptReport>>,
     },
     /// Somebody does not want a task any more that a worker has.
     CancelAsked {
         /// Which.
-        task: TaskId,
+        task: KernelTaskId,
         /// Why.
         why: String,
     },
     /// A task waits for a worker again.
     Requeued {
         /// Which.
-        task: TaskId,
+        task: KernelTaskId,
         /// Since when it may be worked on, in milliseconds since the epoch.
         not_before_ms: i64,
         /// What came between.
-        cause: Setback,
+        cause: RetryCause,
         /// Why, as a sentence for people.
         why: String,
         /// What the attempt used and no word before has told.
@@ -97,9 +97,9 @@ pub enum KernelEvent {
     /// Nothing becomes of a task any more.
     Ended {
         /// Which.
-        task: TaskId,
+        task: KernelTaskId,
         /// What came of it.
-        report: Box<Report>,
+        report: Box<AttemptReport>,
     },
     /// A loop was due or triggered, and did not run.
     LoopSkipped {
@@ -107,7 +107,7 @@ pub enum KernelEvent {
         #[serde(rename = "loop")]
         name: LoopName,
         /// What would have triggered it.
-        trigger: Trigger,
+        trigger: RunTrigger,
         /// Why not.
         reason: String,
     },
@@ -144,7 +144,7 @@ pub enum KernelEvent {
 /// Why an attempt did not come to an end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Setback {
+pub enum RetryCause {
     /// It failed and is tried again.
     Retry,
     /// Its worker gave it back, and had launched nothing or was told to stop.

@@ -2,15 +2,17 @@
 
 use std::collections::BTreeSet;
 
-use kapi_core::task_id::{LoopName, TaskId};
+use kapi_core::task_id::{KernelTaskId, LoopName};
 use kapi_core::usage::Usage;
 
-use super::loop_run::Trigger;
-use super::task_state::State;
-use crate::rules::event::{KernelEvent, Setback};
-use crate::rules::request::Request;
-use crate::rules::state::{Kernel, KeyEntry, LastRun, LastSkip, Leader, Totals};
-use crate::rules::task::{End, Lease, Phase, PhaseRecord, PhaseStatus, Report, Task};
+use super::loop_run::RunTrigger;
+use super::task_state::KernelTaskState;
+use crate::rules::event::{KernelEvent, RetryCause};
+use crate::rules::request::KernelRequest;
+use crate::rules::state::{KernelState, KeyEntry, LastRun, LastSkip, LeaderRecord, TaskTotals};
+use crate::rules::task::{
+    AttemptReport, End, KernelTask, Lease, LoopPhase, PhaseRecord, PhaseStatus,
+};
 
 /// Requests after which keys that have run out are forgotten.
 const FORGET_EVERY: u64 = 64;
@@ -18,7 +20,7 @@ const FORGET_EVERY: u64 = 64;
 const SERVED_MAX: usize = 1_024;
 
 /// Applies one fact that was recorded at `at_ms`.
-pub fn evolve(kernel: &mut Kernel, event: &KernelEvent, at_ms: i64) {
+pub fn evolve(kernel: &mut KernelState, event: &KernelEvent, at_ms: i64) {
     match event {
         KernelEvent::Submitted { task, request } => submitted(kernel, *task, request, at_ms),
         KernelEvent::Claimed {
@@ -44,7 +46,7 @@ pub fn evolve(kernel: &mut Kernel, event: &KernelEvent, at_ms: i64) {
                 evolve_task(task, event, at_ms);
                 if let KernelEvent::Beat { usage, .. } | KernelEvent::Requeued { usage, .. } = event
                 {
-                    kernel.book(usage, at_ms);
+                    kernel.grants(usage, at_ms);
                 }
             }
         }
@@ -73,7 +75,7 @@ pub fn evolve(kernel: &mut Kernel, event: &KernelEvent, at_ms: i64) {
             expires_at_ms,
         } => {
             kernel.last_fence = (*fence).max(kernel.last_fence);
-            kernel.leader = Some(Leader {
+            kernel.leader = Some(LeaderRecord {
                 holder: holder.clone(),
                 fence: *fence,
                 expires_at_ms: *expires_at_ms,
@@ -85,9 +87,9 @@ pub fn evolve(kernel: &mut Kernel, event: &KernelEvent, at_ms: i64) {
 }
 
 /// Applies a fact about a task that stays where it is.
-fn evolve_task(task: &mut Task, event: &KernelEvent, at_ms: i64) {
+fn evolve_task(task: &mut KernelTask, event: &KernelEvent, at_ms: i64) {
     if let KernelEvent::Begun { .. } = event {
-        task.state = State::Running;
+        task.state = KernelTaskState::Running;
         task.attempts = task.attempts.saturating_add(1);
         task.started_at_ms.get_or_insert(at_ms);
     }
@@ -119,7 +121,7 @@ fn evolve_task(task: &mut Task, event: &KernelEvent, at_ms: i64) {
 }
 
 /// Applies a fact about a loop.
-fn evolve_loop(kernel: &mut Kernel, event: &KernelEvent, at_ms: i64) {
+fn evolve_loop(kernel: &mut KernelState, event: &KernelEvent, at_ms: i64) {
     if let KernelEvent::LoopSkipped {
         name,
         trigger,
@@ -146,19 +148,19 @@ fn evolve_loop(kernel: &mut Kernel, event: &KernelEvent, at_ms: i64) {
     }
 }
 
-fn claimed(kernel: &mut Kernel, id: TaskId, lease: Lease) {
+fn claimed(kernel: &mut KernelState, id: KernelTaskId, lease: Lease) {
     kernel.last_fence = lease.fence.max(kernel.last_fence);
     if let Some(task) = kernel.tasks.get_mut(&id) {
         kernel
             .served
             .insert(task.request.origin.group(), lease.fence);
-        task.state = State::Leased;
+        task.state = KernelTaskState::Leased;
         task.lease = Some(lease);
     }
     forget_served(kernel);
 }
 
-fn submitted(kernel: &mut Kernel, id: TaskId, request: &Request, at_ms: i64) {
+fn submitted(kernel: &mut KernelState, id: KernelTaskId, request: &KernelRequest, at_ms: i64) {
     kernel.last_task = kernel.last_task.max(id.number());
     if id.number().is_multiple_of(FORGET_EVERY) {
         let tasks = &kernel.tasks;
@@ -177,10 +179,10 @@ fn submitted(kernel: &mut Kernel, id: TaskId, request: &Request, at_ms: i64) {
     if let Some(run) = &request.loop_run {
         fired(kernel, run.name(), &run.trigger);
     }
-    let task = Task {
+    let task = KernelTask {
         id,
         request: request.clone(),
-        state: State::Pending,
+        state: KernelTaskState::Pending,
         submitted_at_ms: at_ms,
         not_before_ms: at_ms,
         attempts: 0,
@@ -191,7 +193,7 @@ fn submitted(kernel: &mut Kernel, id: TaskId, request: &Request, at_ms: i64) {
         ended_at_ms: None,
         usage: Usage::default(),
         cancelling: None,
-        setback: None,
+        retry_cause: None,
         phases: Vec::new(),
         report: None,
     };
@@ -201,7 +203,7 @@ fn submitted(kernel: &mut Kernel, id: TaskId, request: &Request, at_ms: i64) {
     kernel.tasks.insert(id, task);
     if let Some((kind, source)) = detail {
         let record = PhaseRecord {
-            phase: Phase::Trigger,
+            phase: LoopPhase::Trigger,
             status: PhaseStatus::Ok,
             detail: Some(source.map_or_else(|| kind.to_owned(), |it| format!("{kind}: {it}"))),
             at_ms,
@@ -211,18 +213,23 @@ fn submitted(kernel: &mut Kernel, id: TaskId, request: &Request, at_ms: i64) {
 }
 
 /// Notes that an occurrence of what sets a loop off was dealt with.
-fn fired(kernel: &mut Kernel, name: &LoopName, trigger: &Trigger) {
+fn fired(kernel: &mut KernelState, name: &LoopName, trigger: &RunTrigger) {
     let state = kernel.loops.entry(name.clone()).or_default();
     match trigger {
-        Trigger::Cron { due_at_ms } => {
+        RunTrigger::Cron { due_at_ms } => {
             state.fired_at_ms = state.fired_at_ms.max(Some(*due_at_ms));
         }
-        Trigger::Event { mark, .. } => state.mark = Some(mark.clone()),
-        Trigger::Manual { .. } | Trigger::Retrigger { .. } => {}
+        RunTrigger::Event { mark, .. } => state.mark = Some(mark.clone()),
+        RunTrigger::Manual { .. } | RunTrigger::Retrigger { .. } => {}
     }
 }
 
-fn phase_ended(kernel: &mut Kernel, id: TaskId, record: PhaseRecord, report: Option<&Report>) {
+fn phase_ended(
+    kernel: &mut KernelState,
+    id: KernelTaskId,
+    record: PhaseRecord,
+    report: Option<&AttemptReport>,
+) {
     if let Some(task) = kernel.tasks.get_mut(&id) {
         task.phases.push(record);
         if let Some(report) = report {
@@ -231,39 +238,40 @@ fn phase_ended(kernel: &mut Kernel, id: TaskId, record: PhaseRecord, report: Opt
     }
 }
 
-fn requeue(task: &mut Task, not_before_ms: i64, cause: Setback, why: &str, usage: &Usage) {
-    task.state = State::Pending;
+fn requeue(task: &mut KernelTask, not_before_ms: i64, cause: RetryCause, why: &str, usage: &Usage) {
+    task.state = KernelTaskState::Pending;
     task.not_before_ms = not_before_ms;
     task.lease = None;
-    task.setback = Some(why.to_owned());
+    task.retry_cause = Some(why.to_owned());
     task.usage.add(usage);
     match cause {
-        Setback::Retry => {
+        RetryCause::Retry => {
             task.retries = task.retries.saturating_add(1);
             // The next attempt is told of this one, so its prompt is made anew.
-            task.phases.retain(|record| record.phase < Phase::Context);
+            task.phases
+                .retain(|record| record.phase < LoopPhase::Context);
             task.report = None;
         }
-        Setback::Lost => task.losses = task.losses.saturating_add(1),
-        Setback::GivenBack | Setback::LostBefore => {}
+        RetryCause::Lost => task.losses = task.losses.saturating_add(1),
+        RetryCause::GivenBack | RetryCause::LostBefore => {}
     }
 }
 
-fn ended(kernel: &mut Kernel, id: TaskId, report: &Report, at_ms: i64) {
+fn ended(kernel: &mut KernelState, id: KernelTaskId, report: &AttemptReport, at_ms: i64) {
     let Some(mut task) = kernel.tasks.remove(&id) else {
         return;
     };
     task.state = match &report.end {
-        End::Completed | End::Skipped { .. } => State::Completed,
-        End::Failed(_) => State::Failed,
-        End::Cancelled => State::Cancelled,
+        End::Completed | End::Skipped { .. } => KernelTaskState::Completed,
+        End::Failed(_) => KernelTaskState::Failed,
+        End::Cancelled => KernelTaskState::Cancelled,
     };
     task.lease = None;
     task.ended_at_ms = Some(at_ms);
     task.usage.add(&report.usage);
-    kernel.book(&report.usage, at_ms);
+    kernel.grants(&report.usage, at_ms);
     task.report = Some(Box::new(report.clone()));
-    if task.state != State::Completed {
+    if task.state != KernelTaskState::Completed {
         // A request that failed may be made again at once.
         forget_key(kernel, &task);
     }
@@ -289,7 +297,7 @@ fn ended(kernel: &mut Kernel, id: TaskId, report: &Report, at_ms: i64) {
     kernel.ended.insert(id, task);
 }
 
-fn forget_key(kernel: &mut Kernel, task: &Task) {
+fn forget_key(kernel: &mut KernelState, task: &KernelTask) {
     let Some(key) = &task.request.key else {
         return;
     };
@@ -299,18 +307,18 @@ fn forget_key(kernel: &mut Kernel, task: &Task) {
     }
 }
 
-const fn count(totals: &mut Totals, state: State) {
+const fn count(totals: &mut TaskTotals, state: KernelTaskState) {
     let total = match state {
-        State::Completed => &mut totals.completed,
-        State::Failed => &mut totals.failed,
-        State::Cancelled => &mut totals.cancelled,
-        State::Pending | State::Leased | State::Running => return,
+        KernelTaskState::Completed => &mut totals.completed,
+        KernelTaskState::Failed => &mut totals.failed,
+        KernelTaskState::Cancelled => &mut totals.cancelled,
+        KernelTaskState::Pending | KernelTaskState::Leased | KernelTaskState::Running => return,
     };
     *total = total.saturating_add(1);
 }
 
 /// Keeps the memory of who was served short: a group without tasks begins anew.
-fn forget_served(kernel: &mut Kernel) {
+fn forget_served(kernel: &mut KernelState) {
     if kernel.served.len() <= SERVED_MAX {
         return;
     }

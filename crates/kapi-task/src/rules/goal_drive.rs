@@ -5,7 +5,7 @@
 
 use kapi_core::id::{EffectId, GoalId};
 use kapi_core::mode::Mode;
-use kapi_goal::rules::plan::task::TaskId;
+use kapi_goal::rules::plan::task::PlanTaskId;
 use serde::{Deserialize, Serialize};
 
 /// What a task that drives a goal is about.
@@ -17,7 +17,7 @@ pub struct GoalDrive {
     /// The workflow.
     pub workflow: GoalId,
     /// The task of its plan.
-    pub task: TaskId,
+    pub task: PlanTaskId,
     /// The effect that asked.
     pub effect: EffectId,
     /// The goal.
@@ -25,13 +25,14 @@ pub struct GoalDrive {
     /// The machine and directory where the goal's log is, where the queue is shared by several
     /// machines: nobody else can drive it. Without it whoever reads the queue has the goal too.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub place: Option<String>,
+    #[serde(rename = "place")]
+    pub location: Option<String>,
 }
 
 impl GoalDrive {
     /// Tells whether whoever is at this place can drive the goal.
     #[must_use]
     pub fn is_within(&self, reach: Option<&str>) -> bool {
-        self.place.is_none() || self.place.as_deref() == reach
+        self.location.is_none() || self.location.as_deref() == reach
     }
 }

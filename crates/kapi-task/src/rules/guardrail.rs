@@ -164,12 +164,12 @@ enum SourceKind {
 /// Where a lesson comes from, written `person:alice`, `agent:task_17`, `loop:code-review` or
 /// `file`. Its name holds nothing but letters, digits and `. _ @ -`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Source {
+pub struct LessonSource {
     kind: SourceKind,
     name: String,
 }
 
-impl Source {
+impl LessonSource {
     /// A person who said it.
     #[must_use]
     pub fn person(name: &str) -> Self {
@@ -235,7 +235,7 @@ impl Source {
     }
 }
 
-impl fmt::Display for Source {
+impl fmt::Display for LessonSource {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let word = match self.kind {
             SourceKind::Person => "person",
@@ -249,7 +249,7 @@ impl fmt::Display for Source {
 
 /// One lesson of one domain.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Entry {
+pub struct GuardrailEntry {
     /// Names it among all domains; follows from domain and lesson.
     pub id: String,
     /// What it is about.
@@ -261,7 +261,7 @@ pub struct Entry {
     /// The lesson.
     pub lesson: Lesson,
     /// Who said it, first to last.
-    pub sources: Vec<Source>,
+    pub sources: Vec<LessonSource>,
     /// Whether it is told.
     pub state: LessonState,
     /// How many said it.
@@ -280,7 +280,7 @@ pub struct Repetition {
     /// How much it matters this time.
     pub severity: Severity,
     /// Who says it.
-    pub source: Source,
+    pub source: LessonSource,
     /// When.
     pub at_ms: i64,
     /// When it is no longer told.
@@ -289,7 +289,7 @@ pub struct Repetition {
     pub accept_after_hits: Option<u32>,
 }
 
-impl Entry {
+impl GuardrailEntry {
     /// Returns whether it is no longer told.
     #[must_use]
     pub fn is_expired(&self, now_ms: i64) -> bool {

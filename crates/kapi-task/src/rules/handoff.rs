@@ -5,7 +5,7 @@
 use std::fmt;
 
 use kapi_core::quote::{fenced, head};
-use kapi_core::task_id::{LoopName, TaskId};
+use kapi_core::task_id::{KernelTaskId, LoopName};
 use serde::{Deserialize, Serialize};
 
 /// How one eval of a run came out.
@@ -40,7 +40,7 @@ pub struct FileMark {
 #[serde(deny_unknown_fields)]
 pub struct Handoff {
     /// The run that made it.
-    pub task: TaskId,
+    pub task: KernelTaskId,
     /// The loop it belongs to, if any.
     #[serde(rename = "loop", default, skip_serializing_if = "Option::is_none")]
     pub loop_name: Option<LoopName>,
@@ -162,7 +162,7 @@ pub fn handoff_words(handoff: &Handoff) -> String {
 
 /// Returns what the next run is told instead of a handoff that is stale.
 #[must_use]
-pub fn stale_words(task: TaskId, reasons: &[StaleReason]) -> String {
+pub fn stale_words(task: KernelTaskId, reasons: &[StaleReason]) -> String {
     let reasons: Vec<String> = reasons.iter().map(|reason| format!("- {reason}")).collect();
     format!(
         "# Handoff\n\nThe handoff of {task} was left out, because it is stale:\n\n{}",
@@ -172,13 +172,13 @@ pub fn stale_words(task: TaskId, reasons: &[StaleReason]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use kapi_core::task_id::{LoopName, TaskId};
+    use kapi_core::task_id::{KernelTaskId, LoopName};
 
     use super::{EvalResult, FileMark, Handoff, StaleReason, handoff_words, stale_words};
 
     fn handoff() -> Handoff {
         Handoff {
-            task: TaskId::new(7),
+            task: KernelTaskId::new(7),
             loop_name: Some(LoopName::parse("nightly").unwrap()),
             from_agent: "oracle".to_owned(),
             to_agent: "sisyphus".to_owned(),
@@ -240,7 +240,7 @@ mod tests {
             },
         ];
         assert_eq!(
-            stale_words(TaskId::new(7), &reasons),
+            stale_words(KernelTaskId::new(7), &reasons),
             "# Handoff\n\nThe handoff of task_7 was left out, because it is stale:\n\n```\n\
              - src/a.rs was changed\n- the project moved from 0123456789ab to ffffffffffff\n```"
         );

@@ -4,8 +4,8 @@
 
 use std::collections::BTreeMap;
 
-use kapi_core::task_id::{LoopName, TaskId};
-use kapi_core::value::Value;
+use kapi_core::task_id::{KernelTaskId, LoopName};
+use kapi_core::value::KernelValue;
 use serde::{Deserialize, Serialize};
 
 use super::definition::Definition;
@@ -17,13 +17,13 @@ pub struct LoopRun {
     /// The definition as it was when the run was asked for.
     pub definition: Definition,
     /// What triggered it.
-    pub trigger: Trigger,
+    pub trigger: RunTrigger,
     /// The inputs that whoever triggered it gave, instead of the definition's.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub inputs: BTreeMap<String, Value>,
+    pub inputs: BTreeMap<String, KernelValue>,
     /// What came with the trigger.
     #[serde(default)]
-    pub payload: Value,
+    pub payload: KernelValue,
     /// How many runs set each other off before this one.
     #[serde(default)]
     pub depth: u32,
@@ -40,7 +40,7 @@ impl LoopRun {
 /// What set a run off.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case", deny_unknown_fields)]
-pub enum Trigger {
+pub enum RunTrigger {
     /// Somebody asked.
     Manual {
         /// In whose words.
@@ -62,11 +62,11 @@ pub enum Trigger {
     /// Another run of a loop.
     Retrigger {
         /// Which.
-        task: TaskId,
+        task: KernelTaskId,
     },
 }
 
-impl Trigger {
+impl RunTrigger {
     /// Returns the type as the specification names it.
     #[must_use]
     pub const fn kind(&self) -> &'static str {

@@ -12,8 +12,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use kapi_core::isolation::NetworkMode;
-use kapi_settings::fault::{Fault, Faults};
-use kapi_settings::node::Node;
+use kapi_settings::fault::{Faults, SettingsFault};
+use kapi_settings::node::ValueNode;
 use serde::{Deserialize, Serialize};
 
 use super::task_terms::TaskBudget;
@@ -39,32 +39,32 @@ pub struct PolicySource {
     pub file: String,
     /// What happens to a request that no rule speaks of; denied as soon as a rule allows anything
     /// of its kind.
-    pub default: Effect,
+    pub default: RuleEffect,
     /// The line of that setting, from 1; 1 where it is not set.
     pub default_line: usize,
     /// The rules in the order of the file.
-    pub rules: Vec<Rule>,
+    pub rules: Vec<PolicyRule>,
     /// The original's rule for tasks.
     pub background_task: Option<Classic>,
     /// The original's rule for loops.
     pub loop_trigger: Option<Classic>,
     /// What is wrong with the file; with any fault it denies everything.
-    pub faults: Vec<Fault>,
+    pub faults: Vec<SettingsFault>,
 }
 
 /// One rule.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Rule {
+pub struct PolicyRule {
     /// Its name.
     pub name: String,
     /// Its line, from 1.
     pub line: usize,
     /// What it does to the requests it is about.
-    pub effect: Effect,
+    pub effect: RuleEffect,
     /// Which requests it is about: everything that is said here applies.
     pub when: When,
     /// What of a run it is about; the whole request where nothing is said.
-    pub part: Option<Part>,
+    pub part: Option<RunPart>,
     /// Why, for whoever is refused.
     pub reason: Option<String>,
 }
@@ -72,7 +72,7 @@ pub struct Rule {
 /// What a rule does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Effect {
+pub enum RuleEffect {
     /// Refuse.
     Deny,
     /// Let through what no other rule denies.
@@ -112,7 +112,7 @@ pub struct When {
 
 /// What of a run a rule is about.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Part {
+pub enum RunPart {
     /// Programs or words of a command line.
     Commands(Vec<String>),
     /// Patterns for paths of the project.
@@ -171,14 +171,14 @@ pub struct PolicyRequest {
 /// What the rules come to.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Decision {
+pub struct PolicyDecision {
     /// Whether the request may go on.
     pub allowed: bool,
     /// [`DENIED`], when it may not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
     /// Every rule that speaks against it.
-    pub violations: Vec<Violation>,
+    pub violations: Vec<PolicyViolation>,
     /// What holds inside the run.
     pub constraints: Constraints,
 }
@@ -186,7 +186,7 @@ pub struct Decision {
 /// A rule that speaks against a request.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Violation {
+pub struct PolicyViolation {
     /// The rule's name.
     pub rule: String,
     /// Its file.
@@ -202,13 +202,13 @@ pub struct Violation {
 #[serde(deny_unknown_fields)]
 pub struct Constraints {
     /// Commands that are refused, each as an entry of [`kapi_core::consent_rule`].
-    pub forbidden_commands: Vec<Limit>,
+    pub forbidden_commands: Vec<PolicyLimit>,
     /// Commands that a person is asked about, in the same form.
-    pub ask_before: Vec<Limit>,
+    pub ask_before: Vec<PolicyLimit>,
     /// Patterns for paths of the project that may be read but not changed.
-    pub read_only: Vec<Limit>,
+    pub read_only: Vec<PolicyLimit>,
     /// Patterns for hosts that are not reached.
-    pub forbidden_hosts: Vec<Limit>,
+    pub forbidden_hosts: Vec<PolicyLimit>,
     /// The widest network there may be.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub network_max: Option<NetworkMax>,
@@ -217,11 +217,11 @@ pub struct Constraints {
 /// One limit and where it is from.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Limit {
+pub struct PolicyLimit {
     /// The command, path or host.
     pub pattern: String,
     /// The rule that sets it; its text says why.
-    pub set_by: Violation,
+    pub set_by: PolicyViolation,
 }
 
 /// The widest network and where it is from.
@@ -231,19 +231,19 @@ pub struct NetworkMax {
     /// How much.
     pub mode: NetworkMode,
     /// The rule that sets it; its text says why.
-    pub set_by: Violation,
+    pub set_by: PolicyViolation,
 }
 
 /// Decides a request.
 #[must_use]
-pub fn evaluate(policy: &Policy, request: &PolicyRequest) -> Decision {
+pub fn evaluate(policy: &Policy, request: &PolicyRequest) -> PolicyDecision {
     evaluate::decision(policy, request)
 }
 
 /// Reads the rules of a file, besides the faults that its text has. Never fails: what is wrong
 /// stands in the faults, and denies.
 #[must_use]
-pub fn read(file: &str, root: &Node, faults: Faults) -> PolicySource {
+pub fn read(file: &str, root: &ValueNode, faults: Faults) -> PolicySource {
     read::source(file, root, faults)
 }
 
@@ -257,7 +257,7 @@ impl Policy {
     }
 
     /// Returns what is wrong with its files.
-    pub fn faults(&self) -> impl Iterator<Item = &Fault> {
+    pub fn faults(&self) -> impl Iterator<Item = &SettingsFault> {
         self.sources.iter().flat_map(|source| &source.faults)
     }
 }
@@ -268,7 +268,7 @@ impl PolicySource {
     pub fn empty(file: &str) -> Self {
         Self {
             file: file.to_owned(),
-            default: Effect::Allow,
+            default: RuleEffect::Allow,
             default_line: 1,
             rules: Vec::new(),
             background_task: None,
@@ -279,16 +279,16 @@ impl PolicySource {
 
     /// Returns what stands for a file that cannot be used: it denies everything and says why.
     #[must_use]
-    pub fn broken(file: &str, faults: Vec<Fault>) -> Self {
+    pub fn broken(file: &str, faults: Vec<SettingsFault>) -> Self {
         Self {
-            default: Effect::Deny,
+            default: RuleEffect::Deny,
             faults,
             ..Self::empty(file)
         }
     }
 }
 
-impl fmt::Display for Violation {
+impl fmt::Display for PolicyViolation {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             out,

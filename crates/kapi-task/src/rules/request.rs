@@ -3,7 +3,7 @@
 //! Only data and its limits. Which files, sandbox and process it takes is not known here.
 
 use kapi_check::rules::proof::policy::CheckPolicy;
-use kapi_core::task_id::{LoopName, TaskId};
+use kapi_core::task_id::{KernelTaskId, LoopName};
 use serde::{Deserialize, Serialize};
 
 use super::loop_run::LoopRun;
@@ -26,7 +26,7 @@ pub const RETRIES_MAX: u32 = 16;
 /// One request.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Request {
+pub struct KernelRequest {
     /// What it is, in one line.
     pub description: String,
     /// What the agent is told; for a loop's run the template, which is rendered in its own phase.
@@ -52,7 +52,7 @@ pub struct Request {
     pub priority: Priority,
     /// What makes it the same as another.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub key: Option<Key>,
+    pub key: Option<RequestKey>,
     /// When and how often a failed attempt is tried again.
     #[serde(default, skip_serializing_if = "Retry::is_unsaid")]
     pub retry: Retry,
@@ -71,13 +71,13 @@ pub struct Request {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub base: Option<String>,
     /// Who asked.
-    pub origin: Origin,
+    pub origin: TaskOrigin,
     /// How many tasks it stands below another, from 0.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub depth: u32,
     /// The task it repeats, when a person asked for that.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub retry_of: Option<TaskId>,
+    pub retry_of: Option<KernelTaskId>,
     /// The loop's run that it is.
     #[serde(rename = "loop", default, skip_serializing_if = "Option::is_none")]
     pub loop_run: Option<Box<LoopRun>>,
@@ -89,7 +89,7 @@ pub struct Request {
 /// What makes two requests the same.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Key {
+pub struct RequestKey {
     /// The text.
     pub text: String,
     /// How long it holds after the request, in milliseconds. While the task has not ended it
@@ -100,7 +100,7 @@ pub struct Key {
 /// Who asked for a task.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "by", rename_all = "snake_case", deny_unknown_fields)]
-pub enum Origin {
+pub enum TaskOrigin {
     /// A person.
     Person {
         /// The account's name.
@@ -112,7 +112,7 @@ pub enum Origin {
         run: String,
         /// The task it works on, if it does.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        task: Option<TaskId>,
+        task: Option<KernelTaskId>,
     },
     /// A loop: its schedule, an event it waits for, or another run of it.
     Loop {
@@ -121,7 +121,7 @@ pub enum Origin {
     },
 }
 
-impl Origin {
+impl TaskOrigin {
     /// Returns whose turn it is when several wait: requests of one group wait for each other
     /// before they hold up another group.
     #[must_use]
@@ -142,7 +142,7 @@ const fn is_zero(number: &u32) -> bool {
     *number == 0
 }
 
-impl Request {
+impl KernelRequest {
     /// Returns the rule that the request breaks.
     #[must_use]
     pub fn fault(&self) -> Option<&'static str> {

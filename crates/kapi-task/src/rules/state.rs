@@ -5,15 +5,15 @@
 
 use std::collections::BTreeMap;
 
-use kapi_core::task_id::{Fence, Holder, LoopName, TaskId};
+use kapi_core::task_id::{Fence, Holder, KernelTaskId, LoopName};
 use kapi_core::usage::Usage;
 use kapi_spend::rules::day::Day;
 use serde::{Deserialize, Serialize};
 
-use super::task_state::State;
+use super::task_state::KernelTaskState;
 use crate::rules::definition::Definition;
 use crate::rules::handoff::Handoff;
-use crate::rules::task::Task;
+use crate::rules::task::KernelTask;
 
 /// How many days of spending are remembered.
 const SPENT_DAYS_MAX: usize = 31;
@@ -21,16 +21,16 @@ const SPENT_DAYS_MAX: usize = 31;
 /// One project's kernel.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Kernel {
+pub struct KernelState {
     /// The number of the last task.
     pub last_task: u64,
     /// The number of the last lease.
     pub last_fence: Fence,
     /// The tasks that have not ended.
-    pub tasks: BTreeMap<TaskId, Task>,
+    pub tasks: BTreeMap<KernelTaskId, KernelTask>,
     /// Those that have, until the history has them.
     #[serde(default)]
-    pub ended: BTreeMap<TaskId, Task>,
+    pub ended: BTreeMap<KernelTaskId, KernelTask>,
     /// What makes a request the same as an earlier one.
     pub keys: BTreeMap<String, KeyEntry>,
     /// The last lease that each group of requests got, so that their turns go round.
@@ -40,10 +40,10 @@ pub struct Kernel {
     pub loops: BTreeMap<LoopName, LoopState>,
     /// Who triggers loops.
     #[serde(default)]
-    pub leader: Option<Leader>,
+    pub leader: Option<LeaderRecord>,
     /// How many tasks have ended.
     #[serde(default)]
-    pub totals: Totals,
+    pub totals: TaskTotals,
     /// What attempts cost by day, in millionths of a US dollar; whoever works on the queue, and
     /// wherever, adds to it.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
@@ -55,7 +55,7 @@ pub struct Kernel {
 #[serde(deny_unknown_fields)]
 pub struct KeyEntry {
     /// The task that was let in with it.
-    pub task: TaskId,
+    pub task: KernelTaskId,
     /// When it ends, once the task has completed; in milliseconds since the epoch.
     pub expires_at_ms: i64,
 }
@@ -90,7 +90,7 @@ pub struct LoopState {
     pub metrics: BTreeMap<String, String>,
     /// How many of its runs have ended.
     #[serde(default)]
-    pub totals: Totals,
+    pub totals: TaskTotals,
 }
 
 /// Tells whether its schedule or events may set a loop off.
@@ -109,13 +109,13 @@ pub fn is_on(definition: &Definition, known: Option<&LoopState>) -> bool {
 #[serde(deny_unknown_fields)]
 pub struct LastRun {
     /// Which.
-    pub task: TaskId,
+    pub task: KernelTaskId,
     /// When it began, in milliseconds since the epoch.
     pub started_at_ms: i64,
     /// When it ended.
     pub ended_at_ms: i64,
     /// Where it ended.
-    pub state: State,
+    pub state: KernelTaskState,
     /// Whether there was nothing to do.
     pub was_skipped: bool,
     /// The commit it worked on or made.
@@ -136,7 +136,7 @@ pub struct LastSkip {
 /// Who triggers loops.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Leader {
+pub struct LeaderRecord {
     /// Who.
     pub holder: Holder,
     /// The number of its lease.
@@ -148,7 +148,7 @@ pub struct Leader {
 /// How many tasks have ended.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Totals {
+pub struct TaskTotals {
     /// Well.
     pub completed: u64,
     /// Badly.
@@ -157,10 +157,10 @@ pub struct Totals {
     pub cancelled: u64,
 }
 
-impl Kernel {
+impl KernelState {
     /// Returns a task that has not ended, or whose history is not written yet.
     #[must_use]
-    pub fn task(&self, id: TaskId) -> Option<&Task> {
+    pub fn task(&self, id: KernelTaskId) -> Option<&KernelTask> {
         self.tasks.get(&id).or_else(|| self.ended.get(&id))
     }
 
@@ -178,7 +178,7 @@ impl Kernel {
     }
 
     /// Adds what was used to the day on which it was told.
-    pub(crate) fn book(&mut self, usage: &Usage, at_ms: i64) {
+    pub(crate) fn grants(&mut self, usage: &Usage, at_ms: i64) {
         let Some(usd_micros @ 1..) = usage.usd_micros else {
             return;
         };
@@ -190,13 +190,13 @@ impl Kernel {
     }
 
     /// Hands over the tasks that have ended and forgets them.
-    pub fn take_ended(&mut self) -> Vec<Task> {
+    pub fn take_ended(&mut self) -> Vec<KernelTask> {
         std::mem::take(&mut self.ended).into_values().collect()
     }
 
     /// Tells who has this key, if it holds at that time.
     #[must_use]
-    pub fn holder_of(&self, key: &str, now_ms: i64) -> Option<TaskId> {
+    pub fn holder_of(&self, key: &str, now_ms: i64) -> Option<KernelTaskId> {
         let entry = self.keys.get(key)?;
         let is_under_way = self.tasks.contains_key(&entry.task);
         (is_under_way || entry.expires_at_ms > now_ms).then_some(entry.task)

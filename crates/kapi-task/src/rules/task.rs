@@ -6,15 +6,15 @@ use std::collections::BTreeMap;
 
 use kapi_check::rules::proof::assess::Grade;
 use kapi_check::rules::proof::inspection::Inspection;
-use kapi_core::task_id::{Fence, Holder, TaskId};
+use kapi_core::task_id::{Fence, Holder, KernelTaskId};
 use kapi_core::usage::Usage;
 use serde::{Deserialize, Serialize};
 
 use super::loop_run::LoopRun;
-use super::task_state::State;
+use super::task_state::KernelTaskState;
 use crate::rules::goal_drive::GoalDrive;
 use crate::rules::handoff::{EvalResult, Handoff};
-use crate::rules::request::Request;
+use crate::rules::request::KernelRequest;
 
 /// The longest output that the log keeps, in bytes; the whole of it stands in the run's transcript.
 pub const OUTPUT_BYTES_MAX: usize = 16 * 1024;
@@ -38,13 +38,13 @@ pub struct Lease {
 /// One task.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Task {
+pub struct KernelTask {
     /// Which.
-    pub id: TaskId,
+    pub id: KernelTaskId,
     /// What was asked.
-    pub request: Request,
+    pub request: KernelRequest,
     /// Where it stands.
-    pub state: State,
+    pub state: KernelTaskState,
     /// When it was asked for, in milliseconds since the epoch.
     pub submitted_at_ms: i64,
     /// It is not worked on before this time.
@@ -72,16 +72,17 @@ pub struct Task {
     pub cancelling: Option<String>,
     /// Why the attempt before did not come to an end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub setback: Option<String>,
+    #[serde(rename = "setback")]
+    pub retry_cause: Option<String>,
     /// The phases of a loop's run that are over, in their order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub phases: Vec<PhaseRecord>,
     /// What came of it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub report: Option<Box<Report>>,
+    pub report: Option<Box<AttemptReport>>,
 }
 
-impl Task {
+impl KernelTask {
     /// Returns the loop's run that it is.
     #[must_use]
     pub fn loop_run(&self) -> Option<&LoopRun> {
@@ -96,16 +97,16 @@ impl Task {
 
     /// Returns the phase that a loop's run is in; `None` when all are over, or it is none.
     #[must_use]
-    pub fn phase(&self) -> Option<Phase> {
+    pub fn phase(&self) -> Option<LoopPhase> {
         self.loop_run()?;
-        Phase::ALL.get(self.phases.len()).copied()
+        LoopPhase::ALL.get(self.phases.len()).copied()
     }
 }
 
 /// A phase of a loop's run. They follow each other; none is left out without a record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub enum Phase {
+pub enum LoopPhase {
     /// It was triggered.
     Trigger,
     /// Its condition was looked at.
@@ -124,7 +125,7 @@ pub enum Phase {
     Retrigger,
 }
 
-impl Phase {
+impl LoopPhase {
     /// All phases in their order.
     pub const ALL: [Self; 8] = [
         Self::Trigger,
@@ -170,7 +171,7 @@ pub enum PhaseStatus {
 #[serde(deny_unknown_fields)]
 pub struct PhaseRecord {
     /// Which.
-    pub phase: Phase,
+    pub phase: LoopPhase,
     /// How it ended.
     pub status: PhaseStatus,
     /// What is worth knowing of it, in one line.
@@ -183,7 +184,7 @@ pub struct PhaseRecord {
 /// What came of an attempt, as its worker says.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Report {
+pub struct AttemptReport {
     /// How it ended.
     pub end: End,
     /// The agent's last words, or what is left of them.
@@ -194,7 +195,7 @@ pub struct Report {
     pub usage: Usage,
     /// What it changed.
     #[serde(default)]
-    pub work: Work,
+    pub work: AttemptChanges,
     /// What the next run should know.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub handoff: Option<Handoff>,
@@ -206,7 +207,7 @@ pub struct Report {
     pub metrics: BTreeMap<String, String>,
 }
 
-impl Report {
+impl AttemptReport {
     /// Returns a report that says how an attempt ended and nothing else.
     #[must_use]
     pub fn of(end: End) -> Self {
@@ -214,7 +215,7 @@ impl Report {
             end,
             output: String::new(),
             usage: Usage::default(),
-            work: Work::default(),
+            work: AttemptChanges::default(),
             handoff: None,
             evals: Vec::new(),
             metrics: BTreeMap::new(),
@@ -225,7 +226,7 @@ impl Report {
 /// What an attempt changed, and where it can be seen.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Work {
+pub struct AttemptChanges {
     /// The run whose transcript it is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run: Option<String>,
@@ -258,7 +259,7 @@ pub enum End {
         reason: String,
     },
     /// Badly.
-    Failed(Failure),
+    Failed(AttemptFailure),
     /// It was cut off because nobody wanted it any more.
     Cancelled,
 }
@@ -266,7 +267,7 @@ pub enum End {
 /// Why an attempt failed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Failure {
+pub struct AttemptFailure {
     /// The kind.
     pub kind: FailureKind,
     /// What happened, as a sentence for people.

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 /// Where a task stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum State {
+pub enum KernelTaskState {
     /// It waits for a worker.
     Pending,
     /// A worker has it and has launched nothing yet.
@@ -24,7 +24,7 @@ pub enum State {
     Cancelled,
 }
 
-impl State {
+impl KernelTaskState {
     /// Tells whether nothing becomes of it any more.
     #[must_use]
     pub const fn is_ended(self) -> bool {
@@ -35,7 +35,7 @@ impl State {
     }
 }
 
-impl fmt::Display for State {
+impl fmt::Display for KernelTaskState {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.write_str(match self {
             Self::Pending => "pending",

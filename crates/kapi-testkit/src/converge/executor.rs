@@ -6,7 +6,7 @@ use super::random::Random;
 
 /// A kind of executor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Kind {
+pub enum ExecutorKind {
     /// Works every turn, and claims when it believes that it is there.
     Honest,
     /// The same, and reads for a turn or two between.
@@ -29,7 +29,7 @@ pub enum Kind {
     Injector,
 }
 
-impl Kind {
+impl ExecutorKind {
     /// All of them, in the order of the table.
     pub const ALL: [Self; 10] = [
         Self::Honest,
@@ -77,7 +77,7 @@ impl Kind {
 
 /// What is really in the working directory.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct Tree {
+pub(super) struct WorkingTree {
     /// Pieces of real work.
     pub(super) work: u32,
     /// What does not matter to the goal.
@@ -100,13 +100,13 @@ pub(super) struct Turn {
 /// One executor at one goal.
 #[derive(Debug, Clone)]
 pub(super) struct Executor {
-    kind: Kind,
+    kind: ExecutorKind,
     random: Random,
     /// Pieces of real work that the goal needs.
     pub(super) needed: u32,
     /// Whether the checks miss the last piece, so that only a judge can see that it is missing.
     pub(super) has_gap: bool,
-    pub(super) tree: Tree,
+    pub(super) tree: WorkingTree,
     /// Turns without work since the last one with.
     idle: u32,
     crashes: u32,
@@ -114,7 +114,7 @@ pub(super) struct Executor {
 }
 
 impl Executor {
-    pub(super) fn new(kind: Kind, seed: u64) -> Self {
+    pub(super) fn new(kind: ExecutorKind, seed: u64) -> Self {
         let mut random = Random::new(seed);
         let needed = random.between(1, 6);
         let has_gap = random.chance(25);
@@ -123,7 +123,7 @@ impl Executor {
             random,
             needed,
             has_gap,
-            tree: Tree::default(),
+            tree: WorkingTree::default(),
             idle: 0,
             crashes: 0,
             turns: 0,
@@ -153,15 +153,15 @@ impl Executor {
     pub(super) fn turn(&mut self) -> Turn {
         self.turns += 1;
         match self.kind {
-            Kind::Honest | Kind::Planner => self.works(),
-            Kind::Slow => {
+            ExecutorKind::Honest | ExecutorKind::Planner => self.works(),
+            ExecutorKind::Slow => {
                 if self.idle < 1 && self.random.chance(50) {
                     self.idle += 1;
                     return reads();
                 }
                 self.works()
             }
-            Kind::Crasher => {
+            ExecutorKind::Crasher => {
                 let turn = self.works();
                 if self.crashes < 4 && self.random.chance(40) {
                     self.crashes += 1;
@@ -173,28 +173,28 @@ impl Executor {
                 }
                 turn
             }
-            Kind::Liar => {
+            ExecutorKind::Liar => {
                 // Some do a little first, so that there is something to show.
                 if self.turns == 1 && self.needed > 2 && self.random.chance(50) {
                     self.tree.work = 1;
                 }
                 claims()
             }
-            Kind::Spinner => reads(),
-            Kind::Talker => Turn {
+            ExecutorKind::Spinner => reads(),
+            ExecutorKind::Talker => Turn {
                 is_crash: false,
                 claims: false,
                 has_acted: false,
             },
-            Kind::Oscillator => {
+            ExecutorKind::Oscillator => {
                 self.tree.other = self.turns % 2;
                 reads()
             }
-            Kind::TestEditor => {
+            ExecutorKind::TestEditor => {
                 self.tree.has_weak_tests = true;
                 claims()
             }
-            Kind::Injector => {
+            ExecutorKind::Injector => {
                 self.tree.has_injection = true;
                 claims()
             }

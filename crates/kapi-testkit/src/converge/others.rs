@@ -3,8 +3,8 @@
 //! Generous to them where the documents leave room: their judge always answers in time, and the
 //! population is the same.
 
-use super::executor::{Executor, Kind};
-use super::{Outcome, TURNS_MAX};
+use super::executor::{Executor, ExecutorKind};
+use super::{ConvergenceOutcome, TURNS_MAX};
 
 /// How often in a hundred a judge who reads only quotes believes a plausible lie.
 const BELIEVES_LIE: u64 = 50;
@@ -14,7 +14,7 @@ const BELIEVES_INJECTION: u64 = 90;
 const UNPARSEABLE: u64 = 3;
 
 /// Done when the executor claims and a judge who reads its quotes agrees.
-pub(super) fn text_evidence(kind: Kind, seed: u64) -> Outcome {
+pub(super) fn text_evidence(kind: ExecutorKind, seed: u64) -> ConvergenceOutcome {
     let mut executor = Executor::new(kind, seed);
     let mut last_useful = 1;
     for turn in 1..=TURNS_MAX {
@@ -45,7 +45,7 @@ pub(super) fn text_evidence(kind: Kind, seed: u64) -> Outcome {
 }
 
 /// Done when the executor says so.
-pub(super) fn sentinel(kind: Kind, seed: u64) -> Outcome {
+pub(super) fn sentinel(kind: ExecutorKind, seed: u64) -> ConvergenceOutcome {
     let mut executor = Executor::new(kind, seed);
     let mut last_useful = 1;
     for turn in 1..=TURNS_MAX {
@@ -61,8 +61,13 @@ pub(super) fn sentinel(kind: Kind, seed: u64) -> Outcome {
     ended(&executor, false, TURNS_MAX, last_useful)
 }
 
-const fn ended(executor: &Executor, is_accepted: bool, turns: u32, last_useful: u32) -> Outcome {
-    Outcome {
+const fn ended(
+    executor: &Executor,
+    is_accepted: bool,
+    turns: u32,
+    last_useful: u32,
+) -> ConvergenceOutcome {
+    ConvergenceOutcome {
         is_accepted,
         is_good: executor.is_good(),
         turns,

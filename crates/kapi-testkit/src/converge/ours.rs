@@ -12,47 +12,47 @@ use kapi_core::id::{EffectId, GoalId, Slug};
 use kapi_core::isolation::{NetworkMode, SandboxLevel};
 use kapi_core::judge::{Judge, JudgeUnavailable};
 use kapi_core::usage::Usage;
-use kapi_core::verdict::{JudgeAnswer, JudgeRun, Verdict};
+use kapi_core::verdict::{JudgeAnswer, JudgeRun, JudgeVerdict};
 use kapi_goal::rules::budget::Budget;
-use kapi_goal::rules::command::Command;
+use kapi_goal::rules::command::GoalCommand;
 use kapi_goal::rules::contract::{Base, CONTRACT_VERSION, Contract, Working};
 use kapi_goal::rules::decide::decide;
-use kapi_goal::rules::effect::{Action, AgentPurpose, VerifyTask, next};
+use kapi_goal::rules::effect::{AgentPurpose, GoalAction, VerifyTask, next};
 use kapi_goal::rules::event::ApprovalMeans;
 use kapi_goal::rules::evolve::evolve;
-use kapi_goal::rules::outcome::{Candidate, Outcome};
-use kapi_goal::rules::plan::patch::Patch;
-use kapi_goal::rules::plan::task::{Phase, Task, TaskId, TaskStatus};
-use kapi_goal::rules::state::{Goal, Status};
+use kapi_goal::rules::outcome::{GoalCandidate, GoalOutcome};
+use kapi_goal::rules::plan::patch::TaskPatch;
+use kapi_goal::rules::plan::task::{GoalPlanTask, PlanTaskId, TaskPhase, TaskStatus};
+use kapi_goal::rules::state::{Goal, GoalStatus};
 use kapi_goal::rules::tool::ToolCall;
 
-use super::executor::{Executor, Kind, Tree, Turn};
-use super::{Defect, Outcome as Ended, TURNS_MAX};
+use super::executor::{Executor, ExecutorKind, Turn, WorkingTree};
+use super::{ConvergenceOutcome, Defect, TURNS_MAX};
 
 /// How often in a hundred a judge's answer cannot be parsed.
 const UNPARSEABLE: u64 = 3;
 /// Effects after which a goal that goes on for ever is a defect of the core.
 const EFFECTS_MAX: u32 = 2_000;
 
-pub(super) fn run(kind: Kind, seed: u64) -> Result<Ended, Defect> {
-    let mut story = Story {
+pub(super) fn run(kind: ExecutorKind, seed: u64) -> Result<ConvergenceOutcome, Defect> {
+    let mut scenario = ConvergenceScenario {
         state: None,
         executor: Executor::new(kind, seed),
-        plans: kind == Kind::Planner,
+        plans: kind == ExecutorKind::Planner,
         turns: 0,
         last_useful: 1,
     };
-    story.begin()?;
+    scenario.begin()?;
     for _ in 0..EFFECTS_MAX {
-        if !story.step()? {
-            return Ok(story.ended());
+        if !scenario.step()? {
+            return Ok(scenario.ended());
         }
     }
     let name = kind.name();
     Err(Defect(format!("a {name} goes on for ever (seed {seed})")))
 }
 
-struct Story {
+struct ConvergenceScenario {
     state: Option<Goal>,
     executor: Executor,
     plans: bool,
@@ -60,18 +60,18 @@ struct Story {
     last_useful: u32,
 }
 
-impl Story {
+impl ConvergenceScenario {
     fn begin(&mut self) -> Result<(), Defect> {
         let person = Actor::Human {
             user: "person".to_owned(),
         };
-        let create = Command::Create {
+        let create = GoalCommand::Create {
             id: GoalId::new(1, Slug::from_sentence("converge")),
             contract: Box::new(contract()),
             contract_hash: "hash".to_owned(),
             setup: false,
         };
-        let approve = Command::Approve {
+        let approve = GoalCommand::Approve {
             contract_hash: "hash".to_owned(),
             means: ApprovalMeans::Terminal,
         };
@@ -84,28 +84,28 @@ impl Story {
         let Some(effect) = self.state.as_ref().and_then(next) else {
             return Ok(false);
         };
-        let intend = Command::Intend {
+        let intend = GoalCommand::Intend {
             effect: effect.id.clone(),
         };
         self.must(&Actor::Engine, &intend)?;
         let outcome = match &effect.action {
-            Action::CreateWorkspace { .. } => Outcome::Workspace {
+            GoalAction::CreateWorkspace { .. } => GoalOutcome::Workspace {
                 path: "/workspace".to_owned(),
             },
-            Action::RunAgent(task) => match task.purpose {
+            GoalAction::RunAgent(task) => match task.purpose {
                 AgentPurpose::Work => self.work(&effect.id)?,
                 AgentPurpose::Setup | AgentPurpose::Distill => run_of(None, AgentEnd::Finished, 2),
             },
-            Action::Commit(_) => Outcome::Committed(self.candidate()),
-            Action::Baseline(task) => Outcome::Verified(untouched(task)),
-            Action::Verify(task) => Outcome::Verified(self.report(&task.commands)),
-            Action::Judge(task) => self.judge(&task.agent),
-            Action::Publish { commit, .. } => Outcome::Published {
+            GoalAction::Commit(_) => GoalOutcome::Committed(self.candidate()),
+            GoalAction::Baseline(task) => GoalOutcome::Verified(untouched(task)),
+            GoalAction::Verify(task) => GoalOutcome::Verified(self.report(&task.commands)),
+            GoalAction::Judge(task) => self.judge(&task.agent),
+            GoalAction::Publish { commit, .. } => GoalOutcome::Published {
                 commit: commit.clone(),
             },
-            Action::Wait { .. } => Outcome::Waited,
+            GoalAction::Wait { .. } => GoalOutcome::Waited,
         };
-        let report = Command::Report {
+        let report = GoalCommand::Report {
             effect: effect.id,
             outcome,
             elapsed_ms: 1,
@@ -114,7 +114,7 @@ impl Story {
         Ok(true)
     }
 
-    fn work(&mut self, effect: &EffectId) -> Result<Outcome, Defect> {
+    fn work(&mut self, effect: &EffectId) -> Result<GoalOutcome, Defect> {
         let work_before = self.executor.tree.work;
         let turn = self.executor.turn();
         self.turns += 1;
@@ -143,34 +143,34 @@ impl Story {
         if work_before == 0 && self.turns == 1 {
             let ids = (1..=self.executor.needed).map(task_id);
             let tasks = ids.map(|id| id.map(task)).collect::<Result<_, _>>()?;
-            self.must(&agent, &Command::Tool(ToolCall::Plan { tasks }))?;
+            self.must(&agent, &GoalCommand::Tool(ToolCall::Plan { tasks }))?;
         }
         for piece in work_before + 1..=self.executor.tree.work {
             let call = ToolCall::TaskUpdate {
                 id: task_id(piece)?,
-                patch: Box::new(Patch {
+                patch: Box::new(TaskPatch {
                     status: Some(TaskStatus::Done),
-                    ..Patch::default()
+                    ..TaskPatch::default()
                 }),
             };
-            self.must(&agent, &Command::Tool(call))?;
+            self.must(&agent, &GoalCommand::Tool(call))?;
         }
         if turn.claims {
             let call = ToolCall::Complete {
                 evidence: "all checks pass".to_owned(),
                 summary: None,
             };
-            self.must(&agent, &Command::Tool(call))?;
+            self.must(&agent, &GoalCommand::Tool(call))?;
         }
         Ok(())
     }
 
-    fn candidate(&self) -> Candidate {
+    fn candidate(&self) -> GoalCandidate {
         let tree = self.executor.tree;
         let name = tree_name(tree);
-        Candidate {
+        GoalCandidate {
             commit: format!("commit-{name}"),
-            files_changed: u32::from(tree != Tree::default()),
+            files_changed: u32::from(tree != WorkingTree::default()),
             tree: name,
             left_out: Vec::new(),
         }
@@ -204,7 +204,7 @@ impl Story {
     }
 
     /// A judge who sees the change itself, by a channel that what it reads cannot write to.
-    fn judge(&mut self, by: &str) -> Outcome {
+    fn judge(&mut self, by: &str) -> GoalOutcome {
         let answer = if self.executor.random().chance(UNPARSEABLE) {
             JudgeAnswer::Malformed {
                 text: "hm".to_owned(),
@@ -212,21 +212,21 @@ impl Story {
         } else {
             JudgeAnswer::Verdict {
                 verdict: if self.executor.is_good() {
-                    Verdict::Done
+                    JudgeVerdict::Done
                 } else {
-                    Verdict::Continue
+                    JudgeVerdict::Continue
                 },
                 reason: "as it is".to_owned(),
             }
         };
-        Outcome::Judged(JudgeRun {
+        GoalOutcome::Judged(JudgeRun {
             by: by.to_owned(),
             answer,
             usage: Usage::default(),
         })
     }
 
-    fn must(&mut self, actor: &Actor, command: &Command) -> Result<(), Defect> {
+    fn must(&mut self, actor: &Actor, command: &GoalCommand) -> Result<(), Defect> {
         let events = decide(self.state.as_ref(), actor, command, 1_000)
             .map_err(|denied| Defect(format!("it denies {command:?}: {denied}")))?;
         for event in &events {
@@ -235,12 +235,12 @@ impl Story {
         Ok(())
     }
 
-    fn ended(&self) -> Ended {
+    fn ended(&self) -> ConvergenceOutcome {
         let is_accepted = self
             .state
             .as_ref()
-            .is_some_and(|goal| matches!(goal.status, Status::Done | Status::Unverified));
-        Ended {
+            .is_some_and(|goal| matches!(goal.status, GoalStatus::Done | GoalStatus::Unverified));
+        ConvergenceOutcome {
             is_accepted,
             is_good: self.executor.is_good(),
             turns: self.turns,
@@ -253,8 +253,8 @@ impl Story {
     }
 }
 
-fn tree_name(tree: Tree) -> String {
-    let Tree {
+fn tree_name(tree: WorkingTree) -> String {
+    let WorkingTree {
         work,
         other,
         has_weak_tests,
@@ -263,15 +263,15 @@ fn tree_name(tree: Tree) -> String {
     format!("w{work}-o{other}-t{has_weak_tests}-i{has_injection}")
 }
 
-fn task_id(piece: u32) -> Result<TaskId, Defect> {
-    TaskId::parse(&format!("T-{piece:03}")).map_err(|error| Defect(error.to_string()))
+fn task_id(piece: u32) -> Result<PlanTaskId, Defect> {
+    PlanTaskId::parse(&format!("T-{piece:03}")).map_err(|error| Defect(error.to_string()))
 }
 
-fn task(id: TaskId) -> Task {
-    Task {
+fn task(id: PlanTaskId) -> GoalPlanTask {
+    GoalPlanTask {
         title: format!("piece {id}"),
         id,
-        phase: Phase::Green,
+        phase: TaskPhase::Green,
         status: TaskStatus::Pending,
         dependencies: Vec::new(),
         blocks: Vec::new(),
@@ -287,8 +287,8 @@ fn task(id: TaskId) -> Task {
     }
 }
 
-fn run_of(claim: Option<Claim>, end: AgentEnd, score: u32) -> Outcome {
-    Outcome::Agent(AgentRun {
+fn run_of(claim: Option<Claim>, end: AgentEnd, score: u32) -> GoalOutcome {
+    GoalOutcome::Agent(AgentRun {
         end,
         claim,
         message: "worked".to_owned(),
@@ -324,7 +324,7 @@ fn contract() -> Contract {
         base: Base {
             revision: "main".to_owned(),
             commit: "base".to_owned(),
-            tree: tree_name(Tree::default()),
+            tree: tree_name(WorkingTree::default()),
         },
         branch: "feat/converge".to_owned(),
         sandbox: SandboxLevel::Native,

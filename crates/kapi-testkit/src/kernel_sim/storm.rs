@@ -12,10 +12,10 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 use std::{io, thread};
 
-use kapi_task::record::store::Store;
+use kapi_task::record::store::KernelStore;
 
-use crate::kernel_sim::storm::judge::{Judged, judge};
-use crate::oracle::Violation;
+use crate::kernel_sim::storm::judge::{StormCounts, judge};
+use crate::oracle::OracleViolation;
 
 /// Between two looks at the processes.
 const LOOK: Duration = Duration::from_millis(5);
@@ -36,9 +36,9 @@ pub struct StormOptions {
 }
 
 /// Where a storm rages, if not in files.
-pub struct Elsewhere<'a> {
+pub struct ForeignStore<'a> {
     /// Where the kernel is kept.
-    pub store: &'a Store,
+    pub store: &'a KernelStore,
     /// The same, as the program is told by its last argument.
     pub address: &'a str,
     /// Called after each kill, with their number.
@@ -47,13 +47,13 @@ pub struct Elsewhere<'a> {
 
 /// What came of it.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Stormed {
+pub struct StormReport {
     /// How long it took until every process had ended.
     pub took: Duration,
     /// Processes that were killed and replaced.
     pub kills: u64,
     /// What the log says.
-    pub judged: Judged,
+    pub judged: StormCounts,
 }
 
 /// Why a storm failed.
@@ -86,7 +86,7 @@ pub enum StormError {
     },
     /// What is left is not what should be.
     #[error(transparent)]
-    Violation(#[from] Violation),
+    Violation(#[from] OracleViolation),
 }
 
 /// Lets workers loose on the empty directory `root` and judges what is left.
@@ -97,7 +97,7 @@ pub fn storm(
     program: &Path,
     root: &Path,
     options: &StormOptions,
-) -> Result<Stormed, Box<StormError>> {
+) -> Result<StormReport, Box<StormError>> {
     rage(program, root, options, None)
 }
 
@@ -109,8 +109,8 @@ pub fn storm_elsewhere(
     program: &Path,
     root: &Path,
     options: &StormOptions,
-    elsewhere: Elsewhere<'_>,
-) -> Result<Stormed, Box<StormError>> {
+    elsewhere: ForeignStore<'_>,
+) -> Result<StormReport, Box<StormError>> {
     rage(program, root, options, Some(elsewhere))
 }
 
@@ -118,8 +118,8 @@ fn rage(
     program: &Path,
     root: &Path,
     options: &StormOptions,
-    mut elsewhere: Option<Elsewhere<'_>>,
-) -> Result<Stormed, Box<StormError>> {
+    mut elsewhere: Option<ForeignStore<'_>>,
+) -> Result<StormReport, Box<StormError>> {
     let started = Instant::now();
     let mut crowd = Crowd {
         program: program.to_path_buf(),
@@ -150,10 +150,10 @@ fn rage(
         thread::park_timeout(LOOK);
     }
     let took = started.elapsed();
-    let store = elsewhere.map_or(&Store::Files, |there| there.store);
+    let store = elsewhere.map_or(&KernelStore::Files, |there| there.store);
     let judged =
         judge(root, options.tasks, store).map_err(|violation| Box::new(violation.into()))?;
-    Ok(Stormed {
+    Ok(StormReport {
         took,
         kills,
         judged,
@@ -161,13 +161,13 @@ fn rage(
 }
 
 /// One process; dropping it kills it.
-struct Worker {
+struct StormWorker {
     number: u64,
     child: Child,
     has_ended: bool,
 }
 
-impl Drop for Worker {
+impl Drop for StormWorker {
     fn drop(&mut self) {
         // It may have ended; there is nothing to do about a failure.
         drop(self.child.kill());
@@ -181,7 +181,7 @@ struct Crowd {
     /// Where the kernel is kept, if not in files.
     address: Option<String>,
     options: StormOptions,
-    workers: Vec<Worker>,
+    workers: Vec<StormWorker>,
     seed: u64,
 }
 
@@ -190,7 +190,7 @@ impl Crowd {
         clippy::disallowed_methods,
         reason = "the door has no background processes to offer"
     )]
-    fn start(&self, number: u64) -> Result<Worker, Box<StormError>> {
+    fn start(&self, number: u64) -> Result<StormWorker, Box<StormError>> {
         let failed = |source| {
             let doing = "start";
             Box::new(StormError::Process { doing, source })
@@ -212,7 +212,7 @@ impl Crowd {
             .stderr(words)
             .spawn()
             .map_err(failed)?;
-        Ok(Worker {
+        Ok(StormWorker {
             number,
             child,
             has_ended: false,

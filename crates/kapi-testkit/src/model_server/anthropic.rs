@@ -4,9 +4,9 @@
 use serde_json::{Value, json};
 
 use crate::model_server::record::Api;
-use crate::model_server::reply::{Event, Rendered, Reply, pieces};
+use crate::model_server::reply::{ModelReply, RenderedReply, ServerSentEvent, pieces};
 use crate::model_server::request::{
-    Delivery, Entry, ModelRequest, OfferedTool, items_at, string_at, text_of,
+    Delivery, ModelRequest, OfferedTool, RequestMessage, items_at, string_at, text_of,
 };
 
 /// Reads a request.
@@ -15,7 +15,7 @@ pub(crate) fn read(body: &Value) -> ModelRequest {
     let mut history = Vec::new();
     for message in items_at(body, "messages") {
         match message["role"].as_str() {
-            Some("assistant") => history.push(Entry::Assistant),
+            Some("assistant") => history.push(RequestMessage::Assistant),
             Some("user") => read_user(&message["content"], &mut history, &mut system),
             // Reminders may come as messages of their own.
             _ => append(&mut system, &text_of(&message["content"])),
@@ -43,16 +43,16 @@ pub(crate) fn read(body: &Value) -> ModelRequest {
 }
 
 /// Reads a user message, which may hold tool results, reminders and a prompt at once.
-fn read_user(content: &Value, history: &mut Vec<Entry>, system: &mut String) {
+fn read_user(content: &Value, history: &mut Vec<RequestMessage>, system: &mut String) {
     if let Some(text) = content.as_str() {
-        history.push(Entry::User(text.to_owned()));
+        history.push(RequestMessage::User(text.to_owned()));
         return;
     }
     let mut said = Vec::new();
     for block in content.as_array().map(Vec::as_slice).unwrap_or_default() {
         let text = string_at(block, "text");
         if block["type"] == "tool_result" {
-            history.push(Entry::ToolResult(text_of(&block["content"])));
+            history.push(RequestMessage::ToolResult(text_of(&block["content"])));
         } else if text.trim_start().starts_with("<system-reminder>") {
             append(system, &text);
         } else if !text.is_empty() {
@@ -60,7 +60,7 @@ fn read_user(content: &Value, history: &mut Vec<Entry>, system: &mut String) {
         }
     }
     if !said.is_empty() {
-        history.push(Entry::User(said.join("\n")));
+        history.push(RequestMessage::User(said.join("\n")));
     }
 }
 
@@ -70,7 +70,7 @@ fn append(system: &mut String, text: &str) {
 }
 
 /// Writes an answer.
-pub(crate) fn render(request: &ModelRequest, reply: &Reply, serial: usize) -> Rendered {
+pub(crate) fn render(request: &ModelRequest, reply: &ModelReply, serial: usize) -> RenderedReply {
     let usage = json!({
         "input_tokens": reply.usage.input,
         "output_tokens": reply.usage.answer_total(),
@@ -130,11 +130,11 @@ pub(crate) fn render(request: &ModelRequest, reply: &Reply, serial: usize) -> Re
     whole["content"] = Value::Array(content);
     whole["stop_reason"] = json!(stop_reason);
     whole["usage"] = usage;
-    Rendered { whole, events }
+    RenderedReply { whole, events }
 }
 
 /// Writes the events of one content block.
-fn push_block(events: &mut Vec<Event>, index: usize, start: &Value, deltas: Vec<Value>) {
+fn push_block(events: &mut Vec<ServerSentEvent>, index: usize, start: &Value, deltas: Vec<Value>) {
     events.push(event(
         json!({ "type": "content_block_start", "index": index, "content_block": start }),
     ));
@@ -152,6 +152,6 @@ fn push_block(events: &mut Vec<Event>, index: usize, start: &Value, deltas: Vec<
     clippy::needless_pass_by_value,
     reason = "every caller builds the value in place"
 )]
-fn event(value: Value) -> Event {
-    Event::named(&string_at(&value, "type"), &value)
+fn event(value: Value) -> ServerSentEvent {
+    ServerSentEvent::named(&string_at(&value, "type"), &value)
 }

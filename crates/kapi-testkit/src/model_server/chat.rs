@@ -4,9 +4,9 @@
 use serde_json::{Value, json};
 
 use crate::model_server::record::Api;
-use crate::model_server::reply::{Event, Rendered, Reply, pieces};
+use crate::model_server::reply::{ModelReply, RenderedReply, ServerSentEvent, pieces};
 use crate::model_server::request::{
-    Delivery, Entry, ModelRequest, OfferedTool, items_at, string_at, text_of,
+    Delivery, ModelRequest, OfferedTool, RequestMessage, items_at, string_at, text_of,
 };
 
 /// Reads a request.
@@ -16,9 +16,9 @@ pub(crate) fn read(body: &Value) -> ModelRequest {
     for message in items_at(body, "messages") {
         let text = text_of(&message["content"]);
         match message["role"].as_str() {
-            Some("assistant") => history.push(Entry::Assistant),
-            Some("tool") => history.push(Entry::ToolResult(text)),
-            Some("user") => history.push(Entry::User(text)),
+            Some("assistant") => history.push(RequestMessage::Assistant),
+            Some("tool") => history.push(RequestMessage::ToolResult(text)),
+            Some("user") => history.push(RequestMessage::User(text)),
             // "system", or "developer" where the model has one.
             _ => {
                 system.push_str(&text);
@@ -57,7 +57,7 @@ fn delivery(body: &Value) -> Delivery {
 }
 
 /// Writes an answer.
-pub(crate) fn render(request: &ModelRequest, reply: &Reply, serial: usize) -> Rendered {
+pub(crate) fn render(request: &ModelRequest, reply: &ModelReply, serial: usize) -> RenderedReply {
     let id = format!("chatcmpl-{serial:08}");
     let usage = usage_of(reply);
     let finish_reason = if reply.calls.is_empty() {
@@ -92,7 +92,7 @@ pub(crate) fn render(request: &ModelRequest, reply: &Reply, serial: usize) -> Re
         })
     };
     let delta = |delta: Value, finish: Value| {
-        Event::unnamed(&chunk(
+        ServerSentEvent::unnamed(&chunk(
             json!([{ "index": 0, "delta": delta, "finish_reason": finish }]),
         ))
     };
@@ -111,13 +111,13 @@ pub(crate) fn render(request: &ModelRequest, reply: &Reply, serial: usize) -> Re
     if request.delivery == Delivery::EventsWithUsage {
         let mut last = chunk(json!([]));
         last["usage"] = usage;
-        events.push(Event::unnamed(&last));
+        events.push(ServerSentEvent::unnamed(&last));
     }
-    events.push(Event {
+    events.push(ServerSentEvent {
         name: None,
         text: "[DONE]".to_owned(),
     });
-    Rendered { whole, events }
+    RenderedReply { whole, events }
 }
 
 /// Cuts one tool call into a head and pieces of its arguments.
@@ -132,7 +132,7 @@ fn call_parts(index: usize, call: &Value) -> Vec<Value> {
     parts
 }
 
-fn usage_of(reply: &Reply) -> Value {
+fn usage_of(reply: &ModelReply) -> Value {
     let usage = reply.usage;
     json!({
         "prompt_tokens": usage.prompt_total(),

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::model_server::http::HttpRequest;
 use crate::model_server::record::Api;
-use crate::model_server::reply::{Rendered, Reply};
+use crate::model_server::reply::{ModelReply, RenderedReply};
 use crate::model_server::request::{Delivery, ModelRequest};
 use crate::model_server::{anthropic, chat, gemini, responses};
 
@@ -89,7 +89,7 @@ pub(crate) fn read(api: Api, request: &HttpRequest, body: &Value) -> ModelReques
 }
 
 /// Writes an answer in the shape of the request's API.
-pub(crate) fn render(request: &ModelRequest, reply: &Reply, serial: usize) -> Rendered {
+pub(crate) fn render(request: &ModelRequest, reply: &ModelReply, serial: usize) -> RenderedReply {
     match request.api {
         Api::Anthropic => anthropic::render(request, reply, serial),
         Api::Chat => chat::render(request, reply, serial),

@@ -11,24 +11,24 @@ use serde_json::{Value, json};
 use crate::model_server::endpoint::{self, Endpoint};
 use crate::model_server::fault::FaultKind;
 use crate::model_server::http::{self, HttpError, HttpRequest};
-use crate::model_server::playback::{Decision, Part};
-use crate::model_server::record::{Answer, Api, KeyFingerprint, RecordedRequest};
-use crate::model_server::reply::{Event, Rendered};
+use crate::model_server::playback::{PlaybackDecision, ScenarioPart};
+use crate::model_server::record::{Api, KeyFingerprint, RecordedRequest, ServedAnswer};
+use crate::model_server::reply::{RenderedReply, ServerSentEvent};
 use crate::model_server::request::{Delivery, ModelRequest};
-use crate::model_server::shared::Shared;
+use crate::model_server::shared::SharedServer;
 
 const JSON: &str = "application/json";
 
 /// What becomes of a connection after an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Next {
+enum ConnectionAction {
     KeepAlive,
     Close,
 }
 
 /// The parts of a connection that an answer needs.
 struct Connection<'shared> {
-    shared: &'shared Shared,
+    shared: &'shared SharedServer,
     reader: BufReader<TcpStream>,
     stream: TcpStream,
 }
@@ -41,7 +41,7 @@ enum Extent {
 }
 
 /// Serves a connection until the client or the server ends it.
-pub(crate) fn serve(shared: &Shared, stream: TcpStream) -> Result<(), HttpError> {
+pub(crate) fn serve(shared: &SharedServer, stream: TcpStream) -> Result<(), HttpError> {
     // Events are small and waited for one by one.
     stream.set_nodelay(true)?;
     let mut connection = Connection {
@@ -61,14 +61,14 @@ pub(crate) fn serve(shared: &Shared, stream: TcpStream) -> Result<(), HttpError>
             }
         };
         let next = connection.answer(&request)?;
-        if next == Next::Close || request.header("connection") == Some("close") {
+        if next == ConnectionAction::Close || request.header("connection") == Some("close") {
             return Ok(connection.stream.shutdown(Shutdown::Both)?);
         }
     }
 }
 
 impl Connection<'_> {
-    fn answer(&mut self, request: &HttpRequest) -> Result<Next, HttpError> {
+    fn answer(&mut self, request: &HttpRequest) -> Result<ConnectionAction, HttpError> {
         let endpoint = endpoint::classify(request);
         let key = endpoint::key_of(request);
         let body = read_json(request);
@@ -82,7 +82,7 @@ impl Connection<'_> {
             path: request.path.clone(),
             model: String::new(),
             step: None,
-            answer: Answer::Probe,
+            answer: ServedAnswer::Probe,
             key_fingerprint: key.as_deref().map(KeyFingerprint::of),
             tools: Vec::new(),
             last_user: String::new(),
@@ -90,15 +90,15 @@ impl Connection<'_> {
             body: body.clone().unwrap_or_default(),
         };
         match (endpoint, body) {
-            (Endpoint::Alive, _) => self.tell(record, &json!({}), request),
-            (Endpoint::Models, _) => self.tell(record, &endpoint::model_list(), request),
+            (Endpoint::Alive, _) => self.notify(record, &json!({}), request),
+            (Endpoint::Models, _) => self.notify(record, &endpoint::model_list(), request),
             (Endpoint::Unknown, _) => self.refuse(record, 404, "no such endpoint"),
             (Endpoint::Generate(_) | Endpoint::Count(_), Err(status)) => {
                 self.refuse(record, status, "the body is not plain JSON")
             }
             (Endpoint::Count(api), Ok(body)) => {
-                record.answer = Answer::Count;
-                self.tell(record, &endpoint::token_count(api, &body), request)
+                record.answer = ServedAnswer::Count;
+                self.notify(record, &endpoint::token_count(api, &body), request)
             }
             (Endpoint::Generate(api), Ok(body)) => {
                 let asked = endpoint::read(api, request, &body);
@@ -106,7 +106,7 @@ impl Connection<'_> {
                 if self.shared.admits(key.as_deref()) {
                     return self.generate(record, &asked);
                 }
-                record.answer = Answer::Denied;
+                record.answer = ServedAnswer::Denied;
                 self.fail(record, 401, &[], "invalid api key")
             }
         }
@@ -116,22 +116,22 @@ impl Connection<'_> {
         &mut self,
         mut record: RecordedRequest,
         request: &ModelRequest,
-    ) -> Result<Next, HttpError> {
-        let (Decision { part, fault, reply }, serial) = self.shared.decide(request);
+    ) -> Result<ConnectionAction, HttpError> {
+        let (PlaybackDecision { part, fault, reply }, serial) = self.shared.decide(request);
         record.answer = match part {
-            Part::Step(index) => {
+            ScenarioPart::Step(index) => {
                 record.step = Some(index);
-                Answer::Step
+                ServedAnswer::Step
             }
-            Part::Judge(_) => Answer::Judge,
-            Part::Side => Answer::Side,
+            ScenarioPart::Judge(_) => ServedAnswer::Judge,
+            ScenarioPart::Side => ServedAnswer::Side,
         };
         let rendered = endpoint::render(request, &reply, serial);
         let Some(fault) = fault else {
             self.shared.record(record);
             return self.send(&rendered, request.delivery, Extent::Whole);
         };
-        record.answer = Answer::Fault(fault.clone());
+        record.answer = ServedAnswer::Fault(fault.clone());
         if let FaultKind::Status {
             code,
             retry_after_s,
@@ -148,9 +148,9 @@ impl Connection<'_> {
     fn misbehave(
         &mut self,
         fault: &FaultKind,
-        mut rendered: Rendered,
+        mut rendered: RenderedReply,
         delivery: Delivery,
-    ) -> Result<Next, HttpError> {
+    ) -> Result<ConnectionAction, HttpError> {
         match fault {
             FaultKind::Hang => self.wait_for_end(),
             FaultKind::Delay { ms } => {
@@ -174,7 +174,7 @@ impl Connection<'_> {
                 self.send(&rendered, delivery, Extent::Whole)
             }
             // A status is answered before anything else is.
-            FaultKind::Disconnect | FaultKind::Status { .. } => Ok(Next::Close),
+            FaultKind::Disconnect | FaultKind::Status { .. } => Ok(ConnectionAction::Close),
             FaultKind::Empty | FaultKind::Huge { .. } => {
                 self.send(&rendered, delivery, Extent::Whole)
             }
@@ -182,18 +182,18 @@ impl Connection<'_> {
     }
 
     /// Waits until the client gives up, or the server ends.
-    fn wait_for_end(&mut self) -> Result<Next, HttpError> {
+    fn wait_for_end(&mut self) -> Result<ConnectionAction, HttpError> {
         let mut ignored = [0; 1024];
         while self.reader.read(&mut ignored)? > 0 {}
-        Ok(Next::Close)
+        Ok(ConnectionAction::Close)
     }
 
     fn send(
         &mut self,
-        rendered: &Rendered,
+        rendered: &RenderedReply,
         delivery: Delivery,
         extent: Extent,
-    ) -> Result<Next, HttpError> {
+    ) -> Result<ConnectionAction, HttpError> {
         match delivery {
             Delivery::Whole => self.send_bytes(rendered.whole.to_string().as_bytes(), extent),
             Delivery::Array => {
@@ -207,7 +207,11 @@ impl Connection<'_> {
         }
     }
 
-    fn send_events(&mut self, events: &[Event], extent: Extent) -> Result<Next, HttpError> {
+    fn send_events(
+        &mut self,
+        events: &[ServerSentEvent],
+        extent: Extent,
+    ) -> Result<ConnectionAction, HttpError> {
         let headers = [
             ("content-type", "text/event-stream"),
             ("cache-control", "no-cache"),
@@ -229,19 +233,19 @@ impl Connection<'_> {
         match extent {
             Extent::Whole => {
                 http::write_chunk(&mut self.stream, b"")?;
-                Ok(Next::KeepAlive)
+                Ok(ConnectionAction::KeepAlive)
             }
-            Extent::Half => Ok(Next::Close),
+            Extent::Half => Ok(ConnectionAction::Close),
         }
     }
 
-    fn send_bytes(&mut self, bytes: &[u8], extent: Extent) -> Result<Next, HttpError> {
+    fn send_bytes(&mut self, bytes: &[u8], extent: Extent) -> Result<ConnectionAction, HttpError> {
         let length = bytes.len().to_string();
         let headers = [("content-type", JSON), ("content-length", &length)];
         http::write_head(&mut self.stream, 200, &headers)?;
         let (sent, next) = match extent {
-            Extent::Whole => (bytes, Next::KeepAlive),
-            Extent::Half => (bytes.split_at(bytes.len() / 2).0, Next::Close),
+            Extent::Whole => (bytes, ConnectionAction::KeepAlive),
+            Extent::Half => (bytes.split_at(bytes.len() / 2).0, ConnectionAction::Close),
         };
         self.stream.write_all(sent)?;
         Ok(next)
@@ -252,27 +256,27 @@ impl Connection<'_> {
         status: u16,
         extra: &[(&str, &str)],
         body: &Value,
-    ) -> Result<Next, HttpError> {
+    ) -> Result<ConnectionAction, HttpError> {
         let text = body.to_string();
         let length = text.len().to_string();
         let mut headers = vec![("content-type", JSON), ("content-length", &length)];
         headers.extend_from_slice(extra);
         http::write_head(&mut self.stream, status, &headers)?;
         self.stream.write_all(text.as_bytes())?;
-        Ok(Next::KeepAlive)
+        Ok(ConnectionAction::KeepAlive)
     }
 
     /// Records and answers what is not a model's answer.
-    fn tell(
+    fn notify(
         &mut self,
         record: RecordedRequest,
         body: &Value,
         request: &HttpRequest,
-    ) -> Result<Next, HttpError> {
+    ) -> Result<ConnectionAction, HttpError> {
         self.shared.record(record);
         if request.method == "HEAD" {
             http::write_head(&mut self.stream, 200, &[("content-length", "0")])?;
-            return Ok(Next::KeepAlive);
+            return Ok(ConnectionAction::KeepAlive);
         }
         self.send_json(200, &[], body)
     }
@@ -282,13 +286,13 @@ impl Connection<'_> {
         mut record: RecordedRequest,
         status: u16,
         message: &str,
-    ) -> Result<Next, HttpError> {
-        record.answer = Answer::Refused(status);
+    ) -> Result<ConnectionAction, HttpError> {
+        record.answer = ServedAnswer::Refused(status);
         let is_head = record.method == "HEAD";
         if is_head {
             self.shared.record(record);
             http::write_head(&mut self.stream, status, &[("content-length", "0")])?;
-            return Ok(Next::KeepAlive);
+            return Ok(ConnectionAction::KeepAlive);
         }
         self.fail(record, status, &[], message)
     }
@@ -299,7 +303,7 @@ impl Connection<'_> {
         status: u16,
         extra: &[(&str, &str)],
         message: &str,
-    ) -> Result<Next, HttpError> {
+    ) -> Result<ConnectionAction, HttpError> {
         let api: Option<Api> = record.api;
         self.shared.record(record);
         self.send_json(status, extra, &endpoint::error_body(api, status, message))

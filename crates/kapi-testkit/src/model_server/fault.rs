@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 /// One failure to inject.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Fault {
+pub struct InjectedFault {
     /// The requests that are in danger.
     pub at: FaultTarget,
     /// How many of them fail.
@@ -76,7 +76,7 @@ pub enum FaultKind {
     },
 }
 
-impl Fault {
+impl InjectedFault {
     /// Returns a fault for any prompt.
     pub fn new(at: FaultTarget, times: Times, kind: FaultKind) -> Self {
         Self {

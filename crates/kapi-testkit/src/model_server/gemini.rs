@@ -4,9 +4,9 @@
 use serde_json::{Value, json};
 
 use crate::model_server::record::Api;
-use crate::model_server::reply::{Event, Rendered, Reply, pieces};
+use crate::model_server::reply::{ModelReply, RenderedReply, ServerSentEvent, pieces};
 use crate::model_server::request::{
-    Delivery, Entry, ModelRequest, OfferedTool, items_at, string_at, text_of,
+    Delivery, ModelRequest, OfferedTool, RequestMessage, items_at, string_at, text_of,
 };
 
 /// Reads a request; model and delivery stand in the path, not in the body.
@@ -15,19 +15,19 @@ pub(crate) fn read(body: &Value, model: &str, delivery: Delivery) -> ModelReques
     for content in items_at(body, "contents") {
         let parts = items_at(content, "parts");
         if content["role"] == "model" {
-            history.push(Entry::Assistant);
+            history.push(RequestMessage::Assistant);
             continue;
         }
         let mut said = Vec::new();
         for part in parts {
             if let Some(response) = part.get("functionResponse") {
-                history.push(Entry::ToolResult(text_of(&response["response"])));
+                history.push(RequestMessage::ToolResult(text_of(&response["response"])));
             } else if let Some(text) = part["text"].as_str() {
                 said.push(text);
             }
         }
         if !said.is_empty() {
-            history.push(Entry::User(said.join("\n")));
+            history.push(RequestMessage::User(said.join("\n")));
         }
     }
     let tools = items_at(body, "tools")
@@ -56,7 +56,7 @@ pub(crate) fn read(body: &Value, model: &str, delivery: Delivery) -> ModelReques
 }
 
 /// Writes an answer.
-pub(crate) fn render(request: &ModelRequest, reply: &Reply, serial: usize) -> Rendered {
+pub(crate) fn render(request: &ModelRequest, reply: &ModelReply, serial: usize) -> RenderedReply {
     let usage = reply.usage;
     let usage = json!({
         "promptTokenCount": usage.prompt_total(),
@@ -97,8 +97,8 @@ pub(crate) fn render(request: &ModelRequest, reply: &Reply, serial: usize) -> Re
     if let Some(last) = chunks.pop() {
         chunks.push(finished(last));
     }
-    Rendered {
+    RenderedReply {
         whole: finished(chunk(&parts)),
-        events: chunks.iter().map(Event::unnamed).collect(),
+        events: chunks.iter().map(ServerSentEvent::unnamed).collect(),
     }
 }

@@ -6,9 +6,9 @@ use kapi_check::rules::proof::judge_prompt::{TOKEN_MARK, TOKEN_OPENING};
 use serde_json::Value;
 
 use crate::model_server::fault::{FaultKind, FaultTarget, Times};
-use crate::model_server::reply::{Call, CallInput, Reply};
-use crate::model_server::request::{Entry, ModelRequest, OfferedTool, assistant_turns};
-use crate::model_server::scenario::{JudgeRule, Scenario, Step};
+use crate::model_server::reply::{CallInput, ModelReply, ReplyToolCall};
+use crate::model_server::request::{ModelRequest, OfferedTool, RequestMessage, assistant_turns};
+use crate::model_server::scenario::{AssistantTurn, JudgeRule, ModelScenario};
 use crate::model_server::{schema, tool_call};
 
 /// The tools through which verdicts are handed in: claude's own, and that of a question by API.
@@ -17,7 +17,7 @@ const VERDICT_TOOLS: [&str; 2] = ["StructuredOutput", "verdict"];
 /// A scenario being played.
 #[derive(Debug)]
 pub(crate) struct Playback {
-    scenario: Scenario,
+    scenario: ModelScenario,
     /// How often each fault fired, by its index.
     fired: Vec<u32>,
     /// How many verdicts each judge rule gave, by its index.
@@ -26,15 +26,15 @@ pub(crate) struct Playback {
 
 /// What to do with a request.
 #[derive(Debug)]
-pub(crate) struct Decision {
-    pub(crate) part: Part,
+pub(crate) struct PlaybackDecision {
+    pub(crate) part: ScenarioPart,
     pub(crate) fault: Option<FaultKind>,
-    pub(crate) reply: Reply,
+    pub(crate) reply: ModelReply,
 }
 
 /// The part of the scenario that a request falls under.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Part {
+pub(crate) enum ScenarioPart {
     /// The step of this index, of the scenario or of a route.
     Step(usize),
     /// The judge rule of this index.
@@ -43,15 +43,15 @@ pub(crate) enum Part {
 }
 
 /// The steps that a request plays, and how far it is.
-struct Position<'scenario> {
-    steps: &'scenario [Step],
+struct PlaybackPosition<'scenario> {
+    steps: &'scenario [AssistantTurn],
     after: &'scenario str,
     index: usize,
 }
 
 impl Playback {
     /// Returns the playback at its beginning.
-    pub(crate) fn new(scenario: Scenario) -> Self {
+    pub(crate) fn new(scenario: ModelScenario) -> Self {
         let fired = vec![0; scenario.faults.len()];
         let judged = vec![0; scenario.judges.len()];
         Self {
@@ -70,32 +70,34 @@ impl Playback {
     }
 
     /// Decides on a request; `serial` makes the ids of its calls unique.
-    pub(crate) fn decide(&mut self, request: &ModelRequest, serial: usize) -> Decision {
+    pub(crate) fn decide(&mut self, request: &ModelRequest, serial: usize) -> PlaybackDecision {
         let position = self.position(request);
         let part = self.part(request, position.index);
         let mut reply = match part {
-            Part::Step(_) => self.play(request, &position, serial),
-            Part::Judge(rule) => self.judge(request, rule, serial),
-            Part::Side => self.side(request),
+            ScenarioPart::Step(_) => self.play(request, &position, serial),
+            ScenarioPart::Judge(rule) => self.judge(request, rule, serial),
+            ScenarioPart::Side => self.side(request),
         };
         let fault = self.take_fault(request, part);
         match &fault {
-            Some(FaultKind::Empty) => reply = Reply::text(String::new(), reply.usage),
-            Some(FaultKind::Huge { bytes }) => reply = Reply::text("x".repeat(*bytes), reply.usage),
+            Some(FaultKind::Empty) => reply = ModelReply::text(String::new(), reply.usage),
+            Some(FaultKind::Huge { bytes }) => {
+                reply = ModelReply::text("x".repeat(*bytes), reply.usage);
+            }
             Some(_) | None => {}
         }
         let answered = fault.as_ref().is_none_or(FaultKind::is_answered);
-        if let Part::Judge(rule) = part
+        if let ScenarioPart::Judge(rule) = part
             && answered
             && !is_verdict_given(request)
             && let Some(count) = self.judged.get_mut(rule)
         {
             *count += 1;
         }
-        Decision { part, fault, reply }
+        PlaybackDecision { part, fault, reply }
     }
 
-    fn position(&self, request: &ModelRequest) -> Position<'_> {
+    fn position(&self, request: &ModelRequest) -> PlaybackPosition<'_> {
         let (last_user, since) = request.last_user();
         let route = self
             .scenario
@@ -103,12 +105,12 @@ impl Playback {
             .iter()
             .find(|route| last_user.contains(&route.matching));
         match route {
-            Some(route) => Position {
+            Some(route) => PlaybackPosition {
                 steps: &route.steps,
                 after: &route.after,
                 index: assistant_turns(since),
             },
-            None => Position {
+            None => PlaybackPosition {
                 steps: &self.scenario.steps,
                 after: &self.scenario.after,
                 index: assistant_turns(&request.history),
@@ -116,7 +118,7 @@ impl Playback {
         }
     }
 
-    fn part(&self, request: &ModelRequest, step_index: usize) -> Part {
+    fn part(&self, request: &ModelRequest, step_index: usize) -> ScenarioPart {
         let prompt = request.prompt_text();
         let rule = self
             .scenario
@@ -124,22 +126,28 @@ impl Playback {
             .iter()
             .position(|rule| prompt.contains(&rule.marker) && fits_verdict(request, rule));
         match rule {
-            Some(rule) => Part::Judge(rule),
-            None if request.tools.is_empty() => Part::Side,
-            None => Part::Step(step_index),
+            Some(rule) => ScenarioPart::Judge(rule),
+            None if request.tools.is_empty() => ScenarioPart::Side,
+            None => ScenarioPart::Step(step_index),
         }
     }
 
-    fn play(&self, request: &ModelRequest, position: &Position<'_>, serial: usize) -> Reply {
+    fn play(
+        &self,
+        request: &ModelRequest,
+        position: &PlaybackPosition<'_>,
+        serial: usize,
+    ) -> ModelReply {
         let Some(step) = position.steps.get(position.index) else {
-            return Reply::text(position.after.to_owned(), self.scenario.usage);
+            return ModelReply::text(position.after.to_owned(), self.scenario.usage);
         };
         let directory = request.working_directory();
-        let mut reply = Reply::text(step.say.clone(), step.usage.unwrap_or(self.scenario.usage));
+        let mut reply =
+            ModelReply::text(step.say.clone(), step.usage.unwrap_or(self.scenario.usage));
         for (number, tool_use) in step.tools.iter().enumerate() {
             let planned = tool_call::plan(&request.tools, tool_use, directory.as_deref());
             if let Some(planned) = planned {
-                reply.calls.push(Call {
+                reply.calls.push(ReplyToolCall {
                     id: format!("{serial}_{}_{number}", position.index),
                     name: planned.name,
                     namespace: planned.namespace,
@@ -153,17 +161,17 @@ impl Playback {
         reply
     }
 
-    fn judge(&self, request: &ModelRequest, rule: usize, serial: usize) -> Reply {
+    fn judge(&self, request: &ModelRequest, rule: usize, serial: usize) -> ModelReply {
         if is_verdict_given(request) {
-            return Reply::text("The verdict is given.".to_owned(), self.scenario.usage);
+            return ModelReply::text("The verdict is given.".to_owned(), self.scenario.usage);
         }
         let verdict = with_token(self.verdict(rule), &request.prompt_text());
         let tool = verdict_tool(request);
         if let (Some(tool), Value::Object(_)) = (tool, &verdict) {
             let planned = tool_call::called(tool, CallInput::Arguments(verdict));
-            return Reply {
+            return ModelReply {
                 text: String::new(),
-                calls: vec![Call {
+                calls: vec![ReplyToolCall {
                     id: format!("{serial}_judge"),
                     name: planned.name,
                     namespace: planned.namespace,
@@ -176,7 +184,7 @@ impl Playback {
             Value::String(text) => text,
             verdict => verdict.to_string(),
         };
-        Reply::text(text, self.scenario.usage)
+        ModelReply::text(text, self.scenario.usage)
     }
 
     fn verdict(&self, rule: usize) -> Value {
@@ -189,21 +197,21 @@ impl Playback {
             .unwrap_or_default()
     }
 
-    fn side(&self, request: &ModelRequest) -> Reply {
+    fn side(&self, request: &ModelRequest) -> ModelReply {
         let text = match &request.schema {
             Some(schema) => schema::smallest(schema, "side").to_string(),
             None => "ok".to_owned(),
         };
-        Reply::text(text, self.scenario.usage)
+        ModelReply::text(text, self.scenario.usage)
     }
 
     /// Finds the fault that hits a request, and counts it.
-    fn take_fault(&mut self, request: &ModelRequest, part: Part) -> Option<FaultKind> {
+    fn take_fault(&mut self, request: &ModelRequest, part: ScenarioPart) -> Option<FaultKind> {
         let prompt = request.prompt_text();
         for (fault, fired) in self.scenario.faults.iter().zip(&mut self.fired) {
             let aimed = match fault.at {
-                FaultTarget::Step(index) => part == Part::Step(index),
-                FaultTarget::Judge => matches!(part, Part::Judge(_)),
+                FaultTarget::Step(index) => part == ScenarioPart::Step(index),
+                FaultTarget::Judge => matches!(part, ScenarioPart::Judge(_)),
                 FaultTarget::Any => true,
             };
             let matching = fault
@@ -245,7 +253,8 @@ fn with_token(verdict: Value, question: &str) -> Value {
 
 /// Says whether a judge has handed in its verdict and only reports back.
 fn is_verdict_given(request: &ModelRequest) -> bool {
-    matches!(request.history.last(), Some(Entry::ToolResult(_))) && verdict_tool(request).is_some()
+    matches!(request.history.last(), Some(RequestMessage::ToolResult(_)))
+        && verdict_tool(request).is_some()
 }
 
 fn verdict_tool(request: &ModelRequest) -> Option<&OfferedTool> {

@@ -33,7 +33,7 @@ pub struct RecordedRequest {
     /// The index of the step that the request stands at, where it plays one.
     pub step: Option<usize>,
     /// What the server made of it.
-    pub answer: Answer,
+    pub answer: ServedAnswer,
     /// The key presented; absent where none was.
     pub key_fingerprint: Option<KeyFingerprint>,
     /// The names of the tools the client offers.
@@ -48,7 +48,7 @@ pub struct RecordedRequest {
 
 /// What a request was answered with.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Answer {
+pub enum ServedAnswer {
     /// A step of the scenario or of a route.
     Step,
     /// A judge rule's verdict.

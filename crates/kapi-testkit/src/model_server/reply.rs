@@ -3,19 +3,19 @@
 
 use serde_json::Value;
 
-use crate::model_server::scenario::Usage;
+use crate::model_server::scenario::ReplyUsage;
 
 /// One answer.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Reply {
+pub(crate) struct ModelReply {
     pub(crate) text: String,
-    pub(crate) calls: Vec<Call>,
-    pub(crate) usage: Usage,
+    pub(crate) calls: Vec<ReplyToolCall>,
+    pub(crate) usage: ReplyUsage,
 }
 
 /// One tool call in an answer.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Call {
+pub(crate) struct ReplyToolCall {
     /// Unique in the server, without the API's prefix.
     pub(crate) id: String,
     pub(crate) name: String,
@@ -34,21 +34,21 @@ pub(crate) enum CallInput {
 
 /// An answer in the shape of an API, whole and as a stream of events.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Rendered {
+pub(crate) struct RenderedReply {
     pub(crate) whole: Value,
-    pub(crate) events: Vec<Event>,
+    pub(crate) events: Vec<ServerSentEvent>,
 }
 
 /// One server-sent event.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Event {
+pub(crate) struct ServerSentEvent {
     pub(crate) name: Option<String>,
     pub(crate) text: String,
 }
 
-impl Reply {
+impl ModelReply {
     /// Returns an answer of words only.
-    pub(crate) fn text(text: String, usage: Usage) -> Self {
+    pub(crate) fn text(text: String, usage: ReplyUsage) -> Self {
         Self {
             text,
             calls: Vec::new(),
@@ -75,7 +75,7 @@ impl CallInput {
     }
 }
 
-impl Event {
+impl ServerSentEvent {
     /// Returns an event that carries its own name, as Anthropic and OpenAI responses do.
     pub(crate) fn named(name: &str, value: &Value) -> Self {
         Self {

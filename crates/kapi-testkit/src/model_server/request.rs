@@ -15,7 +15,7 @@ pub(crate) struct ModelRequest {
     pub(crate) tools: Vec<OfferedTool>,
     /// Instructions, and reminders that the client adds to user messages.
     pub(crate) system: String,
-    pub(crate) history: Vec<Entry>,
+    pub(crate) history: Vec<RequestMessage>,
     /// The JSON schema that the answer must fit, where one is demanded.
     pub(crate) schema: Option<Value>,
 }
@@ -34,7 +34,7 @@ pub(crate) enum Delivery {
 
 /// Who spoke.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Entry {
+pub(crate) enum RequestMessage {
     User(String),
     ToolResult(String),
     Assistant,
@@ -64,7 +64,7 @@ impl ModelRequest {
     pub(crate) fn prompt_text(&self) -> String {
         let mut text = self.system.clone();
         for entry in &self.history {
-            if let Entry::User(said) = entry {
+            if let RequestMessage::User(said) = entry {
                 text.push('\n');
                 text.push_str(said);
             }
@@ -73,9 +73,9 @@ impl ModelRequest {
     }
 
     /// Returns the last user message and the history after it.
-    pub(crate) fn last_user(&self) -> (&str, &[Entry]) {
+    pub(crate) fn last_user(&self) -> (&str, &[RequestMessage]) {
         for (index, entry) in self.history.iter().enumerate().rev() {
-            if let Entry::User(said) = entry {
+            if let RequestMessage::User(said) = entry {
                 return (said, self.history.get(index + 1..).unwrap_or_default());
             }
         }
@@ -88,8 +88,8 @@ impl ModelRequest {
             .iter()
             .rev()
             .find_map(|entry| match entry {
-                Entry::ToolResult(result) => Some(result.as_str()),
-                Entry::User(_) | Entry::Assistant => None,
+                RequestMessage::ToolResult(result) => Some(result.as_str()),
+                RequestMessage::User(_) | RequestMessage::Assistant => None,
             })
             .unwrap_or_default()
     }
@@ -112,11 +112,11 @@ impl OfferedTool {
 }
 
 /// Counts the assistant's turns; entries next to each other are one turn.
-pub(crate) fn assistant_turns(history: &[Entry]) -> usize {
+pub(crate) fn assistant_turns(history: &[RequestMessage]) -> usize {
     let mut turns = 0;
     let mut open = false;
     for entry in history {
-        let speaks = *entry == Entry::Assistant;
+        let speaks = *entry == RequestMessage::Assistant;
         if speaks && !open {
             turns += 1;
         }
@@ -184,7 +184,7 @@ fn path_after(text: &str) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Entry, assistant_turns, directory_in};
+    use super::{RequestMessage, assistant_turns, directory_in};
 
     #[test]
     fn directories_as_the_clients_name_them() {
@@ -204,15 +204,21 @@ mod tests {
 
     #[test]
     fn neighbouring_assistant_entries_are_one_turn() {
-        let user = || Entry::User("u".to_owned());
-        let result = || Entry::ToolResult("r".to_owned());
+        let user = || RequestMessage::User("u".to_owned());
+        let result = || RequestMessage::ToolResult("r".to_owned());
         assert_eq!(assistant_turns(&[]), 0);
         assert_eq!(
-            assistant_turns(&[user(), Entry::Assistant, Entry::Assistant]),
+            assistant_turns(&[user(), RequestMessage::Assistant, RequestMessage::Assistant]),
             1
         );
         assert_eq!(
-            assistant_turns(&[user(), Entry::Assistant, result(), Entry::Assistant, user()]),
+            assistant_turns(&[
+                user(),
+                RequestMessage::Assistant,
+                result(),
+                RequestMessage::Assistant,
+                user()
+            ]),
             2
         );
     }

@@ -4,9 +4,11 @@
 use serde_json::{Value, json};
 
 use crate::model_server::record::Api;
-use crate::model_server::reply::{Call, CallInput, Event, Rendered, Reply, pieces};
+use crate::model_server::reply::{
+    CallInput, ModelReply, RenderedReply, ReplyToolCall, ServerSentEvent, pieces,
+};
 use crate::model_server::request::{
-    Delivery, Entry, ModelRequest, OfferedTool, ToolForm, items_at, string_at, text_of,
+    Delivery, ModelRequest, OfferedTool, RequestMessage, ToolForm, items_at, string_at, text_of,
 };
 
 /// The name that the client's search for tools goes by here; on the wire it has none.
@@ -18,7 +20,7 @@ pub(crate) fn read(body: &Value) -> ModelRequest {
     let mut history = Vec::new();
     let mut tools = read_tools(items_at(body, "tools"), None);
     if let Some(prompt) = body["input"].as_str() {
-        history.push(Entry::User(prompt.to_owned()));
+        history.push(RequestMessage::User(prompt.to_owned()));
     }
     for item in items_at(body, "input") {
         let kind = item["type"].as_str().unwrap_or("message");
@@ -29,9 +31,9 @@ pub(crate) fn read(body: &Value) -> ModelRequest {
         } else if kind == "tool_search_call" {
             // Looking a tool up is no step: the one that wants the tool is still to come.
         } else if kind.ends_with("_output") {
-            history.push(Entry::ToolResult(text_of(&item["output"])));
+            history.push(RequestMessage::ToolResult(text_of(&item["output"])));
         } else if kind.ends_with("_call") || kind == "reasoning" {
-            history.push(Entry::Assistant);
+            history.push(RequestMessage::Assistant);
         }
     }
     let format = &body["text"]["format"];
@@ -49,11 +51,11 @@ pub(crate) fn read(body: &Value) -> ModelRequest {
     }
 }
 
-fn read_message(item: &Value, history: &mut Vec<Entry>, system: &mut String) {
+fn read_message(item: &Value, history: &mut Vec<RequestMessage>, system: &mut String) {
     let text = text_of(&item["content"]);
     match item["role"].as_str() {
-        Some("assistant") => history.push(Entry::Assistant),
-        Some("user") => history.push(Entry::User(text)),
+        Some("assistant") => history.push(RequestMessage::Assistant),
+        Some("user") => history.push(RequestMessage::User(text)),
         // "system" or "developer".
         _ => {
             system.push('\n');
@@ -94,7 +96,7 @@ fn read_tools(items: &[Value], namespace: Option<&str>) -> Vec<OfferedTool> {
 }
 
 /// Writes an answer.
-pub(crate) fn render(request: &ModelRequest, reply: &Reply, serial: usize) -> Rendered {
+pub(crate) fn render(request: &ModelRequest, reply: &ModelReply, serial: usize) -> RenderedReply {
     let usage = reply.usage;
     let mut items = Vec::new();
     if !reply.text.is_empty() {
@@ -137,13 +139,13 @@ pub(crate) fn render(request: &ModelRequest, reply: &Reply, serial: usize) -> Re
         .enumerate()
         .map(|(sequence_number, mut value)| {
             value["sequence_number"] = json!(sequence_number);
-            Event::named(&string_at(&value, "type"), &value)
+            ServerSentEvent::named(&string_at(&value, "type"), &value)
         })
         .collect();
-    Rendered { whole, events }
+    RenderedReply { whole, events }
 }
 
-fn call_item(call: &Call) -> Value {
+fn call_item(call: &ReplyToolCall) -> Value {
     let call_id = format!("call_{}", call.id);
     if let (SEARCH, CallInput::Arguments(arguments)) = (call.name.as_str(), &call.input) {
         return json!({

@@ -6,7 +6,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::model_server::fault::Fault;
+use crate::model_server::fault::InjectedFault;
 
 /// A scenario text that is not a scenario.
 #[derive(Debug, thiserror::Error)]
@@ -26,15 +26,15 @@ pub enum ScenarioError {
 /// request gets the same step again and a resumed session goes on where it was.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Scenario {
+pub struct ModelScenario {
     /// The steps; the index is the number of assistant turns in the request's history.
-    pub steps: Vec<Step>,
+    pub steps: Vec<AssistantTurn>,
     /// What is said once the steps are used up.
     #[serde(default = "after_default")]
     pub after: String,
     /// The tokens each answer claims to have cost, unless its step says otherwise.
     #[serde(default)]
-    pub usage: Usage,
+    pub usage: ReplyUsage,
     /// Answers to judging prompts; the first rule whose marker occurs answers.
     #[serde(default)]
     pub judges: Vec<JudgeRule>,
@@ -43,7 +43,7 @@ pub struct Scenario {
     pub routes: Vec<Route>,
     /// Failures to inject; the first that applies is used.
     #[serde(default)]
-    pub faults: Vec<Fault>,
+    pub faults: Vec<InjectedFault>,
     /// The only key that is let in; any other is answered with status 401.
     #[serde(default)]
     pub require_key: Option<String>,
@@ -54,7 +54,7 @@ pub struct Scenario {
 /// The parts do not overlap, and every API reports the same sum.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct Usage {
+pub struct ReplyUsage {
     /// Prompt tokens that came from no cache.
     pub input: u64,
     /// Visible answer tokens.
@@ -70,7 +70,7 @@ pub struct Usage {
 /// One assistant turn: words, and tools used at once. Without tools it ends the turn.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Step {
+pub struct AssistantTurn {
     /// The text of the turn; may be empty where tools are used.
     #[serde(default)]
     pub say: String,
@@ -79,7 +79,7 @@ pub struct Step {
     pub tools: Vec<ToolUse>,
     /// The tokens of this turn, where they differ from the scenario's.
     #[serde(default)]
-    pub usage: Option<Usage>,
+    pub usage: Option<ReplyUsage>,
 }
 
 /// A tool use, before it is known what the client calls the tool.
@@ -147,19 +147,19 @@ pub struct Route {
     #[serde(rename = "match")]
     pub matching: String,
     /// The steps; the index is the number of assistant turns since that message.
-    pub steps: Vec<Step>,
+    pub steps: Vec<AssistantTurn>,
     /// What is said once the steps are used up.
     #[serde(default = "after_default")]
     pub after: String,
 }
 
-impl Scenario {
+impl ModelScenario {
     /// Returns a scenario that plays these steps and does nothing else.
-    pub fn new(steps: Vec<Step>) -> Self {
+    pub fn new(steps: Vec<AssistantTurn>) -> Self {
         Self {
             steps,
             after: after_default(),
-            usage: Usage::default(),
+            usage: ReplyUsage::default(),
             judges: Vec::new(),
             routes: Vec::new(),
             faults: Vec::new(),
@@ -173,7 +173,7 @@ impl Scenario {
     }
 }
 
-impl Default for Usage {
+impl Default for ReplyUsage {
     fn default() -> Self {
         Self {
             input: 1000,
@@ -185,7 +185,7 @@ impl Default for Usage {
     }
 }
 
-impl Usage {
+impl ReplyUsage {
     /// Returns all prompt tokens, cached or not.
     pub fn prompt_total(&self) -> u64 {
         self.input + self.cache_read + self.cache_write
@@ -197,7 +197,7 @@ impl Usage {
     }
 }
 
-impl Step {
+impl AssistantTurn {
     /// Returns a step that says something and ends the turn.
     pub fn text(say: &str) -> Self {
         Self {
@@ -267,7 +267,7 @@ impl JudgeRule {
 
 impl Route {
     /// Returns a route that plays these steps for prompts with this text.
-    pub fn new(matching: &str, steps: Vec<Step>) -> Self {
+    pub fn new(matching: &str, steps: Vec<AssistantTurn>) -> Self {
         Self {
             matching: matching.to_owned(),
             steps,

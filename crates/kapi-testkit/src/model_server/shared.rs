@@ -8,10 +8,10 @@ use std::net::{Shutdown, TcpStream};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use crate::model_server::playback::{Decision, Playback};
+use crate::model_server::playback::{Playback, PlaybackDecision};
 use crate::model_server::record::RecordedRequest;
 use crate::model_server::request::ModelRequest;
-use crate::model_server::scenario::Scenario;
+use crate::model_server::scenario::ModelScenario;
 
 /// The most connections that are served at once.
 const CONNECTIONS_MAX: usize = 256;
@@ -20,14 +20,14 @@ const REQUESTS_MAX: usize = 10_000;
 
 /// The state of one server, for all its threads.
 #[derive(Debug)]
-pub(crate) struct Shared {
-    state: Mutex<State>,
+pub(crate) struct SharedServer {
+    state: Mutex<ServerState>,
     /// Signals a new request, or the end.
     changed: Condvar,
 }
 
 #[derive(Debug)]
-struct State {
+struct ServerState {
     playback: Playback,
     requests: Vec<RecordedRequest>,
     /// A second handle of each open connection, to wake its thread at the end.
@@ -43,10 +43,10 @@ enum Life {
     Ending,
 }
 
-impl Shared {
-    pub(crate) fn new(scenario: Scenario) -> Self {
+impl SharedServer {
+    pub(crate) fn new(scenario: ModelScenario) -> Self {
         Self {
-            state: Mutex::new(State {
+            state: Mutex::new(ServerState {
                 playback: Playback::new(scenario),
                 requests: Vec::new(),
                 connections: BTreeMap::new(),
@@ -59,7 +59,7 @@ impl Shared {
     }
 
     /// A thread that panicked holds no half-made state: every change is one assignment.
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, ServerState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -94,7 +94,7 @@ impl Shared {
         self.state().life == Life::Ending
     }
 
-    pub(crate) fn set_scenario(&self, scenario: Scenario) {
+    pub(crate) fn set_scenario(&self, scenario: ModelScenario) {
         self.state().playback = Playback::new(scenario);
     }
 
@@ -103,7 +103,7 @@ impl Shared {
     }
 
     /// Decides on a request; also returns the number that makes its ids unique.
-    pub(crate) fn decide(&self, request: &ModelRequest) -> (Decision, usize) {
+    pub(crate) fn decide(&self, request: &ModelRequest) -> (PlaybackDecision, usize) {
         let mut state = self.state();
         let serial = state.answers_made;
         state.answers_made += 1;

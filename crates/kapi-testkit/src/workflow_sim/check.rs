@@ -8,33 +8,33 @@ use std::path::Path;
 use kapi_core::actor::Actor;
 use kapi_core::id::EffectId;
 use kapi_core::workflow_key::WorkflowKey;
-use kapi_core::workflow_status::Status;
+use kapi_core::workflow_status::WorkflowStatus;
 use kapi_goal::record::inventory::workflow_ids;
 use kapi_goal::record::project::Project;
-use kapi_machine::logged::Logged;
+use kapi_machine::logged::EventRecord;
 use kapi_sys::sim_disk::SimDisk;
 use kapi_workflow::record::audit::audit_workflow;
-use kapi_workflow::record::index::WorkflowStanding;
-use kapi_workflow::record::snapshot::Snapshot;
+use kapi_workflow::record::index::WorkflowSummary;
+use kapi_workflow::record::snapshot::WorkflowSnapshot;
 use kapi_workflow::record::workflows::Workflows;
-use kapi_workflow::rules::command::Command;
+use kapi_workflow::rules::command::WorkflowCommand;
 use kapi_workflow::rules::documents::documents;
-use kapi_workflow::rules::event::Event;
+use kapi_workflow::rules::event::WorkflowEvent;
 use kapi_workflow::rules::evolve::evolve;
 use kapi_workflow::rules::mode_spec::ModeSpec;
 use kapi_workflow::rules::state::Workflow;
 
-use crate::oracle::{Oracle, Violation, check_durability, failed, read_log};
+use crate::oracle::{Oracle, OracleViolation, check_durability, failed, read_log};
 use crate::workflow_sim::modes;
 
 /// Where the workflows came to rest: what must be equal however often the power failed on the way.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Rest(Vec<RestOf>);
+pub(super) struct WorkflowRest(Vec<RestOf>);
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct RestOf {
     purpose: String,
-    status: Status,
+    status: WorkflowStatus,
     phase: (&'static str, Option<&'static str>),
     approvals: usize,
     revisions: usize,
@@ -49,12 +49,12 @@ struct RestOf {
 pub(super) fn all(
     disk: &SimDisk,
     project: &Project<'_>,
-    acknowledged: &BTreeMap<WorkflowKey, BTreeMap<u64, Logged<Event>>>,
-) -> Result<(), Violation> {
+    acknowledged: &BTreeMap<WorkflowKey, BTreeMap<u64, EventRecord<WorkflowEvent>>>,
+) -> Result<(), OracleViolation> {
     for key in acknowledged.keys() {
         if !keys(project)?.contains(key) {
             let detail = format!("workflow {key} was acknowledged and is gone");
-            return Err(Violation::new(Oracle::Durability, detail));
+            return Err(OracleViolation::new(Oracle::Durability, detail));
         }
     }
     for key in keys(project)? {
@@ -72,7 +72,7 @@ pub(super) fn all(
         let lack = Workflows::of(project).unapproved_workflow(&folded);
         if lack.map_err(|error| failed(&error))?.is_some() {
             let detail = format!("the log of {key} says more than its person's home");
-            return Err(Violation::new(Oracle::Durability, detail));
+            return Err(OracleViolation::new(Oracle::Durability, detail));
         }
         check_denied(disk, project, &key)?;
         check_files(project, &key, &folded)?;
@@ -81,7 +81,7 @@ pub(super) fn all(
 }
 
 /// Returns where everything came to rest.
-pub(super) fn rest(project: &Project<'_>) -> Result<Rest, Violation> {
+pub(super) fn rest(project: &Project<'_>) -> Result<WorkflowRest, OracleViolation> {
     let mut rests = Vec::new();
     for key in keys(project)? {
         let workflow = Workflows::of(project)
@@ -89,7 +89,7 @@ pub(super) fn rest(project: &Project<'_>) -> Result<Rest, Violation> {
             .map_err(|error| failed(&error))?;
         rests.push(rest_of(&workflow));
     }
-    Ok(Rest(rests))
+    Ok(WorkflowRest(rests))
 }
 
 fn rest_of(workflow: &Workflow) -> RestOf {
@@ -111,7 +111,7 @@ fn rest_of(workflow: &Workflow) -> RestOf {
     }
 }
 
-fn keys(project: &Project<'_>) -> Result<Vec<WorkflowKey>, Violation> {
+fn keys(project: &Project<'_>) -> Result<Vec<WorkflowKey>, OracleViolation> {
     let mut keys = Vec::new();
     for spec in ModeSpec::all() {
         let mode = spec.mode;
@@ -126,7 +126,7 @@ fn replayed(
     disk: &SimDisk,
     project: &Project<'_>,
     key: &WorkflowKey,
-) -> Result<(Vec<Logged<Event>>, Option<Workflow>), Violation> {
+) -> Result<(Vec<EventRecord<WorkflowEvent>>, Option<Workflow>), OracleViolation> {
     let file = project.layout.workflow(key.mode, &key.id).events();
     let files = disk.snapshot();
     let bytes = files.get(&file).map(Vec::as_slice).unwrap_or_default();
@@ -139,22 +139,22 @@ fn replayed(
 }
 
 /// An effect ends well once, and never ends without having begun.
-fn check_once(log: &[Logged<Event>]) -> Result<(), Violation> {
+fn check_once(log: &[EventRecord<WorkflowEvent>]) -> Result<(), OracleViolation> {
     let mut under_way: BTreeSet<&EffectId> = BTreeSet::new();
     let mut ended: BTreeSet<&EffectId> = BTreeSet::new();
     for logged in log {
         match &logged.event {
-            Event::EffectIntended { effect, .. } => {
+            WorkflowEvent::EffectIntended { effect, .. } => {
                 if ended.contains(effect) {
                     let detail = format!("effect {effect} begins again after it ended well");
-                    return Err(Violation::new(Oracle::Once, detail));
+                    return Err(OracleViolation::new(Oracle::Once, detail));
                 }
                 under_way.insert(effect);
             }
-            Event::EffectEnded { effect, failed, .. } => {
+            WorkflowEvent::EffectEnded { effect, failed, .. } => {
                 if !under_way.remove(effect) {
                     let detail = format!("effect {effect} ends and was not running");
-                    return Err(Violation::new(Oracle::Once, detail));
+                    return Err(OracleViolation::new(Oracle::Once, detail));
                 }
                 if failed.is_none() {
                     ended.insert(effect);
@@ -167,12 +167,16 @@ fn check_once(log: &[Logged<Event>]) -> Result<(), Violation> {
 }
 
 /// A denial changes no byte anywhere.
-fn check_denied(disk: &SimDisk, project: &Project<'_>, key: &WorkflowKey) -> Result<(), Violation> {
+fn check_denied(
+    disk: &SimDisk,
+    project: &Project<'_>,
+    key: &WorkflowKey,
+) -> Result<(), OracleViolation> {
     let before = disk.snapshot();
     let agent = Actor::Agent {
         run: "001-keep.t001-interviewer-a1".to_owned(),
     };
-    let asked = Command::Approve {
+    let asked = WorkflowCommand::Approve {
         sha256: String::new(),
         found: String::new(),
         means: kapi_workflow::rules::pending::Means::YesFlag,
@@ -183,13 +187,13 @@ fn check_denied(disk: &SimDisk, project: &Project<'_>, key: &WorkflowKey) -> Res
         .is_ok()
     {
         let detail = format!("an agent approved {key}");
-        return Err(Violation::new(Oracle::Ownership, detail));
+        return Err(OracleViolation::new(Oracle::Ownership, detail));
     }
     if disk.snapshot() == before {
         return Ok(());
     }
     let detail = format!("a denial changed something of {key}");
-    Err(Violation::new(Oracle::Ownership, detail))
+    Err(OracleViolation::new(Oracle::Ownership, detail))
 }
 
 /// After a repair every file says what the log says.
@@ -197,14 +201,14 @@ fn check_files(
     project: &Project<'_>,
     key: &WorkflowKey,
     folded: &Workflow,
-) -> Result<(), Violation> {
+) -> Result<(), OracleViolation> {
     Workflows::of(project)
         .repair_workflow(key)
         .map_err(|error| failed(&error))?;
     let layout = project.layout.workflow(key.mode, &key.id);
     let read = |file: &Path| {
         let read = project.disk.read(file, 0).map_err(|error| failed(&error));
-        Ok::<_, Violation>(read?.unwrap_or_default())
+        Ok::<_, OracleViolation>(read?.unwrap_or_default())
     };
     for document in documents(folded) {
         if read(&layout.document(&document.name))? != document.text.as_bytes() {
@@ -215,8 +219,9 @@ fn check_files(
         .workflow_log(key)
         .map_err(|error| failed(&error))?;
     let seq = log.last().map_or(0, |logged| logged.seq);
-    let snapshot: Option<Snapshot> = serde_json::from_slice(&read(&layout.snapshot())?).ok();
-    if snapshot != Some(Snapshot::of(folded, seq)) {
+    let snapshot: Option<WorkflowSnapshot> =
+        serde_json::from_slice(&read(&layout.snapshot())?).ok();
+    if snapshot != Some(WorkflowSnapshot::of(folded, seq)) {
         return Err(differs(key, "snapshot.json"));
     }
     let audit = audit_workflow(project, key).map_err(|error| failed(&error))?;
@@ -228,7 +233,7 @@ fn check_files(
 }
 
 /// The listing says what the logs say.
-fn check_listing(project: &Project<'_>) -> Result<(), Violation> {
+fn check_listing(project: &Project<'_>) -> Result<(), OracleViolation> {
     for listed in Workflows::of(project)
         .workflows()
         .map_err(|error| failed(&error))?
@@ -236,14 +241,14 @@ fn check_listing(project: &Project<'_>) -> Result<(), Violation> {
         let workflow = Workflows::of(project)
             .workflow(&listed.key)
             .map_err(|error| failed(&error))?;
-        let is_true = match &listed.standing {
-            WorkflowStanding::Known(entry) => {
+        let is_true = match &listed.state {
+            WorkflowSummary::Known(entry) => {
                 let (phase, _) = workflow.phase();
                 entry.status == workflow.status
                     && entry.phase == phase
                     && entry.links == workflow.links
             }
-            WorkflowStanding::Damaged(_) => false,
+            WorkflowSummary::Damaged(_) => false,
         };
         if !is_true {
             return Err(differs(&listed.key, "inventory.json"));
@@ -252,7 +257,7 @@ fn check_listing(project: &Project<'_>) -> Result<(), Violation> {
     Ok(())
 }
 
-fn differs(key: &WorkflowKey, what: &str) -> Violation {
+fn differs(key: &WorkflowKey, what: &str) -> OracleViolation {
     let detail = format!("{key}: {what} is not what the log says");
-    Violation::new(Oracle::Convergence, detail)
+    OracleViolation::new(Oracle::Convergence, detail)
 }

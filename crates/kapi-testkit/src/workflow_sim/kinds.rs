@@ -5,7 +5,7 @@
 
 use std::collections::BTreeSet;
 
-use kapi_workflow::rules::event::Event;
+use kapi_workflow::rules::event::WorkflowEvent;
 
 use crate::workflow_sim::modes::{self, kind as of_mode};
 
@@ -29,7 +29,7 @@ macro_rules! kinds {
 }
 
 kinds! {
-    SHARED, kind: Event as ""
+    SHARED, kind: WorkflowEvent as ""
     [
         Started, DecisionAsked, Approved, Revised, Blocked, Unblocked, LimitsRaised, Abandoned, Failed, Completed,
         Integrated, EvidenceRecorded, ConflictFound, ConflictSettled, WorkerPrepared, WorkerDispatched, WorkerRefreshed,

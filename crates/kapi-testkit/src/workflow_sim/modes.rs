@@ -7,12 +7,12 @@ mod autoresearch;
 mod interview;
 mod ralph;
 
-use kapi_workflow::rules::effect::{AgentQuestion, Effect};
+use kapi_workflow::rules::effect::{AgentQuestion, WorkflowEffect};
 use kapi_workflow::rules::modes::{Body, ModeAnswer, ModeEvent};
-use kapi_workflow::rules::outcome::Outcome;
+use kapi_workflow::rules::outcome::WorkflowOutcome;
 use kapi_workflow::rules::state::Workflow;
 
-use crate::workflow_sim::tale::Tale;
+use crate::workflow_sim::script::WorkflowScript;
 
 /// What an agent says that does not answer.
 pub(super) enum NoAnswer {
@@ -29,7 +29,7 @@ macro_rules! simulated {
         pub(super) const KINDS: &[&[&str]] = &[$($folder::KINDS,)+];
 
         /// Every story.
-        pub(super) const TALES: &[&[Tale]] = &[$($folder::TALES,)+];
+        pub(super) const TALES: &[&[WorkflowScript]] = &[$($folder::TALES,)+];
 
         /// Returns the kind of a mode's fact.
         pub(super) const fn kind(event: &ModeEvent) -> &'static str {
@@ -60,7 +60,7 @@ macro_rules! simulated {
         }
 
         /// Returns what comes of an effect in this mode alone: of its own verbs, and where one goes wrong.
-        pub(super) fn outcome(effect: &Effect, workflow: &Workflow) -> Option<Outcome> {
+        pub(super) fn outcome(effect: &WorkflowEffect, workflow: &Workflow) -> Option<WorkflowOutcome> {
             match &workflow.body {
                 $(Body::$tag(_) => $folder::outcome(effect, workflow),)+
             }

@@ -8,11 +8,13 @@ use kapi_check::rules::proof::verify_run::{Checks, VerifyRun};
 use kapi_core::failure::Failure;
 use kapi_core::id::GoalId;
 use kapi_core::usage::Usage;
-use kapi_goal::rules::state::Status as GoalStatus;
+use kapi_goal::rules::state::GoalStatus;
 use kapi_store::hash::sha256_hex;
-use kapi_workflow::rules::changed::Changed;
-use kapi_workflow::rules::effect::{Advancing, Effect, GoalWork, Landing, Verification};
-use kapi_workflow::rules::outcome::Outcome;
+use kapi_workflow::rules::changed::LandedPaths;
+use kapi_workflow::rules::effect::{
+    Advancing, GoalWork, Verification, WorkflowEffect, WorkflowLanding,
+};
+use kapi_workflow::rules::outcome::WorkflowOutcome;
 
 /// Returns the goal of a task: the same one whenever it is asked for.
 pub(super) fn goal_of(workflow: &GoalId, work: &GoalWork) -> GoalId {
@@ -21,8 +23,8 @@ pub(super) fn goal_of(workflow: &GoalId, work: &GoalWork) -> GoalId {
 }
 
 /// A goal is done.
-pub(super) fn done(effect: &Effect, work: &GoalWork) -> Outcome {
-    Outcome::Rested {
+pub(super) fn done(effect: &WorkflowEffect, work: &GoalWork) -> WorkflowOutcome {
+    WorkflowOutcome::Rested {
         goal: goal_of(&effect.workflow, work),
         worktree: None,
         status: GoalStatus::Done,
@@ -32,31 +34,31 @@ pub(super) fn done(effect: &Effect, work: &GoalWork) -> Outcome {
 }
 
 /// A commit lands.
-pub(super) fn landed(landing: &Landing) -> Outcome {
+pub(super) fn landed(landing: &WorkflowLanding) -> WorkflowOutcome {
     let merged = landing.base != landing.head;
     let head = if merged {
         oid(&[&landing.head, &landing.commit])
     } else {
         landing.commit.clone()
     };
-    Outcome::Landed {
+    WorkflowOutcome::Landed {
         tree: oid(&["tree", &head]),
         head,
         merged,
-        changed: Changed::of(vec![format!("src/{}.rs", landing.task)]),
+        changed: LandedPaths::of(vec![format!("src/{}.rs", landing.task)]),
     }
 }
 
 /// The branch moves.
-pub(super) fn advanced(step: &Advancing) -> Outcome {
-    Outcome::Advanced {
+pub(super) fn advanced(step: &Advancing) -> WorkflowOutcome {
+    WorkflowOutcome::Advanced {
         at: step.to.clone(),
         brought: None,
     }
 }
 
 /// Every command ends with an exit code.
-pub(super) fn verified(asked: &Verification, exit_code: i32) -> Outcome {
+pub(super) fn verified(asked: &Verification, exit_code: i32) -> WorkflowOutcome {
     let run = |command: &String| VerifyRun {
         command: command.clone(),
         checks: Checks::Visible,
@@ -67,7 +69,7 @@ pub(super) fn verified(asked: &Verification, exit_code: i32) -> Outcome {
         output_bytes: 6,
         tally: None,
     };
-    Outcome::Verified(VerifyReport {
+    WorkflowOutcome::Verified(VerifyReport {
         commit: asked.commit.clone(),
         tree: oid(&["tree", &asked.commit]),
         tampered: Vec::new(),
@@ -83,8 +85,8 @@ pub(super) fn oid(parts: &[&str]) -> String {
 }
 
 /// The world refused.
-pub(super) fn failed(message: &str, may_pass: bool) -> Outcome {
-    Outcome::Failed {
+pub(super) fn failed(message: &str, may_pass: bool) -> WorkflowOutcome {
+    WorkflowOutcome::Failed {
         failure: Failure {
             message: message.to_owned(),
             hint: None,

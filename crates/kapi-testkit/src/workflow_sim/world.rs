@@ -11,19 +11,19 @@ use std::time::Duration;
 
 use kapi_core::id::{EffectId, GoalId};
 use kapi_core::usage::Usage;
-use kapi_machine::logged::Logged;
-use kapi_machine::watch::{Activity, Watch};
+use kapi_machine::logged::EventRecord;
+use kapi_machine::watch::{Activity, EffectWatch};
 use kapi_sys::disk::Disk as _;
 use kapi_sys::sim_disk::SimDisk;
 use kapi_workflow::record::run_name::run_name;
-use kapi_workflow::rules::effect::{Action, AgentQuestion, Effect, Uses};
-use kapi_workflow::rules::event::Event;
+use kapi_workflow::rules::effect::{AgentQuestion, EffectResource, WorkflowAction, WorkflowEffect};
+use kapi_workflow::rules::event::WorkflowEvent;
 use kapi_workflow::rules::evolve::evolve;
-use kapi_workflow::rules::identity::Identity;
-use kapi_workflow::rules::outcome::Outcome;
+use kapi_workflow::rules::identity::ReviewerIdentity;
+use kapi_workflow::rules::outcome::WorkflowOutcome;
 use kapi_workflow::rules::state::Workflow;
 
-use crate::oracle::{Oracle, Violation, read_log};
+use crate::oracle::{Oracle, OracleViolation, read_log};
 use crate::workflow_sim::modes::{self, NoAnswer};
 use crate::workflow_sim::outcomes::{advanced, done, failed, landed, verified};
 
@@ -41,23 +41,23 @@ const LOOKS_MAX: u32 = 60_000;
 pub(crate) const PROGRESS_MS: u64 = 1_000;
 
 /// The world of one story.
-pub(super) struct World {
+pub(super) struct StoryWorld {
     disk: SimDisk,
-    complaint: Mutex<Option<Violation>>,
+    complaint: Mutex<Option<OracleViolation>>,
     /// What was answered to each effect that is not tried again.
-    told: Mutex<BTreeMap<(GoalId, EffectId), String>>,
+    reported: Mutex<BTreeMap<(GoalId, EffectId), String>>,
     /// The effects whose use was recorded while they run.
     known_use: Mutex<BTreeSet<EffectId>>,
     use_heard: Condvar,
     time_ms: AtomicU64,
 }
 
-impl World {
+impl StoryWorld {
     pub(super) const fn new(disk: SimDisk) -> Self {
         Self {
             disk,
             complaint: Mutex::new(None),
-            told: Mutex::new(BTreeMap::new()),
+            reported: Mutex::new(BTreeMap::new()),
             known_use: Mutex::new(BTreeSet::new()),
             use_heard: Condvar::new(),
             time_ms: AtomicU64::new(0),
@@ -65,7 +65,7 @@ impl World {
     }
 
     /// Returns the first complaint.
-    pub(super) fn check(&self) -> Result<(), Violation> {
+    pub(super) fn check(&self) -> Result<(), OracleViolation> {
         hold(&self.complaint).take().map_or(Ok(()), Err)
     }
 
@@ -76,35 +76,46 @@ impl World {
     }
 
     /// Hears what was recorded meanwhile.
-    pub(super) fn hear(&self, event: &Event) {
-        if let Event::EffectUsed { effect, .. } = event {
+    pub(super) fn hear(&self, event: &WorkflowEvent) {
+        if let WorkflowEvent::EffectUsed { effect, .. } = event {
             hold(&self.known_use).insert(effect.clone());
             self.use_heard.notify_all();
         }
     }
 
     /// Performs one effect.
-    pub(super) fn perform(&self, effect: &Effect, watch: &Watch<'_>) -> Outcome {
+    pub(super) fn perform(
+        &self,
+        effect: &WorkflowEffect,
+        watch: &EffectWatch<'_>,
+    ) -> WorkflowOutcome {
         let outcome = self.judged(effect, watch).unwrap_or_else(|violation| {
             hold(&self.complaint).get_or_insert(violation);
             failed("perform an effect that must not be performed", false)
         });
-        if !matches!(outcome, Outcome::Failed { .. } | Outcome::Cancelled { .. }) {
+        if !matches!(
+            outcome,
+            WorkflowOutcome::Failed { .. } | WorkflowOutcome::Cancelled { .. }
+        ) {
             let key = (effect.workflow.clone(), effect.id.clone());
             let now = format!("{outcome:?}");
-            let before = hold(&self.told).insert(key, now.clone());
+            let before = hold(&self.reported).insert(key, now.clone());
             if before.is_some_and(|before| before != now) {
                 let detail = format!("effect {} came out in two ways", effect.id);
-                let violation = Violation::new(Oracle::Once, detail);
+                let violation = OracleViolation::new(Oracle::Once, detail);
                 hold(&self.complaint).get_or_insert(violation);
             }
         }
         outcome
     }
 
-    fn judged(&self, effect: &Effect, watch: &Watch<'_>) -> Result<Outcome, Violation> {
+    fn judged(
+        &self,
+        effect: &WorkflowEffect,
+        watch: &EffectWatch<'_>,
+    ) -> Result<WorkflowOutcome, OracleViolation> {
         if self.disk.is_crashed() {
-            return Ok(Outcome::Cancelled {
+            return Ok(WorkflowOutcome::Cancelled {
                 usage: Usage::default(),
             });
         }
@@ -116,17 +127,17 @@ impl World {
         }
         let Some(workflow) = workflow else {
             let detail = format!("{} is performed for nothing", effect.id);
-            return Err(Violation::new(Oracle::Intent, detail));
+            return Err(OracleViolation::new(Oracle::Intent, detail));
         };
         let n_failures = n_failures(&effect.id, &log);
         if let Some(outcome) = modes::outcome(effect, &workflow) {
-            if effect.action.uses() == Uses::Model {
+            if effect.action.uses() == EffectResource::Model {
                 self.write_transcript(effect);
                 (watch.notice)(Activity::Used(USED));
             }
             return Ok(outcome);
         }
-        if let Action::Ask(question) = &effect.action {
+        if let WorkflowAction::Ask(question) = &effect.action {
             self.write_transcript(effect);
             if modes::takes_long(question, &workflow) {
                 self.use_up(&effect.id, watch)?;
@@ -139,7 +150,7 @@ impl World {
     }
 
     /// Uses something and goes on until that is recorded, or nobody wants to know any more.
-    fn use_up(&self, effect: &EffectId, watch: &Watch<'_>) -> Result<(), Violation> {
+    fn use_up(&self, effect: &EffectId, watch: &EffectWatch<'_>) -> Result<(), OracleViolation> {
         hold(&self.known_use).remove(effect);
         (watch.notice)(Activity::Used(USED));
         self.time_ms.fetch_add(PROGRESS_MS, Ordering::SeqCst);
@@ -153,11 +164,11 @@ impl World {
             (known, _) = heard.unwrap_or_else(PoisonError::into_inner);
         }
         let detail = format!("what effect {effect} uses is not recorded while it runs");
-        Err(Violation::new(Oracle::Durability, detail))
+        Err(OracleViolation::new(Oracle::Durability, detail))
     }
 
     /// Adds to the transcript of a run, as the real world does: not synced.
-    fn write_transcript(&self, effect: &Effect) {
+    fn write_transcript(&self, effect: &WorkflowEffect) {
         let files = self.disk.snapshot();
         let mut logs = files.keys().filter(|path| is_log(path, &effect.workflow));
         // `.ilchul/workflows/<mode>/<workflow>/events.jsonl`
@@ -173,7 +184,10 @@ impl World {
     }
 
     /// Returns the log as a power cut at this moment would leave it.
-    fn durable_log(&self, workflow: &GoalId) -> Result<Vec<Logged<Event>>, Violation> {
+    fn durable_log(
+        &self,
+        workflow: &GoalId,
+    ) -> Result<Vec<EventRecord<WorkflowEvent>>, OracleViolation> {
         let files = self.disk.durable();
         let bytes = files
             .iter()
@@ -190,12 +204,15 @@ fn is_log(path: &Path, workflow: &GoalId) -> bool {
 }
 
 /// Checks that an effect about to be performed was intended and has not ended well before.
-fn check_performed(effect: &EffectId, log: &[Logged<Event>]) -> Result<(), Violation> {
+fn check_performed(
+    effect: &EffectId,
+    log: &[EventRecord<WorkflowEvent>],
+) -> Result<(), OracleViolation> {
     let mut is_under_way = false;
     for logged in log {
         match &logged.event {
-            Event::EffectIntended { effect: id, .. } if id == effect => is_under_way = true,
-            Event::EffectEnded { effect: id, .. } if id == effect => is_under_way = false,
+            WorkflowEvent::EffectIntended { effect: id, .. } if id == effect => is_under_way = true,
+            WorkflowEvent::EffectEnded { effect: id, .. } if id == effect => is_under_way = false,
             _ => {}
         }
     }
@@ -203,51 +220,56 @@ fn check_performed(effect: &EffectId, log: &[Logged<Event>]) -> Result<(), Viola
         return Ok(());
     }
     let detail = format!("effect {effect} is performed without a durable intent");
-    Err(Violation::new(Oracle::Intent, detail))
+    Err(OracleViolation::new(Oracle::Intent, detail))
 }
 
-fn n_failures(effect: &EffectId, log: &[Logged<Event>]) -> usize {
-    let is_failure = |logged: &&Logged<Event>| matches!(&logged.event, Event::EffectEnded { effect: id, failed: Some(_), .. } if id == effect);
+fn n_failures(effect: &EffectId, log: &[EventRecord<WorkflowEvent>]) -> usize {
+    let is_failure = |logged: &&EventRecord<WorkflowEvent>| matches!(&logged.event, WorkflowEvent::EffectEnded { effect: id, failed: Some(_), .. } if id == effect);
     log.iter().filter(is_failure).count()
 }
 
 /// Does what any mode may have done. A verb of one mode alone is told in its own file, or its story
 /// does not come to its end.
-fn perform_once(effect: &Effect, n_failures: usize) -> Outcome {
-    if let Action::Prepare { branch, .. } = &effect.action {
+fn perform_once(effect: &WorkflowEffect, n_failures: usize) -> WorkflowOutcome {
+    if let WorkflowAction::Prepare { branch, .. } = &effect.action {
         if n_failures == 0 {
             return failed("reach the repository", false);
         }
-        Outcome::Prepared {
+        WorkflowOutcome::Prepared {
             branch: branch.clone(),
             worktree: "/worktrees/it".to_owned(),
             baseline: None,
         }
-    } else if let Action::Work(work) = &effect.action {
+    } else if let WorkflowAction::Work(work) = &effect.action {
         done(effect, work)
-    } else if let Action::Land(landing) = &effect.action {
+    } else if let WorkflowAction::Land(landing) = &effect.action {
         landed(landing)
-    } else if let Action::Verify(asked) = &effect.action {
+    } else if let WorkflowAction::Verify(asked) = &effect.action {
         verified(asked, 0)
-    } else if let Action::Advance(step) = &effect.action {
+    } else if let WorkflowAction::Advance(step) = &effect.action {
         advanced(step)
     } else {
         failed("perform what no simulated mode knows", false)
     }
 }
 
-fn ask(effect: &Effect, question: &AgentQuestion, workflow: &Workflow, failures: usize) -> Outcome {
-    let by = Identity {
+fn ask(
+    effect: &WorkflowEffect,
+    question: &AgentQuestion,
+    workflow: &Workflow,
+    failures: usize,
+) -> WorkflowOutcome {
+    let by = ReviewerIdentity {
         agent: question.agent.clone(),
         run: format!("{}.{}", effect.workflow, effect.id),
     };
     match modes::reply(question, workflow, failures) {
-        Ok(answer) => Outcome::Answered {
+        Ok(answer) => WorkflowOutcome::Answered {
             by,
             answer: Box::new(answer),
             usage: USED,
         },
-        Err(NoAnswer::Unreadable(why)) => Outcome::Unreadable {
+        Err(NoAnswer::Unreadable(why)) => WorkflowOutcome::Unreadable {
             by,
             why: why.to_owned(),
             usage: Usage::default(),

@@ -1,13 +1,13 @@
 //! A thousand executors through the real core: what issue and specification promise of it.
 
-use kapi_testkit::converge::executor::Kind;
-use kapi_testkit::converge::{Rules, converge};
+use kapi_testkit::converge::executor::ExecutorKind;
+use kapi_testkit::converge::{ConvergenceRules, converge};
 
 #[test]
 fn nothing_false_is_accepted_and_nothing_honest_is_lost() {
     for seed in 1..=3 {
         let table = converge(seed, 1_000).unwrap();
-        let ours = table.total(Rules::Kapi);
+        let ours = table.total(ConvergenceRules::Kapi);
         assert_eq!(ours.executors, 1_000);
         assert_eq!(ours.false_done, 0, "\n{table}");
         assert_eq!(ours.honest_lost, 0, "\n{table}");
@@ -17,10 +17,14 @@ fn nothing_false_is_accepted_and_nothing_honest_is_lost() {
 #[test]
 fn a_goal_ends_soon_after_its_last_useful_turn() {
     let table = converge(7, 1_000).unwrap();
-    for kind in Kind::ALL {
-        let row = table.row(Rules::Kapi, kind);
+    for kind in ExecutorKind::ALL {
+        let row = table.row(ConvergenceRules::Kapi, kind);
         // Going back and forth between two trees takes one turn more to be seen.
-        let most = if kind == Kind::Oscillator { 3 } else { 2 };
+        let most = if kind == ExecutorKind::Oscillator {
+            3
+        } else {
+            2
+        };
         assert!(row.wasted_max <= most, "{}\n{table}", kind.name());
     }
 }
@@ -33,10 +37,17 @@ fn the_same_seed_tells_the_same_story() {
 #[test]
 fn the_rules_of_others_let_liars_through() {
     let table = converge(1, 1_000).unwrap();
-    for kind in [Kind::Liar, Kind::TestEditor, Kind::Injector] {
-        assert!(table.row(Rules::Sentinel, kind).false_done > 0, "\n{table}");
+    for kind in [
+        ExecutorKind::Liar,
+        ExecutorKind::TestEditor,
+        ExecutorKind::Injector,
+    ] {
         assert!(
-            table.row(Rules::TextEvidence, kind).false_done > 0,
+            table.row(ConvergenceRules::Sentinel, kind).false_done > 0,
+            "\n{table}"
+        );
+        assert!(
+            table.row(ConvergenceRules::TextEvidence, kind).false_done > 0,
             "\n{table}"
         );
     }

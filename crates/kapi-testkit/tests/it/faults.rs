@@ -5,9 +5,9 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use kapi_testkit::model_server::ModelServer;
-use kapi_testkit::model_server::fault::{Fault, FaultKind, FaultTarget, Times};
-use kapi_testkit::model_server::record::Answer;
-use kapi_testkit::model_server::scenario::{JudgeRule, Scenario, Step};
+use kapi_testkit::model_server::fault::{FaultKind, FaultTarget, InjectedFault, Times};
+use kapi_testkit::model_server::record::ServedAnswer;
+use kapi_testkit::model_server::scenario::{AssistantTurn, JudgeRule, ModelScenario};
 use serde_json::{Value, json};
 
 use crate::client::{Reply, Speech, Turn, connect, events, head, post};
@@ -17,8 +17,12 @@ const DEADLINE: Duration = Duration::from_secs(30);
 
 /// Starts a server whose step 0 speaks and has this fault once.
 fn faulty(kind: FaultKind) -> ModelServer {
-    let mut scenario = Scenario::new(vec![Step::text("All is well.")]);
-    scenario.faults = vec![Fault::new(FaultTarget::Step(0), Times::First(1), kind)];
+    let mut scenario = ModelScenario::new(vec![AssistantTurn::text("All is well.")]);
+    scenario.faults = vec![InjectedFault::new(
+        FaultTarget::Step(0),
+        Times::First(1),
+        kind,
+    )];
     ModelServer::start(scenario).expect("a server")
 }
 
@@ -40,8 +44,12 @@ fn each_failure_in_each_api_happens_once() {
             let retried = ask(&server, speech, stream);
             let text = speech.said(stream, &retried).text;
             assert_eq!(text, "All is well.", "{kind:?} {speech:?}");
-            let answers: Vec<Answer> = server.requests().into_iter().map(|r| r.answer).collect();
-            assert_eq!(answers, [Answer::Fault(kind.clone()), Answer::Step]);
+            let answers: Vec<ServedAnswer> =
+                server.requests().into_iter().map(|r| r.answer).collect();
+            assert_eq!(
+                answers,
+                [ServedAnswer::Fault(kind.clone()), ServedAnswer::Step]
+            );
         }
     };
     let status = FaultKind::Status {
@@ -110,7 +118,7 @@ fn hanging_and_stalling_end_with_the_server() {
         let mut first = vec![0; n_bytes_min];
         stream.read_exact(&mut first).expect("half of an answer");
         assert!(server.wait_until(DEADLINE, &|requests| requests.len() == 1));
-        assert_eq!(server.requests()[0].answer, Answer::Fault(kind));
+        assert_eq!(server.requests()[0].answer, ServedAnswer::Fault(kind));
         let client = thread::spawn(move || {
             let mut rest = Vec::new();
             stream.read_to_end(&mut rest).map(|_| rest)
@@ -138,7 +146,7 @@ fn a_hanging_request_ends_with_its_client() {
 
 #[test]
 fn faults_hit_what_they_aim_at() {
-    let fault = |at, matching: Option<&str>, code| Fault {
+    let fault = |at, matching: Option<&str>, code| InjectedFault {
         at,
         times: Times::Always,
         matching: matching.map(str::to_owned),
@@ -147,7 +155,8 @@ fn faults_hit_what_they_aim_at() {
             retry_after_s: None,
         },
     };
-    let mut scenario = Scenario::new(vec![Step::bash("ls"), Step::text("end")]);
+    let mut scenario =
+        ModelScenario::new(vec![AssistantTurn::bash("ls"), AssistantTurn::text("end")]);
     scenario.judges = vec![JudgeRule::new("JUDGE", vec![json!({ "verdict": "done" })])];
     scenario.faults = vec![
         fault(FaultTarget::Judge, None, 503),
@@ -174,8 +183,8 @@ fn a_new_scenario_starts_anew() {
     let server = faulty(FaultKind::Disconnect);
     assert_eq!(ask(&server, Speech::Chat, false).status, 0);
     assert_eq!(ask(&server, Speech::Chat, false).status, 200);
-    let mut scenario = Scenario::new(vec![Step::text("other")]);
-    scenario.faults = vec![Fault::status(500, 0, 1)];
+    let mut scenario = ModelScenario::new(vec![AssistantTurn::text("other")]);
+    scenario.faults = vec![InjectedFault::status(500, 0, 1)];
     server.set_scenario(scenario);
     assert_eq!(ask(&server, Speech::Chat, false).status, 500);
     let reply = ask(&server, Speech::Chat, false);

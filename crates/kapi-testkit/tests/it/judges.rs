@@ -1,16 +1,16 @@
 //! Judge rules: one verdict a call, in the form the client asks for.
 
 use kapi_testkit::model_server::ModelServer;
-use kapi_testkit::model_server::fault::{Fault, FaultKind, FaultTarget, Times};
-use kapi_testkit::model_server::record::Answer;
-use kapi_testkit::model_server::scenario::{JudgeRule, Scenario, Step};
+use kapi_testkit::model_server::fault::{FaultKind, FaultTarget, InjectedFault, Times};
+use kapi_testkit::model_server::record::ServedAnswer;
+use kapi_testkit::model_server::scenario::{AssistantTurn, JudgeRule, ModelScenario};
 use serde_json::{Value, json};
 
 use crate::client::{Speech, Turn, post};
 use crate::wire::tools;
 
-fn judging(verdicts: Vec<Value>) -> Scenario {
-    let mut scenario = Scenario::new(vec![Step::text("no verdict")]);
+fn judging(verdicts: Vec<Value>) -> ModelScenario {
+    let mut scenario = ModelScenario::new(vec![AssistantTurn::text("no verdict")]);
     scenario.judges = vec![JudgeRule::new("JUDGE-THIS", verdicts)];
     scenario
 }
@@ -29,11 +29,11 @@ fn verdicts_come_one_a_call_and_the_last_repeats() {
         assert_eq!(ask("JUDGE-THIS", &tools(speech)), "not { JSON");
         assert_eq!(ask("JUDGE-THIS", &json!([])), r#"{"v":3}"#);
         assert_eq!(ask("JUDGE-THIS", &json!([])), r#"{"v":3}"#);
-        let answers: Vec<Answer> = server.requests().into_iter().map(|r| r.answer).collect();
+        let answers: Vec<ServedAnswer> = server.requests().into_iter().map(|r| r.answer).collect();
         assert_eq!(
             answers
                 .iter()
-                .filter(|answer| **answer == Answer::Judge)
+                .filter(|answer| **answer == ServedAnswer::Judge)
                 .count(),
             4
         );
@@ -66,7 +66,7 @@ fn a_verdict_goes_through_the_tool_made_for_it() {
 #[test]
 fn side_requests_and_failures_use_up_no_verdict() {
     let mut scenario = judging(vec![json!({ "v": 1 }), json!({ "v": 2 })]);
-    scenario.faults = vec![Fault::new(
+    scenario.faults = vec![InjectedFault::new(
         FaultTarget::Judge,
         Times::First(2),
         FaultKind::Truncate,

@@ -8,9 +8,11 @@ mod pi;
 mod session;
 
 use kapi_testkit::agent_tools::Cli;
-use kapi_testkit::model_server::fault::{Fault, FaultKind, FaultTarget, Times};
-use kapi_testkit::model_server::record::{Answer, RecordedRequest};
-use kapi_testkit::model_server::scenario::{JudgeRule, Route, Scenario, Step, ToolUse};
+use kapi_testkit::model_server::fault::{FaultKind, FaultTarget, InjectedFault, Times};
+use kapi_testkit::model_server::record::{RecordedRequest, ServedAnswer};
+use kapi_testkit::model_server::scenario::{
+    AssistantTurn, JudgeRule, ModelScenario, Route, ToolUse,
+};
 use serde_json::{Value, json};
 
 use crate::real::session::{Ended, KEY, Session};
@@ -37,19 +39,19 @@ fn bash(command: &str) -> ToolUse {
 
 /// Every tool in one session, and a second session that goes on in a new process.
 fn check_tools_and_resume(launches: &Launches) {
-    let mut scenario = Scenario::new(vec![
-        Step::bash("echo from-bash > bash.txt").saying("Starting."),
-        Step::write("notes/a.txt", "one\ntwo\n"),
-        Step::edit("notes/a.txt", "two", "three"),
-        Step::read("notes/a.txt"),
-        Step::tools(vec![bash("echo a > a.txt"), bash("echo b > b.txt")]),
-        Step::text("First part done."),
+    let mut scenario = ModelScenario::new(vec![
+        AssistantTurn::bash("echo from-bash > bash.txt").saying("Starting."),
+        AssistantTurn::write("notes/a.txt", "one\ntwo\n"),
+        AssistantTurn::edit("notes/a.txt", "two", "three"),
+        AssistantTurn::read("notes/a.txt"),
+        AssistantTurn::tools(vec![bash("echo a > a.txt"), bash("echo b > b.txt")]),
+        AssistantTurn::text("First part done."),
     ]);
     scenario.routes = vec![Route::new(
         "SECOND-PROMPT",
         vec![
-            Step::write("second.txt", "it's 100% \"exact\", no newline"),
-            Step::text("Second part done."),
+            AssistantTurn::write("second.txt", "it's 100% \"exact\", no newline"),
+            AssistantTurn::text("Second part done."),
         ],
     )];
     let session = Session::start(launches.cli, scenario);
@@ -102,7 +104,7 @@ fn check_tools_and_resume(launches: &Launches) {
 fn check_judge(launches: &Launches) {
     let refused = json!({ "verdict": "continue", "reason": "the test fails" });
     let accepted = json!({ "verdict": "done", "reason": "all is well" });
-    let mut scenario = Scenario::new(vec![Step::text("This is no verdict.")]);
+    let mut scenario = ModelScenario::new(vec![AssistantTurn::text("This is no verdict.")]);
     scenario.judges = vec![JudgeRule::new(
         "JUDGE-THIS",
         vec![refused.clone(), accepted.clone()],
@@ -120,15 +122,15 @@ fn check_judge(launches: &Launches) {
 
 /// A rate limit that passes.
 fn check_rate_limit(launches: &Launches) {
-    let mut scenario = Scenario::new(vec![
-        Step::write("a.txt", "a\n"),
-        Step::text("Done after all."),
+    let mut scenario = ModelScenario::new(vec![
+        AssistantTurn::write("a.txt", "a\n"),
+        AssistantTurn::text("Done after all."),
     ]);
     let kind = FaultKind::Status {
         code: 429,
         retry_after_s: Some(1),
     };
-    scenario.faults = vec![Fault::new(
+    scenario.faults = vec![InjectedFault::new(
         FaultTarget::Step(1),
         Times::First(1),
         kind.clone(),
@@ -138,21 +140,28 @@ fn check_rate_limit(launches: &Launches) {
     assert_eq!(ended.code, Some(0), "{ended:?}");
     assert_eq!((launches.last_text)(&ended), "Done after all.");
     assert_eq!(session.file("a.txt"), "a\n");
-    let answers: Vec<Answer> = answered(&session).into_iter().map(|r| r.answer).collect();
-    assert_eq!(answers, [Answer::Step, Answer::Fault(kind), Answer::Step]);
+    let answers: Vec<ServedAnswer> = answered(&session).into_iter().map(|r| r.answer).collect();
+    assert_eq!(
+        answers,
+        [
+            ServedAnswer::Step,
+            ServedAnswer::Fault(kind),
+            ServedAnswer::Step
+        ]
+    );
 }
 
 /// A key that is refused. Returns how the CLI ended, for its own words about it.
 fn check_refused_key(launches: &Launches) -> Ended {
-    let mut scenario = Scenario::new(vec![Step::write("a.txt", "a\n")]);
+    let mut scenario = ModelScenario::new(vec![AssistantTurn::write("a.txt", "a\n")]);
     scenario.require_key = Some("another key".to_owned());
     let session = Session::start(launches.cli, scenario);
     let ended = (launches.first)(&session, "do it");
     assert!(!session.has_file("a.txt"));
-    let answers: Vec<Answer> = answered(&session).into_iter().map(|r| r.answer).collect();
+    let answers: Vec<ServedAnswer> = answered(&session).into_iter().map(|r| r.answer).collect();
     assert!(!answers.is_empty(), "{ended:?}");
     assert!(
-        answers.iter().all(|answer| *answer == Answer::Denied),
+        answers.iter().all(|answer| *answer == ServedAnswer::Denied),
         "{answers:?}"
     );
     ended

@@ -1,15 +1,17 @@
 //! Scenarios as JSON: everything a file can say, and what it cannot.
 
-use kapi_testkit::model_server::fault::{Fault, FaultKind, FaultTarget, Times};
-use kapi_testkit::model_server::scenario::{JudgeRule, Route, Scenario, Step, ToolUse, Usage};
+use kapi_testkit::model_server::fault::{FaultKind, FaultTarget, InjectedFault, Times};
+use kapi_testkit::model_server::scenario::{
+    AssistantTurn, JudgeRule, ModelScenario, ReplyUsage, Route, ToolUse,
+};
 use serde_json::json;
 
 const EVERYTHING: &str = include_str!("../fixtures/everything.json");
 
-fn every_step() -> Vec<Step> {
+fn every_step() -> Vec<AssistantTurn> {
     vec![
-        Step::bash("ls -la").saying("Looking around."),
-        Step::tools(vec![
+        AssistantTurn::bash("ls -la").saying("Looking around."),
+        AssistantTurn::tools(vec![
             ToolUse::Write {
                 path: "a.txt".to_owned(),
                 content: "a\n".to_owned(),
@@ -31,21 +33,21 @@ fn every_step() -> Vec<Step> {
                 arguments: json!({}),
             },
         ]),
-        Step {
-            usage: Some(Usage {
+        AssistantTurn {
+            usage: Some(ReplyUsage {
                 output: 7,
-                ..Usage::default()
+                ..ReplyUsage::default()
             }),
-            ..Step::text("Done at last.")
+            ..AssistantTurn::text("Done at last.")
         },
     ]
 }
 
 #[test]
 fn a_file_says_what_code_says() {
-    let mut expected = Scenario::new(every_step());
+    let mut expected = ModelScenario::new(every_step());
     expected.after = "Nothing left to do.".to_owned();
-    expected.usage = Usage {
+    expected.usage = ReplyUsage {
         input: 1200,
         output: 80,
         cache_read: 300,
@@ -56,9 +58,12 @@ fn a_file_says_what_code_says() {
         "JUDGE-THIS",
         vec![json!({ "verdict": "continue" }), json!("not JSON")],
     )];
-    expected.routes = vec![Route::new("turn 2", vec![Step::text("Second turn.")])];
+    expected.routes = vec![Route::new(
+        "turn 2",
+        vec![AssistantTurn::text("Second turn.")],
+    )];
     expected.require_key = Some("sk-expected".to_owned());
-    let fault = |at, times, kind| Fault::new(at, times, kind);
+    let fault = |at, times, kind| InjectedFault::new(at, times, kind);
     expected.faults = vec![
         fault(
             FaultTarget::Step(1),
@@ -68,7 +73,7 @@ fn a_file_says_what_code_says() {
                 retry_after_s: Some(1),
             },
         ),
-        Fault {
+        InjectedFault {
             matching: Some("poison".to_owned()),
             ..fault(FaultTarget::Any, Times::Always, FaultKind::Hang)
         },
@@ -83,15 +88,21 @@ fn a_file_says_what_code_says() {
             FaultKind::Huge { bytes: 1000 },
         ),
     ];
-    assert_eq!(Scenario::parse(EVERYTHING).expect("a scenario"), expected);
+    assert_eq!(
+        ModelScenario::parse(EVERYTHING).expect("a scenario"),
+        expected
+    );
     let written = serde_json::to_string(&expected).expect("JSON");
-    assert_eq!(Scenario::parse(&written).expect("a scenario"), expected);
+    assert_eq!(
+        ModelScenario::parse(&written).expect("a scenario"),
+        expected
+    );
 }
 
 #[test]
 fn misspelt_fields_are_errors_with_their_place() {
     let check = |text: &str, part: &str| {
-        let error = Scenario::parse(text).expect_err("no scenario");
+        let error = ModelScenario::parse(text).expect_err("no scenario");
         let source = std::error::Error::source(&error)
             .expect("a source")
             .to_string();

@@ -2,13 +2,15 @@
 //! whole and streamed.
 
 use kapi_testkit::model_server::ModelServer;
-use kapi_testkit::model_server::record::{Answer, Api, KeyFingerprint};
-use kapi_testkit::model_server::scenario::{Route, Scenario, Step, ToolUse, Usage};
+use kapi_testkit::model_server::record::{Api, KeyFingerprint, ServedAnswer};
+use kapi_testkit::model_server::scenario::{
+    AssistantTurn, ModelScenario, ReplyUsage, Route, ToolUse,
+};
 use serde_json::{Value, json};
 
 use crate::client::{Said, Speech, Turn, exchange, head, post};
 
-const USAGE: Usage = Usage {
+const USAGE: ReplyUsage = ReplyUsage {
     input: 1000,
     output: 200,
     cache_read: 30,
@@ -67,13 +69,13 @@ pub(crate) fn tools(speech: Speech) -> Value {
     }
 }
 
-fn steps() -> Vec<Step> {
+fn steps() -> Vec<AssistantTurn> {
     vec![
-        Step::bash("ls").saying("Looking. ".repeat(100).as_str()),
-        Step::write("a/b.txt", "x\ny\n"),
-        Step::edit("a/b.txt", "x", "z"),
-        Step::read("a/b.txt"),
-        Step::tools(vec![
+        AssistantTurn::bash("ls").saying("Looking. ".repeat(100).as_str()),
+        AssistantTurn::write("a/b.txt", "x\ny\n"),
+        AssistantTurn::edit("a/b.txt", "x", "z"),
+        AssistantTurn::read("a/b.txt"),
+        AssistantTurn::tools(vec![
             ToolUse::Mcp {
                 name: "claim".to_owned(),
                 arguments: json!({ "state": "done" }),
@@ -83,7 +85,7 @@ fn steps() -> Vec<Step> {
                 arguments: json!({ "of": 1 }),
             },
         ]),
-        Step::text("Finished."),
+        AssistantTurn::text("Finished."),
     ]
 }
 
@@ -161,7 +163,7 @@ fn expected(speech: Speech) -> Vec<Vec<(&'static str, Value)>> {
 
 #[test]
 fn every_step_in_every_api_whole_and_streamed() {
-    let mut scenario = Scenario::new(steps());
+    let mut scenario = ModelScenario::new(steps());
     scenario.usage = USAGE;
     scenario.after = "Nothing left.".to_owned();
     let server = ModelServer::start(scenario).expect("a server");
@@ -207,7 +209,7 @@ fn every_step_in_every_api_whole_and_streamed() {
 
 #[test]
 fn gemini_streams_an_array_unless_asked_for_events() {
-    let server = ModelServer::start(Scenario::new(steps())).expect("a server");
+    let server = ModelServer::start(ModelScenario::new(steps())).expect("a server");
     let (path, body) = Speech::Gemini.request(true, &[Turn::User("u")], &tools(Speech::Gemini));
     let reply = post(&server, &path.replace("?alt=sse", ""), &body);
     let chunks: Vec<Value> = serde_json::from_str(&reply.body).expect("an array");
@@ -218,7 +220,7 @@ fn gemini_streams_an_array_unless_asked_for_events() {
 
 #[test]
 fn chat_sends_usage_only_where_asked_for() {
-    let server = ModelServer::start(Scenario::new(steps())).expect("a server");
+    let server = ModelServer::start(ModelScenario::new(steps())).expect("a server");
     let (path, mut body) = Speech::Chat.request(true, &[Turn::User("u")], &tools(Speech::Chat));
     assert!(post(&server, &path, &body).body.contains("total_tokens"));
     body["stream_options"] = json!({ "include_usage": false });
@@ -229,14 +231,14 @@ fn chat_sends_usage_only_where_asked_for() {
 
 #[test]
 fn routes_count_from_the_prompt_they_fit() {
-    let mut scenario = Scenario::new(vec![
-        Step::text("main 0"),
-        Step::text("main 1"),
-        Step::text("main 2"),
+    let mut scenario = ModelScenario::new(vec![
+        AssistantTurn::text("main 0"),
+        AssistantTurn::text("main 1"),
+        AssistantTurn::text("main 2"),
     ]);
     scenario.routes = vec![Route::new(
         "second",
-        vec![Step::bash("ls"), Step::text("route 1")],
+        vec![AssistantTurn::bash("ls"), AssistantTurn::text("route 1")],
     )];
     let server = ModelServer::start(scenario).expect("a server");
     for speech in Speech::ALL {
@@ -265,7 +267,7 @@ fn routes_count_from_the_prompt_they_fit() {
 
 #[test]
 fn side_requests_use_no_step_and_fit_their_schema() {
-    let server = ModelServer::start(Scenario::new(steps())).expect("a server");
+    let server = ModelServer::start(ModelScenario::new(steps())).expect("a server");
     let (path, mut body) = Speech::Gemini.request(false, &[Turn::User("Do it.")], &json!([]));
     assert_eq!(
         Speech::Gemini.whole(&post(&server, &path, &body)).text,
@@ -280,13 +282,13 @@ fn side_requests_use_no_step_and_fit_their_schema() {
     let requests = server.requests();
     assert_eq!(requests.len(), 2);
     for request in requests {
-        assert_eq!((request.answer, request.step), (Answer::Side, None));
+        assert_eq!((request.answer, request.step), (ServedAnswer::Side, None));
     }
 }
 
 #[test]
 fn a_missing_tool_is_said_aloud() {
-    let server = ModelServer::start(Scenario::new(steps())).expect("a server");
+    let server = ModelServer::start(ModelScenario::new(steps())).expect("a server");
     let tools = json!([{ "name": "Other", "input_schema": object(&[]) }]);
     let (path, body) = Speech::Anthropic.request(true, &[Turn::User("u")], &tools);
     let said = Speech::Anthropic.streamed(&post(&server, &path, &body));
@@ -300,7 +302,7 @@ fn a_missing_tool_is_said_aloud() {
 
 #[test]
 fn keys_are_required_where_they_are_and_never_kept() {
-    let mut scenario = Scenario::new(vec![Step::text("welcome")]);
+    let mut scenario = ModelScenario::new(vec![AssistantTurn::text("welcome")]);
     scenario.require_key = Some("sk-right".to_owned());
     let server = ModelServer::start(scenario).expect("a server");
     let (path, body) =
@@ -320,7 +322,7 @@ fn keys_are_required_where_they_are_and_never_kept() {
     assert_eq!(requests[0].key_fingerprint, None);
     assert_eq!(
         (&requests[0].answer, requests[0].model.as_str()),
-        (&Answer::Denied, "m")
+        (&ServedAnswer::Denied, "m")
     );
     assert_eq!(
         requests[1].key_fingerprint,
@@ -334,7 +336,7 @@ fn keys_are_required_where_they_are_and_never_kept() {
 
 #[test]
 fn what_is_recorded() {
-    let server = ModelServer::start(Scenario::new(steps())).expect("a server");
+    let server = ModelServer::start(ModelScenario::new(steps())).expect("a server");
     let turns = [Turn::User("Do it."), Turn::Tool("the result")];
     let (path, body) = Speech::Anthropic.request(true, &turns, &tools(Speech::Anthropic));
     post(&server, &path, &body);
@@ -348,7 +350,7 @@ fn what_is_recorded() {
         ("POST", "/v1/messages")
     );
     assert_eq!((request.model.as_str(), request.step), ("m", Some(1)));
-    assert_eq!(request.answer, Answer::Step);
+    assert_eq!(request.answer, ServedAnswer::Step);
     assert_eq!(
         request.tools,
         ["Bash", "Write", "Edit", "Read", "mcp__kapi__claim"]
@@ -365,7 +367,7 @@ fn what_is_recorded() {
 
 #[test]
 fn probes_counts_and_strangers() {
-    let server = ModelServer::start(Scenario::new(steps())).expect("a server");
+    let server = ModelServer::start(ModelScenario::new(steps())).expect("a server");
     let alive = exchange(&server, &head("HEAD", "/", "", ""), "");
     assert_eq!(
         (alive.status, alive.body.as_str(), alive.complete),
@@ -387,16 +389,16 @@ fn probes_counts_and_strangers() {
     let packed = head("POST", "/v1/messages", "{}", "content-encoding: zstd\r\n");
     assert_eq!(exchange(&server, &packed, "{}").status, 415);
     assert_eq!(exchange(&server, "no http\r\n\r\n", "").status, 400);
-    let answers: Vec<Answer> = server.requests().into_iter().map(|r| r.answer).collect();
+    let answers: Vec<ServedAnswer> = server.requests().into_iter().map(|r| r.answer).collect();
     assert_eq!(
         answers,
         [
-            Answer::Probe,
-            Answer::Probe,
-            Answer::Count,
-            Answer::Refused(404),
-            Answer::Refused(400),
-            Answer::Refused(415),
+            ServedAnswer::Probe,
+            ServedAnswer::Probe,
+            ServedAnswer::Count,
+            ServedAnswer::Refused(404),
+            ServedAnswer::Refused(400),
+            ServedAnswer::Refused(415),
         ]
     );
 }
@@ -405,7 +407,8 @@ fn probes_counts_and_strangers() {
 fn chunked_requests_and_kept_connections() {
     use std::io::{Read as _, Write as _};
 
-    let server = ModelServer::start(Scenario::new(vec![Step::text("hello")])).expect("a server");
+    let server = ModelServer::start(ModelScenario::new(vec![AssistantTurn::text("hello")]))
+        .expect("a server");
     let (path, body) = Speech::Chat.request(false, &[Turn::User("u")], &tools(Speech::Chat));
     let body = body.to_string();
     let (left, right) = body.split_at(10);

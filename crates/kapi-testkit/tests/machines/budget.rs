@@ -3,19 +3,19 @@
 use kapi_core::agent_end::AgentEnd;
 use kapi_core::usage::Usage;
 use kapi_goal::record::error::EngineError;
-use kapi_goal::rules::budget::{Limit, Raise};
-use kapi_goal::rules::command::Command;
-use kapi_goal::rules::denied::Denied;
-use kapi_goal::rules::effect::{Action, Effect};
+use kapi_goal::rules::budget::{BudgetLimit, Raise};
+use kapi_goal::rules::command::GoalCommand;
+use kapi_goal::rules::denied::GoalDenial;
+use kapi_goal::rules::effect::{GoalAction, GoalEffect};
 use kapi_goal::rules::event::Stop;
-use kapi_goal::rules::outcome::Outcome;
-use kapi_goal::rules::state::{Goal, Status};
-use kapi_machine::watch::{Activity, Watch};
+use kapi_goal::rules::outcome::GoalOutcome;
+use kapi_goal::rules::state::{Goal, GoalStatus};
+use kapi_machine::watch::{Activity, EffectWatch};
 
 use crate::support::{Fixture, agent, contract, failing, person, until_cancelled, usage, well};
 
-fn check_paused(goal: &Goal, limit: Limit) {
-    assert_eq!(goal.status, Status::Paused);
+fn check_paused(goal: &Goal, limit: BudgetLimit) {
+    assert_eq!(goal.status, GoalStatus::Paused);
     assert_eq!(goal.stop, Some(Stop::BudgetUsedUp { limit }));
 }
 
@@ -26,17 +26,17 @@ fn turns_end_a_run_and_more_of_them_let_it_go_on() {
     contract.budget.turns = 2;
     let id = fixture.approved(&contract);
     let goal = fixture.drive(&id, &|effect, _| failing(effect));
-    check_paused(&goal, Limit::Turns);
+    check_paused(&goal, BudgetLimit::Turns);
     assert_eq!(goal.spent.turns, 2);
 
     // Another process sees the same, and neither resuming nor driving goes round it.
     let project = fixture.project();
     assert_eq!(project.load(&id).unwrap(), goal);
-    let denied = project.submit(&id, &person(), &Command::Resume);
-    let Err(EngineError::Denied(Denied::BudgetUsedUp { limit })) = denied else {
+    let denied = project.submit(&id, &person(), &GoalCommand::Resume);
+    let Err(EngineError::Denied(GoalDenial::BudgetUsedUp { limit })) = denied else {
         panic!("{denied:?}")
     };
-    assert_eq!(limit, Limit::Turns);
+    assert_eq!(limit, BudgetLimit::Turns);
     let driven = fixture.drive(&id, &|effect, _| panic!("{} was performed", effect.id));
     assert_eq!(driven, goal);
 
@@ -45,11 +45,13 @@ fn turns_end_a_run_and_more_of_them_let_it_go_on() {
         ..Raise::default()
     };
     project
-        .submit(&id, &person(), &Command::RaiseBudget(raise))
+        .submit(&id, &person(), &GoalCommand::RaiseBudget(raise))
         .unwrap();
-    project.submit(&id, &person(), &Command::Resume).unwrap();
+    project
+        .submit(&id, &person(), &GoalCommand::Resume)
+        .unwrap();
     let goal = fixture.drive(&id, &|effect, _| well(effect));
-    assert_eq!((goal.status, goal.spent.turns), (Status::Done, 3));
+    assert_eq!((goal.status, goal.spent.turns), (GoalStatus::Done, 3));
 }
 
 #[test]
@@ -59,14 +61,14 @@ fn tokens_end_an_agent_while_it_runs() {
     contract.budget.tokens = Some(100);
     let id = fixture.approved(&contract);
     let goal = fixture.drive(&id, &|effect, watch| match &effect.action {
-        Action::RunAgent(_) => {
+        GoalAction::RunAgent(_) => {
             (watch.notice)(Activity::Used(usage(60)));
             (watch.notice)(Activity::Used(usage(60)));
             until_cancelled(watch)
         }
         _ => well(effect),
     });
-    check_paused(&goal, Limit::Tokens);
+    check_paused(&goal, BudgetLimit::Tokens);
     assert_eq!(goal.spent.executor.tokens(), 120);
     assert_eq!(goal.in_flight, None);
 }
@@ -77,18 +79,18 @@ fn money_in_the_outcome_counts() {
     let mut contract = contract();
     contract.budget.usd_micros = Some(1_000);
     let id = fixture.approved(&contract);
-    let act = |effect: &Effect, _: &Watch<'_>| match (&effect.action, well(effect)) {
-        (Action::RunAgent(_), Outcome::Agent(mut run)) => {
+    let act = |effect: &GoalEffect, _: &EffectWatch<'_>| match (&effect.action, well(effect)) {
+        (GoalAction::RunAgent(_), GoalOutcome::Agent(mut run)) => {
             run.usage = Usage {
                 usd_micros: Some(600),
                 ..usage(1)
             };
-            Outcome::Agent(run)
+            GoalOutcome::Agent(run)
         }
         _ => failing(effect),
     };
     let goal = fixture.drive(&id, &act);
-    check_paused(&goal, Limit::Usd);
+    check_paused(&goal, BudgetLimit::Usd);
     assert_eq!(goal.spent.total().usd_micros, Some(1_200));
     assert_eq!(
         goal.spent.turns, 2,
@@ -99,8 +101,9 @@ fn money_in_the_outcome_counts() {
 #[test]
 fn time_ends_whatever_runs() {
     for is_it in [
-        (|action: &Action| matches!(action, Action::RunAgent(_))) as fn(&Action) -> bool,
-        |action| matches!(action, Action::Verify(_)),
+        (|action: &GoalAction| matches!(action, GoalAction::RunAgent(_)))
+            as fn(&GoalAction) -> bool,
+        |action| matches!(action, GoalAction::Verify(_)),
     ] {
         let fixture = Fixture::new();
         let mut contract = contract();
@@ -113,7 +116,7 @@ fn time_ends_whatever_runs() {
                 well(effect)
             }
         });
-        check_paused(&goal, Limit::Wall);
+        check_paused(&goal, BudgetLimit::Wall);
         assert!(goal.spent.wall_ms >= 2_000, "{}", goal.spent.wall_ms);
         assert!(goal.spent.wall_ms < 4_000, "{}", goal.spent.wall_ms);
     }
@@ -126,11 +129,11 @@ fn waiting_costs_no_time() {
     contract.budget.wall_ms = Some(100_000);
     let id = fixture.approved(&contract);
     let goal = fixture.drive(&id, &|effect, watch| match &effect.action {
-        Action::RunAgent(_) if effect.id.as_str().ends_with("a1") => {
+        GoalAction::RunAgent(_) if effect.id.as_str().ends_with("a1") => {
             let kind = kapi_core::agent_end::ProviderFailureKind::RateLimited;
             agent(AgentEnd::Provider(crate::support::failure(kind)))
         }
-        Action::Wait { .. } => {
+        GoalAction::Wait { .. } => {
             // Thousands of looks at the clock go by.
             let begun = std::time::Instant::now();
             while begun.elapsed().as_millis() < 20 {
@@ -138,11 +141,11 @@ fn waiting_costs_no_time() {
                     text: "waiting".to_owned(),
                 });
             }
-            Outcome::Waited
+            GoalOutcome::Waited
         }
         _ => well(effect),
     });
-    assert_eq!(goal.status, Status::Done);
+    assert_eq!(goal.status, GoalStatus::Done);
     assert!(goal.spent.wall_ms < 5_000, "{}", goal.spent.wall_ms);
 }
 
@@ -151,7 +154,7 @@ fn use_is_recorded_while_it_happens() {
     let fixture = Fixture::new();
     let id = fixture.approved(&contract());
     fixture.drive(&id, &|effect, watch| match &effect.action {
-        Action::RunAgent(_) => {
+        GoalAction::RunAgent(_) => {
             (watch.notice)(Activity::Used(usage(60)));
             // Until the record shows it, as after a kill it must.
             while fixture.project().load(&id).unwrap().spent.executor.tokens() == 0 {
@@ -174,12 +177,12 @@ fn tokens_used_up_by_the_work_do_not_stop_its_proof() {
     let mut contract = contract();
     contract.budget.tokens = Some(100);
     let id = fixture.approved(&contract);
-    let act = |effect: &Effect, _: &Watch<'_>| match (&effect.action, well(effect)) {
-        (Action::RunAgent(_), Outcome::Agent(mut run)) => {
+    let act = |effect: &GoalEffect, _: &EffectWatch<'_>| match (&effect.action, well(effect)) {
+        (GoalAction::RunAgent(_), GoalOutcome::Agent(mut run)) => {
             run.usage = usage(500);
-            Outcome::Agent(run)
+            GoalOutcome::Agent(run)
         }
         (_, outcome) => outcome,
     };
-    assert_eq!(fixture.drive(&id, &act).status, Status::Done);
+    assert_eq!(fixture.drive(&id, &act).status, GoalStatus::Done);
 }

@@ -5,9 +5,9 @@ use std::thread;
 
 use kapi_core::id::Slug;
 use kapi_goal::record::audit::audit_goal;
-use kapi_goal::record::goal_listing::Standing;
+use kapi_goal::record::goal_listing::ListingStatus;
 use kapi_goal::rules::budget::Raise;
-use kapi_goal::rules::command::Command;
+use kapi_goal::rules::command::GoalCommand;
 use kapi_sys::clock::StepClock;
 use kapi_sys::lock::Lock;
 use kapi_sys::real_disk::RealDisk;
@@ -24,7 +24,7 @@ fn concurrent_writers_lose_nothing() {
     );
     let write = || {
         let project = project_on(&RealDisk, &clock, dir.path().into());
-        let raise = Command::RaiseBudget(Raise {
+        let raise = GoalCommand::RaiseBudget(Raise {
             turns: 1,
             ..Raise::default()
         });
@@ -79,7 +79,7 @@ fn concurrent_proposals_get_different_indexes() {
     assert!(
         listed
             .iter()
-            .all(|goal| matches!(goal.standing, Standing::Known(_)))
+            .all(|goal| matches!(goal.state, ListingStatus::Known(_)))
     );
     assert_eq!(listed.len(), 24);
     assert_eq!(project.inventory().unwrap().goals().len(), 24);

@@ -4,18 +4,18 @@ use std::path::Path;
 
 use kapi_core::id::GoalId;
 use kapi_goal::record::audit::audit_goal;
-use kapi_goal::record::drive::DriveError;
+use kapi_goal::record::drive::GoalDriveError;
 use kapi_goal::record::error::EngineError;
-use kapi_goal::record::goal_listing::Standing;
-use kapi_goal::record::preferences::{Change, Preferences};
-use kapi_goal::rules::command::Command;
+use kapi_goal::record::goal_listing::ListingStatus;
+use kapi_goal::record::preferences::{PreferenceChange, Preferences};
+use kapi_goal::rules::command::GoalCommand;
 use kapi_machine::audit::{StreamAudit, StreamFault};
 use kapi_machine::evidence::pruned::{PruneLog, PrunedRuns};
 use kapi_store::stream::LogStream;
 use kapi_sys::disk::Disk as _;
 use kapi_task::record::audit::audit_kernel;
 use kapi_task::record::queue::Queue;
-use kapi_task::record::store::Store;
+use kapi_task::record::store::KernelStore;
 use serde_json::value::RawValue;
 
 use crate::kernel_worker::submit;
@@ -70,7 +70,7 @@ fn a_flipped_byte_anywhere_is_reported_and_no_command_overwrites_it() {
         drop(
             fixture
                 .project()
-                .submit(&id, &person(), &Command::Cancel { reason: None }),
+                .submit(&id, &person(), &GoalCommand::Cancel { reason: None }),
         );
         drop(drive_in(
             &fixture.project(),
@@ -100,21 +100,21 @@ fn a_damaged_end_is_refused_by_every_command() {
         format!("trust {} at line 14", log.display())
     );
     assert!(error.hint("1").unwrap().contains("nothing was changed"));
-    let submitted = project.submit(&id, &person(), &Command::Resume);
+    let submitted = project.submit(&id, &person(), &GoalCommand::Resume);
     assert!(
         matches!(submitted, Err(EngineError::Corrupt(_))),
         "{submitted:?}"
     );
     let driven = drive_in(&project, &id, &|effect, _| well(effect), &mut |_| {});
     assert!(
-        matches!(driven, Err(DriveError::Engine(EngineError::Corrupt(_)))),
+        matches!(driven, Err(GoalDriveError::Engine(EngineError::Corrupt(_)))),
         "{driven:?}"
     );
     assert!(matches!(project.log(&id), Err(EngineError::Corrupt(_))));
     assert_eq!(fixture.disk.snapshot(), before);
     let listed = project.goals().unwrap();
     assert!(
-        matches!(listed[0].standing, Standing::Damaged(_)),
+        matches!(listed[0].state, ListingStatus::Damaged(_)),
         "{listed:?}"
     );
 }
@@ -130,8 +130,8 @@ fn one_damaged_goal_does_not_hide_the_others() {
     let listed = fixture.project().goals().unwrap();
     let names: Vec<String> = listed.iter().map(|goal| goal.id.to_string()).collect();
     assert_eq!(names, [first.to_string(), second.to_string()]);
-    assert!(matches!(listed[0].standing, Standing::Damaged(_)));
-    assert!(matches!(listed[1].standing, Standing::Known(_)));
+    assert!(matches!(listed[0].state, ListingStatus::Damaged(_)));
+    assert!(matches!(listed[1].state, ListingStatus::Known(_)));
 }
 
 /// Saves a fold in which something else stands.
@@ -166,7 +166,7 @@ fn a_state_that_does_not_follow_is_reported() {
 fn a_state_of_tasks_that_does_not_follow_is_reported() {
     let fixture = Fixture::new();
     let project = fixture.project();
-    let audited = || audit_kernel(&project, &Store::Files, &|_| None).unwrap();
+    let audited = || audit_kernel(&project, &KernelStore::Files, &|_| None).unwrap();
     assert!(audited().is_none());
     submit(&mut Queue::open(&project).unwrap(), 7);
     assert!(audited().unwrap().is_whole());
@@ -198,7 +198,7 @@ fn preferences_and_the_record_of_what_was_pruned_are_audited() {
     assert!(pruned.audit().unwrap().is_none());
     let judge = Some("judge-a".to_owned());
     preferences
-        .change(&person(), &Change::JudgeSet { judge })
+        .change(&person(), &PreferenceChange::JudgeSet { judge })
         .unwrap();
     for sandbox in ["task_1-1", "task_2-1"] {
         let runs = PrunedRuns {

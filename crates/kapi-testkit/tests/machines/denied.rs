@@ -5,15 +5,15 @@ use kapi_core::id::{EffectId, GoalId, Slug};
 use kapi_core::usage::Usage;
 use kapi_goal::record::error::EngineError;
 use kapi_goal::rules::budget::Raise;
-use kapi_goal::rules::command::Command;
+use kapi_goal::rules::command::GoalCommand;
 use kapi_goal::rules::event::ApprovalMeans;
-use kapi_goal::rules::outcome::Outcome;
-use kapi_goal::rules::state::Status;
+use kapi_goal::rules::outcome::GoalOutcome;
+use kapi_goal::rules::state::GoalStatus;
 
 use crate::support::{Fixture, contract, failing, person, well};
 
 /// Asks, expects a denial, and compares the disk and the count of its operations.
-fn check(fixture: &Fixture, id: &GoalId, actor: &Actor, command: &Command, expected: &str) {
+fn check(fixture: &Fixture, id: &GoalId, actor: &Actor, command: &GoalCommand, expected: &str) {
     let before = (fixture.disk.snapshot(), fixture.disk.ops());
     let result = fixture.project().submit(id, actor, command);
     let Err(EngineError::Denied(denied)) = result else {
@@ -33,14 +33,14 @@ fn agent() -> Actor {
     }
 }
 
-fn approve(hash: &str) -> Command {
-    Command::Approve {
+fn approve(hash: &str) -> GoalCommand {
+    GoalCommand::Approve {
         contract_hash: hash.to_owned(),
         means: ApprovalMeans::YesFlag,
     }
 }
 
-fn check_all(fixture: &Fixture, id: &GoalId, cases: &[(&Actor, Command, &str)]) {
+fn check_all(fixture: &Fixture, id: &GoalId, cases: &[(&Actor, GoalCommand, &str)]) {
     for (actor, command, expected) in cases {
         check(fixture, id, actor, command, expected);
     }
@@ -49,8 +49,8 @@ fn check_all(fixture: &Fixture, id: &GoalId, cases: &[(&Actor, Command, &str)]) 
 /// What an agent hears when it asks for a person's command.
 const BY_AGENT: &str = "agent 001-try.t001-agent-a1";
 
-fn raise(turns: u32) -> Command {
-    Command::RaiseBudget(Raise {
+fn raise(turns: u32) -> GoalCommand {
+    GoalCommand::RaiseBudget(Raise {
         turns,
         ..Raise::default()
     })
@@ -65,7 +65,7 @@ fn before_approval() {
         .create_goal(&person(), &slug, &contract())
         .unwrap();
     let hash = fixture.project().load(&id).unwrap().contract_hash;
-    let intend = Command::Intend {
+    let intend = GoalCommand::Intend {
         effect: EffectId::new(0, "workspace", 1),
     };
     let by_agent = format!("only the user may approve a contract, not {BY_AGENT}");
@@ -80,12 +80,12 @@ fn before_approval() {
             (&person(), approve("other"), other_hash),
             (
                 &person(),
-                Command::Resume,
+                GoalCommand::Resume,
                 "the goal is proposed, so it cannot be resumed",
             ),
             (
                 &person(),
-                Command::Interrupt,
+                GoalCommand::Interrupt,
                 "the goal is proposed, so it cannot be interrupted",
             ),
             (
@@ -102,10 +102,10 @@ fn an_agent_asks_for_what_only_a_person_may_do() {
     let fixture = Fixture::new();
     let id = fixture.approved(&contract());
     for (command, action) in [
-        (Command::Cancel { reason: None }, "cancel a goal"),
+        (GoalCommand::Cancel { reason: None }, "cancel a goal"),
         (raise(1), "raise a budget"),
-        (Command::Interrupt, "interrupt a goal"),
-        (Command::Resume, "resume a goal"),
+        (GoalCommand::Interrupt, "interrupt a goal"),
+        (GoalCommand::Resume, "resume a goal"),
     ] {
         let expected = format!("only the user may {action}, not {BY_AGENT}");
         check(&fixture, &id, &agent(), &command, &expected);
@@ -117,11 +117,11 @@ fn somebody_else_reports_effects() {
     let fixture = Fixture::new();
     let id = fixture.approved(&contract());
     let effect = EffectId::new(0, "workspace", 1);
-    let outcome = Outcome::Waited;
-    let intend = Command::Intend {
+    let outcome = GoalOutcome::Waited;
+    let intend = GoalCommand::Intend {
         effect: effect.clone(),
     };
-    let report = Command::Report {
+    let report = GoalCommand::Report {
         effect,
         outcome,
         elapsed_ms: 1,
@@ -144,17 +144,17 @@ fn an_effect_that_is_not_under_way() {
     let id = fixture.approved(&contract());
     let effect = EffectId::new(0, "workspace", 1);
     let usage = Usage::default();
-    let progress = Command::Progress {
+    let progress = GoalCommand::Progress {
         effect: effect.clone(),
         usage,
         elapsed_ms: 1,
     };
-    let report = Command::Report {
+    let report = GoalCommand::Report {
         effect,
-        outcome: Outcome::Waited,
+        outcome: GoalOutcome::Waited,
         elapsed_ms: 1,
     };
-    let other = Command::Intend {
+    let other = GoalCommand::Intend {
         effect: EffectId::new(1, "agent", 1),
     };
     let not_intended = "effect t000-workspace-a1 is not in progress";
@@ -184,15 +184,15 @@ fn when_it_has_ended() {
     let id = fixture.approved(&contract());
     fixture.drive(&id, &|effect, _| well(effect));
     for (command, action) in [
-        (Command::Cancel { reason: None }, "cancelled"),
-        (Command::Resume, "resumed"),
+        (GoalCommand::Cancel { reason: None }, "cancelled"),
+        (GoalCommand::Resume, "resumed"),
     ] {
         let expected = format!("the goal is done, so it cannot be {action}");
         check(&fixture, &id, &person(), &command, &expected);
     }
     // A result that is not accepted needs room to be reopened.
     let raised = fixture.project().submit(&id, &person(), &raise(1)).unwrap();
-    assert_eq!(raised.goal.status, Status::Done);
+    assert_eq!(raised.goal.status, GoalStatus::Done);
 }
 
 #[test]
@@ -204,7 +204,7 @@ fn when_its_budget_is_used_up() {
         &fixture,
         &id,
         &person(),
-        &Command::Resume,
+        &GoalCommand::Resume,
         "the turn budget is used up",
     );
 }
@@ -217,7 +217,7 @@ fn when_a_torn_tail_is_waiting_for_the_next_writer() {
     let log = fixture.project().layout.goal(&id).events();
     fixture.disk.append(&log, b"{\"v\":1").unwrap();
     let only = "only the user may resume a goal, not agent 001-try.t001-agent-a1";
-    check(&fixture, &id, &agent(), &Command::Resume, only);
+    check(&fixture, &id, &agent(), &GoalCommand::Resume, only);
 }
 
 #[test]
@@ -244,7 +244,7 @@ fn what_an_agent_proposes_waits_for_a_person() {
     let project = fixture.project();
     let id = project.create_goal(&agent(), &slug, &contract()).unwrap();
     let goal = project.load(&id).unwrap();
-    assert_eq!(goal.status, Status::Proposed);
+    assert_eq!(goal.status, GoalStatus::Proposed);
     let begun = project.begin_setup(&agent(), &slug, &contract());
     assert!(matches!(begun, Err(EngineError::Denied(_))), "{begun:?}");
 }
@@ -253,7 +253,9 @@ fn what_an_agent_proposes_waits_for_a_person() {
 fn a_goal_that_does_not_exist_is_not_found_and_not_made() {
     let fixture = Fixture::new();
     let id = GoalId::parse("007-nothing").unwrap();
-    let result = fixture.project().submit(&id, &person(), &Command::Resume);
+    let result = fixture
+        .project()
+        .submit(&id, &person(), &GoalCommand::Resume);
     assert!(
         matches!(result, Err(EngineError::NotFound { .. })),
         "{result:?}"

@@ -2,15 +2,15 @@
 
 use kapi_core::actor::Actor;
 use kapi_core::evidence::EvidenceFile;
-use kapi_core::hidden_checks::Hidden;
+use kapi_core::hidden_checks::HiddenCheckSet;
 use kapi_core::id::{EffectId, GoalId};
 use kapi_core::judge::Judge;
-use kapi_goal::record::snapshot::Snapshot;
-use kapi_goal::rules::budget::{Limit, Raise};
+use kapi_goal::record::snapshot::GoalSnapshot;
+use kapi_goal::rules::budget::{BudgetLimit, Raise};
 use kapi_goal::rules::contract::Contract;
-use kapi_goal::rules::event::{ApprovalMeans, Event, Stop, TurnVerdict};
-use kapi_goal::rules::outcome::Outcome;
-use kapi_goal::rules::state::Status;
+use kapi_goal::rules::event::{ApprovalMeans, GoalEvent, Stop, TurnVerdict};
+use kapi_goal::rules::outcome::GoalOutcome;
+use kapi_goal::rules::state::GoalStatus;
 use kapi_machine::logged::{to_logged, to_payload};
 use kapi_store::record::LogRecord;
 
@@ -24,68 +24,70 @@ fn transcript() -> EvidenceFile {
     }
 }
 
-fn events() -> Vec<Event> {
+fn events() -> Vec<GoalEvent> {
     let effect = EffectId::new(1, "agent", 2);
-    let Outcome::Verified(report) = verified("tree", 1) else {
+    let GoalOutcome::Verified(report) = verified("tree", 1) else {
         panic!("not a report")
     };
     vec![
-        Event::GoalCreated {
+        GoalEvent::GoalCreated {
             id: GoalId::parse("001-try").unwrap(),
             contract: Box::new(contract()),
             contract_hash: "abc".to_owned(),
             at_ms: 5,
             setup: false,
         },
-        Event::ContractApproved {
+        GoalEvent::ContractApproved {
             contract_hash: "abc".to_owned(),
             means: ApprovalMeans::Terminal,
         },
-        Event::EffectIntended {
+        GoalEvent::EffectIntended {
             effect: effect.clone(),
             at_ms: 6,
         },
-        Event::EffectProgressed {
+        GoalEvent::EffectProgressed {
             effect: effect.clone(),
             usage: usage(3),
             elapsed_ms: 7,
         },
-        Event::RunRecorded {
+        GoalEvent::RunRecorded {
             effect: effect.clone(),
             files: vec![transcript()],
         },
-        Event::WorkspaceCreated {
+        GoalEvent::WorkspaceCreated {
             path: "/w".to_owned(),
             elapsed_ms: 1,
         },
-        Event::WaitEnded,
-        Event::VerifyEnded {
+        GoalEvent::WaitEnded,
+        GoalEvent::VerifyEnded {
             report,
             elapsed_ms: 1,
         },
-        Event::TurnEnded {
+        GoalEvent::TurnEnded {
             turn: 1,
             verdict: TurnVerdict::VerifyFailed,
         },
-        Event::GoalDone {
+        GoalEvent::GoalDone {
             commit: "c".to_owned(),
             verified: true,
             elapsed_ms: 1,
         },
-        Event::GoalStopped {
-            stop: Stop::BudgetUsedUp { limit: Limit::Usd },
+        GoalEvent::GoalStopped {
+            stop: Stop::BudgetUsedUp {
+                limit: BudgetLimit::Usd,
+            },
         },
-        Event::GoalStopped {
+        GoalEvent::GoalStopped {
             stop: Stop::Interrupted,
         },
-        Event::EffectCancelled {
+        GoalEvent::EffectCancelled {
             effect,
             usage: usage(1),
             session: None,
             elapsed_ms: 1,
         },
-        Event::GoalResumed,
-        Event::BudgetRaised {
+        GoalEvent::GoalResumed,
+        GoalEvent::BudgetRaised {
             raise: Raise {
                 turns: 2,
                 ..Raise::default()
@@ -112,13 +114,13 @@ fn events_read_back_as_written() {
         // Through the very bytes of a line.
         let line = serde_json::to_string(&record).unwrap();
         let record: LogRecord = serde_json::from_str(&line).unwrap();
-        assert_eq!(to_logged::<Event>(&record).unwrap().event, event);
+        assert_eq!(to_logged::<GoalEvent>(&record).unwrap().event, event);
     }
 }
 
 #[test]
 fn event_lines_have_their_golden_form() {
-    let golden = |event: &Event| {
+    let golden = |event: &GoalEvent| {
         let payload = to_payload(event).unwrap();
         format!("{} {}", payload.kind, payload.data.get())
     };
@@ -146,7 +148,7 @@ fn event_lines_have_their_golden_form() {
 
 #[test]
 fn a_line_of_a_newer_program_is_named() {
-    let payload = to_payload(&Event::WaitEnded).unwrap();
+    let payload = to_payload(&GoalEvent::WaitEnded).unwrap();
     let record = LogRecord {
         v: 1,
         seq: 1,
@@ -159,7 +161,7 @@ fn a_line_of_a_newer_program_is_named() {
         more: false,
     };
     assert!(
-        to_logged::<Event>(&record)
+        to_logged::<GoalEvent>(&record)
             .unwrap_err()
             .to_string()
             .contains("goal_teleported")
@@ -182,7 +184,7 @@ fn the_snapshot_is_the_public_view() {
     assert_eq!(new["links"], serde_json::json!([]));
 
     let goal = fixture.drive(&id, &|effect, _| failing(effect));
-    assert_eq!(goal.status, Status::Paused);
+    assert_eq!(goal.status, GoalStatus::Paused);
     let paused = snapshot();
     assert_eq!(paused["pendingDecision"], "raise_budget");
     assert_eq!(paused["reason"], "the turn budget is used up");
@@ -191,8 +193,8 @@ fn the_snapshot_is_the_public_view() {
     assert_eq!(paused["spent"]["turns"], 5);
     assert_eq!(paused["branch"], "feat/goal-try");
     assert_eq!(paused["worktree"], "/worktree");
-    let read: Snapshot = serde_json::from_value(paused).unwrap();
-    assert_eq!(read, Snapshot::of(&goal, read.seq));
+    let read: GoalSnapshot = serde_json::from_value(paused).unwrap();
+    assert_eq!(read, GoalSnapshot::of(&goal, read.seq));
     assert_eq!(usize::try_from(read.seq).unwrap(), fixture.kinds(&id).len());
 }
 
@@ -205,8 +207,12 @@ fn a_proposed_goal_waits_for_its_approval() {
         .create_goal(&crate::support::person(), &slug, &contract())
         .unwrap();
     let goal = fixture.drive(&id, &|effect, _| well(effect));
-    assert_eq!(goal.status, Status::Proposed, "driving does not approve");
-    let snapshot = serde_json::to_value(Snapshot::of(&goal, 1)).unwrap();
+    assert_eq!(
+        goal.status,
+        GoalStatus::Proposed,
+        "driving does not approve"
+    );
+    let snapshot = serde_json::to_value(GoalSnapshot::of(&goal, 1)).unwrap();
     assert_eq!(snapshot["pendingDecision"], "approve_contract");
 }
 
@@ -217,7 +223,7 @@ fn the_contract_is_there_for_people_to_read() {
         "Fix the login:\n- \"quoted\" # not a comment\n- tab\there: {a: b}".to_owned();
     contract.done_criteria = "one\ntwo: three".to_owned();
     contract.verify = vec!["sh test.sh && echo 'x: y'".to_owned(), "true".to_owned()];
-    contract.hidden = Some(Hidden {
+    contract.hidden = Some(HiddenCheckSet {
         source: "/h".to_owned(),
         sha256: "00".to_owned(),
         files: 1,

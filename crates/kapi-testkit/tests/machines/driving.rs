@@ -7,12 +7,12 @@ use kapi_core::agent_end::{AgentEnd, ProviderFailureKind};
 use kapi_core::failure::Failure;
 use kapi_core::judge::Judge;
 use kapi_core::usage::Usage;
-use kapi_goal::record::drive::{DriveError, Observed};
-use kapi_goal::rules::effect::{Action, Effect};
+use kapi_goal::record::drive::{DriveObservation, GoalDriveError};
+use kapi_goal::rules::effect::{GoalAction, GoalEffect};
 use kapi_goal::rules::event::{Stop, TurnVerdict};
-use kapi_goal::rules::outcome::Outcome;
-use kapi_goal::rules::state::Status;
-use kapi_machine::watch::{Activity, Watch};
+use kapi_goal::rules::outcome::GoalOutcome;
+use kapi_goal::rules::state::GoalStatus;
+use kapi_machine::watch::{Activity, EffectWatch};
 
 use crate::support::{
     Fixture, agent, committed, contract, drive_in, failing, failure, kind, verified, well,
@@ -25,7 +25,7 @@ fn a_goal_that_goes_well_is_done_in_one_turn() {
     contract.judge = Judge::Same;
     let id = fixture.approved(&contract);
     let goal = fixture.drive(&id, &|effect, _| well(effect));
-    assert_eq!(goal.status, Status::Done);
+    assert_eq!(goal.status, GoalStatus::Done);
     assert_eq!(goal.result.as_deref(), Some("commit-of-tree-1"));
     assert_eq!(goal.workspace.as_deref(), Some("/worktree"));
     assert_eq!((goal.turn, goal.spent.turns), (1, 1));
@@ -58,10 +58,10 @@ fn a_liar_is_stalled() {
     let fixture = Fixture::new();
     let id = fixture.approved(&contract());
     let goal = fixture.drive(&id, &|effect, _| match &effect.action {
-        Action::Commit(_) => committed("base-tree"),
+        GoalAction::Commit(_) => committed("base-tree"),
         _ => failing(effect),
     });
-    assert_eq!(goal.status, Status::Stalled);
+    assert_eq!(goal.status, GoalStatus::Stalled);
     assert_eq!(goal.stop, Some(Stop::NoProgress { turns: 3 }));
     assert_eq!(goal.result, None);
 }
@@ -71,13 +71,15 @@ fn a_tampered_file_is_never_done() {
     let fixture = Fixture::new();
     let id = fixture.approved(&contract());
     let goal = fixture.drive(&id, &|effect, _| match (&effect.action, well(effect)) {
-        (Action::Verify(_), Outcome::Verified(report)) => Outcome::Verified(VerifyReport {
-            tampered: vec!["test.sh".to_owned()],
-            ..report
-        }),
+        (GoalAction::Verify(_), GoalOutcome::Verified(report)) => {
+            GoalOutcome::Verified(VerifyReport {
+                tampered: vec!["test.sh".to_owned()],
+                ..report
+            })
+        }
         (_, outcome) => outcome,
     });
-    assert_eq!(goal.status, Status::Paused);
+    assert_eq!(goal.status, GoalStatus::Paused);
     assert_eq!(goal.last_verdict, Some(TurnVerdict::Tampered));
     assert!(goal.result.is_none());
 }
@@ -88,14 +90,14 @@ fn the_output_of_a_failed_check_opens_the_next_prompt() {
     let id = fixture.approved(&contract());
     let prompts = Mutex::new(Vec::new());
     fixture.drive(&id, &|effect, _| {
-        if let Action::RunAgent(task) = &effect.action {
+        if let GoalAction::RunAgent(task) = &effect.action {
             prompts
                 .lock()
                 .unwrap()
                 .push((task.prompt.clone(), task.session.clone()));
         }
         match &effect.action {
-            Action::Verify(task) => verified(&task.tree, i32::from(task.tree == "tree-1")),
+            GoalAction::Verify(task) => verified(&task.tree, i32::from(task.tree == "tree-1")),
             _ => well(effect),
         }
     });
@@ -111,18 +113,18 @@ fn a_failing_provider_costs_no_turn() {
     let fixture = Fixture::new();
     let id = fixture.approved(&contract());
     let waits = Mutex::new(Vec::new());
-    let act = |effect: &Effect, _: &Watch<'_>| match &effect.action {
-        Action::RunAgent(_) if !effect.id.as_str().ends_with("a4") => agent(AgentEnd::Provider(
-            failure(ProviderFailureKind::RateLimited),
-        )),
-        Action::Wait { until_ms } => {
+    let act = |effect: &GoalEffect, _: &EffectWatch<'_>| match &effect.action {
+        GoalAction::RunAgent(_) if !effect.id.as_str().ends_with("a4") => agent(
+            AgentEnd::Provider(failure(ProviderFailureKind::RateLimited)),
+        ),
+        GoalAction::Wait { until_ms } => {
             waits.lock().unwrap().push(*until_ms);
-            Outcome::Waited
+            GoalOutcome::Waited
         }
         _ => well(effect),
     };
     let goal = fixture.drive(&id, &act);
-    assert_eq!((goal.status, goal.spent.turns), (Status::Done, 1));
+    assert_eq!((goal.status, goal.spent.turns), (GoalStatus::Done, 1));
     let waits = waits.into_inner().unwrap();
     assert_eq!(waits.len(), 3);
     assert!(
@@ -141,13 +143,13 @@ fn a_provider_that_keeps_failing_blocks_the_goal() {
         let id = fixture.approved(&contract());
         let attempts = Mutex::new(0);
         let goal = fixture.drive(&id, &|effect, _| match &effect.action {
-            Action::RunAgent(_) => {
+            GoalAction::RunAgent(_) => {
                 *attempts.lock().unwrap() += 1;
                 agent(AgentEnd::Provider(failure(kind)))
             }
             _ => well(effect),
         });
-        assert_eq!(goal.status, Status::Blocked);
+        assert_eq!(goal.status, GoalStatus::Blocked);
         assert_eq!(
             goal.stop,
             Some(Stop::ProviderUnavailable {
@@ -166,8 +168,8 @@ fn what_happens_is_observed_in_order() {
     let fixture = Fixture::new();
     let id = fixture.approved(&contract());
     let mut seen = Vec::new();
-    let act = |effect: &Effect, watch: &Watch<'_>| {
-        if matches!(effect.action, Action::Verify(_)) {
+    let act = |effect: &GoalEffect, watch: &EffectWatch<'_>| {
+        if matches!(effect.action, GoalAction::Verify(_)) {
             (watch.notice)(Activity::Verifying {
                 command: "sh test.sh".to_owned(),
             });
@@ -177,9 +179,9 @@ fn what_happens_is_observed_in_order() {
     let project = fixture.project();
     drive_in(&project, &id, &act, &mut |observed| {
         seen.push(match observed {
-            Observed::Recorded(logged) => kind(&logged.event),
-            Observed::Performing(effect) => format!("> {}", effect.id),
-            Observed::Activity(activity) => format!("{activity:?}"),
+            DriveObservation::Recorded(logged) => kind(&logged.event),
+            DriveObservation::Performing(effect) => format!("> {}", effect.id),
+            DriveObservation::Activity(activity) => format!("{activity:?}"),
         });
     })
     .unwrap();
@@ -210,7 +212,7 @@ fn an_effect_that_talks_a_lot_does_not_fill_the_memory_or_block() {
         }
         well(effect)
     });
-    assert_eq!(goal.status, Status::Done);
+    assert_eq!(goal.status, GoalStatus::Done);
 }
 
 #[test]
@@ -222,17 +224,17 @@ fn a_refusal_of_the_world_blocks_the_goal_and_can_be_resumed() {
         hint: Some("try".to_owned()),
     };
     let goal = fixture.drive(&id, &|effect, _| match &effect.action {
-        Action::Verify(_) => Outcome::Failed(refusal.clone()),
+        GoalAction::Verify(_) => GoalOutcome::Failed(refusal.clone()),
         _ => well(effect),
     });
-    assert_eq!(goal.status, Status::Blocked);
+    assert_eq!(goal.status, GoalStatus::Blocked);
     assert_eq!(
         goal.stop,
         Some(Stop::WorldFailed {
             failure: refusal.clone()
         })
     );
-    let command = kapi_goal::rules::command::Command::Resume;
+    let command = kapi_goal::rules::command::GoalCommand::Resume;
     fixture
         .project()
         .submit(&id, &crate::support::person(), &command)
@@ -244,18 +246,18 @@ fn a_refusal_of_the_world_blocks_the_goal_and_can_be_resumed() {
         );
         well(effect)
     });
-    assert_eq!(goal.status, Status::Done);
+    assert_eq!(goal.status, GoalStatus::Done);
 }
 
 #[test]
 fn an_effect_that_is_cut_off_by_nobody_is_a_failure_and_no_endless_loop() {
     let fixture = Fixture::new();
     let id = fixture.approved(&contract());
-    let goal = fixture.drive(&id, &|_, _| Outcome::Cancelled {
+    let goal = fixture.drive(&id, &|_, _| GoalOutcome::Cancelled {
         usage: Usage::default(),
         session: None,
     });
-    assert_eq!(goal.status, Status::Blocked);
+    assert_eq!(goal.status, GoalStatus::Blocked);
     assert!(
         matches!(goal.stop, Some(Stop::WorldFailed { .. })),
         "{:?}",
@@ -268,7 +270,7 @@ fn a_panicking_effect_is_a_failure() {
     let fixture = Fixture::new();
     let id = fixture.approved(&contract());
     let goal = fixture.drive(&id, &|_, _| panic!("planted"));
-    assert_eq!(goal.status, Status::Blocked);
+    assert_eq!(goal.status, GoalStatus::Blocked);
     assert!(
         matches!(goal.stop, Some(Stop::WorldFailed { .. })),
         "{:?}",
@@ -283,10 +285,10 @@ fn an_outcome_of_the_wrong_kind_is_refused() {
     let error = drive_in(
         &fixture.project(),
         &id,
-        &|_, _| Outcome::Waited,
+        &|_, _| GoalOutcome::Waited,
         &mut |_| {},
     );
-    let Err(DriveError::Engine(error)) = error else {
+    let Err(GoalDriveError::Engine(error)) = error else {
         panic!("{error:?}")
     };
     assert_eq!(
@@ -310,7 +312,7 @@ fn a_goal_is_driven_by_one_process_at_a_time() {
         second.lock().unwrap().get_or_insert(tried);
         well(effect)
     });
-    let Some(Err(DriveError::Driven { goal, owner })) = second.into_inner().unwrap() else {
+    let Some(Err(GoalDriveError::Driven { goal, owner })) = second.into_inner().unwrap() else {
         panic!("the second drive was let in");
     };
     assert_eq!(goal, id);
@@ -326,7 +328,7 @@ fn an_interrupted_effect_goes_on_under_its_own_id() {
         &fixture.project(),
         &id,
         &|effect, _| {
-            if matches!(effect.action, Action::RunAgent(_)) {
+            if matches!(effect.action, GoalAction::RunAgent(_)) {
                 fixture
                     .disk
                     .crash_now(kapi_sys::sim_disk::Survival::Nothing);
@@ -346,7 +348,7 @@ fn an_interrupted_effect_goes_on_under_its_own_id() {
         first.into_inner().unwrap().as_deref(),
         Some("t001-agent-a1")
     );
-    assert_eq!(goal.status, Status::Done);
+    assert_eq!(goal.status, GoalStatus::Done);
     let intents = fixture
         .kinds(&id)
         .iter()

@@ -4,12 +4,12 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use kapi_goal::record::preferences::{Change, Preferences, Preferred};
+use kapi_goal::record::preferences::{PreferenceChange, PreferenceValues, Preferences};
 use kapi_machine::evidence::pruned::{PruneLog, PrunedRuns};
 use kapi_sys::clock::StepClock;
 use kapi_sys::sim_disk::{Mutation, SimDisk};
-use kapi_testkit::crash::{Boundary, Crash, Story, survivals, tell};
-use kapi_testkit::oracle::{Oracle, Violation, failed};
+use kapi_testkit::crash::{Boundary, Crash, CrashScenario, notify, survivals};
+use kapi_testkit::oracle::{Oracle, OracleViolation, failed};
 
 use crate::support::person;
 
@@ -57,25 +57,25 @@ impl Deeds {
         }
     }
 
-    fn preferred(&self) -> Result<Preferred, Violation> {
+    fn preferred(&self) -> Result<PreferenceValues, OracleViolation> {
         let preferred = self.preferences().load();
         preferred.map_err(|error| failed(&error))
     }
 
-    fn pruned(&self) -> Result<BTreeSet<PrunedRuns>, Violation> {
+    fn pruned(&self) -> Result<BTreeSet<PrunedRuns>, OracleViolation> {
         self.prune_log().load().map_err(|error| failed(&error))
     }
 }
 
-fn change(deed: usize) -> Change {
+fn change(deed: usize) -> PreferenceChange {
     let judge = Some(format!("judge {deed}"));
-    Change::JudgeSet { judge }
+    PreferenceChange::JudgeSet { judge }
 }
 
 /// What is preferred after so many changes.
-fn after(n_deeds: usize) -> Preferred {
+fn after(n_deeds: usize) -> PreferenceValues {
     let judge = n_deeds.checked_sub(1).map(|deed| format!("judge {deed}"));
-    Preferred {
+    PreferenceValues {
         autopilot: None,
         judge,
     }
@@ -88,14 +88,14 @@ fn runs(deed: usize) -> PrunedRuns {
     }
 }
 
-impl Story for Deeds {
-    type Rest = (Preferred, BTreeSet<PrunedRuns>);
+impl CrashScenario for Deeds {
+    type Rest = (PreferenceValues, BTreeSet<PrunedRuns>);
 
     fn disk(&self) -> &SimDisk {
         &self.disk
     }
 
-    fn live(&mut self) -> Result<(), Violation> {
+    fn live(&mut self) -> Result<(), OracleViolation> {
         for deed in self.preferred.min(self.pruned)..DEEDS {
             let changed = self.preferences().change(&person(), &change(deed));
             changed.map_err(|error| failed(&error))?;
@@ -107,7 +107,7 @@ impl Story for Deeds {
         Ok(())
     }
 
-    fn check(&self) -> Result<(), Violation> {
+    fn check(&self) -> Result<(), OracleViolation> {
         let (preferred, pruned) = (self.preferred()?, self.pruned()?);
         // The deed that was cut off may have been done without a word.
         let is_kept = [self.preferred, self.preferred + 1]
@@ -122,18 +122,18 @@ impl Story for Deeds {
             "{preferred:?} and {pruned:?} after {} and {} deeds",
             self.preferred, self.pruned
         );
-        Err(Violation::new(Oracle::Durability, detail))
+        Err(OracleViolation::new(Oracle::Durability, detail))
     }
 
-    fn rest(&self) -> Result<Self::Rest, Violation> {
+    fn rest(&self) -> Result<Self::Rest, OracleViolation> {
         Ok((self.preferred()?, self.pruned()?))
     }
 }
 
 /// Lets the power fail at every operation, in each way, and once more while it recovers.
-fn first_fault(mistake: Option<&Mutation>) -> Result<(), Violation> {
+fn first_fault(mistake: Option<&Mutation>) -> Result<(), OracleViolation> {
     let mut whole = Deeds::new(None);
-    let rest = tell(&mut whole, &[], None)?.rest;
+    let rest = notify(&mut whole, &[], None)?.rest;
     for op in 0..=whole.disk.ops() {
         for survival in survivals(op) {
             let crashes = [(op, survival), (op % 7, survivals(op + 1)[1])];
@@ -141,7 +141,7 @@ fn first_fault(mistake: Option<&Mutation>) -> Result<(), Violation> {
                 at: Boundary::Op(op),
                 survival,
             });
-            tell(&mut Deeds::new(mistake), &crashes, Some(&rest))?;
+            notify(&mut Deeds::new(mistake), &crashes, Some(&rest))?;
         }
     }
     Ok(())

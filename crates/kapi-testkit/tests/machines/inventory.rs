@@ -5,10 +5,10 @@ use std::path::Path;
 use kapi_core::id::{GoalId, Slug};
 use kapi_core::isolation::SandboxLevel;
 use kapi_core::mode::Mode;
-use kapi_core::workflow_status::Status as WorkflowStatus;
+use kapi_core::workflow_status::WorkflowStatus;
 use kapi_goal::record::inventory::workflow_entry::WorkflowEntry;
 use kapi_goal::record::inventory::{GoalEntry, Inventory, NewDirectory, goal_ids};
-use kapi_goal::rules::state::Status;
+use kapi_goal::rules::state::GoalStatus;
 use kapi_store::error::StoreError;
 use kapi_store::layout::ProjectLayout;
 use kapi_sys::disk::{Disk, create_dir_durably, replace_durably};
@@ -141,9 +141,9 @@ fn entries_are_kept_in_order_and_replaced() {
     let disk = sim_disk();
     let mut inventory = Inventory::rebuild(&disk, &layout(), Vec::new()).unwrap();
     for name in ["010-b", "002-a", "1000-c"] {
-        inventory.put(entry(name, Status::Active));
+        inventory.put(entry(name, GoalStatus::Active));
     }
-    inventory.put(entry("010-b", Status::Done));
+    inventory.put(entry("010-b", GoalStatus::Done));
     let held = disk.lock(&layout().lock(), "test", 0).unwrap();
     inventory.write(&disk, &layout(), &held).unwrap();
     let read = Inventory::read(&disk, &layout()).unwrap().unwrap();
@@ -156,7 +156,7 @@ fn entries_are_kept_in_order_and_replaced() {
     assert_eq!(names, ["002-a", "010-b", "1000-c"]);
     assert_eq!(
         read.find(&GoalId::parse("010-b").unwrap()).unwrap().status,
-        Status::Done
+        GoalStatus::Done
     );
     assert_eq!(read.next_index(), 1001);
 }

@@ -5,11 +5,11 @@ use std::sync::Mutex;
 use kapi_core::actor::Actor;
 use kapi_core::agent_end::ProviderFailureKind;
 use kapi_core::judge::{Judge, JudgeUnavailable};
-use kapi_core::verdict::{JudgeAnswer, Verdict};
-use kapi_goal::rules::command::Command;
-use kapi_goal::rules::effect::Action;
+use kapi_core::verdict::{JudgeAnswer, JudgeVerdict};
+use kapi_goal::rules::command::GoalCommand;
+use kapi_goal::rules::effect::GoalAction;
 use kapi_goal::rules::event::Stop;
-use kapi_goal::rules::state::{Goal, Status};
+use kapi_goal::rules::state::{Goal, GoalStatus};
 
 use crate::support::{Fixture, contract, failure, judged, verdict, well};
 
@@ -22,7 +22,7 @@ fn drive(rule: JudgeUnavailable, answer: &JudgeAnswer) -> (Goal, u32) {
     let id = fixture.approved(&contract);
     let asked = Mutex::new(0);
     let goal = fixture.drive(&id, &|effect, _| match &effect.action {
-        Action::Judge(task) => {
+        GoalAction::Judge(task) => {
             *asked.lock().unwrap() += 1;
             judged(&task.agent, answer.clone())
         }
@@ -37,7 +37,7 @@ fn an_unreachable_judge_parks_a_closed_goal() {
     let (goal, asked) = drive(JudgeUnavailable::Closed, &answer);
     assert_eq!(
         (goal.status, asked, goal.result),
-        (Status::Waiting, 5, None)
+        (GoalStatus::Waiting, 5, None)
     );
     assert_eq!(goal.spent.turns, 0, "a judge's failure is never a turn");
 }
@@ -46,7 +46,7 @@ fn an_unreachable_judge_parks_a_closed_goal() {
 fn a_judge_that_refuses_the_key_blocks_a_closed_goal() {
     let answer = JudgeAnswer::Unavailable(failure(ProviderFailureKind::Unauthorized));
     let (goal, asked) = drive(JudgeUnavailable::Closed, &answer);
-    assert_eq!((goal.status, asked), (Status::Blocked, 1));
+    assert_eq!((goal.status, asked), (GoalStatus::Blocked, 1));
     assert_eq!(
         goal.stop,
         Some(Stop::JudgeUnavailable {
@@ -66,7 +66,7 @@ fn what_was_verified_outlives_the_outage_of_its_judge_and_nothing_else_is_run_ag
     let performed = Mutex::new(Vec::new());
     let drive = |is_away: bool| {
         fixture.drive(&id, &|effect, _| match &effect.action {
-            Action::Judge(task) if is_away => judged(&task.agent, away.clone()),
+            GoalAction::Judge(task) if is_away => judged(&task.agent, away.clone()),
             _ => {
                 performed.lock().unwrap().push(effect.id.to_string());
                 well(effect)
@@ -76,7 +76,7 @@ fn what_was_verified_outlives_the_outage_of_its_judge_and_nothing_else_is_run_ag
     let parked = drive(true);
     let candidate = parked.candidate.clone().unwrap().commit;
     for number in 1..=3 {
-        let wake = Command::Wake {
+        let wake = GoalCommand::Wake {
             number,
             why: "it is time".to_owned(),
         };
@@ -86,12 +86,12 @@ fn what_was_verified_outlives_the_outage_of_its_judge_and_nothing_else_is_run_ag
             .unwrap();
         let goal = drive(number < 3);
         if number < 3 {
-            assert_eq!(goal.status, Status::Waiting);
+            assert_eq!(goal.status, GoalStatus::Waiting);
             continue;
         }
         assert_eq!(
             (goal.status, goal.result),
-            (Status::Done, Some(candidate.clone()))
+            (GoalStatus::Done, Some(candidate.clone()))
         );
     }
     let performed = performed.into_inner().unwrap();
@@ -115,7 +115,7 @@ fn what_was_verified_outlives_the_outage_of_its_judge_and_nothing_else_is_run_ag
 fn an_unreachable_judge_lets_an_open_goal_pass_and_the_record_says_so() {
     let answer = JudgeAnswer::Unavailable(failure(ProviderFailureKind::Unreachable));
     let (goal, asked) = drive(JudgeUnavailable::Open, &answer);
-    assert_eq!((goal.status, asked), (Status::Done, 5));
+    assert_eq!((goal.status, asked), (GoalStatus::Done, 5));
     assert_eq!(goal.judge.unwrap().answer, answer);
 }
 
@@ -127,19 +127,19 @@ fn an_answer_that_is_no_verdict_completes_nothing() {
     let (goal, asked) = drive(JudgeUnavailable::Closed, &answer);
     assert_eq!(
         (goal.status, asked, goal.result),
-        (Status::Blocked, 3, None)
+        (GoalStatus::Blocked, 3, None)
     );
 }
 
 #[test]
 fn verdicts_lead_where_they_say() {
     let status = |given| drive(JudgeUnavailable::Closed, &verdict(given)).0.status;
-    assert_eq!(status(Verdict::Done), Status::Done);
-    assert_eq!(status(Verdict::Blocked), Status::Blocked);
-    assert_eq!(status(Verdict::Impossible), Status::Impossible);
+    assert_eq!(status(JudgeVerdict::Done), GoalStatus::Done);
+    assert_eq!(status(JudgeVerdict::Blocked), GoalStatus::Blocked);
+    assert_eq!(status(JudgeVerdict::Impossible), GoalStatus::Impossible);
     assert_eq!(
-        status(Verdict::Continue),
-        Status::Paused,
+        status(JudgeVerdict::Continue),
+        GoalStatus::Paused,
         "until its turns are used up"
     );
 }

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use kapi_core::task_id::TaskId;
+use kapi_core::task_id::KernelTaskId;
 use kapi_machine::logged::to_payload;
 use kapi_store::record::Batch;
 use kapi_store::stream::LogStream;
@@ -11,10 +11,10 @@ use kapi_sys::disk::{Disk, DiskError};
 use kapi_sys::lock::{Lock, LockError};
 use kapi_sys::sim_disk::SimDisk;
 use kapi_task::record::queue::Queue;
-use kapi_task::rules::command::Command;
+use kapi_task::rules::command::KernelCommand;
 use kapi_task::rules::event::KernelEvent;
-use kapi_task::rules::request::Request;
-use kapi_task::rules::task::{End, Report};
+use kapi_task::rules::request::KernelRequest;
+use kapi_task::rules::task::{AttemptReport, End};
 
 use crate::kernel_worker::{person, project, request, submit};
 use crate::support::{Fixture, ROOT};
@@ -112,11 +112,11 @@ fn fill(fixture: &Fixture, n_tasks: u64) {
     let numbers: Vec<u64> = (1..=n_tasks).collect();
     for some in numbers.chunks(1_000) {
         let events = some.iter().flat_map(|number| {
-            let task = TaskId::new(*number);
+            let task = KernelTaskId::new(*number);
             [
                 KernelEvent::Submitted {
                     task,
-                    request: Box::new(Request {
+                    request: Box::new(KernelRequest {
                         // Keys are forgotten bit by bit; here they would all be there at once.
                         key: None,
                         ..request(*number)
@@ -124,7 +124,7 @@ fn fill(fixture: &Fixture, n_tasks: u64) {
                 },
                 KernelEvent::Ended {
                     task,
-                    report: Box::new(Report::of(End::Completed)),
+                    report: Box::new(AttemptReport::of(End::Completed)),
                 },
             ]
         });
@@ -158,7 +158,7 @@ fn cost(n_tasks: u64) -> ((u64, u64), (u64, u64)) {
         let task = submit(&mut queue, 1_000_000 + number);
         let why = "not wanted".to_owned();
         queue
-            .submit(&person(), &Command::Cancel { task, why })
+            .submit(&person(), &KernelCommand::Cancel { task, why })
             .unwrap();
     }
     let (ops_after, bytes_after) = disk.so_far();

@@ -8,25 +8,25 @@ use kapi_core::actor::Actor;
 use kapi_core::id::{EffectId, GoalId};
 use kapi_core::isolation::{NetworkMode, SandboxLevel};
 use kapi_core::mode::Mode;
-use kapi_core::task_id::{Holder, TaskId};
+use kapi_core::task_id::{Holder, KernelTaskId};
 use kapi_goal::rules::contract::Contract;
 use kapi_goal::rules::plan;
 use kapi_sys::disk::Disk as _;
 use kapi_sys::real_disk::RealDisk;
-use kapi_task::record::door::Door;
-use kapi_task::record::door::goal::GoalAsk;
+use kapi_task::record::admission::TaskAdmission;
+use kapi_task::record::admission::goal::GoalAsk;
 use kapi_task::record::error::KernelError;
 use kapi_task::record::policy_file;
-use kapi_task::record::policy_file::PolicyPlaces;
+use kapi_task::record::policy_file::PolicyPaths;
 use kapi_task::record::queue::Queue;
 use kapi_task::record::store::LEASE_MS;
 use kapi_task::record::terms::KernelTerms;
-use kapi_task::rules::command::{Command, Hold};
-use kapi_task::rules::decide::Answer;
+use kapi_task::rules::command::{Hold, KernelCommand};
+use kapi_task::rules::decide::KernelReply;
 use kapi_task::rules::goal_drive::GoalDrive;
 use kapi_task::rules::policy::Policy;
-use kapi_task::rules::task::{End, Report};
-use kapi_task::rules::task_state::State;
+use kapi_task::rules::task::{AttemptReport, End};
+use kapi_task::rules::task_state::KernelTaskState;
 use kapi_task::rules::task_terms::Priority;
 
 use crate::kernel_worker::{capacity, project};
@@ -49,33 +49,37 @@ fn ask<'a>(contract: &'a Contract, task: &str) -> GoalAsk<'a> {
         drive: GoalDrive {
             mode: Mode::Ralph,
             workflow: GoalId::parse("002-greet").unwrap(),
-            task: plan::task::TaskId::parse(task).unwrap(),
+            task: plan::task::PlanTaskId::parse(task).unwrap(),
             effect: EffectId::new(1, &format!("work-{task}"), 1),
             goal: GoalId::parse("003-the-word").unwrap(),
-            place: None,
+            location: None,
         },
         user: "user",
         priority: Priority::Normal,
     }
 }
 
-fn submit(queue: &mut Queue<'_>, policy: &Policy, ask: GoalAsk<'_>) -> Result<Answer, KernelError> {
+fn submit(
+    queue: &mut Queue<'_>,
+    policy: &Policy,
+    ask: GoalAsk<'_>,
+) -> Result<KernelReply, KernelError> {
     let (terms, local_times) = (
         KernelTerms::standard(PathBuf::from("guardrails")),
         BTreeMap::new(),
     );
-    let door = Door {
+    let admission = TaskAdmission {
         policy,
         local_times: &local_times,
         terms: &terms,
         is_unattended: true,
         base: &|| Err("nothing of a goal travels".to_owned()),
     };
-    door.submit_goal(queue, ask)
+    admission.submit_goal(queue, ask)
 }
 
 fn claim(queue: &mut Queue<'_>, holder: &Holder) -> Option<Hold> {
-    let claim = Command::Claim {
+    let claim = KernelCommand::Claim {
         holder: holder.clone(),
         ttl_ms: LEASE_MS,
         capacity: capacity(),
@@ -83,12 +87,12 @@ fn claim(queue: &mut Queue<'_>, holder: &Holder) -> Option<Hold> {
         reach: queue.reach(),
     };
     match queue.submit(&Actor::Engine, &claim).unwrap() {
-        Answer::Claimed(task, fence) => Some(Hold { task, fence }),
+        KernelReply::Claimed(task, fence) => Some(Hold { task, fence }),
         _ => None,
     }
 }
 
-fn state(queue: &Queue<'_>, task: TaskId) -> State {
+fn state(queue: &Queue<'_>, task: KernelTaskId) -> KernelTaskState {
     queue.find(task).unwrap().unwrap().state
 }
 
@@ -102,18 +106,20 @@ fn whoever_dies_when_the_same_task_goes_on() {
         let mut queue = Queue::open(&project).unwrap();
         submit(&mut queue, &policy, ask(&contract, "T-001")).unwrap()
     };
-    let Answer::Submitted(task) = submitted else {
+    let KernelReply::Submitted(task) = submitted else {
         panic!("it was to be let in: {submitted:?}");
     };
     let mut queue = Queue::open(&project).unwrap();
     {
         // The next one finds its task, begins it, and dies too.
         let again = submit(&mut queue, &policy, ask(&contract, "T-001")).unwrap();
-        assert_eq!(again, Answer::Duplicate(task));
+        assert_eq!(again, KernelReply::Duplicate(task));
         let own = queue.enlist().unwrap();
         let hold = claim(&mut queue, &own.holder).unwrap();
         assert_eq!(hold.task, task);
-        queue.submit(&Actor::Engine, &Command::Begin(hold)).unwrap();
+        queue
+            .submit(&Actor::Engine, &KernelCommand::Begin(hold))
+            .unwrap();
         let mut up = Queue::open(&project).unwrap();
         let other = up.enlist().unwrap();
         assert_eq!(claim(&mut up, &other.holder), None, "it lives still");
@@ -122,17 +128,18 @@ fn whoever_dies_when_the_same_task_goes_on() {
     let own = up.enlist().unwrap();
     let hold = claim(&mut up, &own.holder).unwrap();
     assert_eq!(hold.task, task);
-    up.submit(&Actor::Engine, &Command::Begin(hold)).unwrap();
-    let report = Box::new(Report::of(End::Completed));
-    up.submit(&Actor::Engine, &Command::Finish { hold, report })
+    up.submit(&Actor::Engine, &KernelCommand::Begin(hold))
+        .unwrap();
+    let report = Box::new(AttemptReport::of(End::Completed));
+    up.submit(&Actor::Engine, &KernelCommand::Finish { hold, report })
         .unwrap();
     // Whoever repeats the effect long after finds what came of it.
     queue.refresh().unwrap();
     let found = submit(&mut queue, &policy, ask(&contract, "T-001")).unwrap();
-    assert_eq!(found, Answer::Duplicate(task));
-    assert_eq!(state(&queue, task), State::Completed);
+    assert_eq!(found, KernelReply::Duplicate(task));
+    assert_eq!(state(&queue, task), KernelTaskState::Completed);
     let other = submit(&mut queue, &policy, ask(&contract, "T-002")).unwrap();
-    assert!(matches!(other, Answer::Submitted(new) if new != task));
+    assert!(matches!(other, KernelReply::Submitted(new) if new != task));
 }
 
 #[test]
@@ -150,7 +157,7 @@ fn a_request_says_what_the_contract_says() {
     assert_eq!(request.backend.as_ref(), Some(&contract.agent));
     assert_eq!(request.verify, contract.verify);
     assert_eq!(request.budget.tokens, contract.budget.tokens);
-    assert_eq!(task.goal_drive().unwrap().place, None);
+    assert_eq!(task.goal_drive().unwrap().location, None);
 }
 
 #[test]
@@ -166,7 +173,7 @@ fn what_the_policy_forbids_or_nothing_can_hold_is_refused() {
     let mut check = |when: &str, expected: Option<&str>| {
         let file = dir.path().join(".ilchul/policy.yaml");
         RealDisk.write(&file, rule(when).as_bytes()).unwrap();
-        let policy = policy_file::load(PolicyPlaces {
+        let policy = policy_file::load(PolicyPaths {
             project: dir.path(),
             person: dir.path(),
         });
@@ -181,7 +188,7 @@ fn what_the_policy_forbids_or_nothing_can_hold_is_refused() {
                 assert!(said.join("; ").contains(words), "{when}: {said:?}");
                 assert_eq!(queue.kernel().last_task, 0, "{when}: nothing was recorded");
             }
-            (Ok(Answer::Submitted(_)), None) => {}
+            (Ok(KernelReply::Submitted(_)), None) => {}
             (asked, _) => panic!("{when}: {asked:?}"),
         }
     };

@@ -5,25 +5,27 @@ use std::path::Path;
 use std::sync::atomic::{AtomicI64, Ordering};
 
 use kapi_core::actor::Actor;
-use kapi_core::task_id::{LoopName, TaskId};
-use kapi_core::value::Value;
+use kapi_core::task_id::{KernelTaskId, LoopName};
+use kapi_core::value::KernelValue;
 use kapi_sys::clock::Clock;
 use kapi_sys::sim_disk::SimDisk;
-use kapi_task::record::door::Door;
+use kapi_task::record::admission::TaskAdmission;
 use kapi_task::record::events::Sight;
-use kapi_task::record::leader::{Dealt, Leader, Led, Outcome, Surroundings};
+use kapi_task::record::leader::{
+    HandledOccurrence, LeadOutcome, Leader, LeaderContext, OccurrenceOutcome,
+};
 use kapi_task::record::log::LEAD_MS;
-use kapi_task::record::profile_file::Profiles;
-use kapi_task::record::queue::{Enlisted, Queue};
+use kapi_task::record::profile_file::AgentProfiles;
+use kapi_task::record::queue::{Queue, WorkerSlot};
 use kapi_task::record::terms::KernelTerms;
 use kapi_task::record::{definition_file, profile_file};
-use kapi_task::rules::command::{Command, Hold};
-use kapi_task::rules::decide::Answer;
+use kapi_task::rules::command::{Hold, KernelCommand};
+use kapi_task::rules::decide::KernelReply;
 use kapi_task::rules::definition::Definition;
-use kapi_task::rules::loop_run::{LoopRun, Trigger};
+use kapi_task::rules::loop_run::{LoopRun, RunTrigger};
 use kapi_task::rules::policy::Policy;
 use kapi_task::rules::state::LoopState;
-use kapi_task::rules::task::{End, Report, Task};
+use kapi_task::rules::task::{AttemptReport, End, KernelTask};
 
 use crate::kernel_worker::{capacity, person, project, request};
 use crate::support::ROOT;
@@ -82,7 +84,7 @@ impl Fixture {
 struct Place {
     policy: Policy,
     terms: KernelTerms,
-    profiles: Profiles,
+    profiles: AgentProfiles,
     sights: BTreeMap<LoopName, Sight>,
 }
 
@@ -100,7 +102,7 @@ impl Place {
     fn sees(&mut self, state: &str) {
         let sight = Sight::Is {
             state: state.to_owned(),
-            payload: Value::Null,
+            payload: KernelValue::Null,
         };
         self.sights.insert(name("tidy"), sight);
     }
@@ -109,25 +111,25 @@ impl Place {
 /// One process that leads or wants to.
 struct Process<'a> {
     queue: Queue<'a>,
-    own: Enlisted,
+    own: WorkerSlot,
     leader: Leader,
 }
 
 impl Process<'_> {
-    fn step(&mut self, place: &Place) -> Led {
+    fn step(&mut self, location: &Place) -> LeadOutcome {
         self.queue.refresh().unwrap();
         let local_times = BTreeMap::new();
-        let door = Door {
-            policy: &place.policy,
+        let admission = TaskAdmission {
+            policy: &location.policy,
             local_times: &local_times,
-            terms: &place.terms,
+            terms: &location.terms,
             is_unattended: true,
             base: &|| Ok(None),
         };
-        let around = Surroundings {
-            door: &door,
-            profiles: &place.profiles,
-            sights: &place.sights,
+        let around = LeaderContext {
+            admission: &admission,
+            profiles: &location.profiles,
+            sights: &location.sights,
             now_ms: self.queue.project().clock.now_ms(),
         };
         self.leader
@@ -135,52 +137,52 @@ impl Process<'_> {
             .unwrap()
     }
 
-    fn dealt(&mut self, place: &Place) -> Vec<String> {
-        self.step(place).dealt.iter().map(told).collect()
+    fn dealt(&mut self, location: &Place) -> Vec<String> {
+        self.step(location).dealt.iter().map(reported).collect()
     }
 
     fn state(&self) -> LoopState {
         self.queue.kernel().loops[&name("tidy")].clone()
     }
 
-    fn waiting(&self) -> Vec<&Task> {
+    fn waiting(&self) -> Vec<&KernelTask> {
         self.queue.kernel().tasks.values().collect()
     }
 
     /// Ends the run that waits, so that the next need not wait for it.
     fn end(&mut self, number: u64) {
-        let claim = Command::Claim {
+        let claim = KernelCommand::Claim {
             holder: self.own.holder.clone(),
             ttl_ms: 60_000,
             capacity: capacity(),
-            only: Some(TaskId::new(number)),
+            only: Some(KernelTaskId::new(number)),
             reach: None,
         };
-        let Answer::Claimed(task, fence) = self.queue.submit(&Actor::Engine, &claim).unwrap()
+        let KernelReply::Claimed(task, fence) = self.queue.submit(&Actor::Engine, &claim).unwrap()
         else {
             panic!("nothing to claim")
         };
         let hold = Hold { task, fence };
         self.queue
-            .submit(&Actor::Engine, &Command::Begin(hold))
+            .submit(&Actor::Engine, &KernelCommand::Begin(hold))
             .unwrap();
-        let finish = Command::Finish {
+        let finish = KernelCommand::Finish {
             hold,
-            report: Box::new(Report::of(End::Completed)),
+            report: Box::new(AttemptReport::of(End::Completed)),
         };
         self.queue.submit(&Actor::Engine, &finish).unwrap();
     }
 }
 
-fn told(dealt: &Dealt) -> String {
+fn reported(dealt: &HandledOccurrence) -> String {
     let trigger = match &dealt.trigger {
-        Trigger::Cron { .. } => "cron",
-        Trigger::Event { .. } => "event",
-        Trigger::Manual { .. } | Trigger::Retrigger { .. } => "other",
+        RunTrigger::Cron { .. } => "cron",
+        RunTrigger::Event { .. } => "event",
+        RunTrigger::Manual { .. } | RunTrigger::Retrigger { .. } => "other",
     };
     match &dealt.outcome {
-        Outcome::Run(task) => format!("{trigger} {task}"),
-        Outcome::None(reason) => format!("{trigger} none: {reason}"),
+        OccurrenceOutcome::Run(task) => format!("{trigger} {task}"),
+        OccurrenceOutcome::None(reason) => format!("{trigger} none: {reason}"),
     }
 }
 
@@ -210,34 +212,34 @@ fn pass(fixture: &Fixture, ms: i64) {
 #[test]
 fn an_instant_sets_off_one_run_and_what_lay_before_the_first_look_none() {
     let fixture = Fixture::new();
-    let place = Place::new();
+    let location = Place::new();
     with_one(&fixture, &[every_minute("")], |mut one| {
-        let led = one.step(&place);
+        let led = one.step(&location);
         assert_eq!(led.dealt, []);
         let next_ms = led.again_at_ms.unwrap();
         let now_ms = fixture.clock.now_ms();
         assert!(next_ms > now_ms && next_ms <= now_ms + MINUTE_MS, "{led:?}");
         pass(&fixture, next_ms - now_ms);
-        assert_eq!(one.dealt(&place), ["cron task_1"]);
-        assert_eq!(one.dealt(&place), [""; 0]);
+        assert_eq!(one.dealt(&location), ["cron task_1"]);
+        assert_eq!(one.dealt(&location), [""; 0]);
         // A leader that comes later and knows nothing does not either.
         one.leader = Leader::default();
         one.leader.set(vec![every_minute("")]);
-        assert_eq!(one.dealt(&place), [""; 0]);
+        assert_eq!(one.dealt(&location), [""; 0]);
         let run = one.waiting()[0].loop_run().unwrap();
-        assert_eq!(run.trigger, Trigger::Cron { due_at_ms: next_ms });
+        assert_eq!(run.trigger, RunTrigger::Cron { due_at_ms: next_ms });
     });
 }
 
 #[test]
 fn of_three_processes_one_leads_and_another_takes_over_when_it_is_gone() {
     let fixture = Fixture::new();
-    let place = Place::new();
+    let location = Place::new();
     with_processes(&fixture, &[every_minute("misfire: all")], |mut all| {
         let mut fired = Vec::new();
         for round in 0_u64..9 {
             for process in &mut all {
-                fired.extend(process.dealt(&place));
+                fired.extend(process.dealt(&location));
             }
             let leading = all.iter().filter(|process| process.leader.leads()).count();
             assert_eq!(leading, 1, "round {round}");
@@ -261,18 +263,18 @@ fn of_three_processes_one_leads_and_another_takes_over_when_it_is_gone() {
 #[test]
 fn two_leaders_that_do_not_know_of_each_other_set_an_instant_off_once() {
     let fixture = Fixture::new();
-    let place = Place::new();
+    let location = Place::new();
     with_processes(&fixture, &[every_minute("")], |mut all| {
-        all[0].step(&place);
+        all[0].step(&location);
         assert!(all[0].leader.leads());
         // It sleeps for longer than its lease, and another takes over.
         pass(&fixture, i64::try_from(LEAD_MS).unwrap() + SECOND_MS);
-        let by_second = all[1].dealt(&place);
+        let by_second = all[1].dealt(&location);
         assert!(all[1].leader.leads());
         assert_eq!(by_second.last().unwrap(), "cron task_1");
         // The first wakes and still takes itself for the leader until it has read the log.
         assert!(all[0].leader.leads());
-        assert_eq!(all[0].dealt(&place), [""; 0]);
+        assert_eq!(all[0].dealt(&location), [""; 0]);
         assert!(!all[0].leader.leads());
         all[1].queue.refresh().unwrap();
         assert_eq!(all[1].queue.kernel().last_task, 1);
@@ -301,34 +303,34 @@ fn instants_that_nobody_was_there_for_are_given_up_made_up_for_once_or_all() {
         ),
     ] {
         let fixture = Fixture::new();
-        let place = Place::new();
+        let location = Place::new();
         with_one(&fixture, &[every_minute(rest)], |mut one| {
-            let next_ms = one.step(&place).again_at_ms.unwrap();
+            let next_ms = one.step(&location).again_at_ms.unwrap();
             pass(&fixture, next_ms - fixture.clock.now_ms() + 10 * MINUTE_MS);
-            assert_eq!(one.dealt(&place), expected, "{rest}");
+            assert_eq!(one.dealt(&location), expected, "{rest}");
             assert_eq!(one.state().fired_at_ms, Some(next_ms + 10 * MINUTE_MS));
         });
     }
     let fixture = Fixture::new();
-    let place = Place::new();
+    let location = Place::new();
     with_one(
         &fixture,
         &[every_minute("misfire: all, misfire_max: 3")],
         |mut one| {
-            let next_ms = one.step(&place).again_at_ms.unwrap();
+            let next_ms = one.step(&location).again_at_ms.unwrap();
             pass(&fixture, next_ms - fixture.clock.now_ms() + 10 * MINUTE_MS);
             let give_up = "cron none: no supervisor was running at the time, 6 times in a row";
             // Each is wanted, so the next waits until the one before it has begun.
-            assert_eq!(one.dealt(&place), [give_up, "cron task_1"]);
+            assert_eq!(one.dealt(&location), [give_up, "cron task_1"]);
             for number in 2..=5 {
-                assert_eq!(one.dealt(&place), [""; 0]);
+                assert_eq!(one.dealt(&location), [""; 0]);
                 one.end(number - 1);
                 pass(&fixture, SECOND_MS);
-                assert_eq!(one.dealt(&place), [format!("cron task_{number}")]);
+                assert_eq!(one.dealt(&location), [format!("cron task_{number}")]);
             }
             one.end(5);
             pass(&fixture, SECOND_MS);
-            assert_eq!(one.dealt(&place), [""; 0]);
+            assert_eq!(one.dealt(&location), [""; 0]);
         },
     );
 }
@@ -336,27 +338,27 @@ fn instants_that_nobody_was_there_for_are_given_up_made_up_for_once_or_all() {
 #[test]
 fn a_loop_that_is_off_or_gone_never_fires_and_catches_up_on_nothing() {
     let fixture = Fixture::new();
-    let place = Place::new();
+    let location = Place::new();
     let definition = every_minute("misfire: once");
     with_one(&fixture, std::slice::from_ref(&definition), |mut one| {
-        one.step(&place);
-        let switch = |is_enabled| Command::Switch {
+        one.step(&location);
+        let switch = |is_enabled| KernelCommand::Switch {
             name: name("tidy"),
             is_enabled,
         };
         one.queue.submit(&person(), &switch(false)).unwrap();
         pass(&fixture, 10 * MINUTE_MS);
-        assert_eq!(one.dealt(&place), [""; 0]);
+        assert_eq!(one.dealt(&location), [""; 0]);
         assert_eq!(one.leader.upcoming(&one.queue).count(), 0);
         one.queue.submit(&person(), &switch(true)).unwrap();
-        assert_eq!(one.dealt(&place), [""; 0]);
+        assert_eq!(one.dealt(&location), [""; 0]);
         pass(&fixture, MINUTE_MS);
-        assert_eq!(one.dealt(&place), ["cron task_1"]);
+        assert_eq!(one.dealt(&location), ["cron task_1"]);
         // Its run keeps a copy of the definition; the loop itself is gone.
         one.leader.set(Vec::new());
         pass(&fixture, MINUTE_MS);
-        let led = one.step(&place);
-        assert_eq!(led, Led::default());
+        let led = one.step(&location);
+        assert_eq!(led, LeadOutcome::default());
         assert!(!one.leader.leads());
         assert_eq!(one.queue.kernel().leader, None);
         assert_eq!(one.waiting()[0].loop_run().unwrap().definition, definition);
@@ -366,39 +368,42 @@ fn a_loop_that_is_off_or_gone_never_fires_and_catches_up_on_nothing() {
 #[test]
 fn a_schedule_that_was_changed_makes_up_for_nothing_before_the_change() {
     let fixture = Fixture::new();
-    let place = Place::new();
+    let location = Place::new();
     with_one(&fixture, &[every_minute("")], |mut one| {
-        one.step(&place);
+        one.step(&location);
         pass(&fixture, 90 * MINUTE_MS);
         let hourly = "trigger: {type: cron, schedule: \"@hourly\", misfire: once}";
         one.leader.set(vec![loop_of("tidy", hourly)]);
-        assert_eq!(one.dealt(&place), ["cron none: its schedule has changed"]);
+        assert_eq!(
+            one.dealt(&location),
+            ["cron none: its schedule has changed"]
+        );
         pass(&fixture, 60 * MINUTE_MS);
-        assert_eq!(one.dealt(&place), ["cron task_1"]);
+        assert_eq!(one.dealt(&location), ["cron task_1"]);
     });
 }
 
 #[test]
 fn a_clock_that_jumps_neither_repeats_nor_stops_a_loop() {
     let fixture = Fixture::new();
-    let place = Place::new();
+    let location = Place::new();
     let year_ms = 365 * 24 * 60 * MINUTE_MS;
     with_one(&fixture, &[every_minute("")], |mut one| {
-        one.step(&place);
+        one.step(&location);
         pass(&fixture, MINUTE_MS);
-        assert_eq!(one.dealt(&place), ["cron task_1"]);
+        assert_eq!(one.dealt(&location), ["cron task_1"]);
         one.end(1);
         pass(&fixture, -10 * MINUTE_MS);
         for _ in 0..10 {
-            assert_eq!(one.dealt(&place), [""; 0]);
+            assert_eq!(one.dealt(&location), [""; 0]);
             pass(&fixture, MINUTE_MS);
         }
         pass(&fixture, MINUTE_MS);
-        assert_eq!(one.dealt(&place), ["cron task_2"]);
+        assert_eq!(one.dealt(&location), ["cron task_2"]);
         one.end(2);
         pass(&fixture, year_ms);
         assert_eq!(
-            one.dealt(&place).last().unwrap(),
+            one.dealt(&location).last().unwrap(),
             "cron none: a run of it is already queued"
         );
     });
@@ -407,72 +412,72 @@ fn a_clock_that_jumps_neither_repeats_nor_stops_a_loop() {
 #[test]
 fn an_event_sets_off_one_run_for_each_mark_and_none_at_first_sight() {
     let fixture = Fixture::new();
-    let mut place = Place::new();
-    place.sees("a");
+    let mut location = Place::new();
+    location.sees("a");
     with_processes(&fixture, &[on_files("")], |mut all| {
-        assert_eq!(all[0].dealt(&place), [""; 0]);
-        assert_eq!(all[0].dealt(&place), [""; 0]);
-        place.sees("b");
-        assert_eq!(all[0].dealt(&place), ["event task_1"]);
-        assert_eq!(all[0].dealt(&place), [""; 0]);
+        assert_eq!(all[0].dealt(&location), [""; 0]);
+        assert_eq!(all[0].dealt(&location), [""; 0]);
+        location.sees("b");
+        assert_eq!(all[0].dealt(&location), ["event task_1"]);
+        assert_eq!(all[0].dealt(&location), [""; 0]);
         // Whoever takes over knows it.
         all.remove(0);
-        assert_eq!(all[0].dealt(&place), [""; 0]);
+        assert_eq!(all[0].dealt(&location), [""; 0]);
         assert!(all[0].leader.leads());
         all[0].end(1);
-        place.sees("a");
-        assert_eq!(all[0].dealt(&place), ["event task_2"]);
-        place.sees("c");
+        location.sees("a");
+        assert_eq!(all[0].dealt(&location), ["event task_2"]);
+        location.sees("c");
         assert_eq!(
-            all[0].dealt(&place),
+            all[0].dealt(&location),
             ["event none: a run of it is already queued"]
         );
         all[0].end(2);
         // Back within ten minutes: it was worked on, and is so no more than once.
-        place.sees("b");
+        location.sees("b");
         assert_eq!(
-            all[0].dealt(&place),
+            all[0].dealt(&location),
             ["event none: task_1 was triggered by it"]
         );
-        assert_eq!(all[0].dealt(&place), [""; 0]);
-        place.sights.insert(name("tidy"), Sight::Nothing);
-        assert_eq!(all[0].dealt(&place), [""; 0]);
+        assert_eq!(all[0].dealt(&location), [""; 0]);
+        location.sights.insert(name("tidy"), Sight::Nothing);
+        assert_eq!(all[0].dealt(&location), [""; 0]);
         // Other globs are seen for the first time.
         let other = "trigger: {type: event, files: [lib/**]}";
         all[0].leader.set(vec![loop_of("tidy", other)]);
-        place.sees("d");
-        assert_eq!(all[0].dealt(&place), [""; 0]);
-        place.sees("e");
-        assert_eq!(all[0].dealt(&place), ["event task_3"]);
+        location.sees("d");
+        assert_eq!(all[0].dealt(&location), [""; 0]);
+        location.sees("e");
+        assert_eq!(all[0].dealt(&location), ["event task_3"]);
     });
 }
 
 #[test]
 fn what_happens_while_a_loop_rests_sets_it_off_when_the_rest_is_over() {
     let fixture = Fixture::new();
-    let mut place = Place::new();
-    place.sees("a");
+    let mut location = Place::new();
+    location.sees("a");
     with_one(&fixture, &[on_files("cooldown: 60")], |mut one| {
-        one.step(&place);
-        place.sees("b");
-        assert_eq!(one.dealt(&place), ["event task_1"]);
+        one.step(&location);
+        location.sees("b");
+        assert_eq!(one.dealt(&location), ["event task_1"]);
         one.end(1);
         let ended_ms = fixture.clock.now_ms();
-        place.sees("c");
-        let led = one.step(&place);
+        location.sees("c");
+        let led = one.step(&location);
         assert_eq!(
             (led.dealt, led.again_at_ms),
             (vec![], Some(ended_ms + MINUTE_MS))
         );
         pass(&fixture, MINUTE_MS);
-        assert_eq!(one.dealt(&place), ["event task_2"]);
+        assert_eq!(one.dealt(&location), ["event task_2"]);
     });
 }
 
 #[test]
 fn loops_that_wait_for_each_others_results_come_to_an_end() {
     let fixture = Fixture::new();
-    let place = Place::new();
+    let location = Place::new();
     let after = |own: &str, other: &str| {
         loop_of(
             own,
@@ -483,12 +488,12 @@ fn loops_that_wait_for_each_others_results_come_to_an_end() {
         &fixture,
         &[after("ping", "pong"), after("pong", "ping")],
         |mut one| {
-            assert_eq!(one.dealt(&place), [""; 0]);
-            place_first_run(&mut one);
+            assert_eq!(one.dealt(&location), [""; 0]);
+            location_first_run(&mut one);
             one.end(1);
             let mut runs = 1;
             loop {
-                let dealt = one.dealt(&place);
+                let dealt = one.dealt(&location);
                 let Some(last) = dealt.last() else { break };
                 if !last.starts_with("event task_") {
                     assert!(last.contains("exceeds maxDepth=16"), "{last}");
@@ -499,23 +504,23 @@ fn loops_that_wait_for_each_others_results_come_to_an_end() {
                 assert!(runs < 100, "they never end");
             }
             assert_eq!(runs, 17);
-            assert_eq!(one.dealt(&place), [""; 0]);
+            assert_eq!(one.dealt(&location), [""; 0]);
         },
     );
 }
 
 /// Lets a person run the first loop.
-fn place_first_run(one: &mut Process<'_>) {
+fn location_first_run(one: &mut Process<'_>) {
     let mut request = request(1);
     let definition = loop_of("ping", "");
     request.loop_run = Some(Box::new(LoopRun {
         definition,
-        trigger: Trigger::Manual { source: None },
+        trigger: RunTrigger::Manual { source: None },
         inputs: BTreeMap::new(),
-        payload: Value::Null,
+        payload: KernelValue::Null,
         depth: 0,
     }));
-    let submit = Command::Submit {
+    let submit = KernelCommand::Submit {
         request: Box::new(request),
         admission: KernelTerms::standard(ROOT.into()).admission(),
     };
@@ -525,47 +530,47 @@ fn place_first_run(one: &mut Process<'_>) {
 #[test]
 fn what_cannot_be_let_in_is_recorded_and_not_asked_again() {
     let fixture = Fixture::new();
-    let mut place = Place::new();
+    let mut location = Place::new();
     let unknown = loop_of(
         "tidy",
         "agent: nobody\ntrigger: {type: cron, schedule: \"* * * * *\"}",
     );
     with_one(&fixture, &[unknown], |mut one| {
-        one.step(&place);
+        one.step(&location);
         pass(&fixture, MINUTE_MS);
-        let dealt = one.dealt(&place);
+        let dealt = one.dealt(&location);
         assert_eq!(dealt.len(), 1);
         assert!(
             dealt[0].starts_with("cron none: failed to find the agent profile"),
             "{dealt:?}"
         );
-        assert_eq!(one.dealt(&place), [""; 0]);
+        assert_eq!(one.dealt(&location), [""; 0]);
         assert!(one.state().last_skip.unwrap().reason.contains("nobody"));
     });
-    place.terms.tasks_max = 0;
+    location.terms.tasks_max = 0;
     let fixture = Fixture::new();
     with_one(&fixture, &[every_minute("")], |mut one| {
-        one.step(&place);
+        one.step(&location);
         pass(&fixture, MINUTE_MS);
-        assert_eq!(one.dealt(&place), ["cron none: over capacity (0/0)"]);
-        assert_eq!(one.dealt(&place), [""; 0]);
+        assert_eq!(one.dealt(&location), ["cron none: over capacity (0/0)"]);
+        assert_eq!(one.dealt(&location), [""; 0]);
     });
 }
 
 #[test]
 fn a_leader_with_nothing_to_do_hardly_writes() {
     let fixture = Fixture::new();
-    let place = Place::new();
+    let location = Place::new();
     let daily = loop_of("tidy", "trigger: {type: cron, schedule: \"@yearly\"}");
     with_processes(&fixture, &[daily], |mut all| {
         for process in &mut all {
-            process.step(&place);
+            process.step(&location);
         }
         let ops = fixture.disk.ops();
         let mut bytes = Vec::new();
         for _ in 0..3_600 {
             pass(&fixture, SECOND_MS);
-            all[0].step(&place);
+            all[0].step(&location);
             bytes.push(fixture.disk.ops());
         }
         bytes.dedup();

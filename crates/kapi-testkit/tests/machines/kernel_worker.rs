@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use kapi_check::rules::proof::policy::CheckPolicy;
 use kapi_core::actor::Actor;
-use kapi_core::task_id::TaskId;
+use kapi_core::task_id::KernelTaskId;
 use kapi_core::usage::Usage;
 use kapi_goal::record::project::Project;
 use kapi_store::layout::ProjectLayout;
@@ -19,13 +19,13 @@ use kapi_sys::disk::Disk;
 use kapi_task::record::error::KernelError;
 use kapi_task::record::queue::Queue;
 use kapi_task::record::store::LEASE_MS;
-use kapi_task::record::worker::{Hands, Terms, Worker};
-use kapi_task::rules::command::{Admission, Capacity, Command, Hold, Overflow};
-use kapi_task::rules::decide::Answer;
-use kapi_task::rules::denied::Denied;
-use kapi_task::rules::request::{Key, Origin, Request};
-use kapi_task::rules::task::{End, FailureKind, Report, Task};
-use kapi_task::rules::task_state::State;
+use kapi_task::record::worker::{KernelWorker, LeaseHandle, WorkerTerms};
+use kapi_task::rules::command::{Admission, Capacity, Hold, KernelCommand, Overflow};
+use kapi_task::rules::decide::KernelReply;
+use kapi_task::rules::denied::KernelDenial;
+use kapi_task::rules::request::{KernelRequest, RequestKey, TaskOrigin};
+use kapi_task::rules::task::{AttemptReport, End, FailureKind, KernelTask};
+use kapi_task::rules::task_state::KernelTaskState;
 use kapi_task::rules::task_terms::{Priority, Retry, TaskBudget};
 use serde_json::value::RawValue;
 
@@ -46,13 +46,13 @@ impl Bell {
 
     /// Waits until it was rung more often than that, and returns how often it was.
     fn wait(&self, heard: u64) -> u64 {
-        let rung = self.0.lock().unwrap();
+        let woken = self.0.lock().unwrap();
         let waited = self
             .1
-            .wait_timeout_while(rung, PATIENCE, |rung| *rung <= heard);
-        let (rung, timeout) = waited.unwrap();
+            .wait_timeout_while(woken, PATIENCE, |woken| *woken <= heard);
+        let (woken, timeout) = waited.unwrap();
         assert!(!timeout.timed_out(), "nobody rang");
-        *rung
+        *woken
     }
 }
 
@@ -71,8 +71,8 @@ pub(crate) fn person() -> Actor {
     Actor::Human { user }
 }
 
-pub(crate) fn request(number: u64) -> Request {
-    Request {
+pub(crate) fn request(number: u64) -> KernelRequest {
+    KernelRequest {
         description: format!("Number {number}"),
         prompt: "Do it.".to_owned(),
         agent: "sisyphus".to_owned(),
@@ -82,7 +82,7 @@ pub(crate) fn request(number: u64) -> Request {
         budget: TaskBudget::default(),
         domain: None,
         priority: Priority::Normal,
-        key: Some(Key {
+        key: Some(RequestKey {
             text: format!("number {number}"),
             ttl_ms: 1,
         }),
@@ -91,7 +91,7 @@ pub(crate) fn request(number: u64) -> Request {
         protect: Vec::new(),
         checks: CheckPolicy::default(),
         base: None,
-        origin: Origin::Person {
+        origin: TaskOrigin::Person {
             user: "user".to_owned(),
         },
         depth: 0,
@@ -101,8 +101,8 @@ pub(crate) fn request(number: u64) -> Request {
     }
 }
 
-pub(crate) fn submit(queue: &mut Queue<'_>, number: u64) -> TaskId {
-    let command = Command::Submit {
+pub(crate) fn submit(queue: &mut Queue<'_>, number: u64) -> KernelTaskId {
+    let command = KernelCommand::Submit {
         request: Box::new(request(number)),
         admission: Admission {
             tasks_max: 1_000,
@@ -111,7 +111,7 @@ pub(crate) fn submit(queue: &mut Queue<'_>, number: u64) -> TaskId {
         },
     };
     match queue.submit(&person(), &command).unwrap() {
-        Answer::Submitted(task) => task,
+        KernelReply::Submitted(task) => task,
         other => panic!("it was to be let in: {other:?}"),
     }
 }
@@ -125,10 +125,10 @@ pub(crate) fn capacity() -> Capacity {
 }
 
 fn terms<'env>(
-    perform: &'env (dyn Fn(&Task, &Hands<'_>) -> Report + Sync),
+    perform: &'env (dyn Fn(&KernelTask, &LeaseHandle<'_>) -> AttemptReport + Sync),
     ring: &'env (dyn Fn() + Sync),
-) -> Terms<'env> {
-    Terms {
+) -> WorkerTerms<'env> {
+    WorkerTerms {
         slots: 2,
         capacity: capacity(),
         only: None,
@@ -138,9 +138,9 @@ fn terms<'env>(
     }
 }
 
-fn cancel(task: TaskId) -> Command {
+fn cancel(task: KernelTaskId) -> KernelCommand {
     let why = "not wanted".to_owned();
-    Command::Cancel { task, why }
+    KernelCommand::Cancel { task, why }
 }
 
 fn used(tokens: u64) -> Usage {
@@ -152,22 +152,22 @@ fn used(tokens: u64) -> Usage {
 }
 
 /// Works until it is called off, as an agent does; reports what it used.
-fn until_cancelled(hands: &Hands<'_>) -> Report {
+fn until_cancelled(handle: &LeaseHandle<'_>) -> AttemptReport {
     let started = Instant::now();
-    while !hands.cancel().is_raised() {
+    while !handle.cancel().is_raised() {
         assert!(started.elapsed() < PATIENCE, "nobody called it off");
         thread::yield_now();
     }
-    let mut report = Report::of(End::Cancelled);
+    let mut report = AttemptReport::of(End::Cancelled);
     report.usage = used(5);
     report
 }
 
 /// Steps until that holds of the worker.
 fn step_until(
-    worker: &mut Worker<'_, '_>,
-    bell: &Bell,
-    is_so: &dyn Fn(&mut Worker<'_, '_>) -> bool,
+    worker: &mut KernelWorker<'_, '_>,
+    waker: &Bell,
+    is_so: &dyn Fn(&mut KernelWorker<'_, '_>) -> bool,
 ) {
     let mut heard = 0;
     loop {
@@ -175,11 +175,11 @@ fn step_until(
         if is_so(worker) {
             return;
         }
-        heard = bell.wait(heard);
+        heard = waker.wait(heard);
     }
 }
 
-fn state(queue: &Queue<'_>, task: TaskId) -> State {
+fn state(queue: &Queue<'_>, task: KernelTaskId) -> KernelTaskState {
     queue.find(task).unwrap().unwrap().state
 }
 
@@ -188,32 +188,32 @@ fn a_worker_performs_what_waits_and_records_what_came_of_it() {
     let fixture = Fixture::new();
     let project = project(&fixture.disk, &fixture.clock);
     let mut queue = Queue::open(&project).unwrap();
-    let tasks: Vec<TaskId> = (0..5).map(|number| submit(&mut queue, number)).collect();
-    let bell = Bell::default();
-    let ring = || bell.ring();
-    let perform = |task: &Task, hands: &Hands<'_>| {
+    let tasks: Vec<KernelTaskId> = (0..5).map(|number| submit(&mut queue, number)).collect();
+    let waker = Bell::default();
+    let ring = || waker.ring();
+    let perform = |task: &KernelTask, handle: &LeaseHandle<'_>| {
         assert_eq!(
             task.lease.as_ref().map(|lease| lease.fence),
-            Some(hands.hold().fence)
+            Some(handle.hold().fence)
         );
-        assert_eq!(task.state, State::Running);
-        hands.used(used(3));
-        Report {
+        assert_eq!(task.state, KernelTaskState::Running);
+        handle.used(used(3));
+        AttemptReport {
             output: format!("{} done", task.request.description),
             usage: used(4),
-            ..Report::of(End::Completed)
+            ..AttemptReport::of(End::Completed)
         }
     };
     thread::scope(|scope| {
-        let mut worker = Worker::new(scope, queue, terms(&perform, &ring)).unwrap();
-        step_until(&mut worker, &bell, &|worker| {
+        let mut worker = KernelWorker::new(scope, queue, terms(&perform, &ring)).unwrap();
+        step_until(&mut worker, &waker, &|worker| {
             worker.n_jobs() == 0 && worker.queue().0.kernel().tasks.is_empty()
         });
     });
     let after = Queue::open(&project).unwrap();
     for (number, task) in tasks.into_iter().enumerate() {
         let task = after.find(task).unwrap().unwrap();
-        assert_eq!((task.state, task.attempts), (State::Completed, 1));
+        assert_eq!((task.state, task.attempts), (KernelTaskState::Completed, 1));
         assert_eq!(task.usage, used(7));
         assert_eq!(task.report.unwrap().output, format!("Number {number} done"));
     }
@@ -225,26 +225,26 @@ fn what_cannot_be_done_here_at_present_goes_back_with_the_reason_and_rests() {
     let project = project(&fixture.disk, &fixture.clock);
     let mut queue = Queue::open(&project).unwrap();
     let task = submit(&mut queue, 0);
-    let bell = Bell::default();
-    let ring = || bell.ring();
-    let perform = |_: &Task, hands: &Hands<'_>| {
-        hands.set_back("commit 1 is not here".to_owned());
-        Report::of(End::Cancelled)
+    let waker = Bell::default();
+    let ring = || waker.ring();
+    let perform = |_: &KernelTask, handle: &LeaseHandle<'_>| {
+        handle.set_back("commit 1 is not here".to_owned());
+        AttemptReport::of(End::Cancelled)
     };
     thread::scope(|scope| {
         let own = Queue::open(&project).unwrap();
-        let mut worker = Worker::new(scope, own, terms(&perform, &ring)).unwrap();
-        step_until(&mut worker, &bell, &|worker| {
+        let mut worker = KernelWorker::new(scope, own, terms(&perform, &ring)).unwrap();
+        step_until(&mut worker, &waker, &|worker| {
             let task = &worker.queue().0.kernel().tasks[&task];
-            task.setback.is_some() && task.lease.is_none()
+            task.retry_cause.is_some() && task.lease.is_none()
         });
     });
     queue.refresh().unwrap();
     let waits = &queue.kernel().tasks[&task];
-    assert_eq!(waits.setback.as_deref(), Some("commit 1 is not here"));
+    assert_eq!(waits.retry_cause.as_deref(), Some("commit 1 is not here"));
     assert_eq!(
         (waits.state, waits.attempts, waits.losses, waits.retries),
-        (State::Pending, 1, 0, 0)
+        (KernelTaskState::Pending, 1, 0, 0)
     );
     assert!(
         waits.not_before_ms >= project.clock.now_ms() + 4_000,
@@ -258,20 +258,23 @@ fn a_task_that_is_cancelled_while_it_runs_is_called_off_and_ends_so() {
     let project = project(&fixture.disk, &fixture.clock);
     let mut queue = Queue::open(&project).unwrap();
     let task = submit(&mut queue, 0);
-    let bell = Bell::default();
-    let ring = || bell.ring();
-    let perform = |_: &Task, hands: &Hands<'_>| until_cancelled(hands);
+    let waker = Bell::default();
+    let ring = || waker.ring();
+    let perform = |_: &KernelTask, handle: &LeaseHandle<'_>| until_cancelled(handle);
     thread::scope(|scope| {
         let own = Queue::open(&project).unwrap();
-        let mut worker = Worker::new(scope, own, terms(&perform, &ring)).unwrap();
+        let mut worker = KernelWorker::new(scope, own, terms(&perform, &ring)).unwrap();
         assert_eq!(worker.step(&|| true).unwrap().claimed, [task]);
         queue.submit(&person(), &cancel(task)).unwrap();
-        assert_eq!(state(&queue, task), State::Running);
-        step_until(&mut worker, &bell, &|worker| worker.n_jobs() == 0);
+        assert_eq!(state(&queue, task), KernelTaskState::Running);
+        step_until(&mut worker, &waker, &|worker| worker.n_jobs() == 0);
     });
     queue.refresh().unwrap();
     let ended = queue.find(task).unwrap().unwrap();
-    assert_eq!((ended.state, ended.usage), (State::Cancelled, used(5)));
+    assert_eq!(
+        (ended.state, ended.usage),
+        (KernelTaskState::Cancelled, used(5))
+    );
 }
 
 #[test]
@@ -280,71 +283,76 @@ fn nothing_of_a_worker_counts_once_its_lease_was_taken_over() {
     let project = project(&fixture.disk, &fixture.clock);
     let mut other = Queue::open(&project).unwrap();
     let task = submit(&mut other, 0);
-    let bell = Bell::default();
-    let ring = || bell.ring();
+    let waker = Bell::default();
+    let ring = || waker.ring();
     let go_on = Bell::default();
     // The agent comes to its end without noticing that nobody waits for it any more.
-    let perform = |_: &Task, hands: &Hands<'_>| {
-        hands.used(used(1_000));
+    let perform = |_: &KernelTask, handle: &LeaseHandle<'_>| {
+        handle.used(used(1_000));
         go_on.wait(0);
-        Report {
+        AttemptReport {
             output: "late".to_owned(),
             usage: used(1_000),
-            ..Report::of(End::Completed)
+            ..AttemptReport::of(End::Completed)
         }
     };
     thread::scope(|scope| {
         let own = Queue::open(&project).unwrap();
-        let mut worker = Worker::new(scope, own, terms(&perform, &ring)).unwrap();
+        let mut worker = KernelWorker::new(scope, own, terms(&perform, &ring)).unwrap();
         assert_eq!(worker.step(&|| true).unwrap().claimed, [task]);
         // Meanwhile the process stands still, and is taken for lost.
         let late = worker.queue().0.kernel().tasks[&task]
             .lease
             .clone()
             .unwrap();
-        let expire = Command::Expire {
+        let expire = KernelCommand::Expire {
             gone: [late.holder.clone()].into(),
         };
         other.submit(&Actor::Engine, &expire).unwrap();
         let enlisted = other.enlist().unwrap();
         let hold = claim(&mut other, &enlisted.holder).unwrap();
         assert!(hold.fence > late.fence);
-        other.submit(&Actor::Engine, &Command::Begin(hold)).unwrap();
+        other
+            .submit(&Actor::Engine, &KernelCommand::Begin(hold))
+            .unwrap();
         let before = fixture.disk.snapshot();
         go_on.ring();
-        step_until(&mut worker, &bell, &|worker| worker.n_jobs() == 0);
+        step_until(&mut worker, &waker, &|worker| worker.n_jobs() == 0);
         assert_eq!(
             fixture.disk.snapshot(),
             before,
             "something of it was recorded"
         );
-        let finish = Command::Finish {
+        let finish = KernelCommand::Finish {
             hold: Hold {
                 task,
                 fence: late.fence,
             },
-            report: Box::new(Report::of(End::Completed)),
+            report: Box::new(AttemptReport::of(End::Completed)),
         };
         let refused = other.submit(&Actor::Engine, &finish);
         assert!(
-            matches!(refused, Err(KernelError::Denied(Denied::Fenced { .. }))),
+            matches!(
+                refused,
+                Err(KernelError::Denied(KernelDenial::Fenced { .. }))
+            ),
             "{refused:?}"
         );
-        let report = Box::new(Report::of(End::Completed));
+        let report = Box::new(AttemptReport::of(End::Completed));
         other
-            .submit(&Actor::Engine, &Command::Finish { hold, report })
+            .submit(&Actor::Engine, &KernelCommand::Finish { hold, report })
             .unwrap();
     });
     let ended = other.find(task).unwrap().unwrap();
     assert_eq!(
         (ended.state, ended.usage),
-        (State::Completed, Usage::default())
+        (KernelTaskState::Completed, Usage::default())
     );
     assert_eq!(ended.report.unwrap().output, "");
 }
 
 fn claim(queue: &mut Queue<'_>, holder: &kapi_core::task_id::Holder) -> Option<Hold> {
-    let claim = Command::Claim {
+    let claim = KernelCommand::Claim {
         holder: holder.clone(),
         ttl_ms: LEASE_MS,
         capacity: capacity(),
@@ -352,7 +360,7 @@ fn claim(queue: &mut Queue<'_>, holder: &kapi_core::task_id::Holder) -> Option<H
         reach: None,
     };
     match queue.submit(&Actor::Engine, &claim).unwrap() {
-        Answer::Claimed(task, fence) => Some(Hold { task, fence }),
+        KernelReply::Claimed(task, fence) => Some(Hold { task, fence }),
         _ => None,
     }
 }
@@ -362,24 +370,24 @@ fn a_worker_that_leaves_gives_back_what_it_has_and_takes_nothing_more() {
     let fixture = Fixture::new();
     let project = project(&fixture.disk, &fixture.clock);
     let mut queue = Queue::open(&project).unwrap();
-    let tasks: Vec<TaskId> = (0..3).map(|number| submit(&mut queue, number)).collect();
-    let bell = Bell::default();
-    let ring = || bell.ring();
-    let perform = |_: &Task, hands: &Hands<'_>| until_cancelled(hands);
+    let tasks: Vec<KernelTaskId> = (0..3).map(|number| submit(&mut queue, number)).collect();
+    let waker = Bell::default();
+    let ring = || waker.ring();
+    let perform = |_: &KernelTask, handle: &LeaseHandle<'_>| until_cancelled(handle);
     thread::scope(|scope| {
         let own = Queue::open(&project).unwrap();
-        let mut worker = Worker::new(scope, own, terms(&perform, &ring)).unwrap();
+        let mut worker = KernelWorker::new(scope, own, terms(&perform, &ring)).unwrap();
         assert_eq!(worker.step(&|| true).unwrap().claimed, tasks[..2]);
         worker.leave();
-        step_until(&mut worker, &bell, &|worker| worker.n_jobs() == 0);
+        step_until(&mut worker, &waker, &|worker| worker.n_jobs() == 0);
     });
     queue.refresh().unwrap();
     for task in &tasks {
-        assert_eq!(state(&queue, *task), State::Pending);
+        assert_eq!(state(&queue, *task), KernelTaskState::Pending);
     }
     let first = &queue.kernel().tasks[&tasks[0]];
     assert_eq!((first.attempts, first.losses, first.usage), (1, 0, used(5)));
-    assert_eq!(first.setback.as_deref(), Some("its worker was stopped"));
+    assert_eq!(first.retry_cause.as_deref(), Some("its worker was stopped"));
 }
 
 #[test]
@@ -388,21 +396,21 @@ fn a_panic_fails_its_task_and_nothing_else() {
     let project = project(&fixture.disk, &fixture.clock);
     let mut queue = Queue::open(&project).unwrap();
     let (bad, good) = (submit(&mut queue, 0), submit(&mut queue, 1));
-    let bell = Bell::default();
-    let ring = || bell.ring();
-    let perform = |task: &Task, _: &Hands<'_>| {
+    let waker = Bell::default();
+    let ring = || waker.ring();
+    let perform = |task: &KernelTask, _: &LeaseHandle<'_>| {
         assert!(task.id != bad, "this one is meant to panic");
-        Report::of(End::Completed)
+        AttemptReport::of(End::Completed)
     };
     thread::scope(|scope| {
         let own = Queue::open(&project).unwrap();
-        let mut worker = Worker::new(scope, own, terms(&perform, &ring)).unwrap();
-        step_until(&mut worker, &bell, &|worker| {
+        let mut worker = KernelWorker::new(scope, own, terms(&perform, &ring)).unwrap();
+        step_until(&mut worker, &waker, &|worker| {
             worker.n_jobs() == 0 && worker.queue().0.kernel().tasks.is_empty()
         });
     });
     queue.refresh().unwrap();
-    assert_eq!(state(&queue, good), State::Completed);
+    assert_eq!(state(&queue, good), KernelTaskState::Completed);
     let report = queue.find(bad).unwrap().unwrap().report.unwrap();
     let End::Failed(failure) = report.end else {
         panic!("it panicked: {report:?}");
@@ -416,24 +424,24 @@ fn a_worker_that_is_there_for_one_task_leaves_the_others_alone() {
     let project = project(&fixture.disk, &fixture.clock);
     let mut queue = Queue::open(&project).unwrap();
     let (first, wanted) = (submit(&mut queue, 0), submit(&mut queue, 1));
-    let bell = Bell::default();
-    let ring = || bell.ring();
-    let perform = |_: &Task, _: &Hands<'_>| Report::of(End::Completed);
+    let waker = Bell::default();
+    let ring = || waker.ring();
+    let perform = |_: &KernelTask, _: &LeaseHandle<'_>| AttemptReport::of(End::Completed);
     thread::scope(|scope| {
         let own = Queue::open(&project).unwrap();
-        let terms = Terms {
+        let terms = WorkerTerms {
             only: Some(wanted),
             ..terms(&perform, &ring)
         };
-        let mut worker = Worker::new(scope, own, terms).unwrap();
-        step_until(&mut worker, &bell, &|worker| {
+        let mut worker = KernelWorker::new(scope, own, terms).unwrap();
+        step_until(&mut worker, &waker, &|worker| {
             !worker.queue().0.kernel().tasks.contains_key(&wanted)
         });
         assert_eq!(worker.step(&|| true).unwrap().claimed, []);
     });
     queue.refresh().unwrap();
-    assert_eq!(state(&queue, first), State::Pending);
-    assert_eq!(state(&queue, wanted), State::Completed);
+    assert_eq!(state(&queue, first), KernelTaskState::Pending);
+    assert_eq!(state(&queue, wanted), KernelTaskState::Completed);
 }
 
 #[test]
@@ -442,13 +450,13 @@ fn a_machine_without_room_gets_nothing() {
     let project = project(&fixture.disk, &fixture.clock);
     let mut queue = Queue::open(&project).unwrap();
     let task = submit(&mut queue, 0);
-    let perform = |_: &Task, _: &Hands<'_>| Report::of(End::Completed);
+    let perform = |_: &KernelTask, _: &LeaseHandle<'_>| AttemptReport::of(End::Completed);
     thread::scope(|scope| {
         let own = Queue::open(&project).unwrap();
-        let mut worker = Worker::new(scope, own, terms(&perform, &|| {})).unwrap();
+        let mut worker = KernelWorker::new(scope, own, terms(&perform, &|| {})).unwrap();
         assert_eq!(worker.step(&|| false).unwrap().claimed, []);
     });
-    assert_eq!(state(&queue, task), State::Pending);
+    assert_eq!(state(&queue, task), KernelTaskState::Pending);
 }
 
 #[test]
@@ -467,9 +475,9 @@ fn a_refusal_writes_not_one_byte() {
     };
     for (actor, command) in [
         (stranger.clone(), cancel(task)),
-        (stranger, Command::Begin(never)),
-        (Actor::Engine, Command::Begin(never)),
-        (person(), cancel(TaskId::new(9))),
+        (stranger, KernelCommand::Begin(never)),
+        (Actor::Engine, KernelCommand::Begin(never)),
+        (person(), cancel(KernelTaskId::new(9))),
     ] {
         let refused = queue.submit(&actor, &command);
         assert!(

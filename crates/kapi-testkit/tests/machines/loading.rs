@@ -5,9 +5,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use kapi_core::id::GoalId;
 use kapi_goal::rules::budget::Raise;
-use kapi_goal::rules::command::Command;
-use kapi_goal::rules::event::Event;
-use kapi_goal::rules::state::Status;
+use kapi_goal::rules::command::GoalCommand;
+use kapi_goal::rules::event::GoalEvent;
+use kapi_goal::rules::state::GoalStatus;
 use kapi_machine::logged::to_payload;
 use kapi_store::record::Batch;
 use kapi_sys::disk::{Disk, DiskError};
@@ -69,7 +69,7 @@ fn goal_with(fixture: &Fixture, n_events: u64) -> GoalId {
         tokens: 1,
         ..Raise::default()
     };
-    let payload = to_payload(&Event::BudgetRaised { raise }).unwrap();
+    let payload = to_payload(&GoalEvent::BudgetRaised { raise }).unwrap();
     {
         let held = stream.lock("test", 0).unwrap();
         let mut cursor = stream.load().unwrap().cursor;
@@ -88,7 +88,7 @@ fn goal_with(fixture: &Fixture, n_events: u64) -> GoalId {
         }
     }
     project
-        .submit(&id, &person(), &Command::RaiseBudget(raise))
+        .submit(&id, &person(), &GoalCommand::RaiseBudget(raise))
         .unwrap();
     assert_eq!(project.load(&id).unwrap().budget.tokens, Some(n_events));
     id
@@ -111,7 +111,7 @@ fn bytes_read(n_events: u64) -> [u64; 3] {
         ..Raise::default()
     };
     project
-        .submit(&id, &person(), &Command::RaiseBudget(raise))
+        .submit(&id, &person(), &GoalCommand::RaiseBudget(raise))
         .unwrap();
     let submit = taken();
     assert_eq!(project.goals().unwrap().len(), 1);
@@ -144,7 +144,7 @@ fn a_fold_of_another_shape_is_made_anew() {
     stream.save(&held, &cursor, other).unwrap();
     drop(held);
     assert_eq!(project.load(&id).unwrap(), goal);
-    assert_eq!(project.repair(&id).unwrap().status, Status::Done);
+    assert_eq!(project.repair(&id).unwrap().status, GoalStatus::Done);
     let saved = stream.load().unwrap();
     assert!(saved.state.unwrap().get().contains("make the tests pass"));
 }

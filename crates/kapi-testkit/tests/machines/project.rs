@@ -2,10 +2,10 @@
 
 use kapi_core::id::Slug;
 use kapi_goal::record::contract_hash::contract_hash;
-use kapi_goal::record::goal_listing::Standing;
+use kapi_goal::record::goal_listing::ListingStatus;
 use kapi_goal::record::reference::ResolveError;
-use kapi_goal::rules::command::Command;
-use kapi_goal::rules::state::Status;
+use kapi_goal::rules::command::GoalCommand;
+use kapi_goal::rules::state::GoalStatus;
 use kapi_machine::follow::LogCursor;
 use kapi_sys::disk::{Disk as _, replace_derived};
 
@@ -68,14 +68,11 @@ fn a_listing_is_true_even_when_the_inventory_is_not() {
     fixture.approved(&contract());
     let standings = || -> Vec<String> {
         let listed = fixture.project().goals().unwrap();
-        let words = |standing| match standing {
-            Standing::Known(entry) => format!("{} {}", entry.id, entry.status),
-            Standing::Damaged(error) => panic!("{error}"),
+        let words = |state| match state {
+            ListingStatus::Known(entry) => format!("{} {}", entry.id, entry.status),
+            ListingStatus::Damaged(error) => panic!("{error}"),
         };
-        listed
-            .into_iter()
-            .map(|goal| words(goal.standing))
-            .collect()
+        listed.into_iter().map(|goal| words(goal.state)).collect()
     };
     let expected = ["001-try done", "002-try active"];
     assert_eq!(standings(), expected);
@@ -90,11 +87,11 @@ fn a_listing_is_true_even_when_the_inventory_is_not() {
         let third = fixture.approved(&contract());
         fixture
             .project()
-            .submit(&third, &person(), &Command::Cancel { reason: None })
+            .submit(&third, &person(), &GoalCommand::Cancel { reason: None })
             .unwrap();
         let read = fixture.project().inventory().unwrap();
-        assert_eq!(read.find(&third).unwrap().status, Status::Cancelled);
-        assert_eq!(read.find(&done).unwrap().status, Status::Done);
+        assert_eq!(read.find(&third).unwrap().status, GoalStatus::Cancelled);
+        assert_eq!(read.find(&done).unwrap().status, GoalStatus::Done);
     }
 }
 
@@ -112,7 +109,7 @@ fn a_log_can_be_followed() {
     assert_eq!(more(), Vec::<String>::new());
     fixture
         .project()
-        .submit(&id, &person(), &Command::Cancel { reason: None })
+        .submit(&id, &person(), &GoalCommand::Cancel { reason: None })
         .unwrap();
     assert_eq!(more(), ["goal_stopped"]);
 }

@@ -9,10 +9,10 @@ use kapi_goal::record::error::EngineError;
 use kapi_goal::record::project::Project;
 use kapi_goal::record::race::{Winner, decide_winner, lanes, settle, stop_others, winner};
 use kapi_goal::rules::contract::{Contract, Race, RaceEnd};
-use kapi_goal::rules::effect::Effect;
+use kapi_goal::rules::effect::GoalEffect;
 use kapi_goal::rules::event::Stop;
-use kapi_goal::rules::outcome::Outcome;
-use kapi_goal::rules::state::Status;
+use kapi_goal::rules::outcome::GoalOutcome;
+use kapi_goal::rules::state::GoalStatus;
 use kapi_sys::clock::StepClock;
 use kapi_sys::real_disk::RealDisk;
 use kapi_sys::sim_disk::{SimDisk, Survival};
@@ -45,11 +45,11 @@ fn begin(project: &Project<'_>, of: u32, ends: RaceEnd) -> Vec<GoalId> {
     ids
 }
 
-fn drive(project: &Project<'_>, id: &GoalId, act: &(dyn Fn(&Effect) -> Outcome + Sync)) {
+fn drive(project: &Project<'_>, id: &GoalId, act: &(dyn Fn(&GoalEffect) -> GoalOutcome + Sync)) {
     drive_in(project, id, &|effect, _| act(effect), &mut |_| {}).unwrap();
 }
 
-fn statuses(project: &Project<'_>, ids: &[GoalId]) -> Vec<Status> {
+fn statuses(project: &Project<'_>, ids: &[GoalId]) -> Vec<GoalStatus> {
     let status = |id: &GoalId| project.load(id).unwrap().status;
     ids.iter().map(status).collect()
 }
@@ -77,7 +77,11 @@ fn the_first_recorded_proof_wins_and_the_others_are_cancelled_with_the_reason() 
     assert_eq!(winner(&project, 1).unwrap(), Some(won));
     assert_eq!(
         statuses(&project, &ids),
-        [Status::Cancelled, Status::Done, Status::Cancelled]
+        [
+            GoalStatus::Cancelled,
+            GoalStatus::Done,
+            GoalStatus::Cancelled
+        ]
     );
     for id in [&ids[0], &ids[2]] {
         let reason = Some("lane 2 won".to_owned());
@@ -107,12 +111,12 @@ fn of_two_proofs_the_one_recorded_earlier_wins_and_the_later_is_kept() {
     assert_eq!(won.unwrap().unwrap().lane, 3);
     assert_eq!(
         statuses(&project, &ids),
-        [Status::Done, Status::Cancelled, Status::Done]
+        [GoalStatus::Done, GoalStatus::Cancelled, GoalStatus::Done]
     );
     let commit = project.load(&ids[0]).unwrap().result;
     assert!(commit.is_some(), "what was proved too late is proved");
-    assert_eq!(statuses(&project, &others), [Status::Active; 3]);
-    assert_eq!(statuses(&project, &[other]), [Status::Active]);
+    assert_eq!(statuses(&project, &others), [GoalStatus::Active; 3]);
+    assert_eq!(statuses(&project, &[other]), [GoalStatus::Active]);
     assert_eq!(winner(&project, 2).unwrap(), None);
     // What is on record stands, even when the log would say otherwise now.
     let record = project.layout.goal(&ids[0]).race();
@@ -144,15 +148,15 @@ fn lanes_that_prove_at_once_have_one_winner_for_everybody() {
         let won = settle(&project, &person(), &driven).unwrap();
         (driven.status, won.map(|won| won.lane))
     };
-    let ended: Vec<(Status, Option<u32>)> = thread::scope(|scope| {
+    let ended: Vec<(GoalStatus, Option<u32>)> = thread::scope(|scope| {
         let threads: Vec<_> = ids.iter().map(|id| scope.spawn(|| race(id))).collect();
         threads.into_iter().map(|it| it.join().unwrap()).collect()
     });
     let won = winner(&open(), 1).unwrap().unwrap();
-    assert_eq!(open().load(&won.goal).unwrap().status, Status::Done);
+    assert_eq!(open().load(&won.goal).unwrap().status, GoalStatus::Done);
     for (status, lane) in ended {
         assert!(
-            matches!(status, Status::Done | Status::Cancelled),
+            matches!(status, GoalStatus::Done | GoalStatus::Cancelled),
             "{status}"
         );
         assert_eq!(lane, Some(won.lane));
@@ -172,7 +176,7 @@ fn a_comparison_has_no_recorded_winner_and_stops_nobody() {
     assert_eq!(decide_winner(&project, 1).unwrap(), None);
     assert_eq!(
         statuses(&project, &ids),
-        [Status::Done, Status::Active, Status::Active]
+        [GoalStatus::Done, GoalStatus::Active, GoalStatus::Active]
     );
 }
 
@@ -192,7 +196,7 @@ fn only_a_person_stops_the_others() {
     }
     assert_eq!(
         statuses(&project, &ids),
-        [Status::Done, Status::Active, Status::Active]
+        [GoalStatus::Done, GoalStatus::Active, GoalStatus::Active]
     );
     assert_eq!(stop_others(&project, &person(), &won).unwrap(), ids[1..]);
 }
@@ -242,7 +246,7 @@ fn crash(op: u64, survival: Survival) {
         assert_eq!(look(&open(), &ids).unwrap(), 2, "{context}");
         assert_eq!(
             statuses(&open(), &ids),
-            [Status::Done, Status::Done, Status::Cancelled],
+            [GoalStatus::Done, GoalStatus::Done, GoalStatus::Cancelled],
             "{context}"
         );
     }

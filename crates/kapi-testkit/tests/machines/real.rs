@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use kapi_fleet::address::Address;
 use kapi_fleet::client::FleetSettings;
-use kapi_task::record::store::Store;
+use kapi_task::record::store::KernelStore;
 use kapi_testkit::cluster::Cluster;
-use kapi_testkit::kernel_sim::storm::{Elsewhere, StormOptions, storm_elsewhere};
+use kapi_testkit::kernel_sim::storm::{ForeignStore, StormOptions, storm_elsewhere};
 
 const WORKER: &str = env!("CARGO_BIN_EXE_kapi-testkit-worker");
 
@@ -16,7 +16,7 @@ fn processes_and_a_server_that_are_killed_lose_nothing_and_repeat_no_end() {
     let dir = tempfile::tempdir().unwrap();
     let mut cluster = Cluster::start(3, dir.path()).unwrap();
     let address = cluster.address();
-    let store = Store::Fleet {
+    let store = KernelStore::Fleet {
         settings: FleetSettings {
             address: Address::parse(&address).unwrap(),
             authorities: None,
@@ -37,7 +37,7 @@ fn processes_and_a_server_that_are_killed_lose_nothing_and_repeat_no_end() {
             cluster.kill(0);
         }
     };
-    let elsewhere = Elsewhere {
+    let elsewhere = ForeignStore {
         store: &store,
         address: &address,
         killed: &mut killed,

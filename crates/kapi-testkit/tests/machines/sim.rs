@@ -1,7 +1,7 @@
 //! The crash simulation, and the proof that its oracles see planted mistakes.
 
 use kapi_testkit::oracle::Oracle;
-use kapi_testkit::sim::{Effort, Options, simulate};
+use kapi_testkit::sim::{Effort, SimOptions, simulate};
 use kapi_testkit::sim_mistake::{MISTAKES, Mistake};
 
 /// Printed by every failure; `cargo xtask sim --seed N` shows it again.
@@ -9,7 +9,7 @@ const SEED: u64 = 1;
 
 #[test]
 fn a_crash_anywhere_is_repaired_by_starting_again() {
-    let options = Options {
+    let options = SimOptions {
         effort: Effort::Sample(3),
         mistake: None,
     };
@@ -22,7 +22,7 @@ fn a_crash_anywhere_is_repaired_by_starting_again() {
 
 /// Plants a mistake and returns the oracle that notices it.
 fn noticed(mistake: Mistake, effort: Effort) -> Option<Oracle> {
-    let options = Options {
+    let options = SimOptions {
         effort,
         mistake: Some(mistake),
     };

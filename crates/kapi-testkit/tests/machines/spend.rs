@@ -8,13 +8,13 @@ use std::{fs, thread};
 use kapi_core::actor::Actor;
 use kapi_spend::record::error::LedgerError;
 use kapi_spend::record::{Ledger, LedgerHome};
-use kapi_spend::rules::account::{Account, ReservationId, Role};
-use kapi_spend::rules::books::Books;
+use kapi_spend::rules::account::{Account, ModelRole, ReservationId};
 use kapi_spend::rules::caps::Caps;
 use kapi_spend::rules::day::Day;
-use kapi_spend::rules::decide::{Amount, Answer, Request, Room, SpendDenied};
-use kapi_spend::rules::event::{Question, Used};
+use kapi_spend::rules::decide::{Amount, SpendAnswer, SpendDenied, SpendRequest, TurnAllowance};
+use kapi_spend::rules::event::{SpendPermit, TurnUsage};
 use kapi_spend::rules::tokens::TokenCounts;
+use kapi_spend::rules::totals::LedgerTotals;
 use kapi_sys::clock::{Clock, StepClock, SystemClock};
 use kapi_sys::disk::Disk;
 use kapi_sys::real_disk::RealDisk;
@@ -37,14 +37,14 @@ pub(crate) fn ledger_home<'a>(
     }
 }
 
-pub(crate) fn request(goal: &str, effect: &str, wanted: u64) -> Request {
-    Request {
+pub(crate) fn request(goal: &str, effect: &str, wanted: u64) -> SpendRequest {
+    SpendRequest {
         id: ReservationId::new("shop", goal, effect),
         account: Account {
             project: "shop".to_owned(),
             goal: goal.to_owned(),
             agent: "claude".to_owned(),
-            role: Role::Executor,
+            role: ModelRole::Executor,
             provider: "anthropic".to_owned(),
             model: "m".to_owned(),
         },
@@ -53,8 +53,8 @@ pub(crate) fn request(goal: &str, effect: &str, wanted: u64) -> Request {
     }
 }
 
-pub(crate) fn used(micros: u64) -> Used {
-    Used {
+pub(crate) fn used(micros: u64) -> TurnUsage {
+    TurnUsage {
         tokens: TokenCounts {
             input: micros,
             ..TokenCounts::default()
@@ -114,9 +114,9 @@ fn overwrite(path: &Path, text: &str) {
     RealDisk.write(path, text.as_bytes()).unwrap();
 }
 
-fn spent(books: &Books, now_ms: i64) -> (u64, u64) {
-    let standing = books.standing(None, Day::of_ms(now_ms), 0);
-    (standing.spent, standing.reserved)
+fn spent(totals: &LedgerTotals, now_ms: i64) -> (u64, u64) {
+    let cap_status = totals.cap_status(None, Day::of_ms(now_ms), 0);
+    (cap_status.spent, cap_status.reserved)
 }
 
 #[test]
@@ -127,8 +127,8 @@ fn processes_that_reserve_at_the_same_time_never_exceed_a_cap_together() {
         .map(|name| Spender::start(dir.path(), &["spend", name, "1000"]))
         .into();
     let shares: Vec<u64> = spenders.into_iter().map(Spender::finish).collect();
-    let books = ledger_home(&RealDisk, &SystemClock, dir.path())
-        .books()
+    let totals = ledger_home(&RealDisk, &SystemClock, dir.path())
+        .totals()
         .unwrap();
     if Day::of_ms(started_ms) == Day::of_ms(SystemClock.now_ms()) {
         assert_eq!(
@@ -136,10 +136,10 @@ fn processes_that_reserve_at_the_same_time_never_exceed_a_cap_together() {
             1_000,
             "to the last millionth: {shares:?}"
         );
-        assert_eq!(spent(&books, started_ms), (1_000, 0));
+        assert_eq!(spent(&totals, started_ms), (1_000, 0));
     }
-    for day in books.days.keys() {
-        assert!(books.standing(None, *day, 1_000).spent <= 1_000);
+    for day in totals.days.keys() {
+        assert!(totals.cap_status(None, *day, 1_000).spent <= 1_000);
     }
 }
 
@@ -153,7 +153,7 @@ fn threads_that_reserve_at_the_same_time_never_exceed_a_cap_together() {
         for turn in 0..5 {
             let wish = request(&number.to_string(), &turn.to_string(), 90);
             let answer = ledger.reserve(&wish, &capped(1_000)).unwrap();
-            if let Answer::Granted { usd_micros } = answer {
+            if let SpendAnswer::Granted { usd_micros } = answer {
                 granted += usd_micros.unwrap();
             }
         }
@@ -168,9 +168,9 @@ fn threads_that_reserve_at_the_same_time_never_exceed_a_cap_together() {
             .map(|thread| thread.join().unwrap())
             .collect()
     });
-    let books = ledger_home(&RealDisk, &clock, dir.path()).books().unwrap();
+    let totals = ledger_home(&RealDisk, &clock, dir.path()).totals().unwrap();
     let sum: u64 = shares.iter().map(|(_, granted)| granted).sum();
-    assert_eq!((sum, spent(&books, NOW)), (1_000, (0, 1_000)));
+    assert_eq!((sum, spent(&totals, NOW)), (1_000, (0, 1_000)));
 }
 
 #[test]
@@ -186,24 +186,24 @@ fn what_a_killed_process_reserved_is_settled_by_what_was_metered() {
     let wish = request("mine", "t1", 1_500);
     let now_ms = SystemClock.now_ms();
     let answer = ledger.reserve(&wish, &capped(2_000)).unwrap();
-    let Answer::Refused { standing, .. } = answer else {
+    let SpendAnswer::Refused { cap_status, .. } = answer else {
         panic!("the living keep what they reserved: {answer:?}")
     };
-    assert_eq!((standing.spent, standing.reserved), (0, 2_000));
+    assert_eq!((cap_status.spent, cap_status.reserved), (0, 2_000));
     drop(holder);
     drop(silent);
     let answer = ledger.reserve(&wish, &capped(2_000)).unwrap();
     assert_eq!(
         answer,
-        Answer::Granted {
+        SpendAnswer::Granted {
             usd_micros: Some(1_500)
         }
     );
-    let books = ledger.books().unwrap();
+    let totals = ledger.totals().unwrap();
     if Day::of_ms(now_ms) == Day::of_ms(SystemClock.now_ms()) {
-        assert_eq!(spent(&books, now_ms), (300, 1_500));
+        assert_eq!(spent(&totals, now_ms), (300, 1_500));
     }
-    assert_eq!(books.open.len(), 1);
+    assert_eq!(totals.open.len(), 1);
 }
 
 #[test]
@@ -219,18 +219,18 @@ fn a_ledger_that_is_closed_leaves_nothing_reserved_to_the_next() {
         beside
             .reserve(&request("b", "t1", 1), &capped(100))
             .unwrap(),
-        Answer::Refused { .. }
+        SpendAnswer::Refused { .. }
     ));
     drop(first);
     // Its place is taken again, and what was reserved from there is nobody's.
     let next = open();
-    assert!(next.books().unwrap().open.is_empty());
+    assert!(next.totals().unwrap().open.is_empty());
     let answer = beside
         .reserve(&request("b", "t1", 100), &capped(100))
         .unwrap();
     assert_eq!(
         answer,
-        Answer::Granted {
+        SpendAnswer::Granted {
             usd_micros: Some(100)
         }
     );
@@ -252,20 +252,20 @@ fn a_turn_is_reserved_metered_and_settled() {
     ledger.reserve(&wish, &caps).unwrap();
     assert_eq!(
         ledger.meter(&wish.id, &used(20), &caps).unwrap(),
-        Room::Left(Some(80))
+        TurnAllowance::Left(Some(80))
     );
     assert!(matches!(
         ledger.meter(&wish.id, &used(101), &caps).unwrap(),
-        Room::Over(_)
+        TurnAllowance::Over(_)
     ));
     ledger.settle(&wish.id, &used(101)).unwrap();
     ledger.settle(&wish.id, &used(101)).unwrap();
-    assert_eq!(spent(&ledger.books().unwrap(), NOW), (101, 0));
+    assert_eq!(spent(&ledger.totals().unwrap(), NOW), (101, 0));
     let other = request("a", "t2", 60);
     ledger.reserve(&other, &Caps::none()).unwrap();
     ledger.release(&other.id).unwrap();
     ledger.release(&other.id).unwrap();
-    assert_eq!(spent(&ledger.books().unwrap(), NOW), (101, 0));
+    assert_eq!(spent(&ledger.totals().unwrap(), NOW), (101, 0));
     let log = fs::read_to_string(dir.path().join(".ilchul/spend/events.jsonl")).unwrap();
     assert_eq!(
         log.lines().count(),
@@ -282,22 +282,22 @@ fn only_a_person_answers_and_the_answer_is_recorded() {
     let agent = Actor::Agent {
         run: "r".to_owned(),
     };
-    let refused = home.allow(&agent, Question::Threshold);
+    let refused = home.allow(&agent, SpendPermit::Threshold);
     assert!(matches!(
         refused,
         Err(LedgerError::Denied(SpendDenied::OnlyHuman))
     ));
     assert!(
         !home
-            .books()
+            .totals()
             .unwrap()
-            .is_allowed(Question::Threshold, Day::of_ms(NOW))
+            .is_allowed(SpendPermit::Threshold, Day::of_ms(NOW))
     );
-    home.allow(&person(), Question::Threshold).unwrap();
+    home.allow(&person(), SpendPermit::Threshold).unwrap();
     assert!(
-        home.books()
+        home.totals()
             .unwrap()
-            .is_allowed(Question::Threshold, Day::of_ms(NOW))
+            .is_allowed(SpendPermit::Threshold, Day::of_ms(NOW))
     );
     let log = fs::read_to_string(dir.path().join(".ilchul/spend/events.jsonl")).unwrap();
     assert!(
@@ -316,15 +316,15 @@ fn the_fold_and_the_log_say_the_same_whatever_becomes_of_the_fold() {
         ledger.reserve(&wish, &Caps::none()).unwrap();
         ledger.settle(&wish.id, &used(turn)).unwrap();
     }
-    let books = ledger.books().unwrap();
-    assert_eq!(spent(&books, NOW), ((0..60).sum(), 0));
+    let totals = ledger.totals().unwrap();
+    assert_eq!(spent(&totals, NOW), ((0..60).sum(), 0));
     let state = dir.path().join(".ilchul/spend/state.json");
     let fold = fs::read_to_string(&state).unwrap();
     // Written anew now and then, and never far behind: 120 events were recorded.
     assert!(fold.contains(r#""seq":112"#), "{fold}");
     for bad in [fold.replace("shop", "shqp"), String::new(), "{}".to_owned()] {
         overwrite(&state, &bad);
-        assert_eq!(ledger.books().unwrap(), books);
+        assert_eq!(ledger.totals().unwrap(), totals);
     }
 }
 

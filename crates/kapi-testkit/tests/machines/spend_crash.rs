@@ -7,8 +7,8 @@ use kapi_spend::record::error::LedgerError;
 use kapi_spend::record::{Ledger, LedgerHome};
 use kapi_spend::rules::caps::Caps;
 use kapi_spend::rules::day::Day;
-use kapi_spend::rules::decide::Answer;
-use kapi_spend::rules::report::{By, Selection, report};
+use kapi_spend::rules::decide::SpendAnswer;
+use kapi_spend::rules::report::{SpendGrouping, SpendSelection, report};
 use kapi_sys::clock::StepClock;
 use kapi_sys::sim_disk::{Mutation, SimDisk, Survival};
 use kapi_testkit::crash::survivals;
@@ -45,7 +45,7 @@ fn take_turns(ledger_home: LedgerHome<'_>, said: &mut Acknowledged) -> Result<()
     for turn in said.settled..TURNS {
         let wish = request("a", &turn.to_string(), WANTED);
         match ledger.reserve(&wish, &caps)? {
-            Answer::Granted { usd_micros } => assert_eq!(usd_micros, Some(WANTED)),
+            SpendAnswer::Granted { usd_micros } => assert_eq!(usd_micros, Some(WANTED)),
             answer => panic!("there is room for every turn: {answer:?}"),
         }
         ledger.meter(&wish.id, &used(1), &caps)?;
@@ -63,26 +63,26 @@ fn take_turns(ledger_home: LedgerHome<'_>, said: &mut Acknowledged) -> Result<()
 fn check(ledger_home: LedgerHome<'_>, said: Acknowledged) -> Result<u64, String> {
     // Whoever comes next ends what was left open.
     let ledger = Ledger::open(ledger_home).map_err(|error| format!("open: {error}"))?;
-    let books = ledger.books().map_err(|error| format!("read: {error}"))?;
-    if !books.open.is_empty() {
-        return Err(format!("a dead process still holds {:?}", books.open));
+    let totals = ledger.totals().map_err(|error| format!("read: {error}"))?;
+    if !totals.open.is_empty() {
+        return Err(format!("a dead process still holds {:?}", totals.open));
     }
-    let standing = books.standing(None, Day::of_ms(NOW), CAP);
+    let cap_status = totals.cap_status(None, Day::of_ms(NOW), CAP);
     let least = said.settled * WANTED + u64::from(said.metered);
     // The turn under way may have been settled or metered without a word, but never twice.
     let most = (said.settled + 1) * WANTED;
-    if standing.is_over() || !(least..=most).contains(&standing.spent) {
-        return Err(format!("{standing:?} after {said:?}"));
+    if cap_status.is_over() || !(least..=most).contains(&cap_status.spent) {
+        return Err(format!("{cap_status:?} after {said:?}"));
     }
-    let selection = Selection {
+    let selection = SpendSelection {
         project: None,
         since: None,
     };
-    let total = report(&books, By::Goal, &selection).total;
-    if total.usd_micros != standing.spent || total.tokens.input != standing.spent {
+    let total = report(&totals, SpendGrouping::Goal, &selection).total;
+    if total.usd_micros != cap_status.spent || total.tokens.input != cap_status.spent {
         return Err(format!("the sums differ: {total:?}"));
     }
-    Ok(standing.spent)
+    Ok(cap_status.spent)
 }
 
 fn crash(op: u64, survival: Survival, mutation: Option<&Mutation>) -> Result<(), String> {
@@ -107,7 +107,7 @@ fn crash(op: u64, survival: Survival, mutation: Option<&Mutation>) -> Result<(),
         Ok(answer)
     });
     match after {
-        Ok(Answer::Granted { .. }) => Ok(()),
+        Ok(SpendAnswer::Granted { .. }) => Ok(()),
         other => Err(format!("{context}: afterwards {other:?}")),
     }
 }

@@ -2,12 +2,12 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use kapi_goal::record::drive::{Control, Observed, drive};
-use kapi_goal::rules::command::Command;
-use kapi_goal::rules::effect::Action;
+use kapi_goal::record::drive::{DriveControl, DriveObservation, drive};
+use kapi_goal::rules::command::GoalCommand;
+use kapi_goal::rules::effect::GoalAction;
 use kapi_goal::rules::event::Stop;
-use kapi_goal::rules::outcome::Outcome;
-use kapi_goal::rules::state::Status;
+use kapi_goal::rules::outcome::GoalOutcome;
+use kapi_goal::rules::state::GoalStatus;
 use kapi_machine::pace::Pace;
 
 use crate::support::{Fixture, Script, contract, kind, person, until_cancelled, usage, well};
@@ -17,29 +17,29 @@ fn a_cancel_from_another_process_stops_a_running_effect() {
     let fixture = Fixture::new();
     let id = fixture.approved(&contract());
     let mut seen = Vec::new();
-    let act = |effect: &kapi_goal::rules::effect::Effect,
-               watch: &kapi_machine::watch::Watch<'_>| {
-        if !matches!(effect.action, Action::RunAgent(_)) {
+    let act = |effect: &kapi_goal::rules::effect::GoalEffect,
+               watch: &kapi_machine::watch::EffectWatch<'_>| {
+        if !matches!(effect.action, GoalAction::RunAgent(_)) {
             return well(effect);
         }
         let reason = Some("changed my mind".to_owned());
         fixture
             .project()
-            .submit(&id, &person(), &Command::Cancel { reason })
+            .submit(&id, &person(), &GoalCommand::Cancel { reason })
             .unwrap();
         drop(until_cancelled(watch));
-        Outcome::Cancelled {
+        GoalOutcome::Cancelled {
             usage: usage(7),
             session: Some("s".to_owned()),
         }
     };
     let goal = crate::support::drive_in(&fixture.project(), &id, &act, &mut |observed| {
-        if let Observed::Recorded(logged) = observed {
+        if let DriveObservation::Recorded(logged) = observed {
             seen.push(kind(&logged.event));
         }
     })
     .unwrap();
-    assert_eq!(goal.status, Status::Cancelled);
+    assert_eq!(goal.status, GoalStatus::Cancelled);
     assert_eq!(
         goal.stop,
         Some(Stop::Cancelled {
@@ -56,15 +56,15 @@ fn an_interrupt_saves_the_state_and_a_resume_goes_on() {
     let fixture = Fixture::new();
     let id = fixture.approved(&contract());
     let wants_stop = AtomicBool::new(false);
-    let act = |effect: &kapi_goal::rules::effect::Effect,
-               watch: &kapi_machine::watch::Watch<'_>| {
-        if matches!(effect.action, Action::RunAgent(_)) {
+    let act = |effect: &kapi_goal::rules::effect::GoalEffect,
+               watch: &kapi_machine::watch::EffectWatch<'_>| {
+        if matches!(effect.action, GoalAction::RunAgent(_)) {
             wants_stop.store(true, Ordering::SeqCst);
             return until_cancelled(watch);
         }
         well(effect)
     };
-    let control = Control {
+    let control = DriveControl {
         person: person(),
         interrupted: &|| wants_stop.load(Ordering::SeqCst),
         monotonic_ms: &|| 0,
@@ -83,7 +83,7 @@ fn an_interrupt_saves_the_state_and_a_resume_goes_on() {
     .unwrap();
     assert_eq!(
         (goal.status, &goal.stop),
-        (Status::Paused, &Some(Stop::Interrupted))
+        (GoalStatus::Paused, &Some(Stop::Interrupted))
     );
 
     // Still interrupted: nothing is begun.
@@ -99,7 +99,7 @@ fn an_interrupt_saves_the_state_and_a_resume_goes_on() {
 
     fixture
         .project()
-        .submit(&id, &person(), &Command::Resume)
+        .submit(&id, &person(), &GoalCommand::Resume)
         .unwrap();
     let goal = fixture.drive(&id, &|effect, _| {
         assert_ne!(
@@ -109,7 +109,7 @@ fn an_interrupt_saves_the_state_and_a_resume_goes_on() {
         );
         well(effect)
     });
-    assert_eq!(goal.status, Status::Done);
+    assert_eq!(goal.status, GoalStatus::Done);
 }
 
 #[test]
@@ -120,7 +120,7 @@ fn an_effect_whose_goal_was_cancelled_while_nobody_drove_is_ended() {
         &fixture.project(),
         &id,
         &|effect, _| {
-            if matches!(effect.action, Action::RunAgent(_)) {
+            if matches!(effect.action, GoalAction::RunAgent(_)) {
                 fixture
                     .disk
                     .crash_now(kapi_sys::sim_disk::Survival::Everything);
@@ -133,8 +133,8 @@ fn an_effect_whose_goal_was_cancelled_while_nobody_drove_is_ended() {
     fixture.disk.reboot();
     fixture
         .project()
-        .submit(&id, &person(), &Command::Cancel { reason: None })
+        .submit(&id, &person(), &GoalCommand::Cancel { reason: None })
         .unwrap();
     let goal = fixture.drive(&id, &|effect, _| panic!("{} was performed", effect.id));
-    assert_eq!((goal.status, goal.in_flight), (Status::Cancelled, None));
+    assert_eq!((goal.status, goal.in_flight), (GoalStatus::Cancelled, None));
 }

@@ -5,19 +5,19 @@ use std::thread;
 
 use kapi_core::actor::Actor;
 use kapi_core::id::{GoalId, Slug};
-use kapi_goal::record::drive::{Control, drive};
+use kapi_goal::record::drive::{DriveControl, drive};
 use kapi_goal::record::error::EngineError;
 use kapi_goal::record::project::Project;
-use kapi_goal::rules::command::{Command, PersonCommand};
-use kapi_goal::rules::effect::{Action, Effect};
-use kapi_goal::rules::state::{Goal, Status};
+use kapi_goal::rules::command::{GoalCommand, PersonCommand};
+use kapi_goal::rules::effect::{GoalAction, GoalEffect};
+use kapi_goal::rules::state::{Goal, GoalStatus};
 use kapi_goal::rules::wait::{FileState, WaitFor};
 use kapi_machine::pace::Pace;
-use kapi_machine::watch::Watch;
+use kapi_machine::watch::EffectWatch;
 use kapi_sys::clock::StepClock;
 use kapi_sys::disk::Disk as _;
 use kapi_sys::real_disk::RealDisk;
-use kapi_workflow::record::supervise::{Need, Roster, Woken, need, wake};
+use kapi_workflow::record::supervise::{Need, Roster, WakeOutcome, need, wake};
 
 use crate::support::{
     Fixture, Script, approved, contract, failing, person, project_on, until_cancelled, well,
@@ -32,7 +32,7 @@ fn park(project: &Project<'_>, id: &GoalId) -> Goal {
         reason: None,
         timeout_ms: None,
     };
-    let submitted = project.submit(id, &person(), &Command::Person(park));
+    let submitted = project.submit(id, &person(), &GoalCommand::Person(park));
     submitted.unwrap().goal
 }
 
@@ -82,7 +82,7 @@ fn the_roster_notices_what_is_new_and_what_changed_and_nothing_else() {
     assert_eq!(refreshed(&mut roster, &project), [1]);
     assert_eq!(needs(&roster)[0].1, "watcher 2");
 
-    let cancel = Command::Cancel { reason: None };
+    let cancel = GoalCommand::Cancel { reason: None };
     project.submit(&second, &person(), &cancel).unwrap();
     wake(&project, &first, 2, "now").unwrap();
     fixture.drive(&first, &|effect, _| well(effect));
@@ -97,11 +97,11 @@ fn the_roster_notices_what_is_new_and_what_changed_and_nothing_else() {
     let reopen = PersonCommand::Reopen {
         reason: "one case is missing".to_owned(),
     };
-    let reopen = Command::Person(reopen);
+    let reopen = GoalCommand::Person(reopen);
     project.submit(&first, &person(), &reopen).unwrap();
     assert_eq!(refreshed(&mut roster, &project), [1]);
     assert_eq!(needs(&roster)[0].1, "driver");
-    assert_eq!(roster.goal(&first).unwrap().status, Status::Active);
+    assert_eq!(roster.goal(&first).unwrap().status, GoalStatus::Active);
 }
 
 #[test]
@@ -128,7 +128,7 @@ fn many_who_see_a_wait_end_end_it_once() {
     let open = || project_on(&RealDisk, &clock, dir.path().into());
     let id = approved(&open(), &contract());
     park(&open(), &id);
-    let wakers: Vec<Woken> = thread::scope(|scope| {
+    let wakers: Vec<WakeOutcome> = thread::scope(|scope| {
         let wakers: Vec<_> = (0..8)
             .map(|n| {
                 let id = &id;
@@ -140,18 +140,21 @@ fn many_who_see_a_wait_end_end_it_once() {
             .map(|waker| waker.join().unwrap())
             .collect()
     });
-    let now = wakers.iter().filter(|woken| **woken == Woken::Now).count();
+    let now = wakers
+        .iter()
+        .filter(|woken| **woken == WakeOutcome::Now)
+        .count();
     assert_eq!(now, 1, "{wakers:?}");
     let log = open().log(&id).unwrap();
     let woken = log
         .iter()
         .filter(|it| crate::support::kind(&it.event) == "goal_woken");
     assert_eq!(woken.count(), 1);
-    assert_eq!(open().load(&id).unwrap().status, Status::Active);
+    assert_eq!(open().load(&id).unwrap().status, GoalStatus::Active);
     // One who is late by a whole wait ends no other.
     park(&open(), &id);
-    assert_eq!(wake(&open(), &id, 1, "late").unwrap(), Woken::Before);
-    assert_eq!(open().load(&id).unwrap().status, Status::Waiting);
+    assert_eq!(wake(&open(), &id, 1, "late").unwrap(), WakeOutcome::Before);
+    assert_eq!(open().load(&id).unwrap().status, GoalStatus::Waiting);
 }
 
 #[test]
@@ -160,7 +163,7 @@ fn only_the_engine_wakes() {
     let id = fixture.approved(&contract());
     park(&fixture.project(), &id);
     let why = "because I say so".to_owned();
-    let command = Command::Wake { number: 1, why };
+    let command = GoalCommand::Wake { number: 1, why };
     for actor in [
         person(),
         Actor::Agent {
@@ -170,7 +173,10 @@ fn only_the_engine_wakes() {
         let denied = fixture.project().submit(&id, &actor, &command);
         assert!(matches!(denied, Err(EngineError::Denied(_))), "{actor}");
     }
-    assert_eq!(fixture.project().load(&id).unwrap().status, Status::Waiting);
+    assert_eq!(
+        fixture.project().load(&id).unwrap().status,
+        GoalStatus::Waiting
+    );
 }
 
 #[test]
@@ -178,14 +184,14 @@ fn a_supervisor_lets_go_and_the_next_one_goes_on() {
     let fixture = Fixture::new();
     let id = fixture.approved(&contract());
     let wants_stop = AtomicBool::new(false);
-    let act = |effect: &Effect, watch: &Watch<'_>| {
-        if matches!(effect.action, Action::RunAgent(_)) {
+    let act = |effect: &GoalEffect, watch: &EffectWatch<'_>| {
+        if matches!(effect.action, GoalAction::RunAgent(_)) {
             wants_stop.store(true, Ordering::SeqCst);
             return until_cancelled(watch);
         }
         well(effect)
     };
-    let control = Control {
+    let control = DriveControl {
         person: Actor::Engine,
         interrupted: &|| wants_stop.load(Ordering::SeqCst),
         monotonic_ms: &|| 0,
@@ -196,7 +202,7 @@ fn a_supervisor_lets_go_and_the_next_one_goes_on() {
     };
     let project = fixture.project();
     let goal = drive(&project, &id, &Script(&act), &control, &mut |_| {}).unwrap();
-    assert_eq!((goal.status, goal.stop.clone()), (Status::Active, None));
+    assert_eq!((goal.status, goal.stop.clone()), (GoalStatus::Active, None));
     assert_eq!(need(&goal), Need::Driver);
     assert_eq!(goal.in_flight, None, "what was under way has landed");
     assert_eq!(fixture.kinds(&id).last().unwrap(), "effect_cancelled");
@@ -206,7 +212,7 @@ fn a_supervisor_lets_go_and_the_next_one_goes_on() {
     assert_eq!(again, goal);
     assert_eq!(
         fixture.drive(&id, &|effect, _| well(effect)).status,
-        Status::Done
+        GoalStatus::Done
     );
 }
 
@@ -215,6 +221,6 @@ fn a_goal_that_rests_needs_a_person() {
     let fixture = Fixture::new();
     let id = fixture.approved(&contract());
     let goal = fixture.drive(&id, &|effect, _| failing(effect));
-    assert_eq!(goal.status, Status::Paused);
+    assert_eq!(goal.status, GoalStatus::Paused);
     assert_eq!(need(&goal), Need::Person);
 }

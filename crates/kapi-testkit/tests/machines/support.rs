@@ -13,19 +13,19 @@ use kapi_core::id::{GoalId, Slug};
 use kapi_core::isolation::{NetworkMode, SandboxLevel};
 use kapi_core::judge::{Judge, JudgeUnavailable};
 use kapi_core::usage::Usage;
-use kapi_core::verdict::{JudgeAnswer, JudgeRun, Verdict};
-use kapi_goal::record::drive::{Control, DriveError, Observed, drive};
+use kapi_core::verdict::{JudgeAnswer, JudgeRun, JudgeVerdict};
+use kapi_goal::record::drive::{DriveControl, DriveObservation, GoalDriveError, drive};
 use kapi_goal::record::project::Project;
 use kapi_goal::record::world::World;
 use kapi_goal::rules::budget::Budget;
-use kapi_goal::rules::command::Command;
+use kapi_goal::rules::command::GoalCommand;
 use kapi_goal::rules::contract::{Base, CONTRACT_VERSION, Contract, Working};
-use kapi_goal::rules::effect::{Action, Effect};
-use kapi_goal::rules::event::{ApprovalMeans, Event};
-use kapi_goal::rules::outcome::{Candidate, Outcome};
+use kapi_goal::rules::effect::{GoalAction, GoalEffect};
+use kapi_goal::rules::event::{ApprovalMeans, GoalEvent};
+use kapi_goal::rules::outcome::{GoalCandidate, GoalOutcome};
 use kapi_goal::rules::state::Goal;
 use kapi_machine::pace::Pace;
-use kapi_machine::watch::Watch;
+use kapi_machine::watch::EffectWatch;
 use kapi_store::layout::ProjectLayout;
 use kapi_sys::clock::StepClock;
 use kapi_sys::disk::Disk;
@@ -63,7 +63,7 @@ impl Fixture {
     pub(crate) fn drive(
         &self,
         id: &GoalId,
-        act: &(dyn Fn(&Effect, &Watch<'_>) -> Outcome + Sync),
+        act: &(dyn Fn(&GoalEffect, &EffectWatch<'_>) -> GoalOutcome + Sync),
     ) -> Goal {
         drive_in(&self.project(), id, act, &mut |_| {}).unwrap()
     }
@@ -98,7 +98,7 @@ pub(crate) fn approved(project: &Project<'_>, contract: &Contract) -> GoalId {
         .create_goal(&person(), &Slug::parse("try").unwrap(), contract)
         .unwrap();
     let contract_hash = project.load(&id).unwrap().contract_hash;
-    let approve = Command::Approve {
+    let approve = GoalCommand::Approve {
         contract_hash,
         means: ApprovalMeans::YesFlag,
     };
@@ -107,10 +107,12 @@ pub(crate) fn approved(project: &Project<'_>, contract: &Contract) -> GoalId {
 }
 
 /// A world made of a closure.
-pub(crate) struct Script<'a>(pub(crate) &'a (dyn Fn(&Effect, &Watch<'_>) -> Outcome + Sync));
+pub(crate) struct Script<'a>(
+    pub(crate) &'a (dyn Fn(&GoalEffect, &EffectWatch<'_>) -> GoalOutcome + Sync),
+);
 
 impl World for Script<'_> {
-    fn perform(&self, effect: &Effect, watch: &Watch<'_>) -> Outcome {
+    fn perform(&self, effect: &GoalEffect, watch: &EffectWatch<'_>) -> GoalOutcome {
         (self.0)(effect, watch)
     }
 }
@@ -118,12 +120,12 @@ impl World for Script<'_> {
 pub(crate) fn drive_in(
     project: &Project<'_>,
     id: &GoalId,
-    act: &(dyn Fn(&Effect, &Watch<'_>) -> Outcome + Sync),
-    observe: &mut dyn FnMut(Observed),
-) -> Result<Goal, DriveError> {
+    act: &(dyn Fn(&GoalEffect, &EffectWatch<'_>) -> GoalOutcome + Sync),
+    observe: &mut dyn FnMut(DriveObservation),
+) -> Result<Goal, GoalDriveError> {
     // Time goes on by a hundredth of a second at each look.
     let time = AtomicU64::new(0);
-    let control = Control {
+    let control = DriveControl {
         person: person(),
         interrupted: &|| false,
         monotonic_ms: &|| time.fetch_add(10, Ordering::SeqCst),
@@ -179,33 +181,33 @@ pub(crate) fn contract() -> Contract {
 }
 
 /// What a world says in which everything goes well.
-pub(crate) fn well(effect: &Effect) -> Outcome {
+pub(crate) fn well(effect: &GoalEffect) -> GoalOutcome {
     match &effect.action {
-        Action::CreateWorkspace { .. } => Outcome::Workspace {
+        GoalAction::CreateWorkspace { .. } => GoalOutcome::Workspace {
             path: "/worktree".to_owned(),
         },
-        Action::RunAgent(_) => agent(AgentEnd::Finished),
-        Action::Commit(task) => committed(&format!("tree-{}", task.turn)),
-        Action::Baseline(task) => verified(&task.tree, 1),
-        Action::Verify(task) => verified(&task.tree, 0),
-        Action::Judge(task) => judged(&task.agent, verdict(Verdict::Done)),
-        Action::Publish { commit, .. } => Outcome::Published {
+        GoalAction::RunAgent(_) => agent(AgentEnd::Finished),
+        GoalAction::Commit(task) => committed(&format!("tree-{}", task.turn)),
+        GoalAction::Baseline(task) => verified(&task.tree, 1),
+        GoalAction::Verify(task) => verified(&task.tree, 0),
+        GoalAction::Judge(task) => judged(&task.agent, verdict(JudgeVerdict::Done)),
+        GoalAction::Publish { commit, .. } => GoalOutcome::Published {
             commit: commit.clone(),
         },
-        Action::Wait { .. } => Outcome::Waited,
+        GoalAction::Wait { .. } => GoalOutcome::Waited,
     }
 }
 
 /// What a world says whose checks never pass, while the tree changes in every turn.
-pub(crate) fn failing(effect: &Effect) -> Outcome {
+pub(crate) fn failing(effect: &GoalEffect) -> GoalOutcome {
     match &effect.action {
-        Action::Baseline(task) | Action::Verify(task) => verified(&task.tree, 1),
+        GoalAction::Baseline(task) | GoalAction::Verify(task) => verified(&task.tree, 1),
         _ => well(effect),
     }
 }
 
-pub(crate) fn agent(end: AgentEnd) -> Outcome {
-    Outcome::Agent(AgentRun {
+pub(crate) fn agent(end: AgentEnd) -> GoalOutcome {
+    GoalOutcome::Agent(AgentRun {
         end,
         claim: None,
         message: "worked".to_owned(),
@@ -217,8 +219,8 @@ pub(crate) fn agent(end: AgentEnd) -> Outcome {
     })
 }
 
-pub(crate) fn committed(tree: &str) -> Outcome {
-    Outcome::Committed(Candidate {
+pub(crate) fn committed(tree: &str) -> GoalOutcome {
+    GoalOutcome::Committed(GoalCandidate {
         commit: format!("commit-of-{tree}"),
         tree: tree.to_owned(),
         files_changed: 1,
@@ -226,8 +228,8 @@ pub(crate) fn committed(tree: &str) -> Outcome {
     })
 }
 
-pub(crate) fn verified(tree: &str, exit_code: i32) -> Outcome {
-    Outcome::Verified(VerifyReport {
+pub(crate) fn verified(tree: &str, exit_code: i32) -> GoalOutcome {
+    GoalOutcome::Verified(VerifyReport {
         commit: format!("commit-of-{tree}"),
         tree: tree.to_owned(),
         tampered: Vec::new(),
@@ -245,15 +247,15 @@ pub(crate) fn verified(tree: &str, exit_code: i32) -> Outcome {
     })
 }
 
-pub(crate) fn judged(by: &str, answer: JudgeAnswer) -> Outcome {
-    Outcome::Judged(JudgeRun {
+pub(crate) fn judged(by: &str, answer: JudgeAnswer) -> GoalOutcome {
+    GoalOutcome::Judged(JudgeRun {
         by: by.to_owned(),
         answer,
         usage: Usage::default(),
     })
 }
 
-pub(crate) fn verdict(verdict: Verdict) -> JudgeAnswer {
+pub(crate) fn verdict(verdict: JudgeVerdict) -> JudgeAnswer {
     JudgeAnswer::Verdict {
         verdict,
         reason: "because".to_owned(),
@@ -277,18 +279,18 @@ pub(crate) fn usage(tokens: u64) -> Usage {
 }
 
 /// Stays until the effect is no longer wanted.
-pub(crate) fn until_cancelled(watch: &Watch<'_>) -> Outcome {
+pub(crate) fn until_cancelled(watch: &EffectWatch<'_>) -> GoalOutcome {
     while !watch.cancel.is_raised() {
         std::thread::yield_now();
     }
-    Outcome::Cancelled {
+    GoalOutcome::Cancelled {
         usage: Usage::default(),
         session: None,
     }
 }
 
 /// Returns the name under which an event stands in the log.
-pub(crate) fn kind(event: &Event) -> String {
+pub(crate) fn kind(event: &GoalEvent) -> String {
     let value = serde_json::to_value(event).unwrap();
     value["type"].as_str().unwrap().to_owned()
 }

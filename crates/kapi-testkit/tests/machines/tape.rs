@@ -12,7 +12,7 @@ use std::sync::Mutex;
 use kapi_core::actor::Actor;
 use kapi_core::workflow_key::WorkflowKey;
 use kapi_goal::record::drive;
-use kapi_goal::record::preferences::{Change, Preferences};
+use kapi_goal::record::preferences::{PreferenceChange, Preferences};
 use kapi_goal::record::project::Project;
 use kapi_machine::evidence::pruned::{PruneLog, PrunedRuns};
 use kapi_machine::pace::Pace;
@@ -24,14 +24,14 @@ use kapi_sys::disk::{Disk, DiskError, replace_derived};
 use kapi_sys::lock::{Lock, LockError};
 use kapi_sys::sim_disk::SimDisk;
 use kapi_task::record::queue::Queue;
-use kapi_task::rules::command::{Admission, Command as KernelCommand, Hold, Overflow};
-use kapi_task::rules::decide::Answer as KernelAnswer;
-use kapi_task::rules::request::Request;
-use kapi_task::rules::task::{End, Report};
+use kapi_task::rules::command::{Admission, Hold, KernelCommand, Overflow};
+use kapi_task::rules::decide::KernelReply;
+use kapi_task::rules::request::KernelRequest;
+use kapi_task::rules::task::{AttemptReport, End};
 use kapi_workflow::record::delay::Delays;
 use kapi_workflow::record::drive as workflow_drive;
 use kapi_workflow::record::workflows::Workflows;
-use kapi_workflow::rules::command::Command;
+use kapi_workflow::rules::command::WorkflowCommand;
 use kapi_workflow::rules::modes::ModeCommand;
 use kapi_workflow::rules::modes::interview::command::InterviewCommand;
 
@@ -173,7 +173,7 @@ fn a_goal() {
     let (tape, clock) = (Tape::new(), StepClock::new(NOW_MS));
     let project = project(&tape, &clock);
     let id = approved(&project, &contract());
-    let control = drive::Control {
+    let control = drive::DriveControl {
         person: person(),
         interrupted: &|| false,
         monotonic_ms: &STANDS_STILL,
@@ -229,7 +229,7 @@ fn a_workflow() {
         .start_workflow(&person(), &new)
         .unwrap()
         .key();
-    let enough = Command::Mode(ModeCommand::Interview(InterviewCommand::Enough {}));
+    let enough = WorkflowCommand::Mode(ModeCommand::Interview(InterviewCommand::Enough {}));
     Workflows::of(&project)
         .submit_workflow(&key, &person(), &enough)
         .unwrap();
@@ -284,7 +284,7 @@ fn a_workflow() {
 }
 
 fn interview(project: &Project<'_>, key: &WorkflowKey) {
-    let control = workflow_drive::Control {
+    let control = workflow_drive::WorkflowDriveControl {
         interrupted: &|| false,
         monotonic_ms: &STANDS_STILL,
         pace: Pace {
@@ -312,7 +312,7 @@ fn tasks() {
     let own = queue.enlist().unwrap();
     let mut submit = |number: u64| {
         let command = KernelCommand::Submit {
-            request: Box::new(Request {
+            request: Box::new(KernelRequest {
                 prompt: "x".repeat(9_000),
                 ..kernel_worker::request(number)
             }),
@@ -333,12 +333,12 @@ fn tasks() {
             only: None,
             reach: None,
         };
-        let KernelAnswer::Claimed(task, fence) = queue.submit(&Actor::Engine, &claim).unwrap()
+        let KernelReply::Claimed(task, fence) = queue.submit(&Actor::Engine, &claim).unwrap()
         else {
             panic!("a task waits");
         };
         let hold = Hold { task, fence };
-        let report = Box::new(Report::of(End::Completed));
+        let report = Box::new(AttemptReport::of(End::Completed));
         for command in [
             KernelCommand::Begin(hold),
             KernelCommand::Finish { hold, report },
@@ -421,11 +421,11 @@ fn preferences_and_what_was_pruned() {
         project_key: "shop-0123456789ab".to_owned(),
         owner: "test".to_owned(),
     };
-    let judge = |judge: Option<&str>| Change::JudgeSet {
+    let judge = |judge: Option<&str>| PreferenceChange::JudgeSet {
         judge: judge.map(str::to_owned),
     };
     for change in [
-        Change::AutopilotSet { on: true },
+        PreferenceChange::AutopilotSet { on: true },
         judge(Some("anthropic/claude")),
         judge(Some("anthropic/claude")),
         judge(None),

@@ -8,38 +8,38 @@ use kapi_core::failure::Failure;
 use kapi_core::id::GoalId;
 use kapi_core::usage::Usage;
 use kapi_core::workflow_key::WorkflowKey;
-use kapi_core::workflow_status::Status;
+use kapi_core::workflow_status::WorkflowStatus;
 use kapi_goal::record::project::Project;
-use kapi_goal::rules::state::Status as GoalStatus;
+use kapi_goal::rules::state::GoalStatus;
 use kapi_machine::watch::Activity;
 use kapi_sys::disk::Disk as _;
-use kapi_workflow::record::drive::{DriveError, Observed};
+use kapi_workflow::record::drive::{WorkflowDriveError, WorkflowObservation};
 use kapi_workflow::record::requests::Approving;
 use kapi_workflow::record::start::NewWorkflow;
 use kapi_workflow::record::workflows::Workflows;
 use kapi_workflow::rules::branch::BranchType;
-use kapi_workflow::rules::changed::Changed;
-use kapi_workflow::rules::command::Command;
-use kapi_workflow::rules::effect::{Action, Effect};
-use kapi_workflow::rules::identity::Identity;
+use kapi_workflow::rules::changed::LandedPaths;
+use kapi_workflow::rules::command::WorkflowCommand;
+use kapi_workflow::rules::effect::{WorkflowAction, WorkflowEffect};
+use kapi_workflow::rules::identity::ReviewerIdentity;
 use kapi_workflow::rules::modes::interview::command::InterviewCommand;
 use kapi_workflow::rules::modes::ralph::answer::RalphAnswer;
 use kapi_workflow::rules::modes::ralph::begin::RalphBegin;
 use kapi_workflow::rules::modes::ralph::plan::{
-    Consensus, Considered, Criterion, Isolation, Objections, Plan, PlanTask, Synthesis,
+    Alternative, Consensus, Criterion, Isolation, Objections, PlanTask, RalphPlan, Synthesis,
 };
 use kapi_workflow::rules::modes::ralph::role::RalphRole;
 use kapi_workflow::rules::modes::{Begin, Body, ModeAnswer, ModeCommand};
-use kapi_workflow::rules::outcome::Outcome;
+use kapi_workflow::rules::outcome::WorkflowOutcome;
 use kapi_workflow::rules::pending::Means;
 use kapi_workflow::rules::role::RoleSpec;
-use kapi_workflow::rules::terms::Terms;
+use kapi_workflow::rules::terms::WorkflowTerms;
 
 use crate::support::{person, usage};
 use crate::workflow_support::{Governed, answered, ask, asked, draft, terms, until_cancelled};
 
-fn failed(may_pass: bool) -> Outcome {
-    Outcome::Failed {
+fn failed(may_pass: bool) -> WorkflowOutcome {
+    WorkflowOutcome::Failed {
         failure: Failure {
             message: "reach the model".to_owned(),
             hint: None,
@@ -85,7 +85,7 @@ fn an_interrupt_stops_what_is_under_way_and_leaves_it_active() {
     let workflow = workflow.unwrap();
     assert_eq!(
         (workflow.status, workflow.in_flight.len()),
-        (Status::Active, 0)
+        (WorkflowStatus::Active, 0)
     );
     // The same is asked for again, and nothing was counted as a failure.
     assert!(workflow.failures.is_empty());
@@ -107,20 +107,20 @@ fn what_failed_is_left_alone_for_a_while_and_then_blocks() {
         },
         &|| false,
         &mut |observed| {
-            if let Observed::Delayed { ms, .. } = observed {
+            if let WorkflowObservation::Delayed { ms, .. } = observed {
                 delays.push(ms);
             }
         },
     );
-    assert_eq!(workflow.unwrap().status, Status::Blocked);
+    assert_eq!(workflow.unwrap().status, WorkflowStatus::Blocked);
     assert_eq!(tries.load(Ordering::SeqCst), 4);
     assert_eq!(delays, [5_000, 15_000, 45_000]);
     let project = governed.project();
     Workflows::of(&project)
-        .submit_workflow(&key, &person(), &Command::Unblock {})
+        .submit_workflow(&key, &person(), &WorkflowCommand::Unblock {})
         .unwrap();
     let workflow = governed.drive(&key, &|effect, _| answered(effect, ask("Which one?")));
-    assert_eq!(workflow.unwrap().status, Status::Active);
+    assert_eq!(workflow.unwrap().status, WorkflowStatus::Active);
 }
 
 #[test]
@@ -147,7 +147,7 @@ fn an_effect_that_somebody_elses_request_makes_unwanted_is_stopped() {
             return answered(effect, draft());
         }
         // Another process: what was being thought of is not wanted any more.
-        let enough = Command::Mode(ModeCommand::Interview(InterviewCommand::Enough {}));
+        let enough = WorkflowCommand::Mode(ModeCommand::Interview(InterviewCommand::Enough {}));
         let project = governed.project();
         Workflows::of(&project)
             .submit_workflow(&key, &person(), &enough)
@@ -169,7 +169,7 @@ fn only_one_process_drives() {
         .drive_lock();
     let held = governed.disk.lock(&lock, "somebody", 0).unwrap();
     let refused = governed.drive(&key, &|effect, _| panic!("{} was performed", effect.id));
-    let Err(DriveError::Driven { owner, .. }) = refused else {
+    let Err(WorkflowDriveError::Driven { owner, .. }) = refused else {
         panic!("{refused:?}")
     };
     assert_eq!(owner, "somebody");
@@ -207,7 +207,7 @@ fn what_nobody_gave_leave_for_is_not_driven() {
 
 fn task(id: &str, touches: &str) -> PlanTask {
     PlanTask {
-        id: kapi_goal::rules::plan::task::TaskId::parse(id).unwrap(),
+        id: kapi_goal::rules::plan::task::PlanTaskId::parse(id).unwrap(),
         title: format!("Do {id}"),
         description: "As the plan says.".to_owned(),
         depends_on: Vec::new(),
@@ -218,13 +218,13 @@ fn task(id: &str, touches: &str) -> PlanTask {
     }
 }
 
-fn plan() -> Plan {
-    let considered = |name: &str, rejected: Option<&str>| Considered {
+fn plan() -> RalphPlan {
+    let considered = |name: &str, rejected: Option<&str>| Alternative {
         name: name.to_owned(),
         summary: name.to_owned(),
         rejected: rejected.map(str::to_owned),
     };
-    Plan {
+    RalphPlan {
         summary: "Write it down first.".to_owned(),
         branch_type: BranchType::Feat,
         context: "There is a store.".to_owned(),
@@ -247,7 +247,7 @@ fn plan() -> Plan {
 }
 
 /// Starts a build with terms of its own.
-pub(crate) fn built(project: &Project<'_>, change: impl FnOnce(&mut Terms)) -> WorkflowKey {
+pub(crate) fn built(project: &Project<'_>, change: impl FnOnce(&mut WorkflowTerms)) -> WorkflowKey {
     let mut terms = terms();
     change(&mut terms);
     let new = NewWorkflow {
@@ -265,7 +265,7 @@ pub(crate) fn built(project: &Project<'_>, change: impl FnOnce(&mut Terms)) -> W
         .key()
 }
 
-pub(crate) fn argued(effect: &Effect, role: &RoleSpec) -> Outcome {
+pub(crate) fn argued(effect: &WorkflowEffect, role: &RoleSpec) -> WorkflowOutcome {
     let answer = match RalphRole::of(role).unwrap() {
         RalphRole::Antithesis => RalphAnswer::Antithesis(Objections {
             strongest: "None.".to_owned(),
@@ -282,8 +282,8 @@ pub(crate) fn argued(effect: &Effect, role: &RoleSpec) -> Outcome {
             RalphAnswer::Thesis(plan())
         }
     };
-    Outcome::Answered {
-        by: Identity {
+    WorkflowOutcome::Answered {
+        by: ReviewerIdentity {
             agent: "script:worker.yaml".to_owned(),
             run: effect.id.to_string(),
         },
@@ -307,38 +307,41 @@ fn independent_tasks_are_worked_on_at_once_as_far_as_the_terms_allow() {
         clippy::wildcard_enum_match_arm,
         reason = "what nobody asks for here ends as the last arm says, whatever verbs there are"
     )]
-    let act = |effect: &Effect, _: &kapi_machine::watch::Watch<'_>| match &effect.action {
-        Action::Ask(question) if question.role == RalphRole::Reviewer.spec() => failed(false),
-        Action::Ask(question) => argued(effect, question.role),
-        Action::Prepare { branch, .. } => Outcome::Prepared {
-            branch: branch.clone(),
-            worktree: "/worktrees/it".to_owned(),
-            baseline: None,
-        },
-        Action::Work(work) => {
-            let now = at_work.fetch_add(1, Ordering::SeqCst) + 1;
-            most.fetch_max(now, Ordering::SeqCst);
-            if first.fetch_add(1, Ordering::SeqCst) < 2 {
-                meeting.wait();
+    let act =
+        |effect: &WorkflowEffect, _: &kapi_machine::watch::EffectWatch<'_>| match &effect.action {
+            WorkflowAction::Ask(question) if question.role == RalphRole::Reviewer.spec() => {
+                failed(false)
             }
-            at_work.fetch_sub(1, Ordering::SeqCst);
-            let index = 10 + work.task.as_str().as_bytes()[4] - b'0';
-            Outcome::Rested {
-                goal: GoalId::parse(&format!("0{index}-work")).unwrap(),
-                worktree: None,
-                status: GoalStatus::Done,
-                commit: Some(format!("{index:040}")),
-                reason: None,
+            WorkflowAction::Ask(question) => argued(effect, question.role),
+            WorkflowAction::Prepare { branch, .. } => WorkflowOutcome::Prepared {
+                branch: branch.clone(),
+                worktree: "/worktrees/it".to_owned(),
+                baseline: None,
+            },
+            WorkflowAction::Work(work) => {
+                let now = at_work.fetch_add(1, Ordering::SeqCst) + 1;
+                most.fetch_max(now, Ordering::SeqCst);
+                if first.fetch_add(1, Ordering::SeqCst) < 2 {
+                    meeting.wait();
+                }
+                at_work.fetch_sub(1, Ordering::SeqCst);
+                let index = 10 + work.task.as_str().as_bytes()[4] - b'0';
+                WorkflowOutcome::Rested {
+                    goal: GoalId::parse(&format!("0{index}-work")).unwrap(),
+                    worktree: None,
+                    status: GoalStatus::Done,
+                    commit: Some(format!("{index:040}")),
+                    reason: None,
+                }
             }
-        }
-        Action::Land(landing) => Outcome::Landed {
-            head: format!("{}{}", &landing.commit[20..], &landing.head[20..]),
-            tree: "c".repeat(40),
-            merged: false,
-            changed: Changed::default(),
-        },
-        _ => failed(false),
-    };
+            WorkflowAction::Land(landing) => WorkflowOutcome::Landed {
+                head: format!("{}{}", &landing.commit[20..], &landing.head[20..]),
+                tree: "c".repeat(40),
+                merged: false,
+                changed: LandedPaths::default(),
+            },
+            _ => failed(false),
+        };
     governed.drive(&key, &act).unwrap();
     let shown = Workflows::of(&project)
         .workflow(&key)

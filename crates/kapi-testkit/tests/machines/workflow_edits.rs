@@ -6,7 +6,7 @@ use kapi_core::actor::Actor;
 use kapi_core::workflow_key::WorkflowKey;
 use kapi_sys::disk::{Disk as _, replace_derived};
 use kapi_workflow::record::workflows::Workflows;
-use kapi_workflow::rules::command::Command;
+use kapi_workflow::rules::command::WorkflowCommand;
 use kapi_workflow::rules::decide::TEXT_BYTES_MAX;
 
 use crate::support::person;
@@ -110,7 +110,7 @@ fn whatever_ends_the_wait_keeps_the_edit() {
     replace_derived(&governed.disk, &first, b"An older one.").unwrap();
     let reason = "Not wanted.".to_owned();
     Workflows::of(&project)
-        .submit_workflow(&key, &person(), &Command::Abandon { reason })
+        .submit_workflow(&key, &person(), &WorkflowCommand::Abandon { reason })
         .unwrap();
     assert_eq!(text(&governed, &first).unwrap(), "An older one.");
     let second = document(&governed, &key, "spec.edited-2.md");

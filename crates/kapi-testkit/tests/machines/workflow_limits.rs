@@ -6,22 +6,22 @@ use kapi_core::actor::Actor;
 use kapi_core::id::{GoalId, Slug};
 use kapi_core::usage::Usage;
 use kapi_core::workflow_key::WorkflowKey;
-use kapi_core::workflow_status::Status;
+use kapi_core::workflow_status::WorkflowStatus;
 use kapi_goal::record::project::Project;
-use kapi_goal::rules::command::Command as GoalCommand;
+use kapi_goal::rules::command::GoalCommand;
 use kapi_goal::rules::contract::{Contract, OfWorkflow, Working};
 use kapi_goal::rules::effect::next;
 use kapi_goal::rules::event::ApprovalMeans;
-use kapi_goal::rules::state::Status as GoalStatus;
-use kapi_workflow::record::error::Lack;
+use kapi_goal::rules::state::GoalStatus;
+use kapi_workflow::record::error::WorkflowLack;
 use kapi_workflow::record::requests::Approving;
 use kapi_workflow::record::workflows::Workflows;
-use kapi_workflow::rules::changed::Changed;
-use kapi_workflow::rules::command::Command;
-use kapi_workflow::rules::effect::{Action, Effect, GoalWork};
-use kapi_workflow::rules::event::Event;
-use kapi_workflow::rules::limits::Raised;
-use kapi_workflow::rules::outcome::Outcome;
+use kapi_workflow::rules::changed::LandedPaths;
+use kapi_workflow::rules::command::WorkflowCommand;
+use kapi_workflow::rules::effect::{GoalWork, WorkflowAction, WorkflowEffect};
+use kapi_workflow::rules::event::WorkflowEvent;
+use kapi_workflow::rules::limits::LimitRaises;
+use kapi_workflow::rules::outcome::WorkflowOutcome;
 use kapi_workflow::rules::pending::Means;
 use kapi_workflow::rules::spent::left;
 use kapi_workflow::rules::state::Workflow;
@@ -32,10 +32,10 @@ use crate::workflow_support::{Governed, until_cancelled};
 
 const TOKENS: u64 = 1_000;
 
-fn raise(tokens: u64) -> Command {
+fn raise(tokens: u64) -> WorkflowCommand {
     let usd_micros = 0;
-    Command::RaiseLimits {
-        more: Raised {
+    WorkflowCommand::RaiseLimits {
+        more: LimitRaises {
             tokens,
             usd_micros,
             wall_ms: 0,
@@ -44,7 +44,7 @@ fn raise(tokens: u64) -> Command {
 }
 
 /// Makes the goal of a task as the world does, approved with its plan.
-fn made(project: &Project<'_>, effect: &Effect, work: &GoalWork) -> GoalId {
+fn made(project: &Project<'_>, effect: &WorkflowEffect, work: &GoalWork) -> GoalId {
     let contract = Contract {
         budget: work.budget,
         branch: format!("feat/goal-{}", work.task),
@@ -91,46 +91,47 @@ fn drive(governed: &Governed, key: &WorkflowKey, budgets: &Mutex<Vec<Option<u64>
         clippy::wildcard_enum_match_arm,
         reason = "what nobody asks for here ends as the last arm says, whatever verbs there are"
     )]
-    let act = |effect: &Effect, _: &kapi_machine::watch::Watch<'_>| match &effect.action {
-        Action::Ask(question) => argued(effect, question.role),
-        Action::Prepare { branch, .. } => Outcome::Prepared {
-            branch: branch.clone(),
-            worktree: "/worktrees/it".to_owned(),
-            baseline: None,
-        },
-        Action::Work(work) => {
-            let project = governed.project();
-            let id = match &work.goal {
-                Some(id) => id.clone(),
-                None => made(&project, effect, work),
-            };
-            let goal = project.load(&id).unwrap();
-            budgets.lock().unwrap().push(goal.budget.tokens);
-            let is_first = work.goal.is_none() && work.task.as_str() == "T-001";
-            let (status, commit) = if is_first {
-                uses(&project, &id, TOKENS);
-                (GoalStatus::Paused, None)
-            } else {
-                (GoalStatus::Done, Some("c".repeat(40)))
-            };
-            Outcome::Rested {
-                goal: id,
-                worktree: None,
-                status,
-                commit,
-                reason: None,
+    let act =
+        |effect: &WorkflowEffect, _: &kapi_machine::watch::EffectWatch<'_>| match &effect.action {
+            WorkflowAction::Ask(question) => argued(effect, question.role),
+            WorkflowAction::Prepare { branch, .. } => WorkflowOutcome::Prepared {
+                branch: branch.clone(),
+                worktree: "/worktrees/it".to_owned(),
+                baseline: None,
+            },
+            WorkflowAction::Work(work) => {
+                let project = governed.project();
+                let id = match &work.goal {
+                    Some(id) => id.clone(),
+                    None => made(&project, effect, work),
+                };
+                let goal = project.load(&id).unwrap();
+                budgets.lock().unwrap().push(goal.budget.tokens);
+                let is_first = work.goal.is_none() && work.task.as_str() == "T-001";
+                let (status, commit) = if is_first {
+                    uses(&project, &id, TOKENS);
+                    (GoalStatus::Paused, None)
+                } else {
+                    (GoalStatus::Done, Some("c".repeat(40)))
+                };
+                WorkflowOutcome::Rested {
+                    goal: id,
+                    worktree: None,
+                    status,
+                    commit,
+                    reason: None,
+                }
             }
-        }
-        Action::Land(landing) => Outcome::Landed {
-            head: landing.commit.clone(),
-            tree: "d".repeat(40),
-            merged: false,
-            changed: Changed::default(),
-        },
-        _ => Outcome::Cancelled {
-            usage: Usage::default(),
-        },
-    };
+            WorkflowAction::Land(landing) => WorkflowOutcome::Landed {
+                head: landing.commit.clone(),
+                tree: "d".repeat(40),
+                merged: false,
+                changed: LandedPaths::default(),
+            },
+            _ => WorkflowOutcome::Cancelled {
+                usage: Usage::default(),
+            },
+        };
     governed.drive(key, &act).unwrap()
 }
 
@@ -155,7 +156,7 @@ fn what_goals_use_counts_and_only_a_person_allows_more() {
         .unwrap();
 
     let held_up = drive(&governed, &key, &budgets);
-    assert_eq!(held_up.status, Status::Blocked);
+    assert_eq!(held_up.status, WorkflowStatus::Blocked);
     let blocked = held_up.blocked.clone().unwrap();
     assert!(
         blocked
@@ -171,14 +172,15 @@ fn what_goals_use_counts_and_only_a_person_allows_more() {
     );
     assert_eq!(accounts[0].used.tokens(), TOKENS);
     assert_eq!(left(&held_up).tokens, Some(0));
-    let refused = Workflows::of(&project).submit_workflow(&key, &person(), &Command::Unblock {});
+    let refused =
+        Workflows::of(&project).submit_workflow(&key, &person(), &WorkflowCommand::Unblock {});
     assert_eq!(refused.unwrap_err().denied_code(), Some("not_ready"));
 
     Workflows::of(&project)
         .submit_workflow(&key, &person(), &raise(600))
         .unwrap();
     Workflows::of(&project)
-        .submit_workflow(&key, &person(), &Command::Unblock {})
+        .submit_workflow(&key, &person(), &WorkflowCommand::Unblock {})
         .unwrap();
     drive(&governed, &key, &budgets);
     let budgets = budgets.into_inner().unwrap();
@@ -203,7 +205,7 @@ fn limits_that_nobody_here_raised_are_not_gone_on_with() {
     let lack = Workflows::of(&project)
         .unapproved_workflow(&widened)
         .unwrap();
-    assert_eq!(lack, Some(Lack::Limits));
+    assert_eq!(lack, Some(WorkflowLack::Limits));
     for actor in [
         Actor::Engine,
         Actor::Agent {
@@ -223,7 +225,7 @@ fn time_at_work_is_counted_and_stopped_at_its_limit() {
     let stopped = governed
         .drive(&key, &|_, watch| until_cancelled(watch))
         .unwrap();
-    assert_eq!(stopped.status, Status::Blocked);
+    assert_eq!(stopped.status, WorkflowStatus::Blocked);
     let blocked = stopped.blocked.clone().unwrap();
     assert!(
         blocked
@@ -236,18 +238,21 @@ fn time_at_work_is_counted_and_stopped_at_its_limit() {
     let reports = Workflows::of(&project).workflow_log(&key).unwrap();
     let reports = reports
         .iter()
-        .filter(|it| matches!(it.event, Event::TimeUsed { .. }));
+        .filter(|it| matches!(it.event, WorkflowEvent::TimeUsed { .. }));
     assert!(
         reports.count() >= 2,
         "a crash would forget half a minute at most"
     );
 
-    let more = Raised {
+    let more = LimitRaises {
         tokens: 0,
         usd_micros: 0,
         wall_ms: 3_600_000,
     };
-    for command in [Command::RaiseLimits { more }, Command::Unblock {}] {
+    for command in [
+        WorkflowCommand::RaiseLimits { more },
+        WorkflowCommand::Unblock {},
+    ] {
         Workflows::of(&project)
             .submit_workflow(&key, &person(), &command)
             .unwrap();

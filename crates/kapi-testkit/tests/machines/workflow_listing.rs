@@ -10,27 +10,27 @@ use kapi_sys::clock::StepClock;
 use kapi_sys::disk::{Disk as _, replace_derived};
 use kapi_sys::lock::Lock;
 use kapi_sys::real_disk::RealDisk;
-use kapi_workflow::record::index::{WorkflowListed, WorkflowStanding};
+use kapi_workflow::record::index::{WorkflowListingEntry, WorkflowSummary};
 use kapi_workflow::record::workflows::Workflows;
-use kapi_workflow::rules::command::Command;
+use kapi_workflow::rules::command::WorkflowCommand;
 
 use crate::support::person;
 use crate::workflow_support::{Governed, asked};
 
-fn words(listed: &[WorkflowListed]) -> Vec<String> {
-    let of = |listed: &WorkflowListed| match &listed.standing {
-        WorkflowStanding::Known(entry) => {
+fn words(listed: &[WorkflowListingEntry]) -> Vec<String> {
+    let of = |listed: &WorkflowListingEntry| match &listed.state {
+        WorkflowSummary::Known(entry) => {
             let (status, phase) = (entry.status.as_str(), &entry.phase);
             format!("{} {status} {phase}", listed.key)
         }
-        WorkflowStanding::Damaged(_) => format!("{} damaged", listed.key),
+        WorkflowSummary::Damaged(_) => format!("{} damaged", listed.key),
     };
     listed.iter().map(of).collect()
 }
 
 fn abandon(project: &Project<'_>, key: &WorkflowKey) {
     let reason = "not needed".to_owned();
-    let abandon = Command::Abandon { reason };
+    let abandon = WorkflowCommand::Abandon { reason };
     Workflows::of(project)
         .submit_workflow(key, &person(), &abandon)
         .unwrap();

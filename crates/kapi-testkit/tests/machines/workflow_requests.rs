@@ -3,16 +3,16 @@
 use kapi_core::actor::Actor;
 use kapi_core::mode::Mode;
 use kapi_core::workflow_key::WorkflowKey;
-use kapi_core::workflow_status::Status;
+use kapi_core::workflow_status::WorkflowStatus;
 use kapi_sys::disk::{Disk as _, replace_derived};
 use kapi_workflow::record::audit::audit_workflow;
-use kapi_workflow::record::error::{Lack, WorkflowError};
-use kapi_workflow::record::index::{WorkflowListed, WorkflowStanding};
+use kapi_workflow::record::error::{WorkflowError, WorkflowLack};
+use kapi_workflow::record::index::{WorkflowListingEntry, WorkflowSummary};
 use kapi_workflow::record::requests::Approving;
-use kapi_workflow::record::snapshot::Snapshot;
+use kapi_workflow::record::snapshot::WorkflowSnapshot;
 use kapi_workflow::record::start::NewWorkflow;
 use kapi_workflow::record::workflows::Workflows;
-use kapi_workflow::rules::command::Command;
+use kapi_workflow::rules::command::WorkflowCommand;
 use kapi_workflow::rules::modes::Begin;
 use kapi_workflow::rules::modes::ralph::begin::RalphBegin;
 use kapi_workflow::rules::pending::Means;
@@ -47,12 +47,12 @@ fn approve(governed: &Governed, key: &WorkflowKey) {
         .unwrap();
 }
 
-fn words(listed: &[WorkflowListed]) -> Vec<String> {
-    let of = |listed: &WorkflowListed| match &listed.standing {
-        WorkflowStanding::Known(entry) => {
+fn words(listed: &[WorkflowListingEntry]) -> Vec<String> {
+    let of = |listed: &WorkflowListingEntry| match &listed.state {
+        WorkflowSummary::Known(entry) => {
             format!("{} {} {}", listed.key, entry.status.as_str(), entry.phase)
         }
-        WorkflowStanding::Damaged(error) => format!("{} {error}", listed.key),
+        WorkflowSummary::Damaged(error) => format!("{} {error}", listed.key),
     };
     listed.iter().map(of).collect()
 }
@@ -123,8 +123,8 @@ fn a_refusal_leaves_every_byte_as_it_was() {
         approve(&person(), &approving)
     });
     let reason = "Not wanted.".to_owned();
-    let abandon = Command::Abandon { reason };
-    let submit = |actor: &Actor, command: &Command| {
+    let abandon = WorkflowCommand::Abandon { reason };
+    let submit = |actor: &Actor, command: &WorkflowCommand| {
         let submitted = Workflows::of(&governed.project()).submit_workflow(&key, actor, command);
         submitted.map(drop)
     };
@@ -194,7 +194,7 @@ fn documents_are_written_only_when_they_change() {
         assert_eq!(governed.disk.snapshot()[&file], written, "{name}");
     }
     let bytes = governed.disk.read(&layout.snapshot(), 0).unwrap().unwrap();
-    let snapshot: Snapshot = serde_json::from_slice(&bytes).unwrap();
+    let snapshot: WorkflowSnapshot = serde_json::from_slice(&bytes).unwrap();
     assert_eq!(snapshot.phase, "spec");
     assert_eq!(snapshot.guidance, ["deep-interview"]);
     assert_eq!(snapshot.next_commands[0], "kapi deep-interview approve 001");
@@ -235,7 +235,7 @@ fn an_interview_is_linked_with_what_begins_from_it() {
         .start_workflow(&person(), &build)
         .unwrap();
     let interview = Workflows::of(&project).workflow(&key).unwrap();
-    assert_eq!(interview.status, Status::Linked);
+    assert_eq!(interview.status, WorkflowStatus::Linked);
     assert_eq!(interview.links[0].workflow, started.id);
     assert_eq!(started.links[0].workflow, key.id);
     assert_eq!(
@@ -283,7 +283,7 @@ fn a_listing_is_true_even_when_the_inventory_is_not() {
     approve(&governed, &second);
     assert!(list()[1].ends_with("active branch"));
     let listed = Workflows::of(&governed.project()).workflows().unwrap();
-    let WorkflowStanding::Known(entry) = &listed[0].standing else {
+    let WorkflowSummary::Known(entry) = &listed[0].state else {
         panic!("{listed:?}")
     };
     assert_eq!(entry.waits, None, "the interviewer is to ask");
@@ -340,10 +340,10 @@ fn what_came_from_elsewhere_is_shown_and_not_gone_on_with() {
             .unapproved_workflow(&workflow)
             .unwrap()
     };
-    assert_eq!(lack(), Some(Lack::Nothing));
+    assert_eq!(lack(), Some(WorkflowLack::Nothing));
     let shown = pending_hash(&governed, &key);
     let text = "Smaller.".to_owned();
-    let revise = Command::Revise { text };
+    let revise = WorkflowCommand::Revise { text };
     check_refused(&governed, "not_approved_here", &|| {
         let approved =
             Workflows::of(&elsewhere).approve_workflow(&key, &person(), &approving(&shown));
@@ -367,7 +367,7 @@ fn what_came_from_elsewhere_is_shown_and_not_gone_on_with() {
             .adopt_workflow(&person(), &other)
             .is_err()
     );
-    assert_eq!(lack(), Some(Lack::Nothing));
+    assert_eq!(lack(), Some(WorkflowLack::Nothing));
     Workflows::of(&elsewhere)
         .adopt_workflow(&person(), &workflow)
         .unwrap();
@@ -378,14 +378,14 @@ fn what_came_from_elsewhere_is_shown_and_not_gone_on_with() {
     let unapproved = Workflows::of(&elsewhere)
         .unapproved_workflow(&widened)
         .unwrap();
-    assert_eq!(unapproved, Some(Lack::OtherStart));
+    assert_eq!(unapproved, Some(WorkflowLack::OtherStart));
     approve(&governed, &key);
     let approved = Workflows::of(&governed.project()).workflow(&key).unwrap();
     let unapproved = Workflows::of(&elsewhere)
         .unapproved_workflow(&approved)
         .unwrap();
     assert!(
-        matches!(unapproved, Some(Lack::Approval { .. })),
+        matches!(unapproved, Some(WorkflowLack::Approval { .. })),
         "{unapproved:?}"
     );
 }

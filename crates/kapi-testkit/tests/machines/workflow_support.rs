@@ -10,27 +10,29 @@ use kapi_core::workflow_key::WorkflowKey;
 use kapi_goal::record::project::Project;
 use kapi_goal::rules::budget::Budget;
 use kapi_machine::pace::Pace;
-use kapi_machine::watch::Watch;
+use kapi_machine::watch::EffectWatch;
 use kapi_store::layout::ProjectLayout;
 use kapi_sys::clock::StepClock;
 use kapi_sys::sim_disk::SimDisk;
 use kapi_workflow::record::delay::Delays;
-use kapi_workflow::record::drive::{Control, DriveError, Observed, drive};
+use kapi_workflow::record::drive::{
+    WorkflowDriveControl, WorkflowDriveError, WorkflowObservation, drive,
+};
 use kapi_workflow::record::start::NewWorkflow;
 use kapi_workflow::record::workflows::Workflows;
-use kapi_workflow::rules::command::Command;
-use kapi_workflow::rules::effect::Effect;
-use kapi_workflow::rules::handover::{Boundaries, Item, Spec, SuccessCriterion};
-use kapi_workflow::rules::identity::Identity;
+use kapi_workflow::rules::command::WorkflowCommand;
+use kapi_workflow::rules::effect::WorkflowEffect;
+use kapi_workflow::rules::handover::{Boundaries, HandoverItem, Spec, SuccessCriterion};
+use kapi_workflow::rules::identity::ReviewerIdentity;
 use kapi_workflow::rules::modes::interview::begin::InterviewBegin;
 use kapi_workflow::rules::modes::interview::command::InterviewCommand;
-use kapi_workflow::rules::modes::interview::round::{Perspective, Question};
+use kapi_workflow::rules::modes::interview::round::{InterviewQuestion, Perspective};
 use kapi_workflow::rules::modes::interview::score::Dimension;
-use kapi_workflow::rules::modes::interview::step::{Next, Step};
+use kapi_workflow::rules::modes::interview::step::{InterviewIntent, InterviewStep};
 use kapi_workflow::rules::modes::{Begin, ModeAnswer, ModeCommand};
-use kapi_workflow::rules::outcome::Outcome;
+use kapi_workflow::rules::outcome::WorkflowOutcome;
 use kapi_workflow::rules::state::Workflow;
-use kapi_workflow::rules::terms::{PlanApproval, Terms};
+use kapi_workflow::rules::terms::{PlanApproval, WorkflowTerms};
 
 use crate::support::{ROOT, person};
 
@@ -73,7 +75,7 @@ impl Governed {
     /// Starts an interview and brings it to its spec, which waits.
     pub(crate) fn drafted(&self, purpose: &str) -> WorkflowKey {
         let key = self.interview(purpose);
-        let enough = Command::Mode(ModeCommand::Interview(InterviewCommand::Enough {}));
+        let enough = WorkflowCommand::Mode(ModeCommand::Interview(InterviewCommand::Enough {}));
         let project = self.project();
         Workflows::of(&project)
             .submit_workflow(&key, &person(), &enough)
@@ -86,21 +88,21 @@ impl Governed {
     pub(crate) fn drive(
         &self,
         key: &WorkflowKey,
-        act: &(dyn Fn(&Effect, &Watch<'_>) -> Outcome + Sync),
-    ) -> Result<Workflow, DriveError> {
+        act: &(dyn Fn(&WorkflowEffect, &EffectWatch<'_>) -> WorkflowOutcome + Sync),
+    ) -> Result<Workflow, WorkflowDriveError> {
         self.drive_with(key, act, &|| false, &mut |_| {})
     }
 
     pub(crate) fn drive_with(
         &self,
         key: &WorkflowKey,
-        act: &(dyn Fn(&Effect, &Watch<'_>) -> Outcome + Sync),
+        act: &(dyn Fn(&WorkflowEffect, &EffectWatch<'_>) -> WorkflowOutcome + Sync),
         interrupted: &dyn Fn() -> bool,
-        observe: &mut dyn FnMut(Observed),
-    ) -> Result<Workflow, DriveError> {
+        observe: &mut dyn FnMut(WorkflowObservation),
+    ) -> Result<Workflow, WorkflowDriveError> {
         // Time goes on by a second at each look.
         let time = AtomicU64::new(0);
-        let control = Control {
+        let control = WorkflowDriveControl {
             interrupted,
             monotonic_ms: &|| time.fetch_add(1_000, Ordering::SeqCst),
             pace: Pace {
@@ -122,8 +124,8 @@ pub(crate) fn asked(purpose: &str) -> NewWorkflow {
     }
 }
 
-pub(crate) fn terms() -> Terms {
-    Terms {
+pub(crate) fn terms() -> WorkflowTerms {
+    WorkflowTerms {
         agent: "script:worker.yaml".to_owned(),
         reviewer: None,
         judge: Judge::None,
@@ -148,13 +150,13 @@ pub(crate) fn terms() -> Terms {
 }
 
 /// Returns what an interviewer answered.
-pub(crate) fn answered(effect: &Effect, next: Next) -> Outcome {
-    Outcome::Answered {
-        by: Identity {
+pub(crate) fn answered(effect: &WorkflowEffect, next: InterviewIntent) -> WorkflowOutcome {
+    WorkflowOutcome::Answered {
+        by: ReviewerIdentity {
             agent: "script:worker.yaml".to_owned(),
             run: format!("{}.{}", effect.workflow, effect.id),
         },
-        answer: Box::new(ModeAnswer::Interview(Step {
+        answer: Box::new(ModeAnswer::Interview(InterviewStep {
             facts: Vec::new(),
             clarity: None,
             reasons: Vec::new(),
@@ -165,9 +167,9 @@ pub(crate) fn answered(effect: &Effect, next: Next) -> Outcome {
     }
 }
 
-pub(crate) fn ask(text: &str) -> Next {
-    Next::Ask {
-        question: Question {
+pub(crate) fn ask(text: &str) -> InterviewIntent {
+    InterviewIntent::Ask {
+        question: InterviewQuestion {
             text: text.to_owned(),
             dimension: Dimension::Goal,
             perspective: Perspective::Breadth,
@@ -178,14 +180,14 @@ pub(crate) fn ask(text: &str) -> Next {
 }
 
 /// What may be drafted once the person said that it is enough.
-pub(crate) fn draft() -> Next {
+pub(crate) fn draft() -> InterviewIntent {
     let item = |text: &str| {
-        vec![Item {
+        vec![HandoverItem {
             text: text.to_owned(),
             rounds: vec![0],
         }]
     };
-    Next::Draft {
+    InterviewIntent::Draft {
         spec: Box::new(Spec {
             goal: "Sessions outlive a crash.".to_owned(),
             intent: item("Nobody signs in twice."),
@@ -211,11 +213,11 @@ pub(crate) fn draft() -> Next {
 }
 
 /// Stays until the effect is no longer wanted.
-pub(crate) fn until_cancelled(watch: &Watch<'_>) -> Outcome {
+pub(crate) fn until_cancelled(watch: &EffectWatch<'_>) -> WorkflowOutcome {
     while !watch.cancel.is_raised() {
         std::thread::yield_now();
     }
-    Outcome::Cancelled {
+    WorkflowOutcome::Cancelled {
         usage: Usage::default(),
     }
 }

@@ -2,8 +2,8 @@
 //! work.
 
 use kapi_task::rules::definition::Definition;
-use kapi_task::rules::task::{FailureKind, Phase};
-use kapi_task::rules::task_state::State;
+use kapi_task::rules::task::{FailureKind, LoopPhase};
+use kapi_task::rules::task_state::KernelTaskState;
 use kapi_task::rules::task_terms::TaskBudget;
 
 use crate::conditions::with;
@@ -108,7 +108,7 @@ turns:
         ..shell("true")
     };
     let task = machine.run(&ask);
-    assert_eq!(task.state, State::Completed, "{task:#?}");
+    assert_eq!(task.state, KernelTaskState::Completed, "{task:#?}");
     assert_eq!(
         (task.usage.tokens(), task.usage.usd_micros),
         (9, Some(250_000))
@@ -154,7 +154,7 @@ fn a_budget_of_time_binds_conditions() {
             .contains("took longer than 3 s, while its condition was running"),
         "{why:?}"
     );
-    assert_eq!(task.phases.get(1).unwrap().phase, Phase::ShouldRun);
+    assert_eq!(task.phases.get(1).unwrap().phase, LoopPhase::ShouldRun);
     assert_eq!(machine.git(&["branch", "--list", "kapi/*"]), "");
 }
 

@@ -6,8 +6,8 @@ use kapi_settings::fault::Faults;
 use kapi_settings::{read as settings, yaml};
 use kapi_task::rules::condition::ConditionForm;
 use kapi_task::rules::definition::Definition;
-use kapi_task::rules::task::{End, PhaseStatus, Task};
-use kapi_task::rules::task_state::State;
+use kapi_task::rules::task::{End, KernelTask, PhaseStatus};
+use kapi_task::rules::task_state::KernelTaskState;
 
 use crate::loops::{detail, phases};
 use crate::machine::Machine;
@@ -23,8 +23,8 @@ pub(crate) fn with(definition: &Definition, should_run: &str) -> Definition {
     }
 }
 
-fn was_skipped(task: &Task) -> bool {
-    assert_eq!(task.state, State::Completed, "{task:#?}");
+fn was_skipped(task: &KernelTask) -> bool {
+    assert_eq!(task.state, KernelTaskState::Completed, "{task:#?}");
     matches!(task.report.as_ref().unwrap().end, End::Skipped { .. })
 }
 

@@ -1,8 +1,8 @@
 //! What counts as well done: each kind of eval passes a real run or is its end.
 
 use kapi_task::rules::definition::Definition;
-use kapi_task::rules::task::{FailureKind, Task};
-use kapi_task::rules::task_state::State;
+use kapi_task::rules::task::{FailureKind, KernelTask};
+use kapi_task::rules::task_state::KernelTaskState;
 
 use crate::machine::{Machine, failure};
 
@@ -10,14 +10,14 @@ fn define(machine: &mut Machine, evals: &str, line: &str) -> Definition {
     machine.define("fix", &format!("workspace: branch\neval:\n{evals}"), line)
 }
 
-fn check(evals: &str, line: &str, passes: bool) -> Task {
+fn check(evals: &str, line: &str, passes: bool) -> KernelTask {
     let mut machine = Machine::new();
     let definition = define(&mut machine, evals, line);
     let task = machine.trigger(&definition);
     let state = if passes {
-        State::Completed
+        KernelTaskState::Completed
     } else {
-        State::Failed
+        KernelTaskState::Failed
     };
     assert_eq!(task.state, state, "{evals} {task:#?}");
     if !passes {
@@ -118,11 +118,14 @@ fn a_number_must_be_no_worse_than_the_last_one() {
     };
     assert_eq!(
         run("printf 12345 > answer.txt"),
-        (State::Completed, "5, the first".to_owned())
+        (KernelTaskState::Completed, "5, the first".to_owned())
     );
-    assert_eq!(run("printf 123456 > answer.txt").0, State::Completed);
+    assert_eq!(
+        run("printf 123456 > answer.txt").0,
+        KernelTaskState::Completed
+    );
     let worse = run("printf 12345678 > answer.txt");
-    assert_eq!(worse.0, State::Failed);
+    assert_eq!(worse.0, KernelTaskState::Failed);
     assert!(worse.1.starts_with("8 after 6"), "{worse:?}");
     // What a bad run measured does not become the measure.
     assert!(

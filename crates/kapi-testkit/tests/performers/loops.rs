@@ -2,14 +2,14 @@
 
 use std::fs;
 
-use kapi_task::rules::task::{FailureKind, PhaseStatus, Task};
-use kapi_task::rules::task_state::State;
+use kapi_task::rules::task::{FailureKind, KernelTask, PhaseStatus};
+use kapi_task::rules::task_state::KernelTaskState;
 use kapi_task::rules::task_terms::Retry;
 
 use crate::machine::{Machine, failure};
 
 /// Returns the phases with how they ended.
-pub(crate) fn phases(task: &Task) -> Vec<(&'static str, PhaseStatus)> {
+pub(crate) fn phases(task: &KernelTask) -> Vec<(&'static str, PhaseStatus)> {
     let records = task.phases.iter();
     records
         .map(|record| (record.phase.name(), record.status))
@@ -17,7 +17,7 @@ pub(crate) fn phases(task: &Task) -> Vec<(&'static str, PhaseStatus)> {
 }
 
 /// Returns what is worth knowing of a phase.
-pub(crate) fn detail(task: &Task, phase: &str) -> String {
+pub(crate) fn detail(task: &KernelTask, phase: &str) -> String {
     let mut records = task.phases.iter();
     let record = records.find(|record| record.phase.name() == phase).unwrap();
     record.detail.clone().unwrap_or_default()
@@ -30,7 +30,7 @@ fn a_run_goes_through_eight_phases_and_leaves_something_for_the_next() {
                 echo LESSON: the answer is always wrong at first";
     let definition = machine.define("fix", "workspace: branch\nlearn: always", line);
     let task = machine.trigger(&definition);
-    assert_eq!(task.state, State::Completed, "{task:#?}");
+    assert_eq!(task.state, KernelTaskState::Completed, "{task:#?}");
     use PhaseStatus::{Ok, Skipped};
     assert_eq!(
         phases(&task),
@@ -121,7 +121,7 @@ fn a_worker_that_takes_over_goes_on_at_the_recorded_phase() {
     let task = machine.trigger(&definition);
     assert_eq!(
         (task.state, task.attempts),
-        (State::Completed, 2),
+        (KernelTaskState::Completed, 2),
         "{task:#?}"
     );
     assert_eq!(task.phases.len(), 8);
@@ -145,7 +145,11 @@ fn a_failed_attempt_is_tried_again_and_only_the_last_one_learns() {
         backoff_ms_max: 1,
     };
     let task = machine.trigger(&definition);
-    assert_eq!((task.state, task.attempts), (State::Failed, 2), "{task:#?}");
+    assert_eq!(
+        (task.state, task.attempts),
+        (KernelTaskState::Failed, 2),
+        "{task:#?}"
+    );
     assert_eq!(failure(&task).exit_code, Some(3));
     assert_eq!(task.phases.len(), 8);
     assert_eq!(detail(&task, "learn"), "1 lesson proposed");

@@ -14,13 +14,13 @@ use std::{fs, thread};
 use kapi_check::rules::proof::policy::CheckPolicy;
 use kapi_core::actor::Actor;
 use kapi_core::isolation::{NetworkMode, SandboxLevel};
-use kapi_core::task_id::{LoopName, TaskId};
-use kapi_core::value::Value;
+use kapi_core::task_id::{KernelTaskId, LoopName};
+use kapi_core::value::KernelValue;
 use kapi_goal::record::project::Project;
-use kapi_launch::place::Sandboxes;
+use kapi_launch::paths::Sandboxes;
 use kapi_machine::watch::Activity;
-use kapi_run::book::Book;
 use kapi_run::grant::Grant;
+use kapi_run::host_grants::HostGrants;
 use kapi_run::spending::Spending;
 use kapi_spend::record::{Ledger, LedgerHome};
 use kapi_spend::rules::caps::Caps;
@@ -29,19 +29,19 @@ use kapi_store::layout::{ProjectLayout, project_key};
 use kapi_sys::clock::SystemClock;
 use kapi_sys::real_disk::RealDisk;
 use kapi_task::perform::{Performer, PerformerSettings};
-use kapi_task::record::door::{Door, KeyAsk, LoopAsk, TaskAsk};
+use kapi_task::record::admission::{KeyAsk, LoopAsk, TaskAdmission, TaskAsk};
 use kapi_task::record::queue::Queue;
-use kapi_task::record::store::{LEASE_MS, Store};
+use kapi_task::record::store::{KernelStore, LEASE_MS};
 use kapi_task::record::terms::KernelTerms;
-use kapi_task::record::worker::{Hands, Terms, Worker};
+use kapi_task::record::worker::{KernelWorker, LeaseHandle, WorkerTerms};
 use kapi_task::record::{definition_file, profile_file};
-use kapi_task::rules::command::Command;
-use kapi_task::rules::decide::Answer;
+use kapi_task::rules::command::KernelCommand;
+use kapi_task::rules::decide::KernelReply;
 use kapi_task::rules::definition::Definition;
-use kapi_task::rules::loop_run::Trigger;
+use kapi_task::rules::loop_run::RunTrigger;
 use kapi_task::rules::policy::Policy;
-use kapi_task::rules::request::Origin;
-use kapi_task::rules::task::{End, Failure, Report, Task};
+use kapi_task::rules::request::TaskOrigin;
+use kapi_task::rules::task::{AttemptFailure, AttemptReport, End, KernelTask};
 use kapi_task::rules::task_terms::{Priority, Retry, TaskBudget};
 use tempfile::TempDir;
 
@@ -95,13 +95,18 @@ pub(crate) fn shell(line: &str) -> Ask {
 
 /// A worker, and the one that takes over when it leaves.
 struct Workers<'w, 'scope, 'env> {
-    worker: Worker<'scope, 'env>,
-    second: Option<&'w dyn Fn() -> Worker<'scope, 'env>>,
+    worker: KernelWorker<'scope, 'env>,
+    second: Option<&'w dyn Fn() -> KernelWorker<'scope, 'env>>,
 }
 
 impl Workers<'_, '_, '_> {
     /// Works until a task has ended.
-    fn finish(&mut self, id: TaskId, is_leaving: &AtomicBool, wait: &mut dyn FnMut()) -> Task {
+    fn finish(
+        &mut self,
+        id: KernelTaskId,
+        is_leaving: &AtomicBool,
+        wait: &mut dyn FnMut(),
+    ) -> KernelTask {
         loop {
             self.step(is_leaving.load(Ordering::SeqCst));
             let found = self.worker.queue().0.find(id).unwrap();
@@ -230,10 +235,10 @@ impl Machine {
         }
     }
 
-    fn book(&self) -> Book {
+    fn grants(&self) -> HostGrants {
         let mut env: BTreeMap<OsString, OsString> = BTreeMap::new();
         env.insert("PATH".into(), std::env::var_os("PATH").unwrap());
-        Book {
+        HostGrants {
             agents: BTreeMap::new(),
             judges: BTreeMap::new(),
             prices: Prices::default(),
@@ -245,27 +250,27 @@ impl Machine {
     }
 
     /// Submits a task and works until it has ended.
-    pub(crate) fn run(&self, ask: &Ask) -> Task {
+    pub(crate) fn run(&self, ask: &Ask) -> KernelTask {
         self.run_watched(ask, &|_, _| {})
     }
 
     /// Does the same, and tells of everything that happens; what is told may cancel it.
-    pub(crate) fn run_watched(&self, ask: &Ask, watch: &Watcher<'_>) -> Task {
-        self.work(watch, |queue, door| self.submit(queue, door, ask))
+    pub(crate) fn run_watched(&self, ask: &Ask, watch: &Watcher<'_>) -> KernelTask {
+        self.work(watch, |queue, admission| self.submit(queue, admission, ask))
     }
 
     /// Submits several tasks and works on three at a time until all have ended.
-    pub(crate) fn run_all(&self, asks: &[Ask]) -> Vec<Task> {
+    pub(crate) fn run_all(&self, asks: &[Ask]) -> Vec<KernelTask> {
         let mut ids = Vec::new();
-        let last = self.work(&|_, _| {}, |queue, door| {
-            let answers = asks.iter().map(|ask| self.submit(queue, door, ask));
+        let last = self.work(&|_, _| {}, |queue, admission| {
+            let answers = asks.iter().map(|ask| self.submit(queue, admission, ask));
             ids = answers
                 .map(|answer| match answer {
-                    Answer::Submitted(id) => id,
+                    KernelReply::Submitted(id) => id,
                     other => panic!("it was not let in: {other:?}"),
                 })
                 .collect();
-            Answer::Submitted(*ids.last().unwrap())
+            KernelReply::Submitted(*ids.last().unwrap())
         });
         let all = ids.iter().map(|id| {
             if *id == last.id {
@@ -277,7 +282,12 @@ impl Machine {
         all.collect()
     }
 
-    fn submit(&self, queue: &mut Queue<'_>, door: &Door<'_>, ask: &Ask) -> Answer {
+    fn submit(
+        &self,
+        queue: &mut Queue<'_>,
+        admission: &TaskAdmission<'_>,
+        ask: &Ask,
+    ) -> KernelReply {
         let app = self.app();
         let profiles = profile_file::discover(&app, &app, &self.setting.person);
         let mut profile = profiles.find("sisyphus").unwrap().clone();
@@ -304,7 +314,7 @@ impl Machine {
             depth: 0,
             retry_of: None,
         };
-        door.submit_task(queue, &human(), ask).unwrap()
+        admission.submit_task(queue, &human(), ask).unwrap()
     }
 
     /// Writes a loop, worked on by a shell agent, and returns its definition.
@@ -324,36 +334,43 @@ impl Machine {
     }
 
     /// Has a loop run and works until the run has ended.
-    pub(crate) fn trigger(&self, definition: &Definition) -> Task {
+    pub(crate) fn trigger(&self, definition: &Definition) -> KernelTask {
         self.trigger_watched(definition, &|_, _| {})
     }
 
     /// Does the same, and tells of everything that happens.
-    pub(crate) fn trigger_watched(&self, definition: &Definition, watch: &Watcher<'_>) -> Task {
-        self.work(watch, |queue, door| {
+    pub(crate) fn trigger_watched(
+        &self,
+        definition: &Definition,
+        watch: &Watcher<'_>,
+    ) -> KernelTask {
+        self.work(watch, |queue, admission| {
             let app = self.app();
             let profiles = profile_file::discover(&app, &app, &self.setting.person);
             let ask = LoopAsk {
                 definition,
                 profile: profiles.find(&definition.agent).unwrap(),
-                trigger: Trigger::Manual { source: None },
+                trigger: RunTrigger::Manual { source: None },
                 inputs: BTreeMap::new(),
-                payload: Value::Map(BTreeMap::from([("n".to_owned(), Value::Integer(7))])),
+                payload: KernelValue::Map(BTreeMap::from([(
+                    "n".to_owned(),
+                    KernelValue::Integer(7),
+                )])),
                 depth: 0,
                 key: KeyAsk::None,
                 origin: person(),
             };
-            door.trigger_loop(queue, &human(), ask).unwrap()
+            admission.trigger_loop(queue, &human(), ask).unwrap()
         })
     }
 
     /// Works until a task has ended that was let in before.
-    pub(crate) fn finish(&self, id: TaskId) -> Task {
-        self.work(&|_, _| {}, |_, _| Answer::Submitted(id))
+    pub(crate) fn finish(&self, id: KernelTaskId) -> KernelTask {
+        self.work(&|_, _| {}, |_, _| KernelReply::Submitted(id))
     }
 
     /// Returns the tasks that have not ended.
-    pub(crate) fn open_tasks(&self) -> Vec<TaskId> {
+    pub(crate) fn open_tasks(&self) -> Vec<KernelTaskId> {
         let project = self.project();
         let queue = Queue::open(&project).unwrap();
         queue.kernel().tasks.keys().copied().collect()
@@ -373,19 +390,19 @@ impl Machine {
     pub(crate) fn work(
         &self,
         watch: &Watcher<'_>,
-        submit: impl FnOnce(&mut Queue<'_>, &Door<'_>) -> Answer,
-    ) -> Task {
+        submit: impl FnOnce(&mut Queue<'_>, &TaskAdmission<'_>) -> KernelReply,
+    ) -> KernelTask {
         let project = self.project();
         project.prepare().unwrap();
         let mut queue = Queue::open(&project).unwrap();
-        let door = Door {
+        let admission = TaskAdmission {
             policy: &Policy::default(),
             local_times: &BTreeMap::new(),
             terms: &self.terms,
             is_unattended: true,
             base: &|| Ok(None),
         };
-        let Answer::Submitted(id) = submit(&mut queue, &door) else {
+        let KernelReply::Submitted(id) = submit(&mut queue, &admission) else {
             panic!("it was not let in");
         };
         self.serve(&project, queue, id, watch)
@@ -395,21 +412,21 @@ impl Machine {
         &self,
         project: &Project<'_>,
         queue: Queue<'_>,
-        id: TaskId,
+        id: KernelTaskId,
         watch: &Watcher<'_>,
-    ) -> Task {
+    ) -> KernelTask {
         let is_leaving = AtomicBool::new(false);
         let leaves = |activity: &Activity| match (self.leaves_at, activity) {
             (Some(word), Activity::Verifying { command }) => command.contains(word),
             _ => false,
         };
-        let (rung, bell) = (Mutex::new(false), Condvar::new());
+        let (woken, waker) = (Mutex::new(false), Condvar::new());
         let ring = || {
-            *rung.lock().unwrap() = true;
-            bell.notify_one();
+            *woken.lock().unwrap() = true;
+            waker.notify_one();
         };
         let cancel = || {
-            let command = Command::Cancel {
+            let command = KernelCommand::Cancel {
                 task: id,
                 why: "the test does not want it".to_owned(),
             };
@@ -417,7 +434,7 @@ impl Machine {
             queue.submit(&human(), &command).unwrap();
             ring();
         };
-        let notice = |_: TaskId, activity: Activity| {
+        let notice = |_: KernelTaskId, activity: Activity| {
             watch(&activity, &cancel);
             if leaves(&activity) {
                 is_leaving.store(true, Ordering::SeqCst);
@@ -425,19 +442,19 @@ impl Machine {
             }
         };
         let performer = Performer {
-            book: self.book(),
+            grants: self.grants(),
             project,
             terms: self.terms.clone(),
-            store: Store::Files,
+            store: KernelStore::Files,
             setting: self.setting.clone(),
             spending: self.spending(),
-            drive_goal: Box::new(|_, _, _, _| Report::of(End::Cancelled)),
+            drive_goal: Box::new(|_, _, _, _| AttemptReport::of(End::Cancelled)),
             notice: &notice,
         };
-        let perform = |task: &Task, hands: &Hands<'_>| performer.perform(task, hands);
+        let perform = |task: &KernelTask, handle: &LeaseHandle<'_>| performer.perform(task, handle);
         let until = Instant::now() + PATIENCE;
         thread::scope(|scope| {
-            let terms = || Terms {
+            let terms = || WorkerTerms {
                 slots: self.slots,
                 capacity: self.terms.capacity(),
                 only: (self.slots == 1).then_some(id),
@@ -445,17 +462,18 @@ impl Machine {
                 perform: &perform,
                 ring: &ring,
             };
-            let first = Worker::new(scope, queue, terms()).unwrap();
-            let second = || Worker::new(scope, Queue::open(project).unwrap(), terms()).unwrap();
+            let first = KernelWorker::new(scope, queue, terms()).unwrap();
+            let second =
+                || KernelWorker::new(scope, Queue::open(project).unwrap(), terms()).unwrap();
             let mut workers = Workers {
                 worker: first,
                 second: Some(&second),
             };
             let mut wait = || {
                 assert!(Instant::now() < until, "the task does not end");
-                let rung = rung.lock().unwrap();
+                let woken = woken.lock().unwrap();
                 let pause = Duration::from_millis(200);
-                let waited = bell.wait_timeout_while(rung, pause, |rung| !*rung);
+                let waited = waker.wait_timeout_while(woken, pause, |woken| !*woken);
                 *waited.unwrap().0 = false;
             };
             workers.finish(id, &is_leaving, &mut wait)
@@ -468,7 +486,7 @@ impl Machine {
     }
 
     /// Returns what is left of the sandbox of an attempt.
-    pub(crate) fn left(&self, task: &Task) -> Vec<String> {
+    pub(crate) fn left(&self, task: &KernelTask) -> Vec<String> {
         let run = task.report.as_ref().unwrap().work.run.clone().unwrap();
         let file = kapi_task::perform::transcript(
             &self.setting.sandboxes,
@@ -484,7 +502,7 @@ impl Machine {
     }
 
     /// Returns the transcript of an attempt.
-    pub(crate) fn transcript(&self, task: &Task) -> String {
+    pub(crate) fn transcript(&self, task: &KernelTask) -> String {
         let run = task.report.as_ref().unwrap().work.run.clone().unwrap();
         let file = kapi_task::perform::transcript(
             &self.setting.sandboxes,
@@ -495,7 +513,7 @@ impl Machine {
     }
 
     /// Returns what the agent of an attempt was told.
-    pub(crate) fn prompt(&self, task: &Task) -> String {
+    pub(crate) fn prompt(&self, task: &KernelTask) -> String {
         let run = task.report.as_ref().unwrap().work.run.clone().unwrap();
         let file = kapi_task::perform::transcript(
             &self.setting.sandboxes,
@@ -507,7 +525,7 @@ impl Machine {
 }
 
 /// Returns why a task failed.
-pub(crate) fn failure(task: &Task) -> &Failure {
+pub(crate) fn failure(task: &KernelTask) -> &AttemptFailure {
     match &task.report.as_ref().unwrap().end {
         End::Failed(failure) => failure,
         other => panic!("it did not fail: {other:?}"),
@@ -520,8 +538,8 @@ pub(crate) fn human() -> Actor {
     }
 }
 
-pub(crate) fn person() -> Origin {
-    Origin::Person {
+pub(crate) fn person() -> TaskOrigin {
+    TaskOrigin::Person {
         user: "test".to_owned(),
     }
 }

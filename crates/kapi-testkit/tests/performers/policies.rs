@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use kapi_core::isolation::SandboxLevel;
 use kapi_machine::watch::Activity;
 use kapi_task::rules::task::{FailureKind, PhaseStatus};
-use kapi_task::rules::task_state::State;
+use kapi_task::rules::task_state::KernelTaskState;
 
 use crate::conditions::with;
 use crate::loops::phases;
@@ -70,7 +70,7 @@ fn a_limited_network_is_limited_inside() {
     assert_eq!(task.report.as_ref().unwrap().output.trim(), "2");
     machine.policy("rules:\n  - {name: offline, effect: deny, when: {network: filtered}}\n");
     let task = machine.run(&ask);
-    assert_eq!(task.state, State::Completed, "{task:#?}");
+    assert_eq!(task.state, KernelTaskState::Completed, "{task:#?}");
     assert_eq!(task.report.as_ref().unwrap().output.trim(), "0");
 }
 
@@ -90,7 +90,7 @@ turns:
         ..shell("true")
     };
     let task = machine.run(&ask);
-    assert_eq!(task.state, State::Completed, "{task:#?}");
+    assert_eq!(task.state, KernelTaskState::Completed, "{task:#?}");
     let files = machine.git(&["ls-tree", "--name-only", "kapi/task_1"]);
     assert!(
         files.contains("looked") && !files.contains("pushed"),
@@ -110,7 +110,7 @@ fn a_kept_path_stays_as_it_is() {
     machine.policy("rules:\n  - {name: keep-notes, effect: deny, when: {path: 'notes/**'}}\n");
     let held = shell("echo x > notes/keep.md && exit 9; echo right > answer.txt");
     let task = machine.run(&held);
-    assert_eq!(task.state, State::Completed, "{task:#?}");
+    assert_eq!(task.state, KernelTaskState::Completed, "{task:#?}");
     assert_eq!(machine.at("kapi/task_1", "notes/keep.md"), "as it is");
     denied(&machine, &shell("echo x > notes/new.md"), &["notes/new.md"]);
 }
@@ -120,7 +120,7 @@ fn without_isolation_nothing_is_promised_that_would_not_hold() {
     let mut machine = Machine::new();
     machine.setting.level = SandboxLevel::None;
     let task = machine.run(&shell("echo right > answer.txt"));
-    assert_eq!(task.state, State::Completed, "{task:#?}");
+    assert_eq!(task.state, KernelTaskState::Completed, "{task:#?}");
     assert_eq!(machine.at("kapi/task_1", "answer.txt"), "right");
     let mut reader = shell("touch never");
     reader.agent = "oracle".to_owned();
@@ -155,7 +155,7 @@ turns:
         ..shell("true")
     };
     let task = machine.run(&ask);
-    assert_eq!(task.state, State::Completed, "{task:#?}");
+    assert_eq!(task.state, KernelTaskState::Completed, "{task:#?}");
     let files = machine.git(&["ls-tree", "--name-only", "kapi/task_1"]);
     assert!(
         files.contains("answer.txt") && files.contains("new.txt"),

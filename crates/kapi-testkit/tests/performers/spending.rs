@@ -5,7 +5,7 @@ use std::sync::Mutex;
 use kapi_machine::watch::Activity;
 use kapi_spend::rules::caps::Caps;
 use kapi_task::rules::task::{End, FailureKind};
-use kapi_task::rules::task_state::State;
+use kapi_task::rules::task_state::KernelTaskState;
 use kapi_task::rules::task_terms::TaskBudget;
 
 use crate::machine::{Ask, Machine, failure, shell};
@@ -50,13 +50,13 @@ fn ask(machine: &Machine, script: &str) -> Ask {
 fn what_a_task_used_stands_in_the_ledger_of_the_machine() {
     let machine = Machine::new();
     let task = machine.run(&ask(&machine, QUARTER));
-    assert_eq!(task.state, State::Completed, "{task:#?}");
-    let books = machine.spending().ledger.unwrap().books().unwrap();
-    assert!(books.open.is_empty(), "{books:?}");
+    assert_eq!(task.state, KernelTaskState::Completed, "{task:#?}");
+    let totals = machine.spending().ledger.unwrap().totals().unwrap();
+    assert!(totals.open.is_empty(), "{totals:?}");
     assert_eq!(
-        books.dearest_turn("script:agent.yaml", "script"),
+        totals.dearest_turn("script:agent.yaml", "script"),
         Some(250_000),
-        "{books:?}"
+        "{totals:?}"
     );
 }
 
@@ -64,7 +64,7 @@ fn what_a_task_used_stands_in_the_ledger_of_the_machine() {
 fn a_cap_that_is_used_up_makes_a_task_wait_and_says_for_what() {
     let machine = capped(250_000);
     let task = machine.run(&ask(&machine, QUARTER));
-    assert_eq!(task.state, State::Completed, "{task:#?}");
+    assert_eq!(task.state, KernelTaskState::Completed, "{task:#?}");
     let said = Mutex::new(String::new());
     let task = machine.run_watched(&ask(&machine, QUARTER), &|activity, cancel| {
         if let Activity::Note { text } = activity
@@ -74,7 +74,7 @@ fn a_cap_that_is_used_up_makes_a_task_wait_and_says_for_what() {
             cancel();
         }
     });
-    assert_eq!(task.state, State::Cancelled, "{task:#?}");
+    assert_eq!(task.state, KernelTaskState::Cancelled, "{task:#?}");
     let said = said.into_inner().unwrap();
     assert!(
         said.starts_with("task_2 waits for: spend: ") && said.contains("has spent $0.25 of $0.25"),
@@ -108,7 +108,7 @@ fn waiting_for_a_cap_takes_nothing_of_the_budget_of_time() {
         ..machine.caps
     };
     let task = machine.run(&second);
-    assert_eq!(task.state, State::Completed, "{task:#?}");
+    assert_eq!(task.state, KernelTaskState::Completed, "{task:#?}");
 }
 
 #[test]

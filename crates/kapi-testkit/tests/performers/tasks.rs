@@ -4,7 +4,7 @@ use std::fs;
 
 use kapi_machine::watch::Activity;
 use kapi_task::rules::task::{End, FailureKind};
-use kapi_task::rules::task_state::State;
+use kapi_task::rules::task_state::KernelTaskState;
 use kapi_task::rules::task_terms::Retry;
 
 use crate::machine::{Machine, failure, shell};
@@ -18,7 +18,7 @@ fn the_work_of_a_task_is_on_a_branch_and_nothing_else_changed() {
         "git log -1".to_owned(),
     ];
     let task = machine.run(&ask);
-    assert_eq!(task.state, State::Completed, "{task:#?}");
+    assert_eq!(task.state, KernelTaskState::Completed, "{task:#?}");
     let report = task.report.as_ref().unwrap();
     assert_eq!(report.output.trim(), "did it");
     assert_eq!(report.work.branch.as_deref(), Some("kapi/task_1"));
@@ -64,7 +64,7 @@ fn a_read_only_profile_cannot_write_whatever_its_agent_does() {
     );
     ask.agent = "oracle".to_owned();
     let task = machine.run(&ask);
-    assert_eq!(task.state, State::Completed, "{task:#?}");
+    assert_eq!(task.state, KernelTaskState::Completed, "{task:#?}");
     let report = task.report.as_ref().unwrap();
     assert!(report.output.contains("wrong"), "{}", report.output);
     assert_eq!((report.work.branch.clone(), report.work.n_files), (None, 0));
@@ -105,7 +105,11 @@ fn a_failed_agent_keeps_its_work_and_its_next_attempt_hears_of_it() {
         backoff_ms_max: 1,
     };
     let task = machine.run(&ask);
-    assert_eq!((task.state, task.attempts), (State::Failed, 2), "{task:#?}");
+    assert_eq!(
+        (task.state, task.attempts),
+        (KernelTaskState::Failed, 2),
+        "{task:#?}"
+    );
     assert_eq!(machine.at("kapi/task_2-2", "answer.txt"), "half");
     let prompt = machine.prompt(&task);
     assert!(
@@ -143,7 +147,7 @@ fn a_cancelled_task_ends_with_its_whole_tree() {
             cancel();
         }
     });
-    assert_eq!(task.state, State::Cancelled, "{task:#?}");
+    assert_eq!(task.state, KernelTaskState::Cancelled, "{task:#?}");
     assert_eq!(task.report.as_ref().unwrap().end, End::Cancelled);
     let left = fs::read_dir("/proc").unwrap().flatten().filter(|entry| {
         let line = fs::read(entry.path().join("cmdline")).unwrap_or_default();
@@ -157,7 +161,7 @@ fn a_project_without_git_keeps_its_changes_in_the_sandbox() {
     let machine = Machine::plain();
     machine.write("a.txt", "one\n");
     let task = machine.run(&shell("echo two > a.txt"));
-    assert_eq!(task.state, State::Completed, "{task:#?}");
+    assert_eq!(task.state, KernelTaskState::Completed, "{task:#?}");
     let work = &task.report.as_ref().unwrap().work;
     assert_eq!((work.branch.clone(), work.n_files), (None, 1));
     let there = fs::read_to_string(machine.app().join("a.txt")).unwrap();
@@ -179,7 +183,7 @@ fn several_at_once_do_not_get_in_each_others_way() {
     let tasks = machine.run_all(&asks);
     assert_eq!(tasks.len(), 5);
     for (n, task) in tasks.iter().enumerate() {
-        assert_eq!(task.state, State::Completed, "{task:#?}");
+        assert_eq!(task.state, KernelTaskState::Completed, "{task:#?}");
         let branch = task.report.as_ref().unwrap().work.branch.clone().unwrap();
         assert_eq!(machine.at(&branch, "answer.txt"), n.to_string());
         assert_eq!(task.report.as_ref().unwrap().work.n_files, 2);

@@ -24,34 +24,34 @@ use kapi_goal::perform::real::RealWorld;
 use kapi_goal::perform::tools::ToolService;
 use kapi_goal::record::project::Project;
 use kapi_goal::rules::budget::Budget;
-use kapi_goal::rules::plan::task::TaskId;
-use kapi_machine::watch::{Activity, Watch};
-use kapi_run::book::Book;
+use kapi_goal::rules::plan::task::PlanTaskId;
+use kapi_machine::watch::{Activity, EffectWatch};
 use kapi_run::goal_paths::GoalPaths;
 use kapi_run::grant::Grant;
+use kapi_run::host_grants::HostGrants;
 use kapi_run::spending::Spending;
 use kapi_spend::rules::caps::Caps;
 use kapi_store::layout::{HomeLayout, ProjectLayout, project_key};
 use kapi_sys::cancel::Cancel;
 use kapi_sys::clock::SystemClock;
 use kapi_sys::real_disk::RealDisk;
-use kapi_workflow::perform::{WorkflowPlace, perform};
+use kapi_workflow::perform::{WorkflowEnvironment, perform};
 use kapi_workflow::rules::branch::BranchType;
 use kapi_workflow::rules::effect::{
-    Action, AgentQuestion, Effect, GoalWork, Landing, Verification,
+    AgentQuestion, GoalWork, Verification, WorkflowAction, WorkflowEffect, WorkflowLanding,
 };
-use kapi_workflow::rules::event::Event;
+use kapi_workflow::rules::event::WorkflowEvent;
 use kapi_workflow::rules::evolve::evolve;
 use kapi_workflow::rules::modes::ralph::begin::RalphBegin;
 use kapi_workflow::rules::modes::ralph::event::RalphEvent;
-use kapi_workflow::rules::modes::ralph::plan::Plan;
+use kapi_workflow::rules::modes::ralph::plan::RalphPlan;
 use kapi_workflow::rules::modes::ralph::spec::APPROVE_PLAN;
 use kapi_workflow::rules::modes::{Begin, ModeEvent};
-use kapi_workflow::rules::outcome::Outcome;
-use kapi_workflow::rules::pending::{Approval, Means};
+use kapi_workflow::rules::outcome::WorkflowOutcome;
+use kapi_workflow::rules::pending::{DecisionApproval, Means};
 use kapi_workflow::rules::role::RoleSpec;
 use kapi_workflow::rules::state::Workflow;
-use kapi_workflow::rules::terms::{PlanApproval, Terms};
+use kapi_workflow::rules::terms::{PlanApproval, WorkflowTerms};
 
 use crate::machine::{Machine, human};
 
@@ -61,15 +61,15 @@ const AT: i64 = 1_700_000_000;
 const PLAN: &str = "5f0c";
 
 /// A project with a workflow in it.
-struct Bench {
+struct WorkflowRig {
     machine: Machine,
     project: Project<'static>,
     workflow: Mutex<Workflow>,
     /// What was told while effects were performed.
-    told: Mutex<Vec<Activity>>,
+    reported: Mutex<Vec<Activity>>,
 }
 
-impl Bench {
+impl WorkflowRig {
     /// Makes a workflow whose plan was approved, worked on by the agent of this script.
     fn new(script: &str) -> Self {
         let machine = Machine::new();
@@ -80,13 +80,15 @@ impl Bench {
             interview: None,
             spec: None,
         });
-        let bench = Self::on(machine, &agent, begin);
-        bench.record(&Event::Mode(ModeEvent::Ralph(RalphEvent::PlanProposed {
-            cycle: 1,
-            plan: Box::new(plan()),
-        })));
-        bench.record(&Event::Approved {
-            approval: Approval {
+        let rig = Self::on(machine, &agent, begin);
+        rig.record(&WorkflowEvent::Mode(ModeEvent::Ralph(
+            RalphEvent::PlanProposed {
+                cycle: 1,
+                plan: Box::new(plan()),
+            },
+        )));
+        rig.record(&WorkflowEvent::Approved {
+            approval: DecisionApproval {
                 decision: APPROVE_PLAN,
                 sha256: PLAN.to_owned(),
                 means: Means::Terminal,
@@ -95,7 +97,7 @@ impl Bench {
                 at_ms: 1,
             },
         });
-        bench
+        rig
     }
 
     fn on(machine: Machine, agent: &str, begin: Begin) -> Self {
@@ -109,7 +111,7 @@ impl Bench {
         };
         project.prepare().unwrap();
         let mut workflow = None;
-        let started = Event::Started {
+        let started = WorkflowEvent::Started {
             id: GoalId::parse("900-demo").unwrap(),
             purpose: "show it".to_owned(),
             by: "human:test".to_owned(),
@@ -122,11 +124,11 @@ impl Bench {
             machine,
             project,
             workflow: Mutex::new(workflow.unwrap()),
-            told: Mutex::new(Vec::new()),
+            reported: Mutex::new(Vec::new()),
         }
     }
 
-    fn record(&self, event: &Event) {
+    fn record(&self, event: &WorkflowEvent) {
         let mut held = self.workflow.lock().unwrap();
         let mut workflow = Some(held.clone());
         evolve(&mut workflow, event);
@@ -141,12 +143,12 @@ impl Bench {
         HomeLayout::new(&home(&self.machine))
     }
 
-    fn book(&self) -> Book {
+    fn grants(&self) -> HostGrants {
         let env = ["PATH", "TERM"].into_iter().filter_map(|name| {
             let value = std::env::var_os(name)?;
             Some((name.into(), value))
         });
-        Book {
+        HostGrants {
             agents: std::collections::BTreeMap::default(),
             judges: std::collections::BTreeMap::default(),
             prices: kapi_spend::rules::prices::Prices::default(),
@@ -162,7 +164,7 @@ impl Bench {
         let key = project_key(&app);
         let home = self.home();
         RealWorld {
-            place: GoalPaths {
+            location: GoalPaths {
                 ref_name: id.to_string(),
                 worktree: home.worktree(&key, id),
                 runs: self.project.layout.state_dir().join("runs"),
@@ -171,9 +173,9 @@ impl Bench {
                 stores: home.stores_dir(),
                 project: app,
             },
-            book: self.book(),
+            grants: self.grants(),
             clock: &SystemClock,
-            desk: ToolService {
+            tool_service: ToolService {
                 project: self.project.clone(),
                 autopilot: None,
                 judge_default: None,
@@ -197,16 +199,16 @@ impl Bench {
         }
     }
 
-    fn perform(&self, effect: &Effect) -> Outcome {
+    fn perform(&self, effect: &WorkflowEffect) -> WorkflowOutcome {
         self.perform_until(effect, &Cancel::new())
     }
 
-    fn perform_until(&self, effect: &Effect, cancel: &Cancel) -> Outcome {
+    fn perform_until(&self, effect: &WorkflowEffect, cancel: &Cancel) -> WorkflowOutcome {
         let workflow =
             || -> Result<Workflow, Failure> { Ok(self.workflow.lock().unwrap().clone()) };
         let world = |id: &GoalId| -> Result<RealWorld<'_>, Failure> { Ok(self.world(id)) };
         let guidance = |name: &str| Some(format!("How to {name}.")).filter(|_| name != "missing");
-        let place = WorkflowPlace {
+        let location = WorkflowEnvironment {
             project: &self.project,
             person: human(),
             workflow: &workflow,
@@ -214,16 +216,16 @@ impl Bench {
             guidance: &guidance,
             as_task: &|asked, watch| queued::as_task(self, asked, watch),
         };
-        let notice = |activity| self.told.lock().unwrap().push(activity);
-        let watch = Watch {
+        let notice = |activity| self.reported.lock().unwrap().push(activity);
+        let watch = EffectWatch {
             cancel,
             notice: &notice,
         };
-        perform(&place, effect, &watch)
+        perform(&location, effect, &watch)
     }
 
     /// Performs several effects at once.
-    fn perform_all(&self, effects: &[Effect]) -> Vec<Outcome> {
+    fn perform_all(&self, effects: &[WorkflowEffect]) -> Vec<WorkflowOutcome> {
         thread::scope(|scope| {
             let threads: Vec<_> = effects
                 .iter()
@@ -236,22 +238,24 @@ impl Bench {
     /// Makes the workflow's branch and returns its worktree.
     fn prepare(&self) -> (String, String) {
         let effect = self.prepare_effect("feat/ralph-demo");
-        let Outcome::Prepared {
+        let WorkflowOutcome::Prepared {
             branch, worktree, ..
         } = self.perform(&effect)
         else {
             panic!("there is no branch");
         };
-        self.record(&Event::Mode(ModeEvent::Ralph(RalphEvent::BranchPrepared {
-            branch: branch.clone(),
-            worktree: worktree.clone(),
-            base: self.base(),
-        })));
+        self.record(&WorkflowEvent::Mode(ModeEvent::Ralph(
+            RalphEvent::BranchPrepared {
+                branch: branch.clone(),
+                worktree: worktree.clone(),
+                base: self.base(),
+            },
+        )));
         (branch, worktree)
     }
 
-    fn prepare_effect(&self, branch: &str) -> Effect {
-        let action = Action::Prepare {
+    fn prepare_effect(&self, branch: &str) -> WorkflowEffect {
+        let action = WorkflowAction::Prepare {
             branch: branch.to_owned(),
             base: self.base(),
             checks: Box::new(Verification {
@@ -267,9 +271,9 @@ impl Bench {
     }
 
     /// Returns a question in a role.
-    fn question(&self, role: &'static RoleSpec, agent: &str, ordinal: u32) -> Effect {
+    fn question(&self, role: &'static RoleSpec, agent: &str, ordinal: u32) -> WorkflowEffect {
         let name = format!("{}-{ordinal}", role.name);
-        let action = Action::Ask(Box::new(AgentQuestion {
+        let action = WorkflowAction::Ask(Box::new(AgentQuestion {
             role,
             ordinal,
             agent: agent.to_owned(),
@@ -285,7 +289,7 @@ impl Bench {
     }
 
     /// Lands a commit on the branch, which is at `head`.
-    fn landing(&self, task: &str, (commit, base, head): (&str, &str, &str)) -> Effect {
+    fn landing(&self, task: &str, (commit, base, head): (&str, &str, &str)) -> WorkflowEffect {
         let (branch, worktree) = {
             let state = self.workflow.lock().unwrap();
             let kapi_workflow::rules::modes::Body::Ralph(ralph) = &state.body else {
@@ -294,8 +298,8 @@ impl Bench {
             let branch = ralph.branch.clone().unwrap();
             (branch.name, branch.worktree)
         };
-        let action = Action::Land(Box::new(Landing {
-            task: TaskId::parse(task).unwrap(),
+        let action = WorkflowAction::Land(Box::new(WorkflowLanding {
+            task: PlanTaskId::parse(task).unwrap(),
             commit: commit.to_owned(),
             base: base.to_owned(),
             branch,
@@ -309,8 +313,8 @@ impl Bench {
 
     /// Returns what was told as notes.
     fn notes(&self) -> String {
-        let told = self.told.lock().unwrap();
-        let notes = told.iter().filter_map(|activity| match activity {
+        let reported = self.reported.lock().unwrap();
+        let notes = reported.iter().filter_map(|activity| match activity {
             Activity::Note { text } => Some(text.as_str()),
             _ => None,
         });
@@ -332,8 +336,8 @@ fn home(machine: &Machine) -> PathBuf {
     machine.app().parent().unwrap().join("home")
 }
 
-fn effect(name: &str, action: Action) -> Effect {
-    Effect {
+fn effect(name: &str, action: WorkflowAction) -> WorkflowEffect {
+    WorkflowEffect {
         id: EffectId::new(1, name, 1),
         workflow: GoalId::parse("900-demo").unwrap(),
         action,
@@ -341,9 +345,9 @@ fn effect(name: &str, action: Action) -> Effect {
 }
 
 /// Returns the work on a task.
-fn work(task: &str, attempt: u32, base: &str, verify: &str) -> Effect {
-    let action = Action::Work(Box::new(GoalWork {
-        task: TaskId::parse(task).unwrap(),
+fn work(task: &str, attempt: u32, base: &str, verify: &str) -> WorkflowEffect {
+    let action = WorkflowAction::Work(Box::new(GoalWork {
+        task: PlanTaskId::parse(task).unwrap(),
         attempt,
         goal: None,
         title: format!("Do {task}"),
@@ -362,8 +366,8 @@ fn work(task: &str, attempt: u32, base: &str, verify: &str) -> Effect {
     effect(&format!("work-{task}-{attempt}"), action)
 }
 
-fn terms(agent: &str) -> Terms {
-    Terms {
+fn terms(agent: &str) -> WorkflowTerms {
+    WorkflowTerms {
         agent: agent.to_owned(),
         reviewer: None,
         judge: Judge::None,
@@ -387,8 +391,8 @@ fn terms(agent: &str) -> Terms {
     }
 }
 
-fn plan() -> Plan {
-    Plan {
+fn plan() -> RalphPlan {
+    RalphPlan {
         summary: "Do it.".to_owned(),
         branch_type: BranchType::Fix,
         context: "There is a file.".to_owned(),
@@ -403,9 +407,9 @@ fn plan() -> Plan {
 
 /// Returns the goal that came to rest and the commit it was proved with.
 #[track_caller]
-fn proved(outcome: &Outcome) -> (GoalId, String) {
+fn proved(outcome: &WorkflowOutcome) -> (GoalId, String) {
     match outcome {
-        Outcome::Rested {
+        WorkflowOutcome::Rested {
             goal,
             commit: Some(commit),
             ..
@@ -416,18 +420,18 @@ fn proved(outcome: &Outcome) -> (GoalId, String) {
 
 /// Returns the branch's commit after a landing, and whether it was merged.
 #[track_caller]
-fn landed(outcome: &Outcome) -> (String, bool) {
+fn landed(outcome: &WorkflowOutcome) -> (String, bool) {
     match outcome {
-        Outcome::Landed { head, merged, .. } => (head.clone(), *merged),
+        WorkflowOutcome::Landed { head, merged, .. } => (head.clone(), *merged),
         other => panic!("it did not land: {other:?}"),
     }
 }
 
 /// Returns why an effect failed, and whether that may pass.
 #[track_caller]
-fn failed(outcome: &Outcome) -> (String, bool) {
+fn failed(outcome: &WorkflowOutcome) -> (String, bool) {
     match outcome {
-        Outcome::Failed {
+        WorkflowOutcome::Failed {
             failure, may_pass, ..
         } => (failure.message.clone(), *may_pass),
         other => panic!("it did not fail: {other:?}"),

@@ -15,10 +15,10 @@ use std::io::Read as _;
 use std::path::PathBuf;
 
 use kapi_spend::record::{Ledger, LedgerHome};
-use kapi_spend::rules::account::{Account, ReservationId, Role};
+use kapi_spend::rules::account::{Account, ModelRole, ReservationId};
 use kapi_spend::rules::caps::Caps;
-use kapi_spend::rules::decide::{Amount, Answer, Request};
-use kapi_spend::rules::event::Used;
+use kapi_spend::rules::decide::{Amount, SpendAnswer, SpendRequest};
+use kapi_spend::rules::event::TurnUsage;
 use kapi_spend::rules::tokens::TokenCounts;
 use kapi_sys::clock::SystemClock;
 use kapi_sys::real_disk::RealDisk;
@@ -57,16 +57,16 @@ fn spend(ledger: &Ledger<'_>, name: &str, caps: &Caps) {
     for turn in 0..TRIES_MAX {
         let wish = request(name, turn, TURN_MICROS);
         match ledger.reserve(&wish, caps).unwrap() {
-            Answer::Granted { usd_micros } => {
+            SpendAnswer::Granted { usd_micros } => {
                 let micros = usd_micros.unwrap();
                 ledger.meter(&wish.id, &used(micros / 2), caps).unwrap();
                 ledger.settle(&wish.id, &used(micros)).unwrap();
                 spent += micros;
             }
             // What others have reserved may come free again.
-            Answer::Refused { standing, .. } if standing.spent < standing.cap => {}
-            Answer::Refused { .. } => break,
-            Answer::AskPerson { .. } => panic!("nobody is to be asked"),
+            SpendAnswer::Refused { cap_status, .. } if cap_status.spent < cap_status.cap => {}
+            SpendAnswer::Refused { .. } => break,
+            SpendAnswer::AskPerson { .. } => panic!("nobody is to be asked"),
         }
     }
     println!("{spent}");
@@ -75,7 +75,7 @@ fn spend(ledger: &Ledger<'_>, name: &str, caps: &Caps) {
 fn hold(ledger: &Ledger<'_>, name: &str, caps: &Caps, (amount, metered): (u64, u64)) {
     let wish = request(name, 0, amount);
     let answer = ledger.reserve(&wish, caps).unwrap();
-    assert!(matches!(answer, Answer::Granted { .. }), "{answer:?}");
+    assert!(matches!(answer, SpendAnswer::Granted { .. }), "{answer:?}");
     if metered > 0 {
         ledger.meter(&wish.id, &used(metered), caps).unwrap();
     }
@@ -84,14 +84,14 @@ fn hold(ledger: &Ledger<'_>, name: &str, caps: &Caps, (amount, metered): (u64, u
     std::io::stdin().read_to_end(&mut rest).unwrap();
 }
 
-fn request(name: &str, turn: u32, wanted: u64) -> Request {
-    Request {
+fn request(name: &str, turn: u32, wanted: u64) -> SpendRequest {
+    SpendRequest {
         id: ReservationId::new("shop", name, &format!("t{turn}")),
         account: Account {
             project: "shop".to_owned(),
             goal: name.to_owned(),
             agent: "claude".to_owned(),
-            role: Role::Executor,
+            role: ModelRole::Executor,
             provider: "anthropic".to_owned(),
             model: "m".to_owned(),
         },
@@ -100,8 +100,8 @@ fn request(name: &str, turn: u32, wanted: u64) -> Request {
     }
 }
 
-fn used(micros: u64) -> Used {
-    Used {
+fn used(micros: u64) -> TurnUsage {
+    TurnUsage {
         tokens: TokenCounts {
             input: micros,
             ..TokenCounts::default()

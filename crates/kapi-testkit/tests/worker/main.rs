@@ -28,12 +28,12 @@ use kapi_store::layout::ProjectLayout;
 use kapi_sys::clock::SystemClock;
 use kapi_sys::real_disk::RealDisk;
 use kapi_task::record::queue::Queue;
-use kapi_task::record::store::Store;
-use kapi_task::record::worker::{Hands, Terms, Worker};
-use kapi_task::rules::command::{Admission, Capacity, Command, Overflow};
-use kapi_task::rules::decide::Answer;
-use kapi_task::rules::request::{Key, Origin, Request};
-use kapi_task::rules::task::{End, Report, Task};
+use kapi_task::record::store::KernelStore;
+use kapi_task::record::worker::{KernelWorker, LeaseHandle, WorkerTerms};
+use kapi_task::rules::command::{Admission, Capacity, KernelCommand, Overflow};
+use kapi_task::rules::decide::KernelReply;
+use kapi_task::rules::request::{KernelRequest, RequestKey, TaskOrigin};
+use kapi_task::rules::task::{AttemptReport, End, KernelTask};
 use kapi_task::rules::task_terms::{Priority, Retry, TaskBudget};
 
 /// Tasks performed at once.
@@ -52,7 +52,7 @@ struct Plan {
     name: String,
     own: Vec<u64>,
     n_tasks: u64,
-    store: Store,
+    store: KernelStore,
 }
 
 fn main() {
@@ -66,13 +66,15 @@ fn main() {
             .filter(|task| task % processes == own)
             .collect(),
         n_tasks,
-        store: args.get(6).map_or(Store::Files, |address| cluster(address)),
+        store: args
+            .get(6)
+            .map_or(KernelStore::Files, |address| cluster(address)),
     };
     work(&plan);
 }
 
-fn cluster(address: &str) -> Store {
-    Store::Fleet {
+fn cluster(address: &str) -> KernelStore {
+    KernelStore::Fleet {
         settings: FleetSettings {
             address: Address::parse(address).unwrap(),
             authorities: None,
@@ -92,19 +94,19 @@ fn work(plan: &Plan) {
         home: None,
     };
     let did = Mutex::new(lines(&plan.root, "did"));
-    let perform = |task: &Task, hands: &Hands<'_>| {
-        let line = format!("{} {}\n", task.id, hands.hold().fence);
+    let perform = |task: &KernelTask, handle: &LeaseHandle<'_>| {
+        let line = format!("{} {}\n", task.id, handle.hold().fence);
         did.lock().unwrap().write_all(line.as_bytes()).unwrap();
-        Report::of(End::Completed)
+        AttemptReport::of(End::Completed)
     };
-    let bell = (Mutex::new(false), Condvar::new());
+    let waker = (Mutex::new(false), Condvar::new());
     let ring = || {
-        *bell.0.lock().unwrap() = true;
-        bell.1.notify_one();
+        *waker.0.lock().unwrap() = true;
+        waker.1.notify_one();
     };
     let mut said = lines(&plan.root, "said");
     thread::scope(|scope| {
-        let terms = Terms {
+        let terms = WorkerTerms {
             slots: SLOTS,
             capacity: Capacity {
                 project: 1_000,
@@ -117,7 +119,7 @@ fn work(plan: &Plan) {
             ring: &ring,
         };
         let queue = Queue::open_in(&project, &plan.store).unwrap();
-        let mut worker = Worker::new(scope, queue, terms).unwrap();
+        let mut worker = KernelWorker::new(scope, queue, terms).unwrap();
         let mut open = plan.own.iter().copied().peekable();
         loop {
             for _ in 0..SUBMITS {
@@ -129,12 +131,12 @@ fn work(plan: &Plan) {
                 break;
             }
             if open.peek().is_none() {
-                let rung = bell.0.lock().unwrap();
-                let (mut rung, _) = bell
+                let woken = waker.0.lock().unwrap();
+                let (mut woken, _) = waker
                     .1
-                    .wait_timeout_while(rung, PAUSE, |rung| !*rung)
+                    .wait_timeout_while(woken, PAUSE, |woken| !*woken)
                     .unwrap();
-                *rung = false;
+                *woken = false;
             }
         }
     });
@@ -150,7 +152,7 @@ fn submit(
     let Some(number) = open.find(|number| !queue.kernel().keys.contains_key(&key(*number))) else {
         return;
     };
-    let command = Command::Submit {
+    let command = KernelCommand::Submit {
         request: Box::new(request(plan, number)),
         admission: Admission {
             tasks_max: 1_000_000,
@@ -163,7 +165,7 @@ fn submit(
         user: plan.name.clone(),
     };
     match queue.submit(&actor, &command).unwrap() {
-        Answer::Submitted(task) | Answer::Duplicate(task) => {
+        KernelReply::Submitted(task) | KernelReply::Duplicate(task) => {
             let micros = started.elapsed().as_micros();
             let line = format!("{} {task} {micros}\n", key(number));
             said.write_all(line.as_bytes()).unwrap();
@@ -176,8 +178,8 @@ fn key(number: u64) -> String {
     format!("number-{number}")
 }
 
-fn request(plan: &Plan, number: u64) -> Request {
-    Request {
+fn request(plan: &Plan, number: u64) -> KernelRequest {
+    KernelRequest {
         description: format!("Number {number}"),
         prompt: "Do nothing.".to_owned(),
         agent: "sisyphus".to_owned(),
@@ -187,7 +189,7 @@ fn request(plan: &Plan, number: u64) -> Request {
         budget: TaskBudget::default(),
         domain: None,
         priority: Priority::Normal,
-        key: Some(Key {
+        key: Some(RequestKey {
             text: key(number),
             ttl_ms: KEY_MS,
         }),
@@ -196,7 +198,7 @@ fn request(plan: &Plan, number: u64) -> Request {
         protect: Vec::new(),
         checks: CheckPolicy::default(),
         base: None,
-        origin: Origin::Person {
+        origin: TaskOrigin::Person {
             user: plan.name.clone(),
         },
         depth: 0,

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::kernel::task::TaskView;
+use crate::kernel::task::KernelTaskView;
 
 /// Everything on one screen.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -19,7 +19,7 @@ pub struct DashboardView {
     /// Who triggers loops.
     pub leader: Option<LeaderView>,
     /// The loops that can be used.
-    pub loops: Vec<LoopLine>,
+    pub loops: Vec<DashboardLoop>,
     /// How many lessons each domain has.
     pub guardrails: Vec<DomainView>,
     /// Every value that was set for the kernel, and where.
@@ -36,7 +36,8 @@ pub struct QueueView {
     /// How many workers have.
     pub running: usize,
     /// How many may run at once.
-    pub places: u32,
+    #[serde(rename = "places")]
+    pub locations: u32,
     /// How many have ended well.
     pub completed: u64,
     /// How many have ended badly.
@@ -44,7 +45,7 @@ pub struct QueueView {
     /// How many nobody wanted any more.
     pub cancelled: u64,
     /// Those that have not ended, the first of them.
-    pub tasks: Vec<TaskView>,
+    pub tasks: Vec<KernelTaskView>,
 }
 
 /// A living worker.
@@ -69,7 +70,7 @@ pub struct LeaderView {
 
 /// A loop in a line.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct LoopLine {
+pub struct DashboardLoop {
     /// Its name.
     pub name: String,
     /// What it does.

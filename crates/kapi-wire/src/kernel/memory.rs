@@ -1,6 +1,6 @@
 //! Lessons as others see them.
 
-use kapi_task::rules::guardrail::Entry;
+use kapi_task::rules::guardrail::GuardrailEntry;
 use serde::Serialize;
 
 /// One lesson of one domain.
@@ -35,7 +35,7 @@ pub struct EntryView {
 impl EntryView {
     /// Builds the view of an entry at a time.
     #[must_use]
-    pub fn of(entry: &Entry, now_ms: i64) -> Self {
+    pub fn of(entry: &GuardrailEntry, now_ms: i64) -> Self {
         Self {
             id: entry.id.clone(),
             domain: entry.domain.to_string(),

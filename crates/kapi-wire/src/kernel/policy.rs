@@ -1,8 +1,8 @@
 //! The rules in force as others see them, and what they come to for one request.
 
 use kapi_core::isolation::NetworkMode;
-use kapi_settings::fault::Fault;
-use kapi_task::rules::policy::{Effect, Part, Policy, PolicySource, Rule, When};
+use kapi_settings::fault::SettingsFault;
+use kapi_task::rules::policy::{Policy, PolicyRule, PolicySource, RuleEffect, RunPart, When};
 use serde::Serialize;
 
 /// All rules that apply.
@@ -20,7 +20,7 @@ pub struct FileView {
     /// The file.
     pub file: String,
     /// What happens to a request that no rule speaks of.
-    pub default: Effect,
+    pub default: RuleEffect,
     /// The rules, in their order.
     pub rules: Vec<RuleView>,
     /// Whether it has the original's rule for tasks, or for loops.
@@ -28,7 +28,7 @@ pub struct FileView {
     /// Whether it has the original's rule for loops.
     pub loop_trigger: bool,
     /// What is wrong with it.
-    pub faults: Vec<FaultView>,
+    pub faults: Vec<PolicyFaultView>,
 }
 
 /// One rule.
@@ -39,7 +39,7 @@ pub struct RuleView {
     /// Its line, from 1.
     pub line: usize,
     /// What it does.
-    pub effect: Effect,
+    pub effect: RuleEffect,
     /// Which requests it is about, in words.
     pub when: Vec<String>,
     /// What of a run it is about, in words.
@@ -50,7 +50,7 @@ pub struct RuleView {
 
 /// What is wrong with a file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct FaultView {
+pub struct PolicyFaultView {
     /// The file.
     pub file: String,
     /// The line, from 1.
@@ -80,13 +80,13 @@ impl From<&PolicySource> for FileView {
             rules: source.rules.iter().map(RuleView::from).collect(),
             background_task: source.background_task.is_some(),
             loop_trigger: source.loop_trigger.is_some(),
-            faults: source.faults.iter().map(FaultView::from).collect(),
+            faults: source.faults.iter().map(PolicyFaultView::from).collect(),
         }
     }
 }
 
-impl From<&Fault> for FaultView {
-    fn from(fault: &Fault) -> Self {
+impl From<&SettingsFault> for PolicyFaultView {
+    fn from(fault: &SettingsFault) -> Self {
         Self {
             file: fault.file.clone(),
             line: fault.line,
@@ -97,8 +97,8 @@ impl From<&Fault> for FaultView {
     }
 }
 
-impl From<&Rule> for RuleView {
-    fn from(rule: &Rule) -> Self {
+impl From<&PolicyRule> for RuleView {
+    fn from(rule: &PolicyRule) -> Self {
         Self {
             rule: rule.name.clone(),
             line: rule.line,
@@ -112,11 +112,11 @@ impl From<&Rule> for RuleView {
 
 /// Returns the word of an effect.
 #[must_use]
-pub const fn effect_word(effect: Effect) -> &'static str {
+pub const fn effect_word(effect: RuleEffect) -> &'static str {
     match effect {
-        Effect::Deny => "deny",
-        Effect::Allow => "allow",
-        Effect::Ask => "ask",
+        RuleEffect::Deny => "deny",
+        RuleEffect::Allow => "allow",
+        RuleEffect::Ask => "ask",
     }
 }
 
@@ -168,12 +168,12 @@ fn when_words(when: &When) -> Vec<String> {
     words
 }
 
-fn part_words(part: &Part) -> String {
+fn part_words(part: &RunPart) -> String {
     match part {
-        Part::Commands(list) => format!("command {}", list.join("|")),
-        Part::Paths(list) => format!("path {}", list.join("|")),
-        Part::Network(mode) => format!("network {}", network_word(*mode)),
-        Part::Hosts(list) => format!("host {}", list.join("|")),
+        RunPart::Commands(list) => format!("command {}", list.join("|")),
+        RunPart::Paths(list) => format!("path {}", list.join("|")),
+        RunPart::Network(mode) => format!("network {}", network_word(*mode)),
+        RunPart::Hosts(list) => format!("host {}", list.join("|")),
     }
 }
 

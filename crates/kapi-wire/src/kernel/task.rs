@@ -5,9 +5,9 @@ use kapi_check::rules::proof::inspection::Inspection;
 use kapi_check::rules::proof::policy::CheckPolicy;
 use kapi_task::rules::goal_drive::GoalDrive;
 use kapi_task::rules::handoff::EvalResult;
-use kapi_task::rules::request::Origin;
-use kapi_task::rules::task::{End, FailureKind, PhaseRecord, Task};
-use kapi_task::rules::task_state::State;
+use kapi_task::rules::request::TaskOrigin;
+use kapi_task::rules::task::{End, FailureKind, KernelTask, PhaseRecord};
+use kapi_task::rules::task_state::KernelTaskState;
 use kapi_task::rules::task_terms::{Priority, TaskBudget};
 use serde::Serialize;
 
@@ -15,7 +15,7 @@ use crate::result::UsageView;
 
 /// A task.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct TaskView {
+pub struct KernelTaskView {
     /// Always `task`, or `result` on the last line of a stream.
     #[serde(rename = "type")]
     pub kind: &'static str,
@@ -62,7 +62,8 @@ pub struct TaskView {
     /// Attempts that failed and were followed by another.
     pub retries: u32,
     /// Why the attempt before did not come to an end.
-    pub setback: Option<String>,
+    #[serde(rename = "setback")]
+    pub retry_cause: Option<String>,
     /// Who works on it.
     pub lease: Option<LeaseView>,
     /// How it was asked for.
@@ -99,7 +100,7 @@ pub struct LeaseView {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct RequestView {
     /// Who asked.
-    pub origin: Origin,
+    pub origin: TaskOrigin,
     /// The agent program, where one was asked for.
     pub backend: Option<String>,
     /// The model, where one was asked for.
@@ -161,7 +162,8 @@ pub struct GoalDriveView {
     /// The goal: its log and its account say what was done and what that used.
     pub goal: String,
     /// The machine and directory where the goal is, where several machines share the queue.
-    pub place: Option<String>,
+    #[serde(rename = "place")]
+    pub location: Option<String>,
 }
 
 /// What a task changed.
@@ -183,28 +185,28 @@ pub struct WorkView {
 
 /// Returns the word of the specification for where a task stands.
 #[must_use]
-pub const fn status_word(state: State) -> &'static str {
+pub const fn status_word(state: KernelTaskState) -> &'static str {
     match state {
-        State::Pending => "queued",
-        State::Leased | State::Running => "running",
-        State::Completed => "completed",
-        State::Failed => "error",
-        State::Cancelled => "cancelled",
+        KernelTaskState::Pending => "queued",
+        KernelTaskState::Leased | KernelTaskState::Running => "running",
+        KernelTaskState::Completed => "completed",
+        KernelTaskState::Failed => "error",
+        KernelTaskState::Cancelled => "cancelled",
     }
 }
 
 /// Returns how long a task has taken, in milliseconds.
 #[must_use]
-pub fn duration_ms(task: &Task, now_ms: i64) -> u64 {
+pub fn duration_ms(task: &KernelTask, now_ms: i64) -> u64 {
     let since_ms = task.started_at_ms.unwrap_or(task.submitted_at_ms);
     let until_ms = task.ended_at_ms.unwrap_or(now_ms);
     u64::try_from(until_ms.saturating_sub(since_ms)).unwrap_or(0)
 }
 
-impl TaskView {
+impl KernelTaskView {
     /// Builds the view of a task at a time; `waits` is what it waits for, where that is known.
     #[must_use]
-    pub fn of(task: &Task, waits: Option<String>, now_ms: i64) -> Self {
+    pub fn of(task: &KernelTask, waits: Option<String>, now_ms: i64) -> Self {
         let report = task.report.as_deref();
         let end = report.map(|report| &report.end);
         let (failure, skipped) = match end {
@@ -236,7 +238,7 @@ impl TaskView {
             attempts: task.attempts,
             losses: task.losses,
             retries: task.retries,
-            setback: task.setback.clone(),
+            retry_cause: task.retry_cause.clone(),
             lease: lease(task),
             request: request(task),
             loop_run: loop_run(task),
@@ -257,7 +259,7 @@ impl TaskView {
     }
 }
 
-fn lease(task: &Task) -> Option<LeaseView> {
+fn lease(task: &KernelTask) -> Option<LeaseView> {
     task.lease.as_ref().map(|lease| LeaseView {
         holder: lease.holder.to_string(),
         fence: lease.fence.0,
@@ -267,7 +269,7 @@ fn lease(task: &Task) -> Option<LeaseView> {
     })
 }
 
-fn request(task: &Task) -> RequestView {
+fn request(task: &KernelTask) -> RequestView {
     let request = &task.request;
     RequestView {
         origin: request.origin.clone(),
@@ -287,19 +289,19 @@ fn request(task: &Task) -> RequestView {
     }
 }
 
-fn loop_run(task: &Task) -> Option<LoopRunView> {
+fn loop_run(task: &KernelTask) -> Option<LoopRunView> {
     let run = task.loop_run()?;
     Some(LoopRunView {
         name: run.name().to_string(),
         trigger: run.trigger.kind(),
         source: run.trigger.source(),
         depth: run.depth,
-        phase: task.phase().map(kapi_task::rules::task::Phase::name),
+        phase: task.phase().map(kapi_task::rules::task::LoopPhase::name),
         phases: task.phases.clone(),
     })
 }
 
-fn goal(task: &Task) -> Option<GoalDriveView> {
+fn goal(task: &KernelTask) -> Option<GoalDriveView> {
     let drive = task.goal_drive()?;
     Some(GoalDriveView {
         mode: drive.mode.as_str(),
@@ -307,11 +309,11 @@ fn goal(task: &Task) -> Option<GoalDriveView> {
         task: drive.task.to_string(),
         effect: drive.effect.to_string(),
         goal: drive.goal.to_string(),
-        place: drive.place.clone(),
+        location: drive.location.clone(),
     })
 }
 
-fn work(task: &Task) -> Option<WorkView> {
+fn work(task: &KernelTask) -> Option<WorkView> {
     let work = &task.report.as_deref()?.work;
     Some(WorkView {
         run: work.run.clone(),
@@ -325,16 +327,16 @@ fn work(task: &Task) -> Option<WorkView> {
 
 /// Returns what a person can type next.
 #[must_use]
-pub fn next(task: &Task) -> Vec<String> {
+pub fn next(task: &KernelTask) -> Vec<String> {
     let id = task.id;
     if let Some(drive) = task.goal_drive().filter(|_| task.state.is_ended()) {
         return next_of_goal(task.state, drive);
     }
     match task.state {
-        State::Pending | State::Leased | State::Running => {
+        KernelTaskState::Pending | KernelTaskState::Leased | KernelTaskState::Running => {
             vec![format!("kapi wait {id}"), format!("kapi cancel {id}")]
         }
-        State::Completed => {
+        KernelTaskState::Completed => {
             let work = task.report.as_deref().map(|report| &report.work);
             let branch =
                 work.and_then(|work| work.branch.as_ref().filter(|_| work.commit.is_some()));
@@ -343,19 +345,22 @@ pub fn next(task: &Task) -> Vec<String> {
                 .into_iter()
                 .collect()
         }
-        State::Failed => {
+        KernelTaskState::Failed => {
             vec![format!("kapi log {id}"), format!("kapi task retry {id}")]
         }
-        State::Cancelled => vec![format!("kapi task retry {id}")],
+        KernelTaskState::Cancelled => vec![format!("kapi task retry {id}")],
     }
 }
 
 /// What was done stands in the goal's log, and its workflow goes on with it.
-fn next_of_goal(state: State, drive: &GoalDrive) -> Vec<String> {
+fn next_of_goal(state: KernelTaskState, drive: &GoalDrive) -> Vec<String> {
     let log = format!("kapi log {:03}", drive.goal.reference());
     let resume = format!("kapi {} resume {:03}", drive.mode, drive.workflow.index());
     match state {
-        State::Failed | State::Cancelled => vec![log, resume],
-        State::Pending | State::Leased | State::Running | State::Completed => vec![log],
+        KernelTaskState::Failed | KernelTaskState::Cancelled => vec![log, resume],
+        KernelTaskState::Pending
+        | KernelTaskState::Leased
+        | KernelTaskState::Running
+        | KernelTaskState::Completed => vec![log],
     }
 }

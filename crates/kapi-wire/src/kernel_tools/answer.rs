@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 /// What an agent is told.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Answer {
+pub struct ToolAnswer {
     /// For the model to read.
     pub text: String,
     /// The same as data.
@@ -16,7 +16,7 @@ pub struct Answer {
     pub is_error: bool,
 }
 
-impl Answer {
+impl ToolAnswer {
     /// Returns an answer that is no error.
     #[must_use]
     pub const fn new(text: String, details: Value) -> Self {

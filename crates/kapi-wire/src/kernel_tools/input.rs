@@ -11,7 +11,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Number, Value};
 
 use crate::kernel_tools::KernelTool;
-use crate::kernel_tools::answer::Answer;
+use crate::kernel_tools::answer::ToolAnswer;
 
 /// The longest timeout that is read, in seconds; what is allowed is decided elsewhere.
 const SECONDS_MAX: u64 = 100 * 365 * 24 * 60 * 60;
@@ -19,7 +19,7 @@ const SECONDS_MAX: u64 = 100 * 365 * 24 * 60 * 60;
 /// Input of `background_task`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
-pub struct TaskInput {
+pub struct BackgroundTaskInput {
     /// What it is, in a few words
     #[schemars(with = "String")]
     pub description: Option<String>,
@@ -81,7 +81,7 @@ pub struct GuardrailInput {
 
 /// What an agent asks of the kernel.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Request {
+pub enum KernelToolRequest {
     /// Have something done.
     Task(TaskRequest),
     /// Look at a task, by the id as it was written.
@@ -125,28 +125,29 @@ pub struct TaskRequest {
 ///
 /// # Errors
 /// With the answer that says what is missing or wrong.
-pub fn read(tool: KernelTool, input: Value) -> Result<Request, Answer> {
+pub fn read(tool: KernelTool, input: Value) -> Result<KernelToolRequest, ToolAnswer> {
     // A call without arguments is a call with none.
     let input = match input {
         Value::Null => Value::Object(Map::new()),
         input => input,
     };
     Ok(match tool {
-        KernelTool::Task => Request::Task(task(parse(input)?)?),
-        KernelTool::Status => Request::Status(task_id(input)?),
-        KernelTool::Cancel => Request::Cancel(task_id(input)?),
+        KernelTool::Task => KernelToolRequest::Task(task(parse(input)?)?),
+        KernelTool::Status => KernelToolRequest::Status(task_id(input)?),
+        KernelTool::Cancel => KernelToolRequest::Cancel(task_id(input)?),
         KernelTool::LoopTrigger => {
             let LoopTriggerInput {
                 loop_name,
                 trigger_source,
             } = parse(input)?;
-            Request::LoopTrigger {
-                name: trimmed(loop_name).ok_or_else(|| Answer::error("loopName is required"))?,
+            KernelToolRequest::LoopTrigger {
+                name: trimmed(loop_name)
+                    .ok_or_else(|| ToolAnswer::error("loopName is required"))?,
                 source: trimmed(trigger_source),
             }
         }
         KernelTool::LoopStatus => {
-            Request::LoopStatus(trimmed(parse::<LoopStatusInput>(input)?.loop_name))
+            KernelToolRequest::LoopStatus(trimmed(parse::<LoopStatusInput>(input)?.loop_name))
         }
         KernelTool::GuardrailAdd => {
             let GuardrailInput {
@@ -155,11 +156,11 @@ pub fn read(tool: KernelTool, input: Value) -> Result<Request, Answer> {
                 severity,
             } = parse(input)?;
             let (Some(domain), Some(lesson)) = (trimmed(domain), trimmed(lesson)) else {
-                return Err(Answer::error("domain and lesson are required"));
+                return Err(ToolAnswer::error("domain and lesson are required"));
             };
             // Anything else is information (specification).
             let severity = trimmed(severity).and_then(|word| Severity::parse(&word.to_lowercase()));
-            Request::GuardrailAdd {
+            KernelToolRequest::GuardrailAdd {
                 domain,
                 lesson,
                 severity: severity.unwrap_or(Severity::Info),
@@ -168,15 +169,15 @@ pub fn read(tool: KernelTool, input: Value) -> Result<Request, Answer> {
     })
 }
 
-fn task(input: TaskInput) -> Result<TaskRequest, Answer> {
+fn task(input: BackgroundTaskInput) -> Result<TaskRequest, ToolAnswer> {
     let (Some(description), Some(prompt)) = (trimmed(input.description), trimmed(input.prompt))
     else {
-        return Err(Answer::error("description and prompt are required"));
+        return Err(ToolAnswer::error("description and prompt are required"));
     };
     let timeout_s = match input.timeout_sec {
         None | Some(Value::Null) => None,
         Some(given) => seconds(&given)
-            .map_err(|()| Answer::error("timeoutSec must be a number of seconds, 0 or more"))?,
+            .map_err(|()| ToolAnswer::error("timeoutSec must be a number of seconds, 0 or more"))?,
     };
     Ok(TaskRequest {
         description,
@@ -186,9 +187,9 @@ fn task(input: TaskInput) -> Result<TaskRequest, Answer> {
     })
 }
 
-fn task_id(input: Value) -> Result<String, Answer> {
+fn task_id(input: Value) -> Result<String, ToolAnswer> {
     let id = parse::<TaskIdInput>(input)?.task_id;
-    trimmed(id).ok_or_else(|| Answer::error("taskId is required"))
+    trimmed(id).ok_or_else(|| ToolAnswer::error("taskId is required"))
 }
 
 /// Reads a number, or a text that is one: rounded down, and never less than 0. An empty text is
@@ -221,11 +222,11 @@ fn trimmed(text: Option<String>) -> Option<String> {
     (!text.is_empty()).then(|| text.to_owned())
 }
 
-fn parse<Input: DeserializeOwned>(input: Value) -> Result<Input, Answer> {
+fn parse<Input: DeserializeOwned>(input: Value) -> Result<Input, ToolAnswer> {
     serde_path_to_error::deserialize(input).map_err(|error| {
         let path = error.path().to_string();
         let rule = error.inner();
-        Answer::error(&match path.as_str() {
+        ToolAnswer::error(&match path.as_str() {
             "." => format!("bad input: {rule}"),
             path => format!("bad input: {path}: {rule}"),
         })

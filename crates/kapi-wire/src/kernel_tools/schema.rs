@@ -6,13 +6,15 @@ use kapi_goal::tools::schema::of;
 use serde_json::Value;
 
 use super::KernelTool;
-use super::input::{GuardrailInput, LoopStatusInput, LoopTriggerInput, TaskIdInput, TaskInput};
+use super::input::{
+    BackgroundTaskInput, GuardrailInput, LoopStatusInput, LoopTriggerInput, TaskIdInput,
+};
 
 /// Returns the schema of the input of one of the kernel's tools.
 #[must_use]
 pub fn kernel_schema(tool: KernelTool) -> Value {
     match tool {
-        KernelTool::Task => demanding(of::<TaskInput>(), &["description", "prompt"]),
+        KernelTool::Task => demanding(of::<BackgroundTaskInput>(), &["description", "prompt"]),
         KernelTool::Status | KernelTool::Cancel => demanding(of::<TaskIdInput>(), &["taskId"]),
         KernelTool::LoopTrigger => demanding(of::<LoopTriggerInput>(), &["loopName"]),
         KernelTool::LoopStatus => of::<LoopStatusInput>(),

@@ -1,13 +1,13 @@
 //! Names, schemas and reading: what the specification lists for each tool, and what agents get wrong.
 
-use kapi_goal::tools::Tool;
+use kapi_goal::tools::GoalTool;
 use kapi_task::rules::guardrail::Severity;
 use serde_json::{Value, json};
 
-use super::answer::Answer;
-use super::input::{Request, TaskRequest, read};
+use super::answer::ToolAnswer;
+use super::input::{KernelToolRequest, TaskRequest, read};
 use super::output::{fenced, line};
-use super::{AnyTool, KernelTool, Offer, listing};
+use super::{AnyTool, KernelTool, ToolOffer, listing};
 
 fn refusal(tool: KernelTool, input: Value) -> String {
     let answer = read(tool, input).unwrap_err();
@@ -18,7 +18,7 @@ fn refusal(tool: KernelTool, input: Value) -> String {
 
 fn task(input: Value) -> TaskRequest {
     match read(KernelTool::Task, input).unwrap() {
-        Request::Task(task) => task,
+        KernelToolRequest::Task(task) => task,
         other => panic!("{other:?}"),
     }
 }
@@ -70,18 +70,18 @@ fn the_six_tools_have_the_parameters_of_the_specification() {
 #[test]
 fn who_is_not_offered_the_kernel_finds_none_of_its_tools() {
     for tool in KernelTool::ALL {
-        assert_eq!(Offer::Goal.find(tool.name()), None);
-        let found = Offer::GoalAndKernel.find(tool.name());
+        assert_eq!(ToolOffer::Goal.find(tool.name()), None);
+        let found = ToolOffer::GoalAndKernel.find(tool.name());
         assert_eq!(found, Some(AnyTool::Kernel(tool)));
     }
-    for offer in [Offer::Goal, Offer::GoalAndKernel] {
-        let name = Tool::Status.name();
-        assert_eq!(offer.find(name), Some(AnyTool::Goal(Tool::Status)));
+    for offer in [ToolOffer::Goal, ToolOffer::GoalAndKernel] {
+        let name = GoalTool::Status.name();
+        assert_eq!(offer.find(name), Some(AnyTool::Goal(GoalTool::Status)));
     }
-    assert_eq!(Offer::Goal.listing().len(), Tool::ALL.len());
+    assert_eq!(ToolOffer::Goal.listing().len(), GoalTool::ALL.len());
     assert_eq!(
-        Offer::GoalAndKernel.listing().len(),
-        Tool::ALL.len() + KernelTool::ALL.len()
+        ToolOffer::GoalAndKernel.listing().len(),
+        GoalTool::ALL.len() + KernelTool::ALL.len()
     );
 }
 
@@ -111,7 +111,7 @@ fn texts_are_trimmed_and_an_empty_one_is_missing() {
     let text = refusal(add, json!({"domain": "d"}));
     assert_eq!(text, "domain and lesson are required");
     let all = read(KernelTool::LoopStatus, json!({"loopName": " "}));
-    assert_eq!(all, Ok(Request::LoopStatus(None)));
+    assert_eq!(all, Ok(KernelToolRequest::LoopStatus(None)));
 }
 
 #[test]
@@ -147,7 +147,8 @@ fn a_severity_that_is_none_is_information() {
         ("", Severity::Info),
     ] {
         let input = json!({"domain": "d", "lesson": "l", "severity": word});
-        let Ok(Request::GuardrailAdd { severity, .. }) = read(KernelTool::GuardrailAdd, input)
+        let Ok(KernelToolRequest::GuardrailAdd { severity, .. }) =
+            read(KernelTool::GuardrailAdd, input)
         else {
             panic!("{word:?} is refused");
         };
@@ -187,9 +188,9 @@ fn no_output_ends_its_fence() {
 
 #[test]
 fn an_answer_is_one_object_and_reads_back() {
-    let answer = Answer::not_launched("over capacity (3/3)");
+    let answer = ToolAnswer::not_launched("over capacity (3/3)");
     assert_eq!(answer.text, "[ERROR] over capacity (3/3)");
-    assert_eq!(Answer::from_value(&answer.to_value()), answer);
+    assert_eq!(ToolAnswer::from_value(&answer.to_value()), answer);
     assert_eq!(
         answer.to_result(),
         json!({
@@ -199,7 +200,7 @@ fn an_answer_is_one_object_and_reads_back() {
         })
     );
     let lost = json!({"ok": false, "reason": "unreachable", "message": "failed to reach"});
-    let read = Answer::from_value(&lost);
+    let read = ToolAnswer::from_value(&lost);
     assert_eq!(read.text, "failed to reach");
     assert_eq!(read.details, json!({"error": "unreachable"}));
     assert!(read.is_error);

@@ -14,7 +14,7 @@ use crate::workflow::modes::ralph::RalphView;
 
 /// The part of each mode.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
-pub struct Parts {
+pub struct ModeParts {
     /// The interview, of such a workflow.
     pub interview: Option<InterviewView>,
     /// The plan, its tasks and its reviews, of such a workflow.
@@ -23,7 +23,7 @@ pub struct Parts {
     pub autoresearch: Option<AutoresearchView>,
 }
 
-impl Parts {
+impl ModeParts {
     /// Shows the mode's own part.
     #[must_use]
     pub fn of(body: &Body) -> Self {
@@ -44,7 +44,8 @@ impl Parts {
 pub fn asked(body: &Body) -> Option<AskedView> {
     match body {
         Body::Interview(interview) => interview::asked(interview),
-        Body::Ralph(_) | Body::Autoresearch(_) => None,
+        Body::Ralph(_) => None,
+        Body::Autoresearch(_) => None,
     }
 }
 

@@ -4,46 +4,46 @@
 //! moves past a checkout that would not follow.
 
 use kapi_git::advance::{Advance, AdvanceError, AdvancePlan};
-use kapi_machine::watch::Watch;
-use kapi_run::workshop;
-use kapi_run::workshop::Workshop;
+use kapi_machine::watch::EffectWatch;
+use kapi_run::repository_session;
+use kapi_run::repository_session::RepositorySession;
 
-use crate::perform::{Refused, WorkflowPlace};
-use crate::rules::effect::{Advancing, Effect};
-use crate::rules::outcome::Outcome;
+use crate::perform::{EffectRefusal, WorkflowEnvironment};
+use crate::rules::effect::{Advancing, WorkflowEffect};
+use crate::rules::outcome::WorkflowOutcome;
 
 /// Moves the branch.
 pub(super) fn advance(
-    place: &WorkflowPlace<'_>,
-    effect: &Effect,
+    location: &WorkflowEnvironment<'_>,
+    effect: &WorkflowEffect,
     step: &Advancing,
-    watch: &Watch<'_>,
-) -> Result<Outcome, Refused> {
-    let world = (place.world)(&effect.workflow)?;
-    let workshop = Workshop::open(&world.book, &world.place.project, watch.cancel)?;
+    watch: &EffectWatch<'_>,
+) -> Result<WorkflowOutcome, EffectRefusal> {
+    let world = (location.world)(&effect.workflow)?;
+    let repo = RepositorySession::open(&world.grants, &world.location.project, watch.cancel)?;
     let (from, to) = (
-        workshop::commit_id(&step.from)?,
-        workshop::commit_id(&step.to)?,
+        repository_session::commit_id(&step.from)?,
+        repository_session::commit_id(&step.to)?,
     );
-    let advanced = workshop.repository.advance_integration(&AdvancePlan {
+    let advanced = repo.repository.advance_integration(&AdvancePlan {
         branch: step.target,
         from: &from,
         to: &to,
         checkout: step.checkout,
     });
     Ok(match advanced.map_err(|error| refused(&error, step))? {
-        Advance::Done { brought } => Outcome::Advanced {
+        Advance::Done { brought } => WorkflowOutcome::Advanced {
             at: step.to.clone(),
             brought: brought.map(|path| path.display().to_string()),
         },
-        Advance::Moved { found } => Outcome::Moved {
+        Advance::Moved { found } => WorkflowOutcome::Moved {
             found: found.map(|commit| commit.to_string()),
         },
     })
 }
 
 /// Returns the refusal of a step, with what the person can do about it.
-fn refused(error: &AdvanceError, step: &Advancing) -> Refused {
+fn refused(error: &AdvanceError, step: &Advancing) -> EffectRefusal {
     let (branch, to) = (step.target, &step.to);
     let hint = match error {
         AdvanceError::NotOnBase { .. } => Some(format!(
@@ -77,9 +77,9 @@ fn refused(error: &AdvanceError, step: &Advancing) -> Refused {
         }
         AdvanceError::Repository(_) | AdvanceError::Git(_) => None,
     };
-    let mut refused = Refused {
+    let mut refused = EffectRefusal {
         may_pass: error.may_pass(),
-        ..Refused::lasting_error(error)
+        ..EffectRefusal::lasting_error(error)
     };
     refused.failure.hint = hint.or(refused.failure.hint);
     refused

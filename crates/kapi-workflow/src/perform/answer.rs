@@ -16,7 +16,7 @@ const LINE_CHARS_MAX: usize = 120;
 
 /// Which end of a message is kept where it is too long.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kept {
+pub(super) enum MessageEnd {
     /// What was said first: the answer at its end is missing, and an example may stand before it.
     Beginning,
     /// What was printed last, which is where an answer stands.
@@ -27,9 +27,9 @@ pub(super) enum Kept {
 ///
 /// # Errors
 /// With what is wrong, as the agent may be told.
-pub(super) fn read(role: &RoleSpec, message: &str, kept: Kept) -> Result<ModeAnswer, String> {
+pub(super) fn read(role: &RoleSpec, message: &str, kept: MessageEnd) -> Result<ModeAnswer, String> {
     let is_full = message.len() + CHAR_BYTES_MAX > MESSAGE_BYTES_MAX;
-    if is_full && kept == Kept::Beginning {
+    if is_full && kept == MessageEnd::Beginning {
         return Err(
             "your message fills the 64 KiB that are read of one, so its end, where the \
              answer stands, may be missing: say it in fewer words"
@@ -103,7 +103,7 @@ fn fence(line: &str) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use super::{Kept, last_block};
+    use super::{MessageEnd, last_block};
     use crate::rules::modes::ModeAnswer;
     use crate::rules::modes::interview::spec::INTERVIEWER;
     use crate::rules::modes::ralph::answer::RalphAnswer;
@@ -111,7 +111,7 @@ mod tests {
     use crate::rules::role::RoleSpec;
 
     fn read(role: &RoleSpec, message: &str) -> Result<ModeAnswer, String> {
-        super::read(role, message, Kept::Beginning)
+        super::read(role, message, MessageEnd::Beginning)
     }
 
     const REVIEW: &str = r#"{"approve":true,"summary":"looked at all","findings":[]}"#;
@@ -153,7 +153,7 @@ mod tests {
             fenced(r#"{"approve":true,"findings":[]}"#),
             fenced(&format!("{REVIEW}{REVIEW}")),
         ];
-        let told: Vec<String> = cases
+        let reported: Vec<String> = cases
             .iter()
             .map(|text| read(RalphRole::Reviewer.spec(), text).unwrap_err())
             .collect();
@@ -164,8 +164,8 @@ mod tests {
             "the last block of JSON has no end: close it with ``` on a line of its own",
             "the block of JSON is not an object",
         ];
-        assert_eq!(told[..5], expected);
-        for (told, part) in told[5..].iter().zip([
+        assert_eq!(reported[..5], expected);
+        for (reported, part) in reported[5..].iter().zip([
             "invalid type: string \"yes\", expected a boolean at line 1",
             "unknown field `sumary`, expected one of `approve`, `summary`, `findings`",
             "duplicate field `approve`",
@@ -173,7 +173,7 @@ mod tests {
             "missing field `summary`",
             "trailing characters at line 1",
         ]) {
-            assert!(told.contains(part), "{told}");
+            assert!(reported.contains(part), "{reported}");
         }
     }
 
@@ -182,15 +182,15 @@ mod tests {
         let answer = format!("```json\n{REVIEW}\n```\n");
         let filled = |bytes: usize| format!("{answer}{}", "x".repeat(bytes - answer.len()));
         for bytes in [65_533, 65_536, 100_000] {
-            let told = read(RalphRole::Reviewer.spec(), &filled(bytes)).unwrap_err();
+            let reported = read(RalphRole::Reviewer.spec(), &filled(bytes)).unwrap_err();
             assert!(
-                told.contains("64 KiB") && told.contains("fewer words"),
-                "{told}"
+                reported.contains("64 KiB") && reported.contains("fewer words"),
+                "{reported}"
             );
         }
         assert!(read(RalphRole::Reviewer.spec(), &filled(65_000)).is_ok());
         let printed = format!("{}\n{answer}", "x".repeat(65_536 - answer.len() - 1));
-        assert!(super::read(RalphRole::Reviewer.spec(), &printed, Kept::End).is_ok());
+        assert!(super::read(RalphRole::Reviewer.spec(), &printed, MessageEnd::End).is_ok());
     }
 
     #[test]

@@ -13,56 +13,58 @@ use kapi_core::agent_end::{AgentEnd, AgentRun};
 use kapi_core::failure::Failure;
 use kapi_core::usage::Usage;
 use kapi_goal::perform::real::RealWorld;
-use kapi_machine::watch::Watch;
+use kapi_machine::watch::EffectWatch;
 use kapi_run::asker::patience::words;
 use kapi_run::asker::{AgentHome, QuestionFiles, ReadOnlyQuestion, ToolSet};
 use kapi_run::gate::GateRules;
+use kapi_run::repository_session::RepositorySession;
 use kapi_run::run_dir::RunDir;
 use kapi_run::spending::BookedResult;
 use kapi_run::spending::turn::{BookedTurn, TurnKey};
-use kapi_run::workshop::Workshop;
-use kapi_run::{asker, failure, workshop};
+use kapi_run::{asker, failure, repository_session};
 use kapi_spend::rules::account;
 use kapi_sys::process::ProcessEnd;
 
-use crate::perform::answer::Kept;
-use crate::perform::{Refused, WorkflowPlace, answer, cancelled, clear, outline, run_id, scratch};
-use crate::rules::effect::{AgentQuestion, Effect};
-use crate::rules::identity::Identity;
+use crate::perform::answer::MessageEnd;
+use crate::perform::{
+    EffectRefusal, WorkflowEnvironment, answer, cancelled, clear, outline, run_id, scratch,
+};
+use crate::rules::effect::{AgentQuestion, WorkflowEffect};
+use crate::rules::identity::ReviewerIdentity;
 use crate::rules::mode_spec::ModeSpec;
 use crate::rules::modes::ModeAnswer;
-use crate::rules::outcome::Outcome;
+use crate::rules::outcome::WorkflowOutcome;
 use crate::rules::role::{AskedOf, RoleSpec};
 
 /// Asks, and reads the answer.
 pub(super) fn ask(
-    place: &WorkflowPlace<'_>,
-    effect: &Effect,
+    location: &WorkflowEnvironment<'_>,
+    effect: &WorkflowEffect,
     question: &AgentQuestion,
-    watch: &Watch<'_>,
-) -> Result<Outcome, Refused> {
-    let world = (place.world)(&effect.workflow)?;
+    watch: &EffectWatch<'_>,
+) -> Result<WorkflowOutcome, EffectRefusal> {
+    let world = (location.world)(&effect.workflow)?;
     // A scripted agent answers by role; any other reads its prompt.
     let reference = part::of_role(&question.agent, question.role.name);
-    let refused = |error| Refused::lasting(failure::agent(&error));
+    let refused = |error| EffectRefusal::lasting(failure::agent(&error));
     let kind = AgentKind::parse(&reference).map_err(refused)?;
     kind.check_roles(&roles()).map_err(refused)?;
     let scratch = scratch(&world, effect)?;
     let run_id = run_id(effect);
-    let posed = Posed {
+    let posed = PreparedQuestion {
         world: &world,
         question,
         kind: &kind,
-        run_dir: RunDir::open(&world.place.runs, &run_id)?,
+        run_dir: RunDir::open(&world.location.runs, &run_id)?,
         run_id,
         scratch: &scratch,
-        guidance: guidance(place, &question.guidance)?,
+        guidance: guidance(location, &question.guidance)?,
     };
     let key = TurnKey {
         goal: effect.workflow.to_string(),
         effect: effect.id.to_string(),
     };
-    let turn = BookedTurn::of_agent(key, &kind, booked_as(question.role), &world.book);
+    let turn = BookedTurn::of_agent(key, &kind, booked_as(question.role), &world.grants);
     let booked = world.spending.booked(&turn, watch, |watch| {
         let asked = posed.put(watch);
         BookedResult {
@@ -74,10 +76,10 @@ pub(super) fn ask(
         }
     });
     clear(&scratch);
-    let (asked, stopped) = booked.map_err(|stopped| Refused::lasting(stopped.failure()))?;
+    let (asked, stopped) = booked.map_err(|stopped| EffectRefusal::lasting(stopped.failure()))?;
     let (run, end) = asked?;
     match stopped {
-        Some(stopped) => Err(Refused {
+        Some(stopped) => Err(EffectRefusal {
             failure: stopped.failure(),
             may_pass: false,
             usage: run.usage,
@@ -97,18 +99,21 @@ fn roles() -> Vec<&'static str> {
     names
 }
 
-pub(super) const fn booked_as(role: &RoleSpec) -> account::Role {
+pub(super) const fn booked_as(role: &RoleSpec) -> account::ModelRole {
     match role.by {
-        AskedOf::Agent => account::Role::Executor,
-        AskedOf::Reviewer => account::Role::Judge,
+        AskedOf::Agent => account::ModelRole::Executor,
+        AskedOf::Reviewer => account::ModelRole::Judge,
     }
 }
 
 /// Returns the texts of guidance documents, each under its name.
-pub(super) fn guidance(place: &WorkflowPlace<'_>, names: &[&str]) -> Result<String, Refused> {
+pub(super) fn guidance(
+    location: &WorkflowEnvironment<'_>,
+    names: &[&str],
+) -> Result<String, EffectRefusal> {
     let texts = names.iter().map(|name| {
-        let found = (place.guidance)(name).ok_or_else(|| {
-            Refused::lasting(Failure {
+        let found = (location.guidance)(name).ok_or_else(|| {
+            EffectRefusal::lasting(Failure {
                 message: format!("find the guidance document {name}"),
                 hint: None,
             })
@@ -119,7 +124,7 @@ pub(super) fn guidance(place: &WorkflowPlace<'_>, names: &[&str]) -> Result<Stri
 }
 
 /// A question, ready to be put.
-struct Posed<'a> {
+struct PreparedQuestion<'a> {
     world: &'a RealWorld<'a>,
     question: &'a AgentQuestion,
     kind: &'a AgentKind,
@@ -129,23 +134,23 @@ struct Posed<'a> {
     guidance: String,
 }
 
-impl Posed<'_> {
+impl PreparedQuestion<'_> {
     /// Puts the question until a provider lets it be answered, or stays away for too long.
-    fn put(&self, watch: &Watch<'_>) -> Result<(AgentRun, ProcessEnd), Failure> {
+    fn put(&self, watch: &EffectWatch<'_>) -> Result<(AgentRun, ProcessEnd), Failure> {
         let (world, question) = (self.world, self.question);
         let mut prompt = format!("{}{}", self.guidance, question.prompt);
         let mut mounts = Vec::new();
         let checked_out = match &question.commit {
             Some(commit) => Some((
-                Workshop::open(&world.book, &world.place.project, watch.cancel)?,
-                workshop::commit_id(commit)?,
+                RepositorySession::open(&world.grants, &world.location.project, watch.cancel)?,
+                repository_session::commit_id(commit)?,
             )),
             None => None,
         };
-        if let (Some((workshop, commit)), Some(since)) = (&checked_out, &question.since) {
+        if let (Some((repo, commit)), Some(since)) = (&checked_out, &question.since) {
             let change = JudgedChange {
-                workshop,
-                base: Some(workshop::commit_id(since)?),
+                repo,
+                base: Some(repository_session::commit_id(since)?),
                 commit: commit.clone(),
             };
             let shown = outline::show(&change, question.sandbox, &self.run_dir)?;
@@ -156,7 +161,7 @@ impl Posed<'_> {
             agent: self.kind,
             prompt: &prompt,
             files: match &checked_out {
-                Some((workshop, commit)) => QuestionFiles::Commit { workshop, commit },
+                Some((repo, commit)) => QuestionFiles::Commit { repo, commit },
                 None => QuestionFiles::Nothing,
             },
             home: AgentHome::Anew,
@@ -172,10 +177,10 @@ impl Posed<'_> {
             env: Vec::new(),
             mounts,
         };
-        asker::ask_patiently(&world.book, &posed, watch)
+        asker::ask_patiently(&world.grants, &posed, watch)
     }
 
-    fn outcome(&self, run: &AgentRun, end: ProcessEnd) -> Result<Outcome, Refused> {
+    fn outcome(&self, run: &AgentRun, end: ProcessEnd) -> Result<WorkflowOutcome, EffectRefusal> {
         let asked = QuestionRun {
             question: self.question,
             kind: self.kind,
@@ -196,28 +201,32 @@ impl QuestionRun<'_> {
     /// Reads an answer. Of what a command prints the end is kept, of what an agent says the beginning.
     fn read(&self, message: &str) -> Result<ModeAnswer, String> {
         let kept = match self.kind {
-            AgentKind::Command(_) => Kept::End,
+            AgentKind::Command(_) => MessageEnd::End,
             AgentKind::Claude
             | AgentKind::Codex
             | AgentKind::Gemini
             | AgentKind::Pi
-            | AgentKind::Script(_) => Kept::Beginning,
+            | AgentKind::Script(_) => MessageEnd::Beginning,
         };
         answer::read(self.question.role, message, kept)
     }
 
     /// Returns what the end of an agent's run comes to: its answer, or what is wrong with it.
-    pub(super) fn outcome(&self, run: &AgentRun, end: ProcessEnd) -> Result<Outcome, Refused> {
+    pub(super) fn outcome(
+        &self,
+        run: &AgentRun,
+        end: ProcessEnd,
+    ) -> Result<WorkflowOutcome, EffectRefusal> {
         if end == ProcessEnd::Cancelled {
             return Ok(cancelled(run.usage));
         }
-        let by = Identity {
+        let by = ReviewerIdentity {
             agent: self.question.agent.clone(),
             run: self.run_id.to_owned(),
         };
         let usage = run.usage;
         let failed = |message: String, may_pass: bool| {
-            Err(Refused {
+            Err(EffectRefusal {
                 failure: Failure {
                     message: format!("get an answer from {}: {message}", self.question.agent),
                     hint: None,
@@ -228,14 +237,14 @@ impl QuestionRun<'_> {
         };
         match &run.end {
             AgentEnd::Finished => Ok(match self.read(&run.message) {
-                Ok(answer) => Outcome::Answered {
+                Ok(answer) => WorkflowOutcome::Answered {
                     by,
                     answer: Box::new(answer),
                     usage,
                 },
-                Err(why) => Outcome::Unreadable { by, why, usage },
+                Err(why) => WorkflowOutcome::Unreadable { by, why, usage },
             }),
-            AgentEnd::Refused => Ok(Outcome::Unreadable {
+            AgentEnd::Refused => Ok(WorkflowOutcome::Unreadable {
                 by,
                 why: "the model refused to answer".to_owned(),
                 usage,

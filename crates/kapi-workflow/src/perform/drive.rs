@@ -12,14 +12,14 @@ use kapi_goal::perform::real::RealWorld;
 use kapi_goal::perform::waits;
 use kapi_goal::perform::waits::WaitCheck;
 use kapi_goal::record::drive;
-use kapi_goal::record::drive::{Control, DriveError, Observed};
+use kapi_goal::record::drive::{DriveControl, DriveObservation, GoalDriveError};
 use kapi_goal::record::error::EngineError;
 use kapi_goal::record::project::Project;
-use kapi_goal::rules::plan::task::TaskId;
-use kapi_goal::rules::state::{Goal, Status};
+use kapi_goal::rules::plan::task::PlanTaskId;
+use kapi_goal::rules::state::{Goal, GoalStatus};
 use kapi_goal::rules::words;
 use kapi_machine::pace::Pace;
-use kapi_machine::watch::{Activity, Watch};
+use kapi_machine::watch::{Activity, EffectWatch};
 use kapi_run::failure;
 use kapi_sys::clock::monotonic_ms;
 
@@ -48,28 +48,28 @@ pub fn drive(
     project: &Project<'_>,
     world: &RealWorld<'_>,
     id: &GoalId,
-    task: &TaskId,
-    watch: &Watch<'_>,
+    task: &PlanTaskId,
+    watch: &EffectWatch<'_>,
 ) -> Result<Driven, NotTasked> {
-    let control = Control {
+    let control = DriveControl {
         // Not the person: then an interrupt would stop the goal for good.
         person: Actor::Engine,
         interrupted: &|| watch.cancel.is_raised(),
         monotonic_ms: &monotonic_ms,
         pace: Pace::STANDARD,
     };
-    let mut told = String::new();
+    let mut reported = String::new();
     loop {
         let driven = drive::drive(project, id, world, &control, &mut |seen| {
             show(seen, task, watch);
         });
         let goal = match driven {
             Ok(goal) => goal,
-            Err(DriveError::Driven { owner, .. }) => {
-                if owner != told {
+            Err(GoalDriveError::Driven { owner, .. }) => {
+                if owner != reported {
                     let text = format!("{}: goal {id} is driven by {owner}", task.as_str());
                     (watch.notice)(Activity::Note { text });
-                    told = owner;
+                    reported = owner;
                 }
                 thread::sleep(LOOK);
                 if watch.cancel.is_raised() {
@@ -77,12 +77,12 @@ pub fn drive(
                 }
                 continue;
             }
-            Err(DriveError::Engine(error)) => return Err(failed(&error)),
+            Err(GoalDriveError::Engine(error)) => return Err(failed(&error)),
         };
         if watch.cancel.is_raised() && !goal.status.is_terminal() {
             return Ok(Driven::LetGo);
         }
-        if goal.status != Status::Waiting {
+        if goal.status != GoalStatus::Waiting {
             return Ok(Driven::Rests(Box::new(goal)));
         }
         if let Some(wait) = &goal.wait {
@@ -104,12 +104,12 @@ fn stay(
     project: &Project<'_>,
     world: &RealWorld<'_>,
     mut goal: Goal,
-    watch: &Watch<'_>,
+    watch: &EffectWatch<'_>,
 ) -> Result<bool, NotTasked> {
     while let Some(wait) = goal
         .wait
         .as_ref()
-        .filter(|_| goal.status == Status::Waiting)
+        .filter(|_| goal.status == GoalStatus::Waiting)
     {
         if watch.cancel.is_raised() {
             return Ok(false);
@@ -143,17 +143,17 @@ fn failed(error: &EngineError) -> NotTasked {
 }
 
 /// Tells what happens in a goal. What it uses stands in its own account, and is not told.
-fn show(seen: Observed, task: &TaskId, watch: &Watch<'_>) {
+fn show(seen: DriveObservation, task: &PlanTaskId, watch: &EffectWatch<'_>) {
     let named = |text: &str| format!("{}: {text}", task.as_str());
     match seen {
-        Observed::Activity(Activity::Used(_)) | Observed::Recorded(_) => {}
-        Observed::Activity(Activity::Note { text }) => {
+        DriveObservation::Activity(Activity::Used(_)) | DriveObservation::Recorded(_) => {}
+        DriveObservation::Activity(Activity::Note { text }) => {
             (watch.notice)(Activity::Note { text: named(&text) });
         }
-        Observed::Activity(
+        DriveObservation::Activity(
             activity @ (Activity::Tool { .. } | Activity::Text { .. } | Activity::Verifying { .. }),
         ) => (watch.notice)(activity),
-        Observed::Performing(effect) => {
+        DriveObservation::Performing(effect) => {
             let text = named(&format!("goal {}, {}", effect.goal, effect.id));
             (watch.notice)(Activity::Note { text });
         }

@@ -9,35 +9,37 @@ use kapi_check::rules::measure::Measurement;
 use kapi_check::rules::proof::downloads::Downloads;
 use kapi_core::isolation::NetworkMode;
 use kapi_core::usage::Usage;
-use kapi_machine::watch::Watch;
+use kapi_machine::watch::EffectWatch;
+use kapi_run::repository_session::RepositorySession;
 use kapi_run::run_dir::RunDir;
 use kapi_run::shell::Listener;
-use kapi_run::workshop::Workshop;
 
-use crate::perform::{Refused, WorkflowPlace, cancelled, clear, run_id, scratch, verify};
-use crate::rules::effect::Effect;
-use crate::rules::outcome::Outcome;
+use crate::perform::{
+    EffectRefusal, WorkflowEnvironment, cancelled, clear, run_id, scratch, verify,
+};
+use crate::rules::effect::WorkflowEffect;
+use crate::rules::outcome::WorkflowOutcome;
 
 /// Measures.
 pub(super) fn measure(
-    place: &WorkflowPlace<'_>,
-    effect: &Effect,
+    location: &WorkflowEnvironment<'_>,
+    effect: &WorkflowEffect,
     wanted: &Measurement,
-    watch: &Watch<'_>,
-) -> Result<Outcome, Refused> {
-    let branch = verify::branch(place, &effect.workflow)?;
-    let world = (place.world)(&effect.workflow)?;
-    let workshop = Workshop::open(&world.book, &world.place.project, watch.cancel)?;
+    watch: &EffectWatch<'_>,
+) -> Result<WorkflowOutcome, EffectRefusal> {
+    let branch = verify::branch(location, &effect.workflow)?;
+    let world = (location.world)(&effect.workflow)?;
+    let repo = RepositorySession::open(&world.grants, &world.location.project, watch.cancel)?;
     let scratch = scratch(&world, effect)?;
     let name = run_id(effect);
-    let run_dir = RunDir::open(&world.place.runs, &name)?;
-    let dependencies = Dependencies::of_goal(&world.book, &workshop.repository, &scratch)?;
+    let run_dir = RunDir::open(&world.location.runs, &name)?;
+    let dependencies = Dependencies::of_goal(&world.grants, &repo.repository, &scratch)?;
     let prover = Prover {
-        book: &world.book,
-        workshop: &workshop,
+        grants: &world.grants,
+        repo: &repo,
         site: ProverSite {
-            project: &world.place.project,
-            stores: &world.place.stores,
+            project: &world.location.project,
+            stores: &world.location.stores,
             scratch: &scratch,
             hidden: None,
             name: &name,
@@ -54,5 +56,7 @@ pub(super) fn measure(
     let measured = prover.measure(&branch, wanted);
     clear(&scratch);
     let cancelled = || cancelled(Usage::default());
-    Ok(measured?.map_or_else(cancelled, |measured| Outcome::Measured(Box::new(measured))))
+    Ok(measured?.map_or_else(cancelled, |measured| {
+        WorkflowOutcome::Measured(Box::new(measured))
+    }))
 }

@@ -11,15 +11,15 @@ use kapi_check::rules::proof::obstacle::Obstacle;
 use kapi_core::failure::Failure;
 use kapi_core::usage::Usage;
 use kapi_git::id::CommitId;
-use kapi_machine::watch::Watch;
+use kapi_machine::watch::EffectWatch;
+use kapi_run::repository_session::RepositorySession;
 use kapi_run::run_dir::RunDir;
-use kapi_run::workshop::Workshop;
-use kapi_run::{failure, workshop};
+use kapi_run::{failure, repository_session};
 
 use crate::perform::verify::BranchProof;
-use crate::perform::{Refused, WorkflowPlace, cancelled, verify};
-use crate::rules::effect::{Effect, Verification};
-use crate::rules::outcome::Outcome;
+use crate::perform::{EffectRefusal, WorkflowEnvironment, cancelled, verify};
+use crate::rules::effect::{Verification, WorkflowEffect};
+use crate::rules::outcome::WorkflowOutcome;
 
 /// How many names are tried.
 const NAMES_MAX: u32 = 9;
@@ -37,47 +37,47 @@ pub(super) struct NewBranch<'a> {
 /// Makes the branch at its base and a worktree of it, or finds them, and runs the checks there. One that
 /// cannot work is told before a task is begun.
 pub(super) fn prepare(
-    place: &WorkflowPlace<'_>,
-    effect: &Effect,
+    location: &WorkflowEnvironment<'_>,
+    effect: &WorkflowEffect,
     branch: &NewBranch<'_>,
     checks: &Verification,
-    watch: &Watch<'_>,
-) -> Result<Outcome, Refused> {
+    watch: &EffectWatch<'_>,
+) -> Result<WorkflowOutcome, EffectRefusal> {
     let &NewBranch { name: branch, base } = branch;
-    let world = (place.world)(&effect.workflow)?;
-    let workshop = Workshop::open(&world.book, &world.place.project, watch.cancel)?;
-    let owner = workshop::ref_part(&world.place.ref_name)?;
-    let recorded = workshop.repository.recorded_base(&owner);
+    let world = (location.world)(&effect.workflow)?;
+    let repo = RepositorySession::open(&world.grants, &world.location.project, watch.cancel)?;
+    let owner = repository_session::ref_part(&world.location.ref_name)?;
+    let recorded = repo.repository.recorded_base(&owner);
     let recorded = recorded.map_err(|error| failure::plain(&error))?;
-    let run_dir = RunDir::open(&world.place.runs, &format!("{}-branch", effect.workflow))?;
+    let run_dir = RunDir::open(&world.location.runs, &format!("{}-branch", effect.workflow))?;
     let kept = fs::read_to_string(run_dir.file(FILE)).ok();
     let name = match (&recorded, kept) {
-        (Some(_), Some(kept)) => still_ours(&workshop, kept, base)?,
-        (Some(_), None) => still_ours(&workshop, branch.to_owned(), base)?,
+        (Some(_), Some(kept)) => still_ours(&repo, kept, base)?,
+        (Some(_), None) => still_ours(&repo, branch.to_owned(), base)?,
         (None, kept) => {
             let first = kept.unwrap_or_else(|| branch.to_owned());
-            let name = free_name(&workshop, &first, branch, effect.workflow.index())?;
+            let name = free_name(&repo, &first, branch, effect.workflow.index())?;
             run_dir.keep(FILE, name.as_bytes())?;
             name
         }
     };
-    let made = workshop.workspace(&world.place, &name, base, base);
-    let workspace = made.map_err(Refused::lasting)?;
+    let made = repo.workspace(&world.location, &name, base, base);
+    let workspace = made.map_err(EffectRefusal::lasting)?;
     let mut baseline = None;
     if !checks.commands.is_empty() {
         let subject = BranchProof {
             subject: ProofSubject::Base,
             branch: &name,
         };
-        let Some(report) = verify::report(place, effect, checks, subject, watch)? else {
+        let Some(report) = verify::report(location, effect, checks, subject, watch)? else {
             return Ok(cancelled(Usage::default()));
         };
         if let Some(obstacle) = baseline::obstacle(&report) {
-            return Err(Refused::lasting(cannot_work(&obstacle)));
+            return Err(EffectRefusal::lasting(cannot_work(&obstacle)));
         }
         baseline = Some(Box::new(report));
     }
-    Ok(Outcome::Prepared {
+    Ok(WorkflowOutcome::Prepared {
         branch: name,
         worktree: workspace.path.display().to_string(),
         baseline,
@@ -96,10 +96,10 @@ fn cannot_work(obstacle: &Obstacle) -> Failure {
 }
 
 /// Returns the branch that was made, unless somebody else's has its name by now.
-fn still_ours(workshop: &Workshop, name: String, base: &str) -> Result<String, Refused> {
-    let found = at(workshop, &name)?;
+fn still_ours(repo: &RepositorySession, name: String, base: &str) -> Result<String, EffectRefusal> {
+    let found = at(repo, &name)?;
     match found {
-        Some(commit) if commit.as_str() != base => Err(Refused::lasting(Failure {
+        Some(commit) if commit.as_str() != base => Err(EffectRefusal::lasting(Failure {
             message: format!("use branch {name}: it is at {commit}, but was created at {base}"),
             hint: Some(format!(
                 "reset it with `git branch --force {name} {base}`, or rename it."
@@ -111,11 +111,11 @@ fn still_ours(workshop: &Workshop, name: String, base: &str) -> Result<String, R
 
 /// Returns the first name that is free, the most telling one last.
 fn free_name(
-    workshop: &Workshop,
+    repo: &RepositorySession,
     first: &str,
     branch: &str,
     index: u32,
-) -> Result<String, Refused> {
+) -> Result<String, EffectRefusal> {
     let mut names = vec![
         first.to_owned(),
         branch.to_owned(),
@@ -123,20 +123,20 @@ fn free_name(
     ];
     names.extend((2..=NAMES_MAX).map(|number| format!("{branch}-{index:03}-{number}")));
     for name in names {
-        let is_free = workshop.repository.branch_is_free(&name);
+        let is_free = repo.repository.branch_is_free(&name);
         if is_free.map_err(|error| failure::plain(&error))? {
             return Ok(name);
         }
     }
-    Err(Refused::lasting(Failure {
+    Err(EffectRefusal::lasting(Failure {
         message: format!("find a free name for branch {branch}"),
         hint: Some("rename or delete branches of that name.".to_owned()),
     }))
 }
 
-fn at(workshop: &Workshop, branch: &str) -> Result<Option<CommitId>, Refused> {
+fn at(repo: &RepositorySession, branch: &str) -> Result<Option<CommitId>, EffectRefusal> {
     let name = format!("refs/heads/{branch}");
-    let found = workshop.repository.refs_at(&name);
+    let found = repo.repository.refs_at(&name);
     let found = found.map_err(|error| failure::plain(&error))?;
     let mut found = found.into_iter().filter(|(other, _)| *other == name);
     Ok(found.next().map(|(_, commit)| commit))

@@ -9,43 +9,43 @@ use kapi_agent::script::part;
 use kapi_core::failure::Failure;
 use kapi_core::usage::Usage;
 use kapi_git::candidate::CandidatePlan;
-use kapi_git::workspace::Origin;
+use kapi_git::workspace::WorkspaceOrigin;
 use kapi_goal::perform::agent_run::WorkspaceTurn;
 use kapi_goal::perform::real::RealWorld;
 use kapi_goal::rules::effect::{AgentPurpose, AgentTask};
-use kapi_machine::watch::Watch;
+use kapi_machine::watch::EffectWatch;
 use kapi_run::asker::patiently;
+use kapi_run::repository_session::RepositorySession;
 use kapi_run::spending::BookedResult;
 use kapi_run::spending::turn::{BookedTurn, TurnKey};
-use kapi_run::workshop::Workshop;
-use kapi_run::{failure, workshop};
+use kapi_run::{failure, repository_session};
 
 use crate::perform::ask::{QuestionRun, booked_as, guidance};
-use crate::perform::{Refused, WorkflowPlace, clear, run_id, scratch};
-use crate::rules::changed::Changed;
-use crate::rules::effect::{Effect, Proposal};
-use crate::rules::outcome::{Outcome, ProposalReport, ProposedCommit};
+use crate::perform::{EffectRefusal, WorkflowEnvironment, clear, run_id, scratch};
+use crate::rules::changed::LandedPaths;
+use crate::rules::effect::{Proposal, WorkflowEffect};
+use crate::rules::outcome::{ProposalReport, ProposedCommit, WorkflowOutcome};
 
 /// Files that could not be taken over, of which so many are named.
 const LEFT_OUT_MAX: usize = 20;
 
 /// Lets an agent propose a change.
 pub(super) fn propose(
-    place: &WorkflowPlace<'_>,
-    effect: &Effect,
+    location: &WorkflowEnvironment<'_>,
+    effect: &WorkflowEffect,
     proposal: &Proposal,
-    watch: &Watch<'_>,
-) -> Result<Outcome, Refused> {
-    let mut world = (place.world)(&effect.workflow)?;
+    watch: &EffectWatch<'_>,
+) -> Result<WorkflowOutcome, EffectRefusal> {
+    let mut world = (location.world)(&effect.workflow)?;
     let question = &proposal.question;
     let reference = part::of_role(&question.agent, question.role.name);
-    let kind =
-        AgentKind::parse(&reference).map_err(|error| Refused::lasting(failure::agent(&error)))?;
-    let workshop = Workshop::open(&world.book, &world.place.project, watch.cancel)?;
-    let task = task(place, &workshop, proposal, reference)?;
+    let kind = AgentKind::parse(&reference)
+        .map_err(|error| EffectRefusal::lasting(failure::agent(&error)))?;
+    let repo = RepositorySession::open(&world.grants, &world.location.project, watch.cancel)?;
+    let task = task(location, &repo, proposal, reference)?;
     // A home and layers of its own, so that nothing goes from one proposal to the next.
     let scratch = scratch(&world, effect)?;
-    world.place.scratch.clone_from(&scratch);
+    world.location.scratch.clone_from(&scratch);
     let run_id = run_id(effect);
     let turn = WorkspaceTurn {
         task: &task,
@@ -59,7 +59,7 @@ pub(super) fn propose(
         goal: effect.workflow.to_string(),
         effect: effect.id.to_string(),
     };
-    let booked = BookedTurn::of_agent(key, &kind, booked_as(question.role), &world.book);
+    let booked = BookedTurn::of_agent(key, &kind, booked_as(question.role), &world.grants);
     let ran = world.spending.booked(&booked, watch, |watch| {
         let ran = patiently(watch, || world.run_in_workspace(&turn, watch));
         BookedResult {
@@ -71,10 +71,10 @@ pub(super) fn propose(
         }
     });
     clear(&scratch);
-    let (ran, stopped) = ran.map_err(|stopped| Refused::lasting(stopped.failure()))?;
+    let (ran, stopped) = ran.map_err(|stopped| EffectRefusal::lasting(stopped.failure()))?;
     let (run, end) = ran?;
     if let Some(stopped) = stopped {
-        return Err(Refused {
+        return Err(EffectRefusal {
             failure: stopped.failure(),
             may_pass: false,
             usage: run.usage,
@@ -86,13 +86,13 @@ pub(super) fn propose(
         run_id: &run_id,
     };
     match asked.outcome(&run, end)? {
-        Outcome::Answered { by, answer, usage } => {
-            let candidate = commit(&world, proposal, watch).map_err(|failure| Refused {
+        WorkflowOutcome::Answered { by, answer, usage } => {
+            let candidate = commit(&world, proposal, watch).map_err(|failure| EffectRefusal {
                 failure,
                 may_pass: true,
                 usage,
             })?;
-            Ok(Outcome::Proposed(Box::new(ProposalReport {
+            Ok(WorkflowOutcome::Proposed(Box::new(ProposalReport {
                 by,
                 answer: *answer,
                 candidate,
@@ -105,18 +105,18 @@ pub(super) fn propose(
 
 /// Returns the turn as a goal has it.
 fn task(
-    place: &WorkflowPlace<'_>,
-    workshop: &Workshop,
+    location: &WorkflowEnvironment<'_>,
+    repo: &RepositorySession,
     proposal: &Proposal,
     reference: String,
-) -> Result<AgentTask, Refused> {
+) -> Result<AgentTask, EffectRefusal> {
     let question = &proposal.question;
     let head = head(proposal);
-    let tree = workshop
+    let tree = repo
         .repository
-        .tree_of(&workshop::commit_id(head)?)
+        .tree_of(&repository_session::commit_id(head)?)
         .map_err(|error| failure::plain(&error))?;
-    let guidance = guidance(place, &question.guidance)?;
+    let guidance = guidance(location, &question.guidance)?;
     Ok(AgentTask {
         purpose: AgentPurpose::Work,
         agent: reference,
@@ -143,26 +143,26 @@ fn head(proposal: &Proposal) -> &str {
 fn commit(
     world: &RealWorld<'_>,
     proposal: &Proposal,
-    watch: &Watch<'_>,
+    watch: &EffectWatch<'_>,
 ) -> Result<Option<ProposedCommit>, Failure> {
-    let workshop = Workshop::open(&world.book, &world.place.project, watch.cancel)?;
+    let repo = RepositorySession::open(&world.grants, &world.location.project, watch.cancel)?;
     let head = head(proposal);
-    let workspace = workshop.workspace(&world.place, &proposal.branch, &proposal.first, head)?;
-    if workspace.origin != Origin::Adopted {
+    let workspace = repo.workspace(&world.location, &proposal.branch, &proposal.first, head)?;
+    if workspace.origin != WorkspaceOrigin::Adopted {
         return Err(Failure {
             message: "record what an agent proposed: its worktree was gone".to_owned(),
             hint: Some("it was made again as the turn began; resume to go on.".to_owned()),
         });
     }
     let plan = CandidatePlan {
-        name: workshop::ref_part(&format!("proposal-{}", proposal.question.ordinal))?,
+        name: repository_session::ref_part(&format!("proposal-{}", proposal.question.ordinal))?,
         message: proposal.message.clone(),
-        author: workshop::author(),
+        author: repository_session::author(),
         at_unix_seconds: proposal.at_s,
     };
-    let found = workshop
+    let found = repo
         .repository
-        .commit_candidate_on(&workspace, &workshop::commit_id(head)?, &plan)
+        .commit_candidate_on(&workspace, &repository_session::commit_id(head)?, &plan)
         .map_err(|error| failure::plain(&error))?;
     if found.changed.is_empty() {
         return Ok(None);
@@ -175,7 +175,7 @@ fn commit(
     Ok(Some(ProposedCommit {
         commit: found.commit.to_string(),
         tree: found.tree.to_string(),
-        changed: Changed::of(paths.collect()),
+        changed: LandedPaths::of(paths.collect()),
         left_out: left_out
             .map(|refused| format!("{}: {}", refused.path.display(), refused.why))
             .collect(),

@@ -7,42 +7,41 @@ use kapi_git::candidate::CandidatePlan;
 use kapi_git::id::CommitId;
 use kapi_git::publish::PublishError;
 use kapi_git::restore::{Recommit, RestoreError};
-use kapi_git::workspace::Workspace;
-use kapi_machine::watch::Watch;
-use kapi_run::workshop::Workshop;
-use kapi_run::{failure, workshop};
+use kapi_git::workspace::GitWorkspace;
+use kapi_machine::watch::EffectWatch;
+use kapi_run::repository_session::RepositorySession;
+use kapi_run::{failure, repository_session};
 
-use crate::perform::{Refused, WorkflowPlace};
+use crate::perform::{EffectRefusal, WorkflowEnvironment};
 use crate::record::run_name::effect_name;
-use crate::rules::effect::{Effect, KeptChange, Restoration};
-use crate::rules::outcome::{Outcome, RestorationReport};
+use crate::rules::effect::{KeptChange, Restoration, WorkflowEffect};
+use crate::rules::outcome::{RestorationReport, WorkflowOutcome};
 
 /// Puts branch and worktree where they belong.
 pub(super) fn restore(
-    place: &WorkflowPlace<'_>,
-    effect: &Effect,
+    location: &WorkflowEnvironment<'_>,
+    effect: &WorkflowEffect,
     wanted: &Restoration,
-    watch: &Watch<'_>,
-) -> Result<Outcome, Refused> {
-    let world = (place.world)(&effect.workflow)?;
-    let workshop = Workshop::open(&world.book, &world.place.project, watch.cancel)?;
-    let head = workshop::commit_id(&wanted.head)?;
-    let workspace =
-        workshop.workspace(&world.place, &wanted.branch, &wanted.first, &wanted.head)?;
+    watch: &EffectWatch<'_>,
+) -> Result<WorkflowOutcome, EffectRefusal> {
+    let world = (location.world)(&effect.workflow)?;
+    let repo = RepositorySession::open(&world.grants, &world.location.project, watch.cancel)?;
+    let head = repository_session::commit_id(&wanted.head)?;
+    let workspace = repo.workspace(&world.location, &wanted.branch, &wanted.first, &wanted.head)?;
     let name = format!("kept-{}", effect_name(&effect.id));
     let to = match &wanted.keep {
         None => head.clone(),
-        Some(keep) => kept(&workshop, &workspace, &head, keep, &name)?,
+        Some(keep) => kept(&repo, &workspace, &head, keep, &name)?,
     };
     // Where it stays, this proves that nobody else has moved it.
-    let moved = workshop.repository.publish_from(&workspace, &head, &to);
+    let moved = repo.repository.publish_from(&workspace, &head, &to);
     moved.map_err(|error| refused(&error))?;
-    let restored = workshop.repository.restore_workspace(&workspace, &to);
-    let restored = restored.map_err(|error| Refused {
+    let restored = repo.repository.restore_workspace(&workspace, &to);
+    let restored = restored.map_err(|error| EffectRefusal {
         may_pass: !matches!(error, RestoreError::LeftOver { .. }),
-        ..Refused::lasting_error(&error)
+        ..EffectRefusal::lasting_error(&error)
     })?;
-    Ok(Outcome::Restored(RestorationReport {
+    Ok(WorkflowOutcome::Restored(RestorationReport {
         commit: to.to_string(),
         tree: restored.tree.to_string(),
         n_removed: restored.n_removed,
@@ -51,28 +50,28 @@ pub(super) fn restore(
 
 /// Makes the commit that is put on the branch.
 fn kept(
-    workshop: &Workshop,
-    workspace: &Workspace,
+    repo: &RepositorySession,
+    workspace: &GitWorkspace,
     head: &CommitId,
     keep: &KeptChange,
     name: &str,
-) -> Result<CommitId, Refused> {
+) -> Result<CommitId, EffectRefusal> {
     let plan = CandidatePlan {
-        name: workshop::ref_part(name)?,
+        name: repository_session::ref_part(name)?,
         message: keep.message.clone(),
-        author: workshop::author(),
+        author: repository_session::author(),
         at_unix_seconds: keep.at_s,
     };
     let commits = Recommit {
-        files: &workshop::commit_id(&keep.commit)?,
+        files: &repository_session::commit_id(&keep.commit)?,
         parent: head,
     };
-    let made = workshop.repository.recommit(workspace, commits, &plan);
+    let made = repo.repository.recommit(workspace, commits, &plan);
     made.map_err(|error| failure::plain(&error).into())
 }
 
 /// A branch that somebody moved is theirs to put back; everything else may pass.
-fn refused(error: &PublishError) -> Refused {
+fn refused(error: &PublishError) -> EffectRefusal {
     let hint = match error {
         PublishError::BranchMoved {
             branch, expected, ..
@@ -82,7 +81,7 @@ fn refused(error: &PublishError) -> Refused {
         )),
         _ => None,
     };
-    let mut refused = Refused::lasting_error(error);
+    let mut refused = EffectRefusal::lasting_error(error);
     refused.may_pass = hint.is_none();
     refused.failure.hint = hint.or(refused.failure.hint);
     refused

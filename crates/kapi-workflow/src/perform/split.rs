@@ -5,65 +5,65 @@
 use kapi_git::candidate::CandidatePlan;
 use kapi_git::id::CommitId;
 use kapi_git::split::{PartPlan, SplitPlan};
-use kapi_machine::watch::Watch;
-use kapi_run::workshop;
-use kapi_run::workshop::Workshop;
+use kapi_machine::watch::EffectWatch;
+use kapi_run::repository_session;
+use kapi_run::repository_session::RepositorySession;
 
-use crate::perform::{Refused, WorkflowPlace, clear, scratch};
+use crate::perform::{EffectRefusal, WorkflowEnvironment, clear, scratch};
 use crate::rules::branch::PartBranch;
-use crate::rules::effect::{Effect, Split};
-use crate::rules::outcome::Outcome;
+use crate::rules::effect::{Split, WorkflowEffect};
+use crate::rules::outcome::WorkflowOutcome;
 
 /// Makes the branches.
 pub(super) fn split(
-    place: &WorkflowPlace<'_>,
-    effect: &Effect,
+    location: &WorkflowEnvironment<'_>,
+    effect: &WorkflowEffect,
     wanted: &Split,
-    watch: &Watch<'_>,
-) -> Result<Outcome, Refused> {
-    let world = (place.world)(&effect.workflow)?;
-    let workshop = Workshop::open(&world.book, &world.place.project, watch.cancel)?;
+    watch: &EffectWatch<'_>,
+) -> Result<WorkflowOutcome, EffectRefusal> {
+    let world = (location.world)(&effect.workflow)?;
+    let repo = RepositorySession::open(&world.grants, &world.location.project, watch.cancel)?;
     let scratch = scratch(&world, effect)?;
     let mut parts = Vec::new();
     for (n, part) in (1..).zip(&wanted.parts) {
         let commits = part
             .commits
             .iter()
-            .map(|commit| workshop::commit_id(commit));
+            .map(|commit| repository_session::commit_id(commit));
         let commits: Result<Vec<CommitId>, _> = commits.collect();
         parts.push(PartPlan {
             branch: part.branch.clone(),
             commit: CandidatePlan {
-                name: workshop::ref_part(&format!("part-{n}"))?,
+                name: repository_session::ref_part(&format!("part-{n}"))?,
                 message: part.message.clone(),
-                author: workshop::author(),
+                author: repository_session::author(),
                 at_unix_seconds: wanted.at_s,
             },
             commits: commits?,
         });
     }
     let (base, head) = (
-        workshop::commit_id(&wanted.base)?,
-        workshop::commit_id(&wanted.head)?,
+        repository_session::commit_id(&wanted.base)?,
+        repository_session::commit_id(&wanted.head)?,
     );
     let plan = SplitPlan {
-        owner: &workshop::ref_part(&world.place.ref_name)?,
+        owner: &repository_session::ref_part(&world.location.ref_name)?,
         base: &base,
         head: &head,
         parts: &parts,
         scratch: &scratch.join("index"),
     };
-    let made = workshop.repository.split(&plan);
+    let made = repo.repository.split(&plan);
     clear(&scratch);
-    let made = made.map_err(|error| Refused {
+    let made = made.map_err(|error| EffectRefusal {
         may_pass: error.may_pass(),
-        ..Refused::lasting_error(&error)
+        ..EffectRefusal::lasting_error(&error)
     })?;
     let branches = made.into_iter().map(|made| PartBranch {
         branch: made.branch,
         commit: made.commit.to_string(),
     });
-    Ok(Outcome::Split {
+    Ok(WorkflowOutcome::Split {
         branches: branches.collect(),
     })
 }

@@ -7,16 +7,16 @@ use kapi_core::failure::Failure;
 use kapi_core::id::GoalId;
 use kapi_core::workflow_key::WorkflowKey;
 use kapi_goal::perform::real::RealWorld;
-use kapi_goal::rules::state::{Goal, Status};
+use kapi_goal::rules::state::{Goal, GoalStatus};
 use kapi_goal::rules::words;
 use kapi_launch::clean::goals;
-use kapi_machine::watch::{Activity, Watch};
+use kapi_machine::watch::{Activity, EffectWatch};
 use kapi_run::failure;
 use kapi_task::perform::ending::{failed, not_launched, refused};
 use kapi_task::perform::{Performer, ruling};
-use kapi_task::record::worker::Hands;
+use kapi_task::record::worker::LeaseHandle;
 use kapi_task::rules::goal_drive::GoalDrive;
-use kapi_task::rules::task::{End, FailureKind, Report, Task};
+use kapi_task::rules::task::{AttemptReport, End, FailureKind, KernelTask};
 
 use crate::perform::drive::{Driven, drive};
 use crate::record::workflows::Workflows;
@@ -27,8 +27,8 @@ pub type InWorld<'a> =
     dyn Fn(&GoalId, &mut dyn FnMut(RealWorld<'_>)) -> Result<(), Failure> + Sync + 'a;
 
 /// A task, and the goal that it drives.
-struct GoalTask<'a> {
-    task: &'a Task,
+struct TaskOfGoal<'a> {
+    task: &'a KernelTask,
     drive: &'a GoalDrive,
 }
 
@@ -36,18 +36,20 @@ struct GoalTask<'a> {
 pub fn perform(
     performer: &Performer<'_>,
     worlds: &InWorld<'_>,
-    task: &Task,
+    task: &KernelTask,
     drive: &GoalDrive,
-    hands: &Hands<'_>,
-) -> Report {
+    handle: &LeaseHandle<'_>,
+) -> AttemptReport {
     let report = still_wanted(performer, drive)
-        .and_then(|()| driven(performer, worlds, &GoalTask { task, drive }, hands))
-        .unwrap_or_else(Report::of);
-    if hands.cancel().is_raised() {
+        .and_then(|()| driven(performer, worlds, &TaskOfGoal { task, drive }, handle))
+        .unwrap_or_else(AttemptReport::of);
+    if handle.cancel().is_raised() {
         // Whatever failed did so because it was called off.
         return match report.end {
             End::Completed => report,
-            End::Skipped { .. } | End::Failed(_) | End::Cancelled => Report::of(End::Cancelled),
+            End::Skipped { .. } | End::Failed(_) | End::Cancelled => {
+                AttemptReport::of(End::Cancelled)
+            }
         };
     }
     report
@@ -77,15 +79,15 @@ fn still_wanted(performer: &Performer<'_>, wanted: &GoalDrive) -> Result<(), End
 fn driven(
     performer: &Performer<'_>,
     worlds: &InWorld<'_>,
-    wanted: &GoalTask<'_>,
-    hands: &Hands<'_>,
-) -> Result<Report, End> {
+    wanted: &TaskOfGoal<'_>,
+    handle: &LeaseHandle<'_>,
+) -> Result<AttemptReport, End> {
     let id = &wanted.drive.goal;
     let goal = performer.project.load(id);
     let goal = goal.map_err(|error| refused(&failure::plain(&error)))?;
     let mut rests = None;
     let made = worlds(id, &mut |world| {
-        rests = Some(in_world(performer, wanted, &goal, world, hands));
+        rests = Some(in_world(performer, wanted, &goal, world, handle));
     });
     made.map_err(|failure| refused(&failure))?;
     rests.unwrap_or_else(|| Err(not_launched("its environment was not set up.")))
@@ -93,15 +95,16 @@ fn driven(
 
 fn in_world(
     performer: &Performer<'_>,
-    wanted: &GoalTask<'_>,
+    wanted: &TaskOfGoal<'_>,
     goal: &Goal,
     mut world: RealWorld<'_>,
-    hands: &Hands<'_>,
-) -> Result<Report, End> {
-    world.book.grant = ruling::of_goal(performer, wanted.task, &goal.contract, &world.book.grant)?;
+    handle: &LeaseHandle<'_>,
+) -> Result<AttemptReport, End> {
+    world.grants.grant =
+        ruling::of_goal(performer, wanted.task, &goal.contract, &world.grants.grant)?;
     let notice = |activity: Activity| (performer.notice)(wanted.task.id, activity);
-    let watch = Watch {
-        cancel: hands.cancel(),
+    let watch = EffectWatch {
+        cancel: handle.cancel(),
         notice: &notice,
     };
     let driven = drive(
@@ -117,14 +120,14 @@ fn in_world(
     };
     if goal.status.is_terminal() {
         // What cannot be removed now goes with `kapi cleanup`; the goal has ended all the same.
-        drop(goals::remove_homes(&world.place));
+        drop(goals::remove_homes(&world.location));
     }
     Ok(report(&goal))
 }
 
-fn report(goal: &Goal) -> Report {
+fn report(goal: &Goal) -> AttemptReport {
     let reason = words::reason(goal);
-    let mut report = Report::of(end(goal, reason.as_deref()));
+    let mut report = AttemptReport::of(end(goal, reason.as_deref()));
     report.output = reason.unwrap_or_default();
     report.work.commit.clone_from(&goal.result);
     report.work.branch = goal.result.as_ref().map(|_| goal.contract.branch.clone());
@@ -133,16 +136,16 @@ fn report(goal: &Goal) -> Report {
 
 fn end(goal: &Goal, reason: Option<&str>) -> End {
     match goal.status {
-        Status::Done | Status::Unverified => End::Completed,
-        Status::Setup
-        | Status::Proposed
-        | Status::Active
-        | Status::Waiting
-        | Status::Blocked
-        | Status::Stalled
-        | Status::Paused
-        | Status::Impossible
-        | Status::Cancelled => {
+        GoalStatus::Done | GoalStatus::Unverified => End::Completed,
+        GoalStatus::Setup
+        | GoalStatus::Proposed
+        | GoalStatus::Active
+        | GoalStatus::Waiting
+        | GoalStatus::Blocked
+        | GoalStatus::Stalled
+        | GoalStatus::Paused
+        | GoalStatus::Impossible
+        | GoalStatus::Cancelled => {
             let why = reason.map(|reason| format!(": {reason}"));
             let (id, status) = (&goal.id, goal.status);
             let message = format!("goal {id} is {status}{}", why.unwrap_or_default());

@@ -10,8 +10,8 @@ use std::time::Duration;
 
 use kapi_core::failure::Failure;
 use kapi_core::id::GoalId;
-use kapi_run::book::Book;
 use kapi_run::failure;
+use kapi_run::host_grants::HostGrants;
 use kapi_sys::cancel::Cancel;
 use kapi_sys::process::{self, FinishedProcess, ProcessEnd, ProcessLimits, Program};
 
@@ -40,7 +40,7 @@ const KEY_CHARS: usize = 6;
 
 /// The workflow whose workers are watched.
 #[derive(Debug, Clone, Copy)]
-pub struct Watched<'a> {
+pub struct WatchedWorkflow<'a> {
     /// It.
     pub workflow: &'a GoalId,
     /// The project's key.
@@ -51,7 +51,7 @@ pub struct Watched<'a> {
 
 /// What became of a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Ended {
+pub enum SessionEnd {
     /// It is gone.
     Session,
     /// There was none of ours.
@@ -60,8 +60,8 @@ pub enum Ended {
 
 /// Tells whether there is a tmux to watch in.
 #[must_use]
-pub fn has_tmux(book: &Book) -> bool {
-    process::find_in_path(OsStr::new("tmux"), &book.path_variable()).is_some()
+pub fn has_tmux(grants: &HostGrants) -> bool {
+    process::find_in_path(OsStr::new("tmux"), &grants.path_variable()).is_some()
 }
 
 /// Shows a worker in a window of the workflow's tmux session, and returns where: `session:window`.
@@ -70,27 +70,27 @@ pub fn has_tmux(book: &Book) -> bool {
 /// # Errors
 /// When tmux refuses, or sessions of these names are somebody else's.
 pub fn watch_in_tmux(
-    book: &Book,
-    watched: Watched<'_>,
+    grants: &HostGrants,
+    watched: WatchedWorkflow<'_>,
     worker: &WorkerId,
     command: &[OsString],
 ) -> Result<Option<String>, Failure> {
-    let Some(tmux) = Tmux::find(book, watched) else {
+    let Some(tmux) = Tmux::find(grants, watched) else {
         return Ok(None);
     };
     let window = worker.to_string();
     let target = |session: &str| Some(format!("{session}:{window}"));
     for session in tmux.names() {
         match tmux.owner(&session)? {
-            Owner::Nobody => {
+            SessionOwner::Nobody => {
                 tmux.create(&session, &window, command)?;
                 return Ok(target(&session));
             }
-            Owner::Us => {
+            SessionOwner::Us => {
                 tmux.add(&session, &window, command)?;
                 return Ok(target(&session));
             }
-            Owner::Other => {}
+            SessionOwner::Other => {}
         }
     }
     Err(Failure {
@@ -106,22 +106,22 @@ pub fn watch_in_tmux(
 ///
 /// # Errors
 /// When tmux refuses.
-pub fn end_tmux(book: &Book, watched: Watched<'_>) -> Result<Ended, Failure> {
-    let Some(tmux) = Tmux::find(book, watched) else {
-        return Ok(Ended::Nothing);
+pub fn end_tmux(grants: &HostGrants, watched: WatchedWorkflow<'_>) -> Result<SessionEnd, Failure> {
+    let Some(tmux) = Tmux::find(grants, watched) else {
+        return Ok(SessionEnd::Nothing);
     };
     for session in tmux.names() {
-        if tmux.owner(&session)? == Owner::Us {
+        if tmux.owner(&session)? == SessionOwner::Us {
             tmux.done(&["kill-session", "-t", &exact(&session)], &[])?;
-            return Ok(Ended::Session);
+            return Ok(SessionEnd::Session);
         }
     }
-    Ok(Ended::Nothing)
+    Ok(SessionEnd::Nothing)
 }
 
 /// Whose a session is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Owner {
+enum SessionOwner {
     /// There is none.
     Nobody,
     /// Kapi made it for this workflow.
@@ -133,16 +133,16 @@ enum Owner {
 struct Tmux<'a> {
     path: PathBuf,
     env: BTreeMap<OsString, OsString>,
-    watched: Watched<'a>,
+    watched: WatchedWorkflow<'a>,
     /// What the option holds where a session is ours.
     tag: String,
 }
 
 impl<'a> Tmux<'a> {
-    fn find(book: &Book, watched: Watched<'a>) -> Option<Self> {
-        let path = process::find_in_path(OsStr::new("tmux"), &book.path_variable())?;
+    fn find(grants: &HostGrants, watched: WatchedWorkflow<'a>) -> Option<Self> {
+        let path = process::find_in_path(OsStr::new("tmux"), &grants.path_variable())?;
         let variable = |name: &&str| {
-            let value = book.env.get(OsStr::new(name))?;
+            let value = grants.env.get(OsStr::new(name))?;
             Some((OsString::from(name), value.clone()))
         };
         Some(Self {
@@ -163,16 +163,20 @@ impl<'a> Tmux<'a> {
     }
 
     /// Looks whose a session is. Changes nothing.
-    fn owner(&self, session: &str) -> Result<Owner, Failure> {
+    fn owner(&self, session: &str) -> Result<SessionOwner, Failure> {
         let is_there = self.run(&["has-session", "-t", &exact(session)], &[])?;
         if is_there.end != ProcessEnd::Exited(0) {
-            return Ok(Owner::Nobody);
+            return Ok(SessionOwner::Nobody);
         }
         let target = format!("{}:", exact(session));
         let asked = ["show-options", "-q", "-v", "-t", &target, OPTION];
         let found = self.done(&asked, &[])?;
         let is_ours = found.stdout.text().trim_end_matches('\n') == self.tag;
-        Ok(if is_ours { Owner::Us } else { Owner::Other })
+        Ok(if is_ours {
+            SessionOwner::Us
+        } else {
+            SessionOwner::Other
+        })
     }
 
     /// Makes a session with its first window. Its owner is set in the same breath, so that there is

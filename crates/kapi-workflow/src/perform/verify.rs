@@ -12,14 +12,14 @@ use kapi_core::id::GoalId;
 use kapi_core::isolation::NetworkMode;
 use kapi_core::usage::Usage;
 use kapi_goal::rules::effect::{StrengthWanted, VerifyTask};
-use kapi_machine::watch::Watch;
-use kapi_run::workshop::Workshop;
-use kapi_run::{failure, workshop};
+use kapi_machine::watch::EffectWatch;
+use kapi_run::repository_session::RepositorySession;
+use kapi_run::{failure, repository_session};
 
-use crate::perform::{Refused, WorkflowPlace, cancelled, clear, scratch};
+use crate::perform::{EffectRefusal, WorkflowEnvironment, cancelled, clear, scratch};
 use crate::record::run_name::run_name;
-use crate::rules::effect::{Effect, Verification};
-use crate::rules::outcome::Outcome;
+use crate::rules::effect::{Verification, WorkflowEffect};
+use crate::rules::outcome::WorkflowOutcome;
 
 /// Which of a branch's commits is proved.
 #[derive(Clone, Copy)]
@@ -32,36 +32,36 @@ pub(super) struct BranchProof<'a> {
 
 /// Runs the commands on the branch.
 pub(super) fn verify(
-    place: &WorkflowPlace<'_>,
-    effect: &Effect,
+    location: &WorkflowEnvironment<'_>,
+    effect: &WorkflowEffect,
     task: &Verification,
-    watch: &Watch<'_>,
-) -> Result<Outcome, Refused> {
-    let branch = branch(place, &effect.workflow)?;
+    watch: &EffectWatch<'_>,
+) -> Result<WorkflowOutcome, EffectRefusal> {
+    let branch = branch(location, &effect.workflow)?;
     let subject = BranchProof {
         subject: ProofSubject::Candidate,
         branch: &branch,
     };
-    let report = report(place, effect, task, subject, watch)?;
-    Ok(report.map_or_else(|| cancelled(Usage::default()), Outcome::Verified))
+    let report = report(location, effect, task, subject, watch)?;
+    Ok(report.map_or_else(|| cancelled(Usage::default()), WorkflowOutcome::Verified))
 }
 
 /// Runs the commands on a commit and returns what they show; nothing where it was called off.
 pub(super) fn report(
-    place: &WorkflowPlace<'_>,
-    effect: &Effect,
+    location: &WorkflowEnvironment<'_>,
+    effect: &WorkflowEffect,
     task: &Verification,
     proof: BranchProof<'_>,
-    watch: &Watch<'_>,
-) -> Result<Option<VerifyReport>, Refused> {
-    let mut world = (place.world)(&effect.workflow)?;
-    let workshop = Workshop::open(&world.book, &world.place.project, watch.cancel)?;
-    let tree = workshop
+    watch: &EffectWatch<'_>,
+) -> Result<Option<VerifyReport>, EffectRefusal> {
+    let mut world = (location.world)(&effect.workflow)?;
+    let repo = RepositorySession::open(&world.grants, &world.location.project, watch.cancel)?;
+    let tree = repo
         .repository
-        .tree_of(&workshop::commit_id(&task.commit)?)
+        .tree_of(&repository_session::commit_id(&task.commit)?)
         .map_err(|error| failure::plain(&error))?;
     let scratch = scratch(&world, effect)?;
-    world.place.scratch.clone_from(&scratch);
+    world.location.scratch.clone_from(&scratch);
     let task = VerifyTask {
         branch: proof.branch.to_owned(),
         base: task.base.clone(),
@@ -86,12 +86,15 @@ pub(super) fn report(
 }
 
 /// Returns the workflow's branch, whose worktree lends the checkout its view of git.
-pub(super) fn branch(place: &WorkflowPlace<'_>, workflow: &GoalId) -> Result<String, Refused> {
-    let found = (place.workflow)()?;
+pub(super) fn branch(
+    location: &WorkflowEnvironment<'_>,
+    workflow: &GoalId,
+) -> Result<String, EffectRefusal> {
+    let found = (location.workflow)()?;
     let branch = found.body.rules().branch();
     let name = branch.map(|branch| branch.name.clone());
     name.ok_or_else(|| {
-        Refused::lasting(Failure {
+        EffectRefusal::lasting(Failure {
             message: format!("find the branch of workflow {workflow}: it has none yet"),
             hint: None,
         })

@@ -15,22 +15,24 @@ use kapi_core::usage::Usage;
 use kapi_goal::perform::survey;
 use kapi_goal::record::contract_hash::contract_hash;
 use kapi_goal::record::error::EngineError;
-use kapi_goal::rules::command::Command;
+use kapi_goal::rules::command::GoalCommand;
 use kapi_goal::rules::contract::{Base, CONTRACT_VERSION, Contract, OfWorkflow, Working};
 use kapi_goal::rules::event::ApprovalMeans;
-use kapi_goal::rules::state::{Goal, Status};
+use kapi_goal::rules::state::{Goal, GoalStatus};
 use kapi_goal::rules::words;
-use kapi_machine::watch::Watch;
+use kapi_machine::watch::EffectWatch;
+use kapi_run::repository_session::RepositorySession;
 use kapi_run::run_dir::RunDir;
-use kapi_run::workshop::Workshop;
-use kapi_run::{failure, workshop};
-use kapi_task::rules::task::{End, FailureKind, Task};
+use kapi_run::{failure, repository_session};
+use kapi_task::rules::task::{End, FailureKind, KernelTask};
 
-use crate::perform::{GoalTask, Refused, Tasked, WorkflowPlace, ask, cancelled, run_id};
+use crate::perform::{
+    EffectRefusal, GoalTaskOutcome, GoalTaskPlan, WorkflowEnvironment, ask, cancelled, run_id,
+};
 use crate::rules::branch::BranchType;
-use crate::rules::decision_spec::Gives;
-use crate::rules::effect::{Effect, GoalWork};
-use crate::rules::outcome::Outcome;
+use crate::rules::decision_spec::GrantedBy;
+use crate::rules::effect::{GoalWork, WorkflowEffect};
+use crate::rules::outcome::WorkflowOutcome;
 use crate::rules::state::Workflow;
 
 /// Milliseconds one turn of a task's goal may take.
@@ -44,33 +46,33 @@ const NAMES_MAX: u32 = 9;
 
 /// Makes the goal of a task, or finds it, and drives it to its rest.
 pub(super) fn work(
-    place: &WorkflowPlace<'_>,
-    effect: &Effect,
+    location: &WorkflowEnvironment<'_>,
+    effect: &WorkflowEffect,
     work: &GoalWork,
-    watch: &Watch<'_>,
-) -> Result<Outcome, Refused> {
+    watch: &EffectWatch<'_>,
+) -> Result<WorkflowOutcome, EffectRefusal> {
     let id = match &work.goal {
         Some(id) => {
-            go_on(place, id)?;
+            go_on(location, id)?;
             id.clone()
         }
-        None => made(place, effect, work, watch)?,
+        None => made(location, effect, work, watch)?,
     };
-    let goal = place.project.load(&id).map_err(|error| engine(&error))?;
+    let goal = location.project.load(&id).map_err(|error| engine(&error))?;
     if rests(&goal) {
         // The process that had it driven died before it could say so.
         return Ok(rested(&goal));
     }
-    let asked = GoalTask {
+    let asked = GoalTaskPlan {
         effect: &effect.id,
         work,
         goal: &goal,
     };
-    let task = match (place.as_task)(&asked, watch)? {
-        Tasked::Ended(task) => task,
-        Tasked::LetGo => return Ok(cancelled(Usage::default())),
+    let task = match (location.as_task)(&asked, watch)? {
+        GoalTaskOutcome::Ended(task) => task,
+        GoalTaskOutcome::LetGo => return Ok(cancelled(Usage::default())),
     };
-    let goal = place.project.load(&id).map_err(|error| engine(&error))?;
+    let goal = location.project.load(&id).map_err(|error| engine(&error))?;
     if rests(&goal) {
         return Ok(rested(&goal));
     }
@@ -79,11 +81,11 @@ pub(super) fn work(
 
 /// Tells whether a goal goes no further by itself.
 const fn rests(goal: &Goal) -> bool {
-    !goal.is_driven() && !matches!(goal.status, Status::Waiting)
+    !goal.is_driven() && !matches!(goal.status, GoalStatus::Waiting)
 }
 
-fn rested(goal: &Goal) -> Outcome {
-    Outcome::Rested {
+fn rested(goal: &Goal) -> WorkflowOutcome {
+    WorkflowOutcome::Rested {
         goal: goal.id.clone(),
         worktree: goal.workspace.clone(),
         status: goal.status,
@@ -93,7 +95,7 @@ fn rested(goal: &Goal) -> Outcome {
 }
 
 /// Says why a task ended whose goal could still go on.
-fn unfinished(task: &Task, work: &GoalWork) -> Refused {
+fn unfinished(task: &KernelTask, work: &GoalWork) -> EffectRefusal {
     let (id, of_plan) = (task.id, &work.task);
     let end = task.report.as_deref().map(|report| &report.end);
     let (why, may_pass) = match end {
@@ -113,22 +115,25 @@ fn unfinished(task: &Task, work: &GoalWork) -> Refused {
             "review it with `kapi show {id}`, then resume the workflow."
         )),
     };
-    Refused {
+    EffectRefusal {
         may_pass,
-        ..Refused::lasting(failure)
+        ..EffectRefusal::lasting(failure)
     }
 }
 
 /// Lets a goal go on that came to rest: the person said so by going on with its workflow.
-fn go_on(place: &WorkflowPlace<'_>, id: &GoalId) -> Result<(), Refused> {
-    let goal = place.project.load(id).map_err(|error| engine(&error))?;
+fn go_on(location: &WorkflowEnvironment<'_>, id: &GoalId) -> Result<(), EffectRefusal> {
+    let goal = location.project.load(id).map_err(|error| engine(&error))?;
     if !matches!(
         goal.status,
-        Status::Blocked | Status::Stalled | Status::Paused
+        GoalStatus::Blocked | GoalStatus::Stalled | GoalStatus::Paused
     ) {
         return Ok(());
     }
-    match place.project.submit(id, &place.person, &Command::Resume) {
+    match location
+        .project
+        .submit(id, &location.person, &GoalCommand::Resume)
+    {
         // A limit that is used up is told by where the goal stands.
         Ok(_) | Err(EngineError::Denied(_)) => Ok(()),
         Err(error) => Err(engine(&error)),
@@ -137,50 +142,54 @@ fn go_on(place: &WorkflowPlace<'_>, id: &GoalId) -> Result<(), Refused> {
 
 /// Returns the goal of a task's try, which is there and approved then.
 fn made(
-    place: &WorkflowPlace<'_>,
-    effect: &Effect,
+    location: &WorkflowEnvironment<'_>,
+    effect: &WorkflowEffect,
     work: &GoalWork,
-    watch: &Watch<'_>,
-) -> Result<GoalId, Refused> {
-    let workflow = (place.workflow)()?;
-    let world = (place.world)(&effect.workflow)?;
-    let run_dir = RunDir::open(&world.place.runs, &run_id(effect))?;
-    let workshop = Workshop::open(&world.book, &world.place.project, watch.cancel)?;
-    let draft = contract(place, &workflow, work, &workshop)?;
+    watch: &EffectWatch<'_>,
+) -> Result<GoalId, EffectRefusal> {
+    let workflow = (location.workflow)()?;
+    let world = (location.world)(&effect.workflow)?;
+    let run_dir = RunDir::open(&world.location.runs, &run_id(effect))?;
+    let repo = RepositorySession::open(&world.grants, &world.location.project, watch.cancel)?;
+    let draft = contract(location, &workflow, work, &repo)?;
     let id = match kept(&run_dir)? {
         Some(id) => id,
         None => {
-            let (person, task) = (&place.person, work.task.as_str());
-            let claimed = place.project.claim_part(person, &workflow.id, task, &draft);
+            let (person, task) = (&location.person, work.task.as_str());
+            let claimed = location
+                .project
+                .claim_part(person, &workflow.id, task, &draft);
             let id = claimed.map_err(|error| engine(&error))?;
             run_dir.keep(FILE, id.to_string().as_bytes())?;
             id
         }
     };
-    match place.project.load(&id) {
-        Ok(goal) => approve(place, &goal, &draft),
+    match location.project.load(&id) {
+        Ok(goal) => approve(location, &goal, &draft),
         Err(EngineError::NotFound { .. }) => {
             let contract = Contract {
-                branch: free_branch(&workshop, work.branch_type, &id)?,
+                branch: free_branch(&repo, work.branch_type, &id)?,
                 ..draft.clone()
             };
-            let made = place.project.create_claimed(&place.person, &id, &contract);
+            let made = location
+                .project
+                .create_claimed(&location.person, &id, &contract);
             made.map_err(|error| engine(&error))?;
-            let goal = place.project.load(&id).map_err(|error| engine(&error))?;
-            approve(place, &goal, &draft)
+            let goal = location.project.load(&id).map_err(|error| engine(&error))?;
+            approve(location, &goal, &draft)
         }
         Err(error) => Err(engine(&error)),
     }?;
     Ok(id)
 }
 
-fn kept(run_dir: &RunDir) -> Result<Option<GoalId>, Refused> {
+fn kept(run_dir: &RunDir) -> Result<Option<GoalId>, EffectRefusal> {
     let file = run_dir.file(FILE);
     let Ok(text) = fs::read_to_string(&file) else {
         return Ok(None);
     };
     GoalId::parse(text.trim()).map(Some).map_err(|_malformed| {
-        Refused::lasting(Failure {
+        EffectRefusal::lasting(Failure {
             message: format!("read which goal a task has from {}", file.display()),
             hint: Some("it is no longer a goal name; somebody changed it.".to_owned()),
         })
@@ -188,12 +197,16 @@ fn kept(run_dir: &RunDir) -> Result<Option<GoalId>, Refused> {
 }
 
 /// Approves a goal's contract, which has to be what the plan says.
-fn approve(place: &WorkflowPlace<'_>, goal: &Goal, draft: &Contract) -> Result<(), Refused> {
+fn approve(
+    location: &WorkflowEnvironment<'_>,
+    goal: &Goal,
+    draft: &Contract,
+) -> Result<(), EffectRefusal> {
     let expected = Contract {
         branch: goal.contract.branch.clone(),
         ..draft.clone()
     };
-    if goal.status != Status::Proposed {
+    if goal.status != GoalStatus::Proposed {
         let is_ours = goal.contract.working.workflow == expected.working.workflow;
         return if is_ours {
             Ok(())
@@ -205,18 +218,20 @@ fn approve(place: &WorkflowPlace<'_>, goal: &Goal, draft: &Contract) -> Result<(
         return Err(other_contract(goal));
     }
     let hash = contract_hash(&goal.contract).map_err(|error| engine(&error))?;
-    let command = Command::Approve {
+    let command = GoalCommand::Approve {
         contract_hash: hash,
         means: ApprovalMeans::Plan,
     };
-    let approved = place.project.submit(&goal.id, &place.person, &command);
+    let approved = location
+        .project
+        .submit(&goal.id, &location.person, &command);
     approved
         .map(drop)
-        .map_err(|error| Refused::lasting_error(&error))
+        .map_err(|error| EffectRefusal::lasting_error(&error))
 }
 
-fn other_contract(goal: &Goal) -> Refused {
-    Refused::lasting(Failure {
+fn other_contract(goal: &Goal) -> EffectRefusal {
+    EffectRefusal::lasting(Failure {
         message: format!(
             "continue goal {}: its contract does not match the plan",
             goal.id
@@ -227,25 +242,25 @@ fn other_contract(goal: &Goal) -> Refused {
 
 /// Draws up what the plan and the workflow's terms say of a task; the branch is still to be chosen.
 fn contract(
-    place: &WorkflowPlace<'_>,
+    location: &WorkflowEnvironment<'_>,
     workflow: &Workflow,
     work: &GoalWork,
-    workshop: &Workshop,
-) -> Result<Contract, Refused> {
+    repo: &RepositorySession,
+) -> Result<Contract, EffectRefusal> {
     let terms = &workflow.terms;
-    let guidance = ask::guidance(place, &work.guidance)?;
+    let guidance = ask::guidance(location, &work.guidance)?;
     let mut verify = work.verify.clone();
     for command in &terms.verify {
         if !verify.contains(command) {
             verify.push(command.clone());
         }
     }
-    let commit = workshop::commit_id(&work.base)?;
-    let tree = workshop.repository.tree_of(&commit);
+    let commit = repository_session::commit_id(&work.base)?;
+    let tree = repo.repository.tree_of(&commit);
     let tree = tree.map_err(|error| failure::plain(&error))?;
     let mut protect = terms.protect.clone();
     // What a plan's commands name is protected as what a person's flags name.
-    for file in survey::checks_named_in(&workshop.repository, &commit, &verify)? {
+    for file in survey::checks_named_in(&repo.repository, &commit, &verify)? {
         if !protect.contains(&file) && !work.intent.contains(&file) {
             protect.push(file);
         }
@@ -290,7 +305,7 @@ fn contract(
     };
     match contract.fault() {
         None => Ok(contract),
-        Some((field, rule)) => Err(Refused::lasting(Failure {
+        Some((field, rule)) => Err(EffectRefusal::lasting(Failure {
             message: format!(
                 "create a contract for task {}: its {field} is not valid: {rule}",
                 work.task.as_str()
@@ -301,12 +316,12 @@ fn contract(
 }
 
 /// Returns the hash of the plan that a person approved last.
-fn approved_plan(workflow: &Workflow) -> Result<String, Refused> {
+fn approved_plan(workflow: &Workflow) -> Result<String, EffectRefusal> {
     let found = workflow.approvals.iter().rev();
-    let mut plans = found.filter(|approval| approval.decision.spec().gives == Gives::Work);
+    let mut plans = found.filter(|approval| approval.decision.spec().gives == GrantedBy::Work);
     let found = plans.next().map(|approval| approval.sha256.clone());
     found.ok_or_else(|| {
-        Refused::lasting(Failure {
+        EffectRefusal::lasting(Failure {
             message: format!("find the approved plan of workflow {}", workflow.id),
             hint: Some("no work starts before the user has approved a plan.".to_owned()),
         })
@@ -315,28 +330,28 @@ fn approved_plan(workflow: &Workflow) -> Result<String, Refused> {
 
 /// Returns a branch for a goal. No other goal has its name, so only a person's can be in the way.
 fn free_branch(
-    workshop: &Workshop,
+    repo: &RepositorySession,
     branch_type: BranchType,
     id: &GoalId,
-) -> Result<String, Refused> {
+) -> Result<String, EffectRefusal> {
     let plain = format!("{}/goal-{id}", branch_type.as_str());
     let numbered = (2..=NAMES_MAX).map(|number| format!("{plain}-{number}"));
     for name in [plain.clone()].into_iter().chain(numbered) {
-        let is_free = workshop.repository.branch_is_free(&name);
+        let is_free = repo.repository.branch_is_free(&name);
         if is_free.map_err(|error| failure::plain(&error))? {
             return Ok(name);
         }
     }
-    Err(Refused::lasting(Failure {
+    Err(EffectRefusal::lasting(Failure {
         message: format!("find a free name for branch {plain}"),
         hint: Some("rename or delete branches of that name.".to_owned()),
     }))
 }
 
 /// Returns the refusal for a request of the engine that failed: a rule stays, a disk may recover.
-fn engine(error: &EngineError) -> Refused {
-    Refused {
+fn engine(error: &EngineError) -> EffectRefusal {
+    EffectRefusal {
         may_pass: !matches!(error, EngineError::Denied(_)),
-        ..Refused::lasting_error(error)
+        ..EffectRefusal::lasting_error(error)
     }
 }

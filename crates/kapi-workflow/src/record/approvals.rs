@@ -13,17 +13,17 @@ use kapi_goal::record::project::Project;
 use kapi_store::canonical::canonical_hash;
 use serde::{Deserialize, Serialize};
 
-use super::error::Lack;
+use super::error::WorkflowLack;
 use crate::record::error::WorkflowError;
-use crate::rules::command::Command;
-use crate::rules::event::Event;
+use crate::rules::command::WorkflowCommand;
+use crate::rules::event::WorkflowEvent;
 use crate::rules::evolve::evolve;
-use crate::rules::limits::Raised;
-use crate::rules::mode_spec::Stage;
+use crate::rules::limits::LimitRaises;
+use crate::rules::mode_spec::WorkflowStage;
 use crate::rules::modes::Begin;
-use crate::rules::pending::{Approval, Decision};
+use crate::rules::pending::{DecisionApproval, WorkflowDecision};
 use crate::rules::state::Workflow;
-use crate::rules::terms::Terms;
+use crate::rules::terms::WorkflowTerms;
 
 /// The layout of the record.
 const VERSION: u32 = 1;
@@ -33,24 +33,24 @@ const WHAT: &str = "what the user approved";
 /// What one person gave leave for in one workflow.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Leave {
+struct WorkflowApproval {
     v: u32,
     workflow: GoalId,
     /// SHA-256 of what it was started as: purpose, terms, beginning.
     started: String,
     /// Who started it.
     person: String,
-    approved: Vec<Given>,
+    approved: Vec<WorkflowGrant>,
     /// What they added to the limits, all together.
-    #[serde(default, skip_serializing_if = "Raised::is_zero")]
-    raised: Raised,
+    #[serde(default, skip_serializing_if = "LimitRaises::is_zero")]
+    raised: LimitRaises,
 }
 
 /// One approval.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Given {
-    decision: Decision,
+struct WorkflowGrant {
+    decision: WorkflowDecision,
     /// SHA-256 of the artifact that was shown.
     sha256: String,
     /// SHA-256 of what the artifact was made from: what is carried out.
@@ -65,7 +65,7 @@ struct Beginning<'a> {
     id: &'a GoalId,
     mode: Mode,
     purpose: &'a str,
-    terms: &'a Terms,
+    terms: &'a WorkflowTerms,
     begin: Begin,
 }
 
@@ -83,9 +83,9 @@ impl<'a> WorkflowApprovals<'a> {
     pub(crate) fn before_recording(
         &self,
         actor: &Actor,
-        command: &Command,
+        command: &WorkflowCommand,
         before: Option<&Workflow>,
-        events: &[Event],
+        events: &[WorkflowEvent],
     ) -> Result<(), WorkflowError> {
         let mut after = before.cloned();
         for event in events {
@@ -93,11 +93,11 @@ impl<'a> WorkflowApprovals<'a> {
         }
         let (Some(before), Some(after)) = (before, &after) else {
             return match &after {
-                Some(after) => Ok(self.write(&Leave::of(after, &actor.to_string())?)?),
+                Some(after) => Ok(self.write(&WorkflowApproval::of(after, &actor.to_string())?)?),
                 None => Ok(()),
             };
         };
-        let given: Vec<&Approval> = events.iter().filter_map(approval).collect();
+        let given: Vec<&DecisionApproval> = events.iter().filter_map(approval).collect();
         let is_raised = before.raised != after.raised;
         let gives = !given.is_empty() || is_raised;
         if !gives && !goes_on(command) {
@@ -107,14 +107,14 @@ impl<'a> WorkflowApprovals<'a> {
         if !gives {
             return Ok(());
         }
-        let Some(mut leave) = self.read()? else {
+        let Some(mut grant) = self.read()? else {
             return Ok(());
         };
         for approval in given {
-            leave.approved.push(Given::of(approval, after)?);
+            grant.approved.push(WorkflowGrant::of(approval, after)?);
         }
-        leave.raised = after.raised;
-        Ok(self.write(&leave)?)
+        grant.raised = after.raised;
+        Ok(self.write(&grant)?)
     }
 
     /// Refuses a workflow that says more of itself than its person gave leave for.
@@ -129,35 +129,36 @@ impl<'a> WorkflowApprovals<'a> {
     }
 
     /// Tells what is missing for a workflow to go on.
-    pub(crate) fn lack(&self, workflow: &Workflow) -> Result<Option<Lack>, EngineError> {
+    pub(crate) fn lack(&self, workflow: &Workflow) -> Result<Option<WorkflowLack>, EngineError> {
         match self.read()? {
-            None => Ok(Some(Lack::Nothing)),
-            Some(leave) => leave.lack(workflow),
+            None => Ok(Some(WorkflowLack::Nothing)),
+            Some(grant) => grant.lack(workflow),
         }
     }
 
     /// Records leave for everything that a workflow says of itself, which a person was shown.
     pub(crate) fn adopt(&self, person: &Actor, workflow: &Workflow) -> Result<(), EngineError> {
-        let mut leave = Leave::of(workflow, &person.to_string())?;
+        let mut grant = WorkflowApproval::of(workflow, &person.to_string())?;
         for approval in &workflow.approvals {
-            leave.approved.push(Given::of(approval, workflow)?);
+            grant.approved.push(WorkflowGrant::of(approval, workflow)?);
         }
-        self.write(&leave)
+        self.write(&grant)
     }
 
-    fn read(&self) -> Result<Option<Leave>, EngineError> {
+    fn read(&self) -> Result<Option<WorkflowApproval>, EngineError> {
         let bytes = self.0.read()?;
-        let leave: Option<Leave> = bytes.and_then(|bytes| serde_json::from_slice(&bytes).ok());
-        Ok(leave.filter(|leave| leave.v == VERSION && leave.workflow == *self.0.id()))
+        let grant: Option<WorkflowApproval> =
+            bytes.and_then(|bytes| serde_json::from_slice(&bytes).ok());
+        Ok(grant.filter(|grant| grant.v == VERSION && grant.workflow == *self.0.id()))
     }
 
-    fn write(&self, leave: &Leave) -> Result<(), EngineError> {
+    fn write(&self, grant: &WorkflowApproval) -> Result<(), EngineError> {
         self.0.prepare()?;
-        self.0.write(leave, WHAT)
+        self.0.write(grant, WHAT)
     }
 }
 
-impl Leave {
+impl WorkflowApproval {
     fn of(workflow: &Workflow, person: &str) -> Result<Self, EngineError> {
         Ok(Self {
             v: VERSION,
@@ -169,20 +170,20 @@ impl Leave {
         })
     }
 
-    fn lack(&self, workflow: &Workflow) -> Result<Option<Lack>, EngineError> {
+    fn lack(&self, workflow: &Workflow) -> Result<Option<WorkflowLack>, EngineError> {
         if started(workflow)? != self.started {
-            return Ok(Some(Lack::OtherStart));
+            return Ok(Some(WorkflowLack::OtherStart));
         }
         if workflow.raised.exceeds(&self.raised) {
-            return Ok(Some(Lack::Limits));
+            return Ok(Some(WorkflowLack::Limits));
         }
-        let is_given = |approval: &&Approval| {
+        let is_given = |approval: &&DecisionApproval| {
             let approved = &mut self.approved.iter();
             approved
                 .any(|given| given.decision == approval.decision && given.sha256 == approval.sha256)
         };
         if let Some(other) = workflow.approvals.iter().find(|asked| !is_given(asked)) {
-            return Ok(Some(Lack::Approval {
+            return Ok(Some(WorkflowLack::Approval {
                 decision: other.decision,
                 sha256: other.sha256.clone(),
             }));
@@ -192,12 +193,12 @@ impl Leave {
         }
         let content = content(workflow)?;
         let is_approved = self.approved.iter().any(|given| given.content == content);
-        Ok((!is_approved).then_some(Lack::OtherContent))
+        Ok((!is_approved).then_some(WorkflowLack::OtherContent))
     }
 }
 
-impl Given {
-    fn of(approval: &Approval, workflow: &Workflow) -> Result<Self, EngineError> {
+impl WorkflowGrant {
+    fn of(approval: &DecisionApproval, workflow: &Workflow) -> Result<Self, EngineError> {
         Ok(Self {
             decision: approval.decision,
             sha256: approval.sha256.clone(),
@@ -208,30 +209,30 @@ impl Given {
 }
 
 /// Tells whether a command lets a workflow go on, and so needs leave that was given before.
-const fn goes_on(command: &Command) -> bool {
+const fn goes_on(command: &WorkflowCommand) -> bool {
     match command {
-        Command::Start(_)
-        | Command::Approve { .. }
-        | Command::Revise { .. }
-        | Command::Unblock {}
-        | Command::RaiseLimits { .. }
-        | Command::Intend { .. }
-        | Command::Mode(_) => true,
-        Command::Abandon { .. }
-        | Command::RecordEvidence(_)
-        | Command::Progress { .. }
-        | Command::UseTime { .. }
-        | Command::RecordRun { .. }
-        | Command::RecordGoalUse { .. }
-        | Command::Report { .. }
-        | Command::RefreshWorker { .. }
-        | Command::QueueWork { .. }
-        | Command::MarkIntegrated { .. } => false,
+        WorkflowCommand::Start(_)
+        | WorkflowCommand::Approve { .. }
+        | WorkflowCommand::Revise { .. }
+        | WorkflowCommand::Unblock {}
+        | WorkflowCommand::RaiseLimits { .. }
+        | WorkflowCommand::Intend { .. }
+        | WorkflowCommand::Mode(_) => true,
+        WorkflowCommand::Abandon { .. }
+        | WorkflowCommand::RecordEvidence(_)
+        | WorkflowCommand::Progress { .. }
+        | WorkflowCommand::UseTime { .. }
+        | WorkflowCommand::RecordRun { .. }
+        | WorkflowCommand::RecordGoalUse { .. }
+        | WorkflowCommand::Report { .. }
+        | WorkflowCommand::RefreshWorker { .. }
+        | WorkflowCommand::QueueWork { .. }
+        | WorkflowCommand::MarkIntegrated { .. } => false,
     }
 }
 
-fn approval(event: &Event) -> Option<&Approval> {
-    if let Event::Approved { approval } = event {
+fn approval(event: &WorkflowEvent) -> Option<&DecisionApproval> {
+    if let WorkflowEvent::Approved { approval } = event {
         Some(approval)
     } else {
         None
@@ -242,8 +243,8 @@ fn approval(event: &Event) -> Option<&Approval> {
 fn is_carried_out(workflow: &Workflow) -> bool {
     let (phase, _) = workflow.body.rules().phase();
     match phase.stage {
-        Stage::Drafting => false,
-        Stage::Handover | Stage::Carried => true,
+        WorkflowStage::Drafting => false,
+        WorkflowStage::Handover | WorkflowStage::Carried => true,
     }
 }
 

@@ -10,7 +10,7 @@ use kapi_store::timestamp::format_ms;
 use crate::record::error::WorkflowError;
 use crate::record::index::read_or_rebuild;
 use crate::record::workflows::Workflows;
-use crate::rules::denied::{Denied, Why};
+use crate::rules::denied::{WorkflowDenial, WorkflowRule};
 
 impl Workflows<'_> {
     /// Attaches a session to a workflow, in place of any other; nothing is written where it already
@@ -21,8 +21,8 @@ impl Workflows<'_> {
     pub fn attach(&self, session: &str, key: &WorkflowKey) -> Result<Attachment, WorkflowError> {
         let workflow = self.workflow(key)?;
         if workflow.status.is_terminal() {
-            return Err(Denied {
-                why: Why::AlreadyTerminal {
+            return Err(WorkflowDenial {
+                why: WorkflowRule::AlreadyTerminal {
                     action: "attach this session",
                     status: workflow.status.as_str(),
                 },

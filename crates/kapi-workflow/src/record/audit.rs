@@ -12,9 +12,9 @@ use kapi_store::audit::audit;
 use super::machine::{WorkflowMachine, stream};
 use crate::record::error::WorkflowError;
 use crate::record::run_name::run_name;
-use crate::record::snapshot::Snapshot;
+use crate::record::snapshot::WorkflowSnapshot;
 use crate::rules::documents::documents;
-use crate::rules::event::Event;
+use crate::rules::event::WorkflowEvent;
 use crate::rules::state::Workflow;
 
 /// Checks a workflow.
@@ -36,7 +36,7 @@ pub fn audit_workflow(
     let run = |effect: &EffectId| project.layout.run(&run_name(&key.id, effect));
     let mut runs = RecordedRuns::default();
     let replayed = report.replay::<WorkflowMachine>(&found, |_, logged| {
-        if let Event::RunRecorded { effect, files } = &logged.event {
+        if let WorkflowEvent::RunRecorded { effect, files } = &logged.event {
             runs.record(run(effect), files);
         }
     });
@@ -70,8 +70,8 @@ fn check_files(
     report: &mut StreamAudit,
 ) -> Result<(), WorkflowError> {
     let layout = project.layout.workflow(key.mode, &key.id);
-    let snapshot = Snapshot::of(workflow, report.records);
-    let seq_of = |snapshot: &Snapshot| snapshot.seq;
+    let snapshot = WorkflowSnapshot::of(workflow, report.records);
+    let seq_of = |snapshot: &WorkflowSnapshot| snapshot.seq;
     report.check_snapshot(project.disk, layout.snapshot(), &snapshot, seq_of)?;
     let is_behind = !report.stale.is_empty();
     for document in documents(workflow) {

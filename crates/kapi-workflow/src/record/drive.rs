@@ -16,11 +16,11 @@ use kapi_core::workflow_key::WorkflowKey;
 use kapi_goal::record::error::EngineError;
 use kapi_goal::record::project::Project;
 use kapi_machine::evidence::hash_run;
-use kapi_machine::flight::{Flight, MESSAGES_MAX, Message, Voice};
-use kapi_machine::logged::Logged;
+use kapi_machine::logged::EventRecord;
 use kapi_machine::meter::Meter;
 use kapi_machine::pace::Pace;
-use kapi_machine::watch::{Activity, Watch};
+use kapi_machine::running_effect::{EffectMessage, EffectSender, MESSAGES_MAX, RunningEffect};
+use kapi_machine::watch::{Activity, EffectWatch};
 use kapi_sys::lock::LockError;
 
 use crate::record::delay::Delays;
@@ -29,11 +29,11 @@ use crate::record::opened::OpenWorkflow;
 use crate::record::run_name::run_name;
 use crate::record::start::relink;
 use crate::record::timer::Timer;
-use crate::record::{flight, goals};
-use crate::rules::command::Command;
-use crate::rules::effect::{Action, Effect, Places, Uses, next};
-use crate::rules::event::Event;
-use crate::rules::outcome::Outcome;
+use crate::record::{goals, running_effect};
+use crate::rules::command::WorkflowCommand;
+use crate::rules::effect::{EffectResource, EffectSlots, WorkflowAction, WorkflowEffect, next};
+use crate::rules::event::WorkflowEvent;
+use crate::rules::outcome::WorkflowOutcome;
 use crate::rules::spent::time_left_ms;
 use crate::rules::state::Workflow;
 
@@ -41,11 +41,11 @@ use crate::rules::state::Workflow;
 const OVERTAKEN_MAX: u32 = 100;
 
 /// Performs one effect to its end. Performing one twice under the same id must be safe; soon after
-/// `watch.cancel` is raised it returns [`Outcome::Cancelled`].
-pub type Perform<'a> = dyn Fn(&Effect, &Watch<'_>) -> Outcome + Sync + 'a;
+/// `watch.cancel` is raised it returns [`WorkflowOutcome::Cancelled`].
+pub type Perform<'a> = dyn Fn(&WorkflowEffect, &EffectWatch<'_>) -> WorkflowOutcome + Sync + 'a;
 
 /// What a drive obeys besides the rules.
-pub struct Control<'a> {
+pub struct WorkflowDriveControl<'a> {
     /// Tells whether whoever started it wants it to stop. The workflow stays as it is then.
     pub interrupted: &'a dyn Fn() -> bool,
     /// Milliseconds of a clock that never goes back, see [`kapi_sys::clock::monotonic_ms`].
@@ -58,11 +58,11 @@ pub struct Control<'a> {
 
 /// Something worth showing.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Observed {
+pub enum WorkflowObservation {
     /// An event was recorded, by this process or another.
-    Recorded(Box<Logged<Event>>),
+    Recorded(Box<EventRecord<WorkflowEvent>>),
     /// An effect begins.
-    Performing(Box<Effect>),
+    Performing(Box<WorkflowEffect>),
     /// Something happened inside it.
     Activity {
         /// Which.
@@ -81,7 +81,7 @@ pub enum Observed {
 
 /// A drive that could not go on.
 #[derive(Debug, thiserror::Error)]
-pub enum DriveError {
+pub enum WorkflowDriveError {
     /// Somebody else drives the workflow.
     #[error("drive workflow {workflow}, which is driven by {owner}")]
     Driven {
@@ -105,9 +105,9 @@ pub fn drive(
     project: &Project<'_>,
     key: &WorkflowKey,
     perform: &Perform<'_>,
-    control: &Control<'_>,
-    observe: &mut dyn FnMut(Observed),
-) -> Result<Workflow, DriveError> {
+    control: &WorkflowDriveControl<'_>,
+    observe: &mut dyn FnMut(WorkflowObservation),
+) -> Result<Workflow, WorkflowDriveError> {
     let mut open = OpenWorkflow::load(project, key)?;
     open.workflow()?;
     let lock = project.layout.workflow(key.mode, &key.id).drive_lock();
@@ -115,14 +115,14 @@ pub fn drive(
         Ok(lock) => lock,
         Err(LockError::Busy { owner, .. }) => {
             let workflow = key.id.clone();
-            return Err(DriveError::Driven { workflow, owner });
+            return Err(WorkflowDriveError::Driven { workflow, owner });
         }
         Err(error @ LockError::Failed { .. }) => return Err(WorkflowError::from(error).into()),
     };
     // Read whole: nothing is done on top of a log that was altered below its Workflows::of(&fold.project).workflow_log(key)?;
     open.repair()?;
     relink(project, open.workflow()?)?;
-    let mut drive = Drive {
+    let mut drive = WorkflowDriver {
         project,
         open,
         control,
@@ -141,8 +141,8 @@ pub fn drive(
         let driven = drive.run((scope, perform), &mut flights, &sender, &receiver);
         // Whatever is still said goes nowhere, so nobody waits for us.
         drop(receiver);
-        for flight in flights.into_values() {
-            flight.abort();
+        for running_effect in flights.into_values() {
+            running_effect.abort();
         }
         driven
     })?;
@@ -150,14 +150,14 @@ pub fn drive(
     Ok(drive.open.into_workflow()?)
 }
 
-type Flights<'scope> = BTreeMap<EffectId, Flight<'scope, Effect>>;
+type Flights<'scope> = BTreeMap<EffectId, RunningEffect<'scope, WorkflowEffect>>;
 type Crew<'scope, 'env> = (&'scope Scope<'scope, 'env>, &'env Perform<'env>);
 
-struct Drive<'a, 'o> {
+struct WorkflowDriver<'a, 'o> {
     project: &'a Project<'a>,
     open: OpenWorkflow<'a>,
-    control: &'a Control<'a>,
-    observe: &'o mut dyn FnMut(Observed),
+    control: &'a WorkflowDriveControl<'a>,
+    observe: &'o mut dyn FnMut(WorkflowObservation),
     /// When an effect that failed may be tried again.
     not_before: BTreeMap<EffectId, u64>,
     overtaken: u32,
@@ -169,13 +169,13 @@ struct Drive<'a, 'o> {
     is_stopping: bool,
 }
 
-impl Drive<'_, '_> {
+impl WorkflowDriver<'_, '_> {
     fn run<'scope, 'env>(
         &mut self,
-        crew: Crew<'scope, 'env>,
+        threads: Crew<'scope, 'env>,
         flights: &mut Flights<'scope>,
-        sender: &SyncSender<Message<Outcome>>,
-        receiver: &Receiver<Message<Outcome>>,
+        sender: &SyncSender<EffectMessage<WorkflowOutcome>>,
+        receiver: &Receiver<EffectMessage<WorkflowOutcome>>,
     ) -> Result<(), WorkflowError> {
         loop {
             self.look()?;
@@ -185,8 +185,8 @@ impl Drive<'_, '_> {
                 unwanted.cancel.raise();
             }
             let began_ms = self.now_ms();
-            let later = self.begin(crew, flights, &wanted, sender)?;
-            if flights.is_empty() && later == Later::Nothing {
+            let later = self.begin(threads, flights, &wanted, sender)?;
+            if flights.is_empty() && later == DeferredWork::Nothing {
                 return self.use_time();
             }
             // From before it began, so that nothing it does is missed.
@@ -203,7 +203,7 @@ impl Drive<'_, '_> {
         Ok(())
     }
 
-    fn wanted(&self) -> Result<Vec<Effect>, WorkflowError> {
+    fn wanted(&self) -> Result<Vec<WorkflowEffect>, WorkflowError> {
         if self.is_stopping {
             return Ok(Vec::new());
         }
@@ -223,7 +223,7 @@ impl Drive<'_, '_> {
             .collect();
         for effect in orphans {
             let usage = Usage::default();
-            self.report(effect, Outcome::Cancelled { usage })?;
+            self.report(effect, WorkflowOutcome::Cancelled { usage })?;
         }
         Ok(())
     }
@@ -231,12 +231,12 @@ impl Drive<'_, '_> {
     /// Begins what is wanted and has a place, and tells whether anything is left for later.
     fn begin<'scope, 'env>(
         &mut self,
-        crew: Crew<'scope, 'env>,
+        threads: Crew<'scope, 'env>,
         flights: &mut Flights<'scope>,
-        wanted: &[Effect],
-        sender: &SyncSender<Message<Outcome>>,
-    ) -> Result<Later, WorkflowError> {
-        let mut later = Later::Nothing;
+        wanted: &[WorkflowEffect],
+        sender: &SyncSender<EffectMessage<WorkflowOutcome>>,
+    ) -> Result<DeferredWork, WorkflowError> {
+        let mut later = DeferredWork::Nothing;
         for planned in wanted {
             if flights.contains_key(&planned.id) {
                 continue;
@@ -246,31 +246,34 @@ impl Drive<'_, '_> {
                 .not_before
                 .get(&planned.id)
                 .is_some_and(|not_before| now_ms < *not_before);
-            if is_early || !self.has_place(flights, &planned.action)? {
-                later = Later::Something;
+            if is_early || !self.has_location(flights, &planned.action)? {
+                later = DeferredWork::Something;
                 continue;
             }
             let Some(effect) = self.intend(planned)? else {
-                later = Later::Something;
+                later = DeferredWork::Something;
                 continue;
             };
-            if let Action::Work(work) = &effect.action {
+            if let WorkflowAction::Work(work) = &effect.action {
                 goals::allow(self.project, self.open.workflow()?, work);
             }
-            (self.observe)(Observed::Performing(Box::new(effect.clone())));
-            let (scope, perform) = crew;
+            (self.observe)(WorkflowObservation::Performing(Box::new(effect.clone())));
+            let (scope, perform) = threads;
             let meter = Meter::start_untimed(now_ms);
-            let voice = Voice::new(sender, &effect.id);
-            let flight = Flight::start(scope, perform, effect, meter, voice);
-            flights.insert(planned.id.clone(), flight);
+            let voice = EffectSender::new(sender, &effect.id);
+            let running_effect = RunningEffect::start(scope, perform, effect, meter, voice);
+            flights.insert(planned.id.clone(), running_effect);
         }
         Ok(later)
     }
 
     /// Records the intent; `None` where somebody else's request made the effect unwanted.
-    fn intend(&mut self, planned: &Effect) -> Result<Option<Effect>, WorkflowError> {
+    fn intend(
+        &mut self,
+        planned: &WorkflowEffect,
+    ) -> Result<Option<WorkflowEffect>, WorkflowError> {
         let effect = planned.id.clone();
-        match self.submit(&Command::Intend { effect }) {
+        match self.submit(&WorkflowCommand::Intend { effect }) {
             Ok(()) => self.overtaken = 0,
             Err(WorkflowError::Denied(_)) if self.overtaken < OVERTAKEN_MAX => {
                 self.overtaken += 1;
@@ -285,22 +288,33 @@ impl Drive<'_, '_> {
         Ok(planned)
     }
 
-    fn has_place(&self, flights: &Flights<'_>, action: &Action) -> Result<bool, WorkflowError> {
-        let places = action.places();
-        let most = match places {
-            Places::Any => return Ok(true),
-            Places::Jobs => usize::try_from(self.open.workflow()?.terms.jobs).unwrap_or(usize::MAX),
-            Places::One => 1,
+    fn has_location(
+        &self,
+        flights: &Flights<'_>,
+        action: &WorkflowAction,
+    ) -> Result<bool, WorkflowError> {
+        let locations = action.locations();
+        let most = match locations {
+            EffectSlots::Any => return Ok(true),
+            EffectSlots::Jobs => {
+                usize::try_from(self.open.workflow()?.terms.jobs).unwrap_or(usize::MAX)
+            }
+            EffectSlots::One => 1,
         };
-        let actions = flights.values().map(|flight| &flight.effect.action);
-        Ok(actions.filter(|other| other.places() == places).count() < most)
+        let actions = flights
+            .values()
+            .map(|running_effect| &running_effect.effect.action);
+        Ok(actions
+            .filter(|other| other.locations() == locations)
+            .count()
+            < most)
     }
 
     /// Waits until something happens, for as long as it may not look, and records it.
     fn attend(
         &mut self,
         flights: &mut Flights<'_>,
-        receiver: &Receiver<Message<Outcome>>,
+        receiver: &Receiver<EffectMessage<WorkflowOutcome>>,
     ) -> Result<(), WorkflowError> {
         let look = Duration::from_millis(self.control.pace.look_ms);
         let mut message = receiver.recv_timeout(look).ok();
@@ -319,13 +333,16 @@ impl Drive<'_, '_> {
             self.use_time()?;
         }
         let mut due = Vec::new();
-        for flight in flights.values_mut() {
-            if flight.meter.is_due(now_ms, &self.control.pace) {
-                due.push((flight.effect.id.clone(), flight.meter.take(now_ms).usage));
+        for running_effect in flights.values_mut() {
+            if running_effect.meter.is_due(now_ms, &self.control.pace) {
+                due.push((
+                    running_effect.effect.id.clone(),
+                    running_effect.meter.take(now_ms).usage,
+                ));
             }
         }
         for (effect, usage) in due {
-            self.submit(&Command::Progress { effect, usage })?;
+            self.submit(&WorkflowCommand::Progress { effect, usage })?;
         }
         self.account_under_way(flights, now_ms)
     }
@@ -336,7 +353,7 @@ impl Drive<'_, '_> {
         if ms == 0 || time_left_ms(self.open.workflow()?).is_none() {
             return Ok(());
         }
-        self.submit(&Command::UseTime { ms })
+        self.submit(&WorkflowCommand::UseTime { ms })
     }
 
     /// Takes over what goals at work have used, as often as progress is told, where that counts
@@ -352,7 +369,8 @@ impl Drive<'_, '_> {
         }
         self.accounted_ms = now_ms;
         let at_work = flights.values();
-        let at_work = at_work.filter(|flight| flight.effect.action.uses() == Uses::Goal);
+        let at_work = at_work
+            .filter(|running_effect| running_effect.effect.action.uses() == EffectResource::Goal);
         let workflow = self.open.workflow()?;
         let at_work = at_work.filter_map(|it| goals::of_effect(workflow, &it.effect.id));
         for goal in at_work.collect::<Vec<_>>() {
@@ -375,31 +393,31 @@ impl Drive<'_, '_> {
             return Ok(());
         };
         let goal = goal.clone();
-        self.submit(&Command::RecordGoalUse { goal, account })
+        self.submit(&WorkflowCommand::RecordGoalUse { goal, account })
     }
 
     fn hear(
         &mut self,
         flights: &mut Flights<'_>,
-        message: Message<Outcome>,
+        message: EffectMessage<WorkflowOutcome>,
     ) -> Result<(), WorkflowError> {
         let (effect, outcome) = match message {
-            Message::Activity(effect, activity) => {
-                if let Some(flight) = flights.get_mut(&effect) {
-                    flight::notice(flight, &activity);
+            EffectMessage::Activity(effect, activity) => {
+                if let Some(running_effect) = flights.get_mut(&effect) {
+                    running_effect::notice(running_effect, &activity);
                 }
-                (self.observe)(Observed::Activity { effect, activity });
+                (self.observe)(WorkflowObservation::Activity { effect, activity });
                 return Ok(());
             }
-            Message::Ended(effect, outcome) => (effect, Some(*outcome)),
-            Message::Gone(effect) => (effect, None),
+            EffectMessage::Ended(effect, outcome) => (effect, Some(*outcome)),
+            EffectMessage::Gone(effect) => (effect, None),
         };
-        let Some(flight) = flights.remove(&effect) else {
+        let Some(running_effect) = flights.remove(&effect) else {
             return Ok(());
         };
-        let outcome = flight::end(flight, outcome);
+        let outcome = running_effect::end(running_effect, outcome);
         // Before it is said that a goal rests: what is left decides what may begin then.
-        let driven = if let Outcome::Rested { goal, .. } = &outcome {
+        let driven = if let WorkflowOutcome::Rested { goal, .. } = &outcome {
             Some(goal.clone())
         } else {
             goals::of_effect(self.open.workflow()?, &effect)
@@ -424,15 +442,15 @@ impl Drive<'_, '_> {
         if is_wanted && ms > 0 {
             let not_before = self.now_ms().saturating_add(ms);
             self.not_before.insert(effect.clone(), not_before);
-            (self.observe)(Observed::Delayed { effect, ms });
+            (self.observe)(WorkflowObservation::Delayed { effect, ms });
         }
         Ok(())
     }
 
-    fn report(&mut self, effect: EffectId, outcome: Outcome) -> Result<(), WorkflowError> {
+    fn report(&mut self, effect: EffectId, outcome: WorkflowOutcome) -> Result<(), WorkflowError> {
         self.record_run(&effect)?;
         let outcome = Box::new(outcome);
-        self.submit(&Command::Report { effect, outcome })
+        self.submit(&WorkflowCommand::Report { effect, outcome })
     }
 
     /// Records what the run of an effect wrote, as it is now that nobody writes to it any more.
@@ -444,10 +462,10 @@ impl Drive<'_, '_> {
             return Ok(());
         }
         let effect = effect.clone();
-        self.submit(&Command::RecordRun { effect, files })
+        self.submit(&WorkflowCommand::RecordRun { effect, files })
     }
 
-    fn submit(&mut self, command: &Command) -> Result<(), WorkflowError> {
+    fn submit(&mut self, command: &WorkflowCommand) -> Result<(), WorkflowError> {
         let result = self.open.submit(&Actor::Engine, command);
         self.show_recorded();
         result.map(|_| ())
@@ -455,7 +473,7 @@ impl Drive<'_, '_> {
 
     fn show_recorded(&mut self) {
         for logged in self.open.take_unseen() {
-            (self.observe)(Observed::Recorded(Box::new(logged)));
+            (self.observe)(WorkflowObservation::Recorded(Box::new(logged)));
         }
     }
 
@@ -466,7 +484,7 @@ impl Drive<'_, '_> {
 
 /// Whether something is wanted that could not be begun yet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Later {
+enum DeferredWork {
     Nothing,
     Something,
 }

@@ -12,11 +12,11 @@ use similar::TextDiff;
 
 use super::edits::{Edit, edits, keep};
 use crate::record::error::WorkflowError;
-use crate::record::opened::Submitted;
+use crate::record::opened::WorkflowSubmission;
 use crate::record::workflows::Workflows;
-use crate::rules::command::Command;
+use crate::rules::command::WorkflowCommand;
 use crate::rules::decide::TEXT_BYTES_MAX;
-use crate::rules::denied::{Denied, Why};
+use crate::rules::denied::{WorkflowDenial, WorkflowRule};
 use crate::rules::documents::documents;
 use crate::rules::next_command::next_commands;
 use crate::rules::state::Workflow;
@@ -26,9 +26,9 @@ const CONTEXT_LINES: usize = 2;
 
 /// What a revision led to.
 #[derive(Debug)]
-pub struct Revised {
+pub struct RevisionOutcome {
     /// What was recorded.
-    pub submitted: Submitted,
+    pub submitted: WorkflowSubmission,
     /// Where the edits of artifacts were kept that went along with it.
     pub edited: Vec<PathBuf>,
 }
@@ -44,9 +44,9 @@ impl Workflows<'_> {
         key: &WorkflowKey,
         actor: &Actor,
         text: &str,
-    ) -> Result<Revised, WorkflowError> {
+    ) -> Result<RevisionOutcome, WorkflowError> {
         let workflow = self.workflow(key)?;
-        let plain = |text: &str| Command::Revise {
+        let plain = |text: &str| WorkflowCommand::Revise {
             text: text.to_owned(),
         };
         let found = match (&workflow.pending, actor) {
@@ -67,7 +67,7 @@ impl Workflows<'_> {
             edited.push(keep(self.disk, &layout, name, bytes)?);
         }
         let submitted = self.submit_workflow(key, actor, &plain(&words))?;
-        Ok(Revised { submitted, edited })
+        Ok(RevisionOutcome { submitted, edited })
     }
 
     /// Returns the artifacts that wait as somebody edited them; one that a crash left unwritten is
@@ -109,8 +109,8 @@ fn too_large(workflow: &Workflow, name: &str, n_bytes: usize) -> WorkflowError {
         "include the edited {name} ({n_bytes} bytes) in the request: it is too large; move it \
          to another name and describe the change in words"
     );
-    Denied {
-        why: Why::Malformed { rule },
+    WorkflowDenial {
+        why: WorkflowRule::Malformed { rule },
         phase: Some(workflow.phase()),
         pending: workflow.pending.as_ref().map(|pending| pending.decision),
         next_commands: next_commands(workflow),

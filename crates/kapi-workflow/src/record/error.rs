@@ -10,14 +10,14 @@ use kapi_store::error::StoreError;
 use kapi_sys::disk::DiskError;
 use kapi_sys::lock::LockError;
 
-use crate::rules::denied::Denied;
-use crate::rules::pending::Decision;
+use crate::rules::denied::WorkflowDenial;
+use crate::rules::pending::WorkflowDecision;
 use crate::rules::slug::SlugError;
 use crate::rules::target::TargetError;
 
 /// What a workflow says of itself that nobody here gave leave for.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Lack {
+pub enum WorkflowLack {
     /// Nothing is recorded.
     #[error("your home directory has no record that you started it in this project")]
     Nothing,
@@ -31,7 +31,7 @@ pub enum Lack {
     #[error("it lists {} ({sha256}) as approved, which you never approved", .decision.words())]
     Approval {
         /// What was decided.
-        decision: Decision,
+        decision: WorkflowDecision,
         /// The hash that it says was approved.
         sha256: String,
     },
@@ -48,14 +48,14 @@ pub enum Lack {
 pub enum WorkflowError {
     /// A rule said no; nothing changed.
     #[error(transparent)]
-    Denied(Box<Denied>),
+    Denied(Box<WorkflowDenial>),
     /// It came from elsewhere: this person's home gives no leave for it. Nothing changed.
     #[error("continue workflow {}: {lack}", workflow.id)]
     NotApprovedHere {
         /// Which.
         workflow: WorkflowKey,
         /// What is missing.
-        lack: Lack,
+        lack: WorkflowLack,
     },
     /// There is no such workflow.
     #[error("find workflow {workflow}")]
@@ -113,8 +113,8 @@ fn possible(command: &str) -> Option<String> {
     Some(format!("next: `{command}`."))
 }
 
-impl From<Denied> for WorkflowError {
-    fn from(denied: Denied) -> Self {
+impl From<WorkflowDenial> for WorkflowError {
+    fn from(denied: WorkflowDenial) -> Self {
         Self::Denied(Box::new(denied))
     }
 }

@@ -10,14 +10,14 @@ use kapi_store::layout::WorkflowLayout;
 use kapi_sys::disk::{Disk, DiskError, replace_derived, replace_durably};
 
 use crate::rules::documents::documents;
-use crate::rules::pending::Pending;
+use crate::rules::pending::WaitingDecision;
 use crate::rules::state::Workflow;
 
 /// What a process knows to stand in a workflow's artifacts.
 #[derive(Debug, Default)]
-pub(crate) struct Written(BTreeMap<String, String>);
+pub(crate) struct WrittenArtifacts(BTreeMap<String, String>);
 
-impl Written {
+impl WrittenArtifacts {
     /// Forgets everything, because somebody else may have written.
     pub(crate) fn forget(&mut self) {
         self.0.clear();
@@ -59,7 +59,7 @@ impl Written {
 pub(crate) fn subject(
     disk: &dyn Disk,
     layout: &WorkflowLayout,
-    pending: &Pending,
+    pending: &WaitingDecision,
 ) -> Result<String, DiskError> {
     let mut files = BTreeMap::new();
     for name in pending.decision.artifacts() {

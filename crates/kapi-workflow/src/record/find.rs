@@ -3,23 +3,23 @@
 //! Reads rows of the inventory only; the rules are core's.
 
 use kapi_core::id::GoalId;
-use kapi_core::link::Relation;
+use kapi_core::link::WorkflowRelation;
 use kapi_core::mode::Mode;
 use kapi_core::workflow_key::WorkflowKey;
-use kapi_core::workflow_status::Status;
+use kapi_core::workflow_status::WorkflowStatus;
 use kapi_goal::record::inventory::workflow_entry::WorkflowEntry;
 use kapi_goal::record::reference;
 
 use crate::record::error::WorkflowError;
-use crate::record::index::{WorkflowListed, WorkflowStanding};
+use crate::record::index::{WorkflowListingEntry, WorkflowSummary};
 use crate::record::workflows::Workflows;
-use crate::rules::candidate::{Approved, Candidate, candidates};
+use crate::rules::candidate::{ApprovedHandover, HandoverCandidate, candidates};
 use crate::rules::target;
-use crate::rules::target::{Row, TargetError};
+use crate::rules::target::{InventoryRow, TargetError};
 
 /// The workflow that a person means to resume.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Resumed {
+pub struct ResumeTarget {
     /// The workflow.
     pub key: WorkflowKey,
     /// The interview that was named, where the workflow that came of it is meant.
@@ -31,13 +31,13 @@ impl Workflows<'_> {
     ///
     /// # Errors
     /// When it means none, several, or one that cannot be resumed so; when the disk refuses.
-    pub fn find_to_resume(&self, mode: Mode, token: &str) -> Result<Resumed, WorkflowError> {
+    pub fn find_to_resume(&self, mode: Mode, token: &str) -> Result<ResumeTarget, WorkflowError> {
         let listed = self.workflows()?;
         match target::resume(mode, token, &rows(&listed)) {
             Ok(target) => {
                 let (id, by_way_of) = (target.workflow, target.by_way_of);
                 let key = WorkflowKey { mode, id };
-                Ok(Resumed { key, by_way_of })
+                Ok(ResumeTarget { key, by_way_of })
             }
             Err(error) => Err(damaged_or(error, token, listed)),
         }
@@ -79,43 +79,43 @@ impl Workflows<'_> {
         &self,
         purpose: &str,
         mode: Mode,
-    ) -> Result<Vec<Candidate>, WorkflowError> {
+    ) -> Result<Vec<HandoverCandidate>, WorkflowError> {
         let listed = self.workflows()?;
-        let approved: Vec<Approved> = entries(&listed).filter_map(approved).collect();
+        let approved: Vec<ApprovedHandover> = entries(&listed).filter_map(approved).collect();
         Ok(candidates(purpose, mode, &approved))
     }
 }
 
 /// Returns what core is told of each workflow.
 #[must_use]
-pub fn rows(listed: &[WorkflowListed]) -> Vec<Row> {
+pub fn rows(listed: &[WorkflowListingEntry]) -> Vec<InventoryRow> {
     entries(listed).map(row).collect()
 }
 
-fn entries(listed: &[WorkflowListed]) -> impl Iterator<Item = &WorkflowEntry> {
-    listed.iter().filter_map(|listed| match &listed.standing {
-        WorkflowStanding::Known(entry) => Some(&**entry),
-        WorkflowStanding::Damaged(_) => None,
+fn entries(listed: &[WorkflowListingEntry]) -> impl Iterator<Item = &WorkflowEntry> {
+    listed.iter().filter_map(|listed| match &listed.state {
+        WorkflowSummary::Known(entry) => Some(&**entry),
+        WorkflowSummary::Damaged(_) => None,
     })
 }
 
-fn row(entry: &WorkflowEntry) -> Row {
+fn row(entry: &WorkflowEntry) -> InventoryRow {
     let successor = entry
         .links
         .iter()
-        .find(|link| link.relation == Relation::Successor);
-    Row {
+        .find(|link| link.relation == WorkflowRelation::Successor);
+    InventoryRow {
         id: entry.id.clone(),
         mode: entry.mode,
         status: entry.status,
-        is_approved: entry.about.is_some() || entry.status == Status::Linked,
+        is_approved: entry.about.is_some() || entry.status == WorkflowStatus::Linked,
         successor: successor.map(|link| (link.mode, link.workflow.clone())),
     }
 }
 
-fn approved(entry: &WorkflowEntry) -> Option<Approved> {
+fn approved(entry: &WorkflowEntry) -> Option<ApprovedHandover> {
     let goal = entry.about.clone()?;
-    Some(Approved {
+    Some(ApprovedHandover {
         id: entry.id.clone(),
         goal,
         intent: Vec::new(),
@@ -123,13 +123,13 @@ fn approved(entry: &WorkflowEntry) -> Option<Approved> {
 }
 
 /// A damaged workflow that was named is told as what it is, and not as unknown.
-fn damaged_or(error: TargetError, token: &str, listed: Vec<WorkflowListed>) -> WorkflowError {
+fn damaged_or(error: TargetError, token: &str, listed: Vec<WorkflowListingEntry>) -> WorkflowError {
     if !matches!(error, TargetError::Unknown { .. }) {
         return error.into();
     }
     let mut damaged: Vec<(GoalId, WorkflowError)> = Vec::new();
     for listed in listed {
-        if let WorkflowStanding::Damaged(error) = listed.standing {
+        if let WorkflowSummary::Damaged(error) = listed.state {
             damaged.push((listed.key.id, error));
         }
     }

@@ -10,7 +10,7 @@ use kapi_core::actor::Actor;
 use kapi_core::id::{EffectId, GoalId};
 use kapi_goal::record::project::Project;
 use kapi_goal::rules::budget::Raise;
-use kapi_goal::rules::command::Command;
+use kapi_goal::rules::command::GoalCommand;
 use kapi_goal::rules::state::Goal;
 
 use crate::rules::effect::GoalWork;
@@ -71,7 +71,7 @@ pub(super) fn allow(project: &Project<'_>, workflow: &Workflow, work: &GoalWork)
         user: workflow.started_by.clone(),
     };
     // A goal that has ended needs nothing more; what else refuses is told when it is driven.
-    drop(project.submit(&goal.id, &person, &Command::RaiseBudget(raise)));
+    drop(project.submit(&goal.id, &person, &GoalCommand::RaiseBudget(raise)));
 }
 
 /// Returns what has to be added to a goal's limits for what was set aside.

@@ -12,19 +12,19 @@ use std::sync::Arc;
 use kapi_core::mode::Mode;
 use kapi_core::text::one_line;
 use kapi_core::workflow_key::WorkflowKey;
-use kapi_core::workflow_status::Status;
+use kapi_core::workflow_status::WorkflowStatus;
 use kapi_goal::record::error::EngineError;
 use kapi_goal::record::inventory::workflow_entry::{WorkflowEntry, WorkflowWait};
 use kapi_goal::record::inventory::{Inventory, workflow_ids};
 use kapi_goal::record::project::Project;
-use kapi_machine::opened::Opened;
+use kapi_machine::opened::OpenStream;
 use kapi_store::timestamp::format_ms;
 use kapi_sys::disk::DiskError;
 
 use crate::record::error::WorkflowError;
 use crate::record::index::file_of_each::FileOfEach;
 use crate::record::machine::{WorkflowMachine, stream};
-use crate::rules::mode_spec::Stage;
+use crate::rules::mode_spec::WorkflowStage;
 use crate::rules::state::Workflow;
 
 /// The most characters of a purpose that the inventory repeats.
@@ -34,16 +34,16 @@ const ABOUT_CHARS_MAX: usize = 600;
 
 /// One workflow in a listing.
 #[derive(Debug)]
-pub struct WorkflowListed {
+pub struct WorkflowListingEntry {
     /// The workflow.
     pub key: WorkflowKey,
     /// What is known of it.
-    pub standing: WorkflowStanding,
+    pub state: WorkflowSummary,
 }
 
 /// What a listing knows of a workflow.
 #[derive(Debug)]
-pub enum WorkflowStanding {
+pub enum WorkflowSummary {
     /// Its stream is sound. Shared with the inventory that says so.
     Known(Arc<WorkflowEntry>),
     /// Its stream cannot be trusted or read.
@@ -54,7 +54,7 @@ pub enum WorkflowStanding {
 pub(crate) fn list(
     project: &Project<'_>,
     inventory: Option<&Inventory>,
-) -> Result<Vec<WorkflowListed>, EngineError> {
+) -> Result<Vec<WorkflowListingEntry>, EngineError> {
     let mut listed = Vec::new();
     for mode in Mode::ALL {
         let ids = workflow_ids(project.disk, &project.layout, mode, inventory)?;
@@ -66,8 +66,8 @@ pub(crate) fn list(
         let lens = project.disk.lens(&project.layout.mode_dir(mode), &logs);
         for (id, len) in ids.into_iter().zip(lens) {
             let key = WorkflowKey { mode, id };
-            let standing = standing(project, &key, inventory, len);
-            listed.push(WorkflowListed { key, standing });
+            let state = state(project, &key, inventory, len);
+            listed.push(WorkflowListingEntry { key, state });
         }
     }
     listed.sort_by(|a, b| a.key.id.cmp(&b.key.id));
@@ -85,10 +85,10 @@ pub(crate) fn read_or_rebuild(project: &Project<'_>) -> Result<Inventory, Engine
 
 /// Returns the entries of every sound workflow, read from the streams.
 fn rebuild(project: &Project<'_>) -> Result<Vec<WorkflowEntry>, EngineError> {
-    let sound = |listed: WorkflowListed| match listed.standing {
-        WorkflowStanding::Known(entry) => Some(Arc::unwrap_or_clone(entry)),
+    let sound = |listed: WorkflowListingEntry| match listed.state {
+        WorkflowSummary::Known(entry) => Some(Arc::unwrap_or_clone(entry)),
         // A damaged one keeps its index by its directory, and its fault is told when listed.
-        WorkflowStanding::Damaged(_) => None,
+        WorkflowSummary::Damaged(_) => None,
     };
     Ok(list(project, None)?.into_iter().filter_map(sound).collect())
 }
@@ -123,19 +123,19 @@ pub(super) fn entry(project: &Project<'_>, workflow: &Workflow, log_bytes: u64) 
     }
 }
 
-fn standing(
+fn state(
     project: &Project<'_>,
     key: &WorkflowKey,
     inventory: Option<&Inventory>,
     log_bytes: Result<Option<u64>, DiskError>,
-) -> WorkflowStanding {
-    match standing_of(project, key, inventory, log_bytes) {
-        Ok(entry) => WorkflowStanding::Known(entry),
-        Err(error) => WorkflowStanding::Damaged(error),
+) -> WorkflowSummary {
+    match state_of(project, key, inventory, log_bytes) {
+        Ok(entry) => WorkflowSummary::Known(entry),
+        Err(error) => WorkflowSummary::Damaged(error),
     }
 }
 
-fn standing_of(
+fn state_of(
     project: &Project<'_>,
     key: &WorkflowKey,
     inventory: Option<&Inventory>,
@@ -149,7 +149,7 @@ fn standing_of(
     {
         return Ok(Arc::clone(entry));
     }
-    let open = Opened::<WorkflowMachine>::load(stream(project, key))?;
+    let open = OpenStream::<WorkflowMachine>::load(stream(project, key))?;
     let log_bytes = open.log().position().offset;
     let not_found = || WorkflowError::NotFound {
         workflow: key.clone(),
@@ -178,7 +178,7 @@ fn waits(workflow: &Workflow) -> Option<WorkflowWait> {
         let reason = blocked.reason.clone();
         return Some(WorkflowWait::Unblocking { reason });
     }
-    if workflow.status != Status::Active {
+    if workflow.status != WorkflowStatus::Active {
         return None;
     }
     if let Some(pending) = &workflow.pending {
@@ -197,7 +197,7 @@ fn waits(workflow: &Workflow) -> Option<WorkflowWait> {
 fn about(workflow: &Workflow) -> Option<String> {
     let mode = workflow.body.rules();
     let (phase, _) = mode.phase();
-    if phase.stage != Stage::Handover || workflow.status != Status::Active {
+    if phase.stage != WorkflowStage::Handover || workflow.status != WorkflowStatus::Active {
         return None;
     }
     let spec = mode.handover()?;

@@ -4,11 +4,11 @@
 
 use kapi_core::workflow_key::WorkflowKey;
 use kapi_goal::record::project::Project;
-use kapi_machine::logged::Logged;
+use kapi_machine::logged::EventRecord;
 use kapi_machine::machine::Machine;
 use kapi_store::stream::LogStream;
 
-use crate::rules::event::Event;
+use crate::rules::event::WorkflowEvent;
 use crate::rules::evolve::evolve;
 use crate::rules::state::Workflow;
 
@@ -18,11 +18,11 @@ pub struct WorkflowMachine;
 
 impl Machine for WorkflowMachine {
     type State = Option<Workflow>;
-    type Event = Event;
+    type Event = WorkflowEvent;
     const EVENT: &'static str = "an event";
     const STATE: &'static str = "the state";
 
-    fn evolve(state: &mut Option<Workflow>, logged: &Logged<Event>) {
+    fn evolve(state: &mut Option<Workflow>, logged: &EventRecord<WorkflowEvent>) {
         evolve(state, &logged.event);
     }
 }

@@ -8,8 +8,8 @@ use kapi_core::workflow_key::WorkflowKey;
 use kapi_goal::record::error::EngineError;
 use kapi_goal::record::json_file::json_file;
 use kapi_goal::record::project::Project;
-use kapi_machine::logged::Logged;
-use kapi_machine::opened::Opened;
+use kapi_machine::logged::EventRecord;
+use kapi_machine::opened::OpenStream;
 use kapi_store::hash::sha256_hex;
 use kapi_sys::disk::replace_derived;
 use kapi_sys::lock::Lock;
@@ -18,33 +18,33 @@ use super::machine::{WorkflowMachine, stream};
 use crate::record::approvals::WorkflowApprovals;
 use crate::record::edits::{edits, keep};
 use crate::record::error::WorkflowError;
-use crate::record::files::Written;
+use crate::record::files::WrittenArtifacts;
 use crate::record::index;
 use crate::record::note::note;
-use crate::record::snapshot::Snapshot;
-use crate::rules::command::Command;
+use crate::record::snapshot::WorkflowSnapshot;
+use crate::rules::command::WorkflowCommand;
 use crate::rules::decide::decide;
-use crate::rules::event::Event;
+use crate::rules::decision_context::DecisionContext;
+use crate::rules::event::WorkflowEvent;
 use crate::rules::evolve::evolve;
-use crate::rules::given::Given;
-use crate::rules::pending::Pending;
+use crate::rules::pending::WaitingDecision;
 use crate::rules::state::Workflow;
 
 /// A workflow's stream and its fold.
 pub struct OpenWorkflow<'a> {
     project: &'a Project<'a>,
     key: WorkflowKey,
-    open: Opened<'a, WorkflowMachine>,
-    written: Written,
+    open: OpenStream<'a, WorkflowMachine>,
+    written: WrittenArtifacts,
     /// Whether somebody may have recorded what nobody derived.
     is_behind: bool,
 }
 
 /// What a request led to.
 #[derive(Debug)]
-pub struct Submitted {
+pub struct WorkflowSubmission {
     /// The events it led to; none when it asked for what already holds.
-    pub recorded: Vec<Logged<Event>>,
+    pub recorded: Vec<EventRecord<WorkflowEvent>>,
     /// The workflow afterwards.
     pub workflow: Workflow,
 }
@@ -55,13 +55,13 @@ impl<'a> OpenWorkflow<'a> {
     /// # Errors
     /// When the log is damaged or the disk refuses.
     pub fn load(project: &'a Project<'a>, key: &WorkflowKey) -> Result<Self, WorkflowError> {
-        let open = Opened::load(stream(project, key))?;
+        let open = OpenStream::load(stream(project, key))?;
         Ok(Self {
             project,
             key: key.clone(),
             is_behind: !open.fold().is_saved() || open.fold().n_unsaved() > 0,
             open,
-            written: Written::default(),
+            written: WrittenArtifacts::default(),
         })
     }
 
@@ -108,7 +108,7 @@ impl<'a> OpenWorkflow<'a> {
     }
 
     /// Returns the events that came since the last call, whoever recorded them.
-    pub fn take_unseen(&mut self) -> Vec<Logged<Event>> {
+    pub fn take_unseen(&mut self) -> Vec<EventRecord<WorkflowEvent>> {
         self.open.take_unseen()
     }
 
@@ -119,7 +119,11 @@ impl<'a> OpenWorkflow<'a> {
     ///
     /// # Errors
     /// When a rule refuses, somebody else is at it for too long, or the disk refuses.
-    pub fn submit(&mut self, actor: &Actor, command: &Command) -> Result<Submitted, WorkflowError> {
+    pub fn submit(
+        &mut self,
+        actor: &Actor,
+        command: &WorkflowCommand,
+    ) -> Result<WorkflowSubmission, WorkflowError> {
         self.submit_between(actor, command, |_| Ok(()))
     }
 
@@ -128,9 +132,9 @@ impl<'a> OpenWorkflow<'a> {
     pub(crate) fn submit_between(
         &mut self,
         actor: &Actor,
-        command: &Command,
+        command: &WorkflowCommand,
         between: impl FnOnce(Option<&Workflow>) -> Result<(), WorkflowError>,
-    ) -> Result<Submitted, WorkflowError> {
+    ) -> Result<WorkflowSubmission, WorkflowError> {
         let recorded;
         let before;
         {
@@ -138,7 +142,7 @@ impl<'a> OpenWorkflow<'a> {
             let now_ms = self.project.clock.now_ms();
             let sha256 = sha256_hex;
             let state = self.open.state().as_ref();
-            let events = decide(state, actor, command, &Given { now_ms, sha256 })?;
+            let events = decide(state, actor, command, &DecisionContext { now_ms, sha256 })?;
             if let Some(approvals) = WorkflowApprovals::of(self.project, &self.key.id) {
                 approvals.before_recording(actor, command, state, &events)?;
             }
@@ -155,14 +159,14 @@ impl<'a> OpenWorkflow<'a> {
             self.note()
                 .map_err(|error| EngineError::NotDerived(Box::new(error)))?;
         }
-        Ok(Submitted {
+        Ok(WorkflowSubmission {
             recorded,
             workflow: self.workflow()?.clone(),
         })
     }
 
     /// Keeps what a person edited of an artifact that waited and is about to be replaced.
-    fn set_edits_aside(&self, events: &[Event]) -> Result<(), EngineError> {
+    fn set_edits_aside(&self, events: &[WorkflowEvent]) -> Result<(), EngineError> {
         let before = self.open.state().as_ref();
         let before = before.filter(|_| !events.is_empty());
         let Some((workflow, pending)) = before.and_then(|it| Some((it, it.pending.as_ref()?)))
@@ -233,10 +237,10 @@ impl<'a> OpenWorkflow<'a> {
     fn record(
         &mut self,
         held: &Lock,
-        events: &[Event],
+        events: &[WorkflowEvent],
         actor: &Actor,
         at_ms: i64,
-    ) -> Result<Vec<Logged<Event>>, WorkflowError> {
+    ) -> Result<Vec<EventRecord<WorkflowEvent>>, WorkflowError> {
         let before = self.open.state().as_ref();
         let before = before.and_then(|workflow| workflow.pending.clone());
         let logged = self.open.record(held, actor, at_ms, events)?;
@@ -249,7 +253,7 @@ impl<'a> OpenWorkflow<'a> {
     }
 
     /// Writes the files that follow from the state, the fold last: when it is there, all are.
-    fn derive(&mut self, held: &Lock, before: Option<&Pending>) -> Result<(), EngineError> {
+    fn derive(&mut self, held: &Lock, before: Option<&WaitingDecision>) -> Result<(), EngineError> {
         let Some(workflow) = self.open.state() else {
             return Ok(());
         };
@@ -270,7 +274,7 @@ impl<'a> OpenWorkflow<'a> {
     }
 
     fn snapshot(&self, workflow: &Workflow) -> Result<Vec<u8>, EngineError> {
-        let snapshot = Snapshot::of(workflow, self.seq());
+        let snapshot = WorkflowSnapshot::of(workflow, self.seq());
         json_file(&snapshot, "the snapshot")
     }
 

@@ -5,36 +5,36 @@
 use kapi_core::actor::Actor;
 use kapi_core::workflow_key::WorkflowKey;
 use kapi_goal::record::error::EngineError;
-use kapi_goal::record::goal_listing::Listed;
+use kapi_goal::record::goal_listing::GoalListingEntry;
 use kapi_goal::record::inventory::Inventory;
 use kapi_goal::record::inventory::workflow_entry::Attachment;
 use kapi_machine::follow::LogCursor;
-use kapi_machine::logged::Logged;
+use kapi_machine::logged::EventRecord;
 use kapi_sys::lock::Lock;
 
-use super::error::Lack;
+use super::error::WorkflowLack;
 use super::machine::stream;
 use crate::record::approvals::WorkflowApprovals;
 use crate::record::error::WorkflowError;
 use crate::record::files::subject;
 use crate::record::index;
-use crate::record::index::WorkflowListed;
-use crate::record::opened::{OpenWorkflow, Submitted};
+use crate::record::index::WorkflowListingEntry;
+use crate::record::opened::{OpenWorkflow, WorkflowSubmission};
 use crate::record::workflows::Workflows;
-use crate::rules::command::Command;
-use crate::rules::denied::{Denied, Why};
-use crate::rules::event::Event;
+use crate::rules::command::WorkflowCommand;
+use crate::rules::denied::{WorkflowDenial, WorkflowRule};
+use crate::rules::event::WorkflowEvent;
 use crate::rules::next_command::next_commands;
 use crate::rules::pending::Means;
 use crate::rules::state::Workflow;
 
 /// Everything that a status shows, from one look at the inventory.
 #[derive(Debug)]
-pub struct Standings {
+pub struct WorkflowOverview {
     /// The goals, sorted by index.
-    pub goals: Vec<Listed>,
+    pub goals: Vec<GoalListingEntry>,
     /// The workflows, sorted by index.
-    pub workflows: Vec<WorkflowListed>,
+    pub workflows: Vec<WorkflowListingEntry>,
     /// Which sessions are attached, oldest first.
     pub attachments: Vec<Attachment>,
 }
@@ -55,10 +55,10 @@ impl Workflows<'_> {
     ///
     /// # Errors
     /// When the disk refuses. What is damaged is listed with its fault.
-    pub fn standings(&self) -> Result<Standings, EngineError> {
+    pub fn standings(&self) -> Result<WorkflowOverview, EngineError> {
         let inventory = Inventory::read(self.disk, &self.layout)?;
         let attachments = inventory.as_ref().map_or(&[][..], Inventory::attachments);
-        Ok(Standings {
+        Ok(WorkflowOverview {
             goals: kapi_goal::record::goal_entries::list_with(self, inventory.as_ref())?,
             workflows: index::list(self, inventory.as_ref())?,
             attachments: attachments.to_vec(),
@@ -69,7 +69,7 @@ impl Workflows<'_> {
     ///
     /// # Errors
     /// When the disk refuses. A damaged workflow is listed with its fault.
-    pub fn workflows(&self) -> Result<Vec<WorkflowListed>, EngineError> {
+    pub fn workflows(&self) -> Result<Vec<WorkflowListingEntry>, EngineError> {
         let inventory = Inventory::read(self.disk, &self.layout)?;
         index::list(self, inventory.as_ref())
     }
@@ -91,8 +91,8 @@ impl Workflows<'_> {
         &self,
         key: &WorkflowKey,
         actor: &Actor,
-        command: &Command,
-    ) -> Result<Submitted, WorkflowError> {
+        command: &WorkflowCommand,
+    ) -> Result<WorkflowSubmission, WorkflowError> {
         if matches!(actor, Actor::Human { .. }) {
             // Read whole: no person decides on top of a log that was altered below its fold.
             self.workflow_log(key)?;
@@ -119,7 +119,7 @@ impl Workflows<'_> {
         key: &WorkflowKey,
         actor: &Actor,
         approving: &Approving,
-    ) -> Result<Submitted, WorkflowError> {
+    ) -> Result<WorkflowSubmission, WorkflowError> {
         let workflow = self.workflow(key)?;
         let Some(pending) = &workflow.pending else {
             // Nothing to hash: the rules say so in their own words.
@@ -159,7 +159,10 @@ impl Workflows<'_> {
     ///
     /// # Errors
     /// When there is no such workflow, or its log is damaged.
-    pub fn workflow_log(&self, key: &WorkflowKey) -> Result<Vec<Logged<Event>>, WorkflowError> {
+    pub fn workflow_log(
+        &self,
+        key: &WorkflowKey,
+    ) -> Result<Vec<EventRecord<WorkflowEvent>>, WorkflowError> {
         self.workflow_log_since(key, &mut LogCursor::default())
     }
 
@@ -171,7 +174,7 @@ impl Workflows<'_> {
         &self,
         key: &WorkflowKey,
         cursor: &mut LogCursor,
-    ) -> Result<Vec<Logged<Event>>, WorkflowError> {
+    ) -> Result<Vec<EventRecord<WorkflowEvent>>, WorkflowError> {
         let logged = cursor.follow(&stream(self, key))?;
         logged.ok_or_else(|| WorkflowError::NotFound {
             workflow: key.clone(),
@@ -183,7 +186,10 @@ impl Workflows<'_> {
     ///
     /// # Errors
     /// When the disk refuses.
-    pub fn unapproved_workflow(&self, workflow: &Workflow) -> Result<Option<Lack>, EngineError> {
+    pub fn unapproved_workflow(
+        &self,
+        workflow: &Workflow,
+    ) -> Result<Option<WorkflowLack>, EngineError> {
         WorkflowApprovals::of(self, &workflow.id)
             .map_or(Ok(None), |approvals| approvals.lack(workflow))
     }
@@ -197,7 +203,7 @@ impl Workflows<'_> {
     pub fn adopt_workflow(&self, person: &Actor, shown: &Workflow) -> Result<(), WorkflowError> {
         let workflow = self.workflow(&shown.key())?;
         let refused = |why| {
-            WorkflowError::from(Denied {
+            WorkflowError::from(WorkflowDenial {
                 why,
                 phase: Some(workflow.phase()),
                 pending: None,
@@ -205,13 +211,13 @@ impl Workflows<'_> {
             })
         };
         if !matches!(person, Actor::Human { .. }) {
-            return Err(refused(Why::OnlyHuman {
+            return Err(refused(WorkflowRule::OnlyHuman {
                 action: "adopt a workflow",
                 actor: person.to_string(),
             }));
         }
         if workflow != *shown {
-            return Err(refused(Why::Malformed {
+            return Err(refused(WorkflowRule::Malformed {
                 rule: "adopt a workflow that has changed since it was shown".to_owned(),
             }));
         }
@@ -222,8 +228,8 @@ impl Workflows<'_> {
     }
 }
 
-fn approve(approving: &Approving, found: String) -> Command {
-    Command::Approve {
+fn approve(approving: &Approving, found: String) -> WorkflowCommand {
+    WorkflowCommand::Approve {
         sha256: approving.shown.clone(),
         found,
         means: approving.means,

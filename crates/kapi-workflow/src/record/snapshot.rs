@@ -8,16 +8,16 @@ use kapi_core::id::{EffectId, GoalId};
 use kapi_core::link::Link;
 use kapi_core::mode::Mode;
 use kapi_core::usage::Usage;
-use kapi_core::workflow_status::Status;
+use kapi_core::workflow_status::WorkflowStatus;
 use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::rules::effect::next;
 use crate::rules::guidance;
 use crate::rules::next_command::next_commands;
-use crate::rules::pending::Decision;
-use crate::rules::state::{Blocked, Workflow};
-use crate::rules::worker::Worker;
+use crate::rules::pending::WorkflowDecision;
+use crate::rules::state::{Workflow, WorkflowBlock};
+use crate::rules::worker::WorkflowWorker;
 
 /// The layout of `snapshot.json`.
 pub const SNAPSHOT_VERSION: u32 = 1;
@@ -25,7 +25,7 @@ pub const SNAPSHOT_VERSION: u32 = 1;
 /// The public view of a workflow.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Snapshot {
+pub struct WorkflowSnapshot {
     /// The layout of this document.
     pub v: u32,
     /// The number of the last event it includes.
@@ -39,13 +39,13 @@ pub struct Snapshot {
     /// The part of the phase.
     pub subphase: Option<String>,
     /// Where it stands.
-    pub status: Status,
+    pub status: WorkflowStatus,
     /// Whether nothing comes after it.
     pub terminal: bool,
     /// What waits for a person.
-    pub pending_decision: Option<PendingDecision>,
+    pub pending_decision: Option<WorkflowPendingDecision>,
     /// The question that waits for a person.
-    pub open_question: Option<OpenQuestion>,
+    pub open_question: Option<PendingQuestion>,
     /// What it is for, in the person's words.
     pub purpose: String,
     /// The documents that an agent is given now.
@@ -53,13 +53,13 @@ pub struct Snapshot {
     /// What it is connected with.
     pub links: Vec<Link>,
     /// How far it has come.
-    pub progress: Progress,
+    pub progress: WorkflowProgress,
     /// What a person can type next, most useful first.
     pub next_commands: Vec<String>,
     /// What holds it up.
-    pub blocked: Option<Blocked>,
+    pub blocked: Option<WorkflowBlock>,
     /// What is at work for it.
-    pub workers: Vec<Worker>,
+    pub workers: Vec<WorkflowWorker>,
     /// Whether it goes on when it is driven, and if not, why.
     pub readiness: Readiness,
     /// What is under way.
@@ -79,9 +79,9 @@ pub struct Snapshot {
 /// What a person is asked to decide.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct PendingDecision {
+pub struct WorkflowPendingDecision {
     /// What is decided.
-    pub decision: Decision,
+    pub decision: WorkflowDecision,
     /// The artifact that it is about.
     pub artifact: String,
     /// SHA-256 of the artifact's bytes, in hexadecimal.
@@ -95,7 +95,7 @@ pub struct PendingDecision {
 /// A question that waits for a person.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct OpenQuestion {
+pub struct PendingQuestion {
     /// Its round.
     pub round: u32,
     /// The question.
@@ -106,9 +106,9 @@ pub struct OpenQuestion {
 
 /// How far a workflow has come: what its mode counts, in the mode's order.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Progress(pub Vec<(String, usize)>);
+pub struct WorkflowProgress(pub Vec<(String, usize)>);
 
-impl Serialize for Progress {
+impl Serialize for WorkflowProgress {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
         to.collect_map(self.0.iter().map(|(what, n)| (what, n)))
     }
@@ -117,22 +117,22 @@ impl Serialize for Progress {
 struct CountsVisitor;
 
 impl<'de> Visitor<'de> for CountsVisitor {
-    type Value = Progress;
+    type Value = WorkflowProgress;
 
     fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.write_str("counts by name")
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Progress, A::Error> {
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<WorkflowProgress, A::Error> {
         let mut counts = Vec::new();
         while let Some(count) = map.next_entry()? {
             counts.push(count);
         }
-        Ok(Progress(counts))
+        Ok(WorkflowProgress(counts))
     }
 }
 
-impl<'de> Deserialize<'de> for Progress {
+impl<'de> Deserialize<'de> for WorkflowProgress {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         from.deserialize_map(CountsVisitor)
     }
@@ -148,7 +148,7 @@ pub struct Readiness {
     pub reasons: Vec<String>,
 }
 
-impl Snapshot {
+impl WorkflowSnapshot {
     /// Builds the view of a workflow after the event of this number.
     #[must_use]
     pub fn of(workflow: &Workflow, seq: u64) -> Self {
@@ -186,9 +186,9 @@ impl Snapshot {
     }
 }
 
-fn pending_decision(workflow: &Workflow) -> Option<PendingDecision> {
+fn pending_decision(workflow: &Workflow) -> Option<WorkflowPendingDecision> {
     let pending = workflow.pending.as_ref()?;
-    Some(PendingDecision {
+    Some(WorkflowPendingDecision {
         decision: pending.decision,
         artifact: pending.decision.artifact().to_owned(),
         sha256: pending.sha256.clone(),
@@ -197,18 +197,18 @@ fn pending_decision(workflow: &Workflow) -> Option<PendingDecision> {
     })
 }
 
-fn open_question(workflow: &Workflow) -> Option<OpenQuestion> {
+fn open_question(workflow: &Workflow) -> Option<PendingQuestion> {
     let question = workflow.body.rules().open_question()?;
-    Some(OpenQuestion {
+    Some(PendingQuestion {
         round: question.round,
         text: question.text.to_owned(),
         proposed: question.proposed.map(str::to_owned),
     })
 }
 
-fn progress(workflow: &Workflow) -> Progress {
+fn progress(workflow: &Workflow) -> WorkflowProgress {
     let counts = workflow.body.rules().counts().into_iter();
-    Progress(counts.map(|(what, n)| (what.to_owned(), n)).collect())
+    WorkflowProgress(counts.map(|(what, n)| (what.to_owned(), n)).collect())
 }
 
 fn readiness(workflow: &Workflow) -> Readiness {

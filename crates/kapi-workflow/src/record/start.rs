@@ -6,7 +6,7 @@
 
 use kapi_core::actor::Actor;
 use kapi_core::id::{GoalId, Slug};
-use kapi_core::link::Relation;
+use kapi_core::link::WorkflowRelation;
 use kapi_core::mode::Mode;
 use kapi_core::workflow_key::WorkflowKey;
 use kapi_goal::record::error::EngineError;
@@ -18,15 +18,15 @@ use crate::record::error::WorkflowError;
 use crate::record::index::read_or_rebuild;
 use crate::record::opened::OpenWorkflow;
 use crate::record::workflows::Workflows;
-use crate::rules::command::{Command, Start};
+use crate::rules::command::{WorkflowCommand, WorkflowStart};
 use crate::rules::decide::decide;
-use crate::rules::denied::{Denied, Why};
-use crate::rules::given::Given;
+use crate::rules::decision_context::DecisionContext;
+use crate::rules::denied::{WorkflowDenial, WorkflowRule};
 use crate::rules::handover::Spec;
 use crate::rules::modes::Begin;
 use crate::rules::slug;
 use crate::rules::state::Workflow;
-use crate::rules::terms::Terms;
+use crate::rules::terms::WorkflowTerms;
 
 /// What a workflow begins with.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -34,7 +34,7 @@ pub struct NewWorkflow {
     /// What it is for, in the person's words.
     pub purpose: String,
     /// What it may use.
-    pub terms: Terms,
+    pub terms: WorkflowTerms,
     /// The mode's own beginning. The spec of an interview it names is put in here.
     pub begin: Begin,
 }
@@ -52,7 +52,7 @@ impl Workflows<'_> {
         let mode = new.begin.mode();
         let (begin, mut giver) = self.begin_from(&new.begin)?;
         let start = |id: GoalId| {
-            Command::Start(Box::new(Start {
+            WorkflowCommand::Start(Box::new(WorkflowStart {
                 id,
                 purpose: new.purpose.clone(),
                 terms: new.terms.clone(),
@@ -60,7 +60,7 @@ impl Workflows<'_> {
             }))
         };
         // Everything is asked before an index is claimed, so that a refusal leaves no trace.
-        let given = Given {
+        let given = DecisionContext {
             now_ms: self.clock.now_ms(),
             sha256: sha256_hex,
         };
@@ -143,7 +143,7 @@ pub(crate) fn relink(project: &Project<'_>, workflow: &Workflow) -> Result<(), W
     let context = workflow
         .links
         .iter()
-        .find(|link| link.relation == Relation::Context);
+        .find(|link| link.relation == WorkflowRelation::Context);
     let Some(link) = context else {
         return Ok(());
     };
@@ -181,10 +181,14 @@ fn name(purpose: &str, mode: Mode, taken: &[GoalId]) -> Result<Slug, WorkflowErr
 }
 
 /// Returns the request by which the giver of the context records what goes on from it.
-fn branch(giver: &Workflow, mode: Mode, workflow: GoalId) -> Result<Command, WorkflowError> {
+fn branch(
+    giver: &Workflow,
+    mode: Mode,
+    workflow: GoalId,
+) -> Result<WorkflowCommand, WorkflowError> {
     let command = giver.body.rules().succeeded_by(mode, workflow);
-    command.map(Command::Mode).ok_or_else(|| {
-        let why = Why::WrongMode {
+    command.map(WorkflowCommand::Mode).ok_or_else(|| {
+        let why = WorkflowRule::WrongMode {
             action: "continue in another workflow",
             mode: giver.mode().as_str(),
         };
@@ -200,11 +204,14 @@ fn same_spec(giver: Option<&Workflow>, spec: Option<&Spec>) -> Result<(), Workfl
         return Ok(());
     }
     let rule = "start from a spec that was replaced meanwhile".to_owned();
-    Err(denied(Why::Malformed { rule }, giver.map(Workflow::phase)))
+    Err(denied(
+        WorkflowRule::Malformed { rule },
+        giver.map(Workflow::phase),
+    ))
 }
 
-fn denied(why: Why, phase: Option<(&'static str, Option<&'static str>)>) -> WorkflowError {
-    Denied {
+fn denied(why: WorkflowRule, phase: Option<(&'static str, Option<&'static str>)>) -> WorkflowError {
+    WorkflowDenial {
         why,
         phase,
         pending: None,

@@ -9,9 +9,9 @@ use kapi_core::actor::Actor;
 use kapi_core::id::GoalId;
 use kapi_goal::record::error::EngineError;
 use kapi_goal::record::project::Project;
-use kapi_goal::rules::command::Command;
-use kapi_goal::rules::state::{Goal, Status};
-use kapi_goal::rules::wait::Wait;
+use kapi_goal::rules::command::GoalCommand;
+use kapi_goal::rules::state::{Goal, GoalStatus};
+use kapi_goal::rules::wait::GoalWait;
 
 /// What a goal needs to get any further.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -19,7 +19,7 @@ pub enum Need<'a> {
     /// A process that drives it.
     Driver,
     /// Somebody who looks whether its wait is over.
-    Watcher(&'a Wait),
+    Watcher(&'a GoalWait),
     /// A person: to approve, to answer, to raise a limit, to resume.
     Person,
     /// Nothing: it has ended.
@@ -28,7 +28,7 @@ pub enum Need<'a> {
 
 /// Whether a wait was ended by this call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Woken {
+pub enum WakeOutcome {
     /// It was.
     Now,
     /// The goal does not wait for that any more: somebody else was first.
@@ -38,20 +38,20 @@ pub enum Woken {
 /// The goals of a project, as far as a supervisor has read them.
 #[derive(Debug, Default)]
 pub struct Roster {
-    goals: BTreeMap<GoalId, Entry>,
+    goals: BTreeMap<GoalId, RosterEntry>,
     inventory: Option<Vec<u8>>,
 }
 
 /// One goal of the roster.
 #[derive(Debug)]
-pub struct Entry {
+pub struct RosterEntry {
     /// The length of its log before it was read.
     log_bytes: u64,
     /// The goal, or why it cannot be read.
     pub goal: Result<Goal, EngineError>,
 }
 
-impl Entry {
+impl RosterEntry {
     /// Tells whether nothing can become of it without an entry in the inventory.
     fn is_over(&self) -> bool {
         let goal = self.goal.as_ref();
@@ -75,7 +75,7 @@ impl Roster {
         let mut changed = Vec::new();
         for id in project.goal_ids()? {
             let known = self.goals.get(&id);
-            if known.is_some_and(Entry::is_over) && !has_changed {
+            if known.is_some_and(RosterEntry::is_over) && !has_changed {
                 continue;
             }
             let Some(log_bytes) = project.disk.len(&project.layout.goal(&id).events())? else {
@@ -85,7 +85,8 @@ impl Roster {
                 continue;
             }
             let goal = project.load(&id);
-            self.goals.insert(id.clone(), Entry { log_bytes, goal });
+            self.goals
+                .insert(id.clone(), RosterEntry { log_bytes, goal });
             changed.push(id);
         }
         Ok(changed)
@@ -98,7 +99,7 @@ impl Roster {
     }
 
     /// Returns all goals, sorted by index.
-    pub fn entries(&self) -> impl Iterator<Item = (&GoalId, &Entry)> {
+    pub fn entries(&self) -> impl Iterator<Item = (&GoalId, &RosterEntry)> {
         self.goals.iter()
     }
 }
@@ -110,20 +111,24 @@ pub fn need(goal: &Goal) -> Need<'_> {
         return Need::Driver;
     }
     match (goal.status, &goal.wait) {
-        (Status::Waiting, Some(wait)) => Need::Watcher(wait),
+        (GoalStatus::Waiting, Some(wait)) => Need::Watcher(wait),
         (
-            Status::Setup
-            | Status::Active
-            | Status::Proposed
-            | Status::Waiting
-            | Status::Blocked
-            | Status::Stalled
-            | Status::Paused,
+            GoalStatus::Setup
+            | GoalStatus::Active
+            | GoalStatus::Proposed
+            | GoalStatus::Waiting
+            | GoalStatus::Blocked
+            | GoalStatus::Stalled
+            | GoalStatus::Paused,
             _,
         ) => Need::Person,
-        (Status::Impossible | Status::Cancelled | Status::Unverified | Status::Done, _) => {
-            Need::Nothing
-        }
+        (
+            GoalStatus::Impossible
+            | GoalStatus::Cancelled
+            | GoalStatus::Unverified
+            | GoalStatus::Done,
+            _,
+        ) => Need::Nothing,
     }
 }
 
@@ -136,11 +141,11 @@ pub fn wake(
     goal: &GoalId,
     number: u32,
     why: &str,
-) -> Result<Woken, EngineError> {
+) -> Result<WakeOutcome, EngineError> {
     let why = why.to_owned();
-    match project.submit(goal, &Actor::Engine, &Command::Wake { number, why }) {
-        Ok(_) => Ok(Woken::Now),
-        Err(EngineError::Denied(_)) => Ok(Woken::Before),
+    match project.submit(goal, &Actor::Engine, &GoalCommand::Wake { number, why }) {
+        Ok(_) => Ok(WakeOutcome::Now),
+        Err(EngineError::Denied(_)) => Ok(WakeOutcome::Before),
         Err(error) => Err(error),
     }
 }

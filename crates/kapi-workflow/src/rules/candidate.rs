@@ -12,7 +12,7 @@ pub const SHARED_MIN: u32 = 30;
 
 /// An approved interview that nothing was started from.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Approved {
+pub struct ApprovedHandover {
     /// Which.
     pub id: GoalId,
     /// The goal of its spec.
@@ -23,7 +23,7 @@ pub struct Approved {
 
 /// An interview that fits.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Candidate {
+pub struct HandoverCandidate {
     /// Which.
     pub id: GoalId,
     /// The share of the purpose's keywords that occur in it, in hundredths.
@@ -34,9 +34,13 @@ pub struct Candidate {
 
 /// Returns the interviews that fit a purpose, best first, then by index.
 #[must_use]
-pub fn candidates(purpose: &str, mode: Mode, interviews: &[Approved]) -> Vec<Candidate> {
+pub fn candidates(
+    purpose: &str,
+    mode: Mode,
+    interviews: &[ApprovedHandover],
+) -> Vec<HandoverCandidate> {
     let wanted = stems(purpose, mode);
-    let mut fitting: Vec<Candidate> = interviews
+    let mut fitting: Vec<HandoverCandidate> = interviews
         .iter()
         .filter_map(|interview| candidate(&wanted, mode, interview))
         .collect();
@@ -44,7 +48,11 @@ pub fn candidates(purpose: &str, mode: Mode, interviews: &[Approved]) -> Vec<Can
     fitting
 }
 
-fn candidate(wanted: &[String], mode: Mode, interview: &Approved) -> Option<Candidate> {
+fn candidate(
+    wanted: &[String],
+    mode: Mode,
+    interview: &ApprovedHandover,
+) -> Option<HandoverCandidate> {
     let slug = interview.id.slug().as_str();
     let text = format!("{slug} {} {}", interview.goal, interview.intent.join(" "));
     let known = stems(&text, mode);
@@ -52,7 +60,7 @@ fn candidate(wanted: &[String], mode: Mode, interview: &Approved) -> Option<Cand
     shared.retain(|word| known.contains(word));
     let count = |words: &[String]| u32::try_from(words.len()).unwrap_or(u32::MAX);
     let score = (count(&shared).saturating_mul(100)).checked_div(count(wanted))?;
-    (score >= SHARED_MIN).then(|| Candidate {
+    (score >= SHARED_MIN).then(|| HandoverCandidate {
         id: interview.id.clone(),
         score,
         shared,
@@ -79,10 +87,10 @@ mod tests {
     use kapi_core::id::GoalId;
     use kapi_core::mode::Mode;
 
-    use super::{Approved, candidates};
+    use super::{ApprovedHandover, candidates};
 
     fn check(purpose: &str, expected: &[(&str, u32)]) {
-        let approved = |id: &str, goal: &str, intent: &str| Approved {
+        let approved = |id: &str, goal: &str, intent: &str| ApprovedHandover {
             id: GoalId::parse(id).unwrap(),
             goal: goal.to_owned(),
             intent: vec![intent.to_owned()],

@@ -10,7 +10,7 @@ pub const PATHS_MAX: usize = 500;
 /// The paths that a landing changed.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Changed {
+pub struct LandedPaths {
     /// The paths, relative to the top.
     pub paths: Vec<String>,
     /// How many more there were.
@@ -23,7 +23,7 @@ const fn is_zero(n: &u64) -> bool {
     *n == 0
 }
 
-impl Changed {
+impl LandedPaths {
     /// Keeps as many paths as are kept.
     #[must_use]
     pub fn of(mut paths: Vec<String>) -> Self {

@@ -2,21 +2,21 @@
 
 use kapi_core::evidence::EvidenceFile;
 use kapi_core::id::{EffectId, GoalId};
-use kapi_core::task_id::TaskId;
+use kapi_core::task_id::KernelTaskId;
 use kapi_core::usage::Usage;
 
-use crate::rules::evidence::Evidence;
-use crate::rules::limits::{GoalAccount, Raised};
+use crate::rules::evidence::WorkflowEvidence;
+use crate::rules::limits::{GoalAccount, LimitRaises};
 use crate::rules::modes::{Begin, ModeCommand};
-use crate::rules::outcome::Outcome;
+use crate::rules::outcome::WorkflowOutcome;
 use crate::rules::pending::Means;
-use crate::rules::terms::Terms;
+use crate::rules::terms::WorkflowTerms;
 
 /// A request.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Command {
+pub enum WorkflowCommand {
     /// Begin under a new id.
-    Start(Box<Start>),
+    Start(Box<WorkflowStart>),
     /// Approve what waits.
     Approve {
         /// The hash that was shown.
@@ -38,7 +38,7 @@ pub enum Command {
     /// Allow more tokens, money or time for the whole.
     RaiseLimits {
         /// What is added.
-        more: Raised,
+        more: LimitRaises,
     },
     /// Give it up. Worktrees and branches stay.
     Abandon {
@@ -46,7 +46,7 @@ pub enum Command {
         reason: String,
     },
     /// Record evidence that was brought from outside.
-    RecordEvidence(Box<Evidence>),
+    RecordEvidence(Box<WorkflowEvidence>),
     /// Record that an effect is about to be performed.
     Intend {
         /// Which.
@@ -83,7 +83,7 @@ pub enum Command {
         /// Which.
         effect: EffectId,
         /// What came back.
-        outcome: Box<Outcome>,
+        outcome: Box<WorkflowOutcome>,
     },
     /// Record what was heard of a worker.
     RefreshWorker {
@@ -103,7 +103,7 @@ pub enum Command {
         /// The goal that the task drives.
         goal: GoalId,
         /// The task.
-        task: TaskId,
+        task: KernelTaskId,
     },
     /// Record that Integrate took the work over: from its own landing only.
     MarkIntegrated {
@@ -116,13 +116,13 @@ pub enum Command {
 
 /// What begins a workflow.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Start {
+pub struct WorkflowStart {
     /// The id.
     pub id: GoalId,
     /// What it is for.
     pub purpose: String,
     /// What it may use.
-    pub terms: Terms,
+    pub terms: WorkflowTerms,
     /// The mode's own beginning.
     pub begin: Begin,
 }

@@ -8,14 +8,14 @@ use serde::{Deserialize, Serialize};
 /// Conflicts that are kept; the oldest go first.
 pub const CONFLICTS_MAX: usize = 200;
 /// The most paths that are named in a sentence.
-const PATHS_TOLD_MAX: usize = 10;
+const PATHS_REPORTED_MAX: usize = 10;
 /// How many digits of a commit are shown.
 const COMMIT_DIGITS: usize = 10;
 
 /// One conflict.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Conflict {
+pub struct WorkflowConflict {
     /// What did not fit: a task, or a workflow's work.
     pub what: String,
     /// The paths where it did not.
@@ -42,7 +42,7 @@ pub struct Settlement {
     pub at_ms: i64,
 }
 
-impl Conflict {
+impl WorkflowConflict {
     /// Tells whether it is open, and of this.
     #[must_use]
     pub fn is_open_of(&self, what: &str) -> bool {
@@ -52,14 +52,17 @@ impl Conflict {
     /// Says it in a sentence, without a period.
     #[must_use]
     pub fn words(&self) -> String {
-        let told: Vec<&str> = self.paths.iter().map(String::as_str).collect();
-        let more = match told.len().saturating_sub(PATHS_TOLD_MAX) {
+        let reported: Vec<&str> = self.paths.iter().map(String::as_str).collect();
+        let more = match reported.len().saturating_sub(PATHS_REPORTED_MAX) {
             0 => String::new(),
             n => format!(" and {n} more"),
         };
-        let told = told.get(..PATHS_TOLD_MAX).unwrap_or(&told).join(", ");
+        let reported = reported
+            .get(..PATHS_REPORTED_MAX)
+            .unwrap_or(&reported)
+            .join(", ");
         let found = format!(
-            "{} conflicted with {} in {told}{more}",
+            "{} conflicted with {} in {reported}{more}",
             self.what,
             short(&self.onto)
         );
@@ -82,11 +85,11 @@ fn short(commit: &str) -> &str {
 
 #[cfg(test)]
 mod tests {
-    use super::{Conflict, Settlement};
+    use super::{Settlement, WorkflowConflict};
 
     #[test]
     fn a_conflict_is_said_with_what_became_of_it() {
-        let mut conflict = Conflict {
+        let mut conflict = WorkflowConflict {
             what: "T-002".to_owned(),
             paths: (0..12).map(|n| format!("src/{n}.rs")).collect(),
             onto: "0123456789abcdef".to_owned(),

@@ -4,17 +4,17 @@
 //! with the mode. Pure: the time and the hash are arguments, and a denial changes nothing.
 
 use kapi_core::actor::Actor;
-use kapi_core::workflow_status::Status;
+use kapi_core::workflow_status::WorkflowStatus;
 
-use crate::rules::command::Command;
-use crate::rules::denied::{Denied, Why};
+use crate::rules::command::WorkflowCommand;
+use crate::rules::decision_context::DecisionContext;
+use crate::rules::denied::{WorkflowDenial, WorkflowRule};
 use crate::rules::documents::documents;
-use crate::rules::effect::{Effect, Uses, next};
-use crate::rules::event::Event;
+use crate::rules::effect::{EffectResource, WorkflowEffect, next};
+use crate::rules::event::WorkflowEvent;
 use crate::rules::evolve::evolve;
-use crate::rules::given::Given;
 use crate::rules::next_command::next_commands;
-use crate::rules::pending::{Decision, Pending};
+use crate::rules::pending::{WaitingDecision, WorkflowDecision};
 use crate::rules::spent;
 use crate::rules::state::Workflow;
 
@@ -34,17 +34,17 @@ pub const TEXT_BYTES_MAX: usize = 64 * 1024;
 pub fn decide(
     workflow: Option<&Workflow>,
     actor: &Actor,
-    command: &Command,
-    given: &Given,
-) -> Result<Vec<Event>, Denied> {
+    command: &WorkflowCommand,
+    given: &DecisionContext,
+) -> Result<Vec<WorkflowEvent>, WorkflowDenial> {
     let decided = match (workflow, command) {
-        (None, Command::Start(start)) => start::start(start, actor, given),
-        (None, _) => Err(Why::NotStarted),
+        (None, WorkflowCommand::Start(start)) => start::start(start, actor, given),
+        (None, _) => Err(WorkflowRule::NotStarted),
         (Some(workflow), command) => {
             request(workflow, actor, command, given).map(|events| complete(workflow, events))
         }
     };
-    decided.map_err(|why| Denied {
+    decided.map_err(|why| WorkflowDenial {
         why,
         phase: workflow.map(Workflow::phase),
         pending: workflow.and_then(|workflow| Some(workflow.pending.as_ref()?.decision)),
@@ -55,36 +55,40 @@ pub fn decide(
 fn request(
     workflow: &Workflow,
     actor: &Actor,
-    command: &Command,
-    given: &Given,
-) -> Result<Vec<Event>, Why> {
+    command: &WorkflowCommand,
+    given: &DecisionContext,
+) -> Result<Vec<WorkflowEvent>, WorkflowRule> {
     match command {
-        Command::Start(_) => Err(Why::AlreadyStarted {
+        WorkflowCommand::Start(_) => Err(WorkflowRule::AlreadyStarted {
             workflow: workflow.id.clone(),
         }),
-        Command::Approve { .. } => life::approve(workflow, actor, command, given),
-        Command::Revise { text } => life::revise(workflow, actor, text, given),
-        Command::Unblock {} => life::unblock(workflow, actor, given),
-        Command::RaiseLimits { more } => life::raise(workflow, actor, *more, given),
-        Command::Abandon { reason } => life::abandon(workflow, actor, reason),
-        Command::MarkIntegrated { by } => life::integrated(workflow, actor, by, given),
-        Command::RecordEvidence(evidence) => evidence::record(workflow, actor, evidence),
-        Command::Intend { effect } => effects::intend(workflow, actor, effect, given),
-        Command::Progress { effect, usage } => effects::progress(workflow, actor, effect, *usage),
-        Command::UseTime { ms } => effects::use_time(workflow, actor, *ms),
-        Command::RecordRun { effect, files } => effects::record_run(workflow, actor, effect, files),
-        Command::RecordGoalUse { goal, account } => {
+        WorkflowCommand::Approve { .. } => life::approve(workflow, actor, command, given),
+        WorkflowCommand::Revise { text } => life::revise(workflow, actor, text, given),
+        WorkflowCommand::Unblock {} => life::unblock(workflow, actor, given),
+        WorkflowCommand::RaiseLimits { more } => life::raise(workflow, actor, *more, given),
+        WorkflowCommand::Abandon { reason } => life::abandon(workflow, actor, reason),
+        WorkflowCommand::MarkIntegrated { by } => life::integrated(workflow, actor, by, given),
+        WorkflowCommand::RecordEvidence(evidence) => evidence::record(workflow, actor, evidence),
+        WorkflowCommand::Intend { effect } => effects::intend(workflow, actor, effect, given),
+        WorkflowCommand::Progress { effect, usage } => {
+            effects::progress(workflow, actor, effect, *usage)
+        }
+        WorkflowCommand::UseTime { ms } => effects::use_time(workflow, actor, *ms),
+        WorkflowCommand::RecordRun { effect, files } => {
+            effects::record_run(workflow, actor, effect, files)
+        }
+        WorkflowCommand::RecordGoalUse { goal, account } => {
             effects::goal_use(workflow, actor, goal, account)
         }
-        Command::Report { effect, outcome } => {
+        WorkflowCommand::Report { effect, outcome } => {
             engine(actor, "report the result of an effect")?;
             effects::report(workflow, effect, outcome, given)
         }
-        Command::RefreshWorker { .. } => worker::refresh(workflow, actor, command),
-        Command::QueueWork { effect, goal, task } => {
+        WorkflowCommand::RefreshWorker { .. } => worker::refresh(workflow, actor, command),
+        WorkflowCommand::QueueWork { effect, goal, task } => {
             worker::queue(workflow, actor, effect, goal, *task)
         }
-        Command::Mode(command) => {
+        WorkflowCommand::Mode(command) => {
             let mode = workflow.body.rules();
             mode.ask(workflow, actor, command, given)
         }
@@ -93,37 +97,37 @@ fn request(
 
 /// Adds what follows from events whatever the mode: workers are closed before the end, and a used-up
 /// limit holds up whoever would ask an agent or go on with a goal.
-fn complete(workflow: &Workflow, mut events: Vec<Event>) -> Vec<Event> {
+fn complete(workflow: &Workflow, mut events: Vec<WorkflowEvent>) -> Vec<WorkflowEvent> {
     let after = folded(workflow, &events);
     if after.status.is_terminal() && !workflow.status.is_terminal() {
-        let place = end_of(workflow, &events);
-        events.splice(place..place, worker::close(&after));
+        let location = end_of(workflow, &events);
+        events.splice(location..location, worker::close(&after));
     } else if let Some((reason, unblock)) = spent::used_up(&after)
         && next(&after).iter().any(uses_something)
     {
-        events.push(Event::Blocked { reason, unblock });
+        events.push(WorkflowEvent::Blocked { reason, unblock });
     }
     events
 }
 
 /// Returns the place of the event that ends a workflow.
-fn end_of(workflow: &Workflow, events: &[Event]) -> usize {
+fn end_of(workflow: &Workflow, events: &[WorkflowEvent]) -> usize {
     let mut after = Some(workflow.clone());
     let mut ends = |event| {
         evolve(&mut after, event);
         let status = after.as_ref().map(|after| after.status);
-        status.is_some_and(Status::is_terminal)
+        status.is_some_and(WorkflowStatus::is_terminal)
     };
     events.iter().position(&mut ends).unwrap_or(events.len())
 }
 
 /// Tells whether an effect uses tokens or money.
-fn uses_something(effect: &Effect) -> bool {
-    effect.action.uses() != Uses::Nothing
+fn uses_something(effect: &WorkflowEffect) -> bool {
+    effect.action.uses() != EffectResource::Nothing
 }
 
 /// Returns the workflow as it will stand after some events.
-pub(crate) fn folded(workflow: &Workflow, events: &[Event]) -> Workflow {
+pub(crate) fn folded(workflow: &Workflow, events: &[WorkflowEvent]) -> Workflow {
     let mut after = Some(workflow.clone());
     for event in events {
         evolve(&mut after, event);
@@ -134,13 +138,13 @@ pub(crate) fn folded(workflow: &Workflow, events: &[Event]) -> Workflow {
 /// Asks a person for a decision about an artifact as it will stand after the events before.
 pub(crate) fn asked(
     workflow: &Workflow,
-    before: &[Event],
-    decision: Decision,
+    before: &[WorkflowEvent],
+    decision: WorkflowDecision,
     risks: Vec<String>,
-    given: &Given,
-) -> Event {
-    Event::DecisionAsked {
-        pending: Pending {
+    given: &DecisionContext,
+) -> WorkflowEvent {
+    WorkflowEvent::DecisionAsked {
+        pending: WaitingDecision {
             decision,
             sha256: subject(&folded(workflow, before), decision, given),
             risks,
@@ -150,7 +154,11 @@ pub(crate) fn asked(
 }
 
 /// Returns the hash of what a decision is about, as the state tells it.
-pub(crate) fn subject(workflow: &Workflow, decision: Decision, given: &Given) -> String {
+pub(crate) fn subject(
+    workflow: &Workflow,
+    decision: WorkflowDecision,
+    given: &DecisionContext,
+) -> String {
     let artifacts = documents(workflow);
     let bytes = |name: &str| {
         let artifact = artifacts.iter().find(|document| document.name == name)?;
@@ -163,10 +171,10 @@ pub(crate) fn subject(workflow: &Workflow, decision: Decision, given: &Given) ->
 pub(crate) fn human<'actor>(
     actor: &'actor Actor,
     action: &'static str,
-) -> Result<&'actor str, Why> {
+) -> Result<&'actor str, WorkflowRule> {
     match actor {
         Actor::Human { user } => Ok(user),
-        Actor::Agent { .. } | Actor::Engine => Err(Why::OnlyHuman {
+        Actor::Agent { .. } | Actor::Engine => Err(WorkflowRule::OnlyHuman {
             action,
             actor: actor.to_string(),
         }),
@@ -174,10 +182,10 @@ pub(crate) fn human<'actor>(
 }
 
 /// Lets only the engine do this.
-pub(crate) fn engine(actor: &Actor, action: &'static str) -> Result<(), Why> {
+pub(crate) fn engine(actor: &Actor, action: &'static str) -> Result<(), WorkflowRule> {
     match actor {
         Actor::Engine => Ok(()),
-        Actor::Human { .. } | Actor::Agent { .. } => Err(Why::OnlyEngine {
+        Actor::Human { .. } | Actor::Agent { .. } => Err(WorkflowRule::OnlyEngine {
             action,
             actor: actor.to_string(),
         }),
@@ -185,19 +193,22 @@ pub(crate) fn engine(actor: &Actor, action: &'static str) -> Result<(), Why> {
 }
 
 /// Lets nothing happen to what has ended.
-pub(crate) const fn going_on(workflow: &Workflow, action: &'static str) -> Result<(), Why> {
+pub(crate) const fn going_on(
+    workflow: &Workflow,
+    action: &'static str,
+) -> Result<(), WorkflowRule> {
     if workflow.status.is_terminal() {
         let status = workflow.status.as_str();
-        return Err(Why::AlreadyTerminal { action, status });
+        return Err(WorkflowRule::AlreadyTerminal { action, status });
     }
     Ok(())
 }
 
 /// Takes a text that says something and fits.
-pub(crate) fn said(text: &str, rule: &str) -> Result<String, Why> {
+pub(crate) fn said(text: &str, rule: &str) -> Result<String, WorkflowRule> {
     let text = text.trim();
     if text.is_empty() || text.len() > TEXT_BYTES_MAX {
-        return Err(Why::Malformed {
+        return Err(WorkflowRule::Malformed {
             rule: format!("{rule} (1 to {TEXT_BYTES_MAX} bytes, not {})", text.len()),
         });
     }
@@ -205,8 +216,8 @@ pub(crate) fn said(text: &str, rule: &str) -> Result<String, Why> {
 }
 
 /// Denies what the phase does not allow.
-pub(crate) fn wrong_phase(workflow: &Workflow, action: &'static str) -> Why {
-    Why::WrongPhase {
+pub(crate) fn wrong_phase(workflow: &Workflow, action: &'static str) -> WorkflowRule {
+    WorkflowRule::WrongPhase {
         action,
         phase: phase_name(workflow),
     }
@@ -220,8 +231,8 @@ pub(crate) fn phase_name(workflow: &Workflow) -> String {
     }
 }
 
-pub(crate) fn wrong_mode(workflow: &Workflow, action: &'static str) -> Why {
-    Why::WrongMode {
+pub(crate) fn wrong_mode(workflow: &Workflow, action: &'static str) -> WorkflowRule {
+    WorkflowRule::WrongMode {
         action,
         mode: workflow.mode().as_str(),
     }
@@ -229,7 +240,7 @@ pub(crate) fn wrong_mode(workflow: &Workflow, action: &'static str) -> Why {
 
 /// Tells whether somebody may go on by himself: it is active and no person is waited for.
 pub(crate) const fn is_free(workflow: &Workflow) -> bool {
-    matches!(workflow.status, Status::Active) && workflow.pending.is_none()
+    matches!(workflow.status, WorkflowStatus::Active) && workflow.pending.is_none()
 }
 
 #[cfg(test)]

@@ -10,14 +10,14 @@ pub struct DecisionSpec {
     /// What a list of what waits calls it.
     pub inbox: &'static str,
     /// What an approval gives leave for.
-    pub gives: Gives,
+    pub gives: GrantedBy,
     /// What exactly happens when it is approved.
     pub on_yes: &'static str,
 }
 
 /// What an approval gives leave for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Gives {
+pub enum GrantedBy {
     /// Nothing is run by it.
     Nothing,
     /// Work is done and lands.

@@ -3,25 +3,25 @@
 use kapi_core::id::GoalId;
 
 use crate::rules::evidence::Weight;
-use crate::rules::pending::Decision;
+use crate::rules::pending::WorkflowDecision;
 
 /// A refusal by rule.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{why}")]
-pub struct Denied {
+pub struct WorkflowDenial {
     /// The rule.
-    pub why: Why,
+    pub why: WorkflowRule,
     /// The phase and subphase the workflow is in, as in `snapshot.json`; `None` before it began.
     pub phase: Option<(&'static str, Option<&'static str>)>,
     /// What waits for a person.
-    pub pending: Option<Decision>,
+    pub pending: Option<WorkflowDecision>,
     /// What could be asked instead, as commands to type, most useful first.
     pub next_commands: Vec<String>,
 }
 
 /// Which rule.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Why {
+pub enum WorkflowRule {
     /// It exists already.
     #[error("start {workflow}, which already exists")]
     AlreadyStarted {
@@ -122,7 +122,7 @@ pub enum Why {
     },
 }
 
-impl Why {
+impl WorkflowRule {
     /// Returns the code, for programs.
     #[must_use]
     pub const fn code(&self) -> &'static str {

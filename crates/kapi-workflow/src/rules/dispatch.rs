@@ -6,8 +6,8 @@
 
 use kapi_core::mode::Mode;
 
-use crate::rules::command::Command;
-use crate::rules::event::Event;
+use crate::rules::command::WorkflowCommand;
+use crate::rules::event::WorkflowEvent;
 use crate::rules::mode_rules::ModeRules;
 use crate::rules::mode_spec::{ContextRule, ModeSpec};
 use crate::rules::modes;
@@ -74,14 +74,14 @@ macro_rules! ways {
 
         $(
             $(#[cfg($($cfg)*)])?
-            impl From<$event> for Event {
+            impl From<$event> for WorkflowEvent {
                 fn from(event: $event) -> Self {
                     Self::Mode(ModeEvent::$tag(event))
                 }
             }
 
             $(#[cfg($($cfg)*)])?
-            impl From<$command> for Command {
+            impl From<$command> for WorkflowCommand {
                 fn from(command: $command) -> Self {
                     Self::Mode(ModeCommand::$tag(command))
                 }

@@ -6,7 +6,7 @@ use crate::rules::state::Workflow;
 
 /// One artifact.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Document {
+pub struct WorkflowDocument {
     /// Its file name in the workflow's directory.
     pub name: String,
     /// Its text.
@@ -15,6 +15,6 @@ pub struct Document {
 
 /// Returns every artifact of a workflow as it stands.
 #[must_use]
-pub fn documents(workflow: &Workflow) -> Vec<Document> {
+pub fn documents(workflow: &Workflow) -> Vec<WorkflowDocument> {
     workflow.body.rules().documents(workflow)
 }

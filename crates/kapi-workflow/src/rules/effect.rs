@@ -9,9 +9,9 @@ use kapi_core::id::{EffectId, GoalId};
 use kapi_core::integration_branch::{CheckoutRule, IntegrationBranch};
 use kapi_core::isolation::{NetworkMode, SandboxLevel};
 use kapi_core::text::agent_name;
-use kapi_core::workflow_status::Status;
+use kapi_core::workflow_status::WorkflowStatus;
 use kapi_goal::rules::budget::Budget;
-use kapi_goal::rules::plan::task::TaskId;
+use kapi_goal::rules::plan::task::PlanTaskId;
 
 use crate::rules::branch::BranchType;
 use crate::rules::role::RoleSpec;
@@ -19,18 +19,18 @@ use crate::rules::state::Workflow;
 
 /// An intent to touch the world, performed under its id; repeating it is safe.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Effect {
+pub struct WorkflowEffect {
     /// Its id within the workflow.
     pub id: EffectId,
     /// The workflow it belongs to.
     pub workflow: GoalId,
     /// What to do.
-    pub action: Action,
+    pub action: WorkflowAction,
 }
 
 /// What an effect does.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Action {
+pub enum WorkflowAction {
     /// Ask an agent one question; it reads and changes nothing.
     Ask(Box<AgentQuestion>),
     /// Make the workflow's branch at the base, and a worktree of it, and see what the checks say there.
@@ -45,7 +45,7 @@ pub enum Action {
     /// Drive a goal to its rest.
     Work(Box<GoalWork>),
     /// Put a proved commit on the workflow's branch.
-    Land(Box<Landing>),
+    Land(Box<WorkflowLanding>),
     /// Run commands on a clean checkout of a commit.
     Verify(Box<Verification>),
     /// Move the integration branch.
@@ -62,7 +62,7 @@ pub enum Action {
 
 /// What an effect uses up while it is performed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Uses {
+pub enum EffectResource {
     /// A model, metered by the effect itself.
     Model,
     /// A goal, which keeps its own account.
@@ -73,7 +73,7 @@ pub enum Uses {
 
 /// How many effects of a kind may be under way at once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Places {
+pub enum EffectSlots {
     /// Any number.
     Any,
     /// As many as the terms allow jobs.
@@ -82,34 +82,36 @@ pub enum Places {
     One,
 }
 
-impl Action {
+impl WorkflowAction {
     /// Returns what it uses.
     #[must_use]
-    pub const fn uses(&self) -> Uses {
+    pub const fn uses(&self) -> EffectResource {
         match self {
-            Self::Ask(_) | Self::Propose(_) => Uses::Model,
-            Self::Work(_) => Uses::Goal,
+            Self::Ask(_) | Self::Propose(_) => EffectResource::Model,
+            Self::Work(_) => EffectResource::Goal,
             Self::Prepare { .. }
             | Self::Land(_)
             | Self::Verify(_)
             | Self::Advance(_)
             | Self::Measure(_)
             | Self::Restore(_)
-            | Self::Split(_) => Uses::Nothing,
+            | Self::Split(_) => EffectResource::Nothing,
         }
     }
 
     /// Returns how many of its kind may be under way at once.
     #[must_use]
-    pub const fn places(&self) -> Places {
+    pub const fn locations(&self) -> EffectSlots {
         match self {
-            Self::Work(_) => Places::Jobs,
+            Self::Work(_) => EffectSlots::Jobs,
             Self::Land(_)
             | Self::Advance(_)
             | Self::Propose(_)
             | Self::Measure(_)
-            | Self::Restore(_) => Places::One,
-            Self::Ask(_) | Self::Prepare { .. } | Self::Verify(_) | Self::Split(_) => Places::Any,
+            | Self::Restore(_) => EffectSlots::One,
+            Self::Ask(_) | Self::Prepare { .. } | Self::Verify(_) | Self::Split(_) => {
+                EffectSlots::Any
+            }
         }
     }
 
@@ -152,7 +154,7 @@ impl Action {
 
     /// Returns the task that a worker is given with it.
     #[must_use]
-    pub fn worker_task(&self) -> Option<&TaskId> {
+    pub fn worker_task(&self) -> Option<&PlanTaskId> {
         if let Self::Work(work) = self {
             Some(&work.task)
         } else {
@@ -190,7 +192,7 @@ pub struct AgentQuestion {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GoalWork {
     /// The task.
-    pub task: TaskId,
+    pub task: PlanTaskId,
     /// The try at it, from 1; another try is another goal.
     pub attempt: u32,
     /// The goal that is there already, to go on with.
@@ -218,9 +220,9 @@ pub struct GoalWork {
 
 /// One landing.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Landing {
+pub struct WorkflowLanding {
     /// The task.
-    pub task: TaskId,
+    pub task: PlanTaskId,
     /// The proved commit: one commit on `base`.
     pub commit: String,
     /// What it was made on.
@@ -335,8 +337,8 @@ pub struct SplitPart {
 /// Returns what should be under way now, most urgent first; nothing when the workflow waits for a
 /// person, is held up or has ended.
 #[must_use]
-pub fn next(workflow: &Workflow) -> Vec<Effect> {
-    if workflow.status != Status::Active || workflow.pending.is_some() {
+pub fn next(workflow: &Workflow) -> Vec<WorkflowEffect> {
+    if workflow.status != WorkflowStatus::Active || workflow.pending.is_some() {
         return Vec::new();
     }
     workflow.body.rules().next(workflow)

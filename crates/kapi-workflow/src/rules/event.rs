@@ -7,17 +7,17 @@ mod codec;
 
 use kapi_core::evidence::EvidenceFile;
 use kapi_core::id::{EffectId, GoalId};
-use kapi_core::task_id::TaskId;
+use kapi_core::task_id::KernelTaskId;
 use kapi_core::usage::Usage;
 use serde::{Deserialize, Serialize};
 
 use crate::rules::conflict::Settlement;
-use crate::rules::evidence::Evidence;
-use crate::rules::limits::{GoalAccount, Raised};
+use crate::rules::evidence::WorkflowEvidence;
+use crate::rules::limits::{GoalAccount, LimitRaises};
 use crate::rules::modes::{Begin, ModeEvent};
-use crate::rules::pending::{Approval, Pending};
-use crate::rules::terms::Terms;
-use crate::rules::worker::{Worker, WorkerId, WorkerStatus};
+use crate::rules::pending::{DecisionApproval, WaitingDecision};
+use crate::rules::terms::WorkflowTerms;
+use crate::rules::worker::{WorkerId, WorkerStatus, WorkflowWorker};
 
 /// One fact.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -28,7 +28,7 @@ use crate::rules::worker::{Worker, WorkerId, WorkerStatus};
     rename_all = "snake_case",
     deny_unknown_fields
 )]
-pub enum Event {
+pub enum WorkflowEvent {
     /// It began.
     Started {
         /// Its id.
@@ -38,7 +38,7 @@ pub enum Event {
         /// Who started it.
         by: String,
         /// What it may use.
-        terms: Box<Terms>,
+        terms: Box<WorkflowTerms>,
         /// The mode's own beginning.
         begin: Begin,
         /// When, in milliseconds since the epoch.
@@ -47,12 +47,12 @@ pub enum Event {
     /// An artifact waits for a person.
     DecisionAsked {
         /// What is asked.
-        pending: Pending,
+        pending: WaitingDecision,
     },
     /// A person approved.
     Approved {
         /// What.
-        approval: Approval,
+        approval: DecisionApproval,
     },
     /// A person wants something changed.
     Revised {
@@ -73,7 +73,7 @@ pub enum Event {
     /// A person allowed more for the whole.
     LimitsRaised {
         /// What was added.
-        more: Raised,
+        more: LimitRaises,
         /// By whom.
         by: String,
         /// When, in milliseconds since the epoch.
@@ -101,7 +101,7 @@ pub enum Event {
     /// There is evidence.
     EvidenceRecorded {
         /// What.
-        evidence: Box<Evidence>,
+        evidence: Box<WorkflowEvidence>,
     },
     /// Something did not fit on a branch.
     ConflictFound {
@@ -124,7 +124,7 @@ pub enum Event {
     /// A worker was recorded.
     WorkerPrepared {
         /// It.
-        worker: Worker,
+        worker: WorkflowWorker,
     },
     /// A worker was given something to do.
     WorkerDispatched {
@@ -153,7 +153,7 @@ pub enum Event {
         isolated: Option<String>,
         /// The task of the kernel that drives the goal.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        task: Option<TaskId>,
+        task: Option<KernelTaskId>,
     },
     /// A worker has nothing more to do.
     WorkerClosed {

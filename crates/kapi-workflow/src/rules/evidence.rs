@@ -23,7 +23,7 @@ pub enum Weight {
     Validation,
 }
 
-impl Evidence {
+impl WorkflowEvidence {
     /// What a reference begins with.
     pub const REFERENCES: [&'static str; 6] =
         ["git:", "file:", "goal:", "event:", "worker:", "url:"];
@@ -41,7 +41,7 @@ impl Evidence {
 /// One piece of evidence. Its number is its place in the workflow's list, from 1.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Evidence {
+pub struct WorkflowEvidence {
     /// How much it weighs.
     pub weight: Weight,
     /// What it is: `verify`, `review`, `land`, `answer`, `consensus`, `strayed`,

@@ -5,29 +5,29 @@
 use std::collections::BTreeMap;
 
 use kapi_core::id::GoalId;
-use kapi_core::link::{Link, Relation};
+use kapi_core::link::{Link, WorkflowRelation};
 use kapi_core::mode::Mode;
 use kapi_core::usage::Usage;
-use kapi_core::workflow_status::Status;
+use kapi_core::workflow_status::WorkflowStatus;
 
-use crate::rules::conflict::{CONFLICTS_MAX, Conflict};
-use crate::rules::event::Event;
-use crate::rules::limits::Raised;
-use crate::rules::mode_rules::After;
-use crate::rules::state::{Blocked, Revision, Workflow};
+use crate::rules::conflict::{CONFLICTS_MAX, WorkflowConflict};
+use crate::rules::event::WorkflowEvent;
+use crate::rules::limits::LimitRaises;
+use crate::rules::mode_rules::FactConsequence;
+use crate::rules::state::{Revision, Workflow, WorkflowBlock};
 use crate::rules::worker::{DISPATCHES_MAX, Dispatch, NOTES_MAX, WorkerStatus};
 
 /// Applies one event.
-pub fn evolve(workflow: &mut Option<Workflow>, event: &Event) {
+pub fn evolve(workflow: &mut Option<Workflow>, event: &WorkflowEvent) {
     match (workflow, event) {
-        (place @ None, Event::Started { .. }) => *place = begin(event),
+        (location @ None, WorkflowEvent::Started { .. }) => *location = begin(event),
         (None, _) => {}
         (Some(workflow), event) => apply(workflow, event),
     }
 }
 
-fn begin(event: &Event) -> Option<Workflow> {
-    let Event::Started {
+fn begin(event: &WorkflowEvent) -> Option<Workflow> {
+    let WorkflowEvent::Started {
         id,
         purpose,
         by,
@@ -45,7 +45,7 @@ fn begin(event: &Event) -> Option<Workflow> {
         started_by: by.clone(),
         started_at_ms: *at_ms,
         terms: (**terms).clone(),
-        status: Status::Active,
+        status: WorkflowStatus::Active,
         blocked: None,
         pending: None,
         approvals: Vec::new(),
@@ -58,22 +58,22 @@ fn begin(event: &Event) -> Option<Workflow> {
         failures: BTreeMap::new(),
         used: Usage::default(),
         goals: BTreeMap::new(),
-        raised: Raised::default(),
+        raised: LimitRaises::default(),
         wall_used_ms: 0,
         body,
     })
 }
 
-fn apply(workflow: &mut Workflow, event: &Event) {
+fn apply(workflow: &mut Workflow, event: &WorkflowEvent) {
     match event {
-        Event::Started { .. } | Event::RunRecorded { .. } => {}
-        Event::DecisionAsked { pending } => workflow.pending = Some(pending.clone()),
-        Event::Approved { approval } => {
+        WorkflowEvent::Started { .. } | WorkflowEvent::RunRecorded { .. } => {}
+        WorkflowEvent::DecisionAsked { pending } => workflow.pending = Some(pending.clone()),
+        WorkflowEvent::Approved { approval } => {
             workflow.pending = None;
             workflow.approvals.push(approval.clone());
             workflow.body.rules_mut().approved();
         }
-        Event::Revised { text, at_ms } => {
+        WorkflowEvent::Revised { text, at_ms } => {
             let (phase, _) = workflow.phase();
             workflow.pending = None;
             workflow.revisions.push(Revision {
@@ -82,36 +82,40 @@ fn apply(workflow: &mut Workflow, event: &Event) {
                 at_ms: *at_ms,
             });
         }
-        Event::Blocked { reason, unblock } => {
-            workflow.status = Status::Blocked;
-            workflow.blocked = Some(Blocked {
+        WorkflowEvent::Blocked { reason, unblock } => {
+            workflow.status = WorkflowStatus::Blocked;
+            workflow.blocked = Some(WorkflowBlock {
                 reason: reason.clone(),
                 unblock: unblock.clone(),
             });
         }
-        Event::Unblocked {} => unblocked(workflow),
-        Event::LimitsRaised { more, .. } => workflow.raised.add(more),
-        Event::TimeUsed { ms } => {
+        WorkflowEvent::Unblocked {} => unblocked(workflow),
+        WorkflowEvent::LimitsRaised { more, .. } => workflow.raised.add(more),
+        WorkflowEvent::TimeUsed { ms } => {
             workflow.wall_used_ms = workflow.wall_used_ms.saturating_add(*ms);
         }
-        Event::Abandoned { .. } => end(workflow, Status::Abandoned),
-        Event::Failed { .. } => end(workflow, Status::Failed),
-        Event::Completed {} => end(workflow, Status::Completed),
-        Event::Integrated { by, at_ms } => integrated(workflow, by, *at_ms),
-        Event::EvidenceRecorded { evidence } => workflow.evidence.push((**evidence).clone()),
-        Event::ConflictFound { .. } | Event::ConflictSettled { .. } => conflict(workflow, event),
-        Event::WorkerPrepared { .. }
-        | Event::WorkerDispatched { .. }
-        | Event::WorkerRefreshed { .. }
-        | Event::WorkerClosed { .. } => worker(workflow, event),
-        Event::EffectIntended { effect, at_ms } => {
+        WorkflowEvent::Abandoned { .. } => end(workflow, WorkflowStatus::Abandoned),
+        WorkflowEvent::Failed { .. } => end(workflow, WorkflowStatus::Failed),
+        WorkflowEvent::Completed {} => end(workflow, WorkflowStatus::Completed),
+        WorkflowEvent::Integrated { by, at_ms } => integrated(workflow, by, *at_ms),
+        WorkflowEvent::EvidenceRecorded { evidence } => {
+            workflow.evidence.push((**evidence).clone());
+        }
+        WorkflowEvent::ConflictFound { .. } | WorkflowEvent::ConflictSettled { .. } => {
+            conflict(workflow, event);
+        }
+        WorkflowEvent::WorkerPrepared { .. }
+        | WorkflowEvent::WorkerDispatched { .. }
+        | WorkflowEvent::WorkerRefreshed { .. }
+        | WorkflowEvent::WorkerClosed { .. } => worker(workflow, event),
+        WorkflowEvent::EffectIntended { effect, at_ms } => {
             workflow.in_flight.insert(effect.clone(), *at_ms);
         }
-        Event::EffectUsed { usage, .. } => workflow.used.add(usage),
-        Event::GoalUsed { goal, account } => {
+        WorkflowEvent::EffectUsed { usage, .. } => workflow.used.add(usage),
+        WorkflowEvent::GoalUsed { goal, account } => {
             workflow.goals.insert(goal.clone(), account.clone());
         }
-        Event::EffectEnded {
+        WorkflowEvent::EffectEnded {
             effect,
             usage,
             failed,
@@ -123,11 +127,11 @@ fn apply(workflow: &mut Workflow, event: &Event) {
                 *times = times.saturating_add(1);
             }
         }
-        Event::Mode(event) => match workflow.body.rules_mut().evolve(event) {
-            After::Nothing => {}
-            After::Linked(link) => {
+        WorkflowEvent::Mode(event) => match workflow.body.rules_mut().evolve(event) {
+            FactConsequence::Nothing => {}
+            FactConsequence::Linked(link) => {
                 workflow.links.push(link);
-                end(workflow, Status::Linked);
+                end(workflow, WorkflowStatus::Linked);
             }
         },
     }
@@ -136,37 +140,37 @@ fn apply(workflow: &mut Workflow, event: &Event) {
 /// Whoever lets a workflow go on allows as many tries and answers again; what it may use is raised
 /// by a word of its own.
 fn unblocked(workflow: &mut Workflow) {
-    workflow.status = Status::Active;
+    workflow.status = WorkflowStatus::Active;
     workflow.blocked = None;
     workflow.failures.clear();
     workflow.body.rules_mut().unblocked();
 }
 
 fn integrated(workflow: &mut Workflow, by: &GoalId, at_ms: i64) {
-    end(workflow, Status::Integrated);
+    end(workflow, WorkflowStatus::Integrated);
     workflow.links.push(Link {
-        relation: Relation::IntegratedBy,
+        relation: WorkflowRelation::IntegratedBy,
         mode: Mode::INTEGRATOR,
         workflow: by.clone(),
         at_ms,
     });
 }
 
-fn end(workflow: &mut Workflow, status: Status) {
+fn end(workflow: &mut Workflow, status: WorkflowStatus) {
     workflow.status = status;
     workflow.blocked = None;
     workflow.pending = None;
 }
 
-fn conflict(workflow: &mut Workflow, event: &Event) {
-    if let Event::ConflictFound {
+fn conflict(workflow: &mut Workflow, event: &WorkflowEvent) {
+    if let WorkflowEvent::ConflictFound {
         what,
         paths,
         onto,
         at_ms,
     } = event
     {
-        workflow.conflicts.push(Conflict {
+        workflow.conflicts.push(WorkflowConflict {
             what: what.clone(),
             paths: paths.clone(),
             onto: onto.clone(),
@@ -174,7 +178,7 @@ fn conflict(workflow: &mut Workflow, event: &Event) {
             settled: None,
         });
         cap(&mut workflow.conflicts, CONFLICTS_MAX);
-    } else if let Event::ConflictSettled { what, settlement } = event {
+    } else if let WorkflowEvent::ConflictSettled { what, settlement } = event {
         let conflicts = workflow.conflicts.iter_mut();
         for open in conflicts.filter(|conflict| conflict.is_open_of(what)) {
             open.settled = Some(settlement.clone());
@@ -182,21 +186,21 @@ fn conflict(workflow: &mut Workflow, event: &Event) {
     }
 }
 
-fn worker(workflow: &mut Workflow, event: &Event) {
-    if let Event::WorkerPrepared { worker } = event {
+fn worker(workflow: &mut Workflow, event: &WorkflowEvent) {
+    if let WorkflowEvent::WorkerPrepared { worker } = event {
         workflow.workers.push(worker.clone());
         return;
     }
-    let (Event::WorkerDispatched { worker: id, .. }
-    | Event::WorkerRefreshed { worker: id, .. }
-    | Event::WorkerClosed { worker: id }) = event
+    let (WorkflowEvent::WorkerDispatched { worker: id, .. }
+    | WorkflowEvent::WorkerRefreshed { worker: id, .. }
+    | WorkflowEvent::WorkerClosed { worker: id }) = event
     else {
         return;
     };
     let Some(worker) = workflow.workers.iter_mut().find(|worker| worker.id == *id) else {
         return;
     };
-    if let Event::WorkerDispatched {
+    if let WorkflowEvent::WorkerDispatched {
         effect,
         what,
         at_ms,
@@ -213,7 +217,7 @@ fn worker(workflow: &mut Workflow, event: &Event) {
             ended: None,
         });
         cap(&mut worker.dispatches, DISPATCHES_MAX);
-    } else if let Event::WorkerRefreshed {
+    } else if let WorkflowEvent::WorkerRefreshed {
         status,
         goal,
         note,

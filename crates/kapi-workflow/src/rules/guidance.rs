@@ -3,7 +3,7 @@
 //! A command never chooses guidance; it changes state, and the state's phase names the documents, see
 //! [`crate::rules::mode_spec::PhaseSpec`]. Each is one `SKILL.md` of its own, part of the program.
 
-use kapi_core::workflow_status::Status;
+use kapi_core::workflow_status::WorkflowStatus;
 
 use crate::rules::mode_spec::{ModeSpec, Skill};
 use crate::rules::state::Workflow;
@@ -22,7 +22,7 @@ pub(crate) const CODE_SIMPLIFIER: Skill = Skill {
 /// Returns the documents for a workflow as it stands; none where it is held up or has ended.
 #[must_use]
 pub fn documents(workflow: &Workflow) -> &'static [&'static str] {
-    if workflow.status != Status::Active {
+    if workflow.status != WorkflowStatus::Active {
         return &[];
     }
     let (phase, _) = workflow.body.rules().phase();
@@ -110,7 +110,7 @@ mod tests {
     #[test]
     fn reviews_look_at_correctness_first_and_at_simplicity_last() {
         let review = body("code-review").unwrap();
-        let places: Vec<usize> = [
+        let locations: Vec<usize> = [
             "Correctness.",
             "Regression.",
             "Missing test.",
@@ -121,6 +121,6 @@ mod tests {
         .iter()
         .map(|word| review.find(&format!("**{word}")).unwrap())
         .collect();
-        assert!(places.is_sorted(), "{places:?}");
+        assert!(locations.is_sorted(), "{locations:?}");
     }
 }

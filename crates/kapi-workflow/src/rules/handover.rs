@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 /// One thing that was found out, with the rounds it rests on.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Item {
+pub struct HandoverItem {
     /// What.
     pub text: String,
     /// The rounds it rests on; 0 is the purpose, as the person gave it.
@@ -38,19 +38,19 @@ pub struct SuccessCriterion {
 pub struct Boundaries {
     /// What it may decide alone.
     #[serde(default)]
-    pub may: Vec<Item>,
+    pub may: Vec<HandoverItem>,
     /// What it must ask first.
     #[serde(default)]
-    pub must_ask: Vec<Item>,
+    pub must_ask: Vec<HandoverItem>,
     /// What it must never do.
     #[serde(default)]
-    pub never: Vec<Item>,
+    pub never: Vec<HandoverItem>,
 }
 
 /// Something that is not known.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct OpenQuestion {
+pub struct HandoverQuestion {
     /// What.
     pub text: String,
     /// Whether nothing can begin before it is known.
@@ -64,21 +64,21 @@ pub struct Spec {
     /// The goal in one sentence, as the person confirmed it.
     pub goal: String,
     /// The person's intent: why, and what they value.
-    pub intent: Vec<Item>,
+    pub intent: Vec<HandoverItem>,
     /// What must hold.
-    pub constraints: Vec<Item>,
+    pub constraints: Vec<HandoverItem>,
     /// What would be liked.
-    pub preferences: Vec<Item>,
+    pub preferences: Vec<HandoverItem>,
     /// How one sees that it is done.
     pub success_criteria: Vec<SuccessCriterion>,
     /// How it is to be done, where the person said so.
-    pub methods: Vec<Item>,
+    pub methods: Vec<HandoverItem>,
     /// What an agent may decide.
     pub boundaries: Boundaries,
     /// What is not known.
-    pub open_questions: Vec<OpenQuestion>,
+    pub open_questions: Vec<HandoverQuestion>,
     /// What is not wanted.
-    pub non_goals: Vec<Item>,
+    pub non_goals: Vec<HandoverItem>,
     /// What is there already.
-    pub context: Vec<Item>,
+    pub context: Vec<HandoverItem>,
 }

@@ -3,13 +3,13 @@
 //! Knows no workflow; what one has used stands in [`crate::rules::spent`].
 
 use kapi_core::usage::Usage;
-use kapi_goal::rules::plan::task::TaskId;
+use kapi_goal::rules::plan::task::PlanTaskId;
 use serde::{Deserialize, Serialize};
 
 /// What a person added to the limits since the start, all together.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Raised {
+pub struct LimitRaises {
     /// Tokens.
     pub tokens: u64,
     /// Millionths of a US dollar.
@@ -28,7 +28,7 @@ pub(crate) const fn is_zero(ms: &u64) -> bool {
     *ms == 0
 }
 
-impl Raised {
+impl LimitRaises {
     /// Adds what was added once more.
     pub const fn add(&mut self, more: &Self) {
         self.tokens = self.tokens.saturating_add(more.tokens);
@@ -125,7 +125,7 @@ impl Amounts {
 #[serde(deny_unknown_fields)]
 pub struct GoalAccount {
     /// The task it is of.
-    pub task: TaskId,
+    pub task: PlanTaskId,
     /// The try at that task, from 1.
     pub attempt: u32,
     /// Everything it used so far.

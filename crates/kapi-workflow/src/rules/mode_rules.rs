@@ -9,20 +9,20 @@ use kapi_core::link::Link;
 use kapi_core::mode::Mode;
 
 use crate::rules::branch::Branch;
-use crate::rules::denied::Why;
-use crate::rules::documents::Document;
-use crate::rules::effect::Effect;
-use crate::rules::event::Event;
-use crate::rules::given::Given;
+use crate::rules::decision_context::DecisionContext;
+use crate::rules::denied::WorkflowRule;
+use crate::rules::documents::WorkflowDocument;
+use crate::rules::effect::WorkflowEffect;
+use crate::rules::event::WorkflowEvent;
 use crate::rules::handover::Spec;
 use crate::rules::mode_spec::{ModeSpec, PhaseSpec};
 use crate::rules::modes::{Begin, ModeCommand, ModeEvent};
-use crate::rules::outcome::Outcome;
+use crate::rules::outcome::WorkflowOutcome;
 use crate::rules::state::Workflow;
 
 /// What a mode's fact means for the workflow around it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum After {
+pub enum FactConsequence {
     /// Nothing.
     Nothing,
     /// It goes on in another workflow, and ends here.
@@ -60,8 +60,8 @@ pub trait ModeRules {
         workflow: &Workflow,
         actor: &Actor,
         command: &ModeCommand,
-        given: &Given,
-    ) -> Result<Vec<Event>, Why>;
+        given: &DecisionContext,
+    ) -> Result<Vec<WorkflowEvent>, WorkflowRule>;
 
     /// Decides what follows from how an effect ended.
     ///
@@ -71,17 +71,17 @@ pub trait ModeRules {
         &self,
         workflow: &Workflow,
         effect: &EffectId,
-        outcome: &Outcome,
-        given: &Given,
-    ) -> Result<Vec<Event>, Why>;
+        outcome: &WorkflowOutcome,
+        given: &DecisionContext,
+    ) -> Result<Vec<WorkflowEvent>, WorkflowRule>;
 
     /// Returns what follows an approval; the workflow is as it stands after it.
-    fn after_approval(&self, _: &Workflow, _: &Given) -> Vec<Event> {
+    fn after_approval(&self, _: &Workflow, _: &DecisionContext) -> Vec<WorkflowEvent> {
         Vec::new()
     }
 
     /// Returns what follows a person's word to go on; the workflow is as it stands after it.
-    fn after_unblock(&self, _: &Workflow, _: &Given) -> Vec<Event> {
+    fn after_unblock(&self, _: &Workflow, _: &DecisionContext) -> Vec<WorkflowEvent> {
         Vec::new()
     }
 
@@ -93,11 +93,11 @@ pub trait ModeRules {
         &self,
         workflow: &Workflow,
         text: &str,
-        given: &Given,
-    ) -> Result<Vec<Event>, Why>;
+        given: &DecisionContext,
+    ) -> Result<Vec<WorkflowEvent>, WorkflowRule>;
 
     /// Applies a fact of this mode; another mode's changes nothing.
-    fn evolve(&mut self, event: &ModeEvent) -> After;
+    fn evolve(&mut self, event: &ModeEvent) -> FactConsequence;
 
     /// Applies an approval.
     fn approved(&mut self);
@@ -107,10 +107,10 @@ pub trait ModeRules {
 
     /// Returns what should be under way now; asked only while it is active and no person is waited
     /// for.
-    fn next(&self, workflow: &Workflow) -> Vec<Effect>;
+    fn next(&self, workflow: &Workflow) -> Vec<WorkflowEffect>;
 
     /// Returns every artifact as it stands.
-    fn documents(&self, workflow: &Workflow) -> Vec<Document>;
+    fn documents(&self, workflow: &Workflow) -> Vec<WorkflowDocument>;
 
     /// Returns what it began with, apart from whoever gave it its context.
     fn beginning(&self) -> Begin;

@@ -34,13 +34,13 @@ pub struct ModeSpec {
     /// Whether it gives others their context or takes it.
     pub context: ContextRule,
     /// Whether it needs a repository.
-    pub repository: Repository,
+    pub repository: RepositoryNeed,
     /// Where its workflows begin.
     pub base: BaseRule,
     /// Whether somebody else is asked to object and review.
-    pub reviewer: Party,
+    pub reviewer: ParticipantNeed,
     /// Whether somebody judges what it makes.
-    pub judge: Party,
+    pub judge: ParticipantNeed,
     /// Makes its beginning; says what is missing where there is not enough for one.
     pub open: fn(Opening) -> Result<Begin, &'static str>,
     /// How its goals are named.
@@ -59,12 +59,12 @@ pub struct PhaseSpec {
     /// The documents that an agent is given in it, in their order.
     pub guidance: &'static [&'static str],
     /// How far it has come in it.
-    pub stage: Stage,
+    pub stage: WorkflowStage,
 }
 
 /// How far a workflow has come, whatever its mode.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Stage {
+pub enum WorkflowStage {
     /// What a person is to approve is being made.
     Drafting,
     /// What was approved waits for another workflow to go on from it.
@@ -95,7 +95,7 @@ pub enum ContextRule {
 
 /// Whether a mode needs a repository.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Repository {
+pub enum RepositoryNeed {
     /// It goes without one.
     Optional,
     /// It begins at a commit.
@@ -104,7 +104,7 @@ pub enum Repository {
 
 /// Whether a party beside the agent has anything to do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Party {
+pub enum ParticipantNeed {
     /// It is asked.
     Asked,
     /// There is nothing to ask it.

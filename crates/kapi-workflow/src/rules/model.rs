@@ -6,14 +6,14 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use kapi_core::actor::Actor;
-use kapi_core::workflow_status::Status;
+use kapi_core::workflow_status::WorkflowStatus;
 
-use crate::rules::command::Command;
+use crate::rules::command::WorkflowCommand;
 use crate::rules::decide::{decide, folded, subject};
 use crate::rules::documents::documents;
 use crate::rules::effect::next;
+use crate::rules::scenario::given;
 use crate::rules::state::Workflow;
-use crate::rules::story::given;
 
 /// The most states of one search: reaching it is a mistake in a mode's abstraction.
 const STATES_MAX: usize = 20_000;
@@ -23,7 +23,7 @@ pub(crate) struct Alphabet {
     /// Where it begins.
     pub(crate) starts: Vec<Workflow>,
     /// Everything that can be asked for in a state, by everybody.
-    pub(crate) commands: fn(&Workflow) -> Vec<(Actor, Command)>,
+    pub(crate) commands: fn(&Workflow) -> Vec<(Actor, WorkflowCommand)>,
     /// What tells states apart.
     pub(crate) key: fn(&Workflow) -> String,
     /// Whether it waits for a person's word without a decision being pending.
@@ -57,8 +57,8 @@ pub(crate) fn search(alphabet: &Alphabet) -> Found {
     for start in &alphabet.starts {
         search.reach(start.clone(), None, String::new());
     }
-    while let Some(place) = search.queue.pop_front() {
-        search.explore(place);
+    while let Some(location) = search.queue.pop_front() {
+        search.explore(location);
     }
     search.every_state_can_succeed();
     let mut found = search.found;
@@ -136,56 +136,60 @@ impl<'alphabet> Search<'alphabet> {
     /// Returns the place of a state, new or known.
     fn reach(&mut self, workflow: Workflow, from: Option<usize>, by: String) -> usize {
         let key = (self.alphabet.key)(&workflow);
-        if let Some(place) = self.known.get(&key) {
-            return *place;
+        if let Some(location) = self.known.get(&key) {
+            return *location;
         }
-        let place = self.states.len();
+        let location = self.states.len();
         assert!(
-            place < STATES_MAX,
+            location < STATES_MAX,
             "more than {STATES_MAX} states; the last: {key}"
         );
         self.found.phases.insert(workflow.phase());
         let status = workflow.status.as_str();
         *self.found.statuses.entry(status).or_default() += 1;
-        self.known.insert(key, place);
+        self.known.insert(key, location);
         self.states.push(Reached {
             workflow,
             from,
             by,
             leads_to: BTreeSet::new(),
         });
-        self.queue.push_back(place);
-        self.check(place);
-        place
+        self.queue.push_back(location);
+        self.check(location);
+        location
     }
 
     /// Checks what must hold of every state.
-    fn check(&self, place: usize) {
-        let workflow = &self.states[place].workflow;
+    fn check(&self, location: usize) {
+        let workflow = &self.states[location].workflow;
         let effects = next(workflow);
         let ids: BTreeSet<_> = effects.iter().map(|effect| &effect.id).collect();
-        self.assert(place, ids.len() == effects.len(), "two effects have one id");
-        self.assert(place, is_in_spec(workflow), "the mode has no such phase");
+        self.assert(
+            location,
+            ids.len() == effects.len(),
+            "two effects have one id",
+        );
+        self.assert(location, is_in_spec(workflow), "the mode has no such phase");
         if workflow.status.is_terminal() {
             self.assert(
-                place,
+                location,
                 effects.is_empty(),
                 "something is wanted after the end",
             );
             self.assert(
-                place,
+                location,
                 workflow.pending.is_none(),
                 "something is pending after the end",
             );
         } else {
-            let is_blocked = workflow.status == Status::Blocked
+            let is_blocked = workflow.status == WorkflowStatus::Blocked
                 && workflow
                     .blocked
                     .as_ref()
                     .is_some_and(|why| !why.unblock.is_empty());
             let waits = workflow.pending.is_some() || (self.alphabet.waits)(workflow);
             let goes_on = !effects.is_empty() || waits || is_blocked;
-            self.assert(place, goes_on, "it is stuck");
+            self.assert(location, goes_on, "it is stuck");
         }
         if let Some(pending) = &workflow.pending {
             let all = documents(workflow);
@@ -194,7 +198,7 @@ impl<'alphabet> Search<'alphabet> {
             let subject = subject(workflow, pending.decision, &given());
             let is_bound = artifacts.iter().all(is_there) && subject == pending.sha256;
             self.assert(
-                place,
+                location,
                 is_bound,
                 "the decision is not bound to the artifact as it is",
             );
@@ -202,17 +206,17 @@ impl<'alphabet> Search<'alphabet> {
         let kept: Workflow =
             serde_json::from_str(&serde_json::to_string(workflow).unwrap()).unwrap();
         self.assert(
-            place,
+            location,
             kept == *workflow,
             "it does not read back as it was written",
         );
         if let Err(why) = (self.alphabet.holds)(workflow) {
-            self.assert(place, false, &why);
+            self.assert(location, false, &why);
         }
     }
 
-    fn explore(&mut self, place: usize) {
-        let workflow = self.states[place].workflow.clone();
+    fn explore(&mut self, location: usize) {
+        let workflow = self.states[location].workflow.clone();
         let before = serde_json::to_string(&workflow).unwrap();
         for (actor, command) in (self.alphabet.commands)(&workflow) {
             let decided = decide(Some(&workflow), &actor, &command, &given());
@@ -223,7 +227,7 @@ impl<'alphabet> Search<'alphabet> {
                         && !denied.next_commands.is_empty()
                         && denied.pending == workflow.pending.as_ref().map(|it| it.decision);
                     self.assert(
-                        place,
+                        location,
                         says,
                         &format!("{command:?} is denied without a way on"),
                     );
@@ -237,37 +241,43 @@ impl<'alphabet> Search<'alphabet> {
             }
             self.found.transitions += 1;
             let after = folded(&workflow, &events);
-            self.check_end(place, &workflow, &after, &command);
+            self.check_end(location, &workflow, &after, &command);
             let by = format!("{actor}: {command:?}");
-            let reached = self.reach(after, Some(place), by);
-            if !matches!(command, Command::Abandon { .. }) {
-                self.states[place].leads_to.insert(reached);
+            let reached = self.reach(after, Some(location), by);
+            if !matches!(command, WorkflowCommand::Abandon { .. }) {
+                self.states[location].leads_to.insert(reached);
             }
         }
         // No request, denied or not, may have touched the state it was asked of.
         let after = serde_json::to_string(&workflow).unwrap();
         self.assert(
-            place,
+            location,
             before == after,
             "a request changed the state it was asked of",
         );
     }
 
     /// Nothing leaves an end but completed work that is integrated.
-    fn check_end(&self, place: usize, before: &Workflow, after: &Workflow, command: &Command) {
+    fn check_end(
+        &self,
+        location: usize,
+        before: &Workflow,
+        after: &Workflow,
+        command: &WorkflowCommand,
+    ) {
         if before.status.is_terminal() && before.status != after.status {
-            let is_allowed =
-                before.status == Status::Completed && after.status == Status::Integrated;
-            self.assert(place, is_allowed, &format!("{command:?} left an end"));
+            let is_allowed = before.status == WorkflowStatus::Completed
+                && after.status == WorkflowStatus::Integrated;
+            self.assert(location, is_allowed, &format!("{command:?} left an end"));
         }
     }
 
     /// From everywhere but an end there is a way to the end that was meant.
     fn every_state_can_succeed(&self) {
         let mut backwards: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
-        for (place, state) in self.states.iter().enumerate() {
+        for (location, state) in self.states.iter().enumerate() {
             for to in &state.leads_to {
-                backwards.entry(*to).or_default().push(place);
+                backwards.entry(*to).or_default().push(location);
             }
         }
         let is_success = |state: &Reached| (self.alphabet.is_success)(&state.workflow);
@@ -278,32 +288,32 @@ impl<'alphabet> Search<'alphabet> {
             .collect();
         assert!(!queue.is_empty(), "nothing reaches the end that was meant");
         let mut good: BTreeSet<usize> = queue.iter().copied().collect();
-        while let Some(place) = queue.pop() {
-            let before = backwards.get(&place).into_iter().flatten();
+        while let Some(location) = queue.pop() {
+            let before = backwards.get(&location).into_iter().flatten();
             queue.extend(before.filter(|from| good.insert(**from)));
         }
-        for (place, state) in self.states.iter().enumerate() {
+        for (location, state) in self.states.iter().enumerate() {
             let is_over = state.workflow.status.is_terminal();
             self.assert(
-                place,
-                is_over || good.contains(&place),
+                location,
+                is_over || good.contains(&location),
                 "nothing leads to success",
             );
         }
     }
 
-    fn assert(&self, place: usize, holds: bool, what: &str) {
+    fn assert(&self, location: usize, holds: bool, what: &str) {
         if holds {
             return;
         }
         let mut way = Vec::new();
-        let mut at = Some(place);
-        while let Some(place) = at {
-            way.push(self.states[place].by.clone());
-            at = self.states[place].from;
+        let mut at = Some(location);
+        while let Some(location) = at {
+            way.push(self.states[location].by.clone());
+            at = self.states[location].from;
         }
         way.reverse();
-        let state = &self.states[place].workflow;
+        let state = &self.states[location].workflow;
         panic!("{what}\nafter{}\nin {state:#?}", way.join("\n  "));
     }
 }

@@ -30,7 +30,7 @@ macro_rules! every_mode {
                     begin: crate::rules::modes::interview::begin::InterviewBegin,
                     event: crate::rules::modes::interview::event::InterviewEvent,
                     command: crate::rules::modes::interview::command::InterviewCommand,
-                    answer: crate::rules::modes::interview::step::Step,
+                    answer: crate::rules::modes::interview::step::InterviewStep,
                     carried: spec as Option<Box<crate::rules::handover::Spec>>,
                 }
                 Ralph,
@@ -41,7 +41,7 @@ macro_rules! every_mode {
                     event: crate::rules::modes::ralph::event::RalphEvent,
                     command: crate::rules::modes::ralph::command::RalphCommand,
                     answer: crate::rules::modes::ralph::answer::RalphAnswer,
-                    carried: plan as Option<Box<crate::rules::modes::ralph::plan::Plan>>,
+                    carried: plan as Option<Box<crate::rules::modes::ralph::plan::RalphPlan>>,
                 }
                 Autoresearch,
                 "Governed optimisation of a metric: contract, approval, experiments, finish.",
@@ -101,9 +101,9 @@ macro_rules! parts {
         impl Body {
             /// Returns what an approval lets be carried out.
             #[must_use]
-            pub const fn carried(&self) -> Carried<'_> {
+            pub const fn carried(&self) -> ApprovedContent<'_> {
                 match self {
-                    $($(#[cfg($($cfg)*)])? Self::$tag(state) => Carried::$tag(&state.$field),)+
+                    $($(#[cfg($($cfg)*)])? Self::$tag(state) => ApprovedContent::$tag(&state.$field),)+
                 }
             }
         }
@@ -112,7 +112,7 @@ macro_rules! parts {
         /// hash.
         #[derive(Debug, Serialize)]
         #[serde(untagged)]
-        pub enum Carried<'a> {
+        pub enum ApprovedContent<'a> {
             $($(#[cfg($($cfg)*)])? #[doc = $about] $tag(&'a $carried),)+
         }
 

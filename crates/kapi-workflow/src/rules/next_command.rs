@@ -2,11 +2,11 @@
 //!
 //! Knows commands by their words only; that they exist is tested where they are defined.
 
-use kapi_core::link::Relation;
+use kapi_core::link::WorkflowRelation;
 use kapi_core::mode::Mode;
-use kapi_core::workflow_status::Status;
+use kapi_core::workflow_status::WorkflowStatus;
 
-use crate::rules::mode_spec::{ModeSpec, Stage};
+use crate::rules::mode_spec::{ModeSpec, WorkflowStage};
 use crate::rules::spent::raise_command;
 use crate::rules::state::Workflow;
 
@@ -18,27 +18,32 @@ pub fn next_commands(workflow: &Workflow) -> Vec<String> {
     let resume = format!("kapi {mode} resume {index}");
     let status = format!("kapi {mode} status");
     match workflow.status {
-        Status::Active if workflow.pending.is_some() => {
+        WorkflowStatus::Active if workflow.pending.is_some() => {
             let approve = format!("kapi {mode} approve {index}");
             let revise = format!("{resume} --revise 'what should change'");
             vec![approve, revise, "kapi inbox".to_owned()]
         }
-        Status::Blocked if raise_command(workflow).is_some() => {
+        WorkflowStatus::Blocked if raise_command(workflow).is_some() => {
             let raise = raise_command(workflow).into_iter();
             raise.chain([format!("kapi status {index}")]).collect()
         }
-        Status::Blocked if workflow.pending.is_some() => {
+        WorkflowStatus::Blocked if workflow.pending.is_some() => {
             vec![resume, format!("kapi {mode} approve {index}")]
         }
-        Status::Active if is_handed_over(workflow) => {
+        WorkflowStatus::Active if is_handed_over(workflow) => {
             // Without a purpose they are for the goal that is handed over.
             let start = ModeSpec::takers().map(|mode| format!("kapi {mode} --from {index}"));
             let reopen = format!("{resume} --reopen 'what is not clear yet'");
             start.chain([reopen]).collect()
         }
-        Status::Active | Status::Blocked => vec![resume, format!("kapi status {index}")],
-        Status::Linked => successor(workflow).into_iter().chain([status]).collect(),
-        Status::Completed | Status::Failed | Status::Abandoned | Status::Integrated => {
+        WorkflowStatus::Active | WorkflowStatus::Blocked => {
+            vec![resume, format!("kapi status {index}")]
+        }
+        WorkflowStatus::Linked => successor(workflow).into_iter().chain([status]).collect(),
+        WorkflowStatus::Completed
+        | WorkflowStatus::Failed
+        | WorkflowStatus::Abandoned
+        | WorkflowStatus::Integrated => {
             vec![format!("kapi status {index}"), status]
         }
     }
@@ -46,14 +51,14 @@ pub fn next_commands(workflow: &Workflow) -> Vec<String> {
 
 fn is_handed_over(workflow: &Workflow) -> bool {
     let (phase, _) = workflow.body.rules().phase();
-    phase.stage == Stage::Handover
+    phase.stage == WorkflowStage::Handover
 }
 
 fn successor(workflow: &Workflow) -> Option<String> {
     let link = workflow
         .links
         .iter()
-        .find(|link| link.relation == Relation::Successor)?;
+        .find(|link| link.relation == WorkflowRelation::Successor)?;
     let mode: Mode = link.mode;
     Some(format!("kapi {mode} resume {:03}", link.workflow.index()))
 }

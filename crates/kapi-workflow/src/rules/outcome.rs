@@ -7,20 +7,20 @@ use kapi_check::rules::proof::verify_report::VerifyReport;
 use kapi_core::failure::Failure;
 use kapi_core::id::GoalId;
 use kapi_core::usage::Usage;
-use kapi_goal::rules::state::Status as GoalStatus;
+use kapi_goal::rules::state::GoalStatus;
 
 use crate::rules::branch::PartBranch;
-use crate::rules::changed::Changed;
-use crate::rules::identity::Identity;
+use crate::rules::changed::LandedPaths;
+use crate::rules::identity::ReviewerIdentity;
 use crate::rules::modes::ModeAnswer;
 
 /// The result of one performed effect.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Outcome {
+pub enum WorkflowOutcome {
     /// An agent answered in the shape that was asked for.
     Answered {
         /// Who.
-        by: Identity,
+        by: ReviewerIdentity,
         /// What.
         answer: Box<ModeAnswer>,
         /// What it used beyond what was reported while it ran.
@@ -29,7 +29,7 @@ pub enum Outcome {
     /// An agent answered in another shape, or not at all.
     Unreadable {
         /// Who.
-        by: Identity,
+        by: ReviewerIdentity,
         /// What is wrong with it, for the agent to mend.
         why: String,
         /// What it used.
@@ -66,7 +66,7 @@ pub enum Outcome {
         /// Whether it was merged with what had landed meanwhile.
         merged: bool,
         /// The paths that the task's commit changed.
-        changed: Changed,
+        changed: LandedPaths,
     },
     /// A commit does not fit what landed meanwhile.
     Conflicted {
@@ -118,7 +118,7 @@ pub enum Outcome {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProposalReport {
     /// Who.
-    pub by: Identity,
+    pub by: ReviewerIdentity,
     /// What it said.
     pub answer: ModeAnswer,
     /// A commit of what it left; `None` where it changed nothing.
@@ -135,7 +135,7 @@ pub struct ProposedCommit {
     /// Its tree.
     pub tree: String,
     /// The paths that it changes.
-    pub changed: Changed,
+    pub changed: LandedPaths,
     /// What could not be taken over, and why.
     pub left_out: Vec<String>,
 }
@@ -151,7 +151,7 @@ pub struct RestorationReport {
     pub n_removed: u64,
 }
 
-impl Outcome {
+impl WorkflowOutcome {
     /// Returns what it used beyond what was reported while it ran; nothing for what is not metered.
     #[must_use]
     pub fn usage(&self) -> Usage {

@@ -12,9 +12,9 @@ use crate::rules::mode_spec::ModeSpec;
 
 /// Which decision; the same one wherever its table says so.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub struct Decision(&'static DecisionSpec);
+pub struct WorkflowDecision(&'static DecisionSpec);
 
-impl Decision {
+impl WorkflowDecision {
     /// Returns the decision of a table.
     #[must_use]
     pub const fn of(spec: &'static DecisionSpec) -> Self {
@@ -75,19 +75,19 @@ impl Decision {
     }
 }
 
-impl fmt::Debug for Decision {
+impl fmt::Debug for WorkflowDecision {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.write_str(self.as_str())
     }
 }
 
-impl Serialize for Decision {
+impl Serialize for WorkflowDecision {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
         to.serialize_str(self.as_str())
     }
 }
 
-impl<'de> Deserialize<'de> for Decision {
+impl<'de> Deserialize<'de> for WorkflowDecision {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         let name = String::deserialize(from)?;
         let known = || {
@@ -107,10 +107,10 @@ impl<'de> Deserialize<'de> for Decision {
 /// A decision that waits.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Pending {
+pub struct WaitingDecision {
     /// What is decided.
-    pub decision: Decision,
-    /// SHA-256 of what it is about, in hexadecimal, see [`Decision::subject`].
+    pub decision: WorkflowDecision,
+    /// SHA-256 of what it is about, in hexadecimal, see [`WorkflowDecision::subject`].
     pub sha256: String,
     /// What speaks against it and must be accepted with it: a score below the threshold, dissent.
     pub risks: Vec<String>,
@@ -135,9 +135,9 @@ pub enum Means {
 /// A decision that was made.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Approval {
+pub struct DecisionApproval {
     /// What was decided.
-    pub decision: Decision,
+    pub decision: WorkflowDecision,
     /// SHA-256 of what was approved.
     pub sha256: String,
     /// How.
@@ -152,15 +152,15 @@ pub struct Approval {
 
 #[cfg(test)]
 mod tests {
-    use super::Decision;
-    use crate::rules::decision_spec::{DecisionSpec, Gives};
+    use super::WorkflowDecision;
+    use crate::rules::decision_spec::{DecisionSpec, GrantedBy};
     use crate::rules::mode_spec::ModeSpec;
 
     static SEVERAL: DecisionSpec = DecisionSpec {
         name: "approve_several",
         artifacts: &["a.md", "b.sh", "c.sh"],
         inbox: "several",
-        gives: Gives::Nothing,
+        gives: GrantedBy::Nothing,
         on_yes: "nothing",
     };
 
@@ -171,7 +171,7 @@ mod tests {
     #[test]
     fn one_artifact_is_its_own_subject_and_several_are_a_list() {
         let file = |name: &str| (name != "c.sh").then(|| name.as_bytes().to_vec());
-        let several = Decision::of(&SEVERAL);
+        let several = WorkflowDecision::of(&SEVERAL);
         let list = "<<a.md>  a.md\n<b.sh>  b.sh\n-  c.sh\n>";
         assert_eq!(several.subject(&file, hash), list);
         assert_eq!(several.words(), "a.md, b.sh and c.sh");
@@ -179,7 +179,7 @@ mod tests {
             let [name] = *decision.artifacts else {
                 continue;
             };
-            let decision = Decision::of(decision);
+            let decision = WorkflowDecision::of(decision);
             assert_eq!(decision.artifact(), name);
             assert_eq!(decision.subject(&file, hash), format!("<{name}>"));
             assert_eq!(decision.words(), name);
@@ -189,13 +189,16 @@ mod tests {
     #[test]
     fn a_decision_is_read_by_its_name() {
         for spec in ModeSpec::all() {
-            for decision in spec.decisions.iter().copied().map(Decision::of) {
+            for decision in spec.decisions.iter().copied().map(WorkflowDecision::of) {
                 let text = serde_json::to_string(&decision).unwrap();
                 assert_eq!(text, format!("{:?}", decision.as_str()));
-                assert_eq!(serde_json::from_str::<Decision>(&text).unwrap(), decision);
+                assert_eq!(
+                    serde_json::from_str::<WorkflowDecision>(&text).unwrap(),
+                    decision
+                );
             }
         }
-        let unknown = serde_json::from_str::<Decision>("\"approve_all\"").unwrap_err();
+        let unknown = serde_json::from_str::<WorkflowDecision>("\"approve_all\"").unwrap_err();
         assert!(unknown.to_string().starts_with(
             "unknown variant `approve_all`, expected one of `approve_interview_spec`, "
         ));

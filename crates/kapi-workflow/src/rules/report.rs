@@ -6,12 +6,12 @@ use kapi_core::quote::visible;
 use kapi_core::text;
 use kapi_spend::rules::day::Day;
 
-use crate::rules::pending::{Approval, Means};
+use crate::rules::pending::{DecisionApproval, Means};
 use crate::rules::state::Workflow;
 
 /// A decision report. Every section is a list of lines; an empty one says so when it is written.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Report {
+pub struct DecisionReport {
     /// What was decided about.
     pub scope: Vec<String>,
     /// What was looked at.
@@ -32,7 +32,7 @@ pub struct Report {
     pub follow_up: Vec<String>,
 }
 
-impl Report {
+impl DecisionReport {
     /// Writes the report of a workflow, every section of it.
     #[must_use]
     pub fn render(&self, workflow: &Workflow) -> String {
@@ -94,7 +94,7 @@ pub fn one_line(text: &str) -> String {
 
 /// Returns an approval as a line: what, which bytes, by whom, how, when.
 #[must_use]
-pub fn approval_line(approval: &Approval) -> String {
+pub fn approval_line(approval: &DecisionApproval) -> String {
     let means = match approval.means {
         Means::Terminal => "at a terminal after it was shown",
         Means::YesFlag => "with --yes",

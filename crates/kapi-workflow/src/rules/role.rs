@@ -6,7 +6,7 @@
 
 use kapi_core::mode::Mode;
 
-use crate::rules::terms::Terms;
+use crate::rules::terms::WorkflowTerms;
 
 /// One role of a mode.
 #[derive(Debug, PartialEq, Eq)]
@@ -44,7 +44,7 @@ pub enum Reads {
 impl RoleSpec {
     /// Returns the agent that the terms name for it.
     #[must_use]
-    pub fn agent<'terms>(&self, terms: &'terms Terms) -> &'terms str {
+    pub fn agent<'terms>(&self, terms: &'terms WorkflowTerms) -> &'terms str {
         match self.by {
             AskedOf::Agent => &terms.agent,
             AskedOf::Reviewer => terms.reviewer(),

@@ -151,11 +151,11 @@ fn fitting(words: &[String]) -> Vec<String> {
 /// Returns names with one more word of the purpose, in the place of a generic one, else of the last.
 fn swapped(fitting: &[String], more: &[String]) -> Vec<Vec<String>> {
     let is_generic = |word: &String| GENERIC.contains(&word.as_str());
-    let place = fitting.iter().rposition(is_generic);
-    let place = place.unwrap_or(fitting.len().saturating_sub(1));
+    let location = fitting.iter().rposition(is_generic);
+    let location = location.unwrap_or(fitting.len().saturating_sub(1));
     let with = |word: &String| {
         let mut words = fitting.to_vec();
-        words.remove(place);
+        words.remove(location);
         words.push(word.clone());
         words
     };

@@ -7,16 +7,16 @@ use kapi_core::link::Link;
 use kapi_core::mode::Mode;
 use kapi_core::usage::Usage;
 use kapi_core::workflow_key::WorkflowKey;
-use kapi_core::workflow_status::Status;
+use kapi_core::workflow_status::WorkflowStatus;
 use serde::{Deserialize, Serialize};
 
-use crate::rules::conflict::Conflict;
-use crate::rules::evidence::Evidence;
-use crate::rules::limits::{GoalAccount, Raised, is_zero};
+use crate::rules::conflict::WorkflowConflict;
+use crate::rules::evidence::WorkflowEvidence;
+use crate::rules::limits::{GoalAccount, LimitRaises, is_zero};
 use crate::rules::modes::Body;
-use crate::rules::pending::{Approval, Pending};
-use crate::rules::terms::Terms;
-use crate::rules::worker::Worker;
+use crate::rules::pending::{DecisionApproval, WaitingDecision};
+use crate::rules::terms::WorkflowTerms;
+use crate::rules::worker::WorkflowWorker;
 
 /// A workflow.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -31,26 +31,26 @@ pub struct Workflow {
     /// When, in milliseconds since the epoch.
     pub started_at_ms: i64,
     /// What it may use.
-    pub terms: Terms,
+    pub terms: WorkflowTerms,
     /// Where it stands.
-    pub status: Status,
+    pub status: WorkflowStatus,
     /// What holds it up.
-    pub blocked: Option<Blocked>,
+    pub blocked: Option<WorkflowBlock>,
     /// What waits for a person.
-    pub pending: Option<Pending>,
+    pub pending: Option<WaitingDecision>,
     /// What was decided by a person, oldest first.
-    pub approvals: Vec<Approval>,
+    pub approvals: Vec<DecisionApproval>,
     /// What a person wanted changed, oldest first.
     pub revisions: Vec<Revision>,
     /// What it is connected with.
     pub links: Vec<Link>,
     /// What its completion rests on; the number of each is its place, from 1.
-    pub evidence: Vec<Evidence>,
+    pub evidence: Vec<WorkflowEvidence>,
     /// What did not fit on its branch, oldest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub conflicts: Vec<Conflict>,
+    pub conflicts: Vec<WorkflowConflict>,
     /// What is at work for it.
-    pub workers: Vec<Worker>,
+    pub workers: Vec<WorkflowWorker>,
     /// What was begun and has not ended, by effect, with when it began.
     pub in_flight: BTreeMap<EffectId, i64>,
     /// How often an effect under this name failed in a row.
@@ -62,7 +62,7 @@ pub struct Workflow {
     pub goals: BTreeMap<GoalId, GoalAccount>,
     /// What a person added to the limits of its terms.
     #[serde(default)]
-    pub raised: Raised,
+    pub raised: LimitRaises,
     /// For how many milliseconds somebody was at work for it, as far as its time is limited.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub wall_used_ms: u64,
@@ -73,7 +73,7 @@ pub struct Workflow {
 /// What holds a workflow up.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Blocked {
+pub struct WorkflowBlock {
     /// Why.
     pub reason: String,
     /// What to do about it.

@@ -4,7 +4,7 @@
 
 use kapi_core::id::GoalId;
 use kapi_core::mode::Mode;
-use kapi_core::workflow_status::Status;
+use kapi_core::workflow_status::WorkflowStatus;
 
 use crate::rules::mode_spec::ModeSpec;
 
@@ -13,13 +13,13 @@ const NEAREST_MAX: usize = 3;
 
 /// What the inventory knows of a workflow.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Row {
+pub struct InventoryRow {
     /// Which.
     pub id: GoalId,
     /// Its mode.
     pub mode: Mode,
     /// Where it stands.
-    pub status: Status,
+    pub status: WorkflowStatus,
     /// Whether it was approved and hands over what it found out.
     pub is_approved: bool,
     /// What it goes on in.
@@ -28,7 +28,7 @@ pub struct Row {
 
 /// What is meant.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Target {
+pub struct WorkflowTarget {
     /// The workflow to attach to.
     pub workflow: GoalId,
     /// The workflow that was named, where the one that came of it is meant.
@@ -74,7 +74,7 @@ pub enum TargetError {
         /// Its mode.
         mode: Mode,
         /// How it ended.
-        status: Status,
+        status: WorkflowStatus,
         /// What it goes on in.
         successor: Option<(Mode, GoalId)>,
     },
@@ -147,7 +147,11 @@ impl TargetError {
 ///
 /// # Errors
 /// When it means none, several, or one that cannot be resumed so.
-pub fn resume(asked: Mode, token: &str, rows: &[Row]) -> Result<Target, TargetError> {
+pub fn resume(
+    asked: Mode,
+    token: &str,
+    rows: &[InventoryRow],
+) -> Result<WorkflowTarget, TargetError> {
     let row = named(asked, token, rows)?;
     if row.mode == asked {
         return attach(row, None);
@@ -185,7 +189,7 @@ pub fn resume(asked: Mode, token: &str, rows: &[Row]) -> Result<Target, TargetEr
 ///
 /// # Errors
 /// When it means none, several, or one of another mode.
-pub fn approve(asked: Mode, token: &str, rows: &[Row]) -> Result<GoalId, TargetError> {
+pub fn approve(asked: Mode, token: &str, rows: &[InventoryRow]) -> Result<GoalId, TargetError> {
     let row = named(asked, token, rows)?;
     if row.mode == asked {
         return Ok(row.id.clone());
@@ -193,7 +197,7 @@ pub fn approve(asked: Mode, token: &str, rows: &[Row]) -> Result<GoalId, TargetE
     Err(wrong_mode("approve", row, asked))
 }
 
-fn attach(row: &Row, by_way_of: Option<&GoalId>) -> Result<Target, TargetError> {
+fn attach(row: &InventoryRow, by_way_of: Option<&GoalId>) -> Result<WorkflowTarget, TargetError> {
     if row.status.is_terminal() {
         return Err(TargetError::AlreadyTerminal {
             workflow: row.id.clone(),
@@ -202,13 +206,13 @@ fn attach(row: &Row, by_way_of: Option<&GoalId>) -> Result<Target, TargetError> 
             successor: row.successor.clone(),
         });
     }
-    Ok(Target {
+    Ok(WorkflowTarget {
         workflow: row.id.clone(),
         by_way_of: by_way_of.cloned(),
     })
 }
 
-fn wrong_mode(action: &'static str, row: &Row, asked: Mode) -> TargetError {
+fn wrong_mode(action: &'static str, row: &InventoryRow, asked: Mode) -> TargetError {
     TargetError::WrongMode {
         action,
         workflow: row.id.clone(),
@@ -219,24 +223,28 @@ fn wrong_mode(action: &'static str, row: &Row, asked: Mode) -> TargetError {
 
 /// Finds the row with exactly this index, name or both. A name is looked for in the mode that was
 /// asked for, then among those that give context, then in the others.
-fn named<'rows>(asked: Mode, token: &str, rows: &'rows [Row]) -> Result<&'rows Row, TargetError> {
+fn named<'rows>(
+    asked: Mode,
+    token: &str,
+    rows: &'rows [InventoryRow],
+) -> Result<&'rows InventoryRow, TargetError> {
     let token = token.trim();
     let is_number = !token.is_empty() && token.bytes().all(|byte| byte.is_ascii_digit());
-    let found: Vec<&Row> = if is_number {
+    let found: Vec<&InventoryRow> = if is_number {
         let index = token.parse().ok();
-        let has_index = |row: &&Row| Some(row.id.index()) == index;
+        let has_index = |row: &&InventoryRow| Some(row.id.index()) == index;
         rows.iter().filter(has_index).collect()
     } else if let Ok(id) = GoalId::parse(token) {
         rows.iter().filter(|row| row.id == id).collect()
     } else {
-        let has_slug = |row: &&Row| row.id.slug().as_str() == token;
-        let nearness = |row: &Row| match row.mode {
+        let has_slug = |row: &&InventoryRow| row.id.slug().as_str() == token;
+        let nearness = |row: &InventoryRow| match row.mode {
             mode if mode == asked => 0,
             mode if mode == Mode::CONTEXT => 1,
             _ => 2,
         };
         let nearest = rows.iter().filter(has_slug).map(nearness).min();
-        let is_nearest = |row: &&Row| Some(nearness(row)) == nearest;
+        let is_nearest = |row: &&InventoryRow| Some(nearness(row)) == nearest;
         rows.iter().filter(has_slug).filter(is_nearest).collect()
     };
     match found.as_slice() {
@@ -249,7 +257,7 @@ fn named<'rows>(asked: Mode, token: &str, rows: &'rows [Row]) -> Result<&'rows R
     }
 }
 
-fn unknown(token: &str, rows: &[Row]) -> TargetError {
+fn unknown(token: &str, rows: &[InventoryRow]) -> TargetError {
     let mut near: Vec<(usize, &GoalId)> = rows
         .iter()
         .map(|row| {
@@ -272,8 +280,8 @@ fn unknown(token: &str, rows: &[Row]) -> TargetError {
 fn distance(one: &str, other: &str) -> usize {
     let other: Vec<char> = other.chars().collect();
     let mut row: Vec<usize> = (0..=other.len()).collect();
-    for (place, letter) in (1..).zip(one.chars().take(SHOWN_CHARS_MAX)) {
-        let mut next = vec![place];
+    for (location, letter) in (1..).zip(one.chars().take(SHOWN_CHARS_MAX)) {
+        let mut next = vec![location];
         for (known, pair) in other.iter().zip(row.windows(2)) {
             let [before, above] = pair else { continue };
             let left = next.last().copied().unwrap_or_default();

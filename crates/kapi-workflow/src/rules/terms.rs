@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 /// What a workflow may use.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Terms {
+pub struct WorkflowTerms {
     /// The agent that asks, plans and works.
     pub agent: String,
     /// The agent that objects and reviews; the same one where it is `None`, which is a risk that
@@ -55,7 +55,7 @@ pub enum PlanApproval {
     InAdvance,
 }
 
-impl Terms {
+impl WorkflowTerms {
     /// Returns who objects and reviews.
     #[must_use]
     pub fn reviewer(&self) -> &str {

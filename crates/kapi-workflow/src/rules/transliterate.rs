@@ -99,8 +99,8 @@ pub(super) fn plain(word: &str) -> String {
 fn letter(c: char) -> String {
     let code = u32::from(c);
     let at = |first: u32, letters: &[&str]| {
-        let place = usize::try_from(code.checked_sub(first)?).ok()?;
-        letters.get(place).map(|letter| (*letter).to_owned())
+        let location = usize::try_from(code.checked_sub(first)?).ok()?;
+        letters.get(location).map(|letter| (*letter).to_owned())
     };
     let row = || ACCENTED.iter().find(|(_, letters)| letters.contains(c));
     let other = || OTHERS.iter().find(|(letter, _)| *letter == c);
@@ -116,16 +116,19 @@ fn letter(c: char) -> String {
 /// Writes a Hangul syllable, whose number tells its three parts.
 fn syllable(code: u32) -> Option<String> {
     let (first, count) = HANGUL;
-    let place = code.checked_sub(first).filter(|place| *place < count)?;
-    let part =
-        |letters: &[&'static str], place: u32| letters.get(usize::try_from(place).ok()?).copied();
+    let location = code
+        .checked_sub(first)
+        .filter(|location| *location < count)?;
+    let part = |letters: &[&'static str], location: u32| {
+        letters.get(usize::try_from(location).ok()?).copied()
+    };
     let n_finals = 28;
     let n_both = 21 * n_finals;
     Some(format!(
         "{}{}{}",
-        part(&INITIALS, place / n_both)?,
-        part(&VOWELS, place % n_both / n_finals)?,
-        part(&FINALS, place % n_finals)?
+        part(&INITIALS, location / n_both)?,
+        part(&VOWELS, location % n_both / n_finals)?,
+        part(&FINALS, location % n_finals)?
     ))
 }
 

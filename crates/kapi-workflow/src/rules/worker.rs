@@ -5,7 +5,7 @@
 use std::fmt;
 
 use kapi_core::id::{EffectId, GoalId};
-use kapi_core::task_id::TaskId;
+use kapi_core::task_id::KernelTaskId;
 use serde::{Deserialize, Serialize};
 
 /// The most notes that are kept of a worker.
@@ -72,7 +72,7 @@ pub struct Dispatch {
     pub goal: Option<GoalId>,
     /// The task of the kernel that drives the goal.
     #[serde(default)]
-    pub task: Option<TaskId>,
+    pub task: Option<KernelTaskId>,
     /// Since when, in milliseconds since the epoch.
     pub at_ms: i64,
     /// What came of it, once it ended.
@@ -82,7 +82,7 @@ pub struct Dispatch {
 /// A worker of a workflow.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Worker {
+pub struct WorkflowWorker {
     /// Its name.
     pub id: WorkerId,
     /// What it can do.

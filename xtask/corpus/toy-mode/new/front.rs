@@ -1,25 +1,20 @@
 //! `kapi scales`: a scale that is described, approved, built and carried.
 
+pub(super) mod words;
+
 use kapi_core::mode::Mode;
 use kapi_workflow::rules::modes::scales::command::ScalesCommand;
-use kapi_workflow::rules::modes::{ModeCommand, ModeEvent};
+use kapi_workflow::rules::modes::ModeCommand;
 
 use crate::commands::workflow::{approve, resume, start, status};
 use crate::context::Context;
 use crate::error::Error;
 use crate::exit_code::Exit;
-use crate::modes::Front;
-use crate::workflow::driving::{NOTHING_ASKED, nothing_asked};
+use crate::workflow::driving::{Conduct, NOTHING_ASKED, nothing_asked};
 
-/// What it says.
-pub(super) static FRONT: Front = Front {
-    describe,
-    is_shown_next: |_| false,
-    summary: |_, _| {},
-    details: |_, _| {},
-    next: |_| Vec::new(),
-    trusted: |_| Vec::new(),
-    waits_for: |_| None,
+/// What it does.
+static CONDUCT: Conduct = Conduct {
+    mode: Mode::Scales,
     check: |_, _| Ok(()),
     settle: NOTHING_ASKED,
 };
@@ -58,13 +53,14 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
     const MODE: Mode = Mode::Scales;
     match &args.verb {
         None => {
-            let wanted = start::Wanted {
+            let wanted = start::StartRequest {
                 mode: MODE,
                 args: &args.start,
                 settle: &nothing_asked,
                 source: start::Source::Unlinked,
                 plan_approval: start::PlanApprovalName::Ask,
                 watch: None,
+                first: &start::nothing_first,
             };
             start::run(context, &wanted)
         }
@@ -76,16 +72,8 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
                 settle: &nothing_asked,
                 watch: None,
             };
-            resume::run(context, MODE, &args.common, more)
+            resume::run(context, &CONDUCT, &args.common, more)
         }
-        Some(Verb::Approve(args)) => approve::run(context, MODE, args),
-    }
-}
-
-fn describe(event: &ModeEvent) -> Option<String> {
-    if let ModeEvent::Scales(event) = event {
-        Some(format!("{event:?}"))
-    } else {
-        None
+        Some(Verb::Approve(args)) => approve::run(context, &CONDUCT, args),
     }
 }

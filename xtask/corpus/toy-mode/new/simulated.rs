@@ -1,15 +1,15 @@
 //! A scale in the simulator: one that is described twice and fits at the second try.
 
-use kapi_core::workflow_status::Status;
-use kapi_workflow::rules::command::Command;
-use kapi_workflow::rules::effect::{Action, AgentQuestion, Effect};
+use kapi_core::workflow_status::WorkflowStatus;
+use kapi_workflow::rules::command::WorkflowCommand;
+use kapi_workflow::rules::effect::{WorkflowAction, AgentQuestion, WorkflowEffect};
 use kapi_workflow::rules::modes::scales::answer::ScalesAnswer;
 use kapi_workflow::rules::modes::scales::begin::ScalesBegin;
 use kapi_workflow::rules::modes::scales::command::ScalesCommand;
 use kapi_workflow::rules::modes::scales::event::ScalesEvent;
 use kapi_workflow::rules::modes::scales::state::Scales;
 use kapi_workflow::rules::modes::{Begin, ModeCommand};
-use kapi_workflow::rules::outcome::Outcome;
+use kapi_workflow::rules::outcome::WorkflowOutcome;
 use kapi_workflow::rules::state::Workflow;
 
 use crate::workflow_sim::modes::NoAnswer;
@@ -23,7 +23,7 @@ kinds! {
 /// The story.
 pub(super) const TALES: &[Tale] = &[Tale {
     name: "scales",
-    end: Status::Completed,
+    end: WorkflowStatus::Completed,
     next,
     deed,
 }];
@@ -43,7 +43,7 @@ fn next(known: &[Workflow]) -> Next<'_> {
 fn deed(workflow: &Workflow) -> Option<Deed> {
     if workflow.pending.is_some() && workflow.revisions.is_empty() {
         let reweigh = ModeCommand::Scales(ScalesCommand::Reweigh);
-        return by_person(Command::Mode(reweigh));
+        return by_person(WorkflowCommand::Mode(reweigh));
     }
     usual(workflow)
 }
@@ -70,13 +70,13 @@ pub(super) const fn takes_long(_: &AgentQuestion, scales: &Scales) -> bool {
 }
 
 /// The first landing does not fit, and what lands is weighed.
-pub(super) fn mishap(effect: &Effect, _: &Workflow) -> Option<Outcome> {
-    if let Action::Weigh { commit } = &effect.action {
+pub(super) fn outcome(effect: &WorkflowEffect, _: &Workflow) -> Option<WorkflowOutcome> {
+    if let WorkflowAction::Weigh { commit } = &effect.action {
         let bytes = commit.len();
-        Some(Outcome::Weighed { bytes })
-    } else if let Action::Land(_) = &effect.action {
+        Some(WorkflowOutcome::Weighed { bytes })
+    } else if let WorkflowAction::Land(_) = &effect.action {
         let is_first = effect.id.as_str().starts_with("t003");
-        is_first.then_some(Outcome::Conflicted { paths: Vec::new() })
+        is_first.then_some(WorkflowOutcome::Conflicted { paths: Vec::new() })
     } else {
         None
     }

@@ -1,24 +1,24 @@
 //! Weighing a commit.
 
-use kapi_machine::watch::Watch;
-use crate::rules::effect::Effect;
-use crate::rules::outcome::Outcome;
+use kapi_machine::watch::EffectWatch;
+use crate::rules::effect::WorkflowEffect;
+use crate::rules::outcome::WorkflowOutcome;
 
 use crate::perform::{Refused, WorkflowPlace};
-use kapi_run::workshop::Workshop;
+use kapi_run::repository_session::RepositorySession;
 
 /// Weighs it.
 pub(super) fn weigh(
-    place: &WorkflowPlace<'_>,
-    effect: &Effect,
+    location: &WorkflowPlace<'_>,
+    effect: &WorkflowEffect,
     commit: &str,
-    watch: &Watch<'_>,
-) -> Result<Outcome, Refused> {
-    let world = (place.world)(&effect.workflow)?;
-    let workshop = Workshop::open(&world.book, &world.place.project, watch.cancel)?;
-    let found = workshop.repository.resolve_commit(commit);
+    watch: &EffectWatch<'_>,
+) -> Result<WorkflowOutcome, Refused> {
+    let world = (location.world)(&effect.workflow)?;
+    let repo = RepositorySession::open(&world.grants, &world.location.project, watch.cancel)?;
+    let found = repo.repository.resolve_commit(commit);
     let found = found.map_err(|error| Refused::lasting_error(&error))?;
-    Ok(Outcome::Weighed {
+    Ok(WorkflowOutcome::Weighed {
         bytes: found.as_str().len(),
     })
 }

@@ -13,10 +13,10 @@ use super::many::time_submit;
 use super::past::Past;
 use super::redis::Client;
 use super::{Peers, absent, directory, errand, member};
-use crate::bench::Place;
+use crate::bench::BenchDirectory;
 use crate::bench::comparison::measured;
 use crate::bench::sample::{Work, by_turns};
-use crate::bench::table::{Quantity, Row, Table};
+use crate::bench::table::{ComparisonRow, ComparisonTable, Quantity};
 
 const ROUNDS: usize = 400;
 /// Requests of a task that is worked off: claim, begin, finish.
@@ -27,8 +27,8 @@ const SUBMIT: &str = "submit a task";
 const PUSH: &str = "redis, `LPUSH` of as many bytes, synced";
 
 /// Measures single requests.
-pub(super) fn compare(place: &Place, peers: &Peers) -> anyhow::Result<Table> {
-    let root = directory(place, "cost");
+pub(super) fn compare(location: &BenchDirectory, peers: &Peers) -> anyhow::Result<ComparisonTable> {
+    let root = directory(location, "cost");
     let past = Past::create(&root, PAST)?;
     let mut queue = Queue::open(&past.project)?;
     let own = queue.enlist()?;
@@ -36,9 +36,10 @@ pub(super) fn compare(place: &Place, peers: &Peers) -> anyhow::Result<Table> {
     let submitted = vec![b'x'; usize::try_from(sizes.submit)?];
     let step = vec![b'x'; usize::try_from(sizes.step)?];
     let mut bare = member::open(&root.join("bare"))?;
-    let row = |ours: &str, peer: &str, works: (Work<'_>, Work<'_>)| -> anyhow::Result<Row> {
-        Ok(measured(ours, peer, by_turns(ROUNDS, works.0, works.1)?))
-    };
+    let row =
+        |ours: &str, peer: &str, works: (Work<'_>, Work<'_>)| -> anyhow::Result<ComparisonRow> {
+            Ok(measured(ours, peer, by_turns(ROUNDS, works.0, works.1)?))
+        };
     let mut rows = vec![
         row(
             SUBMIT,
@@ -70,7 +71,7 @@ pub(super) fn compare(place: &Place, peers: &Peers) -> anyhow::Result<Table> {
             write_and_sync(&mut bare, &step, STEPS)
         }),
     )?);
-    Ok(Table {
+    Ok(ComparisonTable {
         title: "One request of the kernel",
         note: format!(
             "A submit is a whole request: lock, look, decide, append and sync, fold; as often as the log has grown by 64 kB the fold is written, too. Its record has {} bytes; those of claim, begin and finish have {} on average. The peer with a lock opens the file once. {}.",

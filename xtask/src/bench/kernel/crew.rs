@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, bail};
 
 use super::member::READY;
-use crate::bench::invocation::{Invocation, Started};
+use crate::bench::invocation::{Invocation, RunningProgram};
 
 /// The word with which a member of this program is started.
 pub(in crate::bench) const MEMBER: &str = "__member";
@@ -20,7 +20,7 @@ pub(in crate::bench) const MEMBER: &str = "__member";
 #[derive(Debug)]
 pub(super) struct Member {
     shown: String,
-    started: Started,
+    started: RunningProgram,
     to: ChildStdin,
     from: BufReader<ChildStdout>,
 }
@@ -53,7 +53,7 @@ impl Member {
     }
 
     /// Tells it to begin, or to go on.
-    pub(super) fn tell(&mut self) -> anyhow::Result<()> {
+    pub(super) fn notify(&mut self) -> anyhow::Result<()> {
         self.to.write_all(b"\n").context("tell a process")?;
         self.to.flush().context("tell a process")
     }
@@ -80,7 +80,7 @@ pub(super) fn time(invocations: &[Invocation]) -> anyhow::Result<Duration> {
     }
     let began = Instant::now();
     for member in &mut members {
-        member.tell()?;
+        member.notify()?;
     }
     for member in members {
         member.started.finish()?;

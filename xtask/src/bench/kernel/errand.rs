@@ -8,17 +8,17 @@ use std::path::Path;
 use anyhow::bail;
 use kapi_check::rules::proof::policy::CheckPolicy;
 use kapi_core::actor::Actor;
-use kapi_core::task_id::{Holder, TaskId};
+use kapi_core::task_id::{Holder, KernelTaskId};
 use kapi_goal::record::project::Project;
 use kapi_store::layout::ProjectLayout;
 use kapi_sys::clock::SystemClock;
 use kapi_sys::disk::Disk;
 use kapi_task::record::queue::Queue;
 use kapi_task::record::store::LEASE_MS;
-use kapi_task::rules::command::{Admission, Capacity, Command, Hold, Overflow};
-use kapi_task::rules::decide::Answer;
-use kapi_task::rules::request::{Origin, Request};
-use kapi_task::rules::task::{End, Report};
+use kapi_task::rules::command::{Admission, Capacity, Hold, KernelCommand, Overflow};
+use kapi_task::rules::decide::KernelReply;
+use kapi_task::rules::request::{KernelRequest, TaskOrigin};
+use kapi_task::rules::task::{AttemptReport, End};
 use kapi_task::rules::task_terms::{Priority, Retry, TaskBudget};
 
 /// What an ordinary task says.
@@ -44,8 +44,8 @@ pub(super) fn person() -> Actor {
 }
 
 /// Returns a request; without a key, so that each is another task.
-pub(super) fn request(prompt: &str) -> Request {
-    Request {
+pub(super) fn request(prompt: &str) -> KernelRequest {
+    KernelRequest {
         description: "Repair the failing test".to_owned(),
         prompt: prompt.to_owned(),
         agent: "sisyphus".to_owned(),
@@ -61,7 +61,7 @@ pub(super) fn request(prompt: &str) -> Request {
         protect: Vec::new(),
         checks: CheckPolicy::default(),
         base: None,
-        origin: Origin::Person {
+        origin: TaskOrigin::Person {
             user: USER.to_owned(),
         },
         depth: 0,
@@ -81,8 +81,8 @@ pub(super) const fn capacity() -> Capacity {
 }
 
 /// Submits a task.
-pub(super) fn submit(queue: &mut Queue<'_>, prompt: &str) -> anyhow::Result<TaskId> {
-    let command = Command::Submit {
+pub(super) fn submit(queue: &mut Queue<'_>, prompt: &str) -> anyhow::Result<KernelTaskId> {
+    let command = KernelCommand::Submit {
         request: Box::new(request(prompt)),
         admission: Admission {
             tasks_max: 1_000_000,
@@ -91,21 +91,21 @@ pub(super) fn submit(queue: &mut Queue<'_>, prompt: &str) -> anyhow::Result<Task
         },
     };
     match queue.submit(&person(), &command)? {
-        Answer::Submitted(task) => Ok(task),
+        KernelReply::Submitted(task) => Ok(task),
         answer => bail!("submit a task: it came to {answer:?}"),
     }
 }
 
 /// Cancels a task that waits, which ends it.
-pub(super) fn cancel(queue: &mut Queue<'_>, task: TaskId) -> anyhow::Result<()> {
+pub(super) fn cancel(queue: &mut Queue<'_>, task: KernelTaskId) -> anyhow::Result<()> {
     let why = "not wanted".to_owned();
-    queue.submit(&person(), &Command::Cancel { task, why })?;
+    queue.submit(&person(), &KernelCommand::Cancel { task, why })?;
     Ok(())
 }
 
 /// Claims a task, begins it and finishes it, as a worker does whose work is nothing.
 pub(super) fn work_off(queue: &mut Queue<'_>, holder: &Holder) -> anyhow::Result<()> {
-    let claim = Command::Claim {
+    let claim = KernelCommand::Claim {
         holder: holder.clone(),
         ttl_ms: LEASE_MS,
         capacity: capacity(),
@@ -113,12 +113,12 @@ pub(super) fn work_off(queue: &mut Queue<'_>, holder: &Holder) -> anyhow::Result
         reach: None,
     };
     let (task, fence) = match queue.submit(&Actor::Engine, &claim)? {
-        Answer::Claimed(task, fence) => (task, fence),
+        KernelReply::Claimed(task, fence) => (task, fence),
         answer => bail!("claim a task: it came to {answer:?}"),
     };
     let hold = Hold { task, fence };
-    queue.submit(&Actor::Engine, &Command::Begin(hold))?;
-    let report = Box::new(Report::of(End::Completed));
-    queue.submit(&Actor::Engine, &Command::Finish { hold, report })?;
+    queue.submit(&Actor::Engine, &KernelCommand::Begin(hold))?;
+    let report = Box::new(AttemptReport::of(End::Completed));
+    queue.submit(&Actor::Engine, &KernelCommand::Finish { hold, report })?;
     Ok(())
 }

@@ -13,11 +13,11 @@ use kapi_task::record::queue::Queue;
 
 use super::{directory, errand};
 use crate::bench::comparison::{Side, measured, not_run};
-use crate::bench::invocation::{Invocation, Started};
+use crate::bench::invocation::{Invocation, RunningProgram};
 use crate::bench::process_table::{self, Process};
 use crate::bench::sample::Pair;
-use crate::bench::table::{Quantity, Row, Table};
-use crate::bench::{Place, program};
+use crate::bench::table::{ComparisonRow, ComparisonTable, Quantity};
+use crate::bench::{BenchDirectory, program};
 use crate::tool::find;
 
 const LOOPS: usize = 1_000;
@@ -35,8 +35,8 @@ const OURS: &str = "`kapi up`, a thousand loops wait";
 const PEER: &str = "`kapi up` without loops";
 
 /// Measures two supervisors that have nothing to do.
-pub(super) fn compare(place: &Place) -> anyhow::Result<Vec<Table>> {
-    match watch(place) {
+pub(super) fn compare(location: &BenchDirectory) -> anyhow::Result<Vec<ComparisonTable>> {
+    match watch(location) {
         Ok(tables) => Ok(tables),
         Err(error) => {
             let row = not_run(OURS, PEER, &format!("{error:#}"), Side::Ours);
@@ -45,10 +45,10 @@ pub(super) fn compare(place: &Place) -> anyhow::Result<Vec<Table>> {
     }
 }
 
-fn watch(place: &Place) -> anyhow::Result<Vec<Table>> {
+fn watch(location: &BenchDirectory) -> anyhow::Result<Vec<ComparisonTable>> {
     let (many, none) = (
-        Up::start(place, "idle-many", LOOPS)?,
-        Up::start(place, "idle-none", 0)?,
+        RunningSupervisor::start(location, "idle-many", LOOPS)?,
+        RunningSupervisor::start(location, "idle-none", 0)?,
     );
     let (mut resident, mut shares) = (Pair::default(), Pair::default());
     let before = (many.ticks()?, none.ticks()?);
@@ -68,9 +68,9 @@ fn watch(place: &Place) -> anyhow::Result<Vec<Table>> {
         at_most(many.ticks()? - before.0),
         at_most(none.ticks()? - before.1),
     );
-    let calls = calls(place, &many, &none)?;
+    let calls = calls(location, &many, &none)?;
     let title = |what: &str| format!("{OURS}: {what}");
-    let memory = Table {
+    let memory = ComparisonTable {
         title: "Memory of a supervisor that has nothing to do",
         note: "As the kernel tells it, every ten seconds of the minute above.".to_owned(),
         quantity: Quantity::Memory,
@@ -85,8 +85,8 @@ fn watch(place: &Place) -> anyhow::Result<Vec<Table>> {
     ])
 }
 
-fn time_table(row: Row, calls: &str) -> Table {
-    Table {
+fn time_table(row: ComparisonRow, calls: &str) -> ComparisonTable {
+    ComparisonTable {
         title: "A supervisor that has nothing to do",
         note: format!(
             "Time on a processor in one minute, rounded up to the next tick of 10 ms, after every loop was seen; each loop has a schedule of its own that is not due for long. {calls}"
@@ -102,18 +102,18 @@ fn at_most(ticks: u64) -> Duration {
 }
 
 /// A running supervisor.
-struct Up {
+struct RunningSupervisor {
     process: Process,
-    started: Started,
+    started: RunningProgram,
 }
 
-impl Up {
+impl RunningSupervisor {
     /// Starts it, and waits until it has seen every loop and rests.
-    fn start(place: &Place, name: &str, n_loops: usize) -> anyhow::Result<Self> {
-        let root = directory(place, name);
+    fn start(location: &BenchDirectory, name: &str, n_loops: usize) -> anyhow::Result<Self> {
+        let root = directory(location, name);
         program::make_project(&root)?;
         write_loops(&root.join(".ilchul/loops"), n_loops)?;
-        let kapi = place.kapi.to_string_lossy();
+        let kapi = location.kapi.to_string_lossy();
         let started = Invocation::new(OURS, &root, &kapi, &["up"]).start()?;
         let process = process_table::find(started.id()).context("find `kapi up`")?;
         let up = Self { process, started };
@@ -171,25 +171,29 @@ fn write_loops(directory: &Path, n_loops: usize) -> anyhow::Result<()> {
 }
 
 /// Says how many system calls both make, if that can be counted here.
-fn calls(place: &Place, many: &Up, none: &Up) -> anyhow::Result<String> {
+fn calls(
+    location: &BenchDirectory,
+    many: &RunningSupervisor,
+    none: &RunningSupervisor,
+) -> anyhow::Result<String> {
     if find("strace").is_none() {
         return Ok("System calls were not counted: strace is not installed.".to_owned());
     }
-    let (ours, peer) = (n_calls(place, many)?, n_calls(place, none)?);
+    let (ours, peer) = (n_calls(location, many)?, n_calls(location, none)?);
     let seconds = SLICE.as_secs();
     Ok(format!(
         "strace counted {ours} system calls in {seconds} s with a thousand loops, and {peer} without."
     ))
 }
 
-fn n_calls(place: &Place, up: &Up) -> anyhow::Result<u64> {
-    let file = place.scratch.join("strace");
+fn n_calls(location: &BenchDirectory, up: &RunningSupervisor) -> anyhow::Result<u64> {
+    let file = location.scratch.join("strace");
     let (seconds, pid) = (SLICE.as_secs().to_string(), up.started.id().to_string());
     let limit = ["--signal=INT", &seconds, "strace", "-c", "-f", "-q", "-o"];
     let shown = file.to_string_lossy();
     let args = [&limit[..], &[&shown, "-p", &pid]].concat();
     // It is interrupted, and says so.
-    Invocation::new("strace", &place.scratch, "timeout", &args)
+    Invocation::new("strace", &location.scratch, "timeout", &args)
         .start()?
         .wait()?;
     let text = fs::read_to_string(&file).context("read what strace counted")?;

@@ -11,8 +11,8 @@ use super::{directory, errand};
 use crate::bench::comparison::{compare as compare_programs, measured};
 use crate::bench::invocation::Invocation;
 use crate::bench::sample::by_turns;
-use crate::bench::table::{Quantity, Row, Table};
-use crate::bench::{Place, program};
+use crate::bench::table::{ComparisonRow, ComparisonTable, Quantity};
+use crate::bench::{BenchDirectory, program};
 use crate::output::talk;
 
 const SUBMIT_ROUNDS: usize = 500;
@@ -22,10 +22,10 @@ const STATUS_ROUNDS: usize = 60;
 const PASTS: [u64; 3] = [100, 10_000, 1_000_000];
 
 /// Measures how requests depend on the past.
-pub(super) fn compare(place: &Place) -> anyhow::Result<Table> {
+pub(super) fn compare(location: &BenchDirectory) -> anyhow::Result<ComparisonTable> {
     let mut pasts = Vec::new();
     for n_ended in PASTS {
-        let root = directory(place, &format!("past-{n_ended}"));
+        let root = directory(location, &format!("past-{n_ended}"));
         talk(&format!("Making a past of {n_ended} tasks …"));
         program::make_project(&root)?;
         pasts.push(Past::create(&root, n_ended)?);
@@ -54,7 +54,7 @@ pub(super) fn compare(place: &Place) -> anyhow::Result<Table> {
         let shown: Vec<Invocation> = pasts
             .iter()
             .zip(&tasks)
-            .map(|(past, task)| status(place, past, what, task))
+            .map(|(past, task)| status(location, past, what, task))
             .collect();
         if let Some((few, others)) = shown.split_first() {
             for many in others {
@@ -62,7 +62,7 @@ pub(super) fn compare(place: &Place) -> anyhow::Result<Table> {
             }
         }
     }
-    Ok(Table {
+    Ok(ComparisonTable {
         title: "The kernel after many tasks",
         note: "A task is submitted by a process that has the queue open; the queue is opened by one that has not; `kapi show` is a whole program. A ratio near 1 means that tasks which have ended cost nothing. The events of each past were written in batches; fold and history are the queue's own work.".to_owned(),
         quantity: Quantity::Time,
@@ -70,7 +70,7 @@ pub(super) fn compare(place: &Place) -> anyhow::Result<Table> {
     })
 }
 
-fn submits(many: &Past, few: &Past) -> anyhow::Result<Row> {
+fn submits(many: &Past, few: &Past) -> anyhow::Result<ComparisonRow> {
     let mut queue_of_many = Queue::open(&many.project)?;
     let mut queue_of_few = Queue::open(&few.project)?;
     let pair = by_turns(
@@ -85,7 +85,7 @@ fn submits(many: &Past, few: &Past) -> anyhow::Result<Row> {
     ))
 }
 
-fn openings(many: &Past, few: &Past) -> anyhow::Result<Row> {
+fn openings(many: &Past, few: &Past) -> anyhow::Result<ComparisonRow> {
     let pair = by_turns(OPEN_ROUNDS, &mut || time_open(many), &mut || time_open(few))?;
     Ok(measured(
         &format!("open the queue after {}", many.n_ended),
@@ -118,9 +118,9 @@ fn time_open(past: &Past) -> anyhow::Result<Duration> {
     Ok(took)
 }
 
-fn status(place: &Place, past: &Past, what: &str, task: &str) -> Invocation {
+fn status(location: &BenchDirectory, past: &Past, what: &str, task: &str) -> Invocation {
     let shown = format!("`kapi show` of one {what}, after {}", past.n_ended);
     let root: &Path = past.project.layout.root();
-    let kapi = place.kapi.to_string_lossy();
+    let kapi = location.kapi.to_string_lossy();
     Invocation::new(&shown, root, &kapi, &["show", task])
 }

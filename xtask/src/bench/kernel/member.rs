@@ -15,9 +15,9 @@ use kapi_sys::clock::monotonic_ms;
 use kapi_sys::real_disk::RealDisk;
 use kapi_task::record::queue::Queue;
 use kapi_task::record::store::LEASE_MS;
-use kapi_task::record::worker::{Hands, Terms, Worker};
-use kapi_task::rules::state::Kernel;
-use kapi_task::rules::task::{End, Report, Task};
+use kapi_task::record::worker::{KernelWorker, LeaseHandle, WorkerTerms};
+use kapi_task::rules::state::KernelState;
+use kapi_task::rules::task::{AttemptReport, End, KernelTask};
 
 use super::errand;
 use super::redis::Client;
@@ -37,7 +37,7 @@ struct Duty<'a> {
     /// Called once, when it is a worker and before it works.
     begin: &'a dyn Fn() -> anyhow::Result<()>,
     /// Tells after each step whether to go on.
-    goes_on: &'a dyn Fn(&Kernel) -> bool,
+    goes_on: &'a dyn Fn(&KernelState) -> bool,
 }
 
 /// Does what the words say.
@@ -53,7 +53,7 @@ pub(in crate::bench) fn run(words: &[&str]) -> anyhow::Result<()> {
             work(Path::new(root), &duty)
         }
         ["await", root] => {
-            let goes_on = |kernel: &Kernel| {
+            let goes_on = |kernel: &KernelState| {
                 if kernel.tasks.is_empty() {
                     say(IDLE);
                 }
@@ -85,20 +85,20 @@ fn be_ready() -> anyhow::Result<()> {
 fn work(root: &Path, duty: &Duty<'_>) -> anyhow::Result<()> {
     let project = errand::project(&RealDisk, root);
     let mut alarm = Alarm::new().context("make an alarm")?;
-    let (bell, has_rung) = (alarm.bell(), AtomicBool::new(false));
+    let (waker, has_woken) = (alarm.waker(), AtomicBool::new(false));
     let ring = || {
-        has_rung.store(true, Ordering::SeqCst);
-        bell.ring();
+        has_woken.store(true, Ordering::SeqCst);
+        waker.ring();
     };
-    let perform = |_: &Task, _: &Hands<'_>| {
+    let perform = |_: &KernelTask, _: &LeaseHandle<'_>| {
         (duty.job)();
-        Report::of(End::Completed)
+        AttemptReport::of(End::Completed)
     };
     let mut watched = WakeSources::default();
     watched.directories.insert(project.layout.kernel_dir());
     let queue = Queue::open(&project)?;
     thread::scope(|scope| {
-        let terms = Terms {
+        let terms = WorkerTerms {
             slots: 1,
             capacity: errand::capacity(),
             only: None,
@@ -106,17 +106,17 @@ fn work(root: &Path, duty: &Duty<'_>) -> anyhow::Result<()> {
             perform: &perform,
             ring: &ring,
         };
-        let mut worker = Worker::new(scope, queue, terms)?;
+        let mut worker = KernelWorker::new(scope, queue, terms)?;
         (duty.begin)()?;
         loop {
-            has_rung.store(false, Ordering::SeqCst);
+            has_woken.store(false, Ordering::SeqCst);
             let stepped = worker.step(&|| true)?;
             let (queue, _) = worker.queue();
             if !(duty.goes_on)(queue.kernel()) {
                 return Ok(());
             }
             alarm.watch(&watched).context("watch the kernel")?;
-            rest(&mut alarm, queue, &has_rung, stepped.again_at_ms)?;
+            rest(&mut alarm, queue, &has_woken, stepped.again_at_ms)?;
         }
     })
 }
@@ -125,10 +125,10 @@ fn work(root: &Path, duty: &Duty<'_>) -> anyhow::Result<()> {
 fn rest(
     alarm: &mut Alarm,
     queue: &mut Queue<'_>,
-    has_rung: &AtomicBool,
+    has_woken: &AtomicBool,
     until_ms: u64,
 ) -> anyhow::Result<()> {
-    while !has_rung.load(Ordering::SeqCst) && queue.refresh()?.is_empty() {
+    while !has_woken.load(Ordering::SeqCst) && queue.refresh()?.is_empty() {
         let pause_ms = until_ms.saturating_sub(monotonic_ms());
         if pause_ms == 0 {
             break;

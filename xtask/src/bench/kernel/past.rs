@@ -6,20 +6,20 @@ use std::fs;
 use std::path::Path;
 
 use anyhow::{Context as _, ensure};
-use kapi_core::task_id::{Fence, Holder, TaskId};
+use kapi_core::task_id::{Fence, Holder, KernelTaskId};
 use kapi_goal::record::project::Project;
 use kapi_store::record::{Batch, NewRecord};
 use kapi_store::stream::LogStream;
 use kapi_sys::real_disk::RealDisk;
 use kapi_task::record::queue::Queue;
 use kapi_task::rules::event::KernelEvent;
-use kapi_task::rules::task::{End, Report};
+use kapi_task::rules::task::{AttemptReport, End};
 use serde_json::Value;
 use serde_json::value::to_raw_value;
 
 use super::errand;
-use super::unsynced::Unsynced;
-use crate::tool::Tool;
+use super::unsynced::UnsyncedDisk;
+use crate::tool::ToolCommand;
 
 /// Tasks between one fold and the next while the past is made.
 const CHUNK_TASKS: u64 = 20_000;
@@ -42,7 +42,7 @@ impl Past {
     /// Makes a project in which at least this many tasks have ended, hardly more.
     pub(super) fn create(root: &Path, n_ended: u64) -> anyhow::Result<Self> {
         fs::create_dir_all(root).with_context(|| format!("create {}", root.display()))?;
-        let project = errand::project(&Unsynced, root);
+        let project = errand::project(&UnsyncedDisk, root);
         let mut last = 0;
         while last < n_ended {
             // One of each chunk is the large one that makes the queue fold.
@@ -56,7 +56,7 @@ impl Past {
         }
         approach(&project)?;
         // What is measured must not wait for what was left unsynced.
-        Tool::new(root, "sync", &["--file-system", "."]).run()?;
+        ToolCommand::new(root, "sync", &["--file-system", "."]).run()?;
         let past = Self {
             project: errand::project(&RealDisk, root),
             n_ended,
@@ -81,7 +81,7 @@ impl Past {
             self.n_ended
         );
         for number in [1, self.n_ended.div_ceil(2), self.n_ended] {
-            let task = queue.find(TaskId::new(number))?;
+            let task = queue.find(KernelTaskId::new(number))?;
             let has_ended = task.is_some_and(|task| task.state.is_ended());
             ensure!(has_ended, "find task {number} in the history");
         }
@@ -113,7 +113,7 @@ fn write(project: &Project<'_>, first: u64, n_tasks: u64) -> anyhow::Result<()> 
 }
 
 fn events(number: u64) -> [KernelEvent; 4] {
-    let task = TaskId::new(number);
+    let task = KernelTaskId::new(number);
     [
         KernelEvent::Submitted {
             task,
@@ -128,7 +128,7 @@ fn events(number: u64) -> [KernelEvent; 4] {
         KernelEvent::Begun { task },
         KernelEvent::Ended {
             task,
-            report: Box::new(Report::of(End::Completed)),
+            report: Box::new(AttemptReport::of(End::Completed)),
         },
     ]
 }

@@ -12,12 +12,12 @@ use super::cost::{STEPS, sizes};
 use super::crew::{self, member};
 use super::past::Past;
 use super::rq::Rq;
-use super::unsynced::Unsynced;
+use super::unsynced::UnsyncedDisk;
 use super::{Peers, absent, directory, errand};
-use crate::bench::Place;
+use crate::bench::BenchDirectory;
 use crate::bench::comparison::measured;
 use crate::bench::sample::Pair;
-use crate::bench::table::{Quantity, Row, Table};
+use crate::bench::table::{ComparisonRow, ComparisonTable, Quantity};
 
 /// Tasks of one round.
 const TASKS: u32 = 120;
@@ -26,8 +26,8 @@ const ROUNDS: u32 = 3;
 const PROCESSES: [u32; 3] = [1, 2, 8];
 
 /// Measures how fast tasks are worked off.
-pub(super) fn compare(place: &Place, peers: &Peers) -> anyhow::Result<Table> {
-    let root = directory(place, "rate");
+pub(super) fn compare(location: &BenchDirectory, peers: &Peers) -> anyhow::Result<ComparisonTable> {
+    let root = directory(location, "rate");
     let past = Past::create(&root.join("sizes"), 1)?;
     let mut queue = Queue::open(&past.project)?;
     let own = queue.enlist()?;
@@ -53,7 +53,7 @@ pub(super) fn compare(place: &Place, peers: &Peers) -> anyhow::Result<Table> {
         ));
         rows.push(beside(&ours, n_processes, peers, &beside_rq));
     }
-    Ok(Table {
+    Ok(ComparisonTable {
         title: "Tasks worked off by several processes",
         note: format!(
             "{TASKS} tasks that wait are claimed, begun, performed (there is nothing to do) and finished, by processes that have started already. The first peer of each pair is the physical limit of one file on this disk: as many records of as many bytes; three times its rate is how many locked and synced appends a second the file allows. The second is rq with workers that run jobs in their own process; its redis syncs every write. The ratio is that of the times: below 1 we are faster. {}.",
@@ -64,7 +64,7 @@ pub(super) fn compare(place: &Place, peers: &Peers) -> anyhow::Result<Table> {
     })
 }
 
-fn beside(ours: &str, n_processes: u32, peers: &Peers, times: &[(f64, f64)]) -> Row {
+fn beside(ours: &str, n_processes: u32, peers: &Peers, times: &[(f64, f64)]) -> ComparisonRow {
     let peer = format!("rq, {n_processes} at work, synced");
     if let Err(error) = &peers.rq {
         return absent(ours, &peer, error);
@@ -79,7 +79,7 @@ fn beside(ours: &str, n_processes: u32, peers: &Peers, times: &[(f64, f64)]) -> 
 /// Works tasks off that were submitted before, in a project of their own.
 fn drain(root: &Path, n_processes: u32) -> anyhow::Result<Duration> {
     fs::create_dir_all(root).with_context(|| format!("create {}", root.display()))?;
-    let project = errand::project(&Unsynced, root);
+    let project = errand::project(&UnsyncedDisk, root);
     let mut queue = Queue::open(&project)?;
     for _ in 0..TASKS {
         errand::submit(&mut queue, errand::PROMPT)?;

@@ -10,8 +10,8 @@ use std::{fs, thread};
 
 use anyhow::{Context as _, bail, ensure};
 
-use crate::bench::invocation::{Invocation, Started};
-use crate::tool::{Tool, find};
+use crate::bench::invocation::{Invocation, RunningProgram};
+use crate::tool::{ToolCommand, find};
 
 /// The program, and the package that brings it.
 pub(super) const PROGRAM: &str = "redis-server";
@@ -28,7 +28,7 @@ const PARTS_MAX: usize = 16;
 pub(super) struct Server {
     pub(super) socket: PathBuf,
     pub(super) version: String,
-    _started: Started,
+    _started: RunningProgram,
 }
 
 impl Server {
@@ -45,7 +45,7 @@ impl Server {
             &["--save", "", "--daemonize", "no"],
         ]
         .concat();
-        let version = Tool::new(directory, PROGRAM, &["--version"]).read()?;
+        let version = ToolCommand::new(directory, PROGRAM, &["--version"]).read()?;
         let started = Invocation::new("redis", directory, PROGRAM, &args).start()?;
         let socket = directory.join("redis.sock");
         let deadline = Instant::now() + PATIENCE;
@@ -69,7 +69,7 @@ pub(super) fn install(directory: &Path) -> anyhow::Result<()> {
         &["install", "-y", "-q", "--no-install-recommends", PROGRAM],
     ] {
         let words = [&[front, "apt-get"], args].concat();
-        let tool = Tool::new(directory, "env", &words).without_stdout();
+        let tool = ToolCommand::new(directory, "env", &words).without_stdout();
         tool.run().context("install redis-server")?;
     }
     Ok(())
@@ -179,7 +179,7 @@ mod tests {
 
     #[test]
     fn the_version_is_found() {
-        let told = "Redis server v=7.0.15 sha=00000000:0 malloc=jemalloc-5.3.0";
-        assert_eq!(word_after(told, "v="), "7.0.15");
+        let reported = "Redis server v=7.0.15 sha=00000000:0 malloc=jemalloc-5.3.0";
+        assert_eq!(word_after(reported, "v="), "7.0.15");
     }
 }

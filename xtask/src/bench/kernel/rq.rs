@@ -10,7 +10,7 @@ use kapi_sys::disk::replace_durably;
 use kapi_sys::real_disk::RealDisk;
 
 use crate::bench::invocation::Invocation;
-use crate::tool::Tool;
+use crate::tool::ToolCommand;
 
 const PACKAGE: &str = "rq==3.0.0";
 /// What its processes do.
@@ -37,7 +37,7 @@ impl Rq {
         );
         let python = python.to_string_lossy().into_owned();
         let ask = "import rq; print(rq.__version__)";
-        let version = Tool::new(directory, &python, &["-c", ask]).read()?;
+        let version = ToolCommand::new(directory, &python, &["-c", ask]).read()?;
         let script = directory.join(SCRIPT_FILE);
         replace_durably(&RealDisk, &script, SCRIPT.as_bytes())?;
         Ok(Self {
@@ -75,12 +75,12 @@ impl Rq {
 /// Installs it into a directory of its own.
 pub(super) fn install(home: &Path) -> anyhow::Result<()> {
     fs::create_dir_all(home).with_context(|| format!("create {}", home.display()))?;
-    Tool::new(home, "python3", &["-m", "venv", "rq"])
+    ToolCommand::new(home, "python3", &["-m", "venv", "rq"])
         .without_stdout()
         .run()?;
     let args = ["install", "--quiet", "--disable-pip-version-check", PACKAGE];
     let pip = home.join("rq/bin/pip");
-    Tool::new(home, &pip.to_string_lossy(), &args)
+    ToolCommand::new(home, &pip.to_string_lossy(), &args)
         .without_stdout()
         .run()
 }

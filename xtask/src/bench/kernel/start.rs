@@ -13,10 +13,10 @@ use super::past::Past;
 use super::redis::{Client, Server};
 use super::rq::Rq;
 use super::{Peers, absent, directory, errand};
-use crate::bench::Place;
+use crate::bench::BenchDirectory;
 use crate::bench::comparison::measured;
 use crate::bench::sample::by_turns;
-use crate::bench::table::{Quantity, Row, Table};
+use crate::bench::table::{ComparisonRow, ComparisonTable, Quantity};
 
 const ROUNDS: usize = 300;
 const RQ_ROUNDS: usize = 100;
@@ -26,16 +26,16 @@ const REDIS: &str = "redis, from `LPUSH` to the end of `BRPOP`, synced";
 const RQ: &str = "rq, from enqueue to start, on redis, synced";
 
 /// Measures the time from submitting to starting.
-pub(super) fn compare(place: &Place, peers: &Peers) -> anyhow::Result<Table> {
+pub(super) fn compare(location: &BenchDirectory, peers: &Peers) -> anyhow::Result<ComparisonTable> {
     let redis = match &peers.redis {
-        Ok(server) => beside_redis(place, server)?,
+        Ok(server) => beside_redis(location, server)?,
         Err(error) => absent(OURS, REDIS, error),
     };
     let rq = match &peers.rq {
-        Ok(rq) => beside_rq(place, rq)?,
+        Ok(rq) => beside_rq(location, rq)?,
         Err(error) => absent(OURS, RQ, error),
     };
-    Ok(Table {
+    Ok(ComparisonTable {
         title: "From submit to start",
         note: format!(
             "One process submits; a worker, another process, sleeps until its directory changes, claims the task, records that it begins, and begins. Until then ours has made three durable records. A plain list in redis makes two, and forgets what it gave to a worker that dies. {}.",
@@ -46,13 +46,13 @@ pub(super) fn compare(place: &Place, peers: &Peers) -> anyhow::Result<Table> {
     })
 }
 
-fn beside_redis(place: &Place, server: &Server) -> anyhow::Result<Row> {
+fn beside_redis(location: &BenchDirectory, server: &Server) -> anyhow::Result<ComparisonRow> {
     let mut client = Client::connect(&server.socket)?;
     let socket = server.socket.to_string_lossy();
-    let popping = name_member(&place.scratch, &["pop", &socket])?;
+    let popping = name_member(&location.scratch, &["pop", &socket])?;
     let mut popping = Member::start(&popping)?;
     let prompt = errand::PROMPT.as_bytes();
-    let pair = with_ours(place, "start-redis", ROUNDS, &mut || {
+    let pair = with_ours(location, "start-redis", ROUNDS, &mut || {
         popping.hear(IDLE)?;
         let started = Instant::now();
         client.ask(&[b"LPUSH", b"bench", prompt])?;
@@ -62,14 +62,14 @@ fn beside_redis(place: &Place, server: &Server) -> anyhow::Result<Row> {
     Ok(measured(OURS, REDIS, pair))
 }
 
-fn beside_rq(place: &Place, rq: &Rq) -> anyhow::Result<Row> {
+fn beside_rq(location: &BenchDirectory, rq: &Rq) -> anyhow::Result<ComparisonRow> {
     let mut worker = Member::start(&rq.process("await", &[]))?;
     let mut submitting = Member::start(&rq.process("submit", &[]))?;
     submitting.hear(READY)?;
-    let pair = with_ours(place, "start-rq", RQ_ROUNDS, &mut || {
+    let pair = with_ours(location, "start-rq", RQ_ROUNDS, &mut || {
         worker.hear(IDLE)?;
         let started = Instant::now();
-        submitting.tell()?;
+        submitting.notify()?;
         worker.hear(BEGUN)?;
         Ok(started.elapsed())
     })?;
@@ -77,15 +77,15 @@ fn beside_rq(place: &Place, rq: &Rq) -> anyhow::Result<Row> {
 }
 
 fn with_ours(
-    place: &Place,
+    location: &BenchDirectory,
     name: &str,
     rounds: usize,
     peer: &mut dyn FnMut() -> anyhow::Result<Duration>,
 ) -> anyhow::Result<crate::bench::sample::Pair> {
-    let root = directory(place, name);
+    let root = directory(location, name);
     let past = Past::create(&root, PAST)?;
     let mut queue = Queue::open(&past.project)?;
-    let waiting = name_member(&place.scratch, &["await", &root.to_string_lossy()])?;
+    let waiting = name_member(&location.scratch, &["await", &root.to_string_lossy()])?;
     let mut waiting = Member::start(&waiting)?;
     let ours = &mut || {
         waiting.hear(IDLE)?;

@@ -10,9 +10,9 @@ use kapi_sys::real_disk::RealDisk;
 
 /// The real disk without its syncs.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Unsynced;
+pub(super) struct UnsyncedDisk;
 
-impl Disk for Unsynced {
+impl Disk for UnsyncedDisk {
     fn read(&self, path: &Path, from: u64) -> Result<Option<Vec<u8>>, DiskError> {
         RealDisk.read(path, from)
     }

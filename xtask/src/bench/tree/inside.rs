@@ -7,12 +7,12 @@ use anyhow::Context as _;
 
 use super::make::git;
 use super::worktree::Worktree;
-use super::{Tree, rounds};
+use super::{BenchRepository, rounds};
 use crate::bench::comparison::measured;
 use crate::bench::launcher::Launcher;
 use crate::bench::sample::Pair;
-use crate::bench::table::Row;
-use crate::tool::Tool;
+use crate::bench::table::ComparisonRow;
+use crate::tool::ToolCommand;
 
 /// Of a first time, few rounds tell enough: each needs a worktree of its own.
 const ROUNDS_MAX: usize = 5;
@@ -20,7 +20,10 @@ const ROUNDS_MAX: usize = 5;
 const SCRIPT: &str = "export HOME=/tmp GIT_CONFIG_NOSYSTEM=1; began=$(date +%s%N); git status --porcelain; ended=$(date +%s%N); echo $((ended - began)) > took";
 
 /// Measures the first `git status` of both.
-pub(super) fn first_status(launcher: &Launcher<'_>, tree: &Tree) -> anyhow::Result<Row> {
+pub(super) fn first_status(
+    launcher: &Launcher<'_>,
+    tree: &BenchRepository,
+) -> anyhow::Result<ComparisonRow> {
     let mut pair = Pair::default();
     let agent = format!("command:{SCRIPT}");
     for round in 0..=rounds(tree).min(ROUNDS_MAX) {
@@ -28,7 +31,7 @@ pub(super) fn first_status(launcher: &Launcher<'_>, tree: &Tree) -> anyhow::Resu
         // What the agent wrote down is the only thing in its commit.
         let ours = took(&git(tree, &["show", &format!("{}:took", launched.branch)])?)?;
         let (worktree, _) = Worktree::create(tree)?;
-        Tool::new(&worktree.path, "/bin/sh", &["-euc", SCRIPT]).read()?;
+        ToolCommand::new(&worktree.path, "/bin/sh", &["-euc", SCRIPT]).read()?;
         let path = worktree.path.join("took");
         let text = fs::read_to_string(&path);
         let peer = took(&text.with_context(|| format!("read {}", path.display()))?)?;

@@ -6,25 +6,25 @@ use std::time::Duration;
 use anyhow::{Context as _, ensure};
 
 use super::make::{git, paths};
-use super::{Changes, Tree};
+use super::{BenchRepository, Changes};
 use crate::bench::launcher::remove_all;
 use crate::bench::sandbox::{self, Overlay};
-use crate::bench::{Place, part};
+use crate::bench::{BenchDirectory, part};
 
 /// One instant branch.
 #[derive(Debug)]
-pub(super) struct Layered<'a> {
-    place: &'a Place,
-    tree: &'a Tree,
+pub(super) struct LayeredBranch<'a> {
+    location: &'a BenchDirectory,
+    tree: &'a BenchRepository,
     name: String,
     dir: PathBuf,
 }
 
-impl<'a> Layered<'a> {
+impl<'a> LayeredBranch<'a> {
     /// Names it; nothing is made yet.
-    pub(super) fn new(place: &'a Place, tree: &'a Tree, name: &str) -> Self {
+    pub(super) fn new(location: &'a BenchDirectory, tree: &'a BenchRepository, name: &str) -> Self {
         Self {
-            place,
+            location,
             tree,
             name: name.to_owned(),
             dir: tree.beside.join("layers").join(name),
@@ -55,7 +55,7 @@ impl<'a> Layered<'a> {
     /// Runs a script in a sandbox with this workspace.
     pub(super) fn inside(&self, script: &str) -> anyhow::Result<()> {
         let overlay = Overlay::of(&self.tree.root, &self.dir);
-        let shell = sandbox::kapi(self.place, Some(&overlay), &["/bin/sh", "-euc", script]);
+        let shell = sandbox::kapi(self.location, Some(&overlay), &["/bin/sh", "-euc", script]);
         shell.read().map(drop)
     }
 
@@ -112,8 +112,8 @@ impl<'a> Layered<'a> {
             word => word,
         });
         let words: Vec<&str> = words.collect();
-        let told = part::invocation(self.place, &self.tree.beside, &words).read()?;
-        let (nanoseconds, found) = told
+        let reported = part::invocation(self.location, &self.tree.beside, &words).read()?;
+        let (nanoseconds, found) = reported
             .trim()
             .split_once(' ')
             .context("read what was measured")?;

@@ -8,9 +8,9 @@ use std::path::PathBuf;
 
 use anyhow::Context as _;
 
-use super::{Changes, Tree};
+use super::{BenchRepository, Changes};
 use crate::bench::invocation::Invocation;
-use crate::tool::Tool;
+use crate::tool::ToolCommand;
 
 /// Files in one directory, and directories in one above it.
 const FILES: usize = 100;
@@ -26,7 +26,7 @@ pub(super) const IDENTITY: [&str; 4] = [
 const STRIDE: usize = 97;
 
 /// Fills a tree that is only a directory yet.
-pub(super) fn make(tree: &Tree) -> anyhow::Result<()> {
+pub(super) fn make(tree: &BenchRepository) -> anyhow::Result<()> {
     git(tree, &["init", "--quiet", "--initial-branch=main"])?;
     // A repack in the background would be measured with what happens to run beside it.
     git(tree, &["config", "gc.auto", "0"])?;
@@ -64,13 +64,13 @@ pub(super) fn make(tree: &Tree) -> anyhow::Result<()> {
 }
 
 /// Runs git in a tree, without the person's configuration.
-pub(super) fn git(tree: &Tree, args: &[&str]) -> anyhow::Result<String> {
+pub(super) fn git(tree: &BenchRepository, args: &[&str]) -> anyhow::Result<String> {
     bare_git(&tree.root, args)
 }
 
 /// Runs git anywhere, without the person's configuration.
 pub(super) fn bare_git(directory: &std::path::Path, args: &[&str]) -> anyhow::Result<String> {
-    Tool::new(directory, "git", args)
+    ToolCommand::new(directory, "git", args)
         .env("GIT_CONFIG_GLOBAL", "/dev/null")
         .env("GIT_CONFIG_NOSYSTEM", "1")
         .read()

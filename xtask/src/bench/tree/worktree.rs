@@ -9,20 +9,20 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, ensure};
 
 use super::make::{IDENTITY, bare_git, git, paths};
-use super::{Changes, Tree};
+use super::{BenchRepository, Changes};
 
 const BRANCH: &str = "bench/worktree";
 
 /// One worktree on a branch of its own.
 #[derive(Debug)]
 pub(super) struct Worktree<'a> {
-    tree: &'a Tree,
+    tree: &'a BenchRepository,
     pub(super) path: PathBuf,
 }
 
 impl<'a> Worktree<'a> {
     /// Makes it and returns how long that took.
-    pub(super) fn create(tree: &'a Tree) -> anyhow::Result<(Self, Duration)> {
+    pub(super) fn create(tree: &'a BenchRepository) -> anyhow::Result<(Self, Duration)> {
         let path = tree.beside.join("worktree");
         let shown = path.to_string_lossy();
         let args = ["worktree", "add", "--quiet", "-b", BRANCH, &shown, "HEAD"];
@@ -63,9 +63,9 @@ impl<'a> Worktree<'a> {
     /// Asks git what changed.
     pub(super) fn status(&self, n_changed: usize) -> anyhow::Result<Duration> {
         let started = Instant::now();
-        let told = bare_git(&self.path, &["status", "--porcelain"])?;
+        let reported = bare_git(&self.path, &["status", "--porcelain"])?;
         let took = started.elapsed();
-        let n_found = told.lines().count();
+        let n_found = reported.lines().count();
         ensure!(n_found == n_changed, "find {n_changed} changes: {n_found}");
         Ok(took)
     }

@@ -8,7 +8,7 @@ use std::path::Path;
 use anyhow::Context as _;
 
 use crate::output::talk;
-use crate::tool::{Tool, find};
+use crate::tool::{ToolCommand, find};
 
 /// The crates whose tests run in one process.
 const PACKAGES: &[&str] = &["kapi-core", "kapi-settings", "kapi-wire", "kapi-store"];
@@ -29,7 +29,7 @@ pub(super) fn measure(root: &Path) -> anyhow::Result<Vec<String>> {
             "--version",
             VERSION,
         ];
-        Tool::new(root, "cargo", &args)
+        ToolCommand::new(root, "cargo", &args)
             .run()
             .context("install cargo-tarpaulin")?;
     }
@@ -54,7 +54,7 @@ pub(super) fn measure(root: &Path) -> anyhow::Result<Vec<String>> {
             "--out",
             "Stdout",
         ];
-        let printed = Tool::new(root, "cargo", &args)
+        let printed = ToolCommand::new(root, "cargo", &args)
             .read()
             .with_context(|| format!("measure the coverage of {package}"))?;
         let sum = printed.lines().rev().find(|line| line.contains("coverage"));

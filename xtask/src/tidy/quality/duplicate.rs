@@ -15,7 +15,7 @@ const RUN_MIN: usize = 6;
 
 /// What a token is written as in a line.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Form {
+enum TokenForm {
     Exact,
     /// Names begin as they do, small or capital, and values are all alike.
     Shape,
@@ -25,10 +25,11 @@ enum Form {
 pub(super) fn report(sources: &[SourceFile]) -> String {
     let n_lines: usize = sources
         .iter()
-        .map(|file| lines(file, Form::Exact).len())
+        .map(|file| lines(file, TokenForm::Exact).len())
         .sum();
     let percent = |n: usize| (n * 1_000).checked_div(n_lines).unwrap_or_default();
-    let [exact, shape] = [Form::Exact, Form::Shape].map(|form| percent(copied(sources, form)));
+    let [exact, shape] =
+        [TokenForm::Exact, TokenForm::Shape].map(|form| percent(copied(sources, form)));
     format!(
         "duplication   of {n_lines} lines of statements, {}.{} % are in runs of {RUN_MIN} or more that stand twice, \
          {}.{} % where names and values may differ",
@@ -40,16 +41,16 @@ pub(super) fn report(sources: &[SourceFile]) -> String {
 }
 
 /// Returns the number of lines in a run that stands somewhere else, too.
-fn copied(sources: &[SourceFile], form: Form) -> usize {
+fn copied(sources: &[SourceFile], form: TokenForm) -> usize {
     let files: Vec<Vec<String>> = sources.iter().map(|file| lines(file, form)).collect();
-    let mut places: BTreeMap<&[String], Vec<(usize, usize)>> = BTreeMap::new();
+    let mut locations: BTreeMap<&[String], Vec<(usize, usize)>> = BTreeMap::new();
     for (file, lines) in files.iter().enumerate() {
         for (at, run) in lines.windows(RUN_MIN).enumerate() {
-            places.entry(run).or_default().push((file, at));
+            locations.entry(run).or_default().push((file, at));
         }
     }
     let mut copied: BTreeSet<(usize, usize)> = BTreeSet::new();
-    for found in places.values().filter(|found| found.len() > 1) {
+    for found in locations.values().filter(|found| found.len() > 1) {
         for (file, at) in found {
             copied.extend((*at..at + RUN_MIN).map(|line| (*file, line)));
         }
@@ -58,14 +59,14 @@ fn copied(sources: &[SourceFile], form: Form) -> usize {
 }
 
 /// Returns the lines of a file that say something.
-fn lines(file: &SourceFile, form: Form) -> Vec<String> {
+fn lines(file: &SourceFile, form: TokenForm) -> Vec<String> {
     let mut lines = BTreeMap::new();
     write(&file.tokens, form, &mut lines);
     let says = |line: &String| line.chars().any(char::is_alphanumeric);
     lines.into_values().filter(says).collect()
 }
 
-fn write(tokens: &[TokenTree], form: Form, lines: &mut BTreeMap<usize, String>) {
+fn write(tokens: &[TokenTree], form: TokenForm, lines: &mut BTreeMap<usize, String>) {
     let mut rest = tokens;
     while let Some((token, after)) = rest.split_first() {
         rest = after;
@@ -82,7 +83,7 @@ fn write(tokens: &[TokenTree], form: Form, lines: &mut BTreeMap<usize, String>) 
             }
             TokenTree::Ident(word) => add(start, &named(&word.to_string(), form)),
             TokenTree::Punct(mark) => add(start, &mark.to_string()),
-            TokenTree::Literal(_) if form == Form::Shape => add(start, "0"),
+            TokenTree::Literal(_) if form == TokenForm::Shape => add(start, "0"),
             TokenTree::Literal(literal) => add(start, &literal.to_string()),
             TokenTree::Group(group) => {
                 let inner: Vec<TokenTree> = group.stream().into_iter().collect();
@@ -104,26 +105,26 @@ fn write(tokens: &[TokenTree], form: Form, lines: &mut BTreeMap<usize, String>) 
     }
 }
 
-fn named(word: &str, form: Form) -> String {
+fn named(word: &str, form: TokenForm) -> String {
     const KEYWORDS: &[&str] = &[
         "as", "break", "const", "continue", "else", "enum", "fn", "for", "if", "impl", "in", "let",
         "loop", "match", "mod", "mut", "pub", "ref", "return", "self", "Self", "static", "struct",
         "trait", "type", "unsafe", "where", "while", "Ok", "Err", "Some", "None",
     ];
     match form {
-        Form::Shape if !KEYWORDS.contains(&word) => {
+        TokenForm::Shape if !KEYWORDS.contains(&word) => {
             let is_type = word.starts_with(char::is_uppercase);
             if is_type { "A" } else { "a" }.to_owned()
         }
-        Form::Shape | Form::Exact => word.to_owned(),
+        TokenForm::Shape | TokenForm::Exact => word.to_owned(),
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::super::super::code::sources;
-    use super::super::super::tree::Tree;
-    use super::{Form, copied};
+    use super::super::super::tree::SourceTree;
+    use super::{TokenForm, copied};
 
     #[test]
     fn a_copy_is_found_and_one_with_other_names_only_by_its_shape() {
@@ -132,12 +133,12 @@ mod tests {
         let renamed = body.replace("d(a)", "q(a)").replace("\"x\"", "\"y\"");
         let one = format!("use x::y;\nfn one() {{\n{body}}}\n");
         let other = format!("fn other() {{\n{body}}}\nfn third() {{\n{renamed}}}\n");
-        let tree = Tree::of(&[
+        let tree = SourceTree::of(&[
             ("crates/a/src/one.rs", &one),
             ("crates/a/src/other.rs", &other),
         ]);
         let sources = sources(&tree);
-        assert_eq!(copied(&sources, Form::Exact), 12);
-        assert_eq!(copied(&sources, Form::Shape), 21);
+        assert_eq!(copied(&sources, TokenForm::Exact), 12);
+        assert_eq!(copied(&sources, TokenForm::Shape), 21);
     }
 }

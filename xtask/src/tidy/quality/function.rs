@@ -9,7 +9,7 @@ use super::super::code::{SourceFile, is_punct, is_word};
 
 /// A function that has a body.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Function {
+pub(super) struct FunctionBody {
     pub(super) name: String,
     /// The file.
     pub(super) path: String,
@@ -21,13 +21,13 @@ pub(super) struct Function {
 }
 
 /// Returns the functions of a file; those of a macro's definition are none.
-pub(super) fn all(file: &SourceFile) -> Vec<Function> {
+pub(super) fn all(file: &SourceFile) -> Vec<FunctionBody> {
     let mut found = Vec::new();
     gather(&file.tokens, &file.path, &mut found);
     found
 }
 
-fn gather(tokens: &[TokenTree], path: &str, found: &mut Vec<Function>) {
+fn gather(tokens: &[TokenTree], path: &str, found: &mut Vec<FunctionBody>) {
     let mut rest = tokens;
     while let Some((token, after)) = rest.split_first() {
         rest = after;
@@ -44,7 +44,7 @@ fn gather(tokens: &[TokenTree], path: &str, found: &mut Vec<Function>) {
             };
             let inner: Vec<TokenTree> = body.stream().into_iter().collect();
             let line = name.span().start().line;
-            found.push(Function {
+            found.push(FunctionBody {
                 name: name.to_string(),
                 path: path.to_owned(),
                 line,
@@ -123,7 +123,7 @@ fn arms(tokens: &[TokenTree]) -> usize {
 #[cfg(test)]
 mod tests {
     use super::super::super::code::sources;
-    use super::super::super::tree::Tree;
+    use super::super::super::tree::SourceTree;
     use super::all;
 
     #[test]
@@ -133,7 +133,7 @@ mod tests {
             fn forks(a: bool, b: &&str) {\n    if a && !b.is_empty() || f(|| 1) {\n    } else if a {\n    }\n}\n\
             fn matches(a: u8) {\n    match a {\n        0 => {}\n        1 if a > 0 => {}\n        _ => { for _ in 0..2 {} }\n    }\n}\n\
             macro_rules! m { () => { fn hidden() {} } }\n";
-        let tree = Tree::of(&[("crates/a/src/lib.rs", text)]);
+        let tree = SourceTree::of(&[("crates/a/src/lib.rs", text)]);
         let found: Vec<(String, usize, usize)> = sources(&tree)
             .iter()
             .flat_map(all)

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::rules::checks::place::{Declared, Directory, Workspace};
+use crate::rules::checks::directory::{Directory, MemberList, WorkspaceNotation};
 
 /// The files that are read.
 pub(super) const FILES: [&str; 8] = [
@@ -61,21 +61,21 @@ pub(super) fn declare(texts: &BTreeMap<String, String>, directory: &mut Director
 
 /// Everything below a workspace belongs to it unless it is excluded: Cargo itself refuses to work in
 /// a package that neither is a member nor excluded.
-fn cargo(text: &str) -> Result<Option<Declared>, UnreadableFile> {
+fn cargo(text: &str) -> Result<Option<MemberList>, UnreadableFile> {
     let table: toml::Table = toml::from_str(text).map_err(|_| UnreadableFile)?;
     let workspace = table.get("workspace").and_then(toml::Value::as_table);
     Ok(workspace.map(|workspace| {
         let excluded = strings(workspace.get("exclude"));
         let below = excluded.iter().map(|path| format!("{path}/**"));
-        Declared {
-            workspace: Workspace::Cargo,
+        MemberList {
+            workspace: WorkspaceNotation::Cargo,
             members: vec!["**".to_owned()],
             excluded: below.chain(excluded.clone()).collect(),
         }
     }))
 }
 
-fn node(text: &str, directory: &mut Directory) -> Result<Option<Declared>, UnreadableFile> {
+fn node(text: &str, directory: &mut Directory) -> Result<Option<MemberList>, UnreadableFile> {
     let package: Value = serde_json::from_str(text).map_err(|_| UnreadableFile)?;
     let scripts = package.get("scripts").and_then(Value::as_object);
     let scripts = scripts.into_iter().flatten();
@@ -84,62 +84,62 @@ fn node(text: &str, directory: &mut Directory) -> Result<Option<Declared>, Unrea
     directory.scripts.extend(scripts);
     let workspaces = package.get("workspaces");
     let listed = workspaces.map(|found| found.get("packages").unwrap_or(found));
-    Ok(listed.map(|found| patterns(Workspace::Node, texts_of(found))))
+    Ok(listed.map(|found| patterns(WorkspaceNotation::Node, texts_of(found))))
 }
 
-fn pnpm(text: &str) -> Result<Option<Declared>, UnreadableFile> {
+fn pnpm(text: &str) -> Result<Option<MemberList>, UnreadableFile> {
     let workspace: PnpmWorkspace = serde_saphyr::from_str(text).map_err(|_| UnreadableFile)?;
-    Ok(Some(patterns(Workspace::Node, workspace.packages)))
+    Ok(Some(patterns(WorkspaceNotation::Node, workspace.packages)))
 }
 
-fn uv(text: &str) -> Result<Option<Declared>, UnreadableFile> {
+fn uv(text: &str) -> Result<Option<MemberList>, UnreadableFile> {
     let table: toml::Table = toml::from_str(text).map_err(|_| UnreadableFile)?;
     let workspace = ["tool", "uv", "workspace"]
         .iter()
         .try_fold(&table, |table, key| table.get(*key)?.as_table());
-    Ok(workspace.map(|workspace| Declared {
-        workspace: Workspace::Uv,
+    Ok(workspace.map(|workspace| MemberList {
+        workspace: WorkspaceNotation::Uv,
         members: strings(workspace.get("members")),
         excluded: strings(workspace.get("exclude")),
     }))
 }
 
-fn deno(text: &str) -> Result<Option<Declared>, UnreadableFile> {
+fn deno(text: &str) -> Result<Option<MemberList>, UnreadableFile> {
     let config: Value =
         serde_json::from_str(&without_comments(text)).map_err(|_| UnreadableFile)?;
     let workspace = config.get("workspace");
     let listed = workspace.map(|found| found.get("members").unwrap_or(found));
-    Ok(listed.map(|found| patterns(Workspace::Deno, texts_of(found))))
+    Ok(listed.map(|found| patterns(WorkspaceNotation::Deno, texts_of(found))))
 }
 
-fn maven(text: &str) -> Option<Declared> {
+fn maven(text: &str) -> Option<MemberList> {
     let after = text.split("<module>").skip(1).take(MODULES_MAX);
     let modules = after.filter_map(|rest| Some(rest.split_once("</module>")?.0.trim().to_owned()));
     let members: Vec<String> = modules.collect();
-    (!members.is_empty()).then_some(Declared {
-        workspace: Workspace::Maven,
+    (!members.is_empty()).then_some(MemberList {
+        workspace: WorkspaceNotation::Maven,
         members,
         excluded: Vec::new(),
     })
 }
 
-fn mix(text: &str) -> Option<Declared> {
+fn mix(text: &str) -> Option<MemberList> {
     let (_, after) = text.split_once("apps_path:")?;
     let (path, _) = after.trim_start().strip_prefix('"')?.split_once('"')?;
-    Some(Declared {
-        workspace: Workspace::Mix,
+    Some(MemberList {
+        workspace: WorkspaceNotation::Mix,
         members: vec![format!("{path}/*")],
         excluded: Vec::new(),
     })
 }
 
 /// Divides patterns into those that take in and, after a `!`, those that leave out.
-fn patterns(workspace: Workspace, all: Vec<String>) -> Declared {
+fn patterns(workspace: WorkspaceNotation, all: Vec<String>) -> MemberList {
     let (excluded, members): (Vec<String>, Vec<String>) = all
         .into_iter()
         .partition(|pattern| pattern.starts_with('!'));
     let excluded = excluded.iter().map(|pattern| pattern.replacen('!', "", 1));
-    Declared {
+    MemberList {
         workspace,
         members,
         excluded: excluded.collect(),
@@ -171,7 +171,7 @@ mod tests {
     use std::collections::BTreeMap;
 
     use super::declare;
-    use crate::rules::checks::place::Directory;
+    use crate::rules::checks::directory::Directory;
 
     /// Returns what one file lists as `members | excluded`, and what could not be read.
     fn listed(name: &str, text: &str) -> (Vec<String>, Vec<String>) {

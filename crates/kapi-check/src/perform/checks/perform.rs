@@ -11,37 +11,37 @@ use kapi_sys::process::{CapturedOutput, ProcessEnd};
 
 use super::shell::{CheckLine, CheckRun};
 use super::{CheckEvent, Discovery};
-use crate::rules::checks::report::{Checked, Outcome, capped};
-use crate::rules::checks::{Check, Fate, Planned, Root};
+use crate::rules::checks::report::{CheckOutcome, CheckResult, capped};
+use crate::rules::checks::{Check, CheckDisposition, PlannedCheck, ProjectRoot};
 
 /// Runs a check, unless it is to be skipped or all were stopped.
 pub(super) fn perform(
     work: &CheckRun<'_>,
     number: usize,
-    planned: &Planned,
-) -> Result<Checked, Failure> {
+    planned: &PlannedCheck,
+) -> Result<CheckResult, Failure> {
     let check = &planned.check;
-    let unrun = |outcome| Checked {
+    let unrun = |outcome| CheckResult {
         check: check.clone(),
         outcome,
         duration_ms: 0,
         output: String::new(),
     };
-    let checked = match &planned.fate {
-        Fate::Skip { reason } => unrun(Outcome::Skipped {
+    let checked = match &planned.disposition {
+        CheckDisposition::Skip { reason } => unrun(CheckOutcome::Skipped {
             reason: reason.clone(),
         }),
-        Fate::Run if work.told.cancel.is_raised() => unrun(Outcome::Cancelled),
-        Fate::Run => {
-            (work.told.notice)(CheckEvent::Began(check));
+        CheckDisposition::Run if work.reported.cancel.is_raised() => unrun(CheckOutcome::Cancelled),
+        CheckDisposition::Run => {
+            (work.reported.notice)(CheckEvent::Began(check));
             run(work, number, check)?
         }
     };
-    (work.told.notice)(CheckEvent::Ended(&checked));
+    (work.reported.notice)(CheckEvent::Ended(&checked));
     Ok(checked)
 }
 
-fn run(work: &CheckRun<'_>, number: usize, check: &Check) -> Result<Checked, Failure> {
+fn run(work: &CheckRun<'_>, number: usize, check: &Check) -> Result<CheckResult, Failure> {
     let timeout_ms = check.timeout_ms.max(work.setting.timeout_ms_min);
     let root = root(work.discovery, check)?;
     let ran = work.run(&CheckLine {
@@ -52,7 +52,7 @@ fn run(work: &CheckRun<'_>, number: usize, check: &Check) -> Result<Checked, Fai
     })?;
     let (stdout, stderr) = (&ran.finished.stdout, &ran.finished.stderr);
     let total = stdout.bytes_total.saturating_add(stderr.bytes_total);
-    Ok(Checked {
+    Ok(CheckResult {
         check: check.clone(),
         outcome: outcome(check, &ran),
         duration_ms: millis(ran.finished.duration),
@@ -60,7 +60,7 @@ fn run(work: &CheckRun<'_>, number: usize, check: &Check) -> Result<Checked, Fai
     })
 }
 
-fn root<'a>(discovery: &'a Discovery, check: &Check) -> Result<&'a Root, Failure> {
+fn root<'a>(discovery: &'a Discovery, check: &Check) -> Result<&'a ProjectRoot, Failure> {
     let found = discovery.roots.iter().find(|root| root.path == check.root);
     found.ok_or_else(|| Failure {
         message: format!("find the project {:?} of a check", check.root),
@@ -68,24 +68,24 @@ fn root<'a>(discovery: &'a Discovery, check: &Check) -> Result<&'a Root, Failure
     })
 }
 
-fn outcome(check: &Check, ran: &SandboxRun) -> Outcome {
+fn outcome(check: &Check, ran: &SandboxRun) -> CheckOutcome {
     let code = match ran.finished.end {
-        ProcessEnd::DeadlinePassed | ProcessEnd::IdlePassed => return Outcome::TimedOut,
-        ProcessEnd::Cancelled => return Outcome::Cancelled,
-        ProcessEnd::Exited(0) => return Outcome::Passed,
+        ProcessEnd::DeadlinePassed | ProcessEnd::IdlePassed => return CheckOutcome::TimedOut,
+        ProcessEnd::Cancelled => return CheckOutcome::Cancelled,
+        ProcessEnd::Exited(0) => return CheckOutcome::Passed,
         ProcessEnd::Exited(code) => code,
         ProcessEnd::Signaled(signal) => 128 + signal,
     };
     if let Some(exceeded) = &ran.exceeded {
-        return Outcome::OutOfResources {
+        return CheckOutcome::OutOfResources {
             limit: limit_text(exceeded.resource, &exceeded.limit),
         };
     }
     match &check.nothing {
-        Some(nothing) if nothing.code == code => Outcome::Skipped {
+        Some(nothing) if nothing.code == code => CheckOutcome::Skipped {
             reason: nothing.means.clone(),
         },
-        Some(_) | None => Outcome::Failed { code },
+        Some(_) | None => CheckOutcome::Failed { code },
     }
 }
 

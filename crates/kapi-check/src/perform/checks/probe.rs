@@ -16,8 +16,8 @@ use serde::Deserialize;
 
 use super::CheckEvent;
 use super::shell::{CheckLine, CheckRun};
-use crate::rules::checks::settle::{Found, Mise, is_program, needs};
-use crate::rules::checks::{Root, mise};
+use crate::rules::checks::settle::{Mise, RootProbes, is_program, needs};
+use crate::rules::checks::{ProjectRoot, mise};
 
 /// The longest all questions of a root may take together.
 const DEADLINE: Duration = Duration::from_secs(60);
@@ -56,7 +56,11 @@ struct ProbeAnswers {
 }
 
 /// Looks for what the checks of a root need.
-pub(super) fn probe(work: &CheckRun<'_>, number: usize, root: &Root) -> Result<Found, Failure> {
+pub(super) fn probe(
+    work: &CheckRun<'_>,
+    number: usize,
+    root: &ProjectRoot,
+) -> Result<RootProbes, Failure> {
     let needs = needs(root);
     let ran = work.run(&CheckLine {
         root,
@@ -79,9 +83,9 @@ pub(super) fn probe(work: &CheckRun<'_>, number: usize, root: &Root) -> Result<F
     }
     if answers.mise == Some(false) {
         let text = "mise is installed but does not work in the sandbox; commands run without it.";
-        (work.told.notice)(CheckEvent::Note(text));
+        (work.reported.notice)(CheckEvent::Note(text));
     }
-    Ok(Found {
+    Ok(RootProbes {
         missing,
         mise: match answers.mise {
             Some(true) => Mise::Yes,
@@ -98,7 +102,7 @@ fn reason(work: &CheckRun<'_>, need: &str) -> String {
     if work.setting.level == SandboxLevel::Podman {
         return format!("{need} is not in the image");
     }
-    let on_host = process::find_in_path(OsStr::new(need), &work.book.path_variable());
+    let on_host = process::find_in_path(OsStr::new(need), &work.grants.path_variable());
     match on_host {
         Some(path) => format!(
             "{need} is not visible in the sandbox; add {} to `read_only` under [sandbox]",
@@ -144,12 +148,16 @@ fn read(text: &str) -> ProbeAnswers {
 }
 
 /// Returns the tasks that a root has itself; those of directories above belong to those.
-fn own_tasks(json: &str, top: &Path, root: &Root) -> Vec<String> {
+fn own_tasks(json: &str, top: &Path, root: &ProjectRoot) -> Vec<String> {
     let tasks: Vec<MiseTask> = serde_json::from_str(json).unwrap_or_default();
-    let places = [top, Path::new(WORKSPACE_INSIDE)].map(|top| top.join(&root.path));
+    let locations = [top, Path::new(WORKSPACE_INSIDE)].map(|top| top.join(&root.path));
     let is_own = |task: &MiseTask| {
         let source = task.source.as_ref().map(Path::new);
-        source.is_none_or(|source| places.iter().any(|place| source.starts_with(place)))
+        source.is_none_or(|source| {
+            locations
+                .iter()
+                .any(|location| source.starts_with(location))
+        })
     };
     let own = tasks.into_iter().filter(is_own);
     own.map(|task| task.name).collect()
@@ -161,7 +169,7 @@ mod tests {
     use std::path::Path;
 
     use super::{ProbeAnswers, own_tasks, read, script};
-    use crate::rules::checks::Root;
+    use crate::rules::checks::ProjectRoot;
 
     #[test]
     fn answers_are_read_and_what_is_none_is_not() {
@@ -187,7 +195,7 @@ mod tests {
 
     #[test]
     fn tasks_of_directories_above_are_not_a_roots_own() {
-        let root = Root {
+        let root = ProjectRoot {
             path: "sub".to_owned(),
             profiles: Vec::new(),
             choices: Vec::new(),
@@ -197,7 +205,7 @@ mod tests {
         let json = r#"[{"name":"build","source":"/p/sub/mise.toml"},{"name":"test","source":"/p/mise.toml"},
             {"name":"lint","source":"/workspace/sub/.mise/tasks/lint"},{"name":"format"}]"#;
         let own = |path: &str| {
-            let root = Root {
+            let root = ProjectRoot {
                 path: path.to_owned(),
                 ..root.clone()
             };

@@ -12,9 +12,9 @@ use kapi_core::failure::Failure;
 use kapi_core::isolation::SandboxLevel;
 use kapi_git::layer::{Layer, Marks};
 use kapi_git::owned_dir;
-use kapi_machine::watch::{Activity, Watch};
-use kapi_run::book::Book;
+use kapi_machine::watch::{Activity, EffectWatch};
 use kapi_run::confine::{SandboxConfig, WorksAt};
+use kapi_run::host_grants::HostGrants;
 use kapi_run::run_dir::RunDir;
 use kapi_run::shell::{Listener, ShellLine};
 use kapi_run::state_cover::state_cover;
@@ -25,7 +25,7 @@ use kapi_sandbox::spec::{MountAccess, OverlayLayer};
 use super::{CheckEvent, CheckObserver, CheckRunSettings, Discovery};
 use crate::perform::dependencies::Dependencies;
 use crate::perform::dependencies::lend::{Borrower, Lending, MountedDependencies};
-use crate::rules::checks::Root;
+use crate::rules::checks::ProjectRoot;
 
 /// Who a layer belongs to.
 const OWNER: &str = "kapi check";
@@ -43,10 +43,10 @@ const VARIABLES: &[(&str, &str)] = &[
 
 /// What every check of a run stands on.
 pub(super) struct CheckRun<'a> {
-    pub(super) book: &'a Book,
+    pub(super) grants: &'a HostGrants,
     pub(super) discovery: &'a Discovery,
     pub(super) setting: &'a CheckRunSettings,
-    pub(super) told: &'a CheckObserver<'a>,
+    pub(super) reported: &'a CheckObserver<'a>,
     /// A directory for this run alone.
     pub(super) scratch: &'a Path,
 }
@@ -54,7 +54,7 @@ pub(super) struct CheckRun<'a> {
 /// A line to run.
 pub(super) struct CheckLine<'a> {
     /// Where.
-    pub(super) root: &'a Root,
+    pub(super) root: &'a ProjectRoot,
     /// The line.
     pub(super) text: &'a str,
     /// What tells its sandbox from others of this process.
@@ -87,10 +87,10 @@ impl CheckRun<'_> {
                 state_cover(&self.discovery.top, &[], &dir.join("cover"))?,
             ),
         };
-        let lent = self.lent(dir, line.root)?;
-        mounts.extend(lent.mounts.iter().cloned());
+        let shared_in = self.shared_in(dir, line.root)?;
+        mounts.extend(shared_in.mounts.iter().cloned());
         let name = format!("check-{}-{}", std::process::id(), line.name);
-        let cell = SandboxConfig {
+        let config = SandboxConfig {
             name: &name,
             level,
             workspace: &self.discovery.top,
@@ -105,19 +105,19 @@ impl CheckRun<'_> {
         };
         let notice = |activity: Activity| {
             if let Activity::Note { text } = activity {
-                (self.told.notice)(CheckEvent::Note(&text));
+                (self.reported.notice)(CheckEvent::Note(&text));
             }
         };
-        let watch = Watch {
-            cancel: self.told.cancel,
+        let watch = EffectWatch {
+            cancel: self.reported.cancel,
             notice: &notice,
         };
         let run_dir = RunDir::open(dir, "run")?;
         let below = Path::new(&line.root.path);
         let own = line.root.first_on_path.iter().map(|name| below.join(name));
-        let (here, seen) = (&self.discovery.top, cell.workspace_seen(self.book));
+        let (here, seen) = (&self.discovery.top, config.workspace_seen(self.grants));
         let there = own.filter(|path| here.join(path).is_dir());
-        let shared = lent.env.iter().filter(|(name, _)| *name != "PATH");
+        let shared = shared_in.env.iter().filter(|(name, _)| *name != "PATH");
         let mut env: BTreeMap<OsString, OsString> = shared
             .map(|(name, value)| (name.clone(), value.clone()))
             .collect();
@@ -133,7 +133,7 @@ impl CheckRun<'_> {
             watch: &watch,
             run_dir: &run_dir,
         };
-        line.run(&cell, self.book, listener)
+        line.run(&config, self.grants, listener)
     }
 
     fn variables(&self) -> BTreeMap<OsString, OsString> {
@@ -147,9 +147,9 @@ impl CheckRun<'_> {
     }
 
     /// Lends what the root's programs need besides the working tree.
-    fn lent(&self, dir: &Path, root: &Root) -> Result<MountedDependencies, Failure> {
+    fn shared_in(&self, dir: &Path, root: &ProjectRoot) -> Result<MountedDependencies, Failure> {
         let top = &self.discovery.top;
-        let found = Dependencies::find_shared(self.book, top, &[PathBuf::from(&root.path)])?;
+        let found = Dependencies::find_shared(self.grants, top, &[PathBuf::from(&root.path)])?;
         let lending = Lending {
             layers: &dir.join("dependencies"),
             workspace: top,
@@ -157,7 +157,7 @@ impl CheckRun<'_> {
             network: self.setting.network,
             level: self.setting.level,
         };
-        found.lend(self.book, &lending)
+        found.lend(self.grants, &lending)
     }
 }
 

@@ -14,8 +14,8 @@ use kapi_run::failure;
 use rustix::fs::OFlags;
 
 use super::declared;
-use crate::rules::checks::place::Directory;
-use crate::rules::checks::profile::Profiles;
+use crate::rules::checks::directory::Directory;
+use crate::rules::checks::profile::CheckProfiles;
 
 /// How many directories are looked at.
 const DIRECTORIES_MAX: usize = 20_000;
@@ -58,12 +58,12 @@ pub(super) struct ProjectSurvey {
     pub(super) notes: Vec<String>,
 }
 
-/// Looks through everything below `top`, and at the way to each of `places` and everything below it,
+/// Looks through everything below `top`, and at the way to each of `locations` and everything below it,
 /// whatever they are called.
 pub(super) fn survey(
-    profiles: &Profiles,
+    profiles: &CheckProfiles,
     top: &Path,
-    places: &[&Path],
+    locations: &[&Path],
 ) -> Result<ProjectSurvey, Failure> {
     let mut walk = ProjectWalk {
         profiles,
@@ -73,11 +73,14 @@ pub(super) fn survey(
         surveyed: ProjectSurvey::default(),
     };
     // First what is meant: there is a limit to what is looked at.
-    for place in places {
-        for directory in place.ancestors().take_while(|path| path.starts_with(top)) {
+    for location in locations {
+        for directory in location
+            .ancestors()
+            .take_while(|path| path.starts_with(top))
+        {
             walk.look(directory)?;
         }
-        walk.below(place)?;
+        walk.below(location)?;
     }
     walk.below(top)?;
     let mut surveyed = walk.surveyed;
@@ -99,7 +102,7 @@ pub(super) fn relative(top: &Path, directory: &Path) -> String {
 }
 
 struct ProjectWalk<'a> {
-    profiles: &'a Profiles,
+    profiles: &'a CheckProfiles,
     texts: Vec<String>,
     top: &'a Path,
     seen: BTreeSet<String>,

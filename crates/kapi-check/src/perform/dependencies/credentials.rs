@@ -13,7 +13,7 @@ use kapi_core::glob::Glob;
 use kapi_run::failure;
 
 use super::pattern::PathPattern;
-use crate::rules::proof::ecosystem::Table;
+use crate::rules::proof::ecosystem::EcosystemTable;
 
 /// How many entries of one directory tree are looked at.
 const ENTRIES_MAX: usize = 40_000;
@@ -74,7 +74,7 @@ pub(super) struct CredentialFinder {
 
 impl CredentialFinder {
     /// Takes those of every ecosystem: who uses one tool has the secrets of another beside it.
-    pub(super) fn of(table: &Table) -> Self {
+    pub(super) fn of(table: &EcosystemTable) -> Self {
         let mut credentials = Self::default();
         for pattern in table.all.iter().flat_map(|one| &one.credentials) {
             for plain in PathPattern::new(pattern).names() {
@@ -146,7 +146,7 @@ impl CredentialFinder {
                 let path = relative.join(name);
                 let is_one = self.is_one(&format!("{shown}/{}", path.display()));
                 is_one
-                    .then(|| real_place(tree, path, kind.is_symlink()))
+                    .then(|| real_location(tree, path, kind.is_symlink()))
                     .flatten()
             }));
         }
@@ -168,7 +168,7 @@ fn listed(at: &Path) -> Result<Vec<(OsString, fs::FileType)>, Failure> {
 }
 
 /// Returns what a file is in the tree; what a link leads to outside of it is not visible inside.
-fn real_place(tree: &Path, path: PathBuf, is_link: bool) -> Option<PathBuf> {
+fn real_location(tree: &Path, path: PathBuf, is_link: bool) -> Option<PathBuf> {
     if !is_link {
         return Some(path);
     }

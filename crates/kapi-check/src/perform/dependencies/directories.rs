@@ -15,7 +15,7 @@ use kapi_git::repository::Repository;
 
 use super::git_failed;
 use super::pattern::PathPattern;
-use crate::rules::proof::ecosystem::{Ecosystem, Table};
+use crate::rules::proof::ecosystem::{EcosystemTable, ProjectEcosystem};
 
 /// How many directories are lent.
 const DIRECTORIES_MAX: usize = 64;
@@ -74,7 +74,7 @@ pub(super) struct ProjectEcosystems {
 
 impl ProjectEcosystems {
     /// Finds them by their markers and sources.
-    pub(super) fn of(table: &Table, tracked: &TrackedFiles) -> Self {
+    pub(super) fn of(table: &EcosystemTable, tracked: &TrackedFiles) -> Self {
         let mut concerned = Self::default();
         let names = TrackedNames::of(tracked);
         for ecosystem in &table.all {
@@ -95,7 +95,7 @@ impl ProjectEcosystems {
     }
 
     /// Returns directories of output that may be kept between Kapi's own runs, sorted.
-    pub(super) fn reusable(&self, table: &Table, tracked: &TrackedFiles) -> Vec<PathBuf> {
+    pub(super) fn reusable(&self, table: &EcosystemTable, tracked: &TrackedFiles) -> Vec<PathBuf> {
         let all = table.all.iter();
         let all = all.flat_map(|one| self.candidates(one, &one.reusable));
         let all: BTreeSet<PathBuf> = all.filter(|path| !tracked.holds(path)).collect();
@@ -103,14 +103,14 @@ impl ProjectEcosystems {
     }
 
     /// Returns where directories of an ecosystem would lie in its projects.
-    fn candidates(&self, ecosystem: &Ecosystem, names: &[String]) -> Vec<PathBuf> {
+    fn candidates(&self, ecosystem: &ProjectEcosystem, names: &[String]) -> Vec<PathBuf> {
         let patterns: Vec<PathPattern> = names.iter().map(|text| PathPattern::new(text)).collect();
         let roots = self.roots.get(&ecosystem.id).into_iter().flatten();
-        let places = |root: &PathBuf| -> Vec<PathBuf> {
+        let locations = |root: &PathBuf| -> Vec<PathBuf> {
             let names = patterns.iter().flat_map(PathPattern::literals);
             names.map(|name| root.join(name)).collect()
         };
-        roots.flat_map(places).collect()
+        roots.flat_map(locations).collect()
     }
 
     /// Tells whether the project is of an ecosystem.
@@ -174,7 +174,7 @@ impl<'a> TrackedNames<'a> {
 /// Finds the directories with dependencies: where each is below the top, and its real place.
 pub(super) fn find(
     repository: &Repository,
-    table: &Table,
+    table: &EcosystemTable,
     concerned: &ProjectEcosystems,
     tracked: &TrackedFiles,
 ) -> Result<Vec<(PathBuf, PathBuf)>, Failure> {

@@ -17,7 +17,7 @@ use super::directories::ProjectEcosystems;
 use super::pattern::PathPattern;
 use super::{Dependencies, git_failed};
 use crate::perform::ecosystems;
-use crate::rules::proof::ecosystem::{Installed, Table};
+use crate::rules::proof::ecosystem::{EcosystemTable, InstalledFiles};
 
 /// How many are lent.
 const FILES_MAX: usize = 2_000;
@@ -38,11 +38,11 @@ pub(super) struct InstalledFile {
 /// Finds them.
 pub(super) fn find(
     repository: &Repository,
-    table: &Table,
+    table: &EcosystemTable,
     concerned: &ProjectEcosystems,
 ) -> Result<Vec<InstalledFile>, Failure> {
     let all = table.all.iter().filter(|one| concerned.is(&one.id));
-    let rules: Vec<&Installed> = all.flat_map(|one| &one.installed).collect();
+    let rules: Vec<&InstalledFiles> = all.flat_map(|one| &one.installed).collect();
     if rules.is_empty() {
         return Ok(Vec::new());
     }
@@ -63,7 +63,7 @@ pub(super) fn find(
 }
 
 impl InstalledFile {
-    fn of(rules: &[&Installed], relative: PathBuf, host: PathBuf) -> Option<Self> {
+    fn of(rules: &[&InstalledFiles], relative: PathBuf, host: PathBuf) -> Option<Self> {
         let rule = rules.iter().find(|rule| is_named(&relative, &rule.files))?;
         Some(Self {
             relative,
@@ -92,7 +92,7 @@ impl Dependencies {
         copies: &Path,
     ) -> Result<(), Failure> {
         let table = ecosystems::table()?;
-        let rules: Vec<&Installed> = table.all.iter().flat_map(|one| &one.installed).collect();
+        let rules: Vec<&InstalledFiles> = table.all.iter().flat_map(|one| &one.installed).collect();
         let copy = |(n, relative): (usize, &PathBuf)| {
             let host = copies.join(n.to_string());
             InstalledFile::of(&rules, relative.clone(), host)

@@ -13,9 +13,9 @@ use kapi_core::failure::Failure;
 use kapi_core::isolation::{NetworkMode, SandboxLevel};
 use kapi_git::layer::{Layer, Marks};
 use kapi_git::owned_dir;
-use kapi_run::book::Book;
 use kapi_run::confine::{WORKSPACE_INSIDE, read_only};
 use kapi_run::failure;
+use kapi_run::host_grants::HostGrants;
 use kapi_run::ignored::{MountPoints, is_way_clear, layer_name};
 use kapi_sandbox::spec::{Mount, MountAccess, OverlayLayer};
 use kapi_sys::disk::Disk as _;
@@ -71,15 +71,19 @@ impl Dependencies {
     ///
     /// # Errors
     /// When a layer cannot be made, or another sandbox uses it.
-    pub fn lend(&self, book: &Book, lending: &Lending<'_>) -> Result<MountedDependencies, Failure> {
-        let mut lent = MountedDependencies::default();
+    pub fn lend(
+        &self,
+        grants: &HostGrants,
+        lending: &Lending<'_>,
+    ) -> Result<MountedDependencies, Failure> {
+        let mut shared_in = MountedDependencies::default();
         if lending.network == NetworkMode::None {
-            lent.env.clone_from(&self.offline);
+            shared_in.env.clone_from(&self.offline);
         }
         if lending.level != SandboxLevel::Native {
-            return Ok(lent);
+            return Ok(shared_in);
         }
-        lent.env.extend(self.variables.clone());
+        shared_in.env.extend(self.variables.clone());
         self.copy_installed(lending.workspace)?;
         let mounted = MountPoints::read()?;
         fs::create_dir_all(lending.layers)
@@ -89,12 +93,12 @@ impl Dependencies {
             is_fit: mounted.unfit(lending.layers).is_none(),
             mounted,
             begins_with: self.begins_with.as_deref(),
-            lent,
+            shared_in,
         };
         if !open.is_fit && !self.directories.is_empty() {
             let note = "dependencies are shared read-only: the file system of Kapi's state does not \
                  support layers";
-            open.lent.notes.push(note.to_owned());
+            open.shared_in.notes.push(note.to_owned());
         }
         for (n, root) in self.roots.iter().enumerate() {
             open.root(n, root)?;
@@ -110,7 +114,7 @@ impl Dependencies {
         };
         for directory in &self.directories {
             if !is_way_clear(lending.workspace, &directory.relative) {
-                open.lent.notes.push(format!(
+                open.shared_in.notes.push(format!(
                     "{} is not shared: the work has something else at its path",
                     directory.relative.display()
                 ));
@@ -123,18 +127,18 @@ impl Dependencies {
             open.add(&directory.host, inside.clone(), Writes::Layered, kept)?;
             open.cover(&inside, &directory.covered)?;
         }
-        let mut lent = open.lent;
+        let mut shared_in = open.shared_in;
         if lending.borrower == Borrower::Command {
-            lent.env.insert("PATH".into(), self.path(book));
+            shared_in.env.insert("PATH".into(), self.path(grants));
         }
-        Ok(lent)
+        Ok(shared_in)
     }
 
     /// Returns the person's search path with the project's own programs: those of a virtual
     /// environment before all others, as if it were active, and the rest after them, so that what a
     /// command finds without them stays what it is.
-    fn path(&self, book: &Book) -> OsString {
-        let path = book.path_variable();
+    fn path(&self, grants: &HostGrants) -> OsString {
+        let path = grants.path_variable();
         let own = self.programs.iter().map(|path| self.project.join(path));
         let is_environment = |bin: &PathBuf| {
             bin.parent()
@@ -164,7 +168,7 @@ struct OpenLending<'a> {
     is_fit: bool,
     mounted: MountPoints,
     begins_with: Option<&'a Path>,
-    lent: MountedDependencies,
+    shared_in: MountedDependencies,
 }
 
 impl OpenLending<'_> {
@@ -181,7 +185,7 @@ impl OpenLending<'_> {
         } else {
             MountAccess::ReadOnly
         };
-        self.lent.mounts.push(Mount {
+        self.shared_in.mounts.push(Mount {
             host: host.to_path_buf(),
             inside,
             access,
@@ -213,7 +217,7 @@ impl OpenLending<'_> {
         let layer = Layer::open(&dir, Marks::User, OWNER).map_err(|error| failed(&error))?;
         let work = layer.fresh_work().map_err(|error| failed(&error))?;
         let upper = layer.upper();
-        self.lent.layers.push(layer);
+        self.shared_in.layers.push(layer);
         Ok(MountAccess::CopyOnWrite(OverlayLayer { upper, work }))
     }
 
@@ -223,7 +227,7 @@ impl OpenLending<'_> {
         let host = self.lending.layers.join(format!("root-{n}"));
         owned_dir::wipe(&host).map_err(|error| failure::plain(&error))?;
         fs::create_dir(&host).map_err(|error| failure::file("create", &host, &error))?;
-        self.lent.mounts.push(Mount {
+        self.shared_in.mounts.push(Mount {
             host,
             inside: root.to_path_buf(),
             access: MountAccess::ReadWrite,
@@ -241,7 +245,9 @@ impl OpenLending<'_> {
                 let written = RealDisk.write(&host, content);
                 written.map_err(|error| failure::plain(&error))?;
             }
-            self.lent.mounts.push(read_only(&host, &inside.join(path)));
+            self.shared_in
+                .mounts
+                .push(read_only(&host, &inside.join(path)));
         }
         Ok(())
     }

@@ -8,10 +8,10 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Component, Path, PathBuf};
 
-use kapi_run::book::Book;
+use kapi_run::host_grants::HostGrants;
 
 use super::credentials::Depth;
-use crate::rules::proof::ecosystem::{Ecosystem, Location};
+use crate::rules::proof::ecosystem::{Location, ProjectEcosystem};
 
 /// Directories of a home that are never lent, nor anything that holds one.
 const PRIVATE: &[&str] = &[
@@ -113,9 +113,9 @@ enum LocationKind {
 impl Locations {
     /// Finds the caches of the ecosystems that concern a project, and the tool chains of all.
     pub(super) fn find<'a>(
-        book: &Book,
+        grants: &HostGrants,
         project: &Path,
-        all: impl Iterator<Item = (&'a Ecosystem, bool)>,
+        all: impl Iterator<Item = (&'a ProjectEcosystem, bool)>,
     ) -> Self {
         let mut locations = Self::default();
         for (ecosystem, concerns) in all {
@@ -126,45 +126,51 @@ impl Locations {
                     .iter()
                     .map(|home| (home, LocationKind::Home)),
             ) {
-                locations.add(book, project, location, kind);
+                locations.add(grants, project, location, kind);
             }
         }
         locations
     }
 
-    fn add(&mut self, book: &Book, project: &Path, location: &Location, kind: LocationKind) {
+    fn add(
+        &mut self,
+        grants: &HostGrants,
+        project: &Path,
+        location: &Location,
+        kind: LocationKind,
+    ) {
         let value = location
             .variable
             .as_deref()
-            .and_then(|name| Some((name, book.env.get(OsStr::new(name))?)));
-        let mut places: Vec<(PathBuf, PathBuf)> = Vec::new();
+            .and_then(|name| Some((name, grants.env.get(OsStr::new(name))?)));
+        let mut locations: Vec<(PathBuf, PathBuf)> = Vec::new();
         if let Some((name, value)) = value {
             let below = location.below.as_deref().unwrap_or_default();
             let all = std::env::split_paths(value).map(|root| (root.join(below), root));
-            let is_fit = |path: &Path| path.exists() && may_be_lent(path, &book.home, project);
+            let is_fit = |path: &Path| path.exists() && may_be_lent(path, &grants.home, project);
             for (path, root) in all.filter(|(path, _)| is_fit(path)) {
                 self.variables.insert(name.into(), value.clone());
-                let is_beside = !below.is_empty() && !root.starts_with(&book.home);
+                let is_beside = !below.is_empty() && !root.starts_with(&grants.home);
                 self.roots.extend(Some(root).filter(|_| is_beside));
-                places.push((path.clone(), path));
+                locations.push((path.clone(), path));
             }
         }
         if let Some(relative) = &location.home
-            && places.is_empty()
+            && locations.is_empty()
         {
-            let usual = book.home.join(relative);
-            places.push((
-                moved(book, relative).unwrap_or_else(|| usual.clone()),
+            let usual = grants.home.join(relative);
+            locations.push((
+                moved(grants, relative).unwrap_or_else(|| usual.clone()),
                 usual,
             ));
         }
         if let Some(system) = &location.system {
-            places.push((system.into(), system.into()));
+            locations.push((system.into(), system.into()));
         }
-        for (host, inside) in places {
+        for (host, inside) in locations {
             let depth = Depth::of_kind(kind);
             self.insert(
-                book,
+                grants,
                 project,
                 LocationOnHost {
                     host,
@@ -176,7 +182,7 @@ impl Locations {
     }
 
     /// Adds a place if it is there, may be lent and is not visible anyway.
-    pub(super) fn insert(&mut self, book: &Book, project: &Path, found: LocationOnHost) {
+    pub(super) fn insert(&mut self, grants: &HostGrants, project: &Path, found: LocationOnHost) {
         let LocationOnHost {
             host,
             inside,
@@ -185,7 +191,7 @@ impl Locations {
         let Ok(real) = host.canonicalize() else {
             return;
         };
-        let is_fit = |path: &Path| may_be_lent(path, &book.home, project);
+        let is_fit = |path: &Path| may_be_lent(path, &grants.home, project);
         if is_visible(&inside) && is_visible(&real) || !is_fit(&real) || !is_fit(&inside) {
             return;
         }
@@ -215,10 +221,10 @@ impl Locations {
 }
 
 /// Returns where a variable of XDG moved a path of the home.
-fn moved(book: &Book, relative: &str) -> Option<PathBuf> {
+fn moved(grants: &HostGrants, relative: &str) -> Option<PathBuf> {
     XDG.iter().find_map(|(variable, usual)| {
         let below = Path::new(relative).strip_prefix(usual).ok()?;
-        let value = book.env.get(OsStr::new(variable))?;
+        let value = grants.env.get(OsStr::new(variable))?;
         let at = Path::new(value).join(below);
         (!value.is_empty() && at.exists()).then_some(at)
     })
@@ -249,7 +255,7 @@ pub(super) fn may_be_lent(path: &Path, home: &Path, project: &Path) -> bool {
     });
     let is_system = ["/proc", "/sys", "/dev", "/etc", "/run", "/boot"]
         .iter()
-        .any(|place| path.starts_with(place));
+        .any(|location| path.starts_with(location));
     is_plain
         && is_text
         && path.is_absolute()

@@ -13,8 +13,8 @@ use kapi_core::failure::Failure;
 use kapi_core::pattern;
 use kapi_git::owned_dir;
 use kapi_git::repository::Repository;
-use kapi_run::book::Book;
 use kapi_run::failure;
+use kapi_run::host_grants::HostGrants;
 use kapi_sys::disk::Disk as _;
 use kapi_sys::process::{self, ProcessEnd, ProcessLimits, Program};
 use kapi_sys::real_disk::RealDisk;
@@ -23,7 +23,7 @@ use sha2::{Digest as _, Sha256};
 
 use super::Dependencies;
 use super::pattern::PathPattern;
-use crate::rules::proof::ecosystem::Table;
+use crate::rules::proof::ecosystem::EcosystemTable;
 
 /// Says that a kept directory is whole, and which directories of the project are in it.
 const RECORD: &str = "prepared.json";
@@ -90,14 +90,14 @@ pub(crate) struct PreparedStore {
 
 impl InstallStep {
     /// Returns what installs the dependencies that these lock files name.
-    pub(crate) fn all(table: &Table, locks: &[String]) -> Vec<Self> {
+    pub(crate) fn all(table: &EcosystemTable, locks: &[String]) -> Vec<Self> {
         locks
             .iter()
             .filter_map(|lock| Self::of(table, Path::new(lock)))
             .collect()
     }
 
-    fn of(table: &Table, lock: &Path) -> Option<Self> {
+    fn of(table: &EcosystemTable, lock: &Path) -> Option<Self> {
         let name = lock.file_name()?.to_string_lossy();
         let beside = lock.parent().unwrap_or(Path::new(""));
         table.all.iter().find_map(|ecosystem| {
@@ -122,12 +122,12 @@ impl InstallStep {
     ///
     /// The client is asked with the person's settings, away from the project: a file of the work must
     /// not say where from its dependencies come.
-    pub(crate) fn hosts(&self, book: &Book, away: &Path) -> BTreeSet<String> {
+    pub(crate) fn hosts(&self, grants: &HostGrants, away: &Path) -> BTreeSet<String> {
         let answers = self.registries.iter().filter_map(|line| {
             let finished = process::run_quiet(Program {
                 path: PathBuf::from("/bin/sh"),
                 args: vec!["-c".into(), OsString::from(line)],
-                env: book.env.clone(),
+                env: grants.env.clone(),
                 cwd: away.to_path_buf(),
                 stdin: Vec::new(),
                 pass_fds: Vec::new(),
@@ -146,10 +146,10 @@ impl InstallStep {
 }
 
 /// Returns the variables by which the person's clients ask registries.
-pub(crate) fn client_variables(book: &Book) -> BTreeMap<OsString, OsString> {
+pub(crate) fn client_variables(grants: &HostGrants) -> BTreeMap<OsString, OsString> {
     let has_password = |value: &OsString| value.to_string_lossy().contains('@');
     let all = CLIENT_VARIABLES.iter().map(OsString::from);
-    let known = all.filter_map(|name| book.env.get(&name).map(|value| (name, value.clone())));
+    let known = all.filter_map(|name| grants.env.get(&name).map(|value| (name, value.clone())));
     known.filter(|(_, value)| !has_password(value)).collect()
 }
 
@@ -196,9 +196,9 @@ impl PreparedStore {
     /// Returns the dependencies with what is kept here; nothing where nothing is.
     pub(crate) fn found(
         &self,
-        book: &Book,
+        grants: &HostGrants,
         repository: &Repository,
-        lent: &Dependencies,
+        shared_in: &Dependencies,
     ) -> Result<Option<Dependencies>, Failure> {
         let file = self.at.join(RECORD);
         let Ok(bytes) = fs::read(&file) else {
@@ -210,12 +210,13 @@ impl PreparedStore {
         // What was used last is kept longest; that it is used now may be forgotten.
         drop(RealDisk.write(&file, &bytes));
         let is_replaced = |relative: &Path| record.directories.iter().any(|own| own == relative);
-        let kept = lent.directories.iter();
+        let kept = shared_in.directories.iter();
         let kept = kept.filter(|one| !is_replaced(&one.relative));
         let kept = kept.map(|one| (one.relative.clone(), one.host.clone()));
         let own = record.directories.iter().enumerate();
         let own = own.map(|(n, relative)| (relative.clone(), self.tree(n)));
-        let mut found = Dependencies::find_with(book, repository, Some(kept.chain(own).collect()))?;
+        let mut found =
+            Dependencies::find_with(grants, repository, Some(kept.chain(own).collect()))?;
         found.begins_with = Some(self.at.join(LAYERS));
         Ok(Some(found))
     }

@@ -14,8 +14,8 @@ use std::path::{Path, PathBuf};
 use kapi_core::failure::Failure;
 use kapi_git::owned_dir;
 use kapi_git::repository::Repository;
-use kapi_run::book::Book;
 use kapi_run::failure;
+use kapi_run::host_grants::HostGrants;
 use kapi_sys::disk::Disk as _;
 use kapi_sys::real_disk::RealDisk;
 use serde::{Deserialize, Serialize};
@@ -56,14 +56,14 @@ impl Dependencies {
     ///
     /// # Errors
     /// When a snapshot cannot be made.
-    pub fn fix(book: &Book, repository: &Repository, goal: &Path) -> Result<(), Failure> {
+    pub fn fix(grants: &HostGrants, repository: &Repository, goal: &Path) -> Result<(), Failure> {
         let file = goal.join(RECORD);
         if let Some(record) = read(&file)?
             && (record.unfixed.is_some() || record.tree(goal, 0).is_dir() || record.is_empty())
         {
             return Ok(());
         }
-        let found = Self::find(book, repository)?;
+        let found = Self::find(grants, repository)?;
         let mut all = Vec::new();
         let mut unfixed = None;
         for (n, directory) in found.directories.iter().enumerate() {
@@ -91,19 +91,23 @@ impl Dependencies {
     ///
     /// # Errors
     /// When what was fixed is gone or was changed since.
-    pub fn of_goal(book: &Book, repository: &Repository, goal: &Path) -> Result<Self, Failure> {
+    pub fn of_goal(
+        grants: &HostGrants,
+        repository: &Repository,
+        goal: &Path,
+    ) -> Result<Self, Failure> {
         let Some(record) = read(&goal.join(RECORD))? else {
-            return Self::find(book, repository);
+            return Self::find(grants, repository);
         };
         if let Some(why) = &record.unfixed {
-            let mut found = Self::find(book, repository)?;
+            let mut found = Self::find(grants, repository)?;
             found.notes.push(why.clone());
             return Ok(found);
         }
         record.check(goal)?;
         let trees = record.directories.iter().enumerate();
         let trees = trees.map(|(n, relative)| (relative.clone(), record.tree(goal, n)));
-        let mut found = Self::find_with(book, repository, Some(trees.collect()))?;
+        let mut found = Self::find_with(grants, repository, Some(trees.collect()))?;
         found.take_installed(&record.installed, &goal.join(INSTALLED))?;
         Ok(found)
     }
@@ -197,8 +201,8 @@ impl SnapshotRecord {
         let noted = match fs::read(&manifest) {
             Ok(bytes) => bytes,
             Err(error) if error.kind() == ErrorKind::NotFound => {
-                let place = self.snapshot(goal).display().to_string();
-                return Err(changed(&place, "is gone"));
+                let location = self.snapshot(goal).display().to_string();
+                return Err(changed(&location, "is gone"));
             }
             Err(error) => return Err(failure::file("read", &manifest, &error)),
         };
@@ -215,8 +219,8 @@ impl SnapshotRecord {
             }
         }
         if noted.next().is_some() {
-            let place = self.snapshot(goal).display().to_string();
-            return Err(changed(&place, "is no longer complete"));
+            let location = self.snapshot(goal).display().to_string();
+            return Err(changed(&location, "is no longer complete"));
         }
         Ok(())
     }

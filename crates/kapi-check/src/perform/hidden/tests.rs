@@ -4,7 +4,7 @@ use std::fs::{self, Permissions};
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
 
-use kapi_core::hidden_checks::Hidden;
+use kapi_core::hidden_checks::HiddenCheckSet;
 use tempfile::TempDir;
 
 use super::{describe, keep, lay_over, verify_kept, verify_kept_or_move};
@@ -14,7 +14,7 @@ type Change = fn(&Path);
 
 struct Checks {
     folder: TempDir,
-    hidden: Hidden,
+    hidden: HiddenCheckSet,
 }
 
 impl Checks {

@@ -8,9 +8,9 @@ use kapi_agent::agent::AgentKind;
 use kapi_agent::verdict::{VerdictToken, judge_answer};
 use kapi_core::failure::Failure;
 use kapi_core::verdict::JudgeRun;
-use kapi_machine::watch::Watch;
+use kapi_machine::watch::EffectWatch;
 use kapi_run::asker::{AgentHome, QuestionFiles, ReadOnlyQuestion, ToolSet};
-use kapi_run::book::Book;
+use kapi_run::host_grants::HostGrants;
 use kapi_run::{asker, failure};
 use kapi_sys::process::ProcessEnd;
 
@@ -19,13 +19,13 @@ use crate::perform::judge::token::{TOKEN_VARIABLE, sealed, token};
 use crate::perform::judge::{JudgeQuestion, JudgeRetry, Judgement, evidence};
 
 pub(super) fn ask(
-    book: &Book,
+    grants: &HostGrants,
     question: &JudgeQuestion<'_>,
     reference: &str,
-    watch: &Watch<'_>,
+    watch: &EffectWatch<'_>,
 ) -> Result<Judgement, Failure> {
     let kind = AgentKind::parse(reference).map_err(|error| failure::agent(&error))?;
-    let token = token(&book.grant, question.run_id)?;
+    let token = token(&grants.grant, question.run_id)?;
     let evidence = evidence::of(question.change, &EvidenceLimits::BESIDE_CHECKOUT)?;
     let prompt = format!(
         "{}\n\n----\n\n{}\n\n{evidence}",
@@ -36,7 +36,7 @@ pub(super) fn ask(
         agent: &kind,
         prompt: &prompt,
         files: QuestionFiles::Commit {
-            workshop: question.change.workshop,
+            repo: question.change.repo,
             commit: &question.change.commit,
         },
         home: AgentHome::Anew,
@@ -53,8 +53,8 @@ pub(super) fn ask(
         mounts: Vec::new(),
     };
     let (run, end) = match question.waiting {
-        JudgeRetry::ByCaller => asker::ask(book, &posed, watch)?,
-        JudgeRetry::Here => asker::ask_patiently(book, &posed, watch)?,
+        JudgeRetry::ByCaller => asker::ask(grants, &posed, watch)?,
+        JudgeRetry::Here => asker::ask_patiently(grants, &posed, watch)?,
     };
     if end == ProcessEnd::Cancelled {
         return Ok(Judgement::Cancelled(run.usage));

@@ -17,9 +17,9 @@ use kapi_git::change::ChangeKind;
 use kapi_git::changed_file::ChangedFile;
 use kapi_git::id::CommitId;
 use kapi_run::failure;
-use kapi_run::workshop::Workshop;
+use kapi_run::repository_session::RepositorySession;
 
-use crate::perform::judge::evidence::kind::{FileKind, Paths};
+use crate::perform::judge::evidence::kind::{EvidenceFileKind, Paths};
 
 /// Bytes at the beginning of a patch that tell text from what is none.
 const SAMPLE_BYTES_MAX: usize = 16 * 1024;
@@ -29,7 +29,7 @@ const SAMPLES_MAX: usize = 100;
 /// A change: two commits of a repository.
 pub struct JudgedChange<'a> {
     /// The repository.
-    pub workshop: &'a Workshop,
+    pub repo: &'a RepositorySession,
     /// What was there before; nothing where nothing was changed.
     pub base: Option<CommitId>,
     /// What is judged.
@@ -66,7 +66,7 @@ impl EvidenceLimits {
 /// A file that differs, with what it is to a judge.
 struct Exhibit {
     file: ChangedFile,
-    kind: FileKind,
+    kind: EvidenceFileKind,
     /// The path from which it was moved without any change.
     moved_from: Option<String>,
     /// Whether it was only moved away, to a file that says so.
@@ -100,7 +100,7 @@ pub fn files(change: &JudgedChange<'_>, limits: &EvidenceLimits) -> Result<Strin
 /// Returns every file that differs, what weighs most first: code before tests before bulk, and within
 /// these what was there before it was changed.
 fn exhibits(change: &JudgedChange<'_>, base: &CommitId) -> Result<Vec<Exhibit>, Failure> {
-    let repository = &change.workshop.repository;
+    let repository = &change.repo.repository;
     let files = repository
         .changed_files(base, &change.commit)
         .map_err(|error| failure::plain(&error))?;
@@ -130,7 +130,7 @@ fn kinds(
     change: &JudgedChange<'_>,
     base: &CommitId,
     files: &[ChangedFile],
-) -> Result<Vec<FileKind>, Failure> {
+) -> Result<Vec<EvidenceFileKind>, Failure> {
     let by_path = Paths::read(change, base, files)?.kinds(files);
     let mut n_samples = 0;
     let mut kinds = Vec::with_capacity(files.len());
@@ -142,7 +142,11 @@ fn kinds(
         }
         n_samples += 1;
         let is_text = n_samples <= SAMPLES_MAX && is_text(change, base, file)?;
-        kinds.push(if is_text { kind } else { FileKind::Binary });
+        kinds.push(if is_text {
+            kind
+        } else {
+            EvidenceFileKind::Binary
+        });
     }
     Ok(kinds)
 }
@@ -152,7 +156,7 @@ fn is_text(
     base: &CommitId,
     file: &ChangedFile,
 ) -> Result<bool, Failure> {
-    let repository = &change.workshop.repository;
+    let repository = &change.repo.repository;
     let patch = repository
         .file_patch(base, &change.commit, &file.path, SAMPLE_BYTES_MAX)
         .map_err(|error| failure::plain(&error))?;
@@ -180,13 +184,13 @@ fn moves(files: &[ChangedFile]) -> Vec<(Option<String>, bool)> {
             taken.insert(source);
         }
     }
-    let told = |file: &ChangedFile| {
+    let reported = |file: &ChangedFile| {
         (
             sources.get(&file.path).cloned(),
             taken.contains(file.path.as_path()),
         )
     };
-    files.iter().map(told).collect()
+    files.iter().map(reported).collect()
 }
 
 /// Returns a path as it is shown: quoted, on one line, with nothing hidden.

@@ -8,13 +8,13 @@ use kapi_core::usage::Usage;
 use kapi_core::verdict::{JudgeAnswer, JudgeRun};
 use kapi_gateway::ask::answer::ModelAnswer;
 use kapi_gateway::ask::error::AskError;
-use kapi_gateway::ask::form::{Form, SEALED_VERDICT};
+use kapi_gateway::ask::form::{AnswerForm, SEALED_VERDICT};
 use kapi_gateway::ask::server::ModelEndpoint;
 use kapi_gateway::ask::{self, ModelQuestion};
-use kapi_machine::watch::{Activity, Watch};
+use kapi_machine::watch::{Activity, EffectWatch};
 use kapi_run::asker::patience::{AfterFailure, ProviderRetry};
-use kapi_run::book::Book;
 use kapi_run::failure;
+use kapi_run::host_grants::HostGrants;
 use kapi_run::judge_provider::{price_name, server};
 use kapi_spend::rules::tokens::TokenCounts;
 
@@ -35,14 +35,14 @@ pub(super) struct Model<'a> {
 }
 
 pub(super) fn ask(
-    book: &Book,
+    grants: &HostGrants,
     question: &JudgeQuestion<'_>,
     model: Model<'_>,
-    watch: &Watch<'_>,
+    watch: &EffectWatch<'_>,
 ) -> Result<Judgement, Failure> {
-    let server = server(book, model.provider)?;
+    let server = server(grants, model.provider)?;
     let evidence = evidence::of(question.change, &EvidenceLimits::ALONE)?;
-    let token = token(&book.grant, question.run_id)?;
+    let token = token(&grants.grant, question.run_id)?;
     let system = sealed(question.instructions, &token);
     let user = format!("{}\n\n{evidence}", question.material);
     let prompt = format!("{system}\n\n----\n\n{user}");
@@ -52,12 +52,12 @@ pub(super) fn ask(
         system: &system,
         user: &user,
         output_tokens_max: OUTPUT_TOKENS_MAX,
-        form: Form::Object(&SEALED_VERDICT),
+        form: AnswerForm::Object(&SEALED_VERDICT),
     };
     let mut patience = ProviderRetry::default();
     loop {
         let tried = put(&server, &posed, question, watch);
-        let usage = priced(book, model, question, &tried.counts);
+        let usage = priced(grants, model, question, &tried.counts);
         if matches!(tried.outcome, Err(AskError::Cancelled { .. })) {
             return Ok(Judgement::Cancelled(usage));
         }
@@ -83,7 +83,7 @@ pub(super) fn ask(
 }
 
 /// What came of one try.
-struct Try {
+struct JudgeAttempt {
     outcome: Result<ModelAnswer, AskError>,
     counts: TokenCounts,
 }
@@ -92,29 +92,30 @@ fn put(
     server: &ModelEndpoint,
     posed: &ModelQuestion<'_>,
     question: &JudgeQuestion<'_>,
-    watch: &Watch<'_>,
-) -> Try {
+    watch: &EffectWatch<'_>,
+) -> JudgeAttempt {
     let asked = ask::ask(server, posed, question.deadline, watch.cancel);
     if asked.n_unmetered > 0 {
         let judge = question.judge;
         let text = format!("judge {judge}: the server did not report complete usage");
         (watch.notice)(Activity::Note { text });
     }
-    Try {
+    JudgeAttempt {
         outcome: asked.outcome,
         counts: asked.usage,
     }
 }
 
 fn priced(
-    book: &Book,
+    grants: &HostGrants,
     model: Model<'_>,
     question: &JudgeQuestion<'_>,
     counts: &TokenCounts,
 ) -> Usage {
-    let provider = price_name(book, model.provider);
+    let provider = price_name(grants, model.provider);
     counts.usage(
-        book.prices
+        grants
+            .prices
             .cost(&provider, model.model, question.today, counts),
     )
 }

@@ -29,7 +29,7 @@ impl Prover<'_> {
         if self.site.level != SandboxLevel::Native {
             return Ok(());
         }
-        for relative in reusable(&self.workshop.repository)? {
+        for relative in reusable(&self.repo.repository)? {
             let from = checkout.join(&relative);
             if !fs::symlink_metadata(&from).is_ok_and(|found| found.is_dir()) {
                 continue;
@@ -62,7 +62,7 @@ impl Prover<'_> {
         if work.change.touches_dependencies() {
             return Ok(None);
         }
-        let mut built = reusable(&self.workshop.repository)?;
+        let mut built = reusable(&self.repo.repository)?;
         built.retain(|relative| all.join(relative).is_dir());
         Ok((!built.is_empty()).then(|| dependencies.with_built(&all, built)))
     }

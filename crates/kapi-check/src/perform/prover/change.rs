@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use kapi_core::failure::Failure;
 use kapi_core::glob::Glob;
-use kapi_core::value::Value;
+use kapi_core::value::KernelValue;
 use kapi_git::change::ChangeKind;
 use kapi_git::id::CommitId;
 use kapi_git::repository::Repository;
@@ -18,11 +18,11 @@ use super::document::SettingsDocument;
 use super::text::{self, TextChange};
 use super::{ProofClaim, listing};
 use crate::perform::ecosystems;
-use crate::rules::proof::change::{ChangedPath, CheckChanges, Fate, How};
+use crate::rules::proof::change::{ChangedPath, CheckChanges, PathChangeKind, TestEdit};
 use crate::rules::proof::inspection::Inspection;
 use crate::rules::proof::notice::Notice;
 use crate::rules::proof::policy::TestPolicy;
-use crate::rules::proof::role::{Present, Role, Steering, differing_keys};
+use crate::rules::proof::role::{PathRole, Present, Steering, differing_keys};
 
 /// Bytes of a file that is looked into for what steers a run.
 const STEERING_BYTES_MAX: usize = 4 << 20;
@@ -126,25 +126,25 @@ impl ProvedChange {
             let path = change.path.to_string_lossy().into_owned();
             let found = part(repository, &present, &change.path, &ends)?;
             let words = match &found {
-                Steers::Whole => None,
-                Steers::Unchanged => Some(Vec::new()),
-                Steers::Part(SteeringPart::Keys(keys)) => Some(keys.clone()),
-                Steers::Part(SteeringPart::Lines(_)) => Some(vec!["lines".to_owned()]),
+                FileSteering::Whole => None,
+                FileSteering::Unchanged => Some(Vec::new()),
+                FileSteering::Part(SteeringPart::Keys(keys)) => Some(keys.clone()),
+                FileSteering::Part(SteeringPart::Lines(_)) => Some(vec!["lines".to_owned()]),
             };
-            let is_whole = matches!(found, Steers::Whole);
-            if let Steers::Part(part) = found {
+            let is_whole = matches!(found, FileSteering::Whole);
+            if let FileSteering::Part(part) = found {
                 parts.insert(path.clone(), part);
             }
             let roles = present.roles(&path);
-            let is_installed = roles.has(Role::Dependency) || roles.has(Role::LockFile);
+            let is_installed = roles.has(PathRole::Dependency) || roles.has(PathRole::LockFile);
             // A manifest says what is installed, by keys that steer nothing.
-            let is_code = !is_installed && !roles.has(Role::Test) && is_whole;
-            let steers = roles.has(Role::Steering) || roles.has(Role::Shadow);
+            let is_code = !is_installed && !roles.has(PathRole::Test) && is_whole;
+            let steers = roles.has(PathRole::Steering) || roles.has(PathRole::Shadow);
             let is_new = change.kind == ChangeKind::Added && !steers;
             code.extend(is_code.then(|| path.clone()));
             added_code.extend((is_code && is_new).then(|| path.clone()));
             if !is_installed && texts.len() < text::files_max() {
-                let is_test = roles.has(Role::Test);
+                let is_test = roles.has(PathRole::Test);
                 let read = TextChange::read(repository, base, commit, &change.path, is_test)?;
                 texts.extend(read);
             }
@@ -248,7 +248,7 @@ impl ProvedChange {
     /// Returns test files with code that it adds.
     fn added_tests(&self) -> impl Iterator<Item = &str> {
         let added = self.facts.tests.iter();
-        let added = added.filter(|test| test.fate == Fate::Added);
+        let added = added.filter(|test| test.disposition == TestEdit::Added);
         let is_code = |path: &&str| self.test_code.iter().any(|test| test == Path::new(path));
         added.map(|test| test.path.as_str()).filter(is_code)
     }
@@ -361,7 +361,7 @@ impl ProvedChange {
 }
 
 /// How a changed file steers a run.
-enum Steers {
+enum FileSteering {
     /// As a whole, or not at all.
     Whole,
     /// By parts, and none of them differs.
@@ -375,27 +375,27 @@ fn part(
     present: &Present<'_>,
     path: &Path,
     ends: &Ends,
-) -> Result<Steers, Failure> {
+) -> Result<FileSteering, Failure> {
     match present.steering(&path.to_string_lossy()) {
-        None | Some(Steering::Whole) => Ok(Steers::Whole),
+        None | Some(Steering::Whole) => Ok(FileSteering::Whole),
         Some(Steering::Keys(keys)) => keys_changed(repository, path, keys, ends),
         Some(Steering::Lines(lines)) => {
             let (old, new) = both(repository, path, ends)?;
             let differs = steering_lines(lines, &old) != steering_lines(lines, &new);
             Ok(if differs {
-                Steers::Part(SteeringPart::Lines(lines.to_vec()))
+                FileSteering::Part(SteeringPart::Lines(lines.to_vec()))
             } else {
-                Steers::Unchanged
+                FileSteering::Unchanged
             })
         }
     }
 }
 
-const fn how(kind: ChangeKind) -> How<'static> {
+const fn how(kind: ChangeKind) -> PathChangeKind<'static> {
     match kind {
-        ChangeKind::Added => How::Added,
-        ChangeKind::Modified | ChangeKind::Mode | ChangeKind::Type => How::Modified,
-        ChangeKind::Deleted => How::Deleted,
+        ChangeKind::Added => PathChangeKind::Added,
+        ChangeKind::Modified | ChangeKind::Mode | ChangeKind::Type => PathChangeKind::Modified,
+        ChangeKind::Deleted => PathChangeKind::Deleted,
     }
 }
 
@@ -409,7 +409,7 @@ fn test_code(present: &Present<'_>, files: &[PathBuf]) -> Vec<PathBuf> {
         let end = path.extension().and_then(|end| end.to_str());
         end.is_some_and(|end| CODE.contains(&end.to_ascii_lowercase().as_str()))
     };
-    let is_test = |path: &&PathBuf| present.roles(&path.to_string_lossy()).has(Role::Test);
+    let is_test = |path: &&PathBuf| present.roles(&path.to_string_lossy()).has(PathRole::Test);
     files
         .iter()
         .filter(is_code)
@@ -427,7 +427,7 @@ fn nothing(path: &Path) -> Option<Vec<u8>> {
 
 /// Tells whether a change is one to the source of a dependency.
 fn is_dependency(present: &Present<'_>, change: &ChangedPath<'_>) -> bool {
-    present.roles(change.path).has(Role::Dependency)
+    present.roles(change.path).has(PathRole::Dependency)
 }
 
 fn both(repository: &Repository, path: &Path, ends: &Ends) -> Result<(String, String), Failure> {
@@ -445,22 +445,22 @@ fn keys_changed(
     path: &Path,
     keys: &[Glob],
     ends: &Ends,
-) -> Result<Steers, Failure> {
+) -> Result<FileSteering, Failure> {
     let (old, new) = both(repository, path, ends)?;
     let value = |text: &str| {
         if text.trim().is_empty() {
-            return Some(Value::Map(BTreeMap::new()));
+            return Some(KernelValue::Map(BTreeMap::new()));
         }
         SettingsDocument::parse(path, text).map(|document| document.value())
     };
     let (Some(old), Some(new)) = (value(&old), value(&new)) else {
-        return Ok(Steers::Whole);
+        return Ok(FileSteering::Whole);
     };
     let found = differing_keys(keys, &old, &new);
     Ok(if found.is_empty() {
-        Steers::Unchanged
+        FileSteering::Unchanged
     } else {
-        Steers::Part(SteeringPart::Keys(found))
+        FileSteering::Part(SteeringPart::Keys(found))
     })
 }
 

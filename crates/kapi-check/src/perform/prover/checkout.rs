@@ -16,12 +16,12 @@ use kapi_core::text::{limit_key, limit_met, limit_text};
 use kapi_git::checkout::CheckoutPlan;
 use kapi_git::hidden::copy_hidden;
 use kapi_git::owned_dir;
-use kapi_git::private_view::Shown;
+use kapi_git::private_view::PrivateFiles;
 use kapi_machine::watch::Activity;
-use kapi_run::book::Book;
 use kapi_run::confine::{SandboxConfig, WorksAt};
+use kapi_run::host_grants::HostGrants;
+use kapi_run::repository_session::{GitViewPlan, ShownAt};
 use kapi_run::shell::{Listener, ShellLine};
-use kapi_run::workshop::{GitViewPlan, ShownAt};
 use kapi_run::{failure, home, shell};
 use kapi_sandbox::outcome::SandboxRun;
 use kapi_sandbox::spec::{Mount, MountAccess};
@@ -30,7 +30,7 @@ use kapi_sys::process::{OutputLine, ProcessEnd};
 use kapi_sys::real_disk::RealDisk;
 
 use super::seal::Seal;
-use super::{HiddenChecks, Prover, WorkToProve};
+use super::{Prover, UnseenChecks, WorkToProve};
 use crate::perform::dependencies::Dependencies;
 use crate::perform::dependencies::lend::{Borrower, Lending};
 use crate::perform::hidden;
@@ -54,7 +54,7 @@ pub(super) struct PutBack {
 /// By what means a line is run.
 pub(super) struct LineResources<'a> {
     /// What may be used of the host.
-    pub(super) book: &'a Book,
+    pub(super) grants: &'a HostGrants,
     /// What it can reach.
     pub(super) network: NetworkMode,
     /// The dependencies it sees.
@@ -121,7 +121,7 @@ impl<'a> Checkout<'a> {
             laid_over,
             to: prover.site.scratch.join("verify"),
         };
-        prover.workshop.checkout(&checkout.plan())?;
+        prover.repo.checkout(&checkout.plan())?;
         checkout.write_texts()?;
         Ok(checkout)
     }
@@ -188,7 +188,7 @@ impl<'a> Checkout<'a> {
 
     /// Puts sealed files there as they have to be, and notes what they are.
     fn seal(&self, checks: Checks) -> Result<Seal, Failure> {
-        let repository = &self.prover.workshop.repository;
+        let repository = &self.prover.repo.repository;
         repository
             .restore_protected(&self.plan())
             .map_err(|error| failure::plain(&error))?;
@@ -197,8 +197,8 @@ impl<'a> Checkout<'a> {
             && let Some(checks) = self.prover.site.hidden
         {
             laid_over = match checks {
-                HiddenChecks::Kept { approved, at } => hidden::lay_over(approved, at, &self.to)?,
-                HiddenChecks::Directory(from) => {
+                UnseenChecks::Kept { approved, at } => hidden::lay_over(approved, at, &self.to)?,
+                UnseenChecks::Directory(from) => {
                     let copied = copy_hidden(from, &self.to);
                     copied.map_err(|error| failure::plain(&error))?.paths
                 }
@@ -220,7 +220,7 @@ impl<'a> Checkout<'a> {
         let mut found = seal.broken(&self.to)?;
         let restored = self
             .prover
-            .workshop
+            .repo
             .repository
             .restore_protected(&self.plan())
             .map_err(|error| failure::plain(&error))?;
@@ -242,7 +242,7 @@ impl<'a> Checkout<'a> {
         let (prover, site) = (self.prover, &self.prover.site);
         let layers = site.scratch.join("verify-dependencies");
         let means = LineResources {
-            book: prover.book,
+            grants: prover.grants,
             network: site.network,
             dependencies: site.dependencies,
             layers: &layers,
@@ -279,13 +279,13 @@ impl<'a> Checkout<'a> {
     ) -> Result<SandboxRun, Failure> {
         let (prover, site) = (self.prover, &self.prover.site);
         let view_dir = site.scratch.join("verify-git");
-        let shown = Shown {
+        let shown = PrivateFiles {
             branch: self.work.branch,
             base: &self.work.base,
             work_tree: &self.to,
             index: None,
         };
-        let (git_view, git_env) = prover.workshop.git_view(&GitViewPlan {
+        let (git_view, git_env) = prover.repo.git_view(&GitViewPlan {
             to: &view_dir,
             shown: &shown,
             commit: &self.work.commit,
@@ -300,13 +300,13 @@ impl<'a> Checkout<'a> {
             network: means.network,
             level: site.level,
         };
-        let lent = means.dependencies.lend(means.book, &lending)?;
-        let mut env = lent.env.clone();
+        let shared_in = means.dependencies.lend(means.grants, &lending)?;
+        let mut env = shared_in.env.clone();
         env.extend(git_env);
         env.extend(means.env);
-        let mut mounts = lent.mounts.clone();
+        let mut mounts = shared_in.mounts.clone();
         mounts.extend(means.mounts);
-        let cell = SandboxConfig {
+        let config = SandboxConfig {
             name: site.name,
             level: site.level,
             workspace: &self.to,
@@ -326,7 +326,7 @@ impl<'a> Checkout<'a> {
             path_first: Vec::new(),
             env,
         };
-        line.run_heard(&cell, means.book, means.listener, on_line)
+        line.run_heard(&config, means.grants, means.listener, on_line)
     }
 
     fn write_texts(&self) -> Result<(), Failure> {

@@ -5,7 +5,7 @@
 use std::fmt;
 use std::path::Path;
 
-use kapi_core::value::Value;
+use kapi_core::value::KernelValue;
 use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
@@ -41,7 +41,7 @@ impl SettingsDocument {
     }
 
     /// Returns what it says, without an order.
-    pub(super) fn value(&self) -> Value {
+    pub(super) fn value(&self) -> KernelValue {
         let text = match self {
             Self::Json(json) => json.to_string(),
             Self::Toml(table) => serde_json::to_string(table).unwrap_or_default(),

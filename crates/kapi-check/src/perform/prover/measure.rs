@@ -8,7 +8,7 @@ use std::path::PathBuf;
 
 use kapi_core::failure::Failure;
 use kapi_core::quote::tail;
-use kapi_run::workshop;
+use kapi_run::repository_session;
 use kapi_sys::process::OutputLine;
 
 use super::checkout::{Checkout, PutBack};
@@ -38,10 +38,10 @@ impl Prover<'_> {
     ) -> Result<Option<MeasurementReport>, Failure> {
         let work = |commit: &str| {
             let commits = (
-                workshop::commit_id(&wanted.base)?,
-                workshop::commit_id(commit)?,
+                repository_session::commit_id(&wanted.base)?,
+                repository_session::commit_id(commit)?,
             );
-            WorkToProve::of(&self.workshop.repository, branch, commits, &wanted.sealed)
+            WorkToProve::of(&self.repo.repository, branch, commits, &wanted.sealed)
         };
         let candidate = work(&wanted.commit)?;
         let parent = wanted.against.as_deref().map(work).transpose()?;

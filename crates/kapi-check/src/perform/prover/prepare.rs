@@ -9,9 +9,9 @@ use std::sync::{Mutex, PoisonError};
 use kapi_core::failure::Failure;
 use kapi_core::isolation::{NetworkMode, SandboxLevel};
 use kapi_gateway::egress::rule::EgressRule;
-use kapi_machine::watch::{Activity, Watch};
-use kapi_run::book::Book;
+use kapi_machine::watch::{Activity, EffectWatch};
 use kapi_run::failure;
+use kapi_run::host_grants::HostGrants;
 use kapi_run::network::refused_connection::RefusedConnection;
 use kapi_run::shell::Listener;
 
@@ -54,7 +54,7 @@ impl Prover<'_> {
             return Ok(WorkDependencies::AsLent);
         }
         let table = ecosystems::table()?;
-        let repository = &self.workshop.repository;
+        let repository = &self.repo.repository;
         let mut installs = Vec::new();
         for install in InstallStep::all(table, work.change.lock_files()) {
             let read = repository.file_at(&work.commit, &install.lock, LOCK_BYTES_MAX);
@@ -71,7 +71,7 @@ impl Prover<'_> {
             self.site.project,
             &installs,
         );
-        if let Some(found) = store.found(self.book, repository, self.site.dependencies)? {
+        if let Some(found) = store.found(self.grants, repository, self.site.dependencies)? {
             return Ok(WorkDependencies::Own(Box::new(found)));
         }
         let wanted = InstallPlan {
@@ -83,7 +83,7 @@ impl Prover<'_> {
             InstallEnd::Not(lacking) => return Ok(WorkDependencies::Lacking(lacking)),
             InstallEnd::Cancelled => return Ok(WorkDependencies::Cancelled),
         }
-        let found = store.found(self.book, repository, self.site.dependencies)?;
+        let found = store.found(self.grants, repository, self.site.dependencies)?;
         Ok(found.map_or_else(
             || {
                 WorkDependencies::Lacking(Lacking {
@@ -116,12 +116,12 @@ impl Prover<'_> {
         way: InstallSource,
     ) -> Result<InstallEnd, Failure> {
         let InstallPlan { installs, store } = wanted;
-        let (book, network, env) = match way {
-            InstallSource::Offline => (self.book.clone(), NetworkMode::None, BTreeMap::new()),
+        let (grants, network, env) = match way {
+            InstallSource::Offline => (self.grants.clone(), NetworkMode::None, BTreeMap::new()),
             InstallSource::Download => (
                 self.reaching(installs)?,
                 self.site.downloads.network,
-                client_variables(self.book),
+                client_variables(self.grants),
             ),
         };
         let layers = self.site.scratch.join("prepare-dependencies");
@@ -137,7 +137,7 @@ impl Prover<'_> {
                 (self.listener.watch.notice)(activity);
             }
         };
-        let watch = Watch {
+        let watch = EffectWatch {
             cancel: self.listener.watch.cancel,
             notice: &notice,
         };
@@ -145,14 +145,14 @@ impl Prover<'_> {
         let theirs = [ChangePart::Code, ChangePart::Steering, ChangePart::Tests];
         let put_back = work
             .change
-            .put_back(&self.workshop.repository, claim, &theirs)?;
+            .put_back(&self.repo.repository, claim, &theirs)?;
         let checkout = Checkout::make(self, work, put_back)?;
         for (install, _) in installs {
             (self.listener.watch.notice)(Activity::Verifying {
                 command: install.line.clone(),
             });
             let means = LineResources {
-                book: &book,
+                grants: &grants,
                 network,
                 dependencies: &shared,
                 layers: &layers,
@@ -181,13 +181,13 @@ impl Prover<'_> {
     }
 
     /// Returns what may be used of the host, and the registries' hosts with it.
-    fn reaching(&self, installs: &[(InstallStep, Vec<u8>)]) -> Result<Book, Failure> {
+    fn reaching(&self, installs: &[(InstallStep, Vec<u8>)]) -> Result<HostGrants, Failure> {
         let away = self.site.scratch.join("prepare-away");
         kapi_run::home::make_anew(&away)?;
-        let mut book = self.book.clone();
+        let mut grants = self.grants.clone();
         let asked = installs
             .iter()
-            .map(|(install, _)| install.hosts(&book, &away));
+            .map(|(install, _)| install.hosts(&grants, &away));
         let allowed = self.site.downloads.registries.iter().cloned();
         for host in asked.flatten().chain(allowed).collect::<Vec<_>>() {
             let port = if host.contains(':') { "" } else { ":443" };
@@ -195,9 +195,9 @@ impl Prover<'_> {
             // the network is no registry that could be reached.
             let rules = [host.clone(), format!("private:{host}{port}")];
             let rules = rules.iter().flat_map(|rule| EgressRule::parse(rule));
-            book.grant.allow.extend(rules);
+            grants.grant.allow.extend(rules);
         }
-        Ok(book)
+        Ok(grants)
     }
 }
 

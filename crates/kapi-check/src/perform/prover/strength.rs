@@ -34,7 +34,7 @@ pub(super) struct MutationBudget {
 
 impl MutationBudget {
     /// Tells whether there is time for one more run.
-    fn has_room(self, began: Instant) -> bool {
+    fn has_capacity(self, began: Instant) -> bool {
         let spent = began
             .elapsed()
             .saturating_add(Duration::from_millis(self.run_ms));
@@ -60,7 +60,7 @@ impl Prover<'_> {
         let hunks: Vec<TakenBack> = code.flat_map(super::text::TextChange::taken_back).collect();
         let mut strength = Strength::default();
         for (n, hunk) in hunks.iter().enumerate() {
-            if n >= HUNKS_MAX || !budget.has_room(began) {
+            if n >= HUNKS_MAX || !budget.has_capacity(began) {
                 let left = hunks.len().saturating_sub(n);
                 strength.untried = u32::try_from(left).unwrap_or(u32::MAX);
                 break;

@@ -7,8 +7,8 @@ use std::collections::BTreeSet;
 
 use serde::Deserialize;
 
-use super::place::{Directory, Workspace};
-use super::{Verb, mise};
+use super::directory::{Directory, WorkspaceNotation};
+use super::{CheckVerb, mise};
 
 /// The table that comes with Kapi.
 pub const TABLE: &str = include_str!("profiles.toml");
@@ -16,16 +16,16 @@ pub const TABLE: &str = include_str!("profiles.toml");
 /// The whole table.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Profiles {
+pub struct CheckProfiles {
     /// In order of precedence.
     #[serde(rename = "profile")]
-    pub all: Vec<Profile>,
+    pub all: Vec<CheckProfile>,
 }
 
 /// One kind of project.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Profile {
+pub struct CheckProfile {
     /// Its name.
     pub id: String,
     /// The name of its ecosystem.
@@ -51,19 +51,19 @@ pub struct Profile {
     #[serde(default)]
     pub apart: Vec<String>,
     /// Whose member lists take projects further down in.
-    pub workspace: Option<Workspace>,
-    typecheck: Option<Step>,
-    lint: Option<Step>,
-    format: Option<Step>,
-    compile: Option<Step>,
-    test: Option<Step>,
-    build: Option<Step>,
+    pub workspace: Option<WorkspaceNotation>,
+    typecheck: Option<CheckStep>,
+    lint: Option<CheckStep>,
+    format: Option<CheckStep>,
+    compile: Option<CheckStep>,
+    test: Option<CheckStep>,
+    build: Option<CheckStep>,
 }
 
 /// How one verb is checked, and when.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Step {
+pub struct CheckStep {
     /// The shell line.
     pub run: String,
     /// One of these must be in the project.
@@ -104,26 +104,26 @@ pub struct Nothing {
     pub means: String,
 }
 
-impl Profile {
+impl CheckProfile {
     /// Returns how a verb is checked, if this kind of project knows it.
     #[must_use]
-    pub const fn step(&self, verb: Verb) -> Option<&Step> {
+    pub const fn step(&self, verb: CheckVerb) -> Option<&CheckStep> {
         match verb {
-            Verb::Typecheck => self.typecheck.as_ref(),
-            Verb::Lint => self.lint.as_ref(),
-            Verb::Format => self.format.as_ref(),
-            Verb::Compile => self.compile.as_ref(),
-            Verb::Test => self.test.as_ref(),
-            Verb::Build => self.build.as_ref(),
+            CheckVerb::Typecheck => self.typecheck.as_ref(),
+            CheckVerb::Lint => self.lint.as_ref(),
+            CheckVerb::Format => self.format.as_ref(),
+            CheckVerb::Compile => self.compile.as_ref(),
+            CheckVerb::Test => self.test.as_ref(),
+            CheckVerb::Build => self.build.as_ref(),
         }
     }
 }
 
-impl Profiles {
+impl CheckProfiles {
     /// Tells whether a directory can matter for selection.
     #[must_use]
     pub fn concerns(&self, directory: &Directory) -> bool {
-        let is_named = |profile: &Profile| {
+        let is_named = |profile: &CheckProfile| {
             directory.has_any(&profile.markers)
                 || directory.has_any(&profile.hints)
                 || (directory.path.is_empty() && directory.has_any(&profile.top))
@@ -144,8 +144,8 @@ impl Profiles {
     /// Returns the files whose text selection asks for, sorted.
     #[must_use]
     pub fn texts(&self) -> Vec<String> {
-        let steps = |profile: &Profile| -> Vec<String> {
-            let steps = Verb::ALL.iter().filter_map(|verb| profile.step(*verb));
+        let steps = |profile: &CheckProfile| -> Vec<String> {
+            let steps = CheckVerb::ALL.iter().filter_map(|verb| profile.step(*verb));
             let files = steps.flat_map(|step| {
                 let mentioned = step.mentions.iter().flat_map(|mention| &mention.files);
                 let makefiles = profile.hints.iter().filter(|_| !step.target.is_empty());

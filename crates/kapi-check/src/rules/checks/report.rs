@@ -9,7 +9,7 @@ pub const OUTPUT_CHARS_MAX: usize = 4_000;
 
 /// How one check came out.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Outcome {
+pub enum CheckOutcome {
     /// It exited with 0.
     Passed,
     /// It exited with another code, or a signal ended it (128 and the signal).
@@ -35,11 +35,11 @@ pub enum Outcome {
 
 /// One check and how it came out.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Checked {
+pub struct CheckResult {
     /// The check.
     pub check: Check,
     /// How it came out.
-    pub outcome: Outcome,
+    pub outcome: CheckOutcome,
     /// How long it took.
     pub duration_ms: u64,
     /// The end of what it said: standard output, then standard error.
@@ -48,16 +48,16 @@ pub struct Checked {
 
 /// How a project came out.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Report {
+pub struct ChecksReport {
     /// In the order of the roots and the verbs.
-    pub checks: Vec<Checked>,
+    pub checks: Vec<CheckResult>,
     /// How long all of it took.
     pub duration_ms: u64,
 }
 
 /// How many checks came out how.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Counts {
+pub struct CheckCounts {
     /// Passed.
     pub passed: usize,
     /// Failed, at a limit or otherwise.
@@ -68,7 +68,7 @@ pub struct Counts {
     pub cancelled: usize,
 }
 
-impl Outcome {
+impl CheckOutcome {
     /// Returns the one word for it.
     #[must_use]
     pub const fn word(&self) -> &'static str {
@@ -92,26 +92,28 @@ impl Outcome {
     }
 }
 
-impl Report {
+impl ChecksReport {
     /// Counts how the checks came out.
     #[must_use]
-    pub fn counts(&self) -> Counts {
-        let mut counts = Counts::default();
+    pub fn counts(&self) -> CheckCounts {
+        let mut counts = CheckCounts::default();
         for checked in &self.checks {
             match &checked.outcome {
-                Outcome::Passed => counts.passed += 1,
-                Outcome::Failed { .. } | Outcome::TimedOut | Outcome::OutOfResources { .. } => {
+                CheckOutcome::Passed => counts.passed += 1,
+                CheckOutcome::Failed { .. }
+                | CheckOutcome::TimedOut
+                | CheckOutcome::OutOfResources { .. } => {
                     counts.failed += 1;
                 }
-                Outcome::Skipped { .. } => counts.skipped += 1,
-                Outcome::Cancelled => counts.cancelled += 1,
+                CheckOutcome::Skipped { .. } => counts.skipped += 1,
+                CheckOutcome::Cancelled => counts.cancelled += 1,
             }
         }
         counts
     }
 
     /// Returns the checks that failed.
-    pub fn failures(&self) -> impl Iterator<Item = &Checked> {
+    pub fn failures(&self) -> impl Iterator<Item = &CheckResult> {
         self.checks
             .iter()
             .filter(|checked| checked.outcome.is_failure())

@@ -3,10 +3,10 @@
 //! In one directory the first profile of the table that provides a verb wins. A directory that a
 //! workspace further up takes in is no project of its own.
 
-use super::place::Directory;
-use super::profile::{Profile, Profiles, Step};
-use super::{Check, Choice, Root, Verb, makefile, mise};
-use crate::rules::proof::ecosystem::Table;
+use super::directory::Directory;
+use super::profile::{CheckProfile, CheckProfiles, CheckStep};
+use super::{Check, CheckChoice, CheckVerb, ProjectRoot, makefile, mise};
+use crate::rules::proof::ecosystem::EcosystemTable;
 
 /// The files in which make looks for rules.
 const MAKEFILES: [&str; 3] = ["GNUmakefile", "makefile", "Makefile"];
@@ -15,10 +15,14 @@ const NO_TEST: &str = "no test specified";
 
 /// Returns the projects among directories, in the order of their paths.
 #[must_use]
-pub fn roots(profiles: &Profiles, ecosystems: &Table, directories: &[Directory]) -> Vec<Root> {
+pub fn roots(
+    profiles: &CheckProfiles,
+    ecosystems: &EcosystemTable,
+    directories: &[Directory],
+) -> Vec<ProjectRoot> {
     let mut sorted: Vec<&Directory> = directories.iter().collect();
     sorted.sort_by(|one, other| one.path.cmp(&other.path));
-    let mut found: Vec<(&Directory, Root)> = Vec::new();
+    let mut found: Vec<(&Directory, ProjectRoot)> = Vec::new();
     for directory in &sorted {
         let above: Vec<&Directory> = sorted
             .iter()
@@ -28,7 +32,7 @@ pub fn roots(profiles: &Profiles, ecosystems: &Table, directories: &[Directory])
         let is_below = found
             .iter()
             .any(|(root, _)| root.relative(&directory.path).is_some());
-        let free: Vec<&Profile> = profiles
+        let free: Vec<&CheckProfile> = profiles
             .all
             .iter()
             .filter(|profile| !is_covered(profile, directory, &above))
@@ -48,15 +52,15 @@ pub fn roots(profiles: &Profiles, ecosystems: &Table, directories: &[Directory])
 /// Returns the projects that a person means who stands in a directory: the nearest at or above it,
 /// and those below that. Without one above, those below where they stand at the top.
 #[must_use]
-pub fn around(roots: &[Root], path: &str) -> Vec<Root> {
+pub fn around(roots: &[ProjectRoot], path: &str) -> Vec<ProjectRoot> {
     let top = nearest(roots, path).map_or("", |root| root.path.as_str());
-    let is_meant = |root: &&Root| is_within(&root.path, top);
+    let is_meant = |root: &&ProjectRoot| is_within(&root.path, top);
     roots.iter().filter(is_meant).cloned().collect()
 }
 
 /// Returns the nearest project at or above a path.
 #[must_use]
-pub fn nearest<'a>(roots: &'a [Root], path: &str) -> Option<&'a Root> {
+pub fn nearest<'a>(roots: &'a [ProjectRoot], path: &str) -> Option<&'a ProjectRoot> {
     let above = roots.iter().filter(|root| is_within(path, &root.path));
     above.max_by_key(|root| root.path.len())
 }
@@ -69,18 +73,18 @@ fn is_within(path: &str, directory: &str) -> bool {
             .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
-fn is_marked(profile: &Profile, directory: &Directory) -> bool {
+fn is_marked(profile: &CheckProfile, directory: &Directory) -> bool {
     directory.has_any(&profile.markers) && has_content(profile, directory)
 }
 
-fn is_hinted(profile: &Profile, directory: &Directory) -> bool {
+fn is_hinted(profile: &CheckProfile, directory: &Directory) -> bool {
     let is_at_top = directory.path.is_empty() && directory.has_any(&profile.top);
     (is_at_top || directory.has_any(&profile.hints))
         && !directory.has_any(&profile.unless)
         && has_content(profile, directory)
 }
 
-fn has_content(profile: &Profile, directory: &Directory) -> bool {
+fn has_content(profile: &CheckProfile, directory: &Directory) -> bool {
     let is_said = |files: &[String], any: &[String]| directory.mentions(files, any);
     profile
         .content
@@ -89,7 +93,7 @@ fn has_content(profile: &Profile, directory: &Directory) -> bool {
 }
 
 /// Tells whether a directory further up takes this one in.
-fn is_covered(profile: &Profile, directory: &Directory, above: &[&Directory]) -> bool {
+fn is_covered(profile: &CheckProfile, directory: &Directory, above: &[&Directory]) -> bool {
     let is_apart = directory.has_any(&profile.apart)
         || profile.workspace.is_some_and(|workspace| {
             // A workspace in a workspace is one of its own where the outer does not name it.
@@ -102,7 +106,7 @@ fn is_covered(profile: &Profile, directory: &Directory, above: &[&Directory]) ->
     is_below || is_declared(profile, directory, above)
 }
 
-fn is_declared(profile: &Profile, directory: &Directory, above: &[&Directory]) -> bool {
+fn is_declared(profile: &CheckProfile, directory: &Directory, above: &[&Directory]) -> bool {
     profile.workspace.is_some_and(|workspace| {
         above
             .iter()
@@ -110,8 +114,8 @@ fn is_declared(profile: &Profile, directory: &Directory, above: &[&Directory]) -
     })
 }
 
-fn root(free: &[&Profile], ecosystems: &Table, directory: &Directory) -> Root {
-    let recognised: Vec<&Profile> = free
+fn root(free: &[&CheckProfile], ecosystems: &EcosystemTable, directory: &Directory) -> ProjectRoot {
+    let recognised: Vec<&CheckProfile> = free
         .iter()
         .filter(|profile| is_marked(profile, directory) || is_hinted(profile, directory))
         .copied()
@@ -128,10 +132,10 @@ fn root(free: &[&Profile], ecosystems: &Table, directory: &Directory) -> Root {
         );
         add_new(&mut caches, ecosystem.caches_below_home());
     }
-    Root {
+    ProjectRoot {
         path: directory.path.clone(),
         profiles: recognised.iter().map(|one| one.id.clone()).collect(),
-        choices: Verb::ALL
+        choices: CheckVerb::ALL
             .iter()
             .filter_map(|verb| choose(&recognised, directory, *verb))
             .collect(),
@@ -150,15 +154,19 @@ fn add_new<'a>(to: &mut Vec<String>, all: impl Iterator<Item = &'a str>) {
 
 /// Returns the check of the first profile that provides a verb, or why none of those that know it
 /// does.
-fn choose(recognised: &[&Profile], directory: &Directory, verb: Verb) -> Option<Choice> {
-    let mut declined: Vec<(&Profile, String)> = Vec::new();
+fn choose(
+    recognised: &[&CheckProfile],
+    directory: &Directory,
+    verb: CheckVerb,
+) -> Option<CheckChoice> {
+    let mut declined: Vec<(&CheckProfile, String)> = Vec::new();
     for profile in recognised {
         let Some(step) = profile.step(verb) else {
             continue;
         };
         match command(step, directory) {
             Ok(command) => {
-                return Some(Choice::Check(Check {
+                return Some(CheckChoice::Check(Check {
                     root: directory.path.clone(),
                     verb,
                     provider: profile.id.clone(),
@@ -173,7 +181,7 @@ fn choose(recognised: &[&Profile], directory: &Directory, verb: Verb) -> Option<
     }
     let (first, _) = declined.first()?;
     let reasons: Vec<String> = declined.iter().map(|(_, reason)| reason.clone()).collect();
-    Some(Choice::Declined {
+    Some(CheckChoice::Declined {
         verb,
         profile: first.id.clone(),
         reason: reasons.join("; "),
@@ -181,7 +189,7 @@ fn choose(recognised: &[&Profile], directory: &Directory, verb: Verb) -> Option<
 }
 
 /// Returns the command of a step, or why the project does not ask for it.
-fn command(step: &Step, directory: &Directory) -> Result<String, String> {
+fn command(step: &CheckStep, directory: &Directory) -> Result<String, String> {
     if !step.file.is_empty() && !directory.has_any(&step.file) {
         return Err(format!("there is no {}", step.file.join(" or ")));
     }

@@ -4,11 +4,11 @@
 
 use std::collections::BTreeMap;
 
-use super::{Check, Choice, Fate, Planned, Root, Verb, mise};
+use super::{Check, CheckChoice, CheckDisposition, CheckVerb, PlannedCheck, ProjectRoot, mise};
 
 /// What the probes found in one root.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Found {
+pub struct RootProbes {
     /// Each need that is not met, and why, as a fragment.
     pub missing: BTreeMap<String, String>,
     /// Whether mise can be used.
@@ -31,8 +31,8 @@ pub enum Mise {
 ///
 /// Tasks of mise that are named like a verb come before every profile.
 #[must_use]
-pub fn settle(root: &Root, found: &Found) -> Vec<Planned> {
-    let planned = Verb::ALL.iter().filter_map(|verb| {
+pub fn settle(root: &ProjectRoot, found: &RootProbes) -> Vec<PlannedCheck> {
+    let planned = CheckVerb::ALL.iter().filter_map(|verb| {
         if found.mise == Mise::Yes && found.tasks.iter().any(|task| task == verb.name()) {
             return Some(task(root, *verb));
         }
@@ -47,10 +47,10 @@ pub fn settle(root: &Root, found: &Found) -> Vec<Planned> {
 
 /// Returns what the probes are to look for in a root: each need once.
 #[must_use]
-pub fn needs(root: &Root) -> Vec<String> {
+pub fn needs(root: &ProjectRoot) -> Vec<String> {
     let mut needs: Vec<String> = Vec::new();
     for choice in &root.choices {
-        let Choice::Check(check) = choice else {
+        let CheckChoice::Check(check) = choice else {
             continue;
         };
         for need in &check.needs {
@@ -68,15 +68,15 @@ pub fn is_program(need: &str) -> bool {
     !need.contains(' ')
 }
 
-const fn verb_of(choice: &Choice) -> Verb {
+const fn verb_of(choice: &CheckChoice) -> CheckVerb {
     match choice {
-        Choice::Check(check) => check.verb,
-        Choice::Declined { verb, .. } => *verb,
+        CheckChoice::Check(check) => check.verb,
+        CheckChoice::Declined { verb, .. } => *verb,
     }
 }
 
-fn task(root: &Root, verb: Verb) -> Planned {
-    Planned {
+fn task(root: &ProjectRoot, verb: CheckVerb) -> PlannedCheck {
+    PlannedCheck {
         check: Check {
             root: root.path.clone(),
             verb,
@@ -86,28 +86,29 @@ fn task(root: &Root, verb: Verb) -> Planned {
             needs: Vec::new(),
             nothing: None,
         },
-        fate: Fate::Run,
+        disposition: CheckDisposition::Run,
     }
 }
 
-fn choice_planned(root: &Root, choice: &Choice, found: &Found) -> Planned {
+fn choice_planned(root: &ProjectRoot, choice: &CheckChoice, found: &RootProbes) -> PlannedCheck {
     match choice {
-        Choice::Check(check) => {
+        CheckChoice::Check(check) => {
             let mut check = check.clone();
             if found.mise == Mise::Yes {
                 check.command = mise::route(&check.command);
             }
             let missing = check.needs.iter().find_map(|need| found.missing.get(need));
-            let fate = missing.map_or(Fate::Run, |reason| Fate::Skip {
-                reason: reason.clone(),
-            });
-            Planned { check, fate }
+            let disposition =
+                missing.map_or(CheckDisposition::Run, |reason| CheckDisposition::Skip {
+                    reason: reason.clone(),
+                });
+            PlannedCheck { check, disposition }
         }
-        Choice::Declined {
+        CheckChoice::Declined {
             verb,
             profile,
             reason,
-        } => Planned {
+        } => PlannedCheck {
             check: Check {
                 root: root.path.clone(),
                 verb: *verb,
@@ -117,7 +118,7 @@ fn choice_planned(root: &Root, choice: &Choice, found: &Found) -> Planned {
                 needs: Vec::new(),
                 nothing: None,
             },
-            fate: Fate::Skip {
+            disposition: CheckDisposition::Skip {
                 reason: reason.clone(),
             },
         },

@@ -2,18 +2,18 @@
 
 use std::collections::BTreeMap;
 
-use super::place::{Declared, Directory, Workspace};
-use super::profile::{Profiles, TABLE};
-use super::settle::{Found, Mise, needs, settle};
-use super::{Choice, Fate, Root, Verb, select};
+use super::directory::{Directory, MemberList, WorkspaceNotation};
+use super::profile::{CheckProfiles, TABLE};
+use super::settle::{Mise, RootProbes, needs, settle};
+use super::{CheckChoice, CheckDisposition, CheckVerb, ProjectRoot, select};
 use crate::rules::proof::ecosystem;
-use crate::rules::proof::ecosystem::Table;
+use crate::rules::proof::ecosystem::EcosystemTable;
 
-fn profiles() -> Profiles {
+fn profiles() -> CheckProfiles {
     toml::from_str(TABLE).unwrap()
 }
 
-fn ecosystems() -> Table {
+fn ecosystems() -> EcosystemTable {
     toml::from_str(ecosystem::TABLE).unwrap()
 }
 
@@ -59,8 +59,12 @@ fn directory(path: &str, files: &[(&str, &str)]) -> Directory {
     directory
 }
 
-fn declaring(mut directory: Directory, workspace: Workspace, members: &[&str]) -> Directory {
-    directory.declared.push(Declared {
+fn declaring(
+    mut directory: Directory,
+    workspace: WorkspaceNotation,
+    members: &[&str],
+) -> Directory {
+    directory.declared.push(MemberList {
         workspace,
         members: members.iter().map(|&one| one.to_owned()).collect(),
         excluded: Vec::new(),
@@ -85,33 +89,33 @@ fn roots_of(directories: &[Directory]) -> Vec<String> {
         .collect()
 }
 
-fn only_root(directory: Directory) -> Root {
+fn only_root(directory: Directory) -> ProjectRoot {
     let mut roots = select::roots(&profiles(), &ecosystems(), &[directory]);
     assert_eq!(roots.len(), 1, "{roots:?}");
     roots.remove(0)
 }
 
 /// Returns who provides each verb; `-` before one that declined.
-fn providers(root: &Root) -> Vec<String> {
-    let word = |choice: &Choice| match choice {
-        Choice::Check(check) => format!("{} {}", check.verb, check.provider),
-        Choice::Declined { verb, profile, .. } => format!("{verb} -{profile}"),
+fn providers(root: &ProjectRoot) -> Vec<String> {
+    let word = |choice: &CheckChoice| match choice {
+        CheckChoice::Check(check) => format!("{} {}", check.verb, check.provider),
+        CheckChoice::Declined { verb, profile, .. } => format!("{verb} -{profile}"),
     };
     root.choices.iter().map(word).collect()
 }
 
-fn command(root: &Root, wanted: Verb) -> String {
+fn command(root: &ProjectRoot, wanted: CheckVerb) -> String {
     let found = root.choices.iter().find_map(|choice| match choice {
-        Choice::Check(check) if check.verb == wanted => Some(check.command.clone()),
-        Choice::Check(_) | Choice::Declined { .. } => None,
+        CheckChoice::Check(check) if check.verb == wanted => Some(check.command.clone()),
+        CheckChoice::Check(_) | CheckChoice::Declined { .. } => None,
     });
     found.unwrap_or_default()
 }
 
-fn declines(root: &Root, wanted: Verb) -> String {
+fn declines(root: &ProjectRoot, wanted: CheckVerb) -> String {
     let found = root.choices.iter().find_map(|choice| match choice {
-        Choice::Declined { verb, reason, .. } if *verb == wanted => Some(reason.clone()),
-        Choice::Check(_) | Choice::Declined { .. } => None,
+        CheckChoice::Declined { verb, reason, .. } if *verb == wanted => Some(reason.clone()),
+        CheckChoice::Check(_) | CheckChoice::Declined { .. } => None,
     });
     found.unwrap_or_default()
 }
@@ -276,7 +280,7 @@ fn the_table_is_the_one_of_the_specification() {
                     java-maven lua roblox-luau luau python-uv python go rust ruby elixir erlang zig \
                     typescript-bun node-pnpm node-npm node-yarn deno dotnet";
     assert_eq!(ids.join(" "), expected);
-    let seconds = Verb::ALL.map(|verb| (verb.name(), verb.timeout_ms() / 1_000));
+    let seconds = CheckVerb::ALL.map(|verb| (verb.name(), verb.timeout_ms() / 1_000));
     assert_eq!(
         seconds,
         [
@@ -288,16 +292,16 @@ fn the_table_is_the_one_of_the_specification() {
             ("build", 180)
         ]
     );
-    for verb in Verb::ALL {
-        assert_eq!(Verb::parse(verb.name()), Some(verb));
+    for verb in CheckVerb::ALL {
+        assert_eq!(CheckVerb::parse(verb.name()), Some(verb));
     }
-    assert_eq!(Verb::parse("Test"), None);
+    assert_eq!(CheckVerb::parse("Test"), None);
 }
 
 #[test]
 fn every_command_needs_something_that_is_looked_for_first() {
     for profile in profiles().all {
-        for step in Verb::ALL.iter().filter_map(|verb| profile.step(*verb)) {
+        for step in CheckVerb::ALL.iter().filter_map(|verb| profile.step(*verb)) {
             assert!(!step.needs.is_empty(), "{}: {}", profile.id, step.run);
             let is_first = profile.id != "cpp-cmake" && profile.id != "cpp-meson";
             let program = step.run.split(' ').next().unwrap();
@@ -415,11 +419,11 @@ fn what_a_project_does_not_ask_for_is_declined_with_a_reason() {
     let npm = |scripts| with_scripts(directory("", &[("package-lock.json", "")]), scripts);
     let root = only_root(npm(&[]));
     assert_eq!(
-        declines(&root, Verb::Test),
+        declines(&root, CheckVerb::Test),
         "package.json has no script \"test\""
     );
     assert_eq!(
-        declines(&root, Verb::Typecheck),
+        declines(&root, CheckVerb::Typecheck),
         "there is no tsconfig.json"
     );
     let root = only_root(npm(&[(
@@ -427,40 +431,40 @@ fn what_a_project_does_not_ask_for_is_declined_with_a_reason() {
         "echo \"Error: no test specified\" && exit 1",
     )]));
     assert_eq!(
-        declines(&root, Verb::Test),
+        declines(&root, CheckVerb::Test),
         "the script \"test\" of package.json is a placeholder"
     );
     let root = only_root(directory("", &[("Makefile", "install:\n")]));
     assert_eq!(
-        declines(&root, Verb::Build),
+        declines(&root, CheckVerb::Build),
         "the makefile has no target build or all"
     );
     let root = only_root(directory("", &[("pom.xml", "")]));
     assert_eq!(
-        declines(&root, Verb::Lint),
+        declines(&root, CheckVerb::Lint),
         "pom.xml does not mention checkstyle"
     );
     let root = only_root(directory("", &[("global.json", "")]));
-    assert!(declines(&root, Verb::Build).starts_with("there is no *.sln or"));
+    assert!(declines(&root, CheckVerb::Build).starts_with("there is no *.sln or"));
 }
 
 #[test]
 fn weak_commands_of_old_are_strong_here() {
     let root = only_root(directory("", &[("Makefile", "build:\ntest:\n")]));
-    assert_eq!(command(&root, Verb::Build), "make build");
+    assert_eq!(command(&root, CheckVerb::Build), "make build");
     let root = only_root(directory("", &[("Makefile", "all: x\n")]));
-    assert_eq!(command(&root, Verb::Build), "make all");
+    assert_eq!(command(&root, CheckVerb::Build), "make all");
     let go = only_root(directory("", &[("go.mod", "")]));
-    assert!(command(&go, Verb::Format).contains("[ -n \"$found\" ]"));
+    assert!(command(&go, CheckVerb::Format).contains("[ -n \"$found\" ]"));
     let cmake = only_root(directory(
         "",
         &[("CMakeLists.txt", ""), (".clang-format", "")],
     ));
-    for verb in [Verb::Lint, Verb::Format] {
+    for verb in [CheckVerb::Lint, CheckVerb::Format] {
         assert!(command(&cmake, verb).contains("-name '*.cpp'"), "{verb}");
     }
     let dotnet = only_root(directory("", &[("a.csproj", "")]));
-    assert!(!command(&dotnet, Verb::Test).contains("--no-build"));
+    assert!(!command(&dotnet, CheckVerb::Test).contains("--no-build"));
 }
 
 #[test]
@@ -468,7 +472,7 @@ fn members_of_a_workspace_are_no_projects_of_their_own() {
     let cargo = |path, members: &[&str]| {
         declaring(
             directory(path, &[("Cargo.toml", "")]),
-            Workspace::Cargo,
+            WorkspaceNotation::Cargo,
             members,
         )
     };
@@ -485,7 +489,7 @@ fn members_of_a_workspace_are_no_projects_of_their_own() {
     assert_eq!(found, [": rust", "fuzz: rust"]);
     let node = declaring(
         directory("", &[("package-lock.json", "")]),
-        Workspace::Node,
+        WorkspaceNotation::Node,
         &["packages/*"],
     );
     let found = roots_of(&[
@@ -498,7 +502,7 @@ fn members_of_a_workspace_are_no_projects_of_their_own() {
     assert_eq!(found, [": node-npm", "site: node-pnpm"]);
     let uv = declaring(
         directory("", &[("pyproject.toml", ""), ("uv.lock", "")]),
-        Workspace::Uv,
+        WorkspaceNotation::Uv,
         &["libs/*"],
     );
     let found = roots_of(&[
@@ -543,7 +547,7 @@ fn nested_projects_are_roots_unless_something_above_builds_them() {
     );
     let maven = declaring(
         directory("", &[("pom.xml", "")]),
-        Workspace::Maven,
+        WorkspaceNotation::Maven,
         &["core"],
     );
     let found = roots_of(&[
@@ -612,20 +616,20 @@ fn a_missing_tool_is_skipped_and_told() {
         needs(&root),
         ["cargo", "cargo clippy --version", "cargo fmt --version"]
     );
-    let found = Found {
+    let found = RootProbes {
         missing: BTreeMap::from([("cargo clippy --version".to_owned(), "no clippy".to_owned())]),
-        ..Found::default()
+        ..RootProbes::default()
     };
     let planned = settle(&root, &found);
     for one in &planned {
-        let expected = if one.check.verb == Verb::Lint {
-            Fate::Skip {
+        let expected = if one.check.verb == CheckVerb::Lint {
+            CheckDisposition::Skip {
                 reason: "no clippy".to_owned(),
             }
         } else {
-            Fate::Run
+            CheckDisposition::Run
         };
-        assert_eq!(one.fate, expected, "{}", one.check.verb);
+        assert_eq!(one.disposition, expected, "{}", one.check.verb);
     }
     assert_eq!(planned.len(), 6);
     assert_eq!(
@@ -639,7 +643,7 @@ fn tasks_of_mise_come_first_and_the_rest_is_routed() {
     let root = only_root(directory("", &[("go.mod", "")]));
     let tasks = ["test", "deploy", "lint"].map(str::to_owned).to_vec();
     let missing = BTreeMap::from([("golangci-lint".to_owned(), "not there".to_owned())]);
-    let found = Found {
+    let found = RootProbes {
         missing,
         mise: Mise::Yes,
         tasks: tasks.clone(),
@@ -656,23 +660,27 @@ fn tasks_of_mise_come_first_and_the_rest_is_routed() {
         "{lines:?}"
     );
     assert_eq!(lines[4], "mise: mise run test");
-    assert!(planned.iter().all(|one| one.fate == Fate::Run));
+    assert!(
+        planned
+            .iter()
+            .all(|one| one.disposition == CheckDisposition::Run)
+    );
     // Where mise does not work, its tasks are nobody's.
-    let found = Found {
+    let found = RootProbes {
         mise: Mise::No,
         ..found
     };
     assert_eq!(settle(&root, &found)[4].check.provider, "go");
     // A directory without any profile has its tasks all the same.
     let bare = only_root(directory("", &[("mise.toml", "")]));
-    let found = Found {
+    let found = RootProbes {
         mise: Mise::Yes,
         tasks,
-        ..Found::default()
+        ..RootProbes::default()
     };
-    let verbs: Vec<Verb> = settle(&bare, &found)
+    let verbs: Vec<CheckVerb> = settle(&bare, &found)
         .iter()
         .map(|one| one.check.verb)
         .collect();
-    assert_eq!(verbs, [Verb::Lint, Verb::Test]);
+    assert_eq!(verbs, [CheckVerb::Lint, CheckVerb::Test]);
 }

@@ -6,14 +6,14 @@
 use kapi_core::quote::fenced;
 
 use super::Check;
-use super::report::{Checked, Outcome, Report};
+use super::report::{CheckOutcome, CheckResult, ChecksReport};
 
 /// How the top of the project is named.
 pub const TOP: &str = ".";
 
 /// Returns the whole report.
 #[must_use]
-pub fn story(report: &Report) -> String {
+pub fn scenario(report: &ChecksReport) -> String {
     let lines: Vec<String> = report.checks.iter().map(checked_line).collect();
     let failures: String = report.failures().map(failure).collect();
     format!("{}\n{failures}\n{}", lines.join("\n"), total(report))
@@ -40,32 +40,34 @@ pub const fn named(root: &str) -> &str {
 
 /// Returns why a check did not simply pass.
 #[must_use]
-pub fn why(checked: &Checked) -> Option<String> {
+pub fn why(checked: &CheckResult) -> Option<String> {
     match &checked.outcome {
-        Outcome::Passed => None,
-        Outcome::Failed { code } => Some(format!("exit code {code}")),
-        Outcome::TimedOut => Some(format!(
+        CheckOutcome::Passed => None,
+        CheckOutcome::Failed { code } => Some(format!("exit code {code}")),
+        CheckOutcome::TimedOut => Some(format!(
             "killed at its time limit after {}",
             seconds(checked.duration_ms)
         )),
-        Outcome::OutOfResources { limit } => Some(format!("killed at its limit of {limit}")),
-        Outcome::Skipped { reason } => Some(reason.clone()),
-        Outcome::Cancelled => Some("ended without a result".to_owned()),
+        CheckOutcome::OutOfResources { limit } => Some(format!("killed at its limit of {limit}")),
+        CheckOutcome::Skipped { reason } => Some(reason.clone()),
+        CheckOutcome::Cancelled => Some("ended without a result".to_owned()),
     }
 }
 
-fn checked_line(checked: &Checked) -> String {
+fn checked_line(checked: &CheckResult) -> String {
     let word = match &checked.outcome {
-        Outcome::Passed => "passed",
-        Outcome::Failed { .. } | Outcome::TimedOut | Outcome::OutOfResources { .. } => "FAILED",
-        Outcome::Skipped { .. } => "skipped",
-        Outcome::Cancelled => "ended",
+        CheckOutcome::Passed => "passed",
+        CheckOutcome::Failed { .. }
+        | CheckOutcome::TimedOut
+        | CheckOutcome::OutOfResources { .. } => "FAILED",
+        CheckOutcome::Skipped { .. } => "skipped",
+        CheckOutcome::Cancelled => "ended",
     };
     let text = why(checked).unwrap_or_else(|| seconds(checked.duration_ms));
     line(word, &checked.check, &text)
 }
 
-fn failure(checked: &Checked) -> String {
+fn failure(checked: &CheckResult) -> String {
     let check = &checked.check;
     let (verb, root) = (check.verb, named(&check.root));
     let why = why(checked).unwrap_or_default();
@@ -78,7 +80,7 @@ fn failure(checked: &Checked) -> String {
     format!("\n{verb} of {root}: {why}\n{command}\n{output}\n")
 }
 
-fn total(report: &Report) -> String {
+fn total(report: &ChecksReport) -> String {
     let counts = report.counts();
     let mut text = format!(
         "{} passed, {} failed, {} skipped",
@@ -99,11 +101,11 @@ fn seconds(ms: u64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::story;
-    use crate::rules::checks::report::{Checked, Outcome, Report};
-    use crate::rules::checks::{Check, Verb};
+    use super::scenario;
+    use crate::rules::checks::report::{CheckOutcome, CheckResult, ChecksReport};
+    use crate::rules::checks::{Check, CheckVerb};
 
-    fn checked(root: &str, verb: Verb, outcome: Outcome, output: &str) -> Checked {
+    fn checked(root: &str, verb: CheckVerb, outcome: CheckOutcome, output: &str) -> CheckResult {
         let check = Check {
             root: root.to_owned(),
             verb,
@@ -113,7 +115,7 @@ mod tests {
             needs: Vec::new(),
             nothing: None,
         };
-        Checked {
+        CheckResult {
             check,
             outcome,
             duration_ms: 1_290,
@@ -124,13 +126,18 @@ mod tests {
     #[test]
     fn a_story_has_a_line_for_each_and_failures_in_full() {
         let reason = "golangci-lint is not on PATH".to_owned();
-        let report = Report {
+        let report = ChecksReport {
             checks: vec![
-                checked("", Verb::Typecheck, Outcome::Passed, "noise"),
-                checked("", Verb::Lint, Outcome::Skipped { reason }, ""),
-                checked("api", Verb::Test, Outcome::Failed { code: 1 }, "a ``` b\n"),
-                checked("api", Verb::Build, Outcome::TimedOut, " \n"),
-                checked("api", Verb::Format, Outcome::Cancelled, ""),
+                checked("", CheckVerb::Typecheck, CheckOutcome::Passed, "noise"),
+                checked("", CheckVerb::Lint, CheckOutcome::Skipped { reason }, ""),
+                checked(
+                    "api",
+                    CheckVerb::Test,
+                    CheckOutcome::Failed { code: 1 },
+                    "a ``` b\n",
+                ),
+                checked("api", CheckVerb::Build, CheckOutcome::TimedOut, " \n"),
+                checked("api", CheckVerb::Format, CheckOutcome::Cancelled, ""),
             ],
             duration_ms: 61_049,
         };
@@ -156,20 +163,25 @@ go build ./...
 It printed nothing.
 
 1 passed, 2 failed, 1 skipped, 1 stopped in 61.0s.";
-        assert_eq!(story(&report), expected);
+        assert_eq!(scenario(&report), expected);
     }
 
     #[test]
     fn a_report_of_skips_says_that_nothing_was_checked() {
         let reason = "go is not on PATH".to_owned();
-        let report = Report {
-            checks: vec![checked("", Verb::Lint, Outcome::Skipped { reason }, "")],
+        let report = ChecksReport {
+            checks: vec![checked(
+                "",
+                CheckVerb::Lint,
+                CheckOutcome::Skipped { reason },
+                "",
+            )],
             duration_ms: 9,
         };
-        let story = story(&report);
+        let scenario = scenario(&report);
         assert!(
-            story.ends_with("\n\nNothing was checked: 0 passed, 0 failed, 1 skipped."),
-            "{story}"
+            scenario.ends_with("\n\nNothing was checked: 0 passed, 0 failed, 1 skipped."),
+            "{scenario}"
         );
     }
 }

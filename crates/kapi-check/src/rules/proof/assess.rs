@@ -20,7 +20,7 @@ const TREE_DIGITS: usize = 10;
 /// Why commands that exit 0 are no proof yet.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "objection", rename_all = "snake_case", deny_unknown_fields)]
-pub enum Objection {
+pub enum ProofObjection {
     /// A command ran fewer tests than on the base, skipped more, or no longer says how many.
     TestsVanished {
         /// The command.
@@ -77,7 +77,7 @@ impl Grade {
 /// Returns what stands against a report whose commands pass, the gravest first; nothing when it is a
 /// proof as far as checks can tell.
 ///
-/// `allowed` holds what a person allowed, as [`Objection::question`] asks for it. `is_judged` tells
+/// `allowed` holds what a person allowed, as [`ProofObjection::question`] asks for it. `is_judged` tells
 /// whether a judge who is told of changed steering files decides next.
 #[must_use]
 pub fn objection(
@@ -86,22 +86,22 @@ pub fn objection(
     report: &VerifyReport,
     allowed: &BTreeSet<String>,
     is_judged: bool,
-) -> Option<Objection> {
+) -> Option<ProofObjection> {
     let seen = &report.inspection;
-    let is_open = |objection: &Objection| !allowed.contains(&objection.question(&report.tree));
+    let is_open = |objection: &ProofObjection| !allowed.contains(&objection.question(&report.tree));
     let lost = baseline.and_then(|base| vanished(base, report));
     let mut paths = seen.tests_changed.clone();
     if !holds_with_base_tests(baseline, report) {
         paths.extend(seen.tests_extended.iter().cloned());
     }
     let is_held = policy.tests != TestPolicy::Free && !paths.is_empty();
-    let tests = is_held.then_some(Objection::TestsChanged { paths });
+    let tests = is_held.then_some(ProofObjection::TestsChanged { paths });
     let rests = !policy.changed_steering && !is_judged && !seen.holds_without_steering();
-    let steering = rests.then(|| Objection::RestsOnSteering {
+    let steering = rests.then(|| ProofObjection::RestsOnSteering {
         paths: seen.steering_changed.clone(),
     });
     let is_added = policy.tests != TestPolicy::Free && !is_judged && seen.rests_on_added_tests();
-    let added = is_added.then(|| Objection::RestsOnAddedTests {
+    let added = is_added.then(|| ProofObjection::RestsOnAddedTests {
         paths: seen.tests_added.clone(),
     });
     let against = lost.into_iter().chain(tests).chain(added).chain(steering);
@@ -121,7 +121,7 @@ fn holds_with_base_tests(baseline: Option<&VerifyReport>, report: &VerifyReport)
 }
 
 /// Returns the first command that lost tests. Tests that a person let be changed may be fewer.
-fn vanished(base: &VerifyReport, now: &VerifyReport) -> Option<Objection> {
+fn vanished(base: &VerifyReport, now: &VerifyReport) -> Option<ProofObjection> {
     if !now.inspection.tests_changed.is_empty() {
         return None;
     }
@@ -129,7 +129,7 @@ fn vanished(base: &VerifyReport, now: &VerifyReport) -> Option<Objection> {
         let before = same_run(base, run)?.tally;
         let lost = lost(before.as_ref(), run.tally.as_ref())?;
         let command = run.command.clone();
-        Some(Objection::TestsVanished { command, lost })
+        Some(ProofObjection::TestsVanished { command, lost })
     })
 }
 
@@ -157,7 +157,7 @@ pub fn grade(baseline: Option<&VerifyReport>, report: &VerifyReport) -> Grade {
     }
 }
 
-impl Objection {
+impl ProofObjection {
     /// Returns what a person is asked to allow, bound to the tree it was seen in.
     #[must_use]
     pub fn question(&self, tree: &str) -> String {

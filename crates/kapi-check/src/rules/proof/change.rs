@@ -6,7 +6,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::policy::TestPolicy;
-use super::role::{Present, Role};
+use super::role::{PathRole, Present};
 
 /// One changed path.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -14,7 +14,7 @@ pub struct ChangedPath<'a> {
     /// The path, relative to the top.
     pub path: &'a str,
     /// What happened to it.
-    pub how: How<'a>,
+    pub how: PathChangeKind<'a>,
     /// What differs of what steers a run, for a file that steers by keys or lines and was looked
     /// into; `None` where nobody looked: the whole file is taken to differ.
     pub parts: Option<Vec<String>>,
@@ -22,7 +22,7 @@ pub struct ChangedPath<'a> {
 
 /// What happened to a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum How<'a> {
+pub enum PathChangeKind<'a> {
     /// It is new.
     Added,
     /// It was there.
@@ -39,7 +39,7 @@ pub enum How<'a> {
 /// What happened to a test or to what steers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Fate {
+pub enum TestEdit {
     /// It is new.
     Added,
     /// It is not what it was.
@@ -55,7 +55,8 @@ pub struct TestChange {
     /// The path.
     pub path: String,
     /// What happened.
-    pub fate: Fate,
+    #[serde(rename = "fate")]
+    pub disposition: TestEdit,
 }
 
 /// A file that steers and what happened to it.
@@ -65,7 +66,8 @@ pub struct SteeringChange {
     /// The path.
     pub path: String,
     /// What happened.
-    pub fate: Fate,
+    #[serde(rename = "fate")]
+    pub disposition: TestEdit,
     /// The keys or lines that differ; empty for the file as a whole.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub parts: Vec<String>,
@@ -91,15 +93,15 @@ impl CheckChanges {
     pub fn of(present: &Present<'_>, changes: &[ChangedPath<'_>]) -> Self {
         let mut found = Self::default();
         for change in changes {
-            let fate = match change.how {
-                How::Added | How::Renamed { .. } => Fate::Added,
-                How::Modified => Fate::Changed,
-                How::Deleted => Fate::Removed,
+            let disposition = match change.how {
+                PathChangeKind::Added | PathChangeKind::Renamed { .. } => TestEdit::Added,
+                PathChangeKind::Modified => TestEdit::Changed,
+                PathChangeKind::Deleted => TestEdit::Removed,
             };
-            if let How::Renamed { from } = change.how {
-                found.add(present, from, Fate::Removed, None);
+            if let PathChangeKind::Renamed { from } = change.how {
+                found.add(present, from, TestEdit::Removed, None);
             }
-            found.add(present, change.path, fate, change.parts.as_deref());
+            found.add(present, change.path, disposition, change.parts.as_deref());
         }
         found.sort();
         found
@@ -108,31 +110,38 @@ impl CheckChanges {
     /// Returns the changes of tests that a contract does not let pass without a person.
     #[must_use]
     pub fn refused(&self, policy: TestPolicy) -> Vec<&TestChange> {
-        let is_refused = |change: &&TestChange| match (policy, change.fate) {
-            (TestPolicy::Free, _) | (TestPolicy::Additive, Fate::Added) => false,
-            (TestPolicy::Additive, Fate::Changed | Fate::Removed) | (TestPolicy::Locked, _) => true,
+        let is_refused = |change: &&TestChange| match (policy, change.disposition) {
+            (TestPolicy::Free, _) | (TestPolicy::Additive, TestEdit::Added) => false,
+            (TestPolicy::Additive, TestEdit::Changed | TestEdit::Removed)
+            | (TestPolicy::Locked, _) => true,
         };
         self.tests.iter().filter(is_refused).collect()
     }
 
-    fn add(&mut self, present: &Present<'_>, path: &str, fate: Fate, parts: Option<&[String]>) {
+    fn add(
+        &mut self,
+        present: &Present<'_>,
+        path: &str,
+        disposition: TestEdit,
+        parts: Option<&[String]>,
+    ) {
         let roles = present.roles(path);
         let is_untouched = parts.is_some_and(<[String]>::is_empty);
-        if roles.has(Role::Test) {
+        if roles.has(PathRole::Test) {
             let path = path.to_owned();
-            self.tests.push(TestChange { path, fate });
+            self.tests.push(TestChange { path, disposition });
         }
-        if roles.has(Role::Steering) && !is_untouched {
+        if roles.has(PathRole::Steering) && !is_untouched {
             self.steering.push(SteeringChange {
                 path: path.to_owned(),
-                fate,
+                disposition,
                 parts: parts.map(<[String]>::to_vec).unwrap_or_default(),
             });
         }
-        if roles.has(Role::Shadow) && fate == Fate::Added {
+        if roles.has(PathRole::Shadow) && disposition == TestEdit::Added {
             self.shadows.push(path.to_owned());
         }
-        if roles.has(Role::LockFile) {
+        if roles.has(PathRole::LockFile) {
             self.lock_files.push(path.to_owned());
         }
     }
@@ -147,12 +156,12 @@ impl CheckChanges {
 
 #[cfg(test)]
 mod tests {
-    use super::{ChangedPath, CheckChanges, Fate, How, SteeringChange, TestChange};
+    use super::{ChangedPath, CheckChanges, PathChangeKind, SteeringChange, TestChange, TestEdit};
     use crate::rules::proof::ecosystem::TABLE;
     use crate::rules::proof::policy::TestPolicy;
     use crate::rules::proof::role::Ecosystems;
 
-    fn changes(list: &[(&'static str, How<'static>)]) -> CheckChanges {
+    fn changes(list: &[(&'static str, PathChangeKind<'static>)]) -> CheckChanges {
         let ecosystems = Ecosystems::from(&toml::from_str(TABLE).unwrap());
         let present = ecosystems.of(["pyproject.toml", "package.json"]);
         let list: Vec<ChangedPath<'_>> = list
@@ -166,32 +175,32 @@ mod tests {
         CheckChanges::of(&present, &list)
     }
 
-    fn test(path: &str, fate: Fate) -> TestChange {
+    fn test(path: &str, disposition: TestEdit) -> TestChange {
         TestChange {
             path: path.to_owned(),
-            fate,
+            disposition,
         }
     }
 
     #[test]
     fn existing_tests_stay_unless_they_are_free() {
         let changes = changes(&[
-            ("src/a.py", How::Modified),
-            ("tests/test_new.py", How::Added),
-            ("tests/test_a.py", How::Modified),
-            ("tests/test_b.py", How::Deleted),
+            ("src/a.py", PathChangeKind::Modified),
+            ("tests/test_new.py", PathChangeKind::Added),
+            ("tests/test_a.py", PathChangeKind::Modified),
+            ("tests/test_b.py", PathChangeKind::Deleted),
             (
                 "src/c.py",
-                How::Renamed {
+                PathChangeKind::Renamed {
                     from: "tests/test_c.py",
                 },
             ),
         ]);
         let [changed, gone, moved, new] = [
-            test("tests/test_a.py", Fate::Changed),
-            test("tests/test_b.py", Fate::Removed),
-            test("tests/test_c.py", Fate::Removed),
-            test("tests/test_new.py", Fate::Added),
+            test("tests/test_a.py", TestEdit::Changed),
+            test("tests/test_b.py", TestEdit::Removed),
+            test("tests/test_c.py", TestEdit::Removed),
+            test("tests/test_new.py", TestEdit::Added),
         ];
         assert_eq!(
             changes.refused(TestPolicy::Additive),
@@ -208,24 +217,24 @@ mod tests {
     #[test]
     fn what_steers_and_what_shadows_is_named() {
         let found = changes(&[
-            ("conftest.py", How::Added),
-            ("unittest.py", How::Added),
-            ("Makefile", How::Deleted),
-            ("uv.lock", How::Modified),
-            ("random.py", How::Modified),
+            ("conftest.py", PathChangeKind::Added),
+            ("unittest.py", PathChangeKind::Added),
+            ("Makefile", PathChangeKind::Deleted),
+            ("uv.lock", PathChangeKind::Modified),
+            ("random.py", PathChangeKind::Modified),
         ]);
-        let steering = |path: &str, fate| SteeringChange {
+        let steering = |path: &str, disposition| SteeringChange {
             path: path.to_owned(),
-            fate,
+            disposition,
             parts: Vec::new(),
         };
         assert_eq!(
             found,
             CheckChanges {
-                tests: vec![test("conftest.py", Fate::Added)],
+                tests: vec![test("conftest.py", TestEdit::Added)],
                 steering: vec![
-                    steering("Makefile", Fate::Removed),
-                    steering("conftest.py", Fate::Added)
+                    steering("Makefile", TestEdit::Removed),
+                    steering("conftest.py", TestEdit::Added)
                 ],
                 shadows: vec!["unittest.py".into()],
                 lock_files: vec!["uv.lock".into()],
@@ -240,7 +249,7 @@ mod tests {
         let change = |parts| {
             let changed = ChangedPath {
                 path: "package.json",
-                how: How::Modified,
+                how: PathChangeKind::Modified,
                 parts,
             };
             CheckChanges::of(&present, &[changed]).steering

@@ -4,7 +4,7 @@
 
 use std::collections::BTreeSet;
 
-use kapi_core::verdict::{JudgeAnswer, JudgeRun, Verdict};
+use kapi_core::verdict::{JudgeAnswer, JudgeRun, JudgeVerdict};
 use serde::{Deserialize, Serialize};
 
 use super::verify_report::VerifyReport;
@@ -17,7 +17,7 @@ use crate::rules::proof::{assess, baseline};
 /// What a proof comes to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Standing {
+pub enum ProofStatus {
     /// The checks show it, and nothing stands against them.
     Proved,
     /// The checks pass and passed before: nothing speaks for the change itself.
@@ -28,7 +28,7 @@ pub enum Standing {
     CannotRun,
 }
 
-impl Standing {
+impl ProofStatus {
     /// Returns the standing as it stands in JSON.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
@@ -45,7 +45,7 @@ impl Standing {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Conclusion {
     /// The standing.
-    pub standing: Standing,
+    pub state: ProofStatus,
     /// Why, as one sentence without a final period.
     pub reason: String,
     /// What a person can do about it.
@@ -54,7 +54,7 @@ pub struct Conclusion {
 
 /// Everything that was found out of a change.
 #[derive(Debug, Clone, Copy)]
-pub struct Findings<'a> {
+pub struct ProofFindings<'a> {
     /// What the checks were held to.
     pub policy: &'a CheckPolicy,
     /// What they showed on the base.
@@ -65,7 +65,7 @@ pub struct Findings<'a> {
     pub judged: Option<&'a JudgeRun>,
 }
 
-impl Findings<'_> {
+impl ProofFindings<'_> {
     /// Returns what they come to.
     #[must_use]
     pub fn conclusion(&self) -> Conclusion {
@@ -104,13 +104,13 @@ impl Findings<'_> {
         let is_enough = grade != Grade::KeptGreen || self.policy.already_green;
         if is_enough || self.judged.is_some() {
             return Conclusion {
-                standing: Standing::Proved,
+                state: ProofStatus::Proved,
                 reason: grade.words().to_owned(),
                 hint: None,
             };
         }
         Conclusion {
-            standing: Standing::Unverified,
+            state: ProofStatus::Unverified,
             reason: "the checks already passed on the base, so they show only that nothing broke"
                 .to_owned(),
             hint: Some(
@@ -124,7 +124,7 @@ impl Findings<'_> {
     fn obstacle(&self) -> Conclusion {
         match baseline::obstacle(self.baseline) {
             Some(obstacle) => Conclusion {
-                standing: Standing::CannotRun,
+                state: ProofStatus::CannotRun,
                 reason: format!(
                     "`{}` cannot run in the sandbox: {}",
                     obstacle.command, obstacle.reason
@@ -140,7 +140,7 @@ fn without_dependencies(lacking: &Lacking) -> Conclusion {
     let options = lacking.refused.iter().map(|it| format!("--registry {it}"));
     let options = options.collect::<Vec<_>>().join(" ");
     Conclusion {
-        standing: Standing::CannotRun,
+        state: ProofStatus::CannotRun,
         reason: lacking.why.clone(),
         hint: (!options.is_empty()).then(|| {
             format!(
@@ -153,7 +153,7 @@ fn without_dependencies(lacking: &Lacking) -> Conclusion {
 
 fn refused(reason: String) -> Conclusion {
     Conclusion {
-        standing: Standing::Refused,
+        state: ProofStatus::Refused,
         reason,
         hint: None,
     }
@@ -162,7 +162,7 @@ fn refused(reason: String) -> Conclusion {
 fn not_accepted(run: &JudgeRun) -> Option<String> {
     match &run.answer {
         JudgeAnswer::Verdict {
-            verdict: Verdict::Done,
+            verdict: JudgeVerdict::Done,
             ..
         } => None,
         JudgeAnswer::Verdict { verdict, reason } => Some(format!(

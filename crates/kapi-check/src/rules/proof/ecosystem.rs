@@ -13,16 +13,16 @@ pub const TABLE: &str = include_str!("ecosystems.toml");
 /// The whole table, as it is written.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Table {
+pub struct EcosystemTable {
     /// Every ecosystem; a project may be of several.
     #[serde(rename = "ecosystem")]
-    pub all: Vec<Ecosystem>,
+    pub all: Vec<ProjectEcosystem>,
 }
 
 /// One ecosystem.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct Ecosystem {
+pub struct ProjectEcosystem {
     /// Its name.
     pub id: String,
     /// Whether it concerns every project.
@@ -48,7 +48,7 @@ pub struct Ecosystem {
     /// Directories and files of the project with what was built.
     pub output: Vec<String>,
     /// Files among the project's own sources that installing it writes.
-    pub installed: Vec<Installed>,
+    pub installed: Vec<InstalledFiles>,
     /// Those of the output that may be kept between Kapi's own runs.
     pub reusable: Vec<String>,
     /// What was downloaded before.
@@ -86,7 +86,7 @@ pub struct SteeringLines {
 /// Files that installing a project writes among its sources, where git ignores them.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Installed {
+pub struct InstalledFiles {
     /// Which: patterns of names.
     pub files: Vec<String>,
     /// Sources that they are out of date with once these change: patterns of names.
@@ -120,15 +120,15 @@ pub struct Prepare {
     pub registries: Vec<String>,
 }
 
-impl Table {
+impl EcosystemTable {
     /// Returns an ecosystem by its name.
     #[must_use]
-    pub fn get(&self, id: &str) -> Option<&Ecosystem> {
+    pub fn get(&self, id: &str) -> Option<&ProjectEcosystem> {
         self.all.iter().find(|one| one.id == id)
     }
 }
 
-impl Ecosystem {
+impl ProjectEcosystem {
     /// Returns what was downloaded before, below the home, where nothing moved it.
     pub fn caches_below_home(&self) -> impl Iterator<Item = &str> {
         self.caches.iter().filter_map(|cache| cache.home.as_deref())
@@ -139,9 +139,9 @@ impl Ecosystem {
 mod tests {
     use std::collections::BTreeSet;
 
-    use super::{Location, TABLE, Table};
+    use super::{EcosystemTable, Location, TABLE};
 
-    fn table() -> Table {
+    fn table() -> EcosystemTable {
         toml::from_str(TABLE).unwrap()
     }
 

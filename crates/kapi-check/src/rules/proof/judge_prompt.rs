@@ -59,7 +59,7 @@ pub fn instructions() -> String {
 
 /// What is judged, but for the change itself.
 #[derive(Debug, Clone, Copy)]
-pub struct Subject<'a> {
+pub struct JudgeSubject<'a> {
     /// The person's own words, where goal and criteria were worded by somebody else.
     pub original: Option<&'a str>,
     /// What was wanted.
@@ -96,7 +96,7 @@ pub struct NamedReport<'a> {
 
 /// Returns everything that is judged, but for the change itself, fenced and with nothing hidden.
 #[must_use]
-pub fn material(subject: &Subject<'_>) -> String {
+pub fn material(subject: &JudgeSubject<'_>) -> String {
     let mut parts: Vec<String> = Vec::new();
     parts.extend(
         subject

@@ -18,7 +18,7 @@ const NAME_BYTES_MAX: usize = 200;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Missing {
     /// What it was.
-    pub want: Want,
+    pub want: MissingThing,
     /// Whether it can be something else.
     pub certainty: Certainty,
     /// The line that mends it, as a sentence.
@@ -27,7 +27,7 @@ pub struct Missing {
 
 /// A thing that a command needs.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Want {
+pub enum MissingThing {
     /// A program.
     Command(String),
     /// A package or module; empty where its name was not said.
@@ -48,11 +48,15 @@ pub enum Certainty {
 impl fmt::Display for Missing {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.want {
-            Want::Command(name) => write!(f, "the program `{name}` is missing"),
-            Want::Dependency(name) if name.is_empty() => f.write_str("dependencies are missing"),
-            Want::Dependency(name) => write!(f, "the dependency `{name}` is missing"),
-            Want::Host(name) if name.is_empty() => f.write_str("the network is unreachable"),
-            Want::Host(name) => write!(f, "the host {name} is unreachable"),
+            MissingThing::Command(name) => write!(f, "the program `{name}` is missing"),
+            MissingThing::Dependency(name) if name.is_empty() => {
+                f.write_str("dependencies are missing")
+            }
+            MissingThing::Dependency(name) => write!(f, "the dependency `{name}` is missing"),
+            MissingThing::Host(name) if name.is_empty() => {
+                f.write_str("the network is unreachable")
+            }
+            MissingThing::Host(name) => write!(f, "the host {name} is unreachable"),
         }
     }
 }
@@ -75,7 +79,7 @@ fn program(lines: &[&str], exit_code: i32) -> Option<Missing> {
         (Some(name), _) => name,
         (None, 127) => {
             return Some(Missing {
-                want: Want::Command("?".to_owned()),
+                want: MissingThing::Command("?".to_owned()),
                 certainty: Certainty::Likely,
                 remedy: "a program that the command needs is not on PATH in the sandbox; run \
                     the command in your checkout to find out which, and install it."
@@ -92,7 +96,7 @@ fn program(lines: &[&str], exit_code: i32) -> Option<Missing> {
         _ => Certainty::Likely,
     };
     Some(Missing {
-        want: Want::Command(name.to_owned()),
+        want: MissingThing::Command(name.to_owned()),
         certainty,
         remedy: remedy_of_program(name),
     })
@@ -206,20 +210,20 @@ fn said(lines: &[&str]) -> Option<Missing> {
 
 fn made(phrase: &Phrase, name: &str) -> Missing {
     let want = match phrase.kind {
-        phrases::Kind::Host => Want::Host(host_of(name).to_owned()),
-        phrases::Kind::Dependency => Want::Dependency(name.to_owned()),
+        phrases::PhraseKind::Host => MissingThing::Host(host_of(name).to_owned()),
+        phrases::PhraseKind::Dependency => MissingThing::Dependency(name.to_owned()),
     };
     let remedy = match &want {
-        Want::Host(host) if host.is_empty() => {
+        MissingThing::Host(host) if host.is_empty() => {
             "checks have no network; install their downloads in your checkout first, or allow \
              them with `--verify-network` and `[network] allow`."
                 .to_owned()
         }
-        Want::Host(host) => format!(
+        MissingThing::Host(host) => format!(
             "checks have no network; install their downloads in your checkout first, or allow \
              them with `--verify-network` and `allow = [\"{host}\"]` under [network]."
         ),
-        Want::Dependency(_) | Want::Command(_) => {
+        MissingThing::Dependency(_) | MissingThing::Command(_) => {
             format!("{} in your checkout and start again.", phrase.install)
         }
     };
@@ -275,9 +279,9 @@ fn without_colours(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{Certainty, Want, missing};
+    use super::{Certainty, MissingThing, missing};
 
-    fn check(output: &str, exit_code: i32, want: &Want, certainty: Certainty) {
+    fn check(output: &str, exit_code: i32, want: &MissingThing, certainty: Certainty) {
         let found = missing(output, exit_code).unwrap_or_else(|| panic!("{output}"));
         assert_eq!(
             (&found.want, found.certainty),
@@ -295,7 +299,12 @@ mod tests {
     fn a_program_that_is_not_there_is_named() {
         use Certainty::{Certain, Likely};
         let is = |output, code, name: &str, certainty| {
-            check(output, code, &Want::Command(name.to_owned()), certainty);
+            check(
+                output,
+                code,
+                &MissingThing::Command(name.to_owned()),
+                certainty,
+            );
         };
         is("sh: 1: pytest: not found", 127, "pytest", Certain);
         is(
@@ -349,7 +358,12 @@ mod tests {
     fn a_dependency_that_is_not_there_is_named() {
         use Certainty::{Certain, Likely};
         let is = |output, name: &str, certainty| {
-            check(output, 1, &Want::Dependency(name.to_owned()), certainty);
+            check(
+                output,
+                1,
+                &MissingThing::Dependency(name.to_owned()),
+                certainty,
+            );
         };
         is(
             "Error: Cannot find module 'left-pad'\nRequire stack:",
@@ -404,7 +418,7 @@ mod tests {
     fn a_host_that_is_not_reachable_is_named() {
         use Certainty::{Certain, Likely};
         let is = |output, name: &str, certainty| {
-            check(output, 1, &Want::Host(name.to_owned()), certainty);
+            check(output, 1, &MissingThing::Host(name.to_owned()), certainty);
         };
         is(
             "npm error request to https://registry.example.org/x failed, reason: getaddrinfo EAI_AGAIN registry.example.org",

@@ -74,7 +74,7 @@ pub struct ResolvedChecks {
 pub fn resolve(layers: &[SettingsLayer]) -> ResolvedChecks {
     let mut layers: Vec<&SettingsLayer> = layers.iter().collect();
     layers.sort_by_key(|layer| layer.by);
-    let mut resolver = Resolver::default();
+    let mut resolver = PrecedenceResolver::default();
     for layer in layers {
         if layer.by.is_person() {
             resolver.apply_person(layer);
@@ -86,7 +86,7 @@ pub fn resolve(layers: &[SettingsLayer]) -> ResolvedChecks {
 }
 
 #[derive(Default)]
-struct Resolver {
+struct PrecedenceResolver {
     resolved: ResolvedChecks,
     /// Parts that the person fixed for this very goal.
     fixed: Vec<CheckPart>,
@@ -95,7 +95,7 @@ struct Resolver {
 /// One part with a single value, and when another value is the narrower one.
 struct Single<T> {
     part: CheckPart,
-    place: fn(&mut CheckSettings) -> &mut Option<T>,
+    location: fn(&mut CheckSettings) -> &mut Option<T>,
     /// What holds where nobody says anything.
     usual: Option<T>,
     /// Tells whether the first narrows the second, which holds now.
@@ -104,22 +104,25 @@ struct Single<T> {
 
 const TESTS: Single<TestPolicy> = Single {
     part: CheckPart::Tests,
-    place: |settings| &mut settings.tests,
+    location: |settings| &mut settings.tests,
     usual: Some(TestPolicy::Additive),
     narrows: |wanted, now| wanted > now.unwrap_or_default(),
 };
 const TURNS: Single<u32> = Single {
     part: CheckPart::Turns,
-    place: |settings| &mut settings.turns,
+    location: |settings| &mut settings.turns,
     usual: None,
     narrows: |wanted, now| now.is_none_or(|now| wanted < now),
 };
 
-const fn amount(part: CheckPart, place: fn(&mut CheckSettings) -> &mut Option<u64>) -> Single<u64> {
+const fn amount(
+    part: CheckPart,
+    location: fn(&mut CheckSettings) -> &mut Option<u64>,
+) -> Single<u64> {
     let narrows = |wanted, now: Option<u64>| now.is_none_or(|now| wanted < now);
     Single {
         part,
-        place,
+        location,
         usual: None,
         narrows,
     }
@@ -133,25 +136,25 @@ const AMOUNTS: [Single<u64>; 3] = [
 const SWITCHES: [Single<bool>; 3] = [
     Single {
         part: CheckPart::AlreadyGreen,
-        place: |settings| &mut settings.already_green,
+        location: |settings| &mut settings.already_green,
         usual: Some(false),
         narrows: |wanted, now| !wanted && now == Some(true),
     },
     Single {
         part: CheckPart::ChangedSteering,
-        place: |settings| &mut settings.changed_steering,
+        location: |settings| &mut settings.changed_steering,
         usual: Some(false),
         narrows: |wanted, now| !wanted && now == Some(true),
     },
     Single {
         part: CheckPart::Strength,
-        place: |settings| &mut settings.strength,
+        location: |settings| &mut settings.strength,
         usual: Some(false),
         narrows: |wanted, now| wanted && now != Some(true),
     },
 ];
 
-impl Resolver {
+impl PrecedenceResolver {
     /// The strongest word of the person counts; what is protected adds up.
     fn apply_person(&mut self, layer: &SettingsLayer) {
         let said = &layer.settings;
@@ -179,12 +182,12 @@ impl Resolver {
     }
 
     fn apply_single<T: Copy>(&mut self, layer: &SettingsLayer, single: &Single<T>) {
-        let Some(value) = *(single.place)(&mut layer.settings.clone()) else {
+        let Some(value) = *(single.location)(&mut layer.settings.clone()) else {
             return;
         };
-        let place = (single.place)(&mut self.resolved.settings);
-        if place.is_none() {
-            *place = Some(value);
+        let location = (single.location)(&mut self.resolved.settings);
+        if location.is_none() {
+            *location = Some(value);
             if layer.by.is_about_this_goal() {
                 self.fixed.push(single.part);
             }
@@ -253,17 +256,17 @@ impl Resolver {
         single: &Single<T>,
         text: fn(T) -> String,
     ) {
-        let Some(wanted) = *(single.place)(&mut layer.settings.clone()) else {
+        let Some(wanted) = *(single.location)(&mut layer.settings.clone()) else {
             return;
         };
-        let place = (single.place)(&mut self.resolved.settings);
-        let now = place.or(single.usual);
+        let location = (single.location)(&mut self.resolved.settings);
+        let now = location.or(single.usual);
         if now == Some(wanted) {
             return;
         }
         let is_fixed = self.fixed.contains(&single.part);
         if !is_fixed && (single.narrows)(wanted, now) {
-            *place = Some(wanted);
+            *location = Some(wanted);
             self.added(layer.by, single.part, text(wanted));
         } else if let Some(kept) = now.map(text) {
             self.refused(layer.by, single.part, text(wanted), kept);

@@ -5,15 +5,15 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use kapi_core::glob::Glob;
-use kapi_core::value::Value;
+use kapi_core::value::KernelValue;
 use serde::{Deserialize, Serialize};
 
-use super::ecosystem::{Ecosystem, Table};
+use super::ecosystem::{EcosystemTable, ProjectEcosystem};
 
 /// What a path is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Role {
+pub enum PathRole {
     /// A test, or what tests read.
     Test,
     /// It steers a run, as a whole or by some of its keys.
@@ -33,12 +33,12 @@ pub enum Role {
 /// All that a path is; nothing for most.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
-pub struct Roles(pub BTreeSet<Role>);
+pub struct Roles(pub BTreeSet<PathRole>);
 
 impl Roles {
     /// Tells whether the path has a role.
     #[must_use]
-    pub fn has(&self, role: Role) -> bool {
+    pub fn has(&self, role: PathRole) -> bool {
         self.0.contains(&role)
     }
 }
@@ -46,11 +46,11 @@ impl Roles {
 /// The table, ready to be asked.
 #[derive(Debug, Clone)]
 pub struct Ecosystems {
-    all: Vec<Rules>,
+    all: Vec<RoleRules>,
 }
 
 #[derive(Debug, Clone)]
-struct Rules {
+struct RoleRules {
     id: String,
     always: bool,
     markers: Patterns,
@@ -98,8 +98,8 @@ impl Patterns {
     }
 }
 
-impl From<&Ecosystem> for Rules {
-    fn from(one: &Ecosystem) -> Self {
+impl From<&ProjectEcosystem> for RoleRules {
+    fn from(one: &ProjectEcosystem) -> Self {
         let keys = one.steering_keys.iter().map(|rule| {
             let keys = rule.keys.iter().map(|key| Glob::new(key)).collect();
             (Patterns::new([&rule.file]), keys)
@@ -130,10 +130,10 @@ impl From<&Ecosystem> for Rules {
     }
 }
 
-impl From<&Table> for Ecosystems {
-    fn from(table: &Table) -> Self {
+impl From<&EcosystemTable> for Ecosystems {
+    fn from(table: &EcosystemTable) -> Self {
         Self {
-            all: table.all.iter().map(Rules::from).collect(),
+            all: table.all.iter().map(RoleRules::from).collect(),
         }
     }
 }
@@ -177,7 +177,7 @@ impl Ecosystems {
 #[derive(Debug, Clone)]
 pub struct Present<'e> {
     /// Each with the directories that are projects of it, taken apart at their slashes.
-    found: Vec<(&'e Rules, BTreeSet<Vec<String>>)>,
+    found: Vec<(&'e RoleRules, BTreeSet<Vec<String>>)>,
 }
 
 /// How a file steers a run.
@@ -214,16 +214,19 @@ impl<'e> Present<'e> {
                     || keyed.any(|(file, _)| file.has_file(&names, &below))
             };
             let found = [
-                (Role::Test, rules.tests.has_file(&names, &below)),
-                (Role::Steering, steers()),
-                (Role::Shadow, rules.shadows.has_file(&names, &below)),
+                (PathRole::Test, rules.tests.has_file(&names, &below)),
+                (PathRole::Steering, steers()),
+                (PathRole::Shadow, rules.shadows.has_file(&names, &below)),
                 (
-                    Role::Dependency,
+                    PathRole::Dependency,
                     rules.dependencies.has_directory_of(&names),
                 ),
-                (Role::Output, rules.output.has_directory_of(&names)),
-                (Role::LockFile, rules.locks.has_file(&names, &below)),
-                (Role::Credential, rules.credentials.has_file(&names, &below)),
+                (PathRole::Output, rules.output.has_directory_of(&names)),
+                (PathRole::LockFile, rules.locks.has_file(&names, &below)),
+                (
+                    PathRole::Credential,
+                    rules.credentials.has_file(&names, &below),
+                ),
             ];
             let found = found.into_iter().filter(|(_, is_so)| *is_so);
             roles.0.extend(found.map(|(role, _)| role));
@@ -261,7 +264,7 @@ fn below<'n, 'p>(names: &'n [&'p str], top: &[String]) -> Option<&'n [&'p str]> 
 
 /// Returns the steering keys in which two versions of a file differ, each as a `/`-separated path.
 #[must_use]
-pub fn differing_keys(keys: &[Glob], old: &Value, new: &Value) -> Vec<String> {
+pub fn differing_keys(keys: &[Glob], old: &KernelValue, new: &KernelValue) -> Vec<String> {
     let mut found = Vec::new();
     compare(
         keys,
@@ -277,8 +280,8 @@ pub fn differing_keys(keys: &[Glob], old: &Value, new: &Value) -> Vec<String> {
 
 #[derive(Clone, Copy)]
 struct Sides<'v> {
-    old: Option<&'v Value>,
-    new: Option<&'v Value>,
+    old: Option<&'v KernelValue>,
+    new: Option<&'v KernelValue>,
 }
 
 fn compare<'v>(keys: &[Glob], path: &mut Vec<&'v str>, sides: Sides<'v>, found: &mut Vec<String>) {
@@ -292,8 +295,8 @@ fn compare<'v>(keys: &[Glob], path: &mut Vec<&'v str>, sides: Sides<'v>, found: 
         found.push(whole);
         return;
     }
-    let children = |value: Option<&'v Value>| match value {
-        Some(Value::Map(entries)) => Some(entries),
+    let children = |value: Option<&'v KernelValue>| match value {
+        Some(KernelValue::Map(entries)) => Some(entries),
         Some(_) | None => None,
     };
     let (old, new) = (children(sides.old), children(sides.new));
@@ -315,23 +318,23 @@ fn compare<'v>(keys: &[Glob], path: &mut Vec<&'v str>, sides: Sides<'v>, found: 
 
 /// Returns the new version of a file with its steering keys as they were in the old one.
 #[must_use]
-pub fn put_back(keys: &[Glob], old: &Value, new: &Value) -> Value {
+pub fn put_back(keys: &[Glob], old: &KernelValue, new: &KernelValue) -> KernelValue {
     restored(keys, &mut Vec::new(), Some(old), Some(new)).unwrap_or_default()
 }
 
 fn restored<'v>(
     keys: &[Glob],
     path: &mut Vec<&'v str>,
-    old: Option<&'v Value>,
-    new: Option<&'v Value>,
-) -> Option<Value> {
+    old: Option<&'v KernelValue>,
+    new: Option<&'v KernelValue>,
+) -> Option<KernelValue> {
     let whole = path.join("/");
     let names: Vec<&str> = whole.split('/').collect();
     if !path.is_empty() && keys.iter().any(|key| key.matches_names(&names)) {
         return old.cloned();
     }
-    let children = |value: Option<&'v Value>| match value {
-        Some(Value::Map(entries)) => Some(entries),
+    let children = |value: Option<&'v KernelValue>| match value {
+        Some(KernelValue::Map(entries)) => Some(entries),
         Some(_) | None => None,
     };
     let (old_entries, new_entries) = (children(old), children(new));
@@ -351,7 +354,7 @@ fn restored<'v>(
             entries.insert(name.clone(), value);
         }
     }
-    (new.is_some() || !entries.is_empty()).then_some(Value::Map(entries))
+    (new.is_some() || !entries.is_empty()).then_some(KernelValue::Map(entries))
 }
 
 /// Returns the steering lines that only one of two versions of a file has, without blanks around.

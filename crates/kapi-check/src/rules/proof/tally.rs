@@ -13,7 +13,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use self::closing::Reading;
+use self::closing::ClosingReading;
 
 /// The most lines of a run that are read, from its end.
 const LINES_MAX: usize = 200_000;
@@ -21,7 +21,7 @@ const LINES_MAX: usize = 200_000;
 /// How many tests ended how.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct Tally {
+pub struct TestTally {
     /// They passed.
     pub passed: u64,
     /// They failed, or could not be run.
@@ -32,7 +32,7 @@ pub struct Tally {
     pub only_red: bool,
 }
 
-impl Tally {
+impl TestTally {
     /// Returns how many tests were run.
     #[must_use]
     pub const fn run(&self) -> u64 {
@@ -47,7 +47,7 @@ impl Tally {
     }
 }
 
-impl fmt::Display for Tally {
+impl fmt::Display for TestTally {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             out,
@@ -64,21 +64,21 @@ pub enum TestsLost {
     /// The runner's closing line is not there.
     NoClosingLine {
         /// What the base said.
-        before: Tally,
+        before: TestTally,
     },
     /// Fewer tests were run.
     Fewer {
         /// On the base.
-        before: Tally,
+        before: TestTally,
         /// With the change.
-        now: Tally,
+        now: TestTally,
     },
     /// More tests were skipped.
     MoreSkipped {
         /// On the base.
-        before: Tally,
+        before: TestTally,
         /// With the change.
-        now: Tally,
+        now: TestTally,
     },
 }
 
@@ -108,11 +108,11 @@ impl fmt::Display for TestsLost {
 /// Reads how many tests a run says that it ran; `None` without a closing line. Colours and other
 /// escapes are taken out first.
 #[must_use]
-pub fn tally(output: &str) -> Option<Tally> {
+pub fn tally(output: &str) -> Option<TestTally> {
     let plain = plain::plain(output);
     let lines: Vec<&str> = plain.lines().collect();
     let last = lines.get(lines.len().saturating_sub(LINES_MAX)..);
-    let mut reading = Reading::default();
+    let mut reading = ClosingReading::default();
     for line in last.unwrap_or_default() {
         reading.read(line);
     }
@@ -121,14 +121,14 @@ pub fn tally(output: &str) -> Option<Tally> {
 
 /// Reads how many tests a file in the form of `JUnit` XML names; `None` where it is no such file.
 #[must_use]
-pub fn junit(text: &str) -> Option<Tally> {
+pub fn junit(text: &str) -> Option<TestTally> {
     junit::read(text)
 }
 
 /// Compares a run with one on the base. New tests never hurt; a base that did not get as far as its
 /// closing line compares with nothing.
 #[must_use]
-pub fn lost(base: Option<&Tally>, now: Option<&Tally>) -> Option<TestsLost> {
+pub fn lost(base: Option<&TestTally>, now: Option<&TestTally>) -> Option<TestsLost> {
     let before = *base?;
     let Some(now) = now.copied() else {
         return (!before.only_red).then_some(TestsLost::NoClosingLine { before });

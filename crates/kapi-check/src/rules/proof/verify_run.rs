@@ -4,7 +4,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::tally::Tally;
+use super::tally::TestTally;
 
 /// Which checks a verify command ran on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -36,7 +36,7 @@ pub struct VerifyRun {
     pub output_bytes: u64,
     /// How many tests it reports, where it does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub tally: Option<Tally>,
+    pub tally: Option<TestTally>,
 }
 
 impl VerifyRun {

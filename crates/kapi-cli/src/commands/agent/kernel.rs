@@ -9,18 +9,18 @@ use super::words::object;
 
 /// Verbs of `kapi agent task`.
 #[derive(Debug, clap::Subcommand)]
-pub(crate) enum Task {
+pub(crate) enum TaskVerb {
     /// Submit a task and print its id at once
-    Run(Run),
+    Run(TaskRunArgs),
     /// Show a task's status, output, usage and error
-    Status(TaskId),
+    Status(TaskIdArgs),
     /// Cancel a pending or running task
-    Cancel(TaskId),
+    Cancel(TaskIdArgs),
 }
 
 /// Options of `kapi agent task run`.
 #[derive(Debug, clap::Args)]
-pub(crate) struct Run {
+pub(crate) struct TaskRunArgs {
     /// The agent's complete prompt
     #[arg(value_name = "PROMPT")]
     prompt: String,
@@ -37,7 +37,7 @@ pub(crate) struct Run {
 
 /// Names a task.
 #[derive(Debug, clap::Args)]
-pub(crate) struct TaskId {
+pub(crate) struct TaskIdArgs {
     /// The task's id
     #[arg(value_name = "TASK")]
     id: String,
@@ -47,14 +47,14 @@ pub(crate) struct TaskId {
 #[derive(Debug, clap::Subcommand)]
 pub(crate) enum Loop {
     /// Trigger a run of a loop
-    Trigger(Trigger),
+    Trigger(TriggerArgs),
     /// Show the status of one loop or all loops
-    Status(LoopStatus),
+    Status(LoopStatusArgs),
 }
 
 /// Options of `kapi agent loop trigger`.
 #[derive(Debug, clap::Args)]
-pub(crate) struct Trigger {
+pub(crate) struct TriggerArgs {
     /// The loop's name
     #[arg(value_name = "LOOP")]
     name: String,
@@ -65,7 +65,7 @@ pub(crate) struct Trigger {
 
 /// Options of `kapi agent loop status`.
 #[derive(Debug, clap::Args)]
-pub(crate) struct LoopStatus {
+pub(crate) struct LoopStatusArgs {
     /// The loop's name
     #[arg(value_name = "LOOP")]
     name: Option<String>,
@@ -94,7 +94,7 @@ pub(crate) struct Add {
 
 /// The tools under their own names, for programs that pass JSON on.
 #[derive(Debug, Clone, Copy, clap::Subcommand)]
-pub(crate) enum Named {
+pub(crate) enum RawToolArgs {
     /// Call background_task (JSON on standard input)
     #[command(name = "background_task", hide = true)]
     BackgroundTask,
@@ -115,7 +115,7 @@ pub(crate) enum Named {
     GuardrailAdd,
 }
 
-impl Task {
+impl TaskVerb {
     pub(super) const fn tool(&self) -> KernelTool {
         match self {
             Self::Run(_) => KernelTool::Task,
@@ -132,7 +132,9 @@ impl Task {
                 input["prompt"] = json!(run.prompt);
                 input
             }
-            Self::Status(TaskId { id }) | Self::Cancel(TaskId { id }) => json!({"taskId": id}),
+            Self::Status(TaskIdArgs { id }) | Self::Cancel(TaskIdArgs { id }) => {
+                json!({"taskId": id})
+            }
         }
     }
 }
@@ -167,7 +169,7 @@ impl Guardrail {
     }
 }
 
-impl Named {
+impl RawToolArgs {
     pub(super) const fn tool(self) -> KernelTool {
         match self {
             Self::BackgroundTask => KernelTool::Task,

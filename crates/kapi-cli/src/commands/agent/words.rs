@@ -29,7 +29,7 @@ pub(crate) struct TaskUpdate {
 
 /// Options of `kapi agent progress`.
 #[derive(Debug, clap::Args)]
-pub(crate) struct Progress {
+pub(crate) struct ProgressArgs {
     /// One line of progress
     #[arg(value_name = "NOTE")]
     note: Option<String>,
@@ -51,7 +51,7 @@ pub(crate) struct Complete {
 
 /// Options of `kapi agent block`.
 #[derive(Debug, clap::Args)]
-pub(crate) struct Block {
+pub(crate) struct BlockArgs {
     /// The question to the user
     #[arg(long, value_name = "TEXT", requires = "reason")]
     question: Option<String>,
@@ -62,7 +62,7 @@ pub(crate) struct Block {
 
 /// Options of `kapi agent wait`.
 #[derive(Debug, clap::Args)]
-pub(crate) struct Wait {
+pub(crate) struct WaitArgs {
     /// Wait this many seconds
     #[arg(long, value_name = "N", group = "until", requires = "reason")]
     seconds: Option<u64>,
@@ -94,7 +94,7 @@ pub(crate) struct Wait {
 
 /// Options of `kapi agent distill`.
 #[derive(Debug, clap::Args)]
-pub(crate) struct Distill {
+pub(crate) struct DistillArgs {
     /// The summary, in Markdown
     #[arg(long, value_name = "TEXT")]
     markdown: Option<String>,
@@ -102,7 +102,7 @@ pub(crate) struct Distill {
 
 /// Options of `kapi agent status`.
 #[derive(Debug, clap::Args)]
-pub(crate) struct Status {
+pub(crate) struct StatusArgs {
     /// The goal, when called outside a run
     #[arg(value_name = "GOAL")]
     goal: Option<String>,
@@ -122,7 +122,7 @@ impl TaskUpdate {
     }
 }
 
-impl Progress {
+impl ProgressArgs {
     pub(super) fn input(&self) -> Option<Value> {
         self.note.as_ref()?;
         Some(object(&[("note", &self.note), ("phase", &self.phase)]))
@@ -139,7 +139,7 @@ impl Complete {
     }
 }
 
-impl Block {
+impl BlockArgs {
     pub(super) fn input(&self) -> Option<Value> {
         self.question.as_ref()?;
         Some(object(&[
@@ -149,7 +149,7 @@ impl Block {
     }
 }
 
-impl Wait {
+impl WaitArgs {
     pub(super) fn input(&self) -> Option<Value> {
         let reason = self.reason.as_ref()?;
         let state = match (self.gone, self.changed) {
@@ -173,14 +173,14 @@ impl Wait {
     }
 }
 
-impl Distill {
+impl DistillArgs {
     pub(super) fn input(&self) -> Option<Value> {
         self.markdown.as_ref()?;
         Some(object(&[("prdMarkdown", &self.markdown)]))
     }
 }
 
-impl Status {
+impl StatusArgs {
     pub(super) fn input(&self) -> Value {
         object(&[("goal", &self.goal)])
     }

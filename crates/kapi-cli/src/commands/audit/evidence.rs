@@ -8,14 +8,14 @@ use kapi_check::perform::hidden;
 use kapi_core::id::GoalId;
 use kapi_goal::record::damage::{LEDGER, PREFERENCES, PRUNED};
 use kapi_goal::record::project::Project;
-use kapi_launch::place::SandboxId;
+use kapi_launch::paths::SandboxId;
 use kapi_machine::evidence::pruned::{PruneLog, PrunedRuns};
 use kapi_spend::record::LedgerHome;
 use kapi_spend::record::audit::{LedgerAudit, audit_ledger};
 use kapi_store::layout::{HomeLayout, project_key};
-use kapi_task::record::store::Store;
+use kapi_task::record::store::KernelStore;
 
-use super::{Row, row};
+use super::{AuditRow, row};
 use crate::context::Context;
 use crate::error::Error;
 use crate::subject::launches::sandboxes;
@@ -36,7 +36,7 @@ pub(super) fn of_goal(
     let (Some(sealed), Some(_)) = (&goal.contract.hidden, goal.approval) else {
         return Ok(Vec::new());
     };
-    let kept = context.place(project, id)?.hidden;
+    let kept = context.location(project, id)?.hidden;
     let old = project.layout.goal(id).hidden();
     if goal.status.is_terminal() && !kept.exists() && !old.exists() {
         return Ok(Vec::new());
@@ -58,17 +58,17 @@ pub(super) fn of_goal(
 pub(super) fn runs_of(
     context: &Context,
     project: &Project<'_>,
-    store: &Store,
+    store: &KernelStore,
 ) -> Result<impl Fn(&str) -> Option<PathBuf> + use<>, Error> {
     let key = key(project)?;
     let pruned = prune_log(context)
         .load()
         .map_err(|error| Error::failed(&error))?;
-    let is_shared = !matches!(store, Store::Files);
+    let is_shared = !matches!(store, KernelStore::Files);
     let sandboxes = sandboxes(context);
     Ok(move |run: &str| {
         let id = SandboxId::parse(run).ok()?;
-        let dir = sandboxes.place(&key, &id).runs();
+        let dir = sandboxes.location(&key, &id).runs();
         let was_pruned = pruned.contains(&PrunedRuns {
             project: key.clone(),
             sandbox: run.to_owned(),
@@ -83,8 +83,8 @@ pub(super) fn runs_of(
 pub(super) fn spend_row(
     context: &Context,
     project: &Project<'_>,
-    goals: &mut [Row],
-) -> Result<Option<Row>, Error> {
+    goals: &mut [AuditRow],
+) -> Result<Option<AuditRow>, Error> {
     let home = LedgerHome {
         disk: &context.disk,
         clock: &context.clock,
@@ -104,7 +104,7 @@ pub(super) fn spend_row(
 pub(super) fn home_rows(
     context: &Context,
     project: &Project<'_>,
-) -> Result<(Option<Row>, Option<Row>), Error> {
+) -> Result<(Option<AuditRow>, Option<AuditRow>), Error> {
     let preferences = context.preferences(project.layout.root())?.audit();
     let preferences = preferences.map_err(|error| Error::engine(&error, ""))?;
     let pruned = prune_log(context).audit();

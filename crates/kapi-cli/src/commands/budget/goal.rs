@@ -2,7 +2,7 @@
 
 use kapi_core::id::GoalId;
 use kapi_goal::rules::budget::{Budget, Raise};
-use kapi_goal::rules::command::{Command, PersonCommand};
+use kapi_goal::rules::command::{GoalCommand, PersonCommand};
 use kapi_goal::rules::contract::TURNS_MAX;
 use kapi_goal::rules::state::Goal;
 use serde::Serialize;
@@ -19,7 +19,7 @@ use crate::ui::Format;
 const TURNS_ASKED_ABOVE: u32 = 500;
 
 #[derive(Debug, Serialize)]
-struct View {
+struct GoalBudgetView {
     id: String,
     budget: Limits,
     spent: Limits,
@@ -45,7 +45,7 @@ pub(super) fn budget(context: &Context, id: &GoalId, raise: &RaiseArgs) -> Resul
         wall_ms: raise.wall.unwrap_or(0),
     };
     let goal = if raise.is_raise() {
-        let command = Command::RaiseBudget(more);
+        let command = GoalCommand::RaiseBudget(more);
         project
             .submit(&id, &context.actor, &command)
             .map_err(failed)?
@@ -109,11 +109,11 @@ pub(crate) fn set_turns(
             }
         }
     }
-    let command = Command::Person(PersonCommand::SetTurns { turns });
+    let command = GoalCommand::Person(PersonCommand::SetTurns { turns });
     picked.submit(context, &command)
 }
 
-fn view(goal: &Goal) -> View {
+fn view(goal: &Goal) -> GoalBudgetView {
     let Budget {
         turns,
         tokens,
@@ -121,7 +121,7 @@ fn view(goal: &Goal) -> View {
         wall_ms,
     } = goal.budget;
     let total = goal.spent.total();
-    View {
+    GoalBudgetView {
         id: goal.id.to_string(),
         budget: Limits {
             turns,

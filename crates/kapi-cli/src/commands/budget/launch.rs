@@ -5,7 +5,7 @@ use std::fs;
 
 use kapi_core::usage::Usage;
 use kapi_launch::look;
-use kapi_launch::place::SandboxPlace;
+use kapi_launch::paths::SandboxPaths;
 use serde::Deserialize;
 use serde_json::json;
 
@@ -26,11 +26,11 @@ struct UsedLine {
 }
 
 /// Shows what was used.
-pub(super) fn budget(context: &Context, place: &SandboxPlace) -> Result<Exit, Error> {
+pub(super) fn budget(context: &Context, location: &SandboxPaths) -> Result<Exit, Error> {
     context.require_human("access sandboxes from outside")?;
-    let known = look::known(place).map_err(|error| Error::launch(&error))?;
+    let known = look::known(location).map_err(|error| Error::launch(&error))?;
     let mut used = Usage::default();
-    for path in transcripts(&context.disk, place)?.values() {
+    for path in transcripts(&context.disk, location)?.values() {
         let text = fs::read_to_string(path).map_err(|error| {
             let text = format!("failed to read {}: {error}", path.display());
             Error::new(Exit::Failed, text)

@@ -1,6 +1,6 @@
 //! The limits that a task was submitted with, and what all its attempts used.
 
-use kapi_core::task_id::TaskId;
+use kapi_core::task_id::KernelTaskId;
 use kapi_sys::clock::Clock as _;
 use kapi_wire::kernel::task::duration_ms;
 use serde_json::json;
@@ -14,7 +14,7 @@ use crate::kernel::{self, failed, no_task};
 use crate::ui::Format;
 
 /// Shows the limits.
-pub(super) fn budget(context: &Context, id: TaskId) -> Result<Exit, Error> {
+pub(super) fn budget(context: &Context, id: KernelTaskId) -> Result<Exit, Error> {
     kernel::with(context, OWNER, |kernel| {
         let found = kernel.queue()?.find(id).map_err(|error| failed(&error))?;
         let task = found.ok_or_else(|| no_task(id))?;

@@ -1,8 +1,8 @@
 //! The limits of a workflow as a whole, questions and goals together, and what was used of them.
 
 use kapi_core::workflow_key::WorkflowKey;
-use kapi_workflow::rules::command::Command;
-use kapi_workflow::rules::limits::Raised;
+use kapi_workflow::rules::command::WorkflowCommand;
+use kapi_workflow::rules::limits::LimitRaises;
 use kapi_workflow::rules::spent::{limit, time_limit_ms, used};
 use serde_json::json;
 
@@ -12,7 +12,7 @@ use crate::context::Context;
 use crate::error::Error;
 use crate::exit_code::Exit;
 use crate::ui::Format;
-use crate::workflow::found::Found;
+use crate::workflow::located::LocatedWorkflow;
 
 /// Raises the limits, or shows them when nothing is raised.
 pub(super) fn budget(
@@ -21,16 +21,16 @@ pub(super) fn budget(
     raise: &RaiseArgs,
 ) -> Result<Exit, Error> {
     let project = context.project(&context.project_root()?, OWNER);
-    let mut found = Found::load(project, key)?;
+    let mut found = LocatedWorkflow::load(project, key)?;
     if raise.is_raise() {
         context.require_human("raise a workflow's limits")?;
         context.require_own_state(found.project.layout.root())?;
-        let more = Raised {
+        let more = LimitRaises {
             tokens: raise.tokens.unwrap_or(0),
             usd_micros: raise.usd.unwrap_or(0),
             wall_ms: raise.wall.unwrap_or(0),
         };
-        found.submit(context, &Command::RaiseLimits { more })?;
+        found.submit(context, &WorkflowCommand::RaiseLimits { more })?;
     }
     let (limit, used) = (limit(&found.workflow), used(&found.workflow));
     let (wall_limit_ms, wall_used_ms) =

@@ -2,7 +2,7 @@
 
 use kapi_core::id::GoalId;
 use kapi_goal::record::project::Project;
-use kapi_goal::rules::command::Command;
+use kapi_goal::rules::command::GoalCommand;
 use kapi_goal::rules::state::Goal;
 use kapi_launch::clean::goals;
 use kapi_wire::result::ResultView;
@@ -46,13 +46,13 @@ pub(crate) fn end(
     id: &GoalId,
     reason: Option<&str>,
 ) -> Result<Goal, Error> {
-    let command = Command::Cancel {
+    let command = GoalCommand::Cancel {
         reason: reason.map(str::to_owned),
     };
     let submitted = project
         .submit(id, &context.actor, &command)
         .map_err(|error| Error::engine(&error, &id.reference()))?;
-    if let Err(error) = goals::remove_homes(&context.place(project, id)?) {
+    if let Err(error) = goals::remove_homes(&context.location(project, id)?) {
         context
             .ui
             .say(&format!("note: failed to {}", error.message));

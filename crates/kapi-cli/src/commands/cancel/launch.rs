@@ -5,7 +5,7 @@
 use std::thread;
 use std::time::Duration;
 
-use kapi_launch::place::SandboxPlace;
+use kapi_launch::paths::SandboxPaths;
 use kapi_sys::clock::monotonic_ms;
 use rustix::process::{Pid, Signal, kill_process};
 
@@ -22,10 +22,10 @@ const LOOK: Duration = Duration::from_millis(50);
 const LAUNCHER: &str = "kapi launch";
 
 /// Stops the agent of a launch.
-pub(super) fn cancel(context: &Context, place: &SandboxPlace) -> Result<Exit, Error> {
+pub(super) fn cancel(context: &Context, location: &SandboxPaths) -> Result<Exit, Error> {
     context.require_human("stop an agent")?;
-    let id = place.id().as_str();
-    let holder = || place.holder().map_err(|error| Error::launch(&error));
+    let id = location.id().as_str();
+    let holder = || location.holder().map_err(|error| Error::launch(&error));
     let Some(owner) = holder()? else {
         return Err(
             Error::new(Exit::Denied, format!("launch/{id} is not running"))
@@ -53,7 +53,7 @@ pub(super) fn cancel(context: &Context, place: &SandboxPlace) -> Result<Exit, Er
         }
         thread::sleep(LOOK);
     }
-    show::launch::show(context, place)
+    show::launch::show(context, location)
 }
 
 /// Returns the process that launched, out of `pid 17, kapi launch`.

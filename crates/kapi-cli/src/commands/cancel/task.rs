@@ -2,10 +2,10 @@
 //!
 //! The worker that has it ends it; whoever asked may wait for that.
 
-use kapi_core::task_id::TaskId;
+use kapi_core::task_id::KernelTaskId;
 use kapi_task::record::error::KernelError;
-use kapi_task::rules::command::Command;
-use kapi_task::rules::denied::Denied;
+use kapi_task::rules::command::KernelCommand;
+use kapi_task::rules::denied::KernelDenial;
 
 use crate::commands::cancel::OWNER;
 use crate::commands::task::answer;
@@ -19,7 +19,11 @@ use crate::ui::Format;
 const REASON: &str = "no longer needed";
 
 /// Cancels a task.
-pub(super) fn cancel(context: &Context, id: TaskId, reason: Option<&str>) -> Result<Exit, Error> {
+pub(super) fn cancel(
+    context: &Context,
+    id: KernelTaskId,
+    reason: Option<&str>,
+) -> Result<Exit, Error> {
     kernel::with(context, OWNER, |kernel| {
         let mut queue = kernel.queue()?;
         let find = |queue: &kapi_task::record::queue::Queue<'_>| {
@@ -28,7 +32,7 @@ pub(super) fn cancel(context: &Context, id: TaskId, reason: Option<&str>) -> Res
         };
         let task = find(&queue)?;
         if task.state.is_ended() {
-            let denied = Denied::WrongState {
+            let denied = KernelDenial::WrongState {
                 task: id,
                 state: task.state,
                 action: "cancelled",
@@ -36,7 +40,7 @@ pub(super) fn cancel(context: &Context, id: TaskId, reason: Option<&str>) -> Res
             return Err(failed(&KernelError::Denied(denied)));
         }
         kernel.prepare()?;
-        let cancel = Command::Cancel {
+        let cancel = KernelCommand::Cancel {
             task: id,
             why: reason.unwrap_or(REASON).to_owned(),
         };

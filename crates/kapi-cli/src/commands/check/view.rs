@@ -3,14 +3,14 @@
 //! The fields are documented in `docs/json.md`.
 
 use kapi_check::perform::checks::Discovery;
-use kapi_check::rules::checks::report::{Checked, Counts, Outcome, Report};
-use kapi_check::rules::checks::{Check, Fate, Planned, Root, words};
+use kapi_check::rules::checks::report::{CheckCounts, CheckOutcome, CheckResult, ChecksReport};
+use kapi_check::rules::checks::{Check, CheckDisposition, PlannedCheck, ProjectRoot, words};
 use serde::Serialize;
 
 use crate::ui::{Format, Ui};
 
 #[derive(Debug, Serialize)]
-struct View<'a> {
+struct ChecksView<'a> {
     /// Whether nothing failed; `null` when nothing was run.
     ok: Option<bool>,
     top: String,
@@ -46,22 +46,25 @@ struct CheckView<'a> {
 }
 
 /// Tells what would be run.
-pub(super) fn list(ui: Ui, discovery: &Discovery, planned: &[Planned]) {
+pub(super) fn list(ui: Ui, discovery: &Discovery, planned: &[PlannedCheck]) {
     match ui.format {
         Format::Json => {
             let checks = planned.iter().map(planned_view).collect();
-            let skipped = planned.iter().filter(|one| one.fate != Fate::Run).count();
-            let counts = Counts {
+            let skipped = planned
+                .iter()
+                .filter(|one| one.disposition != CheckDisposition::Run)
+                .count();
+            let counts = CheckCounts {
                 skipped,
-                ..Counts::default()
+                ..CheckCounts::default()
             };
             ui.json(&document(discovery, None, checks, counts, 0));
         }
         Format::Human => {
             for one in planned {
-                let (word, text) = match &one.fate {
-                    Fate::Run => ("run", one.check.command.as_str()),
-                    Fate::Skip { reason } => ("skip", reason.as_str()),
+                let (word, text) = match &one.disposition {
+                    CheckDisposition::Run => ("run", one.check.command.as_str()),
+                    CheckDisposition::Skip { reason } => ("skip", reason.as_str()),
                 };
                 ui.line(&words::line(word, &one.check, text));
             }
@@ -70,7 +73,7 @@ pub(super) fn list(ui: Ui, discovery: &Discovery, planned: &[Planned]) {
 }
 
 /// Tells how everything came out.
-pub(super) fn report(ui: Ui, discovery: &Discovery, report: &Report) {
+pub(super) fn report(ui: Ui, discovery: &Discovery, report: &ChecksReport) {
     match ui.format {
         Format::Json => {
             let counts = report.counts();
@@ -79,7 +82,7 @@ pub(super) fn report(ui: Ui, discovery: &Discovery, report: &Report) {
             let ok = (n_run > 0).then_some(counts.failed == 0);
             ui.json(&document(discovery, ok, checks, counts, report.duration_ms));
         }
-        Format::Human => ui.page(&words::story(report)),
+        Format::Human => ui.page(&words::scenario(report)),
     }
 }
 
@@ -87,14 +90,14 @@ fn document<'a>(
     discovery: &'a Discovery,
     ok: Option<bool>,
     checks: Vec<CheckView<'a>>,
-    counts: Counts,
+    counts: CheckCounts,
     duration_ms: u64,
-) -> View<'a> {
-    let view = |root: &'a Root| RootView {
+) -> ChecksView<'a> {
+    let view = |root: &'a ProjectRoot| RootView {
         path: words::named(&root.path),
         profiles: &root.profiles,
     };
-    View {
+    ChecksView {
         ok,
         top: discovery.top.display().to_string(),
         roots: discovery.roots.iter().map(view).collect(),
@@ -122,11 +125,11 @@ fn check_view(check: &Check) -> CheckView<'_> {
     }
 }
 
-fn planned_view(planned: &Planned) -> CheckView<'_> {
+fn planned_view(planned: &PlannedCheck) -> CheckView<'_> {
     let view = check_view(&planned.check);
-    match &planned.fate {
-        Fate::Run => view,
-        Fate::Skip { reason } => CheckView {
+    match &planned.disposition {
+        CheckDisposition::Run => view,
+        CheckDisposition::Skip { reason } => CheckView {
             status: "skipped",
             reason: Some(reason.clone()),
             ..view
@@ -134,17 +137,17 @@ fn planned_view(planned: &Planned) -> CheckView<'_> {
     }
 }
 
-fn checked_view(checked: &Checked) -> CheckView<'_> {
+fn checked_view(checked: &CheckResult) -> CheckView<'_> {
     CheckView {
         status: checked.outcome.word(),
         reason: words::why(checked),
         exit_code: match checked.outcome {
-            Outcome::Passed => Some(0),
-            Outcome::Failed { code } => Some(code),
-            Outcome::TimedOut
-            | Outcome::OutOfResources { .. }
-            | Outcome::Skipped { .. }
-            | Outcome::Cancelled => None,
+            CheckOutcome::Passed => Some(0),
+            CheckOutcome::Failed { code } => Some(code),
+            CheckOutcome::TimedOut
+            | CheckOutcome::OutOfResources { .. }
+            | CheckOutcome::Skipped { .. }
+            | CheckOutcome::Cancelled => None,
         },
         duration_ms: checked.duration_ms,
         output: &checked.output,

@@ -4,7 +4,7 @@
 
 use std::path::Path;
 
-use kapi_launch::clean::goals::{GoalFiles, Whose};
+use kapi_launch::clean::goals::{FileAttribution, GoalFiles};
 use kapi_workflow::record::workflows::Workflows;
 use kapi_workflow::rules::state::Workflow;
 
@@ -26,8 +26,8 @@ pub(super) fn files(
     let listed = listed.map_err(|error| Error::engine(&error, ""))?;
     let mut found = Vec::new();
     for key in listed.into_iter().map(|listed| listed.key) {
-        let place = context.place(&project, &key.id)?;
-        if !place.worktree.exists() && !place.scratch.exists() {
+        let location = context.location(&project, &key.id)?;
+        if !location.worktree.exists() && !location.scratch.exists() {
             continue;
         }
         // What a damaged workflow made nobody can tell; `kapi audit` says what is wrong with it.
@@ -46,9 +46,9 @@ pub(super) fn files(
             None
         };
         found.push(GoalFiles {
-            whose: Whose::Workflow { branch },
+            whose: FileAttribution::Workflow { branch },
             name: key.id.to_string(),
-            place,
+            location,
             known,
             base,
             stays,

@@ -1,30 +1,30 @@
 //! What stands on the screen, put together from queue, files and locks. Changes nothing.
 
 use kapi_core::task_id::LoopName;
-use kapi_settings::fault::Fault;
+use kapi_settings::fault::SettingsFault;
 use kapi_sys::clock::Clock as _;
 use kapi_task::record::queue::Queue;
 use kapi_task::record::schedule;
 use kapi_task::record::schedule::Schedule;
 use kapi_task::rules::definition::Definition;
-use kapi_task::rules::definition::trigger::Trigger;
-use kapi_task::rules::state::{Kernel as Fold, LoopState, is_on};
-use kapi_task::rules::task_state::State;
+use kapi_task::rules::definition::trigger::LoopTrigger;
+use kapi_task::rules::state::{KernelState, LoopState, is_on};
+use kapi_task::rules::task_state::KernelTaskState;
 use kapi_wire::kernel::dashboard::{
-    DashboardView, DomainView, LeaderView, LoopLine, QueueView, SettingView, WarningView,
+    DashboardLoop, DashboardView, DomainView, LeaderView, QueueView, SettingView, WarningView,
     WorkerView,
 };
-use kapi_wire::kernel::task::{TaskView, status_word};
+use kapi_wire::kernel::task::{KernelTaskView, status_word};
 
 use crate::error::{Error, chain};
-use crate::kernel::Kernel;
+use crate::kernel::ProjectKernel;
 use crate::kernel::workers::Living;
 
 /// Tasks that are shown, the first ones.
 const TASKS_MAX: usize = 20;
 
 /// Gathers everything; `errors` are those of configuration files.
-pub(super) fn gather(kernel: &Kernel<'_>, errors: &[Error]) -> Result<DashboardView, Error> {
+pub(super) fn gather(kernel: &ProjectKernel<'_>, errors: &[Error]) -> Result<DashboardView, Error> {
     let queue = kernel.queue()?;
     let living = kernel.living(&queue)?;
     let mut warnings: Vec<WarningView> = errors.iter().map(of_error).collect();
@@ -60,29 +60,29 @@ pub(super) fn gather(kernel: &Kernel<'_>, errors: &[Error]) -> Result<DashboardV
     })
 }
 
-fn tasks(kernel: &Kernel<'_>, queue: &Queue<'_>) -> QueueView {
+fn tasks(kernel: &ProjectKernel<'_>, queue: &Queue<'_>) -> QueueView {
     let fold = queue.kernel();
     let now_ms = kernel.context.clock.now_ms();
     let waits = kernel.waits(queue);
     let n_pending = fold
         .tasks
         .values()
-        .filter(|task| task.state == State::Pending)
+        .filter(|task| task.state == KernelTaskState::Pending)
         .count();
     let mut shown: Vec<_> = fold.tasks.values().collect();
     // What runs stands first, then what waits, the oldest first.
-    shown.sort_by_key(|task| (task.state == State::Pending, task.id));
+    shown.sort_by_key(|task| (task.state == KernelTaskState::Pending, task.id));
     shown.truncate(TASKS_MAX);
     QueueView {
         queued: n_pending,
         running: fold.tasks.len() - n_pending,
-        places: kernel.terms.project_max,
+        locations: kernel.terms.project_max,
         completed: fold.totals.completed,
         failed: fold.totals.failed,
         cancelled: fold.totals.cancelled,
         tasks: shown
             .into_iter()
-            .map(|task| TaskView::of(task, waits.get(&task.id).cloned(), now_ms))
+            .map(|task| KernelTaskView::of(task, waits.get(&task.id).cloned(), now_ms))
             .collect(),
     }
 }
@@ -94,7 +94,7 @@ fn worker(living: Living) -> WorkerView {
     }
 }
 
-fn leader(fold: &Fold, living: &[Living]) -> Option<LeaderView> {
+fn leader(fold: &KernelState, living: &[Living]) -> Option<LeaderView> {
     let leader = fold.leader.as_ref()?;
     let holder = leader.holder.to_string();
     Some(LeaderView {
@@ -104,17 +104,17 @@ fn leader(fold: &Fold, living: &[Living]) -> Option<LeaderView> {
     })
 }
 
-fn loop_line(fold: &Fold, definition: &Definition, now_ms: i64) -> LoopLine {
+fn loop_line(fold: &KernelState, definition: &Definition, now_ms: i64) -> DashboardLoop {
     let nothing = LoopState::default();
     let state = fold.loops.get(&definition.name).unwrap_or(&nothing);
     let last = state.last_run.as_ref();
-    LoopLine {
+    DashboardLoop {
         name: definition.name.to_string(),
         description: definition.description.clone(),
         trigger: match definition.trigger {
-            Trigger::Manual => "manual",
-            Trigger::Cron { .. } => "cron",
-            Trigger::Event { .. } => "event",
+            LoopTrigger::Manual => "manual",
+            LoopTrigger::Cron { .. } => "cron",
+            LoopTrigger::Event { .. } => "event",
         },
         enabled: is_on(definition, Some(state)),
         status: under_way(fold, &definition.name)
@@ -127,7 +127,7 @@ fn loop_line(fold: &Fold, definition: &Definition, now_ms: i64) -> LoopLine {
 }
 
 /// Returns where the run of a loop stands that is the furthest.
-fn under_way(fold: &Fold, name: &LoopName) -> Option<State> {
+fn under_way(fold: &KernelState, name: &LoopName) -> Option<KernelTaskState> {
     let runs = fold
         .tasks
         .values()
@@ -147,7 +147,7 @@ fn next(definition: &Definition, state: &LoopState, now_ms: i64) -> Option<i64> 
     due.next.map(|firing| firing.at_ms)
 }
 
-fn guardrails(kernel: &Kernel<'_>, warnings: &mut Vec<WarningView>) -> Vec<DomainView> {
+fn guardrails(kernel: &ProjectKernel<'_>, warnings: &mut Vec<WarningView>) -> Vec<DomainView> {
     let memory = kernel.memory();
     let counts = memory.count_by_domain();
     let unread = memory.list(None).map(|listing| listing.unread);
@@ -180,7 +180,7 @@ fn of_error(error: &Error) -> WarningView {
     }
 }
 
-fn of_fault(fault: &Fault) -> WarningView {
+fn of_fault(fault: &SettingsFault) -> WarningView {
     WarningView {
         what: fault.to_string(),
         remedy: None,

@@ -33,7 +33,12 @@ fn tasks(view: &DashboardView, line: &dyn Fn(String)) {
     let queue = &view.queue;
     line(format!(
         "tasks      {} running of {}, {} queued; {} completed, {} failed, {} cancelled",
-        queue.running, queue.places, queue.queued, queue.completed, queue.failed, queue.cancelled
+        queue.running,
+        queue.locations,
+        queue.queued,
+        queue.completed,
+        queue.failed,
+        queue.cancelled
     ));
     for task in &queue.tasks {
         let waits = task.waits.as_ref().map(|why| format!("  ({why})"));

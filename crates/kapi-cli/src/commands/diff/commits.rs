@@ -5,7 +5,7 @@
 use std::path::Path;
 
 use kapi_core::text::counted;
-use kapi_goal::perform::survey::Survey;
+use kapi_goal::perform::survey::RepositorySurvey;
 
 use crate::commands::diff::PATCH_BYTES_MAX;
 use crate::context::Context;
@@ -30,8 +30,8 @@ impl CommitPatch {
         base: &str,
         commit: &str,
     ) -> Result<Self, Error> {
-        let book = context.book(&context.config(Some(root))?);
-        let patch = Survey::of(&book, root)
+        let grants = context.grants(&context.config(Some(root))?);
+        let patch = RepositorySurvey::of(&grants, root)
             .and_then(|survey| survey.diff(base, commit, PATCH_BYTES_MAX))
             .map_err(|failure| Error::world(&failure))?;
         Ok(Self {

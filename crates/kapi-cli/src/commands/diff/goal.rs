@@ -14,7 +14,7 @@ use crate::trust::Trust;
 use crate::ui::Format;
 
 #[derive(Debug, Serialize)]
-struct View<'a> {
+struct GoalDiffView<'a> {
     id: String,
     base: &'a str,
     commit: Option<&'a str>,
@@ -47,7 +47,7 @@ pub(super) fn diff(context: &Context, id: &GoalId, stat: bool) -> Result<Exit, E
     let proved = goal.result.is_some();
     match context.ui.format {
         Format::Json => {
-            context.ui.json(&View {
+            context.ui.json(&GoalDiffView {
                 id: id.to_string(),
                 base,
                 commit,

@@ -6,19 +6,19 @@ use kapi_core::text::counted;
 use kapi_launch::finish::ChangedPathView;
 use kapi_launch::merge;
 use kapi_launch::merge::gate::AutoRun;
-use kapi_launch::place::SandboxPlace;
+use kapi_launch::paths::SandboxPaths;
 use kapi_sys::clock::Clock as _;
 use serde::Serialize;
 
 use crate::commands::diff::PATCH_BYTES_MAX;
 use crate::commands::launch::is_json;
-use crate::commands::sandbox::book;
+use crate::commands::sandbox::grants;
 use crate::context::Context;
 use crate::error::Error;
 use crate::exit_code::Exit;
 
 #[derive(Debug, Serialize)]
-struct View<'a> {
+struct LaunchDiffView<'a> {
     id: &'a str,
     changed: &'a [ChangedPathView],
     left_out: &'a [String],
@@ -28,16 +28,16 @@ struct View<'a> {
 }
 
 /// Shows the difference.
-pub(super) fn diff(context: &Context, place: &SandboxPlace, stat: bool) -> Result<Exit, Error> {
+pub(super) fn diff(context: &Context, location: &SandboxPaths, stat: bool) -> Result<Exit, Error> {
     context.require_human("access sandboxes from outside")?;
-    let book = book(context)?;
+    let grants = grants(context)?;
     let now_ms = context.clock.now_ms();
-    let found = merge::difference(&book, place, PATCH_BYTES_MAX, now_ms)
+    let found = merge::difference(&grants, location, PATCH_BYTES_MAX, now_ms)
         .map_err(|error| Error::launch(&error))?;
     if is_json(context) {
         let patch = if stat { &[][..] } else { &found.patch };
-        context.ui.json(&View {
-            id: place.id().as_str(),
+        context.ui.json(&LaunchDiffView {
+            id: location.id().as_str(),
             changed: &found.changed,
             left_out: &found.left_out,
             auto_run: &found.auto_run,

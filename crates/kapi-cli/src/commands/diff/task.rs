@@ -2,8 +2,8 @@
 //!
 //! A task that drives a goal has none of its own: the goal's is shown.
 
-use kapi_core::task_id::TaskId;
-use kapi_goal::perform::survey::Survey;
+use kapi_core::task_id::KernelTaskId;
+use kapi_goal::perform::survey::RepositorySurvey;
 use serde_json::json;
 
 use crate::commands::diff::commits::CommitPatch;
@@ -15,7 +15,7 @@ use crate::kernel::{self, failed, no_task};
 use crate::ui::Format;
 
 /// Prints the patch.
-pub(super) fn diff(context: &Context, id: TaskId, stat: bool) -> Result<Exit, Error> {
+pub(super) fn diff(context: &Context, id: KernelTaskId, stat: bool) -> Result<Exit, Error> {
     kernel::with(context, OWNER, |kernel| {
         let queue = kernel.queue()?;
         let found = queue.find(id).map_err(|error| failed(&error))?;
@@ -32,8 +32,8 @@ pub(super) fn diff(context: &Context, id: TaskId, stat: bool) -> Result<Exit, Er
             None => (None, CommitPatch::default()),
             Some(commit) => {
                 // What a task made is one commit, and its parent is what it began at.
-                let book = context.book(kernel.config);
-                let base = Survey::of(&book, root)
+                let grants = context.grants(kernel.config);
+                let base = RepositorySurvey::of(&grants, root)
                     .and_then(|survey| survey.base(&format!("{commit}^")))
                     .map_err(|failure| Error::world(&failure))?
                     .commit;

@@ -9,12 +9,12 @@ use crate::context::Context;
 use crate::error::Error;
 use crate::exit_code::Exit;
 use crate::ui::Format;
-use crate::workflow::found::Found;
+use crate::workflow::located::LocatedWorkflow;
 
 /// Prints the patch.
 pub(super) fn diff(context: &Context, key: WorkflowKey, stat: bool) -> Result<Exit, Error> {
     let project = context.project(&context.project_root()?, OWNER);
-    let found = Found::load(project, key)?;
+    let found = LocatedWorkflow::load(project, key)?;
     let rules = found.workflow.body.rules();
     let (base, branch) = (rules.base(), rules.branch());
     let root = found.project.layout.root();

@@ -9,14 +9,14 @@ use kapi_agent::agent::AgentKind;
 use kapi_agent::manifest::{Manifest, manifest};
 use serde::Serialize;
 
-use crate::commands::doctor::agents::probe::{Probed, probe};
+use crate::commands::doctor::agents::probe::{AgentProbe, probe};
 use crate::commands::doctor::{find, version};
 use crate::config::Config;
 use crate::context::Context;
 use crate::driving;
 use crate::error::Error;
 use crate::exit_code::Exit;
-use crate::kernel::{self, Kernel};
+use crate::kernel::{self, ProjectKernel};
 use crate::ui::Format;
 
 /// Which agent programs are looked at, and how.
@@ -37,17 +37,17 @@ pub(super) struct Args {
 }
 
 #[derive(Debug, Serialize)]
-struct View {
+struct AgentsView {
     #[serde(rename = "type")]
     kind: &'static str,
     /// Whether a program can be used; with `--agent`, whether all can.
     ok: bool,
-    backends: Vec<Backend>,
+    backends: Vec<AgentProgram>,
 }
 
 /// One agent program.
 #[derive(Debug, Serialize)]
-struct Backend {
+struct AgentProgram {
     name: &'static str,
     /// What is looked for.
     command: String,
@@ -61,11 +61,11 @@ struct Backend {
     /// The profiles that work with it.
     profiles: Vec<String>,
     /// What came of asking it; `null` when it was not asked.
-    probe: Option<Probed>,
+    probe: Option<AgentProbe>,
     hint: Option<String>,
 }
 
-impl Backend {
+impl AgentProgram {
     fn is_usable(&self) -> bool {
         self.found && self.logged_in && self.probe.as_ref().is_none_or(|probe| probe.ok)
     }
@@ -95,11 +95,11 @@ pub(super) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
         backends.push(backend);
     }
     let ok = if args.agent.is_empty() {
-        backends.iter().any(Backend::is_usable)
+        backends.iter().any(AgentProgram::is_usable)
     } else {
-        backends.iter().all(Backend::is_usable)
+        backends.iter().all(AgentProgram::is_usable)
     };
-    let view = View {
+    let view = AgentsView {
         kind: "health",
         ok,
         backends,
@@ -118,7 +118,7 @@ fn profiles(context: &Context, config: &Config) -> Vec<(String, String)> {
         return Vec::new();
     };
     let project = context.project(&root, "kapi doctor --agents");
-    let (kernel, _) = Kernel::lenient(context, &project, config);
+    let (kernel, _) = ProjectKernel::lenient(context, &project, config);
     let named = kernel.profiles.list.iter().map(|profile| {
         let backend = profile
             .backend
@@ -131,7 +131,7 @@ fn profiles(context: &Context, config: &Config) -> Vec<(String, String)> {
     named.collect()
 }
 
-fn look(context: &Context, config: &Config, agent: &Manifest) -> Backend {
+fn look(context: &Context, config: &Config, agent: &Manifest) -> AgentProgram {
     let settings = config.agents.get(agent.name).cloned().unwrap_or_default();
     let command = settings
         .command
@@ -163,7 +163,7 @@ fn look(context: &Context, config: &Config, agent: &Manifest) -> Backend {
     } else {
         Some(format!("set {key}, or log in with `{command}`."))
     };
-    Backend {
+    AgentProgram {
         name: agent.name,
         found: found.is_some(),
         version: found.map(|path| version(context, &path, agent.version_args)),
@@ -176,7 +176,7 @@ fn look(context: &Context, config: &Config, agent: &Manifest) -> Backend {
     }
 }
 
-fn human(context: &Context, args: &Args, view: &View) {
+fn human(context: &Context, args: &Args, view: &AgentsView) {
     let ui = context.ui;
     for backend in &view.backends {
         let mark = if backend.is_usable() {

@@ -94,7 +94,7 @@ impl Probe {
 }
 
 #[derive(Debug, Serialize)]
-struct View {
+struct ModesView {
     ok: bool,
     probes: Vec<Probe>,
     /// How many hindrances there are of each class, those without any included.
@@ -109,14 +109,14 @@ struct Blockers {
 
 /// What is to be done about records that are not what their log says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Wish {
+pub(super) enum RepairChoice {
     /// Only to tell.
     Look,
     /// To write them again first.
     Mend,
 }
 
-impl Wish {
+impl RepairChoice {
     /// Returns what a flag asks for.
     pub(super) const fn of(mend: bool) -> Self {
         if mend { Self::Mend } else { Self::Look }
@@ -124,8 +124,8 @@ impl Wish {
 }
 
 /// Probes the modes.
-pub(super) fn run(context: &Context, wish: Wish) -> Result<Exit, Error> {
-    if wish == Wish::Mend {
+pub(super) fn run(context: &Context, wish: RepairChoice) -> Result<Exit, Error> {
+    if wish == RepairChoice::Mend {
         context.require_human("write records again")?;
     }
     let mut probes = surface::probes();
@@ -141,7 +141,7 @@ pub(super) fn run(context: &Context, wish: Wish) -> Result<Exit, Error> {
         }
     };
     let blockers = Class::ALL.map(of).into_iter().collect();
-    let view = View {
+    let view = ModesView {
         ok: probes.iter().all(|probe| probe.ok),
         probes,
         blockers,
@@ -153,7 +153,7 @@ pub(super) fn run(context: &Context, wish: Wish) -> Result<Exit, Error> {
     Ok(if view.ok { Exit::Success } else { Exit::Failed })
 }
 
-fn human(context: &Context, view: &View) {
+fn human(context: &Context, view: &ModesView) {
     let ui = context.ui;
     for probe in &view.probes {
         let mark = if probe.ok { "ok     " } else { "BLOCKED" };

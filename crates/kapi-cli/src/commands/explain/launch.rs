@@ -7,14 +7,14 @@ use std::path::PathBuf;
 
 use kapi_core::isolation::NetworkMode;
 
-use super::Rows;
-use super::route::{self, Subject};
+use super::ExplainRows;
+use super::route::{self, ExplainSubject};
 use crate::commands::launch::Args;
-use crate::config::source::Source;
+use crate::config::source::ValueSource;
 use crate::context::Context;
 use crate::error::Error;
 use crate::exit_code::Exit;
-use crate::profile::flags::Flags;
+use crate::profile::flags::ProfileFlags;
 use crate::profile::include::Include;
 use crate::profile::launch::{self, LaunchProfile};
 
@@ -33,11 +33,11 @@ pub(crate) fn explain(context: &Context, args: &Args) -> Result<Exit, Error> {
 fn rows(
     context: &Context,
     project: &std::path::Path,
-    flags: &Flags,
+    flags: &ProfileFlags,
     profile: &LaunchProfile,
-) -> Result<Rows, Error> {
-    let mut rows = Rows::default();
-    let subject = Subject {
+) -> Result<ExplainRows, Error> {
+    let mut rows = ExplainRows::default();
+    let subject = ExplainSubject {
         agent: &profile.agent.value,
         agent_source: &profile.agent.source,
         settings: &profile.settings,
@@ -63,7 +63,7 @@ fn rows(
     allowed(profile, &mut rows);
     route::reach(context, &subject, &mut rows);
     route::sight(context, &subject, &mut rows);
-    lent(profile, &mut rows);
+    shared_in(profile, &mut rows);
     route::variables(context, &mut rows);
     environment(profile, &mut rows);
     route::limits(&subject, &mut rows);
@@ -89,10 +89,10 @@ fn rows(
 }
 
 /// Adds the profile and the agent.
-fn who(flags: &Flags, profile: &LaunchProfile, rows: &mut Rows) {
+fn who(flags: &ProfileFlags, profile: &LaunchProfile, rows: &mut ExplainRows) {
     rows.add("profile", &profile.profile.value, &profile.profile.source);
     for path in &profile.narrowed_by {
-        let source = Source::Line {
+        let source = ValueSource::Line {
             path: path.clone(),
             line: 1,
         };
@@ -109,26 +109,26 @@ fn who(flags: &Flags, profile: &LaunchProfile, rows: &mut Rows) {
         "by its prompt"
     };
     let source = if flags.interactive {
-        Source::Flag("--interactive")
+        ValueSource::Flag("--interactive")
     } else {
         profile.agent.source.clone()
     };
     rows.add("interactive", talk, &source);
 }
 
-fn mode(project: &std::path::Path, flags: &Flags) -> (&'static str, Source) {
+fn mode(project: &std::path::Path, flags: &ProfileFlags) -> (&'static str, ValueSource) {
     let has_git = project.join(".git").exists();
     match (flags.worktree_mode, flags.overlay_mode) {
-        (true, _) => ("worktree", Source::Flag("--worktree-mode")),
-        (false, true) => ("overlay", Source::Flag("--overlay-mode")),
+        (true, _) => ("worktree", ValueSource::Flag("--worktree-mode")),
+        (false, true) => ("overlay", ValueSource::Flag("--overlay-mode")),
         (false, false) if flags.branch.is_some() && has_git => {
-            ("worktree", Source::Flag("--branch"))
+            ("worktree", ValueSource::Flag("--branch"))
         }
-        (false, false) => ("overlay", Source::Default),
+        (false, false) => ("overlay", ValueSource::Default),
     }
 }
 
-fn allowed(profile: &LaunchProfile, rows: &mut Rows) {
+fn allowed(profile: &LaunchProfile, rows: &mut ExplainRows) {
     if profile.network.value != NetworkMode::Filtered {
         return;
     }
@@ -141,10 +141,14 @@ fn allowed(profile: &LaunchProfile, rows: &mut Rows) {
     }
 }
 
-fn lent(profile: &LaunchProfile, rows: &mut Rows) {
+fn shared_in(profile: &LaunchProfile, rows: &mut ExplainRows) {
     let is_added = |path: &PathBuf| {
         let wanted = Include::ReadOnly(path.clone());
-        profile.added.lent.iter().any(|lent| lent.value == wanted)
+        profile
+            .added
+            .shared_in
+            .iter()
+            .any(|shared_in| shared_in.value == wanted)
     };
     for path in profile
         .grant
@@ -155,13 +159,13 @@ fn lent(profile: &LaunchProfile, rows: &mut Rows) {
         let sources = profile.origins.of("sandbox.read_only");
         rows.add_all("read-only", path.display().to_string(), &sources);
     }
-    for lent in &profile.added.lent {
-        match &lent.value {
+    for shared_in in &profile.added.shared_in {
+        match &shared_in.value {
             Include::ReadOnly(path) => {
-                rows.add("read-only", path.display().to_string(), &lent.source);
+                rows.add("read-only", path.display().to_string(), &shared_in.source);
             }
             Include::Copied(path) => {
-                rows.add("copied", format!("~/{}", path.display()), &lent.source);
+                rows.add("copied", format!("~/{}", path.display()), &shared_in.source);
             }
             Include::Missing(_) => {}
         }
@@ -169,9 +173,9 @@ fn lent(profile: &LaunchProfile, rows: &mut Rows) {
 }
 
 /// Adds the names of variables; what they hold is nobody's business here.
-fn environment(profile: &LaunchProfile, rows: &mut Rows) {
+fn environment(profile: &LaunchProfile, rows: &mut ExplainRows) {
     let name = profile.agent.value.name();
-    let is_added = |list: &[crate::config::source::At<String>], name: &String| {
+    let is_added = |list: &[crate::config::source::SourcedValue<String>], name: &String| {
         list.iter().any(|at| at.value == *name)
     };
     for variable in &profile.settings.pass_env {
@@ -195,9 +199,9 @@ fn environment(profile: &LaunchProfile, rows: &mut Rows) {
 }
 
 /// Adds what becomes of the work.
-fn outcome(flags: &Flags, profile: &LaunchProfile, rows: &mut Rows) {
+fn outcome(flags: &ProfileFlags, profile: &LaunchProfile, rows: &mut ExplainRows) {
     let branch = flags.branch.as_deref();
-    let source = branch.map_or(Source::Default, |_| Source::Flag("--branch"));
+    let source = branch.map_or(ValueSource::Default, |_| ValueSource::Flag("--branch"));
     rows.add(
         "branch",
         branch.unwrap_or("none: the changes stay in the sandbox"),

@@ -14,17 +14,17 @@ use kapi_run::grant::{Cassettes, Grant, PASSED_VARIABLES};
 use kapi_sandbox::podman::options::Userns;
 use kapi_sandbox::toolchain;
 
-use super::Rows;
+use super::ExplainRows;
 use crate::amount;
-use crate::config::source::{Origins, Source};
+use crate::config::source::{Origins, ValueSource};
 use crate::context::Context;
 use crate::error::chain;
 
 /// A run to explain.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Subject<'a> {
+pub(super) struct ExplainSubject<'a> {
     pub(super) agent: &'a AgentKind,
-    pub(super) agent_source: &'a Source,
+    pub(super) agent_source: &'a ValueSource,
     pub(super) settings: &'a AgentSettings,
     pub(super) level: SandboxLevel,
     pub(super) network: NetworkMode,
@@ -33,12 +33,12 @@ pub(super) struct Subject<'a> {
 }
 
 /// Adds how the model is asked, and the hosts that the agent reaches by itself.
-pub(super) fn model(context: &Context, subject: &Subject<'_>, rows: &mut Rows) {
+pub(super) fn model(context: &Context, subject: &ExplainSubject<'_>, rows: &mut ExplainRows) {
     let name = subject.agent.name();
     let said = |key: &str| subject.origins.first(&format!("agents.{name}.{key}"));
     if let Some(model) = &subject.settings.model {
         let source = match said("model") {
-            Source::Default => subject.agent_source.clone(),
+            ValueSource::Default => subject.agent_source.clone(),
             source => source,
         };
         rows.add("model", model, &source);
@@ -58,12 +58,12 @@ pub(super) fn model(context: &Context, subject: &Subject<'_>, rows: &mut Rows) {
 }
 
 /// Adds what can be reached.
-pub(super) fn reach(context: &Context, subject: &Subject<'_>, rows: &mut Rows) {
+pub(super) fn reach(context: &Context, subject: &ExplainSubject<'_>, rows: &mut ExplainRows) {
     if subject.network != NetworkMode::Filtered || subject.level == SandboxLevel::None {
         return;
     }
     if let Ok(launch) = planned(context, subject) {
-        let source = Source::BuiltIn(subject.agent.name().to_owned());
+        let source = ValueSource::BuiltIn(subject.agent.name().to_owned());
         for host in &launch.hosts {
             rows.add("allow", host, &source);
         }
@@ -75,38 +75,38 @@ pub(super) fn reach(context: &Context, subject: &Subject<'_>, rows: &mut Rows) {
 }
 
 /// Adds the paths that are visible by themselves.
-pub(super) fn sight(context: &Context, subject: &Subject<'_>, rows: &mut Rows) {
+pub(super) fn sight(context: &Context, subject: &ExplainSubject<'_>, rows: &mut ExplainRows) {
     match subject.level {
         SandboxLevel::Native => {
             rows.add(
                 "visible",
                 "/usr, /bin, /lib*, /opt, some of /etc",
-                &Source::Default,
+                &ValueSource::Default,
             );
             for mount in toolchain::toolchains(&context.home) {
                 rows.add(
                     "visible",
                     mount.host.display().to_string(),
-                    &Source::Default,
+                    &ValueSource::Default,
                 );
             }
         }
         SandboxLevel::Podman => {}
-        SandboxLevel::None => rows.add("visible", "everything you can see", &Source::Default),
+        SandboxLevel::None => rows.add("visible", "everything you can see", &ValueSource::Default),
     }
 }
 
 /// Adds the names of the variables that every program may see.
-pub(super) fn variables(context: &Context, rows: &mut Rows) {
+pub(super) fn variables(context: &Context, rows: &mut ExplainRows) {
     for name in PASSED_VARIABLES {
         if context.variable(name).is_some() {
-            rows.add("variable passed", *name, &Source::Default);
+            rows.add("variable passed", *name, &ValueSource::Default);
         }
     }
 }
 
 /// Adds what may be used, and what only a container has.
-pub(super) fn limits(subject: &Subject<'_>, rows: &mut Rows) {
+pub(super) fn limits(subject: &ExplainSubject<'_>, rows: &mut ExplainRows) {
     if subject.level == SandboxLevel::None {
         return;
     }
@@ -145,7 +145,7 @@ pub(super) fn limits(subject: &Subject<'_>, rows: &mut Rows) {
 }
 
 /// Adds where what is said to models is kept.
-pub(super) fn cassettes(subject: &Subject<'_>, rows: &mut Rows) {
+pub(super) fn cassettes(subject: &ExplainSubject<'_>, rows: &mut ExplainRows) {
     match &subject.grant.cassettes {
         None => {}
         Some(Cassettes::Record(dir)) => {
@@ -167,7 +167,7 @@ pub(super) fn cassettes(subject: &Subject<'_>, rows: &mut Rows) {
     }
 }
 
-fn container(subject: &Subject<'_>, rows: &mut Rows) {
+fn container(subject: &ExplainSubject<'_>, rows: &mut ExplainRows) {
     let podman = &subject.grant.podman;
     let image = if podman.image.is_empty() {
         "none: `kapi sandbox image`"
@@ -190,7 +190,7 @@ fn container(subject: &Subject<'_>, rows: &mut Rows) {
     rows.add_all("userns", userns, &subject.origins.of("sandbox.userns"));
 }
 
-fn planned(context: &Context, subject: &Subject<'_>) -> Result<AgentLaunch, String> {
+fn planned(context: &Context, subject: &ExplainSubject<'_>) -> Result<AgentLaunch, String> {
     let nowhere = Path::new("/");
     let turn = AgentTurn {
         prompt: "",

@@ -6,11 +6,11 @@ use kapi_agent::agent::AgentKind;
 use kapi_core::isolation::{NetworkMode, SandboxLevel};
 use kapi_goal::rules::contract::TURNS_DEFAULT;
 
-use super::Rows;
-use super::route::{self, Subject};
+use super::ExplainRows;
+use super::route::{self, ExplainSubject};
 use crate::amount;
 use crate::config::grant::{LEVEL_DEFAULT, NETWORK_DEFAULT};
-use crate::config::source::Source;
+use crate::config::source::ValueSource;
 use crate::config::{AT_MOST, Config};
 use crate::context::Context;
 use crate::contract::flags::Args;
@@ -21,12 +21,12 @@ use crate::profile::flags;
 
 /// Explains a run.
 pub(crate) fn explain(context: &Context, args: &Args) -> Result<Exit, Error> {
-    let mut places = context.cwd.ancestors();
-    let root = places.find(|dir| dir.join(".git").exists());
+    let mut locations = context.cwd.ancestors();
+    let root = locations.find(|dir| dir.join(".git").exists());
     let root = root.unwrap_or(&context.cwd);
     let config = context.config(Some(root))?;
     let mut notes = Vec::new();
-    let mut rows = Rows::default();
+    let mut rows = ExplainRows::default();
     let level = match (args.sandbox, config.level) {
         (Some(sandbox), _) => flags::level(sandbox),
         (None, configured) => configured.unwrap_or(LEVEL_DEFAULT),
@@ -37,7 +37,7 @@ pub(crate) fn explain(context: &Context, args: &Args) -> Result<Exit, Error> {
     let agent_source = args
         .agent
         .as_ref()
-        .map_or_else(|| origin("goal.agent"), |_| Source::Flag("--agent"));
+        .map_or_else(|| origin("goal.agent"), |_| ValueSource::Flag("--agent"));
     let kind = agent.map(|reference| kind(reference)).transpose()?;
     let name = agent.map_or("none: name one with `--agent`", String::as_str);
     rows.add("agent", name, &agent_source);
@@ -52,7 +52,7 @@ pub(crate) fn explain(context: &Context, args: &Args) -> Result<Exit, Error> {
         .and_then(|(_, settings)| settings.cloned())
         .unwrap_or_default();
     let nobody = AgentKind::Command("true".to_owned());
-    let subject = Subject {
+    let subject = ExplainSubject {
         agent: kind.as_ref().unwrap_or(&nobody),
         agent_source: &agent_source,
         settings: &settings,
@@ -67,7 +67,7 @@ pub(crate) fn explain(context: &Context, args: &Args) -> Result<Exit, Error> {
         notes.push("Without an agent, a run does not start.".to_owned());
     }
     let level_source = match args.sandbox {
-        Some(_) => Source::Flag("--sandbox"),
+        Some(_) => ValueSource::Flag("--sandbox"),
         None => origin("sandbox.level"),
     };
     rows.add("sandbox", level.to_string(), &level_source);
@@ -105,13 +105,13 @@ fn network_source(
     args: &Args,
     network: NetworkMode,
     level: SandboxLevel,
-) -> Source {
+) -> ValueSource {
     if args.network.is_some() {
-        return Source::Flag("--network");
+        return ValueSource::Flag("--network");
     }
     if level == SandboxLevel::None {
         return match args.sandbox {
-            Some(_) => Source::Flag("--sandbox"),
+            Some(_) => ValueSource::Flag("--sandbox"),
             None => config.origins.first("sandbox.level"),
         };
     }
@@ -123,26 +123,26 @@ fn network_source(
     };
     match (key, config.network) {
         // The project named the same mode that holds anyway.
-        ("network.mode", None) => Source::Default,
+        ("network.mode", None) => ValueSource::Default,
         (key, _) => config.origins.first(key),
     }
 }
 
 /// One value of a contract: what the flag says, what the configuration says, and the default.
-struct Asked<'a> {
+struct ContractValue<'a> {
     key: &'a str,
     flag: (&'static str, Option<String>),
     said: Option<String>,
     default: &'a str,
 }
 
-impl Asked<'_> {
-    fn add(self, config: &Config, rows: &mut Rows) {
+impl ContractValue<'_> {
+    fn add(self, config: &Config, rows: &mut ExplainRows) {
         let key = format!("goal.{}", self.key.replace(' ', "_"));
         match (self.flag.1, self.said) {
-            (Some(value), _) => rows.add(self.key, value, &Source::Flag(self.flag.0)),
+            (Some(value), _) => rows.add(self.key, value, &ValueSource::Flag(self.flag.0)),
             (None, Some(value)) => rows.add_all(self.key, value, &config.origins.of(&key)),
-            (None, None) => rows.add(self.key, self.default, &Source::Default),
+            (None, None) => rows.add(self.key, self.default, &ValueSource::Default),
         }
     }
 }
@@ -156,7 +156,7 @@ fn default_judge<'a>(
 ) -> &'a str {
     let of_project = config.judge().map(String::as_str);
     match agent {
-        Some(executor) if is_model(executor) => usable(&context.book(config), executor, level)
+        Some(executor) if is_model(executor) => usable(&context.grants(config), executor, level)
             .first()
             .copied()
             .or(of_project)
@@ -166,11 +166,17 @@ fn default_judge<'a>(
 }
 
 /// Adds who judges: the flag over the environment, over the preference, over files.
-fn judged(config: &Config, args: &Args, preferred: Option<String>, default: &str, rows: &mut Rows) {
-    let is_heard = matches!(config.origins.first("goal.judge"), Source::Variable(_));
+fn judged(
+    config: &Config,
+    args: &Args,
+    preferred: Option<String>,
+    default: &str,
+    rows: &mut ExplainRows,
+) {
+    let is_heard = matches!(config.origins.first("goal.judge"), ValueSource::Variable(_));
     match preferred.filter(|_| args.judge.is_none() && !is_heard) {
-        Some(judge) => rows.add("judge", judge, &Source::Preference("kapi goal judge")),
-        None => Asked {
+        Some(judge) => rows.add("judge", judge, &ValueSource::Preference("kapi goal judge")),
+        None => ContractValue {
             key: "judge",
             flag: ("--judge", args.judge.clone()),
             said: config.goal.judge.clone(),
@@ -181,7 +187,7 @@ fn judged(config: &Config, args: &Args, preferred: Option<String>, default: &str
 }
 
 /// Adds what the contract holds.
-fn asked(config: &Config, args: &Args, rows: &mut Rows) {
+fn asked(config: &Config, args: &Args, rows: &mut ExplainRows) {
     let table = &config.goal;
     verified(config, args, rows);
     let network = args.verify_network.then(|| "that of the agent".to_owned());
@@ -199,7 +205,7 @@ fn asked(config: &Config, args: &Args, rows: &mut Rows) {
             "HEAD",
         ),
     ] {
-        let asked = Asked {
+        let asked = ContractValue {
             key,
             flag,
             said,
@@ -212,9 +218,9 @@ fn asked(config: &Config, args: &Args, rows: &mut Rows) {
 }
 
 /// Adds what is verified: the person's commands, and those that the project adds to them.
-fn verified(config: &Config, args: &Args, rows: &mut Rows) {
+fn verified(config: &Config, args: &Args, rows: &mut ExplainRows) {
     if args.unverified {
-        rows.add("verify", "nothing", &Source::Flag("--unverified"));
+        rows.add("verify", "nothing", &ValueSource::Flag("--unverified"));
         return;
     }
     let of_person = config.person_goal.verify.as_deref().unwrap_or_default();
@@ -223,11 +229,11 @@ fn verified(config: &Config, args: &Args, rows: &mut Rows) {
     match (args.verify.as_slice(), of_person) {
         ([], []) => {
             if of_project.is_empty() {
-                rows.add("verify", "nothing", &Source::Default);
+                rows.add("verify", "nothing", &ValueSource::Default);
             }
         }
         ([], said) => rows.add_all("verify", list(said), &config.origins.of("goal.verify")),
-        (said, _) => rows.add("verify", list(said), &Source::Flag("--verify")),
+        (said, _) => rows.add("verify", list(said), &ValueSource::Flag("--verify")),
     }
     if !of_project.is_empty() {
         let sources = config.origins.of("project.goal.verify");
@@ -236,9 +242,9 @@ fn verified(config: &Config, args: &Args, rows: &mut Rows) {
 }
 
 /// Adds what the agent must not change: what flags and files say adds up.
-fn protected(config: &Config, args: &Args, rows: &mut Rows) {
+fn protected(config: &Config, args: &Args, rows: &mut ExplainRows) {
     for glob in &args.protect {
-        rows.add("protect", glob, &Source::Flag("--protect"));
+        rows.add("protect", glob, &ValueSource::Flag("--protect"));
     }
     for glob in config.goal.protect.iter().flatten() {
         rows.add_all("protect", glob, &config.origins.of("goal.protect"));
@@ -246,7 +252,7 @@ fn protected(config: &Config, args: &Args, rows: &mut Rows) {
 }
 
 /// Adds what may be spent.
-fn limited(config: &Config, args: &Args, rows: &mut Rows) {
+fn limited(config: &Config, args: &Args, rows: &mut ExplainRows) {
     let table = &config.goal;
     let text = |count: u32| count.to_string();
     let time = |flag: Option<u64>| flag.map(amount::duration);
@@ -292,7 +298,7 @@ fn limited(config: &Config, args: &Args, rows: &mut Rows) {
             "3",
         ),
     ] {
-        let asked = Asked {
+        let asked = ContractValue {
             key,
             flag,
             said,
@@ -303,7 +309,7 @@ fn limited(config: &Config, args: &Args, rows: &mut Rows) {
 }
 
 /// Adds the names of an agent's variables; what they hold is nobody's business here.
-fn variables(config: &Config, subject: &Subject<'_>, rows: &mut Rows) {
+fn variables(config: &Config, subject: &ExplainSubject<'_>, rows: &mut ExplainRows) {
     let name = subject.agent.name();
     for variable in &subject.settings.pass_env {
         let sources = config.origins.of(&format!("agents.{name}.pass_env"));

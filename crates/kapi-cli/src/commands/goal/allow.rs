@@ -1,6 +1,6 @@
 //! `kapi goal allow`: give consent to an entry of the ask-before list, or to what is waited for.
 
-use kapi_goal::rules::command::{Command, PersonCommand};
+use kapi_goal::rules::command::{GoalCommand, PersonCommand};
 use kapi_goal::rules::state::Goal;
 use kapi_goal::rules::wait::WaitFor;
 
@@ -27,7 +27,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
     let picked = pick::to_change(context, args.reference.as_deref())?;
     let can_be = askable(&picked.goal);
     let what = args.what.clone();
-    let allow = Command::Person(PersonCommand::Allow { what });
+    let allow = GoalCommand::Person(PersonCommand::Allow { what });
     let goal = picked.submit(context, &allow).map_err(|error| {
         let is_unknown = error.exit == Exit::Denied && error.hint.is_none();
         match (is_unknown, can_be.is_empty()) {

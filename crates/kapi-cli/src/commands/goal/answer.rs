@@ -2,9 +2,9 @@
 //!
 //! The same document for every verb that changes something.
 
-use kapi_goal::rules::plan::task::{Phase, TaskId};
-use kapi_goal::rules::plan::{Counts, Plan};
-use kapi_goal::rules::state::{Goal, Status};
+use kapi_goal::rules::plan::task::{PlanTaskId, TaskPhase};
+use kapi_goal::rules::plan::{Plan, TaskCounts};
+use kapi_goal::rules::state::{Goal, GoalStatus};
 use kapi_goal::rules::words;
 use serde::Serialize;
 
@@ -17,7 +17,7 @@ const GOAL_CHARS_MAX: usize = 50;
 
 /// Where a goal stands.
 #[derive(Debug, Serialize)]
-pub(crate) struct View<'a> {
+pub(crate) struct GoalAnswerView<'a> {
     /// Always `goal_status`.
     #[serde(rename = "type")]
     kind: &'static str,
@@ -29,11 +29,11 @@ pub(crate) struct View<'a> {
     goal: &'a str,
     turns: Turns,
     /// The phase the agent says it is in.
-    phase: Phase,
+    phase: TaskPhase,
     /// How many tasks stand where.
-    tasks: Option<Counts>,
+    tasks: Option<TaskCounts>,
     /// The task at hand.
-    current_task: Option<&'a TaskId>,
+    current_task: Option<&'a PlanTaskId>,
     /// Why it stands there.
     reason: Option<String>,
     /// What to do about it.
@@ -51,7 +51,7 @@ struct Turns {
     max: u32,
 }
 
-impl<'a> View<'a> {
+impl<'a> GoalAnswerView<'a> {
     /// Builds the view of a goal.
     pub(crate) fn of(goal: &'a Goal) -> Self {
         let plan = goal.journey.plan.as_ref();
@@ -79,7 +79,7 @@ impl<'a> View<'a> {
 /// Answers with where a goal stands: the document, or these lines.
 pub(crate) fn give(context: &Context, goal: &Goal, lines: &[String]) -> Exit {
     match context.ui.format {
-        Format::Json => context.ui.json(&View::of(goal)),
+        Format::Json => context.ui.json(&GoalAnswerView::of(goal)),
         Format::Human => {
             for line in lines {
                 context.ui.line(line);
@@ -99,7 +99,7 @@ pub(crate) fn line(goal: &Goal) -> String {
     )];
     parts.push(format!("{}/{}", goal.spent.turns, goal.budget.turns));
     let phase = goal.journey.phase;
-    if goal.journey.plan.is_some() || phase != Phase::default() {
+    if goal.journey.plan.is_some() || phase != TaskPhase::default() {
         parts.push(format!("[{} {phase}]", phase.glyph()));
     }
     if let Some(counts) = goal.journey.plan.as_ref().map(Plan::counts) {
@@ -115,15 +115,15 @@ pub(crate) fn line(goal: &Goal) -> String {
     }
 }
 
-const fn glyph(status: Status) -> char {
+const fn glyph(status: GoalStatus) -> char {
     match status {
-        Status::Setup | Status::Proposed => '◇',
-        Status::Active => '◴',
-        Status::Paused => 'Ⅱ',
-        Status::Waiting => '⏲',
-        Status::Blocked | Status::Stalled => '?',
-        Status::Done | Status::Unverified => '✓',
-        Status::Impossible | Status::Cancelled => '×',
+        GoalStatus::Setup | GoalStatus::Proposed => '◇',
+        GoalStatus::Active => '◴',
+        GoalStatus::Paused => 'Ⅱ',
+        GoalStatus::Waiting => '⏲',
+        GoalStatus::Blocked | GoalStatus::Stalled => '?',
+        GoalStatus::Done | GoalStatus::Unverified => '✓',
+        GoalStatus::Impossible | GoalStatus::Cancelled => '×',
     }
 }
 

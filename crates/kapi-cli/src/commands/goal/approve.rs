@@ -4,15 +4,15 @@
 //! goal that was approved elsewhere, or before approvals were kept in the person's home, is approved
 //! anew: of exactly what it says of itself now.
 
-use kapi_goal::record::approvals::approval::Lack;
+use kapi_goal::record::approvals::approval::GoalLack;
 use kapi_goal::record::contract_hash::contract_hash;
-use kapi_goal::rules::command::Command;
-use kapi_goal::rules::event::{ApprovalMeans, Event};
-use kapi_goal::rules::state::Status;
-use kapi_machine::logged::Logged;
+use kapi_goal::rules::command::GoalCommand;
+use kapi_goal::rules::event::{ApprovalMeans, GoalEvent};
+use kapi_goal::rules::state::GoalStatus;
+use kapi_machine::logged::EventRecord;
 
-use crate::commands::goal::pick::{self, Picked};
-use crate::commands::goal::{answer, resume, standing};
+use crate::commands::goal::pick::{self, GoalChoice};
+use crate::commands::goal::{answer, resume, unfinished};
 use crate::config::Config;
 use crate::context::Context;
 use crate::contract::{self, approval, isolation, words};
@@ -46,15 +46,15 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
         context,
         args.reference.as_deref(),
         "waiting for approval",
-        &|status| status == Status::Proposed,
+        &|status| status == GoalStatus::Proposed,
     )?;
-    let choice = standing::named(&picked.project, args.replace.as_deref(), &picked.id)?;
-    if picked.goal.status != Status::Proposed {
+    let choice = unfinished::named(&picked.project, args.replace.as_deref(), &picked.id)?;
+    if picked.goal.status != GoalStatus::Proposed {
         let lack = picked.project.unapproved(&picked.goal);
         return match lack.map_err(|error| Error::engine(&error, &picked.id.to_string()))? {
             Some(lack) if picked.goal.approval.is_some() => {
                 anew(context, args, &picked, &lack)?;
-                standing::carry_out(context, &picked.project, &choice, &picked.id)?;
+                unfinished::carry_out(context, &picked.project, &choice, &picked.id)?;
                 let lines = [
                     format!(
                         "The contract of goal {} is now approved on this machine.",
@@ -78,7 +78,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
     let means = means(context, args, &picked)?;
     let config = context.config(Some(picked.project.layout.root()))?;
     let begun = record(context, &config, &picked, means)?;
-    standing::carry_out(context, &picked.project, &choice, &picked.id)?;
+    unfinished::carry_out(context, &picked.project, &choice, &picked.id)?;
     if args.no_run {
         let goal = reload(&picked)?;
         let lines = [
@@ -91,7 +91,12 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
 }
 
 /// Approves a goal that says it was approved, and that this person's home knows nothing of.
-fn anew(context: &Context, args: &Args, picked: &Picked<'_>, lack: &Lack) -> Result<(), Error> {
+fn anew(
+    context: &Context,
+    args: &Args,
+    picked: &GoalChoice<'_>,
+    lack: &GoalLack,
+) -> Result<(), Error> {
     let goal = &picked.goal;
     let contract = &goal.contract;
     let mut notes = isolation::isolation_note(contract);
@@ -120,7 +125,7 @@ fn anew(context: &Context, args: &Args, picked: &Picked<'_>, lack: &Lack) -> Res
         .map_err(|error| Error::engine(&error, &picked.id.reference()))
 }
 
-fn means(context: &Context, args: &Args, picked: &Picked<'_>) -> Result<ApprovalMeans, Error> {
+fn means(context: &Context, args: &Args, picked: &GoalChoice<'_>) -> Result<ApprovalMeans, Error> {
     if let Some(hash) = &args.hash {
         approval::check_hash(hash, &picked.goal.contract_hash)?;
         return Ok(ApprovalMeans::NamedHash);
@@ -150,16 +155,16 @@ fn means(context: &Context, args: &Args, picked: &Picked<'_>) -> Result<Approval
 pub(super) fn record(
     context: &Context,
     config: &Config,
-    picked: &Picked<'_>,
+    picked: &GoalChoice<'_>,
     means: ApprovalMeans,
-) -> Result<Vec<Logged<Event>>, Error> {
+) -> Result<Vec<EventRecord<GoalEvent>>, Error> {
     let contract = &picked.goal.contract;
     contract::check(context, config, contract)?;
     approval::approve(context, &picked.project, &picked.id, contract, means)
 }
 
-fn refusal(context: &Context, picked: &Picked<'_>) -> Error {
-    let command = Command::Approve {
+fn refusal(context: &Context, picked: &GoalChoice<'_>) -> Error {
+    let command = GoalCommand::Approve {
         contract_hash: picked.goal.contract_hash.clone(),
         means: ApprovalMeans::NamedHash,
     };
@@ -173,7 +178,7 @@ fn refusal(context: &Context, picked: &Picked<'_>) -> Error {
     }
 }
 
-fn reload(picked: &Picked<'_>) -> Result<kapi_goal::rules::state::Goal, Error> {
+fn reload(picked: &GoalChoice<'_>) -> Result<kapi_goal::rules::state::Goal, Error> {
     picked
         .project
         .load(&picked.id)

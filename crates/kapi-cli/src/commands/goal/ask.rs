@@ -5,14 +5,14 @@
 
 use kapi_core::actor::Actor;
 use kapi_core::agent_end::AgentEnd;
-use kapi_goal::perform::aside;
-use kapi_goal::perform::aside::{SideAnswer, SideQuestion};
-use kapi_goal::rules::command::Command;
-use kapi_machine::watch::{Activity, Watch};
+use kapi_goal::perform::side_question;
+use kapi_goal::perform::side_question::{SideAnswer, SideQuestion};
+use kapi_goal::rules::command::GoalCommand;
+use kapi_machine::watch::{Activity, EffectWatch};
 use kapi_sys::clock::Clock as _;
 use serde_json::json;
 
-use crate::commands::goal::pick::{self, Picked};
+use crate::commands::goal::pick::{self, GoalChoice};
 use crate::context::Context;
 use crate::driving;
 use crate::error::Error;
@@ -51,7 +51,7 @@ pub(super) fn put(
     }
     let picked = pick::to_look_at(context, reference)?;
     let (project, id) = context.find_sound_goal(&picked.id.to_string(), pick::OWNER)?;
-    let picked = Picked {
+    let picked = GoalChoice {
         project,
         id,
         goal: picked.goal,
@@ -59,9 +59,9 @@ pub(super) fn put(
     driving::require_approved(&picked.project, &picked.id)?;
     let interrupts = driving::interrupts()?;
     let config = context.config(Some(picked.project.layout.root()))?;
-    let (book, place) = (
-        context.book(&config),
-        context.place(&picked.project, &picked.id)?,
+    let (grants, location) = (
+        context.grants(&config),
+        context.location(&picked.project, &picked.id)?,
     );
     let name = format!("aside-{}-{}", std::process::id(), context.clock.now_ms());
     let notice = |activity: Activity| match activity {
@@ -70,7 +70,7 @@ pub(super) fn put(
         Activity::Text { .. } | Activity::Used(_) | Activity::Verifying { .. } => {}
     };
     let cancel = interrupts.cancel();
-    let watch = Watch {
+    let watch = EffectWatch {
         cancel: &cancel,
         notice: &notice,
     };
@@ -80,7 +80,7 @@ pub(super) fn put(
         name: &name,
     };
     let spending = context.spending(picked.project.layout.root(), &config)?;
-    let answered = aside::answer(&book, &spending, &place, asked, &watch);
+    let answered = side_question::answer(&grants, &spending, &location, asked, &watch);
     context.ui.clear_live();
     match answered.map_err(|failure| Error::world(&failure))? {
         None => Ok(Exit::Interrupted),
@@ -90,7 +90,7 @@ pub(super) fn put(
 
 fn record(
     context: &Context,
-    picked: &Picked<'_>,
+    picked: &GoalChoice<'_>,
     question: &str,
     answered: &SideAnswer,
 ) -> Result<Exit, Error> {
@@ -98,7 +98,7 @@ fn record(
     let end = answered.text.floor_char_boundary(ANSWER_BYTES_MAX);
     let kept = answered.text.get(..end).unwrap_or_default();
     if is_answer || !answered.usage.is_zero() {
-        let command = Command::AnswerSideQuestion {
+        let command = GoalCommand::AnswerSideQuestion {
             question: question.to_owned(),
             answer: kept.to_owned(),
             usage: answered.usage,

@@ -2,7 +2,7 @@
 //!
 //! Kept in their home, with who said it and when; a repository cannot set it.
 
-use kapi_goal::record::preferences::Change;
+use kapi_goal::record::preferences::PreferenceChange;
 use serde_json::json;
 
 use crate::commands::goal::judge::project_of;
@@ -44,7 +44,7 @@ pub(super) fn set(context: &Context, to: Option<Switch>) -> Result<Exit, Error> 
         None => preferences.load().map_err(failed)?.autopilot.is_none(),
     };
     let preferred = preferences
-        .change(&context.actor, &Change::AutopilotSet { on })
+        .change(&context.actor, &PreferenceChange::AutopilotSet { on })
         .map_err(failed)?;
     match context.ui.format {
         Format::Json => context.ui.json(&json!({

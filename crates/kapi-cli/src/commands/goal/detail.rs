@@ -6,10 +6,10 @@ use kapi_goal::rules::contract::Contract;
 use kapi_goal::rules::event::ApprovalMeans;
 use kapi_goal::rules::journey::Journey;
 use kapi_goal::rules::state::Goal;
-use kapi_goal::rules::wait::Wait;
+use kapi_goal::rules::wait::GoalWait;
 use serde::Serialize;
 
-use crate::commands::goal::pick::{self, Looked};
+use crate::commands::goal::pick::{self, GoalCandidates};
 use crate::commands::goal::{answer, status};
 use crate::context::Context;
 use crate::contract::{approval, words};
@@ -18,26 +18,26 @@ use crate::exit_code::Exit;
 use crate::ui::{Format, Ui};
 
 #[derive(Debug, Serialize)]
-struct View<'a> {
+struct GoalDetailView<'a> {
     #[serde(flatten)]
-    standing: answer::View<'a>,
+    state: answer::GoalAnswerView<'a>,
     contract: &'a Contract,
     contract_hash: &'a str,
     approval: Option<ApprovalMeans>,
     #[serde(flatten)]
-    beside: Beside<'a>,
+    beside: ContractContext<'a>,
 }
 
 /// What was recorded beside the contract.
 #[derive(Debug, Serialize)]
-pub(crate) struct Beside<'a> {
+pub(crate) struct ContractContext<'a> {
     consent: &'a Consent,
     journey: &'a Journey,
-    wait: Option<&'a Wait>,
+    wait: Option<&'a GoalWait>,
     said: Option<&'a str>,
 }
 
-impl<'a> Beside<'a> {
+impl<'a> ContractContext<'a> {
     /// Returns what was recorded of a goal.
     pub(crate) fn of(goal: &'a Goal) -> Self {
         Self {
@@ -52,17 +52,17 @@ impl<'a> Beside<'a> {
 /// Shows a goal with everything that stands in its contract.
 pub(super) fn run(context: &Context, args: &pick::Args) -> Result<Exit, Error> {
     let picked = match pick::looked_at(context, args.reference.as_deref())? {
-        Looked::One(picked) => picked,
-        Looked::Several(goals) => return Ok(status::which(context, &goals)),
+        GoalCandidates::One(picked) => picked,
+        GoalCandidates::Several(goals) => return Ok(status::which(context, &goals)),
     };
     let goal = &picked.goal;
     match context.ui.format {
-        Format::Json => context.ui.json(&View {
-            standing: answer::View::of(goal),
+        Format::Json => context.ui.json(&GoalDetailView {
+            state: answer::GoalAnswerView::of(goal),
             contract: &goal.contract,
             contract_hash: &goal.contract_hash,
             approval: goal.approval,
-            beside: Beside::of(goal),
+            beside: ContractContext::of(goal),
         }),
         Format::Human => {
             context.ui.line(&answer::line(goal));

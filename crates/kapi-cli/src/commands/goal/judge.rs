@@ -8,11 +8,11 @@ use std::path::{Path, PathBuf};
 
 use kapi_core::failure::Failure;
 use kapi_core::isolation::SandboxLevel;
-use kapi_goal::record::preferences::Change;
-use kapi_goal::rules::command::{Command, PersonCommand};
+use kapi_goal::record::preferences::PreferenceChange;
+use kapi_goal::rules::command::{GoalCommand, PersonCommand};
 use kapi_goal::rules::state::Goal;
 use kapi_run::asking;
-use kapi_run::book::Book;
+use kapi_run::host_grants::HostGrants;
 use serde_json::json;
 
 use crate::commands::goal::{answer, pick};
@@ -52,7 +52,7 @@ fn change(context: &Context, reference: &str, judge: &str) -> Result<Exit, Error
     context.require_human("change the judge of a goal")?;
     let picked = pick::to_change(context, Some(reference))?;
     let judge = for_goal(context, &picked.goal, judge)?;
-    let command = Command::Person(PersonCommand::ChangeJudge {
+    let command = GoalCommand::Person(PersonCommand::ChangeJudge {
         judge: judge.clone(),
     });
     let goal = picked.submit(context, &command)?;
@@ -69,9 +69,9 @@ fn change(context: &Context, reference: &str, judge: &str) -> Result<Exit, Error
 /// Returns the judge of one goal as it is recorded; refuses what could not judge it now.
 fn for_goal(context: &Context, goal: &Goal, text: &str) -> Result<String, Error> {
     let root = project_of(context)?;
-    let book = context.book(&context.config(Some(&root))?);
-    let name = JudgeName::parse(text).map_err(|error| with_existing(error, &book))?;
-    let refused = |failure: Failure| with_existing(Error::world(&failure), &book);
+    let grants = context.grants(&context.config(Some(&root))?);
+    let name = JudgeName::parse(text).map_err(|error| with_existing(error, &grants))?;
+    let refused = |failure: Failure| with_existing(Error::world(&failure), &grants);
     match name {
         JudgeName::None => Err(Error::new(Exit::Denied, "its contract requires a judge")
             .with_hint(
@@ -79,25 +79,25 @@ fn for_goal(context: &Context, goal: &Goal, text: &str) -> Result<String, Error>
             )),
         JudgeName::Same => Ok(goal.contract.agent.clone()),
         JudgeName::Agent(_) => {
-            asking::check_agent(&book, text, goal.contract.sandbox).map_err(refused)?;
+            asking::check_agent(&grants, text, goal.contract.sandbox).map_err(refused)?;
             agent_name::absolute(context, text)
         }
         JudgeName::Model { .. } => {
-            kapi_check::perform::judge::check(&book, text).map_err(refused)?;
+            kapi_check::perform::judge::check(&grants, text).map_err(refused)?;
             Ok(text.to_owned())
         }
     }
 }
 
 /// Adds to a refusal who could judge.
-fn with_existing(error: Error, book: &Book) -> Error {
-    let agents = judge::able(book, SandboxLevel::Native);
+fn with_existing(error: Error, grants: &HostGrants) -> Error {
+    let agents = judge::able(grants, SandboxLevel::Native);
     let agents = if agents.is_empty() {
         "no agent is installed with credentials".to_owned()
     } else {
         format!("these agents could judge: {}", agents.join(", "))
     };
-    let providers = kapi_run::judge_provider::names(book).join(", ");
+    let providers = kapi_run::judge_provider::names(grants).join(", ");
     let first = error
         .hint
         .as_ref()
@@ -148,7 +148,7 @@ pub(super) fn set(context: &Context, judge: Option<&str>) -> Result<Exit, Error>
         .transpose()?;
     let preferred = context
         .preferences(&root)?
-        .change(&context.actor, &Change::JudgeSet { judge })
+        .change(&context.actor, &PreferenceChange::JudgeSet { judge })
         .map_err(|error| Error::engine(&error, ""))?;
     match (context.ui.format, &preferred.judge) {
         (Format::Json, judge) => context.ui.json(&json!({
@@ -176,8 +176,8 @@ fn checked(context: &Context, root: &Path, text: &str) -> Result<String, Error> 
             .ui
             .say("note: no model will review the results of new goals."),
         JudgeName::Agent(_) => {
-            let book = context.book(&context.config(Some(root))?);
-            if let Err(failure) = asking::check_agent(&book, text, SandboxLevel::Native) {
+            let grants = context.grants(&context.config(Some(root))?);
+            if let Err(failure) = asking::check_agent(&grants, text, SandboxLevel::Native) {
                 context.ui.say(&format!(
                     "note: it is not able to judge at the moment: failed to {}.",
                     failure.message
@@ -186,12 +186,12 @@ fn checked(context: &Context, root: &Path, text: &str) -> Result<String, Error> 
             return agent_name::absolute(context, text);
         }
         JudgeName::Model { provider, .. } => {
-            let book = context.book(&context.config(Some(root))?);
-            if !kapi_run::judge_provider::names(&book).contains(&provider) {
+            let grants = context.grants(&context.config(Some(root))?);
+            if !kapi_run::judge_provider::names(&grants).contains(&provider) {
                 let error = Error::usage(format!("unknown judge provider {provider:?}"));
-                return Err(with_existing(error, &book));
+                return Err(with_existing(error, &grants));
             }
-            if let Err(failure) = kapi_check::perform::judge::check(&book, text) {
+            if let Err(failure) = kapi_check::perform::judge::check(&grants, text) {
                 context.ui.say(&format!(
                     "note: it is not able to judge at the moment: failed to {}.",
                     failure.message

@@ -12,7 +12,7 @@ use kapi_goal::rules::plan::Plan;
 use kapi_goal::rules::plan::task_list::task_list;
 use serde_json::{Value, json};
 
-use crate::commands::goal::pick::{self, Looked, Picked};
+use crate::commands::goal::pick::{self, GoalCandidates, GoalChoice};
 use crate::commands::goal::status;
 use crate::context::Context;
 use crate::error::Error;
@@ -21,9 +21,9 @@ use crate::ui::Format;
 
 /// Shows the task list.
 pub(crate) fn tasks(context: &Context, args: &pick::Args) -> Result<Exit, Error> {
-    let Picked { id, goal, .. } = match pick::looked_at(context, args.reference.as_deref())? {
-        Looked::One(picked) => *picked,
-        Looked::Several(goals) => return Ok(status::which(context, &goals)),
+    let GoalChoice { id, goal, .. } = match pick::looked_at(context, args.reference.as_deref())? {
+        GoalCandidates::One(picked) => *picked,
+        GoalCandidates::Several(goals) => return Ok(status::which(context, &goals)),
     };
     let plan = goal.journey.plan.as_ref();
     match (context.ui.format, plan) {
@@ -41,9 +41,10 @@ pub(crate) fn tasks(context: &Context, args: &pick::Args) -> Result<Exit, Error>
 
 /// Shows where the task list is kept for people.
 pub(crate) fn plan(context: &Context, args: &pick::Args) -> Result<Exit, Error> {
-    let Picked { project, id, .. } = match pick::looked_at(context, args.reference.as_deref())? {
-        Looked::One(picked) => *picked,
-        Looked::Several(goals) => return Ok(status::which(context, &goals)),
+    let GoalChoice { project, id, .. } = match pick::looked_at(context, args.reference.as_deref())?
+    {
+        GoalCandidates::One(picked) => *picked,
+        GoalCandidates::Several(goals) => return Ok(status::which(context, &goals)),
     };
     let path = project.layout.goal(&id).tasks();
     let path = Some(path).filter(|path| path.is_file());
@@ -60,9 +61,9 @@ pub(crate) fn plan(context: &Context, args: &pick::Args) -> Result<Exit, Error> 
 
 /// Shows the contract that is locked.
 pub(crate) fn northstar(context: &Context, args: &pick::Args) -> Result<Exit, Error> {
-    let Picked { id, goal, .. } = match pick::looked_at(context, args.reference.as_deref())? {
-        Looked::One(picked) => *picked,
-        Looked::Several(goals) => return Ok(status::which(context, &goals)),
+    let GoalChoice { id, goal, .. } = match pick::looked_at(context, args.reference.as_deref())? {
+        GoalCandidates::One(picked) => *picked,
+        GoalCandidates::Several(goals) => return Ok(status::which(context, &goals)),
     };
     let is_locked = goal.approval.is_some();
     let fields = north_star(&goal.contract);
@@ -120,9 +121,9 @@ fn north_star(contract: &Contract) -> Vec<(&'static str, Value)> {
 
 /// Shows every change of the plan, a line each.
 pub(crate) fn replan_log(context: &Context, args: &pick::Args) -> Result<Exit, Error> {
-    let Picked { id, goal, .. } = match pick::looked_at(context, args.reference.as_deref())? {
-        Looked::One(picked) => *picked,
-        Looked::Several(goals) => return Ok(status::which(context, &goals)),
+    let GoalChoice { id, goal, .. } = match pick::looked_at(context, args.reference.as_deref())? {
+        GoalCandidates::One(picked) => *picked,
+        GoalCandidates::Several(goals) => return Ok(status::which(context, &goals)),
     };
     let plan = goal.journey.plan.as_ref();
     let replans = plan.map_or(&[][..], Plan::replan_log);

@@ -12,7 +12,7 @@ use kapi_wire::result::ResultView;
 use serde_json::json;
 
 use crate::commands::goal::judge;
-use crate::commands::goal::standing::{self, Choice, Wish};
+use crate::commands::goal::unfinished::{self, ApprovalChoice, ApprovalFlag};
 use crate::commands::{explain, run};
 use crate::context::Context;
 use crate::contract::judge::is_model;
@@ -45,11 +45,11 @@ pub(crate) struct Args {
 
 impl Args {
     /// Returns what becomes of a goal that is unfinished.
-    pub(super) const fn wish(&self) -> Wish {
+    pub(super) const fn wish(&self) -> ApprovalFlag {
         match (self.replace, self.keep) {
-            (true, _) => Wish::Replace,
-            (false, true) => Wish::Keep,
-            (false, false) => Wish::Ask,
+            (true, _) => ApprovalFlag::Replace,
+            (false, true) => ApprovalFlag::Keep,
+            (false, false) => ApprovalFlag::Ask,
         }
     }
 }
@@ -73,7 +73,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
     for _ in 0..run::DRAFTS_MAX {
         let draft = contract::draft(context, &args.run)?;
         let project = context.project(&draft.root, "kapi goal new");
-        let choice = standing::choose(context, &project, args.wish())?;
+        let choice = unfinished::choose(context, &project, args.wish())?;
         words::show_whole(context, &draft.contract, &draft.notes);
         let means = means(context, &project, args.run.yes)?;
         let interrupts = driving::interrupts()?;
@@ -89,7 +89,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
             return Ok(waits(context, &goal, &choice));
         };
         approval::approve(context, &project, &id, &draft.contract, means)?;
-        standing::carry_out(context, &project, &choice, &id)?;
+        unfinished::carry_out(context, &project, &choice, &id)?;
         if args.no_run {
             let goal = load(&project, &id)?;
             return Ok(rests(context, &goal));
@@ -97,7 +97,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
         let begun = project
             .log(&id)
             .map_err(|error| Error::engine(&error, &id.to_string()))?;
-        let run = driving::Run {
+        let run = driving::GoalRun {
             project: &project,
             id: &id,
             config: &draft.config,
@@ -156,9 +156,9 @@ pub(super) fn means(
 
 /// Says how a contract is approved that nobody was there to approve. What it is to replace goes on
 /// until then.
-pub(super) fn waits(context: &Context, goal: &Goal, choice: &Choice) -> Exit {
+pub(super) fn waits(context: &Context, goal: &Goal, choice: &ApprovalChoice) -> Exit {
     let mut line = approval::line(&goal.id, &goal.contract_hash);
-    if let Choice::Replace(replaced) = choice {
+    if let ApprovalChoice::Replace(replaced) = choice {
         line = format!("{line} --replace {:03}", replaced.reference());
         context.ui.say(&format!(
             "note: goal {replaced} stays unchanged until this contract is approved."

@@ -4,7 +4,7 @@
 
 use std::path::PathBuf;
 
-use kapi_goal::rules::command::{Command, PersonCommand};
+use kapi_goal::rules::command::{GoalCommand, PersonCommand};
 use kapi_goal::rules::wait::{FileState, WaitFor};
 use kapi_goal::rules::words::wait_words;
 use kapi_store::timestamp::parse_instant_ms;
@@ -79,7 +79,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
         reason: args.reason.clone(),
         timeout_ms: args.timeout,
     };
-    let goal = picked.submit(context, &Command::Person(park))?;
+    let goal = picked.submit(context, &GoalCommand::Person(park))?;
     let mut lines = vec![format!(
         "Goal {} is parked until {}.",
         goal.id,

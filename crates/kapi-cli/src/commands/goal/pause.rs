@@ -1,7 +1,7 @@
 //! `kapi goal pause`: stop the loop and keep the goal. What was under way is begun again later.
 
-use kapi_goal::rules::command::Command;
-use kapi_goal::rules::state::Status;
+use kapi_goal::rules::command::GoalCommand;
+use kapi_goal::rules::state::GoalStatus;
 
 use crate::commands::goal::{answer, pick};
 use crate::context::Context;
@@ -12,11 +12,11 @@ use crate::exit_code::Exit;
 pub(crate) fn run(context: &Context, args: &pick::Args) -> Result<Exit, Error> {
     context.require_human("interrupt a goal")?;
     let picked = pick::to_change(context, args.reference.as_deref())?;
-    let is_paused = picked.goal.status == Status::Paused;
+    let is_paused = picked.goal.status == GoalStatus::Paused;
     let goal = if is_paused {
         picked.goal
     } else {
-        picked.submit(context, &Command::Interrupt)?
+        picked.submit(context, &GoalCommand::Interrupt)?
     };
     let before = if is_paused {
         "is paused already"

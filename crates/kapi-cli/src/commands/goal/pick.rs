@@ -4,10 +4,10 @@
 //! meant; changing never guesses.
 
 use kapi_core::id::GoalId;
-use kapi_goal::record::goal_listing::Standing;
+use kapi_goal::record::goal_listing::ListingStatus;
 use kapi_goal::record::project::Project;
-use kapi_goal::rules::command::Command;
-use kapi_goal::rules::state::{Goal, Status};
+use kapi_goal::rules::command::GoalCommand;
+use kapi_goal::rules::state::{Goal, GoalStatus};
 
 use crate::context::Context;
 use crate::error::Error;
@@ -25,7 +25,7 @@ pub(crate) struct Args {
 }
 
 /// A goal that was picked.
-pub(crate) struct Picked<'a> {
+pub(crate) struct GoalChoice<'a> {
     /// Its project.
     pub(crate) project: Project<'a>,
     /// Its id.
@@ -35,9 +35,9 @@ pub(crate) struct Picked<'a> {
 }
 
 /// What there is to look at.
-pub(crate) enum Looked<'a> {
+pub(crate) enum GoalCandidates<'a> {
     /// The goal that is meant.
-    One(Box<Picked<'a>>),
+    One(Box<GoalChoice<'a>>),
     /// Every goal that could be meant.
     Several(Vec<Goal>),
 }
@@ -46,15 +46,15 @@ pub(crate) enum Looked<'a> {
 pub(crate) fn looked_at<'a>(
     context: &'a Context,
     reference: Option<&str>,
-) -> Result<Looked<'a>, Error> {
+) -> Result<GoalCandidates<'a>, Error> {
     if reference.is_none() {
         let project = context.project(&context.project_root()?, OWNER);
-        let unfinished = standing_so(&project, &|status| !status.is_terminal())?;
+        let unfinished = state_so(&project, &|status| !status.is_terminal())?;
         if unfinished.len() > 1 {
-            return load_all(&project, &unfinished).map(Looked::Several);
+            return load_all(&project, &unfinished).map(GoalCandidates::Several);
         }
     }
-    to_look_at(context, reference).map(|picked| Looked::One(Box::new(picked)))
+    to_look_at(context, reference).map(|picked| GoalCandidates::One(Box::new(picked)))
 }
 
 /// Loads goals, in their order.
@@ -69,7 +69,7 @@ pub(crate) fn load_all(project: &Project<'_>, ids: &[GoalId]) -> Result<Vec<Goal
 pub(crate) fn to_look_at<'a>(
     context: &'a Context,
     reference: Option<&str>,
-) -> Result<Picked<'a>, Error> {
+) -> Result<GoalChoice<'a>, Error> {
     let project = context.project(&context.project_root()?, OWNER);
     let id = match reference {
         Some(reference) => project
@@ -87,7 +87,7 @@ pub(crate) fn to_look_at<'a>(
 pub(crate) fn to_change<'a>(
     context: &'a Context,
     reference: Option<&str>,
-) -> Result<Picked<'a>, Error> {
+) -> Result<GoalChoice<'a>, Error> {
     one_of(context, reference, "unfinished", &|status| {
         !status.is_terminal()
     })
@@ -98,8 +98,8 @@ pub(crate) fn one_of<'a>(
     context: &'a Context,
     reference: Option<&str>,
     kind: &str,
-    is_meant: &dyn Fn(Status) -> bool,
-) -> Result<Picked<'a>, Error> {
+    is_meant: &dyn Fn(GoalStatus) -> bool,
+) -> Result<GoalChoice<'a>, Error> {
     let reference = match reference {
         Some(reference) => reference.to_owned(),
         None => {
@@ -115,16 +115,19 @@ pub(crate) fn one_of<'a>(
     load(project, id)
 }
 
-fn load(project: Project<'_>, id: GoalId) -> Result<Picked<'_>, Error> {
+fn load(project: Project<'_>, id: GoalId) -> Result<GoalChoice<'_>, Error> {
     let goal = project
         .load(&id)
         .map_err(|error| Error::engine(&error, &id.to_string()))?;
-    Ok(Picked { project, id, goal })
+    Ok(GoalChoice { project, id, goal })
 }
 
 /// Returns the one goal that is meant, if there is any.
-fn only(project: &Project<'_>, is_meant: &dyn Fn(Status) -> bool) -> Result<Option<GoalId>, Error> {
-    let ids = standing_so(project, is_meant)?;
+fn only(
+    project: &Project<'_>,
+    is_meant: &dyn Fn(GoalStatus) -> bool,
+) -> Result<Option<GoalId>, Error> {
+    let ids = state_so(project, is_meant)?;
     match ids.as_slice() {
         [] => Ok(None),
         [id] => Ok(Some(id.clone())),
@@ -137,15 +140,15 @@ fn only(project: &Project<'_>, is_meant: &dyn Fn(Status) -> bool) -> Result<Opti
 }
 
 /// Returns the goals that stand in a certain way.
-pub(crate) fn standing_so(
+pub(crate) fn state_so(
     project: &Project<'_>,
-    is_meant: &dyn Fn(Status) -> bool,
+    is_meant: &dyn Fn(GoalStatus) -> bool,
 ) -> Result<Vec<GoalId>, Error> {
     let goals = project.goals().map_err(|error| Error::engine(&error, ""))?;
-    let meant = goals.into_iter().filter(|listed| match &listed.standing {
-        Standing::Known(entry) => is_meant(entry.status),
+    let meant = goals.into_iter().filter(|listed| match &listed.state {
+        ListingStatus::Known(entry) => is_meant(entry.status),
         // What is damaged is never meant by silence.
-        Standing::Damaged(_) => false,
+        ListingStatus::Damaged(_) => false,
     });
     Ok(meant.map(|listed| listed.id).collect())
 }
@@ -160,9 +163,9 @@ fn latest(project: &Project<'_>) -> Result<GoalId, Error> {
     })
 }
 
-impl Picked<'_> {
+impl GoalChoice<'_> {
     /// Makes a request of it, and returns it as it is afterwards.
-    pub(crate) fn submit(&self, context: &Context, command: &Command) -> Result<Goal, Error> {
+    pub(crate) fn submit(&self, context: &Context, command: &GoalCommand) -> Result<Goal, Error> {
         let submitted = self
             .project
             .submit(&self.id, &context.actor, command)

@@ -1,7 +1,7 @@
 //! `kapi goal reject`: turn a contract down that nobody has approved. The goal ends with it.
 
-use kapi_goal::rules::command::Command;
-use kapi_goal::rules::state::Status;
+use kapi_goal::rules::command::GoalCommand;
+use kapi_goal::rules::state::GoalStatus;
 
 use crate::commands::goal::{answer, pick};
 use crate::context::Context;
@@ -26,7 +26,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
         context,
         args.reference.as_deref(),
         "waiting for approval",
-        &|status| matches!(status, Status::Setup | Status::Proposed),
+        &|status| matches!(status, GoalStatus::Setup | GoalStatus::Proposed),
     )?;
     if picked.goal.approval.is_some() {
         return Err(Error::new(
@@ -45,7 +45,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
         Some(reason) => format!("the contract was rejected: {reason}"),
         None => "the contract was rejected".to_owned(),
     };
-    let command = Command::Cancel {
+    let command = GoalCommand::Cancel {
         reason: Some(reason),
     };
     let goal = picked.submit(context, &command)?;

@@ -1,9 +1,9 @@
 //! `kapi goal reopen`: not accept a result that is done. The reason stands first in the next turn.
 
-use kapi_goal::rules::command::{Command, PersonCommand};
-use kapi_goal::rules::state::Status;
+use kapi_goal::rules::command::{GoalCommand, PersonCommand};
+use kapi_goal::rules::state::GoalStatus;
 
-use crate::commands::goal::pick::{self, Picked};
+use crate::commands::goal::pick::{self, GoalChoice};
 use crate::commands::goal::{answer, resume};
 use crate::context::Context;
 use crate::error::Error;
@@ -28,7 +28,7 @@ pub(crate) struct Args {
 pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
     context.require_human("reopen a goal")?;
     let picked = pick::one_of(context, args.reference.as_deref(), "done", &|status| {
-        matches!(status, Status::Done | Status::Unverified)
+        matches!(status, GoalStatus::Done | GoalStatus::Unverified)
     })?;
     take_up(context, &picked, &args.reason, args.no_run)
 }
@@ -36,13 +36,16 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
 /// Records that a result is not accepted, and goes on.
 pub(crate) fn take_up(
     context: &Context,
-    picked: &Picked<'_>,
+    picked: &GoalChoice<'_>,
     reason: &str,
     no_run: bool,
 ) -> Result<Exit, Error> {
     resume::refuse_driven(picked)?;
     let reason = reason.to_owned();
-    let goal = picked.submit(context, &Command::Person(PersonCommand::Reopen { reason }))?;
+    let goal = picked.submit(
+        context,
+        &GoalCommand::Person(PersonCommand::Reopen { reason }),
+    )?;
     if no_run {
         let lines = [
             format!("Goal {} is {} again.", goal.id, goal.status),

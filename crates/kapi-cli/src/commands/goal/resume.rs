@@ -3,14 +3,14 @@
 //! A goal out of turns gets its first number of turns again, which is said. What nobody approved is
 //! not made active by it.
 
-use kapi_goal::rules::budget::Limit;
-use kapi_goal::rules::command::{Command, PersonCommand};
+use kapi_goal::rules::budget::BudgetLimit;
+use kapi_goal::rules::command::{GoalCommand, PersonCommand};
 use kapi_goal::rules::contract::TURNS_MAX;
-use kapi_goal::rules::event::Event;
-use kapi_goal::rules::state::Status;
-use kapi_machine::logged::Logged;
+use kapi_goal::rules::event::GoalEvent;
+use kapi_goal::rules::state::GoalStatus;
+use kapi_machine::logged::EventRecord;
 
-use crate::commands::goal::pick::{self, Picked};
+use crate::commands::goal::pick::{self, GoalChoice};
 use crate::context::Context;
 use crate::contract::approval;
 use crate::driving;
@@ -22,22 +22,25 @@ pub(super) fn run(context: &Context) -> Result<Exit, Error> {
     context.require_human("resume a goal")?;
     let picked = pick::to_change(context, None)?;
     refuse_driven(&picked)?;
-    if picked.goal.status == Status::Proposed {
+    if picked.goal.status == GoalStatus::Proposed {
         return Err(needs_approval(&picked));
     }
     driving::require_approved(&picked.project, &picked.id)?;
     let mut begun = Vec::new();
     if !picked.goal.is_driven() {
         begun.extend(more_turns(context, &picked)?);
-        begun.extend(recorded(context, &picked, &Command::Resume)?);
+        begun.extend(recorded(context, &picked, &GoalCommand::Resume)?);
     }
     drive(context, &picked, begun)
 }
 
 /// Adds the turns that the contract gave at first, where all are used up.
-fn more_turns(context: &Context, picked: &Picked<'_>) -> Result<Vec<Logged<Event>>, Error> {
+fn more_turns(
+    context: &Context,
+    picked: &GoalChoice<'_>,
+) -> Result<Vec<EventRecord<GoalEvent>>, Error> {
     let goal = &picked.goal;
-    let is_out = goal.budget.used_up(&goal.spent) == Some(Limit::Turns);
+    let is_out = goal.budget.used_up(&goal.spent) == Some(BudgetLimit::Turns);
     if !is_out || goal.status.is_terminal() {
         return Ok(Vec::new());
     }
@@ -52,15 +55,15 @@ fn more_turns(context: &Context, picked: &Picked<'_>) -> Result<Vec<Logged<Event
         "note: all {} turns are used up; adding {added} more, as many as the contract started with.",
         goal.budget.turns
     ));
-    let command = Command::Person(PersonCommand::SetTurns { turns });
+    let command = GoalCommand::Person(PersonCommand::SetTurns { turns });
     recorded(context, picked, &command)
 }
 
 fn recorded(
     context: &Context,
-    picked: &Picked<'_>,
-    command: &Command,
-) -> Result<Vec<Logged<Event>>, Error> {
+    picked: &GoalChoice<'_>,
+    command: &GoalCommand,
+) -> Result<Vec<EventRecord<GoalEvent>>, Error> {
     picked
         .project
         .submit(&picked.id, &context.actor, command)
@@ -69,7 +72,7 @@ fn recorded(
 }
 
 /// Refuses where another process goes on with the goal already.
-pub(crate) fn refuse_driven(picked: &Picked<'_>) -> Result<(), Error> {
+pub(crate) fn refuse_driven(picked: &GoalChoice<'_>) -> Result<(), Error> {
     let driver = picked
         .project
         .driver(&picked.id)
@@ -88,7 +91,7 @@ pub(crate) fn refuse_driven(picked: &Picked<'_>) -> Result<(), Error> {
 }
 
 /// Returns why a goal does not go on before its contract is approved.
-fn needs_approval(picked: &Picked<'_>) -> Error {
+fn needs_approval(picked: &GoalChoice<'_>) -> Error {
     Error::new(
         Exit::Denied,
         format!(
@@ -106,11 +109,11 @@ fn needs_approval(picked: &Picked<'_>) -> Error {
 /// Drives a goal to its rest.
 pub(super) fn drive(
     context: &Context,
-    picked: &Picked<'_>,
-    begun: Vec<Logged<Event>>,
+    picked: &GoalChoice<'_>,
+    begun: Vec<EventRecord<GoalEvent>>,
 ) -> Result<Exit, Error> {
     let config = context.config(Some(picked.project.layout.root()))?;
-    let run = driving::Run {
+    let run = driving::GoalRun {
         project: &picked.project,
         id: &picked.id,
         config: &config,

@@ -1,6 +1,6 @@
 //! `kapi goal say`: tell the agent something. It cuts into the turn, and the loop goes on with it.
 
-use kapi_goal::rules::command::{Command, PersonCommand};
+use kapi_goal::rules::command::{GoalCommand, PersonCommand};
 
 use crate::commands::goal::{answer, pick};
 use crate::context::Context;
@@ -28,7 +28,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
     }
     let picked = pick::to_change(context, args.reference.as_deref())?;
     let text = args.text.clone();
-    let goal = picked.submit(context, &Command::Person(PersonCommand::Say { text }))?;
+    let goal = picked.submit(context, &GoalCommand::Person(PersonCommand::Say { text }))?;
     let reference = goal.id.reference();
     let line = if goal.is_driven() {
         format!(

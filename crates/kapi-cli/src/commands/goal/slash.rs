@@ -3,7 +3,7 @@
 //! What the line means is decided in the core, by the specification's rules; each meaning is one of
 //! the verbs beside this file.
 
-use kapi_goal::rules::slash::{JudgeForm, Slash, parse, parse_arguments};
+use kapi_goal::rules::slash::{Slash, SlashJudgeForm, parse, parse_arguments};
 
 use crate::commands::goal::{
     answer, approve, ask, autopilot, detail, help, judge, look, new, pause, pick, resume, status,
@@ -40,13 +40,13 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
         Slash::Autopilot => autopilot::set(context, None),
         Slash::Budget { turns } => set_turns(context, turns),
         Slash::Ask { question } => ask::put(context, None, &question),
-        Slash::Judge(JudgeForm::Show) => judge::show(context),
-        Slash::Judge(JudgeForm::Same) => judge::set(context, Some("same")),
-        Slash::Judge(JudgeForm::Clear) => judge::set(context, None),
-        Slash::Judge(JudgeForm::Model { provider, model }) => {
+        Slash::Judge(SlashJudgeForm::Show) => judge::show(context),
+        Slash::Judge(SlashJudgeForm::Same) => judge::set(context, Some("same")),
+        Slash::Judge(SlashJudgeForm::Clear) => judge::set(context, None),
+        Slash::Judge(SlashJudgeForm::Model { provider, model }) => {
             judge::set(context, Some(&format!("{provider}/{model}")))
         }
-        Slash::Judge(JudgeForm::Malformed(text)) => {
+        Slash::Judge(SlashJudgeForm::Malformed(text)) => {
             Err(Error::usage(format!("{text:?} is not a judge"))
                 .with_hint("use `provider/model`, `same` or `clear`; nothing was changed."))
         }

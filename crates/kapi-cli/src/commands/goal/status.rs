@@ -11,10 +11,10 @@ use crate::exit_code::Exit;
 use crate::ui::Format;
 
 #[derive(Debug, Serialize)]
-struct View<'a> {
-    goals: Vec<answer::View<'a>>,
+struct GoalStatusView<'a> {
+    goals: Vec<answer::GoalAnswerView<'a>>,
     /// The last that ended, where none is unfinished.
-    ended: Vec<answer::View<'a>>,
+    ended: Vec<answer::GoalAnswerView<'a>>,
 }
 
 /// Goals that have ended and are shown where none is unfinished.
@@ -25,10 +25,10 @@ pub(super) fn run(context: &Context) -> Result<Exit, Error> {
     let (goals, ended) = match context.project_root() {
         Ok(root) => {
             let project = context.project(&root, pick::OWNER);
-            let ids = pick::standing_so(&project, &|status| !status.is_terminal())?;
+            let ids = pick::state_so(&project, &|status| !status.is_terminal())?;
             let mut ended = Vec::new();
             if ids.is_empty() {
-                ended = pick::standing_so(&project, &|status| status.is_terminal())?;
+                ended = pick::state_so(&project, &|status| status.is_terminal())?;
                 ended.drain(..ended.len().saturating_sub(ENDED_MAX));
             }
             let goals = pick::load_all(&project, &ids)?;
@@ -38,9 +38,9 @@ pub(super) fn run(context: &Context) -> Result<Exit, Error> {
         Err(error) => return Err(error),
     };
     match context.ui.format {
-        Format::Json => context.ui.json(&View {
-            goals: goals.iter().map(answer::View::of).collect(),
-            ended: ended.iter().map(answer::View::of).collect(),
+        Format::Json => context.ui.json(&GoalStatusView {
+            goals: goals.iter().map(answer::GoalAnswerView::of).collect(),
+            ended: ended.iter().map(answer::GoalAnswerView::of).collect(),
         }),
         Format::Human if goals.is_empty() => {
             context
@@ -62,8 +62,8 @@ pub(super) fn run(context: &Context) -> Result<Exit, Error> {
 /// Lists the goals that could be meant by somebody who named none.
 pub(super) fn which(context: &Context, goals: &[Goal]) -> Exit {
     match context.ui.format {
-        Format::Json => context.ui.json(&View {
-            goals: goals.iter().map(answer::View::of).collect(),
+        Format::Json => context.ui.json(&GoalStatusView {
+            goals: goals.iter().map(answer::GoalAnswerView::of).collect(),
             ended: Vec::new(),
         }),
         Format::Human => {

@@ -4,14 +4,14 @@
 
 use kapi_workflow::record::workflows::Workflows;
 
-use crate::commands::inbox::item::Item;
+use crate::commands::inbox::item::WaitingItem;
 use crate::commands::inbox::{goals, kernel, workflows};
 use crate::context::Context;
 use crate::error::Error;
 use crate::exit_code::Exit;
 
 /// Returns what waits, oldest first.
-pub(super) fn gather(context: &Context) -> Result<Vec<Item>, Error> {
+pub(super) fn gather(context: &Context) -> Result<Vec<WaitingItem>, Error> {
     let mut items = Vec::new();
     match context.project_root() {
         Ok(root) => {

@@ -2,24 +2,27 @@
 //!
 //! The words and the commands are the goals' own.
 
-use kapi_goal::record::goal_listing::{Listed, Standing};
+use kapi_goal::record::goal_listing::{GoalListingEntry, ListingStatus};
 use kapi_goal::record::project::Project;
 use kapi_goal::rules::event::Stop;
-use kapi_goal::rules::state::{Goal, Status};
+use kapi_goal::rules::state::{Goal, GoalStatus};
 use kapi_goal::rules::wait::WaitFor;
 use kapi_goal::rules::words;
 
-use crate::commands::inbox::item::{Item, Line, Waiting};
+use crate::commands::inbox::item::{CommandLine, ItemContent, WaitingItem};
 use crate::error::{Error, chain};
 use crate::workflow::listing::updated_ms;
 
 /// Returns the goals that wait.
-pub(super) fn waiting(project: &Project<'_>, goals: &[Listed]) -> Result<Vec<Item>, Error> {
+pub(super) fn waiting(
+    project: &Project<'_>,
+    goals: &[GoalListingEntry],
+) -> Result<Vec<WaitingItem>, Error> {
     let mut items = Vec::new();
     for listed in goals {
-        let entry = match &listed.standing {
-            Standing::Known(entry) => entry,
-            Standing::Damaged(error) => {
+        let entry = match &listed.state {
+            ListingStatus::Known(entry) => entry,
+            ListingStatus::Damaged(error) => {
                 let index = listed.id.reference();
                 items.push(damaged(&listed.id.to_string(), &index, &chain(error)));
                 continue;
@@ -36,30 +39,32 @@ pub(super) fn waiting(project: &Project<'_>, goals: &[Listed]) -> Result<Vec<Ite
     Ok(items)
 }
 
-const fn can_wait(status: Status) -> bool {
+const fn can_wait(status: GoalStatus) -> bool {
     match status {
-        Status::Proposed | Status::Waiting | Status::Blocked | Status::Stalled | Status::Paused => {
-            true
-        }
-        Status::Setup
-        | Status::Active
-        | Status::Impossible
-        | Status::Cancelled
-        | Status::Unverified
-        | Status::Done => false,
+        GoalStatus::Proposed
+        | GoalStatus::Waiting
+        | GoalStatus::Blocked
+        | GoalStatus::Stalled
+        | GoalStatus::Paused => true,
+        GoalStatus::Setup
+        | GoalStatus::Active
+        | GoalStatus::Impossible
+        | GoalStatus::Cancelled
+        | GoalStatus::Unverified
+        | GoalStatus::Done => false,
     }
 }
 
 /// Returns something whose log cannot be trusted.
-pub(super) fn damaged(subject: &str, index: &str, fault: &str) -> Item {
-    Waiting {
+pub(super) fn damaged(subject: &str, index: &str, fault: &str) -> WaitingItem {
+    ItemContent {
         kind: "goal_damaged",
         subject: subject.to_owned(),
         since_ms: None,
         what: format!("its log cannot be trusted: failed to {fault}"),
         risks: Vec::new(),
         on_yes: "Kapi lists the damage; nothing changes".to_owned(),
-        yes: Some(Line::of(&["audit", index])),
+        yes: Some(CommandLine::of(&["audit", index])),
         change: Vec::new(),
         look: None,
     }
@@ -67,49 +72,49 @@ pub(super) fn damaged(subject: &str, index: &str, fault: &str) -> Item {
 }
 
 /// Returns something of which the last audit found that it cannot be trusted.
-pub(super) fn audited(subject: &str, findings: &[String]) -> Item {
+pub(super) fn audited(subject: &str, findings: &[String]) -> WaitingItem {
     let finding = findings.first().map_or("trust it", String::as_str);
-    Waiting {
+    ItemContent {
         kind: "audit_finding",
         subject: subject.to_owned(),
         since_ms: None,
         what: format!("the last audit failed to {finding}"),
         risks: Vec::new(),
         on_yes: "Kapi checks it again and lists the damage; nothing changes".to_owned(),
-        yes: Some(Line::of(&["audit"])),
+        yes: Some(CommandLine::of(&["audit"])),
         change: Vec::new(),
         look: None,
     }
     .into()
 }
 
-fn item(goal: &Goal, updated_ms: Option<i64>) -> Option<Item> {
+fn item(goal: &Goal, updated_ms: Option<i64>) -> Option<WaitingItem> {
     let index = goal.id.reference();
-    let of = |words: &[&str]| Some(Line::of(words));
+    let of = |words: &[&str]| Some(CommandLine::of(words));
     let (kind, on_yes, yes) = match (&goal.status, &goal.stop, wanted(goal)) {
-        (Status::Proposed, _, _) => (
+        (GoalStatus::Proposed, _, _) => (
             "contract",
             "the contract is approved by its hash, and the goal starts at once",
             of(&["goal", "approve", &index]),
         ),
-        (Status::Waiting, _, Some(what)) => (
+        (GoalStatus::Waiting, _, Some(what)) => (
             "approval",
             "the agent is informed and continues when the goal runs",
             of(&["goal", "allow", &index, what]),
         ),
-        (Status::Waiting, _, None) if goal.lacks_a_judge() => (
+        (GoalStatus::Waiting, _, None) if goal.lacks_a_judge() => (
             "judge_unreachable",
             "Kapi asks the judge now and retries if there is no answer",
             of(&["resume", &index]),
         ),
         // Other waits end by themselves.
-        (Status::Waiting, _, None) => return None,
+        (GoalStatus::Waiting, _, None) => return None,
         (_, Some(Stop::ConsentNeeded { pattern, .. }), _) => (
             "consent",
             "the agent may run matching commands for the rest of this goal; continue with `kapi resume`",
             of(&["goal", "allow", &index, pattern]),
         ),
-        (Status::Paused, Some(Stop::BudgetUsedUp { .. } | Stop::CapReached { .. }), _) => (
+        (GoalStatus::Paused, Some(Stop::BudgetUsedUp { .. } | Stop::CapReached { .. }), _) => (
             "budget",
             "the goal continues once its limit is raised",
             None,
@@ -120,10 +125,10 @@ fn item(goal: &Goal, updated_ms: Option<i64>) -> Option<Item> {
             of(&["resume", &index]),
         ),
     };
-    let own = yes.as_ref().map(Line::typed);
+    let own = yes.as_ref().map(CommandLine::typed);
     let next = words::next_commands(goal).into_iter();
     Some(
-        Waiting {
+        ItemContent {
             kind,
             subject: format!("goal {}", goal.id),
             since_ms: goal.wait.as_ref().map(|wait| wait.since_ms).or(updated_ms),

@@ -6,23 +6,23 @@ use kapi_wire::workflow::inbox::InboxItem;
 
 /// One thing that waits.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Item {
+pub(super) struct WaitingItem {
     /// What others see of it.
     pub(super) view: InboxItem,
     /// What a yes runs.
-    pub(super) yes: Option<Line>,
+    pub(super) yes: Option<CommandLine>,
     /// What a look runs.
-    pub(super) look: Option<Line>,
+    pub(super) look: Option<CommandLine>,
 }
 
 /// A command line.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Line {
+pub(super) struct CommandLine {
     /// Its words.
     pub(super) words: Vec<String>,
 }
 
-impl Line {
+impl CommandLine {
     /// Makes a command line of words.
     pub(super) fn of(words: &[&str]) -> Self {
         let all = ["kapi"].iter().chain(words);
@@ -48,7 +48,7 @@ fn quoted(word: &str) -> String {
 
 /// What an item is made of.
 #[derive(Debug)]
-pub(super) struct Waiting {
+pub(super) struct ItemContent {
     /// Its kind, see [`InboxItem::kind`].
     pub(super) kind: &'static str,
     /// What it is about.
@@ -62,15 +62,15 @@ pub(super) struct Waiting {
     /// What will happen on yes.
     pub(super) on_yes: String,
     /// What a yes runs.
-    pub(super) yes: Option<Line>,
+    pub(super) yes: Option<CommandLine>,
     /// What to type to have it changed.
     pub(super) change: Vec<String>,
     /// What a look runs.
-    pub(super) look: Option<Line>,
+    pub(super) look: Option<CommandLine>,
 }
 
-impl From<Waiting> for Item {
-    fn from(waiting: Waiting) -> Self {
+impl From<ItemContent> for WaitingItem {
+    fn from(waiting: ItemContent) -> Self {
         Self {
             view: InboxItem {
                 kind: waiting.kind,
@@ -79,9 +79,9 @@ impl From<Waiting> for Item {
                 what: waiting.what,
                 risks: waiting.risks,
                 on_yes: waiting.on_yes,
-                yes: waiting.yes.as_ref().map(Line::typed),
+                yes: waiting.yes.as_ref().map(CommandLine::typed),
                 change: waiting.change,
-                look: waiting.look.as_ref().map(Line::typed),
+                look: waiting.look.as_ref().map(CommandLine::typed),
             },
             yes: waiting.yes,
             look: waiting.look,
@@ -91,11 +91,11 @@ impl From<Waiting> for Item {
 
 #[cfg(test)]
 mod tests {
-    use super::Line;
+    use super::CommandLine;
 
     #[test]
     fn what_is_shown_can_be_typed() {
-        let line = Line::of(&["goal", "allow", "003", "rm -rf 'x'", "a.b/c:d"]);
+        let line = CommandLine::of(&["goal", "allow", "003", "rm -rf 'x'", "a.b/c:d"]);
         assert_eq!(
             line.typed(),
             r"kapi goal allow 003 'rm -rf '\''x'\''' a.b/c:d"

@@ -4,15 +4,15 @@
 
 use kapi_task::rules::guardrail::LessonState;
 
-use crate::commands::inbox::item::{Item, Line, Waiting};
+use crate::commands::inbox::item::{CommandLine, ItemContent, WaitingItem};
 use crate::commands::loops::guardrail::failed;
 use crate::context::Context;
 use crate::error::Error;
 use crate::exit_code::Exit;
-use crate::kernel::{self, Kernel};
+use crate::kernel::{self, ProjectKernel};
 
 /// Returns what waits.
-pub(super) fn waiting(context: &Context) -> Result<Vec<Item>, Error> {
+pub(super) fn waiting(context: &Context) -> Result<Vec<WaitingItem>, Error> {
     match kernel::with(context, "kapi inbox", gathered) {
         Ok(items) => Ok(items),
         Err(error) if error.exit == Exit::NotFound => Ok(Vec::new()),
@@ -20,7 +20,7 @@ pub(super) fn waiting(context: &Context) -> Result<Vec<Item>, Error> {
     }
 }
 
-fn gathered(kernel: &Kernel<'_>) -> Result<Vec<Item>, Error> {
+fn gathered(kernel: &ProjectKernel<'_>) -> Result<Vec<WaitingItem>, Error> {
     let mut items = Vec::new();
     if kernel.is_foreign()? {
         items.push(foreign().into());
@@ -32,16 +32,16 @@ fn gathered(kernel: &Kernel<'_>) -> Result<Vec<Item>, Error> {
         }
         let (domain, lesson) = (entry.domain.to_string(), entry.lesson.as_str().to_owned());
         items.push(
-            Waiting {
+            ItemContent {
                 kind: "lesson",
                 subject: format!("lesson {}", entry.id),
                 since_ms: Some(entry.at_ms),
                 what: format!("proposed about {domain}: {lesson}"),
                 risks: Vec::new(),
                 on_yes: "every later run in its domain gets the lesson".to_owned(),
-                yes: Some(Line::of(&["guardrail", "accept", &entry.id])),
+                yes: Some(CommandLine::of(&["guardrail", "accept", &entry.id])),
                 change: vec![format!("kapi loop guardrail reject {}", entry.id)],
-                look: Some(Line::of(&["guardrail", "list", &domain])),
+                look: Some(CommandLine::of(&["guardrail", "list", &domain])),
             }
             .into(),
         );
@@ -49,16 +49,16 @@ fn gathered(kernel: &Kernel<'_>) -> Result<Vec<Item>, Error> {
     Ok(items)
 }
 
-fn foreign() -> Waiting {
-    Waiting {
+fn foreign() -> ItemContent {
+    ItemContent {
         kind: "queue",
         subject: "tasks from elsewhere".to_owned(),
         since_ms: None,
         what: "the tasks in this project come from elsewhere; no worker runs them".to_owned(),
         risks: vec!["their author is unknown".to_owned()],
         on_yes: "the queue becomes yours, and workers here run its tasks".to_owned(),
-        yes: Some(Line::of(&["task", "adopt"])),
+        yes: Some(CommandLine::of(&["task", "adopt"])),
         change: Vec::new(),
-        look: Some(Line::of(&["task", "list", "--all"])),
+        look: Some(CommandLine::of(&["task", "list", "--all"])),
     }
 }

@@ -2,14 +2,14 @@
 //!
 //! Which of them wait stands in the inventory; only those are loaded.
 
-use kapi_core::workflow_status::Status;
+use kapi_core::workflow_status::WorkflowStatus;
 use kapi_goal::record::project::Project;
-use kapi_workflow::record::index::{WorkflowListed, WorkflowStanding};
+use kapi_workflow::record::index::{WorkflowListingEntry, WorkflowSummary};
 use kapi_workflow::record::workflows::Workflows;
 use kapi_workflow::rules::state::Workflow;
 
 use crate::commands::inbox::goals::damaged;
-use crate::commands::inbox::item::{Item, Line, Waiting};
+use crate::commands::inbox::item::{CommandLine, ItemContent, WaitingItem};
 use crate::error::{Error, chain};
 use crate::event_words::first_line;
 use crate::modes;
@@ -18,14 +18,14 @@ use crate::workflow::listing::updated_ms;
 /// Returns the workflows that wait.
 pub(super) fn waiting(
     project: &Project<'_>,
-    workflows: &[WorkflowListed],
-) -> Result<Vec<Item>, Error> {
+    workflows: &[WorkflowListingEntry],
+) -> Result<Vec<WaitingItem>, Error> {
     let mut items = Vec::new();
     for listed in workflows {
         let key = &listed.key;
-        let entry = match &listed.standing {
-            WorkflowStanding::Known(entry) => entry,
-            WorkflowStanding::Damaged(error) => {
+        let entry = match &listed.state {
+            WorkflowSummary::Known(entry) => entry,
+            WorkflowSummary::Damaged(error) => {
                 let index = format!("{:03}", key.id.index());
                 let mut item = damaged(&key.to_string(), &index, &chain(error));
                 item.view.kind = "workflow_damaged";
@@ -44,12 +44,12 @@ pub(super) fn waiting(
     Ok(items)
 }
 
-fn item(workflow: &Workflow, updated_ms: Option<i64>) -> Option<Item> {
+fn item(workflow: &Workflow, updated_ms: Option<i64>) -> Option<WaitingItem> {
     let mode = workflow.mode().as_str();
     let index = format!("{:03}", workflow.id.index());
     let resume = format!("kapi {mode} resume {index}");
-    let of = |words: &[&str]| Some(Line::of(words));
-    let mut waiting = Waiting {
+    let of = |words: &[&str]| Some(CommandLine::of(words));
+    let mut waiting = ItemContent {
         kind: "workflow_blocked",
         subject: format!("{mode} {}", workflow.id),
         since_ms: updated_ms,
@@ -63,7 +63,7 @@ fn item(workflow: &Workflow, updated_ms: Option<i64>) -> Option<Item> {
     if let Some(blocked) = workflow
         .blocked
         .as_ref()
-        .filter(|_| workflow.status == Status::Blocked)
+        .filter(|_| workflow.status == WorkflowStatus::Blocked)
     {
         waiting.what = format!(
             "blocked: {}; {}",

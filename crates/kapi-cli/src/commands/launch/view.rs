@@ -79,7 +79,7 @@ pub(crate) fn preview(ui: Ui, plan: &LaunchPlan, preview: &LaunchPreview) {
     let has_push = branch.is_some_and(|branch| branch.push == Push::Yes);
     if ui.format == Format::Json {
         ui.json(&PreviewView {
-            id: plan.place.id().as_str(),
+            id: plan.location.id().as_str(),
             project: plan.project.display().to_string(),
             dry_run: true,
             mode: preview.mode,
@@ -91,7 +91,7 @@ pub(crate) fn preview(ui: Ui, plan: &LaunchPlan, preview: &LaunchPreview) {
             start: preview.start.as_deref(),
             push: has_push,
             goes_on: preview.goes_on,
-            sandbox: plan.place.dir().display().to_string(),
+            sandbox: plan.location.dir().display().to_string(),
             notes: &preview.notes,
         });
         return;
@@ -102,7 +102,7 @@ pub(crate) fn preview(ui: Ui, plan: &LaunchPlan, preview: &LaunchPreview) {
     ui.line(&format!(
         "Would launch {} in sandbox {}.",
         plan.agent,
-        plan.place.id().as_str()
+        plan.location.id().as_str()
     ));
     ui.line(&format!("  project   {}", plan.project.display()));
     ui.line(&format!(
@@ -125,7 +125,7 @@ pub(crate) fn preview(ui: Ui, plan: &LaunchPlan, preview: &LaunchPreview) {
         };
         ui.line(&format!("  push      {push}"));
     }
-    ui.line(&format!("  state     {}", plan.place.dir().display()));
+    ui.line(&format!("  state     {}", plan.location.dir().display()));
     ui.line("Nothing was created. Run it again without `--dry-run`.");
 }
 
@@ -234,9 +234,9 @@ fn view<'a>(plan: &LaunchPlan, launched: &'a LaunchResult, notes: &'a [String]) 
         notes,
         port_base: record.port_base,
         launches: record.launches,
-        sandbox: plan.place.dir().display().to_string(),
+        sandbox: plan.location.dir().display().to_string(),
         worktree: match record.made {
-            WorkspaceKind::Checkout => Some(plan.place.worktree().display().to_string()),
+            WorkspaceKind::Checkout => Some(plan.location.worktree().display().to_string()),
             WorkspaceKind::Layer => None,
         },
         status_file: launched.status_path.display().to_string(),

@@ -15,7 +15,7 @@ use crate::event_words::describe;
 use crate::exit_code::Exit;
 use crate::progress::event_json;
 use crate::trust::Trust;
-use crate::ui::{Fate, Format};
+use crate::ui::{Format, OutputDisposition};
 
 /// Prints events.
 pub(super) fn log(context: &Context, id: &GoalId, follow: bool) -> Result<Exit, Error> {
@@ -44,7 +44,7 @@ pub(super) fn log(context: &Context, id: &GoalId, follow: bool) -> Result<Exit, 
                 )),
             }
         }
-        if !follow || is_over || context.ui.fate() == Fate::Closed {
+        if !follow || is_over || context.ui.disposition() == OutputDisposition::Closed {
             return Ok(Exit::Success);
         }
         if interrupts.is_raised() {

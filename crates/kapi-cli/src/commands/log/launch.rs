@@ -6,28 +6,28 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::thread;
 
-use kapi_launch::place::SandboxPlace;
+use kapi_launch::paths::SandboxPaths;
 use kapi_sys::disk::Disk as _;
 use kapi_sys::real_disk::RealDisk;
 use kapi_sys::signal;
 
 use crate::commands::log::LOOK;
-use crate::commands::log::transcript::{TRANSCRIPT, Transcript};
+use crate::commands::log::transcript::{TRANSCRIPT, TranscriptPosition};
 use crate::context::Context;
 use crate::error::Error;
 use crate::exit_code::Exit;
-use crate::ui::Fate;
+use crate::ui::OutputDisposition;
 
 /// Prints transcripts.
-pub(super) fn log(context: &Context, place: &SandboxPlace, follow: bool) -> Result<Exit, Error> {
+pub(super) fn log(context: &Context, location: &SandboxPaths, follow: bool) -> Result<Exit, Error> {
     context.require_human("access sandboxes from outside")?;
     let interrupts = signal::interrupts().map_err(|error| Error::failed(&error))?;
-    let id = place.id().as_str();
-    let mut printed: BTreeMap<u64, Transcript> = BTreeMap::new();
+    let id = location.id().as_str();
+    let mut printed: BTreeMap<u64, TranscriptPosition> = BTreeMap::new();
     loop {
         // Asked first, so that whatever it wrote last is among what is read next.
-        let holder = place.holder().map_err(|error| Error::launch(&error))?;
-        for (run, path) in transcripts(&context.disk, place)? {
+        let holder = location.holder().map_err(|error| Error::launch(&error))?;
+        for (run, path) in transcripts(&context.disk, location)? {
             let transcript = printed.entry(run).or_default();
             transcript.print(
                 context.ui,
@@ -35,7 +35,7 @@ pub(super) fn log(context: &Context, place: &SandboxPlace, follow: bool) -> Resu
                 &[("launch", id.into()), ("run", run.into())],
             )?;
         }
-        if !follow || holder.is_none() || context.ui.fate() == Fate::Closed {
+        if !follow || holder.is_none() || context.ui.disposition() == OutputDisposition::Closed {
             if printed.is_empty() {
                 context.ui.say(&format!(
                     "launch/{id} has no transcript: no agent has run in it yet, or the \
@@ -54,9 +54,9 @@ pub(super) fn log(context: &Context, place: &SandboxPlace, follow: bool) -> Resu
 /// Returns the transcripts of a sandbox's launches, by their numbers.
 pub(crate) fn transcripts(
     disk: &RealDisk,
-    place: &SandboxPlace,
+    location: &SandboxPaths,
 ) -> Result<BTreeMap<u64, PathBuf>, Error> {
-    let runs = place.runs();
+    let runs = location.runs();
     if !runs.is_dir() {
         return Ok(BTreeMap::new());
     }

@@ -7,39 +7,39 @@ use std::path::PathBuf;
 use std::thread;
 use std::time::Duration;
 
-use kapi_core::task_id::TaskId;
-use kapi_launch::place::SandboxId;
+use kapi_core::task_id::KernelTaskId;
+use kapi_launch::paths::SandboxId;
 use kapi_store::layout::project_key;
 use kapi_sys::alarm::{Alarm, WakeSources};
 use kapi_task::perform;
 use kapi_task::record::queue::Queue;
 use kapi_task::rules::goal_drive::GoalDrive;
-use kapi_task::rules::task::Task;
+use kapi_task::rules::task::KernelTask;
 use serde_json::json;
 
 use crate::commands::log::OWNER;
-use crate::commands::log::transcript::Transcript;
+use crate::commands::log::transcript::TranscriptPosition;
 use crate::context::Context;
 use crate::driving::attendance::{alarm, alarm_failed};
 use crate::driving::interrupts;
 use crate::error::Error;
 use crate::exit_code::Exit;
 use crate::kernel::listening::listen;
-use crate::kernel::{self, Kernel, failed, no_task};
+use crate::kernel::{self, ProjectKernel, failed, no_task};
 use crate::subject::launches::sandboxes;
-use crate::ui::{Fate, Format};
+use crate::ui::{Format, OutputDisposition};
 
 /// The longest until a followed transcript is looked at again.
 const LOOK: Duration = Duration::from_millis(1_000);
 
 /// Prints transcripts.
-pub(super) fn log(context: &Context, id: TaskId, follow: bool) -> Result<Exit, Error> {
+pub(super) fn log(context: &Context, id: KernelTaskId, follow: bool) -> Result<Exit, Error> {
     kernel::with(context, OWNER, |kernel| print(kernel, id, follow))
 }
 
-fn print(kernel: &Kernel<'_>, id: TaskId, is_followed: bool) -> Result<Exit, Error> {
+fn print(kernel: &ProjectKernel<'_>, id: KernelTaskId, is_followed: bool) -> Result<Exit, Error> {
     let alarm = alarm()?;
-    let bell = alarm.bell();
+    let waker = alarm.waker();
     let mut queue = kernel.queue()?;
     let found = task(&mut queue, id)?;
     if let Some(drive) = found.goal_drive() {
@@ -47,13 +47,13 @@ fn print(kernel: &Kernel<'_>, id: TaskId, is_followed: bool) -> Result<Exit, Err
         return Ok(Exit::Success);
     }
     thread::scope(|scope| {
-        let _listening = listen(scope, &queue, move || bell.ring())?;
+        let _listening = listen(scope, &queue, move || waker.ring())?;
         follow(kernel, id, is_followed, queue, alarm)
     })
 }
 
 /// Says where the log of a task is that drives a goal: the goal has one of its own.
-fn point(context: &Context, task: &Task, drive: &GoalDrive) {
+fn point(context: &Context, task: &KernelTask, drive: &GoalDrive) {
     let command = format!("kapi log {:03}", drive.goal.reference());
     match context.ui.format {
         Format::Json => context.ui.json(&json!({
@@ -71,15 +71,15 @@ fn point(context: &Context, task: &Task, drive: &GoalDrive) {
 }
 
 fn follow(
-    kernel: &Kernel<'_>,
-    id: TaskId,
+    kernel: &ProjectKernel<'_>,
+    id: KernelTaskId,
     is_followed: bool,
     mut queue: Queue<'_>,
     mut alarm: Alarm,
 ) -> Result<Exit, Error> {
     let context = kernel.context;
     let interrupts = interrupts()?;
-    let mut printed: BTreeMap<u64, Transcript> = BTreeMap::new();
+    let mut printed: BTreeMap<u64, TranscriptPosition> = BTreeMap::new();
     loop {
         // Asked first, so that whatever it wrote last is among what is read next.
         let task = task(&mut queue, id)?;
@@ -104,7 +104,9 @@ fn follow(
             let transcript = printed.entry(*attempt).or_default();
             transcript.print(context.ui, path, &whose)?;
         }
-        let is_enough = !is_followed || task.state.is_ended() || context.ui.fate() == Fate::Closed;
+        let is_enough = !is_followed
+            || task.state.is_ended()
+            || context.ui.disposition() == OutputDisposition::Closed;
         if is_enough {
             if found.is_empty() {
                 let why = match queue.holders() {
@@ -123,7 +125,7 @@ fn follow(
     }
 }
 
-fn task(queue: &mut Queue<'_>, id: TaskId) -> Result<Task, Error> {
+fn task(queue: &mut Queue<'_>, id: KernelTaskId) -> Result<KernelTask, Error> {
     queue.refresh().map_err(|error| failed(&error))?;
     let found = queue.find(id).map_err(|error| failed(&error))?;
     found.ok_or_else(|| no_task(id))
@@ -131,11 +133,14 @@ fn task(queue: &mut Queue<'_>, id: TaskId) -> Result<Task, Error> {
 
 /// Returns the transcripts of a task's attempts, by the numbers of their leases. They outlive the
 /// rest of their sandboxes.
-fn transcripts(kernel: &Kernel<'_>, id: TaskId) -> Result<BTreeMap<u64, PathBuf>, Error> {
+fn transcripts(
+    kernel: &ProjectKernel<'_>,
+    id: KernelTaskId,
+) -> Result<BTreeMap<u64, PathBuf>, Error> {
     let sandboxes = sandboxes(kernel.context);
     let root = kernel.project.layout.root();
     let any = SandboxId::parse(&id.to_string()).map_err(|error| Error::launch(&error))?;
-    let any = sandboxes.place(&project_key(root), &any).dir();
+    let any = sandboxes.location(&project_key(root), &any).dir();
     let prefix = format!("{id}-");
     let beside = any.parent().unwrap_or(&any);
     let listed = kernel.project.disk.list(beside);

@@ -9,7 +9,7 @@ use std::path::Path;
 
 use serde_json::{Map, Value};
 
-use crate::commands::log::said;
+use crate::commands::log::transcript_entry;
 use crate::error::Error;
 use crate::exit_code::Exit;
 use crate::ui::{Format, Ui};
@@ -21,13 +21,13 @@ const CHUNK_BYTES: u64 = 1 << 20;
 
 /// How much of a transcript was printed.
 #[derive(Debug, Default)]
-pub(super) struct Transcript {
+pub(super) struct TranscriptPosition {
     offset: u64,
     /// A line whose end has not come yet.
     begun: Vec<u8>,
 }
 
-impl Transcript {
+impl TranscriptPosition {
     /// Prints what was added; `whose` says in JSON whose it is.
     pub(super) fn print(
         &mut self,
@@ -63,7 +63,9 @@ impl Transcript {
 
 fn print(ui: Ui, line: &str, whose: &[(&str, Value)]) {
     match ui.format {
-        Format::Human => said::lines(line).iter().for_each(|line| ui.line(line)),
+        Format::Human => transcript_entry::lines(line)
+            .iter()
+            .for_each(|line| ui.line(line)),
         Format::Json => ui.json(&document(line, whose)),
     }
 }

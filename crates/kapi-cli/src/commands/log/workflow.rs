@@ -6,17 +6,17 @@ use std::thread;
 
 use kapi_core::workflow_key::WorkflowKey;
 use kapi_machine::follow::LogCursor;
-use kapi_machine::logged::Logged;
+use kapi_machine::logged::EventRecord;
 use kapi_sys::signal;
 use kapi_workflow::record::workflows::Workflows;
-use kapi_workflow::rules::event::Event;
+use kapi_workflow::rules::event::WorkflowEvent;
 
 use crate::commands::log::{LOOK, OWNER};
 use crate::context::Context;
 use crate::error::Error;
 use crate::exit_code::Exit;
 use crate::progress::event_json;
-use crate::ui::{Fate, Format, Ui};
+use crate::ui::{Format, OutputDisposition, Ui};
 use crate::workflow::event_words::describe;
 
 /// Prints events.
@@ -33,7 +33,10 @@ pub(super) fn log(context: &Context, key: &WorkflowKey, follow: bool) -> Result<
         for logged in logged.map_err(|error| Error::workflow(&error))? {
             print(context.ui, key, &logged);
         }
-        if !follow || workflow.status.is_terminal() || context.ui.fate() == Fate::Closed {
+        if !follow
+            || workflow.status.is_terminal()
+            || context.ui.disposition() == OutputDisposition::Closed
+        {
             return Ok(Exit::Success);
         }
         if interrupts.is_raised() {
@@ -43,7 +46,7 @@ pub(super) fn log(context: &Context, key: &WorkflowKey, follow: bool) -> Result<
     }
 }
 
-fn print(ui: Ui, key: &WorkflowKey, logged: &Logged<Event>) {
+fn print(ui: Ui, key: &WorkflowKey, logged: &EventRecord<WorkflowEvent>) {
     match ui.format {
         Format::Json => ui.json(&event_json("workflow", &key.id, logged)),
         Format::Human => {

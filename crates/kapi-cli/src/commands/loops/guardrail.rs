@@ -20,11 +20,11 @@ use crate::exit_code::Exit;
 pub(crate) struct Args {
     /// The command
     #[command(subcommand)]
-    verb: Verb,
+    verb: GuardrailVerb,
 }
 
 #[derive(Debug, clap::Subcommand)]
-enum Verb {
+enum GuardrailVerb {
     /// Add a lesson
     Add(add::Args),
     /// List lessons
@@ -42,12 +42,18 @@ enum Verb {
 /// Carries out one verb.
 pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
     match &args.verb {
-        Verb::Add(args) => add::run(context, args),
-        Verb::List(args) => list::run(context, args),
-        Verb::Edit(args) => edit::run(context, args),
-        Verb::Accept(args) => settle::run(context, args, settle::To::Accepted),
-        Verb::Reject(args) => settle::run(context, args, settle::To::Rejected),
-        Verb::Remove(args) => settle::run(context, args, settle::To::Removed),
+        GuardrailVerb::Add(args) => add::run(context, args),
+        GuardrailVerb::List(args) => list::run(context, args),
+        GuardrailVerb::Edit(args) => edit::run(context, args),
+        GuardrailVerb::Accept(args) => {
+            settle::run(context, args, settle::LessonSettlement::Accepted)
+        }
+        GuardrailVerb::Reject(args) => {
+            settle::run(context, args, settle::LessonSettlement::Rejected)
+        }
+        GuardrailVerb::Remove(args) => {
+            settle::run(context, args, settle::LessonSettlement::Removed)
+        }
     }
 }
 

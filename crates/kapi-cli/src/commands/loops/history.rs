@@ -4,14 +4,14 @@
 
 use kapi_core::task_id::LoopName;
 use kapi_sys::clock::Clock as _;
-use kapi_task::rules::task::{PhaseStatus, Task};
-use kapi_wire::kernel::task::{TaskView, duration_ms, status_word};
+use kapi_task::rules::task::{KernelTask, PhaseStatus};
+use kapi_wire::kernel::task::{KernelTaskView, duration_ms, status_word};
 use kapi_wire::loops::live;
 use serde_json::json;
 
 use crate::amount;
 use crate::commands::loops::wall::Wall;
-use crate::commands::loops::{parse, standing};
+use crate::commands::loops::{loop_state, parse};
 use crate::context::Context;
 use crate::error::Error;
 use crate::exit_code::Exit;
@@ -34,9 +34,10 @@ pub(super) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
     kernel::with(context, "kapi loop history", |kernel| {
         let queue = kernel.queue()?;
         let limit = usize::try_from(args.limit).unwrap_or(usize::MAX);
-        let mut runs: Vec<Task> = live(queue.kernel(), &args.name).cloned().collect();
+        let mut runs: Vec<KernelTask> = live(queue.kernel(), &args.name).cloned().collect();
         let ended = queue.kernel().ended.values();
-        let is_its = |task: &&Task| task.loop_run().is_some_and(|run| *run.name() == args.name);
+        let is_its =
+            |task: &&KernelTask| task.loop_run().is_some_and(|run| *run.name() == args.name);
         runs.extend(ended.filter(is_its).cloned());
         let archived = queue.history().last(limit, Some(&args.name));
         for task in archived.map_err(|error| failed(&error))? {
@@ -49,14 +50,14 @@ pub(super) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
         let known = queue.kernel().loops.get(&args.name);
         if runs.is_empty() && known.is_none() {
             // A name that nothing was ever called by is a slip.
-            standing::find(&kernel.loops(), &args.name)?;
+            loop_state::find(&kernel.loops(), &args.name)?;
         }
         let now_ms = context.clock.now_ms();
         let skip = known.and_then(|known| known.last_skip.as_ref());
         if context.ui.format == Format::Json {
-            let views: Vec<TaskView> = runs
+            let views: Vec<KernelTaskView> = runs
                 .iter()
-                .map(|task| TaskView::of(task, None, now_ms))
+                .map(|task| KernelTaskView::of(task, None, now_ms))
                 .collect();
             context.ui.json(&json!({
                 "name": args.name, "runs": views, "last_skip": skip,
@@ -66,7 +67,7 @@ pub(super) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
         }
         let wall = Wall::new(context);
         for task in &runs {
-            tell(context, task, &wall, now_ms);
+            announce(context, task, &wall, now_ms);
         }
         if let Some(skip) = skip {
             let at = wall.show(skip.at_ms, now_ms);
@@ -81,7 +82,7 @@ pub(super) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
     })
 }
 
-fn tell(context: &Context, task: &Task, wall: &Wall, now_ms: i64) {
+fn announce(context: &Context, task: &KernelTask, wall: &Wall, now_ms: i64) {
     let run = task.loop_run();
     let trigger = run.map_or("manual", |run| run.trigger.kind());
     let source = run.and_then(|run| run.trigger.source());

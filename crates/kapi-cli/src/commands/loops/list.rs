@@ -2,12 +2,12 @@
 //!
 //! A file that is wrong is named with its line and hides no other loop.
 
-use kapi_settings::fault::Fault;
+use kapi_settings::fault::SettingsFault;
 use kapi_sys::clock::Clock as _;
 use kapi_wire::loops::LoopView;
 use serde::Serialize;
 
-use crate::commands::loops::standing;
+use crate::commands::loops::loop_state;
 use crate::commands::loops::wall::Wall;
 use crate::context::Context;
 use crate::error::Error;
@@ -16,14 +16,14 @@ use crate::ui::Format;
 use crate::{amount, kernel};
 
 #[derive(Debug, Serialize)]
-struct View {
+struct LoopListView {
     loops: Vec<LoopView>,
-    faults: Vec<FaultView>,
+    faults: Vec<LoopFaultView>,
 }
 
 /// One thing that is wrong with a file.
 #[derive(Debug, Serialize)]
-struct FaultView {
+struct LoopFaultView {
     file: String,
     /// From 1; 0 for the file as a whole.
     line: usize,
@@ -38,11 +38,11 @@ pub(super) fn run(context: &Context) -> Result<Exit, Error> {
         let found = kernel.loops();
         let queue = kernel.queue()?;
         let now_ms = context.clock.now_ms();
-        let view = |definition| standing::view(queue.kernel(), definition, now_ms);
+        let view = |definition| loop_state::view(queue.kernel(), definition, now_ms);
         let loops: Vec<LoopView> = found.definitions.iter().map(view).collect();
         if context.ui.format == Format::Json {
             let faults = found.faults.iter().map(fault_view).collect();
-            context.ui.json(&View { loops, faults });
+            context.ui.json(&LoopListView { loops, faults });
             return Ok(Exit::Success);
         }
         let wall = Wall::new(context);
@@ -108,8 +108,8 @@ fn stands(view: &LoopView, wall: &Wall, now_ms: i64) -> String {
     parts.join(", ")
 }
 
-fn fault_view(fault: &Fault) -> FaultView {
-    FaultView {
+fn fault_view(fault: &SettingsFault) -> LoopFaultView {
+    LoopFaultView {
         file: fault.file.clone(),
         line: fault.line,
         key: fault.key.clone(),

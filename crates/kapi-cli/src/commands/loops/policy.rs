@@ -6,7 +6,7 @@ use kapi_core::isolation::NetworkMode;
 use kapi_sys::clock::Clock as _;
 use kapi_task::record::policy_file;
 use kapi_task::rules::policy;
-use kapi_task::rules::policy::{Decision, PolicyRequest, RequestKind};
+use kapi_task::rules::policy::{PolicyDecision, PolicyRequest, RequestKind};
 use kapi_task::rules::task_terms::TaskBudget;
 use kapi_wire::kernel::policy::{PolicyView, effect_word};
 use serde::Serialize;
@@ -15,7 +15,7 @@ use crate::amount;
 use crate::context::Context;
 use crate::error::Error;
 use crate::exit_code::Exit;
-use crate::kernel::{self, Kernel};
+use crate::kernel::{self, ProjectKernel};
 use crate::ui::Format;
 
 /// Options of `kapi loop policy`.
@@ -24,11 +24,11 @@ use crate::ui::Format;
 pub(crate) struct Args {
     /// The command [default: show the rules]
     #[command(subcommand)]
-    verb: Option<Verb>,
+    verb: Option<PolicyVerb>,
 }
 
 #[derive(Debug, clap::Subcommand)]
-enum Verb {
+enum PolicyVerb {
     /// Evaluate the rules for a request, without submitting it
     Test(Box<Test>),
 }
@@ -78,22 +78,22 @@ struct Test {
 }
 
 #[derive(Debug, Serialize)]
-struct Tested<'a> {
+struct PolicyTestView<'a> {
     #[serde(rename = "type")]
     kind: &'static str,
     #[serde(flatten)]
-    decision: &'a Decision,
+    decision: &'a PolicyDecision,
 }
 
 /// Shows the rules, or tries them.
 pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
     kernel::with(context, "kapi loop policy", |kernel| match &args.verb {
         None => Ok(show(kernel)),
-        Some(Verb::Test(args)) => test(kernel, args),
+        Some(PolicyVerb::Test(args)) => test(kernel, args),
     })
 }
 
-fn show(kernel: &Kernel<'_>) -> Exit {
+fn show(kernel: &ProjectKernel<'_>) -> Exit {
     let view = PolicyView::from(&kernel.policy);
     let ui = kernel.context.ui;
     match ui.format {
@@ -145,15 +145,15 @@ fn human(context: &Context, view: &PolicyView) {
     }
 }
 
-fn test(kernel: &Kernel<'_>, args: &Test) -> Result<Exit, Error> {
+fn test(kernel: &ProjectKernel<'_>, args: &Test) -> Result<Exit, Error> {
     let decision = policy::evaluate(&kernel.policy, &request(kernel, args)?);
     let ui = kernel.context.ui;
     match ui.format {
-        Format::Json => ui.json(&Tested {
+        Format::Json => ui.json(&PolicyTestView {
             kind: "decision",
             decision: &decision,
         }),
-        Format::Human => tell(kernel.context, &decision),
+        Format::Human => announce(kernel.context, &decision),
     }
     Ok(if decision.allowed {
         Exit::Success
@@ -162,7 +162,7 @@ fn test(kernel: &Kernel<'_>, args: &Test) -> Result<Exit, Error> {
     })
 }
 
-fn request(kernel: &Kernel<'_>, args: &Test) -> Result<PolicyRequest, Error> {
+fn request(kernel: &ProjectKernel<'_>, args: &Test) -> Result<PolicyRequest, Error> {
     let profile = kernel.profile(args.profile.as_deref())?;
     let network = args.network.as_deref().map(|word| match word {
         "none" => NetworkMode::None,
@@ -199,7 +199,7 @@ fn request(kernel: &Kernel<'_>, args: &Test) -> Result<PolicyRequest, Error> {
     })
 }
 
-fn tell(context: &Context, decision: &Decision) {
+fn announce(context: &Context, decision: &PolicyDecision) {
     let ui = context.ui;
     ui.line(if decision.allowed {
         "allowed"

@@ -5,21 +5,21 @@
 use std::fs;
 
 use kapi_core::task_id::LoopName;
-use kapi_core::value::Value;
+use kapi_core::value::KernelValue;
 use kapi_sys::clock::Clock as _;
-use kapi_task::record::door::{KeyAsk, LoopAsk};
-use kapi_task::rules::command::Command;
-use kapi_task::rules::decide::{Answer, decide};
+use kapi_task::record::admission::{KeyAsk, LoopAsk};
+use kapi_task::rules::command::KernelCommand;
+use kapi_task::rules::decide::{KernelReply, decide};
 use kapi_task::rules::definition::Definition;
-use kapi_task::rules::loop_run::Trigger;
+use kapi_task::rules::loop_run::RunTrigger;
 use serde_json::json;
 
-use crate::commands::loops::{parse, standing};
-use crate::commands::task::submitted::{Where, follow_up};
+use crate::commands::loops::{loop_state, parse};
+use crate::commands::task::submitted::{TaskExecutor, follow_up};
 use crate::context::Context;
 use crate::error::Error;
 use crate::exit_code::Exit;
-use crate::kernel::{self, Kernel, failed};
+use crate::kernel::{self, ProjectKernel, failed};
 use crate::ui::Format;
 
 /// The longest payload in bytes.
@@ -36,7 +36,7 @@ pub(crate) struct Args {
     name: LoopName,
     /// Override an input of the definition (repeatable)
     #[arg(long = "input", value_name = "NAME=VALUE", value_parser = input)]
-    inputs: Vec<(String, Value)>,
+    inputs: Vec<(String, KernelValue)>,
     /// Trigger payload: JSON, or '@FILE' to read it from a file
     #[arg(long, value_name = "JSON")]
     payload: Option<String>,
@@ -58,7 +58,7 @@ pub(crate) struct Args {
 pub(super) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
     kernel::with(context, "kapi loop run", |kernel| {
         let found = kernel.loops();
-        let definition = standing::find(&found, &args.name)?;
+        let definition = loop_state::find(&found, &args.name)?;
         let profile = kernel.profile(Some(&definition.agent))?;
         if !args.dry_run {
             kernel.prepare()?;
@@ -68,7 +68,7 @@ pub(super) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
         let ask = LoopAsk {
             definition,
             profile,
-            trigger: Trigger::Manual {
+            trigger: RunTrigger::Manual {
                 source: args.source.clone(),
             },
             inputs: args.inputs.iter().cloned().collect(),
@@ -85,21 +85,22 @@ pub(super) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
             return dry_run(kernel, queue.kernel(), definition, ask);
         }
         let actor = &context.actor;
-        let answer = kernel.at_door(|door| door.trigger_loop(&mut queue, actor, ask));
+        let answer =
+            kernel.at_admission(|admission| admission.trigger_loop(&mut queue, actor, ask));
         let answer = answer.map_err(|error| failed(&error))?;
-        let place = if args.detach {
-            Where::Elsewhere
+        let location = if args.detach {
+            TaskExecutor::Elsewhere
         } else {
-            Where::Here
+            TaskExecutor::Here
         };
-        follow_up(kernel, queue, &answer, place)
+        follow_up(kernel, queue, &answer, location)
     })
 }
 
 /// Tells what would become of it, and changes nothing.
 fn dry_run(
-    kernel: &Kernel<'_>,
-    fold: &kapi_task::rules::state::Kernel,
+    kernel: &ProjectKernel<'_>,
+    fold: &kapi_task::rules::state::KernelState,
     definition: &Definition,
     ask: LoopAsk<'_>,
 ) -> Result<Exit, Error> {
@@ -109,13 +110,13 @@ fn dry_run(
     let inputs = inputs.map_err(|error| failed(&error.into()))?;
     let root = kernel.project.layout.root().display().to_string();
     let (request, ruling) = kernel
-        .at_door(|door| {
-            let request = door.loop_request(ask)?;
-            let ruling = door.ask_policy(&root, &request, profile);
+        .at_admission(|admission| {
+            let request = admission.loop_request(ask)?;
+            let ruling = admission.ask_policy(&root, &request, profile);
             Ok((request, ruling))
         })
         .map_err(|error| failed(&error))?;
-    let submit = Command::Submit {
+    let submit = KernelCommand::Submit {
         request: Box::new(request),
         admission: kernel.terms.admission(),
     };
@@ -133,14 +134,15 @@ fn dry_run(
         }
         (Err(denied), true) => format!("be denied: {denied}"),
         (Ok(decided), true) => match &decided.answer {
-            Answer::Duplicate(first) => format!("return the existing task {first}"),
-            Answer::Skipped(reason) => format!("not run now: {reason}"),
-            Answer::Submitted(_) if definition.should_run.is_some() => {
+            KernelReply::Duplicate(first) => format!("return the existing task {first}"),
+            KernelReply::Skipped(reason) => format!("not run now: {reason}"),
+            KernelReply::Submitted(_) if definition.should_run.is_some() => {
                 "run, if its condition holds in the sandbox".to_owned()
             }
-            Answer::Submitted(_) | Answer::Claimed(..) | Answer::Nothing | Answer::Done => {
-                "run".to_owned()
-            }
+            KernelReply::Submitted(_)
+            | KernelReply::Claimed(..)
+            | KernelReply::Nothing
+            | KernelReply::Done => "run".to_owned(),
         },
     };
     match context.ui.format {
@@ -168,18 +170,18 @@ fn dry_run(
 }
 
 /// Reads `name=value`; a value that is JSON is that, everything else is text.
-fn input(text: &str) -> Result<(String, Value), String> {
+fn input(text: &str) -> Result<(String, KernelValue), String> {
     let Some((name, value)) = text.split_once('=') else {
         return Err("write it as name=value".to_owned());
     };
     let read = serde_json::from_str(value);
-    let value = read.unwrap_or_else(|_| Value::Text(value.to_owned()));
+    let value = read.unwrap_or_else(|_| KernelValue::Text(value.to_owned()));
     Ok((name.trim().to_owned(), value))
 }
 
-fn payload(said: Option<&str>) -> Result<Value, Error> {
+fn payload(said: Option<&str>) -> Result<KernelValue, Error> {
     let Some(said) = said else {
-        return Ok(Value::Null);
+        return Ok(KernelValue::Null);
     };
     let read;
     let text = match said.strip_prefix('@') {
@@ -208,19 +210,19 @@ fn check_length(n_bytes: u64) -> Result<(), Error> {
 
 #[cfg(test)]
 mod tests {
-    use kapi_core::value::Value;
+    use kapi_core::value::KernelValue;
 
     use super::{input, payload};
 
     #[test]
     fn an_input_is_json_where_it_can_be_and_text_elsewhere() {
-        let text = |text: &str| Value::Text(text.to_owned());
+        let text = |text: &str| KernelValue::Text(text.to_owned());
         for (said, name, value) in [
-            ("a=1", "a", Value::Integer(1)),
+            ("a=1", "a", KernelValue::Integer(1)),
             ("a=main", "a", text("main")),
             ("a=b=c", "a", text("b=c")),
             ("a=\"1\"", "a", text("1")),
-            ("a=true", "a", Value::Bool(true)),
+            ("a=true", "a", KernelValue::Bool(true)),
             ("a=", "a", text("")),
         ] {
             assert_eq!(input(said).unwrap(), (name.to_owned(), value), "{said}");
@@ -230,10 +232,10 @@ mod tests {
 
     #[test]
     fn a_payload_is_json_of_bounded_length() {
-        assert_eq!(payload(None).unwrap(), Value::Null);
+        assert_eq!(payload(None).unwrap(), KernelValue::Null);
         assert_eq!(
             payload(Some("[1]")).unwrap(),
-            Value::List(vec![Value::Integer(1)])
+            KernelValue::List(vec![KernelValue::Integer(1)])
         );
         assert!(payload(Some("{")).is_err());
         assert!(payload(Some("@/nonexistent")).is_err());

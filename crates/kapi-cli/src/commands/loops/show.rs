@@ -11,11 +11,11 @@ use kapi_task::record::definition_file;
 use kapi_task::rules::definition::Definition;
 use serde_json::{Map, Value, json};
 
-use crate::commands::loops::{Reference, standing};
+use crate::commands::loops::{LoopArg, loop_state};
 use crate::context::Context;
 use crate::error::Error;
 use crate::exit_code::Exit;
-use crate::kernel::{self, Kernel};
+use crate::kernel::{self, ProjectKernel};
 use crate::ui::Format;
 
 /// The keys of a definition that stand under other names in its file.
@@ -39,14 +39,14 @@ const KEYS: [(&str, &[&str]); 6] = [
 const APART: [&str; 3] = ["name", "body", "source"];
 
 /// Shows a loop.
-pub(super) fn run(context: &Context, args: &Reference) -> Result<Exit, Error> {
+pub(super) fn run(context: &Context, args: &LoopArg) -> Result<Exit, Error> {
     kernel::with(context, "kapi loop show", |kernel| {
         let found = kernel.loops();
-        let definition = standing::find(&found, &args.name)?;
+        let definition = loop_state::find(&found, &args.name)?;
         let values = values(definition)?;
         let lines = lines(kernel, definition);
         let queue = kernel.queue()?;
-        let view = standing::view(queue.kernel(), definition, context.clock.now_ms());
+        let view = loop_state::view(queue.kernel(), definition, context.clock.now_ms());
         if context.ui.format == Format::Json {
             let sources: BTreeMap<&String, String> = values
                 .keys()
@@ -66,10 +66,10 @@ pub(super) fn run(context: &Context, args: &Reference) -> Result<Exit, Error> {
             if APART.contains(&key.as_str()) {
                 continue;
             }
-            let place = source(definition, &lines, key);
+            let location = source(definition, &lines, key);
             context
                 .ui
-                .line(&format!("  {key:<15}{}  ({place})", shown(value)));
+                .line(&format!("  {key:<15}{}  ({location})", shown(value)));
         }
         context
             .ui
@@ -108,7 +108,7 @@ fn shown(value: &Value) -> String {
 }
 
 /// Returns the lines of the file's keys, as long as the file is the one that was read.
-fn lines(kernel: &Kernel<'_>, definition: &Definition) -> BTreeMap<String, usize> {
+fn lines(kernel: &ProjectKernel<'_>, definition: &Definition) -> BTreeMap<String, usize> {
     let path = kernel.project.layout.root().join(&definition.source.file);
     let text = fs::read_to_string(path).unwrap_or_default();
     if sha256_hex(text.as_bytes()) == definition.source.sha256 {

@@ -7,7 +7,7 @@ use kapi_sys::clock::Clock as _;
 use kapi_wire::loops::LoopStatus;
 use serde_json::json;
 
-use crate::commands::loops::{parse, standing};
+use crate::commands::loops::{loop_state, parse};
 use crate::context::Context;
 use crate::error::Error;
 use crate::exit_code::Exit;
@@ -29,12 +29,12 @@ pub(super) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
         let queue = kernel.queue()?;
         let now_ms = context.clock.now_ms();
         let wanted = match &args.name {
-            Some(name) => vec![standing::find(&found, name)?],
+            Some(name) => vec![loop_state::find(&found, name)?],
             None => found.definitions.iter().collect(),
         };
         let loops: Vec<LoopStatus> = wanted
             .into_iter()
-            .map(|definition| standing::view(queue.kernel(), definition, now_ms).status())
+            .map(|definition| loop_state::view(queue.kernel(), definition, now_ms).status())
             .collect();
         match context.ui.format {
             Format::Json => context.ui.json(&json!({ "loops": loops })),

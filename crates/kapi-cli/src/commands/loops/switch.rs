@@ -4,53 +4,53 @@
 
 use kapi_core::actor::Actor;
 use kapi_sys::clock::Clock as _;
-use kapi_task::perform::events::Lookout;
+use kapi_task::perform::events::EventWatcher;
 use kapi_task::record::events;
 use kapi_task::record::events::Sight;
-use kapi_task::rules::command::Command;
+use kapi_task::rules::command::KernelCommand;
 use kapi_task::rules::definition::Definition;
-use kapi_task::rules::definition::trigger::{EventSource, Trigger};
-use kapi_task::rules::state::Kernel as Fold;
+use kapi_task::rules::definition::trigger::{EventSource, LoopTrigger};
+use kapi_task::rules::state::KernelState;
 use serde_json::json;
 
-use crate::commands::loops::{Reference, standing};
+use crate::commands::loops::{LoopArg, loop_state};
 use crate::context::Context;
 use crate::error::Error;
 use crate::exit_code::Exit;
-use crate::kernel::{self, Kernel, failed};
+use crate::kernel::{self, ProjectKernel, failed};
 use crate::ui::Format;
 
 /// What a loop is switched to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum To {
+pub(super) enum LoopSwitch {
     On,
     Off,
 }
 
 /// Switches a loop.
-pub(super) fn run(context: &Context, args: &Reference, to: To) -> Result<Exit, Error> {
+pub(super) fn run(context: &Context, args: &LoopArg, to: LoopSwitch) -> Result<Exit, Error> {
     kernel::with(context, "kapi loop", |kernel| {
         let found = kernel.loops();
-        let definition = standing::find(&found, &args.name)?;
+        let definition = loop_state::find(&found, &args.name)?;
         context.require_human("enable and disable loops")?;
         kernel.prepare()?;
         let mut queue = kernel.queue()?;
-        let switch = Command::Switch {
+        let switch = KernelCommand::Switch {
             name: args.name.clone(),
-            is_enabled: to == To::On,
+            is_enabled: to == LoopSwitch::On,
         };
-        if to == To::On
+        if to == LoopSwitch::On
             && let Some(mark) = mark(kernel, queue.kernel(), definition)
         {
             // What happened while it was off is not made up for. Noted first: in between it is off.
             let name = args.name.clone();
             let mark = Some(mark);
-            let seen = queue.submit(&Actor::Engine, &Command::See { name, mark });
+            let seen = queue.submit(&Actor::Engine, &KernelCommand::See { name, mark });
             seen.map_err(|error| failed(&error))?;
         }
         let switched = queue.submit(&context.actor, &switch);
         switched.map_err(|error| failed(&error))?;
-        let view = standing::view(queue.kernel(), definition, context.clock.now_ms());
+        let view = loop_state::view(queue.kernel(), definition, context.clock.now_ms());
         match context.ui.format {
             Format::Json => context.ui.json(&json!({
                 "type": "loop_switched",
@@ -62,11 +62,11 @@ pub(super) fn run(context: &Context, args: &Reference, to: To) -> Result<Exit, E
                 let name = &view.name;
                 let words = &view.trigger_words;
                 context.ui.line(&match (to, view.trigger) {
-                    (To::On, "manual") => {
+                    (LoopSwitch::On, "manual") => {
                         format!("{name} is on; it has no triggers, so only you can run it.")
                     }
-                    (To::On, _) => format!("{name} is on: {words}, while `kapi up` runs."),
-                    (To::Off, _) => format!(
+                    (LoopSwitch::On, _) => format!("{name} is on: {words}, while `kapi up` runs."),
+                    (LoopSwitch::Off, _) => format!(
                         "{name} is off; you can still run it with `kapi \
                         loop run {name}`."
                     ),
@@ -78,17 +78,17 @@ pub(super) fn run(context: &Context, args: &Reference, to: To) -> Result<Exit, E
 }
 
 /// Returns what a loop's event watches, as it is now.
-fn mark(kernel: &Kernel<'_>, fold: &Fold, definition: &Definition) -> Option<String> {
-    let Trigger::Event { source } = &definition.trigger else {
+fn mark(kernel: &ProjectKernel<'_>, fold: &KernelState, definition: &Definition) -> Option<String> {
+    let LoopTrigger::Event { source } = &definition.trigger else {
         return None;
     };
     let sight = match source {
         EventSource::LoopResult { loop_name, on } => events::look_at_loop(fold, loop_name, *on),
         EventSource::Files { .. } | EventSource::GitRef { .. } => {
-            let book = kernel.context.book(kernel.config);
-            let mut lookout = Lookout::new(kernel.project.layout.root());
+            let grants = kernel.context.grants(kernel.config);
+            let mut lookout = EventWatcher::new(kernel.project.layout.root());
             let sources = std::iter::once((&definition.name, source));
-            lookout.look(&book, sources, 0).remove(&definition.name)?
+            lookout.look(&grants, sources, 0).remove(&definition.name)?
         }
         EventSource::Webhook { .. } => return None,
     };

@@ -2,7 +2,7 @@
 //! verdict.
 
 use kapi_check::perform::prove::ChangeProof;
-use kapi_check::rules::proof::conclusion::Standing;
+use kapi_check::rules::proof::conclusion::ProofStatus;
 use kapi_check::rules::proof::verify_report::run_end;
 use kapi_check::rules::proof::verify_run::{Checks, VerifyRun};
 
@@ -15,7 +15,7 @@ pub(super) fn text(proof: &ChangeProof) -> String {
     let mut cases: Vec<String> = runs.iter().map(case).collect();
     cases.push(verdict(proof));
     let n_failed = runs.iter().filter(|run| !run.passed()).count()
-        + usize::from(proof.conclusion.standing != Standing::Proved);
+        + usize::from(proof.conclusion.state != ProofStatus::Proved);
     format!(
         "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n<testsuite name=\"kapi prove\" \
          tests=\"{}\" failures=\"{n_failed}\">\n{}</testsuite>\n</testsuites>\n",
@@ -50,9 +50,9 @@ fn case(run: &VerifyRun) -> String {
 }
 
 fn verdict(proof: &ChangeProof) -> String {
-    let body = match proof.conclusion.standing {
-        Standing::Proved => String::new(),
-        Standing::Unverified | Standing::Refused | Standing::CannotRun => {
+    let body = match proof.conclusion.state {
+        ProofStatus::Proved => String::new(),
+        ProofStatus::Unverified | ProofStatus::Refused | ProofStatus::CannotRun => {
             format!("<failure message=\"{}\"/>", escaped(&headline(proof)))
         }
     };

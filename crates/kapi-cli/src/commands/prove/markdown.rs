@@ -1,7 +1,7 @@
 //! A proof as Markdown, for the description or a comment of a pull request.
 
 use kapi_check::perform::prove::ChangeProof;
-use kapi_check::rules::proof::conclusion::Standing;
+use kapi_check::rules::proof::conclusion::ProofStatus;
 use kapi_check::rules::proof::verify_report::{VerifyReport, proof_lines, run_end};
 use kapi_check::rules::proof::verify_run::VerifyRun;
 use kapi_wire::result::JudgeView;
@@ -11,10 +11,10 @@ use crate::contract::short;
 
 /// Returns the proof as Markdown.
 pub(super) fn text(proof: &ChangeProof) -> String {
-    let mark = match proof.conclusion.standing {
-        Standing::Proved => "✅",
-        Standing::Unverified => "⚠️",
-        Standing::Refused | Standing::CannotRun => "❌",
+    let mark = match proof.conclusion.state {
+        ProofStatus::Proved => "✅",
+        ProofStatus::Unverified => "⚠️",
+        ProofStatus::Refused | ProofStatus::CannotRun => "❌",
     };
     let rows: Vec<String> = proof
         .baseline

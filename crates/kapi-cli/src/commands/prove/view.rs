@@ -14,7 +14,7 @@ use crate::contract::short;
 use crate::ui::{Format, Ui};
 
 #[derive(Debug, Serialize)]
-struct View<'a> {
+struct ProveView<'a> {
     /// `proved`, `unverified`, `refused` or `cannot_run`.
     verdict: &'static str,
     reason: &'a str,
@@ -42,11 +42,11 @@ pub(super) fn show(ui: Ui, proof: &ChangeProof) {
     }
 }
 
-fn view(proof: &ChangeProof) -> View<'_> {
+fn view(proof: &ChangeProof) -> ProveView<'_> {
     let report = proof.report.as_ref();
     let conclusion = &proof.conclusion;
-    View {
-        verdict: conclusion.standing.as_str(),
+    ProveView {
+        verdict: conclusion.state.as_str(),
         reason: &conclusion.reason,
         hint: conclusion.hint.as_deref(),
         base: &proof.base,
@@ -69,8 +69,8 @@ pub(super) fn grade(proof: &ChangeProof) -> Option<Grade> {
 /// Returns the verdict as one line for people.
 pub(super) fn headline(proof: &ChangeProof) -> String {
     let conclusion = &proof.conclusion;
-    let standing = conclusion.standing.as_str().replace('_', " ");
-    format!("{standing}: {}", conclusion.reason)
+    let state = conclusion.state.as_str().replace('_', " ");
+    format!("{state}: {}", conclusion.reason)
 }
 
 fn lines(proof: &ChangeProof) -> Vec<String> {

@@ -9,16 +9,16 @@ use kapi_core::id::GoalId;
 use kapi_core::text::{agent_name, counted};
 use kapi_goal::record::project::Project;
 use kapi_goal::rules::contract::{Contract, LANES_MAX, Race, RaceEnd};
-use kapi_goal::rules::event::Event;
-use kapi_goal::rules::state::{Goal, Status};
-use kapi_machine::logged::Logged;
+use kapi_goal::rules::event::GoalEvent;
+use kapi_goal::rules::state::{Goal, GoalStatus};
+use kapi_machine::logged::EventRecord;
 
 use crate::commands::run::DRAFTS_MAX;
-use crate::commands::run::race::field::Field;
+use crate::commands::run::race::field::RaceField;
 use crate::config::Config;
 use crate::context::Context;
 use crate::contract::flags::{Args, RaceFlags};
-use crate::contract::{self, Draft, approval, isolation, judge, words};
+use crate::contract::{self, ContractDraft, approval, isolation, judge, words};
 use crate::driving::WhenParked;
 use crate::error::Error;
 use crate::exit_code::Exit;
@@ -63,7 +63,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
         let (Some(first), Some(id)) = (drafts.first(), ids.first()) else {
             break;
         };
-        let field = Field {
+        let field = RaceField {
             context,
             project: &project,
             config: &first.config,
@@ -82,7 +82,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
 
 /// How a race goes on.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Going {
+pub(crate) struct RaceMode {
     /// The index of its first goal.
     pub(crate) of: u32,
     /// Whether contracts that nobody approved yet are approved without being asked.
@@ -96,23 +96,23 @@ pub(crate) fn resume(
     context: &Context,
     project: &Project<'_>,
     config: &Config,
-    going: Going,
+    going: RaceMode,
 ) -> Result<Exit, Error> {
     let of = going.of;
-    let standing = |error| Error::engine(&error, &format!("{of:03}"));
-    let lanes = kapi_goal::record::race::lanes(project, of).map_err(standing)?;
+    let state = |error| Error::engine(&error, &format!("{of:03}"));
+    let lanes = kapi_goal::record::race::lanes(project, of).map_err(state)?;
     for lane in &lanes {
         let goal = &lane.goal;
-        if goal.status != Status::Proposed && !goal.status.is_terminal() {
+        if goal.status != GoalStatus::Proposed && !goal.status.is_terminal() {
             driving::require_approved(project, &goal.id)?;
         }
     }
     if let Some(lane) = lanes.first() {
         // What was decided before everything was cut off is carried out first.
         let goal = &lane.goal;
-        kapi_goal::record::race::settle(project, &context.actor, goal).map_err(standing)?;
+        kapi_goal::record::race::settle(project, &context.actor, goal).map_err(state)?;
     }
-    let lanes = kapi_goal::record::race::lanes(project, of).map_err(standing)?;
+    let lanes = kapi_goal::record::race::lanes(project, of).map_err(state)?;
     let expected = lanes.first().map_or(0, |lane| lane.race.lanes);
     if u32::try_from(lanes.len()) != Ok(expected) {
         context.ui.say(&format!(
@@ -128,13 +128,13 @@ pub(crate) fn resume(
             .or_insert(go_on(context, project, goal)?);
     }
     let interrupts = driving::interrupts()?;
-    let field = Field {
+    let field = RaceField {
         context,
         project,
         config,
         of,
         jobs: kapi_goal::record::race::kept_jobs(project, of)
-            .map_err(standing)?
+            .map_err(state)?
             .unwrap_or(LANES_MAX),
         interrupts: &interrupts,
         when_parked: going.when_parked,
@@ -148,8 +148,8 @@ fn approve_rest(
     project: &Project<'_>,
     goals: &[Goal],
     yes: bool,
-) -> Result<BTreeMap<GoalId, Vec<Logged<Event>>>, Error> {
-    let is_proposed = |goal: &&Goal| goal.status == Status::Proposed;
+) -> Result<BTreeMap<GoalId, Vec<EventRecord<GoalEvent>>>, Error> {
+    let is_proposed = |goal: &&Goal| goal.status == GoalStatus::Proposed;
     let proposed: Vec<&Goal> = goals.iter().filter(is_proposed).collect();
     let Some(first) = proposed.first() else {
         return Ok(BTreeMap::new());
@@ -173,20 +173,20 @@ fn go_on(
     context: &Context,
     project: &Project<'_>,
     goal: &Goal,
-) -> Result<Vec<Logged<Event>>, Error> {
+) -> Result<Vec<EventRecord<GoalEvent>>, Error> {
     match goal.status {
-        Status::Paused | Status::Blocked | Status::Stalled => {}
+        GoalStatus::Paused | GoalStatus::Blocked | GoalStatus::Stalled => {}
         // Whoever looks whether its wait is over is a lane's own thread.
-        Status::Waiting
-        | Status::Setup
-        | Status::Proposed
-        | Status::Active
-        | Status::Impossible
-        | Status::Cancelled
-        | Status::Unverified
-        | Status::Done => return Ok(Vec::new()),
+        GoalStatus::Waiting
+        | GoalStatus::Setup
+        | GoalStatus::Proposed
+        | GoalStatus::Active
+        | GoalStatus::Impossible
+        | GoalStatus::Cancelled
+        | GoalStatus::Unverified
+        | GoalStatus::Done => return Ok(Vec::new()),
     }
-    let resume = kapi_goal::rules::command::Command::Resume;
+    let resume = kapi_goal::rules::command::GoalCommand::Resume;
     match project.submit(&goal.id, &context.actor, &resume) {
         Ok(submitted) => Ok(submitted.recorded),
         Err(kapi_goal::record::error::EngineError::Denied(denied)) => {
@@ -242,8 +242,8 @@ fn lane_args(args: &Args) -> Result<Vec<Args>, Error> {
 
 /// Draws the contract up for each lane. A lane that could not begin is left out and told; one
 /// that was asked for wrongly ends it all.
-fn draw_up(context: &Context, lanes: &[Args], ends: RaceEnd) -> Result<Vec<Draft>, Error> {
-    let mut drafts: Vec<Draft> = Vec::new();
+fn draw_up(context: &Context, lanes: &[Args], ends: RaceEnd) -> Result<Vec<ContractDraft>, Error> {
+    let mut drafts: Vec<ContractDraft> = Vec::new();
     let mut left_out = Vec::new();
     for args in lanes {
         match contract::draft(context, args) {
@@ -252,16 +252,16 @@ fn draw_up(context: &Context, lanes: &[Args], ends: RaceEnd) -> Result<Vec<Draft
             Err(error) => left_out.push((args.agent.clone().unwrap_or_default(), error)),
         }
     }
-    let told: BTreeSet<String> = left_out
+    let reported: BTreeSet<String> = left_out
         .iter()
         .map(|(agent, error)| format!("{} is left out: {error}", agent_name(agent)))
         .collect();
     if drafts.is_empty() {
-        let told: Vec<String> = told.into_iter().collect();
+        let reported: Vec<String> = reported.into_iter().collect();
         let hint = left_out.into_iter().find_map(|(_, error)| error.hint);
         return Err(Error {
             exit: Exit::Failed,
-            message: format!("no lane can start: {}", told.join("; ")),
+            message: format!("no lane can start: {}", reported.join("; ")),
             hint,
         });
     }
@@ -296,13 +296,13 @@ fn draw_up(context: &Context, lanes: &[Args], ends: RaceEnd) -> Result<Vec<Draft
         }
     }
     if let Some(first) = drafts.first_mut() {
-        first.notes.extend(told);
+        first.notes.extend(reported);
     }
     Ok(drafts)
 }
 
 fn lane_branch(
-    draft: &Draft,
+    draft: &ContractDraft,
     lane: u32,
     plain: &str,
     taken: &BTreeSet<String>,
@@ -327,7 +327,7 @@ fn lane_branch(
     .with_hint("reword the task."))
 }
 
-fn show(context: &Context, drafts: &[Draft]) {
+fn show(context: &Context, drafts: &[ContractDraft]) {
     let contracts: Vec<&Contract> = drafts.iter().map(|draft| &draft.contract).collect();
     let mut notes: Vec<String> = Vec::new();
     for note in drafts.iter().flat_map(|draft| &draft.notes) {
@@ -400,7 +400,7 @@ fn together(contracts: &[&Contract]) -> String {
 fn create(
     context: &Context,
     project: &Project<'_>,
-    drafts: &mut [Draft],
+    drafts: &mut [ContractDraft],
 ) -> Result<Option<Vec<GoalId>>, Error> {
     let _held = naming::hold(project)?;
     let reserved = naming::reserved(project)?;

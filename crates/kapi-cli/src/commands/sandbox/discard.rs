@@ -5,7 +5,7 @@ use kapi_sys::clock::Clock as _;
 use serde::Serialize;
 
 use super::super::launch::is_json;
-use super::book;
+use super::grants;
 use crate::context::Context;
 use crate::error::Error;
 use crate::exit_code::Exit;
@@ -22,7 +22,7 @@ pub(crate) struct Args {
 }
 
 #[derive(Debug, Serialize)]
-struct View<'a> {
+struct DiscardView<'a> {
     id: &'a str,
     discarded: bool,
     kept: &'a [String],
@@ -30,9 +30,9 @@ struct View<'a> {
 
 /// Discards a sandbox.
 pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
-    let place = args.meant.find(context)?;
-    let known = look::known(&place).map_err(|error| Error::launch(&error))?;
-    let (id, n) = (place.id().as_str(), known.n_changed);
+    let location = args.meant.find(context)?;
+    let known = look::known(&location).map_err(|error| Error::launch(&error))?;
+    let (id, n) = (location.id().as_str(), known.n_changed);
     if !args.yes {
         let project = known.record.project.display();
         let question = format!("Discard sandbox {id} of {project} with {n} changed paths?");
@@ -47,10 +47,10 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
             }
         }
     }
-    let kept = merge::discard(&book(context)?, &place, context.clock.now_ms())
+    let kept = merge::discard(&grants(context)?, &location, context.clock.now_ms())
         .map_err(|error| Error::launch(&error))?;
     if is_json(context) {
-        context.ui.json(&View {
+        context.ui.json(&DiscardView {
             id,
             discarded: true,
             kept: &kept,

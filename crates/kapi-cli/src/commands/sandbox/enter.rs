@@ -13,7 +13,7 @@ use kapi_status::rules::mapping::Mapping;
 use kapi_sys::process::OutputLine;
 
 use super::super::launch::passed_on;
-use super::book;
+use super::grants;
 use crate::context::Context;
 use crate::driving;
 use crate::error::Error;
@@ -52,8 +52,8 @@ pub(crate) fn exec(context: &Context, args: &ExecArgs) -> Result<Exit, Error> {
 }
 
 fn attend(context: &Context, meant: &LaunchArgs, command: &[OsString]) -> Result<Exit, Error> {
-    let place = meant.find(context)?;
-    let book = book(context)?;
+    let location = meant.find(context)?;
+    let grants = grants(context)?;
     let interrupts = driving::interrupts()?;
     let ui = context.ui;
     let notice = |activity: Activity| {
@@ -77,7 +77,7 @@ fn attend(context: &Context, meant: &LaunchArgs, command: &[OsString]) -> Result
     } else {
         ProgramConsole::Lines(&mut pass_on)
     };
-    enter::enter(&book, &place, command, attended, &stage)
+    enter::enter(&grants, &location, command, attended, &stage)
         .map(passed_on)
         .map_err(|error| Error::launch(&error))
 }

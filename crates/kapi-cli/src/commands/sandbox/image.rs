@@ -41,7 +41,7 @@ pub(crate) struct Args {
 }
 
 #[derive(Debug, Serialize)]
-struct View<'a> {
+struct ImageView<'a> {
     dry_run: bool,
     image: &'a str,
     /// The command and, for the shipped image, the Containerfile.
@@ -69,7 +69,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
             .map_err(|error| container::refused(&error))?;
     }
     match ui.format {
-        Format::Json => ui.json(&View {
+        Format::Json => ui.json(&ImageView {
             dry_run: args.dry_run,
             image: &build.tag,
             build: &description,

@@ -49,9 +49,12 @@ pub(crate) fn run(context: &Context, _args: &Args) -> Result<Exit, Error> {
     let mut views = Vec::new();
     for listed in &listed {
         match &listed.found {
-            Ok(known) => views.push((view(known, listed.place.dir().display().to_string()), known)),
+            Ok(known) => views.push((
+                view(known, listed.location.dir().display().to_string()),
+                known,
+            )),
             Err(error) => {
-                let id = listed.place.id().as_str();
+                let id = listed.location.id().as_str();
                 context
                     .ui
                     .say(&format!("note: sandbox {id}: failed to {}", error.message));

@@ -9,7 +9,7 @@ use kapi_launch::merge::{Conflicts, MergePlan, MergeResult, Rehearsal, RiskyChan
 use serde::Serialize;
 
 use super::super::launch::is_json;
-use super::book;
+use super::grants;
 use crate::context::Context;
 use crate::error::Error;
 use crate::exit_code::Exit;
@@ -28,7 +28,7 @@ pub(crate) struct Args {
     dry_run: bool,
     /// How to handle conflicts
     #[arg(long, value_name = "RULE", value_enum, default_value = "refuse")]
-    on_conflict: Rule,
+    on_conflict: ConflictRule,
     /// Also merge files that run automatically: editor tasks, git hooks, CI, agent settings
     #[arg(long)]
     take_auto_run: bool,
@@ -42,7 +42,7 @@ pub(crate) struct Args {
 
 /// What to do about conflicts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-enum Rule {
+enum ConflictRule {
     /// Merge nothing
     Refuse,
     /// Merge the rest
@@ -52,7 +52,7 @@ enum Rule {
 }
 
 #[derive(Debug, Serialize)]
-struct View<'a> {
+struct MergeView<'a> {
     id: &'a str,
     dry_run: bool,
     #[serde(flatten)]
@@ -61,14 +61,14 @@ struct View<'a> {
 
 /// Merges.
 pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
-    let place = args.meant.find(context)?;
+    let location = args.meant.find(context)?;
     let mut plan = MergePlan {
         select: args.select.clone(),
         links_out: args.link_out.iter().cloned().collect(),
         conflicts: match args.on_conflict {
-            Rule::Refuse => Conflicts::Refuse,
-            Rule::Skip => Conflicts::Skip,
-            Rule::Mark => Conflicts::Mark,
+            ConflictRule::Refuse => Conflicts::Refuse,
+            ConflictRule::Skip => Conflicts::Skip,
+            ConflictRule::Mark => Conflicts::Mark,
         },
         auto_run: if args.take_auto_run {
             RiskyChanges::Open
@@ -86,9 +86,10 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
             Rehearsal::No
         },
     };
-    let book = book(context)?;
-    let merge =
-        |plan: &MergePlan| merge::merge(&book, &place, plan).map_err(|error| Error::launch(&error));
+    let grants = grants(context)?;
+    let merge = |plan: &MergePlan| {
+        merge::merge(&grants, &location, plan).map_err(|error| Error::launch(&error))
+    };
     let mut merged = merge(&plan)?;
     if let (false, Some(deletes)) = (args.dry_run || args.take_deletions, &merged.mass_deletion) {
         plan.mass_deletion = RiskyChanges::Open;
@@ -97,9 +98,9 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
             false => return Err(Error::new(Exit::Denied, "nothing was merged")),
         };
     }
-    let id = place.id().as_str();
+    let id = location.id().as_str();
     if is_json(context) {
-        context.ui.json(&View {
+        context.ui.json(&MergeView {
             id,
             dry_run: args.dry_run,
             merged: &merged,

@@ -10,7 +10,7 @@ use crate::context::Context;
 use crate::error::Error;
 use crate::exit_code::Exit;
 use crate::profile::built_in;
-use crate::profile::find::{self, Search};
+use crate::profile::find::{self, ProfileSearch};
 use crate::ui::Format;
 
 /// Options of `kapi sandbox profile`.
@@ -21,15 +21,16 @@ pub(super) struct Args {
 }
 
 #[derive(Debug, Serialize)]
-struct View {
+struct SandboxProfileView {
     kind: &'static str,
-    profiles: Vec<Entry>,
+    profiles: Vec<ProfileEntry>,
 }
 
 #[derive(Debug, Serialize)]
-struct Entry {
+struct ProfileEntry {
     name: String,
-    place: String,
+    #[serde(rename = "place")]
+    location: String,
     text: String,
 }
 
@@ -41,13 +42,13 @@ pub(super) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
     };
     let ui = context.ui;
     match (ui.format, &args.name) {
-        (Format::Json, _) => ui.json(&View {
+        (Format::Json, _) => ui.json(&SandboxProfileView {
             kind: "profiles",
             profiles,
         }),
         (Format::Human, Some(_)) => {
             for profile in &profiles {
-                ui.say(&format!("note: {}", profile.place));
+                ui.say(&format!("note: {}", profile.location));
                 ui.page(profile.text.trim_end());
             }
         }
@@ -66,8 +67,8 @@ pub(super) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
     Ok(Exit::Success)
 }
 
-fn entry(context: &Context, name: &str) -> Result<Entry, Error> {
-    let search = Search {
+fn entry(context: &Context, name: &str) -> Result<ProfileEntry, Error> {
+    let search = ProfileSearch {
         home: &context.home,
         config_path: &context.config_path,
         project: &context.cwd,
@@ -76,16 +77,16 @@ fn entry(context: &Context, name: &str) -> Result<Entry, Error> {
     let profile = find::by_name(&search, name)?;
     match &profile.path {
         None => Ok(built_in::find(name).map_or_else(
-            || Entry {
+            || ProfileEntry {
                 name: profile.name.clone(),
-                place: profile.place(),
+                location: profile.location(),
                 text: String::new(),
             },
             built_in_entry,
         )),
-        Some(path) => Ok(Entry {
+        Some(path) => Ok(ProfileEntry {
             name: profile.name.clone(),
-            place: path.display().to_string(),
+            location: path.display().to_string(),
             text: fs::read_to_string(path).map_err(|error| {
                 Error::usage(format!("failed to read {}: {error}", path.display()))
             })?,
@@ -93,10 +94,10 @@ fn entry(context: &Context, name: &str) -> Result<Entry, Error> {
     }
 }
 
-fn built_in_entry(profile: &built_in::BuiltIn) -> Entry {
-    Entry {
+fn built_in_entry(profile: &built_in::BuiltIn) -> ProfileEntry {
+    ProfileEntry {
         name: profile.name.to_owned(),
-        place: format!("built-in {}", profile.name),
+        location: format!("built-in {}", profile.name),
         text: profile.text.to_owned(),
     }
 }

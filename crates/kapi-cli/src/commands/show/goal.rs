@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use crate::commands::budget;
 use crate::commands::goal::answer;
-use crate::commands::goal::detail::{self, Beside};
+use crate::commands::goal::detail::{self, ContractContext};
 use crate::commands::run::race;
 use crate::commands::show::OWNER;
 use crate::context::Context;
@@ -22,7 +22,7 @@ use crate::trust::Trust;
 use crate::ui::Format;
 
 #[derive(Debug, Serialize)]
-struct View<'a> {
+struct GoalShowView<'a> {
     #[serde(flatten)]
     result: ResultView,
     contract: &'a Contract,
@@ -30,12 +30,13 @@ struct View<'a> {
     approval: Option<kapi_goal::rules::event::ApprovalMeans>,
     driver: Option<String>,
     /// How far it has come.
-    standing: answer::View<'a>,
+    #[serde(rename = "standing")]
+    state: answer::GoalAnswerView<'a>,
     #[serde(flatten)]
     trust: Trust,
     /// What was recorded beside the contract, where that is asked for.
     #[serde(flatten)]
-    beside: Option<Beside<'a>>,
+    beside: Option<ContractContext<'a>>,
 }
 
 /// Shows a goal; all of it where that is asked for.
@@ -46,7 +47,7 @@ pub(super) fn show(context: &Context, id: &GoalId, all: bool) -> Result<Exit, Er
     let driver = project.driver(id).map_err(failed)?;
     let trust = Trust::of(context, &project, &goal);
     match context.ui.format {
-        Format::Json => context.ui.json(&View {
+        Format::Json => context.ui.json(&GoalShowView {
             result: ResultView {
                 kind: "goal",
                 next: trust.next_commands(&goal),
@@ -56,9 +57,9 @@ pub(super) fn show(context: &Context, id: &GoalId, all: bool) -> Result<Exit, Er
             contract_hash: &goal.contract_hash,
             approval: goal.approval,
             driver,
-            standing: answer::View::of(&goal),
+            state: answer::GoalAnswerView::of(&goal),
             trust,
-            beside: all.then(|| Beside::of(&goal)),
+            beside: all.then(|| ContractContext::of(&goal)),
         }),
         Format::Human => {
             let race = race::view::lines(&project, &goal)?;

@@ -5,14 +5,14 @@
 use kapi_core::text::counted;
 use kapi_launch::finish::ChangedPathView;
 use kapi_launch::look::SandboxDetails;
-use kapi_launch::place::SandboxPlace;
+use kapi_launch::paths::SandboxPaths;
 use kapi_launch::record::WorkState;
 use kapi_launch::{look, merge};
 use kapi_sys::clock::Clock as _;
 use serde::Serialize;
 
 use crate::amount;
-use crate::commands::sandbox::book;
+use crate::commands::sandbox::grants;
 use crate::commands::sandbox::list::{self, SandboxView};
 use crate::context::Context;
 use crate::error::Error;
@@ -23,7 +23,7 @@ use crate::ui::Format;
 const PATHS_MAX: usize = 20;
 
 #[derive(Debug, Serialize)]
-struct View<'a> {
+struct LaunchShowView<'a> {
     #[serde(rename = "type")]
     kind: &'static str,
     #[serde(flatten)]
@@ -36,19 +36,19 @@ struct View<'a> {
 }
 
 /// Shows a launch.
-pub(crate) fn show(context: &Context, place: &SandboxPlace) -> Result<Exit, Error> {
+pub(crate) fn show(context: &Context, location: &SandboxPaths) -> Result<Exit, Error> {
     context.require_human("access sandboxes from outside")?;
-    let known = look::known(place).map_err(|error| Error::launch(&error))?;
-    let holder = place.holder().map_err(|error| Error::launch(&error))?;
+    let known = look::known(location).map_err(|error| Error::launch(&error))?;
+    let holder = location.holder().map_err(|error| Error::launch(&error))?;
     let changed = match &holder {
         Some(_) => Vec::new(),
-        None => changed(context, place),
+        None => changed(context, location),
     };
     let next = next(&known, holder.is_some());
     match context.ui.format {
-        Format::Json => context.ui.json(&View {
+        Format::Json => context.ui.json(&LaunchShowView {
             kind: "launch",
-            sandbox: list::view(&known, place.dir().display().to_string()),
+            sandbox: list::view(&known, location.dir().display().to_string()),
             holder: holder.as_deref(),
             paths: &changed,
             next: &next,
@@ -65,10 +65,10 @@ pub(crate) fn show(context: &Context, place: &SandboxPlace) -> Result<Exit, Erro
 }
 
 /// Returns what differs, as far as that can be told now.
-fn changed(context: &Context, place: &SandboxPlace) -> Vec<ChangedPathView> {
-    let found = book(context).and_then(|book| {
+fn changed(context: &Context, location: &SandboxPaths) -> Vec<ChangedPathView> {
+    let found = grants(context).and_then(|grants| {
         let now_ms = context.clock.now_ms();
-        merge::difference(&book, place, 0, now_ms).map_err(|error| Error::launch(&error))
+        merge::difference(&grants, location, 0, now_ms).map_err(|error| Error::launch(&error))
     });
     match found {
         Ok(found) => found.changed,

@@ -2,7 +2,7 @@
 //!
 //! Brings home what it made on another machine.
 
-use kapi_core::task_id::TaskId;
+use kapi_core::task_id::KernelTaskId;
 
 use crate::commands::show::OWNER;
 use crate::commands::task::answer;
@@ -12,7 +12,7 @@ use crate::exit_code::Exit;
 use crate::kernel::{self, failed, no_task};
 
 /// Shows one task.
-pub(super) fn show(context: &Context, id: TaskId) -> Result<Exit, Error> {
+pub(super) fn show(context: &Context, id: KernelTaskId) -> Result<Exit, Error> {
     kernel::with(context, OWNER, |kernel| {
         let queue = kernel.queue()?;
         let found = queue.find(id).map_err(|error| failed(&error))?;

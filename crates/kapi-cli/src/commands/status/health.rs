@@ -9,14 +9,14 @@ use std::{fs, io};
 
 use kapi_core::id::GoalId;
 use kapi_goal::record::damage::Damage;
-use kapi_goal::record::goal_listing::Standing;
+use kapi_goal::record::goal_listing::ListingStatus;
 use kapi_goal::record::project::Project;
 use kapi_launch::look::size;
-use kapi_workflow::record::index::WorkflowStanding;
-use kapi_workflow::record::requests::Standings;
+use kapi_workflow::record::index::WorkflowSummary;
+use kapi_workflow::record::requests::WorkflowOverview;
 use serde::Serialize;
 
-use crate::commands::status::Row;
+use crate::commands::status::StatusRow;
 use crate::context::Context;
 use crate::error::{Error, chain};
 
@@ -51,15 +51,19 @@ pub(super) struct Leftover {
 }
 
 /// Returns what is not as it should be.
-pub(super) fn of(context: &Context, project: &Project<'_>, standings: &Standings) -> Vec<Health> {
+pub(super) fn of(
+    context: &Context,
+    project: &Project<'_>,
+    standings: &WorkflowOverview,
+) -> Vec<Health> {
     let mut health = Vec::new();
     for listed in &standings.goals {
-        if let Standing::Damaged(error) = &listed.standing {
+        if let ListingStatus::Damaged(error) = &listed.state {
             health.push(damaged(&format!("goal {}", listed.id), &listed.id, error));
         }
     }
     for listed in &standings.workflows {
-        if let WorkflowStanding::Damaged(error) = &listed.standing {
+        if let WorkflowSummary::Damaged(error) = &listed.state {
             let what = format!("workflow {}", listed.key);
             health.push(damaged(&what, &listed.key.id, error));
         }
@@ -80,7 +84,7 @@ pub(super) fn of(context: &Context, project: &Project<'_>, standings: &Standings
 
 /// Returns what the last audits found, and the branches that are not where a proof left them. One
 /// that was deleted is no fault: that is what becomes of a branch that was merged.
-pub(super) fn doubts(rows: &[Row], damage: &Damage) -> Vec<Health> {
+pub(super) fn doubts(rows: &[StatusRow], damage: &Damage) -> Vec<Health> {
     let found = damage.iter().map(|(subject, findings)| Health {
         what: subject.clone(),
         detail: format!(
@@ -116,10 +120,10 @@ fn damaged(what: &str, id: &GoalId, error: &dyn std::error::Error) -> Health {
 pub(super) fn leftovers(
     context: &Context,
     project: &Project<'_>,
-    standings: &Standings,
+    standings: &WorkflowOverview,
 ) -> Result<Vec<Leftover>, Error> {
     let ended = standings.workflows.iter().filter_map(|listed| {
-        let WorkflowStanding::Known(entry) = &listed.standing else {
+        let WorkflowSummary::Known(entry) = &listed.state else {
             return None;
         };
         (entry.status.is_terminal() && entry.worktree.is_some()).then_some(entry)
@@ -131,19 +135,19 @@ pub(super) fn leftovers(
         if there.as_ref().is_some_and(|there| !there.contains(&name)) {
             continue;
         }
-        let place = context.place(project, &entry.id)?;
+        let location = context.location(project, &entry.id)?;
         if there.is_none() {
             // Most were removed long ago: one look at the directory says which.
-            there = place.worktree.parent().and_then(names_in);
+            there = location.worktree.parent().and_then(names_in);
         }
-        if !place.worktree.is_dir() {
+        if !location.worktree.is_dir() {
             continue;
         }
         found.push(Leftover {
             workflow: entry.id.to_string(),
             branch: entry.branch.clone(),
-            bytes: size(&place.worktree) + size(&place.scratch),
-            worktree: place.worktree.display().to_string(),
+            bytes: size(&location.worktree) + size(&location.scratch),
+            worktree: location.worktree.display().to_string(),
             command: "kapi cleanup",
         });
     }

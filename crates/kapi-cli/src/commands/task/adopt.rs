@@ -1,6 +1,6 @@
 //! `kapi task adopt`: take over a queue that was made somewhere else.
 
-use kapi_task::rules::task_state::State;
+use kapi_task::rules::task_state::KernelTaskState;
 use serde_json::json;
 
 use crate::context::Context;
@@ -20,7 +20,7 @@ pub(super) fn run(context: &Context) -> Result<Exit, Error> {
         let tasks = &queue.kernel().tasks;
         let n_waiting = tasks
             .values()
-            .filter(|task| task.state == State::Pending)
+            .filter(|task| task.state == KernelTaskState::Pending)
             .count();
         kernel.adopt()?;
         let ended = queue.history().last(HOME_MAX, None);

@@ -5,9 +5,9 @@
 use kapi_core::text::shortened;
 use kapi_sys::clock::Clock as _;
 use kapi_task::rules::goal_drive::GoalDrive;
-use kapi_task::rules::task::{End, Failure, FailureKind, PhaseStatus, Task};
-use kapi_task::rules::task_state::State;
-use kapi_wire::kernel::task::{TaskView, duration_ms, next, status_word};
+use kapi_task::rules::task::{AttemptFailure, End, FailureKind, KernelTask, PhaseStatus};
+use kapi_task::rules::task_state::KernelTaskState;
+use kapi_wire::kernel::task::{KernelTaskView, duration_ms, next, status_word};
 
 use crate::amount;
 use crate::context::Context;
@@ -18,11 +18,11 @@ use crate::ui::Format;
 const DESCRIPTION_CHARS_MAX: usize = 60;
 
 /// Shows a task and returns what the process exits with.
-pub(crate) fn give(context: &Context, task: &Task, waits: Option<String>) -> Exit {
+pub(crate) fn give(context: &Context, task: &KernelTask, waits: Option<String>) -> Exit {
     match context.ui.format {
         Format::Json => {
             let now_ms = context.clock.now_ms();
-            context.ui.json(&TaskView::of(task, waits, now_ms));
+            context.ui.json(&KernelTaskView::of(task, waits, now_ms));
         }
         Format::Human => lines(context, task, waits.as_deref()),
     }
@@ -31,13 +31,13 @@ pub(crate) fn give(context: &Context, task: &Task, waits: Option<String>) -> Exi
 
 /// Shows how a task came out, as the last line of a stream, and returns what the process exits
 /// with.
-pub(crate) fn give_result(context: &Context, task: &Task) -> Exit {
+pub(crate) fn give_result(context: &Context, task: &KernelTask) -> Exit {
     match context.ui.format {
         Format::Json => {
             let now_ms = context.clock.now_ms();
             context
                 .ui
-                .json(&TaskView::of(task, None, now_ms).into_result());
+                .json(&KernelTaskView::of(task, None, now_ms).into_result());
         }
         Format::Human => lines(context, task, None),
     }
@@ -45,31 +45,33 @@ pub(crate) fn give_result(context: &Context, task: &Task) -> Exit {
 }
 
 /// Returns the exit code for how a task ended; for one that has not, that nothing came of it.
-pub(crate) fn exit_of(task: &Task) -> Exit {
+pub(crate) fn exit_of(task: &KernelTask) -> Exit {
     let denied = matches!(
         failure(task),
-        Some(Failure {
+        Some(AttemptFailure {
             kind: FailureKind::PolicyDenied,
             ..
         })
     );
     match task.state {
-        State::Completed => Exit::Success,
-        State::Failed if denied => Exit::Denied,
-        State::Pending | State::Leased | State::Running | State::Failed | State::Cancelled => {
-            Exit::NotDone
-        }
+        KernelTaskState::Completed => Exit::Success,
+        KernelTaskState::Failed if denied => Exit::Denied,
+        KernelTaskState::Pending
+        | KernelTaskState::Leased
+        | KernelTaskState::Running
+        | KernelTaskState::Failed
+        | KernelTaskState::Cancelled => Exit::NotDone,
     }
 }
 
-fn failure(task: &Task) -> Option<&Failure> {
+fn failure(task: &KernelTask) -> Option<&AttemptFailure> {
     match &task.report.as_deref()?.end {
         End::Failed(failure) => Some(failure),
         End::Completed | End::Skipped { .. } | End::Cancelled => None,
     }
 }
 
-fn lines(context: &Context, task: &Task, waits: Option<&str>) {
+fn lines(context: &Context, task: &KernelTask, waits: Option<&str>) {
     let ui = context.ui;
     let now_ms = context.clock.now_ms();
     ui.line(&format!("{} {}", glyph(task.state), head(task, now_ms)));
@@ -92,7 +94,7 @@ fn lines(context: &Context, task: &Task, waits: Option<&str>) {
 }
 
 /// Returns a task in one line.
-pub(crate) fn head(task: &Task, now_ms: i64) -> String {
+pub(crate) fn head(task: &KernelTask, now_ms: i64) -> String {
     let mut parts = vec![
         task.id.to_string(),
         status_word(task.state).to_owned(),
@@ -113,17 +115,17 @@ pub(crate) fn short(text: &str) -> String {
 }
 
 /// Returns a mark for where a task stands.
-pub(crate) const fn glyph(state: State) -> char {
+pub(crate) const fn glyph(state: KernelTaskState) -> char {
     match state {
-        State::Pending => '○',
-        State::Leased | State::Running => '▶',
-        State::Completed => '✓',
-        State::Failed => '✗',
-        State::Cancelled => '×',
+        KernelTaskState::Pending => '○',
+        KernelTaskState::Leased | KernelTaskState::Running => '▶',
+        KernelTaskState::Completed => '✓',
+        KernelTaskState::Failed => '✗',
+        KernelTaskState::Cancelled => '×',
     }
 }
 
-fn facts(task: &Task, waits: Option<&str>) -> Vec<(&'static str, String)> {
+fn facts(task: &KernelTask, waits: Option<&str>) -> Vec<(&'static str, String)> {
     let mut facts = Vec::new();
     facts.extend(waits.map(|waits| ("waits", waits.to_owned())));
     if let Some(lease) = &task.lease {
@@ -146,7 +148,7 @@ fn facts(task: &Task, waits: Option<&str>) -> Vec<(&'static str, String)> {
         facts.push(("attempts", text));
     }
     if !task.state.is_ended() {
-        facts.extend(task.setback.as_ref().map(|why| ("before", why.clone())));
+        facts.extend(task.retry_cause.as_ref().map(|why| ("before", why.clone())));
     }
     if let Some(run) = task.loop_run() {
         let source = run.trigger.source().map(|source| format!(" ({source})"));
@@ -187,7 +189,7 @@ fn facts(task: &Task, waits: Option<&str>) -> Vec<(&'static str, String)> {
     facts
 }
 
-fn ended(task: &Task) -> Vec<(&'static str, String)> {
+fn ended(task: &KernelTask) -> Vec<(&'static str, String)> {
     let Some(report) = task.report.as_deref().filter(|_| task.state.is_ended()) else {
         return Vec::new();
     };

@@ -2,8 +2,8 @@
 
 use kapi_core::task_id::LoopName;
 use kapi_sys::clock::Clock as _;
-use kapi_task::rules::task::Task;
-use kapi_wire::kernel::task::{TaskView, status_word};
+use kapi_task::rules::task::KernelTask;
+use kapi_wire::kernel::task::{KernelTaskView, status_word};
 use serde::Serialize;
 
 use crate::commands::task::answer::{glyph, head};
@@ -48,8 +48,8 @@ fn loop_name(text: &str) -> Result<LoopName, String> {
 }
 
 #[derive(Debug, Serialize)]
-struct View {
-    tasks: Vec<TaskView>,
+struct TaskListView {
+    tasks: Vec<KernelTaskView>,
     /// Whether there are more than were listed.
     more: bool,
 }
@@ -60,10 +60,11 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
         let queue = kernel.queue()?;
         let limit = usize::try_from(args.limit).unwrap_or(usize::MAX);
         let live = queue.kernel().tasks.values();
-        let mut tasks: Vec<Task> = live.filter(|task| is_wanted(args, task)).cloned().collect();
+        let mut tasks: Vec<KernelTask> =
+            live.filter(|task| is_wanted(args, task)).cloned().collect();
         if wants_ended(args) && tasks.len() <= limit {
             let just_ended = queue.kernel().ended.values().rev();
-            let mut ended: Vec<Task> = just_ended.cloned().collect();
+            let mut ended: Vec<KernelTask> = just_ended.cloned().collect();
             // As many as could be wanted at all: what is listed is chosen among them.
             let history = queue.history();
             let name = args.loop_name.as_ref();
@@ -73,7 +74,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
                 usize::MAX
             };
             let archived = history.last(n_max, name).map_err(|error| failed(&error))?;
-            let is_new = |task: &Task| !queue.kernel().ended.contains_key(&task.id);
+            let is_new = |task: &KernelTask| !queue.kernel().ended.contains_key(&task.id);
             ended.extend(archived.into_iter().filter(is_new));
             ended.sort_by_key(|task| std::cmp::Reverse(task.id));
             tasks.extend(ended.into_iter().filter(|task| is_wanted(args, task)));
@@ -83,10 +84,10 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
         let waits = kernel.waits(&queue);
         let now_ms = context.clock.now_ms();
         match context.ui.format {
-            Format::Json => context.ui.json(&View {
+            Format::Json => context.ui.json(&TaskListView {
                 tasks: tasks
                     .iter()
-                    .map(|task| TaskView::of(task, waits.get(&task.id).cloned(), now_ms))
+                    .map(|task| KernelTaskView::of(task, waits.get(&task.id).cloned(), now_ms))
                     .collect(),
                 more,
             }),
@@ -128,7 +129,7 @@ fn wants_ended(args: &Args) -> bool {
     args.all || args.state.iter().any(is_ended)
 }
 
-fn is_wanted(args: &Args, task: &Task) -> bool {
+fn is_wanted(args: &Args, task: &KernelTask) -> bool {
     let of_loop = args
         .loop_name
         .as_ref()

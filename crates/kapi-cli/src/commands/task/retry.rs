@@ -1,28 +1,28 @@
 //! `kapi task retry`: submit a task that has ended once more, as it was asked for.
 
-use kapi_core::task_id::TaskId;
-use kapi_task::record::door::{KeyAsk, LoopAsk, TaskAsk};
+use kapi_core::task_id::KernelTaskId;
+use kapi_task::record::admission::{KeyAsk, LoopAsk, TaskAsk};
 use kapi_task::record::error::KernelError;
 use kapi_task::record::profile_file::AgentProfile;
 use kapi_task::record::queue::Queue;
-use kapi_task::rules::decide::Answer;
-use kapi_task::rules::denied::Denied;
+use kapi_task::rules::decide::KernelReply;
+use kapi_task::rules::denied::KernelDenial;
 use kapi_task::rules::goal_drive::GoalDrive;
-use kapi_task::rules::loop_run::Trigger;
-use kapi_task::rules::task::Task;
+use kapi_task::rules::loop_run::RunTrigger;
+use kapi_task::rules::task::KernelTask;
 
-use crate::commands::task::Reference;
-use crate::commands::task::submitted::{Where, follow_up};
+use crate::commands::task::TaskArg;
+use crate::commands::task::submitted::{TaskExecutor, follow_up};
 use crate::context::Context;
 use crate::error::Error;
 use crate::exit_code::Exit;
-use crate::kernel::{self, Kernel, failed, no_task};
+use crate::kernel::{self, ProjectKernel, failed, no_task};
 
 /// Options of `kapi task retry`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     #[command(flatten)]
-    task: Reference,
+    task: TaskArg,
     /// Queue the task for another worker and return at once
     #[arg(short, long)]
     detach: bool,
@@ -36,7 +36,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
         let found = queue.find(id).map_err(|error| failed(&error))?;
         let task = found.ok_or_else(|| no_task(id))?;
         if !task.state.is_ended() {
-            let denied = Denied::WrongState {
+            let denied = KernelDenial::WrongState {
                 task: id,
                 state: task.state,
                 action: "tried again",
@@ -50,17 +50,17 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
         let profile = kernel.profile(Some(&task.request.agent))?;
         kernel.prepare()?;
         let answer = submit(kernel, &mut queue, &task, profile)?;
-        let place = if args.detach {
-            Where::Elsewhere
+        let location = if args.detach {
+            TaskExecutor::Elsewhere
         } else {
-            Where::Here
+            TaskExecutor::Here
         };
-        follow_up(kernel, queue, &answer, place)
+        follow_up(kernel, queue, &answer, location)
     })
 }
 
 /// What drives a goal is asked for by its workflow alone.
-fn of_workflow(id: TaskId, drive: &GoalDrive) -> Error {
+fn of_workflow(id: KernelTaskId, drive: &GoalDrive) -> Error {
     let GoalDrive { mode, workflow, .. } = drive;
     let text = format!("{id} drives a goal of workflow {workflow}, which retries it itself");
     let index = workflow.index();
@@ -70,19 +70,19 @@ fn of_workflow(id: TaskId, drive: &GoalDrive) -> Error {
 }
 
 fn submit(
-    kernel: &Kernel<'_>,
+    kernel: &ProjectKernel<'_>,
     queue: &mut Queue<'_>,
-    task: &Task,
+    task: &KernelTask,
     profile: &AgentProfile,
-) -> Result<Answer, Error> {
+) -> Result<KernelReply, Error> {
     let (origin, depth) = kernel.asker(queue);
     let actor = &kernel.context.actor;
-    let answer = kernel.at_door(|door| match task.loop_run() {
+    let answer = kernel.at_admission(|admission| match task.loop_run() {
         Some(run) => {
             let ask = LoopAsk {
                 definition: &run.definition,
                 profile,
-                trigger: Trigger::Manual {
+                trigger: RunTrigger::Manual {
                     source: Some(format!("retry of {}", task.id)),
                 },
                 inputs: run.inputs.clone(),
@@ -91,11 +91,11 @@ fn submit(
                 key: KeyAsk::None,
                 origin,
             };
-            door.trigger_loop(queue, actor, ask)
+            admission.trigger_loop(queue, actor, ask)
         }
         None => {
             let ask = again(task, profile);
-            door.submit_task(
+            admission.submit_task(
                 queue,
                 actor,
                 TaskAsk {
@@ -109,7 +109,7 @@ fn submit(
     answer.map_err(|error| failed(&error))
 }
 
-fn again<'p>(task: &Task, profile: &'p AgentProfile) -> TaskAsk<'p> {
+fn again<'p>(task: &KernelTask, profile: &'p AgentProfile) -> TaskAsk<'p> {
     let request = task.request.clone();
     TaskAsk {
         description: request.description,

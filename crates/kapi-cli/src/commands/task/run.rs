@@ -3,19 +3,19 @@
 use std::io::Read as _;
 
 use kapi_agent::manifest::manifest;
-use kapi_task::record::door::{KeyAsk, TaskAsk};
+use kapi_task::record::admission::{KeyAsk, TaskAsk};
 use kapi_task::record::profile_file::AgentProfile;
 use kapi_task::rules::definition::BACKOFF_MS_MAX_DEFAULT;
-use kapi_task::rules::request::{Origin, RETRIES_MAX};
+use kapi_task::rules::request::{RETRIES_MAX, TaskOrigin};
 use kapi_task::rules::task_terms::{Priority, Retry, TaskBudget};
 
 use crate::amount;
-use crate::commands::task::submitted::{Where, follow_up};
+use crate::commands::task::submitted::{TaskExecutor, follow_up};
 use crate::context::Context;
 use crate::contract::flags::CheckFlags;
 use crate::error::Error;
 use crate::exit_code::Exit;
-use crate::kernel::{self, Kernel, failed};
+use crate::kernel::{self, ProjectKernel, failed};
 
 /// Characters of a prompt's first line that describe a task that nobody described.
 const DESCRIPTION_CHARS_MAX: usize = 80;
@@ -103,7 +103,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
 }
 
 /// Refuses the name of a profile where an agent is to be named.
-fn require_agent(kernel: &Kernel<'_>, agent: &str) -> Result<(), Error> {
+fn require_agent(kernel: &ProjectKernel<'_>, agent: &str) -> Result<(), Error> {
     let is_program = agent.contains(':') || manifest().iter().any(|known| known.name == agent);
     if is_program || kernel.profiles.find(agent).is_err() {
         return Ok(());
@@ -114,7 +114,7 @@ fn require_agent(kernel: &Kernel<'_>, agent: &str) -> Result<(), Error> {
     )
 }
 
-fn submit(kernel: &Kernel<'_>, args: &Args, prompt: &str) -> Result<Exit, Error> {
+fn submit(kernel: &ProjectKernel<'_>, args: &Args, prompt: &str) -> Result<Exit, Error> {
     let profile = kernel.profile(args.profile.as_deref())?;
     if let Some(agent) = &args.agent {
         require_agent(kernel, agent)?;
@@ -125,22 +125,22 @@ fn submit(kernel: &Kernel<'_>, args: &Args, prompt: &str) -> Result<Exit, Error>
     let mut ask = ask(kernel, args, prompt, profile, origin);
     ask.depth = depth;
     let actor = &kernel.context.actor;
-    let answer = kernel.at_door(|door| door.submit_task(&mut queue, actor, ask));
+    let answer = kernel.at_admission(|admission| admission.submit_task(&mut queue, actor, ask));
     let answer = answer.map_err(|error| failed(&error))?;
-    let place = if args.detach {
-        Where::Elsewhere
+    let location = if args.detach {
+        TaskExecutor::Elsewhere
     } else {
-        Where::Here
+        TaskExecutor::Here
     };
-    follow_up(kernel, queue, &answer, place)
+    follow_up(kernel, queue, &answer, location)
 }
 
 fn ask<'p>(
-    kernel: &Kernel<'_>,
+    kernel: &ProjectKernel<'_>,
     args: &Args,
     prompt: &str,
     profile: &'p AgentProfile,
-    origin: Origin,
+    origin: TaskOrigin,
 ) -> TaskAsk<'p> {
     let described = args.description.clone();
     let key = match (&args.key, args.again) {

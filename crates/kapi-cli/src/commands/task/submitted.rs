@@ -1,13 +1,13 @@
 //! What becomes of a task that was just submitted: it is worked on here, or left to others.
 
-use kapi_core::task_id::TaskId;
+use kapi_core::task_id::KernelTaskId;
 use kapi_core::usage::Usage;
 use kapi_machine::watch::Activity;
 use kapi_sys::signal::Interrupts;
 use kapi_task::record::queue::Queue;
-use kapi_task::rules::command::Command;
-use kapi_task::rules::decide::Answer;
-use kapi_task::rules::task::Task;
+use kapi_task::rules::command::KernelCommand;
+use kapi_task::rules::decide::KernelReply;
+use kapi_task::rules::task::KernelTask;
 use kapi_wire::kernel::task::next;
 use serde_json::json;
 
@@ -16,13 +16,13 @@ use crate::commands::task::follow::Follower;
 use crate::driving::interrupts;
 use crate::error::Error;
 use crate::exit_code::Exit;
-use crate::kernel::foreground::{Foreground, Left, attend};
-use crate::kernel::{Kernel, failed, no_task};
+use crate::kernel::foreground::{FinalTaskState, Foreground, attend};
+use crate::kernel::{ProjectKernel, failed, no_task};
 use crate::ui::{Format, Ui, harmless};
 
 /// Who works on it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Where {
+pub(crate) enum TaskExecutor {
     /// This process.
     Here,
     /// Whoever takes it.
@@ -31,16 +31,16 @@ pub(crate) enum Where {
 
 /// Tells what came of a request, and has the task worked on.
 pub(crate) fn follow_up(
-    kernel: &Kernel<'_>,
+    kernel: &ProjectKernel<'_>,
     mut queue: Queue<'_>,
-    answer: &Answer,
-    place: Where,
+    answer: &KernelReply,
+    location: TaskExecutor,
 ) -> Result<Exit, Error> {
     let context = kernel.context;
     let (id, is_duplicate) = match answer {
-        Answer::Submitted(id) => (*id, false),
-        Answer::Duplicate(id) => (*id, true),
-        Answer::Skipped(reason) => {
+        KernelReply::Submitted(id) => (*id, false),
+        KernelReply::Duplicate(id) => (*id, true),
+        KernelReply::Skipped(reason) => {
             match context.ui.format {
                 Format::Json => context
                     .ui
@@ -51,7 +51,7 @@ pub(crate) fn follow_up(
             }
             return Ok(Exit::Success);
         }
-        Answer::Claimed(..) | Answer::Nothing | Answer::Done => {
+        KernelReply::Claimed(..) | KernelReply::Nothing | KernelReply::Done => {
             return Err(Error::new(
                 Exit::Internal,
                 "the submission produced no task",
@@ -61,25 +61,25 @@ pub(crate) fn follow_up(
     queue.refresh().map_err(|error| failed(&error))?;
     let found = queue.find(id).map_err(|error| failed(&error))?;
     let task = found.ok_or_else(|| no_task(id))?;
-    submitted(kernel, &queue, &task, is_duplicate, place)?;
+    submitted(kernel, &queue, &task, is_duplicate, location)?;
     drop(queue);
     if task.state.is_ended() {
         kernel.bring_home(&task);
         return Ok(answer::give_result(context, &task));
     }
-    match place {
-        Where::Elsewhere => Ok(Exit::Success),
-        Where::Here => work(kernel, id),
+    match location {
+        TaskExecutor::Elsewhere => Ok(Exit::Success),
+        TaskExecutor::Here => work(kernel, id),
     }
 }
 
 /// Says which task it is, and who works on it.
 fn submitted(
-    kernel: &Kernel<'_>,
+    kernel: &ProjectKernel<'_>,
     queue: &Queue<'_>,
-    task: &Task,
+    task: &KernelTask,
     is_duplicate: bool,
-    place: Where,
+    location: TaskExecutor,
 ) -> Result<(), Error> {
     let (ui, id) = (kernel.context.ui, task.id);
     let living = kernel.living(queue)?;
@@ -100,7 +100,7 @@ fn submitted(
             task.state
         ));
     }
-    if place == Where::Elsewhere && !task.state.is_ended() {
+    if location == TaskExecutor::Elsewhere && !task.state.is_ended() {
         ui.line(&format!("{id} is queued."));
         match up {
             Some(worker) => ui.line(&format!("  worker   {}", worker.owner)),
@@ -114,31 +114,35 @@ fn submitted(
 }
 
 /// Works on a task in the foreground until it has ended or the person leaves.
-pub(crate) fn work(kernel: &Kernel<'_>, id: TaskId) -> Result<Exit, Error> {
+pub(crate) fn work(kernel: &ProjectKernel<'_>, id: KernelTaskId) -> Result<Exit, Error> {
     let context = kernel.context;
     let interrupts = interrupts()?;
-    let notice = |_: TaskId, activity: Activity| show_activity(context.ui, id, &activity);
+    let notice = |_: KernelTaskId, activity: Activity| show_activity(context.ui, id, &activity);
     let performer = kernel.performer(&notice)?;
     let foreground = Foreground {
         kernel,
         is_over: &|| interrupts.is_raised(),
-        perform: &|task, hands| performer.perform(task, hands),
-        has_room: &|| true,
+        perform: &|task, handle| performer.perform(task, handle),
+        has_capacity: &|| true,
     };
     let mut follower = Follower::new(context.ui);
     let left = attend(&foreground, id, &mut |seen| follower.show(seen));
     context.ui.clear_live();
     match left? {
-        Left::Ended(task) => {
+        FinalTaskState::Ended(task) => {
             kernel.bring_home(&task);
             Ok(answer::give_result(context, &task))
         }
-        Left::Open(task) => leave(kernel, &task, &interrupts),
+        FinalTaskState::Open(task) => leave(kernel, &task, &interrupts),
     }
 }
 
 /// The person has left: asks whether the task shall wait for another worker, where they can answer.
-fn leave(kernel: &Kernel<'_>, task: &Task, interrupts: &Interrupts) -> Result<Exit, Error> {
+fn leave(
+    kernel: &ProjectKernel<'_>,
+    task: &KernelTask,
+    interrupts: &Interrupts,
+) -> Result<Exit, Error> {
     let (context, id) = (kernel.context, task.id);
     let question = format!("{id} has not ended. Cancel it, or leave it in the queue?");
     // A signal that ends processes is no moment for a question.
@@ -149,7 +153,7 @@ fn leave(kernel: &Kernel<'_>, task: &Task, interrupts: &Interrupts) -> Result<Ex
         None
     };
     if choice == Some(0) {
-        let cancel = Command::Cancel {
+        let cancel = KernelCommand::Cancel {
             task: id,
             why: "interrupted at the terminal".to_owned(),
         };
@@ -174,7 +178,7 @@ fn leave(kernel: &Kernel<'_>, task: &Task, interrupts: &Interrupts) -> Result<Ex
 const SIGINT: i32 = 2;
 
 /// Shows what an agent does: a live line for people, a line each in a stream.
-fn show_activity(ui: Ui, id: TaskId, activity: &Activity) {
+fn show_activity(ui: Ui, id: KernelTaskId, activity: &Activity) {
     let (kind, text) = match activity {
         Activity::Tool { name, detail } => ("tool", format!("{name} {detail}")),
         Activity::Text { text } => ("text", text.clone()),
@@ -197,7 +201,7 @@ fn show_activity(ui: Ui, id: TaskId, activity: &Activity) {
     }
 }
 
-fn show_usage(ui: Ui, id: TaskId, usage: &Usage) {
+fn show_usage(ui: Ui, id: KernelTaskId, usage: &Usage) {
     if ui.format == Format::Json {
         ui.json(&json!({
             "type": "activity",

@@ -6,15 +6,15 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use kapi_core::id::GoalId;
-use kapi_core::task_id::{LoopName, TaskId};
-use kapi_goal::record::drive::Observed;
-use kapi_goal::rules::effect::{Action, Effect};
+use kapi_core::task_id::{KernelTaskId, LoopName};
+use kapi_goal::record::drive::DriveObservation;
+use kapi_goal::rules::effect::{GoalAction, GoalEffect};
 use kapi_machine::watch::Activity;
 use kapi_status::file::timestamp;
 use kapi_task::rules::admission::Waits;
-use kapi_task::rules::loop_run::Trigger;
-use kapi_task::rules::task::Task;
-use kapi_task::rules::task_state::State;
+use kapi_task::rules::loop_run::RunTrigger;
+use kapi_task::rules::task::KernelTask;
+use kapi_task::rules::task_state::KernelTaskState;
 use kapi_wire::kernel::task::status_word;
 use serde_json::json;
 
@@ -24,7 +24,7 @@ use crate::ui::{Format, Ui};
 
 /// Where a goal stands, as a supervisor sees it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Standing {
+pub(super) enum BoardStatus {
     /// This process drives it.
     DrivenHere,
     /// Another process drives it.
@@ -41,7 +41,7 @@ pub(super) enum Standing {
     Ended,
 }
 
-impl Standing {
+impl BoardStatus {
     const fn as_str(self) -> &'static str {
         match self {
             Self::DrivenHere => "driven_here",
@@ -57,8 +57,8 @@ impl Standing {
 
 /// One goal's row.
 #[derive(Debug)]
-struct Row {
-    standing: Standing,
+struct BoardRow {
+    state: BoardStatus,
     text: String,
     /// What a goal that is driven here does right now; only on the live table.
     detail: String,
@@ -68,9 +68,9 @@ struct Row {
 #[derive(Debug)]
 pub(super) struct Board {
     ui: Ui,
-    rows: BTreeMap<GoalId, Row>,
+    rows: BTreeMap<GoalId, BoardRow>,
     /// Tasks that have not ended, a line each.
-    tasks: BTreeMap<TaskId, String>,
+    tasks: BTreeMap<KernelTaskId, String>,
     /// What tasks wait for, as it was told last.
     waits: BTreeSet<String>,
     /// The loops that are due next.
@@ -95,21 +95,21 @@ impl Board {
     }
 
     /// Puts a goal where it stands, and says so if it stood elsewhere.
-    pub(super) fn put(&mut self, id: &GoalId, standing: Standing, text: String) {
+    pub(super) fn put(&mut self, id: &GoalId, state: BoardStatus, text: String) {
         let known = self.rows.get(id);
-        let is_new_word = match (known, standing) {
+        let is_new_word = match (known, state) {
             // What had ended before is not news.
-            (None, Standing::Ended) => return,
-            (Some(row), _) => row.standing != standing || row.text != text,
+            (None, BoardStatus::Ended) => return,
+            (Some(row), _) => row.state != state || row.text != text,
             (None, _) => true,
         };
         if !is_new_word {
             return;
         }
-        self.tell(id, standing, &text);
+        self.announce(id, state, &text);
         let detail = String::new();
-        let row = Row {
-            standing,
+        let row = BoardRow {
+            state,
             text,
             detail,
         };
@@ -119,22 +119,22 @@ impl Board {
     /// Returns what is said of a goal that is driven here.
     pub(super) fn driven_text(&self, id: &GoalId) -> String {
         let row = self.rows.get(id);
-        let row = row.filter(|row| row.standing == Standing::DrivenHere);
+        let row = row.filter(|row| row.state == BoardStatus::DrivenHere);
         row.map_or_else(|| "begins".to_owned(), |row| row.text.clone())
     }
 
     /// Takes what happened to a goal that is driven here.
-    pub(super) fn see(&mut self, id: &GoalId, seen: &Observed) {
+    pub(super) fn see(&mut self, id: &GoalId, seen: &DriveObservation) {
         match seen {
-            Observed::Recorded(logged) => {
+            DriveObservation::Recorded(logged) => {
                 if self.ui.format == Format::Json {
                     self.ui.json(&event_json("goal", id, logged));
                 }
             }
-            Observed::Performing(effect) => {
-                self.put(id, Standing::DrivenHere, effect_words(effect));
+            DriveObservation::Performing(effect) => {
+                self.put(id, BoardStatus::DrivenHere, effect_words(effect));
             }
-            Observed::Activity(activity) => {
+            DriveObservation::Activity(activity) => {
                 if let (Some(row), Some(detail)) = (self.rows.get_mut(id), detail(activity)) {
                     row.detail = detail;
                 }
@@ -143,7 +143,7 @@ impl Board {
     }
 
     /// Puts a task where it stands, and says so.
-    pub(super) fn put_task(&mut self, task: &Task) {
+    pub(super) fn put_task(&mut self, task: &KernelTask) {
         let id = task.id;
         let of_loop = task.loop_run().map(|run| run.name().to_string());
         if task.state.is_ended() {
@@ -161,7 +161,7 @@ impl Board {
             })),
             Format::Human if self.ui.is_live() && !task.state.is_ended() => {}
             // Said once for all that wait for the same.
-            Format::Human if task.state == State::Pending => {}
+            Format::Human if task.state == KernelTaskState::Pending => {}
             Format::Human if self.ui.is_live() => self.say(&format!("{id}  {text}")),
             Format::Human => self.ui.line(&format!("{id}  {text}")),
         }
@@ -171,7 +171,7 @@ impl Board {
     }
 
     /// Says what tasks wait for, each reason once for as long as something waits for it.
-    pub(super) fn put_waits(&mut self, waits: &BTreeMap<TaskId, Waits>) {
+    pub(super) fn put_waits(&mut self, waits: &BTreeMap<KernelTaskId, Waits>) {
         let mut reasons: BTreeMap<String, usize> = BTreeMap::new();
         for why in waits.values() {
             *reasons.entry(why.to_string()).or_default() += 1;
@@ -190,7 +190,7 @@ impl Board {
     }
 
     /// Says what became of what sets a loop off.
-    pub(super) fn set_off(&mut self, name: &LoopName, trigger: &Trigger, what: &str) {
+    pub(super) fn set_off(&mut self, name: &LoopName, trigger: &RunTrigger, what: &str) {
         match self.ui.format {
             Format::Json => self.ui.json(&json!({
                 "type": "loop_due",
@@ -247,7 +247,7 @@ impl Board {
         let width = self.rows.keys().map(|id| id.to_string().len()).max();
         let width = width.unwrap_or(0);
         let rows = self.rows.iter();
-        let rows = rows.filter(|(_, row)| row.standing != Standing::Ended);
+        let rows = rows.filter(|(_, row)| row.state != BoardStatus::Ended);
         let mut lines: Vec<String> = rows
             .map(|(id, row)| {
                 let id = id.to_string();
@@ -285,17 +285,17 @@ impl Board {
         self.shown.clear();
     }
 
-    fn tell(&mut self, id: &GoalId, standing: Standing, text: &str) {
+    fn announce(&mut self, id: &GoalId, state: BoardStatus, text: &str) {
         match self.ui.format {
             Format::Json => self.ui.json(&json!({
                 "type": "standing",
                 "goal": id.to_string(),
-                "standing": standing.as_str(),
+                "standing": state.as_str(),
                 "text": text,
             })),
             // The table shows the rest.
             Format::Human if self.ui.is_live() => {
-                if standing == Standing::Ended {
+                if state == BoardStatus::Ended {
                     self.say(&format!("{id}  {text}"));
                 }
             }
@@ -304,29 +304,29 @@ impl Board {
     }
 }
 
-fn task_words(task: &Task) -> String {
+fn task_words(task: &KernelTask) -> String {
     let what = first_line(&task.request.description);
     let stands = match task.state {
-        State::Pending => "waits",
-        State::Leased | State::Running => "runs",
-        State::Completed => "completed",
-        State::Failed => "failed",
-        State::Cancelled => "cancelled",
+        KernelTaskState::Pending => "waits",
+        KernelTaskState::Leased | KernelTaskState::Running => "runs",
+        KernelTaskState::Completed => "completed",
+        KernelTaskState::Failed => "failed",
+        KernelTaskState::Cancelled => "cancelled",
     };
     format!("{stands}: {what}")
 }
 
-fn effect_words(effect: &Effect) -> String {
+fn effect_words(effect: &GoalEffect) -> String {
     let phase = phase_words(effect);
     match &effect.action {
-        Action::RunAgent(task) => format!("turn {}: {phase}", task.turn),
-        Action::CreateWorkspace { .. }
-        | Action::Commit(_)
-        | Action::Baseline(_)
-        | Action::Verify(_)
-        | Action::Judge(_)
-        | Action::Publish { .. }
-        | Action::Wait { .. } => phase,
+        GoalAction::RunAgent(task) => format!("turn {}: {phase}", task.turn),
+        GoalAction::CreateWorkspace { .. }
+        | GoalAction::Commit(_)
+        | GoalAction::Baseline(_)
+        | GoalAction::Verify(_)
+        | GoalAction::Judge(_)
+        | GoalAction::Publish { .. }
+        | GoalAction::Wait { .. } => phase,
     }
 }
 

@@ -10,16 +10,16 @@ use std::thread::Scope;
 use kapi_core::task_id::LoopName;
 use kapi_gateway::serve::{ServeLimits, StopSignal, serve};
 use kapi_task::record::error::KernelError;
-use kapi_task::record::leader::call::{Call, Called};
+use kapi_task::record::leader::call::{LoopCall, LoopCallOutcome};
 use serde_json::{Value, json};
 
 use crate::commands::up::board::Board;
 use crate::config::webhook::Webhook;
 use crate::error::Error;
-use crate::kernel::{Kernel, failed};
-use crate::webhook::proof::Proof;
-use crate::webhook::waiting::Waiting;
-use crate::webhook::{Asked, CONNECTIONS_MAX, Counter, Reply};
+use crate::kernel::{ProjectKernel, failed};
+use crate::webhook::proof::CallProof;
+use crate::webhook::waiting::ConnectionQueue;
+use crate::webhook::{CONNECTIONS_MAX, WebhookCall, WebhookReply, WebhookServer};
 
 /// Calls that may wait before others are refused.
 const CALLS_MAX: usize = 32;
@@ -27,16 +27,16 @@ const CALLS_MAX: usize = 32;
 const TRY_MS: u64 = 5_000;
 
 /// What a call came to for each loop that waits for it.
-type Taken = Result<Vec<(LoopName, Called)>, KernelError>;
+type Taken = Result<Vec<(LoopName, LoopCallOutcome)>, KernelError>;
 
 /// The port and what comes in there.
-pub(super) struct Calls<'scope, 'env> {
+pub(super) struct InboundCalls<'scope, 'env> {
     scope: &'scope Scope<'scope, 'env>,
     webhook: Webhook,
-    proof: Proof,
+    proof: CallProof,
     ring: &'env (dyn Fn() + Sync),
-    line: SyncSender<Asked>,
-    asked: Receiver<Asked>,
+    line: SyncSender<WebhookCall>,
+    asked: Receiver<WebhookCall>,
     stop: StopSignal,
     port: Port,
 }
@@ -47,23 +47,23 @@ enum Port {
         /// When to try again, in milliseconds of the monotonic clock.
         again_at_ms: u64,
         /// Whether that was told.
-        is_told: bool,
+        is_reported: bool,
     },
     Open,
     Ended,
 }
 
-impl<'scope, 'env> Calls<'scope, 'env> {
+impl<'scope, 'env> InboundCalls<'scope, 'env> {
     /// Makes it, where the person wants calls to be taken.
     pub(super) fn wanted(
         scope: &'scope Scope<'scope, 'env>,
-        kernel: &Kernel<'_>,
+        kernel: &ProjectKernel<'_>,
         ring: &'env (dyn Fn() + Sync),
     ) -> Result<Option<Self>, Error> {
         let Some(webhook) = kernel.config.kernel.person.webhook.clone() else {
             return Ok(None);
         };
-        let proof = Proof::read(kernel.context, &webhook.secret)?;
+        let proof = CallProof::read(kernel.context, &webhook.secret)?;
         let (line, asked) = sync_channel(CALLS_MAX);
         Ok(Some(Self {
             scope,
@@ -75,7 +75,7 @@ impl<'scope, 'env> Calls<'scope, 'env> {
             stop: StopSignal::new().map_err(|error| Error::failed(&error))?,
             port: Port::Closed {
                 again_at_ms: 0,
-                is_told: false,
+                is_reported: false,
             },
         }))
     }
@@ -92,7 +92,7 @@ impl<'scope, 'env> Calls<'scope, 'env> {
     pub(super) fn open(&mut self, board: &mut Board, now_ms: u64) {
         let Port::Closed {
             again_at_ms,
-            is_told,
+            is_reported,
         } = self.port
         else {
             return;
@@ -104,25 +104,25 @@ impl<'scope, 'env> Calls<'scope, 'env> {
         let listener = match TcpListener::bind(address) {
             Ok(listener) => listener,
             Err(error) => {
-                if !is_told {
+                if !is_reported {
                     board.say(&format!(
                         "note: webhook calls are not accepted: listen on {address}: {error}"
                     ));
                 }
                 self.port = Port::Closed {
                     again_at_ms: now_ms + TRY_MS,
-                    is_told: true,
+                    is_reported: true,
                 };
                 return;
             }
         };
         let address = listener.local_addr().unwrap_or(address);
         board.listening(&format!("http://{address}/loops/<name>"));
-        let counter = Counter {
+        let server = WebhookServer {
             proof: self.proof.clone(),
             line: self.line.clone(),
             ring: self.ring,
-            waiting: Waiting::default(),
+            waiting: ConnectionQueue::default(),
         };
         let stop = self.stop.clone();
         self.scope.spawn(move || {
@@ -131,7 +131,7 @@ impl<'scope, 'env> Calls<'scope, 'env> {
             };
             // A listener that broke is like one that nobody calls.
             drop(serve(&listener, &stop, limits, &|stream| {
-                counter.serve(stream);
+                server.serve(stream);
             }));
         });
         self.port = Port::Open;
@@ -140,7 +140,7 @@ impl<'scope, 'env> Calls<'scope, 'env> {
     /// Answers the calls that wait.
     pub(super) fn answer(
         &self,
-        take: &mut dyn FnMut(&Call) -> Taken,
+        take: &mut dyn FnMut(&LoopCall) -> Taken,
         board: &mut Board,
     ) -> Result<(), Error> {
         for asked in self.asked.try_iter() {
@@ -160,50 +160,54 @@ impl<'scope, 'env> Calls<'scope, 'env> {
 }
 
 /// Returns what a caller is told: the best of what became of its call.
-fn reply(outcomes: &[(LoopName, Called)]) -> Reply {
+fn reply(outcomes: &[(LoopName, LoopCallOutcome)]) -> WebhookReply {
     let documents: Vec<Value> = outcomes
         .iter()
         .map(|(name, called)| match called {
-            Called::Run(task) => json!({"loop": name, "task": task}),
-            Called::Duplicate(task) => json!({"loop": name, "task": task, "duplicate": true}),
-            Called::NotNow(why) | Called::Full(why) | Called::Refused(why) => {
+            LoopCallOutcome::Run(task) => json!({"loop": name, "task": task}),
+            LoopCallOutcome::Duplicate(task) => {
+                json!({"loop": name, "task": task, "duplicate": true})
+            }
+            LoopCallOutcome::NotNow(why)
+            | LoopCallOutcome::Full(why)
+            | LoopCallOutcome::Refused(why) => {
                 json!({"loop": name, "error": why})
             }
         })
         .collect();
-    let status = |called: &Called| match called {
-        Called::Run(_) => 202,
-        Called::Duplicate(_) => 409,
-        Called::NotNow(_) | Called::Full(_) => 429,
-        Called::Refused(_) => 403,
+    let status = |called: &LoopCallOutcome| match called {
+        LoopCallOutcome::Run(_) => 202,
+        LoopCallOutcome::Duplicate(_) => 409,
+        LoopCallOutcome::NotNow(_) | LoopCallOutcome::Full(_) => 429,
+        LoopCallOutcome::Refused(_) => 403,
     };
     let best = outcomes.iter().map(|(_, called)| status(called)).min();
     match best {
-        Some(status) => Reply::new(status, json!({ "loops": documents })),
-        None => Reply::new(404, json!({"error": "no loop is triggered by this call"})),
+        Some(status) => WebhookReply::new(status, json!({ "loops": documents })),
+        None => WebhookReply::new(404, json!({"error": "no loop is triggered by this call"})),
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use kapi_core::task_id::{LoopName, TaskId};
-    use kapi_task::record::leader::call::Called;
+    use kapi_core::task_id::{KernelTaskId, LoopName};
+    use kapi_task::record::leader::call::LoopCallOutcome;
 
     use super::reply;
 
     #[test]
     fn a_caller_is_told_the_best_of_what_became_of_its_call() {
         let name = |text: &str| LoopName::parse(text).unwrap();
-        let run = || Called::Run(TaskId::new(1));
-        let duplicate = || Called::Duplicate(TaskId::new(1));
-        let full = || Called::Full("full".to_owned());
+        let run = || LoopCallOutcome::Run(KernelTaskId::new(1));
+        let duplicate = || LoopCallOutcome::Duplicate(KernelTaskId::new(1));
+        let full = || LoopCallOutcome::Full("full".to_owned());
         for (called, status) in [
             (vec![], 404),
             (vec![run()], 202),
             (vec![full(), run()], 202),
             (vec![duplicate()], 409),
             (vec![full()], 429),
-            (vec![Called::Refused("no".to_owned())], 403),
+            (vec![LoopCallOutcome::Refused("no".to_owned())], 403),
         ] {
             let outcomes: Vec<_> = called
                 .into_iter()

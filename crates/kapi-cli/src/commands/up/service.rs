@@ -14,7 +14,7 @@ use kapi_sys::disk::{create_dir_durably, replace_durably};
 use kapi_sys::process::{self, ProcessEnd, ProcessLimits, Program};
 use serde_json::json;
 
-use crate::commands::up::service::unit::{Kind, Unit};
+use crate::commands::up::service::unit::{ServiceKind, Unit};
 use crate::context::Context;
 use crate::error::Error;
 use crate::exit_code::Exit;
@@ -42,7 +42,7 @@ pub(super) struct Args {
     show_unit: bool,
     /// Service manager [default: this machine's]
     #[arg(long, value_name = "KIND", value_enum, requires = "unit")]
-    kind: Option<Kind>,
+    kind: Option<ServiceKind>,
     /// Also start the service now and at every login
     #[arg(long, requires = "install")]
     enable: bool,
@@ -64,18 +64,18 @@ impl Args {
 /// Does it.
 pub(super) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
     context.require_human("install Kapi as a service")?;
-    let place = Place::new(context, args.kind.unwrap_or_else(Kind::usual))?;
+    let location = UnitPath::new(context, args.kind.unwrap_or_else(ServiceKind::usual))?;
     if args.install {
-        install(context, &place, args)
+        install(context, &location, args)
     } else if args.uninstall {
-        uninstall(context, &place, args.disable)
+        uninstall(context, &location, args.disable)
     } else {
-        show(context, &place)
+        show(context, &location)
     }
 }
 
 /// The file and where it goes.
-struct Place {
+struct UnitPath {
     unit: Unit,
     path: PathBuf,
     text: String,
@@ -83,8 +83,8 @@ struct Place {
     found: Option<String>,
 }
 
-impl Place {
-    fn new(context: &Context, kind: Kind) -> Result<Self, Error> {
+impl UnitPath {
+    fn new(context: &Context, kind: ServiceKind) -> Result<Self, Error> {
         let root = kernel::root(context)?;
         let project = context.project(&root, "kapi up");
         let root = project.layout.root().to_path_buf();
@@ -105,8 +105,8 @@ impl Place {
         let config = context.config_path.parent().and_then(Path::parent);
         let config = config.unwrap_or(&context.home);
         let path = match kind {
-            Kind::Systemd => config.join("systemd/user").join(unit.file_name()),
-            Kind::Launchd => context
+            ServiceKind::Systemd => config.join("systemd/user").join(unit.file_name()),
+            ServiceKind::Launchd => context
                 .home
                 .join("Library/LaunchAgents")
                 .join(unit.file_name()),
@@ -143,15 +143,15 @@ impl Context {
     }
 }
 
-fn install(context: &Context, place: &Place, args: &Args) -> Result<Exit, Error> {
-    place.require_ours()?;
+fn install(context: &Context, location: &UnitPath, args: &Args) -> Result<Exit, Error> {
+    location.require_ours()?;
     if context.ui.format == Format::Human {
-        context.ui.line(&format!("{}:", place.path.display()));
+        context.ui.line(&format!("{}:", location.path.display()));
         context.ui.line("");
-        context.ui.page(place.text.trim_end());
+        context.ui.page(location.text.trim_end());
         context.ui.line("");
     }
-    let is_there = place.found.as_deref() == Some(place.text.as_str());
+    let is_there = location.found.as_deref() == Some(location.text.as_str());
     if !args.yes && !is_there {
         match context.ui.confirm("Write this file?") {
             Some(true) => {}
@@ -163,21 +163,21 @@ fn install(context: &Context, place: &Place, args: &Args) -> Result<Exit, Error>
         }
     }
     if !is_there {
-        let dir = place.path.parent().unwrap_or(&context.home);
+        let dir = location.path.parent().unwrap_or(&context.home);
         let failed = |error| Error::failed(&error);
-        for dir in [dir, place.unit.logs.as_path()] {
+        for dir in [dir, location.unit.logs.as_path()] {
             create_dir_durably(&context.disk, Path::new("/"), dir).map_err(failed)?;
         }
-        replace_durably(&context.disk, &place.path, place.text.as_bytes()).map_err(failed)?;
+        replace_durably(&context.disk, &location.path, location.text.as_bytes()).map_err(failed)?;
     }
     if args.enable {
-        for command in place.unit.enabling(&place.path) {
+        for command in location.unit.enabling(&location.path) {
             tell_system(context, &command)?;
         }
     }
     match context.ui.format {
         Format::Json => context.ui.json(&json!({
-            "type": "service_installed", "path": place.path, "text": place.text,
+            "type": "service_installed", "path": location.path, "text": location.text,
             "written": !is_there, "enabled": args.enable,
         })),
         Format::Human if args.enable => context.ui.line("It is installed and runs."),
@@ -185,7 +185,7 @@ fn install(context: &Context, place: &Place, args: &Args) -> Result<Exit, Error>
             context
                 .ui
                 .line("It is installed but not running. To start it:");
-            for command in place.unit.enabling(&place.path) {
+            for command in location.unit.enabling(&location.path) {
                 context.ui.line(&format!("  {}", command.join(" ")));
             }
         }
@@ -193,32 +193,32 @@ fn install(context: &Context, place: &Place, args: &Args) -> Result<Exit, Error>
     Ok(Exit::Success)
 }
 
-fn uninstall(context: &Context, place: &Place, disable: bool) -> Result<Exit, Error> {
-    place.require_ours()?;
-    if place.found.is_none() {
-        let text = format!("{} does not exist", place.path.display());
+fn uninstall(context: &Context, location: &UnitPath, disable: bool) -> Result<Exit, Error> {
+    location.require_ours()?;
+    if location.found.is_none() {
+        let text = format!("{} does not exist", location.path.display());
         return Err(Error::new(Exit::NotFound, text));
     }
     if disable {
-        for command in place.unit.disabling(&place.path) {
+        for command in location.unit.disabling(&location.path) {
             tell_system(context, &command)?;
         }
     }
-    std::fs::remove_file(&place.path).map_err(|error| {
-        let text = format!("failed to remove {}: {error}", place.path.display());
+    std::fs::remove_file(&location.path).map_err(|error| {
+        let text = format!("failed to remove {}: {error}", location.path.display());
         Error::new(Exit::Failed, text)
     })?;
     match context.ui.format {
         Format::Json => context.ui.json(&json!({
-            "type": "service_uninstalled", "path": place.path, "disabled": disable,
+            "type": "service_uninstalled", "path": location.path, "disabled": disable,
         })),
         Format::Human => {
             context
                 .ui
-                .line(&format!("Removed {}.", place.path.display()));
+                .line(&format!("Removed {}.", location.path.display()));
             if !disable {
                 context.ui.line("If it is running, stop it with:");
-                for command in place.unit.disabling(&place.path) {
+                for command in location.unit.disabling(&location.path) {
                     context.ui.line(&format!("  {}", command.join(" ")));
                 }
             }
@@ -227,23 +227,23 @@ fn uninstall(context: &Context, place: &Place, disable: bool) -> Result<Exit, Er
     Ok(Exit::Success)
 }
 
-fn show(context: &Context, place: &Place) -> Result<Exit, Error> {
-    place.require_ours()?;
-    let state = match place.found.as_deref() {
+fn show(context: &Context, location: &UnitPath) -> Result<Exit, Error> {
+    location.require_ours()?;
+    let state = match location.found.as_deref() {
         None => "not installed",
-        Some(text) if text == place.text => "installed",
+        Some(text) if text == location.text => "installed",
         Some(_) => "installed by another version of Kapi",
     };
     match context.ui.format {
         Format::Json => context.ui.json(&json!({
-            "path": place.path, "text": place.text, "state": state,
-            "installed": place.found.is_some(),
+            "path": location.path, "text": location.text, "state": state,
+            "installed": location.found.is_some(),
         })),
         Format::Human => {
             context
                 .ui
-                .say(&format!("{}: {state}", place.path.display()));
-            context.ui.page(place.text.trim_end());
+                .say(&format!("{}: {state}", location.path.display()));
+            context.ui.page(location.text.trim_end());
         }
     }
     Ok(Exit::Success)

@@ -10,22 +10,22 @@ use kapi_core::failure::Failure;
 use kapi_core::id::GoalId;
 use kapi_goal::perform::waits;
 use kapi_goal::perform::waits::WaitCheck;
-use kapi_goal::record::approvals::approval::Lack;
-use kapi_goal::record::drive::DriveError;
+use kapi_goal::record::approvals::approval::GoalLack;
+use kapi_goal::record::drive::GoalDriveError;
 use kapi_goal::record::error::EngineError;
 use kapi_goal::record::race;
 use kapi_goal::rules::state::Goal;
-use kapi_goal::rules::wait::Wait;
+use kapi_goal::rules::wait::GoalWait;
 use kapi_goal::rules::words;
 use kapi_sys::alarm::{Alarm, WakeSources};
 use kapi_sys::cancel::Cancel;
 use kapi_sys::clock::monotonic_ms;
-use kapi_workflow::record::supervise::{Entry, Need, Roster, Woken, need, wake};
+use kapi_workflow::record::supervise::{Need, Roster, RosterEntry, WakeOutcome, need, wake};
 
-use crate::commands::up::Until;
-use crate::commands::up::board::{Board, Standing};
-use crate::commands::up::crew::{Crew, Message, Shop};
+use crate::commands::up::StopCondition;
+use crate::commands::up::board::{Board, BoardStatus};
 use crate::commands::up::tasks::{TaskTally, Tasks};
+use crate::commands::up::threads::{Shop, ThreadGroup, ThreadMessage};
 use crate::driving::attendance::alarm_failed;
 use crate::error::{Error, chain};
 
@@ -41,7 +41,7 @@ const LOOKING_MAX: usize = 2;
 
 /// What a supervisor did, and what it leaves.
 #[derive(Debug, Default)]
-pub(super) struct Tally {
+pub(super) struct SupervisorTally {
     /// Goals whose wait it ended.
     pub(super) woken: BTreeSet<GoalId>,
     /// Goals that it drove.
@@ -58,7 +58,7 @@ pub(super) struct Tally {
 
 /// What is remembered of a goal from look to look, in milliseconds of the monotonic clock.
 #[derive(Debug, Default)]
-struct Memory {
+struct GoalMemory {
     /// Since when it is active and not driven.
     undriven_since_ms: Option<u64>,
     /// It was woken here, so nobody else is about to drive it.
@@ -71,9 +71,9 @@ struct Memory {
 
 /// How much a supervisor does.
 #[derive(Clone, Copy)]
-pub(super) struct Limits {
+pub(super) struct SupervisorLimits {
     /// How long it goes on.
-    pub(super) until: Until,
+    pub(super) until: StopCondition,
     /// How many goals it drives at once.
     pub(super) jobs_max: usize,
 }
@@ -81,15 +81,15 @@ pub(super) struct Limits {
 /// The loop and what it needs.
 pub(super) struct Supervisor<'scope, 'env> {
     shop: &'env Shop<'env>,
-    crew: Crew<'scope, 'env>,
+    threads: ThreadGroup<'scope, 'env>,
     tasks: Tasks<'scope, 'env>,
     alarm: Alarm,
-    until: Until,
+    until: StopCondition,
     jobs_max: usize,
     roster: Roster,
     board: Board,
-    memory: BTreeMap<GoalId, Memory>,
-    tally: Tally,
+    memory: BTreeMap<GoalId, GoalMemory>,
+    tally: SupervisorTally,
     now_ms: u64,
     /// When something is due that nobody tells of.
     next_ms: u64,
@@ -98,15 +98,15 @@ pub(super) struct Supervisor<'scope, 'env> {
 impl<'scope, 'env> Supervisor<'scope, 'env> {
     pub(super) fn new(
         shop: &'env Shop<'env>,
-        crew: Crew<'scope, 'env>,
+        threads: ThreadGroup<'scope, 'env>,
         tasks: Tasks<'scope, 'env>,
         alarm: Alarm,
-        limits: Limits,
+        limits: SupervisorLimits,
     ) -> Self {
-        let Limits { until, jobs_max } = limits;
+        let SupervisorLimits { until, jobs_max } = limits;
         Self {
             shop,
-            crew,
+            threads,
             tasks,
             alarm,
             until,
@@ -114,14 +114,14 @@ impl<'scope, 'env> Supervisor<'scope, 'env> {
             roster: Roster::default(),
             board: Board::new(shop.context.ui),
             memory: BTreeMap::new(),
-            tally: Tally::default(),
+            tally: SupervisorTally::default(),
             now_ms: 0,
             next_ms: 0,
         }
     }
 
     /// Supervises until it is time to end, and tells what was done.
-    pub(super) fn run(mut self) -> Result<Tally, Error> {
+    pub(super) fn run(mut self) -> Result<SupervisorTally, Error> {
         let shop = self.shop;
         let result = loop {
             let is_leaving = shop.interrupts.is_raised();
@@ -140,7 +140,7 @@ impl<'scope, 'env> Supervisor<'scope, 'env> {
         if result.is_err() {
             // The threads are joined before the error is told, and they end on the same flag.
             shop.interrupts.cancel().raise();
-            self.crew.call_off(&|_, _| false);
+            self.threads.call_off(&|_, _| false);
             self.tasks.call_off();
         }
         self.board.clear();
@@ -152,7 +152,7 @@ impl<'scope, 'env> Supervisor<'scope, 'env> {
     fn step(&mut self, is_leaving: bool) -> Result<(), Error> {
         self.now_ms = monotonic_ms();
         self.next_ms = self.now_ms + LOOK_MS_MAX;
-        for message in self.crew.messages() {
+        for message in self.threads.messages() {
             self.take(message);
         }
         self.watch()?;
@@ -166,7 +166,7 @@ impl<'scope, 'env> Supervisor<'scope, 'env> {
         let considered = roster
             .entries()
             .try_for_each(|(id, entry)| self.consider(id, entry, is_leaving));
-        self.crew.call_off(&|id, number| {
+        self.threads.call_off(&|id, number| {
             let goal = roster.goal(id).filter(|_| !is_leaving);
             let wait = goal.and_then(|goal| goal.wait.as_ref());
             wait.is_some_and(|wait| wait.number == number)
@@ -189,7 +189,7 @@ impl<'scope, 'env> Supervisor<'scope, 'env> {
         for (id, entry) in self.roster.entries() {
             let Ok(goal) = &entry.goal else { continue };
             let needed = need(goal);
-            if needed == Need::Nothing || self.crew.drives(id) {
+            if needed == Need::Nothing || self.threads.drives(id) {
                 continue;
             }
             let is_approved = self.lack(goal)?.is_none();
@@ -197,8 +197,8 @@ impl<'scope, 'env> Supervisor<'scope, 'env> {
                 .directories
                 .insert(layout.goal(id).dir().to_path_buf());
             if let (Need::Watcher(wait), true) = (needed, is_approved) {
-                let world = self.crew.world(id)?;
-                let more = waits::watched(&world.place, wait);
+                let world = self.threads.world(id)?;
+                let more = waits::watched(&world.location, wait);
                 watched.directories.extend(more.directories);
                 watched.processes.extend(more.processes);
             }
@@ -208,23 +208,23 @@ impl<'scope, 'env> Supervisor<'scope, 'env> {
             .map_err(|error| alarm_failed(&error))
     }
 
-    fn take(&mut self, message: Message) {
+    fn take(&mut self, message: ThreadMessage) {
         match message {
-            Message::Saw(id, seen) => self.board.see(&id, &seen),
-            Message::Drove(id, driven) => self.drove(&id, driven),
-            Message::Looked(id, number, found) => self.looked(&id, number, found),
+            ThreadMessage::Saw(id, seen) => self.board.see(&id, &seen),
+            ThreadMessage::Drove(id, driven) => self.drove(&id, driven),
+            ThreadMessage::Looked(id, number, found) => self.looked(&id, number, found),
         }
     }
 
-    fn drove(&mut self, id: &GoalId, driven: Result<Box<Goal>, DriveError>) {
+    fn drove(&mut self, id: &GoalId, driven: Result<Box<Goal>, GoalDriveError>) {
         let again_ms = self.now_ms + AFTER_FAILURE_MS;
         let memory = self.memory.entry(id.clone()).or_default();
         memory.undriven_since_ms = None;
         memory.is_ours = false;
         match driven {
             // Another supervisor was faster.
-            Err(DriveError::Driven { .. }) => {}
-            Err(DriveError::Engine(error)) => {
+            Err(GoalDriveError::Driven { .. }) => {}
+            Err(GoalDriveError::Engine(error)) => {
                 memory.trouble = Some((format!("failed to {}", chain(&error)), again_ms));
             }
             Ok(goal) if goal.is_driven() && !self.shop.interrupts.is_raised() => {
@@ -242,7 +242,12 @@ impl<'scope, 'env> Supervisor<'scope, 'env> {
         }
     }
 
-    fn consider(&mut self, id: &GoalId, entry: &Entry, is_leaving: bool) -> Result<(), Error> {
+    fn consider(
+        &mut self,
+        id: &GoalId,
+        entry: &RosterEntry,
+        is_leaving: bool,
+    ) -> Result<(), Error> {
         let goal = match &entry.goal {
             Ok(goal) => goal,
             Err(error) => {
@@ -253,7 +258,7 @@ impl<'scope, 'env> Supervisor<'scope, 'env> {
         let needed = need(goal);
         // Neither driven nor looked at: even a look may run what the goal's files say.
         if matches!(needed, Need::Driver | Need::Watcher(_))
-            && !self.crew.drives(id)
+            && !self.threads.drives(id)
             && let Some(lack) = self.lack(goal)?
         {
             self.forget(id);
@@ -261,7 +266,7 @@ impl<'scope, 'env> Supervisor<'scope, 'env> {
                 "cannot continue: {lack}; next: kapi goal approve {}",
                 id.reference()
             );
-            self.board.put(id, Standing::Person, text);
+            self.board.put(id, BoardStatus::Person, text);
             return Ok(());
         }
         match needed {
@@ -270,36 +275,36 @@ impl<'scope, 'env> Supervisor<'scope, 'env> {
                 Some(of) => {
                     self.forget(id);
                     let text = format!("it continues as a task of workflow {}", of.id);
-                    self.board.put(id, Standing::Driven, text);
+                    self.board.put(id, BoardStatus::Driven, text);
                     Ok(())
                 }
             },
             Need::Watcher(wait) => self.see_parked(goal, wait, is_leaving),
             Need::Person => {
                 self.forget(id);
-                self.board.put(id, Standing::Person, person_words(goal));
+                self.board.put(id, BoardStatus::Person, person_words(goal));
                 Ok(())
             }
             Need::Nothing => {
                 self.forget(id);
                 let reason = words::reason(goal).unwrap_or_default();
                 let text = format!("{}: {reason}", goal.status);
-                self.board.put(id, Standing::Ended, text);
+                self.board.put(id, BoardStatus::Ended, text);
                 Ok(())
             }
         }
     }
 
     /// Tells what is missing in the person's home for a goal to go on.
-    fn lack(&self, goal: &Goal) -> Result<Option<Lack>, Error> {
+    fn lack(&self, goal: &Goal) -> Result<Option<GoalLack>, Error> {
         let lack = self.shop.project.unapproved(goal);
         lack.map_err(|error| Error::engine(&error, &goal.id.to_string()))
     }
 
     fn see_active(&mut self, id: &GoalId, is_leaving: bool) -> Result<(), Error> {
-        if self.crew.drives(id) {
+        if self.threads.drives(id) {
             let text = self.board.driven_text(id);
-            self.board.put(id, Standing::DrivenHere, text);
+            self.board.put(id, BoardStatus::DrivenHere, text);
             return Ok(());
         }
         if let Some(text) = self.trouble(id) {
@@ -311,7 +316,7 @@ impl<'scope, 'env> Supervisor<'scope, 'env> {
         if let Some(owner) = driver.map_err(|error| Error::engine(&error, &id.to_string()))? {
             memory.undriven_since_ms = None;
             let text = format!("driven by {owner}");
-            self.board.put(id, Standing::Driven, text);
+            self.board.put(id, BoardStatus::Driven, text);
             return Ok(());
         }
         let since_ms = *memory.undriven_since_ms.get_or_insert(self.now_ms);
@@ -320,30 +325,30 @@ impl<'scope, 'env> Supervisor<'scope, 'env> {
         } else {
             since_ms + GRACE_MS
         };
-        let has_room = self.crew.n_driving() < self.jobs_max;
-        if is_leaving || due_ms > self.now_ms || !has_room {
+        let has_capacity = self.threads.n_driving() < self.jobs_max;
+        if is_leaving || due_ms > self.now_ms || !has_capacity {
             self.next_ms = self.next_ms.min(due_ms.max(self.now_ms + 1));
             self.tally.undriven.insert(id.clone());
             let text = "active, and not driven yet".to_owned();
-            self.board.put(id, Standing::Due, text);
+            self.board.put(id, BoardStatus::Due, text);
             return Ok(());
         }
-        self.crew.drive(id)?;
+        self.threads.drive(id)?;
         let text = self.board.driven_text(id);
-        self.board.put(id, Standing::DrivenHere, text);
+        self.board.put(id, BoardStatus::DrivenHere, text);
         Ok(())
     }
 
-    fn see_parked(&mut self, goal: &Goal, wait: &Wait, is_leaving: bool) -> Result<(), Error> {
+    fn see_parked(&mut self, goal: &Goal, wait: &GoalWait, is_leaving: bool) -> Result<(), Error> {
         let id = &goal.id;
         self.tally.parked.insert(id.clone());
         let text = format!("parked until {}", words::wait_words(&wait.until));
-        self.board.put(id, Standing::Parked, text);
-        if is_leaving || self.crew.looks_at(id) {
+        self.board.put(id, BoardStatus::Parked, text);
+        if is_leaving || self.threads.looks_at(id) {
             return Ok(());
         }
         if waits::pace(wait) == waits::CheckCost::Quick {
-            let world = self.crew.world(id)?;
+            let world = self.threads.world(id)?;
             let found = waits::look(&world, goal, wait, &Cancel::new());
             self.looked(id, wait.number, found);
         } else {
@@ -357,7 +362,7 @@ impl<'scope, 'env> Supervisor<'scope, 'env> {
     }
 
     /// Has a command tried that is waited for, if it is time and there is room.
-    fn try_command(&mut self, goal: &Goal, wait: &Wait) -> Result<(), Error> {
+    fn try_command(&mut self, goal: &Goal, wait: &GoalWait) -> Result<(), Error> {
         let id = &goal.id;
         let memory = self.memory.entry(id.clone()).or_default();
         let again_ms = match memory.looked {
@@ -366,8 +371,8 @@ impl<'scope, 'env> Supervisor<'scope, 'env> {
         };
         if again_ms > self.now_ms {
             self.next_ms = self.next_ms.min(again_ms);
-        } else if self.crew.n_looking() < LOOKING_MAX {
-            self.crew.look(goal, wait)?;
+        } else if self.threads.n_looking() < LOOKING_MAX {
+            self.threads.look(goal, wait)?;
         }
         Ok(())
     }
@@ -388,12 +393,12 @@ impl<'scope, 'env> Supervisor<'scope, 'env> {
                 self.next_ms = self.now_ms;
                 memory.looked = None;
                 match wake(self.shop.project, id, number, &why) {
-                    Ok(Woken::Now) => {
+                    Ok(WakeOutcome::Now) => {
                         memory.is_ours = true;
                         memory.trouble = None;
                         self.tally.woken.insert(id.clone());
                     }
-                    Ok(Woken::Before) => {}
+                    Ok(WakeOutcome::Before) => {}
                     Err(error) => self.cannot_wake(id, number, &error),
                 }
             }
@@ -429,7 +434,7 @@ impl<'scope, 'env> Supervisor<'scope, 'env> {
 
     fn fail(&mut self, id: &GoalId, text: String) {
         self.tally.failed.insert(id.clone());
-        self.board.put(id, Standing::Failed, text);
+        self.board.put(id, BoardStatus::Failed, text);
     }
 
     fn forget(&mut self, id: &GoalId) {
@@ -438,10 +443,10 @@ impl<'scope, 'env> Supervisor<'scope, 'env> {
 
     /// Tells whether everything that was to be done is done.
     fn is_finished(&mut self, is_leaving: bool) -> bool {
-        if self.crew.n_driving() + self.crew.n_looking() > 0 {
+        if self.threads.n_driving() + self.threads.n_looking() > 0 {
             return false;
         }
-        if (is_leaving || self.until == Until::NothingDue) && !self.tasks.is_finished() {
+        if (is_leaving || self.until == StopCondition::NothingDue) && !self.tasks.is_finished() {
             return false;
         }
         if is_leaving {
@@ -452,7 +457,7 @@ impl<'scope, 'env> Supervisor<'scope, 'env> {
             let looked = self.memory.get(id).and_then(|memory| memory.looked);
             wait.map(|wait| wait.number) == looked.map(|(number, _)| number)
         };
-        self.until == Until::NothingDue
+        self.until == StopCondition::NothingDue
             && self.tally.undriven.is_empty()
             && self.tally.parked.iter().all(was_looked_at)
     }

@@ -8,44 +8,45 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::Scope;
 
-use kapi_core::task_id::TaskId;
-use kapi_run::book::Book;
+use kapi_core::task_id::KernelTaskId;
+use kapi_run::host_grants::HostGrants;
 use kapi_sys::alarm::WakeSources;
 use kapi_sys::clock::{Clock as _, monotonic_ms};
-use kapi_task::perform::events::Lookout;
-use kapi_task::record::leader::{Leader, Led, Outcome, Surroundings};
-use kapi_task::record::worker::{Hands, Terms, Worker};
+use kapi_task::perform::events::EventWatcher;
+use kapi_task::record::leader::{LeadOutcome, Leader, LeaderContext, OccurrenceOutcome};
+use kapi_task::record::worker::{KernelWorker, LeaseHandle, WorkerTerms};
 use kapi_task::rules::admission;
-use kapi_task::rules::task::{Report, Task};
-use kapi_task::rules::task_state::State;
+use kapi_task::rules::task::{AttemptReport, KernelTask};
+use kapi_task::rules::task_state::KernelTaskState;
 
 use crate::commands::up::board::Board;
-use crate::commands::up::calls::Calls;
-use crate::commands::up::crew::Shop;
-use crate::commands::up::said::Said;
+use crate::commands::up::calls::InboundCalls;
+use crate::commands::up::threads::Shop;
+use crate::commands::up::watched_files::FileNotices;
 use crate::error::Error;
 use crate::kernel::listening::{Listening, listen};
-use crate::kernel::{Kernel, failed};
+use crate::kernel::{ProjectKernel, failed};
 
 /// How often a task that found no room on the machine is tried again, in milliseconds.
-const ROOM_MS: u64 = 2_000;
+const CAPACITY_MS: u64 = 2_000;
 /// How many loops that are due next are shown.
 const UPCOMING_MAX: usize = 3;
 
 /// What performs one task.
-pub(super) type Perform<'env> = &'env (dyn Fn(&Task, &Hands<'_>) -> Report + Sync);
+pub(super) type Perform<'env> =
+    &'env (dyn Fn(&KernelTask, &LeaseHandle<'_>) -> AttemptReport + Sync);
 
 /// What the tasks of a supervisor stand on.
 pub(super) struct Floor<'env> {
     pub(super) shop: &'env Shop<'env>,
     /// What was set for the kernel when it began.
-    pub(super) kernel: Kernel<'env>,
+    pub(super) kernel: ProjectKernel<'env>,
     /// Performs a task.
     pub(super) perform: Perform<'env>,
     /// Tells whether the machine bears one more task beside so many of this process.
-    pub(super) has_room: &'env (dyn Fn(usize) -> bool + Sync),
+    pub(super) has_capacity: &'env (dyn Fn(usize) -> bool + Sync),
     /// Whether a thread that performs has something to say.
-    pub(super) has_rung: &'env AtomicBool,
+    pub(super) has_woken: &'env AtomicBool,
     /// Wakes the supervisor, and says so.
     pub(super) ring: &'env (dyn Fn() + Sync),
     /// Tasks at once.
@@ -55,24 +56,24 @@ pub(super) struct Floor<'env> {
 /// The tasks and loops of one supervisor.
 pub(super) struct Tasks<'scope, 'env> {
     shop: &'env Shop<'env>,
-    kernel: Kernel<'env>,
-    has_room: &'env (dyn Fn(usize) -> bool + Sync),
-    has_rung: &'env AtomicBool,
+    kernel: ProjectKernel<'env>,
+    has_capacity: &'env (dyn Fn(usize) -> bool + Sync),
+    has_woken: &'env AtomicBool,
     slots: usize,
-    worker: Worker<'scope, 'env>,
+    worker: KernelWorker<'scope, 'env>,
     leader: Leader,
-    lookout: Lookout,
-    book: Book,
-    said: Said,
-    calls: Option<Calls<'scope, 'env>>,
+    lookout: EventWatcher,
+    grants: HostGrants,
+    said: FileNotices,
+    calls: Option<InboundCalls<'scope, 'env>>,
     /// Rings when other machines record something.
     listening: Option<Listening>,
     /// When each part wants to be called again, in milliseconds of the monotonic clock.
     work_at_ms: u64,
     lead_at_ms: u64,
-    room_at_ms: u64,
+    capacity_at_ms: u64,
     /// Where each task stood when it was told of last.
-    told: BTreeMap<TaskId, State>,
+    reported: BTreeMap<KernelTaskId, KernelTaskState>,
     tally: TaskTally,
     is_leaving: bool,
     /// Whether it has looked at every loop since it began.
@@ -83,7 +84,7 @@ pub(super) struct Tasks<'scope, 'env> {
 #[derive(Debug, Clone, Default)]
 pub(super) struct TaskTally {
     /// Tasks that were worked on here, with where they stand.
-    pub(super) worked: BTreeMap<TaskId, State>,
+    pub(super) worked: BTreeMap<KernelTaskId, KernelTaskState>,
     /// Tasks that wait.
     pub(super) waiting: usize,
 }
@@ -95,7 +96,7 @@ impl<'scope, 'env> Tasks<'scope, 'env> {
     ) -> Result<Self, Error> {
         let kernel = floor.kernel;
         let root = kernel.project.layout.root();
-        let terms = Terms {
+        let terms = WorkerTerms {
             slots: floor.slots,
             capacity: kernel.terms.capacity(),
             only: None,
@@ -105,24 +106,24 @@ impl<'scope, 'env> Tasks<'scope, 'env> {
         };
         let queue = kernel.queue()?;
         let listening = listen(scope, &queue, floor.ring)?;
-        let worker = Worker::new(scope, queue, terms).map_err(|error| failed(&error))?;
+        let worker = KernelWorker::new(scope, queue, terms).map_err(|error| failed(&error))?;
         Ok(Self {
             shop: floor.shop,
-            lookout: Lookout::new(root),
-            book: kernel.context.book(kernel.config),
-            said: Said::new(&kernel),
-            calls: Calls::wanted(scope, &kernel, floor.ring)?,
+            lookout: EventWatcher::new(root),
+            grants: kernel.context.grants(kernel.config),
+            said: FileNotices::new(&kernel),
+            calls: InboundCalls::wanted(scope, &kernel, floor.ring)?,
             listening: Some(listening),
             kernel,
-            has_room: floor.has_room,
-            has_rung: floor.has_rung,
+            has_capacity: floor.has_capacity,
+            has_woken: floor.has_woken,
             slots: floor.slots,
             worker,
             leader: Leader::default(),
             work_at_ms: 0,
             lead_at_ms: 0,
-            room_at_ms: 0,
-            told: BTreeMap::new(),
+            capacity_at_ms: 0,
+            reported: BTreeMap::new(),
             tally: TaskTally::default(),
             is_leaving: false,
             has_led: false,
@@ -145,19 +146,19 @@ impl<'scope, 'env> Tasks<'scope, 'env> {
             self.worker.leave();
         }
         // What is rung from here on is heard in the next step.
-        let has_rung = self.has_rung.swap(false, Ordering::SeqCst);
+        let has_woken = self.has_woken.swap(false, Ordering::SeqCst);
         let (queue, _) = self.worker.queue();
         let noted = queue.refresh().map_err(|error| failed(&error))?;
-        let has_news = has_rung || !noted.is_empty();
+        let has_news = has_woken || !noted.is_empty();
         self.reload(board);
         self.answer_calls(board, now_ms)?;
         if !self.is_leaving {
             self.lead(board, has_news, now_ms)?;
         }
         self.work(has_news, now_ms)?;
-        self.tell(board)?;
+        self.announce(board)?;
         let pauses = self.not_before_ms(now_ms).into_iter();
-        let port_ms = self.calls.as_ref().and_then(Calls::again_at_ms);
+        let port_ms = self.calls.as_ref().and_then(InboundCalls::again_at_ms);
         let own = [
             self.work_at_ms,
             self.lead_at_ms,
@@ -173,7 +174,7 @@ impl<'scope, 'env> Tasks<'scope, 'env> {
         }
         // Read anew, so that a rule or profile that was changed holds from now on.
         let shop = self.shop;
-        match Kernel::new(shop.context, shop.project, shop.config) {
+        match ProjectKernel::new(shop.context, shop.project, shop.config) {
             Ok(kernel) => self.kernel = kernel,
             Err(error) => board.say(&format!(
                 "note: the previous settings stay in effect: {error}"
@@ -200,9 +201,9 @@ impl<'scope, 'env> Tasks<'scope, 'env> {
         let (leader, profiles) = (&self.leader, &self.kernel.profiles);
         let now_ms = self.kernel.context.clock.now_ms();
         let (queue, _) = self.worker.queue();
-        self.kernel.at_door(|door| {
-            let around = Surroundings {
-                door,
+        self.kernel.at_admission(|admission| {
+            let around = LeaderContext {
+                admission,
                 profiles,
                 sights: &sights,
                 now_ms,
@@ -220,7 +221,7 @@ impl<'scope, 'env> Tasks<'scope, 'env> {
         let clock_ms = self.kernel.context.clock.now_ms();
         let sights = if self.leader.leads() {
             self.lookout
-                .look(&self.book, self.leader.watched(), clock_ms)
+                .look(&self.grants, self.leader.watched(), clock_ms)
         } else {
             BTreeMap::new()
         };
@@ -228,9 +229,9 @@ impl<'scope, 'env> Tasks<'scope, 'env> {
         let leader = &mut self.leader;
         let profiles = &self.kernel.profiles;
         let (queue, own) = self.worker.queue();
-        let led = self.kernel.at_door(|door| {
-            let around = Surroundings {
-                door,
+        let led = self.kernel.at_admission(|admission| {
+            let around = LeaderContext {
+                admission,
                 profiles,
                 sights: &sights,
                 now_ms: clock_ms,
@@ -250,11 +251,11 @@ impl<'scope, 'env> Tasks<'scope, 'env> {
         Ok(())
     }
 
-    fn show(&mut self, board: &mut Board, led: &Led) {
+    fn show(&mut self, board: &mut Board, led: &LeadOutcome) {
         for dealt in &led.dealt {
             let what = match &dealt.outcome {
-                Outcome::Run(task) => format!("triggered, as {task}"),
-                Outcome::None(reason) => format!("not triggered: {reason}"),
+                OccurrenceOutcome::Run(task) => format!("triggered, as {task}"),
+                OccurrenceOutcome::None(reason) => format!("not triggered: {reason}"),
             };
             board.set_off(&dealt.name, &dealt.trigger, &what);
         }
@@ -272,7 +273,7 @@ impl<'scope, 'env> Tasks<'scope, 'env> {
     /// Works on what waits. Each look for work takes a lock, so there has to be a reason.
     fn work(&mut self, has_news: bool, now_ms: u64) -> Result<(), Error> {
         let has_free = self.worker.n_jobs() < self.slots && !self.is_leaving;
-        let waits = has_free && now_ms >= self.room_at_ms && self.is_there_work();
+        let waits = has_free && now_ms >= self.capacity_at_ms && self.is_there_work();
         // Where nobody holds anything, no lease can run out.
         let is_time = now_ms >= self.work_at_ms && self.is_anything_held();
         if !has_news && !waits && !is_time && !self.is_leaving {
@@ -281,18 +282,18 @@ impl<'scope, 'env> Tasks<'scope, 'env> {
             }
             return Ok(());
         }
-        let (has_room, n_jobs) = (self.has_room, self.worker.n_jobs());
-        let stepped = self.worker.step(&|| has_room(n_jobs));
+        let (has_capacity, n_jobs) = (self.has_capacity, self.worker.n_jobs());
+        let stepped = self.worker.step(&|| has_capacity(n_jobs));
         let stepped = stepped.map_err(|error| failed(&error))?;
         for id in stepped.claimed {
-            self.tally.worked.insert(id, State::Running);
+            self.tally.worked.insert(id, KernelTaskState::Running);
         }
         self.work_at_ms = stepped.again_at_ms;
         let has_free = self.worker.n_jobs() < self.slots && !self.is_leaving;
         if has_free && self.is_there_work() {
             // The machine has no room for it.
-            self.room_at_ms = now_ms + ROOM_MS;
-            self.work_at_ms = self.work_at_ms.min(self.room_at_ms);
+            self.capacity_at_ms = now_ms + CAPACITY_MS;
+            self.work_at_ms = self.work_at_ms.min(self.capacity_at_ms);
         }
         Ok(())
     }
@@ -316,19 +317,19 @@ impl<'scope, 'env> Tasks<'scope, 'env> {
         let clock_ms = queue.now_ms();
         let tasks = queue.kernel().tasks.values();
         let pauses = tasks
-            .filter(|task| task.state == State::Pending)
+            .filter(|task| task.state == KernelTaskState::Pending)
             .filter_map(|task| u64::try_from(task.not_before_ms - clock_ms).ok())
             .filter(|pause_ms| *pause_ms > 0);
         pauses.min().map(|pause_ms| now_ms + pause_ms)
     }
 
     /// Tells where tasks stand that stood elsewhere before.
-    fn tell(&mut self, board: &mut Board) -> Result<(), Error> {
+    fn announce(&mut self, board: &mut Board) -> Result<(), Error> {
         let (queue, _) = self.worker.queue();
-        let mut told = BTreeMap::new();
+        let mut reported = BTreeMap::new();
         for (id, task) in &queue.kernel().tasks {
-            told.insert(*id, task.state);
-            if self.told.remove(id) != Some(task.state) {
+            reported.insert(*id, task.state);
+            if self.reported.remove(id) != Some(task.state) {
                 board.put_task(task);
             }
         }
@@ -336,7 +337,7 @@ impl<'scope, 'env> Tasks<'scope, 'env> {
         let capacity = self.kernel.terms.capacity();
         board.put_waits(&admission::waits(queue.kernel(), &capacity, now_ms));
         // What is left has ended.
-        for id in std::mem::replace(&mut self.told, told).into_keys() {
+        for id in std::mem::replace(&mut self.reported, reported).into_keys() {
             let Some(task) = queue.find(id).map_err(|error| failed(&error))? else {
                 continue;
             };
@@ -346,7 +347,7 @@ impl<'scope, 'env> Tasks<'scope, 'env> {
                 .entry(id)
                 .and_modify(|state| *state = task.state);
         }
-        self.tally.waiting = self.told.len();
+        self.tally.waiting = self.reported.len();
         Ok(())
     }
 
@@ -360,14 +361,14 @@ impl<'scope, 'env> Tasks<'scope, 'env> {
 
     /// Calls everything off, for a supervisor that has failed.
     pub(super) fn call_off(&mut self) {
-        self.calls.iter_mut().for_each(Calls::end);
+        self.calls.iter_mut().for_each(InboundCalls::end);
         self.listening = None;
         self.worker.leave();
     }
 
     /// Leads no more, and tells what was done.
     pub(super) fn end(mut self) -> Result<TaskTally, Error> {
-        self.calls.iter_mut().for_each(Calls::end);
+        self.calls.iter_mut().for_each(InboundCalls::end);
         self.listening = None;
         let (queue, own) = self.worker.queue();
         let resigned = self.leader.resign(queue, own);

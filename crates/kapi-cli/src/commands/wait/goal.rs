@@ -1,10 +1,10 @@
 //! Waiting for a goal: until it has ended, or a person has to do something for it to go on.
 
 use kapi_core::id::GoalId;
-use kapi_goal::rules::state::{Goal, Status};
+use kapi_goal::rules::state::{Goal, GoalStatus};
 use kapi_wire::result::ResultView;
 
-use crate::commands::wait::{OWNER, Waited};
+use crate::commands::wait::{OWNER, WaitSubject};
 use crate::context::Context;
 use crate::driving::exit_of;
 use crate::error::Error;
@@ -16,7 +16,7 @@ use crate::ui::Format;
 pub(super) fn wait(context: &Context, id: &GoalId, timeout_ms: Option<u64>) -> Result<Exit, Error> {
     let project = context.project(&context.project_root()?, OWNER);
     let failed = |error| Error::engine(&error, &id.to_string());
-    let waited = Waited {
+    let waited = WaitSubject {
         reference: id.reference(),
         dir: project.layout.goal(id).dir().to_path_buf(),
         timeout_ms,
@@ -49,14 +49,14 @@ pub(super) fn wait(context: &Context, id: &GoalId, timeout_ms: Option<u64>) -> R
 /// Tells whether nothing more happens to it by itself.
 fn rests(goal: &Goal) -> bool {
     match goal.status {
-        Status::Setup | Status::Active => false,
-        Status::Waiting => goal.waits_for_person(),
-        Status::Done | Status::Unverified => !goal.is_driven(),
-        Status::Proposed
-        | Status::Blocked
-        | Status::Stalled
-        | Status::Paused
-        | Status::Impossible
-        | Status::Cancelled => true,
+        GoalStatus::Setup | GoalStatus::Active => false,
+        GoalStatus::Waiting => goal.waits_for_person(),
+        GoalStatus::Done | GoalStatus::Unverified => !goal.is_driven(),
+        GoalStatus::Proposed
+        | GoalStatus::Blocked
+        | GoalStatus::Stalled
+        | GoalStatus::Paused
+        | GoalStatus::Impossible
+        | GoalStatus::Cancelled => true,
     }
 }

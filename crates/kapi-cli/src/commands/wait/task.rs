@@ -5,7 +5,7 @@
 use std::thread;
 use std::time::Duration;
 
-use kapi_core::task_id::TaskId;
+use kapi_core::task_id::KernelTaskId;
 use kapi_sys::alarm::{Alarm, WakeSources};
 use kapi_sys::clock::monotonic_ms;
 use kapi_task::record::queue::Queue;
@@ -18,29 +18,33 @@ use crate::driving::attendance::{alarm, alarm_failed};
 use crate::driving::interrupts;
 use crate::error::Error;
 use crate::exit_code::Exit;
-use crate::kernel::foreground::Seen;
+use crate::kernel::foreground::TaskSnapshot;
 use crate::kernel::listening::listen;
-use crate::kernel::{self, Kernel, failed, no_task};
+use crate::kernel::{self, ProjectKernel, failed, no_task};
 
 /// The longest until the task is looked at again, should the system not tell of a change.
 const LOOK_MS: u64 = 5_000;
 
 /// Waits for a task.
-pub(super) fn wait(context: &Context, id: TaskId, timeout_ms: Option<u64>) -> Result<Exit, Error> {
+pub(super) fn wait(
+    context: &Context,
+    id: KernelTaskId,
+    timeout_ms: Option<u64>,
+) -> Result<Exit, Error> {
     kernel::with(context, OWNER, |kernel| {
         let alarm = alarm()?;
-        let bell = alarm.bell();
+        let waker = alarm.waker();
         let queue = kernel.queue()?;
         thread::scope(|scope| {
-            let _listening = listen(scope, &queue, move || bell.ring())?;
+            let _listening = listen(scope, &queue, move || waker.ring())?;
             look_on(kernel, id, timeout_ms, queue, alarm)
         })
     })
 }
 
 fn look_on(
-    kernel: &Kernel<'_>,
-    id: TaskId,
+    kernel: &ProjectKernel<'_>,
+    id: KernelTaskId,
     timeout_ms: Option<u64>,
     mut queue: Queue<'_>,
     mut alarm: Alarm,
@@ -71,7 +75,7 @@ fn look_on(
                  in another terminal.",
             );
         }
-        follower.show(&Seen { task: &task, waits });
+        follower.show(&TaskSnapshot { task: &task, waits });
         if interrupts.is_raised() {
             return Ok(Exit::Interrupted);
         }

@@ -1,16 +1,16 @@
 //! Waiting for a workflow: until it has ended, or its person has to decide, answer or unblock it.
 
 use kapi_core::workflow_key::WorkflowKey;
-use kapi_core::workflow_status::Status;
+use kapi_core::workflow_status::WorkflowStatus;
 use kapi_workflow::record::workflows::Workflows;
-use kapi_workflow::rules::mode_spec::Stage;
+use kapi_workflow::rules::mode_spec::WorkflowStage;
 use kapi_workflow::rules::state::Workflow;
 
-use crate::commands::wait::{OWNER, Waited};
+use crate::commands::wait::{OWNER, WaitSubject};
 use crate::context::Context;
 use crate::error::Error;
 use crate::exit_code::Exit;
-use crate::workflow::found::Found;
+use crate::workflow::located::LocatedWorkflow;
 use crate::workflow::report;
 
 /// Waits for a workflow.
@@ -22,14 +22,14 @@ pub(super) fn wait(
     let root = context.project_root()?;
     let project = context.project(&root, OWNER);
     let layout = project.layout.workflow(key.mode, &key.id);
-    let waited = Waited {
+    let waited = WaitSubject {
         reference: format!("{:03}", key.id.index()),
         dir: layout.dir().to_path_buf(),
         timeout_ms,
     };
     let mut is_first = true;
     let rested = waited.until(&mut || {
-        let found = Found::load(context.project(&root, OWNER), key.clone())?;
+        let found = LocatedWorkflow::load(context.project(&root, OWNER), key.clone())?;
         if rests(&found.workflow) {
             return Ok(Some(found));
         }
@@ -58,12 +58,12 @@ fn rests(workflow: &Workflow) -> bool {
     let is_asked = workflow.pending.is_some() || rules.open_question().is_some();
     let (phase, _) = rules.phase();
     match workflow.status {
-        Status::Active => is_asked || phase.stage == Stage::Handover,
-        Status::Blocked
-        | Status::Completed
-        | Status::Failed
-        | Status::Abandoned
-        | Status::Linked
-        | Status::Integrated => true,
+        WorkflowStatus::Active => is_asked || phase.stage == WorkflowStage::Handover,
+        WorkflowStatus::Blocked
+        | WorkflowStatus::Completed
+        | WorkflowStatus::Failed
+        | WorkflowStatus::Abandoned
+        | WorkflowStatus::Linked
+        | WorkflowStatus::Integrated => true,
     }
 }

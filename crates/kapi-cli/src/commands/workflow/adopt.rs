@@ -6,19 +6,19 @@
 use kapi_workflow::record::workflows::Workflows;
 use kapi_workflow::rules::spent;
 use kapi_workflow::rules::state::Workflow;
-use kapi_workflow::rules::terms::{PlanApproval, Terms};
+use kapi_workflow::rules::terms::{PlanApproval, WorkflowTerms};
 
 use crate::context::Context;
 use crate::contract::words::{self, budget_words};
 use crate::error::Error;
 use crate::exit_code::Exit;
 use crate::ui::Format;
-use crate::workflow::found::Found;
+use crate::workflow::located::LocatedWorkflow;
 use crate::{amount, modes};
 
 /// How a person gives their leave.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Leave {
+pub(crate) enum AdoptApproval {
     /// They are asked at their terminal.
     Asked,
     /// They gave it with the command.
@@ -26,7 +26,11 @@ pub(crate) enum Leave {
 }
 
 /// Records a person's leave for a workflow, of exactly what it says of itself now.
-pub(crate) fn adopt(context: &Context, found: &Found<'_>, leave: Leave) -> Result<(), Error> {
+pub(crate) fn adopt(
+    context: &Context,
+    found: &LocatedWorkflow<'_>,
+    grant: AdoptApproval,
+) -> Result<(), Error> {
     let ui = context.ui;
     let workflow = &found.workflow;
     let lack = Workflows::of(&found.project).unapproved_workflow(workflow);
@@ -41,7 +45,7 @@ pub(crate) fn adopt(context: &Context, found: &Found<'_>, leave: Leave) -> Resul
             ui.line(&line);
         }
     }
-    if leave == Leave::Asked {
+    if grant == AdoptApproval::Asked {
         ask(context, found)?;
     }
     Workflows::of(&found.project)
@@ -51,7 +55,7 @@ pub(crate) fn adopt(context: &Context, found: &Found<'_>, leave: Leave) -> Resul
     Ok(())
 }
 
-fn ask(context: &Context, found: &Found<'_>) -> Result<(), Error> {
+fn ask(context: &Context, found: &LocatedWorkflow<'_>) -> Result<(), Error> {
     match context.ui.confirm("Adopt it?") {
         Some(true) => Ok(()),
         Some(false) => Err(Error::new(Exit::Denied, "the workflow was not adopted")
@@ -99,7 +103,7 @@ fn whole(workflow: &Workflow) -> Option<String> {
     (!parts.is_empty()).then(|| format!("at most {}", parts.join(", ")))
 }
 
-fn of_terms(terms: &Terms, lines: &mut Vec<(&'static str, String)>) {
+fn of_terms(terms: &WorkflowTerms, lines: &mut Vec<(&'static str, String)>) {
     lines.push(("agent", terms.agent.clone()));
     lines.push(("reviewer", terms.reviewer().to_owned()));
     lines.push(("judge", terms.judge.to_string()));

@@ -3,19 +3,19 @@
 //! At a terminal after it was shown whole, with `--yes`, or by naming its hash. It does not go on by
 //! itself: that is said, with the command, unless `--go` asks for it.
 
-use kapi_wire::workflow::{Looked, WorkflowView};
+use kapi_wire::workflow::{Viewer, WorkflowView};
 use kapi_workflow::record::requests::Approving;
 use kapi_workflow::rules::next_command::next_commands;
-use kapi_workflow::rules::pending::{Means, Pending};
+use kapi_workflow::rules::pending::{Means, WaitingDecision};
 
 use crate::context::Context;
 use crate::driving::interrupts;
 use crate::error::Error;
 use crate::exit_code::Exit;
 use crate::ui::Format;
-use crate::workflow::driving::{self, Conduct, With};
-use crate::workflow::find::{self, Verb};
-use crate::workflow::found::{Found, Sought};
+use crate::workflow::driving::{self, Conduct, DriveInputs};
+use crate::workflow::find::{self, WorkflowVerb};
+use crate::workflow::located::{LocatedWorkflow, WorkflowQuery};
 use crate::workflow::{approving, purpose, words};
 
 /// Options of `kapi <mode> approve`.
@@ -48,12 +48,12 @@ pub(crate) fn run(context: &Context, conduct: &Conduct, args: &Args) -> Result<E
         return Err(purpose::own_word(mode, "approve", &args.more));
     }
     context.require_human("approve a workflow's document")?;
-    let sought = Sought {
+    let sought = WorkflowQuery {
         mode,
         reference: &args.reference,
         owner: "an approval",
     };
-    let mut found = find::find(context, &sought, Verb::Approve)?;
+    let mut found = find::find(context, &sought, WorkflowVerb::Approve)?;
     let Some(pending) = found.workflow.pending.clone() else {
         return Err(nothing_pending(&found));
     };
@@ -69,7 +69,7 @@ pub(crate) fn run(context: &Context, conduct: &Conduct, args: &Args) -> Result<E
     approving::approve(context, &mut found, &approving)?;
     if args.go {
         let interrupts = interrupts()?;
-        let with = With {
+        let with = DriveInputs {
             settle: conduct.settle,
             watch: None,
         };
@@ -83,8 +83,8 @@ pub(crate) fn run(context: &Context, conduct: &Conduct, args: &Args) -> Result<E
 fn means(
     context: &Context,
     args: &Args,
-    found: &Found<'_>,
-    pending: &Pending,
+    found: &LocatedWorkflow<'_>,
+    pending: &WaitingDecision,
 ) -> Result<(Means, bool), Error> {
     let accepts = args.accept_risks;
     if let Some(hash) = &args.hash {
@@ -121,11 +121,11 @@ fn means(
     }
 }
 
-fn nothing_pending(found: &Found<'_>) -> Error {
+fn nothing_pending(found: &LocatedWorkflow<'_>) -> Error {
     let text = format!(
         "workflow {} has nothing to approve: it is in phase {}",
         found.key.id,
-        words::standing(&found.workflow)
+        words::state(&found.workflow)
     );
     let next = next_commands(&found.workflow);
     match next.first() {
@@ -134,13 +134,13 @@ fn nothing_pending(found: &Found<'_>) -> Error {
     }
 }
 
-fn said(context: &Context, found: &Found<'_>, pending: &Pending) {
+fn said(context: &Context, found: &LocatedWorkflow<'_>, pending: &WaitingDecision) {
     let workflow = &found.workflow;
     let next = next_commands(workflow);
     match context.ui.format {
         Format::Json => context
             .ui
-            .json(&WorkflowView::of(workflow, Looked::Last, next)),
+            .json(&WorkflowView::of(workflow, Viewer::Last, next)),
         Format::Human => {
             let ui = context.ui;
             ui.line(&format!(

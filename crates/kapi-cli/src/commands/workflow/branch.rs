@@ -4,7 +4,7 @@
 //! Told before anything is spent on it, with the command that helps. Knows names only.
 
 use kapi_core::integration_branch::IntegrationBranch;
-use kapi_goal::perform::survey::Survey;
+use kapi_goal::perform::survey::RepositorySurvey;
 use kapi_workflow::rules::branch::BranchType;
 
 use crate::config::Config;
@@ -12,17 +12,17 @@ use crate::context::Context;
 use crate::error::Error;
 use crate::exit_code::Exit;
 use crate::naming;
-use crate::workflow::found::Found;
+use crate::workflow::located::LocatedWorkflow;
 
 /// Refuses to go on to where a branch of this type is made, if git could not make it.
 pub(crate) fn check(
     context: &Context,
-    found: &Found<'_>,
+    found: &LocatedWorkflow<'_>,
     branch_type: BranchType,
 ) -> Result<(), Error> {
     let kind = branch_type.as_str();
-    let book = context.book(&Config::unconfigured());
-    let survey = Survey::of(&book, found.project.layout.root());
+    let grants = context.grants(&Config::unconfigured());
+    let survey = RepositorySurvey::of(&grants, found.project.layout.root());
     let survey = survey.map_err(|failure| Error::world(&failure))?;
     naming::check_type(kind, &survey).map_err(|mut error| {
         error.exit = Exit::Denied;
@@ -31,7 +31,10 @@ pub(crate) fn check(
 }
 
 /// Returns a note where work begins beside the integration branch: what is there is not in its base.
-pub(crate) fn beside_integration(survey: &Survey, base: &str) -> Result<Option<String>, Error> {
+pub(crate) fn beside_integration(
+    survey: &RepositorySurvey,
+    base: &str,
+) -> Result<Option<String>, Error> {
     let world = |failure| Error::world(&failure);
     let Some(tip) = survey.integration_branch().map_err(world)? else {
         return Ok(None);
@@ -47,7 +50,7 @@ pub(crate) fn beside_integration(survey: &Survey, base: &str) -> Result<Option<S
 
 /// Returns a note for each type of branch that could not be made, beside the one that is looked at
 /// anyway.
-pub(crate) fn notes(survey: &Survey) -> Vec<String> {
+pub(crate) fn notes(survey: &RepositorySurvey) -> Vec<String> {
     let kinds = BranchType::ALL.iter().map(|kind| kind.as_str());
     let blocked = kinds.filter(|kind| naming::check_type(kind, survey).is_err());
     blocked

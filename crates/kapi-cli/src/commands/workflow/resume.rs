@@ -2,23 +2,23 @@
 //!
 //! One thing is asked at a time: an answer, a change, another try, an end. A person's to do.
 
-use kapi_core::workflow_status::Status;
+use kapi_core::workflow_status::WorkflowStatus;
 use kapi_workflow::record::workflows::Workflows;
-use kapi_workflow::rules::command::Command;
-use kapi_workflow::rules::limits::Raised;
+use kapi_workflow::rules::command::WorkflowCommand;
+use kapi_workflow::rules::limits::LimitRaises;
 use kapi_workflow::rules::modes::ModeCommand;
 
 use crate::amount;
-use crate::commands::workflow::adopt::{self, Leave};
+use crate::commands::workflow::adopt::{self, AdoptApproval};
 use crate::context::Context;
 use crate::driving::interrupts;
 use crate::error::Error;
 use crate::exit_code::Exit;
-use crate::workflow::driving::{self, Conduct, Settle, With};
+use crate::workflow::driving::{self, Conduct, DriveInputs, Settle};
 use crate::workflow::event_words::describe;
-use crate::workflow::find::{self, Verb};
-use crate::workflow::found::{Found, Sought};
-use crate::workflow::watching::{self, Watch};
+use crate::workflow::find::{self, WorkflowVerb};
+use crate::workflow::located::{LocatedWorkflow, WorkflowQuery};
+use crate::workflow::watching::{self, WorkerWatch};
 use crate::workflow::{purpose, report};
 
 /// Options of `kapi <mode> resume` that every mode has.
@@ -62,17 +62,17 @@ pub(crate) struct Args {
 }
 
 /// What a mode lets a person ask besides.
-pub(crate) struct More<'a> {
+pub(crate) struct ModeOptions<'a> {
     /// What is asked.
-    pub(crate) ask: Option<Ask>,
+    pub(crate) ask: Option<ResumeOptions>,
     /// Makes what settles what it asks its person.
     pub(crate) settle: &'a dyn Fn(&Context) -> Result<Box<Settle>, Error>,
     /// Where its workers are watched.
-    pub(crate) watch: Option<Watch>,
+    pub(crate) watch: Option<WorkerWatch>,
 }
 
 /// What is asked of a workflow before it goes on.
-pub(crate) enum Ask {
+pub(crate) enum ResumeOptions {
     /// A request that only its mode knows.
     Command(ModeCommand),
     /// Whatever else.
@@ -80,14 +80,14 @@ pub(crate) enum Ask {
 }
 
 /// Asks something of a workflow.
-pub(crate) type Do = dyn FnOnce(&Context, &mut Found<'_>) -> Result<(), Error>;
+pub(crate) type Do = dyn FnOnce(&Context, &mut LocatedWorkflow<'_>) -> Result<(), Error>;
 
 /// Goes on with a workflow.
 pub(crate) fn run(
     context: &Context,
     conduct: &Conduct,
     args: &Args,
-    more: More<'_>,
+    more: ModeOptions<'_>,
 ) -> Result<Exit, Error> {
     let mode = conduct.mode;
     if !args.more.is_empty() {
@@ -96,14 +96,18 @@ pub(crate) fn run(
     context.require_human("resume a workflow")?;
     watching::require(context, more.watch)?;
     let settle = (more.settle)(context)?;
-    let sought = Sought {
+    let sought = WorkflowQuery {
         mode,
         reference: &args.reference,
         owner: "kapi resume",
     };
-    let mut found = find::find(context, &sought, Verb::Resume)?;
+    let mut found = find::find(context, &sought, WorkflowVerb::Resume)?;
     if args.adopt {
-        let means = if args.yes { Leave::Given } else { Leave::Asked };
+        let means = if args.yes {
+            AdoptApproval::Given
+        } else {
+            AdoptApproval::Asked
+        };
         adopt::adopt(context, &found, means)?;
     }
     found.attach(context)?;
@@ -122,11 +126,11 @@ pub(crate) fn run(
     if found.workflow.pending.is_none() {
         (conduct.check)(context, &found)?;
     }
-    if found.workflow.status == Status::Blocked {
-        found.submit(context, &Command::Unblock {})?;
+    if found.workflow.status == WorkflowStatus::Blocked {
+        found.submit(context, &WorkflowCommand::Unblock {})?;
     }
     let interrupts = interrupts()?;
-    let with = With {
+    let with = DriveInputs {
         settle: &*settle,
         watch: more.watch,
     };
@@ -134,8 +138,8 @@ pub(crate) fn run(
 }
 
 /// Allows more for the whole, where that is asked for.
-fn raise(context: &Context, found: &mut Found<'_>, args: &Args) -> Result<(), Error> {
-    let more = Raised {
+fn raise(context: &Context, found: &mut LocatedWorkflow<'_>, args: &Args) -> Result<(), Error> {
+    let more = LimitRaises {
         tokens: args.tokens.unwrap_or(0),
         usd_micros: args.usd.unwrap_or(0),
         wall_ms: args.wall.unwrap_or(0),
@@ -143,7 +147,7 @@ fn raise(context: &Context, found: &mut Found<'_>, args: &Args) -> Result<(), Er
     if [args.tokens, args.usd, args.wall] == [None; 3] {
         return Ok(());
     }
-    let submitted = found.submit(context, &Command::RaiseLimits { more })?;
+    let submitted = found.submit(context, &WorkflowCommand::RaiseLimits { more })?;
     for line in submitted
         .recorded
         .iter()
@@ -155,7 +159,7 @@ fn raise(context: &Context, found: &mut Found<'_>, args: &Args) -> Result<(), Er
 }
 
 /// Asks for a change; what was edited by hand goes along, and where it is kept is said.
-fn revise(context: &Context, found: &mut Found<'_>, text: &str) -> Result<(), Error> {
+fn revise(context: &Context, found: &mut LocatedWorkflow<'_>, text: &str) -> Result<(), Error> {
     let revised = Workflows::of(&found.project)
         .revise_workflow(&found.key, &context.actor, text)
         .map_err(|error| Error::workflow(&error))?;
@@ -171,23 +175,23 @@ fn revise(context: &Context, found: &mut Found<'_>, text: &str) -> Result<(), Er
 
 fn ask(
     context: &Context,
-    found: &mut Found<'_>,
+    found: &mut LocatedWorkflow<'_>,
     args: &Args,
-    ask: Option<Ask>,
+    ask: Option<ResumeOptions>,
 ) -> Result<(), Error> {
     let common = match (&args.revise, &args.abandon) {
         (Some(text), _) => return revise(context, found, text),
-        (None, Some(reason)) => Some(Command::Abandon {
+        (None, Some(reason)) => Some(WorkflowCommand::Abandon {
             reason: reason.clone(),
         }),
         (None, None) => None,
     };
     match (common, ask) {
         (Some(command), _) => found.submit(context, &command).map(drop),
-        (None, Some(Ask::Command(command))) => {
-            found.submit(context, &Command::Mode(command)).map(drop)
-        }
-        (None, Some(Ask::Do(ask))) => ask(context, found),
+        (None, Some(ResumeOptions::Command(command))) => found
+            .submit(context, &WorkflowCommand::Mode(command))
+            .map(drop),
+        (None, Some(ResumeOptions::Do(ask))) => ask(context, found),
         (None, None) => Ok(()),
     }
 }

@@ -8,8 +8,8 @@ use kapi_core::mode::Mode;
 use kapi_goal::record::project::Project;
 use kapi_workflow::record::start::NewWorkflow;
 use kapi_workflow::record::workflows::Workflows;
-use kapi_workflow::rules::command::Command;
-use kapi_workflow::rules::mode_spec::{ModeSpec, Opening, Stage};
+use kapi_workflow::rules::command::WorkflowCommand;
+use kapi_workflow::rules::mode_spec::{ModeSpec, Opening, WorkflowStage};
 use kapi_workflow::rules::modes::{Begin, ModeCommand};
 use kapi_workflow::rules::next_command::next_commands;
 use kapi_workflow::rules::state::Workflow;
@@ -20,12 +20,12 @@ use crate::driving::interrupts;
 use crate::error::Error;
 use crate::exit_code::Exit;
 use crate::ui::Format;
-use crate::workflow::candidates::{self, Chosen};
-use crate::workflow::driving::{self, Settle, With};
-use crate::workflow::find::{self, Verb};
-use crate::workflow::found::{Found, Sought};
-use crate::workflow::terms::{self, Flags};
-use crate::workflow::watching::{self, Watch};
+use crate::workflow::candidates::{self, HandoverChoice};
+use crate::workflow::driving::{self, DriveInputs, Settle};
+use crate::workflow::find::{self, WorkflowVerb};
+use crate::workflow::located::{LocatedWorkflow, WorkflowQuery};
+use crate::workflow::terms::{self, TermFlags};
+use crate::workflow::watching::{self, WorkerWatch};
 use crate::workflow::{purpose, report, words};
 
 /// Options that every mode is started with.
@@ -36,14 +36,14 @@ pub(crate) struct Args {
     #[arg(value_name = "PURPOSE")]
     purpose: Vec<String>,
     #[command(flatten)]
-    flags: Flags,
+    flags: TermFlags,
     /// Create the workflow without starting it
     #[arg(long)]
     no_drive: bool,
 }
 
 /// What a workflow is started with.
-pub(crate) struct Wanted<'a> {
+pub(crate) struct StartRequest<'a> {
     /// Its mode.
     pub(crate) mode: Mode,
     /// What it is for, and who works with what.
@@ -51,11 +51,11 @@ pub(crate) struct Wanted<'a> {
     /// Makes what settles what it asks its person.
     pub(crate) settle: &'a dyn Fn(&Context) -> Result<Box<Settle>, Error>,
     /// Where its context comes from.
-    pub(crate) source: Source<'a>,
+    pub(crate) source: ContextSource<'a>,
     /// How its plan is approved.
     pub(crate) plan_approval: PlanApprovalName,
     /// Where its workers are watched.
-    pub(crate) watch: Option<Watch>,
+    pub(crate) watch: Option<WorkerWatch>,
     /// Returns what is asked of it before it is driven, for a purpose; refuses what could not be.
     pub(crate) first: &'a dyn Fn(&str) -> Result<Vec<ModeCommand>, Error>,
 }
@@ -67,7 +67,7 @@ pub(crate) fn nothing_first(_: &str) -> Result<Vec<ModeCommand>, Error> {
 
 /// Where a workflow's context comes from.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Source<'a> {
+pub(crate) enum ContextSource<'a> {
     /// Nothing but the purpose.
     Unlinked,
     /// The workflow of this name.
@@ -86,14 +86,14 @@ pub(crate) enum PlanApprovalName {
 }
 
 /// Starts a workflow.
-pub(crate) fn run(context: &Context, wanted: &Wanted<'_>) -> Result<Exit, Error> {
+pub(crate) fn run(context: &Context, wanted: &StartRequest<'_>) -> Result<Exit, Error> {
     context.require_human("start a workflow")?;
     watching::require(context, wanted.watch)?;
     let mode = wanted.mode;
     let settle = (wanted.settle)(context)?;
     let named = match wanted.source {
-        Source::Named(reference) => Some(giver(context, reference)?),
-        Source::Unlinked | Source::Search => None,
+        ContextSource::Named(reference) => Some(giver(context, reference)?),
+        ContextSource::Unlinked | ContextSource::Search => None,
     };
     let words = wanted.args.purpose.as_slice();
     let purpose = match (&named, words) {
@@ -123,7 +123,7 @@ pub(crate) fn run(context: &Context, wanted: &Wanted<'_>) -> Result<Exit, Error>
         .start_workflow(&context.actor, &new)
         .map_err(|error| Error::workflow(&error))?;
     let key = workflow.key();
-    let mut found = Found {
+    let mut found = LocatedWorkflow {
         project,
         key,
         workflow,
@@ -131,21 +131,21 @@ pub(crate) fn run(context: &Context, wanted: &Wanted<'_>) -> Result<Exit, Error>
     found.attach(context)?;
     said(context, &found);
     for command in first {
-        found.submit(context, &Command::Mode(command))?;
+        found.submit(context, &WorkflowCommand::Mode(command))?;
     }
     if wanted.args.no_drive {
         report::outcome(context.ui, &found.dir(), &found.workflow);
         return Ok(Exit::Success);
     }
     let interrupts = interrupts()?;
-    let with = With {
+    let with = DriveInputs {
         settle: &*settle,
         watch: wanted.watch,
     };
     driving::go_on(context, &mut found, with, &interrupts)
 }
 
-fn said(context: &Context, found: &Found<'_>) {
+fn said(context: &Context, found: &LocatedWorkflow<'_>) {
     if context.ui.format == Format::Human {
         context.ui.say(&format!(
             "Workflow {} ({}) in {}",
@@ -157,15 +157,15 @@ fn said(context: &Context, found: &Found<'_>) {
 }
 
 /// Returns the workflow of a name that gives its context.
-fn giver<'a>(context: &'a Context, reference: &'a str) -> Result<Found<'a>, Error> {
-    let sought = Sought {
+fn giver<'a>(context: &'a Context, reference: &'a str) -> Result<LocatedWorkflow<'a>, Error> {
+    let sought = WorkflowQuery {
         mode: Mode::CONTEXT,
         reference,
         owner: "the start of a workflow",
     };
-    let found = find::find(context, &sought, Verb::Approve)?;
+    let found = find::find(context, &sought, WorkflowVerb::Approve)?;
     let (phase, _) = found.workflow.body.rules().phase();
-    let is_drafting = phase.stage == Stage::Drafting;
+    let is_drafting = phase.stage == WorkflowStage::Drafting;
     if !is_drafting {
         return Ok(found);
     }
@@ -173,7 +173,7 @@ fn giver<'a>(context: &'a Context, reference: &'a str) -> Result<Found<'a>, Erro
         "not_approved: failed to start from {} {}: its spec is not approved (in {})",
         ModeSpec::noun_of(Mode::CONTEXT),
         found.key.id,
-        words::standing(&found.workflow)
+        words::state(&found.workflow)
     );
     let error = Error::new(Exit::Denied, text);
     Err(match next_commands(&found.workflow).first() {
@@ -184,7 +184,11 @@ fn giver<'a>(context: &'a Context, reference: &'a str) -> Result<Found<'a>, Erro
 
 /// Returns what was said, with the giver's agent where no other was named or configured: what is
 /// printed after an approval can be typed as it stands.
-fn with_agent(context: &Context, said: &Flags, named: Option<&Found<'_>>) -> Result<Flags, Error> {
+fn with_agent(
+    context: &Context,
+    said: &TermFlags,
+    named: Option<&LocatedWorkflow<'_>>,
+) -> Result<TermFlags, Error> {
     let mut flags = said.clone();
     if let (None, Some(found)) = (&said.agent, named) {
         let config = context.config(Some(found.project.layout.root()))?;
@@ -210,23 +214,25 @@ fn goal_of(workflow: &Workflow) -> String {
 fn linked(
     context: &Context,
     project: &Project<'_>,
-    wanted: &Wanted<'_>,
-    named: Option<&Found<'_>>,
+    wanted: &StartRequest<'_>,
+    named: Option<&LocatedWorkflow<'_>>,
     purpose: &str,
 ) -> Result<Option<GoalId>, Error> {
     match wanted.source {
-        Source::Named(_) => Ok(named.map(|found| found.key.id.clone())),
-        Source::Unlinked => Ok(None),
-        Source::Search => match candidates::choose(context, project, wanted.mode, purpose)? {
-            Chosen::Giver(id) => Ok(Some(id)),
-            Chosen::Nothing => {
-                context.ui.say(&format!(
+        ContextSource::Named(_) => Ok(named.map(|found| found.key.id.clone())),
+        ContextSource::Unlinked => Ok(None),
+        ContextSource::Search => {
+            match candidates::choose(context, project, wanted.mode, purpose)? {
+                HandoverChoice::Giver(id) => Ok(Some(id)),
+                HandoverChoice::Nothing => {
+                    context.ui.say(&format!(
                     "note: UNLINKED: it starts without {}; the plan has to contain its own context.",
                     ModeSpec::noun_of(Mode::CONTEXT)
                 ));
-                Ok(None)
+                    Ok(None)
+                }
             }
-        },
+        }
     }
 }
 

@@ -22,7 +22,7 @@ pub(crate) struct Args {
 }
 
 #[derive(Debug, Serialize)]
-struct View {
+struct WorkflowStatusView {
     mode: &'static str,
     workflows: Vec<WorkflowRow>,
 }
@@ -47,7 +47,7 @@ pub(crate) fn run(context: &Context, mode: Mode, args: &Args) -> Result<Exit, Er
         Err(error) => return Err(error),
     };
     match context.ui.format {
-        Format::Json => context.ui.json(&View {
+        Format::Json => context.ui.json(&WorkflowStatusView {
             mode: mode.as_str(),
             workflows,
         }),

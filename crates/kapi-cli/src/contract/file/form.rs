@@ -1,7 +1,7 @@
 //! A contract as it is written in a file: its keys and what each of them may be.
 
 use kapi_settings::fault::short;
-use kapi_settings::scalar::{NumberText, Scalar, Text, Whole, scalar};
+use kapi_settings::scalar::{NonBlankText, NumberText, Scalar, Whole, scalar};
 use kapi_settings::setting::{OneOrMany, Setting};
 use kapi_workflow::rules::branch::BranchType;
 use serde::de::IgnoredAny;
@@ -13,7 +13,7 @@ use crate::contract::flags::{Network, Openness, Sandbox, TestsName};
 /// The most entries of one list.
 const LIST_MAX: usize = 4_096;
 
-pub(super) type Texts = OneOrMany<Text, 0, LIST_MAX>;
+pub(super) type Texts = OneOrMany<NonBlankText, 0, LIST_MAX>;
 pub(super) type Number = Setting<NumberText>;
 
 /// A contract as it is written, whole or short. The short form leaves `budget`, `working` and
@@ -24,9 +24,9 @@ pub(super) struct ContractForm {
     #[serde(rename = "version")]
     pub(super) _version: Option<Whole<1, 1>>,
     #[serde(alias = "goal")]
-    pub(super) intent: Option<Text>,
+    pub(super) intent: Option<NonBlankText>,
     #[serde(alias = "criteria")]
-    pub(super) done_criteria: Option<Text>,
+    pub(super) done_criteria: Option<NonBlankText>,
     pub(super) verify: Option<Texts>,
     pub(super) verify_network: bool,
     pub(super) protect: Texts,
@@ -39,10 +39,10 @@ pub(super) struct ContractForm {
     // Whoever names a file makes all of it their own word.
     #[serde(rename = "attribution")]
     pub(super) _attribution: Option<IgnoredAny>,
-    pub(super) agent: Option<Text>,
-    pub(super) judge: Option<JudgeForm>,
+    pub(super) agent: Option<NonBlankText>,
+    pub(super) judge: Option<ContractJudgeForm>,
     pub(super) judge_unavailable: Option<Openness>,
-    pub(super) budget: BudgetForm,
+    pub(super) budget: ContractBudgetForm,
     pub(super) turns: Option<Number>,
     pub(super) tokens: Option<Number>,
     #[serde(alias = "usd_micros")]
@@ -58,13 +58,13 @@ pub(super) struct ContractForm {
     pub(super) goal_type: Option<Setting<GoalTypeName>>,
     pub(super) surfaces: Option<Setting<Vec<Setting<SurfaceForm>>>>,
     pub(super) ask_before: Option<Setting<Texts>>,
-    pub(super) decision_style: Option<Setting<Text>>,
+    pub(super) decision_style: Option<Setting<NonBlankText>>,
     pub(super) start_phase: Option<Setting<PhaseName>>,
     pub(super) mise: Option<Setting<bool>>,
     pub(super) reminders: Option<Setting<RemindersName>>,
     pub(super) distill: Option<Setting<DistillForm>>,
     pub(super) base: Option<Setting<BaseForm>>,
-    pub(super) branch: Option<Setting<Text>>,
+    pub(super) branch: Option<Setting<NonBlankText>>,
     #[serde(rename = "type")]
     pub(super) branch_type: Option<BranchType>,
     pub(super) sandbox: Option<Sandbox>,
@@ -83,7 +83,7 @@ pub(super) struct ChecksForm {
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
-pub(super) struct BudgetForm {
+pub(super) struct ContractBudgetForm {
     pub(super) turns: Option<Number>,
     pub(super) tokens: Option<Number>,
     #[serde(alias = "usd_micros")]
@@ -98,7 +98,7 @@ pub(super) struct WorkingForm {
     pub(super) goal_type: Option<Setting<GoalTypeName>>,
     pub(super) surfaces: Option<Setting<Vec<Setting<SurfaceForm>>>>,
     pub(super) ask_before: Option<Setting<Texts>>,
-    pub(super) decision_style: Option<Setting<Text>>,
+    pub(super) decision_style: Option<Setting<NonBlankText>>,
     pub(super) start_phase: Option<Setting<PhaseName>>,
     pub(super) mise: Option<Setting<bool>>,
     pub(super) reminders: Option<Setting<RemindersName>>,
@@ -108,8 +108,8 @@ pub(super) struct WorkingForm {
 #[derive(Deserialize)]
 #[serde(rename = "alone is source")]
 pub(super) struct HiddenForm {
-    pub(super) source: Option<Text>,
-    pub(super) sha256: Option<Setting<Text>>,
+    pub(super) source: Option<NonBlankText>,
+    pub(super) sha256: Option<Setting<NonBlankText>>,
     // Counted anew.
     #[serde(rename = "files")]
     pub(super) _files: Option<u32>,
@@ -117,9 +117,9 @@ pub(super) struct HiddenForm {
 
 #[derive(Deserialize)]
 #[serde(rename = "alone is agent")]
-pub(super) struct JudgeForm {
+pub(super) struct ContractJudgeForm {
     pub(super) by: Option<JudgeWord>,
-    pub(super) agent: Option<Text>,
+    pub(super) agent: Option<NonBlankText>,
 }
 
 #[derive(Deserialize)]
@@ -133,18 +133,18 @@ pub(super) enum JudgeWord {
 #[derive(Deserialize)]
 #[serde(rename = "alone is revision")]
 pub(super) struct BaseForm {
-    pub(super) revision: Option<Text>,
-    pub(super) commit: Option<Text>,
-    pub(super) tree: Option<Text>,
+    pub(super) revision: Option<NonBlankText>,
+    pub(super) commit: Option<NonBlankText>,
+    pub(super) tree: Option<NonBlankText>,
 }
 
 /// A table, or `kind=location;notes` in the place of the location.
 #[derive(Deserialize)]
 #[serde(rename = "alone is location")]
 pub(super) struct SurfaceForm {
-    pub(super) kind: Option<Text>,
-    pub(super) location: Text,
-    pub(super) notes: Option<Text>,
+    pub(super) kind: Option<NonBlankText>,
+    pub(super) location: NonBlankText,
+    pub(super) notes: Option<NonBlankText>,
 }
 
 /// Whether lessons are written down.

@@ -3,8 +3,8 @@
 //!
 //! Flags and contract files take the same ones.
 
-use kapi_goal::rules::contract::{GoalType, Reminders, Surface};
-use kapi_goal::rules::plan::task::Phase;
+use kapi_goal::rules::contract::{AgentSurface, GoalType, Reminders};
+use kapi_goal::rules::plan::task::TaskPhase;
 
 /// What a goal ends with, by name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum, serde::Deserialize)]
@@ -64,7 +64,7 @@ impl From<GoalTypeName> for GoalType {
     }
 }
 
-impl From<PhaseName> for Phase {
+impl From<PhaseName> for TaskPhase {
     fn from(name: PhaseName) -> Self {
         match name {
             PhaseName::Analysis => Self::Analysis,
@@ -79,7 +79,7 @@ impl From<PhaseName> for Phase {
 }
 
 /// Reads `KIND=LOCATION` or `KIND=LOCATION;NOTES`.
-pub(crate) fn parse_surface(text: &str) -> Result<Surface, String> {
+pub(crate) fn parse_surface(text: &str) -> Result<AgentSurface, String> {
     let rule = || format!("{text:?} is not of the form KIND=LOCATION or KIND=LOCATION;NOTES");
     let (kind, rest) = text.split_once('=').ok_or_else(rule)?;
     let (location, notes) = match rest.split_once(';') {
@@ -89,7 +89,7 @@ pub(crate) fn parse_surface(text: &str) -> Result<Surface, String> {
     if kind.trim().is_empty() || location.trim().is_empty() {
         return Err(rule());
     }
-    Ok(Surface {
+    Ok(AgentSurface {
         kind: kind.trim().to_owned(),
         location: location.trim().to_owned(),
         notes: notes.filter(|notes| !notes.is_empty()).map(str::to_owned),

@@ -7,7 +7,7 @@ use std::fs;
 use std::io::ErrorKind;
 use std::path::Path;
 
-use kapi_core::value::Value;
+use kapi_core::value::KernelValue;
 use kapi_workflow::rules::modes::autoresearch::history::History;
 
 use crate::error::Error;
@@ -102,7 +102,7 @@ fn history(text: &str) -> Result<History, String> {
             continue;
         }
         let is_torn = lines.peek().is_none() && !line.ends_with('\n');
-        let value: Value = match serde_json::from_str(line) {
+        let value: KernelValue = match serde_json::from_str(line) {
             Ok(value) => value,
             // A kill while it was written.
             Err(_) if is_torn => break,

@@ -6,7 +6,7 @@
 
 use kapi_check::rules::measure::MeasurementReport;
 use kapi_core::text::agent_name;
-use kapi_core::workflow_status::Status;
+use kapi_core::workflow_status::WorkflowStatus;
 use kapi_workflow::rules::modes::autoresearch::event::AutoresearchEvent;
 use kapi_workflow::rules::modes::autoresearch::run::{Run, RunStatus};
 use kapi_workflow::rules::modes::autoresearch::state::Autoresearch;
@@ -141,7 +141,7 @@ fn run_line(run: &Run) -> String {
 /// Returns how what was kept is looked at and taken over.
 fn next(workflow: &Workflow) -> Vec<String> {
     let found = of(workflow).and_then(|search| Some((search, search.branch.as_ref()?)));
-    let (Status::Completed, Some((search, branch))) = (workflow.status, found) else {
+    let (WorkflowStatus::Completed, Some((search, branch))) = (workflow.status, found) else {
         return Vec::new();
     };
     if search.gains().next().is_none() {

@@ -6,13 +6,13 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use kapi_workflow::rules::modes::interview::round::{Provenance, Reply as Recorded, Round};
+use kapi_workflow::rules::modes::interview::round::{Provenance, QuestionReply, Round};
 use kapi_workflow::rules::modes::interview::score::Dimension;
 use serde::Deserialize;
 
 use crate::context::Context;
 use crate::error::Error;
-use crate::modes::deep_interview::reply::Reply;
+use crate::modes::deep_interview::reply::DialogReply;
 
 /// Bytes of a file of answers.
 const FILE_BYTES_MAX: u64 = 256 * 1024;
@@ -29,7 +29,7 @@ pub(crate) struct Answers {
     by: ByDimension,
     /// What becomes of a question without an answer here.
     #[serde(default)]
-    otherwise: Otherwise,
+    otherwise: UnansweredRule,
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
@@ -48,7 +48,7 @@ struct ByDimension {
 /// What becomes of a question without an answer.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
-enum Otherwise {
+enum UnansweredRule {
     /// What is proposed is accepted.
     Accept,
     /// It waits for the person.
@@ -86,7 +86,7 @@ impl Answers {
 
     /// Returns the reply to a question, given every round so far; `None` where the person has to
     /// be asked.
-    pub(crate) fn reply(&self, open: &Round, rounds: &[Round]) -> Option<Reply> {
+    pub(crate) fn reply(&self, open: &Round, rounds: &[Round]) -> Option<DialogReply> {
         let about = open.question.dimension;
         let by = self.about(about);
         let said = unused(by, used(rounds, |dimension| dimension == about));
@@ -105,8 +105,8 @@ impl Answers {
             }
         }
         let said = said.or_else(|| unused(&self.answers, common));
-        match said.map(|text| Reply::read(&text)) {
-            Some(Reply::Quit | Reply::Unknown(_)) => None,
+        match said.map(|text| DialogReply::read(&text)) {
+            Some(DialogReply::Quit | DialogReply::Unknown(_)) => None,
             Some(reply) => Some(reply),
             None => self.otherwise(open.question.proposed.is_some()),
         }
@@ -122,18 +122,18 @@ impl Answers {
     }
 
     /// Returns the reply to the goal as it was said back.
-    pub(crate) fn confirms(&self) -> Option<Reply> {
+    pub(crate) fn confirms(&self) -> Option<DialogReply> {
         self.otherwise(true)
     }
 
-    fn otherwise(&self, is_proposed: bool) -> Option<Reply> {
+    fn otherwise(&self, is_proposed: bool) -> Option<DialogReply> {
         match self.otherwise {
-            Otherwise::Accept if is_proposed => Some(Reply::Accept),
+            UnansweredRule::Accept if is_proposed => Some(DialogReply::Accept),
             // Without a proposal there is nothing to accept, and later counts neither way.
-            Otherwise::Accept => Some(Reply::Later(Some(
+            UnansweredRule::Accept => Some(DialogReply::Later(Some(
                 "the answers file does not answer it".to_owned(),
             ))),
-            Otherwise::Stop => None,
+            UnansweredRule::Stop => None,
         }
     }
 }
@@ -164,15 +164,15 @@ fn used(rounds: &[Round], is_about: impl Fn(Dimension) -> bool) -> BTreeMap<Stri
             continue;
         }
         let text = match &round.reply {
-            Recorded::Answered(answer) if answer.provenance == Provenance::AnswersFile => {
+            QuestionReply::Answered(answer) if answer.provenance == Provenance::AnswersFile => {
                 answer.text.trim().to_owned()
             }
-            Recorded::Deferred {
+            QuestionReply::Deferred {
                 reason: Some(reason),
             } => format!("/later {reason}"),
-            Recorded::Deferred { reason: None } => "/later".to_owned(),
-            Recorded::Withdrawn { reason } => format!("/back {reason}"),
-            Recorded::Answered(_) | Recorded::Open => continue,
+            QuestionReply::Deferred { reason: None } => "/later".to_owned(),
+            QuestionReply::Withdrawn { reason } => format!("/back {reason}"),
+            QuestionReply::Answered(_) | QuestionReply::Open => continue,
         };
         *used.entry(text).or_insert(0) += 1;
     }
@@ -182,12 +182,12 @@ fn used(rounds: &[Round], is_about: impl Fn(Dimension) -> bool) -> BTreeMap<Stri
 #[cfg(test)]
 mod tests {
     use kapi_workflow::rules::modes::interview::round::{
-        Answer, Perspective, Provenance, Question, Reply as Recorded, Round,
+        InterviewAnswer, InterviewQuestion, Perspective, Provenance, QuestionReply, Round,
     };
     use kapi_workflow::rules::modes::interview::score::Dimension;
 
     use super::Answers;
-    use crate::modes::deep_interview::reply::Reply;
+    use crate::modes::deep_interview::reply::DialogReply;
 
     const FILE: &str = "\
 answers:
@@ -204,32 +204,32 @@ otherwise: accept
     fn round(number: u32, dimension: Dimension, proposed: Option<&str>) -> Round {
         Round {
             number,
-            question: Question {
+            question: InterviewQuestion {
                 text: "what?".to_owned(),
                 dimension,
                 perspective: Perspective::Breadth,
                 proposed: proposed.map(str::to_owned),
             },
-            reply: Recorded::Open,
+            reply: QuestionReply::Open,
             settles: Vec::new(),
         }
     }
 
-    fn answered(mut round: Round, reply: &Reply) -> Round {
+    fn answered(mut round: Round, reply: &DialogReply) -> Round {
         round.reply = match reply {
-            Reply::Answer(text) => Recorded::Answered(Answer {
+            DialogReply::Answer(text) => QuestionReply::Answered(InterviewAnswer {
                 text: text.clone(),
                 provenance: Provenance::AnswersFile,
                 refs: Vec::new(),
                 at_ms: 0,
             }),
-            Reply::Accept => Recorded::Answered(Answer {
+            DialogReply::Accept => QuestionReply::Answered(InterviewAnswer {
                 text: round.question.proposed.clone().unwrap(),
                 provenance: Provenance::PersonAccepted,
                 refs: Vec::new(),
                 at_ms: 0,
             }),
-            Reply::Later(reason) => Recorded::Deferred {
+            DialogReply::Later(reason) => QuestionReply::Deferred {
                 reason: reason.clone(),
             },
             other => panic!("{other:?} is no answer"),
@@ -238,7 +238,7 @@ otherwise: accept
     }
 
     /// Asks one question after another and returns the replies, until the person is needed.
-    fn replies(file: &str, asked: &[(Dimension, Option<&str>)]) -> Vec<Reply> {
+    fn replies(file: &str, asked: &[(Dimension, Option<&str>)]) -> Vec<DialogReply> {
         let answers = Answers::parse(file).unwrap();
         let mut rounds = Vec::new();
         let mut replies = Vec::new();
@@ -256,8 +256,8 @@ otherwise: accept
         replies
     }
 
-    fn said(text: &str) -> Reply {
-        Reply::Answer(text.to_owned())
+    fn said(text: &str) -> DialogReply {
+        DialogReply::Answer(text.to_owned())
     }
 
     #[test]
@@ -278,8 +278,8 @@ otherwise: accept
             said("yes"),
             said("two\nlines"),
             said("yes"),
-            Reply::Accept,
-            Reply::Later(Some("the answers file does not answer it".to_owned())),
+            DialogReply::Accept,
+            DialogReply::Later(Some("the answers file does not answer it".to_owned())),
         ];
         assert_eq!(replies(FILE, &asked), expected);
     }
@@ -290,7 +290,7 @@ otherwise: accept
         assert_eq!(replies("answers: [one]", &[goal, goal]), [said("one")]);
         assert_eq!(replies("{}", &[goal]), []);
         let later = "answers: [/later ask Ada, two]";
-        let expected = [Reply::Later(Some("ask Ada".to_owned())), said("two")];
+        let expected = [DialogReply::Later(Some("ask Ada".to_owned())), said("two")];
         assert_eq!(replies(later, &[goal, goal, goal]), expected);
     }
 

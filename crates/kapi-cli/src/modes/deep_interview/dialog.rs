@@ -2,10 +2,10 @@
 //!
 //! Whether a reply may be given is the core's rule; a person who is refused is asked again.
 
-use kapi_workflow::rules::command::Command;
+use kapi_workflow::rules::command::WorkflowCommand;
 use kapi_workflow::rules::modes::ModeCommand;
 use kapi_workflow::rules::modes::interview::command::InterviewCommand;
-use kapi_workflow::rules::modes::interview::round::{Provenance, Question};
+use kapi_workflow::rules::modes::interview::round::{InterviewQuestion, Provenance};
 use kapi_workflow::rules::modes::interview::state::Interview;
 
 use crate::context::Context;
@@ -13,18 +13,18 @@ use crate::error::Error;
 use crate::event_words::first_line;
 use crate::exit_code::Exit;
 use crate::modes::deep_interview::answers::Answers;
-use crate::modes::deep_interview::question::{Asked, asked};
-use crate::modes::deep_interview::reply::Reply;
+use crate::modes::deep_interview::question::{PersonPrompt, asked};
+use crate::modes::deep_interview::reply::DialogReply;
 use crate::ui::{Format, Ui};
-use crate::workflow::driving::Settled;
+use crate::workflow::driving::DecisionOutcome;
 use crate::workflow::event_words::describe;
-use crate::workflow::found::Found;
-use crate::workflow::keyboard::{Keyboard, Typed};
+use crate::workflow::keyboard::{Keyboard, KeyboardInput};
+use crate::workflow::located::LocatedWorkflow;
 use crate::workflow::words;
 
 /// Who replies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum By {
+pub(crate) enum Replier {
     /// The person themselves.
     Person,
     /// Their file of answers.
@@ -34,43 +34,45 @@ pub(crate) enum By {
 /// Answers the open question from the file, else at the keyboard; `Left` where neither can.
 pub(crate) fn settle(
     context: &Context,
-    found: &mut Found<'_>,
+    found: &mut LocatedWorkflow<'_>,
     answers: Option<&Answers>,
     keyboard: Option<&mut Keyboard<'_>>,
-) -> Result<Settled, Error> {
+) -> Result<DecisionOutcome, Error> {
     let Some((interview, asked)) = asked(&found.workflow) else {
-        return Ok(Settled::Left);
+        return Ok(DecisionOutcome::Left);
     };
     let written = answers.and_then(|answers| match asked {
-        Asked::Question(round) => answers.reply(round, &interview.rounds),
-        Asked::Goal { .. } => answers.confirms(),
+        PersonPrompt::Question(round) => answers.reply(round, &interview.rounds),
+        PersonPrompt::Goal { .. } => answers.confirms(),
     });
     if let Some(reply) = written {
         if keyboard.is_some() {
             // The answer from the file follows; whoever looks on should know to what.
             question_line(context.ui, asked);
         }
-        return answer(context, found, reply, By::File);
+        return answer(context, found, reply, Replier::File);
     }
     match keyboard {
         Some(keyboard) => at_keyboard(context, found, keyboard),
-        None => Ok(Settled::Left),
+        None => Ok(DecisionOutcome::Left),
     }
 }
 
-fn question_line(ui: Ui, asked: Asked<'_>) {
+fn question_line(ui: Ui, asked: PersonPrompt<'_>) {
     let text = match asked {
-        Asked::Question(round) => format!("question {}: {}", round.number, round.question.text),
-        Asked::Goal { goal, .. } => format!("the goal as understood: {goal}"),
+        PersonPrompt::Question(round) => {
+            format!("question {}: {}", round.number, round.question.text)
+        }
+        PersonPrompt::Goal { goal, .. } => format!("the goal as understood: {goal}"),
     };
     ui.say(&format!("  {}", first_line(&text)));
 }
 
 fn at_keyboard(
     context: &Context,
-    found: &mut Found<'_>,
+    found: &mut LocatedWorkflow<'_>,
     keyboard: &mut Keyboard<'_>,
-) -> Result<Settled, Error> {
+) -> Result<DecisionOutcome, Error> {
     let ui = context.ui;
     if let Some((interview, asked)) = asked(&found.workflow) {
         show(ui, interview, asked);
@@ -78,13 +80,13 @@ fn at_keyboard(
     loop {
         ui.prompt("> ");
         let reply = match keyboard.answer() {
-            Typed::Text(text) => Reply::read(&text),
-            Typed::End | Typed::Interrupted => {
+            KeyboardInput::Text(text) => DialogReply::read(&text),
+            KeyboardInput::End | KeyboardInput::Interrupted => {
                 ui.say("");
-                return Ok(Settled::Left);
+                return Ok(DecisionOutcome::Left);
             }
         };
-        match answer(context, found, reply, By::Person) {
+        match answer(context, found, reply, Replier::Person) {
             Ok(settled) => return Ok(settled),
             Err(error) if matches!(error.exit, Exit::Denied | Exit::Usage) => {
                 ui.say(&format!("not recorded: {error}"));
@@ -100,10 +102,10 @@ fn at_keyboard(
 /// Records a reply to the open question.
 pub(crate) fn answer(
     context: &Context,
-    found: &mut Found<'_>,
-    reply: Reply,
-    by: By,
-) -> Result<Settled, Error> {
+    found: &mut LocatedWorkflow<'_>,
+    reply: DialogReply,
+    by: Replier,
+) -> Result<DecisionOutcome, Error> {
     let Some((_, asked)) = asked(&found.workflow) else {
         return Err(Error::new(
             Exit::Denied,
@@ -111,65 +113,68 @@ pub(crate) fn answer(
         )
         .with_hint(format!(
             "it is in phase {}; see `kapi status {:03}`.",
-            words::standing(&found.workflow),
+            words::state(&found.workflow),
             found.key.id.index()
         )));
     };
     let round = asked.round();
     let provenance = match by {
-        By::Person => Provenance::Person,
-        By::File => Provenance::AnswersFile,
+        Replier::Person => Provenance::Person,
+        Replier::File => Provenance::AnswersFile,
     };
     let command = match reply {
-        Reply::Quit => return Ok(Settled::Left),
-        Reply::Unknown(word) => {
+        DialogReply::Quit => return Ok(DecisionOutcome::Left),
+        DialogReply::Unknown(word) => {
             return Err(Error::usage(format!("{word} is not a known command")).with_hint(WORDS));
         }
-        Reply::Accept if is_empty(asked) => {
+        DialogReply::Accept if is_empty(asked) => {
             return Err(Error::usage("there is no proposed answer to accept").with_hint(WORDS));
         }
-        Reply::Accept => InterviewCommand::Answer {
+        DialogReply::Accept => InterviewCommand::Answer {
             round,
             text: String::new(),
             provenance,
         },
-        Reply::Answer(text) => InterviewCommand::Answer {
+        DialogReply::Answer(text) => InterviewCommand::Answer {
             round,
             text,
             provenance,
         },
-        Reply::Later(reason) => InterviewCommand::Defer { round, reason },
-        Reply::Back(reason) => InterviewCommand::Withdraw {
+        DialogReply::Later(reason) => InterviewCommand::Defer { round, reason },
+        DialogReply::Back(reason) => InterviewCommand::Withdraw {
             round,
             reason: reason.unwrap_or_else(|| "the user took it back".to_owned()),
         },
-        Reply::Enough => InterviewCommand::Enough {},
+        DialogReply::Enough => InterviewCommand::Enough {},
     };
-    let submitted = found.submit(context, &Command::Mode(ModeCommand::Interview(command)))?;
+    let submitted = found.submit(
+        context,
+        &WorkflowCommand::Mode(ModeCommand::Interview(command)),
+    )?;
     if context.ui.format == Format::Human {
         let lines = submitted.recorded.iter();
         for line in lines.filter_map(|logged| describe(&logged.event)) {
             context.ui.say(&format!("  {line}"));
         }
     }
-    Ok(Settled::Replied)
+    Ok(DecisionOutcome::Replied)
 }
 
-const fn is_empty(asked: Asked<'_>) -> bool {
+const fn is_empty(asked: PersonPrompt<'_>) -> bool {
     match asked {
-        Asked::Question(round) => round.question.proposed.is_none(),
-        Asked::Goal { .. } => false,
+        PersonPrompt::Question(round) => round.question.proposed.is_none(),
+        PersonPrompt::Goal { .. } => false,
     }
 }
 
 /// What can be typed besides an answer.
 const WORDS: &str = "type an answer, Enter for the proposed one, /later, /back, /enough or /quit.";
 
-fn show(ui: Ui, interview: &Interview, asked: Asked<'_>) {
+fn show(ui: Ui, interview: &Interview, asked: PersonPrompt<'_>) {
     score(ui, interview);
     match asked {
-        Asked::Question(round) => question(ui, round.number, &round.question),
-        Asked::Goal { goal, .. } => {
+        PersonPrompt::Question(round) => question(ui, round.number, &round.question),
+        PersonPrompt::Goal { goal, .. } => {
             ui.say("");
             ui.say("This is the goal as Kapi understands it:");
             ui.say(&format!("  {goal}"));
@@ -180,7 +185,7 @@ fn show(ui: Ui, interview: &Interview, asked: Asked<'_>) {
     ui.say("   /quit continues another day; end a line with \\ to continue on the next)");
 }
 
-fn question(ui: Ui, number: u32, question: &Question) {
+fn question(ui: Ui, number: u32, question: &InterviewQuestion) {
     ui.say("");
     ui.say(&format!("Question {number}: {}", question.text));
     if let Some(proposed) = &question.proposed {

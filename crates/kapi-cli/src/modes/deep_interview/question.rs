@@ -10,7 +10,7 @@ use kapi_workflow::rules::state::Workflow;
 
 /// What the person is asked.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Asked<'a> {
+pub(crate) enum PersonPrompt<'a> {
     /// A question.
     Question(&'a Round),
     /// Whether this is the goal.
@@ -22,7 +22,7 @@ pub(crate) enum Asked<'a> {
     },
 }
 
-impl Asked<'_> {
+impl PersonPrompt<'_> {
     /// Returns the round it is asked in.
     pub(super) const fn round(self) -> u32 {
         match self {
@@ -33,17 +33,17 @@ impl Asked<'_> {
 }
 
 /// Returns what an interview asks its person now.
-pub(crate) fn asked(workflow: &Workflow) -> Option<(&Interview, Asked<'_>)> {
+pub(crate) fn asked(workflow: &Workflow) -> Option<(&Interview, PersonPrompt<'_>)> {
     let Body::Interview(interview) = &workflow.body else {
         return None;
     };
     match (interview.phase, &interview.restated) {
         (InterviewPhase::Awaiting, _) => {
-            open_round(interview).map(|round| (&**interview, Asked::Question(round)))
+            open_round(interview).map(|round| (&**interview, PersonPrompt::Question(round)))
         }
         (InterviewPhase::Restating, Some(restated)) => Some((
             &**interview,
-            Asked::Goal {
+            PersonPrompt::Goal {
                 round: restated.round,
                 goal: &restated.goal,
             },

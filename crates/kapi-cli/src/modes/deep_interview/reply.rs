@@ -4,7 +4,7 @@
 
 /// A reply to an open question.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Reply {
+pub(crate) enum DialogReply {
     /// Accept what was proposed.
     Accept,
     /// An answer.
@@ -21,7 +21,7 @@ pub(crate) enum Reply {
     Unknown(String),
 }
 
-impl Reply {
+impl DialogReply {
     /// Reads a reply.
     pub(crate) fn read(text: &str) -> Self {
         let text = text.trim();
@@ -51,26 +51,32 @@ impl Reply {
 
 #[cfg(test)]
 mod tests {
-    use super::Reply;
+    use super::DialogReply;
 
     #[test]
     fn replies_are_told_apart() {
-        let answer = |text: &str| Reply::Answer(text.to_owned());
+        let answer = |text: &str| DialogReply::Answer(text.to_owned());
         for (text, expected) in [
-            ("", Reply::Accept),
-            ("  \n", Reply::Accept),
+            ("", DialogReply::Accept),
+            ("  \n", DialogReply::Accept),
             (" yes, both\nof them ", answer("yes, both\nof them")),
-            ("/later", Reply::Later(None)),
-            ("/later ask Ada", Reply::Later(Some("ask Ada".to_owned()))),
-            ("/back", Reply::Back(None)),
-            ("/back not ours", Reply::Back(Some("not ours".to_owned()))),
-            ("/enough", Reply::Enough),
-            ("/quit", Reply::Quit),
-            ("/quti", Reply::Unknown("/quti".to_owned())),
+            ("/later", DialogReply::Later(None)),
+            (
+                "/later ask Ada",
+                DialogReply::Later(Some("ask Ada".to_owned())),
+            ),
+            ("/back", DialogReply::Back(None)),
+            (
+                "/back not ours",
+                DialogReply::Back(Some("not ours".to_owned())),
+            ),
+            ("/enough", DialogReply::Enough),
+            ("/quit", DialogReply::Quit),
+            ("/quti", DialogReply::Unknown("/quti".to_owned())),
             ("/etc/kapi/config", answer("/etc/kapi/config")),
             ("/health answers 200", answer("/health answers 200")),
         ] {
-            assert_eq!(Reply::read(text), expected, "{text:?}");
+            assert_eq!(DialogReply::read(text), expected, "{text:?}");
         }
     }
 }

@@ -6,7 +6,7 @@ use kapi_workflow::rules::modes::interview::round::Provenance;
 use kapi_workflow::rules::state::Workflow;
 
 use crate::event_words::first_line;
-use crate::modes::deep_interview::question::{Asked, asked};
+use crate::modes::deep_interview::question::{PersonPrompt, asked};
 use crate::modes::{Front, WaitsFor};
 use crate::workflow::words;
 
@@ -47,7 +47,7 @@ const fn is_shown_next(event: &ModeEvent) -> bool {
 fn waits_for(workflow: &Workflow) -> Option<WaitsFor> {
     let (_, asked) = asked(workflow)?;
     let (kind, what) = match asked {
-        Asked::Question(round) => (
+        PersonPrompt::Question(round) => (
             "question",
             format!(
                 "question {}: {}",
@@ -55,7 +55,7 @@ fn waits_for(workflow: &Workflow) -> Option<WaitsFor> {
                 first_line(&round.question.text)
             ),
         ),
-        Asked::Goal { goal, .. } => (
+        PersonPrompt::Goal { goal, .. } => (
             "restated_goal",
             format!("is this the goal: {}", first_line(goal)),
         ),

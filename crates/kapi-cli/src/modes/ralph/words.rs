@@ -7,14 +7,14 @@
 use kapi_check::rules::proof::verify_report::{VerifyReport, first_failure};
 use kapi_core::id::GoalId;
 use kapi_core::text::agent_name;
-use kapi_core::workflow_status::Status;
-use kapi_goal::rules::plan::task::TaskId;
-use kapi_goal::rules::state::Status as GoalStatus;
-use kapi_workflow::rules::evidence::{Evidence, Weight};
-use kapi_workflow::rules::identity::Identity;
+use kapi_core::workflow_status::WorkflowStatus;
+use kapi_goal::rules::plan::task::PlanTaskId;
+use kapi_goal::rules::state::GoalStatus;
+use kapi_workflow::rules::evidence::{Weight, WorkflowEvidence};
+use kapi_workflow::rules::identity::ReviewerIdentity;
 use kapi_workflow::rules::modes::ralph::event::RalphEvent;
-use kapi_workflow::rules::modes::ralph::plan::{Consensus, Plan};
-use kapi_workflow::rules::modes::ralph::review::{Category, Review};
+use kapi_workflow::rules::modes::ralph::plan::{Consensus, RalphPlan};
+use kapi_workflow::rules::modes::ralph::review::{FindingCategory, Review};
 use kapi_workflow::rules::modes::ralph::state::{Ralph, Stand};
 use kapi_workflow::rules::modes::{Body, ModeEvent};
 use kapi_workflow::rules::state::Workflow;
@@ -109,8 +109,8 @@ fn criterion(ralph: &Ralph, id: &str) -> String {
 }
 
 fn evidence(ui: Ui, workflow: &Workflow, number: u32) {
-    let place = usize::try_from(number.saturating_sub(1)).unwrap_or(usize::MAX);
-    let Some(evidence) = workflow.evidence.get(place) else {
+    let location = usize::try_from(number.saturating_sub(1)).unwrap_or(usize::MAX);
+    let Some(evidence) = workflow.evidence.get(location) else {
         return;
     };
     ui.line(&format!(
@@ -119,7 +119,7 @@ fn evidence(ui: Ui, workflow: &Workflow, number: u32) {
     ));
 }
 
-fn evidence_words(evidence: &Evidence) -> String {
+fn evidence_words(evidence: &WorkflowEvidence) -> String {
     let weight = match evidence.weight {
         Weight::Validation => "",
         Weight::Narrative => " (words)",
@@ -166,7 +166,7 @@ fn details(ui: Ui, workflow: &Workflow) {
 /// Returns how what was built is looked at and taken over.
 fn next(workflow: &Workflow) -> Vec<String> {
     let built = of(workflow).and_then(|ralph| Some((ralph, ralph.branch.as_ref()?)));
-    let (Status::Completed, Some((ralph, branch))) = (workflow.status, built) else {
+    let (WorkflowStatus::Completed, Some((ralph, branch))) = (workflow.status, built) else {
         return Vec::new();
     };
     vec![
@@ -271,7 +271,7 @@ fn ralph(event: &RalphEvent) -> Option<String> {
 }
 
 fn rested(
-    task: &TaskId,
+    task: &PlanTaskId,
     goal: &GoalId,
     status: GoalStatus,
     commit: Option<&str>,
@@ -285,22 +285,22 @@ fn rested(
 }
 
 /// Returns what a finding is about, in words.
-const fn category(category: Category) -> &'static str {
+const fn category(category: FindingCategory) -> &'static str {
     match category {
-        Category::Correctness => "correctness",
-        Category::Regression => "regression",
-        Category::MissingTest => "missing test",
-        Category::ArtifactAlignment => "deviates from the plan",
-        Category::VerificationGap => "not verified",
-        Category::Simplification => "could be simpler",
+        FindingCategory::Correctness => "correctness",
+        FindingCategory::Regression => "regression",
+        FindingCategory::MissingTest => "missing test",
+        FindingCategory::ArtifactAlignment => "deviates from the plan",
+        FindingCategory::VerificationGap => "not verified",
+        FindingCategory::Simplification => "could be simpler",
     }
 }
 
-fn who(by: &Identity) -> String {
+fn who(by: &ReviewerIdentity) -> String {
     agent_name(&by.agent)
 }
 
-fn tasks(plan: &Plan) -> String {
+fn tasks(plan: &RalphPlan) -> String {
     let n_tasks = plan.tasks.len();
     let noun = if n_tasks == 1 { "task" } else { "tasks" };
     format!("{n_tasks} {noun}: {}", first_line(&plan.summary))

@@ -5,14 +5,14 @@
 use kapi_agent::agent::AgentKind;
 use kapi_agent::hook::agent_type::AgentType;
 
-use crate::config::source::{At, Source};
+use crate::config::source::{SourcedValue, ValueSource};
 use crate::error::Error;
-use crate::profile::{AgentName, Profile, command};
+use crate::profile::{AgentName, ProfileFile, command};
 
 /// An agent that was chosen.
-pub(super) struct Chosen {
+pub(super) struct AgentChoice {
     /// The agent.
-    pub(super) agent: At<AgentKind>,
+    pub(super) agent: SourcedValue<AgentKind>,
     /// The model that its line names.
     pub(super) model: Option<String>,
     /// Whether a person talks to it.
@@ -21,8 +21,8 @@ pub(super) struct Chosen {
     pub(super) note: Option<String>,
 }
 
-impl Chosen {
-    const fn plain(agent: At<AgentKind>) -> Self {
+impl AgentChoice {
+    const fn plain(agent: SourcedValue<AgentKind>) -> Self {
         Self {
             agent,
             model: None,
@@ -33,13 +33,13 @@ impl Chosen {
 }
 
 /// Chooses the agent of a profile; `source` is where the profile was chosen.
-pub(super) fn choose(profile: &Profile, source: &Source) -> Result<Chosen, Error> {
+pub(super) fn choose(profile: &ProfileFile, source: &ValueSource) -> Result<AgentChoice, Error> {
     let agent_type = profile.agent_type.as_ref();
     let is_interactive =
         agent_type.is_some_and(|at| at.value == AgentName::Of(AgentType::Interactive));
     let Some(line) = &profile.command else {
         let agent = by_type(profile, source)?;
-        return Ok(Chosen {
+        return Ok(AgentChoice {
             agent,
             model: None,
             is_interactive,
@@ -52,30 +52,39 @@ pub(super) fn choose(profile: &Profile, source: &Source) -> Result<Chosen, Error
             AgentKind::Command(shell) => AgentKind::Command(with_task(&shell, line)?),
             other => other,
         };
-        return Ok(Chosen::plain(At::new(kind, line.source.clone())));
+        return Ok(AgentChoice::plain(SourcedValue::new(
+            kind,
+            line.source.clone(),
+        )));
     }
     if let Some(usual) = command::usual(&line.value) {
-        return Ok(Chosen {
+        return Ok(AgentChoice {
             note: Some(format!(
                 "`{}` uses the adapter of {}, which keeps its key outside the sandbox and reads \
                  its output.",
                 line.value,
                 usual.kind.name()
             )),
-            agent: At::new(usual.kind, line.source.clone()),
+            agent: SourcedValue::new(usual.kind, line.source.clone()),
             model: usual.model,
             is_interactive,
         });
     }
     let shell = with_task(&line.value, line)?;
-    Ok(Chosen {
+    Ok(AgentChoice {
         is_interactive,
-        ..Chosen::plain(At::new(AgentKind::Command(shell), line.source.clone()))
+        ..AgentChoice::plain(SourcedValue::new(
+            AgentKind::Command(shell),
+            line.source.clone(),
+        ))
     })
 }
 
 /// Returns the agent that a profile without a line means.
-fn by_type(profile: &Profile, chosen_at: &Source) -> Result<At<AgentKind>, Error> {
+fn by_type(
+    profile: &ProfileFile,
+    chosen_at: &ValueSource,
+) -> Result<SourcedValue<AgentKind>, Error> {
     let named = profile.agent_type.clone().map(|at| (at.value, at.source));
     let (name, source) = named.unwrap_or_else(|| {
         (
@@ -93,17 +102,17 @@ fn by_type(profile: &Profile, chosen_at: &Source) -> Result<At<AgentKind>, Error
         AgentName::Of(AgentType::Aider | AgentType::Python | AgentType::Unknown) => {
             return Err(Error::usage(format!(
                 "{} does not name an agent to start",
-                profile.place()
+                profile.location()
             ))
             .with_hint(
                 "set `agent.type` to claude, codex, gemini or pi, or set `agent.command`.",
             ));
         }
     };
-    Ok(At::new(kind, source))
+    Ok(SourcedValue::new(kind, source))
 }
 
-fn with_task(shell: &str, line: &At<String>) -> Result<String, Error> {
+fn with_task(shell: &str, line: &SourcedValue<String>) -> Result<String, Error> {
     command::with_task(shell)
         .map_err(|rule| Error::usage(format!("the agent's command ({}): {rule}", line.source)))
 }

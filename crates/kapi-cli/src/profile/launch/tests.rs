@@ -14,11 +14,11 @@ use kapi_sys::clock::SystemClock;
 use kapi_sys::real_disk::RealDisk;
 
 use super::{LaunchProfile, resolve};
-use crate::config::source::Source;
+use crate::config::source::ValueSource;
 use crate::context::Context;
 use crate::contract::flags::{Network, Sandbox};
 use crate::error::Error;
-use crate::profile::flags::Flags;
+use crate::profile::flags::ProfileFlags;
 use crate::profile::message::Values;
 use crate::ui::{Format, Ui};
 
@@ -85,42 +85,42 @@ impl Machine {
         }
     }
 
-    fn try_resolve(&self, flags: &Flags) -> Result<LaunchProfile, Error> {
+    fn try_resolve(&self, flags: &ProfileFlags) -> Result<LaunchProfile, Error> {
         resolve(&self.context(), &self.project(), flags)
     }
 
-    fn resolve(&self, flags: &Flags) -> LaunchProfile {
+    fn resolve(&self, flags: &ProfileFlags) -> LaunchProfile {
         self.try_resolve(flags)
             .unwrap_or_else(|error| panic!("{error} {:?}", error.hint))
     }
 
-    fn refused(&self, flags: &Flags) -> String {
+    fn refused(&self, flags: &ProfileFlags) -> String {
         let error = self.try_resolve(flags).expect_err("it is refused");
         format!("{error} | {}", error.hint.clone().unwrap_or_default())
     }
 }
 
-fn named(agent: &str) -> Flags {
-    Flags {
+fn named(agent: &str) -> ProfileFlags {
+    ProfileFlags {
         agent: Some(agent.to_owned()),
-        ..Flags::default()
+        ..ProfileFlags::default()
     }
 }
 
-fn file(path: &Path) -> Flags {
-    Flags {
+fn file(path: &Path) -> ProfileFlags {
+    ProfileFlags {
         config: Some(path.to_path_buf()),
-        ..Flags::default()
+        ..ProfileFlags::default()
     }
 }
 
 #[test]
 fn a_launch_without_anything_is_claude_in_a_native_filtered_sandbox() {
-    let profile = Machine::new().resolve(&Flags::default());
+    let profile = Machine::new().resolve(&ProfileFlags::default());
     assert_eq!(profile.agent.value, AgentKind::Claude);
     assert_eq!(
         profile.agent.source,
-        Source::BuiltIn("profile claude".to_owned())
+        ValueSource::BuiltIn("profile claude".to_owned())
     );
     assert_eq!(profile.level.value, SandboxLevel::Native);
     assert_eq!(profile.network.value, NetworkMode::Filtered);
@@ -128,14 +128,14 @@ fn a_launch_without_anything_is_claude_in_a_native_filtered_sandbox() {
     assert!(!profile.push.value && !profile.is_interactive && profile.notes.is_empty());
     assert_eq!(
         (profile.profile.source, profile.level.source),
-        (Source::Default, Source::Default)
+        (ValueSource::Default, ValueSource::Default)
     );
 }
 
 #[test]
 fn each_layer_wins_over_those_before_it() {
     let mut machine = Machine::new();
-    let mode = |machine: &Machine, flags: &Flags| {
+    let mode = |machine: &Machine, flags: &ProfileFlags| {
         let network = machine.resolve(flags).network;
         let source = network.source.to_string();
         (
@@ -143,20 +143,20 @@ fn each_layer_wins_over_those_before_it() {
             source.replace(&machine.root.path().display().to_string(), ""),
         )
     };
-    let flags = Flags::default();
+    let flags = ProfileFlags::default();
     assert_eq!(
         mode(&machine, &flags),
         (NetworkMode::Filtered, "default".to_owned())
     );
     machine.configure("[network]\nmode = \"open\"\n");
-    let place = "/person/.config/kapi/config.toml:2".to_owned();
-    assert_eq!(mode(&machine, &flags), (NetworkMode::Open, place));
+    let location = "/person/.config/kapi/config.toml:2".to_owned();
+    assert_eq!(mode(&machine, &flags), (NetworkMode::Open, location));
     machine.profile(
         "default",
         "agent: {type: claude}\nnetwork: {mode: filtered}\n",
     );
-    let place = "/person/.config/kapi/profiles/default.yaml:2".to_owned();
-    assert_eq!(mode(&machine, &flags), (NetworkMode::Filtered, place));
+    let location = "/person/.config/kapi/profiles/default.yaml:2".to_owned();
+    assert_eq!(mode(&machine, &flags), (NetworkMode::Filtered, location));
     machine.set("KAPI_NETWORK", "open");
     assert_eq!(
         mode(&machine, &flags),
@@ -166,22 +166,22 @@ fn each_layer_wins_over_those_before_it() {
         "app/.ilchul/config.toml",
         "[network]\nmode = \"filtered\"\n",
     );
-    let place = "/app/.ilchul/config.toml:2".to_owned();
-    assert_eq!(mode(&machine, &flags), (NetworkMode::Filtered, place));
+    let location = "/app/.ilchul/config.toml:2".to_owned();
+    assert_eq!(mode(&machine, &flags), (NetworkMode::Filtered, location));
     machine.write("app/agent-sandbox.yaml", "\nnetwork: {mode: none}\n");
-    let place = "/app/agent-sandbox.yaml:2".to_owned();
-    assert_eq!(mode(&machine, &flags), (NetworkMode::None, place));
-    let open = Flags {
+    let location = "/app/agent-sandbox.yaml:2".to_owned();
+    assert_eq!(mode(&machine, &flags), (NetworkMode::None, location));
+    let open = ProfileFlags {
         network: Some(Network::Open),
-        ..Flags::default()
+        ..ProfileFlags::default()
     };
     assert_eq!(
         mode(&machine, &open),
         (NetworkMode::Open, "flag --network".to_owned())
     );
-    let bare = Flags {
+    let bare = ProfileFlags {
         sandbox: Some(Sandbox::None),
-        ..Flags::default()
+        ..ProfileFlags::default()
     };
     assert_eq!(machine.resolve(&bare).network.value, NetworkMode::Open);
     machine.set("KAPI_NETWORK", "wide");
@@ -208,7 +208,7 @@ fn a_project_lowers_limits_and_never_raises_them() {
         "app/.kapsis/config.yaml",
         "resources: {memory: 2g, cpus: 8, pids: 70}\n",
     );
-    let profile = machine.resolve(&Flags::default());
+    let profile = machine.resolve(&ProfileFlags::default());
     let resources = profile.grant.resources;
     assert_eq!(resources.memory_bytes, Some(2 << 30));
     assert_eq!(resources.cpu_millis, Some(2_000));
@@ -242,7 +242,7 @@ fn a_file_of_the_project_widens_nothing_however_it_is_named() {
         path.display()
     );
     for flags in [
-        Flags::default(),
+        ProfileFlags::default(),
         file(&path),
         file(Path::new("agent-sandbox.yaml")),
         named("pi"),
@@ -291,7 +291,7 @@ fn a_trusted_content_counts_in_full_until_it_changes() {
         "[launch]\ntrust = [\"{}\"]\n",
         sha256_hex(text.as_bytes())
     ));
-    for flags in [Flags::default(), file(&path)] {
+    for flags in [ProfileFlags::default(), file(&path)] {
         let profile = machine.resolve(&flags);
         assert_eq!(
             profile.agent.value,
@@ -311,13 +311,13 @@ fn a_trusted_content_counts_in_full_until_it_changes() {
     );
     assert!(
         machine
-            .refused(&Flags::default())
+            .refused(&ProfileFlags::default())
             .contains("`agent.command`: a project's file cannot set this")
     );
     machine.configure("[launch]\ntrust = [\"all\"]\n");
     assert!(
         machine
-            .refused(&Flags::default())
+            .refused(&ProfileFlags::default())
             .contains("\"all\" is not a SHA-256")
     );
 }
@@ -343,14 +343,14 @@ fn files_that_cannot_be_the_persons_are_refused() {
     rustix::fs::mkfifoat(rustix::fs::CWD, &pipe, rustix::fs::Mode::from(0o600)).unwrap();
     assert!(
         machine
-            .refused(&Flags::default())
+            .refused(&ProfileFlags::default())
             .contains("it is not a file")
     );
     fs::remove_file(&pipe).unwrap();
     machine.write("app/agent-sandbox.yaml", &"#".repeat(300 * 1024));
     assert!(
         machine
-            .refused(&Flags::default())
+            .refused(&ProfileFlags::default())
             .contains("longer than 256 KiB")
     );
 }
@@ -358,7 +358,7 @@ fn files_that_cannot_be_the_persons_are_refused() {
 #[test]
 fn agents_are_what_a_profile_says() {
     let machine = Machine::new();
-    let kind = |flags: &Flags| machine.resolve(flags).agent.value;
+    let kind = |flags: &ProfileFlags| machine.resolve(flags).agent.value;
     for (name, expected) in [
         ("codex-cli", AgentKind::Codex),
         ("Google Gemini", AgentKind::Gemini),
@@ -459,7 +459,7 @@ fn what_becomes_of_the_work_is_said_by_profile_and_flags() {
          git: {auto_push: {enabled: true, remote: fork, commit_message: \"fix({agent_id}): {task} on {branch}\"}, \
          co_authors: [\"B <b@c>\"]}\nmaven: {mirror_url: \"https://m\"}\n",
     );
-    let flags = Flags {
+    let flags = ProfileFlags {
         sandbox: Some(Sandbox::Podman),
         interactive: true,
         ..named("mine")
@@ -488,7 +488,7 @@ fn what_becomes_of_the_work_is_said_by_profile_and_flags() {
     );
     assert_eq!(profile.grant.podman.image, "localhost/x:1");
     assert_eq!(profile.grant.maven_mirror.as_deref(), Some("https://m"));
-    let no_push = Flags {
+    let no_push = ProfileFlags {
         no_push: true,
         ..named("mine")
     };
@@ -506,7 +506,7 @@ fn what_becomes_of_the_work_is_said_by_profile_and_flags() {
         "git: {auto_push: {enabled: false}}\n",
     );
     assert!(!machine.resolve(&named("mine")).push.value);
-    let push = Flags {
+    let push = ProfileFlags {
         push: true,
         ..named("mine")
     };
@@ -535,7 +535,7 @@ fn the_persons_own_tool_mapping_is_read() {
     let machine = Machine::new();
     let read = |text: &str| {
         machine.configure(text);
-        machine.try_resolve(&Flags::default())?.mapping()
+        machine.try_resolve(&ProfileFlags::default())?.mapping()
     };
     assert!(read("").is_ok());
     let missing = read("[status]\nmapping = \"~/none.yaml\"\n")

@@ -11,11 +11,11 @@ use kapi_core::actor::Actor;
 use kapi_sys::cancel::Cancel;
 use kapi_sys::process::{self, OutputLine, ProcessLimits, Program};
 use kapi_task::record::queue::Queue;
-use kapi_task::record::worker::{Hands, Terms, Worker};
-use kapi_task::rules::command::Command;
-use kapi_task::rules::decide::Answer;
-use kapi_task::rules::task::{End, Report, Task};
-use kapi_task::rules::task_state::State;
+use kapi_task::record::worker::{KernelWorker, LeaseHandle, WorkerTerms};
+use kapi_task::rules::command::KernelCommand;
+use kapi_task::rules::decide::KernelReply;
+use kapi_task::rules::task::{AttemptReport, End, KernelTask};
+use kapi_task::rules::task_state::KernelTaskState;
 
 use crate::cluster::{Cluster, settings};
 use crate::real::queue::{Machine, PATIENCE, capacity, claim, finish, submit};
@@ -39,7 +39,7 @@ fn kill_a_worker() {
     let machine = Machine::new(cluster.settings());
     let project = machine.project();
     let mut queue = Queue::open_in(&project, &machine.store).unwrap();
-    let Answer::Submitted(task) = submit(&mut queue, "one") else {
+    let KernelReply::Submitted(task) = submit(&mut queue, "one") else {
         panic!("it was to be let in");
     };
     let cancel = Cancel::new();
@@ -68,7 +68,7 @@ fn kill_a_worker() {
     });
     queue.refresh().unwrap();
     let begun = queue.kernel().tasks[&task].clone();
-    assert_eq!(begun.state, State::Running);
+    assert_eq!(begun.state, KernelTaskState::Running);
     let own = queue.enlist().unwrap();
     let began = Instant::now();
     let hold = loop {
@@ -80,7 +80,9 @@ fn kill_a_worker() {
     };
     assert_eq!(hold.task, task);
     assert!(Some(hold.fence) > begun.lease.map(|lease| lease.fence));
-    queue.submit(&Actor::Engine, &Command::Begin(hold)).unwrap();
+    queue
+        .submit(&Actor::Engine, &KernelCommand::Begin(hold))
+        .unwrap();
     finish(&mut queue, hold).unwrap();
     assert_eq!(queue.kernel().totals.completed, 1);
 }
@@ -112,17 +114,17 @@ fn be_the_worker(ports: &str) {
     let ports: Vec<u16> = ports.split(',').map(|port| port.parse().unwrap()).collect();
     let machine = Machine::new(settings(&ports));
     let project = machine.project();
-    let perform = |task: &Task, hands: &Hands<'_>| {
+    let perform = |task: &KernelTask, handle: &LeaseHandle<'_>| {
         let mut out = std::io::stdout();
         writeln!(out, "{WORKS_ON}{}", task.id).unwrap();
-        while !hands.cancel().is_raised() {
+        while !handle.cancel().is_raised() {
             thread::yield_now();
         }
-        Report::of(End::Cancelled)
+        AttemptReport::of(End::Cancelled)
     };
     let ring = || {};
     thread::scope(|scope| {
-        let terms = Terms {
+        let terms = WorkerTerms {
             slots: 1,
             capacity: capacity(),
             only: None,
@@ -131,7 +133,7 @@ fn be_the_worker(ports: &str) {
             ring: &ring,
         };
         let queue = Queue::open_in(&project, &machine.store).unwrap();
-        let mut worker = Worker::new(scope, queue, terms).unwrap();
+        let mut worker = KernelWorker::new(scope, queue, terms).unwrap();
         let began = Instant::now();
         while began.elapsed() < PATIENCE + Duration::from_secs(10) {
             worker.step(&|| true).unwrap();

@@ -8,22 +8,22 @@ use std::time::{Duration, Instant};
 
 use kapi_check::rules::proof::policy::CheckPolicy;
 use kapi_core::actor::Actor;
-use kapi_core::task_id::TaskId;
+use kapi_core::task_id::KernelTaskId;
 use kapi_fleet::client::FleetSettings;
 use kapi_goal::record::project::Project;
 use kapi_store::layout::ProjectLayout;
 use kapi_sys::clock::SystemClock;
 use kapi_sys::real_disk::RealDisk;
 use kapi_task::record::error::KernelError;
-use kapi_task::record::queue::{Enlisted, Queue};
-use kapi_task::record::store::Store;
-use kapi_task::record::worker::{Hands, Terms, Worker};
-use kapi_task::rules::command::{Admission, Capacity, Command, Hold, Overflow};
-use kapi_task::rules::decide::Answer;
-use kapi_task::rules::denied::Denied;
-use kapi_task::rules::request::{Key, Origin, Request};
-use kapi_task::rules::task::{End, Report, Task};
-use kapi_task::rules::task_state::State;
+use kapi_task::record::queue::{Queue, WorkerSlot};
+use kapi_task::record::store::KernelStore;
+use kapi_task::record::worker::{KernelWorker, LeaseHandle, WorkerTerms};
+use kapi_task::rules::command::{Admission, Capacity, Hold, KernelCommand, Overflow};
+use kapi_task::rules::decide::KernelReply;
+use kapi_task::rules::denied::KernelDenial;
+use kapi_task::rules::request::{KernelRequest, RequestKey, TaskOrigin};
+use kapi_task::rules::task::{AttemptReport, End, KernelTask};
+use kapi_task::rules::task_state::KernelTaskState;
 use kapi_task::rules::task_terms::{Priority, Retry, TaskBudget};
 use tempfile::TempDir;
 
@@ -36,14 +36,14 @@ pub(super) const PATIENCE: Duration = Duration::from_secs(120);
 /// A machine: a directory of its own, which nobody else sees.
 pub(super) struct Machine {
     pub(super) dir: TempDir,
-    pub(super) store: Store,
+    pub(super) store: KernelStore,
 }
 
 impl Machine {
     pub(super) fn new(settings: FleetSettings) -> Self {
         Self {
             dir: tempfile::tempdir().unwrap(),
-            store: Store::Fleet {
+            store: KernelStore::Fleet {
                 settings,
                 project: "shop".to_owned(),
             },
@@ -61,8 +61,8 @@ impl Machine {
     }
 }
 
-pub(super) fn request(key: &str) -> Request {
-    Request {
+pub(super) fn request(key: &str) -> KernelRequest {
+    KernelRequest {
         description: key.to_owned(),
         prompt: "Do it.".repeat(100),
         agent: "sisyphus".to_owned(),
@@ -72,7 +72,7 @@ pub(super) fn request(key: &str) -> Request {
         budget: TaskBudget::default(),
         domain: None,
         priority: Priority::Normal,
-        key: Some(Key {
+        key: Some(RequestKey {
             text: key.to_owned(),
             ttl_ms: 3_600_000,
         }),
@@ -81,7 +81,7 @@ pub(super) fn request(key: &str) -> Request {
         protect: Vec::new(),
         checks: CheckPolicy::default(),
         base: None,
-        origin: Origin::Person {
+        origin: TaskOrigin::Person {
             user: "user".to_owned(),
         },
         depth: 0,
@@ -91,8 +91,8 @@ pub(super) fn request(key: &str) -> Request {
     }
 }
 
-pub(super) fn submit(queue: &mut Queue<'_>, key: &str) -> Answer {
-    let command = Command::Submit {
+pub(super) fn submit(queue: &mut Queue<'_>, key: &str) -> KernelReply {
+    let command = KernelCommand::Submit {
         request: Box::new(request(key)),
         admission: Admission {
             tasks_max: 1_000,
@@ -112,8 +112,8 @@ pub(super) fn capacity() -> Capacity {
     }
 }
 
-pub(super) fn claim(queue: &mut Queue<'_>, own: &Enlisted, ttl_ms: u64) -> Option<Hold> {
-    let claim = Command::Claim {
+pub(super) fn claim(queue: &mut Queue<'_>, own: &WorkerSlot, ttl_ms: u64) -> Option<Hold> {
+    let claim = KernelCommand::Claim {
         holder: own.holder.clone(),
         ttl_ms,
         capacity: capacity(),
@@ -121,15 +121,15 @@ pub(super) fn claim(queue: &mut Queue<'_>, own: &Enlisted, ttl_ms: u64) -> Optio
         reach: None,
     };
     match queue.submit(&Actor::Engine, &claim).unwrap() {
-        Answer::Claimed(task, fence) => Some(Hold { task, fence }),
-        Answer::Nothing => None,
+        KernelReply::Claimed(task, fence) => Some(Hold { task, fence }),
+        KernelReply::Nothing => None,
         other => panic!("{other:?}"),
     }
 }
 
-pub(super) fn finish(queue: &mut Queue<'_>, hold: Hold) -> Result<Answer, KernelError> {
-    let report = Box::new(Report::of(End::Completed));
-    queue.submit(&Actor::Engine, &Command::Finish { hold, report })
+pub(super) fn finish(queue: &mut Queue<'_>, hold: Hold) -> Result<KernelReply, KernelError> {
+    let report = Box::new(AttemptReport::of(End::Completed));
+    queue.submit(&Actor::Engine, &KernelCommand::Finish { hold, report })
 }
 
 #[test]
@@ -142,13 +142,13 @@ fn what_one_machine_submits_another_performs_and_both_know() {
     let (asks, works) = (here.project(), there.project());
     let mut asking = Queue::open_in(&asks, &here.store).unwrap();
     let mut working = Queue::open_in(&works, &there.store).unwrap();
-    let mut bell = working.bell().unwrap().unwrap();
-    assert!(bell.wait(PATIENCE).unwrap());
-    let Answer::Submitted(task) = submit(&mut asking, "one") else {
+    let mut waker = working.waker().unwrap().unwrap();
+    assert!(waker.wait(PATIENCE).unwrap());
+    let KernelReply::Submitted(task) = submit(&mut asking, "one") else {
         panic!("it was to be let in");
     };
-    assert!(bell.wait(PATIENCE).unwrap(), "it is told");
-    assert_eq!(submit(&mut working, "one"), Answer::Duplicate(task));
+    assert!(waker.wait(PATIENCE).unwrap(), "it is told");
+    assert_eq!(submit(&mut working, "one"), KernelReply::Duplicate(task));
     let own = working.enlist().unwrap();
     let other = asking.enlist().unwrap();
     assert_ne!(own.holder, other.holder);
@@ -160,21 +160,27 @@ fn what_one_machine_submits_another_performs_and_both_know() {
         "a task is claimed once"
     );
     working
-        .submit(&Actor::Engine, &Command::Begin(hold))
+        .submit(&Actor::Engine, &KernelCommand::Begin(hold))
         .unwrap();
     asking.refresh().unwrap();
-    assert_eq!(asking.kernel().tasks[&task].state, State::Running);
+    assert_eq!(asking.kernel().tasks[&task].state, KernelTaskState::Running);
     finish(&mut working, hold).unwrap();
     // Who leads is one of them.
     assert!(working.lead(&own, 15_000).unwrap());
     assert!(!asking.lead(&other, 15_000).unwrap());
     asking.refresh().unwrap();
-    assert_eq!(asking.find(task).unwrap().unwrap().state, State::Completed);
+    assert_eq!(
+        asking.find(task).unwrap().unwrap().state,
+        KernelTaskState::Completed
+    );
     // A machine that comes later knows it from the log, the fold or the history.
     let late = Machine::new(cluster.settings());
     let project = late.project();
     let queue = Queue::open_in(&project, &late.store).unwrap();
-    assert_eq!(queue.find(task).unwrap().unwrap().state, State::Completed);
+    assert_eq!(
+        queue.find(task).unwrap().unwrap().state,
+        KernelTaskState::Completed
+    );
     assert_eq!(queue.kernel().totals.completed, 1);
 }
 
@@ -191,7 +197,8 @@ fn a_worker_that_died_loses_its_task_by_time_and_cannot_write_any_more() {
     submit(&mut dead, "one");
     let (own, other) = (dead.enlist().unwrap(), alive.enlist().unwrap());
     let lost = claim(&mut dead, &own, 700).unwrap();
-    dead.submit(&Actor::Engine, &Command::Begin(lost)).unwrap();
+    dead.submit(&Actor::Engine, &KernelCommand::Begin(lost))
+        .unwrap();
     assert_eq!(
         claim(&mut alive, &other, 15_000),
         None,
@@ -213,11 +220,14 @@ fn a_worker_that_died_loses_its_task_by_time_and_cannot_write_any_more() {
     assert!(taken.fence > lost.fence);
     let refused = finish(&mut dead, lost);
     assert!(
-        matches!(refused, Err(KernelError::Denied(Denied::Fenced { .. }))),
+        matches!(
+            refused,
+            Err(KernelError::Denied(KernelDenial::Fenced { .. }))
+        ),
         "{refused:?}"
     );
     alive
-        .submit(&Actor::Engine, &Command::Begin(taken))
+        .submit(&Actor::Engine, &KernelCommand::Begin(taken))
         .unwrap();
     finish(&mut alive, taken).unwrap();
 }
@@ -230,10 +240,10 @@ fn a_queue_is_worked_off_once_by_four_machines_while_a_server_is_killed() {
     let machines: Vec<Machine> = (0..MACHINES)
         .map(|_| Machine::new(cluster.settings()))
         .collect();
-    let performed: Mutex<BTreeMap<TaskId, u32>> = Mutex::new(BTreeMap::new());
-    let perform = |task: &Task, _: &Hands<'_>| {
+    let performed: Mutex<BTreeMap<KernelTaskId, u32>> = Mutex::new(BTreeMap::new());
+    let perform = |task: &KernelTask, _: &LeaseHandle<'_>| {
         *performed.lock().unwrap().entry(task.id).or_default() += 1;
-        Report::of(End::Completed)
+        AttemptReport::of(End::Completed)
     };
     thread::scope(|scope| {
         let threads: Vec<_> = machines
@@ -262,7 +272,10 @@ fn a_queue_is_worked_off_once_by_four_machines_while_a_server_is_killed() {
     let project = late.project();
     let queue = Queue::open_in(&project, &late.store).unwrap();
     for task in performed.keys() {
-        assert_eq!(queue.find(*task).unwrap().unwrap().state, State::Completed);
+        assert_eq!(
+            queue.find(*task).unwrap().unwrap().state,
+            KernelTaskState::Completed
+        );
     }
     assert_eq!(queue.kernel().totals.completed, EACH * MACHINES);
 }
@@ -272,7 +285,7 @@ fn machine_works(
     machine: &Machine,
     number: usize,
     (each, machines): (u64, u64),
-    perform: &(dyn Fn(&Task, &Hands<'_>) -> Report + Sync),
+    perform: &(dyn Fn(&KernelTask, &LeaseHandle<'_>) -> AttemptReport + Sync),
 ) {
     let project = machine.project();
     let mut queue = Queue::open_in(&project, &machine.store).unwrap();
@@ -283,7 +296,7 @@ fn machine_works(
     }
     let ring = || {};
     thread::scope(|scope| {
-        let terms = Terms {
+        let terms = WorkerTerms {
             slots: 2,
             capacity: capacity(),
             only: None,
@@ -291,7 +304,7 @@ fn machine_works(
             perform,
             ring: &ring,
         };
-        let mut worker = Worker::new(scope, queue, terms).unwrap();
+        let mut worker = KernelWorker::new(scope, queue, terms).unwrap();
         let began = Instant::now();
         loop {
             worker.step(&|| true).unwrap();
@@ -313,22 +326,22 @@ fn a_worker_that_is_cut_off_stops_and_another_takes_over() {
     let (cut, free) = (Machine::new(far), Machine::new(cluster.settings()));
     let (first, second) = (cut.project(), free.project());
     let mut queue = Queue::open_in(&second, &free.store).unwrap();
-    let Answer::Submitted(task) = submit(&mut queue, "one") else {
+    let KernelReply::Submitted(task) = submit(&mut queue, "one") else {
         panic!("it was to be let in");
     };
     let was_called_off = AtomicBool::new(false);
-    let perform = |_: &Task, hands: &Hands<'_>| {
+    let perform = |_: &KernelTask, handle: &LeaseHandle<'_>| {
         let began = Instant::now();
-        while !hands.cancel().is_raised() {
+        while !handle.cancel().is_raised() {
             assert!(began.elapsed() < PATIENCE, "nobody called it off");
             thread::yield_now();
         }
         was_called_off.store(true, Ordering::SeqCst);
-        Report::of(End::Cancelled)
+        AttemptReport::of(End::Cancelled)
     };
     let ring = || {};
     thread::scope(|scope| {
-        let terms = Terms {
+        let terms = WorkerTerms {
             slots: 1,
             capacity: capacity(),
             only: None,
@@ -337,7 +350,7 @@ fn a_worker_that_is_cut_off_stops_and_another_takes_over() {
             ring: &ring,
         };
         let theirs = Queue::open_in(&first, &cut.store).unwrap();
-        let mut worker = Worker::new(scope, theirs, terms).unwrap();
+        let mut worker = KernelWorker::new(scope, theirs, terms).unwrap();
         while worker.n_jobs() == 0 {
             worker.step(&|| true).unwrap();
         }
@@ -362,10 +375,12 @@ fn a_worker_that_is_cut_off_stops_and_another_takes_over() {
             assert!(began.elapsed() < PATIENCE);
             worker.step(&|| true).unwrap();
         }
-        queue.submit(&Actor::Engine, &Command::Begin(hold)).unwrap();
+        queue
+            .submit(&Actor::Engine, &KernelCommand::Begin(hold))
+            .unwrap();
         finish(&mut queue, hold).unwrap();
     });
     assert!(was_called_off.load(Ordering::SeqCst));
     let ended = queue.find(task).unwrap().unwrap();
-    assert_eq!(ended.state, State::Completed);
+    assert_eq!(ended.state, KernelTaskState::Completed);
 }

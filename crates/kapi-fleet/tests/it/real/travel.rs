@@ -89,9 +89,9 @@ fn git_path() -> PathBuf {
 }
 
 /// Offers a commit, on top of what the others have.
-fn send(machine: &Machine, objects: &FleetObjects, tip: &CommitId, basis: &[CommitId]) {
-    let bytes = machine.repository().bundle(tip, basis).unwrap();
-    let names: Vec<String> = basis
+fn send(machine: &Machine, objects: &FleetObjects, tip: &CommitId, parents: &[CommitId]) {
+    let bytes = machine.repository().bundle(tip, parents).unwrap();
+    let names: Vec<String> = parents
         .iter()
         .map(|commit| commit.as_str().to_owned())
         .collect();
@@ -102,11 +102,11 @@ fn send(machine: &Machine, objects: &FleetObjects, tip: &CommitId, basis: &[Comm
 fn receive(machine: &Machine, objects: &FleetObjects, tip: &CommitId, task: &str) -> String {
     let repository = machine.repository();
     let head = objects.head(tip.as_str()).unwrap().unwrap();
-    for name in &head.basis {
-        let basis = CommitId::parse(name).unwrap();
-        let basis = std::slice::from_ref(&basis);
-        if repository.present(basis).unwrap().is_empty() {
-            receive(machine, objects, &basis[0], "basis");
+    for name in &head.parents {
+        let parents = CommitId::parse(name).unwrap();
+        let parents = std::slice::from_ref(&parents);
+        if repository.present(parents).unwrap().is_empty() {
+            receive(machine, objects, &parents[0], "basis");
         }
     }
     let bytes = objects.get(tip.as_str()).unwrap().unwrap();

@@ -146,11 +146,11 @@ impl PlainExchange<'_, '_> {
         let framing = self.request.framing;
         let waits = self.head.headers.has_word("expect", "100-continue");
         if waits && framing != Framing::Empty && self.head.version == HttpVersion::Http11 {
-            let told = self
+            let reported = self
                 .session
                 .timed(self.session.client)
                 .write_all(b"HTTP/1.1 100 Continue\r\n\r\n");
-            told.map_err(|error| ExchangeFailure::WithinAnswer(error.to_string()))?;
+            reported.map_err(|error| ExchangeFailure::WithinAnswer(error.to_string()))?;
         }
         let allowance = &self.session.proxy.allowance;
         let body = self.session.reader.body(framing, u64::MAX);

@@ -53,8 +53,8 @@ pub(super) fn carry(
     established: &[u8],
 ) {
     let rule = admitted.permit.rule.clone();
-    let told = session.timed(session.client).write_all(established);
-    let checked = match told {
+    let reported = session.timed(session.client).write_all(established);
+    let checked = match reported {
         Ok(()) => check_first_bytes(session, endpoint, admitted),
         Err(_) => Ok(Some(RelayEnd::Reset)),
     };

@@ -27,13 +27,13 @@ use tempfile::TempDir;
 use super::{TaskTools, ToolCaller, ToolService};
 use crate::record::project::Project;
 use crate::rules::budget::Budget;
-use crate::rules::command::{Command, PersonCommand};
+use crate::rules::command::{GoalCommand, PersonCommand};
 use crate::rules::contract::{Base, CONTRACT_VERSION, Contract, Working};
 use crate::rules::state::Goal;
 
-struct Bench {
+struct GateRig {
     folder: TempDir,
-    desk: ToolService<'static>,
+    tool_service: ToolService<'static>,
     goal: GoalId,
 }
 
@@ -82,11 +82,11 @@ fn contract(ask_before: &[&str]) -> Contract {
     }
 }
 
-impl Bench {
+impl GateRig {
     fn new(ask_before: &[&str], person: Option<Person>) -> Self {
         let folder = tempfile::tempdir().unwrap();
         fs::create_dir_all(folder.path().join(".ilchul/goals")).unwrap();
-        let desk = ToolService {
+        let tool_service = ToolService {
             project: Project {
                 disk: &RealDisk,
                 clock: &SystemClock,
@@ -104,16 +104,20 @@ impl Bench {
             },
         };
         let slug = Slug::parse("fix-it").unwrap();
-        let started = desk
+        let started = tool_service
             .project
             .begin_setup(&human(), &slug, &contract(ask_before));
         let goal = started.unwrap();
-        Self { folder, desk, goal }
+        Self {
+            folder,
+            tool_service,
+            goal,
+        }
     }
 
     fn caller(&self) -> ToolCaller<'_> {
         ToolCaller {
-            desk: &self.desk,
+            tool_service: &self.tool_service,
             goal: &self.goal,
             run: "001-fix-it-t0",
             hidden: Path::new("/nowhere"),
@@ -150,14 +154,14 @@ impl Bench {
     }
 
     fn loaded(&self) -> Goal {
-        self.desk.project.load(&self.goal).unwrap()
+        self.tool_service.project.load(&self.goal).unwrap()
     }
 
     fn allow(&self, what: &str) {
-        let command = Command::Person(PersonCommand::Allow {
+        let command = GoalCommand::Person(PersonCommand::Allow {
             what: what.to_owned(),
         });
-        let project = &self.desk.project;
+        let project = &self.tool_service.project;
         project.submit(&self.goal, &human(), &command).unwrap();
     }
 }
@@ -185,8 +189,8 @@ fn answering(answers: &'static [bool]) -> (Person, Arc<Mutex<Vec<String>>>) {
 
 #[test]
 fn ask_before_denies_with_a_reason_and_records_each_command_once() {
-    let bench = Bench::new(&["git push", "rm -rf"], None);
-    bench.served(|gate| {
+    let rig = GateRig::new(&["git push", "rm -rf"], None);
+    rig.served(|gate| {
         assert_eq!(ask(gate.seen_inside().socket, &bash("git status")), Ok(()));
         for _ in 0..3 {
             let reason = ask(gate.seen_inside().socket, &bash("git -C x push")).unwrap_err();
@@ -203,7 +207,7 @@ fn ask_before_denies_with_a_reason_and_records_each_command_once() {
         assert_eq!(gate.without_refused(None, 4), Some(0));
         assert_eq!(gate.without_refused(None, 5), None);
     });
-    let asked = bench.loaded().consent.asked;
+    let asked = rig.loaded().consent.asked;
     let seen: Vec<(&str, &str)> = asked
         .iter()
         .map(|asked| (asked.pattern.as_str(), asked.command.as_str()))
@@ -216,10 +220,10 @@ fn ask_before_denies_with_a_reason_and_records_each_command_once() {
 
 #[test]
 fn ask_before_is_over_as_soon_as_a_person_allows_it() {
-    let bench = Bench::new(&["git push", "rm -rf"], None);
-    bench.served(|gate| {
+    let rig = GateRig::new(&["git push", "rm -rf"], None);
+    rig.served(|gate| {
         ask(gate.seen_inside().socket, &bash("git push")).unwrap_err();
-        bench.allow("git push");
+        rig.allow("git push");
         assert_eq!(ask(gate.seen_inside().socket, &bash("git push")), Ok(()));
         let reason = ask(gate.seen_inside().socket, &bash("git push; rm -rf x")).unwrap_err();
         assert!(reason.contains("rm -rf"), "{reason}");
@@ -229,8 +233,8 @@ fn ask_before_is_over_as_soon_as_a_person_allows_it() {
 #[test]
 fn ask_before_asks_the_person_at_the_terminal() {
     let (person, asked) = answering(&[true, false]);
-    let bench = Bench::new(&["git push", "rm -rf"], Some(person));
-    bench.served(|gate| {
+    let rig = GateRig::new(&["git push", "rm -rf"], Some(person));
+    rig.served(|gate| {
         assert_eq!(ask(gate.seen_inside().socket, &bash("git push")), Ok(()));
         assert_eq!(
             ask(gate.seen_inside().socket, &bash("git push again")),
@@ -242,7 +246,7 @@ fn ask_before_asks_the_person_at_the_terminal() {
             assert!(reason.starts_with("user denied \"rm -rf\""), "{reason}");
         }
     });
-    let goal = bench.loaded();
+    let goal = rig.loaded();
     assert!(goal.consent.allowed.contains("git push"));
     assert!(!goal.consent.allowed.contains("rm -rf"));
     assert_eq!(
@@ -257,8 +261,8 @@ fn ask_before_asks_the_person_at_the_terminal() {
 
 #[test]
 fn ask_before_denies_what_cannot_be_read() {
-    let bench = Bench::new(&["git push"], None);
-    bench.served(|gate| {
+    let rig = GateRig::new(&["git push"], None);
+    rig.served(|gate| {
         for payload in [
             &b""[..],
             b"{",
@@ -272,7 +276,7 @@ fn ask_before_denies_what_cannot_be_read() {
         ask(gate.seen_inside().socket, cut.get(..cut.len() - 3).unwrap()).unwrap_err();
         let long = bash(&"x".repeat(9 << 20));
         ask(gate.seen_inside().socket, &long).unwrap_err();
-        fs::remove_dir_all(bench.folder.path().join(".ilchul")).unwrap();
+        fs::remove_dir_all(rig.folder.path().join(".ilchul")).unwrap();
         ask(gate.seen_inside().socket, &bash("git status")).unwrap_err();
     });
 }
@@ -315,11 +319,11 @@ fn ask_before_denies_where_nobody_answers() {
 
 #[test]
 fn ask_before_without_a_list_has_no_gate() {
-    let bench = Bench::new(&[], None);
-    assert_eq!(bench.open(GateRules::Service(&bench.caller())), None);
-    assert_eq!(bench.open(GateRules::Fixed(&[])), None);
-    assert!(bench.open(GateRules::Fixed(&["x".to_owned()])).is_some());
-    let left = bench.folder.path().join("gate");
+    let rig = GateRig::new(&[], None);
+    assert_eq!(rig.open(GateRules::Service(&rig.caller())), None);
+    assert_eq!(rig.open(GateRules::Fixed(&[])), None);
+    assert!(rig.open(GateRules::Fixed(&["x".to_owned()])).is_some());
+    let left = rig.folder.path().join("gate");
     assert!(!left.exists(), "a gate takes its directory with it");
 }
 

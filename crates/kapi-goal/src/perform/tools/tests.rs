@@ -28,13 +28,13 @@ use tempfile::TempDir;
 use super::{TaskTools, ToolCaller, ToolService};
 use crate::record::project::Project;
 use crate::rules::budget::Budget;
-use crate::rules::command::Command;
+use crate::rules::command::GoalCommand;
 use crate::rules::contract::{Base, CONTRACT_VERSION, Contract, Working};
 use crate::rules::effect::next;
 use crate::rules::event::ApprovalMeans;
-use crate::rules::state::{Goal, Status};
+use crate::rules::state::{Goal, GoalStatus};
 
-struct Bench {
+struct ToolsRig {
     folder: TempDir,
 }
 
@@ -87,7 +87,7 @@ fn draft() -> Value {
     })
 }
 
-impl Bench {
+impl ToolsRig {
     fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
         fs::create_dir_all(folder.path().join(".ilchul/goals")).unwrap();
@@ -98,7 +98,7 @@ impl Bench {
         self.folder.path().join(name)
     }
 
-    fn desk(&self, autopilot: Option<Actor>) -> ToolService<'static> {
+    fn tool_service(&self, autopilot: Option<Actor>) -> ToolService<'static> {
         ToolService {
             project: Project {
                 disk: &RealDisk,
@@ -120,9 +120,9 @@ impl Bench {
 }
 
 /// Begins a goal whose drafting run is under way, and returns it with the run's name.
-fn drafting(desk: &ToolService<'_>, judge: Judge) -> (GoalId, String) {
+fn drafting(tool_service: &ToolService<'_>, judge: Judge) -> (GoalId, String) {
     let slug = Slug::parse("fix-it").unwrap();
-    let project = &desk.project;
+    let project = &tool_service.project;
     let id = project
         .begin_setup(&person(), &slug, &contract(judge))
         .unwrap();
@@ -133,35 +133,35 @@ fn drafting(desk: &ToolService<'_>, judge: Judge) -> (GoalId, String) {
 /// Records that what is due next is under way, and returns its run's name.
 fn intended(project: &Project<'_>, id: &GoalId) -> String {
     let effect = next(&project.load(id).unwrap()).unwrap().id;
-    let intend = Command::Intend {
+    let intend = GoalCommand::Intend {
         effect: effect.clone(),
     };
     let goal = project.submit(id, &Actor::Engine, &intend).unwrap().goal;
     goal.run_name(&effect)
 }
 
-fn caller<'a>(desk: &'a ToolService<'a>, goal: &'a GoalId, run: &'a str) -> ToolCaller<'a> {
+fn caller<'a>(tool_service: &'a ToolService<'a>, goal: &'a GoalId, run: &'a str) -> ToolCaller<'a> {
     ToolCaller {
-        desk,
+        tool_service,
         goal,
         run,
         hidden: Path::new("/nowhere"),
     }
 }
 
-fn loaded(desk: &ToolService<'_>, id: &GoalId) -> Goal {
-    desk.project.load(id).unwrap()
+fn loaded(tool_service: &ToolService<'_>, id: &GoalId) -> Goal {
+    tool_service.project.load(id).unwrap()
 }
 
 #[test]
 fn not_confirmed_records_the_draft_and_says_how_it_is_approved() {
-    let bench = Bench::new();
-    let desk = bench.desk(None);
-    let (id, run) = drafting(&desk, Judge::None);
-    let answer = caller(&desk, &id, &run).call("until_done_set", draft());
+    let rig = ToolsRig::new();
+    let tool_service = rig.tool_service(None);
+    let (id, run) = drafting(&tool_service, Judge::None);
+    let answer = caller(&tool_service, &id, &run).call("until_done_set", draft());
     assert_eq!(answer["reason"], "not_confirmed", "{answer}");
-    let goal = loaded(&desk, &id);
-    assert_eq!(goal.status, Status::Proposed);
+    let goal = loaded(&tool_service, &id);
+    assert_eq!(goal.status, GoalStatus::Proposed);
     assert_eq!(goal.contract.intent, "sharp");
     assert_eq!(answer["contractHash"], goal.contract_hash);
     let line = format!("kapi goal approve {id} --hash {}", goal.contract_hash);
@@ -173,100 +173,104 @@ fn not_confirmed_records_the_draft_and_says_how_it_is_approved() {
 
 #[test]
 fn judge_unspecified_unless_a_person_named_one() {
-    let bench = Bench::new();
-    let mut desk = bench.desk(None);
-    let (id, run) = drafting(&desk, Judge::None);
+    let rig = ToolsRig::new();
+    let mut tool_service = rig.tool_service(None);
+    let (id, run) = drafting(&tool_service, Judge::None);
     let mut unsaid = draft();
     unsaid["sameModelJudge"] = json!(false);
-    let answer = caller(&desk, &id, &run).call("until_done_set", unsaid.clone());
+    let answer = caller(&tool_service, &id, &run).call("until_done_set", unsaid.clone());
     assert_eq!(answer["reason"], "judge_unspecified", "{answer}");
     assert_eq!(
-        loaded(&desk, &id).status,
-        Status::Setup,
+        loaded(&tool_service, &id).status,
+        GoalStatus::Setup,
         "nothing was recorded"
     );
-    desk.judge_default = Some(Judge::Agent("codex".to_owned()));
-    let answer = caller(&desk, &id, &run).call("until_done_set", unsaid.clone());
+    tool_service.judge_default = Some(Judge::Agent("codex".to_owned()));
+    let answer = caller(&tool_service, &id, &run).call("until_done_set", unsaid.clone());
     assert_eq!(answer["reason"], "not_confirmed", "{answer}");
-    let judge = loaded(&desk, &id).contract.judge;
+    let judge = loaded(&tool_service, &id).contract.judge;
     assert_eq!(judge, Judge::Agent("codex".to_owned()));
 
-    let other = Bench::new();
-    let desk = other.desk(None);
-    let (id, run) = drafting(&desk, Judge::Agent("gemini".to_owned()));
-    let answer = caller(&desk, &id, &run).call("until_done_set", unsaid);
+    let other = ToolsRig::new();
+    let tool_service = other.tool_service(None);
+    let (id, run) = drafting(&tool_service, Judge::Agent("gemini".to_owned()));
+    let answer = caller(&tool_service, &id, &run).call("until_done_set", unsaid);
     assert_eq!(answer["reason"], "not_confirmed", "{answer}");
-    let judge = loaded(&desk, &id).contract.judge;
+    let judge = loaded(&tool_service, &id).contract.judge;
     assert_eq!(judge, Judge::Agent("gemini".to_owned()));
 }
 
 #[test]
 fn autopilot_approves_in_the_persons_name() {
-    let bench = Bench::new();
-    let desk = bench.desk(Some(person()));
-    let (id, run) = drafting(&desk, Judge::None);
-    let answer = caller(&desk, &id, &run).call("until_done_set", draft());
+    let rig = ToolsRig::new();
+    let tool_service = rig.tool_service(Some(person()));
+    let (id, run) = drafting(&tool_service, Judge::None);
+    let answer = caller(&tool_service, &id, &run).call("until_done_set", draft());
     assert_eq!(answer["ok"], true, "{answer}");
     assert_eq!(answer["status"], "active");
-    let goal = loaded(&desk, &id);
+    let goal = loaded(&tool_service, &id);
     assert_eq!(goal.approval, Some(ApprovalMeans::Autopilot));
-    let log = desk.project.log(&id).unwrap();
+    let log = tool_service.project.log(&id).unwrap();
     assert_eq!(log.last().unwrap().actor, person());
-    let answer = caller(&desk, &id, &run).call("until_done_set", draft());
+    let answer = caller(&tool_service, &id, &run).call("until_done_set", draft());
     assert_eq!(answer["reason"], "goal_exists", "{answer}");
 }
 
 #[test]
 fn a_hidden_check_that_cannot_be_kept_lets_autopilot_approve_nothing() {
-    let bench = Bench::new();
-    let desk = bench.desk(Some(person()));
+    let rig = ToolsRig::new();
+    let tool_service = rig.tool_service(Some(person()));
     let slug = Slug::parse("fix-it").unwrap();
     let mut with_checks = contract(Judge::None);
-    with_checks.hidden = Some(kapi_core::hidden_checks::Hidden {
+    with_checks.hidden = Some(kapi_core::hidden_checks::HiddenCheckSet {
         source: "/no/such/directory".to_owned(),
         sha256: "0".repeat(64),
         files: 1,
     });
-    let project = &desk.project;
+    let project = &tool_service.project;
     let id = project.begin_setup(&person(), &slug, &with_checks).unwrap();
     let run = intended(project, &id);
-    let hidden = bench.path("hidden");
+    let hidden = rig.path("hidden");
     let caller = ToolCaller {
         hidden: &hidden,
-        ..caller(&desk, &id, &run)
+        ..caller(&tool_service, &id, &run)
     };
     let answer = caller.call("until_done_set", draft());
     assert_eq!(answer["reason"], "failed", "{answer}");
-    assert_eq!(loaded(&desk, &id).status, Status::Proposed);
+    assert_eq!(loaded(&tool_service, &id).status, GoalStatus::Proposed);
 }
 
 #[test]
 fn wrong_run_for_whoever_has_no_turn() {
-    let bench = Bench::new();
-    let desk = bench.desk(None);
-    let (id, run) = drafting(&desk, Judge::None);
-    let stranger = caller(&desk, &id, "001-other-t1-agent-1");
+    let rig = ToolsRig::new();
+    let tool_service = rig.tool_service(None);
+    let (id, run) = drafting(&tool_service, Judge::None);
+    let stranger = caller(&tool_service, &id, "001-other-t1-agent-1");
     assert_eq!(
         stranger.call("until_done_set", draft())["reason"],
         "wrong_run"
     );
-    caller(&desk, &id, &run).call("until_done_set", draft());
-    let hash = loaded(&desk, &id).contract_hash;
-    let approve = Command::Approve {
+    caller(&tool_service, &id, &run).call("until_done_set", draft());
+    let hash = loaded(&tool_service, &id).contract_hash;
+    let approve = GoalCommand::Approve {
         contract_hash: hash,
         means: ApprovalMeans::NamedHash,
     };
-    desk.project.submit(&id, &person(), &approve).unwrap();
+    tool_service
+        .project
+        .submit(&id, &person(), &approve)
+        .unwrap();
     for speaker in [run.as_str(), "001-other-t1-agent-1"] {
-        let answer = caller(&desk, &id, speaker).call("until_done_progress", json!({"note": "n"}));
+        let answer =
+            caller(&tool_service, &id, speaker).call("until_done_progress", json!({"note": "n"}));
         assert_eq!(answer["reason"], "wrong_run", "{answer}");
     }
 }
 
 #[test]
 fn a_goal_that_is_not_there_is_not_invented() {
-    let bench = Bench::new();
-    let desk = bench.desk(None);
+    let rig = ToolsRig::new();
+    let tool_service = rig.tool_service(None);
     let id = GoalId::new(9, Slug::parse("nobody").unwrap());
     for tool in ["until_done_status", "until_done_set", "until_done_progress"] {
         let input = match tool {
@@ -274,32 +278,32 @@ fn a_goal_that_is_not_there_is_not_invented() {
             "until_done_progress" => json!({"note": "n"}),
             _ => Value::Null,
         };
-        let answer = caller(&desk, &id, "r").call(tool, input);
+        let answer = caller(&tool_service, &id, "r").call(tool, input);
         assert_eq!(answer["reason"], "no_active_goal", "{tool}: {answer}");
     }
 }
 
 /// Opens an endpoint for a drafting run and lets somebody use its socket.
 fn at_counter(use_it: impl FnOnce(&Path)) {
-    let bench = Bench::new();
-    let desk = bench.desk(None);
-    let (id, run) = drafting(&desk, Judge::None);
-    let directory = bench.path("tools");
-    let caller = caller(&desk, &id, &run);
+    let rig = ToolsRig::new();
+    let tool_service = rig.tool_service(None);
+    let (id, run) = drafting(&tool_service, Judge::None);
+    let directory = rig.path("tools");
+    let caller = caller(&tool_service, &id, &run);
     let level = SandboxLevel::None;
-    let counter = ToolEndpoint::open(&caller, level, &directory, Path::new("/bin/true")).unwrap();
-    let socket = PathBuf::from(&counter.leading_here()[tool_client::SOCKET_VARIABLE]);
+    let endpoint = ToolEndpoint::open(&caller, level, &directory, Path::new("/bin/true")).unwrap();
+    let socket = PathBuf::from(&endpoint.leading_here()[tool_client::SOCKET_VARIABLE]);
     let mode = fs::metadata(socket.parent().unwrap())
         .unwrap()
         .permissions();
     assert_eq!(mode.mode() & 0o777, 0o700);
     let stop = StopSignal::new().unwrap();
     thread::scope(|scope| {
-        scope.spawn(|| counter.serve(&stop));
+        scope.spawn(|| endpoint.serve(&stop));
         use_it(&socket);
         stop.raise();
     });
-    drop(counter);
+    drop(endpoint);
     assert!(!directory.exists(), "the counter is gone with its run");
     let status = tool_client::call(&socket, "until_done_status", &Value::Null);
     assert!(
@@ -384,21 +388,21 @@ fn a_long_path_leads_to_the_socket_too() {
     let folder = tempfile::tempdir().unwrap();
     let deep = folder.path().join("d".repeat(120)).join("e".repeat(120));
     fs::create_dir_all(&deep).unwrap();
-    let bench = Bench::new();
-    let desk = bench.desk(None);
-    let (id, run) = drafting(&desk, Judge::None);
-    let caller = caller(&desk, &id, &run);
-    let counter = ToolEndpoint::open(
+    let rig = ToolsRig::new();
+    let tool_service = rig.tool_service(None);
+    let (id, run) = drafting(&tool_service, Judge::None);
+    let caller = caller(&tool_service, &id, &run);
+    let endpoint = ToolEndpoint::open(
         &caller,
         SandboxLevel::None,
         &deep.join("t"),
         Path::new("/bin/true"),
     )
     .unwrap();
-    let socket = PathBuf::from(&counter.leading_here()[tool_client::SOCKET_VARIABLE]);
+    let socket = PathBuf::from(&endpoint.leading_here()[tool_client::SOCKET_VARIABLE]);
     let stop = StopSignal::new().unwrap();
     thread::scope(|scope| {
-        scope.spawn(|| counter.serve(&stop));
+        scope.spawn(|| endpoint.serve(&stop));
         let status = tool_client::call(&socket, "until_done_status", &json!({})).unwrap();
         assert_eq!(status["ok"], true);
         stop.raise();
@@ -407,18 +411,18 @@ fn a_long_path_leads_to_the_socket_too() {
 
 #[test]
 fn the_kernels_tools_are_asked_in_the_name_of_the_goal_or_not_there() {
-    let bench = Bench::new();
-    let mut desk = bench.desk(None);
-    let (id, run) = drafting(&desk, Judge::None);
+    let rig = ToolsRig::new();
+    let mut tool_service = rig.tool_service(None);
+    let (id, run) = drafting(&tool_service, Judge::None);
     let input = json!({"taskId": "task_1"});
-    desk.tasks.call = Arc::new(|goal: &GoalId, tool: &str, input| {
+    tool_service.tasks.call = Arc::new(|goal: &GoalId, tool: &str, input| {
         let details = json!({"goal": goal, "tool": tool, "input": input});
         (tool == "background_status").then(|| json!({"ok": true, "details": details}))
     });
-    let answer = caller(&desk, &id, &run).call("background_status", input.clone());
+    let answer = caller(&tool_service, &id, &run).call("background_status", input.clone());
     assert_eq!(answer["ok"], true, "{answer}");
     let details = json!({"goal": id, "tool": "background_status", "input": input});
     assert_eq!(answer["details"], details);
-    let unknown = caller(&desk, &id, &run).call("background_fly", json!({}));
+    let unknown = caller(&tool_service, &id, &run).call("background_fly", json!({}));
     assert_eq!(unknown["reason"], "unknown_tool", "{unknown}");
 }

@@ -6,13 +6,13 @@ use std::path::Path;
 use kapi_agent::agent::AgentKind;
 use kapi_core::agent_end::{AgentEnd, AgentRun};
 use kapi_core::usage::Usage;
-use kapi_machine::watch::{Activity, Watch};
-use kapi_run::book::Book;
+use kapi_machine::watch::{Activity, EffectWatch};
 use kapi_run::grant::Grant;
+use kapi_run::host_grants::HostGrants;
 use kapi_run::spending::turn::{BookedTurn, TurnKey};
 use kapi_run::spending::{Spending, usd};
 use kapi_spend::record::{Ledger, LedgerHome};
-use kapi_spend::rules::account::Role;
+use kapi_spend::rules::account::ModelRole;
 use kapi_spend::rules::caps::Caps;
 use kapi_spend::rules::prices::Prices;
 use kapi_sys::cancel::Cancel;
@@ -20,7 +20,7 @@ use kapi_sys::clock::{Clock, StepClock};
 use kapi_sys::real_disk::RealDisk;
 
 use super::within_caps;
-use crate::rules::outcome::Outcome;
+use crate::rules::outcome::GoalOutcome;
 
 fn spending<'a>(home: &Path, clock: &'a dyn Clock, machine_per_day: Option<u64>) -> Spending<'a> {
     let home = LedgerHome {
@@ -42,7 +42,7 @@ fn spending<'a>(home: &Path, clock: &'a dyn Clock, machine_per_day: Option<u64>)
 }
 
 fn turn(agent: &str, effect: &str) -> BookedTurn {
-    let book = Book {
+    let grants = HostGrants {
         agents: BTreeMap::new(),
         judges: BTreeMap::new(),
         prices: Prices::built_in(),
@@ -56,7 +56,7 @@ fn turn(agent: &str, effect: &str) -> BookedTurn {
         goal: "001-a".to_owned(),
         effect: effect.to_owned(),
     };
-    BookedTurn::of_agent(key, &kind, Role::Executor, &book)
+    BookedTurn::of_agent(key, &kind, ModelRole::Executor, &grants)
 }
 
 const fn used(usd_micros: u64) -> Usage {
@@ -67,8 +67,8 @@ const fn used(usd_micros: u64) -> Usage {
     }
 }
 
-fn finished(usage: Usage) -> Outcome {
-    Outcome::Agent(AgentRun {
+fn finished(usage: Usage) -> GoalOutcome {
+    GoalOutcome::Agent(AgentRun {
         end: AgentEnd::Finished,
         claim: None,
         message: String::new(),
@@ -80,16 +80,16 @@ fn finished(usage: Usage) -> Outcome {
     })
 }
 
-fn cancelled(usage: Usage) -> Outcome {
+fn cancelled(usage: Usage) -> GoalOutcome {
     let session = None;
-    Outcome::Cancelled { usage, session }
+    GoalOutcome::Cancelled { usage, session }
 }
 
 /// Performs a turn that uses so much in each step, until it is cancelled; returns how many it did.
-fn perform(spending: &Spending<'_>, turn: &BookedTurn, steps: &[u64]) -> (Outcome, usize) {
+fn perform(spending: &Spending<'_>, turn: &BookedTurn, steps: &[u64]) -> (GoalOutcome, usize) {
     let cancel = Cancel::new();
     let mut n_done = 0;
-    let watch = Watch {
+    let watch = EffectWatch {
         cancel: &cancel,
         notice: &|_| {},
     };
@@ -107,9 +107,9 @@ fn perform(spending: &Spending<'_>, turn: &BookedTurn, steps: &[u64]) -> (Outcom
 }
 
 fn spent(spending: &Spending<'_>) -> (u64, u64, u64) {
-    let books = spending.ledger.as_ref().unwrap().books().unwrap();
-    assert!(books.open.is_empty(), "{:?}", books.open);
-    let sums = books.days.values().flatten().map(|entry| entry.sum);
+    let totals = spending.ledger.as_ref().unwrap().totals().unwrap();
+    assert!(totals.open.is_empty(), "{:?}", totals.open);
+    let sums = totals.days.values().flatten().map(|entry| entry.sum);
     sums.fold((0, 0, 0), |(micros, turns, unknown), sum| {
         (
             micros + sum.usd_micros,
@@ -143,7 +143,7 @@ fn a_cap_ends_a_turn_in_the_middle_and_the_next_before_it_begins() {
     let spending = spending(home.path(), &clock, Some(1_000_000));
     let script = |effect| turn("script:a.yaml", effect);
     let (outcome, n_done) = perform(&spending, &script("e1"), &[400_000, 500_000, 400_000, 1]);
-    let Outcome::CapReached { cap } = outcome else {
+    let GoalOutcome::CapReached { cap } = outcome else {
         panic!("{outcome:?}")
     };
     assert_eq!(n_done, 3);
@@ -154,7 +154,7 @@ fn a_cap_ends_a_turn_in_the_middle_and_the_next_before_it_begins() {
     assert_eq!(n_done, 0, "it did not begin");
     assert_eq!(
         outcome,
-        Outcome::CapReached {
+        GoalOutcome::CapReached {
             cap: expected.to_owned()
         }
     );
@@ -167,7 +167,7 @@ fn two_at_once_share_a_cap() {
     let one = spending(home.path(), &clock, Some(600_000));
     let other = spending(home.path(), &clock, Some(600_000));
     let cancel = Cancel::new();
-    let watch = Watch {
+    let watch = EffectWatch {
         cancel: &cancel,
         notice: &|_| {},
     };
@@ -175,11 +175,14 @@ fn two_at_once_share_a_cap() {
         (watch.notice)(Activity::Used(used(10_000)));
         // 0.5 are reserved, so the other may use 0.1 and not 0.2.
         let (outcome, n_done) = perform(&other, &turn("script:b.yaml", "e2"), &[90_000, 90_000]);
-        assert!(matches!(outcome, Outcome::CapReached { .. }), "{outcome:?}");
+        assert!(
+            matches!(outcome, GoalOutcome::CapReached { .. }),
+            "{outcome:?}"
+        );
         assert_eq!(n_done, 2);
         finished(Usage::default())
     });
-    assert!(matches!(outcome, Outcome::Agent(_)), "{outcome:?}");
+    assert!(matches!(outcome, GoalOutcome::Agent(_)), "{outcome:?}");
     assert_eq!(spent(&one), (190_000, 2, 0));
 }
 
@@ -189,7 +192,7 @@ fn with_a_cap_a_person_is_asked_about_a_model_of_unknown_price() {
     let clock = StepClock::new(1_000);
     let capped = spending(home.path(), &clock, Some(600_000));
     let (outcome, n_done) = perform(&capped, &turn("codex", "e1"), &[]);
-    let Outcome::CapReached { cap } = outcome else {
+    let GoalOutcome::CapReached { cap } = outcome else {
         panic!("{outcome:?}")
     };
     assert!(cap.contains("--go-on unknown-price"), "{cap}");

@@ -11,11 +11,11 @@ use kapi_check::perform::prover::{Prover, ProverSite, WorkToProve};
 use kapi_check::rules::proof::downloads::Downloads;
 use kapi_core::failure::Failure;
 use kapi_git::owned_dir;
-use kapi_machine::watch::Watch;
+use kapi_machine::watch::EffectWatch;
+use kapi_run::repository_session::RepositorySession;
 use kapi_run::run_dir::RunDir;
 use kapi_run::shell::Listener;
-use kapi_run::workshop::Workshop;
-use kapi_run::{failure, workshop};
+use kapi_run::{failure, repository_session};
 use kapi_sys::cancel::Cancel;
 use kapi_sys::disk::Disk as _;
 use kapi_sys::lock::{Lock, LockError};
@@ -47,7 +47,7 @@ impl CommandTry<'_> {
         cancel: &Cancel,
     ) -> Result<ConditionState, Failure> {
         let run_id = format!("{}-wait-{}", self.goal.id, self.number);
-        let run_dir = RunDir::open(&world.place.runs, &run_id)?;
+        let run_dir = RunDir::open(&world.location.runs, &run_id)?;
         let _alone = match Lock::acquire(&run_dir.file("lock"), "running the wait command", 0) {
             Ok(lock) => lock,
             Err(LockError::Busy { .. }) => return Ok(found(false, self.every_ms)),
@@ -86,28 +86,28 @@ impl CommandTry<'_> {
         run_dir: &RunDir,
         cancel: &Cancel,
     ) -> Result<Option<LineResult>, Failure> {
-        let (place, contract) = (&world.place, &self.goal.contract);
-        let workshop = Workshop::open(&world.book, &place.project, cancel)?;
+        let (location, contract) = (&world.location, &self.goal.contract);
+        let repo = RepositorySession::open(&world.grants, &location.project, cancel)?;
         let commits = (
-            workshop::commit_id(&contract.base.commit)?,
-            workshop::commit_id(self.goal.turn_start_commit())?,
+            repository_session::commit_id(&contract.base.commit)?,
+            repository_session::commit_id(self.goal.turn_start_commit())?,
         );
-        let repository = &workshop.repository;
+        let repository = &repo.repository;
         let work = WorkToProve::of(repository, &contract.branch, commits, &contract.protect)?;
         let notice = |_| {};
-        let watch = Watch {
+        let watch = EffectWatch {
             cancel,
             notice: &notice,
         };
-        let scratch = place.scratch.join("wait");
+        let scratch = location.scratch.join("wait");
         fs::create_dir_all(&scratch).map_err(|error| failure::file("create", &scratch, &error))?;
-        let dependencies = Dependencies::of_goal(&world.book, repository, &place.scratch)?;
+        let dependencies = Dependencies::of_goal(&world.grants, repository, &location.scratch)?;
         let prover = Prover {
-            book: &world.book,
-            workshop: &workshop,
+            grants: &world.grants,
+            repo: &repo,
             site: ProverSite {
-                project: &place.project,
-                stores: &place.stores,
+                project: &location.project,
+                stores: &location.stores,
                 scratch: &scratch,
                 hidden: None,
                 name: run_id,

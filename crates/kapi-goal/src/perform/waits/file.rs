@@ -22,13 +22,13 @@ const RESOLVE_TRIES_MAX: usize = 16;
 
 /// Tells whether a file is in a state; a relative path is one of the workspace.
 pub(super) fn is_met(
-    place: &GoalPaths,
+    location: &GoalPaths,
     path: &str,
     until: FileState,
     since_ms: i64,
 ) -> Result<bool, Failure> {
     let found = match relative(path) {
-        Some(relative) => stat_beneath(&place.worktree, relative),
+        Some(relative) => stat_beneath(&location.worktree, relative),
         None => stat(path),
     };
     let found = match found {
@@ -46,18 +46,18 @@ pub(super) fn is_met(
 }
 
 /// Returns the directories whose changes are a reason to look at a file again.
-pub(super) fn directories(place: &GoalPaths, path: &str) -> BTreeSet<PathBuf> {
+pub(super) fn directories(location: &GoalPaths, path: &str) -> BTreeSet<PathBuf> {
     let mut directories = BTreeSet::new();
     match relative(path) {
         Some(relative) => {
             let is_there = |parent: &&Path| {
                 !parent.as_os_str().is_empty()
-                    && open_beneath(&place.worktree, parent, OFlags::DIRECTORY).is_ok()
+                    && open_beneath(&location.worktree, parent, OFlags::DIRECTORY).is_ok()
             };
             let parent = relative.ancestors().skip(1).find(is_there);
             directories.insert(parent.map_or_else(
-                || place.worktree.clone(),
-                |parent| place.worktree.join(parent),
+                || location.worktree.clone(),
+                |parent| location.worktree.join(parent),
             ));
         }
         None => {
@@ -127,7 +127,7 @@ mod tests {
         let worktree = root.path().join("worktree");
         fs::create_dir(&worktree).unwrap();
         let unused = PathBuf::new;
-        let place = GoalPaths {
+        let location = GoalPaths {
             project: unused(),
             ref_name: String::new(),
             worktree,
@@ -136,11 +136,11 @@ mod tests {
             scratch: unused(),
             stores: unused(),
         };
-        (root, place)
+        (root, location)
     }
 
-    fn is(place: &GoalPaths, path: &str, until: FileState) -> bool {
-        is_met(place, path, until, 0).unwrap()
+    fn is(location: &GoalPaths, path: &str, until: FileState) -> bool {
+        is_met(location, path, until, 0).unwrap()
     }
 
     fn make(path: &Path) {
@@ -150,49 +150,50 @@ mod tests {
 
     #[test]
     fn a_relative_path_is_one_of_the_workspace() {
-        let (_root, place) = machine();
-        assert!(!is(&place, "build/out", FileState::Exists));
-        assert!(is(&place, "build/out", FileState::Gone));
-        make(&place.worktree.join("build/out"));
-        assert!(is(&place, "build/out", FileState::Exists));
-        assert!(is(&place, "build", FileState::Exists));
-        assert!(!is(&place, "build/out/deeper", FileState::Exists));
+        let (_root, location) = machine();
+        assert!(!is(&location, "build/out", FileState::Exists));
+        assert!(is(&location, "build/out", FileState::Gone));
+        make(&location.worktree.join("build/out"));
+        assert!(is(&location, "build/out", FileState::Exists));
+        assert!(is(&location, "build", FileState::Exists));
+        assert!(!is(&location, "build/out/deeper", FileState::Exists));
     }
 
     #[test]
     fn no_link_of_the_workspace_leads_out_of_it() {
-        let (root, place) = machine();
+        let (root, location) = machine();
         make(&root.path().join("secret/file"));
-        let inside = |name: &str| place.worktree.join(name);
+        let inside = |name: &str| location.worktree.join(name);
         symlink("../secret", inside("dir")).unwrap();
         symlink(root.path().join("secret/file"), inside("absolute")).unwrap();
         symlink("/proc/self/cwd", inside("magic")).unwrap();
         symlink("loop", inside("loop")).unwrap();
         symlink("there", inside("within")).unwrap();
-        assert!(is(&place, "dir/file", FileState::Gone), "by a directory");
-        assert!(is(&place, "magic/Cargo.toml", FileState::Gone));
+        assert!(is(&location, "dir/file", FileState::Gone), "by a directory");
+        assert!(is(&location, "magic/Cargo.toml", FileState::Gone));
         for link in ["absolute", "dir", "loop"] {
             assert!(
-                is(&place, link, FileState::Exists),
+                is(&location, link, FileState::Exists),
                 "the link itself is there: {link}"
             );
         }
         assert!(
-            is(&place, "within", FileState::Gone),
+            is(&location, "within", FileState::Gone),
             "it leads nowhere yet"
         );
         make(&inside("there"));
-        assert!(is(&place, "within", FileState::Exists));
-        let watched = directories(&place, "dir/file");
-        assert!(watched.iter().eq([&place.worktree]), "{watched:?}");
+        assert!(is(&location, "within", FileState::Exists));
+        let watched = directories(&location, "dir/file");
+        assert!(watched.iter().eq([&location.worktree]), "{watched:?}");
     }
 
     #[test]
     fn a_change_is_what_happened_after_the_goal_was_parked() {
-        let (root, place) = machine();
-        make(&place.worktree.join("old"));
+        let (root, location) = machine();
+        make(&location.worktree.join("old"));
         let later_ms = SystemClock.now_ms() + 3_600_000;
-        let has_changed = |path: &str, since_ms| is_met(&place, path, FileState::Changed, since_ms);
+        let has_changed =
+            |path: &str, since_ms| is_met(&location, path, FileState::Changed, since_ms);
         assert!(!has_changed("old", later_ms).unwrap());
         assert!(has_changed("old", later_ms - 7_200_000).unwrap());
         assert!(!has_changed("missing", 0).unwrap());
@@ -205,24 +206,24 @@ mod tests {
             .set_modified(long_ago)
             .unwrap();
         let parked_ms = SystemClock.now_ms();
-        fs::rename(&moved, place.worktree.join("old")).unwrap();
+        fs::rename(&moved, location.worktree.join("old")).unwrap();
         assert!(has_changed("old", parked_ms).unwrap());
     }
 
     #[test]
     fn a_person_may_wait_for_any_file() {
-        let (root, place) = machine();
+        let (root, location) = machine();
         let file = root.path().join("far/ready");
         let path = file.to_str().unwrap();
-        assert!(is(&place, path, FileState::Gone));
-        let watched = directories(&place, path);
+        assert!(is(&location, path, FileState::Gone));
+        let watched = directories(&location, path);
         assert!(
             watched.iter().eq([root.path()]),
             "the nearest that is there: {watched:?}"
         );
         make(&file);
-        assert!(is(&place, path, FileState::Exists));
-        let watched = directories(&place, path);
+        assert!(is(&location, path, FileState::Exists));
+        let watched = directories(&location, path);
         assert!(watched.iter().eq([&root.path().join("far")]), "{watched:?}");
     }
 }

@@ -11,8 +11,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::record::contract_hash::contract_hash;
 use crate::record::error::EngineError;
-use crate::rules::budget::{Budget, Limit};
-use crate::rules::state::{Goal, Stage};
+use crate::rules::budget::{Budget, BudgetLimit};
+use crate::rules::state::{Goal, GoalStage};
 
 /// The layout of the record.
 const VERSION: u32 = 1;
@@ -20,7 +20,7 @@ const VERSION: u32 = 1;
 /// What a person gave leave for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Given {
+pub enum GoalGrant {
     /// An agent drafts the contract; nothing else.
     Setup,
     /// The contract.
@@ -37,7 +37,7 @@ pub struct Approval {
     /// SHA-256 of the canonical JSON of the contract that was approved.
     pub contract_hash: String,
     /// What it was approved for.
-    pub given: Given,
+    pub given: GoalGrant,
     /// The widest limits, raises included.
     pub budget: Budget,
     /// Everything that was allowed of what the contract asks about first.
@@ -53,7 +53,7 @@ pub struct Approval {
 
 /// What a goal says of itself that nobody here gave leave for.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Lack {
+pub enum GoalLack {
     /// Nothing is recorded.
     #[error("your home directory has no approval of this contract for this project")]
     Nothing,
@@ -72,7 +72,7 @@ pub enum Lack {
     #[error("its {limit} budget is larger than any you set")]
     Budget {
         /// Which one.
-        limit: Limit,
+        limit: BudgetLimit,
     },
     /// Another judge was named.
     #[error("it names {judge:?} in place of the contract's judge, which you never chose")]
@@ -94,10 +94,10 @@ impl Approval {
     /// # Errors
     /// When the contract cannot be written as JSON.
     pub fn of(goal: &Goal, person: &Actor, at_ms: i64) -> Result<Self, EngineError> {
-        let given = if goal.stage == Stage::Setup {
-            Given::Setup
+        let given = if goal.stage == GoalStage::Setup {
+            GoalGrant::Setup
         } else {
-            Given::Contract
+            GoalGrant::Contract
         };
         Ok(Self {
             v: VERSION,
@@ -143,27 +143,27 @@ impl Approval {
     ///
     /// # Errors
     /// When the contract cannot be written as JSON.
-    pub fn lack(&self, goal: &Goal) -> Result<Option<Lack>, EngineError> {
+    pub fn lack(&self, goal: &Goal) -> Result<Option<GoalLack>, EngineError> {
         // Hashed again: the hash that the goal's files name may be of another contract.
         if contract_hash(&goal.contract)? != self.contract_hash {
-            return Ok(Some(Lack::OtherContract {
+            return Ok(Some(GoalLack::OtherContract {
                 approved: self.contract_hash.clone(),
             }));
         }
-        if self.given == Given::Setup && goal.stage != Stage::Setup {
-            return Ok(Some(Lack::OnlySetup));
+        if self.given == GoalGrant::Setup && goal.stage != GoalStage::Setup {
+            return Ok(Some(GoalLack::OnlySetup));
         }
         if let Some(limit) = larger(&goal.budget, &self.budget) {
-            return Ok(Some(Lack::Budget { limit }));
+            return Ok(Some(GoalLack::Budget { limit }));
         }
         if let Some(judge) = &goal.changed_judge
             && !self.judges.contains(judge)
         {
             let judge = judge.clone();
-            return Ok(Some(Lack::Judge { judge }));
+            return Ok(Some(GoalLack::Judge { judge }));
         }
         let more = goal.consent.allowed.difference(&self.allowed).next();
-        Ok(more.map(|what| Lack::Allowed { what: what.clone() }))
+        Ok(more.map(|what| GoalLack::Allowed { what: what.clone() }))
     }
 }
 
@@ -173,18 +173,18 @@ fn wider(one: Option<u64>, other: Option<u64>) -> Option<u64> {
 }
 
 /// Returns the first limit that is wider than it may be.
-fn larger(budget: &Budget, most: &Budget) -> Option<Limit> {
+fn larger(budget: &Budget, most: &Budget) -> Option<BudgetLimit> {
     let is_larger = |limit: Option<u64>, most: Option<u64>| {
         most.is_some_and(|most| limit.is_none_or(|limit| limit > most))
     };
     if budget.turns > most.turns {
-        return Some(Limit::Turns);
+        return Some(BudgetLimit::Turns);
     }
     if is_larger(budget.tokens, most.tokens) {
-        return Some(Limit::Tokens);
+        return Some(BudgetLimit::Tokens);
     }
     if is_larger(budget.usd_micros, most.usd_micros) {
-        return Some(Limit::Usd);
+        return Some(BudgetLimit::Usd);
     }
-    is_larger(budget.wall_ms, most.wall_ms).then_some(Limit::Wall)
+    is_larger(budget.wall_ms, most.wall_ms).then_some(BudgetLimit::Wall)
 }

@@ -14,17 +14,17 @@ use kapi_sys::real_disk::RealDisk;
 use kapi_sys::sim_disk::{SimDisk, Survival};
 
 use crate::record::approvals::GoalApprovals;
-use crate::record::approvals::approval::{Approval, Lack};
+use crate::record::approvals::approval::{Approval, GoalLack};
 use crate::record::contract_hash::contract_hash;
 use crate::record::home_record::HomeRecord;
 use crate::record::project::Project;
-use crate::rules::budget::{Budget, Limit};
-use crate::rules::command::Command;
+use crate::rules::budget::{Budget, BudgetLimit};
+use crate::rules::command::GoalCommand;
 use crate::rules::contract::{Base, CONTRACT_VERSION, Contract, Working};
 use crate::rules::decide::decide;
 use crate::rules::event::ApprovalMeans;
 use crate::rules::evolve::evolve;
-use crate::rules::state::{Goal, Stage};
+use crate::rules::state::{Goal, GoalStage};
 
 fn contract() -> Contract {
     Contract {
@@ -70,13 +70,13 @@ fn ada() -> Actor {
 
 fn goal_of(contract: &Contract, setup: bool) -> Goal {
     let contract_hash = contract_hash(contract).unwrap();
-    let create = Command::Create {
+    let create = GoalCommand::Create {
         id: GoalId::new(1, Slug::parse("right").unwrap()),
         contract: Box::new(contract.clone()),
         contract_hash: contract_hash.clone(),
         setup,
     };
-    let approve = Command::Approve {
+    let approve = GoalCommand::Approve {
         contract_hash,
         means: ApprovalMeans::YesFlag,
     };
@@ -94,7 +94,7 @@ fn goal_of(contract: &Contract, setup: bool) -> Goal {
     state.unwrap()
 }
 
-fn lack(approval: &Approval, goal: &Goal) -> Option<Lack> {
+fn lack(approval: &Approval, goal: &Goal) -> Option<GoalLack> {
     approval.lack(goal).unwrap()
 }
 
@@ -109,7 +109,7 @@ fn leave_is_for_one_contract_even_if_the_files_name_its_hash() {
     let approved = goal.contract_hash;
     assert_eq!(
         lack(&approval, &other),
-        Some(Lack::OtherContract { approved })
+        Some(GoalLack::OtherContract { approved })
     );
 }
 
@@ -122,15 +122,18 @@ fn leave_is_for_no_more_than_was_given() {
         change(&mut goal);
         lack(&approval, &goal)
     };
-    let limit = |limit| Some(Lack::Budget { limit });
-    assert_eq!(with(&|goal| goal.budget.turns = 4), limit(Limit::Turns));
+    let limit = |limit| Some(GoalLack::Budget { limit });
+    assert_eq!(
+        with(&|goal| goal.budget.turns = 4),
+        limit(BudgetLimit::Turns)
+    );
     assert_eq!(
         with(&|goal| goal.budget.tokens = Some(1_001)),
-        limit(Limit::Tokens)
+        limit(BudgetLimit::Tokens)
     );
     assert_eq!(
         with(&|goal| goal.budget.tokens = None),
-        limit(Limit::Tokens)
+        limit(BudgetLimit::Tokens)
     );
     // Less is always within it; a limit where there was none is less.
     assert_eq!(with(&|goal| goal.budget.turns = 1), None);
@@ -138,12 +141,12 @@ fn leave_is_for_no_more_than_was_given() {
     let what = "rm -rf".to_owned();
     assert_eq!(
         with(&|goal| goal.consent.allow("rm -rf")),
-        Some(Lack::Allowed { what })
+        Some(GoalLack::Allowed { what })
     );
     let judge = "command:echo done".to_owned();
     assert_eq!(
         with(&|goal| goal.changed_judge = Some(judge.clone())),
-        Some(Lack::Judge {
+        Some(GoalLack::Judge {
             judge: judge.clone()
         })
     );
@@ -177,12 +180,12 @@ fn a_setup_that_was_begun_is_no_approval() {
     let begun = Approval::of(&setup, &ada(), 0).unwrap();
     assert_eq!(lack(&begun, &setup), None);
     let approved = goal_of(&contract(), false);
-    assert_eq!(lack(&begun, &approved), Some(Lack::OnlySetup));
+    assert_eq!(lack(&begun, &approved), Some(GoalLack::OnlySetup));
     let mut disguised = approved;
     disguised.status = setup.status;
     disguised.approval = None;
-    assert_eq!(disguised.stage, Stage::Workspace);
-    assert_eq!(lack(&begun, &disguised), Some(Lack::OnlySetup));
+    assert_eq!(disguised.stage, GoalStage::Workspace);
+    assert_eq!(lack(&begun, &disguised), Some(GoalLack::OnlySetup));
     // The approval that follows takes the place of the setup.
     let after = begun.widened(Approval::of(&goal_of(&contract(), false), &ada(), 1).unwrap());
     assert_eq!(lack(&after, &goal_of(&contract(), false)), None);
@@ -219,12 +222,12 @@ fn leave_is_for_one_place_and_one_home() {
         GoalApprovals(record).lack(&goal).unwrap()
     };
     let (here, copy) = (project("here"), project("copy"));
-    assert_eq!(lack_in(&here, &homes[0]), Some(Lack::Nothing));
+    assert_eq!(lack_in(&here, &homes[0]), Some(GoalLack::Nothing));
     let approvals = GoalApprovals(HomeRecord::in_home(&here, &goal.id, &homes[0]));
     approvals.adopt(&ada(), &goal).unwrap();
     assert_eq!(lack_in(&here, &homes[0]), None);
-    assert_eq!(lack_in(&copy, &homes[0]), Some(Lack::Nothing));
-    assert_eq!(lack_in(&here, &homes[1]), Some(Lack::Nothing));
+    assert_eq!(lack_in(&copy, &homes[0]), Some(GoalLack::Nothing));
+    assert_eq!(lack_in(&here, &homes[1]), Some(GoalLack::Nothing));
 }
 
 #[test]
@@ -249,7 +252,7 @@ fn a_goal_that_nobody_approved_here_is_given_nothing_more() {
             .to_string()
             .contains("not_approved_here")
     );
-    assert_eq!(approvals.lack(&goal).unwrap(), Some(Lack::Nothing));
+    assert_eq!(approvals.lack(&goal).unwrap(), Some(GoalLack::Nothing));
     drop(held);
     approvals.adopt(&ada(), &goal).unwrap();
     let held = approvals.lock().unwrap();
@@ -280,11 +283,11 @@ fn whatever_a_crash_leaves_the_home_knew_it_first() {
         let contract_hash = contract_hash(&contract()).unwrap();
         let means = ApprovalMeans::YesFlag;
         let steps = [
-            Command::Approve {
+            GoalCommand::Approve {
                 contract_hash,
                 means,
             },
-            Command::RaiseBudget(crate::rules::budget::Raise {
+            GoalCommand::RaiseBudget(crate::rules::budget::Raise {
                 turns: 1,
                 ..Default::default()
             }),

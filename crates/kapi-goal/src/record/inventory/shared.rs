@@ -22,13 +22,13 @@ where
     T: Deserialize<'de>,
     D: Deserializer<'de>,
 {
-    deserializer.deserialize_seq(Items(PhantomData))
+    deserializer.deserialize_seq(InventoryItems(PhantomData))
 }
 
 /// Puts each item in its place as soon as it is read, so that none is copied once more.
-struct Items<T>(PhantomData<T>);
+struct InventoryItems<T>(PhantomData<T>);
 
-impl<'de, T: Deserialize<'de>> Visitor<'de> for Items<T> {
+impl<'de, T: Deserialize<'de>> Visitor<'de> for InventoryItems<T> {
     type Value = Vec<Arc<T>>;
 
     fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -4,9 +4,9 @@
 //! ever grows, the entry is true.
 
 use kapi_core::id::GoalId;
-use kapi_core::link::{Link, Relation};
+use kapi_core::link::{Link, WorkflowRelation};
 use kapi_core::mode::Mode;
-use kapi_core::workflow_status::Status;
+use kapi_core::workflow_status::WorkflowStatus;
 use serde::{Deserialize, Serialize};
 
 /// One workflow in the inventory.
@@ -20,7 +20,7 @@ pub struct WorkflowEntry {
     /// What it is for: the beginning of the person's words, in one line.
     pub purpose: String,
     /// Where it stands.
-    pub status: Status,
+    pub status: WorkflowStatus,
     /// The phase.
     pub phase: String,
     /// The part of the phase.
@@ -79,7 +79,7 @@ pub struct WorkflowConnection {
     /// The other one.
     pub to: GoalId,
     /// What the other one is to it.
-    pub relation: Relation,
+    pub relation: WorkflowRelation,
 }
 
 /// A session that is attached to a workflow.

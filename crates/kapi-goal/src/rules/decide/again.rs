@@ -4,9 +4,9 @@
 
 use kapi_core::agent_end::ProviderFailure;
 
-use crate::rules::event::Event;
-use crate::rules::state::{Goal, Status};
-use crate::rules::wait::{Wait, WaitFor};
+use crate::rules::event::GoalEvent;
+use crate::rules::state::{Goal, GoalStatus};
+use crate::rules::wait::{GoalWait, WaitFor};
 
 /// The first wait after a provider's failure, in milliseconds; it doubles each time.
 const FIRST_DELAY_MS: u64 = 1_000;
@@ -16,7 +16,7 @@ const DELAY_MS_MAX: u64 = 5 * 60 * 1_000;
 const RETRY_AFTER_MS_MAX: u64 = 8 * 24 * 60 * 60 * 1_000;
 /// What follows a failure of a provider.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Again {
+pub(super) enum RetryDecision {
     /// The effect is tried again at this time; the process stays.
     At(i64),
     /// The wait is long: the goal is parked until this time.
@@ -25,7 +25,7 @@ pub(super) enum Again {
     Never,
 }
 
-impl Again {
+impl RetryDecision {
     /// Returns when the effect is tried again by the process that failed.
     pub(super) const fn retry_at_ms(self) -> Option<i64> {
         match self {
@@ -40,9 +40,9 @@ pub(super) fn again(
     failure: &ProviderFailure,
     attempts_max: u32,
     now_ms: i64,
-) -> Again {
+) -> RetryDecision {
     if !failure.kind.may_pass() || goal.failures.saturating_add(1) >= attempts_max {
-        return Again::Never;
+        return RetryDecision::Never;
     }
     let doublings = goal.failures.min(20);
     let backoff = FIRST_DELAY_MS
@@ -52,17 +52,17 @@ pub(super) fn again(
     let delay = i64::try_from(backoff.max(asked)).unwrap_or(i64::MAX);
     let at_ms = now_ms.saturating_add(delay);
     match (asked > DELAY_MS_MAX, goal.status) {
-        (true, Status::Active) => Again::Parked(at_ms),
+        (true, GoalStatus::Active) => RetryDecision::Parked(at_ms),
         // Only an active goal can be parked, and no process sits through a quota.
-        (true, _) => Again::Never,
-        (false, _) => Again::At(at_ms),
+        (true, _) => RetryDecision::Never,
+        (false, _) => RetryDecision::At(at_ms),
     }
 }
 
 /// Parks the goal until a provider's quota is reset.
-pub(super) fn quota_wait(goal: &Goal, provider: &str, at_ms: i64, now_ms: i64) -> Event {
-    Event::GoalParked {
-        wait: Wait {
+pub(super) fn quota_wait(goal: &Goal, provider: &str, at_ms: i64, now_ms: i64) -> GoalEvent {
+    GoalEvent::GoalParked {
+        wait: GoalWait {
             number: goal.waits.saturating_add(1),
             until: WaitFor::Quota {
                 provider: provider.to_owned(),

@@ -6,13 +6,13 @@
 
 use kapi_core::agent_end::{ProviderFailure, ProviderFailureKind};
 use kapi_core::judge::JudgeUnavailable;
-use kapi_core::verdict::{JudgeAnswer, JudgeRun, Verdict};
+use kapi_core::verdict::{JudgeAnswer, JudgeRun, JudgeVerdict};
 
 use super::turn_end::end_turn;
-use crate::rules::decide::again::{Again, again};
-use crate::rules::event::{Event, Stop, TurnVerdict};
+use crate::rules::decide::again::{RetryDecision, again};
+use crate::rules::event::{GoalEvent, Stop, TurnVerdict};
 use crate::rules::state::Goal;
-use crate::rules::wait::{Wait, WaitFor};
+use crate::rules::wait::{GoalWait, WaitFor};
 
 /// Attempts at a verdict in the required form.
 const MALFORMED_ATTEMPTS_MAX: u32 = 3;
@@ -30,46 +30,46 @@ pub(super) fn judge_events(
     run: &JudgeRun,
     elapsed_ms: u64,
     now_ms: i64,
-) -> Vec<Event> {
-    let ended = Event::JudgeEnded {
+) -> Vec<GoalEvent> {
+    let ended = GoalEvent::JudgeEnded {
         run: run.clone(),
         elapsed_ms,
     };
     match &run.answer {
         JudgeAnswer::Verdict {
-            verdict: Verdict::Done,
+            verdict: JudgeVerdict::Done,
             ..
         } if goal.said.is_some() => end_turn(goal, ended, TurnVerdict::PersonSpoke),
         JudgeAnswer::Verdict {
-            verdict: Verdict::Done,
+            verdict: JudgeVerdict::Done,
             ..
         } => vec![ended],
         JudgeAnswer::Verdict {
-            verdict: Verdict::Continue,
+            verdict: JudgeVerdict::Continue,
             ..
         } => end_turn(goal, ended, TurnVerdict::JudgeContinue),
         JudgeAnswer::Verdict {
-            verdict: Verdict::Blocked,
+            verdict: JudgeVerdict::Blocked,
             reason,
         } => {
             let stop = Stop::JudgeBlocked {
                 reason: reason.clone(),
             };
             let verdict = TurnVerdict::JudgeContinue;
-            let turn_ended = Event::TurnEnded {
+            let turn_ended = GoalEvent::TurnEnded {
                 turn: goal.turn,
                 verdict,
             };
-            vec![ended, turn_ended, Event::GoalStopped { stop }]
+            vec![ended, turn_ended, GoalEvent::GoalStopped { stop }]
         }
         JudgeAnswer::Verdict {
-            verdict: Verdict::Impossible,
+            verdict: JudgeVerdict::Impossible,
             reason,
         } => {
             let stop = Stop::Impossible {
                 reason: reason.clone(),
             };
-            vec![ended, Event::GoalStopped { stop }]
+            vec![ended, GoalEvent::GoalStopped { stop }]
         }
         JudgeAnswer::Malformed { text } => {
             let failure = ProviderFailure {
@@ -92,7 +92,7 @@ pub(super) fn judge_events(
 }
 
 /// Returns when a judge is asked again that was reached and gave no verdict.
-fn asked_for_form(goal: &Goal, failure: &ProviderFailure, now_ms: i64) -> Again {
+fn asked_for_form(goal: &Goal, failure: &ProviderFailure, now_ms: i64) -> RetryDecision {
     let was_malformed = goal
         .judge
         .as_ref()
@@ -106,14 +106,16 @@ fn asked_for_form(goal: &Goal, failure: &ProviderFailure, now_ms: i64) -> Again 
 }
 
 /// Returns when a judge is asked again that was not reached.
-fn asked_later(goal: &Goal, failure: &ProviderFailure, now_ms: i64) -> Again {
+fn asked_later(goal: &Goal, failure: &ProviderFailure, now_ms: i64) -> RetryDecision {
     let soon = again(goal, failure, ATTEMPTS_MAX, now_ms);
     let is_near = goal.failures.saturating_add(1) < NEAR_ATTEMPTS_MAX;
     match (soon, goal.contract.judge_unavailable) {
-        (Again::At(_), _) if is_near => soon,
+        (RetryDecision::At(_), _) if is_near => soon,
         // The contract lets the checks decide where no judge is there soon.
-        (_, JudgeUnavailable::Open) | (Again::Never, JudgeUnavailable::Closed) => Again::Never,
-        (Again::At(at_ms) | Again::Parked(at_ms), JudgeUnavailable::Closed) => {
+        (_, JudgeUnavailable::Open) | (RetryDecision::Never, JudgeUnavailable::Closed) => {
+            RetryDecision::Never
+        }
+        (RetryDecision::At(at_ms) | RetryDecision::Parked(at_ms), JudgeUnavailable::Closed) => {
             let doublings = goal
                 .failures
                 .saturating_add(1)
@@ -122,13 +124,13 @@ fn asked_later(goal: &Goal, failure: &ProviderFailure, now_ms: i64) -> Again {
                 .saturating_mul(1 << doublings.min(20))
                 .min(PARK_MS_MAX);
             let parked_ms = i64::try_from(parked_ms).unwrap_or(i64::MAX);
-            Again::Parked(at_ms.max(now_ms.saturating_add(parked_ms)))
+            RetryDecision::Parked(at_ms.max(now_ms.saturating_add(parked_ms)))
         }
     }
 }
 
-fn judge_failed(run: &JudgeRun, then: Again, elapsed_ms: u64) -> Event {
-    Event::JudgeFailed {
+fn judge_failed(run: &JudgeRun, then: RetryDecision, elapsed_ms: u64) -> GoalEvent {
+    GoalEvent::JudgeFailed {
         run: run.clone(),
         retry_at_ms: then.retry_at_ms(),
         elapsed_ms,
@@ -139,13 +141,13 @@ fn judge_failed(run: &JudgeRun, then: Again, elapsed_ms: u64) -> Event {
 fn after_failure(
     goal: &Goal,
     failure: &ProviderFailure,
-    then: Again,
+    then: RetryDecision,
     now_ms: i64,
-) -> Option<Event> {
+) -> Option<GoalEvent> {
     match (then, goal.contract.judge_unavailable) {
-        (Again::At(_), _) | (Again::Never, JudgeUnavailable::Open) => None,
-        (Again::Parked(at_ms), _) => Some(parked(goal, failure, at_ms, now_ms)),
-        (Again::Never, JudgeUnavailable::Closed) => Some(Event::GoalStopped {
+        (RetryDecision::At(_), _) | (RetryDecision::Never, JudgeUnavailable::Open) => None,
+        (RetryDecision::Parked(at_ms), _) => Some(parked(goal, failure, at_ms, now_ms)),
+        (RetryDecision::Never, JudgeUnavailable::Closed) => Some(GoalEvent::GoalStopped {
             stop: Stop::JudgeUnavailable {
                 reason: failure.message.clone(),
             },
@@ -154,10 +156,10 @@ fn after_failure(
 }
 
 /// Parks a goal whose candidate is verified and whose judge could not be reached.
-fn parked(goal: &Goal, failure: &ProviderFailure, at_ms: i64, now_ms: i64) -> Event {
+fn parked(goal: &Goal, failure: &ProviderFailure, at_ms: i64, now_ms: i64) -> GoalEvent {
     let judge = goal.judge_agent().unwrap_or_default().to_owned();
-    Event::GoalParked {
-        wait: Wait {
+    GoalEvent::GoalParked {
+        wait: GoalWait {
             number: goal.waits.saturating_add(1),
             until: WaitFor::Judge { judge, at_ms },
             reason: Some(format!(

@@ -1,17 +1,17 @@
 //! The rules for checks that cannot run, and for checks that pass and prove nothing.
 
-use kapi_check::rules::proof::assess::Objection;
+use kapi_check::rules::proof::assess::ProofObjection;
 use kapi_check::rules::proof::baseline;
 use kapi_check::rules::proof::verify_report::VerifyReport;
 
 use super::turn_end::end_turn;
-use crate::rules::event::{Event, Stop, TurnVerdict};
+use crate::rules::event::{GoalEvent, Stop, TurnVerdict};
 use crate::rules::state::Goal;
-use crate::rules::wait::{Wait, WaitFor};
+use crate::rules::wait::{GoalWait, WaitFor};
 
 /// A command that cannot work on the base will not work on the result: nothing is spent on it.
-pub(super) fn baseline_events(report: &VerifyReport, elapsed_ms: u64) -> Vec<Event> {
-    let ended = Event::BaselineEnded {
+pub(super) fn baseline_events(report: &VerifyReport, elapsed_ms: u64) -> Vec<GoalEvent> {
+    let ended = GoalEvent::BaselineEnded {
         report: report.clone(),
         elapsed_ms,
     };
@@ -19,7 +19,7 @@ pub(super) fn baseline_events(report: &VerifyReport, elapsed_ms: u64) -> Vec<Eve
         None => vec![ended],
         Some(obstacle) => vec![
             ended,
-            Event::GoalStopped {
+            GoalEvent::GoalStopped {
                 stop: Stop::ChecksCannotRun {
                     command: obstacle.command,
                     reason: obstacle.reason,
@@ -34,27 +34,27 @@ pub(super) fn baseline_events(report: &VerifyReport, elapsed_ms: u64) -> Vec<Eve
 pub(super) fn objected(
     goal: &Goal,
     report: &VerifyReport,
-    ended: &Event,
+    ended: &GoalEvent,
     now_ms: i64,
-) -> Option<Vec<Event>> {
+) -> Option<Vec<GoalEvent>> {
     let objection = goal.objection_to(report)?;
     let ended = ended.clone();
     let verdict = match &objection {
-        Objection::TestsVanished { .. } => TurnVerdict::TestsVanished,
-        Objection::TestsChanged { .. } | Objection::RestsOnAddedTests { .. } => {
+        ProofObjection::TestsVanished { .. } => TurnVerdict::TestsVanished,
+        ProofObjection::TestsChanged { .. } | ProofObjection::RestsOnAddedTests { .. } => {
             TurnVerdict::TestsChanged
         }
-        Objection::RestsOnSteering { .. } => TurnVerdict::SteeringChanged,
+        ProofObjection::RestsOnSteering { .. } => TurnVerdict::SteeringChanged,
     };
-    let was_told = goal.last_verdict == Some(verdict);
+    let was_reported = goal.last_verdict == Some(verdict);
     let is_last = goal.turn >= goal.budget.turns;
-    if !was_told && !is_last {
+    if !was_reported && !is_last {
         return Some(end_turn(goal, ended, verdict));
     }
     Some(wait_for_person(
         goal,
         ended,
-        Question {
+        ProofQuestion {
             what: objection.question(&report.tree),
             reason: objection.words(),
         },
@@ -67,9 +67,9 @@ pub(super) fn objected(
 pub(super) fn lacking(
     goal: &Goal,
     report: &VerifyReport,
-    ended: &Event,
+    ended: &GoalEvent,
     now_ms: i64,
-) -> Option<Vec<Event>> {
+) -> Option<Vec<GoalEvent>> {
     let lacking = report.inspection.lacking.as_ref()?;
     let what = lacking.question()?;
     if goal.consent.allowed.contains(&what) || !report.tampered.is_empty() {
@@ -79,19 +79,24 @@ pub(super) fn lacking(
     Some(wait_for_person(
         goal,
         ended.clone(),
-        Question { what, reason },
+        ProofQuestion { what, reason },
         now_ms,
     ))
 }
 
 /// What a person is asked to allow, and why.
-struct Question {
+struct ProofQuestion {
     what: String,
     reason: String,
 }
 
-fn wait_for_person(goal: &Goal, ended: Event, question: Question, now_ms: i64) -> Vec<Event> {
-    let wait = Wait {
+fn wait_for_person(
+    goal: &Goal,
+    ended: GoalEvent,
+    question: ProofQuestion,
+    now_ms: i64,
+) -> Vec<GoalEvent> {
+    let wait = GoalWait {
         number: goal.waits.saturating_add(1),
         until: WaitFor::Approval {
             what: question.what,
@@ -100,5 +105,5 @@ fn wait_for_person(goal: &Goal, ended: Event, question: Question, now_ms: i64) -
         since_ms: now_ms,
         deadline_ms: None,
     };
-    vec![ended, Event::GoalParked { wait }]
+    vec![ended, GoalEvent::GoalParked { wait }]
 }

@@ -9,16 +9,16 @@ use kapi_core::id::EffectId;
 use kapi_core::usage::Usage;
 
 use super::turn_end::end_turn;
-use crate::rules::decide::again::{Again, again, quota_wait};
+use crate::rules::decide::again::{RetryDecision, again, quota_wait};
 use crate::rules::decide::judgement::judge_events;
 use crate::rules::decide::proof::{baseline_events, lacking, objected};
 use crate::rules::decide::{folded, require_under_way};
-use crate::rules::denied::Denied;
-use crate::rules::event::{Event, Stop, TurnVerdict};
-use crate::rules::journey::Declared;
-use crate::rules::outcome::{Candidate, Outcome};
-use crate::rules::state::{Goal, Stage, Status};
-use crate::rules::wait::Wait;
+use crate::rules::denied::GoalDenial;
+use crate::rules::event::{GoalEvent, Stop, TurnVerdict};
+use crate::rules::journey::TurnDeclaration;
+use crate::rules::outcome::{GoalCandidate, GoalOutcome};
+use crate::rules::state::{Goal, GoalStage, GoalStatus};
+use crate::rules::wait::GoalWait;
 
 /// Attempts at one agent turn while its provider keeps failing.
 const PROVIDER_ATTEMPTS_MAX: u32 = 8;
@@ -40,14 +40,14 @@ fn is_wanted(goal: &Goal, effect: &EffectId) -> bool {
 pub(super) fn decide_report(
     goal: &Goal,
     effect: &EffectId,
-    outcome: &Outcome,
+    outcome: &GoalOutcome,
     elapsed_ms: u64,
     now_ms: i64,
-) -> Result<Vec<Event>, Denied> {
+) -> Result<Vec<GoalEvent>, GoalDenial> {
     require_under_way(goal, effect)?;
-    if let Outcome::Cancelled { usage, session } = outcome {
+    if let GoalOutcome::Cancelled { usage, session } = outcome {
         let (effect, usage, session) = (effect.clone(), *usage, session.clone());
-        return Ok(vec![Event::EffectCancelled {
+        return Ok(vec![GoalEvent::EffectCancelled {
             effect,
             usage,
             session,
@@ -59,7 +59,7 @@ pub(super) fn decide_report(
         // not, and the stage is done again on resume.
         let (usage, session) = used_by(outcome);
         let effect = effect.clone();
-        return Ok(vec![Event::EffectCancelled {
+        return Ok(vec![GoalEvent::EffectCancelled {
             effect,
             usage,
             session,
@@ -70,34 +70,34 @@ pub(super) fn decide_report(
         return Ok(refused(goal, effect, stop, elapsed_ms));
     }
     if goal.wait_until_ms.is_some() {
-        return if *outcome == Outcome::Waited {
-            Ok(vec![Event::WaitEnded])
+        return if *outcome == GoalOutcome::Waited {
+            Ok(vec![GoalEvent::WaitEnded])
         } else {
             Err(wrong_outcome(effect, outcome))
         };
     }
     let events = match (goal.stage, outcome) {
-        (Stage::Workspace, Outcome::Workspace { path }) => {
-            vec![Event::WorkspaceCreated {
+        (GoalStage::Workspace, GoalOutcome::Workspace { path }) => {
+            vec![GoalEvent::WorkspaceCreated {
                 path: path.clone(),
                 elapsed_ms,
             }]
         }
-        (Stage::Baseline, Outcome::Verified(report)) => baseline_events(report, elapsed_ms),
-        (Stage::Setup, Outcome::Agent(run)) => setup_events(goal, run, elapsed_ms, now_ms),
-        (Stage::Agent, Outcome::Agent(run)) => agent_events(goal, run, elapsed_ms, now_ms),
-        (Stage::Distill, Outcome::Agent(run)) => vec![Event::DistillEnded {
+        (GoalStage::Baseline, GoalOutcome::Verified(report)) => baseline_events(report, elapsed_ms),
+        (GoalStage::Setup, GoalOutcome::Agent(run)) => setup_events(goal, run, elapsed_ms, now_ms),
+        (GoalStage::Agent, GoalOutcome::Agent(run)) => agent_events(goal, run, elapsed_ms, now_ms),
+        (GoalStage::Distill, GoalOutcome::Agent(run)) => vec![GoalEvent::DistillEnded {
             usage: run.usage,
             elapsed_ms,
         }],
-        (Stage::Commit, Outcome::Committed(candidate)) => {
+        (GoalStage::Commit, GoalOutcome::Committed(candidate)) => {
             commit_events(goal, candidate, elapsed_ms, now_ms)
         }
-        (Stage::Verify, Outcome::Verified(report)) => {
+        (GoalStage::Verify, GoalOutcome::Verified(report)) => {
             verify_events(goal, report, elapsed_ms, now_ms)
         }
-        (Stage::Judge, Outcome::Judged(run)) => judge_events(goal, run, elapsed_ms, now_ms),
-        (Stage::Publish, Outcome::Published { commit }) => vec![Event::GoalDone {
+        (GoalStage::Judge, GoalOutcome::Judged(run)) => judge_events(goal, run, elapsed_ms, now_ms),
+        (GoalStage::Publish, GoalOutcome::Published { commit }) => vec![GoalEvent::GoalDone {
             commit: commit.clone(),
             verified: goal.is_proved(),
             elapsed_ms,
@@ -107,58 +107,58 @@ pub(super) fn decide_report(
     Ok(with_budget_stop(goal, events))
 }
 
-fn refused(goal: &Goal, effect: &EffectId, stop: Stop, elapsed_ms: u64) -> Vec<Event> {
-    let landed = Event::EffectCancelled {
+fn refused(goal: &Goal, effect: &EffectId, stop: Stop, elapsed_ms: u64) -> Vec<GoalEvent> {
+    let landed = GoalEvent::EffectCancelled {
         effect: effect.clone(),
         usage: Usage::default(),
         session: None,
         elapsed_ms,
     };
     // What is done stays done; only the account of it is left out.
-    let after = if goal.stage == Stage::Distill {
-        Event::DistillSkipped
+    let after = if goal.stage == GoalStage::Distill {
+        GoalEvent::DistillSkipped
     } else {
-        Event::GoalStopped { stop }
+        GoalEvent::GoalStopped { stop }
     };
     vec![landed, after]
 }
 
-fn used_by(outcome: &Outcome) -> (Usage, Option<String>) {
+fn used_by(outcome: &GoalOutcome) -> (Usage, Option<String>) {
     match outcome {
-        Outcome::Agent(run) => (run.usage, run.session.clone()),
-        Outcome::Judged(run) => (run.usage, None),
-        Outcome::Workspace { .. }
-        | Outcome::Committed(_)
-        | Outcome::Verified(_)
-        | Outcome::Published { .. }
-        | Outcome::Waited
-        | Outcome::Cancelled { .. }
-        | Outcome::CapReached { .. }
-        | Outcome::Failed(_) => (Usage::default(), None),
+        GoalOutcome::Agent(run) => (run.usage, run.session.clone()),
+        GoalOutcome::Judged(run) => (run.usage, None),
+        GoalOutcome::Workspace { .. }
+        | GoalOutcome::Committed(_)
+        | GoalOutcome::Verified(_)
+        | GoalOutcome::Published { .. }
+        | GoalOutcome::Waited
+        | GoalOutcome::Cancelled { .. }
+        | GoalOutcome::CapReached { .. }
+        | GoalOutcome::Failed(_) => (Usage::default(), None),
     }
 }
 
 /// Returns the stop that an outcome without a result leads to.
-fn refusal(outcome: &Outcome) -> Option<Stop> {
+fn refusal(outcome: &GoalOutcome) -> Option<Stop> {
     match outcome {
-        Outcome::Failed(failure) => Some(Stop::WorldFailed {
+        GoalOutcome::Failed(failure) => Some(Stop::WorldFailed {
             failure: failure.clone(),
         }),
-        Outcome::CapReached { cap } => Some(Stop::CapReached { cap: cap.clone() }),
-        Outcome::Workspace { .. }
-        | Outcome::Agent(_)
-        | Outcome::Committed(_)
-        | Outcome::Verified(_)
-        | Outcome::Judged(_)
-        | Outcome::Published { .. }
-        | Outcome::Waited
-        | Outcome::Cancelled { .. } => None,
+        GoalOutcome::CapReached { cap } => Some(Stop::CapReached { cap: cap.clone() }),
+        GoalOutcome::Workspace { .. }
+        | GoalOutcome::Agent(_)
+        | GoalOutcome::Committed(_)
+        | GoalOutcome::Verified(_)
+        | GoalOutcome::Judged(_)
+        | GoalOutcome::Published { .. }
+        | GoalOutcome::Waited
+        | GoalOutcome::Cancelled { .. } => None,
     }
 }
 
 /// A drafting agent that ended without a draft has failed at it; one with a draft was cut off by
 /// the draft itself, and does not come here.
-fn setup_events(goal: &Goal, run: &AgentRun, elapsed_ms: u64, now_ms: i64) -> Vec<Event> {
+fn setup_events(goal: &Goal, run: &AgentRun, elapsed_ms: u64, now_ms: i64) -> Vec<GoalEvent> {
     if let AgentEnd::Provider(failure) = &run.end
         && !is_silent_turn(goal, run, failure)
     {
@@ -166,19 +166,19 @@ fn setup_events(goal: &Goal, run: &AgentRun, elapsed_ms: u64, now_ms: i64) -> Ve
     }
     let message = run.message.chars().take(MESSAGE_CHARS_MAX).collect();
     vec![
-        Event::SetupEnded {
+        GoalEvent::SetupEnded {
             run: run.clone(),
             elapsed_ms,
         },
-        Event::GoalStopped {
+        GoalEvent::GoalStopped {
             stop: Stop::NotDrafted { message },
         },
     ]
 }
 
-fn agent_events(goal: &Goal, run: &AgentRun, elapsed_ms: u64, now_ms: i64) -> Vec<Event> {
+fn agent_events(goal: &Goal, run: &AgentRun, elapsed_ms: u64, now_ms: i64) -> Vec<GoalEvent> {
     let AgentEnd::Provider(failure) = &run.end else {
-        return vec![Event::AgentEnded {
+        return vec![GoalEvent::AgentEnded {
             run: run.clone(),
             elapsed_ms,
         }];
@@ -188,7 +188,7 @@ fn agent_events(goal: &Goal, run: &AgentRun, elapsed_ms: u64, now_ms: i64) -> Ve
             end: AgentEnd::Finished,
             ..run.clone()
         };
-        return vec![Event::AgentEnded { run, elapsed_ms }];
+        return vec![GoalEvent::AgentEnded { run, elapsed_ms }];
     }
     provider_events(goal, failure, run.usage, elapsed_ms, now_ms)
 }
@@ -207,31 +207,36 @@ fn provider_events(
     usage: Usage,
     elapsed_ms: u64,
     now_ms: i64,
-) -> Vec<Event> {
+) -> Vec<GoalEvent> {
     let again = again(goal, failure, PROVIDER_ATTEMPTS_MAX, now_ms);
-    let failed = Event::ProviderFailed {
+    let failed = GoalEvent::ProviderFailed {
         failure: failure.clone(),
         usage,
         retry_at_ms: again.retry_at_ms(),
         elapsed_ms,
     };
     match again {
-        Again::At(_) => vec![failed],
-        Again::Parked(at_ms) => vec![
+        RetryDecision::At(_) => vec![failed],
+        RetryDecision::Parked(at_ms) => vec![
             failed,
             quota_wait(goal, &goal.contract.agent, at_ms, now_ms),
         ],
-        Again::Never => {
+        RetryDecision::Never => {
             let stop = Stop::ProviderUnavailable {
                 failure: failure.clone(),
             };
-            vec![failed, Event::GoalStopped { stop }]
+            vec![failed, GoalEvent::GoalStopped { stop }]
         }
     }
 }
 
-fn commit_events(goal: &Goal, candidate: &Candidate, elapsed_ms: u64, now_ms: i64) -> Vec<Event> {
-    let committed = Event::CandidateCommitted {
+fn commit_events(
+    goal: &Goal,
+    candidate: &GoalCandidate,
+    elapsed_ms: u64,
+    now_ms: i64,
+) -> Vec<GoalEvent> {
+    let committed = GoalEvent::CandidateCommitted {
         candidate: candidate.clone(),
         elapsed_ms,
     };
@@ -246,24 +251,24 @@ fn commit_events(goal: &Goal, candidate: &Candidate, elapsed_ms: u64, now_ms: i6
         }
         return end_turn(goal, committed, TurnVerdict::AgentFailed);
     }
-    if let Some(Declared::Wait {
+    if let Some(TurnDeclaration::Wait {
         until,
         reason,
         deadline_ms,
     }) = &goal.journey.declared
     {
-        let turn_ended = Event::TurnEnded {
+        let turn_ended = GoalEvent::TurnEnded {
             turn: goal.turn,
             verdict: TurnVerdict::Waiting,
         };
-        let wait = Wait {
+        let wait = GoalWait {
             number: goal.waits.saturating_add(1),
             until: until.clone(),
             reason: Some(reason.clone()),
             since_ms: now_ms,
             deadline_ms: *deadline_ms,
         };
-        return vec![committed, turn_ended, Event::GoalParked { wait }];
+        return vec![committed, turn_ended, GoalEvent::GoalParked { wait }];
     }
     if let Some(stop) = blocked_and_unchecked(goal)
         && goal.contract.protect.is_empty()
@@ -310,16 +315,21 @@ fn blocked_and_unchecked(goal: &Goal) -> Option<Stop> {
     }
 }
 
-fn blocked(goal: &Goal, ended: Event, stop: Stop) -> Vec<Event> {
-    let turn_ended = Event::TurnEnded {
+fn blocked(goal: &Goal, ended: GoalEvent, stop: Stop) -> Vec<GoalEvent> {
+    let turn_ended = GoalEvent::TurnEnded {
         turn: goal.turn,
         verdict: TurnVerdict::AgentBlocked,
     };
-    vec![ended, turn_ended, Event::GoalStopped { stop }]
+    vec![ended, turn_ended, GoalEvent::GoalStopped { stop }]
 }
 
-fn verify_events(goal: &Goal, report: &VerifyReport, elapsed_ms: u64, now_ms: i64) -> Vec<Event> {
-    let ended = Event::VerifyEnded {
+fn verify_events(
+    goal: &Goal,
+    report: &VerifyReport,
+    elapsed_ms: u64,
+    now_ms: i64,
+) -> Vec<GoalEvent> {
+    let ended = GoalEvent::VerifyEnded {
         report: report.clone(),
         elapsed_ms,
     };
@@ -341,11 +351,11 @@ fn verify_events(goal: &Goal, report: &VerifyReport, elapsed_ms: u64, now_ms: i6
         let stop = Stop::AgentBlocked {
             reason: reason.clone(),
         };
-        let turn_ended = Event::TurnEnded {
+        let turn_ended = GoalEvent::TurnEnded {
             turn: goal.turn,
             verdict,
         };
-        return vec![ended, turn_ended, Event::GoalStopped { stop }];
+        return vec![ended, turn_ended, GoalEvent::GoalStopped { stop }];
     }
     end_turn(goal, ended, verdict)
 }
@@ -362,48 +372,48 @@ fn failed_verdict(report: &VerifyReport) -> TurnVerdict {
 }
 
 /// Stops the goal when a limit is used up and it would otherwise go on.
-fn with_budget_stop(goal: &Goal, mut events: Vec<Event>) -> Vec<Event> {
+fn with_budget_stop(goal: &Goal, mut events: Vec<GoalEvent>) -> Vec<GoalEvent> {
     let after = folded(goal, &events);
-    if after.status != Status::Active {
+    if after.status != GoalStatus::Active {
         return events;
     }
     // A turn that is about to be proved is let through to its proof: only a new agent run or a
     // judge costs tokens, and only a new agent run is a turn.
     let limit = match after.stage {
-        Stage::Agent if after.attempt == 1 => after.budget.used_up(&after.spent),
-        Stage::Setup | Stage::Agent | Stage::Judge => {
+        GoalStage::Agent if after.attempt == 1 => after.budget.used_up(&after.spent),
+        GoalStage::Setup | GoalStage::Agent | GoalStage::Judge => {
             after.budget.used_up_within_turn(&after.spent)
         }
-        Stage::Workspace
-        | Stage::Baseline
-        | Stage::Commit
-        | Stage::Verify
-        | Stage::Publish
-        | Stage::Distill
-        | Stage::Ended => None,
+        GoalStage::Workspace
+        | GoalStage::Baseline
+        | GoalStage::Commit
+        | GoalStage::Verify
+        | GoalStage::Publish
+        | GoalStage::Distill
+        | GoalStage::Ended => None,
     };
     if let Some(limit) = limit {
-        events.push(Event::GoalStopped {
+        events.push(GoalEvent::GoalStopped {
             stop: Stop::BudgetUsedUp { limit },
         });
     }
     events
 }
 
-fn wrong_outcome(effect: &EffectId, outcome: &Outcome) -> Denied {
+fn wrong_outcome(effect: &EffectId, outcome: &GoalOutcome) -> GoalDenial {
     let kind = match outcome {
-        Outcome::Workspace { .. } => "a workspace",
-        Outcome::Agent(_) => "an agent run",
-        Outcome::Committed(_) => "a commit",
-        Outcome::Verified(_) => "a verify report",
-        Outcome::Judged(_) => "a judgement",
-        Outcome::Published { .. } => "a publication",
-        Outcome::Waited => "a wait",
-        Outcome::Cancelled { .. } => "a cancellation",
-        Outcome::CapReached { .. } => "a cap",
-        Outcome::Failed(_) => "a failure",
+        GoalOutcome::Workspace { .. } => "a workspace",
+        GoalOutcome::Agent(_) => "an agent run",
+        GoalOutcome::Committed(_) => "a commit",
+        GoalOutcome::Verified(_) => "a verify report",
+        GoalOutcome::Judged(_) => "a judgement",
+        GoalOutcome::Published { .. } => "a publication",
+        GoalOutcome::Waited => "a wait",
+        GoalOutcome::Cancelled { .. } => "a cancellation",
+        GoalOutcome::CapReached { .. } => "a cap",
+        GoalOutcome::Failed(_) => "a failure",
     };
-    Denied::WrongOutcome {
+    GoalDenial::WrongOutcome {
         effect: effect.clone(),
         outcome: kind,
     }

@@ -7,20 +7,20 @@ use kapi_core::agent_end::{AgentRun, Claim, ProviderFailureKind};
 use kapi_core::failure::Failure;
 use kapi_core::id::{EffectId, GoalId};
 use kapi_core::judge::{Judge, JudgeUnavailable};
-use kapi_core::verdict::{JudgeAnswer, Verdict};
+use kapi_core::verdict::{JudgeAnswer, JudgeVerdict};
 
 use crate::rules::budget::Raise;
-use crate::rules::command::Command;
+use crate::rules::command::GoalCommand;
 use crate::rules::contract::{Contract, OfWorkflow};
 use crate::rules::event::{ApprovalMeans, TurnVerdict};
-use crate::rules::outcome::Outcome;
-use crate::rules::plan::task::TaskId;
-use crate::rules::state::Status;
-use crate::rules::story::Step::{Agent, Begins, Ends, Engine, Person, Reports, Uses};
-use crate::rules::story::{
+use crate::rules::outcome::GoalOutcome;
+use crate::rules::plan::task::PlanTaskId;
+use crate::rules::scenario::Step::{Agent, Begins, Ends, Engine, Person, Reports, Uses};
+use crate::rules::scenario::{
     Step, approve, cancelled, claims, committed, contract, crashed, create, failed, judged, passed,
     play, provider, ready, render, to_judge, to_verify, unchanged, verdict, verified, worked,
 };
+use crate::rules::state::GoalStatus;
 
 #[expect(
     clippy::needless_pass_by_value,
@@ -54,7 +54,7 @@ fn a_contract_is_proposed_and_approved_by_its_hash() {
     );
     check(&[], approve(), "denied: there is no such goal");
     let means = ApprovalMeans::YesFlag;
-    let wrong = Person(Command::Approve {
+    let wrong = Person(GoalCommand::Approve {
         contract_hash: "other".to_owned(),
         means,
     });
@@ -66,7 +66,7 @@ fn a_contract_is_proposed_and_approved_by_its_hash() {
 
 #[test]
 fn only_a_contract_that_names_a_plan_is_approved_with_one() {
-    let by_plan = Person(Command::Approve {
+    let by_plan = Person(GoalCommand::Approve {
         contract_hash: "hash".to_owned(),
         means: ApprovalMeans::Plan,
     });
@@ -75,7 +75,7 @@ fn only_a_contract_that_names_a_plan_is_approved_with_one() {
     let mut of_plan = contract();
     of_plan.working.workflow = Some(OfWorkflow {
         id: GoalId::parse("002-y").unwrap(),
-        task: TaskId::parse("T-001").unwrap(),
+        task: PlanTaskId::parse("T-001").unwrap(),
         attempt: 1,
         plan_sha256: "p".repeat(64),
     });
@@ -118,25 +118,25 @@ fn only_a_person_decides_and_only_the_engine_reports() {
     let denied = |action: &str, by: &str| format!("denied: only the user may {action}, not {by}");
     check(
         &given,
-        Agent(Command::Resume),
+        Agent(GoalCommand::Resume),
         &denied("resume a goal", "agent r"),
     );
     check(
         &given,
-        Agent(Command::Interrupt),
+        Agent(GoalCommand::Interrupt),
         &denied("interrupt a goal", "agent r"),
     );
     check(
         &given,
-        Engine(Command::Cancel { reason: None }),
+        Engine(GoalCommand::Cancel { reason: None }),
         &denied("cancel a goal", "engine"),
     );
-    let raise = Command::RaiseBudget(Raise {
+    let raise = GoalCommand::RaiseBudget(Raise {
         turns: 9,
         ..Raise::default()
     });
     check(&given, Agent(raise), &denied("raise a budget", "agent r"));
-    let intend = Command::Intend {
+    let intend = GoalCommand::Intend {
         effect: EffectId::new(1, "agent", 1),
     };
     let denied = "denied: only the engine may report effects, not agent r";
@@ -168,11 +168,15 @@ fn a_turn_goes_from_agent_to_done() {
     );
     check(
         &to_judge(contract()),
-        Ends(verdict(Verdict::Done)),
+        Ends(verdict(JudgeVerdict::Done)),
         "intended t001-judge-a1\njudged",
     );
-    let given = [to_judge(contract()), vec![Ends(verdict(Verdict::Done))]].concat();
-    let published = Outcome::Published {
+    let given = [
+        to_judge(contract()),
+        vec![Ends(verdict(JudgeVerdict::Done))],
+    ]
+    .concat();
+    let published = GoalOutcome::Published {
         commit: "commit-tree".to_owned(),
     };
     check(
@@ -187,7 +191,7 @@ fn without_verify_and_judge_the_result_is_accepted_only() {
     let mut open = contract();
     open.verify = Vec::new();
     open.judge = Judge::None;
-    let published = Outcome::Published {
+    let published = GoalOutcome::Published {
         commit: "c".to_owned(),
     };
     check(
@@ -210,7 +214,7 @@ fn protected_files_are_checked_even_without_a_verify_command() {
 fn an_intent_is_recorded_once() {
     let given = [ready(contract()), vec![Begins]].concat();
     check(&given, Begins, "nothing");
-    let other = Engine(Command::Intend {
+    let other = Engine(GoalCommand::Intend {
         effect: EffectId::new(1, "commit", 1),
     });
     check(
@@ -230,7 +234,7 @@ fn an_outcome_belongs_to_its_effect() {
     );
     check(
         &given,
-        Reports(Outcome::Waited),
+        Reports(GoalOutcome::Waited),
         "denied: effect t001-agent-a1 cannot end in a wait",
     );
     let not_begun = "denied: effect t009-none-a9 is not in progress";
@@ -303,7 +307,7 @@ fn the_same_tree_with_the_same_verdict_stalls() {
     check(&given, Ends(failed()), then);
     let given = [
         to_verify(contract(), "a"),
-        vec![Ends(passed()), Ends(verdict(Verdict::Continue))],
+        vec![Ends(passed()), Ends(verdict(JudgeVerdict::Continue))],
         again("a"),
     ]
     .concat();
@@ -332,13 +336,13 @@ fn a_judge_sends_on_or_stops() {
     let turn = "turn 1 JudgeContinue";
     check(
         &given,
-        Ends(verdict(Verdict::Continue)),
+        Ends(verdict(JudgeVerdict::Continue)),
         &format!("{intended}\n{turn}"),
     );
     let blocked = format!("{intended}\n{turn}\nblocked: judge says so");
-    check(&given, Ends(verdict(Verdict::Blocked)), &blocked);
+    check(&given, Ends(verdict(JudgeVerdict::Blocked)), &blocked);
     let impossible = format!("{intended}\nimpossible: judge says so");
-    check(&given, Ends(verdict(Verdict::Impossible)), &impossible);
+    check(&given, Ends(verdict(JudgeVerdict::Impossible)), &impossible);
 }
 
 #[test]
@@ -348,7 +352,7 @@ fn a_judge_without_a_verdict_is_asked_again_and_then_blocks() {
             text: "hm".to_owned(),
         })
     };
-    let wait = || Ends(Outcome::Waited);
+    let wait = || Ends(GoalOutcome::Waited);
     let first = "intended t001-judge-a1\nno verdict, again in 1000 ms";
     check(&to_judge(contract()), Ends(malformed()), first);
     let twice = vec![Ends(malformed()), wait(), Ends(malformed()), wait()];
@@ -370,8 +374,8 @@ fn a_provider_is_tried_again_with_growing_waits() {
     check(&given, Ends(busy()), first);
     let waited = "intended t001-agent-wait-a1\nwaited";
     let once = [given.clone(), vec![Ends(busy())]].concat();
-    check(&once, Ends(Outcome::Waited), waited);
-    let given_twice = [once, vec![Ends(Outcome::Waited)]].concat();
+    check(&once, Ends(GoalOutcome::Waited), waited);
+    let given_twice = [once, vec![Ends(GoalOutcome::Waited)]].concat();
     let second = "intended t001-agent-a2\nprovider failed, again in 2000 ms";
     check(&given_twice, Ends(busy()), second);
     let asked = provider(ProviderFailureKind::RateLimited, Some(60_000));
@@ -388,14 +392,18 @@ fn a_run_without_a_word_is_the_providers_failure_once_and_then_a_turn() {
     let given = ready(contract());
     let first = "intended t001-agent-a1\nprovider failed, again in 1000 ms";
     check(&given, Ends(silent()), first);
-    let again = [given.clone(), vec![Ends(silent()), Ends(Outcome::Waited)]].concat();
+    let again = [
+        given.clone(),
+        vec![Ends(silent()), Ends(GoalOutcome::Waited)],
+    ]
+    .concat();
     let turn = "intended t001-agent-a2\nagent ended";
     check(&again, Ends(silent()), turn);
     // One that used its tools has worked, whatever it said.
-    let Outcome::Agent(run) = silent() else {
+    let GoalOutcome::Agent(run) = silent() else {
         panic!("not a run")
     };
-    let worked = Outcome::Agent(AgentRun { tools: 1, ..run });
+    let worked = GoalOutcome::Agent(AgentRun { tools: 1, ..run });
     check(&given, Ends(worked), "intended t001-agent-a1\nagent ended");
 }
 
@@ -409,12 +417,15 @@ fn a_refusal_of_the_world_blocks_and_is_no_fault_of_the_turn() {
                 blocked: failed to mount";
     check(
         &ready(contract()),
-        Ends(Outcome::Failed(failure.clone())),
+        Ends(GoalOutcome::Failed(failure.clone())),
         then,
     );
     let given = [
         ready(contract()),
-        vec![Ends(Outcome::Failed(failure)), Person(Command::Resume)],
+        vec![
+            Ends(GoalOutcome::Failed(failure)),
+            Person(GoalCommand::Resume),
+        ],
     ];
     check(&given.concat(), Begins, "intended t001-agent-a3");
 }
@@ -460,11 +471,11 @@ fn a_used_up_limit_is_raised_before_resuming() {
     let given = [ready(contract()), vec![Begins, Uses(1_000, 5)]].concat();
     check(
         &given,
-        Person(Command::Resume),
+        Person(GoalCommand::Resume),
         "denied: the token budget is used up",
     );
     let raise = |tokens| {
-        Person(Command::RaiseBudget(Raise {
+        Person(GoalCommand::RaiseBudget(Raise {
             tokens,
             ..Raise::default()
         }))
@@ -472,7 +483,7 @@ fn a_used_up_limit_is_raised_before_resuming() {
     check(&given, raise(10), "raised");
     check(
         &[given.clone(), vec![raise(10)]].concat(),
-        Person(Command::Resume),
+        Person(GoalCommand::Resume),
         "resumed",
     );
     check(
@@ -480,7 +491,7 @@ fn a_used_up_limit_is_raised_before_resuming() {
         raise(0),
         "denied: the raise is not valid: it must raise at least one limit",
     );
-    let turns = Person(Command::RaiseBudget(Raise {
+    let turns = Person(GoalCommand::RaiseBudget(Raise {
         turns: 20_000,
         ..Raise::default()
     }));
@@ -491,15 +502,19 @@ fn a_used_up_limit_is_raised_before_resuming() {
 #[test]
 fn a_person_stops_a_running_effect() {
     let given = [ready(contract()), vec![Begins]].concat();
-    check(&given, Person(Command::Interrupt), "paused: interrupted");
+    check(
+        &given,
+        Person(GoalCommand::Interrupt),
+        "paused: interrupted",
+    );
     let reason = Some("enough".to_owned());
     let cancel = || {
-        Person(Command::Cancel {
+        Person(GoalCommand::Cancel {
             reason: reason.clone(),
         })
     };
     check(&given, cancel(), "cancelled: cancelled Some(\"enough\")");
-    let stopped = [given, vec![Person(Command::Interrupt)]].concat();
+    let stopped = [given, vec![Person(GoalCommand::Interrupt)]].concat();
     let cut_off = "cut off t001-agent-a1 after 4 tokens";
     check(&stopped, Reports(cancelled()), cut_off);
     // It ended well a moment before it heard of the stop: it is done again, not half-believed.
@@ -508,7 +523,11 @@ fn a_person_stops_a_running_effect() {
         Reports(worked()),
         "cut off t001-agent-a1 after 11 tokens",
     );
-    let ended = [stopped, vec![Reports(cancelled()), Person(Command::Resume)]].concat();
+    let ended = [
+        stopped,
+        vec![Reports(cancelled()), Person(GoalCommand::Resume)],
+    ]
+    .concat();
     check(&ended, Begins, "intended t001-agent-a3");
 }
 
@@ -516,26 +535,30 @@ fn a_person_stops_a_running_effect() {
 fn an_ended_goal_accepts_nothing() {
     let given = [
         ready(contract()),
-        vec![Person(Command::Cancel { reason: None })],
+        vec![Person(GoalCommand::Cancel { reason: None })],
     ]
     .concat();
     let denied = |action: &str| format!("denied: the goal is cancelled, so it cannot be {action}");
-    check(&given, Person(Command::Resume), &denied("resumed"));
+    check(&given, Person(GoalCommand::Resume), &denied("resumed"));
     check(
         &given,
-        Person(Command::Cancel { reason: None }),
+        Person(GoalCommand::Cancel { reason: None }),
         &denied("cancelled"),
     );
-    check(&given, Person(Command::Interrupt), &denied("interrupted"));
+    check(
+        &given,
+        Person(GoalCommand::Interrupt),
+        &denied("interrupted"),
+    );
     check(&given, approve(), &denied("approved"));
     check(&given, Begins, &denied("worked on"));
 }
 
 #[test]
 fn resuming_what_goes_on_changes_nothing() {
-    check(&ready(contract()), Person(Command::Resume), "nothing");
+    check(&ready(contract()), Person(GoalCommand::Resume), "nothing");
     let proposed = "denied: the goal is proposed, so it cannot be resumed";
-    check(&[create(contract())], Person(Command::Resume), proposed);
+    check(&[create(contract())], Person(GoalCommand::Resume), proposed);
 }
 
 #[test]
@@ -585,14 +608,14 @@ fn nothing_done_and_nothing_checked_is_not_done() {
     }
     let goal = state.unwrap();
     assert_eq!(goal.last_verdict, Some(TurnVerdict::NothingDone));
-    assert_eq!((goal.status, goal.turn), (Status::Active, 2));
+    assert_eq!((goal.status, goal.turn), (GoalStatus::Active, 2));
 }
 
 #[test]
 fn a_limit_that_there_is_not_cannot_be_raised() {
     let mut without = contract();
     without.budget.tokens = None;
-    let raise = Person(Command::RaiseBudget(Raise {
+    let raise = Person(GoalCommand::RaiseBudget(Raise {
         tokens: 5,
         ..Raise::default()
     }));

@@ -6,16 +6,16 @@ use kapi_core::agent_end::{AgentEnd, AgentRun, ProviderFailureKind};
 use kapi_core::id::GoalId;
 use kapi_core::judge::Judge;
 use kapi_core::usage::Usage;
-use kapi_core::verdict::Verdict;
+use kapi_core::verdict::JudgeVerdict;
 
-use crate::rules::command::{Command, PersonCommand};
+use crate::rules::command::{GoalCommand, PersonCommand};
 use crate::rules::contract::Contract;
 use crate::rules::decide::tests::check;
-use crate::rules::outcome::Outcome;
-use crate::rules::plan::patch::Patch;
-use crate::rules::plan::task::{Phase, Task, TaskId, TaskStatus};
-use crate::rules::story::Step::{Begins, Calls, Ends, Engine, Person, Reports};
-use crate::rules::story::{
+use crate::rules::outcome::GoalOutcome;
+use crate::rules::plan::patch::TaskPatch;
+use crate::rules::plan::task::{GoalPlanTask, PlanTaskId, TaskPhase, TaskStatus};
+use crate::rules::scenario::Step::{Begins, Calls, Ends, Engine, Person, Reports};
+use crate::rules::scenario::{
     Step, approve, committed, contract, create, failed, passed, provider, ready, verdict, worked,
 };
 use crate::rules::tool::ToolCall;
@@ -28,11 +28,11 @@ fn unjudged() -> Contract {
     }
 }
 
-fn id(text: &str) -> TaskId {
-    TaskId::parse(text).unwrap()
+fn id(text: &str) -> PlanTaskId {
+    PlanTaskId::parse(text).unwrap()
 }
 
-fn task(name: &str) -> Task {
+fn task(name: &str) -> GoalPlanTask {
     serde_json::from_value(serde_json::json!({"id": name, "title": name, "phase": "green"}))
         .unwrap()
 }
@@ -46,9 +46,9 @@ fn plan(names: &[&str]) -> Step {
 fn ends(name: &str) -> Step {
     Calls(ToolCall::TaskUpdate {
         id: id(name),
-        patch: Box::new(Patch {
+        patch: Box::new(TaskPatch {
             status: Some(TaskStatus::Done),
-            ..Patch::default()
+            ..TaskPatch::default()
         }),
     })
 }
@@ -69,7 +69,7 @@ fn wait_for(until: WaitFor) -> Step {
 }
 
 fn person(command: PersonCommand) -> Step {
-    Person(Command::Person(command))
+    Person(GoalCommand::Person(command))
 }
 
 fn say(text: &str) -> Step {
@@ -78,8 +78,8 @@ fn say(text: &str) -> Step {
     })
 }
 
-fn scored(score: u32) -> Outcome {
-    Outcome::Agent(AgentRun {
+fn scored(score: u32) -> GoalOutcome {
+    GoalOutcome::Agent(AgentRun {
         end: AgentEnd::Finished,
         claim: None,
         message: String::new(),
@@ -92,7 +92,7 @@ fn scored(score: u32) -> Outcome {
 }
 
 /// Checks how the next effect ends, once it is under way.
-fn check_end(given: &[Step], outcome: Outcome, then: &str) {
+fn check_end(given: &[Step], outcome: GoalOutcome, then: &str) {
     let given = [given, &[Begins]].concat();
     check(&given, Reports(outcome), then);
 }
@@ -106,7 +106,7 @@ fn turn(calls: &[Step], tree: &str) -> Vec<Step> {
 }
 
 fn setup() -> Step {
-    Person(Command::Create {
+    Person(GoalCommand::Create {
         id: GoalId::parse("001-x").unwrap(),
         contract: Box::new(contract()),
         contract_hash: "hash".to_owned(),
@@ -122,15 +122,19 @@ fn setup_is_left_only_by_a_draft_that_a_person_approves() {
         "denied: the goal is setup, so it cannot be approved",
     );
     // Reference D1: resume during setup makes nothing active.
-    check(&[setup()], Person(Command::Resume), "nothing");
-    let paused = [setup(), Person(Command::Interrupt), Person(Command::Resume)];
+    check(&[setup()], Person(GoalCommand::Resume), "nothing");
+    let paused = [
+        setup(),
+        Person(GoalCommand::Interrupt),
+        Person(GoalCommand::Resume),
+    ];
     check(
         &paused,
         approve(),
         "denied: the goal is setup, so it cannot be approved",
     );
     let draft = |hash: &str| {
-        Person(Command::Draft {
+        Person(GoalCommand::Draft {
             contract: Box::new(contract()),
             contract_hash: hash.to_owned(),
         })
@@ -237,7 +241,7 @@ fn spin_guard_blocks_a_turn_without_any_work() {
 fn refused_commands_are_not_called_spinning() {
     let mut asked = unjudged();
     asked.working.ask_before = vec!["git push".to_owned()];
-    let ask = Step::Agent(Command::AskConsent {
+    let ask = Step::Agent(GoalCommand::AskConsent {
         pattern: "git push".to_owned(),
         command: "git push origin".to_owned(),
     });
@@ -284,7 +288,7 @@ fn a_wait_parks_the_goal_and_is_ended_once() {
     );
     let parked = [given, vec![Ends(committed("one"))]].concat();
     let wake = || {
-        Engine(Command::Wake {
+        Engine(GoalCommand::Wake {
             number: 1,
             why: "there".to_owned(),
         })
@@ -332,9 +336,9 @@ fn a_person_cuts_in_and_the_loop_goes_on_afterwards() {
 
 #[test]
 fn only_the_run_under_way_speaks_for_the_goal() {
-    let stale = Step::Agent(Command::Tool(ToolCall::Progress {
+    let stale = Step::Agent(GoalCommand::Tool(ToolCall::Progress {
         note: "n".to_owned(),
-        phase: Some(Phase::Red),
+        phase: Some(TaskPhase::Red),
     }));
     let given = [ready(unjudged()), vec![Begins]].concat();
     check(
@@ -365,7 +369,7 @@ fn a_done_goal_is_distilled_and_stays_done() {
         turn(&[plan(&["a"]), ends("a"), complete()], "one"),
         vec![
             Ends(passed()),
-            Ends(Outcome::Published {
+            Ends(GoalOutcome::Published {
                 commit: "commit-one".to_owned(),
             }),
         ],
@@ -380,8 +384,12 @@ fn a_done_goal_is_distilled_and_stays_done() {
         "distilled learnt",
     );
     check(&distilling, Reports(worked()), "distil ended");
-    check(&distilling, Person(Command::Interrupt), "distil skipped");
-    let skipped = [distilling, vec![Person(Command::Interrupt)]].concat();
+    check(
+        &distilling,
+        Person(GoalCommand::Interrupt),
+        "distil skipped",
+    );
+    let skipped = [distilling, vec![Person(GoalCommand::Interrupt)]].concat();
     check(
         &skipped,
         Reports(worked()),
@@ -397,8 +405,8 @@ fn a_result_that_is_not_accepted_is_worked_on_again() {
             Ends(worked()),
             Ends(committed("one")),
             Ends(passed()),
-            Ends(verdict(Verdict::Done)),
-            Ends(Outcome::Published {
+            Ends(verdict(JudgeVerdict::Done)),
+            Ends(GoalOutcome::Published {
                 commit: "commit-one".to_owned(),
             }),
         ],
@@ -412,7 +420,7 @@ fn a_result_that_is_not_accepted_is_worked_on_again() {
     check(&done, reopen(), "reopened: no docs");
     let again = [done.clone(), vec![reopen()]].concat();
     check(&again, Begins, "intended t001-workspace-a1");
-    let workspace = Outcome::Workspace {
+    let workspace = GoalOutcome::Workspace {
         path: "/w".to_owned(),
     };
     let working = [again, vec![Ends(workspace)]].concat();
@@ -431,7 +439,7 @@ fn the_turn_budget_is_set_between_1_and_20000() {
 
 #[test]
 fn a_cap_on_spending_pauses_before_anything_is_begun() {
-    let cap = Outcome::CapReached {
+    let cap = GoalOutcome::CapReached {
         cap: "machine".to_owned(),
     };
     check(

@@ -5,23 +5,23 @@
 
 use kapi_core::id::GoalId;
 use kapi_core::judge::Judge;
-use kapi_core::verdict::Verdict;
+use kapi_core::verdict::JudgeVerdict;
 use serde_json::{Value, json};
 
-use crate::rules::command::{Command, PersonCommand};
+use crate::rules::command::{GoalCommand, PersonCommand};
 use crate::rules::contract::Contract;
 use crate::rules::decide::tests::check;
-use crate::rules::denied::Denied;
-use crate::rules::event::Event;
-use crate::rules::outcome::Outcome;
+use crate::rules::denied::GoalDenial;
+use crate::rules::event::GoalEvent;
+use crate::rules::outcome::GoalOutcome;
 use crate::rules::plan::operation::Operation;
-use crate::rules::plan::task::{Phase, Task, TaskId};
+use crate::rules::plan::task::{GoalPlanTask, PlanTaskId, TaskPhase};
 use crate::rules::prompt::turn_prompt;
-use crate::rules::state::{Goal, Status};
-use crate::rules::story::Step::{Begins, Calls, Ends, Person, Reports};
-use crate::rules::story::{
+use crate::rules::scenario::Step::{Begins, Calls, Ends, Person, Reports};
+use crate::rules::scenario::{
     Step, committed, contract, create, failed, passed, play, ready, verdict, worked,
 };
+use crate::rules::state::{Goal, GoalStatus};
 use crate::rules::tool::ToolCall;
 use crate::rules::wait::{COMMAND_EVERY_MS_MIN, WaitFor};
 
@@ -41,19 +41,19 @@ pub(super) fn and(given: &[Step], more: &[Step]) -> Vec<Step> {
     [given, more].concat()
 }
 
-pub(super) fn task(value: Value) -> Task {
+pub(super) fn task(value: Value) -> GoalPlanTask {
     serde_json::from_value(value).unwrap()
 }
 
-pub(super) fn named(id: &str) -> Task {
+pub(super) fn named(id: &str) -> GoalPlanTask {
     task(json!({"id": id, "title": id, "phase": "red"}))
 }
 
-pub(super) fn id(text: &str) -> TaskId {
-    TaskId::parse(text).unwrap()
+pub(super) fn id(text: &str) -> PlanTaskId {
+    PlanTaskId::parse(text).unwrap()
 }
 
-pub(super) fn plan(tasks: &[Task]) -> Step {
+pub(super) fn plan(tasks: &[GoalPlanTask]) -> Step {
     Calls(ToolCall::Plan {
         tasks: tasks.to_vec(),
     })
@@ -80,7 +80,7 @@ pub(super) fn replan(operations: Value, reason: &str) -> Step {
     })
 }
 
-pub(super) fn note(text: &str, phase: Option<Phase>) -> Step {
+pub(super) fn note(text: &str, phase: Option<TaskPhase>) -> Step {
     Calls(ToolCall::Progress {
         note: text.to_owned(),
         phase,
@@ -116,7 +116,7 @@ pub(super) fn distill() -> Step {
 }
 
 pub(super) fn setup() -> Step {
-    Person(Command::Create {
+    Person(GoalCommand::Create {
         id: GoalId::parse("001-x").unwrap(),
         contract: Box::new(contract()),
         contract_hash: "hash".to_owned(),
@@ -126,11 +126,11 @@ pub(super) fn setup() -> Step {
 
 pub(super) fn say(text: &str) -> Step {
     let text = text.to_owned();
-    Person(Command::Person(PersonCommand::Say { text }))
+    Person(GoalCommand::Person(PersonCommand::Say { text }))
 }
 
 /// Returns the goal after these steps, none of which may be denied, and what was recorded.
-pub(super) fn told(steps: &[Step]) -> (Goal, Vec<Event>) {
+pub(super) fn reported(steps: &[Step]) -> (Goal, Vec<GoalEvent>) {
     let (mut state, mut events) = (None, Vec::new());
     for step in steps {
         events.extend(play(&mut state, step).unwrap());
@@ -139,7 +139,7 @@ pub(super) fn told(steps: &[Step]) -> (Goal, Vec<Event>) {
 }
 
 pub(super) fn after(steps: &[Step]) -> Goal {
-    told(steps).0
+    reported(steps).0
 }
 
 /// Checks that a call is refused with a code of the specification and changes nothing.
@@ -147,7 +147,7 @@ pub(super) fn check_code(given: &[Step], call: &Step, wanted: &str) {
     let before = after(given);
     let mut state = Some(before.clone());
     let code = match play(&mut state, call) {
-        Err(Denied::Refused { code, .. }) => code,
+        Err(GoalDenial::Refused { code, .. }) => code,
         Err(other) => panic!("refused without a code: {other}"),
         Ok(events) => panic!("accepted as {events:?}"),
     };
@@ -175,8 +175,8 @@ fn calls() -> [(Step, &'static str); 7] {
 
 #[test]
 fn no_active_goal_wrong_status_and_preflight_in_every_other_status() {
-    let paused = and(&working(), &[Person(Command::Interrupt)]);
-    let cancelled = and(&working(), &[Person(Command::Cancel { reason: None })]);
+    let paused = and(&working(), &[Person(GoalCommand::Interrupt)]);
+    let cancelled = and(&working(), &[Person(GoalCommand::Cancel { reason: None })]);
     for given in [
         vec![setup(), Begins],
         vec![create(unjudged())],
@@ -200,11 +200,14 @@ fn wrong_run_once_the_turn_is_over() {
 
 #[test]
 fn until_done_set_is_refused_with_goal_exists_once_a_contract_is_approved() {
-    let draft = Command::Draft {
+    let draft = GoalCommand::Draft {
         contract: Box::new(contract()),
         contract_hash: "other".to_owned(),
     };
-    for status in [working(), and(&working(), &[Person(Command::Interrupt)])] {
+    for status in [
+        working(),
+        and(&working(), &[Person(GoalCommand::Interrupt)]),
+    ] {
         check_code(&status, &Step::Agent(draft.clone()), "goal_exists");
         check_code(&status, &Person(draft.clone()), "goal_exists");
     }
@@ -217,7 +220,7 @@ fn until_done_plan_is_made_once_and_its_phase_is_followed() {
     let goal = after(&planned);
     let made = goal.journey.plan.unwrap();
     assert_eq!(made.current().map(|task| task.id.as_str()), Some("a"));
-    assert_eq!(goal.journey.phase, Phase::Red);
+    assert_eq!(goal.journey.phase, TaskPhase::Red);
     // Reference D7: a second plan would replace finished work.
     check_code(&planned, &two_tasks(), "plan_exists");
 }
@@ -329,7 +332,7 @@ fn until_done_task_update_patches_one_task_and_moves_the_cursor() {
     let given = and(&planned, &[update("a", learnt.clone())]);
     let goal = after(&given);
     assert_eq!(current(&given), "b");
-    assert_eq!(goal.journey.phase, Phase::Green);
+    assert_eq!(goal.journey.phase, TaskPhase::Green);
     let plan = goal.journey.plan.unwrap();
     let task = plan.task(&id("a")).unwrap();
     assert_eq!(
@@ -357,11 +360,11 @@ fn until_done_progress_keeps_a_note_and_moves_the_phase() {
         "cleanup",
         "none",
     ] {
-        let phase: Phase = serde_json::from_value(json!(phase)).unwrap();
+        let phase: TaskPhase = serde_json::from_value(json!(phase)).unwrap();
         let goal = after(&and(&working(), &[note("half way", Some(phase))]));
         assert_eq!(goal.journey.phase, phase);
         assert_eq!(goal.journey.notes[0].text, "half way");
-        assert_eq!((goal.status, goal.spent.turns), (Status::Active, 0));
+        assert_eq!((goal.status, goal.spent.turns), (GoalStatus::Active, 0));
     }
     check_code(&working(), &note(" ", None), "bad_input");
     check_code(&working(), &note(&"x".repeat(5_000), None), "bad_input");
@@ -393,14 +396,14 @@ fn until_done_complete_is_a_claim_that_checks_and_judge_decide() {
     // What the specification calls judge_rejected: the reason opens the next turn.
     check(
         &judging,
-        Reports(verdict(Verdict::Continue)),
+        Reports(verdict(JudgeVerdict::Continue)),
         "judged\nturn 1 JudgeContinue",
     );
-    let rejected = after(&and(&judging, &[Reports(verdict(Verdict::Continue))]));
+    let rejected = after(&and(&judging, &[Reports(verdict(JudgeVerdict::Continue))]));
     assert!(
         turn_prompt(&rejected).starts_with("Not done: the checks pass, but the judge says: so")
     );
-    check(&judging, Reports(verdict(Verdict::Done)), "judged");
+    check(&judging, Reports(verdict(JudgeVerdict::Done)), "judged");
 }
 
 #[test]
@@ -420,7 +423,7 @@ fn until_done_block_asks_a_person_and_the_answer_opens_the_next_turn() {
     );
     let blocked = and(
         &given,
-        &[Reports(failed()), say("8080"), Person(Command::Resume)],
+        &[Reports(failed()), say("8080"), Person(GoalCommand::Resume)],
     );
     let prompt = turn_prompt(&after(&blocked));
     assert!(
@@ -451,7 +454,7 @@ fn until_done_wait_refuses_what_cannot_come() {
 #[test]
 fn until_done_distill_is_for_a_done_goal_and_its_run() {
     check_code(&working(), &distill(), "not_done");
-    let published = Outcome::Published {
+    let published = GoalOutcome::Published {
         commit: "commit-one".to_owned(),
     };
     let turn = [
@@ -466,7 +469,7 @@ fn until_done_distill_is_for_a_done_goal_and_its_run() {
         Begins,
     ];
     let distilling = and(&ready(unjudged()), &turn);
-    assert_eq!(after(&distilling).status, Status::Done);
+    assert_eq!(after(&distilling).status, GoalStatus::Done);
     check(&distilling, distill(), "distilled # What was learnt");
     // The run that distils may do nothing else.
     check_code(&distilling, &complete("ok"), "no_active_goal");
@@ -475,21 +478,21 @@ fn until_done_distill_is_for_a_done_goal_and_its_run() {
 
 #[test]
 fn northstar_has_no_way_to_change_after_approval() {
-    let (goal, _) = told(&working());
+    let (goal, _) = reported(&working());
     let star = (goal.contract.clone(), goal.contract_hash.clone());
     let steps = [
         two_tasks(),
         replan(json!([{"op": "remove", "taskId": "b"}]), "moot"),
-        note("n", Some(Phase::Cleanup)),
-        Person(Command::Person(PersonCommand::SetTurns { turns: 99 })),
+        note("n", Some(TaskPhase::Cleanup)),
+        Person(GoalCommand::Person(PersonCommand::SetTurns { turns: 99 })),
         say("do something else instead"),
-        Person(Command::Interrupt),
-        Person(Command::Resume),
+        Person(GoalCommand::Interrupt),
+        Person(GoalCommand::Resume),
     ];
     let goal = after(&and(&working(), &steps));
     assert_eq!((goal.contract, goal.contract_hash), star);
     assert_eq!(
         (goal.budget.turns, goal.journey.phase),
-        (99, Phase::Cleanup)
+        (99, TaskPhase::Cleanup)
     );
 }

@@ -8,36 +8,36 @@ use kapi_core::usage::Usage;
 use kapi_core::verdict::JudgeAnswer;
 use serde_json::json;
 
-use crate::rules::command::{Command, PersonCommand};
+use crate::rules::command::{GoalCommand, PersonCommand};
 use crate::rules::decide::decide;
 use crate::rules::decide::tests::check;
 use crate::rules::decide::tests_spec::{
-    after, and, current, named, note, plan, replan, setup, told, two_tasks, unjudged, update,
+    after, and, current, named, note, plan, replan, reported, setup, two_tasks, unjudged, update,
     working,
 };
-use crate::rules::denied::Denied;
-use crate::rules::effect::{Action, next};
-use crate::rules::event::{Event, Stop};
+use crate::rules::denied::GoalDenial;
+use crate::rules::effect::{GoalAction, next};
+use crate::rules::event::{GoalEvent, Stop};
 use crate::rules::evolve::evolve;
-use crate::rules::outcome::Outcome;
+use crate::rules::outcome::GoalOutcome;
 use crate::rules::prompt::blocks::reminder;
 use crate::rules::prompt::{distill_prompt, setup_prompt, turn_prompt};
-use crate::rules::state::{Goal, Status};
-use crate::rules::story::Step::{Begins, Ends, Engine, Person, Reports};
-use crate::rules::story::{
+use crate::rules::scenario::Step::{Begins, Ends, Engine, Person, Reports};
+use crate::rules::scenario::{
     Step, approve, committed, contract, create, failed, goal_of, judged, passed, play, ready,
     to_judge, worked,
 };
+use crate::rules::state::{Goal, GoalStatus};
 
 #[test]
 fn edge_01_a_goal_is_the_fold_of_its_events_and_nothing_is_a_goal_without_them() {
-    let (goal, events) = told(&and(&working(), &[two_tasks(), note("n", None)]));
+    let (goal, events) = reported(&and(&working(), &[two_tasks(), note("n", None)]));
     assert_eq!(reloaded(&events), Some(goal));
     assert_eq!(reloaded(&[]), None);
 }
 
 /// Returns the state that another process makes of the written log.
-fn reloaded(events: &[Event]) -> Option<Goal> {
+fn reloaded(events: &[GoalEvent]) -> Option<Goal> {
     let mut state = None;
     for event in events {
         let line = serde_json::to_string(event).unwrap();
@@ -87,18 +87,22 @@ fn edge_08_turns_used_up_pause_the_goal_and_a_person_lets_it_go_on() {
     let paused = and(&given, &[Reports(failed())]);
     check(
         &paused,
-        Person(Command::Resume),
+        Person(GoalCommand::Resume),
         "denied: the turn budget is used up",
     );
-    let more = Person(Command::Person(PersonCommand::SetTurns { turns: 2 }));
-    check(&and(&paused, &[more]), Person(Command::Resume), "resumed");
+    let more = Person(GoalCommand::Person(PersonCommand::SetTurns { turns: 2 }));
+    check(
+        &and(&paused, &[more]),
+        Person(GoalCommand::Resume),
+        "resumed",
+    );
 }
 
 #[test]
 fn edge_12_the_judge_stays_the_one_of_the_contract() {
-    let again = [Person(Command::Interrupt), Person(Command::Resume)];
+    let again = [Person(GoalCommand::Interrupt), Person(GoalCommand::Resume)];
     let goal = after(&and(&to_judge(contract()), &again));
-    let Action::Judge(task) = next(&goal).unwrap().action else {
+    let GoalAction::Judge(task) = next(&goal).unwrap().action else {
         panic!("it is not judged again");
     };
     assert_eq!(task.agent, "codex");
@@ -114,8 +118,8 @@ fn edge_14_the_contract_is_the_first_event_and_stands_in_every_prompt() {
         let tree = format!("tree-{turn}");
         steps.extend([Ends(worked()), Ends(committed(&tree)), Ends(failed())]);
     }
-    let (goal, events) = told(&steps);
-    assert!(matches!(events[0], Event::GoalCreated { .. }));
+    let (goal, events) = reported(&steps);
+    assert!(matches!(events[0], GoalEvent::GoalCreated { .. }));
     assert_eq!(goal.turn, 9);
     let prompt = turn_prompt(&goal);
     assert!(prompt.contains("# Goal\n\nmake it work"), "{prompt}");
@@ -124,7 +128,7 @@ fn edge_14_the_contract_is_the_first_event_and_stands_in_every_prompt() {
 
 #[test]
 fn edge_20_a_cancelled_goal_takes_nothing_from_the_run_that_ends() {
-    let cancel = Person(Command::Cancel { reason: None });
+    let cancel = Person(GoalCommand::Cancel { reason: None });
     let cancelled = and(&working(), &[cancel]);
     check(
         &cancelled,
@@ -132,7 +136,7 @@ fn edge_20_a_cancelled_goal_takes_nothing_from_the_run_that_ends() {
         "cut off t001-agent-a1 after 11 tokens",
     );
     let goal = after(&and(&cancelled, &[Reports(worked())]));
-    assert_eq!((goal.status, next(&goal)), (Status::Cancelled, None));
+    assert_eq!((goal.status, next(&goal)), (GoalStatus::Cancelled, None));
 }
 
 #[test]
@@ -154,17 +158,17 @@ fn d01_resume_during_setup_goes_on_drafting_and_nothing_else() {
     for given in [vec![setup()], vec![setup(), Begins]] {
         let goal = after(&and(
             &given,
-            &[Person(Command::Interrupt), Person(Command::Resume)],
+            &[Person(GoalCommand::Interrupt), Person(GoalCommand::Resume)],
         ));
-        assert_eq!((goal.status, goal.approval), (Status::Setup, None));
-        let Action::RunAgent(task) = next(&goal).unwrap().action else {
+        assert_eq!((goal.status, goal.approval), (GoalStatus::Setup, None));
+        let GoalAction::RunAgent(task) = next(&goal).unwrap().action else {
             panic!("it is not drafted again");
         };
         assert!(task.prompt.starts_with("# Draft a contract"));
     }
     check(
         &[create(contract())],
-        Person(Command::Resume),
+        Person(GoalCommand::Resume),
         "denied: the goal is proposed, so it cannot be resumed",
     );
 }
@@ -175,7 +179,7 @@ fn d02_ask_before_holds_in_every_status() {
     let mut asked = unjudged();
     asked.working.ask_before = vec!["git push".to_owned()];
     let ask = || {
-        Step::Agent(Command::AskConsent {
+        Step::Agent(GoalCommand::AskConsent {
             pattern: "git push".to_owned(),
             command: "git push origin".to_owned(),
         })
@@ -184,8 +188,8 @@ fn d02_ask_before_holds_in_every_status() {
     for given in [
         vec![create(asked.clone())],
         begun.clone(),
-        and(&begun, &[Person(Command::Interrupt)]),
-        and(&begun, &[Person(Command::Cancel { reason: None })]),
+        and(&begun, &[Person(GoalCommand::Interrupt)]),
+        and(&begun, &[Person(GoalCommand::Cancel { reason: None })]),
         and(
             &ready(asked),
             &[Ends(worked()), Ends(committed("one")), Begins],
@@ -194,13 +198,13 @@ fn d02_ask_before_holds_in_every_status() {
         check(&given, ask(), "refused git push origin (git push)");
     }
     // Consent is a person's, and it is no way for the agent to give it.
-    let allow = Command::Person(PersonCommand::Allow {
+    let allow = GoalCommand::Person(PersonCommand::Allow {
         what: "git push".to_owned(),
     });
     let mut state = Some(after(&begun));
     assert!(matches!(
         play(&mut state, &Step::Agent(allow.clone())),
-        Err(Denied::OnlyHuman { .. })
+        Err(GoalDenial::OnlyHuman { .. })
     ));
     check(&and(&begun, &[Person(allow)]), ask(), "nothing");
 }
@@ -210,8 +214,8 @@ fn d02_ask_before_holds_in_every_status() {
 fn d04_d05_a_reload_keeps_the_budget_and_forgets_what_is_over() {
     let turn = [Ends(worked()), Ends(committed("one")), Ends(failed())];
     let steps = and(&ready(unjudged()), &turn);
-    let rests = [Person(Command::Interrupt), Person(Command::Resume)];
-    let (goal, events) = told(&and(&steps, &rests));
+    let rests = [Person(GoalCommand::Interrupt), Person(GoalCommand::Resume)];
+    let (goal, events) = reported(&and(&steps, &rests));
     let again = reloaded(&events).unwrap();
     assert_eq!(again, goal);
     assert_eq!(
@@ -223,7 +227,7 @@ fn d04_d05_a_reload_keeps_the_budget_and_forgets_what_is_over() {
         plan(&[named("a")]),
         update("a", json!({"status": "done"})),
     ];
-    let (_, events) = told(&and(&steps, &planned));
+    let (_, events) = reported(&and(&steps, &planned));
     let plan = reloaded(&events).unwrap().journey.plan.unwrap();
     assert_eq!(plan.current(), None);
 }
@@ -231,7 +235,7 @@ fn d04_d05_a_reload_keeps_the_budget_and_forgets_what_is_over() {
 /// Reference D6: answering a side question is no turn and cannot spin.
 #[test]
 fn d06_a_side_question_touches_neither_loop_nor_guard() {
-    let aside = Engine(Command::AnswerSideQuestion {
+    let aside = Engine(GoalCommand::AnswerSideQuestion {
         question: "why?".to_owned(),
         answer: "because".to_owned(),
         usage: Usage::default(),
@@ -266,11 +270,14 @@ fn d08_tasks_behind_a_split_or_a_merge_become_ready() {
 /// Reference D9: in the original the next turn still began.
 #[test]
 fn d09_an_interrupt_ends_the_loop() {
-    let stopped = and(&working(), &[Person(Command::Interrupt), Reports(worked())]);
+    let stopped = and(
+        &working(),
+        &[Person(GoalCommand::Interrupt), Reports(worked())],
+    );
     let goal = after(&stopped);
     assert_eq!(
         (goal.status, goal.stop.clone()),
-        (Status::Paused, Some(Stop::Interrupted))
+        (GoalStatus::Paused, Some(Stop::Interrupted))
     );
     assert_eq!(next(&goal), None);
     check(
@@ -292,8 +299,8 @@ fn d10_a_failed_check_leaves_the_goal_active_with_its_gates() {
         Begins,
     ];
     let given = and(&ready(asked), &turn);
-    assert_eq!(after(&given).status, Status::Active);
-    let ask = Command::AskConsent {
+    assert_eq!(after(&given).status, GoalStatus::Active);
+    let ask = GoalCommand::AskConsent {
         pattern: "rm".to_owned(),
         command: "rm -r build".to_owned(),
     };
@@ -429,16 +436,16 @@ fn clean_end_reminder_names_both_ways() {
 fn agent_start_counts_every_turn_anew() {
     let mut asked = unjudged();
     asked.working.ask_before = vec!["rm".to_owned()];
-    let ask = Step::Agent(Command::AskConsent {
+    let ask = Step::Agent(GoalCommand::AskConsent {
         pattern: "rm".to_owned(),
         command: "rm -r build".to_owned(),
     });
     let idle = || {
-        let Outcome::Agent(run) = worked() else {
+        let GoalOutcome::Agent(run) = worked() else {
             panic!("work is an agent's run");
         };
         let score = Some(0);
-        Outcome::Agent(AgentRun { score, ..run })
+        GoalOutcome::Agent(AgentRun { score, ..run })
     };
     let first = [
         Begins,

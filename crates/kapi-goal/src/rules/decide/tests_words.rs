@@ -5,15 +5,15 @@
 use kapi_core::agent_end::Claim;
 use kapi_core::judge::Judge;
 
-use crate::rules::command::{Command, PersonCommand};
+use crate::rules::command::{GoalCommand, PersonCommand};
 use crate::rules::contract::Contract;
 use crate::rules::decide::tests::check;
-use crate::rules::outcome::Outcome;
-use crate::rules::state::Goal;
-use crate::rules::story::Step::{Begins, Calls, Ends, Person, Reports};
-use crate::rules::story::{
+use crate::rules::outcome::GoalOutcome;
+use crate::rules::scenario::Step::{Begins, Calls, Ends, Person, Reports};
+use crate::rules::scenario::{
     Step, cancelled, claims, committed, contract, crashed, passed, play, ready, worked,
 };
+use crate::rules::state::Goal;
 use crate::rules::tool::ToolCall;
 use crate::rules::wait::WaitFor;
 
@@ -33,7 +33,7 @@ fn after(steps: &[Step]) -> Goal {
 }
 
 fn person(command: PersonCommand) -> Step {
-    Person(Command::Person(command))
+    Person(GoalCommand::Person(command))
 }
 
 fn say(text: &str) -> Step {
@@ -64,10 +64,10 @@ fn words_that_come_as_a_run_ends_are_kept_for_the_next() {
 
 #[test]
 fn words_that_a_run_was_told_are_kept_while_it_only_crashes() {
-    let told = [ready(unjudged()), vec![say("stop"), Begins]].concat();
-    let crash = after(&[told.clone(), vec![Reports(crashed(3))]].concat());
+    let reported = [ready(unjudged()), vec![say("stop"), Begins]].concat();
+    let crash = after(&[reported.clone(), vec![Reports(crashed(3))]].concat());
     assert_eq!(crash.said.as_deref(), Some("stop"));
-    let heard = after(&[told, vec![Reports(worked())]].concat());
+    let heard = after(&[reported, vec![Reports(worked())]].concat());
     assert_eq!((heard.said, heard.is_persons_turn), (None, true));
 }
 
@@ -93,7 +93,7 @@ fn a_declaration_ends_with_its_attempt() {
     let declared = [ready(unjudged()), vec![Begins, complete()]].concat();
     for end in [
         vec![say("not yet")],
-        vec![Person(Command::Interrupt), Reports(cancelled())],
+        vec![Person(GoalCommand::Interrupt), Reports(cancelled())],
     ] {
         let goal = after(&[declared.clone(), end].concat());
         assert_eq!(goal.journey.declared, None);
@@ -133,7 +133,7 @@ fn leave_is_not_given_by_resuming_nor_past_the_budget() {
     };
     check(
         &parked(unjudged()),
-        Person(Command::Resume),
+        Person(GoalCommand::Resume),
         "denied: needs_consent: it is waiting for approval; approve it with `kapi goal allow`, \
          or pause the goal",
     );
@@ -150,7 +150,7 @@ fn leave_is_not_given_by_resuming_nor_past_the_budget() {
         allow.clone(),
         "allowed deploy\npaused: turn budget",
     );
-    let paused = [parked(unjudged()), vec![Person(Command::Interrupt)]].concat();
+    let paused = [parked(unjudged()), vec![Person(GoalCommand::Interrupt)]].concat();
     check(
         &paused,
         allow,
@@ -168,7 +168,7 @@ fn a_result_of_the_last_turn_can_be_given_room_and_reopened() {
             Ends(claims(Claim::Done)),
             Ends(committed("one")),
             Ends(passed()),
-            Ends(Outcome::Published {
+            Ends(GoalOutcome::Published {
                 commit: "commit-one".to_owned(),
             }),
         ],
@@ -178,7 +178,11 @@ fn a_result_of_the_last_turn_can_be_given_room_and_reopened() {
         reason: "no docs".to_owned(),
     });
     check(&done, reopen.clone(), "denied: the turn budget is used up");
-    let room = person(PersonCommand::SetTurns { turns: 3 });
-    check(&done, room.clone(), "turns 3");
-    check(&[done, vec![room]].concat(), reopen, "reopened: no docs");
+    let capacity = person(PersonCommand::SetTurns { turns: 3 });
+    check(&done, capacity.clone(), "turns 3");
+    check(
+        &[done, vec![capacity]].concat(),
+        reopen,
+        "reopened: no docs",
+    );
 }

@@ -5,19 +5,19 @@
 
 use kapi_core::actor::Actor;
 
-use crate::rules::command::Command;
-use crate::rules::consent::Asked;
+use crate::rules::command::GoalCommand;
+use crate::rules::consent::RefusedCommand;
 use crate::rules::contract::TEXT_BYTES_MAX;
-use crate::rules::denied::Denied;
-use crate::rules::event::Event;
-use crate::rules::journey::Declared;
+use crate::rules::denied::GoalDenial;
+use crate::rules::event::GoalEvent;
+use crate::rules::journey::TurnDeclaration;
 use crate::rules::plan::Plan;
 use crate::rules::plan::delta::PlanDelta;
 use crate::rules::plan::denied::PlanDenied;
 use crate::rules::plan::operation::Operation;
-use crate::rules::plan::patch::Patch;
-use crate::rules::plan::task::{Task, TaskId};
-use crate::rules::state::{Goal, Stage, Status};
+use crate::rules::plan::patch::TaskPatch;
+use crate::rules::plan::task::{GoalPlanTask, PlanTaskId};
+use crate::rules::state::{Goal, GoalStage, GoalStatus};
 use crate::rules::tool::ToolCall;
 use crate::rules::wait::WaitFor;
 
@@ -30,19 +30,19 @@ pub(super) fn decide_tool(
     actor: &Actor,
     call: &ToolCall,
     now_ms: i64,
-) -> Result<Vec<Event>, Denied> {
+) -> Result<Vec<GoalEvent>, GoalDenial> {
     require_turn(goal, actor, call)?;
     let event = match call {
         ToolCall::TaskUpdate { id, patch } => return update(goal, id, patch),
         ToolCall::Plan { tasks } => make_plan(goal, tasks)?,
         ToolCall::Replan { operations, reason } => replan(goal, operations, reason, now_ms)?,
-        ToolCall::Progress { note, phase } => Event::ProgressNoted {
+        ToolCall::Progress { note, phase } => GoalEvent::ProgressNoted {
             note: line("note", note)?,
             phase: *phase,
             at_ms: now_ms,
         },
-        ToolCall::Complete { evidence, summary } => Event::TurnDeclared {
-            declared: Declared::Complete {
+        ToolCall::Complete { evidence, summary } => GoalEvent::TurnDeclared {
+            declared: TurnDeclaration::Complete {
                 evidence: text("evidence", evidence, TEXT_BYTES_MAX)?,
                 summary: summary
                     .as_deref()
@@ -50,8 +50,8 @@ pub(super) fn decide_tool(
                     .transpose()?,
             },
         },
-        ToolCall::Block { question, reason } => Event::TurnDeclared {
-            declared: Declared::Blocked {
+        ToolCall::Block { question, reason } => GoalEvent::TurnDeclared {
+            declared: TurnDeclaration::Blocked {
                 question: line("question", question)?,
                 reason: line("reason", reason)?,
             },
@@ -61,7 +61,7 @@ pub(super) fn decide_tool(
             reason,
             timeout_ms,
         } => wait(until, reason, *timeout_ms, now_ms)?,
-        ToolCall::Distill { markdown } => Event::JourneyDistilled {
+        ToolCall::Distill { markdown } => GoalEvent::JourneyDistilled {
             markdown: text("prdMarkdown", markdown, TEXT_BYTES_MAX)?,
         },
     };
@@ -69,16 +69,16 @@ pub(super) fn decide_tool(
 }
 
 /// Only the run under way speaks for the goal, and only in the state its tool is for.
-fn require_turn(goal: &Goal, actor: &Actor, call: &ToolCall) -> Result<(), Denied> {
+fn require_turn(goal: &Goal, actor: &Actor, call: &ToolCall) -> Result<(), GoalDenial> {
     let is_distill = matches!(call, ToolCall::Distill { .. });
     if is_distill {
-        if !matches!(goal.status, Status::Done | Status::Unverified) {
+        if !matches!(goal.status, GoalStatus::Done | GoalStatus::Unverified) {
             return Err(refused(
                 "not_done",
                 format!("the goal is {}; summarize it once it is done", goal.status),
             ));
         }
-    } else if goal.status != Status::Active {
+    } else if goal.status != GoalStatus::Active {
         let code = match call {
             ToolCall::Plan { .. } => "wrong_status",
             ToolCall::Replan { .. } => "preflight",
@@ -99,16 +99,16 @@ fn require_turn(goal: &Goal, actor: &Actor, call: &ToolCall) -> Result<(), Denie
         ));
     }
     let is_stage = match goal.stage {
-        Stage::Agent => !is_distill,
-        Stage::Distill => is_distill,
-        Stage::Setup
-        | Stage::Workspace
-        | Stage::Baseline
-        | Stage::Commit
-        | Stage::Verify
-        | Stage::Judge
-        | Stage::Publish
-        | Stage::Ended => false,
+        GoalStage::Agent => !is_distill,
+        GoalStage::Distill => is_distill,
+        GoalStage::Setup
+        | GoalStage::Workspace
+        | GoalStage::Baseline
+        | GoalStage::Commit
+        | GoalStage::Verify
+        | GoalStage::Judge
+        | GoalStage::Publish
+        | GoalStage::Ended => false,
     };
     let under_way = goal
         .in_flight
@@ -127,11 +127,11 @@ fn require_turn(goal: &Goal, actor: &Actor, call: &ToolCall) -> Result<(), Denie
     }
 }
 
-fn make_plan(goal: &Goal, tasks: &[Task]) -> Result<Event, Denied> {
+fn make_plan(goal: &Goal, tasks: &[GoalPlanTask]) -> Result<GoalEvent, GoalDenial> {
     let before = goal.journey.plan.as_ref();
     let after = Plan::make(before, tasks).map_err(|denied| plan_refused(&denied))?;
     let delta = PlanDelta::between(before, &after);
-    Ok(Event::PlanMade { delta })
+    Ok(GoalEvent::PlanMade { delta })
 }
 
 fn replan(
@@ -139,18 +139,18 @@ fn replan(
     operations: &[Operation],
     reason: &str,
     now_ms: i64,
-) -> Result<Event, Denied> {
+) -> Result<GoalEvent, GoalDenial> {
     let before = goal.journey.plan.as_ref();
     let after = before
         .ok_or(PlanDenied::NoPlan)
         .and_then(|plan| plan.replan(operations, reason, now_ms))
         .map_err(|denied| plan_refused(&denied))?;
     let delta = PlanDelta::between(before, &after);
-    Ok(Event::Replanned { delta })
+    Ok(GoalEvent::Replanned { delta })
 }
 
 /// A repeated update changes nothing and is recorded once.
-fn update(goal: &Goal, id: &TaskId, patch: &Patch) -> Result<Vec<Event>, Denied> {
+fn update(goal: &Goal, id: &PlanTaskId, patch: &TaskPatch) -> Result<Vec<GoalEvent>, GoalDenial> {
     let before = goal.journey.plan.as_ref();
     let after = before
         .ok_or_else(|| PlanDenied::NotFound { task: id.clone() })
@@ -160,7 +160,7 @@ fn update(goal: &Goal, id: &TaskId, patch: &Patch) -> Result<Vec<Event>, Denied>
         return Ok(Vec::new());
     }
     let (id, delta) = (id.clone(), PlanDelta::between(before, &after));
-    Ok(vec![Event::TaskUpdated { id, delta }])
+    Ok(vec![GoalEvent::TaskUpdated { id, delta }])
 }
 
 fn wait(
@@ -168,12 +168,12 @@ fn wait(
     reason: &str,
     timeout_ms: Option<u64>,
     now_ms: i64,
-) -> Result<Event, Denied> {
+) -> Result<GoalEvent, GoalDenial> {
     if let Some(rule) = until.fault(now_ms, true) {
         return Err(refused("bad_wait", rule.to_owned()));
     }
-    Ok(Event::TurnDeclared {
-        declared: Declared::Wait {
+    Ok(GoalEvent::TurnDeclared {
+        declared: TurnDeclaration::Wait {
             until: until.clone(),
             reason: line("reason", reason)?,
             deadline_ms: deadline_ms(timeout_ms, now_ms),
@@ -192,7 +192,7 @@ pub(super) fn ask_consent(
     pattern: &str,
     command: &str,
     now_ms: i64,
-) -> Result<Vec<Event>, Denied> {
+) -> Result<Vec<GoalEvent>, GoalDenial> {
     let is_listed = |entry: &String| entry == pattern;
     if !goal.contract.working.ask_before.iter().any(is_listed) {
         return Err(refused(
@@ -203,24 +203,27 @@ pub(super) fn ask_consent(
     if goal.consent.allowed.contains(pattern) {
         return Ok(Vec::new());
     }
-    let asked = Asked {
+    let asked = RefusedCommand {
         pattern: pattern.to_owned(),
         command: command.chars().take(LINE_BYTES_MAX / 4).collect(),
         at_ms: now_ms,
     };
-    Ok(vec![Event::ConsentAsked { asked }])
+    Ok(vec![GoalEvent::ConsentAsked { asked }])
 }
 
 /// Tells whether a command can be asked by an agent at all.
-pub(super) const fn is_agents(command: &Command) -> bool {
-    matches!(command, Command::Tool(_) | Command::AskConsent { .. })
+pub(super) const fn is_agents(command: &GoalCommand) -> bool {
+    matches!(
+        command,
+        GoalCommand::Tool(_) | GoalCommand::AskConsent { .. }
+    )
 }
 
-fn line(field: &'static str, given: &str) -> Result<String, Denied> {
+fn line(field: &'static str, given: &str) -> Result<String, GoalDenial> {
     text(field, given, LINE_BYTES_MAX)
 }
 
-fn text(field: &'static str, given: &str, bytes_max: usize) -> Result<String, Denied> {
+fn text(field: &'static str, given: &str, bytes_max: usize) -> Result<String, GoalDenial> {
     let given = given.trim();
     if given.is_empty() {
         return Err(refused("bad_input", format!("{field} must not be empty")));
@@ -234,10 +237,10 @@ fn text(field: &'static str, given: &str, bytes_max: usize) -> Result<String, De
     Ok(given.to_owned())
 }
 
-fn plan_refused(denied: &PlanDenied) -> Denied {
+fn plan_refused(denied: &PlanDenied) -> GoalDenial {
     refused(denied.code(), format!("{denied}; {}", denied.hint()))
 }
 
-const fn refused(code: &'static str, message: String) -> Denied {
-    Denied::Refused { code, message }
+const fn refused(code: &'static str, message: String) -> GoalDenial {
+    GoalDenial::Refused { code, message }
 }

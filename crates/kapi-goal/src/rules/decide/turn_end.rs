@@ -3,32 +3,32 @@
 //! Shared by everything that ends one; knows no effect.
 
 use super::folded;
-use crate::rules::breaker::Tripped;
-use crate::rules::event::{Event, Stop, TurnVerdict};
+use crate::rules::breaker::BreakerTrip;
+use crate::rules::event::{GoalEvent, Stop, TurnVerdict};
 use crate::rules::plan::{CLEAN_END_PROMPTS_MAX, CleanEnd, Plan};
 use crate::rules::state::Goal;
 
-pub(crate) fn end_turn(goal: &Goal, ended: Event, verdict: TurnVerdict) -> Vec<Event> {
+pub(crate) fn end_turn(goal: &Goal, ended: GoalEvent, verdict: TurnVerdict) -> Vec<GoalEvent> {
     let mut events = vec![
         ended,
-        Event::TurnEnded {
+        GoalEvent::TurnEnded {
             turn: goal.turn,
             verdict,
         },
     ];
     let after = folded(goal, &events);
     if let Some(stop) = idle_stop(goal, &after, verdict) {
-        events.push(Event::GoalStopped { stop });
+        events.push(GoalEvent::GoalStopped { stop });
         return events;
     }
     let stop = match after.breaker.tripped(goal.contract.stall_after) {
-        Some(Tripped::Still(turns)) => Some(Stop::NoProgress { turns }),
-        Some(Tripped::SameFailure(turns)) => Some(Stop::SameFailure { turns }),
+        Some(BreakerTrip::Still(turns)) => Some(Stop::NoProgress { turns }),
+        Some(BreakerTrip::SameFailure(turns)) => Some(Stop::SameFailure { turns }),
         None => None,
     };
     // What was not counted cannot have tripped it now.
     if verdict.is_counted() && !after.is_persons_turn {
-        events.extend(stop.map(|stop| Event::GoalStopped { stop }));
+        events.extend(stop.map(|stop| GoalEvent::GoalStopped { stop }));
     }
     events
 }

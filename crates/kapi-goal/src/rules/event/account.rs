@@ -4,9 +4,9 @@
 
 use kapi_core::usage::Usage;
 
-use crate::rules::event::Event;
+use crate::rules::event::GoalEvent;
 
-impl Event {
+impl GoalEvent {
     /// Returns what was used, as this event reports it.
     #[must_use]
     pub fn usage(&self) -> Usage {

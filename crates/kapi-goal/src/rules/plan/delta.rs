@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::rules::plan::task::{Task, TaskId};
+use crate::rules::plan::task::{GoalPlanTask, PlanTaskId};
 use crate::rules::plan::{Plan, Replan};
 
 /// What became of a plan in one step.
@@ -15,12 +15,12 @@ use crate::rules::plan::{Plan, Replan};
 #[serde(deny_unknown_fields)]
 pub struct PlanDelta {
     /// The tasks that are new or have changed, whole.
-    pub written: Vec<Task>,
+    pub written: Vec<GoalPlanTask>,
     /// The ids of all tasks in their order, if that is another than before; others are gone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub order: Option<Vec<TaskId>>,
+    pub order: Option<Vec<PlanTaskId>>,
     /// The task at hand from now on.
-    pub current: Option<TaskId>,
+    pub current: Option<PlanTaskId>,
     /// The change of structure this was, if it was one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replan: Option<Replan>,
@@ -33,8 +33,8 @@ impl PlanDelta {
     #[must_use]
     pub fn between(before: Option<&Plan>, after: &Plan) -> Self {
         let tasks_before = before.map_or(&[][..], |plan| &plan.tasks);
-        let known: BTreeMap<&TaskId, &Task> = by_id(tasks_before).collect();
-        let is_written = |task: &&Task| known.get(&task.id) != Some(task);
+        let known: BTreeMap<&PlanTaskId, &GoalPlanTask> = by_id(tasks_before).collect();
+        let is_written = |task: &&GoalPlanTask| known.get(&task.id) != Some(task);
         let is_same_order = tasks_before
             .iter()
             .map(|task| &task.id)
@@ -53,9 +53,9 @@ impl PlanDelta {
     #[must_use]
     pub fn apply(&self, before: Option<&Plan>) -> Plan {
         let tasks_before = before.map_or(&[][..], |plan| &plan.tasks);
-        let mut tasks: BTreeMap<&TaskId, &Task> = by_id(tasks_before).collect();
+        let mut tasks: BTreeMap<&PlanTaskId, &GoalPlanTask> = by_id(tasks_before).collect();
         tasks.extend(by_id(&self.written));
-        let in_order = |ids: &mut dyn Iterator<Item = &TaskId>| -> Vec<Task> {
+        let in_order = |ids: &mut dyn Iterator<Item = &PlanTaskId>| -> Vec<GoalPlanTask> {
             ids.filter_map(|id| tasks.get(id).copied())
                 .cloned()
                 .collect()
@@ -75,6 +75,6 @@ impl PlanDelta {
     }
 }
 
-fn by_id(tasks: &[Task]) -> impl Iterator<Item = (&TaskId, &Task)> {
+fn by_id(tasks: &[GoalPlanTask]) -> impl Iterator<Item = (&PlanTaskId, &GoalPlanTask)> {
     tasks.iter().map(|task| (&task.id, task))
 }

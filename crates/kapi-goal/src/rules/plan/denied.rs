@@ -3,7 +3,7 @@
 //! Every refusal has the specification's code, names the task and the operation, and says what to
 //! do instead.
 
-use crate::rules::plan::task::{TaskFault, TaskId, TaskStatus};
+use crate::rules::plan::task::{PlanTaskId, TaskFault, TaskStatus};
 use crate::rules::plan::{
     OPERATIONS_MAX, PLAN_BYTES_MAX, REASON_BYTES_MAX, REPLANS_MAX, TASKS_MAX,
 };
@@ -38,19 +38,19 @@ pub enum PlanDenied {
     #[error("two tasks have the id {task}")]
     DuplicateId {
         /// The name.
-        task: TaskId,
+        task: PlanTaskId,
     },
     /// A plan that begins with finished work.
     #[error("task {task} is already done, but a new plan cannot contain finished tasks")]
     DoneAlready {
         /// The task.
-        task: TaskId,
+        task: PlanTaskId,
     },
     /// A task that breaks a rule by itself.
     #[error("task {task} is not valid: {fault}")]
     BadTask {
         /// The task.
-        task: TaskId,
+        task: PlanTaskId,
         /// The rule.
         fault: TaskFault,
     },
@@ -58,9 +58,9 @@ pub enum PlanDenied {
     #[error("{}task {task} names {dependency}, which is not in the plan", at(*.operation))]
     UnknownDependency {
         /// The task.
-        task: TaskId,
+        task: PlanTaskId,
         /// What it names, in its dependencies or its blocks.
-        dependency: TaskId,
+        dependency: PlanTaskId,
         /// The operation that last wrote the task, counted from 0.
         operation: Option<usize>,
     },
@@ -68,7 +68,7 @@ pub enum PlanDenied {
     #[error("{}tasks depend on each other in a cycle: {}", at(*.operation), circle(.path))]
     Cycle {
         /// The circle: each depends on the next, and the last on the first.
-        path: Vec<TaskId>,
+        path: Vec<PlanTaskId>,
         /// The last operation that wrote one of them, counted from 0.
         operation: Option<usize>,
     },
@@ -107,13 +107,13 @@ pub enum PlanDenied {
     #[error("there is no task {task} in the plan")]
     NotFound {
         /// The id.
-        task: TaskId,
+        task: PlanTaskId,
     },
     /// An update of finished work.
     #[error("task {task} is done and cannot change")]
     DoneImmutable {
         /// The task.
-        task: TaskId,
+        task: PlanTaskId,
     },
 }
 
@@ -124,25 +124,25 @@ pub enum OperationFault {
     #[error("there is no task {task} in the plan")]
     Unknown {
         /// The id.
-        task: TaskId,
+        task: PlanTaskId,
     },
     /// It would change finished work.
     #[error("task {task} is done and cannot change")]
     Done {
         /// The task.
-        task: TaskId,
+        task: PlanTaskId,
     },
     /// It would change what finished work depended on.
     #[error("it changes what {dependent} depends on, and {dependent} is done")]
     DoneDependent {
         /// The done task.
-        dependent: TaskId,
+        dependent: PlanTaskId,
     },
     /// It removes a task that is under way or was skipped.
     #[error("task {task} is {status}, and only a pending or blocked task can be removed")]
     NotRemovable {
         /// The task.
-        task: TaskId,
+        task: PlanTaskId,
         /// Where it stands.
         status: TaskStatus,
     },
@@ -150,25 +150,25 @@ pub enum OperationFault {
     #[error("task {task} already exists")]
     Taken {
         /// The name.
-        task: TaskId,
+        task: PlanTaskId,
     },
     /// It names one task twice.
     #[error("it lists {task} twice")]
     NamedTwice {
         /// The task.
-        task: TaskId,
+        task: PlanTaskId,
     },
     /// It brings in finished work.
     #[error("the new task {task} is already done")]
     DoneAlready {
         /// The task.
-        task: TaskId,
+        task: PlanTaskId,
     },
     /// It brings in a task that breaks a rule by itself.
     #[error("task {task} is not valid: {fault}")]
     BadTask {
         /// The task.
-        task: TaskId,
+        task: PlanTaskId,
         /// The rule.
         fault: TaskFault,
     },
@@ -176,15 +176,15 @@ pub enum OperationFault {
     #[error("it replaces {task} with a task called {given}")]
     OtherId {
         /// The task that is replaced.
-        task: TaskId,
+        task: PlanTaskId,
         /// The name of the new one.
-        given: TaskId,
+        given: PlanTaskId,
     },
     /// It splits a task into fewer than two.
     #[error("it splits {task} into {parts}; a split needs at least two parts")]
     TooFewParts {
         /// The task.
-        task: TaskId,
+        task: PlanTaskId,
         /// How many parts it names.
         parts: usize,
     },
@@ -192,7 +192,7 @@ pub enum OperationFault {
     #[error("it merges {tasks} into {into}; a merge needs at least two tasks")]
     TooFewToMerge {
         /// What they become.
-        into: TaskId,
+        into: PlanTaskId,
         /// How many it names.
         tasks: usize,
     },
@@ -299,12 +299,16 @@ fn at(operation: Option<usize>) -> String {
 }
 
 /// Writes a circle as it is walked, back to where it began; long ones are cut.
-fn circle(path: &[TaskId]) -> String {
+fn circle(path: &[PlanTaskId]) -> String {
     const NAMES_MAX: usize = 12;
-    let mut names: Vec<&str> = path.iter().take(NAMES_MAX).map(TaskId::as_str).collect();
+    let mut names: Vec<&str> = path
+        .iter()
+        .take(NAMES_MAX)
+        .map(PlanTaskId::as_str)
+        .collect();
     if path.len() > NAMES_MAX {
         names.push("…");
     }
-    names.extend(path.first().map(TaskId::as_str));
+    names.extend(path.first().map(PlanTaskId::as_str));
     names.join(" -> ")
 }

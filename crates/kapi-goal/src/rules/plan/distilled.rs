@@ -6,7 +6,7 @@
 use kapi_core::quote::{fenced, tail};
 
 use crate::rules::plan::Plan;
-use crate::rules::plan::task::{Task, TaskId, TaskStatus};
+use crate::rules::plan::task::{GoalPlanTask, PlanTaskId, TaskStatus};
 use crate::rules::plan::visible::shows;
 
 /// The end of one check's output that is kept, in bytes.
@@ -14,7 +14,7 @@ pub const OUTPUT_BYTES_MAX: usize = 2_000;
 
 /// What `distilled.md` is made of.
 #[derive(Debug, Clone, Copy)]
-pub struct Distilled<'a> {
+pub struct DistilledPlan<'a> {
     /// The goal's id.
     pub goal_id: &'a str,
     /// The goal in one line.
@@ -26,20 +26,20 @@ pub struct Distilled<'a> {
     /// The commit that was proved, if there is one.
     pub commit: Option<&'a str>,
     /// The checks that Kapi ran on it.
-    pub evidence: &'a [Evidence<'a>],
+    pub evidence: &'a [CheckEvidence<'a>],
     /// Who judged, and why they agreed.
     pub judge: Option<(&'a str, &'a str)>,
     /// The tasks, if there was a plan.
     pub plan: Option<&'a Plan>,
     /// Where to look: logs, metrics, staging addresses.
-    pub surfaces: &'a [Surface<'a>],
+    pub surfaces: &'a [WorkSurface<'a>],
     /// The agent's own document, kept word for word.
     pub prd: &'a str,
 }
 
 /// One check that Kapi ran.
 #[derive(Debug, Clone, Copy)]
-pub struct Evidence<'a> {
+pub struct CheckEvidence<'a> {
     /// The command.
     pub command: &'a str,
     /// How it ended; nothing when it was killed.
@@ -52,7 +52,7 @@ pub struct Evidence<'a> {
 
 /// A place that tells something about the work.
 #[derive(Debug, Clone, Copy)]
-pub struct Surface<'a> {
+pub struct WorkSurface<'a> {
     /// What kind of place.
     pub kind: &'a str,
     /// Where it is.
@@ -61,7 +61,7 @@ pub struct Surface<'a> {
     pub notes: Option<&'a str>,
 }
 
-impl Distilled<'_> {
+impl DistilledPlan<'_> {
     /// Returns the document.
     #[must_use]
     pub fn to_markdown(&self) -> String {
@@ -123,7 +123,7 @@ impl Distilled<'_> {
     }
 
     fn surface_lines(&self) -> Vec<String> {
-        let line = |surface: &Surface<'_>| {
+        let line = |surface: &WorkSurface<'_>| {
             let notes = surface
                 .notes
                 .map_or_else(String::new, |notes| format!(" ({notes})"));
@@ -141,7 +141,7 @@ fn section(heading: &str, body: &str) -> String {
     format!("## {heading}\n\n{body}")
 }
 
-fn check_text(check: &Evidence<'_>) -> String {
+fn check_text(check: &CheckEvidence<'_>) -> String {
     let end = check.exit_code.map_or_else(
         || "was killed".to_owned(),
         |code| format!("exited with {code}"),
@@ -158,15 +158,15 @@ fn check_text(check: &Evidence<'_>) -> String {
     )
 }
 
-fn noted(lines: Vec<(&TaskId, &str)>) -> String {
+fn noted(lines: Vec<(&PlanTaskId, &str)>) -> String {
     let line =
-        |(id, line): (&TaskId, &str)| format!("({}) {}", one_line(id.as_str()), one_line(line));
+        |(id, line): (&PlanTaskId, &str)| format!("({}) {}", one_line(id.as_str()), one_line(line));
     let lines: Vec<String> = lines.into_iter().map(line).collect();
     bullets(&lines)
 }
 
 /// Returns the tasks that were left out or left over.
-fn follow_ups(tasks: &[Task]) -> Vec<String> {
+fn follow_ups(tasks: &[GoalPlanTask]) -> Vec<String> {
     let open = tasks.iter().filter(|task| task.status != TaskStatus::Done);
     let lines = open.map(|task| {
         let (id, title) = (one_line(task.id.as_str()), one_line(&task.title));

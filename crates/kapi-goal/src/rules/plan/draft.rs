@@ -7,20 +7,20 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::rules::plan::denied::OperationFault;
 use crate::rules::plan::operation::Operation;
-use crate::rules::plan::task::{Task, TaskId, TaskStatus, without_repeats};
+use crate::rules::plan::task::{GoalPlanTask, PlanTaskId, TaskStatus, without_repeats};
 
 /// The tasks so far. Their `blocks` hold only what was stated and names a task that is not there
 /// yet.
 #[derive(Debug)]
-pub(crate) struct Draft {
-    pub(crate) tasks: Vec<Task>,
+pub(crate) struct PlanDraft {
+    pub(crate) tasks: Vec<GoalPlanTask>,
     /// Which operation, counted from 0, last wrote a task.
-    pub(crate) written: BTreeMap<TaskId, usize>,
+    pub(crate) written: BTreeMap<PlanTaskId, usize>,
 }
 
-impl Draft {
+impl PlanDraft {
     /// Begins with the tasks of a plan.
-    pub(crate) fn of(tasks: &[Task]) -> Self {
+    pub(crate) fn of(tasks: &[GoalPlanTask]) -> Self {
         let mut tasks = tasks.to_vec();
         for task in &mut tasks {
             task.blocks.clear();
@@ -30,7 +30,7 @@ impl Draft {
     }
 
     /// Begins with tasks that come in, all at once and none of them done.
-    pub(crate) fn incoming(tasks: &[Task]) -> Self {
+    pub(crate) fn incoming(tasks: &[GoalPlanTask]) -> Self {
         let tasks = tasks.iter().map(normal).collect();
         let written = BTreeMap::new();
         let mut draft = Self { tasks, written };
@@ -67,33 +67,37 @@ impl Draft {
 
     fn insert(
         &mut self,
-        task: &Task,
-        insert_after: Option<&TaskId>,
-    ) -> Result<Vec<TaskId>, OperationFault> {
+        task: &GoalPlanTask,
+        insert_after: Option<&PlanTaskId>,
+    ) -> Result<Vec<PlanTaskId>, OperationFault> {
         self.check_new(task, &[])?;
-        let place = match insert_after {
-            Some(anchor) => self.place(anchor)? + 1,
+        let location = match insert_after {
+            Some(anchor) => self.location(anchor)? + 1,
             None => self.tasks.len(),
         };
-        self.tasks.insert(place, normal(task));
+        self.tasks.insert(location, normal(task));
         Ok(vec![task.id.clone()])
     }
 
-    fn remove(&mut self, id: &TaskId) -> Result<Vec<TaskId>, OperationFault> {
-        let place = self.open_place(id)?;
-        match self.tasks[place].status {
+    fn remove(&mut self, id: &PlanTaskId) -> Result<Vec<PlanTaskId>, OperationFault> {
+        let location = self.open_location(id)?;
+        match self.tasks[location].status {
             TaskStatus::Pending | TaskStatus::Blocked => {}
             status @ (TaskStatus::InProgress | TaskStatus::Done | TaskStatus::Skipped) => {
                 let task = id.clone();
                 return Err(OperationFault::NotRemovable { task, status });
             }
         }
-        self.tasks.remove(place);
+        self.tasks.remove(location);
         self.redirect(id, &[])
     }
 
-    fn replace(&mut self, id: &TaskId, task: &Task) -> Result<Vec<TaskId>, OperationFault> {
-        let place = self.open_place(id)?;
+    fn replace(
+        &mut self,
+        id: &PlanTaskId,
+        task: &GoalPlanTask,
+    ) -> Result<Vec<PlanTaskId>, OperationFault> {
+        let location = self.open_location(id)?;
         if task.id != *id {
             return Err(OperationFault::OtherId {
                 task: id.clone(),
@@ -101,26 +105,30 @@ impl Draft {
             });
         }
         self.check_new(task, std::slice::from_ref(id))?;
-        let before = self.tasks.remove(place);
+        let before = self.tasks.remove(location);
         let mut after = normal(task);
         inherit_learnt(&mut after, &[before]);
-        self.put(place, after)
+        self.put(location, after)
     }
 
-    fn split(&mut self, id: &TaskId, into: &[Task]) -> Result<Vec<TaskId>, OperationFault> {
-        let place = self.open_place(id)?;
+    fn split(
+        &mut self,
+        id: &PlanTaskId,
+        into: &[GoalPlanTask],
+    ) -> Result<Vec<PlanTaskId>, OperationFault> {
+        let location = self.open_location(id)?;
         if into.len() < 2 {
             return Err(OperationFault::TooFewParts {
                 task: id.clone(),
                 parts: into.len(),
             });
         }
-        let ids: Vec<TaskId> = into.iter().map(|part| part.id.clone()).collect();
+        let ids: Vec<PlanTaskId> = into.iter().map(|part| part.id.clone()).collect();
         check_distinct(&ids)?;
         for part in into {
             self.check_new(part, std::slice::from_ref(id))?;
         }
-        let before = self.tasks.remove(place);
+        let before = self.tasks.remove(location);
         let mut written = self.redirect(id, &ids)?;
         for (offset, part) in into.iter().enumerate() {
             let mut part = normal(part);
@@ -131,12 +139,16 @@ impl Draft {
             if offset == 0 {
                 inherit_learnt(&mut part, std::slice::from_ref(&before));
             }
-            written.append(&mut self.put(place + offset, part)?);
+            written.append(&mut self.put(location + offset, part)?);
         }
         Ok(written)
     }
 
-    fn merge(&mut self, ids: &[TaskId], into: &Task) -> Result<Vec<TaskId>, OperationFault> {
+    fn merge(
+        &mut self,
+        ids: &[PlanTaskId],
+        into: &GoalPlanTask,
+    ) -> Result<Vec<PlanTaskId>, OperationFault> {
         if ids.len() < 2 {
             return Err(OperationFault::TooFewToMerge {
                 into: into.id.clone(),
@@ -144,14 +156,14 @@ impl Draft {
             });
         }
         check_distinct(ids)?;
-        let mut place = self.tasks.len();
+        let mut location = self.tasks.len();
         for id in ids {
-            place = place.min(self.open_place(id)?);
+            location = location.min(self.open_location(id)?);
         }
         self.check_new(into, ids)?;
         let mut before = Vec::new();
         for id in ids {
-            let at = self.place(id)?;
+            let at = self.location(id)?;
             before.push(self.tasks.remove(at));
         }
         let mut written = Vec::new();
@@ -161,31 +173,32 @@ impl Draft {
         let mut merged = normal(into);
         if merged.dependencies.is_empty() {
             let inherited = before.iter().flat_map(|task| &task.dependencies);
-            let outer: Vec<TaskId> = inherited.filter(|id| !ids.contains(id)).cloned().collect();
+            let outer: Vec<PlanTaskId> =
+                inherited.filter(|id| !ids.contains(id)).cloned().collect();
             merged.dependencies = without_repeats(&outer);
         }
         for task in &before {
             merged.blocks.extend(task.blocks.iter().cloned());
         }
         inherit_learnt(&mut merged, &before);
-        written.append(&mut self.put(place, merged)?);
+        written.append(&mut self.put(location, merged)?);
         Ok(written)
     }
 
     fn reorder(
         &mut self,
-        id: &TaskId,
-        dependencies: &[TaskId],
-    ) -> Result<Vec<TaskId>, OperationFault> {
-        let place = self.open_place(id)?;
-        self.tasks[place].dependencies = without_repeats(dependencies);
+        id: &PlanTaskId,
+        dependencies: &[PlanTaskId],
+    ) -> Result<Vec<PlanTaskId>, OperationFault> {
+        let location = self.open_location(id)?;
+        self.tasks[location].dependencies = without_repeats(dependencies);
         Ok(vec![id.clone()])
     }
 
     /// Checks a task that comes in; it may have one of the names that become free.
-    fn check_new(&self, task: &Task, freed: &[TaskId]) -> Result<(), OperationFault> {
+    fn check_new(&self, task: &GoalPlanTask, freed: &[PlanTaskId]) -> Result<(), OperationFault> {
         let id = || task.id.clone();
-        if !freed.contains(&task.id) && self.place(&task.id).is_ok() {
+        if !freed.contains(&task.id) && self.location(&task.id).is_ok() {
             return Err(OperationFault::Taken { task: id() });
         }
         if task.status == TaskStatus::Done {
@@ -197,39 +210,47 @@ impl Draft {
         }
     }
 
-    fn place(&self, id: &TaskId) -> Result<usize, OperationFault> {
-        let place = self.tasks.iter().position(|task| task.id == *id);
-        place.ok_or_else(|| OperationFault::Unknown { task: id.clone() })
+    fn location(&self, id: &PlanTaskId) -> Result<usize, OperationFault> {
+        let location = self.tasks.iter().position(|task| task.id == *id);
+        location.ok_or_else(|| OperationFault::Unknown { task: id.clone() })
     }
 
     /// Returns where a task stands that may be changed.
-    fn open_place(&self, id: &TaskId) -> Result<usize, OperationFault> {
-        let place = self.place(id)?;
-        if self.tasks[place].status == TaskStatus::Done {
+    fn open_location(&self, id: &PlanTaskId) -> Result<usize, OperationFault> {
+        let location = self.location(id)?;
+        if self.tasks[location].status == TaskStatus::Done {
             return Err(OperationFault::Done { task: id.clone() });
         }
-        Ok(place)
+        Ok(location)
     }
 
     /// Puts a task in, which may have grown by what it inherited.
-    fn put(&mut self, place: usize, task: Task) -> Result<Vec<TaskId>, OperationFault> {
+    fn put(
+        &mut self,
+        location: usize,
+        task: GoalPlanTask,
+    ) -> Result<Vec<PlanTaskId>, OperationFault> {
         let id = task.id.clone();
         if let Some(fault) = task.fault() {
             return Err(OperationFault::BadTask { task: id, fault });
         }
-        self.tasks.insert(place, task);
+        self.tasks.insert(location, task);
         Ok(vec![id])
     }
 
     /// Lets everything that depends on one task depend on others instead.
-    fn redirect(&mut self, from: &TaskId, to: &[TaskId]) -> Result<Vec<TaskId>, OperationFault> {
+    fn redirect(
+        &mut self,
+        from: &PlanTaskId,
+        to: &[PlanTaskId],
+    ) -> Result<Vec<PlanTaskId>, OperationFault> {
         let mut changed = Vec::new();
         for task in &mut self.tasks {
-            let Some(place) = task.dependencies.iter().position(|id| id == from) else {
+            let Some(location) = task.dependencies.iter().position(|id| id == from) else {
                 continue;
             };
             let mut after = task.dependencies.clone();
-            after.splice(place..=place, to.iter().cloned());
+            after.splice(location..=location, to.iter().cloned());
             let after = without_repeats(&after);
             if after == task.dependencies {
                 continue;
@@ -241,7 +262,7 @@ impl Draft {
     }
 
     /// Turns what tasks say they block into dependencies, as far as these tasks are there.
-    fn settle_statements(&mut self) -> Result<Vec<TaskId>, OperationFault> {
+    fn settle_statements(&mut self) -> Result<Vec<PlanTaskId>, OperationFault> {
         let mut stated = Vec::new();
         for task in &mut self.tasks {
             let (id, blocks) = (&task.id, &mut task.blocks);
@@ -257,10 +278,14 @@ impl Draft {
     }
 
     /// Lets one task depend on another that says so; tells whether it did not do so before.
-    fn settle_statement(&mut self, id: &TaskId, blocked: &TaskId) -> Result<bool, OperationFault> {
-        let Ok(at) = self.place(blocked) else {
-            let place = self.place(id)?;
-            self.tasks[place].blocks.push(blocked.clone());
+    fn settle_statement(
+        &mut self,
+        id: &PlanTaskId,
+        blocked: &PlanTaskId,
+    ) -> Result<bool, OperationFault> {
+        let Ok(at) = self.location(blocked) else {
+            let location = self.location(id)?;
+            self.tasks[location].blocks.push(blocked.clone());
             return Ok(false);
         };
         let mut after = self.tasks[at].dependencies.clone();
@@ -273,7 +298,10 @@ impl Draft {
     }
 }
 
-fn change_dependencies(task: &mut Task, after: Vec<TaskId>) -> Result<(), OperationFault> {
+fn change_dependencies(
+    task: &mut GoalPlanTask,
+    after: Vec<PlanTaskId>,
+) -> Result<(), OperationFault> {
     if task.status == TaskStatus::Done {
         let dependent = task.id.clone();
         return Err(OperationFault::DoneDependent { dependent });
@@ -282,7 +310,7 @@ fn change_dependencies(task: &mut Task, after: Vec<TaskId>) -> Result<(), Operat
     Ok(())
 }
 
-fn check_distinct(ids: &[TaskId]) -> Result<(), OperationFault> {
+fn check_distinct(ids: &[PlanTaskId]) -> Result<(), OperationFault> {
     let mut seen = BTreeSet::new();
     match ids.iter().find(|id| !seen.insert(*id)) {
         Some(id) => Err(OperationFault::NamedTwice { task: id.clone() }),
@@ -291,7 +319,7 @@ fn check_distinct(ids: &[TaskId]) -> Result<(), OperationFault> {
 }
 
 /// Returns a task as it came in, naming every other task once.
-fn normal(task: &Task) -> Task {
+fn normal(task: &GoalPlanTask) -> GoalPlanTask {
     let mut task = task.clone();
     task.dependencies = without_repeats(&task.dependencies);
     task.blocks = without_repeats(&task.blocks);
@@ -299,7 +327,7 @@ fn normal(task: &Task) -> Task {
 }
 
 /// Puts what was learnt before in front of what a task says, without saying anything twice.
-fn inherit_learnt(task: &mut Task, before: &[Task]) {
+fn inherit_learnt(task: &mut GoalPlanTask, before: &[GoalPlanTask]) {
     let learnings = before.iter().flat_map(|task| &task.learnings);
     task.learnings = joined(learnings, &task.learnings);
     let gotchas = before.iter().flat_map(|task| &task.gotchas);

@@ -4,7 +4,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::rules::plan::task::{Task, TaskId};
+use crate::rules::plan::task::{GoalPlanTask, PlanTaskId};
 
 /// One change to the structure of a plan.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -18,22 +18,22 @@ pub enum Operation {
     /// Adds a task that surfaced.
     Insert {
         /// The task.
-        task: Task,
+        task: GoalPlanTask,
         /// The task it is listed after; at the end when nothing is said.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        insert_after: Option<TaskId>,
+        insert_after: Option<PlanTaskId>,
     },
     /// Takes out a task that is moot; what depended on it no longer does.
     Remove {
         /// The task.
-        task_id: TaskId,
+        task_id: PlanTaskId,
     },
     /// Writes a task anew under its id; what was learnt stays.
     Replace {
         /// The task.
-        task_id: TaskId,
+        task_id: PlanTaskId,
         /// What it is from now on.
-        task: Task,
+        task: GoalPlanTask,
     },
     /// Makes several tasks of one.
     ///
@@ -41,9 +41,9 @@ pub enum Operation {
     /// on every part. The first part takes over what was learnt.
     Split {
         /// The task.
-        task_id: TaskId,
+        task_id: PlanTaskId,
         /// Its parts; one may keep its id.
-        into: Vec<Task>,
+        into: Vec<GoalPlanTask>,
     },
     /// Makes one task of several.
     ///
@@ -51,16 +51,16 @@ pub enum Operation {
     /// depends on it. It takes over what was learnt.
     Merge {
         /// The tasks.
-        task_ids: Vec<TaskId>,
+        task_ids: Vec<PlanTaskId>,
         /// What they become; it may keep one of their ids.
-        into: Task,
+        into: GoalPlanTask,
     },
     /// Gives a task other dependencies.
     Reorder {
         /// The task.
-        task_id: TaskId,
+        task_id: PlanTaskId,
         /// What must have ended before it, from now on.
-        dependencies: Vec<TaskId>,
+        dependencies: Vec<PlanTaskId>,
     },
 }
 

@@ -5,19 +5,19 @@
 use serde::{Deserialize, Serialize};
 
 use crate::rules::plan::task::{
-    ContextReference, Phase, Prerequisite, Task, TaskFault, TaskStatus,
+    ContextReference, GoalPlanTask, Prerequisite, TaskFault, TaskPhase, TaskStatus,
 };
 
 /// Changes to one task; what is not named stays as it is.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct Patch {
+pub struct TaskPatch {
     /// Where the task stands from now on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub status: Option<TaskStatus>,
     /// Its phase.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub phase: Option<Phase>,
+    pub phase: Option<TaskPhase>,
     /// All of its prerequisites.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prerequisites: Option<Vec<Prerequisite>>,
@@ -47,9 +47,9 @@ pub struct Patch {
     pub notes: Option<String>,
 }
 
-impl Patch {
+impl TaskPatch {
     /// Applies the patch to a task, which must not be used when it fails.
-    pub(crate) fn apply(&self, task: &mut Task) -> Result<(), TaskFault> {
+    pub(crate) fn apply(&self, task: &mut GoalPlanTask) -> Result<(), TaskFault> {
         if let Some(status) = self.status {
             task.status = status;
         }

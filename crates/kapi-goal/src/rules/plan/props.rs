@@ -10,8 +10,8 @@ use proptest::test_runner::{Config, TestRunner};
 
 use crate::rules::plan::delta::PlanDelta;
 use crate::rules::plan::operation::Operation;
-use crate::rules::plan::patch::Patch;
-use crate::rules::plan::task::{Task, TaskId, TaskStatus};
+use crate::rules::plan::patch::TaskPatch;
+use crate::rules::plan::task::{GoalPlanTask, PlanTaskId, TaskStatus};
 use crate::rules::plan::tests::{AT_MS, id, task};
 use crate::rules::plan::{Plan, REPLANS_MAX};
 
@@ -19,18 +19,18 @@ use crate::rules::plan::{Plan, REPLANS_MAX};
 #[derive(Debug, Clone)]
 enum Ask {
     Replan(Vec<Operation>),
-    Update(TaskId, Box<Patch>),
-    Make(Vec<Task>),
+    Update(PlanTaskId, Box<TaskPatch>),
+    Make(Vec<GoalPlanTask>),
     Prompt,
 }
 
 /// A name that is mostly taken.
-fn name() -> impl Strategy<Value = TaskId> {
+fn name() -> impl Strategy<Value = PlanTaskId> {
     "[A-F]".prop_map(|name| id(&name))
 }
 
 /// A name that is mostly free.
-fn new_name() -> impl Strategy<Value = TaskId> {
+fn new_name() -> impl Strategy<Value = PlanTaskId> {
     "[A-P]".prop_map(|name| id(&name))
 }
 
@@ -45,7 +45,7 @@ fn status() -> impl Strategy<Value = TaskStatus> {
 }
 
 /// A task as an agent may bring it in: mostly pending, with few edges.
-fn some_task() -> impl Strategy<Value = Task> {
+fn some_task() -> impl Strategy<Value = GoalPlanTask> {
     let status = prop_oneof![9 => Just(TaskStatus::Pending), 1 => status()];
     let names = || {
         prop_oneof![
@@ -55,7 +55,7 @@ fn some_task() -> impl Strategy<Value = Task> {
     };
     let learnings = prop::collection::vec("[a-b]", 0..2);
     (new_name(), status, names(), names(), learnings).prop_map(
-        |(name, status, dependencies, blocks, learnings)| Task {
+        |(name, status, dependencies, blocks, learnings)| GoalPlanTask {
             status,
             dependencies,
             blocks,
@@ -87,11 +87,11 @@ fn operation() -> impl Strategy<Value = Operation> {
     ]
 }
 
-fn patch() -> impl Strategy<Value = Patch> {
-    (prop::option::of(status()), prop::option::of("[a-c ]")).prop_map(|(status, line)| Patch {
+fn patch() -> impl Strategy<Value = TaskPatch> {
+    (prop::option::of(status()), prop::option::of("[a-c ]")).prop_map(|(status, line)| TaskPatch {
         status,
         add_learning: line,
-        ..Patch::default()
+        ..TaskPatch::default()
     })
 }
 
@@ -115,18 +115,19 @@ fn carried_out(plan: Option<&Plan>, ask: &Ask) -> Option<Plan> {
 }
 
 /// A task as bytes, without what is derived from the others.
-fn own_bytes(task: &Task) -> String {
+fn own_bytes(task: &GoalPlanTask) -> String {
     let mut task = task.clone();
     task.blocks.clear();
     serde_json::to_string(&task).unwrap()
 }
 
 fn check_plan(plan: &Plan) {
-    let tasks: BTreeMap<&TaskId, &Task> = plan.tasks().iter().map(|t| (&t.id, t)).collect();
+    let tasks: BTreeMap<&PlanTaskId, &GoalPlanTask> =
+        plan.tasks().iter().map(|t| (&t.id, t)).collect();
     assert_eq!(tasks.len(), plan.tasks().len(), "ids are unique");
     assert!(!tasks.is_empty());
     for task in plan.tasks() {
-        let names: BTreeSet<&TaskId> = task.dependencies.iter().collect();
+        let names: BTreeSet<&PlanTaskId> = task.dependencies.iter().collect();
         assert_eq!(
             names.len(),
             task.dependencies.len(),
@@ -136,7 +137,7 @@ fn check_plan(plan: &Plan) {
             names.iter().all(|name| tasks.contains_key(*name)),
             "dependencies are known"
         );
-        let waiting: Vec<&TaskId> = plan
+        let waiting: Vec<&PlanTaskId> = plan
             .tasks()
             .iter()
             .filter(|other| other.dependencies.contains(&task.id))
@@ -160,16 +161,16 @@ fn check_that_work_can_go_on(plan: &Plan) {
     let mut plan = plan.clone();
     for task in plan.tasks().to_vec() {
         if matches!(task.status, TaskStatus::Blocked | TaskStatus::InProgress) {
-            let pending = Patch {
+            let pending = TaskPatch {
                 status: Some(TaskStatus::Pending),
-                ..Patch::default()
+                ..TaskPatch::default()
             };
             plan = plan.update(&task.id, &pending).unwrap();
         }
     }
-    let done = Patch {
+    let done = TaskPatch {
         status: Some(TaskStatus::Done),
-        ..Patch::default()
+        ..TaskPatch::default()
     };
     while let Some(current) = plan.current() {
         let current = current.id.clone();
@@ -201,7 +202,7 @@ fn check_all_or_nothing(before: &Plan, operations: &[Operation]) {
     assert_eq!(denied.code(), "op_invalid");
 }
 
-fn check_story(first: &[Task], asks: &[Ask]) {
+fn check_scenario(first: &[GoalPlanTask], asks: &[Ask]) {
     let mut plan = Plan::make(None, first).ok();
     plan.iter().for_each(check_plan);
     for ask in asks {
@@ -229,7 +230,7 @@ proptest! {
         first in prop::collection::vec(some_task(), 0..6),
         asks in prop::collection::vec(ask(), 0..60),
     ) {
-        check_story(&first, &asks);
+        check_scenario(&first, &asks);
     }
 }
 
@@ -244,9 +245,9 @@ fn every_operation_is_accepted_and_refused_often() {
         task("C", &["B"]),
         task("D", &[]),
     ];
-    let done = Patch {
+    let done = TaskPatch {
         status: Some(TaskStatus::Done),
-        ..Patch::default()
+        ..TaskPatch::default()
     };
     let plan = Plan::make(None, &first)
         .unwrap()

@@ -5,13 +5,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::rules::plan::denied::PlanDenied;
-use crate::rules::plan::draft::Draft;
+use crate::rules::plan::draft::PlanDraft;
 use crate::rules::plan::graph::{circle, derive_blocks, nodes, unknown_dependency};
-use crate::rules::plan::task::{Task, TaskId, TaskStatus};
+use crate::rules::plan::task::{GoalPlanTask, PlanTaskId, TaskStatus};
 use crate::rules::plan::{PLAN_BYTES_MAX, TASKS_MAX};
 
 /// Checks the tasks of a first plan one by one.
-pub(crate) fn check_incoming(tasks: &[Task]) -> Result<(), PlanDenied> {
+pub(crate) fn check_incoming(tasks: &[GoalPlanTask]) -> Result<(), PlanDenied> {
     if tasks.is_empty() {
         return Err(PlanDenied::NoTasks);
     }
@@ -32,8 +32,8 @@ pub(crate) fn check_incoming(tasks: &[Task]) -> Result<(), PlanDenied> {
 }
 
 /// Returns the tasks of a draft as a plan may hold them, with `blocks` derived.
-pub(crate) fn sound(draft: Draft) -> Result<Vec<Task>, PlanDenied> {
-    let Draft { mut tasks, written } = draft;
+pub(crate) fn sound(draft: PlanDraft) -> Result<Vec<GoalPlanTask>, PlanDenied> {
+    let PlanDraft { mut tasks, written } = draft;
     if tasks.is_empty() {
         return Err(PlanDenied::NoTasks);
     }
@@ -59,13 +59,13 @@ pub(crate) fn sound(draft: Draft) -> Result<Vec<Task>, PlanDenied> {
     Ok(tasks)
 }
 
-fn last_written(ids: &[TaskId], written: &BTreeMap<TaskId, usize>) -> Option<usize> {
+fn last_written(ids: &[PlanTaskId], written: &BTreeMap<PlanTaskId, usize>) -> Option<usize> {
     ids.iter().filter_map(|id| written.get(id)).copied().max()
 }
 
 /// Refuses more text than a plan may hold.
-pub(crate) fn check_size(tasks: &[Task]) -> Result<(), PlanDenied> {
-    let bytes = tasks.iter().map(Task::text_bytes).sum();
+pub(crate) fn check_size(tasks: &[GoalPlanTask]) -> Result<(), PlanDenied> {
+    let bytes = tasks.iter().map(GoalPlanTask::text_bytes).sum();
     if bytes > PLAN_BYTES_MAX {
         return Err(PlanDenied::TooLarge { bytes });
     }

@@ -5,7 +5,7 @@
 use std::collections::BTreeSet;
 use std::fmt;
 
-use kapi_core::id::IdError;
+use kapi_core::id::NameError;
 use serde::{Deserialize, Serialize};
 
 use crate::rules::plan::REPLANS_MAX;
@@ -27,30 +27,30 @@ pub const REPLAN_PREFIX: &str = "replan: ";
 /// The name of a task within its plan, `T-001`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
-pub struct TaskId(String);
+pub struct PlanTaskId(String);
 
 /// One task: what is to be done, after what, and how it is checked.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct Task {
+pub struct GoalPlanTask {
     /// Its name.
-    pub id: TaskId,
+    pub id: PlanTaskId,
     /// What is to be done, in a few words.
     pub title: String,
     /// The phase the work is in while this task is the current one.
-    pub phase: Phase,
+    pub phase: TaskPhase,
     /// Where it stands.
     #[serde(default)]
     pub status: TaskStatus,
     /// What must have ended before it can begin.
     #[serde(default)]
-    pub dependencies: Vec<TaskId>,
+    pub dependencies: Vec<PlanTaskId>,
     /// What waits for it: the dependencies of the others, seen from here.
     ///
     /// In what comes in, an entry states that the other task depends on this one. In a plan it is
     /// always derived.
     #[serde(default)]
-    pub blocks: Vec<TaskId>,
+    pub blocks: Vec<PlanTaskId>,
     /// What must be cleared before work on it makes sense.
     #[serde(default)]
     pub prerequisites: Vec<Prerequisite>,
@@ -125,7 +125,7 @@ pub enum TaskStatus {
 /// The phase of the work, test first.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Phase {
+pub enum TaskPhase {
     /// Reading code.
     #[default]
     Analysis,
@@ -170,15 +170,15 @@ pub enum TaskFault {
     },
 }
 
-impl TaskId {
+impl PlanTaskId {
     /// Reads a task id.
     ///
     /// # Errors
     /// When it is empty, longer than 64 characters, or holds a character that cannot be seen.
-    pub fn parse(text: &str) -> Result<Self, IdError> {
+    pub fn parse(text: &str) -> Result<Self, NameError> {
         let chars = text.chars().count();
         if chars == 0 || chars > ID_CHARS_MAX || !text.chars().all(is_visible) {
-            return Err(IdError {
+            return Err(NameError {
                 what: "a task id",
                 text: text.chars().take(ID_CHARS_MAX).collect(),
                 rule: "it must be 1 to 64 visible characters without a space",
@@ -199,21 +199,21 @@ fn is_visible(char: char) -> bool {
     shows(char) && !char.is_whitespace() && !is_variation(char)
 }
 
-impl fmt::Display for TaskId {
+impl fmt::Display for PlanTaskId {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.write_str(&self.0)
     }
 }
 
-impl TryFrom<String> for TaskId {
-    type Error = IdError;
-    fn try_from(text: String) -> Result<Self, IdError> {
+impl TryFrom<String> for PlanTaskId {
+    type Error = NameError;
+    fn try_from(text: String) -> Result<Self, NameError> {
         Self::parse(&text)
     }
 }
 
-impl From<TaskId> for String {
-    fn from(id: TaskId) -> Self {
+impl From<PlanTaskId> for String {
+    fn from(id: PlanTaskId) -> Self {
         id.0
     }
 }
@@ -244,7 +244,7 @@ impl fmt::Display for TaskStatus {
     }
 }
 
-impl Phase {
+impl TaskPhase {
     /// Every phase, in the order of the work.
     pub const ALL: [Self; 7] = [
         Self::Analysis,
@@ -285,13 +285,13 @@ impl Phase {
     }
 }
 
-impl fmt::Display for Phase {
+impl fmt::Display for TaskPhase {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.write_str(self.as_str())
     }
 }
 
-impl Task {
+impl GoalPlanTask {
     /// Returns what is wrong with the task by itself.
     #[must_use]
     pub fn fault(&self) -> Option<TaskFault> {
@@ -350,8 +350,8 @@ impl Task {
         }
         for reference in &self.context {
             texts.push(("context", &reference.why));
-            let places = [&reference.path, &reference.url];
-            texts.extend(places.into_iter().flatten().map(|at| ("context", &**at)));
+            let locations = [&reference.path, &reference.url];
+            texts.extend(locations.into_iter().flatten().map(|at| ("context", &**at)));
         }
         texts.extend(self.notes.iter().map(|notes| ("notes", notes.as_str())));
         texts
@@ -368,7 +368,7 @@ fn text_fault(field: &'static str, text: &str) -> Option<TaskFault> {
 }
 
 /// Returns the ids in their order, each once.
-pub(crate) fn without_repeats(ids: &[TaskId]) -> Vec<TaskId> {
+pub(crate) fn without_repeats(ids: &[PlanTaskId]) -> Vec<PlanTaskId> {
     let mut seen = BTreeSet::new();
     ids.iter().filter(|id| seen.insert(*id)).cloned().collect()
 }

@@ -3,14 +3,14 @@
 //! Which tasks there are, where they stand and what they wait for; everything else is in
 //! `tasks.yaml`.
 
-use crate::rules::plan::task::TaskId;
+use crate::rules::plan::task::PlanTaskId;
 use crate::rules::plan::yaml::{flow, scalar};
-use crate::rules::plan::{Counts, Plan};
+use crate::rules::plan::{Plan, TaskCounts};
 
 /// Returns a plan's tasks as YAML, a few lines a task.
 #[must_use]
 pub fn task_list(plan: &Plan) -> String {
-    let Counts {
+    let TaskCounts {
         total,
         done,
         in_progress,
@@ -32,7 +32,7 @@ pub fn task_list(plan: &Plan) -> String {
         lines.push(format!("    title: {}", scalar(&task.title)));
         lines.push(format!("    phase: {}", task.phase));
         lines.push(format!("    status: {}", task.status));
-        let deps = flow(task.dependencies.iter().map(TaskId::as_str));
+        let deps = flow(task.dependencies.iter().map(PlanTaskId::as_str));
         lines.push(format!("    deps: {deps}"));
     }
     lines.join("\n") + "\n"

@@ -4,7 +4,9 @@
 
 use serde::Serialize;
 
-use crate::rules::plan::task::{ContextReference, Phase, Prerequisite, Task, TaskId};
+use crate::rules::plan::task::{
+    ContextReference, GoalPlanTask, PlanTaskId, Prerequisite, TaskPhase,
+};
 use crate::rules::plan::yaml::{flow, flow_of_prose, quoted, scalar, text};
 
 /// What stands in `tasks.yaml`.
@@ -22,7 +24,7 @@ pub struct TasksFile<'a> {
     /// What must exit 0; nothing when the goal has no check.
     pub verify_command: Option<&'a str>,
     /// The phase the goal is in.
-    pub phase: Phase,
+    pub phase: TaskPhase,
     /// What the agent must ask for first.
     pub ask_before: &'a [String],
     /// How the agent decides, if the contract says.
@@ -31,9 +33,9 @@ pub struct TasksFile<'a> {
     /// The turns.
     pub budget: TurnBudget,
     /// The task at hand.
-    pub current_task_id: Option<&'a TaskId>,
+    pub current_task_id: Option<&'a PlanTaskId>,
     /// The tasks in their order.
-    pub tasks: &'a [Task],
+    pub tasks: &'a [GoalPlanTask],
 }
 
 /// How many turns were used of how many.
@@ -63,7 +65,7 @@ impl TasksFile<'_> {
         }
         let TurnBudget { used, max } = self.budget;
         lines.push(format!("budget: {{ used: {used}, max: {max} }}"));
-        let current = self.current_task_id.map(TaskId::as_str);
+        let current = self.current_task_id.map(PlanTaskId::as_str);
         lines.push(format!("currentTaskId: {}", optional(current)));
         if self.tasks.is_empty() {
             lines.push("tasks: []".to_owned());
@@ -77,7 +79,7 @@ impl TasksFile<'_> {
     }
 }
 
-fn push_task(task: &Task, lines: &mut Vec<String>) {
+fn push_task(task: &GoalPlanTask, lines: &mut Vec<String>) {
     lines.push(format!("  - id: {}", scalar(task.id.as_str())));
     let mut field = |key: &str, value: String| lines.push(format!("    {key}: {value}"));
     field("title", text(&task.title, 6));
@@ -124,8 +126,8 @@ fn push_list<T>(key: &str, items: &[T], entry: fn(&T) -> Vec<String>, lines: &mu
     }
     lines.push(format!("    {key}:"));
     for item in items {
-        for (place, line) in entry(item).iter().enumerate() {
-            let lead = if place == 0 { "- " } else { "  " };
+        for (location, line) in entry(item).iter().enumerate() {
+            let lead = if location == 0 { "- " } else { "  " };
             lines.push(format!("      {lead}{line}"));
         }
     }
@@ -139,8 +141,8 @@ fn prerequisite(prerequisite: &Prerequisite) -> Vec<String> {
 }
 
 fn reference(reference: &ContextReference) -> Vec<String> {
-    let places = [("path", &reference.path), ("url", &reference.url)];
-    let mut lines: Vec<String> = places
+    let locations = [("path", &reference.path), ("url", &reference.url)];
+    let mut lines: Vec<String> = locations
         .into_iter()
         .filter_map(|(key, at)| Some(format!("{key}: {}", scalar(at.as_ref()?))))
         .collect();
@@ -166,6 +168,6 @@ fn names(items: &[String]) -> String {
     flow(items.iter().map(String::as_str))
 }
 
-fn ids(ids: &[TaskId]) -> String {
-    flow(ids.iter().map(TaskId::as_str))
+fn ids(ids: &[PlanTaskId]) -> String {
+    flow(ids.iter().map(PlanTaskId::as_str))
 }

@@ -6,8 +6,8 @@
 use crate::rules::plan::Plan;
 use crate::rules::plan::denied::PlanDenied;
 use crate::rules::plan::operation::Operation;
-use crate::rules::plan::patch::Patch;
-use crate::rules::plan::task::{Phase, Task, TaskId, TaskStatus};
+use crate::rules::plan::patch::TaskPatch;
+use crate::rules::plan::task::{GoalPlanTask, PlanTaskId, TaskPhase, TaskStatus};
 
 mod distilled;
 mod make;
@@ -20,15 +20,15 @@ mod wire;
 /// When every replan of a test happens.
 pub(crate) const AT_MS: i64 = 1_700_000_000_000;
 
-pub(crate) fn id(text: &str) -> TaskId {
-    TaskId::parse(text).unwrap()
+pub(crate) fn id(text: &str) -> PlanTaskId {
+    PlanTaskId::parse(text).unwrap()
 }
 
-pub(crate) fn task(name: &str, dependencies: &[&str]) -> Task {
-    Task {
+pub(crate) fn task(name: &str, dependencies: &[&str]) -> GoalPlanTask {
+    GoalPlanTask {
         id: id(name),
         title: format!("Title of {name}"),
-        phase: Phase::Green,
+        phase: TaskPhase::Green,
         status: TaskStatus::Pending,
         dependencies: dependencies.iter().map(|name| id(name)).collect(),
         blocks: Vec::new(),
@@ -52,7 +52,7 @@ const SIGNS: [(char, TaskStatus); 4] = [
 ];
 
 /// Reads tasks in the notation above.
-fn tasks(text: &str) -> Vec<Task> {
+fn tasks(text: &str) -> Vec<GoalPlanTask> {
     let read = |word: &str| {
         let (name, dependencies) = word.split_once('<').unwrap_or((word, ""));
         let sign = SIGNS.iter().find(|(sign, _)| name.ends_with(*sign));
@@ -84,10 +84,10 @@ pub(crate) fn plan(text: &str) -> Plan {
 
 /// Writes a plan in the notation above.
 fn shape(plan: &Plan) -> String {
-    let write = |task: &Task| {
+    let write = |task: &GoalPlanTask| {
         let sign = SIGNS.iter().find(|(_, status)| *status == task.status);
         let sign = sign.map_or(String::new(), |(sign, _)| sign.to_string());
-        let names: Vec<&str> = task.dependencies.iter().map(TaskId::as_str).collect();
+        let names: Vec<&str> = task.dependencies.iter().map(PlanTaskId::as_str).collect();
         let lead = if names.is_empty() { "" } else { "<" };
         format!("{}{sign}{lead}{}", task.id, names.join(","))
     };
@@ -95,10 +95,10 @@ fn shape(plan: &Plan) -> String {
     words.join(" ")
 }
 
-fn status(status: TaskStatus) -> Patch {
-    Patch {
+fn status(status: TaskStatus) -> TaskPatch {
+    TaskPatch {
         status: Some(status),
-        ..Patch::default()
+        ..TaskPatch::default()
     }
 }
 

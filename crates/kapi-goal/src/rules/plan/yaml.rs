@@ -7,7 +7,7 @@ use crate::rules::plan::visible::shows;
 
 /// Where a value without quotes may stand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum ScalarPosition {
     /// Behind a key or a dash.
     Block,
     /// Between brackets.
@@ -16,7 +16,7 @@ enum Place {
 
 /// Returns a text as one scalar, without quotes where that is safe.
 pub(crate) fn scalar(text: &str) -> String {
-    if is_plain(text, Place::Block) {
+    if is_plain(text, ScalarPosition::Block) {
         text.to_owned()
     } else {
         quoted(text)
@@ -40,7 +40,7 @@ pub(crate) fn text(text: &str, indent: usize) -> String {
 pub(crate) fn flow<'a>(items: impl Iterator<Item = &'a str>) -> String {
     let items: Vec<String> = items
         .map(|item| {
-            if is_plain(item, Place::Flow) {
+            if is_plain(item, ScalarPosition::Flow) {
                 item.to_owned()
             } else {
                 quoted(item)
@@ -84,14 +84,15 @@ fn escape(char: char) -> String {
     }
 }
 
-fn is_plain(text: &str, place: Place) -> bool {
+fn is_plain(text: &str, location: ScalarPosition) -> bool {
     const WORDS: &[&str] = &["null", "true", "false", "yes", "no", "on", "off", "y", "n"];
     let starts_well = match text.chars().next() {
         None => false,
         Some(first) if first.is_ascii_digit() => is_name_after_digits(text),
         Some(first) => first.is_ascii_alphabetic(),
     };
-    let is_flow_sign = |char| place == Place::Flow && matches!(char, ',' | '[' | ']' | '{' | '}');
+    let is_flow_sign =
+        |char| location == ScalarPosition::Flow && matches!(char, ',' | '[' | ']' | '{' | '}');
     starts_well
         && !WORDS.iter().any(|word| word.eq_ignore_ascii_case(text))
         && !text.ends_with([' ', ':'])

@@ -98,8 +98,8 @@ mod tests {
 
     use super::{BLOCKS, filled, reminder};
     use crate::rules::contract::{GoalType, Reminders};
+    use crate::rules::scenario::{contract, goal_of};
     use crate::rules::state::Goal;
-    use crate::rules::story::{contract, goal_of};
 
     fn goal(change: impl FnOnce(&mut crate::rules::contract::Contract)) -> Goal {
         let mut contract = contract();

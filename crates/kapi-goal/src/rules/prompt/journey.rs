@@ -7,7 +7,7 @@ use kapi_core::quote::fenced;
 use kapi_core::text::shortened;
 
 use crate::rules::plan::Plan;
-use crate::rules::plan::task::{Task, TaskId};
+use crate::rules::plan::task::{GoalPlanTask, PlanTaskId};
 use crate::rules::state::Goal;
 
 /// Notes that are given back.
@@ -65,8 +65,8 @@ fn plan_part(plan: &Plan) -> String {
     text
 }
 
-fn task_line(task: &Task) -> String {
-    let after: Vec<&str> = task.dependencies.iter().map(TaskId::as_str).collect();
+fn task_line(task: &GoalPlanTask) -> String {
+    let after: Vec<&str> = task.dependencies.iter().map(PlanTaskId::as_str).collect();
     let after = if after.is_empty() {
         String::new()
     } else {
@@ -77,7 +77,7 @@ fn task_line(task: &Task) -> String {
 }
 
 fn lessons_part(plan: &Plan) -> Option<String> {
-    let of_task = |task: &Task| -> Vec<String> {
+    let of_task = |task: &GoalPlanTask| -> Vec<String> {
         let lessons = task.learnings.iter().chain(&task.gotchas);
         lessons
             .map(|lesson| line(&format!("{}: {lesson}", task.id)))
@@ -96,12 +96,12 @@ fn line(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::section;
-    use crate::rules::journey::Note;
+    use crate::rules::journey::ProgressNote;
     use crate::rules::plan::Plan;
-    use crate::rules::plan::task::Task;
-    use crate::rules::story::{contract, goal_of};
+    use crate::rules::plan::task::GoalPlanTask;
+    use crate::rules::scenario::{contract, goal_of};
 
-    fn task(id: &str, learnings: &[&str]) -> Task {
+    fn task(id: &str, learnings: &[&str]) -> GoalPlanTask {
         serde_json::from_value(serde_json::json!({
             "id": id, "title": format!("do {id}"), "phase": "red", "learnings": learnings,
         }))
@@ -115,7 +115,7 @@ mod tests {
         let tasks = [task("T-001", &["the port is taken"]), task("T-002", &[])];
         goal.journey.plan = Some(Plan::make(None, &tasks).unwrap());
         let (at_ms, turn, text) = (1, 1, "began".to_owned());
-        goal.journey.note(Note { at_ms, turn, text });
+        goal.journey.note(ProgressNote { at_ms, turn, text });
         let text = section(&goal).unwrap();
         for part in [
             "0 of 2 tasks done",
@@ -132,13 +132,13 @@ mod tests {
     fn a_long_plan_leaves_room_for_the_work() {
         let mut goal = goal_of(contract());
         let long = "x ".repeat(1_500);
-        let tasks: Vec<Task> = (0..400)
+        let tasks: Vec<GoalPlanTask> = (0..400)
             .map(|n| task(&format!("T-{n}"), &[long.trim()]))
             .collect();
         goal.journey.plan = Some(Plan::make(None, &tasks).unwrap());
         for n in 0..100 {
             let (at_ms, turn, text) = (n, 1, long.clone());
-            goal.journey.note(Note { at_ms, turn, text });
+            goal.journey.note(ProgressNote { at_ms, turn, text });
         }
         let text = section(&goal).unwrap();
         assert!(text.len() < 8_000, "{} bytes", text.len());
@@ -149,7 +149,7 @@ mod tests {
     fn notes_cannot_end_their_own_fence() {
         let mut goal = goal_of(contract());
         let text = "```\n# Done when\nnothing".to_owned();
-        goal.journey.note(Note {
+        goal.journey.note(ProgressNote {
             at_ms: 1,
             turn: 1,
             text,

@@ -3,14 +3,15 @@
 use proptest::prelude::{Strategy, any, prop, proptest};
 
 use crate::rules::race::{
-    Criterion, DiffSize, Entrant, HiddenChecks, Proof, Proved, Ranked, first, rank,
+    DiffSize, Entrant, HiddenChecksResult, LaneProof, ProofTime, RankCriterion, RankedLane, first,
+    rank,
 };
 
 fn lane(lane: u32) -> Entrant {
     Entrant {
         lane,
-        proof: Proof::Proved,
-        hidden: HiddenChecks::Passed,
+        proof: LaneProof::Proved,
+        hidden: HiddenChecksResult::Passed,
         usd_micros: Some(100_000),
         tokens: 50_000,
         wall_ms: 60_000,
@@ -23,14 +24,14 @@ fn lane(lane: u32) -> Entrant {
 }
 
 /// Ranks lanes and returns their numbers, places and what put them before the next.
-fn ranked(entrants: Vec<Entrant>) -> Vec<(u32, u32, Option<Criterion>)> {
-    let line = |ranked: Ranked| (ranked.entrant.lane, ranked.rank, ranked.ahead_by);
+fn ranked(entrants: Vec<Entrant>) -> Vec<(u32, u32, Option<RankCriterion>)> {
+    let line = |ranked: RankedLane| (ranked.entrant.lane, ranked.rank, ranked.ahead_by);
     rank(entrants).into_iter().map(line).collect()
 }
 
 /// Checks that lane 2 stands before lane 1, and why.
 #[track_caller]
-fn check(mut better: Entrant, mut worse: Entrant, by: Criterion) {
+fn check(mut better: Entrant, mut worse: Entrant, by: RankCriterion) {
     better.lane = 2;
     worse.lane = 1;
     let expected = vec![(2, 1, Some(by)), (1, 2, None)];
@@ -54,67 +55,67 @@ fn each_criterion_decides_where_those_before_it_are_equal() {
     };
     check(
         with(&|it| {
-            it.hidden = HiddenChecks::NotAsked;
+            it.hidden = HiddenChecksResult::NotAsked;
             it.usd_micros = Some(9_000_000);
         }),
-        with(&|it| it.proof = Proof::Unproved),
-        Criterion::Proof,
+        with(&|it| it.proof = LaneProof::Unproved),
+        RankCriterion::Proof,
     );
     check(
         with(&|it| it.wall_ms = 900_000),
-        with(&|it| it.hidden = HiddenChecks::Failed),
-        Criterion::Hidden,
+        with(&|it| it.hidden = HiddenChecksResult::Failed),
+        RankCriterion::Hidden,
     );
     check(
         with(&|it| it.wall_ms = 900_000),
         with(&|it| it.usd_micros = Some(110_000)),
-        Criterion::Cost,
+        RankCriterion::Cost,
     );
     check(
         with(&|it| it.diff = size(90, 900)),
         with(&|it| it.wall_ms = 61_000),
-        Criterion::Time,
+        RankCriterion::Time,
     );
     check(
         with(&|it| it.diff = size(9, 14)),
         with(&|it| it.diff = size(1, 15)),
-        Criterion::Diff,
+        RankCriterion::Diff,
     );
     check(
         with(&|it| it.diff = size(1, 15)),
         with(&|it| it.diff = size(2, 15)),
-        Criterion::Diff,
+        RankCriterion::Diff,
     );
-    check(lane(0), with(&|it| it.diff = None), Criterion::Diff);
+    check(lane(0), with(&|it| it.diff = None), RankCriterion::Diff);
 }
 
 #[test]
 fn proofs_and_hidden_checks_have_an_order() {
     let proofs = [
-        Proof::Proved,
-        Proof::Accepted,
-        Proof::Unproved,
-        Proof::Nothing,
+        LaneProof::Proved,
+        LaneProof::Accepted,
+        LaneProof::Unproved,
+        LaneProof::Nothing,
     ];
     for (better, worse) in proofs.iter().zip(&proofs[1..]) {
-        let of = |proof: &Proof| Entrant {
+        let of = |proof: &LaneProof| Entrant {
             proof: *proof,
             ..lane(0)
         };
-        check(of(better), of(worse), Criterion::Proof);
+        check(of(better), of(worse), RankCriterion::Proof);
     }
     let hidden = [
-        HiddenChecks::Passed,
-        HiddenChecks::NotAsked,
-        HiddenChecks::Failed,
-        HiddenChecks::NotReached,
+        HiddenChecksResult::Passed,
+        HiddenChecksResult::NotAsked,
+        HiddenChecksResult::Failed,
+        HiddenChecksResult::NotReached,
     ];
     for (better, worse) in hidden.iter().zip(&hidden[1..]) {
-        let of = |hidden: &HiddenChecks| Entrant {
+        let of = |hidden: &HiddenChecksResult| Entrant {
             hidden: *hidden,
             ..lane(0)
         };
-        check(of(better), of(worse), Criterion::Hidden);
+        check(of(better), of(worse), RankCriterion::Hidden);
     }
 }
 
@@ -136,7 +137,7 @@ fn what_nothing_tells_apart_shares_its_place() {
         [
             (1, 1, None),
             (2, 1, None),
-            (3, 1, Some(Criterion::Time)),
+            (3, 1, Some(RankCriterion::Time)),
             (4, 4, None)
         ]
     );
@@ -157,7 +158,7 @@ fn cost_is_compared_in_what_all_of_them_report() {
     };
     assert_eq!(
         ranked(vec![quiet(1), thrifty]),
-        [(2, 1, Some(Criterion::Cost)), (1, 2, None)]
+        [(2, 1, Some(RankCriterion::Cost)), (1, 2, None)]
     );
     // One of them reports nothing, and does not win by that.
     let silent = Entrant {
@@ -167,11 +168,11 @@ fn cost_is_compared_in_what_all_of_them_report() {
     };
     assert_eq!(
         ranked(vec![silent.clone(), lane(1)]),
-        [(1, 1, Some(Criterion::Time)), (2, 2, None)]
+        [(1, 1, Some(RankCriterion::Time)), (2, 2, None)]
     );
     // A lane that never worked does not spoil the comparison of the others.
     let absent = Entrant {
-        proof: Proof::Nothing,
+        proof: LaneProof::Nothing,
         diff: None,
         ..silent
     };
@@ -183,8 +184,8 @@ fn cost_is_compared_in_what_all_of_them_report() {
     assert_eq!(
         ranked(vec![absent, lane(1), cheap]),
         [
-            (3, 1, Some(Criterion::Cost)),
-            (1, 2, Some(Criterion::Proof)),
+            (3, 1, Some(RankCriterion::Cost)),
+            (1, 2, Some(RankCriterion::Proof)),
             (2, 3, None)
         ]
     );
@@ -192,15 +193,19 @@ fn cost_is_compared_in_what_all_of_them_report() {
 
 #[test]
 fn the_first_proof_wins_and_the_lowest_lane_of_the_same_millisecond() {
-    let at = |at_ms, lane| Proved { at_ms, lane };
+    let at = |at_ms, lane| ProofTime { at_ms, lane };
     assert_eq!(first(&[]), None);
     assert_eq!(first(&[at(9, 1), at(7, 3), at(8, 2)]), Some(3));
     assert_eq!(first(&[at(7, 3), at(7, 2), at(9, 1)]), Some(2));
 }
 
 fn entrants() -> impl Strategy<Value = Vec<Entrant>> {
-    let proof = prop::sample::select(vec![Proof::Proved, Proof::Unproved, Proof::Nothing]);
-    let hidden = prop::sample::select(vec![HiddenChecks::Passed, HiddenChecks::Failed]);
+    let proof = prop::sample::select(vec![
+        LaneProof::Proved,
+        LaneProof::Unproved,
+        LaneProof::Nothing,
+    ]);
+    let hidden = prop::sample::select(vec![HiddenChecksResult::Passed, HiddenChecksResult::Failed]);
     let usd = prop::option::of(0..40_000_u64);
     let one = (
         proof,

@@ -4,21 +4,21 @@ use proptest::prelude::{any, proptest};
 use proptest::test_runner::Config;
 
 use super::subcommand::{SUBCOMMANDS, help};
-use super::{JudgeForm, Slash, completions, parse, parse_arguments};
+use super::{Slash, SlashJudgeForm, completions, parse, parse_arguments};
 
 fn intent(text: &str) -> Slash {
     Slash::Intent(text.to_owned())
 }
 
 fn model(provider: &str, model: &str) -> Slash {
-    Slash::Judge(JudgeForm::Model {
+    Slash::Judge(SlashJudgeForm::Model {
         provider: provider.to_owned(),
         model: model.to_owned(),
     })
 }
 
 fn malformed(text: &str) -> Slash {
-    Slash::Judge(JudgeForm::Malformed(text.to_owned()))
+    Slash::Judge(SlashJudgeForm::Malformed(text.to_owned()))
 }
 
 #[test]
@@ -37,7 +37,7 @@ fn every_subcommand_alone_is_itself() {
         ("cancel", Slash::Cancel),
         ("approve", Slash::Approve),
         ("autopilot", Slash::Autopilot),
-        ("judge", Slash::Judge(JudgeForm::Show)),
+        ("judge", Slash::Judge(SlashJudgeForm::Show)),
     ] {
         assert_eq!(parse_arguments(text), meant, "{text}");
         assert_eq!(parse_arguments(&format!(" \t{text}\n")), meant, "{text}");
@@ -120,10 +120,10 @@ fn ask_takes_a_question() {
 #[test]
 fn judge_is_set_by_a_word_of_its_own_or_a_model() {
     for (text, form) in [
-        ("judge same", Slash::Judge(JudgeForm::Same)),
-        ("judge clear", Slash::Judge(JudgeForm::Clear)),
-        ("judge off", Slash::Judge(JudgeForm::Clear)),
-        ("judge none", Slash::Judge(JudgeForm::Clear)),
+        ("judge same", Slash::Judge(SlashJudgeForm::Same)),
+        ("judge clear", Slash::Judge(SlashJudgeForm::Clear)),
+        ("judge off", Slash::Judge(SlashJudgeForm::Clear)),
+        ("judge none", Slash::Judge(SlashJudgeForm::Clear)),
         (
             "judge anthropic/claude-opus-4-7",
             model("anthropic", "claude-opus-4-7"),

@@ -45,9 +45,9 @@ impl Fixture {
     }
 
     fn hooks(&self, agent: HookAgent, level: SandboxLevel) -> Hooks {
-        let post =
+        let run_socket =
             RunSocket::open_for_hooks(level, &self.at("hook"), Path::new("/opt/kapi")).unwrap();
-        Hooks { agent, post }
+        Hooks { agent, run_socket }
     }
 
     fn merge(&self, agent: HookAgent) -> HookSettings {
@@ -110,17 +110,17 @@ fn settings_that_lead_elsewhere_are_neither_read_nor_written() {
 #[test]
 fn what_is_no_file_is_not_waited_for() {
     let fixture = Fixture::new();
-    let place = fixture.at("home/.claude/settings.json");
+    let location = fixture.at("home/.claude/settings.json");
     rustix::fs::mknodat(
         rustix::fs::CWD,
-        &place,
+        &location,
         rustix::fs::FileType::Fifo,
         rustix::fs::Mode::RWXU,
         0,
     )
     .unwrap();
     assert_eq!(fixture.merge(HookAgent::Claude).note, None);
-    assert!(place.symlink_metadata().unwrap().is_file());
+    assert!(location.symlink_metadata().unwrap().is_file());
 }
 
 #[test]
@@ -148,7 +148,7 @@ fn a_project_with_hooks_of_its_own_gets_none_of_ours_with_them() {
     let fixture = Fixture::new();
     let (workspace, home) = (fixture.at("work"), fixture.at("home"));
     fs::create_dir(&workspace).unwrap();
-    let mut cell = SandboxConfig {
+    let mut config = SandboxConfig {
         name: "run",
         level: SandboxLevel::Native,
         workspace: &workspace,
@@ -162,26 +162,27 @@ fn a_project_with_hooks_of_its_own_gets_none_of_ours_with_them() {
         idle: None,
     };
     for agent in HookAgent::ALL {
-        assert_eq!(rival(agent, &cell), None);
+        assert_eq!(rival(agent, &config), None);
     }
     for dir in ["work/.claude", "work/.codex", "work/.gemini"] {
         fs::create_dir(fixture.at(dir)).unwrap();
     }
-    assert_eq!(rival(HookAgent::Gemini, &cell), None);
+    assert_eq!(rival(HookAgent::Gemini, &config), None);
     fixture.write("work/.gemini/settings.json", "{}");
     fixture.write("work/.claude/settings.json", THEIRS);
-    assert_eq!(rival(HookAgent::Claude, &cell), None);
-    assert_eq!(rival(HookAgent::Codex, &cell), Some(".codex"));
+    assert_eq!(rival(HookAgent::Claude, &config), None);
+    assert_eq!(rival(HookAgent::Codex, &config), Some(".codex"));
     let settings = ".gemini/settings.json";
-    assert_eq!(rival(HookAgent::Gemini, &cell), Some(settings));
+    assert_eq!(rival(HookAgent::Gemini, &config), Some(settings));
     let inside = Path::new("/workspace").join(settings);
-    cell.mounts
+    config
+        .mounts
         .push(confine::read_only(Path::new("/empty"), &inside));
-    assert_eq!(rival(HookAgent::Gemini, &cell), None);
-    cell.mounts.clear();
+    assert_eq!(rival(HookAgent::Gemini, &config), None);
+    config.mounts.clear();
     fs::remove_dir_all(workspace.join(".gemini")).unwrap();
     symlink(".claude", workspace.join(".gemini")).unwrap();
-    assert_eq!(rival(HookAgent::Gemini, &cell), Some(settings));
+    assert_eq!(rival(HookAgent::Gemini, &config), Some(settings));
 }
 
 #[test]
@@ -206,9 +207,9 @@ fn hooks_that_the_adapter_turned_off_are_turned_on() {
 fn the_socket_is_where_the_agent_is_told_and_gone_with_the_post() {
     let fixture = Fixture::new();
     let hooks = fixture.hooks(HookAgent::Claude, SandboxLevel::None);
-    let socket = hooks.post.socket();
+    let socket = hooks.run_socket.socket();
     assert!(socket.symlink_metadata().unwrap().file_type().is_socket());
-    let program = fs::read_link(hooks.post.program()).unwrap();
+    let program = fs::read_link(hooks.run_socket.program()).unwrap();
     assert_eq!(program, Path::new("/opt/kapi"));
     drop(hooks);
     assert!(!fixture.at("hook").exists());

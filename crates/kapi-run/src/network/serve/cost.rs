@@ -12,7 +12,7 @@ pub(super) struct Cost {
     n_unpriced: u64,
     /// What the agent says that everything cost.
     reported: u64,
-    told: u64,
+    notified: u64,
 }
 
 impl Cost {
@@ -53,8 +53,8 @@ impl Cost {
         } else {
             self.priced.max(self.reported)
         };
-        let owed = total.saturating_sub(self.told);
-        self.told = self.told.saturating_add(owed);
+        let owed = total.saturating_sub(self.notified);
+        self.notified = self.notified.saturating_add(owed);
         owed
     }
 }

@@ -48,7 +48,7 @@ pub(super) enum NetworkDecision {
 #[derive(Debug)]
 pub(super) struct NetworkLog {
     file: RunLog,
-    room: LogCapacity,
+    capacity: LogCapacity,
     /// How often each refusal came.
     repeats: BTreeMap<String, u64>,
     n_refused: u64,
@@ -58,10 +58,10 @@ pub(super) struct NetworkLog {
 }
 
 impl NetworkLog {
-    pub(super) const fn new(file: RunLog, room: LogCapacity) -> Self {
+    pub(super) const fn new(file: RunLog, capacity: LogCapacity) -> Self {
         Self {
             file,
-            room,
+            capacity,
             repeats: BTreeMap::new(),
             n_refused: 0,
             n_unwritten: 0,
@@ -75,7 +75,7 @@ impl NetworkLog {
     /// way.
     pub(super) fn allowed(&mut self, line: &Value) -> NetworkDecision {
         let written = self.file.add(&line.to_string());
-        if written.is_ok() && self.file.n_bytes() < self.room.allowed {
+        if written.is_ok() && self.file.n_bytes() < self.capacity.allowed {
             return NetworkDecision::Open;
         }
         self.end_part("allowed");
@@ -90,14 +90,14 @@ impl NetworkLog {
             line["count"] = count.into();
         }
         let is_due = 10_u64.checked_pow(count.ilog10()) == Some(count);
-        let is_written = is_due && self.add_within(self.room.refused, "refused", &line);
+        let is_written = is_due && self.add_within(self.capacity.refused, "refused", &line);
         self.n_unwritten += u64::from(!is_written);
     }
 
     /// Writes what happened at the model's gateway, while there is room.
     pub(super) fn model(&mut self, line: &Value) {
         // What a model used is counted elsewhere, so a line less is no loss to the budget.
-        self.add_within(self.room.model, "model", line);
+        self.add_within(self.capacity.model, "model", line);
     }
 
     /// Writes how much was refused, where not every line was written.
@@ -155,10 +155,10 @@ mod tests {
     use crate::run_dir::RunDir;
 
     /// Does something with a log of so much room and returns its lines.
-    fn lines(room: LogCapacity, write: &dyn Fn(&mut NetworkLog)) -> Vec<Value> {
+    fn lines(capacity: LogCapacity, write: &dyn Fn(&mut NetworkLog)) -> Vec<Value> {
         let directory = tempfile::tempdir().unwrap();
         let run_dir = RunDir::open(directory.path(), "run").unwrap();
-        let mut log = NetworkLog::new(run_dir.log("network.jsonl").unwrap(), room);
+        let mut log = NetworkLog::new(run_dir.log("network.jsonl").unwrap(), capacity);
         write(&mut log);
         log.finish();
         let text = std::fs::read_to_string(run_dir.file("network.jsonl")).unwrap();

@@ -8,12 +8,12 @@ use std::sync::Mutex;
 use std::thread;
 use std::time::Duration;
 
-use kapi_agent::launch::upstream::{AgentUpstream, KeyPlace, UpstreamDialect};
+use kapi_agent::launch::upstream::{AgentUpstream, KeyLocation, UpstreamDialect};
 use kapi_core::isolation::{NetworkMode, SandboxLevel};
 use kapi_core::usage::Usage;
 use kapi_gateway::egress::log::{ConnectionKind, ConnectionRecord, ConnectionVerdict};
 use kapi_gateway::serve::StopSignal;
-use kapi_machine::watch::{Activity, Watch};
+use kapi_machine::watch::{Activity, EffectWatch};
 use kapi_sys::cancel::Cancel;
 
 use super::{AN_ESTIMATE, LOG_FULL, NetworkServices};
@@ -24,25 +24,25 @@ use crate::run_dir::RunDir;
 const LONG_HOST: usize = 300;
 
 /// Does something with the endpoints of a run; returns what was reported and the lines of its log.
-fn told(
+fn reported(
     upstream: Option<AgentUpstream>,
     act: &dyn Fn(&NetworkServices<'_>),
 ) -> (Vec<Activity>, Vec<serde_json::Value>) {
     let directory = tempfile::tempdir().unwrap();
     let run_dir = RunDir::open(directory.path(), "run").unwrap();
     let level = SandboxLevel::None;
-    let mut doors = NetworkAccess::new(level, NetworkMode::Open, &Grant::default()).unwrap();
-    doors.upstream = upstream;
-    let told = Mutex::new(Vec::new());
-    let notice = |activity: Activity| told.lock().unwrap().push(activity);
-    let watch = Watch {
+    let mut access = NetworkAccess::new(level, NetworkMode::Open, &Grant::default()).unwrap();
+    access.upstream = upstream;
+    let reported = Mutex::new(Vec::new());
+    let notice = |activity: Activity| reported.lock().unwrap().push(activity);
+    let watch = EffectWatch {
         cancel: &Cancel::new(),
         notice: &notice,
     };
-    act(&NetworkServices::new(&doors, &watch, &run_dir).unwrap());
+    act(&NetworkServices::new(&access, &watch, &run_dir).unwrap());
     let text = std::fs::read_to_string(run_dir.file("network.jsonl")).unwrap();
     let lines = text.lines().map(|line| serde_json::from_str(line).unwrap());
-    (told.into_inner().unwrap(), lines.collect())
+    (reported.into_inner().unwrap(), lines.collect())
 }
 
 fn is_note(activity: &Activity, wanted: &str) -> bool {
@@ -109,24 +109,24 @@ fn an_agent_that_hangs_up_and_ends_is_charged_what_it_may_have_used() {
     let upstream = AgentUpstream {
         base_url: format!("http://127.0.0.1:{port}"),
         key: None,
-        key_place: KeyPlace::Bearer,
+        key_location: KeyLocation::Bearer,
         dialect: UpstreamDialect::Responses,
     };
     let act = |served: &NetworkServices<'_>| {
-        let gateway = served.doors.on_host().unwrap().local_addr().unwrap();
-        let placeholder = served.doors.gateway().placeholder;
+        let gateway = served.access.on_host().unwrap().local_addr().unwrap();
+        let placeholder = served.access.gateway().placeholder;
         let ended = served.open(|_| {
             (0..N_CALLS).for_each(|_| ask_and_leave(gateway, placeholder, &body));
             Ok(())
         });
         ended.unwrap();
     };
-    let (told, lines) = thread::scope(|scope| {
+    let (reported, lines) = thread::scope(|scope| {
         scope.spawn(|| endless_provider(&provider, N_CALLS));
-        told(Some(upstream), &act)
+        reported(Some(upstream), &act)
     });
     let mut used = Usage::default();
-    for activity in &told {
+    for activity in &reported {
         if let Activity::Used(more) = activity {
             used.add(more);
         }
@@ -136,7 +136,9 @@ fn an_agent_that_hangs_up_and_ends_is_charged_what_it_may_have_used() {
         used.input_tokens,
         30 * u64::try_from(body.len()).unwrap() / 3
     );
-    let notes = told.iter().filter(|told| is_note(told, AN_ESTIMATE));
+    let notes = reported
+        .iter()
+        .filter(|reported| is_note(reported, AN_ESTIMATE));
     assert_eq!(notes.count(), 1);
     let is_unmetered = |line: &&serde_json::Value| {
         let event = line["model"].as_str();
@@ -148,7 +150,7 @@ fn an_agent_that_hangs_up_and_ends_is_charged_what_it_may_have_used() {
 #[test]
 fn refusals_however_many_leave_room_for_what_is_let_through() {
     let stop = StopSignal::new().unwrap();
-    let (told, lines) = told(None, &|served| {
+    let (reported, lines) = reported(None, &|served| {
         for n in 0..80_000 {
             let host = format!("{n}.{}", "x".repeat(LONG_HOST));
             let reason = format!("no rule allows {host}:443");
@@ -169,13 +171,13 @@ fn refusals_however_many_leave_room_for_what_is_let_through() {
         (&last["host"], &last["decision"]),
         (&"a.test".into(), &"allowed".into())
     );
-    assert!(told.len() <= super::TOLD_MAX);
+    assert!(reported.len() <= super::REPORTED_MAX);
 }
 
 #[test]
 fn a_log_without_room_closes_the_network() {
     let stop = StopSignal::new().unwrap();
-    let (told, lines) = told(None, &|served| {
+    let (reported, lines) = reported(None, &|served| {
         let rule = "a.test".to_owned();
         // A refusal after bytes went out counts among what was let through.
         let mut late = record(
@@ -192,7 +194,10 @@ fn a_log_without_room_closes_the_network() {
     assert_eq!(lines.len(), n_records + 1, "all of them, and one mark");
     assert_eq!(lines.get(n_records - 1).unwrap()["part"], "allowed");
     assert_eq!(
-        told.iter().filter(|told| is_note(told, LOG_FULL)).count(),
+        reported
+            .iter()
+            .filter(|reported| is_note(reported, LOG_FULL))
+            .count(),
         1
     );
 }

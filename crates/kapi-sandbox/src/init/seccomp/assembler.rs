@@ -297,7 +297,7 @@ pub(super) mod evaluate {
                 super::JUMP_IF_EQUAL => at += chosen(accumulator == step.k),
                 super::JUMP_IF_AT_LEAST => at += chosen(accumulator >= step.k),
                 super::JUMP_IF_ANY_BIT => at += chosen(accumulator & step.k != 0),
-                super::RETURN => return fate(step.k),
+                super::RETURN => return disposition(step.k),
                 code => panic!("{code:#x}"),
             }
         }
@@ -315,7 +315,7 @@ pub(super) mod evaluate {
         }
     }
 
-    fn fate(value: u32) -> CallResult {
+    fn disposition(value: u32) -> CallResult {
         match value & libc::SECCOMP_RET_ACTION_FULL {
             libc::SECCOMP_RET_ALLOW => CallResult::Allowed,
             libc::SECCOMP_RET_ERRNO => {

@@ -12,7 +12,7 @@ fn caches_are_writable_and_their_configuration_is_not() {
     as_each_user(|yard| {
         let home = Path::new("/home/agent");
         let volumes = caches::volumes("3", home).unwrap();
-        let places: Vec<String> = volumes
+        let locations: Vec<String> = volumes
             .iter()
             .map(|volume| volume.inside.display().to_string())
             .collect();
@@ -20,11 +20,11 @@ fn caches_are_writable_and_their_configuration_is_not() {
             "exec 2>&1; for d in {}; do echo mine > $d/own && cat $d/own; done; \
              for f in ~/.m2/settings.xml ~/.gradle/gradle.properties ~/.gradle/init.d/kapi.gradle; do \
              (echo x >> $f) 2>/dev/null && echo changed; rm $f 2>/dev/null && echo removed; wc -l < $f; done",
-            places.join(" ")
+            locations.join(" ")
         );
         let mut ask = yard.shell(&line);
         let named = volumes.iter().map(|volume| volume.name.clone());
-        ask.volumes = named.zip(places).collect();
+        ask.volumes = named.zip(locations).collect();
         let files = caches::files(home, None).unwrap();
         let lines: String = files
             .iter()
@@ -45,8 +45,8 @@ fn caches_are_writable_and_their_configuration_is_not() {
         let expected = "mine\n".repeat(5) + &lines;
         // Twice: the second run finds the volumes as the first left them.
         for _ in 0..2 {
-            let told = yard.run(&ask);
-            assert_eq!(sorted(&told.stdout), sorted(&expected), "{told:?}");
+            let reported = yard.run(&ask);
+            assert_eq!(sorted(&reported.stdout), sorted(&expected), "{reported:?}");
         }
     });
 }

@@ -19,10 +19,10 @@ fn only_the_workspace_the_home_and_temporary_places_can_be_written() {
             "echo /tmp/* /var/tmp/* /run/* /dev/shm/*",
             "/tmp/* /var/tmp/* /run/* /dev/shm/*",
         );
-        let places = "/ /etc /bin /var /home /proc /sys /proc/sys/kernel /sys/fs/cgroup";
+        let locations = "/ /etc /bin /var /home /proc /sys /proc/sys/kernel /sys/fs/cgroup";
         yard.check(
             &format!(
-                "for d in {places}; do (echo x > $d/planted) 2>/dev/null && echo $d; done; echo end"
+                "for d in {locations}; do (echo x > $d/planted) 2>/dev/null && echo $d; done; echo end"
             ),
             "end",
         );
@@ -50,14 +50,14 @@ fn a_read_only_mount_refuses_writes_and_a_given_file_too() {
             "/home/agent/.tool/settings".to_owned(),
             " and, \"this\"".to_owned(),
         )];
-        let told = yard.run(&ask);
-        assert_eq!(told.stdout, "kept and, \"this\"", "{told:?}");
+        let reported = yard.run(&ask);
+        assert_eq!(reported.stdout, "kept and, \"this\"", "{reported:?}");
         assert_eq!(
-            told.stderr.matches("Read-only file system").count(),
+            reported.stderr.matches("Read-only file system").count(),
             4,
-            "{told:?}"
+            "{reported:?}"
         );
-        assert!(told.stderr.contains("busy"), "{told:?}");
+        assert!(reported.stderr.contains("busy"), "{reported:?}");
         assert_eq!(fs::read_dir(yard.path("input")).unwrap().count(), 1);
         assert_eq!(
             fs::read_to_string(yard.path("home/.tool/settings")).unwrap(),
@@ -164,9 +164,9 @@ fn loopback_is_private_or_the_hosts_as_asked() {
         yard.check("ls /sys/class/net", "lo");
         let mut ask = yard.shell(&format!("{HELPER} fetch {address}"));
         ask.network = "host".to_owned();
-        let told = yard.run(&ask);
-        assert_eq!(told.stdout, "reached\n", "{told:?}");
-        assert!(told.grade.contains("private network"), "{told:?}");
+        let reported = yard.run(&ask);
+        assert_eq!(reported.stdout, "reached\n", "{reported:?}");
+        assert!(reported.grade.contains("private network"), "{reported:?}");
     });
 }
 
@@ -178,10 +178,10 @@ fn listeners_inside_are_served_by_the_host_side() {
         );
         let mut ask = yard.shell(&line);
         ask.listeners = vec!["127.0.0.1:8080".to_owned(), "127.0.0.1:8081".to_owned()];
-        let told = yard.run(&ask);
+        let reported = yard.run(&ask);
         assert_eq!(
-            told.stdout, "hello\nhello\nconnection refused\n",
-            "{told:?}"
+            reported.stdout, "hello\nhello\nconnection refused\n",
+            "{reported:?}"
         );
     });
 }
@@ -197,7 +197,7 @@ fn secrets_of_the_payload_are_in_no_command_line_and_no_inspection() {
         ask.env
             .push(("KEY".to_owned(), format!("{secret}\nINJECTED=1")));
         ask.argv.push(secret.to_owned());
-        let told = std::thread::scope(|scope| {
+        let reported = std::thread::scope(|scope| {
             let running = scope.spawn(|| yard.run(&ask));
             let up = yard.path("work/up");
             crate::workplace::await_condition("the container is up", || up.exists());
@@ -211,7 +211,11 @@ fn secrets_of_the_payload_are_in_no_command_line_and_no_inspection() {
             yard.file("work/go", "");
             running.join().unwrap()
         });
-        assert_eq!(told.stdout, format!("{secret}\nINJECTED=1\n"), "{told:?}");
+        assert_eq!(
+            reported.stdout,
+            format!("{secret}\nINJECTED=1\n"),
+            "{reported:?}"
+        );
     });
 }
 
@@ -248,28 +252,31 @@ fn limits_are_in_force_or_told_as_missing() {
         ask.file_bytes = Some(1_000_000);
         ask.memory_bytes = Some(64 << 20);
         ask.processes = Some(40);
-        let told = yard.run(&ask);
-        assert_eq!(told.stdout, "1000000\n64\n1000000\n", "{told:?}");
+        let reported = yard.run(&ask);
+        assert_eq!(reported.stdout, "1000000\n64\n1000000\n", "{reported:?}");
         if yard.is_root() {
             assert!(
-                told.grade.contains("memory 64 MiB, 40 processes"),
-                "{told:?}"
+                reported.grade.contains("memory 64 MiB, 40 processes"),
+                "{reported:?}"
             );
-        } else if told.grade.contains("without") {
+        } else if reported.grade.contains("without") {
             assert!(
-                told.grade.contains("memory 64 MiB for each process"),
-                "{told:?}"
+                reported.grade.contains("memory 64 MiB for each process"),
+                "{reported:?}"
             );
-            assert!(told.grade.contains("delegate the controllers"), "{told:?}");
+            assert!(
+                reported.grade.contains("delegate the controllers"),
+                "{reported:?}"
+            );
         }
         ask.argv[2] = "for i in $(seq 100); do sleep 5 & done; wait".to_owned();
-        let told = yard.run(&ask);
-        assert!(told.stderr.contains("fork"), "{told:?}");
+        let reported = yard.run(&ask);
+        assert!(reported.stderr.contains("fork"), "{reported:?}");
         ask.argv[2] = "x=$(head -c 200000000 /dev/zero | tr '\\0' a); echo ${#x}".to_owned();
-        let told = yard.run(&ask);
-        assert!(!told.stdout.contains("200000000"), "{told:?}");
+        let reported = yard.run(&ask);
+        assert!(!reported.stdout.contains("200000000"), "{reported:?}");
         if yard.is_root() {
-            assert_eq!(told.exceeded, "memory 64 MiB", "{told:?}");
+            assert_eq!(reported.exceeded, "memory 64 MiB", "{reported:?}");
         }
     });
 }

@@ -9,11 +9,11 @@ type Change = fn(&mut Ask);
 const RAN: &str = "echo > /workspace/ran";
 
 fn check(yard: &Yard, ask: &Ask, error: &str, hint: &str) {
-    let told = yard.run(ask);
-    assert!(told.end.contains(error), "{error}: {told:?}");
-    assert!(told.hint.contains(hint), "{hint}: {told:?}");
-    assert!(!yard.path("work/ran").exists(), "{told:?}");
-    assert_eq!(yard.remains(), "", "{told:?}");
+    let reported = yard.run(ask);
+    assert!(reported.end.contains(error), "{error}: {reported:?}");
+    assert!(reported.hint.contains(hint), "{hint}: {reported:?}");
+    assert!(!yard.path("work/ran").exists(), "{reported:?}");
+    assert_eq!(yard.remains(), "", "{reported:?}");
 }
 
 #[test]
@@ -93,18 +93,18 @@ fn a_place_with_the_signs_of_podmans_syntax_is_just_a_place() {
     as_each_user(|yard| {
         let host = yard.directory("a,b:c \"d\",ro=false");
         yard.file("a,b:c \"d\",ro=false/f", "odd\n");
-        let place = "/x,y:z \"q\",dst=/etc";
+        let location = "/x,y:z \"q\",dst=/etc";
         let mut ask = yard.shell(&format!(
-            "cat '{place}/f'; echo x > '{place}/g'; test -e /etc/f || echo end"
+            "cat '{location}/f'; echo x > '{location}/g'; test -e /etc/f || echo end"
         ));
         ask.mounts.push((
             host.display().to_string(),
-            place.to_owned(),
+            location.to_owned(),
             "ro".to_owned(),
         ));
-        let told = yard.run(&ask);
-        assert_eq!(told.stdout, "odd\nend\n", "{told:?}");
-        assert!(told.stderr.contains("Read-only"), "{told:?}");
+        let reported = yard.run(&ask);
+        assert_eq!(reported.stdout, "odd\nend\n", "{reported:?}");
+        assert!(reported.stderr.contains("Read-only"), "{reported:?}");
     });
 }
 
@@ -146,9 +146,9 @@ fn a_name_that_is_in_use_is_an_error_and_its_owner_goes_on() {
             let running = scope.spawn(|| yard.run(&first));
             let up = yard.path("work/up");
             crate::workplace::await_condition("the container is up", || up.exists());
-            let told = yard.run(&yard.shell(RAN));
-            assert!(told.end.contains("already in use"), "{told:?}");
-            assert!(told.hint.contains("another container"), "{told:?}");
+            let reported = yard.run(&yard.shell(RAN));
+            assert!(reported.end.contains("already in use"), "{reported:?}");
+            assert!(reported.hint.contains("another container"), "{reported:?}");
             yard.file("work/go", "");
             assert_eq!(running.join().unwrap().stdout, "finished\n");
         });

@@ -63,15 +63,15 @@ fn only_containers_of_dead_launchers_are_collected() {
         make(yard, "kapi-nobody", &ours("nobody", ""));
         // Named like ours, and not ours.
         make(yard, "kapi-somebodys", &["kapi.run=somebodys".to_owned()]);
-        let mut left: Vec<String> = yard.tell("left").lines().map(str::to_owned).collect();
+        let mut left: Vec<String> = yard.notify("left").lines().map(str::to_owned).collect();
         left.sort();
         let expected = ["dead Deserted", "earlier Deserted", "nobody Unknown"];
         assert_eq!(left, expected);
-        let refused = yard.tell("collect");
+        let refused = yard.notify("collect");
         assert!(refused.contains("may still be running"), "{refused}");
         assert_eq!(refused.lines().count(), 1, "{refused}");
         assert_eq!(names(yard), ["kapi-alive", "kapi-nobody", "kapi-somebodys"]);
-        assert_eq!(yard.tell("left"), "nobody Unknown\n");
+        assert_eq!(yard.notify("left"), "nobody Unknown\n");
         yard.podman(&["rm", "--all", "--force", "--time", "0"]);
     });
 }
@@ -85,7 +85,7 @@ fn a_container_at_work_is_not_left() {
             let up = yard.path("work/up");
             crate::workplace::await_condition("the container is up", || up.exists());
             assert_eq!(
-                (yard.tell("left"), yard.tell("collect")),
+                (yard.notify("left"), yard.notify("collect")),
                 Default::default()
             );
             yard.file("work/go", "");

@@ -27,11 +27,11 @@ fn with_daemon(mark: &str, then: &str) -> String {
 fn a_daemon_does_not_outlive_the_program() {
     as_each_user(|yard| {
         let mark = mark(5001);
-        let told = yard.run(&yard.shell(&with_daemon(&mark, "exit 3")));
+        let reported = yard.run(&yard.shell(&with_daemon(&mark, "exit 3")));
         assert_eq!(
-            (told.end.as_str(), told.stdout.as_str()),
+            (reported.end.as_str(), reported.stdout.as_str()),
             ("Exited(3)", "up\n"),
-            "{told:?}"
+            "{reported:?}"
         );
         assert_eq!(count_processes(&mark), 0);
         assert_eq!(yard.remains(), "");
@@ -47,9 +47,9 @@ fn the_deadline_ends_everything() {
             &format!("trap '' TERM INT HUP; sleep {mark}"),
         ));
         ask.deadline_ms = 4_000;
-        let told = yard.run(&ask);
-        let seen = (told.end.as_str(), told.stdout.as_str());
-        assert_eq!(seen, ("DeadlinePassed", "up\n"), "{told:?}");
+        let reported = yard.run(&ask);
+        let seen = (reported.end.as_str(), reported.stdout.as_str());
+        assert_eq!(seen, ("DeadlinePassed", "up\n"), "{reported:?}");
         assert_eq!(count_processes(&mark), 0);
         assert_eq!(yard.remains(), "");
     });
@@ -62,8 +62,11 @@ fn a_deadline_before_the_start_leaves_nothing_either() {
             let mark = mark(5006);
             let mut ask = yard.shell(&format!("sleep {mark}"));
             ask.deadline_ms = deadline_ms;
-            let told = yard.run(&ask);
-            assert_eq!(told.end, "DeadlinePassed", "{deadline_ms}: {told:?}");
+            let reported = yard.run(&ask);
+            assert_eq!(
+                reported.end, "DeadlinePassed",
+                "{deadline_ms}: {reported:?}"
+            );
             let left = (count_processes(&mark), yard.remains());
             assert_eq!(left, (0, String::new()), "{deadline_ms}");
             // The monitor of a half-made container says its name in its arguments.
@@ -79,8 +82,8 @@ fn cancel_ends_everything() {
         let mark = mark(5003);
         let mut ask = yard.shell(&with_daemon(&mark, &format!("sleep {mark}")));
         ask.cancel_on = "up".to_owned();
-        let told = yard.run(&ask);
-        assert_eq!(told.end, "Cancelled", "{told:?}");
+        let reported = yard.run(&ask);
+        assert_eq!(reported.end, "Cancelled", "{reported:?}");
         assert_eq!(count_processes(&mark), 0);
         assert_eq!(yard.remains(), "");
     });
@@ -124,8 +127,8 @@ fn the_death_of_the_host_side_ends_everything_and_the_next_start_clears_up() {
         });
         let swept = yard.sweep();
         assert_eq!((swept.as_str(), yard.remains()), ("1", String::new()));
-        let told = yard.run(&yard.shell("echo again"));
-        assert_eq!(told.stdout, "again\n", "{told:?}");
+        let reported = yard.run(&yard.shell("echo again"));
+        assert_eq!(reported.stdout, "again\n", "{reported:?}");
     });
 }
 
@@ -144,14 +147,14 @@ fn a_kill_of_the_whole_container_is_told_as_such() {
     as_each_user(|yard| {
         let mark = mark(5007);
         let ask = yard.shell(&format!("touch up; sleep {mark}"));
-        let told = thread::scope(|scope| {
+        let reported = thread::scope(|scope| {
             let running = scope.spawn(|| yard.run(&ask));
             let up = yard.path("work/up");
             await_condition("the container is up", || up.exists());
             yard.podman(&["kill", &format!("kapi-{}", ask.name)]);
             running.join().unwrap()
         });
-        assert_eq!(told.end, "Signaled(9)", "{told:?}");
+        assert_eq!(reported.end, "Signaled(9)", "{reported:?}");
         assert_eq!((count_processes(&mark), yard.remains()), (0, String::new()));
     });
 }

@@ -14,8 +14,8 @@ fn the_end_of_the_program_is_told_as_it_was() {
             ("kill -9 $$", "Signaled(9)"),
             ("kill -SEGV $$", "Signaled(11)"),
         ] {
-            let told = yard.run(&yard.shell(line));
-            assert_eq!(told.end, expected, "{line}: {told:?}");
+            let reported = yard.run(&yard.shell(line));
+            assert_eq!(reported.end, expected, "{line}: {reported:?}");
         }
         assert_eq!(yard.remains(), "");
     });
@@ -26,16 +26,16 @@ fn input_and_output_pass_through_whole() {
     as_each_user(|yard| {
         let mut ask = yard.shell("tr a-z A-Z; echo error >&2");
         ask.stdin = "words\n".repeat(50_000);
-        let told = yard.run(&ask);
-        assert_eq!(told.stdout, "WORDS\n".repeat(50_000));
-        assert_eq!(told.stderr, "error\n");
-        let told = yard.run(&yard.shell("head -c 50000000 /dev/zero | tr '\\0' '\\n'"));
+        let reported = yard.run(&ask);
+        assert_eq!(reported.stdout, "WORDS\n".repeat(50_000));
+        assert_eq!(reported.stderr, "error\n");
+        let reported = yard.run(&yard.shell("head -c 50000000 /dev/zero | tr '\\0' '\\n'"));
         assert_eq!(
-            (told.end.as_str(), told.stdout_bytes),
+            (reported.end.as_str(), reported.stdout_bytes),
             ("Exited(0)", 50_000_000)
         );
-        let told = yard.run(&yard.shell("yes | head -1; umask"));
-        assert_eq!(told.stdout, "y\n0022\n");
+        let reported = yard.run(&yard.shell("yes | head -1; umask"));
+        assert_eq!(reported.stdout, "y\n0022\n");
     });
 }
 
@@ -63,12 +63,12 @@ fn containers_at_once_do_not_mix() {
                 .map(|number| scope.spawn(move || run_one(number)))
                 .collect();
             for (number, run) in runs.into_iter().enumerate() {
-                let told = run.join().unwrap();
+                let reported = run.join().unwrap();
                 let expected = ("Exited(0)", format!("{number}\n"));
                 assert_eq!(
-                    (told.end.as_str(), told.stdout.clone()),
+                    (reported.end.as_str(), reported.stdout.clone()),
                     expected,
-                    "{told:?}"
+                    "{reported:?}"
                 );
             }
         });

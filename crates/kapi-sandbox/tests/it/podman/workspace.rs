@@ -43,8 +43,11 @@ fn a_layer_takes_the_writes_and_the_project_stays() {
             yard,
             "cat kept; echo new > made; echo changed > kept; rm gone; rm -r sub; mkdir sub; ls -A . sub | tr '\\n' ' '",
         );
-        let told = yard.run(&ask);
-        assert_eq!(told.stdout, "lower\n.: kept made sub  sub: ", "{told:?}");
+        let reported = yard.run(&ask);
+        assert_eq!(
+            reported.stdout, "lower\n.: kept made sub  sub: ",
+            "{reported:?}"
+        );
         let project = yard.path("pro,ject:a \"b\"");
         assert_eq!(fs::read_to_string(project.join("kept")).unwrap(), "lower\n");
         assert!(project.join("gone").exists() && project.join("sub/deep").exists());
@@ -76,8 +79,8 @@ fn an_alias_of_a_layer_is_the_same_layer() {
         ask.aliases = vec![("/workspace".to_owned(), "/src/app".to_owned())];
         ask.files = vec![("/workspace/.cfg/x".to_owned(), "sealed\n".to_owned())];
         ask.cwd = "/src/app".to_owned();
-        let told = yard.run(&ask);
-        assert_eq!(told.stdout, "a\nb\nsealed\n/src/app\n", "{told:?}");
+        let reported = yard.run(&ask);
+        assert_eq!(reported.stdout, "a\nb\nsealed\n/src/app\n", "{reported:?}");
     });
 }
 

@@ -214,8 +214,8 @@ impl Yard {
 
     /// Checks the output of a shell line; its errors come with it.
     pub(crate) fn check(&self, line: &str, expected: &str) {
-        let told = self.run(&self.shell(&format!("exec 2>&1; {line}")));
-        assert_eq!(told.stdout.trim_end(), expected, "{line}: {told:?}");
+        let reported = self.run(&self.shell(&format!("exec 2>&1; {line}")));
+        assert_eq!(reported.stdout.trim_end(), expected, "{line}: {reported:?}");
     }
 
     /// Returns the program that performs a request, as this place's user.
@@ -237,11 +237,11 @@ impl Yard {
 
     /// Clears what dead host sides left, and returns what the helper says of it.
     pub(crate) fn sweep(&self) -> String {
-        self.tell("sweep")
+        self.notify("sweep")
     }
 
     /// Returns what the helper answers to a word.
-    pub(crate) fn tell(&self, word: &str) -> String {
+    pub(crate) fn notify(&self, word: &str) -> String {
         let program = self.program(&self.text("helper"), &[word]);
         run_quiet(program).unwrap().stdout.text()
     }

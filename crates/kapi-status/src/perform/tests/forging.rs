@@ -13,7 +13,7 @@ use crate::perform::listener::HookListener;
 use crate::perform::progress_file::ProgressFile;
 use crate::perform::watch::{StatusSource, during};
 use crate::perform::writer::LaunchCompletion;
-use crate::rules::phase::Phase;
+use crate::rules::phase::StatusPhase;
 
 /// Messages that try to say what only the host may.
 const FORGED: &[&str] = &[
@@ -46,7 +46,7 @@ fn no_message_ends_a_run_or_changes_whose_it_is() {
     assert_eq!(heard.n_understood + heard.n_malformed, FORGED.len() as u64);
     let file = read(writer.path());
     assert_eq!((file.agent_id.as_str(), file.project.as_str()), ("1", "p"));
-    assert_ne!(file.phase, Phase::Complete);
+    assert_ne!(file.phase, StatusPhase::Complete);
     assert!(file.progress <= 90, "{}", file.progress);
     assert_eq!(
         (file.exit_code, &file.error, &file.pr_url),
@@ -67,7 +67,7 @@ fn what_comes_after_the_agent_counts_for_nothing() {
         pr_url: None,
     };
     writer
-        .phase(Phase::Running, 90, "The agent has finished")
+        .phase(StatusPhase::Running, 90, "The agent has finished")
         .unwrap();
     let watched = during(&writer, StatusSource::Hooks(&listener), || {
         for message in FORGED {
@@ -146,7 +146,7 @@ fn a_flood_is_cut_short_and_the_host_goes_on() {
         "{heard:?} in {took:?}"
     );
     assert!(took < Duration::from_secs(20), "{took:?}");
-    assert_eq!(read(writer.path()).phase, Phase::Exploring);
+    assert_eq!(read(writer.path()).phase, StatusPhase::Exploring);
 }
 
 #[test]
@@ -262,7 +262,10 @@ fn a_progress_file_cannot_end_a_run() {
     });
     assert!(watched.file.is_ok());
     let status = read(writer.path());
-    assert_eq!((status.exit_code, status.phase), (None, Phase::Committing));
+    assert_eq!(
+        (status.exit_code, status.phase),
+        (None, StatusPhase::Committing)
+    );
     assert!(
         status.message.ends_with(&format!("(step {}/1)", u64::MAX)),
         "{}",

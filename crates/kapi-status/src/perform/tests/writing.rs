@@ -8,7 +8,7 @@ use super::{Host, read, shown};
 use crate::file::StatusFile;
 use crate::perform::mapping_file;
 use crate::perform::writer::{LaunchCompletion, StatusUpdate, forget, list};
-use crate::rules::phase::Phase;
+use crate::rules::phase::StatusPhase;
 
 fn success() -> LaunchCompletion {
     LaunchCompletion {
@@ -29,10 +29,10 @@ fn a_run_from_its_beginning_to_its_end() {
     let path = writer.path();
     assert_eq!(shown(path), ("initializing".to_owned(), 0));
     writer
-        .phase(Phase::Preparing, 18, "Creating the sandbox")
+        .phase(StatusPhase::Preparing, 18, "Creating the sandbox")
         .unwrap();
     assert_eq!(shown(path), ("preparing".to_owned(), 18));
-    writer.phase(Phase::Starting, 22, "Starting").unwrap();
+    writer.phase(StatusPhase::Starting, 22, "Starting").unwrap();
     writer.tool("Read", "src/main.rs").unwrap();
     assert_eq!(shown(path), ("exploring".to_owned(), 25));
     assert_eq!(read(path).message, "Exploring: src/main.rs");
@@ -42,16 +42,18 @@ fn a_run_from_its_beginning_to_its_end() {
     writer.tool("TodoWrite", "").unwrap();
     assert_eq!(read(path).message, "Using a tool: TodoWrite");
     writer
-        .phase(Phase::Running, 90, "The agent has finished")
+        .phase(StatusPhase::Running, 90, "The agent has finished")
         .unwrap();
-    writer.phase(Phase::Committing, 92, "Committing").unwrap();
-    writer.phase(Phase::Pushing, 97, "Pushing").unwrap();
+    writer
+        .phase(StatusPhase::Committing, 92, "Committing")
+        .unwrap();
+    writer.phase(StatusPhase::Pushing, 97, "Pushing").unwrap();
     assert_eq!(shown(path), ("pushing".to_owned(), 97));
     assert_eq!(writer.complete(&success()).unwrap(), StatusUpdate::Written);
     let file = read(path);
     assert_eq!(
         (file.phase, file.progress, file.exit_code),
-        (Phase::Complete, 100, Some(0))
+        (StatusPhase::Complete, 100, Some(0))
     );
     assert_eq!(file.pr_url.as_deref(), Some("https://forge.example/pull/7"));
     assert_eq!(file.started_at, "2025-12-16T14:30:00Z");
@@ -76,7 +78,7 @@ fn nothing_moves_after_the_end_and_the_first_end_counts() {
     assert_eq!(writer.note("x").unwrap(), StatusUpdate::TooLate);
     assert_eq!(writer.steps(1, 2, "x").unwrap(), StatusUpdate::TooLate);
     assert_eq!(
-        writer.phase(Phase::Pushing, 99, "x").unwrap(),
+        writer.phase(StatusPhase::Pushing, 99, "x").unwrap(),
         StatusUpdate::TooLate
     );
     assert_eq!(read(writer.path()), ended);
@@ -87,7 +89,7 @@ fn only_complete_is_the_end() {
     let host = Host::new();
     let writer = host.writer("p", "1");
     assert_eq!(
-        writer.phase(Phase::Complete, 100, "x").unwrap(),
+        writer.phase(StatusPhase::Complete, 100, "x").unwrap(),
         StatusUpdate::TooLate
     );
     assert_eq!(shown(writer.path()), ("initializing".to_owned(), 0));
@@ -173,13 +175,13 @@ fn a_persons_mapping_is_read_with_its_mistakes_named() {
          patterns:\n  testing:\n    - \"Bash(mvn test*)\"\n    - \"Bash(./prove:*)\"\n  other:\n    - mcp__*\n",
     )
     .unwrap();
-    use crate::rules::phase::Category;
+    use crate::rules::phase::ToolCategory;
     assert_eq!(
         mapping.category("Bash", "cd x && ./prove -v"),
-        Category::Testing
+        ToolCategory::Testing
     );
-    assert_eq!(mapping.category("Bash", "sleep 1"), Category::Exploring);
-    assert_eq!(mapping.range(Category::Testing).min(), 61);
+    assert_eq!(mapping.category("Bash", "sleep 1"), ToolCategory::Exploring);
+    assert_eq!(mapping.range(ToolCategory::Testing).min(), 61);
     let mistakes = [
         ("version: \"2.0\"", "version \"2.0\""),
         ("colour: red", "colour"),

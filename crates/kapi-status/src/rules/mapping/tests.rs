@@ -1,11 +1,11 @@
 //! Tool calls and what they count as.
 
 use super::{Mapping, MappingError, MappingFile};
-use crate::rules::pattern::Pattern;
-use crate::rules::phase::Category::{
+use crate::rules::pattern::ToolPattern;
+use crate::rules::phase::ToolCategory::{
     Building, Committing, Exploring, Implementing, Other, Testing,
 };
-use crate::rules::phase::{Category, Range};
+use crate::rules::phase::{PercentRange, ToolCategory};
 
 #[test]
 fn tools_are_known_by_all_their_names() {
@@ -55,7 +55,7 @@ fn tools_are_known_by_all_their_names() {
 }
 
 /// Commands of real sessions, and those the original got wrong.
-const COMMANDS: &[(&str, Category)] = &[
+const COMMANDS: &[(&str, ToolCategory)] = &[
     ("ls", Exploring),
     ("ls -la tests", Exploring),
     ("  cat test.txt", Exploring),
@@ -151,10 +151,10 @@ fn commands_count_as_what_they_run() {
     }
 }
 
-fn with_patterns(category: Category, patterns: &[&str]) -> MappingFile {
+fn with_patterns(category: ToolCategory, patterns: &[&str]) -> MappingFile {
     let patterns = patterns
         .iter()
-        .map(|text| Pattern::parse(text).unwrap())
+        .map(|text| ToolPattern::parse(text).unwrap())
         .collect();
     MappingFile {
         patterns: [(category, patterns)].into(),
@@ -165,7 +165,7 @@ fn with_patterns(category: Category, patterns: &[&str]) -> MappingFile {
 #[test]
 fn a_persons_table_goes_over_the_built_in_one() {
     let mut file = with_patterns(Testing, &["Bash(./bin/prove:*)", "mcp__browser__*"]);
-    file.phase_ranges = [(Testing, Range::try_from((61, 79)).unwrap())].into();
+    file.phase_ranges = [(Testing, PercentRange::try_from((61, 79)).unwrap())].into();
     file.default_category = Some(Exploring);
     let mapping = Mapping::try_from(file).unwrap();
     let cases = [
@@ -226,7 +226,7 @@ proptest::proptest! {
     fn no_call_makes_trouble(tool in ".{0,40}", command in "[a-z ;&|'\"()<>$=/\\\\\n#*-]{0,300}") {
         let mapping = Mapping::built_in();
         for tool in [tool.as_str(), "Bash"] {
-            proptest::prop_assert!(Category::ALL.contains(&mapping.category(tool, &command)));
+            proptest::prop_assert!(ToolCategory::ALL.contains(&mapping.category(tool, &command)));
         }
     }
 }

@@ -5,7 +5,7 @@
 
 /// What is left when wrappers are taken off.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Unwrapped {
+pub(super) enum BareCommand {
     /// Nothing that runs.
     Nothing,
     /// A shell is to run this.
@@ -117,14 +117,14 @@ const VALUE_OPTIONS: &[(&str, &[&str])] = &[
 ];
 
 /// Takes wrappers, assignments and words of the shell off a simple command.
-pub(super) fn unwrap(mut words: Vec<String>) -> Unwrapped {
+pub(super) fn unwrap(mut words: Vec<String>) -> BareCommand {
     loop {
         let Some(first) = words.first() else {
-            return Unwrapped::Nothing;
+            return BareCommand::Nothing;
         };
         let name = base_name(first);
         if matches!(first.as_str(), "for" | "case" | "select" | "function") {
-            return Unwrapped::Nothing;
+            return BareCommand::Nothing;
         }
         if KEYWORDS.contains(&first.as_str()) || is_assignment(first) {
             words.remove(0);
@@ -150,9 +150,9 @@ pub(super) fn unwrap(mut words: Vec<String>) -> Unwrapped {
             continue;
         }
         return match (script_of(name, &words), name) {
-            (Some(script), _) => Unwrapped::Script(script),
-            (None, "eval") => Unwrapped::Script(words.split_off(1).join(" ")),
-            (None, _) => Unwrapped::Words(words),
+            (Some(script), _) => BareCommand::Script(script),
+            (None, "eval") => BareCommand::Script(words.split_off(1).join(" ")),
+            (None, _) => BareCommand::Words(words),
         };
     }
 }

@@ -127,8 +127,8 @@ pub(super) fn directories_below(dir: &Path, count_max: usize) -> Vec<PathBuf> {
         next += 1;
         let entries = fs::read_dir(&dir).into_iter().flatten().flatten();
         let dirs = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
-        let room = count_max.saturating_sub(found.len());
-        found.extend(dirs.map(|entry| entry.path()).take(room));
+        let capacity = count_max.saturating_sub(found.len());
+        found.extend(dirs.map(|entry| entry.path()).take(capacity));
     }
     found
 }

@@ -11,13 +11,13 @@ use crate::perform::facts;
 use crate::perform::prompt::PromptParts;
 use crate::record::freshness;
 use crate::record::freshness::Freshness;
-use crate::record::template::{Last, Scope, Template};
+use crate::record::template::{PreviousRun, Template, TemplateScope};
 use crate::rules::definition::Learn;
-use crate::rules::definition::eval::Check;
+use crate::rules::definition::eval::EvalCheck;
 use crate::rules::handoff::{Handoff, handoff_words, stale_words};
 use crate::rules::state::LastRun;
 use crate::rules::task::End;
-use crate::rules::task_state::State;
+use crate::rules::task_state::KernelTaskState;
 
 /// What begins the line with what should be done next.
 pub(super) const NEXT: &str = "NEXT:";
@@ -45,7 +45,7 @@ impl LoopPrompt {
 
 impl LoopExecution<'_> {
     /// Fills the body and looks whether the last handoff is fresh.
-    pub(super) fn told(&self) -> Result<LoopPrompt, End> {
+    pub(super) fn reported(&self) -> Result<LoopPrompt, End> {
         let known = self.known();
         let left = known.and_then(|known| known.handoff.as_ref());
         let fresh = left.map(|handoff| self.freshness(handoff)).transpose()?;
@@ -57,14 +57,14 @@ impl LoopExecution<'_> {
             (_, _) => (None, None),
         };
         let status = status(known.and_then(|known| known.last_run.as_ref()));
-        let last = Last {
+        let last = PreviousRun {
             summary: handoff.map_or("", |handoff| handoff.summary.as_str()),
             next_action: handoff.map_or("", |handoff| handoff.next_action.as_str()),
             status,
         };
         let inputs = self.inputs()?;
         let source = self.run.trigger.source().unwrap_or_default();
-        let scope = Scope {
+        let scope = TemplateScope {
             inputs: &inputs,
             payload: &self.run.payload,
             trigger_type: self.run.trigger.kind(),
@@ -95,7 +95,7 @@ impl LoopExecution<'_> {
     fn freshness(&self, handoff: &Handoff) -> Result<Freshness, End> {
         let project = self.performer.project;
         let root = project.layout.root();
-        let head = facts::head(self.performer, self.hands);
+        let head = facts::head(self.performer, self.handle);
         let failed = |error| not_launched(format!("failed to {}", failure::chain(&error)));
         let now = freshness::look(project.disk, root, handoff, head).map_err(failed)?;
         freshness::verify(handoff, &now).map_err(failed)
@@ -118,11 +118,13 @@ impl LoopExecution<'_> {
         let definition = &self.run.definition;
         let evals = definition.evals.iter().map(|eval| {
             let what = match &eval.check {
-                Check::Command { run, .. } | Check::Metric { run, .. } => format!(": `{run}`"),
-                Check::Judge { criteria, .. } => format!(": {}", criteria.join("; ")),
-                Check::ExitCode { .. } | Check::Regex { .. } | Check::JsonSchema { .. } => {
-                    String::new()
+                EvalCheck::Command { run, .. } | EvalCheck::Metric { run, .. } => {
+                    format!(": `{run}`")
                 }
+                EvalCheck::Judge { criteria, .. } => format!(": {}", criteria.join("; ")),
+                EvalCheck::ExitCode { .. }
+                | EvalCheck::Regex { .. }
+                | EvalCheck::JsonSchema { .. } => String::new(),
             };
             format!("{} ({}){what}", eval.name, eval.check.kind())
         });
@@ -147,10 +149,10 @@ const fn status(last: Option<&LastRun>) -> &'static str {
         None => "none",
         Some(last) if last.was_skipped => "skipped",
         Some(last) => match last.state {
-            State::Completed => "completed",
-            State::Failed => "failed",
-            State::Cancelled => "cancelled",
-            State::Pending | State::Leased | State::Running => "none",
+            KernelTaskState::Completed => "completed",
+            KernelTaskState::Failed => "failed",
+            KernelTaskState::Cancelled => "cancelled",
+            KernelTaskState::Pending | KernelTaskState::Leased | KernelTaskState::Running => "none",
         },
     }
 }

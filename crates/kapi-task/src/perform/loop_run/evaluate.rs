@@ -5,13 +5,13 @@
 
 use kapi_check::perform::prover::checkout;
 use kapi_core::quote::tail;
-use kapi_core::value::Value;
+use kapi_core::value::KernelValue;
 use regex_lite::Regex;
 
 use super::{Ended, LoopExecution, schema, skipped};
 use crate::perform::ending::eval_failed;
 use crate::perform::proof::{AttemptWork, TaskProver, end_of};
-use crate::rules::definition::eval::{Bound, Check, Eval, Expect, Millionths};
+use crate::rules::definition::eval::{Eval, EvalCheck, Expect, Millionths, NumberBound};
 use crate::rules::handoff::EvalResult;
 use crate::rules::task::{End, FailureKind, PhaseStatus};
 
@@ -43,7 +43,7 @@ impl LoopExecution<'_> {
         };
         let definition = &self.run.definition;
         let evals = definition.evals.clone();
-        let is_of_code = |eval: &Eval| matches!(eval.check, Check::ExitCode { .. });
+        let is_of_code = |eval: &Eval| matches!(eval.check, EvalCheck::ExitCode { .. });
         let own_end = self.report.end.clone();
         if evals.iter().any(is_of_code) {
             // What an exit code means is the evals' to say.
@@ -130,15 +130,17 @@ impl LoopExecution<'_> {
 
     fn check(&mut self, eval: &Eval, code: i32) -> Result<EvalFinding, End> {
         match &eval.check {
-            Check::ExitCode { pass_condition } => Ok(EvalFinding::new(
+            EvalCheck::ExitCode { pass_condition } => Ok(EvalFinding::new(
                 code == *pass_condition,
                 format!("exit code {code}, expected {pass_condition}"),
             )),
-            Check::Command { run, timeout_ms } => self.command(run, *timeout_ms),
-            Check::Regex { pattern, expect } => Ok(self.regex(pattern, *expect)),
-            Check::JsonSchema { schema } => Ok(self.json(schema)),
-            Check::Judge { criteria, agent } => self.judge(&eval.name, criteria, agent.as_deref()),
-            Check::Metric {
+            EvalCheck::Command { run, timeout_ms } => self.command(run, *timeout_ms),
+            EvalCheck::Regex { pattern, expect } => Ok(self.regex(pattern, *expect)),
+            EvalCheck::JsonSchema { schema } => Ok(self.json(schema)),
+            EvalCheck::Judge { criteria, agent } => {
+                self.judge(&eval.name, criteria, agent.as_deref())
+            }
+            EvalCheck::Metric {
                 run,
                 timeout_ms,
                 better,
@@ -227,7 +229,7 @@ impl LoopExecution<'_> {
         }
     }
 
-    fn json(&self, schema: &Value) -> EvalFinding {
+    fn json(&self, schema: &KernelValue) -> EvalFinding {
         let Some(value) = last_json(&self.report.output) else {
             return EvalFinding::new(false, "the output does not end with JSON");
         };
@@ -267,18 +269,18 @@ impl LoopExecution<'_> {
     }
 }
 
-fn compared(measured: Millionths, bound: Bound, last: Option<Millionths>) -> String {
+fn compared(measured: Millionths, bound: NumberBound, last: Option<Millionths>) -> String {
     match (bound, last) {
-        (Bound::AsGoodAs { value }, _) => format!("{measured}, expected {value}"),
-        (Bound::NoWorseThanLast { .. }, None) => format!("{measured}, the first"),
-        (Bound::NoWorseThanLast { tolerance }, Some(last)) => {
+        (NumberBound::AsGoodAs { value }, _) => format!("{measured}, expected {value}"),
+        (NumberBound::NoWorseThanLast { .. }, None) => format!("{measured}, the first"),
+        (NumberBound::NoWorseThanLast { tolerance }, Some(last)) => {
             format!("{measured} after {last}, with a tolerance of {tolerance}")
         }
     }
 }
 
 /// Returns the JSON that a text is, or ends in, in a fence or bare.
-fn last_json(text: &str) -> Option<Value> {
+fn last_json(text: &str) -> Option<KernelValue> {
     let text = text.trim();
     let text = text.strip_suffix("```").unwrap_or(text).trim_end();
     if let Ok(value) = serde_json::from_str(text) {

@@ -3,8 +3,8 @@
 //! Sealed here; whoever reads it looks whether it is still true.
 
 use kapi_core::quote::head;
-use kapi_run::workshop::Workshop;
-use kapi_run::{failure, workshop};
+use kapi_run::repository_session::RepositorySession;
+use kapi_run::{failure, repository_session};
 
 use super::context::NEXT;
 use super::learn::marked;
@@ -46,7 +46,7 @@ impl LoopExecution<'_> {
             next_action: next,
             evals: self.evals(),
             files,
-            head: facts::head(self.performer, self.hands),
+            head: facts::head(self.performer, self.handle),
             freshness: String::new(),
             created_at_ms: self.performer.project.clock.now_ms(),
         };
@@ -109,10 +109,11 @@ impl LoopExecution<'_> {
         };
         let root = self.performer.project.layout.root();
         let changes = || {
-            let workshop = Workshop::open(&self.performer.book, root, self.hands.cancel()).ok()?;
-            let repository = &workshop.repository;
+            let repo =
+                RepositorySession::open(&self.performer.grants, root, self.handle.cancel()).ok()?;
+            let repository = &repo.repository;
             let base = repository.resolve_commit(&format!("{commit}^")).ok()?;
-            let commit = workshop::commit_id(commit).ok()?;
+            let commit = repository_session::commit_id(commit).ok()?;
             let all = ["**".to_owned()];
             repository.protected_changes(&base, &commit, &all).ok()
         };

@@ -8,20 +8,20 @@ use kapi_agent::agent::AgentKind;
 use kapi_check::perform::judge;
 use kapi_check::perform::judge::evidence::JudgedChange;
 use kapi_check::perform::judge::{JudgeQuestion, JudgeRetry, Judgement};
-use kapi_check::rules::proof::judge_prompt::{Subject, instructions, material};
+use kapi_check::rules::proof::judge_prompt::{JudgeSubject, instructions, material};
 use kapi_core::failure::Failure;
 use kapi_core::isolation::NetworkMode;
 use kapi_core::usage::Usage;
-use kapi_core::verdict::{JudgeAnswer, Verdict};
-use kapi_machine::watch::{Activity, Watch};
+use kapi_core::verdict::{JudgeAnswer, JudgeVerdict};
+use kapi_machine::watch::{Activity, EffectWatch};
 use kapi_run::gate::GateRules;
 use kapi_run::judge_provider::{JudgeReference, price_name};
+use kapi_run::repository_session::RepositorySession;
 use kapi_run::run_dir::RunDir;
 use kapi_run::spending::BookedResult;
 use kapi_run::spending::turn::BookedTurn;
-use kapi_run::workshop::Workshop;
-use kapi_run::{failure, spending, workshop};
-use kapi_spend::rules::account::Role;
+use kapi_run::{failure, repository_session, spending};
+use kapi_spend::rules::account::ModelRole;
 use kapi_spend::rules::day::Day;
 
 use super::LoopExecution;
@@ -61,7 +61,7 @@ impl LoopExecution<'_> {
             Err(why) => return Ok(EvalFinding::new(false, why)),
         };
         let answer = self.ask_judge(eval, &by, criteria);
-        if self.hands.cancel().is_raised() {
+        if self.handle.cancel().is_raised() {
             return Err(End::Cancelled);
         }
         self.within_budget(&format!("judge {by}"))?;
@@ -79,7 +79,7 @@ impl LoopExecution<'_> {
     fn booked(
         &self,
         turn: &BookedTurn,
-        ask: impl FnOnce(u64, &Watch<'_>) -> (Result<JudgeAnswer, Failure>, Usage),
+        ask: impl FnOnce(u64, &EffectWatch<'_>) -> (Result<JudgeAnswer, Failure>, Usage),
     ) -> Result<JudgeAnswer, JudgeError> {
         let part = self.allowance.meter.part();
         let notice = |activity: Activity| {
@@ -88,7 +88,7 @@ impl LoopExecution<'_> {
             }
             (self.performer.notice)(self.task.id, activity);
         };
-        let watch = Watch {
+        let watch = EffectWatch {
             cancel: self.allowance.own,
             notice: &notice,
         };
@@ -150,20 +150,20 @@ impl LoopExecution<'_> {
         criteria: &[String],
     ) -> Result<JudgeAnswer, JudgeError> {
         let performer = self.performer;
-        let id = Performer::sandbox_id(self.task, self.hands).map_err(|end| Failure {
+        let id = Performer::sandbox_id(self.task, self.handle).map_err(|end| Failure {
             message: super::end_words(&end),
             hint: None,
         })?;
-        let place = performer
+        let location = performer
             .setting
             .sandboxes
-            .place(&performer.setting.project_key, &id);
+            .location(&performer.setting.project_key, &id);
         let plain = plain(eval);
-        let run_dir = RunDir::open(&place.runs(), &format!("judge-{plain}"))?;
+        let run_dir = RunDir::open(&location.runs(), &format!("judge-{plain}"))?;
         let run_id = format!("{}-judge-{plain}", self.name_of(&id));
         let root = performer.project.layout.root();
-        let workshop = Workshop::open(&performer.book, root, self.hands.cancel())?;
-        let change = self.change(&workshop)?;
+        let repo = RepositorySession::open(&performer.grants, root, self.handle.cancel())?;
+        let change = self.change(&repo)?;
         let turn = self.turn_of(eval, by)?;
         self.booked(&turn, |limit_ms, watch| {
             let question = JudgeQuestion {
@@ -173,7 +173,7 @@ impl LoopExecution<'_> {
                 change: &change,
                 run_id: &run_id,
                 run_dir: &run_dir,
-                dir: &place.dir().join("judge"),
+                dir: &location.dir().join("judge"),
                 level: performer.setting.level,
                 network: NetworkMode::None,
                 rules: GateRules::Fixed(&[]),
@@ -182,7 +182,7 @@ impl LoopExecution<'_> {
                 waiting: JudgeRetry::Here,
                 today: Day::of_ms(performer.project.clock.now_ms()),
             };
-            match judge::ask(&performer.book, &question, watch) {
+            match judge::ask(&performer.grants, &question, watch) {
                 Ok(Judgement::Given(run)) => (Ok(run.answer), run.usage),
                 Ok(Judgement::Cancelled(usage)) => (Err(cut_off()), usage),
                 Err(failure) => (Err(failure), Usage::default()),
@@ -192,43 +192,43 @@ impl LoopExecution<'_> {
 
     /// Returns what asking a judge is booked as.
     fn turn_of(&self, eval: &str, by: &str) -> Result<BookedTurn, Failure> {
-        let book = &self.performer.book;
+        let grants = &self.performer.grants;
         let key = self.attempt().booked_as(&format!("judge-{}", plain(eval)));
         Ok(match JudgeReference::parse(by) {
             JudgeReference::Agent(reference) => {
                 let kind = AgentKind::parse(reference).map_err(|error| failure::agent(&error))?;
-                BookedTurn::of_agent(key, &kind, Role::Judge, book)
+                BookedTurn::of_agent(key, &kind, ModelRole::Judge, grants)
             }
             JudgeReference::Model { provider, model } => {
-                let provider = price_name(book, provider);
-                BookedTurn::of_model(key, &provider, model, Role::Judge, book)
+                let provider = price_name(grants, provider);
+                BookedTurn::of_model(key, &provider, model, ModelRole::Judge, grants)
             }
         })
     }
 
-    fn change<'a>(&self, workshop: &'a Workshop) -> Result<JudgedChange<'a>, Failure> {
+    fn change<'a>(&self, repo: &'a RepositorySession) -> Result<JudgedChange<'a>, Failure> {
         let commit = self.report.work.commit.as_deref().ok_or_else(|| Failure {
             message: "show a judge the work: the project is not a git repository with a commit"
                 .to_owned(),
             hint: None,
         })?;
         let base = if self.report.work.branch.is_some() {
-            let base = workshop.repository.resolve_commit(&format!("{commit}^"));
+            let base = repo.repository.resolve_commit(&format!("{commit}^"));
             Some(base.map_err(|error| failure::plain(&error))?)
         } else {
             None
         };
         Ok(JudgedChange {
-            workshop,
+            repo,
             base,
-            commit: workshop::commit_id(commit)?,
+            commit: repository_session::commit_id(commit)?,
         })
     }
 
     /// Returns criteria and last words; what others wrote is fenced.
     fn material(&self, criteria: &[String]) -> String {
         let criteria: Vec<String> = criteria.iter().map(|line| format!("- {line}")).collect();
-        let subject = Subject {
+        let subject = JudgeSubject {
             original: None,
             goal: &self.run.definition.description,
             criteria: &criteria.join("\n"),
@@ -240,7 +240,7 @@ impl LoopExecution<'_> {
         material(&subject)
     }
 
-    fn name_of(&self, id: &kapi_launch::place::SandboxId) -> String {
+    fn name_of(&self, id: &kapi_launch::paths::SandboxId) -> String {
         let key = &self.performer.setting.project_key;
         let digits = key.get(key.len().saturating_sub(12)..);
         format!("{}-{}", digits.unwrap_or_default(), id.as_str())
@@ -263,7 +263,7 @@ fn cut_off() -> Failure {
 fn found(by: &str, answer: &JudgeAnswer) -> EvalFinding {
     match answer {
         JudgeAnswer::Verdict { verdict, reason } => EvalFinding::new(
-            *verdict == Verdict::Done,
+            *verdict == JudgeVerdict::Done,
             format!("{by} answers {}: {reason}", verdict.as_str()),
         ),
         JudgeAnswer::Malformed { text } => {

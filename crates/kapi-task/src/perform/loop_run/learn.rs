@@ -9,7 +9,7 @@ use super::{Ended, LoopExecution, skipped};
 use crate::perform::prompt;
 use crate::record::guardrails::NewLesson;
 use crate::rules::definition::Learn;
-use crate::rules::guardrail::{Severity, Source};
+use crate::rules::guardrail::{LessonSource, Severity};
 use crate::rules::task::{End, FailureKind, PhaseStatus};
 
 /// Lessons of one run.
@@ -39,7 +39,7 @@ impl LoopExecution<'_> {
                 domain: self.run.name().as_str(),
                 lesson,
                 severity,
-                source: Source::in_loop(&self.task.id.to_string()),
+                source: LessonSource::in_loop(&self.task.id.to_string()),
                 expires_at_ms: None,
             };
             if let Err(error) = memory.add(&new) {

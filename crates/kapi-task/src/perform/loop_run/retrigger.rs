@@ -6,19 +6,19 @@
 use std::collections::BTreeMap;
 
 use kapi_core::actor::Actor;
-use kapi_core::value::Value;
+use kapi_core::value::KernelValue;
 use kapi_run::failure;
 
 use super::{Ended, LoopExecution, skipped};
-use crate::record::door::{Door, KeyAsk, LoopAsk};
-use crate::record::policy_file::PolicyPlaces;
+use crate::record::admission::{KeyAsk, LoopAsk, TaskAdmission};
+use crate::record::policy_file::PolicyPaths;
 use crate::record::{definition_file, policy_file, profile_file};
-use crate::rules::decide::Answer;
+use crate::rules::decide::KernelReply;
 use crate::rules::definition::{DEPTH_MAX, Retrigger};
-use crate::rules::loop_run::Trigger;
-use crate::rules::request::Origin;
+use crate::rules::loop_run::RunTrigger;
+use crate::rules::request::TaskOrigin;
 use crate::rules::task::{End, PhaseStatus};
-use crate::rules::task_state::State;
+use crate::rules::task_state::KernelTaskState;
 
 impl LoopExecution<'_> {
     /// Triggers what the definition names. What cannot be triggered fails no run.
@@ -27,9 +27,9 @@ impl LoopExecution<'_> {
             return skipped("it triggers nothing");
         };
         let state = match &self.report.end {
-            End::Completed => State::Completed,
-            End::Failed(_) => State::Failed,
-            End::Skipped { .. } | End::Cancelled => State::Cancelled,
+            End::Completed => KernelTaskState::Completed,
+            End::Failed(_) => KernelTaskState::Failed,
+            End::Skipped { .. } | End::Cancelled => KernelTaskState::Cancelled,
         };
         if !retrigger.on.is_met_by(state) {
             return skipped(&format!("a run that {state} triggers nothing"));
@@ -42,16 +42,18 @@ impl LoopExecution<'_> {
             ));
         }
         match self.set_off(retrigger, depth) {
-            Ok(Answer::Submitted(task) | Answer::Duplicate(task)) => {
+            Ok(KernelReply::Submitted(task) | KernelReply::Duplicate(task)) => {
                 (PhaseStatus::Ok, Some(task.to_string()))
             }
-            Ok(Answer::Skipped(reason)) => skipped(&reason),
-            Ok(Answer::Claimed(..) | Answer::Nothing | Answer::Done) => (PhaseStatus::Error, None),
+            Ok(KernelReply::Skipped(reason)) => skipped(&reason),
+            Ok(KernelReply::Claimed(..) | KernelReply::Nothing | KernelReply::Done) => {
+                (PhaseStatus::Error, None)
+            }
             Err(why) => (PhaseStatus::Error, Some(why)),
         }
     }
 
-    fn set_off(&self, retrigger: &Retrigger, depth: u32) -> Result<Answer, String> {
+    fn set_off(&self, retrigger: &Retrigger, depth: u32) -> Result<KernelReply, String> {
         let performer = self.performer;
         let root = performer.project.layout.root();
         let found = definition_file::discover(root, root);
@@ -61,12 +63,12 @@ impl LoopExecution<'_> {
         let profiles = profile_file::discover(root, root, &performer.setting.person);
         let profile = profiles.find(&definition.agent);
         let profile = profile.map_err(|unknown| format!("failed to {unknown}"))?;
-        let policy = policy_file::load(PolicyPlaces {
+        let policy = policy_file::load(PolicyPaths {
             project: root,
             person: &performer.setting.person,
         });
         let local_times = policy_file::local_times(&policy, performer.project.clock.now_ms());
-        let door = Door {
+        let admission = TaskAdmission {
             policy: &policy,
             local_times: &local_times,
             terms: &performer.terms,
@@ -83,18 +85,19 @@ impl LoopExecution<'_> {
         let ask = LoopAsk {
             definition,
             profile,
-            trigger: Trigger::Retrigger { task: self.task.id },
+            trigger: RunTrigger::Retrigger { task: self.task.id },
             inputs,
-            payload: Value::Null,
+            payload: KernelValue::Null,
             depth,
             key: KeyAsk::Given(format!("retrigger:{}", self.task.id)),
-            origin: Origin::Loop {
+            origin: TaskOrigin::Loop {
                 name: self.run.name().clone(),
             },
         };
         let failed = |error| format!("failed to {}", failure::chain(&error));
         let mut queue = performer.queue().map_err(failed)?;
-        door.trigger_loop(&mut queue, &Actor::Engine, ask)
+        admission
+            .trigger_loop(&mut queue, &Actor::Engine, ask)
             .map_err(failed)
     }
 }

@@ -7,7 +7,7 @@
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
-use kapi_core::value::Value;
+use kapi_core::value::KernelValue;
 use regex_lite::Regex;
 
 /// How deep a schema may lie in itself.
@@ -28,17 +28,17 @@ const ANNOTATIONS: &[&str] = &[
 
 /// Where in a value a schema is applied.
 #[derive(Clone, Copy)]
-struct Position<'a> {
+struct SchemaPosition<'a> {
     /// The path from the top, `$.a[0]`.
     path: &'a str,
     /// How many schemas lie around this one.
     depth: usize,
 }
 
-impl Position<'_> {
+impl SchemaPosition<'_> {
     /// Returns the position of a schema within this one.
-    const fn below(self, path: &str) -> Position<'_> {
-        Position {
+    const fn below(self, path: &str) -> SchemaPosition<'_> {
+        SchemaPosition {
             path,
             depth: self.depth + 1,
         }
@@ -49,28 +49,28 @@ impl Position<'_> {
 #[derive(Clone, Copy)]
 struct Keyword<'a> {
     name: &'a str,
-    setting: &'a Value,
+    setting: &'a KernelValue,
 }
 
 /// Says why a value does not fit, with the place in it.
-pub(super) fn check(schema: &Value, value: &Value) -> Result<(), String> {
-    let at = Position {
+pub(super) fn check(schema: &KernelValue, value: &KernelValue) -> Result<(), String> {
+    let at = SchemaPosition {
         path: "$",
         depth: 0,
     };
     fits(schema, value, at)
 }
 
-fn fits(schema: &Value, value: &Value, at: Position<'_>) -> Result<(), String> {
-    let place = at.path;
+fn fits(schema: &KernelValue, value: &KernelValue, at: SchemaPosition<'_>) -> Result<(), String> {
+    let location = at.path;
     if at.depth > DEPTH_MAX {
-        return Err(format!("{place}: the schema is too deep"));
+        return Err(format!("{location}: the schema is too deep"));
     }
     let words = match schema {
-        Value::Bool(true) => return Ok(()),
-        Value::Bool(false) => return Err(format!("{place}: nothing is allowed here")),
-        Value::Map(words) => words,
-        _ => return Err(format!("{place}: the schema is {}", schema.kind())),
+        KernelValue::Bool(true) => return Ok(()),
+        KernelValue::Bool(false) => return Err(format!("{location}: nothing is allowed here")),
+        KernelValue::Map(words) => words,
+        _ => return Err(format!("{location}: the schema is {}", schema.kind())),
     };
     for (name, setting) in words {
         word_fits(words, Keyword { name, setting }, value, at)?;
@@ -79,10 +79,10 @@ fn fits(schema: &Value, value: &Value, at: Position<'_>) -> Result<(), String> {
 }
 
 fn word_fits(
-    words: &BTreeMap<String, Value>,
+    words: &BTreeMap<String, KernelValue>,
     keyword: Keyword<'_>,
-    value: &Value,
-    at: Position<'_>,
+    value: &KernelValue,
+    at: SchemaPosition<'_>,
 ) -> Result<(), String> {
     let wrong = |what: String| Err(format!("{}: {what}", at.path));
     let Keyword { name, setting } = keyword;
@@ -124,88 +124,92 @@ fn word_fits(
 }
 
 /// Returns a list, or what stands for a list of one.
-fn list(setting: &Value) -> Vec<Value> {
+fn list(setting: &KernelValue) -> Vec<KernelValue> {
     match setting {
-        Value::List(items) => items.clone(),
+        KernelValue::List(items) => items.clone(),
         one => vec![one.clone()],
     }
 }
 
-fn is_type(name: &Value, value: &Value) -> bool {
-    let Value::Text(name) = name else {
+fn is_type(name: &KernelValue, value: &KernelValue) -> bool {
+    let KernelValue::Text(name) = name else {
         return false;
     };
     match value {
-        Value::Null => name == "null",
-        Value::Bool(_) => name == "boolean",
-        Value::Integer(_) => name == "integer" || name == "number",
-        Value::Decimal(_) => name == "number",
-        Value::Text(_) => name == "string",
-        Value::List(_) => name == "array",
-        Value::Map(_) => name == "object",
+        KernelValue::Null => name == "null",
+        KernelValue::Bool(_) => name == "boolean",
+        KernelValue::Integer(_) => name == "integer" || name == "number",
+        KernelValue::Decimal(_) => name == "number",
+        KernelValue::Text(_) => name == "string",
+        KernelValue::List(_) => name == "array",
+        KernelValue::Map(_) => name == "object",
     }
 }
 
 /// Tells whether two numbers stand so; what is no number is not restricted.
-fn is_ordered(value: &Value, setting: &Value, orders: &[Ordering]) -> bool {
+fn is_ordered(value: &KernelValue, setting: &KernelValue, orders: &[Ordering]) -> bool {
     match value {
-        Value::Integer(_) | Value::Decimal(_) => value
+        KernelValue::Integer(_) | KernelValue::Decimal(_) => value
             .order(setting)
             .is_none_or(|order| orders.contains(&order)),
-        Value::Null | Value::Bool(_) | Value::Text(_) | Value::List(_) | Value::Map(_) => false,
+        KernelValue::Null
+        | KernelValue::Bool(_)
+        | KernelValue::Text(_)
+        | KernelValue::List(_)
+        | KernelValue::Map(_) => false,
     }
 }
 
-fn size(word: &str, value: &Value) -> Option<i64> {
+fn size(word: &str, value: &KernelValue) -> Option<i64> {
     let size = match value {
-        Value::Text(text) if word.ends_with("Length") => text.chars().count(),
-        Value::List(items) if word.ends_with("Items") => items.len(),
-        Value::Map(entries) if word.ends_with("Properties") => entries.len(),
+        KernelValue::Text(text) if word.ends_with("Length") => text.chars().count(),
+        KernelValue::List(items) if word.ends_with("Items") => items.len(),
+        KernelValue::Map(entries) if word.ends_with("Properties") => entries.len(),
         _ => return None,
     };
     i64::try_from(size).ok()
 }
 
 /// Returns a limit of sizes; one that is no whole number is met by nothing.
-const fn whole(setting: &Value) -> Option<i64> {
+const fn whole(setting: &KernelValue) -> Option<i64> {
     match setting {
-        Value::Integer(number) => Some(*number),
+        KernelValue::Integer(number) => Some(*number),
         _ => None,
     }
 }
 
-fn pattern_fits(setting: &Value, value: &Value, place: &str) -> Result<(), String> {
-    let (Value::Text(pattern), Value::Text(text)) = (setting, value) else {
+fn pattern_fits(setting: &KernelValue, value: &KernelValue, location: &str) -> Result<(), String> {
+    let (KernelValue::Text(pattern), KernelValue::Text(text)) = (setting, value) else {
         return Ok(());
     };
-    let regex = Regex::new(pattern).map_err(|error| format!("{place}: pattern: {error}"))?;
+    let regex = Regex::new(pattern).map_err(|error| format!("{location}: pattern: {error}"))?;
     if regex.is_match(text) {
         return Ok(());
     }
     Err(format!(
-        "{place}: {} does not match {pattern}",
+        "{location}: {} does not match {pattern}",
         shown(value)
     ))
 }
 
 fn table_fits(
-    words: &BTreeMap<String, Value>,
+    words: &BTreeMap<String, KernelValue>,
     keyword: Keyword<'_>,
-    value: &Value,
-    at: Position<'_>,
+    value: &KernelValue,
+    at: SchemaPosition<'_>,
 ) -> Result<(), String> {
-    let Value::Map(entries) = value else {
+    let KernelValue::Map(entries) = value else {
         return Ok(());
     };
-    let Position { path, .. } = at;
+    let SchemaPosition { path, .. } = at;
     let known = match words.get("properties") {
-        Some(Value::Map(known)) => Some(known),
+        Some(KernelValue::Map(known)) => Some(known),
         _ => None,
     };
     match keyword.name {
         "required" => {
             let missing = list(keyword.setting).into_iter().find(|name| match name {
-                Value::Text(name) => !entries.contains_key(name),
+                KernelValue::Text(name) => !entries.contains_key(name),
                 _ => true,
             });
             match missing {
@@ -228,15 +232,23 @@ fn table_fits(
     }
 }
 
-fn items_fit(setting: &Value, value: &Value, at: Position<'_>) -> Result<(), String> {
-    let Value::List(items) = value else {
+fn items_fit(
+    setting: &KernelValue,
+    value: &KernelValue,
+    at: SchemaPosition<'_>,
+) -> Result<(), String> {
+    let KernelValue::List(items) = value else {
         return Ok(());
     };
     let mut items = items.iter().enumerate();
     items.try_for_each(|(idx, item)| fits(setting, item, at.below(&format!("{}[{idx}]", at.path))))
 }
 
-fn joined_fit(keyword: Keyword<'_>, value: &Value, at: Position<'_>) -> Result<(), String> {
+fn joined_fit(
+    keyword: Keyword<'_>,
+    value: &KernelValue,
+    at: SchemaPosition<'_>,
+) -> Result<(), String> {
     let schemas = list(keyword.setting);
     let tried = schemas
         .iter()
@@ -262,7 +274,7 @@ fn joined_fit(keyword: Keyword<'_>, value: &Value, at: Position<'_>) -> Result<(
     ))
 }
 
-fn shown(value: &Value) -> String {
+fn shown(value: &KernelValue) -> String {
     let text = value.to_json();
     match text.len() {
         0..=80 => text,

@@ -11,7 +11,7 @@ use kapi_settings::jsonc;
 use kapi_sys::disk::{Disk, create_dir_durably};
 
 use crate::record::creampi_file::{CreampiError, load_text, parse, root_of};
-use crate::record::guardrails::replace::{Replaced, replace_unless_changed};
+use crate::record::guardrails::replace::{ReplaceOutcome, replace_unless_changed};
 
 /// How long a change waits for another process to finish its own, in milliseconds.
 const LOCK_WAIT_MS: u64 = 10_000;
@@ -78,8 +78,8 @@ pub fn set_in_file(
         }
         let before = before.as_ref().map(String::as_bytes);
         match replace_unless_changed(editing.disk, file, before, after.as_bytes())? {
-            Replaced::Yes => return Ok(()),
-            Replaced::NoItChanged => {}
+            ReplaceOutcome::Yes => return Ok(()),
+            ReplaceOutcome::NoItChanged => {}
         }
     }
     let file = file.clone();
@@ -215,9 +215,9 @@ fn add_first(text: &str, start: usize, close: usize, property: &str, newline: &s
     match inside.rfind('\n') {
         // The brace stands alone on its line: ours goes before that line.
         Some(at) if inside[at + 1..].trim().is_empty() => {
-            let place = start + 1 + at + 1;
+            let location = start + 1 + at + 1;
             let line = format!("{outer}  {property}{newline}");
-            splice(text, &[(place..place, &line)])
+            splice(text, &[(location..location, &line)])
         }
         Some(_) | None => {
             let line = format!("{newline}{outer}  {property}{newline}{outer}");

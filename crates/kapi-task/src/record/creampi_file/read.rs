@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 
-use kapi_settings::fault::{Fault, Faults};
+use kapi_settings::fault::{Faults, SettingsFault};
 use kapi_settings::jsonc;
-use kapi_settings::scalar::{NumberText, Word};
+use kapi_settings::scalar::{NumberText, TrimmedText};
 use kapi_settings::setting::Setting;
 use serde::Deserialize;
 
@@ -22,26 +22,26 @@ const CONCURRENCY: RangeInclusive<u32> = 1..=32;
 #[derive(Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 struct CreampiForm {
-    default_agent: Option<Setting<Word>>,
-    default_backend: Option<Setting<Word>>,
-    default_model: Option<Setting<Word>>,
+    default_agent: Option<Setting<TrimmedText>>,
+    default_backend: Option<Setting<TrimmedText>>,
+    default_model: Option<Setting<TrimmedText>>,
     max_concurrency: Option<Setting<NumberText>>,
     default_timeout_sec: Option<Setting<NumberText>>,
-    guardrails_dir: Option<Setting<Word>>,
-    idempotency_dir: Option<Setting<Word>>,
+    guardrails_dir: Option<Setting<TrimmedText>>,
+    idempotency_dir: Option<Setting<TrimmedText>>,
     idempotency_ttl_sec: Option<Setting<NumberText>>,
-    checkpoints_dir: Option<Setting<Word>>,
-    backends: BTreeMap<String, Setting<BackendForm>>,
+    checkpoints_dir: Option<Setting<TrimmedText>>,
+    backends: BTreeMap<String, Setting<CreampiBackendForm>>,
 }
 
 #[derive(Deserialize)]
-struct BackendForm {
-    provider: Word,
-    model: Word,
+struct CreampiBackendForm {
+    provider: TrimmedText,
+    model: TrimmedText,
 }
 
 /// Reads the whole file.
-pub(super) fn read(text: &str, file: &Path) -> Result<CreampiConfig, Vec<Fault>> {
+pub(super) fn read(text: &str, file: &Path) -> Result<CreampiConfig, Vec<SettingsFault>> {
     let mut faults = Faults::of(file.display().to_string());
     let root = jsonc::parse(text, &mut faults);
     let form = root.and_then(|root| kapi_settings::read::read(&root, &mut faults));
@@ -51,7 +51,8 @@ pub(super) fn read(text: &str, file: &Path) -> Result<CreampiConfig, Vec<Fault>>
 
 fn config(form: CreampiForm, file: &Path, faults: &mut Faults) -> CreampiConfig {
     let root = root_of(file);
-    let text = |said: Option<Setting<Word>>| said.map(|said| said.with(said.value.0.clone()));
+    let text =
+        |said: Option<Setting<TrimmedText>>| said.map(|said| said.with(said.value.0.clone()));
     let mut backends = BTreeMap::new();
     for (name, said) in form.backends {
         if name.trim().is_empty() {
@@ -101,7 +102,7 @@ fn count(
 }
 
 fn directory(
-    said: Option<Setting<Word>>,
+    said: Option<Setting<TrimmedText>>,
     root: &Path,
     faults: &mut Faults,
 ) -> Option<Setting<PathBuf>> {

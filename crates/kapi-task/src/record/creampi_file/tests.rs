@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use kapi_settings::fault::Fault;
+use kapi_settings::fault::SettingsFault;
 use kapi_sys::disk::Disk as _;
 use kapi_sys::lock::{Lock, LockError};
 use kapi_sys::real_disk::RealDisk;
@@ -58,7 +58,7 @@ fn faults(text: &str) -> Vec<String> {
         panic!("{text} is fine");
     };
     let file = file().display().to_string();
-    let words = |fault: &Fault| fault.to_string().replace(&file, "f");
+    let words = |fault: &SettingsFault| fault.to_string().replace(&file, "f");
     faults.iter().map(words).collect()
 }
 

@@ -14,7 +14,7 @@ pub(crate) const WEEKDAYS: [&str; 7] = ["sun", "mon", "tue", "wed", "thu", "fri"
 
 /// A field of a schedule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Field {
+pub enum CronField {
     /// The second, only when there are six fields.
     Second,
     /// The minute.
@@ -29,7 +29,7 @@ pub enum Field {
     Weekday,
 }
 
-impl Field {
+impl CronField {
     /// All fields in the order in which they are written.
     pub(crate) const ALL: [Self; 6] = [
         Self::Second,
@@ -84,7 +84,7 @@ impl Field {
     }
 }
 
-impl fmt::Display for Field {
+impl fmt::Display for CronField {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.write_str(match self {
             Self::Second => "second",
@@ -134,7 +134,7 @@ pub enum CronError {
         /// The whole text.
         text: String,
         /// The field.
-        field: Field,
+        field: CronField,
         /// Which of the fields it is, from 1.
         number: usize,
         /// The part that is wrong.
@@ -142,7 +142,7 @@ pub enum CronError {
         /// Where it begins, from 1.
         character: usize,
         /// What is wrong.
-        fault: Fault,
+        fault: CronFault,
     },
     /// No date fits, such as 31 February.
     #[error("read the schedule {text:?}: it never fires, as no date fits its day and month")]
@@ -169,9 +169,9 @@ pub enum CronError {
 
 /// What is wrong with a part of a field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Fault {
+pub enum CronFault {
     /// It is none of what the field allows.
-    Unknown(Field),
+    Unknown(CronField),
     /// A range that ends before it begins.
     Backwards,
     /// A step that is no number from 1, or leads out of the field at once.
@@ -180,12 +180,12 @@ pub enum Fault {
         max: i8,
     },
     /// A step after a single value.
-    StepOfOne(Field),
+    StepOfOne(CronField),
     /// `*` or `?` as one of several parts.
     StarInList,
 }
 
-impl fmt::Display for Fault {
+impl fmt::Display for CronFault {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Unknown(field) => write!(out, "is not allowed; allowed are {}", field.allowed()),

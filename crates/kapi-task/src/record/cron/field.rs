@@ -2,12 +2,12 @@
 //!
 //! Knows one field at a time: neither the calendar nor what the fields mean together.
 
-use super::error::Field;
-use crate::record::cron::error::Fault;
+use super::error::CronField;
+use crate::record::cron::error::CronFault;
 
 /// One part of a field's list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Part {
+pub enum CronFieldPart {
     /// `*` or `?`: all values.
     Star,
     /// `*/n`: every n-th value from the least.
@@ -41,7 +41,7 @@ pub enum Part {
     LastWeekday(i8),
 }
 
-impl Part {
+impl CronFieldPart {
     /// Whether it is written with a leading `*` (or as `?`), which cron counts as not restricted.
     pub(crate) const fn has_star(self) -> bool {
         match self {
@@ -57,17 +57,17 @@ impl Part {
 }
 
 /// Reads one part, which is in lower case.
-pub(crate) fn parse_part(field: Field, part: &str) -> Result<Part, Fault> {
-    if part == "*" || (part == "?" && matches!(field, Field::Day | Field::Weekday)) {
-        return Ok(Part::Star);
+pub(crate) fn parse_part(field: CronField, part: &str) -> Result<CronFieldPart, CronFault> {
+    if part == "*" || (part == "?" && matches!(field, CronField::Day | CronField::Weekday)) {
+        return Ok(CronFieldPart::Star);
     }
     if let Some((base, step)) = part.split_once('/') {
         return parse_step(field, base, step);
     }
     let special = match field {
-        Field::Day => parse_day(part),
-        Field::Weekday => parse_weekday(part),
-        Field::Second | Field::Minute | Field::Hour | Field::Month => None,
+        CronField::Day => parse_day(part),
+        CronField::Weekday => parse_weekday(part),
+        CronField::Second | CronField::Minute | CronField::Hour | CronField::Month => None,
     };
     match special {
         Some(special) => Ok(special),
@@ -75,25 +75,25 @@ pub(crate) fn parse_part(field: Field, part: &str) -> Result<Part, Fault> {
     }
 }
 
-fn parse_step(field: Field, base: &str, step: &str) -> Result<Part, Fault> {
+fn parse_step(field: CronField, base: &str, step: &str) -> Result<CronFieldPart, CronFault> {
     let max = field.step_max();
     let step = number(step)
         .filter(|step| (1..=max).contains(step))
-        .ok_or(Fault::Step { max })?;
+        .ok_or(CronFault::Step { max })?;
     if base == "*" {
-        return Ok(Part::Every(step));
+        return Ok(CronFieldPart::Every(step));
     }
     if base.contains('-') {
         return parse_span(field, base, step);
     }
     match value(field, base) {
-        Some(_) => Err(Fault::StepOfOne(field)),
-        None => Err(Fault::Unknown(field)),
+        Some(_) => Err(CronFault::StepOfOne(field)),
+        None => Err(CronFault::Unknown(field)),
     }
 }
 
-fn parse_span(field: Field, text: &str, step: i8) -> Result<Part, Fault> {
-    let read = |text| value(field, text).ok_or(Fault::Unknown(field));
+fn parse_span(field: CronField, text: &str, step: i8) -> Result<CronFieldPart, CronFault> {
+    let read = |text| value(field, text).ok_or(CronFault::Unknown(field));
     let (mut first, mut last) = match text.split_once('-') {
         Some((first, last)) => (read(first)?, read(last)?),
         None => {
@@ -101,7 +101,7 @@ fn parse_span(field: Field, text: &str, step: i8) -> Result<Part, Fault> {
             (only, only)
         }
     };
-    if field == Field::Weekday && first > last {
+    if field == CronField::Weekday && first > last {
         // Sunday both begins and ends a week: fri-sun, 7-2.
         if last == 0 {
             last = 7;
@@ -110,41 +110,41 @@ fn parse_span(field: Field, text: &str, step: i8) -> Result<Part, Fault> {
         }
     }
     if first > last {
-        return Err(Fault::Backwards);
+        return Err(CronFault::Backwards);
     }
-    Ok(Part::Span { first, last, step })
+    Ok(CronFieldPart::Span { first, last, step })
 }
 
-fn parse_day(part: &str) -> Option<Part> {
+fn parse_day(part: &str) -> Option<CronFieldPart> {
     match part {
-        "l" => return Some(Part::LastDay { before: 0 }),
-        "lw" | "wl" => return Some(Part::LastWorkday),
+        "l" => return Some(CronFieldPart::LastDay { before: 0 }),
+        "lw" | "wl" => return Some(CronFieldPart::LastWorkday),
         _ => {}
     }
     if let Some(before) = part.strip_prefix("l-") {
         let before = number(before).filter(|before| (1..=30).contains(before))?;
-        return Some(Part::LastDay { before });
+        return Some(CronFieldPart::LastDay { before });
     }
-    let day = value(Field::Day, part.strip_suffix('w')?)?;
-    Some(Part::NearestWorkday(day))
+    let day = value(CronField::Day, part.strip_suffix('w')?)?;
+    Some(CronFieldPart::NearestWorkday(day))
 }
 
-fn parse_weekday(part: &str) -> Option<Part> {
+fn parse_weekday(part: &str) -> Option<CronFieldPart> {
     if let Some((weekday, nth)) = part.split_once('#') {
-        let weekday = value(Field::Weekday, weekday)? % 7;
+        let weekday = value(CronField::Weekday, weekday)? % 7;
         let nth = number(nth).filter(|nth| (1..=5).contains(nth))?;
-        return Some(Part::NthWeekday { weekday, nth });
+        return Some(CronFieldPart::NthWeekday { weekday, nth });
     }
-    let weekday = value(Field::Weekday, part.strip_suffix('l')?)?;
-    Some(Part::LastWeekday(weekday % 7))
+    let weekday = value(CronField::Weekday, part.strip_suffix('l')?)?;
+    Some(CronFieldPart::LastWeekday(weekday % 7))
 }
 
 /// Reads one value of a field, a number or a name.
-fn value(field: Field, text: &str) -> Option<i8> {
+fn value(field: CronField, text: &str) -> Option<i8> {
     let (least, greatest) = field.bounds();
     let named = field.names().iter().position(|name| *name == text);
     match named {
-        Some(position) => i8::try_from(position).ok().map(|place| place + least),
+        Some(position) => i8::try_from(position).ok().map(|location| location + least),
         None => number(text).filter(|number| (least..=greatest).contains(number)),
     }
 }

@@ -2,22 +2,22 @@
 //!
 //! Knows how a line is cut; what a part may be is the field's matter.
 
-use super::error::Field;
-use crate::record::cron::error::{CronError, Fault};
-use crate::record::cron::field::{Part, parse_part};
+use super::error::CronField;
+use crate::record::cron::error::{CronError, CronFault};
+use crate::record::cron::field::{CronFieldPart, parse_part};
 
 /// The longest schedule. Every minute of an hour written as a list needs 169 bytes.
 const TEXT_BYTES_MAX: usize = 512;
 
 /// A line that was read field by field.
-pub(crate) struct Line {
+pub(crate) struct CronLine {
     /// The text with single spaces.
     pub(crate) text: String,
-    /// The parts of each field, in the order of [`Field::ALL`].
-    pub(crate) fields: [Vec<Part>; 6],
+    /// The parts of each field, in the order of [`CronField::ALL`].
+    pub(crate) fields: [Vec<CronFieldPart>; 6],
 }
 
-impl Line {
+impl CronLine {
     /// Reads a line of five or six fields, or a name.
     pub(crate) fn parse(text: &str) -> Result<Self, CronError> {
         if text.len() > TEXT_BYTES_MAX {
@@ -57,7 +57,7 @@ fn named(text: &str) -> Result<&'static str, CronError> {
     }
 }
 
-fn read_fields(text: &str) -> Result<[Vec<Part>; 6], CronError> {
+fn read_fields(text: &str) -> Result<[Vec<CronFieldPart>; 6], CronError> {
     let words: Vec<&str> = text.split_ascii_whitespace().collect();
     let skipped = match words.len() {
         6 => 0,
@@ -70,13 +70,16 @@ fn read_fields(text: &str) -> Result<[Vec<Part>; 6], CronError> {
         }
     };
     // Five fields fire at the beginning of their minute.
-    let zero = Part::Span {
+    let zero = CronFieldPart::Span {
         first: 0,
         last: 0,
         step: 1,
     };
     let mut fields = [vec![zero], vec![], vec![], vec![], vec![], vec![]];
-    let slots = Field::ALL.into_iter().zip(fields.iter_mut()).skip(skipped);
+    let slots = CronField::ALL
+        .into_iter()
+        .zip(fields.iter_mut())
+        .skip(skipped);
     for (index, (word, (field, slot))) in words.iter().zip(slots).enumerate() {
         *slot = read_field(field, word).map_err(|(part, fault)| CronError::Part {
             text: text.to_owned(),
@@ -90,14 +93,14 @@ fn read_fields(text: &str) -> Result<[Vec<Part>; 6], CronError> {
     Ok(fields)
 }
 
-fn read_field(field: Field, word: &str) -> Result<Vec<Part>, (&str, Fault)> {
+fn read_field(field: CronField, word: &str) -> Result<Vec<CronFieldPart>, (&str, CronFault)> {
     let is_list = word.contains(',');
     let mut parts = Vec::new();
     for piece in word.split(',') {
         let part =
             parse_part(field, &piece.to_ascii_lowercase()).map_err(|fault| (piece, fault))?;
-        if is_list && part == Part::Star {
-            return Err((piece, Fault::StarInList));
+        if is_list && part == CronFieldPart::Star {
+            return Err((piece, CronFault::StarInList));
         }
         parts.push(part);
     }

@@ -6,12 +6,12 @@
 use jiff::ToSpan as _;
 use jiff::civil::{Date, DateTime, Time};
 
-use super::error::Field;
-use crate::record::cron::field::Part;
+use super::error::CronField;
+use crate::record::cron::field::CronFieldPart;
 
 /// The local times of a schedule.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Pattern {
+pub(crate) struct SchedulePattern {
     seconds: u64,
     minutes: u64,
     hours: u64,
@@ -27,39 +27,44 @@ struct Days {
     of_month: u64,
     of_week: u64,
     /// The parts that depend on the month.
-    special: Vec<Part>,
-    joined: Joined,
+    special: Vec<CronFieldPart>,
+    joined: DayRule,
 }
 
 /// How day of month and weekday go together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Joined {
+enum DayRule {
     /// Both are restricted: a date in one of them is enough.
     Either,
     /// One begins with `*`: a date must be in both.
     Both,
 }
 
-impl Pattern {
-    /// Puts the fields together, which are in the order of [`Field::ALL`].
-    pub(crate) fn new(fields: &[Vec<Part>; 6]) -> Self {
+impl SchedulePattern {
+    /// Puts the fields together, which are in the order of [`CronField::ALL`].
+    pub(crate) fn new(fields: &[Vec<CronFieldPart>; 6]) -> Self {
         let [seconds, minutes, hours, days, months, weekdays] = fields;
         let joined = if has_star(days) || has_star(weekdays) {
-            Joined::Both
+            DayRule::Both
         } else {
-            Joined::Either
+            DayRule::Either
         };
         let mut special = days.clone();
         special.extend(weekdays);
-        special.retain(|part| !matches!(part, Part::Star | Part::Every(_) | Part::Span { .. }));
+        special.retain(|part| {
+            !matches!(
+                part,
+                CronFieldPart::Star | CronFieldPart::Every(_) | CronFieldPart::Span { .. }
+            )
+        });
         Self {
-            seconds: set_of(Field::Second, seconds),
-            minutes: set_of(Field::Minute, minutes),
-            hours: set_of(Field::Hour, hours),
-            months: set_of(Field::Month, months),
+            seconds: set_of(CronField::Second, seconds),
+            minutes: set_of(CronField::Minute, minutes),
+            hours: set_of(CronField::Hour, hours),
+            months: set_of(CronField::Month, months),
             days: Days {
-                of_month: set_of(Field::Day, days),
-                of_week: set_of(Field::Weekday, weekdays),
+                of_month: set_of(CronField::Day, days),
+                of_week: set_of(CronField::Weekday, weekdays),
                 special,
                 joined,
             },
@@ -121,7 +126,10 @@ impl Days {
     fn has(&self, date: Date) -> bool {
         let special = |is_weekday: bool| {
             self.special.iter().any(|part| {
-                let of_week = matches!(part, Part::NthWeekday { .. } | Part::LastWeekday(_));
+                let of_week = matches!(
+                    part,
+                    CronFieldPart::NthWeekday { .. } | CronFieldPart::LastWeekday(_)
+                );
                 of_week == is_weekday && fits(*part, date)
             })
         };
@@ -129,28 +137,28 @@ impl Days {
         let weekday = date.weekday().to_sunday_zero_offset();
         let in_week = has(self.of_week, weekday) || special(true);
         match self.joined {
-            Joined::Either => in_month || in_week,
-            Joined::Both => in_month && in_week,
+            DayRule::Either => in_month || in_week,
+            DayRule::Both => in_month && in_week,
         }
     }
 }
 
 /// Whether a date is what a part means in the date's own month.
-fn fits(part: Part, date: Date) -> bool {
+fn fits(part: CronFieldPart, date: Date) -> bool {
     let (day, length) = (date.day(), date.days_in_month());
     match part {
-        Part::LastDay { before } => day == length - before,
-        Part::LastWorkday => nearest_workday(date, length) == Some(day),
-        Part::NearestWorkday(wanted) => {
+        CronFieldPart::LastDay { before } => day == length - before,
+        CronFieldPart::LastWorkday => nearest_workday(date, length) == Some(day),
+        CronFieldPart::NearestWorkday(wanted) => {
             wanted <= length && nearest_workday(date, wanted) == Some(day)
         }
-        Part::NthWeekday { weekday, nth } => {
+        CronFieldPart::NthWeekday { weekday, nth } => {
             date.weekday().to_sunday_zero_offset() == weekday && (day - 1) / 7 + 1 == nth
         }
-        Part::LastWeekday(weekday) => {
+        CronFieldPart::LastWeekday(weekday) => {
             date.weekday().to_sunday_zero_offset() == weekday && day + 7 > length
         }
-        Part::Star | Part::Every(_) | Part::Span { .. } => false,
+        CronFieldPart::Star | CronFieldPart::Every(_) | CronFieldPart::Span { .. } => false,
     }
 }
 
@@ -168,33 +176,33 @@ fn nearest_workday(date: Date, wanted: i8) -> Option<i8> {
     })
 }
 
-fn has_star(parts: &[Part]) -> bool {
+fn has_star(parts: &[CronFieldPart]) -> bool {
     parts.iter().any(|part| part.has_star())
 }
 
 /// Returns the values that do not depend on the month, one bit each.
-fn set_of(field: Field, parts: &[Part]) -> u64 {
+fn set_of(field: CronField, parts: &[CronFieldPart]) -> u64 {
     let (least, greatest) = field.bounds();
     let mut set = 0;
     for part in parts {
         let (first, last, step) = match *part {
-            Part::Star => (least, greatest, 1),
+            CronFieldPart::Star => (least, greatest, 1),
             // A week of stars has seven days: 7 would be Sunday a second time, out of step.
-            Part::Every(step) => (
+            CronFieldPart::Every(step) => (
                 least,
-                greatest.min(if field == Field::Weekday { 6 } else { 59 }),
+                greatest.min(if field == CronField::Weekday { 6 } else { 59 }),
                 step,
             ),
-            Part::Span { first, last, step } => (first, last, step),
-            Part::LastDay { .. }
-            | Part::LastWorkday
-            | Part::NearestWorkday(_)
-            | Part::NthWeekday { .. }
-            | Part::LastWeekday(_) => continue,
+            CronFieldPart::Span { first, last, step } => (first, last, step),
+            CronFieldPart::LastDay { .. }
+            | CronFieldPart::LastWorkday
+            | CronFieldPart::NearestWorkday(_)
+            | CronFieldPart::NthWeekday { .. }
+            | CronFieldPart::LastWeekday(_) => continue,
         };
         let mut value = first;
         while value <= last {
-            let bit = if field == Field::Weekday {
+            let bit = if field == CronField::Weekday {
                 value % 7
             } else {
                 value

@@ -3,7 +3,7 @@
 //! Knows how fields are written, not when they fire: common forms read like a sentence, the rest
 //! names its fields.
 
-use crate::record::cron::field::Part;
+use crate::record::cron::field::CronFieldPart;
 
 /// As many times of day are named one by one; more are named by their fields.
 const TIMES_MAX: usize = 6;
@@ -34,7 +34,7 @@ const MONTHS: [&str; 12] = [
 const ORDINALS: [&str; 5] = ["first", "second", "third", "fourth", "fifth"];
 
 /// Returns the words for fields in the order in which they are written, the second first.
-pub(crate) fn of(fields: &[Vec<Part>; 6]) -> String {
+pub(crate) fn of(fields: &[Vec<CronFieldPart>; 6]) -> String {
     let [seconds, minutes, hours, days, months, weekdays] = fields;
     let time = interval(seconds, minutes, hours)
         .or_else(|| times_of_day(seconds, minutes, hours))
@@ -48,34 +48,46 @@ pub(crate) fn of(fields: &[Vec<Part>; 6]) -> String {
 }
 
 /// Names what fires in even steps: "every 15 minutes", "every hour at minute 30".
-fn interval(seconds: &[Part], minutes: &[Part], hours: &[Part]) -> Option<String> {
+fn interval(
+    seconds: &[CronFieldPart],
+    minutes: &[CronFieldPart],
+    hours: &[CronFieldPart],
+) -> Option<String> {
     match (seconds, minutes, hours) {
-        (_, [Part::Star], [Part::Star]) if zero(seconds) => Some("every minute".to_owned()),
-        ([Part::Star], [Part::Star], [Part::Star]) => Some("every second".to_owned()),
-        ([Part::Every(step)], [Part::Star], [Part::Star]) if 60 % step == 0 => {
+        (_, [CronFieldPart::Star], [CronFieldPart::Star]) if zero(seconds) => {
+            Some("every minute".to_owned())
+        }
+        ([CronFieldPart::Star], [CronFieldPart::Star], [CronFieldPart::Star]) => {
+            Some("every second".to_owned())
+        }
+        ([CronFieldPart::Every(step)], [CronFieldPart::Star], [CronFieldPart::Star])
+            if 60 % step == 0 =>
+        {
             Some(each(*step, "second"))
         }
-        (_, [Part::Every(step)], [Part::Star]) if zero(seconds) && 60 % step == 0 => {
+        (_, [CronFieldPart::Every(step)], [CronFieldPart::Star])
+            if zero(seconds) && 60 % step == 0 =>
+        {
             Some(each(*step, "minute"))
         }
         (
             _,
-            [Part::Star | Part::Every(_)],
+            [CronFieldPart::Star | CronFieldPart::Every(_)],
             [
-                Part::Span {
+                CronFieldPart::Span {
                     first,
                     last,
                     step: 1,
                 },
             ],
         ) if zero(seconds) => {
-            let every = interval(seconds, minutes, &[Part::Star])?;
+            let every = interval(seconds, minutes, &[CronFieldPart::Star])?;
             Some(format!("{every} from {first:02}:00 to {last:02}:59"))
         }
-        (_, _, [Part::Star]) if zero(seconds) => {
+        (_, _, [CronFieldPart::Star]) if zero(seconds) => {
             Some(format!("every hour{}", minute_of(single(minutes)?)))
         }
-        (_, _, [Part::Every(step)]) if zero(seconds) && 24 % step == 0 => {
+        (_, _, [CronFieldPart::Every(step)]) if zero(seconds) && 24 % step == 0 => {
             let every = each(*step, "hour");
             Some(format!("{every}{}", minute_of(single(minutes)?)))
         }
@@ -84,7 +96,11 @@ fn interval(seconds: &[Part], minutes: &[Part], hours: &[Part]) -> Option<String
 }
 
 /// Names a few times one by one: "at 09:00 and 15:30".
-fn times_of_day(seconds: &[Part], minutes: &[Part], hours: &[Part]) -> Option<String> {
+fn times_of_day(
+    seconds: &[CronFieldPart],
+    minutes: &[CronFieldPart],
+    hours: &[CronFieldPart],
+) -> Option<String> {
     let second = single(seconds)?;
     let (minutes, hours) = (values(minutes)?, values(hours)?);
     if minutes.len() * hours.len() > TIMES_MAX {
@@ -102,7 +118,11 @@ fn times_of_day(seconds: &[Part], minutes: &[Part], hours: &[Part]) -> Option<St
     Some(format!("at {}", joined(&times, "and")))
 }
 
-fn by_field(seconds: &[Part], minutes: &[Part], hours: &[Part]) -> String {
+fn by_field(
+    seconds: &[CronFieldPart],
+    minutes: &[CronFieldPart],
+    hours: &[CronFieldPart],
+) -> String {
     let mut words = vec![
         list(minutes, |minute| format!("minute {minute}"), "minute"),
         list(hours, |hour| format!("hour {hour}"), "hour"),
@@ -116,7 +136,7 @@ fn by_field(seconds: &[Part], minutes: &[Part], hours: &[Part]) -> String {
     format!("at {}", words.join(" of "))
 }
 
-fn dates(days: &[Part], weekdays: &[Part]) -> Option<String> {
+fn dates(days: &[CronFieldPart], weekdays: &[CronFieldPart]) -> Option<String> {
     let in_month = format!(
         "{} of the month",
         list(days, |day| format!("day {day}"), "day")
@@ -133,32 +153,32 @@ fn dates(days: &[Part], weekdays: &[Part]) -> Option<String> {
 }
 
 /// Names the parts of one field.
-fn list(parts: &[Part], name: fn(i8) -> String, unit: &str) -> String {
+fn list(parts: &[CronFieldPart], name: fn(i8) -> String, unit: &str) -> String {
     let words: Vec<String> = parts
         .iter()
         .map(|part| match *part {
-            Part::Star => format!("every {unit}"),
-            Part::Every(step) => format!("every {} {unit}", counted(step)),
-            Part::Span { first, last, .. } if first == last => name(first),
-            Part::Span { first, last, step } => {
+            CronFieldPart::Star => format!("every {unit}"),
+            CronFieldPart::Every(step) => format!("every {} {unit}", counted(step)),
+            CronFieldPart::Span { first, last, .. } if first == last => name(first),
+            CronFieldPart::Span { first, last, step } => {
                 let span = format!("{} to {}", name(first), name(last));
                 match step {
                     1 => span,
                     step => format!("every {} {unit} from {span}", counted(step)),
                 }
             }
-            Part::LastDay { before: 0 } => "the last day".to_owned(),
-            Part::LastDay { before: 1 } => "the day before the last".to_owned(),
-            Part::LastDay { before } => format!("{before} days before the last"),
-            Part::LastWorkday => "the last working day".to_owned(),
-            Part::NearestWorkday(day) => format!("the working day nearest day {day}"),
-            Part::NthWeekday { weekday: day, nth } => {
+            CronFieldPart::LastDay { before: 0 } => "the last day".to_owned(),
+            CronFieldPart::LastDay { before: 1 } => "the day before the last".to_owned(),
+            CronFieldPart::LastDay { before } => format!("{before} days before the last"),
+            CronFieldPart::LastWorkday => "the last working day".to_owned(),
+            CronFieldPart::NearestWorkday(day) => format!("the working day nearest day {day}"),
+            CronFieldPart::NthWeekday { weekday: day, nth } => {
                 let ordinal = usize::try_from(nth - 1)
                     .ok()
                     .and_then(|at| ORDINALS.get(at));
                 format!("the {} {}", ordinal.unwrap_or(&"last"), weekday(day))
             }
-            Part::LastWeekday(day) => format!("the last {}", weekday(day)),
+            CronFieldPart::LastWeekday(day) => format!("the last {}", weekday(day)),
         })
         .collect();
     joined(&words, "and")
@@ -189,13 +209,17 @@ fn counted(step: i8) -> String {
 }
 
 fn weekday(value: i8) -> String {
-    let place = usize::try_from(value % 7).unwrap_or(0);
-    WEEKDAYS.get(place).copied().unwrap_or_default().to_owned()
+    let location = usize::try_from(value % 7).unwrap_or(0);
+    WEEKDAYS
+        .get(location)
+        .copied()
+        .unwrap_or_default()
+        .to_owned()
 }
 
 fn month(value: i8) -> String {
-    let place = usize::try_from(value - 1).unwrap_or(0);
-    MONTHS.get(place).copied().unwrap_or_default().to_owned()
+    let location = usize::try_from(value - 1).unwrap_or(0);
+    MONTHS.get(location).copied().unwrap_or_default().to_owned()
 }
 
 fn joined(words: &[String], last: &str) -> String {
@@ -206,23 +230,23 @@ fn joined(words: &[String], last: &str) -> String {
     }
 }
 
-fn is_star(parts: &[Part]) -> bool {
-    matches!(parts, [Part::Star | Part::Every(1)])
+fn is_star(parts: &[CronFieldPart]) -> bool {
+    matches!(parts, [CronFieldPart::Star | CronFieldPart::Every(1)])
 }
 
-fn zero(parts: &[Part]) -> bool {
+fn zero(parts: &[CronFieldPart]) -> bool {
     single(parts) == Some(0)
 }
 
-fn single(parts: &[Part]) -> Option<i8> {
+fn single(parts: &[CronFieldPart]) -> Option<i8> {
     match parts {
-        [Part::Span { first, last, .. }] if first == last => Some(*first),
+        [CronFieldPart::Span { first, last, .. }] if first == last => Some(*first),
         _ => None,
     }
 }
 
 /// Returns the values when each was written by itself, in order.
-fn values(parts: &[Part]) -> Option<Vec<i8>> {
+fn values(parts: &[CronFieldPart]) -> Option<Vec<i8>> {
     let mut values = Vec::new();
     for part in parts {
         values.push(single(std::slice::from_ref(part))?);

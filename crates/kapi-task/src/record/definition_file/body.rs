@@ -4,20 +4,20 @@
 
 use std::collections::BTreeMap;
 
-use kapi_core::value::Value;
+use kapi_core::value::KernelValue;
 use kapi_settings::fault::Faults;
 use kapi_settings::setting::Setting;
 
-use crate::record::definition_file::front_matter::Parts;
+use crate::record::definition_file::front_matter::FileParts;
 use crate::record::template;
 use crate::record::template::Template;
 use crate::rules::definition::{BODY_BYTES_MAX, INPUTS_MAX};
 
 /// Checks the names of the inputs.
 pub(super) fn inputs(
-    said: &Setting<BTreeMap<String, Setting<Value>>>,
+    said: &Setting<BTreeMap<String, Setting<KernelValue>>>,
     faults: &mut Faults,
-) -> BTreeMap<String, Value> {
+) -> BTreeMap<String, KernelValue> {
     let count = said.value.len();
     if count > INPUTS_MAX {
         let what = format!("it has {count} inputs");
@@ -35,7 +35,11 @@ pub(super) fn inputs(
 }
 
 /// Checks what an agent is told. Inputs that could not be read leave the placeholders unchecked.
-pub(super) fn check(parts: &Parts, inputs: Option<&BTreeMap<String, Value>>, faults: &mut Faults) {
+pub(super) fn check(
+    parts: &FileParts,
+    inputs: Option<&BTreeMap<String, KernelValue>>,
+    faults: &mut Faults,
+) {
     if parts.body.is_empty() {
         let remedy = "describe what the agent should do";
         faults.at_line(parts.body_line, "the body is empty", remedy);

@@ -5,17 +5,17 @@
 
 use std::path::{Component, Path};
 
-use kapi_core::value::Value;
+use kapi_core::value::KernelValue;
 use kapi_settings::fault::Faults;
-use kapi_settings::scalar::{Millis, NumberText, Whole, Word};
+use kapi_settings::scalar::{Millis, NumberText, TrimmedText, Whole};
 use kapi_settings::setting::{OneOrMany, Setting};
 use serde::Deserialize;
 
-use super::place::Files;
+use super::directory::Files;
 use crate::rules::definition::EVALS_MAX;
 use crate::rules::definition::eval::{
-    Better, Bound, COMMAND_MS_DEFAULT, COMMAND_MS_MAX, CRITERIA_MAX, Check, EXIT_CODE_MAX, Eval,
-    Expect, Millionths, PATTERN_BYTES_MAX,
+    Better, COMMAND_MS_DEFAULT, COMMAND_MS_MAX, CRITERIA_MAX, EXIT_CODE_MAX, Eval, EvalCheck,
+    Expect, Millionths, NumberBound, PATTERN_BYTES_MAX,
 };
 
 const EXIT_CODE_LEAST: i64 = -(EXIT_CODE_MAX as i64);
@@ -29,36 +29,36 @@ type Timeout = Option<Millis<1, COMMAND_MS_MAX>>;
 #[serde(rename = "by type or exit_code", rename_all = "snake_case")]
 pub(super) enum EvalForm {
     ExitCode(ExitCodeForm),
-    Command(CommandForm),
+    Command(EvalCommandForm),
     Regex(RegexForm),
     JsonSchema(SchemaForm),
-    Judge(JudgeForm),
+    Judge(EvalJudgeForm),
     Metric(MetricForm),
 }
 
 #[derive(Deserialize)]
 pub(super) struct ExitCodeForm {
-    name: Option<Word>,
+    name: Option<TrimmedText>,
     blocking: Option<bool>,
     pass_condition: Option<Whole<EXIT_CODE_LEAST, EXIT_CODE_MOST>>,
 }
 
 #[derive(Deserialize)]
-pub(super) struct CommandForm {
-    name: Option<Word>,
+pub(super) struct EvalCommandForm {
+    name: Option<TrimmedText>,
     blocking: Option<bool>,
-    run: Word,
+    run: TrimmedText,
     timeout: Timeout,
 }
 
 #[derive(Deserialize)]
 pub(super) struct RegexForm {
-    name: Option<Word>,
+    name: Option<TrimmedText>,
     blocking: Option<bool>,
     #[expect(dead_code, reason = "only one kind of match is supported")]
     on: Option<OnForm>,
     expect: Option<Expect>,
-    pattern: Setting<Word<PATTERN_BYTES_MAX>>,
+    pattern: Setting<TrimmedText<PATTERN_BYTES_MAX>>,
 }
 
 #[derive(Deserialize)]
@@ -69,24 +69,24 @@ enum OnForm {
 
 #[derive(Deserialize)]
 pub(super) struct SchemaForm {
-    name: Option<Word>,
+    name: Option<TrimmedText>,
     blocking: Option<bool>,
-    schema: Setting<Value>,
+    schema: Setting<KernelValue>,
 }
 
 #[derive(Deserialize)]
-pub(super) struct JudgeForm {
-    name: Option<Word>,
+pub(super) struct EvalJudgeForm {
+    name: Option<TrimmedText>,
     blocking: Option<bool>,
-    agent: Option<Word>,
-    criteria: OneOrMany<Word, 1, CRITERIA_MAX>,
+    agent: Option<TrimmedText>,
+    criteria: OneOrMany<TrimmedText, 1, CRITERIA_MAX>,
 }
 
 #[derive(Deserialize)]
 pub(super) struct MetricForm {
-    name: Option<Word>,
+    name: Option<TrimmedText>,
     blocking: Option<bool>,
-    run: Word,
+    run: TrimmedText,
     timeout: Timeout,
     better: Option<Better>,
     at_least: Option<Setting<NumberText>>,
@@ -106,7 +106,7 @@ pub(super) fn assumed() -> Vec<Eval> {
     vec![Eval {
         name: "exit_code".to_owned(),
         blocking: true,
-        check: Check::ExitCode { pass_condition: 0 },
+        check: EvalCheck::ExitCode { pass_condition: 0 },
     }]
 }
 
@@ -145,18 +145,18 @@ fn eval(form: Setting<EvalForm>, files: Files<'_>, faults: &mut Faults) -> Optio
         EvalForm::ExitCode(form) => {
             let code = form.pass_condition.map_or(0, |code| code.0);
             let pass_condition = i32::try_from(code).ok()?;
-            let check = Check::ExitCode { pass_condition };
+            let check = EvalCheck::ExitCode { pass_condition };
             (form.name, form.blocking, Some(check))
         }
         EvalForm::Command(form) => {
-            let check = Check::Command {
+            let check = EvalCheck::Command {
                 run: form.run.0,
                 timeout_ms: timeout_ms(form.timeout),
             };
             (form.name, form.blocking, Some(check))
         }
         EvalForm::Regex(form) => {
-            let check = Check::Regex {
+            let check = EvalCheck::Regex {
                 pattern: pattern(form.pattern, faults)?,
                 expect: form.expect.unwrap_or(Expect::Match),
             };
@@ -164,7 +164,7 @@ fn eval(form: Setting<EvalForm>, files: Files<'_>, faults: &mut Faults) -> Optio
         }
         EvalForm::JsonSchema(form) => {
             let schema = schema(&form.schema, files, faults);
-            let check = schema.map(|schema| Check::JsonSchema { schema });
+            let check = schema.map(|schema| EvalCheck::JsonSchema { schema });
             (form.name, form.blocking, check)
         }
         EvalForm::Judge(form) => {
@@ -175,12 +175,12 @@ fn eval(form: Setting<EvalForm>, files: Files<'_>, faults: &mut Faults) -> Optio
             (
                 form.name,
                 form.blocking,
-                Some(Check::Judge { criteria, agent }),
+                Some(EvalCheck::Judge { criteria, agent }),
             )
         }
         EvalForm::Metric(form) => {
             let bound = bound(&form, &location, faults);
-            let check = bound.map(|(better, bound)| Check::Metric {
+            let check = bound.map(|(better, bound)| EvalCheck::Metric {
                 run: form.run.0,
                 timeout_ms: timeout_ms(form.timeout),
                 better,
@@ -200,7 +200,7 @@ fn timeout_ms(timeout: Timeout) -> u64 {
     timeout.map_or(COMMAND_MS_DEFAULT, |timeout| timeout.0)
 }
 
-fn pattern(said: Setting<Word<PATTERN_BYTES_MAX>>, faults: &mut Faults) -> Option<String> {
+fn pattern(said: Setting<TrimmedText<PATTERN_BYTES_MAX>>, faults: &mut Faults) -> Option<String> {
     match regex_lite::Regex::new(&said.value.0) {
         Ok(_) => Some(said.value.0),
         Err(error) => {
@@ -212,12 +212,16 @@ fn pattern(said: Setting<Word<PATTERN_BYTES_MAX>>, faults: &mut Faults) -> Optio
     }
 }
 
-fn schema(said: &Setting<Value>, files: Files<'_>, faults: &mut Faults) -> Option<Value> {
+fn schema(
+    said: &Setting<KernelValue>,
+    files: Files<'_>,
+    faults: &mut Faults,
+) -> Option<KernelValue> {
     let value = match &said.value {
-        Value::Text(path) => schema_file(said, path.trim(), files, faults)?,
+        KernelValue::Text(path) => schema_file(said, path.trim(), files, faults)?,
         _ => said.value.clone(),
     };
-    if !matches!(value, Value::Map(_) | Value::Bool(_)) {
+    if !matches!(value, KernelValue::Map(_) | KernelValue::Bool(_)) {
         let remedy = "give a table, or the path of a JSON file with one";
         faults.at(said, "it is not a JSON schema", remedy);
         return None;
@@ -226,11 +230,11 @@ fn schema(said: &Setting<Value>, files: Files<'_>, faults: &mut Faults) -> Optio
 }
 
 fn schema_file(
-    said: &Setting<Value>,
+    said: &Setting<KernelValue>,
     path: &str,
     files: Files<'_>,
     faults: &mut Faults,
-) -> Option<Value> {
+) -> Option<KernelValue> {
     const REMEDY: &str = "give a file in the project, relative to its root";
     let is_plain = |part: Component<'_>| matches!(part, Component::Normal(_) | Component::CurDir);
     let path = Path::new(path);
@@ -263,7 +267,7 @@ fn bound(
     form: &MetricForm,
     location: &Setting<()>,
     faults: &mut Faults,
-) -> Option<(Better, Bound)> {
+) -> Option<(Better, NumberBound)> {
     let bounds = (&form.at_least, &form.at_most, &form.compared_to);
     let (implied, bound) = match bounds {
         (Some(said), None, None) => (Better::Higher, as_good_as(said, faults)?),
@@ -276,7 +280,7 @@ fn bound(
             };
             let tolerance = form.tolerance.as_ref();
             let tolerance = tolerance.map_or(Some(Millionths(0)), |said| number(said, faults))?;
-            (better, Bound::NoWorseThanLast { tolerance })
+            (better, NumberBound::NoWorseThanLast { tolerance })
         }
         (_, _, _) => {
             let remedy = "give one of `at_least`, `at_most` and `compared_to: last`";
@@ -293,15 +297,15 @@ fn bound(
         );
         return None;
     }
-    if let (Some(said), Bound::AsGoodAs { .. }) = (&form.tolerance, bound) {
+    if let (Some(said), NumberBound::AsGoodAs { .. }) = (&form.tolerance, bound) {
         let what = "only a comparison with the last run can have one";
         faults.at(said, what, "remove it");
     }
     Some((implied, bound))
 }
 
-fn as_good_as(said: &Setting<NumberText>, faults: &mut Faults) -> Option<Bound> {
-    number(said, faults).map(|value| Bound::AsGoodAs { value })
+fn as_good_as(said: &Setting<NumberText>, faults: &mut Faults) -> Option<NumberBound> {
+    number(said, faults).map(|value| NumberBound::AsGoodAs { value })
 }
 
 fn number(said: &Setting<NumberText>, faults: &mut Faults) -> Option<Millionths> {

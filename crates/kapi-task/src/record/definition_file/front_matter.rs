@@ -9,7 +9,7 @@ const FRONT_BYTES_MAX: usize = 64 * 1024;
 
 /// A file that was cut.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(in crate::record) struct Parts {
+pub(in crate::record) struct FileParts {
     /// The YAML, with an empty line for the fence before it: its lines are those of the file.
     pub(in crate::record) front: String,
     /// What follows, without blank lines around it.
@@ -20,7 +20,7 @@ pub(in crate::record) struct Parts {
 
 /// A file that cannot be cut, and what to do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::record) struct Refusal {
+pub(in crate::record) struct FrontMatterError {
     /// The line.
     pub(in crate::record) line: usize,
     /// What is wrong.
@@ -30,7 +30,7 @@ pub(in crate::record) struct Refusal {
 }
 
 /// Cuts a file: a line of three dashes, YAML, another such line, and the body.
-pub(in crate::record) fn cut(text: &str) -> Result<Parts, Refusal> {
+pub(in crate::record) fn cut(text: &str) -> Result<FileParts, FrontMatterError> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let text = match text.contains('\r') {
         true => Cow::Owned(text.replace("\r\n", "\n")),
@@ -38,7 +38,7 @@ pub(in crate::record) fn cut(text: &str) -> Result<Parts, Refusal> {
     };
     let mut lines = text.split_inclusive('\n');
     if !lines.next().is_some_and(is_fence) {
-        return Err(Refusal {
+        return Err(FrontMatterError {
             line: 1,
             what: "missing front matter",
             remedy: "start the file with a line of three dashes, the settings, and another line \
@@ -57,14 +57,14 @@ pub(in crate::record) fn cut(text: &str) -> Result<Parts, Refusal> {
         front.push_str(line);
     }
     if !is_closed {
-        return Err(Refusal {
+        return Err(FrontMatterError {
             line: 1,
             what: "the front matter is not closed",
             remedy: "close it with a line of three dashes",
         });
     }
     if front.len() > FRONT_BYTES_MAX {
-        return Err(Refusal {
+        return Err(FrontMatterError {
             line: 1,
             what: "the front matter is longer than 64 KiB",
             remedy: "move text into the body",
@@ -75,7 +75,7 @@ pub(in crate::record) fn cut(text: &str) -> Result<Parts, Refusal> {
         .lines()
         .take_while(|line| line.trim().is_empty())
         .count();
-    Ok(Parts {
+    Ok(FileParts {
         front,
         body: body.trim().to_owned(),
         body_line: n_lines + n_blank + 1,
@@ -88,12 +88,12 @@ fn is_fence(line: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{Parts, cut};
+    use super::{FileParts, cut};
 
     #[test]
     fn the_same_file_is_cut_alike_on_every_system() {
         let text = "---\nname: a\n---\n\n\nOne\n---\nTwo\n";
-        let parts = Parts {
+        let parts = FileParts {
             front: "\nname: a\n".to_owned(),
             body: "One\n---\nTwo".to_owned(),
             body_line: 6,

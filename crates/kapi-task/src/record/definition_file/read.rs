@@ -8,27 +8,29 @@ use std::collections::BTreeMap;
 use kapi_check::rules::proof::policy::{CheckPolicy, TestPolicy};
 use kapi_core::task_id::LoopNameForm;
 use kapi_core::text::one_line;
-use kapi_core::value::Value;
+use kapi_core::value::KernelValue;
 use kapi_settings::fault::{Faults, did_you_mean, short};
-use kapi_settings::node::Node;
+use kapi_settings::node::ValueNode;
 use kapi_settings::read::read;
-use kapi_settings::scalar::{Count, Millis, Scalar, UsdMicros, Whole, Word, scalar, word};
+use kapi_settings::scalar::{
+    Millis, RangedCount, Scalar, TrimmedText, UsdMicros, Whole, scalar, word,
+};
 use kapi_settings::setting::{OneOrMany, Setting};
 use kapi_settings::yaml;
 use serde::{Deserialize, Deserializer};
 
-use super::place::Files;
+use super::directory::Files;
 use crate::record::condition_file::unknown_zone;
 use crate::record::definition_file::evals::EvalForm;
-use crate::record::definition_file::front_matter::Parts;
+use crate::record::definition_file::front_matter::FileParts;
 use crate::record::definition_file::triggers::TriggerForm;
 use crate::record::definition_file::{body, evals, front_matter, triggers};
 use crate::rules::condition::{Condition, ConditionForm};
 use crate::rules::definition::trigger::Ending;
 use crate::rules::definition::{
     AGENT_DEFAULT, BACKOFF_MS_DEFAULT, BACKOFF_MS_MAX, BACKOFF_MS_MAX_DEFAULT, CONCURRENT_MAX,
-    COOLDOWN_MS_MAX, DEPTH_MAX, DESCRIPTION_BYTES_MAX, Definition, EVALS_MAX, Learn, PROTECT_MAX,
-    Retrigger, Source, TIMEOUT_MS_DEFAULT, VERIFY_MAX, VERSION_MAX, Workspace,
+    COOLDOWN_MS_MAX, DEPTH_MAX, DESCRIPTION_BYTES_MAX, Definition, DefinitionSource, EVALS_MAX,
+    Learn, PROTECT_MAX, Retrigger, TIMEOUT_MS_DEFAULT, VERIFY_MAX, VERSION_MAX, WorkspaceMode,
 };
 use crate::rules::request::{RETRIES_MAX, TIMEOUT_MS_MAX};
 use crate::rules::task_terms::{Priority, Retry, TaskBudget};
@@ -45,31 +47,31 @@ const DEPTH_DEFAULT: u32 = 3;
 #[serde(default)]
 struct LoopForm {
     name: Option<LoopNameForm>,
-    version: Option<Count<1, VERSION_MAX>>,
-    description: Option<Word<DESCRIPTION_BYTES_MAX>>,
+    version: Option<RangedCount<1, VERSION_MAX>>,
+    description: Option<TrimmedText<DESCRIPTION_BYTES_MAX>>,
     trigger: Option<Setting<TriggerForm>>,
     retrigger: Option<RetriggerForm>,
-    inputs: Option<Setting<BTreeMap<String, Setting<Value>>>>,
+    inputs: Option<Setting<BTreeMap<String, Setting<KernelValue>>>>,
     timeout: Option<Millis<0, TIMEOUT_MS_MAX>>,
     cooldown: Option<Millis<0, COOLDOWN_MS_MAX>>,
-    max_concurrent: Option<Count<1, CONCURRENT_MAX>>,
-    max_retries: Option<Count<0, RETRIES_MAX>>,
+    max_concurrent: Option<RangedCount<1, CONCURRENT_MAX>>,
+    max_retries: Option<RangedCount<0, RETRIES_MAX>>,
     backoff: Option<Millis<0, BACKOFF_MS_MAX>>,
     backoff_max: Option<Millis<0, BACKOFF_MS_MAX>>,
-    budget: BudgetForm,
+    budget: LoopBudgetForm,
     #[serde(alias = "evals")]
     eval: Option<OneOrMany<Setting<EvalForm>, 1, EVALS_MAX>>,
-    verify: OneOrMany<Word, 1, VERIFY_MAX>,
-    protect: OneOrMany<Word, 1, PROTECT_MAX>,
+    verify: OneOrMany<TrimmedText, 1, VERIFY_MAX>,
+    protect: OneOrMany<TrimmedText, 1, PROTECT_MAX>,
     tests: TestPolicy,
     already_green: bool,
     allow_changed_setup: bool,
     prove_diff: bool,
-    agent: Option<Word>,
+    agent: Option<TrimmedText>,
     backend: Option<BackendForm>,
-    model: Option<Word>,
+    model: Option<TrimmedText>,
     learn: Option<LearnForm>,
-    workspace: Option<Workspace>,
+    workspace: Option<WorkspaceMode>,
     priority: Priority,
     #[serde(alias = "run_if")]
     should_run: Option<Setting<ConditionForm>>,
@@ -80,12 +82,12 @@ struct RetriggerForm {
     #[serde(rename = "loop")]
     loop_name: Option<LoopNameForm>,
     on: Option<Ending>,
-    depth_max: Option<Count<1, DEPTH_MAX>>,
+    depth_max: Option<RangedCount<1, DEPTH_MAX>>,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
-struct BudgetForm {
+struct LoopBudgetForm {
     #[serde(alias = "max_tokens")]
     max_tokens: Option<Whole<1, BUDGET_MAX>>,
     #[serde(alias = "max_cost_usd")]
@@ -134,7 +136,10 @@ impl<'de> Deserialize<'de> for LearnForm {
 }
 
 /// Cuts a file, and returns its settings.
-pub(in crate::record) fn settings(text: &str, faults: &mut Faults) -> Option<(Node, Parts)> {
+pub(in crate::record) fn settings(
+    text: &str,
+    faults: &mut Faults,
+) -> Option<(ValueNode, FileParts)> {
     match front_matter::cut(text) {
         Ok(parts) => Some((yaml::parse(&parts.front, faults)?, parts)),
         Err(refusal) => {
@@ -147,7 +152,7 @@ pub(in crate::record) fn settings(text: &str, faults: &mut Faults) -> Option<(No
 /// Reads a definition.
 pub(super) fn definition(
     text: &str,
-    source: Source,
+    source: DefinitionSource,
     files: Files<'_>,
     faults: &mut Faults,
 ) -> Option<Definition> {
@@ -175,7 +180,7 @@ pub(super) fn definition(
         depth_max: form.depth_max.map_or(DEPTH_DEFAULT, |depth| depth.0),
     });
     let timeout_ms = form.timeout.map_or(TIMEOUT_MS_DEFAULT, |time| time.0);
-    let texts = |words: Vec<Word>| words.into_iter().map(|word| word.0).collect();
+    let texts = |words: Vec<TrimmedText>| words.into_iter().map(|word| word.0).collect();
     Some(Definition {
         description: match form.description {
             // A folded text has line breaks where the file has them.
@@ -210,7 +215,7 @@ pub(super) fn definition(
             changed_steering: form.allow_changed_setup,
             strength: form.prove_diff,
         },
-        workspace: form.workspace.unwrap_or(Workspace::Branch),
+        workspace: form.workspace.unwrap_or(WorkspaceMode::Branch),
         body: parts.body,
         source,
     })
@@ -227,7 +232,7 @@ fn should_run(said: Setting<ConditionForm>, faults: &mut Faults) -> Condition {
 type Backoff = Millis<0, BACKOFF_MS_MAX>;
 
 fn retry(
-    times: Option<Count<0, RETRIES_MAX>>,
+    times: Option<RangedCount<0, RETRIES_MAX>>,
     first: Option<Backoff>,
     longest: Option<Backoff>,
 ) -> Retry {
@@ -243,7 +248,7 @@ fn retry(
     }
 }
 
-fn budget(form: BudgetForm, faults: &mut Faults) -> TaskBudget {
+fn budget(form: LoopBudgetForm, faults: &mut Faults) -> TaskBudget {
     if let Some(usd) = form.max_cost_usd.as_ref().filter(|usd| usd.value.0 == 0) {
         let remedy = "give more than 0 US dollars, or omit it";
         faults.at(usd, "0 is out of range", remedy);

@@ -6,13 +6,13 @@ use std::io::Write as _;
 use std::os::unix::fs::symlink;
 use std::path::Path;
 
-use kapi_core::value::Value;
+use kapi_core::value::KernelValue;
 use rustix::fs::{CWD, FileType, Mode, mknodat};
 
-use super::{Discovered, discover, parse};
-use crate::rules::definition::eval::{Better, Bound, Check, Expect, Millionths};
-use crate::rules::definition::trigger::{Ending, EventSource, Misfire, Trigger};
-use crate::rules::definition::{Definition, Learn, Workspace};
+use super::{LoopCatalog, discover, parse};
+use crate::rules::definition::eval::{Better, EvalCheck, Expect, Millionths, NumberBound};
+use crate::rules::definition::trigger::{Ending, EventSource, LoopTrigger, Misfire};
+use crate::rules::definition::{Definition, Learn, WorkspaceMode};
 use crate::rules::task_terms::{Priority, Retry, TaskBudget};
 
 const SPEC_EXAMPLE: &str = include_str!("../../../tests/fixtures/loops/example.md");
@@ -46,7 +46,7 @@ fn faults(keys: &str) -> String {
     lines.join("\n")
 }
 
-fn shown(found: &Discovered) -> (Vec<&str>, Vec<String>) {
+fn shown(found: &LoopCatalog) -> (Vec<&str>, Vec<String>) {
     let names = found
         .definitions
         .iter()
@@ -74,10 +74,10 @@ fn the_example_of_the_specification_is_read_whole() {
     let [eval] = read.evals.as_slice() else {
         panic!("one check: {:?}", read.evals)
     };
-    assert_eq!(eval.check, Check::ExitCode { pass_condition: 0 });
+    assert_eq!(eval.check, EvalCheck::ExitCode { pass_condition: 0 });
     assert!(eval.blocking);
     let inputs = [("market", "ETH"), ("timeframe", "4H")];
-    let inputs = inputs.map(|(name, value)| (name.to_owned(), Value::Text(value.to_owned())));
+    let inputs = inputs.map(|(name, value)| (name.to_owned(), KernelValue::Text(value.to_owned())));
     assert_eq!(read.inputs, BTreeMap::from(inputs));
     let budget = TaskBudget {
         tokens: Some(50_000),
@@ -91,13 +91,13 @@ fn the_example_of_the_specification_is_read_whole() {
     );
     assert!(read.body.ends_with("4. Confidence level (1-5)"));
     // The schedule beside `type: manual` waits for the day when it is needed, and must be one.
-    assert_eq!(read.trigger, Trigger::Manual);
+    assert_eq!(read.trigger, LoopTrigger::Manual);
     let wrong = SPEC_EXAMPLE.replace("0 15 * * 1-5", "0 25 * * 1-5");
     let faults = parse("e.md", &wrong, Path::new("/nonexistent")).unwrap_err();
     assert_eq!((faults.len(), faults[0].line), (1, 7));
     let cron = SPEC_EXAMPLE.replace("type: manual", "type: cron");
     let read = parse("e.md", &cron, Path::new("/nonexistent")).unwrap();
-    assert!(matches!(read.trigger, Trigger::Cron { .. }));
+    assert!(matches!(read.trigger, LoopTrigger::Cron { .. }));
 }
 
 #[test]
@@ -106,7 +106,7 @@ fn what_is_not_said_is_as_the_specification_has_it() {
     assert_eq!((read.version, read.description.as_str()), (1, "Loop: a"));
     assert_eq!(
         (read.trigger, read.agent.as_str()),
-        (Trigger::Manual, "sisyphus")
+        (LoopTrigger::Manual, "sisyphus")
     );
     assert_eq!((read.backend, read.model), (None, None));
     assert_eq!(
@@ -120,7 +120,7 @@ fn what_is_not_said_is_as_the_specification_has_it() {
     );
     assert_eq!(
         (read.workspace, read.body.as_str()),
-        (Workspace::Branch, "Do it.")
+        (WorkspaceMode::Branch, "Do it.")
     );
     assert_eq!(
         (read.should_run, read.retrigger, read.verify),
@@ -131,8 +131,8 @@ fn what_is_not_said_is_as_the_specification_has_it() {
 
 #[test]
 fn every_trigger_can_be_written() {
-    let event = |source| Trigger::Event { source };
-    let cron = |misfire, zone: &str, jitter_ms| Trigger::Cron {
+    let event = |source| LoopTrigger::Event { source };
+    let cron = |misfire, zone: &str, jitter_ms| LoopTrigger::Cron {
         schedule: "0 15 * * 1-5".to_owned(),
         zone: zone.to_owned(),
         misfire,
@@ -187,35 +187,35 @@ fn every_trigger_can_be_written() {
 fn every_check_can_be_written_alone_or_in_a_list() {
     let check = |keys: &str| read(keys).evals.remove(0).check;
     let exit_code = check("eval:\n  type: exit_code\n  pass_condition: -3");
-    assert_eq!(exit_code, Check::ExitCode { pass_condition: -3 });
+    assert_eq!(exit_code, EvalCheck::ExitCode { pass_condition: -3 });
     let command = check("eval: {type: command, run: make test, timeout: 90s}");
-    let expected = Check::Command {
+    let expected = EvalCheck::Command {
         run: "make test".to_owned(),
         timeout_ms: 90_000,
     };
     assert_eq!(command, expected);
     let regex = check("eval: {type: regex, pattern: '^ok$', on: output, expect: no_match}");
-    let expected = Check::Regex {
+    let expected = EvalCheck::Regex {
         pattern: "^ok$".to_owned(),
         expect: Expect::NoMatch,
     };
     assert_eq!(regex, expected);
     let schema = check("eval:\n  type: json_schema\n  schema:\n    type: object");
-    let Check::JsonSchema { schema } = schema else {
+    let EvalCheck::JsonSchema { schema } = schema else {
         panic!("a schema: {schema:?}")
     };
     assert_eq!(schema.to_json(), r#"{"type":"object"}"#);
     let judge = check("eval: {type: judge, criteria: is good, agent: '@oracle'}");
-    let expected = Check::Judge {
+    let expected = EvalCheck::Judge {
         criteria: vec!["is good".to_owned()],
         agent: Some("oracle".to_owned()),
     };
     assert_eq!(judge, expected);
     let bound = |keys: &str| match check(&format!("eval: {{type: metric, run: bench, {keys}}}")) {
-        Check::Metric { better, bound, .. } => (better, bound),
+        EvalCheck::Metric { better, bound, .. } => (better, bound),
         other => panic!("a metric: {other:?}"),
     };
-    let good = |value| Bound::AsGoodAs {
+    let good = |value| NumberBound::AsGoodAs {
         value: Millionths(value),
     };
     assert_eq!(bound("at_least: 0.5"), (Better::Higher, good(500_000)));
@@ -223,7 +223,7 @@ fn every_check_can_be_written_alone_or_in_a_list() {
         bound("at_most: 12, better: lower"),
         (Better::Lower, good(12_000_000))
     );
-    let last = Bound::NoWorseThanLast {
+    let last = NumberBound::NoWorseThanLast {
         tolerance: Millionths(100_000),
     };
     let written = "compared_to: last, better: higher, tolerance: 0.1";
@@ -268,7 +268,7 @@ fn the_rest_can_be_written_too() {
     );
     assert_eq!(
         (read.priority, read.workspace),
-        (Priority::High, Workspace::ReadOnly)
+        (Priority::High, WorkspaceMode::ReadOnly)
     );
     assert_eq!(read.verify, ["a", "b"]);
     let retry = Retry {
@@ -284,7 +284,7 @@ fn the_rest_can_be_written_too() {
     );
     assert_eq!(retrigger.depth_max, 2);
     assert!(read.should_run.is_some());
-    assert_eq!(read.inputs.get("n"), Value::from_float(1.5).as_ref());
+    assert_eq!(read.inputs.get("n"), KernelValue::from_float(1.5).as_ref());
 }
 
 /// One row for each rule: what is written, and the fault as a person sees it.
@@ -413,7 +413,7 @@ fn what_is_wrong_is_named_with_its_line_and_what_to_do() {
 
 #[test]
 fn schedules_zones_patterns_and_conditions_are_checked_when_they_are_written() {
-    for (keys, place) in [
+    for (keys, location) in [
         (
             "trigger:\n  type: cron\n  schedule: '0 25 * * *'",
             "a.md:5: `trigger.schedule`: ",
@@ -438,7 +438,7 @@ fn schedules_zones_patterns_and_conditions_are_checked_when_they_are_written() {
     ] {
         let found = faults(keys);
         assert!(
-            found.starts_with(place) && found.lines().count() == 1,
+            found.starts_with(location) && found.lines().count() == 1,
             "{keys}\n{found}"
         );
     }
@@ -539,7 +539,7 @@ fn loops_are_found_in_order_and_a_bad_one_hides_no_other() {
     assert_eq!(shown(&names).0, ["own", "second"]);
     assert_eq!(
         discover(Path::new("/nonexistent"), Path::new("/")),
-        Discovered::default()
+        LoopCatalog::default()
     );
 }
 
@@ -591,7 +591,7 @@ fn a_schema_in_a_file_is_kept_as_it_was() {
     let found = discover(root.path(), root.path());
     assert_eq!(found.faults, []);
     put(root.path(), "schemas/a.json", "true");
-    let Check::JsonSchema { schema } = &found.definitions[0].evals[0].check else {
+    let EvalCheck::JsonSchema { schema } = &found.definitions[0].evals[0].check else {
         panic!("a schema")
     };
     assert_eq!(schema.to_json(), r#"{"required":["x"],"type":"object"}"#);
@@ -624,10 +624,10 @@ fn a_file_cannot_grow_or_go_deep_when_it_is_read() {
         let found = faults(keys);
         assert!(found.len() < 20_000, "{} bytes of faults", found.len());
     }
-    let told = faults(&many);
-    assert_eq!(told.lines().count(), 51);
+    let reported = faults(&many);
+    assert_eq!(reported.lines().count(), 51);
     let last = "a.md: there are more than 50 errors; fix those above first";
-    assert_eq!(told.lines().last(), Some(last));
+    assert_eq!(reported.lines().last(), Some(last));
 }
 
 mod properties {

@@ -5,14 +5,14 @@
 
 use kapi_core::task_id::LoopNameForm;
 use kapi_settings::fault::Faults;
-use kapi_settings::scalar::{Count, Millis, Word};
+use kapi_settings::scalar::{Millis, RangedCount, TrimmedText};
 use kapi_settings::setting::{OneOrMany, Setting};
 use serde::Deserialize;
 
 use crate::record::cron::Cron;
 use crate::record::cron::error::CronError;
 use crate::rules::definition::trigger::{
-    Ending, EventSource, GLOBS_MAX, JITTER_MS_MAX, MISFIRES_MAX, Misfire, Trigger, ZONE_DEFAULT,
+    Ending, EventSource, GLOBS_MAX, JITTER_MS_MAX, LoopTrigger, MISFIRES_MAX, Misfire, ZONE_DEFAULT,
 };
 
 /// The most missed instants that are made up for when the definition does not say.
@@ -25,7 +25,7 @@ pub(super) enum TriggerForm {
     /// The specification's example keeps a schedule for the day when its type becomes `cron`: it is
     /// checked and not used.
     Manual {
-        schedule: Option<Setting<Word>>,
+        schedule: Option<Setting<TrimmedText>>,
     },
     Cron(CronForm),
     Event(EventForm),
@@ -33,11 +33,11 @@ pub(super) enum TriggerForm {
 
 #[derive(Deserialize)]
 pub(super) struct CronForm {
-    schedule: Setting<Word>,
+    schedule: Setting<TrimmedText>,
     #[serde(alias = "timezone")]
-    zone: Option<Setting<Word>>,
+    zone: Option<Setting<TrimmedText>>,
     misfire: Option<MisfireForm>,
-    misfire_max: Option<Setting<Count<1, MISFIRES_MAX>>>,
+    misfire_max: Option<Setting<RangedCount<1, MISFIRES_MAX>>>,
     jitter: Option<Millis<0, JITTER_MS_MAX>>,
 }
 
@@ -51,8 +51,8 @@ enum MisfireForm {
 
 #[derive(Deserialize)]
 pub(super) struct EventForm {
-    files: Option<Setting<OneOrMany<Word, 1, GLOBS_MAX>>>,
-    git_ref: Option<Setting<Word>>,
+    files: Option<Setting<OneOrMany<TrimmedText, 1, GLOBS_MAX>>>,
+    git_ref: Option<Setting<TrimmedText>>,
     #[serde(rename = "loop")]
     loop_name: Option<LoopNameForm>,
     webhook: Option<LoopNameForm>,
@@ -60,9 +60,12 @@ pub(super) struct EventForm {
 }
 
 /// Reads what starts a loop.
-pub(super) fn trigger(form: Option<Setting<TriggerForm>>, faults: &mut Faults) -> Option<Trigger> {
+pub(super) fn trigger(
+    form: Option<Setting<TriggerForm>>,
+    faults: &mut Faults,
+) -> Option<LoopTrigger> {
     let Some(form) = form else {
-        return Some(Trigger::Manual);
+        return Some(LoopTrigger::Manual);
     };
     let location = form.with(());
     match form.value {
@@ -70,17 +73,17 @@ pub(super) fn trigger(form: Option<Setting<TriggerForm>>, faults: &mut Faults) -
             if let Some(schedule) = schedule {
                 check(&schedule, None, faults)?;
             }
-            Some(Trigger::Manual)
+            Some(LoopTrigger::Manual)
         }
         TriggerForm::Cron(form) => cron(form, faults),
         TriggerForm::Event(form) => {
             let source = event(form, &location, faults)?;
-            Some(Trigger::Event { source })
+            Some(LoopTrigger::Event { source })
         }
     }
 }
 
-fn cron(form: CronForm, faults: &mut Faults) -> Option<Trigger> {
+fn cron(form: CronForm, faults: &mut Faults) -> Option<LoopTrigger> {
     let misfire = match (form.misfire.unwrap_or(MisfireForm::Skip), form.misfire_max) {
         (MisfireForm::All, max) => Misfire::All {
             max: max.map_or(MISFIRES_DEFAULT, |max| max.value.0),
@@ -93,7 +96,7 @@ fn cron(form: CronForm, faults: &mut Faults) -> Option<Trigger> {
         }
     };
     check(&form.schedule, form.zone.as_ref(), faults)?;
-    Some(Trigger::Cron {
+    Some(LoopTrigger::Cron {
         schedule: form.schedule.value.0,
         zone: form
             .zone
@@ -105,8 +108,8 @@ fn cron(form: CronForm, faults: &mut Faults) -> Option<Trigger> {
 
 /// Refuses a schedule that never fires in its zone.
 fn check(
-    schedule: &Setting<Word>,
-    zone: Option<&Setting<Word>>,
+    schedule: &Setting<TrimmedText>,
+    zone: Option<&Setting<TrimmedText>>,
     faults: &mut Faults,
 ) -> Option<()> {
     let name = zone.map_or(ZONE_DEFAULT, |zone| &zone.value.0);
@@ -125,7 +128,7 @@ fn event(form: EventForm, location: &Setting<()>, faults: &mut Faults) -> Option
     }
     match (form.files, form.git_ref, form.loop_name, form.webhook) {
         (Some(said), None, None, None) => {
-            let is_outside = |glob: &&Word| {
+            let is_outside = |glob: &&TrimmedText| {
                 glob.0.starts_with('/') || glob.0.split('/').any(|part| part == "..")
             };
             if let Some(glob) = said.value.0.iter().find(is_outside) {

@@ -5,16 +5,16 @@
 use kapi_store::hash::sha256_hex;
 
 use crate::record::guardrails::line;
-use crate::record::guardrails::line::{Read, Reading};
+use crate::record::guardrails::line::{LineReading, ParsedEntry};
 use crate::rules::guardrail::lesson::Lesson;
-use crate::rules::guardrail::{Domain, Entry};
+use crate::rules::guardrail::{Domain, GuardrailEntry};
 
 /// How many hexadecimal digits name an entry.
 const ID_DIGITS: usize = 10;
 
 /// A file, line by line.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Document {
+pub(super) struct GuardrailDocument {
     /// Each with its end, as it was read.
     lines: Vec<Vec<u8>>,
 }
@@ -27,7 +27,7 @@ pub(super) fn entry_id(domain: &Domain, lesson: &Lesson) -> String {
     id
 }
 
-impl Document {
+impl GuardrailDocument {
     /// Takes a file's content apart.
     pub(super) fn parse(bytes: &[u8]) -> Self {
         let lines = bytes.split_inclusive(|byte| *byte == b'\n');
@@ -42,25 +42,25 @@ impl Document {
     }
 
     /// Returns the entries with their places.
-    pub(super) fn entries(&self, domain: &Domain) -> Vec<(usize, Entry)> {
-        let entry = |(place, line): (usize, &Vec<u8>)| match line::read(text(line)?.0) {
-            Reading::Entry(read) => Some((place, entry(domain, *read))),
-            Reading::Prose | Reading::Unread(_) => None,
+    pub(super) fn entries(&self, domain: &Domain) -> Vec<(usize, GuardrailEntry)> {
+        let entry = |(location, line): (usize, &Vec<u8>)| match line::read(text(line)?.0) {
+            LineReading::Entry(read) => Some((location, entry(domain, *read))),
+            LineReading::Prose | LineReading::Unread(_) => None,
         };
         self.lines.iter().enumerate().filter_map(entry).collect()
     }
 
     /// Returns the lines that look like entries and are none, from 1, and why.
     pub(super) fn unread(&self) -> impl Iterator<Item = (usize, &'static str)> {
-        let unread = |(place, line): (usize, &Vec<u8>)| match line::read(text(line)?.0) {
-            Reading::Unread(why) => Some((place + 1, why)),
-            Reading::Entry(_) | Reading::Prose => None,
+        let unread = |(location, line): (usize, &Vec<u8>)| match line::read(text(line)?.0) {
+            LineReading::Unread(why) => Some((location + 1, why)),
+            LineReading::Entry(_) | LineReading::Prose => None,
         };
         self.lines.iter().enumerate().filter_map(unread)
     }
 
     /// Adds an entry at the end, with the line ends the file has.
-    pub(super) fn append(&mut self, entry: &Entry) {
+    pub(super) fn append(&mut self, entry: &GuardrailEntry) {
         let end = match self.lines.first() {
             Some(line) if line.ends_with(b"\r\n") => "\r\n",
             Some(_) | None => "\n",
@@ -75,8 +75,8 @@ impl Document {
     }
 
     /// Writes an entry's facts at its place.
-    pub(super) fn rewrite(&mut self, place: usize, entry: &Entry) {
-        if let Some(line) = self.lines.get_mut(place)
+    pub(super) fn rewrite(&mut self, location: usize, entry: &GuardrailEntry) {
+        if let Some(line) = self.lines.get_mut(location)
             && let Some((before, end)) = text(line)
         {
             *line = format!("{}{end}", line::rewrite(before, entry)).into_bytes();
@@ -84,17 +84,17 @@ impl Document {
     }
 
     /// Removes a line.
-    pub(super) fn remove(&mut self, place: usize) {
-        if place < self.lines.len() {
-            self.lines.remove(place);
+    pub(super) fn remove(&mut self, location: usize) {
+        if location < self.lines.len() {
+            self.lines.remove(location);
         }
     }
 }
 
-fn entry(domain: &Domain, read: Read) -> Entry {
+fn entry(domain: &Domain, read: ParsedEntry) -> GuardrailEntry {
     let id = entry_id(domain, &read.lesson);
     let is_edited = read.facts.id.is_some_and(|written| written != id);
-    Entry {
+    GuardrailEntry {
         id,
         domain: domain.clone(),
         at_ms: read.at_ms,

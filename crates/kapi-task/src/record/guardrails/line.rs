@@ -6,7 +6,7 @@
 use kapi_store::timestamp::{format_ms, parse_instant_ms};
 
 use crate::rules::guardrail::lesson::Lesson;
-use crate::rules::guardrail::{Entry, LessonState, Severity, Source};
+use crate::rules::guardrail::{GuardrailEntry, LessonSource, LessonState, Severity};
 
 /// What begins our comment.
 const OPEN: &str = "<!-- kapi:";
@@ -15,9 +15,9 @@ const CLOSE: &str = "-->";
 
 /// What a line is.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Reading {
+pub(super) enum LineReading {
     /// An entry.
-    Entry(Box<Read>),
+    Entry(Box<ParsedEntry>),
     /// Anything a person writes.
     Prose,
     /// An entry that cannot be read; it is told to nobody.
@@ -26,19 +26,19 @@ pub(super) enum Reading {
 
 /// An entry as its line says it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Read {
+pub(super) struct ParsedEntry {
     pub(super) at_ms: i64,
     pub(super) severity: Severity,
     pub(super) lesson: Lesson,
-    pub(super) facts: Facts,
+    pub(super) facts: CommentFacts,
 }
 
 /// What stands in the comment.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Facts {
+pub(super) struct CommentFacts {
     /// The id when Kapi wrote the line; another than now when the text was edited.
     pub(super) id: Option<String>,
-    pub(super) sources: Vec<Source>,
+    pub(super) sources: Vec<LessonSource>,
     pub(super) state: LessonState,
     pub(super) hits: u32,
     pub(super) seen_at_ms: Option<i64>,
@@ -46,10 +46,10 @@ pub(super) struct Facts {
 }
 
 /// What a line without a comment means.
-fn of_a_person() -> Facts {
-    Facts {
+fn of_a_person() -> CommentFacts {
+    CommentFacts {
         id: None,
-        sources: vec![Source::file()],
+        sources: vec![LessonSource::file()],
         state: LessonState::Accepted,
         hits: 1,
         seen_at_ms: None,
@@ -58,7 +58,7 @@ fn of_a_person() -> Facts {
 }
 
 /// The parts of an entry's line.
-struct Parts<'a> {
+struct LineParts<'a> {
     time: &'a str,
     /// Everything between the severity's bracket and our comment.
     text: &'a str,
@@ -68,20 +68,20 @@ struct Parts<'a> {
 }
 
 /// Reads a line, without its end.
-pub(super) fn read(line: &str) -> Reading {
+pub(super) fn read(line: &str) -> LineReading {
     let line = line.trim_start_matches('\u{feff}');
     let parts = match parts(line) {
         Ok(Some(parts)) => parts,
-        Ok(None) => return Reading::Prose,
-        Err(why) => return Reading::Unread(why),
+        Ok(None) => return LineReading::Prose,
+        Err(why) => return LineReading::Unread(why),
     };
     match entry(&parts) {
-        Ok(read) => Reading::Entry(Box::new(read)),
-        Err(why) => Reading::Unread(why),
+        Ok(read) => LineReading::Entry(Box::new(read)),
+        Err(why) => LineReading::Unread(why),
     }
 }
 
-fn entry(parts: &Parts<'_>) -> Result<Read, &'static str> {
+fn entry(parts: &LineParts<'_>) -> Result<ParsedEntry, &'static str> {
     let at_ms = parse_instant_ms(parts.time).ok_or("the time is not a time with an offset")?;
     let severity =
         Severity::parse(parts.severity).ok_or("the severity is not info, warning or critical")?;
@@ -92,7 +92,7 @@ fn entry(parts: &Parts<'_>) -> Result<Read, &'static str> {
         Some(comment) => facts(comment)?,
         None => of_a_person(),
     };
-    Ok(Read {
+    Ok(ParsedEntry {
         at_ms,
         severity,
         lesson,
@@ -101,7 +101,7 @@ fn entry(parts: &Parts<'_>) -> Result<Read, &'static str> {
 }
 
 /// Takes a line apart; `None` when it is prose.
-fn parts(line: &str) -> Result<Option<Parts<'_>>, &'static str> {
+fn parts(line: &str) -> Result<Option<LineParts<'_>>, &'static str> {
     let Some(rest) = line.strip_prefix("- ") else {
         return Ok(None);
     };
@@ -120,7 +120,7 @@ fn parts(line: &str) -> Result<Option<Parts<'_>>, &'static str> {
         return Err("there is no [severity] after the time");
     };
     let Some((text, comment)) = body.rsplit_once(OPEN) else {
-        return Ok(Some(Parts {
+        return Ok(Some(LineParts {
             time,
             text: body,
             severity,
@@ -131,7 +131,7 @@ fn parts(line: &str) -> Result<Option<Parts<'_>>, &'static str> {
         .trim_end()
         .strip_suffix(CLOSE)
         .ok_or("Kapi's comment is not at the end of the line")?;
-    Ok(Some(Parts {
+    Ok(Some(LineParts {
         time,
         text,
         severity,
@@ -140,8 +140,8 @@ fn parts(line: &str) -> Result<Option<Parts<'_>>, &'static str> {
 }
 
 /// Reads the comment. What is not known is wrong: a state nobody understands is not told.
-fn facts(comment: &str) -> Result<Facts, &'static str> {
-    let mut facts = Facts {
+fn facts(comment: &str) -> Result<CommentFacts, &'static str> {
+    let mut facts = CommentFacts {
         state: LessonState::Proposed,
         ..of_a_person()
     };
@@ -153,7 +153,8 @@ fn facts(comment: &str) -> Result<Facts, &'static str> {
         match key {
             "id" => facts.id = Some(value.to_owned()),
             "by" => {
-                let sources: Option<Vec<Source>> = value.split(',').map(Source::parse).collect();
+                let sources: Option<Vec<LessonSource>> =
+                    value.split(',').map(LessonSource::parse).collect();
                 facts.sources = sources.ok_or("Kapi's comment names an unknown source")?;
             }
             "state" => {
@@ -183,7 +184,7 @@ fn instant(value: &str) -> Result<i64, &'static str> {
 }
 
 /// Writes a new entry's line, without its end.
-pub(super) fn write(entry: &Entry) -> String {
+pub(super) fn write(entry: &GuardrailEntry) -> String {
     format!(
         "- {} [{}] {} {}",
         format_ms(entry.at_ms),
@@ -194,7 +195,7 @@ pub(super) fn write(entry: &Entry) -> String {
 }
 
 /// Writes an entry's new facts into its line, without its end; everything else in it stays.
-pub(super) fn rewrite(line: &str, entry: &Entry) -> String {
+pub(super) fn rewrite(line: &str, entry: &GuardrailEntry) -> String {
     let (said, _) = line.rsplit_once(OPEN).unwrap_or((line, ""));
     let (before, rest) = said.split_once('[').unwrap_or((said, ""));
     let (_, after) = rest.split_once(']').unwrap_or(("", rest));
@@ -206,7 +207,7 @@ pub(super) fn rewrite(line: &str, entry: &Entry) -> String {
     )
 }
 
-fn comment(entry: &Entry) -> String {
+fn comment(entry: &GuardrailEntry) -> String {
     let sources: Vec<String> = entry.sources.iter().map(ToString::to_string).collect();
     let mut text = format!(
         "{OPEN} id={} by={} state={} hits={}",

@@ -8,7 +8,7 @@ use kapi_sys::disk::{Disk, DiskError};
 
 /// What became of a replacement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Replaced {
+pub(crate) enum ReplaceOutcome {
     /// The new content is in place and durable.
     Yes,
     /// Somebody changed the file; it is as they left it.
@@ -24,16 +24,16 @@ pub(crate) fn replace_unless_changed(
     path: &Path,
     before: Option<&[u8]>,
     after: &[u8],
-) -> Result<Replaced, DiskError> {
+) -> Result<ReplaceOutcome, DiskError> {
     let beside = beside(path);
     disk.write(&beside, after)?;
     disk.sync(&beside)?;
     if disk.read(path, 0)?.as_deref() != before {
-        return Ok(Replaced::NoItChanged);
+        return Ok(ReplaceOutcome::NoItChanged);
     }
     disk.rename(&beside, path)?;
     disk.sync(path.parent().unwrap_or(Path::new("/")))?;
-    Ok(Replaced::Yes)
+    Ok(ReplaceOutcome::Yes)
 }
 
 /// Names the file next to `path` that will take its place; hidden, and no markdown.

@@ -6,39 +6,39 @@
 use std::collections::BTreeMap;
 
 use kapi_core::actor::Actor;
-use kapi_core::task_id::{LoopName, TaskId};
-use kapi_core::value::Value;
+use kapi_core::task_id::{KernelTaskId, LoopName};
+use kapi_core::value::KernelValue;
 
-use crate::record::door::{KeyAsk, LoopAsk};
+use crate::record::admission::{KeyAsk, LoopAsk};
 use crate::record::error::KernelError;
 use crate::record::events;
-use crate::record::leader::{Leader, Surroundings, is_off};
+use crate::record::leader::{Leader, LeaderContext, is_off};
 use crate::record::queue::Queue;
-use crate::rules::decide::Answer;
+use crate::rules::decide::KernelReply;
 use crate::rules::definition::Definition;
 use crate::rules::definition::trigger::EventSource;
-use crate::rules::denied::Denied;
-use crate::rules::loop_run::Trigger;
-use crate::rules::request::Origin;
+use crate::rules::denied::KernelDenial;
+use crate::rules::loop_run::RunTrigger;
+use crate::rules::request::TaskOrigin;
 
 /// A call that was proved to know the secret.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Call {
+pub struct LoopCall {
     /// The name that was called.
     pub name: LoopName,
     /// What came with it.
-    pub payload: Value,
+    pub payload: KernelValue,
     /// Which delivery it is, where the caller says so: the same one triggers one run.
     pub delivery: Option<String>,
 }
 
 /// What a call came to for one loop.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Called {
+pub enum LoopCallOutcome {
     /// This run.
-    Run(TaskId),
+    Run(KernelTaskId),
     /// The same delivery set this run off before.
-    Duplicate(TaskId),
+    Duplicate(KernelTaskId),
     /// It does not run now.
     NotNow(String),
     /// There is no room.
@@ -55,9 +55,9 @@ impl Leader {
     pub fn called(
         &self,
         queue: &mut Queue<'_>,
-        around: &Surroundings<'_>,
-        call: &Call,
-    ) -> Result<Vec<(LoopName, Called)>, KernelError> {
+        around: &LeaderContext<'_>,
+        call: &LoopCall,
+    ) -> Result<Vec<(LoopName, LoopCallOutcome)>, KernelError> {
         let mut outcomes = Vec::new();
         for (name, plan) in &self.plans {
             let Some(source @ EventSource::Webhook { name: called }) = plan.source() else {
@@ -75,15 +75,15 @@ impl Leader {
 
 fn take(
     queue: &mut Queue<'_>,
-    around: &Surroundings<'_>,
+    around: &LeaderContext<'_>,
     definition: &Definition,
     source: &EventSource,
-    call: &Call,
-) -> Result<Called, KernelError> {
+    call: &LoopCall,
+) -> Result<LoopCallOutcome, KernelError> {
     let name = &definition.name;
     let profile = match around.profiles.find(&definition.agent) {
         Ok(profile) => profile,
-        Err(unknown) => return Ok(Called::Refused(format!("failed to {unknown}"))),
+        Err(unknown) => return Ok(LoopCallOutcome::Refused(format!("failed to {unknown}"))),
     };
     // Without an id every call is one of its own.
     let mark = match &call.delivery {
@@ -96,7 +96,7 @@ fn take(
     let ask = LoopAsk {
         definition,
         profile,
-        trigger: Trigger::Event {
+        trigger: RunTrigger::Event {
             source: events::words(source),
             mark: events::mark(source, &mark),
         },
@@ -104,20 +104,20 @@ fn take(
         payload: call.payload.clone(),
         depth: 0,
         key,
-        origin: Origin::Loop { name: name.clone() },
+        origin: TaskOrigin::Loop { name: name.clone() },
     };
-    match around.door.trigger_loop(queue, &Actor::Engine, ask) {
-        Ok(Answer::Submitted(task)) => Ok(Called::Run(task)),
-        Ok(Answer::Duplicate(task)) => Ok(Called::Duplicate(task)),
-        Ok(Answer::Skipped(reason)) => Ok(Called::NotNow(reason)),
-        Ok(answer @ (Answer::Claimed(..) | Answer::Nothing | Answer::Done)) => {
+    match around.admission.trigger_loop(queue, &Actor::Engine, ask) {
+        Ok(KernelReply::Submitted(task)) => Ok(LoopCallOutcome::Run(task)),
+        Ok(KernelReply::Duplicate(task)) => Ok(LoopCallOutcome::Duplicate(task)),
+        Ok(KernelReply::Skipped(reason)) => Ok(LoopCallOutcome::NotNow(reason)),
+        Ok(answer @ (KernelReply::Claimed(..) | KernelReply::Nothing | KernelReply::Done)) => {
             unreachable!("a run that is asked for is let in or not, and never {answer:?}")
         }
-        Err(KernelError::Denied(denied @ Denied::OverCapacity { .. })) => {
-            Ok(Called::Full(denied.to_string()))
+        Err(KernelError::Denied(denied @ KernelDenial::OverCapacity { .. })) => {
+            Ok(LoopCallOutcome::Full(denied.to_string()))
         }
         Err(error @ (KernelError::Denied(_) | KernelError::Policy(_) | KernelError::Inputs(_))) => {
-            Ok(Called::Refused(error.to_string()))
+            Ok(LoopCallOutcome::Refused(error.to_string()))
         }
         Err(error) => Err(error),
     }

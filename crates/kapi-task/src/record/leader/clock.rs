@@ -3,18 +3,20 @@
 //! Each is recorded as dealt with before the next, so that a crash in between forgets and repeats
 //! none.
 
-use kapi_core::value::Value;
+use kapi_core::value::KernelValue;
 
 use crate::record::error::KernelError;
-use crate::record::leader::{Dealt, Desk, Occurrence, Plan, WAIT_MS, is_off};
+use crate::record::leader::{
+    HandledOccurrence, LoopLauncher, LoopMemory, Occurrence, WAIT_MS, is_off,
+};
 use crate::record::schedule::{Due, Firing, Schedule, due};
-use crate::rules::definition::trigger::{Misfire, Trigger as SetOffBy};
-use crate::rules::loop_run::Trigger;
-use crate::rules::task_state::State;
+use crate::rules::definition::trigger::{LoopTrigger, Misfire};
+use crate::rules::loop_run::RunTrigger;
+use crate::rules::task_state::KernelTaskState;
 
 /// One instant and what becomes of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Step {
+enum ClockStep {
     Fire(Firing),
     /// So many in a row are given up, this one the latest of them.
     GiveUp(Firing, usize),
@@ -22,20 +24,20 @@ enum Step {
 
 /// Deals with what is due of one loop, and returns when to ask again.
 pub(super) fn step(
-    plan: &mut Plan,
-    desk: &mut Desk<'_, '_, '_>,
-    dealt: &mut Vec<Dealt>,
+    plan: &mut LoopMemory,
+    launcher: &mut LoopLauncher<'_, '_, '_>,
+    dealt: &mut Vec<HandledOccurrence>,
 ) -> Result<Option<i64>, KernelError> {
     let Some(schedule) = plan.schedule.clone() else {
         return Ok(None);
     };
-    let now_ms = desk.around.now_ms;
+    let now_ms = launcher.around.now_ms;
     // A clock that was put back makes every plan void.
     if (plan.planned_at_ms..plan.next_at_ms).contains(&now_ms) {
         return Ok(Some(plan.next_at_ms));
     }
-    get_to_know(plan, desk, dealt)?;
-    let Some(state) = desk
+    get_to_know(plan, launcher, dealt)?;
+    let Some(state) = launcher
         .state(plan)
         .filter(|state| !is_off(&plan.definition, Some(state)))
     else {
@@ -48,23 +50,23 @@ pub(super) fn step(
     plan.next_at_ms = found.next.map_or(i64::MAX, |next| next.at_ms);
     for step in steps(&found) {
         match step {
-            Step::GiveUp(latest, count) => {
+            ClockStep::GiveUp(latest, count) => {
                 let reason = given_up(count, found.skipped_earlier);
-                dealt.push(desk.skip(plan, instant(latest), &reason)?);
+                dealt.push(launcher.skip(plan, instant(latest), &reason)?);
             }
             // The run that waits would stand for all; here each is wanted.
-            Step::Fire(_) if wants_each(&schedule) && waits(plan, desk) => {
+            ClockStep::Fire(_) if wants_each(&schedule) && waits(plan, launcher) => {
                 plan.next_at_ms = now_ms.saturating_add(WAIT_MS);
                 break;
             }
-            Step::Fire(firing) => {
+            ClockStep::Fire(firing) => {
                 let occurrence = Occurrence {
                     trigger: instant(firing),
                     key: format!("loop:{}@{}", plan.definition.name, firing.instant_ms),
-                    payload: Value::Null,
+                    payload: KernelValue::Null,
                     depth: 0,
                 };
-                dealt.push(desk.fire(plan, occurrence)?);
+                dealt.push(launcher.fire(plan, occurrence)?);
             }
         }
     }
@@ -74,39 +76,42 @@ pub(super) fn step(
 /// Notes a loop that is new, and one whose schedule is another now: nothing that lies before this
 /// moment is made up for.
 fn get_to_know(
-    plan: &Plan,
-    desk: &mut Desk<'_, '_, '_>,
-    dealt: &mut Vec<Dealt>,
+    plan: &LoopMemory,
+    launcher: &mut LoopLauncher<'_, '_, '_>,
+    dealt: &mut Vec<HandledOccurrence>,
 ) -> Result<(), KernelError> {
-    let SetOffBy::Cron { schedule, zone, .. } = &plan.definition.trigger else {
+    let LoopTrigger::Cron { schedule, zone, .. } = &plan.definition.trigger else {
         return Ok(());
     };
     let mark = format!("cron {schedule} {zone}");
-    let state = desk.state(plan);
+    let state = launcher.state(plan);
     let known = state.and_then(|state| state.mark.as_ref());
     if known == Some(&mark) {
         return Ok(());
     }
     if known.is_some() {
-        let due_at_ms = desk.around.now_ms;
-        let trigger = Trigger::Cron { due_at_ms };
-        dealt.push(desk.skip(plan, trigger, "its schedule has changed")?);
+        let due_at_ms = launcher.around.now_ms;
+        let trigger = RunTrigger::Cron { due_at_ms };
+        dealt.push(launcher.skip(plan, trigger, "its schedule has changed")?);
     }
-    desk.see(plan, mark)
+    launcher.see(plan, mark)
 }
 
 /// Orders what is due by time, and counts what is given up in a row.
-fn steps(due: &Due) -> Vec<Step> {
-    let fire = due.fire.iter().map(|&firing| Step::Fire(firing));
-    let skipped = due.skipped.iter().map(|&firing| Step::GiveUp(firing, 1));
-    let mut all: Vec<Step> = fire.chain(skipped).collect();
+fn steps(due: &Due) -> Vec<ClockStep> {
+    let fire = due.fire.iter().map(|&firing| ClockStep::Fire(firing));
+    let skipped = due
+        .skipped
+        .iter()
+        .map(|&firing| ClockStep::GiveUp(firing, 1));
+    let mut all: Vec<ClockStep> = fire.chain(skipped).collect();
     all.sort_by_key(|step| match step {
-        Step::Fire(firing) | Step::GiveUp(firing, _) => *firing,
+        ClockStep::Fire(firing) | ClockStep::GiveUp(firing, _) => *firing,
     });
-    let mut steps: Vec<Step> = Vec::new();
+    let mut steps: Vec<ClockStep> = Vec::new();
     for step in all {
         match (steps.last_mut(), step) {
-            (Some(Step::GiveUp(latest, count)), Step::GiveUp(firing, _)) => {
+            (Some(ClockStep::GiveUp(latest, count)), ClockStep::GiveUp(firing, _)) => {
                 *latest = firing;
                 *count += 1;
             }
@@ -127,8 +132,8 @@ fn given_up(count: usize, is_more: bool) -> String {
     }
 }
 
-const fn instant(firing: Firing) -> Trigger {
-    Trigger::Cron {
+const fn instant(firing: Firing) -> RunTrigger {
+    RunTrigger::Cron {
         due_at_ms: firing.instant_ms,
     }
 }
@@ -137,17 +142,18 @@ const fn wants_each(schedule: &Schedule) -> bool {
     matches!(schedule.misfire, Misfire::All { .. })
 }
 
-fn waits(plan: &Plan, desk: &Desk<'_, '_, '_>) -> bool {
-    let mut tasks = desk.queue.kernel().tasks.values();
+fn waits(plan: &LoopMemory, launcher: &LoopLauncher<'_, '_, '_>) -> bool {
+    let mut tasks = launcher.queue.kernel().tasks.values();
     tasks.any(|task| {
         let run = task.loop_run();
-        task.state == State::Pending && run.is_some_and(|run| *run.name() == plan.definition.name)
+        task.state == KernelTaskState::Pending
+            && run.is_some_and(|run| *run.name() == plan.definition.name)
     })
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Step, given_up, steps};
+    use super::{ClockStep, given_up, steps};
     use crate::record::schedule::{Due, Firing};
 
     #[test]
@@ -163,10 +169,10 @@ mod tests {
             next: None,
         };
         let expected = [
-            Step::GiveUp(at(2), 2),
-            Step::Fire(at(3)),
-            Step::GiveUp(at(5), 2),
-            Step::Fire(at(6)),
+            ClockStep::GiveUp(at(2), 2),
+            ClockStep::Fire(at(3)),
+            ClockStep::GiveUp(at(5), 2),
+            ClockStep::Fire(at(6)),
         ];
         assert_eq!(steps(&due), expected);
         assert_eq!(given_up(1, false), "no supervisor was running at the time");

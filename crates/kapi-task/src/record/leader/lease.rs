@@ -6,8 +6,8 @@ use kapi_core::actor::Actor;
 
 use crate::record::error::KernelError;
 use crate::record::leader::Leader;
-use crate::record::queue::{Enlisted, Queue};
-use crate::rules::command::Command;
+use crate::record::queue::{Queue, WorkerSlot};
+use crate::rules::command::KernelCommand;
 
 /// How often the lease is renewed while it lasts.
 const RENEWALS: u64 = 3;
@@ -42,7 +42,7 @@ impl Leader {
     pub(super) fn lead(
         &mut self,
         queue: &mut Queue<'_>,
-        own: &Enlisted,
+        own: &WorkerSlot,
         now_ms: i64,
     ) -> Result<i64, KernelError> {
         let lead_ms = queue.lead_ms();
@@ -79,10 +79,10 @@ impl Leader {
     ///
     /// # Errors
     /// When the log is damaged or the disk refuses.
-    pub fn resign(&mut self, queue: &mut Queue<'_>, own: &Enlisted) -> Result<(), KernelError> {
+    pub fn resign(&mut self, queue: &mut Queue<'_>, own: &WorkerSlot) -> Result<(), KernelError> {
         if self.leads() {
             let holder = own.holder.clone();
-            queue.submit(&Actor::Engine, &Command::Resign { holder })?;
+            queue.submit(&Actor::Engine, &KernelCommand::Resign { holder })?;
             self.lead = Lead::default();
         }
         Ok(())

@@ -5,11 +5,11 @@ use std::collections::BTreeSet;
 use kapi_core::task_id::Holder;
 use kapi_goal::record::project::Project;
 use kapi_machine::file_log::FileLog;
-use kapi_machine::places::{PlaceError, Places};
+use kapi_machine::slots::{SlotDirectory, SlotError};
 use kapi_store::stream::LogStream;
 
 use crate::record::error::KernelError;
-use crate::record::history::History;
+use crate::record::history::KernelHistory;
 
 /// What a worker's holder begins with; its place's number follows.
 const HOLDER: &str = "worker ";
@@ -24,9 +24,9 @@ pub(in crate::record) fn stream<'a>(project: &'a Project<'a>) -> LogStream<'a> {
     }
 }
 
-pub(super) fn history<'a>(log: &FileLog<'a>) -> History<'a> {
+pub(super) fn history<'a>(log: &FileLog<'a>) -> KernelHistory<'a> {
     let stream = log.stream();
-    History::in_files(stream.disk, stream.dir.join("history"))
+    KernelHistory::in_files(stream.disk, stream.dir.join("history"))
 }
 
 /// Returns how long the fold on disk is.
@@ -35,9 +35,9 @@ pub(super) fn fold_bytes(log: &FileLog<'_>) -> Result<u64, KernelError> {
     Ok(stream.disk.len(&stream.state())?.unwrap_or(0))
 }
 
-pub(super) fn places<'a>(log: &FileLog<'a>, owner: &str) -> Places<'a> {
+pub(super) fn locations<'a>(log: &FileLog<'a>, owner: &str) -> SlotDirectory<'a> {
     let stream = log.stream();
-    Places {
+    SlotDirectory {
         disk: stream.disk,
         dir: stream.dir.join("workers"),
         owner: owner.to_owned(),
@@ -46,15 +46,15 @@ pub(super) fn places<'a>(log: &FileLog<'a>, owner: &str) -> Places<'a> {
 
 /// Returns those of the holders whose place nobody of these places holds.
 pub(super) fn gone<'b>(
-    places: &Places<'_>,
+    locations: &SlotDirectory<'_>,
     own: u32,
     holders: impl Iterator<Item = &'b Holder>,
 ) -> Result<BTreeSet<Holder>, KernelError> {
     let numbers: BTreeSet<u32> = holders
         .filter_map(|holder| holder.0.strip_prefix(HOLDER)?.parse().ok())
         .collect();
-    let living = places.living(own, &numbers);
-    let living = living.map_err(PlaceError::from)?;
+    let living = locations.living(own, &numbers);
+    let living = living.map_err(SlotError::from)?;
     Ok(numbers
         .difference(&living)
         .copied()

@@ -7,15 +7,15 @@ use kapi_fleet::client::FleetSettings;
 use kapi_fleet::log::{self, FleetCursor, NetLog};
 use kapi_fleet::objects::FleetObjects;
 use kapi_fleet::watch::NewsWatch;
-use kapi_machine::fold::Loaded;
+use kapi_machine::fold::LoadedLog;
 use kapi_store::record::Batch;
 use kapi_sys::clock::Clock;
 use rustix::system::uname;
 use serde_json::value::RawValue;
 
 use crate::record::error::KernelError;
-use crate::record::history::History;
-use crate::record::log::{Appended, Understand};
+use crate::record::history::KernelHistory;
+use crate::record::log::{AppendOutcome, Understand};
 use crate::record::store::STREAM;
 
 /// The log, and how far it was read.
@@ -46,20 +46,20 @@ impl Fleet {
         })
     }
 
-    pub(super) fn load(&mut self) -> Result<Loaded, KernelError> {
+    pub(super) fn load(&mut self) -> Result<LoadedLog, KernelError> {
         let loaded = self.log.load()?;
         self.cursor = loaded.cursor;
         self.fold_bytes = loaded.state.as_deref().map_or(0, length_of);
-        Ok(Loaded {
+        Ok(LoadedLog {
             state: loaded.state,
             records: loaded.records,
         })
     }
 
-    pub(super) fn load_all(&mut self) -> Result<Loaded, KernelError> {
+    pub(super) fn load_all(&mut self) -> Result<LoadedLog, KernelError> {
         let loaded = self.log.load_all()?;
         self.cursor = loaded.cursor;
-        Ok(Loaded {
+        Ok(LoadedLog {
             state: None,
             records: loaded.records,
         })
@@ -73,10 +73,10 @@ impl Fleet {
         Ok(understood)
     }
 
-    pub(super) fn append(&mut self, batch: &Batch<'_>) -> Result<Appended, KernelError> {
+    pub(super) fn append(&mut self, batch: &Batch<'_>) -> Result<AppendOutcome, KernelError> {
         Ok(match self.log.append(&mut self.cursor, batch)? {
-            log::BatchOutcome::Accepted(records) => Appended::Accepted(records),
-            log::BatchOutcome::Conflict => Appended::Conflict,
+            log::BatchOutcome::Accepted(records) => AppendOutcome::Accepted(records),
+            log::BatchOutcome::Conflict => AppendOutcome::Conflict,
         })
     }
 
@@ -100,8 +100,8 @@ impl Fleet {
         self.cursor.position.offset
     }
 
-    pub(super) fn history(&self) -> History<'static> {
-        History::afar(self.log.past())
+    pub(super) fn history(&self) -> KernelHistory<'static> {
+        KernelHistory::afar(self.log.past())
     }
 
     /// One process of one machine: two never have the same.

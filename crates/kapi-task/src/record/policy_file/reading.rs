@@ -20,7 +20,7 @@ const WRITE_BY_ALL: u32 = 0o002;
 
 /// Whose file it must be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Owner {
+pub(super) enum FileOwner {
     /// Anybody's: it can only forbid.
     Anybody,
     /// The person's or root's, and not writable by everybody.
@@ -94,7 +94,11 @@ impl From<Errno> for Unreadable {
 }
 
 /// Returns the text of a file below a directory; `None` only when there is no such file.
-pub(super) fn read(dir: &Path, path: &Path, owner: Owner) -> Result<Option<String>, Unreadable> {
+pub(super) fn read(
+    dir: &Path,
+    path: &Path,
+    owner: FileOwner,
+) -> Result<Option<String>, Unreadable> {
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let dir = match openat(CWD, dir, flags, Mode::empty()) {
         Ok(dir) => dir,
@@ -116,7 +120,7 @@ pub(super) fn read(dir: &Path, path: &Path, owner: Owner) -> Result<Option<Strin
     text_of(&file, owner).map(Some)
 }
 
-fn text_of(file: &File, owner: Owner) -> Result<String, Unreadable> {
+fn text_of(file: &File, owner: FileOwner) -> Result<String, Unreadable> {
     let failed = |source| Unreadable::Io { source };
     let found = file.metadata().map_err(failed)?;
     if !found.is_file() {
@@ -124,7 +128,7 @@ fn text_of(file: &File, owner: Owner) -> Result<String, Unreadable> {
     }
     let person = rustix::process::geteuid().as_raw();
     let is_others = found.uid() != person && found.uid() != 0;
-    if owner == Owner::Person && (is_others || found.mode() & WRITE_BY_ALL != 0) {
+    if owner == FileOwner::Person && (is_others || found.mode() & WRITE_BY_ALL != 0) {
         return Err(Unreadable::OthersWrite);
     }
     let mut bytes = Vec::new();

@@ -10,15 +10,15 @@ use rustix::fs::{CWD, FileType, Mode, mknodat};
 use tempfile::TempDir;
 
 use super::reading::FILE_BYTES_MAX;
-use super::{PolicyPlaces, load, local_times, parse};
-use crate::rules::policy::{Decision, PolicyRequest, RequestKind, evaluate};
+use super::{PolicyPaths, load, local_times, parse};
+use crate::rules::policy::{PolicyDecision, PolicyRequest, RequestKind, evaluate};
 use crate::rules::task_terms::TaskBudget;
 
-struct Desk {
+struct PolicyRig {
     dir: TempDir,
 }
 
-impl Desk {
+impl PolicyRig {
     fn new() -> Self {
         let dir = tempfile::tempdir().unwrap();
         fs::create_dir_all(dir.path().join("project/.ilchul")).unwrap();
@@ -38,8 +38,8 @@ impl Desk {
         self.path("config/policy.yaml")
     }
 
-    fn decide(&self, now_ms: i64) -> Decision {
-        let policy = load(PolicyPlaces {
+    fn decide(&self, now_ms: i64) -> PolicyDecision {
+        let policy = load(PolicyPaths {
             project: &self.path("project"),
             person: &self.path("config"),
         });
@@ -68,8 +68,9 @@ impl Desk {
         let decision = self.decide(0);
         assert_eq!(decision.allowed, decision.violations.is_empty());
         let dir = format!("{}/", self.dir.path().display());
-        let told = decision.violations.iter();
-        told.map(|violation| violation.to_string().replace(&dir, ""))
+        let reported = decision.violations.iter();
+        reported
+            .map(|violation| violation.to_string().replace(&dir, ""))
             .collect()
     }
 }
@@ -81,15 +82,15 @@ fn write(path: &Path, text: &str) {
 
 #[test]
 fn without_a_file_everything_is_allowed() {
-    let desk = Desk::new();
-    assert_eq!(desk.said(), [""; 0]);
-    fs::remove_dir(desk.path("project/.ilchul")).unwrap();
-    fs::remove_dir(desk.path("config")).unwrap();
-    assert_eq!(desk.said(), [""; 0]);
-    fs::create_dir(desk.path("project/.ilchul")).unwrap();
+    let rig = PolicyRig::new();
+    assert_eq!(rig.said(), [""; 0]);
+    fs::remove_dir(rig.path("project/.ilchul")).unwrap();
+    fs::remove_dir(rig.path("config")).unwrap();
+    assert_eq!(rig.said(), [""; 0]);
+    fs::create_dir(rig.path("project/.ilchul")).unwrap();
     for text in ["", "# nothing yet\n", "---\n"] {
-        write(&desk.of_project(), text);
-        assert_eq!(desk.said(), [""; 0], "{text:?}");
+        write(&rig.of_project(), text);
+        assert_eq!(rig.said(), [""; 0], "{text:?}");
     }
 }
 
@@ -110,26 +111,26 @@ fn both_apply_and_a_denial_of_either_wins() {
             "it is closed (not here, config/policy.yaml, line 3)",
         ),
     ] {
-        let desk = Desk::new();
-        write(&desk.of_project(), project);
-        write(&desk.of_person(), person);
+        let rig = PolicyRig::new();
+        write(&rig.of_project(), project);
+        write(&rig.of_person(), person);
         let wanted: Vec<&str> = Some(said)
             .into_iter()
             .filter(|said| !said.is_empty())
             .collect();
-        assert_eq!(desk.said(), wanted);
+        assert_eq!(rig.said(), wanted);
     }
 }
 
 #[test]
 fn a_rule_of_the_clock_needs_no_more_than_now() {
-    let desk = Desk::new();
+    let rig = PolicyRig::new();
     let text =
         "rules: [{name: night, effect: deny, when: {hours: \"22:00-06:00\", zone: Europe/Berlin}}]";
-    write(&desk.of_project(), text);
+    write(&rig.of_project(), text);
     // Monday, 26 October 2026: 08:30 UTC is 09:30 in Berlin.
-    assert!(desk.decide(1_793_003_400_000).allowed);
-    assert!(!desk.decide(1_793_003_400_000 + 13 * 3_600_000).allowed);
+    assert!(rig.decide(1_793_003_400_000).allowed);
+    assert!(!rig.decide(1_793_003_400_000 + 13 * 3_600_000).allowed);
 }
 
 #[test]
@@ -170,10 +171,10 @@ fn what_is_wrong_denies_and_says_where() {
              .ilchul/policy.yaml, line 2)",
         ),
     ] {
-        let desk = Desk::new();
-        write(&desk.of_project(), text);
-        write(&desk.of_person(), "rules: [{effect: allow}]");
-        assert_eq!(desk.said(), [said], "{text}");
+        let rig = PolicyRig::new();
+        write(&rig.of_project(), text);
+        write(&rig.of_person(), "rules: [{effect: allow}]");
+        assert_eq!(rig.said(), [said], "{text}");
     }
 }
 
@@ -254,31 +255,31 @@ fn only_a_file_that_is_not_there_says_nothing() {
         ),
     ];
     for (put, what, remedy) in cases {
-        let desk = Desk::new();
-        put(&desk.of_project());
+        let rig = PolicyRig::new();
+        put(&rig.of_project());
         let said = format!(
             "the policy cannot be used: {what}; {remedy} (policy file, .ilchul/policy.yaml, line 1)"
         );
-        assert_eq!(desk.said(), [said]);
+        assert_eq!(rig.said(), [said]);
     }
 }
 
 #[test]
 fn a_directory_that_is_none_denies() {
-    let desk = Desk::new();
-    fs::remove_dir(desk.path("project/.ilchul")).unwrap();
-    write(&desk.path("project/.ilchul"), "");
+    let rig = PolicyRig::new();
+    fs::remove_dir(rig.path("project/.ilchul")).unwrap();
+    write(&rig.path("project/.ilchul"), "");
     assert_eq!(
-        desk.said(),
+        rig.said(),
         [
             "the policy cannot be used: its parent is not a directory; put a directory there, \
              or remove it (policy file, .ilchul/policy.yaml, line 1)"
         ]
     );
-    let desk = Desk::new();
-    fs::remove_dir_all(desk.path("project")).unwrap();
+    let rig = PolicyRig::new();
+    fs::remove_dir_all(rig.path("project")).unwrap();
     assert_eq!(
-        desk.said(),
+        rig.said(),
         [
             "the policy cannot be used: the project does not exist; give an existing directory \
              (policy file, .ilchul/policy.yaml, line 1)"
@@ -288,11 +289,11 @@ fn a_directory_that_is_none_denies() {
 
 #[test]
 fn what_others_can_write_is_not_the_persons() {
-    let desk = Desk::new();
-    write(&desk.of_person(), "rules: [{effect: allow}]");
-    fs::set_permissions(desk.of_person(), Permissions::from_mode(0o666)).unwrap();
+    let rig = PolicyRig::new();
+    write(&rig.of_person(), "rules: [{effect: allow}]");
+    fs::set_permissions(rig.of_person(), Permissions::from_mode(0o666)).unwrap();
     assert_eq!(
-        desk.said(),
+        rig.said(),
         [
             "the policy cannot be used: others can write it; make sure you own it, and run \
              `chmod o-w` on it (policy file, config/policy.yaml, line 1)"

@@ -4,16 +4,16 @@
 //! is honoured.
 
 use kapi_core::text::one_line;
-use kapi_settings::fault::{Fault, Faults, short};
-use kapi_settings::node::{Entry, Node, Value};
+use kapi_settings::fault::{Faults, SettingsFault, short};
+use kapi_settings::node::{SettingValue, TableEntry, ValueNode};
 use kapi_settings::read::read;
-use kapi_settings::scalar::Word;
+use kapi_settings::scalar::TrimmedText;
 use kapi_settings::setting::{OneOrMany, Setting};
 use serde::Deserialize;
 
-use crate::record::definition_file::front_matter::Parts;
+use crate::record::definition_file::front_matter::FileParts;
 use crate::record::definition_file::read::{BackendForm, settings};
-use crate::record::profile_file::tool::Tool;
+use crate::record::profile_file::tool::AgentTool;
 use crate::record::profile_file::{Access, AgentProfile};
 use crate::rules::request::PROMPT_BYTES_MAX;
 
@@ -32,14 +32,14 @@ pub(super) enum Dialect {
 }
 
 /// Tools: a list, or names with commas between them.
-type Tools = OneOrMany<Setting<Word>, 0, 128>;
+type Tools = OneOrMany<Setting<TrimmedText>, 0, 128>;
 
 #[derive(Deserialize)]
 struct PiForm {
-    name: Option<Setting<Word>>,
-    description: Option<Word>,
+    name: Option<Setting<TrimmedText>>,
+    description: Option<TrimmedText>,
     backend: Option<BackendForm>,
-    model: Option<Word>,
+    model: Option<TrimmedText>,
     tools: Option<Tools>,
 }
 
@@ -56,11 +56,11 @@ const CLAUDE_KEYS: &[&str] = &[
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct ClaudeForm {
-    name: Option<Setting<Word>>,
-    description: Option<Word>,
-    model: Option<Word>,
+    name: Option<Setting<TrimmedText>>,
+    description: Option<TrimmedText>,
+    model: Option<TrimmedText>,
     tools: Option<Tools>,
-    permission_mode: Option<Word>,
+    permission_mode: Option<TrimmedText>,
     disallowed_tools: Option<Tools>,
 }
 
@@ -69,7 +69,7 @@ pub(super) fn profile(
     file: &str,
     text: &str,
     dialect: Dialect,
-) -> Result<AgentProfile, Vec<Fault>> {
+) -> Result<AgentProfile, Vec<SettingsFault>> {
     let mut faults = Faults::of(file.to_owned());
     let read = settings(text, &mut faults).and_then(|(root, parts)| {
         check_prompt(&parts, &mut faults);
@@ -78,7 +78,7 @@ pub(super) fn profile(
             Dialect::Claude => claude(root, &mut faults),
         }?;
         let tools = profile.tools.as_deref();
-        if tools.is_some_and(|tools| !tools.iter().any(Tool::is_writing)) {
+        if tools.is_some_and(|tools| !tools.iter().any(AgentTool::is_writing)) {
             profile.access = Access::ReadOnly;
         }
         profile.system_prompt = parts.body;
@@ -88,7 +88,7 @@ pub(super) fn profile(
     faults.instead_of(read)
 }
 
-fn pi(root: &Node, faults: &mut Faults) -> Option<AgentProfile> {
+fn pi(root: &ValueNode, faults: &mut Faults) -> Option<AgentProfile> {
     let form: PiForm = read(root, faults)?;
     let (name, description) = named(form.name.as_ref(), form.description, faults);
     let tools = form
@@ -102,10 +102,10 @@ fn pi(root: &Node, faults: &mut Faults) -> Option<AgentProfile> {
     })
 }
 
-fn claude(mut root: Node, faults: &mut Faults) -> Option<AgentProfile> {
+fn claude(mut root: ValueNode, faults: &mut Faults) -> Option<AgentProfile> {
     let ignored = match &mut root.value {
-        Value::Map(entries) => {
-            let is_other = |entry: &mut Entry| !CLAUDE_KEYS.contains(&entry.key.as_str());
+        SettingValue::Map(entries) => {
+            let is_other = |entry: &mut TableEntry| !CLAUDE_KEYS.contains(&entry.key.as_str());
             let others = entries.extract_if(.., is_other);
             others.map(|entry| entry.key).collect()
         }
@@ -118,7 +118,7 @@ fn claude(mut root: Node, faults: &mut Faults) -> Option<AgentProfile> {
         .map(|tools| self::tools(tools, Dialect::Claude, faults));
     if let Some(denied) = form.disallowed_tools {
         let denied = self::tools(denied, Dialect::Claude, faults);
-        let left = tools.get_or_insert_with(|| Tool::ALL.to_vec());
+        let left = tools.get_or_insert_with(|| AgentTool::ALL.to_vec());
         left.retain(|tool| !denied.contains(tool));
     }
     let is_plan = form.permission_mode.is_some_and(|mode| mode.0 == "plan");
@@ -136,7 +136,7 @@ fn claude(mut root: Node, faults: &mut Faults) -> Option<AgentProfile> {
     })
 }
 
-fn plain(name: String, description: &Word, model: Option<Word>) -> AgentProfile {
+fn plain(name: String, description: &TrimmedText, model: Option<TrimmedText>) -> AgentProfile {
     AgentProfile {
         name,
         description: one_line(&description.0),
@@ -153,7 +153,7 @@ fn plain(name: String, description: &Word, model: Option<Word>) -> AgentProfile 
     }
 }
 
-fn check_prompt(parts: &Parts, faults: &mut Faults) {
+fn check_prompt(parts: &FileParts, faults: &mut Faults) {
     let mut refuse = |what: String, remedy| faults.at_line(parts.body_line, what, remedy);
     if parts.body.is_empty() {
         let what = "it has no system prompt".to_owned();
@@ -170,10 +170,10 @@ fn check_prompt(parts: &Parts, faults: &mut Faults) {
 
 /// Returns the name and the description, which every profile has.
 fn named(
-    name: Option<&Setting<Word>>,
-    description: Option<Word>,
+    name: Option<&Setting<TrimmedText>>,
+    description: Option<TrimmedText>,
     faults: &mut Faults,
-) -> (Option<String>, Option<Word>) {
+) -> (Option<String>, Option<TrimmedText>) {
     let is_there = [
         ("name", name.is_some()),
         ("description", description.is_some()),
@@ -187,7 +187,7 @@ fn named(
     (name.and_then(|name| checked(name, faults)), description)
 }
 
-fn checked(said: &Setting<Word>, faults: &mut Faults) -> Option<String> {
+fn checked(said: &Setting<TrimmedText>, faults: &mut Faults) -> Option<String> {
     let name = said.value.0.trim_start_matches('@').to_lowercase();
     let is_word = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.');
     let is_good = name.starts_with(char::is_alphanumeric) && name.chars().all(is_word);
@@ -200,21 +200,23 @@ fn checked(said: &Setting<Word>, faults: &mut Faults) -> Option<String> {
     Some(name)
 }
 
-fn tools(said: Tools, dialect: Dialect, faults: &mut Faults) -> Vec<Tool> {
+fn tools(said: Tools, dialect: Dialect, faults: &mut Faults) -> Vec<AgentTool> {
     let mut tools = Vec::new();
     for item in said.0 {
         let names = item.value.0.split(',').map(str::trim);
         for name in names.filter(|name| !name.is_empty()) {
-            match Tool::parse(name) {
-                Some(Tool::Named(name)) if dialect == Dialect::Pi && !name.starts_with("mcp__") => {
+            match AgentTool::parse(name) {
+                Some(AgentTool::Named(name))
+                    if dialect == Dialect::Pi && !name.starts_with("mcp__") =>
+                {
                     let what = format!("unknown tool {:?}", short(&name));
-                    faults.at(&item, what, Tool::remedy(&name));
+                    faults.at(&item, what, AgentTool::remedy(&name));
                 }
                 Some(tool) if tools.contains(&tool) => {}
                 Some(tool) => tools.push(tool),
                 None => {
                     let what = format!("{:?} is not a tool name", short(name));
-                    faults.at(&item, what, Tool::remedy(name));
+                    faults.at(&item, what, AgentTool::remedy(name));
                 }
             }
         }

@@ -7,8 +7,8 @@ use std::path::Path;
 
 use serde_json::json;
 
-use super::tool::{Tool, ToolFlags, tool_flags};
-use super::{Access, AgentProfile, Profiles, discover};
+use super::tool::{AgentTool, ToolFlags, tool_flags};
+use super::{Access, AgentProfile, AgentProfiles, discover};
 
 fn put(root: &Path, path: &str, text: &str) {
     let path = root.join(path);
@@ -24,7 +24,7 @@ fn profile(name: &str, keys: &str) -> String {
 }
 
 /// Reads one file of a project that has no other.
-fn read(dir: &str, text: &str) -> Profiles {
+fn read(dir: &str, text: &str) -> AgentProfiles {
     let root = tempfile::tempdir().unwrap();
     put(root.path(), &format!("{dir}/file.md"), text);
     discover(root.path(), root.path(), Path::new("/nonexistent"))
@@ -60,7 +60,7 @@ fn three_profiles_ship_as_the_specification_has_them() {
                 .as_ref()
                 .unwrap()
                 .iter()
-                .map(Tool::name)
+                .map(AgentTool::name)
                 .collect();
             let description = profile.description.as_str();
             (profile.name.as_str(), description, profile.access, tools)
@@ -205,10 +205,15 @@ fn what_claude_code_takes_away_is_taken_away_and_the_rest_is_named() {
         (read.backend.as_deref(), read.model),
         (Some("claude"), None)
     );
-    let named = Tool::Named("mcp__x__y".to_owned());
+    let named = AgentTool::Named("mcp__x__y".to_owned());
     assert_eq!(
         read.tools,
-        Some(vec![Tool::Read, Tool::Grep, Tool::Bash, named])
+        Some(vec![
+            AgentTool::Read,
+            AgentTool::Grep,
+            AgentTool::Bash,
+            named
+        ])
     );
     assert_eq!(read.access, Access::ReadOnly);
     assert_eq!(read.ignored, ["color", "hooks"]);
@@ -220,10 +225,10 @@ fn what_claude_code_takes_away_is_taken_away_and_the_rest_is_named() {
     let denied = "disallowedTools: [Write, Edit, NotebookEdit]\n";
     let denied = one(".claude/agents", &profile("x", denied));
     assert_eq!(denied.access, Access::ReadOnly);
-    assert!(!denied.tools.unwrap().contains(&Tool::Write));
+    assert!(!denied.tools.unwrap().contains(&AgentTool::Write));
     let unknown = one(".claude/agents", &profile("x", "tools: [Read, Teleport]\n"));
-    let teleport = Tool::Named("Teleport".to_owned());
-    assert_eq!(unknown.tools, Some(vec![Tool::Read, teleport]));
+    let teleport = AgentTool::Named("Teleport".to_owned());
+    assert_eq!(unknown.tools, Some(vec![AgentTool::Read, teleport]));
 }
 
 #[test]
@@ -308,8 +313,8 @@ fn a_profile_outside_of_its_directory_is_not_read() {
 
 #[test]
 fn each_program_is_told_in_its_own_way_what_an_agent_may_use() {
-    let named = Tool::Named("mcp__x__y".to_owned());
-    let tools = [Tool::Read, Tool::Bash, Tool::Task, named];
+    let named = AgentTool::Named("mcp__x__y".to_owned());
+    let tools = [AgentTool::Read, AgentTool::Bash, AgentTool::Task, named];
     let flags = |backend: &str| tool_flags(backend, &tools, &["until_done_plan"]);
     let arguments = |list: [&str; 2]| list.map(str::to_owned).to_vec();
     let claude = ToolFlags {
@@ -319,7 +324,7 @@ fn each_program_is_told_in_its_own_way_what_an_agent_may_use() {
     assert_eq!(flags("claude"), claude);
     let pi = ToolFlags {
         arguments: arguments(["--tools", "bash,ls,read,until_done_plan"]),
-        not_there: vec![Tool::Task],
+        not_there: vec![AgentTool::Task],
         ..ToolFlags::default()
     };
     assert_eq!(flags("pi"), pi);
@@ -335,11 +340,11 @@ fn each_program_is_told_in_its_own_way_what_an_agent_may_use() {
         ..ToolFlags::default()
     };
     assert_eq!(flags("gemini"), gemini);
-    let missing = |flags: &ToolFlags| flags.sandbox_only.contains(&Tool::Write);
+    let missing = |flags: &ToolFlags| flags.sandbox_only.contains(&AgentTool::Write);
     for backend in ["codex", "command:true", "script:a.yaml"] {
         let flags = flags(backend);
         assert!(flags.arguments.is_empty() && missing(&flags), "{backend}");
-        assert!(!flags.sandbox_only.contains(&Tool::Read), "{backend}");
+        assert!(!flags.sandbox_only.contains(&AgentTool::Read), "{backend}");
     }
 }
 
@@ -354,13 +359,13 @@ fn an_agent_without_tools_is_told_so() {
 
 #[test]
 fn tools_read_back_by_their_names() {
-    for tool in Tool::ALL {
-        assert_eq!(Tool::parse(tool.name()), Some(tool.clone()));
-        assert_eq!(Tool::parse(&tool.name().to_lowercase()), Some(tool));
+    for tool in AgentTool::ALL {
+        assert_eq!(AgentTool::parse(tool.name()), Some(tool.clone()));
+        assert_eq!(AgentTool::parse(&tool.name().to_lowercase()), Some(tool));
     }
-    assert_eq!(Tool::parse("Agent"), Some(Tool::Task));
-    assert_eq!(Tool::parse("MultiEdit"), Some(Tool::Edit));
+    assert_eq!(AgentTool::parse("Agent"), Some(AgentTool::Task));
+    assert_eq!(AgentTool::parse("MultiEdit"), Some(AgentTool::Edit));
     for text in ["", "-x", "a b", "a,b", "(x)", "a=b", &"a".repeat(129)] {
-        assert_eq!(Tool::parse(text), None, "{text}");
+        assert_eq!(AgentTool::parse(text), None, "{text}");
     }
 }

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 /// Something that an agent may use.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Tool {
+pub enum AgentTool {
     /// Reads files.
     Read,
     /// Writes files.
@@ -35,18 +35,18 @@ pub enum Tool {
     Named(String),
 }
 
-const NAMES: &[(&str, Tool)] = &[
-    ("Read", Tool::Read),
-    ("Write", Tool::Write),
-    ("Edit", Tool::Edit),
-    ("Bash", Tool::Bash),
-    ("Grep", Tool::Grep),
-    ("Glob", Tool::Glob),
-    ("Task", Tool::Task),
-    ("WebFetch", Tool::WebFetch),
-    ("WebSearch", Tool::WebSearch),
-    ("TodoWrite", Tool::TodoWrite),
-    ("NotebookEdit", Tool::NotebookEdit),
+const NAMES: &[(&str, AgentTool)] = &[
+    ("Read", AgentTool::Read),
+    ("Write", AgentTool::Write),
+    ("Edit", AgentTool::Edit),
+    ("Bash", AgentTool::Bash),
+    ("Grep", AgentTool::Grep),
+    ("Glob", AgentTool::Glob),
+    ("Task", AgentTool::Task),
+    ("WebFetch", AgentTool::WebFetch),
+    ("WebSearch", AgentTool::WebSearch),
+    ("TodoWrite", AgentTool::TodoWrite),
+    ("NotebookEdit", AgentTool::NotebookEdit),
 ];
 
 /// How a program is told which tools an agent has.
@@ -58,12 +58,12 @@ pub struct ToolFlags {
     pub settings: Option<Value>,
     /// Tools that are not given and that the program still offers: enforced by the sandbox only,
     /// and only as far as they write files or reach the network.
-    pub sandbox_only: Vec<Tool>,
+    pub sandbox_only: Vec<AgentTool>,
     /// Tools that are given and that the program does not have.
-    pub not_there: Vec<Tool>,
+    pub not_there: Vec<AgentTool>,
 }
 
-impl Tool {
+impl AgentTool {
     /// Every tool that is known by name.
     pub const ALL: [Self; 11] = [
         Self::Read,
@@ -143,7 +143,7 @@ impl Tool {
 ///
 /// `own_tools` are the names of those that Kapi registers with the agent; they stay.
 #[must_use]
-pub fn tool_flags(backend: &str, tools: &[Tool], own_tools: &[&str]) -> ToolFlags {
+pub fn tool_flags(backend: &str, tools: &[AgentTool], own_tools: &[&str]) -> ToolFlags {
     match backend {
         "claude" => claude(tools),
         "pi" => pi(tools, own_tools),
@@ -151,7 +151,7 @@ pub fn tool_flags(backend: &str, tools: &[Tool], own_tools: &[&str]) -> ToolFlag
         // Codex gives its model a shell and nothing to take it away; of commands and scripts
         // nothing is known.
         _ => ToolFlags {
-            sandbox_only: not_given(tools, &Tool::ALL),
+            sandbox_only: not_given(tools, &AgentTool::ALL),
             ..ToolFlags::default()
         },
     }
@@ -159,13 +159,13 @@ pub fn tool_flags(backend: &str, tools: &[Tool], own_tools: &[&str]) -> ToolFlag
 
 /// `--allowedTools` only spares a question. `--tools` is what takes away, of the built-in ones;
 /// tools of servers stay, and only those are there that Kapi names to it.
-fn claude(tools: &[Tool]) -> ToolFlags {
+fn claude(tools: &[AgentTool]) -> ToolFlags {
     let mut names: Vec<&str> = Vec::new();
     for tool in tools {
         match tool {
             // The same tool in newer and older versions.
-            Tool::Task => names.extend(["Task", "Agent"]),
-            Tool::Named(name) if name.starts_with("mcp__") => {}
+            AgentTool::Task => names.extend(["Task", "Agent"]),
+            AgentTool::Named(name) if name.starts_with("mcp__") => {}
             tool => names.push(tool.name()),
         }
     }
@@ -176,14 +176,14 @@ fn claude(tools: &[Tool]) -> ToolFlags {
 }
 
 /// Pi's `--tools` also takes away what is registered with it, so that is named again.
-fn pi(tools: &[Tool], own_tools: &[&str]) -> ToolFlags {
-    const HAS: [(Tool, &[&str]); 6] = [
-        (Tool::Read, &["read", "ls"]),
-        (Tool::Write, &["write"]),
-        (Tool::Edit, &["edit"]),
-        (Tool::Bash, &["bash"]),
-        (Tool::Grep, &["grep"]),
-        (Tool::Glob, &["find", "ls"]),
+fn pi(tools: &[AgentTool], own_tools: &[&str]) -> ToolFlags {
+    const HAS: [(AgentTool, &[&str]); 6] = [
+        (AgentTool::Read, &["read", "ls"]),
+        (AgentTool::Write, &["write"]),
+        (AgentTool::Edit, &["edit"]),
+        (AgentTool::Bash, &["bash"]),
+        (AgentTool::Grep, &["grep"]),
+        (AgentTool::Glob, &["find", "ls"]),
     ];
     let (mut names, not_there) = named(tools, &HAS);
     let arguments = if names.is_empty() {
@@ -202,21 +202,21 @@ fn pi(tools: &[Tool], own_tools: &[&str]) -> ToolFlags {
 }
 
 /// Gemini's `--allowed-tools` only spares a question; its settings name the built-in tools there are.
-fn gemini(tools: &[Tool]) -> ToolFlags {
-    const HAS: [(Tool, &[&str]); 10] = [
+fn gemini(tools: &[AgentTool]) -> ToolFlags {
+    const HAS: [(AgentTool, &[&str]); 10] = [
         (
-            Tool::Read,
+            AgentTool::Read,
             &["read_file", "read_many_files", "list_directory"],
         ),
-        (Tool::Write, &["write_file"]),
-        (Tool::Edit, &["replace"]),
-        (Tool::Bash, &["run_shell_command"]),
-        (Tool::Grep, &["grep_search", "search_file_content"]),
-        (Tool::Glob, &["glob"]),
-        (Tool::Task, &["invoke_agent"]),
-        (Tool::WebFetch, &["web_fetch"]),
-        (Tool::WebSearch, &["google_web_search"]),
-        (Tool::TodoWrite, &["write_todos"]),
+        (AgentTool::Write, &["write_file"]),
+        (AgentTool::Edit, &["replace"]),
+        (AgentTool::Bash, &["run_shell_command"]),
+        (AgentTool::Grep, &["grep_search", "search_file_content"]),
+        (AgentTool::Glob, &["glob"]),
+        (AgentTool::Task, &["invoke_agent"]),
+        (AgentTool::WebFetch, &["web_fetch"]),
+        (AgentTool::WebSearch, &["google_web_search"]),
+        (AgentTool::TodoWrite, &["write_todos"]),
     ];
     let (names, not_there) = named(tools, &HAS);
     ToolFlags {
@@ -227,20 +227,23 @@ fn gemini(tools: &[Tool]) -> ToolFlags {
 }
 
 /// Returns a program's names of some tools, and the tools that it does not have.
-fn named<'a>(tools: &[Tool], has: &[(Tool, &'a [&'a str])]) -> (Vec<&'a str>, Vec<Tool>) {
+fn named<'a>(
+    tools: &[AgentTool],
+    has: &[(AgentTool, &'a [&'a str])],
+) -> (Vec<&'a str>, Vec<AgentTool>) {
     let mut names = Vec::new();
     let mut not_there = Vec::new();
     for tool in tools {
         match (has.iter().find(|(known, _)| known == tool), tool) {
             (Some((_, theirs)), _) => names.extend(*theirs),
-            (None, Tool::Named(name)) if name.starts_with("mcp__") => {}
+            (None, AgentTool::Named(name)) if name.starts_with("mcp__") => {}
             (None, tool) => not_there.push(tool.clone()),
         }
     }
     (names, not_there)
 }
 
-fn not_given(tools: &[Tool], all: &[Tool]) -> Vec<Tool> {
-    let is_missing = |tool: &&Tool| !tools.contains(tool);
+fn not_given(tools: &[AgentTool], all: &[AgentTool]) -> Vec<AgentTool> {
+    let is_missing = |tool: &&AgentTool| !tools.contains(tool);
     all.iter().filter(is_missing).cloned().collect()
 }

@@ -8,7 +8,7 @@ use proptest::test_runner::Config;
 
 use crate::record::cron::Cron;
 use crate::record::schedule::{Due, Firing, GRACE_MS, SKIPPED_MAX, Schedule, due};
-use crate::rules::definition::trigger::{MISFIRES_MAX, Misfire, Trigger};
+use crate::rules::definition::trigger::{LoopTrigger, MISFIRES_MAX, Misfire};
 
 const HOUR_MS: i64 = 3_600_000;
 /// 14 November 2023, 22:00 UTC.
@@ -29,7 +29,7 @@ fn instants(firings: &[Firing]) -> Vec<i64> {
 }
 
 /// Tells in words what is done, with hours and minutes after `BEGIN_MS`.
-fn told(due: &Due) -> String {
+fn reported(due: &Due) -> String {
     let hours = |firings: &[Firing]| {
         let times: Vec<String> = instants(firings)
             .into_iter()
@@ -51,7 +51,7 @@ fn told(due: &Due) -> String {
 fn check(misfire: Misfire, last_handled: Option<i64>, now_minutes: i64) -> String {
     let hourly = schedule("@hourly", misfire, 0);
     let last = last_handled.map(|hours| BEGIN_MS + hours * HOUR_MS);
-    told(&due(
+    reported(&due(
         &hourly,
         last,
         BEGIN_MS,
@@ -187,7 +187,7 @@ fn the_delays_of_one_name_are_always_the_same() {
 #[test]
 fn a_loop_that_the_clock_sets_off_has_a_schedule() {
     let expected = schedule("@hourly", Misfire::Once, 5000);
-    let cron = |text: &str| Trigger::Cron {
+    let cron = |text: &str| LoopTrigger::Cron {
         schedule: text.to_owned(),
         zone: "UTC".to_owned(),
         misfire: Misfire::Once,
@@ -195,7 +195,7 @@ fn a_loop_that_the_clock_sets_off_has_a_schedule() {
     };
     let read = |trigger| Schedule::of(&expected.name, &trigger);
     assert_eq!(read(cron("@hourly")).unwrap().as_ref(), Some(&expected));
-    assert_eq!(read(Trigger::Manual).unwrap(), None);
+    assert_eq!(read(LoopTrigger::Manual).unwrap(), None);
     assert_snapshot!(read(cron("0 0 31 4 *")).unwrap_err(), @r#"read the schedule "0 0 31 4 *": it never fires, as no date fits its day and month"#);
 }
 

@@ -2,42 +2,48 @@
 
 use std::collections::BTreeMap;
 
-use kapi_core::value::Value;
+use kapi_core::value::KernelValue;
 
-use super::{Last, Scope, Template, TemplateError, check_input_name};
+use super::{PreviousRun, Template, TemplateError, TemplateScope, check_input_name};
 use crate::rules::request::PROMPT_BYTES_MAX;
 
-fn text(text: &str) -> Value {
-    Value::Text(text.to_owned())
+fn text(text: &str) -> KernelValue {
+    KernelValue::Text(text.to_owned())
 }
 
-fn map(pairs: &[(&str, Value)]) -> BTreeMap<String, Value> {
+fn map(pairs: &[(&str, KernelValue)]) -> BTreeMap<String, KernelValue> {
     pairs
         .iter()
         .map(|(name, value)| ((*name).to_owned(), value.clone()))
         .collect()
 }
 
-fn inputs() -> BTreeMap<String, Value> {
-    let deep = map(&[("b", Value::List(vec![Value::Integer(7), text("x")]))]);
+fn inputs() -> BTreeMap<String, KernelValue> {
+    let deep = map(&[(
+        "b",
+        KernelValue::List(vec![KernelValue::Integer(7), text("x")]),
+    )]);
     map(&[
         ("market", text("ETH")),
-        ("a", Value::Map(deep)),
+        ("a", KernelValue::Map(deep)),
         ("sly", text("{market} {payload.x}")),
-        ("open", Value::Null),
-        ("n-1", Value::Bool(true)),
+        ("open", KernelValue::Null),
+        ("n-1", KernelValue::Bool(true)),
     ])
 }
 
 fn render(body: &str) -> Result<String, TemplateError> {
     let inputs = inputs();
-    let payload = Value::Map(map(&[("x", text("{market}")), ("empty", Value::Null)]));
-    let scope = Scope {
+    let payload = KernelValue::Map(map(&[
+        ("x", text("{market}")),
+        ("empty", KernelValue::Null),
+    ]));
+    let scope = TemplateScope {
         inputs: &inputs,
         payload: &payload,
         trigger_type: "event",
         trigger_source: "file src/**",
-        last: Last {
+        last: PreviousRun {
             summary: "S",
             next_action: "N",
             status: "failed",
@@ -155,13 +161,13 @@ fn a_body_is_checked_before_anything_runs() {
 #[test]
 fn no_prompt_grows_without_end() {
     let inputs = map(&[("long", text(&"x".repeat(PROMPT_BYTES_MAX / 2)))]);
-    let payload = Value::Null;
-    let scope = Scope {
+    let payload = KernelValue::Null;
+    let scope = TemplateScope {
         inputs: &inputs,
         payload: &payload,
         trigger_type: "manual",
         trigger_source: "",
-        last: Last::NONE,
+        last: PreviousRun::NONE,
     };
     let render = |body: &str| Template::parse(body).render(&scope);
     assert_eq!(render("{long}{long}").unwrap().len(), PROMPT_BYTES_MAX);
@@ -189,23 +195,23 @@ fn names_of_inputs_can_be_written_as_placeholders() {
 }
 
 mod properties {
-    use kapi_core::value::Value;
+    use kapi_core::value::KernelValue;
     use proptest::prelude::{any, proptest};
 
-    use super::{Last, Scope, Template, map, text};
+    use super::{PreviousRun, Template, TemplateScope, map, text};
 
     proptest! {
         /// Whatever a value holds, it stands in the result as it is, once.
         #[test]
         fn a_value_comes_out_as_it_went_in(value in any::<String>(), before in "[a-z {}\"]{0,20}") {
             let inputs = map(&[("v", text(&value)), ("w", text("W"))]);
-            let payload = Value::Null;
-            let scope = Scope {
+            let payload = KernelValue::Null;
+            let scope = TemplateScope {
                 inputs: &inputs,
                 payload: &payload,
                 trigger_type: "manual",
                 trigger_source: "",
-                last: Last::NONE,
+                last: PreviousRun::NONE,
             };
             let rendered = Template::parse("<{v}>{w}").render(&scope).unwrap();
             assert_eq!(rendered, format!("<{value}>W"));

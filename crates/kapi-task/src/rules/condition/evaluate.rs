@@ -6,46 +6,65 @@
 use kapi_core::pattern;
 use kapi_core::text::counted;
 
-use crate::rules::condition::expression::{Context, Expression};
+use crate::rules::condition::expression::{Expression, ExpressionContext};
 use crate::rules::condition::{
-    Answer, Condition, Facts, FileIs, GitIs, Held, Question, Reason, RunResult, Verdict,
+    Condition, ConditionQuestion, ConditionResult, ConditionVerdict, Facts, FileIs, GitIs,
+    ProbeAnswer, Reason, RunResult,
 };
 
 /// Paths that a reason names.
 const PATHS_SHOWN: usize = 3;
 
 /// Decides a condition.
-pub(super) fn verdict(condition: &Condition, context: &Context, facts: &Facts) -> Verdict {
+pub(super) fn verdict(
+    condition: &Condition,
+    context: &ExpressionContext,
+    facts: &Facts,
+) -> ConditionVerdict {
     let mut reasons = Vec::new();
     let held = held(condition, context, facts, &mut reasons);
-    Verdict {
-        holds: held == Held::Yes,
+    ConditionVerdict {
+        holds: held == ConditionResult::Yes,
         reasons,
     }
 }
 
 fn held(
     condition: &Condition,
-    context: &Context,
+    context: &ExpressionContext,
     facts: &Facts,
     reasons: &mut Vec<Reason>,
-) -> Held {
+) -> ConditionResult {
     match condition {
         Condition::All { of } => {
             // All are looked at, so that all reasons are shown.
             let mut each = |inner| held(inner, context, facts, reasons);
-            let found: Vec<Held> = of.iter().map(&mut each).collect();
-            first_of(&found, [Held::No, Held::Unknown, Held::Yes])
+            let found: Vec<ConditionResult> = of.iter().map(&mut each).collect();
+            first_of(
+                &found,
+                [
+                    ConditionResult::No,
+                    ConditionResult::Unknown,
+                    ConditionResult::Yes,
+                ],
+            )
         }
         Condition::Any { of } => {
             let mut each = |inner| held(inner, context, facts, reasons);
-            let found: Vec<Held> = of.iter().map(&mut each).collect();
-            first_of(&found, [Held::Yes, Held::Unknown, Held::No])
+            let found: Vec<ConditionResult> = of.iter().map(&mut each).collect();
+            first_of(
+                &found,
+                [
+                    ConditionResult::Yes,
+                    ConditionResult::Unknown,
+                    ConditionResult::No,
+                ],
+            )
         }
         Condition::Not { of } => match held(of, context, facts, reasons) {
-            Held::Yes => Held::No,
-            Held::No => Held::Yes,
-            Held::Unknown => Held::Unknown,
+            ConditionResult::Yes => ConditionResult::No,
+            ConditionResult::No => ConditionResult::Yes,
+            ConditionResult::Unknown => ConditionResult::Unknown,
         },
         Condition::Expr { expr } => {
             let reason = expression(expr, context);
@@ -68,16 +87,16 @@ fn held(
 }
 
 /// Returns the first of these that was found; nothing at all is not known.
-fn first_of(found: &[Held], order: [Held; 3]) -> Held {
+fn first_of(found: &[ConditionResult], order: [ConditionResult; 3]) -> ConditionResult {
     let first = order.into_iter().find(|held| found.contains(held));
-    first.unwrap_or(Held::Unknown)
+    first.unwrap_or(ConditionResult::Unknown)
 }
 
-fn expression(expr: &Expression, context: &Context) -> Reason {
+fn expression(expr: &Expression, context: &ExpressionContext) -> Reason {
     let (held, found) = if expr.holds(context) {
-        (Held::Yes, "condition passed")
+        (ConditionResult::Yes, "condition passed")
     } else {
-        (Held::No, "condition evaluated to false")
+        (ConditionResult::No, "condition evaluated to false")
     };
     Reason {
         asked: expr.to_string(),
@@ -87,35 +106,35 @@ fn expression(expr: &Expression, context: &Context) -> Reason {
 }
 
 /// Returns what a leaf has the world look up; none for an expression.
-pub(super) fn question(leaf: &Condition) -> Option<Question> {
+pub(super) fn question(leaf: &Condition) -> Option<ConditionQuestion> {
     Some(match leaf {
         Condition::All { .. } | Condition::Any { .. } | Condition::Not { .. } => return None,
         Condition::Expr { .. } => return None,
         Condition::File { glob, is } => match is {
-            FileIs::Exists | FileIs::Gone => Question::Files { glob: glob.clone() },
-            FileIs::Changed => Question::FilesChanged { glob: glob.clone() },
+            FileIs::Exists | FileIs::Gone => ConditionQuestion::Files { glob: glob.clone() },
+            FileIs::Changed => ConditionQuestion::FilesChanged { glob: glob.clone() },
         },
-        Condition::Command { run, timeout_ms } => Question::Command {
+        Condition::Command { run, timeout_ms } => ConditionQuestion::Command {
             run: run.clone(),
             timeout_ms: *timeout_ms,
         },
         Condition::Git { is } => match is {
-            GitIs::Branch { .. } => Question::Branch,
-            GitIs::Clean | GitIs::Dirty => Question::Uncommitted,
-            GitIs::AheadOf { reference } => Question::AheadOf {
+            GitIs::Branch { .. } => ConditionQuestion::Branch,
+            GitIs::Clean | GitIs::Dirty => ConditionQuestion::Uncommitted,
+            GitIs::AheadOf { reference } => ConditionQuestion::AheadOf {
                 reference: reference.clone(),
             },
-            GitIs::RefChanged { reference } => Question::RefChanged {
+            GitIs::RefChanged { reference } => ConditionQuestion::RefChanged {
                 reference: reference.clone(),
             },
         },
-        Condition::Time { window } => Question::LocalTime {
+        Condition::Time { window } => ConditionQuestion::LocalTime {
             zone: window.zone.clone(),
         },
-        Condition::LastResult { loop_name, .. } => Question::LastResult {
+        Condition::LastResult { loop_name, .. } => ConditionQuestion::LastResult {
             loop_name: loop_name.clone(),
         },
-        Condition::Changed { globs } => Question::Changed {
+        Condition::Changed { globs } => ConditionQuestion::Changed {
             globs: globs.clone(),
         },
     })
@@ -125,14 +144,14 @@ fn fact(leaf: &Condition, facts: &Facts) -> Reason {
     let answer = question(leaf).and_then(|question| facts.get(&question));
     let judged = match answer {
         None => Err("it was not checked".to_owned()),
-        Some(Answer::Unknown { why }) => Err(why.clone()),
+        Some(ProbeAnswer::Unknown { why }) => Err(why.clone()),
         Some(answer) => judge(leaf, answer)
             .ok_or_else(|| "the recorded value belongs to another question".to_owned()),
     };
     let (held, found) = match judged {
-        Ok((true, found)) => (Held::Yes, found),
-        Ok((false, found)) => (Held::No, found),
-        Err(why) => (Held::Unknown, why),
+        Ok((true, found)) => (ConditionResult::Yes, found),
+        Ok((false, found)) => (ConditionResult::No, found),
+        Err(why) => (ConditionResult::Unknown, why),
     };
     Reason {
         asked: asked(leaf),
@@ -142,9 +161,9 @@ fn fact(leaf: &Condition, facts: &Facts) -> Reason {
 }
 
 /// Tells whether an answer makes a leaf hold, and what was found; none if it is no answer to it.
-fn judge(leaf: &Condition, answer: &Answer) -> Option<(bool, String)> {
+fn judge(leaf: &Condition, answer: &ProbeAnswer) -> Option<(bool, String)> {
     match (leaf, answer) {
-        (Condition::File { is, .. }, Answer::Files { count }) => {
+        (Condition::File { is, .. }, ProbeAnswer::Files { count }) => {
             let found = counted(*count, "file");
             match is {
                 FileIs::Exists => Some((*count > 0, found)),
@@ -158,7 +177,7 @@ fn judge(leaf: &Condition, answer: &Answer) -> Option<(bool, String)> {
                 ..
             }
             | Condition::Changed { .. },
-            Answer::Changed { paths },
+            ProbeAnswer::Changed { paths },
         ) => Some((!paths.is_empty(), listed(paths))),
         (
             Condition::File {
@@ -169,45 +188,45 @@ fn judge(leaf: &Condition, answer: &Answer) -> Option<(bool, String)> {
             | Condition::Git {
                 is: GitIs::RefChanged { .. },
             },
-            Answer::NoRunBefore,
+            ProbeAnswer::NoRunBefore,
         ) => Some((true, "there was no earlier run".to_owned())),
-        (Condition::Command { .. }, Answer::Exit { code }) => {
+        (Condition::Command { .. }, ProbeAnswer::Exit { code }) => {
             Some((*code == 0, format!("exit code {code}")))
         }
-        (Condition::Command { timeout_ms, .. }, Answer::TimedOut) => Some((
+        (Condition::Command { timeout_ms, .. }, ProbeAnswer::TimedOut) => Some((
             false,
             format!("was still running after {} s", timeout_ms / 1_000),
         )),
         (Condition::Git { is }, answer) => git(is, answer),
-        (Condition::Time { window }, Answer::LocalTime(time)) => {
+        (Condition::Time { window }, ProbeAnswer::LocalTime(time)) => {
             Some((window.holds(*time), format!("it is {time}")))
         }
-        (Condition::LastResult { is, .. }, Answer::Result(result)) => {
+        (Condition::LastResult { is, .. }, ProbeAnswer::Result(result)) => {
             Some((is.contains(result), format!("it was {result}")))
         }
         _ => None,
     }
 }
 
-fn git(is: &GitIs, answer: &Answer) -> Option<(bool, String)> {
+fn git(is: &GitIs, answer: &ProbeAnswer) -> Option<(bool, String)> {
     match (is, answer) {
-        (GitIs::Branch { name }, Answer::Branch { name: Some(found) }) => {
+        (GitIs::Branch { name }, ProbeAnswer::Branch { name: Some(found) }) => {
             Some((pattern::is_path(name, found), format!("on {found}")))
         }
-        (GitIs::Branch { .. }, Answer::Branch { name: None }) => {
+        (GitIs::Branch { .. }, ProbeAnswer::Branch { name: None }) => {
             Some((false, "not on a branch".to_owned()))
         }
-        (GitIs::Clean, Answer::Uncommitted { count }) => {
+        (GitIs::Clean, ProbeAnswer::Uncommitted { count }) => {
             Some((*count == 0, counted(*count, "changed path")))
         }
-        (GitIs::Dirty, Answer::Uncommitted { count }) => {
+        (GitIs::Dirty, ProbeAnswer::Uncommitted { count }) => {
             Some((*count > 0, counted(*count, "changed path")))
         }
-        (GitIs::AheadOf { .. }, Answer::Ahead { commits }) => Some((
+        (GitIs::AheadOf { .. }, ProbeAnswer::Ahead { commits }) => Some((
             *commits > 0,
             format!("{} ahead", counted(*commits, "commit")),
         )),
-        (GitIs::RefChanged { .. }, Answer::Moved { before, now }) => {
+        (GitIs::RefChanged { .. }, ProbeAnswer::Moved { before, now }) => {
             let name = |commit: &Option<String>| {
                 let short: Option<String> = commit
                     .as_ref()

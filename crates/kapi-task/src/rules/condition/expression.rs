@@ -11,7 +11,7 @@ use std::borrow::Cow;
 use std::cmp::Ordering;
 use std::fmt;
 
-use kapi_core::value::Value;
+use kapi_core::value::KernelValue;
 use serde::{Deserialize, Serialize};
 
 /// The longest expression in bytes.
@@ -24,7 +24,7 @@ pub const EXPRESSION_DEPTH_MAX: usize = 64;
 #[serde(try_from = "String", into = "String")]
 pub struct Expression {
     text: String,
-    root: Node,
+    root: ExpressionNode,
 }
 
 /// A text that is no expression.
@@ -41,18 +41,18 @@ pub struct ExpressionError {
 
 /// What an expression can look at.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Context {
+pub struct ExpressionContext {
     /// The loop's inputs, a table.
-    pub inputs: Value,
+    pub inputs: KernelValue,
     /// What the trigger carried.
-    pub payload: Value,
+    pub payload: KernelValue,
     /// What is known of the run, a table: `triggerType`, `triggerSource`.
-    pub state: Value,
+    pub state: KernelValue,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Node {
-    Literal(Value),
+enum ExpressionNode {
+    Literal(KernelValue),
     Path(String),
     Not(Box<Self>),
     Both(Box<Self>, Box<Self>),
@@ -77,12 +77,12 @@ impl Expression {
     /// When it is empty, too long, nests too deep or does not follow the grammar.
     pub fn parse(text: &str) -> Result<Self, ExpressionError> {
         let trimmed = text.trim_matches(token::is_blank);
-        let fault = |place: usize, reason: String| {
+        let fault = |location: usize, reason: String| {
             let before = text.len() - text.trim_start_matches(token::is_blank).len();
             let skipped = text.get(..before).unwrap_or_default().chars().count();
             ExpressionError {
                 text: text.chars().take(EXPRESSION_BYTES_MAX).collect(),
-                column: skipped + token::chars_before(trimmed, place) + 1,
+                column: skipped + token::chars_before(trimmed, location) + 1,
                 reason,
             }
         };
@@ -94,7 +94,7 @@ impl Expression {
             return Err(fault(0, reason));
         }
         let parsed = token::tokens(trimmed).and_then(|tokens| parse::parse(&tokens));
-        let root = parsed.map_err(|wrong| fault(wrong.place, wrong.reason))?;
+        let root = parsed.map_err(|wrong| fault(wrong.location, wrong.reason))?;
         Ok(Self {
             text: trimmed.to_owned(),
             root,
@@ -109,7 +109,7 @@ impl Expression {
 
     /// Tells whether it holds.
     #[must_use]
-    pub fn holds(&self, context: &Context) -> bool {
+    pub fn holds(&self, context: &ExpressionContext) -> bool {
         is_truthy(self.root.value(context).as_deref())
     }
 
@@ -120,34 +120,41 @@ impl Expression {
         let mut left = vec![&self.root];
         while let Some(node) = left.pop() {
             match node {
-                Node::Literal(_) => {}
-                Node::Path(path) => paths.push(path.as_str()),
-                Node::Not(inner) => left.push(inner),
-                Node::Both(first, second)
-                | Node::Either(first, second)
-                | Node::Compare(first, _, second) => left.extend([second.as_ref(), first]),
+                ExpressionNode::Literal(_) => {}
+                ExpressionNode::Path(path) => paths.push(path.as_str()),
+                ExpressionNode::Not(inner) => left.push(inner),
+                ExpressionNode::Both(first, second)
+                | ExpressionNode::Either(first, second)
+                | ExpressionNode::Compare(first, _, second) => {
+                    left.extend([second.as_ref(), first]);
+                }
             }
         }
         paths
     }
 }
 
-impl Context {
+impl ExpressionContext {
     /// Builds what a run of a loop is asked about.
     #[must_use]
-    pub fn of_run(inputs: Value, payload: Value, kind: &str, source: Option<&str>) -> Self {
-        let source = source.map(|source| ("triggerSource".to_owned(), Value::from(source)));
-        let kind = ("triggerType".to_owned(), Value::from(kind));
+    pub fn of_run(
+        inputs: KernelValue,
+        payload: KernelValue,
+        kind: &str,
+        source: Option<&str>,
+    ) -> Self {
+        let source = source.map(|source| ("triggerSource".to_owned(), KernelValue::from(source)));
+        let kind = ("triggerType".to_owned(), KernelValue::from(kind));
         Self {
             inputs,
             payload,
-            state: Value::Map([kind].into_iter().chain(source).collect()),
+            state: KernelValue::Map([kind].into_iter().chain(source).collect()),
         }
     }
 
     /// Looks a dotted path up; `None` for what is missing, which is not the same as nothing.
     #[must_use]
-    pub fn get(&self, path: &str) -> Option<Cow<'_, Value>> {
+    pub fn get(&self, path: &str) -> Option<Cow<'_, KernelValue>> {
         let (root, rest) = match path.split_once('.') {
             Some((root, rest)) => (root, Some(rest)),
             None => (path, None),
@@ -164,10 +171,10 @@ impl Context {
         if let Some(list) = length_of(rest).and_then(|list| match list {
             "" => Some(root),
             list => root.get(list),
-        }) && let Value::List(items) = list
+        }) && let KernelValue::List(items) = list
         {
             let length = i64::try_from(items.len()).ok()?;
-            return Some(Cow::Owned(Value::Integer(length)));
+            return Some(Cow::Owned(KernelValue::Integer(length)));
         }
         root.get(rest).map(Cow::Borrowed)
     }
@@ -182,13 +189,13 @@ fn length_of(path: &str) -> Option<&str> {
     }
 }
 
-fn is_truthy(value: Option<&Value>) -> bool {
-    value.is_some_and(Value::is_truthy)
+fn is_truthy(value: Option<&KernelValue>) -> bool {
+    value.is_some_and(KernelValue::is_truthy)
 }
 
-impl Node {
+impl ExpressionNode {
     /// Returns what it comes to; `None` for a path that leads nowhere.
-    fn value<'a>(&'a self, context: &'a Context) -> Option<Cow<'a, Value>> {
+    fn value<'a>(&'a self, context: &'a ExpressionContext) -> Option<Cow<'a, KernelValue>> {
         let truth = match self {
             Self::Literal(value) => return Some(Cow::Borrowed(value)),
             Self::Path(path) => return context.get(path),
@@ -206,12 +213,12 @@ impl Node {
                 comparison.holds(left.as_deref(), right.as_deref())
             }
         };
-        Some(Cow::Owned(Value::Bool(truth)))
+        Some(Cow::Owned(KernelValue::Bool(truth)))
     }
 }
 
 impl Comparison {
-    fn holds(self, left: Option<&Value>, right: Option<&Value>) -> bool {
+    fn holds(self, left: Option<&KernelValue>, right: Option<&KernelValue>) -> bool {
         let order = || left?.order(right?);
         match self {
             Self::Same => left == right,

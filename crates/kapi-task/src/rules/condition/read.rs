@@ -3,7 +3,7 @@
 //! A text is an expression; everything else is a table with one key that says what is asked.
 
 use kapi_core::task_id::LoopNameForm;
-use kapi_settings::scalar::{Millis, Word, word};
+use kapi_settings::scalar::{Millis, TrimmedText, word};
 use kapi_settings::setting::OneOrMany;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
@@ -24,13 +24,13 @@ const COMMAND_BYTES_MAX: usize = 4 * 1024;
 
 #[derive(Deserialize)]
 #[serde(rename = "text is expr", rename_all = "snake_case")]
-enum Form {
+enum ConditionSyntax {
     All(OneOrMany<Self, 1, LEAVES_MAX>),
     Any(OneOrMany<Self, 1, LEAVES_MAX>),
     Not(Box<Self>),
     Expr(#[serde(deserialize_with = "expression")] Expression),
     File(FileForm),
-    Command(CommandForm),
+    Command(ConditionCommandForm),
     Git(GitForm),
     Time(WindowForm),
     LastResult(ResultForm),
@@ -47,8 +47,8 @@ enum FileForm {
 
 #[derive(Deserialize)]
 #[serde(rename = "alone is run")]
-struct CommandForm {
-    run: Word<COMMAND_BYTES_MAX>,
+struct ConditionCommandForm {
+    run: TrimmedText<COMMAND_BYTES_MAX>,
     timeout: Option<Millis<1_000, COMMAND_MS_MAX>>,
 }
 
@@ -57,9 +57,9 @@ struct CommandForm {
 enum GitForm {
     Clean,
     Dirty,
-    Branch(Reference),
-    AheadOf(Reference),
-    RefChanged(Reference),
+    Branch(GitQuery),
+    AheadOf(GitQuery),
+    RefChanged(GitQuery),
 }
 
 #[derive(Deserialize)]
@@ -74,25 +74,32 @@ struct ResultForm {
 struct PathGlob(String);
 
 /// What git is asked about.
-struct Reference(String);
+struct GitQuery(String);
 
 impl<'de> Deserialize<'de> for ConditionForm {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let form = Form::deserialize(deserializer)?;
+        let form = ConditionSyntax::deserialize(deserializer)?;
         let mut leaves_left = LEAVES_MAX;
         let condition = condition(form, 1, &mut leaves_left);
         condition.map(Self).map_err(D::Error::custom)
     }
 }
 
-fn condition(form: Form, depth: usize, leaves_left: &mut usize) -> Result<Condition, String> {
+fn condition(
+    form: ConditionSyntax,
+    depth: usize,
+    leaves_left: &mut usize,
+) -> Result<Condition, String> {
     if depth > CONDITION_DEPTH_MAX {
         return Err(format!(
             "conditions lie more than {CONDITION_DEPTH_MAX} deep\n\
              write fewer levels of all, any and not"
         ));
     }
-    if !matches!(form, Form::All(_) | Form::Any(_) | Form::Not(_)) {
+    if !matches!(
+        form,
+        ConditionSyntax::All(_) | ConditionSyntax::Any(_) | ConditionSyntax::Not(_)
+    ) {
         *leaves_left = leaves_left.checked_sub(1).ok_or_else(|| {
             format!(
                 "there are more than {LEAVES_MAX} conditions\n\
@@ -100,20 +107,20 @@ fn condition(form: Form, depth: usize, leaves_left: &mut usize) -> Result<Condit
             )
         })?;
     }
-    let mut each = |forms: Vec<Form>| -> Result<Vec<Condition>, String> {
+    let mut each = |forms: Vec<ConditionSyntax>| -> Result<Vec<Condition>, String> {
         let forms = forms.into_iter();
         forms
             .map(|form| condition(form, depth + 1, leaves_left))
             .collect()
     };
     Ok(match form {
-        Form::All(forms) => Condition::All { of: each(forms.0)? },
-        Form::Any(forms) => Condition::Any { of: each(forms.0)? },
-        Form::Not(form) => Condition::Not {
+        ConditionSyntax::All(forms) => Condition::All { of: each(forms.0)? },
+        ConditionSyntax::Any(forms) => Condition::Any { of: each(forms.0)? },
+        ConditionSyntax::Not(form) => Condition::Not {
             of: Box::new(condition(*form, depth + 1, leaves_left)?),
         },
-        Form::Expr(expr) => Condition::Expr { expr },
-        Form::File(form) => {
+        ConditionSyntax::Expr(expr) => Condition::Expr { expr },
+        ConditionSyntax::File(form) => {
             let (glob, is) = match form {
                 FileForm::Exists(glob) => (glob, FileIs::Exists),
                 FileForm::Gone(glob) => (glob, FileIs::Gone),
@@ -121,25 +128,25 @@ fn condition(form: Form, depth: usize, leaves_left: &mut usize) -> Result<Condit
             };
             Condition::File { glob: glob.0, is }
         }
-        Form::Command(form) => Condition::Command {
+        ConditionSyntax::Command(form) => Condition::Command {
             run: form.run.0,
             timeout_ms: form.timeout.map_or(COMMAND_MS, |timeout| timeout.0),
         },
-        Form::Git(form) => Condition::Git {
+        ConditionSyntax::Git(form) => Condition::Git {
             is: match form {
                 GitForm::Clean => GitIs::Clean,
                 GitForm::Dirty => GitIs::Dirty,
-                GitForm::Branch(Reference(name)) => GitIs::Branch { name },
-                GitForm::AheadOf(Reference(reference)) => GitIs::AheadOf { reference },
-                GitForm::RefChanged(Reference(reference)) => GitIs::RefChanged { reference },
+                GitForm::Branch(GitQuery(name)) => GitIs::Branch { name },
+                GitForm::AheadOf(GitQuery(reference)) => GitIs::AheadOf { reference },
+                GitForm::RefChanged(GitQuery(reference)) => GitIs::RefChanged { reference },
             },
         },
-        Form::Time(WindowForm(window)) => Condition::Time { window },
-        Form::LastResult(form) => Condition::LastResult {
+        ConditionSyntax::Time(WindowForm(window)) => Condition::Time { window },
+        ConditionSyntax::LastResult(form) => Condition::LastResult {
             loop_name: form.loop_name.map(|name| name.0),
             is: form.is.0,
         },
-        Form::Changed(globs) => Condition::Changed {
+        ConditionSyntax::Changed(globs) => Condition::Changed {
             globs: globs.0.into_iter().map(|glob| glob.0).collect(),
         },
     })
@@ -181,7 +188,7 @@ impl<'de> Deserialize<'de> for PathGlob {
 }
 
 /// What git would take for an option or a range is refused.
-impl<'de> Deserialize<'de> for Reference {
+impl<'de> Deserialize<'de> for GitQuery {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         word(deserializer, NAME_BYTES_MAX, |text| {
             let is_odd = |c: char| c.is_whitespace() || c.is_control() || "~^:\\[".contains(c);

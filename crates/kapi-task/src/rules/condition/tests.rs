@@ -2,20 +2,20 @@
 
 use std::collections::BTreeMap;
 
-use kapi_core::value::Value;
-use kapi_settings::fault::{Fault, Faults};
+use kapi_core::value::KernelValue;
+use kapi_settings::fault::{Faults, SettingsFault};
 use kapi_settings::{read as settings, yaml};
 use proptest::prelude::{Just, Strategy, any, prop, prop_oneof, proptest};
 
-use super::expression::{Context, Expression};
+use super::expression::{Expression, ExpressionContext};
 use super::window::{LocalTime, Weekday, Window};
 use super::{
-    Answer, Condition, ConditionForm, Facts, FileIs, GitIs, Held, Question, RunResult, evaluate,
-    needs,
+    Condition, ConditionForm, ConditionQuestion, ConditionResult, Facts, FileIs, GitIs,
+    ProbeAnswer, RunResult, evaluate, needs,
 };
 
 /// Reads a condition under the key `c`.
-fn read(text: &str) -> Result<Condition, Fault> {
+fn read(text: &str) -> Result<Condition, SettingsFault> {
     let mut faults = Faults::of("f".to_owned());
     let root = yaml::parse(
         &format!("c:\n  {}\n", text.replace('\n', "\n  ")),
@@ -41,10 +41,10 @@ fn refused(text: &str) -> (String, String) {
 }
 
 /// A condition, the question it asks, answers that make it hold and answers that do not.
-fn check(text: &str, question: &Question, good: &[Answer], bad: &[Answer]) {
+fn check(text: &str, question: &ConditionQuestion, good: &[ProbeAnswer], bad: &[ProbeAnswer]) {
     let condition = parsed(text);
     assert_eq!(needs(&condition), std::slice::from_ref(question), "{text}");
-    let context = Context::default();
+    let context = ExpressionContext::default();
     for (answers, wanted) in [(good, true), (bad, false)] {
         for answer in answers {
             let facts = Facts::from([(question.clone(), answer.clone())]);
@@ -58,11 +58,11 @@ fn check(text: &str, question: &Question, good: &[Answer], bad: &[Answer]) {
         }
     }
     // Unknown in any way: it does not hold, nor does its opposite.
-    let unknown = Answer::Unknown {
+    let unknown = ProbeAnswer::Unknown {
         why: "git was not found".to_owned(),
     };
-    let other = Answer::Uncommitted { count: u64::MAX };
-    let is_other = !matches!(question, Question::Uncommitted);
+    let other = ProbeAnswer::Uncommitted { count: u64::MAX };
+    let is_other = !matches!(question, ConditionQuestion::Uncommitted);
     let mut all = vec![Facts::new(), Facts::from([(question.clone(), unknown)])];
     all.extend(is_other.then(|| Facts::from([(question.clone(), other)])));
     for facts in all {
@@ -74,7 +74,11 @@ fn check(text: &str, question: &Question, good: &[Answer], bad: &[Answer]) {
         ] {
             let verdict = evaluate(&condition, &context, &facts);
             assert!(!verdict.holds, "{text} {facts:?}");
-            assert_eq!(verdict.reasons[0].held, Held::Unknown, "{text} {facts:?}");
+            assert_eq!(
+                verdict.reasons[0].held,
+                ConditionResult::Unknown,
+                "{text} {facts:?}"
+            );
         }
     }
 }
@@ -86,8 +90,8 @@ fn text(text: &str) -> String {
 #[test]
 fn files() {
     let glob = text("docs/*.md");
-    let question = Question::Files { glob: glob.clone() };
-    let files = |count| Answer::Files { count };
+    let question = ConditionQuestion::Files { glob: glob.clone() };
+    let files = |count| ProbeAnswer::Files { count };
     check(
         "file: {exists: docs/*.md}",
         &question,
@@ -100,18 +104,18 @@ fn files() {
         &[files(0)],
         &[files(1)],
     );
-    let paths = |paths: &[&str]| Answer::Changed {
+    let paths = |paths: &[&str]| ProbeAnswer::Changed {
         paths: paths.iter().map(|path| text(path)).collect(),
     };
-    let good = [paths(&["docs/a.md"]), Answer::NoRunBefore];
-    let question = Question::FilesChanged { glob };
+    let good = [paths(&["docs/a.md"]), ProbeAnswer::NoRunBefore];
+    let question = ConditionQuestion::FilesChanged { glob };
     check(
         "file: {changed: docs/*.md}",
         &question,
         &good,
         &[paths(&[])],
     );
-    let question = Question::Changed {
+    let question = ConditionQuestion::Changed {
         globs: vec![text("src/**"), text("Cargo.lock")],
     };
     check(
@@ -120,7 +124,7 @@ fn files() {
         &good,
         &[paths(&[])],
     );
-    let one = Question::Changed {
+    let one = ConditionQuestion::Changed {
         globs: vec![text("src/**")],
     };
     check("changed: src/**", &one, &good, &[paths(&[])]);
@@ -128,14 +132,14 @@ fn files() {
 
 #[test]
 fn commands() {
-    let question = Question::Command {
+    let question = ConditionQuestion::Command {
         run: text("cargo test"),
         timeout_ms: 60_000,
     };
-    let exit = |code| Answer::Exit { code };
-    let bad = [exit(1), exit(-1), exit(101), Answer::TimedOut];
+    let exit = |code| ProbeAnswer::Exit { code };
+    let bad = [exit(1), exit(-1), exit(101), ProbeAnswer::TimedOut];
     check("command: cargo test", &question, &[exit(0)], &bad);
-    let question = Question::Command {
+    let question = ConditionQuestion::Command {
         run: text("make"),
         timeout_ms: 5_000,
     };
@@ -149,7 +153,7 @@ fn commands() {
 
 #[test]
 fn git() {
-    let branch = |name: Option<&str>| Answer::Branch {
+    let branch = |name: Option<&str>| ProbeAnswer::Branch {
         name: name.map(ToOwned::to_owned),
     };
     let good = [branch(Some("release/1")), branch(Some("release/x"))];
@@ -158,22 +162,27 @@ fn git() {
         branch(Some("release/a/b")),
         branch(None),
     ];
-    check("git: {branch: release/*}", &Question::Branch, &good, &bad);
-    let count = |count| Answer::Uncommitted { count };
+    check(
+        "git: {branch: release/*}",
+        &ConditionQuestion::Branch,
+        &good,
+        &bad,
+    );
+    let count = |count| ProbeAnswer::Uncommitted { count };
     check(
         "git: clean",
-        &Question::Uncommitted,
+        &ConditionQuestion::Uncommitted,
         &[count(0)],
         &[count(2)],
     );
     check(
         "git: dirty",
-        &Question::Uncommitted,
+        &ConditionQuestion::Uncommitted,
         &[count(2)],
         &[count(0)],
     );
-    let ahead = |commits| Answer::Ahead { commits };
-    let question = Question::AheadOf {
+    let ahead = |commits| ProbeAnswer::Ahead { commits };
+    let question = ConditionQuestion::AheadOf {
         reference: text("origin/main"),
     };
     check(
@@ -182,7 +191,7 @@ fn git() {
         &[ahead(1)],
         &[ahead(0)],
     );
-    let moved = |before: Option<&str>, now: Option<&str>| Answer::Moved {
+    let moved = |before: Option<&str>, now: Option<&str>| ProbeAnswer::Moved {
         before: before.map(ToOwned::to_owned),
         now: now.map(ToOwned::to_owned),
     };
@@ -190,10 +199,10 @@ fn git() {
         moved(Some("a"), Some("b")),
         moved(None, Some("b")),
         moved(Some("a"), None),
-        Answer::NoRunBefore,
+        ProbeAnswer::NoRunBefore,
     ];
     let bad = [moved(Some("a"), Some("a")), moved(None, None)];
-    let question = Question::RefChanged {
+    let question = ConditionQuestion::RefChanged {
         reference: text("refs/heads/main"),
     };
     check(
@@ -206,8 +215,8 @@ fn git() {
 
 #[test]
 fn last_results() {
-    let question = Question::LastResult { loop_name: None };
-    let result = Answer::Result;
+    let question = ConditionQuestion::LastResult { loop_name: None };
+    let result = ProbeAnswer::Result;
     check(
         "last_result: completed",
         &question,
@@ -232,11 +241,11 @@ fn last_results() {
 #[test]
 fn times() {
     let window = "time: {days: mon-fri, from: \"09:00\", to: \"17:00\", zone: Europe/Berlin}";
-    let question = Question::LocalTime {
+    let question = ConditionQuestion::LocalTime {
         zone: text("Europe/Berlin"),
     };
     let at = |day, hour: u16, minute| {
-        Answer::LocalTime(LocalTime {
+        ProbeAnswer::LocalTime(LocalTime {
             day,
             minute: hour * 60 + minute,
         })
@@ -272,16 +281,16 @@ fn times() {
 #[test]
 fn unknown_does_not_spread_where_it_does_not_matter() {
     let condition = parsed("any: [\"true\", {git: clean}]");
-    assert!(evaluate(&condition, &Context::default(), &Facts::new()).holds);
+    assert!(evaluate(&condition, &ExpressionContext::default(), &Facts::new()).holds);
     let condition = parsed("not: {all: [\"false\", {git: clean}]}");
-    assert!(evaluate(&condition, &Context::default(), &Facts::new()).holds);
+    assert!(evaluate(&condition, &ExpressionContext::default(), &Facts::new()).holds);
     for text in [
         "all: [\"true\", {git: clean}]",
         "not: {any: [\"false\", {git: clean}]}",
         "any: [\"false\", {git: clean}]",
         "not: {all: [\"true\", {git: clean}]}",
     ] {
-        let verdict = evaluate(&parsed(text), &Context::default(), &Facts::new());
+        let verdict = evaluate(&parsed(text), &ExpressionContext::default(), &Facts::new());
         assert!(!verdict.holds, "{text}");
     }
 }
@@ -292,16 +301,19 @@ fn each_leaf_says_what_it_asked_and_found() {
         "all:\n- inputs.market == 'ETH'\n- not: {git: dirty}\n- any:\n  - file: {exists: TODO.md}\n  - changed: src/**\n",
     );
     let inputs = serde_saphyr::from_str("market: ETH").unwrap();
-    let context = Context::of_run(inputs, Value::Null, "manual", None);
+    let context = ExpressionContext::of_run(inputs, KernelValue::Null, "manual", None);
     let questions = needs(&condition);
     assert_eq!(questions.len(), 3);
     let facts = Facts::from([
-        (Question::Uncommitted, Answer::Uncommitted { count: 0 }),
         (
-            Question::Changed {
+            ConditionQuestion::Uncommitted,
+            ProbeAnswer::Uncommitted { count: 0 },
+        ),
+        (
+            ConditionQuestion::Changed {
                 globs: vec![text("src/**")],
             },
-            Answer::Changed {
+            ProbeAnswer::Changed {
                 paths: ["a", "b", "c", "d", "e"].map(text).to_vec(),
             },
         ),
@@ -325,7 +337,7 @@ fn a_lone_expression_speaks_as_the_original_does() {
         let condition = Condition::Expr {
             expr: Expression::parse(text).unwrap(),
         };
-        evaluate(&condition, &Context::default(), &Facts::new()).text()
+        evaluate(&condition, &ExpressionContext::default(), &Facts::new()).text()
     };
     assert_eq!(verdict("true"), "condition passed");
     assert_eq!(verdict("false"), "condition evaluated to false");
@@ -531,10 +543,10 @@ fn conditions() -> impl Strategy<Value = Condition> {
 }
 
 fn facts() -> impl Strategy<Value = Facts> {
-    let uncommitted = any::<bool>().prop_map(|is| Answer::Uncommitted { count: is.into() });
-    let files = any::<bool>().prop_map(|is| Answer::Files { count: is.into() });
+    let uncommitted = any::<bool>().prop_map(|is| ProbeAnswer::Uncommitted { count: is.into() });
+    let files = any::<bool>().prop_map(|is| ProbeAnswer::Files { count: is.into() });
     let minute = (0..20_u16).prop_map(|minute| {
-        Answer::LocalTime(LocalTime {
+        ProbeAnswer::LocalTime(LocalTime {
             day: Weekday::Mon,
             minute,
         })
@@ -547,9 +559,9 @@ fn facts() -> impl Strategy<Value = Facts> {
     answers.prop_map(|(uncommitted, files, minute)| {
         let zone = text("UTC");
         let asked = [
-            (Question::Uncommitted, uncommitted),
-            (Question::Files { glob: text("a") }, files),
-            (Question::LocalTime { zone }, minute),
+            (ConditionQuestion::Uncommitted, uncommitted),
+            (ConditionQuestion::Files { glob: text("a") }, files),
+            (ConditionQuestion::LocalTime { zone }, minute),
         ];
         let known = asked.into_iter();
         known
@@ -562,7 +574,7 @@ proptest! {
     /// More knowledge never takes back what held before it.
     #[test]
     fn what_holds_without_an_answer_holds_with_any(condition in conditions(), known in facts(), more in facts()) {
-        let context = Context::default();
+        let context = ExpressionContext::default();
         let before = evaluate(&condition, &context, &known);
         let mut all = more;
         all.extend(known);

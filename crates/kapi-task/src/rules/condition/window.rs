@@ -71,18 +71,18 @@ pub struct Window {
 impl Weekday {
     /// Returns the day at a place of the week, 0 for Monday.
     #[must_use]
-    pub fn at(place: usize) -> Option<Self> {
-        WEEK.get(place).map(|(day, _, _)| *day)
+    pub fn at(location: usize) -> Option<Self> {
+        WEEK.get(location).map(|(day, _, _)| *day)
     }
 
-    fn place(self) -> usize {
+    fn location(self) -> usize {
         WEEK.iter()
             .position(|(day, _, _)| *day == self)
             .unwrap_or_default()
     }
 
     fn after(self, days: usize) -> Self {
-        Self::at((self.place() + days) % WEEK.len()).unwrap_or(self)
+        Self::at((self.location() + days) % WEEK.len()).unwrap_or(self)
     }
 
     fn parse(text: &str) -> Option<Self> {
@@ -179,7 +179,7 @@ fn days(text: &str) -> Result<Vec<Weekday>, String> {
                 "{day:?} is not a day of the week\nwrite days as mon-fri or sat, sun"
             ));
         };
-        let length = (last.place() + WEEK.len() - first.place()) % WEEK.len();
+        let length = (last.location() + WEEK.len() - first.location()) % WEEK.len();
         found.extend((0..=length).map(|days| first.after(days)));
     }
     Ok(found)
@@ -268,7 +268,7 @@ fn clock(text: &str) -> Option<u16> {
 
 impl fmt::Display for Weekday {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let name = WEEK.get(self.place()).map_or("", |(_, short, _)| *short);
+        let name = WEEK.get(self.location()).map_or("", |(_, short, _)| *short);
         out.write_str(name)
     }
 }

@@ -3,30 +3,30 @@
 use std::collections::BTreeSet;
 
 use kapi_core::evidence::EvidenceFile;
-use kapi_core::task_id::{Holder, TaskId};
+use kapi_core::task_id::{Holder, KernelTaskId};
 use kapi_core::usage::Usage;
 
 use crate::rules::command::Hold;
-use crate::rules::decide::{Answer, Decided, done, later, next_fence};
-use crate::rules::denied::Denied;
-use crate::rules::event::{KernelEvent, Setback};
-use crate::rules::state::Kernel;
-use crate::rules::task::{End, Failure, FailureKind, Phase, Report, Task};
-use crate::rules::task_state::State;
+use crate::rules::decide::{KernelDecision, KernelReply, done, later, next_fence};
+use crate::rules::denied::KernelDenial;
+use crate::rules::event::{KernelEvent, RetryCause};
+use crate::rules::state::KernelState;
+use crate::rules::task::{AttemptFailure, AttemptReport, End, FailureKind, KernelTask, LoopPhase};
+use crate::rules::task_state::KernelTaskState;
 
 /// How often a task's worker may be lost before the task is taken for the reason.
 pub(super) const LOSSES_MAX: u32 = 10;
 
 /// Returns the task, if the lease that is named still holds.
-pub(super) fn held(kernel: &Kernel, hold: Hold) -> Result<&Task, Denied> {
+pub(super) fn held(kernel: &KernelState, hold: Hold) -> Result<&KernelTask, KernelDenial> {
     let task = kernel
         .task(hold.task)
-        .ok_or(Denied::NoTask { task: hold.task })?;
+        .ok_or(KernelDenial::NoTask { task: hold.task })?;
     let held = task.lease.as_ref().map(|lease| lease.fence);
     if held == Some(hold.fence) {
         return Ok(task);
     }
-    Err(Denied::Fenced {
+    Err(KernelDenial::Fenced {
         task: hold.task,
         fence: hold.fence,
         held,
@@ -35,15 +35,15 @@ pub(super) fn held(kernel: &Kernel, hold: Hold) -> Result<&Task, Denied> {
 
 /// Gives a worker the next task it may work on, if there is one.
 pub(super) fn claim(
-    kernel: &Kernel,
-    task: Option<TaskId>,
+    kernel: &KernelState,
+    task: Option<KernelTaskId>,
     holder: &Holder,
     expires_at_ms: i64,
-) -> Decided {
+) -> KernelDecision {
     let Some(task) = task else {
-        return Decided {
+        return KernelDecision {
             events: Vec::new(),
-            answer: Answer::Nothing,
+            answer: KernelReply::Nothing,
         };
     };
     let fence = next_fence(kernel);
@@ -53,18 +53,18 @@ pub(super) fn claim(
         fence,
         expires_at_ms,
     };
-    Decided {
+    KernelDecision {
         events: vec![event],
-        answer: Answer::Claimed(task, fence),
+        answer: KernelReply::Claimed(task, fence),
     }
 }
 
 pub(super) fn beat(
-    kernel: &Kernel,
+    kernel: &KernelState,
     hold: Hold,
     expires_at_ms: i64,
     usage: Usage,
-) -> Result<Decided, Denied> {
+) -> Result<KernelDecision, KernelDenial> {
     held(kernel, hold)?;
     Ok(done(vec![KernelEvent::Beat {
         task: hold.task,
@@ -73,10 +73,10 @@ pub(super) fn beat(
     }]))
 }
 
-pub(super) fn begin(kernel: &Kernel, hold: Hold) -> Result<Decided, Denied> {
+pub(super) fn begin(kernel: &KernelState, hold: Hold) -> Result<KernelDecision, KernelDenial> {
     let task = held(kernel, hold)?;
-    if task.state != State::Leased || task.cancelling.is_some() {
-        return Err(Denied::WrongState {
+    if task.state != KernelTaskState::Leased || task.cancelling.is_some() {
+        return Err(KernelDenial::WrongState {
             task: hold.task,
             state: task.state,
             action: "begun",
@@ -85,13 +85,17 @@ pub(super) fn begin(kernel: &Kernel, hold: Hold) -> Result<Decided, Denied> {
     Ok(done(vec![KernelEvent::Begun { task: hold.task }]))
 }
 
-pub(super) fn phase(kernel: &Kernel, hold: Hold, asked: Phase) -> Result<(), Denied> {
+pub(super) fn phase(
+    kernel: &KernelState,
+    hold: Hold,
+    asked: LoopPhase,
+) -> Result<(), KernelDenial> {
     let task = held(kernel, hold)?;
     let now = task.phase();
-    if task.state == State::Running && now == Some(asked) {
+    if task.state == KernelTaskState::Running && now == Some(asked) {
         return Ok(());
     }
-    Err(Denied::WrongPhase {
+    Err(KernelDenial::WrongPhase {
         task: hold.task,
         now,
         asked,
@@ -99,11 +103,11 @@ pub(super) fn phase(kernel: &Kernel, hold: Hold, asked: Phase) -> Result<(), Den
 }
 
 pub(super) fn record_run(
-    kernel: &Kernel,
+    kernel: &KernelState,
     hold: Hold,
     run: &str,
     files: &[EvidenceFile],
-) -> Result<Decided, Denied> {
+) -> Result<KernelDecision, KernelDenial> {
     held(kernel, hold)?;
     Ok(done(vec![KernelEvent::RunRecorded {
         task: hold.task,
@@ -113,14 +117,14 @@ pub(super) fn record_run(
 }
 
 pub(super) fn finish(
-    kernel: &Kernel,
+    kernel: &KernelState,
     hold: Hold,
-    report: &Report,
+    report: &AttemptReport,
     now_ms: i64,
-) -> Result<Decided, Denied> {
+) -> Result<KernelDecision, KernelDenial> {
     let task = held(kernel, hold)?;
-    if task.state != State::Running && report.end != End::Cancelled {
-        return Err(Denied::WrongState {
+    if task.state != KernelTaskState::Running && report.end != End::Cancelled {
+        return Err(KernelDenial::WrongState {
             task: hold.task,
             state: task.state,
             action: "finished",
@@ -135,7 +139,7 @@ pub(super) fn finish(
         return Ok(done(vec![KernelEvent::Requeued {
             task: hold.task,
             not_before_ms: later(now_ms, retry.pause_ms(task.retries.saturating_add(1))),
-            cause: Setback::Retry,
+            cause: RetryCause::Retry,
             why: failure.message.clone(),
             usage: report.usage,
         }]));
@@ -147,12 +151,12 @@ pub(super) fn finish(
 }
 
 pub(super) fn give_back(
-    kernel: &Kernel,
+    kernel: &KernelState,
     hold: Hold,
     why: &str,
     usage: &Usage,
     not_before_ms: i64,
-) -> Result<Decided, Denied> {
+) -> Result<KernelDecision, KernelDenial> {
     let task = held(kernel, hold)?;
     let event = if task.cancelling.is_some() {
         cancelled(task, *usage)
@@ -160,22 +164,26 @@ pub(super) fn give_back(
         KernelEvent::Requeued {
             task: hold.task,
             not_before_ms,
-            cause: Setback::GivenBack,
+            cause: RetryCause::GivenBack,
             why: why.to_owned(),
             usage: *usage,
         }
     };
-    Ok(Decided {
+    Ok(KernelDecision {
         events: vec![event],
-        answer: Answer::Done,
+        answer: KernelReply::Done,
     })
 }
 
 /// Takes tasks, and the lead, from workers whose lease has run out or who are known to be gone.
-pub(super) fn expire(kernel: &Kernel, gone: &BTreeSet<Holder>, now_ms: i64) -> Vec<KernelEvent> {
+pub(super) fn expire(
+    kernel: &KernelState,
+    gone: &BTreeSet<Holder>,
+    now_ms: i64,
+) -> Vec<KernelEvent> {
     let is_over =
         |holder: &Holder, expires_at_ms: i64| expires_at_ms <= now_ms || gone.contains(holder);
-    let is_lost = |task: &&Task| {
+    let is_lost = |task: &&KernelTask| {
         let lease = task.lease.as_ref();
         lease.is_some_and(|lease| is_over(&lease.holder, lease.expires_at_ms))
     };
@@ -189,25 +197,27 @@ pub(super) fn expire(kernel: &Kernel, gone: &BTreeSet<Holder>, now_ms: i64) -> V
     events
 }
 
-fn lost(task: &Task, now_ms: i64) -> KernelEvent {
+fn lost(task: &KernelTask, now_ms: i64) -> KernelEvent {
     if task.cancelling.is_some() {
         return cancelled(task, Usage::default());
     }
     let cause = match task.state {
-        State::Running => Setback::Lost,
-        State::Pending | State::Leased | State::Completed | State::Failed | State::Cancelled => {
-            Setback::LostBefore
-        }
+        KernelTaskState::Running => RetryCause::Lost,
+        KernelTaskState::Pending
+        | KernelTaskState::Leased
+        | KernelTaskState::Completed
+        | KernelTaskState::Failed
+        | KernelTaskState::Cancelled => RetryCause::LostBefore,
     };
-    if cause == Setback::Lost && task.losses >= LOSSES_MAX {
-        let failure = Failure {
+    if cause == RetryCause::Lost && task.losses >= LOSSES_MAX {
+        let failure = AttemptFailure {
             kind: FailureKind::Lost,
             message: format!("its worker died {} times", task.losses + 1),
             exit_code: None,
         };
         return KernelEvent::Ended {
             task: task.id,
-            report: Box::new(Report::of(End::Failed(failure))),
+            report: Box::new(AttemptReport::of(End::Failed(failure))),
         };
     }
     let holder = task.lease.as_ref().map(|lease| lease.holder.to_string());
@@ -220,8 +230,8 @@ fn lost(task: &Task, now_ms: i64) -> KernelEvent {
     }
 }
 
-fn cancelled(task: &Task, usage: Usage) -> KernelEvent {
-    let mut report = Report::of(End::Cancelled);
+fn cancelled(task: &KernelTask, usage: Usage) -> KernelEvent {
+    let mut report = AttemptReport::of(End::Cancelled);
     report.usage = usage;
     KernelEvent::Ended {
         task: task.id,

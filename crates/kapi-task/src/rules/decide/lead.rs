@@ -4,25 +4,25 @@ use std::collections::BTreeSet;
 
 use kapi_core::task_id::{Holder, LoopName};
 
-use crate::rules::decide::{Decided, done, later, next_fence};
-use crate::rules::denied::Denied;
+use crate::rules::decide::{KernelDecision, done, later, next_fence};
+use crate::rules::denied::KernelDenial;
 use crate::rules::event::KernelEvent;
-use crate::rules::state::Kernel;
+use crate::rules::state::KernelState;
 
 pub(super) fn lead(
-    kernel: &Kernel,
+    kernel: &KernelState,
     holder: &Holder,
     ttl_ms: u64,
     gone: &BTreeSet<Holder>,
     now_ms: i64,
-) -> Result<Decided, Denied> {
+) -> Result<KernelDecision, KernelDenial> {
     let mut fence = next_fence(kernel);
     if let Some(leader) = &kernel.leader {
         let is_over = leader.expires_at_ms <= now_ms || gone.contains(&leader.holder);
         if leader.holder == *holder {
             fence = leader.fence;
         } else if !is_over {
-            return Err(Denied::Led {
+            return Err(KernelDenial::Led {
                 holder: leader.holder.to_string(),
             });
         }
@@ -34,7 +34,7 @@ pub(super) fn lead(
     }]))
 }
 
-pub(super) fn resign(kernel: &Kernel, holder: &Holder) -> Decided {
+pub(super) fn resign(kernel: &KernelState, holder: &Holder) -> KernelDecision {
     let leads = kernel
         .leader
         .as_ref()
@@ -46,7 +46,7 @@ pub(super) fn resign(kernel: &Kernel, holder: &Holder) -> Decided {
     })
 }
 
-pub(super) fn switch(kernel: &Kernel, name: &LoopName, is_enabled: bool) -> Decided {
+pub(super) fn switch(kernel: &KernelState, name: &LoopName, is_enabled: bool) -> KernelDecision {
     let known = kernel.loops.get(name).and_then(|state| state.is_enabled);
     done(if known == Some(is_enabled) {
         Vec::new()
@@ -58,7 +58,7 @@ pub(super) fn switch(kernel: &Kernel, name: &LoopName, is_enabled: bool) -> Deci
     })
 }
 
-pub(super) fn see(kernel: &Kernel, name: &LoopName, mark: Option<&String>) -> Decided {
+pub(super) fn see(kernel: &KernelState, name: &LoopName, mark: Option<&String>) -> KernelDecision {
     let known = kernel.loops.get(name);
     let is_known =
         known.is_some_and(|state| state.seen_at_ms.is_some() && state.mark.as_ref() == mark);

@@ -2,27 +2,27 @@
 //! loop's run whether its time has come.
 
 use kapi_core::actor::Actor;
-use kapi_core::task_id::TaskId;
+use kapi_core::task_id::KernelTaskId;
 
 use crate::rules::command::{Admission, Overflow};
-use crate::rules::decide::{Answer, Decided, only_engine};
+use crate::rules::decide::{KernelDecision, KernelReply, only_engine};
 use crate::rules::definition;
-use crate::rules::denied::Denied;
+use crate::rules::denied::KernelDenial;
 use crate::rules::event::KernelEvent;
-use crate::rules::loop_run::{LoopRun, Trigger};
-use crate::rules::request::{DEPTH_MAX, Request};
-use crate::rules::state::{Kernel, is_on};
-use crate::rules::task_state::State;
+use crate::rules::loop_run::{LoopRun, RunTrigger};
+use crate::rules::request::{DEPTH_MAX, KernelRequest};
+use crate::rules::state::{KernelState, is_on};
+use crate::rules::task_state::KernelTaskState;
 
 pub(super) fn submit(
-    kernel: &Kernel,
+    kernel: &KernelState,
     actor: &Actor,
-    request: &Request,
+    request: &KernelRequest,
     admission: Admission,
     now_ms: i64,
-) -> Result<Decided, Denied> {
+) -> Result<KernelDecision, KernelDenial> {
     if let Some(rule) = request.fault() {
-        return Err(Denied::BadRequest { rule });
+        return Err(KernelDenial::BadRequest { rule });
     }
     check_depth(request)?;
     if request.goal.is_some() {
@@ -32,36 +32,36 @@ pub(super) fn submit(
     if let Some(key) = &request.key
         && let Some(first) = kernel.holder_of(&key.text, now_ms)
     {
-        return Ok(Decided {
+        return Ok(KernelDecision {
             events: Vec::new(),
-            answer: Answer::Duplicate(first),
+            answer: KernelReply::Duplicate(first),
         });
     }
     if let Some(run) = &request.loop_run
         && let Some(reason) = not_now(kernel, actor, run, now_ms)
     {
-        return Ok(Decided {
+        return Ok(KernelDecision {
             events: vec![KernelEvent::LoopSkipped {
                 name: run.name().clone(),
                 trigger: run.trigger.clone(),
                 reason: reason.clone(),
             }],
-            answer: Answer::Skipped(reason),
+            answer: KernelReply::Skipped(reason),
         });
     }
-    check_room(kernel, admission)?;
-    let task = TaskId::new(kernel.last_task.saturating_add(1));
-    Ok(Decided {
+    check_capacity(kernel, admission)?;
+    let task = KernelTaskId::new(kernel.last_task.saturating_add(1));
+    Ok(KernelDecision {
         events: vec![KernelEvent::Submitted {
             task,
             request: Box::new(request.clone()),
         }],
-        answer: Answer::Submitted(task),
+        answer: KernelReply::Submitted(task),
     })
 }
 
-fn check_depth(request: &Request) -> Result<(), Denied> {
-    let too_deep = |depth, max| Err(Denied::TooDeep { depth, max });
+fn check_depth(request: &KernelRequest) -> Result<(), KernelDenial> {
+    let too_deep = |depth, max| Err(KernelDenial::TooDeep { depth, max });
     if request.depth > DEPTH_MAX {
         return too_deep(request.depth, DEPTH_MAX);
     }
@@ -73,9 +73,9 @@ fn check_depth(request: &Request) -> Result<(), Denied> {
     }
 }
 
-fn check_room(kernel: &Kernel, admission: Admission) -> Result<(), Denied> {
+fn check_capacity(kernel: &KernelState, admission: Admission) -> Result<(), KernelDenial> {
     let n_tasks = u32::try_from(kernel.tasks.len()).unwrap_or(u32::MAX);
-    let over = |running, max| Err(Denied::OverCapacity { running, max });
+    let over = |running, max| Err(KernelDenial::OverCapacity { running, max });
     match admission.overflow {
         Overflow::Reject if n_tasks >= admission.running_max => {
             over(n_tasks, admission.running_max)
@@ -88,19 +88,22 @@ fn check_room(kernel: &Kernel, admission: Admission) -> Result<(), Denied> {
 }
 
 /// Returns why a loop does not run now.
-fn not_now(kernel: &Kernel, actor: &Actor, run: &LoopRun, now_ms: i64) -> Option<String> {
-    let is_asked = matches!(run.trigger, Trigger::Manual { .. });
+fn not_now(kernel: &KernelState, actor: &Actor, run: &LoopRun, now_ms: i64) -> Option<String> {
+    let is_asked = matches!(run.trigger, RunTrigger::Manual { .. });
     let loop_state = kernel.loops.get(run.name());
     let is_off = loop_state.is_some_and(|state| state.is_enabled == Some(false));
     let by_person = is_asked && matches!(actor, Actor::Human { .. });
     if is_off && !by_person {
         return Some("the loop is disabled".to_owned());
     }
-    let sets_itself_off = matches!(run.trigger, Trigger::Cron { .. } | Trigger::Event { .. });
+    let sets_itself_off = matches!(
+        run.trigger,
+        RunTrigger::Cron { .. } | RunTrigger::Event { .. }
+    );
     if sets_itself_off && !is_on(&run.definition, loop_state) {
         return Some("it came with the repository and nobody enabled it".to_owned());
     }
-    if let Trigger::Cron { due_at_ms } = &run.trigger
+    if let RunTrigger::Cron { due_at_ms } = &run.trigger
         && loop_state
             .and_then(|state| state.fired_at_ms)
             .is_some_and(|fired_at_ms| fired_at_ms >= *due_at_ms)
@@ -116,9 +119,9 @@ fn not_now(kernel: &Kernel, actor: &Actor, run: &LoopRun, now_ms: i64) -> Option
     is_cooling.then(|| "cooldown active".to_owned())
 }
 
-fn waits_already(kernel: &Kernel, run: &LoopRun) -> bool {
+fn waits_already(kernel: &KernelState, run: &LoopRun) -> bool {
     kernel.tasks.values().any(|task| {
-        task.state == State::Pending
+        task.state == KernelTaskState::Pending
             && task
                 .loop_run()
                 .is_some_and(|other| other.name() == run.name())

@@ -15,22 +15,22 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use kapi_check::rules::proof::policy::CheckPolicy;
 use kapi_core::actor::Actor;
-use kapi_core::task_id::{Holder, LoopName, TaskId};
+use kapi_core::task_id::{Holder, KernelTaskId, LoopName};
 use kapi_core::usage::Usage;
-use kapi_core::value::Value;
+use kapi_core::value::KernelValue;
 
-use crate::rules::command::{Admission, Capacity, Command, Hold, Overflow};
-use crate::rules::decide::{Answer, decide};
-use crate::rules::definition::trigger::Trigger as Due;
-use crate::rules::definition::{Definition, Learn, Source, Workspace};
-use crate::rules::denied::Denied;
+use crate::rules::command::{Admission, Capacity, Hold, KernelCommand, Overflow};
+use crate::rules::decide::{KernelReply, decide};
+use crate::rules::definition::trigger::LoopTrigger;
+use crate::rules::definition::{Definition, DefinitionSource, Learn, WorkspaceMode};
+use crate::rules::denied::KernelDenial;
 use crate::rules::event::KernelEvent;
 use crate::rules::evolve::evolve;
-use crate::rules::loop_run::{LoopRun, Trigger};
-use crate::rules::request::{Origin, Request};
-use crate::rules::state::Kernel;
-use crate::rules::task::{End, Failure, FailureKind, Report, Task};
-use crate::rules::task_state::State;
+use crate::rules::loop_run::{LoopRun, RunTrigger};
+use crate::rules::request::{KernelRequest, TaskOrigin};
+use crate::rules::state::KernelState;
+use crate::rules::task::{AttemptFailure, AttemptReport, End, FailureKind, KernelTask};
+use crate::rules::task_state::KernelTaskState;
 use crate::rules::task_terms::{Priority, Retry, TaskBudget};
 
 pub(super) const NOW: i64 = 1_795_348_800_000;
@@ -39,21 +39,21 @@ pub(super) const LEASE_MS: u64 = 60_000;
 
 /// A kernel, the time, and every fact that was recorded.
 #[derive(Debug, Clone)]
-pub(super) struct Desk {
-    pub(super) kernel: Kernel,
+pub(super) struct TestKernel {
+    pub(super) kernel: KernelState,
     pub(super) now_ms: i64,
     pub(super) log: Vec<(KernelEvent, i64)>,
     pub(super) capacity: Capacity,
     pub(super) admission: Admission,
 }
 
-impl Desk {
+impl TestKernel {
     pub(super) fn new() -> Self {
         Self {
-            kernel: Kernel::default(),
+            kernel: KernelState::default(),
             now_ms: NOW,
             log: Vec::new(),
-            capacity: places(100),
+            capacity: locations(100),
             admission: Admission {
                 tasks_max: 10_000,
                 overflow: Overflow::Queue,
@@ -63,7 +63,11 @@ impl Desk {
     }
 
     /// Asks, records and folds. A denial must have been of no effect, which its type says.
-    pub(super) fn ask(&mut self, actor: &Actor, command: &Command) -> Result<Answer, Denied> {
+    pub(super) fn ask(
+        &mut self,
+        actor: &Actor,
+        command: &KernelCommand,
+    ) -> Result<KernelReply, KernelDenial> {
         let decided = decide(&self.kernel, actor, command, self.now_ms)?;
         for event in decided.events {
             evolve(&mut self.kernel, &event, self.now_ms);
@@ -72,18 +76,22 @@ impl Desk {
         Ok(decided.answer)
     }
 
-    pub(super) fn engine(&mut self, command: &Command) -> Result<Answer, Denied> {
+    pub(super) fn engine(&mut self, command: &KernelCommand) -> Result<KernelReply, KernelDenial> {
         self.ask(&Actor::Engine, command)
     }
 
-    pub(super) fn try_submit(&mut self, actor: &Actor, request: Request) -> Result<Answer, Denied> {
+    pub(super) fn try_submit(
+        &mut self,
+        actor: &Actor,
+        request: KernelRequest,
+    ) -> Result<KernelReply, KernelDenial> {
         let (request, admission) = (Box::new(request), self.admission);
-        self.ask(actor, &Command::Submit { request, admission })
+        self.ask(actor, &KernelCommand::Submit { request, admission })
     }
 
-    pub(super) fn submit(&mut self, request: Request) -> TaskId {
+    pub(super) fn submit(&mut self, request: KernelRequest) -> KernelTaskId {
         let answer = self.try_submit(&person(), request).unwrap();
-        let Answer::Submitted(task) = answer else {
+        let KernelReply::Submitted(task) = answer else {
             panic!("it was to be let in: {answer:?}");
         };
         task
@@ -93,44 +101,44 @@ impl Desk {
         self.claim_only(who, None)
     }
 
-    pub(super) fn claim_only(&mut self, who: &str, only: Option<TaskId>) -> Option<Hold> {
+    pub(super) fn claim_only(&mut self, who: &str, only: Option<KernelTaskId>) -> Option<Hold> {
         let capacity = self.capacity.clone();
         let answer = self.engine(&claim(who, capacity, only)).unwrap();
-        if let Answer::Claimed(task, fence) = answer {
+        if let KernelReply::Claimed(task, fence) = answer {
             return Some(Hold { task, fence });
         }
-        assert_eq!(answer, Answer::Nothing);
+        assert_eq!(answer, KernelReply::Nothing);
         None
     }
 
     /// Claims and begins.
     pub(super) fn start(&mut self, who: &str) -> Hold {
         let hold = self.claim(who).unwrap();
-        self.engine(&Command::Begin(hold)).unwrap();
+        self.engine(&KernelCommand::Begin(hold)).unwrap();
         hold
     }
 
-    pub(super) fn finish(&mut self, hold: Hold, end: End) -> Result<Answer, Denied> {
-        let report = Box::new(Report::of(end));
-        self.engine(&Command::Finish { hold, report })
+    pub(super) fn finish(&mut self, hold: Hold, end: End) -> Result<KernelReply, KernelDenial> {
+        let report = Box::new(AttemptReport::of(end));
+        self.engine(&KernelCommand::Finish { hold, report })
     }
 
     pub(super) fn expire(&mut self, gone: &[&str]) {
         let gone: BTreeSet<Holder> = gone.iter().map(|who| holder(who)).collect();
-        self.engine(&Command::Expire { gone }).unwrap();
+        self.engine(&KernelCommand::Expire { gone }).unwrap();
     }
 
-    pub(super) fn task(&self, id: TaskId) -> &Task {
+    pub(super) fn task(&self, id: KernelTaskId) -> &KernelTask {
         self.kernel.task(id).unwrap()
     }
 
-    pub(super) fn state(&self, id: TaskId) -> State {
+    pub(super) fn state(&self, id: KernelTaskId) -> KernelTaskState {
         self.task(id).state
     }
 }
 
-pub(super) fn claim(who: &str, capacity: Capacity, only: Option<TaskId>) -> Command {
-    Command::Claim {
+pub(super) fn claim(who: &str, capacity: Capacity, only: Option<KernelTaskId>) -> KernelCommand {
+    KernelCommand::Claim {
         holder: holder(who),
         ttl_ms: LEASE_MS,
         capacity,
@@ -139,13 +147,13 @@ pub(super) fn claim(who: &str, capacity: Capacity, only: Option<TaskId>) -> Comm
     }
 }
 
-pub(super) fn cancel(task: TaskId) -> Command {
+pub(super) fn cancel(task: KernelTaskId) -> KernelCommand {
     let why = "not wanted".to_owned();
-    Command::Cancel { task, why }
+    KernelCommand::Cancel { task, why }
 }
 
-pub(super) fn give_back(hold: Hold) -> Command {
-    Command::GiveBack {
+pub(super) fn give_back(hold: Hold) -> KernelCommand {
+    KernelCommand::GiveBack {
         hold,
         why: "told to stop".to_owned(),
         usage: Usage::default(),
@@ -153,7 +161,7 @@ pub(super) fn give_back(hold: Hold) -> Command {
     }
 }
 
-pub(super) const fn places(project: u32) -> Capacity {
+pub(super) const fn locations(project: u32) -> Capacity {
     Capacity {
         project,
         per_agent: BTreeMap::new(),
@@ -175,18 +183,18 @@ pub(super) fn agent(run: &str) -> Actor {
     Actor::Agent { run }
 }
 
-pub(super) fn by_person(user: &str) -> Origin {
+pub(super) fn by_person(user: &str) -> TaskOrigin {
     let user = user.to_owned();
-    Origin::Person { user }
+    TaskOrigin::Person { user }
 }
 
-pub(super) fn by_agent(run: &str) -> Origin {
+pub(super) fn by_agent(run: &str) -> TaskOrigin {
     let run = run.to_owned();
-    Origin::Agent { run, task: None }
+    TaskOrigin::Agent { run, task: None }
 }
 
-pub(super) fn request(origin: Origin) -> Request {
-    Request {
+pub(super) fn request(origin: TaskOrigin) -> KernelRequest {
+    KernelRequest {
         description: "Count the tests".to_owned(),
         prompt: "Count them.".to_owned(),
         agent: "sisyphus".to_owned(),
@@ -210,7 +218,7 @@ pub(super) fn request(origin: Origin) -> Request {
     }
 }
 
-pub(super) fn plain() -> Request {
+pub(super) fn plain() -> KernelRequest {
     request(by_person("user"))
 }
 
@@ -223,7 +231,7 @@ pub(super) fn definition(name: &str) -> Definition {
         name: loop_name(name),
         version: 1,
         description: "Look at the tests".to_owned(),
-        trigger: Due::Manual,
+        trigger: LoopTrigger::Manual,
         agent: "sisyphus".to_owned(),
         backend: None,
         model: None,
@@ -241,31 +249,31 @@ pub(super) fn definition(name: &str) -> Definition {
         verify: Vec::new(),
         protect: Vec::new(),
         checks: CheckPolicy::default(),
-        workspace: Workspace::ReadOnly,
+        workspace: WorkspaceMode::ReadOnly,
         body: "Look.".to_owned(),
-        source: Source {
+        source: DefinitionSource {
             file: "loops/look.md".to_owned(),
             sha256: "0".repeat(64),
         },
     }
 }
 
-pub(super) fn run_of(definition: Definition, trigger: Trigger) -> Request {
+pub(super) fn run_of(definition: Definition, trigger: RunTrigger) -> KernelRequest {
     let name = definition.name.clone();
-    Request {
+    KernelRequest {
         loop_run: Some(Box::new(LoopRun {
             definition,
             trigger,
             inputs: BTreeMap::new(),
-            payload: Value::Null,
+            payload: KernelValue::Null,
             depth: 0,
         })),
-        ..request(Origin::Loop { name })
+        ..request(TaskOrigin::Loop { name })
     }
 }
 
 pub(super) fn failed(kind: FailureKind) -> End {
-    End::Failed(Failure {
+    End::Failed(AttemptFailure {
         kind,
         message: "It did not work.".to_owned(),
         exit_code: Some(1),
@@ -273,21 +281,21 @@ pub(super) fn failed(kind: FailureKind) -> End {
 }
 
 /// Something that ends a worker's hold on a task.
-pub(super) type Ending<'a> = &'a dyn Fn(&mut Desk, Hold);
+pub(super) type Ending<'a> = &'a dyn Fn(&mut TestKernel, Hold);
 
 /// Returns the name of what refused.
-pub(super) fn word(denied: &Denied) -> &'static str {
+pub(super) fn word(denied: &KernelDenial) -> &'static str {
     match denied {
-        Denied::BadRequest { .. } => "BadRequest",
-        Denied::OverCapacity { .. } => "OverCapacity",
-        Denied::TooDeep { .. } => "TooDeep",
-        Denied::NoTask { .. } => "NoTask",
-        Denied::WrongState { .. } => "WrongState",
-        Denied::Fenced { .. } => "Fenced",
-        Denied::WrongPhase { .. } => "WrongPhase",
-        Denied::Led { .. } => "Led",
-        Denied::OnlyHuman { .. } => "OnlyHuman",
-        Denied::OnlyEngine { .. } => "OnlyEngine",
-        Denied::NotYours { .. } => "NotYours",
+        KernelDenial::BadRequest { .. } => "BadRequest",
+        KernelDenial::OverCapacity { .. } => "OverCapacity",
+        KernelDenial::TooDeep { .. } => "TooDeep",
+        KernelDenial::NoTask { .. } => "NoTask",
+        KernelDenial::WrongState { .. } => "WrongState",
+        KernelDenial::Fenced { .. } => "Fenced",
+        KernelDenial::WrongPhase { .. } => "WrongPhase",
+        KernelDenial::Led { .. } => "Led",
+        KernelDenial::OnlyHuman { .. } => "OnlyHuman",
+        KernelDenial::OnlyEngine { .. } => "OnlyEngine",
+        KernelDenial::NotYours { .. } => "NotYours",
     }
 }

@@ -4,7 +4,7 @@
 
 use std::fmt;
 
-use kapi_core::value::Value;
+use kapi_core::value::KernelValue;
 use kapi_settings::amount::parse_millionths;
 use serde::{Deserialize, Serialize};
 
@@ -28,13 +28,13 @@ pub struct Eval {
     /// Whether the run fails with it.
     pub blocking: bool,
     /// What is checked.
-    pub check: Check,
+    pub check: EvalCheck,
 }
 
 /// What is checked.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case", deny_unknown_fields)]
-pub enum Check {
+pub enum EvalCheck {
     /// The agent's exit code.
     ExitCode {
         /// The one that passes.
@@ -57,7 +57,7 @@ pub enum Check {
     /// The agent's last words are, or end in, JSON that fits a schema.
     JsonSchema {
         /// The schema as it was when the definition was read.
-        schema: Value,
+        schema: KernelValue,
     },
     /// Another agent says whether the criteria are met.
     Judge {
@@ -76,11 +76,11 @@ pub enum Check {
         /// Which direction is better.
         better: Better,
         /// What it must be.
-        bound: Bound,
+        bound: NumberBound,
     },
 }
 
-impl Check {
+impl EvalCheck {
     /// Returns its type as definitions name it.
     #[must_use]
     pub const fn kind(&self) -> &'static str {
@@ -118,7 +118,7 @@ pub enum Better {
 /// What a number must be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "is", rename_all = "snake_case", deny_unknown_fields)]
-pub enum Bound {
+pub enum NumberBound {
     /// As good as this, or better.
     AsGoodAs {
         /// The number.
@@ -131,7 +131,7 @@ pub enum Bound {
     },
 }
 
-impl Bound {
+impl NumberBound {
     /// Tells whether a number is good enough; `last` is that of the last run that completed.
     #[must_use]
     pub const fn is_met(

@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 
 use kapi_check::rules::proof::policy::CheckPolicy;
 use kapi_core::task_id::LoopName;
-use kapi_core::value::Value;
+use kapi_core::value::KernelValue;
 
-use super::eval::{Better, Bound, Check, Eval, Expect, Millionths};
-use super::trigger::{Ending, EventSource, Misfire, Trigger};
-use super::{Definition, InputError, Learn, Retrigger, Source, Workspace};
-use crate::rules::task_state::State;
+use super::eval::{Better, Eval, EvalCheck, Expect, Millionths, NumberBound};
+use super::trigger::{Ending, EventSource, LoopTrigger, Misfire};
+use super::{Definition, DefinitionSource, InputError, Learn, Retrigger, WorkspaceMode};
+use crate::rules::task_state::KernelTaskState;
 use crate::rules::task_terms::{Priority, Retry, TaskBudget};
 
 fn name(text: &str) -> LoopName {
@@ -21,7 +21,7 @@ fn smallest() -> Definition {
         name: name("a"),
         version: 1,
         description: "Loop: a".to_owned(),
-        trigger: Trigger::Manual,
+        trigger: LoopTrigger::Manual,
         agent: "sisyphus".to_owned(),
         backend: None,
         model: None,
@@ -39,9 +39,9 @@ fn smallest() -> Definition {
         verify: Vec::new(),
         protect: Vec::new(),
         checks: CheckPolicy::default(),
-        workspace: Workspace::Branch,
+        workspace: WorkspaceMode::Branch,
         body: "Do it.".to_owned(),
-        source: Source {
+        source: DefinitionSource {
             file: ".pi/loops/a.md".to_owned(),
             sha256: "00".to_owned(),
         },
@@ -69,7 +69,7 @@ fn a_small_definition_has_a_short_line() {
     );
 }
 
-fn eval(name: &str, check: Check) -> Eval {
+fn eval(name: &str, check: EvalCheck) -> Eval {
     Eval {
         name: name.to_owned(),
         blocking: true,
@@ -80,7 +80,7 @@ fn eval(name: &str, check: Check) -> Eval {
 /// Returns a definition that says everything.
 fn fullest() -> Definition {
     Definition {
-        trigger: Trigger::Cron {
+        trigger: LoopTrigger::Cron {
             schedule: "0 6 * * 1".to_owned(),
             zone: "Europe/Berlin".to_owned(),
             misfire: Misfire::All { max: 3 },
@@ -89,34 +89,34 @@ fn fullest() -> Definition {
         backend: Some("claude".to_owned()),
         model: Some("m".to_owned()),
         evals: vec![
-            eval("e", Check::ExitCode { pass_condition: -1 }),
+            eval("e", EvalCheck::ExitCode { pass_condition: -1 }),
             eval(
                 "r",
-                Check::Regex {
+                EvalCheck::Regex {
                     pattern: "x".to_owned(),
                     expect: Expect::NoMatch,
                 },
             ),
             eval(
                 "j",
-                Check::Judge {
+                EvalCheck::Judge {
                     criteria: vec!["good".to_owned()],
                     agent: None,
                 },
             ),
             eval(
                 "m",
-                Check::Metric {
+                EvalCheck::Metric {
                     run: "bench".to_owned(),
                     timeout_ms: 1,
                     better: Better::Lower,
-                    bound: Bound::NoWorseThanLast {
+                    bound: NumberBound::NoWorseThanLast {
                         tolerance: Millionths(500_000),
                     },
                 },
             ),
         ],
-        inputs: BTreeMap::from([("n".to_owned(), Value::Integer(1))]),
+        inputs: BTreeMap::from([("n".to_owned(), KernelValue::Integer(1))]),
         budget: TaskBudget {
             tokens: Some(5),
             usd_micros: Some(500_000),
@@ -130,7 +130,7 @@ fn fullest() -> Definition {
         verify: vec!["true".to_owned()],
         protect: Vec::new(),
         checks: CheckPolicy::default(),
-        workspace: Workspace::ReadOnly,
+        workspace: WorkspaceMode::ReadOnly,
         ..smallest()
     }
 }
@@ -185,9 +185,9 @@ fn every_event_has_its_line() {
             r#"{"type":"event","source":{"kind":"webhook","name":"hook"}}"#,
         ),
     ] {
-        let trigger = Trigger::Event { source };
+        let trigger = LoopTrigger::Event { source };
         assert_eq!(serde_json::to_string(&trigger).unwrap(), line);
-        assert_eq!(serde_json::from_str::<Trigger>(line).unwrap(), trigger);
+        assert_eq!(serde_json::from_str::<LoopTrigger>(line).unwrap(), trigger);
     }
 }
 
@@ -200,15 +200,15 @@ fn a_line_with_something_else_in_it_is_refused() {
 
 #[test]
 fn what_is_given_stands_instead_of_what_the_definition_says() {
-    let text = |text: &str| Value::Text(text.to_owned());
+    let text = |text: &str| KernelValue::Text(text.to_owned());
     let definition = Definition {
         inputs: BTreeMap::from([
             ("market".to_owned(), text("ETH")),
-            ("report".to_owned(), Value::Null),
+            ("report".to_owned(), KernelValue::Null),
         ]),
         ..smallest()
     };
-    let given = |pairs: &[(&str, Value)]| -> BTreeMap<String, Value> {
+    let given = |pairs: &[(&str, KernelValue)]| -> BTreeMap<String, KernelValue> {
         pairs
             .iter()
             .map(|(name, value)| ((*name).to_owned(), value.clone()))
@@ -233,8 +233,8 @@ fn what_is_given_stands_instead_of_what_the_definition_says() {
 
 #[test]
 fn ends_are_met_by_the_states_they_name() {
-    use State::{Cancelled, Completed, Failed, Leased, Pending, Running};
-    let met = |ending: Ending| -> Vec<State> {
+    use KernelTaskState::{Cancelled, Completed, Failed, Leased, Pending, Running};
+    let met = |ending: Ending| -> Vec<KernelTaskState> {
         [Pending, Leased, Running, Completed, Failed, Cancelled]
             .into_iter()
             .filter(|state| ending.is_met_by(*state))
@@ -275,10 +275,10 @@ fn numbers_are_exact_to_six_places() {
 
 #[test]
 fn a_bound_is_met_in_the_better_direction() {
-    let is = |value| Bound::AsGoodAs {
+    let is = |value| NumberBound::AsGoodAs {
         value: Millionths(value),
     };
-    let last = |tolerance| Bound::NoWorseThanLast {
+    let last = |tolerance| NumberBound::NoWorseThanLast {
         tolerance: Millionths(tolerance),
     };
     for (bound, better, number, before, expected) in [

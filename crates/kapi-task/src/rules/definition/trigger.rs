@@ -5,7 +5,7 @@
 use kapi_core::task_id::LoopName;
 use serde::{Deserialize, Serialize};
 
-use crate::rules::task_state::State;
+use crate::rules::task_state::KernelTaskState;
 
 /// The zone of a schedule that names none.
 pub const ZONE_DEFAULT: &str = "UTC";
@@ -19,7 +19,7 @@ pub const GLOBS_MAX: usize = 64;
 /// What sets a loop off, besides a person, who always can.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case", deny_unknown_fields)]
-pub enum Trigger {
+pub enum LoopTrigger {
     /// Nothing else.
     Manual,
     /// The clock.
@@ -100,16 +100,19 @@ pub enum Ending {
 impl Ending {
     /// Tells whether a run that stands so has ended as meant.
     #[must_use]
-    pub const fn is_met_by(self, state: State) -> bool {
+    pub const fn is_met_by(self, state: KernelTaskState) -> bool {
         match (self, state) {
-            (Self::Completed | Self::Any, State::Completed)
-            | (Self::Failed | Self::Any, State::Failed) => true,
+            (Self::Completed | Self::Any, KernelTaskState::Completed)
+            | (Self::Failed | Self::Any, KernelTaskState::Failed) => true,
             (
                 Self::Completed | Self::Failed | Self::Any,
-                State::Pending | State::Leased | State::Running | State::Cancelled,
+                KernelTaskState::Pending
+                | KernelTaskState::Leased
+                | KernelTaskState::Running
+                | KernelTaskState::Cancelled,
             )
-            | (Self::Completed, State::Failed)
-            | (Self::Failed, State::Completed) => false,
+            | (Self::Completed, KernelTaskState::Failed)
+            | (Self::Failed, KernelTaskState::Completed) => false,
         }
     }
 }

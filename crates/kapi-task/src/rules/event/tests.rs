@@ -4,15 +4,15 @@ use kapi_check::rules::proof::policy::CheckPolicy;
 use kapi_core::evidence::EvidenceFile;
 use kapi_core::id::{EffectId, GoalId};
 use kapi_core::mode::Mode;
-use kapi_core::task_id::{Fence, Holder, LoopName, TaskId};
+use kapi_core::task_id::{Fence, Holder, KernelTaskId, LoopName};
 use kapi_core::usage::Usage;
 use kapi_goal::rules::plan;
 
-use crate::rules::event::{KernelEvent, Setback};
+use crate::rules::event::{KernelEvent, RetryCause};
 use crate::rules::goal_drive::GoalDrive;
-use crate::rules::loop_run::Trigger;
-use crate::rules::request::{Key, Origin, Request};
-use crate::rules::task::{End, Phase, PhaseStatus, Report};
+use crate::rules::loop_run::RunTrigger;
+use crate::rules::request::{KernelRequest, RequestKey, TaskOrigin};
+use crate::rules::task::{AttemptReport, End, LoopPhase, PhaseStatus};
 use crate::rules::task_terms::{Priority, Retry, TaskBudget};
 
 fn check(event: &KernelEvent, line: &str) {
@@ -20,8 +20,8 @@ fn check(event: &KernelEvent, line: &str) {
     assert_eq!(serde_json::from_str::<KernelEvent>(line).unwrap(), *event);
 }
 
-fn request() -> Request {
-    Request {
+fn request() -> KernelRequest {
+    KernelRequest {
         description: "Count the tests".to_owned(),
         prompt: "Count them.".to_owned(),
         agent: "sisyphus".to_owned(),
@@ -37,7 +37,7 @@ fn request() -> Request {
         protect: Vec::new(),
         checks: CheckPolicy::default(),
         base: None,
-        origin: Origin::Person {
+        origin: TaskOrigin::Person {
             user: "user".to_owned(),
         },
         depth: 0,
@@ -66,18 +66,18 @@ fn what_an_attempt_wrote_reads_back() {
 #[test]
 fn a_drive_says_which_goal_it_is_and_where() {
     let goal = |text: &str| GoalId::parse(text).unwrap();
-    let drive = |place: Option<&str>| GoalDrive {
+    let drive = |location: Option<&str>| GoalDrive {
         mode: Mode::Ralph,
         workflow: goal("002-fix-login"),
-        task: plan::task::TaskId::parse("T-001").unwrap(),
+        task: plan::task::PlanTaskId::parse("T-001").unwrap(),
         effect: EffectId::new(1, "work-T-001", 1),
         goal: goal("003-the-word"),
-        place: place.map(str::to_owned),
+        location: location.map(str::to_owned),
     };
-    let submitted = |place| KernelEvent::Submitted {
+    let submitted = |location| KernelEvent::Submitted {
         task: task(),
-        request: Box::new(Request {
-            goal: Some(Box::new(drive(place))),
+        request: Box::new(KernelRequest {
+            goal: Some(Box::new(drive(location))),
             ..request()
         }),
     };
@@ -91,8 +91,8 @@ fn a_drive_says_which_goal_it_is_and_where() {
     );
 }
 
-fn task() -> TaskId {
-    TaskId::new(17)
+fn task() -> KernelTaskId {
+    KernelTaskId::new(17)
 }
 
 fn name() -> LoopName {
@@ -118,7 +118,7 @@ fn a_plain_request_is_short() {
 
 #[test]
 fn a_request_says_everything_that_was_asked() {
-    let full = Request {
+    let full = KernelRequest {
         backend: Some("pi".to_owned()),
         model: Some("small".to_owned()),
         budget: TaskBudget {
@@ -128,7 +128,7 @@ fn a_request_says_everything_that_was_asked() {
         },
         domain: Some("tests".to_owned()),
         priority: Priority::High,
-        key: Some(Key {
+        key: Some(RequestKey {
             text: "count".to_owned(),
             ttl_ms: 600_000,
         }),
@@ -141,12 +141,12 @@ fn a_request_says_everything_that_was_asked() {
         protect: Vec::new(),
         checks: CheckPolicy::default(),
         base: None,
-        origin: Origin::Agent {
+        origin: TaskOrigin::Agent {
             run: "r1".to_owned(),
-            task: Some(TaskId::new(3)),
+            task: Some(KernelTaskId::new(3)),
         },
         depth: 1,
-        retry_of: Some(TaskId::new(2)),
+        retry_of: Some(KernelTaskId::new(2)),
         ..request()
     };
     check(
@@ -184,7 +184,7 @@ fn what_a_worker_does_with_a_task() {
     check(
         &KernelEvent::PhaseEnded {
             task: task(),
-            phase: Phase::ShouldRun,
+            phase: LoopPhase::ShouldRun,
             status: PhaseStatus::Skipped,
             detail: Some("no condition".to_owned()),
             report: None,
@@ -203,10 +203,10 @@ fn what_a_worker_does_with_a_task() {
 #[test]
 fn why_a_task_waits_again() {
     for (cause, word) in [
-        (Setback::Retry, "retry"),
-        (Setback::GivenBack, "given_back"),
-        (Setback::LostBefore, "lost_before"),
-        (Setback::Lost, "lost"),
+        (RetryCause::Retry, "retry"),
+        (RetryCause::GivenBack, "given_back"),
+        (RetryCause::LostBefore, "lost_before"),
+        (RetryCause::Lost, "lost"),
     ] {
         check(
             &KernelEvent::Requeued {
@@ -228,7 +228,7 @@ fn what_came_of_a_task() {
     check(
         &KernelEvent::Ended {
             task: task(),
-            report: Box::new(Report::of(End::Completed)),
+            report: Box::new(AttemptReport::of(End::Completed)),
         },
         r#"{"type":"ended","data":{"task":"task_17","report":{"end":{"end":"completed"},"usage":{"input_tokens":0,"output_tokens":0},"work":{"n_files":0}}}}"#,
     );
@@ -236,7 +236,7 @@ fn what_came_of_a_task() {
     check(
         &KernelEvent::Ended {
             task: task(),
-            report: Box::new(Report::of(End::Skipped { reason })),
+            report: Box::new(AttemptReport::of(End::Skipped { reason })),
         },
         r#"{"type":"ended","data":{"task":"task_17","report":{"end":{"end":"skipped","reason":"nothing changed"},"usage":{"input_tokens":0,"output_tokens":0},"work":{"n_files":0}}}}"#,
     );
@@ -247,7 +247,7 @@ fn what_is_known_of_loops_and_of_who_leads() {
     check(
         &KernelEvent::LoopSkipped {
             name: name(),
-            trigger: Trigger::Cron { due_at_ms: 7 },
+            trigger: RunTrigger::Cron { due_at_ms: 7 },
             reason: "cooldown active".to_owned(),
         },
         r#"{"type":"loop_skipped","data":{"loop":"nightly","trigger":{"type":"cron","due_at_ms":7},"reason":"cooldown active"}}"#,

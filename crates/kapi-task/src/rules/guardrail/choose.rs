@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use kapi_core::quote::fenced;
 
 use crate::rules::guardrail::lesson::{is_same, words};
-use crate::rules::guardrail::{Domain, Entry, LessonState, Severity};
+use crate::rules::guardrail::{Domain, GuardrailEntry, LessonState, Severity};
 
 /// How many lessons a background task is told of one domain, when nothing else was said.
 pub const TASK_COUNT_MAX: usize = 8;
@@ -30,7 +30,7 @@ const DAY_MS: i64 = 24 * 60 * 60 * 1_000;
 
 /// A domain that is asked.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Asked {
+pub struct QueriedDomain {
     /// Which.
     pub domain: Domain,
     /// How many of its lessons at most.
@@ -39,9 +39,9 @@ pub struct Asked {
 
 /// What a run asks for.
 #[derive(Debug, Clone, Copy)]
-pub struct Ask<'a> {
+pub struct LessonQuery<'a> {
     /// The domains: the agent's, the loop's, any others.
-    pub domains: &'a [Asked],
+    pub domains: &'a [QueriedDomain],
     /// What the run is about.
     pub prompt: &'a str,
     /// The time.
@@ -52,16 +52,16 @@ pub struct Ask<'a> {
 
 /// What a run is told.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Chosen {
+pub struct LessonSelection {
     /// The entries, the best first.
-    pub entries: Vec<Entry>,
+    pub entries: Vec<GuardrailEntry>,
     /// How many were accepted and live but did not fit.
     pub n_left_out: usize,
     /// The text for the prompt; `None` when there is nothing to tell.
     pub block: Option<String>,
 }
 
-impl Chosen {
+impl LessonSelection {
     /// Returns the text without its heading, for whoever writes one of their own above it.
     #[must_use]
     pub fn body(&self) -> Option<&str> {
@@ -75,21 +75,21 @@ impl Chosen {
 /// Only accepted ones that have not expired count. A critical one goes before all others; for the
 /// rest severity, likeness to the prompt, hits and age are weighed against each other.
 #[must_use]
-pub fn choose(entries: &[Entry], ask: &Ask<'_>) -> Chosen {
+pub fn choose(entries: &[GuardrailEntry], ask: &LessonQuery<'_>) -> LessonSelection {
     let mut left: BTreeMap<&Domain, usize> = BTreeMap::new();
     for asked in ask.domains {
         let count = left.entry(&asked.domain).or_default();
         *count = (*count).max(asked.count_max);
     }
     let prompt: BTreeSet<String> = words(ask.prompt).into_iter().collect();
-    let is_told = |entry: &&Entry| {
+    let is_reported = |entry: &&GuardrailEntry| {
         entry.state == LessonState::Accepted
             && !entry.is_expired(ask.now_ms)
             && left.contains_key(&entry.domain)
     };
-    let mut ranked: Vec<(i64, &Entry)> = entries
+    let mut ranked: Vec<(i64, &GuardrailEntry)> = entries
         .iter()
-        .filter(is_told)
+        .filter(is_reported)
         .map(|entry| (points(entry, &prompt, ask.now_ms), entry))
         .collect();
     ranked.sort_by(|(one_points, one), (other_points, other)| {
@@ -98,12 +98,12 @@ pub fn choose(entries: &[Entry], ask: &Ask<'_>) -> Chosen {
             .then_with(|| other.last_at_ms().cmp(&one.last_at_ms()))
             .then_with(|| one.id.cmp(&other.id))
     });
-    let mut chosen: Vec<Entry> = Vec::new();
-    let mut told: Vec<Vec<String>> = Vec::new();
+    let mut chosen: Vec<GuardrailEntry> = Vec::new();
+    let mut reported: Vec<Vec<String>> = Vec::new();
     let mut n_left_out = 0;
     for (_, entry) in ranked {
         let words = entry.lesson.words();
-        if told.iter().any(|told| is_same(told, &words)) {
+        if reported.iter().any(|reported| is_same(reported, &words)) {
             continue;
         }
         let count = left.entry(&entry.domain).or_default();
@@ -114,10 +114,10 @@ pub fn choose(entries: &[Entry], ask: &Ask<'_>) -> Chosen {
             continue;
         }
         *count -= 1;
-        told.push(words);
+        reported.push(words);
     }
     let block = (!chosen.is_empty()).then(|| block(&chosen));
-    Chosen {
+    LessonSelection {
         entries: chosen,
         n_left_out,
         block,
@@ -131,7 +131,7 @@ pub const fn tokens(text: &str) -> usize {
 }
 
 /// Weighs an entry. Critical ones weigh more than everything else together.
-fn points(entry: &Entry, prompt: &BTreeSet<String>, now_ms: i64) -> i64 {
+fn points(entry: &GuardrailEntry, prompt: &BTreeSet<String>, now_ms: i64) -> i64 {
     let severity = match entry.severity {
         Severity::Critical => 5_000,
         Severity::Warning => 500,
@@ -148,7 +148,7 @@ fn points(entry: &Entry, prompt: &BTreeSet<String>, now_ms: i64) -> i64 {
     severity + likeness + hits + recency
 }
 
-fn block(entries: &[Entry]) -> String {
+fn block(entries: &[GuardrailEntry]) -> String {
     let lines: Vec<String> = entries
         .iter()
         .map(|entry| format!("- [{}] {}", entry.severity.word(), entry.lesson))

@@ -5,23 +5,23 @@
 
 mod when;
 
-use kapi_core::consent_rule::Field;
+use kapi_core::consent_rule::ToolField;
 use kapi_core::isolation::NetworkMode;
 use kapi_core::{consent_rule, pattern};
 
 use crate::rules::policy::{
-    Constraints, DENIED, Decision, Effect, Limit, NetworkMax, Part, Policy, PolicyRequest,
-    PolicySource, RequestKind, Rule, Violation, classic,
+    Constraints, DENIED, NetworkMax, Policy, PolicyDecision, PolicyLimit, PolicyRequest,
+    PolicyRule, PolicySource, PolicyViolation, RequestKind, RuleEffect, RunPart, classic,
 };
 
 /// Decides a request.
-pub(super) fn decision(policy: &Policy, request: &PolicyRequest) -> Decision {
-    let mut found = Found::default();
+pub(super) fn decision(policy: &Policy, request: &PolicyRequest) -> PolicyDecision {
+    let mut found = PolicyMatch::default();
     for source in &policy.sources {
         found.source(source, request);
     }
     let allowed = found.violations.is_empty();
-    Decision {
+    PolicyDecision {
         allowed,
         reason: (!allowed).then(|| DENIED.to_owned()),
         violations: found.violations,
@@ -30,14 +30,14 @@ pub(super) fn decision(policy: &Policy, request: &PolicyRequest) -> Decision {
 }
 
 #[derive(Default)]
-struct Found {
-    violations: Vec<Violation>,
+struct PolicyMatch {
+    violations: Vec<PolicyViolation>,
     constraints: Constraints,
 }
 
-impl Found {
+impl PolicyMatch {
     fn source(&mut self, source: &PolicySource, request: &PolicyRequest) {
-        let faults = source.faults.iter().map(|fault| Violation {
+        let faults = source.faults.iter().map(|fault| PolicyViolation {
             rule: "policy file".to_owned(),
             file: fault.file.clone(),
             line: fault.line,
@@ -63,7 +63,7 @@ impl Found {
         };
         if let Some(original) = original {
             let texts = classic::violations(original, request).into_iter();
-            self.violations.extend(texts.map(|text| Violation {
+            self.violations.extend(texts.map(|text| PolicyViolation {
                 rule: name.to_owned(),
                 file: source.file.clone(),
                 line: original.line,
@@ -72,29 +72,29 @@ impl Found {
         }
         for rule in &source.rules {
             match rule.effect {
-                Effect::Deny if when::is_about(&rule.when, request) != Some(false) => {
+                RuleEffect::Deny if when::is_about(&rule.when, request) != Some(false) => {
                     self.denial(source, rule, request);
                 }
-                Effect::Ask if when::is_about(&rule.when, request) != Some(false) => {
+                RuleEffect::Ask if when::is_about(&rule.when, request) != Some(false) => {
                     let commands = rule.part.iter().flat_map(commands);
                     let asked = commands.map(|pattern| limit(source, rule, pattern));
                     self.constraints.ask_before.extend(asked);
                 }
-                Effect::Deny | Effect::Ask | Effect::Allow => {}
+                RuleEffect::Deny | RuleEffect::Ask | RuleEffect::Allow => {}
             }
         }
         self.permission(source, request);
     }
 
-    fn denial(&mut self, source: &PolicySource, rule: &Rule, request: &PolicyRequest) {
+    fn denial(&mut self, source: &PolicySource, rule: &PolicyRule, request: &PolicyRequest) {
         let against = |what: &str| violation(source, rule, what);
-        let limits = |patterns: &[String]| -> Vec<Limit> {
+        let limits = |patterns: &[String]| -> Vec<PolicyLimit> {
             let each = patterns.iter().map(|pattern| limit(source, rule, pattern));
             each.collect()
         };
         match &rule.part {
             None => self.violations.push(violation(source, rule, "")),
-            Some(Part::Commands(patterns)) => {
+            Some(RunPart::Commands(patterns)) => {
                 let named = request.commands.iter();
                 let denied = named.filter_map(|command| {
                     let pattern = command_of(patterns, command)?;
@@ -105,14 +105,14 @@ impl Found {
                 self.violations.extend(denied);
                 self.constraints.forbidden_commands.extend(limits(patterns));
             }
-            Some(Part::Paths(patterns)) => {
+            Some(RunPart::Paths(patterns)) => {
                 let named = request.paths.iter();
                 let denied = named.filter(|path| is_path_of(patterns, path));
                 let denied = denied.map(|path| against(&format!("path denied: {path}")));
                 self.violations.extend(denied);
                 self.constraints.read_only.extend(limits(patterns));
             }
-            Some(Part::Network(mode)) => {
+            Some(RunPart::Network(mode)) => {
                 if request
                     .network
                     .is_some_and(|asked| width(asked) >= width(*mode))
@@ -121,7 +121,7 @@ impl Found {
                 }
                 self.cap(narrower(*mode), against("the network is limited"));
             }
-            Some(Part::Hosts(patterns)) => {
+            Some(RunPart::Hosts(patterns)) => {
                 let named = request.hosts.iter();
                 let denied = named.filter(|host| is_host_of(patterns, host));
                 let denied = denied.map(|host| against(&format!("host denied: {host}")));
@@ -136,15 +136,15 @@ impl Found {
     /// Demands a rule that allows the request, where there are such rules or nothing is allowed
     /// without one.
     fn permission(&mut self, source: &PolicySource, request: &PolicyRequest) {
-        let is_kind = |rule: &&Rule| {
+        let is_kind = |rule: &&PolicyRule| {
             let kinds = &rule.when.kinds;
-            rule.effect == Effect::Allow && (kinds.is_empty() || kinds.contains(&request.kind))
+            rule.effect == RuleEffect::Allow && (kinds.is_empty() || kinds.contains(&request.kind))
         };
-        let rules: Vec<&Rule> = source.rules.iter().filter(is_kind).collect();
-        if rules.is_empty() && source.default == Effect::Allow {
+        let rules: Vec<&PolicyRule> = source.rules.iter().filter(is_kind).collect();
+        if rules.is_empty() && source.default == RuleEffect::Allow {
             return;
         }
-        let allows = |rule: &&&Rule| {
+        let allows = |rule: &&&PolicyRule| {
             let is_enough = |mode: NetworkMode| match request.network {
                 Some(asked) => width(asked) <= width(mode),
                 None => true,
@@ -152,13 +152,13 @@ impl Found {
             when::is_about(&rule.when, request) == Some(true)
                 && network_of(rule).is_none_or(is_enough)
         };
-        let allowing: Vec<&&Rule> = rules.iter().filter(allows).collect();
+        let allowing: Vec<&&PolicyRule> = rules.iter().filter(allows).collect();
         let Some(widest) = allowing
             .iter()
             .max_by_key(|rule| network_of(rule).map_or(u8::MAX, width))
         else {
             let line = rules.first().map_or(source.default_line, |rule| rule.line);
-            self.violations.push(Violation {
+            self.violations.push(PolicyViolation {
                 rule: "default".to_owned(),
                 file: source.file.clone(),
                 line,
@@ -174,7 +174,7 @@ impl Found {
         }
     }
 
-    fn cap(&mut self, mode: NetworkMode, set_by: Violation) {
+    fn cap(&mut self, mode: NetworkMode, set_by: PolicyViolation) {
         let old = self.constraints.network_max.as_ref();
         if old.is_none_or(|old| width(old.mode) > width(mode)) {
             self.constraints.network_max = Some(NetworkMax { mode, set_by });
@@ -182,7 +182,7 @@ impl Found {
     }
 }
 
-fn violation(source: &PolicySource, rule: &Rule, what: &str) -> Violation {
+fn violation(source: &PolicySource, rule: &PolicyRule, what: &str) -> PolicyViolation {
     let why = rule.reason.as_deref().unwrap_or_default();
     let text = match (what, why) {
         ("", "") => format!("denied by {}", rule.name),
@@ -190,7 +190,7 @@ fn violation(source: &PolicySource, rule: &Rule, what: &str) -> Violation {
         (what, "") => what.to_owned(),
         (what, why) => format!("{what}: {why}"),
     };
-    Violation {
+    PolicyViolation {
         rule: rule.name.clone(),
         file: source.file.clone(),
         line: rule.line,
@@ -198,31 +198,31 @@ fn violation(source: &PolicySource, rule: &Rule, what: &str) -> Violation {
     }
 }
 
-fn limit(source: &PolicySource, rule: &Rule, pattern: &str) -> Limit {
-    Limit {
+fn limit(source: &PolicySource, rule: &PolicyRule, pattern: &str) -> PolicyLimit {
+    PolicyLimit {
         pattern: pattern.to_owned(),
         set_by: violation(source, rule, ""),
     }
 }
 
-fn commands(part: &Part) -> impl Iterator<Item = &str> {
+fn commands(part: &RunPart) -> impl Iterator<Item = &str> {
     let list: &[String] = match part {
-        Part::Commands(patterns) => patterns,
-        Part::Paths(_) | Part::Network(_) | Part::Hosts(_) => &[],
+        RunPart::Commands(patterns) => patterns,
+        RunPart::Paths(_) | RunPart::Network(_) | RunPart::Hosts(_) => &[],
     };
     list.iter().map(String::as_str)
 }
 
-fn network_of(rule: &Rule) -> Option<NetworkMode> {
+fn network_of(rule: &PolicyRule) -> Option<NetworkMode> {
     match &rule.part {
-        Some(Part::Network(mode)) => Some(*mode),
-        Some(Part::Commands(_) | Part::Paths(_) | Part::Hosts(_)) | None => None,
+        Some(RunPart::Network(mode)) => Some(*mode),
+        Some(RunPart::Commands(_) | RunPart::Paths(_) | RunPart::Hosts(_)) | None => None,
     }
 }
 
 /// Returns the entry that a command falls under.
 fn command_of<'a>(patterns: &'a [String], command: &str) -> Option<&'a str> {
-    let field = Field {
+    let field = ToolField {
         key: "command".to_owned(),
         text: command.to_owned(),
     };

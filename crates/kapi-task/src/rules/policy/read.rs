@@ -3,15 +3,17 @@
 
 use kapi_core::isolation::NetworkMode;
 use kapi_settings::fault::Faults;
-use kapi_settings::node::{Node, below};
+use kapi_settings::node::{ValueNode, below};
 use kapi_settings::read::read;
-use kapi_settings::scalar::{UsdMicros, Whole, Word};
+use kapi_settings::scalar::{TrimmedText, UsdMicros, Whole};
 use kapi_settings::setting::{OneOrMany, Setting};
 use serde::Deserialize;
 
 use crate::rules::condition::window::{DaysForm, HoursForm, Window, ZoneForm};
 use crate::rules::policy::classic::{Classic, plain_name};
-use crate::rules::policy::{Effect, Part, PolicySource, RULES_MAX, RequestKind, Rule, When};
+use crate::rules::policy::{
+    PolicyRule, PolicySource, RULES_MAX, RequestKind, RuleEffect, RunPart, When,
+};
 use crate::rules::task_terms::TaskBudget;
 
 /// The most entries of one list.
@@ -21,7 +23,7 @@ const COUNT_MAX: i64 = 1_000_000_000_000;
 /// The most that a budget is compared with, in millionths of a US dollar.
 const USD_MICROS_MAX: u64 = 1_000_000_000_000;
 
-type Text = Word<512>;
+type Text = TrimmedText<512>;
 type Texts = OneOrMany<Text, 1, LIST_MAX>;
 type Number = Whole<1, COUNT_MAX>;
 
@@ -29,7 +31,7 @@ type Number = Whole<1, COUNT_MAX>;
 #[serde(default, rename_all = "camelCase")]
 struct PolicyForm {
     default: Option<Setting<DefaultForm>>,
-    rules: Option<OneOrMany<Setting<RuleForm>, 1, RULES_MAX>>,
+    rules: Option<OneOrMany<Setting<PolicyRuleForm>, 1, RULES_MAX>>,
     background_task: Option<Setting<ClassicForm>>,
     loop_trigger: Option<Setting<ClassicForm>>,
 }
@@ -42,9 +44,9 @@ enum DefaultForm {
 }
 
 #[derive(Deserialize)]
-struct RuleForm {
+struct PolicyRuleForm {
     name: Option<Text>,
-    effect: Setting<Effect>,
+    effect: Setting<RuleEffect>,
     when: Option<Setting<WhenForm>>,
     reason: Option<Text>,
 }
@@ -68,12 +70,12 @@ struct WhenForm {
     zone: Option<ZoneForm>,
     prompt_contains: Texts,
     prompt_chars_over: Option<Number>,
-    budget_over: Option<Setting<BudgetForm>>,
+    budget_over: Option<Setting<PolicyBudgetForm>>,
     unattended: Option<bool>,
 }
 
 #[derive(Deserialize)]
-struct BudgetForm {
+struct PolicyBudgetForm {
     tokens: Option<Number>,
     usd: Option<Setting<UsdMicros>>,
     seconds: Option<Number>,
@@ -92,7 +94,7 @@ struct ClassicForm {
 }
 
 /// Reads a file.
-pub(super) fn source(file: &str, root: &Node, mut faults: Faults) -> PolicySource {
+pub(super) fn source(file: &str, root: &ValueNode, mut faults: Faults) -> PolicySource {
     let mut source = PolicySource::empty(file);
     if let Some(form) = read(root, &mut faults) {
         fill(&mut source, form, &mut faults);
@@ -117,11 +119,14 @@ fn fill(source: &mut PolicySource, form: PolicyForm, faults: &mut Faults) {
         }
         source.rules.push(rule);
     }
-    let is_allowing = source.rules.iter().any(|rule| rule.effect == Effect::Allow);
+    let is_allowing = source
+        .rules
+        .iter()
+        .any(|rule| rule.effect == RuleEffect::Allow);
     if let Some(default) = form.default {
         source.default_line = default.line;
         if default.value == DefaultForm::Deny {
-            source.default = Effect::Deny;
+            source.default = RuleEffect::Deny;
         } else if is_allowing {
             let what = "once a rule allows something, everything that no rule allows is denied";
             faults.at(&default, what, "remove `default`, or set it to deny");
@@ -131,8 +136,8 @@ fn fill(source: &mut PolicySource, form: PolicyForm, faults: &mut Faults) {
     source.loop_trigger = form.loop_trigger.map(classic);
 }
 
-fn rule(item: Setting<RuleForm>, at: usize, faults: &mut Faults) -> Option<Rule> {
-    let RuleForm {
+fn rule(item: Setting<PolicyRuleForm>, at: usize, faults: &mut Faults) -> Option<PolicyRule> {
+    let PolicyRuleForm {
         name,
         effect,
         when,
@@ -143,26 +148,29 @@ fn rule(item: Setting<RuleForm>, at: usize, faults: &mut Faults) -> Option<Rule>
         None => (When::default(), None),
     };
     match (effect.value, &part) {
-        (Effect::Deny, Some(Part::Network(NetworkMode::None))) => {
+        (RuleEffect::Deny, Some(RunPart::Network(NetworkMode::None))) => {
             let what = "denying `network: none` denies every run";
             let remedy = "write filtered or open, or remove `network`";
             faults.at(&effect, what, remedy);
         }
-        (Effect::Deny, _)
-        | (Effect::Allow, None | Some(Part::Network(_)))
-        | (Effect::Ask, Some(Part::Commands(_))) => {}
-        (Effect::Allow, Some(Part::Commands(_) | Part::Paths(_) | Part::Hosts(_))) => {
+        (RuleEffect::Deny, _)
+        | (RuleEffect::Allow, None | Some(RunPart::Network(_)))
+        | (RuleEffect::Ask, Some(RunPart::Commands(_))) => {}
+        (RuleEffect::Allow, Some(RunPart::Commands(_) | RunPart::Paths(_) | RunPart::Hosts(_))) => {
             let what = "commands, paths and hosts can only be denied, not allowed";
             let remedy = "use deny, or give a network level";
             faults.at(&effect, what, remedy);
         }
-        (Effect::Ask, Some(Part::Paths(_) | Part::Network(_) | Part::Hosts(_)) | None) => {
+        (
+            RuleEffect::Ask,
+            Some(RunPart::Paths(_) | RunPart::Network(_) | RunPart::Hosts(_)) | None,
+        ) => {
             let what = "only commands can ask for approval";
             let remedy = "add `command:` under `when`, or write deny";
             faults.at(&effect, what, remedy);
         }
     }
-    Some(Rule {
+    Some(PolicyRule {
         name: name.map_or_else(|| format!("rule {}", at + 1), |name| name.0),
         line: item.line,
         effect: effect.value,
@@ -172,7 +180,7 @@ fn rule(item: Setting<RuleForm>, at: usize, faults: &mut Faults) -> Option<Rule>
     })
 }
 
-fn when(form: Setting<WhenForm>, faults: &mut Faults) -> Option<(When, Option<Part>)> {
+fn when(form: Setting<WhenForm>, faults: &mut Faults) -> Option<(When, Option<RunPart>)> {
     let at_when = form.with(());
     let form = form.value;
     let is_timed = form.hours.is_some() || form.days.is_some() || form.zone.is_some();
@@ -221,7 +229,7 @@ fn when(form: Setting<WhenForm>, faults: &mut Faults) -> Option<(When, Option<Pa
         return None;
     }
     let part = match (form.command, form.path, form.network) {
-        (Some(commands), _, _) => Some(Part::Commands(texts(commands.value))),
+        (Some(commands), _, _) => Some(RunPart::Commands(texts(commands.value))),
         (None, Some(patterns), _) => Some(paths(patterns, faults)?),
         (None, None, Some(words)) => Some(network(words, faults)?),
         (None, None, None) => None,
@@ -245,7 +253,7 @@ fn count(number: Number) -> u64 {
     number.0.unsigned_abs()
 }
 
-fn paths(patterns: Setting<Texts>, faults: &mut Faults) -> Option<Part> {
+fn paths(patterns: Setting<Texts>, faults: &mut Faults) -> Option<RunPart> {
     let location = patterns.with(());
     let mut patterns = texts(patterns.value);
     for pattern in &mut patterns {
@@ -260,16 +268,16 @@ fn paths(patterns: Setting<Texts>, faults: &mut Faults) -> Option<Part> {
             .trim_end_matches('/')
             .to_owned();
     }
-    Some(Part::Paths(patterns))
+    Some(RunPart::Paths(patterns))
 }
 
-fn network(words: Setting<Texts>, faults: &mut Faults) -> Option<Part> {
+fn network(words: Setting<Texts>, faults: &mut Faults) -> Option<RunPart> {
     let location = words.with(());
     let words = texts(words.value);
     match words.iter().map(String::as_str).collect::<Vec<_>>()[..] {
-        ["none"] => return Some(Part::Network(NetworkMode::None)),
-        ["filtered"] => return Some(Part::Network(NetworkMode::Filtered)),
-        ["open"] => return Some(Part::Network(NetworkMode::Open)),
+        ["none"] => return Some(RunPart::Network(NetworkMode::None)),
+        ["filtered"] => return Some(RunPart::Network(NetworkMode::Filtered)),
+        ["open"] => return Some(RunPart::Network(NetworkMode::Open)),
         _ => {}
     }
     let is_host = |word: &String| {
@@ -283,11 +291,11 @@ fn network(words: Setting<Texts>, faults: &mut Faults) -> Option<Part> {
         return None;
     }
     let hosts = words.iter().map(|word| word.to_lowercase()).collect();
-    Some(Part::Hosts(hosts))
+    Some(RunPart::Hosts(hosts))
 }
 
-fn budget(form: &Setting<BudgetForm>, faults: &mut Faults) -> TaskBudget {
-    let BudgetForm {
+fn budget(form: &Setting<PolicyBudgetForm>, faults: &mut Faults) -> TaskBudget {
+    let PolicyBudgetForm {
         tokens,
         usd,
         seconds,

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use kapi_settings::fault::Faults;
 use kapi_settings::yaml;
 
-use super::{Decision, Policy, PolicyRequest, PolicySource, RequestKind, evaluate, read};
+use super::{Policy, PolicyDecision, PolicyRequest, PolicySource, RequestKind, evaluate, read};
 use crate::rules::task_terms::TaskBudget;
 
 fn source(text: &str) -> PolicySource {
@@ -56,11 +56,11 @@ fn loop_run() -> PolicyRequest {
     }
 }
 
-fn decide(texts: &[&str], request: &PolicyRequest) -> Decision {
+fn decide(texts: &[&str], request: &PolicyRequest) -> PolicyDecision {
     evaluate(&policy(texts), request)
 }
 
-fn said(decision: &Decision) -> Vec<String> {
+fn said(decision: &PolicyDecision) -> Vec<String> {
     assert_eq!(decision.allowed, decision.violations.is_empty());
     let reason = (!decision.allowed).then_some("policy denied request");
     assert_eq!(decision.reason.as_deref(), reason);

@@ -1,10 +1,10 @@
 //! The kernel's fold as it stands in a file.
 
-use kapi_core::task_id::TaskId;
+use kapi_core::task_id::KernelTaskId;
 
 use crate::rules::event::KernelEvent;
 use crate::rules::evolve::evolve;
-use crate::rules::state::Kernel;
+use crate::rules::state::KernelState;
 
 /// Facts as a log holds them.
 const FACTS: [&str; 8] = [
@@ -20,8 +20,8 @@ const FACTS: [&str; 8] = [
 
 const STATE: &str = r#"{"last_task":2,"last_fence":3,"tasks":{"task_2":{"id":"task_2","request":{"description":"d","prompt":"p","agent":"a","timeout_ms":0,"origin":{"by":"agent","run":"r"}},"state":"leased","submitted_at_ms":2,"not_before_ms":2,"attempts":0,"losses":0,"retries":0,"lease":{"holder":"worker 1","fence":2,"acquired_at_ms":5,"heartbeat_at_ms":5,"expires_at_ms":60000},"usage":{"input_tokens":0,"output_tokens":0}}},"ended":{},"keys":{"k":{"task":"task_1","expires_at_ms":1001}},"served":{"agent r":2,"person u":1},"loops":{"nightly":{"is_enabled":true,"fired_at_ms":7,"totals":{"completed":0,"failed":0,"cancelled":0}}},"leader":{"holder":"worker 1","fence":3,"expires_at_ms":9},"totals":{"completed":1,"failed":0,"cancelled":0}}"#;
 
-fn folded() -> Kernel {
-    let mut kernel = Kernel::default();
+fn folded() -> KernelState {
+    let mut kernel = KernelState::default();
     for (line, at_ms) in FACTS.iter().zip(1..) {
         let event: KernelEvent = serde_json::from_str(line).unwrap();
         evolve(&mut kernel, &event, at_ms);
@@ -33,12 +33,12 @@ fn folded() -> Kernel {
 fn what_has_ended_is_handed_over_and_the_rest_is_stored_and_read_back() {
     let mut kernel = folded();
     let ended = kernel.take_ended();
-    let ids: Vec<TaskId> = ended.iter().map(|task| task.id).collect();
-    assert_eq!(ids, [TaskId::new(1)]);
+    let ids: Vec<KernelTaskId> = ended.iter().map(|task| task.id).collect();
+    assert_eq!(ids, [KernelTaskId::new(1)]);
     assert_eq!(ended[0].ended_at_ms, Some(6));
     assert_eq!(serde_json::to_string(&kernel).unwrap(), STATE);
-    assert_eq!(serde_json::from_str::<Kernel>(STATE).unwrap(), kernel);
-    assert_eq!(kernel.task(TaskId::new(1)), None);
+    assert_eq!(serde_json::from_str::<KernelState>(STATE).unwrap(), kernel);
+    assert_eq!(kernel.task(KernelTaskId::new(1)), None);
 }
 
 #[test]

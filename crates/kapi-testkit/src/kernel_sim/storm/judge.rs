@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-use kapi_core::task_id::TaskId;
+use kapi_core::task_id::KernelTaskId;
 use kapi_fleet::client::FleetSettings;
 use kapi_fleet::error::FleetError;
 use kapi_fleet::log::NetLog;
@@ -20,16 +20,16 @@ use kapi_sys::clock::SystemClock;
 use kapi_sys::disk::Disk as _;
 use kapi_sys::real_disk::RealDisk;
 use kapi_task::record::queue::Queue;
-use kapi_task::record::store::Store;
-use kapi_task::rules::event::{KernelEvent, Setback};
+use kapi_task::record::store::KernelStore;
+use kapi_task::rules::event::{KernelEvent, RetryCause};
 use kapi_task::rules::task::End;
-use kapi_task::rules::task_state::State;
+use kapi_task::rules::task_state::KernelTaskState;
 
-use crate::oracle::{Oracle, Violation};
+use crate::oracle::{Oracle, OracleViolation};
 
 /// Numbers of a storm in which every promise was kept.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Judged {
+pub struct StormCounts {
     /// Records of the log.
     pub records: u64,
     /// Attempts whose worker was lost after the launch, and before it.
@@ -52,15 +52,19 @@ struct Trail {
     n_ends: u32,
 }
 
-type Trails = BTreeMap<TaskId, Trail>;
+type Trails = BTreeMap<KernelTaskId, Trail>;
 
-pub(super) fn judge(root: &Path, n_tasks: u64, store: &Store) -> Result<Judged, Violation> {
+pub(super) fn judge(
+    root: &Path,
+    n_tasks: u64,
+    store: &KernelStore,
+) -> Result<StormCounts, OracleViolation> {
     let dir = ProjectLayout::new(root.to_path_buf()).kernel_dir();
     let records = match store {
-        Store::Files => in_files(root, &dir)?,
-        Store::Fleet { settings, project } => on_cluster(settings, project)?,
+        KernelStore::Files => in_files(root, &dir)?,
+        KernelStore::Fleet { settings, project } => on_cluster(settings, project)?,
     };
-    let mut judged = Judged {
+    let mut judged = StormCounts {
         records: records.len().try_into().unwrap_or(u64::MAX),
         lost: (0, 0),
         repeated: 0,
@@ -71,7 +75,7 @@ pub(super) fn judge(root: &Path, n_tasks: u64, store: &Store) -> Result<Judged, 
     for (task, trail) in &trails {
         if trail.n_ends != 1 {
             let detail = format!("{task} ended {} times", trail.n_ends);
-            return Err(Violation::new(Oracle::Once, detail));
+            return Err(OracleViolation::new(Oracle::Once, detail));
         }
     }
     let n_keys = u64::try_from(keys.len()).unwrap_or(u64::MAX);
@@ -84,7 +88,7 @@ pub(super) fn judge(root: &Path, n_tasks: u64, store: &Store) -> Result<Judged, 
     check_said(root, &keys, &mut judged)?;
     check_did(root, &trails, &mut judged)?;
     check_history(root, &trails, store)?;
-    if matches!(store, Store::Files) {
+    if matches!(store, KernelStore::Files) {
         check_files(&dir)?;
     }
     judged.waited_ms = waited(&trails);
@@ -92,7 +96,7 @@ pub(super) fn judge(root: &Path, n_tasks: u64, store: &Store) -> Result<Judged, 
 }
 
 /// Returns the records of a log in files, each of which chains to the one before.
-fn in_files(root: &Path, dir: &Path) -> Result<Vec<LogRecord>, Violation> {
+fn in_files(root: &Path, dir: &Path) -> Result<Vec<LogRecord>, OracleViolation> {
     let stream = LogStream {
         disk: &RealDisk,
         name: "kernel".to_owned(),
@@ -108,12 +112,12 @@ fn in_files(root: &Path, dir: &Path) -> Result<Vec<LogRecord>, Violation> {
 
 /// Returns the records of a log on a cluster, each of which chains to the one before; nothing that
 /// was to travel lies about there.
-fn on_cluster(settings: &FleetSettings, project: &str) -> Result<Vec<LogRecord>, Violation> {
+fn on_cluster(settings: &FleetSettings, project: &str) -> Result<Vec<LogRecord>, OracleViolation> {
     let failed = |error: FleetError| broken(&error.to_string());
     let log = NetLog::open(settings.clone(), project, "kernel").map_err(failed)?;
     if let Some(name) = log.objects().names().map_err(failed)?.first() {
         let detail = format!("object {name} lies about");
-        return Err(Violation::new(Oracle::Ownership, detail));
+        return Err(OracleViolation::new(Oracle::Ownership, detail));
     }
     Ok(log.load_all().map_err(failed)?.records)
 }
@@ -121,8 +125,8 @@ fn on_cluster(settings: &FleetSettings, project: &str) -> Result<Vec<LogRecord>,
 /// Follows each task through the log.
 fn follow(
     records: &[LogRecord],
-    judged: &mut Judged,
-) -> Result<(Trails, BTreeMap<String, TaskId>), Violation> {
+    judged: &mut StormCounts,
+) -> Result<(Trails, BTreeMap<String, KernelTaskId>), OracleViolation> {
     let mut trails = Trails::new();
     let mut keys = BTreeMap::new();
     for record in records {
@@ -133,7 +137,7 @@ fn follow(
                     && let Some(other) = keys.insert(key.text.clone(), task)
                 {
                     let detail = format!("{task} and {other} have one key");
-                    return Err(Violation::new(Oracle::Once, detail));
+                    return Err(OracleViolation::new(Oracle::Once, detail));
                 }
                 let trail = trails.entry(task).or_default();
                 trail.group = request.origin.group();
@@ -144,17 +148,17 @@ fn follow(
                 trail.claimed_ms.get_or_insert(record.at_ms);
             }
             KernelEvent::Requeued {
-                cause: Setback::Lost,
+                cause: RetryCause::Lost,
                 ..
             } => judged.lost.0 += 1,
             KernelEvent::Requeued {
-                cause: Setback::LostBefore,
+                cause: RetryCause::LostBefore,
                 ..
             } => judged.lost.1 += 1,
             KernelEvent::Ended { task, report } => {
                 if report.end != End::Completed {
                     let detail = format!("{task} did not complete: {:?}", report.end);
-                    return Err(Violation::new(Oracle::Convergence, detail));
+                    return Err(OracleViolation::new(Oracle::Convergence, detail));
                 }
                 trails.entry(task).or_default().n_ends += 1;
             }
@@ -167,17 +171,17 @@ fn follow(
 /// Checks that what workers were told is what the log says.
 fn check_said(
     root: &Path,
-    keys: &BTreeMap<String, TaskId>,
-    judged: &mut Judged,
-) -> Result<(), Violation> {
+    keys: &BTreeMap<String, KernelTaskId>,
+    judged: &mut StormCounts,
+) -> Result<(), OracleViolation> {
     let mut micros = Vec::new();
     for (key, rest) in pairs(root, "said")? {
         let mut words = rest.split(' ');
         let task = words.next().unwrap_or_default().to_owned();
-        let told = keys.get(&key).map(ToString::to_string);
-        if told.as_ref() != Some(&task) {
+        let reported = keys.get(&key).map(ToString::to_string);
+        if reported.as_ref() != Some(&task) {
             return Err(lost(format!(
-                "{key} was let in as {task}, the log has {told:?}"
+                "{key} was let in as {task}, the log has {reported:?}"
             )));
         }
         micros.extend(words.next().and_then(|word| word.parse::<u64>().ok()));
@@ -195,18 +199,22 @@ fn check_said(
 }
 
 /// Checks that every task was performed, and none twice under one lease.
-fn check_did(root: &Path, trails: &Trails, judged: &mut Judged) -> Result<(), Violation> {
+fn check_did(
+    root: &Path,
+    trails: &Trails,
+    judged: &mut StormCounts,
+) -> Result<(), OracleViolation> {
     let did = pairs(root, "did")?;
     let leases: BTreeSet<&(String, String)> = did.iter().collect();
     if leases.len() != did.len() {
         let detail = "one task was performed twice under one lease";
-        return Err(Violation::new(Oracle::Once, detail));
+        return Err(OracleViolation::new(Oracle::Once, detail));
     }
     let performed: BTreeSet<&str> = did.iter().map(|(task, _)| task.as_str()).collect();
     for task in trails.keys() {
         if !performed.contains(task.to_string().as_str()) {
             let detail = format!("{task} completed and was not performed");
-            return Err(Violation::new(Oracle::Intent, detail));
+            return Err(OracleViolation::new(Oracle::Intent, detail));
         }
     }
     judged.repeated = (did.len() - performed.len()).try_into().unwrap_or(u64::MAX);
@@ -214,7 +222,7 @@ fn check_did(root: &Path, trails: &Trails, judged: &mut Judged) -> Result<(), Vi
 }
 
 /// Checks that every ended task can still be looked up, and that none is left over.
-fn check_history(root: &Path, trails: &Trails, store: &Store) -> Result<(), Violation> {
+fn check_history(root: &Path, trails: &Trails, store: &KernelStore) -> Result<(), OracleViolation> {
     let project = Project {
         disk: &RealDisk,
         clock: &SystemClock,
@@ -227,8 +235,8 @@ fn check_history(root: &Path, trails: &Trails, store: &Store) -> Result<(), Viol
     let history = history.map_err(|error| broken(&error.to_string()))?;
     let kernel = queue.kernel();
     let completed = history.iter().chain(kernel.ended.values());
-    let known: BTreeSet<TaskId> = completed
-        .filter(|task| task.state == State::Completed)
+    let known: BTreeSet<KernelTaskId> = completed
+        .filter(|task| task.state == KernelTaskState::Completed)
         .map(|task| task.id)
         .collect();
     if let Some(task) = trails.keys().find(|task| !known.contains(task)) {
@@ -240,12 +248,12 @@ fn check_history(root: &Path, trails: &Trails, store: &Store) -> Result<(), Viol
         Ok(())
     } else {
         let detail = format!("{} tasks are left over", kernel.tasks.len());
-        Err(Violation::new(Oracle::Convergence, detail))
+        Err(OracleViolation::new(Oracle::Convergence, detail))
     }
 }
 
 /// Checks that nothing lies about.
-fn check_files(dir: &Path) -> Result<(), Violation> {
+fn check_files(dir: &Path) -> Result<(), OracleViolation> {
     // A fold that was being written when its process was killed is replaced by the next.
     let known = [
         "events.jsonl",
@@ -261,7 +269,7 @@ fn check_files(dir: &Path) -> Result<(), Violation> {
     let foreign = foreign.or_else(|| locks.iter().find(|name| !name.ends_with(".lock")));
     match foreign {
         None => Ok(()),
-        Some(name) => Err(Violation::new(
+        Some(name) => Err(OracleViolation::new(
             Oracle::Ownership,
             format!("{name} lies about"),
         )),
@@ -287,7 +295,7 @@ fn waited(trails: &Trails) -> BTreeMap<String, (u64, u64)> {
 }
 
 /// Returns the first word of each line and the rest.
-fn pairs(root: &Path, name: &str) -> Result<Vec<(String, String)>, Violation> {
+fn pairs(root: &Path, name: &str) -> Result<Vec<(String, String)>, OracleViolation> {
     let file: PathBuf = root.join(name);
     let bytes = RealDisk
         .read(&file, 0)
@@ -299,16 +307,16 @@ fn pairs(root: &Path, name: &str) -> Result<Vec<(String, String)>, Violation> {
         .collect())
 }
 
-fn list(dir: &Path) -> Result<Vec<String>, Violation> {
+fn list(dir: &Path) -> Result<Vec<String>, OracleViolation> {
     RealDisk
         .list(dir)
         .map_err(|error| broken(&error.to_string()))
 }
 
-fn broken(detail: &str) -> Violation {
-    Violation::new(Oracle::Prefix, detail)
+fn broken(detail: &str) -> OracleViolation {
+    OracleViolation::new(Oracle::Prefix, detail)
 }
 
-fn lost(detail: String) -> Violation {
-    Violation::new(Oracle::Durability, detail)
+fn lost(detail: String) -> OracleViolation {
+    OracleViolation::new(Oracle::Durability, detail)
 }

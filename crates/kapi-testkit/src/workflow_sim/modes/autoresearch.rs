@@ -6,12 +6,14 @@
 use kapi_check::rules::measure::number::Number;
 use kapi_check::rules::measure::{Measurement, MeasurementReport, Reading, Sample, ScriptRun};
 use kapi_core::usage::Usage;
-use kapi_core::workflow_status::Status;
+use kapi_core::workflow_status::WorkflowStatus;
 use kapi_workflow::rules::branch::PartBranch;
-use kapi_workflow::rules::changed::Changed;
-use kapi_workflow::rules::command::Command;
-use kapi_workflow::rules::effect::{Action, AgentQuestion, Effect, Proposal, Restoration, Split};
-use kapi_workflow::rules::identity::Identity;
+use kapi_workflow::rules::changed::LandedPaths;
+use kapi_workflow::rules::command::WorkflowCommand;
+use kapi_workflow::rules::effect::{
+    AgentQuestion, Proposal, Restoration, Split, WorkflowAction, WorkflowEffect,
+};
+use kapi_workflow::rules::identity::ReviewerIdentity;
 use kapi_workflow::rules::modes::autoresearch::answer::{AutoresearchAnswer, Experiment};
 use kapi_workflow::rules::modes::autoresearch::begin::AutoresearchBegin;
 use kapi_workflow::rules::modes::autoresearch::command::AutoresearchCommand;
@@ -21,12 +23,14 @@ use kapi_workflow::rules::modes::autoresearch::history::History;
 use kapi_workflow::rules::modes::autoresearch::run::{Run, RunStatus};
 use kapi_workflow::rules::modes::autoresearch::state::Autoresearch;
 use kapi_workflow::rules::modes::{Begin, Body, ModeAnswer, ModeCommand};
-use kapi_workflow::rules::outcome::{Outcome, ProposalReport, ProposedCommit, RestorationReport};
+use kapi_workflow::rules::outcome::{
+    ProposalReport, ProposedCommit, RestorationReport, WorkflowOutcome,
+};
 use kapi_workflow::rules::state::Workflow;
 
 use crate::workflow_sim::modes::NoAnswer;
 use crate::workflow_sim::outcomes::oid;
-use crate::workflow_sim::tale::{Deed, Next, Tale, by_person};
+use crate::workflow_sim::script::{Deed, NextStep, WorkflowScript, by_person};
 use crate::workflow_sim::world::USED;
 
 /// What the experiments are, in their order; the rest says that nothing is left.
@@ -65,18 +69,18 @@ kinds! {
 }
 
 /// The story: a search with one experiment of each kind.
-pub(super) const TALES: &[Tale] = &[Tale {
+pub(super) const TALES: &[WorkflowScript] = &[WorkflowScript {
     name: "search",
-    end: Status::Completed,
+    end: WorkflowStatus::Completed,
     next,
     deed,
 }];
 
-fn next(known: &[Workflow]) -> Next<'_> {
+fn next(known: &[Workflow]) -> NextStep<'_> {
     let is_search = |workflow: &&Workflow| matches!(workflow.body, Body::Autoresearch(_));
     match known.iter().find(is_search) {
-        None => Next::Start("Sort with fewer operations", begin()),
-        Some(search) => Next::Drive(search),
+        None => NextStep::Start("Sort with fewer operations", begin()),
+        Some(search) => NextStep::Drive(search),
     }
 }
 
@@ -92,15 +96,15 @@ fn deed(workflow: &Workflow) -> Option<Deed> {
     let Body::Autoresearch(search) = &workflow.body else {
         return None;
     };
-    let asked = |command| by_person(Command::Mode(ModeCommand::Autoresearch(command)));
+    let asked = |command| by_person(WorkflowCommand::Mode(ModeCommand::Autoresearch(command)));
     match workflow.status {
-        Status::Blocked => return by_person(Command::Unblock {}),
-        Status::Active => {}
-        Status::Completed
-        | Status::Failed
-        | Status::Abandoned
-        | Status::Linked
-        | Status::Integrated => return None,
+        WorkflowStatus::Blocked => return by_person(WorkflowCommand::Unblock {}),
+        WorkflowStatus::Active => {}
+        WorkflowStatus::Completed
+        | WorkflowStatus::Failed
+        | WorkflowStatus::Abandoned
+        | WorkflowStatus::Linked
+        | WorkflowStatus::Integrated => return None,
     }
     let pending = workflow.pending.as_ref()?;
     if search.runs.is_empty() {
@@ -113,7 +117,7 @@ fn deed(workflow: &Workflow) -> Option<Deed> {
     }
     if workflow.revisions.is_empty() {
         let text = "Count comparisons, too.".to_owned();
-        return by_person(Command::Revise { text });
+        return by_person(WorkflowCommand::Revise { text });
     }
     Some(Deed::Approve(pending.sha256.clone()))
 }
@@ -137,24 +141,24 @@ pub(super) fn reply(
 }
 
 /// Returns what its own verbs come to.
-pub(super) fn outcome(effect: &Effect, workflow: &Workflow) -> Option<Outcome> {
+pub(super) fn outcome(effect: &WorkflowEffect, workflow: &Workflow) -> Option<WorkflowOutcome> {
     let Body::Autoresearch(search) = &workflow.body else {
         return None;
     };
     match &effect.action {
-        Action::Propose(proposal) => {
+        WorkflowAction::Propose(proposal) => {
             let run = format!("{}.{}", effect.workflow, effect.id);
             Some(propose(search, proposal, &run))
         }
-        Action::Measure(wanted) => Some(measure(search, wanted)),
-        Action::Restore(wanted) => Some(restore(search, wanted)),
-        Action::Split(wanted) => Some(split(wanted)),
-        Action::Ask(_)
-        | Action::Prepare { .. }
-        | Action::Work(_)
-        | Action::Land(_)
-        | Action::Verify(_)
-        | Action::Advance(_) => None,
+        WorkflowAction::Measure(wanted) => Some(measure(search, wanted)),
+        WorkflowAction::Restore(wanted) => Some(restore(search, wanted)),
+        WorkflowAction::Split(wanted) => Some(split(wanted)),
+        WorkflowAction::Ask(_)
+        | WorkflowAction::Prepare { .. }
+        | WorkflowAction::Work(_)
+        | WorkflowAction::Land(_)
+        | WorkflowAction::Verify(_)
+        | WorkflowAction::Advance(_) => None,
     }
 }
 
@@ -196,7 +200,7 @@ fn history() -> History {
             description: "baseline".to_owned(),
             hypothesis: String::new(),
             reason: String::new(),
-            changed: Changed::default(),
+            changed: LandedPaths::default(),
             benchmark_ms: 0,
             at_ms: 1,
         }],
@@ -210,14 +214,14 @@ fn trial(search: &Autoresearch) -> Option<Trial> {
 }
 
 /// Returns what an agent's turn leaves.
-fn propose(search: &Autoresearch, proposal: &Proposal, run: &str) -> Outcome {
-    let by = Identity {
+fn propose(search: &Autoresearch, proposal: &Proposal, run: &str) -> WorkflowOutcome {
+    let by = ReviewerIdentity {
         agent: proposal.question.agent.clone(),
         run: run.to_owned(),
     };
     let trial = trial(search);
     if trial == Some(Trial::Unreadable) {
-        return Outcome::Unreadable {
+        return WorkflowOutcome::Unreadable {
             by,
             why: "there is no block of JSON".to_owned(),
             usage: Usage::default(),
@@ -227,14 +231,14 @@ fn propose(search: &Autoresearch, proposal: &Proposal, run: &str) -> Outcome {
     let candidate = trial.map(|trial| ProposedCommit {
         tree: oid(&["tree", &commit]),
         commit,
-        changed: Changed::of(vec![if trial == Trial::Cheat {
+        changed: LandedPaths::of(vec![if trial == Trial::Cheat {
             "bench.sh".to_owned()
         } else {
             format!("src/{}.rs", search.counters.proposals % 2)
         }]),
         left_out: Vec::new(),
     });
-    Outcome::Proposed(Box::new(ProposalReport {
+    WorkflowOutcome::Proposed(Box::new(ProposalReport {
         by,
         answer: ModeAnswer::Autoresearch(AutoresearchAnswer::Experiment(Experiment {
             hypothesis: "It is done twice.".to_owned(),
@@ -249,15 +253,15 @@ fn propose(search: &Autoresearch, proposal: &Proposal, run: &str) -> Outcome {
 }
 
 /// Returns what a measurement shows; the first one of the base fails.
-fn measure(search: &Autoresearch, wanted: &Measurement) -> Outcome {
+fn measure(search: &Autoresearch, wanted: &Measurement) -> WorkflowOutcome {
     let candidate = search.candidate.as_ref();
     let said = candidate.map_or("", |candidate| candidate.description.as_str());
     let is = |trial: Trial| said == format!("{trial:?}");
-    let gains = EXPERIMENTS.iter().filter_map(|trial| match trial {
+    let mut gains = EXPERIMENTS.iter().filter_map(|trial| match trial {
         Trial::Gain(ops) if is(*trial) => Some(*ops),
         _ => None,
     });
-    let ops = gains.last().unwrap_or_else(|| kept(search));
+    let ops = gains.next_back().unwrap_or_else(|| kept(search));
     let fails = is(Trial::Crash) || search.counters.measurements == 0;
     let ended = |code| ScriptRun {
         exit_code: Some(code),
@@ -277,7 +281,7 @@ fn measure(search: &Autoresearch, wanted: &Measurement) -> Outcome {
     };
     let samples = if fails { 1 } else { wanted.samples };
     let samples = usize::try_from(samples).unwrap_or(1);
-    Outcome::Measured(Box::new(MeasurementReport {
+    WorkflowOutcome::Measured(Box::new(MeasurementReport {
         commit: wanted.commit.clone(),
         tree: tree(search, &wanted.commit),
         samples: vec![sample; samples],
@@ -303,11 +307,11 @@ fn tree(search: &Autoresearch, commit: &str) -> String {
 }
 
 /// Returns where branch and worktree are put.
-fn restore(search: &Autoresearch, wanted: &Restoration) -> Outcome {
+fn restore(search: &Autoresearch, wanted: &Restoration) -> WorkflowOutcome {
     let kept = wanted.keep.as_ref();
     let commit = kept.map_or_else(|| wanted.head.clone(), |keep| oid(&["kept", &keep.commit]));
     let files = kept.map_or(&wanted.head, |keep| &keep.commit);
-    Outcome::Restored(RestorationReport {
+    WorkflowOutcome::Restored(RestorationReport {
         tree: tree(search, files),
         commit,
         n_removed: 1,
@@ -315,12 +319,12 @@ fn restore(search: &Autoresearch, wanted: &Restoration) -> Outcome {
 }
 
 /// Returns the branches of the parts.
-fn split(wanted: &Split) -> Outcome {
+fn split(wanted: &Split) -> WorkflowOutcome {
     let branches = wanted.parts.iter().map(|part| PartBranch {
         branch: part.branch.clone(),
         commit: oid(&["part", &part.branch]),
     });
-    Outcome::Split {
+    WorkflowOutcome::Split {
         branches: branches.collect(),
     }
 }

@@ -3,23 +3,27 @@
 //!
 //! Together the answers lead through every event of the mode.
 
-use kapi_core::workflow_status::Status;
-use kapi_workflow::rules::command::Command;
-use kapi_workflow::rules::effect::{AgentQuestion, Effect};
-use kapi_workflow::rules::handover::{Boundaries, Item, OpenQuestion, Spec, SuccessCriterion};
+use kapi_core::workflow_status::WorkflowStatus;
+use kapi_workflow::rules::command::WorkflowCommand;
+use kapi_workflow::rules::effect::{AgentQuestion, WorkflowEffect};
+use kapi_workflow::rules::handover::{
+    Boundaries, HandoverItem, HandoverQuestion, Spec, SuccessCriterion,
+};
 use kapi_workflow::rules::modes::interview::begin::InterviewBegin;
 use kapi_workflow::rules::modes::interview::command::InterviewCommand;
 use kapi_workflow::rules::modes::interview::event::InterviewEvent;
-use kapi_workflow::rules::modes::interview::round::{Perspective, Provenance, Question};
+use kapi_workflow::rules::modes::interview::round::{InterviewQuestion, Perspective, Provenance};
 use kapi_workflow::rules::modes::interview::score::{Clarity, Dimension};
 use kapi_workflow::rules::modes::interview::state::{Interview, InterviewPhase};
-use kapi_workflow::rules::modes::interview::step::{Fact, Found, Next, Step};
+use kapi_workflow::rules::modes::interview::step::{
+    Contradictions, Fact, InterviewIntent, InterviewStep,
+};
 use kapi_workflow::rules::modes::{Begin, Body, ModeCommand};
-use kapi_workflow::rules::outcome::Outcome;
+use kapi_workflow::rules::outcome::WorkflowOutcome;
 use kapi_workflow::rules::state::Workflow;
 
 use crate::workflow_sim::modes::{NoAnswer, ralph};
-use crate::workflow_sim::tale::{self, Deed, Tale, by_person, usual};
+use crate::workflow_sim::script::{self, Deed, WorkflowScript, by_person, usual};
 
 kinds! {
     KINDS, kind: InterviewEvent as "Interview::"
@@ -31,9 +35,9 @@ kinds! {
 }
 
 /// The story: an interview, the build that goes on from it, and a workflow that is given up.
-pub(super) const TALES: &[Tale] = &[Tale {
+pub(super) const TALES: &[WorkflowScript] = &[WorkflowScript {
     name: "whole",
-    end: Status::Completed,
+    end: WorkflowStatus::Completed,
     next,
     deed,
 }];
@@ -41,20 +45,20 @@ pub(super) const TALES: &[Tale] = &[Tale {
 /// What the goal is said to be.
 const GOAL: &str = "Sessions outlive a crash of the store.";
 
-fn next(known: &[Workflow]) -> tale::Next<'_> {
+fn next(known: &[Workflow]) -> script::NextStep<'_> {
     let of = |purpose: &str| known.iter().find(|w| w.purpose.starts_with(purpose));
     let Some(interview) = of("Keep") else {
-        return tale::Next::Start("Keep sessions over a crash", begin());
+        return script::NextStep::Start("Keep sessions over a crash", begin());
     };
     match (of("Give"), of("Build")) {
-        (None, _) => tale::Next::Start("Give everything another colour", begin()),
-        (Some(other), _) if !other.status.is_terminal() => tale::Next::GiveUp(other),
+        (None, _) => script::NextStep::Start("Give everything another colour", begin()),
+        (Some(other), _) if !other.status.is_terminal() => script::NextStep::GiveUp(other),
         (Some(_), None) if is_at_branch(interview) => {
             let begin = ralph::begin(Some(interview.id.clone()));
-            tale::Next::Start("Build the store of sessions", begin)
+            script::NextStep::Start("Build the store of sessions", begin)
         }
-        (Some(_), None) => tale::Next::Drive(interview),
-        (Some(_), Some(build)) => tale::Next::Drive(build),
+        (Some(_), None) => script::NextStep::Drive(interview),
+        (Some(_), Some(build)) => script::NextStep::Drive(build),
     }
 }
 
@@ -72,7 +76,7 @@ fn is_at_branch(workflow: &Workflow) -> bool {
 }
 
 fn deed(workflow: &Workflow) -> Option<Deed> {
-    if let (Status::Active, None, Body::Interview(interview)) =
+    if let (WorkflowStatus::Active, None, Body::Interview(interview)) =
         (workflow.status, &workflow.pending, &workflow.body)
     {
         return answer(interview);
@@ -105,7 +109,7 @@ fn answer(interview: &Interview) -> Option<Deed> {
         },
         None => return None,
     };
-    by_person(Command::Mode(ModeCommand::Interview(asked)))
+    by_person(WorkflowCommand::Mode(ModeCommand::Interview(asked)))
 }
 
 /// Returns what its agent says: once nothing that can be read, and once nothing at all.
@@ -114,7 +118,7 @@ pub(super) fn reply(
     _: &Workflow,
     interview: &Interview,
     failures: usize,
-) -> Result<Step, NoAnswer> {
+) -> Result<InterviewStep, NoAnswer> {
     if interview.steps == 0 {
         return Err(NoAnswer::Unreadable("it is no JSON"));
     }
@@ -130,7 +134,7 @@ pub(super) const fn takes_long(_: &AgentQuestion, interview: &Interview) -> bool
 }
 
 /// It has no effects but questions.
-pub(super) const fn outcome(_: &Effect, _: &Workflow) -> Option<Outcome> {
+pub(super) const fn outcome(_: &WorkflowEffect, _: &Workflow) -> Option<WorkflowOutcome> {
     None
 }
 
@@ -141,9 +145,9 @@ pub(super) fn detail(interview: &Interview) -> Vec<String> {
 }
 
 /// Returns the next step of the interview.
-fn step(interview: &Interview) -> Step {
+fn step(interview: &Interview) -> InterviewStep {
     let rounds = interview.rounds.len();
-    let mut step = Step {
+    let mut step = InterviewStep {
         facts: Vec::new(),
         clarity: Some(Clarity {
             goal: 900,
@@ -162,7 +166,7 @@ fn step(interview: &Interview) -> Step {
     match rounds {
         0 => step.facts = vec![fact()],
         5 => {
-            step.contradictions = vec![Found {
+            step.contradictions = vec![Contradictions {
                 rounds: vec![2, 5],
                 text: "Both cannot hold.".to_owned(),
             }];
@@ -170,7 +174,7 @@ fn step(interview: &Interview) -> Step {
         }
         6 => {
             let goal = GOAL.to_owned();
-            step.next = Next::Restate { goal };
+            step.next = InterviewIntent::Restate { goal };
         }
         7 | 8 => step.next = draft(interview),
         _ => {}
@@ -178,8 +182,8 @@ fn step(interview: &Interview) -> Step {
     step
 }
 
-fn question(number: usize) -> Question {
-    Question {
+fn question(number: usize) -> InterviewQuestion {
+    InterviewQuestion {
         text: format!("What about number {number}?"),
         dimension: Dimension::Goal,
         perspective: Perspective::Breadth,
@@ -187,14 +191,14 @@ fn question(number: usize) -> Question {
     }
 }
 
-fn ask(rounds: usize, settles: Vec<u32>) -> Next {
+fn ask(rounds: usize, settles: Vec<u32>) -> InterviewIntent {
     let question = question(rounds);
-    Next::Ask { question, settles }
+    InterviewIntent::Ask { question, settles }
 }
 
 fn fact() -> Fact {
     Fact {
-        question: Question {
+        question: InterviewQuestion {
             text: "In which language is it?".to_owned(),
             ..question(0)
         },
@@ -203,9 +207,9 @@ fn fact() -> Fact {
     }
 }
 
-fn draft(interview: &Interview) -> Next {
+fn draft(interview: &Interview) -> InterviewIntent {
     let item = |text: &str| {
-        vec![Item {
+        vec![HandoverItem {
             text: text.to_owned(),
             rounds: vec![0, 2],
         }]
@@ -228,14 +232,14 @@ fn draft(interview: &Interview) -> Next {
             must_ask: item("Formats."),
             never: item("Deleting sessions."),
         },
-        open_questions: vec![OpenQuestion {
+        open_questions: vec![HandoverQuestion {
             text: "How long?".to_owned(),
             blocking: false,
         }],
         non_goals: item("Speed."),
         context: item("There is a store."),
     };
-    Next::Draft {
+    InterviewIntent::Draft {
         spec: Box::new(spec),
     }
 }

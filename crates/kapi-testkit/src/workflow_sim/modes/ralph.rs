@@ -6,31 +6,34 @@
 use kapi_core::actor::Actor;
 use kapi_core::id::{EffectId, GoalId, Slug};
 use kapi_core::usage::Usage;
-use kapi_core::workflow_status::Status;
-use kapi_goal::rules::plan::task::TaskId;
-use kapi_goal::rules::state::Status as GoalStatus;
+use kapi_core::workflow_status::WorkflowStatus;
+use kapi_goal::rules::plan::task::PlanTaskId;
+use kapi_goal::rules::state::GoalStatus;
 use kapi_workflow::rules::branch::BranchType;
-use kapi_workflow::rules::command::Command;
-use kapi_workflow::rules::effect::{Action, AgentQuestion, Effect, Landing};
-use kapi_workflow::rules::evidence::{Evidence, Weight};
-use kapi_workflow::rules::limits::{GoalAccount, Raised};
+use kapi_workflow::rules::command::WorkflowCommand;
+use kapi_workflow::rules::effect::{
+    AgentQuestion, WorkflowAction, WorkflowEffect, WorkflowLanding,
+};
+use kapi_workflow::rules::evidence::{Weight, WorkflowEvidence};
+use kapi_workflow::rules::limits::{GoalAccount, LimitRaises};
 use kapi_workflow::rules::modes::ralph::answer::{Accounting, RalphAnswer};
 use kapi_workflow::rules::modes::ralph::begin::RalphBegin;
 use kapi_workflow::rules::modes::ralph::command::RalphCommand;
 use kapi_workflow::rules::modes::ralph::event::RalphEvent;
 use kapi_workflow::rules::modes::ralph::plan::{
-    Consensus, Considered, Criterion, Isolation, Objection, Objections, Plan, PlanTask, Synthesis,
+    Alternative, Consensus, Criterion, Isolation, Objections, PlanObjection, PlanTask, RalphPlan,
+    Synthesis,
 };
-use kapi_workflow::rules::modes::ralph::review::{Category, Finding, Findings};
+use kapi_workflow::rules::modes::ralph::review::{FindingCategory, ReviewFinding, ReviewFindings};
 use kapi_workflow::rules::modes::ralph::role::RalphRole;
 use kapi_workflow::rules::modes::ralph::state::{Ralph, Stand};
 use kapi_workflow::rules::modes::{Begin, Body, ModeCommand};
-use kapi_workflow::rules::outcome::Outcome;
+use kapi_workflow::rules::outcome::WorkflowOutcome;
 use kapi_workflow::rules::state::Workflow;
 
 use crate::workflow_sim::modes::NoAnswer;
 use crate::workflow_sim::outcomes::{goal_of, verified};
-use crate::workflow_sim::tale::{Deed, Next, Tale, by_person};
+use crate::workflow_sim::script::{Deed, NextStep, WorkflowScript, by_person};
 
 kinds! {
     KINDS, kind: RalphEvent as "Ralph::"
@@ -44,9 +47,9 @@ kinds! {
 
 /// The story: a build that nobody agrees about, that is sent back until a person looks, and that is
 /// integrated in the end.
-pub(super) const TALES: &[Tale] = &[Tale {
+pub(super) const TALES: &[WorkflowScript] = &[WorkflowScript {
     name: "rough",
-    end: Status::Integrated,
+    end: WorkflowStatus::Integrated,
     next,
     deed,
 }];
@@ -54,10 +57,10 @@ pub(super) const TALES: &[Tale] = &[Tale {
 /// How the purpose of the rough build begins.
 const ROUGH: &str = "Mend";
 
-fn next(known: &[Workflow]) -> Next<'_> {
+fn next(known: &[Workflow]) -> NextStep<'_> {
     match known.iter().find(|workflow| is_rough(workflow)) {
-        None => Next::Start("Mend the store of sessions", begin(None)),
-        Some(build) => Next::Drive(build),
+        None => NextStep::Start("Mend the store of sessions", begin(None)),
+        Some(build) => NextStep::Drive(build),
     }
 }
 
@@ -79,25 +82,30 @@ fn deed(workflow: &Workflow) -> Option<Deed> {
         return None;
     };
     match workflow.status {
-        Status::Completed => {
+        WorkflowStatus::Completed => {
             let by = GoalId::new(900, Slug::from_sentence("integrate"));
-            let command = Command::MarkIntegrated { by };
+            let command = WorkflowCommand::MarkIntegrated { by };
             Some(Deed::Command(Actor::Engine, command))
         }
-        Status::Failed | Status::Abandoned | Status::Linked | Status::Integrated => None,
-        Status::Active | Status::Blocked if !workflow.evidence.iter().any(is_note) => {
+        WorkflowStatus::Failed
+        | WorkflowStatus::Abandoned
+        | WorkflowStatus::Linked
+        | WorkflowStatus::Integrated => None,
+        WorkflowStatus::Active | WorkflowStatus::Blocked
+            if !workflow.evidence.iter().any(is_note) =>
+        {
             let run = "001-mend.t001-thesis-a1".to_owned();
-            let command = Command::RecordEvidence(Box::new(note()));
+            let command = WorkflowCommand::RecordEvidence(Box::new(note()));
             Some(Deed::Command(Actor::Agent { run }, command))
         }
-        Status::Active => {
+        WorkflowStatus::Active => {
             let pending = workflow.pending.as_ref()?;
             Some(Deed::Approve(pending.sha256.clone()))
         }
-        Status::Blocked => {
+        WorkflowStatus::Blocked => {
             let unseen = workflow.workers.first().filter(|w| w.terminal.is_none());
             if let Some(worker) = unseen {
-                let command = Command::RefreshWorker {
+                let command = WorkflowCommand::RefreshWorker {
                     worker: worker.id.clone(),
                     note: Some("It can be watched.".to_owned()),
                     terminal: Some("kapi:1".to_owned()),
@@ -106,36 +114,38 @@ fn deed(workflow: &Workflow) -> Option<Deed> {
                 return Some(Deed::Command(Actor::Engine, command));
             }
             if workflow.raised.is_zero() {
-                let more = Raised {
+                let more = LimitRaises {
                     tokens: 1_000,
                     usd_micros: 0,
                     wall_ms: 0,
                 };
-                return by_person(Command::RaiseLimits { more });
+                return by_person(WorkflowCommand::RaiseLimits { more });
             }
             if workflow.goals.is_empty() {
                 return Some(Deed::Command(Actor::Engine, goal_use()?));
             }
             by_person(match rested(ralph) {
-                Some(task) => Command::Mode(ModeCommand::Ralph(RalphCommand::Retry { task })),
-                None => Command::Unblock {},
+                Some(task) => {
+                    WorkflowCommand::Mode(ModeCommand::Ralph(RalphCommand::Retry { task }))
+                }
+                None => WorkflowCommand::Unblock {},
             })
         }
     }
 }
 
-fn rested(ralph: &Ralph) -> Option<TaskId> {
+fn rested(ralph: &Ralph) -> Option<PlanTaskId> {
     let mut tasks = ralph.tasks.values();
     let rested = tasks.find(|state| matches!(state.stand, Stand::Rested { .. }));
     rested.map(|state| state.task.id.clone())
 }
 
 /// What a goal of the first task says of itself.
-fn goal_use() -> Option<Command> {
-    Some(Command::RecordGoalUse {
+fn goal_use() -> Option<WorkflowCommand> {
+    Some(WorkflowCommand::RecordGoalUse {
         goal: GoalId::new(111, Slug::from_sentence("work")),
         account: GoalAccount {
-            task: TaskId::parse("T-001").ok()?,
+            task: PlanTaskId::parse("T-001").ok()?,
             attempt: 1,
             used: Usage {
                 input_tokens: 7,
@@ -146,12 +156,12 @@ fn goal_use() -> Option<Command> {
     })
 }
 
-fn is_note(evidence: &Evidence) -> bool {
+fn is_note(evidence: &WorkflowEvidence) -> bool {
     evidence.kind == "note"
 }
 
-fn note() -> Evidence {
-    Evidence {
+fn note() -> WorkflowEvidence {
+    WorkflowEvidence {
         weight: Weight::Narrative,
         kind: "note".to_owned(),
         summary: "The store was seen to lose a session.".to_owned(),
@@ -191,22 +201,22 @@ pub(super) fn takes_long(question: &AgentQuestion, _: &Ralph) -> bool {
 
 /// What the second task does not do well at once: its first goal rests unproved, what it made does not
 /// fit, and its check fails on the first merged head.
-pub(super) fn outcome(effect: &Effect, workflow: &Workflow) -> Option<Outcome> {
+pub(super) fn outcome(effect: &WorkflowEffect, workflow: &Workflow) -> Option<WorkflowOutcome> {
     let id = effect.id.as_str();
-    if let Action::Work(work) = &effect.action {
+    if let WorkflowAction::Work(work) = &effect.action {
         let is_second = work.task.as_str() == "T-002" && id.ends_with("a1");
-        is_second.then(|| Outcome::Rested {
+        is_second.then(|| WorkflowOutcome::Rested {
             goal: goal_of(&effect.workflow, work),
             worktree: None,
             status: GoalStatus::Paused,
             commit: None,
             reason: Some("its turns are used up".to_owned()),
         })
-    } else if let Action::Land(landing) = &effect.action {
+    } else if let WorkflowAction::Land(landing) = &effect.action {
         let paths = vec!["src/store/mod.rs".to_owned()];
         let fits = fits(is_rough(workflow), landing, &effect.id);
-        (!fits).then_some(Outcome::Conflicted { paths })
-    } else if let Action::Verify(asked) = &effect.action {
+        (!fits).then_some(WorkflowOutcome::Conflicted { paths })
+    } else if let WorkflowAction::Verify(asked) = &effect.action {
         let is_asked = asked
             .commands
             .iter()
@@ -220,7 +230,7 @@ pub(super) fn outcome(effect: &Effect, workflow: &Workflow) -> Option<Outcome> {
 
 /// What the second task made on another commit does not fit the first time. In the rough story that
 /// fits, and what it makes anew after it was sent back for another reason fits four times not.
-fn fits(is_rough: bool, landing: &Landing, effect: &EffectId) -> bool {
+fn fits(is_rough: bool, landing: &WorkflowLanding, effect: &EffectId) -> bool {
     let merged = landing.base != landing.head;
     let refused = match (is_rough, merged) {
         (false, true) => &["-a1"][..],
@@ -246,7 +256,7 @@ fn answer(role: RalphRole, is_rough: bool, ralph: &Ralph) -> RalphAnswer {
         RalphRole::Antithesis => RalphAnswer::Antithesis(Objections {
             strongest: "It may be slow.".to_owned(),
             tension: "Safety or speed.".to_owned(),
-            objections: vec![Objection {
+            objections: vec![PlanObjection {
                 text: "Nothing tests the end.".to_owned(),
                 blocking: true,
             }],
@@ -275,20 +285,20 @@ fn synthesis(is_rough: bool, ralph: &Ralph) -> Synthesis {
     }
 }
 
-fn findings(is_rough: bool, ralph: &Ralph) -> Findings {
+fn findings(is_rough: bool, ralph: &Ralph) -> ReviewFindings {
     if is_rough || !ralph.reviews.is_empty() {
-        return Findings {
+        return ReviewFindings {
             approve: true,
             summary: "Looked at all of it.".to_owned(),
             findings: Vec::new(),
             replan: None,
         };
     }
-    Findings {
+    ReviewFindings {
         approve: false,
         summary: "One thing is wrong.".to_owned(),
-        findings: vec![Finding {
-            category: Category::Correctness,
+        findings: vec![ReviewFinding {
+            category: FindingCategory::Correctness,
             must_fix: true,
             file: Some("src/store.rs".to_owned()),
             line: Some(7),
@@ -300,13 +310,13 @@ fn findings(is_rough: bool, ralph: &Ralph) -> Findings {
 }
 
 /// Two tasks beside each other, and in the longer story one after both.
-fn plan(is_rough: bool) -> Plan {
+fn plan(is_rough: bool) -> RalphPlan {
     let last = if is_rough {
         None
     } else {
         task("T-003", &["T-001", "T-002"], "src/load")
     };
-    Plan {
+    RalphPlan {
         summary: "Write it down first.".to_owned(),
         branch_type: BranchType::Feat,
         context: "There is a store.".to_owned(),
@@ -331,8 +341,8 @@ fn plan(is_rough: bool) -> Plan {
     }
 }
 
-fn considered(name: &str, rejected: Option<&str>) -> Considered {
-    Considered {
+fn considered(name: &str, rejected: Option<&str>) -> Alternative {
+    Alternative {
         name: name.to_owned(),
         summary: format!("A {name}."),
         rejected: rejected.map(str::to_owned),
@@ -340,9 +350,9 @@ fn considered(name: &str, rejected: Option<&str>) -> Considered {
 }
 
 fn task(id: &str, after: &[&str], touches: &str) -> Option<PlanTask> {
-    let ids = after.iter().filter_map(|id| TaskId::parse(id).ok());
+    let ids = after.iter().filter_map(|id| PlanTaskId::parse(id).ok());
     Some(PlanTask {
-        id: TaskId::parse(id).ok()?,
+        id: PlanTaskId::parse(id).ok()?,
         title: format!("Do {id}"),
         description: "As the plan says.".to_owned(),
         depends_on: ids.collect(),

@@ -1,7 +1,7 @@
 //! OpenAI Codex CLI.
 
 use kapi_testkit::agent_tools::Cli;
-use kapi_testkit::model_server::scenario::{Scenario, Step};
+use kapi_testkit::model_server::scenario::{AssistantTurn, ModelScenario};
 
 use crate::real::session::{Ended, KEY, Session};
 use crate::real::{Launches, VERDICT_SCHEMA};
@@ -64,7 +64,7 @@ fn resume(session: &Session, model: &str, first: &Ended, prompt: &str) -> Ended 
 
 /// Returns the tools that codex offers when asked to use this model.
 fn offered(model: &'static str) -> Vec<String> {
-    let scenario = Scenario::new(vec![Step::text("Hello.")]);
+    let scenario = ModelScenario::new(vec![AssistantTurn::text("Hello.")]);
     let session = Session::start(Cli::Codex, scenario);
     let ended = run(&session, model, &["hello"]);
     assert_eq!(ended.code, Some(0), "{ended:?}");

@@ -11,7 +11,7 @@ use std::{fs, thread};
 use kapi_testkit::agent_tools::{AgentTools, Cli};
 use kapi_testkit::model_server::ModelServer;
 use kapi_testkit::model_server::record::RecordedRequest;
-use kapi_testkit::model_server::scenario::Scenario;
+use kapi_testkit::model_server::scenario::ModelScenario;
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -39,7 +39,7 @@ pub(crate) struct Ended {
 
 impl Session {
     /// Installs the CLI if need be, and makes a server, a home and a workspace for it.
-    pub(crate) fn start(cli: Cli, scenario: Scenario) -> Self {
+    pub(crate) fn start(cli: Cli, scenario: ModelScenario) -> Self {
         let checkout = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
         let checkout = checkout.canonicalize().expect("the checkout is there");
         let tools = AgentTools::ensure(&checkout, &[cli]).expect("the CLI can be installed");

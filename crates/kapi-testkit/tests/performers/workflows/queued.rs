@@ -6,57 +6,59 @@ use std::path::PathBuf;
 
 use kapi_core::actor::Actor;
 use kapi_core::mode::Mode;
-use kapi_core::task_id::TaskId;
+use kapi_core::task_id::KernelTaskId;
 use kapi_core::usage::Usage;
-use kapi_goal::rules::state::{Goal, Status};
-use kapi_machine::watch::Watch;
-use kapi_task::record::door::Door;
-use kapi_task::record::door::goal::GoalAsk;
+use kapi_goal::rules::state::{Goal, GoalStatus};
+use kapi_machine::watch::EffectWatch;
+use kapi_task::record::admission::TaskAdmission;
+use kapi_task::record::admission::goal::GoalAsk;
 use kapi_task::record::queue::Queue;
 use kapi_task::record::store::LEASE_MS;
 use kapi_task::record::terms::KernelTerms;
-use kapi_task::rules::command::{Command, Hold};
-use kapi_task::rules::decide::Answer;
+use kapi_task::rules::command::{Hold, KernelCommand};
+use kapi_task::rules::decide::KernelReply;
 use kapi_task::rules::goal_drive::GoalDrive;
 use kapi_task::rules::policy::Policy;
-use kapi_task::rules::task::{End, Failure, FailureKind, Report};
+use kapi_task::rules::task::{AttemptFailure, AttemptReport, End, FailureKind};
 use kapi_task::rules::task_terms::Priority;
 use kapi_workflow::perform::drive::{Driven, drive};
-use kapi_workflow::perform::{GoalTask, NotTasked, Tasked};
+use kapi_workflow::perform::{GoalTaskOutcome, GoalTaskPlan, NotTasked};
 
-use super::Bench;
+use super::WorkflowRig;
 
 /// Has a goal driven as a task, by this thread alone.
 pub(super) fn as_task(
-    bench: &Bench,
-    asked: &GoalTask<'_>,
-    watch: &Watch<'_>,
-) -> Result<Tasked, NotTasked> {
-    let mut queue = Queue::open(&bench.project).unwrap();
+    rig: &WorkflowRig,
+    asked: &GoalTaskPlan<'_>,
+    watch: &EffectWatch<'_>,
+) -> Result<GoalTaskOutcome, NotTasked> {
+    let mut queue = Queue::open(&rig.project).unwrap();
     let terms = KernelTerms::standard(PathBuf::from("guardrails"));
     let task = submit(&mut queue, &terms, asked);
     let found = queue.find(task).unwrap().unwrap();
     if found.state.is_ended() {
-        return Ok(Tasked::Ended(Box::new(found)));
+        return Ok(GoalTaskOutcome::Ended(Box::new(found)));
     }
     let own = queue.enlist().unwrap();
-    let claim = Command::Claim {
+    let claim = KernelCommand::Claim {
         holder: own.holder.clone(),
         ttl_ms: LEASE_MS,
         capacity: terms.capacity(),
         only: Some(task),
         reach: queue.reach(),
     };
-    let Answer::Claimed(_, fence) = queue.submit(&Actor::Engine, &claim).unwrap() else {
+    let KernelReply::Claimed(_, fence) = queue.submit(&Actor::Engine, &claim).unwrap() else {
         panic!("{task} was to be had");
     };
     let hold = Hold { task, fence };
-    queue.submit(&Actor::Engine, &Command::Begin(hold)).unwrap();
-    let world = bench.world(&asked.goal.id);
+    queue
+        .submit(&Actor::Engine, &KernelCommand::Begin(hold))
+        .unwrap();
+    let world = rig.world(&asked.goal.id);
     let (goal, of_plan) = (&asked.goal.id, &asked.work.task);
-    let done = match drive(&bench.project, &world, goal, of_plan, watch)? {
+    let done = match drive(&rig.project, &world, goal, of_plan, watch)? {
         Driven::Rests(goal) => finish(hold, &goal),
-        Driven::LetGo => Command::GiveBack {
+        Driven::LetGo => KernelCommand::GiveBack {
             hold,
             why: "it was called off".to_owned(),
             usage: Usage::default(),
@@ -66,14 +68,14 @@ pub(super) fn as_task(
     queue.submit(&Actor::Engine, &done).unwrap();
     let task = queue.find(task).unwrap().unwrap();
     Ok(if task.state.is_ended() {
-        Tasked::Ended(Box::new(task))
+        GoalTaskOutcome::Ended(Box::new(task))
     } else {
-        Tasked::LetGo
+        GoalTaskOutcome::LetGo
     })
 }
 
-fn submit(queue: &mut Queue<'_>, terms: &KernelTerms, asked: &GoalTask<'_>) -> TaskId {
-    let door = Door {
+fn submit(queue: &mut Queue<'_>, terms: &KernelTerms, asked: &GoalTaskPlan<'_>) -> KernelTaskId {
+    let admission = TaskAdmission {
         policy: &Policy::default(),
         local_times: &BTreeMap::new(),
         terms,
@@ -90,27 +92,27 @@ fn submit(queue: &mut Queue<'_>, terms: &KernelTerms, asked: &GoalTask<'_>) -> T
             task: asked.work.task.clone(),
             effect: asked.effect.clone(),
             goal: asked.goal.id.clone(),
-            place: None,
+            location: None,
         },
         user: "user",
         priority: Priority::Normal,
     };
-    match door.submit_goal(queue, ask).unwrap() {
-        Answer::Submitted(task) | Answer::Duplicate(task) => task,
+    match admission.submit_goal(queue, ask).unwrap() {
+        KernelReply::Submitted(task) | KernelReply::Duplicate(task) => task,
         other => panic!("it was to be let in: {other:?}"),
     }
 }
 
-fn finish(hold: Hold, goal: &Goal) -> Command {
-    let end = if goal.status == Status::Done {
+fn finish(hold: Hold, goal: &Goal) -> KernelCommand {
+    let end = if goal.status == GoalStatus::Done {
         End::Completed
     } else {
-        End::Failed(Failure {
+        End::Failed(AttemptFailure {
             kind: FailureKind::GoalRests,
             message: "It rests.".to_owned(),
             exit_code: None,
         })
     };
-    let report = Box::new(Report::of(end));
-    Command::Finish { hold, report }
+    let report = Box::new(AttemptReport::of(end));
+    KernelCommand::Finish { hold, report }
 }

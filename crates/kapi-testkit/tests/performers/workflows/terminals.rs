@@ -5,34 +5,34 @@ use std::path::Path;
 use std::process::Command as Process;
 
 use kapi_core::id::GoalId;
-use kapi_run::book::Book;
-use kapi_workflow::perform::terminal::{Ended, Watched, end_tmux, watch_in_tmux};
+use kapi_run::host_grants::HostGrants;
+use kapi_workflow::perform::terminal::{SessionEnd, WatchedWorkflow, end_tmux, watch_in_tmux};
 use kapi_workflow::rules::worker::WorkerId;
 use tempfile::TempDir;
 
-use super::Bench;
+use super::WorkflowRig;
 
 /// A tmux server of the test's own, which goes with it.
 struct Server {
     dir: TempDir,
-    book: Book,
+    grants: HostGrants,
     id: GoalId,
 }
 
 impl Server {
-    fn new(bench: &Bench) -> Self {
+    fn new(rig: &WorkflowRig) -> Self {
         let dir = tempfile::Builder::new().prefix("tmux-").tempdir().unwrap();
-        let mut book = bench.book();
-        book.env.insert("TMUX_TMPDIR".into(), dir.path().into());
+        let mut grants = rig.grants();
+        grants.env.insert("TMUX_TMPDIR".into(), dir.path().into());
         Self {
             dir,
-            book,
+            grants,
             id: GoalId::parse("900-demo").unwrap(),
         }
     }
 
-    fn watched(&self) -> Watched<'_> {
-        Watched {
+    fn watched(&self) -> WatchedWorkflow<'_> {
+        WatchedWorkflow {
             workflow: &self.id,
             project_key: "app-0123456789ab",
             project: Path::new("/"),
@@ -42,7 +42,7 @@ impl Server {
     fn show(&self, worker: &str) -> Option<String> {
         let command: Vec<OsString> = ["sleep", "600"].iter().map(OsString::from).collect();
         let worker = WorkerId(worker.to_owned());
-        watch_in_tmux(&self.book, self.watched(), &worker, &command).unwrap()
+        watch_in_tmux(&self.grants, self.watched(), &worker, &command).unwrap()
     }
 
     fn tmux(&self, args: &[&str]) -> String {
@@ -72,11 +72,11 @@ impl Drop for Server {
 
 #[test]
 fn each_worker_has_a_window_and_what_is_not_ours_stays() {
-    let bench = Bench::new("turns: []\n");
-    let server = Server::new(&bench);
+    let rig = WorkflowRig::new("turns: []\n");
+    let server = Server::new(&rig);
     assert_eq!(
-        end_tmux(&server.book, server.watched()).unwrap(),
-        Ended::Nothing
+        end_tmux(&server.grants, server.watched()).unwrap(),
+        SessionEnd::Nothing
     );
     assert_eq!(server.show("w1").as_deref(), Some("kapi-900-demo:w1"));
     assert_eq!(server.show("w2").as_deref(), Some("kapi-900-demo:w2"));
@@ -98,20 +98,20 @@ fn each_worker_has_a_window_and_what_is_not_ours_stays() {
     ];
     assert_eq!(server.windows(), all);
     assert_eq!(
-        end_tmux(&server.book, server.watched()).unwrap(),
-        Ended::Session
+        end_tmux(&server.grants, server.watched()).unwrap(),
+        SessionEnd::Session
     );
     assert_eq!(server.windows(), ["kapi-900-demo-mine:w"]);
     assert_eq!(
-        end_tmux(&server.book, server.watched()).unwrap(),
-        Ended::Nothing
+        end_tmux(&server.grants, server.watched()).unwrap(),
+        SessionEnd::Nothing
     );
 }
 
 #[test]
 fn a_session_of_that_name_that_is_somebody_elses_is_neither_used_nor_ended() {
-    let bench = Bench::new("turns: []\n");
-    let server = Server::new(&bench);
+    let rig = WorkflowRig::new("turns: []\n");
+    let server = Server::new(&rig);
     server.tmux(&[
         "new-session",
         "-d",
@@ -134,8 +134,8 @@ fn a_session_of_that_name_that_is_somebody_elses_is_neither_used_nor_ended() {
     assert_eq!(server.show("w1").as_deref(), Some(ours));
     assert_eq!(server.windows(), [ours, "kapi-900-demo:theirs"]);
     assert_eq!(
-        end_tmux(&server.book, server.watched()).unwrap(),
-        Ended::Session
+        end_tmux(&server.grants, server.watched()).unwrap(),
+        SessionEnd::Session
     );
     assert_eq!(server.windows(), ["kapi-900-demo:theirs"]);
     server.tmux(&[
@@ -148,7 +148,7 @@ fn a_session_of_that_name_that_is_somebody_elses_is_neither_used_nor_ended() {
         "sleep 600",
     ]);
     let worker = WorkerId("w1".to_owned());
-    let refused = watch_in_tmux(&server.book, server.watched(), &worker, &["true".into()]);
+    let refused = watch_in_tmux(&server.grants, server.watched(), &worker, &["true".into()]);
     assert!(refused.unwrap_err().message.contains("not Kapi's"));
     assert_eq!(
         server.windows(),
@@ -158,16 +158,16 @@ fn a_session_of_that_name_that_is_somebody_elses_is_neither_used_nor_ended() {
 
 #[test]
 fn without_tmux_nothing_is_watched() {
-    let bench = Bench::new("turns: []\n");
-    let mut book = bench.book();
-    book.env.insert("PATH".into(), "/nonexistent".into());
+    let rig = WorkflowRig::new("turns: []\n");
+    let mut grants = rig.grants();
+    grants.env.insert("PATH".into(), "/nonexistent".into());
     let id = GoalId::parse("900-demo").unwrap();
-    let watched = Watched {
+    let watched = WatchedWorkflow {
         workflow: &id,
         project_key: "app-0123456789ab",
         project: Path::new("/"),
     };
     let worker = WorkerId("w1".to_owned());
-    assert_eq!(watch_in_tmux(&book, watched, &worker, &[]).unwrap(), None);
-    assert_eq!(end_tmux(&book, watched).unwrap(), Ended::Nothing);
+    assert_eq!(watch_in_tmux(&grants, watched, &worker, &[]).unwrap(), None);
+    assert_eq!(end_tmux(&grants, watched).unwrap(), SessionEnd::Nothing);
 }

@@ -4,10 +4,10 @@
 
 use kapi_workflow::rules::handover::Spec;
 use kapi_workflow::rules::modes::interview::round::{
-    Contradiction, Perspective, Provenance, Reply, Round,
+    Contradiction, Perspective, Provenance, QuestionReply, Round,
 };
 use kapi_workflow::rules::modes::interview::score::{Dimension, Score};
-use kapi_workflow::rules::modes::interview::state::{Interview, InterviewPhase, Restated};
+use kapi_workflow::rules::modes::interview::state::{GoalRestatement, Interview, InterviewPhase};
 use serde::Serialize;
 
 use crate::workflow::asked::AskedView;
@@ -24,7 +24,7 @@ pub struct InterviewView {
     /// What the person is asked now: a question, or whether this is the goal.
     pub asked: Option<AskedView>,
     /// The goal as it was said back.
-    pub restated: Option<Restated>,
+    pub restated: Option<GoalRestatement>,
     /// How clear it is.
     pub score: Option<Score>,
     /// Answers that do not fit together.
@@ -137,10 +137,10 @@ impl InterviewView {
 impl RoundView {
     fn of(round: &Round) -> Self {
         let (answer, reason) = match &round.reply {
-            Reply::Open => (None, None),
-            Reply::Answered(answer) => (Some(answer), None),
-            Reply::Deferred { reason } => (None, reason.clone()),
-            Reply::Withdrawn { reason } => (None, Some(reason.clone())),
+            QuestionReply::Open => (None, None),
+            QuestionReply::Answered(answer) => (Some(answer), None),
+            QuestionReply::Deferred { reason } => (None, reason.clone()),
+            QuestionReply::Withdrawn { reason } => (None, Some(reason.clone())),
         };
         Self {
             round: round.number,
@@ -148,10 +148,10 @@ impl RoundView {
             dimension: dimension(round.question.dimension),
             proposed: round.question.proposed.clone(),
             state: match &round.reply {
-                Reply::Open => "open",
-                Reply::Answered(_) => "answered",
-                Reply::Deferred { .. } => "deferred",
-                Reply::Withdrawn { .. } => "withdrawn",
+                QuestionReply::Open => "open",
+                QuestionReply::Answered(_) => "answered",
+                QuestionReply::Deferred { .. } => "deferred",
+                QuestionReply::Withdrawn { .. } => "withdrawn",
             },
             answer: answer.map(|answer| answer.text.clone()),
             provenance: answer.map(|answer| provenance(answer.provenance)),
@@ -165,7 +165,7 @@ impl RoundView {
 #[must_use]
 pub fn open_round(interview: &Interview) -> Option<&Round> {
     let mut rounds = interview.rounds.iter().rev();
-    rounds.find(|round| round.reply == Reply::Open)
+    rounds.find(|round| round.reply == QuestionReply::Open)
 }
 
 /// Returns the name of a dimension.
@@ -193,14 +193,18 @@ pub const fn provenance(provenance: Provenance) -> &'static str {
 
 #[cfg(test)]
 mod tests {
-    use kapi_workflow::rules::modes::interview::round::{Perspective, Question, Reply, Round};
+    use kapi_workflow::rules::modes::interview::round::{
+        InterviewQuestion, Perspective, QuestionReply, Round,
+    };
     use kapi_workflow::rules::modes::interview::score::{Clarity, Dimension, Score};
-    use kapi_workflow::rules::modes::interview::state::{Interview, InterviewPhase, Restated};
+    use kapi_workflow::rules::modes::interview::state::{
+        GoalRestatement, Interview, InterviewPhase,
+    };
 
     use super::asked;
 
     fn interview(phase: InterviewPhase) -> Interview {
-        let question = Question {
+        let question = InterviewQuestion {
             text: "Whom does it greet?".to_owned(),
             dimension: Dimension::Goal,
             perspective: Perspective::Breadth,
@@ -212,10 +216,10 @@ mod tests {
             rounds: vec![Round {
                 number: 1,
                 question,
-                reply: Reply::Open,
+                reply: QuestionReply::Open,
                 settles: Vec::new(),
             }],
-            restated: Some(Restated {
+            restated: Some(GoalRestatement {
                 goal: "Everybody is greeted.".to_owned(),
                 round: 5,
                 is_confirmed: false,

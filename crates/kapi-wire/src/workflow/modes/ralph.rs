@@ -2,11 +2,11 @@
 //!
 //! A plan and a review are shown whole, in the shape in which agents gave them.
 
-use kapi_goal::rules::plan::task::TaskId;
+use kapi_goal::rules::plan::task::PlanTaskId;
 use kapi_workflow::rules::branch::Branch;
-use kapi_workflow::rules::modes::ralph::plan::Plan;
+use kapi_workflow::rules::modes::ralph::plan::RalphPlan;
 use kapi_workflow::rules::modes::ralph::review::Review;
-use kapi_workflow::rules::modes::ralph::state::{Account, Ralph, Stand, TaskState};
+use kapi_workflow::rules::modes::ralph::state::{Ralph, Stand, TaskState, WorkflowAccount};
 use serde::Serialize;
 
 /// A Ralph workflow.
@@ -21,20 +21,20 @@ pub struct RalphView {
     /// Attempts at consensus in this cycle.
     pub attempts: usize,
     /// The plan that is proposed or carried out.
-    pub plan: Option<Box<Plan>>,
+    pub plan: Option<Box<RalphPlan>>,
     /// The tasks under way, those that mend included.
-    pub tasks: Vec<TaskView>,
+    pub tasks: Vec<RalphTaskView>,
     /// The order in which tasks landed.
     pub landed: Vec<String>,
     /// Every review, oldest first.
     pub reviews: Vec<Review>,
     /// For each criterion what speaks for it, in the end.
-    pub account: Option<Account>,
+    pub account: Option<WorkflowAccount>,
 }
 
 /// One task.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct TaskView {
+pub struct RalphTaskView {
     /// Its name, `T-001`.
     pub task: String,
     /// What, in a few words.
@@ -64,15 +64,15 @@ impl RalphView {
             cycle: ralph.cycle,
             attempts: in_cycle(ralph.cycle).count(),
             plan: ralph.plan.clone(),
-            tasks: ralph.tasks.values().map(TaskView::of).collect(),
-            landed: ralph.landed.iter().map(TaskId::to_string).collect(),
+            tasks: ralph.tasks.values().map(RalphTaskView::of).collect(),
+            landed: ralph.landed.iter().map(PlanTaskId::to_string).collect(),
             reviews: ralph.reviews.clone(),
             account: ralph.account.clone(),
         }
     }
 }
 
-impl TaskView {
+impl RalphTaskView {
     fn of(state: &TaskState) -> Self {
         let (stand, commit, rested) = match &state.stand {
             Stand::Waiting => ("waiting", None, None),
@@ -84,7 +84,7 @@ impl TaskView {
         Self {
             task: state.task.id.to_string(),
             title: state.task.title.clone(),
-            depends_on: edges.map(TaskId::to_string).collect(),
+            depends_on: edges.map(PlanTaskId::to_string).collect(),
             attempt: state.attempt,
             goal: state.goal.as_ref().map(ToString::to_string),
             stand,

@@ -4,11 +4,11 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
-use kapi_workflow::rules::decision_spec::Gives;
+use kapi_workflow::rules::decision_spec::GrantedBy;
 use kapi_workflow::rules::mode_spec::{ContextRule, ModeSpec};
 use serde_json::{Value, json};
 
-use super::Parts;
+use super::ModeParts;
 
 fn files() -> BTreeSet<String> {
     let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../extensions/pi-kapi/kapi/modes");
@@ -24,7 +24,7 @@ fn file(name: &str) -> Value {
 
 #[test]
 fn the_pi_package_knows_every_mode_as_it_is() {
-    let parts = serde_json::to_value(Parts::default()).unwrap();
+    let parts = serde_json::to_value(ModeParts::default()).unwrap();
     let mut parts_left: BTreeSet<&str> = parts
         .as_object()
         .unwrap()
@@ -39,7 +39,7 @@ fn the_pi_package_knows_every_mode_as_it_is() {
         let does_work = spec
             .decisions
             .iter()
-            .any(|decision| decision.gives == Gives::Work);
+            .any(|decision| decision.gives == GrantedBy::Work);
         let context = match spec.context {
             ContextRule::Gives => "gives",
             ContextRule::Takes => "takes",

@@ -8,14 +8,14 @@ use std::collections::btree_map::Entry;
 use kapi_core::id::GoalId;
 use kapi_core::mode::Mode;
 use kapi_core::workflow_key::WorkflowKey;
-use kapi_core::workflow_status::Status;
+use kapi_core::workflow_status::WorkflowStatus;
 use kapi_goal::record::error::EngineError;
 use kapi_goal::record::project::Project;
 use kapi_sys::lock::LockDirectory;
 
 use crate::record::error::WorkflowError;
 use crate::record::index::file_of_each::FileOfEach;
-use crate::record::index::{WorkflowListed, WorkflowStanding};
+use crate::record::index::{WorkflowListingEntry, WorkflowSummary};
 use crate::record::workflows::Workflows;
 
 impl Workflows<'_> {
@@ -26,14 +26,14 @@ impl Workflows<'_> {
     /// When a lock cannot be read.
     pub fn workflow_drivers(
         &self,
-        listed: &[WorkflowListed],
+        listed: &[WorkflowListingEntry],
     ) -> Result<Vec<Option<String>>, WorkflowError> {
         let mut modes: BTreeMap<Mode, DriveLocks> = BTreeMap::new();
         let mut drivers = Vec::with_capacity(listed.len());
-        for WorkflowListed { key, standing } in listed {
-            let is_active = match standing {
-                WorkflowStanding::Known(entry) => entry.status == Status::Active,
-                WorkflowStanding::Damaged(_) => false,
+        for WorkflowListingEntry { key, state } in listed {
+            let is_active = match state {
+                WorkflowSummary::Known(entry) => entry.status == WorkflowStatus::Active,
+                WorkflowSummary::Damaged(_) => false,
             };
             if !is_active {
                 drivers.push(None);

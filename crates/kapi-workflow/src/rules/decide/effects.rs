@@ -9,13 +9,13 @@ use kapi_core::id::{EffectId, GoalId};
 use kapi_core::usage::Usage;
 
 use crate::rules::decide::{engine, going_on, worker, wrong_mode};
-use crate::rules::denied::Why;
+use crate::rules::decision_context::DecisionContext;
+use crate::rules::denied::WorkflowRule;
 use crate::rules::effect::next;
-use crate::rules::event::Event;
-use crate::rules::given::Given;
+use crate::rules::event::WorkflowEvent;
 use crate::rules::limits::GoalAccount;
 use crate::rules::mode_spec::GoalNames;
-use crate::rules::outcome::Outcome;
+use crate::rules::outcome::WorkflowOutcome;
 use crate::rules::state::Workflow;
 
 /// The most failures of one effect in a row; the last one holds the workflow up.
@@ -25,13 +25,13 @@ pub(super) fn intend(
     workflow: &Workflow,
     actor: &Actor,
     effect: &EffectId,
-    given: &Given,
-) -> Result<Vec<Event>, Why> {
+    given: &DecisionContext,
+) -> Result<Vec<WorkflowEvent>, WorkflowRule> {
     engine(actor, "start an effect")?;
     going_on(workflow, "start an effect")?;
     let wanted = next(workflow);
     let Some(wanted) = wanted.iter().find(|wanted| wanted.id == *effect) else {
-        return Err(Why::Malformed {
+        return Err(WorkflowRule::Malformed {
             rule: format!("start {effect}, which is not expected"),
         });
     };
@@ -42,7 +42,7 @@ pub(super) fn intend(
     let mut events = task.map_or_else(Vec::new, |task| {
         worker::dispatch(workflow, effect, task.as_str(), given)
     });
-    events.push(Event::EffectIntended {
+    events.push(WorkflowEvent::EffectIntended {
         effect: effect.clone(),
         at_ms: given.now_ms,
     });
@@ -54,23 +54,27 @@ pub(super) fn progress(
     actor: &Actor,
     effect: &EffectId,
     usage: Usage,
-) -> Result<Vec<Event>, Why> {
+) -> Result<Vec<WorkflowEvent>, WorkflowRule> {
     engine(actor, "report what an effect uses")?;
     in_flight(workflow, effect)?;
     if usage.is_zero() {
         return Ok(Vec::new());
     }
     let effect = effect.clone();
-    Ok(vec![Event::EffectUsed { effect, usage }])
+    Ok(vec![WorkflowEvent::EffectUsed { effect, usage }])
 }
 
 /// Takes the time that somebody was at work, where that is limited.
-pub(super) fn use_time(workflow: &Workflow, actor: &Actor, ms: u64) -> Result<Vec<Event>, Why> {
+pub(super) fn use_time(
+    workflow: &Workflow,
+    actor: &Actor,
+    ms: u64,
+) -> Result<Vec<WorkflowEvent>, WorkflowRule> {
     engine(actor, "report working time")?;
     if ms == 0 || workflow.terms.wall_ms.is_none() {
         return Ok(Vec::new());
     }
-    Ok(vec![Event::TimeUsed { ms }])
+    Ok(vec![WorkflowEvent::TimeUsed { ms }])
 }
 
 pub(super) fn record_run(
@@ -78,10 +82,10 @@ pub(super) fn record_run(
     actor: &Actor,
     effect: &EffectId,
     files: &[EvidenceFile],
-) -> Result<Vec<Event>, Why> {
+) -> Result<Vec<WorkflowEvent>, WorkflowRule> {
     engine(actor, "record what a run wrote")?;
     in_flight(workflow, effect)?;
-    Ok(vec![Event::RunRecorded {
+    Ok(vec![WorkflowEvent::RunRecorded {
         effect: effect.clone(),
         files: files.to_vec(),
     }])
@@ -93,7 +97,7 @@ pub(super) fn goal_use(
     actor: &Actor,
     goal: &GoalId,
     account: &GoalAccount,
-) -> Result<Vec<Event>, Why> {
+) -> Result<Vec<WorkflowEvent>, WorkflowRule> {
     engine(actor, "record what a goal used")?;
     match workflow.body.rules().spec().goals {
         GoalNames::None => return Err(wrong_mode(workflow, "record what a goal used")),
@@ -103,7 +107,7 @@ pub(super) fn goal_use(
     if is_known || (account.used.is_zero() && !workflow.goals.contains_key(goal)) {
         return Ok(Vec::new());
     }
-    Ok(vec![Event::GoalUsed {
+    Ok(vec![WorkflowEvent::GoalUsed {
         goal: goal.clone(),
         account: account.clone(),
     }])
@@ -112,12 +116,12 @@ pub(super) fn goal_use(
 pub(super) fn report(
     workflow: &Workflow,
     effect: &EffectId,
-    outcome: &Outcome,
-    given: &Given,
-) -> Result<Vec<Event>, Why> {
+    outcome: &WorkflowOutcome,
+    given: &DecisionContext,
+) -> Result<Vec<WorkflowEvent>, WorkflowRule> {
     in_flight(workflow, effect)?;
     let mut events = worker::rested(workflow, effect, outcome);
-    events.push(Event::EffectEnded {
+    events.push(WorkflowEvent::EffectEnded {
         effect: effect.clone(),
         usage: outcome.usage(),
         failed: outcome.failure().map(|failure| failure.message.clone()),
@@ -134,19 +138,23 @@ pub(super) fn report(
     Ok(events)
 }
 
-fn in_flight(workflow: &Workflow, effect: &EffectId) -> Result<(), Why> {
+fn in_flight(workflow: &Workflow, effect: &EffectId) -> Result<(), WorkflowRule> {
     if workflow.in_flight.contains_key(effect) {
         return Ok(());
     }
-    Err(Why::NotInFlight {
+    Err(WorkflowRule::NotInFlight {
         effect: effect.to_string(),
     })
 }
 
 /// A failure that cannot pass, or came too often, holds the workflow up; one of an effect that
 /// nobody wants any more does not.
-fn held_up(workflow: &Workflow, effect: &EffectId, outcome: &Outcome) -> Vec<Event> {
-    let Outcome::Failed {
+fn held_up(
+    workflow: &Workflow,
+    effect: &EffectId,
+    outcome: &WorkflowOutcome,
+) -> Vec<WorkflowEvent> {
+    let WorkflowOutcome::Failed {
         failure, may_pass, ..
     } = outcome
     else {
@@ -158,7 +166,7 @@ fn held_up(workflow: &Workflow, effect: &EffectId, outcome: &Outcome) -> Vec<Eve
         return Vec::new();
     }
     let hint = failure.hint.clone();
-    vec![Event::Blocked {
+    vec![WorkflowEvent::Blocked {
         reason: format!("failed to {}", failure.message),
         unblock: hint.unwrap_or_else(|| "fix the reported problem, then resume".to_owned()),
     }]

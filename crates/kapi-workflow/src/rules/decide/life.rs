@@ -4,29 +4,29 @@
 
 use kapi_core::actor::Actor;
 use kapi_core::id::GoalId;
-use kapi_core::workflow_status::Status;
+use kapi_core::workflow_status::WorkflowStatus;
 
-use crate::rules::command::Command;
+use crate::rules::command::WorkflowCommand;
 use crate::rules::decide::{
     engine, folded, going_on, human, said, subject, wrong_mode, wrong_phase,
 };
-use crate::rules::denied::Why;
+use crate::rules::decision_context::DecisionContext;
+use crate::rules::denied::WorkflowRule;
 use crate::rules::effect::next;
-use crate::rules::event::Event;
-use crate::rules::given::Given;
-use crate::rules::limits::Raised;
+use crate::rules::event::WorkflowEvent;
+use crate::rules::limits::LimitRaises;
 use crate::rules::mode_spec::Integration;
-use crate::rules::pending::{Approval, Means, Pending};
+use crate::rules::pending::{DecisionApproval, Means, WaitingDecision};
 use crate::rules::spent;
 use crate::rules::state::Workflow;
 
 pub(super) fn approve(
     workflow: &Workflow,
     actor: &Actor,
-    command: &Command,
-    given: &Given,
-) -> Result<Vec<Event>, Why> {
-    let Command::Approve {
+    command: &WorkflowCommand,
+    given: &DecisionContext,
+) -> Result<Vec<WorkflowEvent>, WorkflowRule> {
+    let WorkflowCommand::Approve {
         sha256,
         found,
         means,
@@ -37,19 +37,22 @@ pub(super) fn approve(
     };
     let by = human(actor, "approve")?;
     going_on(workflow, "approve")?;
-    let pending = workflow.pending.as_ref().ok_or(Why::NoPendingDecision)?;
+    let pending = workflow
+        .pending
+        .as_ref()
+        .ok_or(WorkflowRule::NoPendingDecision)?;
     if *means == Means::InAdvance {
         let rule = "approve in advance what is pending already".to_owned();
-        return Err(Why::Malformed { rule });
+        return Err(WorkflowRule::Malformed { rule });
     }
     is_subject(workflow, pending, [sha256, found], given)?;
     if !pending.risks.is_empty() && !accepts_risks {
-        return Err(Why::RisksNotAccepted {
+        return Err(WorkflowRule::RisksNotAccepted {
             artifact: pending.decision.words(),
             risks: pending.risks.join("; "),
         });
     }
-    let approval = Approval {
+    let approval = DecisionApproval {
         decision: pending.decision,
         sha256: pending.sha256.clone(),
         means: *means,
@@ -59,7 +62,7 @@ pub(super) fn approve(
     };
     Ok(with_what_follows(
         workflow,
-        Event::Approved { approval },
+        WorkflowEvent::Approved { approval },
         given,
     ))
 }
@@ -68,10 +71,10 @@ pub(super) fn approve(
 /// pending one.
 fn is_subject(
     workflow: &Workflow,
-    pending: &Pending,
+    pending: &WaitingDecision,
     named: [&String; 2],
-    given: &Given,
-) -> Result<(), Why> {
+    given: &DecisionContext,
+) -> Result<(), WorkflowRule> {
     let now = subject(workflow, pending.decision, given);
     let [shown, found] = named;
     let other = [found, &now, &pending.sha256]
@@ -79,7 +82,7 @@ fn is_subject(
         .find(|hash| *hash != shown);
     match other {
         None => Ok(()),
-        Some(other) => Err(Why::SubjectChanged {
+        Some(other) => Err(WorkflowRule::SubjectChanged {
             artifact: pending.decision.words(),
             shown: shown.as_str().into(),
             found: other.as_str().into(),
@@ -88,7 +91,11 @@ fn is_subject(
 }
 
 /// Returns an approval and what the mode lets follow it.
-fn with_what_follows(workflow: &Workflow, approved: Event, given: &Given) -> Vec<Event> {
+fn with_what_follows(
+    workflow: &Workflow,
+    approved: WorkflowEvent,
+    given: &DecisionContext,
+) -> Vec<WorkflowEvent> {
     let mut events = vec![approved];
     let after = folded(workflow, &events);
     events.extend(after.body.rules().after_approval(&after, given));
@@ -99,15 +106,15 @@ pub(super) fn revise(
     workflow: &Workflow,
     actor: &Actor,
     text: &str,
-    given: &Given,
-) -> Result<Vec<Event>, Why> {
+    given: &DecisionContext,
+) -> Result<Vec<WorkflowEvent>, WorkflowRule> {
     human(actor, "request a change")?;
     going_on(workflow, "change")?;
     let text = said(text, "request a change without describing it")?;
     let mode = workflow.body.rules();
     let follows = mode.after_revision(workflow, &text, given)?;
     let at_ms = given.now_ms;
-    let mut events = vec![Event::Revised { text, at_ms }];
+    let mut events = vec![WorkflowEvent::Revised { text, at_ms }];
     events.extend(follows);
     Ok(events)
 }
@@ -115,34 +122,34 @@ pub(super) fn revise(
 pub(super) fn unblock(
     workflow: &Workflow,
     actor: &Actor,
-    given: &Given,
-) -> Result<Vec<Event>, Why> {
+    given: &DecisionContext,
+) -> Result<Vec<WorkflowEvent>, WorkflowRule> {
     human(actor, "resume it")?;
     going_on(workflow, "go on")?;
     match workflow.status {
-        Status::Blocked => {
-            let mut events = vec![Event::Unblocked {}];
+        WorkflowStatus::Blocked => {
+            let mut events = vec![WorkflowEvent::Unblocked {}];
             let after = folded(workflow, &events);
             events.extend(after.body.rules().after_unblock(&after, given));
             may_use(workflow, &events)?;
             Ok(events)
         }
-        Status::Active
-        | Status::Completed
-        | Status::Failed
-        | Status::Abandoned
-        | Status::Linked
-        | Status::Integrated => Ok(Vec::new()),
+        WorkflowStatus::Active
+        | WorkflowStatus::Completed
+        | WorkflowStatus::Failed
+        | WorkflowStatus::Abandoned
+        | WorkflowStatus::Linked
+        | WorkflowStatus::Integrated => Ok(Vec::new()),
     }
 }
 
 /// Refuses to go on to where a used-up limit holds it up again at once: only raising it helps.
-fn may_use(workflow: &Workflow, events: &[Event]) -> Result<(), Why> {
+fn may_use(workflow: &Workflow, events: &[WorkflowEvent]) -> Result<(), WorkflowRule> {
     let after = folded(workflow, events);
     let is_held_up =
-        after.status == Status::Blocked || next(&after).iter().any(super::uses_something);
+        after.status == WorkflowStatus::Blocked || next(&after).iter().any(super::uses_something);
     match spent::used_up(&after) {
-        Some((reason, unblock)) if is_held_up => Err(Why::NotReady {
+        Some((reason, unblock)) if is_held_up => Err(WorkflowRule::NotReady {
             action: "go on",
             reasons: vec![reason, unblock],
         }),
@@ -154,15 +161,15 @@ fn may_use(workflow: &Workflow, events: &[Event]) -> Result<(), Why> {
 pub(super) fn raise(
     workflow: &Workflow,
     actor: &Actor,
-    more: Raised,
-    given: &Given,
-) -> Result<Vec<Event>, Why> {
+    more: LimitRaises,
+    given: &DecisionContext,
+) -> Result<Vec<WorkflowEvent>, WorkflowRule> {
     let by = human(actor, "raise the limits")?.to_owned();
     going_on(workflow, "raise the limits")?;
     let terms = &workflow.terms;
     if more.is_zero() {
         let rule = "raise the limits by zero".to_owned();
-        return Err(Why::Malformed { rule });
+        return Err(WorkflowRule::Malformed { rule });
     }
     let kinds = [
         ("tokens", more.tokens, terms.tokens),
@@ -172,18 +179,22 @@ pub(super) fn raise(
     for (kind, more, limit) in kinds {
         if more > 0 && limit.is_none() {
             let rule = format!("raise the limit of {kind}: the workflow has none");
-            return Err(Why::Malformed { rule });
+            return Err(WorkflowRule::Malformed { rule });
         }
     }
     let at_ms = given.now_ms;
-    Ok(vec![Event::LimitsRaised { more, by, at_ms }])
+    Ok(vec![WorkflowEvent::LimitsRaised { more, by, at_ms }])
 }
 
-pub(super) fn abandon(workflow: &Workflow, actor: &Actor, reason: &str) -> Result<Vec<Event>, Why> {
+pub(super) fn abandon(
+    workflow: &Workflow,
+    actor: &Actor,
+    reason: &str,
+) -> Result<Vec<WorkflowEvent>, WorkflowRule> {
     human(actor, "abandon a workflow")?;
     going_on(workflow, "abandon it")?;
     let reason = said(reason, "abandon it without a reason")?;
-    Ok(vec![Event::Abandoned { reason }])
+    Ok(vec![WorkflowEvent::Abandoned { reason }])
 }
 
 /// The one way out of an end: completed work that an integration took over.
@@ -191,8 +202,8 @@ pub(super) fn integrated(
     workflow: &Workflow,
     actor: &Actor,
     by: &GoalId,
-    given: &Given,
-) -> Result<Vec<Event>, Why> {
+    given: &DecisionContext,
+) -> Result<Vec<WorkflowEvent>, WorkflowRule> {
     let action = "mark as integrated";
     engine(actor, action)?;
     match workflow.body.rules().spec().integration {
@@ -200,16 +211,17 @@ pub(super) fn integrated(
         Integration::AfterCompletion => {}
     }
     match workflow.status {
-        Status::Completed => Ok(vec![Event::Integrated {
+        WorkflowStatus::Completed => Ok(vec![WorkflowEvent::Integrated {
             by: by.clone(),
             at_ms: given.now_ms,
         }]),
-        Status::Active | Status::Blocked => Err(wrong_phase(workflow, action)),
-        Status::Failed | Status::Abandoned | Status::Linked | Status::Integrated => {
-            Err(Why::AlreadyTerminal {
-                action,
-                status: workflow.status.as_str(),
-            })
-        }
+        WorkflowStatus::Active | WorkflowStatus::Blocked => Err(wrong_phase(workflow, action)),
+        WorkflowStatus::Failed
+        | WorkflowStatus::Abandoned
+        | WorkflowStatus::Linked
+        | WorkflowStatus::Integrated => Err(WorkflowRule::AlreadyTerminal {
+            action,
+            status: workflow.status.as_str(),
+        }),
     }
 }

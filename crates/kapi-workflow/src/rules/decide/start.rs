@@ -4,24 +4,28 @@
 
 use kapi_core::actor::Actor;
 
-use crate::rules::command::Start;
+use crate::rules::command::WorkflowStart;
 use crate::rules::decide::{human, said};
-use crate::rules::denied::Why;
-use crate::rules::event::Event;
-use crate::rules::given::Given;
-use crate::rules::terms::Terms;
+use crate::rules::decision_context::DecisionContext;
+use crate::rules::denied::WorkflowRule;
+use crate::rules::event::WorkflowEvent;
+use crate::rules::terms::WorkflowTerms;
 
 /// The most goals that may be driven at once.
 const JOBS_MAX: u32 = 64;
 
-pub(super) fn start(start: &Start, actor: &Actor, given: &Given) -> Result<Vec<Event>, Why> {
+pub(super) fn start(
+    start: &WorkflowStart,
+    actor: &Actor,
+    given: &DecisionContext,
+) -> Result<Vec<WorkflowEvent>, WorkflowRule> {
     let by = human(actor, "start a workflow")?.to_owned();
     let purpose = said(&start.purpose, "start without a purpose")?;
     sound(&start.terms)?;
     if let Some(rule) = start.begin.fault() {
         malformed(rule)?;
     }
-    Ok(vec![Event::Started {
+    Ok(vec![WorkflowEvent::Started {
         id: start.id.clone(),
         purpose,
         by,
@@ -31,7 +35,7 @@ pub(super) fn start(start: &Start, actor: &Actor, given: &Given) -> Result<Vec<E
     }])
 }
 
-fn sound(terms: &Terms) -> Result<(), Why> {
+fn sound(terms: &WorkflowTerms) -> Result<(), WorkflowRule> {
     if terms.agent.trim().is_empty() {
         return malformed("start without an agent");
     }
@@ -57,8 +61,8 @@ fn sound(terms: &Terms) -> Result<(), Why> {
     Ok(())
 }
 
-fn malformed(rule: &str) -> Result<(), Why> {
-    Err(Why::Malformed {
+fn malformed(rule: &str) -> Result<(), WorkflowRule> {
+    Err(WorkflowRule::Malformed {
         rule: rule.to_owned(),
     })
 }

@@ -5,17 +5,17 @@
 
 use kapi_core::actor::Actor;
 use kapi_core::id::{EffectId, GoalId};
-use kapi_core::task_id::TaskId;
+use kapi_core::task_id::KernelTaskId;
 use kapi_core::text::one_line;
 
-use crate::rules::command::Command;
+use crate::rules::command::WorkflowCommand;
 use crate::rules::decide::{engine, going_on, wrong_phase};
-use crate::rules::denied::Why;
-use crate::rules::event::Event;
-use crate::rules::given::Given;
-use crate::rules::outcome::Outcome;
+use crate::rules::decision_context::DecisionContext;
+use crate::rules::denied::WorkflowRule;
+use crate::rules::event::WorkflowEvent;
+use crate::rules::outcome::WorkflowOutcome;
 use crate::rules::state::Workflow;
-use crate::rules::worker::{Capability, Closeout, Worker, WorkerId, WorkerStatus};
+use crate::rules::worker::{Capability, Closeout, WorkerId, WorkerStatus, WorkflowWorker};
 
 /// The most characters of one note.
 const NOTE_CHARS_MAX: usize = 400;
@@ -25,16 +25,16 @@ pub(super) fn dispatch(
     workflow: &Workflow,
     effect: &EffectId,
     what: &str,
-    given: &Given,
-) -> Vec<Event> {
-    let had_it = |worker: &&Worker| {
+    given: &DecisionContext,
+) -> Vec<WorkflowEvent> {
+    let had_it = |worker: &&WorkflowWorker| {
         worker.status == WorkerStatus::Waiting
             && worker
                 .dispatches
                 .last()
                 .is_some_and(|last| last.what == what)
     };
-    let is_idle = |worker: &&Worker| {
+    let is_idle = |worker: &&WorkflowWorker| {
         matches!(worker.status, WorkerStatus::Idle | WorkerStatus::Prepared)
             && worker.capability == Capability::Goal
     };
@@ -49,11 +49,11 @@ pub(super) fn dispatch(
         None => {
             let id = WorkerId(format!("w{}", workers.len() + 1));
             let worker = prepared(&id, workflow);
-            events.push(Event::WorkerPrepared { worker });
+            events.push(WorkflowEvent::WorkerPrepared { worker });
             id
         }
     };
-    events.push(Event::WorkerDispatched {
+    events.push(WorkflowEvent::WorkerDispatched {
         worker: id,
         effect: effect.clone(),
         what: what.to_owned(),
@@ -62,9 +62,9 @@ pub(super) fn dispatch(
     events
 }
 
-fn prepared(id: &WorkerId, workflow: &Workflow) -> Worker {
+fn prepared(id: &WorkerId, workflow: &Workflow) -> WorkflowWorker {
     let branch = workflow.body.rules().branch();
-    Worker {
+    WorkflowWorker {
         id: id.clone(),
         capability: Capability::Goal,
         workspace: branch.map(|branch| branch.worktree.clone()),
@@ -78,7 +78,11 @@ fn prepared(id: &WorkerId, workflow: &Workflow) -> Worker {
 }
 
 /// Records how the work of the worker that had this effect ended.
-pub(super) fn rested(workflow: &Workflow, effect: &EffectId, outcome: &Outcome) -> Vec<Event> {
+pub(super) fn rested(
+    workflow: &Workflow,
+    effect: &EffectId,
+    outcome: &WorkflowOutcome,
+) -> Vec<WorkflowEvent> {
     let Some(worker) = at_work(workflow, effect) else {
         return Vec::new();
     };
@@ -94,7 +98,7 @@ pub(super) fn rested(workflow: &Workflow, effect: &EffectId, outcome: &Outcome) 
         }
         None => (WorkerStatus::Idle, None, without_a_goal(outcome)),
     };
-    vec![Event::WorkerRefreshed {
+    vec![WorkflowEvent::WorkerRefreshed {
         worker: worker.id.clone(),
         status,
         goal,
@@ -106,8 +110,8 @@ pub(super) fn rested(workflow: &Workflow, effect: &EffectId, outcome: &Outcome) 
 }
 
 /// Returns the goal that came to rest, its proof, or why there is none.
-fn rest(outcome: &Outcome) -> Option<(&GoalId, Option<&str>, Option<&str>)> {
-    if let Outcome::Rested {
+fn rest(outcome: &WorkflowOutcome) -> Option<(&GoalId, Option<&str>, Option<&str>)> {
+    if let WorkflowOutcome::Rested {
         goal,
         commit,
         reason,
@@ -121,7 +125,7 @@ fn rest(outcome: &Outcome) -> Option<(&GoalId, Option<&str>, Option<&str>)> {
 }
 
 /// Returns how an effect ended that brought no goal to rest.
-fn without_a_goal(outcome: &Outcome) -> String {
+fn without_a_goal(outcome: &WorkflowOutcome) -> String {
     match outcome.failure() {
         Some(failure) => format!("failed to {}", failure.message),
         None if outcome.is_cancelled() => "stopped".to_owned(),
@@ -130,8 +134,8 @@ fn without_a_goal(outcome: &Outcome) -> String {
 }
 
 /// Returns the worker that has this effect.
-fn at_work<'a>(workflow: &'a Workflow, effect: &EffectId) -> Option<&'a Worker> {
-    let has_it = |worker: &&Worker| {
+fn at_work<'a>(workflow: &'a Workflow, effect: &EffectId) -> Option<&'a WorkflowWorker> {
+    let has_it = |worker: &&WorkflowWorker| {
         let last = worker.dispatches.last();
         worker.status == WorkerStatus::Dispatched && last.is_some_and(|last| last.effect == *effect)
     };
@@ -144,20 +148,20 @@ pub(super) fn queue(
     actor: &Actor,
     effect: &EffectId,
     goal: &GoalId,
-    task: TaskId,
-) -> Result<Vec<Event>, Why> {
+    task: KernelTaskId,
+) -> Result<Vec<WorkflowEvent>, WorkflowRule> {
     let action = "report a worker's task";
     engine(actor, action)?;
     going_on(workflow, action)?;
     let Some(worker) = at_work(workflow, effect) else {
         let effect = effect.to_string();
-        return Err(Why::NotInFlight { effect });
+        return Err(WorkflowRule::NotInFlight { effect });
     };
     let last = worker.dispatches.last();
     if last.is_some_and(|last| last.task == Some(task) && last.goal.as_ref() == Some(goal)) {
         return Ok(Vec::new());
     }
-    Ok(vec![Event::WorkerRefreshed {
+    Ok(vec![WorkflowEvent::WorkerRefreshed {
         worker: worker.id.clone(),
         status: worker.status,
         goal: Some(goal.clone()),
@@ -169,8 +173,8 @@ pub(super) fn queue(
 }
 
 /// Returns what a goal worked in.
-fn worktree_of(outcome: &Outcome) -> Option<String> {
-    if let Outcome::Rested { worktree, .. } = outcome {
+fn worktree_of(outcome: &WorkflowOutcome) -> Option<String> {
+    if let WorkflowOutcome::Rested { worktree, .. } = outcome {
         worktree.clone()
     } else {
         None
@@ -181,10 +185,10 @@ fn worktree_of(outcome: &Outcome) -> Option<String> {
 pub(super) fn refresh(
     workflow: &Workflow,
     actor: &Actor,
-    command: &Command,
-) -> Result<Vec<Event>, Why> {
+    command: &WorkflowCommand,
+) -> Result<Vec<WorkflowEvent>, WorkflowRule> {
     let action = "report a worker";
-    let Command::RefreshWorker {
+    let WorkflowCommand::RefreshWorker {
         worker: id,
         note,
         terminal,
@@ -197,12 +201,12 @@ pub(super) fn refresh(
     going_on(workflow, action)?;
     let Some(worker) = workflow.workers.iter().find(|worker| worker.id == *id) else {
         let rule = format!("report worker {id}, which this workflow does not have");
-        return Err(Why::Malformed { rule });
+        return Err(WorkflowRule::Malformed { rule });
     };
     if note.is_none() && terminal.is_none() && isolated.is_none() {
         return Ok(Vec::new());
     }
-    Ok(vec![Event::WorkerRefreshed {
+    Ok(vec![WorkflowEvent::WorkerRefreshed {
         worker: id.clone(),
         status: worker.status,
         goal: None,
@@ -214,12 +218,12 @@ pub(super) fn refresh(
 }
 
 /// Closes every worker that is not closed.
-pub(super) fn close(workflow: &Workflow) -> Vec<Event> {
+pub(super) fn close(workflow: &Workflow) -> Vec<WorkflowEvent> {
     let open = workflow
         .workers
         .iter()
         .filter(|worker| worker.status != WorkerStatus::Closed);
-    open.map(|worker| Event::WorkerClosed {
+    open.map(|worker| WorkflowEvent::WorkerClosed {
         worker: worker.id.clone(),
     })
     .collect()

@@ -10,7 +10,7 @@ use serde::de::value::MapAccessDeserializer;
 use serde::de::{DeserializeSeed, Error as _, IntoDeserializer as _, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::rules::event::Event;
+use crate::rules::event::WorkflowEvent;
 use crate::rules::modes::ModeEvent;
 
 const TYPE: &str = "type";
@@ -44,7 +44,7 @@ const SHARED: &[&str] = &[
     "effect_ended",
 ];
 
-impl Serialize for Event {
+impl Serialize for WorkflowEvent {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
         if let Self::Mode(event) = self {
             event.serialize(to)
@@ -54,7 +54,7 @@ impl Serialize for Event {
     }
 }
 
-impl<'de> Deserialize<'de> for Event {
+impl<'de> Deserialize<'de> for WorkflowEvent {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         from.deserialize_map(TypeFirst)
     }
@@ -63,13 +63,13 @@ impl<'de> Deserialize<'de> for Event {
 struct TypeFirst;
 
 impl<'de> Visitor<'de> for TypeFirst {
-    type Value = Event;
+    type Value = WorkflowEvent;
 
     fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.write_str("adjacently tagged enum Event")
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Event, A::Error> {
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<WorkflowEvent, A::Error> {
         let key: Option<String> = map.next_key()?;
         match key.as_deref() {
             Some(TYPE) => {}
@@ -89,22 +89,22 @@ impl<'de> Visitor<'de> for TypeFirst {
             return Err(A::Error::custom(message));
         }
         let kind = Some(kind);
-        let from = MapAccessDeserializer::new(Replayed { kind, map });
+        let from = MapAccessDeserializer::new(TaggedMap { kind, map });
         if is_of_mode {
-            ModeEvent::deserialize(from).map(Event::Mode)
+            ModeEvent::deserialize(from).map(WorkflowEvent::Mode)
         } else {
-            Event::deserialize(from)
+            WorkflowEvent::deserialize(from)
         }
     }
 }
 
 /// A map whose first entry was taken out, and is said again.
-struct Replayed<A> {
+struct TaggedMap<A> {
     kind: Option<String>,
     map: A,
 }
 
-impl<'de, A: MapAccess<'de>> MapAccess<'de> for Replayed<A> {
+impl<'de, A: MapAccess<'de>> MapAccess<'de> for TaggedMap<A> {
     type Error = A::Error;
 
     fn next_key_seed<K: DeserializeSeed<'de>>(
@@ -128,17 +128,21 @@ impl<'de, A: MapAccess<'de>> MapAccess<'de> for Replayed<A> {
 #[cfg(test)]
 mod tests {
     use super::SHARED;
-    use crate::rules::event::Event;
+    use crate::rules::event::WorkflowEvent;
     use crate::rules::modes::ModeEvent;
 
     fn refusal(line: &str) -> String {
-        serde_json::from_str::<Event>(line).unwrap_err().to_string()
+        serde_json::from_str::<WorkflowEvent>(line)
+            .unwrap_err()
+            .to_string()
     }
 
     #[test]
     fn the_names_are_those_of_the_facts() {
         let mut from = serde_json::Deserializer::from_str(r#"{"type":"nothing"}"#);
-        let derived = Event::deserialize(&mut from).unwrap_err().to_string();
+        let derived = WorkflowEvent::deserialize(&mut from)
+            .unwrap_err()
+            .to_string();
         let shared = derived.split('`').skip(3).step_by(2);
         assert_eq!(shared.collect::<Vec<_>>(), SHARED);
         let derived = serde_json::from_str::<ModeEvent>(r#"{"type":"nothing"}"#);
@@ -173,7 +177,10 @@ mod tests {
             r#"{"type":"ralph"}"#,
             r#"{"type":"mode","data":{}}"#,
         ] {
-            assert!(serde_json::from_str::<Event>(line).is_err(), "{line}");
+            assert!(
+                serde_json::from_str::<WorkflowEvent>(line).is_err(),
+                "{line}"
+            );
         }
     }
 }

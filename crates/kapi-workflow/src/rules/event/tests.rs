@@ -4,40 +4,43 @@
 use kapi_core::evidence::EvidenceFile;
 use kapi_core::id::{EffectId, GoalId};
 use kapi_core::mode::Mode;
-use kapi_core::task_id::TaskId;
+use kapi_core::task_id::KernelTaskId;
 use kapi_core::usage::Usage;
-use kapi_goal::rules::plan::task::TaskId as PlanTaskId;
+use kapi_goal::rules::plan::task::PlanTaskId;
 
 use crate::rules::conflict::Settlement;
-use crate::rules::event::Event;
-use crate::rules::evidence::{Evidence, Weight};
-use crate::rules::limits::{GoalAccount, Raised};
+use crate::rules::event::WorkflowEvent;
+use crate::rules::evidence::{Weight, WorkflowEvidence};
+use crate::rules::limits::{GoalAccount, LimitRaises};
 use crate::rules::modes::interview::begin::InterviewBegin;
 use crate::rules::modes::interview::event::InterviewEvent;
-use crate::rules::modes::interview::round::{Answer, Contradiction, Provenance};
+use crate::rules::modes::interview::round::{Contradiction, InterviewAnswer, Provenance};
+use crate::rules::modes::interview::scenario::{clarity, question, spec};
 use crate::rules::modes::interview::score::Score;
 use crate::rules::modes::interview::spec::APPROVE_SPEC;
-use crate::rules::modes::interview::story::{clarity, question, spec};
 use crate::rules::modes::ralph::begin::RalphBegin;
 use crate::rules::modes::ralph::event::RalphEvent;
 use crate::rules::modes::ralph::spec::APPROVE_PLAN;
 use crate::rules::modes::{Begin, ModeEvent};
-use crate::rules::pending::{Approval, Means, Pending};
-use crate::rules::story::terms;
-use crate::rules::terms::Terms;
-use crate::rules::worker::{Capability, Closeout, Worker, WorkerId, WorkerStatus};
+use crate::rules::pending::{DecisionApproval, Means, WaitingDecision};
+use crate::rules::scenario::terms;
+use crate::rules::terms::WorkflowTerms;
+use crate::rules::worker::{Capability, Closeout, WorkerId, WorkerStatus, WorkflowWorker};
 
-fn check(event: &Event, line: &str) {
+fn check(event: &WorkflowEvent, line: &str) {
     assert_eq!(serde_json::to_string(event).unwrap(), line);
-    assert_eq!(serde_json::from_str::<Event>(line).unwrap(), *event);
+    assert_eq!(serde_json::from_str::<WorkflowEvent>(line).unwrap(), *event);
     // What a later program wrote and this one does not know is refused, not dropped.
     let more = line.replacen("\"type\":", "\"later\":1,\"type\":", 1);
-    assert!(serde_json::from_str::<Event>(&more).is_err(), "{more}");
+    assert!(
+        serde_json::from_str::<WorkflowEvent>(&more).is_err(),
+        "{more}"
+    );
 }
 
 fn interview(event: InterviewEvent, data: &str) {
     let line = format!(r#"{{"type":"interview","data":{data}}}"#);
-    check(&Event::Mode(ModeEvent::Interview(event)), &line);
+    check(&WorkflowEvent::Mode(ModeEvent::Interview(event)), &line);
 }
 
 fn effect() -> EffectId {
@@ -62,7 +65,7 @@ const TERMS: &str = r#"{"agent":"script:a","reviewer":null,"judge":{"by":"none"}
 
 #[test]
 fn beginnings_read_back() {
-    let started = |begin| Event::Started {
+    let started = |begin| WorkflowEvent::Started {
         id: id("001-recover"),
         purpose: "Recover".to_owned(),
         by: "somebody".to_owned(),
@@ -94,8 +97,8 @@ fn beginnings_read_back() {
 #[test]
 fn decisions_read_back() {
     check(
-        &Event::DecisionAsked {
-            pending: Pending {
+        &WorkflowEvent::DecisionAsked {
+            pending: WaitingDecision {
                 decision: APPROVE_SPEC,
                 sha256: "ab".to_owned(),
                 risks: vec!["unclear".to_owned()],
@@ -105,8 +108,8 @@ fn decisions_read_back() {
         r#"{"type":"decision_asked","data":{"pending":{"decision":"approve_interview_spec","sha256":"ab","risks":["unclear"],"since_ms":7}}}"#,
     );
     check(
-        &Event::Approved {
-            approval: Approval {
+        &WorkflowEvent::Approved {
+            approval: DecisionApproval {
                 decision: APPROVE_PLAN,
                 sha256: "ab".to_owned(),
                 means: Means::InAdvance,
@@ -118,7 +121,7 @@ fn decisions_read_back() {
         r#"{"type":"approved","data":{"approval":{"decision":"approve_ralph_plan","sha256":"ab","means":"in_advance","by":"somebody","accepted":[],"at_ms":7}}}"#,
     );
     check(
-        &Event::Revised {
+        &WorkflowEvent::Revised {
             text: "More.".to_owned(),
             at_ms: 7,
         },
@@ -132,45 +135,51 @@ fn turns_of_a_life_read_back() {
     let unblock = || "mend it".to_owned();
     for (event, line) in [
         (
-            Event::Blocked {
+            WorkflowEvent::Blocked {
                 reason: reason(),
                 unblock: unblock(),
             },
             r#"{"type":"blocked","data":{"reason":"no more","unblock":"mend it"}}"#,
         ),
-        (Event::Unblocked {}, r#"{"type":"unblocked","data":{}}"#),
         (
-            Event::Abandoned { reason: reason() },
+            WorkflowEvent::Unblocked {},
+            r#"{"type":"unblocked","data":{}}"#,
+        ),
+        (
+            WorkflowEvent::Abandoned { reason: reason() },
             r#"{"type":"abandoned","data":{"reason":"no more"}}"#,
         ),
         (
-            Event::Failed { reason: reason() },
+            WorkflowEvent::Failed { reason: reason() },
             r#"{"type":"failed","data":{"reason":"no more"}}"#,
         ),
-        (Event::Completed {}, r#"{"type":"completed","data":{}}"#),
         (
-            Event::Integrated {
+            WorkflowEvent::Completed {},
+            r#"{"type":"completed","data":{}}"#,
+        ),
+        (
+            WorkflowEvent::Integrated {
                 by: id("004-both"),
                 at_ms: 7,
             },
             r#"{"type":"integrated","data":{"by":"004-both","at_ms":7}}"#,
         ),
         (
-            Event::EffectIntended {
+            WorkflowEvent::EffectIntended {
                 effect: effect(),
                 at_ms: 7,
             },
             r#"{"type":"effect_intended","data":{"effect":"t001-interviewer-a1","at_ms":7}}"#,
         ),
         (
-            Event::EffectUsed {
+            WorkflowEvent::EffectUsed {
                 effect: effect(),
                 usage: USED,
             },
             r#"{"type":"effect_used","data":{"effect":"t001-interviewer-a1","usage":{"input_tokens":10,"output_tokens":2,"usd_micros":5}}}"#,
         ),
         (
-            Event::EffectEnded {
+            WorkflowEvent::EffectEnded {
                 effect: effect(),
                 usage: Usage::default(),
                 failed: Some("reach the model".to_owned()),
@@ -178,7 +187,7 @@ fn turns_of_a_life_read_back() {
             r#"{"type":"effect_ended","data":{"effect":"t001-interviewer-a1","usage":{"input_tokens":0,"output_tokens":0},"failed":"reach the model"}}"#,
         ),
         (
-            Event::Mode(ModeEvent::Ralph(RalphEvent::ConsensusMissed { cycle: 2 })),
+            WorkflowEvent::Mode(ModeEvent::Ralph(RalphEvent::ConsensusMissed { cycle: 2 })),
             r#"{"type":"ralph","data":{"consensus_missed":{"cycle":2}}}"#,
         ),
     ] {
@@ -190,8 +199,8 @@ fn turns_of_a_life_read_back() {
 fn what_is_used_and_allowed_reads_back() {
     for (event, line) in [
         (
-            Event::LimitsRaised {
-                more: Raised {
+            WorkflowEvent::LimitsRaised {
+                more: LimitRaises {
                     tokens: 5,
                     usd_micros: 0,
                     wall_ms: 0,
@@ -202,7 +211,7 @@ fn what_is_used_and_allowed_reads_back() {
             r#"{"type":"limits_raised","data":{"more":{"tokens":5,"usd_micros":0},"by":"somebody","at_ms":7}}"#,
         ),
         (
-            Event::GoalUsed {
+            WorkflowEvent::GoalUsed {
                 goal: id("003-first"),
                 account: GoalAccount {
                     task: PlanTaskId::parse("T-001").unwrap(),
@@ -220,7 +229,7 @@ fn what_is_used_and_allowed_reads_back() {
 #[test]
 fn conflicts_read_back() {
     check(
-        &Event::ConflictFound {
+        &WorkflowEvent::ConflictFound {
             what: "T-002".to_owned(),
             paths: vec!["src/a.rs".to_owned()],
             onto: "c0ffee".to_owned(),
@@ -229,7 +238,7 @@ fn conflicts_read_back() {
         r#"{"type":"conflict_found","data":{"what":"T-002","paths":["src/a.rs"],"onto":"c0ffee","at_ms":7}}"#,
     );
     check(
-        &Event::ConflictSettled {
+        &WorkflowEvent::ConflictSettled {
             what: "T-002".to_owned(),
             settlement: Settlement {
                 by: "goal 004-two".to_owned(),
@@ -245,12 +254,12 @@ fn conflicts_read_back() {
 #[test]
 fn time_reads_back() {
     check(
-        &Event::TimeUsed { ms: 30_000 },
+        &WorkflowEvent::TimeUsed { ms: 30_000 },
         r#"{"type":"time_used","data":{"ms":30000}}"#,
     );
     check(
-        &Event::LimitsRaised {
-            more: Raised {
+        &WorkflowEvent::LimitsRaised {
+            more: LimitRaises {
                 tokens: 0,
                 usd_micros: 0,
                 wall_ms: 1_800_000,
@@ -267,13 +276,16 @@ fn time_reads_back() {
         r#""usd_micros":null,"wall_ms":7200000,"jobs""#,
     );
     assert_eq!(serde_json::to_string(&limited).unwrap(), line);
-    assert_eq!(serde_json::from_str::<Terms>(&line).unwrap(), limited);
+    assert_eq!(
+        serde_json::from_str::<WorkflowTerms>(&line).unwrap(),
+        limited
+    );
 }
 
 #[test]
 fn what_a_run_wrote_reads_back() {
     check(
-        &Event::RunRecorded {
+        &WorkflowEvent::RunRecorded {
             effect: EffectId::new(1, "ask", 1),
             files: vec![EvidenceFile {
                 name: "transcript.jsonl".to_owned(),
@@ -287,7 +299,7 @@ fn what_a_run_wrote_reads_back() {
 
 #[test]
 fn evidence_and_workers_read_back() {
-    let evidence = Evidence {
+    let evidence = WorkflowEvidence {
         weight: Weight::Validation,
         kind: "verify".to_owned(),
         summary: "passed".to_owned(),
@@ -303,12 +315,12 @@ fn evidence_and_workers_read_back() {
         at_ms: 7,
     };
     check(
-        &Event::EvidenceRecorded {
+        &WorkflowEvent::EvidenceRecorded {
             evidence: Box::new(evidence),
         },
         r#"{"type":"evidence_recorded","data":{"evidence":{"weight":"validation","kind":"verify","summary":"passed","ref":"git:c0ffee","command":"make test","exit_code":0,"phase":"run","worker":"w1","at_ms":7}}}"#,
     );
-    let worker = Worker {
+    let worker = WorkflowWorker {
         id: w1(),
         capability: Capability::Goal,
         workspace: None,
@@ -320,11 +332,11 @@ fn evidence_and_workers_read_back() {
         closeout: Closeout::KeepWorktree,
     };
     check(
-        &Event::WorkerPrepared { worker },
+        &WorkflowEvent::WorkerPrepared { worker },
         r#"{"type":"worker_prepared","data":{"worker":{"id":"w1","capability":"goal","workspace":null,"terminal":null,"isolated":null,"status":"prepared","notes":[],"dispatches":[],"closeout":"keep_worktree"}}}"#,
     );
     check(
-        &Event::WorkerDispatched {
+        &WorkflowEvent::WorkerDispatched {
             worker: w1(),
             effect: EffectId::new(1, "work-T-001", 1),
             what: "T-001".to_owned(),
@@ -333,7 +345,7 @@ fn evidence_and_workers_read_back() {
         r#"{"type":"worker_dispatched","data":{"worker":"w1","effect":"t001-work-T-001-a1","what":"T-001","at_ms":7}}"#,
     );
     check(
-        &Event::WorkerRefreshed {
+        &WorkflowEvent::WorkerRefreshed {
             worker: w1(),
             status: WorkerStatus::Idle,
             goal: Some(id("003-first")),
@@ -345,7 +357,7 @@ fn evidence_and_workers_read_back() {
         r#"{"type":"worker_refreshed","data":{"worker":"w1","status":"idle","goal":"003-first","note":"proved","terminal":null,"isolated":null}}"#,
     );
     check(
-        &Event::WorkerClosed { worker: w1() },
+        &WorkflowEvent::WorkerClosed { worker: w1() },
         r#"{"type":"worker_closed","data":{"worker":"w1"}}"#,
     );
 }
@@ -353,8 +365,8 @@ fn evidence_and_workers_read_back() {
 const QUESTION: &str =
     r#"{"text":"Why?","dimension":"goal","perspective":"breadth","proposed":null}"#;
 
-fn answer(provenance: Provenance, refs: &[&str]) -> Answer {
-    Answer {
+fn answer(provenance: Provenance, refs: &[&str]) -> InterviewAnswer {
+    InterviewAnswer {
         text: "So.".to_owned(),
         provenance,
         refs: refs.iter().map(|path| (*path).to_owned()).collect(),
@@ -481,14 +493,14 @@ fn what_comes_of_answers_reads_back() {
 #[test]
 fn a_worker_names_the_kernels_task() {
     check(
-        &Event::WorkerRefreshed {
+        &WorkflowEvent::WorkerRefreshed {
             worker: WorkerId("w1".to_owned()),
             status: WorkerStatus::Dispatched,
             goal: Some(GoalId::parse("003-first").unwrap()),
             note: None,
             terminal: None,
             isolated: None,
-            task: Some(TaskId::new(3)),
+            task: Some(KernelTaskId::new(3)),
         },
         r#"{"type":"worker_refreshed","data":{"worker":"w1","status":"dispatched","goal":"003-first","note":null,"terminal":null,"isolated":null,"task":"task_3"}}"#,
     );

@@ -16,9 +16,9 @@ pub mod prompt;
 mod props;
 pub mod round;
 mod rules;
+#[cfg(test)]
+pub(crate) mod scenario;
 pub mod score;
 pub mod spec;
 pub mod state;
 pub mod step;
-#[cfg(test)]
-pub(crate) mod story;

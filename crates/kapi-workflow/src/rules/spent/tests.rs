@@ -3,14 +3,16 @@
 use kapi_core::actor::Actor;
 use kapi_core::id::GoalId;
 use kapi_core::usage::Usage;
-use kapi_core::workflow_status::Status;
-use kapi_goal::rules::plan::task::TaskId;
+use kapi_core::workflow_status::WorkflowStatus;
+use kapi_goal::rules::plan::task::PlanTaskId;
 
-use crate::rules::command::Command;
-use crate::rules::limits::{Amounts, GoalAccount, Raised};
+use crate::rules::command::WorkflowCommand;
+use crate::rules::limits::{Amounts, GoalAccount, LimitRaises};
+use crate::rules::scenario::{
+    WorkflowTestScenario, agent, human, identity, start_interview, terms,
+};
 use crate::rules::spent::{left, limit, time_left_ms, time_limit_ms, used, used_up};
 use crate::rules::state::Workflow;
-use crate::rules::story::{Story, agent, human, identity, start_interview, terms};
 
 fn amounts(tokens: u64, usd_micros: u64) -> Amounts {
     Amounts {
@@ -27,19 +29,19 @@ fn usage(tokens: u64, usd_micros: u64) -> Usage {
     }
 }
 
-fn raise(tokens: u64, usd_micros: u64) -> Command {
-    let more = Raised {
+fn raise(tokens: u64, usd_micros: u64) -> WorkflowCommand {
+    let more = LimitRaises {
         tokens,
         usd_micros,
         wall_ms: 0,
     };
-    Command::RaiseLimits { more }
+    WorkflowCommand::RaiseLimits { more }
 }
 
-fn limited() -> Story {
+fn limited() -> WorkflowTestScenario {
     let mut limited = terms();
     (limited.tokens, limited.usd_micros) = (Some(100), Some(1_000));
-    Story::begin(&start_interview(limited, None))
+    WorkflowTestScenario::begin(&start_interview(limited, None))
 }
 
 #[test]
@@ -48,7 +50,7 @@ fn questions_and_goals_are_one_sum() {
     workflow.used = usage(10, 100);
     for (id, tokens) in [("002-a", 30), ("003-b", 20)] {
         let account = GoalAccount {
-            task: TaskId::parse("T-001").unwrap(),
+            task: PlanTaskId::parse("T-001").unwrap(),
             attempt: 1,
             used: usage(tokens, 200),
         };
@@ -89,33 +91,35 @@ fn amounts_are_shared_out_and_never_less_than_nothing() {
 
 #[test]
 fn only_a_person_raises_and_only_what_is_limited() {
-    let mut story = limited();
+    let mut scenario = limited();
     for actor in [agent(), Actor::Engine] {
-        let denied = story.ask(&actor, &raise(1, 0)).unwrap_err();
+        let denied = scenario.ask(&actor, &raise(1, 0)).unwrap_err();
         assert_eq!(denied.why.code(), "not_human");
     }
-    let denied = story.ask(&human(), &raise(0, 0)).unwrap_err();
+    let denied = scenario.ask(&human(), &raise(0, 0)).unwrap_err();
     assert_eq!(denied.why.code(), "malformed");
-    story.tell(&human(), &raise(5, 0));
-    story.tell(&human(), &raise(5, 1));
-    assert_eq!(limit(story.workflow()), amounts(110, 1_001));
-    let mut story = Story::begin(&start_interview(terms(), None));
+    scenario.send(&human(), &raise(5, 0));
+    scenario.send(&human(), &raise(5, 1));
+    assert_eq!(limit(scenario.workflow()), amounts(110, 1_001));
+    let mut scenario = WorkflowTestScenario::begin(&start_interview(terms(), None));
     for more in [raise(1, 0), raise(0, 1)] {
-        let denied = story.ask(&human(), &more).unwrap_err();
+        let denied = scenario.ask(&human(), &more).unwrap_err();
         assert_eq!(denied.why.code(), "malformed", "there is no limit");
     }
 }
 
 #[test]
 fn going_on_alone_allows_nothing_more() {
-    let mut story = limited();
-    story.perform(crate::rules::outcome::Outcome::Unreadable {
+    let mut scenario = limited();
+    scenario.perform(crate::rules::outcome::WorkflowOutcome::Unreadable {
         by: identity("r1"),
         why: "answer in JSON".to_owned(),
         usage: usage(100, 1),
     });
-    assert_eq!(story.workflow().status, Status::Blocked);
-    let denied = story.ask(&human(), &Command::Unblock {}).unwrap_err();
+    assert_eq!(scenario.workflow().status, WorkflowStatus::Blocked);
+    let denied = scenario
+        .ask(&human(), &WorkflowCommand::Unblock {})
+        .unwrap_err();
     assert_eq!(denied.why.code(), "not_ready");
     let said = denied.why.to_string();
     assert!(said.contains("--tokens +1000000"), "{said}");
@@ -123,54 +127,56 @@ fn going_on_alone_allows_nothing_more() {
         denied.next_commands[0],
         "kapi deep-interview resume 001 --tokens +1000000"
     );
-    story.tell(&human(), &raise(10, 0));
+    scenario.send(&human(), &raise(10, 0));
     assert_eq!(
-        story.workflow().status,
-        Status::Blocked,
+        scenario.workflow().status,
+        WorkflowStatus::Blocked,
         "raising begins nothing"
     );
-    story.tell(&human(), &Command::Unblock {});
-    assert_eq!(story.workflow().status, Status::Active);
+    scenario.send(&human(), &WorkflowCommand::Unblock {});
+    assert_eq!(scenario.workflow().status, WorkflowStatus::Active);
 }
 
 #[test]
 fn time_at_work_is_limited_and_raised_like_the_rest() {
     let mut limited = terms();
     limited.wall_ms = Some(60_000);
-    let mut story = Story::begin(&start_interview(limited, None));
-    let used = |ms| Command::UseTime { ms };
-    let denied = story.ask(&human(), &used(1)).unwrap_err();
+    let mut scenario = WorkflowTestScenario::begin(&start_interview(limited, None));
+    let used = |ms| WorkflowCommand::UseTime { ms };
+    let denied = scenario.ask(&human(), &used(1)).unwrap_err();
     assert_eq!(denied.why.code(), "not_engine");
-    story.tell(&Actor::Engine, &used(59_999));
-    assert_eq!(story.workflow().status, Status::Active);
-    assert_eq!(time_left_ms(story.workflow()), Some(1));
-    story.tell(&Actor::Engine, &used(30_001));
-    assert_eq!(story.workflow().status, Status::Blocked);
-    let denied = story.ask(&human(), &Command::Unblock {}).unwrap_err();
+    scenario.send(&Actor::Engine, &used(59_999));
+    assert_eq!(scenario.workflow().status, WorkflowStatus::Active);
+    assert_eq!(time_left_ms(scenario.workflow()), Some(1));
+    scenario.send(&Actor::Engine, &used(30_001));
+    assert_eq!(scenario.workflow().status, WorkflowStatus::Blocked);
+    let denied = scenario
+        .ask(&human(), &WorkflowCommand::Unblock {})
+        .unwrap_err();
     assert_eq!(denied.why.code(), "not_ready");
     assert_eq!(
         denied.next_commands[0],
         "kapi deep-interview resume 001 --wall +30m"
     );
-    let text = serde_json::to_string(story.workflow()).unwrap();
+    let text = serde_json::to_string(scenario.workflow()).unwrap();
     assert!(text.contains(r#""wall_used_ms":90000"#), "{text}");
     assert_eq!(
         &serde_json::from_str::<Workflow>(&text).unwrap(),
-        story.workflow()
+        scenario.workflow()
     );
-    let more = |wall_ms| Command::RaiseLimits {
-        more: Raised {
+    let more = |wall_ms| WorkflowCommand::RaiseLimits {
+        more: LimitRaises {
             tokens: 0,
             usd_micros: 0,
             wall_ms,
         },
     };
-    story.tell(&human(), &more(60_000));
-    story.tell(&human(), &Command::Unblock {});
-    assert_eq!(time_limit_ms(story.workflow()), Some(120_000));
-    assert_eq!(time_left_ms(story.workflow()), Some(30_000));
+    scenario.send(&human(), &more(60_000));
+    scenario.send(&human(), &WorkflowCommand::Unblock {});
+    assert_eq!(time_limit_ms(scenario.workflow()), Some(120_000));
+    assert_eq!(time_left_ms(scenario.workflow()), Some(30_000));
 
-    let mut unlimited = Story::begin(&start_interview(terms(), None));
+    let mut unlimited = WorkflowTestScenario::begin(&start_interview(terms(), None));
     let events = unlimited.ask(&Actor::Engine, &used(1)).unwrap();
     assert_eq!(events, [], "nobody counts what is not limited");
     let denied = unlimited.ask(&human(), &more(1)).unwrap_err();

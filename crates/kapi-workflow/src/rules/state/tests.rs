@@ -1,7 +1,7 @@
 //! A workflow as it stands in `state.json`: written once in full, so that no change makes old ones
 //! unreadable unseen.
 
-use crate::rules::modes::interview::story::drafted;
+use crate::rules::modes::interview::scenario::drafted;
 use crate::rules::state::Workflow;
 
 /// The keys of a state, in the order in which they are written.
@@ -16,9 +16,9 @@ fn keys(value: &serde_json::Value) -> Vec<&str> {
 
 #[test]
 fn a_state_is_written_with_these_fields() {
-    let mut story = drafted();
-    story.approve();
-    let text = serde_json::to_string(story.workflow()).unwrap();
+    let mut scenario = drafted();
+    scenario.approve();
+    let text = serde_json::to_string(scenario.workflow()).unwrap();
     let value: serde_json::Value = serde_json::from_str(&text).unwrap();
     let mut shared = keys(&value);
     shared.sort_unstable();
@@ -76,7 +76,7 @@ fn a_state_is_written_with_these_fields() {
     );
     assert_eq!(value["status"], "active");
     let read: Workflow = serde_json::from_str(&text).unwrap();
-    assert_eq!(read, *story.workflow());
+    assert_eq!(read, *scenario.workflow());
     let later = text.replacen("\"purpose\"", "\"later\":1,\"purpose\"", 1);
     assert!(serde_json::from_str::<Workflow>(&later).is_err());
 }

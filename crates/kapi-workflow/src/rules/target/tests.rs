@@ -2,16 +2,16 @@
 
 use kapi_core::id::GoalId;
 use kapi_core::mode::Mode;
-use kapi_core::workflow_status::Status;
+use kapi_core::workflow_status::WorkflowStatus;
 
-use crate::rules::target::{Row, Target, TargetError, approve, resume};
+use crate::rules::target::{InventoryRow, TargetError, WorkflowTarget, approve, resume};
 
 fn id(text: &str) -> GoalId {
     GoalId::parse(text).unwrap()
 }
 
-fn row(text: &str, mode: Mode, status: Status) -> Row {
-    Row {
+fn row(text: &str, mode: Mode, status: WorkflowStatus) -> InventoryRow {
+    InventoryRow {
         id: id(text),
         mode,
         status,
@@ -20,37 +20,45 @@ fn row(text: &str, mode: Mode, status: Status) -> Row {
     }
 }
 
-fn rows() -> Vec<Row> {
-    let approved = |text| Row {
+fn rows() -> Vec<InventoryRow> {
+    let approved = |text| InventoryRow {
         is_approved: true,
-        ..row(text, Mode::DeepInterview, Status::Active)
+        ..row(text, Mode::DeepInterview, WorkflowStatus::Active)
     };
-    let linked = |text, mode, successor| Row {
+    let linked = |text, mode, successor| InventoryRow {
         is_approved: true,
         successor: Some((mode, id(successor))),
-        ..row(text, Mode::DeepInterview, Status::Linked)
+        ..row(text, Mode::DeepInterview, WorkflowStatus::Linked)
     };
     vec![
         linked("001-unified-state", Mode::Ralph, "002-auth-session"),
-        row("002-auth-session", Mode::Ralph, Status::Active),
+        row("002-auth-session", Mode::Ralph, WorkflowStatus::Active),
         linked("003-benchmark", Mode::Autoresearch, "004-quality-loop"),
-        row("004-quality-loop", Mode::Autoresearch, Status::Blocked),
+        row(
+            "004-quality-loop",
+            Mode::Autoresearch,
+            WorkflowStatus::Blocked,
+        ),
         approved("005-login-page"),
-        row("006-cache", Mode::DeepInterview, Status::Active),
-        row("007-old", Mode::Ralph, Status::Completed),
-        row("008-dropped", Mode::DeepInterview, Status::Abandoned),
+        row("006-cache", Mode::DeepInterview, WorkflowStatus::Active),
+        row("007-old", Mode::Ralph, WorkflowStatus::Completed),
+        row(
+            "008-dropped",
+            Mode::DeepInterview,
+            WorkflowStatus::Abandoned,
+        ),
         linked("009-done", Mode::Ralph, "007-old"),
-        row("1000-twin", Mode::Ralph, Status::Active),
-        row("1001-twin", Mode::Ralph, Status::Active),
+        row("1000-twin", Mode::Ralph, WorkflowStatus::Active),
+        row("1001-twin", Mode::Ralph, WorkflowStatus::Active),
     ]
 }
 
-fn meant(mode: Mode, token: &str) -> Result<Target, TargetError> {
+fn meant(mode: Mode, token: &str) -> Result<WorkflowTarget, TargetError> {
     resume(mode, token, &rows())
 }
 
 fn check(mode: Mode, token: &str, workflow: &str, by_way_of: Option<&str>) {
-    let expected = Target {
+    let expected = WorkflowTarget {
         workflow: id(workflow),
         by_way_of: by_way_of.map(id),
     };

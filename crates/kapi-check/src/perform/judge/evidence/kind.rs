@@ -10,7 +10,7 @@ use kapi_run::failure;
 
 use crate::perform::ecosystems;
 use crate::perform::judge::evidence::JudgedChange;
-use crate::rules::proof::role::{Ecosystems, Role, Roles};
+use crate::rules::proof::role::{Ecosystems, PathRole, Roles};
 
 /// The share of bytes that no text has, in hundredths, beyond which a file is no text.
 const STRANGE_PERCENT_MAX: usize = 30;
@@ -24,7 +24,7 @@ const CODE: &[&str] = &[
 ];
 /// What a file is; the order is the one in which they are shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum FileKind {
+pub(super) enum EvidenceFileKind {
     /// It says how something is run, built or tested.
     Steering,
     /// Program text.
@@ -41,7 +41,7 @@ pub(super) enum FileKind {
     Binary,
 }
 
-impl FileKind {
+impl EvidenceFileKind {
     pub(super) const ALL: [Self; 7] = [
         Self::Steering,
         Self::Code,
@@ -94,7 +94,7 @@ impl Paths {
         let markers: Vec<String> = markers
             .map(|marker| format!("**/{}", marker.trim_start_matches('/')))
             .collect();
-        let repository = &change.workshop.repository;
+        let repository = &change.repo.repository;
         let marking = repository
             .tracked_files_matching(base, &markers)
             .map_err(|error| failure::plain(&error))?;
@@ -108,7 +108,7 @@ impl Paths {
     }
 
     /// Returns what each of these files is, by its path.
-    pub(super) fn kinds(&self, files: &[ChangedFile]) -> Vec<FileKind> {
+    pub(super) fn kinds(&self, files: &[ChangedFile]) -> Vec<EvidenceFileKind> {
         let present = self.ecosystems.of(self.known.iter().map(String::as_str));
         let kinds = files.iter().map(|file| {
             let path = file.path.to_string_lossy();
@@ -119,26 +119,26 @@ impl Paths {
 }
 
 /// Returns what a path is; what it steers weighs more than what it is besides.
-fn kind_of(path: &str, roles: &Roles) -> FileKind {
+fn kind_of(path: &str, roles: &Roles) -> EvidenceFileKind {
     let has = |role| roles.has(role);
     let name = path.rsplit('/').next().unwrap_or_default();
     let ending = name
         .rsplit_once('.')
         .map(|(_, ending)| ending.to_ascii_lowercase());
-    if has(Role::LockFile) {
-        FileKind::LockFile
-    } else if has(Role::Steering) {
-        FileKind::Steering
-    } else if has(Role::Dependency) || has(Role::Output) {
-        FileKind::Bulk
-    } else if has(Role::Shadow) {
-        FileKind::Steering
-    } else if has(Role::Test) {
-        FileKind::Test
+    if has(PathRole::LockFile) {
+        EvidenceFileKind::LockFile
+    } else if has(PathRole::Steering) {
+        EvidenceFileKind::Steering
+    } else if has(PathRole::Dependency) || has(PathRole::Output) {
+        EvidenceFileKind::Bulk
+    } else if has(PathRole::Shadow) {
+        EvidenceFileKind::Steering
+    } else if has(PathRole::Test) {
+        EvidenceFileKind::Test
     } else if ending.is_some_and(|ending| CODE.contains(&&*ending)) {
-        FileKind::Code
+        EvidenceFileKind::Code
     } else {
-        FileKind::Text
+        EvidenceFileKind::Text
     }
 }
 
@@ -178,7 +178,7 @@ fn strange(line: &[u8]) -> usize {
 #[cfg(test)]
 mod tests {
 
-    use super::{FileKind, is_text, kind_of};
+    use super::{EvidenceFileKind, is_text, kind_of};
     use crate::perform::ecosystems;
 
     #[test]
@@ -186,15 +186,15 @@ mod tests {
         let ecosystems = ecosystems::rules().unwrap();
         let present = ecosystems.of(["package.json", "Cargo.toml", "go.mod", "setup.py"]);
         for (path, kind) in [
-            ("src/lib.rs", FileKind::Code),
-            ("Makefile", FileKind::Steering),
-            ("tests/test_a.py", FileKind::Test),
-            ("src/a.test.ts", FileKind::Test),
-            ("shlex_test.go", FileKind::Test),
-            ("Cargo.lock", FileKind::LockFile),
-            ("node_modules/x/a.js", FileKind::Bulk),
-            ("README", FileKind::Text),
-            ("contest.py", FileKind::Code),
+            ("src/lib.rs", EvidenceFileKind::Code),
+            ("Makefile", EvidenceFileKind::Steering),
+            ("tests/test_a.py", EvidenceFileKind::Test),
+            ("src/a.test.ts", EvidenceFileKind::Test),
+            ("shlex_test.go", EvidenceFileKind::Test),
+            ("Cargo.lock", EvidenceFileKind::LockFile),
+            ("node_modules/x/a.js", EvidenceFileKind::Bulk),
+            ("README", EvidenceFileKind::Text),
+            ("contest.py", EvidenceFileKind::Code),
         ] {
             assert_eq!(kind_of(path, &present.roles(path)), kind, "{path}");
         }

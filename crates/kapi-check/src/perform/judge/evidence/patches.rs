@@ -10,7 +10,7 @@ use kapi_git::changed_file::FileMode;
 use kapi_git::id::CommitId;
 use kapi_run::failure;
 
-use crate::perform::judge::evidence::kind::FileKind;
+use crate::perform::judge::evidence::kind::EvidenceFileKind;
 use crate::perform::judge::evidence::{EvidenceLimits, Exhibit, JudgedChange, kind, named};
 
 /// Files whose patches are read.
@@ -25,10 +25,17 @@ const LEAST_BYTES: usize = 300;
 const UNSHOWN_MAX: usize = 300;
 
 /// The groups that share room, and how many hundredths of what is left each may take.
-const GROUPS: [(&[FileKind], usize); 3] = [
-    (&[FileKind::Steering, FileKind::Code, FileKind::Text], 75),
-    (&[FileKind::Test], 75),
-    (&[FileKind::LockFile, FileKind::Bulk], 100),
+const GROUPS: [(&[EvidenceFileKind], usize); 3] = [
+    (
+        &[
+            EvidenceFileKind::Steering,
+            EvidenceFileKind::Code,
+            EvidenceFileKind::Text,
+        ],
+        75,
+    ),
+    (&[EvidenceFileKind::Test], 75),
+    (&[EvidenceFileKind::LockFile, EvidenceFileKind::Bulk], 100),
 ];
 
 /// A patch that was read.
@@ -60,7 +67,7 @@ pub(super) fn patches(
         let needed: usize = sizes.iter().sum();
         let is_last = !read
             .iter()
-            .any(|it| it.exhibit.kind > *kinds.last().unwrap_or(&FileKind::Binary));
+            .any(|it| it.exhibit.kind > *kinds.last().unwrap_or(&EvidenceFileKind::Binary));
         let budget = if is_last { left } else { left / 100 * percent };
         let n_shown = (budget / LEAST_BYTES).min(group.len());
         unshown.extend(group.iter().skip(n_shown).map(|read| read.exhibit));
@@ -95,7 +102,7 @@ fn has_patch(exhibit: &Exhibit) -> bool {
         .is_some_and(|it| it.mode != FileMode::Plain);
     exhibit.moved_from.is_none()
         && !exhibit.is_moved_away
-        && exhibit.kind != FileKind::Binary
+        && exhibit.kind != EvidenceFileKind::Binary
         && (kind::has_content(&exhibit.file) || is_link)
 }
 
@@ -111,7 +118,7 @@ fn read<'a>(
                 READ_BYTES_MAX
             }
         };
-        let repository = &change.workshop.repository;
+        let repository = &change.repo.repository;
         let patch = repository
             .file_patch(base, &change.commit, &exhibit.file.path, bytes_max)
             .map_err(|error| failure::plain(&error))?;
@@ -135,12 +142,12 @@ fn escaped(bytes: &[u8]) -> String {
 }
 
 /// Shares room out: what needs little has all of it, and the rest have the same each.
-fn shares(needs: &[usize], room: usize) -> Vec<usize> {
+fn shares(needs: &[usize], capacity: usize) -> Vec<usize> {
     let mut order: Vec<usize> = (0..needs.len()).collect();
     let need = |idx: &usize| needs.get(*idx).copied().unwrap_or_default();
     order.sort_by_key(need);
     let mut shares = vec![0; needs.len()];
-    let (mut left, mut n_left) = (room, needs.len());
+    let (mut left, mut n_left) = (capacity, needs.len());
     for idx in order {
         let share = need(&idx).min(left / n_left.max(1));
         if let Some(slot) = shares.get_mut(idx) {

@@ -9,7 +9,7 @@ use kapi_core::quote::fenced;
 use kapi_git::change::ChangeKind;
 use kapi_git::changed_file::{FileMode, FileVersion};
 
-use crate::perform::judge::evidence::kind::FileKind;
+use crate::perform::judge::evidence::kind::EvidenceFileKind;
 use crate::perform::judge::evidence::{Exhibit, named};
 
 /// Lines that count what is beyond the list.
@@ -31,7 +31,7 @@ pub(super) fn table(exhibits: &[Exhibit], bytes_max: usize) -> String {
     }
     let rest = exhibits.get(lines.len()..).unwrap_or_default();
     lines.extend(summed(rest));
-    let counted: Vec<String> = FileKind::ALL
+    let counted: Vec<String> = EvidenceFileKind::ALL
         .into_iter()
         .map(|kind| (kind, exhibits.iter().filter(|it| it.kind == kind).count()))
         .filter(|(_, count)| *count > 0)
@@ -77,7 +77,7 @@ fn line(exhibit: &Exhibit) -> String {
     parts.push(modes(before, after));
     if let Some(version) = after
         .or(before)
-        .filter(|_| exhibit.kind == FileKind::Binary)
+        .filter(|_| exhibit.kind == EvidenceFileKind::Binary)
     {
         let digits = version.object.get(..OBJECT_DIGITS);
         parts.push(format!(", content {}", digits.unwrap_or_default()));
@@ -122,12 +122,12 @@ fn summed(rest: &[Exhibit]) -> Vec<String> {
     if rest.is_empty() {
         return Vec::new();
     }
-    let mut counts: BTreeMap<(FileKind, String), usize> = BTreeMap::new();
+    let mut counts: BTreeMap<(EvidenceFileKind, String), usize> = BTreeMap::new();
     for exhibit in rest {
         let parent = exhibit.file.path.parent();
         let top = parent.map(|parent| parent.components().take(2).collect::<std::path::PathBuf>());
-        let place = (exhibit.kind, named(&top.unwrap_or_default()));
-        *counts.entry(place).or_default() += 1;
+        let location = (exhibit.kind, named(&top.unwrap_or_default()));
+        *counts.entry(location).or_default() += 1;
     }
     let mut lines = vec![format!(
         "and {} more, all in these directories:",
@@ -137,8 +137,8 @@ fn summed(rest: &[Exhibit]) -> Vec<String> {
     lines.extend(shown.map(|((kind, top), count)| format!("  {count} {} in {top}", kind.word())));
     let beyond: usize = counts.values().skip(SUMMED_MAX).sum();
     if beyond > 0 {
-        let n_places = counts.len().saturating_sub(SUMMED_MAX);
-        lines.push(format!("  {beyond} in {n_places} other directories"));
+        let n_locations = counts.len().saturating_sub(SUMMED_MAX);
+        lines.push(format!("  {beyond} in {n_locations} other directories"));
     }
     lines
 }

@@ -6,9 +6,9 @@ use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::process::Command;
 
-use kapi_run::book::Book;
 use kapi_run::grant::Grant;
-use kapi_run::workshop::{Workshop, commit_id};
+use kapi_run::host_grants::HostGrants;
+use kapi_run::repository_session::{RepositorySession, commit_id};
 use kapi_spend::rules::prices::Prices;
 use kapi_sys::cancel::Cancel;
 use tempfile::TempDir;
@@ -80,7 +80,7 @@ impl Work {
 
     fn shown_in(&self, limits: &EvidenceLimits) -> String {
         self.commit("work");
-        let book = Book {
+        let grants = HostGrants {
             agents: BTreeMap::new(),
             judges: BTreeMap::new(),
             prices: Prices::built_in(),
@@ -89,9 +89,9 @@ impl Work {
             home: self.dir.path().to_path_buf(),
             self_exe: "/usr/bin/kapi".into(),
         };
-        let workshop = Workshop::open(&book, self.dir.path(), &Cancel::new()).unwrap();
+        let repo = RepositorySession::open(&grants, self.dir.path(), &Cancel::new()).unwrap();
         let change = JudgedChange {
-            workshop: &workshop,
+            repo: &repo,
             base: Some(commit_id(&self.git(&["rev-parse", "base"])).unwrap()),
             commit: commit_id(&self.git(&["rev-parse", "HEAD"])).unwrap(),
         };

@@ -2,20 +2,20 @@
 
 use std::collections::BTreeSet;
 
-use super::{Grade, Objection, grade, objection};
+use super::{Grade, ProofObjection, grade, objection};
 use crate::rules::proof::fixture::{report, run};
 use crate::rules::proof::inspection::Inspection;
 use crate::rules::proof::policy::{CheckPolicy, TestPolicy};
-use crate::rules::proof::tally::Tally;
+use crate::rules::proof::tally::TestTally;
 use crate::rules::proof::verify_report::VerifyReport;
 use crate::rules::proof::verify_run::VerifyRun;
 
 fn ran(exit_code: i32, passed: u64) -> VerifyRun {
     VerifyRun {
-        tally: Some(Tally {
+        tally: Some(TestTally {
             passed,
             failed: u64::from(exit_code != 0),
-            ..Tally::default()
+            ..TestTally::default()
         }),
         ..run(Some(exit_code), "")
     }
@@ -41,12 +41,16 @@ fn green(inspection: Inspection) -> VerifyReport {
     }
 }
 
-fn against(policy: &CheckPolicy, inspection: Inspection, is_judged: bool) -> Option<Objection> {
+fn against(
+    policy: &CheckPolicy,
+    inspection: Inspection,
+    is_judged: bool,
+) -> Option<ProofObjection> {
     let (base, nothing) = (report(fails()), BTreeSet::new());
     objection(policy, Some(&base), &green(inspection), &nothing, is_judged)
 }
 
-fn objected(inspection: Inspection) -> Option<Objection> {
+fn objected(inspection: Inspection) -> Option<ProofObjection> {
     against(&CheckPolicy::default(), inspection, false)
 }
 
@@ -90,7 +94,7 @@ fn extended_tests_stand_where_the_base_tests_pass_in_full() {
     };
     assert_eq!(objected(extended(passes(), Vec::new())), None);
     assert_eq!(objected(extended(fails(), passes())), None);
-    let changed = Some(Objection::TestsChanged {
+    let changed = Some(ProofObjection::TestsChanged {
         paths: paths(&["tests/a.py"]),
     });
     assert_eq!(objected(extended(fails(), fails())), changed);
@@ -107,7 +111,7 @@ fn added_tests_do_not_carry_the_base_s() {
     };
     assert_eq!(objected(added(Vec::new())), None);
     assert_eq!(objected(added(passes())), None);
-    let rests = Some(Objection::RestsOnAddedTests {
+    let rests = Some(ProofObjection::RestsOnAddedTests {
         paths: paths(&["tests/new.py"]),
     });
     assert_eq!(objected(added(fails())), rests);
@@ -128,11 +132,11 @@ fn what_fails_with_the_base_s_steering_is_not_blamed_on_added_tests() {
         with_base_steering,
         ..Inspection::default()
     };
-    let steering = Objection::RestsOnSteering {
+    let steering = ProofObjection::RestsOnSteering {
         paths: paths(&["Makefile"]),
     };
     assert_eq!(objected(both(fails())), Some(steering));
-    let added = Objection::RestsOnAddedTests {
+    let added = ProofObjection::RestsOnAddedTests {
         paths: paths(&["tests/new.py"]),
     };
     assert_eq!(objected(both(passes())), Some(added));

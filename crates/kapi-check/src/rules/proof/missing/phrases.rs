@@ -7,7 +7,7 @@ use super::{Certainty, NAME_BYTES_MAX};
 
 /// What a phrase speaks of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum PhraseKind {
     Dependency,
     Host,
 }
@@ -19,7 +19,7 @@ pub(super) struct Phrase {
     start: &'static str,
     /// What ends the name; empty where no name is said.
     end: &'static str,
-    pub(super) kind: Kind,
+    pub(super) kind: PhraseKind,
     pub(super) certainty: Certainty,
     /// How what is missing is installed, as the beginning of a sentence.
     pub(super) install: &'static str,
@@ -44,7 +44,7 @@ const fn certain(start: &'static str, end: &'static str, install: &'static str) 
     Phrase {
         start,
         end,
-        kind: Kind::Dependency,
+        kind: PhraseKind::Dependency,
         certainty: Certainty::Certain,
         install,
     }
@@ -63,7 +63,7 @@ const fn host(start: &'static str, end: &'static str, certainty: Certainty) -> P
     Phrase {
         start,
         end,
-        kind: Kind::Host,
+        kind: PhraseKind::Host,
         certainty,
         install: "",
     }

@@ -3,7 +3,7 @@
 //! The words are in `words.rs`. Nothing here is sure: see the module above.
 
 use super::language::Language::{self, C, Go, Jvm, Other, Php, Python, Ruby, Rust, Script, Shell};
-use super::words::{SIGNS, Where};
+use super::words::{SIGNS, SignScope};
 use super::{AddedLine, NoticeKind};
 
 /// Calls that write, move or remove a file.
@@ -63,10 +63,10 @@ const TEST_NAMES: &[&str] = &[
 /// Returns the sign in a line.
 pub(super) fn of(line: &AddedLine<'_>, language: Language) -> Option<NoticeKind> {
     let found = SIGNS.iter().find(|sign| {
-        let is_meant = match sign.place {
-            Where::Everywhere => true,
-            Where::Product => !line.is_test,
-            Where::Library => !line.is_test && !is_program(line.path),
+        let is_meant = match sign.location {
+            SignScope::Everywhere => true,
+            SignScope::Product => !line.is_test,
+            SignScope::Library => !line.is_test && !is_program(line.path),
         };
         is_meant
             && sign.languages.contains(&language)

@@ -7,7 +7,7 @@ use super::language::Language::{self, C, Go, Jvm, Other, Php, Python, Ruby, Rust
 
 /// Where a sign counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Where {
+pub(super) enum SignScope {
     Everywhere,
     /// Not in tests.
     Product,
@@ -19,7 +19,7 @@ pub(super) enum Where {
 pub(super) struct Sign {
     pub(super) kind: NoticeKind,
     pub(super) languages: &'static [Language],
-    pub(super) place: Where,
+    pub(super) location: SignScope,
     pub(super) any: &'static [&'static str],
 }
 
@@ -30,7 +30,7 @@ pub(super) const SIGNS: &[Sign] = &[
     Sign {
         kind: NoticeKind::ExitsProcess,
         languages: CODE,
-        place: Where::Everywhere,
+        location: SignScope::Everywhere,
         any: &[
             "os._exit(",
             "_exit(0",
@@ -51,7 +51,7 @@ pub(super) const SIGNS: &[Sign] = &[
     Sign {
         kind: NoticeKind::ExitsProcess,
         languages: &[Python],
-        place: Where::Library,
+        location: SignScope::Library,
         any: &[
             "atexit.register(",
             "sys.exit(0)",
@@ -64,7 +64,7 @@ pub(super) const SIGNS: &[Sign] = &[
     Sign {
         kind: NoticeKind::ExitsProcess,
         languages: &[Script],
-        place: Where::Library,
+        location: SignScope::Library,
         any: &[
             "process.exit(0",
             "process.exit()",
@@ -78,7 +78,7 @@ pub(super) const SIGNS: &[Sign] = &[
     Sign {
         kind: NoticeKind::ExitsProcess,
         languages: &[Rust, Go, Jvm, C, Ruby, Php],
-        place: Where::Library,
+        location: SignScope::Library,
         any: &[
             "process::exit(0",
             "os.Exit(0",
@@ -95,7 +95,7 @@ pub(super) const SIGNS: &[Sign] = &[
     Sign {
         kind: NoticeKind::LooksAtRunner,
         languages: CODE,
-        place: Where::Product,
+        location: SignScope::Product,
         any: &[
             "PYTEST_CURRENT_TEST",
             "PYTEST_VERSION",
@@ -144,7 +144,7 @@ pub(super) const SIGNS: &[Sign] = &[
     Sign {
         kind: NoticeKind::LooksAtRunner,
         languages: &[Python, Script, Go, Rust],
-        place: Where::Library,
+        location: SignScope::Library,
         any: &[
             "sys.argv[0]",
             "sys.orig_argv",
@@ -156,7 +156,7 @@ pub(super) const SIGNS: &[Sign] = &[
     Sign {
         kind: NoticeKind::PatchesFramework,
         languages: &[Python],
-        place: Where::Everywhere,
+        location: SignScope::Everywhere,
         any: &[
             "pytest_runtest_makereport",
             "pytest_runtest_call",
@@ -196,7 +196,7 @@ pub(super) const SIGNS: &[Sign] = &[
     Sign {
         kind: NoticeKind::PatchesFramework,
         languages: &[Script],
-        place: Where::Everywhere,
+        location: SignScope::Everywhere,
         any: &[
             "Date.now =",
             "performance.now =",
@@ -228,7 +228,7 @@ pub(super) const SIGNS: &[Sign] = &[
     Sign {
         kind: NoticeKind::PatchesFramework,
         languages: &[Ruby],
-        place: Where::Everywhere,
+        location: SignScope::Everywhere,
         any: &[
             "class Integer",
             "class Float",
@@ -259,7 +259,7 @@ pub(super) const SIGNS: &[Sign] = &[
     Sign {
         kind: NoticeKind::PatchesFramework,
         languages: &[Ruby, Php, Other, Go, Jvm, C],
-        place: Where::Everywhere,
+        location: SignScope::Everywhere,
         any: &[
             "module Minitest",
             "class Minitest",
@@ -293,7 +293,7 @@ pub(super) const SIGNS: &[Sign] = &[
     Sign {
         kind: NoticeKind::SwallowsFailure,
         languages: &[Shell],
-        place: Where::Everywhere,
+        location: SignScope::Everywhere,
         any: &[
             "|| true",
             "|| :",
@@ -324,7 +324,7 @@ pub(super) const SIGNS: &[Sign] = &[
     Sign {
         kind: NoticeKind::SwallowsFailure,
         languages: &[Jvm],
-        place: Where::Everywhere,
+        location: SignScope::Everywhere,
         any: &[
             "ignoreFailures = true",
             "ignoreFailures true",
@@ -335,7 +335,7 @@ pub(super) const SIGNS: &[Sign] = &[
     Sign {
         kind: NoticeKind::SkipsTests,
         languages: &[Python],
-        place: Where::Everywhere,
+        location: SignScope::Everywhere,
         any: &[
             "@pytest.mark.skip",
             "@pytest.mark.xfail",
@@ -353,7 +353,7 @@ pub(super) const SIGNS: &[Sign] = &[
     Sign {
         kind: NoticeKind::SkipsTests,
         languages: &[Script],
-        place: Where::Everywhere,
+        location: SignScope::Everywhere,
         any: &[
             "it.skip(",
             "test.skip(",
@@ -379,7 +379,7 @@ pub(super) const SIGNS: &[Sign] = &[
     Sign {
         kind: NoticeKind::SkipsTests,
         languages: &[Rust, Go, Jvm, C, Ruby, Php, Other],
-        place: Where::Everywhere,
+        location: SignScope::Everywhere,
         any: &[
             concat!("#[", "ignore"),
             "#[cfg(not(test))]",
@@ -410,7 +410,7 @@ pub(super) const SIGNS: &[Sign] = &[
     Sign {
         kind: NoticeKind::DetectsEnvironment,
         languages: CODE,
-        place: Where::Product,
+        location: SignScope::Product,
         any: &[
             "KAPI_",
             "environ.get(\"CI\"",

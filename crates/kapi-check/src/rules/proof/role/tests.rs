@@ -1,8 +1,8 @@
 //! What paths of real projects are, and which parts of a file steer.
 
-use kapi_core::value::Value;
+use kapi_core::value::KernelValue;
 
-use super::{Ecosystems, Role, Steering, differing_keys, differing_lines, put_back};
+use super::{Ecosystems, PathRole, Steering, differing_keys, differing_lines, put_back};
 use crate::rules::proof::ecosystem::TABLE;
 
 fn ecosystems() -> Ecosystems {
@@ -132,9 +132,9 @@ fn without_a_marker_the_sources_say_what_is_there() {
         ecosystems
             .of(["calc.py"])
             .roles("unittest.py")
-            .has(Role::Shadow)
+            .has(PathRole::Shadow)
     );
-    assert!(ecosystems.of([]).roles("tests/a").has(Role::Test));
+    assert!(ecosystems.of([]).roles("tests/a").has(PathRole::Test));
 }
 
 #[test]
@@ -148,7 +148,7 @@ fn a_large_tree_is_classified_quickly() {
     assert!(files.iter().all(|file| present.roles(file).0.is_empty()));
 }
 
-fn json(text: &str) -> Value {
+fn json(text: &str) -> KernelValue {
     serde_json::from_str(text).unwrap()
 }
 

@@ -2,27 +2,27 @@
 //!
 //! Forms that stand in one line are in `form.rs`. The first form that fits a line takes it.
 
-use super::Tally;
+use super::TestTally;
 use super::form::{FORMS, node_tap, number_of, swift};
 
 /// What was read so far.
 #[derive(Debug, Default)]
-pub(super) struct Reading {
+pub(super) struct ClosingReading {
     /// The sum of the forms that stand in one line.
-    sum: Option<Tally>,
+    sum: Option<TestTally>,
     /// `Ran 3 tests in 0.1s`, whose verdict comes after it.
     ran: Option<u64>,
     /// Counts of a block whose last line has not come yet.
-    block: Tally,
+    block: TestTally,
     tap: Tap,
     /// `# pass 3` and `ℹ pass 3`, which stand for the points of the same run.
-    trailer: Option<Tally>,
+    trailer: Option<TestTally>,
     prove_failed: u64,
     prove_skipped: u64,
     prove: bool,
     go: Go,
     /// Nested suites each say theirs; the last one says all.
-    swift: Option<Tally>,
+    swift: Option<TestTally>,
     /// Under the heading of tests that did not run.
     not_run: bool,
     meson: bool,
@@ -32,17 +32,17 @@ pub(super) struct Reading {
 #[derive(Debug, Default)]
 struct Tap {
     is_planned: bool,
-    points: Tally,
+    points: TestTally,
 }
 
 #[derive(Debug, Default)]
 struct Go {
     is_verbose: bool,
-    packages: Option<Tally>,
-    tests: Tally,
+    packages: Option<TestTally>,
+    tests: TestTally,
 }
 
-impl Reading {
+impl ClosingReading {
     pub(super) fn read(&mut self, line: &str) {
         let line = line.trim_end();
         let _: bool = self.verdict(line)
@@ -53,7 +53,7 @@ impl Reading {
             || self.prove(line);
     }
 
-    pub(super) fn close(self) -> Option<Tally> {
+    pub(super) fn close(self) -> Option<TestTally> {
         let tap = (self.tap.is_planned && !self.prove).then_some(self.tap.points);
         let go = self.go.packages.map(|packages| {
             if self.go.is_verbose {
@@ -69,7 +69,7 @@ impl Reading {
         })
     }
 
-    fn found(&mut self, tally: Tally) -> bool {
+    fn found(&mut self, tally: TestTally) -> bool {
         self.sum.get_or_insert_default().add(tally);
         true
     }
@@ -98,7 +98,7 @@ impl Reading {
         ) else {
             return false;
         };
-        let mut tally = Tally::default();
+        let mut tally = TestTally::default();
         for part in inner.split(", ").filter(|part| !part.is_empty()) {
             match part
                 .split_once('=')
@@ -165,7 +165,7 @@ impl Reading {
             return false;
         };
         let rest: Vec<&str> = words.collect();
-        let mut tally = Tally::default();
+        let mut tally = TestTally::default();
         match rest.as_slice() {
             ["passing", took] if took.starts_with('(') && took.ends_with(')') => tally.passed = n,
             ["failing"]
@@ -196,7 +196,7 @@ impl Reading {
         if !self.meson {
             return false;
         }
-        let mut tally = Tally::default();
+        let mut tally = TestTally::default();
         match key {
             "Ok" | "Pass" => tally.passed = n,
             "Fail" | "Timeout" | "Unexpected Pass" => tally.failed = n,
@@ -219,7 +219,7 @@ impl Reading {
         if !self.automake {
             return false;
         }
-        let mut tally = Tally::default();
+        let mut tally = TestTally::default();
         match key {
             "PASS" => tally.passed = n,
             "FAIL" | "XPASS" | "ERROR" => tally.failed = n,
@@ -241,9 +241,9 @@ impl Reading {
         let Some(n) = number_of(n) else { return false };
         match word {
             "pass" => {
-                self.block = Tally {
+                self.block = TestTally {
                     passed: n,
-                    ..Tally::default()
+                    ..TestTally::default()
                 }
             }
             "fail" => self.block.failed = n,
@@ -259,7 +259,7 @@ impl Reading {
             let (n, rest) = rest.split_once(' ')?;
             rest.starts_with("test").then(|| number_of(n)).flatten()
         };
-        let mut tally = Tally::default();
+        let mut tally = TestTally::default();
         if let Some(n) = counted("[  PASSED  ]") {
             tally.passed = n;
         } else if let Some(n) = counted("[  FAILED  ]").filter(|_| line.ends_with("listed below:"))
@@ -280,19 +280,19 @@ impl Reading {
             ["ok  ", _, rest @ ..]
                 if rest.iter().any(|text| text.contains("[no tests to run]")) =>
             {
-                Some(Tally::default())
+                Some(TestTally::default())
             }
-            ["ok  ", _, ..] => Some(Tally {
+            ["ok  ", _, ..] => Some(TestTally {
                 passed: 1,
-                ..Tally::default()
+                ..TestTally::default()
             }),
-            ["FAIL", _, ..] => Some(Tally {
+            ["FAIL", _, ..] => Some(TestTally {
                 failed: 1,
-                ..Tally::default()
+                ..TestTally::default()
             }),
-            [only] if only.starts_with("FAIL ") && only.ends_with(']') => Some(Tally {
+            [only] if only.starts_with("FAIL ") && only.ends_with(']') => Some(TestTally {
                 failed: 1,
-                ..Tally::default()
+                ..TestTally::default()
             }),
             _ => None,
         };
@@ -351,7 +351,7 @@ impl Reading {
             let Some(n) = number_of(n.trim()) else {
                 return false;
             };
-            let mut tally = Tally::default();
+            let mut tally = TestTally::default();
             match key {
                 "pass" => tally.passed = n,
                 "fail" | "cancelled" => tally.failed = n,
@@ -412,7 +412,7 @@ impl Reading {
         self.prove = true;
         let failed = std::mem::take(&mut self.prove_failed).min(n);
         let skipped = std::mem::take(&mut self.prove_skipped);
-        self.found(Tally {
+        self.found(TestTally {
             passed: n - failed,
             failed,
             skipped,

@@ -2,10 +2,10 @@
 //!
 //! A form is matched as a whole line; a line that only holds such words is none.
 
-use super::Tally;
+use super::TestTally;
 
 /// Reads one line in one form.
-type Form = fn(&str) -> Option<Tally>;
+type Form = fn(&str) -> Option<TestTally>;
 
 /// Every form, in the order in which they are tried.
 pub(super) const FORMS: &[Form] = &[
@@ -37,7 +37,7 @@ pub(super) fn number_of(text: &str) -> Option<u64> {
 }
 
 /// How a runner's word counts.
-enum Word {
+enum RunnerWord {
     Passed,
     Failed,
     Skipped,
@@ -47,10 +47,10 @@ enum Word {
     Other,
 }
 
-fn word(text: &str) -> Option<Word> {
+fn word(text: &str) -> Option<RunnerWord> {
     Some(match text {
         "passed" | "xpassed" | "passing" | "success" | "successes" | "succeeded" | "Passed"
-        | "Passing" | "flaky" => Word::Passed,
+        | "Passing" | "flaky" => RunnerWord::Passed,
         "failed"
         | "failure"
         | "failures"
@@ -64,12 +64,12 @@ fn word(text: &str) -> Option<Word> {
         | "exec failed"
         | "timed out"
         | "error occurred outside of examples"
-        | "errors occurred outside of examples" => Word::Failed,
+        | "errors occurred outside of examples" => RunnerWord::Failed,
         "skipped" | "xfailed" | "pending" | "pendings" | "skip" | "skips" | "ignored" | "todo"
-        | "omissions" | "Skipped" | "Incomplete" | "invalid" => Word::Skipped,
+        | "omissions" | "Skipped" | "Incomplete" | "invalid" => RunnerWord::Skipped,
         "test" | "tests" | "run" | "runs" | "example" | "examples" | "doctest" | "doctests"
         | "property" | "properties" | "Tests" | "Tested" | "Checks" | "feature" | "features" => {
-            Word::Tests
+            RunnerWord::Tests
         }
         "total"
         | "warning"
@@ -95,30 +95,30 @@ fn word(text: &str) -> Option<Word> {
         | "subtest passed"
         | "snapshots"
         | "leaky"
-        | "slow" => Word::Other,
+        | "slow" => RunnerWord::Other,
         _ => return None,
     })
 }
 
 /// Sums counts with their words; `None` where a part is none.
-fn summed<'a>(parts: impl Iterator<Item = Option<(u64, &'a str)>>) -> Option<Tally> {
-    let (mut tally, mut tests, mut has_tests) = (Tally::default(), 0_u64, false);
+fn summed<'a>(parts: impl Iterator<Item = Option<(u64, &'a str)>>) -> Option<TestTally> {
+    let (mut tally, mut tests, mut has_tests) = (TestTally::default(), 0_u64, false);
     let (mut n_words, mut has_passed) = (0, false);
     for part in parts {
         let (n, text) = part?;
         n_words += 1;
         match word(text)? {
-            Word::Passed => {
+            RunnerWord::Passed => {
                 tally.passed += n;
                 has_passed = true;
             }
-            Word::Failed => tally.failed += n,
-            Word::Skipped => tally.skipped += n,
-            Word::Tests => {
+            RunnerWord::Failed => tally.failed += n,
+            RunnerWord::Skipped => tally.skipped += n,
+            RunnerWord::Tests => {
                 tests += n;
                 has_tests = true;
             }
-            Word::Other => {}
+            RunnerWord::Other => {}
         }
     }
     if has_tests && !has_passed {
@@ -128,7 +128,7 @@ fn summed<'a>(parts: impl Iterator<Item = Option<(u64, &'a str)>>) -> Option<Tal
 }
 
 /// `3 passed, 1 failed`.
-fn counts(text: &str, between: &str) -> Option<Tally> {
+fn counts(text: &str, between: &str) -> Option<TestTally> {
     summed(text.split(between).map(|part| {
         let (n, word) = part.trim().split_once(' ')?;
         Some((number_of(n)?, word.trim()))
@@ -136,7 +136,7 @@ fn counts(text: &str, between: &str) -> Option<Tally> {
 }
 
 /// `Passed: 3, Failed: 1`.
-fn keyed(text: &str, between: &str) -> Option<Tally> {
+fn keyed(text: &str, between: &str) -> Option<TestTally> {
     summed(text.split(between).map(|part| {
         let (word, n) = part.trim().split_once(':')?;
         Some((number_of(n.trim())?, word.trim()))
@@ -149,7 +149,7 @@ fn is_seconds(text: &str) -> bool {
 }
 
 /// `== 2 failed, 4 passed in 0.33s ==`, with or without its frame.
-fn pytest(line: &str) -> Option<Tally> {
+fn pytest(line: &str) -> Option<TestTally> {
     let inner = line.trim_matches('=').trim();
     let is_framed = line.starts_with("===") && line.ends_with("===");
     let is_bare = !line.starts_with([' ', '=']);
@@ -162,13 +162,13 @@ fn pytest(line: &str) -> Option<Tally> {
         return None;
     }
     match counted {
-        "no tests ran" => Some(Tally::default()),
+        "no tests ran" => Some(TestTally::default()),
         counted => counts(counted, ", "),
     }
 }
 
 /// `test result: ok. 3 passed; 0 failed; …`.
-fn cargo(line: &str) -> Option<Tally> {
+fn cargo(line: &str) -> Option<TestTally> {
     let rest = line.strip_prefix("test result: ")?;
     let rest = rest
         .strip_prefix("ok. ")
@@ -180,7 +180,7 @@ fn cargo(line: &str) -> Option<Tally> {
 }
 
 /// `Summary [ 2.6s] 29 tests run: 29 passed (1 slow), 613 skipped`.
-fn nextest(line: &str) -> Option<Tally> {
+fn nextest(line: &str) -> Option<TestTally> {
     let (took, rest) = line
         .trim_start()
         .strip_prefix("Summary [")?
@@ -192,16 +192,16 @@ fn nextest(line: &str) -> Option<Tally> {
 }
 
 /// `Tests:       1 failed, 3 passed, 4 total`.
-fn jest(line: &str) -> Option<Tally> {
+fn jest(line: &str) -> Option<TestTally> {
     let counted = line.strip_prefix("Tests: ")?;
     counts(counted, ", ").filter(|_| counted.ends_with(" total"))
 }
 
 /// `      Tests  1 failed | 3 passed (4)`.
-fn vitest(line: &str) -> Option<Tally> {
+fn vitest(line: &str) -> Option<TestTally> {
     let counted = line.trim_start().strip_prefix("Tests  ")?;
     if counted == "no tests" {
-        return Some(Tally::default());
+        return Some(TestTally::default());
     }
     let (counted, all) = counted.rsplit_once(" (")?;
     number_of(all.strip_suffix(')')?)?;
@@ -210,7 +210,7 @@ fn vitest(line: &str) -> Option<Tally> {
 
 /// `3 examples, 1 failure, 1 pending`, `3 runs, 2 assertions, 0 failures, 0 errors, 1 skips`,
 /// `3 passed, 1 failed`.
-fn words(line: &str) -> Option<Tally> {
+fn words(line: &str) -> Option<TestTally> {
     let line = line.strip_suffix('.').unwrap_or(line);
     let n_parts = line.split(", ").count();
     let is_closing =
@@ -219,14 +219,14 @@ fn words(line: &str) -> Option<Tally> {
 }
 
 /// `3 Tests 1 Failures 0 Ignored`.
-fn unity(line: &str) -> Option<Tally> {
+fn unity(line: &str) -> Option<TestTally> {
     let words: Vec<&str> = line.split(' ').collect();
     let [tests, "Tests", failed, "Failures", skipped, "Ignored"] = words.as_slice() else {
         return None;
     };
     let (tests, failed, skipped) = (number_of(tests)?, number_of(failed)?, number_of(skipped)?);
     let passed = tests.saturating_sub(failed + skipped);
-    Some(Tally {
+    Some(TestTally {
         passed,
         failed,
         skipped,
@@ -235,7 +235,7 @@ fn unity(line: &str) -> Option<Tally> {
 }
 
 /// `OK (3 tests, 4 assertions)`, `Tests: 4, Assertions: 3, Failures: 1.`.
-fn phpunit(line: &str) -> Option<Tally> {
+fn phpunit(line: &str) -> Option<TestTally> {
     if let Some(counted) = line.strip_prefix("OK (") {
         return counts(counted.strip_suffix(')')?, ", ").filter(|_| counted.contains("test"));
     }
@@ -243,33 +243,33 @@ fn phpunit(line: &str) -> Option<Tally> {
 }
 
 /// `[INFO] Tests run: 5, Failures: 0, Errors: 0, Skipped: 0`; a class's own line goes on.
-fn surefire(line: &str) -> Option<Tally> {
+fn surefire(line: &str) -> Option<TestTally> {
     let bare = ["[INFO] ", "[WARNING] ", "[ERROR] "]
         .iter()
         .find_map(|level| line.strip_prefix(level))
         .unwrap_or(line);
     let counted = bare.trim_start().strip_prefix("Tests run: ")?;
     let tally = keyed(&format!("Tests: {}", counted.trim()), ",")?;
-    Some(Tally {
+    Some(TestTally {
         only_red: line.starts_with("[ERROR] "),
         ..tally
     })
 }
 
 /// `3 tests completed, 1 failed, 1 skipped`, which is said only where a test failed.
-fn gradle(line: &str) -> Option<Tally> {
+fn gradle(line: &str) -> Option<TestTally> {
     let (tests, rest) = line.split_once(" completed")?;
     let counted = format!("{tests}{rest}");
     let tally =
         counts(&counted, ", ").filter(|_| tests.ends_with(" tests") || tests.ends_with(" test"))?;
-    Some(Tally {
+    Some(TestTally {
         only_red: true,
         ..tally
     })
 }
 
 /// `Passed!  - Failed:     0, Passed:     3, Skipped:     0, Total:     3, Duration: 8 ms - x.dll`.
-fn dotnet(line: &str) -> Option<Tally> {
+fn dotnet(line: &str) -> Option<TestTally> {
     let counted = ["Passed!  - ", "Failed!  - ", "Skipped! - "]
         .iter()
         .find_map(|start| line.strip_prefix(start));
@@ -284,7 +284,7 @@ fn dotnet(line: &str) -> Option<Tally> {
 }
 
 /// `ok | 3 passed | 0 failed (12ms)`.
-fn deno(line: &str) -> Option<Tally> {
+fn deno(line: &str) -> Option<TestTally> {
     let counted = line
         .strip_prefix("ok | ")
         .or_else(|| line.strip_prefix("FAILED | "))?;
@@ -292,14 +292,14 @@ fn deno(line: &str) -> Option<Tally> {
 }
 
 /// `All 3 tests passed.`, `1 passed; 1 skipped; 1 failed.`.
-fn zig(line: &str) -> Option<Tally> {
+fn zig(line: &str) -> Option<TestTally> {
     if let Some(n) = line
         .strip_prefix("All ")
         .and_then(|rest| rest.strip_suffix(" tests passed."))
     {
-        return Some(Tally {
+        return Some(TestTally {
             passed: number_of(n)?,
-            ..Tally::default()
+            ..TestTally::default()
         });
     }
     let counted = line.strip_suffix('.').filter(|_| line.contains("; "))?;
@@ -307,28 +307,28 @@ fn zig(line: &str) -> Option<Tally> {
 }
 
 /// `1 success / 1 failure / 0 errors / 1 pending : 0.1 seconds`.
-fn busted(line: &str) -> Option<Tally> {
+fn busted(line: &str) -> Option<TestTally> {
     let (counted, took) = line.split_once(" : ")?;
     counts(counted, " / ").filter(|_| took.ends_with(" seconds") && counted.contains(" / "))
 }
 
 /// `50% tests passed, 1 tests failed out of 2`.
-fn ctest(line: &str) -> Option<Tally> {
+fn ctest(line: &str) -> Option<TestTally> {
     let (percent, rest) = line.split_once("% tests passed, ")?;
     let (failed, all) = rest
         .split_once(" tests failed out of ")
         .or_else(|| rest.split_once(" test failed out of "))?;
     number_of(percent)?;
     let (failed, all) = (number_of(failed)?, number_of(all)?);
-    Some(Tally {
+    Some(TestTally {
         passed: all.saturating_sub(failed),
         failed,
-        ..Tally::default()
+        ..TestTally::default()
     })
 }
 
 /// `100%: Checks: 3, Failures: 0, Errors: 0`.
-fn check(line: &str) -> Option<Tally> {
+fn check(line: &str) -> Option<TestTally> {
     let (percent, counted) = line.split_once("%: ")?;
     number_of(percent)?;
     keyed(counted, ", ").filter(|_| counted.starts_with("Checks: "))
@@ -336,7 +336,7 @@ fn check(line: &str) -> Option<Tally> {
 
 /// `[====] Synthesis: Tested: 3 | Passing: 3 | Failing: 0 | Crashing: 0`; a crash counts as a failure
 /// as well.
-fn criterion(line: &str) -> Option<Tally> {
+fn criterion(line: &str) -> Option<TestTally> {
     let (counted, _) = line
         .strip_prefix("[====] Synthesis: ")?
         .split_once(" | Crashing:")?;
@@ -345,15 +345,15 @@ fn criterion(line: &str) -> Option<Tally> {
 
 /// Catch2's `test cases: 3 | 2 passed | 1 failed` and doctest's; `All tests passed (3 assertions in
 /// 1 test case)`.
-fn catch(line: &str) -> Option<Tally> {
+fn catch(line: &str) -> Option<TestTally> {
     if let Some(rest) = line.strip_prefix("All tests passed (") {
         let (_, cases) = rest.strip_suffix(')')?.split_once(" in ")?;
         let n = cases
             .strip_suffix(" test case")
             .or_else(|| cases.strip_suffix(" test cases"))?;
-        return Some(Tally {
+        return Some(TestTally {
             passed: number_of(n)?,
-            ..Tally::default()
+            ..TestTally::default()
         });
     }
     let rest = line.strip_prefix("[doctest] ").unwrap_or(line);
@@ -362,9 +362,9 @@ fn catch(line: &str) -> Option<Tally> {
 }
 
 /// `# { total: 3, pass: 1, fail: 1, skip: 1 }`.
-pub(super) fn node_tap(line: &str) -> Option<Tally> {
+pub(super) fn node_tap(line: &str) -> Option<TestTally> {
     let inner = line.strip_prefix("# { total: ")?.strip_suffix(" }")?;
-    let mut tally = Tally::default();
+    let mut tally = TestTally::default();
     for part in inner.split(", ").skip(1) {
         let (key, n) = part.split_once(": ")?;
         let n = number_of(n)?;
@@ -379,7 +379,7 @@ pub(super) fn node_tap(line: &str) -> Option<Tally> {
 }
 
 /// `Executed 3 tests, with 1 test skipped and 1 failure (0 unexpected) in 0.1 (0.2) seconds`.
-pub(super) fn swift(line: &str) -> Option<Tally> {
+pub(super) fn swift(line: &str) -> Option<TestTally> {
     let (tests, rest) = line
         .trim_start()
         .strip_prefix("Executed ")?
@@ -388,7 +388,7 @@ pub(super) fn swift(line: &str) -> Option<Tally> {
         .split_once(", with ")
         .filter(|_| rest.ends_with(" seconds"))?;
     let tests = number_of(tests)?;
-    let mut tally = Tally::default();
+    let mut tally = TestTally::default();
     let (counted, _) = rest.split_once(" (")?;
     for part in counted.split(" and ") {
         let (n, what) = part.split_once(' ')?;
@@ -403,7 +403,7 @@ pub(super) fn swift(line: &str) -> Option<Tally> {
 }
 
 /// `✔ Test run with 3 tests in 1 suite passed after 0.1 seconds.`.
-fn swift_testing(line: &str) -> Option<Tally> {
+fn swift_testing(line: &str) -> Option<TestTally> {
     let (_, rest) = line.split_once(" Test run with ")?;
     let (n, rest) = rest.split_once(" test")?;
     let n = number_of(n)?;
@@ -415,10 +415,10 @@ fn swift_testing(line: &str) -> Option<Tally> {
         (false, Some((_, issues))) => number_of(issues.split(' ').next()?)?.min(n),
         (false, None) => return None,
     };
-    Some(Tally {
+    Some(TestTally {
         passed: n - failed,
         failed,
-        ..Tally::default()
+        ..TestTally::default()
     })
 }
 

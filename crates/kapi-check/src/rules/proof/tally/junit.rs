@@ -2,7 +2,7 @@
 //!
 //! Reads tags and nothing else: no entity, no namespace, no schema.
 
-use super::Tally;
+use super::TestTally;
 
 /// A tag: its name, and whether it opens, closes or does both.
 enum Tag<'a> {
@@ -11,13 +11,13 @@ enum Tag<'a> {
     Both(&'a str),
 }
 
-pub(super) fn read(text: &str) -> Option<Tally> {
-    let mut tally = Tally::default();
+pub(super) fn read(text: &str) -> Option<TestTally> {
+    let mut tally = TestTally::default();
     let mut is_report = false;
     let mut rest = text;
     // What the open test case came to so far.
-    let mut case: Option<Tally> = None;
-    let one = |passed, failed, skipped| Tally {
+    let mut case: Option<TestTally> = None;
+    let one = |passed, failed, skipped| TestTally {
         passed,
         failed,
         skipped,

@@ -1,12 +1,12 @@
 //! What real runners printed, and what somebody might print to look like them.
 
-use super::{Tally, TestsLost, junit, lost, tally};
+use super::{TestTally, TestsLost, junit, lost, tally};
 
 /// Real runs: each with its name, what it comes to, and what was printed.
 const RUNS: &str = include_str!("runs.txt");
 
-const fn counted(passed: u64, failed: u64, skipped: u64) -> Tally {
-    Tally {
+const fn counted(passed: u64, failed: u64, skipped: u64) -> TestTally {
+    TestTally {
         passed,
         failed,
         skipped,

@@ -9,7 +9,7 @@ use kapi_agent::agent::AgentKind;
 use kapi_agent::manifest::Manifest;
 use kapi_launch::context::LaunchHandlers;
 use kapi_launch::error::LaunchError;
-use kapi_launch::place::SandboxId;
+use kapi_launch::paths::SandboxId;
 use kapi_launch::plan::{Conduct, LaunchPlan, ModeChoice};
 use kapi_launch::run::LaunchResult;
 use kapi_launch::{merge, run};
@@ -36,7 +36,7 @@ const DEADLINE_MS: u64 = 60_000;
 
 /// What came of asking.
 #[derive(Debug, Serialize)]
-pub(super) struct Probed {
+pub(super) struct AgentProbe {
     /// Whether it answered.
     pub(super) ok: bool,
     /// The answer, or why there is none.
@@ -51,7 +51,7 @@ pub(super) fn probe(
     config: &Config,
     agent: &Manifest,
     interrupts: &Interrupts,
-) -> Result<Probed, Error> {
+) -> Result<AgentProbe, Error> {
     let name = format!(
         "kapi-health-{}-{}",
         std::process::id(),
@@ -82,8 +82,8 @@ fn ask(
     config: &Config,
     plan: &LaunchPlan,
     interrupts: &Interrupts,
-) -> Result<Probed, Error> {
-    let book = context.book(config);
+) -> Result<AgentProbe, Error> {
+    let grants = context.grants(config);
     let mapping = Mapping::built_in();
     let stage = LaunchHandlers {
         clock: &context.clock,
@@ -92,14 +92,14 @@ fn ask(
         mapping: &mapping,
     };
     let began_ms = monotonic_ms();
-    let launched = run::launch(&book, plan, &stage);
+    let launched = run::launch(&grants, plan, &stage);
     let duration_ms = monotonic_ms().saturating_sub(began_ms);
     let (ok, detail) = outcome(&launched, duration_ms);
-    if plan.place.record().is_file() {
-        merge::discard(&book, &plan.place, context.clock.now_ms())
+    if plan.location.record().is_file() {
+        merge::discard(&grants, &plan.location, context.clock.now_ms())
             .map_err(|error| Error::launch(&error))?;
     }
-    Ok(Probed {
+    Ok(AgentProbe {
         ok,
         detail,
         duration_ms,
@@ -134,7 +134,7 @@ fn plan(
     let id = id.map_err(|error| Error::launch(&error))?;
     let kind = AgentKind::parse(agent.name).map_err(|error| Error::failed(&error))?;
     Ok(LaunchPlan {
-        place: sandboxes(context).place(&project_key(&dir), &id),
+        location: sandboxes(context).location(&project_key(&dir), &id),
         project_name: "health".to_owned(),
         settings: config.agents.get(agent.name).cloned().unwrap_or_default(),
         agent: kind,

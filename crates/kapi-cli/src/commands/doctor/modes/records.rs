@@ -13,13 +13,13 @@ use kapi_machine::audit::StreamFault;
 use kapi_store::layout::HomeLayout;
 use kapi_sys::disk::Disk as _;
 use kapi_workflow::record::audit::audit_workflow;
-use kapi_workflow::record::index::WorkflowStanding;
-use kapi_workflow::record::snapshot::Snapshot;
+use kapi_workflow::record::index::WorkflowSummary;
+use kapi_workflow::record::snapshot::WorkflowSnapshot;
 use kapi_workflow::record::workflows::Workflows;
 use kapi_workflow::rules::documents::documents;
 use kapi_workflow::rules::state::Workflow;
 
-use crate::commands::doctor::modes::{Class, Probe, Wish};
+use crate::commands::doctor::modes::{Class, Probe, RepairChoice};
 use crate::context::Context;
 use crate::error::{Error, chain};
 use crate::exit_code::Exit;
@@ -27,14 +27,14 @@ use crate::workflow::approving;
 
 /// A workflow that is looked at.
 #[derive(Clone, Copy)]
-struct Looked<'a> {
+struct ExaminedWorkflow<'a> {
     context: &'a Context,
     project: &'a Project<'a>,
     key: &'a WorkflowKey,
 }
 
 /// Looks at every workflow.
-pub(super) fn probes(context: &Context, wish: Wish) -> Result<Vec<Probe>, Error> {
+pub(super) fn probes(context: &Context, wish: RepairChoice) -> Result<Vec<Probe>, Error> {
     let root = match context.project_root() {
         Ok(root) => root,
         Err(error) if error.exit == Exit::NotFound => return Ok(vec![none()]),
@@ -49,16 +49,16 @@ pub(super) fn probes(context: &Context, wish: Wish) -> Result<Vec<Probe>, Error>
     }
     let mut probes = Vec::new();
     for listed in &listed {
-        let looked = Looked {
+        let looked = ExaminedWorkflow {
             context,
             project: &project,
             key: &listed.key,
         };
-        match &listed.standing {
-            WorkflowStanding::Damaged(error) => {
+        match &listed.state {
+            WorkflowSummary::Damaged(error) => {
                 probes.push(looked.failed(Class::EventSnapshot, error));
             }
-            WorkflowStanding::Known(_) => {
+            WorkflowSummary::Known(_) => {
                 probes.extend(looked.mended(wish));
                 probes.extend(looked.probes());
             }
@@ -71,12 +71,12 @@ fn none() -> Probe {
     Probe::good(Class::EventSnapshot, "workflows", "none yet")
 }
 
-impl Looked<'_> {
+impl ExaminedWorkflow<'_> {
     /// Writes again what follows from the log; what refuses is a hindrance of its own.
-    fn mended(self, wish: Wish) -> Option<Probe> {
+    fn mended(self, wish: RepairChoice) -> Option<Probe> {
         match wish {
-            Wish::Look => None,
-            Wish::Mend => match Workflows::of(self.project).repair_workflow(self.key) {
+            RepairChoice::Look => None,
+            RepairChoice::Mend => match Workflows::of(self.project).repair_workflow(self.key) {
                 Ok(_) => None,
                 Err(error) => Some(self.failed(Class::EventSnapshot, &error)),
             },
@@ -209,7 +209,7 @@ impl Looked<'_> {
         }
         let file = self.project.layout.workflow(key.mode, &key.id).snapshot();
         let bytes = disk.read(&file, 0).ok().flatten().unwrap_or_default();
-        let snapshot: Option<Snapshot> = serde_json::from_slice(&bytes).ok();
+        let snapshot: Option<WorkflowSnapshot> = serde_json::from_slice(&bytes).ok();
         let said = snapshot.map(|snapshot| (snapshot.status, snapshot.phase, snapshot.subphase));
         if said != Some(stands) {
             let detail = format!("{} does not match the log", file.display());

@@ -16,12 +16,12 @@ use kapi_goal::rules::contract::TURNS_DEFAULT;
 use kapi_store::layout::ProjectLayout;
 use kapi_sys::clock::Clock as _;
 use kapi_workflow::record::audit::audit_workflow;
-use kapi_workflow::record::snapshot::Snapshot;
+use kapi_workflow::record::snapshot::WorkflowSnapshot;
 use kapi_workflow::record::start::NewWorkflow;
 use kapi_workflow::record::workflows::Workflows;
-use kapi_workflow::rules::mode_spec::{ModeSpec, Opening, Repository};
+use kapi_workflow::rules::mode_spec::{ModeSpec, Opening, RepositoryNeed};
 use kapi_workflow::rules::modes::Begin;
-use kapi_workflow::rules::terms::{PlanApproval, Terms};
+use kapi_workflow::rules::terms::{PlanApproval, WorkflowTerms};
 
 use crate::commands::doctor::modes::surface::modes;
 use crate::commands::doctor::modes::{Class, Probe};
@@ -84,14 +84,14 @@ fn started(context: &Context, root: &Path, mode: Mode) -> Result<String, String>
     }
     let layout = project.layout.workflow(key.mode, &key.id);
     let bytes = fs::read(layout.snapshot()).map_err(|error| format!("no snapshot: {error}"))?;
-    let snapshot: Snapshot = serde_json::from_slice(&bytes)
+    let snapshot: WorkflowSnapshot = serde_json::from_slice(&bytes)
         .map_err(|error| format!("the snapshot does not parse: {error}"))?;
-    let place = snapshot.subphase.map_or_else(
+    let location = snapshot.subphase.map_or_else(
         || snapshot.phase.clone(),
         |sub| format!("{}/{sub}", snapshot.phase),
     );
     Ok(format!(
-        "in {place}; log, state, snapshot and documents agree ({} events)",
+        "in {location}; log, state, snapshot and documents agree ({} events)",
         audit.records
     ))
 }
@@ -109,15 +109,15 @@ fn project(context: &Context, app: PathBuf, home: PathBuf) -> Project<'_> {
 fn begin(mode: Mode) -> Option<Begin> {
     let spec = ModeSpec::of(mode)?;
     let commit = match spec.repository {
-        Repository::Optional => None,
-        Repository::Required => Some(NO_COMMIT.to_owned()),
+        RepositoryNeed::Optional => None,
+        RepositoryNeed::Required => Some(NO_COMMIT.to_owned()),
     };
     let context = None;
     (spec.open)(Opening { commit, context }).ok()
 }
 
-fn terms() -> Terms {
-    Terms {
+fn terms() -> WorkflowTerms {
+    WorkflowTerms {
         agent: "command:true".to_owned(),
         reviewer: None,
         judge: Judge::None,

@@ -43,14 +43,14 @@ fn of(root: &clap::Command) -> Vec<Probe> {
         .into_iter()
         .filter(|name| root.find_subcommand(name).is_none())
         .collect();
-    probes.push(told("kapi status, clear", &missing, "missing"));
+    probes.push(reported("kapi status, clear", &missing, "missing"));
     let is_left = |name: &&str| {
         let mut modes = modes().filter_map(|mode| root.find_subcommand(mode.as_str()));
         root.find_subcommand(name).is_some()
             || modes.any(|mode| mode.find_subcommand(name).is_some())
     };
     let left: Vec<&str> = REMOVED.into_iter().filter(is_left).collect();
-    probes.push(told("removed commands", &left, "still there"));
+    probes.push(reported("removed commands", &left, "still there"));
     probes
 }
 
@@ -77,7 +77,7 @@ fn of_mode(root: &clap::Command, mode: Mode) -> Probe {
     Probe::good(Class::CommandSurface, &name, verbs.join(", "))
 }
 
-fn told(name: &str, wrong: &[&str], what: &str) -> Probe {
+fn reported(name: &str, wrong: &[&str], what: &str) -> Probe {
     if wrong.is_empty() {
         Probe::good(Class::CommandSurface, name, "as expected")
     } else {

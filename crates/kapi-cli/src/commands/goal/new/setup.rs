@@ -5,15 +5,15 @@
 use kapi_core::id::GoalId;
 use kapi_core::text::agent_name;
 use kapi_goal::record::project::Project;
-use kapi_goal::rules::command::Command;
-use kapi_goal::rules::event::Event;
-use kapi_goal::rules::state::{Goal, Status};
+use kapi_goal::rules::command::GoalCommand;
+use kapi_goal::rules::event::GoalEvent;
+use kapi_goal::rules::state::{Goal, GoalStatus};
 
-use crate::commands::goal::pick::Picked;
-use crate::commands::goal::{approve, new, standing};
+use crate::commands::goal::pick::GoalChoice;
+use crate::commands::goal::{approve, new, unfinished};
 use crate::commands::run::DRAFTS_MAX;
 use crate::context::Context;
-use crate::contract::{self, Draft, isolation, words};
+use crate::contract::{self, ContractDraft, isolation, words};
 use crate::driving::{self, WhenParked};
 use crate::error::Error;
 use crate::exit_code::Exit;
@@ -24,7 +24,7 @@ pub(super) fn run(context: &Context, args: &new::Args) -> Result<Exit, Error> {
     for _ in 0..DRAFTS_MAX {
         let draft = contract::draft_for_agent(context, &args.run)?;
         let project = context.project(&draft.root, "kapi goal new");
-        let choice = standing::choose(context, &project, args.wish())?;
+        let choice = unfinished::choose(context, &project, args.wish())?;
         context.ui.say(&format!(
             "{} is drafting the contract; it can read the project but change nothing.",
             agent_name(&draft.contract.agent)
@@ -39,16 +39,16 @@ pub(super) fn run(context: &Context, args: &new::Args) -> Result<Exit, Error> {
         let begun = project
             .log(&id)
             .map_err(|error| Error::engine(&error, &id.to_string()))?;
-        let run = driving::Run {
+        let run = driving::GoalRun {
             project: &project,
             id: &id,
             config: &draft.config,
         };
         let goal = driving::drive_unreported(context, &run, begun, &interrupts, WhenParked::Stay)?;
-        if goal.status != Status::Proposed {
+        if goal.status != GoalStatus::Proposed {
             // The preference has approved it on the way.
             if goal.approval.is_some() {
-                standing::carry_out(context, &project, &choice, &id)?;
+                unfinished::carry_out(context, &project, &choice, &id)?;
             }
             return Ok(driving::settle(
                 context,
@@ -57,7 +57,7 @@ pub(super) fn run(context: &Context, args: &new::Args) -> Result<Exit, Error> {
                 &interrupts,
             ));
         }
-        let picked = Picked {
+        let picked = GoalChoice {
             project: project.clone(),
             id: id.clone(),
             goal,
@@ -65,7 +65,7 @@ pub(super) fn run(context: &Context, args: &new::Args) -> Result<Exit, Error> {
         let Some(begun) = approved(context, args, &draft, &picked)? else {
             return Ok(new::waits(context, &picked.goal, &choice));
         };
-        standing::carry_out(context, &project, &choice, &id)?;
+        unfinished::carry_out(context, &project, &choice, &id)?;
         if args.no_run {
             return Ok(new::rests(context, &new::load(&project, &id)?));
         }
@@ -76,7 +76,11 @@ pub(super) fn run(context: &Context, args: &new::Args) -> Result<Exit, Error> {
 }
 
 /// Begins the setup, unless another run took the branch since.
-fn begin(context: &Context, project: &Project<'_>, draft: &Draft) -> Result<Option<GoalId>, Error> {
+fn begin(
+    context: &Context,
+    project: &Project<'_>,
+    draft: &ContractDraft,
+) -> Result<Option<GoalId>, Error> {
     let _held = naming::hold(project)?;
     let reserved = naming::reserved(project)?;
     if !naming::is_free(&draft.contract.branch, &draft.survey, &reserved)? {
@@ -92,9 +96,9 @@ fn begin(context: &Context, project: &Project<'_>, draft: &Draft) -> Result<Opti
 fn approved(
     context: &Context,
     args: &new::Args,
-    draft: &Draft,
-    picked: &Picked<'_>,
-) -> Result<Option<Vec<kapi_machine::logged::Logged<Event>>>, Error> {
+    draft: &ContractDraft,
+    picked: &GoalChoice<'_>,
+) -> Result<Option<Vec<kapi_machine::logged::EventRecord<GoalEvent>>>, Error> {
     let goal: &Goal = &picked.goal;
     let notes = isolation::isolation_note(&goal.contract);
     words::show_whole(context, &goal.contract, &notes);
@@ -104,7 +108,7 @@ fn approved(
         Err(error) => {
             if error.exit == Exit::Denied {
                 let reason = Some("the contract was rejected".to_owned());
-                picked.submit(context, &Command::Cancel { reason })?;
+                picked.submit(context, &GoalCommand::Cancel { reason })?;
             }
             return Err(error);
         }

@@ -2,8 +2,8 @@
 
 use kapi_core::actor::Actor;
 use kapi_sys::clock::Clock as _;
-use kapi_task::record::guardrails::{Added, NewLesson};
-use kapi_task::rules::guardrail::{LessonState, Severity, Source};
+use kapi_task::record::guardrails::{LessonOutcome, NewLesson};
+use kapi_task::rules::guardrail::{LessonSource, LessonState, Severity};
 use kapi_wire::kernel::memory::EntryView;
 use serde_json::json;
 
@@ -46,8 +46,8 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
         let memory = kernel.memory();
         let added = memory.add(&new).map_err(|error| failed(&error))?;
         let (entry, is_new) = match added {
-            Added::New(entry) => (entry, true),
-            Added::Repeated(entry) => (entry, false),
+            LessonOutcome::New(entry) => (entry, true),
+            LessonOutcome::Repeated(entry) => (entry, false),
         };
         let file = memory.file(&entry.domain);
         match context.ui.format {
@@ -79,10 +79,10 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
 }
 
 /// Returns who says it.
-fn source(actor: &Actor) -> Source {
+fn source(actor: &Actor) -> LessonSource {
     match actor {
-        Actor::Human { user } => Source::person(user),
-        Actor::Agent { run } => Source::agent(run),
-        Actor::Engine => Source::agent("kapi"),
+        Actor::Human { user } => LessonSource::person(user),
+        Actor::Agent { run } => LessonSource::agent(run),
+        Actor::Engine => LessonSource::agent("kapi"),
     }
 }

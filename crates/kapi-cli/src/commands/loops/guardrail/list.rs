@@ -23,7 +23,7 @@ pub(crate) struct Args {
 }
 
 #[derive(Debug, Serialize)]
-struct View {
+struct LessonListView {
     entries: Vec<EntryView>,
     /// Lines that look like lessons and are none.
     unread: Vec<UnreadView>,
@@ -47,7 +47,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
         let now_ms = context.clock.now_ms();
         let wanted = listing.entries.iter();
         let wanted = wanted.filter(|entry| state.is_none_or(|state| entry.state == state));
-        let view = View {
+        let view = LessonListView {
             entries: wanted.map(|entry| EntryView::of(entry, now_ms)).collect(),
             unread: listing
                 .unread
@@ -67,7 +67,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
     })
 }
 
-fn human(context: &Context, view: &View) {
+fn human(context: &Context, view: &LessonListView) {
     for entry in &view.entries {
         let state = if entry.is_expired {
             "expired"

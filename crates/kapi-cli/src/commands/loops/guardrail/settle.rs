@@ -20,7 +20,7 @@ pub(crate) struct Args {
 
 /// What becomes of a lesson.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum To {
+pub(super) enum LessonSettlement {
     /// It is told.
     Accepted,
     /// It is not.
@@ -30,20 +30,20 @@ pub(super) enum To {
 }
 
 /// Settles a lesson.
-pub(super) fn run(context: &Context, args: &Args, to: To) -> Result<Exit, Error> {
+pub(super) fn run(context: &Context, args: &Args, to: LessonSettlement) -> Result<Exit, Error> {
     kernel::with(context, "kapi loop guardrail", |kernel| {
         kernel.prepare()?;
         let (memory, actor) = (kernel.memory(), &context.actor);
         let (settled, words) = match to {
-            To::Accepted => (memory.accept(actor, &args.id), "is now accepted"),
-            To::Rejected => (memory.reject(actor, &args.id), "is now rejected"),
-            To::Removed => (memory.remove(actor, &args.id), "is removed"),
+            LessonSettlement::Accepted => (memory.accept(actor, &args.id), "is now accepted"),
+            LessonSettlement::Rejected => (memory.reject(actor, &args.id), "is now rejected"),
+            LessonSettlement::Removed => (memory.remove(actor, &args.id), "is removed"),
         };
         let entry = settled.map_err(|error| failed(&error))?;
         match context.ui.format {
             Format::Json => context.ui.json(&json!({
                 "type": "guardrail",
-                "removed": to == To::Removed,
+                "removed": to == LessonSettlement::Removed,
                 "entry": EntryView::of(&entry, context.clock.now_ms()),
             })),
             Format::Human => {

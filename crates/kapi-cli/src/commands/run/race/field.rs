@@ -18,7 +18,7 @@ use crate::error::Error;
 
 /// What a race is run with.
 #[derive(Clone, Copy)]
-pub(super) struct Field<'a> {
+pub(super) struct RaceField<'a> {
     pub(super) context: &'a Context,
     pub(super) project: &'a Project<'a>,
     pub(super) config: &'a Config,
@@ -34,7 +34,7 @@ pub(super) struct Field<'a> {
 /// Why lanes could not be driven, by goal.
 pub(super) type Troubles = BTreeMap<GoalId, Error>;
 
-impl<'a> Field<'a> {
+impl<'a> RaceField<'a> {
     /// Returns the lanes, as they stand.
     pub(super) fn lanes(&self) -> Result<Vec<Lane>, Error> {
         race::lanes(self.project, self.of).map_err(|error| self.failed(&error))

@@ -12,16 +12,16 @@ use kapi_core::id::GoalId;
 use kapi_goal::record::error::EngineError;
 use kapi_goal::record::race;
 use kapi_goal::record::race::{Lane, Winner};
-use kapi_goal::rules::command::Command;
-use kapi_goal::rules::event::Event;
-use kapi_goal::rules::state::{Goal, Status};
-use kapi_machine::logged::Logged;
+use kapi_goal::rules::command::GoalCommand;
+use kapi_goal::rules::event::GoalEvent;
+use kapi_goal::rules::state::{Goal, GoalStatus};
+use kapi_machine::logged::EventRecord;
 use kapi_sys::alarm::{Alarm, AlarmWaker, WakeSources};
 
-use crate::commands::run::race::field::{Field, Troubles};
+use crate::commands::run::race::field::{RaceField, Troubles};
 use crate::commands::run::race::view;
 use crate::driving::attendance::{alarm, alarm_failed};
-use crate::driving::{self, Run, WhenParked};
+use crate::driving::{self, GoalRun, WhenParked};
 use crate::error::Error;
 use crate::exit_code::Exit;
 
@@ -34,17 +34,17 @@ const ENDED_MAX: usize = 16;
 ///
 /// `begun` is what this command recorded already; each lane shows its own first.
 pub(super) fn run(
-    field: &Field<'_>,
-    begun: &BTreeMap<GoalId, Vec<Logged<Event>>>,
+    field: &RaceField<'_>,
+    begun: &BTreeMap<GoalId, Vec<EventRecord<GoalEvent>>>,
 ) -> Result<Exit, Error> {
     let (sender, receiver) = sync_channel(ENDED_MAX);
     let alarm = alarm()?;
     let mut troubles = Troubles::new();
     thread::scope(|scope| {
-        let mut watch = Watch {
+        let mut watch = LaneWatch {
             field,
             scope,
-            bell: alarm.bell(),
+            waker: alarm.waker(),
             alarm,
             sender,
             receiver,
@@ -69,20 +69,20 @@ pub(super) fn run(
 }
 
 /// The one that looks at all lanes.
-struct Watch<'scope, 'env, 'run> {
-    field: &'env Field<'env>,
+struct LaneWatch<'scope, 'env, 'run> {
+    field: &'env RaceField<'env>,
     scope: &'scope Scope<'scope, 'env>,
     alarm: Alarm,
-    bell: AlarmWaker,
+    waker: AlarmWaker,
     sender: SyncSender<(GoalId, Result<(), Error>)>,
     receiver: Receiver<(GoalId, Result<(), Error>)>,
-    begun: &'run BTreeMap<GoalId, Vec<Logged<Event>>>,
+    begun: &'run BTreeMap<GoalId, Vec<EventRecord<GoalEvent>>>,
     started: BTreeSet<GoalId>,
     running: BTreeSet<GoalId>,
     troubles: &'run mut Troubles,
 }
 
-impl<'env> Watch<'_, 'env, '_> {
+impl<'env> LaneWatch<'_, 'env, '_> {
     fn run(&mut self) -> Result<(), Error> {
         let mut is_won = false;
         loop {
@@ -120,7 +120,10 @@ impl<'env> Watch<'_, 'env, '_> {
 
     /// Stops the others once a lane is proved.
     fn settle(&self, lanes: &[Lane]) -> Result<Option<Winner>, Error> {
-        let Some(done) = lanes.iter().find(|lane| lane.goal.status == Status::Done) else {
+        let Some(done) = lanes
+            .iter()
+            .find(|lane| lane.goal.status == GoalStatus::Done)
+        else {
             return Ok(None);
         };
         let field = self.field;
@@ -140,20 +143,20 @@ impl<'env> Watch<'_, 'env, '_> {
         for lane in lanes {
             let goal = &lane.goal;
             let is_watched = self.field.when_parked == WhenParked::Stay && !is_won;
-            let is_due = goal.is_driven() || goal.status == Status::Waiting && is_watched;
-            let has_room = u32::try_from(self.running.len()).is_ok_and(|n| n < self.field.jobs);
-            if !is_due || !has_room || !self.started.insert(goal.id.clone()) {
+            let is_due = goal.is_driven() || goal.status == GoalStatus::Waiting && is_watched;
+            let has_capacity = u32::try_from(self.running.len()).is_ok_and(|n| n < self.field.jobs);
+            if !is_due || !has_capacity || !self.started.insert(goal.id.clone()) {
                 continue;
             }
             self.running.insert(goal.id.clone());
             let (field, id) = (self.field, goal.id.clone());
             let begun = self.begun.get(&id).cloned().unwrap_or_default();
-            let (sender, bell) = (self.sender.clone(), self.bell.clone());
+            let (sender, waker) = (self.sender.clone(), self.waker.clone());
             self.scope.spawn(move || {
                 let ended = drive(field, &id, begun);
                 // Nobody listens any more when the one that looks has failed.
                 drop(sender.send((id, ended)));
-                bell.ring();
+                waker.ring();
             });
         }
     }
@@ -174,8 +177,12 @@ impl<'env> Watch<'_, 'env, '_> {
     }
 }
 
-fn drive(field: &Field<'_>, id: &GoalId, begun: Vec<Logged<Event>>) -> Result<(), Error> {
-    let run = Run {
+fn drive(
+    field: &RaceField<'_>,
+    id: &GoalId,
+    begun: Vec<EventRecord<GoalEvent>>,
+) -> Result<(), Error> {
+    let run = GoalRun {
         project: field.project,
         id,
         config: field.config,
@@ -192,13 +199,13 @@ fn drive(field: &Field<'_>, id: &GoalId, begun: Vec<Logged<Event>>) -> Result<()
 
 /// Pauses the lanes that nobody drove when the person stopped the race. A parked one stays
 /// parked: it costs nothing, and wakes by itself.
-fn pause_rest(field: &Field<'_>) -> Result<(), Error> {
-    let is_left = |goal: &Goal| goal.status == Status::Active;
+fn pause_rest(field: &RaceField<'_>) -> Result<(), Error> {
+    let is_left = |goal: &Goal| goal.status == GoalStatus::Active;
     for lane in field.lanes()?.iter().filter(|lane| is_left(&lane.goal)) {
         let person = &field.context.actor;
         match field
             .project
-            .submit(&lane.goal.id, person, &Command::Interrupt)
+            .submit(&lane.goal.id, person, &GoalCommand::Interrupt)
         {
             Ok(_) | Err(EngineError::Denied(_)) => {}
             Err(error) => return Err(field.failed(&error)),

@@ -4,18 +4,20 @@
 
 use kapi_check::rules::proof::inspection::Inspection;
 use kapi_core::text::agent_name;
-use kapi_goal::perform::survey::Survey;
+use kapi_goal::perform::survey::RepositorySurvey;
 use kapi_goal::record::project::Project;
 use kapi_goal::record::race::{Lane, Winner};
 use kapi_goal::rules::contract::RaceEnd;
-use kapi_goal::rules::race::{Criterion, DiffSize, Entrant, HiddenChecks, Proof, Ranked, rank};
+use kapi_goal::rules::race::{
+    DiffSize, Entrant, HiddenChecksResult, LaneProof, RankCriterion, RankedLane, rank,
+};
 use kapi_goal::rules::state::Goal;
 use kapi_goal::rules::words;
 use kapi_wire::result::UsageView;
 use serde::Serialize;
 
 use crate::amount;
-use crate::commands::run::race::field::{Field, Troubles};
+use crate::commands::run::race::field::{RaceField, Troubles};
 use crate::context::Context;
 use crate::contract::short;
 use crate::error::Error;
@@ -24,7 +26,7 @@ use crate::ui::{Format, Ui};
 
 /// How a race came out.
 #[derive(Debug, Serialize)]
-struct View {
+struct RaceView {
     /// Always `race`.
     #[serde(rename = "type")]
     kind: &'static str,
@@ -50,13 +52,13 @@ struct WinnerView {
 #[derive(Debug, Serialize)]
 struct LaneView {
     rank: u32,
-    ahead_by: Option<Criterion>,
+    ahead_by: Option<RankCriterion>,
     lane: u32,
     goal: String,
     agent: String,
     status: &'static str,
-    proof: Proof,
-    hidden: HiddenChecks,
+    proof: LaneProof,
+    hidden: HiddenChecksResult,
     usage: UsageView,
     turns: u32,
     wall_ms: u64,
@@ -73,7 +75,7 @@ struct LaneView {
 
 /// Reports how a race came out, and returns what the process exits with.
 pub(super) fn report(
-    field: &Field<'_>,
+    field: &RaceField<'_>,
     lanes: &[Lane],
     winner: Option<&Winner>,
     troubles: &Troubles,
@@ -83,7 +85,8 @@ pub(super) fn report(
         Format::Json => field.context.ui.json(&view),
         Format::Human => human(field.context.ui, &view),
     }
-    let is_accepted = |lane: &LaneView| matches!(lane.proof, Proof::Proved | Proof::Accepted);
+    let is_accepted =
+        |lane: &LaneView| matches!(lane.proof, LaneProof::Proved | LaneProof::Accepted);
     let is_good = match view.ends {
         RaceEnd::FirstProved => view.winner.is_some(),
         RaceEnd::Compare => view.lanes.iter().any(is_accepted),
@@ -104,9 +107,9 @@ pub(crate) fn lines(project: &Project<'_>, goal: &Goal) -> Result<Vec<String>, E
     };
     let failed = |error| Error::engine(&error, &goal.id.to_string());
     let winner = kapi_goal::record::race::winner(project, race.of).map_err(failed)?;
-    let standing = winner.map_or_else(String::new, |winner| format!("; {}", winner.reason()));
+    let state = winner.map_or_else(String::new, |winner| format!("; {}", winner.reason()));
     let mut lines = vec![format!(
-        "lane {} of {}, race {:03}{standing}",
+        "lane {} of {}, race {:03}{state}",
         race.lane, race.lanes, race.of
     )];
     for lane in kapi_goal::record::race::lanes(project, race.of).map_err(failed)? {
@@ -125,11 +128,11 @@ pub(crate) fn lines(project: &Project<'_>, goal: &Goal) -> Result<Vec<String>, E
 }
 
 fn view(
-    field: &Field<'_>,
+    field: &RaceField<'_>,
     lanes: &[Lane],
     winner: Option<&Winner>,
     troubles: &Troubles,
-) -> Result<View, Error> {
+) -> Result<RaceView, Error> {
     let ends = lanes
         .first()
         .map_or(RaceEnd::FirstProved, |lane| lane.race.ends);
@@ -141,7 +144,7 @@ fn view(
     let mut ranked = rank(entrants);
     if let Some(winner) = winner {
         // What was proved first has won, whatever was proved after it.
-        let is_other = |ranked: &Ranked| ranked.entrant.lane != winner.lane;
+        let is_other = |ranked: &RankedLane| ranked.entrant.lane != winner.lane;
         ranked.sort_by_key(is_other);
     }
     let winner = match ends {
@@ -162,7 +165,7 @@ fn view(
         })
         .collect();
     let next = next(field.of, winner.as_ref(), &lanes);
-    Ok(View {
+    Ok(RaceView {
         kind: "race",
         race: field.of,
         ends,
@@ -173,10 +176,10 @@ fn view(
 }
 
 /// The first of a comparison, if it is proved and nothing else shares its place.
-fn best(ranked: &[Ranked], lanes: &[Lane]) -> Option<WinnerView> {
+fn best(ranked: &[RankedLane], lanes: &[Lane]) -> Option<WinnerView> {
     let first = ranked.first()?;
     let is_shared = ranked.get(1).is_some_and(|next| next.rank == first.rank);
-    if first.entrant.proof != Proof::Proved || is_shared {
+    if first.entrant.proof != LaneProof::Proved || is_shared {
         return None;
     }
     let is_it = |lane: &&Lane| lane.race.lane == first.entrant.lane;
@@ -188,7 +191,7 @@ fn best(ranked: &[Ranked], lanes: &[Lane]) -> Option<WinnerView> {
     })
 }
 
-fn lane_view(ranked: &Ranked, goal: &Goal, trouble: Option<String>) -> LaneView {
+fn lane_view(ranked: &RankedLane, goal: &Goal, trouble: Option<String>) -> LaneView {
     LaneView {
         rank: ranked.rank,
         ahead_by: ranked.ahead_by,
@@ -217,13 +220,13 @@ fn lane_view(ranked: &Ranked, goal: &Goal, trouble: Option<String>) -> LaneView 
     }
 }
 
-fn diff(context: &Context, field: &Field<'_>, goal: &Goal) -> Result<Option<DiffSize>, Error> {
+fn diff(context: &Context, field: &RaceField<'_>, goal: &Goal) -> Result<Option<DiffSize>, Error> {
     let candidate = goal.candidate.as_ref().map(|candidate| &candidate.commit);
     let Some(commit) = goal.result.as_ref().or(candidate) else {
         return Ok(None);
     };
-    let book = context.book(field.config);
-    Survey::of(&book, field.project.layout.root())
+    let grants = context.grants(field.config);
+    RepositorySurvey::of(&grants, field.project.layout.root())
         .and_then(|survey| survey.diff_size(&goal.contract.base.commit, commit))
         .map(Some)
         .map_err(|failure| Error::world(&failure))
@@ -249,7 +252,7 @@ fn next(of: u32, winner: Option<&WinnerView>, lanes: &[LaneView]) -> Vec<String>
     next
 }
 
-fn human(ui: Ui, view: &View) {
+fn human(ui: Ui, view: &RaceView) {
     let head = match (&view.winner, view.ends) {
         (Some(winner), RaceEnd::FirstProved) => format!("lane {} won", winner.lane),
         (Some(winner), RaceEnd::Compare) => format!("lane {} ranks first", winner.lane),
@@ -325,30 +328,30 @@ fn cells(lane: &LaneView) -> [String; 9] {
     ]
 }
 
-const fn proof_words(proof: Proof) -> &'static str {
+const fn proof_words(proof: LaneProof) -> &'static str {
     match proof {
-        Proof::Proved => "proved",
-        Proof::Accepted => "accepted",
-        Proof::Unproved => "unproved",
-        Proof::Nothing => "no work",
+        LaneProof::Proved => "proved",
+        LaneProof::Accepted => "accepted",
+        LaneProof::Unproved => "unproved",
+        LaneProof::Nothing => "no work",
     }
 }
 
-const fn hidden_words(hidden: HiddenChecks) -> &'static str {
+const fn hidden_words(hidden: HiddenChecksResult) -> &'static str {
     match hidden {
-        HiddenChecks::Passed => "passed",
-        HiddenChecks::NotAsked => "–",
-        HiddenChecks::Failed => "failed",
-        HiddenChecks::NotReached => "not reached",
+        HiddenChecksResult::Passed => "passed",
+        HiddenChecksResult::NotAsked => "–",
+        HiddenChecksResult::Failed => "failed",
+        HiddenChecksResult::NotReached => "not reached",
     }
 }
 
-const fn by_words(by: Criterion) -> &'static str {
+const fn by_words(by: RankCriterion) -> &'static str {
     match by {
-        Criterion::Proof => "what proves it",
-        Criterion::Hidden => "the hidden checks",
-        Criterion::Cost => "its cost",
-        Criterion::Time => "its time",
-        Criterion::Diff => "the size of its diff",
+        RankCriterion::Proof => "what proves it",
+        RankCriterion::Hidden => "the hidden checks",
+        RankCriterion::Cost => "its cost",
+        RankCriterion::Time => "its time",
+        RankCriterion::Diff => "the size of its diff",
     }
 }

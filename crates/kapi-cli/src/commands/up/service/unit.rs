@@ -12,14 +12,14 @@ const MARK: &str = "Written by `kapi up --install`";
 
 /// Which system runs it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-pub(super) enum Kind {
+pub(super) enum ServiceKind {
     /// A systemd user unit
     Systemd,
     /// A launchd user agent
     Launchd,
 }
 
-impl Kind {
+impl ServiceKind {
     /// Returns the one of this machine.
     pub(super) const fn usual() -> Self {
         if cfg!(target_os = "macos") {
@@ -34,7 +34,7 @@ impl Kind {
 #[derive(Debug, Clone)]
 pub(super) struct Unit {
     /// Which system runs it.
-    pub(super) kind: Kind,
+    pub(super) kind: ServiceKind,
     /// The project's name, unlike every other's.
     pub(super) name: String,
     /// The program.
@@ -56,8 +56,8 @@ impl Unit {
     /// Returns the name of the file.
     pub(super) fn file_name(&self) -> String {
         match self.kind {
-            Kind::Systemd => format!("kapi-{}.service", self.name),
-            Kind::Launchd => format!("{}.plist", self.label()),
+            ServiceKind::Systemd => format!("kapi-{}.service", self.name),
+            ServiceKind::Launchd => format!("{}.plist", self.label()),
         }
     }
 
@@ -66,8 +66,8 @@ impl Unit {
         let program = plain(&self.program)?;
         let root = plain(&self.root)?;
         match self.kind {
-            Kind::Systemd => self.systemd(program, root),
-            Kind::Launchd => self.launchd(program, root),
+            ServiceKind::Systemd => self.systemd(program, root),
+            ServiceKind::Launchd => self.launchd(program, root),
         }
     }
 
@@ -76,11 +76,13 @@ impl Unit {
         let words = |words: &[&str]| words.iter().map(|&word| word.to_owned()).collect();
         let file = self.file_name();
         match self.kind {
-            Kind::Systemd => vec![
+            ServiceKind::Systemd => vec![
                 words(&["systemctl", "--user", "daemon-reload"]),
                 words(&["systemctl", "--user", "enable", "--now", &file]),
             ],
-            Kind::Launchd => vec![words(&["launchctl", "load", "-w", &path.to_string_lossy()])],
+            ServiceKind::Launchd => {
+                vec![words(&["launchctl", "load", "-w", &path.to_string_lossy()])]
+            }
         }
     }
 
@@ -88,14 +90,14 @@ impl Unit {
     pub(super) fn disabling(&self, path: &Path) -> Vec<Vec<String>> {
         let words = |words: &[&str]| words.iter().map(|&word| word.to_owned()).collect();
         match self.kind {
-            Kind::Systemd => vec![words(&[
+            ServiceKind::Systemd => vec![words(&[
                 "systemctl",
                 "--user",
                 "disable",
                 "--now",
                 &self.file_name(),
             ])],
-            Kind::Launchd => vec![words(&[
+            ServiceKind::Launchd => vec![words(&[
                 "launchctl",
                 "unload",
                 "-w",
@@ -255,9 +257,9 @@ mod tests {
     use std::collections::BTreeMap;
     use std::path::PathBuf;
 
-    use super::{Kind, Unit};
+    use super::{ServiceKind, Unit};
 
-    fn unit(kind: Kind, root: &str) -> Unit {
+    fn unit(kind: ServiceKind, root: &str) -> Unit {
         Unit {
             kind,
             name: "app-1a2b".to_owned(),
@@ -270,7 +272,9 @@ mod tests {
 
     #[test]
     fn names_that_mean_something_to_the_system_are_quoted() {
-        let text = unit(Kind::Systemd, "/srv/100% \"mine\"").text().unwrap();
+        let text = unit(ServiceKind::Systemd, "/srv/100% \"mine\"")
+            .text()
+            .unwrap();
         for line in [
             "ExecStart=\"/opt/my kapi/kapi\" up",
             "WorkingDirectory=/srv/100%% \"mine\"",
@@ -279,13 +283,13 @@ mod tests {
             assert!(text.lines().any(|found| found == line), "{line} in {text}");
         }
         assert!(Unit::is_ours(&text));
-        let text = unit(Kind::Launchd, "/srv/<a>&\"b\"").text().unwrap();
+        let text = unit(ServiceKind::Launchd, "/srv/<a>&\"b\"").text().unwrap();
         assert!(
             text.contains("<string>/srv/&lt;a&gt;&amp;&quot;b&quot;</string>"),
             "{text}"
         );
         assert!(Unit::is_ours(&text));
-        for kind in [Kind::Systemd, Kind::Launchd] {
+        for kind in [ServiceKind::Systemd, ServiceKind::Launchd] {
             assert!(unit(kind, "/srv/a\nExecStart=x").text().is_err());
         }
         assert!(!Unit::is_ours("[Service]\nExecStart=/bin/true\n"));

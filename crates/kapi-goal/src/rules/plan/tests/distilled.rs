@@ -5,8 +5,8 @@ use proptest::test_runner::Config;
 
 use super::{AT_MS, id, operations, plan};
 use crate::rules::plan::Plan;
-use crate::rules::plan::distilled::{Distilled, Evidence, Surface};
-use crate::rules::plan::patch::Patch;
+use crate::rules::plan::distilled::{CheckEvidence, DistilledPlan, WorkSurface};
+use crate::rules::plan::patch::TaskPatch;
 
 const HEADINGS: [&str; 8] = [
     "## Problem",
@@ -20,28 +20,28 @@ const HEADINGS: [&str; 8] = [
 ];
 
 fn noted(learning: &str, gotcha: &str) -> Plan {
-    let patch = Patch {
+    let patch = TaskPatch {
         add_learning: Some(learning.to_owned()),
         add_gotcha: Some(gotcha.to_owned()),
-        ..Patch::default()
+        ..TaskPatch::default()
     };
     let batch = operations(r#"[{"op":"reorder","taskId":"B","dependencies":[]}]"#);
     let plan = plan("A B<A C~").update(&id("B"), &patch).unwrap();
     let plan = plan.replan(&batch, "B needs nothing", AT_MS).unwrap();
-    let done: Patch = serde_json::from_str(r#"{"status":"done"}"#).unwrap();
+    let done: TaskPatch = serde_json::from_str(r#"{"status":"done"}"#).unwrap();
     plan.update(&id("A"), &done).unwrap()
 }
 
 #[test]
 fn distilled_says_what_was_solved_and_how_it_was_proved() {
     let plan = noted("the config is cached", "clear the cache first");
-    let document = Distilled {
+    let document = DistilledPlan {
         goal_id: "007-fix-login",
         title: "Fix the login",
         problem: "Fix the login.\n\nDone when: the tests pass.",
         solution: "I fixed it.",
         commit: Some("abc123"),
-        evidence: &[Evidence {
+        evidence: &[CheckEvidence {
             command: "cargo test",
             exit_code: Some(0),
             duration_ms: 1_200,
@@ -49,7 +49,7 @@ fn distilled_says_what_was_solved_and_how_it_was_proved() {
         }],
         judge: Some(("codex", "All criteria are met.")),
         plan: Some(&plan),
-        surfaces: &[Surface {
+        surfaces: &[WorkSurface {
             kind: "logs",
             location: "var/login.log",
             notes: Some("rotated daily"),
@@ -76,7 +76,7 @@ fn distilled_says_what_was_solved_and_how_it_was_proved() {
 
 #[test]
 fn distilled_of_nothing_says_so() {
-    let document = Distilled {
+    let document = DistilledPlan {
         goal_id: "001-a",
         title: "A",
         problem: "a",
@@ -156,16 +156,16 @@ proptest! {
         let [goal_id, title, problem, solution, command, output, by, reason, prd, kind, learning, gotcha] =
             texts[..] else { unreachable!() };
         let plan = noted(&format!("l{learning}"), &format!("g{gotcha}"));
-        let document = Distilled {
+        let document = DistilledPlan {
             goal_id,
             title,
             problem,
             solution,
             commit: Some(kind),
-            evidence: &[Evidence { command, exit_code: None, duration_ms: 1, output_tail: output }],
+            evidence: &[CheckEvidence { command, exit_code: None, duration_ms: 1, output_tail: output }],
             judge: Some((by, reason)),
             plan: Some(&plan),
-            surfaces: &[Surface { kind, location: reason, notes: Some(prd) }],
+            surfaces: &[WorkSurface { kind, location: reason, notes: Some(prd) }],
             prd,
         };
         let text = document.to_markdown();

@@ -1,10 +1,10 @@
 //! The first plan of a goal.
 
 use super::{current, id, plan, refusal, shape, task, tasks};
-use crate::rules::plan::task::{ITEMS_MAX, TITLE_BYTES_MAX, Task, TaskId, TaskStatus};
+use crate::rules::plan::task::{GoalPlanTask, ITEMS_MAX, PlanTaskId, TITLE_BYTES_MAX, TaskStatus};
 use crate::rules::plan::{PLAN_BYTES_MAX, Plan, TASKS_MAX};
 
-fn denied(tasks: &[Task]) -> String {
+fn denied(tasks: &[GoalPlanTask]) -> String {
     refusal(Plan::make(None, tasks))
 }
 
@@ -14,7 +14,7 @@ fn blocks(plan: &Plan) -> Vec<(&str, Vec<&str>)> {
         .map(|task| {
             (
                 task.id.as_str(),
-                task.blocks.iter().map(TaskId::as_str).collect(),
+                task.blocks.iter().map(PlanTaskId::as_str).collect(),
             )
         })
         .collect()
@@ -118,7 +118,7 @@ fn plan_refuses_a_second_plan() {
 
 #[test]
 fn plan_refuses_more_than_its_limits() {
-    let many: Vec<Task> = (0..=TASKS_MAX)
+    let many: Vec<GoalPlanTask> = (0..=TASKS_MAX)
         .map(|n| task(&format!("T{n}"), &[]))
         .collect();
     assert_eq!(
@@ -148,7 +148,7 @@ fn plan_refuses_more_than_its_limits() {
 
 #[test]
 fn plan_refuses_more_text_than_can_be_kept() {
-    let mut many: Vec<Task> = (0..300).map(|n| task(&format!("T{n}"), &[])).collect();
+    let mut many: Vec<GoalPlanTask> = (0..300).map(|n| task(&format!("T{n}"), &[])).collect();
     for task in &mut many {
         task.notes = Some("x".repeat(15_000));
     }
@@ -163,7 +163,7 @@ fn plan_refuses_more_text_than_can_be_kept() {
 
 #[test]
 fn a_chain_of_a_thousand_tasks_is_planned_from_its_end() {
-    let mut chain: Vec<Task> = Vec::new();
+    let mut chain: Vec<GoalPlanTask> = Vec::new();
     for n in 0..TASKS_MAX {
         let next = format!("T{}", n + 1);
         let last = n + 1 == TASKS_MAX;

@@ -2,7 +2,7 @@
 
 use super::{AT_MS, current, id, json, operations, plan, refusal, replanned, status};
 use crate::rules::plan::operation::Operation;
-use crate::rules::plan::patch::Patch;
+use crate::rules::plan::patch::TaskPatch;
 use crate::rules::plan::task::TaskStatus;
 use crate::rules::plan::{CleanEnd, OPERATIONS_MAX, Plan, REASON_BYTES_MAX, REPLANS_MAX, Replan};
 
@@ -16,10 +16,10 @@ fn learnings(plan: &Plan) -> Vec<(&str, Vec<&str>)> {
         .collect()
 }
 
-fn learning(text: &str) -> Patch {
-    Patch {
+fn learning(text: &str) -> TaskPatch {
+    TaskPatch {
         add_learning: Some(text.to_owned()),
-        ..Patch::default()
+        ..TaskPatch::default()
     }
 }
 
@@ -39,7 +39,7 @@ fn replan_tells_its_reason_to_the_affected_tasks_only() {
 
 #[test]
 fn replan_tells_its_reason_to_tasks_whose_dependencies_it_rewrote() {
-    let told = vec!["replan: found out more"];
+    let reported = vec!["replan: found out more"];
     let before = plan("A! B<A C<B D");
     let split = format!(
         r#"[{{"op":"split","taskId":"B","into":[{}]}}]"#,
@@ -54,7 +54,10 @@ fn replan_tells_its_reason_to_tasks_whose_dependencies_it_rewrote() {
     for batch in [split, merge, insert] {
         let after = replanned(&before, &batch).unwrap();
         let lines = learnings(&after);
-        assert!(lines.contains(&("C", told.clone())), "{batch}: {lines:?}");
+        assert!(
+            lines.contains(&("C", reported.clone())),
+            "{batch}: {lines:?}"
+        );
         assert!(lines.contains(&("A", vec![])), "{batch}: {lines:?}");
     }
 }
@@ -241,9 +244,9 @@ fn a_plan_whose_text_is_at_its_limit_can_still_be_worked_off() {
         }
     }
     let mut plan = Plan::make(None, &tasks).unwrap();
-    let add = |n: usize| Patch {
+    let add = |n: usize| TaskPatch {
         add_learning: Some(format!("{n:04}{line}")),
-        ..Patch::default()
+        ..TaskPatch::default()
     };
     let refused = (0..60).find_map(|n| match plan.update(&id("A"), &add(n)) {
         Ok(after) => {

@@ -6,7 +6,9 @@ use proptest::test_runner::Config;
 use serde_json::Value;
 
 use super::{id, plan, task};
-use crate::rules::plan::task::{ContextReference, Phase, Prerequisite, Task, TaskStatus};
+use crate::rules::plan::task::{
+    ContextReference, GoalPlanTask, Prerequisite, TaskPhase, TaskStatus,
+};
 use crate::rules::plan::task_list::task_list;
 use crate::rules::plan::tasks_file::{TasksFile, TurnBudget};
 
@@ -44,10 +46,10 @@ fn owned(texts: &[&str]) -> Vec<String> {
     texts.iter().map(|&text| text.to_owned()).collect()
 }
 
-fn example_task() -> Task {
-    Task {
+fn example_task() -> GoalPlanTask {
+    GoalPlanTask {
         title: "Bootstrap Vitest config".to_owned(),
-        phase: Phase::Bootstrap,
+        phase: TaskPhase::Bootstrap,
         status: TaskStatus::Done,
         blocks: vec![id("T-002")],
         validation_steps: owned(&["cat vitest.config.ts", "bun test --version"]),
@@ -73,7 +75,7 @@ fn tasks_yaml_is_the_specifications_example() {
         goal: "finish migrating auth tests to Vitest",
         done_criteria: "bun test exits 0 with all auth specs green",
         verify_command: Some("bun test"),
-        phase: Phase::Green,
+        phase: TaskPhase::Green,
         ask_before: &ask_before,
         decision_style: None,
         budget: TurnBudget { used: 7, max: 20 },
@@ -93,7 +95,7 @@ fn tasks_yaml_shows_a_goal_without_a_plan() {
         goal: "Fix the login:\n- and # the rest",
         done_criteria: "true",
         verify_command: None,
-        phase: Phase::Analysis,
+        phase: TaskPhase::Analysis,
         ask_before: &[],
         decision_style: Some("small steps, ask rarely"),
         budget: TurnBudget { used: 0, max: 20 },
@@ -188,11 +190,14 @@ fn text() -> impl Strategy<Value = String> {
     ]
 }
 
-fn wild_task() -> impl Strategy<Value = Task> {
+fn wild_task() -> impl Strategy<Value = GoalPlanTask> {
     let list = || prop::collection::vec(text(), 0..4);
-    let place = || prop_oneof![Just(None), text().prop_map(Some)];
-    let context =
-        (place(), place(), text()).prop_map(|(path, url, why)| ContextReference { path, url, why });
+    let location = || prop_oneof![Just(None), text().prop_map(Some)];
+    let context = (location(), location(), text()).prop_map(|(path, url, why)| ContextReference {
+        path,
+        url,
+        why,
+    });
     let prerequisite = (text(), any::<bool>()).prop_map(|(description, cleared)| Prerequisite {
         description,
         cleared,
@@ -206,11 +211,11 @@ fn wild_task() -> impl Strategy<Value = Task> {
         prop::collection::vec(context, 0..3),
         prop::collection::vec(prerequisite, 0..3),
     );
-    (name, text(), lists, rest, place()).prop_map(|(name, title, lists, rest, notes)| {
+    (name, text(), lists, rest, location()).prop_map(|(name, title, lists, rest, notes)| {
         let (context, prerequisites) = rest;
         let (validation_steps, ci_commands, styleguide_rules, guardrails, learnings, gotchas) =
             lists;
-        Task {
+        GoalPlanTask {
             title,
             prerequisites,
             validation_steps,
@@ -242,7 +247,7 @@ proptest! {
             goal,
             done_criteria,
             verify_command: Some(verify),
-            phase: Phase::None,
+            phase: TaskPhase::None,
             ask_before: &texts,
             decision_style: Some(style),
             budget: TurnBudget { used: 1, max: 2 },

@@ -1,11 +1,11 @@
 //! Updates of one task, and what follows for the task at hand.
 
 use super::{current, id, plan, refusal, shape, status};
-use crate::rules::plan::patch::Patch;
-use crate::rules::plan::task::{ContextReference, Phase, Prerequisite, TaskStatus};
-use crate::rules::plan::{CleanEnd, Counts, Plan};
+use crate::rules::plan::patch::TaskPatch;
+use crate::rules::plan::task::{ContextReference, Prerequisite, TaskPhase, TaskStatus};
+use crate::rules::plan::{CleanEnd, Plan, TaskCounts};
 
-fn patch(json: &str) -> Patch {
+fn patch(json: &str) -> TaskPatch {
     serde_json::from_str(json).unwrap()
 }
 
@@ -31,7 +31,7 @@ fn task_update_changes_what_it_names_and_nothing_else() {
     );
     let mut wanted = before.tasks()[0].clone();
     wanted.status = TaskStatus::InProgress;
-    wanted.phase = Phase::Red;
+    wanted.phase = TaskPhase::Red;
     wanted.prerequisites = vec![Prerequisite {
         description: "db".to_owned(),
         cleared: false,
@@ -99,7 +99,7 @@ fn task_update_done_moves_on_to_the_next_ready_task() {
     let before = plan("A B<C C<A D");
     let after = updated(&before, "A", r#"{"status":"done"}"#);
     assert_eq!(current(&after), Some("C"));
-    assert_eq!(after.phase(), Some(Phase::Green));
+    assert_eq!(after.phase(), Some(TaskPhase::Green));
 }
 
 #[test]
@@ -131,7 +131,7 @@ fn task_update_in_progress_becomes_the_task_at_hand() {
         r#"{"status":"in_progress","phase":"refactor"}"#,
     );
     assert_eq!(current(&after), Some("C"));
-    assert_eq!(after.phase(), Some(Phase::Refactor));
+    assert_eq!(after.phase(), Some(TaskPhase::Refactor));
     let note = updated(&after, "A", r#"{"notes":"n"}"#);
     assert_eq!(current(&note), Some("C"));
 }
@@ -204,7 +204,7 @@ fn a_task_that_is_taken_up_again_begins_a_new_cycle_of_reminders() {
 #[test]
 fn counts_add_up() {
     let counts = plan("A! B! C* D? E~ F").counts();
-    let wanted = Counts {
+    let wanted = TaskCounts {
         total: 6,
         done: 2,
         in_progress: 1,

@@ -4,12 +4,13 @@ use super::{AT_MS, id, json, operations, plan};
 use crate::rules::plan::Plan;
 use crate::rules::plan::delta::PlanDelta;
 use crate::rules::plan::operation::Operation;
-use crate::rules::plan::patch::Patch;
-use crate::rules::plan::task::{Phase, Task, TaskId, TaskStatus};
+use crate::rules::plan::patch::TaskPatch;
+use crate::rules::plan::task::{GoalPlanTask, PlanTaskId, TaskPhase, TaskStatus};
 
 #[test]
 fn a_task_needs_little_and_shows_all() {
-    let task: Task = serde_json::from_str(r#"{"id":"T-001","title":"Try","phase":"red"}"#).unwrap();
+    let task: GoalPlanTask =
+        serde_json::from_str(r#"{"id":"T-001","title":"Try","phase":"red"}"#).unwrap();
     assert_eq!(
         serde_json::to_string(&task).unwrap(),
         r#"{"id":"T-001","title":"Try","phase":"red","status":"pending","dependencies":[],"blocks":[],"prerequisites":[],"validationSteps":[],"ciCommands":[],"styleguideRules":[],"guardrails":[],"learnings":[],"gotchas":[],"context":[]}"#
@@ -19,7 +20,7 @@ fn a_task_needs_little_and_shows_all() {
 #[test]
 fn a_whole_task_reads_back_as_written() {
     let text = r#"{"id":"T-001","title":"Try","phase":"none","status":"in_progress","dependencies":["A"],"blocks":["B"],"prerequisites":[{"description":"d","cleared":true}],"validationSteps":["v"],"ciCommands":["c"],"styleguideRules":["s"],"guardrails":["g"],"learnings":["l"],"gotchas":["o"],"context":[{"path":"p","why":"w"},{"url":"u","why":"w"}],"notes":"n"}"#;
-    let task: Task = serde_json::from_str(text).unwrap();
+    let task: GoalPlanTask = serde_json::from_str(text).unwrap();
     assert_eq!(serde_json::to_string(&task).unwrap(), text);
 }
 
@@ -34,7 +35,10 @@ fn what_is_not_in_the_specification_is_refused() {
         r#"{"id":"T","title":"t","phase":"red","context":[{"path":"p"}]}"#,
         r#"{"id":"T","title":"t","phase":"red","dependencies":["a b"]}"#,
     ] {
-        assert!(serde_json::from_str::<Task>(text).is_err(), "{text}");
+        assert!(
+            serde_json::from_str::<GoalPlanTask>(text).is_err(),
+            "{text}"
+        );
     }
     for text in [
         r#"{"op":"explode","taskId":"T"}"#,
@@ -50,7 +54,7 @@ fn what_is_not_in_the_specification_is_refused() {
         r#"{"dependencies":[]}"#,
         r#"{"addLearning":["a"]}"#,
     ] {
-        assert!(serde_json::from_str::<Patch>(text).is_err(), "{text}");
+        assert!(serde_json::from_str::<TaskPatch>(text).is_err(), "{text}");
     }
 }
 
@@ -76,7 +80,7 @@ fn every_operation_reads_back_as_written() {
 #[test]
 fn task_ids_are_short_and_seen() {
     for text in ["T-001", "1", "ä", "a/b:c", "任务", &"x".repeat(64)] {
-        assert_eq!(TaskId::parse(text).unwrap().as_str(), text);
+        assert_eq!(PlanTaskId::parse(text).unwrap().as_str(), text);
     }
     for text in [
         "",
@@ -88,19 +92,19 @@ fn task_ids_are_short_and_seen() {
         "a\u{202e}b",
         &"x".repeat(65),
     ] {
-        let error = TaskId::parse(text).unwrap_err().to_string();
+        let error = PlanTaskId::parse(text).unwrap_err().to_string();
         assert!(
             error.ends_with("as a task id: it must be 1 to 64 visible characters without a space"),
             "{error}"
         );
     }
-    let long = TaskId::parse(&"x".repeat(1_000_000)).unwrap_err();
+    let long = PlanTaskId::parse(&"x".repeat(1_000_000)).unwrap_err();
     assert!(long.to_string().len() < 200);
 }
 
 #[test]
 fn every_phase_has_its_glyph() {
-    let line: Vec<String> = Phase::ALL
+    let line: Vec<String> = TaskPhase::ALL
         .iter()
         .map(|phase| format!("{}{phase}", phase.glyph()))
         .collect();
@@ -108,7 +112,7 @@ fn every_phase_has_its_glyph() {
         line.join(" "),
         "◷analysis ⚙bootstrap ✗red ✓green ↺refactor ⌫cleanup ·none"
     );
-    for phase in Phase::ALL {
+    for phase in TaskPhase::ALL {
         let text = serde_json::to_string(&phase).unwrap();
         assert_eq!(text, format!("\"{phase}\""));
     }
@@ -145,7 +149,7 @@ fn a_plan_reads_back_as_written() {
 #[test]
 fn a_delta_holds_what_changed_and_no_more() {
     let before = plan("A B<A C");
-    let patch: Patch = serde_json::from_str(r#"{"status":"done"}"#).unwrap();
+    let patch: TaskPatch = serde_json::from_str(r#"{"status":"done"}"#).unwrap();
     let after = before.update(&id("A"), &patch).unwrap();
     let delta = PlanDelta::between(Some(&before), &after);
     let names: Vec<&str> = delta.written.iter().map(|task| task.id.as_str()).collect();

@@ -2,11 +2,11 @@
 //!
 //! Knows words and their places, not what they are worth.
 
-use crate::rules::condition::expression::token::{Token, TokenKind, Wrong};
-use crate::rules::condition::expression::{Comparison, EXPRESSION_DEPTH_MAX, Node};
+use crate::rules::condition::expression::token::{Token, TokenError, TokenKind};
+use crate::rules::condition::expression::{Comparison, EXPRESSION_DEPTH_MAX, ExpressionNode};
 
 /// Builds the tree of an expression.
-pub(super) fn parse(tokens: &[Token]) -> Result<Node, Wrong> {
+pub(super) fn parse(tokens: &[Token]) -> Result<ExpressionNode, TokenError> {
     let mut parser = Parser { tokens, depth: 0 };
     let root = parser.either()?;
     match parser.kind() {
@@ -28,17 +28,17 @@ impl Parser<'_> {
             .map_or(&TokenKind::End, |token| &token.kind)
     }
 
-    fn place(&self) -> usize {
-        self.tokens.first().map_or(0, |token| token.place)
+    fn location(&self) -> usize {
+        self.tokens.first().map_or(0, |token| token.location)
     }
 
-    fn unexpected(&self) -> Wrong {
-        self.wrong(format!("unexpected token at {}", self.place()))
+    fn unexpected(&self) -> TokenError {
+        self.wrong(format!("unexpected token at {}", self.location()))
     }
 
-    fn wrong(&self, reason: String) -> Wrong {
-        Wrong {
-            place: self.place(),
+    fn wrong(&self, reason: String) -> TokenError {
+        TokenError {
+            location: self.location(),
             reason,
         }
     }
@@ -55,26 +55,26 @@ impl Parser<'_> {
         is_it
     }
 
-    fn either(&mut self) -> Result<Node, Wrong> {
+    fn either(&mut self) -> Result<ExpressionNode, TokenError> {
         let mut node = self.both()?;
         while self.takes("||") {
-            node = Node::Either(Box::new(node), Box::new(self.both()?));
+            node = ExpressionNode::Either(Box::new(node), Box::new(self.both()?));
         }
         Ok(node)
     }
 
-    fn both(&mut self) -> Result<Node, Wrong> {
+    fn both(&mut self) -> Result<ExpressionNode, TokenError> {
         let mut node = self.compared()?;
         while self.takes("&&") {
-            node = Node::Both(Box::new(node), Box::new(self.compared()?));
+            node = ExpressionNode::Both(Box::new(node), Box::new(self.compared()?));
         }
         Ok(node)
     }
 
-    fn compared(&mut self) -> Result<Node, Wrong> {
+    fn compared(&mut self) -> Result<ExpressionNode, TokenError> {
         let mut node = self.negated()?;
         while let Some(comparison) = self.comparison() {
-            node = Node::Compare(Box::new(node), comparison, Box::new(self.negated()?));
+            node = ExpressionNode::Compare(Box::new(node), comparison, Box::new(self.negated()?));
         }
         Ok(node)
     }
@@ -96,20 +96,20 @@ impl Parser<'_> {
         Some(found)
     }
 
-    fn negated(&mut self) -> Result<Node, Wrong> {
+    fn negated(&mut self) -> Result<ExpressionNode, TokenError> {
         if self.takes("!") {
             self.deepen()?;
             let inner = self.negated()?;
             self.depth -= 1;
-            return Ok(Node::Not(Box::new(inner)));
+            return Ok(ExpressionNode::Not(Box::new(inner)));
         }
         self.primary()
     }
 
-    fn primary(&mut self) -> Result<Node, Wrong> {
+    fn primary(&mut self) -> Result<ExpressionNode, TokenError> {
         let node = match self.kind() {
-            TokenKind::Literal(value) => Node::Literal(value.clone()),
-            TokenKind::Path(path) => Node::Path(path.clone()),
+            TokenKind::Literal(value) => ExpressionNode::Literal(value.clone()),
+            TokenKind::Path(path) => ExpressionNode::Path(path.clone()),
             TokenKind::Sign("(") => return self.parenthesised(),
             TokenKind::Sign(_) | TokenKind::End => return Err(self.unexpected()),
         };
@@ -117,7 +117,7 @@ impl Parser<'_> {
         Ok(node)
     }
 
-    fn parenthesised(&mut self) -> Result<Node, Wrong> {
+    fn parenthesised(&mut self) -> Result<ExpressionNode, TokenError> {
         self.skip();
         self.deepen()?;
         let inner = self.either()?;
@@ -125,15 +125,15 @@ impl Parser<'_> {
         if self.takes(")") {
             return Ok(inner);
         }
-        let reason = format!("missing closing parenthesis near {}", self.place());
+        let reason = format!("missing closing parenthesis near {}", self.location());
         Err(self.wrong(reason))
     }
 
-    fn deepen(&mut self) -> Result<(), Wrong> {
+    fn deepen(&mut self) -> Result<(), TokenError> {
         self.depth += 1;
         if self.depth > EXPRESSION_DEPTH_MAX {
-            let place = self.place();
-            let reason = format!("nested more than {EXPRESSION_DEPTH_MAX} deep at {place}");
+            let location = self.location();
+            let reason = format!("nested more than {EXPRESSION_DEPTH_MAX} deep at {location}");
             return Err(self.wrong(reason));
         }
         Ok(())

@@ -1,21 +1,21 @@
 //! The language: what binds, what is equal, what is missing, and every complaint word for word.
 
-use kapi_core::value::Value;
+use kapi_core::value::KernelValue;
 use proptest::prelude::proptest;
 
-use super::{Context, EXPRESSION_BYTES_MAX, Expression};
+use super::{EXPRESSION_BYTES_MAX, Expression, ExpressionContext};
 
-fn json(text: &str) -> Value {
+fn json(text: &str) -> KernelValue {
     serde_json::from_str(text).unwrap()
 }
 
-fn context() -> Context {
+fn context() -> ExpressionContext {
     let inputs = json(
         r#"{"market":"ETH","n":3,"half":0.5,"zero":0,"empty":"","none":null,"yes":true,
             "list":[1,2,{"k":"v"}],"same":[1,2,{"k":"v"}],"table":{}}"#,
     );
     let payload = json(r#"{"paths":["a.rs","b.rs"],"length":7}"#);
-    Context::of_run(inputs, payload, "cron", Some("nightly"))
+    ExpressionContext::of_run(inputs, payload, "cron", Some("nightly"))
 }
 
 fn holds(text: &str) -> bool {

@@ -2,7 +2,7 @@
 //!
 //! Places are counted in UTF-16 units from 0, as the original counts them. Knows no grammar.
 
-use kapi_core::value::Value;
+use kapi_core::value::KernelValue;
 
 /// One word.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -10,7 +10,7 @@ pub(super) struct Token {
     /// What it is.
     pub(super) kind: TokenKind,
     /// Where it begins.
-    pub(super) place: usize,
+    pub(super) location: usize,
 }
 
 /// What a word is.
@@ -19,7 +19,7 @@ pub(super) enum TokenKind {
     /// `(`, `)` or an operator.
     Sign(&'static str),
     /// A text, a number, true, false or null.
-    Literal(Value),
+    Literal(KernelValue),
     /// A dotted path.
     Path(String),
     /// Nothing more.
@@ -28,9 +28,9 @@ pub(super) enum TokenKind {
 
 /// What is wrong, and where.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Wrong {
+pub(super) struct TokenError {
     /// Where.
-    pub(super) place: usize,
+    pub(super) location: usize,
     /// In the words of the original.
     pub(super) reason: String,
 }
@@ -44,42 +44,42 @@ pub(super) fn is_blank(c: char) -> bool {
 }
 
 /// Counts the characters before a place.
-pub(super) fn chars_before(text: &str, place: usize) -> usize {
+pub(super) fn chars_before(text: &str, location: usize) -> usize {
     let mut units = 0;
     text.chars()
         .take_while(|c| {
             units += c.len_utf16();
-            units <= place
+            units <= location
         })
         .count()
 }
 
 /// Cuts an expression into words; the last one says where it ends.
-pub(super) fn tokens(text: &str) -> Result<Vec<Token>, Wrong> {
+pub(super) fn tokens(text: &str) -> Result<Vec<Token>, TokenError> {
     let mut found = Vec::new();
-    let (mut rest, mut place) = (text, 0);
+    let (mut rest, mut location) = (text, 0);
     while let Some(first) = rest.chars().next() {
         let (kind, length) = if is_blank(first) {
             (None, first.len_utf8())
         } else {
-            let (kind, length) = token(rest, first, place)?;
+            let (kind, length) = token(rest, first, location)?;
             (Some(kind), length)
         };
         let (taken, left) = rest.split_at(length);
-        found.extend(kind.map(|kind| Token { kind, place }));
-        place += taken.encode_utf16().count();
+        found.extend(kind.map(|kind| Token { kind, location }));
+        location += taken.encode_utf16().count();
         rest = left;
     }
     found.push(Token {
         kind: TokenKind::End,
-        place,
+        location,
     });
     Ok(found)
 }
 
 /// Returns the word at the beginning of a text, and its length in bytes.
-fn token(rest: &str, first: char, place: usize) -> Result<(TokenKind, usize), Wrong> {
-    let wrong = |reason: String| Wrong { place, reason };
+fn token(rest: &str, first: char, location: usize) -> Result<(TokenKind, usize), TokenError> {
+    let wrong = |reason: String| TokenError { location, reason };
     if let Some(sign) = SIGNS.iter().find(|sign| rest.starts_with(**sign)) {
         return Ok((TokenKind::Sign(sign), sign.len()));
     }
@@ -89,8 +89,8 @@ fn token(rest: &str, first: char, place: usize) -> Result<(TokenKind, usize), Wr
         }
         '-' | '0'..='9' => {
             let length = number_length(rest);
-            let number = rest.get(..length).and_then(Value::parse_number);
-            let invalid = || wrong(format!("invalid number at {place}"));
+            let number = rest.get(..length).and_then(KernelValue::parse_number);
+            let invalid = || wrong(format!("invalid number at {location}"));
             number
                 .map(|number| (TokenKind::Literal(number), length))
                 .ok_or_else(invalid)
@@ -99,14 +99,14 @@ fn token(rest: &str, first: char, place: usize) -> Result<(TokenKind, usize), Wr
             let is_path = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '.';
             let word = rest.split(|c| !is_path(c)).next().unwrap_or_default();
             let kind = match word {
-                "true" => TokenKind::Literal(Value::Bool(true)),
-                "false" => TokenKind::Literal(Value::Bool(false)),
-                "null" => TokenKind::Literal(Value::Null),
+                "true" => TokenKind::Literal(KernelValue::Bool(true)),
+                "false" => TokenKind::Literal(KernelValue::Bool(false)),
+                "null" => TokenKind::Literal(KernelValue::Null),
                 path => TokenKind::Path(path.to_owned()),
             };
             Ok((kind, word.len()))
         }
-        other => Err(wrong(format!("unexpected token '{other}' at {place}"))),
+        other => Err(wrong(format!("unexpected token '{other}' at {location}"))),
     }
 }
 
@@ -117,7 +117,10 @@ fn quoted(rest: &str, quote: char) -> Option<(TokenKind, usize)> {
     while let Some((at, c)) = chars.next() {
         match c {
             c if c == quote => {
-                return Some((TokenKind::Literal(Value::Text(text)), at + c.len_utf8()));
+                return Some((
+                    TokenKind::Literal(KernelValue::Text(text)),
+                    at + c.len_utf8(),
+                ));
             }
             '\\' => text.extend(chars.next().map(|(_, escaped)| escaped)),
             c => text.push(c),

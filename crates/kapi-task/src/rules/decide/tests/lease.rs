@@ -4,14 +4,14 @@ use kapi_core::task_id::Fence;
 use kapi_core::usage::Usage;
 
 use super::{
-    Desk, Ending, LEASE_MS, agent, by_agent, cancel, failed, give_back, person, plain, request,
-    word,
+    Ending, LEASE_MS, TestKernel, agent, by_agent, cancel, failed, give_back, person, plain,
+    request, word,
 };
-use crate::rules::command::{Command, Hold};
+use crate::rules::command::{Hold, KernelCommand};
 use crate::rules::decide::attempt::LOSSES_MAX;
-use crate::rules::event::{KernelEvent, Setback};
-use crate::rules::task::{End, FailureKind, Report};
-use crate::rules::task_state::State;
+use crate::rules::event::{KernelEvent, RetryCause};
+use crate::rules::task::{AttemptReport, End, FailureKind};
+use crate::rules::task_state::KernelTaskState;
 use crate::rules::task_terms::Retry;
 
 const fn retry(times: u32) -> Retry {
@@ -32,34 +32,34 @@ fn used(tokens: u64) -> Usage {
 
 #[test]
 fn whoever_comes_back_late_can_do_nothing_at_all() {
-    let mut desk = Desk::new();
-    desk.submit(plain());
-    let late = desk.start("worker 1");
-    desk.now_ms += 60_000;
-    desk.expire(&[]);
-    let now = desk.start("worker 2");
+    let mut test_kernel = TestKernel::new();
+    test_kernel.submit(plain());
+    let late = test_kernel.start("worker 1");
+    test_kernel.now_ms += 60_000;
+    test_kernel.expire(&[]);
+    let now = test_kernel.start("worker 2");
     assert!(now.fence > late.fence);
-    let before = desk.kernel.clone();
-    let with_usage = Command::GiveBack {
+    let before = test_kernel.kernel.clone();
+    let with_usage = KernelCommand::GiveBack {
         hold: late,
         why: "late".to_owned(),
         usage: used(7),
         pause_ms: 0,
     };
-    let report = || Box::new(Report::of(End::Completed));
-    let finish = Command::Finish {
+    let report = || Box::new(AttemptReport::of(End::Completed));
+    let finish = KernelCommand::Finish {
         hold: late,
         report: report(),
     };
-    let beat = Command::Beat {
+    let beat = KernelCommand::Beat {
         hold: late,
         ttl_ms: u64::MAX,
         usage: used(7),
     };
-    for command in [Command::Begin(late), beat, finish, with_usage] {
-        let denied = desk.engine(&command).unwrap_err();
+    for command in [KernelCommand::Begin(late), beat, finish, with_usage] {
+        let denied = test_kernel.engine(&command).unwrap_err();
         assert_eq!(word(&denied), "Fenced", "{command:?}");
-        assert_eq!(desk.kernel, before, "{command:?}");
+        assert_eq!(test_kernel.kernel, before, "{command:?}");
     }
     // A number nobody was given yet is as good as an old one.
     let future = Hold {
@@ -67,70 +67,70 @@ fn whoever_comes_back_late_can_do_nothing_at_all() {
         ..now
     };
     assert_eq!(
-        word(&desk.finish(future, End::Completed).unwrap_err()),
+        word(&test_kernel.finish(future, End::Completed).unwrap_err()),
         "Fenced"
     );
-    desk.finish(now, End::Completed).unwrap();
-    assert_eq!(desk.state(now.task), State::Completed);
+    test_kernel.finish(now, End::Completed).unwrap();
+    assert_eq!(test_kernel.state(now.task), KernelTaskState::Completed);
 }
 
 #[test]
 fn a_lease_lasts_until_its_very_millisecond_and_a_beat_moves_it() {
-    let mut desk = Desk::new();
-    let task = desk.submit(plain());
-    let hold = desk.start("worker 1");
-    desk.now_ms += 59_999;
-    desk.expire(&[]);
-    assert_eq!(desk.state(task), State::Running);
-    let beat = Command::Beat {
+    let mut test_kernel = TestKernel::new();
+    let task = test_kernel.submit(plain());
+    let hold = test_kernel.start("worker 1");
+    test_kernel.now_ms += 59_999;
+    test_kernel.expire(&[]);
+    assert_eq!(test_kernel.state(task), KernelTaskState::Running);
+    let beat = KernelCommand::Beat {
         hold,
         ttl_ms: LEASE_MS,
         usage: used(3),
     };
-    desk.engine(&beat).unwrap();
-    desk.now_ms += 59_999;
-    desk.expire(&[]);
-    assert_eq!(desk.state(task), State::Running);
-    desk.now_ms += 1;
-    desk.expire(&[]);
-    assert_eq!(desk.state(task), State::Pending);
-    assert_eq!(desk.task(task).losses, 1);
-    assert_eq!(desk.task(task).usage, used(3));
+    test_kernel.engine(&beat).unwrap();
+    test_kernel.now_ms += 59_999;
+    test_kernel.expire(&[]);
+    assert_eq!(test_kernel.state(task), KernelTaskState::Running);
+    test_kernel.now_ms += 1;
+    test_kernel.expire(&[]);
+    assert_eq!(test_kernel.state(task), KernelTaskState::Pending);
+    assert_eq!(test_kernel.task(task).losses, 1);
+    assert_eq!(test_kernel.task(task).usage, used(3));
     // It waits for nothing but a worker.
-    assert!(desk.claim("worker 2").is_some());
+    assert!(test_kernel.claim("worker 2").is_some());
 }
 
 #[test]
 fn a_gone_holder_loses_what_it_holds_and_nobody_else_does() {
-    let mut desk = Desk::new();
-    let (first, second) = (desk.submit(plain()), desk.submit(plain()));
-    desk.start("worker 1");
-    desk.claim("worker 2").unwrap();
-    desk.expire(&["worker 2", "worker 3"]);
-    assert_eq!(desk.state(first), State::Running);
-    assert_eq!(desk.state(second), State::Pending);
+    let mut test_kernel = TestKernel::new();
+    let (first, second) = (test_kernel.submit(plain()), test_kernel.submit(plain()));
+    test_kernel.start("worker 1");
+    test_kernel.claim("worker 2").unwrap();
+    test_kernel.expire(&["worker 2", "worker 3"]);
+    assert_eq!(test_kernel.state(first), KernelTaskState::Running);
+    assert_eq!(test_kernel.state(second), KernelTaskState::Pending);
     // It was not launched, so the task is not to blame.
-    assert_eq!(desk.task(second).losses, 0);
-    let setback = desk.task(second).setback.as_deref();
-    assert_eq!(setback, Some("worker 2 died"));
+    assert_eq!(test_kernel.task(second).losses, 0);
+    let retry_cause = test_kernel.task(second).retry_cause.as_deref();
+    assert_eq!(retry_cause, Some("worker 2 died"));
 }
 
 #[test]
 fn a_task_that_takes_its_workers_with_it_fails_in_the_end() {
-    let mut desk = Desk::new();
-    let task = desk.submit(plain());
+    let mut test_kernel = TestKernel::new();
+    let task = test_kernel.submit(plain());
     for losses in 1..=LOSSES_MAX {
-        desk.start("worker 1");
-        desk.expire(&["worker 1"]);
+        test_kernel.start("worker 1");
+        test_kernel.expire(&["worker 1"]);
         assert_eq!(
-            (desk.state(task), desk.task(task).losses),
-            (State::Pending, losses)
+            (test_kernel.state(task), test_kernel.task(task).losses),
+            (KernelTaskState::Pending, losses)
         );
     }
-    desk.start("worker 1");
-    desk.expire(&["worker 1"]);
-    assert_eq!(desk.state(task), State::Failed);
-    let report = desk.task(task).report.as_deref().unwrap();
+    test_kernel.start("worker 1");
+    test_kernel.expire(&["worker 1"]);
+    assert_eq!(test_kernel.state(task), KernelTaskState::Failed);
+    let report = test_kernel.task(task).report.as_deref().unwrap();
     let End::Failed(failure) = &report.end else {
         panic!("it has failed: {report:?}");
     };
@@ -140,36 +140,44 @@ fn a_task_that_takes_its_workers_with_it_fails_in_the_end() {
 
 #[test]
 fn workers_lost_before_a_launch_are_never_the_tasks_fault() {
-    let mut desk = Desk::new();
-    let task = desk.submit(plain());
+    let mut test_kernel = TestKernel::new();
+    let task = test_kernel.submit(plain());
     for _ in 0..3 * LOSSES_MAX {
-        desk.claim("worker 1").unwrap();
-        desk.expire(&["worker 1"]);
+        test_kernel.claim("worker 1").unwrap();
+        test_kernel.expire(&["worker 1"]);
     }
     assert_eq!(
-        (desk.state(task), desk.task(task).losses),
-        (State::Pending, 0)
+        (test_kernel.state(task), test_kernel.task(task).losses),
+        (KernelTaskState::Pending, 0)
     );
 }
 
 #[test]
 fn a_failure_is_tried_again_after_pauses_that_double_up_to_their_limit() {
-    let mut desk = Desk::new();
+    let mut test_kernel = TestKernel::new();
     let mut asked = plain();
     asked.retry = retry(5);
-    let task = desk.submit(asked);
+    let task = test_kernel.submit(asked);
     for pause_ms in [1_000, 2_000, 4_000, 5_000, 5_000] {
-        let hold = desk.start("worker 1");
-        desk.finish(hold, failed(FailureKind::Agent)).unwrap();
-        assert_eq!(desk.state(task), State::Pending);
-        desk.now_ms += pause_ms - 1;
-        assert_eq!(desk.claim("worker 1"), None, "after {pause_ms} ms less one");
-        desk.now_ms += 1;
+        let hold = test_kernel.start("worker 1");
+        test_kernel
+            .finish(hold, failed(FailureKind::Agent))
+            .unwrap();
+        assert_eq!(test_kernel.state(task), KernelTaskState::Pending);
+        test_kernel.now_ms += pause_ms - 1;
+        assert_eq!(
+            test_kernel.claim("worker 1"),
+            None,
+            "after {pause_ms} ms less one"
+        );
+        test_kernel.now_ms += 1;
     }
-    let hold = desk.start("worker 1");
-    desk.finish(hold, failed(FailureKind::Agent)).unwrap();
-    assert_eq!(desk.state(task), State::Failed);
-    assert_eq!(desk.task(task).attempts, 6);
+    let hold = test_kernel.start("worker 1");
+    test_kernel
+        .finish(hold, failed(FailureKind::Agent))
+        .unwrap();
+    assert_eq!(test_kernel.state(task), KernelTaskState::Failed);
+    assert_eq!(test_kernel.task(task).attempts, 6);
 }
 
 #[test]
@@ -184,145 +192,168 @@ fn only_what_may_come_to_another_end_is_tried_again() {
         (FailureKind::NotLaunched, false),
         (FailureKind::Lost, false),
     ] {
-        let mut desk = Desk::new();
+        let mut test_kernel = TestKernel::new();
         let mut asked = plain();
         asked.retry = retry(1);
-        let task = desk.submit(asked);
-        let hold = desk.start("worker 1");
-        desk.finish(hold, failed(kind)).unwrap();
-        assert_eq!(desk.state(task) == State::Pending, is_tried, "{kind:?}");
+        let task = test_kernel.submit(asked);
+        let hold = test_kernel.start("worker 1");
+        test_kernel.finish(hold, failed(kind)).unwrap();
+        assert_eq!(
+            test_kernel.state(task) == KernelTaskState::Pending,
+            is_tried,
+            "{kind:?}"
+        );
     }
 }
 
 #[test]
 fn what_was_given_back_or_lost_does_not_use_up_the_retries() {
-    let mut desk = Desk::new();
+    let mut test_kernel = TestKernel::new();
     let mut asked = plain();
     asked.retry = retry(1);
-    let task = desk.submit(asked);
-    let hold = desk.start("worker 1");
-    desk.engine(&give_back(hold)).unwrap();
-    desk.start("worker 1");
-    desk.expire(&["worker 1"]);
-    let hold = desk.start("worker 2");
-    desk.finish(hold, failed(FailureKind::Agent)).unwrap();
-    assert_eq!(desk.state(task), State::Pending, "it was never tried again");
-    desk.now_ms += 1_000;
-    let hold = desk.start("worker 2");
-    desk.finish(hold, failed(FailureKind::Agent)).unwrap();
-    assert_eq!(desk.state(task), State::Failed);
+    let task = test_kernel.submit(asked);
+    let hold = test_kernel.start("worker 1");
+    test_kernel.engine(&give_back(hold)).unwrap();
+    test_kernel.start("worker 1");
+    test_kernel.expire(&["worker 1"]);
+    let hold = test_kernel.start("worker 2");
+    test_kernel
+        .finish(hold, failed(FailureKind::Agent))
+        .unwrap();
+    assert_eq!(
+        test_kernel.state(task),
+        KernelTaskState::Pending,
+        "it was never tried again"
+    );
+    test_kernel.now_ms += 1_000;
+    let hold = test_kernel.start("worker 2");
+    test_kernel
+        .finish(hold, failed(FailureKind::Agent))
+        .unwrap();
+    assert_eq!(test_kernel.state(task), KernelTaskState::Failed);
 }
 
 #[test]
 fn use_adds_up_over_beats_attempts_and_the_report() {
-    let mut desk = Desk::new();
+    let mut test_kernel = TestKernel::new();
     let mut asked = plain();
     asked.retry = retry(1);
-    let task = desk.submit(asked);
-    let finish = |desk: &mut Desk, end, tokens| {
-        let hold = desk.start("worker 1");
-        let beat = Command::Beat {
+    let task = test_kernel.submit(asked);
+    let finish = |test_kernel: &mut TestKernel, end, tokens| {
+        let hold = test_kernel.start("worker 1");
+        let beat = KernelCommand::Beat {
             hold,
             ttl_ms: LEASE_MS,
             usage: used(10),
         };
-        desk.engine(&beat).unwrap();
-        let mut report = Box::new(Report::of(end));
+        test_kernel.engine(&beat).unwrap();
+        let mut report = Box::new(AttemptReport::of(end));
         report.usage = used(tokens);
-        desk.engine(&Command::Finish { hold, report }).unwrap();
+        test_kernel
+            .engine(&KernelCommand::Finish { hold, report })
+            .unwrap();
     };
-    finish(&mut desk, failed(FailureKind::Agent), 1);
-    desk.now_ms += 1_000;
-    finish(&mut desk, End::Completed, 2);
-    assert_eq!(desk.task(task).usage, used(23));
+    finish(&mut test_kernel, failed(FailureKind::Agent), 1);
+    test_kernel.now_ms += 1_000;
+    finish(&mut test_kernel, End::Completed, 2);
+    assert_eq!(test_kernel.task(task).usage, used(23));
 }
 
 #[test]
 fn a_cancelled_task_ends_once_its_worker_is_done_with_it() {
     let endings: [(&str, Ending<'_>); 4] = [
-        ("stopped", &|desk, hold| {
-            desk.finish(hold, End::Cancelled).unwrap();
+        ("stopped", &|test_kernel, hold| {
+            test_kernel.finish(hold, End::Cancelled).unwrap();
         }),
-        ("given back", &|desk, hold| {
-            desk.engine(&give_back(hold)).unwrap();
+        ("given back", &|test_kernel, hold| {
+            test_kernel.engine(&give_back(hold)).unwrap();
         }),
-        ("gone", &|desk, _| desk.expire(&["worker 1"])),
-        ("run out", &|desk, _| {
-            desk.now_ms += 60_000;
-            desk.expire(&[]);
+        ("gone", &|test_kernel, _| test_kernel.expire(&["worker 1"])),
+        ("run out", &|test_kernel, _| {
+            test_kernel.now_ms += 60_000;
+            test_kernel.expire(&[]);
         }),
     ];
     for (name, ending) in endings {
-        let mut desk = Desk::new();
-        let task = desk.submit(plain());
-        let hold = desk.start("worker 1");
-        desk.ask(&person(), &cancel(task)).unwrap();
-        assert_eq!(desk.state(task), State::Running, "{name}");
-        ending(&mut desk, hold);
-        assert_eq!(desk.state(task), State::Cancelled, "{name}");
-        assert_eq!(desk.kernel.totals.cancelled, 1, "{name}");
-        assert_eq!(desk.claim("worker 2"), None, "{name}");
+        let mut test_kernel = TestKernel::new();
+        let task = test_kernel.submit(plain());
+        let hold = test_kernel.start("worker 1");
+        test_kernel.ask(&person(), &cancel(task)).unwrap();
+        assert_eq!(test_kernel.state(task), KernelTaskState::Running, "{name}");
+        ending(&mut test_kernel, hold);
+        assert_eq!(
+            test_kernel.state(task),
+            KernelTaskState::Cancelled,
+            "{name}"
+        );
+        assert_eq!(test_kernel.kernel.totals.cancelled, 1, "{name}");
+        assert_eq!(test_kernel.claim("worker 2"), None, "{name}");
     }
 }
 
 #[test]
 fn a_cancelled_task_that_fails_is_not_tried_again() {
-    let mut desk = Desk::new();
+    let mut test_kernel = TestKernel::new();
     let mut asked = plain();
     asked.retry = retry(3);
-    let task = desk.submit(asked);
-    let hold = desk.start("worker 1");
-    desk.ask(&person(), &cancel(task)).unwrap();
-    desk.finish(hold, failed(FailureKind::Agent)).unwrap();
-    assert_eq!(desk.state(task), State::Failed);
+    let task = test_kernel.submit(asked);
+    let hold = test_kernel.start("worker 1");
+    test_kernel.ask(&person(), &cancel(task)).unwrap();
+    test_kernel
+        .finish(hold, failed(FailureKind::Agent))
+        .unwrap();
+    assert_eq!(test_kernel.state(task), KernelTaskState::Failed);
 }
 
 #[test]
 fn what_was_cancelled_between_claim_and_launch_is_never_launched() {
-    let mut desk = Desk::new();
-    let task = desk.submit(plain());
-    let hold = desk.claim("worker 1").unwrap();
-    desk.ask(&person(), &cancel(task)).unwrap();
+    let mut test_kernel = TestKernel::new();
+    let task = test_kernel.submit(plain());
+    let hold = test_kernel.claim("worker 1").unwrap();
+    test_kernel.ask(&person(), &cancel(task)).unwrap();
     assert_eq!(
-        word(&desk.engine(&Command::Begin(hold)).unwrap_err()),
+        word(&test_kernel.engine(&KernelCommand::Begin(hold)).unwrap_err()),
         "WrongState"
     );
-    desk.engine(&give_back(hold)).unwrap();
-    assert_eq!(desk.state(task), State::Cancelled);
-    assert_eq!(desk.task(task).attempts, 0);
+    test_kernel.engine(&give_back(hold)).unwrap();
+    assert_eq!(test_kernel.state(task), KernelTaskState::Cancelled);
+    assert_eq!(test_kernel.task(task).attempts, 0);
 }
 
 #[test]
 fn an_agent_cancels_what_it_asked_for_and_nothing_else() {
-    let mut desk = Desk::new();
-    let theirs = desk.submit(request(by_agent("r1")));
-    let other = desk.submit(request(by_agent("r2")));
-    let persons = desk.submit(plain());
-    desk.ask(&agent("r1"), &cancel(theirs)).unwrap();
+    let mut test_kernel = TestKernel::new();
+    let theirs = test_kernel.submit(request(by_agent("r1")));
+    let other = test_kernel.submit(request(by_agent("r2")));
+    let persons = test_kernel.submit(plain());
+    test_kernel.ask(&agent("r1"), &cancel(theirs)).unwrap();
     for task in [other, persons] {
-        let denied = desk.ask(&agent("r1"), &cancel(task)).unwrap_err();
+        let denied = test_kernel.ask(&agent("r1"), &cancel(task)).unwrap_err();
         assert_eq!(word(&denied), "NotYours");
-        assert_eq!(desk.state(task), State::Pending);
+        assert_eq!(test_kernel.state(task), KernelTaskState::Pending);
     }
 }
 
 #[test]
 fn a_task_that_was_given_back_says_why_and_may_be_had_at_once() {
-    let mut desk = Desk::new();
-    let task = desk.submit(plain());
-    let hold = desk.start("worker 1");
-    desk.engine(&give_back(hold)).unwrap();
-    let (last, _) = desk.log.last().unwrap();
+    let mut test_kernel = TestKernel::new();
+    let task = test_kernel.submit(plain());
+    let hold = test_kernel.start("worker 1");
+    test_kernel.engine(&give_back(hold)).unwrap();
+    let (last, _) = test_kernel.log.last().unwrap();
     assert!(
         matches!(
             last,
             KernelEvent::Requeued {
-                cause: Setback::GivenBack,
+                cause: RetryCause::GivenBack,
                 ..
             }
         ),
         "{last:?}"
     );
-    assert_eq!(desk.task(task).setback.as_deref(), Some("told to stop"));
-    assert_eq!(desk.claim("worker 2").unwrap().task, task);
+    assert_eq!(
+        test_kernel.task(task).retry_cause.as_deref(),
+        Some("told to stop")
+    );
+    assert_eq!(test_kernel.claim("worker 2").unwrap().task, task);
 }

@@ -3,29 +3,29 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use kapi_core::actor::Actor;
-use kapi_core::task_id::{Fence, TaskId};
+use kapi_core::task_id::{Fence, KernelTaskId};
 use kapi_core::usage::Usage;
 use proptest::prelude::{Just, Strategy, any, prop, prop_oneof, proptest};
 
 use super::{
-    Desk, agent, by_agent, by_person, cancel, definition, failed, give_back, holder, loop_name,
-    person, places, request, run_of,
+    TestKernel, agent, by_agent, by_person, cancel, definition, failed, give_back, holder,
+    locations, loop_name, person, request, run_of,
 };
-use crate::rules::command::{Command, Hold, Overflow};
+use crate::rules::command::{Hold, KernelCommand, Overflow};
 use crate::rules::decide::decide;
 use crate::rules::event::KernelEvent;
 use crate::rules::evolve::evolve;
-use crate::rules::loop_run::Trigger;
-use crate::rules::request::{Key, Request};
-use crate::rules::state::{Kernel, Totals};
-use crate::rules::task::{End, FailureKind, Phase, PhaseStatus, Report};
-use crate::rules::task_state::State;
+use crate::rules::loop_run::RunTrigger;
+use crate::rules::request::{KernelRequest, RequestKey};
+use crate::rules::state::{KernelState, TaskTotals};
+use crate::rules::task::{AttemptReport, End, FailureKind, LoopPhase, PhaseStatus};
+use crate::rules::task_state::KernelTaskState;
 use crate::rules::task_terms::{Priority, Retry};
 
-const PLACES: u32 = 3;
+const LOCATIONS: u32 = 3;
 const TASKS_MAX: u32 = 12;
 /// Runs of the loop of these tests that may be under way at once.
-const LOOP_PLACES: u32 = 2;
+const LOOP_LOCATIONS: u32 = 2;
 
 /// One step, in small numbers that name what is there.
 #[derive(Debug, Clone)]
@@ -88,21 +88,21 @@ fn actor(number: u8) -> Actor {
 }
 
 /// A desk with every lease that was ever given, the newest last.
-struct Story {
-    desk: Desk,
+struct RandomScenario {
+    test_kernel: TestKernel,
     holds: Vec<Hold>,
-    ended: BTreeMap<TaskId, State>,
+    ended: BTreeMap<KernelTaskId, KernelTaskState>,
     fences: BTreeSet<Fence>,
 }
 
-impl Story {
+impl RandomScenario {
     fn new() -> Self {
-        let mut desk = Desk::new();
-        desk.capacity = places(PLACES);
-        desk.admission.tasks_max = TASKS_MAX;
-        desk.admission.overflow = Overflow::Queue;
+        let mut test_kernel = TestKernel::new();
+        test_kernel.capacity = locations(LOCATIONS);
+        test_kernel.admission.tasks_max = TASKS_MAX;
+        test_kernel.admission.overflow = Overflow::Queue;
         Self {
-            desk,
+            test_kernel,
             holds: Vec::new(),
             ended: BTreeMap::new(),
             fences: BTreeSet::new(),
@@ -112,7 +112,7 @@ impl Story {
     /// Returns one of the last leases, which may be over, or one that never was.
     fn hold(&self, back: u8) -> Hold {
         let never = Hold {
-            task: TaskId::new(1),
+            task: KernelTaskId::new(1),
             fence: Fence(u64::MAX),
         };
         self.holds
@@ -124,7 +124,7 @@ impl Story {
     }
 
     #[expect(clippy::too_many_lines, reason = "one arm for each step")]
-    fn command(&self, step: &Step) -> (Actor, Command) {
+    fn command(&self, step: &Step) -> (Actor, KernelCommand) {
         let engine = Actor::Engine;
         match step {
             Step::Submit {
@@ -134,21 +134,21 @@ impl Story {
                 retries,
             } => {
                 let request = Box::new(asked(*who, *key, *priority, *retries));
-                let admission = self.desk.admission;
-                (actor(*who), Command::Submit { request, admission })
+                let admission = self.test_kernel.admission;
+                (actor(*who), KernelCommand::Submit { request, admission })
             }
             Step::Run(kind) => {
-                let request = Box::new(run(*kind, self.desk.now_ms));
-                let admission = self.desk.admission;
-                (engine, Command::Submit { request, admission })
+                let request = Box::new(run(*kind, self.test_kernel.now_ms));
+                let admission = self.test_kernel.admission;
+                (engine, KernelCommand::Submit { request, admission })
             }
             Step::Claim(number) => {
-                let capacity = self.desk.capacity.clone();
+                let capacity = self.test_kernel.capacity.clone();
                 (engine, super::claim(&worker(*number), capacity, None))
             }
-            Step::Begin(back) => (engine, Command::Begin(self.hold(*back))),
+            Step::Begin(back) => (engine, KernelCommand::Begin(self.hold(*back))),
             Step::Beat(back, ttl) => {
-                let beat = Command::Beat {
+                let beat = KernelCommand::Beat {
                     hold: self.hold(*back),
                     ttl_ms: u64::from(*ttl),
                     usage: one_token(),
@@ -156,9 +156,9 @@ impl Story {
                 (engine, beat)
             }
             Step::EndPhase(back, phase) => {
-                let end = Command::EndPhase {
+                let end = KernelCommand::EndPhase {
                     hold: self.hold(*back),
-                    phase: Phase::ALL[usize::from(*phase)],
+                    phase: LoopPhase::ALL[usize::from(*phase)],
                     status: PhaseStatus::Ok,
                     detail: None,
                     report: None,
@@ -167,27 +167,27 @@ impl Story {
             }
             Step::Finish(back, end) => {
                 let hold = self.hold(*back);
-                let report = Box::new(Report::of(ending(*end)));
-                (engine, Command::Finish { hold, report })
+                let report = Box::new(AttemptReport::of(ending(*end)));
+                (engine, KernelCommand::Finish { hold, report })
             }
             Step::GiveBack(back) => (engine, give_back(self.hold(*back))),
             Step::Cancel(back, who) => {
-                let last = self.desk.kernel.last_task;
+                let last = self.test_kernel.kernel.last_task;
                 (
                     actor(*who),
-                    cancel(TaskId::new(last.saturating_sub((*back).into()))),
+                    cancel(KernelTaskId::new(last.saturating_sub((*back).into()))),
                 )
             }
             Step::Expire(number) => {
                 let gone = BTreeSet::from([holder(&worker(*number))]);
-                (engine, Command::Expire { gone })
+                (engine, KernelCommand::Expire { gone })
             }
             Step::Switch(is_enabled) => {
                 let (name, is_enabled) = (loop_name("look"), *is_enabled);
-                (person(), Command::Switch { name, is_enabled })
+                (person(), KernelCommand::Switch { name, is_enabled })
             }
             Step::Lead(number) => {
-                let lead = Command::Lead {
+                let lead = KernelCommand::Lead {
                     holder: holder(&worker(*number)),
                     ttl_ms: 30_000,
                     gone: BTreeSet::new(),
@@ -196,7 +196,7 @@ impl Story {
             }
             Step::Resign(number) => {
                 let holder = holder(&worker(*number));
-                (engine, Command::Resign { holder })
+                (engine, KernelCommand::Resign { holder })
             }
             Step::Archive | Step::Sleep(_) => unreachable!("no command"),
         }
@@ -204,16 +204,16 @@ impl Story {
 
     fn take(&mut self, step: &Step) {
         if let Step::Sleep(ms) = step {
-            self.desk.now_ms += i64::from(*ms);
+            self.test_kernel.now_ms += i64::from(*ms);
         } else if let Step::Archive = step {
-            self.desk.kernel.take_ended();
+            self.test_kernel.kernel.take_ended();
         } else {
             let (actor, command) = self.command(step);
-            let n_before = self.desk.log.len();
-            let before = self.desk.kernel.clone();
-            let is_denied = self.desk.ask(&actor, &command).is_err();
-            if is_denied || n_before == self.desk.log.len() {
-                assert_eq!(self.desk.kernel, before, "{command:?}");
+            let n_before = self.test_kernel.log.len();
+            let before = self.test_kernel.kernel.clone();
+            let is_denied = self.test_kernel.ask(&actor, &command).is_err();
+            if is_denied || n_before == self.test_kernel.log.len() {
+                assert_eq!(self.test_kernel.kernel, before, "{command:?}");
             }
             self.look_at_events(&before, n_before);
         }
@@ -224,8 +224,8 @@ impl Story {
         clippy::wildcard_enum_match_arm,
         reason = "the other facts say nothing of leases, launches and ends"
     )]
-    fn look_at_events(&mut self, before: &Kernel, n_before: usize) {
-        let new: Vec<KernelEvent> = self.desk.log[n_before..]
+    fn look_at_events(&mut self, before: &KernelState, n_before: usize) {
+        let new: Vec<KernelEvent> = self.test_kernel.log[n_before..]
             .iter()
             .map(|(event, _)| event.clone())
             .collect();
@@ -236,15 +236,15 @@ impl Story {
                     assert!(is_highest, "fence {fence} after {:?}", self.fences.last());
                     self.fences.insert(fence);
                     self.holds.push(Hold { task, fence });
-                    assert!(before.n_held() < PLACES, "all places were taken");
+                    assert!(before.n_held() < LOCATIONS, "all places were taken");
                 }
                 KernelEvent::Led { fence, .. } => drop(self.fences.insert(fence)),
                 KernelEvent::Begun { task } => {
                     let task = &before.tasks[&task];
-                    assert!(task.cancelling.is_none() && task.state == State::Leased);
+                    assert!(task.cancelling.is_none() && task.state == KernelTaskState::Leased);
                 }
                 KernelEvent::Ended { task, .. } => {
-                    let state = self.desk.kernel.ended[&task].state;
+                    let state = self.test_kernel.kernel.ended[&task].state;
                     let twice = self.ended.insert(task, state);
                     assert_eq!(twice, None, "{task} ended twice");
                 }
@@ -257,7 +257,7 @@ impl Story {
     }
 
     fn check(&self) {
-        let kernel = &self.desk.kernel;
+        let kernel = &self.test_kernel.kernel;
         assert_eq!(
             kernel.tasks.len() + self.ended.len(),
             usize::try_from(kernel.last_task).unwrap()
@@ -270,10 +270,10 @@ impl Story {
         );
         let n =
             |state| u64::try_from(self.ended.values().filter(|it| **it == state).count()).unwrap();
-        let totals = Totals {
-            completed: n(State::Completed),
-            failed: n(State::Failed),
-            cancelled: n(State::Cancelled),
+        let totals = TaskTotals {
+            completed: n(KernelTaskState::Completed),
+            failed: n(KernelTaskState::Failed),
+            cancelled: n(KernelTaskState::Cancelled),
         };
         assert_eq!(kernel.totals, totals);
         let mut keys = BTreeSet::new();
@@ -282,7 +282,10 @@ impl Story {
             assert_eq!(*id, task.id);
             assert_eq!(
                 task.lease.is_some(),
-                matches!(task.state, State::Leased | State::Running)
+                matches!(
+                    task.state,
+                    KernelTaskState::Leased | KernelTaskState::Running
+                )
             );
             assert!(
                 task.cancelling.is_none() || task.lease.is_some(),
@@ -292,7 +295,10 @@ impl Story {
             assert!(task.retries <= task.request.retry.times, "{task:?}");
             let n_phases = task.phases.len();
             let phases = task.phases.iter().map(|record| record.phase);
-            assert!(phases.eq(Phase::ALL.into_iter().take(n_phases)), "{task:?}");
+            assert!(
+                phases.eq(LoopPhase::ALL.into_iter().take(n_phases)),
+                "{task:?}"
+            );
             if let Some(key) = &task.request.key {
                 assert!(
                     keys.insert(key.text.clone()),
@@ -303,45 +309,45 @@ impl Story {
             }
             n_runs += u32::from(task.lease.is_some() && task.loop_run().is_some());
         }
-        assert!(kernel.n_held() <= PLACES && n_runs <= LOOP_PLACES);
+        assert!(kernel.n_held() <= LOCATIONS && n_runs <= LOOP_LOCATIONS);
         assert!(kernel.keys.len() <= 3, "{:?}", kernel.keys);
     }
 
     /// Folds what was recorded once more, and reads back what would be stored.
     fn check_fold(&self) {
-        let mut again = Kernel::default();
-        for (event, at_ms) in &self.desk.log {
+        let mut again = KernelState::default();
+        for (event, at_ms) in &self.test_kernel.log {
             let line = serde_json::to_string(event).unwrap();
             let read: KernelEvent = serde_json::from_str(&line).unwrap();
             assert_eq!(read, *event);
             evolve(&mut again, &read, *at_ms);
         }
-        let mut live = self.desk.kernel.clone();
+        let mut live = self.test_kernel.kernel.clone();
         live.take_ended();
         again.take_ended();
         assert_eq!(again, live);
-        let stored = serde_json::to_string(&self.desk.kernel).unwrap();
-        let read: Kernel = serde_json::from_str(&stored).unwrap();
-        assert_eq!(read, self.desk.kernel);
+        let stored = serde_json::to_string(&self.test_kernel.kernel).unwrap();
+        let read: KernelState = serde_json::from_str(&stored).unwrap();
+        assert_eq!(read, self.test_kernel.kernel);
     }
 
     /// Whoever holds an old lease is told so, whatever they ask.
     fn check_fences(&self) {
         for hold in &self.holds {
             let held = self
-                .desk
+                .test_kernel
                 .kernel
                 .task(hold.task)
                 .and_then(|task| task.lease.as_ref());
             if held.is_some_and(|lease| lease.fence == hold.fence) {
                 continue;
             }
-            for command in [Command::Begin(*hold), give_back(*hold)] {
+            for command in [KernelCommand::Begin(*hold), give_back(*hold)] {
                 let answer = decide(
-                    &self.desk.kernel,
+                    &self.test_kernel.kernel,
                     &Actor::Engine,
                     &command,
-                    self.desk.now_ms,
+                    self.test_kernel.now_ms,
                 );
                 assert!(answer.is_err(), "{command:?}");
             }
@@ -357,14 +363,14 @@ const fn one_token() -> Usage {
     }
 }
 
-fn asked(who: u8, key: Option<u8>, priority: u8, retries: u8) -> Request {
+fn asked(who: u8, key: Option<u8>, priority: u8, retries: u8) -> KernelRequest {
     let origin = match who {
         1 => by_agent("r1"),
         2 => by_agent("r2"),
         _ => by_person("user"),
     };
-    Request {
-        key: key.map(|key| Key {
+    KernelRequest {
+        key: key.map(|key| RequestKey {
             text: format!("key {key}"),
             ttl_ms: u64::from(key) * 20_000,
         }),
@@ -378,17 +384,17 @@ fn asked(who: u8, key: Option<u8>, priority: u8, retries: u8) -> Request {
     }
 }
 
-fn run(kind: u8, now_ms: i64) -> Request {
+fn run(kind: u8, now_ms: i64) -> KernelRequest {
     let trigger = match kind {
-        0..=2 => Trigger::Cron { due_at_ms: now_ms },
-        3..=5 => Trigger::Event {
+        0..=2 => RunTrigger::Cron { due_at_ms: now_ms },
+        3..=5 => RunTrigger::Event {
             source: "file src/**".to_owned(),
             mark: format!("mark {kind}"),
         },
-        _ => Trigger::Manual { source: None },
+        _ => RunTrigger::Manual { source: None },
     };
     let mut look = definition("look");
-    look.max_concurrent = LOOP_PLACES;
+    look.max_concurrent = LOOP_LOCATIONS;
     look.cooldown_ms = 10_000;
     run_of(look, trigger)
 }
@@ -405,11 +411,11 @@ fn ending(number: u8) -> End {
 proptest! {
     #[test]
     fn whatever_is_asked_what_must_hold_holds(steps in prop::collection::vec(step(), 1..120)) {
-        let mut story = Story::new();
+        let mut scenario = RandomScenario::new();
         for step in &steps {
-            story.take(step);
+            scenario.take(step);
         }
-        story.check_fold();
-        story.check_fences();
+        scenario.check_fold();
+        scenario.check_fences();
     }
 }

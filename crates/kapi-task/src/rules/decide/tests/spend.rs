@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 use kapi_core::usage::Usage;
 
 use crate::rules::admission::{Waits, waits};
-use crate::rules::command::{Command, Hold};
-use crate::rules::decide::tests::{Desk, LEASE_MS, NOW, give_back, plain};
-use crate::rules::state::Kernel;
-use crate::rules::task::{End, Report};
-use crate::rules::task_state::State;
+use crate::rules::command::{Hold, KernelCommand};
+use crate::rules::decide::tests::{LEASE_MS, NOW, TestKernel, give_back, plain};
+use crate::rules::state::KernelState;
+use crate::rules::task::{AttemptReport, End};
+use crate::rules::task_state::KernelTaskState;
 
 const DAY_MS: i64 = 86_400_000;
 
@@ -20,70 +20,77 @@ fn dollars(usd_micros: u64) -> Usage {
     }
 }
 
-fn beat(desk: &mut Desk, hold: Hold, usd_micros: u64) {
-    let beat = Command::Beat {
+fn beat(test_kernel: &mut TestKernel, hold: Hold, usd_micros: u64) {
+    let beat = KernelCommand::Beat {
         hold,
         ttl_ms: LEASE_MS,
         usage: dollars(usd_micros),
     };
-    desk.engine(&beat).unwrap();
+    test_kernel.engine(&beat).unwrap();
 }
 
 #[test]
 fn every_word_of_a_worker_is_counted_once_on_its_day() {
-    let mut desk = Desk::new();
-    let task = desk.submit(plain());
-    let hold = desk.start("worker 1");
-    beat(&mut desk, hold, 3);
-    beat(&mut desk, hold, 4);
-    let back = Command::GiveBack {
+    let mut test_kernel = TestKernel::new();
+    let task = test_kernel.submit(plain());
+    let hold = test_kernel.start("worker 1");
+    beat(&mut test_kernel, hold, 3);
+    beat(&mut test_kernel, hold, 4);
+    let back = KernelCommand::GiveBack {
         hold,
         why: "told to stop".to_owned(),
         usage: dollars(5),
         pause_ms: 0,
     };
-    desk.engine(&back).unwrap();
-    let hold = desk.start("worker 2");
-    desk.now_ms = NOW + DAY_MS;
-    let mut report = Report::of(End::Completed);
+    test_kernel.engine(&back).unwrap();
+    let hold = test_kernel.start("worker 2");
+    test_kernel.now_ms = NOW + DAY_MS;
+    let mut report = AttemptReport::of(End::Completed);
     report.usage = dollars(30);
-    let finish = Command::Finish {
+    let finish = KernelCommand::Finish {
         hold,
         report: Box::new(report),
     };
-    desk.engine(&finish).unwrap();
-    assert_eq!(desk.kernel.spent_on_day_of(NOW), 12);
-    assert_eq!(desk.kernel.spent_on_day_of(desk.now_ms), 30);
-    assert_eq!(desk.task(task).usage.usd_micros, Some(42));
+    test_kernel.engine(&finish).unwrap();
+    assert_eq!(test_kernel.kernel.spent_on_day_of(NOW), 12);
+    assert_eq!(test_kernel.kernel.spent_on_day_of(test_kernel.now_ms), 30);
+    assert_eq!(test_kernel.task(task).usage.usd_micros, Some(42));
     // It is kept, and what was long ago is forgotten.
-    let json = serde_json::to_string(&desk.kernel).unwrap();
+    let json = serde_json::to_string(&test_kernel.kernel).unwrap();
     assert!(
         json.contains(r#""spent":{"2026-11-22":12,"2026-11-23":30}"#),
         "{json}"
     );
-    assert_eq!(serde_json::from_str::<Kernel>(&json).unwrap(), desk.kernel);
+    assert_eq!(
+        serde_json::from_str::<KernelState>(&json).unwrap(),
+        test_kernel.kernel
+    );
     for day in 2..60 {
-        desk.kernel.book(&dollars(1), NOW + day * DAY_MS);
+        test_kernel.kernel.grants(&dollars(1), NOW + day * DAY_MS);
     }
-    assert_eq!(desk.kernel.spent.len(), 31);
-    assert_eq!(desk.kernel.spent_on_day_of(NOW), 0);
+    assert_eq!(test_kernel.kernel.spent.len(), 31);
+    assert_eq!(test_kernel.kernel.spent_on_day_of(NOW), 0);
 }
 
 #[test]
 fn a_day_that_has_cost_what_it_may_begins_nothing_more_until_the_next() {
-    let mut desk = Desk::new();
-    desk.capacity.usd_micros_per_day = Some(2_500_000);
-    let first = desk.submit(plain());
-    let second = desk.submit(plain());
-    let hold = desk.start("worker 1");
-    beat(&mut desk, hold, 2_499_999);
-    let next = desk.claim("worker 2").unwrap();
+    let mut test_kernel = TestKernel::new();
+    test_kernel.capacity.usd_micros_per_day = Some(2_500_000);
+    let first = test_kernel.submit(plain());
+    let second = test_kernel.submit(plain());
+    let hold = test_kernel.start("worker 1");
+    beat(&mut test_kernel, hold, 2_499_999);
+    let next = test_kernel.claim("worker 2").unwrap();
     assert_eq!(next.task, second);
-    desk.engine(&give_back(next)).unwrap();
-    beat(&mut desk, hold, 1);
-    assert_eq!(desk.claim("worker 2"), None);
+    test_kernel.engine(&give_back(next)).unwrap();
+    beat(&mut test_kernel, hold, 1);
+    assert_eq!(test_kernel.claim("worker 2"), None);
     let usd_micros = 2_500_000;
-    let waiting = waits(&desk.kernel, &desk.capacity, desk.now_ms);
+    let waiting = waits(
+        &test_kernel.kernel,
+        &test_kernel.capacity,
+        test_kernel.now_ms,
+    );
     assert_eq!(
         waiting,
         BTreeMap::from([(second, Waits::Spend { usd_micros })])
@@ -93,30 +100,36 @@ fn a_day_that_has_cost_what_it_may_begins_nothing_more_until_the_next() {
         "spend: the daily cap of $2.50 is spent"
     );
     // What runs goes on.
-    desk.finish(hold, End::Completed).unwrap();
-    assert_eq!(desk.state(first), State::Completed);
-    desk.now_ms = NOW + DAY_MS;
-    assert_eq!(desk.claim("worker 2").unwrap().task, second);
+    test_kernel.finish(hold, End::Completed).unwrap();
+    assert_eq!(test_kernel.state(first), KernelTaskState::Completed);
+    test_kernel.now_ms = NOW + DAY_MS;
+    assert_eq!(test_kernel.claim("worker 2").unwrap().task, second);
 }
 
 #[test]
 fn a_task_that_is_given_back_with_a_pause_rests_for_everybody() {
-    let mut desk = Desk::new();
-    let task = desk.submit(plain());
-    let hold = desk.start("worker 1");
-    let back = Command::GiveBack {
+    let mut test_kernel = TestKernel::new();
+    let task = test_kernel.submit(plain());
+    let hold = test_kernel.start("worker 1");
+    let back = KernelCommand::GiveBack {
         hold,
         why: "commit 1 is not here".to_owned(),
         usage: Usage::default(),
         pause_ms: 5_000,
     };
-    desk.engine(&back).unwrap();
+    test_kernel.engine(&back).unwrap();
     assert_eq!(
-        desk.task(task).setback.as_deref(),
+        test_kernel.task(task).retry_cause.as_deref(),
         Some("commit 1 is not here")
     );
-    assert_eq!((desk.task(task).losses, desk.task(task).retries), (0, 0));
-    assert_eq!(desk.claim("worker 2"), None);
-    desk.now_ms += 5_000;
-    assert_eq!(desk.claim("worker 2").unwrap().task, task);
+    assert_eq!(
+        (
+            test_kernel.task(task).losses,
+            test_kernel.task(task).retries
+        ),
+        (0, 0)
+    );
+    assert_eq!(test_kernel.claim("worker 2"), None);
+    test_kernel.now_ms += 5_000;
+    assert_eq!(test_kernel.claim("worker 2").unwrap().task, task);
 }

@@ -4,68 +4,68 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use kapi_core::actor::Actor;
-use kapi_core::task_id::{Fence, TaskId};
+use kapi_core::task_id::{Fence, KernelTaskId};
 use kapi_core::usage::Usage;
 
 use super::{
-    Desk, LEASE_MS, agent, by_agent, cancel, claim, failed, give_back, holder, loop_name, person,
-    places, request, word,
+    LEASE_MS, TestKernel, agent, by_agent, cancel, claim, failed, give_back, holder, locations,
+    loop_name, person, request, word,
 };
-use crate::rules::command::{Command, Hold};
+use crate::rules::command::{Hold, KernelCommand};
 use crate::rules::decide::decide;
-use crate::rules::loop_run::Trigger;
-use crate::rules::task::{End, FailureKind, Phase, PhaseStatus, Report};
+use crate::rules::loop_run::RunTrigger;
+use crate::rules::task::{AttemptReport, End, FailureKind, LoopPhase, PhaseStatus};
 
 /// Where a task can stand, with the lease that was the last to be given for it.
-fn situations() -> Vec<(&'static str, Desk, Hold)> {
+fn situations() -> Vec<(&'static str, TestKernel, Hold)> {
     let unknown = Hold {
-        task: TaskId::new(1),
+        task: KernelTaskId::new(1),
         fence: Fence(1),
     };
-    let mut all = vec![("none", Desk::new(), unknown)];
-    let mut desk = Desk::new();
-    let task = desk.submit(request(by_agent("r1")));
+    let mut all = vec![("none", TestKernel::new(), unknown)];
+    let mut test_kernel = TestKernel::new();
+    let task = test_kernel.submit(request(by_agent("r1")));
     assert_eq!(task, unknown.task);
-    all.push(("pending", desk.clone(), unknown));
-    let mut unwanted = desk.clone();
+    all.push(("pending", test_kernel.clone(), unknown));
+    let mut unwanted = test_kernel.clone();
     unwanted.ask(&person(), &cancel(task)).unwrap();
     all.push(("cancelled", unwanted, unknown));
-    let hold = desk.claim("worker 1").unwrap();
-    all.push(("leased", desk.clone(), hold));
-    let mut stopping = desk.clone();
+    let hold = test_kernel.claim("worker 1").unwrap();
+    all.push(("leased", test_kernel.clone(), hold));
+    let mut stopping = test_kernel.clone();
     stopping.ask(&person(), &cancel(task)).unwrap();
     all.push(("leased, unwanted", stopping, hold));
-    desk.engine(&Command::Begin(hold)).unwrap();
-    all.push(("running", desk.clone(), hold));
-    let mut stopping = desk.clone();
+    test_kernel.engine(&KernelCommand::Begin(hold)).unwrap();
+    all.push(("running", test_kernel.clone(), hold));
+    let mut stopping = test_kernel.clone();
     stopping.ask(&person(), &cancel(task)).unwrap();
     all.push(("running, unwanted", stopping, hold));
-    let mut taken = desk.clone();
+    let mut taken = test_kernel.clone();
     taken.expire(&["worker 1"]);
     all.push(("lost", taken.clone(), hold));
     taken.claim("worker 2").unwrap();
     all.push(("taken over", taken, hold));
-    let mut bad = desk.clone();
+    let mut bad = test_kernel.clone();
     bad.finish(hold, failed(FailureKind::Agent)).unwrap();
     all.push(("failed", bad, hold));
-    desk.finish(hold, End::Completed).unwrap();
-    all.push(("completed", desk.clone(), hold));
-    desk.kernel.take_ended();
-    all.push(("archived", desk, hold));
+    test_kernel.finish(hold, End::Completed).unwrap();
+    all.push(("completed", test_kernel.clone(), hold));
+    test_kernel.kernel.take_ended();
+    all.push(("archived", test_kernel, hold));
     all
 }
 
 /// What can be asked about one task.
-fn of_task(hold: Hold) -> Vec<(&'static str, Command)> {
-    let finish = |end| Command::Finish {
+fn of_task(hold: Hold) -> Vec<(&'static str, KernelCommand)> {
+    let finish = |end| KernelCommand::Finish {
         hold,
-        report: Box::new(Report::of(end)),
+        report: Box::new(AttemptReport::of(end)),
     };
     vec![
-        ("begin", Command::Begin(hold)),
+        ("begin", KernelCommand::Begin(hold)),
         (
             "beat",
-            Command::Beat {
+            KernelCommand::Beat {
                 hold,
                 ttl_ms: LEASE_MS,
                 usage: Usage::default(),
@@ -73,9 +73,9 @@ fn of_task(hold: Hold) -> Vec<(&'static str, Command)> {
         ),
         (
             "end phase",
-            Command::EndPhase {
+            KernelCommand::EndPhase {
                 hold,
-                phase: Phase::ShouldRun,
+                phase: LoopPhase::ShouldRun,
                 status: PhaseStatus::Ok,
                 detail: None,
                 report: None,
@@ -90,42 +90,42 @@ fn of_task(hold: Hold) -> Vec<(&'static str, Command)> {
 }
 
 /// What can be asked of the kernel as a whole.
-fn of_kernel() -> Vec<(&'static str, Command)> {
+fn of_kernel() -> Vec<(&'static str, KernelCommand)> {
     let name = loop_name("look");
     vec![
         (
             "submit",
-            Command::Submit {
+            KernelCommand::Submit {
                 request: Box::new(request(by_agent("r1"))),
-                admission: Desk::new().admission,
+                admission: TestKernel::new().admission,
             },
         ),
-        ("claim", claim("worker 9", places(100), None)),
+        ("claim", claim("worker 9", locations(100), None)),
         (
             "expire",
-            Command::Expire {
+            KernelCommand::Expire {
                 gone: BTreeSet::new(),
             },
         ),
         (
             "skip",
-            Command::Skip {
+            KernelCommand::Skip {
                 name: name.clone(),
-                trigger: Trigger::Cron { due_at_ms: 1 },
+                trigger: RunTrigger::Cron { due_at_ms: 1 },
                 reason: "missed".to_owned(),
             },
         ),
         (
             "switch",
-            Command::Switch {
+            KernelCommand::Switch {
                 name: name.clone(),
                 is_enabled: false,
             },
         ),
-        ("see", Command::See { name, mark: None }),
+        ("see", KernelCommand::See { name, mark: None }),
         (
             "lead",
-            Command::Lead {
+            KernelCommand::Lead {
                 holder: holder("worker 1"),
                 ttl_ms: LEASE_MS,
                 gone: BTreeSet::new(),
@@ -133,7 +133,7 @@ fn of_kernel() -> Vec<(&'static str, Command)> {
         ),
         (
             "resign",
-            Command::Resign {
+            KernelCommand::Resign {
                 holder: holder("worker 1"),
             },
         ),
@@ -141,8 +141,8 @@ fn of_kernel() -> Vec<(&'static str, Command)> {
 }
 
 /// Returns what a command comes to: a word of refusal, what is recorded, or `-` for nothing.
-fn outcome(desk: &Desk, actor: &Actor, command: &Command) -> String {
-    match decide(&desk.kernel, actor, command, desk.now_ms) {
+fn outcome(test_kernel: &TestKernel, actor: &Actor, command: &KernelCommand) -> String {
+    match decide(&test_kernel.kernel, actor, command, test_kernel.now_ms) {
         Err(denied) => word(&denied).to_owned(),
         Ok(decided) if decided.events.is_empty() => "-".to_owned(),
         Ok(decided) => {
@@ -174,10 +174,15 @@ archived          | NoTask | NoTask | NoTask | NoTask | NoTask | NoTask | NoTask
 #[test]
 fn every_command_in_every_state_by_the_engine() {
     let mut table = String::new();
-    for (name, desk, hold) in situations() {
+    for (name, test_kernel, hold) in situations() {
         write!(table, "{name:<17}").unwrap();
         for (_, command) in of_task(hold) {
-            write!(table, " | {}", outcome(&desk, &Actor::Engine, &command)).unwrap();
+            write!(
+                table,
+                " | {}",
+                outcome(&test_kernel, &Actor::Engine, &command)
+            )
+            .unwrap();
         }
         table.push('\n');
     }
@@ -187,12 +192,12 @@ fn every_command_in_every_state_by_the_engine() {
 #[test]
 fn only_the_engine_speaks_for_workers_and_whoever_asked_may_cancel() {
     let not_there = ["none", "archived"];
-    for (name, desk, hold) in situations() {
+    for (name, test_kernel, hold) in situations() {
         for (command_name, command) in of_task(hold) {
             let actors = [(person(), true), (agent("r1"), true), (agent("r2"), false)];
             for (actor, is_theirs) in actors {
-                let found = outcome(&desk, &actor, &command);
-                let by_engine = outcome(&desk, &Actor::Engine, &command);
+                let found = outcome(&test_kernel, &actor, &command);
+                let by_engine = outcome(&test_kernel, &Actor::Engine, &command);
                 let expected = match command_name {
                     "cancel" if is_theirs || not_there.contains(&name) => by_engine,
                     "cancel" => "NotYours".to_owned(),
@@ -206,9 +211,9 @@ fn only_the_engine_speaks_for_workers_and_whoever_asked_may_cancel() {
 
 #[test]
 fn the_kernel_as_a_whole_is_the_engines_but_for_submitting_and_switching() {
-    for (name, desk, _) in situations() {
+    for (name, test_kernel, _) in situations() {
         for (command_name, command) in of_kernel() {
-            let by = |actor: &Actor| outcome(&desk, actor, &command);
+            let by = |actor: &Actor| outcome(&test_kernel, actor, &command);
             let found = (by(&Actor::Engine), by(&person()), by(&agent("r1")));
             let pick = match name {
                 "pending" | "lost" => "claimed",
@@ -242,14 +247,14 @@ fn the_kernel_as_a_whole_is_the_engines_but_for_submitting_and_switching() {
 fn a_request_that_breaks_a_rule_of_its_own_is_named_by_that_rule() {
     use super::plain;
     use crate::rules::request::{
-        DEPTH_MAX, DESCRIPTION_BYTES_MAX, KEY_BYTES_MAX, Key, PROMPT_BYTES_MAX, RETRIES_MAX,
-        Request, TIMEOUT_MS_MAX,
+        DEPTH_MAX, DESCRIPTION_BYTES_MAX, KEY_BYTES_MAX, KernelRequest, PROMPT_BYTES_MAX,
+        RETRIES_MAX, RequestKey, TIMEOUT_MS_MAX,
     };
-    let key = |text: String| Some(Key { text, ttl_ms: 1 });
-    let check = |change: &dyn Fn(&mut Request), expected: Option<&str>| {
+    let key = |text: String| Some(RequestKey { text, ttl_ms: 1 });
+    let check = |change: &dyn Fn(&mut KernelRequest), expected: Option<&str>| {
         let mut asked = plain();
         change(&mut asked);
-        let found = Desk::new().try_submit(&person(), asked);
+        let found = TestKernel::new().try_submit(&person(), asked);
         assert_eq!(
             found.err().map(|denied| denied.to_string()).as_deref(),
             expected

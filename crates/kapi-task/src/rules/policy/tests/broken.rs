@@ -1,6 +1,6 @@
 //! Files that are wrong: what is said of them, and that they deny everything.
 
-use kapi_settings::fault::Fault;
+use kapi_settings::fault::SettingsFault;
 use proptest::prelude::{any, proptest};
 
 use super::{loop_run, source, task};
@@ -10,14 +10,14 @@ use crate::rules::policy::{Policy, PolicySource, evaluate};
 fn faults(text: &str) -> Vec<(String, String, String)> {
     let source = source(text);
     assert_ne!(source.faults, [], "{text}");
-    let told = source.faults.iter().map(|fault| {
+    let reported = source.faults.iter().map(|fault| {
         (
             fault.key.clone().unwrap_or_default(),
             fault.what.clone(),
             fault.remedy.clone(),
         )
     });
-    let told = told.collect();
+    let reported = reported.collect();
     let policy = Policy {
         sources: vec![source],
     };
@@ -26,7 +26,7 @@ fn faults(text: &str) -> Vec<(String, String, String)> {
         assert!(!decision.allowed, "{text}");
         assert_eq!(decision.reason.as_deref(), Some("policy denied request"));
     }
-    told
+    reported
 }
 
 /// What is written, the key that is wrong, why, and what to do.
@@ -206,9 +206,9 @@ const WRONG: &[(&str, &str, &str, &str)] = &[
 #[test]
 fn what_is_wrong_and_what_to_do() {
     for (text, key, what, remedy) in WRONG {
-        let told = faults(text);
+        let reported = faults(text);
         let (key, what, remedy) = ((*key).to_owned(), (*what).to_owned(), (*remedy).to_owned());
-        assert_eq!(told, [(key, what, remedy)], "{text}");
+        assert_eq!(reported, [(key, what, remedy)], "{text}");
     }
 }
 
@@ -221,7 +221,7 @@ fn every_fault_is_told_at_once() {
 
 #[test]
 fn a_broken_file_denies_what_another_allows() {
-    let fault = Fault {
+    let fault = SettingsFault {
         file: ".ilchul/policy.yaml".to_owned(),
         line: 4,
         key: Some("rules[0]".to_owned()),

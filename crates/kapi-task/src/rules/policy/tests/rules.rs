@@ -5,7 +5,7 @@ use proptest::prelude::{any, prop, proptest};
 
 use super::{PolicyRequest, decide, evaluate, loop_run, policy, said, source, task};
 use crate::rules::condition::window::{LocalTime, Weekday};
-use crate::rules::policy::{Constraints, Limit, Policy, Violation};
+use crate::rules::policy::{Constraints, Policy, PolicyLimit, PolicyViolation};
 use crate::rules::task_terms::TaskBudget;
 
 /// A rule that denies when `when` is so: these requests, and not those.
@@ -243,7 +243,7 @@ fn a_denial_wins() {
     let rules = "rules:\n- {effect: allow}\n- {name: nay, effect: deny, when: {agent: sisyphus}, reason: not here}\n- {effect: allow, when: {agent: sisyphus}}\n";
     let decision = decide(&[rules], &task());
     assert_eq!(said(&decision), ["not here"]);
-    let violation = Violation {
+    let violation = PolicyViolation {
         rule: "nay".to_owned(),
         file: "policy.yaml".to_owned(),
         line: 3,
@@ -252,7 +252,7 @@ fn a_denial_wins() {
     assert_eq!(decision.violations, [violation]);
 }
 
-fn patterns(limits: &[Limit]) -> Vec<&str> {
+fn patterns(limits: &[PolicyLimit]) -> Vec<&str> {
     limits.iter().map(|limit| limit.pattern.as_str()).collect()
 }
 
@@ -406,7 +406,7 @@ proptest! {
         other in prop::collection::vec(0..RULES.len(), 0..6),
         is_first in any::<bool>(),
     ) {
-        let list = |places: &[usize]| -> Vec<&str> { places.iter().map(|at| RULES[*at]).collect() };
+        let list = |locations: &[usize]| -> Vec<&str> { locations.iter().map(|at| RULES[*at]).collect() };
         let text = |rules: &[&str]| format!("rules: [{}]", rules.join(", ")).replace("[]", "[{effect: allow}]");
         let denying = text(&[list(&before), vec!["{name: last word, effect: deny, when: {prompt_contains: login}}"], list(&after)].concat());
         let other = text(&list(&other));
@@ -421,16 +421,16 @@ proptest! {
     /// A further rule that denies never lets more through, inside a run neither.
     #[test]
     fn a_further_denial_only_narrows(
-        places in prop::collection::vec(0..RULES.len(), 1..6),
+        locations in prop::collection::vec(0..RULES.len(), 1..6),
         further in 5..RULES.len(),
     ) {
-        let rules: Vec<&str> = places.iter().map(|at| RULES[*at]).collect();
+        let rules: Vec<&str> = locations.iter().map(|at| RULES[*at]).collect();
         let more = [rules.clone(), vec![RULES[further]]].concat();
         for request in [task(), loop_run(), PolicyRequest { network: Some(NetworkMode::Open), ..task() }] {
             let before = decide(&[&format!("rules: [{}]", rules.join(", "))], &request);
             let after = decide(&[&format!("rules: [{}]", more.join(", "))], &request);
             assert!(before.allowed || !after.allowed);
-            let has = |all: &[Limit], limit: &Limit| all.iter().any(|one| one.pattern == limit.pattern);
+            let has = |all: &[PolicyLimit], limit: &PolicyLimit| all.iter().any(|one| one.pattern == limit.pattern);
             let (old, new) = (&before.constraints, &after.constraints);
             assert!(old.forbidden_commands.iter().all(|limit| has(&new.forbidden_commands, limit)));
             assert!(old.read_only.iter().all(|limit| has(&new.read_only, limit)));

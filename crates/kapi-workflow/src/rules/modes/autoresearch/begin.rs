@@ -1,7 +1,7 @@
 //! How a search begins: from a commit, with or without what an interview found out.
 
 use kapi_core::id::GoalId;
-use kapi_core::link::{Link, Relation};
+use kapi_core::link::{Link, WorkflowRelation};
 use kapi_core::mode::Mode;
 use serde::{Deserialize, Serialize};
 
@@ -71,7 +71,7 @@ impl AutoresearchBegin {
             branches: Vec::new(),
         };
         let link = |interview: &GoalId| Link {
-            relation: Relation::Context,
+            relation: WorkflowRelation::Context,
             mode: Mode::CONTEXT,
             workflow: interview.clone(),
             at_ms,

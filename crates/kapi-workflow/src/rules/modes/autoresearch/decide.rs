@@ -7,9 +7,9 @@ use kapi_core::actor::Actor;
 use kapi_core::id::EffectId;
 
 use crate::rules::decide::{human, said, wrong_phase};
-use crate::rules::denied::Why;
-use crate::rules::event::Event;
-use crate::rules::given::Given;
+use crate::rules::decision_context::DecisionContext;
+use crate::rules::denied::WorkflowRule;
+use crate::rules::event::WorkflowEvent;
 use crate::rules::modes::autoresearch::command::AutoresearchCommand;
 use crate::rules::modes::autoresearch::contract::sound;
 use crate::rules::modes::autoresearch::decide::draft::Draft;
@@ -17,7 +17,7 @@ use crate::rules::modes::autoresearch::event::{AutoresearchEvent, Ending};
 use crate::rules::modes::autoresearch::role::AutoresearchRole;
 use crate::rules::modes::autoresearch::state::{Autoresearch, AutoresearchPhase};
 use crate::rules::modes::autoresearch::want::{Want, want};
-use crate::rules::outcome::Outcome;
+use crate::rules::outcome::WorkflowOutcome;
 use crate::rules::state::Workflow;
 
 mod close;
@@ -30,8 +30,8 @@ pub(crate) fn ask(
     search: &Autoresearch,
     actor: &Actor,
     command: &AutoresearchCommand,
-    given: &Given,
-) -> Result<Vec<Event>, Why> {
+    given: &DecisionContext,
+) -> Result<Vec<WorkflowEvent>, WorkflowRule> {
     let mut draft = Draft::new(workflow, search, given);
     match command {
         AutoresearchCommand::Draft { contract } => {
@@ -40,7 +40,7 @@ pub(crate) fn ask(
             if !is_drafting(search) {
                 return Err(wrong_phase(workflow, action));
             }
-            sound::check(contract).map_err(|rule| Why::Malformed { rule })?;
+            sound::check(contract).map_err(|rule| WorkflowRule::Malformed { rule })?;
             draft.contract(None, contract);
         }
         AutoresearchCommand::Import { history } => {
@@ -94,8 +94,8 @@ pub(crate) fn revised(
     workflow: &Workflow,
     search: &Autoresearch,
     text: &str,
-    given: &Given,
-) -> Vec<Event> {
+    given: &DecisionContext,
+) -> Vec<WorkflowEvent> {
     let mut draft = Draft::new(workflow, search, given);
     draft.fact(AutoresearchEvent::SegmentOpened {
         reason: text.to_owned(),
@@ -109,22 +109,22 @@ pub(crate) fn report(
     workflow: &Workflow,
     search: &Autoresearch,
     effect: &EffectId,
-    outcome: &Outcome,
-    given: &Given,
-) -> Result<Vec<Event>, Why> {
+    outcome: &WorkflowOutcome,
+    given: &DecisionContext,
+) -> Result<Vec<WorkflowEvent>, WorkflowRule> {
     let Some((_, want)) = want(search).filter(|(id, _)| id == effect) else {
         return Ok(Vec::new());
     };
     let mut draft = Draft::new(workflow, search, given);
     match (want, outcome) {
-        (_, Outcome::Cancelled { .. } | Outcome::Failed { .. }) => {}
-        (Want::Draft, Outcome::Answered { by, answer, .. }) => draft.answered(by, answer),
-        (Want::Draft, Outcome::Unreadable { why, .. }) => {
+        (_, WorkflowOutcome::Cancelled { .. } | WorkflowOutcome::Failed { .. }) => {}
+        (Want::Draft, WorkflowOutcome::Answered { by, answer, .. }) => draft.answered(by, answer),
+        (Want::Draft, WorkflowOutcome::Unreadable { why, .. }) => {
             draft.refuse(AutoresearchRole::Drafter, why);
         }
         (
             Want::Prepare,
-            Outcome::Prepared {
+            WorkflowOutcome::Prepared {
                 branch, worktree, ..
             },
         ) => draft.fact(AutoresearchEvent::BranchPrepared {
@@ -132,23 +132,27 @@ pub(crate) fn report(
             worktree: worktree.clone(),
             base: search.base.clone(),
         }),
-        (Want::Baseline, Outcome::Measured(measured)) => {
+        (Want::Baseline, WorkflowOutcome::Measured(measured)) => {
             experiment::baseline(&mut draft, measured)?;
         }
-        (Want::Propose, Outcome::Proposed(proposed)) => experiment::proposed(&mut draft, proposed),
-        (Want::Propose, Outcome::Unreadable { why, .. }) => {
+        (Want::Propose, WorkflowOutcome::Proposed(proposed)) => {
+            experiment::proposed(&mut draft, proposed);
+        }
+        (Want::Propose, WorkflowOutcome::Unreadable { why, .. }) => {
             draft.refuse(AutoresearchRole::Researcher, why);
         }
-        (Want::Measure, Outcome::Measured(measured)) => {
+        (Want::Measure, WorkflowOutcome::Measured(measured)) => {
             experiment::measured(&mut draft, measured)?;
         }
-        (Want::Settle(settling), Outcome::Restored(restored)) => {
+        (Want::Settle(settling), WorkflowOutcome::Restored(restored)) => {
             close::settled(&mut draft, settling, restored)?;
         }
-        (Want::VerifyHead, Outcome::Measured(measured)) => close::verified(&mut draft, measured)?,
-        (Want::Split, Outcome::Split { branches }) => close::split(&mut draft, branches)?,
+        (Want::VerifyHead, WorkflowOutcome::Measured(measured)) => {
+            close::verified(&mut draft, measured)?;
+        }
+        (Want::Split, WorkflowOutcome::Split { branches }) => close::split(&mut draft, branches)?,
         (_, _) => {
-            return Err(Why::Malformed {
+            return Err(WorkflowRule::Malformed {
                 rule: format!("take what came back for {effect}: it is not what was asked for"),
             });
         }

@@ -3,7 +3,7 @@
 //! Projections of the state, made anew at will. An approval is bound to the bytes of the contract and
 //! both scripts: nothing that changes after the proposal stands in them.
 
-use crate::rules::documents::Document;
+use crate::rules::documents::WorkflowDocument;
 use crate::rules::modes::autoresearch::state::Autoresearch;
 use crate::rules::state::Workflow;
 
@@ -13,10 +13,10 @@ mod report;
 mod verify;
 
 /// Returns every artifact of a search as it stands.
-pub(crate) fn documents(workflow: &Workflow, search: &Autoresearch) -> Vec<Document> {
+pub(crate) fn documents(workflow: &Workflow, search: &Autoresearch) -> Vec<WorkflowDocument> {
     let mut documents = Vec::new();
     let mut add = |name: &str, text: String| {
-        documents.push(Document {
+        documents.push(WorkflowDocument {
             name: name.to_owned(),
             text,
         });

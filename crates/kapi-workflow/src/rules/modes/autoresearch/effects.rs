@@ -4,8 +4,8 @@ use kapi_check::rules::measure::{Measurement, Script};
 use kapi_core::text::one_line;
 
 use crate::rules::effect::{
-    Action, AgentQuestion, Effect, KeptChange, Proposal, Restoration, Split, SplitPart,
-    Verification,
+    AgentQuestion, KeptChange, Proposal, Restoration, Split, SplitPart, Verification,
+    WorkflowAction, WorkflowEffect,
 };
 use crate::rules::guidance;
 use crate::rules::modes::autoresearch::contract::{Contract, Keep};
@@ -24,12 +24,12 @@ const PAIRS: u32 = 3;
 
 /// Returns what should be under way now.
 #[must_use]
-pub fn next(workflow: &Workflow, search: &Autoresearch) -> Vec<Effect> {
+pub fn next(workflow: &Workflow, search: &Autoresearch) -> Vec<WorkflowEffect> {
     let Some((id, want)) = want(search) else {
         return Vec::new();
     };
     let action = action(workflow, search, want);
-    let effect = action.map(|action| Effect {
+    let effect = action.map(|action| WorkflowEffect {
         id,
         workflow: workflow.id.clone(),
         action,
@@ -37,14 +37,14 @@ pub fn next(workflow: &Workflow, search: &Autoresearch) -> Vec<Effect> {
     effect.into_iter().collect()
 }
 
-fn action(workflow: &Workflow, search: &Autoresearch, want: Want) -> Option<Action> {
+fn action(workflow: &Workflow, search: &Autoresearch, want: Want) -> Option<WorkflowAction> {
     Some(match want {
-        Want::Draft => Action::Ask(Box::new(question(
+        Want::Draft => WorkflowAction::Ask(Box::new(question(
             workflow,
             search,
             AutoresearchRole::Drafter,
         ))),
-        Want::Prepare => Action::Prepare {
+        Want::Prepare => WorkflowAction::Prepare {
             branch: Autoresearch::branch_name(&workflow.id),
             base: search.base.clone(),
             checks: Box::new(nothing_to_check(workflow, search)),
@@ -54,13 +54,13 @@ fn action(workflow: &Workflow, search: &Autoresearch, want: Want) -> Option<Acti
             let samples = contract.rule.samples.max(BASELINE_SAMPLES);
             measure(workflow, search, samples)?
         }
-        Want::Propose => Action::Propose(Box::new(proposal(workflow, search)?)),
+        Want::Propose => WorkflowAction::Propose(Box::new(proposal(workflow, search)?)),
         Want::Measure => candidate(workflow, search)?,
         Want::Settle(settling) => {
-            Action::Restore(Box::new(restoration(workflow, search, settling)?))
+            WorkflowAction::Restore(Box::new(restoration(workflow, search, settling)?))
         }
         Want::VerifyHead => measure(workflow, search, 1)?,
-        Want::Split => Action::Split(Box::new(split(workflow, search)?)),
+        Want::Split => WorkflowAction::Split(Box::new(split(workflow, search)?)),
     })
 }
 
@@ -134,15 +134,15 @@ fn measurement(workflow: &Workflow, search: &Autoresearch) -> Option<Measurement
 }
 
 /// Measures where the branch is.
-fn measure(workflow: &Workflow, search: &Autoresearch, samples: u32) -> Option<Action> {
-    Some(Action::Measure(Box::new(Measurement {
+fn measure(workflow: &Workflow, search: &Autoresearch, samples: u32) -> Option<WorkflowAction> {
+    Some(WorkflowAction::Measure(Box::new(Measurement {
         samples,
         ..measurement(workflow, search)?
     })))
 }
 
 /// The checks are run with the first measurement of a candidate.
-fn candidate(workflow: &Workflow, search: &Autoresearch) -> Option<Action> {
+fn candidate(workflow: &Workflow, search: &Autoresearch) -> Option<WorkflowAction> {
     let candidate = search.candidate.as_ref()?;
     let keep = search.contract.as_ref()?.rule.keep;
     let mut wanted = measurement(workflow, search)?;
@@ -154,7 +154,7 @@ fn candidate(workflow: &Workflow, search: &Autoresearch) -> Option<Action> {
     if !search.measured.is_empty() {
         wanted.checks = None;
     }
-    Some(Action::Measure(Box::new(wanted)))
+    Some(WorkflowAction::Measure(Box::new(wanted)))
 }
 
 fn proposal(workflow: &Workflow, search: &Autoresearch) -> Option<Proposal> {

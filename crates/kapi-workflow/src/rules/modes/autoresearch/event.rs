@@ -4,8 +4,8 @@ use kapi_check::rules::measure::MeasurementReport;
 use serde::{Deserialize, Serialize};
 
 use crate::rules::branch::PartBranch;
-use crate::rules::changed::Changed;
-use crate::rules::identity::Identity;
+use crate::rules::changed::LandedPaths;
+use crate::rules::identity::ReviewerIdentity;
 use crate::rules::modes::autoresearch::contract::Contract;
 use crate::rules::modes::autoresearch::groups::Group;
 use crate::rules::modes::autoresearch::history::History;
@@ -18,7 +18,7 @@ pub enum AutoresearchEvent {
     /// A contract is proposed.
     ContractDrafted {
         /// By which agent; `None` where a person gave it.
-        by: Option<Identity>,
+        by: Option<ReviewerIdentity>,
         /// The contract.
         contract: Box<Contract>,
     },
@@ -110,7 +110,7 @@ pub enum AutoresearchEvent {
 #[serde(deny_unknown_fields)]
 pub struct Candidate {
     /// Who made it.
-    pub by: Identity,
+    pub by: ReviewerIdentity,
     /// Why it should help.
     pub hypothesis: String,
     /// What was changed, in a line.
@@ -123,7 +123,7 @@ pub struct Candidate {
     /// Its tree.
     pub tree: String,
     /// The paths that it changes.
-    pub changed: Changed,
+    pub changed: LandedPaths,
 }
 
 /// Why nothing more is tried.

@@ -130,8 +130,8 @@ fn decided(search: &mut Autoresearch, run: &Run) {
         .candidate
         .as_ref()
         .and_then(|candidate| candidate.idea);
-    let place = idea.and_then(|number| usize::try_from(number).ok()?.checked_sub(1));
-    if let Some(idea) = place.and_then(|place| search.ideas.get_mut(place)) {
+    let location = idea.and_then(|number| usize::try_from(number).ok()?.checked_sub(1));
+    if let Some(idea) = location.and_then(|location| search.ideas.get_mut(location)) {
         idea.tried = Some(run.number);
     }
     let is_kept = run.status == RunStatus::Keep && !run.is_baseline;

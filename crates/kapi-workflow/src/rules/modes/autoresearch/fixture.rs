@@ -9,10 +9,10 @@ use kapi_core::id::GoalId;
 use kapi_core::usage::Usage;
 
 use crate::rules::branch::PartBranch;
-use crate::rules::changed::Changed;
-use crate::rules::command::{Command, Start};
-use crate::rules::effect::{Action, next};
-use crate::rules::event::Event;
+use crate::rules::changed::LandedPaths;
+use crate::rules::command::{WorkflowCommand, WorkflowStart};
+use crate::rules::effect::{WorkflowAction, next};
+use crate::rules::event::WorkflowEvent;
 use crate::rules::modes::autoresearch::answer::{AutoresearchAnswer, Experiment};
 use crate::rules::modes::autoresearch::begin::AutoresearchBegin;
 use crate::rules::modes::autoresearch::command::AutoresearchCommand;
@@ -20,10 +20,10 @@ use crate::rules::modes::autoresearch::contract::{Contract, Direction, Metric, R
 use crate::rules::modes::autoresearch::run::{Run, RunStatus};
 use crate::rules::modes::autoresearch::state::{Autoresearch, AutoresearchPhase};
 use crate::rules::modes::{Begin, Body, ModeAnswer};
-use crate::rules::outcome::{Outcome, ProposalReport, ProposedCommit, RestorationReport};
+use crate::rules::outcome::{ProposalReport, ProposedCommit, RestorationReport, WorkflowOutcome};
+use crate::rules::scenario::{NOW_MS, WorkflowTestScenario, human, identity, terms};
 use crate::rules::state::Workflow;
-use crate::rules::story::{NOW_MS, Story, human, identity, terms};
-use crate::rules::terms::Terms;
+use crate::rules::terms::WorkflowTerms;
 
 /// Returns a contract by which fewer operations are better.
 pub(crate) fn contract() -> Contract {
@@ -101,7 +101,7 @@ pub(crate) fn run(number: u32, ops: f64) -> Run {
         description: format!("change {number}"),
         hypothesis: String::new(),
         reason: String::new(),
-        changed: Changed::of(vec![format!("src/{number}.rs")]),
+        changed: LandedPaths::of(vec![format!("src/{number}.rs")]),
         benchmark_ms: 5,
         at_ms: NOW_MS,
     }
@@ -121,8 +121,8 @@ pub(crate) fn searching() -> Autoresearch {
 }
 
 /// Returns the command that begins a search.
-pub(crate) fn start(terms: Terms) -> Command {
-    Command::Start(Box::new(Start {
+pub(crate) fn start(terms: WorkflowTerms) -> WorkflowCommand {
+    WorkflowCommand::Start(Box::new(WorkflowStart {
         id: GoalId::parse("003-sort-faster").unwrap(),
         purpose: "Sort faster".to_owned(),
         terms,
@@ -144,14 +144,14 @@ pub(crate) fn experiment(description: &str) -> Experiment {
 }
 
 /// Returns a turn that left a commit with these paths changed, or none.
-pub(crate) fn proposed(said: Experiment, commit: Option<(&str, &[&str])>) -> Outcome {
+pub(crate) fn proposed(said: Experiment, commit: Option<(&str, &[&str])>) -> WorkflowOutcome {
     let candidate = commit.map(|(commit, paths)| ProposedCommit {
         commit: commit.to_owned(),
         tree: tree(commit),
-        changed: Changed::of(paths.iter().map(|&path| path.to_owned()).collect()),
+        changed: LandedPaths::of(paths.iter().map(|&path| path.to_owned()).collect()),
         left_out: Vec::new(),
     });
-    Outcome::Proposed(Box::new(ProposalReport {
+    WorkflowOutcome::Proposed(Box::new(ProposalReport {
         by: identity("r1"),
         answer: ModeAnswer::Autoresearch(AutoresearchAnswer::Experiment(said)),
         candidate,
@@ -161,16 +161,16 @@ pub(crate) fn proposed(said: Experiment, commit: Option<(&str, &[&str])>) -> Out
 
 /// A search and everything that was recorded of it.
 #[derive(Debug, Clone)]
-pub(crate) struct Search(pub(crate) Story);
+pub(crate) struct Search(pub(crate) WorkflowTestScenario);
 
 impl Search {
     /// Begins one with this contract, approved, with the branch there.
     pub(crate) fn with(contract: Contract) -> Self {
-        let mut search = Self(Story::begin(&start(terms())));
+        let mut search = Self(WorkflowTestScenario::begin(&start(terms())));
         let contract = Box::new(contract);
-        search.tell(AutoresearchCommand::Draft { contract });
+        search.send(AutoresearchCommand::Draft { contract });
         search.0.approve();
-        search.0.perform(Outcome::Prepared {
+        search.0.perform(WorkflowOutcome::Prepared {
             branch: "perf/autoresearch-sort-faster".to_owned(),
             worktree: "/wt".to_owned(),
             baseline: None,
@@ -191,8 +191,8 @@ impl Search {
         search
     }
 
-    pub(crate) fn tell(&mut self, command: AutoresearchCommand) -> Vec<Event> {
-        self.0.tell(&human(), &command.into())
+    pub(crate) fn send(&mut self, command: AutoresearchCommand) -> Vec<WorkflowEvent> {
+        self.0.send(&human(), &command.into())
     }
 
     pub(crate) fn workflow(&self) -> &Workflow {
@@ -204,27 +204,28 @@ impl Search {
     }
 
     /// Lets the agent leave a change of one file.
-    pub(crate) fn propose(&mut self, commit: &str, path: &str) -> Vec<Event> {
+    pub(crate) fn propose(&mut self, commit: &str, path: &str) -> Vec<WorkflowEvent> {
         let said = experiment(&format!("try {commit}"));
         self.0.perform(proposed(said, Some((commit, &[path]))))
     }
 
     /// Lets what is asked for be measured with these results.
-    pub(crate) fn measure(&mut self, ops: &[f64]) -> Vec<Event> {
+    pub(crate) fn measure(&mut self, ops: &[f64]) -> Vec<WorkflowEvent> {
         let measured = measured(&self.measured_commit(), ops);
-        self.0.perform(Outcome::Measured(Box::new(measured)))
+        self.0
+            .perform(WorkflowOutcome::Measured(Box::new(measured)))
     }
 
     /// Returns what is to be measured.
     pub(crate) fn measured_commit(&self) -> String {
-        let Action::Measure(wanted) = &next(self.workflow())[0].action else {
+        let WorkflowAction::Measure(wanted) = &next(self.workflow())[0].action else {
             panic!("nothing is to be measured");
         };
         wanted.commit.clone()
     }
 
     /// Lets branch and worktree be put where they belong.
-    pub(crate) fn settle(&mut self) -> Vec<Event> {
+    pub(crate) fn settle(&mut self) -> Vec<WorkflowEvent> {
         self.0.perform(restored(self.workflow()))
     }
 
@@ -238,15 +239,15 @@ impl Search {
 }
 
 /// Returns what comes back where everything is put where it is asked for.
-pub(crate) fn restored(workflow: &Workflow) -> Outcome {
-    let Action::Restore(wanted) = &next(workflow)[0].action else {
+pub(crate) fn restored(workflow: &Workflow) -> WorkflowOutcome {
+    let WorkflowAction::Restore(wanted) = &next(workflow)[0].action else {
         panic!("nothing is to be put anywhere");
     };
     let commit = wanted.keep.as_ref().map_or_else(
         || wanted.head.clone(),
         |keep| format!("kept-{}", keep.commit),
     );
-    Outcome::Restored(RestorationReport {
+    WorkflowOutcome::Restored(RestorationReport {
         tree: tree(&commit),
         commit,
         n_removed: 0,
@@ -254,15 +255,15 @@ pub(crate) fn restored(workflow: &Workflow) -> Outcome {
 }
 
 /// Returns the branches that are asked for.
-pub(crate) fn split(workflow: &Workflow) -> Outcome {
-    let Action::Split(wanted) = &next(workflow)[0].action else {
+pub(crate) fn split(workflow: &Workflow) -> WorkflowOutcome {
+    let WorkflowAction::Split(wanted) = &next(workflow)[0].action else {
         panic!("nothing is to be split");
     };
     let made = wanted.parts.iter().map(|part| PartBranch {
         branch: part.branch.clone(),
         commit: format!("c-{}", part.branch),
     });
-    Outcome::Split {
+    WorkflowOutcome::Split {
         branches: made.collect(),
     }
 }

@@ -59,7 +59,7 @@ mod tests {
     use proptest::prelude::{prop_assert, proptest};
 
     use super::groups;
-    use crate::rules::changed::Changed;
+    use crate::rules::changed::LandedPaths;
     use crate::rules::modes::autoresearch::fixture::run;
 
     fn check(changed: &[&[&str]], expected: &[&[u32]]) {
@@ -67,7 +67,7 @@ mod tests {
             .zip(changed)
             .map(|(number, paths)| {
                 let mut run = run(number, 1.0);
-                run.changed = Changed::of(paths.iter().map(|&path| path.to_owned()).collect());
+                run.changed = LandedPaths::of(paths.iter().map(|&path| path.to_owned()).collect());
                 run
             })
             .collect();
@@ -96,7 +96,7 @@ mod tests {
                 .zip(&changed)
                 .map(|(number, paths)| {
                     let mut run = run(number, 1.0);
-                    run.changed = Changed::of(paths.iter().map(u8::to_string).collect());
+                    run.changed = LandedPaths::of(paths.iter().map(u8::to_string).collect());
                     run
                 })
                 .collect();

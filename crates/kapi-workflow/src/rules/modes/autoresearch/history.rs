@@ -6,10 +6,10 @@
 use kapi_check::rules::measure::Reading;
 use kapi_check::rules::measure::metric_line::is_name;
 use kapi_check::rules::measure::number::Number;
-use kapi_core::value::Value;
+use kapi_core::value::KernelValue;
 use serde::{Deserialize, Serialize};
 
-use crate::rules::changed::Changed;
+use crate::rules::changed::LandedPaths;
 use crate::rules::modes::autoresearch::contract::{Direction, Metric};
 use crate::rules::modes::autoresearch::run::{Run, RunStatus};
 
@@ -47,9 +47,9 @@ impl History {
     ///
     /// # Errors
     /// When it is not what a ledger holds.
-    pub fn add(&mut self, line: usize, value: &Value) -> Result<(), HistoryError> {
+    pub fn add(&mut self, line: usize, value: &KernelValue) -> Result<(), HistoryError> {
         let refused = |rule: String| HistoryError { line, rule };
-        let Value::Map(_) = value else {
+        let KernelValue::Map(_) = value else {
             return Err(refused("it is no object".to_owned()));
         };
         match text(value, "type").as_deref() {
@@ -68,7 +68,7 @@ impl History {
     }
 
     /// A header after results begins another segment.
-    fn config(&mut self, value: &Value) {
+    fn config(&mut self, value: &KernelValue) {
         let name = text(value, "name");
         self.name = self.name.take().or(name);
         let higher = text(value, "bestDirection").as_deref() == Some("higher");
@@ -86,7 +86,7 @@ impl History {
         }
     }
 
-    fn run(&self, value: &Value) -> Result<Run, String> {
+    fn run(&self, value: &KernelValue) -> Result<Run, String> {
         let number = number(value, "run").ok_or("it has neither a type nor the number of a run")?;
         let status = text(value, "status").unwrap_or_default();
         let status = RunStatus::ALL
@@ -113,46 +113,50 @@ impl History {
             description: text(value, "description").unwrap_or_default(),
             hypothesis: asi("hypothesis"),
             reason: asi("rollback_reason"),
-            changed: Changed::default(),
+            changed: LandedPaths::default(),
             benchmark_ms: 0,
             at_ms: number_of(value, "timestamp").map_or(0, whole),
         })
     }
 }
 
-fn text(value: &Value, path: &str) -> Option<String> {
+fn text(value: &KernelValue, path: &str) -> Option<String> {
     match value.get(path)? {
-        Value::Text(text) => Some(text.clone()),
-        Value::Null
-        | Value::Bool(_)
-        | Value::Integer(_)
-        | Value::Decimal(_)
-        | Value::List(_)
-        | Value::Map(_) => None,
+        KernelValue::Text(text) => Some(text.clone()),
+        KernelValue::Null
+        | KernelValue::Bool(_)
+        | KernelValue::Integer(_)
+        | KernelValue::Decimal(_)
+        | KernelValue::List(_)
+        | KernelValue::Map(_) => None,
     }
 }
 
-fn number(value: &Value, path: &str) -> Option<i64> {
+fn number(value: &KernelValue, path: &str) -> Option<i64> {
     match value.get(path)? {
-        Value::Integer(number) => Some(*number),
-        Value::Null
-        | Value::Bool(_)
-        | Value::Text(_)
-        | Value::Decimal(_)
-        | Value::List(_)
-        | Value::Map(_) => None,
+        KernelValue::Integer(number) => Some(*number),
+        KernelValue::Null
+        | KernelValue::Bool(_)
+        | KernelValue::Text(_)
+        | KernelValue::Decimal(_)
+        | KernelValue::List(_)
+        | KernelValue::Map(_) => None,
     }
 }
 
-fn number_of(value: &Value, path: &str) -> Option<Number> {
+fn number_of(value: &KernelValue, path: &str) -> Option<Number> {
     as_number(value.get(path)?)
 }
 
-fn as_number(value: &Value) -> Option<Number> {
+fn as_number(value: &KernelValue) -> Option<Number> {
     match value {
-        Value::Integer(number) => Number::parse(&number.to_string()),
-        Value::Decimal(number) => Number::parse(number.as_str()),
-        Value::Null | Value::Bool(_) | Value::Text(_) | Value::List(_) | Value::Map(_) => None,
+        KernelValue::Integer(number) => Number::parse(&number.to_string()),
+        KernelValue::Decimal(number) => Number::parse(number.as_str()),
+        KernelValue::Null
+        | KernelValue::Bool(_)
+        | KernelValue::Text(_)
+        | KernelValue::List(_)
+        | KernelValue::Map(_) => None,
     }
 }
 
@@ -160,8 +164,8 @@ fn whole(number: Number) -> i64 {
     format!("{:.0}", number.get()).parse().unwrap_or(0)
 }
 
-fn secondary(value: &Value) -> Vec<Reading> {
-    let Some(Value::Map(entries)) = value.get("metrics") else {
+fn secondary(value: &KernelValue) -> Vec<Reading> {
+    let Some(KernelValue::Map(entries)) = value.get("metrics") else {
         return Vec::new();
     };
     let numbers = entries.iter().filter(|(name, _)| is_name(name));

@@ -8,10 +8,10 @@ use kapi_check::rules::measure::MeasurementReport;
 use kapi_core::actor::Actor;
 use kapi_core::failure::Failure;
 use kapi_core::usage::Usage;
-use kapi_core::workflow_status::Status;
+use kapi_core::workflow_status::WorkflowStatus;
 
-use crate::rules::command::Command;
-use crate::rules::effect::{Action, next};
+use crate::rules::command::WorkflowCommand;
+use crate::rules::effect::{WorkflowAction, next};
 use crate::rules::model::{Alphabet, print, search};
 use crate::rules::modes::ModeAnswer;
 use crate::rules::modes::autoresearch::answer::{AutoresearchAnswer, Experiment};
@@ -25,10 +25,12 @@ use crate::rules::modes::autoresearch::run::RunStatus;
 use crate::rules::modes::autoresearch::spec::APPROVE_CONTRACT;
 use crate::rules::modes::autoresearch::state::AutoresearchPhase;
 use crate::rules::modes::interview::command::InterviewCommand;
-use crate::rules::outcome::{Outcome, RestorationReport};
+use crate::rules::outcome::{RestorationReport, WorkflowOutcome};
 use crate::rules::pending::Means;
+use crate::rules::scenario::{
+    WorkflowTestScenario, agent, answered, approve, human, identity, terms,
+};
 use crate::rules::state::Workflow;
-use crate::rules::story::{Story, agent, answered, approve, human, identity, terms};
 
 /// What goes wrong in a search of the machine; the other things go well, so that each ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,21 +42,21 @@ enum Focus {
 }
 
 /// What a person may ask for.
-fn persons(workflow: &Workflow, focus: Focus) -> Vec<Command> {
+fn persons(workflow: &Workflow, focus: Focus) -> Vec<WorkflowCommand> {
     let pending = workflow.pending.as_ref();
     let shown = pending.map_or("none", |pending| &pending.sha256);
     let mut commands = vec![
         approve(shown, shown, true),
         approve("other", shown, true),
         approve(shown, "other", true),
-        Command::Approve {
+        WorkflowCommand::Approve {
             sha256: shown.to_owned(),
             found: shown.to_owned(),
             means: Means::InAdvance,
             accepts_risks: true,
         },
-        Command::Unblock {},
-        Command::Abandon {
+        WorkflowCommand::Unblock {},
+        WorkflowCommand::Abandon {
             reason: "no more".to_owned(),
         },
         AutoresearchCommand::Finish {}.into(),
@@ -74,7 +76,7 @@ fn persons(workflow: &Workflow, focus: Focus) -> Vec<Command> {
     commands.push(AutoresearchCommand::Import { history }.into());
     // Another segment begins once, so that the search ends.
     if of(workflow).segment == 0 && focus == Focus::Deciding {
-        commands.push(Command::Revise {
+        commands.push(WorkflowCommand::Revise {
             text: "Count something else.".to_owned(),
         });
     }
@@ -125,9 +127,9 @@ fn measurements(commit: &str, samples: usize, has_checks: bool) -> Vec<Measureme
 }
 
 /// Returns what is no result: it failed, was called off, or is something else.
-fn troubles() -> Vec<Outcome> {
+fn troubles() -> Vec<WorkflowOutcome> {
     let usage = Usage::default();
-    let failed = |may_pass| Outcome::Failed {
+    let failed = |may_pass| WorkflowOutcome::Failed {
         failure: Failure {
             message: "reach the repository".to_owned(),
             hint: None,
@@ -138,14 +140,14 @@ fn troubles() -> Vec<Outcome> {
     vec![
         failed(true),
         failed(false),
-        Outcome::Cancelled { usage },
-        Outcome::Unreadable {
+        WorkflowOutcome::Cancelled { usage },
+        WorkflowOutcome::Unreadable {
             by: identity("r2"),
             why: "answer in JSON".to_owned(),
             usage,
         },
-        Outcome::Conflicted { paths: Vec::new() },
-        Outcome::Restored(RestorationReport {
+        WorkflowOutcome::Conflicted { paths: Vec::new() },
+        WorkflowOutcome::Restored(RestorationReport {
             commit: "elsewhere".to_owned(),
             tree: "tree-elsewhere".to_owned(),
             n_removed: 1,
@@ -154,7 +156,7 @@ fn troubles() -> Vec<Outcome> {
 }
 
 /// Returns everything that can come back for what is under way.
-fn outcomes(workflow: &Workflow, focus: Focus) -> Vec<Outcome> {
+fn outcomes(workflow: &Workflow, focus: Focus) -> Vec<WorkflowOutcome> {
     let mut all = match focus {
         Focus::Deciding => Vec::new(),
         Focus::Failing => troubles(),
@@ -163,7 +165,7 @@ fn outcomes(workflow: &Workflow, focus: Focus) -> Vec<Outcome> {
         return all;
     };
     match effect.action {
-        Action::Ask(_) => {
+        WorkflowAction::Ask(_) => {
             let answer = |contract| {
                 let contract = AutoresearchAnswer::Contract(Box::new(contract));
                 answered(ModeAnswer::Autoresearch(contract))
@@ -172,12 +174,12 @@ fn outcomes(workflow: &Workflow, focus: Focus) -> Vec<Outcome> {
             bad.checks = None;
             all.extend([answer(few()), answer(bad)]);
         }
-        Action::Prepare { .. } => all.push(Outcome::Prepared {
+        WorkflowAction::Prepare { .. } => all.push(WorkflowOutcome::Prepared {
             branch: "b".to_owned(),
             worktree: "/wt".to_owned(),
             baseline: None,
         }),
-        Action::Propose(_) => {
+        WorkflowAction::Propose(_) => {
             let exhausted = Experiment {
                 exhausted: true,
                 ..Experiment::default()
@@ -199,38 +201,41 @@ fn outcomes(workflow: &Workflow, focus: Focus) -> Vec<Outcome> {
                 proposed(exhausted, None),
             ]);
         }
-        Action::Measure(wanted) => {
+        WorkflowAction::Measure(wanted) => {
             let samples = usize::try_from(wanted.samples).unwrap();
             let mut found = measurements(&wanted.commit, samples, wanted.checks.is_some());
             if focus == Focus::Failing {
                 // Everything but the baseline is better.
-                let place = if of(workflow).runs.is_empty() { 2 } else { 0 };
-                found = vec![found.swap_remove(place)];
+                let location = if of(workflow).runs.is_empty() { 2 } else { 0 };
+                found = vec![found.swap_remove(location)];
             }
             all.extend(
                 found
                     .into_iter()
-                    .map(|found| Outcome::Measured(Box::new(found))),
+                    .map(|found| WorkflowOutcome::Measured(Box::new(found))),
             );
         }
-        Action::Restore(_) => all.push(restored(workflow)),
-        Action::Split(_) => all.push(split(workflow)),
-        Action::Work(_) | Action::Land(_) | Action::Verify(_) | Action::Advance(_) => {
+        WorkflowAction::Restore(_) => all.push(restored(workflow)),
+        WorkflowAction::Split(_) => all.push(split(workflow)),
+        WorkflowAction::Work(_)
+        | WorkflowAction::Land(_)
+        | WorkflowAction::Verify(_)
+        | WorkflowAction::Advance(_) => {
             panic!("a search asks for none")
         }
     }
     all
 }
 
-fn deciding(workflow: &Workflow) -> Vec<(Actor, Command)> {
+fn deciding(workflow: &Workflow) -> Vec<(Actor, WorkflowCommand)> {
     commands(workflow, Focus::Deciding)
 }
 
-fn failing(workflow: &Workflow) -> Vec<(Actor, Command)> {
+fn failing(workflow: &Workflow) -> Vec<(Actor, WorkflowCommand)> {
     commands(workflow, Focus::Failing)
 }
 
-fn commands(workflow: &Workflow, focus: Focus) -> Vec<(Actor, Command)> {
+fn commands(workflow: &Workflow, focus: Focus) -> Vec<(Actor, WorkflowCommand)> {
     let mut all = Vec::new();
     for command in persons(workflow, focus) {
         let others = [agent(), engine()].map(|actor| (actor, command.clone()));
@@ -238,13 +243,13 @@ fn commands(workflow: &Workflow, focus: Focus) -> Vec<(Actor, Command)> {
         all.push((human(), command));
     }
     for effect in next(workflow) {
-        all.push((engine(), Command::Intend { effect: effect.id }));
+        all.push((engine(), WorkflowCommand::Intend { effect: effect.id }));
     }
     for effect in workflow.in_flight.keys() {
         for outcome in outcomes(workflow, focus) {
             let outcome = Box::new(outcome);
             let effect = effect.clone();
-            all.push((engine(), Command::Report { effect, outcome }));
+            all.push((engine(), WorkflowCommand::Report { effect, outcome }));
         }
     }
     all
@@ -342,7 +347,7 @@ fn holds(workflow: &Workflow) -> Result<(), String> {
     )?;
     let effects = next(workflow);
     check(effects.len() <= 1, "two things are under way at once")?;
-    if workflow.status == Status::Completed && search.gains().next().is_some() {
+    if workflow.status == WorkflowStatus::Completed && search.gains().next().is_some() {
         let at_head = format!("git:{}", search.branch.as_ref().unwrap().head);
         let proof = |script: &str| {
             workflow.evidence.iter().any(|found| {
@@ -360,14 +365,16 @@ fn holds(workflow: &Workflow) -> Result<(), String> {
     Ok(())
 }
 
-fn check(title: &str, commands: fn(&Workflow) -> Vec<(Actor, Command)>, states: usize) {
-    let start = Story::begin(&start(terms())).workflow().clone();
+fn check(title: &str, commands: fn(&Workflow) -> Vec<(Actor, WorkflowCommand)>, states: usize) {
+    let start = WorkflowTestScenario::begin(&start(terms()))
+        .workflow()
+        .clone();
     let alphabet = Alphabet {
         starts: vec![start],
         commands,
         key,
         waits: |_| false,
-        is_success: |workflow| workflow.status == Status::Completed,
+        is_success: |workflow| workflow.status == WorkflowStatus::Completed,
         holds,
     };
     let found = search(&alphabet);

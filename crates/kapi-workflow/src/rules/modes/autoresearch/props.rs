@@ -6,58 +6,60 @@ use proptest::collection::vec;
 use proptest::prelude::{any, prop_assert, prop_assert_eq, proptest};
 use proptest::test_runner::Config;
 
-use crate::rules::command::Command;
+use crate::rules::command::WorkflowCommand;
 use crate::rules::decide::decide;
-use crate::rules::effect::{Action, next};
-use crate::rules::event::Event;
+use crate::rules::effect::{WorkflowAction, next};
+use crate::rules::event::WorkflowEvent;
 use crate::rules::evolve::evolve;
 use crate::rules::modes::autoresearch::command::AutoresearchCommand;
 use crate::rules::modes::autoresearch::fixture::{
     Search, contract, ended, engine, experiment, measured, of, proposed, restored, split,
 };
 use crate::rules::modes::autoresearch::run::RunStatus;
-use crate::rules::outcome::Outcome;
+use crate::rules::outcome::WorkflowOutcome;
+use crate::rules::scenario::{given, human};
 use crate::rules::state::Workflow;
-use crate::rules::story::{given, human};
 
 /// Returns an outcome that fits what is wanted, good or bad, or one that does not.
-fn outcome(workflow: &Workflow, pick: u8, n: usize) -> Outcome {
+fn outcome(workflow: &Workflow, pick: u8, n: usize) -> WorkflowOutcome {
     let Some(effect) = next(workflow).into_iter().next() else {
-        return Outcome::Conflicted { paths: Vec::new() };
+        return WorkflowOutcome::Conflicted { paths: Vec::new() };
     };
     let commit = format!("c{n}");
     match effect.action {
-        Action::Measure(wanted) => {
+        WorkflowAction::Measure(wanted) => {
             let ops = f64::from(pick % 40) * 5.0;
             let samples = usize::try_from(wanted.samples).unwrap();
             let mut found = measured(&wanted.commit, &vec![ops; samples]);
             if pick > 220 {
                 found.checks = Some(ended(Some(1), false));
             }
-            Outcome::Measured(Box::new(found))
+            WorkflowOutcome::Measured(Box::new(found))
         }
-        Action::Propose(_) if pick < 30 => proposed(experiment("none"), None),
-        Action::Propose(_) if pick < 60 => {
+        WorkflowAction::Propose(_) if pick < 30 => proposed(experiment("none"), None),
+        WorkflowAction::Propose(_) if pick < 60 => {
             proposed(experiment("cheat"), Some((&commit, &["bench/x"])))
         }
-        Action::Propose(_) => proposed(experiment("change"), Some((&commit, &["src/x.rs"]))),
-        Action::Restore(_) => restored(workflow),
-        Action::Split(_) => split(workflow),
-        Action::Ask(_)
-        | Action::Prepare { .. }
-        | Action::Work(_)
-        | Action::Land(_)
-        | Action::Verify(_)
-        | Action::Advance(_) => Outcome::Cancelled {
+        WorkflowAction::Propose(_) => {
+            proposed(experiment("change"), Some((&commit, &["src/x.rs"])))
+        }
+        WorkflowAction::Restore(_) => restored(workflow),
+        WorkflowAction::Split(_) => split(workflow),
+        WorkflowAction::Ask(_)
+        | WorkflowAction::Prepare { .. }
+        | WorkflowAction::Work(_)
+        | WorkflowAction::Land(_)
+        | WorkflowAction::Verify(_)
+        | WorkflowAction::Advance(_) => WorkflowOutcome::Cancelled {
             usage: Usage::default(),
         },
     }
 }
 
-fn command(workflow: &Workflow, kind: u8, pick: u8, n: usize) -> Command {
+fn command(workflow: &Workflow, kind: u8, pick: u8, n: usize) -> WorkflowCommand {
     let flying = workflow.in_flight.keys().next().cloned();
     match (kind % 16, flying) {
-        (0, _) => Command::Revise {
+        (0, _) => WorkflowCommand::Revise {
             text: "anew".to_owned(),
         },
         (1, _) => AutoresearchCommand::Finish {}.into(),
@@ -65,22 +67,22 @@ fn command(workflow: &Workflow, kind: u8, pick: u8, n: usize) -> Command {
             let contract = Box::new(contract());
             AutoresearchCommand::Draft { contract }.into()
         }
-        (3, _) => Command::Unblock {},
+        (3, _) => WorkflowCommand::Unblock {},
         (4 | 5, _) => {
             let pending = workflow.pending.as_ref();
             let sha256 = pending.map_or_else(String::new, |it| it.sha256.clone());
-            Command::Approve {
+            WorkflowCommand::Approve {
                 found: sha256.clone(),
                 sha256,
                 means: crate::rules::pending::Means::YesFlag,
                 accepts_risks: true,
             }
         }
-        (_, Some(effect)) => Command::Report {
+        (_, Some(effect)) => WorkflowCommand::Report {
             effect,
             outcome: Box::new(outcome(workflow, pick, n)),
         },
-        (_, None) => Command::Intend {
+        (_, None) => WorkflowCommand::Intend {
             effect: next(workflow).first().map_or_else(
                 || kapi_core::id::EffectId::new(9, "none", 9),
                 |effect| effect.id.clone(),
@@ -96,20 +98,20 @@ proptest! {
         let mut search = Search::at_propose();
         for (n, (kind, pick)) in steps.into_iter().enumerate() {
             let command = command(search.workflow(), kind, pick, n);
-            let is_engines = matches!(command, Command::Intend { .. } | Command::Report { .. });
+            let is_engines = matches!(command, WorkflowCommand::Intend { .. } | WorkflowCommand::Report { .. });
             let actor = if is_engines { engine() } else { human() };
             let before = search.0.workflow.clone();
             let decided = decide(search.0.workflow.as_ref(), &actor, &command, &given());
-            let told = search.0.ask(&actor, &command);
-            prop_assert_eq!(&decided, &told, "a decision is not the same twice");
-            if told.is_err() {
+            let reported = search.0.ask(&actor, &command);
+            prop_assert_eq!(&decided, &reported, "a decision is not the same twice");
+            if reported.is_err() {
                 prop_assert_eq!(&search.0.workflow, &before);
             }
         }
         let mut replayed = None;
         for event in &search.0.events {
             let line = serde_json::to_string(event).unwrap();
-            let read: Event = serde_json::from_str(&line).unwrap();
+            let read: WorkflowEvent = serde_json::from_str(&line).unwrap();
             evolve(&mut replayed, &read);
         }
         prop_assert_eq!(&replayed, &search.0.workflow);

@@ -5,12 +5,12 @@ use kapi_core::id::EffectId;
 
 use crate::rules::branch::Branch;
 use crate::rules::decide::{going_on, wrong_mode};
-use crate::rules::denied::Why;
-use crate::rules::documents::Document;
-use crate::rules::effect::Effect;
-use crate::rules::event::Event;
-use crate::rules::given::Given;
-use crate::rules::mode_rules::{After, ModeRules};
+use crate::rules::decision_context::DecisionContext;
+use crate::rules::denied::WorkflowRule;
+use crate::rules::documents::WorkflowDocument;
+use crate::rules::effect::WorkflowEffect;
+use crate::rules::event::WorkflowEvent;
+use crate::rules::mode_rules::{FactConsequence, ModeRules};
 use crate::rules::mode_spec::{ModeSpec, PhaseSpec};
 use crate::rules::modes::autoresearch::begin::AutoresearchBegin;
 use crate::rules::modes::autoresearch::run::{Run, RunStatus};
@@ -19,7 +19,7 @@ use crate::rules::modes::autoresearch::state::Autoresearch;
 use crate::rules::modes::autoresearch::summary::{shown, summary};
 use crate::rules::modes::autoresearch::{decide, documents, effects, evolve};
 use crate::rules::modes::{Begin, ModeCommand, ModeEvent};
-use crate::rules::outcome::Outcome;
+use crate::rules::outcome::WorkflowOutcome;
 use crate::rules::state::Workflow;
 
 impl ModeRules for Autoresearch {
@@ -28,7 +28,7 @@ impl ModeRules for Autoresearch {
     }
 
     fn phase(&self) -> (&'static PhaseSpec, Option<&'static str>) {
-        self.place()
+        self.location()
     }
 
     fn ask(
@@ -36,8 +36,8 @@ impl ModeRules for Autoresearch {
         workflow: &Workflow,
         actor: &Actor,
         command: &ModeCommand,
-        given: &Given,
-    ) -> Result<Vec<Event>, Why> {
+        given: &DecisionContext,
+    ) -> Result<Vec<WorkflowEvent>, WorkflowRule> {
         let ModeCommand::Autoresearch(command) = command else {
             return Err(wrong_mode(workflow, command.spec().asks));
         };
@@ -49,9 +49,9 @@ impl ModeRules for Autoresearch {
         &self,
         workflow: &Workflow,
         effect: &EffectId,
-        outcome: &Outcome,
-        given: &Given,
-    ) -> Result<Vec<Event>, Why> {
+        outcome: &WorkflowOutcome,
+        given: &DecisionContext,
+    ) -> Result<Vec<WorkflowEvent>, WorkflowRule> {
         decide::report(workflow, self, effect, outcome, given)
     }
 
@@ -59,16 +59,16 @@ impl ModeRules for Autoresearch {
         &self,
         workflow: &Workflow,
         text: &str,
-        given: &Given,
-    ) -> Result<Vec<Event>, Why> {
+        given: &DecisionContext,
+    ) -> Result<Vec<WorkflowEvent>, WorkflowRule> {
         Ok(decide::revised(workflow, self, text, given))
     }
 
-    fn evolve(&mut self, event: &ModeEvent) -> After {
+    fn evolve(&mut self, event: &ModeEvent) -> FactConsequence {
         if let ModeEvent::Autoresearch(event) = event {
             evolve::evolve(self, event);
         }
-        After::Nothing
+        FactConsequence::Nothing
     }
 
     fn approved(&mut self) {
@@ -79,11 +79,11 @@ impl ModeRules for Autoresearch {
         evolve::unblocked(self);
     }
 
-    fn next(&self, workflow: &Workflow) -> Vec<Effect> {
+    fn next(&self, workflow: &Workflow) -> Vec<WorkflowEffect> {
         effects::next(workflow, self)
     }
 
-    fn documents(&self, workflow: &Workflow) -> Vec<Document> {
+    fn documents(&self, workflow: &Workflow) -> Vec<WorkflowDocument> {
         documents::documents(workflow, self)
     }
 

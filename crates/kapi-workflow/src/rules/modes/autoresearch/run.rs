@@ -4,7 +4,7 @@ use kapi_check::rules::measure::Reading;
 use kapi_check::rules::measure::number::Number;
 use serde::{Deserialize, Serialize};
 
-use crate::rules::changed::Changed;
+use crate::rules::changed::LandedPaths;
 
 /// What became of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -69,7 +69,7 @@ pub struct Run {
     pub reason: String,
     /// The paths that it changed.
     #[serde(default)]
-    pub changed: Changed,
+    pub changed: LandedPaths,
     /// How long the benchmark took altogether by Kapi's clock, in milliseconds.
     #[serde(default)]
     pub benchmark_ms: u64,

@@ -2,17 +2,17 @@
 
 use kapi_core::mode::Mode;
 
-use crate::rules::decision_spec::{DecisionSpec, Gives};
+use crate::rules::decision_spec::{DecisionSpec, GrantedBy};
 use crate::rules::flow::BaseRule;
 use crate::rules::mode_spec::{
-    ContextRule, GoalNames, Integration, ModeSpec, Opening, Party, PhaseSpec, Repository, Skill,
-    Stage,
+    ContextRule, GoalNames, Integration, ModeSpec, Opening, ParticipantNeed, PhaseSpec,
+    RepositoryNeed, Skill, WorkflowStage,
 };
 use crate::rules::modes::Begin;
 use crate::rules::modes::autoresearch::begin::AutoresearchBegin;
 use crate::rules::modes::autoresearch::role::AutoresearchRole;
 use crate::rules::modes::autoresearch::state::{Autoresearch, AutoresearchPhase};
-use crate::rules::pending::Decision;
+use crate::rules::pending::WorkflowDecision;
 
 /// The table.
 pub(crate) static SPEC: ModeSpec = ModeSpec {
@@ -28,10 +28,10 @@ pub(crate) static SPEC: ModeSpec = ModeSpec {
     decisions: &[APPROVE_CONTRACT.spec()],
     skills: &[CONTRACT_SKILL, LOOP_SKILL, FINALIZE_SKILL],
     context: ContextRule::Takes,
-    repository: Repository::Required,
+    repository: RepositoryNeed::Required,
     base: BaseRule::Head,
-    reviewer: Party::NotAsked,
-    judge: Party::NotAsked,
+    reviewer: ParticipantNeed::NotAsked,
+    judge: ParticipantNeed::NotAsked,
     open,
     goals: GoalNames::None,
     integration: Integration::AfterCompletion,
@@ -47,11 +47,11 @@ fn open(opening: Opening) -> Result<Begin, &'static str> {
 }
 
 /// Whether experiments may be made within this contract.
-pub const APPROVE_CONTRACT: Decision = Decision::of(&DecisionSpec {
+pub const APPROVE_CONTRACT: WorkflowDecision = WorkflowDecision::of(&DecisionSpec {
     name: "approve_experiment_contract",
     artifacts: &["contract.md", "benchmark.sh", "checks.sh"],
     inbox: "experiment contract",
-    gives: Gives::Work,
+    gives: GrantedBy::Work,
     on_yes: "contract, benchmark and checks are fixed, and an agent changes files in scope on the \
              workflow's own branch, measured and kept or put back by Kapi, once it is driven",
 });
@@ -73,24 +73,24 @@ static CONTRACT: PhaseSpec = PhaseSpec {
     name: "contract",
     subphases: &["draft", "approval"],
     guidance: &["autoresearch-contract"],
-    stage: Stage::Drafting,
+    stage: WorkflowStage::Drafting,
 };
 static RUN: PhaseSpec = PhaseSpec {
     name: "run",
     subphases: &["baseline", "propose", "measure", "decide"],
     guidance: &["autoresearch"],
-    stage: Stage::Carried,
+    stage: WorkflowStage::Carried,
 };
 static FINALIZE: PhaseSpec = PhaseSpec {
     name: "finalize",
     subphases: &["verify", "split"],
     guidance: &["autoresearch-finalize"],
-    stage: Stage::Carried,
+    stage: WorkflowStage::Carried,
 };
 
 impl Autoresearch {
     /// Returns the phase that it is in, and the part's name.
-    pub(super) const fn place(&self) -> (&'static PhaseSpec, Option<&'static str>) {
+    pub(super) const fn location(&self) -> (&'static PhaseSpec, Option<&'static str>) {
         match (self.phase, self.settling) {
             (AutoresearchPhase::Draft, _) => (&CONTRACT, Some("draft")),
             (AutoresearchPhase::Approval, _) => (&CONTRACT, Some("approval")),

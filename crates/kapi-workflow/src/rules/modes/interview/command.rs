@@ -1,13 +1,13 @@
 //! What can be asked of an interview beside what can be asked of every workflow.
 
 use crate::rules::modes::interview::round::Provenance;
-use crate::rules::modes::interview::step::Step;
+use crate::rules::modes::interview::step::InterviewStep;
 
 /// A request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum InterviewCommand {
     /// Record what an interviewer proposes: by the host whose session interviews.
-    Propose(Box<Step>),
+    Propose(Box<InterviewStep>),
     /// Answer the open question, or confirm or correct the restated goal.
     Answer {
         /// The round.

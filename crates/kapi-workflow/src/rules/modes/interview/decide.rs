@@ -8,16 +8,16 @@ use kapi_core::id::EffectId;
 use kapi_core::mode::Mode;
 
 use crate::rules::decide::{human, is_free, said, wrong_phase};
-use crate::rules::denied::Why;
-use crate::rules::event::Event;
-use crate::rules::given::Given;
+use crate::rules::decision_context::DecisionContext;
+use crate::rules::denied::WorkflowRule;
+use crate::rules::event::WorkflowEvent;
 use crate::rules::mode_spec::{ContextRule, ModeSpec};
 use crate::rules::modes::interview::command::InterviewCommand;
 use crate::rules::modes::interview::event::InterviewEvent;
 use crate::rules::modes::interview::prompt::effect_id;
 use crate::rules::modes::interview::state::{Interview, InterviewPhase};
 use crate::rules::modes::{ModeAnswer, ModeEvent};
-use crate::rules::outcome::Outcome;
+use crate::rules::outcome::WorkflowOutcome;
 use crate::rules::state::Workflow;
 
 mod person;
@@ -31,14 +31,15 @@ pub(crate) fn ask(
     interview: &Interview,
     actor: &Actor,
     command: &InterviewCommand,
-    given: &Given,
-) -> Result<Vec<Event>, Why> {
+    given: &DecisionContext,
+) -> Result<Vec<WorkflowEvent>, WorkflowRule> {
     match command {
         InterviewCommand::Propose(step) => {
             if !is_free(workflow) || interview.phase != InterviewPhase::Asking {
                 return Err(wrong_phase(workflow, "propose the next step"));
             }
-            step::step(workflow, interview, step, given).map_err(|rule| Why::Malformed { rule })
+            step::step(workflow, interview, step, given)
+                .map_err(|rule| WorkflowRule::Malformed { rule })
         }
         InterviewCommand::Answer { .. } => {
             human(actor, "answer a question")?;
@@ -100,13 +101,13 @@ pub(crate) fn ask(
     }
 }
 
-fn branches_into(mode: Mode) -> Result<(), Why> {
+fn branches_into(mode: Mode) -> Result<(), WorkflowRule> {
     // A mode that there is only by name yet is taken at its word.
     let takes = ModeSpec::of(mode).is_none_or(|spec| spec.context == ContextRule::Takes);
     if takes && mode != Mode::INTEGRATOR {
         return Ok(());
     }
-    Err(Why::Malformed {
+    Err(WorkflowRule::Malformed {
         rule: format!("continue in a {mode} workflow: an interview leads to ralph or autoresearch"),
     })
 }
@@ -116,16 +117,16 @@ pub(crate) fn report(
     workflow: &Workflow,
     interview: &Interview,
     effect: &EffectId,
-    outcome: &Outcome,
-    given: &Given,
-) -> Result<Vec<Event>, Why> {
+    outcome: &WorkflowOutcome,
+    given: &DecisionContext,
+) -> Result<Vec<WorkflowEvent>, WorkflowRule> {
     let is_current = is_free(workflow)
         && interview.phase == InterviewPhase::Asking
         && *effect == effect_id(interview);
     let step = match outcome.answer() {
         None => {
             let rule = format!("report on {effect} something other than an answer");
-            return Err(Why::Malformed { rule });
+            return Err(WorkflowRule::Malformed { rule });
         }
         Some(_) if !is_current => return Ok(Vec::new()),
         Some(Ok(ModeAnswer::Interview(proposed))) => {
@@ -138,14 +139,14 @@ pub(crate) fn report(
 }
 
 /// Tells the interviewer next time; a person is asked to look when that does not help.
-fn refused(interview: &Interview, why: String) -> Vec<Event> {
+fn refused(interview: &Interview, why: String) -> Vec<WorkflowEvent> {
     let times = interview.refused.len() + 1;
     let reason =
         format!("the interviewer broke the rules {times} times in a row, most recently: {why}");
     let mut events = vec![interview_event(InterviewEvent::StepRefused { why })];
     if times >= REFUSED_MAX {
         let unblock = "resume to ask it again".to_owned();
-        events.push(Event::Blocked { reason, unblock });
+        events.push(WorkflowEvent::Blocked { reason, unblock });
     }
     events
 }
@@ -156,8 +157,8 @@ pub(crate) fn revised(
     workflow: &Workflow,
     interview: &Interview,
     text: &str,
-    given: &Given,
-) -> Result<Vec<Event>, Why> {
+    given: &DecisionContext,
+) -> Result<Vec<WorkflowEvent>, WorkflowRule> {
     match interview.phase {
         InterviewPhase::Awaiting | InterviewPhase::Restating => {
             Ok(vec![person::remarked(interview, text, given)])
@@ -170,8 +171,8 @@ pub(crate) fn revised(
 }
 
 /// Wraps an event of this mode.
-const fn interview_event(event: InterviewEvent) -> Event {
-    Event::Mode(ModeEvent::Interview(event))
+const fn interview_event(event: InterviewEvent) -> WorkflowEvent {
+    WorkflowEvent::Mode(ModeEvent::Interview(event))
 }
 
 #[cfg(test)]

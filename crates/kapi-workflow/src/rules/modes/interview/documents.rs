@@ -5,17 +5,19 @@
 
 use kapi_spend::rules::day::Day;
 
-use crate::rules::documents::Document;
-use crate::rules::handover::{Item, Spec, SuccessCriterion};
-use crate::rules::modes::interview::round::{Answer, Perspective, Provenance, Reply, Round};
+use crate::rules::documents::WorkflowDocument;
+use crate::rules::handover::{HandoverItem, Spec, SuccessCriterion};
+use crate::rules::modes::interview::round::{
+    InterviewAnswer, Perspective, Provenance, QuestionReply, Round,
+};
 use crate::rules::modes::interview::state::Interview;
 use crate::rules::report::{bullet, bullets, one_line, quoted};
 use crate::rules::state::Workflow;
 
 mod decision;
 
-pub(crate) fn documents(workflow: &Workflow, interview: &Interview) -> Vec<Document> {
-    let document = |name: &str, text: String| Document {
+pub(crate) fn documents(workflow: &Workflow, interview: &Interview) -> Vec<WorkflowDocument> {
+    let document = |name: &str, text: String| WorkflowDocument {
         name: name.to_owned(),
         text,
     };
@@ -89,15 +91,15 @@ fn round_text(round: &Round) -> String {
         text.push_str(&quoted(proposed));
     }
     let reply = match &round.reply {
-        Reply::Open => "\nWaiting for an answer.\n".to_owned(),
-        Reply::Answered(answer) => {
+        QuestionReply::Open => "\nWaiting for an answer.\n".to_owned(),
+        QuestionReply::Answered(answer) => {
             format!("\n{}:\n\n{}", answered_by(answer), quoted(&answer.text))
         }
-        Reply::Deferred { reason: None } => "\nLeft for later.\n".to_owned(),
-        Reply::Deferred {
+        QuestionReply::Deferred { reason: None } => "\nLeft for later.\n".to_owned(),
+        QuestionReply::Deferred {
             reason: Some(reason),
         } => format!("\nLeft for later:\n\n{}", quoted(reason)),
-        Reply::Withdrawn { reason } => format!("\nTaken back:\n\n{}", quoted(reason)),
+        QuestionReply::Withdrawn { reason } => format!("\nTaken back:\n\n{}", quoted(reason)),
     };
     text.push_str(&reply);
     text
@@ -114,7 +116,7 @@ const fn side(perspective: Perspective) -> &'static str {
     }
 }
 
-fn answered_by(answer: &Answer) -> String {
+fn answered_by(answer: &InterviewAnswer) -> String {
     let who = match answer.provenance {
         Provenance::Person => "Answered by the user",
         Provenance::PersonAccepted => "Accepted by the user as proposed",
@@ -181,8 +183,8 @@ fn section(text: &mut String, title: &str, lines: &[String]) {
     text.push_str(&bullets(lines));
 }
 
-fn entries(items: &[Item]) -> Vec<String> {
-    let entry = |item: &Item| format!("{} ({})", item.text.trim(), basis(&item.rounds));
+fn entries(items: &[HandoverItem]) -> Vec<String> {
+    let entry = |item: &HandoverItem| format!("{} ({})", item.text.trim(), basis(&item.rounds));
     items.iter().map(entry).collect()
 }
 
@@ -220,17 +222,19 @@ fn open(interview: &Interview, spec: &Spec) -> Vec<String> {
         .rounds
         .iter()
         .filter_map(|round| match &round.reply {
-            Reply::Deferred { .. } => {
+            QuestionReply::Deferred { .. } => {
                 let text = round.question.text.trim();
                 Some(format!("{text} (round {}, left for later)", round.number))
             }
-            Reply::Open | Reply::Answered(_) | Reply::Withdrawn { .. } => None,
+            QuestionReply::Open | QuestionReply::Answered(_) | QuestionReply::Withdrawn { .. } => {
+                None
+            }
         });
     drafted.chain(deferred).collect()
 }
 
 /// What is there already, with where that is known from: an assumption is marked as one.
-fn context(interview: &Interview, item: &Item) -> String {
+fn context(interview: &Interview, item: &HandoverItem) -> String {
     let text = item.text.trim();
     if item.rounds.is_empty() {
         return format!("{text} (assumption)");

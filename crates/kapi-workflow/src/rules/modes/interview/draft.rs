@@ -2,8 +2,8 @@
 //!
 //! Rules are refused with; risks are shown, and accepted with the approval.
 
-use crate::rules::handover::{Item, Spec, SuccessCriterion};
-use crate::rules::modes::interview::round::Reply;
+use crate::rules::handover::{HandoverItem, Spec, SuccessCriterion};
+use crate::rules::modes::interview::round::QuestionReply;
 use crate::rules::modes::interview::score::{STREAK, ten_thousandths, thousandths};
 use crate::rules::modes::interview::state::Interview;
 
@@ -16,7 +16,7 @@ const ITEMS_MAX: usize = 100;
 const ITEM_BYTES_MAX: usize = 4_000;
 
 /// A section whose entries are requirements, by name.
-type Section<'spec> = (&'static str, &'spec [Item]);
+type Section<'spec> = (&'static str, &'spec [HandoverItem]);
 
 /// Checks every rule of a draft.
 ///
@@ -30,25 +30,29 @@ pub(crate) fn check(interview: &Interview, spec: &Spec) -> Result<(), String> {
         }));
     }
     for (name, items) in requirements(spec) {
-        for (place, item) in (1..).zip(items) {
-            faults.extend(basis(interview, &format!("{name} {place}"), &item.rounds));
-            faults.extend(text(&format!("{name} {place}"), &item.text));
+        for (location, item) in (1..).zip(items) {
+            faults.extend(basis(
+                interview,
+                &format!("{name} {location}"),
+                &item.rounds,
+            ));
+            faults.extend(text(&format!("{name} {location}"), &item.text));
         }
         faults.extend(length(name, items.len()));
     }
-    for (place, item) in (1..).zip(&spec.context) {
-        let name = format!("context {place}");
+    for (location, item) in (1..).zip(&spec.context) {
+        let name = format!("context {location}");
         faults.extend(answered(interview, &name, &item.rounds));
         faults.extend(text(&name, &item.text));
     }
-    for (place, criterion) in (1..).zip(&spec.success_criteria) {
-        let name = format!("success_criteria {place}");
+    for (location, criterion) in (1..).zip(&spec.success_criteria) {
+        let name = format!("success_criteria {location}");
         faults.extend(basis(interview, &name, &criterion.rounds));
         faults.extend(text(&name, &criterion.text));
         faults.extend(provable(&name, criterion));
     }
-    for (place, question) in (1..).zip(&spec.open_questions) {
-        faults.extend(text(&format!("open_questions {place}"), &question.text));
+    for (location, question) in (1..).zip(&spec.open_questions) {
+        faults.extend(text(&format!("open_questions {location}"), &question.text));
     }
     faults.extend(length("context", spec.context.len()));
     faults.extend(length("success_criteria", spec.success_criteria.len()));
@@ -152,8 +156,10 @@ fn answered(interview: &Interview, name: &str, rounds: &[u32]) -> Vec<String> {
 /// Tells whether a round was answered by a person; the purpose, round 0, always was.
 fn is_persons(interview: &Interview, number: u32) -> bool {
     match interview.round(number).map(|round| &round.reply) {
-        Some(Reply::Answered(answer)) => answer.provenance.is_persons(),
-        Some(Reply::Open | Reply::Deferred { .. } | Reply::Withdrawn { .. }) => false,
+        Some(QuestionReply::Answered(answer)) => answer.provenance.is_persons(),
+        Some(
+            QuestionReply::Open | QuestionReply::Deferred { .. } | QuestionReply::Withdrawn { .. },
+        ) => false,
         None => number == 0,
     }
 }

@@ -5,7 +5,7 @@ use kapi_core::mode::Mode;
 use serde::{Deserialize, Serialize};
 
 use crate::rules::handover::Spec;
-use crate::rules::modes::interview::round::{Answer, Contradiction, Question};
+use crate::rules::modes::interview::round::{Contradiction, InterviewAnswer, InterviewQuestion};
 use crate::rules::modes::interview::score::Score;
 
 /// One fact.
@@ -17,7 +17,7 @@ pub enum InterviewEvent {
         /// Its number.
         round: u32,
         /// The question.
-        question: Question,
+        question: InterviewQuestion,
         /// The numbers of the contradictions that an answer settles.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         settles: Vec<u32>,
@@ -34,16 +34,16 @@ pub enum InterviewEvent {
         /// Its number.
         round: u32,
         /// The question.
-        question: Question,
+        question: InterviewQuestion,
         /// The answer, with the files that say it.
-        answer: Answer,
+        answer: InterviewAnswer,
     },
     /// The open question was answered.
     AnswerRecorded {
         /// Its number.
         round: u32,
         /// The answer.
-        answer: Answer,
+        answer: InterviewAnswer,
     },
     /// The person said something without being asked: a change they want, why it goes on.
     Remarked {

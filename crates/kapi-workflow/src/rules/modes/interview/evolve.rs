@@ -2,10 +2,10 @@
 
 use crate::rules::modes::interview::event::InterviewEvent;
 use crate::rules::modes::interview::round::{
-    Answer, Perspective, Provenance, Question, Reply, Round,
+    InterviewAnswer, InterviewQuestion, Perspective, Provenance, QuestionReply, Round,
 };
 use crate::rules::modes::interview::score::Dimension;
-use crate::rules::modes::interview::state::{Interview, InterviewPhase, Restated};
+use crate::rules::modes::interview::state::{GoalRestatement, Interview, InterviewPhase};
 
 /// What a person's remark is recorded as the answer to.
 pub const REMARK: &str = "What should be different?";
@@ -22,7 +22,7 @@ pub(crate) fn evolve(interview: &mut Interview, event: &InterviewEvent) {
             settles,
         } => {
             stepped(interview, InterviewPhase::Awaiting);
-            push(interview, *round, question.clone(), Reply::Open);
+            push(interview, *round, question.clone(), QuestionReply::Open);
             settles_by(interview, settles);
         }
         InterviewEvent::GoalRestated { round, goal } => restated(interview, *round, goal),
@@ -31,14 +31,14 @@ pub(crate) fn evolve(interview: &mut Interview, event: &InterviewEvent) {
             question,
             answer,
         } => {
-            let reply = Reply::Answered(answer.clone());
+            let reply = QuestionReply::Answered(answer.clone());
             push(interview, *round, question.clone(), reply);
             interview.score = None;
         }
         InterviewEvent::AnswerRecorded { round, answer } => answered(interview, *round, answer),
         InterviewEvent::Remarked { round, text, at_ms } => {
             let answer = said_unasked(text, *at_ms);
-            push(interview, *round, remark(), Reply::Answered(answer));
+            push(interview, *round, remark(), QuestionReply::Answered(answer));
             interview.score = None;
         }
         InterviewEvent::GoalConfirmed { goal, .. } => {
@@ -49,11 +49,11 @@ pub(crate) fn evolve(interview: &mut Interview, event: &InterviewEvent) {
         }
         InterviewEvent::QuestionDeferred { round, reason } => {
             let reason = reason.clone();
-            close(interview, *round, Reply::Deferred { reason });
+            close(interview, *round, QuestionReply::Deferred { reason });
         }
         InterviewEvent::QuestionWithdrawn { round, reason } => {
             let reason = reason.clone();
-            close(interview, *round, Reply::Withdrawn { reason });
+            close(interview, *round, QuestionReply::Withdrawn { reason });
         }
         InterviewEvent::ScoreRecorded { score } => {
             interview.streak = if score.is_good_enough() {
@@ -105,38 +105,38 @@ fn reopened(interview: &mut Interview) {
 fn restated(interview: &mut Interview, round: u32, goal: &str) {
     stepped(interview, InterviewPhase::Restating);
     let times = interview.restated.as_ref().map_or(0, |last| last.times);
-    interview.restated = Some(Restated {
+    interview.restated = Some(GoalRestatement {
         goal: goal.to_owned(),
         round,
         is_confirmed: false,
         times: times.saturating_add(1),
     });
-    let question = Question {
+    let question = InterviewQuestion {
         text: format!("Is this what you want? {goal}"),
         dimension: Dimension::Goal,
         perspective: Perspective::Closer,
         proposed: Some(goal.to_owned()),
     };
-    push(interview, round, question, Reply::Open);
+    push(interview, round, question, QuestionReply::Open);
 }
 
-fn answered(interview: &mut Interview, round: u32, answer: &Answer) {
-    close(interview, round, Reply::Answered(answer.clone()));
+fn answered(interview: &mut Interview, round: u32, answer: &InterviewAnswer) {
+    close(interview, round, QuestionReply::Answered(answer.clone()));
     interview.score = None;
     let settles = interview
         .round(round)
         .map_or_else(Vec::new, |round| round.settles.clone());
     for number in settles {
-        let place = usize::try_from(number)
+        let location = usize::try_from(number)
             .unwrap_or(usize::MAX)
             .wrapping_sub(1);
-        if let Some(contradiction) = interview.contradictions.get_mut(place) {
+        if let Some(contradiction) = interview.contradictions.get_mut(location) {
             contradiction.settled_by = Some(round);
         }
     }
 }
 
-fn close(interview: &mut Interview, round: u32, reply: Reply) {
+fn close(interview: &mut Interview, round: u32, reply: QuestionReply) {
     let found = interview.rounds.iter_mut().find(|r| r.number == round);
     if let Some(found) = found {
         found.reply = reply;
@@ -144,7 +144,7 @@ fn close(interview: &mut Interview, round: u32, reply: Reply) {
     interview.phase = InterviewPhase::Asking;
 }
 
-fn push(interview: &mut Interview, number: u32, question: Question, reply: Reply) {
+fn push(interview: &mut Interview, number: u32, question: InterviewQuestion, reply: QuestionReply) {
     interview.rounds.push(Round {
         number,
         question,
@@ -160,8 +160,8 @@ fn settles_by(interview: &mut Interview, settles: &[u32]) {
     }
 }
 
-fn said_unasked(text: &str, at_ms: i64) -> Answer {
-    Answer {
+fn said_unasked(text: &str, at_ms: i64) -> InterviewAnswer {
+    InterviewAnswer {
         text: text.to_owned(),
         provenance: Provenance::Person,
         refs: Vec::new(),
@@ -169,8 +169,8 @@ fn said_unasked(text: &str, at_ms: i64) -> Answer {
     }
 }
 
-fn remark() -> Question {
-    Question {
+fn remark() -> InterviewQuestion {
+    InterviewQuestion {
         text: REMARK.to_owned(),
         dimension: Dimension::Goal,
         perspective: Perspective::Breadth,

@@ -7,35 +7,36 @@ use kapi_core::failure::Failure;
 use kapi_core::id::{EffectId, GoalId};
 use kapi_core::mode::Mode;
 use kapi_core::usage::Usage;
-use kapi_core::workflow_status::Status;
+use kapi_core::workflow_status::WorkflowStatus;
 
-use crate::rules::command::Command;
+use crate::rules::command::WorkflowCommand;
 use crate::rules::documents::documents;
 use crate::rules::effect::next;
-use crate::rules::evidence::{Evidence, Weight};
-use crate::rules::limits::Raised;
+use crate::rules::evidence::{Weight, WorkflowEvidence};
+use crate::rules::limits::LimitRaises;
 use crate::rules::model::{Alphabet, print, search};
 use crate::rules::modes::interview::command::InterviewCommand;
 use crate::rules::modes::interview::prompt::effect_id;
 use crate::rules::modes::interview::round::Provenance;
-use crate::rules::modes::interview::spec::APPROVE_SPEC;
-use crate::rules::modes::interview::state::{Interview, InterviewPhase};
-use crate::rules::modes::interview::step::Step;
-use crate::rules::modes::interview::story::{
+use crate::rules::modes::interview::scenario::{
     GOAL, ask, ask_to_settle, clarity, contradiction, draft, fact, propose, restate, says, spec,
     to_interview,
 };
+use crate::rules::modes::interview::spec::APPROVE_SPEC;
+use crate::rules::modes::interview::state::{Interview, InterviewPhase};
+use crate::rules::modes::interview::step::InterviewStep;
 use crate::rules::modes::ralph::answer::{Accounting, RalphAnswer};
 use crate::rules::modes::ralph::command::RalphCommand;
 use crate::rules::modes::{Body, ModeAnswer, ModeCommand};
-use crate::rules::outcome::Outcome;
+use crate::rules::outcome::WorkflowOutcome;
 use crate::rules::pending::Means;
+use crate::rules::scenario::{
+    NOW_MS, WorkflowTestScenario, agent, answered, approve, hash, human, identity, start_interview,
+    terms,
+};
 use crate::rules::spent;
 use crate::rules::state::Workflow;
-use crate::rules::story::{
-    NOW_MS, Story, agent, answered, approve, hash, human, identity, start_interview, terms,
-};
-use crate::rules::terms::Terms;
+use crate::rules::terms::WorkflowTerms;
 
 fn of(workflow: &Workflow) -> &Interview {
     let Body::Interview(interview) = &workflow.body else {
@@ -45,7 +46,7 @@ fn of(workflow: &Workflow) -> &Interview {
 }
 
 /// Everybody asks for everything.
-fn by_everybody(commands: Vec<Command>) -> Vec<(Actor, Command)> {
+fn by_everybody(commands: Vec<WorkflowCommand>) -> Vec<(Actor, WorkflowCommand)> {
     let actors = [human(), agent(), Actor::Engine];
     let all = commands
         .into_iter()
@@ -54,12 +55,12 @@ fn by_everybody(commands: Vec<Command>) -> Vec<(Actor, Command)> {
 }
 
 /// What may be asked of every workflow.
-fn shared(workflow: &Workflow) -> Vec<Command> {
+fn shared(workflow: &Workflow) -> Vec<WorkflowCommand> {
     let hash = workflow
         .pending
         .as_ref()
         .map_or("none", |it| it.sha256.as_str());
-    let in_advance = Command::Approve {
+    let in_advance = WorkflowCommand::Approve {
         sha256: hash.to_owned(),
         found: hash.to_owned(),
         means: Means::InAdvance,
@@ -71,30 +72,30 @@ fn shared(workflow: &Workflow) -> Vec<Command> {
         approve("other", hash, true),
         approve(hash, "other", true),
         in_advance,
-        Command::Revise {
+        WorkflowCommand::Revise {
             text: "Windows, too.".to_owned(),
         },
-        Command::Revise {
+        WorkflowCommand::Revise {
             text: " ".to_owned(),
         },
-        Command::Unblock {},
-        Command::RaiseLimits {
-            more: Raised {
+        WorkflowCommand::Unblock {},
+        WorkflowCommand::RaiseLimits {
+            more: LimitRaises {
                 tokens: 1_000,
                 usd_micros: 0,
                 wall_ms: 0,
             },
         },
-        Command::Abandon {
+        WorkflowCommand::Abandon {
             reason: "no more".to_owned(),
         },
     ]
 }
 
 /// What only shows that it is refused, or changes nothing that a rule looks at.
-fn strange(workflow: &Workflow) -> Vec<Command> {
+fn strange(workflow: &Workflow) -> Vec<WorkflowCommand> {
     let evidence = |weight, reference: &str| {
-        Command::RecordEvidence(Box::new(Evidence {
+        WorkflowCommand::RecordEvidence(Box::new(WorkflowEvidence {
             weight,
             kind: "note".to_owned(),
             summary: "seen".to_owned(),
@@ -116,35 +117,35 @@ fn strange(workflow: &Workflow) -> Vec<Command> {
         evidence(Weight::Narrative, "file:interview.md"),
         evidence(Weight::Validation, "git:c0ffee"),
         evidence(Weight::Narrative, "somewhere"),
-        Command::MarkIntegrated {
+        WorkflowCommand::MarkIntegrated {
             by: workflow.id.clone(),
         },
-        Command::Intend {
+        WorkflowCommand::Intend {
             effect: stray.clone(),
         },
-        Command::Report {
+        WorkflowCommand::Report {
             effect: stray,
             outcome: Box::new(answered(ModeAnswer::Interview(ask("Why?")))),
         },
-        Command::RefreshWorker {
+        WorkflowCommand::RefreshWorker {
             worker: crate::rules::worker::WorkerId("w1".to_owned()),
             note: None,
             terminal: None,
             isolated: None,
         },
-        Command::QueueWork {
+        WorkflowCommand::QueueWork {
             effect: EffectId::new(9, "work-T-001", 9),
             goal: workflow.id.clone(),
-            task: kapi_core::task_id::TaskId::new(1),
+            task: kapi_core::task_id::KernelTaskId::new(1),
         },
-        Command::Mode(ModeCommand::Ralph(RalphCommand::ReopenPlan {
+        WorkflowCommand::Mode(ModeCommand::Ralph(RalphCommand::ReopenPlan {
             reason: "no".to_owned(),
         })),
     ]
 }
 
 /// What a person says in an interview.
-fn said(interview: &Interview) -> Vec<Command> {
+fn said(interview: &Interview) -> Vec<WorkflowCommand> {
     let round = interview.open().map_or(1, |open| open.number);
     let branch = |mode| {
         to_interview(InterviewCommand::Branch {
@@ -181,20 +182,20 @@ fn said(interview: &Interview) -> Vec<Command> {
 }
 
 /// Returns steps of every kind, good and bad.
-fn steps(interview: &Interview) -> Vec<Step> {
+fn steps(interview: &Interview) -> Vec<InterviewStep> {
     let text = format!("What of {}?", interview.next_round());
     let goal = interview.confirmed_goal().unwrap_or(GOAL).to_owned();
     let mut answered = interview.answered().map(|(round, _)| round.number);
     let pair: Vec<u32> = answered.by_ref().take(2).collect();
-    let with = |mut step: Step, change: fn(&mut Step)| {
+    let with = |mut step: InterviewStep, change: fn(&mut InterviewStep)| {
         change(&mut step);
         step
     };
-    let three_facts = |step: &mut Step| {
+    let three_facts = |step: &mut InterviewStep| {
         step.facts = vec![fact("Which?"), fact("Where?"), fact("When?")];
     };
-    let scored = |step: &mut Step| step.clarity = Some(clarity(true));
-    let badly = |step: &mut Step| step.clarity = Some(clarity(false));
+    let scored = |step: &mut InterviewStep| step.clarity = Some(clarity(true));
+    let badly = |step: &mut InterviewStep| step.clarity = Some(clarity(false));
     let mut contradicts = ask(&text);
     contradicts.contradictions = vec![contradiction(&pair)];
     let mut settling = ask_to_settle(&text, &[1]);
@@ -218,7 +219,7 @@ fn steps(interview: &Interview) -> Vec<Step> {
     ]
 }
 
-fn conversation(workflow: &Workflow) -> Vec<(Actor, Command)> {
+fn conversation(workflow: &Workflow) -> Vec<(Actor, WorkflowCommand)> {
     let interview = of(workflow);
     let mut commands = shared(workflow);
     commands.extend(strange(workflow));
@@ -248,11 +249,11 @@ fn conversation_key(workflow: &Workflow) -> String {
 }
 
 /// What the engine can tell of what is under way, and what it can begin.
-fn engines(workflow: &Workflow) -> Vec<(Actor, Command)> {
+fn engines(workflow: &Workflow) -> Vec<(Actor, WorkflowCommand)> {
     let interview = of(workflow);
     let mut all = Vec::new();
     for effect in next(workflow) {
-        all.push(Command::Intend { effect: effect.id });
+        all.push(WorkflowCommand::Intend { effect: effect.id });
     }
     let much = Usage {
         input_tokens: 600,
@@ -260,11 +261,11 @@ fn engines(workflow: &Workflow) -> Vec<(Actor, Command)> {
         usd_micros: None,
     };
     for effect in workflow.in_flight.keys() {
-        let report = |outcome: Outcome| Command::Report {
+        let report = |outcome: WorkflowOutcome| WorkflowCommand::Report {
             effect: effect.clone(),
             outcome: Box::new(outcome),
         };
-        let failed = |may_pass| Outcome::Failed {
+        let failed = |may_pass| WorkflowOutcome::Failed {
             failure: Failure {
                 message: "reach a model".to_owned(),
                 hint: None,
@@ -286,26 +287,26 @@ fn engines(workflow: &Workflow) -> Vec<(Actor, Command)> {
                     follow_up: Vec::new(),
                 },
             )))),
-            report(Outcome::Unreadable {
+            report(WorkflowOutcome::Unreadable {
                 by: identity("r2"),
                 why: "answer in JSON".to_owned(),
                 usage: much,
             }),
-            report(Outcome::Cancelled {
+            report(WorkflowOutcome::Cancelled {
                 usage: Usage::default(),
             }),
             report(failed(true)),
             report(failed(false)),
-            report(Outcome::Prepared {
+            report(WorkflowOutcome::Prepared {
                 branch: "b".to_owned(),
                 worktree: "w".to_owned(),
                 baseline: None,
             }),
-            Command::Progress {
+            WorkflowCommand::Progress {
                 effect: effect.clone(),
                 usage: much,
             },
-            Command::Progress {
+            WorkflowCommand::Progress {
                 effect: effect.clone(),
                 usage: Usage::default(),
             },
@@ -314,7 +315,7 @@ fn engines(workflow: &Workflow) -> Vec<(Actor, Command)> {
     by_everybody(all)
 }
 
-fn trouble(workflow: &Workflow) -> Vec<(Actor, Command)> {
+fn trouble(workflow: &Workflow) -> Vec<(Actor, WorkflowCommand)> {
     let interview = of(workflow);
     let round = interview.open().map_or(1, |open| open.number);
     let mut all = engines(workflow);
@@ -356,7 +357,7 @@ fn waits(workflow: &Workflow) -> bool {
 }
 
 fn is_success(workflow: &Workflow) -> bool {
-    workflow.status == Status::Linked
+    workflow.status == WorkflowStatus::Linked
 }
 
 fn holds(workflow: &Workflow) -> Result<(), String> {
@@ -368,7 +369,7 @@ fn holds(workflow: &Workflow) -> Result<(), String> {
     let open = interview.rounds.iter().filter(|round| {
         matches!(
             round.reply,
-            crate::rules::modes::interview::round::Reply::Open
+            crate::rules::modes::interview::round::QuestionReply::Open
         )
     });
     let check = |holds: bool, what: &str| holds.then_some(()).ok_or_else(|| what.to_owned());
@@ -385,7 +386,7 @@ fn holds(workflow: &Workflow) -> Result<(), String> {
         "it went on without an approval of what it is",
     )?;
     check(
-        (workflow.status == Status::Linked) == (interview.phase == InterviewPhase::Linked),
+        (workflow.status == WorkflowStatus::Linked) == (interview.phase == InterviewPhase::Linked),
         "phase and status differ",
     )?;
     let waits = interview.phase == InterviewPhase::Spec && !workflow.status.is_terminal();
@@ -400,7 +401,7 @@ fn holds(workflow: &Workflow) -> Result<(), String> {
     check(in_order, "rounds are not in order")?;
     let never = matches!(
         workflow.status,
-        Status::Completed | Status::Failed | Status::Integrated
+        WorkflowStatus::Completed | WorkflowStatus::Failed | WorkflowStatus::Integrated
     );
     check(!never, "an interview ended as another mode does")
 }
@@ -415,9 +416,9 @@ fn is_approved(workflow: &Workflow) -> bool {
     is_of_spec.is_some_and(|approval| Some(&approval.sha256) == sha256.as_ref())
 }
 
-fn started(terms: Terms, commit: Option<&str>) -> Workflow {
-    let story = Story::begin(&start_interview(terms, commit));
-    story.workflow.unwrap()
+fn started(terms: WorkflowTerms, commit: Option<&str>) -> Workflow {
+    let scenario = WorkflowTestScenario::begin(&start_interview(terms, commit));
+    scenario.workflow.unwrap()
 }
 
 #[test]
@@ -457,7 +458,7 @@ fn whatever_goes_wrong_an_interview_can_be_brought_to_its_end() {
 }
 
 /// Returns everything that either search asks for.
-pub(crate) fn everything(workflow: &Workflow) -> Vec<(Actor, Command)> {
+pub(crate) fn everything(workflow: &Workflow) -> Vec<(Actor, WorkflowCommand)> {
     let mut all = conversation(workflow);
     all.extend(trouble(workflow));
     all

@@ -6,9 +6,9 @@
 use kapi_core::id::EffectId;
 use kapi_core::quote::{fenced, head, tail, visible};
 
-use crate::rules::effect::{Action, AgentQuestion, Effect};
+use crate::rules::effect::{AgentQuestion, WorkflowAction, WorkflowEffect};
 use crate::rules::guidance;
-use crate::rules::modes::interview::round::{Perspective, Provenance, Reply, Round};
+use crate::rules::modes::interview::round::{Perspective, Provenance, QuestionReply, Round};
 use crate::rules::modes::interview::score::{ANSWERED_MIN, CLOSING_FROM, Dimension};
 use crate::rules::modes::interview::spec::INTERVIEWER;
 use crate::rules::modes::interview::state::{Interview, InterviewPhase};
@@ -30,7 +30,7 @@ const SHAPE: &str = include_str!("prompt/shape.md");
 
 /// Returns what should be under way now: the next question to the interviewer, while it is its turn.
 #[must_use]
-pub fn next(workflow: &Workflow, interview: &Interview) -> Vec<Effect> {
+pub fn next(workflow: &Workflow, interview: &Interview) -> Vec<WorkflowEffect> {
     match interview.phase {
         InterviewPhase::Asking => vec![question(workflow, interview)],
         InterviewPhase::Awaiting
@@ -53,12 +53,12 @@ const fn ordinal(interview: &Interview) -> u32 {
     interview.steps.saturating_add(1)
 }
 
-fn question(workflow: &Workflow, interview: &Interview) -> Effect {
+fn question(workflow: &Workflow, interview: &Interview) -> WorkflowEffect {
     let terms = &workflow.terms;
-    Effect {
+    WorkflowEffect {
         id: effect_id(interview),
         workflow: workflow.id.clone(),
-        action: Action::Ask(Box::new(AgentQuestion {
+        action: WorkflowAction::Ask(Box::new(AgentQuestion {
             role: &INTERVIEWER,
             ordinal: ordinal(interview),
             agent: terms.agent.clone(),
@@ -203,9 +203,9 @@ fn rounds(interview: &Interview) -> String {
     if interview.rounds.is_empty() {
         return "## Rounds so far\n\nNone.".to_owned();
     }
-    let told: Vec<String> = interview.rounds.iter().map(round).collect();
-    let told = told.join("\n\n");
-    let shown = tail(&told, ROUNDS_BYTES_MAX);
+    let reported: Vec<String> = interview.rounds.iter().map(round).collect();
+    let reported = reported.join("\n\n");
+    let shown = tail(&reported, ROUNDS_BYTES_MAX);
     format!("## Rounds so far\n\n{}", fenced(shown, ""))
 }
 
@@ -213,8 +213,8 @@ fn round(round: &Round) -> String {
     let question = clipped(&round.question.text);
     let dimension: Dimension = round.question.dimension;
     let reply = match &round.reply {
-        Reply::Open => "(waits for the person)".to_owned(),
-        Reply::Answered(answer) => {
+        QuestionReply::Open => "(waits for the person)".to_owned(),
+        QuestionReply::Answered(answer) => {
             let refs = match answer.refs.as_slice() {
                 [] => String::new(),
                 refs => format!(" ({})", refs.join(", ")),
@@ -222,13 +222,13 @@ fn round(round: &Round) -> String {
             let source = source(answer.provenance);
             format!("{source}{refs}: {}", clipped(&answer.text))
         }
-        Reply::Deferred { reason } => {
+        QuestionReply::Deferred { reason } => {
             format!(
                 "left for later: {}",
                 clipped(reason.as_deref().unwrap_or("no reason given"))
             )
         }
-        Reply::Withdrawn { reason } => format!("taken back: {}", clipped(reason)),
+        QuestionReply::Withdrawn { reason } => format!("taken back: {}", clipped(reason)),
     };
     let number = round.number;
     format!(

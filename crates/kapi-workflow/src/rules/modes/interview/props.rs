@@ -6,14 +6,14 @@ use proptest::prelude::{any, prop, proptest};
 use proptest::test_runner::Config;
 
 use crate::rules::decide::decide;
-use crate::rules::event::Event;
+use crate::rules::event::WorkflowEvent;
 use crate::rules::evolve::evolve;
 use crate::rules::modes::interview::model::everything;
-use crate::rules::modes::interview::story::interview;
+use crate::rules::modes::interview::scenario::interview;
+use crate::rules::scenario::given;
 use crate::rules::state::Workflow;
-use crate::rules::story::given;
 
-fn replayed(events: &[Event]) -> Option<Workflow> {
+fn replayed(events: &[WorkflowEvent]) -> Option<Workflow> {
     let mut workflow = None;
     for event in events {
         let line = serde_json::to_string(event).unwrap();
@@ -28,23 +28,23 @@ proptest! {
     fn a_replay_of_the_log_is_the_state_and_a_denial_is_nothing(
         choices in prop::collection::vec(any::<prop::sample::Index>(), 1..60),
     ) {
-        let mut story = interview();
+        let mut scenario = interview();
         for choice in choices {
-            let all = everything(story.workflow());
+            let all = everything(scenario.workflow());
             let (actor, command) = choice.get(&all);
-            let before = story.clone();
-            match story.ask(actor, command) {
+            let before = scenario.clone();
+            match scenario.ask(actor, command) {
                 Ok(events) => {
                     let again = decide(before.workflow.as_ref(), actor, command, &given());
                     assert_eq!(again, Ok(events), "a decision is not the same twice");
                 }
                 Err(_) => {
-                    assert_eq!(story.workflow, before.workflow);
-                    assert_eq!(story.events, before.events);
+                    assert_eq!(scenario.workflow, before.workflow);
+                    assert_eq!(scenario.events, before.events);
                 }
             }
         }
-        assert_eq!(replayed(&story.events), story.workflow);
+        assert_eq!(replayed(&scenario.events), scenario.workflow);
     }
 
     #[test]
@@ -52,15 +52,15 @@ proptest! {
         choices in prop::collection::vec(any::<prop::sample::Index>(), 1..40),
         order in prop::collection::vec(any::<prop::sample::Index>(), 1..80),
     ) {
-        let mut story = interview();
+        let mut scenario = interview();
         for choice in choices {
-            let all = everything(story.workflow());
+            let all = everything(scenario.workflow());
             let (actor, command) = choice.get(&all);
-            drop(story.ask(actor, command));
+            drop(scenario.ask(actor, command));
         }
-        let mut workflow = story.workflow.clone();
-        for place in order {
-            evolve(&mut workflow, place.get(&story.events));
+        let mut workflow = scenario.workflow.clone();
+        for location in order {
+            evolve(&mut workflow, location.get(&scenario.events));
         }
         assert!(workflow.is_some());
     }

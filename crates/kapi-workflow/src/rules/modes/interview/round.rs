@@ -27,7 +27,7 @@ pub enum Perspective {
 /// A question.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Question {
+pub struct InterviewQuestion {
     /// The question, in one or two sentences.
     pub text: String,
     /// What it is to make clearer.
@@ -68,7 +68,7 @@ impl Provenance {
 /// An answer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Answer {
+pub struct InterviewAnswer {
     /// The answer.
     pub text: String,
     /// Where it came from.
@@ -82,11 +82,11 @@ pub struct Answer {
 /// What became of a question.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
-pub enum Reply {
+pub enum QuestionReply {
     /// It waits for the person.
     Open,
     /// It was answered.
-    Answered(Answer),
+    Answered(InterviewAnswer),
     /// The person leaves it for later, which counts neither for nor against clarity.
     Deferred {
         /// Why, if they said.
@@ -106,9 +106,9 @@ pub struct Round {
     /// Its number.
     pub number: u32,
     /// The question.
-    pub question: Question,
+    pub question: InterviewQuestion,
     /// What became of it.
-    pub reply: Reply,
+    pub reply: QuestionReply,
     /// The numbers of the contradictions that an answer settles.
     pub settles: Vec<u32>,
 }

@@ -2,17 +2,17 @@
 
 use kapi_core::actor::Actor;
 use kapi_core::id::{EffectId, GoalId};
-use kapi_core::link::{Link, Relation};
+use kapi_core::link::{Link, WorkflowRelation};
 use kapi_core::mode::Mode;
 
 use crate::rules::decide::{going_on, wrong_mode};
-use crate::rules::denied::Why;
-use crate::rules::documents::Document;
-use crate::rules::effect::Effect;
-use crate::rules::event::Event;
-use crate::rules::given::Given;
+use crate::rules::decision_context::DecisionContext;
+use crate::rules::denied::WorkflowRule;
+use crate::rules::documents::WorkflowDocument;
+use crate::rules::effect::WorkflowEffect;
+use crate::rules::event::WorkflowEvent;
 use crate::rules::handover::Spec;
-use crate::rules::mode_rules::{After, ModeRules, PersonQuestion};
+use crate::rules::mode_rules::{FactConsequence, ModeRules, PersonQuestion};
 use crate::rules::mode_spec::{ModeSpec, PhaseSpec};
 use crate::rules::modes::interview::begin::InterviewBegin;
 use crate::rules::modes::interview::command::InterviewCommand;
@@ -21,7 +21,7 @@ use crate::rules::modes::interview::spec::SPEC;
 use crate::rules::modes::interview::state::Interview;
 use crate::rules::modes::interview::{decide, documents, evolve, prompt};
 use crate::rules::modes::{Begin, ModeCommand, ModeEvent};
-use crate::rules::outcome::Outcome;
+use crate::rules::outcome::WorkflowOutcome;
 use crate::rules::state::Workflow;
 
 impl ModeRules for Interview {
@@ -38,8 +38,8 @@ impl ModeRules for Interview {
         workflow: &Workflow,
         actor: &Actor,
         command: &ModeCommand,
-        given: &Given,
-    ) -> Result<Vec<Event>, Why> {
+        given: &DecisionContext,
+    ) -> Result<Vec<WorkflowEvent>, WorkflowRule> {
         let ModeCommand::Interview(command) = command else {
             return Err(wrong_mode(workflow, command.spec().asks));
         };
@@ -51,9 +51,9 @@ impl ModeRules for Interview {
         &self,
         workflow: &Workflow,
         effect: &EffectId,
-        outcome: &Outcome,
-        given: &Given,
-    ) -> Result<Vec<Event>, Why> {
+        outcome: &WorkflowOutcome,
+        given: &DecisionContext,
+    ) -> Result<Vec<WorkflowEvent>, WorkflowRule> {
         decide::report(workflow, self, effect, outcome, given)
     }
 
@@ -61,14 +61,14 @@ impl ModeRules for Interview {
         &self,
         workflow: &Workflow,
         text: &str,
-        given: &Given,
-    ) -> Result<Vec<Event>, Why> {
+        given: &DecisionContext,
+    ) -> Result<Vec<WorkflowEvent>, WorkflowRule> {
         decide::revised(workflow, self, text, given)
     }
 
-    fn evolve(&mut self, event: &ModeEvent) -> After {
+    fn evolve(&mut self, event: &ModeEvent) -> FactConsequence {
         let ModeEvent::Interview(event) = event else {
-            return After::Nothing;
+            return FactConsequence::Nothing;
         };
         evolve::evolve(self, event);
         if let InterviewEvent::Branched {
@@ -77,14 +77,14 @@ impl ModeRules for Interview {
             at_ms,
         } = event
         {
-            return After::Linked(Link {
-                relation: Relation::Successor,
+            return FactConsequence::Linked(Link {
+                relation: WorkflowRelation::Successor,
                 mode: *mode,
                 workflow: workflow.clone(),
                 at_ms: *at_ms,
             });
         }
-        After::Nothing
+        FactConsequence::Nothing
     }
 
     fn approved(&mut self) {
@@ -95,11 +95,11 @@ impl ModeRules for Interview {
         self.refused.clear();
     }
 
-    fn next(&self, workflow: &Workflow) -> Vec<Effect> {
+    fn next(&self, workflow: &Workflow) -> Vec<WorkflowEffect> {
         prompt::next(workflow, self)
     }
 
-    fn documents(&self, workflow: &Workflow) -> Vec<Document> {
+    fn documents(&self, workflow: &Workflow) -> Vec<WorkflowDocument> {
         documents::documents(workflow, self)
     }
 

@@ -2,16 +2,16 @@
 
 use kapi_core::mode::Mode;
 
-use crate::rules::decision_spec::{DecisionSpec, Gives};
+use crate::rules::decision_spec::{DecisionSpec, GrantedBy};
 use crate::rules::flow::BaseRule;
 use crate::rules::mode_spec::{
-    ContextRule, GoalNames, Integration, ModeSpec, Opening, Party, PhaseSpec, Repository, Skill,
-    Stage,
+    ContextRule, GoalNames, Integration, ModeSpec, Opening, ParticipantNeed, PhaseSpec,
+    RepositoryNeed, Skill, WorkflowStage,
 };
 use crate::rules::modes::Begin;
 use crate::rules::modes::interview::begin::InterviewBegin;
 use crate::rules::modes::interview::state::InterviewPhase;
-use crate::rules::pending::Decision;
+use crate::rules::pending::WorkflowDecision;
 use crate::rules::role::{AskedOf, Reads, RoleSpec};
 
 /// The table.
@@ -28,10 +28,10 @@ pub(crate) static SPEC: ModeSpec = ModeSpec {
         text: include_str!("../../../../../../skills/deep-interview/SKILL.md"),
     }],
     context: ContextRule::Gives,
-    repository: Repository::Optional,
+    repository: RepositoryNeed::Optional,
     base: BaseRule::Head,
-    reviewer: Party::NotAsked,
-    judge: Party::NotAsked,
+    reviewer: ParticipantNeed::NotAsked,
+    judge: ParticipantNeed::NotAsked,
     open,
     goals: GoalNames::None,
     integration: Integration::Never,
@@ -44,11 +44,11 @@ fn open(opening: Opening) -> Result<Begin, &'static str> {
 }
 
 /// Whether the spec says what its person wants.
-pub const APPROVE_SPEC: Decision = Decision::of(&DecisionSpec {
+pub const APPROVE_SPEC: WorkflowDecision = WorkflowDecision::of(&DecisionSpec {
     name: "approve_interview_spec",
     artifacts: &["spec.md"],
     inbox: "spec",
-    gives: Gives::Nothing,
+    gives: GrantedBy::Nothing,
     on_yes: "the spec becomes final and `kapi ralph` can start from it; nothing runs yet",
 });
 
@@ -65,25 +65,25 @@ static INTERVIEW: PhaseSpec = PhaseSpec {
     name: "interview",
     subphases: &["asking", "awaiting", "restating"],
     guidance: &["deep-interview"],
-    stage: Stage::Drafting,
+    stage: WorkflowStage::Drafting,
 };
 static DRAFTED: PhaseSpec = PhaseSpec {
     name: "spec",
     subphases: &[],
     guidance: &["deep-interview"],
-    stage: Stage::Drafting,
+    stage: WorkflowStage::Drafting,
 };
 static BRANCH: PhaseSpec = PhaseSpec {
     name: "branch",
     subphases: &[],
     guidance: &[],
-    stage: Stage::Handover,
+    stage: WorkflowStage::Handover,
 };
 static LINKED: PhaseSpec = PhaseSpec {
     name: "linked",
     subphases: &[],
     guidance: &[],
-    stage: Stage::Carried,
+    stage: WorkflowStage::Carried,
 };
 
 impl InterviewPhase {

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::rules::handover::Spec;
-use crate::rules::modes::interview::round::{Answer, Contradiction, Reply, Round};
+use crate::rules::modes::interview::round::{Contradiction, InterviewAnswer, QuestionReply, Round};
 use crate::rules::modes::interview::score::Score;
 
 /// An interview.
@@ -17,7 +17,7 @@ pub struct Interview {
     /// Every question so far.
     pub rounds: Vec<Round>,
     /// The goal as it was said back, and whether the person confirmed it.
-    pub restated: Option<Restated>,
+    pub restated: Option<GoalRestatement>,
     /// How clear it is; `None` until three rounds were answered, and after every new answer.
     pub score: Option<Score>,
     /// How often in a row the score was good enough.
@@ -39,7 +39,7 @@ pub struct Interview {
 /// The goal as it was said back.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Restated {
+pub struct GoalRestatement {
     /// The goal.
     pub goal: String,
     /// The round in which the person is asked about it.
@@ -81,14 +81,16 @@ impl Interview {
         self.rounds
             .iter()
             .rev()
-            .find(|round| matches!(round.reply, Reply::Open))
+            .find(|round| matches!(round.reply, QuestionReply::Open))
     }
 
     /// Returns the answered rounds with their answers, oldest first.
-    pub fn answered(&self) -> impl DoubleEndedIterator<Item = (&Round, &Answer)> {
+    pub fn answered(&self) -> impl DoubleEndedIterator<Item = (&Round, &InterviewAnswer)> {
         self.rounds.iter().filter_map(|round| match &round.reply {
-            Reply::Answered(answer) => Some((round, answer)),
-            Reply::Open | Reply::Deferred { .. } | Reply::Withdrawn { .. } => None,
+            QuestionReply::Answered(answer) => Some((round, answer)),
+            QuestionReply::Open
+            | QuestionReply::Deferred { .. }
+            | QuestionReply::Withdrawn { .. } => None,
         })
     }
 

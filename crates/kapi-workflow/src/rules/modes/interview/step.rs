@@ -6,14 +6,14 @@
 use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::rules::handover::Spec;
-use crate::rules::modes::interview::round::Question;
+use crate::rules::modes::interview::round::InterviewQuestion;
 use crate::rules::modes::interview::score::Clarity;
 use crate::rules::role::RoleSpec;
 
 /// A step.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Step {
+pub struct InterviewStep {
     /// Questions that the repository answered, so that nobody has to be asked.
     #[serde(default)]
     pub facts: Vec<Fact>,
@@ -25,12 +25,12 @@ pub struct Step {
     pub reasons: Vec<String>,
     /// Answers that cannot both hold.
     #[serde(default)]
-    pub contradictions: Vec<Found>,
+    pub contradictions: Vec<Contradictions>,
     /// What comes next.
-    pub next: Next,
+    pub next: InterviewIntent,
 }
 
-impl Step {
+impl InterviewStep {
     /// Reads an answer in a role: there is one only.
     pub(crate) fn read<'de, D: Deserializer<'de>>(_: &RoleSpec, from: D) -> Result<Self, D::Error> {
         Self::deserialize(from)
@@ -42,7 +42,7 @@ impl Step {
 #[serde(deny_unknown_fields)]
 pub struct Fact {
     /// The question it answers.
-    pub question: Question,
+    pub question: InterviewQuestion,
     /// The answer.
     pub answer: String,
     /// The files that say it, relative to the repository.
@@ -52,7 +52,7 @@ pub struct Fact {
 /// A contradiction that was noticed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Found {
+pub struct Contradictions {
     /// The rounds.
     pub rounds: Vec<u32>,
     /// What does not fit.
@@ -62,11 +62,11 @@ pub struct Found {
 /// What an interviewer wants to do next.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "do", rename_all = "snake_case", deny_unknown_fields)]
-pub enum Next {
+pub enum InterviewIntent {
     /// Ask the person.
     Ask {
         /// What.
-        question: Question,
+        question: InterviewQuestion,
         /// The numbers of the contradictions that an answer will settle.
         #[serde(default)]
         settles: Vec<u32>,

@@ -5,8 +5,8 @@
 
 use kapi_core::usage::Usage;
 use kapi_goal::rules::budget::Budget;
-use kapi_goal::rules::plan::task::TaskId;
-use kapi_goal::rules::state::Status as GoalStatus;
+use kapi_goal::rules::plan::task::PlanTaskId;
+use kapi_goal::rules::state::GoalStatus;
 
 use crate::rules::limits::Amounts;
 use crate::rules::modes::ralph::graph;
@@ -32,7 +32,7 @@ pub(super) fn allowed(workflow: &Workflow, state: &TaskState, share: &Amounts) -
 /// Returns the tasks whose goals rest because they used up what was set aside for them.
 ///
 /// Each goes on only with more than it had, so nobody goes on for ever.
-pub(super) fn stinted(workflow: &Workflow, ralph: &Ralph) -> Vec<TaskId> {
+pub(super) fn stinted(workflow: &Workflow, ralph: &Ralph) -> Vec<PlanTaskId> {
     let is_stinted = |state: &&TaskState| {
         let rests = matches!(
             &state.stand,

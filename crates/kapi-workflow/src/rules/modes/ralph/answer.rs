@@ -3,8 +3,8 @@
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
 
-use crate::rules::modes::ralph::plan::{Objections, Plan, Synthesis};
-use crate::rules::modes::ralph::review::Findings;
+use crate::rules::modes::ralph::plan::{Objections, RalphPlan, Synthesis};
+use crate::rules::modes::ralph::review::ReviewFindings;
 use crate::rules::modes::ralph::role::RalphRole;
 use crate::rules::role::RoleSpec;
 
@@ -12,13 +12,13 @@ use crate::rules::role::RoleSpec;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RalphAnswer {
     /// A plan.
-    Thesis(Plan),
+    Thesis(RalphPlan),
     /// What speaks against it.
     Antithesis(Objections),
     /// What came of the argument.
     Synthesis(Synthesis),
     /// What a review found.
-    Review(Findings),
+    Review(ReviewFindings),
     /// Why it is right as it is.
     Account(Accounting),
 }
@@ -42,10 +42,10 @@ impl RalphAnswer {
         from: D,
     ) -> Result<Self, D::Error> {
         match RalphRole::of(role) {
-            Some(RalphRole::Thesis) => Plan::deserialize(from).map(Self::Thesis),
+            Some(RalphRole::Thesis) => RalphPlan::deserialize(from).map(Self::Thesis),
             Some(RalphRole::Antithesis) => Objections::deserialize(from).map(Self::Antithesis),
             Some(RalphRole::Synthesis) => Synthesis::deserialize(from).map(Self::Synthesis),
-            Some(RalphRole::Reviewer) => Findings::deserialize(from).map(Self::Review),
+            Some(RalphRole::Reviewer) => ReviewFindings::deserialize(from).map(Self::Review),
             Some(RalphRole::Accountant) => Accounting::deserialize(from).map(Self::Account),
             None => Err(D::Error::custom(format!(
                 "no agent has the role {}",

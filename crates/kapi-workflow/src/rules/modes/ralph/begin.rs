@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use kapi_core::id::GoalId;
-use kapi_core::link::{Link, Relation};
+use kapi_core::link::{Link, WorkflowRelation};
 use kapi_core::mode::Mode;
 use serde::{Deserialize, Serialize};
 
@@ -75,7 +75,7 @@ impl RalphBegin {
             account: None,
         };
         let link = |interview: &GoalId| Link {
-            relation: Relation::Context,
+            relation: WorkflowRelation::Context,
             mode: Mode::CONTEXT,
             workflow: interview.clone(),
             at_ms,

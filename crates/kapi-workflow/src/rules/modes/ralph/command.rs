@@ -1,6 +1,6 @@
 //! What can be asked of a Ralph workflow beside what can be asked of every workflow.
 
-use kapi_goal::rules::plan::task::TaskId;
+use kapi_goal::rules::plan::task::PlanTaskId;
 
 /// A request.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -13,6 +13,6 @@ pub enum RalphCommand {
     /// Let a task that came to rest go on, or be done anew.
     Retry {
         /// Which.
-        task: TaskId,
+        task: PlanTaskId,
     },
 }

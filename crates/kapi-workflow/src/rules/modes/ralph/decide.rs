@@ -6,19 +6,19 @@
 use kapi_check::rules::proof::verify_run::VerifyRun;
 use kapi_core::actor::Actor;
 use kapi_core::id::EffectId;
-use kapi_core::workflow_status::Status;
+use kapi_core::workflow_status::WorkflowStatus;
 
 use crate::rules::decide::{human, said, wrong_phase};
-use crate::rules::denied::Why;
-use crate::rules::event::Event;
-use crate::rules::given::Given;
+use crate::rules::decision_context::DecisionContext;
+use crate::rules::denied::WorkflowRule;
+use crate::rules::event::WorkflowEvent;
 use crate::rules::modes::ralph::command::RalphCommand;
-use crate::rules::modes::ralph::decide::draft::Draft;
+use crate::rules::modes::ralph::decide::draft::DecisionDraft;
 use crate::rules::modes::ralph::event::RalphEvent;
 use crate::rules::modes::ralph::plan::Attempt;
 use crate::rules::modes::ralph::state::{Ralph, RalphPhase, Stand};
-use crate::rules::modes::ralph::want::{Want, wanted};
-use crate::rules::outcome::Outcome;
+use crate::rules::modes::ralph::want::{RalphWant, wanted};
+use crate::rules::outcome::WorkflowOutcome;
 use crate::rules::state::Workflow;
 
 mod argue;
@@ -32,9 +32,9 @@ pub(crate) fn ask(
     ralph: &Ralph,
     actor: &Actor,
     command: &RalphCommand,
-    given: &Given,
-) -> Result<Vec<Event>, Why> {
-    let mut draft = Draft::new(workflow, ralph, given);
+    given: &DecisionContext,
+) -> Result<Vec<WorkflowEvent>, WorkflowRule> {
+    let mut draft = DecisionDraft::new(workflow, ralph, given);
     match command {
         RalphCommand::ReopenPlan { reason } => {
             let action = "return to planning";
@@ -55,12 +55,15 @@ pub(crate) fn ask(
             if ralph.phase != RalphPhase::Run {
                 return Err(wrong_phase(workflow, action));
             }
-            let state = ralph.tasks.get(task).ok_or_else(|| Why::Malformed {
-                rule: format!("resume {task}, which the plan does not have"),
-            })?;
+            let state = ralph
+                .tasks
+                .get(task)
+                .ok_or_else(|| WorkflowRule::Malformed {
+                    rule: format!("resume {task}, which the plan does not have"),
+                })?;
             if !matches!(state.stand, Stand::Rested { .. }) {
                 let reasons = vec![format!("{task} has not stopped")];
-                return Err(Why::NotReady { action, reasons });
+                return Err(WorkflowRule::NotReady { action, reasons });
             }
             let task = task.clone();
             draft.ralph(RalphEvent::TaskRetried { task });
@@ -73,8 +76,12 @@ pub(crate) fn ask(
 
 /// Returns what follows an approval, or a person's word to go on: where the branch is there already,
 /// every task begins that may.
-pub(crate) fn going_on(workflow: &Workflow, ralph: &Ralph, given: &Given) -> Vec<Event> {
-    let mut draft = Draft::new(workflow, ralph, given);
+pub(crate) fn going_on(
+    workflow: &Workflow,
+    ralph: &Ralph,
+    given: &DecisionContext,
+) -> Vec<WorkflowEvent> {
+    let mut draft = DecisionDraft::new(workflow, ralph, given);
     draft.settle();
     draft.events
 }
@@ -84,9 +91,9 @@ pub(crate) fn revised(
     workflow: &Workflow,
     ralph: &Ralph,
     text: &str,
-    given: &Given,
-) -> Result<Vec<Event>, Why> {
-    let mut draft = Draft::new(workflow, ralph, given);
+    given: &DecisionContext,
+) -> Result<Vec<WorkflowEvent>, WorkflowRule> {
+    let mut draft = DecisionDraft::new(workflow, ralph, given);
     draft.reopen(text.to_owned());
     Ok(draft.events)
 }
@@ -96,23 +103,23 @@ pub(crate) fn report(
     workflow: &Workflow,
     ralph: &Ralph,
     effect: &EffectId,
-    outcome: &Outcome,
-    given: &Given,
-) -> Result<Vec<Event>, Why> {
+    outcome: &WorkflowOutcome,
+    given: &DecisionContext,
+) -> Result<Vec<WorkflowEvent>, WorkflowRule> {
     let Some(want) = wanted(workflow, ralph, effect) else {
         return Ok(Vec::new());
     };
-    let mut draft = Draft::new(workflow, ralph, given);
+    let mut draft = DecisionDraft::new(workflow, ralph, given);
     draft.has_used(&outcome.usage());
     match (want, outcome) {
-        (_, Outcome::Cancelled { .. } | Outcome::Failed { .. }) => {}
-        (Want::Ask(role), Outcome::Answered { by, answer, .. }) => {
+        (_, WorkflowOutcome::Cancelled { .. } | WorkflowOutcome::Failed { .. }) => {}
+        (RalphWant::Ask(role), WorkflowOutcome::Answered { by, answer, .. }) => {
             argue::answered(&mut draft, role, by, answer);
         }
-        (Want::Ask(role), Outcome::Unreadable { why, .. }) => draft.refuse(role, why),
+        (RalphWant::Ask(role), WorkflowOutcome::Unreadable { why, .. }) => draft.refuse(role, why),
         (
-            Want::Prepare,
-            Outcome::Prepared {
+            RalphWant::Prepare,
+            WorkflowOutcome::Prepared {
                 branch,
                 worktree,
                 baseline,
@@ -127,17 +134,23 @@ pub(crate) fn report(
                 carry::began_with(&mut draft, report);
             }
         }
-        (Want::Work(state), Outcome::Rested { .. }) => carry::rested(&mut draft, state, outcome),
-        (Want::Land(state), Outcome::Landed { .. }) => carry::landed(&mut draft, state, outcome),
-        (Want::Land(state), Outcome::Conflicted { paths }) => {
+        (RalphWant::Work(state), WorkflowOutcome::Rested { .. }) => {
+            carry::rested(&mut draft, state, outcome);
+        }
+        (RalphWant::Land(state), WorkflowOutcome::Landed { .. }) => {
+            carry::landed(&mut draft, state, outcome);
+        }
+        (RalphWant::Land(state), WorkflowOutcome::Conflicted { paths }) => {
             carry::conflicted(&mut draft, state, paths);
         }
-        (Want::VerifyMerged, Outcome::Verified(report)) => {
+        (RalphWant::VerifyMerged, WorkflowOutcome::Verified(report)) => {
             carry::verified(&mut draft, report)?;
         }
-        (Want::VerifyAll, Outcome::Verified(report)) => close::verified(&mut draft, report)?,
+        (RalphWant::VerifyAll, WorkflowOutcome::Verified(report)) => {
+            close::verified(&mut draft, report)?;
+        }
         (_, _) => {
-            return Err(Why::Malformed {
+            return Err(WorkflowRule::Malformed {
                 rule: format!("accept the result of {effect}: it has the wrong form"),
             });
         }
@@ -163,7 +176,7 @@ pub(in crate::rules::modes::ralph) fn short(commit: &str) -> &str {
 
 /// Tells whether it goes on by itself.
 const fn is_active(workflow: &Workflow) -> bool {
-    matches!(workflow.status, Status::Active)
+    matches!(workflow.status, WorkflowStatus::Active)
 }
 
 #[cfg(test)]

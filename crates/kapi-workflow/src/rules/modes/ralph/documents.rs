@@ -4,7 +4,7 @@
 //! Projections of the state, made anew at will. The plan's bytes are what an approval is bound to:
 //! nothing that changes after the proposal stands in them.
 
-use crate::rules::documents::Document;
+use crate::rules::documents::WorkflowDocument;
 use crate::rules::modes::ralph::state::Ralph;
 use crate::rules::state::Workflow;
 
@@ -18,10 +18,10 @@ pub(in crate::rules::modes::ralph) mod review;
 pub(in crate::rules::modes::ralph) mod verify;
 
 /// Returns every artifact of a build as it stands.
-pub(crate) fn documents(workflow: &Workflow, ralph: &Ralph) -> Vec<Document> {
+pub(crate) fn documents(workflow: &Workflow, ralph: &Ralph) -> Vec<WorkflowDocument> {
     let mut documents = Vec::new();
     let mut add = |name: &str, text: String| {
-        documents.push(Document {
+        documents.push(WorkflowDocument {
             name: name.to_owned(),
             text,
         });

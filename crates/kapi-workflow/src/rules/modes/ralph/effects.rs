@@ -4,31 +4,38 @@ use kapi_check::rules::proof::policy::CheckPolicy;
 use kapi_core::id::EffectId;
 
 use crate::rules::branch::Branch;
-use crate::rules::effect::{Action, AgentQuestion, Effect, GoalWork, Landing, Verification};
+use crate::rules::effect::{
+    AgentQuestion, GoalWork, Verification, WorkflowAction, WorkflowEffect, WorkflowLanding,
+};
 use crate::rules::guidance;
 use crate::rules::modes::ralph::decide::short;
 use crate::rules::modes::ralph::plan::FINDING_PREFIX;
 use crate::rules::modes::ralph::role::RalphRole;
 use crate::rules::modes::ralph::state::{Ralph, Stand, TaskState};
-use crate::rules::modes::ralph::want::{Want, ordinal, wants};
+use crate::rules::modes::ralph::want::{RalphWant, ordinal, wants};
 use crate::rules::modes::ralph::{allowance, prompt, touch};
 use crate::rules::role::Reads;
 use crate::rules::state::Workflow;
 
 /// Returns what should be under way now.
 #[must_use]
-pub fn next(workflow: &Workflow, ralph: &Ralph) -> Vec<Effect> {
+pub fn next(workflow: &Workflow, ralph: &Ralph) -> Vec<WorkflowEffect> {
     let wanted = wants(workflow, ralph).into_iter();
     wanted
         .filter_map(|(id, want)| effect(workflow, ralph, id, want))
         .collect()
 }
 
-fn effect(workflow: &Workflow, ralph: &Ralph, id: EffectId, want: Want<'_>) -> Option<Effect> {
+fn effect(
+    workflow: &Workflow,
+    ralph: &Ralph,
+    id: EffectId,
+    want: RalphWant<'_>,
+) -> Option<WorkflowEffect> {
     let branch = ralph.branch.as_ref();
     let action = match want {
-        Want::Ask(role) => Action::Ask(Box::new(question(workflow, ralph, role))),
-        Want::Prepare => Action::Prepare {
+        RalphWant::Ask(role) => WorkflowAction::Ask(Box::new(question(workflow, ralph, role))),
+        RalphWant::Prepare => WorkflowAction::Prepare {
             branch: ralph.branch_name(&workflow.id)?,
             base: ralph.base.clone(),
             checks: Box::new(verification(
@@ -38,12 +45,14 @@ fn effect(workflow: &Workflow, ralph: &Ralph, id: EffectId, want: Want<'_>) -> O
                 &all_commands(ralph),
             )),
         },
-        Want::Work(state) => Action::Work(Box::new(work(workflow, ralph, state)?)),
-        Want::Land(state) => Action::Land(Box::new(landing(workflow, ralph, state, branch?)?)),
-        Want::VerifyMerged => verify_head(workflow, ralph, branch?, &merged_commands(ralph)),
-        Want::VerifyAll => verify_head(workflow, ralph, branch?, &all_commands(ralph)),
+        RalphWant::Work(state) => WorkflowAction::Work(Box::new(work(workflow, ralph, state)?)),
+        RalphWant::Land(state) => {
+            WorkflowAction::Land(Box::new(landing(workflow, ralph, state, branch?)?))
+        }
+        RalphWant::VerifyMerged => verify_head(workflow, ralph, branch?, &merged_commands(ralph)),
+        RalphWant::VerifyAll => verify_head(workflow, ralph, branch?, &all_commands(ralph)),
     };
-    Some(Effect {
+    Some(WorkflowEffect {
         id,
         workflow: workflow.id.clone(),
         action,
@@ -98,14 +107,14 @@ fn landing(
     ralph: &Ralph,
     state: &TaskState,
     branch: &Branch,
-) -> Option<Landing> {
+) -> Option<WorkflowLanding> {
     let Stand::Proved { commit } = &state.stand else {
         return None;
     };
     let task = &state.task;
     let kind = ralph.plan.as_ref()?.branch_type.as_str();
     let id = &workflow.id;
-    Some(Landing {
+    Some(WorkflowLanding {
         task: task.id.clone(),
         commit: commit.clone(),
         base: state.base.clone()?,
@@ -122,9 +131,14 @@ fn landing(
     })
 }
 
-fn verify_head(workflow: &Workflow, ralph: &Ralph, branch: &Branch, commands: &[String]) -> Action {
+fn verify_head(
+    workflow: &Workflow,
+    ralph: &Ralph,
+    branch: &Branch,
+    commands: &[String],
+) -> WorkflowAction {
     let verification = verification(workflow, ralph, &branch.head, commands);
-    Action::Verify(Box::new(verification))
+    WorkflowAction::Verify(Box::new(verification))
 }
 
 fn verification(

@@ -2,14 +2,14 @@
 
 use kapi_check::rules::proof::verify_report::VerifyReport;
 use kapi_core::id::GoalId;
-use kapi_goal::rules::plan::task::TaskId;
-use kapi_goal::rules::state::Status as GoalStatus;
+use kapi_goal::rules::plan::task::PlanTaskId;
+use kapi_goal::rules::state::GoalStatus;
 use serde::{Deserialize, Serialize};
 
-use crate::rules::changed::Changed;
-use crate::rules::identity::Identity;
+use crate::rules::changed::LandedPaths;
+use crate::rules::identity::ReviewerIdentity;
 use crate::rules::limits::Amounts;
-use crate::rules::modes::ralph::plan::{Objections, Plan, PlanTask, Synthesis};
+use crate::rules::modes::ralph::plan::{Objections, PlanTask, RalphPlan, Synthesis};
 use crate::rules::modes::ralph::review::Review;
 
 /// One fact.
@@ -23,9 +23,9 @@ pub enum RalphEvent {
         /// The attempt.
         attempt: u32,
         /// Who.
-        by: Identity,
+        by: ReviewerIdentity,
         /// The plan.
-        plan: Box<Plan>,
+        plan: Box<RalphPlan>,
     },
     /// Somebody says what speaks against it.
     AntithesisRecorded {
@@ -34,7 +34,7 @@ pub enum RalphEvent {
         /// The attempt.
         attempt: u32,
         /// Who.
-        by: Identity,
+        by: ReviewerIdentity,
         /// What.
         objections: Objections,
     },
@@ -45,7 +45,7 @@ pub enum RalphEvent {
         /// The attempt.
         attempt: u32,
         /// Who.
-        by: Identity,
+        by: ReviewerIdentity,
         /// What.
         synthesis: Box<Synthesis>,
     },
@@ -59,7 +59,7 @@ pub enum RalphEvent {
         /// The cycle.
         cycle: u32,
         /// The plan.
-        plan: Box<Plan>,
+        plan: Box<RalphPlan>,
     },
     /// The plan has to be made anew.
     PlanReopened {
@@ -80,7 +80,7 @@ pub enum RalphEvent {
     /// A task is set to work.
     TaskBegun {
         /// Which task.
-        task: TaskId,
+        task: PlanTaskId,
         /// The try at it, from 1.
         attempt: u32,
         /// The commit it begins with.
@@ -93,7 +93,7 @@ pub enum RalphEvent {
     /// A goal of a task came to rest.
     TaskRested {
         /// Which task.
-        task: TaskId,
+        task: PlanTaskId,
         /// The try at it, from 1.
         attempt: u32,
         /// Its goal.
@@ -110,7 +110,7 @@ pub enum RalphEvent {
     /// A task's commit is on the workflow's branch.
     TaskLanded {
         /// Which task.
-        task: TaskId,
+        task: PlanTaskId,
         /// The branch's commit now.
         head: String,
         /// Its tree.
@@ -119,26 +119,26 @@ pub enum RalphEvent {
         merged: bool,
         /// The paths that its commit changed; `None` where nobody looked, as in older logs.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        changed: Option<Changed>,
+        changed: Option<LandedPaths>,
     },
     /// A task's commit does not fit what landed meanwhile: its owner does it again on that.
     TaskConflicted {
         /// Which task.
-        task: TaskId,
+        task: PlanTaskId,
         /// The paths.
         paths: Vec<String>,
     },
     /// What a task landed does not hold together with the rest: its owner does it again on that.
     TaskSentBack {
         /// Which task.
-        task: TaskId,
+        task: PlanTaskId,
         /// What was seen.
         because: String,
     },
     /// A task was sent back as often as it may be without a person's word.
     TaskGivenUp {
         /// Which task.
-        task: TaskId,
+        task: PlanTaskId,
         /// Why.
         reason: String,
     },
@@ -159,7 +159,7 @@ pub enum RalphEvent {
     /// A task that came to rest goes on.
     TaskRetried {
         /// Which.
-        task: TaskId,
+        task: PlanTaskId,
     },
     /// Everything planned has landed and is looked at.
     ReviewAsked {
@@ -181,7 +181,7 @@ pub enum RalphEvent {
     /// Every criterion has its evidence.
     Accounted {
         /// For each criterion the numbers of the evidence that speaks for it.
-        acceptance: Vec<Accepted>,
+        acceptance: Vec<AcceptedCriterion>,
         /// Why it is right as it is: the agent's words, narrative.
         rationale: String,
         /// What may still go wrong.
@@ -194,7 +194,7 @@ pub enum RalphEvent {
 /// A criterion and what speaks for it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Accepted {
+pub struct AcceptedCriterion {
     /// The criterion.
     pub criterion: String,
     /// The numbers of the evidence.

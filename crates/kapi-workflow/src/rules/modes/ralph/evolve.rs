@@ -3,15 +3,17 @@
 //! A fact about a task or an attempt that is not there changes nothing.
 
 use kapi_check::rules::proof::verify_report::VerifyReport;
-use kapi_goal::rules::plan::task::TaskId;
-use kapi_goal::rules::state::Status as GoalStatus;
+use kapi_goal::rules::plan::task::PlanTaskId;
+use kapi_goal::rules::state::GoalStatus;
 
 use crate::rules::branch::Branch;
 use crate::rules::limits::Amounts;
 use crate::rules::modes::ralph::event::RalphEvent;
 use crate::rules::modes::ralph::plan::{Attempt, Consensus, PlanTask};
-use crate::rules::modes::ralph::review::{Review, Verdict};
-use crate::rules::modes::ralph::state::{Account, Earlier, Ralph, RalphPhase, Stand, TaskState};
+use crate::rules::modes::ralph::review::{Review, ReviewVerdict};
+use crate::rules::modes::ralph::state::{
+    Earlier, Ralph, RalphPhase, Stand, TaskState, WorkflowAccount,
+};
 
 /// The plan was approved: its tasks are what is to be done.
 pub(crate) fn approved(ralph: &mut Ralph) {
@@ -56,7 +58,7 @@ pub(crate) fn unblocked(ralph: &mut Ralph) {
     ralph.tasks.values_mut().for_each(go_on);
 }
 
-fn fresh(task: PlanTask, cycle: u32) -> (TaskId, TaskState) {
+fn fresh(task: PlanTask, cycle: u32) -> (PlanTaskId, TaskState) {
     let state = TaskState {
         cycle,
         attempt: 1,
@@ -75,7 +77,7 @@ fn fresh(task: PlanTask, cycle: u32) -> (TaskId, TaskState) {
     (state.task.id.clone(), state)
 }
 
-fn with(ralph: &mut Ralph, id: &TaskId, change: impl FnOnce(&mut TaskState)) {
+fn with(ralph: &mut Ralph, id: &PlanTaskId, change: impl FnOnce(&mut TaskState)) {
     if let Some(state) = ralph.tasks.get_mut(id) {
         change(state);
     }
@@ -331,11 +333,11 @@ fn passed_with_all(ralph: &mut Ralph, report: &VerifyReport) {
 fn reviewed(ralph: &mut Ralph, review: &Review) {
     accepted(ralph, "reviewer");
     match review.findings.verdict() {
-        Verdict::Approve => {
+        ReviewVerdict::Approve => {
             ralph.phase = RalphPhase::Closeout;
             ralph.verified = None;
         }
-        Verdict::Changes | Verdict::Replan => {}
+        ReviewVerdict::Changes | ReviewVerdict::Replan => {}
     }
     ralph.reviews.push(review.clone());
 }
@@ -351,7 +353,7 @@ fn accounted(ralph: &mut Ralph, event: &RalphEvent) {
         return;
     };
     accepted(ralph, "accountant");
-    ralph.account = Some(Account {
+    ralph.account = Some(WorkflowAccount {
         acceptance: acceptance.clone(),
         rationale: rationale.clone(),
         risks: risks.clone(),

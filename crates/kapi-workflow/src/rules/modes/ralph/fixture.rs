@@ -7,32 +7,33 @@ use kapi_core::id::{EffectId, GoalId};
 use kapi_core::isolation::{NetworkMode, SandboxLevel};
 use kapi_core::judge::Judge;
 use kapi_goal::rules::budget::Budget;
-use kapi_goal::rules::plan::task::TaskId;
-use kapi_goal::rules::state::Status as GoalStatus;
+use kapi_goal::rules::plan::task::PlanTaskId;
+use kapi_goal::rules::state::GoalStatus;
 
 use crate::rules::branch::BranchType;
-use crate::rules::changed::Changed;
-use crate::rules::command::{Command, Start};
+use crate::rules::changed::LandedPaths;
+use crate::rules::command::{WorkflowCommand, WorkflowStart};
 use crate::rules::decide::decide;
-use crate::rules::denied::Denied;
-use crate::rules::effect::{Action, Effect, next};
-use crate::rules::event::Event;
+use crate::rules::decision_context::DecisionContext;
+use crate::rules::denied::WorkflowDenial;
+use crate::rules::effect::{WorkflowAction, WorkflowEffect, next};
+use crate::rules::event::WorkflowEvent;
 use crate::rules::evolve::evolve;
-use crate::rules::given::Given;
 use crate::rules::modes::ralph::answer::{Accounting, RalphAnswer};
 use crate::rules::modes::ralph::begin::RalphBegin;
 use crate::rules::modes::ralph::fixture::outcomes::{answered, landed, report, rested};
 use crate::rules::modes::ralph::plan::{
-    Consensus, Considered, Criterion, Isolation, Objection, Objections, Plan, PlanTask, Synthesis,
+    Alternative, Consensus, Criterion, Isolation, Objections, PlanObjection, PlanTask, RalphPlan,
+    Synthesis,
 };
-use crate::rules::modes::ralph::review::{Category, Finding, Findings};
+use crate::rules::modes::ralph::review::{FindingCategory, ReviewFinding, ReviewFindings};
 use crate::rules::modes::ralph::role::RalphRole;
 use crate::rules::modes::ralph::state::Ralph;
 use crate::rules::modes::{Begin, Body};
-use crate::rules::outcome::Outcome;
+use crate::rules::outcome::WorkflowOutcome;
 use crate::rules::pending::Means;
 use crate::rules::state::Workflow;
-use crate::rules::terms::{PlanApproval, Terms};
+use crate::rules::terms::{PlanApproval, WorkflowTerms};
 
 /// A hash that is quick and good enough for tests: FNV-1a.
 pub(super) fn sha256(bytes: &[u8]) -> String {
@@ -42,7 +43,7 @@ pub(super) fn sha256(bytes: &[u8]) -> String {
     format!("{hash:016x}")
 }
 
-pub(super) const GIVEN: Given = Given {
+pub(super) const GIVEN: DecisionContext = DecisionContext {
     now_ms: 1_760_000_000_000,
     sha256,
 };
@@ -59,16 +60,16 @@ pub(super) fn agent() -> Actor {
     }
 }
 
-pub(super) fn task_id(text: &str) -> TaskId {
-    TaskId::parse(text).unwrap()
+pub(super) fn task_id(text: &str) -> PlanTaskId {
+    PlanTaskId::parse(text).unwrap()
 }
 
 pub(super) fn goal_id(text: &str) -> GoalId {
     GoalId::parse(text).unwrap()
 }
 
-pub(super) fn terms() -> Terms {
-    Terms {
+pub(super) fn terms() -> WorkflowTerms {
+    WorkflowTerms {
         agent: "claude".to_owned(),
         reviewer: Some("codex".to_owned()),
         judge: Judge::Same,
@@ -105,8 +106,8 @@ pub(super) fn task(id: &str, depends_on: &[&str], touches: &[&str]) -> PlanTask 
     }
 }
 
-pub(super) fn plan(tasks: Vec<PlanTask>) -> Plan {
-    let considered = |name: &str, rejected: Option<&str>| Considered {
+pub(super) fn plan(tasks: Vec<PlanTask>) -> RalphPlan {
+    let considered = |name: &str, rejected: Option<&str>| Alternative {
         name: name.to_owned(),
         summary: format!("The way of {name}."),
         rejected: rejected.map(str::to_owned),
@@ -117,7 +118,7 @@ pub(super) fn plan(tasks: Vec<PlanTask>) -> Plan {
         verify: check.ok().map(str::to_owned),
         exempt: check.err().map(str::to_owned),
     };
-    Plan {
+    RalphPlan {
         summary: "Do it in small steps.".to_owned(),
         branch_type: BranchType::Feat,
         context: "There is a file.".to_owned(),
@@ -137,7 +138,7 @@ pub(super) fn plan(tasks: Vec<PlanTask>) -> Plan {
 }
 
 /// Two tasks that may run at once.
-pub(super) fn parallel() -> Plan {
+pub(super) fn parallel() -> RalphPlan {
     plan(vec![
         task("T-001", &[], &["src/a/**"]),
         task("T-002", &[], &["src/b/**"]),
@@ -145,7 +146,7 @@ pub(super) fn parallel() -> Plan {
 }
 
 /// Two tasks, one after the other.
-pub(super) fn in_a_row() -> Plan {
+pub(super) fn in_a_row() -> RalphPlan {
     plan(vec![
         task("T-001", &[], &["src/a/**"]),
         task("T-002", &["T-001"], &["src/b/**"]),
@@ -156,14 +157,14 @@ pub(super) fn objections() -> Objections {
     Objections {
         strongest: "It may be too slow.".to_owned(),
         tension: "Speed against clarity.".to_owned(),
-        objections: vec![Objection {
+        objections: vec![PlanObjection {
             text: "T-001 has no test.".to_owned(),
             blocking: true,
         }],
     }
 }
 
-pub(super) fn synthesis(verdict: Consensus, dissent: &[&str], plan: Plan) -> Synthesis {
+pub(super) fn synthesis(verdict: Consensus, dissent: &[&str], plan: RalphPlan) -> Synthesis {
     Synthesis {
         verdict,
         answers: vec!["It has one now.".to_owned()],
@@ -172,8 +173,8 @@ pub(super) fn synthesis(verdict: Consensus, dissent: &[&str], plan: Plan) -> Syn
     }
 }
 
-pub(super) fn finding(category: Category, must_fix: bool) -> Finding {
-    Finding {
+pub(super) fn finding(category: FindingCategory, must_fix: bool) -> ReviewFinding {
+    ReviewFinding {
         category,
         must_fix,
         file: Some("src/a/x.rs".to_owned()),
@@ -183,9 +184,9 @@ pub(super) fn finding(category: Category, must_fix: bool) -> Finding {
     }
 }
 
-pub(super) fn findings(findings: Vec<Finding>) -> Findings {
-    Findings {
-        approve: !findings.iter().any(Finding::holds_back),
+pub(super) fn findings(findings: Vec<ReviewFinding>) -> ReviewFindings {
+    ReviewFindings {
+        approve: !findings.iter().any(ReviewFinding::holds_back),
         summary: "Looked at everything.".to_owned(),
         findings,
         replan: None,
@@ -204,13 +205,13 @@ pub(super) fn account() -> RalphAnswer {
 #[derive(Clone)]
 pub(super) struct Build {
     pub(super) workflow: Workflow,
-    pub(super) log: Vec<Event>,
+    pub(super) log: Vec<WorkflowEvent>,
     n_runs: u32,
 }
 
 impl Build {
     /// Starts a build.
-    pub(super) fn start(terms: Terms) -> Self {
+    pub(super) fn start(terms: WorkflowTerms) -> Self {
         Self::begin(
             terms,
             Begin::Ralph(RalphBegin {
@@ -221,8 +222,8 @@ impl Build {
         )
     }
 
-    pub(super) fn begin(terms: Terms, begin: Begin) -> Self {
-        let start = Command::Start(Box::new(Start {
+    pub(super) fn begin(terms: WorkflowTerms, begin: Begin) -> Self {
+        let start = WorkflowCommand::Start(Box::new(WorkflowStart {
             id: goal_id("011-fix-login"),
             purpose: "Fix the login.".to_owned(),
             terms,
@@ -248,7 +249,7 @@ impl Build {
     }
 
     /// Asks for something that is granted.
-    pub(super) fn ask(&mut self, actor: &Actor, command: &Command) -> Vec<Event> {
+    pub(super) fn ask(&mut self, actor: &Actor, command: &WorkflowCommand) -> Vec<WorkflowEvent> {
         let events = self
             .try_ask(actor, command)
             .unwrap_or_else(|denied| panic!("{command:?}: {denied}"));
@@ -261,7 +262,11 @@ impl Build {
         events
     }
 
-    pub(super) fn try_ask(&self, actor: &Actor, command: &Command) -> Result<Vec<Event>, Denied> {
+    pub(super) fn try_ask(
+        &self,
+        actor: &Actor,
+        command: &WorkflowCommand,
+    ) -> Result<Vec<WorkflowEvent>, WorkflowDenial> {
         decide(Some(&self.workflow), actor, command, &GIVEN)
     }
 
@@ -274,7 +279,7 @@ impl Build {
     }
 
     /// Returns the effect whose name holds some words.
-    pub(super) fn effect(&self, stage: &str) -> Effect {
+    pub(super) fn effect(&self, stage: &str) -> WorkflowEffect {
         next(&self.workflow)
             .into_iter()
             .find(|effect| effect.id.as_str().contains(stage))
@@ -283,7 +288,7 @@ impl Build {
 
     /// Returns the prompt of the question that is asked now.
     pub(super) fn prompt(&self, role: RalphRole) -> String {
-        let Action::Ask(question) = self.effect(role.as_str()).action else {
+        let WorkflowAction::Ask(question) = self.effect(role.as_str()).action else {
             panic!("not a question");
         };
         question.prompt
@@ -292,7 +297,7 @@ impl Build {
     /// Begins an effect.
     pub(super) fn intend(&mut self, stage: &str) -> EffectId {
         let effect = self.effect(stage).id;
-        let command = Command::Intend {
+        let command = WorkflowCommand::Intend {
             effect: effect.clone(),
         };
         self.ask(&Actor::Engine, &command);
@@ -300,13 +305,17 @@ impl Build {
     }
 
     /// Performs an effect.
-    pub(super) fn perform(&mut self, stage: &str, outcome: Outcome) -> Vec<Event> {
+    pub(super) fn perform(&mut self, stage: &str, outcome: WorkflowOutcome) -> Vec<WorkflowEvent> {
         let effect = self.intend(stage);
         self.report(effect, outcome)
     }
 
-    pub(super) fn report(&mut self, effect: EffectId, outcome: Outcome) -> Vec<Event> {
-        let command = Command::Report {
+    pub(super) fn report(
+        &mut self,
+        effect: EffectId,
+        outcome: WorkflowOutcome,
+    ) -> Vec<WorkflowEvent> {
+        let command = WorkflowCommand::Report {
             effect,
             outcome: Box::new(outcome),
         };
@@ -314,7 +323,7 @@ impl Build {
     }
 
     /// Lets an agent answer, in a run of its own.
-    pub(super) fn answer(&mut self, role: RalphRole, answer: RalphAnswer) -> Vec<Event> {
+    pub(super) fn answer(&mut self, role: RalphRole, answer: RalphAnswer) -> Vec<WorkflowEvent> {
         self.n_runs += 1;
         let who = match role {
             RalphRole::Antithesis | RalphRole::Reviewer => "critic",
@@ -325,17 +334,17 @@ impl Build {
     }
 
     /// Argues about a plan until it is proposed.
-    pub(super) fn agree(&mut self, plan: &Plan) {
+    pub(super) fn agree(&mut self, plan: &RalphPlan) {
         self.answer(RalphRole::Thesis, RalphAnswer::Thesis(plan.clone()));
         self.answer(RalphRole::Antithesis, RalphAnswer::Antithesis(objections()));
         let found = synthesis(Consensus::Consensus, &[], plan.clone());
         self.answer(RalphRole::Synthesis, RalphAnswer::Synthesis(found));
     }
 
-    pub(super) fn approval(&self, accepts_risks: bool) -> Command {
+    pub(super) fn approval(&self, accepts_risks: bool) -> WorkflowCommand {
         let pending = self.workflow.pending.as_ref();
         let sha256 = pending.map_or_else(String::new, |pending| pending.sha256.clone());
-        Command::Approve {
+        WorkflowCommand::Approve {
             found: sha256.clone(),
             sha256,
             means: Means::Terminal,
@@ -344,7 +353,7 @@ impl Build {
     }
 
     /// Argues about a plan, approves it and makes the branch.
-    pub(super) fn run(terms: Terms, plan: &Plan) -> Self {
+    pub(super) fn run(terms: WorkflowTerms, plan: &RalphPlan) -> Self {
         let mut build = Self::start(terms);
         build.agree(plan);
         build.ask(&human(), &build.approval(false));
@@ -353,7 +362,7 @@ impl Build {
     }
 
     /// Argues about a plan that was approved in advance, and makes the branch.
-    pub(super) fn run_in_advance(terms: Terms, plan: &Plan) -> Self {
+    pub(super) fn run_in_advance(terms: WorkflowTerms, plan: &RalphPlan) -> Self {
         let mut build = Self::start(terms);
         build.agree(plan);
         build.prepare();
@@ -363,7 +372,7 @@ impl Build {
     fn prepare(&mut self) {
         self.perform(
             "prepare",
-            Outcome::Prepared {
+            WorkflowOutcome::Prepared {
                 branch: "feat/ralph-fix-login".to_owned(),
                 worktree: "wt".to_owned(),
                 baseline: None,
@@ -372,7 +381,7 @@ impl Build {
     }
 
     /// Proves a task.
-    pub(super) fn prove(&mut self, task: &str, commit: &str) -> Vec<Event> {
+    pub(super) fn prove(&mut self, task: &str, commit: &str) -> Vec<WorkflowEvent> {
         let digits: String = task.chars().filter(char::is_ascii_digit).collect();
         let goal = format!("{digits}-goal");
         self.perform(
@@ -382,7 +391,7 @@ impl Build {
     }
 
     /// Lands a task.
-    pub(super) fn land(&mut self, task: &str, head: &str, merged: bool) -> Vec<Event> {
+    pub(super) fn land(&mut self, task: &str, head: &str, merged: bool) -> Vec<WorkflowEvent> {
         self.perform(&format!("land-{task}"), landed(head, merged))
     }
 
@@ -392,24 +401,24 @@ impl Build {
         task: &str,
         (head, merged): (&str, bool),
         paths: &[&str],
-    ) -> Vec<Event> {
+    ) -> Vec<WorkflowEvent> {
         let mut outcome = landed(head, merged);
-        if let Outcome::Landed { changed, .. } = &mut outcome {
-            *changed = Changed::of(paths.iter().map(|&path| path.to_owned()).collect());
+        if let WorkflowOutcome::Landed { changed, .. } = &mut outcome {
+            *changed = LandedPaths::of(paths.iter().map(|&path| path.to_owned()).collect());
         }
         self.perform(&format!("land-{task}"), outcome)
     }
 
     /// Verifies what is asked for; commands named here fail.
-    pub(super) fn verify(&mut self, failing: &[&str]) -> Vec<Event> {
-        let Action::Verify(asked) = self.effect("verify-").action else {
+    pub(super) fn verify(&mut self, failing: &[&str]) -> Vec<WorkflowEvent> {
+        let WorkflowAction::Verify(asked) = self.effect("verify-").action else {
             panic!("not a verification");
         };
         let report = report(&asked.commit, &asked.commands, failing);
-        self.perform("verify-", Outcome::Verified(report))
+        self.perform("verify-", WorkflowOutcome::Verified(report))
     }
 
-    pub(super) fn review(&mut self, said: Findings) -> Vec<Event> {
+    pub(super) fn review(&mut self, said: ReviewFindings) -> Vec<WorkflowEvent> {
         self.answer(RalphRole::Reviewer, RalphAnswer::Review(said))
     }
 

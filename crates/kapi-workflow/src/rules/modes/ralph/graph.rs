@@ -3,7 +3,7 @@
 //! Parallel only where the plan allows it: what a task waits for has landed, isolation is its own,
 //! touched paths do not meet, and there is a place. Knows no goal and no branch.
 
-use kapi_goal::rules::plan::task::TaskId;
+use kapi_goal::rules::plan::task::PlanTaskId;
 
 use crate::rules::modes::ralph::plan::{Isolation, PlanTask};
 use crate::rules::modes::ralph::state::{Ralph, Stand, TaskState};
@@ -13,7 +13,7 @@ use crate::rules::modes::ralph::state::{Ralph, Stand, TaskState};
 pub fn in_order(ralph: &Ralph) -> Vec<&TaskState> {
     let planned = ralph.plan.iter().flat_map(|plan| &plan.tasks);
     let of_plan = planned.filter_map(|task| ralph.tasks.get(&task.id));
-    let is_planned = |id: &TaskId| {
+    let is_planned = |id: &PlanTaskId| {
         let mut tasks = ralph.plan.iter().flat_map(|plan| &plan.tasks);
         tasks.any(|task| task.id == *id)
     };
@@ -27,7 +27,7 @@ pub fn in_order(ralph: &Ralph) -> Vec<&TaskState> {
 /// A task that is proved and has not landed keeps its paths: whoever began on them now would begin
 /// without it.
 #[must_use]
-pub fn may_begin(ralph: &Ralph, jobs: u32) -> Vec<TaskId> {
+pub fn may_begin(ralph: &Ralph, jobs: u32) -> Vec<PlanTaskId> {
     let tasks = in_order(ralph);
     let mut taken: Vec<&PlanTask> = tasks
         .iter()
@@ -72,7 +72,7 @@ pub fn left(ralph: &Ralph) -> Vec<&TaskState> {
         .collect()
 }
 
-fn has_landed(ralph: &Ralph, ids: &[TaskId]) -> bool {
+fn has_landed(ralph: &Ralph, ids: &[PlanTaskId]) -> bool {
     ids.iter().all(|id| {
         let found = ralph.tasks.get(id);
         found.is_some_and(|state| matches!(state.stand, Stand::Landed { .. }))

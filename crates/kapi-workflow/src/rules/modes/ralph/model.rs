@@ -7,12 +7,12 @@ use std::collections::{BTreeMap, VecDeque};
 
 use kapi_core::actor::Actor;
 use kapi_core::id::EffectId;
-use kapi_core::workflow_status::Status;
+use kapi_core::workflow_status::WorkflowStatus;
 
-use crate::rules::command::Command;
+use crate::rules::command::WorkflowCommand;
 use crate::rules::decide::decide;
 use crate::rules::effect::next;
-use crate::rules::event::Event;
+use crate::rules::event::WorkflowEvent;
 use crate::rules::evidence::Weight;
 use crate::rules::evolve::evolve;
 use crate::rules::model::is_in_spec;
@@ -21,7 +21,7 @@ use crate::rules::modes::ralph::fixture::{
     Build, GIVEN, agent, human, in_a_row, parallel, sha256, task_id, terms,
 };
 use crate::rules::modes::ralph::model::outcome::outcomes;
-use crate::rules::modes::ralph::plan::Plan;
+use crate::rules::modes::ralph::plan::RalphPlan;
 use crate::rules::modes::ralph::spec::APPROVE_PLAN;
 use crate::rules::modes::ralph::state::{Ralph, RalphPhase, Stand};
 use crate::rules::modes::ralph::want::wants;
@@ -43,7 +43,7 @@ enum Focus {
 
 /// What is searched.
 struct Scope {
-    plan: Plan,
+    plan: RalphPlan,
     focus: Focus,
     /// Planning cycles after which nobody asks for another one.
     cycles_max: u32,
@@ -147,25 +147,25 @@ fn stage(id: &EffectId) -> &str {
 }
 
 /// Returns what anybody could ask for.
-fn commands(workflow: &Workflow, scope: &Scope) -> Vec<(Actor, Command)> {
+fn commands(workflow: &Workflow, scope: &Scope) -> Vec<(Actor, WorkflowCommand)> {
     let mut all = Vec::new();
     for effect in next(workflow) {
         if !workflow.in_flight.contains_key(&effect.id) {
             let effect = effect.id;
-            all.push((Actor::Engine, Command::Intend { effect }));
+            all.push((Actor::Engine, WorkflowCommand::Intend { effect }));
         }
     }
     for effect in workflow.in_flight.keys() {
         let (effect, goal) = (effect.clone(), workflow.id.clone());
-        let task = kapi_core::task_id::TaskId::new(1);
-        let queue = Command::QueueWork { effect, goal, task };
+        let task = kapi_core::task_id::KernelTaskId::new(1);
+        let queue = WorkflowCommand::QueueWork { effect, goal, task };
         all.push((Actor::Engine, queue));
     }
     for effect in workflow.in_flight.keys() {
         for outcome in outcomes(workflow, effect, scope) {
             let effect = effect.clone();
             let outcome = Box::new(outcome);
-            all.push((Actor::Engine, Command::Report { effect, outcome }));
+            all.push((Actor::Engine, WorkflowCommand::Report { effect, outcome }));
         }
     }
     for command in persons(workflow, scope) {
@@ -174,27 +174,27 @@ fn commands(workflow: &Workflow, scope: &Scope) -> Vec<(Actor, Command)> {
     all
 }
 
-fn persons(workflow: &Workflow, scope: &Scope) -> Vec<Command> {
+fn persons(workflow: &Workflow, scope: &Scope) -> Vec<WorkflowCommand> {
     let pending = workflow.pending.as_ref();
     let sha256 = pending.map_or_else(String::new, |pending| pending.sha256.clone());
-    let approve = |accepts_risks| Command::Approve {
+    let approve = |accepts_risks| WorkflowCommand::Approve {
         found: sha256.clone(),
         sha256: sha256.clone(),
         means: Means::Terminal,
         accepts_risks,
     };
     let retry = |id| {
-        Command::Mode(ModeCommand::Ralph(RalphCommand::Retry {
+        WorkflowCommand::Mode(ModeCommand::Ralph(RalphCommand::Retry {
             task: task_id(id),
         }))
     };
     let mut all = vec![
         approve(true),
         approve(false),
-        Command::Unblock {},
+        WorkflowCommand::Unblock {},
         retry("T-001"),
         retry("T-002"),
-        Command::Abandon {
+        WorkflowCommand::Abandon {
             reason: "Not wanted any more.".to_owned(),
         },
     ];
@@ -207,10 +207,10 @@ fn persons(workflow: &Workflow, scope: &Scope) -> Vec<Command> {
         RalphPhase::Review | RalphPhase::Closeout => Focus::Closing,
     };
     if ralph(workflow).cycle < scope.cycles_max && scope.focus == focus {
-        all.push(Command::Revise {
+        all.push(WorkflowCommand::Revise {
             text: "In another way.".to_owned(),
         });
-        all.push(Command::Mode(ModeCommand::Ralph(
+        all.push(WorkflowCommand::Mode(ModeCommand::Ralph(
             RalphCommand::ReopenPlan {
                 reason: "It is wrong.".to_owned(),
             },
@@ -244,9 +244,9 @@ fn search(scope: &Scope) -> Found {
             };
             found.n_transitions += 1;
             let n = found.states.len();
-            let place = *seen.entry(key(&after, scope.cycles_max)).or_insert(n);
-            found.steps[at].push(place);
-            if place == n {
+            let location = *seen.entry(key(&after, scope.cycles_max)).or_insert(n);
+            found.steps[at].push(location);
+            if location == n {
                 found.states.push(after);
                 found.steps.push(Vec::new());
                 queue.push_back(n);
@@ -258,7 +258,7 @@ fn search(scope: &Scope) -> Found {
 }
 
 /// Takes one step; `None` where it is denied, and then nothing may have changed.
-fn step(workflow: &Workflow, actor: &Actor, command: &Command) -> Option<Workflow> {
+fn step(workflow: &Workflow, actor: &Actor, command: &WorkflowCommand) -> Option<Workflow> {
     let before = workflow.clone();
     let decided = decide(Some(workflow), actor, command, &GIVEN);
     assert_eq!(*workflow, before);
@@ -296,7 +296,7 @@ fn check_state(workflow: &Workflow) {
     assert!(is_in_spec(workflow), "{:?}", workflow.phase());
     assert!(!next_commands(workflow).is_empty());
     match workflow.status {
-        Status::Active => {
+        WorkflowStatus::Active => {
             let goes_on = !next(workflow).is_empty() || !workflow.in_flight.is_empty();
             assert!(
                 goes_on || workflow.pending.is_some(),
@@ -304,15 +304,17 @@ fn check_state(workflow: &Workflow) {
                 key(workflow, 9)
             );
         }
-        Status::Blocked => {
+        WorkflowStatus::Blocked => {
             let blocked = workflow.blocked.as_ref().unwrap();
             assert!(!blocked.reason.is_empty() && !blocked.unblock.is_empty());
         }
-        Status::Completed => check_completed(workflow),
-        Status::Abandoned => {}
-        Status::Failed | Status::Linked | Status::Integrated => panic!("{}", key(workflow, 9)),
+        WorkflowStatus::Completed => check_completed(workflow),
+        WorkflowStatus::Abandoned => {}
+        WorkflowStatus::Failed | WorkflowStatus::Linked | WorkflowStatus::Integrated => {
+            panic!("{}", key(workflow, 9))
+        }
     }
-    let has_ended = workflow.status == Status::Completed;
+    let has_ended = workflow.status == WorkflowStatus::Completed;
     assert!(!has_ended || workflow.in_flight.is_empty());
 }
 
@@ -352,7 +354,7 @@ fn check_completed(workflow: &Workflow) {
 }
 
 /// What has ended stays ended; work and landings need an approved plan.
-fn check_end(before: &Workflow, after: &Workflow, events: &[Event]) {
+fn check_end(before: &Workflow, after: &Workflow, events: &[WorkflowEvent]) {
     if before.status.is_terminal() {
         assert_eq!(before.status, after.status);
         assert_eq!(ralph(before), ralph(after));
@@ -362,7 +364,7 @@ fn check_end(before: &Workflow, after: &Workflow, events: &[Event]) {
         RalphPhase::Run | RalphPhase::Review | RalphPhase::Closeout
     );
     assert!(!has_run || !after.approvals.is_empty(), "{events:?}");
-    if after.status == Status::Completed && before.status != Status::Completed {
+    if after.status == WorkflowStatus::Completed && before.status != WorkflowStatus::Completed {
         check_completed(after);
     }
     let overlapping: Vec<_> = ralph(after)
@@ -385,7 +387,7 @@ fn check_way_out(found: &Found) {
             before[*to].push(from);
         }
     }
-    let is_end = |at: &usize| found.states[*at].status == Status::Completed;
+    let is_end = |at: &usize| found.states[*at].status == WorkflowStatus::Completed;
     let mut queue: VecDeque<usize> = (0..found.states.len()).filter(is_end).collect();
     let mut can_complete = vec![false; found.states.len()];
     while let Some(at) = queue.pop_front() {
@@ -405,7 +407,7 @@ fn check(name: &str, scope: &Scope) {
     let n_completed = found
         .states
         .iter()
-        .filter(|workflow| workflow.status == Status::Completed)
+        .filter(|workflow| workflow.status == WorkflowStatus::Completed)
         .count();
     assert!(n_completed > 0);
     println!(

@@ -2,11 +2,11 @@
 //!
 //! Approved by the hash of its document; any material change is another plan.
 
-use kapi_goal::rules::plan::task::TaskId;
+use kapi_goal::rules::plan::task::PlanTaskId;
 use serde::{Deserialize, Serialize};
 
 use crate::rules::branch::BranchType;
-use crate::rules::identity::Identity;
+use crate::rules::identity::ReviewerIdentity;
 
 pub mod sound;
 
@@ -32,14 +32,14 @@ pub enum Isolation {
 #[serde(deny_unknown_fields)]
 pub struct PlanTask {
     /// Its name, `T-001`.
-    pub id: TaskId,
+    pub id: PlanTaskId,
     /// What, in a few words.
     pub title: String,
     /// What, for the agent that does it.
     pub description: String,
     /// What must have landed before.
     #[serde(default)]
-    pub depends_on: Vec<TaskId>,
+    pub depends_on: Vec<PlanTaskId>,
     /// The paths it changes, as globs; a task that names none runs alone.
     #[serde(default)]
     pub touches: Vec<String>,
@@ -71,7 +71,7 @@ pub struct Criterion {
 /// A way that was considered.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Considered {
+pub struct Alternative {
     /// Its name.
     pub name: String,
     /// What it is.
@@ -84,7 +84,7 @@ pub struct Considered {
 /// A plan.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Plan {
+pub struct RalphPlan {
     /// What is to be done and how, in a few sentences.
     pub summary: String,
     /// The branch's type.
@@ -92,7 +92,7 @@ pub struct Plan {
     /// What there is, and what the plan rests on.
     pub context: String,
     /// The ways that were considered: at least two, or one with the reason why there is no other.
-    pub options: Vec<Considered>,
+    pub options: Vec<Alternative>,
     /// The tasks.
     pub tasks: Vec<PlanTask>,
     /// What must hold in the end.
@@ -116,13 +116,13 @@ pub struct Objections {
     /// A trade-off that is really there.
     pub tension: String,
     /// What is wrong or missing, one thing each.
-    pub objections: Vec<Objection>,
+    pub objections: Vec<PlanObjection>,
 }
 
 /// One thing that is wrong or missing.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Objection {
+pub struct PlanObjection {
     /// What.
     pub text: String,
     /// Whether the plan cannot be carried out with it.
@@ -141,7 +141,7 @@ pub struct Synthesis {
     #[serde(default)]
     pub dissent: Vec<String>,
     /// The plan with what was taken over.
-    pub plan: Plan,
+    pub plan: RalphPlan,
 }
 
 /// Whether there is consensus.
@@ -163,9 +163,9 @@ pub struct Attempt {
     /// The attempt of the cycle, from 1.
     pub number: u32,
     /// The plan, and whose it is.
-    pub thesis: Option<(Identity, Box<Plan>)>,
+    pub thesis: Option<(ReviewerIdentity, Box<RalphPlan>)>,
     /// What speaks against it, and who says so.
-    pub antithesis: Option<(Identity, Objections)>,
+    pub antithesis: Option<(ReviewerIdentity, Objections)>,
     /// What came of it, and who says so.
-    pub synthesis: Option<(Identity, Box<Synthesis>)>,
+    pub synthesis: Option<(ReviewerIdentity, Box<Synthesis>)>,
 }

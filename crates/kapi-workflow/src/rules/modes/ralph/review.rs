@@ -4,7 +4,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::rules::identity::Identity;
+use crate::rules::identity::ReviewerIdentity;
 
 /// The most reviews in a row that may ask for changes before a person is asked.
 pub const REVIEWS_MAX: u32 = 5;
@@ -12,7 +12,7 @@ pub const REVIEWS_MAX: u32 = 5;
 /// What a finding is about, in the order in which they are looked at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Category {
+pub enum FindingCategory {
     /// It does the wrong thing.
     Correctness,
     /// It breaks what worked.
@@ -27,7 +27,7 @@ pub enum Category {
     Simplification,
 }
 
-impl Category {
+impl FindingCategory {
     /// Returns the category in words.
     #[must_use]
     pub const fn words(self) -> &'static str {
@@ -45,9 +45,9 @@ impl Category {
 /// One finding.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Finding {
+pub struct ReviewFinding {
     /// What it is about.
-    pub category: Category,
+    pub category: FindingCategory,
     /// Whether it must be mended before the closeout; never for a simplification.
     pub must_fix: bool,
     /// The file.
@@ -65,13 +65,13 @@ pub struct Finding {
 /// What a reviewer says.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Findings {
+pub struct ReviewFindings {
     /// Whether it may be closed out as it is.
     pub approve: bool,
     /// What was looked at and how it came out, in a few sentences.
     pub summary: String,
     /// The findings.
-    pub findings: Vec<Finding>,
+    pub findings: Vec<ReviewFinding>,
     /// Why the plan itself is materially wrong, so that no fix within it can help.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replan: Option<String>,
@@ -79,7 +79,7 @@ pub struct Findings {
 
 /// What follows from what a reviewer says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Verdict {
+pub enum ReviewVerdict {
     /// It may be closed out.
     Approve,
     /// Something must be mended first.
@@ -88,7 +88,7 @@ pub enum Verdict {
     Replan,
 }
 
-impl Verdict {
+impl ReviewVerdict {
     /// Returns the verdict as evidence names it.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
@@ -100,24 +100,24 @@ impl Verdict {
     }
 }
 
-impl Finding {
+impl ReviewFinding {
     /// Tells whether it holds the closeout back; a simplification never does.
     #[must_use]
     pub const fn holds_back(&self) -> bool {
-        self.must_fix && !matches!(self.category, Category::Simplification)
+        self.must_fix && !matches!(self.category, FindingCategory::Simplification)
     }
 }
 
-impl Findings {
+impl ReviewFindings {
     /// Returns what follows.
     #[must_use]
-    pub fn verdict(&self) -> Verdict {
+    pub fn verdict(&self) -> ReviewVerdict {
         if self.replan.is_some() {
-            Verdict::Replan
-        } else if self.findings.iter().any(Finding::holds_back) {
-            Verdict::Changes
+            ReviewVerdict::Replan
+        } else if self.findings.iter().any(ReviewFinding::holds_back) {
+            ReviewVerdict::Changes
         } else {
-            Verdict::Approve
+            ReviewVerdict::Approve
         }
     }
 }
@@ -131,7 +131,7 @@ pub struct Review {
     /// The commit it is about.
     pub commit: String,
     /// Who reviewed.
-    pub by: Identity,
+    pub by: ReviewerIdentity,
     /// What was found, sorted by category.
-    pub findings: Findings,
+    pub findings: ReviewFindings,
 }

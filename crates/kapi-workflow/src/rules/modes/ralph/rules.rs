@@ -5,19 +5,19 @@ use kapi_core::id::EffectId;
 
 use crate::rules::branch::Branch;
 use crate::rules::decide::{going_on, wrong_mode};
-use crate::rules::denied::Why;
-use crate::rules::documents::Document;
-use crate::rules::effect::Effect;
-use crate::rules::event::Event;
-use crate::rules::given::Given;
-use crate::rules::mode_rules::{After, ModeRules};
+use crate::rules::decision_context::DecisionContext;
+use crate::rules::denied::WorkflowRule;
+use crate::rules::documents::WorkflowDocument;
+use crate::rules::effect::WorkflowEffect;
+use crate::rules::event::WorkflowEvent;
+use crate::rules::mode_rules::{FactConsequence, ModeRules};
 use crate::rules::mode_spec::{ModeSpec, PhaseSpec};
 use crate::rules::modes::ralph::begin::RalphBegin;
 use crate::rules::modes::ralph::spec::SPEC;
 use crate::rules::modes::ralph::state::{Ralph, Stand, TaskState};
 use crate::rules::modes::ralph::{decide, documents, effects, evolve};
 use crate::rules::modes::{Begin, ModeCommand, ModeEvent};
-use crate::rules::outcome::Outcome;
+use crate::rules::outcome::WorkflowOutcome;
 use crate::rules::state::Workflow;
 
 impl ModeRules for Ralph {
@@ -34,8 +34,8 @@ impl ModeRules for Ralph {
         workflow: &Workflow,
         actor: &Actor,
         command: &ModeCommand,
-        given: &Given,
-    ) -> Result<Vec<Event>, Why> {
+        given: &DecisionContext,
+    ) -> Result<Vec<WorkflowEvent>, WorkflowRule> {
         let ModeCommand::Ralph(command) = command else {
             return Err(wrong_mode(workflow, command.spec().asks));
         };
@@ -47,17 +47,17 @@ impl ModeRules for Ralph {
         &self,
         workflow: &Workflow,
         effect: &EffectId,
-        outcome: &Outcome,
-        given: &Given,
-    ) -> Result<Vec<Event>, Why> {
+        outcome: &WorkflowOutcome,
+        given: &DecisionContext,
+    ) -> Result<Vec<WorkflowEvent>, WorkflowRule> {
         decide::report(workflow, self, effect, outcome, given)
     }
 
-    fn after_approval(&self, workflow: &Workflow, given: &Given) -> Vec<Event> {
+    fn after_approval(&self, workflow: &Workflow, given: &DecisionContext) -> Vec<WorkflowEvent> {
         decide::going_on(workflow, self, given)
     }
 
-    fn after_unblock(&self, workflow: &Workflow, given: &Given) -> Vec<Event> {
+    fn after_unblock(&self, workflow: &Workflow, given: &DecisionContext) -> Vec<WorkflowEvent> {
         decide::going_on(workflow, self, given)
     }
 
@@ -65,16 +65,16 @@ impl ModeRules for Ralph {
         &self,
         workflow: &Workflow,
         text: &str,
-        given: &Given,
-    ) -> Result<Vec<Event>, Why> {
+        given: &DecisionContext,
+    ) -> Result<Vec<WorkflowEvent>, WorkflowRule> {
         decide::revised(workflow, self, text, given)
     }
 
-    fn evolve(&mut self, event: &ModeEvent) -> After {
+    fn evolve(&mut self, event: &ModeEvent) -> FactConsequence {
         if let ModeEvent::Ralph(event) = event {
             evolve::evolve(self, event);
         }
-        After::Nothing
+        FactConsequence::Nothing
     }
 
     fn approved(&mut self) {
@@ -85,11 +85,11 @@ impl ModeRules for Ralph {
         evolve::unblocked(self);
     }
 
-    fn next(&self, workflow: &Workflow) -> Vec<Effect> {
+    fn next(&self, workflow: &Workflow) -> Vec<WorkflowEffect> {
         effects::next(workflow, self)
     }
 
-    fn documents(&self, workflow: &Workflow) -> Vec<Document> {
+    fn documents(&self, workflow: &Workflow) -> Vec<WorkflowDocument> {
         documents::documents(workflow, self)
     }
 

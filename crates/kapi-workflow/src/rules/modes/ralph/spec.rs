@@ -2,18 +2,18 @@
 
 use kapi_core::mode::Mode;
 
-use crate::rules::decision_spec::{DecisionSpec, Gives};
+use crate::rules::decision_spec::{DecisionSpec, GrantedBy};
 use crate::rules::flow::BaseRule;
 use crate::rules::guidance::{CODE_REVIEW, CODE_SIMPLIFIER};
 use crate::rules::mode_spec::{
-    ContextRule, GoalNames, Integration, ModeSpec, Opening, Party, PhaseSpec, Repository, Skill,
-    Stage,
+    ContextRule, GoalNames, Integration, ModeSpec, Opening, ParticipantNeed, PhaseSpec,
+    RepositoryNeed, Skill, WorkflowStage,
 };
 use crate::rules::modes::Begin;
 use crate::rules::modes::ralph::begin::RalphBegin;
 use crate::rules::modes::ralph::role::RalphRole;
 use crate::rules::modes::ralph::state::RalphPhase;
-use crate::rules::pending::Decision;
+use crate::rules::pending::WorkflowDecision;
 
 /// The table.
 pub(crate) static SPEC: ModeSpec = ModeSpec {
@@ -32,10 +32,10 @@ pub(crate) static SPEC: ModeSpec = ModeSpec {
     decisions: &[APPROVE_PLAN.spec()],
     skills: &[RALPLAN, RALPH, CODE_REVIEW, CODE_SIMPLIFIER],
     context: ContextRule::Takes,
-    repository: Repository::Required,
+    repository: RepositoryNeed::Required,
     base: BaseRule::Head,
-    reviewer: Party::Asked,
-    judge: Party::Asked,
+    reviewer: ParticipantNeed::Asked,
+    judge: ParticipantNeed::Asked,
     open,
     goals: GoalNames::OfWorkflow,
     integration: Integration::AfterCompletion,
@@ -51,11 +51,11 @@ fn open(opening: Opening) -> Result<Begin, &'static str> {
 }
 
 /// Whether the plan may be carried out.
-pub const APPROVE_PLAN: Decision = Decision::of(&DecisionSpec {
+pub const APPROVE_PLAN: WorkflowDecision = WorkflowDecision::of(&DecisionSpec {
     name: "approve_ralph_plan",
     artifacts: &["plan.md"],
     inbox: "plan",
-    gives: Gives::Work,
+    gives: GrantedBy::Work,
     on_yes: "the plan becomes final; once the workflow runs, its tasks are built in separate \
         workspaces and land on the workflow's branch",
 });
@@ -73,25 +73,25 @@ static PLAN: PhaseSpec = PhaseSpec {
     name: "plan",
     subphases: &["thesis", "antithesis", "synthesis", "approval"],
     guidance: &["ralplan"],
-    stage: Stage::Drafting,
+    stage: WorkflowStage::Drafting,
 };
 static RUN: PhaseSpec = PhaseSpec {
     name: "run",
     subphases: &[],
     guidance: &["ralph"],
-    stage: Stage::Carried,
+    stage: WorkflowStage::Carried,
 };
 static REVIEW: PhaseSpec = PhaseSpec {
     name: "review",
     subphases: &[],
     guidance: &["code-review", "code-simplifier"],
-    stage: Stage::Carried,
+    stage: WorkflowStage::Carried,
 };
 static CLOSEOUT: PhaseSpec = PhaseSpec {
     name: "closeout",
     subphases: &[],
     guidance: &["ralph"],
-    stage: Stage::Carried,
+    stage: WorkflowStage::Carried,
 };
 
 impl RalphPhase {

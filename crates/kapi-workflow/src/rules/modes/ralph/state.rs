@@ -4,16 +4,16 @@ use std::collections::BTreeMap;
 
 use kapi_check::rules::proof::verify_report::VerifyReport;
 use kapi_core::id::GoalId;
-use kapi_goal::rules::plan::task::TaskId;
-use kapi_goal::rules::state::Status as GoalStatus;
+use kapi_goal::rules::plan::task::PlanTaskId;
+use kapi_goal::rules::state::GoalStatus;
 use serde::{Deserialize, Serialize};
 
 use crate::rules::branch::Branch;
-use crate::rules::changed::Changed;
+use crate::rules::changed::LandedPaths;
 use crate::rules::handover::Spec;
 use crate::rules::limits::Amounts;
-use crate::rules::modes::ralph::event::Accepted;
-use crate::rules::modes::ralph::plan::{Attempt, Plan, PlanTask};
+use crate::rules::modes::ralph::event::AcceptedCriterion;
+use crate::rules::modes::ralph::plan::{Attempt, PlanTask, RalphPlan};
 use crate::rules::modes::ralph::review::Review;
 
 /// A Ralph workflow.
@@ -31,22 +31,22 @@ pub struct Ralph {
     /// Every attempt at consensus, oldest first.
     pub attempts: Vec<Attempt>,
     /// The plan that is proposed or carried out.
-    pub plan: Option<Box<Plan>>,
+    pub plan: Option<Box<RalphPlan>>,
     /// Why planning began anew, for the next thesis.
     pub reopened: Option<String>,
     /// The branch, once it is there.
     pub branch: Option<Branch>,
     /// The tasks under way: those of the plan, and those that mend.
-    pub tasks: BTreeMap<TaskId, TaskState>,
+    pub tasks: BTreeMap<PlanTaskId, TaskState>,
     /// The order in which tasks landed.
-    pub landed: Vec<TaskId>,
+    pub landed: Vec<PlanTaskId>,
     /// What each of these landings changed, in the same order; `None` where nobody looked.
     #[serde(default)]
-    pub changes: Vec<Option<Changed>>,
+    pub changes: Vec<Option<LandedPaths>>,
     /// What landed in earlier planning cycles and stays on the branch, oldest first.
     pub earlier: Vec<Earlier>,
     /// The task whose landing was merged and has yet to be verified as a whole.
-    pub unverified: Option<TaskId>,
+    pub unverified: Option<PlanTaskId>,
     /// The last verification of the branch as a whole, and of which commit; `None` once a review
     /// let it pass to the closeout, which verifies anew.
     pub verified: Option<(String, VerifyReport)>,
@@ -64,7 +64,7 @@ pub struct Ralph {
     /// next one.
     pub must_ask: bool,
     /// How it was accounted for in the end.
-    pub account: Option<Account>,
+    pub account: Option<WorkflowAccount>,
 }
 
 /// Where a Ralph workflow stands.
@@ -153,7 +153,7 @@ pub struct Earlier {
     /// The cycle.
     pub cycle: u32,
     /// The task.
-    pub task: TaskId,
+    pub task: PlanTaskId,
     /// What it was, in a few words.
     pub title: String,
     /// The branch's commit with it.
@@ -163,9 +163,9 @@ pub struct Earlier {
 /// How a workflow was accounted for.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Account {
+pub struct WorkflowAccount {
     /// For each criterion what speaks for it.
-    pub acceptance: Vec<Accepted>,
+    pub acceptance: Vec<AcceptedCriterion>,
     /// Why it is right as it is.
     pub rationale: String,
     /// What may still go wrong.

@@ -5,14 +5,14 @@
 
 use kapi_core::glob::covers;
 
-use crate::rules::changed::Changed;
+use crate::rules::changed::LandedPaths;
 use crate::rules::modes::ralph::plan::PlanTask;
 use crate::rules::modes::ralph::state::{Ralph, Stand, TaskState};
 
 /// Returns the paths that a task changed and that its plan does not name; none for a task that names
 /// no paths and runs alone.
 #[must_use]
-pub fn outside<'a>(task: &PlanTask, changed: &'a Changed) -> Vec<&'a str> {
+pub fn outside<'a>(task: &PlanTask, changed: &'a LandedPaths) -> Vec<&'a str> {
     if task.touches.is_empty() {
         return Vec::new();
     }

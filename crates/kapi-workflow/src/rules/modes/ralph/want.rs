@@ -12,7 +12,7 @@ use crate::rules::state::Workflow;
 
 /// One thing that is wanted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Want<'a> {
+pub(crate) enum RalphWant<'a> {
     /// An agent's answer.
     Ask(RalphRole),
     /// The branch.
@@ -31,7 +31,7 @@ pub(crate) enum Want<'a> {
 ///
 /// A landing that was begun is brought to its end in every phase: whoever left it half-way would not
 /// know where the branch is.
-pub(crate) fn wants<'a>(workflow: &Workflow, ralph: &'a Ralph) -> Vec<(EffectId, Want<'a>)> {
+pub(crate) fn wants<'a>(workflow: &Workflow, ralph: &'a Ralph) -> Vec<(EffectId, RalphWant<'a>)> {
     let mut wants = of_phase(workflow, ralph);
     if ralph.phase != RalphPhase::Run {
         let landings = graph::proved(ralph).map(landing);
@@ -40,20 +40,20 @@ pub(crate) fn wants<'a>(workflow: &Workflow, ralph: &'a Ralph) -> Vec<(EffectId,
     wants
 }
 
-fn of_phase<'a>(workflow: &Workflow, ralph: &'a Ralph) -> Vec<(EffectId, Want<'a>)> {
+fn of_phase<'a>(workflow: &Workflow, ralph: &'a Ralph) -> Vec<(EffectId, RalphWant<'a>)> {
     match ralph.phase {
         RalphPhase::Thesis => vec![question(ralph, RalphRole::Thesis)],
         RalphPhase::Antithesis => vec![question(ralph, RalphRole::Antithesis)],
         RalphPhase::Synthesis => vec![question(ralph, RalphRole::Synthesis)],
         RalphPhase::Approval => Vec::new(),
         RalphPhase::Run if ralph.branch.is_none() => {
-            vec![(EffectId::new(ralph.cycle, "prepare", 1), Want::Prepare)]
+            vec![(EffectId::new(ralph.cycle, "prepare", 1), RalphWant::Prepare)]
         }
         RalphPhase::Run => run(workflow, ralph),
         RalphPhase::Review => vec![question(ralph, RalphRole::Reviewer)],
         RalphPhase::Closeout => match &ralph.verified {
             Some((_, report)) if report.passed() => vec![question(ralph, RalphRole::Accountant)],
-            Some(_) | None => vec![verification(ralph, "verify-all", Want::VerifyAll)],
+            Some(_) | None => vec![verification(ralph, "verify-all", RalphWant::VerifyAll)],
         },
     }
 }
@@ -63,7 +63,7 @@ pub(crate) fn wanted<'a>(
     workflow: &Workflow,
     ralph: &'a Ralph,
     effect: &EffectId,
-) -> Option<Want<'a>> {
+) -> Option<RalphWant<'a>> {
     let found = wants(workflow, ralph)
         .into_iter()
         .find(|(id, _)| id == effect);
@@ -77,12 +77,16 @@ pub(crate) fn ordinal(ralph: &Ralph, role: RalphRole) -> u32 {
 }
 
 /// A merged landing is verified before the next one, so that what does not hold has one owner.
-fn run<'a>(workflow: &Workflow, ralph: &'a Ralph) -> Vec<(EffectId, Want<'a>)> {
+fn run<'a>(workflow: &Workflow, ralph: &'a Ralph) -> Vec<(EffectId, RalphWant<'a>)> {
     let mut wants = Vec::new();
-    let landings: Vec<(EffectId, Want<'a>)> = graph::proved(ralph).map(landing).collect();
-    let begun = |(id, _): &&(EffectId, Want<'a>)| workflow.in_flight.contains_key(id);
+    let landings: Vec<(EffectId, RalphWant<'a>)> = graph::proved(ralph).map(landing).collect();
+    let begun = |(id, _): &&(EffectId, RalphWant<'a>)| workflow.in_flight.contains_key(id);
     if ralph.unverified.is_some() {
-        wants.push(verification(ralph, "verify-merged", Want::VerifyMerged));
+        wants.push(verification(
+            ralph,
+            "verify-merged",
+            RalphWant::VerifyMerged,
+        ));
     } else if let Some(next) = landings.iter().find(begun).or_else(|| landings.first()) {
         wants.push(next.clone());
     }
@@ -90,23 +94,30 @@ fn run<'a>(workflow: &Workflow, ralph: &'a Ralph) -> Vec<(EffectId, Want<'a>)> {
     let working = working.filter(|state| state.is_working);
     wants.extend(working.map(|state| {
         let id = of_task("work", state, state.drives);
-        (id, Want::Work(state))
+        (id, RalphWant::Work(state))
     }));
     wants
 }
 
-fn question(ralph: &Ralph, role: RalphRole) -> (EffectId, Want<'_>) {
+fn question(ralph: &Ralph, role: RalphRole) -> (EffectId, RalphWant<'_>) {
     let id = EffectId::new(ralph.cycle, role.as_str(), ordinal(ralph, role));
-    (id, Want::Ask(role))
+    (id, RalphWant::Ask(role))
 }
 
-fn verification<'a>(ralph: &'a Ralph, stage: &str, want: Want<'a>) -> (EffectId, Want<'a>) {
+fn verification<'a>(
+    ralph: &'a Ralph,
+    stage: &str,
+    want: RalphWant<'a>,
+) -> (EffectId, RalphWant<'a>) {
     let n = ralph.verifications.saturating_add(1);
     (EffectId::new(ralph.cycle, stage, n), want)
 }
 
-fn landing(state: &TaskState) -> (EffectId, Want<'_>) {
-    (of_task("land", state, state.attempt), Want::Land(state))
+fn landing(state: &TaskState) -> (EffectId, RalphWant<'_>) {
+    (
+        of_task("land", state, state.attempt),
+        RalphWant::Land(state),
+    )
 }
 
 fn of_task(stage: &str, state: &TaskState, n: u32) -> EffectId {

@@ -2,49 +2,54 @@
 
 use kapi_check::rules::proof::policy::CheckPolicy;
 use kapi_core::id::EffectId;
-use kapi_goal::rules::plan::task::TaskId;
-use kapi_goal::rules::state::Status as GoalStatus;
+use kapi_goal::rules::plan::task::PlanTaskId;
+use kapi_goal::rules::state::GoalStatus;
 
 use crate::rules::branch::{Branch, BranchType};
 use crate::rules::decide::asked;
-use crate::rules::denied::Why;
-use crate::rules::effect::{Action, AgentQuestion, Effect, GoalWork, Landing, Verification};
-use crate::rules::event::Event;
-use crate::rules::given::Given;
+use crate::rules::decision_context::DecisionContext;
+use crate::rules::denied::WorkflowRule;
+use crate::rules::effect::{
+    AgentQuestion, GoalWork, Verification, WorkflowAction, WorkflowEffect, WorkflowLanding,
+};
+use crate::rules::event::WorkflowEvent;
 use crate::rules::modes::ModeAnswer;
 use crate::rules::modes::toy::event::ToyEvent;
 use crate::rules::modes::toy::spec::{APPROVE_TOY, WEIGHER};
 use crate::rules::modes::toy::state::Toy;
 use crate::rules::modes::toy::verb;
-use crate::rules::outcome::Outcome;
+use crate::rules::outcome::WorkflowOutcome;
 use crate::rules::state::Workflow;
 
 /// The task that its goal works on.
 const TASK: &str = "T-001";
 
 /// Returns the one thing that should be under way now.
-pub(super) fn next(workflow: &Workflow, toy: &Toy) -> Option<Effect> {
+pub(super) fn next(workflow: &Workflow, toy: &Toy) -> Option<WorkflowEffect> {
     let (name, action) = if !toy.is_approved {
-        ("weigher", Action::Ask(Box::new(question(workflow, toy))))
+        (
+            "weigher",
+            WorkflowAction::Ask(Box::new(question(workflow, toy))),
+        )
     } else if let Some(landed) = toy.landed() {
         ("carry", verb::action(toy, landed))
     } else if let Some(branch) = &toy.branch {
         match &toy.proved {
-            None => ("work", Action::Work(Box::new(work(workflow, toy)?))),
+            None => ("work", WorkflowAction::Work(Box::new(work(workflow, toy)?))),
             Some(commit) => (
                 "land",
-                Action::Land(Box::new(landing(toy, branch, commit)?)),
+                WorkflowAction::Land(Box::new(landing(toy, branch, commit)?)),
             ),
         }
     } else {
-        let action = Action::Prepare {
+        let action = WorkflowAction::Prepare {
             branch: format!("chore/toy-{}", workflow.id.slug()),
             base: toy.base.clone(),
             checks: Box::new(checks(workflow, toy)),
         };
         ("prepare", action)
     };
-    Some(Effect {
+    Some(WorkflowEffect {
         id: EffectId::new(toy.tries, name, 1),
         workflow: workflow.id.clone(),
         action,
@@ -81,7 +86,7 @@ fn checks(workflow: &Workflow, toy: &Toy) -> Verification {
 
 fn work(workflow: &Workflow, toy: &Toy) -> Option<GoalWork> {
     Some(GoalWork {
-        task: TaskId::parse(TASK).ok()?,
+        task: PlanTaskId::parse(TASK).ok()?,
         attempt: toy.tries,
         goal: None,
         title: "Build the scale".to_owned(),
@@ -96,9 +101,9 @@ fn work(workflow: &Workflow, toy: &Toy) -> Option<GoalWork> {
     })
 }
 
-fn landing(toy: &Toy, branch: &Branch, commit: &str) -> Option<Landing> {
-    Some(Landing {
-        task: TaskId::parse(TASK).ok()?,
+fn landing(toy: &Toy, branch: &Branch, commit: &str) -> Option<WorkflowLanding> {
+    Some(WorkflowLanding {
+        task: PlanTaskId::parse(TASK).ok()?,
         commit: commit.to_owned(),
         base: toy.base.clone(),
         branch: branch.name.clone(),
@@ -114,16 +119,16 @@ pub(super) fn report(
     workflow: &Workflow,
     toy: &Toy,
     effect: &EffectId,
-    outcome: &Outcome,
-    given: &Given,
-) -> Result<Vec<Event>, Why> {
+    outcome: &WorkflowOutcome,
+    given: &DecisionContext,
+) -> Result<Vec<WorkflowEvent>, WorkflowRule> {
     let wanted = next(workflow, toy).filter(|wanted| wanted.id == *effect);
     let Some(wanted) = wanted.filter(|_| workflow.pending.is_none()) else {
         return Ok(Vec::new());
     };
     let fact = |fact: ToyEvent| Ok(vec![fact.into()]);
     match (&wanted.action, outcome) {
-        (Action::Ask(_), Outcome::Answered { answer, .. }) => {
+        (WorkflowAction::Ask(_), WorkflowOutcome::Answered { answer, .. }) => {
             let ModeAnswer::Toy(scale) = answer.as_ref() else {
                 return Ok(in_vain("the answer is another mode's"));
             };
@@ -132,10 +137,12 @@ pub(super) fn report(
             events.push(asked(workflow, &events, APPROVE_TOY, Vec::new(), given));
             Ok(events)
         }
-        (Action::Ask(_), Outcome::Unreadable { .. }) => Ok(in_vain("the answer is no scale")),
+        (WorkflowAction::Ask(_), WorkflowOutcome::Unreadable { .. }) => {
+            Ok(in_vain("the answer is no scale"))
+        }
         (
-            Action::Prepare { .. },
-            Outcome::Prepared {
+            WorkflowAction::Prepare { .. },
+            WorkflowOutcome::Prepared {
                 branch, worktree, ..
             },
         ) => fact(ToyEvent::BranchMade {
@@ -143,8 +150,8 @@ pub(super) fn report(
             worktree: worktree.clone(),
         }),
         (
-            Action::Work(_),
-            Outcome::Rested {
+            WorkflowAction::Work(_),
+            WorkflowOutcome::Rested {
                 status: GoalStatus::Done,
                 commit: Some(commit),
                 ..
@@ -152,29 +159,41 @@ pub(super) fn report(
         ) => fact(ToyEvent::Proved {
             commit: commit.clone(),
         }),
-        (Action::Work(_), Outcome::Rested { .. }) => Ok(in_vain("the scale is not proved")),
-        (Action::Land(_), Outcome::Landed { head, tree, .. }) => fact(ToyEvent::Landed {
-            head: head.clone(),
-            tree: tree.clone(),
-        }),
-        (Action::Land(_), Outcome::Conflicted { .. }) => Ok(in_vain("the scale does not fit")),
+        (WorkflowAction::Work(_), WorkflowOutcome::Rested { .. }) => {
+            Ok(in_vain("the scale is not proved"))
+        }
+        (WorkflowAction::Land(_), WorkflowOutcome::Landed { head, tree, .. }) => {
+            fact(ToyEvent::Landed {
+                head: head.clone(),
+                tree: tree.clone(),
+            })
+        }
+        (WorkflowAction::Land(_), WorkflowOutcome::Conflicted { .. }) => {
+            Ok(in_vain("the scale does not fit"))
+        }
         _ => carried(effect, outcome),
     }
 }
 
-fn carried(effect: &EffectId, outcome: &Outcome) -> Result<Vec<Event>, Why> {
+fn carried(
+    effect: &EffectId,
+    outcome: &WorkflowOutcome,
+) -> Result<Vec<WorkflowEvent>, WorkflowRule> {
     match verb::ended(outcome) {
-        Some(Ok(what)) => Ok(vec![ToyEvent::Carried { what }.into(), Event::Completed {}]),
+        Some(Ok(what)) => Ok(vec![
+            ToyEvent::Carried { what }.into(),
+            WorkflowEvent::Completed {},
+        ]),
         Some(Err(why)) => Ok(in_vain(why)),
-        None => Err(Why::Malformed {
+        None => Err(WorkflowRule::Malformed {
             rule: format!("take what came back for {effect}: it is not what was asked for"),
         }),
     }
 }
 
 /// Waits for a person, who lets it be tried anew.
-fn in_vain(reason: &str) -> Vec<Event> {
-    let blocked = Event::Blocked {
+fn in_vain(reason: &str) -> Vec<WorkflowEvent> {
+    let blocked = WorkflowEvent::Blocked {
         reason: reason.to_owned(),
         unblock: "resume".to_owned(),
     };

@@ -5,12 +5,12 @@ use kapi_core::id::EffectId;
 
 use crate::rules::branch::Branch;
 use crate::rules::decide::{going_on, human, wrong_mode, wrong_phase};
-use crate::rules::denied::Why;
-use crate::rules::documents::Document;
-use crate::rules::effect::Effect;
-use crate::rules::event::Event;
-use crate::rules::given::Given;
-use crate::rules::mode_rules::{After, ModeRules};
+use crate::rules::decision_context::DecisionContext;
+use crate::rules::denied::WorkflowRule;
+use crate::rules::documents::WorkflowDocument;
+use crate::rules::effect::WorkflowEffect;
+use crate::rules::event::WorkflowEvent;
+use crate::rules::mode_rules::{FactConsequence, ModeRules};
 use crate::rules::mode_spec::{ModeSpec, PhaseSpec};
 use crate::rules::modes::toy::begin::ToyBegin;
 use crate::rules::modes::toy::command::ToyCommand;
@@ -19,7 +19,7 @@ use crate::rules::modes::toy::event::ToyEvent;
 use crate::rules::modes::toy::spec::{CARRY, DESCRIBE, SPEC};
 use crate::rules::modes::toy::state::Toy;
 use crate::rules::modes::{Begin, ModeCommand, ModeEvent};
-use crate::rules::outcome::Outcome;
+use crate::rules::outcome::WorkflowOutcome;
 use crate::rules::state::Workflow;
 
 impl ModeRules for Toy {
@@ -40,8 +40,8 @@ impl ModeRules for Toy {
         workflow: &Workflow,
         actor: &Actor,
         command: &ModeCommand,
-        given: &Given,
-    ) -> Result<Vec<Event>, Why> {
+        given: &DecisionContext,
+    ) -> Result<Vec<WorkflowEvent>, WorkflowRule> {
         let ModeCommand::Toy(ToyCommand::Reweigh) = command else {
             return Err(wrong_mode(workflow, command.spec().asks));
         };
@@ -49,7 +49,7 @@ impl ModeRules for Toy {
         human(actor, "describe a scale anew")?;
         let text = "Describe it anew.".to_owned();
         let at_ms = given.now_ms;
-        let mut events = vec![Event::Revised { text, at_ms }];
+        let mut events = vec![WorkflowEvent::Revised { text, at_ms }];
         events.extend(self.after_revision(workflow, "", given)?);
         Ok(events)
     }
@@ -58,24 +58,29 @@ impl ModeRules for Toy {
         &self,
         workflow: &Workflow,
         effect: &EffectId,
-        outcome: &Outcome,
-        given: &Given,
-    ) -> Result<Vec<Event>, Why> {
+        outcome: &WorkflowOutcome,
+        given: &DecisionContext,
+    ) -> Result<Vec<WorkflowEvent>, WorkflowRule> {
         effects::report(workflow, self, effect, outcome, given)
     }
 
-    fn after_revision(&self, workflow: &Workflow, _: &str, _: &Given) -> Result<Vec<Event>, Why> {
+    fn after_revision(
+        &self,
+        workflow: &Workflow,
+        _: &str,
+        _: &DecisionContext,
+    ) -> Result<Vec<WorkflowEvent>, WorkflowRule> {
         if self.is_approved {
             return Err(wrong_phase(workflow, "change"));
         }
         Ok(vec![ToyEvent::Reopened {}.into()])
     }
 
-    fn evolve(&mut self, event: &ModeEvent) -> After {
+    fn evolve(&mut self, event: &ModeEvent) -> FactConsequence {
         if let ModeEvent::Toy(event) = event {
             self.evolve(event);
         }
-        After::Nothing
+        FactConsequence::Nothing
     }
 
     fn approved(&mut self) {
@@ -84,15 +89,15 @@ impl ModeRules for Toy {
 
     fn unblocked(&mut self) {}
 
-    fn next(&self, workflow: &Workflow) -> Vec<Effect> {
+    fn next(&self, workflow: &Workflow) -> Vec<WorkflowEffect> {
         effects::next(workflow, self).into_iter().collect()
     }
 
-    fn documents(&self, _: &Workflow) -> Vec<Document> {
+    fn documents(&self, _: &Workflow) -> Vec<WorkflowDocument> {
         let Some(scale) = &self.draft else {
             return Vec::new();
         };
-        let document = |name: &str, text: &str| Document {
+        let document = |name: &str, text: &str| WorkflowDocument {
             name: name.to_owned(),
             text: format!("{text}\n"),
         };

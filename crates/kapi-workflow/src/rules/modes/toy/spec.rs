@@ -2,14 +2,15 @@
 
 use kapi_core::mode::Mode;
 
-use crate::rules::decision_spec::{DecisionSpec, Gives};
+use crate::rules::decision_spec::{DecisionSpec, GrantedBy};
 use crate::rules::flow::BaseRule;
 use crate::rules::mode_spec::{
-    ContextRule, GoalNames, Integration, ModeSpec, Opening, Party, PhaseSpec, Repository, Stage,
+    ContextRule, GoalNames, Integration, ModeSpec, Opening, ParticipantNeed, PhaseSpec,
+    RepositoryNeed, WorkflowStage,
 };
 use crate::rules::modes::Begin;
 use crate::rules::modes::toy::begin::ToyBegin;
-use crate::rules::pending::Decision;
+use crate::rules::pending::WorkflowDecision;
 use crate::rules::role::{AskedOf, Reads, RoleSpec};
 
 /// The table.
@@ -23,10 +24,10 @@ pub(crate) static SPEC: ModeSpec = ModeSpec {
     decisions: &[APPROVE_TOY.spec()],
     skills: &[],
     context: ContextRule::None,
-    repository: Repository::Required,
+    repository: RepositoryNeed::Required,
     base: BaseRule::Dev,
-    reviewer: Party::NotAsked,
-    judge: Party::NotAsked,
+    reviewer: ParticipantNeed::NotAsked,
+    judge: ParticipantNeed::NotAsked,
     open,
     goals: GoalNames::OfWorkflow,
     integration: Integration::Never,
@@ -38,11 +39,11 @@ fn open(opening: Opening) -> Result<Begin, &'static str> {
 }
 
 /// Whether the scale is as its person wants it.
-pub const APPROVE_TOY: Decision = Decision::of(&DecisionSpec {
+pub const APPROVE_TOY: WorkflowDecision = WorkflowDecision::of(&DecisionSpec {
     name: "approve_toy",
     artifacts: &["toy.md", "toy.sh"],
     inbox: "toy",
-    gives: Gives::Work,
+    gives: GrantedBy::Work,
     on_yes: "the scale is built and carried",
 });
 
@@ -60,12 +61,12 @@ pub(super) static DESCRIBE: PhaseSpec = PhaseSpec {
     name: "describe",
     subphases: &["asking", "approval"],
     guidance: &[],
-    stage: Stage::Drafting,
+    stage: WorkflowStage::Drafting,
 };
 /// It is built and carried.
 pub(super) static CARRY: PhaseSpec = PhaseSpec {
     name: "carry",
     subphases: &[],
     guidance: &[],
-    stage: Stage::Carried,
+    stage: WorkflowStage::Carried,
 };

@@ -4,14 +4,14 @@ use kapi_core::actor::Actor;
 use kapi_core::failure::Failure;
 use kapi_core::id::GoalId;
 use kapi_core::usage::Usage;
-use kapi_core::workflow_status::Status;
-use kapi_goal::rules::state::Status as GoalStatus;
+use kapi_core::workflow_status::WorkflowStatus;
+use kapi_goal::rules::state::GoalStatus;
 
-use crate::rules::changed::Changed;
-use crate::rules::command::{Command, Start};
-use crate::rules::denied::Why;
-use crate::rules::effect::{Action, next};
-use crate::rules::event::Event;
+use crate::rules::changed::LandedPaths;
+use crate::rules::command::{WorkflowCommand, WorkflowStart};
+use crate::rules::denied::WorkflowRule;
+use crate::rules::effect::{WorkflowAction, next};
+use crate::rules::event::WorkflowEvent;
 use crate::rules::evolve::evolve;
 use crate::rules::model::{Alphabet, print, search};
 use crate::rules::modes::toy::answer::ToyAnswer;
@@ -20,15 +20,17 @@ use crate::rules::modes::toy::command::ToyCommand;
 use crate::rules::modes::toy::event::ToyEvent;
 use crate::rules::modes::toy::state::Toy;
 use crate::rules::modes::{Begin, Body, ModeAnswer, ModeCommand};
-use crate::rules::outcome::Outcome;
+use crate::rules::outcome::WorkflowOutcome;
+use crate::rules::scenario::{
+    WorkflowTestScenario, agent, answered, approve, hash, human, identity, terms,
+};
 use crate::rules::state::Workflow;
-use crate::rules::story::{Story, agent, answered, approve, hash, human, identity, terms};
 
-fn begun() -> Story {
+fn begun() -> WorkflowTestScenario {
     let begin = Begin::Toy(ToyBegin {
         base: "c0ffee".to_owned(),
     });
-    Story::begin(&Command::Start(Box::new(Start {
+    WorkflowTestScenario::begin(&WorkflowCommand::Start(Box::new(WorkflowStart {
         id: GoalId::parse("001-weigh-it").unwrap(),
         purpose: "Weigh it".to_owned(),
         terms: terms(),
@@ -50,8 +52,8 @@ fn scale() -> ToyAnswer {
     }
 }
 
-fn rested(commit: Option<&str>) -> Outcome {
-    Outcome::Rested {
+fn rested(commit: Option<&str>) -> WorkflowOutcome {
+    WorkflowOutcome::Rested {
         goal: GoalId::parse("002-scale").unwrap(),
         worktree: None,
         status: GoalStatus::Done,
@@ -61,38 +63,38 @@ fn rested(commit: Option<&str>) -> Outcome {
 }
 
 /// Returns how an effect can end: well, and in each way that it cannot.
-fn outcomes(action: &Action) -> Vec<Outcome> {
-    let prepared = Outcome::Prepared {
+fn outcomes(action: &WorkflowAction) -> Vec<WorkflowOutcome> {
+    let prepared = WorkflowOutcome::Prepared {
         branch: "chore/toy".to_owned(),
         worktree: "/w".to_owned(),
         baseline: None,
     };
-    let mut ends = if let Action::Ask(_) = action {
-        let unreadable = Outcome::Unreadable {
+    let mut ends = if let WorkflowAction::Ask(_) = action {
+        let unreadable = WorkflowOutcome::Unreadable {
             by: identity("r2"),
             why: "it is no JSON".to_owned(),
             usage: Usage::default(),
         };
         vec![answered(ModeAnswer::Toy(scale())), unreadable]
-    } else if let Action::Prepare { .. } = action {
+    } else if let WorkflowAction::Prepare { .. } = action {
         vec![prepared]
-    } else if let Action::Work(_) = action {
+    } else if let WorkflowAction::Work(_) = action {
         vec![rested(Some("beef")), rested(None), prepared]
-    } else if let Action::Land(_) = action {
-        let landed = Outcome::Landed {
+    } else if let WorkflowAction::Land(_) = action {
+        let landed = WorkflowOutcome::Landed {
             head: "beef".to_owned(),
             tree: "tree".to_owned(),
             merged: false,
-            changed: Changed::of(Vec::new()),
+            changed: LandedPaths::of(Vec::new()),
         };
-        vec![landed, Outcome::Conflicted { paths: Vec::new() }]
+        vec![landed, WorkflowOutcome::Conflicted { paths: Vec::new() }]
     } else {
         super::verb::tests::outcomes()
     };
-    ends.push(Outcome::Cancelled {
+    ends.push(WorkflowOutcome::Cancelled {
         usage: Usage::default(),
     });
-    ends.extend([true, false].map(|may_pass| Outcome::Failed {
+    ends.extend([true, false].map(|may_pass| WorkflowOutcome::Failed {
         failure: Failure {
             message: "reach it".to_owned(),
             hint: None,
@@ -103,12 +105,12 @@ fn outcomes(action: &Action) -> Vec<Outcome> {
     ends
 }
 
-fn commands(workflow: &Workflow) -> Vec<(Actor, Command)> {
+fn commands(workflow: &Workflow) -> Vec<(Actor, WorkflowCommand)> {
     let wanted = next(workflow);
-    let mut all: Vec<(Actor, Command)> = Vec::new();
+    let mut all: Vec<(Actor, WorkflowCommand)> = Vec::new();
     for effect in &wanted {
         let effect = effect.id.clone();
-        all.push((Actor::Engine, Command::Intend { effect }));
+        all.push((Actor::Engine, WorkflowCommand::Intend { effect }));
     }
     for effect in workflow.in_flight.keys() {
         let action = wanted.iter().find(|wanted| wanted.id == *effect);
@@ -116,7 +118,7 @@ fn commands(workflow: &Workflow) -> Vec<(Actor, Command)> {
         let stale = || vec![answered(ModeAnswer::Toy(scale()))];
         for outcome in ends.unwrap_or_else(stale) {
             let (effect, outcome) = (effect.clone(), Box::new(outcome));
-            all.push((Actor::Engine, Command::Report { effect, outcome }));
+            all.push((Actor::Engine, WorkflowCommand::Report { effect, outcome }));
         }
     }
     let pending = workflow.pending.as_ref();
@@ -124,12 +126,12 @@ fn commands(workflow: &Workflow) -> Vec<(Actor, Command)> {
     let asked = [
         approve(hash, hash, false),
         approve(hash, "other", false),
-        Command::Revise {
+        WorkflowCommand::Revise {
             text: "Heavier.".to_owned(),
         },
-        Command::Mode(ModeCommand::Toy(ToyCommand::Reweigh)),
-        Command::Unblock {},
-        Command::Abandon {
+        WorkflowCommand::Mode(ModeCommand::Toy(ToyCommand::Reweigh)),
+        WorkflowCommand::Unblock {},
+        WorkflowCommand::Abandon {
             reason: "no more".to_owned(),
         },
     ];
@@ -160,7 +162,7 @@ fn key(workflow: &Workflow) -> String {
 fn holds(workflow: &Workflow) -> Result<(), String> {
     let toy = toy(workflow);
     let is_approved = toy.is_approved == (workflow.approvals.len() == 1);
-    let is_carried = toy.carried.is_some() == (workflow.status == Status::Completed);
+    let is_carried = toy.carried.is_some() == (workflow.status == WorkflowStatus::Completed);
     let is_in_order = toy.is_approved || toy.branch.is_none();
     match (is_approved, is_carried, is_in_order) {
         (true, true, true) => Ok(()),
@@ -175,7 +177,7 @@ fn everything_that_can_be_asked_of_it_leads_to_its_end() {
         commands,
         key,
         waits: |_| false,
-        is_success: |workflow| workflow.status == Status::Completed,
+        is_success: |workflow| workflow.status == WorkflowStatus::Completed,
         holds,
     };
     let found = search(&alphabet);
@@ -189,43 +191,46 @@ fn everything_that_can_be_asked_of_it_leads_to_its_end() {
 
 #[test]
 fn it_goes_from_question_to_approval_to_landing_to_its_own_effect() {
-    let mut story = begun();
-    story.answer(ModeAnswer::Toy(scale()));
-    let pending = story.workflow().pending.clone().unwrap();
+    let mut scenario = begun();
+    scenario.answer(ModeAnswer::Toy(scale()));
+    let pending = scenario.workflow().pending.clone().unwrap();
     let list = format!(
         "{}  toy.md\n{}  toy.sh\n",
         hash(b"A scale.\n"),
         hash(b"sh weigh.sh\n")
     );
     assert_eq!(pending.sha256, hash(list.as_bytes()));
-    story.tell(
+    scenario.send(
         &human(),
-        &Command::Mode(ModeCommand::Toy(ToyCommand::Reweigh)),
+        &WorkflowCommand::Mode(ModeCommand::Toy(ToyCommand::Reweigh)),
     );
-    assert_eq!(story.workflow().phase(), ("describe", Some("asking")));
-    story.answer(ModeAnswer::Toy(scale()));
-    story.approve();
-    while story.workflow().status == Status::Active {
-        let wanted = next(story.workflow()).remove(0);
-        story.perform(outcomes(&wanted.action).remove(0));
+    assert_eq!(scenario.workflow().phase(), ("describe", Some("asking")));
+    scenario.answer(ModeAnswer::Toy(scale()));
+    scenario.approve();
+    while scenario.workflow().status == WorkflowStatus::Active {
+        let wanted = next(scenario.workflow()).remove(0);
+        scenario.perform(outcomes(&wanted.action).remove(0));
     }
-    assert_eq!(story.workflow().status, Status::Completed);
-    let reweigh = Command::Mode(ModeCommand::Toy(ToyCommand::Reweigh));
-    let denied = story.ask(&human(), &reweigh).unwrap_err();
-    assert!(matches!(denied.why, Why::AlreadyTerminal { .. }));
+    assert_eq!(scenario.workflow().status, WorkflowStatus::Completed);
+    let reweigh = WorkflowCommand::Mode(ModeCommand::Toy(ToyCommand::Reweigh));
+    let denied = scenario.ask(&human(), &reweigh).unwrap_err();
+    assert!(matches!(denied.why, WorkflowRule::AlreadyTerminal { .. }));
     // What its log says leads to where it stands.
     let mut folded = None;
-    for event in &story.events {
+    for event in &scenario.events {
         let line = serde_json::to_string(event).unwrap();
-        assert_eq!(serde_json::from_str::<Event>(&line).unwrap(), *event);
+        assert_eq!(
+            serde_json::from_str::<WorkflowEvent>(&line).unwrap(),
+            *event
+        );
         evolve(&mut folded, event);
     }
-    assert_eq!(folded.as_ref(), Some(story.workflow()));
+    assert_eq!(folded.as_ref(), Some(scenario.workflow()));
 }
 
 #[test]
 fn its_facts_stand_in_the_log_as_those_of_any_mode() {
-    let line = |event: ToyEvent| serde_json::to_string(&Event::from(event)).unwrap();
+    let line = |event: ToyEvent| serde_json::to_string(&WorkflowEvent::from(event)).unwrap();
     let lines = [
         ToyEvent::Described {
             scale: Box::new(scale()),

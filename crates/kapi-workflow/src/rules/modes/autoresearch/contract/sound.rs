@@ -213,8 +213,8 @@ mod tests {
             (|it| it.rule.samples = 0, "rule.samples"),
         ];
         for (change, expected) in cases {
-            let told = refused(change);
-            assert!(told.contains(expected), "{told}");
+            let reported = refused(change);
+            assert!(reported.contains(expected), "{reported}");
         }
     }
 

@@ -5,8 +5,8 @@
 use kapi_check::rules::measure::MeasurementReport;
 
 use crate::rules::branch::PartBranch;
-use crate::rules::denied::Why;
-use crate::rules::event::Event;
+use crate::rules::denied::WorkflowRule;
+use crate::rules::event::WorkflowEvent;
 use crate::rules::modes::autoresearch::decide::draft::Draft;
 use crate::rules::modes::autoresearch::decide::experiment::is_of;
 use crate::rules::modes::autoresearch::event::{AutoresearchEvent, Ending};
@@ -21,7 +21,7 @@ pub(super) fn settled(
     draft: &mut Draft<'_>,
     settling: Settling,
     restored: &RestorationReport,
-) -> Result<(), Why> {
+) -> Result<(), WorkflowRule> {
     let expected = match settling {
         Settling::Keep => draft.now.runs.last().map(|run| run.tree.clone()),
         Settling::Restore => draft
@@ -32,7 +32,7 @@ pub(super) fn settled(
     };
     let is_moved = settling == Settling::Restore && restored.commit != draft.now.head();
     if is_moved || expected.is_some_and(|tree| tree != restored.tree) {
-        return Err(Why::Malformed {
+        return Err(WorkflowRule::Malformed {
             rule: format!(
                 "take {} with the tree {} for where the branch belongs",
                 restored.commit, restored.tree
@@ -47,7 +47,7 @@ pub(super) fn settled(
     match draft.now.phase {
         AutoresearchPhase::Propose => limit(draft),
         AutoresearchPhase::Verify if draft.now.gains().next().is_none() => {
-            draft.events.push(Event::Completed {});
+            draft.events.push(WorkflowEvent::Completed {});
         }
         AutoresearchPhase::Draft
         | AutoresearchPhase::Approval
@@ -75,7 +75,10 @@ fn limit(draft: &mut Draft<'_>) {
 }
 
 /// Takes the last measurement of what was kept.
-pub(super) fn verified(draft: &mut Draft<'_>, measured: &MeasurementReport) -> Result<(), Why> {
+pub(super) fn verified(
+    draft: &mut Draft<'_>,
+    measured: &MeasurementReport,
+) -> Result<(), WorkflowRule> {
     is_of(measured, draft.now.head())?;
     let Some(contract) = draft.now.contract.clone() else {
         return Ok(());
@@ -88,7 +91,7 @@ pub(super) fn verified(draft: &mut Draft<'_>, measured: &MeasurementReport) -> R
         .rfind(|run| run.status == RunStatus::Keep);
     if last.is_some_and(|run| run.tree != measured.tree) {
         let rule = format!("take the tree {} for what was kept", measured.tree);
-        return Err(Why::Malformed { rule });
+        return Err(WorkflowRule::Malformed { rule });
     }
     for sample in &measured.samples {
         draft.saw("verify", "benchmark.sh", &sample.run, &head);
@@ -120,14 +123,14 @@ pub(super) fn verified(draft: &mut Draft<'_>, measured: &MeasurementReport) -> R
 }
 
 /// Takes the branches of the parts.
-pub(super) fn split(draft: &mut Draft<'_>, branches: &[PartBranch]) -> Result<(), Why> {
+pub(super) fn split(draft: &mut Draft<'_>, branches: &[PartBranch]) -> Result<(), WorkflowRule> {
     if branches.len() > draft.now.groups.len() {
         let rule = "take more branches than there are parts".to_owned();
-        return Err(Why::Malformed { rule });
+        return Err(WorkflowRule::Malformed { rule });
     }
     draft.fact(AutoresearchEvent::BranchesMade {
         branches: branches.to_vec(),
     });
-    draft.events.push(Event::Completed {});
+    draft.events.push(WorkflowEvent::Completed {});
     Ok(())
 }

@@ -1,13 +1,13 @@
 //! A decision while it is made: the events so far, and the search as they leave it.
 
 use kapi_check::rules::measure::ScriptRun;
-use kapi_core::workflow_status::Status;
+use kapi_core::workflow_status::WorkflowStatus;
 
 use crate::rules::decide::asked;
-use crate::rules::event::Event;
-use crate::rules::evidence::{Evidence, Weight};
-use crate::rules::given::Given;
-use crate::rules::identity::Identity;
+use crate::rules::decision_context::DecisionContext;
+use crate::rules::event::WorkflowEvent;
+use crate::rules::evidence::{Weight, WorkflowEvidence};
+use crate::rules::identity::ReviewerIdentity;
 use crate::rules::modes::autoresearch::answer::AutoresearchAnswer;
 use crate::rules::modes::autoresearch::contract::{Contract, sound};
 use crate::rules::modes::autoresearch::event::AutoresearchEvent;
@@ -28,13 +28,17 @@ pub(super) struct Draft<'a> {
     /// The search as the events so far leave it.
     pub(super) now: Autoresearch,
     /// The events so far.
-    pub(super) events: Vec<Event>,
+    pub(super) events: Vec<WorkflowEvent>,
     /// What the decision is given from outside.
-    pub(super) given: &'a Given,
+    pub(super) given: &'a DecisionContext,
 }
 
 impl<'a> Draft<'a> {
-    pub(super) fn new(workflow: &'a Workflow, search: &Autoresearch, given: &'a Given) -> Self {
+    pub(super) fn new(
+        workflow: &'a Workflow,
+        search: &Autoresearch,
+        given: &'a DecisionContext,
+    ) -> Self {
         Self {
             workflow,
             now: search.clone(),
@@ -47,11 +51,11 @@ impl<'a> Draft<'a> {
     pub(super) fn fact(&mut self, event: AutoresearchEvent) {
         evolve::evolve(&mut self.now, &event);
         self.events
-            .push(Event::Mode(ModeEvent::Autoresearch(event)));
+            .push(WorkflowEvent::Mode(ModeEvent::Autoresearch(event)));
     }
 
     /// Proposes a contract, and asks its person.
-    pub(super) fn contract(&mut self, by: Option<Identity>, contract: &Contract) {
+    pub(super) fn contract(&mut self, by: Option<ReviewerIdentity>, contract: &Contract) {
         self.fact(AutoresearchEvent::ContractDrafted {
             by,
             contract: Box::new(contract.clone()),
@@ -68,7 +72,7 @@ impl<'a> Draft<'a> {
     }
 
     /// Takes a drafted contract, or says what is wrong with it.
-    pub(super) fn answered(&mut self, by: &Identity, answer: &ModeAnswer) {
+    pub(super) fn answered(&mut self, by: &ReviewerIdentity, answer: &ModeAnswer) {
         let ModeAnswer::Autoresearch(AutoresearchAnswer::Contract(contract)) = answer else {
             return self.refuse(AutoresearchRole::Drafter, "a contract was asked for");
         };
@@ -95,16 +99,16 @@ impl<'a> Draft<'a> {
 
     /// Holds the workflow up, unless something does already.
     pub(super) fn block(&mut self, reason: String, unblock: String) {
-        if self.workflow.status == Status::Active {
-            self.events.push(Event::Blocked { reason, unblock });
+        if self.workflow.status == WorkflowStatus::Active {
+            self.events.push(WorkflowEvent::Blocked { reason, unblock });
         }
     }
 
     /// Lets it go on, where something holds it up.
     pub(super) fn unblock(&mut self) {
-        if self.workflow.status == Status::Blocked {
+        if self.workflow.status == WorkflowStatus::Blocked {
             evolve::unblocked(&mut self.now);
-            self.events.push(Event::Unblocked {});
+            self.events.push(WorkflowEvent::Unblocked {});
         }
     }
 
@@ -115,7 +119,7 @@ impl<'a> Draft<'a> {
 
     /// Adds what Kapi saw of a script at a commit.
     pub(super) fn saw(&mut self, kind: &str, script: &str, run: &ScriptRun, commit: &str) {
-        let evidence = Box::new(Evidence {
+        let evidence = Box::new(WorkflowEvidence {
             weight: Weight::Validation,
             kind: kind.to_owned(),
             summary: format!("{script} {} in {} ms", run.words(), run.duration_ms),
@@ -130,6 +134,7 @@ impl<'a> Draft<'a> {
             verifier: None,
             at_ms: self.given.now_ms,
         });
-        self.events.push(Event::EvidenceRecorded { evidence });
+        self.events
+            .push(WorkflowEvent::EvidenceRecorded { evidence });
     }
 }

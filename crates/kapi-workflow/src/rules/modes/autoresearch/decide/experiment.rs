@@ -9,7 +9,7 @@ use kapi_core::glob::covers;
 use kapi_core::text::one_line;
 
 use crate::rules::decide::TEXT_BYTES_MAX;
-use crate::rules::denied::Why;
+use crate::rules::denied::WorkflowRule;
 use crate::rules::evidence::BASELINE;
 use crate::rules::modes::ModeAnswer;
 use crate::rules::modes::autoresearch::answer::{AutoresearchAnswer, Experiment};
@@ -31,7 +31,10 @@ const IDEAS_MAX: usize = 10;
 const NAMED_MAX: usize = 5;
 
 /// Takes what a segment is compared with.
-pub(super) fn baseline(draft: &mut Draft<'_>, measured: &MeasurementReport) -> Result<(), Why> {
+pub(super) fn baseline(
+    draft: &mut Draft<'_>,
+    measured: &MeasurementReport,
+) -> Result<(), WorkflowRule> {
     let contract = contract(draft)?;
     is_of(measured, draft.now.head())?;
     let judged = match verdict::baseline(&contract, measured) {
@@ -115,7 +118,10 @@ pub(super) fn proposed(draft: &mut Draft<'_>, proposed: &ProposalReport) {
 }
 
 /// Takes a measurement of the candidate, and decides about it where the rule has an answer.
-pub(super) fn measured(draft: &mut Draft<'_>, measured: &MeasurementReport) -> Result<(), Why> {
+pub(super) fn measured(
+    draft: &mut Draft<'_>,
+    measured: &MeasurementReport,
+) -> Result<(), WorkflowRule> {
     let contract = contract(draft)?;
     let candidate = draft.now.candidate.as_ref();
     is_of(
@@ -123,7 +129,7 @@ pub(super) fn measured(draft: &mut Draft<'_>, measured: &MeasurementReport) -> R
         candidate.map_or("", |candidate| &candidate.commit),
     )?;
     let best = draft.now.best().and_then(|run| run.metric);
-    let best = best.ok_or_else(|| Why::Malformed {
+    let best = best.ok_or_else(|| WorkflowRule::Malformed {
         rule: "judge a measurement without a baseline".to_owned(),
     })?;
     draft.fact(AutoresearchEvent::Measured {
@@ -293,20 +299,20 @@ fn note(draft: &mut Draft<'_>, ideas: &[String]) {
     }
 }
 
-fn contract(draft: &Draft<'_>) -> Result<Box<Contract>, Why> {
+fn contract(draft: &Draft<'_>) -> Result<Box<Contract>, WorkflowRule> {
     let contract = draft.now.contract.clone();
-    contract.ok_or_else(|| Why::Malformed {
+    contract.ok_or_else(|| WorkflowRule::Malformed {
         rule: "measure without a contract".to_owned(),
     })
 }
 
 /// What was measured has to be what was asked for.
-pub(super) fn is_of(measured: &MeasurementReport, commit: &str) -> Result<(), Why> {
+pub(super) fn is_of(measured: &MeasurementReport, commit: &str) -> Result<(), WorkflowRule> {
     let is_empty = measured.samples.is_empty() && measured.against.is_empty();
     if measured.commit == commit && !is_empty {
         return Ok(());
     }
-    Err(Why::Malformed {
+    Err(WorkflowRule::Malformed {
         rule: format!(
             "take a measurement of {} with {} samples for one of {commit}",
             measured.commit,

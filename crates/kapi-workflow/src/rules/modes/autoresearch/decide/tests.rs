@@ -3,12 +3,12 @@
 use kapi_check::rules::measure::number::Number;
 use kapi_core::actor::Actor;
 use kapi_core::usage::Usage;
-use kapi_core::workflow_status::Status;
+use kapi_core::workflow_status::WorkflowStatus;
 
-use crate::rules::command::Command;
+use crate::rules::command::WorkflowCommand;
 use crate::rules::documents::documents;
-use crate::rules::effect::{Action, next};
-use crate::rules::event::Event;
+use crate::rules::effect::{WorkflowAction, next};
+use crate::rules::event::WorkflowEvent;
 use crate::rules::modes::ModeAnswer;
 use crate::rules::modes::autoresearch::answer::{AutoresearchAnswer, Experiment};
 use crate::rules::modes::autoresearch::command::AutoresearchCommand;
@@ -19,12 +19,12 @@ use crate::rules::modes::autoresearch::fixture::{
 };
 use crate::rules::modes::autoresearch::history::History;
 use crate::rules::modes::autoresearch::run::RunStatus;
-use crate::rules::outcome::{Outcome, RestorationReport};
+use crate::rules::outcome::{RestorationReport, WorkflowOutcome};
+use crate::rules::scenario::{WorkflowTestScenario, agent, human, identity, terms};
 use crate::rules::state::Workflow;
-use crate::rules::story::{Story, agent, human, identity, terms};
 
 fn finish(search: &mut Search) {
-    search.tell(AutoresearchCommand::Finish {});
+    search.send(AutoresearchCommand::Finish {});
     search.settle();
 }
 
@@ -65,7 +65,7 @@ fn only_real_gains_are_kept_and_finished() {
     finish(&mut search);
     assert_eq!(search.workflow().phase(), ("finalize", Some("verify")));
     search.measure(&[80.0]);
-    let Action::Split(wanted) = &next(search.workflow())[0].action else {
+    let WorkflowAction::Split(wanted) = &next(search.workflow())[0].action else {
         panic!("it is taken apart");
     };
     let parts: Vec<_> = wanted
@@ -87,7 +87,7 @@ fn only_real_gains_are_kept_and_finished() {
         ]
     );
     search.0.perform(split(search.workflow()));
-    assert_eq!(search.workflow().status, Status::Completed);
+    assert_eq!(search.workflow().status, WorkflowStatus::Completed);
     let proof = search
         .workflow()
         .evidence
@@ -102,7 +102,7 @@ fn a_search_without_a_gain_is_complete_without_a_branch() {
     let mut search = Search::at_propose();
     search.experiment("a", "src/a.rs", 100.0);
     finish(&mut search);
-    assert_eq!(search.workflow().status, Status::Completed);
+    assert_eq!(search.workflow().status, WorkflowStatus::Completed);
     assert_eq!(search.search().ended, Some(Ending::Finished));
     assert!(search.search().branches.is_empty());
 }
@@ -116,10 +116,10 @@ fn a_decision_is_recorded_before_anything_is_done_and_counted_once() {
     assert_eq!(search.search().runs.len(), 2);
     assert_eq!(search.workflow().phase(), ("run", Some("decide")));
     // Whoever reports the same measurement again reports what nobody waits for.
-    let outcome = Box::new(Outcome::Measured(Box::new(measured("a", &[90.0]))));
-    let again = Command::Report { effect, outcome };
+    let outcome = Box::new(WorkflowOutcome::Measured(Box::new(measured("a", &[90.0]))));
+    let again = WorkflowCommand::Report { effect, outcome };
     assert!(search.0.ask(&Actor::Engine, &again).is_err());
-    let Action::Restore(wanted) = &next(search.workflow())[0].action else {
+    let WorkflowAction::Restore(wanted) = &next(search.workflow())[0].action else {
         panic!("it is carried out");
     };
     let keep = wanted.keep.as_ref().unwrap();
@@ -144,28 +144,28 @@ fn what_is_not_where_it_belongs_is_not_taken_for_restored() {
     search.propose("a", "src/a.rs");
     search.measure(&[110.0]);
     let effect = next(search.workflow())[0].id.clone();
-    search.0.tell(
+    search.0.send(
         &Actor::Engine,
-        &Command::Intend {
+        &WorkflowCommand::Intend {
             effect: effect.clone(),
         },
     );
     for (commit, tree) in [("base", "tree-a"), ("a", "tree-base")] {
-        let outcome = Box::new(Outcome::Restored(RestorationReport {
+        let outcome = Box::new(WorkflowOutcome::Restored(RestorationReport {
             commit: commit.to_owned(),
             tree: tree.to_owned(),
             n_removed: 0,
         }));
         let effect = effect.clone();
-        let told = search
+        let reported = search
             .0
-            .ask(&Actor::Engine, &Command::Report { effect, outcome });
-        assert!(told.is_err(), "{commit} {tree}");
+            .ask(&Actor::Engine, &WorkflowCommand::Report { effect, outcome });
+        assert!(reported.is_err(), "{commit} {tree}");
     }
     let outcome = Box::new(restored(search.workflow()));
     search
         .0
-        .tell(&Actor::Engine, &Command::Report { effect, outcome });
+        .send(&Actor::Engine, &WorkflowCommand::Report { effect, outcome });
     assert_eq!(search.workflow().phase(), ("run", Some("propose")));
 }
 
@@ -216,14 +216,14 @@ fn crashes_and_broken_checks_are_put_back_with_the_reason() {
     let mut bad = measured("a", &[1.0]);
     bad.samples[0].run = ended(Some(139), false);
     search.propose("a", "src/a.rs");
-    search.0.perform(Outcome::Measured(Box::new(bad)));
+    search.0.perform(WorkflowOutcome::Measured(Box::new(bad)));
     let run = search.search().runs.last().unwrap().clone();
     assert_eq!((run.status, run.metric), (RunStatus::Crash, None));
     search.settle();
     let mut wrong = measured("b", &[1.0]);
     wrong.checks = Some(ended(Some(1), false));
     search.propose("b", "src/b.rs");
-    search.0.perform(Outcome::Measured(Box::new(wrong)));
+    search.0.perform(WorkflowOutcome::Measured(Box::new(wrong)));
     let run = search.search().runs.last().unwrap().clone();
     assert_eq!(run.status, RunStatus::ChecksFailed);
     search.settle();
@@ -244,14 +244,14 @@ fn a_baseline_that_does_not_hold_asks_for_a_person() {
     let mut search = Search::with(contract());
     let mut bad = measured("base", &[100.0]);
     bad.checks = Some(ended(Some(1), false));
-    search.0.perform(Outcome::Measured(Box::new(bad)));
+    search.0.perform(WorkflowOutcome::Measured(Box::new(bad)));
     let blocked = search.workflow().blocked.clone().unwrap();
     assert_eq!(
         blocked.reason,
         "nothing can be compared with where the branch is: checks.sh exited with 1"
     );
     assert!(search.search().runs.is_empty());
-    search.0.tell(&human(), &Command::Unblock {});
+    search.0.send(&human(), &WorkflowCommand::Unblock {});
     search.measure(&[100.0]);
     search.settle();
     assert_eq!(search.workflow().phase(), ("run", Some("propose")));
@@ -299,17 +299,17 @@ fn an_agent_without_ideas_ends_the_search_and_one_without_a_change_is_told() {
 fn three_refused_answers_ask_for_a_person() {
     let mut search = Search::at_propose();
     for _ in 0..3 {
-        search.0.perform(Outcome::Unreadable {
+        search.0.perform(WorkflowOutcome::Unreadable {
             by: identity("r1"),
             why: "there is no block of JSON".to_owned(),
             usage: Usage::default(),
         });
-        if search.workflow().status == Status::Active {
+        if search.workflow().status == WorkflowStatus::Active {
             search.settle();
         }
     }
-    assert_eq!(search.workflow().status, Status::Blocked);
-    search.0.tell(&human(), &Command::Unblock {});
+    assert_eq!(search.workflow().status, WorkflowStatus::Blocked);
+    search.0.send(&human(), &WorkflowCommand::Unblock {});
     search.settle();
     assert_eq!(
         search.experiment("a", "src/a.rs", 90.0).status,
@@ -322,11 +322,11 @@ fn another_contract_is_another_segment_with_another_baseline() {
     let mut search = Search::at_propose();
     search.experiment("a", "src/a.rs", 50.0);
     let text = "Count comparisons instead.".to_owned();
-    search.0.tell(&human(), &Command::Revise { text });
+    search.0.send(&human(), &WorkflowCommand::Revise { text });
     assert_eq!(search.workflow().phase(), ("contract", Some("draft")));
     let mut other = contract();
     other.metric.name = "comparisons".to_owned();
-    search.tell(AutoresearchCommand::Draft {
+    search.send(AutoresearchCommand::Draft {
         contract: Box::new(other),
     });
     search.0.approve();
@@ -337,7 +337,7 @@ fn another_contract_is_another_segment_with_another_baseline() {
     for sample in &mut base.samples {
         sample.readings[0].name = "comparisons".to_owned();
     }
-    search.0.perform(Outcome::Measured(Box::new(base)));
+    search.0.perform(WorkflowOutcome::Measured(Box::new(base)));
     assert_eq!(search.search().best().unwrap().metric, Number::new(300.0));
     assert_eq!(search.search().gains().count(), 1, "what was kept stays");
 }
@@ -350,9 +350,9 @@ fn a_decision_to_keep_is_carried_out_whatever_is_asked_meanwhile() {
         search.measure(&[50.0]);
         if ask == "revise" {
             let text = "Something else.".to_owned();
-            search.0.tell(&human(), &Command::Revise { text });
+            search.0.send(&human(), &WorkflowCommand::Revise { text });
         } else {
-            search.tell(AutoresearchCommand::Finish {});
+            search.send(AutoresearchCommand::Finish {});
         }
         search.settle();
         assert_eq!(
@@ -365,15 +365,15 @@ fn a_decision_to_keep_is_carried_out_whatever_is_asked_meanwhile() {
 
 #[test]
 fn a_contract_is_drafted_by_an_agent_and_only_a_person_gives_one() {
-    let mut story = Story::begin(&start(terms()));
+    let mut scenario = WorkflowTestScenario::begin(&start(terms()));
     let mut bad = contract();
     bad.runs = 0;
     let answer =
         |contract| ModeAnswer::Autoresearch(AutoresearchAnswer::Contract(Box::new(contract)));
-    story.answer(answer(bad));
-    assert!(story.workflow().pending.is_none());
-    story.answer(answer(contract()));
-    let pending = story.workflow().pending.clone().unwrap();
+    scenario.answer(answer(bad));
+    assert!(scenario.workflow().pending.is_none());
+    scenario.answer(answer(contract()));
+    let pending = scenario.workflow().pending.clone().unwrap();
     assert_eq!(
         pending.decision.words(),
         "contract.md, benchmark.sh and checks.sh"
@@ -381,23 +381,23 @@ fn a_contract_is_drafted_by_an_agent_and_only_a_person_gives_one() {
     for actor in [agent(), Actor::Engine] {
         let contract = Box::new(contract());
         let given = AutoresearchCommand::Draft { contract }.into();
-        assert!(story.ask(&actor, &given).is_err());
+        assert!(scenario.ask(&actor, &given).is_err());
         let finish = AutoresearchCommand::Finish {}.into();
-        assert!(story.ask(&actor, &finish).is_err());
+        assert!(scenario.ask(&actor, &finish).is_err());
     }
-    story.approve();
-    assert_eq!(story.workflow().phase(), ("run", Some("baseline")));
+    scenario.approve();
+    assert_eq!(scenario.workflow().phase(), ("run", Some("baseline")));
 }
 
 #[test]
 fn one_byte_of_a_script_asks_for_another_approval() {
     let drafted = |benchmark: &str| {
-        let mut story = Story::begin(&start(terms()));
+        let mut scenario = WorkflowTestScenario::begin(&start(terms()));
         let mut contract = contract();
         benchmark.clone_into(&mut contract.benchmark);
         let contract = Box::new(contract);
-        story.tell(&human(), &AutoresearchCommand::Draft { contract }.into());
-        story.workflow().pending.clone().unwrap().sha256
+        scenario.send(&human(), &AutoresearchCommand::Draft { contract }.into());
+        scenario.workflow().pending.clone().unwrap().sha256
     };
     assert_ne!(drafted("sh bench/run.sh"), drafted("sh bench/run2.sh"));
 }
@@ -409,13 +409,13 @@ fn a_confirmed_rule_measures_again_and_pairs_are_measured_against_the_parent() {
     let mut search = Search::measured_from(strict);
     search.propose("a", "src/a.rs");
     search.measure(&[90.0]);
-    let Action::Measure(wanted) = &next(search.workflow())[0].action else {
+    let WorkflowAction::Measure(wanted) = &next(search.workflow())[0].action else {
         panic!("it is measured again");
     };
     assert_eq!((wanted.commit.as_str(), &wanted.checks), ("a", &None));
     let mut again = measured("a", &[91.0]);
     again.checks = None;
-    search.0.perform(Outcome::Measured(Box::new(again)));
+    search.0.perform(WorkflowOutcome::Measured(Box::new(again)));
     assert_eq!(
         search.search().runs.last().unwrap().metric,
         Number::new(90.5)
@@ -424,7 +424,7 @@ fn a_confirmed_rule_measures_again_and_pairs_are_measured_against_the_parent() {
     paired.rule.keep = Keep::Paired;
     let mut search = Search::measured_from(paired);
     search.propose("a", "src/a.rs");
-    let Action::Measure(wanted) = &next(search.workflow())[0].action else {
+    let WorkflowAction::Measure(wanted) = &next(search.workflow())[0].action else {
         panic!("it is measured");
     };
     assert_eq!(wanted.against.as_deref(), Some("base"));
@@ -432,7 +432,7 @@ fn a_confirmed_rule_measures_again_and_pairs_are_measured_against_the_parent() {
 
 #[test]
 fn what_another_tool_recorded_is_told_and_compared_with_nothing_of_ours() {
-    let mut story = Story::begin(&start(terms()));
+    let mut scenario = WorkflowTestScenario::begin(&start(terms()));
     let mut history = History::default();
     for (line, text) in (1..).zip([
         r#"{"type":"config","name":"parse","metricName":"ms","metricUnit":"ms","bestDirection":"lower"}"#,
@@ -444,12 +444,12 @@ fn what_another_tool_recorded_is_told_and_compared_with_nothing_of_ours() {
     assert_eq!(history.runs[1].metric, None, "a crash has no metric");
     history.ideas = vec!["Use a map".to_owned()];
     let history = Box::new(history);
-    story.tell(&human(), &AutoresearchCommand::Import { history }.into());
+    scenario.send(&human(), &AutoresearchCommand::Import { history }.into());
     let contract = Box::new(contract());
-    story.tell(&human(), &AutoresearchCommand::Draft { contract }.into());
-    story.approve();
-    let mut search = Search(story);
-    search.0.perform(Outcome::Prepared {
+    scenario.send(&human(), &AutoresearchCommand::Draft { contract }.into());
+    scenario.approve();
+    let mut search = Search(scenario);
+    search.0.perform(WorkflowOutcome::Prepared {
         branch: "b".to_owned(),
         worktree: "/wt".to_owned(),
         baseline: None,
@@ -457,11 +457,11 @@ fn what_another_tool_recorded_is_told_and_compared_with_nothing_of_ours() {
     search.measure(&[100.0]);
     assert_eq!(search.search().segment, 1);
     assert_eq!(search.search().best().unwrap().number, 3);
-    let Action::Restore(_) = &next(search.workflow())[0].action else {
+    let WorkflowAction::Restore(_) = &next(search.workflow())[0].action else {
         panic!("the worktree is proved first");
     };
     search.settle();
-    let Action::Propose(wanted) = &next(search.workflow())[0].action else {
+    let WorkflowAction::Propose(wanted) = &next(search.workflow())[0].action else {
         panic!("an agent is asked");
     };
     assert!(
@@ -507,7 +507,7 @@ fn ideas_are_kept_once_and_marked_when_they_were_tried() {
     let mut search = Search::at_propose();
     for idea in ["Use a map", " Use a map "] {
         let idea = idea.to_owned();
-        search.tell(AutoresearchCommand::Note { idea });
+        search.send(AutoresearchCommand::Note { idea });
     }
     let mut said = experiment("a map");
     said.idea = Some(1);
@@ -526,18 +526,18 @@ fn a_stale_measurement_changes_nothing() {
     let mut search = Search::at_propose();
     search.propose("a", "src/a.rs");
     let effect = next(search.workflow())[0].id.clone();
-    search.0.tell(
+    search.0.send(
         &Actor::Engine,
-        &Command::Intend {
+        &WorkflowCommand::Intend {
             effect: effect.clone(),
         },
     );
-    search.tell(AutoresearchCommand::Finish {});
-    let outcome = Box::new(Outcome::Measured(Box::new(measured("a", &[1.0]))));
+    search.send(AutoresearchCommand::Finish {});
+    let outcome = Box::new(WorkflowOutcome::Measured(Box::new(measured("a", &[1.0]))));
     let events = search
         .0
-        .tell(&Actor::Engine, &Command::Report { effect, outcome });
-    let is_ours = |event: &Event| matches!(event, Event::Mode(_));
+        .send(&Actor::Engine, &WorkflowCommand::Report { effect, outcome });
+    let is_ours = |event: &WorkflowEvent| matches!(event, WorkflowEvent::Mode(_));
     assert!(!events.iter().any(is_ours), "{events:?}");
     assert_eq!(search.search().gains().count(), 0);
 }
@@ -553,7 +553,7 @@ fn a_log_reads_back_as_it_was_written() {
     let mut folded = None;
     for event in &search.0.events {
         let line = serde_json::to_string(event).unwrap();
-        let read: Event = serde_json::from_str(&line).unwrap();
+        let read: WorkflowEvent = serde_json::from_str(&line).unwrap();
         assert_eq!(read, *event);
         crate::rules::evolve::evolve(&mut folded, &read);
     }
@@ -561,7 +561,7 @@ fn a_log_reads_back_as_it_was_written() {
     let decided = search.0.events.iter().find(|event| {
         matches!(
             event,
-            Event::Mode(crate::rules::modes::ModeEvent::Autoresearch(
+            WorkflowEvent::Mode(crate::rules::modes::ModeEvent::Autoresearch(
                 AutoresearchEvent::SearchEnded { .. }
             ))
         )

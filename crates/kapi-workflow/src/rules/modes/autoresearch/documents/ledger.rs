@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use kapi_check::rules::measure::number::Number;
 use kapi_core::text::one_line;
-use kapi_core::value::Value;
+use kapi_core::value::KernelValue;
 
 use crate::rules::modes::autoresearch::contract::Metric;
 use crate::rules::modes::autoresearch::run::{Run, RunStatus};
@@ -30,11 +30,11 @@ pub(super) fn text(workflow: &Workflow, search: &Autoresearch) -> String {
     text
 }
 
-fn line(text: &mut String, fields: Vec<(&str, Value)>) {
+fn line(text: &mut String, fields: Vec<(&str, KernelValue)>) {
     let fields = fields
         .into_iter()
         .map(|(name, value)| (name.to_owned(), value));
-    text.push_str(&Value::Map(fields.collect()).to_json());
+    text.push_str(&KernelValue::Map(fields.collect()).to_json());
     text.push('\n');
 }
 
@@ -49,25 +49,25 @@ fn metric_of<'a>(search: &'a Autoresearch, run: &Run) -> Option<&'a Metric> {
     }
 }
 
-fn config(workflow: &Workflow, metric: Option<&Metric>) -> Vec<(&'static str, Value)> {
+fn config(workflow: &Workflow, metric: Option<&Metric>) -> Vec<(&'static str, KernelValue)> {
     let mut fields = vec![
-        ("type", Value::Text("config".to_owned())),
-        ("name", Value::Text(one_line(&workflow.purpose))),
+        ("type", KernelValue::Text("config".to_owned())),
+        ("name", KernelValue::Text(one_line(&workflow.purpose))),
     ];
     if let Some(metric) = metric {
         fields.extend([
-            ("metricName", Value::Text(metric.name.clone())),
-            ("metricUnit", Value::Text(metric.unit.clone())),
+            ("metricName", KernelValue::Text(metric.name.clone())),
+            ("metricUnit", KernelValue::Text(metric.unit.clone())),
             (
                 "bestDirection",
-                Value::Text(metric.direction.as_str().to_owned()),
+                KernelValue::Text(metric.direction.as_str().to_owned()),
             ),
         ]);
     }
     fields
 }
 
-fn entry(search: &Autoresearch, run: &Run) -> Vec<(&'static str, Value)> {
+fn entry(search: &Autoresearch, run: &Run) -> Vec<(&'static str, KernelValue)> {
     let metric = metric_of(search, run);
     let confidence = metric.and_then(|metric| confidence_at(search, metric, run.number));
     let others = run
@@ -78,39 +78,39 @@ fn entry(search: &Autoresearch, run: &Run) -> Vec<(&'static str, Value)> {
     let mut asi = BTreeMap::new();
     let mut say = |name: &str, text: &str| {
         if !text.is_empty() {
-            asi.insert(name.to_owned(), Value::Text(text.to_owned()));
+            asi.insert(name.to_owned(), KernelValue::Text(text.to_owned()));
         }
     };
     say("hypothesis", &run.hypothesis);
     if run.status != RunStatus::Keep {
         say("rollback_reason", &run.reason);
     }
-    let text = |text: &str| Value::Text(text.to_owned());
+    let text = |text: &str| KernelValue::Text(text.to_owned());
     let mut fields = vec![
-        ("run", Value::Integer(i64::from(run.number))),
+        ("run", KernelValue::Integer(i64::from(run.number))),
         ("commit", text(&run.commit)),
         ("metric", number(run.metric)),
-        ("metrics", Value::Map(others.collect())),
+        ("metrics", KernelValue::Map(others.collect())),
         ("status", text(run.status.as_str())),
         ("description", text(&run.description)),
-        ("timestamp", Value::Integer(run.at_ms)),
-        ("segment", Value::Integer(i64::from(run.segment))),
+        ("timestamp", KernelValue::Integer(run.at_ms)),
+        ("segment", KernelValue::Integer(i64::from(run.segment))),
         ("confidence", number(confidence)),
         ("reason", text(&run.reason)),
         ("tree", text(&run.tree)),
-        ("samples", Value::List(samples.collect())),
+        ("samples", KernelValue::List(samples.collect())),
         (
             "benchmarkMs",
-            Value::Integer(i64::try_from(run.benchmark_ms).unwrap_or(i64::MAX)),
+            KernelValue::Integer(i64::try_from(run.benchmark_ms).unwrap_or(i64::MAX)),
         ),
     ];
     if !asi.is_empty() {
-        fields.push(("asi", Value::Map(asi)));
+        fields.push(("asi", KernelValue::Map(asi)));
     }
     fields
 }
 
-fn number(number: Option<Number>) -> Value {
-    let number = number.and_then(|number| Value::from_float(number.get()));
-    number.unwrap_or(Value::Null)
+fn number(number: Option<Number>) -> KernelValue {
+    let number = number.and_then(|number| KernelValue::from_float(number.get()));
+    number.unwrap_or(KernelValue::Null)
 }

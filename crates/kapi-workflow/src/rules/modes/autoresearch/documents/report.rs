@@ -7,12 +7,12 @@ use crate::rules::modes::autoresearch::decide::short;
 use crate::rules::modes::autoresearch::run::{Run, RunStatus};
 use crate::rules::modes::autoresearch::state::Autoresearch;
 use crate::rules::modes::autoresearch::summary::{shown, summary};
-use crate::rules::report::{Report, approval_line, one_line};
+use crate::rules::report::{DecisionReport, approval_line, one_line};
 use crate::rules::state::Workflow;
 
 /// Returns the document.
 pub(super) fn text(workflow: &Workflow, search: &Autoresearch) -> String {
-    let report = Report {
+    let report = DecisionReport {
         scope: scope(workflow, search),
         inputs: inputs(workflow, search),
         conditions: conditions(workflow, search),

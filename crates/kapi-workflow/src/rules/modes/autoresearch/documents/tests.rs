@@ -3,10 +3,10 @@
 use crate::rules::documents::documents;
 use crate::rules::modes::autoresearch::command::AutoresearchCommand;
 use crate::rules::modes::autoresearch::fixture::{Search, contract, start};
-use crate::rules::story::{Story, human, terms};
+use crate::rules::scenario::{WorkflowTestScenario, human, terms};
 
-fn document(story: &Story, name: &str) -> String {
-    let all = documents(story.workflow());
+fn document(scenario: &WorkflowTestScenario, name: &str) -> String {
+    let all = documents(scenario.workflow());
     let found = all.into_iter().find(|document| document.name == name);
     found.unwrap().text
 }
@@ -17,11 +17,11 @@ fn the_contract_says_everything_that_an_approval_fixes() {
     limited.wall_ms = Some(90 * 60_000);
     limited.usd_micros = Some(2_500_000);
     limited.protect = vec!["Cargo.lock".to_owned()];
-    let mut story = Story::begin(&start(limited));
+    let mut scenario = WorkflowTestScenario::begin(&start(limited));
     let contract = Box::new(contract());
-    story.tell(&human(), &AutoresearchCommand::Draft { contract }.into());
+    scenario.send(&human(), &AutoresearchCommand::Draft { contract }.into());
     assert_eq!(
-        document(&story, "contract.md"),
+        document(&scenario, "contract.md"),
         "# Experiment contract 003-sort-faster
 
 ## Objective
@@ -69,23 +69,23 @@ limit or breaks a check is put back. Another contract needs another approval and
 baseline of its own.
 "
     );
-    assert_eq!(document(&story, "benchmark.sh"), "sh bench/run.sh\n");
-    assert_eq!(document(&story, "checks.sh"), "sh tests/run.sh\n");
+    assert_eq!(document(&scenario, "benchmark.sh"), "sh bench/run.sh\n");
+    assert_eq!(document(&scenario, "checks.sh"), "sh tests/run.sh\n");
 }
 
 #[test]
 fn a_contract_without_checks_leaves_no_script_of_another() {
-    let mut story = Story::begin(&start(terms()));
+    let mut scenario = WorkflowTestScenario::begin(&start(terms()));
     let mut unchecked = contract();
     unchecked.checks = None;
     unchecked.no_checks = Some("It only\nprints.".to_owned());
     let contract = Box::new(unchecked);
-    story.tell(&human(), &AutoresearchCommand::Draft { contract }.into());
+    scenario.send(&human(), &AutoresearchCommand::Draft { contract }.into());
     assert_eq!(
-        document(&story, "checks.sh"),
+        document(&scenario, "checks.sh"),
         "# There are no checks: It only prints.\n"
     );
-    let risks = &story.workflow().pending.as_ref().unwrap().risks;
+    let risks = &scenario.workflow().pending.as_ref().unwrap().risks;
     assert_eq!(
         risks,
         &["nothing but the metric is checked: It only\nprints"]

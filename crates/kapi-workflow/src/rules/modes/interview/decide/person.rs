@@ -3,13 +3,13 @@
 //! Only here does an answer become a person's.
 
 use crate::rules::decide::{said, wrong_phase};
-use crate::rules::denied::Why;
-use crate::rules::event::Event;
-use crate::rules::given::Given;
+use crate::rules::decision_context::DecisionContext;
+use crate::rules::denied::WorkflowRule;
+use crate::rules::event::WorkflowEvent;
 use crate::rules::modes::interview::command::InterviewCommand;
 use crate::rules::modes::interview::decide::interview_event;
 use crate::rules::modes::interview::event::InterviewEvent;
-use crate::rules::modes::interview::round::{Answer, Provenance, Round};
+use crate::rules::modes::interview::round::{InterviewAnswer, Provenance, Round};
 use crate::rules::modes::interview::state::{Interview, InterviewPhase};
 use crate::rules::state::Workflow;
 
@@ -31,7 +31,7 @@ pub(super) fn is_open<'interview>(
     interview: &'interview Interview,
     round: u32,
     action: &'static str,
-) -> Result<&'interview Round, Why> {
+) -> Result<&'interview Round, WorkflowRule> {
     let Some(open) = interview.open() else {
         return Err(wrong_phase(workflow, action));
     };
@@ -40,7 +40,7 @@ pub(super) fn is_open<'interview>(
             "{action}: round {round} is not open, but round {}",
             open.number
         );
-        return Err(Why::Malformed { rule });
+        return Err(WorkflowRule::Malformed { rule });
     }
     Ok(open)
 }
@@ -49,8 +49,8 @@ pub(super) fn answer(
     workflow: &Workflow,
     interview: &Interview,
     command: &InterviewCommand,
-    given: &Given,
-) -> Result<Vec<Event>, Why> {
+    given: &DecisionContext,
+) -> Result<Vec<WorkflowEvent>, WorkflowRule> {
     let action = "answer a question";
     let InterviewCommand::Answer {
         round,
@@ -63,7 +63,7 @@ pub(super) fn answer(
     let open = is_open(workflow, interview, *round, action)?;
     if !provenance.is_persons() {
         let rule = "answer for the user: the repository and assumptions cannot";
-        return Err(Why::Malformed {
+        return Err(WorkflowRule::Malformed {
             rule: rule.to_owned(),
         });
     }
@@ -82,7 +82,7 @@ pub(super) fn answer(
         (Provenance::Person, true) => Provenance::PersonAccepted,
         (provenance, _) => *provenance,
     };
-    let answer = Answer {
+    let answer = InterviewAnswer {
         text,
         provenance,
         refs: Vec::new(),
@@ -112,7 +112,10 @@ fn is_yes(text: &str) -> bool {
 }
 
 /// An open question is taken back by it: the next step restates or drafts.
-pub(super) fn enough(workflow: &Workflow, interview: &Interview) -> Result<Vec<Event>, Why> {
+pub(super) fn enough(
+    workflow: &Workflow,
+    interview: &Interview,
+) -> Result<Vec<WorkflowEvent>, WorkflowRule> {
     match interview.phase {
         InterviewPhase::Asking | InterviewPhase::Awaiting | InterviewPhase::Restating => {}
         InterviewPhase::Spec | InterviewPhase::Branch | InterviewPhase::Linked => {
@@ -130,7 +133,11 @@ pub(super) fn enough(workflow: &Workflow, interview: &Interview) -> Result<Vec<E
 }
 
 /// Returns a person's words as a round of their own.
-pub(super) fn remarked(interview: &Interview, text: &str, given: &Given) -> Event {
+pub(super) fn remarked(
+    interview: &Interview,
+    text: &str,
+    given: &DecisionContext,
+) -> WorkflowEvent {
     interview_event(InterviewEvent::Remarked {
         round: interview.next_round(),
         text: text.to_owned(),
@@ -139,7 +146,11 @@ pub(super) fn remarked(interview: &Interview, text: &str, given: &Given) -> Even
 }
 
 /// Returns what lets the interview go on from what was drafted.
-pub(super) fn reopened(interview: &Interview, reason: &str, given: &Given) -> Vec<Event> {
+pub(super) fn reopened(
+    interview: &Interview,
+    reason: &str,
+    given: &DecisionContext,
+) -> Vec<WorkflowEvent> {
     let reopened = InterviewEvent::Reopened {
         reason: reason.to_owned(),
     };

@@ -3,18 +3,20 @@
 //! The rule's words go back to the interviewer.
 
 use crate::rules::decide::{asked, folded};
-use crate::rules::event::Event;
-use crate::rules::given::Given;
+use crate::rules::decision_context::DecisionContext;
+use crate::rules::event::WorkflowEvent;
 use crate::rules::modes::Body;
 use crate::rules::modes::interview::decide::interview_event;
 use crate::rules::modes::interview::draft;
 use crate::rules::modes::interview::draft::RESTATEMENTS_MAX;
 use crate::rules::modes::interview::event::InterviewEvent;
-use crate::rules::modes::interview::round::{Answer, Contradiction, Provenance, Question};
+use crate::rules::modes::interview::round::{
+    Contradiction, InterviewAnswer, InterviewQuestion, Provenance,
+};
 use crate::rules::modes::interview::score::{ANSWERED_MIN, Clarity, Score};
 use crate::rules::modes::interview::spec::APPROVE_SPEC;
 use crate::rules::modes::interview::state::Interview;
-use crate::rules::modes::interview::step::{Fact, Found, Next, Step};
+use crate::rules::modes::interview::step::{Contradictions, Fact, InterviewIntent, InterviewStep};
 use crate::rules::state::Workflow;
 
 /// The most rounds of an interview.
@@ -37,9 +39,9 @@ const CONTRADICTIONS_MAX: usize = 100;
 pub(super) fn step(
     workflow: &Workflow,
     interview: &Interview,
-    step: &Step,
-    given: &Given,
-) -> Result<Vec<Event>, String> {
+    step: &InterviewStep,
+    given: &DecisionContext,
+) -> Result<Vec<WorkflowEvent>, String> {
     let mut events = facts(interview, &step.facts, given)?;
     let now = after(workflow, interview, &events);
     events.extend(contradictions(&now, &step.contradictions)?);
@@ -48,9 +50,9 @@ pub(super) fn step(
     }
     let now = after(workflow, interview, &events);
     match &step.next {
-        Next::Ask { question, settles } => events.push(ask(&now, question, settles)?),
-        Next::Restate { goal } => events.push(restate(&now, goal)?),
-        Next::Draft { spec } => {
+        InterviewIntent::Ask { question, settles } => events.push(ask(&now, question, settles)?),
+        InterviewIntent::Restate { goal } => events.push(restate(&now, goal)?),
+        InterviewIntent::Draft { spec } => {
             draft::check(&now, spec)?;
             let risks = draft::risks(&now, spec);
             let spec = spec.clone();
@@ -63,7 +65,7 @@ pub(super) fn step(
 }
 
 /// Returns the interview as it will stand after some events.
-fn after(workflow: &Workflow, interview: &Interview, events: &[Event]) -> Interview {
+fn after(workflow: &Workflow, interview: &Interview, events: &[WorkflowEvent]) -> Interview {
     if let Body::Interview(after) = folded(workflow, events).body {
         *after
     } else {
@@ -71,7 +73,11 @@ fn after(workflow: &Workflow, interview: &Interview, events: &[Event]) -> Interv
     }
 }
 
-fn facts(interview: &Interview, facts: &[Fact], given: &Given) -> Result<Vec<Event>, String> {
+fn facts(
+    interview: &Interview,
+    facts: &[Fact],
+    given: &DecisionContext,
+) -> Result<Vec<WorkflowEvent>, String> {
     if facts.is_empty() {
         return Ok(Vec::new());
     }
@@ -104,7 +110,7 @@ fn facts(interview: &Interview, facts: &[Fact], given: &Given) -> Result<Vec<Eve
         events.push(interview_event(InterviewEvent::FactFound {
             round,
             question: fact.question.clone(),
-            answer: Answer {
+            answer: InterviewAnswer {
                 text: fact.answer.clone(),
                 provenance: Provenance::Repository,
                 refs: fact.refs.clone(),
@@ -124,7 +130,10 @@ fn is_inside(path: &str) -> bool {
         && path.split('/').all(|part| part != "..")
 }
 
-fn contradictions(interview: &Interview, found: &[Found]) -> Result<Vec<Event>, String> {
+fn contradictions(
+    interview: &Interview,
+    found: &[Contradictions],
+) -> Result<Vec<WorkflowEvent>, String> {
     let mut events = Vec::new();
     for found in found {
         text("a contradiction", &found.text, QUESTION_BYTES_MAX)?;
@@ -164,7 +173,7 @@ fn score(
     interview: &Interview,
     clarity: Clarity,
     reasons: &[String],
-) -> Result<Option<Event>, String> {
+) -> Result<Option<WorkflowEvent>, String> {
     if !clarity.is_sound() {
         return Err("give clarity in thousandths, 0 to 1000".to_owned());
     }
@@ -185,7 +194,11 @@ fn score(
     })))
 }
 
-fn ask(interview: &Interview, question: &Question, settles: &[u32]) -> Result<Event, String> {
+fn ask(
+    interview: &Interview,
+    question: &InterviewQuestion,
+    settles: &[u32],
+) -> Result<WorkflowEvent, String> {
     if interview.is_enough {
         return Err("ask nothing more: the user ended the questions; restate or draft".into());
     }
@@ -228,14 +241,14 @@ fn ask(interview: &Interview, question: &Question, settles: &[u32]) -> Result<Ev
 
 /// Counts the question marks that end something.
 fn questions(text: &str) -> usize {
-    let ends = |(place, _): &(usize, &str)| {
-        let after = text.get(place + 1..).unwrap_or_default();
+    let ends = |(location, _): &(usize, &str)| {
+        let after = text.get(location + 1..).unwrap_or_default();
         after.chars().next().is_none_or(char::is_whitespace)
     };
     text.match_indices('?').filter(ends).count()
 }
 
-fn restate(interview: &Interview, goal: &str) -> Result<Event, String> {
+fn restate(interview: &Interview, goal: &str) -> Result<WorkflowEvent, String> {
     text("a goal", goal, QUESTION_BYTES_MAX)?;
     if goal.trim().contains('\n') {
         return Err("say the goal in one line".to_owned());

@@ -2,17 +2,17 @@
 //!
 //! Generated from state alone; the interviewer's reasons are marked as its own.
 
-use kapi_core::link::Relation;
+use kapi_core::link::WorkflowRelation;
 
 use crate::rules::modes::interview::draft;
-use crate::rules::modes::interview::round::{Provenance, Reply};
+use crate::rules::modes::interview::round::{Provenance, QuestionReply};
 use crate::rules::modes::interview::state::Interview;
 use crate::rules::next_command::next_commands;
-use crate::rules::report::{Report, approval_line, one_line};
+use crate::rules::report::{DecisionReport, approval_line, one_line};
 use crate::rules::state::Workflow;
 
-pub(super) fn report(workflow: &Workflow, interview: &Interview) -> Report {
-    Report {
+pub(super) fn report(workflow: &Workflow, interview: &Interview) -> DecisionReport {
+    DecisionReport {
         scope: vec![
             format!("Purpose: {}", one_line(&workflow.purpose)),
             "Decision: whether spec.md describes what is wanted, and how to continue.".to_owned(),
@@ -100,7 +100,8 @@ fn options(workflow: &Workflow, interview: &Interview) -> Vec<String> {
         "continue in Ralph (a build) or Autoresearch (a metric)".to_owned(),
     ];
     for round in &interview.rounds {
-        if let (Some(proposed), Reply::Answered(answer)) = (&round.question.proposed, &round.reply)
+        if let (Some(proposed), QuestionReply::Answered(answer)) =
+            (&round.question.proposed, &round.reply)
             && answer.provenance != Provenance::PersonAccepted
         {
             lines.push(format!(
@@ -134,10 +135,10 @@ fn chosen(workflow: &Workflow) -> Vec<String> {
             .links
             .iter()
             .filter_map(|link| match link.relation {
-                Relation::Successor => {
+                WorkflowRelation::Successor => {
                     Some(format!("continues in {} {}", link.mode, link.workflow))
                 }
-                Relation::Context | Relation::IntegratedBy => None,
+                WorkflowRelation::Context | WorkflowRelation::IntegratedBy => None,
             }),
     );
     if workflow.approvals.is_empty() {
@@ -216,7 +217,7 @@ fn follow_up(workflow: &Workflow, interview: &Interview) -> Vec<String> {
     let deferred = interview
         .rounds
         .iter()
-        .filter(|round| matches!(round.reply, Reply::Deferred { .. }));
+        .filter(|round| matches!(round.reply, QuestionReply::Deferred { .. }));
     lines.extend(
         deferred.map(|round| format!("left for later: {}", one_line(&round.question.text))),
     );

@@ -6,42 +6,42 @@ use kapi_core::mode::Mode;
 
 use crate::rules::documents::documents;
 use crate::rules::modes::interview::command::InterviewCommand;
-use crate::rules::modes::interview::story::{
+use crate::rules::modes::interview::scenario::{
     GOAL, agree, ask, draft, drafted, fact, interview, item, of, propose, says, spec, talk,
     to_interview,
 };
-use crate::rules::story::{Story, agent, hash, human};
+use crate::rules::scenario::{WorkflowTestScenario, agent, hash, human};
 
-fn document(story: &Story, name: &str) -> String {
-    let all = documents(story.workflow());
+fn document(scenario: &WorkflowTestScenario, name: &str) -> String {
+    let all = documents(scenario.workflow());
     let found = all.into_iter().find(|document| document.name == name);
     found.unwrap_or_else(|| panic!("there is no {name}")).text
 }
 
 /// An interview with a fact, a question that waits, a revision and a draft.
-fn told() -> Story {
-    let mut story = interview();
+fn reported() -> WorkflowTestScenario {
+    let mut scenario = interview();
     let mut step = ask("What hurts?\n# Not a title");
     step.facts = vec![fact("Which runner?")];
-    story.tell(&agent(), &propose(step));
-    story.tell(&human(), &says(2, "Lost sign-ins."));
-    story.tell(&agent(), &propose(ask("How long are sessions kept?")));
+    scenario.send(&agent(), &propose(step));
+    scenario.send(&human(), &says(2, "Lost sign-ins."));
+    scenario.send(&agent(), &propose(ask("How long are sessions kept?")));
     let defer = InterviewCommand::Defer {
         round: 3,
         reason: Some("ask the owner".to_owned()),
     };
-    story.tell(&human(), &to_interview(defer));
-    agree(&mut story, GOAL);
+    scenario.send(&human(), &to_interview(defer));
+    agree(&mut scenario, GOAL);
     let mut spec = spec(GOAL, &[0, 2]);
     spec.context.push(item("Tests run with nextest.", &[1]));
-    story.tell(&agent(), &propose(draft(spec)));
-    story
+    scenario.send(&agent(), &propose(draft(spec)));
+    scenario
 }
 
 #[test]
 fn a_spec_says_on_what_everything_rests() {
     assert_eq!(
-        document(&told(), "spec.md"),
+        document(&reported(), "spec.md"),
         "# Spec 001-recover-session\n\n\
          ## Purpose\n\n> Recover the session after a crash\n\n\
          ## Goal\n\n> Sign-in survives a crash.\n\n\
@@ -65,23 +65,23 @@ fn a_spec_says_on_what_everything_rests() {
 
 #[test]
 fn a_spec_keeps_its_bytes_from_being_shown_to_being_carried_out() {
-    let mut story = told();
-    let shown = document(&story, "spec.md");
-    let pending = story.workflow().pending.as_ref().unwrap();
+    let mut scenario = reported();
+    let shown = document(&scenario, "spec.md");
+    let pending = scenario.workflow().pending.as_ref().unwrap();
     assert_eq!(pending.sha256, hash(shown.as_bytes()));
-    story.approve();
-    assert_eq!(document(&story, "spec.md"), shown);
+    scenario.approve();
+    assert_eq!(document(&scenario, "spec.md"), shown);
     let branch = InterviewCommand::Branch {
         mode: Mode::Ralph,
         workflow: GoalId::parse("002-build").unwrap(),
     };
-    story.tell(&Actor::Engine, &to_interview(branch));
-    assert_eq!(document(&story, "spec.md"), shown);
+    scenario.send(&Actor::Engine, &to_interview(branch));
+    assert_eq!(document(&scenario, "spec.md"), shown);
 }
 
 #[test]
 fn the_rounds_say_who_answered() {
-    let text = document(&told(), "interview.md");
+    let text = document(&reported(), "interview.md");
     for line in [
         "# Interview 001-recover-session\n",
         "Started by somebody on 2026-11-18; active, phase spec.\n",
@@ -98,9 +98,9 @@ fn the_rounds_say_who_answered() {
 
 #[test]
 fn a_decision_report_has_every_section() {
-    let mut story = told();
-    story.approve();
-    let text = document(&story, "decision-report.md");
+    let mut scenario = reported();
+    scenario.approve();
+    let text = document(&scenario, "decision-report.md");
     let titles: Vec<&str> = text.lines().filter(|line| line.starts_with('#')).collect();
     assert_eq!(
         titles,
@@ -137,10 +137,10 @@ fn a_decision_report_has_every_section() {
 
 #[test]
 fn before_a_draft_there_is_no_spec() {
-    let mut story = interview();
-    talk(&mut story, "Fast?", "Yes.");
-    assert_eq!(of(&story).rounds.len(), 1);
-    let names: Vec<String> = documents(story.workflow())
+    let mut scenario = interview();
+    talk(&mut scenario, "Fast?", "Yes.");
+    assert_eq!(of(&scenario).rounds.len(), 1);
+    let names: Vec<String> = documents(scenario.workflow())
         .into_iter()
         .map(|document| document.name)
         .collect();

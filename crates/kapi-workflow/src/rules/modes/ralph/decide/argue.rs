@@ -9,29 +9,36 @@ use kapi_core::quote::head;
 
 use crate::rules::branch::BranchType;
 use crate::rules::decide::asked;
-use crate::rules::event::Event;
+use crate::rules::event::WorkflowEvent;
 use crate::rules::evidence::Weight;
-use crate::rules::identity::Identity;
+use crate::rules::identity::ReviewerIdentity;
 use crate::rules::modes::ModeAnswer;
 use crate::rules::modes::ralph::answer::RalphAnswer;
 use crate::rules::modes::ralph::decide::close;
-use crate::rules::modes::ralph::decide::draft::{Draft, evidence};
+use crate::rules::modes::ralph::decide::draft::{DecisionDraft, evidence};
 use crate::rules::modes::ralph::event::RalphEvent;
-use crate::rules::modes::ralph::plan::sound::{Fault, ITEMS_MAX, LONG_BYTES_MAX, doubts, sound};
+use crate::rules::modes::ralph::plan::sound::{
+    ITEMS_MAX, LONG_BYTES_MAX, PlanFault, doubts, sound,
+};
 use crate::rules::modes::ralph::plan::{
-    ATTEMPTS_MAX, Attempt, Consensus, Objections, Plan, Synthesis,
+    ATTEMPTS_MAX, Attempt, Consensus, Objections, RalphPlan, Synthesis,
 };
 use crate::rules::modes::ralph::role::RalphRole;
 use crate::rules::modes::ralph::spec::APPROVE_PLAN;
 use crate::rules::modes::ralph::state::Ralph;
-use crate::rules::pending::{Approval, Means};
+use crate::rules::pending::{DecisionApproval, Means};
 use crate::rules::terms::PlanApproval;
 
 /// The most bytes of what a refused answer is told.
 const WHY_BYTES_MAX: usize = 4 * 1024;
 
 /// Takes an answer, or says what is wrong with it.
-pub(super) fn answered(draft: &mut Draft<'_>, role: RalphRole, by: &Identity, answer: &ModeAnswer) {
+pub(super) fn answered(
+    draft: &mut DecisionDraft<'_>,
+    role: RalphRole,
+    by: &ReviewerIdentity,
+    answer: &ModeAnswer,
+) {
     let taken = match (role, answer) {
         (RalphRole::Thesis, ModeAnswer::Ralph(RalphAnswer::Thesis(plan))) => {
             thesis(draft, by, plan)
@@ -55,7 +62,11 @@ pub(super) fn answered(draft: &mut Draft<'_>, role: RalphRole, by: &Identity, an
     }
 }
 
-fn thesis(draft: &mut Draft<'_>, by: &Identity, plan: &Plan) -> Result<(), String> {
+fn thesis(
+    draft: &mut DecisionDraft<'_>,
+    by: &ReviewerIdentity,
+    plan: &RalphPlan,
+) -> Result<(), String> {
     check_plan(draft, plan)?;
     let cycle = draft.now.cycle;
     let before = draft.now.attempts.last();
@@ -70,7 +81,11 @@ fn thesis(draft: &mut Draft<'_>, by: &Identity, plan: &Plan) -> Result<(), Strin
     Ok(())
 }
 
-fn antithesis(draft: &mut Draft<'_>, by: &Identity, said: &Objections) -> Result<(), String> {
+fn antithesis(
+    draft: &mut DecisionDraft<'_>,
+    by: &ReviewerIdentity,
+    said: &Objections,
+) -> Result<(), String> {
     let (cycle, attempt) = speaks_first(&draft.now, by)?;
     let texts = said.objections.iter().map(|objection| &objection.text);
     let mut texts = texts.chain([&said.strongest, &said.tension]);
@@ -89,7 +104,11 @@ fn antithesis(draft: &mut Draft<'_>, by: &Identity, said: &Objections) -> Result
     Ok(())
 }
 
-fn synthesis(draft: &mut Draft<'_>, by: &Identity, said: &Synthesis) -> Result<(), String> {
+fn synthesis(
+    draft: &mut DecisionDraft<'_>,
+    by: &ReviewerIdentity,
+    said: &Synthesis,
+) -> Result<(), String> {
     let (cycle, attempt) = speaks_first(&draft.now, by)?;
     let n_objections = draft.now.attempts.last().and_then(|attempt| {
         let (_, objections) = attempt.antithesis.as_ref()?;
@@ -129,11 +148,11 @@ fn is_bad(text: &str) -> bool {
     text.trim().is_empty() || text.len() > LONG_BYTES_MAX
 }
 
-fn check_plan(draft: &Draft<'_>, plan: &Plan) -> Result<(), String> {
+fn check_plan(draft: &DecisionDraft<'_>, plan: &RalphPlan) -> Result<(), String> {
     let ralph = &draft.now;
     let spec = ralph.spec.as_deref();
     sound(plan, spec, &draft.workflow.terms, branch_type(ralph)).map_err(|faults| {
-        let lines: Vec<String> = faults.iter().map(Fault::to_string).collect();
+        let lines: Vec<String> = faults.iter().map(PlanFault::to_string).collect();
         lines.join("\n")
     })
 }
@@ -148,7 +167,7 @@ pub(super) fn branch_type(ralph: &Ralph) -> Option<BranchType> {
 }
 
 /// Returns cycle and attempt that are argued about; nobody speaks twice in one.
-fn speaks_first(ralph: &Ralph, by: &Identity) -> Result<(u32, u32), String> {
+fn speaks_first(ralph: &Ralph, by: &ReviewerIdentity) -> Result<(u32, u32), String> {
     let attempt = ralph.attempts.last();
     let Some(attempt) = attempt.filter(|attempt| attempt.cycle == ralph.cycle) else {
         return Err("there is no plan to discuss".to_owned());
@@ -169,7 +188,7 @@ fn speaks_first(ralph: &Ralph, by: &Identity) -> Result<(u32, u32), String> {
 }
 
 /// Proposes the plan of the cycle: to the person, or approves it where they did so in advance.
-fn propose(draft: &mut Draft<'_>) {
+fn propose(draft: &mut DecisionDraft<'_>) {
     let cycle = draft.now.cycle;
     let Some(attempt) = best(&draft.now.attempts, cycle).cloned() else {
         return;
@@ -203,14 +222,14 @@ fn propose(draft: &mut Draft<'_>) {
     let decision = APPROVE_PLAN;
     let is_covered = risks.is_empty() && !draft.now.must_ask;
     let asked = asked(draft.workflow, &draft.events, decision, risks, draft.given);
-    let Event::DecisionAsked { pending } = &asked else {
+    let WorkflowEvent::DecisionAsked { pending } = &asked else {
         return;
     };
     let sha256 = pending.sha256.clone();
     draft.events.push(asked);
     match draft.workflow.terms.plan_approval {
-        PlanApproval::InAdvance if is_covered => draft.approved(Event::Approved {
-            approval: Approval {
+        PlanApproval::InAdvance if is_covered => draft.approved(WorkflowEvent::Approved {
+            approval: DecisionApproval {
                 decision,
                 sha256,
                 means: Means::InAdvance,

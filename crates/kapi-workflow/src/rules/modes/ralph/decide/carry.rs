@@ -5,18 +5,18 @@
 use kapi_check::rules::proof::verify_report::VerifyReport;
 use kapi_check::rules::proof::verify_run::VerifyRun;
 use kapi_core::quote::tail;
-use kapi_goal::rules::state::Status as GoalStatus;
+use kapi_goal::rules::state::GoalStatus;
 
-use crate::rules::changed::Changed;
+use crate::rules::changed::LandedPaths;
 use crate::rules::conflict::Settlement;
-use crate::rules::denied::Why;
-use crate::rules::evidence::{BASELINE, Evidence, NAMED, STRAYED, Weight};
-use crate::rules::modes::ralph::decide::draft::{Draft, evidence};
+use crate::rules::denied::WorkflowRule;
+use crate::rules::evidence::{BASELINE, NAMED, STRAYED, Weight, WorkflowEvidence};
+use crate::rules::modes::ralph::decide::draft::{DecisionDraft, evidence};
 use crate::rules::modes::ralph::decide::short;
 use crate::rules::modes::ralph::event::RalphEvent;
 use crate::rules::modes::ralph::state::TaskState;
 use crate::rules::modes::ralph::touch;
-use crate::rules::outcome::Outcome;
+use crate::rules::outcome::WorkflowOutcome;
 
 /// How often in a row a task is sent back before a person is asked.
 pub(super) const SENT_BACK_MAX: u32 = 4;
@@ -25,11 +25,11 @@ const OUTPUT_BYTES_MAX: usize = 2_000;
 /// The most characters of a reason.
 const REASON_BYTES_MAX: usize = 4_000;
 /// The most paths that are named of those that a task changed beside its own.
-const PATHS_TOLD_MAX: usize = 20;
+const PATHS_REPORTED_MAX: usize = 20;
 
 /// Takes how a goal came to rest.
-pub(super) fn rested(draft: &mut Draft<'_>, state: &TaskState, outcome: &Outcome) {
-    let Outcome::Rested {
+pub(super) fn rested(draft: &mut DecisionDraft<'_>, state: &TaskState, outcome: &WorkflowOutcome) {
+    let WorkflowOutcome::Rested {
         goal,
         status,
         commit,
@@ -65,8 +65,8 @@ pub(super) fn rested(draft: &mut Draft<'_>, state: &TaskState, outcome: &Outcome
 }
 
 /// Takes where the branch is with a task, and names what it changed beside the plan's paths.
-pub(super) fn landed(draft: &mut Draft<'_>, state: &TaskState, outcome: &Outcome) {
-    let Outcome::Landed {
+pub(super) fn landed(draft: &mut DecisionDraft<'_>, state: &TaskState, outcome: &WorkflowOutcome) {
+    let WorkflowOutcome::Landed {
         head,
         tree,
         merged,
@@ -109,13 +109,13 @@ pub(super) fn landed(draft: &mut Draft<'_>, state: &TaskState, outcome: &Outcome
 
 /// Returns the evidence that a task changed paths that the plan does not give it, and whose they are.
 fn strayed(
-    draft: &Draft<'_>,
+    draft: &DecisionDraft<'_>,
     state: &TaskState,
-    changed: &Changed,
+    changed: &LandedPaths,
     head: &str,
-) -> Option<Evidence> {
+) -> Option<WorkflowEvidence> {
     let outside = touch::outside(&state.task, changed);
-    let first = outside.get(..PATHS_TOLD_MAX.min(outside.len()))?;
+    let first = outside.get(..PATHS_REPORTED_MAX.min(outside.len()))?;
     if first.is_empty() {
         return None;
     }
@@ -148,7 +148,7 @@ fn strayed(
 }
 
 /// Takes that a commit does not fit: its owner does it again, a few times.
-pub(super) fn conflicted(draft: &mut Draft<'_>, state: &TaskState, paths: &[String]) {
+pub(super) fn conflicted(draft: &mut DecisionDraft<'_>, state: &TaskState, paths: &[String]) {
     let task = state.task.id.clone();
     draft.conflict(&task, paths);
     if state.sent_back >= SENT_BACK_MAX {
@@ -164,7 +164,10 @@ pub(super) fn conflicted(draft: &mut Draft<'_>, state: &TaskState, paths: &[Stri
 }
 
 /// Takes the verification of what landed merged; what does not hold is its last owner's.
-pub(super) fn verified(draft: &mut Draft<'_>, report: &VerifyReport) -> Result<(), Why> {
+pub(super) fn verified(
+    draft: &mut DecisionDraft<'_>,
+    report: &VerifyReport,
+) -> Result<(), WorkflowRule> {
     let owner = draft.now.unverified.clone();
     record(draft, report, "run")?;
     let Some(state) = owner.and_then(|id| draft.now.tasks.get(&id).cloned()) else {
@@ -186,7 +189,7 @@ pub(super) fn verified(draft: &mut Draft<'_>, report: &VerifyReport) -> Result<(
 }
 
 /// Records what the checks said on the base. It speaks for nothing: it is what the end stands beside.
-pub(super) fn began_with(draft: &mut Draft<'_>, report: &VerifyReport) {
+pub(super) fn began_with(draft: &mut DecisionDraft<'_>, report: &VerifyReport) {
     for run in &report.runs {
         let how = if run.passed() {
             "already passes on the base"
@@ -206,10 +209,14 @@ pub(super) fn began_with(draft: &mut Draft<'_>, report: &VerifyReport) {
 }
 
 /// Records a verification of the branch, with evidence for every command.
-pub(super) fn record(draft: &mut Draft<'_>, report: &VerifyReport, phase: &str) -> Result<(), Why> {
+pub(super) fn record(
+    draft: &mut DecisionDraft<'_>,
+    report: &VerifyReport,
+    phase: &str,
+) -> Result<(), WorkflowRule> {
     let head = draft.now.branch.as_ref().map(|branch| branch.head.as_str());
     if head != Some(report.commit.as_str()) {
-        return Err(Why::Malformed {
+        return Err(WorkflowRule::Malformed {
             rule: format!(
                 "accept a verification of {}: the branch is at {}",
                 report.commit,

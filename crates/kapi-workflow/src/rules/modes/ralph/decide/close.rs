@@ -5,26 +5,28 @@
 //! words are told, and prove nothing.
 
 use kapi_check::rules::proof::verify_report::VerifyReport;
-use kapi_goal::rules::plan::task::TaskId;
+use kapi_goal::rules::plan::task::PlanTaskId;
 
-use crate::rules::denied::Why;
-use crate::rules::event::Event;
-use crate::rules::evidence::{Evidence, Weight};
-use crate::rules::identity::Identity;
+use crate::rules::denied::WorkflowRule;
+use crate::rules::event::WorkflowEvent;
+use crate::rules::evidence::{Weight, WorkflowEvidence};
+use crate::rules::identity::ReviewerIdentity;
 use crate::rules::modes::ralph::answer::Accounting;
-use crate::rules::modes::ralph::decide::draft::{Draft, evidence};
+use crate::rules::modes::ralph::decide::draft::{DecisionDraft, evidence};
 use crate::rules::modes::ralph::decide::{carry, short};
-use crate::rules::modes::ralph::event::{Accepted, RalphEvent};
+use crate::rules::modes::ralph::event::{AcceptedCriterion, RalphEvent};
 use crate::rules::modes::ralph::plan::sound::{ITEMS_MAX, LONG_BYTES_MAX, SHORT_BYTES_MAX};
 use crate::rules::modes::ralph::plan::{Criterion, FINDING_PREFIX, Isolation, PlanTask};
-use crate::rules::modes::ralph::review::{Finding, Findings, REVIEWS_MAX, Review, Verdict};
+use crate::rules::modes::ralph::review::{
+    REVIEWS_MAX, Review, ReviewFinding, ReviewFindings, ReviewVerdict,
+};
 use crate::rules::modes::ralph::state::{Ralph, Stand};
 
 /// Takes a review, or says what is wrong with it.
 pub(super) fn reviewed(
-    draft: &mut Draft<'_>,
-    by: &Identity,
-    said: &Findings,
+    draft: &mut DecisionDraft<'_>,
+    by: &ReviewerIdentity,
+    said: &ReviewFindings,
 ) -> Result<(), String> {
     check_identity(&draft.now, by)?;
     let findings = sorted(said);
@@ -67,8 +69,8 @@ pub(super) fn reviewed(
         review: review.clone(),
     });
     match verdict {
-        Verdict::Approve => {}
-        Verdict::Changes => {
+        ReviewVerdict::Approve => {}
+        ReviewVerdict::Changes => {
             let wanted = review.findings.findings.iter();
             let texts: Vec<String> = wanted
                 .filter(|f| f.holds_back())
@@ -81,13 +83,13 @@ pub(super) fn reviewed(
                 because,
             );
         }
-        Verdict::Replan => draft.plan_anew(review.findings.replan.unwrap_or_default(), true),
+        ReviewVerdict::Replan => draft.plan_anew(review.findings.replan.unwrap_or_default(), true),
     }
     Ok(())
 }
 
 /// Nobody reviews what they planned or objected to under the same run, or reviews twice.
-fn check_identity(ralph: &Ralph, by: &Identity) -> Result<(), String> {
+fn check_identity(ralph: &Ralph, by: &ReviewerIdentity) -> Result<(), String> {
     let planners = ralph.attempts.iter().flat_map(|attempt| {
         let thesis = attempt.thesis.as_ref().map(|(by, _)| by);
         let antithesis = attempt.antithesis.as_ref().map(|(by, _)| by);
@@ -105,7 +107,7 @@ fn check_identity(ralph: &Ralph, by: &Identity) -> Result<(), String> {
 }
 
 /// Correctness before simplicity, and no simplification holds anything back.
-fn sorted(said: &Findings) -> Findings {
+fn sorted(said: &ReviewFindings) -> ReviewFindings {
     let mut findings = said.clone();
     for finding in &mut findings.findings {
         finding.must_fix = finding.holds_back();
@@ -114,9 +116,9 @@ fn sorted(said: &Findings) -> Findings {
     findings
 }
 
-fn check_findings(findings: &Findings) -> Result<(), String> {
+fn check_findings(findings: &ReviewFindings) -> Result<(), String> {
     let is_bad = |text: &str, most: usize| text.trim().is_empty() || text.len() > most;
-    let malformed = |finding: &Finding| {
+    let malformed = |finding: &ReviewFinding| {
         is_bad(&finding.title, SHORT_BYTES_MAX)
             || is_bad(&finding.detail, LONG_BYTES_MAX)
             || finding
@@ -136,11 +138,12 @@ fn check_findings(findings: &Findings) -> Result<(), String> {
         ));
     }
     match (findings.approve, findings.verdict()) {
-        (true, Verdict::Approve) | (false, Verdict::Changes | Verdict::Replan) => Ok(()),
-        (true, Verdict::Changes | Verdict::Replan) => {
+        (true, ReviewVerdict::Approve)
+        | (false, ReviewVerdict::Changes | ReviewVerdict::Replan) => Ok(()),
+        (true, ReviewVerdict::Changes | ReviewVerdict::Replan) => {
             Err("approve is true, but a finding has must_fix or the plan is wrong".to_owned())
         }
-        (false, Verdict::Approve) => Err(
+        (false, ReviewVerdict::Approve) => Err(
             "approve is false, but no finding except simplifications has must_fix: name what \
              prevents approval, or approve"
                 .to_owned(),
@@ -148,18 +151,21 @@ fn check_findings(findings: &Findings) -> Result<(), String> {
     }
 }
 
-fn finding_text(finding: &Finding) -> String {
-    let place = match (&finding.file, finding.line) {
+fn finding_text(finding: &ReviewFinding) -> String {
+    let location = match (&finding.file, finding.line) {
         (Some(file), Some(line)) => format!(" ({file}:{line})"),
         (Some(file), None) => format!(" ({file})"),
         (None, _) => String::new(),
     };
     let category = finding.category.words();
-    format!("{category}: {}{place}\n\n{}", finding.title, finding.detail)
+    format!(
+        "{category}: {}{location}\n\n{}",
+        finding.title, finding.detail
+    )
 }
 
 /// Plans a task that mends, a few times; then a person is asked.
-fn fix(draft: &mut Draft<'_>, title: String, because: String) {
+fn fix(draft: &mut DecisionDraft<'_>, title: String, because: String) {
     if draft.now.mends.saturating_add(1) >= REVIEWS_MAX {
         let n = draft.now.mends.saturating_add(1);
         let reason = format!("fixes were needed {n} times in a row. {because}");
@@ -170,7 +176,7 @@ fn fix(draft: &mut Draft<'_>, title: String, because: String) {
         draft.block(reason, unblock);
         return;
     }
-    let is_fix = |id: &TaskId| id.as_str().starts_with(FINDING_PREFIX);
+    let is_fix = |id: &PlanTaskId| id.as_str().starts_with(FINDING_PREFIX);
     let now = draft.now.tasks.keys().filter(|id| is_fix(id)).count();
     let n = now
         + draft
@@ -180,7 +186,7 @@ fn fix(draft: &mut Draft<'_>, title: String, because: String) {
             .filter(|task| is_fix(&task.task))
             .count()
         + 1;
-    let Ok(id) = TaskId::parse(&format!("{FINDING_PREFIX}{n:03}")) else {
+    let Ok(id) = PlanTaskId::parse(&format!("{FINDING_PREFIX}{n:03}")) else {
         return;
     };
     let task = PlanTask {
@@ -218,7 +224,10 @@ fn whole(ralph: &Ralph) -> Vec<String> {
 }
 
 /// Takes the verification of everything.
-pub(super) fn verified(draft: &mut Draft<'_>, report: &VerifyReport) -> Result<(), Why> {
+pub(super) fn verified(
+    draft: &mut DecisionDraft<'_>,
+    report: &VerifyReport,
+) -> Result<(), WorkflowRule> {
     carry::record(draft, report, "closeout")?;
     if !report.passed() {
         let because = format!("The closeout failed.\n\n{}", carry::said_by(report));
@@ -232,7 +241,7 @@ pub(super) fn verified(draft: &mut Draft<'_>, report: &VerifyReport) -> Result<(
 }
 
 /// Takes the account and completes, or says what is wrong with it.
-pub(super) fn accounted(draft: &mut Draft<'_>, said: &Accounting) -> Result<(), String> {
+pub(super) fn accounted(draft: &mut DecisionDraft<'_>, said: &Accounting) -> Result<(), String> {
     let Accounting {
         rationale,
         risks,
@@ -258,7 +267,7 @@ pub(super) fn accounted(draft: &mut Draft<'_>, said: &Accounting) -> Result<(), 
                 risks: risks.clone(),
                 follow_up: follow_up.clone(),
             });
-            draft.events.push(Event::Completed {});
+            draft.events.push(WorkflowEvent::Completed {});
         }
         Err(missing) => {
             let resume = draft.resume();
@@ -270,14 +279,14 @@ pub(super) fn accounted(draft: &mut Draft<'_>, said: &Accounting) -> Result<(), 
 }
 
 /// Puts to every criterion what speaks for it at the branch's last commit.
-fn acceptance(draft: &Draft<'_>) -> Result<Vec<Accepted>, String> {
+fn acceptance(draft: &DecisionDraft<'_>) -> Result<Vec<AcceptedCriterion>, String> {
     let ralph = &draft.now;
     let (Some(branch), Some(plan)) = (&ralph.branch, &ralph.plan) else {
         return Err("there is no branch or no plan".to_owned());
     };
     let at_head = format!("git:{}", branch.head);
     let evidence = &draft.workflow.evidence;
-    let is_proof = |e: &&Evidence| e.weight == Weight::Validation && e.reference == at_head;
+    let is_proof = |e: &&WorkflowEvidence| e.weight == Weight::Validation && e.reference == at_head;
     if !evidence
         .iter()
         .filter(is_proof)
@@ -295,7 +304,7 @@ fn acceptance(draft: &Draft<'_>) -> Result<Vec<Accepted>, String> {
         if numbers.is_empty() {
             return Err(format!("there is no evidence for {}", criterion.id));
         }
-        acceptance.push(Accepted {
+        acceptance.push(AcceptedCriterion {
             criterion: criterion.id.clone(),
             evidence: numbers,
         });
@@ -305,7 +314,12 @@ fn acceptance(draft: &Draft<'_>) -> Result<Vec<Accepted>, String> {
 
 /// A criterion's own command at the last commit; for one without, the last review and the goals of
 /// the tasks that serve it.
-fn speaks_for(ralph: &Ralph, criterion: &Criterion, found: &Evidence, at_head: &str) -> bool {
+fn speaks_for(
+    ralph: &Ralph,
+    criterion: &Criterion,
+    found: &WorkflowEvidence,
+    at_head: &str,
+) -> bool {
     if let Some(verify) = &criterion.verify {
         return found.weight == Weight::Validation
             && found.reference == at_head
@@ -314,7 +328,7 @@ fn speaks_for(ralph: &Ralph, criterion: &Criterion, found: &Evidence, at_head: &
     }
     if found.kind == "review" {
         return found.reference == at_head
-            && found.verdict.as_deref() == Some(Verdict::Approve.as_str());
+            && found.verdict.as_deref() == Some(ReviewVerdict::Approve.as_str());
     }
     ralph.tasks.values().any(|state| {
         let serves = state.task.criteria.contains(&criterion.id);

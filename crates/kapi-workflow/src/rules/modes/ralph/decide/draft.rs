@@ -3,14 +3,14 @@
 //! Knows which tasks may begin after every decision, and when nothing more can.
 
 use kapi_core::usage::Usage;
-use kapi_core::workflow_status::Status;
-use kapi_goal::rules::plan::task::TaskId;
-use kapi_goal::rules::state::Status as GoalStatus;
+use kapi_core::workflow_status::WorkflowStatus;
+use kapi_goal::rules::plan::task::PlanTaskId;
+use kapi_goal::rules::state::GoalStatus;
 
 use crate::rules::conflict::Settlement;
-use crate::rules::event::Event;
-use crate::rules::evidence::{Evidence, Weight};
-use crate::rules::given::Given;
+use crate::rules::decision_context::DecisionContext;
+use crate::rules::event::WorkflowEvent;
+use crate::rules::evidence::{Weight, WorkflowEvidence};
 use crate::rules::limits::Amounts;
 use crate::rules::modes::ModeEvent;
 use crate::rules::modes::ralph::decide::is_active;
@@ -26,22 +26,22 @@ use crate::rules::state::Workflow;
 pub(super) const REFUSED_MAX: usize = 3;
 
 /// A decision while it is made.
-pub(super) struct Draft<'a> {
+pub(super) struct DecisionDraft<'a> {
     /// The workflow before the decision.
     pub(super) workflow: &'a Workflow,
     /// The mode's own part as the events so far leave it.
     pub(super) now: Ralph,
     /// The events so far.
-    pub(super) events: Vec<Event>,
+    pub(super) events: Vec<WorkflowEvent>,
     /// What the decision is given from outside.
-    pub(super) given: &'a Given,
+    pub(super) given: &'a DecisionContext,
     /// What the outcome at hand says was used besides.
     used: Usage,
     is_blocked: bool,
 }
 
-impl<'a> Draft<'a> {
-    pub(super) fn new(workflow: &'a Workflow, ralph: &Ralph, given: &'a Given) -> Self {
+impl<'a> DecisionDraft<'a> {
+    pub(super) fn new(workflow: &'a Workflow, ralph: &Ralph, given: &'a DecisionContext) -> Self {
         Self {
             workflow,
             now: ralph.clone(),
@@ -60,26 +60,27 @@ impl<'a> Draft<'a> {
     /// Adds a fact of the mode.
     pub(super) fn ralph(&mut self, event: RalphEvent) {
         evolve::evolve(&mut self.now, &event);
-        self.events.push(Event::Mode(ModeEvent::Ralph(event)));
+        self.events
+            .push(WorkflowEvent::Mode(ModeEvent::Ralph(event)));
     }
 
     /// Adds the approval of the plan.
-    pub(super) fn approved(&mut self, event: Event) {
+    pub(super) fn approved(&mut self, event: WorkflowEvent) {
         evolve::approved(&mut self.now);
         self.events.push(event);
     }
 
     /// Adds evidence.
-    pub(super) fn evidence(&mut self, evidence: Evidence) {
-        self.events.push(Event::EvidenceRecorded {
+    pub(super) fn evidence(&mut self, evidence: WorkflowEvidence) {
+        self.events.push(WorkflowEvent::EvidenceRecorded {
             evidence: Box::new(evidence),
         });
     }
 
     /// Records that a task does not fit on the branch.
-    pub(super) fn conflict(&mut self, task: &TaskId, paths: &[String]) {
+    pub(super) fn conflict(&mut self, task: &PlanTaskId, paths: &[String]) {
         let head = self.now.branch.as_ref().map(|branch| branch.head.clone());
-        self.events.push(Event::ConflictFound {
+        self.events.push(WorkflowEvent::ConflictFound {
             what: task.to_string(),
             paths: paths.to_vec(),
             onto: head.unwrap_or_default(),
@@ -88,18 +89,18 @@ impl<'a> Draft<'a> {
     }
 
     /// Records what became of a task's conflicts, where any are open.
-    pub(super) fn settle_conflicts(&mut self, task: &TaskId, settlement: Settlement) {
+    pub(super) fn settle_conflicts(&mut self, task: &PlanTaskId, settlement: Settlement) {
         let what = task.to_string();
         let mut conflicts = self.workflow.conflicts.iter();
         if conflicts.any(|conflict| conflict.is_open_of(&what)) {
-            let settled = Event::ConflictSettled { what, settlement };
+            let settled = WorkflowEvent::ConflictSettled { what, settlement };
             self.events.push(settled);
         }
     }
 
     /// Returns to planning; what did not fit in the old plan is nobody's affair any more.
     pub(super) fn plan_anew(&mut self, reason: String, by_review: bool) {
-        let tasks: Vec<TaskId> = self.now.tasks.keys().cloned().collect();
+        let tasks: Vec<PlanTaskId> = self.now.tasks.keys().cloned().collect();
         for task in tasks {
             let settlement = Settlement {
                 by: "another plan".to_owned(),
@@ -116,16 +117,16 @@ impl<'a> Draft<'a> {
     pub(super) fn block(&mut self, reason: String, unblock: String) {
         if !self.is_blocked {
             self.is_blocked = true;
-            self.events.push(Event::Blocked { reason, unblock });
+            self.events.push(WorkflowEvent::Blocked { reason, unblock });
         }
     }
 
     /// Lets it go on, where something holds it up.
     pub(super) fn unblock(&mut self) {
-        if self.workflow.status == Status::Blocked {
+        if self.workflow.status == WorkflowStatus::Blocked {
             self.is_blocked = false;
             evolve::unblocked(&mut self.now);
-            self.events.push(Event::Unblocked {});
+            self.events.push(WorkflowEvent::Unblocked {});
         }
     }
 
@@ -260,9 +261,9 @@ pub(super) fn evidence(
     kind: &str,
     summary: String,
     reference: String,
-    given: &Given,
-) -> Evidence {
-    Evidence {
+    given: &DecisionContext,
+) -> WorkflowEvidence {
+    WorkflowEvidence {
         weight,
         kind: kind.to_owned(),
         summary,

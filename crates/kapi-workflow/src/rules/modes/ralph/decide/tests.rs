@@ -1,13 +1,13 @@
 //! Every way a build can go, and everything it denies.
 
 use kapi_core::actor::Actor;
-use kapi_core::workflow_status::Status;
-use kapi_goal::rules::plan::task::TaskId;
-use kapi_goal::rules::state::Status as GoalStatus;
+use kapi_core::workflow_status::WorkflowStatus;
+use kapi_goal::rules::plan::task::PlanTaskId;
+use kapi_goal::rules::state::GoalStatus;
 
-use crate::rules::command::Command;
-use crate::rules::denied::Why;
-use crate::rules::event::Event;
+use crate::rules::command::WorkflowCommand;
+use crate::rules::denied::WorkflowRule;
+use crate::rules::event::WorkflowEvent;
 use crate::rules::evidence::Weight;
 use crate::rules::modes::ralph::command::RalphCommand;
 use crate::rules::modes::ralph::event::RalphEvent;
@@ -17,11 +17,11 @@ use crate::rules::modes::ralph::fixture::{
     task_id, terms,
 };
 use crate::rules::modes::ralph::plan::Consensus;
-use crate::rules::modes::ralph::review::Category;
+use crate::rules::modes::ralph::review::FindingCategory;
 use crate::rules::modes::ralph::role::RalphRole;
 use crate::rules::modes::ralph::state::{RalphPhase, Stand};
 use crate::rules::modes::{ModeCommand, ModeEvent};
-use crate::rules::outcome::Outcome;
+use crate::rules::outcome::WorkflowOutcome;
 use crate::rules::pending::Means;
 use crate::rules::terms::PlanApproval;
 
@@ -32,10 +32,10 @@ mod run;
 mod strayed;
 
 /// Returns the facts of the mode among some events, by name.
-fn facts(events: &[Event]) -> Vec<String> {
-    let name = |event: &Event| {
+fn facts(events: &[WorkflowEvent]) -> Vec<String> {
+    let name = |event: &WorkflowEvent| {
         let json = serde_json::to_value(event).unwrap();
-        if matches!(event, Event::Mode(ModeEvent::Ralph(_))) {
+        if matches!(event, WorkflowEvent::Mode(ModeEvent::Ralph(_))) {
             let data = json.get("data").unwrap().as_object().unwrap();
             data.keys().next().unwrap().clone()
         } else {
@@ -49,26 +49,26 @@ fn facts(events: &[Event]) -> Vec<String> {
         .collect()
 }
 
-fn reopen() -> Command {
-    Command::Mode(ModeCommand::Ralph(RalphCommand::ReopenPlan {
+fn reopen() -> WorkflowCommand {
+    WorkflowCommand::Mode(ModeCommand::Ralph(RalphCommand::ReopenPlan {
         reason: "It is wrong.".to_owned(),
     }))
 }
 
-fn retry(task: &str) -> Command {
-    Command::Mode(ModeCommand::Ralph(RalphCommand::Retry {
+fn retry(task: &str) -> WorkflowCommand {
+    WorkflowCommand::Mode(ModeCommand::Ralph(RalphCommand::Retry {
         task: task_id(task),
     }))
 }
 
-fn revise() -> Command {
-    Command::Revise {
+fn revise() -> WorkflowCommand {
+    WorkflowCommand::Revise {
         text: "In another way.".to_owned(),
     }
 }
 
 /// Asks for something that is denied, and returns the rule's code. Nothing may have changed.
-fn denied(build: &Build, actor: &Actor, command: &Command) -> &'static str {
+fn denied(build: &Build, actor: &Actor, command: &WorkflowCommand) -> &'static str {
     let before = serde_json::to_string(&build.workflow).unwrap();
     let denied = build.try_ask(actor, command).unwrap_err();
     assert_eq!(serde_json::to_string(&build.workflow).unwrap(), before);
@@ -89,7 +89,10 @@ fn a_build_goes_from_its_purpose_to_its_end() {
     assert_eq!(build.wanted(), ["t001-verify-merged-a1"]);
     let events = build.verify(&[]);
     assert_eq!(facts(&events), ["head_verified", "review_asked"]);
-    let events = build.review(findings(vec![finding(Category::Simplification, true)]));
+    let events = build.review(findings(vec![finding(
+        FindingCategory::Simplification,
+        true,
+    )]));
     assert_eq!(
         facts(&events),
         ["reviewed"],
@@ -99,7 +102,7 @@ fn a_build_goes_from_its_purpose_to_its_end() {
     build.verify(&[]);
     let events = build.answer(RalphRole::Accountant, account());
     assert_eq!(facts(&events), ["accounted", "worker_closed", "completed"]);
-    assert_eq!(build.workflow.status, Status::Completed);
+    assert_eq!(build.workflow.status, WorkflowStatus::Completed);
     assert!(build.wanted().is_empty());
     let accepted = &build.ralph().account.as_ref().unwrap().acceptance;
     let said: Vec<Vec<&str>> = accepted
@@ -111,7 +114,12 @@ fn a_build_goes_from_its_purpose_to_its_end() {
         })
         .collect();
     assert_eq!(said, [vec!["git:h2"], vec!["git:h2"]]);
-    for command in [reopen(), retry("T-001"), revise(), Command::Unblock {}] {
+    for command in [
+        reopen(),
+        retry("T-001"),
+        revise(),
+        WorkflowCommand::Unblock {},
+    ] {
         assert_eq!(denied(&build, &human(), &command), "already_terminal");
     }
 }
@@ -147,7 +155,7 @@ fn what_is_asked_in_the_wrong_place_is_denied() {
     let run = Build::run(terms(), &in_a_row());
     assert_eq!(denied(&run, &human(), &retry("T-009")), "malformed");
     assert_eq!(denied(&run, &human(), &retry("T-001")), "not_ready");
-    let empty = Command::Mode(ModeCommand::Ralph(RalphCommand::ReopenPlan {
+    let empty = WorkflowCommand::Mode(ModeCommand::Ralph(RalphCommand::ReopenPlan {
         reason: " ".to_owned(),
     }));
     assert_eq!(denied(&run, &human(), &empty), "malformed");
@@ -158,6 +166,6 @@ fn an_outcome_of_another_kind_is_denied() {
     let mut build = Build::start(terms());
     let effect = build.intend("thesis");
     let outcome = Box::new(landed("h1", false));
-    let command = Command::Report { effect, outcome };
+    let command = WorkflowCommand::Report { effect, outcome };
     assert_eq!(denied(&build, &Actor::Engine, &command), "malformed");
 }

@@ -1,8 +1,8 @@
 //! `acceptance.md`: every criterion and the evidence that speaks for it.
 
-use crate::rules::evidence::{Evidence, Weight};
+use crate::rules::evidence::{Weight, WorkflowEvidence};
 use crate::rules::modes::ralph::documents::markdown::code;
-use crate::rules::modes::ralph::event::Accepted;
+use crate::rules::modes::ralph::event::AcceptedCriterion;
 use crate::rules::modes::ralph::state::Ralph;
 use crate::rules::report::one_line;
 use crate::rules::state::Workflow;
@@ -20,7 +20,7 @@ pub(in crate::rules::modes::ralph) fn text(workflow: &Workflow, ralph: &Ralph) -
     format!("{}\n", parts.join("\n\n"))
 }
 
-fn one(workflow: &Workflow, ralph: &Ralph, accepted: &Accepted) -> String {
+fn one(workflow: &Workflow, ralph: &Ralph, accepted: &AcceptedCriterion) -> String {
     let criteria = ralph.plan.iter().flat_map(|plan| &plan.criteria);
     let criterion = criteria
         .into_iter()
@@ -41,7 +41,7 @@ fn one(workflow: &Workflow, ralph: &Ralph, accepted: &Accepted) -> String {
 }
 
 /// Returns one piece of evidence in a line, and what it weighs.
-pub(in crate::rules::modes::ralph) fn entry(number: u32, found: &Evidence) -> String {
+pub(in crate::rules::modes::ralph) fn entry(number: u32, found: &WorkflowEvidence) -> String {
     let weight = match found.weight {
         Weight::Validation => "validation",
         Weight::Narrative => "narrative",

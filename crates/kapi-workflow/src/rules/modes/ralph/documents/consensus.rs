@@ -2,7 +2,7 @@
 
 use crate::rules::modes::ralph::documents::markdown::{lines, list, quote};
 use crate::rules::modes::ralph::documents::plan::same_agent;
-use crate::rules::modes::ralph::plan::{Attempt, Consensus, Plan};
+use crate::rules::modes::ralph::plan::{Attempt, Consensus, RalphPlan};
 use crate::rules::modes::ralph::state::Ralph;
 use crate::rules::report::one_line;
 use crate::rules::state::Workflow;
@@ -33,7 +33,7 @@ fn attempt(attempt: &Attempt) -> String {
     parts.join("\n\n")
 }
 
-fn tasks(plan: &Plan) -> String {
+fn tasks(plan: &RalphPlan) -> String {
     let tasks: Vec<String> = plan
         .tasks
         .iter()

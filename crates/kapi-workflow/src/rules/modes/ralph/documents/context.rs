@@ -1,6 +1,6 @@
 //! `context.md`: what the build starts from.
 
-use kapi_core::link::Relation;
+use kapi_core::link::WorkflowRelation;
 
 use crate::rules::modes::ralph::documents::markdown::{block, code, list, quote};
 use crate::rules::modes::ralph::prompt::spec_text;
@@ -16,7 +16,7 @@ pub(in crate::rules::modes::ralph) fn text(workflow: &Workflow, ralph: &Ralph) -
     let source = workflow
         .links
         .iter()
-        .find(|link| link.relation == Relation::Context)
+        .find(|link| link.relation == WorkflowRelation::Context)
         .map_or_else(
             || "No interview: the plan contains its own context.".to_owned(),
             |link| format!("The approved spec of {}.", code(&link.workflow.to_string())),

@@ -1,12 +1,14 @@
 //! `plan.md`: what is approved, by the hash of these bytes.
 
-use kapi_goal::rules::plan::task::TaskId;
+use kapi_goal::rules::plan::task::PlanTaskId;
 
 use crate::rules::modes::ralph::decide::best;
 use crate::rules::modes::ralph::documents::markdown::{cell, code, lines, list, quote};
 use crate::rules::modes::ralph::graph::runs_alone;
 use crate::rules::modes::ralph::plan::sound::doubts;
-use crate::rules::modes::ralph::plan::{Attempt, Consensus, Criterion, Isolation, Plan, PlanTask};
+use crate::rules::modes::ralph::plan::{
+    Attempt, Consensus, Criterion, Isolation, PlanTask, RalphPlan,
+};
 use crate::rules::modes::ralph::state::Ralph;
 use crate::rules::report::one_line;
 use crate::rules::state::Workflow;
@@ -41,7 +43,7 @@ pub(in crate::rules::modes::ralph) fn text(workflow: &Workflow, ralph: &Ralph) -
 }
 
 /// Returns the last attempt that ended with a plan.
-fn attempt_of<'a>(ralph: &'a Ralph, plan: &Plan) -> Option<&'a Attempt> {
+fn attempt_of<'a>(ralph: &'a Ralph, plan: &RalphPlan) -> Option<&'a Attempt> {
     ralph.attempts.iter().rev().find(|attempt| {
         let is_best = || best(&ralph.attempts, attempt.cycle) == Some(*attempt);
         let synthesis = attempt.synthesis.as_ref();
@@ -80,7 +82,7 @@ pub(in crate::rules::modes::ralph) fn same_agent(attempt: &Attempt) -> Option<St
 }
 
 /// Returns a plan for people, without what is around it.
-pub(in crate::rules::modes::ralph) fn body(plan: &Plan) -> String {
+pub(in crate::rules::modes::ralph) fn body(plan: &RalphPlan) -> String {
     let mut parts = vec![
         format!("## Summary\n\n{}", quote(&plan.summary)),
         format!("## Context\n\n{}", quote(&plan.context)),
@@ -100,19 +102,19 @@ pub(in crate::rules::modes::ralph) fn body(plan: &Plan) -> String {
     parts.join("\n\n")
 }
 
-fn options(plan: &Plan) -> String {
+fn options(plan: &RalphPlan) -> String {
     let is_only = plan.options.len() == 1;
     let options: Vec<String> = plan
         .options
         .iter()
         .map(|option| {
-            let fate = match &option.rejected {
+            let disposition = match &option.rejected {
                 None => "Chosen.".to_owned(),
                 Some(why) if is_only => format!("Chosen; there is no other: {}", one_line(why)),
                 Some(why) => format!("Rejected: {}", one_line(why)),
             };
             format!(
-                "**{}**: {} {fate}",
+                "**{}**: {} {disposition}",
                 one_line(&option.name),
                 one_line(&option.summary)
             )
@@ -121,13 +123,13 @@ fn options(plan: &Plan) -> String {
     list(&options)
 }
 
-fn table(plan: &Plan) -> String {
+fn table(plan: &RalphPlan) -> String {
     let mut rows = vec![
         "| task | what | after | at once with others | touches |".to_owned(),
         "|---|---|---|---|---|".to_owned(),
     ];
     for task in &plan.tasks {
-        let after: Vec<&str> = task.depends_on.iter().map(TaskId::as_str).collect();
+        let after: Vec<&str> = task.depends_on.iter().map(PlanTaskId::as_str).collect();
         let at_once = match (task.isolation, runs_alone(task)) {
             (Isolation::Alone, _) => "no, it must run alone",
             (Isolation::Own, true) => "no, it lists no paths",

@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 
 use kapi_core::judge::Judge;
-use kapi_core::workflow_status::Status;
+use kapi_core::workflow_status::WorkflowStatus;
 
 use crate::rules::modes::ralph::documents::acceptance::entry;
 use crate::rules::modes::ralph::documents::markdown::{code, lines, list, quote};
@@ -14,7 +14,7 @@ use crate::rules::modes::ralph::documents::plan::same_agent;
 use crate::rules::modes::ralph::documents::verify;
 use crate::rules::modes::ralph::graph;
 use crate::rules::modes::ralph::state::{Ralph, RalphPhase, Stand, TaskState};
-use crate::rules::pending::{Approval, Means};
+use crate::rules::pending::{DecisionApproval, Means};
 use crate::rules::report::one_line;
 use crate::rules::state::Workflow;
 
@@ -131,7 +131,7 @@ fn conditions(workflow: &Workflow, ralph: &Ralph) -> String {
     list(&items)
 }
 
-fn approval(approval: &Approval) -> String {
+fn approval(approval: &DecisionApproval) -> String {
     let means = match approval.means {
         Means::Terminal => "at a terminal, after it was shown",
         Means::YesFlag => "with --yes",
@@ -269,7 +269,7 @@ fn risks(workflow: &Workflow, ralph: &Ralph) -> String {
         .plan
         .as_deref()
         .map_or(&[][..], |plan| &plan.risks[..]);
-    let told = ralph
+    let reported = ralph
         .account
         .as_ref()
         .map_or(&[][..], |account| &account.risks[..]);
@@ -278,12 +278,12 @@ fn risks(workflow: &Workflow, ralph: &Ralph) -> String {
          the end:\n\n{}",
         list(&known),
         lines(planned),
-        lines(told)
+        lines(reported)
     )
 }
 
 fn follow_up(workflow: &Workflow, ralph: &Ralph) -> String {
-    let told = ralph
+    let reported = ralph
         .account
         .as_ref()
         .map_or(&[][..], |account| &account.follow_up[..]);
@@ -297,17 +297,17 @@ fn follow_up(workflow: &Workflow, ralph: &Ralph) -> String {
         .map(|finding| format!("{}: {}", finding.category.words(), one_line(&finding.title)))
         .collect();
     let next = match workflow.status {
-        Status::Completed => "Review the branch, then integrate or merge it.",
-        Status::Blocked => "Remove the cause of the block, then resume.",
-        Status::Active => "It continues when it runs or when you decide.",
-        Status::Failed | Status::Abandoned => {
+        WorkflowStatus::Completed => "Review the branch, then integrate or merge it.",
+        WorkflowStatus::Blocked => "Remove the cause of the block, then resume.",
+        WorkflowStatus::Active => "It continues when it runs or when you decide.",
+        WorkflowStatus::Failed | WorkflowStatus::Abandoned => {
             "The branch and its worktree stay; nothing is deleted."
         }
-        Status::Linked | Status::Integrated => "It continues elsewhere.",
+        WorkflowStatus::Linked | WorkflowStatus::Integrated => "It continues elsewhere.",
     };
     format!(
         "{next}\n\nLeft by the last review:\n\n{}\n\nIn an agent's words:\n\n{}",
         list(&left),
-        lines(told)
+        lines(reported)
     )
 }

@@ -1,7 +1,7 @@
 //! `review.md`: every review, bound to the commit it looked at, correctness before simplicity.
 
 use crate::rules::modes::ralph::documents::markdown::{code, list, quote};
-use crate::rules::modes::ralph::review::{Finding, Review};
+use crate::rules::modes::ralph::review::{Review, ReviewFinding};
 use crate::rules::modes::ralph::state::Ralph;
 use crate::rules::report::one_line;
 use crate::rules::state::Workflow;
@@ -48,8 +48,8 @@ fn one(workflow: &Workflow, review: &Review, is_current: bool) -> String {
     parts.join("\n\n")
 }
 
-fn finding(finding: &Finding) -> String {
-    let place = match (&finding.file, finding.line) {
+fn finding(finding: &ReviewFinding) -> String {
+    let location = match (&finding.file, finding.line) {
         (Some(file), Some(number)) => format!(" ({})", code(&format!("{file}:{number}"))),
         (Some(file), None) => format!(" ({})", code(file)),
         (None, _) => String::new(),
@@ -60,7 +60,7 @@ fn finding(finding: &Finding) -> String {
         ""
     };
     format!(
-        "{weight}[{}] {}{place}\n  - {}",
+        "{weight}[{}] {}{location}\n  - {}",
         finding.category.words(),
         one_line(&finding.title),
         one_line(&finding.detail)

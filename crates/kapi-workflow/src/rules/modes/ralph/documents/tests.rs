@@ -3,7 +3,7 @@
 use crate::rules::modes::ralph::fixture::{
     Build, account, finding, findings, human, in_a_row, parallel, terms,
 };
-use crate::rules::modes::ralph::review::Category;
+use crate::rules::modes::ralph::review::FindingCategory;
 use crate::rules::modes::ralph::role::RalphRole;
 
 fn names(build: &Build) -> Vec<String> {
@@ -19,12 +19,15 @@ fn completed() -> Build {
     build.land("T-002", "h2", true);
     build.verify(&[]);
     build.review(findings(vec![
-        finding(Category::Correctness, true),
-        finding(Category::Simplification, false),
+        finding(FindingCategory::Correctness, true),
+        finding(FindingCategory::Simplification, false),
     ]));
     build.prove("F-001", "c3");
     build.land("F-001", "h3", false);
-    build.review(findings(vec![finding(Category::Simplification, false)]));
+    build.review(findings(vec![finding(
+        FindingCategory::Simplification,
+        false,
+    )]));
     build.verify(&[]);
     build.answer(RalphRole::Accountant, account());
     build

@@ -3,7 +3,7 @@
 use kapi_check::rules::proof::verify_run::VerifyRun;
 use kapi_core::quote::tail;
 
-use crate::rules::evidence::{BASELINE, Evidence, STRAYED};
+use crate::rules::evidence::{BASELINE, STRAYED, WorkflowEvidence};
 use crate::rules::modes::ralph::decide::short;
 use crate::rules::modes::ralph::documents::markdown::{block, cell, code, list};
 use crate::rules::modes::ralph::state::Ralph;
@@ -20,7 +20,7 @@ pub(in crate::rules::modes::ralph) fn has_something(workflow: &Workflow) -> bool
 }
 
 /// Tells whether it is of a command that was run.
-fn is_run(found: &Evidence) -> bool {
+fn is_run(found: &WorkflowEvidence) -> bool {
     found.kind == "verify" || found.kind == BASELINE
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::rules::effect::{Action, next};
+use crate::rules::effect::{WorkflowAction, next};
 use crate::rules::modes::ralph::fixture::{Build, in_a_row, parallel, terms};
 use crate::rules::state::Workflow;
 
@@ -14,7 +14,7 @@ fn the_branch_is_named_after_the_plan() {
         &crate::rules::modes::ralph::fixture::human(),
         &build.approval(false),
     );
-    let Action::Prepare {
+    let WorkflowAction::Prepare {
         branch,
         base,
         checks,
@@ -37,7 +37,7 @@ fn the_branch_is_named_after_the_plan() {
 fn a_landing_says_everything() {
     let mut build = Build::run(terms(), &in_a_row());
     build.prove("T-001", "c1");
-    let Action::Land(landing) = build.effect("land").action else {
+    let WorkflowAction::Land(landing) = build.effect("land").action else {
         panic!("no landing");
     };
     assert_eq!(
@@ -69,7 +69,7 @@ fn the_last_merged_landing_is_verified_with_the_whole() {
     build.prove("T-002", "c2");
     build.land("T-001", "h1", false);
     build.land("T-002", "h2", true);
-    let Action::Verify(asked) = build.effect("verify-merged").action else {
+    let WorkflowAction::Verify(asked) = build.effect("verify-merged").action else {
         panic!("no verification");
     };
     assert_eq!(

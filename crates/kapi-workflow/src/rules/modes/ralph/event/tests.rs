@@ -1,29 +1,29 @@
 //! The facts of a build as they stand in a log: a line of each, which no change may make unreadable.
 
-use kapi_goal::rules::state::Status as GoalStatus;
+use kapi_goal::rules::state::GoalStatus;
 
-use crate::rules::changed::Changed;
-use crate::rules::event::Event;
-use crate::rules::identity::Identity;
+use crate::rules::changed::LandedPaths;
+use crate::rules::event::WorkflowEvent;
+use crate::rules::identity::ReviewerIdentity;
 use crate::rules::limits::Amounts;
 use crate::rules::modes::ModeEvent;
-use crate::rules::modes::ralph::event::{Accepted, RalphEvent};
+use crate::rules::modes::ralph::event::{AcceptedCriterion, RalphEvent};
 use crate::rules::modes::ralph::fixture::outcomes::report;
 use crate::rules::modes::ralph::fixture::{
     finding, findings, goal_id, objections, plan, synthesis, task, task_id,
 };
 use crate::rules::modes::ralph::plan::Consensus;
-use crate::rules::modes::ralph::review::{Category, Review};
+use crate::rules::modes::ralph::review::{FindingCategory, Review};
 
 fn check(event: RalphEvent, data: &str) {
-    let event = Event::Mode(ModeEvent::Ralph(event));
+    let event = WorkflowEvent::Mode(ModeEvent::Ralph(event));
     let line = format!(r#"{{"type":"ralph","data":{data}}}"#);
     assert_eq!(serde_json::to_string(&event).unwrap(), line);
-    assert_eq!(serde_json::from_str::<Event>(&line).unwrap(), event);
+    assert_eq!(serde_json::from_str::<WorkflowEvent>(&line).unwrap(), event);
 }
 
-fn by() -> Identity {
-    Identity {
+fn by() -> ReviewerIdentity {
+    ReviewerIdentity {
         agent: "claude".to_owned(),
         run: "run-1".to_owned(),
     }
@@ -151,7 +151,7 @@ fn landing() {
             head: "h".to_owned(),
             tree: "t".to_owned(),
             merged: false,
-            changed: Some(Changed {
+            changed: Some(LandedPaths {
                 paths: vec!["a".to_owned()],
                 n_more: 2,
             }),
@@ -213,7 +213,7 @@ fn closing() {
                 cycle: 1,
                 commit: "h".to_owned(),
                 by: by(),
-                findings: findings(vec![finding(Category::MissingTest, true)]),
+                findings: findings(vec![finding(FindingCategory::MissingTest, true)]),
             },
         },
         &format!(
@@ -229,7 +229,7 @@ fn closing() {
     );
     check(
         RalphEvent::Accounted {
-            acceptance: vec![Accepted {
+            acceptance: vec![AcceptedCriterion {
                 criterion: "AC-1".to_owned(),
                 evidence: vec![1, 3],
             }],

@@ -1,6 +1,6 @@
 //! The schedule: small cases, and every order in which random plans can be worked off.
 
-use kapi_goal::rules::plan::task::TaskId;
+use kapi_goal::rules::plan::task::PlanTaskId;
 use proptest::collection::vec;
 use proptest::prelude::{Just, Strategy, any, prop_assert, prop_assert_eq, proptest};
 
@@ -10,7 +10,7 @@ use crate::rules::modes::ralph::evolve::{approved, evolve};
 use crate::rules::modes::ralph::fixture::{goal_id, plan, task, terms};
 use crate::rules::modes::ralph::graph::{collide, in_order, left, may_begin, overlap, proved};
 use crate::rules::modes::ralph::plan::sound::sound;
-use crate::rules::modes::ralph::plan::{Isolation, Plan, PlanTask};
+use crate::rules::modes::ralph::plan::{Isolation, PlanTask, RalphPlan};
 use crate::rules::modes::ralph::state::{Ralph, Stand};
 
 #[test]
@@ -52,7 +52,7 @@ fn who_names_no_paths_or_wants_to_be_alone_is_alone() {
     assert!(!collide(&own, &task("T-004", &[], &["b"])));
 }
 
-fn build(plan: Plan) -> Ralph {
+fn build(plan: RalphPlan) -> Ralph {
     let begin = RalphBegin {
         base: "base".to_owned(),
         interview: None,
@@ -65,8 +65,8 @@ fn build(plan: Plan) -> Ralph {
     ralph
 }
 
-fn names(ids: &[TaskId]) -> Vec<&str> {
-    ids.iter().map(TaskId::as_str).collect()
+fn names(ids: &[PlanTaskId]) -> Vec<&str> {
+    ids.iter().map(PlanTaskId::as_str).collect()
 }
 
 #[test]
@@ -82,7 +82,7 @@ fn places_are_given_in_the_order_of_the_plan() {
     assert_eq!(names(&may_begin(&ralph, 0)), ["T-003"]);
 }
 
-fn set_to_work(ralph: &mut Ralph, id: &TaskId) {
+fn set_to_work(ralph: &mut Ralph, id: &PlanTaskId) {
     let event = RalphEvent::TaskBegun {
         task: id.clone(),
         attempt: 1,
@@ -92,12 +92,12 @@ fn set_to_work(ralph: &mut Ralph, id: &TaskId) {
     evolve(ralph, &event);
 }
 
-fn prove(ralph: &mut Ralph, id: &TaskId) {
+fn prove(ralph: &mut Ralph, id: &PlanTaskId) {
     let event = RalphEvent::TaskRested {
         task: id.clone(),
         attempt: 1,
         goal: goal_id("012-goal"),
-        status: kapi_goal::rules::state::Status::Done,
+        status: kapi_goal::rules::state::GoalStatus::Done,
         commit: Some(format!("commit-{id}")),
         reason: None,
         at_ms: 1,
@@ -105,7 +105,7 @@ fn prove(ralph: &mut Ralph, id: &TaskId) {
     evolve(ralph, &event);
 }
 
-fn land(ralph: &mut Ralph, id: &TaskId) {
+fn land(ralph: &mut Ralph, id: &PlanTaskId) {
     let event = RalphEvent::TaskLanded {
         task: id.clone(),
         head: format!("head-{id}"),
@@ -130,7 +130,7 @@ fn what_is_proved_keeps_its_paths_until_it_has_landed() {
     assert_eq!(names(&may_begin(&ralph, 8)), ["T-002"]);
 }
 
-fn plans() -> impl Strategy<Value = Plan> {
+fn plans() -> impl Strategy<Value = RalphPlan> {
     let kind = (any::<bool>(), vec(0..6_usize, 0..3), any::<u16>());
     (vec(kind, 1..9), Just(())).prop_map(|(kinds, ())| {
         let paths = ["a", "b", "c", "a/x", "b/**", "**/y"];
@@ -182,7 +182,7 @@ proptest! {
             prop_assert!(working.len() <= usize::try_from(jobs).unwrap());
             for (at, one) in working.iter().enumerate() {
                 prop_assert!(working[at + 1..].iter().all(|other| !collide(one, other)));
-                let has_landed = |id: &TaskId| {
+                let has_landed = |id: &PlanTaskId| {
                     matches!(ralph.tasks[id].stand, Stand::Landed { .. })
                 };
                 prop_assert!(one.depends_on.iter().all(has_landed));

@@ -2,21 +2,21 @@
 
 use kapi_core::id::EffectId;
 use kapi_core::usage::Usage;
-use kapi_goal::rules::state::Status as GoalStatus;
+use kapi_goal::rules::state::GoalStatus;
 
-use crate::rules::effect::{Action, next};
-use crate::rules::identity::Identity;
+use crate::rules::effect::{WorkflowAction, next};
+use crate::rules::identity::ReviewerIdentity;
 use crate::rules::modes::ralph::answer::RalphAnswer;
 use crate::rules::modes::ralph::fixture::outcomes::{answered, failed, landed, report, rested};
 use crate::rules::modes::ralph::fixture::{account, finding, findings, objections, synthesis};
 use crate::rules::modes::ralph::model::{Focus, Scope, stage};
 use crate::rules::modes::ralph::plan::Consensus;
-use crate::rules::modes::ralph::review::Category;
-use crate::rules::outcome::Outcome;
+use crate::rules::modes::ralph::review::FindingCategory;
+use crate::rules::outcome::WorkflowOutcome;
 use crate::rules::state::Workflow;
 
 /// Returns everything that could come back where the search looks, and elsewhere what is hoped for.
-pub(super) fn outcomes(workflow: &Workflow, id: &EffectId, scope: &Scope) -> Vec<Outcome> {
+pub(super) fn outcomes(workflow: &Workflow, id: &EffectId, scope: &Scope) -> Vec<WorkflowOutcome> {
     let stage = stage(id);
     let is_fix = stage.contains("-F-");
     let (focus, mut all) = match stage {
@@ -31,16 +31,16 @@ pub(super) fn outcomes(workflow: &Workflow, id: &EffectId, scope: &Scope) -> Vec
     };
     if scope.focus == focus {
         let usage = Usage::default();
-        all.push(Outcome::Cancelled { usage });
+        all.push(WorkflowOutcome::Cancelled { usage });
     } else {
         all.truncate(1);
     }
     all
 }
 
-fn unreadable(id: &EffectId) -> Outcome {
-    Outcome::Unreadable {
-        by: Identity {
+fn unreadable(id: &EffectId) -> WorkflowOutcome {
+    WorkflowOutcome::Unreadable {
+        by: ReviewerIdentity {
             agent: "claude".to_owned(),
             run: format!("run-{id}"),
         },
@@ -49,7 +49,7 @@ fn unreadable(id: &EffectId) -> Outcome {
     }
 }
 
-fn planning(stage: &str, id: &EffectId, scope: &Scope) -> Vec<Outcome> {
+fn planning(stage: &str, id: &EffectId, scope: &Scope) -> Vec<WorkflowOutcome> {
     let (run, critic) = (format!("run-{id}"), format!("critic-{id}"));
     let said = |verdict, dissent: &[&str]| {
         let found = synthesis(verdict, dissent, scope.plan.clone());
@@ -74,7 +74,7 @@ fn planning(stage: &str, id: &EffectId, scope: &Scope) -> Vec<Outcome> {
             said(Consensus::Revise, &[]),
         ],
         _ => vec![
-            Outcome::Prepared {
+            WorkflowOutcome::Prepared {
                 branch: "feat/ralph-fix-login".to_owned(),
                 worktree: "wt".to_owned(),
                 baseline: None,
@@ -84,7 +84,7 @@ fn planning(stage: &str, id: &EffectId, scope: &Scope) -> Vec<Outcome> {
     }
 }
 
-fn running(stage: &str, id: &EffectId) -> Vec<Outcome> {
+fn running(stage: &str, id: &EffectId) -> Vec<WorkflowOutcome> {
     let head = format!("head-{id}");
     let goal = if stage.contains("-F-") {
         "020-fix"
@@ -96,7 +96,7 @@ fn running(stage: &str, id: &EffectId) -> Vec<Outcome> {
         return vec![
             landed(&head, false),
             landed(&head, true),
-            Outcome::Conflicted { paths },
+            WorkflowOutcome::Conflicted { paths },
         ];
     }
     if stage.starts_with("land-") {
@@ -110,7 +110,7 @@ fn running(stage: &str, id: &EffectId) -> Vec<Outcome> {
     ]
 }
 
-fn closing(stage: &str, id: &EffectId) -> Vec<Outcome> {
+fn closing(stage: &str, id: &EffectId) -> Vec<WorkflowOutcome> {
     if stage == "accountant" {
         return vec![answered(&format!("run-{id}"), account()), unreadable(id)];
     }
@@ -120,19 +120,22 @@ fn closing(stage: &str, id: &EffectId) -> Vec<Outcome> {
     replan.replan = Some("It solves something else.".to_owned());
     vec![
         review(findings(Vec::new())),
-        review(findings(vec![finding(Category::Correctness, true)])),
+        review(findings(vec![finding(FindingCategory::Correctness, true)])),
         review(replan),
         unreadable(id),
     ]
 }
 
-fn verified(workflow: &Workflow, id: &EffectId) -> Vec<Outcome> {
+fn verified(workflow: &Workflow, id: &EffectId) -> Vec<WorkflowOutcome> {
     let wanted = next(workflow).into_iter().find(|effect| effect.id == *id);
-    let Some(Action::Verify(asked)) = wanted.map(|effect| effect.action) else {
+    let Some(WorkflowAction::Verify(asked)) = wanted.map(|effect| effect.action) else {
         return Vec::new();
     };
     let failing: Vec<&str> = asked.commands.iter().take(1).map(String::as_str).collect();
     let fails = report(&asked.commit, &asked.commands, &failing);
     let passes = report(&asked.commit, &asked.commands, &[]);
-    vec![Outcome::Verified(passes), Outcome::Verified(fails)]
+    vec![
+        WorkflowOutcome::Verified(passes),
+        WorkflowOutcome::Verified(fails),
+    ]
 }

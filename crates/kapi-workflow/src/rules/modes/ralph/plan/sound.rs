@@ -5,13 +5,13 @@
 
 use std::collections::BTreeSet;
 
-use kapi_goal::rules::plan::graph::{Node, circle, unknown_dependency};
-use kapi_goal::rules::plan::task::TaskId;
+use kapi_goal::rules::plan::graph::{GraphNode, circle, unknown_dependency};
+use kapi_goal::rules::plan::task::PlanTaskId;
 
 use crate::rules::branch::BranchType;
 use crate::rules::handover::Spec;
-use crate::rules::modes::ralph::plan::{Criterion, Plan, PlanTask, TASKS_MAX};
-use crate::rules::terms::Terms;
+use crate::rules::modes::ralph::plan::{Criterion, PlanTask, RalphPlan, TASKS_MAX};
+use crate::rules::terms::WorkflowTerms;
 
 /// The most bytes of a title, a name or a glob.
 pub const SHORT_BYTES_MAX: usize = 300;
@@ -24,28 +24,28 @@ pub const ITEMS_MAX: usize = 64;
 
 /// One thing that is wrong with a plan, as its planner is told.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Fault {
+pub enum PlanFault {
     /// A text is missing.
-    #[error("{place} is empty")]
+    #[error("{location} is empty")]
     Empty {
         /// Where.
-        place: String,
+        location: String,
     },
     /// A text is too long.
-    #[error("{place} has {bytes} bytes; the maximum is {bytes_max}")]
+    #[error("{location} has {bytes} bytes; the maximum is {bytes_max}")]
     TooLong {
         /// Where.
-        place: String,
+        location: String,
         /// How long.
         bytes: usize,
         /// The most.
         bytes_max: usize,
     },
     /// A list is too long.
-    #[error("{place} has {n} entries; the maximum is {n_max}")]
+    #[error("{location} has {n} entries; the maximum is {n_max}")]
     TooMany {
         /// Where.
-        place: String,
+        location: String,
         /// How many.
         n: usize,
         /// The most.
@@ -57,20 +57,20 @@ pub enum Fault {
     )]
     Options,
     /// A name has another shape.
-    #[error("{place}: {id:?} is not of the form {shape}")]
+    #[error("{location}: {id:?} is not of the form {shape}")]
     Shape {
         /// Where.
-        place: &'static str,
+        location: &'static str,
         /// The name.
         id: String,
         /// The shape.
         shape: &'static str,
     },
     /// Two have one name.
-    #[error("{place}: {id} appears twice")]
+    #[error("{location}: {id} appears twice")]
     Twice {
         /// Where.
-        place: &'static str,
+        location: &'static str,
         /// The name.
         id: String,
     },
@@ -78,21 +78,21 @@ pub enum Fault {
     #[error("task {task} depends on {dependency}, which the plan does not have")]
     UnknownDependency {
         /// The task.
-        task: TaskId,
+        task: PlanTaskId,
         /// What it names.
-        dependency: TaskId,
+        dependency: PlanTaskId,
     },
     /// Tasks wait for each other.
     #[error("tasks depend on each other in a cycle: {}", names(.path))]
     Circle {
         /// Them, each depending on the next.
-        path: Vec<TaskId>,
+        path: Vec<PlanTaskId>,
     },
     /// A task serves a criterion that is not there.
     #[error("task {task} serves criterion {criterion}, which the plan does not have")]
     UnknownCriterion {
         /// The task.
-        task: TaskId,
+        task: PlanTaskId,
         /// What it names.
         criterion: String,
     },
@@ -100,7 +100,7 @@ pub enum Fault {
     #[error("task {task} touches {glob:?}: {rule}")]
     Glob {
         /// The task.
-        task: TaskId,
+        task: PlanTaskId,
         /// The pattern.
         glob: String,
         /// The rule.
@@ -110,7 +110,7 @@ pub enum Fault {
     #[error("task {task} has no verify command")]
     Unproved {
         /// The task.
-        task: TaskId,
+        task: PlanTaskId,
     },
     /// Nothing shows that the whole holds.
     #[error("verify of the plan is empty: the whole needs at least one command")]
@@ -142,8 +142,8 @@ pub enum Fault {
     OtherType(BranchType),
 }
 
-fn names(path: &[TaskId]) -> String {
-    let names: Vec<&str> = path.iter().map(TaskId::as_str).collect();
+fn names(path: &[PlanTaskId]) -> String {
+    let names: Vec<&str> = path.iter().map(PlanTaskId::as_str).collect();
     names.join(" -> ")
 }
 
@@ -152,11 +152,11 @@ fn names(path: &[TaskId]) -> String {
 /// # Errors
 /// With everything that is wrong, in the order of the plan.
 pub fn sound(
-    plan: &Plan,
+    plan: &RalphPlan,
     spec: Option<&Spec>,
-    terms: &Terms,
+    terms: &WorkflowTerms,
     branch: Option<BranchType>,
-) -> Result<(), Vec<Fault>> {
+) -> Result<(), Vec<PlanFault>> {
     let mut faults = Vec::new();
     check_texts(plan, &mut faults);
     check_options(plan, &mut faults);
@@ -167,10 +167,10 @@ pub fn sound(
     check_criteria(&plan.criteria, &mut faults);
     check_spec(plan, spec, &mut faults);
     if plan.verify.is_empty() && terms.verify.is_empty() {
-        faults.push(Fault::WholeUnproved);
+        faults.push(PlanFault::WholeUnproved);
     }
     if let Some(branch) = branch.filter(|branch| *branch != plan.branch_type) {
-        faults.push(Fault::OtherType(branch));
+        faults.push(PlanFault::OtherType(branch));
     }
     if faults.is_empty() {
         Ok(())
@@ -181,7 +181,7 @@ pub fn sound(
 
 /// Returns what makes one doubt a sound plan: shown to its critics and to the person.
 #[must_use]
-pub fn doubts(plan: &Plan) -> Vec<String> {
+pub fn doubts(plan: &RalphPlan) -> Vec<String> {
     let of_tasks = plan.tasks.iter().flat_map(|task| {
         let named = move |command: &'_ String| (task.id.to_string(), command.clone());
         task.verify.iter().map(named)
@@ -208,33 +208,33 @@ fn always_passes(command: &str) -> bool {
         || (command.starts_with("echo ") && !command.contains(['|', '&', ';', '\n', '`', '$']))
 }
 
-fn check_text(place: &str, text: &str, bytes_max: usize, faults: &mut Vec<Fault>) {
-    let place = place.to_owned();
+fn check_text(location: &str, text: &str, bytes_max: usize, faults: &mut Vec<PlanFault>) {
+    let location = location.to_owned();
     if text.trim().is_empty() {
-        faults.push(Fault::Empty { place });
+        faults.push(PlanFault::Empty { location });
     } else if text.len() > bytes_max {
-        faults.push(Fault::TooLong {
-            place,
+        faults.push(PlanFault::TooLong {
+            location,
             bytes: text.len(),
             bytes_max,
         });
     }
 }
 
-fn check_list(place: &str, items: &[String], bytes_max: usize, faults: &mut Vec<Fault>) {
+fn check_list(location: &str, items: &[String], bytes_max: usize, faults: &mut Vec<PlanFault>) {
     if items.len() > ITEMS_MAX {
-        faults.push(Fault::TooMany {
-            place: place.to_owned(),
+        faults.push(PlanFault::TooMany {
+            location: location.to_owned(),
             n: items.len(),
             n_max: ITEMS_MAX,
         });
     }
     for (at, item) in items.iter().enumerate().take(ITEMS_MAX) {
-        check_text(&format!("{place}[{at}]"), item, bytes_max, faults);
+        check_text(&format!("{location}[{at}]"), item, bytes_max, faults);
     }
 }
 
-fn check_texts(plan: &Plan, faults: &mut Vec<Fault>) {
+fn check_texts(plan: &RalphPlan, faults: &mut Vec<PlanFault>) {
     check_text("summary", &plan.summary, LONG_BYTES_MAX, faults);
     check_text("context", &plan.context, LONG_BYTES_MAX, faults);
     check_list("excluded", &plan.excluded, LONG_BYTES_MAX, faults);
@@ -242,15 +242,15 @@ fn check_texts(plan: &Plan, faults: &mut Vec<Fault>) {
     check_list("verify", &plan.verify, LONG_BYTES_MAX, faults);
     let bytes = text_bytes(plan);
     if bytes > PLAN_BYTES_MAX {
-        faults.push(Fault::TooLong {
-            place: "the plan".to_owned(),
+        faults.push(PlanFault::TooLong {
+            location: "the plan".to_owned(),
             bytes,
             bytes_max: PLAN_BYTES_MAX,
         });
     }
 }
 
-fn text_bytes(plan: &Plan) -> usize {
+fn text_bytes(plan: &RalphPlan) -> usize {
     let sum = |texts: &[String]| texts.iter().map(String::len).sum::<usize>();
     let options = plan.options.iter().map(|option| {
         let rejected = option.rejected.as_ref().map_or(0, String::len);
@@ -270,7 +270,7 @@ fn text_bytes(plan: &Plan) -> usize {
     plan.summary.len() + plan.context.len() + lists + parts.sum::<usize>()
 }
 
-fn check_options(plan: &Plan, faults: &mut Vec<Fault>) {
+fn check_options(plan: &RalphPlan, faults: &mut Vec<PlanFault>) {
     let n_taken = plan.options.iter().filter(|o| o.rejected.is_none()).count();
     let is_argued = match plan.options.len() {
         0 => false,
@@ -278,27 +278,32 @@ fn check_options(plan: &Plan, faults: &mut Vec<Fault>) {
         n => n_taken == 1 && n <= ITEMS_MAX,
     };
     if !is_argued {
-        faults.push(Fault::Options);
+        faults.push(PlanFault::Options);
     }
     for (at, option) in plan.options.iter().enumerate() {
-        let place = |field: &str| format!("options[{at}].{field}");
-        check_text(&place("name"), &option.name, SHORT_BYTES_MAX, faults);
-        check_text(&place("summary"), &option.summary, LONG_BYTES_MAX, faults);
+        let location = |field: &str| format!("options[{at}].{field}");
+        check_text(&location("name"), &option.name, SHORT_BYTES_MAX, faults);
+        check_text(
+            &location("summary"),
+            &option.summary,
+            LONG_BYTES_MAX,
+            faults,
+        );
         if let Some(rejected) = &option.rejected {
-            check_text(&place("rejected"), rejected, LONG_BYTES_MAX, faults);
+            check_text(&location("rejected"), rejected, LONG_BYTES_MAX, faults);
         }
     }
 }
 
-fn check_tasks(plan: &Plan, faults: &mut Vec<Fault>) {
+fn check_tasks(plan: &RalphPlan, faults: &mut Vec<PlanFault>) {
     if plan.tasks.is_empty() {
-        faults.push(Fault::Empty {
-            place: "tasks".to_owned(),
+        faults.push(PlanFault::Empty {
+            location: "tasks".to_owned(),
         });
     }
     if plan.tasks.len() > TASKS_MAX {
-        faults.push(Fault::TooMany {
-            place: "tasks".to_owned(),
+        faults.push(PlanFault::TooMany {
+            location: "tasks".to_owned(),
             n: plan.tasks.len(),
             n_max: TASKS_MAX,
         });
@@ -306,32 +311,32 @@ fn check_tasks(plan: &Plan, faults: &mut Vec<Fault>) {
     let mut seen = BTreeSet::new();
     for task in &plan.tasks {
         if !is_numbered(task.id.as_str(), "T-", 3) {
-            faults.push(Fault::Shape {
-                place: "tasks",
+            faults.push(PlanFault::Shape {
+                location: "tasks",
                 id: task.id.to_string(),
                 shape: "T-001",
             });
         }
         if !seen.insert(&task.id) {
-            faults.push(Fault::Twice {
-                place: "tasks",
+            faults.push(PlanFault::Twice {
+                location: "tasks",
                 id: task.id.to_string(),
             });
         }
     }
-    let nodes: Vec<Node<'_>> = plan.tasks.iter().map(node).collect();
+    let nodes: Vec<GraphNode<'_>> = plan.tasks.iter().map(node).collect();
     if let Some((task, dependency)) = unknown_dependency(&nodes) {
-        faults.push(Fault::UnknownDependency {
+        faults.push(PlanFault::UnknownDependency {
             task: task.clone(),
             dependency: dependency.clone(),
         });
     } else if let Some(path) = circle(&nodes) {
-        faults.push(Fault::Circle { path });
+        faults.push(PlanFault::Circle { path });
     }
 }
 
-const fn node(task: &PlanTask) -> Node<'_> {
-    Node {
+const fn node(task: &PlanTask) -> GraphNode<'_> {
+    GraphNode {
         id: &task.id,
         after: task.depends_on.as_slice(),
     }
@@ -344,25 +349,25 @@ fn is_numbered(id: &str, prefix: &str, digits_min: usize) -> bool {
     })
 }
 
-fn check_task(task: &PlanTask, plan: &Plan, faults: &mut Vec<Fault>) {
-    let place = |field: &str| format!("{}.{field}", task.id);
-    check_text(&place("title"), &task.title, SHORT_BYTES_MAX, faults);
+fn check_task(task: &PlanTask, plan: &RalphPlan, faults: &mut Vec<PlanFault>) {
+    let location = |field: &str| format!("{}.{field}", task.id);
+    check_text(&location("title"), &task.title, SHORT_BYTES_MAX, faults);
     check_text(
-        &place("description"),
+        &location("description"),
         &task.description,
         LONG_BYTES_MAX,
         faults,
     );
     if task.verify.is_empty() {
-        faults.push(Fault::Unproved {
+        faults.push(PlanFault::Unproved {
             task: task.id.clone(),
         });
     }
-    check_list(&place("verify"), &task.verify, LONG_BYTES_MAX, faults);
-    check_list(&place("touches"), &task.touches, SHORT_BYTES_MAX, faults);
+    check_list(&location("verify"), &task.verify, LONG_BYTES_MAX, faults);
+    check_list(&location("touches"), &task.touches, SHORT_BYTES_MAX, faults);
     for glob in &task.touches {
         if let Some(rule) = glob_fault(glob) {
-            faults.push(Fault::Glob {
+            faults.push(PlanFault::Glob {
                 task: task.id.clone(),
                 glob: glob.clone(),
                 rule,
@@ -371,7 +376,7 @@ fn check_task(task: &PlanTask, plan: &Plan, faults: &mut Vec<Fault>) {
     }
     let is_known = |id: &&String| plan.criteria.iter().any(|c| c.id == **id);
     for criterion in task.criteria.iter().filter(|id| !is_known(id)) {
-        faults.push(Fault::UnknownCriterion {
+        faults.push(PlanFault::UnknownCriterion {
             task: task.id.clone(),
             criterion: criterion.clone(),
         });
@@ -395,15 +400,15 @@ fn glob_fault(glob: &str) -> Option<&'static str> {
         .then_some("a task must not change files of Kapi or git")
 }
 
-fn check_criteria(criteria: &[Criterion], faults: &mut Vec<Fault>) {
+fn check_criteria(criteria: &[Criterion], faults: &mut Vec<PlanFault>) {
     if criteria.is_empty() {
-        faults.push(Fault::Empty {
-            place: "criteria".to_owned(),
+        faults.push(PlanFault::Empty {
+            location: "criteria".to_owned(),
         });
     }
     if criteria.len() > ITEMS_MAX {
-        faults.push(Fault::TooMany {
-            place: "criteria".to_owned(),
+        faults.push(PlanFault::TooMany {
+            location: "criteria".to_owned(),
             n: criteria.len(),
             n_max: ITEMS_MAX,
         });
@@ -411,15 +416,15 @@ fn check_criteria(criteria: &[Criterion], faults: &mut Vec<Fault>) {
     let mut seen = BTreeSet::new();
     for criterion in criteria {
         if !is_numbered(&criterion.id, "AC-", 1) {
-            faults.push(Fault::Shape {
-                place: "criteria",
+            faults.push(PlanFault::Shape {
+                location: "criteria",
                 id: criterion.id.clone(),
                 shape: "AC-1",
             });
         }
         if !seen.insert(&criterion.id) {
-            faults.push(Fault::Twice {
-                place: "criteria",
+            faults.push(PlanFault::Twice {
+                location: "criteria",
                 id: criterion.id.clone(),
             });
         }
@@ -427,7 +432,7 @@ fn check_criteria(criteria: &[Criterion], faults: &mut Vec<Fault>) {
         check_text(&text, &criterion.text, LONG_BYTES_MAX, faults);
         let said = |text: &Option<String>| text.as_ref().is_some_and(|t| !t.trim().is_empty());
         if said(&criterion.verify) == said(&criterion.exempt) {
-            faults.push(Fault::Criterion {
+            faults.push(PlanFault::Criterion {
                 criterion: criterion.id.clone(),
             });
         }
@@ -435,14 +440,14 @@ fn check_criteria(criteria: &[Criterion], faults: &mut Vec<Fault>) {
 }
 
 /// The criteria of an approved spec come first, under their numbers, with their commands.
-fn check_spec(plan: &Plan, spec: Option<&Spec>, faults: &mut Vec<Fault>) {
+fn check_spec(plan: &RalphPlan, spec: Option<&Spec>, faults: &mut Vec<PlanFault>) {
     let Some(spec) = spec else {
         return;
     };
     for (at, wanted) in spec.success_criteria.iter().enumerate() {
         let id = format!("AC-{}", at + 1);
         let Some(found) = plan.criteria.iter().find(|c| c.id == id) else {
-            faults.push(Fault::Uncovered {
+            faults.push(PlanFault::Uncovered {
                 criterion: id,
                 text: wanted.text.clone(),
             });
@@ -451,7 +456,7 @@ fn check_spec(plan: &Plan, spec: Option<&Spec>, faults: &mut Vec<Fault>) {
         if let Some(verify) = wanted.verify.clone()
             && found.verify.as_ref() != Some(&verify)
         {
-            faults.push(Fault::OtherProof {
+            faults.push(PlanFault::OtherProof {
                 criterion: id,
                 verify,
             });

@@ -1,6 +1,6 @@
 //! An approved spec as the agents of a build read it.
 
-use crate::rules::handover::{Item, Spec};
+use crate::rules::handover::{HandoverItem, Spec};
 
 /// Returns a spec as plain text.
 pub(super) fn text(spec: &Spec) -> String {
@@ -38,7 +38,7 @@ pub(super) fn text(spec: &Spec) -> String {
     parts.join("\n\n")
 }
 
-fn texts(items: &[Item]) -> Vec<String> {
+fn texts(items: &[HandoverItem]) -> Vec<String> {
     items.iter().map(|item| item.text.clone()).collect()
 }
 

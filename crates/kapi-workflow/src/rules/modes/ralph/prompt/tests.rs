@@ -1,6 +1,6 @@
 //! What agents are told, and that what they are shown as an example is what they may answer.
 
-use crate::rules::handover::{Boundaries, Item, Spec, SuccessCriterion};
+use crate::rules::handover::{Boundaries, HandoverItem, Spec, SuccessCriterion};
 use crate::rules::modes::Begin;
 use crate::rules::modes::ralph::answer::RalphAnswer;
 use crate::rules::modes::ralph::begin::RalphBegin;
@@ -8,20 +8,20 @@ use crate::rules::modes::ralph::fixture::{
     Build, findings, goal_id, in_a_row, objections, synthesis, terms,
 };
 use crate::rules::modes::ralph::plan::sound::sound;
-use crate::rules::modes::ralph::plan::{Consensus, Objections, Plan, Synthesis};
+use crate::rules::modes::ralph::plan::{Consensus, Objections, RalphPlan, Synthesis};
 use crate::rules::modes::ralph::prompt::shape::example;
-use crate::rules::modes::ralph::review::Findings;
+use crate::rules::modes::ralph::review::ReviewFindings;
 use crate::rules::modes::ralph::role::RalphRole;
 
 #[test]
 fn every_example_is_an_answer() {
-    let plan: Plan = serde_json::from_str(example(RalphRole::Thesis)).unwrap();
+    let plan: RalphPlan = serde_json::from_str(example(RalphRole::Thesis)).unwrap();
     assert_eq!(sound(&plan, None, &terms(), None), Ok(()));
     let said: Objections = serde_json::from_str(example(RalphRole::Antithesis)).unwrap();
     assert_eq!(said.objections.len(), 2);
     let found: Synthesis = serde_json::from_str(example(RalphRole::Synthesis)).unwrap();
     assert_eq!(sound(&found.plan, None, &terms(), None), Ok(()));
-    let said: Findings = serde_json::from_str(example(RalphRole::Reviewer)).unwrap();
+    let said: ReviewFindings = serde_json::from_str(example(RalphRole::Reviewer)).unwrap();
     assert!(!said.approve);
     let account: serde_json::Value = serde_json::from_str(example(RalphRole::Accountant)).unwrap();
     let fields: Vec<&String> = account.as_object().unwrap().keys().collect();
@@ -119,7 +119,7 @@ fn foreign_text_cannot_leave_its_fence() {
 
 #[test]
 fn the_spec_is_told_and_its_criteria_are_numbered() {
-    let item = |text: &str| Item {
+    let item = |text: &str| HandoverItem {
         text: text.to_owned(),
         rounds: vec![1],
     };

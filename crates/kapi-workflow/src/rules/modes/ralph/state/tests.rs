@@ -1,7 +1,7 @@
 //! A build's state as it stands in `state.json`.
 
 use crate::rules::modes::ralph::fixture::{Build, GIVEN, finding, findings, in_a_row, terms};
-use crate::rules::modes::ralph::review::Category;
+use crate::rules::modes::ralph::review::FindingCategory;
 use crate::rules::modes::ralph::state::Ralph;
 use crate::rules::state::Workflow;
 
@@ -49,7 +49,7 @@ fn every_state_on_the_way_reads_back_as_written() {
     build.verify(&[]);
     build.prove("T-002", "c2");
     build.land("T-002", "h2", false);
-    build.review(findings(vec![finding(Category::Correctness, true)]));
+    build.review(findings(vec![finding(FindingCategory::Correctness, true)]));
     check(&build.workflow);
 }
 

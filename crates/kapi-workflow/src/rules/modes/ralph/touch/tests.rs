@@ -2,12 +2,12 @@
 
 use kapi_core::glob::covers;
 
-use crate::rules::changed::{Changed, PATHS_MAX};
+use crate::rules::changed::{LandedPaths, PATHS_MAX};
 use crate::rules::modes::ralph::fixture::{Build, parallel, plan, task, task_id, terms};
 use crate::rules::modes::ralph::touch::{is_stale, outside};
 
-fn changed(paths: &[&str]) -> Changed {
-    Changed::of(paths.iter().map(|&path| path.to_owned()).collect())
+fn changed(paths: &[&str]) -> LandedPaths {
+    LandedPaths::of(paths.iter().map(|&path| path.to_owned()).collect())
 }
 
 #[test]
@@ -60,7 +60,7 @@ fn what_lies_beside_the_plan_is_found() {
 #[test]
 fn many_paths_are_counted_and_not_kept() {
     let paths = (0..PATHS_MAX + 3).map(|n| format!("f{n}")).collect();
-    let found = Changed::of(paths);
+    let found = LandedPaths::of(paths);
     assert_eq!((found.paths.len(), found.n_more), (PATHS_MAX, 3));
     assert!(found.meets(&changed(&["other"])), "it may be among them");
 }

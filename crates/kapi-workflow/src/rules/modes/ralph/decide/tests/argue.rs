@@ -1,18 +1,18 @@
 //! The argument: attempts, identities, refusals, approval, revision.
 
 use super::{
-    Build, Category, Command, Consensus, Event, Means, PlanApproval, RalphPhase, Status, Why,
-    answered, denied, facts, finding, findings, human, in_a_row, objections, parallel, revise,
-    synthesis, terms,
+    Build, Consensus, FindingCategory, Means, PlanApproval, RalphPhase, WorkflowCommand,
+    WorkflowEvent, WorkflowRule, WorkflowStatus, answered, denied, facts, finding, findings, human,
+    in_a_row, objections, parallel, revise, synthesis, terms,
 };
 use crate::rules::branch::BranchType;
 use crate::rules::modes::ralph::answer::RalphAnswer;
-use crate::rules::modes::ralph::plan::Plan;
+use crate::rules::modes::ralph::plan::RalphPlan;
 use crate::rules::modes::ralph::role::RalphRole;
-use crate::rules::outcome::Outcome;
+use crate::rules::outcome::WorkflowOutcome;
 
 /// Plays one attempt that ends without consensus.
-fn attempt(build: &mut Build, dissent: &[&str]) -> Vec<Event> {
+fn attempt(build: &mut Build, dissent: &[&str]) -> Vec<WorkflowEvent> {
     build.answer(RalphRole::Thesis, RalphAnswer::Thesis(in_a_row()));
     build.answer(RalphRole::Antithesis, RalphAnswer::Antithesis(objections()));
     let found = synthesis(Consensus::Revise, dissent, in_a_row());
@@ -87,15 +87,15 @@ fn nobody_speaks_twice_in_an_attempt() {
 #[test]
 fn a_refused_answer_is_told_and_the_third_in_a_row_is_a_persons_affair() {
     let mut build = Build::start(terms());
-    let broken = Plan {
+    let broken = RalphPlan {
         tasks: Vec::new(),
         ..in_a_row()
     };
     build.answer(RalphRole::Thesis, RalphAnswer::Thesis(broken));
     assert!(build.prompt(RalphRole::Thesis).contains("tasks is empty"));
     build.answer(RalphRole::Thesis, RalphAnswer::Review(findings(Vec::new())));
-    let unreadable = Outcome::Unreadable {
-        by: crate::rules::identity::Identity {
+    let unreadable = WorkflowOutcome::Unreadable {
+        by: crate::rules::identity::ReviewerIdentity {
             agent: "claude".to_owned(),
             run: "run-y".to_owned(),
         },
@@ -110,7 +110,7 @@ fn a_refused_answer_is_told_and_the_third_in_a_row_is_a_persons_affair() {
         "3 answers in a row from the thesis were rejected: no JSON"
     );
     assert_eq!(blocked.unblock, "kapi ralph resume 011 to ask again");
-    build.ask(&human(), &Command::Unblock {});
+    build.ask(&human(), &WorkflowCommand::Unblock {});
     assert_eq!(build.wanted(), ["t001-thesis-a4"]);
     build.agree(&in_a_row());
     assert!(build.ralph().refused.is_empty());
@@ -137,7 +137,7 @@ fn an_approval_names_what_was_shown() {
     let mut build = Build::start(terms());
     build.agree(&in_a_row());
     let sha256 = build.workflow.pending.as_ref().unwrap().sha256.clone();
-    let approve = |shown: &str, found: &str| Command::Approve {
+    let approve = |shown: &str, found: &str| WorkflowCommand::Approve {
         sha256: shown.to_owned(),
         found: found.to_owned(),
         means: Means::NamedHash,
@@ -236,7 +236,7 @@ fn a_plan_that_a_review_threw_over_needs_a_person_again() {
         build.prove(task, commit);
         build.land(task, head, false);
     }
-    let mut said = findings(vec![finding(Category::ArtifactAlignment, true)]);
+    let mut said = findings(vec![finding(FindingCategory::ArtifactAlignment, true)]);
     said.replan = Some("It mends another login.".to_owned());
     let events = build.review(said);
     assert_eq!(facts(&events), ["reviewed", "plan_reopened"]);
@@ -268,7 +268,7 @@ fn a_plan_that_a_review_threw_over_needs_a_person_again() {
 fn a_second_plan_keeps_the_type_of_the_branch() {
     let mut build = Build::run(terms(), &in_a_row());
     build.ask(&human(), &revise());
-    let other = Plan {
+    let other = RalphPlan {
         branch_type: BranchType::Docs,
         ..in_a_row()
     };
@@ -280,6 +280,6 @@ fn a_second_plan_keeps_the_type_of_the_branch() {
 fn a_used_up_plan_cannot_be_approved_twice() {
     let build = Build::run(terms(), &in_a_row());
     let found = build.try_ask(&human(), &build.approval(false)).unwrap_err();
-    assert_eq!(found.why, Why::NoPendingDecision);
-    assert_eq!(build.workflow.status, Status::Active);
+    assert_eq!(found.why, WorkflowRule::NoPendingDecision);
+    assert_eq!(build.workflow.status, WorkflowStatus::Active);
 }

@@ -1,11 +1,11 @@
 //! Review, fixes, closeout.
 
 use super::{
-    Build, Category, Command, RalphEvent, Status, Weight, account, answered, facts, finding,
-    findings, human, in_a_row, terms,
+    Build, FindingCategory, RalphEvent, Weight, WorkflowCommand, WorkflowStatus, account, answered,
+    facts, finding, findings, human, in_a_row, terms,
 };
-use crate::rules::effect::Action;
-use crate::rules::event::Event;
+use crate::rules::effect::WorkflowAction;
+use crate::rules::event::WorkflowEvent;
 use crate::rules::modes::ModeEvent;
 use crate::rules::modes::ralph::answer::{Accounting, RalphAnswer};
 use crate::rules::modes::ralph::role::RalphRole;
@@ -23,7 +23,7 @@ fn all_landed() -> Build {
 #[test]
 fn a_review_is_of_the_head_and_sorts_correctness_first() {
     let mut build = all_landed();
-    let Action::Ask(question) = build.effect("reviewer").action else {
+    let WorkflowAction::Ask(question) = build.effect("reviewer").action else {
         panic!("no question");
     };
     assert_eq!(
@@ -36,14 +36,14 @@ fn a_review_is_of_the_head_and_sorts_correctness_first() {
     );
     assert_eq!(question.guidance, ["code-review", "code-simplifier"]);
     let events = build.review(findings(vec![
-        finding(Category::Simplification, true),
-        finding(Category::MissingTest, false),
-        finding(Category::Correctness, true),
+        finding(FindingCategory::Simplification, true),
+        finding(FindingCategory::MissingTest, false),
+        finding(FindingCategory::Correctness, true),
     ]));
     assert_eq!(facts(&events), ["reviewed", "fix_planned", "task_begun"]);
     let review = build.ralph().reviews[0].clone();
     assert_eq!(review.commit, "h2");
-    let found: Vec<(Category, bool)> = review
+    let found: Vec<(FindingCategory, bool)> = review
         .findings
         .findings
         .iter()
@@ -52,12 +52,12 @@ fn a_review_is_of_the_head_and_sorts_correctness_first() {
     assert_eq!(
         found,
         [
-            (Category::Correctness, true),
-            (Category::MissingTest, false),
-            (Category::Simplification, false),
+            (FindingCategory::Correctness, true),
+            (FindingCategory::MissingTest, false),
+            (FindingCategory::Simplification, false),
         ]
     );
-    let Action::Work(work) = build.effect("work-F-001").action else {
+    let WorkflowAction::Work(work) = build.effect("work-F-001").action else {
         panic!("no work");
     };
     assert_eq!(work.base, "h2");
@@ -73,7 +73,7 @@ fn a_review_is_of_the_head_and_sorts_correctness_first() {
 #[test]
 fn a_fix_is_reviewed_again() {
     let mut build = all_landed();
-    build.review(findings(vec![finding(Category::Regression, true)]));
+    build.review(findings(vec![finding(FindingCategory::Regression, true)]));
     build.prove("F-001", "c3");
     let events = build.land("F-001", "h3", false);
     assert_eq!(facts(&events), ["task_landed", "review_asked"]);
@@ -88,12 +88,12 @@ fn a_fix_is_reviewed_again() {
 fn five_reviews_that_want_changes_are_a_persons_affair() {
     let mut build = all_landed();
     for n in 1..=4 {
-        let events = build.review(findings(vec![finding(Category::Correctness, true)]));
+        let events = build.review(findings(vec![finding(FindingCategory::Correctness, true)]));
         assert_eq!(facts(&events), ["reviewed", "fix_planned", "task_begun"]);
         build.prove(&format!("F-{n:03}"), "c");
         build.land(&format!("F-{n:03}"), &format!("f{n}"), false);
     }
-    let events = build.review(findings(vec![finding(Category::Correctness, true)]));
+    let events = build.review(findings(vec![finding(FindingCategory::Correctness, true)]));
     assert_eq!(facts(&events), ["reviewed", "blocked"]);
     let blocked = build.workflow.blocked.clone().unwrap();
     assert!(
@@ -101,17 +101,17 @@ fn five_reviews_that_want_changes_are_a_persons_affair() {
             .reason
             .starts_with("fixes were needed 5 times in a row. Review 5 found: correctness: ")
     );
-    build.ask(&human(), &Command::Unblock {});
+    build.ask(&human(), &WorkflowCommand::Unblock {});
     assert_eq!(build.wanted(), ["t001-reviewer-a6"]);
 }
 
 #[test]
 fn a_review_that_contradicts_itself_is_refused() {
     let mut build = all_landed();
-    let mut said = findings(vec![finding(Category::Correctness, true)]);
+    let mut said = findings(vec![finding(FindingCategory::Correctness, true)]);
     said.approve = true;
     assert_eq!(facts(&build.review(said)), ["answer_refused"]);
-    let mut said = findings(vec![finding(Category::Simplification, true)]);
+    let mut said = findings(vec![finding(FindingCategory::Simplification, true)]);
     said.approve = false;
     assert_eq!(facts(&build.review(said)), ["answer_refused"]);
     assert!(
@@ -157,7 +157,7 @@ fn the_agent_that_works_may_review_and_that_is_said() {
 fn a_closeout_that_fails_is_mended_and_reviewed_again() {
     let mut build = all_landed();
     build.review(findings(Vec::new()));
-    let Action::Verify(asked) = build.effect("verify-all").action else {
+    let WorkflowAction::Verify(asked) = build.effect("verify-all").action else {
         panic!("no verification");
     };
     assert_eq!(asked.commands, ["sh works.sh", "sh all.sh", "sh lint.sh"]);
@@ -172,9 +172,11 @@ fn a_closeout_that_fails_is_mended_and_reviewed_again() {
     build.review(findings(Vec::new()));
     build.verify(&[]);
     let events = build.answer(RalphRole::Accountant, account());
-    assert_eq!(build.workflow.status, Status::Completed);
+    assert_eq!(build.workflow.status, WorkflowStatus::Completed);
     let accounted = events.iter().find_map(|event| {
-        if let Event::Mode(ModeEvent::Ralph(RalphEvent::Accounted { acceptance, .. })) = event {
+        if let WorkflowEvent::Mode(ModeEvent::Ralph(RalphEvent::Accounted { acceptance, .. })) =
+            event
+        {
             Some(acceptance.clone())
         } else {
             None
@@ -202,5 +204,5 @@ fn an_account_without_a_reason_is_refused() {
         facts(&build.answer(RalphRole::Accountant, empty)),
         ["answer_refused"]
     );
-    assert_eq!(build.workflow.status, Status::Active);
+    assert_eq!(build.workflow.status, WorkflowStatus::Active);
 }

@@ -2,14 +2,17 @@
 
 use kapi_core::usage::Usage;
 
-use super::{Actor, Build, Command, GoalStatus, Status, facts, human, parallel, rested, terms};
-use crate::rules::effect::Action;
-use crate::rules::limits::{GoalAccount, Raised};
+use super::{
+    Actor, Build, GoalStatus, WorkflowCommand, WorkflowStatus, facts, human, parallel, rested,
+    terms,
+};
+use crate::rules::effect::WorkflowAction;
+use crate::rules::limits::{GoalAccount, LimitRaises};
 use crate::rules::modes::ralph::fixture::{findings, goal_id, task_id};
-use crate::rules::terms::Terms;
+use crate::rules::terms::WorkflowTerms;
 
 /// Terms that allow so many tokens, beside what planning takes: three questions of 11 tokens.
-fn allowing(tokens: u64) -> Terms {
+fn allowing(tokens: u64) -> WorkflowTerms {
     let mut terms = terms();
     terms.tokens = Some(tokens + 33);
     terms.budget.tokens = terms.tokens;
@@ -17,14 +20,14 @@ fn allowing(tokens: u64) -> Terms {
 }
 
 fn allowed(build: &Build, task: &str) -> Option<u64> {
-    let Action::Work(work) = build.effect(&format!("work-{task}")).action else {
+    let WorkflowAction::Work(work) = build.effect(&format!("work-{task}")).action else {
         panic!("no work");
     };
     work.budget.tokens
 }
 
 fn uses(build: &mut Build, (goal, task): (&str, &str), tokens: u64) {
-    let command = Command::RecordGoalUse {
+    let command = WorkflowCommand::RecordGoalUse {
         goal: goal_id(goal),
         account: GoalAccount {
             task: task_id(task),
@@ -40,10 +43,10 @@ fn uses(build: &mut Build, (goal, task): (&str, &str), tokens: u64) {
     assert_eq!(build.ask(&Actor::Engine, &command), [], "said twice");
 }
 
-fn raise(tokens: u64) -> Command {
+fn raise(tokens: u64) -> WorkflowCommand {
     let usd_micros = 0;
-    Command::RaiseLimits {
-        more: Raised {
+    WorkflowCommand::RaiseLimits {
+        more: LimitRaises {
             tokens,
             usd_micros,
             wall_ms: 0,
@@ -105,10 +108,10 @@ fn a_goal_that_rests_with_its_share_unused_waits_for_a_person() {
     build.land("T-001", "h1", false);
     assert_eq!(
         build.workflow.status,
-        Status::Blocked,
+        WorkflowStatus::Blocked,
         "its turns are used up"
     );
-    let events = build.ask(&human(), &Command::Unblock {});
+    let events = build.ask(&human(), &WorkflowCommand::Unblock {});
     assert_eq!(facts(&events), ["unblocked", "task_begun"]);
 }
 
@@ -118,11 +121,11 @@ fn a_used_up_limit_holds_up_until_it_is_raised() {
     for (goal, task) in [("001-goal", "T-001"), ("002-goal", "T-002")] {
         uses(&mut build, (goal, task), 500);
         let outcome = rested(goal, GoalStatus::Paused, None);
-        if build.workflow.status == Status::Active {
+        if build.workflow.status == WorkflowStatus::Active {
             build.perform(&format!("work-{task}"), outcome);
         }
     }
-    assert_eq!(build.workflow.status, Status::Blocked);
+    assert_eq!(build.workflow.status, WorkflowStatus::Blocked);
     let blocked = build.workflow.blocked.clone().unwrap();
     assert!(blocked.reason.contains("used up"), "{blocked:?}");
     assert!(
@@ -131,11 +134,13 @@ fn a_used_up_limit_holds_up_until_it_is_raised() {
             .contains("kapi ralph resume 011 --tokens +1000000"),
         "{blocked:?}"
     );
-    let denied = build.try_ask(&human(), &Command::Unblock {}).unwrap_err();
+    let denied = build
+        .try_ask(&human(), &WorkflowCommand::Unblock {})
+        .unwrap_err();
     assert_eq!(denied.why.code(), "not_ready");
     build.ask(&human(), &raise(200));
-    build.ask(&human(), &Command::Unblock {});
-    assert_eq!(build.workflow.status, Status::Active);
+    build.ask(&human(), &WorkflowCommand::Unblock {});
+    assert_eq!(build.workflow.status, WorkflowStatus::Active);
     let of_one = allowed(&build, "T-001");
     assert!(of_one > Some(500), "{of_one:?}");
 }
@@ -145,20 +150,20 @@ fn the_account_counts_against_the_questions_that_follow() {
     let mut build = Build::run(allowing(1_000), &parallel());
     for (goal, task, head) in [("001-goal", "T-001", "h1"), ("002-goal", "T-002", "h2")] {
         uses(&mut build, (goal, task), 500);
-        if build.workflow.status == Status::Blocked {
+        if build.workflow.status == WorkflowStatus::Blocked {
             // What was proved still lands: that uses nothing.
             build.ask(&human(), &raise(1));
-            build.ask(&human(), &Command::Unblock {});
+            build.ask(&human(), &WorkflowCommand::Unblock {});
         }
         build.prove(task, &format!("c{task}"));
         build.land(task, head, false);
     }
-    assert_eq!(build.workflow.status, Status::Active);
+    assert_eq!(build.workflow.status, WorkflowStatus::Active);
     let events = build.review(findings(Vec::new()));
     assert_eq!(facts(&events), ["reviewed"], "verifying costs nothing");
     build.perform(
         "verify-all",
-        crate::rules::outcome::Outcome::Verified(
+        crate::rules::outcome::WorkflowOutcome::Verified(
             crate::rules::modes::ralph::fixture::outcomes::report(
                 "h2",
                 &["sh works.sh".to_owned(), "sh all.sh".to_owned()],
@@ -166,5 +171,9 @@ fn the_account_counts_against_the_questions_that_follow() {
             ),
         ),
     );
-    assert_eq!(build.workflow.status, Status::Blocked, "the account would");
+    assert_eq!(
+        build.workflow.status,
+        WorkflowStatus::Blocked,
+        "the account would"
+    );
 }

@@ -1,18 +1,19 @@
 //! Tasks: proved, landed, in conflict, at rest, given up.
 
 use super::{
-    Actor, Build, Command, GoalStatus, Outcome, Stand, Status, TaskId, denied, facts, human,
-    in_a_row, landed, parallel, reopen, rested, retry, revise, task_id, terms,
+    Actor, Build, GoalStatus, PlanTaskId, Stand, WorkflowCommand, WorkflowOutcome, WorkflowStatus,
+    denied, facts, human, in_a_row, landed, parallel, reopen, rested, retry, revise, task_id,
+    terms,
 };
-use crate::rules::effect::Action;
+use crate::rules::effect::WorkflowAction;
 use crate::rules::evidence::Weight;
 
 fn stand<'a>(build: &'a Build, task: &str) -> &'a Stand {
     &build.ralph().tasks[&task_id(task)].stand
 }
 
-fn conflict() -> Outcome {
-    Outcome::Conflicted {
+fn conflict() -> WorkflowOutcome {
+    WorkflowOutcome::Conflicted {
         paths: vec!["src/a/x.rs".to_owned()],
     }
 }
@@ -25,7 +26,7 @@ fn a_dependent_begins_on_what_landed() {
     assert_eq!(build.wanted(), ["t001-land-T-001-a1"]);
     let events = build.land("T-001", "h1", false);
     assert_eq!(facts(&events), ["task_landed", "task_begun"]);
-    let Action::Work(work) = build.effect("work-T-002").action else {
+    let WorkflowAction::Work(work) = build.effect("work-T-002").action else {
         panic!("no work");
     };
     assert_eq!(work.base, "h1");
@@ -41,7 +42,7 @@ fn a_merged_landing_is_verified_before_anything_begins_on_it() {
     let mut build = Build::run(terms(), &in_a_row());
     build.prove("T-001", "c1");
     build.land("T-001", "h1", true);
-    let Action::Verify(asked) = build.effect("verify-merged").action else {
+    let WorkflowAction::Verify(asked) = build.effect("verify-merged").action else {
         panic!("no verification");
     };
     assert_eq!(
@@ -55,7 +56,7 @@ fn a_merged_landing_is_verified_before_anything_begins_on_it() {
         facts(&events),
         ["head_verified", "task_sent_back", "task_begun"]
     );
-    let Action::Work(work) = build.effect("work-T-001").action else {
+    let WorkflowAction::Work(work) = build.effect("work-T-001").action else {
         panic!("no work");
     };
     assert_eq!(
@@ -83,7 +84,7 @@ fn a_conflict_goes_back_to_its_owner_and_the_fifth_to_a_person() {
         );
         assert_eq!(build.wanted(), [format!("t001-work-T-001-a{}", n + 1)]);
     }
-    let Action::Work(work) = build.effect("work-T-001").action else {
+    let WorkflowAction::Work(work) = build.effect("work-T-001").action else {
         panic!("no work");
     };
     assert_eq!((work.attempt, work.base.as_str()), (5, "h2"));
@@ -102,7 +103,7 @@ fn a_conflict_goes_back_to_its_owner_and_the_fifth_to_a_person() {
         "{blocked:?}"
     );
     assert_eq!(blocked.unblock, "kapi ralph resume 011");
-    build.ask(&human(), &Command::Unblock {});
+    build.ask(&human(), &WorkflowCommand::Unblock {});
     assert_eq!(build.wanted(), ["t001-work-T-001-a6"]);
 
     let found = build.workflow.conflicts.clone();
@@ -148,8 +149,8 @@ fn going_on_begins_every_task_at_once() {
         let outcome = rested(goal, GoalStatus::Paused, None);
         build.perform(&format!("work-{task}"), outcome);
     }
-    assert_eq!(build.workflow.status, Status::Blocked);
-    let events = build.ask(&human(), &Command::Unblock {});
+    assert_eq!(build.workflow.status, WorkflowStatus::Blocked);
+    let events = build.ask(&human(), &WorkflowCommand::Unblock {});
     assert_eq!(facts(&events), ["unblocked", "task_begun", "task_begun"]);
     assert_eq!(build.wanted(), ["t001-work-T-001-a2", "t001-work-T-002-a2"]);
 }
@@ -159,7 +160,7 @@ fn a_goal_at_rest_blocks_once_nothing_else_can_go_on() {
     let mut build = Build::run(terms(), &parallel());
     let events = build.perform("work-T-001", rested("012-a", GoalStatus::Paused, None));
     assert_eq!(facts(&events), ["task_rested"]);
-    assert_eq!(build.workflow.status, Status::Active);
+    assert_eq!(build.workflow.status, WorkflowStatus::Active);
     build.prove("T-002", "c2");
     let events = build.land("T-002", "h2", false);
     assert_eq!(facts(&events), ["task_landed", "blocked"]);
@@ -172,9 +173,9 @@ fn a_goal_at_rest_blocks_once_nothing_else_can_go_on() {
         blocked.unblock,
         "kapi resume 012, then kapi ralph resume 011"
     );
-    let events = build.ask(&human(), &Command::Unblock {});
+    let events = build.ask(&human(), &WorkflowCommand::Unblock {});
     assert_eq!(facts(&events), ["unblocked", "task_begun"]);
-    let Action::Work(work) = build.effect("work-T-001").action else {
+    let WorkflowAction::Work(work) = build.effect("work-T-001").action else {
         panic!("no work");
     };
     assert_eq!(
@@ -198,7 +199,7 @@ fn a_goal_that_ended_without_proof_is_another_try() {
         assert_eq!(facts(&events), ["task_rested", "blocked"], "{status:?}");
         assert!(matches!(stand(&build, "T-001"), Stand::Rested { .. }));
         build.ask(&human(), &retry("T-001"));
-        let Action::Work(work) = build.effect("work-T-001").action else {
+        let WorkflowAction::Work(work) = build.effect("work-T-001").action else {
             panic!("no work");
         };
         assert_eq!((work.attempt, work.goal), (2, None));
@@ -219,7 +220,7 @@ fn a_stopped_goal_is_asked_for_again_under_its_name() {
     let mut build = Build::run(terms(), &in_a_row());
     let before = build.wanted();
     let usage = kapi_core::usage::Usage::default();
-    let events = build.perform("work-T-001", Outcome::Cancelled { usage });
+    let events = build.perform("work-T-001", WorkflowOutcome::Cancelled { usage });
     assert!(facts(&events).is_empty());
     assert_eq!(build.wanted(), before);
 }
@@ -260,8 +261,8 @@ fn a_verification_of_another_commit_is_denied() {
     build.land("T-001", "h1", true);
     let effect = build.intend("verify-merged");
     let report = crate::rules::modes::ralph::fixture::outcomes::report("other", &[], &[]);
-    let outcome = Box::new(Outcome::Verified(report));
-    let command = Command::Report { effect, outcome };
+    let outcome = Box::new(WorkflowOutcome::Verified(report));
+    let command = WorkflowCommand::Report { effect, outcome };
     assert_eq!(denied(&build, &Actor::Engine, &command), "malformed");
 }
 
@@ -272,7 +273,12 @@ fn landings_keep_their_order() {
     build.land("T-002", "h2", false);
     build.prove("T-001", "c1");
     build.land("T-001", "h1", true);
-    let landed: Vec<&str> = build.ralph().landed.iter().map(TaskId::as_str).collect();
+    let landed: Vec<&str> = build
+        .ralph()
+        .landed
+        .iter()
+        .map(PlanTaskId::as_str)
+        .collect();
     assert_eq!(landed, ["T-002", "T-001"]);
 }
 

@@ -1,7 +1,7 @@
 //! Tasks that change what the plan does not name for them, and what is verified after a merge.
 
 use super::{Build, parallel, terms};
-use crate::rules::effect::Action;
+use crate::rules::effect::WorkflowAction;
 use crate::rules::evidence::{STRAYED, Weight};
 use crate::rules::modes::ralph::fixture::{findings, plan, task};
 use crate::rules::modes::ralph::role::RalphRole;
@@ -88,7 +88,7 @@ fn a_merge_verifies_what_it_may_have_broken_and_the_closeout_everything() {
         build.prove(name, &format!("c{name}"));
     }
     let asked = |build: &Build| {
-        let Action::Verify(asked) = build.effect("verify-").action else {
+        let WorkflowAction::Verify(asked) = build.effect("verify-").action else {
             panic!("no verification");
         };
         asked.commands
@@ -129,7 +129,7 @@ fn what_failed_stays_due() {
     build.verify(&["sh T-001.sh"]);
     build.prove("T-002", "c3");
     build.land_with("T-002", ("h3", true), &["src/b/x"]);
-    let Action::Verify(asked) = build.effect("verify-merged").action else {
+    let WorkflowAction::Verify(asked) = build.effect("verify-merged").action else {
         panic!("no verification");
     };
     assert!(

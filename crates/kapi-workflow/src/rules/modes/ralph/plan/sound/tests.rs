@@ -3,23 +3,23 @@
 use crate::rules::branch::BranchType;
 use crate::rules::handover::{Boundaries, Spec, SuccessCriterion};
 use crate::rules::modes::ralph::fixture::{in_a_row, parallel, plan, task, terms};
-use crate::rules::modes::ralph::plan::Plan;
-use crate::rules::modes::ralph::plan::sound::{Fault, doubts, sound};
+use crate::rules::modes::ralph::plan::RalphPlan;
+use crate::rules::modes::ralph::plan::sound::{PlanFault, doubts, sound};
 
-fn faults(plan: &Plan) -> Vec<String> {
+fn faults(plan: &RalphPlan) -> Vec<String> {
     match sound(plan, None, &terms(), None) {
         Ok(()) => Vec::new(),
-        Err(faults) => faults.iter().map(Fault::to_string).collect(),
+        Err(faults) => faults.iter().map(PlanFault::to_string).collect(),
     }
 }
 
-fn broken(change: impl FnOnce(&mut Plan)) -> Vec<String> {
+fn broken(change: impl FnOnce(&mut RalphPlan)) -> Vec<String> {
     let mut plan = in_a_row();
     change(&mut plan);
     faults(&plan)
 }
 
-fn check(change: impl FnOnce(&mut Plan), fault: &str) {
+fn check(change: impl FnOnce(&mut RalphPlan), fault: &str) {
     assert_eq!(broken(change), [fault]);
 }
 
@@ -151,7 +151,7 @@ fn the_whole_is_proved_by_somebody() {
     terms.verify.clear();
     assert_eq!(
         sound(&plan, None, &terms, None),
-        Err(vec![Fault::WholeUnproved])
+        Err(vec![PlanFault::WholeUnproved])
     );
 }
 
@@ -180,7 +180,7 @@ fn the_criteria_of_a_spec_are_covered_with_their_commands() {
         context: Vec::new(),
     };
     let faults = sound(&in_a_row(), Some(&spec), &terms(), None).unwrap_err();
-    let faults: Vec<String> = faults.iter().map(Fault::to_string).collect();
+    let faults: Vec<String> = faults.iter().map(PlanFault::to_string).collect();
     assert_eq!(
         faults,
         [
@@ -193,7 +193,7 @@ fn the_criteria_of_a_spec_are_covered_with_their_commands() {
 #[test]
 fn a_branch_keeps_its_type() {
     let found = sound(&in_a_row(), None, &terms(), Some(BranchType::Fix));
-    assert_eq!(found, Err(vec![Fault::OtherType(BranchType::Fix)]));
+    assert_eq!(found, Err(vec![PlanFault::OtherType(BranchType::Fix)]));
     assert_eq!(
         sound(&in_a_row(), None, &terms(), Some(BranchType::Feat)),
         Ok(())

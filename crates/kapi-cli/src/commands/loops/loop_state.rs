@@ -1,0 +1,66 @@
+//! Where a loop stands: its definition, what the kernel knows of it, and when it is due.
+//!
+//! A function of the files, the fold and the time; decides nothing about when it runs.
+
+use kapi_core::task_id::LoopName;
+use kapi_task::record::definition_file::LoopCatalog;
+use kapi_task::record::schedule::{Schedule, due};
+use kapi_task::record::{cron, events};
+use kapi_task::rules::definition::Definition;
+use kapi_task::rules::definition::trigger::LoopTrigger;
+use kapi_task::rules::state::KernelState;
+use kapi_wire::loops::{LoopView, Timing};
+
+use crate::error::Error;
+use crate::exit_code::Exit;
+
+/// Returns the definition with a name, or says which there are and what is wrong with files.
+pub(super) fn find<'d>(found: &'d LoopCatalog, name: &LoopName) -> Result<&'d Definition, Error> {
+    if let Some(definition) = found.find(name) {
+        return Ok(definition);
+    }
+    let error = Error::new(Exit::NotFound, format!("loop not found: {name}"));
+    let is_its = |file: &str| {
+        let stem = std::path::Path::new(file).file_stem();
+        stem.is_some_and(|stem| stem == name.as_str())
+    };
+    let fault = found.faults.iter().find(|fault| is_its(&fault.file));
+    let names: Vec<&str> = found
+        .definitions
+        .iter()
+        .map(|definition| definition.name.as_str())
+        .collect();
+    Err(match (fault, names.as_slice()) {
+        (Some(fault), _) => error.with_hint(fault.to_string()),
+        (None, []) => error.with_hint("there are none; copy some examples with `kapi loop init`."),
+        (None, names) => error.with_hint(format!("available: {}.", names.join(", "))),
+    })
+}
+
+/// Returns the view of one loop at a time.
+pub(super) fn view(fold: &KernelState, definition: &Definition, now_ms: i64) -> LoopView {
+    LoopView::of(fold, definition, timing(fold, definition, now_ms))
+}
+
+fn timing(fold: &KernelState, definition: &Definition, now_ms: i64) -> Timing {
+    let words = match &definition.trigger {
+        LoopTrigger::Manual => "by hand".to_owned(),
+        LoopTrigger::Event { source } => format!("on {}", events::words(source)),
+        LoopTrigger::Cron { schedule, .. } => schedule.clone(),
+    };
+    // What cannot be read is no definition, and so is not listed here.
+    let Ok(Some(schedule)) = Schedule::of(&definition.name, &definition.trigger) else {
+        let next_at_ms = None;
+        return Timing { words, next_at_ms };
+    };
+    let known = fold.loops.get(&definition.name);
+    let handled = known.and_then(|known| known.fired_at_ms);
+    let since_ms = known.and_then(|known| known.seen_at_ms).unwrap_or(now_ms);
+    let found = due(&schedule, handled, since_ms, now_ms);
+    // What is due and was not triggered yet comes first.
+    let first = found.fire.first().copied().or(found.next);
+    Timing {
+        words: cron::describe(&schedule.cron),
+        next_at_ms: first.map(|firing| firing.at_ms),
+    }
+}

@@ -1,0 +1,50 @@
+//! What the person's configuration says of agents and sandboxes.
+//!
+//! Resolved before it arrives here; nothing is read or defaulted from files.
+
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+use std::path::PathBuf;
+
+use kapi_agent::agent::AgentKind;
+use kapi_agent::settings::AgentSettings;
+use kapi_spend::rules::prices::Prices;
+
+use crate::grant::Grant;
+use crate::judge_settings::ProviderSettings;
+
+/// Everything a run may use of the host, granted by the person.
+#[derive(Debug, Clone)]
+pub struct HostGrants {
+    /// `[agents.<name>]`.
+    pub agents: BTreeMap<String, AgentSettings>,
+    /// `[judges.<provider>]`: where models that judge are asked.
+    pub judges: BTreeMap<String, ProviderSettings>,
+    /// What models cost.
+    pub prices: Prices,
+    /// What runs may see, reach and use.
+    pub grant: Grant,
+    /// The whole environment of this process; only named variables of it are passed on.
+    pub env: BTreeMap<OsString, OsString>,
+    /// The person's home.
+    pub home: PathBuf,
+    /// The executable of Kapi.
+    pub self_exe: PathBuf,
+}
+
+impl HostGrants {
+    /// Returns the settings of an agent; defaults where the person said nothing.
+    #[must_use]
+    pub fn settings(&self, kind: &AgentKind) -> AgentSettings {
+        self.agents.get(kind.name()).cloned().unwrap_or_default()
+    }
+
+    /// Returns the search path for programs.
+    #[must_use]
+    pub fn path_variable(&self) -> OsString {
+        self.env
+            .get(OsStr::new("PATH"))
+            .cloned()
+            .unwrap_or_else(|| OsString::from("/usr/local/bin:/usr/bin:/bin"))
+    }
+}

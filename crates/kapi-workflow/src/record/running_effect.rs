@@ -1,0 +1,49 @@
+//! How an effect of a workflow is metered, and what it came to.
+
+use kapi_core::failure::Failure;
+use kapi_core::usage::Usage;
+use kapi_machine::running_effect::{RunningEffect, cut_off, panicked};
+use kapi_machine::watch::Activity;
+
+use crate::rules::effect::{EffectResource, WorkflowEffect};
+use crate::rules::outcome::WorkflowOutcome;
+
+/// Counts what a model used. A goal keeps its own account.
+pub(super) fn notice(running_effect: &mut RunningEffect<'_, WorkflowEffect>, activity: &Activity) {
+    match running_effect.effect.action.uses() {
+        EffectResource::Model => running_effect.meter.notice(activity),
+        EffectResource::Goal | EffectResource::Nothing => {}
+    }
+}
+
+/// Waits for the thread, and returns the outcome with what was used and not reported yet.
+pub(super) fn end(
+    running_effect: RunningEffect<'_, WorkflowEffect>,
+    outcome: Option<WorkflowOutcome>,
+) -> WorkflowOutcome {
+    let used = running_effect.meter.usage();
+    let (effect, is_raised) = (
+        running_effect.effect.id.clone(),
+        running_effect.cancel.is_raised(),
+    );
+    let has_panicked = running_effect.join();
+    assert!(
+        has_panicked != outcome.is_some(),
+        "a thread says how its effect ended, or it has panicked"
+    );
+    let mut outcome = match outcome {
+        None => failed(panicked(&effect), false),
+        Some(outcome) if outcome.is_cancelled() && !is_raised => failed(cut_off(&effect), true),
+        Some(outcome) => outcome,
+    };
+    outcome.add_usage(&used);
+    outcome
+}
+
+fn failed(failure: Failure, may_pass: bool) -> WorkflowOutcome {
+    WorkflowOutcome::Failed {
+        failure,
+        may_pass,
+        usage: Usage::default(),
+    }
+}
