@@ -2,7 +2,7 @@
 //!
 //! Knows bytes, hashes, sequence and durability; does not know what an event means or how state
 //! is folded. Tour: [`stream`] appends and loads, [`codec`] reads lines, [`audit`] checks a whole
-//! log, [`inventory`] hands out indexes, [`layout`] names every path.
+//! log, [`layout`] names every path.
 
 pub mod audit;
 pub mod canonical;
