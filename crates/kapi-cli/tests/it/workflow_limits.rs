@@ -257,7 +257,7 @@ fn what_begins_beside_the_integration_branch_is_told_so() {
         assert_eq!(begun.code, 0, "{}", begun.stderr);
         begun
             .stderr
-            .contains("Branch dev has work that this does not begin with")
+            .contains("Branch dev has work that this does not include")
     };
     assert!(!reported(&[]), "there is no such branch");
     env.git(&["branch", "dev"]);
