@@ -11,9 +11,9 @@ use crate::kernel_task::branches;
 use crate::program::Running;
 
 /// Changes something and goes on until it is killed; the next attempt does the work.
-const HALF: &str = "command:if grep -q 'was lost' \"$KAPI_PROMPT_FILE\"; then echo 42 > answer.txt; else echo half > answer.txt; echo begun; sleep 300; fi";
+const HALF: &str = "command:if grep -q ' died' \"$KAPI_PROMPT_FILE\"; then echo 42 > answer.txt; else echo half > answer.txt; echo begun; sleep 300; fi";
 /// Changes nothing until it is killed.
-const IDLE: &str = "command:if grep -q 'was lost' \"$KAPI_PROMPT_FILE\"; then echo 42 > answer.txt; else echo begun; sleep 300; fi";
+const IDLE: &str = "command:if grep -q ' died' \"$KAPI_PROMPT_FILE\"; then echo 42 > answer.txt; else echo begun; sleep 300; fi";
 
 /// Returns the directories of attempts, by name.
 fn attempts(env: &Environment) -> Vec<PathBuf> {

@@ -11,7 +11,7 @@ use crate::kernel_task::{HONEST, branches};
 use crate::program::{Output, Running, parse};
 
 /// Works until it is ended, or at once when the attempt before was lost.
-const SLOW: &str = "command:if grep -q 'was lost\\|told to stop' \"$KAPI_PROMPT_FILE\"; then echo 42 > answer.txt; else sleep 300; fi";
+const SLOW: &str = "command:if grep -q ' died\\|worker was stopped' \"$KAPI_PROMPT_FILE\"; then echo 42 > answer.txt; else sleep 300; fi";
 
 fn args<'a>(agent: &'a str, options: &[&'a str]) -> Vec<&'a str> {
     [

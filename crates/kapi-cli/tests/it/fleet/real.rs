@@ -13,7 +13,7 @@ use crate::fleet::proxy::Proxy;
 use crate::kernel_task::{HONEST, branches};
 
 /// Works until it is ended, or at once when the attempt before was lost.
-const SLOW: &str = "command:if grep -q 'was lost\\|told to stop' \"$KAPI_PROMPT_FILE\"; then echo 42 > answer.txt; else sleep 300; fi";
+const SLOW: &str = "command:if grep -q ' died\\|worker was stopped' \"$KAPI_PROMPT_FILE\"; then echo 42 > answer.txt; else sleep 300; fi";
 
 /// Opens the log as nobody of the product does.
 fn log(fleet: &Fleet) -> NetLog {
