@@ -225,9 +225,9 @@ fn exactly_these_commands_are_there() {
         .map(|command| command["name"].as_str().unwrap())
         .collect();
     let expected = [
+        "autoresearch",
         "deep-interview",
         "ralph",
-        "autoresearch",
         "status",
         "clear",
         "inbox",

@@ -78,6 +78,10 @@ fn the_package_fits_the_types_of_pi() {
     let mut count = 0;
     for entry in fs::read_dir(package().join("kapi")).unwrap() {
         let path = entry.unwrap().path();
+        if path.is_dir() {
+            // What differs from mode to mode is data, and has no types.
+            continue;
+        }
         let name = path.file_name().unwrap();
         let text = fs::read_to_string(&path).unwrap();
         assert!(
