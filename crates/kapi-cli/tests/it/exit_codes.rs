@@ -119,7 +119,7 @@ fn a_goal_that_is_driven_is_busy_and_7() {
     let running = env.start_run("command:sleep 3000", &[]);
     env.await_event(FIRST, &|event| event["data"]["effect"] == "t001-agent-a1");
     env.kapi(&["resume", "1"])
-        .assert_error(7, &["kapi run", "kapi log 1 -f"]);
+        .assert_error(7, &["kapi run", "kapi log 001 -f"]);
     assert_eq!(env.kapi(&["cancel", "1"]).code, 0);
     Run::from(running.finish()).assert_status("cancelled", 5);
 }
