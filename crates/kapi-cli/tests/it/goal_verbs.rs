@@ -167,7 +167,7 @@ fn pause_stops_a_running_loop_and_keeps_the_goal() {
     let running = env.start_run(agent, &[]);
     env.await_event(FIRST, &|event| event["data"]["effect"] == "t001-agent-a1");
     env.kapi(&["resume"])
-        .assert_error(7, &["being driven", "kapi log 1 -f"]);
+        .assert_error(7, &["being driven", "kapi log 001 -f"]);
     assert_eq!(env.json(&["goal", "pause"])["status"], "paused");
     Run::from(running.finish()).assert_status("paused", 130);
     assert_eq!(
