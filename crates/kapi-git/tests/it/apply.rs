@@ -317,7 +317,7 @@ fn what_changed_on_the_host_since_is_never_overwritten() {
     assert_eq!(
         site.refuses(&offers),
         [
-            "a Conflict(SamePlaces { n_places: 1 })",
+            "a Conflict(SamePlaces { n_locations: 1 })",
             "b Conflict(GoneHere)",
             "c Conflict(ChangedHere)",
             "d Conflict(NotEmpty)",
@@ -372,7 +372,7 @@ fn conflicts_are_passed_over_or_marked_only_when_asked() {
     assert_eq!(
         done,
         [
-            "a Conflict(SamePlaces { n_places: 1 })",
+            "a Conflict(SamePlaces { n_locations: 1 })",
             "bin Conflict(ChangedHere)",
             "c Replace"
         ]

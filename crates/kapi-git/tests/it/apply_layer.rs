@@ -121,7 +121,7 @@ fn what_the_person_did_meanwhile_is_merged_or_left() {
     assert_eq!(
         verdicts,
         [
-            "README Conflict(SamePlaces { n_places: 1 })",
+            "README Conflict(SamePlaces { n_locations: 1 })",
             "both Conflict(ChangedHere)",
             "old Conflict(NotEmpty)",
             "text Merge",
