@@ -384,7 +384,7 @@ fn conflicts_are_passed_over_or_marked_only_when_asked() {
     assert_eq!(
         done,
         [
-            "a Marked { n_places: 1 }",
+            "a Marked { n_locations: 1 }",
             "bin Conflict(ChangedHere)",
             "c Same"
         ]
