@@ -119,7 +119,7 @@ fn a_cap_that_is_exceeded_ends_the_agent_and_keeps_its_work() {
     assert_eq!(why.kind, FailureKind::BudgetSpent, "{why:?}");
     assert!(
         why.message.contains("a spending cap is reached: ")
-            && why.message.contains("$1.00 are reserved")
+            && why.message.contains("running turns reserve $1.00")
             && why.message.contains("is on branch kapi/task_1"),
         "{why:?}"
     );
