@@ -206,8 +206,8 @@ fn a_goal() {
     e3de3e70c40a 0:001-try.json
     e3b0c44298fc 0:lock
     cdbcae15105d 1:.gitignore
-    653c8c7a8f6a 2:contract.yaml
-    f37c9a121182 2:distilled.md
+    d2fbee747f7b 2:contract.yaml
+    26ac003d3122 2:distilled.md
     e3b0c44298fc 2:drive.lock
     bf4388d1ee4f 2:events.jsonl
     e3b0c44298fc 2:lock
@@ -269,17 +269,17 @@ fn a_workflow() {
     1 x lock 1:lock, write 1:inventory.json.tmp, sync 1:inventory.json.tmp, rename to 1:inventory.json, sync /project/.ilchul
     19df26c164d5 0:001-keep-sessions.json
     cdbcae15105d 1:.gitignore
-    2fdfba98271c 1:inventory.json
+    d01f59ab108f 1:inventory.json
     e3b0c44298fc 1:lock
-    9055a63d31bd 2:decision-report.md
+    b82e9b027274 2:decision-report.md
     e3b0c44298fc 2:drive.lock
-    0a81864fa68b 2:events.jsonl
-    f340a53fa562 2:interview.md
+    b74e58d62c3a 2:events.jsonl
+    54b45e6d8b11 2:interview.md
     e3b0c44298fc 2:lock
-    a246164171bc 2:snapshot.json
+    fc206f332b30 2:snapshot.json
     16627e121426 2:spec.edited.md
     c466d4b737fa 2:spec.md
-    f06e5a05c58e 2:state.json
+    d9c53becf81c 2:state.json
     ");
 }
 
