@@ -48,6 +48,10 @@ const STEPS: &[GateStep] = &[
         perform: documentation,
     },
     GateStep {
+        name: "build",
+        perform: build,
+    },
+    GateStep {
         name: "cheats",
         perform: cheats,
     },
@@ -131,9 +135,16 @@ fn clippy(root: &Path) -> anyhow::Result<()> {
     cargo(root, &[&args[..], warnings.flags()].concat()).run()
 }
 
+/// Builds what the tests are made of, so that the steps after it share one build: a build of one package
+/// has other features of what it depends on, and compiles nearly everything once more.
+fn build(root: &Path) -> anyhow::Result<()> {
+    cargo(root, &["build", "--workspace", "--all-targets", "--locked"]).run()
+}
+
 /// The part of the corpus that has every ecosystem in it; the whole is a command of its own.
 fn cheats(root: &Path) -> anyhow::Result<()> {
-    corpora::cheats::run(root, &["--quick"])
+    let kapi = corpora::target_directory(root)?.join("debug").join("kapi");
+    corpora::cheats::run(root, &["--quick", "--kapi", &kapi.to_string_lossy()])
 }
 
 fn documentation(root: &Path) -> anyhow::Result<()> {

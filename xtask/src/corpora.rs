@@ -109,7 +109,7 @@ fn program_under_test(root: &Path, options: &CorpusOptions) -> anyhow::Result<Pa
 }
 
 /// Returns the directory that builds use.
-fn target_directory(root: &Path) -> anyhow::Result<PathBuf> {
+pub(crate) fn target_directory(root: &Path) -> anyhow::Result<PathBuf> {
     let args = ["metadata", "--format-version=1", "--no-deps"];
     let metadata = ToolCommand::new(root, "cargo", &args).read()?;
     let metadata: serde_json::Value =
