@@ -9,6 +9,7 @@ pub mod gate;
 pub mod inject;
 pub mod instruction;
 
+use kapi_core::quote::shell_word;
 use serde_json::Value;
 
 use crate::agent::AgentKind;
@@ -106,7 +107,7 @@ impl HookAgent {
 /// because an agent may not hand its environment on to its hooks.
 #[must_use]
 pub fn command_line(agent: HookAgent, binary: &str, socket: &str) -> String {
-    let (binary, socket) = (quoted(binary), quoted(socket));
+    let (binary, socket) = (shell_word(binary), shell_word(socket));
     format!("{binary} hook --agent {} --socket {socket}", agent.name())
 }
 
@@ -115,16 +116,7 @@ pub fn command_line(agent: HookAgent, binary: &str, socket: &str) -> String {
 #[must_use]
 pub fn lasting_command_line(agent: HookAgent, binary: &str, socket: &str) -> String {
     let line = command_line(agent, binary, socket);
-    format!("[ ! -x {} ] || {line}", quoted(binary))
-}
-
-pub(crate) fn quoted(word: &str) -> String {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-+:@%=".contains(c);
-    if !word.is_empty() && word.chars().all(is_plain) {
-        word.to_owned()
-    } else {
-        format!("'{}'", word.replace('\'', r"'\''"))
-    }
+    format!("[ ! -x {} ] || {line}", shell_word(binary))
 }
 
 /// Reads what a hook was given; `None` when it is not even the beginning of a JSON object.
@@ -229,7 +221,11 @@ fn detail_of(input: &Value) -> String {
 
 /// Returns a command given as a list of words, quoted so that it reads as the same words.
 fn words_of(words: &[Value]) -> Option<String> {
-    let words: Vec<String> = words.iter().filter_map(Value::as_str).map(quoted).collect();
+    let words: Vec<String> = words
+        .iter()
+        .filter_map(Value::as_str)
+        .map(shell_word)
+        .collect();
     (!words.is_empty()).then(|| words.join(" "))
 }
 

@@ -63,6 +63,16 @@ pub fn visible_line(text: &str) -> String {
     line
 }
 
+/// Returns a text as one word of a POSIX shell, in quotes only where it needs them.
+#[must_use]
+pub fn shell_word(text: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=,+@%".contains(c);
+    if !text.is_empty() && text.chars().all(is_plain) {
+        return text.to_owned();
+    }
+    format!("'{}'", text.replace('\'', r"'\''"))
+}
+
 /// Fences a text with more backticks than it holds in a row.
 #[must_use]
 pub fn fenced(text: &str, language: &str) -> String {
@@ -77,7 +87,7 @@ pub fn fenced(text: &str, language: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{fenced, head, tail, visible, visible_line};
+    use super::{fenced, head, shell_word, tail, visible, visible_line};
 
     #[test]
     fn a_name_stays_on_its_line() {
@@ -115,5 +125,20 @@ mod tests {
         assert_eq!(tail("abc", 2), "bc");
         assert_eq!(tail("aé", 1), "");
         assert_eq!(tail("", 5), "");
+    }
+
+    #[test]
+    fn a_word_of_a_shell_is_quoted_only_where_it_has_to_be() {
+        for (text, word) in [
+            ("", "''"),
+            ("a-b_c./:=,+@%9", "a-b_c./:=,+@%9"),
+            ("two words", "'two words'"),
+            ("it's", r"'it'\''s'"),
+            ("$HOME", "'$HOME'"),
+            ("~", "'~'"),
+            ("é", "'é'"),
+        ] {
+            assert_eq!(shell_word(text), word);
+        }
     }
 }

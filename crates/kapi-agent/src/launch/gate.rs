@@ -5,6 +5,7 @@
 
 use std::path::{Path, PathBuf};
 
+use kapi_core::quote::shell_word;
 use serde_json::{Value, json};
 use toml::Table;
 
@@ -151,6 +152,6 @@ fn words(gate: GateSocket<'_>, agent: &'static str) -> Result<Vec<String>, Agent
 /// crashes or is killed, and only one exit code stops them.
 fn command_line(gate: GateSocket<'_>, agent: &'static str) -> Result<String, AgentError> {
     let words = words(gate, agent)?;
-    let quoted: Vec<String> = words.iter().map(|word| crate::hook::quoted(word)).collect();
+    let quoted: Vec<String> = words.iter().map(|word| shell_word(word)).collect();
     Ok(format!("{} || exit 2", quoted.join(" ")))
 }

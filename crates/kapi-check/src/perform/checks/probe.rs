@@ -10,14 +10,15 @@ use std::time::Duration;
 
 use kapi_core::failure::Failure;
 use kapi_core::isolation::SandboxLevel;
+use kapi_core::quote::shell_word;
 use kapi_run::confine::WORKSPACE_INSIDE;
 use kapi_sys::process;
 use serde::Deserialize;
 
 use super::CheckEvent;
 use super::shell::{CheckLine, CheckRun};
+use crate::rules::checks::ProjectRoot;
 use crate::rules::checks::settle::{Mise, RootProbes, is_program, needs};
-use crate::rules::checks::{ProjectRoot, mise};
 
 /// The longest all questions of a root may take together.
 const DEADLINE: Duration = Duration::from_secs(60);
@@ -120,7 +121,7 @@ fn script(needs: &[String]) -> String {
         } else {
             need.clone()
         };
-        format!("ask {n} {} &\n", mise::quoted(&command))
+        format!("ask {n} {} &\n", shell_word(&command))
     };
     let questions: String = needs.iter().enumerate().map(ask).collect();
     format!("{MISE}{QUESTION}{questions}wait\n")

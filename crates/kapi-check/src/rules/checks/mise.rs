@@ -3,6 +3,8 @@
 //! mise runs one program: a line that is more than that is handed whole to a shell of its own. A line
 //! that goes through mise already is left exactly as it is.
 
+use kapi_core::quote::shell_word;
+
 /// How a check that is a task of mise is named.
 pub const PROVIDER: &str = "mise";
 /// Files that show that a directory has tasks or tools of mise.
@@ -37,14 +39,8 @@ pub fn route(line: &str) -> String {
     if is_one_program(line) {
         format!("{ROUTE}{line}")
     } else {
-        format!("{ROUTE}sh -c {}", quoted(line))
+        format!("{ROUTE}sh -c {}", shell_word(line))
     }
-}
-
-/// Returns a text as one word of a shell line.
-#[must_use]
-pub fn quoted(text: &str) -> String {
-    format!("'{}'", text.replace('\'', r"'\''"))
 }
 
 /// Tells whether a line is a program with plain words, which need no shell.
@@ -56,7 +52,7 @@ fn is_one_program(line: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{is_routed, quoted, route};
+    use super::{is_routed, route};
 
     #[test]
     fn a_program_is_routed_as_it_is() {
@@ -82,7 +78,6 @@ mod tests {
             route("echo 'a b'"),
             r"mise exec -- sh -c 'echo '\''a b'\'''"
         );
-        assert_eq!(quoted(""), "''");
     }
 
     #[test]

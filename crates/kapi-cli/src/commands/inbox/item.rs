@@ -2,6 +2,7 @@
 //!
 //! What is shown is made of the words that are run, and of nothing else.
 
+use kapi_core::quote::shell_word;
 use kapi_wire::workflow::inbox::InboxItem;
 
 /// One thing that waits.
@@ -33,17 +34,9 @@ impl CommandLine {
 
     /// Returns it as it is typed in a shell.
     pub(super) fn typed(&self) -> String {
-        let words: Vec<String> = self.words.iter().map(|word| quoted(word)).collect();
+        let words: Vec<String> = self.words.iter().map(|word| shell_word(word)).collect();
         words.join(" ")
     }
-}
-
-fn quoted(word: &str) -> String {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=,+@%".contains(c);
-    if !word.is_empty() && word.chars().all(is_plain) {
-        return word.to_owned();
-    }
-    format!("'{}'", word.replace('\'', r"'\''"))
 }
 
 /// What an item is made of.
