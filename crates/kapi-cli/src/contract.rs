@@ -162,11 +162,12 @@ fn contract(
     let (context, config, survey) = (location.context, location.config, location.survey);
     let (filled, table) = (input.filled, &config.goal);
     let args = &filled.args;
-    let agent = participants::agent(context, args, table)?;
     let (level, network) = isolation::level_and_network(args, config)?;
+    let agent = participants::agent(context, config, args.agent.as_ref(), level, notes)?;
     let parties = JudgeParticipants {
         context,
         config,
+        root: location.root,
         preferred: &context.preferred(location.root)?,
         agent: &agent,
         level,

@@ -22,6 +22,7 @@ use crate::ui::{Format, OutputDisposition, Ui};
 
 mod amount;
 mod args;
+mod command_line;
 mod commands;
 mod config;
 mod container;

@@ -2,14 +2,17 @@
 //!
 //! A judge is another agent, a model of a provider, the executor's own model, or by name nobody.
 
+use std::path::Path;
+
 use kapi_agent::agent::AgentKind;
 use kapi_core::isolation::SandboxLevel;
 use kapi_core::judge::Judge;
-use kapi_goal::record::preferences::PreferenceValues;
+use kapi_goal::record::preferences::{PreferenceChange, PreferenceValues};
 use kapi_goal::rules::contract::Contract;
 use kapi_run::asking;
 use kapi_run::host_grants::HostGrants;
 
+use crate::command_line;
 use crate::config::Config;
 use crate::context::Context;
 use crate::contract::agent_name;
@@ -79,6 +82,8 @@ pub(super) struct JudgeParticipants<'a> {
     pub(super) context: &'a Context,
     /// The configuration.
     pub(super) config: &'a Config,
+    /// The project.
+    pub(super) root: &'a Path,
     /// What the person prefers in this project.
     pub(super) preferred: &'a PreferenceValues,
     /// The executor, as it stands in the contract.
@@ -141,12 +146,85 @@ pub(super) fn unnamed(
     }
 }
 
-/// Refuses a model that nobody judges, unless that is what the person said.
-pub(super) fn require(parties: JudgeParticipants<'_>) -> Result<(), Error> {
+/// Asks the person who judges a model that nobody judges; nobody judges a program unasked.
+///
+/// # Errors
+/// When it is a model, and nobody is there to say who judges it.
+pub(super) fn required(parties: JudgeParticipants<'_>) -> Result<Judge, Error> {
     let executor = agent_name::kind(parties.agent)?;
-    if is_model(&executor) {
-        return Err(unspecified(&executor));
+    if !is_model(&executor) {
+        return Ok(Judge::None);
     }
+    match asked(parties, executor.name())? {
+        Some(judge) => Ok(judge),
+        None => Err(unspecified(&executor)),
+    }
+}
+
+/// Asks at the keyboard who judges, and remembers the answer for the project; `None` where nobody
+/// answers.
+fn asked(parties: JudgeParticipants<'_>, executor: &str) -> Result<Option<Judge>, Error> {
+    let (context, ui) = (parties.context, parties.context.ui);
+    if !ui.is_at_keyboard() || context.require_human("choose a judge").is_err() {
+        return Ok(None);
+    }
+    ui.say(&format!(
+        "Who judges the work of {executor}? No other agent is installed and logged in.\n  \
+         same            {executor} itself, in a fresh session; another model is stronger\n  \
+         none            nobody: only the verify commands decide\n  \
+         provider/model  a model by its API, such as anthropic/claude-opus-4-7"
+    ));
+    loop {
+        let Some(answer) = ui.ask("Judge: ") else {
+            return Ok(None);
+        };
+        let answer = answer.trim();
+        if answer.is_empty() {
+            return Ok(None);
+        }
+        match able_to_judge(parties, answer) {
+            Ok(judge) => {
+                remember(parties, answer)?;
+                return Ok(Some(judge));
+            }
+            Err(error) => {
+                let hint = error
+                    .hint
+                    .map_or_else(String::new, |hint| format!(" {hint}"));
+                ui.say(&format!("{}.{hint}", error.message));
+            }
+        }
+    }
+}
+
+/// Returns the judge that an answer names, if it could judge now.
+fn able_to_judge(parties: JudgeParticipants<'_>, answer: &str) -> Result<Judge, Error> {
+    let judge = named(parties, answer)?;
+    let grants = parties.context.grants(parties.config);
+    let is_ready = match JudgeName::parse(answer)? {
+        JudgeName::None | JudgeName::Same => Ok(()),
+        JudgeName::Model { .. } => kapi_check::perform::judge::check(&grants, answer),
+        JudgeName::Agent(_) => asking::check_agent(&grants, answer, parties.level).map(|_| ()),
+    };
+    is_ready.map_err(|failure| Error::world(&failure))?;
+    Ok(judge)
+}
+
+/// Keeps who judges in this project where nothing else is said.
+fn remember(parties: JudgeParticipants<'_>, answer: &str) -> Result<(), Error> {
+    let context = parties.context;
+    let judge = match JudgeName::parse(answer)? {
+        JudgeName::Agent(_) => agent_name::absolute(context, answer)?,
+        JudgeName::None | JudgeName::Same | JudgeName::Model { .. } => answer.to_owned(),
+    };
+    let change = PreferenceChange::JudgeSet { judge: Some(judge) };
+    context
+        .preferences(parties.root)?
+        .change(&context.actor, &change)
+        .map_err(|error| Error::engine(&error, ""))?;
+    context
+        .ui
+        .say("This is remembered for the project; change it with `kapi goal judge`.");
     Ok(())
 }
 
@@ -184,12 +262,13 @@ fn unspecified(executor: &AgentKind) -> Error {
         "judge_unspecified: no judge was named, and {} must not judge its own work unasked",
         executor.name()
     );
-    Error::new(Exit::Denied, text).with_hint(
-        "no other agent is installed with credentials (`kapi doctor` explains why). Name a \
-         judge with `--judge provider/model` (anthropic/…, openai/…, gemini/…), use the same \
-         model with `--judge same`, or none with `--judge none`; `kapi goal judge` sets a \
-         default for this project.",
-    )
+    Error::new(Exit::Denied, text).with_hint(format!(
+        "no other agent is installed with credentials (`kapi doctor` explains why). Let the \
+             same model judge in a fresh session: `{}`. Or name a judge with \
+             `--judge provider/model` (anthropic/…, openai/…, gemini/…), or nobody with \
+             `--judge none`; `kapi goal judge` sets a default for this project.",
+        command_line::with(&["--judge", "same"])
+    ))
 }
 
 /// Says what a person should know of who judges.

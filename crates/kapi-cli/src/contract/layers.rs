@@ -65,12 +65,12 @@ pub(super) fn resolved(
         resolved.settings.judge = None;
         resolved.additions.retain(|added| !is_judge(added));
     }
-    let judge = resolved.settings.judge.clone();
-    // A proposal is refused where it becomes a contract, with its own code.
-    if judge.is_none() && drafted != ContractDrafter::Proposal {
-        judge::require(sources.parties)?;
-    }
-    let judge = judge.unwrap_or(Judge::None);
+    let judge = match resolved.settings.judge.clone() {
+        Some(judge) => judge,
+        // A proposal is refused where it becomes a contract, with its own code.
+        None if drafted == ContractDrafter::Proposal => Judge::None,
+        None => judge::required(sources.parties)?,
+    };
     if drafted != ContractDrafter::Proposal || judge != Judge::None {
         judge::note(sources.parties, &judge, notes);
     }

@@ -3,32 +3,80 @@
 //! Agents are only looked for here. A model that judges is asked whether it is there.
 
 use kapi_agent::agent::AgentKind;
+use kapi_agent::manifest::manifest;
+use kapi_core::isolation::SandboxLevel;
 use kapi_goal::rules::contract::Contract;
 use kapi_run::asking;
 use kapi_run::gate::support;
+use kapi_run::host_grants::HostGrants;
 use kapi_spend::rules::account::ModelProvider;
 use kapi_spend::rules::day::Day;
 use kapi_sys::clock::Clock as _;
 
-use crate::config::{Config, GoalTable};
+use crate::command_line;
+use crate::config::Config;
 use crate::context::Context;
 use crate::contract::agent_name::{absolute, kind};
-use crate::contract::flags::Args;
-use crate::contract::judge::JudgeName;
+use crate::contract::judge::{self, JudgeName};
 use crate::error::Error;
 use crate::exit_code::Exit;
 
-/// Returns the agent that works, as it stands in the contract.
-pub(super) fn agent(context: &Context, args: &Args, table: &GoalTable) -> Result<String, Error> {
-    let reference = args
-        .agent
-        .as_ref()
-        .or(table.agent.as_ref())
-        .ok_or_else(|| {
-            Error::usage("no agent was named")
-                .with_hint("add `--agent claude` (or codex, gemini, pi, 'command:<shell>').")
-        })?;
-    absolute(context, reference)
+/// Returns the agent that works, as it stands in the contract: the one that is named, or the only one
+/// that can start here.
+pub(crate) fn agent(
+    context: &Context,
+    config: &Config,
+    named: Option<&String>,
+    level: SandboxLevel,
+    notes: &mut Vec<String>,
+) -> Result<String, Error> {
+    if let Some(reference) = named.or(config.goal.agent.as_ref()) {
+        return absolute(context, reference);
+    }
+    let grants = context.grants(config);
+    match judge::able(&grants, level).as_slice() {
+        [only] => {
+            notes.push(format!(
+                "No agent was named, so {only} works: it is the only one that is installed and \
+                 logged in. Choose another with `--agent`."
+            ));
+            Ok((*only).to_owned())
+        }
+        [] => Err(no_agent(&grants, level)),
+        [first, ..] => Err(several_agents(&judge::able(&grants, level), first)),
+    }
+}
+
+/// No agent was named, and none can start: why not, of each.
+fn no_agent(grants: &HostGrants, level: SandboxLevel) -> Error {
+    let reasons: Vec<String> = manifest()
+        .iter()
+        .filter_map(|agent| {
+            let failure = asking::check_agent(grants, agent.name, level).err()?;
+            let hint = failure
+                .hint
+                .map_or_else(String::new, |hint| format!(": {hint}"));
+            Some(format!("\n  {:<7} {}{hint}", agent.name, failure.message))
+        })
+        .collect();
+    Error::usage(format!(
+        "no agent was named, and none can start here:{}",
+        reasons.concat()
+    ))
+    .with_hint("make one of them ready, or name a program: `--agent 'command:<shell>'`.")
+}
+
+/// No agent was named, and which one works is the person's choice.
+fn several_agents(able: &[&str], first: &str) -> Error {
+    Error::usage(format!(
+        "no agent was named, and several are ready: {}",
+        able.join(", ")
+    ))
+    .with_hint(format!(
+        "name one: `{}`. `agent = \"{first}\"` under `[goal]` in your configuration makes it the \
+         default.",
+        command_line::with(&["--agent", first])
+    ))
 }
 
 /// Refuses parties that could not even begin, and limits that nobody could measure for them.

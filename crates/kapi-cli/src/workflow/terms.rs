@@ -15,7 +15,7 @@ use crate::commands::workflow::branch;
 use crate::config::Config;
 use crate::config::grant::{LEVEL_DEFAULT, NETWORK_DEFAULT};
 use crate::context::Context;
-use crate::contract::{self, agent_name, flags, isolation, judge};
+use crate::contract::{self, agent_name, flags, isolation, judge, participants};
 use crate::error::Error;
 use crate::exit_code::Exit;
 use crate::{amount, container, help, naming};
@@ -208,14 +208,11 @@ fn without_commit(
 ) -> Result<StartOptions, Error> {
     let config = context.config(Some(&root))?;
     let table = &config.goal;
-    let named = flags.agent.as_ref().or(table.agent.as_ref());
-    let named = named.ok_or_else(|| {
-        Error::usage("no agent was named")
-            .with_hint("add `--agent claude` (or codex, gemini, pi, 'command:<shell>').")
-    })?;
-    let agent = agent_name::absolute(context, named)?;
     let args = as_run(spec, flags, "")?;
     let (sandbox, network) = isolation::level_and_network(&args, &config)?;
+    let mut notes =
+        vec!["There is no commit to look facts up in, so you will be asked everything.".to_owned()];
+    let agent = participants::agent(context, &config, flags.agent.as_ref(), sandbox, &mut notes)?;
     let grants = context.grants(&config);
     container::check(&grants, sandbox)?;
     kapi_run::asking::check_agent(&grants, &agent, sandbox)
@@ -246,9 +243,7 @@ fn without_commit(
         },
         root,
         commit: None,
-        notes: vec![
-            "There is no commit to look facts up in, so you will be asked everything.".to_owned(),
-        ],
+        notes,
     })
 }
 

@@ -6,6 +6,7 @@ use kapi_testkit::model_server::ModelServer;
 use kapi_testkit::model_server::scenario::ModelScenario;
 use serde_json::json;
 
+use crate::dialogs::at_terminal;
 use crate::environment::{Environment, TASK, write};
 
 const HONEST: &str = "command:echo 42 > answer.txt";
@@ -74,6 +75,63 @@ fn judge_unspecified_is_refused_and_lists_what_is_possible() {
         let output = propose(&env, &["--agent", "claude", "--judge", judge]);
         assert_eq!(output.code, 5, "{judge}: {output:?}");
     }
+}
+
+#[test]
+fn the_only_agent_that_is_ready_works_without_being_named() {
+    let mut env = with_clis(&["claude", "codex"]);
+    let nobody = propose(&env, &[]);
+    nobody.assert_error(
+        2,
+        &[
+            "none can start here",
+            "claude  ",
+            "ANTHROPIC_API_KEY",
+            "codex   ",
+            "gemini  ",
+            "pi      ",
+            "--agent 'command:<shell>'",
+        ],
+    );
+    env.set("ANTHROPIC_API_KEY", "not-a-key");
+    // What is missing still is shown with the whole command that would do.
+    let without_judge = propose(&env, &[]);
+    let command = format!("`kapi goal new '{TASK}' --verify 'sh test.sh' --judge same`");
+    without_judge.assert_error(3, &["judge_unspecified", &command]);
+    let output = propose(&env, &["--judge", "none"]);
+    assert_eq!(output.code, 5, "{output:?}");
+    assert!(output.stderr.contains("so claude works"), "{output:?}");
+    assert!(
+        output.stderr.contains("\n  agent     claude\n"),
+        "{output:?}"
+    );
+    env.set("OPENAI_API_KEY", "not-a-key");
+    let command = format!("`kapi goal new '{TASK}' --verify 'sh test.sh' --agent claude`");
+    propose(&env, &[]).assert_error(2, &["several are ready: claude, codex", &command]);
+    let interview = env.kapi(&["deep-interview", "Keep sessions"]);
+    interview.assert_error(2, &["several are ready: claude, codex"]);
+}
+
+#[test]
+fn who_judges_is_asked_once_at_a_terminal_and_remembered() {
+    let mut env = with_clis(&["claude"]);
+    env.set("ANTHROPIC_API_KEY", "not-a-key");
+    let args = ["goal", "new", TASK, "--verify", "sh test.sh"];
+    let silent = at_terminal(&env, &args, &[("Judge: ", "\n")]);
+    assert_eq!(silent.code, 3, "{silent:?}");
+    assert!(silent.stdout.contains("judge_unspecified"), "{silent:?}");
+    let answers = [
+        ("Judge: ", "gpt\n"),
+        ("Judge: ", "same\n"),
+        ("[y/N] ", "n\n"),
+    ];
+    let asked = at_terminal(&env, &args, &answers);
+    assert!(asked.stdout.contains("remembered"), "{asked:?}");
+    assert!(asked.stdout.contains("SAME MODEL"), "{asked:?}");
+    let shown = env.json(&["goal", "judge"]);
+    assert_eq!(shown["judge"], "same");
+    let again = at_terminal(&env, &args, &[("[y/N] ", "n\n")]);
+    assert!(!again.stdout.contains("Judge: "), "{again:?}");
 }
 
 #[test]

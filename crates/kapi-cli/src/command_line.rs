@@ -1,0 +1,55 @@
+//! The command line as it was typed, for messages that show how it should have been.
+//!
+//! Reads the arguments of this process only.
+
+use std::env;
+
+use kapi_core::quote::shell_word;
+
+/// Returns the command that was typed with further options, ready to be pasted into a shell.
+pub(crate) fn with(options: &[&str]) -> String {
+    let typed: Vec<String> = env::args_os()
+        .skip(1)
+        .map(|word| word.to_string_lossy().into_owned())
+        .collect();
+    corrected(&typed, options)
+}
+
+/// Returns a command with options, which stand before whatever follows `--`.
+fn corrected(typed: &[String], options: &[&str]) -> String {
+    let end = typed.iter().position(|word| word == "--");
+    let (before, after) = typed.split_at(end.unwrap_or(typed.len()));
+    let words = before
+        .iter()
+        .map(String::as_str)
+        .chain(options.iter().copied())
+        .chain(after.iter().map(String::as_str));
+    let words: Vec<String> = words.map(shell_word).collect();
+    format!("kapi {}", words.join(" "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::corrected;
+
+    #[test]
+    fn options_are_added_where_they_are_read_as_such() {
+        let typed = |words: &[&str]| {
+            words
+                .iter()
+                .map(|&word| word.to_owned())
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(
+            corrected(
+                &typed(&["run", "fix it", "--verify", "sh t.sh"]),
+                &["--judge", "same"]
+            ),
+            "kapi run 'fix it' --verify 'sh t.sh' --judge same"
+        );
+        assert_eq!(
+            corrected(&typed(&["run", "--", "-x"]), &["--agent", "pi"]),
+            "kapi run --agent pi -- -x"
+        );
+    }
+}
