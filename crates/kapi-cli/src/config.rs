@@ -27,6 +27,7 @@ use crate::config::file::Links;
 use crate::config::grant::{NETWORK_DEFAULT, NetworkTable, SandboxTable};
 use crate::config::judges::JudgeTable;
 use crate::config::kernel::{KernelConfigFiles, KernelTable};
+use crate::config::notify::NotifyTable;
 use crate::config::source::{Origins, SettingsText, SourcedValue, ValueSource};
 use crate::config::spend::{PriceTable, SpendConfig, SpendTable};
 use crate::error::Error;
@@ -36,6 +37,7 @@ pub(crate) mod goal;
 pub(crate) mod grant;
 mod judges;
 pub(crate) mod kernel;
+pub(crate) mod notify;
 pub(crate) mod source;
 pub(crate) mod spend;
 pub(crate) mod store;
@@ -95,6 +97,8 @@ pub(crate) struct Config {
     pub(crate) spending: SpendConfig,
     /// `[kernel]` of both files.
     pub(crate) kernel: KernelConfigFiles,
+    /// `[notify]`, from the person's file.
+    pub(crate) notify: NotifyTable,
 }
 
 /// `[launch]`: what holds for launches.
@@ -163,6 +167,7 @@ struct ConfigFile {
     goal: GoalTable,
     launch: LaunchTable,
     status: StatusTable,
+    notify: NotifyTable,
     spend: SpendTable,
     prices: BTreeMap<String, Setting<PriceTable>>,
     kernel: KernelTable,
@@ -215,6 +220,7 @@ impl Config {
             mapping: None,
             spending: SpendConfig::unconfigured(),
             kernel: KernelConfigFiles::default(),
+            notify: NotifyTable::default(),
         }
     }
 
@@ -285,6 +291,7 @@ pub(crate) fn load(
         config.grant = grant::granted(&mut said.faults, file.sandbox, file.network, home);
         config.goal = file.goal;
         config.person_goal = config.goal.clone();
+        config.notify = file.notify;
         config.trusted = trusted(&mut said.faults, file.launch.trust);
         config.spending = SpendConfig::said(&file.spend, &file.prices, &mut said.faults);
         config.kernel.person = kernel::person(&mut said, file.kernel, home);

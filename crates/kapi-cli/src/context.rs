@@ -25,6 +25,7 @@ use kapi_sys::clock::SystemClock;
 use kapi_sys::process::{self, AncestorProcess};
 use kapi_sys::real_disk::RealDisk;
 
+use crate::config::notify::NotifyArgs;
 use crate::config::{self, Config};
 use crate::error::{Error, chain};
 use crate::exit_code::Exit;
@@ -53,6 +54,8 @@ pub(crate) struct Context {
     pub(crate) config_path: PathBuf,
     /// Where tasks are kept, as a flag of this command line says it.
     pub(crate) store: Option<String>,
+    /// Who is told when work ends or waits, as flags of this command line say it.
+    pub(crate) notify: NotifyArgs,
 }
 
 /// What a run may add on disk where nobody says anything.
@@ -96,6 +99,7 @@ impl Context {
             clock,
             config_path,
             store: None,
+            notify: NotifyArgs::default(),
         })
     }
 
@@ -103,6 +107,14 @@ impl Context {
     pub(crate) fn with_store(&self, store: Option<&str>) -> Self {
         Self {
             store: store.map(str::to_owned),
+            ..self.clone()
+        }
+    }
+
+    /// Returns the same with what flags say of who is told.
+    pub(crate) fn with_notify(&self, notify: &NotifyArgs) -> Self {
+        Self {
+            notify: notify.clone(),
             ..self.clone()
         }
     }

@@ -28,7 +28,7 @@ use crate::driving::attendance::Attendance;
 use crate::error::Error;
 use crate::exit_code::Exit;
 use crate::ui::Format;
-use crate::{report, tool_service, trust};
+use crate::{notification, report, tool_service, trust};
 
 /// Nobody's silence is an approval: it is typed at a terminal or given as `--yes`.
 pub(crate) fn approval(
@@ -108,12 +108,12 @@ pub(crate) fn drive_and(
     when_parked: WhenParked,
 ) -> Result<Exit, Error> {
     let goal = drive_unreported(context, run, begun, interrupts, when_parked)?;
-    Ok(settle(
-        context,
-        run.project.layout.root(),
-        &goal,
-        interrupts,
-    ))
+    let root = run.project.layout.root();
+    let exit = settle(context, root, &goal, interrupts);
+    if !interrupts.is_raised() {
+        notification::of_goal(context, run.config, &goal, root.to_path_buf());
+    }
+    Ok(exit)
 }
 
 /// Does the same and says nothing of how it came out.

@@ -38,6 +38,7 @@ mod inner;
 mod kernel;
 mod modes;
 mod naming;
+mod notification;
 mod profile;
 mod progress;
 mod report;

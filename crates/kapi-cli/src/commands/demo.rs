@@ -14,6 +14,7 @@ use kapi_sys::disk;
 use kapi_sys::process::{self, ProcessEnd, ProcessLimits, Program};
 use kapi_sys::real_disk::RealDisk;
 
+use crate::config::notify::NotifyArgs;
 use crate::context::Context;
 use crate::error::Error;
 use crate::exit_code::Exit;
@@ -110,6 +111,7 @@ fn run_there(
         clock: SystemClock,
         config_path: home.join("config.toml"),
         store: None,
+        notify: NotifyArgs::default(),
     };
     run_line(&there, line)
 }

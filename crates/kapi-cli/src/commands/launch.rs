@@ -21,6 +21,7 @@ use kapi_status::rules::mapping::Mapping;
 use kapi_store::layout::project_key;
 use kapi_sys::clock::Clock as _;
 
+use crate::config::notify::NotifyArgs;
 use crate::context::Context;
 use crate::error::Error;
 use crate::exit_code::Exit;
@@ -29,7 +30,7 @@ use crate::profile::launch::{LaunchProfile, resolve};
 use crate::profile::message::Values;
 use crate::subject::launches::{directory, sandboxes};
 use crate::ui::Format;
-use crate::{amount, container, driving, help};
+use crate::{amount, container, driving, help, notification};
 
 /// The longest an agent may take when nothing else was said.
 const DEADLINE_MS: u64 = 24 * 60 * 60 * 1000;
@@ -69,6 +70,8 @@ pub(crate) struct Args {
     /// Show the effective settings and where each comes from, without starting anything
     #[arg(long)]
     pub(crate) explain: bool,
+    #[command(flatten)]
+    notify: NotifyArgs,
 }
 
 impl Args {
@@ -106,6 +109,13 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
     let mapping = profile.mapping()?;
     let (launched, notes) = perform(context, &grants, &plan, &mapping)?;
     view::launched(context.ui, &plan, &launched, &notes);
+    let config = context.config(Some(&plan.project))?;
+    notification::of_launch(
+        &context.with_notify(&args.notify),
+        &config,
+        &plan,
+        &launched,
+    );
     Ok(exit_of(&launched))
 }
 

@@ -12,6 +12,7 @@ use crate::commands::goal::pick::GoalChoice;
 use crate::commands::goal::resume::refuse_driven;
 use crate::commands::goal::{answer, reopen};
 use crate::commands::run::race;
+use crate::config::notify::NotifyArgs;
 use crate::context::Context;
 use crate::contract::{approval, isolation, words};
 use crate::driving::{self, WhenParked};
@@ -36,12 +37,14 @@ pub(crate) struct Args {
     /// Mark the goal as resumed without starting it
     #[arg(long, conflicts_with = "park")]
     no_run: bool,
+    #[command(flatten)]
+    notify: NotifyArgs,
 }
 
 /// Lets a goal go on; of everything else it says what does.
 pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
     context.require_human("resume a goal")?;
-    let context = &args.subject.context(context)?;
+    let context = &args.subject.context(context)?.with_notify(&args.notify);
     let refused = |text: String| Error::new(Exit::Denied, text);
     match args.subject.find(context, Silence::UnderWay)? {
         Meaning::Goal(id) => goal(context, &id, args),

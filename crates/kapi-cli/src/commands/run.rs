@@ -21,6 +21,7 @@ pub(crate) const DRAFTS_MAX: u32 = 10;
 /// Runs a task.
 pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
     context.require_human("start a goal")?;
+    let context = &context.with_notify(&args.notify);
     if args.race.is_race() {
         return race::run(context, args);
     }

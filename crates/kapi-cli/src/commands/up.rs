@@ -24,6 +24,7 @@ use serde_json::json;
 
 use crate::commands::up::supervisor::{Supervisor, SupervisorLimits, SupervisorTally};
 use crate::commands::up::tasks::{Floor, Tasks};
+use crate::config::notify::NotifyArgs;
 use crate::context::Context;
 use crate::driving::attendance::alarm;
 use crate::driving::interrupts;
@@ -48,6 +49,8 @@ pub(crate) struct Args {
     #[arg(long, value_name = "STORE")]
     store: Option<String>,
     #[command(flatten)]
+    notify: NotifyArgs,
+    #[command(flatten)]
     service: service::Args,
 }
 
@@ -65,7 +68,9 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
     if args.service.is_asked() {
         return service::run(context, &args.service);
     }
-    let context = &context.with_store(args.store.as_deref());
+    let context = &context
+        .with_store(args.store.as_deref())
+        .with_notify(&args.notify);
     context.require_human("supervise goals")?;
     let root = kernel::root(context)?;
     context.require_own_state(&root)?;

@@ -15,6 +15,7 @@ use kapi_goal::rules::plan::task::TaskPhase;
 use kapi_workflow::rules::branch::BranchType;
 
 use crate::config::grant::{LEVEL_DEFAULT, NETWORK_DEFAULT};
+use crate::config::notify::NotifyArgs;
 use crate::contract::flags::names::{GoalTypeName, PhaseName, RemindersName, parse_surface};
 use crate::error::Error;
 use crate::{amount, help};
@@ -126,6 +127,8 @@ pub(crate) struct Args {
     pub(crate) no_distill: bool,
     #[command(flatten)]
     pub(crate) race: RaceFlags,
+    #[command(flatten)]
+    pub(crate) notify: NotifyArgs,
     /// Approve the contract without asking; the log records this
     #[arg(help_heading = None::<&str>, short, long)]
     pub(crate) yes: bool,

@@ -15,7 +15,6 @@ use kapi_workflow::rules::command::WorkflowCommand;
 use kapi_workflow::rules::effect::WorkflowEffect;
 use kapi_workflow::rules::pending::Means;
 
-use crate::amount;
 use crate::context::Context;
 use crate::error::Error;
 use crate::exit_code::Exit;
@@ -25,6 +24,7 @@ use crate::workflow::progress::WorkflowProgressLine;
 use crate::workflow::watching::{Watching, WorkerWatch};
 use crate::workflow::world::WorkflowSetup;
 use crate::workflow::{approving, report};
+use crate::{amount, notification};
 
 /// What became of what a workflow asks its person.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -96,6 +96,11 @@ pub(crate) fn go_on(
         }
     }
     let exit = report::outcome(context.ui, &found.dir(), &found.workflow);
+    if !interrupts.is_raised() {
+        let root = found.project.layout.root();
+        let config = context.config(Some(root))?;
+        notification::of_workflow(context, &config, &found.workflow, root.to_path_buf());
+    }
     let is_left = interrupts.is_raised() && !found.workflow.status.is_terminal();
     Ok(if is_left { Exit::Interrupted } else { exit })
 }

@@ -55,6 +55,7 @@ mod kernel_task;
 mod kernel_workers;
 mod launch;
 mod mcp;
+mod notification;
 mod parking;
 mod private_files;
 mod profiles;

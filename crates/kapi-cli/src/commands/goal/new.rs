@@ -60,6 +60,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
         return explain::run::explain(context, &args.run);
     }
     context.require_human("start a goal")?;
+    let context = &context.with_notify(&args.run.notify);
     if args.run.race.is_race() {
         return Err(
             Error::usage("`kapi goal new` creates one goal, and this is a race")

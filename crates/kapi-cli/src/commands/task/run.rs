@@ -11,6 +11,7 @@ use kapi_task::rules::task_terms::{Priority, Retry, TaskBudget};
 
 use crate::amount;
 use crate::commands::task::submitted::{TaskExecutor, follow_up};
+use crate::config::notify::NotifyArgs;
 use crate::context::Context;
 use crate::contract::flags::CheckFlags;
 use crate::error::Error;
@@ -82,8 +83,10 @@ pub(crate) struct Args {
     #[arg(help_heading = None::<&str>, long, value_name = "DOMAIN")]
     domain: Option<String>,
     /// Queue the task for another worker and return at once
-    #[arg(help_heading = None::<&str>, short, long)]
+    #[arg(help_heading = None::<&str>, short, long, conflicts_with_all = ["on_done", "on_waiting"])]
     detach: bool,
+    #[command(flatten)]
+    notify: NotifyArgs,
 }
 
 /// Reads a timeout, where 0 is none.
@@ -97,6 +100,7 @@ fn timeout(text: &str) -> Result<u64, String> {
 /// Submits a task and works on it.
 pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
     let prompt = prompt(&args.prompt)?;
+    let context = &context.with_notify(&args.notify);
     kernel::with(context, "kapi task run", |kernel| {
         submit(kernel, args, &prompt)
     })

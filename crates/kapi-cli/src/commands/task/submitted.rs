@@ -18,6 +18,7 @@ use crate::error::Error;
 use crate::exit_code::Exit;
 use crate::kernel::foreground::{FinalTaskState, Foreground, attend};
 use crate::kernel::{ProjectKernel, failed, no_task};
+use crate::notification;
 use crate::ui::{Format, Ui, harmless};
 
 /// Who works on it.
@@ -131,7 +132,10 @@ pub(crate) fn work(kernel: &ProjectKernel<'_>, id: KernelTaskId) -> Result<Exit,
     match left? {
         FinalTaskState::Ended(task) => {
             kernel.bring_home(&task);
-            Ok(answer::give_result(context, &task))
+            let exit = answer::give_result(context, &task);
+            let root = kernel.project.layout.root().to_path_buf();
+            notification::of_task(context, kernel.config, &task, root);
+            Ok(exit)
         }
         FinalTaskState::Open(task) => leave(kernel, &task, &interrupts),
     }

@@ -94,18 +94,20 @@ impl Board {
         }
     }
 
-    /// Puts a goal where it stands, and says so if it stood elsewhere.
-    pub(super) fn put(&mut self, id: &GoalId, state: BoardStatus, text: String) {
+    /// Puts a goal where it stands, and says so if it stood elsewhere; tells whether it came there
+    /// while it was watched.
+    pub(super) fn put(&mut self, id: &GoalId, state: BoardStatus, text: String) -> bool {
         let known = self.rows.get(id);
         let is_new_word = match (known, state) {
             // What had ended before is not news.
-            (None, BoardStatus::Ended) => return,
+            (None, BoardStatus::Ended) => return false,
             (Some(row), _) => row.state != state || row.text != text,
             (None, _) => true,
         };
         if !is_new_word {
-            return;
+            return false;
         }
+        let has_come = known.is_some_and(|row| row.state != state);
         self.announce(id, state, &text);
         let detail = String::new();
         let row = BoardRow {
@@ -114,6 +116,7 @@ impl Board {
             detail,
         };
         self.rows.insert(id.clone(), row);
+        has_come
     }
 
     /// Returns what is said of a goal that is driven here.

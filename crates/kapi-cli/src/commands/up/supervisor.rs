@@ -28,6 +28,7 @@ use crate::commands::up::tasks::{TaskTally, Tasks};
 use crate::commands::up::threads::{Shop, ThreadGroup, ThreadMessage};
 use crate::driving::attendance::alarm_failed;
 use crate::error::{Error, chain};
+use crate::notification;
 
 /// The longest until everything is looked at again, should the system not tell of a change.
 const LOOK_MS_MAX: u64 = 5_000;
@@ -282,17 +283,31 @@ impl<'scope, 'env> Supervisor<'scope, 'env> {
             Need::Watcher(wait) => self.see_parked(goal, wait, is_leaving),
             Need::Person => {
                 self.forget(id);
-                self.board.put(id, BoardStatus::Person, person_words(goal));
+                let has_come = self.board.put(id, BoardStatus::Person, person_words(goal));
+                self.notify(goal, has_come);
                 Ok(())
             }
             Need::Nothing => {
                 self.forget(id);
                 let reason = words::reason(goal).unwrap_or_default();
                 let text = format!("{}: {reason}", goal.status);
-                self.board.put(id, BoardStatus::Ended, text);
+                let has_come = self.board.put(id, BoardStatus::Ended, text);
+                self.notify(goal, has_come);
                 Ok(())
             }
         }
+    }
+
+    /// Tells the person of a goal that came to rest here; a workflow tells of its own goals.
+    fn notify(&self, goal: &Goal, has_come: bool) {
+        if !has_come || goal.contract.working.workflow.is_some() {
+            return;
+        }
+        let (shop, goal) = (self.shop, goal.clone());
+        self.threads.beside(move || {
+            let root = shop.project.layout.root().to_path_buf();
+            notification::of_goal(shop.context, shop.config, &goal, root);
+        });
     }
 
     /// Tells what is missing in the person's home for a goal to go on.

@@ -26,6 +26,7 @@ use crate::commands::up::watched_files::FileNotices;
 use crate::error::Error;
 use crate::kernel::listening::{Listening, listen};
 use crate::kernel::{ProjectKernel, failed};
+use crate::notification;
 
 /// How often a task that found no room on the machine is tried again, in milliseconds.
 const CAPACITY_MS: u64 = 2_000;
@@ -55,6 +56,7 @@ pub(super) struct Floor<'env> {
 
 /// The tasks and loops of one supervisor.
 pub(super) struct Tasks<'scope, 'env> {
+    scope: &'scope Scope<'scope, 'env>,
     shop: &'env Shop<'env>,
     kernel: ProjectKernel<'env>,
     has_capacity: &'env (dyn Fn(usize) -> bool + Sync),
@@ -108,6 +110,7 @@ impl<'scope, 'env> Tasks<'scope, 'env> {
         let listening = listen(scope, &queue, floor.ring)?;
         let worker = KernelWorker::new(scope, queue, terms).map_err(|error| failed(&error))?;
         Ok(Self {
+            scope,
             shop: floor.shop,
             lookout: EventWatcher::new(root),
             grants: kernel.context.grants(kernel.config),
@@ -336,19 +339,33 @@ impl<'scope, 'env> Tasks<'scope, 'env> {
         let now_ms = self.kernel.context.clock.now_ms();
         let capacity = self.kernel.terms.capacity();
         board.put_waits(&admission::waits(queue.kernel(), &capacity, now_ms));
+        let mut ended = Vec::new();
         // What is left has ended.
         for id in std::mem::replace(&mut self.reported, reported).into_keys() {
             let Some(task) = queue.find(id).map_err(|error| failed(&error))? else {
                 continue;
             };
             board.put_task(&task);
+            if task.state.is_ended() {
+                ended.push(task.clone());
+            }
             self.tally
                 .worked
                 .entry(id)
                 .and_modify(|state| *state = task.state);
         }
         self.tally.waiting = self.reported.len();
+        ended.into_iter().for_each(|task| self.notify(task));
         Ok(())
+    }
+
+    /// Tells the person of a task that has ended.
+    fn notify(&self, task: KernelTask) {
+        let shop = self.shop;
+        self.scope.spawn(move || {
+            let root = shop.project.layout.root().to_path_buf();
+            notification::of_task(shop.context, shop.config, &task, root);
+        });
     }
 
     /// Tells whether nothing is under way, and of what is due nothing waits.

@@ -94,6 +94,11 @@ struct Looking {
 }
 
 impl<'scope, 'env> ThreadGroup<'scope, 'env> {
+    /// Does something that nobody waits for before the supervisor ends.
+    pub(super) fn beside(&self, work: impl FnOnce() + Send + 'scope) {
+        self.scope.spawn(work);
+    }
+
     pub(super) fn new(
         scope: &'scope Scope<'scope, 'env>,
         shop: &'env Shop<'env>,

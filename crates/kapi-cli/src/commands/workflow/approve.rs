@@ -8,6 +8,7 @@ use kapi_workflow::record::requests::Approving;
 use kapi_workflow::rules::next_command::next_commands;
 use kapi_workflow::rules::pending::{Means, WaitingDecision};
 
+use crate::config::notify::NotifyArgs;
 use crate::context::Context;
 use crate::driving::interrupts;
 use crate::error::Error;
@@ -39,6 +40,8 @@ pub(crate) struct Args {
     /// Continue the workflow right away
     #[arg(long)]
     go: bool,
+    #[command(flatten)]
+    notify: NotifyArgs,
 }
 
 /// Approves what waits.
@@ -48,6 +51,7 @@ pub(crate) fn run(context: &Context, conduct: &Conduct, args: &Args) -> Result<E
         return Err(purpose::own_word(mode, "approve", &args.more));
     }
     context.require_human("approve a workflow's document")?;
+    let context = &context.with_notify(&args.notify);
     let sought = WorkflowQuery {
         mode,
         reference: &args.reference,

@@ -10,6 +10,7 @@ use kapi_workflow::rules::modes::ModeCommand;
 
 use crate::amount;
 use crate::commands::workflow::adopt::{self, AdoptApproval};
+use crate::config::notify::NotifyArgs;
 use crate::context::Context;
 use crate::driving::interrupts;
 use crate::error::Error;
@@ -59,6 +60,8 @@ pub(crate) struct Args {
     /// Record the request without continuing the workflow
     #[arg(long)]
     no_drive: bool,
+    #[command(flatten)]
+    notify: NotifyArgs,
 }
 
 /// What a mode lets a person ask besides.
@@ -94,6 +97,7 @@ pub(crate) fn run(
         return Err(purpose::own_word(mode, "resume", &args.more));
     }
     context.require_human("resume a workflow")?;
+    let context = &context.with_notify(&args.notify);
     watching::require(context, more.watch)?;
     let settle = (more.settle)(context)?;
     let sought = WorkflowQuery {

@@ -15,6 +15,7 @@ use kapi_workflow::rules::next_command::next_commands;
 use kapi_workflow::rules::state::Workflow;
 use kapi_workflow::rules::terms::PlanApproval;
 
+use crate::config::notify::NotifyArgs;
 use crate::context::Context;
 use crate::driving::interrupts;
 use crate::error::Error;
@@ -40,6 +41,8 @@ pub(crate) struct Args {
     /// Create the workflow without starting it
     #[arg(long)]
     no_drive: bool,
+    #[command(flatten)]
+    notify: NotifyArgs,
 }
 
 /// What a workflow is started with.
@@ -88,6 +91,7 @@ pub(crate) enum PlanApprovalName {
 /// Starts a workflow.
 pub(crate) fn run(context: &Context, wanted: &StartRequest<'_>) -> Result<Exit, Error> {
     context.require_human("start a workflow")?;
+    let context = &context.with_notify(&wanted.args.notify);
     watching::require(context, wanted.watch)?;
     let mode = wanted.mode;
     let settle = (wanted.settle)(context)?;

@@ -14,6 +14,7 @@ use kapi_sys::clock::SystemClock;
 use kapi_sys::real_disk::RealDisk;
 
 use super::{LaunchProfile, resolve};
+use crate::config::notify::NotifyArgs;
 use crate::config::source::ValueSource;
 use crate::context::Context;
 use crate::contract::flags::{Network, Sandbox};
@@ -82,6 +83,7 @@ impl Machine {
             clock: SystemClock,
             config_path: self.home().join(".config/kapi/config.toml"),
             store: None,
+            notify: NotifyArgs::default(),
         }
     }
 

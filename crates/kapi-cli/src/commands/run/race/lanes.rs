@@ -24,6 +24,7 @@ use crate::driving::attendance::{alarm, alarm_failed};
 use crate::driving::{self, GoalRun, WhenParked};
 use crate::error::Error;
 use crate::exit_code::Exit;
+use crate::notification;
 
 /// The longest until the lanes are looked at again, should the system not tell of a change.
 const LOOK: Duration = Duration::from_secs(1);
@@ -65,7 +66,18 @@ pub(super) fn run(
     }
     let winner = race::winner(field.project, field.of).map_err(|error| field.failed(&error))?;
     let lanes = field.lanes()?;
-    view::report(field, &lanes, winner.as_ref(), &troubles)
+    let exit = view::report(field, &lanes, winner.as_ref(), &troubles)?;
+    let is_told = |lane: &&Lane| match &winner {
+        Some(winner) => lane.race.lane == winner.lane,
+        None => true,
+    };
+    if let Some(lane) = lanes.iter().find(is_told)
+        && !field.interrupts.is_raised()
+    {
+        let root = field.project.layout.root().to_path_buf();
+        notification::of_goal(field.context, field.config, &lane.goal, root);
+    }
+    Ok(exit)
 }
 
 /// The one that looks at all lanes.
