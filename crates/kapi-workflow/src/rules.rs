@@ -10,6 +10,7 @@
 #[macro_use]
 pub mod modes;
 
+pub mod batch;
 pub mod branch;
 pub mod candidate;
 pub mod changed;
