@@ -16,6 +16,7 @@ use std::path::{Path, PathBuf};
 use crate::author::Author;
 use crate::change::PathChange;
 use crate::command::GitError;
+use crate::commit_object::{CommitObject, utc};
 use crate::id::{CommitId, RefPart, TreeId};
 use crate::owned_dir::DirError;
 use crate::refused_path::{FILE_BYTES_MAX, RefusalReason, RefusedPath};
@@ -197,22 +198,17 @@ impl Repository {
         plan: &CandidatePlan,
         tree: &TreeId,
     ) -> Result<CommitId, GitError> {
-        let date = format!("@{} +0000", plan.at_unix_seconds);
-        let text = self
-            .call("commit-tree")
-            .args([tree.as_str(), "-p", parent.as_str(), "-F", "-"])
-            .env("GIT_AUTHOR_NAME", &plan.author.name)
-            .env("GIT_AUTHOR_EMAIL", &plan.author.email)
-            .env("GIT_AUTHOR_DATE", &date)
-            .env("GIT_COMMITTER_NAME", &plan.author.name)
-            .env("GIT_COMMITTER_EMAIL", &plan.author.email)
-            .env("GIT_COMMITTER_DATE", &date)
-            .settings(&[("i18n.commitEncoding".into(), "UTF-8".into())])
-            .stdin(plan.message.clone().into_bytes())
-            .text()?;
-        CommitId::parse(&text).map_err(|_malformed| GitError::Unexpected {
-            subcommand: "commit-tree".to_owned(),
-        })
+        let at = utc(plan.at_unix_seconds);
+        let commit = CommitObject {
+            tree,
+            parents: &[parent],
+            message: plan.message.as_bytes(),
+            author: &plan.author,
+            authored: &at,
+            committer: &plan.author,
+            committed: &at,
+        };
+        commit.write(self.call("commit-tree"))
     }
 
     pub(crate) fn commit_tree(

@@ -63,7 +63,17 @@ pub struct LineCount {
 }
 
 impl FileMode {
-    fn of(mode: &str) -> Option<Self> {
+    /// Returns how a tree writes it.
+    pub(crate) const fn as_str(self) -> &'static str {
+        match self {
+            Self::Plain => "100644",
+            Self::Executable => "100755",
+            Self::Link => "120000",
+            Self::Submodule => "160000",
+        }
+    }
+
+    pub(crate) fn of(mode: &str) -> Option<Self> {
         match mode {
             "000000" => None,
             "100755" => Some(Self::Executable),

@@ -6,16 +6,20 @@
 
 pub mod bring;
 pub mod clashes;
+pub mod merge;
+pub mod source;
 
 use std::path::{Path, PathBuf};
 
+use self::merge::MergeOutcome;
 use crate::author::Author;
 use crate::command::GitError;
+use crate::commit_object::{CommitObject, utc};
 use crate::id::{CommitId, RefPart, TreeId};
-use crate::owned_dir::{self, DirError};
+use crate::owned_dir::DirError;
 use crate::ref_name::branch_ref;
-use crate::repository::{Repository, path_of};
-use crate::scratch::{Objects, Scratch};
+use crate::repository::Repository;
+use crate::scratch::Objects;
 use crate::workspace::WorkspaceError;
 
 /// The oldest git that merges without a working tree: major and minor version.
@@ -23,18 +27,6 @@ pub const MERGE_GIT_VERSION_MIN: (u32, u32) = (2, 38);
 
 /// The most paths that a conflict names.
 pub const CONFLICTS_MAX: usize = 200;
-
-/// How git ends a merge that has conflicts.
-const CONFLICTED: i32 = 1;
-
-/// Settings of a merge, so that every machine comes to the same tree.
-const MERGE_SETTINGS: [(&str, &str); 5] = [
-    ("merge.renames", "true"),
-    ("merge.directoryRenames", "conflict"),
-    ("merge.renormalize", "false"),
-    ("diff.renameLimit", "1000"),
-    ("core.attributesFile", "/dev/null"),
-];
 
 /// What is to land, and where.
 #[derive(Debug, Clone, Copy)]
@@ -149,14 +141,32 @@ pub enum LandError {
         /// The commit's base.
         base: CommitId,
     },
+    /// What should be made again commit by commit has a merge.
+    #[error(
+        "apply {commit} commit by commit: {merge} is a merge, and its own changes would be lost"
+    )]
+    HasMerge {
+        /// The commit.
+        commit: CommitId,
+        /// The first merge in it.
+        merge: CommitId,
+    },
+    /// A conflict is settled without one of its paths.
+    #[error("settle the conflict: nothing is said of {}", path.display())]
+    Unsettled {
+        /// The path.
+        path: PathBuf,
+    },
     /// The installed git cannot merge without a working tree.
     #[error(
         "merge with git {}.{}: at least {}.{} is needed for that",
-        found.0, found.1, MERGE_GIT_VERSION_MIN.0, MERGE_GIT_VERSION_MIN.1
+        found.0, found.1, needed.0, needed.1
     )]
     GitTooOld {
         /// The version.
         found: (u32, u32),
+        /// The oldest that can.
+        needed: (u32, u32),
     },
     /// The worktree could not be looked at or brought into step.
     #[error(transparent)]
@@ -180,6 +190,8 @@ impl LandError {
             | Self::NotOnBase { .. }
             | Self::TooManyCommits { .. }
             | Self::OtherHistory { .. }
+            | Self::HasMerge { .. }
+            | Self::Unsettled { .. }
             | Self::GitTooOld { .. } => false,
             Self::Workspace(_) | Self::Dir(_) | Self::Git(_) => true,
         }
@@ -250,7 +262,7 @@ impl Repository {
     }
 
     /// Tells whether a range, `base..commit`, has more commits.
-    fn has_more_than(&self, range: &str, commits_max: u32) -> Result<bool, GitError> {
+    pub(crate) fn has_more_than(&self, range: &str, commits_max: u32) -> Result<bool, GitError> {
         let one_more = u64::from(commits_max) + 1;
         let call = self.call("rev-list").arg(format!("--max-count={one_more}"));
         let text = call.args([range, "--"]).text()?;
@@ -280,7 +292,7 @@ impl Repository {
                 let commit = self.merged_commit(plan, &tree)?;
                 Ok(LandTarget::Commit(commit, tree))
             }
-            MergeOutcome::Conflicts(paths) => Ok(LandTarget::Conflicts(paths)),
+            MergeOutcome::Conflicts(conflict) => Ok(LandTarget::Conflicts(conflict.path_list())),
         }
     }
 
@@ -309,46 +321,26 @@ impl Repository {
         Err(moved(actual))
     }
 
-    /// Prepares for merges: a configuration of our own names no driver, and an empty directory has no
-    /// attributes.
-    fn merging(&self, scratch: &Path, objects: Objects) -> Result<Scratch<'_>, LandError> {
-        let found = self.git().version()?;
-        if found < MERGE_GIT_VERSION_MIN {
-            return Err(LandError::GitTooOld { found });
-        }
-        let (dir, files) = (scratch.join("git"), scratch.join("files"));
-        owned_dir::wipe(&files)?;
-        owned_dir::create(&files)?;
-        Ok(Scratch::prepare(self, &dir, &files, objects)?)
-    }
-
     fn merged_commit(&self, plan: &LandPlan<'_>, tree: &TreeId) -> Result<CommitId, GitError> {
-        let date = format!("@{} +0000", plan.at_unix_seconds);
-        let second = match plan.carries {
-            Carries::One => None,
-            Carries::Range { .. } => Some(plan.commit),
+        let at = utc(plan.at_unix_seconds);
+        let parents: &[&CommitId] = match plan.carries {
+            Carries::One => &[plan.head],
+            Carries::Range { .. } => &[plan.head, plan.commit],
         };
-        let text = self
-            .call("commit-tree")
-            .args([tree.as_str(), "-p", plan.head.as_str()])
-            .args(second.iter().flat_map(|parent| ["-p", parent.as_str()]))
-            .args(["-F", "-"])
-            .env("GIT_AUTHOR_NAME", &plan.author.name)
-            .env("GIT_AUTHOR_EMAIL", &plan.author.email)
-            .env("GIT_AUTHOR_DATE", &date)
-            .env("GIT_COMMITTER_NAME", &plan.author.name)
-            .env("GIT_COMMITTER_EMAIL", &plan.author.email)
-            .env("GIT_COMMITTER_DATE", &date)
-            .settings(&[("i18n.commitEncoding".into(), "UTF-8".into())])
-            .stdin(plan.message.to_owned().into_bytes())
-            .text()?;
-        CommitId::parse(&text).map_err(|_malformed| GitError::Unexpected {
-            subcommand: "commit-tree".to_owned(),
-        })
+        let commit = CommitObject {
+            tree,
+            parents,
+            message: plan.message.as_bytes(),
+            author: plan.author,
+            authored: &at,
+            committer: plan.author,
+            committed: &at,
+        };
+        commit.write(self.call("commit-tree"))
     }
 
     /// Returns the parents of a commit, in order.
-    fn parents(&self, commit: &CommitId) -> Result<Vec<String>, GitError> {
+    pub(crate) fn parents(&self, commit: &CommitId) -> Result<Vec<String>, GitError> {
         let call = self.call("rev-list").args(["--parents", "-n", "1"]);
         let text = call.args([commit.as_str(), "--"]).text()?;
         Ok(text.split(' ').skip(1).map(str::to_owned).collect())
@@ -370,48 +362,8 @@ impl Repository {
     }
 }
 
-impl Scratch<'_> {
-    /// Merges the trees of head and commit. Of one commit the merge base is the plan's: its only
-    /// parent, which the head's history holds. Of a range it is that or something later that both hold.
-    fn merged(&self, head: &CommitId, commit: &CommitId) -> Result<MergeOutcome, GitError> {
-        let settings = MERGE_SETTINGS.map(|(key, value)| (key.into(), value.into()));
-        let call = self.call("merge-tree").settings(&settings);
-        let call = call.args(["--write-tree", "-z", "--name-only", "--no-messages"]);
-        let exit = call.args([head.as_str(), commit.as_str()]).exit()?;
-        let failed = |code, stderr| GitError::Exit {
-            subcommand: "merge-tree".to_owned(),
-            code,
-            stderr,
-        };
-        if exit.code != 0 && exit.code != CONFLICTED {
-            return Err(failed(exit.code, exit.stderr));
-        }
-        let mut fields = exit.stdout.split(|&b| b == 0).filter(|it| !it.is_empty());
-        let tree = fields
-            .next()
-            .and_then(|tree| str::from_utf8(tree).ok())
-            .and_then(|tree| TreeId::parse(tree.trim_end()).ok());
-        let Some(tree) = tree else {
-            return Err(failed(exit.code, exit.stderr));
-        };
-        if exit.code == 0 {
-            return Ok(MergeOutcome::Clean(tree));
-        }
-        let mut paths: Vec<PathBuf> = fields.map(path_of).collect();
-        paths.sort();
-        paths.dedup();
-        paths.truncate(CONFLICTS_MAX);
-        Ok(MergeOutcome::Conflicts(paths))
-    }
-}
-
 enum LandTarget {
     Commit(CommitId, TreeId),
-    Conflicts(Vec<PathBuf>),
-}
-
-enum MergeOutcome {
-    Clean(TreeId),
     Conflicts(Vec<PathBuf>),
 }
 

@@ -35,9 +35,11 @@ pub mod restore;
 pub mod split;
 pub mod workspace;
 
+mod commit_object;
 mod protected;
 mod ref_name;
 mod reference;
 mod scratch;
 mod sweep;
+mod tree_edit;
 mod worktree;

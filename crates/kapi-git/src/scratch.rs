@@ -59,6 +59,10 @@ impl<'a> Scratch<'a> {
         })
     }
 
+    pub(crate) const fn repository(&self) -> &'a Repository {
+        self.repository
+    }
+
     pub(crate) fn index(&self) -> PathBuf {
         self.dir.join("index")
     }

@@ -7,13 +7,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use crate::candidate::CandidatePlan;
-use crate::checkout::line;
 use crate::command::GitError;
 use crate::id::{CommitId, RefPart, TreeId};
 use crate::owned_dir::{self, DirError};
 use crate::ref_name::branch_ref;
 use crate::repository::Repository;
 use crate::scratch::{Objects, Scratch};
+use crate::tree_edit::TreeEdit;
 use crate::workspace::goal_ref;
 
 /// What is taken apart, and into what.
@@ -195,23 +195,12 @@ impl Repository {
         plan: &SplitPlan<'_>,
         paths: &BTreeSet<PathBuf>,
     ) -> Result<TreeId, GitError> {
-        owned_dir::wipe(&scratch.index()).map_err(|_left| GitError::Unexpected {
-            subcommand: "read-tree".to_owned(),
-        })?;
-        scratch.call("read-tree").arg(plan.base.as_str()).done()?;
         let entries = self.entries(plan.head.as_str(), &[])?;
-        let zeros = "0".repeat(plan.base.as_str().len());
-        let mut script = Vec::new();
-        // What goes comes first: a file may stand where a directory was, and the reverse.
-        for path in paths {
-            line(&mut script, "0", &zeros, path);
-        }
-        for entry in entries.iter().filter(|entry| paths.contains(&entry.path)) {
-            line(&mut script, &entry.mode, &entry.object, &entry.path);
-        }
-        let call = scratch.call("update-index").args(["-z", "--index-info"]);
-        call.stdin(script).done()?;
-        scratch.write_tree()
+        let there = entries.into_iter();
+        let there = there.filter(|entry| paths.contains(&entry.path));
+        let mut edits: Vec<TreeEdit> = paths.iter().cloned().map(TreeEdit::Gone).collect();
+        edits.extend(there.map(TreeEdit::File));
+        scratch.edited(plan.base.as_str(), &edits)
     }
 
     /// Makes the branch, and a ref of the owner beside it by which it is known to be Kapi's.

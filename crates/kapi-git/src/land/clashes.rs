@@ -7,7 +7,8 @@
 use std::path::{Path, PathBuf};
 
 use crate::id::CommitId;
-use crate::land::{LandError, MergeOutcome};
+use crate::land::LandError;
+use crate::land::merge::MergeOutcome;
 use crate::owned_dir;
 use crate::repository::Repository;
 use crate::scratch::Objects;
@@ -40,7 +41,8 @@ impl Repository {
             let (Some(ours), Some(theirs)) = (commits.get(one), commits.get(other)) else {
                 continue;
             };
-            if let MergeOutcome::Conflicts(paths) = merges.merged(ours, theirs)? {
+            if let MergeOutcome::Conflicts(conflict) = merges.merged(ours, theirs)? {
+                let paths = conflict.path_list();
                 clashes.push(Clash { one, other, paths });
             }
         }

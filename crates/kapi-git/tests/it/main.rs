@@ -39,6 +39,7 @@ mod refs;
 mod repository;
 mod rescue;
 mod restore;
+mod source;
 mod split;
 mod trap;
 mod untouched;
