@@ -262,7 +262,7 @@ impl Repository {
 
     /// Returns every path that differs between two trees, with what it was and what it is.
     pub(crate) fn raw_versions(&self, from: &str, to: &str) -> Result<Vec<RawChange>, GitError> {
-        raw(self.call("diff-tree"), from, to, &[])
+        versions(self.call("diff-tree"), [from, to])
     }
 
     fn raw_changes(
@@ -292,6 +292,15 @@ pub(crate) fn entries_of(
 ) -> Result<Vec<TreeFile>, GitError> {
     let found = raw(diff_tree, nothing(format), treeish, specs)?;
     Ok(found.into_iter().map(|change| change.entry).collect())
+}
+
+/// Returns every path that differs between two trees, by a call of `diff-tree` that sees them.
+pub(crate) fn versions(
+    diff_tree: GitCall<'_>,
+    trees: [&str; 2],
+) -> Result<Vec<RawChange>, GitError> {
+    let [from, to] = trees;
+    raw(diff_tree, from, to, &[])
 }
 
 /// Returns the empty tree: compared with it every file is new, and unlike `ls-tree` a comparison knows

@@ -15,6 +15,7 @@ pub mod change;
 pub mod changed_file;
 pub mod checkout;
 pub mod command;
+pub mod coverage;
 pub mod diff;
 pub mod hidden;
 pub mod hunks;

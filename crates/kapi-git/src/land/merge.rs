@@ -170,7 +170,7 @@ impl Scratch<'_> {
             (0, Some(tree)) => Ok(MergeOutcome::Clean(tree)),
             (CONFLICTED, Some(tree)) => {
                 let report = ConflictReport::read(&exit.stdout).ok_or_else(unexpected)?;
-                let paths = self.sorted_out(report, head, commit)?;
+                let paths = self.sorted_out(&report, head, commit)?;
                 Ok(MergeOutcome::Conflicts(MergeConflict { tree, paths }))
             }
             _ => Err(GitError::Exit {
@@ -193,7 +193,7 @@ impl Scratch<'_> {
     /// Gives each path its kind and its three versions.
     fn sorted_out(
         &self,
-        report: ConflictReport,
+        report: &ConflictReport,
         head: &CommitId,
         commit: &CommitId,
     ) -> Result<Vec<ConflictPath>, GitError> {

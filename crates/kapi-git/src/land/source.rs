@@ -359,7 +359,7 @@ impl Repository {
         };
         let mut message = message.trim_end().to_owned();
         if plan.method == ApplyMethod::CherryPick {
-            message.push_str(&format!("\n\n(cherry picked from commit {commit})"));
+            message.extend(["\n\n(cherry picked from commit ", commit.as_str(), ")"]);
         }
         message.push('\n');
         let author = Author {

@@ -102,7 +102,11 @@ impl Repository {
             })
     }
 
-    fn merge_base(&self, one: &CommitId, other: &CommitId) -> Result<Option<CommitId>, GitError> {
+    pub(crate) fn merge_base(
+        &self,
+        one: &CommitId,
+        other: &CommitId,
+    ) -> Result<Option<CommitId>, GitError> {
         let call = self.call("merge-base");
         let ended = call.args([one.as_str(), other.as_str()]).exit()?;
         if ended.code != 0 {
