@@ -13,6 +13,8 @@ mod attacks;
 mod candidate;
 mod checkout;
 mod clashes;
+mod coverage;
+mod coverage_random;
 mod crash;
 mod dirt;
 mod fixture;
