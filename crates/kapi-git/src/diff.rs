@@ -305,7 +305,7 @@ pub(crate) fn versions(
 
 /// Returns the empty tree: compared with it every file is new, and unlike `ls-tree` a comparison knows
 /// patterns.
-const fn nothing(format: ObjectFormat) -> &'static str {
+pub(crate) const fn nothing(format: ObjectFormat) -> &'static str {
     match format {
         ObjectFormat::Sha1 => "4b825dc642cb6eb9a060e54bf8d69288fbee4904",
         ObjectFormat::Sha256 => "6ef19b41225c5369f1c104d45d8d85efa9b057b53b14b4b9b939dd74decc5321",

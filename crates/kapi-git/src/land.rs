@@ -8,6 +8,7 @@ pub mod bring;
 pub mod clashes;
 pub mod merge;
 pub mod source;
+mod union;
 
 use std::path::{Path, PathBuf};
 

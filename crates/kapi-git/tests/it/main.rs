@@ -40,6 +40,7 @@ mod reachable;
 mod refs;
 mod repository;
 mod rescue;
+mod resolutions;
 mod restore;
 mod source;
 mod split;

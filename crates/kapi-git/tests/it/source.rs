@@ -14,14 +14,14 @@ use kapi_git::repository::range::CommitRange;
 
 use crate::fixture::{AT, Fixture, shell};
 
-struct SourceRig {
-    fixture: Fixture,
+pub(crate) struct SourceRig {
+    pub(crate) fixture: Fixture,
     base: CommitId,
 }
 
 impl SourceRig {
     /// Makes a repository whose base has what a command makes.
-    fn new(command: &str) -> Self {
+    pub(crate) fn new(command: &str) -> Self {
         let fixture = Fixture::new();
         shell(&fixture.repo(), command);
         fixture.commit("base");
@@ -30,7 +30,7 @@ impl SourceRig {
     }
 
     /// Commits what a command does on a commit, and returns the commit.
-    fn on(&self, at: &CommitId, command: &str) -> CommitId {
+    pub(crate) fn on(&self, at: &CommitId, command: &str) -> CommitId {
         self.fixture
             .git(&["checkout", "-q", "--detach", at.as_str()]);
         shell(&self.fixture.repo(), command);
@@ -38,8 +38,14 @@ impl SourceRig {
         self.fixture.base()
     }
 
-    fn side(&self, command: &str) -> CommitId {
+    pub(crate) fn side(&self, command: &str) -> CommitId {
         self.on(&self.base, command)
+    }
+
+    pub(crate) fn author(&self) -> Author {
+        let name = "Kapi".to_owned();
+        let email = "kapi@example.invalid".to_owned();
+        Author { name, email }
     }
 
     fn apply(
@@ -64,10 +70,7 @@ impl SourceRig {
         method: ApplyMethod,
         done: impl Fn(&kapi_git::repository::Repository, &SourcePlan<'_>) -> T,
     ) -> T {
-        let author = Author {
-            name: "Kapi".to_owned(),
-            email: "kapi@example.invalid".to_owned(),
-        };
+        let author = self.author();
         let scratch = self.fixture.root().join("scratch");
         let plan = SourcePlan {
             head,
@@ -91,7 +94,12 @@ impl SourceRig {
     }
 
     #[track_caller]
-    fn conflict(&self, head: &CommitId, commit: &CommitId, method: ApplyMethod) -> SourceConflict {
+    pub(crate) fn conflict(
+        &self,
+        head: &CommitId,
+        commit: &CommitId,
+        method: ApplyMethod,
+    ) -> SourceConflict {
         match self.apply(head, commit, method).expect("applying") {
             SourceOutcome::Conflicted(conflict) => *conflict,
             SourceOutcome::Applied(applied) => panic!("it does not fit: {applied:?}"),
