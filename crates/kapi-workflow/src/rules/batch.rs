@@ -4,6 +4,7 @@
 //! arrives as an argument, and what should be found out next is the answer.
 
 pub mod bisection;
+pub mod mechanical;
 pub mod order;
 
 use std::collections::BTreeSet;

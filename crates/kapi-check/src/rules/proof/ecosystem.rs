@@ -114,6 +114,9 @@ pub struct Location {
 pub struct Prepare {
     /// The lock file: a pattern.
     pub lock: String,
+    /// The shell line, run beside the lock file, that brings it into step with its manifest; nothing
+    /// where a person writes the file.
+    pub relock: Option<String>,
     /// The shell line, run beside the lock file; `{lock}` is the file's name.
     pub run: String,
     /// Shell lines by which the ecosystem's own client says which registries it asks.
