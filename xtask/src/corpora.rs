@@ -9,6 +9,7 @@ pub(crate) mod cheats;
 mod ecosystem;
 mod entry;
 mod fetch;
+pub(crate) mod integration;
 mod outcome;
 mod page;
 mod plan;

@@ -53,6 +53,9 @@ usage: cargo xtask <command>
   cheats            cheats and honest changes against the built program, by every way in
                     (--quick, --ways N, --only TEXT, --kapi PATH, --jobs N, --report-only,
                     --keep, --list; --write: docs/proof.md)
+  integration       generated repositories whose truth is known, integrated by Integrate's code and
+                    by git alone (--seed N, --quick, --only TEXT, --jobs N; --write:
+                    docs/integrate-corpus.md)
   realrepos         real projects with a seeded bug, proved by their own command and timed
                     (the same options)
   toy               make a mode of the toy in a copy of the tree and try it: what a new mode touches
@@ -93,6 +96,7 @@ fn run() -> anyhow::Result<()> {
         ["converge", options @ ..] => converge::run(options),
         ["keeping", options @ ..] => keeping::run(options),
         ["cheats", options @ ..] => corpora::cheats::run(&root, options),
+        ["integration", options @ ..] => corpora::integration::run(&root, options),
         ["realrepos", options @ ..] => corpora::real_repositories::run(&root, options),
         ["toy"] => toy::run(&root),
         ["deny"] => deny::run(&root),

@@ -57,6 +57,14 @@ const FOR_TESTS: &[Peer] = &[
     ),
 ];
 
+/// What repositories to integrate are made and checked with.
+pub(crate) const FOR_INTEGRATION: &[Peer] = &[
+    GIT,
+    NODE,
+    peer("npm", "npm", "projects in JavaScript"),
+    peer("python3", "python3", "projects in Python"),
+];
+
 /// What the corpora of changes are tested with.
 pub(crate) const FOR_CORPORA: &[Peer] = &[
     GIT,

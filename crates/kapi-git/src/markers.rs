@@ -64,16 +64,18 @@ impl Repository {
             if hunk.is_whole_file() {
                 continue;
             }
-            for (line, text) in (hunk.line..).zip(&hunk.added) {
-                let text = text.strip_suffix(b"\n").unwrap_or(text);
-                let text = text.strip_suffix(b"\r").unwrap_or(text);
-                if is_marker(text) {
-                    found.insert((hunk.path.clone(), line), text.to_vec());
-                }
-            }
+            let lines = (hunk.line..).zip(&hunk.added);
+            let lines = lines.map(|(line, text)| (line, without_end(text)));
+            let markers = lines.filter(|(_, text)| is_marker(text));
+            found.extend(markers.map(|(line, text)| ((hunk.path.clone(), line), text.to_vec())));
         }
         Ok(found)
     }
+}
+
+fn without_end(line: &[u8]) -> &[u8] {
+    let line = line.strip_suffix(b"\n").unwrap_or(line);
+    line.strip_suffix(b"\r").unwrap_or(line)
 }
 
 /// Tells whether a line is one of the four that git writes around conflicting lines.

@@ -7,7 +7,7 @@
 pub mod executor;
 mod others;
 mod ours;
-pub(crate) mod random;
+pub mod random;
 
 use std::collections::BTreeMap;
 use std::fmt;

@@ -118,9 +118,10 @@ impl MergeCase {
             let mut lines = self.place_lines(at, is_done);
             match fault {
                 Fault::Alter(altered) if altered == at => {
-                    if let Some(first) = lines.iter_mut().find(|line| line.contains("brought")) {
-                        first.push_str(" otherwise");
-                    }
+                    let brought = lines.iter_mut().find(|line| line.contains("brought"));
+                    brought
+                        .into_iter()
+                        .for_each(|line| line.push_str(" otherwise"));
                 }
                 Fault::DropLine(dropped) if dropped == at => {
                     lines.retain(|line| !line.starts_with("first of"));
@@ -180,7 +181,7 @@ impl MergeCase {
                 brings.then_some((FindingKind::Altered, Some(place.actor)))
             }
             Fault::DropLine(at) => {
-                let is_free = self.places[at].actor >= SOURCES + 1;
+                let is_free = self.places[at].actor > SOURCES;
                 is_free.then_some((FindingKind::Reverted, None))
             }
             Fault::Repeat(at) => {
