@@ -23,7 +23,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 use std::{iter, thread};
 
-use anyhow::{Context as _, bail};
+use anyhow::{Context as _, bail, ensure};
 use kapi_sys::disk::replace_durably;
 use kapi_sys::real_disk::RealDisk;
 use kapi_testkit::converge::random::Random;
@@ -186,11 +186,15 @@ fn one(
     let project = base.name.clone();
     let making = || format!("make {} {number} of {project}", kind.name);
     let mut bench = Workbench::new(base, random).with_context(making)?;
+    let files = bench.project.files.keys();
+    let checks = files.filter(|path| path.starts_with("checks/")).cloned();
+    let checks = checks.collect();
     let draft = (kind.make)(&mut bench).with_context(making)?;
     Ok(IntegrationCase {
         kind: kind.name,
         number,
         project: project.clone(),
+        checks,
         draft,
     })
 }
@@ -237,6 +241,7 @@ fn perform(case: &IntegrationCase, location: &Path) -> anyhow::Result<Repository
         kind,
         number,
         project,
+        checks,
         draft,
     } = case;
     let plain: String = kind
@@ -245,6 +250,12 @@ fn perform(case: &IntegrationCase, location: &Path) -> anyhow::Result<Repository
         .collect();
     let name = format!("integrate-{plain}-{number}");
     let made = CaseRepository::make(&location.join("cases"), &name, draft)?;
+    let first = made.commits.first().context("find the first commit")?;
+    let failing = &made.failing(first)? & checks;
+    ensure!(
+        failing.is_empty(),
+        "begin with {project}: {failing:?} fail before any change"
+    );
     let before = made.untouched()?;
     let mut rivals = Vec::new();
     for rival in Rival::ALL {

@@ -2,6 +2,8 @@
 //!
 //! Data alone.
 
+use std::collections::BTreeSet;
+
 use kapi_git::coverage::FindingKind;
 use kapi_git::land::source::ApplyMethod;
 
@@ -16,6 +18,8 @@ pub(super) struct IntegrationCase {
     pub(super) number: usize,
     /// What it was made of.
     pub(super) project: String,
+    /// The checks that hold before anybody changes anything.
+    pub(super) checks: BTreeSet<String>,
     /// What happened.
     pub(super) draft: CaseDraft,
 }

@@ -127,7 +127,7 @@ impl Language {
             Self::Rust => format!(
                 "asked=./{dir}/asked_{name}.rs\n\
                  {{ cat ./{path}; echo; echo 'fn main() {{ assert_eq!({name}(), {value}) }}'; }} > \"$asked\"\n\
-                 rustc --edition 2021 --cap-lints allow -C debuginfo=0 \"$asked\" -o \"$asked.out\" && \"$asked.out\"\n\
+                 rustc --edition 2015 --cap-lints allow -C debuginfo=0 \"$asked\" -o \"$asked.out\" && \"$asked.out\"\n\
                  code=$?; rm -f \"$asked\" \"$asked.out\"; exit $code\n"
             ),
         }

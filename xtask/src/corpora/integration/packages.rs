@@ -20,7 +20,7 @@ const FETCHING: Duration = Duration::from_secs(300);
 /// The most files that are taken of a package.
 const FILES_MAX: usize = 60;
 /// The largest file that is taken.
-const FILE_BYTES_MAX: u64 = 96 << 10;
+const FILE_BYTES_MAX: u64 = 256 << 10;
 /// How deep directories are looked into.
 const DEPTH_MAX: usize = 6;
 
