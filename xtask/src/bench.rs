@@ -92,6 +92,7 @@ fn measure(
         Group::Sandbox => vec![sandbox::alone(location)?],
         Group::Crowd => vec![crowd::at_once(location)?, crowd::memory(location)?],
         Group::Tree => tree::compare(location, &options.trees)?,
+        Group::Integrate => vec![tree::integrate::compare(location, &options.trees)?],
         Group::Hook => vec![program::hooks(location)?],
         Group::Proxy => vec![proxy::compare(location)?],
         Group::Launch => vec![launch::levels(location)?],

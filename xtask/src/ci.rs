@@ -55,6 +55,10 @@ const STEPS: &[GateStep] = &[
         name: "cheats",
         perform: cheats,
     },
+    GateStep {
+        name: "integration",
+        perform: integration,
+    },
 ];
 
 /// Runs every step and stops at the first that fails.
@@ -145,6 +149,11 @@ fn build(root: &Path) -> anyhow::Result<()> {
 fn cheats(root: &Path) -> anyhow::Result<()> {
     let kapi = corpora::target_directory(root)?.join("debug").join("kapi");
     corpora::cheats::run(root, &["--quick", "--kapi", &kapi.to_string_lossy()])
+}
+
+/// The part of the corpus that has every kind of repository in it, made up from a new seed.
+fn integration(root: &Path) -> anyhow::Result<()> {
+    corpora::integration::run(root, &["--quick"])
 }
 
 fn documentation(root: &Path) -> anyhow::Result<()> {

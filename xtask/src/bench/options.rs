@@ -13,6 +13,7 @@ pub(super) enum Group {
     Sandbox,
     Crowd,
     Tree,
+    Integrate,
     Hook,
     Proxy,
     Launch,
@@ -23,10 +24,11 @@ pub(super) enum Group {
 }
 
 /// Every group by its name, in the order of the document.
-pub(super) const GROUPS: [(&str, Group); 10] = [
+pub(super) const GROUPS: [(&str, Group); 11] = [
     ("sandbox", Group::Sandbox),
     ("crowd", Group::Crowd),
     ("tree", Group::Tree),
+    ("integrate", Group::Integrate),
     ("hook", Group::Hook),
     ("proxy", Group::Proxy),
     ("launch", Group::Launch),

@@ -4,6 +4,7 @@
 //! long that takes.
 
 mod inside;
+pub(super) mod integrate;
 mod layered;
 mod make;
 mod worktree;

@@ -4,6 +4,7 @@
 //! The seed is drawn unless it is given, and printed; the same seed makes the same repositories.
 
 mod case;
+mod edits;
 mod faults;
 mod judgement;
 mod kinds;

@@ -93,13 +93,13 @@ pub(super) fn paths(changes: &Changes) -> [Vec<PathBuf>; 3] {
     ]
 }
 
-fn path(number: usize) -> PathBuf {
+pub(super) fn path(number: usize) -> PathBuf {
     let directory = number / FILES;
     let above = directory / DIRECTORIES;
     PathBuf::from(format!("part{above}/dir{directory}/file{number}.txt"))
 }
 
-fn content(number: usize) -> String {
+pub(super) fn content(number: usize) -> String {
     let n_lines = 8 + number % 32;
     (0..n_lines)
         .map(|line| format!("line {line} of file {number}: {}\n", number * 31 + line))

@@ -4,7 +4,7 @@ use kapi_git::coverage::FindingKind;
 use kapi_git::land::source::ApplyMethod;
 
 use super::case::{CaseDraft, Hand, Settling, SourceDraft, TextChange, Truth, WrongResult};
-use super::kinds::{addition, method, renumber};
+use super::edits::{addition, method, renumber};
 use super::project::{Files, PROSE, Workbench, replace};
 
 /// `dev` renames a function of ours; a source that began before calls it by its old name.
