@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use super::blame::{count, lines_of, origin};
+use super::blame::{count, lines_of};
 use super::{CoverageFinding, FindingKind};
 use crate::change::TreeFile;
 use crate::changed_file::FileMode;
@@ -176,7 +176,7 @@ fn blocks(text: &[u8], meeting: &Meeting<'_>) -> Vec<ConflictBlock> {
                 found.extend(open.take().map(|(block, _)| block));
             }
             Some((_, part @ 0)) if line.starts_with(b"||||||| ") => *part = 1,
-            Some((_, part @ 1)) if line == b"=======\n" => *part = 2,
+            Some((_, part @ 1)) if line.trim_ascii_end() == b"=======" => *part = 2,
             Some((block, part)) => {
                 let side = match part {
                     0 => &mut block.ours,
@@ -408,9 +408,8 @@ fn lost_files(
             (false, _) => FindingKind::Altered,
         };
         let source = if is_ours {
-            side.as_ref()
-                .and_then(|side| origin(meeting.steps, &side.path, 0))
-                .map(|by| by.source)
+            let path = side.as_ref().or(one.base.as_ref()).map(|side| &side.path);
+            last_to_change(meeting, path.unwrap_or(&one.path))
         } else {
             Some(meeting.place)
         };
@@ -421,4 +420,13 @@ fn lost_files(
         });
     }
     findings
+}
+
+/// Returns the source that changed a file last; nothing where none did.
+fn last_to_change(meeting: &Meeting<'_>, path: &Path) -> Option<usize> {
+    let changes = |step: &TracedHunks| {
+        let mut hunks = step.hunks.iter();
+        hunks.any(|hunk| hunk.path == path) || step.renames.contains_key(path)
+    };
+    meeting.steps.iter().rposition(changes)
 }

@@ -20,7 +20,9 @@ pub(super) fn find(
 ) -> Result<Vec<CoverageFinding>, GitError> {
     let mut findings = Vec::new();
     for (place, source) in plan.sources.iter().enumerate() {
-        for merge in scratch.repository().merges_of(&source.range)? {
+        // What the target has already was judged when it came there.
+        let merges = scratch.repository().merges_of(&source.range, &[plan.dev])?;
+        for merge in merges {
             findings.extend(of_merge(scratch, plan, &merge, place)?);
         }
     }

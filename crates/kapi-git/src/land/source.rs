@@ -189,7 +189,7 @@ impl Repository {
                 if found < needed {
                     return Err(LandError::GitTooOld { found, needed });
                 }
-                match self.merges_of(plan.source)?.into_iter().next() {
+                match self.merges_of(plan.source, &[])?.into_iter().next() {
                     Some(merge) => Err(LandError::HasMerge { commit, merge }),
                     None => Ok(()),
                 }
@@ -197,17 +197,27 @@ impl Repository {
         }
     }
 
-    /// Returns the merges of a range, the oldest first.
-    pub(crate) fn merges_of(&self, range: &CommitRange) -> Result<Vec<CommitId>, GitError> {
-        self.listed(range, "--merges")
+    /// Returns the merges of a range that other commits do not have, the oldest first.
+    pub(crate) fn merges_of(
+        &self,
+        range: &CommitRange,
+        others: &[&CommitId],
+    ) -> Result<Vec<CommitId>, GitError> {
+        self.listed(range, "--merges", others)
     }
 
-    fn listed(&self, range: &CommitRange, which: &str) -> Result<Vec<CommitId>, GitError> {
+    fn listed(
+        &self,
+        range: &CommitRange,
+        which: &str,
+        without: &[&CommitId],
+    ) -> Result<Vec<CommitId>, GitError> {
         let call = self
             .call("rev-list")
             .args(["--topo-order", "--reverse", which]);
         let range = format!("{}..{}", range.base, range.commit);
-        let text = call.args([range.as_str(), "--"]).text()?;
+        let without = without.iter().map(|commit| format!("^{commit}"));
+        let text = call.arg(range).args(without).arg("--").text()?;
         let ids = text.lines().map(|line| {
             CommitId::parse(line).map_err(|_malformed| GitError::Unexpected {
                 subcommand: "rev-list".to_owned(),
@@ -257,7 +267,7 @@ impl Repository {
         scratch: &Scratch<'_>,
         plan: &SourcePlan<'_>,
     ) -> Result<SourceOutcome, LandError> {
-        let commits = self.listed(plan.source, "--no-merges")?;
+        let commits = self.listed(plan.source, "--no-merges", &[])?;
         let there = self.there_already(plan)?;
         let mut applied = AppliedSource {
             head: plan.head.clone(),
@@ -305,7 +315,7 @@ impl Repository {
             base: plan.source.base.clone(),
             commit: plan.head.clone(),
         };
-        let all = self.listed(plan.source, "--no-merges")?;
+        let all = self.listed(plan.source, "--no-merges", &[])?;
         let gone = self.altered_or_lost(plan.source, &since)?;
         Ok(all
             .into_iter()
