@@ -64,14 +64,16 @@ pub(super) fn find(
             let Some(later) = plan.sources.get(other) else {
                 continue;
             };
+            let same = repetitions(own, theirs);
             // What both have by one commit is one change.
-            if repository.is_within(&later.range.commit, &source.range.commit)?
+            if same.is_empty()
+                || repository.is_within(&later.range.commit, &source.range.commit)?
                 || repository.is_within(&source.range.commit, &later.range.commit)?
             {
                 continue;
             }
             let versions = [versions[0], versions[1], later.range.commit.as_str()];
-            for same in repetitions(own, theirs) {
+            for same in same {
                 let found = judged(scratch, plan, &same, &versions)?;
                 findings.extend(found.map(|one| named(one, other, Some(place))));
             }
