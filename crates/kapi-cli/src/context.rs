@@ -29,7 +29,7 @@ use crate::config::notify::NotifyArgs;
 use crate::config::{self, Config};
 use crate::error::{Error, chain};
 use crate::exit_code::Exit;
-use crate::ui::{Format, Ui};
+use crate::ui::Ui;
 
 /// What every command stands on.
 #[derive(Debug, Clone)]
@@ -70,7 +70,7 @@ fn disk_bytes_default(home: &Path) -> Option<u64> {
 
 impl Context {
     /// Looks at the process once.
-    pub(crate) fn new(format: Format) -> Result<Self, Error> {
+    pub(crate) fn new(ui: Ui) -> Result<Self, Error> {
         let env = process::environment();
         let internal = |what: &str, error: &dyn std::error::Error| {
             Error::new(Exit::Failed, format!("failed to {what}: {error}"))
@@ -87,7 +87,7 @@ impl Context {
         let actor = actor(&env, &self_exe);
         let xdg = env.get(OsStr::new("XDG_CONFIG_HOME")).map(PathBuf::from);
         let config_path = config::person_path(&home, xdg.as_deref());
-        let (ui, disk, clock) = (Ui { format }, RealDisk, SystemClock);
+        let (disk, clock) = (RealDisk, SystemClock);
         Ok(Self {
             ui,
             env,

@@ -8,6 +8,7 @@ use std::panic::{self, PanicHookInfo};
 use std::process::{self, ExitCode};
 
 use clap::{CommandFactory as _, FromArgMatches as _, Parser as _};
+use kapi_sys::process::environment;
 
 use crate::args::{Args, Command, former, groups};
 use crate::commands::{
@@ -18,6 +19,7 @@ use crate::commands::{
 use crate::context::Context;
 use crate::error::Error;
 use crate::exit_code::Exit;
+use crate::ui::charset::Charset;
 use crate::ui::{Format, OutputDisposition, Ui};
 
 mod amount;
@@ -78,8 +80,8 @@ pub fn main() -> ExitCode {
 
 /// Does something that a person or a host asked for, tells them what went wrong, and returns how it ended.
 fn answer(format: Format, act: impl FnOnce(&Context) -> Result<Exit, Error>) -> Exit {
-    let ui = Ui { format };
-    let exit = Context::new(format)
+    let ui = ui(format);
+    let exit = Context::new(ui)
         .and_then(|context| act(&context))
         .unwrap_or_else(|error| announce(ui, &error));
     if ui.disposition() == OutputDisposition::Failed {
@@ -87,6 +89,12 @@ fn answer(format: Format, act: impl FnOnce(&Context) -> Result<Exit, Error>) -> 
         return Exit::Failed;
     }
     exit
+}
+
+/// Returns the door to the terminal that this process was started at.
+fn ui(format: Format) -> Ui {
+    let charset = Charset::of(&environment());
+    Ui { format, charset }
 }
 
 /// Returns the command line as a whole, for commands that describe it.
@@ -151,9 +159,7 @@ fn dispatch(context: &Context, command: &Command) -> Result<Exit, Error> {
 
 /// Says what went wrong inside; everything that was accepted is on disk already.
 fn report_defect(found: &PanicHookInfo<'_>) {
-    let ui = Ui {
-        format: Format::Human,
-    };
+    let ui = ui(Format::Human);
     let location = found
         .location()
         .map(|location| format!(" at {location}"))
@@ -167,9 +173,7 @@ fn report_defect(found: &PanicHookInfo<'_>) {
 
 /// Help and version are data; a wrong command line is talk and exits with 2.
 fn usage(error: &clap::Error) -> ExitCode {
-    let ui = Ui {
-        format: Format::Human,
-    };
+    let ui = ui(Format::Human);
     let typed: Vec<String> = std::env::args().collect();
     if let Some(error) = former::now(&typed, error) {
         return ExitCode::from(announce(ui, &error).code());

@@ -52,6 +52,8 @@ pub(crate) struct Front {
     pub(crate) summary: fn(Ui, &Workflow),
     /// Prints more, for whoever looks at it.
     pub(crate) details: fn(Ui, &Workflow),
+    /// Returns how far it has come, in a few columns for the line that is shown while it goes on.
+    pub(crate) live: fn(&Workflow) -> Option<String>,
     /// Returns commands of other programs that make sense now.
     pub(crate) next: fn(&Workflow) -> Vec<String>,
     /// Returns what one trusts besides by taking one over.

@@ -3,11 +3,15 @@
 //! Foreign text is made harmless here before anyone sees it. A closed pipe is not an error of
 //! ours: the reader has seen enough.
 
+pub(crate) mod charset;
+
 use std::io::{self, IsTerminal as _, Write as _};
 use std::sync::atomic::{AtomicU8, Ordering};
 
 use kapi_core::quote::visible;
 use serde::Serialize;
+
+use crate::ui::charset::Charset;
 
 /// How results are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,6 +34,9 @@ pub(crate) enum OutputDisposition {
     Failed = 2,
 }
 
+/// The columns before the text of a field.
+const FIELD_COLUMNS: usize = 11;
+
 /// One process has one standard output.
 static DISPOSITION: AtomicU8 = AtomicU8::new(OutputDisposition::Written as u8);
 
@@ -38,17 +45,37 @@ static DISPOSITION: AtomicU8 = AtomicU8::new(OutputDisposition::Written as u8);
 pub(crate) struct Ui {
     /// How results are written.
     pub(crate) format: Format,
+    /// Which characters the terminal can show.
+    pub(crate) charset: Charset,
 }
 
 impl Ui {
     /// Writes one line of data for a person. Foreign text in it cannot make another line of ours.
     pub(crate) fn line(self, text: &str) {
-        write_out(format!("{}\n", as_one_line(text)).as_bytes());
+        self.write_text(&format!("{}\n", as_one_line(text)));
+    }
+
+    /// Writes what something of a report is called and what it is; on a narrow terminal on several
+    /// lines, none of which begins below the name.
+    pub(crate) fn field(self, name: &str, text: &str) {
+        let columns = output_columns().unwrap_or(usize::MAX);
+        let room = columns.saturating_sub(FIELD_COLUMNS).max(FIELD_COLUMNS);
+        let mut name = name;
+        for part in wrapped(&harmless(text), room) {
+            self.line(&format!("  {name:<8} {part}"));
+            name = "";
+        }
+    }
+
+    /// Returns how many columns are left for the text of a field, `columns_max` at most.
+    pub(crate) fn field_columns(self, columns_max: usize) -> usize {
+        let columns = output_columns().map(|it| it.saturating_sub(FIELD_COLUMNS));
+        columns.map_or(columns_max, |it| it.clamp(1, columns_max))
     }
 
     /// Writes a text of our own that has several lines, for a person.
     pub(crate) fn page(self, text: &str) {
-        write_out(format!("{}\n", harmless(text)).as_bytes());
+        self.write_text(&format!("{}\n", harmless(text)));
     }
 
     /// Writes one JSON document on one line.
@@ -78,12 +105,12 @@ impl Ui {
 
     /// Says something to the person. Foreign text in it cannot make another line of ours.
     pub(crate) fn say(self, text: &str) {
-        write_err(&format!("{}\n", as_one_line(text)));
+        self.write_talk(format!("{}\n", as_one_line(text)));
     }
 
     /// Says a text of our own that has several lines.
     pub(crate) fn say_page(self, text: &str) {
-        write_err(&format!("{}\n", harmless(text)));
+        self.write_talk(format!("{}\n", harmless(text)));
     }
 
     /// Writes what an answer is typed behind.
@@ -95,10 +122,8 @@ impl Ui {
     pub(crate) fn live(self, text: &str) {
         if self.is_live() {
             let (width, _) = terminal_size();
-            let cut: String = harmless(text)
-                .chars()
-                .take(width.saturating_sub(1))
-                .collect();
+            let shown = self.charset.shown(harmless(text));
+            let cut: String = shown.chars().take(width.saturating_sub(1)).collect();
             write_err(&format!("\r\x1b[K{}", cut.replace('\n', " ")));
         }
     }
@@ -117,7 +142,7 @@ impl Ui {
         }
         text.push_str("\x1b[J");
         for line in lines.iter().take(height.saturating_sub(1)) {
-            let line = harmless(line).replace('\n', " ");
+            let line = self.charset.shown(harmless(line)).replace('\n', " ");
             text.extend(line.chars().take(width.saturating_sub(1)));
             text.push('\n');
         }
@@ -129,6 +154,14 @@ impl Ui {
         if self.is_live() {
             write_err("\r\x1b[K");
         }
+    }
+
+    fn write_text(self, text: &str) {
+        write_out(self.charset.shown(text.to_owned()).as_bytes());
+    }
+
+    fn write_talk(self, text: String) {
+        write_err(&self.charset.shown(text));
     }
 
     /// Tells whether a live line is shown at all.
@@ -193,6 +226,31 @@ fn as_one_line(text: &str) -> String {
     harmless(text.trim_end_matches('\n')).replace('\n', "\n  | ")
 }
 
+/// Returns the columns of standard output, where it is a terminal.
+fn output_columns() -> Option<usize> {
+    let size = rustix::termios::tcgetwinsize(io::stdout()).ok()?;
+    let columns = usize::from(size.ws_col);
+    (columns > 0).then_some(columns)
+}
+
+/// Breaks a text between words into lines of so many columns, where words are short enough.
+fn wrapped(text: &str, columns: usize) -> Vec<String> {
+    let mut lines = vec![String::new()];
+    for word in text.split(' ') {
+        let Some(line) = lines.last_mut() else { break };
+        let length = line.chars().count();
+        if length > 0 && length + 1 + word.chars().count() > columns {
+            lines.push(word.to_owned());
+            continue;
+        }
+        if length > 0 {
+            line.push(' ');
+        }
+        line.push_str(word);
+    }
+    lines
+}
+
 /// Returns columns and rows.
 fn terminal_size() -> (usize, usize) {
     const USUAL: (usize, usize) = (100, 24);
@@ -224,7 +282,15 @@ fn write_err(text: &str) {
 
 #[cfg(test)]
 mod tests {
-    use super::{as_one_line, harmless};
+    use super::{as_one_line, harmless, wrapped};
+
+    #[test]
+    fn a_text_is_broken_between_words() {
+        assert_eq!(wrapped("", 5), [""]);
+        assert_eq!(wrapped("one two three", 9), ["one two", "three"]);
+        assert_eq!(wrapped("a-long-word b", 5), ["a-long-word", "b"]);
+        assert_eq!(wrapped("a  b", usize::MAX), ["a  b"]);
+    }
 
     #[test]
     fn a_name_cannot_forge_a_line_of_ours() {

@@ -19,7 +19,6 @@ use crate::context::Context;
 use crate::error::Error;
 use crate::exit_code::Exit;
 use crate::run_line;
-use crate::ui::Ui;
 
 const ADD: &str = include_str!("../demo/add.sh");
 const TEST: &str = include_str!("../demo/test.sh");
@@ -99,9 +98,7 @@ fn run_there(
         "--yes",
     ];
     let there = Context {
-        ui: Ui {
-            format: context.ui.format,
-        },
+        ui: context.ui,
         env: context.env.clone(),
         cwd: repository.to_path_buf(),
         home: home.to_path_buf(),

@@ -111,7 +111,7 @@ fn until_rest(
     watch: Option<WorkerWatch>,
     interrupts: &Interrupts,
 ) -> Result<(), Error> {
-    let mut progress = WorkflowProgressLine::new(context.ui, &found.key.id);
+    let mut progress = WorkflowProgressLine::new(context.ui, &found.workflow);
     let mut watching = match watch {
         None => None,
         Some(WorkerWatch::Tmux) => Some(Watching::new(context, found)?),

@@ -12,6 +12,8 @@ use kapi_machine::logged::EventRecord;
 use kapi_machine::watch::Activity;
 use kapi_workflow::rules::effect::WorkflowEffect;
 use kapi_workflow::rules::event::WorkflowEvent;
+use kapi_workflow::rules::evolve::evolve;
+use kapi_workflow::rules::state::Workflow;
 use serde_json::json;
 
 use crate::event_words::first_line;
@@ -28,6 +30,8 @@ const NAMED_MAX: usize = 3;
 pub(crate) struct WorkflowProgressLine {
     ui: Ui,
     id: GoalId,
+    /// As far as its events were shown.
+    workflow: Option<Workflow>,
     began: Instant,
     under_way: BTreeMap<EffectId, String>,
     detail: String,
@@ -36,10 +40,11 @@ pub(crate) struct WorkflowProgressLine {
 
 impl WorkflowProgressLine {
     /// Begins showing a workflow.
-    pub(crate) fn new(ui: Ui, id: &GoalId) -> Self {
+    pub(crate) fn new(ui: Ui, workflow: &Workflow) -> Self {
         Self {
             ui,
-            id: id.clone(),
+            id: workflow.id.clone(),
+            workflow: Some(workflow.clone()),
             began: Instant::now(),
             under_way: BTreeMap::new(),
             detail: String::new(),
@@ -49,6 +54,7 @@ impl WorkflowProgressLine {
 
     /// Shows an event.
     pub(crate) fn recorded(&mut self, logged: &EventRecord<WorkflowEvent>) {
+        evolve(&mut self.workflow, &logged.event);
         if let WorkflowEvent::EffectEnded { effect, usage, .. } = &logged.event {
             self.under_way.remove(effect);
             self.used.add(usage);
@@ -131,7 +137,9 @@ impl WorkflowProgressLine {
             return;
         }
         let elapsed = u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX);
-        let mut parts: Vec<String> = self.under_way.values().take(NAMED_MAX).cloned().collect();
+        let workflow = self.workflow.as_ref();
+        let mut parts: Vec<String> = workflow.and_then(live_of).into_iter().collect();
+        parts.extend(self.under_way.values().take(NAMED_MAX).cloned());
         let n_more = self.under_way.len().saturating_sub(NAMED_MAX);
         if n_more > 0 {
             parts.push(format!("{n_more} more"));
@@ -145,6 +153,11 @@ impl WorkflowProgressLine {
         parts.push(amount::duration(elapsed));
         self.ui.live(&parts.join(" · "));
     }
+}
+
+/// Returns what its mode shows of it while it goes on.
+fn live_of(workflow: &Workflow) -> Option<String> {
+    modes::front(workflow.mode()).and_then(|front| (front.live)(workflow))
 }
 
 /// Tells whether an event is what a person at the keyboard is shown whole right after it.

@@ -8,6 +8,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
+use crate::dialogs::at_terminal;
 use crate::environment::{Environment, write};
 use crate::program::{Output, parse};
 
@@ -28,13 +29,13 @@ const CHECK: &str = "set -eu\n. ./bench/machine.sh\n. ./src/sum.sh\n. ./src/twic
     for n in 0 1 7; do sum $n; twice \"$r\"; [ \"$r\" = $((n * (n + 1))) ] || exit 1; done\n";
 
 /// A machine with a program to make better.
-struct Machine {
-    env: Environment,
+pub(crate) struct Machine {
+    pub(crate) env: Environment,
     agent: String,
 }
 
 impl Machine {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self::with_agent(RESEARCHER)
     }
 
@@ -57,7 +58,7 @@ impl Machine {
         Self { env, agent }
     }
 
-    fn search(&self, options: &[&str]) -> Output {
+    pub(crate) fn search(&self, options: &[&str]) -> Output {
         let words = ["autoresearch", "sum with fewer operations", "--unlinked"];
         let agent = ["--agent", self.agent.as_str()];
         self.env.kapi(&[&words[..], &agent, options].concat())
@@ -228,7 +229,8 @@ impl Machine {
         );
         let status = self.env.kapi(&["status", "1"]);
         for words in [
-            "best     ops 4, run 9, 90.91 % better",
+            "best     ops 4, run 9\n",
+            "gain     90.91 % over the baseline of 44 (\u{b1} 0 % noise)",
             "\u{2588}",
             "8 of 50",
             "git merge",
@@ -287,8 +289,11 @@ fn a_person_notes_an_idea_ends_the_search_and_keeps_what_was_found() {
     let early = machine.resume(&["--finish"]);
     early.assert_error(3, &["wrong_phase"]);
     machine.approve();
-    let done = machine.resume(&[]);
+    let done = at_terminal(env, &["autoresearch", "resume", "1"], &[]);
     assert_eq!(done.code, 0, "{done:?}");
+    // Whoever watches sees the same line as whoever asks.
+    let live = "\r\u{1b}[K\u{2588}\u{2581} best 41, 6.82 % better";
+    assert!(done.stdout.contains(live), "{done:?}");
     let view = env.json(&["status", "1"]);
     assert_eq!(view["autoresearch"]["ended"], "runs_used_up", "{view:#}");
     assert_eq!(

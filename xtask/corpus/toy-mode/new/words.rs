@@ -10,6 +10,7 @@ pub(in crate::modes) static FRONT: Front = Front {
     is_shown_next: |_| false,
     summary: |_, _| {},
     details: |_, _| {},
+    live: |_| None,
     next: |_| Vec::new(),
     trusted: |_| Vec::new(),
     waits_for: |_| None,

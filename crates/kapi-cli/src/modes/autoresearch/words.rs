@@ -10,7 +10,9 @@ use kapi_core::workflow_status::WorkflowStatus;
 use kapi_workflow::rules::modes::autoresearch::event::AutoresearchEvent;
 use kapi_workflow::rules::modes::autoresearch::run::{Run, RunStatus};
 use kapi_workflow::rules::modes::autoresearch::state::Autoresearch;
-use kapi_workflow::rules::modes::autoresearch::summary::{shown, sparkline, summary as numbers};
+use kapi_workflow::rules::modes::autoresearch::summary::{
+    RUNS_SHOWN_MAX, Summary, shown, sparkline_of, summary_of,
+};
 use kapi_workflow::rules::modes::{Body, ModeEvent};
 use kapi_workflow::rules::state::Workflow;
 
@@ -25,11 +27,14 @@ pub(in crate::modes) static FRONT: Front = Front {
     is_shown_next: |_| false,
     summary,
     details,
+    live,
     next,
     trusted,
     waits_for: |_| None,
 };
 
+/// The most columns of one in the line that is shown while a search goes on.
+const LIVE_COLUMNS_MAX: usize = 16;
 /// The most runs that are listed.
 const RUNS_LISTED_MAX: usize = 40;
 
@@ -51,66 +56,94 @@ pub(super) const fn of(workflow: &Workflow) -> Option<&Autoresearch> {
     }
 }
 
-/// Prints how far it has come: best, gain, the runs as a line of columns.
+/// Prints how far it has come: best, gain, the runs as a line of columns, segment by segment.
 fn summary(ui: Ui, workflow: &Workflow) {
     let Some(search) = of(workflow) else {
         return;
     };
     if let Some(branch) = &search.branch {
-        ui.line(&format!(
-            "  branch   {} at {}",
-            branch.name,
-            short(&branch.head)
-        ));
-        ui.line(&format!("  worktree {}", branch.worktree));
+        let head = short(&branch.head);
+        ui.field("branch", &format!("{} at {head}", branch.name));
+        ui.field("worktree", &branch.worktree);
     }
-    let (Some(found), Some(contract)) = (numbers(search), &search.contract) else {
-        return;
-    };
-    let metric = &contract.metric;
-    let unit = &metric.unit;
-    let gain = found.gain_percent.map_or_else(String::new, |gain| {
-        format!(
-            ", {} % better than the baseline of {}{unit}",
-            shown(gain),
-            shown(found.baseline)
-        )
-    });
-    let (best, run) = (shown(found.best), found.best_run);
-    ui.line(&format!(
-        "  best     {} {best}{unit}, run {run}{gain}",
-        metric.name
-    ));
-    let noise = found
-        .noise
-        .map(|it| format!("samples of the baseline scatter by {}{unit}", shown(it)));
-    let confidence = found.confidence.map(|it| {
-        format!(
-            "the gain is {} times what all results scatter (advice only)",
-            shown(it)
-        )
-    });
-    let sure: Vec<String> = noise.into_iter().chain(confidence).collect();
-    if !sure.is_empty() {
-        ui.line(&format!("  noise    {}", sure.join("; ")));
+    let earlier = search.segments().into_iter();
+    for segment in earlier.filter(|segment| *segment != search.segment) {
+        ui.field("segment", &format!("{segment}, earlier"));
+        numbers(ui, search, segment);
     }
-    ui.line(&format!(
-        "  runs     {}  {} of {}, {} is better",
-        sparkline(search),
-        search.experiments(),
-        contract.runs,
-        metric.direction.as_str()
-    ));
+    numbers(ui, search, search.segment);
     if let Some(ending) = search.ended {
-        ui.line(&format!("  ended    {}", ending.words()));
+        ui.field("ended", ending.words());
     }
     for made in &search.branches {
-        ui.line(&format!(
-            "  part     {} at {}",
-            made.branch,
-            short(&made.commit)
-        ));
+        let commit = short(&made.commit);
+        ui.field("part", &format!("{} at {commit}", made.branch));
     }
+}
+
+/// Prints a segment in numbers.
+fn numbers(ui: Ui, search: &Autoresearch, segment: u32) {
+    let (Some(found), Some(metric)) = (summary_of(search, segment), search.metric_of(segment))
+    else {
+        return;
+    };
+    let runs = sparkline_of(search, segment, ui.field_columns(RUNS_SHOWN_MAX));
+    ui.field("runs", &runs);
+    let n_runs = search.of_segment(segment).filter(|run| !run.is_baseline);
+    let of = search.contract.as_ref();
+    let of = of.filter(|_| segment == search.segment);
+    let of = of.map_or_else(String::new, |contract| format!(" of {}", contract.runs));
+    let way = metric.direction.as_str();
+    ui.field("", &format!("{}{of}, {way} is better", n_runs.count()));
+    let (unit, best) = (&metric.unit, shown(found.best));
+    let run = found.best_run;
+    ui.field("best", &format!("{} {best}{unit}, run {run}", metric.name));
+    ui.field("gain", &gain(&found, unit));
+    if let Some(noise) = found.noise {
+        let noise = shown(noise);
+        ui.field(
+            "noise",
+            &format!("samples of the baseline scatter by {noise}{unit}"),
+        );
+    }
+    if let Some(confidence) = found.confidence {
+        let confidence = shown(confidence);
+        ui.field(
+            "",
+            &format!("the gain is {confidence} times what all results scatter (advice only)"),
+        );
+    }
+}
+
+/// Says by how much the best is better than the baseline, and how sure that is.
+pub(super) fn gain(found: &Summary, unit: &str) -> String {
+    let over = over(found, unit);
+    match found.gain_percent {
+        None => format!("not in percent, {over}"),
+        Some(gain) if gain.get() <= 0.0 => format!("none {over}"),
+        Some(gain) => format!("{} % {over}", shown(gain)),
+    }
+}
+
+/// Says over what, and how far that scatters.
+pub(super) fn over(found: &Summary, unit: &str) -> String {
+    let baseline = shown(found.baseline);
+    let sure = found.noise_percent.map_or_else(
+        || "one sample, so its noise is unknown".to_owned(),
+        |noise| format!("\u{b1} {} % noise", shown(noise)),
+    );
+    format!("over the baseline of {baseline}{unit} ({sure})")
+}
+
+/// Returns the same in a few columns, for whoever watches.
+fn live(workflow: &Workflow) -> Option<String> {
+    let search = of(workflow)?;
+    let found = summary_of(search, search.segment)?;
+    let unit = &search.metric_of(search.segment)?.unit;
+    let runs = sparkline_of(search, search.segment, LIVE_COLUMNS_MAX);
+    let gain = found.gain_percent.filter(|gain| gain.get() > 0.0);
+    let gain = gain.map_or_else(String::new, |gain| format!(", {} % better", shown(gain)));
+    Some(format!("{runs} best {}{unit}{gain}", shown(found.best)))
 }
 
 /// Prints the runs, each with why it was decided so.
@@ -240,15 +273,22 @@ fn measured_words(measured: &MeasurementReport) -> Option<String> {
 }
 
 fn decided(run: &Run) -> String {
-    let mark = match run.status {
+    match (run.is_baseline, run.metric) {
+        (true, Some(metric)) => format!("run {}: baseline {}", run.number, shown(metric)),
+        _ => {
+            let reason = first_line(&run.reason);
+            format!("run {}: {}: {reason}", run.number, verdict(run))
+        }
+    }
+}
+
+/// Returns what became of a run, in a word or two.
+pub(super) const fn verdict(run: &Run) -> &'static str {
+    match run.status {
         RunStatus::Keep if run.is_baseline => "baseline",
         RunStatus::Keep => "kept",
         RunStatus::Discard => "discarded",
         RunStatus::Crash => "crashed",
         RunStatus::ChecksFailed => "checks failed",
-    };
-    match (run.is_baseline, run.metric) {
-        (true, Some(metric)) => format!("run {}: baseline {}", run.number, shown(metric)),
-        _ => format!("run {}: {mark}: {}", run.number, first_line(&run.reason)),
     }
 }

@@ -16,6 +16,7 @@ pub(in crate::modes) static FRONT: Front = Front {
     is_shown_next,
     summary: |_, _| {},
     details: |_, _| {},
+    live: |_| None,
     next: |_| Vec::new(),
     trusted: |_| Vec::new(),
     waits_for,

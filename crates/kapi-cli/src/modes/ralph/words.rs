@@ -30,6 +30,7 @@ pub(in crate::modes) static FRONT: Front = Front {
     is_shown_next: |_| false,
     summary,
     details,
+    live: |_| None,
     next,
     trusted,
     waits_for: |_| None,

@@ -21,6 +21,7 @@ use crate::contract::flags::{Network, Sandbox};
 use crate::error::Error;
 use crate::profile::flags::ProfileFlags;
 use crate::profile::message::Values;
+use crate::ui::charset::Charset;
 use crate::ui::{Format, Ui};
 
 struct Machine {
@@ -71,6 +72,7 @@ impl Machine {
         Context {
             ui: Ui {
                 format: Format::Human,
+                charset: Charset::Unicode,
             },
             env: self.env.clone(),
             cwd: self.project(),

@@ -4,12 +4,14 @@
 
 use kapi_check::rules::measure::number::Number;
 use kapi_workflow::rules::branch::{Branch, PartBranch};
-use kapi_workflow::rules::modes::autoresearch::contract::Contract;
+use kapi_workflow::rules::modes::autoresearch::contract::{Contract, Metric};
 use kapi_workflow::rules::modes::autoresearch::event::Ending;
 use kapi_workflow::rules::modes::autoresearch::groups::Group;
 use kapi_workflow::rules::modes::autoresearch::run::{Idea, Run};
 use kapi_workflow::rules::modes::autoresearch::state::Autoresearch;
-use kapi_workflow::rules::modes::autoresearch::summary::{sparkline, summary};
+use kapi_workflow::rules::modes::autoresearch::summary::{
+    RUNS_SHOWN_MAX, sparkline_of, summary_of,
+};
 use serde::Serialize;
 
 /// A search.
@@ -25,6 +27,8 @@ pub struct AutoresearchView {
     pub segment: u32,
     /// How far the segment has come, once it has a baseline.
     pub progress: Option<ProgressView>,
+    /// Every segment that has a run, oldest first.
+    pub segments: Vec<SegmentView>,
     /// Every decided run, oldest first.
     pub runs: Vec<RunView>,
     /// What may be tried, and what was.
@@ -35,6 +39,17 @@ pub struct AutoresearchView {
     pub groups: Vec<Group>,
     /// The branch of each part, in the end.
     pub branches: Vec<PartBranch>,
+}
+
+/// The runs under one approved contract.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct SegmentView {
+    /// Its number, from 0.
+    pub segment: u32,
+    /// What it measures.
+    pub metric: Option<Metric>,
+    /// How far it has come, once it has a baseline.
+    pub progress: Option<ProgressView>,
 }
 
 /// How far a segment has come.
@@ -50,6 +65,8 @@ pub struct ProgressView {
     pub gain_percent: Option<f64>,
     /// How far samples of the baseline scatter.
     pub noise: Option<f64>,
+    /// The same in percent of the baseline.
+    pub noise_percent: Option<f64>,
     /// How many times the scatter of all results the gain is; advice only.
     pub confidence: Option<f64>,
     /// The metric of the last runs, one column each.
@@ -85,27 +102,49 @@ impl AutoresearchView {
     /// Shows a search.
     #[must_use]
     pub fn of(search: &Autoresearch) -> Self {
-        let progress = summary(search).map(|found| ProgressView {
-            baseline: found.baseline.get(),
-            best: found.best.get(),
-            best_run: found.best_run,
-            gain_percent: found.gain_percent.map(Number::get),
-            noise: found.noise.map(Number::get),
-            confidence: found.confidence.map(Number::get),
-            sparkline: sparkline(search),
-        });
         Self {
             base: search.base.clone(),
             branch: search.branch.clone(),
             contract: search.contract.clone(),
             segment: search.segment,
-            progress,
+            progress: ProgressView::of(search, search.segment),
+            segments: search
+                .segments()
+                .iter()
+                .map(|it| SegmentView::of(search, *it))
+                .collect(),
             runs: search.runs.iter().map(RunView::of).collect(),
             ideas: search.ideas.clone(),
             ended: search.ended,
             groups: search.groups.clone(),
             branches: search.branches.clone(),
         }
+    }
+}
+
+impl SegmentView {
+    fn of(search: &Autoresearch, segment: u32) -> Self {
+        Self {
+            segment,
+            metric: search.metric_of(segment).cloned(),
+            progress: ProgressView::of(search, segment),
+        }
+    }
+}
+
+impl ProgressView {
+    fn of(search: &Autoresearch, segment: u32) -> Option<Self> {
+        let found = summary_of(search, segment)?;
+        Some(Self {
+            baseline: found.baseline.get(),
+            best: found.best.get(),
+            best_run: found.best_run,
+            gain_percent: found.gain_percent.map(Number::get),
+            noise: found.noise.map(Number::get),
+            noise_percent: found.noise_percent.map(Number::get),
+            confidence: found.confidence.map(Number::get),
+            sparkline: sparkline_of(search, segment, RUNS_SHOWN_MAX),
+        })
     }
 }
 

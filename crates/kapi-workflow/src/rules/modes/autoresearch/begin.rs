@@ -1,5 +1,7 @@
 //! How a search begins: from a commit, with or without what an interview found out.
 
+use std::collections::BTreeMap;
+
 use kapi_core::id::GoalId;
 use kapi_core::link::{Link, WorkflowRelation};
 use kapi_core::mode::Mode;
@@ -58,6 +60,7 @@ impl AutoresearchBegin {
             segment: 0,
             branch: None,
             imported: None,
+            metrics: BTreeMap::new(),
             runs: Vec::new(),
             ideas: Vec::new(),
             candidate: None,

@@ -97,6 +97,10 @@ fn imported(search: &mut Autoresearch, history: &History) {
     if search.runs.is_empty() {
         search.runs.clone_from(&history.runs);
         search.imported.clone_from(&history.metric);
+        for run in &history.runs {
+            let metric = history.metric.clone().map(|metric| (run.segment, metric));
+            search.metrics.extend(metric);
+        }
     }
     for idea in &history.ideas {
         note(search, idea);
@@ -140,6 +144,9 @@ fn decided(search: &mut Autoresearch, run: &Run) {
     } else {
         Settling::Restore
     });
+    if let Some(contract) = search.contract.as_deref().filter(|_| run.is_baseline) {
+        search.metrics.insert(run.segment, contract.metric.clone());
+    }
     search.runs.push(run.clone());
     search.phase = AutoresearchPhase::Propose;
 }

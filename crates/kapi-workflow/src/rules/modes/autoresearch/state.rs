@@ -1,5 +1,7 @@
 //! A search as it stands.
 
+use std::collections::BTreeMap;
+
 use kapi_check::rules::measure::MeasurementReport;
 use kapi_core::id::GoalId;
 use serde::{Deserialize, Serialize};
@@ -32,6 +34,9 @@ pub struct Autoresearch {
     /// What another tool measured, where its runs were taken over.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub imported: Option<Metric>,
+    /// What each segment measures, once it has a run.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub metrics: BTreeMap<u32, Metric>,
     /// Every decided run, oldest first.
     pub runs: Vec<Run>,
     /// What may be tried; the number of each is its place, from 1.
@@ -113,16 +118,29 @@ impl Autoresearch {
             .map_or(&self.base, |branch| &branch.head)
     }
 
-    /// Returns the runs of the segment under way.
-    pub fn current(&self) -> impl DoubleEndedIterator<Item = &Run> {
-        let segment = self.segment;
+    /// Returns the runs of a segment.
+    pub fn of_segment(&self, segment: u32) -> impl DoubleEndedIterator<Item = &Run> {
         self.runs.iter().filter(move |run| run.segment == segment)
     }
 
-    /// Returns what the segment under way is compared with.
+    /// Returns the runs of the segment under way.
+    pub fn current(&self) -> impl DoubleEndedIterator<Item = &Run> {
+        self.of_segment(self.segment)
+    }
+
+    /// Returns the segments that have a run, oldest first.
     #[must_use]
-    pub fn baseline(&self) -> Option<&Run> {
-        self.current().find(|run| run.is_baseline)
+    pub fn segments(&self) -> Vec<u32> {
+        let mut segments: Vec<u32> = self.runs.iter().map(|run| run.segment).collect();
+        segments.dedup();
+        segments
+    }
+
+    /// Returns what a segment measures.
+    #[must_use]
+    pub fn metric_of(&self, segment: u32) -> Option<&Metric> {
+        let ours = self.contract.as_ref().map(|contract| &contract.metric);
+        self.metrics.get(&segment).or(ours)
     }
 
     /// Returns the run that the branch holds: the last that was kept in this segment, which is its

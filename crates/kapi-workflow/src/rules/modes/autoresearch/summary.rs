@@ -16,7 +16,7 @@ const BARS: [char; 8] = [
 /// What stands for a run without a metric.
 const NOTHING: char = '\u{b7}';
 /// The most runs of a sparkline.
-const RUNS_SHOWN_MAX: usize = 60;
+pub const RUNS_SHOWN_MAX: usize = 60;
 
 /// A segment in numbers.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -32,6 +32,8 @@ pub struct Summary {
     pub gain_percent: Option<Number>,
     /// How far the baseline's samples scatter.
     pub noise: Option<Number>,
+    /// The same in percent of the baseline: what the gain is uncertain by.
+    pub noise_percent: Option<Number>,
     /// How many times the scatter of all results the gain is; advice only.
     pub confidence: Option<Number>,
 }
@@ -39,22 +41,29 @@ pub struct Summary {
 /// Returns the segment under way in numbers, once it has a baseline.
 #[must_use]
 pub fn summary(search: &Autoresearch) -> Option<Summary> {
-    let metric = &search.contract.as_ref()?.metric;
-    let (baseline, best) = (search.baseline()?, search.best()?);
+    summary_of(search, search.segment)
+}
+
+/// Returns a segment in numbers, once it has a baseline.
+#[must_use]
+pub fn summary_of(search: &Autoresearch, segment: u32) -> Option<Summary> {
+    let metric = search.metric_of(segment)?;
+    let runs = || search.of_segment(segment);
+    let baseline = runs().find(|run| run.is_baseline)?;
+    let best = runs().rfind(|run| run.status == RunStatus::Keep)?;
     let (from, to) = (baseline.metric?, best.metric?);
-    let gain = metric.direction.gain(from, to);
+    let noise = scatter(&baseline.samples);
+    let percent = |part: f64| Number::new(part / from.get().abs() * 100.0);
+    let last = runs().next_back().map_or(0, |run| run.number);
     Some(Summary {
         baseline: from,
         best: to,
         best_run: best.number,
-        gain_percent: Number::new(gain / from.get().abs() * 100.0),
-        noise: scatter(&baseline.samples),
-        confidence: confidence_at(search, metric, best.number.max(last(search))),
+        gain_percent: percent(metric.direction.gain(from, to)),
+        noise,
+        noise_percent: noise.and_then(|noise| percent(noise.get())),
+        confidence: confidence_at(search, metric, last),
     })
-}
-
-fn last(search: &Autoresearch) -> u32 {
-    search.runs.last().map_or(0, |run| run.number)
 }
 
 /// Returns the reference's confidence as it stood after a run.
@@ -79,11 +88,12 @@ pub fn confidence_at(search: &Autoresearch, metric: &Metric, number: u32) -> Opt
     confidence(&results, gain)
 }
 
-/// Draws the metric of the segment's last runs, one column each, higher where the number is higher.
+/// Draws the metric of a segment's last runs, `columns` at most and one each, higher where the number is
+/// higher.
 #[must_use]
-pub fn sparkline(search: &Autoresearch) -> String {
-    let runs: Vec<&Run> = search.current().collect();
-    let surplus = runs.len().saturating_sub(RUNS_SHOWN_MAX);
+pub fn sparkline_of(search: &Autoresearch, segment: u32, columns: usize) -> String {
+    let runs: Vec<&Run> = search.of_segment(segment).collect();
+    let surplus = runs.len().saturating_sub(columns.min(RUNS_SHOWN_MAX));
     let shown = runs.get(surplus..).unwrap_or_default();
     let numbers = shown.iter().filter_map(|run| run.metric);
     let (Some(least), Some(most)) = (numbers.clone().min(), numbers.max()) else {
@@ -125,7 +135,8 @@ pub fn shown(number: Number) -> String {
 mod tests {
     use kapi_check::rules::measure::number::Number;
 
-    use super::{confidence_at, shown, sparkline, summary};
+    use super::{RUNS_SHOWN_MAX, confidence_at, shown, sparkline_of, summary, summary_of};
+    use crate::rules::modes::autoresearch::contract::Direction;
     use crate::rules::modes::autoresearch::fixture::{contract, run, searching};
     use crate::rules::modes::autoresearch::run::RunStatus;
 
@@ -153,7 +164,28 @@ mod tests {
         );
         let metric = contract().metric;
         assert_eq!(confidence_at(&search, &metric, 2), None);
-        assert_eq!(sparkline(&search), "\u{2584}\u{2588}\u{2581}\u{b7}");
+        let whole = sparkline_of(&search, 0, RUNS_SHOWN_MAX);
+        assert_eq!(whole, "\u{2584}\u{2588}\u{2581}\u{b7}");
+        assert_eq!(sparkline_of(&search, 0, 2), "\u{2581}\u{b7}");
+        assert_eq!(found.noise_percent, Number::new(1.0));
+    }
+
+    #[test]
+    fn a_segment_is_told_in_what_it_measured() {
+        let mut search = searching();
+        search.runs = vec![run(1, 100.0), run(2, 90.0), run(3, 5.0), run(4, 8.0)];
+        for (location, segment) in [(0, 0), (1, 0), (2, 1), (3, 1)] {
+            search.runs[location].segment = segment;
+            search.runs[location].is_baseline = location % 2 == 0;
+        }
+        search.segment = 1;
+        let mut higher = contract().metric;
+        higher.direction = Direction::Higher;
+        search.metrics = [(0, contract().metric), (1, higher)].into();
+        let gain = |segment| summary_of(&search, segment).unwrap().gain_percent;
+        assert_eq!(search.segments(), [0, 1]);
+        assert_eq!((gain(0), gain(1)), (Number::new(10.0), Number::new(60.0)));
+        assert_eq!(summary_of(&search, 2), None);
     }
 
     #[test]

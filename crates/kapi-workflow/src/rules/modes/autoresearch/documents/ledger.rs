@@ -23,7 +23,7 @@ pub(super) fn text(workflow: &Workflow, search: &Autoresearch) -> String {
     for run in &search.runs {
         if segment != Some(run.segment) {
             segment = Some(run.segment);
-            line(&mut text, config(workflow, metric_of(search, run)));
+            line(&mut text, config(workflow, search.metric_of(run.segment)));
         }
         line(&mut text, entry(search, run));
     }
@@ -36,17 +36,6 @@ fn line(text: &mut String, fields: Vec<(&str, KernelValue)>) {
         .map(|(name, value)| (name.to_owned(), value));
     text.push_str(&KernelValue::Map(fields.collect()).to_json());
     text.push('\n');
-}
-
-/// Returns what a run's number is of: the contract's metric, or the other tool's.
-fn metric_of<'a>(search: &'a Autoresearch, run: &Run) -> Option<&'a Metric> {
-    let is_imported = run.tree.is_empty();
-    let ours = search.contract.as_ref().map(|contract| &contract.metric);
-    if is_imported {
-        search.imported.as_ref().or(ours)
-    } else {
-        ours
-    }
 }
 
 fn config(workflow: &Workflow, metric: Option<&Metric>) -> Vec<(&'static str, KernelValue)> {
@@ -68,7 +57,7 @@ fn config(workflow: &Workflow, metric: Option<&Metric>) -> Vec<(&'static str, Ke
 }
 
 fn entry(search: &Autoresearch, run: &Run) -> Vec<(&'static str, KernelValue)> {
-    let metric = metric_of(search, run);
+    let metric = search.metric_of(run.segment);
     let confidence = metric.and_then(|metric| confidence_at(search, metric, run.number));
     let others = run
         .metrics
