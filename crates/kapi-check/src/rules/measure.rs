@@ -5,6 +5,7 @@
 
 pub mod metric_line;
 pub mod number;
+pub mod results;
 pub mod statistics;
 
 use kapi_core::isolation::SandboxLevel;

@@ -3,6 +3,7 @@
 //! Robust against single outliers, because a busy machine makes some. Nothing here decides.
 
 use crate::rules::measure::number::Number;
+use crate::rules::measure::results::Results;
 
 /// The wins that a win weighs in the sequential sign test, in thousandths of a nat: the logarithm of
 /// 0.85 over 0.5.
@@ -43,19 +44,14 @@ pub fn scatter(numbers: &[Number]) -> Option<Number> {
     median(&away?)
 }
 
-/// Returns pi-autoresearch's confidence: how many times the scatter of all results the best is away
-/// from the baseline. Positive where it is an improvement. `None` of fewer than three results, or
-/// where they do not scatter.
+/// Returns the confidence in a gain over all results, see [`Results::confidence`].
 #[must_use]
 pub fn confidence(results: &[Number], gain: f64) -> Option<Number> {
-    if results.len() < 3 {
-        return None;
+    let mut all = Results::default();
+    for result in results {
+        all.add(*result);
     }
-    let scatter = scatter(results)?.get();
-    if scatter == 0.0 {
-        return None;
-    }
-    Number::new(gain / scatter)
+    all.confidence(gain)
 }
 
 /// What a sequential test says so far.

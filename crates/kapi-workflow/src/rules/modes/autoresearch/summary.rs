@@ -2,10 +2,12 @@
 //!
 //! Shown to people and agents; nothing is decided by it.
 
-use kapi_check::rules::measure::number::Number;
-use kapi_check::rules::measure::statistics::{confidence, scatter};
+use std::collections::BTreeMap;
 
-use crate::rules::modes::autoresearch::contract::Metric;
+use kapi_check::rules::measure::number::Number;
+use kapi_check::rules::measure::results::Results;
+use kapi_check::rules::measure::statistics::scatter;
+
 use crate::rules::modes::autoresearch::run::{Run, RunStatus};
 use crate::rules::modes::autoresearch::state::Autoresearch;
 
@@ -62,30 +64,33 @@ pub fn summary_of(search: &Autoresearch, segment: u32) -> Option<Summary> {
         gain_percent: percent(metric.direction.gain(from, to)),
         noise,
         noise_percent: noise.and_then(|noise| percent(noise.get())),
-        confidence: confidence_at(search, metric, last),
+        confidence: confidences(search, segment).get(&last).copied(),
     })
 }
 
-/// Returns the reference's confidence as it stood after a run.
+/// Returns the reference's confidence as it stood after each run of a segment, by their numbers.
 #[must_use]
-pub fn confidence_at(search: &Autoresearch, metric: &Metric, number: u32) -> Option<Number> {
-    let run = search.runs.iter().find(|run| run.number == number)?;
-    let of_segment = search
-        .runs
-        .iter()
-        .filter(|other| other.segment == run.segment);
-    let seen: Vec<&Run> = of_segment.filter(|other| other.number <= number).collect();
-    let baseline = seen.iter().find_map(|run| run.metric)?;
-    let kept = seen.iter().filter(|run| run.status == RunStatus::Keep);
-    let gains = kept
-        .filter_map(|run| run.metric)
-        .map(|kept| metric.direction.gain(baseline, kept));
-    let gain = gains.max_by(f64::total_cmp)?;
-    if gain == 0.0 {
-        return None;
+pub fn confidences(search: &Autoresearch, segment: u32) -> BTreeMap<u32, Number> {
+    let mut confidences = BTreeMap::new();
+    let Some(metric) = search.metric_of(segment) else {
+        return confidences;
+    };
+    let mut results = Results::default();
+    let (mut baseline, mut best) = (None, None);
+    for run in search.of_segment(segment) {
+        if let Some(result) = run.metric {
+            results.add(result);
+            let baseline = *baseline.get_or_insert(result);
+            let gain = metric.direction.gain(baseline, result);
+            if run.status == RunStatus::Keep && best.is_none_or(|best| gain > best) {
+                best = Some(gain);
+            }
+        }
+        let gain = best.filter(|gain| *gain != 0.0);
+        let confidence = gain.and_then(|gain| results.confidence(gain));
+        confidences.extend(confidence.map(|confidence| (run.number, confidence)));
     }
-    let results: Vec<Number> = seen.iter().filter_map(|run| run.metric).collect();
-    confidence(&results, gain)
+    confidences
 }
 
 /// Draws the metric of a segment's last runs, `columns` at most and one each, higher where the number is
@@ -135,7 +140,7 @@ pub fn shown(number: Number) -> String {
 mod tests {
     use kapi_check::rules::measure::number::Number;
 
-    use super::{RUNS_SHOWN_MAX, confidence_at, shown, sparkline_of, summary, summary_of};
+    use super::{RUNS_SHOWN_MAX, confidences, shown, sparkline_of, summary, summary_of};
     use crate::rules::modes::autoresearch::contract::Direction;
     use crate::rules::modes::autoresearch::fixture::{contract, run, searching};
     use crate::rules::modes::autoresearch::run::RunStatus;
@@ -162,8 +167,9 @@ mod tests {
             (found.noise, found.confidence),
             (Number::new(1.0), Number::new(1.0))
         );
-        let metric = contract().metric;
-        assert_eq!(confidence_at(&search, &metric, 2), None);
+        let confidences = confidences(&search, 0);
+        assert_eq!(confidences.get(&2), None);
+        assert_eq!(confidences.get(&4), found.confidence.as_ref());
         let whole = sparkline_of(&search, 0, RUNS_SHOWN_MAX);
         assert_eq!(whole, "\u{2584}\u{2588}\u{2581}\u{b7}");
         assert_eq!(sparkline_of(&search, 0, 2), "\u{2581}\u{b7}");

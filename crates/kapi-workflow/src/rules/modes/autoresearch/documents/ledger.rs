@@ -13,19 +13,18 @@ use kapi_core::value::KernelValue;
 use crate::rules::modes::autoresearch::contract::Metric;
 use crate::rules::modes::autoresearch::run::{Run, RunStatus};
 use crate::rules::modes::autoresearch::state::Autoresearch;
-use crate::rules::modes::autoresearch::summary::confidence_at;
+use crate::rules::modes::autoresearch::summary::confidences;
 use crate::rules::state::Workflow;
 
 /// Returns the document.
 pub(super) fn text(workflow: &Workflow, search: &Autoresearch) -> String {
     let mut text = String::new();
-    let mut segment = None;
-    for run in &search.runs {
-        if segment != Some(run.segment) {
-            segment = Some(run.segment);
-            line(&mut text, config(workflow, search.metric_of(run.segment)));
+    for segment in search.segments() {
+        line(&mut text, config(workflow, search.metric_of(segment)));
+        let confidences = confidences(search, segment);
+        for run in search.of_segment(segment) {
+            line(&mut text, entry(run, confidences.get(&run.number).copied()));
         }
-        line(&mut text, entry(search, run));
     }
     text
 }
@@ -56,9 +55,7 @@ fn config(workflow: &Workflow, metric: Option<&Metric>) -> Vec<(&'static str, Ke
     fields
 }
 
-fn entry(search: &Autoresearch, run: &Run) -> Vec<(&'static str, KernelValue)> {
-    let metric = search.metric_of(run.segment);
-    let confidence = metric.and_then(|metric| confidence_at(search, metric, run.number));
+fn entry(run: &Run, confidence: Option<Number>) -> Vec<(&'static str, KernelValue)> {
     let others = run
         .metrics
         .iter()
