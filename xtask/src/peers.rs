@@ -50,6 +50,7 @@ const FOR_TESTS: &[Peer] = &[
     peer("useradd", "passwd", "an ordinary user for them"),
     peer("tar", "tar", "those images"),
     peer("tmux", "tmux", "watching the workers of a workflow"),
+    peer("chromium", "chromium", "looking at the pages of workflows"),
     peer(
         "nats-server",
         "nats-server",

@@ -8,6 +8,7 @@ use kapi_workflow::rules::modes::ModeEvent;
 use kapi_workflow::rules::state::Workflow;
 
 use crate::ui::Ui;
+use crate::workflow::page::{ModePage, PageSource};
 
 /// Hands the list of modes to a macro: a new mode is a line here and its file below.
 macro_rules! every_mode {
@@ -54,6 +55,8 @@ pub(crate) struct Front {
     pub(crate) details: fn(Ui, &Workflow),
     /// Returns how far it has come, in a few columns for the line that is shown while it goes on.
     pub(crate) live: fn(&Workflow) -> Option<String>,
+    /// Returns what it adds to the page of a workflow.
+    pub(crate) page: fn(&PageSource<'_>) -> ModePage,
     /// Returns commands of other programs that make sense now.
     pub(crate) next: fn(&Workflow) -> Vec<String>,
     /// Returns what one trusts besides by taking one over.

@@ -11,6 +11,7 @@ pub(crate) mod find;
 pub(crate) mod keyboard;
 pub(crate) mod listing;
 pub(crate) mod located;
+pub(crate) mod page;
 pub(crate) mod progress;
 pub(crate) mod purpose;
 mod queued;

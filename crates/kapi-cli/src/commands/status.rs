@@ -22,8 +22,10 @@ use crate::commands::status::health::{Health, Leftover};
 use crate::context::Context;
 use crate::error::{Error, chain};
 use crate::exit_code::Exit;
+use crate::subject::{Meaning, Silence, SubjectArgs};
 use crate::trust::MovedBranch;
 use crate::ui::{Format, Ui};
+use crate::workflow::page::file::PageArgs;
 use crate::workflow::{listing, session};
 
 /// The most workflows that are listed for a person who does not ask for all; every one that changed at
@@ -39,6 +41,8 @@ pub(crate) struct Args {
     /// Show everything, including finished work
     #[arg(short, long)]
     all: bool,
+    #[command(flatten)]
+    page: PageArgs,
 }
 
 #[derive(Debug, Serialize)]
@@ -79,6 +83,9 @@ struct StatusRow {
 /// Lists goals and workflows, or shows the one that is named.
 pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
     if let Some(reference) = &args.reference {
+        if args.page.is_asked() {
+            write_page(context, reference, &args.page)?;
+        }
         return show::run(context, &show::Args::of(reference));
     }
     let project = match context.project_root() {
@@ -118,6 +125,17 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
         Format::Human => human(context.ui, &view, args.all, hidden),
     }
     Ok(Exit::Success)
+}
+
+/// Writes the page of a workflow, which nothing else has.
+fn write_page(context: &Context, reference: &str, page: &PageArgs) -> Result<(), Error> {
+    match SubjectArgs::of(reference).find(context, Silence::Latest)? {
+        Meaning::Workflow(key) => page.write(context, key),
+        Meaning::Goal(_) | Meaning::Task(_) | Meaning::Launch(_) => {
+            let text = format!("{reference} is not a workflow, and only workflows have a page");
+            Err(Error::usage(text).with_hint("`kapi status` lists the workflows."))
+        }
+    }
 }
 
 /// Workflows that are only counted.

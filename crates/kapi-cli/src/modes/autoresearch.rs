@@ -4,6 +4,8 @@
 
 mod contract;
 mod import;
+mod page;
+mod phrases;
 pub(super) mod words;
 
 use kapi_core::mode::Mode;
@@ -110,7 +112,7 @@ fn asked(args: &ResumeArgs) -> Option<AutoresearchCommand> {
 
 /// Refuses to go on to where the branch is made, if git could not make it.
 fn check(context: &Context, found: &LocatedWorkflow<'_>) -> Result<(), Error> {
-    let search = words::of(&found.workflow);
+    let search = phrases::of(&found.workflow);
     match search.filter(|search| search.branch.is_none()) {
         Some(_) => branch::check(context, found, BranchType::Perf),
         None => Ok(()),

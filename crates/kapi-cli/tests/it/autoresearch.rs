@@ -8,6 +8,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
+use crate::autoresearch_seen;
 use crate::dialogs::at_terminal;
 use crate::environment::{Environment, write};
 use crate::program::{Output, parse};
@@ -203,6 +204,7 @@ fn a_mixed_bag_of_ideas_ends_with_exactly_the_real_gains() {
     let kept = env.git(&["rev-parse", &format!("{BRANCH}^{{tree}}")]);
     assert_eq!(merged.trim(), kept.trim());
     machine.assert_documents();
+    autoresearch_seen::assert_seen(&machine);
 }
 
 impl Machine {
@@ -352,6 +354,13 @@ fn a_search_goes_on_from_what_another_tool_left() {
         .map(|run| run["segment"].as_u64().unwrap())
         .collect();
     assert_eq!(segments, [0, 1, 1], "{view:#}");
+    let progress = &view["autoresearch"]["segments"];
+    assert_eq!(progress[0]["progress"]["baseline"], 44.0, "{view:#}");
+    assert_eq!(progress[1]["progress"]["best"], 41.0, "{view:#}");
+    let status = env.kapi(&["status", "1"]).stdout;
+    let earlier = status.find("segment  0 (earlier)\n  runs     \u{2584}\n");
+    let latest = status.find("segment  1 (latest)\n  runs     \u{2588}\u{2581}\n");
+    assert!(earlier.is_some() && earlier < latest, "{status}");
     assert_eq!(view["autoresearch"]["ideas"][0]["text"], "Sum by a formula");
 }
 

@@ -33,10 +33,21 @@ sys.exit(128 + os.WTERMSIG(status) if os.WIFSIGNALED(status) else os.WEXITSTATUS
 
 /// Runs `kapi` at a terminal: what is waited for, and what is typed then.
 pub(crate) fn at_terminal(env: &Environment, args: &[&str], answers: &[(&str, &str)]) -> Output {
+    let program = [env!("CARGO_BIN_EXE_kapi")];
+    program_at_terminal(env, &[&program[..], args].concat(), answers)
+}
+
+/// Does the same at a terminal of so many columns, where nothing is asked.
+pub(crate) fn at_narrow_terminal(env: &Environment, columns: u32, args: &[&str]) -> Output {
+    let script = format!("stty cols {columns} rows 24; exec \"$0\" \"$@\"");
+    let program = ["/bin/sh", "-c", &script, env!("CARGO_BIN_EXE_kapi")];
+    program_at_terminal(env, &[&program[..], args].concat(), &[])
+}
+
+fn program_at_terminal(env: &Environment, words: &[&str], answers: &[(&str, &str)]) -> Output {
     let steps = serde_json::to_string(answers).unwrap();
     let mut command = env.command("python3", &env.repository());
-    command.args(["-c", DRIVER, &steps, env!("CARGO_BIN_EXE_kapi")]);
-    command.args(args);
+    command.args(["-c", DRIVER, &steps]).args(words);
     let output = finish(command);
     assert_eq!(output.stderr, "[]", "every question was put: {output:?}");
     output

@@ -11,6 +11,8 @@
 mod approvals;
 mod authority;
 mod autoresearch;
+mod autoresearch_seen;
+mod browser;
 mod budgets;
 mod caps;
 mod check;

@@ -3,6 +3,7 @@
 //!
 //! Every document that the specification names is looked at.
 
+use crate::browser::{Scheme, look};
 use crate::workflow_support::{Machine, last};
 
 const INTERVIEW: &str = "001-greet-people-name";
@@ -110,6 +111,33 @@ fn from_an_interview_to_a_closeout() {
     let listed = env.json(&["status"]);
     assert_eq!(listed["cleanup"][0]["workflow"], id.as_str(), "{listed:#}");
     assert!(!machine.events("ralph", &id).is_empty());
+    assert_pages(&machine);
+}
+
+/// Every mode has a page, and only workflows have one.
+fn assert_pages(machine: &Machine) {
+    let env = &machine.env;
+    let pages = env.root().join("pages");
+    std::fs::create_dir(&pages).unwrap();
+    for (reference, part) in [("1", "Documents"), ("2", "Evidence")] {
+        let path = pages.join(format!("{reference}.html"));
+        let path = path.display().to_string();
+        let output = env.kapi(&["status", reference, "--html", &path]);
+        assert_eq!(output.code, 0, "{output:?}");
+        let page = std::fs::read_to_string(path).unwrap();
+        let sight = look(env, &page, &[], &[1200, 360], Scheme::Dark);
+        sight.assert_sound();
+        for frame in &sight.frames {
+            let headings = frame["headings"].as_array().unwrap();
+            let headings: Vec<&str> = headings.iter().filter_map(|it| it.as_str()).collect();
+            assert_eq!(headings[0], "greet people by name");
+            for common in ["Phases", "Decisions", "Cost", part] {
+                assert!(headings.contains(&common), "{common}: {frame:#}");
+            }
+        }
+    }
+    let goal = env.kapi(&["status", "2/T-001", "--html", "goal.html"]);
+    goal.assert_error(2, &["2/T-001 is not a workflow", "`kapi status` lists"]);
 }
 
 #[test]

@@ -3,6 +3,7 @@
 use kapi_workflow::rules::modes::ModeEvent;
 
 use crate::modes::Front;
+use crate::workflow::page::ModePage;
 
 /// What the mode says.
 pub(in crate::modes) static FRONT: Front = Front {
@@ -11,6 +12,7 @@ pub(in crate::modes) static FRONT: Front = Front {
     summary: |_, _| {},
     details: |_, _| {},
     live: |_| None,
+    page: |_| ModePage::default(),
     next: |_| Vec::new(),
     trusted: |_| Vec::new(),
     waits_for: |_| None,

@@ -7,18 +7,20 @@
 use kapi_check::rules::measure::MeasurementReport;
 use kapi_core::text::agent_name;
 use kapi_core::workflow_status::WorkflowStatus;
+use kapi_workflow::rules::modes::ModeEvent;
 use kapi_workflow::rules::modes::autoresearch::event::AutoresearchEvent;
-use kapi_workflow::rules::modes::autoresearch::run::{Run, RunStatus};
+use kapi_workflow::rules::modes::autoresearch::run::Run;
 use kapi_workflow::rules::modes::autoresearch::state::Autoresearch;
 use kapi_workflow::rules::modes::autoresearch::summary::{
-    RUNS_SHOWN_MAX, Summary, shown, sparkline_of, summary_of,
+    RUNS_SHOWN_MAX, shown, sparkline_of, summary_of,
 };
-use kapi_workflow::rules::modes::{Body, ModeEvent};
 use kapi_workflow::rules::state::Workflow;
 
 use crate::contract::short;
 use crate::event_words::first_line;
 use crate::modes::Front;
+use crate::modes::autoresearch::page;
+use crate::modes::autoresearch::phrases::{gain, of, verdict};
 use crate::ui::Ui;
 
 /// What the mode says.
@@ -28,6 +30,7 @@ pub(in crate::modes) static FRONT: Front = Front {
     summary,
     details,
     live,
+    page: page::of,
     next,
     trusted,
     waits_for: |_| None,
@@ -47,15 +50,6 @@ fn describe(event: &ModeEvent) -> Option<String> {
     }
 }
 
-/// Returns the search of a workflow.
-pub(super) const fn of(workflow: &Workflow) -> Option<&Autoresearch> {
-    if let Body::Autoresearch(search) = &workflow.body {
-        Some(search)
-    } else {
-        None
-    }
-}
-
 /// Prints how far it has come: best, gain, the runs as a line of columns, segment by segment.
 fn summary(ui: Ui, workflow: &Workflow) {
     let Some(search) = of(workflow) else {
@@ -66,12 +60,15 @@ fn summary(ui: Ui, workflow: &Workflow) {
         ui.field("branch", &format!("{} at {head}", branch.name));
         ui.field("worktree", &branch.worktree);
     }
-    let earlier = search.segments().into_iter();
-    for segment in earlier.filter(|segment| *segment != search.segment) {
-        ui.field("segment", &format!("{segment}, earlier"));
-        numbers(ui, search, segment);
+    let segments = search.segments();
+    for segment in &segments {
+        if segments.len() > 1 {
+            let is_latest = *segment == search.segment;
+            let when = if is_latest { "latest" } else { "earlier" };
+            ui.field("segment", &format!("{segment} ({when})"));
+        }
+        numbers(ui, search, *segment);
     }
-    numbers(ui, search, search.segment);
     if let Some(ending) = search.ended {
         ui.field("ended", ending.words());
     }
@@ -113,26 +110,6 @@ fn numbers(ui: Ui, search: &Autoresearch, segment: u32) {
             &format!("the gain is {confidence} times what all results scatter (advice only)"),
         );
     }
-}
-
-/// Says by how much the best is better than the baseline, and how sure that is.
-pub(super) fn gain(found: &Summary, unit: &str) -> String {
-    let over = over(found, unit);
-    match found.gain_percent {
-        None => format!("not in percent, {over}"),
-        Some(gain) if gain.get() <= 0.0 => format!("none {over}"),
-        Some(gain) => format!("{} % {over}", shown(gain)),
-    }
-}
-
-/// Says over what, and how far that scatters.
-pub(super) fn over(found: &Summary, unit: &str) -> String {
-    let baseline = shown(found.baseline);
-    let sure = found.noise_percent.map_or_else(
-        || "one sample, so its noise is unknown".to_owned(),
-        |noise| format!("\u{b1} {} % noise", shown(noise)),
-    );
-    format!("over the baseline of {baseline}{unit} ({sure})")
 }
 
 /// Returns the same in a few columns, for whoever watches.
@@ -279,16 +256,5 @@ fn decided(run: &Run) -> String {
             let reason = first_line(&run.reason);
             format!("run {}: {}: {reason}", run.number, verdict(run))
         }
-    }
-}
-
-/// Returns what became of a run, in a word or two.
-pub(super) const fn verdict(run: &Run) -> &'static str {
-    match run.status {
-        RunStatus::Keep if run.is_baseline => "baseline",
-        RunStatus::Keep => "kept",
-        RunStatus::Discard => "discarded",
-        RunStatus::Crash => "crashed",
-        RunStatus::ChecksFailed => "checks failed",
     }
 }

@@ -8,6 +8,7 @@ use kapi_workflow::rules::state::Workflow;
 use crate::event_words::first_line;
 use crate::modes::deep_interview::question::{PersonPrompt, asked};
 use crate::modes::{Front, WaitsFor};
+use crate::workflow::page::ModePage;
 use crate::workflow::words;
 
 /// What the mode says.
@@ -17,6 +18,7 @@ pub(in crate::modes) static FRONT: Front = Front {
     summary: |_, _| {},
     details: |_, _| {},
     live: |_| None,
+    page: |_| ModePage::default(),
     next: |_| Vec::new(),
     trusted: |_| Vec::new(),
     waits_for,

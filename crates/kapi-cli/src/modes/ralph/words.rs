@@ -23,6 +23,7 @@ use crate::contract::short;
 use crate::event_words::first_line;
 use crate::modes::Front;
 use crate::ui::Ui;
+use crate::workflow::page::ModePage;
 
 /// What the mode says.
 pub(in crate::modes) static FRONT: Front = Front {
@@ -31,6 +32,7 @@ pub(in crate::modes) static FRONT: Front = Front {
     summary,
     details,
     live: |_| None,
+    page: |_| ModePage::default(),
     next,
     trusted,
     waits_for: |_| None,
