@@ -358,9 +358,10 @@ fn a_search_goes_on_from_what_another_tool_left() {
     assert_eq!(progress[0]["progress"]["baseline"], 44.0, "{view:#}");
     assert_eq!(progress[1]["progress"]["best"], 41.0, "{view:#}");
     let status = env.kapi(&["status", "1"]).stdout;
-    let earlier = status.find("segment  0 (earlier)\n  runs     \u{2584}\n");
+    let earlier = status.find("segment  0 (earlier)\n  runs     \u{2581}\n");
     let latest = status.find("segment  1 (latest)\n  runs     \u{2588}\u{2581}\n");
     assert!(earlier.is_some() && earlier < latest, "{status}");
+    autoresearch_seen::assert_segments(env);
     assert_eq!(view["autoresearch"]["ideas"][0]["text"], "Sum by a formula");
 }
 

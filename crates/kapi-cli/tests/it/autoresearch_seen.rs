@@ -60,6 +60,22 @@ pub(crate) fn assert_seen(machine: &Machine) {
     assert_eq!(page.matches("They cannot be read: failed to ").count(), 1);
 }
 
+/// Looks at a search of two segments, the first of another tool.
+pub(crate) fn assert_segments(env: &Environment) {
+    let (page, picture) = written(env, "1");
+    assert!(picture.contains(">segment 1</text>"), "{picture}");
+    let line = picture.split("<path class=\"best\" d=\"").nth(1).unwrap();
+    let line = line.split('"').next().unwrap();
+    assert_eq!(line.matches('M').count(), 2, "a line for each: {line}");
+    let sight = look(env, &page, &[&picture], &[1200, 320], Scheme::Light);
+    sight.assert_sound();
+    for frame in &sight.frames {
+        assert_eq!(frame["verdicts"], json!(["kept", "baseline", "baseline"]));
+        // What another tool recorded has no commit of ours.
+        assert_eq!(frame["patches"], 1, "{frame:#}");
+    }
+}
+
 /// Checks what the page says.
 fn assert_mixed_bag(frame: &Value) {
     assert_eq!(

@@ -257,17 +257,19 @@ fn terms(contract: &Contract) -> Markup {
     let list = |name: &str, all: &[String]| {
         html! {
             @if !all.is_empty() {
-                dt { (name) }
-                dd { @for one in all { code { (cut(one, LINE_BYTES_MAX)) } br; } }
+                div {
+                    dt { (name) }
+                    dd { @for one in all { code { (cut(one, LINE_BYTES_MAX)) } br; } }
+                }
             }
         }
     };
     html! {
         dl.facts {
             div { dt { "Kept" } dd { (contract.rule.words()) } }
-            div { (list("In scope", &contract.scope)) }
-            div { (list("Off limits", &contract.off_limits)) }
-            div { (list("Constraints", &contract.constraints)) }
+            (list("In scope", &contract.scope))
+            (list("Off limits", &contract.off_limits))
+            (list("Constraints", &contract.constraints))
             div {
                 dt { "Limits" }
                 dd {

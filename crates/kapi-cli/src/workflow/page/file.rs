@@ -64,6 +64,7 @@ impl PageArgs {
         let page = self.html.as_ref().map(|path| (path, html(&source, own)));
         for (path, text) in picture.into_iter().chain(page) {
             replace(context, path, &text)?;
+            context.ui.say(&format!("Wrote {}.", path.display()));
         }
         Ok(())
     }
