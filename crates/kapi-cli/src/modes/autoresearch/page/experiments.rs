@@ -41,10 +41,10 @@ pub(super) fn table(source: &PageSource<'_>, search: &Autoresearch, costs: &RunC
             thead role="rowgroup" {
                 tr role="row" {
                     th.number.run role="columnheader" scope="col" { "Run" }
-                    th role="columnheader" scope="col" { "Verdict" }
-                    th.number role="columnheader" scope="col" { "Result" }
-                    th.what role="columnheader" scope="col" { "What was tried, and why it was decided so" }
-                    th.number role="columnheader" scope="col" { "Cost" }
+                    th.verdict-column role="columnheader" scope="col" { "Verdict" }
+                    th.number.side role="columnheader" scope="col" { "Result" }
+                    th role="columnheader" scope="col" { "What was tried, and why it was decided so" }
+                    th.number.side role="columnheader" scope="col" { "Cost" }
                 }
             }
             tbody role="rowgroup" {
