@@ -4,6 +4,7 @@
 //! subreaper when there is none) -> payload. Has one thread and prints nothing: whatever goes wrong is
 //! told over the status socket. Does not know what the payload is for.
 
+mod benchmark;
 mod completion;
 mod device;
 mod entry;

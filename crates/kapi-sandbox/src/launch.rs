@@ -31,7 +31,7 @@ use crate::listen::listen_at;
 use crate::order::{Enclosure, LaunchOrder, LauncherWork, PayloadProgram};
 use crate::outcome::{self, SandboxRun};
 use crate::podman;
-use crate::spec::{IsolationLevel, NetworkIsolation, SandboxSpec};
+use crate::spec::{IsolationLevel, KernelCounter, NetworkIsolation, SandboxSpec};
 use crate::status::{LauncherMessage, LauncherReport, PayloadEnd, ReportError, StepFailure, pair};
 use crate::terminal::{PseudoTerminal, TerminalRelay};
 use crate::watchdog::LimitBreach;
@@ -94,7 +94,11 @@ pub fn interact(
 }
 
 fn work(spec: &SandboxSpec, payload: PayloadProgram) -> Result<LauncherWork, SandboxError> {
-    let payload = Box::new(payload);
+    let payload = Box::new(PayloadProgram {
+        processors: spec.benchmark.processors.clone(),
+        counters: spec.benchmark.counters.clone(),
+        ..payload
+    });
     match spec.level {
         IsolationLevel::Native => Ok(LauncherWork::Confine {
             enclosure: Box::new(Enclosure::new(spec)),
@@ -130,6 +134,7 @@ fn conduct(
     };
     let run = perform(context, work, input, cancel, callbacks)?;
     let beyond = run.beyond;
+    let counted = counted(&run.statuses);
     let (finished, mut remains) = finish(run)?;
     if guard.holds_groups() {
         // They are removed below, which nothing may be in for.
@@ -142,8 +147,23 @@ fn conduct(
         grade: guard.grade,
         exceeded,
         met,
+        counted,
         remains,
     })
+}
+
+/// Returns what was counted.
+fn counted(statuses: &[LauncherMessage]) -> Vec<(KernelCounter, u64)> {
+    let counted = statuses.iter().find_map(|status| match status {
+        LauncherMessage::Counted(counted) => Some(counted.clone()),
+        LauncherMessage::Leader
+        | LauncherMessage::Listening
+        | LauncherMessage::Failed(_)
+        | LauncherMessage::Survived(_)
+        | LauncherMessage::Ended(_)
+        | LauncherMessage::Probed { .. } => None,
+    });
+    counted.unwrap_or_default()
 }
 
 fn finish(run: LauncherRun) -> Result<(FinishedProcess, EndingProcess), SandboxError> {
@@ -165,6 +185,7 @@ fn finish(run: LauncherRun) -> Result<(FinishedProcess, EndingProcess), SandboxE
             LauncherMessage::Ended(ended) => ending = Some(*ended),
             LauncherMessage::Leader
             | LauncherMessage::Listening
+            | LauncherMessage::Counted(_)
             | LauncherMessage::Probed { .. } => {}
         }
     }

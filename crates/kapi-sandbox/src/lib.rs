@@ -3,6 +3,7 @@
 //! [`launch::run`] wraps a program for the host side; [`init::init_main`] is the other end, entered by
 //! the same binary again. Knows nothing of goals, git or agents: a caller says what to mount and run.
 
+pub mod benchmark;
 pub mod callbacks;
 pub mod error;
 pub mod expose;

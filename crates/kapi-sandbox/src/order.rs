@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use kapi_sys::process::Program;
 use serde::{Deserialize, Serialize};
 
-use crate::spec::{MountAccess, NetworkIsolation, SandboxSpec};
+use crate::spec::{KernelCounter, MountAccess, NetworkIsolation, SandboxSpec};
 
 /// Bytes the system treats as text: readable where they are UTF-8, exact where they are not.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -189,6 +189,10 @@ pub(crate) struct PayloadProgram {
     pub open_files: Option<u64>,
     /// Whether one more descriptor is a terminal, to become its standard streams.
     pub has_terminal: bool,
+    /// The processors that it runs on; all where this is empty.
+    pub processors: Vec<u32>,
+    /// What is counted of it.
+    pub counters: Vec<KernelCounter>,
 }
 
 impl Enclosure {
@@ -269,6 +273,8 @@ impl PayloadProgram {
             n_fds: program.pass_fds.len(),
             open_files: None,
             has_terminal: false,
+            processors: Vec::new(),
+            counters: Vec::new(),
         }
     }
 }

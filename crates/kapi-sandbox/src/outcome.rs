@@ -6,6 +6,8 @@ use std::fmt;
 
 use kapi_sys::process::{EndingProcess, FinishedProcess, ProcessEnd};
 
+use crate::spec::KernelCounter;
+
 /// A finished run.
 #[derive(Debug)]
 pub struct SandboxRun {
@@ -18,6 +20,8 @@ pub struct SandboxRun {
     /// Limits that were met on the way and do not explain the end: something inside was refused or
     /// killed, and the program went on.
     pub met: Vec<ExceededLimit>,
+    /// What the kernel counted of everything inside, of what was asked for.
+    pub counted: Vec<(KernelCounter, u64)>,
     /// What the system still takes away after it: mounts, memory. No process of the sandbox is alive, and
     /// everything it wrote is in its layers. Dropping this waits until the mounts are gone.
     pub remains: EndingProcess,

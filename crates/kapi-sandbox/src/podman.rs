@@ -167,6 +167,11 @@ fn check(spec: &SandboxSpec) -> Result<(), PodmanError> {
     options::check_name(&spec.name)?;
     options::check_hostname(&spec.hostname)?;
     let refused = |what, value: String, why| Err(PodmanError::Refused { what, value, why });
+    if !spec.benchmark.is_empty() {
+        let value = format!("{:?}", spec.benchmark);
+        let why = "only a native sandbox keeps a program to processors and counts what it does";
+        return refused("measuring", value, why);
+    }
     if spec.listeners.len() > LISTENERS_MAX {
         let value = spec.listeners.len().to_string();
         return refused("listeners", value, "a container has at most 32");
@@ -286,6 +291,7 @@ fn conclude(
         grade: grade::grade(spec, &observed, host.is_root()),
         exceeded,
         met,
+        counted: Vec::new(),
         remains: EndingProcess::nothing(),
     })
 }

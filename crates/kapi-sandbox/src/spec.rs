@@ -5,6 +5,8 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
+use serde::{Deserialize, Serialize};
+
 use crate::podman::options::PodmanOptions;
 
 /// How much of the host a program is kept away from.
@@ -78,6 +80,35 @@ pub struct Resources {
     pub disk_bytes: Option<u64>,
 }
 
+/// What holds while a program is measured. The default is a program that nobody measures.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct BenchmarkSetup {
+    /// The processors that everything inside runs on, by number, which nothing inside can change; all
+    /// that the host grants where this is empty.
+    pub processors: Vec<u32>,
+    /// What the kernel counts of everything inside.
+    pub counters: Vec<KernelCounter>,
+}
+
+impl BenchmarkSetup {
+    /// Tells whether it asks for nothing.
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.processors.is_empty() && self.counters.is_empty()
+    }
+}
+
+/// Something that the kernel counts, of programs and never of itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum KernelCounter {
+    /// Instructions that the processor has retired.
+    Instructions,
+    /// Nanoseconds on a processor.
+    CpuTime,
+    /// Pages of memory that were touched first.
+    PageFaults,
+}
+
 /// A sandbox to run a program in.
 #[derive(Debug, Clone)]
 pub struct SandboxSpec {
@@ -108,6 +139,8 @@ pub struct SandboxSpec {
     pub nested_namespaces: bool,
     /// What only a container has.
     pub podman: PodmanOptions,
+    /// What holds while the program is measured.
+    pub benchmark: BenchmarkSetup,
     /// The program that calls [`crate::init::init_main`] when its first argument is
     /// [`crate::init::ARGUMENT`].
     pub self_exe: PathBuf,
@@ -131,6 +164,7 @@ impl SandboxSpec {
             resources: Resources::default(),
             nested_namespaces: false,
             podman: PodmanOptions::default(),
+            benchmark: BenchmarkSetup::default(),
             self_exe,
         }
     }

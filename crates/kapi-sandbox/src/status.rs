@@ -14,6 +14,8 @@ use rustix::net::{
 };
 use serde::{Deserialize, Serialize};
 
+use crate::spec::KernelCounter;
+
 /// The largest message; a longer target is cut by [`StepFailure::new`].
 const MESSAGE_BYTES_MAX: usize = 16 * 1024;
 /// The largest target that is reported whole.
@@ -35,6 +37,8 @@ pub(crate) enum LauncherMessage {
     Failed(StepFailure),
     /// A descendant of the payload could not be ended.
     Survived(StepFailure),
+    /// What was counted of the payload and its descendants, before it is said how it ended.
+    Counted(Vec<(KernelCounter, u64)>),
     /// The payload ended.
     Ended(PayloadEnd),
     /// A step of the probe was tried; `None` means that it works.
@@ -181,6 +185,7 @@ impl LauncherReport {
             LauncherMessage::Listening => self.listeners = carried,
             LauncherMessage::Failed(_)
             | LauncherMessage::Survived(_)
+            | LauncherMessage::Counted(_)
             | LauncherMessage::Ended(_)
             | LauncherMessage::Probed { .. } => {}
         }

@@ -4,6 +4,7 @@
 //! and its children, which have one thread. Knows nothing of what the calls are for.
 
 pub(crate) mod borrow;
+pub(crate) mod counter;
 pub(crate) mod restrict;
 
 use std::ffi::CString;

@@ -17,8 +17,8 @@ use rustix::process::{
 
 use super::payload::become_payload;
 use super::{
-    LauncherTasks, LeaderChannels, NOT_RUN, die_with_parent, hand_over_listeners, landlock, limit,
-    notify, privilege, release_standard_streams, root, seccomp,
+    LauncherTasks, LeaderChannels, NOT_RUN, benchmark, die_with_parent, hand_over_listeners,
+    landlock, limit, notify, privilege, release_standard_streams, root, seccomp,
 };
 use crate::order::{Enclosure, PayloadProgram};
 use crate::status::{LauncherMessage, PayloadEnd, StepFailure, send};
@@ -49,14 +49,21 @@ pub(super) fn confine(
         hand_over_listeners(enclosure, status)?;
     }
     limit::lower(&enclosure.limits)?;
+    let counting = benchmark::begin(payload)?;
     privilege::give_up_all()?;
     landlock::restrict(enclosure)?;
     seccomp::install(seccomp::SeccompProfile::of(enclosure))?;
+    if !payload.processors.is_empty() {
+        seccomp::hold_processors()?;
+    }
     beside.host_root.await_gone()?;
     let child = spawn(payload, status)?;
     loop {
         match wait(WaitOptions::empty()) {
-            Ok(Some((pid, ended))) if pid == child => return Ok(report(status, ended)),
+            Ok(Some((pid, ended))) if pid == child => {
+                counting.report(status)?;
+                return Ok(report(status, ended));
+            }
             // An orphan of the payload: collecting it is all there is to do.
             Ok(_) | Err(Errno::INTR) => {}
             Err(errno) => return Err(StepFailure::new("wait4", "the payload", errno)),
@@ -80,7 +87,9 @@ pub(super) fn supervise(
     if !may_go(status, life)? {
         return Ok(NOT_RUN);
     }
+    let counting = benchmark::begin(payload)?;
     let ended = spawn(payload, status).and_then(|child| watch(child, life));
+    counting.report(status)?;
     if let Err(failure) = end_descendants() {
         notify(status.as_fd(), &LauncherMessage::Survived(failure));
         return Ok(NOT_RUN);

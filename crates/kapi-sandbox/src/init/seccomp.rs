@@ -37,6 +37,13 @@ pub(crate) fn install(profile: SeccompProfile) -> Result<(), StepFailure> {
         .map_err(|errno| StepFailure::new("seccomp(SECCOMP_SET_MODE_FILTER)", "the leader", errno))
 }
 
+/// Keeps this process and its descendants from leaving the processors that they run on.
+pub(crate) fn hold_processors() -> Result<(), StepFailure> {
+    let program = assembler::assemble(table::processors());
+    seccomp_filter(&program)
+        .map_err(|errno| StepFailure::new("seccomp(SECCOMP_SET_MODE_FILTER)", "the leader", errno))
+}
+
 #[cfg(test)]
 mod tests {
     use super::assembler::evaluate::{Call, CallResult, run};

@@ -20,7 +20,8 @@ use kapi_sandbox::launch::{interact, run};
 use kapi_sandbox::outcome::{ExceededLimit, SandboxRun};
 use kapi_sandbox::probe::{LevelSupport, levels};
 use kapi_sandbox::spec::{
-    IsolationLevel, Mount, MountAccess, NetworkIsolation, OverlayLayer, SandboxSpec,
+    BenchmarkSetup, IsolationLevel, KernelCounter, Mount, MountAccess, NetworkIsolation,
+    OverlayLayer, SandboxSpec,
 };
 use kapi_sys::cancel::Cancel;
 use kapi_sys::process::{OutputLine, ProcessLimits, Program};
@@ -85,8 +86,10 @@ fn answer(request: &Request) -> Reply {
             grade,
             exceeded,
             met,
+            counted,
             remains: _,
         }) => Reply {
+            counted: counted.iter().map(|(_, count)| *count).collect(),
             grade: grade.to_string(),
             exceeded: exceeded.as_ref().map_or_else(String::new, named),
             met: met.iter().map(named).collect::<Vec<_>>().join(", "),
@@ -126,6 +129,7 @@ fn failed(why: &str, hint: &str) -> Reply {
         stdout: String::new(),
         stderr: String::new(),
         stdout_bytes: 0,
+        counted: Vec::new(),
     }
 }
 
@@ -193,10 +197,22 @@ fn spec(request: &Request) -> SandboxSpec {
         *limit = Some(*value);
     }
     spec.nested_namespaces = request.nested;
+    spec.benchmark = BenchmarkSetup {
+        processors: request.processors.clone(),
+        counters: request.counters.iter().map(|name| counter(name)).collect(),
+    };
     if request.network == "host" {
         spec.network = NetworkIsolation::Host;
     }
     spec
+}
+
+fn counter(name: &str) -> KernelCounter {
+    match name {
+        "cpu" => KernelCounter::CpuTime,
+        "faults" => KernelCounter::PageFaults,
+        _ => KernelCounter::Instructions,
+    }
 }
 
 fn program(request: &Request) -> Option<Program> {

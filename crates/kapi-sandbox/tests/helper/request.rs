@@ -37,6 +37,10 @@ pub(crate) struct Request {
     pub deadline_ms: u64,
     /// Limits: `memory`, `processes`, `cpu`, `files`, `size` or `disk`, and how much.
     pub resources: Vec<(String, u64)>,
+    /// The processors that everything inside runs on.
+    pub processors: Vec<u32>,
+    /// What is counted: `cpu`, `faults` or `instructions`.
+    pub counters: Vec<String>,
     /// Whether user namespaces may be made inside.
     pub nested: bool,
     /// Raise the cancel flag when this line was printed.
@@ -62,4 +66,6 @@ pub(crate) struct Reply {
     pub stderr: String,
     /// How many bytes of standard output there were.
     pub stdout_bytes: u64,
+    /// What was counted, in the order of what was asked for.
+    pub counted: Vec<u64>,
 }

@@ -7,6 +7,7 @@
     reason = "the whole binary is a test; clippy sees only the functions marked as one"
 )]
 
+mod benchmark;
 mod confinement;
 mod exposure;
 mod interaction;

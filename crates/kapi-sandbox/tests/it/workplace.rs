@@ -113,6 +113,8 @@ impl Workplace {
             stdin: String::new(),
             deadline_ms: 20_000,
             resources: Vec::new(),
+            processors: Vec::new(),
+            counters: Vec::new(),
             nested: false,
             cancel_on: String::new(),
         }

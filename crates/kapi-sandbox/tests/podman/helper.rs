@@ -116,6 +116,7 @@ fn answer(ask: &Ask) -> Told {
             grade,
             exceeded,
             met: _,
+            counted: _,
             remains: _,
         }) => Told {
             end: format!("{:?}", finished.end),

@@ -192,6 +192,11 @@ const BY_ARGUMENT_STRICT: &[(libc::c_long, CallAction)] = &[
     (libc::SYS_openat2, CallAction::Absent),
 ];
 
+/// Returns the rules by which nothing leaves the processors that it runs on.
+pub(super) fn processors() -> Vec<(u32, CallAction)> {
+    numbered([(libc::SYS_sched_setaffinity, CallAction::Refuse)].into_iter())
+}
+
 /// Returns the rules of a profile by call number.
 pub(super) fn rules(profile: SeccompProfile) -> Vec<(u32, CallAction)> {
     let always = [
@@ -209,8 +214,11 @@ pub(super) fn rules(profile: SeccompProfile) -> Vec<(u32, CallAction)> {
     let refused = always.into_iter().chain([namespaces]).flatten();
     let refused = refused.map(|number| (*number, CallAction::Refuse));
     let by_argument = BY_ARGUMENT.iter().chain(by_argument).copied();
-    refused
-        .chain(by_argument)
+    numbered(refused.chain(by_argument))
+}
+
+fn numbered(rules: impl Iterator<Item = (libc::c_long, CallAction)>) -> Vec<(u32, CallAction)> {
+    rules
         .map(|(number, rule)| {
             let number = u32::try_from(number);
             assert!(number.is_ok(), "the kernel's call numbers are not negative");
