@@ -1,40 +1,137 @@
-//! Which experiments each rule keeps under noise, printed.
+//! Which experiments each rule keeps under recorded noise: the table of `docs/autoresearch.md`.
 //!
-//! The experiments are kapi-testkit's; here they are only shown.
+//! The experiments are kapi-testkit's; here they are shown, and the noise is recorded.
+
+mod record;
+
+use std::fmt::Write as _;
+use std::fs;
+use std::path::Path;
 
 use anyhow::{Context as _, bail};
-use kapi_testkit::keeping::{Noise, Policy, errors, percent};
+use kapi_sys::disk::replace_durably;
+use kapi_sys::real_disk::RealDisk;
+use kapi_testkit::keeping::series::NoiseSeries;
+use kapi_testkit::keeping::{Policy, errors};
 
-use crate::output::say;
+use crate::output::talk;
 
+/// What is written.
+const DOCUMENT: &str = "docs/autoresearch.md";
+/// The lines between which it is.
+const BEGIN: &str = "<!-- made by `cargo xtask keeping` -->\n";
+const END: &str = "<!-- until here -->\n";
+/// Where the recorded series are.
+const SERIES: &str = "xtask/corpus/noise";
 /// Experiments under one noise and one rule.
 const EXPERIMENTS: u32 = 1_000;
+/// What the experiments are drawn by.
+const SEED: u64 = 1;
 
-/// Prints the table of `--seed N` (default 1).
+/// Writes the table into the document, compares it (`--check`), or records the noise anew (`--record`).
 ///
 /// # Errors
-/// When the options cannot be read.
-pub(crate) fn run(words: &[&str]) -> anyhow::Result<()> {
-    let seed: u64 = match words {
-        [] => 1,
-        ["--seed", number] => number
-            .parse()
-            .with_context(|| format!("read {number:?} as a number"))?,
-        _ => bail!("read the options: give `--seed N` or nothing"),
-    };
-    say("| noise | rule | kept without a gain, % | gains missed, % | runs of the benchmark |");
-    say("|---|---|---|---|---|");
-    for noise in Noise::ALL {
+/// When a series or the document cannot be read or written, or the document is not current.
+pub(crate) fn run(root: &Path, words: &[&str]) -> anyhow::Result<()> {
+    match words {
+        [] => {
+            let text = document(root)?;
+            replace_durably(&RealDisk, &root.join(DOCUMENT), text.as_bytes())?;
+            talk(&format!("The table is in {DOCUMENT}."));
+            Ok(())
+        }
+        ["--check"] => check(root),
+        ["--record"] => record::record(root, &root.join(SERIES)),
+        _ => bail!("read the options: give `--check`, `--record` or nothing"),
+    }
+}
+
+fn check(root: &Path) -> anyhow::Result<()> {
+    if document(root)? == read(root)? {
+        return Ok(());
+    }
+    bail!("find {DOCUMENT} current: run `cargo xtask keeping` and commit it")
+}
+
+fn read(root: &Path) -> anyhow::Result<String> {
+    fs::read_to_string(root.join(DOCUMENT)).with_context(|| format!("read {DOCUMENT}"))
+}
+
+/// Returns the document with its table made anew.
+fn document(root: &Path) -> anyhow::Result<String> {
+    let old = read(root)?;
+    let parts = old.split_once(BEGIN).and_then(|(before, rest)| {
+        let (_, after) = rest.split_once(END)?;
+        Some((before, after))
+    });
+    let (before, after) = parts.with_context(|| format!("find {BEGIN:?} in {DOCUMENT}"))?;
+    let table = table(&series(root)?)?;
+    Ok(format!("{before}{BEGIN}{table}{END}{after}"))
+}
+
+/// Returns every recorded series, by the names of their files.
+fn series(root: &Path) -> anyhow::Result<Vec<NoiseSeries>> {
+    let directory = root.join(SERIES);
+    let listed = fs::read_dir(&directory).with_context(|| format!("list {SERIES}"))?;
+    let mut paths = Vec::new();
+    for entry in listed {
+        paths.push(entry.with_context(|| format!("list {SERIES}"))?.path());
+    }
+    paths.sort();
+    let read = paths.iter().map(|path| {
+        let text = fs::read_to_string(path);
+        let text = text.with_context(|| format!("read {}", path.display()))?;
+        NoiseSeries::parse(&text).with_context(|| format!("read {}", path.display()))
+    });
+    read.collect()
+}
+
+fn table(all: &[NoiseSeries]) -> anyhow::Result<String> {
+    let mut text = String::from(
+        "| recorded noise | median | scatters by | 1 run in 100 is above by | neighbours alike |\n\
+         |---|---|---|---|---|\n",
+    );
+    for series in all {
+        let shape = series.shape();
+        writeln!(
+            text,
+            "| {} | {:.1} ms | {:.1} % | {:.0} % | {:.2} |",
+            series.name,
+            shape.median / 1_000.0,
+            shape.scatter,
+            shape.tail,
+            shape.memory
+        )?;
+    }
+    text.push_str(
+        "\n| noise | rule | kept without a gain, % | gains missed, % | runs of the benchmark |\n\
+         |---|---|---|---|---|\n",
+    );
+    for series in all {
         for (name, policy) in Policy::all() {
-            let found = errors(noise, policy, seed, EXPERIMENTS);
-            say(&format!(
+            let found = errors(series, policy, SEED, EXPERIMENTS);
+            writeln!(
+                text,
                 "| {} | {name} | {} | {} | {:.1} |",
-                noise.name(),
-                percent(found.kept.0, found.kept.1),
-                percent(found.missed.0, found.missed.1),
+                series.name,
+                found.without_gain.percent(),
+                found.with_gain.percent(),
                 found.samples
-            ));
+            )?;
         }
     }
-    Ok(())
+    Ok(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::check;
+
+    #[test]
+    fn the_table_in_the_document_is_the_one_that_is_computed() {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+        check(root).unwrap();
+    }
 }

@@ -48,8 +48,9 @@ usage: cargo xtask <command>
                     power of a simulated disk instead)
   conformance       write docs/conformance/*.md from their maps (--check: compare them)
   converge          a thousand executors, honest and not, under three sets of rules (--seeds N)
-  keeping           a thousand experiments under noise, and which of them each rule of
-                    Autoresearch keeps (--seed N)
+  keeping           a thousand experiments under recorded noise, and which of them each rule of
+                    Autoresearch keeps: writes docs/autoresearch.md (--check: compare it;
+                    --record: record the noise of this machine anew)
   cheats            cheats and honest changes against the built program, by every way in
                     (--quick, --ways N, --only TEXT, --kapi PATH, --jobs N, --report-only,
                     --keep, --list; --write: docs/proof.md)
@@ -94,7 +95,7 @@ fn run() -> anyhow::Result<()> {
         ["storm", options @ ..] => storm::run(&root, options),
         ["conformance", options @ ..] => conformance::run(&root, options),
         ["converge", options @ ..] => converge::run(options),
-        ["keeping", options @ ..] => keeping::run(options),
+        ["keeping", options @ ..] => keeping::run(&root, options),
         ["cheats", options @ ..] => corpora::cheats::run(&root, options),
         ["integration", options @ ..] => corpora::integration::run(&root, options),
         ["realrepos", options @ ..] => corpora::real_repositories::run(&root, options),

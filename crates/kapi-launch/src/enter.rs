@@ -28,6 +28,7 @@ use kapi_run::run_dir::RunDir;
 use kapi_run::tool_client::RUN_ID_VARIABLE;
 use kapi_run::{failure, repository_session};
 use kapi_sandbox::outcome::SandboxRun;
+use kapi_sandbox::spec::BenchmarkSetup;
 use kapi_sandbox::{launch, podman};
 use kapi_sys::process::{self, OutputLine, ProcessLimits, Program};
 
@@ -295,6 +296,10 @@ const fn bare(program: PathBuf, args: Vec<OsString>) -> SandboxedProgram {
         below: PathBuf::new(),
         path_first: Vec::new(),
         tail_bytes_max: AGENT_TAIL_BYTES_MAX,
+        benchmark: BenchmarkSetup {
+            processors: Vec::new(),
+            counters: Vec::new(),
+        },
     }
 }
 

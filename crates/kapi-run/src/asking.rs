@@ -20,7 +20,7 @@ use kapi_core::text::limit_met;
 use kapi_machine::watch::{Activity, EffectWatch};
 use kapi_sandbox::expose;
 use kapi_sandbox::outcome::SandboxRun;
-use kapi_sandbox::spec::Mount;
+use kapi_sandbox::spec::{BenchmarkSetup, Mount};
 use kapi_sys::process::{self, OutputLine, ProcessEnd};
 
 use crate::confine::{self, AGENT_TAIL_BYTES_MAX, KAPI_INSIDE, SandboxConfig, SandboxedProgram};
@@ -362,6 +362,7 @@ fn payload(
         below: PathBuf::new(),
         path_first: Vec::new(),
         tail_bytes_max: AGENT_TAIL_BYTES_MAX,
+        benchmark: BenchmarkSetup::default(),
     })
 }
 

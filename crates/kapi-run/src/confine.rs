@@ -15,7 +15,7 @@ use std::time::Duration;
 use kapi_core::failure::Failure;
 use kapi_core::isolation::SandboxLevel;
 use kapi_sandbox::podman::caches;
-use kapi_sandbox::spec::{IsolationLevel, Mount, MountAccess, SandboxSpec};
+use kapi_sandbox::spec::{BenchmarkSetup, IsolationLevel, Mount, MountAccess, SandboxSpec};
 use kapi_sandbox::{expose, toolchain};
 
 use crate::failure;
@@ -110,6 +110,8 @@ pub struct SandboxedProgram {
     pub path_first: Vec<PathBuf>,
     /// Bytes kept of each output stream.
     pub tail_bytes_max: usize,
+    /// What holds while it is measured.
+    pub benchmark: BenchmarkSetup,
 }
 
 impl SandboxConfig<'_> {

@@ -12,6 +12,7 @@ use kapi_core::failure::Failure;
 use kapi_core::isolation::NetworkMode;
 use kapi_machine::watch::EffectWatch;
 use kapi_sandbox::outcome::SandboxRun;
+use kapi_sandbox::spec::BenchmarkSetup;
 use kapi_sys::process::{FinishedProcess, OutputLine, ProcessEnd};
 
 use crate::confine::{SandboxConfig, SandboxedProgram};
@@ -48,6 +49,8 @@ pub struct ShellLine<'a> {
     pub path_first: Vec<PathBuf>,
     /// Variables beside those of every line.
     pub env: BTreeMap<OsString, OsString>,
+    /// What holds while it is measured.
+    pub benchmark: BenchmarkSetup,
 }
 
 /// Who hears of a line's run.
@@ -93,6 +96,7 @@ impl ShellLine<'_> {
             below: self.below.to_path_buf(),
             path_first: self.path_first,
             tail_bytes_max: TAIL_BYTES_MAX,
+            benchmark: self.benchmark,
         };
         let access = NetworkAccess::new(config.level, self.network, &grants.grant)?;
         let served = NetworkServices::new(&access, listener.watch, listener.run_dir)?;

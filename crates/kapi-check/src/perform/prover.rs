@@ -28,13 +28,13 @@ use crate::rules::proof::verify_report::VerifyReport;
 use crate::rules::proof::verify_run::{Checks, VerifyRun};
 
 pub mod checkout;
+pub mod measure;
 pub mod seal;
 
 mod built;
 mod change;
 mod document;
 mod listing;
-mod measure;
 mod prepare;
 pub mod strength;
 mod text;

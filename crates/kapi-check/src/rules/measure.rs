@@ -3,14 +3,18 @@
 //! A metric is what Kapi parsed of its own run; nothing that an agent says is one. What a measurement
 //! leads to is the mode's affair.
 
+pub mod counter;
 pub mod metric_line;
 pub mod number;
+pub mod ranks;
 pub mod results;
 pub mod statistics;
 
+use kapi_core::hidden_checks::HiddenCheckSet;
 use kapi_core::isolation::SandboxLevel;
 use serde::{Deserialize, Serialize};
 
+use crate::rules::measure::counter::Counter;
 use crate::rules::measure::number::Number;
 
 /// A script that a person approved.
@@ -39,6 +43,14 @@ pub struct Measurement {
     pub checks: Option<Script>,
     /// How often the benchmark is run, each time in a sandbox of its own.
     pub samples: u32,
+    /// How often it is run before, on each commit, without counting.
+    pub warmups: u32,
+    /// The processors that the benchmark runs on; all where this is empty.
+    pub processors: Vec<u32>,
+    /// Metrics that Kapi takes itself.
+    pub counters: Vec<Counter>,
+    /// Inputs that no agent sees, which are laid over the checkout.
+    pub held_back: Option<HiddenCheckSet>,
     /// Files that are as at the base and that nothing may change.
     pub sealed: Vec<String>,
     /// The isolation.
@@ -53,6 +65,9 @@ pub struct MeasurementReport {
     pub commit: String,
     /// Its tree.
     pub tree: String,
+    /// Whether it was measured on the inputs that no agent sees.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub held_back: bool,
     /// Every run of the benchmark, in order; none follows one that did not end well.
     pub samples: Vec<Sample>,
     /// The runs on the other commit, each before the one of the same place.
@@ -98,6 +113,35 @@ pub struct Reading {
     pub name: String,
     /// Its value.
     pub value: Number,
+    /// How many lines said it; the last one holds.
+    #[serde(default = "one", skip_serializing_if = "is_one")]
+    pub lines: u32,
+}
+
+const fn one() -> u32 {
+    1
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands it over so")]
+const fn is_one(number: &u32) -> bool {
+    *number == 1
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands it over so")]
+const fn is_false(is_true: &bool) -> bool {
+    !*is_true
+}
+
+impl Reading {
+    /// Returns a metric that was said once.
+    #[must_use]
+    pub const fn of(name: String, value: Number) -> Self {
+        Self {
+            name,
+            value,
+            lines: 1,
+        }
+    }
 }
 
 impl ScriptRun {
@@ -119,6 +163,13 @@ impl ScriptRun {
 }
 
 impl Sample {
+    /// Returns how many lines said a metric.
+    #[must_use]
+    pub fn lines(&self, name: &str) -> u32 {
+        let found = self.readings.iter().find(|reading| reading.name == name);
+        found.map_or(0, |reading| reading.lines)
+    }
+
     /// Returns the value of a metric.
     #[must_use]
     pub fn value(&self, name: &str) -> Option<Number> {

@@ -6,6 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
+use kapi_core::mode::Mode;
 use kapi_core::state_directory::STATE_DIRECTORY;
 use kapi_launch::clean;
 use kapi_launch::clean::goals::{FileAttribution, GoalFiles};
@@ -235,12 +236,16 @@ fn hidden_checks(context: &Context, root: &Path) -> Result<Vec<CleanTarget>, Err
     let project = context.project(root, "kapi cleanup");
     let hidden_dir = HomeLayout::new(&context.home).hidden_dir(&project_key(root));
     let goals = project.layout.goals_dir();
+    let workflows = Mode::ALL.map(|mode| project.layout.mode_dir(mode));
+    let is_there = |name: &str| {
+        let mut dirs = std::iter::once(&goals).chain(&workflows);
+        dirs.any(|dir| dir.join(name).exists())
+    };
     // A project that cannot be looked at says nothing of its goals.
     if !root.is_dir() {
         return Ok(Vec::new());
     }
-    hidden_checks::survey(&hidden_dir, root, &|name| goals.join(name).exists())
-        .map_err(|error| Error::launch(&error))
+    hidden_checks::survey(&hidden_dir, root, &is_there).map_err(|error| Error::launch(&error))
 }
 
 /// Returns when a log was last written to; the end of time where nobody knows.

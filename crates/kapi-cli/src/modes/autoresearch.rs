@@ -4,6 +4,7 @@
 
 mod contract;
 mod import;
+mod machine;
 mod page;
 mod phrases;
 pub(super) mod words;
@@ -84,7 +85,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
                 source,
                 plan_approval: start::PlanApprovalName::Ask,
                 watch: None,
-                first: &|purpose| args.contract.commands(purpose),
+                first: &|purpose| args.contract.commands(context, purpose),
             };
             start::run(context, &wanted)
         }
@@ -110,9 +111,13 @@ fn asked(args: &ResumeArgs) -> Option<AutoresearchCommand> {
     Some(AutoresearchCommand::Note { idea })
 }
 
-/// Refuses to go on to where the branch is made, if git could not make it.
+/// Refuses to go on to where the branch is made, if git could not make it, and to measurements that
+/// this machine cannot make.
 fn check(context: &Context, found: &LocatedWorkflow<'_>) -> Result<(), Error> {
     let search = phrases::of(&found.workflow);
+    if let Some(contract) = search.and_then(|search| search.contract.as_deref()) {
+        machine::ready(context, found, contract)?;
+    }
     match search.filter(|search| search.branch.is_none()) {
         Some(_) => branch::check(context, found, BranchType::Perf),
         None => Ok(()),

@@ -13,6 +13,8 @@ use crate::dialogs::at_terminal;
 use crate::environment::{Environment, write};
 use crate::program::{Output, parse};
 
+mod measuring;
+
 const RESEARCHER: &str = include_str!("../fixtures/workflows/researcher.yaml");
 const ID: &str = "001-sum-fewer-operations";
 const BRANCH: &str = "perf/autoresearch-sum-fewer-operations";

@@ -15,6 +15,7 @@ use kapi_run::confine::{AGENT_TAIL_BYTES_MAX, SandboxConfig, SandboxedProgram, W
 use kapi_run::host_grants::HostGrants;
 use kapi_run::network::NetworkAccess;
 use kapi_run::{failure, home};
+use kapi_sandbox::spec::BenchmarkSetup;
 use serde_json::json;
 
 use super::hooks::Hooks;
@@ -114,6 +115,7 @@ impl Dialogue<'_> {
                 below: PathBuf::new(),
                 path_first: Vec::new(),
                 tail_bytes_max: AGENT_TAIL_BYTES_MAX,
+                benchmark: BenchmarkSetup::default(),
             },
             notes,
         })

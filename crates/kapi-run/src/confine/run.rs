@@ -33,6 +33,7 @@ impl SandboxConfig<'_> {
         path_first.extend(exposed);
         path_first.extend(access.endpoint.map(ToolEndpoint::programs));
         spec.network = access.access.network();
+        spec.benchmark = payload.benchmark;
         spec.listeners = access.access.addresses();
         self.make_capacity(grants, &spec)?;
         let _points = MountTargets::make(self.workspace, &self.workspace_access, &spec.mounts)?;

@@ -17,7 +17,7 @@ use kapi_run::run_dir::RunDir;
 use kapi_run::shell::{Listener, ShellLine};
 use kapi_run::state_cover::state_cover;
 use kapi_run::{failure, home};
-use kapi_sandbox::spec::MountAccess;
+use kapi_sandbox::spec::{BenchmarkSetup, MountAccess};
 use kapi_sys::process::ProcessEnd;
 
 use super::Performer;
@@ -110,6 +110,7 @@ impl ConditionCommand<'_> {
             below: Path::new(""),
             path_first: Vec::new(),
             env: BTreeMap::new(),
+            benchmark: BenchmarkSetup::default(),
         };
         let listener = Listener {
             watch: &watch,

@@ -4,7 +4,7 @@
 //! What a measurement means is not known here.
 
 use kapi_check::perform::dependencies::Dependencies;
-use kapi_check::perform::prover::{Prover, ProverSite};
+use kapi_check::perform::prover::{Prover, ProverSite, UnseenChecks};
 use kapi_check::rules::measure::Measurement;
 use kapi_check::rules::proof::downloads::Downloads;
 use kapi_core::isolation::NetworkMode;
@@ -33,6 +33,7 @@ pub(super) fn measure(
     let scratch = scratch(&world, effect)?;
     let name = run_id(effect);
     let run_dir = RunDir::open(&world.location.runs, &name)?;
+    let held_back = wanted.held_back.as_ref();
     let dependencies = Dependencies::of_goal(&world.grants, &repo.repository, &scratch)?;
     let prover = Prover {
         grants: &world.grants,
@@ -41,7 +42,10 @@ pub(super) fn measure(
             project: &world.location.project,
             stores: &world.location.stores,
             scratch: &scratch,
-            hidden: None,
+            hidden: held_back.map(|approved| UnseenChecks::Kept {
+                approved,
+                at: &world.location.hidden,
+            }),
             name: &name,
             dependencies: &dependencies,
             level: wanted.sandbox,

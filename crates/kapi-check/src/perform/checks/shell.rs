@@ -20,7 +20,7 @@ use kapi_run::shell::{Listener, ShellLine};
 use kapi_run::state_cover::state_cover;
 use kapi_run::{failure, home};
 use kapi_sandbox::outcome::SandboxRun;
-use kapi_sandbox::spec::{MountAccess, OverlayLayer};
+use kapi_sandbox::spec::{BenchmarkSetup, MountAccess, OverlayLayer};
 
 use super::{CheckEvent, CheckObserver, CheckRunSettings, Discovery};
 use crate::perform::dependencies::Dependencies;
@@ -128,6 +128,7 @@ impl CheckRun<'_> {
             below,
             path_first: there.map(|path| seen.join(path)).collect(),
             env,
+            benchmark: BenchmarkSetup::default(),
         };
         let listener = Listener {
             watch: &watch,

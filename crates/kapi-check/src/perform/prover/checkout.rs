@@ -24,7 +24,7 @@ use kapi_run::repository_session::{GitViewPlan, ShownAt};
 use kapi_run::shell::{Listener, ShellLine};
 use kapi_run::{failure, home, shell};
 use kapi_sandbox::outcome::SandboxRun;
-use kapi_sandbox::spec::{Mount, MountAccess};
+use kapi_sandbox::spec::{BenchmarkSetup, KernelCounter, Mount, MountAccess};
 use kapi_sys::disk::Disk as _;
 use kapi_sys::process::{OutputLine, ProcessEnd};
 use kapi_sys::real_disk::RealDisk;
@@ -69,8 +69,22 @@ pub(super) struct LineResources<'a> {
     pub(super) below: &'a Path,
     /// The longest it may take, in milliseconds.
     pub(super) timeout_ms: u64,
+    /// What holds while it is measured.
+    pub(super) benchmark: BenchmarkSetup,
     /// Who hears of it.
     pub(super) listener: Listener<'a>,
+}
+
+/// A line that is run on sealed files.
+pub(super) struct CheckoutLine<'a> {
+    /// The line.
+    pub(super) text: &'a str,
+    /// What is laid over the checkout for it.
+    pub(super) checks: Checks,
+    /// The longest it may take, in milliseconds.
+    pub(super) timeout_ms: u64,
+    /// What holds while it is measured.
+    pub(super) benchmark: BenchmarkSetup,
 }
 
 /// A line that has ended by itself or at a limit.
@@ -84,6 +98,8 @@ pub struct LineResult {
     pub stdout: String,
     /// Sealed files that are not what they were before it.
     pub tampered: Vec<String>,
+    /// What the kernel counted.
+    pub counted: Vec<(KernelCounter, u64)>,
 }
 
 /// A checkout.
@@ -138,23 +154,27 @@ impl<'a> Checkout<'a> {
         checks: Checks,
         timeout_ms: u64,
     ) -> Result<Option<LineResult>, Failure> {
-        self.run_heard(line, checks, timeout_ms, &mut |_| {})
+        let line = CheckoutLine {
+            text: line,
+            checks,
+            timeout_ms,
+            benchmark: BenchmarkSetup::default(),
+        };
+        self.run_heard(&line, &mut |_| {})
     }
 
     /// Does the same, and tells each line of its output as it passes.
     pub(super) fn run_heard(
         &mut self,
-        line: &str,
-        checks: Checks,
-        timeout_ms: u64,
+        line: &CheckoutLine<'_>,
         on_line: &mut dyn FnMut(OutputLine<'_>),
     ) -> Result<Option<LineResult>, Failure> {
         let prover = self.prover;
         (prover.listener.watch.notice)(Activity::Verifying {
-            command: line.to_owned(),
+            command: line.text.to_owned(),
         });
-        let seal = self.seal(checks)?;
-        let ran = self.run_sealed(line, timeout_ms, &seal, on_line)?;
+        let seal = self.seal(line.checks)?;
+        let ran = self.run_sealed(line, &seal, on_line)?;
         if ran.finished.end == ProcessEnd::Cancelled {
             return Ok(None);
         }
@@ -163,8 +183,9 @@ impl<'a> Checkout<'a> {
             let text = limit_met(met.resource, &met.limit);
             (prover.listener.watch.notice)(Activity::Note { text });
         }
-        let run = verify_run(line, checks, &ran);
+        let run = verify_run(line.text, line.checks, &ran);
         let output = shell::output(&ran.finished);
+        let counted = ran.counted.clone();
         let stdout = ran.finished.stdout.text();
         // Nothing of the sandbox is alive once this is gone.
         drop(ran);
@@ -174,6 +195,7 @@ impl<'a> Checkout<'a> {
             output,
             stdout,
             tampered,
+            counted,
         }))
     }
 
@@ -234,8 +256,7 @@ impl<'a> Checkout<'a> {
 
     fn run_sealed(
         &self,
-        line: &str,
-        timeout_ms: u64,
+        line: &CheckoutLine<'_>,
         seal: &Seal,
         on_line: &mut dyn FnMut(OutputLine<'_>),
     ) -> Result<SandboxRun, Failure> {
@@ -249,10 +270,11 @@ impl<'a> Checkout<'a> {
             mounts: seal.mounts(&self.to, site.level),
             env: BTreeMap::new(),
             below: Path::new(""),
-            timeout_ms,
+            timeout_ms: line.timeout_ms,
+            benchmark: line.benchmark.clone(),
             listener: prover.listener,
         };
-        self.start(line, means, on_line)
+        self.start(line.text, means, on_line)
     }
 
     /// Runs a line by means of its own, with nothing sealed; nothing where it was called off.
@@ -325,6 +347,7 @@ impl<'a> Checkout<'a> {
             below: means.below,
             path_first: Vec::new(),
             env,
+            benchmark: means.benchmark,
         };
         line.run_heard(&config, means.grants, means.listener, on_line)
     }

@@ -9,10 +9,12 @@ use std::path::PathBuf;
 use kapi_core::failure::Failure;
 use kapi_core::quote::tail;
 use kapi_run::repository_session;
+use kapi_sandbox::spec::{BenchmarkSetup, KernelCounter};
 use kapi_sys::process::OutputLine;
 
-use super::checkout::{Checkout, PutBack};
+use super::checkout::{Checkout, CheckoutLine, PutBack};
 use super::{Prover, WorkToProve};
+use crate::rules::measure::counter::Counter;
 use crate::rules::measure::metric_line::Readings;
 use crate::rules::measure::{Measurement, MeasurementReport, Sample, Script, ScriptRun};
 use crate::rules::proof::verify_run::{Checks, VerifyRun};
@@ -29,8 +31,26 @@ struct ScriptReport {
     tampered: Vec<String>,
 }
 
+/// A script that is run, and how.
+struct ScriptOrder<'a> {
+    script: &'a Script,
+    log: &'a str,
+    inputs: Checks,
+    benchmark: BenchmarkSetup,
+}
+
+/// One run of the benchmark.
+struct BenchmarkTurn<'a> {
+    work: &'a WorkToProve<'a>,
+    /// Whether it is of the commit that is measured against.
+    is_parent: bool,
+    /// Whether it is run only so that those after it find what they need.
+    is_warmup: bool,
+    log: String,
+}
+
 impl Prover<'_> {
-    /// Measures; nothing where it was called off. Ends with the first sample that does not end well.
+    /// Measures; nothing where it was called off. Ends with the first run that does not end well.
     pub fn measure(
         &self,
         branch: &str,
@@ -48,11 +68,11 @@ impl Prover<'_> {
         let mut measured = MeasurementReport {
             commit: wanted.commit.clone(),
             tree: self.tree(&candidate.commit)?.to_string(),
+            held_back: wanted.held_back.is_some(),
             ..MeasurementReport::default()
         };
-        let turns = (0..wanted.samples).flat_map(|n| in_turn(&candidate, parent.as_ref(), n));
-        for (work, is_parent) in turns {
-            if !self.sample(work, wanted, &mut measured, is_parent)? {
+        for turn in turns(wanted, &candidate, parent.as_ref()) {
+            if !self.turn(&turn, wanted, &mut measured)? {
                 return Ok(None);
             }
             if !has_ended_well(&measured) {
@@ -60,7 +80,13 @@ impl Prover<'_> {
             }
         }
         if let Some(checks) = &wanted.checks {
-            let Some(ran) = self.script(&candidate, wanted, checks, "checks.log")? else {
+            let order = ScriptOrder {
+                script: checks,
+                log: "checks.log",
+                inputs: Checks::Visible,
+                benchmark: BenchmarkSetup::default(),
+            };
+            let Some(ran) = self.script(&candidate, wanted, order)? else {
                 return Ok(None);
             };
             measured.tampered.extend(ran.tampered);
@@ -69,33 +95,42 @@ impl Prover<'_> {
         Ok(Some(measured))
     }
 
-    /// Runs the benchmark once and adds what it showed; `false` where it was called off.
-    fn sample(
+    /// Runs the benchmark once and adds what it showed, unless it only warms up; `false` where it was
+    /// called off.
+    fn turn(
         &self,
-        work: &WorkToProve<'_>,
+        turn: &BenchmarkTurn<'_>,
         wanted: &Measurement,
         measured: &mut MeasurementReport,
-        is_parent: bool,
     ) -> Result<bool, Failure> {
-        let (samples, against) = (measured.samples.len(), measured.against.len());
-        let log = if is_parent {
-            format!("parent-{}.log", against + 1)
-        } else {
-            format!("benchmark-{}.log", samples + 1)
+        let order = ScriptOrder {
+            script: &wanted.benchmark,
+            log: &turn.log,
+            inputs: match wanted.held_back {
+                Some(_) => Checks::Hidden,
+                None => Checks::Visible,
+            },
+            benchmark: benchmark_setup(wanted),
         };
-        let Some(ran) = self.script(work, wanted, &wanted.benchmark, &log)? else {
+        let Some(ran) = self.script(turn.work, wanted, order)? else {
             return Ok(false);
         };
-        let sample = Sample {
+        if !turn.is_parent {
+            measured.tampered.extend(ran.tampered);
+        }
+        // One that fails is what the measurement shows.
+        if turn.is_warmup && ran.run.passed() {
+            return Ok(true);
+        }
+        let samples = if turn.is_parent {
+            &mut measured.against
+        } else {
+            &mut measured.samples
+        };
+        samples.push(Sample {
             run: ran.run,
             readings: ran.readings.into_vec(),
-        };
-        if is_parent {
-            measured.against.push(sample);
-        } else {
-            measured.tampered.extend(ran.tampered);
-            measured.samples.push(sample);
-        }
+        });
         Ok(true)
     }
 
@@ -104,8 +139,7 @@ impl Prover<'_> {
         &self,
         work: &WorkToProve<'_>,
         wanted: &Measurement,
-        script: &Script,
-        log: &str,
+        order: ScriptOrder<'_>,
     ) -> Result<Option<ScriptReport>, Failure> {
         let scripts = [Some(&wanted.benchmark), wanted.checks.as_ref()];
         let laid_over = scripts.into_iter().flatten().map(|script| {
@@ -118,8 +152,14 @@ impl Prover<'_> {
         };
         let mut checkout = Checkout::make(self, work, put_back)?;
         let mut readings = Readings::default();
-        let line = format!("sh {DIRECTORY}/{}", script.name);
-        let ended = checkout.run_heard(&line, Checks::Visible, script.timeout_ms, &mut |line| {
+        let text = format!("sh {DIRECTORY}/{}", order.script.name);
+        let line = CheckoutLine {
+            text: &text,
+            checks: order.inputs,
+            timeout_ms: order.script.timeout_ms,
+            benchmark: order.benchmark,
+        };
+        let ended = checkout.run_heard(&line, &mut |line| {
             let (OutputLine::Stdout(bytes) | OutputLine::Stderr(bytes)) = line;
             if let Ok(text) = std::str::from_utf8(bytes) {
                 readings.line(text);
@@ -129,7 +169,21 @@ impl Prover<'_> {
         let Some(ended) = ended else {
             return Ok(None);
         };
-        self.listener.run_dir.keep(log, ended.output.as_bytes())?;
+        self.listener
+            .run_dir
+            .keep(order.log, ended.output.as_bytes())?;
+        for counter in &wanted.counters {
+            let counted = match kernel_counter(*counter) {
+                None => Some(ended.run.duration_ms),
+                Some(kernel) => ended
+                    .counted
+                    .iter()
+                    .find_map(|(found, count)| (*found == kernel).then_some(*count)),
+            };
+            if let Some(counted) = counted {
+                readings.take(*counter, counted);
+            }
+        }
         Ok(Some(ScriptReport {
             run: script_run(&ended.run),
             readings,
@@ -138,19 +192,56 @@ impl Prover<'_> {
     }
 }
 
-/// Returns what is measured for one sample, and whether it is the parent: each is first in turn, so
-/// that what the machine does meanwhile hits both.
-fn in_turn<'a>(
+fn benchmark_setup(wanted: &Measurement) -> BenchmarkSetup {
+    let counters = wanted.counters.iter();
+    BenchmarkSetup {
+        processors: wanted.processors.clone(),
+        counters: counters
+            .filter_map(|counter| kernel_counter(*counter))
+            .collect(),
+    }
+}
+
+/// Returns what the kernel counts for a metric of Kapi's; nothing where it is Kapi's own clock.
+#[must_use]
+pub const fn kernel_counter(counter: Counter) -> Option<KernelCounter> {
+    match counter {
+        Counter::Instructions => Some(KernelCounter::Instructions),
+        Counter::CpuTime => Some(KernelCounter::CpuTime),
+        Counter::PageFaults => Some(KernelCounter::PageFaults),
+        Counter::WallTime => None,
+    }
+}
+
+/// Returns the runs of a measurement in their order: of two commits each is first in turn, so that what
+/// the machine does meanwhile hits both.
+fn turns<'a>(
+    wanted: &Measurement,
     candidate: &'a WorkToProve<'a>,
     parent: Option<&'a WorkToProve<'a>>,
-    n: u32,
-) -> Vec<(&'a WorkToProve<'a>, bool)> {
-    let mut turn: Vec<_> = parent.into_iter().map(|work| (work, true)).collect();
-    turn.push((candidate, false));
-    if !n.is_multiple_of(2) {
-        turn.reverse();
+) -> Vec<BenchmarkTurn<'a>> {
+    let mut turns = Vec::new();
+    let warmups = (0..wanted.warmups).map(|n| (n, true));
+    for (n, is_warmup) in warmups.chain((0..wanted.samples).map(|n| (n, false))) {
+        let mut pair: Vec<_> = parent.into_iter().map(|work| (work, true)).collect();
+        pair.push((candidate, false));
+        if !n.is_multiple_of(2) {
+            pair.reverse();
+        }
+        turns.extend(pair.into_iter().map(|(work, is_parent)| BenchmarkTurn {
+            work,
+            is_parent,
+            is_warmup,
+            log: log_name(n, is_parent, is_warmup),
+        }));
     }
-    turn
+    turns
+}
+
+fn log_name(n: u32, is_parent: bool, is_warmup: bool) -> String {
+    let of = if is_parent { "parent" } else { "benchmark" };
+    let warmup = if is_warmup { "-warmup" } else { "" };
+    format!("{of}{warmup}-{}.log", n.saturating_add(1))
 }
 
 /// Tells whether another sample may follow.

@@ -14,6 +14,7 @@ use kapi_run::failure;
 use kapi_run::host_grants::HostGrants;
 use kapi_run::network::refused_connection::RefusedConnection;
 use kapi_run::shell::Listener;
+use kapi_sandbox::spec::BenchmarkSetup;
 
 use super::change::ChangePart;
 use super::checkout::{Checkout, LineResources};
@@ -160,6 +161,7 @@ impl Prover<'_> {
                 env: env.clone(),
                 below: install.lock.parent().unwrap_or(Path::new("")),
                 timeout_ms: claim.line_ms(),
+                benchmark: BenchmarkSetup::default(),
                 listener: Listener {
                     watch: &watch,
                     run_dir: self.listener.run_dir,

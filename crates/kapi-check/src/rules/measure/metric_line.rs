@@ -4,6 +4,7 @@
 //! Each line is looked at as it passes, so that nothing is lost of an output of any length.
 
 use crate::rules::measure::Reading;
+use crate::rules::measure::counter::Counter;
 use crate::rules::measure::number::Number;
 
 /// What a line begins with.
@@ -29,9 +30,22 @@ impl Readings {
         let known = self.0.iter_mut().find(|known| known.name == reading.name);
         if let Some(known) = known {
             known.value = reading.value;
+            known.lines = known.lines.saturating_add(1);
         } else if self.0.len() < METRICS_MAX {
             self.0.push(reading);
         }
+    }
+
+    /// Adds what Kapi has taken itself.
+    pub fn take(&mut self, counter: Counter, value: u64) {
+        // Counts beyond what a number holds exactly are rounded.
+        #[expect(
+            clippy::cast_precision_loss,
+            reason = "a metric is a number with 53 bits"
+        )]
+        let value = Number::new(value as f64);
+        let reading = value.map(|value| Reading::of(counter.name().to_owned(), value));
+        self.0.extend(reading);
     }
 
     /// Returns them.
@@ -51,10 +65,7 @@ pub fn parse(line: &str) -> Option<Reading> {
     }
     let (name, value) = said.trim_end().split_once('=')?;
     let value = Number::parse(value)?;
-    is_name(name).then(|| Reading {
-        name: name.to_owned(),
-        value,
-    })
+    (is_name(name) && !Counter::is_reserved(name)).then(|| Reading::of(name.to_owned(), value))
 }
 
 /// Tells whether a metric may have this name.
@@ -104,6 +115,7 @@ mod tests {
             "METRIC a=NaN",
             "METRIC __proto__=1",
             "METRIC constructor=1",
+            "METRIC kapi.instructions=1",
             "METRIC",
         ] {
             assert_eq!(said(line), None, "{line}");
@@ -125,6 +137,7 @@ mod tests {
             .map(|it| format!("{}={}", it.name, it.value))
             .collect();
         assert_eq!(shown[..2], ["a=3", "b=2"]);
+        assert_eq!((all[0].lines, all[1].lines), (2, 1));
         assert_eq!(all.len(), METRICS_MAX);
     }
 }

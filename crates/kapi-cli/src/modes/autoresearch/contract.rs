@@ -13,8 +13,10 @@ use kapi_workflow::rules::modes::autoresearch::contract::{
 };
 
 use crate::amount;
+use crate::context::Context;
 use crate::error::Error;
 use crate::modes::autoresearch::import::{self, ImportedSearch};
+use crate::modes::autoresearch::machine;
 
 /// Milliseconds that the benchmark may take, where nobody says otherwise.
 const BENCHMARK_MS: u64 = 600_000;
@@ -60,6 +62,20 @@ pub(crate) struct Flags {
     /// The longest the checks may take [default: 5m]
     #[arg(long, value_name = "TIME", value_parser = amount::parse_duration_ms, help_heading = "Contract")]
     checks_timeout: Option<u64>,
+    /// Runs of the benchmark before each measurement that do not count
+    #[arg(long, value_name = "N", default_value_t = 0, help_heading = "Contract")]
+    warmups: u32,
+    /// Processors that the benchmark runs on (2 or 2,3)
+    #[arg(
+        long,
+        value_name = "NUMBERS",
+        value_delimiter = ',',
+        help_heading = "Contract"
+    )]
+    pin: Vec<u32>,
+    /// Directory that no agent sees, laid over the checkout to confirm each gain
+    #[arg(long, value_name = "DIR", help_heading = "Contract")]
+    held_back: Option<PathBuf>,
     /// Files that may be changed
     #[arg(long, value_name = "GLOB", help_heading = "Contract")]
     scope: Vec<String>,
@@ -75,8 +91,8 @@ pub(crate) struct Flags {
     /// Discards and crashes in a row at most [default: 20]
     #[arg(long, value_name = "N", help_heading = "Contract")]
     failures: Option<u32>,
-    /// When a run is kept: one measurement is better, a second one confirms it, or pairs measured in
-    /// turn decide
+    /// When a run is kept: one measurement is better, a second one confirms it, or candidate and parent
+    /// are measured in turn
     #[arg(
         long,
         value_name = "RULE",
@@ -112,8 +128,12 @@ pub(crate) enum KeepName {
     Plain,
     /// A second measurement is strictly better, too
     Confirm,
-    /// Candidate and parent are measured in turn, and a sequential test decides
+    /// Candidate and parent are measured in turn, and the median of their differences decides
+    Interleaved,
+    /// Candidate and parent are measured in turn, and a sequential sign test decides
     Paired,
+    /// Candidate and parent are measured in turn, and a signed-rank test decides
+    Ranked,
 }
 
 /// Reads a percentage with at most one decimal, as thousandths.
@@ -132,16 +152,25 @@ fn permille(text: &str) -> Result<u32, String> {
 
 impl Flags {
     /// Returns what is asked of a search before it is driven.
-    pub(super) fn commands(&self, purpose: &str) -> Result<Vec<ModeCommand>, Error> {
+    pub(super) fn commands(
+        &self,
+        context: &Context,
+        purpose: &str,
+    ) -> Result<Vec<ModeCommand>, Error> {
         let imported = self.import.as_deref().map(import::read).transpose()?;
         let mut commands = Vec::new();
-        let contract = self.contract(purpose, imported.as_ref())?;
+        let mut contract = self.contract(purpose, imported.as_ref())?;
+        if let Some(dir) = &self.held_back {
+            let contract = contract.as_mut().ok_or_else(incomplete)?;
+            contract.held_back = Some(machine::held_back(context, dir)?);
+        }
         if let Some(imported) = imported {
             let history = Box::new(imported.history);
             commands.push(AutoresearchCommand::Import { history });
         }
         if let Some(contract) = contract {
             sound::check(&contract).map_err(Error::usage)?;
+            machine::check(&contract)?;
             let contract = Box::new(contract);
             commands.push(AutoresearchCommand::Draft { contract });
         }
@@ -198,6 +227,9 @@ impl Flags {
             no_checks,
             benchmark_seconds: seconds(self.benchmark_timeout, BENCHMARK_MS),
             checks_seconds: seconds(self.checks_timeout, CHECKS_MS),
+            warmups: self.warmups,
+            processors: self.pin.clone(),
+            held_back: None,
             scope,
             off_limits: or(&self.off_limits, imported.map(|it| &it.off_limits)),
             constraints: or(&self.constraint, imported.map(|it| &it.constraints)),
@@ -207,7 +239,9 @@ impl Flags {
                 keep: match self.keep {
                     KeepName::Plain => Keep::Plain,
                     KeepName::Confirm => Keep::Confirm,
+                    KeepName::Interleaved => Keep::Interleaved,
                     KeepName::Paired => Keep::Paired,
+                    KeepName::Ranked => Keep::Ranked,
                 },
                 samples: self.samples,
                 least_permille: self.least,

@@ -176,6 +176,9 @@ fn contract() -> Contract {
         no_checks: None,
         benchmark_seconds: 5,
         checks_seconds: 5,
+        warmups: 0,
+        processors: Vec::new(),
+        held_back: None,
         scope: vec!["src/**".to_owned()],
         off_limits: vec!["bench.sh".to_owned()],
         constraints: Vec::new(),
@@ -196,6 +199,9 @@ fn history() -> History {
             status: RunStatus::Keep,
             metric: Number::new(120.0),
             samples: Vec::new(),
+            parent: None,
+            lines: 1,
+            rule: None,
             metrics: Vec::new(),
             description: "baseline".to_owned(),
             hypothesis: String::new(),
@@ -272,10 +278,7 @@ fn measure(search: &Autoresearch, wanted: &Measurement) -> WorkflowOutcome {
     let sample = Sample {
         run: ended(i32::from(fails)),
         readings: Number::new(ops)
-            .map(|value| Reading {
-                name: "ops".to_owned(),
-                value,
-            })
+            .map(|value| Reading::of("ops".to_owned(), value))
             .into_iter()
             .collect(),
     };
@@ -284,6 +287,7 @@ fn measure(search: &Autoresearch, wanted: &Measurement) -> WorkflowOutcome {
     WorkflowOutcome::Measured(Box::new(MeasurementReport {
         commit: wanted.commit.clone(),
         tree: tree(search, &wanted.commit),
+        held_back: wanted.held_back.is_some(),
         samples: vec![sample; samples],
         against: Vec::new(),
         checks: (!fails).then(|| ended(i32::from(is(Trial::Broken)))),

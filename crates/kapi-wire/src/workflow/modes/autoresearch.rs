@@ -4,7 +4,7 @@
 
 use kapi_check::rules::measure::number::Number;
 use kapi_workflow::rules::branch::{Branch, PartBranch};
-use kapi_workflow::rules::modes::autoresearch::contract::{Contract, Metric};
+use kapi_workflow::rules::modes::autoresearch::contract::{Contract, Keep, Metric};
 use kapi_workflow::rules::modes::autoresearch::event::Ending;
 use kapi_workflow::rules::modes::autoresearch::groups::Group;
 use kapi_workflow::rules::modes::autoresearch::run::{Idea, Run};
@@ -90,6 +90,10 @@ pub struct RunView {
     pub metric: Option<f64>,
     /// The primary metric of every sample.
     pub samples: Vec<f64>,
+    /// The rule that decided; null where it was not measured.
+    pub rule: Option<&'static str>,
+    /// The median of its parent, where both were measured in turn.
+    pub parent: Option<f64>,
     /// What was changed, in a line.
     pub description: String,
     /// Why it should have helped, in the agent's words.
@@ -158,6 +162,8 @@ impl RunView {
             commit: run.commit.clone(),
             metric: run.metric.map(Number::get),
             samples: run.samples.iter().map(|sample| sample.get()).collect(),
+            rule: run.rule.map(Keep::as_str),
+            parent: run.parent.map(Number::get),
             description: run.description.clone(),
             hypothesis: run.hypothesis.clone(),
             reason: run.reason.clone(),

@@ -4,7 +4,9 @@
 
 pub mod sound;
 
+use kapi_check::rules::measure::counter::Counter;
 use kapi_check::rules::measure::number::Number;
+use kapi_core::hidden_checks::HiddenCheckSet;
 use serde::{Deserialize, Serialize};
 
 /// Seconds that one run of the benchmark may take, where nobody says otherwise.
@@ -41,6 +43,15 @@ pub struct Contract {
     /// Seconds that the checks may take.
     #[serde(default = "checks_seconds")]
     pub checks_seconds: u32,
+    /// How often the benchmark is run before each measurement without counting.
+    #[serde(default, skip_serializing_if = "is_nothing")]
+    pub warmups: u32,
+    /// The processors that the benchmark runs on, by number; all where this is empty.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub processors: Vec<u32>,
+    /// Inputs that no agent sees, on which each gain has to show, too.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub held_back: Option<HiddenCheckSet>,
     /// Patterns of the files that may be changed.
     pub scope: Vec<String>,
     /// Patterns of files that stay as they are, wherever else the scope reaches.
@@ -116,8 +127,12 @@ pub enum Keep {
     Plain,
     /// Two measurements, the second made for that.
     Confirm,
+    /// The candidate than its parent, measured in turn, by the median of their differences.
+    Interleaved,
     /// The candidate than its parent, measured in turn, by a sequential sign test.
     Paired,
+    /// The candidate than its parent, measured in turn, by a signed-rank test that looks several times.
+    Ranked,
 }
 
 const fn benchmark_seconds() -> u32 {
@@ -134,6 +149,11 @@ const fn runs_default() -> u32 {
 
 const fn failures_default() -> u32 {
     FAILURES_DEFAULT
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands it over so")]
+const fn is_nothing(number: &u32) -> bool {
+    *number == 0
 }
 
 const fn one() -> u32 {
@@ -177,8 +197,30 @@ impl Keep {
         match self {
             Self::Plain => "plain",
             Self::Confirm => "confirm",
+            Self::Interleaved => "interleaved",
             Self::Paired => "paired",
+            Self::Ranked => "ranked",
         }
+    }
+
+    /// Tells whether candidate and parent are measured in turn, so that what the machine does meanwhile
+    /// hits both.
+    #[must_use]
+    pub const fn is_in_turn(self) -> bool {
+        match self {
+            Self::Plain | Self::Confirm => false,
+            Self::Interleaved | Self::Paired | Self::Ranked => true,
+        }
+    }
+}
+
+impl Contract {
+    /// Returns the metrics that Kapi takes itself.
+    #[must_use]
+    pub fn counters(&self) -> Vec<Counter> {
+        let others = self.secondary.iter().map(|metric| &metric.name);
+        let names = std::iter::once(&self.metric.name).chain(others);
+        names.filter_map(|name| Counter::of(name)).collect()
     }
 }
 
@@ -201,6 +243,20 @@ impl Rule {
             Keep::Confirm => format!(
                 "confirm: {samples} is strictly better than the last kept one{least}, and so is a \
                  second measurement"
+            ),
+            Keep::Interleaved => format!(
+                "interleaved: candidate and parent are measured in turn, {} each, and the median of \
+                 their differences is strictly better{least}",
+                match self.samples {
+                    1 => "once".to_owned(),
+                    n => format!("{n} times"),
+                }
+            ),
+            Keep::Ranked => format!(
+                "ranked: candidate and parent are measured in turn, in up to 30 pairs, and a signed-rank \
+                 test after every sixth finds the candidate better{least} (at most 5 % of changes without \
+                 effect are kept, at most 10 % of gains that are as large as the differences scatter are \
+                 missed)"
             ),
             Keep::Paired => format!(
                 "paired: candidate and parent are measured in turn, and a sequential sign test finds \

@@ -10,17 +10,20 @@ use crate::rules::effect::{
 use crate::rules::guidance;
 use crate::rules::modes::autoresearch::contract::{Contract, Keep};
 use crate::rules::modes::autoresearch::groups::Group;
-use crate::rules::modes::autoresearch::prompt;
 use crate::rules::modes::autoresearch::role::AutoresearchRole;
 use crate::rules::modes::autoresearch::run::Run;
 use crate::rules::modes::autoresearch::state::{Autoresearch, Settling};
+use crate::rules::modes::autoresearch::verdict::Inputs;
 use crate::rules::modes::autoresearch::want::{Want, want};
+use crate::rules::modes::autoresearch::{prompt, verdict};
 use crate::rules::state::Workflow;
 
 /// Samples of a baseline: as many show how far the numbers scatter.
 const BASELINE_SAMPLES: u32 = 3;
-/// Pairs of one measurement where candidate and parent are measured in turn.
-const PAIRS: u32 = 3;
+/// Pairs of one measurement for the sign test.
+pub const PAIRS: u32 = 3;
+/// Pairs of one measurement for the signed-rank test: it looks after so many.
+pub const RANKED_PAIRS: u32 = 6;
 
 /// Returns what should be under way now.
 #[must_use]
@@ -128,6 +131,10 @@ fn measurement(workflow: &Workflow, search: &Autoresearch) -> Option<Measurement
             .as_ref()
             .map(|checks| script("checks.sh", checks, contract.checks_seconds)),
         samples: contract.rule.samples,
+        warmups: contract.warmups,
+        processors: contract.processors.clone(),
+        counters: contract.counters(),
+        held_back: None,
         sealed: sealed(workflow, contract),
         sandbox: workflow.terms.sandbox,
     })
@@ -144,13 +151,21 @@ fn measure(workflow: &Workflow, search: &Autoresearch, samples: u32) -> Option<W
 /// The checks are run with the first measurement of a candidate.
 fn candidate(workflow: &Workflow, search: &Autoresearch) -> Option<WorkflowAction> {
     let candidate = search.candidate.as_ref()?;
-    let keep = search.contract.as_ref()?.rule.keep;
+    let contract = search.contract.as_deref()?;
     let mut wanted = measurement(workflow, search)?;
     wanted.commit.clone_from(&candidate.commit);
-    if keep == Keep::Paired {
-        wanted.against = Some(search.head().to_owned());
-        wanted.samples = PAIRS;
+    let inputs = verdict::inputs(contract, &search.reference()?, &search.measured);
+    if inputs == Inputs::HeldBack {
+        wanted.held_back.clone_from(&contract.held_back);
     }
+    if contract.rule.keep.is_in_turn() || inputs == Inputs::HeldBack {
+        wanted.against = Some(search.head().to_owned());
+    }
+    wanted.samples = match contract.rule.keep {
+        Keep::Plain | Keep::Confirm | Keep::Interleaved => contract.rule.samples,
+        Keep::Paired => PAIRS,
+        Keep::Ranked => RANKED_PAIRS,
+    };
     if !search.measured.is_empty() {
         wanted.checks = None;
     }

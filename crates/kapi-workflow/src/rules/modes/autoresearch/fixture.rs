@@ -5,6 +5,7 @@
 use kapi_check::rules::measure::number::Number;
 use kapi_check::rules::measure::{MeasurementReport, Reading, Sample, ScriptRun};
 use kapi_core::actor::Actor;
+use kapi_core::hidden_checks::HiddenCheckSet;
 use kapi_core::id::GoalId;
 use kapi_core::usage::Usage;
 
@@ -40,6 +41,9 @@ pub(crate) fn contract() -> Contract {
         no_checks: None,
         benchmark_seconds: 10,
         checks_seconds: 10,
+        warmups: 0,
+        processors: Vec::new(),
+        held_back: None,
         scope: vec!["src/**".to_owned()],
         off_limits: vec!["bench/**".to_owned()],
         constraints: vec!["No new dependency.".to_owned()],
@@ -63,10 +67,7 @@ pub(crate) fn ended(exit_code: Option<i32>, timed_out: bool) -> ScriptRun {
 pub(crate) fn sample(ops: f64) -> Sample {
     Sample {
         run: ended(Some(0), false),
-        readings: vec![Reading {
-            name: "ops".to_owned(),
-            value: Number::new(ops).unwrap(),
-        }],
+        readings: vec![Reading::of("ops".to_owned(), Number::new(ops).unwrap())],
     }
 }
 
@@ -75,6 +76,7 @@ pub(crate) fn measured(commit: &str, ops: &[f64]) -> MeasurementReport {
     MeasurementReport {
         commit: commit.to_owned(),
         tree: tree(commit),
+        held_back: false,
         samples: ops.iter().map(|ops| sample(*ops)).collect(),
         against: Vec::new(),
         checks: Some(ended(Some(0), false)),
@@ -84,6 +86,15 @@ pub(crate) fn measured(commit: &str, ops: &[f64]) -> MeasurementReport {
 
 fn tree(commit: &str) -> String {
     format!("tree-{}", commit.trim_start_matches("kept-"))
+}
+
+/// Returns inputs that no agent sees.
+pub(crate) fn held_back_set() -> HiddenCheckSet {
+    HiddenCheckSet {
+        source: "/inputs".to_owned(),
+        sha256: "5e".repeat(32),
+        files: 2,
+    }
 }
 
 /// Returns a kept run.
@@ -97,6 +108,9 @@ pub(crate) fn run(number: u32, ops: f64) -> Run {
         status: RunStatus::Keep,
         metric: Number::new(ops),
         samples: Number::new(ops).into_iter().collect(),
+        parent: None,
+        lines: 1,
+        rule: None,
         metrics: Vec::new(),
         description: format!("change {number}"),
         hypothesis: String::new(),

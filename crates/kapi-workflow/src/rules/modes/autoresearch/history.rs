@@ -109,6 +109,9 @@ impl History {
             status,
             metric,
             samples: metric.into_iter().collect(),
+            parent: None,
+            lines: 1,
+            rule: None,
             metrics: secondary(value),
             description: text(value, "description").unwrap_or_default(),
             hypothesis: asi("hypothesis"),
@@ -169,11 +172,7 @@ fn secondary(value: &KernelValue) -> Vec<Reading> {
         return Vec::new();
     };
     let numbers = entries.iter().filter(|(name, _)| is_name(name));
-    let readings = numbers.filter_map(|(name, value)| {
-        Some(Reading {
-            name: name.clone(),
-            value: as_number(value)?,
-        })
-    });
+    let readings =
+        numbers.filter_map(|(name, value)| Some(Reading::of(name.clone(), as_number(value)?)));
     readings.collect()
 }

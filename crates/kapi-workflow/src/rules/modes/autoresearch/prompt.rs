@@ -203,8 +203,9 @@ fn answer_part(role: AutoresearchRole) -> String {
         match role {
             AutoresearchRole::Drafter => {
                 "; give either `checks` or `no_checks`, and leave out what you do not need of `secondary`, \
-                 `off_limits`, `constraints`, `benchmark_seconds`, `checks_seconds`, `runs`, `failures` \
-                 and `rule` (`keep` is `plain`, `confirm` or `paired`)"
+                 `off_limits`, `constraints`, `benchmark_seconds`, `checks_seconds`, `warmups`, \
+                 `processors`, `runs`, `failures` and `rule` (`keep` is `plain`, `confirm`, \
+                 `interleaved`, `paired` or `ranked`)"
             }
             AutoresearchRole::Researcher => {
                 "; `idea` is the number of the idea that you tried, if it was one, and `exhausted` is true \

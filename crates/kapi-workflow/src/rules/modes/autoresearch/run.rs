@@ -5,6 +5,7 @@ use kapi_check::rules::measure::number::Number;
 use serde::{Deserialize, Serialize};
 
 use crate::rules::changed::LandedPaths;
+use crate::rules::modes::autoresearch::contract::Keep;
 
 /// What became of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -58,6 +59,15 @@ pub struct Run {
     /// The primary metric of every sample.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub samples: Vec<Number>,
+    /// The primary metric of the commit that it was measured against in turn: the median.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parent: Option<Number>,
+    /// How many lines of one sample said the primary metric, at most.
+    #[serde(default = "one", skip_serializing_if = "is_one")]
+    pub lines: u32,
+    /// The rule that decided; none where it was not measured, or decided elsewhere.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rule: Option<Keep>,
     /// The medians of everything else that was printed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub metrics: Vec<Reading>,
@@ -80,6 +90,15 @@ pub struct Run {
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands it over so")]
 const fn is_false(is_true: &bool) -> bool {
     !*is_true
+}
+
+const fn one() -> u32 {
+    1
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands it over so")]
+const fn is_one(number: &u32) -> bool {
+    *number == 1
 }
 
 /// Something that may be tried.

@@ -12,6 +12,7 @@ use crate::rules::modes::autoresearch::contract::{Contract, Metric};
 use crate::rules::modes::autoresearch::event::{Candidate, Ending};
 use crate::rules::modes::autoresearch::groups::Group;
 use crate::rules::modes::autoresearch::run::{Idea, Run, RunStatus};
+use crate::rules::modes::autoresearch::verdict::Reference;
 
 /// A search.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -148,6 +149,15 @@ impl Autoresearch {
     #[must_use]
     pub fn best(&self) -> Option<&Run> {
         self.current().rfind(|run| run.status == RunStatus::Keep)
+    }
+
+    /// Returns what a candidate is judged against, once there is a baseline.
+    #[must_use]
+    pub fn reference(&self) -> Option<Reference> {
+        Some(Reference {
+            best: self.best()?.metric?,
+            lines: self.baseline()?.lines,
+        })
     }
 
     /// Returns the runs whose changes are on the branch, oldest first.

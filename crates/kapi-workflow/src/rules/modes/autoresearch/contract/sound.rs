@@ -6,6 +6,7 @@
 
 use std::collections::BTreeSet;
 
+use kapi_check::rules::measure::counter::Counter;
 use kapi_check::rules::measure::metric_line::is_name;
 
 use crate::rules::modes::autoresearch::contract::Contract;
@@ -24,6 +25,8 @@ const SECONDS_MAX: u32 = 86_400;
 pub const RUNS_MAX: u32 = 1_000;
 /// The most samples of one measurement.
 const SAMPLES_MAX: u32 = 50;
+/// The highest number of a processor.
+const PROCESSOR_MAX: u32 = 1_023;
 /// Words that stand where somebody meant to write something.
 const PLACEHOLDERS: [&str; 4] = [
     concat!("TO", "DO"),
@@ -60,6 +63,10 @@ pub fn check(contract: &Contract) -> Result<(), String> {
     faults.extend(range("runs", contract.runs, RUNS_MAX));
     faults.extend(range("failures", contract.failures, RUNS_MAX));
     faults.extend(range("rule.samples", contract.rule.samples, SAMPLES_MAX));
+    if contract.warmups > SAMPLES_MAX {
+        faults.push(format!("give warmups 0 to {SAMPLES_MAX}"));
+    }
+    faults.extend(processors(&contract.processors));
     if contract.rule.least_permille > 1_000 {
         faults.push("give rule.least_permille 0 to 1000".to_owned());
     }
@@ -105,6 +112,12 @@ fn metrics(contract: &Contract) -> Vec<String> {
                 "name the metric {name:?} with letters, digits, `_` and `.` only"
             ));
         }
+        if Counter::is_reserved(name) && Counter::of(name).is_none() {
+            let known = Counter::ALL.map(Counter::name).join(", ");
+            faults.push(format!(
+                "name a metric of Kapi's own that there is ({known}), not {name}"
+            ));
+        }
         if !names.insert(name) {
             faults.push(format!("name the metric {name} once"));
         }
@@ -116,6 +129,12 @@ fn metrics(contract: &Contract) -> Vec<String> {
         faults.push(format!("give secondary at most {ITEMS_MAX} entries"));
     }
     faults
+}
+
+fn processors(numbers: &[u32]) -> Option<String> {
+    let distinct: BTreeSet<&u32> = numbers.iter().collect();
+    let is_odd = distinct.len() < numbers.len() || numbers.iter().any(|it| *it > PROCESSOR_MAX);
+    is_odd.then(|| format!("give in processors each number from 0 to {PROCESSOR_MAX} once at most"))
 }
 
 fn script(name: &str, script: &str) -> Option<String> {
@@ -182,7 +201,7 @@ mod tests {
     #[test]
     fn a_contract_is_whole_before_anybody_is_asked_about_it() {
         assert_eq!(check(&contract()), Ok(()));
-        let cases: [(Change, &str); 14] = [
+        let cases: [(Change, &str); 17] = [
             (|it| it.objective = " ".to_owned(), "objective"),
             (|it| it.metric.name = "a b".to_owned(), "letters, digits"),
             (|it| it.metric.unit = "a b".to_owned(), "unit of one word"),
@@ -211,6 +230,12 @@ mod tests {
                 "below the top",
             ),
             (|it| it.rule.samples = 0, "rule.samples"),
+            (|it| it.warmups = 51, "warmups 0 to 50"),
+            (|it| it.processors = vec![1, 1], "once at most"),
+            (
+                |it| it.metric.name = "kapi.cycles".to_owned(),
+                "not kapi.cycles",
+            ),
         ];
         for (change, expected) in cases {
             let reported = refused(change);

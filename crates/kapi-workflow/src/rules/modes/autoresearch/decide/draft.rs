@@ -76,8 +76,17 @@ impl<'a> Draft<'a> {
         let ModeAnswer::Autoresearch(AutoresearchAnswer::Contract(contract)) = answer else {
             return self.refuse(AutoresearchRole::Drafter, "a contract was asked for");
         };
-        match sound::check(contract) {
-            Ok(()) => self.contract(Some(by.clone()), contract),
+        if contract.held_back.is_some() {
+            let why = "leave out `held_back`: what no agent sees is named by the person";
+            return self.refuse(AutoresearchRole::Drafter, why);
+        }
+        let before = self.now.contract.as_ref();
+        let contract = Contract {
+            held_back: before.and_then(|before| before.held_back.clone()),
+            ..(**contract).clone()
+        };
+        match sound::check(&contract) {
+            Ok(()) => self.contract(Some(by.clone()), &contract),
             Err(why) => self.refuse(AutoresearchRole::Drafter, &why),
         }
     }

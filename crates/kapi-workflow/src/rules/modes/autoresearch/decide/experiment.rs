@@ -20,7 +20,7 @@ use crate::rules::modes::autoresearch::role::AutoresearchRole;
 use crate::rules::modes::autoresearch::run::{Run, RunStatus};
 use crate::rules::modes::autoresearch::state::Autoresearch;
 use crate::rules::modes::autoresearch::verdict;
-use crate::rules::modes::autoresearch::verdict::{Ruling, Verdict};
+use crate::rules::modes::autoresearch::verdict::{Inputs, Ruling, Verdict};
 use crate::rules::outcome::{ProposalReport, ProposedCommit};
 
 /// The most bytes of one text that a researcher gives.
@@ -65,6 +65,7 @@ pub(super) fn baseline(
     }
     let mut run = decided(draft, &contract, judged);
     run.is_baseline = true;
+    run.rule = None;
     run.commit = head;
     run.tree.clone_from(&measured.tree);
     "baseline".clone_into(&mut run.description);
@@ -128,15 +129,20 @@ pub(super) fn measured(
         measured,
         candidate.map_or("", |candidate| &candidate.commit),
     )?;
-    let best = draft.now.best().and_then(|run| run.metric);
-    let best = best.ok_or_else(|| WorkflowRule::Malformed {
+    let reference = draft.now.reference();
+    let reference = reference.ok_or_else(|| WorkflowRule::Malformed {
         rule: "judge a measurement without a baseline".to_owned(),
     })?;
+    let inputs = verdict::inputs(&contract, &reference, &draft.now.measured);
+    if measured.held_back != (inputs == Inputs::HeldBack) {
+        let rule = "take a measurement on other inputs than those that were asked for".to_owned();
+        return Err(WorkflowRule::Malformed { rule });
+    }
     draft.fact(AutoresearchEvent::Measured {
         measured: Box::new(measured.clone()),
     });
-    match verdict::candidate(&contract, best, &draft.now.measured) {
-        Verdict::Again => {}
+    match verdict::candidate(&contract, &reference, &draft.now.measured) {
+        Verdict::Again(_) => {}
         Verdict::Decided(judged) => decide(draft, judged),
     }
     Ok(())
@@ -173,9 +179,14 @@ fn decide(draft: &mut Draft<'_>, judged: Ruling) {
 fn decided(draft: &Draft<'_>, contract: &Contract, judged: Ruling) -> Run {
     let search = &draft.now;
     let number = search.runs.last().map_or(0, |run| run.number);
-    let samples = search.measured.iter().flat_map(|it| &it.samples);
+    let measured = search.measured.iter().filter(|it| !it.held_back);
+    let samples = measured.clone().flat_map(|it| &it.samples);
     let name = &contract.metric.name;
     let has_metric = judged.metric.is_some();
+    let parents = measured.flat_map(|it| &it.against);
+    let parents: Vec<Number> = parents.filter_map(|sample| sample.value(name)).collect();
+    let lines = samples.clone().map(|sample| sample.lines(name)).max();
+    let is_measured = !search.measured.is_empty();
     Run {
         number: number.saturating_add(1),
         segment: search.segment,
@@ -189,6 +200,9 @@ fn decided(draft: &Draft<'_>, contract: &Contract, judged: Ruling) -> Run {
             .filter(|_| has_metric)
             .filter_map(|sample| sample.value(name))
             .collect(),
+        parent: statistics::median(&parents).filter(|_| has_metric),
+        lines: lines.unwrap_or(1).max(1),
+        rule: is_measured.then_some(contract.rule.keep),
         metrics: if has_metric {
             others(search, name)
         } else {
@@ -206,19 +220,17 @@ fn decided(draft: &Draft<'_>, contract: &Contract, judged: Ruling) -> Run {
 /// Returns the medians of everything beside the primary metric.
 fn others(search: &Autoresearch, primary: &str) -> Vec<Reading> {
     let mut names: Vec<&str> = Vec::new();
-    for name in search.measured.iter().flat_map(MeasurementReport::names) {
+    let measured = search.measured.iter().filter(|it| !it.held_back);
+    for name in measured.clone().flat_map(MeasurementReport::names) {
         if name != primary && !names.contains(&name) {
             names.push(name);
         }
     }
-    let samples = search.measured.iter().flat_map(|it| &it.samples);
+    let samples = measured.flat_map(|it| &it.samples);
     let readings = names.into_iter().filter_map(|name| {
         let values = samples.clone().filter_map(|sample| sample.value(name));
         let values: Vec<Number> = values.collect();
-        Some(Reading {
-            name: name.to_owned(),
-            value: statistics::median(&values)?,
-        })
+        Some(Reading::of(name.to_owned(), statistics::median(&values)?))
     });
     readings.collect()
 }

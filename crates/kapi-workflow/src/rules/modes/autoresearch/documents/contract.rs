@@ -24,8 +24,9 @@ pub(super) fn text(workflow: &Workflow, contract: &Contract) -> String {
         ),
         format!(
             "## How it is measured\n\n`sh benchmark.sh`, at most {} s, at the top of a clean checkout, in a \
-             new sandbox for each sample, without network. {}",
+             new sandbox for each sample, without network. {}{}",
             contract.benchmark_seconds,
+            conditions(contract),
             checks(contract)
         ),
         format!("## Files in scope\n\n{}", patterns(&contract.scope)),
@@ -36,6 +37,16 @@ pub(super) fn text(workflow: &Workflow, contract: &Contract) -> String {
         format!("## Constraints\n\n{}", lines(&contract.constraints)),
         format!("## Limits\n\n{}", limits(workflow, contract)),
     ];
+    if let Some(held_back) = &contract.held_back {
+        parts.push(format!(
+            "## Held back\n\n{} files of {}, sha256 {}, which no agent sees, are laid over the checkout. \
+             What would be kept has to be better on them, too, by the same rule, measured in turn with its \
+             parent.",
+            held_back.files,
+            code(&held_back.source),
+            code(&held_back.sha256)
+        ));
+    }
     parts.push(
         "What is worse or equal is discarded, whatever else speaks for it; what crashes, runs into \
          its time limit or breaks a check is put back. Another contract needs another approval and is \
@@ -67,6 +78,27 @@ fn secondary(contract: &Contract) -> String {
     });
     let names: Vec<String> = names.collect();
     format!("Recorded beside it: {}.", names.join(", "))
+}
+
+/// Says what else holds while it is measured.
+fn conditions(contract: &Contract) -> String {
+    let mut said = String::new();
+    if contract.warmups > 0 {
+        let n = contract.warmups;
+        said.push_str(&format!(
+            "Before each measurement it is run {n} times without counting. "
+        ));
+    }
+    if !contract.processors.is_empty() {
+        let numbers: Vec<String> = contract.processors.iter().map(u32::to_string).collect();
+        said.push_str(&format!("It runs on processors {}. ", numbers.join(", ")));
+    }
+    if !contract.counters().is_empty() {
+        said.push_str(
+            "Metrics whose names begin with `kapi.` are taken by Kapi, of the whole script. ",
+        );
+    }
+    said
 }
 
 fn checks(contract: &Contract) -> String {

@@ -90,6 +90,12 @@ fn entry(run: &Run, confidence: Option<Number>) -> Vec<(&'static str, KernelValu
             KernelValue::Integer(i64::try_from(run.benchmark_ms).unwrap_or(i64::MAX)),
         ),
     ];
+    if let Some(rule) = run.rule {
+        fields.push(("rule", text(rule.as_str())));
+    }
+    if run.parent.is_some() {
+        fields.push(("parent", number(run.parent)));
+    }
     if !asi.is_empty() {
         fields.push(("asi", KernelValue::Map(asi)));
     }
