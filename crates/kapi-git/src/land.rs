@@ -7,6 +7,7 @@
 pub mod bring;
 pub mod clashes;
 pub mod merge;
+pub mod reapply;
 pub mod source;
 mod union;
 

@@ -23,7 +23,7 @@ pub mod series;
 /// The metric of what a search begins with, without noise.
 const NORMAL: f64 = 1_000.0;
 /// By which part a gain is better, and a loss worse.
-const EFFECT: f64 = 0.03;
+const EFFECT: f64 = 0.2;
 /// Experiments of one search: what is kept is what the next is compared with.
 const SEARCH: u32 = 10;
 /// Samples of a baseline; the median counts.
@@ -286,6 +286,7 @@ fn contract(rule: Rule) -> Contract {
         constraints: Vec::new(),
         runs: 1,
         failures: 1,
+        parallel: 1,
         rule,
     }
 }

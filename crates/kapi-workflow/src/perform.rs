@@ -17,6 +17,7 @@ mod measure;
 mod outline;
 mod prepare;
 mod propose;
+mod reapply;
 mod restore;
 mod split;
 mod verify;
@@ -162,6 +163,7 @@ pub fn perform(
         WorkflowAction::Verify(task) => verify::verify(location, effect, task, watch),
         WorkflowAction::Advance(step) => advance::advance(location, effect, step, watch),
         WorkflowAction::Propose(proposal) => propose::propose(location, effect, proposal, watch),
+        WorkflowAction::Reapply(wanted) => reapply::reapply(location, effect, wanted, watch),
         WorkflowAction::Measure(wanted) => measure::measure(location, effect, wanted, watch),
         WorkflowAction::Restore(wanted) => restore::restore(location, effect, wanted, watch),
         WorkflowAction::Split(wanted) => split::split(location, effect, wanted, watch),

@@ -13,6 +13,7 @@ use crate::dialogs::at_terminal;
 use crate::environment::{Environment, write};
 use crate::program::{Output, parse};
 
+mod at_once;
 mod measuring;
 
 const RESEARCHER: &str = include_str!("../fixtures/workflows/researcher.yaml");

@@ -74,8 +74,8 @@ pub(super) fn land(
     })
 }
 
-/// Returns the paths that a task's commit changed.
-fn changed(
+/// Returns the paths that differ between two commits.
+pub(super) fn changed(
     repo: &RepositorySession,
     base: &CommitId,
     commit: &CommitId,

@@ -9,6 +9,7 @@ use kapi_agent::script::part;
 use kapi_core::failure::Failure;
 use kapi_core::usage::Usage;
 use kapi_git::candidate::CandidatePlan;
+use kapi_git::id::RefPart;
 use kapi_git::workspace::WorkspaceOrigin;
 use kapi_goal::perform::agent_run::WorkspaceTurn;
 use kapi_goal::perform::real::RealWorld;
@@ -26,6 +27,8 @@ use crate::rules::changed::LandedPaths;
 use crate::rules::effect::{Proposal, WorkflowEffect};
 use crate::rules::outcome::{ProposalReport, ProposedCommit, WorkflowOutcome};
 
+mod workspace;
+
 /// Files that could not be taken over, of which so many are named.
 const LEFT_OUT_MAX: usize = 20;
 
@@ -36,7 +39,8 @@ pub(super) fn propose(
     proposal: &Proposal,
     watch: &EffectWatch<'_>,
 ) -> Result<WorkflowOutcome, EffectRefusal> {
-    let mut world = (location.world)(&effect.workflow)?;
+    let own = workspace::owner(effect, proposal)?;
+    let mut world = (location.world)(&own)?;
     let question = &proposal.question;
     let reference = part::of_role(&question.agent, question.role.name);
     let kind = AgentKind::parse(&reference)
@@ -50,7 +54,7 @@ pub(super) fn propose(
     let turn = WorkspaceTurn {
         task: &task,
         effect: &effect.id,
-        owner: &effect.workflow,
+        owner: &own,
         run_id: &run_id,
         tools: None,
         sealed: &proposal.sealed,
@@ -87,7 +91,13 @@ pub(super) fn propose(
     };
     match asked.outcome(&run, end)? {
         WorkflowOutcome::Answered { by, answer, usage } => {
-            let candidate = commit(&world, proposal, watch).map_err(|failure| EffectRefusal {
+            let main = (location.world)(&effect.workflow)?;
+            let named = repository_session::ref_part(&main.location.ref_name)?;
+            let candidate = commit(&world, proposal, named, watch).and_then(|candidate| {
+                workspace::remove(&repo, &world, proposal)?;
+                Ok(candidate)
+            });
+            let candidate = candidate.map_err(|failure| EffectRefusal {
                 failure,
                 may_pass: true,
                 usage,
@@ -99,7 +109,10 @@ pub(super) fn propose(
                 usage,
             })))
         }
-        other => Ok(other),
+        other => {
+            workspace::remove(&repo, &world, proposal)?;
+            Ok(other)
+        }
     }
 }
 
@@ -126,7 +139,7 @@ fn task(
         start_commit: head.to_owned(),
         start_tree: tree.to_string(),
         base: proposal.first.clone(),
-        branch: proposal.branch.clone(),
+        branch: workspace::branch(proposal),
         deadline_ms: question.deadline_ms,
         sandbox: question.sandbox,
         network: question.network,
@@ -143,11 +156,13 @@ fn head(proposal: &Proposal) -> &str {
 fn commit(
     world: &RealWorld<'_>,
     proposal: &Proposal,
+    named: RefPart,
     watch: &EffectWatch<'_>,
 ) -> Result<Option<ProposedCommit>, Failure> {
     let repo = RepositorySession::open(&world.grants, &world.location.project, watch.cancel)?;
     let head = head(proposal);
-    let workspace = repo.workspace(&world.location, &proposal.branch, &proposal.first, head)?;
+    let branch = workspace::branch(proposal);
+    let mut workspace = repo.workspace(&world.location, &branch, &proposal.first, head)?;
     if workspace.origin != WorkspaceOrigin::Adopted {
         return Err(Failure {
             message: "record what an agent proposed: its worktree was gone".to_owned(),
@@ -160,6 +175,8 @@ fn commit(
         author: repository_session::author(),
         at_unix_seconds: proposal.at_s,
     };
+    // Named below the workflow, whichever workspace it is of.
+    workspace.goal = named;
     let found = repo
         .repository
         .commit_candidate_on(&workspace, &repository_session::commit_id(head)?, &plan)

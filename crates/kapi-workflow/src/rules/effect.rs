@@ -52,6 +52,8 @@ pub enum WorkflowAction {
     Advance(Box<Advancing>),
     /// Have an agent change the workflow's worktree, and make a commit of what it left.
     Propose(Box<Proposal>),
+    /// Apply a change to another commit than the one that it was made on, on no branch.
+    Reapply(Box<Reapplication>),
     /// Measure a commit, each sample on a clean checkout of its own.
     Measure(Box<Measurement>),
     /// Put the branch and its worktree to a commit, and prove that they are there.
@@ -93,6 +95,7 @@ impl WorkflowAction {
             | Self::Land(_)
             | Self::Verify(_)
             | Self::Advance(_)
+            | Self::Reapply(_)
             | Self::Measure(_)
             | Self::Restore(_)
             | Self::Split(_) => EffectResource::Nothing,
@@ -106,12 +109,15 @@ impl WorkflowAction {
             Self::Work(_) => EffectSlots::Jobs,
             Self::Land(_)
             | Self::Advance(_)
-            | Self::Propose(_)
+            | Self::Reapply(_)
             | Self::Measure(_)
             | Self::Restore(_) => EffectSlots::One,
-            Self::Ask(_) | Self::Prepare { .. } | Self::Verify(_) | Self::Split(_) => {
-                EffectSlots::Any
-            }
+            // Each has a workspace of its own.
+            Self::Propose(_)
+            | Self::Ask(_)
+            | Self::Prepare { .. }
+            | Self::Verify(_)
+            | Self::Split(_) => EffectSlots::Any,
         }
     }
 
@@ -139,6 +145,10 @@ impl WorkflowAction {
                 let question = &proposal.question;
                 let agent = agent_name(&question.agent);
                 format!("asking {agent} {}", question.role.asked)
+            }
+            Self::Reapply(wanted) => {
+                let (commit, head) = (short(&wanted.commit), short(&wanted.head));
+                format!("applying {commit} to {head}")
             }
             Self::Measure(wanted) => format!("measuring {}", short(&wanted.commit)),
             Self::Restore(wanted) => match &wanted.keep {
@@ -281,6 +291,27 @@ pub struct Proposal {
     /// Files that it cannot write.
     pub sealed: Vec<String>,
     /// The message of the commit.
+    pub message: String,
+    /// Author and committer time, in seconds since the epoch.
+    pub at_s: i64,
+    /// Its place among those that propose at once; the first works in the workflow's own worktree.
+    pub place: u32,
+}
+
+/// A change that is applied to another commit.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Reapplication {
+    /// The change: one commit on `parent`.
+    pub commit: String,
+    /// What it was made on.
+    pub parent: String,
+    /// What it is applied to, which has `parent` in its history.
+    pub head: String,
+    /// The branch, which stays where it is.
+    pub branch: String,
+    /// What names the commit that is made.
+    pub name: String,
+    /// Its message.
     pub message: String,
     /// Author and committer time, in seconds since the epoch.
     pub at_s: i64,

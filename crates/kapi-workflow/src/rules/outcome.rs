@@ -89,6 +89,8 @@ pub enum WorkflowOutcome {
     },
     /// An agent changed the worktree and said why.
     Proposed(Box<ProposalReport>),
+    /// A change was applied to another commit than the one that it was made on.
+    Reapplied(Box<ProposedCommit>),
     /// A commit was measured.
     Measured(Box<MeasurementReport>),
     /// The branch and its worktree are where they belong.
@@ -162,6 +164,7 @@ impl WorkflowOutcome {
             | Self::Failed { usage, .. } => *usage,
             Self::Proposed(proposed) => proposed.usage,
             Self::Measured(_)
+            | Self::Reapplied(_)
             | Self::Restored(_)
             | Self::Split { .. }
             | Self::Prepared { .. }
@@ -183,6 +186,7 @@ impl WorkflowOutcome {
             | Self::Failed { usage, .. } => usage.add(more),
             Self::Proposed(proposed) => proposed.usage.add(more),
             Self::Measured(_)
+            | Self::Reapplied(_)
             | Self::Restored(_)
             | Self::Split { .. }
             | Self::Prepared { .. }

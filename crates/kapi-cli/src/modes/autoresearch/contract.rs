@@ -88,6 +88,9 @@ pub(crate) struct Flags {
     /// Runs at most [default: 50]
     #[arg(long, value_name = "N", help_heading = "Contract")]
     runs: Option<u32>,
+    /// Agents that propose a change from the same parent at once
+    #[arg(long, value_name = "N", default_value_t = 1, help_heading = "Contract")]
+    parallel: u32,
     /// Discards and crashes in a row at most [default: 20]
     #[arg(long, value_name = "N", help_heading = "Contract")]
     failures: Option<u32>,
@@ -235,6 +238,7 @@ impl Flags {
             constraints: or(&self.constraint, imported.map(|it| &it.constraints)),
             runs: self.runs.unwrap_or(RUNS_DEFAULT),
             failures: self.failures.unwrap_or(FAILURES_DEFAULT),
+            parallel: self.parallel,
             rule: Rule {
                 keep: match self.keep {
                     KeepName::Plain => Keep::Plain,

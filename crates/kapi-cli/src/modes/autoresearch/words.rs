@@ -8,8 +8,8 @@ use kapi_check::rules::measure::MeasurementReport;
 use kapi_core::text::agent_name;
 use kapi_core::workflow_status::WorkflowStatus;
 use kapi_workflow::rules::modes::ModeEvent;
-use kapi_workflow::rules::modes::autoresearch::event::AutoresearchEvent;
-use kapi_workflow::rules::modes::autoresearch::run::Run;
+use kapi_workflow::rules::modes::autoresearch::event::{AutoresearchEvent, Candidate, TryAnswer};
+use kapi_workflow::rules::modes::autoresearch::run::{Run, RunStatus};
 use kapi_workflow::rules::modes::autoresearch::state::Autoresearch;
 use kapi_workflow::rules::modes::autoresearch::summary::{
     RUNS_SHOWN_MAX, shown, sparkline_of, summary_of,
@@ -208,11 +208,15 @@ fn fact(event: &AutoresearchEvent) -> Option<String> {
         AutoresearchEvent::BaselineFailed { reason, .. } => {
             format!("it does not hold as it is: {}", first_line(reason))
         }
-        AutoresearchEvent::CandidateProposed { candidate, .. } => format!(
-            "{} tries: {} ({})",
-            agent_name(&candidate.by.agent),
-            first_line(&candidate.description),
-            first_line(&candidate.hypothesis)
+        AutoresearchEvent::CandidateProposed { candidate, .. } => proposed(candidate),
+        AutoresearchEvent::TryAnswered { found, .. } => tried(found),
+        AutoresearchEvent::GainHeld {} => {
+            "it is better than its parent; the others of its round are measured first".to_owned()
+        }
+        AutoresearchEvent::GainChosen { .. } => "it is the best of its round".to_owned(),
+        AutoresearchEvent::GainReapplied { candidate, .. } => format!(
+            "applied to what was kept: {}",
+            first_line(&candidate.description)
         ),
         AutoresearchEvent::Measured { measured } => measured_words(measured)?,
         AutoresearchEvent::RunDecided { run } => decided(run),
@@ -238,6 +242,23 @@ fn fact(event: &AutoresearchEvent) -> Option<String> {
             format!("branches: {}", names.join(", "))
         }
     })
+}
+
+fn tried(found: &TryAnswer) -> String {
+    match found {
+        TryAnswer::Candidate(candidate) => proposed(candidate),
+        TryAnswer::Refused { why } => format!("an answer is refused: {}", first_line(why)),
+        TryAnswer::Exhausted {} => "an agent has no idea left".to_owned(),
+    }
+}
+
+fn proposed(candidate: &Candidate) -> String {
+    format!(
+        "{} tries: {} ({})",
+        agent_name(&candidate.by.agent),
+        first_line(&candidate.description),
+        first_line(&candidate.hypothesis)
+    )
 }
 
 /// Says a measurement that is not the last word; what decides is said with the decision.

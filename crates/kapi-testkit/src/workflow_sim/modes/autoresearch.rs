@@ -44,6 +44,18 @@ const EXPERIMENTS: [Trial; 7] = [
     Trial::Gain(70.0),
 ];
 
+/// What they are where two are proposed at once: two gains from one parent among them.
+const AT_ONCE: [Trial; 6] = [
+    Trial::Unreadable,
+    Trial::Gain(90.0),
+    Trial::Gain(70.0),
+    Trial::Gain(60.0),
+    Trial::Broken,
+    Trial::Cheat,
+];
+/// The purpose of a search in which two are.
+const TWO_PURPOSE: &str = "Sort with fewer operations, two at once";
+
 /// One experiment.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Trial {
@@ -63,23 +75,31 @@ kinds! {
     KINDS, kind: AutoresearchEvent as "Autoresearch::"
     [
         ContractDrafted, HistoryImported, BranchPrepared, BaselineFailed, CandidateProposed,
-        Measured, RunDecided, Settled, AnswerRefused, IdeaNoted, SegmentOpened, SearchEnded,
+        TryAnswered, GainHeld, GainChosen, GainReapplied, Measured, RunDecided, Settled, AnswerRefused, IdeaNoted, SegmentOpened, SearchEnded,
         HeadVerified, BranchesMade,
     ]
 }
 
 /// The story: a search with one experiment of each kind.
-pub(super) const TALES: &[WorkflowScript] = &[WorkflowScript {
-    name: "search",
-    end: WorkflowStatus::Completed,
-    next,
-    deed,
-}];
+pub(super) const TALES: &[WorkflowScript] = &[
+    WorkflowScript {
+        name: "search",
+        end: WorkflowStatus::Completed,
+        next: |known| next(known, "Sort with fewer operations"),
+        deed,
+    },
+    WorkflowScript {
+        name: "search, two at once",
+        end: WorkflowStatus::Completed,
+        next: |known| next(known, TWO_PURPOSE),
+        deed,
+    },
+];
 
-fn next(known: &[Workflow]) -> NextStep<'_> {
+fn next<'a>(known: &'a [Workflow], purpose: &'static str) -> NextStep<'a> {
     let is_search = |workflow: &&Workflow| matches!(workflow.body, Body::Autoresearch(_));
     match known.iter().find(is_search) {
-        None => NextStep::Start("Sort with fewer operations", begin()),
+        None => NextStep::Start(purpose, begin()),
         Some(search) => NextStep::Drive(search),
     }
 }
@@ -130,14 +150,18 @@ pub(super) const fn takes_long(_: &AgentQuestion, search: &Autoresearch) -> bool
 /// Returns the drafter's answer; nobody can read the first.
 pub(super) fn reply(
     _: &AgentQuestion,
-    _: &Workflow,
+    workflow: &Workflow,
     search: &Autoresearch,
     _: usize,
 ) -> Result<AutoresearchAnswer, NoAnswer> {
     if search.counters.drafts == 0 {
         return Err(NoAnswer::Unreadable("it is no contract"));
     }
-    Ok(AutoresearchAnswer::Contract(Box::new(contract())))
+    let mut contract = contract();
+    if workflow.purpose == TWO_PURPOSE {
+        contract.parallel = 2;
+    }
+    Ok(AutoresearchAnswer::Contract(Box::new(contract)))
 }
 
 /// Returns what its own verbs come to.
@@ -149,6 +173,15 @@ pub(super) fn outcome(effect: &WorkflowEffect, workflow: &Workflow) -> Option<Wo
         WorkflowAction::Propose(proposal) => {
             let run = format!("{}.{}", effect.workflow, effect.id);
             Some(propose(search, proposal, &run))
+        }
+        WorkflowAction::Reapply(wanted) => {
+            let commit = oid(&["reapplied", &wanted.commit]);
+            Some(WorkflowOutcome::Reapplied(Box::new(ProposedCommit {
+                tree: oid(&["tree", &commit]),
+                commit,
+                changed: LandedPaths::of(vec!["src/0.rs".to_owned()]),
+                left_out: Vec::new(),
+            })))
         }
         WorkflowAction::Measure(wanted) => Some(measure(search, wanted)),
         WorkflowAction::Restore(wanted) => Some(restore(search, wanted)),
@@ -184,6 +217,7 @@ fn contract() -> Contract {
         constraints: Vec::new(),
         runs: 20,
         failures: 10,
+        parallel: 1,
         rule: Rule::default(),
     }
 }
@@ -214,9 +248,11 @@ fn history() -> History {
     }
 }
 
-fn trial(search: &Autoresearch) -> Option<Trial> {
-    let n = usize::try_from(search.counters.proposals).ok()?;
-    EXPERIMENTS.get(n).copied()
+fn trial(search: &Autoresearch, proposal: &Proposal) -> Option<Trial> {
+    let n = usize::try_from(proposal.question.ordinal.checked_sub(1)?).ok()?;
+    let parallel = search.contract.as_ref()?.parallel;
+    let trials: &[Trial] = if parallel > 1 { &AT_ONCE } else { &EXPERIMENTS };
+    trials.get(n).copied()
 }
 
 /// Returns what an agent's turn leaves.
@@ -225,7 +261,7 @@ fn propose(search: &Autoresearch, proposal: &Proposal, run: &str) -> WorkflowOut
         agent: proposal.question.agent.clone(),
         run: run.to_owned(),
     };
-    let trial = trial(search);
+    let trial = trial(search, proposal);
     if trial == Some(Trial::Unreadable) {
         return WorkflowOutcome::Unreadable {
             by,
@@ -240,7 +276,7 @@ fn propose(search: &Autoresearch, proposal: &Proposal, run: &str) -> WorkflowOut
         changed: LandedPaths::of(vec![if trial == Trial::Cheat {
             "bench.sh".to_owned()
         } else {
-            format!("src/{}.rs", search.counters.proposals % 2)
+            format!("src/{}.rs", proposal.question.ordinal % 2)
         }]),
         left_out: Vec::new(),
     });
@@ -263,10 +299,13 @@ fn measure(search: &Autoresearch, wanted: &Measurement) -> WorkflowOutcome {
     let candidate = search.candidate.as_ref();
     let said = candidate.map_or("", |candidate| candidate.description.as_str());
     let is = |trial: Trial| said == format!("{trial:?}");
-    let mut gains = EXPERIMENTS.iter().filter_map(|trial| match trial {
-        Trial::Gain(ops) if is(*trial) => Some(*ops),
-        _ => None,
-    });
+    let mut gains = EXPERIMENTS
+        .iter()
+        .chain(&AT_ONCE)
+        .filter_map(|trial| match trial {
+            Trial::Gain(ops) if is(*trial) => Some(*ops),
+            _ => None,
+        });
     let ops = gains.next_back().unwrap_or_else(|| kept(search));
     let fails = is(Trial::Crash) || search.counters.measurements == 0;
     let ended = |code| ScriptRun {

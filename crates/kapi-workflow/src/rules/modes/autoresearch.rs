@@ -22,6 +22,7 @@ pub mod prompt;
 #[cfg(test)]
 mod props;
 pub mod role;
+pub mod round;
 mod rules;
 pub mod run;
 pub mod spec;

@@ -65,6 +65,7 @@ impl AutoresearchBegin {
             ideas: Vec::new(),
             candidate: None,
             measured: Vec::new(),
+            round: None,
             settling: None,
             counters: Default::default(),
             refused: Vec::new(),

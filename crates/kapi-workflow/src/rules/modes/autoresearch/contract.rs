@@ -66,6 +66,9 @@ pub struct Contract {
     /// The most discards and crashes in a row; one more ends the search.
     #[serde(default = "failures_default")]
     pub failures: u32,
+    /// How many agents propose a change from the same parent at once.
+    #[serde(default = "one", skip_serializing_if = "is_one")]
+    pub parallel: u32,
     /// When a run is kept.
     #[serde(default)]
     pub rule: Rule,
@@ -154,6 +157,11 @@ const fn failures_default() -> u32 {
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands it over so")]
 const fn is_nothing(number: &u32) -> bool {
     *number == 0
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands it over so")]
+const fn is_one(number: &u32) -> bool {
+    *number == 1
 }
 
 const fn one() -> u32 {

@@ -13,16 +13,18 @@ use crate::rules::event::WorkflowEvent;
 use crate::rules::modes::autoresearch::command::AutoresearchCommand;
 use crate::rules::modes::autoresearch::contract::sound;
 use crate::rules::modes::autoresearch::decide::draft::Draft;
+use crate::rules::modes::autoresearch::decide::experiment::ExperimentAnswer;
 use crate::rules::modes::autoresearch::event::{AutoresearchEvent, Ending};
 use crate::rules::modes::autoresearch::role::AutoresearchRole;
 use crate::rules::modes::autoresearch::state::{Autoresearch, AutoresearchPhase};
-use crate::rules::modes::autoresearch::want::{Want, want};
+use crate::rules::modes::autoresearch::want::{Want, wants};
 use crate::rules::outcome::WorkflowOutcome;
 use crate::rules::state::Workflow;
 
 mod close;
 mod draft;
 mod experiment;
+mod round;
 
 /// Decides a request.
 pub(crate) fn ask(
@@ -112,7 +114,8 @@ pub(crate) fn report(
     outcome: &WorkflowOutcome,
     given: &DecisionContext,
 ) -> Result<Vec<WorkflowEvent>, WorkflowRule> {
-    let Some((_, want)) = want(search).filter(|(id, _)| id == effect) else {
+    let wanted = wants(search).into_iter().find(|(id, _)| id == effect);
+    let Some((_, want)) = wanted else {
         return Ok(Vec::new());
     };
     let mut draft = Draft::new(workflow, search, given);
@@ -140,6 +143,20 @@ pub(crate) fn report(
         }
         (Want::Propose, WorkflowOutcome::Unreadable { why, .. }) => {
             draft.refuse(AutoresearchRole::Researcher, why);
+        }
+        (Want::Try(place), WorkflowOutcome::Proposed(proposed)) => {
+            let answer = experiment::answer(&draft, proposed);
+            round::answered(&mut draft, place, answer);
+        }
+        (Want::Try(place), WorkflowOutcome::Unreadable { why, .. }) => {
+            let answer = ExperimentAnswer::Refused { why: why.clone() };
+            round::answered(&mut draft, place, answer);
+        }
+        (Want::Reapply(place), WorkflowOutcome::Reapplied(applied)) => {
+            round::reapplied(&mut draft, place, applied);
+        }
+        (Want::Reapply(place), WorkflowOutcome::Conflicted { paths }) => {
+            round::conflicted(&mut draft, place, paths);
         }
         (Want::Measure, WorkflowOutcome::Measured(measured)) => {
             experiment::measured(&mut draft, measured)?;

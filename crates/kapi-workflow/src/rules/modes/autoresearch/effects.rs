@@ -4,17 +4,18 @@ use kapi_check::rules::measure::{Measurement, Script};
 use kapi_core::text::one_line;
 
 use crate::rules::effect::{
-    AgentQuestion, KeptChange, Proposal, Restoration, Split, SplitPart, Verification,
-    WorkflowAction, WorkflowEffect,
+    AgentQuestion, KeptChange, Proposal, Reapplication, Restoration, Split, SplitPart,
+    Verification, WorkflowAction, WorkflowEffect,
 };
 use crate::rules::guidance;
 use crate::rules::modes::autoresearch::contract::{Contract, Keep};
 use crate::rules::modes::autoresearch::groups::Group;
 use crate::rules::modes::autoresearch::role::AutoresearchRole;
+use crate::rules::modes::autoresearch::round::Try;
 use crate::rules::modes::autoresearch::run::Run;
 use crate::rules::modes::autoresearch::state::{Autoresearch, Settling};
 use crate::rules::modes::autoresearch::verdict::Inputs;
-use crate::rules::modes::autoresearch::want::{Want, want};
+use crate::rules::modes::autoresearch::want::{Want, wants};
 use crate::rules::modes::autoresearch::{prompt, verdict};
 use crate::rules::state::Workflow;
 
@@ -28,16 +29,15 @@ pub const RANKED_PAIRS: u32 = 6;
 /// Returns what should be under way now.
 #[must_use]
 pub fn next(workflow: &Workflow, search: &Autoresearch) -> Vec<WorkflowEffect> {
-    let Some((id, want)) = want(search) else {
-        return Vec::new();
-    };
-    let action = action(workflow, search, want);
-    let effect = action.map(|action| WorkflowEffect {
-        id,
-        workflow: workflow.id.clone(),
-        action,
+    let wanted = wants(search).into_iter();
+    let effects = wanted.filter_map(|(id, want)| {
+        Some(WorkflowEffect {
+            id,
+            workflow: workflow.id.clone(),
+            action: action(workflow, search, want)?,
+        })
     });
-    effect.into_iter().collect()
+    effects.collect()
 }
 
 fn action(workflow: &Workflow, search: &Autoresearch, want: Want) -> Option<WorkflowAction> {
@@ -57,7 +57,11 @@ fn action(workflow: &Workflow, search: &Autoresearch, want: Want) -> Option<Work
             let samples = contract.rule.samples.max(BASELINE_SAMPLES);
             measure(workflow, search, samples)?
         }
-        Want::Propose => WorkflowAction::Propose(Box::new(proposal(workflow, search)?)),
+        Want::Propose => WorkflowAction::Propose(Box::new(proposal(workflow, search, 0)?)),
+        Want::Try(place) => WorkflowAction::Propose(Box::new(proposal(workflow, search, place)?)),
+        Want::Reapply(place) => {
+            WorkflowAction::Reapply(Box::new(reapplication(workflow, search, place)?))
+        }
         Want::Measure => candidate(workflow, search)?,
         Want::Settle(settling) => {
             WorkflowAction::Restore(Box::new(restoration(workflow, search, settling)?))
@@ -172,16 +176,46 @@ fn candidate(workflow: &Workflow, search: &Autoresearch) -> Option<WorkflowActio
     Some(WorkflowAction::Measure(Box::new(wanted)))
 }
 
-fn proposal(workflow: &Workflow, search: &Autoresearch) -> Option<Proposal> {
+fn proposal(workflow: &Workflow, search: &Autoresearch, place: u32) -> Option<Proposal> {
     let contract = search.contract.as_deref()?;
-    let number = search.counters.proposals.saturating_add(1);
+    let round = search.round_or_next();
+    let first = round
+        .as_ref()
+        .map_or(search.counters.proposals, |round| round.first);
+    let number = first.saturating_add(place).saturating_add(1);
+    let mut question = question(workflow, search, AutoresearchRole::Researcher);
+    question.ordinal = number;
+    if let Some(round) = &round {
+        question.prompt = prompt::beside_others(&question.prompt, place, round.tries.len());
+    }
     Some(Proposal {
-        question: question(workflow, search, AutoresearchRole::Researcher),
+        question,
         branch: search.branch.as_ref()?.name.clone(),
         first: search.base.clone(),
         sealed: sealed(workflow, contract),
         message: format!(
             "Proposal {number} of workflow {}, not decided yet\n",
+            workflow.id
+        ),
+        at_s: workflow.started_at_ms.div_euclid(1000),
+        place,
+    })
+}
+
+fn reapplication(workflow: &Workflow, search: &Autoresearch, place: u32) -> Option<Reapplication> {
+    let round = search.round.as_ref()?;
+    let Try::Overtaken { candidate } = round.at(place)? else {
+        return None;
+    };
+    let number = round.first.saturating_add(place).saturating_add(1);
+    Some(Reapplication {
+        commit: candidate.commit.clone(),
+        parent: round.parent.clone(),
+        head: search.head().to_owned(),
+        branch: search.branch.as_ref()?.name.clone(),
+        name: format!("proposal-{number}-reapplied"),
+        message: format!(
+            "Proposal {number} of workflow {}, applied to what was kept since, not decided yet\n",
             workflow.id
         ),
         at_s: workflow.started_at_ms.div_euclid(1000),

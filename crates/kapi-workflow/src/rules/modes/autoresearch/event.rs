@@ -50,6 +50,29 @@ pub enum AutoresearchEvent {
         /// Ideas for later that were not known.
         ideas: Vec<String>,
     },
+    /// One of several agents that were asked at once has ended its turn.
+    TryAnswered {
+        /// Its place in the round, from 0.
+        place: u32,
+        /// What came of it.
+        found: TryAnswer,
+        /// Ideas for later that were not known.
+        ideas: Vec<String>,
+    },
+    /// The change at hand is better than its parent, and waits for the others of its round.
+    GainHeld {},
+    /// It is the best of its round.
+    GainChosen {
+        /// Its place.
+        place: u32,
+    },
+    /// A gain was applied to what was kept of its round.
+    GainReapplied {
+        /// Its place.
+        place: u32,
+        /// The change as it is now; as it was on the parent where it does not fit.
+        candidate: Box<Candidate>,
+    },
     /// A commit was measured.
     Measured {
         /// What it showed.
@@ -103,6 +126,21 @@ pub enum AutoresearchEvent {
         /// The branches.
         branches: Vec<PartBranch>,
     },
+}
+
+/// What came of the turn of one of several agents.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum TryAnswer {
+    /// A change.
+    Candidate(Box<Candidate>),
+    /// Something that was not asked for.
+    Refused {
+        /// What was wrong.
+        why: String,
+    },
+    /// It has no idea left.
+    Exhausted {},
 }
 
 /// A change that was proposed.

@@ -5,9 +5,10 @@
 use kapi_check::rules::measure::MeasurementReport;
 
 use crate::rules::branch::Branch;
-use crate::rules::modes::autoresearch::event::{AutoresearchEvent, Candidate, Ending};
+use crate::rules::modes::autoresearch::event::{AutoresearchEvent, Candidate, Ending, TryAnswer};
 use crate::rules::modes::autoresearch::history::History;
 use crate::rules::modes::autoresearch::role::AutoresearchRole;
+use crate::rules::modes::autoresearch::round::Try;
 use crate::rules::modes::autoresearch::run::{Idea, Run, RunStatus};
 use crate::rules::modes::autoresearch::state::{Autoresearch, AutoresearchPhase, Settling};
 
@@ -63,6 +64,24 @@ pub(crate) fn evolve(search: &mut Autoresearch, event: &AutoresearchEvent) {
         AutoresearchEvent::CandidateProposed { candidate, ideas } => {
             proposed(search, candidate, ideas);
         }
+        AutoresearchEvent::TryAnswered {
+            place,
+            found,
+            ideas,
+        } => {
+            for idea in ideas {
+                note(search, idea);
+            }
+            tried(search, *place, found);
+        }
+        AutoresearchEvent::GainHeld {} => held(search),
+        AutoresearchEvent::GainChosen { place } => chosen(search, *place),
+        AutoresearchEvent::GainReapplied { place, candidate } => {
+            if let Some(round) = &mut search.round {
+                round.put(*place, Try::AtHand { again: true });
+            }
+            at_hand(search, candidate.clone(), Vec::new());
+        }
         AutoresearchEvent::Measured { measured } => {
             count(&mut search.counters.measurements);
             search.measured.push((**measured).clone());
@@ -76,6 +95,7 @@ pub(crate) fn evolve(search: &mut Autoresearch, event: &AutoresearchEvent) {
             search.phase = AutoresearchPhase::Draft;
             search.refused.clear();
             search.ended = None;
+            close_round(search);
             let_go(search);
         }
         AutoresearchEvent::SearchEnded { ending } => ended(search, *ending),
@@ -149,6 +169,114 @@ fn decided(search: &mut Autoresearch, run: &Run) {
     }
     search.runs.push(run.clone());
     search.phase = AutoresearchPhase::Propose;
+    put_at_hand(search, Try::Decided {});
+}
+
+/// One of several agents has ended its turn; once all have, the first change is at hand.
+fn tried(search: &mut Autoresearch, place: u32, found: &TryAnswer) {
+    let Some(mut round) = search.round_or_next() else {
+        return;
+    };
+    let found = match found {
+        TryAnswer::Candidate(candidate) => {
+            search.refused.clear();
+            Try::Waiting {
+                candidate: candidate.clone(),
+            }
+        }
+        TryAnswer::Refused { why } => {
+            search.refused.push(why.clone());
+            Try::Nothing {}
+        }
+        TryAnswer::Exhausted {} => Try::Exhausted {},
+    };
+    round.put(place, found);
+    search.round = Some(round);
+    take_next(search);
+}
+
+/// The change at hand waits for the others of its round.
+fn held(search: &mut Autoresearch) {
+    let measured = std::mem::take(&mut search.measured);
+    if let Some(candidate) = search.candidate.take() {
+        let gain = Try::Gain {
+            candidate,
+            measured,
+        };
+        put_at_hand(search, gain);
+    }
+    search.phase = AutoresearchPhase::Propose;
+    take_next(search);
+}
+
+/// A gain is the best of its round; the others have to be applied to it.
+fn chosen(search: &mut Autoresearch, place: u32) {
+    let Some(round) = &mut search.round else {
+        return;
+    };
+    let Some(Try::Gain {
+        candidate,
+        measured,
+    }) = round.at(place).cloned()
+    else {
+        return;
+    };
+    round.put(place, Try::AtHand { again: false });
+    for found in &mut round.tries {
+        if let Try::Gain { candidate, .. } = found {
+            let candidate = candidate.clone();
+            *found = Try::Overtaken { candidate };
+        }
+    }
+    at_hand(search, candidate, measured);
+}
+
+fn at_hand(search: &mut Autoresearch, candidate: Box<Candidate>, measured: Vec<MeasurementReport>) {
+    search.candidate = Some(candidate);
+    search.measured = measured;
+    search.phase = AutoresearchPhase::Measure;
+}
+
+/// Says what became of the change at hand, where it is of a round.
+fn put_at_hand(search: &mut Autoresearch, found: Try) {
+    let Some(round) = &mut search.round else {
+        return;
+    };
+    let place = round.of(|found| matches!(found, Try::AtHand { .. })).next();
+    if let Some(place) = place {
+        round.put(place, found);
+    }
+}
+
+/// Takes the next change of a round in hand, once all are proposed; a round with nothing left is over.
+fn take_next(search: &mut Autoresearch) {
+    let Some(round) = &mut search.round else {
+        return;
+    };
+    if search.candidate.is_some() || !round.is_answered() {
+        return;
+    }
+    let waiting = round
+        .of(|found| matches!(found, Try::Waiting { .. }))
+        .next();
+    if let Some(place) = waiting
+        && let Some(Try::Waiting { candidate }) = round.at(place).cloned()
+    {
+        round.put(place, Try::AtHand { again: false });
+        at_hand(search, candidate, Vec::new());
+        return;
+    }
+    let is_open = |found: &Try| matches!(found, Try::Gain { .. } | Try::Overtaken { .. });
+    if !round.tries.iter().any(is_open) {
+        close_round(search);
+    }
+}
+
+/// Ends a round, whatever is left of it.
+fn close_round(search: &mut Autoresearch) {
+    if let Some(round) = search.round.take() {
+        search.counters.proposals = round.last();
+    }
 }
 
 fn settled(search: &mut Autoresearch, commit: &str, tree: &str) {
@@ -165,6 +293,7 @@ fn settled(search: &mut Autoresearch, commit: &str, tree: &str) {
     search.settling = None;
     search.candidate = None;
     search.measured.clear();
+    take_next(search);
 }
 
 /// What was refused may have left something in the worktree.
@@ -181,6 +310,7 @@ fn refused(search: &mut Autoresearch, role: &str, why: &str) {
 fn ended(search: &mut Autoresearch, ending: Ending) {
     search.ended = Some(ending);
     search.phase = AutoresearchPhase::Verify;
+    close_round(search);
     let_go(search);
 }
 

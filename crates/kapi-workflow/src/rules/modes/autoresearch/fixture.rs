@@ -49,6 +49,7 @@ pub(crate) fn contract() -> Contract {
         constraints: vec!["No new dependency.".to_owned()],
         runs: 19,
         failures: 20,
+        parallel: 1,
         rule: Rule::default(),
     }
 }
@@ -170,6 +171,16 @@ pub(crate) fn proposed(said: Experiment, commit: Option<(&str, &[&str])>) -> Wor
         answer: ModeAnswer::Autoresearch(AutoresearchAnswer::Experiment(said)),
         candidate,
         usage: Usage::default(),
+    }))
+}
+
+/// Returns a change as it is on another commit.
+pub(crate) fn reapplied(commit: &str, path: &str) -> WorkflowOutcome {
+    WorkflowOutcome::Reapplied(Box::new(ProposedCommit {
+        commit: commit.to_owned(),
+        tree: tree(commit),
+        changed: LandedPaths::of(vec![path.to_owned()]),
+        left_out: Vec::new(),
     }))
 }
 

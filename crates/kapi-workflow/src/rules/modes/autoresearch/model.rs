@@ -7,20 +7,23 @@
 use kapi_check::rules::measure::MeasurementReport;
 use kapi_core::actor::Actor;
 use kapi_core::failure::Failure;
+use kapi_core::id::EffectId;
 use kapi_core::usage::Usage;
 use kapi_core::workflow_status::WorkflowStatus;
 
 use crate::rules::command::WorkflowCommand;
-use crate::rules::effect::{WorkflowAction, next};
+use crate::rules::effect::{WorkflowAction, WorkflowEffect, next};
 use crate::rules::model::{Alphabet, print, search};
 use crate::rules::modes::ModeAnswer;
 use crate::rules::modes::autoresearch::answer::{AutoresearchAnswer, Experiment};
 use crate::rules::modes::autoresearch::command::AutoresearchCommand;
 use crate::rules::modes::autoresearch::contract::Keep;
 use crate::rules::modes::autoresearch::fixture::{
-    contract, ended, engine, experiment, measured, of, proposed, restored, sample, split, start,
+    contract, ended, engine, experiment, measured, of, proposed, reapplied, restored, sample,
+    split, start,
 };
 use crate::rules::modes::autoresearch::history::History;
+use crate::rules::modes::autoresearch::round::{Round, Try};
 use crate::rules::modes::autoresearch::run::RunStatus;
 use crate::rules::modes::autoresearch::spec::APPROVE_CONTRACT;
 use crate::rules::modes::autoresearch::state::AutoresearchPhase;
@@ -39,6 +42,8 @@ enum Focus {
     Deciding,
     /// What fails, is called off or is not what was asked for.
     Failing,
+    /// What several agents propose at once.
+    AtOnce,
 }
 
 /// What a person may ask for.
@@ -68,7 +73,7 @@ fn persons(workflow: &Workflow, focus: Focus) -> Vec<WorkflowCommand> {
     ];
     let mut bad = contract();
     bad.scope.clear();
-    for contract in [bad, few()] {
+    for contract in [bad, few(focus)] {
         let contract = Box::new(contract);
         commands.push(AutoresearchCommand::Draft { contract }.into());
     }
@@ -84,11 +89,16 @@ fn persons(workflow: &Workflow, focus: Focus) -> Vec<WorkflowCommand> {
 }
 
 /// A contract whose limits are near.
-fn few() -> crate::rules::modes::autoresearch::contract::Contract {
+fn few(focus: Focus) -> crate::rules::modes::autoresearch::contract::Contract {
     let mut few = contract();
     few.runs = 2;
     few.failures = 1;
     few.rule.keep = Keep::Confirm;
+    if focus == Focus::AtOnce {
+        few.runs = 4;
+        few.parallel = 2;
+        few.rule.keep = Keep::Plain;
+    }
     few
 }
 
@@ -156,12 +166,15 @@ fn troubles() -> Vec<WorkflowOutcome> {
 }
 
 /// Returns everything that can come back for what is under way.
-fn outcomes(workflow: &Workflow, focus: Focus) -> Vec<WorkflowOutcome> {
+fn outcomes(workflow: &Workflow, focus: Focus, flying: &EffectId) -> Vec<WorkflowOutcome> {
     let mut all = match focus {
-        Focus::Deciding => Vec::new(),
+        Focus::Deciding | Focus::AtOnce => Vec::new(),
         Focus::Failing => troubles(),
     };
-    let Some(effect) = next(workflow).into_iter().next() else {
+    let mut wanted = next(workflow).into_iter();
+    let Some(effect) = wanted.find(|effect| effect.id == *flying) else {
+        let usage = Usage::default();
+        all.push(WorkflowOutcome::Cancelled { usage });
         return all;
     };
     match effect.action {
@@ -172,25 +185,29 @@ fn outcomes(workflow: &Workflow, focus: Focus) -> Vec<WorkflowOutcome> {
             };
             let mut bad = contract();
             bad.checks = None;
-            all.extend([answer(few()), answer(bad)]);
+            all.extend([answer(few(focus)), answer(bad)]);
         }
         WorkflowAction::Prepare { .. } => all.push(WorkflowOutcome::Prepared {
             branch: "b".to_owned(),
             worktree: "/wt".to_owned(),
             baseline: None,
         }),
-        WorkflowAction::Propose(_) => {
+        WorkflowAction::Propose(proposal) => {
             let exhausted = Experiment {
                 exhausted: true,
                 ..Experiment::default()
             };
-            let n = of(workflow).counters.proposals;
-            let fresh = format!("c{n}");
+            let fresh = format!("c{}", proposal.question.ordinal);
             all.push(proposed(
                 experiment("a change"),
                 Some((&fresh, &["src/a.rs"])),
             ));
             if focus == Focus::Failing {
+                return all;
+            }
+            if focus == Focus::AtOnce {
+                all.push(proposed(exhausted, None));
+                all.push(proposed(experiment("nothing"), None));
                 return all;
             }
             all.extend([
@@ -204,6 +221,25 @@ fn outcomes(workflow: &Workflow, focus: Focus) -> Vec<WorkflowOutcome> {
         WorkflowAction::Measure(wanted) => {
             let samples = usize::try_from(wanted.samples).unwrap();
             let mut found = measurements(&wanted.commit, samples, wanted.checks.is_some());
+            if focus == Focus::AtOnce {
+                let at = usize::from(of(workflow).runs.is_empty());
+                found = match found.into_iter().nth(at) {
+                    Some(only) if at == 1 => vec![only],
+                    better => better
+                        .into_iter()
+                        .chain([
+                            measured(&wanted.commit, &vec![5.0; samples]),
+                            measured(&wanted.commit, &vec![500.0; samples]),
+                        ])
+                        .map(|mut report| {
+                            if wanted.checks.is_none() {
+                                report.checks = None;
+                            }
+                            report
+                        })
+                        .collect(),
+                };
+            }
             if focus == Focus::Failing {
                 // Everything but the baseline is better.
                 let location = if of(workflow).runs.is_empty() { 2 } else { 0 };
@@ -215,6 +251,12 @@ fn outcomes(workflow: &Workflow, focus: Focus) -> Vec<WorkflowOutcome> {
                     .map(|found| WorkflowOutcome::Measured(Box::new(found))),
             );
         }
+        WorkflowAction::Reapply(wanted) => all.extend([
+            reapplied(&format!("{}-again", wanted.commit), "src/a.rs"),
+            WorkflowOutcome::Conflicted {
+                paths: vec!["src/a.rs".to_owned()],
+            },
+        ]),
         WorkflowAction::Restore(_) => all.push(restored(workflow)),
         WorkflowAction::Split(_) => all.push(split(workflow)),
         WorkflowAction::Work(_)
@@ -229,6 +271,10 @@ fn outcomes(workflow: &Workflow, focus: Focus) -> Vec<WorkflowOutcome> {
 
 fn deciding(workflow: &Workflow) -> Vec<(Actor, WorkflowCommand)> {
     commands(workflow, Focus::Deciding)
+}
+
+fn at_once(workflow: &Workflow) -> Vec<(Actor, WorkflowCommand)> {
+    commands(workflow, Focus::AtOnce)
 }
 
 fn failing(workflow: &Workflow) -> Vec<(Actor, WorkflowCommand)> {
@@ -246,7 +292,7 @@ fn commands(workflow: &Workflow, focus: Focus) -> Vec<(Actor, WorkflowCommand)> 
         all.push((engine(), WorkflowCommand::Intend { effect: effect.id }));
     }
     for effect in workflow.in_flight.keys() {
-        for outcome in outcomes(workflow, focus) {
+        for outcome in outcomes(workflow, focus, effect) {
             let outcome = Box::new(outcome);
             let effect = effect.clone();
             all.push((engine(), WorkflowCommand::Report { effect, outcome }));
@@ -273,7 +319,7 @@ fn key(workflow: &Workflow) -> String {
         .max();
     format!(
         "{:?} {:?} {:?} pending {} branch {} segment {} kept {} best {:?} runs {} failures {} \
-         measured {} refused {} ended {} flying {current} {} failed {failures:?}",
+         measured {} refused {} ended {} flying {current} {} failed {failures:?} round {:?}",
         workflow.status,
         search.phase,
         search.settling,
@@ -291,7 +337,23 @@ fn key(workflow: &Workflow) -> String {
         search.refused.len(),
         search.ended.is_some(),
         stale.min(1),
+        search.round.as_ref().map(round),
     )
+}
+
+/// Says what became of the tries of a round, each by the kind of that and how good it is.
+fn round(round: &Round) -> Vec<String> {
+    let tries = round.tries.iter().map(|found| match found {
+        Try::Gain { measured, .. } => format!("gain {:?}", measured[0].median("ops")),
+        Try::Asked {}
+        | Try::Nothing {}
+        | Try::Exhausted {}
+        | Try::AtHand { .. }
+        | Try::Decided {} => format!("{found:?}"),
+        Try::Waiting { .. } => "waiting".to_owned(),
+        Try::Overtaken { .. } => "overtaken".to_owned(),
+    });
+    tries.collect()
 }
 
 /// What must hold of every state of a search.
@@ -346,7 +408,21 @@ fn holds(workflow: &Workflow) -> Result<(), String> {
         "a crash has a metric",
     )?;
     let effects = next(workflow);
-    check(effects.len() <= 1, "two things are under way at once")?;
+    let is_proposal = |effect: &WorkflowEffect| matches!(effect.action, WorkflowAction::Propose(_));
+    check(
+        effects.len() <= 1 || effects.iter().all(is_proposal),
+        "two things are under way at once",
+    )?;
+    let at_hand = search.round.as_ref().map_or(0, |round| {
+        round
+            .of(|found| matches!(found, Try::AtHand { .. }))
+            .count()
+    });
+    check(
+        at_hand == usize::from(search.candidate.is_some() && search.round.is_some())
+            || search.settling.is_some(),
+        "a change at hand is of no try, or two are",
+    )?;
     if workflow.status == WorkflowStatus::Completed && search.gains().next().is_some() {
         let at_head = format!("git:{}", search.branch.as_ref().unwrap().head);
         let proof = |script: &str| {
@@ -385,6 +461,11 @@ fn check(title: &str, commands: fn(&Workflow) -> Vec<(Actor, WorkflowCommand)>, 
 #[test]
 fn everything_that_can_be_proposed_measured_and_wanted() {
     check("autoresearch, deciding", deciding, 200);
+}
+
+#[test]
+fn everything_that_several_agents_propose_at_once() {
+    check("autoresearch, at once", at_once, 200);
 }
 
 #[test]

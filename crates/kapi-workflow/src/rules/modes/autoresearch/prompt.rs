@@ -52,6 +52,18 @@ pub fn question(workflow: &Workflow, search: &Autoresearch, role: AutoresearchRo
     parts.join("\n\n")
 }
 
+/// Tells a researcher that others try something else from the same files at the same time.
+#[must_use]
+pub fn beside_others(prompt: &str, place: u32, n: usize) -> String {
+    let number = place.saturating_add(1);
+    format!(
+        "{prompt}\n\n# Beside you\n\nYou are agent {number} of {n} that change the same files at the same \
+         time, each in a workspace of its own; the best change is kept, and the others are applied to it \
+         where they fit. Make one small change that others would not make: the {number}. best idea that \
+         you have, or of the open ideas the {number}."
+    )
+}
+
 const fn part_of(role: AutoresearchRole) -> &'static str {
     match role {
         AutoresearchRole::Drafter => {

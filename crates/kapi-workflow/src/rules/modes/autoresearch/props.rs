@@ -1,6 +1,7 @@
 //! Random requests and outcomes: nothing panics, nothing denied changes anything, the facts alone make
 //! the state, and nothing is kept that is not strictly better.
 
+use kapi_core::id::EffectId;
 use kapi_core::usage::Usage;
 use proptest::collection::vec;
 use proptest::prelude::{any, prop_assert, prop_assert_eq, proptest};
@@ -8,12 +9,12 @@ use proptest::test_runner::Config;
 
 use crate::rules::command::WorkflowCommand;
 use crate::rules::decide::decide;
-use crate::rules::effect::{WorkflowAction, next};
+use crate::rules::effect::{WorkflowAction, WorkflowEffect, next};
 use crate::rules::event::WorkflowEvent;
 use crate::rules::evolve::evolve;
 use crate::rules::modes::autoresearch::command::AutoresearchCommand;
 use crate::rules::modes::autoresearch::fixture::{
-    Search, contract, ended, engine, experiment, measured, of, proposed, restored, split,
+    Search, contract, ended, engine, experiment, measured, of, proposed, reapplied, restored, split,
 };
 use crate::rules::modes::autoresearch::run::RunStatus;
 use crate::rules::outcome::WorkflowOutcome;
@@ -21,8 +22,9 @@ use crate::rules::scenario::{given, human};
 use crate::rules::state::Workflow;
 
 /// Returns an outcome that fits what is wanted, good or bad, or one that does not.
-fn outcome(workflow: &Workflow, pick: u8, n: usize) -> WorkflowOutcome {
-    let Some(effect) = next(workflow).into_iter().next() else {
+fn outcome(workflow: &Workflow, flying: &EffectId, pick: u8, n: usize) -> WorkflowOutcome {
+    let wanted = next(workflow).into_iter();
+    let Some(effect) = wanted.into_iter().find(|effect| effect.id == *flying) else {
         return WorkflowOutcome::Conflicted { paths: Vec::new() };
     };
     let commit = format!("c{n}");
@@ -43,6 +45,10 @@ fn outcome(workflow: &Workflow, pick: u8, n: usize) -> WorkflowOutcome {
         WorkflowAction::Propose(_) => {
             proposed(experiment("change"), Some((&commit, &["src/x.rs"])))
         }
+        WorkflowAction::Reapply(_) if pick < 60 => WorkflowOutcome::Conflicted {
+            paths: vec!["src/x.rs".to_owned()],
+        },
+        WorkflowAction::Reapply(_) => reapplied(&format!("again-{n}"), "src/x.rs"),
         WorkflowAction::Restore(_) => restored(workflow),
         WorkflowAction::Split(_) => split(workflow),
         WorkflowAction::Ask(_)
@@ -78,15 +84,27 @@ fn command(workflow: &Workflow, kind: u8, pick: u8, n: usize) -> WorkflowCommand
                 accepts_risks: true,
             }
         }
-        (_, Some(effect)) => WorkflowCommand::Report {
-            effect,
-            outcome: Box::new(outcome(workflow, pick, n)),
-        },
+        (_, Some(effect)) if kind < 200 || next(workflow).len() == workflow.in_flight.len() => {
+            WorkflowCommand::Report {
+                outcome: Box::new(outcome(workflow, &effect, pick, n)),
+                effect,
+            }
+        }
+        (_, Some(_)) => {
+            let is_begun = |effect: &WorkflowEffect| workflow.in_flight.contains_key(&effect.id);
+            let mut others = next(workflow)
+                .into_iter()
+                .filter(|effect| !is_begun(effect));
+            WorkflowCommand::Intend {
+                effect: others
+                    .next()
+                    .map_or_else(|| EffectId::new(9, "none", 9), |effect| effect.id),
+            }
+        }
         (_, None) => WorkflowCommand::Intend {
-            effect: next(workflow).first().map_or_else(
-                || kapi_core::id::EffectId::new(9, "none", 9),
-                |effect| effect.id.clone(),
-            ),
+            effect: next(workflow)
+                .first()
+                .map_or_else(|| EffectId::new(9, "none", 9), |effect| effect.id.clone()),
         },
     }
 }
@@ -94,8 +112,13 @@ fn command(workflow: &Workflow, kind: u8, pick: u8, n: usize) -> WorkflowCommand
 proptest! {
     #![proptest_config(Config::with_cases(64))]
     #[test]
-    fn facts_alone_make_the_state(steps in vec((any::<u8>(), any::<u8>()), 1..150)) {
-        let mut search = Search::at_propose();
+    fn facts_alone_make_the_state(
+        parallel in 1..4_u32,
+        steps in vec((any::<u8>(), any::<u8>()), 1..150),
+    ) {
+        let mut several = contract();
+        several.parallel = parallel;
+        let mut search = Search::measured_from(several);
         for (n, (kind, pick)) in steps.into_iter().enumerate() {
             let command = command(search.workflow(), kind, pick, n);
             let is_engines = matches!(command, WorkflowCommand::Intend { .. } | WorkflowCommand::Report { .. });

@@ -11,6 +11,7 @@ use crate::rules::handover::Spec;
 use crate::rules::modes::autoresearch::contract::{Contract, Metric};
 use crate::rules::modes::autoresearch::event::{Candidate, Ending};
 use crate::rules::modes::autoresearch::groups::Group;
+use crate::rules::modes::autoresearch::round::{Round, Try};
 use crate::rules::modes::autoresearch::run::{Idea, Run, RunStatus};
 use crate::rules::modes::autoresearch::verdict::Reference;
 
@@ -46,6 +47,9 @@ pub struct Autoresearch {
     pub candidate: Option<Box<Candidate>>,
     /// What it showed so far.
     pub measured: Vec<MeasurementReport>,
+    /// The changes that are proposed at once, where several are.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub round: Option<Round>,
     /// Where branch and worktree have to be put before anything else.
     pub settling: Option<Settling>,
     /// How often each thing was done; parts of the names of effects.
@@ -157,6 +161,31 @@ impl Autoresearch {
         Some(Reference {
             best: self.best()?.metric?,
             lines: self.baseline()?.lines,
+        })
+    }
+
+    /// Returns how many changes are proposed at once from now on.
+    #[must_use]
+    pub fn width(&self) -> u32 {
+        let Some(contract) = &self.contract else {
+            return 1;
+        };
+        let left = contract.runs.saturating_sub(self.experiments());
+        contract.parallel.min(left).max(1)
+    }
+
+    /// Returns the round under way, or the one that begins with the next answer; nothing where one
+    /// change is tried at a time.
+    #[must_use]
+    pub fn round_or_next(&self) -> Option<Round> {
+        if let Some(round) = &self.round {
+            return Some(round.clone());
+        }
+        let width = usize::try_from(self.width()).unwrap_or(1);
+        (width > 1).then(|| Round {
+            first: self.counters.proposals,
+            parent: self.head().to_owned(),
+            tries: vec![Try::Asked {}; width],
         })
     }
 

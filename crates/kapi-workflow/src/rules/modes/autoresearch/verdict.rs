@@ -141,6 +141,28 @@ pub fn baseline(contract: &Contract, measured: &MeasurementReport) -> Result<Rul
     })
 }
 
+/// Returns by which part of what it was compared with a candidate is better on the visible inputs.
+#[must_use]
+pub fn relative_gain(
+    contract: &Contract,
+    reference: &Reference,
+    all: &[MeasurementReport],
+) -> Option<f64> {
+    let reports: Vec<&MeasurementReport> = all.iter().collect();
+    let found = metric(contract, &reports)?;
+    let parents = all.iter().filter(|it| !it.held_back);
+    let parents = parents.flat_map(|it| &it.against);
+    let parents: Vec<Number> = parents
+        .filter_map(|sample| sample.value(&contract.metric.name))
+        .collect();
+    let from = median(&parents).unwrap_or(reference.best);
+    let gain = contract.metric.direction.gain(from, found);
+    Some(match from.get().abs() {
+        0.0 => gain,
+        size => gain / size,
+    })
+}
+
 /// Returns the median of the primary metric over every sample on the visible inputs.
 fn metric(contract: &Contract, all: &[&MeasurementReport]) -> Option<Number> {
     let samples = all.iter().filter(|it| !it.held_back);

@@ -5,6 +5,7 @@
 
 use kapi_core::id::EffectId;
 
+use crate::rules::modes::autoresearch::round::Try;
 use crate::rules::modes::autoresearch::state::{Autoresearch, AutoresearchPhase, Settling};
 
 /// One thing that is wanted.
@@ -18,6 +19,10 @@ pub(crate) enum Want {
     Baseline,
     /// A change to measure.
     Propose,
+    /// One of several changes that are proposed at once, by its place.
+    Try(u32),
+    /// A gain of a round, applied to what was kept of it, by its place.
+    Reapply(u32),
     /// A measurement of the candidate.
     Measure,
     /// Branch and worktree where they belong.
@@ -28,31 +33,48 @@ pub(crate) enum Want {
     Split,
 }
 
-/// Returns what is wanted now with the name of its effect: one thing at a time, so that nothing
-/// disturbs a measurement. A decision that was made is carried out before anything else.
-pub(crate) fn want(search: &Autoresearch) -> Option<(EffectId, Want)> {
+/// Returns what is wanted now, each with the name of its effect: one thing at a time, so that nothing
+/// disturbs a measurement; but proposals of a round, before any of them is measured. A decision that was
+/// made is carried out before anything else.
+pub(crate) fn wants(search: &Autoresearch) -> Vec<(EffectId, Want)> {
     let counters = &search.counters;
     let named = |stage: &str, n: u32, want: Want| {
         let turn = search.segment.saturating_add(1);
-        Some((EffectId::new(turn, stage, n.saturating_add(1)), want))
+        (EffectId::new(turn, stage, n.saturating_add(1)), want)
     };
     if let Some(settling) = search.settling {
         let stage = match settling {
             Settling::Keep => "keep",
             Settling::Restore => "restore",
         };
-        return named(stage, counters.settlements, Want::Settle(settling));
+        return vec![named(stage, counters.settlements, Want::Settle(settling))];
     }
-    match search.phase {
+    vec![match search.phase {
         AutoresearchPhase::Draft => named("drafter", counters.drafts, Want::Draft),
-        AutoresearchPhase::Approval => None,
+        AutoresearchPhase::Approval => return Vec::new(),
         AutoresearchPhase::Baseline if search.branch.is_none() => {
             named("prepare", 0, Want::Prepare)
         }
         AutoresearchPhase::Baseline => named("baseline", counters.measurements, Want::Baseline),
-        AutoresearchPhase::Propose => named("researcher", counters.proposals, Want::Propose),
+        AutoresearchPhase::Propose => {
+            let Some(round) = search.round_or_next() else {
+                return vec![named("researcher", counters.proposals, Want::Propose)];
+            };
+            let number = |place: u32| round.first.saturating_add(place);
+            let asked = round.of(|found| *found == Try::Asked {});
+            let tries: Vec<_> = asked
+                .map(|place| named("researcher", number(place), Want::Try(place)))
+                .collect();
+            if !tries.is_empty() {
+                return tries;
+            }
+            let mut overtaken = round.of(|found| matches!(found, Try::Overtaken { .. }));
+            let next = overtaken.next();
+            let wanted = next.map(|place| named("reapply", number(place), Want::Reapply(place)));
+            return wanted.into_iter().collect();
+        }
         AutoresearchPhase::Measure => named("measure", counters.measurements, Want::Measure),
         AutoresearchPhase::Verify => named("verify-head", counters.measurements, Want::VerifyHead),
         AutoresearchPhase::Split => named("split", 0, Want::Split),
-    }
+    }]
 }

@@ -25,6 +25,8 @@ const SECONDS_MAX: u32 = 86_400;
 pub const RUNS_MAX: u32 = 1_000;
 /// The most samples of one measurement.
 const SAMPLES_MAX: u32 = 50;
+/// The most agents at once.
+const PARALLEL_MAX: u32 = 16;
 /// The highest number of a processor.
 const PROCESSOR_MAX: u32 = 1_023;
 /// Words that stand where somebody meant to write something.
@@ -62,6 +64,7 @@ pub fn check(contract: &Contract) -> Result<(), String> {
     ));
     faults.extend(range("runs", contract.runs, RUNS_MAX));
     faults.extend(range("failures", contract.failures, RUNS_MAX));
+    faults.extend(range("parallel", contract.parallel, PARALLEL_MAX));
     faults.extend(range("rule.samples", contract.rule.samples, SAMPLES_MAX));
     if contract.warmups > SAMPLES_MAX {
         faults.push(format!("give warmups 0 to {SAMPLES_MAX}"));
@@ -201,7 +204,7 @@ mod tests {
     #[test]
     fn a_contract_is_whole_before_anybody_is_asked_about_it() {
         assert_eq!(check(&contract()), Ok(()));
-        let cases: [(Change, &str); 17] = [
+        let cases: [(Change, &str); 18] = [
             (|it| it.objective = " ".to_owned(), "objective"),
             (|it| it.metric.name = "a b".to_owned(), "letters, digits"),
             (|it| it.metric.unit = "a b".to_owned(), "unit of one word"),
@@ -230,6 +233,7 @@ mod tests {
                 "below the top",
             ),
             (|it| it.rule.samples = 0, "rule.samples"),
+            (|it| it.parallel = 0, "parallel 1 to 16"),
             (|it| it.warmups = 51, "warmups 0 to 50"),
             (|it| it.processors = vec![1, 1], "once at most"),
             (

@@ -9,6 +9,7 @@ use crate::rules::denied::WorkflowRule;
 use crate::rules::event::WorkflowEvent;
 use crate::rules::modes::autoresearch::decide::draft::Draft;
 use crate::rules::modes::autoresearch::decide::experiment::is_of;
+use crate::rules::modes::autoresearch::decide::round;
 use crate::rules::modes::autoresearch::event::{AutoresearchEvent, Ending};
 use crate::rules::modes::autoresearch::groups::groups;
 use crate::rules::modes::autoresearch::run::RunStatus;
@@ -44,12 +45,14 @@ pub(super) fn settled(
         tree: restored.tree.clone(),
         n_removed: restored.n_removed,
     });
+    round::pursue(draft);
     match draft.now.phase {
-        AutoresearchPhase::Propose => limit(draft),
+        AutoresearchPhase::Propose if draft.now.round.is_none() => limit(draft),
         AutoresearchPhase::Verify if draft.now.gains().next().is_none() => {
             draft.events.push(WorkflowEvent::Completed {});
         }
-        AutoresearchPhase::Draft
+        AutoresearchPhase::Propose
+        | AutoresearchPhase::Draft
         | AutoresearchPhase::Approval
         | AutoresearchPhase::Baseline
         | AutoresearchPhase::Measure

@@ -15,13 +15,15 @@ use crate::rules::modes::ModeAnswer;
 use crate::rules::modes::autoresearch::answer::{AutoresearchAnswer, Experiment};
 use crate::rules::modes::autoresearch::contract::Contract;
 use crate::rules::modes::autoresearch::decide::draft::Draft;
+use crate::rules::modes::autoresearch::decide::round;
 use crate::rules::modes::autoresearch::event::{AutoresearchEvent, Candidate, Ending};
 use crate::rules::modes::autoresearch::role::AutoresearchRole;
+use crate::rules::modes::autoresearch::round::Round;
 use crate::rules::modes::autoresearch::run::{Run, RunStatus};
 use crate::rules::modes::autoresearch::state::Autoresearch;
 use crate::rules::modes::autoresearch::verdict;
 use crate::rules::modes::autoresearch::verdict::{Inputs, Ruling, Verdict};
-use crate::rules::outcome::{ProposalReport, ProposedCommit};
+use crate::rules::outcome::ProposalReport;
 
 /// The most bytes of one text that a researcher gives.
 const SAID_BYTES_MAX: usize = 4_000;
@@ -73,30 +75,38 @@ pub(super) fn baseline(
     Ok(())
 }
 
-/// Takes a change that an agent made, says what is wrong with it, or ends the search.
-pub(super) fn proposed(draft: &mut Draft<'_>, proposed: &ProposalReport) {
-    let ModeAnswer::Autoresearch(AutoresearchAnswer::Experiment(said)) = &proposed.answer else {
-        draft.refuse(AutoresearchRole::Researcher, "an experiment was asked for");
-        return;
+/// What an agent's turn comes to.
+pub(super) enum ExperimentAnswer {
+    /// A change, with ideas that were not known.
+    Candidate {
+        candidate: Box<Candidate>,
+        ideas: Vec<String>,
+    },
+    /// Something that was not asked for.
+    Refused { why: String },
+    /// Nothing is left to try.
+    Exhausted { ideas: Vec<String> },
+}
+
+/// Reads what an agent's turn comes to.
+pub(super) fn answer(draft: &Draft<'_>, proposed: &ProposalReport) -> ExperimentAnswer {
+    let refused = |why: &str| ExperimentAnswer::Refused {
+        why: why.to_owned(),
     };
+    let ModeAnswer::Autoresearch(AutoresearchAnswer::Experiment(said)) = &proposed.answer else {
+        return refused("an experiment was asked for");
+    };
+    let ideas = new_ideas(&draft.now, &said.ideas);
     let Some(commit) = &proposed.candidate else {
         if said.exhausted {
-            note(draft, &said.ideas);
-            draft.fact(AutoresearchEvent::SearchEnded {
-                ending: Ending::Exhausted,
-            });
-        } else {
-            let why = "no file was changed: make one change, or say `exhausted`";
-            draft.refuse(AutoresearchRole::Researcher, why);
+            return ExperimentAnswer::Exhausted { ideas };
         }
-        return;
+        return refused("no file was changed: make one change, or say `exhausted`");
     };
     if let Err(why) = is_sound(said) {
-        draft.refuse(AutoresearchRole::Researcher, &why);
-        return;
+        return refused(&why);
     }
-    let ideas = new_ideas(&draft.now, &said.ideas);
-    draft.fact(AutoresearchEvent::CandidateProposed {
+    ExperimentAnswer::Candidate {
         candidate: Box::new(Candidate {
             by: proposed.by.clone(),
             hypothesis: said.hypothesis.trim().to_owned(),
@@ -107,8 +117,33 @@ pub(super) fn proposed(draft: &mut Draft<'_>, proposed: &ProposalReport) {
             changed: commit.changed.clone(),
         }),
         ideas,
-    });
-    if let Some(reason) = not_to_be_measured(draft, commit) {
+    }
+}
+
+/// Takes a change that an agent made, says what is wrong with it, or ends the search.
+pub(super) fn proposed(draft: &mut Draft<'_>, proposed: &ProposalReport) {
+    match answer(draft, proposed) {
+        ExperimentAnswer::Candidate { candidate, ideas } => {
+            draft.fact(AutoresearchEvent::CandidateProposed { candidate, ideas });
+            discard_unmeasured(draft);
+        }
+        ExperimentAnswer::Refused { why } => draft.refuse(AutoresearchRole::Researcher, &why),
+        ExperimentAnswer::Exhausted { ideas } => {
+            for text in ideas {
+                draft.fact(AutoresearchEvent::IdeaNoted { text });
+            }
+            draft.fact(AutoresearchEvent::SearchEnded {
+                ending: Ending::Exhausted,
+            });
+        }
+    }
+}
+
+/// Discards the change at hand as it is, where it may not be measured.
+pub(super) fn discard_unmeasured(draft: &mut Draft<'_>) {
+    let found = draft.now.candidate.clone();
+    let reason = found.and_then(|found| not_to_be_measured(draft, &found));
+    if let Some(reason) = reason {
         let judged = Ruling {
             status: RunStatus::Discard,
             metric: None,
@@ -143,13 +178,22 @@ pub(super) fn measured(
     });
     match verdict::candidate(&contract, &reference, &draft.now.measured) {
         Verdict::Again(_) => {}
-        Verdict::Decided(judged) => decide(draft, judged),
+        Verdict::Decided(judged) => {
+            let round = draft.now.round.as_ref();
+            let is_first = round.is_some_and(Round::is_first_measured);
+            if judged.status == RunStatus::Keep && is_first {
+                draft.fact(AutoresearchEvent::GainHeld {});
+                round::pursue(draft);
+            } else {
+                decide(draft, judged);
+            }
+        }
     }
     Ok(())
 }
 
 /// Decides about the candidate.
-fn decide(draft: &mut Draft<'_>, judged: Ruling) {
+pub(super) fn decide(draft: &mut Draft<'_>, judged: Ruling) {
     let Some(contract) = draft.now.contract.clone() else {
         return;
     };
@@ -236,7 +280,7 @@ fn others(search: &Autoresearch, primary: &str) -> Vec<Reading> {
 }
 
 /// Returns why a change is discarded as it is.
-fn not_to_be_measured(draft: &Draft<'_>, found: &ProposedCommit) -> Option<String> {
+fn not_to_be_measured(draft: &Draft<'_>, found: &Candidate) -> Option<String> {
     let search = &draft.now;
     let contract = search.contract.as_deref()?;
     if found.changed.n_more > 0 {
@@ -305,13 +349,7 @@ fn new_ideas(search: &Autoresearch, ideas: &[String]) -> Vec<String> {
     ideas.filter(is_new).take(IDEAS_MAX).collect()
 }
 
-fn note(draft: &mut Draft<'_>, ideas: &[String]) {
-    for text in new_ideas(&draft.now, ideas) {
-        draft.fact(AutoresearchEvent::IdeaNoted { text });
-    }
-}
-
-fn contract(draft: &Draft<'_>) -> Result<Box<Contract>, WorkflowRule> {
+pub(super) fn contract(draft: &Draft<'_>) -> Result<Box<Contract>, WorkflowRule> {
     let contract = draft.now.contract.clone();
     contract.ok_or_else(|| WorkflowRule::Malformed {
         rule: "measure without a contract".to_owned(),

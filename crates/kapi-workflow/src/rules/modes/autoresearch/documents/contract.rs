@@ -139,8 +139,12 @@ fn limits(workflow: &Workflow, contract: &Contract) -> String {
         )
     });
     let tokens = terms.tokens.map(|tokens| tokens.to_string());
+    let parallel = match contract.parallel {
+        1 => String::new(),
+        n => format!("\n- Agents at once, each in a workspace of its own: {n}"),
+    };
     format!(
-        "- Runs: {}\n- Discards and crashes in a row: {}\n- Time at work: {}\n- Tokens: {}\n- Money: {}",
+        "- Runs: {}\n- Discards and crashes in a row: {}\n- Time at work: {}\n- Tokens: {}\n- Money: {}{parallel}",
         contract.runs,
         contract.failures,
         limit(wall),
