@@ -16,9 +16,9 @@ use crate::output::talk;
 use crate::tool::{RepeatedTool, ToolCommand};
 
 /// Runs of each series.
-const RUNS: u32 = 1_500;
+const RUNS: u32 = 500;
 /// Runs after which a neighbour that works by turns rests, and works again.
-const TURN: u32 = 40;
+const TURN: u32 = 25;
 /// How long a neighbour works and rests together, in microseconds.
 const SLICE_US: u64 = 20_000;
 /// A neighbour's work in hundredths of all the time; more than all is its end.
