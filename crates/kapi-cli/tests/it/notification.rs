@@ -92,7 +92,7 @@ fn the_configuration_names_commands_and_a_project_may_not() {
     let env = Environment::new();
     let config = env.home().join(".config/kapi/config.toml");
     let command = told(&env, "done");
-    write(&config, &format!("[notify]\non_done = '''{command}'''\n"));
+    write(&config, format!("[notify]\non_done = '''{command}'''\n"));
     assert_eq!(env.kapi(&run(HONEST, &[])).code, 0);
     assert_eq!(heard(&env, "done").len(), 1);
     // What is typed holds over it.
