@@ -89,31 +89,36 @@ pub(super) fn propose(
         kind: &kind,
         run_id: &run_id,
     };
-    match asked.outcome(&run, end)? {
-        WorkflowOutcome::Answered { by, answer, usage } => {
-            let main = (location.world)(&effect.workflow)?;
-            let named = repository_session::ref_part(&main.location.ref_name)?;
-            let candidate = commit(&world, proposal, named, watch).and_then(|candidate| {
-                workspace::remove(&repo, &world, proposal)?;
-                Ok(candidate)
-            });
-            let candidate = candidate.map_err(|failure| EffectRefusal {
-                failure,
-                may_pass: true,
-                usage,
-            })?;
-            Ok(WorkflowOutcome::Proposed(Box::new(ProposalReport {
-                by,
-                answer: *answer,
-                candidate,
-                usage,
-            })))
-        }
-        other => {
-            workspace::remove(&repo, &world, proposal)?;
-            Ok(other)
-        }
-    }
+    let outcome = asked.outcome(&run, end)?;
+    let WorkflowOutcome::Answered { by, answer, usage } = outcome else {
+        workspace::remove(&repo, &world, proposal)?;
+        return Ok(outcome);
+    };
+    let named = named_by(location, effect)?;
+    let candidate = commit(&world, proposal, named, watch).and_then(|candidate| {
+        workspace::remove(&repo, &world, proposal)?;
+        Ok(candidate)
+    });
+    let candidate = candidate.map_err(|failure| EffectRefusal {
+        failure,
+        may_pass: true,
+        usage,
+    })?;
+    Ok(WorkflowOutcome::Proposed(Box::new(ProposalReport {
+        by,
+        answer: *answer,
+        candidate,
+        usage,
+    })))
+}
+
+/// Returns what the workflow's commits are named by.
+fn named_by(
+    location: &WorkflowEnvironment<'_>,
+    effect: &WorkflowEffect,
+) -> Result<RefPart, EffectRefusal> {
+    let main = (location.world)(&effect.workflow)?;
+    Ok(repository_session::ref_part(&main.location.ref_name)?)
 }
 
 /// Returns the turn as a goal has it.

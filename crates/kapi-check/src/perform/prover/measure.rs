@@ -228,20 +228,19 @@ fn turns<'a>(
         if !n.is_multiple_of(2) {
             pair.reverse();
         }
-        turns.extend(pair.into_iter().map(|(work, is_parent)| BenchmarkTurn {
-            work,
-            is_parent,
-            is_warmup,
-            log: log_name(n, is_parent, is_warmup),
+        let warmup = if is_warmup { "-warmup" } else { "" };
+        let number = n.saturating_add(1);
+        turns.extend(pair.into_iter().map(|(work, is_parent)| {
+            let of = if is_parent { "parent" } else { "benchmark" };
+            BenchmarkTurn {
+                work,
+                is_parent,
+                is_warmup,
+                log: format!("{of}{warmup}-{number}.log"),
+            }
         }));
     }
     turns
-}
-
-fn log_name(n: u32, is_parent: bool, is_warmup: bool) -> String {
-    let of = if is_parent { "parent" } else { "benchmark" };
-    let warmup = if is_warmup { "-warmup" } else { "" };
-    format!("{of}{warmup}-{}.log", n.saturating_add(1))
 }
 
 /// Tells whether another sample may follow.

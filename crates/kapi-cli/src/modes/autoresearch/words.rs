@@ -9,7 +9,7 @@ use kapi_core::text::agent_name;
 use kapi_core::workflow_status::WorkflowStatus;
 use kapi_workflow::rules::modes::ModeEvent;
 use kapi_workflow::rules::modes::autoresearch::event::{AutoresearchEvent, Candidate, TryAnswer};
-use kapi_workflow::rules::modes::autoresearch::run::{Run, RunStatus};
+use kapi_workflow::rules::modes::autoresearch::run::Run;
 use kapi_workflow::rules::modes::autoresearch::state::Autoresearch;
 use kapi_workflow::rules::modes::autoresearch::summary::{
     RUNS_SHOWN_MAX, shown, sparkline_of, summary_of,

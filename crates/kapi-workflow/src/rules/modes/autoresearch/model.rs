@@ -4,7 +4,7 @@
 //! States that differ in nothing a rule looks at are taken for one: numbers of runs, commits and
 //! metrics count only as far as a limit is near.
 
-use kapi_check::rules::measure::MeasurementReport;
+use kapi_check::rules::measure::{Measurement, MeasurementReport};
 use kapi_core::actor::Actor;
 use kapi_core::failure::Failure;
 use kapi_core::id::EffectId;
@@ -26,7 +26,7 @@ use crate::rules::modes::autoresearch::history::History;
 use crate::rules::modes::autoresearch::round::{Round, Try};
 use crate::rules::modes::autoresearch::run::RunStatus;
 use crate::rules::modes::autoresearch::spec::APPROVE_CONTRACT;
-use crate::rules::modes::autoresearch::state::AutoresearchPhase;
+use crate::rules::modes::autoresearch::state::{Autoresearch, AutoresearchPhase};
 use crate::rules::modes::interview::command::InterviewCommand;
 use crate::rules::outcome::{RestorationReport, WorkflowOutcome};
 use crate::rules::pending::Means;
@@ -193,63 +193,11 @@ fn outcomes(workflow: &Workflow, focus: Focus, flying: &EffectId) -> Vec<Workflo
             baseline: None,
         }),
         WorkflowAction::Propose(proposal) => {
-            let exhausted = Experiment {
-                exhausted: true,
-                ..Experiment::default()
-            };
-            let fresh = format!("c{}", proposal.question.ordinal);
-            all.push(proposed(
-                experiment("a change"),
-                Some((&fresh, &["src/a.rs"])),
-            ));
-            if focus == Focus::Failing {
-                return all;
-            }
-            if focus == Focus::AtOnce {
-                all.push(proposed(exhausted, None));
-                all.push(proposed(experiment("nothing"), None));
-                return all;
-            }
-            all.extend([
-                proposed(experiment("the base"), Some(("base", &["src/a.rs"]))),
-                proposed(experiment("a cheat"), Some((&fresh, &["bench/run.sh"]))),
-                proposed(experiment("nothing"), None),
-                proposed(Experiment::default(), Some((&fresh, &["src/a.rs"]))),
-                proposed(exhausted, None),
-            ]);
+            all.extend(proposals(&format!("c{}", proposal.question.ordinal), focus));
         }
         WorkflowAction::Measure(wanted) => {
-            let samples = usize::try_from(wanted.samples).unwrap();
-            let mut found = measurements(&wanted.commit, samples, wanted.checks.is_some());
-            if focus == Focus::AtOnce {
-                let at = usize::from(of(workflow).runs.is_empty());
-                found = match found.into_iter().nth(at) {
-                    Some(only) if at == 1 => vec![only],
-                    better => better
-                        .into_iter()
-                        .chain([
-                            measured(&wanted.commit, &vec![5.0; samples]),
-                            measured(&wanted.commit, &vec![500.0; samples]),
-                        ])
-                        .map(|mut report| {
-                            if wanted.checks.is_none() {
-                                report.checks = None;
-                            }
-                            report
-                        })
-                        .collect(),
-                };
-            }
-            if focus == Focus::Failing {
-                // Everything but the baseline is better.
-                let location = if of(workflow).runs.is_empty() { 2 } else { 0 };
-                found = vec![found.swap_remove(location)];
-            }
-            all.extend(
-                found
-                    .into_iter()
-                    .map(|found| WorkflowOutcome::Measured(Box::new(found))),
-            );
+            let found = found(workflow, &wanted, focus).into_iter();
+            all.extend(found.map(|found| WorkflowOutcome::Measured(Box::new(found))));
         }
         WorkflowAction::Reapply(wanted) => all.extend([
             reapplied(&format!("{}-again", wanted.commit), "src/a.rs"),
@@ -267,6 +215,52 @@ fn outcomes(workflow: &Workflow, focus: Focus, flying: &EffectId) -> Vec<Workflo
         }
     }
     all
+}
+
+/// Returns what an agent may propose; `fresh` is a commit that was not there before.
+fn proposals(fresh: &str, focus: Focus) -> Vec<WorkflowOutcome> {
+    let exhausted = Experiment {
+        exhausted: true,
+        ..Experiment::default()
+    };
+    let change = proposed(experiment("a change"), Some((fresh, &["src/a.rs"])));
+    let nothing = proposed(experiment("nothing"), None);
+    let exhausted = proposed(exhausted, None);
+    match focus {
+        Focus::Failing => vec![change],
+        Focus::AtOnce => vec![change, exhausted, nothing],
+        Focus::Deciding => vec![
+            change,
+            proposed(experiment("the base"), Some(("base", &["src/a.rs"]))),
+            proposed(experiment("a cheat"), Some((fresh, &["bench/run.sh"]))),
+            nothing,
+            proposed(Experiment::default(), Some((fresh, &["src/a.rs"]))),
+            exhausted,
+        ],
+    }
+}
+
+/// Returns what a measurement may find.
+fn found(workflow: &Workflow, wanted: &Measurement, focus: Focus) -> Vec<MeasurementReport> {
+    let samples = usize::try_from(wanted.samples).unwrap();
+    let mut found = measurements(&wanted.commit, samples, wanted.checks.is_some());
+    let is_baseline = of(workflow).runs.is_empty();
+    match focus {
+        Focus::Deciding => found,
+        // Everything but the baseline is better.
+        Focus::Failing => vec![found.swap_remove(if is_baseline { 2 } else { 0 })],
+        Focus::AtOnce if is_baseline => vec![found.swap_remove(1)],
+        Focus::AtOnce => {
+            let better = found.swap_remove(0);
+            let others =
+                [5.0, 500.0].map(|metric| measured(&wanted.commit, &vec![metric; samples]));
+            let mut found = [vec![better], others.to_vec()].concat();
+            if wanted.checks.is_none() {
+                found.iter_mut().for_each(|report| report.checks = None);
+            }
+            found
+        }
+    }
 }
 
 fn deciding(workflow: &Workflow) -> Vec<(Actor, WorkflowCommand)> {
@@ -356,31 +350,12 @@ fn round(round: &Round) -> Vec<String> {
     tries.collect()
 }
 
-/// What must hold of every state of a search.
-fn holds(workflow: &Workflow) -> Result<(), String> {
-    let search = of(workflow);
-    let check = |holds: bool, what: &str| holds.then_some(()).ok_or_else(|| what.to_owned());
-    let numbers = (1..).zip(&search.runs);
-    check(
-        numbers
-            .into_iter()
-            .all(|(number, run)| run.number == number),
-        "a run is counted twice or not at all",
-    )?;
-    let has_measured = !search.runs.is_empty() || search.branch.is_some();
-    let is_approved = workflow
-        .approvals
-        .iter()
-        .any(|it| it.decision == APPROVE_CONTRACT);
-    check(
-        is_approved || !has_measured,
-        "something was done without an approval",
-    )?;
-    let waits = search.phase == AutoresearchPhase::Approval && !workflow.status.is_terminal();
-    check(
-        waits == workflow.pending.is_some(),
-        "a contract without its decision, or the reverse",
-    )?;
+fn require(holds: bool, what: &str) -> Result<(), String> {
+    holds.then_some(()).ok_or_else(|| what.to_owned())
+}
+
+/// What must hold of what was kept.
+fn segments_hold(search: &Autoresearch) -> Result<(), String> {
     for segment in 0..=search.segment {
         let runs: Vec<_> = search
             .runs
@@ -390,39 +365,21 @@ fn holds(workflow: &Workflow) -> Result<(), String> {
         let kept = runs.iter().filter(|run| run.status == RunStatus::Keep);
         let metrics: Option<Vec<_>> = kept.map(|run| run.metric).collect();
         let metrics = metrics.ok_or("a run is kept without a metric")?;
-        check(
+        require(
             metrics.windows(2).all(|pair| pair[1] < pair[0]),
             "something is kept that is not strictly better",
         )?;
-        check(
+        require(
             runs.iter().skip(1).all(|run| !run.is_baseline),
             "a segment has two baselines",
         )?;
     }
-    let is_crash = |status| status == RunStatus::Crash;
-    check(
-        search
-            .runs
-            .iter()
-            .all(|run| !is_crash(run.status) || run.metric.is_none()),
-        "a crash has a metric",
-    )?;
-    let effects = next(workflow);
-    let is_proposal = |effect: &WorkflowEffect| matches!(effect.action, WorkflowAction::Propose(_));
-    check(
-        effects.len() <= 1 || effects.iter().all(is_proposal),
-        "two things are under way at once",
-    )?;
-    let at_hand = search.round.as_ref().map_or(0, |round| {
-        round
-            .of(|found| matches!(found, Try::AtHand { .. }))
-            .count()
-    });
-    check(
-        at_hand == usize::from(search.candidate.is_some() && search.round.is_some())
-            || search.settling.is_some(),
-        "a change at hand is of no try, or two are",
-    )?;
+    Ok(())
+}
+
+/// What must hold of a search that is complete.
+fn completion_holds(workflow: &Workflow) -> Result<(), String> {
+    let search = of(workflow);
     if workflow.status == WorkflowStatus::Completed && search.gains().next().is_some() {
         let at_head = format!("git:{}", search.branch.as_ref().unwrap().head);
         let proof = |script: &str| {
@@ -433,12 +390,64 @@ fn holds(workflow: &Workflow) -> Result<(), String> {
                     && found.command.as_deref() == Some(script)
             })
         };
-        check(
+        require(
             proof("sh benchmark.sh") && proof("sh checks.sh"),
             "it is complete and was not verified as it stands",
         )?;
     }
     Ok(())
+}
+
+/// What must hold of every state of a search.
+fn holds(workflow: &Workflow) -> Result<(), String> {
+    let search = of(workflow);
+    let numbers = (1..).zip(&search.runs);
+    require(
+        numbers
+            .into_iter()
+            .all(|(number, run)| run.number == number),
+        "a run is counted twice or not at all",
+    )?;
+    let has_measured = !search.runs.is_empty() || search.branch.is_some();
+    let is_approved = workflow
+        .approvals
+        .iter()
+        .any(|it| it.decision == APPROVE_CONTRACT);
+    require(
+        is_approved || !has_measured,
+        "something was done without an approval",
+    )?;
+    let waits = search.phase == AutoresearchPhase::Approval && !workflow.status.is_terminal();
+    require(
+        waits == workflow.pending.is_some(),
+        "a contract without its decision, or the reverse",
+    )?;
+    segments_hold(search)?;
+    let is_crash = |status| status == RunStatus::Crash;
+    require(
+        search
+            .runs
+            .iter()
+            .all(|run| !is_crash(run.status) || run.metric.is_none()),
+        "a crash has a metric",
+    )?;
+    let effects = next(workflow);
+    let is_proposal = |effect: &WorkflowEffect| matches!(effect.action, WorkflowAction::Propose(_));
+    require(
+        effects.len() <= 1 || effects.iter().all(is_proposal),
+        "two things are under way at once",
+    )?;
+    let at_hand = search.round.as_ref().map_or(0, |round| {
+        round
+            .of(|found| matches!(found, Try::AtHand { .. }))
+            .count()
+    });
+    require(
+        at_hand == usize::from(search.candidate.is_some() && search.round.is_some())
+            || search.settling.is_some(),
+        "a change at hand is of no try, or two are",
+    )?;
+    completion_holds(workflow)
 }
 
 fn check(title: &str, commands: fn(&Workflow) -> Vec<(Actor, WorkflowCommand)>, states: usize) {

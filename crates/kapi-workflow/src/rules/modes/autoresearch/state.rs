@@ -160,7 +160,7 @@ impl Autoresearch {
     pub fn reference(&self) -> Option<Reference> {
         Some(Reference {
             best: self.best()?.metric?,
-            lines: self.baseline()?.lines,
+            lines: self.current().find(|run| run.is_baseline)?.lines,
         })
     }
 

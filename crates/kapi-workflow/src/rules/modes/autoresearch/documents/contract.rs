@@ -82,23 +82,24 @@ fn secondary(contract: &Contract) -> String {
 
 /// Says what else holds while it is measured.
 fn conditions(contract: &Contract) -> String {
-    let mut said = String::new();
+    let mut parts = Vec::new();
     if contract.warmups > 0 {
         let n = contract.warmups;
-        said.push_str(&format!(
+        parts.push(format!(
             "Before each measurement it is run {n} times without counting. "
         ));
     }
     if !contract.processors.is_empty() {
         let numbers: Vec<String> = contract.processors.iter().map(u32::to_string).collect();
-        said.push_str(&format!("It runs on processors {}. ", numbers.join(", ")));
+        parts.push(format!("It runs on processors {}. ", numbers.join(", ")));
     }
     if !contract.counters().is_empty() {
-        said.push_str(
-            "Metrics whose names begin with `kapi.` are taken by Kapi, of the whole script. ",
+        parts.push(
+            "Metrics whose names begin with `kapi.` are taken by Kapi, of the whole script. "
+                .to_owned(),
         );
     }
-    said
+    parts.concat()
 }
 
 fn checks(contract: &Contract) -> String {

@@ -273,7 +273,7 @@ fn a_lucky_spike_is_kept_by_plain_and_by_no_strict_rule() {
     ];
     let first = measured("c", &[70.0]);
     assert_eq!(
-        judged(&contract(), 100.0, &[first.clone()]).status,
+        judged(&contract(), 100.0, std::slice::from_ref(&first)).status,
         RunStatus::Keep
     );
     let again = measured("c", &[100.0]);

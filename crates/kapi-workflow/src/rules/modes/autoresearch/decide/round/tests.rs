@@ -1,5 +1,7 @@
 //! Rounds of several changes: in which order they are measured, what is kept, what becomes of the rest.
 
+use kapi_check::rules::measure::number::Number;
+
 use crate::rules::effect::{WorkflowAction, next};
 use crate::rules::modes::autoresearch::answer::Experiment;
 use crate::rules::modes::autoresearch::contract::{Contract, Keep};
@@ -25,14 +27,8 @@ fn wanted(search: &Search) -> Vec<String> {
 /// Returns the status, metric and reason of each run but the baseline.
 fn runs(search: &Search) -> Vec<(RunStatus, Option<f64>, String)> {
     let runs = search.search().runs.iter().skip(1);
-    runs.map(|run| {
-        (
-            run.status,
-            run.metric.map(|metric| metric.get()),
-            run.reason.clone(),
-        )
-    })
-    .collect()
+    runs.map(|run| (run.status, run.metric.map(Number::get), run.reason.clone()))
+        .collect()
 }
 
 fn measure_next(search: &mut Search, commit: &str, ops: f64) {
@@ -223,5 +219,5 @@ fn the_best_by_what_was_measured_meanwhile_is_kept() {
     }
     let run = search.search().runs.last().unwrap();
     assert_eq!((run.commit.as_str(), run.status), ("a", RunStatus::Keep));
-    assert_eq!(run.parent.map(|parent| parent.get()), Some(200.0));
+    assert_eq!(run.parent.map(Number::get), Some(200.0));
 }
