@@ -27,6 +27,7 @@ use crate::config::file::Links;
 use crate::config::grant::{NETWORK_DEFAULT, NetworkTable, SandboxTable};
 use crate::config::judges::JudgeTable;
 use crate::config::kernel::{KernelConfigFiles, KernelTable};
+use crate::config::launch::LaunchTable;
 use crate::config::notify::NotifyTable;
 use crate::config::source::{Origins, SettingsText, SourcedValue, ValueSource};
 use crate::config::spend::{PriceTable, SpendConfig, SpendTable};
@@ -37,6 +38,7 @@ pub(crate) mod goal;
 pub(crate) mod grant;
 mod judges;
 pub(crate) mod kernel;
+mod launch;
 pub(crate) mod notify;
 pub(crate) mod source;
 pub(crate) mod spend;
@@ -99,13 +101,6 @@ pub(crate) struct Config {
     pub(crate) kernel: KernelConfigFiles,
     /// `[notify]`, from the person's file.
     pub(crate) notify: NotifyTable,
-}
-
-/// `[launch]`: what holds for launches.
-#[derive(Debug, Clone, Default, Deserialize)]
-#[serde(default)]
-struct LaunchTable {
-    trust: Vec<Setting<String>>,
 }
 
 /// `[status]`: how progress is shown.
@@ -292,7 +287,7 @@ pub(crate) fn load(
         config.goal = file.goal;
         config.person_goal = config.goal.clone();
         config.notify = file.notify;
-        config.trusted = trusted(&mut said.faults, file.launch.trust);
+        config.trusted = launch::trusted(&mut said.faults, file.launch);
         config.spending = SpendConfig::said(&file.spend, &file.prices, &mut said.faults);
         config.kernel.person = kernel::person(&mut said, file.kernel, home);
         let mapping = file.status.mapping;
@@ -391,21 +386,6 @@ fn word<T: for<'de> Deserialize<'de>>(name: &str, text: &str) -> Result<T, Error
     let value = serde_json::Value::String(text.to_owned());
     serde_json::from_value(value)
         .map_err(|error| Error::usage(format!("the variable {name}: {error}")))
-}
-
-/// Refuses what is no hash: a word that never fits would look like trust that was given.
-fn trusted(faults: &mut Faults, hashes: Vec<Setting<String>>) -> Vec<String> {
-    let is_hash = |text: &str| {
-        text.len() == 64 && text.bytes().all(|byte| b"0123456789abcdef".contains(&byte))
-    };
-    for odd in hashes.iter().filter(|hash| !is_hash(&hash.value)) {
-        let what = format!(
-            "{:?} is not a SHA-256 of 64 lowercase hexadecimal digits",
-            odd.value
-        );
-        faults.at(odd, what, "`kapi launch --explain` prints the line to add");
-    }
-    hashes.into_iter().map(|hash| hash.value).collect()
 }
 
 /// Reads a file, if there is one; what it says may still have faults.
