@@ -2,6 +2,8 @@
 //!
 //! Only the command line of the mode and its words; what its verbs do is shared with the other modes.
 
+mod page;
+mod phrases;
 pub(super) mod words;
 
 use kapi_core::mode::Mode;
@@ -117,7 +119,7 @@ fn asked(args: &RalphResumeArgs) -> Result<Option<RalphCommand>, Error> {
 
 /// Refuses to go on to where the branch of the plan is made, if git could not make it.
 fn check(context: &Context, found: &LocatedWorkflow<'_>) -> Result<(), Error> {
-    let ralph = words::of(&found.workflow);
+    let ralph = phrases::of(&found.workflow);
     let plan = ralph.and_then(|ralph| ralph.plan.as_ref().filter(|_| ralph.branch.is_none()));
     match plan {
         Some(plan) => branch::check(context, found, plan.branch_type),

@@ -19,6 +19,7 @@ use kapi_workflow::rules::state::Workflow;
 use maud::{Markup, html};
 
 use crate::workflow::page::drawing::Figure;
+use crate::workflow::page::text::{LINE_BYTES_MAX, cut, patch};
 
 /// What a page is made of.
 pub(crate) struct PageSource<'a> {
@@ -30,6 +31,23 @@ pub(crate) struct PageSource<'a> {
     pub(crate) diff: &'a dyn Fn(&str, &str) -> Result<Patch, String>,
     /// When the page is made, in milliseconds since the epoch.
     pub(crate) at_ms: i64,
+}
+
+impl PageSource<'_> {
+    /// Shows what differs between two commits behind a click.
+    pub(crate) fn changes(&self, base: &str, commit: &str, summary: &str) -> Markup {
+        html! {
+            details {
+                summary { (summary) }
+                @match (self.diff)(base, commit) {
+                    Ok(found) => (patch(&found.text, found.is_cut, summary)),
+                    Err(why) => p.note {
+                        "They cannot be read: failed to " (cut(&why, LINE_BYTES_MAX)) "."
+                    },
+                }
+            }
+        }
+    }
 }
 
 /// What differs between two commits.

@@ -136,6 +136,17 @@ fn assert_pages(machine: &Machine) {
             }
         }
     }
+    let page = std::fs::read_to_string(pages.join("2.html")).unwrap();
+    for words in [
+        "Changes of T-001 up to ",
+        "+hello",
+        "Holds by evidence ",
+        ">4 of 4<",
+    ] {
+        assert!(page.contains(words), "{words}");
+    }
+    let chart = env.kapi(&["status", "2", "--svg", "chart.svg"]);
+    chart.assert_error(6, &["has no chart"]);
     let goal = env.kapi(&["status", "2/T-001", "--html", "goal.html"]);
     goal.assert_error(2, &["2/T-001 is not a workflow", "`kapi status` lists"]);
 }

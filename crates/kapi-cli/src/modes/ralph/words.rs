@@ -12,18 +12,18 @@ use kapi_goal::rules::plan::task::PlanTaskId;
 use kapi_goal::rules::state::GoalStatus;
 use kapi_workflow::rules::evidence::{Weight, WorkflowEvidence};
 use kapi_workflow::rules::identity::ReviewerIdentity;
+use kapi_workflow::rules::modes::ModeEvent;
 use kapi_workflow::rules::modes::ralph::event::RalphEvent;
 use kapi_workflow::rules::modes::ralph::plan::{Consensus, RalphPlan};
-use kapi_workflow::rules::modes::ralph::review::{FindingCategory, Review};
-use kapi_workflow::rules::modes::ralph::state::{Ralph, Stand};
-use kapi_workflow::rules::modes::{Body, ModeEvent};
+use kapi_workflow::rules::modes::ralph::review::Review;
 use kapi_workflow::rules::state::Workflow;
 
 use crate::contract::short;
 use crate::event_words::first_line;
 use crate::modes::Front;
+use crate::modes::ralph::page;
+use crate::modes::ralph::phrases::{category, criterion, of, stand};
 use crate::ui::Ui;
-use crate::workflow::page::ModePage;
 
 /// What the mode says.
 pub(in crate::modes) static FRONT: Front = Front {
@@ -32,7 +32,7 @@ pub(in crate::modes) static FRONT: Front = Front {
     summary,
     details,
     live: |_| None,
-    page: |_| ModePage::default(),
+    page: page::of,
     next,
     trusted,
     waits_for: |_| None,
@@ -42,15 +42,6 @@ pub(in crate::modes) static FRONT: Front = Front {
 fn describe(event: &ModeEvent) -> Option<String> {
     if let ModeEvent::Ralph(event) = event {
         ralph(event)
-    } else {
-        None
-    }
-}
-
-/// Returns the build of a workflow.
-pub(super) const fn of(workflow: &Workflow) -> Option<&Ralph> {
-    if let Body::Ralph(ralph) = &workflow.body {
-        Some(ralph)
     } else {
         None
     }
@@ -101,16 +92,6 @@ fn summary(ui: Ui, workflow: &Workflow) {
     }
 }
 
-/// Returns a criterion's name with its text, where the plan has it.
-fn criterion(ralph: &Ralph, id: &str) -> String {
-    let plan = ralph.plan.iter();
-    let mut criteria = plan.flat_map(|plan| &plan.criteria);
-    match criteria.find(|criterion| criterion.id == id) {
-        Some(criterion) => format!("{id}: {}", first_line(&criterion.text)),
-        None => first_line(id),
-    }
-}
-
 fn evidence(ui: Ui, workflow: &Workflow, number: u32) {
     let location = usize::try_from(number.saturating_sub(1)).unwrap_or(usize::MAX);
     let Some(evidence) = workflow.evidence.get(location) else {
@@ -144,16 +125,7 @@ fn details(ui: Ui, workflow: &Workflow) {
         return;
     };
     for state in ralph.tasks.values() {
-        let stand = match &state.stand {
-            Stand::Waiting if state.base.is_some() => "at work".to_owned(),
-            Stand::Waiting => "waits".to_owned(),
-            Stand::Proved { commit } => format!("proved, {}", short(commit)),
-            Stand::Landed { head } => format!("landed, {}", short(head)),
-            Stand::Rested { status, reason } => reason.as_deref().map_or_else(
-                || format!("its goal is {status}"),
-                |reason| format!("its goal is {status}: {}", first_line(reason)),
-            ),
-        };
+        let stand = stand(state);
         let goal = state
             .goal
             .as_ref()
@@ -284,18 +256,6 @@ fn rested(
         (Some(commit), _) => format!("{task} is proved by goal {goal}: commit {}", short(commit)),
         (None, Some(reason)) => format!("{task}: goal {goal} is {status}, {}", first_line(reason)),
         (None, None) => format!("{task}: goal {goal} is {status}"),
-    }
-}
-
-/// Returns what a finding is about, in words.
-const fn category(category: FindingCategory) -> &'static str {
-    match category {
-        FindingCategory::Correctness => "correctness",
-        FindingCategory::Regression => "regression",
-        FindingCategory::MissingTest => "missing test",
-        FindingCategory::ArtifactAlignment => "deviates from the plan",
-        FindingCategory::VerificationGap => "not verified",
-        FindingCategory::Simplification => "could be simpler",
     }
 }
 

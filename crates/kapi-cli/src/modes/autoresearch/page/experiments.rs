@@ -15,7 +15,7 @@ use crate::modes::autoresearch::page::account::RunCosts;
 use crate::modes::autoresearch::page::chart::mark;
 use crate::modes::autoresearch::phrases::verdict;
 use crate::workflow::page::PageSource;
-use crate::workflow::page::text::{FACT_BYTES_MAX, LINE_BYTES_MAX, cut, patch};
+use crate::workflow::page::text::{FACT_BYTES_MAX, LINE_BYTES_MAX, cut};
 
 /// The most runs in the table, the latest.
 const RUNS_MAX: usize = 2_000;
@@ -135,27 +135,13 @@ fn changes(source: &PageSource<'_>, search: &Autoresearch, runs: &[Run]) -> BTre
     let mut parent = search.base.as_str();
     for run in &search.runs {
         if numbers.contains(&run.number) {
-            changes.insert(run.number, change(source, run, parent));
+            let files = counted(run.changed.paths.len(), "file");
+            let summary = format!("Changes of run {} in {files}", run.number);
+            changes.insert(run.number, source.changes(parent, &run.commit, &summary));
         }
         if run.status == RunStatus::Keep && !run.tree.is_empty() {
             parent = &run.commit;
         }
     }
     changes
-}
-
-fn change(source: &PageSource<'_>, run: &Run, parent: &str) -> Markup {
-    let name = format!("Changes of run {}", run.number);
-    let n_files = run.changed.paths.len();
-    html! {
-        details {
-            summary { "Changes in " (counted(n_files, "file")) }
-            @match (source.diff)(parent, &run.commit) {
-                Ok(found) => (patch(&found.text, found.is_cut, &name)),
-                Err(why) => p.note {
-                    "They cannot be read: failed to " (cut(&why, LINE_BYTES_MAX)) "."
-                },
-            }
-        }
-    }
 }
