@@ -111,7 +111,7 @@ fn task(source: &PageSource<'_>, state: &TaskState) -> Markup {
         strong { (cut(&state.task.title, LINE_BYTES_MAX)) }
         p.said { (cut(&state.task.description, FACT_BYTES_MAX)) }
         @if let Some(because) = &state.because {
-            p { "Done again: " (cut(because, FACT_BYTES_MAX)) }
+            p { "Because: " (cut(because, FACT_BYTES_MAX)) }
         }
         @if let (Some(base), Some(commit)) = (&state.base, made) {
             (source.changes(base, commit, &format!("Changes of {} up to {}", state.task.id, short(commit))))
