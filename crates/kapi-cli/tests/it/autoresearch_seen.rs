@@ -34,6 +34,11 @@ pub(crate) fn assert_seen(machine: &Machine) {
     let env = &machine.env;
     let (page, picture) = written(env, "1");
     let pictures = [picture.as_str()];
+    assert_eq!(
+        page.matches("by the rule plain").count(),
+        7,
+        "all that was measured"
+    );
     for (scheme, ground) in [
         (Scheme::Light, "rgb(255, 255, 255)"),
         (Scheme::Dark, "rgb(15, 20, 26)"),

@@ -16,7 +16,7 @@ use kapi_workflow::rules::state::Workflow;
 use maud::{Markup, html};
 
 use crate::amount;
-use crate::modes::autoresearch::page::account::RunCosts;
+use crate::modes::autoresearch::page::account::RunAccounts;
 use crate::modes::autoresearch::page::series::{primary, secondary};
 use crate::modes::autoresearch::phrases;
 use crate::workflow::page::drawing::{Figure, Size};
@@ -31,7 +31,7 @@ pub(super) fn of(source: &PageSource<'_>) -> ModePage {
     let Some(search) = phrases::of(source.workflow) else {
         return ModePage::default();
     };
-    let costs = RunCosts::of(source.log);
+    let accounts = RunAccounts::of(source.log);
     let mut page = ModePage {
         tiles: tiles(source.workflow, search),
         facts: facts(search),
@@ -42,7 +42,7 @@ pub(super) fn of(source: &PageSource<'_>) -> ModePage {
         page.sections.push(Section {
             id: "experiments",
             title: "Experiments".to_owned(),
-            body: experiments::table(source, search, &costs),
+            body: experiments::table(source, search, &accounts),
         });
     }
     page.sections.extend(beside(search));

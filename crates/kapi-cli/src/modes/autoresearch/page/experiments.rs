@@ -11,7 +11,7 @@ use kapi_workflow::rules::modes::autoresearch::summary::shown;
 use maud::{Markup, html};
 
 use crate::amount;
-use crate::modes::autoresearch::page::account::RunCosts;
+use crate::modes::autoresearch::page::account::RunAccounts;
 use crate::modes::autoresearch::page::chart::mark;
 use crate::modes::autoresearch::phrases::verdict;
 use crate::workflow::page::PageSource;
@@ -25,10 +25,14 @@ const PATCHES_MAX: usize = 200;
 const METRICS_MAX: usize = 20;
 
 /// Returns the table.
-pub(super) fn table(source: &PageSource<'_>, search: &Autoresearch, costs: &RunCosts) -> Markup {
+pub(super) fn table(
+    source: &PageSource<'_>,
+    search: &Autoresearch,
+    accounts: &RunAccounts,
+) -> Markup {
     let surplus = search.runs.len().saturating_sub(RUNS_MAX);
     let runs = search.runs.get(surplus..).unwrap_or_default();
-    let changes = changes(source, search, runs);
+    let changes = changes(source, accounts, runs);
     let baselines = search.runs.iter().filter(|run| run.is_baseline);
     let baselines = baselines.filter_map(|run| Some((run.segment, run.metric?)));
     let baselines: BTreeMap<u32, Number> = baselines.collect();
@@ -57,7 +61,7 @@ pub(super) fn table(source: &PageSource<'_>, search: &Autoresearch, costs: &RunC
                         td role="cell" { (verdict_cell(run)) }
                         td.number role="cell" data-name="Result" { (result(search, run, baselines.get(&run.segment))) }
                         td role="cell" { (tried(run, changes.get(&run.number))) }
-                        td.number role="cell" data-name="Cost" { (cost(run, costs)) }
+                        td.number role="cell" data-name="Cost" { (cost(run, accounts)) }
                     }
                 }
             }
@@ -72,6 +76,7 @@ fn verdict_cell(run: &Run) -> Markup {
             svg viewBox="0 0 16 16" aria-hidden="true" { (mark(run, [8.0, 8.0], 6.0)) }
             (verdict(run))
         }
+        @if let Some(rule) = run.rule { br; span.note { "by the rule " (rule.as_str()) } }
     }
 }
 
@@ -89,6 +94,7 @@ fn result(search: &Autoresearch, run: &Run, baseline: Option<&Number>) -> Markup
     html! {
         (shown(value)) (unit)
         @if let Some(change) = change { br; span.note { (change) } }
+        @if let Some(parent) = run.parent { br; span.note { "parent " (shown(parent)) (unit) } }
         @if run.samples.len() > 1 { br; span.note { (counted(run.samples.len(), "sample")) } }
     }
 }
@@ -112,8 +118,8 @@ fn tried(run: &Run, change: Option<&Markup>) -> Markup {
     }
 }
 
-fn cost(run: &Run, costs: &RunCosts) -> Markup {
-    let used = costs.get(run.number);
+fn cost(run: &Run, accounts: &RunAccounts) -> Markup {
+    let used = accounts.used(run.number);
     html! {
         @if let Some(used) = used {
             @if let Some(usd) = used.usd_micros { (amount::usd(usd)) br; }
@@ -125,23 +131,16 @@ fn cost(run: &Run, costs: &RunCosts) -> Markup {
 }
 
 /// Returns what runs changed, where that is shown.
-fn changes(source: &PageSource<'_>, search: &Autoresearch, runs: &[Run]) -> BTreeMap<u32, Markup> {
+fn changes(source: &PageSource<'_>, accounts: &RunAccounts, runs: &[Run]) -> BTreeMap<u32, Markup> {
     let mut wanted: Vec<&Run> = runs.iter().collect();
     wanted.retain(|run| !run.is_baseline && !run.tree.is_empty());
     wanted.sort_by_key(|run| (run.status != RunStatus::Keep, u32::MAX - run.number));
-    wanted.truncate(PATCHES_MAX);
-    let numbers: Vec<u32> = wanted.iter().map(|run| run.number).collect();
-    let mut changes = BTreeMap::new();
-    let mut parent = search.base.as_str();
-    for run in &search.runs {
-        if numbers.contains(&run.number) {
-            let files = counted(run.changed.paths.len(), "file");
-            let summary = format!("Changes of run {} in {files}", run.number);
-            changes.insert(run.number, source.changes(parent, &run.commit, &summary));
-        }
-        if run.status == RunStatus::Keep && !run.tree.is_empty() {
-            parent = &run.commit;
-        }
-    }
-    changes
+    let wanted = wanted.into_iter().take(PATCHES_MAX);
+    let changes = wanted.filter_map(|run| {
+        let files = counted(run.changed.paths.len(), "file");
+        let summary = format!("Changes of run {} in {files}", run.number);
+        let parent = accounts.parent(run.number)?;
+        Some((run.number, source.changes(parent, &run.commit, &summary)))
+    });
+    changes.collect()
 }
