@@ -14,6 +14,7 @@ use crate::environment::{Environment, write};
 use crate::program::{Output, parse};
 
 mod at_once;
+mod cheats;
 mod measuring;
 
 const RESEARCHER: &str = include_str!("../fixtures/workflows/researcher.yaml");
