@@ -8,7 +8,7 @@ use std::io;
 use rustix::io::Errno;
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
-use crate::spec::KernelCounter;
+use crate::counter::KernelCounter;
 use crate::syscall::counter;
 
 /// Returns the processors that this process may run on, by number.

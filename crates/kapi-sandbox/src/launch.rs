@@ -24,6 +24,7 @@ use rustix::net::{SendFlags, send};
 use rustix::process::Signal;
 
 use crate::callbacks::RunCallbacks;
+use crate::counter::KernelCounter;
 use crate::error::SandboxError;
 use crate::guard::Guard;
 use crate::init::ARGUMENT;
@@ -31,7 +32,7 @@ use crate::listen::listen_at;
 use crate::order::{Enclosure, LaunchOrder, LauncherWork, PayloadProgram};
 use crate::outcome::{self, SandboxRun};
 use crate::podman;
-use crate::spec::{IsolationLevel, KernelCounter, NetworkIsolation, SandboxSpec};
+use crate::spec::{IsolationLevel, NetworkIsolation, SandboxSpec};
 use crate::status::{LauncherMessage, LauncherReport, PayloadEnd, ReportError, StepFailure, pair};
 use crate::terminal::{PseudoTerminal, TerminalRelay};
 use crate::watchdog::LimitBreach;

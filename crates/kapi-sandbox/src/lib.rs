@@ -5,6 +5,7 @@
 
 pub mod benchmark;
 pub mod callbacks;
+pub mod counter;
 pub mod error;
 pub mod expose;
 pub mod init;

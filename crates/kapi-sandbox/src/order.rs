@@ -11,7 +11,8 @@ use std::path::{Path, PathBuf};
 use kapi_sys::process::Program;
 use serde::{Deserialize, Serialize};
 
-use crate::spec::{KernelCounter, MountAccess, NetworkIsolation, SandboxSpec};
+use crate::counter::KernelCounter;
+use crate::spec::{MountAccess, NetworkIsolation, SandboxSpec};
 
 /// Bytes the system treats as text: readable where they are UTF-8, exact where they are not.
 #[derive(Debug, Clone, Serialize, Deserialize)]

@@ -6,7 +6,7 @@ use std::fmt;
 
 use kapi_sys::process::{EndingProcess, FinishedProcess, ProcessEnd};
 
-use crate::spec::KernelCounter;
+use crate::counter::KernelCounter;
 
 /// A finished run.
 #[derive(Debug)]

@@ -5,8 +5,7 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use serde::{Deserialize, Serialize};
-
+use crate::counter::KernelCounter;
 use crate::podman::options::PodmanOptions;
 
 /// How much of the host a program is kept away from.
@@ -96,17 +95,6 @@ impl BenchmarkSetup {
     pub const fn is_empty(&self) -> bool {
         self.processors.is_empty() && self.counters.is_empty()
     }
-}
-
-/// Something that the kernel counts, of programs and never of itself.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub enum KernelCounter {
-    /// Instructions that the processor has retired.
-    Instructions,
-    /// Nanoseconds on a processor.
-    CpuTime,
-    /// Pages of memory that were touched first.
-    PageFaults,
 }
 
 /// A sandbox to run a program in.

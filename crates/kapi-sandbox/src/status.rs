@@ -14,7 +14,7 @@ use rustix::net::{
 };
 use serde::{Deserialize, Serialize};
 
-use crate::spec::KernelCounter;
+use crate::counter::KernelCounter;
 
 /// The largest message; a longer target is cut by [`StepFailure::new`].
 const MESSAGE_BYTES_MAX: usize = 16 * 1024;

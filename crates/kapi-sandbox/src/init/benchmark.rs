@@ -10,8 +10,8 @@ use rustix::io::Errno;
 
 use super::notify;
 use crate::benchmark;
+use crate::counter::KernelCounter;
 use crate::order::PayloadProgram;
-use crate::spec::KernelCounter;
 use crate::status::{LauncherMessage, StepFailure};
 use crate::syscall::counter;
 

@@ -7,7 +7,7 @@ use std::os::fd::{FromRawFd as _, OwnedFd};
 use rustix::io::Errno;
 
 use super::check;
-use crate::spec::KernelCounter;
+use crate::counter::KernelCounter;
 
 /// The first words of `struct perf_event_attr`, as long as its first version.
 #[repr(C)]

@@ -14,14 +14,14 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use kapi_sandbox::callbacks::RunCallbacks;
+use kapi_sandbox::counter::KernelCounter;
 use kapi_sandbox::error::SandboxError;
 use kapi_sandbox::init::{ARGUMENT, init_main};
 use kapi_sandbox::launch::{interact, run};
 use kapi_sandbox::outcome::{ExceededLimit, SandboxRun};
 use kapi_sandbox::probe::{LevelSupport, levels};
 use kapi_sandbox::spec::{
-    BenchmarkSetup, IsolationLevel, KernelCounter, Mount, MountAccess, NetworkIsolation,
-    OverlayLayer, SandboxSpec,
+    BenchmarkSetup, IsolationLevel, Mount, MountAccess, NetworkIsolation, OverlayLayer, SandboxSpec,
 };
 use kapi_sys::cancel::Cancel;
 use kapi_sys::process::{OutputLine, ProcessLimits, Program};

@@ -1,7 +1,7 @@
 //! Programs that are kept to processors and counted, as each user, in each level that can.
 
 use kapi_sandbox::benchmark::{check_counter, processors};
-use kapi_sandbox::spec::KernelCounter;
+use kapi_sandbox::counter::KernelCounter;
 
 use crate::request::{Reply, Request};
 use crate::workplace::{Workplace, as_each_user};

@@ -9,7 +9,8 @@ use std::path::PathBuf;
 use kapi_core::failure::Failure;
 use kapi_core::quote::tail;
 use kapi_run::repository_session;
-use kapi_sandbox::spec::{BenchmarkSetup, KernelCounter};
+use kapi_sandbox::counter::KernelCounter;
+use kapi_sandbox::spec::BenchmarkSetup;
 use kapi_sys::process::OutputLine;
 
 use super::checkout::{Checkout, CheckoutLine, PutBack};

@@ -3,7 +3,7 @@
 use std::fs;
 
 use kapi_sandbox::benchmark::{check_counter, processors};
-use kapi_sandbox::spec::KernelCounter;
+use kapi_sandbox::counter::KernelCounter;
 
 use super::Machine;
 use crate::environment::write;

@@ -160,6 +160,7 @@ pub(crate) fn report(
         }
         (Want::Measure, WorkflowOutcome::Measured(measured)) => {
             experiment::measured(&mut draft, measured)?;
+            round::pursue(&mut draft);
         }
         (Want::Settle(settling), WorkflowOutcome::Restored(restored)) => {
             close::settled(&mut draft, settling, restored)?;

@@ -15,7 +15,6 @@ use crate::rules::modes::ModeAnswer;
 use crate::rules::modes::autoresearch::answer::{AutoresearchAnswer, Experiment};
 use crate::rules::modes::autoresearch::contract::Contract;
 use crate::rules::modes::autoresearch::decide::draft::Draft;
-use crate::rules::modes::autoresearch::decide::round;
 use crate::rules::modes::autoresearch::event::{AutoresearchEvent, Candidate, Ending};
 use crate::rules::modes::autoresearch::role::AutoresearchRole;
 use crate::rules::modes::autoresearch::round::Round;
@@ -183,7 +182,6 @@ pub(super) fn measured(
             let is_first = round.is_some_and(Round::is_first_measured);
             if judged.status == RunStatus::Keep && is_first {
                 draft.fact(AutoresearchEvent::GainHeld {});
-                round::pursue(draft);
             } else {
                 decide(draft, judged);
             }
