@@ -147,8 +147,8 @@ impl Repository {
         let mut findings = replay.settled.clone();
         findings.extend(deviation::find(&scratch, &replay, plan)?);
         findings.extend(inner_merge::find(&scratch, plan)?);
-        findings.extend(undone::find(&scratch, plan)?);
         let changes = tally::changes(&scratch, plan)?;
+        findings.extend(undone::find(&scratch, plan, &changes)?);
         findings.extend(duplicate::find(&scratch, plan, &changes)?);
         findings.sort();
         findings.dedup();

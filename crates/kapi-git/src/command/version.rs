@@ -2,36 +2,42 @@
 //!
 //! What a version is needed for is not known here.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 use crate::command::{GIT_VERSION_MIN, Git, GitError, VERSION};
 
-/// The gits that are new enough: a process asks each of them once.
-static NEW_ENOUGH: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
+/// A major and a minor version.
+type GitVersion = (u32, u32);
+
+/// The versions of the gits that are new enough: a process asks each of them once.
+static NEW_ENOUGH: Mutex<BTreeMap<PathBuf, GitVersion>> = Mutex::new(BTreeMap::new());
 
 impl Git {
     /// Returns its major and minor version.
-    pub(crate) fn version(&self) -> Result<(u32, u32), GitError> {
-        Ok(self.asked_version()?.0)
-    }
-
-    /// Makes sure that it is new enough.
-    pub(super) fn check(&self) -> Result<(), GitError> {
+    ///
+    /// # Errors
+    /// When it is too old for anything, or fails.
+    pub(crate) fn version(&self) -> Result<GitVersion, GitError> {
         let new_enough = || NEW_ENOUGH.lock().unwrap_or_else(PoisonError::into_inner);
-        if new_enough().contains(&self.binary) {
-            return Ok(());
+        if let Some(known) = new_enough().get(&self.binary) {
+            return Ok(*known);
         }
         let (version, found) = self.asked_version()?;
         if version >= GIT_VERSION_MIN {
-            new_enough().insert(self.binary.clone());
-            return Ok(());
+            new_enough().insert(self.binary.clone(), version);
+            return Ok(version);
         }
         Err(GitError::TooOld { found })
     }
 
-    fn asked_version(&self) -> Result<((u32, u32), String), GitError> {
+    /// Makes sure that it is new enough.
+    pub(super) fn check(&self) -> Result<(), GitError> {
+        self.version().map(drop)
+    }
+
+    fn asked_version(&self) -> Result<(GitVersion, String), GitError> {
         let output = self.call(Path::new("/"), VERSION).text()?;
         let found = output.trim().trim_start_matches("git version ").to_owned();
         match version_of(&found) {

@@ -12,7 +12,9 @@ use crate::scratch::Scratch;
 pub(super) struct Changes {
     /// What each source brings, by its place.
     pub(super) sources: Vec<TracedHunks>,
-    /// What the target brought since it and each source parted.
+    /// Where each source and the target parted.
+    pub(super) parted: Vec<Option<CommitId>>,
+    /// What the target brought since then.
     pub(super) target: Vec<TracedHunks>,
     /// What the result brings to the target.
     pub(super) result: TracedHunks,
@@ -26,19 +28,21 @@ pub(super) fn changes(scratch: &Scratch<'_>, plan: &CoveragePlan<'_>) -> Result<
         }
         traced(|| scratch.call("diff-tree"), from.as_str(), to.as_str())
     };
-    let (mut sources, mut target) = (Vec::new(), Vec::new());
+    let (mut sources, mut target, mut all_parted) = (Vec::new(), Vec::new(), Vec::new());
     let repository = scratch.repository();
     for source in plan.sources {
         let range = &source.range;
         sources.push(between(&range.base, &range.commit)?);
         let parted = repository.merge_base(plan.dev, &range.commit)?;
-        target.push(match parted {
-            Some(parted) => between(&parted, plan.dev)?,
+        target.push(match &parted {
+            Some(parted) => between(parted, plan.dev)?,
             None => TracedHunks::default(),
         });
+        all_parted.push(parted);
     }
     Ok(Changes {
         sources,
+        parted: all_parted,
         target,
         result: between(plan.dev, plan.head)?,
     })

@@ -4,6 +4,7 @@
 
 use super::blame::{holds, lines_of};
 use super::conflict_block::blob;
+use super::tally::Changes;
 use super::{CoverageFinding, CoveragePlan, FindingKind};
 use crate::command::GitError;
 use crate::hunks::{Hunk, traced};
@@ -14,6 +15,7 @@ use crate::scratch::Scratch;
 pub(super) fn find(
     scratch: &Scratch<'_>,
     plan: &CoveragePlan<'_>,
+    changes: &Changes,
 ) -> Result<Vec<CoverageFinding>, GitError> {
     let between = |from: &CommitId, to: &CommitId| {
         traced(|| scratch.call("diff-tree"), from.as_str(), to.as_str())
@@ -22,14 +24,15 @@ pub(super) fn find(
     let mut findings = Vec::new();
     for (place, source) in plan.sources.iter().enumerate() {
         let base = &source.range.base;
-        let parted = repository.merge_base(plan.dev, &source.range.commit)?;
-        let Some(parted) = parted.filter(|parted| parted != base) else {
+        let parted = changes.parted.get(place).and_then(Option::as_ref);
+        let since = changes.target.get(place);
+        let (Some(parted), Some(since)) = (parted.filter(|it| *it != base), since) else {
             continue;
         };
-        if !repository.is_within(&parted, base)? {
+        if !repository.is_within(parted, base)? {
             continue;
         }
-        let (taken_in, since) = (between(base, &parted)?, between(&parted, plan.dev)?);
+        let taken_in = between(base, parted)?;
         for hunk in &taken_in.hunks {
             let is_undone = since.hunks.iter().any(|other| undoes(other, hunk));
             if is_undone && !is_in_result(scratch, plan, hunk)? {

@@ -112,10 +112,7 @@ impl Repository {
         if ended.code != 0 {
             return Ok(None);
         }
-        let text = self
-            .call("merge-base")
-            .args([one.as_str(), other.as_str()])
-            .text()?;
+        let text = String::from_utf8_lossy(&ended.stdout);
         Ok(CommitId::parse(text.trim()).ok())
     }
 }

@@ -3,6 +3,7 @@
 //! Ours is measured inside this program, and checks nothing out. By hand, planning is one `git merge-tree`
 //! for each pair, and landing one `git merge` after another in the checkout.
 
+use std::fs;
 use std::io::{BufWriter, Write as _};
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -27,7 +28,7 @@ use crate::bench::invocation::Invocation;
 use crate::bench::launcher::remove_all;
 use crate::bench::sample::Pair;
 use crate::bench::table::{ComparisonRow, ComparisonTable, Quantity};
-use crate::tool::find;
+use crate::tool::{ToolCommand, find};
 
 /// Branches that are brought together.
 const BRANCHES: usize = 10;
@@ -162,15 +163,26 @@ impl<'a> BranchedTree<'a> {
         Ok((took, placed.into_iter().map(|one| one.source).collect()))
     }
 
+    /// Merges every pair, each time into objects of its own: what is there already is not written again.
     fn plan_by_hand(&self) -> anyhow::Result<Duration> {
+        let objects = self.tree.beside.join("objects-by-hand");
+        fs::create_dir_all(&objects)?;
+        let lent = self.tree.root.join(".git/objects");
         let started = Instant::now();
         for (at, one) in self.tips.iter().enumerate() {
             for other in self.tips.iter().skip(at + 1) {
                 let words = ["merge-tree", "--write-tree", one.as_str(), other.as_str()];
-                git(self.tree, &words)?;
+                ToolCommand::new(&self.tree.root, "git", &words)
+                    .env("GIT_CONFIG_GLOBAL", "/dev/null")
+                    .env("GIT_CONFIG_NOSYSTEM", "1")
+                    .env("GIT_OBJECT_DIRECTORY", &objects)
+                    .env("GIT_ALTERNATE_OBJECT_DIRECTORIES", &lent)
+                    .read()?;
             }
         }
-        Ok(started.elapsed())
+        let took = started.elapsed();
+        remove_all(&objects)?;
+        Ok(took)
     }
 
     /// Applies the branches and traces the result; returns its tree.
