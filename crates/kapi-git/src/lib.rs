@@ -14,6 +14,7 @@ pub mod candidate;
 pub mod change;
 pub mod changed_file;
 pub mod checkout;
+pub mod combine;
 pub mod command;
 pub mod coverage;
 pub mod diff;
