@@ -5,6 +5,7 @@
 //! be performed at once. Knows no rule of a workflow, and keeps nothing but what an effect has to
 //! find again after a crash.
 
+pub mod combine;
 pub mod drive;
 pub mod task;
 pub mod terminal;
@@ -12,6 +13,7 @@ pub mod terminal;
 mod advance;
 mod answer;
 mod ask;
+
 mod land;
 mod measure;
 mod outline;
@@ -166,6 +168,7 @@ pub fn perform(
         WorkflowAction::Reapply(wanted) => reapply::reapply(location, effect, wanted, watch),
         WorkflowAction::Measure(wanted) => measure::measure(location, effect, wanted, watch),
         WorkflowAction::Restore(wanted) => restore::restore(location, effect, wanted, watch),
+        WorkflowAction::Combine(step) => combine::combine(location, effect, step, watch),
         WorkflowAction::Split(wanted) => split::split(location, effect, wanted, watch),
     };
     match result {

@@ -3,6 +3,8 @@
 //! [`next`] looks at nothing but the state. What is in flight already is part of its answer, so that
 //! after a crash the same effects are asked for under the same ids.
 
+pub mod combine;
+
 use kapi_check::rules::measure::Measurement;
 use kapi_check::rules::proof::policy::CheckPolicy;
 use kapi_core::id::{EffectId, GoalId};
@@ -14,6 +16,7 @@ use kapi_goal::rules::budget::Budget;
 use kapi_goal::rules::plan::task::PlanTaskId;
 
 use crate::rules::branch::BranchType;
+use crate::rules::effect::combine::CombineStep;
 use crate::rules::role::RoleSpec;
 use crate::rules::state::Workflow;
 
@@ -60,6 +63,8 @@ pub enum WorkflowAction {
     Restore(Box<Restoration>),
     /// Make a branch for each independent part of what is on the workflow's branch.
     Split(Box<Split>),
+    /// Take one step of bringing the work of several together.
+    Combine(Box<CombineStep>),
 }
 
 /// What an effect uses up while it is performed.
@@ -98,7 +103,8 @@ impl WorkflowAction {
             | Self::Reapply(_)
             | Self::Measure(_)
             | Self::Restore(_)
-            | Self::Split(_) => EffectResource::Nothing,
+            | Self::Split(_)
+            | Self::Combine(_) => EffectResource::Nothing,
         }
     }
 
@@ -111,7 +117,8 @@ impl WorkflowAction {
             | Self::Advance(_)
             | Self::Reapply(_)
             | Self::Measure(_)
-            | Self::Restore(_) => EffectSlots::One,
+            | Self::Restore(_)
+            | Self::Combine(_) => EffectSlots::One,
             // Each has a workspace of its own.
             Self::Propose(_)
             | Self::Ask(_)
@@ -159,6 +166,7 @@ impl WorkflowAction {
                 let head = short(&wanted.head);
                 format!("splitting {head} into independent branches")
             }
+            Self::Combine(step) => step.words(),
         }
     }
 

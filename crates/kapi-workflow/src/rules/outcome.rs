@@ -11,6 +11,7 @@ use kapi_goal::rules::state::GoalStatus;
 
 use crate::rules::branch::PartBranch;
 use crate::rules::changed::LandedPaths;
+use crate::rules::effect::combine::CombineReport;
 use crate::rules::identity::ReviewerIdentity;
 use crate::rules::modes::ModeAnswer;
 
@@ -100,6 +101,8 @@ pub enum WorkflowOutcome {
         /// The branches, without parts that came to nothing.
         branches: Vec<PartBranch>,
     },
+    /// A step of bringing the work of several together was taken.
+    Combined(Box<CombineReport>),
     /// The effect was stopped because it was no longer wanted, or its process is to end.
     Cancelled {
         /// What it used and had not reported.
@@ -167,6 +170,7 @@ impl WorkflowOutcome {
             | Self::Reapplied(_)
             | Self::Restored(_)
             | Self::Split { .. }
+            | Self::Combined(_)
             | Self::Prepared { .. }
             | Self::Rested { .. }
             | Self::Landed { .. }
@@ -189,6 +193,7 @@ impl WorkflowOutcome {
             | Self::Reapplied(_)
             | Self::Restored(_)
             | Self::Split { .. }
+            | Self::Combined(_)
             | Self::Prepared { .. }
             | Self::Rested { .. }
             | Self::Landed { .. }

@@ -191,7 +191,8 @@ pub(super) fn outcome(effect: &WorkflowEffect, workflow: &Workflow) -> Option<Wo
         | WorkflowAction::Work(_)
         | WorkflowAction::Land(_)
         | WorkflowAction::Verify(_)
-        | WorkflowAction::Advance(_) => None,
+        | WorkflowAction::Advance(_)
+        | WorkflowAction::Combine(_) => None,
     }
 }
 

@@ -210,6 +210,7 @@ fn outcomes(workflow: &Workflow, focus: Focus, flying: &EffectId) -> Vec<Workflo
         WorkflowAction::Work(_)
         | WorkflowAction::Land(_)
         | WorkflowAction::Verify(_)
+        | WorkflowAction::Combine(_)
         | WorkflowAction::Advance(_) => {
             panic!("a search asks for none")
         }

@@ -56,7 +56,8 @@ fn outcome(workflow: &Workflow, flying: &EffectId, pick: u8, n: usize) -> Workfl
         | WorkflowAction::Work(_)
         | WorkflowAction::Land(_)
         | WorkflowAction::Verify(_)
-        | WorkflowAction::Advance(_) => WorkflowOutcome::Cancelled {
+        | WorkflowAction::Advance(_)
+        | WorkflowAction::Combine(_) => WorkflowOutcome::Cancelled {
             usage: Usage::default(),
         },
     }
