@@ -123,8 +123,36 @@ pub(crate) fn run(context: &Context, wanted: &StartRequest<'_>) -> Result<Exit, 
         terms: drawn.terms,
         begin,
     };
+    let run = StartedRun {
+        first,
+        settle: &*settle,
+        watch: wanted.watch,
+        no_drive: wanted.args.no_drive,
+    };
+    begun(context, project, &new, run)
+}
+
+/// How a workflow goes on that was just started.
+pub(crate) struct StartedRun<'a> {
+    /// What is asked of it before it is driven.
+    pub(crate) first: Vec<ModeCommand>,
+    /// Settles what it asks its person.
+    pub(crate) settle: &'a Settle,
+    /// Where its workers are watched.
+    pub(crate) watch: Option<WorkerWatch>,
+    /// Whether it is only made.
+    pub(crate) no_drive: bool,
+}
+
+/// Starts it, attaches this session to it, and goes on with it.
+pub(crate) fn begun(
+    context: &Context,
+    project: Project<'_>,
+    new: &NewWorkflow,
+    run: StartedRun<'_>,
+) -> Result<Exit, Error> {
     let workflow = Workflows::of(&project)
-        .start_workflow(&context.actor, &new)
+        .start_workflow(&context.actor, new)
         .map_err(|error| Error::workflow(&error))?;
     let key = workflow.key();
     let mut found = LocatedWorkflow {
@@ -134,17 +162,17 @@ pub(crate) fn run(context: &Context, wanted: &StartRequest<'_>) -> Result<Exit, 
     };
     found.attach(context)?;
     said(context, &found);
-    for command in first {
+    for command in run.first {
         found.submit(context, &WorkflowCommand::Mode(command))?;
     }
-    if wanted.args.no_drive {
+    if run.no_drive {
         report::outcome(context.ui, &found.dir(), &found.workflow);
         return Ok(Exit::Success);
     }
     let interrupts = interrupts()?;
     let with = DriveInputs {
-        settle: &*settle,
-        watch: wanted.watch,
+        settle: run.settle,
+        watch: run.watch,
     };
     driving::go_on(context, &mut found, with, &interrupts)
 }
