@@ -1,0 +1,111 @@
+//! `merge-plan.md`: what is approved, by the hash of these bytes.
+
+use crate::rules::modes::integrate::documents::matrix;
+use crate::rules::modes::integrate::plan::MergePlan;
+use crate::rules::modes::integrate::source::Source;
+use crate::rules::modes::integrate::state::Integrate;
+use crate::rules::modes::ralph::documents::markdown::{cell, code, lines, list, quote};
+use crate::rules::report::one_line;
+use crate::rules::state::Workflow;
+
+/// Returns the document.
+pub(in crate::rules::modes::integrate) fn text(
+    workflow: &Workflow,
+    state: &Integrate,
+    plan: &MergePlan,
+) -> String {
+    let branch = code(&Integrate::branch_name(&workflow.id));
+    let verify: Vec<String> = plan.verify.iter().map(|command| code(command)).collect();
+    let left_out: Vec<String> = plan
+        .left_out
+        .iter()
+        .map(|it| format!("{}: {}", it.source, one_line(&it.why)))
+        .collect();
+    let mut parts = vec![
+        format!("# Merge plan of {}", workflow.id),
+        quote(&workflow.purpose),
+        format!(
+            "Onto `dev` at {}, by way of branch {branch}. `main` is not touched.",
+            code(&plan.target)
+        ),
+        format!("## Order\n\n{}\n\n{}", order(state, plan), one_line(&plan.rationale)),
+        format!("## Left out\n\n{}", list(&left_out)),
+        format!(
+            "## Conflicts that are foreseen\n\n{}",
+            matrix::pairs(&plan.foresight, &state.sources)
+        ),
+        format!("## The result is verified by\n\n{}", list(&verify)),
+        "Each command runs on `dev` as it is first. What fails there already, and no source is there to \
+         mend, blames nobody."
+            .to_owned(),
+        format!("## What is allowed\n\n{}", list(&leave(state))),
+    ];
+    let steps = plan
+        .steps
+        .iter()
+        .filter_map(|step| state.source(&step.source));
+    parts.extend(steps.map(|source| of_source(plan, source)));
+    format!("{}\n", parts.join("\n\n"))
+}
+
+fn order(state: &Integrate, plan: &MergePlan) -> String {
+    let mut rows = vec![
+        "| # | source | what | method | why here |".to_owned(),
+        "|---|---|---|---|---|".to_owned(),
+    ];
+    for (number, step) in (1_u32..).zip(&plan.steps) {
+        let title = state
+            .source(&step.source)
+            .map_or("", |source| &source.title);
+        rows.push(format!(
+            "| {number} | {} | {} | {} | {} |",
+            step.source,
+            cell(title),
+            step.method.as_str(),
+            cell(&step.why)
+        ));
+    }
+    rows.join("\n")
+}
+
+fn leave(state: &Integrate) -> Vec<String> {
+    let evicts = if state.leave.evicts {
+        "A source that fails is left out without asking, and the rest lands."
+    } else {
+        "A source that fails is left out only by another approval."
+    };
+    let checkout = if state.leave.brings_checkout {
+        "A checkout of `dev` that is clean is brought along."
+    } else {
+        "A `dev` that is checked out anywhere stays where it is."
+    };
+    vec![evicts.to_owned(), checkout.to_owned()]
+}
+
+fn of_source(plan: &MergePlan, source: &Source) -> String {
+    let intents: Vec<String> = source
+        .intents
+        .iter()
+        .map(|intent| format!("{}: {}", one_line(&intent.name), one_line(&intent.text)))
+        .collect();
+    let checks: Vec<String> = source.checks.iter().map(|it| code(&it.command)).collect();
+    let said = plan.clarified.iter().filter(|it| it.source == source.id);
+    let said: Vec<String> = said.map(|it| one_line(&it.text)).collect();
+    let clarified = if said.is_empty() {
+        String::new()
+    } else {
+        format!("\n\nIts person says:\n\n{}", list(&said))
+    };
+    format!(
+        "## Source {}\n\n{}\n\nBranch {} at {}, begun on {}.\n\nIntents:\n\n{}{clarified}\n\nLeft out on \
+         purpose:\n\n{}\n\nProved by:\n\n{}",
+        source.id,
+        quote(&source.title),
+        code(&source.branch),
+        code(&source.commit),
+        code(&source.base),
+        list(&intents),
+        lines(&source.excluded),
+        list(&checks)
+    )
+}
