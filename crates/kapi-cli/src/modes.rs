@@ -20,6 +20,8 @@ macro_rules! every_mode {
             Ralph in ralph;
             /// Improve a number by measured experiments
             Autoresearch in autoresearch;
+            /// Bring finished work together on dev, with proof
+            Integrate in integrate;
         }
     };
 }
@@ -27,6 +29,7 @@ macro_rules! every_mode {
 pub(crate) mod autoresearch;
 pub(crate) mod command;
 pub(crate) mod deep_interview;
+pub(crate) mod integrate;
 pub(crate) mod ralph;
 
 /// Makes of the list the way to what each mode says.

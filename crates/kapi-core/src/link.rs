@@ -29,6 +29,8 @@ pub enum WorkflowRelation {
     Context,
     /// It goes on from here: what an interview branched into.
     Successor,
+    /// Its work is brought together here.
+    Integrates,
     /// It took this one's work into the integration branch.
     IntegratedBy,
 }

@@ -20,6 +20,7 @@ const GROUPS: [(&str, &[&str]); 4] = [
             "deep-interview",
             "ralph",
             "autoresearch",
+            "integrate",
             "demo",
         ],
     ),

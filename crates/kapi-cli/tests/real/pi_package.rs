@@ -227,6 +227,7 @@ fn exactly_these_commands_are_there() {
     let expected = [
         "autoresearch",
         "deep-interview",
+        "integrate",
         "ralph",
         "status",
         "clear",

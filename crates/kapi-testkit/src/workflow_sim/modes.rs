@@ -4,6 +4,7 @@
 //! A new mode is a line here and a file beside the others.
 
 mod autoresearch;
+mod integrate;
 mod interview;
 mod ralph;
 
@@ -79,4 +80,5 @@ simulated! {
     Interview in interview;
     Ralph in ralph;
     Autoresearch in autoresearch;
+    Integrate in integrate;
 }

@@ -1,6 +1,7 @@
 //! The parts of the modes in a workflow's view, in one list: a field for each, null but for its own.
 
 pub mod autoresearch;
+pub mod integrate;
 pub mod interview;
 pub mod ralph;
 
@@ -9,6 +10,7 @@ use serde::Serialize;
 
 use crate::workflow::asked::AskedView;
 use crate::workflow::modes::autoresearch::AutoresearchView;
+use crate::workflow::modes::integrate::IntegrateView;
 use crate::workflow::modes::interview::InterviewView;
 use crate::workflow::modes::ralph::RalphView;
 
@@ -21,6 +23,8 @@ pub struct ModeParts {
     pub ralph: Option<RalphView>,
     /// The contract and the runs, of such a workflow.
     pub autoresearch: Option<AutoresearchView>,
+    /// The sources, the plan and the verdicts, of such a workflow.
+    pub integrate: Option<IntegrateView>,
 }
 
 impl ModeParts {
@@ -34,6 +38,7 @@ impl ModeParts {
             Body::Autoresearch(search) => {
                 parts.autoresearch = Some(AutoresearchView::of(search));
             }
+            Body::Integrate(state) => parts.integrate = Some(IntegrateView::of(state)),
         }
         parts
     }
@@ -46,6 +51,7 @@ pub fn asked(body: &Body) -> Option<AskedView> {
         Body::Interview(interview) => interview::asked(interview),
         Body::Ralph(_) => None,
         Body::Autoresearch(_) => None,
+        Body::Integrate(_) => None,
     }
 }
 

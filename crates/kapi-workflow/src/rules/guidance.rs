@@ -74,6 +74,12 @@ mod tests {
         check(Mode::Autoresearch, "contract", &["autoresearch-contract"]);
         check(Mode::Autoresearch, "run", &["autoresearch"]);
         check(Mode::Autoresearch, "finalize", &["autoresearch-finalize"]);
+        for phase in ["inspect", "plan", "merge", "verify", "land"] {
+            check(Mode::Integrate, phase, &["integration"]);
+        }
+        let review = ["integration-review", "code-review", "code-simplifier"];
+        check(Mode::Integrate, "review", &review);
+        check(Mode::Integrate, "consensus", &["integration-consensus"]);
     }
 
     #[test]

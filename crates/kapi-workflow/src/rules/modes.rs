@@ -4,6 +4,7 @@
 //! a log knows a mode are written out here, so that no line of a log changes with a type's name.
 
 pub mod autoresearch;
+pub mod integrate;
 pub mod interview;
 pub mod ralph;
 #[cfg(test)]
@@ -12,7 +13,6 @@ pub mod toy;
 use kapi_core::id::GoalId;
 use kapi_core::link::Link;
 use kapi_core::mode::Mode;
-use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::rules::handover::Spec;
@@ -54,6 +54,16 @@ macro_rules! every_mode {
                     carried: contract
                         as Option<Box<crate::rules::modes::autoresearch::contract::Contract>>,
                 }
+                Integrate,
+                "Governed integration: inspection, plan, approval, merge, verification, consensus.",
+                as Integrate "integrate" in integrate {
+                    state: crate::rules::modes::integrate::state::Integrate,
+                    begin: crate::rules::modes::integrate::begin::IntegrateBegin,
+                    event: crate::rules::modes::integrate::event::IntegrateEvent,
+                    command: crate::rules::modes::integrate::command::IntegrateCommand,
+                    answer: crate::rules::modes::integrate::answer::IntegrateAnswer,
+                    carried: plan as Option<Box<crate::rules::modes::integrate::plan::MergePlan>>,
+                }
                 #[cfg(test)]
                 Toy,
                 "A scale that is described, approved and carried.",
@@ -67,7 +77,6 @@ macro_rules! every_mode {
                 }
             }
             there will be {
-                Integrate;
                 #[cfg(not(test))]
                 Toy;
             }
@@ -221,7 +230,7 @@ macro_rules! parts {
                     $($(#[cfg($($cfg)*)])? Mode::$mode => {
                         <$answer>::read(role, from).map(Self::$tag)
                     })+
-                    $($(#[cfg($($not)*)])? Mode::$later => Err(D::Error::custom("this mode is not available yet")),)*
+                    $($(#[cfg($($not)*)])? Mode::$later => Err(serde::de::Error::custom("this mode is not available yet")),)*
                 }
             }
         }

@@ -142,6 +142,7 @@ mod tests {
             Command::new("kapi")
                 .subcommand(mode("deep-interview", &three))
                 .subcommand(mode("autoresearch", &three))
+                .subcommand(mode("integrate", &three))
                 .subcommand(Command::new("status"))
         };
         let root = good()

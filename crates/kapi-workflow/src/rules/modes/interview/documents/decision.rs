@@ -138,7 +138,9 @@ fn chosen(workflow: &Workflow) -> Vec<String> {
                 WorkflowRelation::Successor => {
                     Some(format!("continues in {} {}", link.mode, link.workflow))
                 }
-                WorkflowRelation::Context | WorkflowRelation::IntegratedBy => None,
+                WorkflowRelation::Context
+                | WorkflowRelation::Integrates
+                | WorkflowRelation::IntegratedBy => None,
             }),
     );
     if workflow.approvals.is_empty() {

@@ -1,0 +1,369 @@
+//! An integration in words: a line for each of its facts, the matrix, the order, what is covered and left
+//! out, and what one would trust by taking it over.
+//!
+//! Everything here stands in the workflow's own documents. Text from agents is shortened to its first line.
+
+use kapi_core::id::GoalId;
+use kapi_core::text::agent_name;
+use kapi_workflow::rules::effect::combine::Foresight;
+use kapi_workflow::rules::modes::integrate::event::IntegrateEvent;
+use kapi_workflow::rules::modes::integrate::state::{Argument, Integrate, Statement};
+use kapi_workflow::rules::modes::{Body, ModeEvent};
+use kapi_workflow::rules::state::Workflow;
+
+use crate::contract::short;
+use crate::event_words::first_line;
+use crate::modes::Front;
+use crate::ui::Ui;
+use crate::workflow::page::ModePage;
+
+/// What the mode says.
+pub(in crate::modes) static FRONT: Front = Front {
+    describe,
+    is_shown_next: |_| false,
+    summary,
+    details,
+    live: |_| None,
+    page: |_| ModePage::default(),
+    next,
+    trusted,
+    waits_for: |_| None,
+};
+
+/// Returns the integration of a workflow.
+pub(super) const fn of(workflow: &Workflow) -> Option<&Integrate> {
+    if let Body::Integrate(state) = &workflow.body {
+        Some(state)
+    } else {
+        None
+    }
+}
+
+/// Returns a fact in words; `None` for what is only bookkeeping.
+fn describe(event: &ModeEvent) -> Option<String> {
+    if let ModeEvent::Integrate(event) = event {
+        fact(event)
+    } else {
+        None
+    }
+}
+
+/// Prints the order with where each source stands, and how far it has come.
+fn summary(ui: Ui, workflow: &Workflow) {
+    let Some(state) = of(workflow) else {
+        return;
+    };
+    if let Some(branch) = &state.branch {
+        ui.line(&format!(
+            "  branch   {} at {}",
+            branch.name,
+            short(&branch.head)
+        ));
+        ui.line(&format!("  worktree {}", branch.worktree));
+    }
+    for (number, step) in (1..).zip(state.steps()) {
+        let applied = state.applied.iter().find(|it| it.source == step.source);
+        let place = applied.map_or_else(
+            || "waits".to_owned(),
+            |it| format!("on the branch as {}", short(&it.after)),
+        );
+        let method = step.method.as_str();
+        ui.line(&format!(
+            "  {number:<8} {} by {method}: {place}",
+            step.source
+        ));
+    }
+    for gone in &state.evicted {
+        ui.line(&format!(
+            "  left out {}: {}",
+            gone.source,
+            first_line(&gone.why)
+        ));
+    }
+    if let Some(coverage) = &state.coverage {
+        ui.line(&format!(
+            "  coverage {} of {} hunks are traced to a source, {} findings",
+            coverage.n_traced,
+            coverage.n_hunks,
+            coverage.findings.len()
+        ));
+    }
+    if let Some(landed) = &state.landed {
+        ui.line(&format!(
+            "  dev      moved from {} to {}",
+            short(&landed.from),
+            short(&landed.to)
+        ));
+        if let Some(brought) = &landed.brought {
+            ui.line(&format!("  checkout {brought} shows it"));
+        }
+    }
+}
+
+/// Prints the matrix of conflicts, what is covered of each source, and what was said.
+fn details(ui: Ui, workflow: &Workflow) {
+    let Some(state) = of(workflow) else {
+        return;
+    };
+    if let Some(foresight) = &state.foresight {
+        for line in matrix(foresight) {
+            ui.line(&format!("  {line}"));
+        }
+    }
+    for settled in &state.resolutions {
+        let choice = first_line(&settled.said.choice);
+        ui.line(&format!("  resolved {}: {choice}", settled.source));
+    }
+    for covered in state.coverage.iter().flat_map(|it| &it.sources) {
+        let (there, all) = (covered.n_there, covered.n_hunks);
+        ui.line(&format!(
+            "  {} {there} of {all} hunks are in the result",
+            covered.source
+        ));
+    }
+    for (number, found) in state.findings() {
+        let (kind, path, line) = (found.kind.as_str(), &found.path, found.line);
+        ui.line(&format!(
+            "  finding {number}: {kind}, {path} line {line}: {}",
+            first_line(&found.what)
+        ));
+    }
+    for statement in &state.statements {
+        ui.line(&format!("  {}", said(statement)));
+    }
+}
+
+/// Returns which pairs fit, as columns: a number is how many paths do not.
+fn matrix(foresight: &Foresight) -> Vec<String> {
+    let ids: Vec<Option<&GoalId>> = std::iter::once(None)
+        .chain(foresight.order.iter().map(|it| Some(&it.source)))
+        .collect();
+    let name = |id: &Option<&GoalId>| {
+        id.map_or_else(|| "dev".to_owned(), |id| format!("{:03}", id.index()))
+    };
+    let heads: Vec<String> = ids.iter().map(|id| format!("{:>4}", name(id))).collect();
+    let mut lines = vec![format!("conflicts    {}", heads.concat())];
+    for one in &ids {
+        let cells = ids.iter().map(|other| {
+            let clash = foresight.clashes.iter().find(|it| {
+                let (a, b) = (it.one.as_ref(), Some(&it.other));
+                (a == *one && b == *other) || (a == *other && b == *one)
+            });
+            let text = match clash {
+                _ if one == other => ".".to_owned(),
+                Some(clash) => clash.paths.len().to_string(),
+                None => "-".to_owned(),
+            };
+            format!("{text:>4}")
+        });
+        lines.push(format!(
+            "         {} {}",
+            name(one),
+            cells.collect::<String>()
+        ));
+    }
+    lines
+}
+
+/// Returns how the result is looked at, and the line that puts dev back.
+fn next(workflow: &Workflow) -> Vec<String> {
+    let Some(landed) = of(workflow).and_then(|state| state.landed.as_ref()) else {
+        return Vec::new();
+    };
+    vec![
+        format!("git log --oneline {}..dev", short(&landed.from)),
+        format!(
+            "git update-ref refs/heads/dev {} {}",
+            landed.from, landed.to
+        ),
+    ]
+}
+
+/// Returns what going on with it would carry out or rest on.
+fn trusted(workflow: &Workflow) -> Vec<(&'static str, String)> {
+    let Some(state) = of(workflow) else {
+        return Vec::new();
+    };
+    let mut lines = vec![("dev", state.target.clone())];
+    let sources = state.sources.iter();
+    lines.extend(sources.map(|it| {
+        (
+            "source",
+            format!("{}: {} at {}", it.id, it.branch, it.commit),
+        )
+    }));
+    if let Some(branch) = &state.branch {
+        lines.push(("branch", format!("{} at {}", branch.name, branch.head)));
+    }
+    let plan = state.plan.iter().flat_map(|plan| &plan.verify);
+    lines.extend(plan.map(|command| ("runs", command.clone())));
+    if state.leave.evicts {
+        lines.push(("allows", "leaving out a source that fails".to_owned()));
+    }
+    if state.leave.brings_checkout {
+        lines.push((
+            "allows",
+            "bringing a clean checkout of dev along".to_owned(),
+        ));
+    }
+    lines
+}
+
+fn fact(event: &IntegrateEvent) -> Option<String> {
+    planned(event)
+        .or_else(|| merged(event))
+        .or_else(|| verified(event))
+        .or_else(|| decided(event))
+}
+
+fn names(ids: &[GoalId]) -> String {
+    let names: Vec<String> = ids.iter().map(GoalId::to_string).collect();
+    names.join(" and ")
+}
+
+fn planned(event: &IntegrateEvent) -> Option<String> {
+    if let IntegrateEvent::SourcesInspected { foresight } = event {
+        let (sources, pairs) = (foresight.order.len(), foresight.clashes.len());
+        Some(format!(
+            "{sources} sources were compared; {pairs} pairs do not fit"
+        ))
+    } else if let IntegrateEvent::SourcesUnfit { reasons } = event {
+        Some(format!("not as it was: {}", reasons.join("; ")))
+    } else if let IntegrateEvent::Clarified { source, text } = event {
+        Some(format!("{source} is meant for: {}", first_line(text)))
+    } else if let IntegrateEvent::PlanDrafted { by, plan } = event {
+        let who = by
+            .as_ref()
+            .map_or_else(|| "Kapi".to_owned(), |by| agent_name(&by.agent));
+        let order: Vec<String> = plan.steps.iter().map(|it| it.source.to_string()).collect();
+        Some(format!(
+            "{who} proposes a merge plan: {}",
+            order.join(", then ")
+        ))
+    } else if let IntegrateEvent::PlanReopened { reason } = event {
+        let why = reason.as_deref().unwrap_or("as things are now");
+        Some(format!("it is planned anew: {}", first_line(why)))
+    } else if let IntegrateEvent::BranchPrepared {
+        branch, worktree, ..
+    } = event
+    {
+        Some(format!("branch {branch}, worktree {worktree}"))
+    } else if let IntegrateEvent::BaselineRecorded { report } = event {
+        let failing = report.runs.iter().filter(|run| !run.passed()).count();
+        let all = report.runs.len();
+        Some(format!("{failing} of {all} commands fail on dev as it is"))
+    } else {
+        None
+    }
+}
+
+fn merged(event: &IntegrateEvent) -> Option<String> {
+    if let IntegrateEvent::SourceApplied {
+        source,
+        after,
+        by_rule,
+        ..
+    } = event
+    {
+        let rules = if by_rule.is_empty() {
+            String::new()
+        } else {
+            format!("; settled by rule: {}", by_rule.join(", "))
+        };
+        Some(format!(
+            "{source} is on the branch as {}{rules}",
+            short(after)
+        ))
+    } else if let IntegrateEvent::SourceConflicted { source, paths, .. } = event {
+        let paths: Vec<&str> = paths.iter().map(|it| it.path.as_str()).collect();
+        Some(format!("{source} does not fit in {}", paths.join(", ")))
+    } else if let IntegrateEvent::ResolutionProposed {
+        source, by, said, ..
+    } = event
+    {
+        let (agent, choice) = (agent_name(&by.agent), first_line(&said.choice));
+        Some(format!(
+            "{agent} resolves the conflict of {source}: {choice}"
+        ))
+    } else if let IntegrateEvent::ConflictResolved { source, after, .. } = event {
+        let after = short(after);
+        Some(format!(
+            "{source} is on the branch as {after}, its conflict resolved"
+        ))
+    } else if let IntegrateEvent::ResolutionDiscarded { source, .. } = event {
+        let why = "the checks fail with it";
+        Some(format!("the conflict of {source} is resolved again: {why}"))
+    } else if let IntegrateEvent::SourceEvicted { eviction } = event {
+        let why = first_line(&eviction.why);
+        Some(format!("{} is left out: {why}", eviction.source))
+    } else {
+        None
+    }
+}
+
+fn verified(event: &IntegrateEvent) -> Option<String> {
+    if let IntegrateEvent::HeadVerified { report, holds } = event {
+        let word = if *holds { "holds" } else { "does not hold" };
+        Some(format!("the result {word} at {}", short(&report.commit)))
+    } else if let IntegrateEvent::TrialMade { sources, commit } = event {
+        let word = if commit.is_some() {
+            "are tried"
+        } else {
+            "do not fit"
+        };
+        Some(format!("{} {word} without the others", names(sources)))
+    } else if let IntegrateEvent::CulpritsFound { sources, evidence } = event {
+        let how = first_line(evidence);
+        Some(format!("it fails with {}: {how}", names(sources)))
+    } else if let IntegrateEvent::CoverageCounted { coverage } = event {
+        let (traced, hunks) = (coverage.n_traced, coverage.n_hunks);
+        let findings = coverage.findings.len();
+        Some(format!(
+            "{traced} of {hunks} hunks are traced to a source, {findings} findings"
+        ))
+    } else {
+        None
+    }
+}
+
+fn decided(event: &IntegrateEvent) -> Option<String> {
+    if let IntegrateEvent::Reviewed { review } = event {
+        let (agent, n) = (agent_name(&review.by.agent), review.findings.problems.len());
+        Some(format!("review by {agent}: {n} problems"))
+    } else if let IntegrateEvent::ConsensusSaid { statement } = event {
+        Some(said(statement))
+    } else if let IntegrateEvent::Returned { cause, why, .. } = event {
+        Some(format!("back to {}: {}", cause.leads_to(), first_line(why)))
+    } else if let IntegrateEvent::AnswerRefused { role, why } = event {
+        Some(format!("the {role} is asked again: {}", first_line(why)))
+    } else if let IntegrateEvent::TargetMoved { expected, found } = event {
+        let found = found.as_ref().map_or("nothing", |found| short(found));
+        let expected = short(expected);
+        Some(format!(
+            "dev was moved by somebody else, from {expected} to {found}"
+        ))
+    } else if let IntegrateEvent::TargetAdvanced { from, to, .. } = event {
+        Some(format!("dev moved from {} to {}", short(from), short(to)))
+    } else if let IntegrateEvent::SourcesMarked {} = event {
+        Some("the sources are integrated".to_owned())
+    } else {
+        // What is only bookkeeping: a worktree put back, a trial whose culprits are named later.
+        None
+    }
+}
+
+fn said(statement: &Statement) -> String {
+    let agent = agent_name(&statement.by.agent);
+    match &statement.said {
+        Argument::Thesis(said) => format!("thesis by {agent}: {}", first_line(&said.defence)),
+        Argument::Antithesis(said) => format!(
+            "antithesis by {agent}, {} objections: {}",
+            said.objections.len(),
+            first_line(&said.strongest)
+        ),
+        Argument::Synthesis(said) => {
+            let word = said.verdict.as_str();
+            format!("synthesis by {agent}: {word}: {}", first_line(&said.why))
+        }
+    }
+}
