@@ -41,6 +41,7 @@ mod goal_words;
 mod hooks;
 mod images;
 mod impossible;
+mod integrate;
 mod integrity;
 mod interactive;
 mod isolation;
