@@ -149,3 +149,93 @@ fn has_all(holds: &[FileText], text: impl Fn(&str) -> Option<String>) -> bool {
         found.is_some_and(|found| found.contains(&it.text))
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use kapi_git::id::CommitId;
+    use kapi_workflow::rules::batch::bisection::Culprits;
+
+    use super::{FileText, FindingKind, Score, Truth, WrongResult, of_pipeline, of_rival};
+    use crate::corpora::integration::pipeline::PipelineResult;
+    use crate::corpora::integration::rivals::RivalResult;
+
+    fn landed() -> PipelineResult {
+        PipelineResult {
+            landed: CommitId::parse(&"a".repeat(40)).ok(),
+            ..PipelineResult::default()
+        }
+    }
+
+    fn culprits(source: usize, with: &[usize]) -> Culprits {
+        Culprits {
+            source,
+            with: with.iter().copied().collect(),
+            shown_by: BTreeSet::new(),
+            checks: BTreeSet::new(),
+        }
+    }
+
+    fn truths() -> [Truth; 4] {
+        let path = "a".to_owned();
+        [
+            Truth::Conflict { path: path.clone() },
+            Truth::Culprits {
+                sources: vec![0, 2],
+            },
+            Truth::Wrong(WrongResult {
+                kinds: &[FindingKind::Missed],
+                path: path.clone(),
+                texts: vec!["lost".to_owned()],
+            }),
+            Truth::Markers { path },
+        ]
+    }
+
+    #[test]
+    fn what_lands_in_spite_of_a_fault_is_wrong_and_a_stop_without_its_name_is_no_finding() {
+        for truth in truths() {
+            let judged = |result: &PipelineResult| of_pipeline(&truth, result, |_| None);
+            assert_eq!(judged(&landed()), Score::WrongSilently, "{truth:?}");
+            assert_eq!(
+                judged(&PipelineResult::default()),
+                Score::Stopped,
+                "{truth:?}"
+            );
+            assert_eq!(of_rival(&truth, &RivalResult::Stopped), Score::Stopped);
+        }
+    }
+
+    #[test]
+    fn culprits_are_named_where_they_are_those_and_the_rest_lands() {
+        let [_, truth, ..] = truths();
+        let judged = |culprits: Vec<Culprits>| {
+            let result = PipelineResult {
+                culprits,
+                ..landed()
+            };
+            of_pipeline(&truth, &result, |_| None)
+        };
+        assert_eq!(judged(vec![culprits(2, &[0])]), Score::Named);
+        assert_eq!(judged(vec![culprits(2, &[1])]), Score::WrongSilently);
+        assert_eq!(judged(vec![culprits(2, &[])]), Score::WrongSilently);
+    }
+
+    #[test]
+    fn what_is_clean_must_land_whole() {
+        let truth = Truth::Clean {
+            holds: vec![FileText {
+                path: "a".to_owned(),
+                text: "there".to_owned(),
+            }],
+        };
+        let with = |text: &str| of_pipeline(&truth, &landed(), |_| Some(text.to_owned()));
+        assert_eq!(with("all is there"), Score::Right);
+        assert_eq!(with("nothing is"), Score::WrongSilently);
+        let stopped = of_pipeline(&truth, &PipelineResult::default(), |_| None);
+        assert_eq!(stopped, Score::StoppedForNothing);
+        let rival = of_rival(&truth, &RivalResult::Stopped);
+        assert_eq!(rival, Score::StoppedForNothing);
+    }
+}
