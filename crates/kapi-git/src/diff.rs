@@ -262,7 +262,7 @@ impl Repository {
 
     /// Returns every path that differs between two trees, with what it was and what it is.
     pub(crate) fn raw_versions(&self, from: &str, to: &str) -> Result<Vec<RawChange>, GitError> {
-        versions(self.call("diff-tree"), [from, to])
+        raw(self.call("diff-tree"), from, to, &[])
     }
 
     fn raw_changes(
@@ -294,15 +294,6 @@ pub(crate) fn entries_of(
     Ok(found.into_iter().map(|change| change.entry).collect())
 }
 
-/// Returns every path that differs between two trees, by a call of `diff-tree` that sees them.
-pub(crate) fn versions(
-    diff_tree: GitCall<'_>,
-    trees: [&str; 2],
-) -> Result<Vec<RawChange>, GitError> {
-    let [from, to] = trees;
-    raw(diff_tree, from, to, &[])
-}
-
 /// Returns the empty tree: compared with it every file is new, and unlike `ls-tree` a comparison knows
 /// patterns.
 pub(crate) const fn nothing(format: ObjectFormat) -> &'static str {
@@ -329,25 +320,41 @@ fn raw(
         let [old_mode, mode, old_object, object, letter] = marks[..] else {
             return Err(unexpected());
         };
-        let kind = match letter {
-            "A" => ChangeKind::Added,
-            "D" => ChangeKind::Deleted,
-            "T" => ChangeKind::Type,
-            _ if old_object == object && old_mode != mode => ChangeKind::Mode,
-            _ => ChangeKind::Modified,
-        };
-        found.push(RawChange {
-            entry: TreeFile {
-                mode: mode.to_owned(),
-                object: object.to_owned(),
-                path: path_of(name),
-            },
-            kind,
-            mode_before: old_mode.to_owned(),
-            object_before: old_object.to_owned(),
-        });
+        found.push(raw_change(
+            [old_mode, mode],
+            [old_object, object],
+            letter,
+            path_of(name),
+        ));
     }
     Ok(found)
+}
+
+/// Returns a changed path of what git says of it: its modes and objects before and after, and a letter.
+pub(crate) fn raw_change(
+    modes: [&str; 2],
+    objects: [&str; 2],
+    letter: &str,
+    path: PathBuf,
+) -> RawChange {
+    let ([mode_before, mode], [object_before, object]) = (modes, objects);
+    let kind = match letter {
+        "A" => ChangeKind::Added,
+        "D" => ChangeKind::Deleted,
+        "T" => ChangeKind::Type,
+        _ if object_before == object && mode_before != mode => ChangeKind::Mode,
+        _ => ChangeKind::Modified,
+    };
+    RawChange {
+        entry: TreeFile {
+            mode: mode.to_owned(),
+            object: object.to_owned(),
+            path,
+        },
+        kind,
+        mode_before: mode_before.to_owned(),
+        object_before: object_before.to_owned(),
+    }
 }
 
 /// Reads a number of lines; a binary file has a dash in its place.

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 
 use crate::change::RawChange;
 use crate::command::{GitCall, GitError};
-use crate::diff::{PLAIN, unexpected, versions};
+use crate::diff::{PLAIN, raw_change, unexpected};
 use crate::id::CommitId;
 use crate::repository::{Repository, path_of};
 
@@ -51,40 +51,41 @@ impl Repository {
     /// # Errors
     /// When git fails, or the whole of the change is more than git's output may be.
     pub fn hunks(&self, base: &CommitId, commit: &CommitId) -> Result<Vec<Hunk>, GitError> {
-        let diff_tree = || self.call("diff-tree");
+        let diff_tree = self.call("diff-tree");
         let traced = between(diff_tree, "--no-renames", [base.as_str(), commit.as_str()]);
         traced.map(|traced| traced.hunks)
     }
 }
 
 /// Returns every hunk between two trees, with renames as git detects them.
-pub(crate) fn traced<'a>(
-    diff_tree: impl Fn() -> GitCall<'a>,
+pub(crate) fn traced(
+    diff_tree: GitCall<'_>,
     from: &str,
     to: &str,
 ) -> Result<TracedHunks, GitError> {
     between(diff_tree, "--find-renames", [from, to])
 }
 
-fn between<'a>(
-    diff_tree: impl Fn() -> GitCall<'a>,
+fn between(
+    diff_tree: GitCall<'_>,
     renames: &str,
     trees: [&str; 2],
 ) -> Result<TracedHunks, GitError> {
-    let text = diff_tree()
-        .args(["-r", "-p", renames, "-l1000", "--unified=0", "--full-index"])
+    let text = diff_tree
+        .args(["-r", "-p", "--raw", "--no-abbrev", renames, "-l1000"])
+        .args(["--unified=0", "--full-index"])
         .args(["--no-color", "--src-prefix=a/", "--dst-prefix=b/"])
         .args(PLAIN)
         .args(trees)
         .bytes()?;
-    let mut traced = read(&text).ok_or_else(unexpected)?;
+    let (mut traced, versions) = read(&text).ok_or_else(unexpected)?;
     let with_lines: BTreeSet<PathBuf> = traced.hunks.iter().map(|hunk| hunk.path.clone()).collect();
     let moved: BTreeSet<PathBuf> = traced
         .renames
         .iter()
         .flat_map(|(to, from)| [to.clone(), from.clone()])
         .collect();
-    for change in versions(diff_tree(), trees)? {
+    for change in versions {
         if !moved.contains(&change.entry.path) {
             let has_lines = with_lines.contains(&change.entry.path);
             traced.hunks.extend(whole_file(change, has_lines));
@@ -124,9 +125,17 @@ fn whole_file(change: RawChange, has_lines: bool) -> Option<Hunk> {
     })
 }
 
-/// Reads a patch without context; `None` where it is none.
-fn read(text: &[u8]) -> Option<TracedHunks> {
+/// Reads the list of changed paths and the patch without context; `None` where they are none.
+fn read(text: &[u8]) -> Option<(TracedHunks, Vec<RawChange>)> {
     let mut lines = text.split_inclusive(|&b| b == b'\n').peekable();
+    let mut versions = Vec::new();
+    while let Some(line) = lines.next_if(|line| line.starts_with(b":")) {
+        let line = ChangeLine::read(line)?;
+        // Of what moved, the patch tells.
+        if !line.letter.starts_with('R') {
+            versions.push(line.change()?);
+        }
+    }
     let (mut traced, mut path, mut moved) = (TracedHunks::default(), None, None);
     while let Some(line) = lines.next() {
         if line.starts_with(b"diff --git ") {
@@ -149,7 +158,38 @@ fn read(text: &[u8]) -> Option<TracedHunks> {
             });
         }
     }
-    Some(traced)
+    Some((traced, versions))
+}
+
+/// A line of the list of changed paths.
+struct ChangeLine<'a> {
+    modes: [&'a str; 2],
+    objects: [&'a str; 2],
+    letter: &'a str,
+    name: &'a [u8],
+}
+
+impl<'a> ChangeLine<'a> {
+    fn read(line: &'a [u8]) -> Option<Self> {
+        let line = line.strip_prefix(b":")?.strip_suffix(b"\n")?;
+        let at = line.iter().position(|&b| b == b'\t')?;
+        let (marks, name) = line.split_at(at);
+        let marks: Vec<&str> = str::from_utf8(marks).ok()?.split(' ').collect();
+        let [mode_before, mode, object_before, object, letter] = marks[..] else {
+            return None;
+        };
+        Some(Self {
+            modes: [mode_before, mode],
+            objects: [object_before, object],
+            letter,
+            name: name.get(1..)?,
+        })
+    }
+
+    fn change(&self) -> Option<RawChange> {
+        let path = path_of(&unquoted(self.name)?);
+        Some(raw_change(self.modes, self.objects, self.letter, path))
+    }
 }
 
 /// Takes the next `n` lines, which begin with `sign`, without it. A last line without an end is

@@ -67,9 +67,10 @@ pub(super) fn settled(
     meeting: &Meeting<'_>,
     conflict: &MergeConflict,
 ) -> Result<(TreeId, Vec<CoverageFinding>), GitError> {
-    let diff_tree = || scratch.call("diff-tree");
+    let diff_tree = scratch.call("diff-tree");
     let made = traced(diff_tree, conflict.tree.as_str(), meeting.after.as_str())?;
     let there = files(scratch, meeting.after, &paths_of(conflict))?;
+    let ours = ours_by_object(scratch, meeting)?;
     let (mut edits, mut findings) = (Vec::new(), Vec::new());
     for one in &conflict.paths {
         let has_lines = matches!(
@@ -87,7 +88,9 @@ pub(super) fn settled(
                     .filter(|hunk| hunk.path == one.path && !hunk.is_whole_file())
                     .collect();
                 let text = replaced(&lines_of(&marked), &blocks, &hunks);
-                findings.extend(lost_lines(one, meeting, &blocks, &text));
+                let place = one.ours.as_ref().and_then(|side| ours.get(&side.object));
+                let place = place.unwrap_or(&one.path);
+                findings.extend(lost_lines(one, meeting, place, &blocks, &text));
                 let mode = FileMode::of(&now.mode).unwrap_or(FileMode::Plain);
                 let file = scratch.stored(&one.path, mode, &text.lines.concat())?;
                 edits.push(TreeEdit::File(file));
@@ -103,6 +106,18 @@ pub(super) fn settled(
     }
     let tree = scratch.edited(conflict.tree.as_str(), &edits)?;
     Ok((tree, findings))
+}
+
+/// Returns where on our side the files are that the steps changed, by their contents: what comes may have
+/// moved them, and git then tells the new place for all sides.
+fn ours_by_object(
+    scratch: &Scratch<'_>,
+    meeting: &Meeting<'_>,
+) -> Result<BTreeMap<String, PathBuf>, GitError> {
+    let hunks = meeting.steps.iter().flat_map(|step| &step.hunks);
+    let changed: BTreeSet<PathBuf> = hunks.map(|hunk| hunk.path.clone()).collect();
+    let files = files(scratch, meeting.ours, &changed)?.into_iter();
+    Ok(files.map(|(path, file)| (file.object, path)).collect())
 }
 
 fn paths_of(conflict: &MergeConflict) -> BTreeSet<PathBuf> {
@@ -123,6 +138,9 @@ fn files(
     commit: &CommitId,
     paths: &BTreeSet<PathBuf>,
 ) -> Result<BTreeMap<PathBuf, TreeFile>, GitError> {
+    if paths.is_empty() {
+        return Ok(BTreeMap::new());
+    }
     let spec = |path: &PathBuf| {
         let mut spec = OsString::from(":(top,literal)");
         spec.push(path);
@@ -287,13 +305,14 @@ fn without(lines: &[Vec<u8>], others: &[Vec<u8>]) -> Vec<Vec<u8>> {
 fn lost_lines(
     one: &ConflictPath,
     meeting: &Meeting<'_>,
+    ours: &Path,
     blocks: &[ConflictBlock],
     text: &SettledText,
 ) -> Vec<CoverageFinding> {
     let mut findings = Vec::new();
     for (block, made) in blocks.iter().zip(&text.blocks) {
-        let ours = block.lost(&block.ours, made);
-        findings.extend(ours.map(|(is_missed, finding)| {
+        let lost = block.lost(&block.ours, made);
+        findings.extend(lost.map(|(is_missed, finding)| {
             let kind = if is_missed {
                 FindingKind::Reverted
             } else {
@@ -302,7 +321,7 @@ fn lost_lines(
             CoverageFinding {
                 kind,
                 path: one.path.clone(),
-                source: ours_from(meeting, one, block),
+                source: ours_from(meeting, ours, block),
                 ..finding
             }
         }));
@@ -355,12 +374,11 @@ impl ConflictBlock {
 }
 
 /// Returns the source whose lines are in conflict on our side; nothing where they were there before.
-fn ours_from(meeting: &Meeting<'_>, one: &ConflictPath, block: &ConflictBlock) -> Option<usize> {
-    let path = one.ours.as_ref().map_or(&one.path, |side| &side.path);
+fn ours_from(meeting: &Meeting<'_>, path: &Path, block: &ConflictBlock) -> Option<usize> {
     let steps = meeting.steps.iter().enumerate().rev();
     let mut brought = steps.flat_map(|(source, step)| {
         let hunks = step.hunks.iter().map(move |hunk| (source, hunk));
-        hunks.filter(|(_, hunk)| hunk.path == *path)
+        hunks.filter(|(_, hunk)| hunk.path == path)
     });
     let is_own = |hunk: &Hunk| {
         let lines = hunk.added.iter().chain(&hunk.removed);

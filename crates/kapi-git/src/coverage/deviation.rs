@@ -106,7 +106,7 @@ fn compare(
     trees: [&CommitId; 2],
 ) -> Result<Differences, GitError> {
     let [expected, found] = trees.map(CommitId::as_str);
-    let made = traced(|| scratch.call("diff-tree"), expected, found)?;
+    let made = traced(scratch.call("diff-tree"), expected, found)?;
     let mut differences = Differences::default();
     for (to, from) in &made.renames {
         differences.others.push(renamed(steps, from, to));

@@ -79,7 +79,7 @@ fn made_by(
         findings.extend(of_source);
         expected = next;
     }
-    let diff_tree = || scratch.call("diff-tree");
+    let diff_tree = scratch.call("diff-tree");
     let made = traced(diff_tree, expected.as_str(), merge.as_str())?;
     findings.extend(made.hunks.iter().map(|hunk| by_itself(hunk, place)));
     Ok(findings)

@@ -46,7 +46,7 @@ pub(super) fn replay(scratch: &Scratch<'_>, plan: &CoveragePlan<'_>) -> Result<R
             steps: &replay.steps,
         };
         let (next, settled) = merged(scratch, &meeting)?;
-        let diff_tree = || scratch.call("diff-tree");
+        let diff_tree = scratch.call("diff-tree");
         let step = traced(diff_tree, head.as_str(), next.as_str())?;
         replay.settled.extend(settled);
         replay.heads.push(next);

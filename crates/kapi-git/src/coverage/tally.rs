@@ -26,7 +26,7 @@ pub(super) fn changes(scratch: &Scratch<'_>, plan: &CoveragePlan<'_>) -> Result<
         if from == to {
             return Ok(TracedHunks::default());
         }
-        traced(|| scratch.call("diff-tree"), from.as_str(), to.as_str())
+        traced(scratch.call("diff-tree"), from.as_str(), to.as_str())
     };
     let (mut sources, mut target, mut all_parted) = (Vec::new(), Vec::new(), Vec::new());
     let repository = scratch.repository();

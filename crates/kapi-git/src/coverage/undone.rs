@@ -18,7 +18,7 @@ pub(super) fn find(
     changes: &Changes,
 ) -> Result<Vec<CoverageFinding>, GitError> {
     let between = |from: &CommitId, to: &CommitId| {
-        traced(|| scratch.call("diff-tree"), from.as_str(), to.as_str())
+        traced(scratch.call("diff-tree"), from.as_str(), to.as_str())
     };
     let repository = scratch.repository();
     let mut findings = Vec::new();

@@ -286,6 +286,17 @@ fn what_is_lost_in_a_conflict_is_told_as_settled() {
 }
 
 #[test]
+fn what_is_lost_in_a_file_that_the_other_moved_keeps_its_name() {
+    let rig = CoverageRig::new(FILES);
+    let one = rig.side("sed -i '5s/.*/five/' a");
+    let other = rig.side("git mv a moved; sed -i '5s/.*/FIVE/' moved");
+    let head = rig.merge(&one, &other, "git checkout -q --theirs moved");
+    let sources = [rig.source(&one, &one), rig.source(&other, &head)];
+    let told = all_told(&rig.coverage(&rig.base, &head, &sources));
+    assert_eq!(told, [r#"Reverted 0 moved:5 "five\n" "" settled"#]);
+}
+
+#[test]
 fn a_delete_against_an_edit_loses_one_of_them() {
     let rig = CoverageRig::new(FILES);
     let one = rig.side("git rm -q b");
