@@ -2,6 +2,8 @@
 //!
 //! Only the command line of the mode and its words; what its verbs do is shared with the other modes.
 
+mod page;
+mod phrases;
 mod sources;
 mod start;
 pub(super) mod words;
@@ -138,7 +140,7 @@ fn asked(args: &IntegrateResumeArgs) -> Option<resume::ResumeOptions> {
 }
 
 fn named(found: &LocatedWorkflow<'_>, token: &str) -> Result<GoalId, Error> {
-    let sources = words::of(&found.workflow).map_or(&[][..], |state| &state.sources[..]);
+    let sources = phrases::of(&found.workflow).map_or(&[][..], |state| &state.sources[..]);
     let ids: Vec<GoalId> = sources.iter().map(|source| source.id.clone()).collect();
     reference::find(token, &ids).map_err(|error| {
         let names: Vec<String> = ids.iter().map(GoalId::to_string).collect();
@@ -149,7 +151,7 @@ fn named(found: &LocatedWorkflow<'_>, token: &str) -> Result<GoalId, Error> {
 
 /// Refuses to go on to where the branch is made, if git could not make it.
 fn check(context: &Context, found: &LocatedWorkflow<'_>) -> Result<(), Error> {
-    let state = words::of(&found.workflow);
+    let state = phrases::of(&found.workflow);
     match state.filter(|state| state.branch.is_none()) {
         Some(_) => branch::check(context, found, BranchType::Chore),
         None => Ok(()),

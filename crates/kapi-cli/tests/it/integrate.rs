@@ -214,6 +214,7 @@ fn a_conflict_is_resolved_by_an_agent_with_its_reasons_on_record() {
         assert!(matrix.contains(part), "{part}\n{matrix}");
     }
     assert_eq!(batch.untouched(), before);
+    seen(&batch);
     // How the contents were put together is kept for whoever meets them again.
     let kept = env.git(&[
         "for-each-ref",
@@ -227,6 +228,27 @@ fn a_conflict_is_resolved_by_an_agent_with_its_reasons_on_record() {
         2,
         "it is a merge of both: {merge}"
     );
+}
+
+/// The page of an integration shows all of it: what fits, the order, the resolution, what is covered.
+fn seen(batch: &Batch) {
+    let page = batch.env.root().join("page.html");
+    let path = page.display().to_string();
+    let output = batch.env.kapi(&["status", "3", "--html", &path]);
+    assert_eq!(output.code, 0, "{output:?}");
+    let text = fs::read_to_string(&page).unwrap();
+    for part in [
+        "Which fit which",
+        "001-add-one and 002-add-two: list.txt",
+        "2 of 2",
+        "by merge",
+        "Chosen: ",
+        "Each source adds an entry of its own.",
+        "are traced to a source",
+        "synthesis by",
+    ] {
+        assert!(text.contains(part), "{part}\n{text}");
+    }
 }
 
 #[test]

@@ -6,16 +6,16 @@
 use kapi_core::id::GoalId;
 use kapi_core::text::agent_name;
 use kapi_workflow::rules::effect::combine::Foresight;
+use kapi_workflow::rules::modes::ModeEvent;
 use kapi_workflow::rules::modes::integrate::event::IntegrateEvent;
-use kapi_workflow::rules::modes::integrate::state::{Argument, Integrate, Statement};
-use kapi_workflow::rules::modes::{Body, ModeEvent};
 use kapi_workflow::rules::state::Workflow;
 
 use crate::contract::short;
 use crate::event_words::first_line;
 use crate::modes::Front;
+use crate::modes::integrate::page;
+use crate::modes::integrate::phrases::{of, said};
 use crate::ui::Ui;
-use crate::workflow::page::ModePage;
 
 /// What the mode says.
 pub(in crate::modes) static FRONT: Front = Front {
@@ -24,20 +24,11 @@ pub(in crate::modes) static FRONT: Front = Front {
     summary,
     details,
     live: |_| None,
-    page: |_| ModePage::default(),
+    page: page::of,
     next,
     trusted,
     waits_for: |_| None,
 };
-
-/// Returns the integration of a workflow.
-pub(super) const fn of(workflow: &Workflow) -> Option<&Integrate> {
-    if let Body::Integrate(state) = &workflow.body {
-        Some(state)
-    } else {
-        None
-    }
-}
 
 /// Returns a fact in words; `None` for what is only bookkeeping.
 fn describe(event: &ModeEvent) -> Option<String> {
@@ -135,9 +126,7 @@ fn details(ui: Ui, workflow: &Workflow) {
 
 /// Returns which pairs fit, as columns: a number is how many paths do not.
 fn matrix(foresight: &Foresight) -> Vec<String> {
-    let ids: Vec<Option<&GoalId>> = std::iter::once(None)
-        .chain(foresight.order.iter().map(|it| Some(&it.source)))
-        .collect();
+    let ids = foresight.sides();
     let name = |id: &Option<&GoalId>| {
         id.map_or_else(|| "dev".to_owned(), |id| format!("{:03}", id.index()))
     };
@@ -145,11 +134,7 @@ fn matrix(foresight: &Foresight) -> Vec<String> {
     let mut lines = vec![format!("conflicts    {}", heads.concat())];
     for one in &ids {
         let cells = ids.iter().map(|other| {
-            let clash = foresight.clashes.iter().find(|it| {
-                let (a, b) = (it.one.as_ref(), Some(&it.other));
-                (a == *one && b == *other) || (a == *other && b == *one)
-            });
-            let text = match clash {
+            let text = match foresight.clash(*one, *other) {
                 _ if one == other => ".".to_owned(),
                 Some(clash) => clash.paths.len().to_string(),
                 None => "-".to_owned(),
@@ -349,21 +334,5 @@ fn decided(event: &IntegrateEvent) -> Option<String> {
     } else {
         // What is only bookkeeping: a worktree put back, a trial whose culprits are named later.
         None
-    }
-}
-
-fn said(statement: &Statement) -> String {
-    let agent = agent_name(&statement.by.agent);
-    match &statement.said {
-        Argument::Thesis(said) => format!("thesis by {agent}: {}", first_line(&said.defence)),
-        Argument::Antithesis(said) => format!(
-            "antithesis by {agent}, {} objections: {}",
-            said.objections.len(),
-            first_line(&said.strongest)
-        ),
-        Argument::Synthesis(said) => {
-            let word = said.verdict.as_str();
-            format!("synthesis by {agent}: {word}: {}", first_line(&said.why))
-        }
     }
 }

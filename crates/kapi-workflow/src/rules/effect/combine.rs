@@ -196,6 +196,24 @@ pub struct Foresight {
     pub duplicates: Vec<SameChange>,
 }
 
+impl Foresight {
+    /// Returns where two do not fit; the integration branch is `None`.
+    #[must_use]
+    pub fn clash(&self, one: Option<&GoalId>, other: Option<&GoalId>) -> Option<&PairClash> {
+        self.clashes.iter().find(|it| {
+            let (a, b) = (it.one.as_ref(), Some(&it.other));
+            (a == one && b == other) || (a == other && b == one)
+        })
+    }
+
+    /// Returns the integration branch and the sources, in the order that is proposed.
+    #[must_use]
+    pub fn sides(&self) -> Vec<Option<&GoalId>> {
+        let sources = self.order.iter().map(|it| Some(&it.source));
+        std::iter::once(None).chain(sources).collect()
+    }
+}
+
 /// A source in an order.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -72,15 +72,7 @@ pub(in crate::rules::modes::integrate) fn pairs(
     foresight: &Foresight,
     sources: &[Source],
 ) -> String {
-    let ids: Vec<Option<&GoalId>> = std::iter::once(None)
-        .chain(foresight.order.iter().map(|it| Some(&it.source)))
-        .collect();
-    let clash = |one: Option<&GoalId>, other: Option<&GoalId>| {
-        foresight.clashes.iter().find(|it| {
-            let (a, b) = (it.one.as_ref(), Some(&it.other));
-            (a == one && b == other) || (a == other && b == one)
-        })
-    };
+    let ids = foresight.sides();
     let head: Vec<String> = ids.iter().map(|id| name(*id)).collect();
     let mut rows = vec![
         format!("| | {} |", head.join(" | ")),
@@ -91,7 +83,8 @@ pub(in crate::rules::modes::integrate) fn pairs(
             if one == other {
                 ".".to_owned()
             } else {
-                clash(*one, *other)
+                foresight
+                    .clash(*one, *other)
                     .map_or_else(|| "fits".to_owned(), |it| it.paths.len().to_string())
             }
         });
