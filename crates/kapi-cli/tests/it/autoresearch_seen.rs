@@ -35,7 +35,7 @@ pub(crate) fn assert_seen(machine: &Machine) {
     let (page, picture) = written(env, "1");
     let pictures = [picture.as_str()];
     assert_eq!(
-        page.matches("by the rule plain").count(),
+        page.matches(">by the rule plain<").count(),
         7,
         "all that was measured"
     );
