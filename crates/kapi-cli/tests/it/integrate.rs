@@ -7,6 +7,7 @@ use std::fs;
 
 use serde_json::Value;
 
+use crate::browser::{Scheme, look};
 use crate::environment::{Environment, write};
 use crate::program::Output;
 use crate::workflow_support::Machine;
@@ -249,6 +250,7 @@ fn seen(batch: &Batch) {
     ] {
         assert!(text.contains(part), "{part}\n{text}");
     }
+    look(&batch.env, &text, &[], &[1200, 360], Scheme::Light).assert_sound();
 }
 
 #[test]
