@@ -11,6 +11,7 @@ use kapi_git::author::Author;
 use kapi_git::changed_file::FileMode;
 use kapi_git::coverage::{CoverageFinding, FindingKind, IntegratedSource};
 use kapi_git::id::CommitId;
+use kapi_git::land::merge::ConflictKind;
 use kapi_git::land::source::{
     ApplyMethod, SettlePlan, SettledContent, SettledFile, SourceOutcome, SourcePlan,
 };
@@ -329,7 +330,10 @@ fn integrated(rig: &CoverageRig, case: &MergeCase, ending: Ending) -> Option<Mer
                 let [path] = conflict.conflict.paths.as_slice() else {
                     return None;
                 };
-                if case.contested.is_none() || place != 1 || path.ours.is_none() {
+                // A file that was moved and changed too much is one that is gone and one that is new.
+                let has_lines =
+                    matches!(path.kind, ConflictKind::Content | ConflictKind::RenameEdit);
+                if case.contested.is_none() || place != 1 || !has_lines {
                     return None;
                 }
                 let content = SettledContent {
