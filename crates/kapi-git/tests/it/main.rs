@@ -23,6 +23,7 @@ mod hostile;
 mod hunks;
 mod land;
 mod land_range;
+mod land_reapply;
 mod layer;
 mod layer_fill;
 mod layer_fixture;

@@ -12,7 +12,7 @@ use kapi_core::usage::Usage;
 use kapi_core::workflow_status::WorkflowStatus;
 
 use crate::rules::command::WorkflowCommand;
-use crate::rules::effect::{WorkflowAction, WorkflowEffect, next};
+use crate::rules::effect::{Proposal, WorkflowAction, WorkflowEffect, next};
 use crate::rules::model::{Alphabet, print, search};
 use crate::rules::modes::ModeAnswer;
 use crate::rules::modes::autoresearch::answer::{AutoresearchAnswer, Experiment};
@@ -26,7 +26,7 @@ use crate::rules::modes::autoresearch::history::History;
 use crate::rules::modes::autoresearch::round::{Round, Try};
 use crate::rules::modes::autoresearch::run::RunStatus;
 use crate::rules::modes::autoresearch::spec::APPROVE_CONTRACT;
-use crate::rules::modes::autoresearch::state::{Autoresearch, AutoresearchPhase};
+use crate::rules::modes::autoresearch::state::AutoresearchPhase;
 use crate::rules::modes::interview::command::InterviewCommand;
 use crate::rules::outcome::{RestorationReport, WorkflowOutcome};
 use crate::rules::pending::Means;
@@ -192,11 +192,9 @@ fn outcomes(workflow: &Workflow, focus: Focus, flying: &EffectId) -> Vec<Workflo
             worktree: "/wt".to_owned(),
             baseline: None,
         }),
-        WorkflowAction::Propose(proposal) => {
-            all.extend(proposals(&format!("c{}", proposal.question.ordinal), focus));
-        }
+        WorkflowAction::Propose(proposal) => all.extend(proposals(&proposal, focus)),
         WorkflowAction::Measure(wanted) => {
-            let found = found(workflow, &wanted, focus).into_iter();
+            let found = measured_in(workflow, focus, &wanted).into_iter();
             all.extend(found.map(|found| WorkflowOutcome::Measured(Box::new(found))));
         }
         WorkflowAction::Reapply(wanted) => all.extend([
@@ -210,56 +208,60 @@ fn outcomes(workflow: &Workflow, focus: Focus, flying: &EffectId) -> Vec<Workflo
         WorkflowAction::Work(_)
         | WorkflowAction::Land(_)
         | WorkflowAction::Verify(_)
-        | WorkflowAction::Combine(_)
-        | WorkflowAction::Advance(_) => {
+        | WorkflowAction::Advance(_)
+        | WorkflowAction::Combine(_) => {
             panic!("a search asks for none")
         }
     }
     all
 }
 
-/// Returns what an agent may propose; `fresh` is a commit that was not there before.
-fn proposals(fresh: &str, focus: Focus) -> Vec<WorkflowOutcome> {
+/// Returns what an agent's turn may leave.
+fn proposals(proposal: &Proposal, focus: Focus) -> Vec<WorkflowOutcome> {
     let exhausted = Experiment {
         exhausted: true,
         ..Experiment::default()
     };
-    let change = proposed(experiment("a change"), Some((fresh, &["src/a.rs"])));
-    let nothing = proposed(experiment("nothing"), None);
-    let exhausted = proposed(exhausted, None);
+    let fresh = format!("c{}", proposal.question.ordinal);
+    let mut all = vec![proposed(
+        experiment("a change"),
+        Some((&fresh, &["src/a.rs"])),
+    )];
     match focus {
-        Focus::Failing => vec![change],
-        Focus::AtOnce => vec![change, exhausted, nothing],
-        Focus::Deciding => vec![
-            change,
+        Focus::Failing => {}
+        Focus::AtOnce => all.extend([
+            proposed(exhausted, None),
+            proposed(experiment("nothing"), None),
+        ]),
+        Focus::Deciding => all.extend([
             proposed(experiment("the base"), Some(("base", &["src/a.rs"]))),
-            proposed(experiment("a cheat"), Some((fresh, &["bench/run.sh"]))),
-            nothing,
-            proposed(Experiment::default(), Some((fresh, &["src/a.rs"]))),
-            exhausted,
-        ],
+            proposed(experiment("a cheat"), Some((&fresh, &["bench/run.sh"]))),
+            proposed(experiment("nothing"), None),
+            proposed(Experiment::default(), Some((&fresh, &["src/a.rs"]))),
+            proposed(exhausted, None),
+        ]),
     }
+    all
 }
 
-/// Returns what a measurement may find.
-fn found(workflow: &Workflow, wanted: &Measurement, focus: Focus) -> Vec<MeasurementReport> {
+/// Returns what a measurement may show.
+fn measured_in(workflow: &Workflow, focus: Focus, wanted: &Measurement) -> Vec<MeasurementReport> {
     let samples = usize::try_from(wanted.samples).unwrap();
-    let mut found = measurements(&wanted.commit, samples, wanted.checks.is_some());
     let is_baseline = of(workflow).runs.is_empty();
+    let mut found = measurements(&wanted.commit, samples, wanted.checks.is_some());
     match focus {
         Focus::Deciding => found,
         // Everything but the baseline is better.
         Focus::Failing => vec![found.swap_remove(if is_baseline { 2 } else { 0 })],
         Focus::AtOnce if is_baseline => vec![found.swap_remove(1)],
         Focus::AtOnce => {
-            let better = found.swap_remove(0);
-            let others =
-                [5.0, 500.0].map(|metric| measured(&wanted.commit, &vec![metric; samples]));
-            let mut found = [vec![better], others.to_vec()].concat();
-            if wanted.checks.is_none() {
-                found.iter_mut().for_each(|report| report.checks = None);
-            }
-            found
+            let ops = [10.0, 5.0, 500.0];
+            let found = ops.map(|ops| measured(&wanted.commit, &vec![ops; samples]));
+            let with_checks = |report| MeasurementReport {
+                checks: wanted.checks.as_ref().map(|_| ended(Some(0), false)),
+                ..report
+            };
+            found.map(with_checks).to_vec()
         }
     }
 }
@@ -351,59 +353,34 @@ fn round(round: &Round) -> Vec<String> {
     tries.collect()
 }
 
-fn require(holds: bool, what: &str) -> Result<(), String> {
-    holds.then_some(()).ok_or_else(|| what.to_owned())
-}
-
-/// What must hold of what was kept.
-fn segments_hold(search: &Autoresearch) -> Result<(), String> {
-    for segment in 0..=search.segment {
-        let runs: Vec<_> = search
-            .runs
-            .iter()
-            .filter(|run| run.segment == segment)
-            .collect();
-        let kept = runs.iter().filter(|run| run.status == RunStatus::Keep);
-        let metrics: Option<Vec<_>> = kept.map(|run| run.metric).collect();
-        let metrics = metrics.ok_or("a run is kept without a metric")?;
-        require(
-            metrics.windows(2).all(|pair| pair[1] < pair[0]),
-            "something is kept that is not strictly better",
-        )?;
-        require(
-            runs.iter().skip(1).all(|run| !run.is_baseline),
-            "a segment has two baselines",
-        )?;
-    }
-    Ok(())
-}
-
-/// What must hold of a search that is complete.
-fn completion_holds(workflow: &Workflow) -> Result<(), String> {
+/// What must hold of whatever is under way.
+fn check_at_once(workflow: &Workflow) -> Result<(), String> {
     let search = of(workflow);
-    if workflow.status == WorkflowStatus::Completed && search.gains().next().is_some() {
-        let at_head = format!("git:{}", search.branch.as_ref().unwrap().head);
-        let proof = |script: &str| {
-            workflow.evidence.iter().any(|found| {
-                found.kind == "verify"
-                    && found.reference == at_head
-                    && found.exit_code == Some(0)
-                    && found.command.as_deref() == Some(script)
-            })
-        };
-        require(
-            proof("sh benchmark.sh") && proof("sh checks.sh"),
-            "it is complete and was not verified as it stands",
-        )?;
-    }
-    Ok(())
+    let check = |holds: bool, what: &str| holds.then_some(()).ok_or_else(|| what.to_owned());
+    let effects = next(workflow);
+    let is_proposal = |effect: &WorkflowEffect| matches!(effect.action, WorkflowAction::Propose(_));
+    check(
+        effects.len() <= 1 || effects.iter().all(is_proposal),
+        "two things are under way at once",
+    )?;
+    let at_hand = search.round.as_ref().map_or(0, |round| {
+        round
+            .of(|found| matches!(found, Try::AtHand { .. }))
+            .count()
+    });
+    check(
+        at_hand == usize::from(search.candidate.is_some() && search.round.is_some())
+            || search.settling.is_some(),
+        "a change at hand is of no try, or two are",
+    )
 }
 
 /// What must hold of every state of a search.
 fn holds(workflow: &Workflow) -> Result<(), String> {
     let search = of(workflow);
+    let check = |holds: bool, what: &str| holds.then_some(()).ok_or_else(|| what.to_owned());
     let numbers = (1..).zip(&search.runs);
-    require(
+    check(
         numbers
             .into_iter()
             .all(|(number, run)| run.number == number),
@@ -414,41 +391,58 @@ fn holds(workflow: &Workflow) -> Result<(), String> {
         .approvals
         .iter()
         .any(|it| it.decision == APPROVE_CONTRACT);
-    require(
+    check(
         is_approved || !has_measured,
         "something was done without an approval",
     )?;
     let waits = search.phase == AutoresearchPhase::Approval && !workflow.status.is_terminal();
-    require(
+    check(
         waits == workflow.pending.is_some(),
         "a contract without its decision, or the reverse",
     )?;
-    segments_hold(search)?;
+    for segment in 0..=search.segment {
+        let runs: Vec<_> = search
+            .runs
+            .iter()
+            .filter(|run| run.segment == segment)
+            .collect();
+        let kept = runs.iter().filter(|run| run.status == RunStatus::Keep);
+        let metrics: Option<Vec<_>> = kept.map(|run| run.metric).collect();
+        let metrics = metrics.ok_or("a run is kept without a metric")?;
+        check(
+            metrics.windows(2).all(|pair| pair[1] < pair[0]),
+            "something is kept that is not strictly better",
+        )?;
+        check(
+            runs.iter().skip(1).all(|run| !run.is_baseline),
+            "a segment has two baselines",
+        )?;
+    }
     let is_crash = |status| status == RunStatus::Crash;
-    require(
+    check(
         search
             .runs
             .iter()
             .all(|run| !is_crash(run.status) || run.metric.is_none()),
         "a crash has a metric",
     )?;
-    let effects = next(workflow);
-    let is_proposal = |effect: &WorkflowEffect| matches!(effect.action, WorkflowAction::Propose(_));
-    require(
-        effects.len() <= 1 || effects.iter().all(is_proposal),
-        "two things are under way at once",
-    )?;
-    let at_hand = search.round.as_ref().map_or(0, |round| {
-        round
-            .of(|found| matches!(found, Try::AtHand { .. }))
-            .count()
-    });
-    require(
-        at_hand == usize::from(search.candidate.is_some() && search.round.is_some())
-            || search.settling.is_some(),
-        "a change at hand is of no try, or two are",
-    )?;
-    completion_holds(workflow)
+    check_at_once(workflow)?;
+    if workflow.status == WorkflowStatus::Completed && search.gains().next().is_some() {
+        let at_head = format!("git:{}", search.branch.as_ref().unwrap().head);
+        let proof = |script: &str| {
+            workflow.evidence.iter().any(|found| {
+                found.kind == "verify"
+                    && found.reference == at_head
+                    && found.exit_code == Some(0)
+                    && found.command.as_deref() == Some(script)
+            })
+        };
+        check(
+            proof("sh benchmark.sh") && proof("sh checks.sh"),
+            "it is complete and was not verified as it stands",
+        )?;
+    }
+    Ok(())
 }
 
 fn check(title: &str, commands: fn(&Workflow) -> Vec<(Actor, WorkflowCommand)>, states: usize) {
