@@ -18,6 +18,7 @@ mod program;
 mod proxy;
 mod sample;
 mod sandbox;
+mod search;
 mod storage;
 mod table;
 mod tree;
@@ -100,6 +101,7 @@ fn measure(
         Group::Storage => vec![storage::appends(location)?, storage::loads(location)?],
         Group::Kernel => kernel::tables(location, &options.extras)?,
         Group::Workflow => vec![workflows::status(location)?],
+        Group::Search => vec![search::experiments(location, &options.extras)?],
     })
 }
 

@@ -21,6 +21,7 @@ pub(super) enum Group {
     Storage,
     Kernel,
     Workflow,
+    Search,
 }
 
 /// Every group by its name, in the order of the document.
@@ -36,6 +37,7 @@ pub(super) const GROUPS: [(&str, Group); 11] = [
     ("storage", Group::Storage),
     ("kernel", Group::Kernel),
     ("workflow", Group::Workflow),
+    ("search", Group::Search),
 ];
 
 /// A peer that is installed only when it is asked for with `--with`.
@@ -43,10 +45,15 @@ pub(super) const GROUPS: [(&str, Group); 11] = [
 pub(super) enum Extra {
     Redis,
     Rq,
+    PiAutoresearch,
 }
 
 /// Every such peer by its name.
-const EXTRAS: [(&str, Extra); 2] = [("redis", Extra::Redis), ("rq", Extra::Rq)];
+const EXTRAS: [(&str, Extra); 3] = [
+    ("redis", Extra::Redis),
+    ("rq", Extra::Rq),
+    ("pi-autoresearch", Extra::PiAutoresearch),
+];
 
 /// One run.
 #[derive(Debug, PartialEq, Eq)]
@@ -79,7 +86,7 @@ impl BenchOptions {
                     options.extras = named(&EXTRAS, names)?;
                 }
                 _ => bail!(
-                    "read {:?}: use --trees 1k,10k, --only NAMES or --with redis,rq",
+                    "read {:?}: use --trees 1k,10k, --only NAMES or --with redis,rq,pi-autoresearch",
                     pair.join(" ")
                 ),
             }
