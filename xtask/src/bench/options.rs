@@ -25,7 +25,7 @@ pub(super) enum Group {
 }
 
 /// Every group by its name, in the order of the document.
-pub(super) const GROUPS: [(&str, Group); 11] = [
+pub(super) const GROUPS: [(&str, Group); 12] = [
     ("sandbox", Group::Sandbox),
     ("crowd", Group::Crowd),
     ("tree", Group::Tree),
