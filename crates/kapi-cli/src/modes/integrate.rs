@@ -18,6 +18,7 @@ use kapi_workflow::rules::modes::integrate::command::IntegrateCommand;
 use kapi_workflow::rules::modes::integrate::leave::IntegrateLeave;
 
 use crate::commands::workflow::{approve, branch, resume, status};
+use crate::config::notify::NotifyArgs;
 use crate::context::Context;
 use crate::error::Error;
 use crate::exit_code::Exit;
@@ -56,6 +57,8 @@ pub(crate) struct Args {
     /// Bring a clean checkout of dev along when dev moves
     #[arg(long)]
     bring_checkout: bool,
+    #[command(flatten)]
+    notify: NotifyArgs,
     #[command(subcommand)]
     verb: Option<IntegrateVerb>,
 }
@@ -93,7 +96,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
     const MODE: Mode = Mode::Integrate;
     match &args.verb {
         None => start::run(
-            context,
+            &context.with_notify(&args.notify),
             &start::IntegrateRequest {
                 named: &args.sources,
                 flags: &args.flags,
