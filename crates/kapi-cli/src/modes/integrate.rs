@@ -49,7 +49,7 @@ pub(crate) struct Args {
     #[arg(long)]
     no_drive: bool,
     /// Create dev from this revision if there is none yet, such as main
-    #[arg(long, value_name = "REVISION")]
+    #[arg(long, value_name = "FROM")]
     create_dev: Option<String>,
     /// Leave out a source that fails without asking, and land the rest
     #[arg(long)]
