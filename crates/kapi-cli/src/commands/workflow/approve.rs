@@ -148,7 +148,7 @@ fn said(context: &Context, found: &LocatedWorkflow<'_>, pending: &WaitingDecisio
         Format::Human => {
             let ui = context.ui;
             ui.line(&format!(
-                "{} of workflow {} is approved. Nothing is running yet.",
+                "Approved: {} of workflow {}. Nothing is running yet.",
                 pending.decision.words(),
                 found.key.id
             ));

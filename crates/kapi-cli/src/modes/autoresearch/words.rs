@@ -5,7 +5,7 @@
 //! line.
 
 use kapi_check::rules::measure::MeasurementReport;
-use kapi_core::text::agent_name;
+use kapi_core::text::{agent_name, counted};
 use kapi_core::workflow_status::WorkflowStatus;
 use kapi_workflow::rules::modes::ModeEvent;
 use kapi_workflow::rules::modes::autoresearch::event::{AutoresearchEvent, Candidate, TryAnswer};
@@ -233,9 +233,9 @@ fn fact(event: &AutoresearchEvent) -> Option<String> {
         }
         AutoresearchEvent::SearchEnded { ending } => format!("the search ends: {}", ending.words()),
         AutoresearchEvent::HeadVerified { measured, groups } => format!(
-            "what was kept holds at {}, in {} independent parts",
+            "what was kept holds at {}, in {}",
             short(&measured.commit),
-            groups.len()
+            counted(groups.len(), "independent part")
         ),
         AutoresearchEvent::BranchesMade { branches } => {
             let names: Vec<&str> = branches.iter().map(|made| made.branch.as_str()).collect();

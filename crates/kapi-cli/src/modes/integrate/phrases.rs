@@ -1,6 +1,6 @@
 //! What the words and the page of an integration both say.
 
-use kapi_core::text::agent_name;
+use kapi_core::text::{agent_name, counted};
 use kapi_workflow::rules::modes::Body;
 use kapi_workflow::rules::modes::integrate::state::{Argument, Integrate, Statement};
 use kapi_workflow::rules::state::Workflow;
@@ -22,8 +22,8 @@ pub(super) fn said(statement: &Statement) -> String {
     match &statement.said {
         Argument::Thesis(said) => format!("thesis by {agent}: {}", first_line(&said.defence)),
         Argument::Antithesis(said) => format!(
-            "antithesis by {agent}, {} objections: {}",
-            said.objections.len(),
+            "antithesis by {agent}, {}: {}",
+            counted(said.objections.len(), "objection"),
             first_line(&said.strongest)
         ),
         Argument::Synthesis(said) => {

@@ -4,7 +4,7 @@
 //! Everything here stands in the workflow's own documents. Text from agents is shortened to its first line.
 
 use kapi_core::id::GoalId;
-use kapi_core::text::agent_name;
+use kapi_core::text::{agent_name, counted};
 use kapi_workflow::rules::effect::combine::Foresight;
 use kapi_workflow::rules::modes::ModeEvent;
 use kapi_workflow::rules::modes::integrate::event::IntegrateEvent;
@@ -73,10 +73,10 @@ fn summary(ui: Ui, workflow: &Workflow) {
     }
     if let Some(coverage) = &state.coverage {
         ui.line(&format!(
-            "  coverage {} of {} hunks are traced to a source, {} findings",
+            "  coverage {} of {} hunks are traced to a source, {}",
             coverage.n_traced,
             coverage.n_hunks,
-            coverage.findings.len()
+            counted(coverage.findings.len(), "finding")
         ));
     }
     if let Some(landed) = &state.landed {
@@ -209,8 +209,10 @@ fn names(ids: &[GoalId]) -> String {
 fn planned(event: &IntegrateEvent) -> Option<String> {
     if let IntegrateEvent::SourcesInspected { foresight } = event {
         let (sources, pairs) = (foresight.order.len(), foresight.clashes.len());
+        let verb = if pairs == 1 { "does" } else { "do" };
         Some(format!(
-            "{sources} sources were compared; {pairs} pairs do not fit"
+            "{sources} sources were compared; {} {verb} not fit",
+            counted(pairs, "pair")
         ))
     } else if let IntegrateEvent::SourcesUnfit { reasons } = event {
         Some(format!("not as it was: {}", reasons.join("; ")))
@@ -302,9 +304,9 @@ fn verified(event: &IntegrateEvent) -> Option<String> {
         Some(format!("it fails with {}: {how}", names(sources)))
     } else if let IntegrateEvent::CoverageCounted { coverage } = event {
         let (traced, hunks) = (coverage.n_traced, coverage.n_hunks);
-        let findings = coverage.findings.len();
+        let findings = counted(coverage.findings.len(), "finding");
         Some(format!(
-            "{traced} of {hunks} hunks are traced to a source, {findings} findings"
+            "{traced} of {hunks} hunks are traced to a source, {findings}"
         ))
     } else {
         None
@@ -313,8 +315,9 @@ fn verified(event: &IntegrateEvent) -> Option<String> {
 
 fn decided(event: &IntegrateEvent) -> Option<String> {
     if let IntegrateEvent::Reviewed { review } = event {
-        let (agent, n) = (agent_name(&review.by.agent), review.findings.problems.len());
-        Some(format!("review by {agent}: {n} problems"))
+        let agent = agent_name(&review.by.agent);
+        let problems = counted(review.findings.problems.len(), "problem");
+        Some(format!("review by {agent}: {problems}"))
     } else if let IntegrateEvent::ConsensusSaid { statement } = event {
         Some(said(statement))
     } else if let IntegrateEvent::Returned { cause, why, .. } = event {
