@@ -17,7 +17,7 @@ mod at_once;
 mod cheats;
 mod measuring;
 
-const RESEARCHER: &str = include_str!("../fixtures/workflows/researcher.yaml");
+pub(crate) const RESEARCHER: &str = include_str!("../fixtures/workflows/researcher.yaml");
 const ID: &str = "001-sum-fewer-operations";
 const BRANCH: &str = "perf/autoresearch-sum-fewer-operations";
 
@@ -33,6 +33,40 @@ const BENCH: &str = "set -eu\n. ./bench/machine.sh\n. ./src/sum.sh\n. ./src/twic
 const CHECK: &str = "set -eu\n. ./bench/machine.sh\n. ./src/sum.sh\n. ./src/twice.sh\n\
     for n in 0 1 7; do sum $n; twice \"$r\"; [ \"$r\" = $((n * (n + 1))) ] || exit 1; done\n";
 
+/// A contract for making the program better.
+pub(crate) const CONTRACT: &[&str] = &[
+    "--metric",
+    "ops",
+    "--benchmark",
+    "sh bench/run.sh",
+    "--checks",
+    "sh tests/check.sh",
+    "--benchmark-timeout",
+    "4s",
+    "--scope",
+    "src",
+    "--off-limits",
+    "bench",
+    "--off-limits",
+    "tests",
+];
+
+/// Writes a program to make better, with what measures and checks it, and commits it.
+pub(crate) fn commit_program(env: &Environment) {
+    for (name, content) in [
+        ("src/sum.sh", SUM),
+        ("src/twice.sh", TWICE),
+        ("bench/machine.sh", MACHINE),
+        ("bench/run.sh", BENCH),
+        ("bench/input", "20\n"),
+        ("tests/check.sh", CHECK),
+        (".gitignore", "build/\n"),
+    ] {
+        env.write(name, content);
+    }
+    env.commit_all("base");
+}
+
 /// A machine with a program to make better.
 pub(crate) struct Machine {
     pub(crate) env: Environment,
@@ -47,18 +81,7 @@ impl Machine {
     fn with_agent(agent: &str) -> Self {
         let mut env = Environment::bare();
         env.set("KAPI_SESSION", "test");
-        for (name, content) in [
-            ("src/sum.sh", SUM),
-            ("src/twice.sh", TWICE),
-            ("bench/machine.sh", MACHINE),
-            ("bench/run.sh", BENCH),
-            ("bench/input", "20\n"),
-            ("tests/check.sh", CHECK),
-            (".gitignore", "build/\n"),
-        ] {
-            write(&env.repository().join(name), content);
-        }
-        env.commit_all("base");
+        commit_program(&env);
         let agent = env.script("researcher.yaml", agent);
         Self { env, agent }
     }
@@ -71,23 +94,7 @@ impl Machine {
 
     /// Starts with a contract from flags.
     fn contracted(&self, options: &[&str]) -> Output {
-        let contract = [
-            "--metric",
-            "ops",
-            "--benchmark",
-            "sh bench/run.sh",
-            "--checks",
-            "sh tests/check.sh",
-            "--benchmark-timeout",
-            "4s",
-            "--scope",
-            "src",
-            "--off-limits",
-            "bench",
-            "--off-limits",
-            "tests",
-        ];
-        self.search(&[&contract[..], options].concat())
+        self.search(&[CONTRACT, options].concat())
     }
 
     fn approve(&self) {

@@ -12,7 +12,7 @@ use crate::environment::{Environment, write};
 use crate::program::Output;
 use crate::workflow_support::Machine;
 
-const INTEGRATOR: &str = include_str!("../fixtures/workflows/integrator.yaml");
+pub(crate) const INTEGRATOR: &str = include_str!("../fixtures/workflows/integrator.yaml");
 
 /// A machine with a project, goals of which are to be brought together.
 pub(crate) struct Batch {
@@ -30,6 +30,14 @@ pub(crate) struct Untouched {
     other: String,
 }
 
+/// Leaves what is the person's own: another branch, a stash, and a file in no commit.
+pub(crate) fn leave_own_work(env: &Environment) {
+    env.git(&["branch", "theirs"]);
+    env.write("stashed.txt", "kept\n");
+    env.git(&["stash", "push", "--include-untracked", "--quiet"]);
+    env.write("own.txt", "in no commit\n");
+}
+
 impl Batch {
     pub(crate) fn new() -> Self {
         let mut env = Environment::bare();
@@ -45,10 +53,7 @@ impl Batch {
             write(&env.repository().join(name), content);
         }
         env.commit_all("base");
-        env.git(&["branch", "theirs"]);
-        write(&env.repository().join("stashed.txt"), "kept\n");
-        env.git(&["stash", "push", "--include-untracked", "--quiet"]);
-        write(&env.repository().join("own.txt"), "in no commit\n");
+        leave_own_work(&env);
         let integrator = env.script("integrator.yaml", INTEGRATOR);
         Self { env, integrator }
     }

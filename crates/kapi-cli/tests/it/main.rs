@@ -15,6 +15,7 @@ mod autoresearch_seen;
 mod browser;
 mod budgets;
 mod caps;
+mod chain;
 mod check;
 mod check_profiles;
 mod check_running;

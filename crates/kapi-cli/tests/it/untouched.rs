@@ -8,7 +8,7 @@ use std::path::Path;
 use crate::environment::{BRANCH, Environment, write};
 
 /// What a run may add to a repository, by the beginning of the path below `.git`.
-const OWN: &[&str] = &[
+pub(crate) const OWN: &[&str] = &[
     "refs/kapi",
     "refs/heads/feat",
     "logs/refs/heads/feat",
@@ -194,7 +194,7 @@ fn others_refs(env: &Environment) -> Vec<String> {
 
 /// Returns every file below a directory with its mode and content, except what begins with one of
 /// `left_out`.
-fn files(root: &Path, left_out: &[&str]) -> BTreeMap<String, (u32, Vec<u8>)> {
+pub(crate) fn files(root: &Path, left_out: &[&str]) -> BTreeMap<String, (u32, Vec<u8>)> {
     let mut found = BTreeMap::new();
     let mut dirs = vec![root.to_path_buf()];
     while let Some(dir) = dirs.pop() {
@@ -217,7 +217,7 @@ fn files(root: &Path, left_out: &[&str]) -> BTreeMap<String, (u32, Vec<u8>)> {
     found
 }
 
-fn assert_same(
+pub(crate) fn assert_same(
     before: &BTreeMap<String, (u32, Vec<u8>)>,
     after: &BTreeMap<String, (u32, Vec<u8>)>,
 ) {
