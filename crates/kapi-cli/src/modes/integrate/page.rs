@@ -33,7 +33,7 @@ pub(super) fn of(source: &PageSource<'_>) -> ModePage {
     section("order", "Order", has_order.then(|| order(source, state)));
     let has_resolved = !state.resolutions.is_empty();
     section(
-        "conflicts",
+        "resolutions",
         "Resolved conflicts",
         has_resolved.then(|| resolved(source, state)),
     );
