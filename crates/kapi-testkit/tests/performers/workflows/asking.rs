@@ -116,7 +116,7 @@ fn a_script_that_answers_in_a_role_that_there_is_not_is_refused() {
     let agent = rig.workflow.lock().unwrap().terms.agent.clone();
     let (message, _) = failed(&rig.perform(&rig.question(&INTERVIEWER, &agent, 1)));
     let expected = "`roles` has `reviewr`, expected one of interviewer, thesis, antithesis, \
-                    synthesis, reviewer, accountant, drafter, researcher";
+                    synthesis, reviewer, accountant, drafter, researcher, planner, resolver";
     assert!(message.ends_with(expected), "{message}");
 }
 
