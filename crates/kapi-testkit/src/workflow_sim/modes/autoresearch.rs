@@ -186,13 +186,7 @@ pub(super) fn outcome(effect: &WorkflowEffect, workflow: &Workflow) -> Option<Wo
         WorkflowAction::Measure(wanted) => Some(measure(search, wanted)),
         WorkflowAction::Restore(wanted) => Some(restore(search, wanted)),
         WorkflowAction::Split(wanted) => Some(split(wanted)),
-        WorkflowAction::Ask(_)
-        | WorkflowAction::Prepare { .. }
-        | WorkflowAction::Work(_)
-        | WorkflowAction::Land(_)
-        | WorkflowAction::Verify(_)
-        | WorkflowAction::Advance(_)
-        | WorkflowAction::Combine(_) => None,
+        _ => None,
     }
 }
 

@@ -233,15 +233,7 @@ pub(super) fn outcome(effect: &WorkflowEffect, workflow: &Workflow) -> Option<Wo
             let found = Some(oid(&["moved", &step.from]));
             Some(WorkflowOutcome::Moved { found })
         }
-        WorkflowAction::Ask(_)
-        | WorkflowAction::Prepare { .. }
-        | WorkflowAction::Work(_)
-        | WorkflowAction::Land(_)
-        | WorkflowAction::Verify(_)
-        | WorkflowAction::Advance(_)
-        | WorkflowAction::Reapply(_)
-        | WorkflowAction::Measure(_)
-        | WorkflowAction::Split(_) => None,
+        _ => None,
     }
 }
 

@@ -51,13 +51,7 @@ fn outcome(workflow: &Workflow, flying: &EffectId, pick: u8, n: usize) -> Workfl
         WorkflowAction::Reapply(_) => reapplied(&format!("again-{n}"), "src/x.rs"),
         WorkflowAction::Restore(_) => restored(workflow),
         WorkflowAction::Split(_) => split(workflow),
-        WorkflowAction::Ask(_)
-        | WorkflowAction::Prepare { .. }
-        | WorkflowAction::Work(_)
-        | WorkflowAction::Land(_)
-        | WorkflowAction::Verify(_)
-        | WorkflowAction::Advance(_)
-        | WorkflowAction::Combine(_) => WorkflowOutcome::Cancelled {
+        _ => WorkflowOutcome::Cancelled {
             usage: Usage::default(),
         },
     }
