@@ -57,7 +57,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
                 mode: MODE,
                 args: &args.start,
                 settle: &nothing_asked,
-                source: start::Source::Unlinked,
+                source: start::ContextSource::Unlinked,
                 plan_approval: start::PlanApprovalName::Ask,
                 watch: None,
                 first: &start::nothing_first,
@@ -66,8 +66,8 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
         }
         Some(Verb::Status(args)) => status::run(context, MODE, args),
         Some(Verb::Resume(args)) => {
-            let reweigh = || resume::Ask::Command(ModeCommand::Scales(ScalesCommand::Reweigh));
-            let more = resume::More {
+            let reweigh = || resume::ResumeOptions::Command(ModeCommand::Scales(ScalesCommand::Reweigh));
+            let more = resume::ModeOptions {
                 ask: args.reweigh.then(reweigh),
                 settle: &nothing_asked,
                 watch: None,

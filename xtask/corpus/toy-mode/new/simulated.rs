@@ -2,7 +2,7 @@
 
 use kapi_core::workflow_status::WorkflowStatus;
 use kapi_workflow::rules::command::WorkflowCommand;
-use kapi_workflow::rules::effect::{WorkflowAction, AgentQuestion, WorkflowEffect};
+use kapi_workflow::rules::effect::{AgentQuestion, WorkflowAction, WorkflowEffect};
 use kapi_workflow::rules::modes::scales::answer::ScalesAnswer;
 use kapi_workflow::rules::modes::scales::begin::ScalesBegin;
 use kapi_workflow::rules::modes::scales::command::ScalesCommand;
@@ -13,7 +13,7 @@ use kapi_workflow::rules::outcome::WorkflowOutcome;
 use kapi_workflow::rules::state::Workflow;
 
 use crate::workflow_sim::modes::NoAnswer;
-use crate::workflow_sim::tale::{Deed, Next, Tale, by_person, usual};
+use crate::workflow_sim::script::{Deed, NextStep, WorkflowScript, by_person, usual};
 
 kinds! {
     KINDS, kind: ScalesEvent as "Scales::"
@@ -21,22 +21,22 @@ kinds! {
 }
 
 /// The story.
-pub(super) const TALES: &[Tale] = &[Tale {
+pub(super) const TALES: &[WorkflowScript] = &[WorkflowScript {
     name: "scales",
     end: WorkflowStatus::Completed,
     next,
     deed,
 }];
 
-fn next(known: &[Workflow]) -> Next<'_> {
+fn next(known: &[Workflow]) -> NextStep<'_> {
     match known.first() {
-        None => Next::Start(
+        None => NextStep::Start(
             "Weigh the store of sessions",
             Begin::Scales(ScalesBegin {
                 base: "0".repeat(40),
             }),
         ),
-        Some(scales) => Next::Drive(scales),
+        Some(scales) => NextStep::Drive(scales),
     }
 }
 
