@@ -250,9 +250,13 @@ impl QuestionRun<'_> {
                 usage,
             }),
             AgentEnd::LimitReached => failed("it stopped at a limit of its own".to_owned(), true),
-            AgentEnd::Crashed { code } => {
-                failed(format!("it ended with code {code}: {}", run.message), true)
-            }
+            AgentEnd::Crashed { code } => failed(
+                match run.message.trim() {
+                    "" => format!("it ended with code {code} and said nothing"),
+                    said => format!("it ended with code {code}: {said}"),
+                },
+                true,
+            ),
             AgentEnd::OutOfResources { resource, limit } => {
                 failed(format!("it used more {resource} than {limit}"), false)
             }
