@@ -142,7 +142,7 @@ fn reason(
             "of what is still to come it conflicts with {} only",
             list(with)
         ),
-        OrderReason::NamedFirst => "it could come anywhere, and was named first".to_owned(),
+        OrderReason::NamedFirst => "it fits anywhere, and is the first of those left".to_owned(),
     }
 }
 
