@@ -147,6 +147,14 @@ fn entries(dir: &Path) -> Vec<String> {
     names
 }
 
+/// Returns what became of each run, and its metric.
+pub(crate) fn decided(runs: &[(String, Option<f64>, String)]) -> Vec<(&str, Option<f64>)> {
+    let decided = runs.iter();
+    decided
+        .map(|(status, metric, _)| (status.as_str(), *metric))
+        .collect()
+}
+
 #[test]
 fn a_mixed_bag_of_ideas_ends_with_exactly_the_real_gains() {
     let machine = Machine::new();
@@ -158,10 +166,7 @@ fn a_mixed_bag_of_ideas_ends_with_exactly_the_real_gains() {
     let done = machine.resume(&[]);
     assert_eq!(done.code, 0, "{done:?}");
     let runs = machine.runs();
-    let found: Vec<(&str, Option<f64>)> = runs
-        .iter()
-        .map(|(status, metric, _)| (status.as_str(), *metric))
-        .collect();
+    let found = decided(&runs);
     assert_eq!(
         found,
         [

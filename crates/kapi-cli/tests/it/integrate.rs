@@ -58,6 +58,24 @@ impl Batch {
         Self { env, integrator }
     }
 
+    /// Lets a goal be done that puts a line into the list that all of them change.
+    fn adds(&self, word: &str) {
+        let (does, holds) = (
+            format!("sed -i '1a {word}' list.txt"),
+            format!("grep -q {word} list.txt"),
+        );
+        self.goal(&format!("add {word}"), &does, &[&holds]);
+    }
+
+    /// Lets a goal be done that writes a file of its own.
+    fn writes(&self, word: &str) {
+        let (does, holds) = (
+            format!("echo {word} > {word}.txt"),
+            format!("test -s {word}.txt"),
+        );
+        self.goal(&format!("write {word}"), &does, &[&holds]);
+    }
+
     /// Lets a goal be done that runs a command and is proved by another.
     pub(crate) fn goal(&self, what: &str, does: &str, verify: &[&str]) -> Value {
         let script = format!("turns:\n  - steps: [{{bash: {does:?}}}, {{claim: done}}]\n");
@@ -187,16 +205,8 @@ fn a_clean_batch_of_two_goals_lands_on_dev_and_nothing_else_moves() {
 fn a_conflict_is_resolved_by_an_agent_with_its_reasons_on_record() {
     let batch = Batch::new();
     let env = &batch.env;
-    batch.goal(
-        "add one",
-        "sed -i '1a one' list.txt",
-        &["grep -q one list.txt"],
-    );
-    batch.goal(
-        "add two",
-        "sed -i '1a two' list.txt",
-        &["grep -q two list.txt"],
-    );
+    batch.adds("one");
+    batch.adds("two");
     let before = batch.untouched();
     let proposed = batch.integrate(&["1", "2", "--create-dev", "main"]);
     assert_eq!(proposed.code, 5, "{proposed:?}");
@@ -269,11 +279,7 @@ fn two_that_are_right_alone_and_wrong_together_are_found_and_the_later_one_goes(
         "echo 3 > limit.txt",
         &["sh all.sh", "grep -q 3 limit.txt"],
     );
-    batch.goal(
-        "write gamma",
-        "echo gamma > gamma.txt",
-        &["test -s gamma.txt"],
-    );
+    batch.writes("gamma");
     env.git(&["branch", "dev", "main"]);
     let proposed = batch.integrate(&["1", "2", "3"]);
     assert_eq!(proposed.code, 5, "{proposed:?}");
@@ -333,11 +339,7 @@ fn a_source_that_fails_goes_without_asking_where_that_was_allowed() {
 fn dev_that_was_moved_meanwhile_is_noticed_and_nothing_is_lost() {
     let batch = Batch::new();
     let env = &batch.env;
-    batch.goal(
-        "write alpha",
-        "echo alpha > alpha.txt",
-        &["test -s alpha.txt"],
-    );
+    batch.writes("alpha");
     env.git(&["branch", "dev", "main"]);
     assert_eq!(batch.integrate(&["1"]).code, 5);
     batch.approve("2");
@@ -360,11 +362,7 @@ fn dev_that_was_moved_meanwhile_is_noticed_and_nothing_is_lost() {
 fn dev_that_is_checked_out_stays_unless_its_person_lets_it_be_brought_along() {
     let batch = Batch::new();
     let env = &batch.env;
-    batch.goal(
-        "write alpha",
-        "echo alpha > alpha.txt",
-        &["test -s alpha.txt"],
-    );
+    batch.writes("alpha");
     let checkout = env.root().join("shown");
     let shown = checkout.display().to_string();
     env.git(&["worktree", "add", "--quiet", "-b", "dev", &shown, "main"]);
@@ -396,17 +394,9 @@ fn dev_that_is_checked_out_stays_unless_its_person_lets_it_be_brought_along() {
 fn everything_that_is_not_fit_is_refused_at_once_with_what_helps() {
     let batch = Batch::new();
     let env = &batch.env;
-    batch.goal(
-        "write alpha",
-        "echo alpha > alpha.txt",
-        &["test -s alpha.txt"],
-    );
+    batch.writes("alpha");
     let beta = batch.goal("write beta", "echo beta > beta.txt", &["test -s beta.txt"]);
-    batch.goal(
-        "write gamma",
-        "echo gamma > gamma.txt",
-        &["test -s gamma.txt"],
-    );
+    batch.writes("gamma");
     env.git(&["branch", "dev", "main"]);
     // One is moved, one is not finished, one is an interview.
     let moved = beta["branch"].as_str().unwrap();

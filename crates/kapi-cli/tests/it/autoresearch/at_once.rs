@@ -1,6 +1,6 @@
 //! Several agents that propose from the same parent at once, each in a workspace of its own.
 
-use super::{BRANCH, Machine};
+use super::{BRANCH, Machine, decided};
 
 /// The first round: doubling by one addition, summing by a formula, and a loop that does not end its
 /// work in time; the second: another way to sum, which does not fit, and nothing.
@@ -33,10 +33,7 @@ fn independent_gains_of_one_round_are_combined_and_measured_again() {
     let done = machine.resume(&[]);
     assert_eq!(done.code, 0, "{done:?}");
     let runs = machine.runs();
-    let found: Vec<(&str, Option<f64>)> = runs
-        .iter()
-        .map(|(status, metric, _)| (status.as_str(), *metric))
-        .collect();
+    let found = decided(&runs);
     assert_eq!(
         found,
         [

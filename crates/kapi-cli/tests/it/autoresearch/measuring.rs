@@ -5,7 +5,7 @@ use std::fs;
 use kapi_sandbox::benchmark::{check_counter, processors};
 use kapi_sandbox::counter::KernelCounter;
 
-use super::Machine;
+use super::{Machine, decided};
 use crate::environment::write;
 
 /// Knows the sum of the benchmark's input, and sums everything else as before; then sums by a formula.
@@ -144,10 +144,7 @@ fn inputs_that_no_agent_sees_confirm_each_gain() {
     let done = machine.resume(&[]);
     assert_eq!(done.code, 0, "{done:?}");
     let runs = machine.runs();
-    let found: Vec<(&str, Option<f64>)> = runs
-        .iter()
-        .map(|(status, metric, _)| (status.as_str(), *metric))
-        .collect();
+    let found = decided(&runs);
     assert_eq!(
         found,
         [
