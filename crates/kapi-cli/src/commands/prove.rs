@@ -34,7 +34,7 @@ use crate::error::Error;
 use crate::exit_code::Exit;
 use crate::profile::flags;
 use crate::ui::Ui;
-use crate::{amount, container, driving, help};
+use crate::{amount, command_line, container, driving, help};
 
 /// Milliseconds one verify command may take when nothing else was said.
 const TIMEOUT_MS: u64 = 30 * 60 * 1_000;
@@ -251,10 +251,11 @@ fn proposed(
     let commands: Vec<String> = planned.iter().filter_map(command).collect();
     if commands.is_empty() {
         return Err(
-            Error::usage("Kapi found no test command for this project").with_hint(
-                "name a command that proves the change: `kapi prove HEAD --verify \"…\"`; \
-                 `kapi check --list` shows what Kapi found.",
-            ),
+            Error::usage("Kapi found no test command for this project").with_hint(format!(
+                "name a command that proves the change: `{}`; `kapi check --list` shows what \
+                 Kapi found.",
+                command_line::with(&["--verify", "<command>"])
+            )),
         );
     }
     Ok(commands)
