@@ -438,7 +438,11 @@ impl JetStream<'_> {
         })
     }
 
+    /// What to tell of an error: what may be answered later was only not answered in time.
     fn refused(&self, action: &'static str, error: ApiError) -> FleetError {
+        if is_later(&error) {
+            return self.unreachable(error.description);
+        }
         FleetError::Refused {
             action,
             stream: self.name.clone(),
