@@ -5,11 +5,12 @@
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
-use std::io::{self, Write as _};
-use std::net::TcpListener;
+use std::hash::{BuildHasher as _, RandomState};
+use std::io::{self, Read as _, Write as _};
+use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use std::{fs, thread};
 
 use kapi_sys::cancel::Cancel;
@@ -21,6 +22,12 @@ const SERVER: &str = "nats-server";
 const DIRECTORIES: &str = "/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin";
 /// The longest that a server lives.
 const LIFE: Duration = Duration::from_secs(7_200);
+/// How long servers may take to have what the others have, and how often they are asked.
+const HEALTH_MAX: Duration = Duration::from_secs(60);
+const HEALTH_PAUSE: Duration = Duration::from_millis(50);
+/// Ports below those that the kernel gives to connections: a server that was killed finds its own
+/// free again, however much else connects meanwhile.
+const PORTS: std::ops::Range<u16> = 10_000..32_000;
 
 /// Servers that know each other.
 pub struct Cluster {
@@ -30,8 +37,10 @@ pub struct Cluster {
 
 struct ClusterNode {
     port: u16,
+    /// Where it tells whether it is healthy.
+    monitor: u16,
     config: PathBuf,
-    process: Option<(Cancel, JoinHandle<()>)>,
+    process: Option<(Cancel, JoinHandle<io::Result<()>>)>,
 }
 
 impl Cluster {
@@ -40,18 +49,31 @@ impl Cluster {
     /// # Errors
     /// When a port, a file or the program cannot be had.
     pub fn start(n_nodes: usize, above: &Path) -> io::Result<Self> {
+        Self::start_with(n_nodes, "", above)
+    }
+
+    /// Starts servers with more lines in the configuration of each.
+    ///
+    /// # Errors
+    /// When a port, a file or the program cannot be had.
+    pub fn start_with(n_nodes: usize, more: &str, above: &Path) -> io::Result<Self> {
         let dir = tempfile::Builder::new()
             .prefix("cluster-")
             .tempdir_in(above)?;
-        let ports = free_ports(n_nodes * 2)?;
-        let (own, inner) = ports.split_at(n_nodes);
+        let ports = free_ports(n_nodes * 3)?;
+        let (own, more_ports) = ports.split_at(n_nodes);
+        let (inner, monitors) = more_ports.split_at(n_nodes);
         let mut nodes = Vec::new();
-        for (number, (&port, &route)) in own.iter().zip(inner).enumerate() {
-            let text = configuration(dir.path(), number, port, route, inner);
+        for (number, ((&port, &route), &monitor)) in own.iter().zip(inner).zip(monitors).enumerate()
+        {
+            let mut text = configuration(dir.path(), number, port, route, inner);
+            text.extend([format!("http: \"127.0.0.1:{monitor}\"\n")]);
+            text.push_str(more);
             let config = dir.path().join(format!("node{number}.conf"));
             fs::File::create(&config)?.write_all(text.as_bytes())?;
             nodes.push(ClusterNode {
                 port,
+                monitor,
                 config,
                 process: None,
             });
@@ -74,20 +96,48 @@ impl Cluster {
         let program = program(&node.config, self.dir.path())?;
         let cancel = Cancel::new();
         let raised = cancel.clone();
-        // Whoever speaks with a server that could not start is told by that.
-        let thread = thread::spawn(move || drop(process::run(program, &raised, &mut |_| {})));
+        let thread = thread::spawn(move || {
+            let finished = process::run(program, &raised, &mut |_| {}).map_err(io::Error::other)?;
+            if raised.is_raised() {
+                return Ok(());
+            }
+            let (end, said) = (finished.end, finished.stderr.text());
+            let text = format!("server {number} ended by itself ({end:?}): {said}");
+            Err(io::Error::other(text))
+        });
         node.process = Some((cancel, thread));
         Ok(())
     }
 
-    /// Kills a server, as a power cut would.
-    pub fn kill(&mut self, number: usize) {
-        let node = self.nodes.get_mut(number);
-        if let Some((cancel, thread)) = node.and_then(|node| node.process.take()) {
-            cancel.raise();
-            // It ends either way.
-            drop(thread.join());
+    /// Waits until every server has all that the others have: three bear the loss of one of them
+    /// only then.
+    ///
+    /// # Errors
+    /// When one of them does not say so in time.
+    pub fn wait_until_healthy(&self) -> io::Result<()> {
+        let deadline = Instant::now() + HEALTH_MAX;
+        let is_healthy = |node: &ClusterNode| is_healthy(node.monitor).unwrap_or(false);
+        while !self.nodes.iter().all(is_healthy) {
+            if Instant::now() >= deadline {
+                return Err(io::Error::from(io::ErrorKind::TimedOut));
+            }
+            thread::sleep(HEALTH_PAUSE);
         }
+        Ok(())
+    }
+
+    /// Kills a server, as a power cut would.
+    ///
+    /// # Errors
+    /// When it had ended by itself, with what it said.
+    pub fn kill(&mut self, number: usize) -> io::Result<()> {
+        let node = self.nodes.get_mut(number);
+        let Some((cancel, thread)) = node.and_then(|node| node.process.take()) else {
+            return Ok(());
+        };
+        cancel.raise();
+        let joined = thread.join();
+        joined.unwrap_or_else(|_| Err(io::Error::other("its thread panicked")))
     }
 
     /// Returns the ports of all servers.
@@ -108,7 +158,8 @@ impl Cluster {
 impl Drop for Cluster {
     fn drop(&mut self) {
         for number in 0..self.nodes.len() {
-            self.kill(number);
+            // Whoever needed it was told by the answers that did not come.
+            drop(self.kill(number));
         }
     }
 }
@@ -133,12 +184,34 @@ fn configuration(dir: &Path, number: usize, port: u16, route: u16, routes: &[u16
     text
 }
 
+/// Asks a server whether all its streams are current.
+fn is_healthy(monitor: u16) -> io::Result<bool> {
+    let mut socket = TcpStream::connect((Ipv4Addr::LOCALHOST, monitor))?;
+    socket.set_read_timeout(Some(HEALTH_MAX))?;
+    socket.write_all(b"GET /healthz HTTP/1.0\r\n\r\n")?;
+    let mut answer = String::new();
+    socket.read_to_string(&mut answer)?;
+    let status = answer.split(' ').nth(1);
+    Ok(status == Some("200"))
+}
+
+/// Finds ports that nobody listens on, by listening on all of them for a moment.
 fn free_ports(n: usize) -> io::Result<Vec<u16>> {
-    let held: io::Result<Vec<TcpListener>> =
-        (0..n).map(|_| TcpListener::bind("127.0.0.1:0")).collect();
-    let held = held?;
-    let ports = held.iter().map(TcpListener::local_addr);
-    ports.map(|address| Ok(address?.port())).collect()
+    let n_ports = u64::from(PORTS.end - PORTS.start);
+    // Tests that run at once begin at different ports.
+    let first = RandomState::new().hash_one(std::process::id());
+    let mut held: Vec<(u16, TcpListener)> = Vec::new();
+    for step in 0..n_ports {
+        if held.len() == n {
+            return Ok(held.into_iter().map(|(port, _)| port).collect());
+        }
+        let offset = first.wrapping_add(step) % n_ports;
+        let port = PORTS.start + u16::try_from(offset).map_err(io::Error::other)?;
+        if let Ok(listener) = TcpListener::bind((Ipv4Addr::LOCALHOST, port)) {
+            held.push((port, listener));
+        }
+    }
+    Err(io::Error::from(io::ErrorKind::AddrInUse))
 }
 
 fn program(config: &Path, cwd: &Path) -> io::Result<Program> {

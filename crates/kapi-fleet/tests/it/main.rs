@@ -1,7 +1,6 @@
 //! The shared log on real servers: one, and a cluster of three.
 #![expect(
     clippy::unwrap_used,
-    clippy::expect_used,
     clippy::panic,
     reason = "helpers of tests fail the test"
 )]

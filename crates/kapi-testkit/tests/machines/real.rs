@@ -34,7 +34,8 @@ fn processes_and_a_server_that_are_killed_lose_nothing_and_repeat_no_end() {
     };
     let mut killed = |kills: u64| {
         if kills == 2 {
-            cluster.kill(0);
+            cluster.wait_until_healthy().unwrap();
+            cluster.kill(0).unwrap();
         }
     };
     let elsewhere = ForeignStore {

@@ -59,6 +59,7 @@ fn eight_writers_lose_nothing_and_double_nothing_on_one_server() {
 fn eight_writers_lose_nothing_and_double_nothing_while_a_server_is_killed() {
     let mut cluster = Cluster::three();
     let n_conflicts = race(&mut cluster, 10, |cluster| {
+        cluster.wait_until_healthy();
         cluster.kill(0);
     });
     assert!(n_conflicts > 0, "they were in each other's way");
@@ -67,6 +68,7 @@ fn eight_writers_lose_nothing_and_double_nothing_while_a_server_is_killed() {
     cluster.start(0);
     let mut late = Writer::new("late", open(&cluster));
     late.append(0);
+    cluster.wait_until_healthy();
     cluster.kill(1);
     late.append(1);
     let records = open(&cluster).load_all().unwrap().records;

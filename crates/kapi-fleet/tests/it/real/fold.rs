@@ -143,6 +143,7 @@ fn who_waits_is_told_when_the_server_it_listened_to_is_gone() {
     assert_eq!(watch.wait(long).unwrap(), News::Some);
     // Whichever server it listens to, it hears of what is appended after that one is gone.
     for (number, gone) in [0, 1, 2].into_iter().enumerate() {
+        cluster.wait_until_healthy();
         cluster.kill(gone);
         writer.append(u32::try_from(number).unwrap());
         assert_eq!(watch.wait(long).unwrap(), News::Some);

@@ -259,6 +259,7 @@ fn a_queue_is_worked_off_once_by_four_machines_while_a_server_is_killed() {
             assert!(began.elapsed() < PATIENCE, "nothing is performed");
             thread::yield_now();
         }
+        cluster.wait_until_healthy();
         cluster.kill(0);
         threads
             .into_iter()
