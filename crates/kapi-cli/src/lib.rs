@@ -8,6 +8,7 @@ use std::panic::{self, PanicHookInfo};
 use std::process::{self, ExitCode};
 
 use clap::{CommandFactory as _, FromArgMatches as _, Parser as _};
+use clap_complete::CompleteEnv;
 use kapi_sys::process::environment;
 
 use crate::args::{Args, Command, former, groups};
@@ -62,6 +63,9 @@ pub fn main() -> ExitCode {
         report_defect(found);
         process::exit(Exit::Internal.code().into());
     }));
+    CompleteEnv::with_factory(|| subject::completion::with_references(command_line()))
+        .var(completion::VARIABLE)
+        .complete();
     let parsed = groups::grouped()
         .try_get_matches()
         .and_then(|matches| Args::from_arg_matches(&matches));
@@ -153,7 +157,7 @@ fn dispatch(context: &Context, command: &Command) -> Result<Exit, Error> {
         Command::Mcp(args) => mcp::run(context, args),
         Command::Audit(args) => audit::run(context, args),
         Command::Doctor(args) => doctor::run(context, args),
-        Command::Completion(args) => Ok(completion::run(context, args)),
+        Command::Completion(args) => completion::run(context, args),
     }
 }
 

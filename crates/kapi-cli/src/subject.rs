@@ -5,6 +5,7 @@
 //! whoever named several things is shown them.
 
 mod candidates;
+pub(crate) mod completion;
 pub(crate) mod launches;
 
 use std::path::{Path, PathBuf};

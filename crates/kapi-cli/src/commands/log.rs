@@ -4,6 +4,7 @@
 
 mod goal;
 pub(crate) mod launch;
+mod runs;
 mod task;
 mod transcript;
 mod transcript_entry;
@@ -29,14 +30,17 @@ pub(crate) struct Args {
     /// Keep printing until the work ends
     #[arg(short, long)]
     follow: bool,
+    /// Print what the agents of a goal or workflow said and did, instead of its events
+    #[arg(short, long)]
+    transcript: bool,
 }
 
 /// Prints a log.
 pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
     let context = &args.subject.context(context)?;
     match args.subject.find(context, Silence::Latest)? {
-        Meaning::Goal(id) => goal::log(context, &id, args.follow),
-        Meaning::Workflow(key) => workflow::log(context, &key, args.follow),
+        Meaning::Goal(id) => goal::log(context, &id, args),
+        Meaning::Workflow(key) => workflow::log(context, &key, args),
         Meaning::Task(id) => task::log(context, id, args.follow),
         Meaning::Launch(location) => launch::log(context, &location, args.follow),
     }

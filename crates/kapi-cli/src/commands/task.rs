@@ -11,11 +11,13 @@ mod retry;
 mod run;
 pub(crate) mod submitted;
 
+use clap_complete::engine::ArgValueCandidates;
 use kapi_core::task_id::KernelTaskId;
 
 use crate::context::Context;
 use crate::error::Error;
 use crate::exit_code::Exit;
+use crate::subject::completion;
 
 /// Options of `kapi task`.
 #[derive(Debug, clap::Args)]
@@ -45,7 +47,7 @@ enum TaskCommand {
 #[derive(Debug, clap::Args)]
 pub(crate) struct TaskArg {
     /// Task: 'task_17' or '17'
-    #[arg(value_name = "TASK", value_parser = parse)]
+    #[arg(value_name = "TASK", value_parser = parse, add = ArgValueCandidates::new(completion::tasks))]
     id: KernelTaskId,
 }
 

@@ -73,7 +73,7 @@ fn which(context: &Context, found: &[ReferenceTarget], typed: Option<&str>) -> S
 }
 
 /// Returns the name that is easiest to keep in mind and still means this alone.
-fn reference(subject: &ReferenceTarget, typed: Option<&str>) -> String {
+pub(super) fn reference(subject: &ReferenceTarget, typed: Option<&str>) -> String {
     let id = match subject {
         ReferenceTarget::Goal(id) | ReferenceTarget::Workflow(WorkflowKey { id, .. }) => {
             id.to_string()
@@ -88,7 +88,7 @@ fn reference(subject: &ReferenceTarget, typed: Option<&str>) -> String {
 }
 
 /// Returns where it stands and what it is for.
-fn about(context: &Context, subject: &ReferenceTarget) -> Result<String, Error> {
+pub(super) fn about(context: &Context, subject: &ReferenceTarget) -> Result<String, Error> {
     let (state, purpose) = match subject {
         ReferenceTarget::Goal(id) => {
             let project = context.project(&context.project_root()?, OWNER);
@@ -138,7 +138,7 @@ fn load(project: &Project<'_>, id: &GoalId) -> Result<Goal, Error> {
 
 /// Returns everything that has not ended and is a person's own: what a workflow or a race works on is
 /// named by these.
-fn under_way(context: &Context) -> Result<Vec<ReferenceTarget>, Error> {
+pub(super) fn under_way(context: &Context) -> Result<Vec<ReferenceTarget>, Error> {
     let mut found = Vec::new();
     if let Some(root) = root(context)? {
         let project = context.project(&root, OWNER);

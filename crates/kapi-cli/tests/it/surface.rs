@@ -6,7 +6,7 @@ use std::fs;
 
 use serde_json::json;
 
-use crate::environment::{await_some, for_each};
+use crate::environment::{Environment, await_some, for_each};
 use crate::kernel_task::result;
 use crate::launch::{launch, launch_on};
 use crate::program::{Output, parse};
@@ -313,4 +313,54 @@ fn a_workflow_is_given_up_and_allowed_more_by_the_same_verbs() {
     env.kapi(&["cancel", "1", "--yes"])
         .assert_error(3, &["abandoned"]);
     assert_eq!(env.kapi(&["wait", "1"]).code, 5);
+}
+
+#[test]
+fn what_the_agents_of_a_goal_said_is_printed_turn_by_turn() {
+    let env = Environment::new();
+    let agent = env.script(
+        "talker.yaml",
+        "turns:\n\
+         - steps: [{say: First words.}, {write: {path: answer.txt, content: \"41\\n\"}}]\n\
+         - steps: [{say: Second words.}, {write: {path: answer.txt, content: \"42\\n\"}}]\n",
+    );
+    env.run(&agent, &[]).assert_status("done", 0);
+    let printed = env.kapi(&["log", "1", "--transcript"]);
+    assert_eq!(printed.code, 0, "{printed:?}");
+    assert_eq!(
+        printed.stdout,
+        "== t001-agent-a1\nFirst words.\n> write answer.txt\n\
+         == t002-agent-a1\nSecond words.\n> write answer.txt\n"
+    );
+    let lines = env.kapi(&["log", "1", "--transcript", "--json"]);
+    let first = parse(lines.stdout.lines().next().unwrap());
+    assert_eq!(first["type"], "transcript");
+    assert_eq!(first["run"], "t001-agent-a1");
+    assert_eq!(first["line"]["text"], "First words.");
+}
+
+#[test]
+fn a_shell_completes_commands_and_the_references_of_the_project() {
+    let machine = one_of_each();
+    let env = &machine.env;
+    let completed = |words: &str, index: usize| {
+        let kapi = env!("CARGO_BIN_EXE_kapi");
+        let shell = format!(
+            "PATH=\"$(dirname {kapi}):$PATH\"; source <(kapi completion bash)\n\
+             COMP_WORDS=({words}); COMP_CWORD={index}; COMP_TYPE=9\n\
+             _clap_complete_kapi kapi \"${{COMP_WORDS[COMP_CWORD]}}\" kapi; printf '%s\\n' \"${{COMPREPLY[@]}}\""
+        );
+        let mut command = env.command("bash", &env.repository());
+        command.args(["-c", &shell]);
+        let output = crate::program::finish(command);
+        assert_eq!((output.code, output.stderr.as_str()), (0, ""));
+        output.stdout
+    };
+    assert!(completed("kapi sho", 1).contains("show"));
+    let all = completed("kapi show ''", 2);
+    assert!(all.contains(GOAL) && all.contains("002-"), "{all}");
+    let goals = completed("kapi goal say ''", 3);
+    assert!(goals.contains(GOAL) && !goals.contains("002-"), "{goals}");
+    let begun = completed("kapi show 001", 2);
+    assert_eq!(begun, format!("{GOAL}\n"));
 }

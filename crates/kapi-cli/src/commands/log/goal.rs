@@ -8,7 +8,8 @@ use kapi_core::id::GoalId;
 use kapi_machine::follow::LogCursor;
 use kapi_sys::signal;
 
-use crate::commands::log::{LOOK, OWNER};
+use crate::commands::log::runs::{self, RunOwner};
+use crate::commands::log::{Args, LOOK, OWNER};
 use crate::context::Context;
 use crate::error::Error;
 use crate::event_words::describe;
@@ -17,10 +18,19 @@ use crate::progress::event_json;
 use crate::trust::Trust;
 use crate::ui::{Format, OutputDisposition};
 
-/// Prints events.
-pub(super) fn log(context: &Context, id: &GoalId, follow: bool) -> Result<Exit, Error> {
+/// Prints events, or what its agents said.
+pub(super) fn log(context: &Context, id: &GoalId, args: &Args) -> Result<Exit, Error> {
     let project = context.project(&context.project_root()?, OWNER);
     let failed = |error| Error::engine(&error, &id.to_string());
+    let is_over = || Ok(project.load(id).map_err(failed)?.status.is_terminal());
+    if args.transcript {
+        let owner = RunOwner {
+            kind: "goal",
+            id: &id.to_string(),
+            layout: &project.layout,
+        };
+        return runs::log(context, &owner, args.follow, &is_over);
+    }
     let interrupts = signal::interrupts().map_err(|error| Error::failed(&error))?;
     let mut cursor = LogCursor::default();
     if let Ok(goal) = project.load(id) {
@@ -31,7 +41,7 @@ pub(super) fn log(context: &Context, id: &GoalId, follow: bool) -> Result<Exit, 
     }
     loop {
         // Asked first, so that whatever made it end is among the events read next.
-        let is_over = project.load(id).map_err(failed)?.status.is_terminal();
+        let is_over = is_over()?;
         for logged in project.log_since(id, &mut cursor).map_err(failed)? {
             match context.ui.format {
                 Format::Json => context.ui.json(&event_json("goal", id, &logged)),
@@ -44,7 +54,7 @@ pub(super) fn log(context: &Context, id: &GoalId, follow: bool) -> Result<Exit, 
                 )),
             }
         }
-        if !follow || is_over || context.ui.disposition() == OutputDisposition::Closed {
+        if !args.follow || is_over || context.ui.disposition() == OutputDisposition::Closed {
             return Ok(Exit::Success);
         }
         if interrupts.is_raised() {

@@ -11,7 +11,8 @@ use kapi_sys::signal;
 use kapi_workflow::record::workflows::Workflows;
 use kapi_workflow::rules::event::WorkflowEvent;
 
-use crate::commands::log::{LOOK, OWNER};
+use crate::commands::log::runs::{self, RunOwner};
+use crate::commands::log::{Args, LOOK, OWNER};
 use crate::context::Context;
 use crate::error::Error;
 use crate::exit_code::Exit;
@@ -19,24 +20,32 @@ use crate::progress::event_json;
 use crate::ui::{Format, OutputDisposition, Ui};
 use crate::workflow::event_words::describe;
 
-/// Prints events.
-pub(super) fn log(context: &Context, key: &WorkflowKey, follow: bool) -> Result<Exit, Error> {
+/// Prints events, or what its own agents said.
+pub(super) fn log(context: &Context, key: &WorkflowKey, args: &Args) -> Result<Exit, Error> {
     let project = context.project(&context.project_root()?, OWNER);
+    let is_over = || {
+        let workflow = Workflows::of(&project).workflow(key);
+        let workflow = workflow.map_err(|error| Error::workflow(&error))?;
+        Ok(workflow.status.is_terminal())
+    };
+    if args.transcript {
+        let owner = RunOwner {
+            kind: "workflow",
+            id: &key.id.to_string(),
+            layout: &project.layout,
+        };
+        return runs::log(context, &owner, args.follow, &is_over);
+    }
     let interrupts = signal::interrupts().map_err(|error| Error::failed(&error))?;
     let mut cursor = LogCursor::default();
     loop {
         // Asked first, so that whatever made it end is among the events read next.
-        let workflow = Workflows::of(&project)
-            .workflow(key)
-            .map_err(|error| Error::workflow(&error))?;
+        let is_over = is_over()?;
         let logged = Workflows::of(&project).workflow_log_since(key, &mut cursor);
         for logged in logged.map_err(|error| Error::workflow(&error))? {
             print(context.ui, key, &logged);
         }
-        if !follow
-            || workflow.status.is_terminal()
-            || context.ui.disposition() == OutputDisposition::Closed
-        {
+        if !args.follow || is_over || context.ui.disposition() == OutputDisposition::Closed {
             return Ok(Exit::Success);
         }
         if interrupts.is_raised() {
