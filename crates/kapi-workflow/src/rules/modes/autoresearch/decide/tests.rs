@@ -1,5 +1,8 @@
 //! A search from its contract to its branches, and everything on the way that is refused.
 
+mod contract;
+mod history;
+
 use kapi_check::rules::measure::number::Number;
 use kapi_core::actor::Actor;
 use kapi_core::usage::Usage;
@@ -9,19 +12,16 @@ use crate::rules::command::WorkflowCommand;
 use crate::rules::documents::documents;
 use crate::rules::effect::{WorkflowAction, next};
 use crate::rules::event::WorkflowEvent;
-use crate::rules::modes::ModeAnswer;
-use crate::rules::modes::autoresearch::answer::{AutoresearchAnswer, Experiment};
+use crate::rules::modes::autoresearch::answer::Experiment;
 use crate::rules::modes::autoresearch::command::AutoresearchCommand;
 use crate::rules::modes::autoresearch::contract::Keep;
 use crate::rules::modes::autoresearch::event::{AutoresearchEvent, Ending};
 use crate::rules::modes::autoresearch::fixture::{
-    Search, contract, ended, experiment, held_back_set, measured, proposed, restored, sample,
-    split, start,
+    Search, contract, ended, experiment, measured, proposed, restored, split,
 };
-use crate::rules::modes::autoresearch::history::History;
 use crate::rules::modes::autoresearch::run::RunStatus;
 use crate::rules::outcome::{RestorationReport, WorkflowOutcome};
-use crate::rules::scenario::{WorkflowTestScenario, agent, human, identity, terms};
+use crate::rules::scenario::{human, identity};
 use crate::rules::state::Workflow;
 
 fn finish(search: &mut Search) {
@@ -319,31 +319,6 @@ fn three_refused_answers_ask_for_a_person() {
 }
 
 #[test]
-fn another_contract_is_another_segment_with_another_baseline() {
-    let mut search = Search::at_propose();
-    search.experiment("a", "src/a.rs", 50.0);
-    let text = "Count comparisons instead.".to_owned();
-    search.0.send(&human(), &WorkflowCommand::Revise { text });
-    assert_eq!(search.workflow().phase(), ("contract", Some("draft")));
-    let mut other = contract();
-    other.metric.name = "comparisons".to_owned();
-    search.send(AutoresearchCommand::Draft {
-        contract: Box::new(other),
-    });
-    search.0.approve();
-    assert_eq!(search.search().segment, 1);
-    search.settle();
-    assert_eq!(search.measured_commit(), "kept-a");
-    let mut base = measured("kept-a", &[300.0]);
-    for sample in &mut base.samples {
-        sample.readings[0].name = "comparisons".to_owned();
-    }
-    search.0.perform(WorkflowOutcome::Measured(Box::new(base)));
-    assert_eq!(search.search().best().unwrap().metric, Number::new(300.0));
-    assert_eq!(search.search().gains().count(), 1, "what was kept stays");
-}
-
-#[test]
 fn a_decision_to_keep_is_carried_out_whatever_is_asked_meanwhile() {
     for ask in ["revise", "finish"] {
         let mut search = Search::at_propose();
@@ -362,45 +337,6 @@ fn a_decision_to_keep_is_carried_out_whatever_is_asked_meanwhile() {
             "{ask}"
         );
     }
-}
-
-#[test]
-fn a_contract_is_drafted_by_an_agent_and_only_a_person_gives_one() {
-    let mut scenario = WorkflowTestScenario::begin(&start(terms()));
-    let mut bad = contract();
-    bad.runs = 0;
-    let answer =
-        |contract| ModeAnswer::Autoresearch(AutoresearchAnswer::Contract(Box::new(contract)));
-    scenario.answer(answer(bad));
-    assert!(scenario.workflow().pending.is_none());
-    scenario.answer(answer(contract()));
-    let pending = scenario.workflow().pending.clone().unwrap();
-    assert_eq!(
-        pending.decision.words(),
-        "contract.md, benchmark.sh and checks.sh"
-    );
-    for actor in [agent(), Actor::Engine] {
-        let contract = Box::new(contract());
-        let given = AutoresearchCommand::Draft { contract }.into();
-        assert!(scenario.ask(&actor, &given).is_err());
-        let finish = AutoresearchCommand::Finish {}.into();
-        assert!(scenario.ask(&actor, &finish).is_err());
-    }
-    scenario.approve();
-    assert_eq!(scenario.workflow().phase(), ("run", Some("baseline")));
-}
-
-#[test]
-fn one_byte_of_a_script_asks_for_another_approval() {
-    let drafted = |benchmark: &str| {
-        let mut scenario = WorkflowTestScenario::begin(&start(terms()));
-        let mut contract = contract();
-        benchmark.clone_into(&mut contract.benchmark);
-        let contract = Box::new(contract);
-        scenario.send(&human(), &AutoresearchCommand::Draft { contract }.into());
-        scenario.workflow().pending.clone().unwrap().sha256
-    };
-    assert_ne!(drafted("sh bench/run.sh"), drafted("sh bench/run2.sh"));
 }
 
 #[test]
@@ -429,204 +365,6 @@ fn a_confirmed_rule_measures_again_and_pairs_are_measured_against_the_parent() {
         panic!("it is measured");
     };
     assert_eq!(wanted.against.as_deref(), Some("base"));
-}
-
-#[test]
-fn a_gain_is_confirmed_on_inputs_that_no_agent_sees() {
-    let mut strict = contract();
-    strict.held_back = Some(held_back_set());
-    strict.warmups = 2;
-    strict.processors = vec![1];
-    let mut search = Search::measured_from(strict);
-    search.propose("a", "src/a.rs");
-    let measured_next = |search: &Search| {
-        let WorkflowAction::Measure(wanted) = &next(search.workflow())[0].action else {
-            panic!("it is measured");
-        };
-        wanted.clone()
-    };
-    let seen = measured_next(&search);
-    assert_eq!((seen.held_back, seen.against), (None, None));
-    assert_eq!((seen.warmups, seen.processors), (2, vec![1]));
-    search.measure(&[10.0]);
-    let held_back = measured_next(&search);
-    assert_eq!(held_back.held_back, Some(held_back_set()));
-    assert_eq!(held_back.against.as_deref(), Some("base"));
-    assert_eq!(held_back.checks, None);
-    // What was measured on other inputs is not taken for it.
-    let effect = next(search.workflow())[0].id.clone();
-    let intend = WorkflowCommand::Intend {
-        effect: effect.clone(),
-    };
-    search.0.send(&Actor::Engine, &intend);
-    let other = Box::new(WorkflowOutcome::Measured(Box::new(measured("a", &[1.0]))));
-    let report = WorkflowCommand::Report {
-        effect: effect.clone(),
-        outcome: other,
-    };
-    assert!(search.0.ask(&Actor::Engine, &report).is_err());
-    let mut found = measured("a", &[130.0]);
-    found.held_back = true;
-    found.checks = None;
-    found.against = vec![sample(130.0)];
-    let outcome = Box::new(WorkflowOutcome::Measured(Box::new(found)));
-    let report = WorkflowCommand::Report { effect, outcome };
-    search.0.send(&Actor::Engine, &report);
-    let run = search.search().runs.last().unwrap();
-    assert_eq!(
-        (run.status, run.metric),
-        (RunStatus::Discard, Number::new(10.0))
-    );
-    assert_eq!(
-        run.samples,
-        Number::new(10.0).into_iter().collect::<Vec<_>>()
-    );
-    assert!(run.reason.contains("held-back"), "{}", run.reason);
-    let ledger = document(search.workflow(), "ledger.jsonl");
-    assert!(
-        ledger
-            .lines()
-            .last()
-            .unwrap()
-            .contains("\"rule\":\"plain\""),
-        "{ledger}"
-    );
-}
-
-#[test]
-fn what_is_held_back_is_the_persons_whoever_drafts() {
-    let mut scenario = WorkflowTestScenario::begin(&start(terms()));
-    let mut own = contract();
-    own.held_back = Some(held_back_set());
-    let answer =
-        |contract| ModeAnswer::Autoresearch(AutoresearchAnswer::Contract(Box::new(contract)));
-    scenario.answer(answer(own.clone()));
-    assert!(scenario.workflow().pending.is_none(), "an agent names none");
-    let contract = Box::new(own);
-    scenario.send(&human(), &AutoresearchCommand::Draft { contract }.into());
-    let text = "Fewer runs.".to_owned();
-    scenario.send(&human(), &WorkflowCommand::Revise { text });
-    scenario.answer(answer(self::contract()));
-    let contract = document(scenario.workflow(), "contract.md");
-    assert!(
-        contract.contains("2 files of `/inputs`, sha256 `5e5e"),
-        "{contract}"
-    );
-}
-
-#[test]
-fn everything_that_is_measured_by_is_approved_by_the_hash() {
-    type Change = fn(&mut crate::rules::modes::autoresearch::contract::Contract);
-    let drafted = |change: Change| {
-        let mut scenario = WorkflowTestScenario::begin(&start(terms()));
-        let mut contract = contract();
-        change(&mut contract);
-        let contract = Box::new(contract);
-        scenario.send(&human(), &AutoresearchCommand::Draft { contract }.into());
-        scenario.workflow().pending.clone().unwrap().sha256
-    };
-    let changes: [Change; 7] = [
-        |_| {},
-        |it| it.warmups = 1,
-        |it| it.processors = vec![0],
-        |it| it.held_back = Some(held_back_set()),
-        |it| it.metric.name = "kapi.instructions".to_owned(),
-        |it| it.rule.keep = Keep::Interleaved,
-        |it| it.rule.keep = Keep::Ranked,
-    ];
-    let hashes: std::collections::BTreeSet<String> = changes.into_iter().map(drafted).collect();
-    assert_eq!(hashes.len(), changes.len());
-}
-
-#[test]
-fn what_another_tool_recorded_is_told_and_compared_with_nothing_of_ours() {
-    let mut scenario = WorkflowTestScenario::begin(&start(terms()));
-    let mut history = History::default();
-    for (line, text) in (1..).zip([
-        r#"{"type":"config","name":"parse","metricName":"ms","metricUnit":"ms","bestDirection":"lower"}"#,
-        r#"{"run":1,"commit":"a1b2c3d","metric":50,"metrics":{},"status":"keep","description":"baseline","timestamp":1,"segment":0,"confidence":null}"#,
-        r#"{"run":2,"commit":"a1b2c3e","metric":0,"metrics":{"kb":3.5},"status":"crash","description":"inline","timestamp":2,"segment":0,"confidence":null,"asi":{"hypothesis":"less copying","rollback_reason":"it fell over"}}"#,
-    ]) {
-        history.add(line, &serde_json::from_str(text).unwrap()).unwrap();
-    }
-    assert_eq!(history.runs[1].metric, None, "a crash has no metric");
-    history.ideas = vec!["Use a map".to_owned()];
-    let history = Box::new(history);
-    scenario.send(&human(), &AutoresearchCommand::Import { history }.into());
-    let contract = Box::new(contract());
-    scenario.send(&human(), &AutoresearchCommand::Draft { contract }.into());
-    scenario.approve();
-    let mut search = Search(scenario);
-    search.0.perform(WorkflowOutcome::Prepared {
-        branch: "b".to_owned(),
-        worktree: "/wt".to_owned(),
-        baseline: None,
-    });
-    search.measure(&[100.0]);
-    assert_eq!(search.search().segment, 1);
-    assert_eq!(search.search().best().unwrap().number, 3);
-    let WorkflowAction::Restore(_) = &next(search.workflow())[0].action else {
-        panic!("the worktree is proved first");
-    };
-    search.settle();
-    let WorkflowAction::Propose(wanted) = &next(search.workflow())[0].action else {
-        panic!("an agent is asked");
-    };
-    assert!(
-        wanted
-            .question
-            .prompt
-            .contains("2. crash no metric: inline")
-    );
-    let ledger = document(search.workflow(), "ledger.jsonl");
-    assert_eq!(ledger.lines().count(), 5);
-    assert!(
-        ledger
-            .lines()
-            .next()
-            .unwrap()
-            .contains("\"metricName\":\"ms\"")
-    );
-}
-
-#[test]
-fn a_ledger_that_is_not_understood_is_refused_with_its_line() {
-    for (text, expected) in [
-        (
-            r#"{"run":1,"status":"maybe"}"#,
-            "line 7: run 1 has the unknown status \"maybe\"",
-        ),
-        (
-            r#"{"metric":1}"#,
-            "line 7: it has neither a type nor the number of a run",
-        ),
-        ("[1]", "line 7: it is no object"),
-        (r#"{"type":"x"}"#, "line 7: its type \"x\" is not known"),
-    ] {
-        let error = History::default()
-            .add(7, &serde_json::from_str(text).unwrap())
-            .unwrap_err();
-        assert_eq!(error.to_string(), expected);
-    }
-}
-
-#[test]
-fn ideas_are_kept_once_and_marked_when_they_were_tried() {
-    let mut search = Search::at_propose();
-    for idea in ["Use a map", " Use a map "] {
-        let idea = idea.to_owned();
-        search.send(AutoresearchCommand::Note { idea });
-    }
-    let mut said = experiment("a map");
-    said.idea = Some(1);
-    said.ideas = vec!["Use a heap".to_owned(), "Use a map".to_owned()];
-    search.0.perform(proposed(said, Some(("a", &["src/a.rs"]))));
-    search.measure(&[110.0]);
-    let ideas = document(search.workflow(), "ideas.md");
-    assert_eq!(
-        ideas,
-        "# Ideas\n\n- [x] 1. Use a map (run 2)\n- [ ] 2. Use a heap\n"
-    );
 }
 
 #[test]
