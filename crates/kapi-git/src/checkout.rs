@@ -15,6 +15,9 @@ use crate::owned_dir::{self, DirError};
 use crate::repository::Repository;
 use crate::scratch::{Objects, Scratch};
 
+/// Files that decide how others are written; nested ones too, because each holds for its directory.
+pub(crate) const ATTRIBUTES: &str = "**/.gitattributes";
+
 /// The files to write, and where.
 #[derive(Debug, Clone, Copy)]
 pub struct CheckoutPlan<'a> {
@@ -58,6 +61,11 @@ impl Repository {
     pub fn checkout(&self, plan: &CheckoutPlan<'_>) -> Result<TreeId, CheckoutError> {
         let beside = owned_dir::prepare(plan.to)?;
         let scratch = Scratch::prepare(self, &beside, plan.to, Objects::Private)?;
+        if self.is_as_protected(plan)? {
+            scratch.fill(plan.commit.as_str())?;
+            self.fill_submodules(plan)?;
+            return Ok(self.tree_of(plan.commit)?);
+        }
         scratch.call("read-tree").arg(plan.commit.as_str()).done()?;
         let tampered = self.entries_matching(plan.commit, plan.protect)?;
         let original = self.entries_matching(plan.base, plan.protect)?;
@@ -81,6 +89,18 @@ impl Repository {
         self.put_back(plan, &beside, &original)?;
         self.fill_submodules(plan)?;
         Ok(tree)
+    }
+
+    /// Tells whether a plain checkout of the commit has the protected paths as one of the base has them:
+    /// neither they nor what decides how files are written differ.
+    fn is_as_protected(&self, plan: &CheckoutPlan<'_>) -> Result<bool, CheckoutError> {
+        if plan.protect.is_empty() || plan.base == plan.commit {
+            return Ok(true);
+        }
+        let attributes = ATTRIBUTES.to_owned();
+        let patterns = [plan.protect, &[attributes]].concat();
+        let changed = self.protected_changes(plan.base, plan.commit, &patterns)?;
+        Ok(changed.is_empty())
     }
 }
 

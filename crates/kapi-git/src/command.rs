@@ -268,6 +268,11 @@ impl GitCall<'_> {
         self
     }
 
+    /// Lets it wait for no disk: what it makes is thrown away and need not survive a power cut.
+    pub(crate) fn not_synced(self) -> Self {
+        self.settings(&[("core.fsync".into(), "none".into())])
+    }
+
     pub(crate) fn stdin(mut self, bytes: Vec<u8>) -> Self {
         self.stdin = bytes;
         self

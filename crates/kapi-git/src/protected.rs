@@ -12,7 +12,7 @@ use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
 use crate::change::TreeFile;
-use crate::checkout::{CheckoutError, CheckoutPlan, line, submodules};
+use crate::checkout::{ATTRIBUTES, CheckoutError, CheckoutPlan, line, submodules};
 use crate::diff::{entries_of, pathspecs};
 use crate::owned_dir::{self, DirError, failed};
 use crate::repository::{ObjectFormat, Repository};
@@ -42,6 +42,25 @@ impl Repository {
         &self,
         plan: &CheckoutPlan<'_>,
     ) -> Result<Vec<PathBuf>, CheckoutError> {
+        let mut restored: BTreeSet<PathBuf> =
+            self.remove_unknown_protected(plan)?.into_iter().collect();
+        if plan.protect.is_empty() {
+            return Ok(Vec::new());
+        }
+        let original = self.entries_matching(plan.base, plan.protect)?;
+        let beside = owned_dir::beside(plan.to)?;
+        restored.extend(self.put_back(plan, &beside, &original)?);
+        Ok(restored.into_iter().collect())
+    }
+
+    /// Does the part of [`Repository::restore_protected`] that is left where every protected file is known
+    /// to be as it was: removes what matches a pattern and is not in the base.
+    ///
+    /// Returns what it removed, sorted.
+    pub fn remove_unknown_protected(
+        &self,
+        plan: &CheckoutPlan<'_>,
+    ) -> Result<Vec<PathBuf>, CheckoutError> {
         let beside = owned_dir::beside(plan.to)?;
         let is_ours = fs::symlink_metadata(&beside).is_ok_and(|found| found.is_dir());
         if !is_ours {
@@ -55,7 +74,9 @@ impl Repository {
         let original = self.entries_matching(plan.base, plan.protect)?;
         let names: BTreeSet<&Path> = original.iter().map(|entry| entry.path.as_path()).collect();
         let mut found = walk(plan.to, plan.protect)?;
-        let mut restored = found.removed;
+        let mut removed = found.removed;
+        // Whatever the base has at a protected path matches.
+        found.paths.retain(|path| !names.contains(path.as_path()));
         found.paths = self.matching(&beside, plan, &found.paths)?;
         let submodules = original
             .iter()
@@ -63,13 +84,12 @@ impl Repository {
         let submodules: Vec<&Path> = submodules.map(|entry| entry.path.as_path()).collect();
         for path in found.paths {
             let is_of_submodule = submodules.iter().any(|at| path.starts_with(at));
-            if !names.contains(path.as_path()) && !is_of_submodule {
+            if !is_of_submodule {
                 owned_dir::wipe(&plan.to.join(&path))?;
-                restored.insert(path);
+                removed.insert(path);
             }
         }
-        restored.extend(self.put_back(plan, &beside, &original)?);
-        Ok(restored.into_iter().collect())
+        Ok(removed.into_iter().collect())
     }
 
     /// Puts entries of the base into a checkout; returns those that were not as they should be.
@@ -84,8 +104,7 @@ impl Repository {
         }
         let files = beside.join("base-files");
         let scratch = self.empty_scratch(beside, &files)?;
-        // Nested ones too: attributes hold for the directory they lie in.
-        let attributes = ["**/.gitattributes".to_owned()];
+        let attributes = [ATTRIBUTES.to_owned()];
         let mut script = Vec::new();
         for entry in &self.entries_matching(plan.base, &attributes)? {
             line(&mut script, &entry.mode, &entry.object, &entry.path);

@@ -53,6 +53,26 @@ impl Repository {
         from: &CommitId,
         to: &CommitId,
     ) -> Result<(), PublishError> {
+        self.publish_branch(workspace, from, to)?;
+        // A directory that is gone has nothing to bring into step, and what is a link to somewhere
+        // else is not written to.
+        if workspace.check_in_place().is_ok() {
+            workspace.restore_link()?;
+            let scratch = workspace.scratch(self)?;
+            scratch.index_commit(to)?;
+            workspace.disarm_submodules(&scratch)?;
+            workspace.share_index(self, &scratch)?;
+        }
+        Ok(())
+    }
+
+    /// Moves the branch alone, for whoever brings the workspace into step by itself.
+    pub fn publish_branch(
+        &self,
+        workspace: &GitWorkspace,
+        from: &CommitId,
+        to: &CommitId,
+    ) -> Result<(), PublishError> {
         let branch = &workspace.branch;
         let base = self.recorded_base(&workspace.goal)?;
         if base.as_ref() != Some(&workspace.base) {
@@ -82,15 +102,6 @@ impl Repository {
                     actual,
                 });
             }
-        }
-        // A directory that is gone has nothing to bring into step, and what is a link to somewhere
-        // else is not written to.
-        if workspace.check_in_place().is_ok() {
-            workspace.restore_link()?;
-            let scratch = workspace.scratch(self)?;
-            scratch.index_commit(to)?;
-            workspace.disarm_submodules(&scratch)?;
-            workspace.share_index(self, &scratch)?;
         }
         Ok(())
     }

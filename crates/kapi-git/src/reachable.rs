@@ -195,6 +195,7 @@ impl Repository {
         let wanted = format!("{commit}\n^{base}\n");
         Ok(self
             .pack_objects(&pack)
+            .not_synced()
             .arg("--revs")
             .stdin(wanted.into_bytes())
             .done()?)

@@ -380,7 +380,12 @@ impl Repository {
 
     /// Reads HEAD; nothing when git has to.
     fn plain_head(&self) -> Option<Head> {
-        let text = small_file(&self.git_dir.join("HEAD"), HEAD_BYTES_MAX)?;
+        self.plain_head_in(&self.git_dir)
+    }
+
+    /// Reads the HEAD of one of the repository's worktrees; nothing when git has to.
+    pub(crate) fn plain_head_in(&self, git_dir: &Path) -> Option<Head> {
+        let text = small_file(&git_dir.join("HEAD"), HEAD_BYTES_MAX)?;
         let text = String::from_utf8(text).ok()?;
         let text = text.strip_suffix('\n')?;
         if let Some(name) = text.strip_prefix("ref: ") {
@@ -395,7 +400,7 @@ impl Repository {
 
 /// What is checked out.
 #[derive(Debug)]
-enum Head {
+pub(crate) enum Head {
     /// A branch, by its full name; perhaps one that has no commit yet.
     Branch(String),
     /// A commit without a branch.

@@ -8,6 +8,8 @@ use crate::command::GitError;
 use crate::id::{CommitId, TreeId};
 use crate::owned_dir::DirError;
 use crate::repository::Repository;
+use crate::repository::index_file::IndexFile;
+use crate::scratch::Scratch;
 use crate::workspace::{GitWorkspace, WorkspaceError};
 
 /// A workspace that is exactly a commit.
@@ -15,7 +17,7 @@ use crate::workspace::{GitWorkspace, WorkspaceError};
 pub struct RestorationProof {
     /// The tree of the commit and of the files.
     pub tree: TreeId,
-    /// How many files, or repositories, were removed that are not in it.
+    /// How many files, or repositories, were removed that nothing tracked.
     pub n_removed: u64,
 }
 
@@ -65,31 +67,22 @@ impl Repository {
         workspace: &GitWorkspace,
         commit: &CommitId,
     ) -> Result<RestorationProof, RestoreError> {
-        let at_commit = GitWorkspace {
-            base: commit.clone(),
-            ..workspace.clone()
-        };
-        workspace.restore_link()?;
-        let scratch = workspace.scratch(self)?;
-        scratch.index_commit(commit)?;
-        let others = || scratch.call("ls-files").args(["-z", "--others"]).bytes();
-        let before = others()?;
-        self.reset_workspace(workspace, commit)?;
-        // What git ignores is no part of a commit, and must not be of the next one's measurement.
-        scratch
-            .call("clean")
-            .args(["-f", "-f", "-d", "-x", "-q"])
-            .done()?;
-        let left = others()?;
-        if let Some(path) = left.split(|&b| b == 0).find(|path| !path.is_empty()) {
-            return Err(RestoreError::LeftOver {
-                branch: workspace.branch.clone(),
-                commit: commit.clone(),
-                path: String::from_utf8_lossy(path).into_owned(),
-            });
-        }
+        let scratch = self.fill_workspace(workspace, commit)?;
+        let n_removed = remove_others(workspace, &scratch, commit)?;
+        workspace.disarm_submodules(&scratch)?;
+        workspace.share_index(self, &scratch)?;
         let expected = self.tree_of(commit)?;
-        let found = self.snapshot(&at_commit)?.tree;
+        let found = match unchanged_tree(&scratch)? {
+            Some(tree) => tree,
+            None => {
+                let base = commit.clone();
+                let at_commit = GitWorkspace {
+                    base,
+                    ..workspace.clone()
+                };
+                self.snapshot(&at_commit)?.tree
+            }
+        };
         if found != expected {
             return Err(RestoreError::OtherTree {
                 branch: workspace.branch.clone(),
@@ -98,10 +91,9 @@ impl Repository {
                 found,
             });
         }
-        let removed = before.split(|&b| b == 0).filter(|path| !path.is_empty());
         Ok(RestorationProof {
             tree: found,
-            n_removed: u64::try_from(removed.count()).unwrap_or(u64::MAX),
+            n_removed,
         })
     }
 
@@ -137,6 +129,55 @@ impl Repository {
         };
         self.commit_candidate(&on_parent, plan)
     }
+}
+
+/// Removes all that the index does not hold, what git ignores and empty directories too, and returns how
+/// many files and repositories that were.
+fn remove_others(
+    workspace: &GitWorkspace,
+    scratch: &Scratch<'_>,
+    commit: &CommitId,
+) -> Result<u64, RestoreError> {
+    let others = |options: &[&str]| {
+        let call = scratch.call("ls-files").args(["-z", "--others"]);
+        call.args(options).bytes()
+    };
+    let is_clean = || Ok::<_, GitError>(others(&["--directory"])?.is_empty());
+    if is_clean()? {
+        return Ok(0);
+    }
+    let removed = others(&[])?;
+    // What git ignores is no part of a commit, and must not be of the next one's measurement. Twice
+    // forced, because once spares directories that hold a repository.
+    scratch
+        .call("clean")
+        .args(["-f", "-f", "-d", "-x", "-q"])
+        .done()?;
+    if let Some(path) = names(&others(&["--directory"])?).next() {
+        return Err(RestoreError::LeftOver {
+            branch: workspace.branch.clone(),
+            commit: commit.clone(),
+            path: String::from_utf8_lossy(path).into_owned(),
+        });
+    }
+    Ok(u64::try_from(names(&removed).count()).unwrap_or(u64::MAX))
+}
+
+fn names(listed: &[u8]) -> impl Iterator<Item = &[u8]> {
+    listed.split(|&b| b == 0).filter(|path| !path.is_empty())
+}
+
+/// Returns the tree of the files where they are what the index holds, and the index says of which tree it
+/// is.
+fn unchanged_tree(scratch: &Scratch<'_>) -> Result<Option<TreeId>, GitError> {
+    let changed = scratch.call("diff-files");
+    let changed = changed
+        .args(["--raw", "-z", "--no-renames", "--ignore-submodules=all"])
+        .bytes()?;
+    let format = scratch.repository().object_format();
+    let index = IndexFile::read(&scratch.index(), format).filter(|_| changed.is_empty());
+    let tree = index.and_then(|index| index.tree());
+    Ok(tree.and_then(|tree| TreeId::parse(&tree).ok()))
 }
 
 /// What a commit is made of.

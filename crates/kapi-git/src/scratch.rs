@@ -80,9 +80,8 @@ impl<'a> Scratch<'a> {
         let shared = shared.unwrap_or(Path::new("/nonexistent"));
         match self.objects {
             Objects::Shared => call.env("GIT_OBJECT_DIRECTORY", shared),
-            // What is thrown away need not survive a power cut.
             Objects::Private => call
-                .settings(&[("core.fsync".into(), "none".into())])
+                .not_synced()
                 .env("GIT_OBJECT_DIRECTORY", self.dir.join("objects"))
                 .env("GIT_ALTERNATE_OBJECT_DIRECTORIES", quoted(shared)),
         }

@@ -17,6 +17,7 @@ use crate::private_view::PrivateFiles;
 use crate::ref_name::branch_ref;
 use crate::refused_path::{RefusalReason, RefusedPath};
 use crate::repository::Repository;
+use crate::scratch::Scratch;
 use crate::sweep;
 
 /// The workspace to make.
@@ -216,6 +217,23 @@ impl Repository {
         workspace: &GitWorkspace,
         commit: &CommitId,
     ) -> Result<(), WorkspaceError> {
+        let scratch = self.fill_workspace(workspace, commit)?;
+        // Twice forced, because once spares directories that hold a repository.
+        scratch
+            .call("clean")
+            .args(["-f", "-f", "-d", "-q"])
+            .done()?;
+        workspace.disarm_submodules(&scratch)?;
+        workspace.share_index(self, &scratch)?;
+        Ok(())
+    }
+
+    /// Makes the files and the index of ours what `commit` holds, and leaves other files.
+    pub(crate) fn fill_workspace(
+        &self,
+        workspace: &GitWorkspace,
+        commit: &CommitId,
+    ) -> Result<Scratch<'_>, WorkspaceError> {
         workspace.restore_link()?;
         for RefusedPath { path, why } in sweep::sweep(&workspace.path) {
             match why {
@@ -229,14 +247,7 @@ impl Repository {
         }
         let scratch = workspace.scratch(self)?;
         scratch.fill(commit.as_str())?;
-        // Twice forced, because once spares directories that hold a repository.
-        scratch
-            .call("clean")
-            .args(["-f", "-f", "-d", "-q"])
-            .done()?;
-        workspace.disarm_submodules(&scratch)?;
-        workspace.share_index(self, &scratch)?;
-        Ok(())
+        Ok(scratch)
     }
 
     pub(crate) fn claim_branch(&self, plan: &WorkspacePlan) -> Result<(), WorkspaceError> {

@@ -134,6 +134,26 @@ impl<'a> WorkToProve<'a> {
     }
 }
 
+impl<'a> WorkToProve<'a> {
+    /// Takes a commit on which scripts of the person are run: what lies between it and `base` is judged by
+    /// what they measure, and is not looked over.
+    pub(crate) fn to_measure(
+        repository: &Repository,
+        branch: &'a str,
+        commits: (CommitId, CommitId),
+        protect: &'a [String],
+    ) -> Result<Self, Failure> {
+        let (base, commit) = commits;
+        Ok(Self {
+            change: ProvedChange::between(repository, &commit, &commit)?,
+            branch,
+            base,
+            commit,
+            protect,
+        })
+    }
+}
+
 impl WorkToProve<'_> {
     /// Tells whether it is where the work begins, with nothing done yet.
     fn is_base(&self) -> bool {

@@ -6,12 +6,17 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
+use crate::command::GitError;
 use crate::owned_dir::{self, DirError, failed};
 use crate::ref_name::branch_ref;
 use crate::refused_path::{RefusalReason, RefusedPath};
-use crate::repository::{Repository, path_of};
+use crate::repository::index_file::IndexFile;
+use crate::repository::{Head, Repository, path_of};
 use crate::scratch::{Objects, Scratch};
 use crate::workspace::{GitWorkspace, WorkspaceError};
+
+/// The mode of a submodule's entry in an index.
+const SUBMODULE: u32 = 0o160_000;
 
 impl GitWorkspace {
     /// Returns the git directory that stages this workspace; call it after `sweep::sweep`.
@@ -69,13 +74,7 @@ impl GitWorkspace {
         scratch: &Scratch<'_>,
     ) -> Result<Vec<RefusedPath>, WorkspaceError> {
         let mut refused = Vec::new();
-        let listed = scratch.call("ls-files").args(["-s", "-z"]).bytes()?;
-        let entries = listed
-            .split(|&b| b == 0)
-            .filter(|entry| entry.starts_with(b"160000 "));
-        for entry in entries {
-            let name = entry.splitn(2, |&b| b == b'\t').nth(1).unwrap_or_default();
-            let path = path_of(name);
+        for path in submodules(scratch)? {
             let dir = self.path.join(&path);
             if fs::symlink_metadata(&dir).is_err() {
                 continue;
@@ -101,12 +100,7 @@ impl GitWorkspace {
         repository: &Repository,
         scratch: &Scratch<'_>,
     ) -> Result<(), WorkspaceError> {
-        let call = repository.git().call(&self.admin_dir, "symbolic-ref");
-        let head = call
-            .env("GIT_DIR", &self.admin_dir)
-            .args(["--quiet", "HEAD"])
-            .exit()?;
-        if head.stdout.strip_suffix(b"\n") != Some(branch_ref(&self.branch).as_bytes()) {
+        if !self.is_on_its_branch(repository)? {
             return Ok(());
         }
         let from = scratch.index();
@@ -122,10 +116,41 @@ impl GitWorkspace {
         Ok(())
     }
 
+    /// Tells whether the worktree is still on its own branch.
+    fn is_on_its_branch(&self, repository: &Repository) -> Result<bool, GitError> {
+        let own = branch_ref(&self.branch);
+        if let Some(Head::Branch(name)) = repository.plain_head_in(&self.admin_dir) {
+            return Ok(name == own);
+        }
+        let call = repository.git().call(&self.admin_dir, "symbolic-ref");
+        let head = call
+            .env("GIT_DIR", &self.admin_dir)
+            .args(["--quiet", "HEAD"])
+            .exit()?;
+        Ok(head.stdout.strip_suffix(b"\n") == Some(own.as_bytes()))
+    }
+
     /// Returns the file that says that the directory was filled once.
     pub(super) fn mark(&self) -> PathBuf {
         self.admin_dir.join("kapi").join("filled")
     }
+}
+
+/// Returns the paths of submodules in the index; git is asked where the index cannot be read here.
+fn submodules(scratch: &Scratch<'_>) -> Result<Vec<PathBuf>, GitError> {
+    let format = scratch.repository().object_format();
+    if let Some(index) = IndexFile::read(&scratch.index(), format) {
+        let found = index.entries().filter(|entry| entry.mode() == SUBMODULE);
+        return Ok(found.map(|entry| path_of(entry.path())).collect());
+    }
+    let listed = scratch.call("ls-files").args(["-s", "-z"]).bytes()?;
+    let found = listed
+        .split(|&b| b == 0)
+        .filter(|entry| entry.starts_with(b"160000 "));
+    let names = found.map(|entry| entry.splitn(2, |&b| b == b'\t').nth(1));
+    Ok(names
+        .map(|name| path_of(name.unwrap_or_default()))
+        .collect())
 }
 
 /// Tells whether any component of `path` is a symbolic link, seen from `root`.

@@ -34,7 +34,7 @@ pub(super) fn restore(
         Some(keep) => kept(&repo, &workspace, &head, keep, &name)?,
     };
     // Where it stays, this proves that nobody else has moved it.
-    let moved = repo.repository.publish_from(&workspace, &head, &to);
+    let moved = repo.repository.publish_branch(&workspace, &head, &to);
     moved.map_err(|error| refused(&error))?;
     let restored = repo.repository.restore_workspace(&workspace, &to);
     let restored = restored.map_err(|error| EffectRefusal {

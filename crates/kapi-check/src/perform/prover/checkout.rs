@@ -113,6 +113,8 @@ pub(super) struct Checkout<'a> {
     texts: Vec<(PathBuf, Option<Vec<u8>>)>,
     /// Files that are laid over it anew before each line, and sealed.
     laid_over: Vec<(PathBuf, Vec<u8>)>,
+    /// Whether protected files may not be as the checkout made them.
+    is_used: bool,
     to: PathBuf,
 }
 
@@ -134,6 +136,7 @@ impl<'a> Checkout<'a> {
             prover,
             work: work.clone(),
             protect,
+            is_used: !texts.is_empty(),
             texts,
             laid_over,
             to: prover.site.scratch.join("verify"),
@@ -175,6 +178,7 @@ impl<'a> Checkout<'a> {
             command: line.text.to_owned(),
         });
         let seal = self.seal(line.checks)?;
+        self.is_used = true;
         let ran = self.run_sealed(line, &seal, on_line)?;
         if ran.finished.end == ProcessEnd::Cancelled {
             return Ok(None);
@@ -212,9 +216,11 @@ impl<'a> Checkout<'a> {
     /// Puts sealed files there as they have to be, and notes what they are.
     fn seal(&self, checks: Checks) -> Result<Seal, Failure> {
         let repository = &self.prover.repo.repository;
-        repository
-            .restore_protected(&self.plan())
-            .map_err(|error| failure::plain(&error))?;
+        if self.is_used {
+            repository
+                .restore_protected(&self.plan())
+                .map_err(|error| failure::plain(&error))?;
+        }
         let mut laid_over = Vec::new();
         if checks == Checks::Hidden
             && let Some(checks) = self.prover.site.hidden
@@ -241,12 +247,17 @@ impl<'a> Checkout<'a> {
     /// Returns sealed files that differ, and files that appeared where only the base's may be.
     fn tampered(&self, seal: &Seal) -> Result<Vec<String>, Failure> {
         let mut found = seal.broken(&self.to)?;
-        let restored = self
-            .prover
-            .repo
-            .repository
-            .restore_protected(&self.plan())
+        let repository = &self.prover.repo.repository;
+        let protected = repository
+            .tracked_files_matching(&self.work.base, &self.protect)
             .map_err(|error| failure::plain(&error))?;
+        let are_as_sealed = found.is_empty() && protected.iter().all(|path| seal.holds(path));
+        let restored = if are_as_sealed {
+            repository.remove_unknown_protected(&self.plan())
+        } else {
+            repository.restore_protected(&self.plan())
+        };
+        let restored = restored.map_err(|error| failure::plain(&error))?;
         let appeared = restored
             .iter()
             .filter(|path| !seal.holds(path) && !is_output(path))

@@ -62,7 +62,7 @@ impl Prover<'_> {
                 repository_session::commit_id(&wanted.base)?,
                 repository_session::commit_id(commit)?,
             );
-            WorkToProve::of(&self.repo.repository, branch, commits, &wanted.sealed)
+            WorkToProve::to_measure(&self.repo.repository, branch, commits, &wanted.sealed)
         };
         let candidate = work(&wanted.commit)?;
         let parent = wanted.against.as_deref().map(work).transpose()?;
