@@ -159,6 +159,16 @@ fn state_of(
     Ok(Arc::new(since(known.map(Arc::as_ref), entry)))
 }
 
+/// Tells whether the inventory may keep what it repeats of a workflow while that goes on.
+///
+/// A part of a phase that begins alone is no reason to write it: whoever lists workflows sees that the log
+/// has grown and reads it, and the last part stands in the inventory once nothing more is done.
+pub(super) fn is_listed_alike(before: &WorkflowEntry, workflow: &Workflow) -> bool {
+    let mut after = row(workflow);
+    after.subphase.clone_from(&before.subphase);
+    before.says_the_same(&after)
+}
+
 /// Tells whether an entry says the same as another from a log at least as long.
 pub(super) fn is_as_new(known: &WorkflowEntry, entry: &WorkflowEntry) -> bool {
     known.log_bytes > entry.log_bytes

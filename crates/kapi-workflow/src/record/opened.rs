@@ -152,7 +152,7 @@ impl<'a> OpenWorkflow<'a> {
             recorded = self.record(&held, &events, actor, now_ms)?;
         }
         let is_noted = match (&before, self.open.state()) {
-            (Some(before), Some(after)) => before.says_the_same(&index::row(after)),
+            (Some(before), Some(after)) => index::is_listed_alike(before, after),
             (None | Some(_), None | Some(_)) => false,
         };
         if !is_noted {

@@ -202,7 +202,18 @@ impl ExaminedWorkflow<'_> {
         let entry = inventory
             .as_ref()
             .and_then(|known| known.find_workflow(&key.id));
-        let said = entry.map(|entry| (entry.status, entry.phase.clone(), entry.subphase.clone()));
+        let events = self.project.layout.workflow(key.mode, &key.id).events();
+        let n_bytes = disk.len(&events).ok().flatten();
+        let said = entry.map(|entry| {
+            // While the log grows within a phase, the part of it is read from there.
+            let is_current = n_bytes == Some(entry.log_bytes);
+            let subphase = if is_current {
+                &entry.subphase
+            } else {
+                &stands.2
+            };
+            (entry.status, entry.phase.clone(), subphase.clone())
+        });
         if said.as_ref() != Some(&stands) {
             let detail = format!("the inventory does not have it in phase {phase}");
             return self.derived(CLASS, detail);
