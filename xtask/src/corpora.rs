@@ -16,6 +16,7 @@ mod plan;
 pub(crate) mod real_repositories;
 mod releases;
 mod results;
+mod search;
 mod shell;
 mod summary;
 

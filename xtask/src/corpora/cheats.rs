@@ -226,7 +226,10 @@ fn perform(
     if run.case.hidden {
         let checks = directory.root().join("checks");
         CaseDirectory::write_all(&checks, &run.ecosystem.hidden)?;
-        words.extend(["--hidden".to_owned(), checks.display().to_string()]);
+        words.extend([
+            entry.hidden_option().to_owned(),
+            checks.display().to_string(),
+        ]);
     }
     let request = CorpusRequest {
         kapi,

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::case_directory::{CaseDirectory, write};
+use super::search::search;
 use super::shell::{ProgramEnd, Shell};
 
 /// One way in.
@@ -33,9 +34,11 @@ pub(super) enum Entrance {
     Ralph,
     /// A commit that Kapi did not make.
     Prove,
+    /// A search for a better number; only for changes that are measured.
+    Autoresearch,
 }
 
-/// Every way, in the order of rotation.
+/// Every way of a proof, in the order of rotation.
 pub(super) const ENTRIES: [Entrance; 9] = [
     Entrance::Run,
     Entrance::Task,
@@ -76,6 +79,23 @@ impl Entrance {
             Self::Loop => "loop",
             Self::Ralph => "ralph",
             Self::Prove => "prove",
+            Self::Autoresearch => "autoresearch",
+        }
+    }
+
+    /// Returns the option that names a directory which the agent never sees.
+    pub(super) const fn hidden_option(self) -> &'static str {
+        match self {
+            Self::Autoresearch => "--held-back",
+            Self::Run
+            | Self::Contract
+            | Self::Draft
+            | Self::Mcp
+            | Self::Race
+            | Self::Task
+            | Self::Loop
+            | Self::Ralph
+            | Self::Prove => "--hidden",
         }
     }
 
@@ -137,6 +157,7 @@ impl Entrance {
                 kapi(&["loop", "run", "corpus", "--json"], options)
             }
             Self::Ralph => ralph(request, location, shell),
+            Self::Autoresearch => search(request, location, shell),
             Self::Prove => {
                 shell.must("git checkout --quiet -B change main")?;
                 shell.must(request.script)?;

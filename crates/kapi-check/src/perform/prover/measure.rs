@@ -25,6 +25,11 @@ const DIRECTORY: &str = ".kapi-measure";
 /// Bytes of a script's output that are recorded.
 const OUTPUT_TAIL_BYTES: usize = 2_000;
 
+/// Starts a script with a search path of those directories only that are there by then: a program that is
+/// measured must not make one in which the script would find its clock later.
+const START: &str = "path=; IFS=:; for dir in $PATH; do if [ -d \"$dir\" ]; then path=$path:$dir; fi; done; \
+                     unset IFS; PATH=${path#:} exec sh";
+
 /// What one run of a script showed.
 struct ScriptReport {
     run: ScriptRun,
@@ -153,7 +158,7 @@ impl Prover<'_> {
         };
         let mut checkout = Checkout::make(self, work, put_back)?;
         let mut readings = Readings::default();
-        let text = format!("sh {DIRECTORY}/{}", order.script.name);
+        let text = format!("{START} {DIRECTORY}/{}", order.script.name);
         let line = CheckoutLine {
             text: &text,
             checks: order.inputs,
