@@ -50,3 +50,56 @@ impl PayloadCounters {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::os::fd::OwnedFd;
+
+    use rustix::net::{AddressFamily, SocketFlags, SocketType, recv, socketpair};
+    use rustix::pipe::pipe;
+
+    use super::PayloadCounters;
+    use crate::counter::KernelCounter;
+    use crate::status::LauncherMessage;
+
+    /// Returns a counter that stands at a number, as the kernel lets one be read.
+    fn standing_at(bytes: &[u8]) -> OwnedFd {
+        let (counter, to) = pipe().unwrap();
+        rustix::io::write(&to, bytes).unwrap();
+        counter
+    }
+
+    /// The counters are pipes, because many machines have none of instructions.
+    #[test]
+    fn every_counter_is_read_and_told_under_its_name() {
+        let (ours, status) = socketpair(
+            AddressFamily::UNIX,
+            SocketType::SEQPACKET,
+            SocketFlags::CLOEXEC,
+            None,
+        )
+        .unwrap();
+        let counters = PayloadCounters(vec![
+            (
+                KernelCounter::Instructions,
+                standing_at(&123_456_789_u64.to_ne_bytes()),
+            ),
+            (KernelCounter::CpuTime, standing_at(&5_u64.to_ne_bytes())),
+        ]);
+        counters.report(&status).unwrap();
+        let mut bytes = vec![0; 1_024];
+        let (n_bytes, _) =
+            recv(&ours, bytes.as_mut_slice(), rustix::net::RecvFlags::empty()).unwrap();
+        let message: LauncherMessage = serde_json::from_slice(&bytes[..n_bytes]).unwrap();
+        let LauncherMessage::Counted(counted) = message else {
+            panic!("it is told what was counted: {message:?}");
+        };
+        let expected = [
+            (KernelCounter::Instructions, 123_456_789),
+            (KernelCounter::CpuTime, 5),
+        ];
+        assert_eq!(counted, expected);
+        let torn = PayloadCounters(vec![(KernelCounter::Instructions, standing_at(&[1, 2]))]);
+        assert_eq!(torn.report(&status).unwrap_err().target, "a counter");
+    }
+}

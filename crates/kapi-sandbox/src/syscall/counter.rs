@@ -42,11 +42,7 @@ const CLOSE_ON_EXEC: libc::c_ulong = 8;
 /// Opens a counter that begins with the next program which a child of this process becomes.
 #[expect(unsafe_code, reason = "perf_event_open has no safe binding")]
 pub(crate) fn open(counted: KernelCounter) -> Result<OwnedFd, Errno> {
-    let (kind, config) = match counted {
-        KernelCounter::Instructions => (HARDWARE, INSTRUCTIONS),
-        KernelCounter::CpuTime => (SOFTWARE, TASK_CLOCK),
-        KernelCounter::PageFaults => (SOFTWARE, PAGE_FAULTS),
-    };
+    let (kind, config) = event(counted);
     let attributes = CounterAttributes {
         kind,
         size: u32::try_from(size_of::<CounterAttributes>()).map_err(|_| Errno::TOOBIG)?,
@@ -73,4 +69,13 @@ pub(crate) fn open(counted: KernelCounter) -> Result<OwnedFd, Errno> {
     let number = i32::try_from(check(result)?).map_err(|_| Errno::BADF)?;
     // SAFETY: the kernel has just opened it for this call, and nobody else knows its number.
     Ok(unsafe { OwnedFd::from_raw_fd(number) })
+}
+
+/// Returns the kernel's own numbers of what is counted.
+const fn event(counted: KernelCounter) -> (u32, u64) {
+    match counted {
+        KernelCounter::Instructions => (HARDWARE, INSTRUCTIONS),
+        KernelCounter::CpuTime => (SOFTWARE, TASK_CLOCK),
+        KernelCounter::PageFaults => (SOFTWARE, PAGE_FAULTS),
+    }
 }

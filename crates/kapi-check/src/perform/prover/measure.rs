@@ -13,7 +13,7 @@ use kapi_sandbox::counter::KernelCounter;
 use kapi_sandbox::spec::BenchmarkSetup;
 use kapi_sys::process::OutputLine;
 
-use super::checkout::{Checkout, CheckoutLine, PutBack};
+use super::checkout::{Checkout, CheckoutLine, LineResult, PutBack};
 use super::{Prover, WorkToProve};
 use crate::rules::measure::counter::Counter;
 use crate::rules::measure::metric_line::Readings;
@@ -178,23 +178,28 @@ impl Prover<'_> {
         self.listener
             .run_dir
             .keep(order.log, ended.output.as_bytes())?;
-        for counter in &wanted.counters {
-            let counted = match kernel_counter(*counter) {
-                None => Some(ended.run.duration_ms),
-                Some(kernel) => ended
-                    .counted
-                    .iter()
-                    .find_map(|(found, count)| (*found == kernel).then_some(*count)),
-            };
-            if let Some(counted) = counted {
-                readings.take(*counter, counted);
-            }
-        }
+        take_counters(&wanted.counters, &ended, &mut readings);
         Ok(Some(ScriptReport {
             run: script_run(&ended.run),
             readings,
             tampered: ended.tampered,
         }))
+    }
+}
+
+/// Adds the metrics that Kapi takes itself to those that were printed.
+fn take_counters(counters: &[Counter], ended: &LineResult, readings: &mut Readings) {
+    for counter in counters {
+        let counted = match kernel_counter(*counter) {
+            None => Some(ended.run.duration_ms),
+            Some(kernel) => ended
+                .counted
+                .iter()
+                .find_map(|(found, count)| (*found == kernel).then_some(*count)),
+        };
+        if let Some(counted) = counted {
+            readings.take(*counter, counted);
+        }
     }
 }
 
@@ -262,5 +267,60 @@ fn script_run(run: &VerifyRun) -> ScriptRun {
         timed_out: run.timed_out,
         duration_ms: run.duration_ms,
         output_tail: tail(&run.output_tail, OUTPUT_TAIL_BYTES).to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use kapi_sandbox::counter::KernelCounter;
+
+    use super::{Counter, LineResult, Readings, take_counters};
+    use crate::rules::proof::verify_run::{Checks, VerifyRun};
+
+    /// The counts are those that a sandbox reports on a machine with every counter.
+    #[test]
+    fn what_the_kernel_counted_is_a_metric_whatever_was_printed() {
+        let ended = LineResult {
+            run: VerifyRun {
+                command: "sh benchmark.sh".to_owned(),
+                checks: Checks::Visible,
+                exit_code: Some(0),
+                timed_out: false,
+                duration_ms: 7,
+                output_tail: String::new(),
+                output_bytes: 0,
+                tally: None,
+            },
+            output: String::new(),
+            stdout: String::new(),
+            tampered: Vec::new(),
+            counted: vec![
+                (KernelCounter::CpuTime, 5),
+                (KernelCounter::Instructions, 123_456_789),
+            ],
+        };
+        let mut readings = Readings::default();
+        readings.line("METRIC kapi.instructions=1");
+        readings.line("METRIC ops=3");
+        let wanted = [
+            Counter::Instructions,
+            Counter::WallTime,
+            Counter::PageFaults,
+        ];
+        take_counters(&wanted, &ended, &mut readings);
+        let found: Vec<(String, f64)> = readings
+            .into_vec()
+            .into_iter()
+            .map(|reading| (reading.name, reading.value.get()))
+            .collect();
+        let expected = [
+            ("ops", 3.0),
+            ("kapi.instructions", 123_456_789.0),
+            ("kapi.wall_ms", 7.0),
+        ];
+        assert_eq!(
+            found,
+            expected.map(|(name, value)| (name.to_owned(), value))
+        );
     }
 }

@@ -1,6 +1,8 @@
 //! What measurements mean: every status, every rule.
 
 use kapi_check::rules::measure::MeasurementReport;
+use kapi_check::rules::measure::counter::Counter;
+use kapi_check::rules::measure::metric_line::Readings;
 use kapi_check::rules::measure::number::Number;
 use proptest::collection::vec;
 use proptest::prelude::{any, prop_assert, proptest};
@@ -35,6 +37,37 @@ fn check(all: &[MeasurementReport], status: RunStatus, reason: &str) {
     let judged = judged(&contract(), 100.0, all);
     assert_eq!(judged.status, status, "{}", judged.reason);
     assert_eq!(judged.reason, reason);
+}
+
+/// A processor that counts says nearly the same twice.
+#[test]
+fn instructions_are_a_metric_as_any_other() {
+    let mut counting = contract();
+    counting.metric.name = Counter::Instructions.name().to_owned();
+    counting.metric.unit.clear();
+    let counted = |instructions: u64| {
+        let mut report = measured("c", &[0.0]);
+        let mut readings = Readings::default();
+        readings.line("METRIC ops=1");
+        readings.take(Counter::Instructions, instructions);
+        report.samples[0].readings = readings.into_vec();
+        report
+    };
+    for (instructions, status, reason) in [
+        (
+            900_000,
+            RunStatus::Keep,
+            "plain: 900000 is better than 1000000",
+        ),
+        (
+            1_000_001,
+            RunStatus::Discard,
+            "plain: 1000001 is worse than 1000000",
+        ),
+    ] {
+        let found = judged(&counting, 1_000_000.0, &[counted(instructions)]);
+        assert_eq!((found.status, found.reason.as_str()), (status, reason));
+    }
 }
 
 #[test]
