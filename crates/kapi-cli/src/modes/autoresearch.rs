@@ -9,6 +9,8 @@ mod page;
 mod phrases;
 pub(super) mod words;
 
+use std::path::PathBuf;
+
 use kapi_core::mode::Mode;
 use kapi_workflow::rules::branch::BranchType;
 use kapi_workflow::rules::modes::ModeCommand;
@@ -66,6 +68,9 @@ struct ResumeArgs {
     /// Add an idea to the backlog
     #[arg(long, value_name = "IDEA", group = "asked")]
     idea: Option<String>,
+    /// Confirm gains of the proposed contract by inputs no agent sees
+    #[arg(long, value_name = "DIR", group = "asked")]
+    held_back: Option<PathBuf>,
 }
 
 /// Starts a search, or does what the verb says.
@@ -91,9 +96,8 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
         }
         Some(Verb::Status(args)) => status::run(context, MODE, args),
         Some(Verb::Resume(args)) => {
-            let asked = asked(args).map(ModeCommand::Autoresearch);
             let more = resume::ModeOptions {
-                ask: asked.map(resume::ResumeOptions::Command),
+                ask: asked(args),
                 settle: &nothing_asked,
                 watch: None,
             };
@@ -103,12 +107,21 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
     }
 }
 
-fn asked(args: &ResumeArgs) -> Option<AutoresearchCommand> {
-    if args.finish {
-        return Some(AutoresearchCommand::Finish {});
+fn asked(args: &ResumeArgs) -> Option<resume::ResumeOptions> {
+    if let Some(dir) = args.held_back.clone() {
+        let hold_back = move |context: &Context, found: &mut LocatedWorkflow<'_>| {
+            machine::hold_back(context, found, &dir)
+        };
+        return Some(resume::ResumeOptions::Do(Box::new(hold_back)));
     }
-    let idea = args.idea.clone()?;
-    Some(AutoresearchCommand::Note { idea })
+    let command = if args.finish {
+        AutoresearchCommand::Finish {}
+    } else {
+        let idea = args.idea.clone()?;
+        AutoresearchCommand::Note { idea }
+    };
+    let command = ModeCommand::Autoresearch(command);
+    Some(resume::ResumeOptions::Command(command))
 }
 
 /// Refuses to go on to where the branch is made, if git could not make it, and to measurements that

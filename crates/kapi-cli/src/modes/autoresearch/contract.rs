@@ -164,7 +164,7 @@ impl Flags {
         let mut commands = Vec::new();
         let mut contract = self.contract(purpose, imported.as_ref())?;
         if let Some(dir) = &self.held_back {
-            let contract = contract.as_mut().ok_or_else(incomplete)?;
+            let contract = contract.as_mut().ok_or_else(|| not_drafted(dir))?;
             contract.held_back = Some(machine::held_back(context, dir)?);
         }
         if let Some(imported) = imported {
@@ -269,6 +269,18 @@ impl Flags {
 fn incomplete() -> Error {
     Error::usage("a contract needs --metric, --benchmark and --scope").with_hint(
         "give all three, or none of them to have an agent draft the contract from the repository.",
+    )
+}
+
+/// What is held back stands in the contract that a person approves, so there has to be one.
+fn not_drafted(dir: &Path) -> Error {
+    Error::usage("there is no contract yet that the held-back inputs could stand in").with_hint(
+        format!(
+            "give --metric, --benchmark and --scope, too; or start without --held-back, and once the agent has \
+             drafted the contract, type `kapi autoresearch resume N --held-back {} --no-drive` before you \
+             approve it.",
+            dir.display()
+        ),
     )
 }
 

@@ -12,12 +12,16 @@ use kapi_core::hidden_checks::HiddenCheckSet;
 use kapi_core::isolation::SandboxLevel;
 use kapi_goal::perform::survey::RepositorySurvey;
 use kapi_sandbox::benchmark;
+use kapi_workflow::rules::command::WorkflowCommand;
+use kapi_workflow::rules::modes::ModeCommand;
+use kapi_workflow::rules::modes::autoresearch::command::AutoresearchCommand;
 use kapi_workflow::rules::modes::autoresearch::contract::Contract;
 
 use crate::config::Config;
 use crate::context::Context;
 use crate::error::Error;
 use crate::exit_code::Exit;
+use crate::modes::autoresearch::phrases;
 use crate::workflow::located::LocatedWorkflow;
 
 /// Takes over what is held back, and checks that the machine can measure in the search's isolation.
@@ -89,6 +93,29 @@ pub(super) fn held_back(context: &Context, dir: &Path) -> Result<HiddenCheckSet,
         .with_hint("keep held-back inputs outside the files that git tracks."));
     }
     hidden::describe(&absolute).map_err(usage)
+}
+
+/// Puts inputs that no agent sees into the contract that waits for its approval.
+pub(super) fn hold_back(
+    context: &Context,
+    found: &mut LocatedWorkflow<'_>,
+    dir: &Path,
+) -> Result<(), Error> {
+    let search = phrases::of(&found.workflow).filter(|_| found.workflow.pending.is_some());
+    let contract = search.and_then(|search| search.contract.clone());
+    let Some(mut contract) = contract else {
+        return Err(Error::new(
+            Exit::Denied,
+            "no contract waits for its approval, so no inputs can be held back",
+        )
+        .with_hint(
+            "ask for another contract with --revise; when it is proposed, hold back its inputs.",
+        ));
+    };
+    contract.held_back = Some(held_back(context, dir)?);
+    let draft = AutoresearchCommand::Draft { contract };
+    let command = WorkflowCommand::Mode(ModeCommand::Autoresearch(draft));
+    found.submit(context, &command).map(drop)
 }
 
 fn kernel_counters(contract: &Contract) -> impl Iterator<Item = Counter> {

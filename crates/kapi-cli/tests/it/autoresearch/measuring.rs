@@ -164,3 +164,54 @@ fn inputs_that_no_agent_sees_confirm_each_gain() {
         runs[2].2
     );
 }
+
+/// Drafts a contract, and then tries what knows the input.
+fn drafting() -> String {
+    let drafter = r#"
+  drafter:
+    - steps:
+        - answer:
+            objective: fewer operations
+            metric: {name: ops, direction: lower}
+            benchmark: "sh bench/run.sh"
+            checks: "sh tests/check.sh"
+            scope: [src]
+            off_limits: [bench, tests]
+            constraints: []
+"#;
+    SPECIAL_CASE.replace("roles:\n", &format!("roles:{drafter}"))
+}
+
+#[test]
+fn inputs_are_held_back_from_a_contract_that_an_agent_drafted() {
+    let machine = Machine::with_agent(&drafting());
+    let env = &machine.env;
+    let dir = env.root().join("held-back");
+    write(&dir.join("bench/input"), "30\n");
+    let dir = dir.display().to_string();
+    let refused = machine.search(&["--held-back", &dir]);
+    refused.assert_error(2, &["no contract yet", "resume N --held-back"]);
+    let proposed = machine.search(&[]);
+    assert_eq!(proposed.code, 5, "{proposed:?}");
+    let held = machine.resume(&["--held-back", &dir, "--no-drive"]);
+    assert_eq!(held.code, 0, "{held:?}");
+    let contract = machine.document("contract.md");
+    assert!(contract.contains(&dir), "{contract}");
+    machine.approve();
+    let late = machine.resume(&["--held-back", &dir, "--no-drive"]);
+    late.assert_error(3, &["no contract waits", "--revise"]);
+    let done = machine.resume(&[]);
+    assert_eq!(done.code, 0, "{done:?}");
+    let runs = machine.runs();
+    let found = decided(&runs);
+    assert_eq!(
+        found,
+        [
+            ("keep", Some(44.0)),
+            ("discard", Some(4.0)),
+            ("keep", Some(7.0)),
+        ],
+        "{runs:#?}"
+    );
+    assert!(runs[1].2.contains("held-back inputs"), "{}", runs[1].2);
+}
