@@ -14,6 +14,7 @@ use kapi_sys::disk::replace_durably;
 use kapi_sys::real_disk::RealDisk;
 use serde_json::Value;
 
+use self::peer::PeerCost;
 use super::BenchDirectory;
 use super::comparison::{Side, measured, not_run};
 use super::options::Extra;
@@ -22,16 +23,20 @@ use super::table::{ComparisonTable, Quantity};
 use crate::output::talk;
 use crate::tool::ToolCommand;
 
-/// Experiments that count.
-const ROUNDS: usize = 20;
+/// Searches of ours, and as many of the peer's, by turns.
+const TURNS: usize = 4;
+/// Experiments of a search that count.
+const ROUNDS: usize = 10;
 /// Experiments before them.
-const WARM_UP: usize = 3;
+const WARM_UP: usize = 2;
 
 /// One experiment, in milliseconds.
 struct ExperimentCost {
     /// From the agent's answer to the next question.
     whole: f64,
-    /// The part of it in which nothing was performed: decided, recorded and written down.
+    /// The part of it in which scripts are run on clean checkouts.
+    measured: f64,
+    /// The part of it in which nothing is performed: decided, recorded and written down.
     engine: f64,
 }
 
@@ -49,60 +54,95 @@ pub(super) fn experiments(
     {
         talk(&format!("warning: failed to {error:#}"));
     }
-    let ours = ours(location)?;
     let checkout = location
         .scratch
         .ancestors()
         .find(|path| path.join("Cargo.lock").exists());
     let checkout = checkout.context("find the checkout above the scratch directory")?;
-    let scratch = location.scratch.join("search-peer");
-    let theirs = peer::experiments(checkout, &home, &scratch, WARM_UP + ROUNDS);
-    let whole =
-        "An experiment: two clean checkouts with a sandbox each, decision, proof of what is there";
-    let engine = "The part of it that decides and records";
-    let peer = format!("`run_experiment` and `log_experiment` of {}", peer::PACKAGE);
-    let rows = match theirs {
-        Ok(theirs) => {
-            let (mut first, mut second) = (Pair::default(), Pair::default());
-            for (ours, theirs) in ours.iter().zip(&theirs).skip(WARM_UP) {
-                first.add_numbers(ours.whole / 1e3, theirs / 1e3);
-                second.add_numbers(ours.engine / 1e3, theirs / 1e3);
-            }
-            vec![
-                measured(whole, &peer, first),
-                measured(engine, &peer, second),
-            ]
+    let mut rows = ROWS.map(|row| (row, Pair::default()));
+    let mut missing = None;
+    for turn in 0..TURNS {
+        let ours = ours(location, turn)?;
+        let scratch = location.scratch.join(format!("search-peer-{turn}"));
+        match peer::experiments(checkout, &home, &scratch, WARM_UP + ROUNDS) {
+            Ok(theirs) => rows.iter_mut().for_each(|(row, pair)| {
+                for (ours, theirs) in ours.iter().zip(&theirs).skip(WARM_UP) {
+                    pair.add_numbers((row.ours)(ours) / 1e3, (row.peer)(theirs) / 1e3);
+                }
+            }),
+            Err(error) => missing = Some(format!("{error:#}")),
         }
-        Err(error) => {
-            let reason = format!("{error:#}");
-            vec![
-                not_run(whole, &peer, &reason, Side::Peer),
-                not_run(engine, &peer, &reason, Side::Peer),
-            ]
-        }
-    };
+    }
+    let rows = rows.into_iter().map(|(row, pair)| match &missing {
+        None => measured(row.name, &row.peer_name(), pair),
+        Some(reason) => not_run(row.name, &row.peer_name(), reason, Side::Peer),
+    });
     Ok(ComparisonTable {
         title: "An experiment",
-        note: "What a search adds to an experiment whose benchmark and checks do nothing, without the agent's turn. \
-               Every record of ours is synced to the disk before it counts, scripts run in fresh sandboxes on \
-               clean checkouts, and the worktree is proved to be what was decided; pi-autoresearch runs the script \
-               in place, appends a line and calls git. It was wanted that ours is at most a tenth."
+        note: "What a search adds to an experiment whose benchmark and checks do nothing, without the agent's turn; \
+               every second one is kept. Every record of ours is synced to the disk before it counts, scripts run \
+               in fresh sandboxes on clean checkouts with a sealed input, and the worktree is proved to be what was \
+               decided; pi-autoresearch runs the scripts in place, appends a line and calls git."
             .to_owned(),
         quantity: Quantity::Time,
-        rows,
+        rows: rows.collect(),
     })
 }
 
+/// A part of an experiment in both.
+#[derive(Clone, Copy)]
+struct ExperimentPart {
+    name: &'static str,
+    ours: fn(&ExperimentCost) -> f64,
+    /// What of pi-autoresearch it is compared with.
+    of_peer: &'static str,
+    peer: fn(&PeerCost) -> f64,
+}
+
+impl ExperimentPart {
+    fn peer_name(self) -> String {
+        format!("{} of {}", self.of_peer, peer::PACKAGE)
+    }
+}
+
+const ROWS: [ExperimentPart; 4] = [
+    ExperimentPart {
+        name: "A whole experiment",
+        ours: |cost| cost.whole,
+        of_peer: "`run_experiment` and `log_experiment`",
+        peer: PeerCost::whole,
+    },
+    ExperimentPart {
+        name: "The part that measures: benchmark and checks, each on a clean checkout in a sandbox",
+        ours: |cost| cost.measured,
+        of_peer: "`run_experiment`",
+        peer: |cost| cost.run,
+    },
+    ExperimentPart {
+        name: "The rest: decide, record, keep or put back, prove it",
+        ours: |cost| cost.whole - cost.measured,
+        of_peer: "`log_experiment`",
+        peer: |cost| cost.log,
+    },
+    ExperimentPart {
+        name: "Of the rest, what decides and records",
+        ours: |cost| cost.engine,
+        of_peer: "`run_experiment` and `log_experiment`",
+        peer: PeerCost::whole,
+    },
+];
+
 /// Makes a whole search and returns what each of its experiments took.
-fn ours(location: &BenchDirectory) -> anyhow::Result<Vec<ExperimentCost>> {
-    let directory = location.scratch.join("search");
+fn ours(location: &BenchDirectory, turn: usize) -> anyhow::Result<Vec<ExperimentCost>> {
+    let directory = location.scratch.join(format!("search-{turn}"));
     let home = directory.join("home");
     let repository = directory.join("repository");
-    for made in [&home, &repository.join("src")] {
+    for made in [&home, &repository.join("src"), &repository.join("bench")] {
         fs::create_dir_all(made).with_context(|| format!("create {}", made.display()))?;
     }
     let write = |path: &Path, text: &str| replace_durably(&RealDisk, path, text.as_bytes());
     write(&repository.join("src/number"), "0\n")?;
+    write(&repository.join("bench/input"), "1\n")?;
     let script = directory.join("researcher.yaml");
     write(&script, &researcher(WARM_UP + ROUNDS))?;
     let tool = |program: &str, args: &[&str]| {
@@ -131,7 +171,7 @@ fn ours(location: &BenchDirectory) -> anyhow::Result<Vec<ExperimentCost>> {
         "--direction",
         "higher",
         "--benchmark",
-        "echo METRIC n=$(cat src/number)",
+        "read n < src/number; echo METRIC n=$n",
         "--checks",
         "true",
         "--scope",
@@ -148,6 +188,12 @@ fn ours(location: &BenchDirectory) -> anyhow::Result<Vec<ExperimentCost>> {
     tool(&kapi, &["autoresearch", "resume", "1"]).run()?;
     let log = repository.join(".ilchul/workflows/autoresearch/001-count/events.jsonl");
     let text = fs::read_to_string(&log).with_context(|| format!("read {}", log.display()))?;
+    // The baseline is kept, too.
+    let n_kept = text.matches("\"status\":\"keep\"").count();
+    ensure!(
+        n_kept == 1 + (WARM_UP + ROUNDS) / 2,
+        "keep every second experiment: {n_kept} were kept"
+    );
     costs(&text)
 }
 
@@ -171,7 +217,7 @@ fn costs(log: &str) -> anyhow::Result<Vec<ExperimentCost>> {
     let mut begun: BTreeMap<String, f64> = BTreeMap::new();
     let mut costs = Vec::new();
     let mut answered = None;
-    let mut performed = 0.0;
+    let (mut performed, mut measured) = (0.0, 0.0);
     for line in log.lines() {
         let event: Value = serde_json::from_str(line).context("read an event")?;
         let text = |name: &str| event[name].as_str().unwrap_or_default().to_owned();
@@ -181,25 +227,27 @@ fn costs(log: &str) -> anyhow::Result<Vec<ExperimentCost>> {
             .to_owned();
         let at = clock_ms(&text("at"))?;
         let is_proposal = effect.contains("researcher");
+        let is_measurement = effect.contains("-measure");
         match text("type").as_str() {
             "effect_intended" if is_proposal => {
                 if let Some(from) = answered.take() {
                     let whole: f64 = at - from;
                     costs.push(ExperimentCost {
                         whole,
+                        measured,
                         engine: whole - performed,
                     });
                 }
-                performed = 0.0;
+                (performed, measured) = (0.0, 0.0);
             }
             "effect_intended" => {
                 begun.insert(effect, at);
             }
             "effect_ended" if is_proposal => answered = Some(at),
             "effect_ended" => {
-                if let Some(from) = begun.remove(&effect) {
-                    performed += at - from;
-                }
+                let took = begun.remove(&effect).map_or(0.0, |from| at - from);
+                performed += took;
+                measured += if is_measurement { took } else { 0.0 };
             }
             _ => {}
         }
@@ -248,6 +296,7 @@ mod tests {
         let found = costs(&log).unwrap();
         assert_eq!(found.len(), 1);
         assert!((found[0].whole - 160.0).abs() < 1e-6);
-        assert!((found[0].engine - 40.0).abs() < 1e-6);
+        assert!((found[0].measured - 100.0).abs() < 1e-6);
+        assert!((found[0].engine - 30.0).abs() < 1e-6);
     }
 }

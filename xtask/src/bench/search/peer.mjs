@@ -4,8 +4,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 // The tools of pi-autoresearch as Pi calls them, one experiment after the other: a change, a run of a
-// benchmark that does nothing, and the log of it, which keeps and puts back by turns. Prints the
-// milliseconds of each experiment, the change apart.
+// benchmark and of checks that do nothing, and the log of it, which keeps and puts back by turns. Prints
+// the milliseconds of both for each experiment, the change apart.
 const [modules, extension, rounds] = process.argv.slice(2);
 const { createJiti } = await import(pathToFileURL(join(modules, "jiti/lib/jiti.mjs")).href);
 const scoped = (n) => join(modules, "@earendil-works", n);
@@ -30,6 +30,7 @@ const dir = mkdtempSync(join(tmpdir(), "peer-"));
 const git = (...a) => execFileSync("git", a, { cwd: dir });
 git("init", "-q"); git("config", "user.email", "a@b"); git("config", "user.name", "a");
 mkdirSync(join(dir, ".auto")); writeFileSync(join(dir, ".auto/measure.sh"), "echo METRIC ops=1\n");
+writeFileSync(join(dir, ".auto/checks.sh"), "true\n");
 writeFileSync(join(dir, "file"), "0\n"); git("add", "-A"); git("commit", "-qm", "base");
 const ui = new Proxy({ theme: new Proxy({}, { get: () => (x, y) => y ?? x }) }, { get: (o, k) => o[k] ?? (() => undefined) });
 const ctx = { cwd: dir, hasUI: false, ui, isIdle: () => true, abort() {}, sessionManager: { getSessionId: () => "s", getBranch: () => [], getEntries: () => [] } };
@@ -40,8 +41,10 @@ for (let n = 1; n <= Number(rounds); n += 1) {
   writeFileSync(join(dir, "file"), `${n}\n`);
   const began = process.hrtime.bigint();
   await call("run_experiment", { command: "bash .auto/measure.sh" });
+  const ran = process.hrtime.bigint();
   await call("log_experiment", { commit: "abc", metric: 1, status: n % 2 ? "discard" : "keep", description: `try ${n}`, asi: { hypothesis: "h" } });
-  times.push(Number(process.hrtime.bigint() - began) / 1e6);
+  const ended = process.hrtime.bigint();
+  times.push(`${Number(ran - began) / 1e6} ${Number(ended - ran) / 1e6}`);
 }
 const n_kept = git("log", "--oneline").toString().trim().split("\n").length - 1;
 if (n_kept !== Math.floor(Number(rounds) / 2)) throw new Error(`${n_kept} experiments were kept`);

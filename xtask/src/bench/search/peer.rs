@@ -5,7 +5,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context as _, ensure};
+use anyhow::{Context as _, bail, ensure};
 use kapi_sys::disk::replace_durably;
 use kapi_sys::real_disk::RealDisk;
 use kapi_testkit::agent_tools::{AgentTools, Cli};
@@ -31,13 +31,28 @@ pub(super) fn install(home: &Path) -> anyhow::Result<()> {
     ToolCommand::new(home, "npm", &args).without_stdout().run()
 }
 
-/// Returns the milliseconds of each of so many experiments.
+/// One experiment, in milliseconds.
+pub(super) struct PeerCost {
+    /// Its benchmark and checks.
+    pub(super) run: f64,
+    /// Its line in the ledger, and what git keeps or puts back.
+    pub(super) log: f64,
+}
+
+impl PeerCost {
+    /// Returns all of it.
+    pub(super) fn whole(&self) -> f64 {
+        self.run + self.log
+    }
+}
+
+/// Returns what each of so many experiments took.
 pub(super) fn experiments(
     checkout: &Path,
     home: &Path,
     scratch: &Path,
     n: usize,
-) -> anyhow::Result<Vec<f64>> {
+) -> anyhow::Result<Vec<PeerCost>> {
     let extension = home.join("node_modules/pi-autoresearch/extensions/pi-autoresearch/index.ts");
     ensure!(
         extension.exists(),
@@ -61,9 +76,12 @@ pub(super) fn experiments(
         .chain([n.as_str()])
         .collect();
     let said = Invocation::new(PACKAGE, scratch, "node", &args).read()?;
-    let times = said.lines().map(|line| {
-        let time = line.trim().parse::<f64>();
-        time.with_context(|| format!("read {line:?} as milliseconds"))
+    let costs = said.lines().map(|line| {
+        let mut times = line.split_whitespace().map(str::parse::<f64>);
+        match (times.next(), times.next()) {
+            (Some(Ok(run)), Some(Ok(log))) => Ok(PeerCost { run, log }),
+            _ => bail!("read {line:?} as two times"),
+        }
     });
-    times.collect()
+    costs.collect()
 }
