@@ -19,6 +19,7 @@ mod consent;
 )]
 mod environment;
 mod faults;
+mod integrate;
 mod judges;
 mod kernel_mcp;
 mod killed;
