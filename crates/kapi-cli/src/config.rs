@@ -21,10 +21,12 @@ use kapi_settings::fault::{Faults, did_you_mean};
 use kapi_settings::node::ValueNode;
 use kapi_settings::setting::Setting;
 use kapi_settings::{read as settings, toml};
+use kapi_workflow::rules::batch::mechanical::ConflictRule;
 use serde::Deserialize;
 
 use crate::config::file::Links;
 use crate::config::grant::{NETWORK_DEFAULT, NetworkTable, SandboxTable};
+use crate::config::integrate::IntegrateTable;
 use crate::config::judges::JudgeTable;
 use crate::config::kernel::{KernelConfigFiles, KernelTable};
 use crate::config::launch::LaunchTable;
@@ -36,6 +38,7 @@ use crate::error::Error;
 pub(crate) mod file;
 pub(crate) mod goal;
 pub(crate) mod grant;
+mod integrate;
 mod judges;
 pub(crate) mod kernel;
 mod launch;
@@ -101,6 +104,8 @@ pub(crate) struct Config {
     pub(crate) kernel: KernelConfigFiles,
     /// `[notify]`, from the person's file.
     pub(crate) notify: NotifyTable,
+    /// `[integrate.conflicts]`: the project's rules, then the person's.
+    pub(crate) conflict_rules: Vec<ConflictRule>,
 }
 
 /// `[status]`: how progress is shown.
@@ -166,6 +171,7 @@ struct ConfigFile {
     spend: SpendTable,
     prices: BTreeMap<String, Setting<PriceTable>>,
     kernel: KernelTable,
+    integrate: IntegrateTable,
 }
 
 /// What a project's file may say: nothing that would give it more. A table stands for all of it.
@@ -192,6 +198,7 @@ const PROJECT_KEYS: &[&str] = &[
     "kernel.priorities",
     "kernel.guardrail_tokens_max",
     "kernel.usd_per_day",
+    "integrate.conflicts",
 ];
 
 impl Config {
@@ -216,6 +223,7 @@ impl Config {
             spending: SpendConfig::unconfigured(),
             kernel: KernelConfigFiles::default(),
             notify: NotifyTable::default(),
+            conflict_rules: Vec::new(),
         }
     }
 
@@ -287,6 +295,7 @@ pub(crate) fn load(
         config.goal = file.goal;
         config.person_goal = config.goal.clone();
         config.notify = file.notify;
+        config.conflict_rules = integrate::rules(&file.integrate, &mut said.faults);
         config.trusted = launch::trusted(&mut said.faults, file.launch);
         config.spending = SpendConfig::said(&file.spend, &file.prices, &mut said.faults);
         config.kernel.person = kernel::person(&mut said, file.kernel, home);
@@ -319,6 +328,8 @@ impl Config {
         for key in self.spending.narrow(&file.spend) {
             self.origins.set(key, said.source(key));
         }
+        let own = integrate::rules(&file.integrate, &mut said.faults);
+        self.conflict_rules.splice(0..0, own);
         self.kernel.project = kernel::project(&mut said, file.kernel);
         self.network_at_most = file.network.mode;
         if file.network.mode.is_some() {

@@ -6,7 +6,7 @@
 
 pub mod offers;
 
-mod beneath;
+pub mod beneath;
 mod content;
 #[cfg(test)]
 mod crash;

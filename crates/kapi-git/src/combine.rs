@@ -9,7 +9,8 @@ use crate::author::Author;
 use crate::command::GitError;
 use crate::commit_object::{CommitObject, utc};
 use crate::id::{CommitId, RefPart};
-use crate::land::source::{SourceConflict, SourcePlan};
+use crate::land::LandError;
+use crate::land::source::{SettlePlan, SettledFile, SourcePlan};
 use crate::ref_name::branch_ref;
 use crate::reference::plain::RefChange;
 use crate::repository::Repository;
@@ -33,17 +34,22 @@ pub struct ResolvedMerge<'a> {
 }
 
 impl Repository {
-    /// Returns where a branch of ours may be looked at: a commit with the conflict in its files, whose
-    /// parents are both sides. Moves no ref.
-    pub fn conflict_commit(
-        &self,
-        plan: &SourcePlan<'_>,
-        conflict: &SourceConflict,
-    ) -> Result<CommitId, GitError> {
+    /// Returns where a branch of ours may be looked at: a commit with the conflict in its files, but for
+    /// those that are named, whose parents are both sides. Moves no ref.
+    ///
+    /// # Errors
+    /// When git fails.
+    pub fn conflict_commit(&self, settled: &SettlePlan<'_>) -> Result<CommitId, LandError> {
+        let SettlePlan {
+            source: plan,
+            conflict,
+            files,
+        } = *settled;
+        let tree = self.tree_with(&plan, conflict.conflict.tree.as_str(), files)?;
         let at = utc(plan.at_unix_seconds);
         let message = format!("A conflict that is not resolved yet\n\n{}", plan.message);
         let commit = CommitObject {
-            tree: &conflict.conflict.tree,
+            tree: &tree,
             parents: &[&conflict.head, &conflict.commit],
             message: message.as_bytes(),
             author: plan.author,
@@ -51,7 +57,31 @@ impl Repository {
             committer: plan.author,
             committed: &at,
         };
-        commit.write(self.call("commit-tree"))
+        Ok(commit.write(self.call("commit-tree"))?)
+    }
+
+    /// Writes a commit on another one, in which some files are as they are given. Moves no ref.
+    ///
+    /// # Errors
+    /// When git fails.
+    pub fn commit_with_files(
+        &self,
+        plan: &SourcePlan<'_>,
+        on: &CommitId,
+        files: &[SettledFile],
+    ) -> Result<CommitId, LandError> {
+        let tree = self.tree_with(plan, self.tree_of(on)?.as_str(), files)?;
+        let at = utc(plan.at_unix_seconds);
+        let commit = CommitObject {
+            tree: &tree,
+            parents: &[on],
+            message: b"Files that tools write, written anew\n",
+            author: plan.author,
+            authored: &at,
+            committer: plan.author,
+            committed: &at,
+        };
+        Ok(commit.write(self.call("commit-tree"))?)
     }
 
     /// Writes the merge of two commits with the files of a third. Moves no ref.

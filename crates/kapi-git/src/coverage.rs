@@ -13,6 +13,7 @@ mod replay;
 mod tally;
 mod undone;
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use crate::id::CommitId;
@@ -31,6 +32,8 @@ pub struct CoveragePlan<'a> {
     pub head: &'a CommitId,
     /// The sources in the order in which they were applied.
     pub sources: &'a [IntegratedSource],
+    /// Files that tools wrote anew: their lines are nobody's, and none of them is looked for.
+    pub generated: &'a BTreeSet<PathBuf>,
     /// A directory of ours for git's own files; nothing is left in it.
     pub scratch: &'a Path,
 }
@@ -150,6 +153,7 @@ impl Repository {
         let changes = tally::changes(&scratch, plan)?;
         findings.extend(undone::find(&scratch, plan, &changes)?);
         findings.extend(duplicate::find(&scratch, plan, &changes)?);
+        findings.retain(|finding| !plan.generated.contains(&finding.path));
         findings.sort();
         findings.dedup();
         let coverage = tally::count_all(&changes, findings);

@@ -29,6 +29,7 @@ use crate::rules::proof::verify_run::{Checks, VerifyRun};
 
 pub mod checkout;
 pub mod measure;
+pub mod regenerate;
 pub mod seal;
 
 mod built;

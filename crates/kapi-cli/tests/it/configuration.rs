@@ -56,6 +56,11 @@ fn a_wrong_value_is_named_with_its_line_and_what_to_do() {
             2,
             &["launch.trust", "hint: "],
         ),
+        (
+            "[integrate.conflicts]\n\"a\" = \"union\"\n\"b\" = \"mine\"\n",
+            3,
+            &["\"mine\" settles no conflict", "`regenerate: <command>`"],
+        ),
         ("[goal]\n[agents.nobody]\n", 2, &["\"nobody\"", "hint: "]),
     ] {
         let path = env.configure(text);

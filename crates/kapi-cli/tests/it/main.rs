@@ -43,6 +43,7 @@ mod hooks;
 mod images;
 mod impossible;
 mod integrate;
+mod integrate_rules;
 mod integrity;
 mod interactive;
 mod isolation;

@@ -5,7 +5,7 @@
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
-use std::io;
+use std::io::{self, Read as _};
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStringExt as _;
 use std::path::{Path, PathBuf};
@@ -50,6 +50,24 @@ pub(super) struct FileIdentity {
     pub(super) inode: u64,
     pub(super) len: u64,
     pub(super) written: Moment,
+}
+
+/// Returns the content of a plain file below a directory in which something untrusted ran; nothing where
+/// there is none, or more than so many bytes.
+///
+/// # Errors
+/// When the directory or the file cannot be read.
+pub fn plain_file(root: &Path, path: &Path, bytes_max: u64) -> Result<Option<Vec<u8>>, DirError> {
+    let Some((file, _)) = OpenTree::open(root)?.file(path)? else {
+        return Ok(None);
+    };
+    let mut bytes = Vec::new();
+    let read = file
+        .take(bytes_max.saturating_add(1))
+        .read_to_end(&mut bytes);
+    read.map_err(failed("read", &root.join(path)))?;
+    let is_whole = u64::try_from(bytes.len()).is_ok_and(|n| n <= bytes_max);
+    Ok(is_whole.then_some(bytes))
 }
 
 impl OpenTree {

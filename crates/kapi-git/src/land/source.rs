@@ -145,15 +145,8 @@ impl Repository {
             let path = open.path.clone();
             return Err(LandError::Unsettled { path });
         }
-        let scratch = self.merging(plan.source.scratch, Objects::Shared)?;
-        let edits = plan.files.iter().map(|file| match &file.content {
-            None => Ok(TreeEdit::Gone(file.path.clone())),
-            Some(SettledContent { mode, bytes }) => {
-                scratch.stored(&file.path, *mode, bytes).map(TreeEdit::File)
-            }
-        });
-        let edits: Vec<TreeEdit> = edits.collect::<Result<_, GitError>>()?;
-        let tree = scratch.edited(plan.conflict.conflict.tree.as_str(), &edits)?;
+        let conflicted = plan.conflict.conflict.tree.as_str();
+        let tree = self.tree_with(&plan.source, conflicted, plan.files)?;
         let SourceConflict { head, commit, .. } = plan.conflict;
         Ok(match plan.source.method {
             ApplyMethod::Merge => self.merge_commit(&plan.source, head, &tree)?,
@@ -161,6 +154,24 @@ impl Repository {
                 self.replayed(&plan.source, head, commit, &tree)?
             }
         })
+    }
+
+    /// Writes a tree in which some files are as they are given.
+    pub(crate) fn tree_with(
+        &self,
+        plan: &SourcePlan<'_>,
+        tree: &str,
+        files: &[SettledFile],
+    ) -> Result<TreeId, LandError> {
+        let scratch = self.merging(plan.scratch, Objects::Shared)?;
+        let edits = files.iter().map(|file| match &file.content {
+            None => Ok(TreeEdit::Gone(file.path.clone())),
+            Some(SettledContent { mode, bytes }) => {
+                scratch.stored(&file.path, *mode, bytes).map(TreeEdit::File)
+            }
+        });
+        let edits: Vec<TreeEdit> = edits.collect::<Result<_, GitError>>()?;
+        Ok(scratch.edited(tree, &edits)?)
     }
 
     fn check_source(&self, plan: &SourcePlan<'_>) -> Result<(), LandError> {

@@ -1,5 +1,7 @@
 //! What a result has of its sources: nothing is said of clean merges, and each fault is found and named.
 
+use std::collections::BTreeSet;
+
 use kapi_git::coverage::{
     Coverage, CoverageFinding, CoveragePlan, FindingKind, HunkCount, IntegratedSource,
 };
@@ -91,6 +93,7 @@ impl CoverageRig {
             dev,
             head,
             sources,
+            generated: &BTreeSet::new(),
             scratch: &scratch,
         };
         let coverage = self.fixture.open().coverage(&plan).expect("coverage");

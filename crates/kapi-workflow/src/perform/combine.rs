@@ -7,18 +7,20 @@ pub mod fit;
 
 mod conflict;
 mod inspect;
+mod regenerate;
 mod trace;
 
 use kapi_core::actor::Actor;
 use kapi_core::failure::Failure;
 use kapi_core::id::GoalId;
+use kapi_core::usage::Usage;
 use kapi_core::workflow_key::WorkflowKey;
 use kapi_core::workflow_status::WorkflowStatus;
 use kapi_git::author::Author;
 use kapi_git::combine::ResolvedMerge;
 use kapi_git::id::{CommitId, RefPart};
 use kapi_git::land::LandError;
-use kapi_git::land::source::{ApplyMethod, SourceConflict, SourceOutcome, SourcePlan};
+use kapi_git::land::source::{ApplyMethod, SettlePlan, SourceConflict, SourceOutcome, SourcePlan};
 use kapi_git::publish::PublishError;
 use kapi_git::repository::range::CommitRange;
 use kapi_goal::perform::real::RealWorld;
@@ -26,7 +28,8 @@ use kapi_machine::watch::EffectWatch;
 use kapi_run::repository_session::RepositorySession;
 use kapi_run::{failure, repository_session};
 
-use crate::perform::{EffectRefusal, WorkflowEnvironment, clear, scratch};
+use crate::perform::combine::inspect::InspectionPlan;
+use crate::perform::{EffectRefusal, WorkflowEnvironment, cancelled, clear, run_id, scratch};
 use crate::record::run_name::effect_name;
 use crate::record::workflows::Workflows;
 use crate::rules::command::WorkflowCommand;
@@ -66,8 +69,21 @@ pub(super) fn combine(
         repo,
     };
     let report = match step {
-        CombineStep::Inspect { sources } => inspect::inspect(location, &at, sources),
+        CombineStep::Inspect { sources, rules } => {
+            inspect::inspect(location, &at, InspectionPlan { sources, rules })
+        }
         CombineStep::Apply(asked) => apply(&at, asked),
+        CombineStep::Regenerate(wanted) => {
+            let run = run_id(effect);
+            match regenerate::regenerate(&at, wanted, &run, watch) {
+                Ok(None) => {
+                    clear(&at.scratch);
+                    return Ok(cancelled(Usage::default()));
+                }
+                Ok(Some(report)) => Ok(report),
+                Err(refused) => Err(refused),
+            }
+        }
         CombineStep::Settle {
             application,
             resolution,
@@ -177,7 +193,7 @@ fn conflicted(
     plan: &SourcePlan<'_>,
     found: &SourceConflict,
 ) -> Result<CombineReport, EffectRefusal> {
-    let paths = conflict::paths(at, found)?;
+    let conflict::RuledConflict { paths, files } = conflict::ruled(at, found, &asked.rules)?;
     if asked.method != MergeMethod::Merge {
         let names: Vec<&str> = paths.iter().map(|it| it.path.as_str()).collect();
         let (id, by) = (&asked.source.id, asked.method.as_str());
@@ -186,11 +202,19 @@ fn conflicted(
             why: format!("{id} conflicts by {by} in {names}; only by merge can that be resolved"),
         });
     }
-    if let Some(head) = conflict::settled_by_rule(at, plan, found)? {
+    let settlement = SettlePlan {
+        source: *plan,
+        conflict: found,
+        files: &files,
+    };
+    let is_settled = |it: &ConflictedPath| it.by_rule.is_some() && it.regenerate.is_none();
+    if paths.iter().all(is_settled) {
+        let head = at.repo.repository.settle(&settlement);
+        let head = head.map_err(|error| conflict::lasting(&error))?;
         return there(at, asked, &head, paths);
     }
-    let commit = at.repo.repository.conflict_commit(plan, found);
-    let commit = commit.map_err(|error| failure::plain(&error))?;
+    let commit = at.repo.repository.conflict_commit(&settlement);
+    let commit = commit.map_err(|error| conflict::lasting(&error))?;
     at.keep(&format!("conflict-{}", asked.source.id), &commit)?;
     at.put(asked, &commit)?;
     Ok(CombineReport::Conflicted {

@@ -227,6 +227,7 @@ impl<'a> BranchedTree<'a> {
             dev: &self.base,
             head: &head,
             sources: &sources,
+            generated: &BTreeSet::new(),
             scratch: &scratch,
         })?;
         let took = started.elapsed();

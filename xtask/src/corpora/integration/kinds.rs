@@ -186,7 +186,7 @@ fn lock_file(bench: &mut Workbench) -> anyhow::Result<CaseDraft> {
         texts.push(holds("deps.lock", &entry));
         draft.source(files, ApplyMethod::Merge);
     }
-    draft.rules = vec!["deps.lock: run sh tools/lock.sh".to_owned()];
+    draft.rules = vec!["deps.lock: regenerate: sh tools/lock.sh".to_owned()];
     texts.push(holds("deps.lock", "total 3\n"));
     draft.truth = Truth::Clean { holds: texts };
     Ok(draft)

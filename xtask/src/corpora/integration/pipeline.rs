@@ -55,7 +55,7 @@ struct AppliedBatch {
     head: CommitId,
     sources: Vec<IntegratedSource>,
     /// The paths that a tool wrote anew, as a rule says: nothing in them is anybody's line.
-    by_rule: BTreeSet<PathBuf>,
+    generated: BTreeSet<PathBuf>,
 }
 
 /// One way through.
@@ -155,7 +155,7 @@ impl<'a> Pipeline<'a> {
         let mut batch = AppliedBatch {
             head: self.dev.clone(),
             sources: Vec::new(),
-            by_rule: BTreeSet::new(),
+            generated: BTreeSet::new(),
         };
         for source in sources {
             let range = self.ranges.get(*source).context("find a source")?;
@@ -195,7 +195,7 @@ impl<'a> Pipeline<'a> {
             }
             SourceOutcome::Conflicted(conflict) => conflict,
         };
-        let Some(head) = self.settled(&plan, &conflict, &mut batch.by_rule)? else {
+        let Some(head) = self.settled(&plan, &conflict, &mut batch.generated)? else {
             return Ok(Some(conflict.conflict));
         };
         batch.head = head;
@@ -210,7 +210,7 @@ impl<'a> Pipeline<'a> {
         &self,
         plan: &SourcePlan<'_>,
         conflict: &SourceConflict,
-        by_rule: &mut BTreeSet<PathBuf>,
+        generated: &mut BTreeSet<PathBuf>,
     ) -> anyhow::Result<Option<CommitId>> {
         let table = ecosystems::table().map_err(|failure| anyhow::anyhow!(failure.message))?;
         let defaults = defaults(table);
@@ -224,9 +224,11 @@ impl<'a> Pipeline<'a> {
                     let scratch = self.case.scratch();
                     self.case.repository.union_of(path, &scratch)?
                 }
+                Some(ConflictWay::Ours) => self.side(path.ours.as_ref())?,
+                Some(ConflictWay::Theirs) => self.side(path.theirs.as_ref())?,
                 Some(ConflictWay::Regenerate { run }) => {
                     anew.push((path.path.clone(), run.clone()));
-                    by_rule.insert(path.path.clone());
+                    generated.insert(path.path.clone());
                     self.side(path.ours.as_ref())?
                 }
                 None => self.by_hand(conflict, path)?,
@@ -342,13 +344,11 @@ impl<'a> Pipeline<'a> {
             dev: &self.dev,
             head: &batch.head,
             sources: &batch.sources,
+            generated: &batch.generated,
             scratch: &self.case.scratch(),
         };
         let Coverage { findings, .. } = self.case.repository.coverage(&plan)?;
-        let is_open = |finding: &CoverageFinding| {
-            let is_ruled = batch.by_rule.contains(&finding.path);
-            finding.kind.needs_justification() && !is_ruled
-        };
+        let is_open = |finding: &CoverageFinding| finding.kind.needs_justification();
         result.findings = findings.into_iter().filter(is_open).collect();
         let mut sides = vec![self.dev.clone()];
         sides.extend(batch.sources.iter().map(|it| it.range.commit.clone()));

@@ -3,6 +3,7 @@
 //! person allows.
 
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
@@ -117,14 +118,8 @@ impl Prover<'_> {
         way: InstallSource,
     ) -> Result<InstallEnd, Failure> {
         let InstallPlan { installs, store } = wanted;
-        let (grants, network, env) = match way {
-            InstallSource::Offline => (self.grants.clone(), NetworkMode::None, BTreeMap::new()),
-            InstallSource::Download => (
-                self.reaching(installs)?,
-                self.site.downloads.network,
-                client_variables(self.grants),
-            ),
-        };
+        let steps: Vec<&InstallStep> = installs.iter().map(|(install, _)| install).collect();
+        let reach = self.reach(&steps, way)?;
         let layers = self.site.scratch.join("prepare-dependencies");
         let shared = self.site.dependencies.without_directories();
         let refused = Mutex::new(BTreeMap::new());
@@ -153,12 +148,12 @@ impl Prover<'_> {
                 command: install.line.clone(),
             });
             let means = LineResources {
-                grants: &grants,
-                network,
+                grants: &reach.grants,
+                network: reach.network,
                 dependencies: &shared,
                 layers: &layers,
                 mounts: Vec::new(),
-                env: env.clone(),
+                env: reach.env.clone(),
                 below: install.lock.parent().unwrap_or(Path::new("")),
                 timeout_ms: claim.line_ms(),
                 benchmark: BenchmarkSetup::default(),
@@ -182,14 +177,32 @@ impl Prover<'_> {
         Ok(InstallEnd::Whole)
     }
 
+    /// Returns what may be used of the host and the network by tools that ask registries.
+    pub(super) fn reach(
+        &self,
+        installs: &[&InstallStep],
+        way: InstallSource,
+    ) -> Result<ToolReach, Failure> {
+        Ok(match way {
+            InstallSource::Offline => ToolReach {
+                grants: self.grants.clone(),
+                network: NetworkMode::None,
+                env: BTreeMap::new(),
+            },
+            InstallSource::Download => ToolReach {
+                grants: self.reaching(installs)?,
+                network: self.site.downloads.network,
+                env: client_variables(self.grants),
+            },
+        })
+    }
+
     /// Returns what may be used of the host, and the registries' hosts with it.
-    fn reaching(&self, installs: &[(InstallStep, Vec<u8>)]) -> Result<HostGrants, Failure> {
+    fn reaching(&self, installs: &[&InstallStep]) -> Result<HostGrants, Failure> {
         let away = self.site.scratch.join("prepare-away");
         kapi_run::home::make_anew(&away)?;
         let mut grants = self.grants.clone();
-        let asked = installs
-            .iter()
-            .map(|(install, _)| install.hosts(&grants, &away));
+        let asked = installs.iter().map(|install| install.hosts(&grants, &away));
         let allowed = self.site.downloads.registries.iter().cloned();
         for host in asked.flatten().chain(allowed).collect::<Vec<_>>() {
             let port = if host.contains(':') { "" } else { ":443" };
@@ -210,9 +223,19 @@ struct InstallPlan<'a> {
     store: &'a PreparedStore,
 }
 
-/// How something is installed.
+/// What tools that ask registries may use.
+pub(super) struct ToolReach {
+    /// Of the host.
+    pub(super) grants: HostGrants,
+    /// Of the network.
+    pub(super) network: NetworkMode,
+    /// Variables by which they are told where to ask.
+    pub(super) env: BTreeMap<OsString, OsString>,
+}
+
+/// Where from something is installed.
 #[derive(Clone, Copy)]
-enum InstallSource {
+pub(super) enum InstallSource {
     /// From what the person downloaded before.
     Offline,
     /// From the registries.

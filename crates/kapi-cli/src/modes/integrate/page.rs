@@ -4,8 +4,9 @@
 use kapi_core::id::GoalId;
 use kapi_core::text::counted;
 use kapi_workflow::rules::effect::combine::{Coverage, Foresight};
+use kapi_workflow::rules::modes::integrate::conflict::SettledConflict;
 use kapi_workflow::rules::modes::integrate::plan::MergeStep;
-use kapi_workflow::rules::modes::integrate::state::{Integrate, SettledConflict};
+use kapi_workflow::rules::modes::integrate::state::Integrate;
 use maud::{Markup, html};
 
 use crate::contract::short;

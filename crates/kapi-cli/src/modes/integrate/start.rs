@@ -82,6 +82,7 @@ pub(super) fn run(context: &Context, wanted: &IntegrateRequest<'_>) -> Result<Ex
             target,
             sources,
             leave: wanted.leave,
+            rules: context.config(Some(project.layout.root()))?.conflict_rules,
         }),
     };
     let run = StartedRun {

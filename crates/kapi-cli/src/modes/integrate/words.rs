@@ -3,6 +3,7 @@
 //!
 //! Everything here stands in the workflow's own documents. Text from agents is shortened to its first line.
 
+use kapi_check::rules::proof::verify_report::run_end;
 use kapi_core::id::GoalId;
 use kapi_core::text::{agent_name, counted};
 use kapi_workflow::rules::effect::combine::Foresight;
@@ -272,6 +273,20 @@ fn merged(event: &IntegrateEvent) -> Option<String> {
         Some(format!(
             "{agent} resolves the conflict of {source}: {choice}"
         ))
+    } else if let IntegrateEvent::FilesRegenerated { regeneration } = event {
+        let paths: Vec<&str> = regeneration
+            .runs
+            .iter()
+            .map(|it| it.path.as_str())
+            .collect();
+        let paths = paths.join(", ");
+        Some(match (&regeneration.commit, regeneration.runs.last()) {
+            (None, Some(last)) => {
+                let (line, end) = (&last.run.command, run_end(&last.run));
+                format!("`{line}` {end}, so an agent brings {paths} into step")
+            }
+            _ => format!("{paths} is written anew by its own tool"),
+        })
     } else if let IntegrateEvent::ConflictResolved { source, after, .. } = event {
         let after = short(after);
         Some(format!(

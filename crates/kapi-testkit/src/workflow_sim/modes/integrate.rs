@@ -4,6 +4,7 @@
 //!
 //! What git finds and what agents say are functions of the integration as it stands.
 
+use kapi_check::rules::proof::verify_run::{Checks, VerifyRun};
 use kapi_core::id::GoalId;
 use kapi_core::usage::Usage;
 use kapi_core::workflow_status::WorkflowStatus;
@@ -12,7 +13,8 @@ use kapi_workflow::rules::changed::LandedPaths;
 use kapi_workflow::rules::command::WorkflowCommand;
 use kapi_workflow::rules::effect::combine::{
     CombineReport, CombineStep, CombinedSource, ConflictedPath, Coverage, CoverageFault,
-    CoverageFinding, Foresight, OrderedSource, SourceApplication,
+    CoverageFinding, FileRegeneration, Foresight, OrderedSource, RegenerationRun,
+    SourceApplication,
 };
 use kapi_workflow::rules::effect::{AgentQuestion, WorkflowAction, WorkflowEffect};
 use kapi_workflow::rules::identity::ReviewerIdentity;
@@ -48,7 +50,7 @@ kinds! {
         SourcesInspected, SourcesUnfit, Clarified, PlanDrafted, PlanReopened, BranchPrepared,
         BaselineRecorded, SourceApplied, SourceConflicted, ResolutionProposed, WorktreeRestored,
         ConflictResolved, HeadVerified, TrialMade, TrialVerified, CulpritsFound, SourceEvicted,
-        CoverageCounted, Reviewed, ConsensusSaid, Returned, ResolutionDiscarded, Stopped,
+        FilesRegenerated, CoverageCounted, Reviewed, ConsensusSaid, Returned, ResolutionDiscarded, Stopped,
         AnswerRefused, TargetMoved, TargetAdvanced, SourcesMarked,
     ]
 }
@@ -77,6 +79,7 @@ fn begin() -> Begin {
             evicts: true,
             brings_checkout: false,
         },
+        rules: Vec::new(),
     })
 }
 
@@ -256,20 +259,25 @@ fn combined(state: &Integrate, step: &CombineStep) -> CombineReport {
         CombineStep::Inspect { .. } if times(state, "inspect") == 0 => CombineReport::Unfit {
             reasons: vec![format!("{} was moved", SOURCES[0])],
         },
-        CombineStep::Inspect { sources } => inspected(state, sources),
+        CombineStep::Inspect { sources, .. } => inspected(state, sources),
         CombineStep::Apply(asked) if asked.source.id.to_string() == SOURCES[2] => {
             CombineReport::Conflicted {
                 at: oid(&["conflict", &asked.onto]),
-                paths: vec![ConflictedPath {
-                    path: "src/shared.rs".to_owned(),
-                    base: Some(oid(&["base"])),
-                    ours: Some(oid(&["ours"])),
-                    theirs: Some(oid(&["theirs"])),
-                    by_rule: None,
-                    remembered: None,
-                }],
+                paths: vec![
+                    ConflictedPath {
+                        path: "src/shared.rs".to_owned(),
+                        base: Some(oid(&["base"])),
+                        ours: Some(oid(&["ours"])),
+                        theirs: Some(oid(&["theirs"])),
+                        by_rule: None,
+                        regenerate: None,
+                        remembered: None,
+                    },
+                    lock(),
+                ],
             }
         }
+        CombineStep::Regenerate(asked) => regenerated(state, asked),
         CombineStep::Apply(asked) => applied(asked, &[]),
         CombineStep::Settle {
             application,
@@ -296,6 +304,41 @@ fn combined(state: &Integrate, step: &CombineStep) -> CombineReport {
             ..Coverage::default()
         })),
         CombineStep::Mark { .. } => CombineReport::Marked,
+    }
+}
+
+/// A lock file that does not fit either.
+fn lock() -> ConflictedPath {
+    ConflictedPath {
+        path: "deps.lock".to_owned(),
+        base: Some(oid(&["lock"])),
+        ours: Some(oid(&["our lock"])),
+        theirs: Some(oid(&["their lock"])),
+        by_rule: Some("a tool writes it".to_owned()),
+        regenerate: Some("sh lock.sh".to_owned()),
+        remembered: None,
+    }
+}
+
+/// The tool fails at first.
+fn regenerated(state: &Integrate, asked: &FileRegeneration) -> CombineReport {
+    let holds = times(state, "regenerate") > 0;
+    let runs = asked.files.iter().map(|file| RegenerationRun {
+        path: file.path.clone(),
+        run: VerifyRun {
+            command: file.line.clone(),
+            checks: Checks::Visible,
+            exit_code: Some(i32::from(!holds)),
+            timed_out: false,
+            duration_ms: 7,
+            output_tail: String::new(),
+            output_bytes: 0,
+            tally: None,
+        },
+    });
+    CombineReport::Regenerated {
+        commit: holds.then(|| oid(&["regenerated", &asked.commit])),
+        runs: runs.collect(),
     }
 }
 

@@ -4,13 +4,14 @@
 use kapi_check::rules::proof::verify_report::VerifyReport;
 use kapi_core::id::GoalId;
 use kapi_core::mode::Mode;
+use kapi_workflow::rules::batch::mechanical::ConflictRule;
 use kapi_workflow::rules::branch::Branch;
 use kapi_workflow::rules::effect::combine::{Coverage, PairClash};
+use kapi_workflow::rules::modes::integrate::conflict::{Regeneration, SettledConflict};
 use kapi_workflow::rules::modes::integrate::leave::IntegrateLeave;
 use kapi_workflow::rules::modes::integrate::plan::MergePlan;
 use kapi_workflow::rules::modes::integrate::state::{
-    AppliedSource, Eviction, Integrate, IntegrationReview, LandedStep, SettledConflict, Statement,
-    Unclear,
+    AppliedSource, Eviction, Integrate, IntegrationReview, LandedStep, Statement, Unclear,
 };
 use serde::Serialize;
 
@@ -21,6 +22,8 @@ pub struct IntegrateView {
     pub target: String,
     /// What its person allowed at the beginning.
     pub leave: IntegrateLeave,
+    /// The person's own rules for conflicts, the first that fits counts.
+    pub rules: Vec<ConflictRule>,
     /// What is brought together.
     pub sources: Vec<IntegratedSourceView>,
     /// The branch, once it is there.
@@ -33,6 +36,8 @@ pub struct IntegrateView {
     pub applied: Vec<AppliedSource>,
     /// Every conflict that was resolved, oldest first.
     pub resolutions: Vec<SettledConflict>,
+    /// Every time tools wrote files anew, oldest first.
+    pub regenerations: Vec<Regeneration>,
     /// What was left out, and why.
     pub evicted: Vec<Eviction>,
     /// Whether the checks hold on the result; null before they ran.
@@ -86,12 +91,14 @@ impl IntegrateView {
         Self {
             target: state.target.clone(),
             leave: state.leave,
+            rules: state.rules.clone(),
             sources: sources.collect(),
             branch: state.branch.clone(),
             plan: state.plan.clone(),
             clashes: foresight.flat_map(|it| it.clashes.clone()).collect(),
             applied: state.applied.clone(),
             resolutions: state.resolutions.clone(),
+            regenerations: state.regenerations.clone(),
             evicted: state.evicted.clone(),
             holds: state.verified.as_ref().map(VerifyReport::passed),
             coverage: state.coverage.clone(),

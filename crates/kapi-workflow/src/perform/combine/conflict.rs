@@ -9,9 +9,10 @@ use kapi_check::perform::ecosystems;
 use kapi_core::failure::Failure;
 use kapi_git::changed_file::FileMode;
 use kapi_git::id::CommitId;
+use kapi_git::land::LandError;
 use kapi_git::land::merge::{ConflictPath, ConflictSide};
 use kapi_git::land::source::{
-    SettlePlan, SettledContent, SettledFile, SourceConflict, SourceOutcome, SourcePlan,
+    SettledContent, SettledFile, SourceConflict, SourceOutcome, SourcePlan,
 };
 use kapi_git::rescue::Signature;
 use kapi_git::resolutions::Resolution;
@@ -27,37 +28,117 @@ const REMEMBERED_BYTES_MAX: usize = 1 << 20;
 /// The most bytes of a remembered file that are told.
 const TOLD_BYTES_MAX: usize = 16 * 1024;
 
-fn rules() -> Result<Vec<ConflictRule>, Failure> {
+/// Returns the rules that hold where a person declares none.
+pub(super) fn default_rules() -> Result<Vec<ConflictRule>, Failure> {
     Ok(defaults(ecosystems::table()?))
 }
 
-/// Returns the paths of a conflict, with the rule of each and how the same contents met before.
-pub(super) fn paths(
+/// Returns why a conflict cannot be settled, and whether that may pass.
+pub(super) fn lasting(error: &LandError) -> EffectRefusal {
+    EffectRefusal {
+        may_pass: error.may_pass(),
+        ..EffectRefusal::lasting_error(error)
+    }
+}
+
+/// A conflict as rules leave it.
+pub(super) struct RuledConflict {
+    /// Its paths, with the rule of each and how the same contents met before.
+    pub(super) paths: Vec<ConflictedPath>,
+    /// Those that rules settle; of files that tools write anew, what the tools begin with.
+    pub(super) files: Vec<SettledFile>,
+}
+
+/// Settles what rules settle.
+pub(super) fn ruled(
     at: &StepWorld<'_>,
     conflict: &SourceConflict,
-) -> Result<Vec<ConflictedPath>, Failure> {
-    let rules = rules()?;
+    declared: &[ConflictRule],
+) -> Result<RuledConflict, EffectRefusal> {
+    let defaults = default_rules()?;
     let object = |side: &Option<ConflictSide>| side.as_ref().map(|side| side.object.clone());
-    let mut paths = Vec::new();
+    let (mut paths, mut files) = (Vec::new(), Vec::new());
     for found in &conflict.conflict.paths {
         let path = found.path.display().to_string();
-        let rule = rule_for(&path, &[], &rules).map(|rule| match &rule.way {
-            ConflictWay::Union => "take the entries of both sides".to_owned(),
-            ConflictWay::Regenerate { run } => format!(
-                "take the branch's version and run `{run}` in the file's directory, which brings it into \
-                 step"
-            ),
+        let rule = rule_for(&path, declared, &defaults);
+        let settled = match rule {
+            Some(rule) => by_way(at, found, &rule.way)?,
+            None => None,
+        };
+        let rule = rule.filter(|_| settled.is_some());
+        let regenerate = rule.and_then(|rule| match &rule.way {
+            ConflictWay::Regenerate { run } => Some(run.clone()),
+            ConflictWay::Union | ConflictWay::Ours | ConflictWay::Theirs => None,
         });
+        files.extend(settled);
         paths.push(ConflictedPath {
             base: object(&found.base),
             ours: object(&found.ours),
             theirs: object(&found.theirs),
-            by_rule: rule,
+            by_rule: rule.map(|rule| rule.way.words()),
+            regenerate,
             remembered: remembered(at, found)?,
             path,
         });
     }
-    Ok(paths)
+    Ok(RuledConflict { paths, files })
+}
+
+/// Returns a file as a rule settles it; nothing where it cannot.
+fn by_way(
+    at: &StepWorld<'_>,
+    conflict: &ConflictPath,
+    way: &ConflictWay,
+) -> Result<Option<SettledFile>, EffectRefusal> {
+    match way {
+        ConflictWay::Union => {
+            let scratch = at.scratch.join("union");
+            let union = at.repo.repository.union_of(conflict, &scratch);
+            let union = union.map_err(|error| lasting(&error))?;
+            let both = union.zip(conflict.ours.as_ref());
+            Ok(both.map(|(bytes, ours)| SettledFile {
+                path: conflict.path.clone(),
+                content: Some(SettledContent {
+                    mode: ours.mode,
+                    bytes,
+                }),
+            }))
+        }
+        ConflictWay::Ours => version(at, conflict, conflict.ours.as_ref()),
+        ConflictWay::Theirs => version(at, conflict, conflict.theirs.as_ref()),
+        // What a side has no longer is no file that a tool brings into step.
+        ConflictWay::Regenerate { .. } if conflict.theirs.is_none() => Ok(None),
+        ConflictWay::Regenerate { .. } => {
+            let version = version(at, conflict, conflict.ours.as_ref())?;
+            Ok(version.filter(|file| file.content.is_some()))
+        }
+    }
+}
+
+/// Returns a file as one side has it, which may be that it is gone; nothing where it is no plain file of
+/// this name there.
+fn version(
+    at: &StepWorld<'_>,
+    conflict: &ConflictPath,
+    side: Option<&ConflictSide>,
+) -> Result<Option<SettledFile>, EffectRefusal> {
+    let content = match side {
+        None => None,
+        Some(side) => {
+            let is_file = matches!(side.mode, FileMode::Plain | FileMode::Executable);
+            if !is_file || side.path != conflict.path {
+                return Ok(None);
+            }
+            let bytes = at.repo.repository.blob(&side.object);
+            let bytes = bytes.map_err(|error| failure::plain(&error))?;
+            let mode = side.mode;
+            Some(SettledContent { mode, bytes })
+        }
+    };
+    Ok(Some(SettledFile {
+        path: conflict.path.clone(),
+        content,
+    }))
 }
 
 fn remembered(
@@ -80,50 +161,6 @@ fn remembered(
             text,
         }
     }))
-}
-
-/// Returns the commit of a conflict all of whose paths take the entries of both sides; nothing where any
-/// needs more.
-pub(super) fn settled_by_rule(
-    at: &StepWorld<'_>,
-    plan: &SourcePlan<'_>,
-    conflict: &SourceConflict,
-) -> Result<Option<CommitId>, EffectRefusal> {
-    let rules = rules()?;
-    let mut files = Vec::new();
-    for found in &conflict.conflict.paths {
-        let path = found.path.display().to_string();
-        let is_union =
-            rule_for(&path, &[], &rules).is_some_and(|rule| rule.way == ConflictWay::Union);
-        if !is_union {
-            return Ok(None);
-        }
-        let scratch = at.scratch.join("union");
-        let union = at.repo.repository.union_of(found, &scratch);
-        let union = union.map_err(|error| EffectRefusal {
-            may_pass: error.may_pass(),
-            ..EffectRefusal::lasting_error(&error)
-        })?;
-        let (Some(bytes), Some(ours)) = (union, &found.ours) else {
-            return Ok(None);
-        };
-        files.push(SettledFile {
-            path: found.path.clone(),
-            content: Some(SettledContent {
-                mode: ours.mode,
-                bytes,
-            }),
-        });
-    }
-    let settled = at.repo.repository.settle(&SettlePlan {
-        source: *plan,
-        conflict,
-        files: &files,
-    });
-    settled.map(Some).map_err(|error| EffectRefusal {
-        may_pass: error.may_pass(),
-        ..EffectRefusal::lasting_error(&error)
-    })
 }
 
 /// Returns the files in which a conflict marker is left that neither side has.
@@ -153,10 +190,6 @@ pub(super) fn remember(
     rationale: &str,
 ) -> Result<(), EffectRefusal> {
     let repository = &at.repo.repository;
-    let lasting = |error: &kapi_git::land::LandError| EffectRefusal {
-        may_pass: error.may_pass(),
-        ..EffectRefusal::lasting_error(error)
-    };
     let SourceOutcome::Conflicted(conflict) = repository
         .apply_source(plan)
         .map_err(|error| lasting(&error))?

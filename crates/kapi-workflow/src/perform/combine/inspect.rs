@@ -3,26 +3,40 @@
 //!
 //! Only reads; what the trial merges write is thrown away.
 
+use std::collections::BTreeSet;
+
 use kapi_core::failure::Failure;
 use kapi_core::id::GoalId;
 use kapi_core::integration_branch::IntegrationBranch;
 use kapi_git::id::CommitId;
 use kapi_run::{failure, repository_session};
 
+use super::conflict::default_rules;
 use super::fit::{OwnedSource, found};
 use super::{StepWorld, range};
 use crate::perform::{EffectRefusal, WorkflowEnvironment};
 use crate::rules::batch::SourceDependency;
+use crate::rules::batch::mechanical::{ConflictRule, rule_for};
 use crate::rules::batch::order::{ForeseenClash, OrderReason, SourceGraph, order};
 use crate::rules::effect::combine::{
-    CombineReport, CombinedSource, Foresight, OrderedSource, PairClash, SameChange,
+    CombineReport, CombinedSource, Foresight, OrderedSource, PairClash, RuledPath, SameChange,
 };
+
+/// What is looked at.
+#[derive(Clone, Copy)]
+pub(super) struct InspectionPlan<'a> {
+    /// The sources.
+    pub(super) sources: &'a [CombinedSource],
+    /// A person's own rules for conflicts.
+    pub(super) rules: &'a [ConflictRule],
+}
 
 pub(super) fn inspect(
     location: &WorkflowEnvironment<'_>,
     at: &StepWorld<'_>,
-    sources: &[CombinedSource],
+    plan: InspectionPlan<'_>,
 ) -> Result<CombineReport, EffectRefusal> {
+    let sources = plan.sources;
     let repository = &at.repo.repository;
     let dev = IntegrationBranch::DEV;
     let target = repository.branch_tip(dev.as_str());
@@ -46,14 +60,15 @@ pub(super) fn inspect(
     if !reasons.is_empty() {
         return Ok(CombineReport::Unfit { reasons });
     }
-    foreseen(at, &target, sources)
+    foreseen(at, &target, plan)
 }
 
 fn foreseen(
     at: &StepWorld<'_>,
     target: &CommitId,
-    sources: &[CombinedSource],
+    plan: InspectionPlan<'_>,
 ) -> Result<CombineReport, EffectRefusal> {
+    let sources = plan.sources;
     let repository = &at.repo.repository;
     let commits: Vec<CommitId> = sources
         .iter()
@@ -92,7 +107,7 @@ fn foreseen(
     });
     let placed = placed.map_err(|error| EffectRefusal::lasting_error(&error))?;
     let name = |place: usize| sources.get(place).map(|source| source.id.clone());
-    let names = |places: &std::collections::BTreeSet<usize>| {
+    let names = |places: &BTreeSet<usize>| {
         let ids = places.iter().filter_map(|place| name(*place));
         ids.collect::<Vec<GoalId>>()
     };
@@ -116,18 +131,29 @@ fn foreseen(
                 .collect(),
         })
     });
+    let pairs: Vec<PairClash> = pairs.collect();
     Ok(CombineReport::Inspected(Box::new(Foresight {
         target: target.to_string(),
         order: ordered.collect(),
-        clashes: pairs.collect(),
+        ruled: ruled(&pairs, plan.rules)?,
+        clashes: pairs,
         duplicates: duplicates(at, sources)?,
     })))
 }
 
-fn reason(
-    reason: &OrderReason,
-    names: &dyn Fn(&std::collections::BTreeSet<usize>) -> Vec<GoalId>,
-) -> String {
+/// Returns which of the paths that do not fit a rule settles.
+fn ruled(clashes: &[PairClash], declared: &[ConflictRule]) -> Result<Vec<RuledPath>, Failure> {
+    let defaults = default_rules()?;
+    let paths: BTreeSet<&String> = clashes.iter().flat_map(|it| &it.paths).collect();
+    let ruled = paths.into_iter().filter_map(|path| {
+        let rule = rule_for(path, declared, &defaults)?.clone();
+        let path = path.clone();
+        Some(RuledPath { path, rule })
+    });
+    Ok(ruled.collect())
+}
+
+fn reason(reason: &OrderReason, names: &dyn Fn(&BTreeSet<usize>) -> Vec<GoalId>) -> String {
     let list = |places| {
         let ids: Vec<String> = names(places).iter().map(GoalId::to_string).collect();
         ids.join(", ")

@@ -2,6 +2,9 @@
 //!
 //! What is not accounted for is numbered for whoever reviews it; nothing is judged here.
 
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+
 use kapi_core::failure::Failure;
 use kapi_core::text::one_line;
 use kapi_git::coverage::{self, CoveragePlan, FindingKind, IntegratedSource};
@@ -35,6 +38,8 @@ pub(super) fn trace(
             })
         })
         .collect::<Result<_, Failure>>()?;
+    let generated = steps.iter().flat_map(|step| &step.generated);
+    let generated: BTreeSet<PathBuf> = generated.map(PathBuf::from).collect();
     let (dev, result) = (
         repository_session::commit_id(base)?,
         repository_session::commit_id(head)?,
@@ -43,6 +48,7 @@ pub(super) fn trace(
         dev: &dev,
         head: &result,
         sources: &sources,
+        generated: &generated,
         scratch: &at.scratch.join("coverage"),
     });
     let found = found.map_err(|error| EffectRefusal {

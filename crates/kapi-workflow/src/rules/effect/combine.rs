@@ -3,9 +3,13 @@
 //! Data alone. What a source is, in which order they come and what follows from a conflict is the mode's
 //! affair; how git does it is the performer's.
 
+use kapi_check::rules::proof::verify_run::VerifyRun;
 use kapi_core::id::GoalId;
+use kapi_core::isolation::{NetworkMode, SandboxLevel};
 use kapi_core::mode::Mode;
 use serde::{Deserialize, Serialize};
+
+use crate::rules::batch::mechanical::ConflictRule;
 
 /// How a source's change comes onto the branch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -54,9 +58,13 @@ pub enum CombineStep {
     Inspect {
         /// The sources.
         sources: Vec<CombinedSource>,
+        /// A person's own rules for conflicts.
+        rules: Vec<ConflictRule>,
     },
     /// Put a source's change on a commit, and the workflow's branch there.
     Apply(SourceApplication),
+    /// Have tools write files anew on a commit. Moves no branch.
+    Regenerate(FileRegeneration),
     /// Make of files in which a conflict was resolved the commit that it stopped at, and put the
     /// workflow's branch there.
     Settle {
@@ -111,6 +119,44 @@ pub struct SourceApplication {
     pub message: String,
     /// Its author and committer time, in seconds since the epoch.
     pub at_s: i64,
+    /// A person's own rules for conflicts.
+    pub rules: Vec<ConflictRule>,
+}
+
+/// Files that tools write, on a commit in which everything else is as it is meant.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FileRegeneration {
+    /// What was applied.
+    pub application: SourceApplication,
+    /// The commit.
+    pub commit: String,
+    /// Each file with the shell line that writes it, run beside it.
+    pub files: Vec<GeneratedPath>,
+    /// Milliseconds one line may take.
+    pub timeout_ms: u64,
+    /// The isolation.
+    pub sandbox: SandboxLevel,
+    /// What a line can reach where what was downloaded before is not enough.
+    pub network: NetworkMode,
+}
+
+/// A file that a tool writes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct GeneratedPath {
+    /// The file.
+    pub path: String,
+    /// The shell line.
+    pub line: String,
+}
+
+/// How a tool wrote a file anew.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RegenerationRun {
+    /// The file.
+    pub path: String,
+    /// How the tool ended.
+    pub run: VerifyRun,
 }
 
 /// A source as it came onto the branch.
@@ -124,6 +170,8 @@ pub struct TracedStep {
     pub after: String,
     /// The paths of a conflict that was resolved on the way.
     pub resolved: Vec<String>,
+    /// Those of them that tools wrote anew.
+    pub generated: Vec<String>,
 }
 
 /// A workflow whose work was taken over.
@@ -161,6 +209,13 @@ pub enum CombineReport {
         /// What does not fit.
         paths: Vec<ConflictedPath>,
     },
+    /// Tools wrote files anew.
+    Regenerated {
+        /// The commit with them; nothing where a tool failed.
+        commit: Option<String>,
+        /// How each tool ended, up to the first that failed.
+        runs: Vec<RegenerationRun>,
+    },
     /// The source cannot come onto the branch by that method.
     MethodUnfit {
         /// Why.
@@ -194,6 +249,9 @@ pub struct Foresight {
     pub clashes: Vec<PairClash>,
     /// Changes that two sources both make.
     pub duplicates: Vec<SameChange>,
+    /// Paths of these pairs that a rule settles.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub ruled: Vec<RuledPath>,
 }
 
 impl Foresight {
@@ -212,6 +270,16 @@ impl Foresight {
         let sources = self.order.iter().map(|it| Some(&it.source));
         std::iter::once(None).chain(sources).collect()
     }
+}
+
+/// A path whose conflict a rule settles.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RuledPath {
+    /// The path.
+    pub path: String,
+    /// The rule.
+    pub rule: ConflictRule,
 }
 
 /// A source in an order.
@@ -262,9 +330,12 @@ pub struct ConflictedPath {
     pub ours: Option<String>,
     /// The object of the source.
     pub theirs: Option<String>,
-    /// What a rule says of it, where there is one for such files.
+    /// How a rule settles it, where one does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by_rule: Option<String>,
+    /// The shell line that writes the file anew once everything else is settled.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub regenerate: Option<String>,
     /// How the same contents were put together before.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub remembered: Option<RememberedChoice>,
@@ -373,8 +444,12 @@ impl CombineStep {
     #[must_use]
     pub fn words(&self) -> String {
         match self {
-            Self::Inspect { sources } => format!("comparing {} sources", sources.len()),
+            Self::Inspect { sources, .. } => format!("comparing {} sources", sources.len()),
             Self::Apply(asked) => format!("applying {}", asked.source.id),
+            Self::Regenerate(asked) => {
+                let paths: Vec<&str> = asked.files.iter().map(|it| it.path.as_str()).collect();
+                format!("writing {} anew", paths.join(", "))
+            }
             Self::Settle { application, .. } => {
                 format!("settling the conflict of {}", application.source.id)
             }

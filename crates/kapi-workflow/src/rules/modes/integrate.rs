@@ -7,6 +7,7 @@ pub mod answer;
 pub mod begin;
 mod bisect;
 pub mod command;
+pub mod conflict;
 pub mod decide;
 pub mod documents;
 pub mod effects;

@@ -2,7 +2,7 @@
 
 use kapi_check::perform::ecosystems;
 
-use super::{ConflictRule, ConflictWay, defaults, rule_for};
+use super::{ConflictRule, defaults, rule_for};
 
 fn way(path: &str, declared: &[&str]) -> Option<String> {
     let declared: Vec<ConflictRule> = declared
@@ -10,10 +10,7 @@ fn way(path: &str, declared: &[&str]) -> Option<String> {
         .map(|text| ConflictRule::parse(text).expect("a rule"))
         .collect();
     let defaults = defaults(ecosystems::table().expect("the table"));
-    rule_for(path, &declared, &defaults).map(|rule| match &rule.way {
-        ConflictWay::Union => "union".to_owned(),
-        ConflictWay::Regenerate { run } => run.clone(),
-    })
+    rule_for(path, &declared, &defaults).map(|rule| rule.way.to_string())
 }
 
 #[test]
@@ -47,19 +44,38 @@ fn lock_files_are_written_by_their_own_tools_and_changelogs_take_both() {
 
 #[test]
 fn what_is_declared_comes_first() {
-    let declared = ["gen/**: run make gen", "**/*.lock: union"];
-    assert_eq!(way("gen/a/b.rs", &declared).as_deref(), Some("make gen"));
-    assert_eq!(way("Cargo.lock", &declared).as_deref(), Some("union"));
-    assert!(way("go.sum", &declared).is_some());
+    let declared = [
+        "gen/**: regenerate: make gen",
+        "**/*.lock: union",
+        "docs/**: ours",
+        "**/*.md: theirs",
+    ];
+    let found = |path: &str| way(path, &declared).unwrap_or_default();
+    assert_eq!(found("gen/a/b.rs"), "regenerate: make gen");
+    assert_eq!(found("Cargo.lock"), "union");
+    assert_eq!(found("docs/a.md"), "ours");
+    assert_eq!(found("CHANGELOG.md"), "theirs");
+    assert_eq!(found("go.sum"), "regenerate: go mod tidy");
 }
 
 #[test]
 fn a_rule_is_read_as_it_is_written() {
-    for text in ["gen/**: run make gen", "**/NEWS: union"] {
+    for text in [
+        "gen/**: regenerate: make gen",
+        "**/NEWS: union",
+        "a: ours",
+        "b: theirs",
+    ] {
         assert_eq!(ConflictRule::parse(text).expect("a rule").to_string(), text);
     }
-    for text in ["gen/**", "gen: ours", "gen: run ", ": union", "gen: run"] {
+    for text in [
+        "gen/**",
+        "gen: mine",
+        "gen: regenerate: ",
+        ": union",
+        "gen: regenerate",
+    ] {
         let error = ConflictRule::parse(text).expect_err(text).to_string();
-        assert!(error.starts_with("read the rule"), "{error}");
+        assert!(error.ends_with("settles no conflict"), "{error}");
     }
 }

@@ -4,6 +4,7 @@ use kapi_core::id::GoalId;
 use kapi_core::link::{Link, WorkflowRelation};
 use serde::{Deserialize, Serialize};
 
+use crate::rules::batch::mechanical::ConflictRule;
 use crate::rules::handover::Spec;
 use crate::rules::modes::integrate::leave::IntegrateLeave;
 use crate::rules::modes::integrate::source::{SOURCES_MAX, Source};
@@ -19,6 +20,9 @@ pub struct IntegrateBegin {
     pub sources: Vec<Source>,
     /// What its person allows besides.
     pub leave: IntegrateLeave,
+    /// The person's own rules for conflicts, the first that fits counts.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub rules: Vec<ConflictRule>,
 }
 
 impl IntegrateBegin {
@@ -59,6 +63,7 @@ impl IntegrateBegin {
             target: self.target.clone(),
             sources: self.sources.clone(),
             leave: self.leave,
+            rules: self.rules.clone(),
             phase: IntegratePhase::Inspect,
             cycle: 1,
             attempt: 1,
@@ -73,6 +78,7 @@ impl IntegrateBegin {
             applied: Vec::new(),
             conflict: None,
             resolutions: Vec::new(),
+            regenerations: Vec::new(),
             redo: Vec::new(),
             evicted: Vec::new(),
             verified: None,

@@ -207,6 +207,9 @@ fn combined(
         (IntegrateWant::Apply, CombineReport::MethodUnfit { why }) => {
             argue::method_unfit(&mut draft, why);
         }
+        (IntegrateWant::Regenerate, CombineReport::Regenerated { commit, runs }) => {
+            merge::regenerated(&mut draft, commit.as_ref(), runs)?;
+        }
         (IntegrateWant::Settle, CombineReport::Applied { head, tree, .. }) => {
             merge::settled(&mut draft, head, tree);
         }

@@ -4,7 +4,8 @@ use kapi_core::id::GoalId;
 use kapi_core::integration_branch::{CheckoutRule, IntegrationBranch};
 
 use crate::rules::effect::combine::{
-    CombineStep, CombinedSource, MarkedWorkflow, SourceApplication, TracedStep,
+    CombineStep, CombinedSource, FileRegeneration, GeneratedPath, MarkedWorkflow,
+    SourceApplication, TracedStep,
 };
 use crate::rules::effect::{
     Advancing, AgentQuestion, Proposal, Restoration, Verification, WorkflowAction, WorkflowEffect,
@@ -38,6 +39,7 @@ fn action(workflow: &Workflow, state: &Integrate, want: &IntegrateWant) -> Optio
     Some(match want {
         IntegrateWant::Inspect => combine(CombineStep::Inspect {
             sources: state.left().into_iter().map(combined).collect(),
+            rules: state.rules.clone(),
         }),
         IntegrateWant::Ask(role) => WorkflowAction::Ask(Box::new(question(workflow, state, *role))),
         IntegrateWant::Prepare => WorkflowAction::Prepare {
@@ -53,6 +55,9 @@ fn action(workflow: &Workflow, state: &Integrate, want: &IntegrateWant) -> Optio
         IntegrateWant::Baseline => verify(workflow, state, start, every_command(workflow, state)),
         IntegrateWant::Apply => combine(CombineStep::Apply(application(workflow, state)?)),
         IntegrateWant::Resolve => WorkflowAction::Propose(Box::new(proposal(workflow, state)?)),
+        IntegrateWant::Regenerate => {
+            combine(CombineStep::Regenerate(regeneration(workflow, state)?))
+        }
         IntegrateWant::Restore => WorkflowAction::Restore(Box::new(Restoration {
             branch: state.branch.as_ref()?.name.clone(),
             first: state.first.clone()?,
@@ -118,6 +123,7 @@ fn traced(state: &Integrate, applied: &AppliedSource) -> Option<TracedStep> {
         before: applied.before.clone(),
         after: applied.after.clone(),
         resolved: applied.resolved.clone(),
+        generated: applied.generated.clone(),
     })
 }
 
@@ -160,16 +166,44 @@ fn application(workflow: &Workflow, state: &Integrate) -> Option<SourceApplicati
             source.id, source.title, source.id, source.commit, workflow.id
         ),
         at_s: at_s(workflow),
+        rules: state.rules.clone(),
     })
 }
 
 fn settlement(workflow: &Workflow, state: &Integrate) -> Option<CombineStep> {
-    let proposed = state.conflict.as_ref()?.proposed.as_ref()?;
-    let said = &proposed.said;
+    let conflict = state.conflict.as_ref()?;
+    let rationale = conflict.proposed.as_ref().map_or_else(
+        || format!("{}\n", conflict.rules_text()),
+        |it| {
+            format!(
+                "{}\n\n{}\n",
+                it.said.choice.trim(),
+                it.said.rationale.trim()
+            )
+        },
+    );
     Some(CombineStep::Settle {
         application: application(workflow, state)?,
-        resolution: proposed.commit.clone(),
-        rationale: format!("{}\n\n{}\n", said.choice.trim(), said.rationale.trim()),
+        resolution: conflict.resolution().to_owned(),
+        rationale,
+    })
+}
+
+fn regeneration(workflow: &Workflow, state: &Integrate) -> Option<FileRegeneration> {
+    let conflict = state.conflict.as_ref()?;
+    let files = conflict.paths.iter().filter_map(|it| {
+        Some(GeneratedPath {
+            path: it.path.clone(),
+            line: it.regenerate.clone()?,
+        })
+    });
+    Some(FileRegeneration {
+        application: application(workflow, state)?,
+        commit: conflict.resolution().to_owned(),
+        files: files.collect(),
+        timeout_ms: workflow.terms.verify_timeout_ms,
+        sandbox: workflow.terms.sandbox,
+        network: workflow.terms.network,
     })
 }
 

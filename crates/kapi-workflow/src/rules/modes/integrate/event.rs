@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::rules::effect::combine::{ConflictedPath, Coverage, Foresight, MergeMethod};
 use crate::rules::identity::ReviewerIdentity;
 use crate::rules::modes::integrate::answer::{Resolution, RevisionCause};
+use crate::rules::modes::integrate::conflict::Regeneration;
 use crate::rules::modes::integrate::plan::MergePlan;
 use crate::rules::modes::integrate::state::{Eviction, IntegrationReview, Statement};
 
@@ -94,6 +95,11 @@ pub enum IntegrateEvent {
         said: Resolution,
         /// The commit with the files.
         commit: String,
+    },
+    /// Tools wrote files of a conflict anew, or one of them failed.
+    FilesRegenerated {
+        /// What they did.
+        regeneration: Regeneration,
     },
     /// The worktree is put back to where a conflict left it.
     WorktreeRestored {},

@@ -6,11 +6,14 @@ use kapi_core::id::GoalId;
 
 use crate::rules::branch::Branch;
 use crate::rules::modes::integrate::answer::{LandingVerdict, RevisionCause};
+use crate::rules::modes::integrate::conflict::{
+    OpenConflict, ProposedResolution, Regeneration, SettledConflict,
+};
 use crate::rules::modes::integrate::event::IntegrateEvent;
 use crate::rules::modes::integrate::plan::Clarification;
 use crate::rules::modes::integrate::state::{
-    AppliedSource, Argument, Eviction, HeadTrial, Integrate, IntegratePhase, LandedStep,
-    OpenConflict, ProposedResolution, Redo, SettledConflict, Statement, Unclear,
+    AppliedSource, Argument, Eviction, HeadTrial, Integrate, IntegratePhase, LandedStep, Redo,
+    Statement, Unclear,
 };
 
 /// The most entries that are kept of what was said, reviewed, resolved.
@@ -76,6 +79,7 @@ pub(crate) fn evolve(state: &mut Integrate, event: &IntegrateEvent) {
         | IntegrateEvent::ResolutionProposed { .. }
         | IntegrateEvent::WorktreeRestored {}
         | IntegrateEvent::ConflictResolved { .. } => conflict(state, event),
+        IntegrateEvent::FilesRegenerated { regeneration } => regenerated(state, regeneration),
         IntegrateEvent::HeadVerified { .. }
         | IntegrateEvent::TrialMade { .. }
         | IntegrateEvent::TrialVerified { .. }
@@ -198,6 +202,7 @@ fn plainly_applied(state: &mut Integrate, event: &IntegrateEvent) {
         after: after.clone(),
         tree: tree.clone(),
         resolved: by_rule.clone(),
+        generated: Vec::new(),
     };
     put_on(state, applied);
 }
@@ -218,6 +223,7 @@ fn conflict(state: &mut Integrate, event: &IntegrateEvent) {
             at: at.clone(),
             paths: paths.clone(),
             proposed: None,
+            regenerated: None,
             is_worktree_left: false,
         });
         state.phase = IntegratePhase::Conflict;
@@ -257,11 +263,33 @@ fn conflict(state: &mut Integrate, event: &IntegrateEvent) {
             after: after.clone(),
             tree: tree.clone(),
             resolved: conflict.paths.iter().map(|it| it.path.clone()).collect(),
+            generated: generated(&conflict),
         };
         state.resolutions.extend(settled(conflict, after));
         cap(&mut state.resolutions);
         put_on(state, applied);
     }
+}
+
+/// Takes what tools wrote anew. Where one failed, what was left for it goes as well: somebody resolves all
+/// of it.
+fn regenerated(state: &mut Integrate, regeneration: &Regeneration) {
+    count(state, "regenerate");
+    state.regenerations.push(regeneration.clone());
+    cap(&mut state.regenerations);
+    if let Some(conflict) = &mut state.conflict {
+        conflict.regenerated = Some(regeneration.clone());
+        if regeneration.commit.is_none() {
+            conflict.is_worktree_left = conflict.proposed.take().is_some();
+        }
+    }
+}
+
+/// Returns the paths of a conflict that tools wrote anew.
+fn generated(conflict: &OpenConflict) -> Vec<String> {
+    let made = conflict.regenerated.iter().filter(|it| it.commit.is_some());
+    let runs = made.flat_map(|it| &it.runs);
+    runs.map(|it| it.path.clone()).collect()
 }
 
 fn settled(conflict: OpenConflict, after: &str) -> Option<SettledConflict> {
@@ -319,6 +347,8 @@ fn refused(state: &mut Integrate, role: &str, why: &str) {
     {
         conflict.proposed = None;
         conflict.is_worktree_left = true;
+        // What tools made of it goes with it; one that failed is not tried again.
+        conflict.regenerated.take_if(|it| it.commit.is_some());
     }
 }
 

@@ -12,7 +12,7 @@ use crate::rules::changed::LandedPaths;
 use crate::rules::command::{WorkflowCommand, WorkflowStart};
 use crate::rules::effect::combine::{
     CombineReport, CombineStep, ConflictedPath, Coverage, CoverageFault, CoverageFinding,
-    Foresight, OrderedSource,
+    Foresight, OrderedSource, RegenerationRun,
 };
 use crate::rules::effect::{WorkflowAction, next};
 use crate::rules::event::WorkflowEvent;
@@ -79,6 +79,7 @@ pub(crate) fn start(n: usize, leave: IntegrateLeave) -> WorkflowCommand {
             target: "dev-0".to_owned(),
             sources: NAMES.iter().take(n).map(|name| source(name)).collect(),
             leave,
+            rules: Vec::new(),
         }),
     }))
 }
@@ -151,8 +152,40 @@ pub(crate) fn clash() -> Vec<ConflictedPath> {
         ours: Some("o".to_owned()),
         theirs: Some("t".to_owned()),
         by_rule: None,
+        regenerate: None,
         remembered: None,
     }]
+}
+
+/// Returns a lock file that does not fit, and that a tool writes anew.
+pub(crate) fn lock_clash() -> Vec<ConflictedPath> {
+    vec![ConflictedPath {
+        path: "deps.lock".to_owned(),
+        by_rule: Some("`sh lock.sh` writes it".to_owned()),
+        regenerate: Some("sh lock.sh".to_owned()),
+        ..clash().remove(0)
+    }]
+}
+
+/// Returns how a tool ended that writes a file anew.
+pub(crate) fn regenerated(commit: Option<&str>) -> CombineReport {
+    let failing: &[&str] = if commit.is_some() {
+        &[]
+    } else {
+        &["sh lock.sh"]
+    };
+    let shown = report("", &["sh lock.sh".to_owned()], failing);
+    CombineReport::Regenerated {
+        commit: commit.map(str::to_owned),
+        runs: shown
+            .runs
+            .into_iter()
+            .map(|run| RegenerationRun {
+                path: "deps.lock".to_owned(),
+                run,
+            })
+            .collect(),
+    }
 }
 
 /// Returns a resolution.
@@ -330,6 +363,7 @@ fn good_step(state: &Integrate, step: &CombineStep) -> CombineReport {
             CombineReport::Inspected(Box::new(foresight(state, &state.target)))
         }
         CombineStep::Apply(asked) => applied(&asked.onto, &asked.source.id),
+        CombineStep::Regenerate(asked) => regenerated(Some(&format!("{}!", asked.commit))),
         CombineStep::Settle { application, .. } => {
             let onto = format!("{}*", application.onto);
             applied(&onto, &application.source.id)

@@ -196,10 +196,11 @@ fn merge_key(state: &Integrate) -> String {
             )
         })
         .collect();
-    let conflict = state
-        .conflict
-        .as_ref()
-        .map(|it| (&it.source, it.proposed.is_some(), it.is_worktree_left));
+    let conflict = state.conflict.as_ref().map(|it| {
+        let made = it.regenerated.as_ref().map(|it| it.commit.is_some());
+        let is_left = (it.proposed.is_some(), it.is_worktree_left);
+        (&it.source, it.paths.len(), made, is_left)
+    });
     let applied: Vec<_> = state
         .applied
         .iter()

@@ -3,19 +3,24 @@
 //! Built from the state alone. Whatever somebody said or some command printed stands fenced as data; only
 //! what is outside the fences is ours.
 
-use kapi_core::quote::{fenced, visible};
+use kapi_check::rules::proof::verify_report::run_end;
+use kapi_core::quote::{fenced, tail, visible};
 use kapi_core::text::one_line;
 
 use crate::rules::effect::combine::ConflictedPath;
 use crate::rules::modes::integrate::answer::IntegrationObjection;
+use crate::rules::modes::integrate::conflict::{OpenConflict, SettledConflict};
 use crate::rules::modes::integrate::documents::{coverage_lines, matrix, verify};
 use crate::rules::modes::integrate::role::IntegrateRole;
 use crate::rules::modes::integrate::source::Source;
-use crate::rules::modes::integrate::state::{Argument, Integrate, OpenConflict, SettledConflict};
+use crate::rules::modes::integrate::state::{Argument, Integrate};
 use crate::rules::modes::ralph::prompt::data;
 use crate::rules::state::Workflow;
 
 pub mod shape;
+
+/// The most bytes of a failed tool's output that the resolver is told.
+const OUTPUT_BYTES_MAX: usize = 4_000;
 
 /// Returns the whole prompt of a question, guidance apart.
 #[must_use]
@@ -31,6 +36,7 @@ pub fn question(workflow: &Workflow, state: &Integrate, role: IntegrateRole) -> 
         }
         IntegrateRole::Resolver => {
             parts.extend(state.conflict.as_ref().map(|it| conflict(state, it)));
+            parts.extend(failed_tools(state));
             parts.extend(remembered(state));
             parts.extend(redone(state));
         }
@@ -175,16 +181,13 @@ fn conflict(state: &Integrate, conflict: &OpenConflict) -> String {
         .map(|it| {
             let side =
                 |object: &Option<String>| object.clone().unwrap_or_else(|| "no file".to_owned());
-            let rule = it
-                .by_rule
-                .as_ref()
-                .map_or_else(String::new, |rule| format!("; by rule: {rule}"));
             format!(
-                "{}: base {}, branch {}, source {}{rule}",
+                "{}: base {}, branch {}, source {}{}",
                 it.path,
                 side(&it.base),
                 side(&it.ours),
-                side(&it.theirs)
+                side(&it.theirs),
+                by_rule(conflict, it)
             )
         })
         .collect();
@@ -202,6 +205,37 @@ fn conflict(state: &Integrate, conflict: &OpenConflict) -> String {
         ),
         data("What is on the branch before it", &there)
     )
+}
+
+/// Says what becomes of a path without the resolver, or what did not.
+fn by_rule(conflict: &OpenConflict, path: &ConflictedPath) -> String {
+    match (&path.by_rule, &path.regenerate) {
+        (Some(_), Some(line)) if conflict.regenerated.is_some() => {
+            format!("; it has the branch's version; bring it into step, as `{line}` should have")
+        }
+        (Some(_), Some(line)) => format!("; leave it: Kapi runs `{line}` once you are done"),
+        (Some(rule), None) => format!("; settled already: {rule}"),
+        (None, _) => String::new(),
+    }
+}
+
+/// Returns what tools printed that should have written files anew.
+fn failed_tools(state: &Integrate) -> Option<String> {
+    let made = state.conflict.as_ref()?.regenerated.as_ref()?;
+    let failed = made.runs.iter().filter(|_| made.commit.is_none());
+    let texts: Vec<String> = failed
+        .map(|it| {
+            let (run, output) = (&it.run, tail(&it.run.output_tail, OUTPUT_BYTES_MAX));
+            format!(
+                "`{}` for {} {}:\n{output}",
+                run.command,
+                it.path,
+                run_end(run)
+            )
+        })
+        .collect();
+    let title = "Tools that should have written files anew";
+    (!texts.is_empty()).then(|| data(title, &texts.join("\n\n")))
 }
 
 /// Returns how the same contents met before; offered, and never taken unasked.

@@ -16,7 +16,8 @@ use crate::rules::evolve::evolve;
 use crate::rules::modes::integrate::answer::{IntegrateAnswer, LandingVerdict, RevisionCause};
 use crate::rules::modes::integrate::command::IntegrateCommand;
 use crate::rules::modes::integrate::fixture::{
-    Batch, NAMES, clash, combined, finding, good, id, left, of, report, resolution, ruling, said,
+    Batch, NAMES, clash, combined, finding, good, id, left, lock_clash, of, regenerated, report,
+    resolution, ruling, said,
 };
 use crate::rules::modes::integrate::leave::IntegrateLeave;
 use crate::rules::modes::integrate::role::IntegrateRole;
@@ -82,8 +83,13 @@ fn step_report(step: &CombineStep, pick: u8) -> CombineReport {
         },
         CombineStep::Apply(asked) => CombineReport::Conflicted {
             at: format!("conflict-{}", asked.onto),
-            paths: clash(),
+            paths: if pick.is_multiple_of(2) {
+                clash()
+            } else {
+                [clash(), lock_clash()].concat()
+            },
         },
+        CombineStep::Regenerate(_) => regenerated(None),
         CombineStep::Settle { .. } => CombineReport::MarkersLeft { paths: Vec::new() },
         CombineStep::Try { .. } => CombineReport::Tried { commit: None },
         CombineStep::Trace { head, .. } => CombineReport::Traced(Box::new(Coverage {

@@ -94,6 +94,7 @@ impl ModeRules for Integrate {
             target: self.began.clone(),
             sources: self.sources.clone(),
             leave: self.leave,
+            rules: self.rules.clone(),
         })
     }
 

@@ -57,6 +57,7 @@ fn open(opening: Opening) -> Result<Begin, &'static str> {
         sources: vec![Source::of_commit(&target)],
         target,
         leave: IntegrateLeave::default(),
+        rules: Vec::new(),
     }))
 }
 

@@ -6,14 +6,14 @@ use kapi_check::rules::proof::verify_report::VerifyReport;
 use kapi_core::id::GoalId;
 use serde::{Deserialize, Serialize};
 
+use crate::rules::batch::mechanical::ConflictRule;
 use crate::rules::branch::{Branch, BranchType};
-use crate::rules::effect::combine::{
-    ConflictedPath, Coverage, CoverageFinding, Foresight, MergeMethod,
-};
+use crate::rules::effect::combine::{Coverage, CoverageFinding, Foresight, MergeMethod};
 use crate::rules::identity::ReviewerIdentity;
 use crate::rules::modes::integrate::answer::{
-    Attack, Defence, IntegrationFindings, LandingVerdict, Resolution, RevisionCause, Ruling,
+    Attack, Defence, IntegrationFindings, LandingVerdict, RevisionCause, Ruling,
 };
+use crate::rules::modes::integrate::conflict::{OpenConflict, Regeneration, SettledConflict};
 use crate::rules::modes::integrate::leave::IntegrateLeave;
 use crate::rules::modes::integrate::plan::{Clarification, MergePlan, MergeStep};
 use crate::rules::modes::integrate::source::Source;
@@ -33,6 +33,9 @@ pub struct Integrate {
     pub sources: Vec<Source>,
     /// What its person allowed at the beginning.
     pub leave: IntegrateLeave,
+    /// The person's own rules for conflicts, the first that fits counts.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub rules: Vec<ConflictRule>,
     /// Where it stands.
     pub phase: IntegratePhase,
     /// The cycle, from 1; a person's word begins another one, and so does a branch that moved.
@@ -61,6 +64,9 @@ pub struct Integrate {
     pub conflict: Option<OpenConflict>,
     /// Every conflict that was resolved, oldest first.
     pub resolutions: Vec<SettledConflict>,
+    /// Every time tools wrote files anew, oldest first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub regenerations: Vec<Regeneration>,
     /// Why resolutions of a source are made again, oldest first.
     pub redo: Vec<Redo>,
     /// Sources that were left out, oldest first.
@@ -145,54 +151,9 @@ pub struct AppliedSource {
     pub tree: String,
     /// The paths of a conflict that was resolved on the way.
     pub resolved: Vec<String>,
-}
-
-/// A source that does not fit.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct OpenConflict {
-    /// The source.
-    pub source: GoalId,
-    /// The commit that it does not fit on.
-    pub before: String,
-    /// The commit with the conflict in its files, where the branch is now.
-    pub at: String,
-    /// What does not fit.
-    pub paths: Vec<ConflictedPath>,
-    /// The resolution that is proposed.
-    pub proposed: Option<ProposedResolution>,
-    /// Whether the worktree holds what an agent left and nobody wanted.
-    pub is_worktree_left: bool,
-}
-
-/// A resolution that is proposed.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct ProposedResolution {
-    /// By whom.
-    pub by: ReviewerIdentity,
-    /// What they say of it.
-    pub said: Resolution,
-    /// The commit with the files.
-    pub commit: String,
-}
-
-/// A conflict that was resolved.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct SettledConflict {
-    /// The source.
-    pub source: GoalId,
-    /// The commit that it did not fit on.
-    pub before: String,
-    /// What did not fit.
-    pub paths: Vec<ConflictedPath>,
-    /// By whom.
-    pub by: ReviewerIdentity,
-    /// What they say of it.
-    pub said: Resolution,
-    /// The branch's commit with it.
-    pub after: String,
+    /// Those of them that tools wrote anew.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub generated: Vec<String>,
 }
 
 /// Why a resolution is made again.

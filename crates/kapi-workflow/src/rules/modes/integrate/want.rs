@@ -24,6 +24,8 @@ pub(crate) enum IntegrateWant {
     Apply,
     /// A resolution, in the worktree.
     Resolve,
+    /// Files that tools write, anew.
+    Regenerate,
     /// The worktree as the conflict left it.
     Restore,
     /// The resolved conflict on the branch.
@@ -90,8 +92,10 @@ fn conflict(state: &Integrate) -> Option<(&'static str, IntegrateWant)> {
     let conflict = state.conflict.as_ref()?;
     Some(if conflict.is_worktree_left {
         ("restore", IntegrateWant::Restore)
-    } else if conflict.proposed.is_none() {
+    } else if conflict.needs_resolver() && conflict.proposed.is_none() {
         ("resolver", IntegrateWant::Resolve)
+    } else if conflict.awaits_tools() {
+        ("regenerate", IntegrateWant::Regenerate)
     } else {
         ("settle", IntegrateWant::Settle)
     })

@@ -3,12 +3,16 @@
 //! What an agent says of a resolution is recorded and believed by nobody: the markers are looked for, and
 //! the result is verified like any other.
 
+use kapi_check::rules::proof::verify_report::run_end;
+
 use crate::rules::conflict::Settlement;
-use crate::rules::effect::combine::ConflictedPath;
+use crate::rules::denied::WorkflowRule;
+use crate::rules::effect::combine::{ConflictedPath, RegenerationRun};
 use crate::rules::event::WorkflowEvent;
 use crate::rules::evidence::Weight;
 use crate::rules::modes::ModeAnswer;
 use crate::rules::modes::integrate::answer::{IntegrateAnswer, Resolution};
+use crate::rules::modes::integrate::conflict::Regeneration;
 use crate::rules::modes::integrate::decide::draft::Draft;
 use crate::rules::modes::integrate::decide::{evict, short};
 use crate::rules::modes::integrate::event::IntegrateEvent;
@@ -123,6 +127,42 @@ fn sound(said: &Resolution) -> Result<(), String> {
     Ok(())
 }
 
+/// Takes what tools wrote anew, or that one of them failed: then somebody has to.
+pub(super) fn regenerated(
+    draft: &mut Draft<'_>,
+    commit: Option<&String>,
+    runs: &[RegenerationRun],
+) -> Result<(), WorkflowRule> {
+    let Some(conflict) = draft.now.conflict.clone() else {
+        return Ok(());
+    };
+    let n_wanted = conflict.paths.iter().filter(|it| it.regenerate.is_some());
+    let is_whole = runs.iter().all(|it| it.run.passed()) && runs.len() == n_wanted.count();
+    if commit.is_some() && !is_whole {
+        return Err(WorkflowRule::Malformed {
+            rule: "take files that no tool wrote".to_owned(),
+        });
+    }
+    for made in runs {
+        let run = &made.run;
+        let summary = format!("`{}` {} for {}", run.command, run_end(run), made.path);
+        let at = commit.map_or(conflict.resolution(), String::as_str);
+        let mut found = draft.seen(Weight::Narrative, "regeneration", summary, at);
+        found.command = Some(run.command.clone());
+        found.exit_code = run.exit_code;
+        found.artifacts = vec!["conflict-matrix.md".to_owned()];
+        draft.evidence(found);
+    }
+    draft.fact(IntegrateEvent::FilesRegenerated {
+        regeneration: Regeneration {
+            source: conflict.source,
+            commit: commit.cloned(),
+            runs: runs.to_vec(),
+        },
+    });
+    Ok(())
+}
+
 /// Takes a conflict that is resolved.
 pub(super) fn settled(draft: &mut Draft<'_>, head: &str, tree: &str) {
     let (Some(step), Some(conflict)) = (draft.now.next_step().cloned(), draft.now.conflict.clone())
@@ -132,9 +172,9 @@ pub(super) fn settled(draft: &mut Draft<'_>, head: &str, tree: &str) {
     let said = conflict.proposed.as_ref();
     let source = step.source.to_string();
     let settlement = Settlement {
-        by: said.map_or_else(String::new, |it| it.by.to_string()),
+        by: said.map_or_else(|| "a rule".to_owned(), |it| it.by.to_string()),
         commit: Some(head.to_owned()),
-        why: said.map_or_else(String::new, |it| it.said.choice.clone()),
+        why: said.map_or_else(|| conflict.rules_text(), |it| it.said.choice.clone()),
         at_ms: draft.given.now_ms,
     };
     draft.settle_conflicts(&source, settlement);

@@ -1,6 +1,7 @@
 //! An integration from its sources to dev, and each way back.
 
 mod argue;
+mod regenerate;
 
 use kapi_core::workflow_status::WorkflowStatus;
 

@@ -1,14 +1,22 @@
 //! `conflict-matrix.md`: which sources were foreseen not to fit, which did not, and how that was resolved.
 
+use std::fmt::Write as _;
+
+use kapi_check::rules::proof::verify_report::run_end;
 use kapi_core::id::GoalId;
+use kapi_core::quote::tail;
 
 use crate::rules::effect::combine::Foresight;
+use crate::rules::modes::integrate::conflict::{Regeneration, SettledConflict};
 use crate::rules::modes::integrate::decide::short;
 use crate::rules::modes::integrate::source::Source;
-use crate::rules::modes::integrate::state::{Integrate, SettledConflict};
-use crate::rules::modes::ralph::documents::markdown::{code, lines, list, quote};
+use crate::rules::modes::integrate::state::Integrate;
+use crate::rules::modes::ralph::documents::markdown::{block, code, lines, list, quote};
 use crate::rules::report::one_line;
 use crate::rules::state::Workflow;
+
+/// The most bytes of a failed tool's output that are repeated.
+const OUTPUT_BYTES_MAX: usize = 4_000;
 
 /// Returns the document.
 pub(in crate::rules::modes::integrate) fn document(
@@ -33,6 +41,7 @@ pub(in crate::rules::modes::integrate) fn document(
         format!("## Found\n\n{}", list(&found)),
     ];
     parts.extend(state.resolutions.iter().map(settled));
+    parts.extend(state.regenerations.iter().map(regenerated));
     format!("{}\n", parts.join("\n\n"))
 }
 
@@ -49,11 +58,18 @@ pub(in crate::rules::modes::integrate) fn text(state: &Integrate) -> String {
         ));
     }
     for applied in &state.applied {
-        let resolved = if applied.resolved.is_empty() {
+        let mut resolved = if applied.resolved.is_empty() {
             String::new()
         } else {
             format!(", a conflict in {} resolved", applied.resolved.join(", "))
         };
+        if !applied.generated.is_empty() {
+            let _ = write!(
+                resolved,
+                ", {} written by tools",
+                applied.generated.join(", ")
+            );
+        }
         lines.push(format!(
             "{} by {} as {}{resolved}",
             applied.source,
@@ -134,6 +150,30 @@ pub(in crate::rules::modes::integrate) fn pairs(
 
 fn name(id: Option<&GoalId>) -> String {
     id.map_or_else(|| "dev".to_owned(), GoalId::to_string)
+}
+
+/// Returns what tools wrote anew, and what they printed where one failed.
+fn regenerated(made: &Regeneration) -> String {
+    let runs = made.runs.iter().map(|it| {
+        let (run, path) = (&it.run, code(&it.path));
+        let words = format!("- {} {} for {path}", code(&run.command), run_end(run));
+        if made.commit.is_some() || run.output_tail.trim().is_empty() {
+            return words;
+        }
+        let output = tail(&run.output_tail, OUTPUT_BYTES_MAX);
+        format!("{words}\n\n{}", block(output))
+    });
+    let runs: Vec<String> = runs.collect();
+    let end = if made.commit.is_some() {
+        "Nobody looks for a source of what they wrote."
+    } else {
+        "Whoever resolves the conflict was told."
+    };
+    format!(
+        "## Tools for files of {}\n\n{}\n\n{end}",
+        made.source,
+        runs.join("\n")
+    )
 }
 
 fn settled(settled: &SettledConflict) -> String {

@@ -34,6 +34,12 @@ pub(in crate::rules::modes::integrate) fn text(
             "## Conflicts that are foreseen\n\n{}",
             matrix::pairs(&plan.foresight, &state.sources)
         ),
+        format!(
+            "## Conflicts that rules settle\n\n{}\n\nOtherwise files that a package manager writes are \
+             written anew by its own command, changelogs take the entries of both, and an agent resolves \
+             the rest.",
+            list(&rules(state, plan))
+        ),
         format!("## The result is verified by\n\n{}", list(&verify)),
         "Each command runs on `dev` as it is first. What fails there already, and no source is there to \
          mend, blames nobody."
@@ -46,6 +52,22 @@ pub(in crate::rules::modes::integrate) fn text(
         .filter_map(|step| state.source(&step.source));
     parts.extend(steps.map(|source| of_source(plan, source)));
     format!("{}\n", parts.join("\n\n"))
+}
+
+/// Returns the person's own rules, in their order, then what the rules say of the paths that are foreseen
+/// not to fit.
+fn rules(state: &Integrate, plan: &MergePlan) -> Vec<String> {
+    let own = state.rules.iter().map(|rule| {
+        let (pattern, words) = (code(&rule.pattern), one_line(&rule.way.words()));
+        format!("{pattern}: {words}")
+    });
+    let foreseen = plan.foresight.ruled.iter();
+    let foreseen = foreseen.filter(|it| !state.rules.contains(&it.rule));
+    let foreseen = foreseen.map(|it| {
+        let (path, words) = (code(&it.path), one_line(&it.rule.way.words()));
+        format!("{path}, which is foreseen not to fit: {words}")
+    });
+    own.chain(foreseen).collect()
 }
 
 fn order(state: &Integrate, plan: &MergePlan) -> String {

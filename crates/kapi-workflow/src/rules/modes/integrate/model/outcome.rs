@@ -9,7 +9,8 @@ use crate::rules::modes::integrate::answer::{
     IntegrateAnswer, IntegrationFindings, IntegrationProblem, LandingVerdict, RevisionCause,
 };
 use crate::rules::modes::integrate::fixture::{
-    clash, combined, finding, foresight, good, id, left, of, report, resolution, ruling, said,
+    clash, combined, finding, foresight, good, id, left, lock_clash, of, regenerated, report,
+    resolution, ruling, said,
 };
 use crate::rules::modes::integrate::model::Focus;
 use crate::rules::modes::integrate::role::IntegrateRole;
@@ -88,11 +89,14 @@ fn merging(workflow: &Workflow, action: &WorkflowAction) -> Vec<WorkflowOutcome>
         WorkflowAction::Combine(step) => match &**step {
             // The later source does not fit, and the earlier one cannot come by its method once.
             CombineStep::Apply(asked) if asked.source.id == id("002-two") => {
-                vec![combined(CombineReport::Conflicted {
-                    at: format!("conflict-{}", asked.onto),
-                    paths: clash(),
-                })]
+                let both = [clash(), lock_clash()].concat();
+                let all = [lock_clash(), both].map(|paths| {
+                    let at = format!("conflict-{}", asked.onto);
+                    combined(CombineReport::Conflicted { at, paths })
+                });
+                all.into()
             }
+            CombineStep::Regenerate(_) => vec![combined(regenerated(None))],
             CombineStep::Apply(_) if of(workflow).attempt == 1 => {
                 vec![combined(CombineReport::MethodUnfit {
                     why: "it has a merge".to_owned(),
