@@ -49,7 +49,22 @@ fn a_lock_file_is_written_anew_by_its_tool_and_no_agent_resolves_anything() {
     );
     needs(&batch, "one");
     needs(&batch, "two");
-    let proposed = batch.integrate(&["1", "2", "--create-dev", "main"]);
+    // What a rule takes away is a finding all the same.
+    let justified = "justified: [{finding: 1, why: The rule says so.}]";
+    let agent = env.script(
+        "justifies.yaml",
+        &INTEGRATOR.replace("justified: []", justified),
+    );
+    let words = [
+        "integrate",
+        "1",
+        "2",
+        "--create-dev",
+        "main",
+        "--agent",
+        &agent,
+    ];
+    let proposed = env.kapi(&words);
     assert_eq!(proposed.code, 5, "{proposed:?}");
     let plan = batch.document("merge-plan.md");
     for part in [
@@ -61,35 +76,19 @@ fn a_lock_file_is_written_anew_by_its_tool_and_no_agent_resolves_anything() {
     }
     batch.approve("3");
     let done = batch.resume("3", &[]);
-    // The first source's note is gone by the rule, which nobody explained yet.
-    assert_eq!(
-        lock_of(env, "chore/integrate-need-one-two"),
-        "base\none\ntwo"
-    );
-    assert_eq!(env.show("chore/integrate-need-one-two", "notes.txt"), "two");
-    assert!(
-        done.stderr
-            .contains("deps.lock is written anew by its own tool"),
-        "{done:?}"
-    );
+    assert_eq!(done.code, 0, "{done:?}");
+    assert_eq!(lock_of(env, "dev"), "base\none\ntwo");
+    assert_eq!(env.show("dev", "notes.txt"), "two");
+    let text = "deps.lock is written anew by its own tool";
+    assert!(done.stderr.contains(text), "{done:?}");
     assert!(!done.stderr.contains("resolve a conflict"), "{done:?}");
     let matrix = batch.document("conflict-matrix.md");
-    assert!(
-        matrix.contains("- `sh lock.sh` exited with 0 for `deps.lock`"),
-        "{matrix}"
-    );
+    let part = "- `sh lock.sh` exited with 0 for `deps.lock`";
+    assert!(matrix.contains(part), "{matrix}");
     let view = env.json(&["status", "3"]);
     let found = &view["integrate"]["coverage"]["findings"];
-    let paths: Vec<_> = found
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(|it| &it["path"])
-        .collect();
-    assert!(
-        !paths.is_empty() && paths.iter().all(|path| *path == "notes.txt"),
-        "{view:#}"
-    );
+    let found = found.as_array().unwrap().iter().map(|it| &it["path"]);
+    assert_eq!(found.collect::<Vec<_>>(), ["notes.txt"], "{view:#}");
     assert_eq!(env.kapi(&["audit"]).code, 0);
 }
 
@@ -130,4 +129,60 @@ fn where_the_tool_fails_an_agent_is_told_and_resolves_it() {
     ] {
         assert!(matrix.contains(part), "{part}\n{matrix}");
     }
+}
+
+/// What npm makes of a project without packages of its own yet.
+const PACKAGE_LOCK: &str = r#"{
+  "name": "app",
+  "version": "1.0.0",
+  "lockfileVersion": 3,
+  "requires": true,
+  "packages": {
+    "": {
+      "name": "app",
+      "version": "1.0.0",
+      "workspaces": [
+        "libs/*"
+      ]
+    }
+  }
+}
+"#;
+
+#[test]
+fn npm_writes_its_lock_file_anew_without_any_rule_of_a_person() {
+    let batch = Batch::new();
+    let env = &batch.env;
+    let manifest = "{\"name\": \"app\", \"version\": \"1.0.0\", \"workspaces\": [\"libs/*\"]}\n";
+    env.write("package.json", manifest);
+    env.write("package-lock.json", PACKAGE_LOCK);
+    env.git(&["add", "package.json", "package-lock.json"]);
+    env.git(&["commit", "--quiet", "--message", "a package"]);
+    for word in ["one", "two"] {
+        let does = format!(
+            "mkdir -p libs/{word} && echo '{{\"name\": \"{word}\", \"version\": \"1.0.0\"}}' > \
+             libs/{word}/package.json && npm install --package-lock-only --ignore-scripts --no-audit --no-fund"
+        );
+        let holds = format!("grep -q '\"libs/{word}\": {{' package-lock.json");
+        batch.goal(&format!("package {word}"), &does, &[&holds]);
+    }
+    let proposed = batch.integrate(&["1", "2", "--create-dev", "main"]);
+    assert_eq!(proposed.code, 5, "{proposed:?}");
+    let plan = batch.document("merge-plan.md");
+    let part = "- `package-lock.json`, which is foreseen not to fit: ";
+    assert!(plan.contains(part), "{plan}");
+    batch.approve("3");
+    let done = batch.resume("3", &[]);
+    assert_eq!(done.code, 0, "{done:?}");
+    let lock = env.show("dev", "package-lock.json");
+    let lock: serde_json::Value = serde_json::from_str(&lock).unwrap();
+    for word in ["one", "two"] {
+        let version = &lock["packages"][format!("libs/{word}")]["version"];
+        assert_eq!(*version, "1.0.0", "{lock:#}");
+    }
+    assert!(!done.stderr.contains("resolve a conflict"), "{done:?}");
+    assert!(
+        done.stderr.contains("package-lock.json is written anew"),
+        "{done:?}"
+    );
 }

@@ -5,9 +5,6 @@
 
 use std::fs;
 
-use kapi_check::perform::prover::ProofSubject;
-use kapi_check::rules::proof::baseline;
-use kapi_check::rules::proof::obstacle::Obstacle;
 use kapi_core::failure::Failure;
 use kapi_core::usage::Usage;
 use kapi_git::id::CommitId;
@@ -16,7 +13,6 @@ use kapi_run::repository_session::RepositorySession;
 use kapi_run::run_dir::RunDir;
 use kapi_run::{failure, repository_session};
 
-use crate::perform::verify::BranchProof;
 use crate::perform::{EffectRefusal, WorkflowEnvironment, cancelled, verify};
 use crate::rules::effect::{Verification, WorkflowEffect};
 use crate::rules::outcome::WorkflowOutcome;
@@ -65,16 +61,10 @@ pub(super) fn prepare(
     let workspace = made.map_err(EffectRefusal::lasting)?;
     let mut baseline = None;
     if !checks.commands.is_empty() {
-        let subject = BranchProof {
-            subject: ProofSubject::Base,
-            branch: &name,
-        };
-        let Some(report) = verify::report(location, effect, checks, subject, watch)? else {
+        let report = verify::of_base(location, effect, checks, &name, watch)?;
+        let Some(report) = report else {
             return Ok(cancelled(Usage::default()));
         };
-        if let Some(obstacle) = baseline::obstacle(&report) {
-            return Err(EffectRefusal::lasting(cannot_work(&obstacle)));
-        }
         baseline = Some(Box::new(report));
     }
     Ok(WorkflowOutcome::Prepared {
@@ -82,17 +72,6 @@ pub(super) fn prepare(
         worktree: workspace.path.display().to_string(),
         baseline,
     })
-}
-
-/// Says that nothing is spent on what no check could show.
-fn cannot_work(obstacle: &Obstacle) -> Failure {
-    Failure {
-        message: format!(
-            "run `{}` on the base: it cannot run in the sandbox: {}",
-            obstacle.command, obstacle.reason
-        ),
-        hint: Some(obstacle.remedy.clone()),
-    }
 }
 
 /// Returns the branch that was made, unless somebody else's has its name by now.

@@ -4,7 +4,9 @@
 //! Which commands, and what comes of them, is not known here.
 
 use kapi_check::perform::prover::ProofSubject;
+use kapi_check::rules::proof::baseline;
 use kapi_check::rules::proof::downloads::Downloads;
+use kapi_check::rules::proof::obstacle::Obstacle;
 use kapi_check::rules::proof::policy::CheckPolicy;
 use kapi_check::rules::proof::verify_report::VerifyReport;
 use kapi_core::failure::Failure;
@@ -20,6 +22,9 @@ use crate::perform::{EffectRefusal, WorkflowEnvironment, cancelled, clear, scrat
 use crate::record::run_name::run_name;
 use crate::rules::effect::{Verification, WorkflowEffect};
 use crate::rules::outcome::WorkflowOutcome;
+
+/// The branch that git inside seems to be on where there is none yet.
+const NO_BRANCH: &str = "base";
 
 /// Which of a branch's commits is proved.
 #[derive(Clone, Copy)]
@@ -37,13 +42,50 @@ pub(super) fn verify(
     task: &Verification,
     watch: &EffectWatch<'_>,
 ) -> Result<WorkflowOutcome, EffectRefusal> {
-    let branch = branch(location, &effect.workflow)?;
+    let branch = branch(location, &effect.workflow);
+    let report = if task.base == task.commit {
+        // What a branch would begin with is looked at before there is one.
+        let branch = branch.unwrap_or_else(|_| NO_BRANCH.to_owned());
+        of_base(location, effect, task, &branch, watch)?
+    } else {
+        let subject = BranchProof {
+            subject: ProofSubject::Candidate,
+            branch: &branch?,
+        };
+        report(location, effect, task, subject, watch)?
+    };
+    Ok(report.map_or_else(|| cancelled(Usage::default()), WorkflowOutcome::Verified))
+}
+
+/// Runs the commands on what the work begins with; nothing where it was called off. One that cannot work is
+/// told before anything is begun.
+pub(super) fn of_base(
+    location: &WorkflowEnvironment<'_>,
+    effect: &WorkflowEffect,
+    task: &Verification,
+    branch: &str,
+    watch: &EffectWatch<'_>,
+) -> Result<Option<VerifyReport>, EffectRefusal> {
     let subject = BranchProof {
-        subject: ProofSubject::Candidate,
-        branch: &branch,
+        subject: ProofSubject::Base,
+        branch,
     };
     let report = report(location, effect, task, subject, watch)?;
-    Ok(report.map_or_else(|| cancelled(Usage::default()), WorkflowOutcome::Verified))
+    match report.as_ref().and_then(baseline::obstacle) {
+        Some(obstacle) => Err(EffectRefusal::lasting(cannot_work(&obstacle))),
+        None => Ok(report),
+    }
+}
+
+/// Says that nothing is spent on what no check could show.
+fn cannot_work(obstacle: &Obstacle) -> Failure {
+    Failure {
+        message: format!(
+            "run `{}` on the base: it cannot run in the sandbox: {}",
+            obstacle.command, obstacle.reason
+        ),
+        hint: Some(obstacle.remedy.clone()),
+    }
 }
 
 /// Runs the commands on a commit and returns what they show; nothing where it was called off.

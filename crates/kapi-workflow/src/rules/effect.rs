@@ -144,6 +144,9 @@ impl WorkflowAction {
             ),
             Self::Work(work) => format!("{}: a goal is working on it: {}", work.task, work.title),
             Self::Land(landing) => format!("{}: landing {}", landing.task, short(&landing.commit)),
+            Self::Verify(asked) if asked.commit == asked.base => {
+                format!("verifying the base at {}", short(&asked.commit))
+            }
             Self::Verify(asked) => {
                 format!("verifying the combined work at {}", short(&asked.commit))
             }

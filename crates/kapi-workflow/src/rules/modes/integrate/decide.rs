@@ -99,7 +99,7 @@ pub(crate) fn let_go_on(
 ) -> Vec<WorkflowEvent> {
     let mut draft = Draft::new(workflow, state, given);
     if let Some(stopped) = state.stopped.clone() {
-        let is_worlds = state.phase == IntegratePhase::Apply;
+        let is_worlds = state.phase == IntegratePhase::Baseline;
         draft.fact(IntegrateEvent::PlanReopened {
             reason: (!is_worlds).then_some(stopped),
         });
@@ -135,9 +135,7 @@ pub(crate) fn report(
         (
             IntegrateWant::Prepare,
             WorkflowOutcome::Prepared {
-                branch,
-                worktree,
-                baseline,
+                branch, worktree, ..
             },
         ) => {
             draft.fact(IntegrateEvent::BranchPrepared {
@@ -145,9 +143,6 @@ pub(crate) fn report(
                 worktree: worktree.clone(),
                 base: state.start().to_owned(),
             });
-            if let Some(report) = baseline {
-                verify::baseline(&mut draft, report)?;
-            }
         }
         (IntegrateWant::Baseline, WorkflowOutcome::Verified(report)) => {
             verify::baseline(&mut draft, report)?;

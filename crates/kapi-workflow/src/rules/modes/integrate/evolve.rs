@@ -43,18 +43,11 @@ pub(crate) fn approved(state: &mut Integrate) {
     state.conflict = None;
     state.wanted = None;
     state.refused.clear();
-    let is_known = |commit: &str| {
-        state
-            .baseline
-            .as_ref()
-            .is_some_and(|it| it.commit == commit)
-    };
-    if state.branch.is_none() || !is_known(&start) {
-        state.baseline = None;
-        state.phase = IntegratePhase::Prepare;
+    state.phase = if state.branch.is_none() {
+        IntegratePhase::Prepare
     } else {
-        state.phase = IntegratePhase::Apply;
-    }
+        IntegratePhase::Apply
+    };
     head_changed(state);
 }
 
@@ -150,7 +143,7 @@ fn planning(state: &mut Integrate, event: &IntegrateEvent) {
         }
         state.wanted = None;
         state.plan = Some(plan.clone());
-        state.phase = IntegratePhase::Approval;
+        await_approval(state);
     } else if let IntegrateEvent::PlanReopened { reason } = event {
         state.cycle = state.cycle.saturating_add(1);
         state.attempt = 1;
@@ -159,6 +152,15 @@ fn planning(state: &mut Integrate, event: &IntegrateEvent) {
         state.refused.clear();
         anew(state, reason.as_deref());
     }
+}
+
+/// What the checks show on the integration branch is seen before the approval.
+fn await_approval(state: &mut Integrate) {
+    state.phase = if state.has_baseline() {
+        IntegratePhase::Approval
+    } else {
+        IntegratePhase::Baseline
+    };
 }
 
 fn beginning(state: &mut Integrate, event: &IntegrateEvent) {
@@ -175,10 +177,11 @@ fn beginning(state: &mut Integrate, event: &IntegrateEvent) {
             head: base.clone(),
             tree: None,
         });
+        state.phase = IntegratePhase::Apply;
     } else if let IntegrateEvent::BaselineRecorded { report } = event {
         count(state, "baseline");
         state.baseline = Some((**report).clone());
-        state.phase = IntegratePhase::Apply;
+        await_approval(state);
     }
 }
 
@@ -391,6 +394,7 @@ fn evicted(state: &mut Integrate, eviction: &Eviction) {
         state.phase,
         IntegratePhase::Inspect
             | IntegratePhase::Draft
+            | IntegratePhase::Baseline
             | IntegratePhase::Approval
             | IntegratePhase::Prepare
     );

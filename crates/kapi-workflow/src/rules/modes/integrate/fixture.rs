@@ -312,14 +312,10 @@ pub(crate) fn good(workflow: &Workflow) -> WorkflowOutcome {
             let role = IntegrateRole::of(question.role).unwrap();
             said(workflow, good_answer(state, role))
         }
-        WorkflowAction::Prepare {
-            branch,
-            base,
-            checks,
-        } => WorkflowOutcome::Prepared {
+        WorkflowAction::Prepare { branch, .. } => WorkflowOutcome::Prepared {
             branch,
             worktree: "/wt".to_owned(),
-            baseline: Some(Box::new(report(&base, &checks.commands, &own(state)))),
+            baseline: None,
         },
         WorkflowAction::Verify(asked) if asked.commit == state.start() => {
             WorkflowOutcome::Verified(report(&asked.commit, &asked.commands, &own(state)))
@@ -397,7 +393,7 @@ impl Batch {
     /// Returns one whose plan is approved and whose branch is there.
     pub(crate) fn approved(n: usize, leave: IntegrateLeave) -> Self {
         let mut batch = Self::begin(n, leave);
-        batch.go_on();
+        batch.until("plan/approval");
         batch.0.approve();
         batch.go_on();
         batch

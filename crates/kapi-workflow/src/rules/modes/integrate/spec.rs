@@ -92,7 +92,7 @@ static INSPECT: PhaseSpec = PhaseSpec {
 };
 static PLAN: PhaseSpec = PhaseSpec {
     name: "plan",
-    subphases: &["draft", "approval"],
+    subphases: &["draft", "baseline", "approval"],
     guidance: &["integration"],
     stage: WorkflowStage::Drafting,
 };
@@ -135,6 +135,7 @@ impl IntegratePhase {
         match self {
             Self::Inspect => (&INSPECT, None),
             Self::Draft => (&PLAN, Some("draft")),
+            Self::Baseline => (&PLAN, Some("baseline")),
             Self::Approval => (&PLAN, Some("approval")),
             Self::Prepare => (&MERGE, Some("prepare")),
             Self::Apply => (&MERGE, Some("apply")),

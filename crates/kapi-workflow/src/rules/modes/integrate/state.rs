@@ -101,9 +101,11 @@ pub enum IntegratePhase {
     Inspect,
     /// Another plan is drafted.
     Draft,
+    /// The checks are run on what the plan begins with.
+    Baseline,
     /// The plan waits for its approval.
     Approval,
-    /// The branch is made, and the checks are run on what it begins with.
+    /// The branch is made.
     Prepare,
     /// The sources come onto the branch.
     Apply,
@@ -343,6 +345,20 @@ impl Integrate {
             .any(|run| run.command == command);
         let mut sources = self.sources.iter().filter(|it| of.contains(&it.id));
         fails && !sources.any(|it| it.check(command).is_some_and(|check| check.failed_before))
+    }
+
+    /// Tells whether it is known what the plan's checks show on the integration branch, and whether one
+    /// of them could show there that a result holds.
+    #[must_use]
+    pub fn has_baseline(&self) -> bool {
+        let is_of = |report: &&VerifyReport| report.commit == self.start();
+        let Some(baseline) = self.baseline.as_ref().filter(is_of) else {
+            return false;
+        };
+        let plan = self.plan.iter().flat_map(|plan| &plan.verify);
+        let has_run = |command: &String| baseline.runs.iter().any(|it| it.command == *command);
+        let all: Vec<GoalId> = self.steps().iter().map(|it| it.source.clone()).collect();
+        plan.chain(&self.more_checks).all(has_run) && !self.commands(&all, &[]).is_empty()
     }
 
     /// Returns the sources that are on the branch.

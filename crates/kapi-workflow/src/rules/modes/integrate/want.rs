@@ -62,11 +62,9 @@ fn wanted(state: &Integrate) -> Option<(&'static str, IntegrateWant)> {
         IntegratePhase::Inspect if state.unclear.is_some() => None,
         IntegratePhase::Inspect => Some(("inspect", IntegrateWant::Inspect)),
         IntegratePhase::Draft => ask(IntegrateRole::Planner),
+        IntegratePhase::Baseline => Some(("baseline", IntegrateWant::Baseline)),
         IntegratePhase::Approval => None,
-        IntegratePhase::Prepare if state.branch.is_none() => {
-            Some(("prepare", IntegrateWant::Prepare))
-        }
-        IntegratePhase::Prepare => Some(("baseline", IntegrateWant::Baseline)),
+        IntegratePhase::Prepare => Some(("prepare", IntegrateWant::Prepare)),
         IntegratePhase::Apply => Some(("apply", IntegrateWant::Apply)),
         IntegratePhase::Conflict => conflict(state),
         IntegratePhase::Head => Some(("verify-head", IntegrateWant::VerifyHead)),

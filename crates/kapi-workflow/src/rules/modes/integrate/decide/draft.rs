@@ -15,7 +15,7 @@ use crate::rules::modes::integrate::evolve;
 use crate::rules::modes::integrate::plan::MergePlan;
 use crate::rules::modes::integrate::role::IntegrateRole;
 use crate::rules::modes::integrate::spec::APPROVE_PLAN;
-use crate::rules::modes::integrate::state::Integrate;
+use crate::rules::modes::integrate::state::{Integrate, IntegratePhase};
 use crate::rules::state::Workflow;
 
 /// The most answers of one role in a row that are refused before a person is asked.
@@ -58,7 +58,7 @@ impl<'a> Draft<'a> {
             .push(WorkflowEvent::Mode(ModeEvent::Integrate(event)));
     }
 
-    /// Proposes a plan, and asks its person.
+    /// Proposes a plan, and asks its person as soon as they can decide.
     pub(super) fn propose(&mut self, by: Option<ReviewerIdentity>, plan: MergePlan) {
         if plan.verify.is_empty() {
             self.fact(IntegrateEvent::Stopped {
@@ -76,6 +76,14 @@ impl<'a> Draft<'a> {
             by,
             plan: Box::new(plan),
         });
+        self.ask_for_approval();
+    }
+
+    /// Asks its person, once it is known what the checks show on the integration branch as it is.
+    pub(super) fn ask_for_approval(&mut self) {
+        if self.now.phase != IntegratePhase::Approval {
+            return;
+        }
         let risks = Vec::new();
         let (decision, given) = (APPROVE_PLAN, self.given);
         let asked = asked(self.workflow, &self.events, decision, risks, given);

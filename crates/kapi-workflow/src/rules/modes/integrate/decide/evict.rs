@@ -32,7 +32,8 @@ pub(super) fn by_person(
     draft.unblock();
     match draft.now.phase {
         IntegratePhase::Inspect | IntegratePhase::Draft => {}
-        IntegratePhase::Approval
+        IntegratePhase::Baseline
+        | IntegratePhase::Approval
         | IntegratePhase::Prepare
         | IntegratePhase::Apply
         | IntegratePhase::Conflict

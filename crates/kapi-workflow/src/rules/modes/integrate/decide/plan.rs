@@ -63,7 +63,11 @@ pub(super) fn clarified(draft: &mut Draft<'_>, source: &GoalId, text: String) {
         text,
     });
     draft.begin_anew_if_stopped();
-    if draft.now.phase == IntegratePhase::Approval {
+    let is_planned = matches!(
+        draft.now.phase,
+        IntegratePhase::Baseline | IntegratePhase::Approval
+    );
+    if is_planned {
         let plan = planning::without_evicted(&draft.now, &draft.workflow.terms.verify);
         if let Some(mut plan) = plan {
             plan.clarified.clone_from(&draft.now.clarified);

@@ -11,7 +11,7 @@ use crate::rules::effect::{WorkflowAction, next};
 use crate::rules::modes::integrate::answer::IntegrateAnswer;
 use crate::rules::modes::integrate::command::IntegrateCommand;
 use crate::rules::modes::integrate::fixture::{
-    Batch, foresight, id, left, proposed_plan, report, resolution,
+    Batch, foresight, id, left, proposed_plan, resolution,
 };
 use crate::rules::modes::integrate::leave::IntegrateLeave;
 use crate::rules::outcome::WorkflowOutcome;
@@ -36,7 +36,17 @@ fn a_clean_batch_lands_as_it_was_approved() {
     let mut batch = Batch::begin(2, ASKS);
     assert_eq!(batch.phase(), "inspect");
     batch.go_on();
+    assert_eq!(batch.phase(), "plan/baseline");
+    assert!(batch.workflow().pending.is_none());
+    batch.go_on();
     assert_eq!(batch.phase(), "plan/approval");
+    let plan = document(&batch, "merge-plan.md");
+    for part in [
+        "- `sh 001-one.sh`: fails on `dev` (exited with 1), as it did before 001-one",
+        "- `sh all.sh`: holds on `dev`",
+    ] {
+        assert!(plan.contains(part), "{part}\n{plan}");
+    }
     assert!(
         next(batch.workflow()).is_empty(),
         "nothing before the approval"
@@ -88,23 +98,13 @@ fn a_source_s_own_check_is_run_where_the_source_is() {
 #[test]
 fn what_fails_on_dev_without_any_source_blames_nobody() {
     let mut batch = Batch::begin(2, ASKS);
-    batch.go_on();
-    batch.0.approve();
-    let effect = next(batch.workflow()).remove(0);
-    let WorkflowAction::Prepare {
-        branch,
-        base,
-        checks,
-    } = effect.action
-    else {
-        panic!("a branch is made first");
-    };
+    batch.until("plan/baseline");
     let failing = ["sh all.sh", "sh 001-one.sh", "sh 002-two.sh"];
-    batch.perform(WorkflowOutcome::Prepared {
-        branch,
-        worktree: "/wt".to_owned(),
-        baseline: Some(Box::new(report(&base, &checks.commands, &failing))),
-    });
+    batch.fails(&failing);
+    let plan = document(&batch, "merge-plan.md");
+    let part = "- `sh all.sh`: fails on `dev` already (exited with 1)";
+    assert!(plan.contains(part), "{plan}");
+    batch.0.approve();
     batch.until("verify/head");
     let WorkflowAction::Verify(asked) = next(batch.workflow()).remove(0).action else {
         panic!("the head is verified");
@@ -116,31 +116,20 @@ fn what_fails_on_dev_without_any_source_blames_nobody() {
 #[test]
 fn nothing_is_begun_where_no_check_could_show_anything() {
     let mut batch = Batch::begin(1, ASKS);
-    batch.go_on();
-    batch.0.approve();
+    batch.until("plan/baseline");
     let mut body = batch.state().clone();
     body.sources[0].checks[0].failed_before = false;
     let workflow = batch.0.workflow.as_mut().unwrap();
     workflow.body = crate::rules::modes::Body::Integrate(Box::new(body));
-    let WorkflowAction::Prepare {
-        branch,
-        base,
-        checks,
-    } = next(batch.workflow()).remove(0).action
-    else {
-        panic!("a branch is made first");
-    };
-    let all: Vec<&str> = checks.commands.iter().map(String::as_str).collect();
-    batch.perform(WorkflowOutcome::Prepared {
-        branch,
-        worktree: "/wt".to_owned(),
-        baseline: Some(Box::new(report(&base, &checks.commands, &all))),
-    });
+    batch.fails(&["sh all.sh", "sh 001-one.sh"]);
     assert_eq!(batch.workflow().status, WorkflowStatus::Blocked);
+    assert!(batch.workflow().pending.is_none());
     // The person mends dev, and everything is looked at again.
     batch.0.send(&human(), &WorkflowCommand::Unblock {});
     assert_eq!(batch.phase(), "inspect");
     assert_eq!(batch.state().wanted, None);
+    batch.go_on();
+    assert_eq!(batch.phase(), "plan/baseline");
 }
 
 #[test]
@@ -212,6 +201,7 @@ fn refused_resolutions_wait_for_a_person_who_may_go_on_without_the_source() {
     });
     assert_eq!(batch.phase(), "plan/approval");
     assert!(document(&batch, "merge-plan.md").contains("002-two: somebody left it out: Later."));
+    batch.until("plan/approval");
     batch.0.approve();
     assert_eq!(
         batch.phase(),
@@ -268,6 +258,7 @@ fn a_pair_that_fails_together_is_found_and_the_later_one_goes() {
     );
     let plan = document(&batch, "merge-plan.md");
     assert!(!plan.contains("sh 003-three.sh"), "{plan}");
+    batch.until("plan/approval");
     batch.0.approve();
     batch.finish();
     assert_eq!(batch.state().landed.as_ref().unwrap().to, "dev-0+1+2");
@@ -309,6 +300,7 @@ fn what_builds_on_a_source_goes_with_it_and_nothing_left_is_the_end() {
         ..seen.order[1].clone()
     };
     batch.combined(CombineReport::Inspected(Box::new(seen)));
+    batch.until("plan/approval");
     batch.0.approve();
     batch.until("verify/head");
     batch.fails(&["sh 001-one.sh"]);
@@ -405,6 +397,7 @@ fn a_person_s_change_plans_anew_in_another_cycle() {
     let mut other = proposed_plan(batch.state());
     other.steps.reverse();
     batch.answer(IntegrateAnswer::Plan(other));
+    batch.until("plan/approval");
     batch.0.approve();
     assert_eq!(batch.phase(), "merge/apply", "the branch begins again");
     batch.finish();

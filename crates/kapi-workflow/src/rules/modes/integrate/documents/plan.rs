@@ -1,5 +1,7 @@
 //! `merge-plan.md`: what is approved, by the hash of these bytes.
 
+use kapi_check::rules::proof::verify_report::run_end;
+
 use crate::rules::modes::integrate::documents::matrix;
 use crate::rules::modes::integrate::plan::MergePlan;
 use crate::rules::modes::integrate::source::Source;
@@ -15,7 +17,8 @@ pub(in crate::rules::modes::integrate) fn text(
     plan: &MergePlan,
 ) -> String {
     let branch = code(&Integrate::branch_name(&workflow.id));
-    let verify: Vec<String> = plan.verify.iter().map(|command| code(command)).collect();
+    let verify = plan.verify.iter().map(|command| verified(state, command));
+    let verify: Vec<String> = verify.collect();
     let left_out: Vec<String> = plan
         .left_out
         .iter()
@@ -28,7 +31,11 @@ pub(in crate::rules::modes::integrate) fn text(
             "Onto `dev` at {}, by way of branch {branch}. `main` is not touched.",
             code(&plan.target)
         ),
-        format!("## Order\n\n{}\n\n{}", order(state, plan), one_line(&plan.rationale)),
+        format!(
+            "## Order\n\n{}\n\n{}",
+            order(state, plan),
+            one_line(&plan.rationale)
+        ),
         format!("## Left out\n\n{}", list(&left_out)),
         format!(
             "## Conflicts that are foreseen\n\n{}",
@@ -41,9 +48,7 @@ pub(in crate::rules::modes::integrate) fn text(
             list(&rules(state, plan))
         ),
         format!("## The result is verified by\n\n{}", list(&verify)),
-        "Each command runs on `dev` as it is first. What fails there already, and no source is there to \
-         mend, blames nobody."
-            .to_owned(),
+        "What fails on `dev` already, and no source is there to mend, blames nobody.".to_owned(),
         format!("## What is allowed\n\n{}", list(&leave(state))),
     ];
     let steps = plan
@@ -52,6 +57,29 @@ pub(in crate::rules::modes::integrate) fn text(
         .filter_map(|step| state.source(&step.source));
     parts.extend(steps.map(|source| of_source(plan, source)));
     format!("{}\n", parts.join("\n\n"))
+}
+
+/// Says of a command what it shows on the integration branch as it is.
+fn verified(state: &Integrate, command: &String) -> String {
+    let runs = state.baseline.iter().flat_map(|report| &report.runs);
+    let word = match runs.clone().find(|run| run.command == *command) {
+        None => "not run on `dev` yet".to_owned(),
+        Some(run) if run.passed() => "holds on `dev`".to_owned(),
+        Some(run) => {
+            let mends = |it: &&Source| it.check(command).is_some_and(|check| check.failed_before);
+            let menders = state.sources.iter().filter(mends);
+            let menders: Vec<String> = menders.map(|it| it.id.to_string()).collect();
+            match menders.as_slice() {
+                [] => format!("fails on `dev` already ({})", run_end(run)),
+                names => format!(
+                    "fails on `dev` ({}), as it did before {}",
+                    run_end(run),
+                    names.join(" and ")
+                ),
+            }
+        }
+    };
+    format!("{}: {word}", code(command))
 }
 
 /// Returns the person's own rules, in their order, then what the rules say of the paths that are foreseen

@@ -87,8 +87,11 @@ fn a_problem_leads_back_as_far_as_the_widest_cause() {
     batch.answer(IntegrateAnswer::Plan(short));
     assert!(batch.state().refused["planner"][0].contains("need each of these once"));
     batch.go_on();
+    assert_eq!(batch.phase(), "plan/baseline", "its command is new");
+    batch.go_on();
     assert_eq!(batch.phase(), "plan/approval");
-    assert!(document(&batch, "merge-plan.md").contains("sh more.sh"));
+    let plan = document(&batch, "merge-plan.md");
+    assert!(plan.contains("`sh more.sh`: holds on `dev`"), "{plan}");
 }
 
 #[test]
@@ -146,6 +149,7 @@ fn three_attempts_and_a_block_wait_for_a_person() {
     assert_eq!(batch.state().attempt, 1);
     batch.go_on();
     batch.go_on();
+    batch.until("plan/approval");
     batch.0.approve();
     batch.until("consensus/synthesis");
     batch.answer(IntegrateAnswer::Synthesis(ruling(
@@ -187,7 +191,7 @@ fn nobody_speaks_twice_of_one_head_and_verdicts_die_with_it() {
     assert_eq!(batch.phase(), "inspect");
     let seen = foresight(batch.state(), "dev-1");
     batch.combined(CombineReport::Inspected(Box::new(seen)));
-    assert_eq!(batch.phase(), "plan/approval", "the plan is approved anew");
+    batch.until("plan/approval");
     batch.0.approve();
     batch.until("review");
     assert!(!batch.state().is_agreed());

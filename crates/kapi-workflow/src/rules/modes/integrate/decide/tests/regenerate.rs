@@ -192,6 +192,7 @@ fn the_plan_shows_a_persons_own_rules_and_what_rules_say_of_foreseen_paths() {
             panic!("the sources are looked at");
         };
         batch.combined(CombineReport::Inspected(Box::new(seen)));
+        batch.until("plan/approval");
         (rules.len(), document(&batch, "merge-plan.md"), batch)
     };
     let (n, plan, batch) = begun(vec![rule("docs/**: ours"), rule("gen/**: theirs")]);
