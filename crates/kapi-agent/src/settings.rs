@@ -28,6 +28,11 @@ pub struct AgentSettings {
     pub pass_env: Vec<String>,
     /// Whether the agent may use the person's own log-in from the host's home.
     pub login: bool,
+    /// The models that its runs may ask, by name or by the beginning of one before `*`; any if
+    /// empty.
+    pub models: Vec<String>,
+    /// Whether its provider may search the web, fetch, run code and read files for it.
+    pub provider_tools: bool,
 }
 
 #[cfg(test)]
@@ -59,6 +64,8 @@ mod tests {
             env = { A = "1" }
             pass_env = ["B"]
             login = true
+            models = ["m", "n-*"]
+            provider_tools = true
         "#;
         let settings: AgentSettings = toml::from_str(table).unwrap();
         let expected = AgentSettings {
@@ -70,6 +77,8 @@ mod tests {
             env: [("A".to_owned(), "1".to_owned())].into(),
             pass_env: vec!["B".to_owned()],
             login: true,
+            models: vec!["m".to_owned(), "n-*".to_owned()],
+            provider_tools: true,
         };
         assert_eq!(settings, expected);
     }

@@ -318,6 +318,7 @@ fn remainder(total: Option<Usage>, reported: &Usage) -> Usage {
         input_tokens: total.input_tokens.saturating_sub(reported.input_tokens),
         output_tokens: total.output_tokens.saturating_sub(reported.output_tokens),
         usd_micros,
+        ..Usage::ZERO
     }
 }
 

@@ -21,6 +21,7 @@ pub mod link;
 pub mod mode;
 pub mod pattern;
 pub mod quote;
+pub mod room;
 pub mod state_directory;
 pub mod task_id;
 pub mod text;

@@ -5,11 +5,14 @@
 
 pub mod cassette;
 pub mod dialect;
+pub mod event;
 pub mod meter;
 pub mod route;
+pub mod rules;
 pub mod secret;
 pub mod trust;
 pub mod wire;
+pub mod wish;
 
 mod admission;
 mod call;
@@ -17,8 +20,12 @@ mod drain;
 mod estimate;
 mod event_lines;
 mod exchange;
+mod grant;
+mod members;
+mod output_limit;
 mod pick;
 pub(crate) mod provider;
+mod provider_tools;
 pub mod quota;
 mod relay;
 
@@ -35,10 +42,13 @@ use crate::egress::host_proxy::HostProxy;
 use crate::model::cassette::recorder::{RecordError, Recorder};
 use crate::model::cassette::replay::Replay;
 use crate::model::cassette::{Cassette, CassetteError};
+use crate::model::event::GatewayEvent;
 use crate::model::meter::UnknownUsage;
 use crate::model::provider::ProviderClient;
 use crate::model::route::{AuthStyle, ProviderRoute};
+use crate::model::rules::CallRules;
 use crate::model::trust::TrustError;
+use crate::model::wish::{CallAnswer, CallWish};
 use crate::serve::{self, ServeLimits, StopSignal};
 
 /// Why a gateway cannot be made.
@@ -89,6 +99,8 @@ pub struct GatewayConfig {
     pub extra_authorities: Option<PathBuf>,
     /// Whether traffic is recorded or replayed.
     pub cassette: Option<Cassette>,
+    /// What may be asked of a model.
+    pub rules: CallRules,
     /// Connections from agents that are served at once.
     pub connections_max: usize,
 }
@@ -130,120 +142,13 @@ pub struct CallUsage<'a> {
     pub counts: TokenCounts,
 }
 
-/// Why a request was refused.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum GatewayRefusal {
-    /// It is none that an agent needs.
-    NotAllowed,
-    /// It has no key, or another than the placeholder.
-    Key,
-    /// The budget is spent.
-    Spent,
-    /// It cannot be read with certainty.
-    Unreadable,
-    /// It is too large.
-    TooLarge,
-    /// Too much is under way.
-    Busy,
-}
-
-/// Something that happened at the gateway.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum GatewayEvent {
-    /// A model call is sent on.
-    Call {
-        /// Its number.
-        call: u64,
-        /// The model that it names.
-        model: String,
-    },
-    /// The gateway added to a call the wish to be told its usage.
-    UsageAsked {
-        /// Its number.
-        call: u64,
-    },
-    /// An answer began.
-    Answered {
-        /// The call's number.
-        call: u64,
-        /// The provider's status.
-        status: u16,
-        /// Milliseconds after which the provider wants to be asked again, if it says so.
-        retry_after_ms: Option<u64>,
-    },
-    /// A call used more.
-    Used {
-        /// Its number.
-        call: u64,
-        /// How much more.
-        usage: Usage,
-    },
-    /// A call ended, and what it used is not exactly known.
-    Unmetered {
-        /// Its number.
-        call: u64,
-        /// Why it is not exactly known.
-        why: UnknownUsage,
-        /// An upper bound of what it used beyond the reports.
-        estimate: Usage,
-    },
-    /// A request was refused before it reached the provider.
-    Refused {
-        /// The reason for the refusal.
-        why: GatewayRefusal,
-    },
-    /// A running answer was ended because the budget is spent.
-    Cut {
-        /// The call's number.
-        call: u64,
-    },
-    /// A request was sent again, because a kept connection had been closed.
-    Retried {
-        /// The call's number.
-        call: u64,
-    },
-    /// The provider did not go on for too long.
-    Stalled {
-        /// The call's number.
-        call: u64,
-    },
-    /// The provider gave no answer that could be passed on.
-    Unreachable {
-        /// The call's number.
-        call: u64,
-        /// What went wrong, without keys.
-        why: String,
-    },
-    /// The provider broke an answer off.
-    BrokenOff {
-        /// The call's number.
-        call: u64,
-    },
-    /// The agent went away before the end of an answer.
-    AgentLeft {
-        /// The call's number.
-        call: u64,
-    },
-    /// Recording ended early; the traffic goes on.
-    RecordingStopped {
-        /// The error that ended it.
-        why: String,
-    },
-    /// A replayed answer belonged to a request with another body.
-    ReplayDiffers {
-        /// The call's number.
-        call: u64,
-    },
-    /// The cassette has no answer to a request.
-    ReplayMissed {
-        /// The call's number.
-        call: u64,
-    },
-}
-
 /// Who is told what happens. Called from every connection's thread, also at once.
 #[derive(Clone, Copy)]
 pub struct GatewayWatch<'a> {
+    /// Is asked before each model call, and may let it wait.
+    pub on_call: &'a (dyn Fn(&CallWish<'_>) -> CallAnswer + Sync),
+    /// Is told the number of each call that was let through, once all of its use was told.
+    pub on_end: &'a (dyn Fn(u64) + Sync),
     /// Is told every use as soon as it is known, and decides.
     pub on_usage: &'a (dyn Fn(&CallUsage<'_>) -> UsageVerdict + Sync),
     /// Is told everything.
@@ -275,6 +180,7 @@ pub struct ModelGateway<'a> {
     connections_max: usize,
     source: AnswerSource,
     recorder: Option<Recorder>,
+    rules: CallRules,
     watch: GatewayWatch<'a>,
     n_requests: AtomicU64,
     /// Bytes of request bodies that are held, of all connections.
@@ -283,6 +189,15 @@ pub struct ModelGateway<'a> {
     n_drains: AtomicUsize,
     is_spent: AtomicBool,
     totals: Mutex<GatewayTotals>,
+}
+
+/// When a connection ends.
+#[derive(Clone, Copy)]
+pub(crate) struct Stops<'a> {
+    /// No agent is served any longer.
+    pub(crate) stop: &'a StopSignal,
+    /// No provider is listened to any longer.
+    pub(crate) hang_up: &'a StopSignal,
 }
 
 /// Where answers come from.
@@ -314,6 +229,7 @@ impl<'a> ModelGateway<'a> {
             timeouts,
             extra_authorities,
             cassette,
+            rules,
             connections_max,
         } = config;
         if placeholder.is_empty() || !placeholder.bytes().all(|byte| byte.is_ascii_graphic()) {
@@ -347,6 +263,7 @@ impl<'a> ModelGateway<'a> {
             connections_max,
             source,
             recorder,
+            rules,
             watch,
             n_requests: AtomicU64::new(0),
             held_bytes: AtomicUsize::new(0),
@@ -369,15 +286,19 @@ impl<'a> ModelGateway<'a> {
     }
 
     /// Serves agents until `stop` is raised and the last connection is closed.
+    ///
+    /// Answers that are under way then are read on, so that their usage is still counted, until
+    /// `hang_up` is raised too.
     pub fn serve(
         &self,
         listener: &TcpListener,
         stop: &StopSignal,
+        hang_up: &StopSignal,
     ) -> Result<(), serve::ServeError> {
         let limits = ServeLimits {
             connections_max: self.connections_max,
         };
-        let handle = |agent: &TcpStream| exchange::serve(self, agent, stop);
+        let handle = |agent: &TcpStream| exchange::serve(self, agent, Stops { stop, hang_up });
         serve::serve(listener, stop, limits, &handle)
     }
 
@@ -411,6 +332,8 @@ impl<'a> ModelGateway<'a> {
             GatewayEvent::Stalled { .. } => count(&|totals| totals.n_stalled += 1),
             GatewayEvent::Used { usage, .. } => count(&|totals| totals.usage.add(usage)),
             GatewayEvent::UsageAsked { .. }
+            | GatewayEvent::Lowered { .. }
+            | GatewayEvent::TakenOut { .. }
             | GatewayEvent::Answered { .. }
             | GatewayEvent::Cut { .. }
             | GatewayEvent::Retried { .. }

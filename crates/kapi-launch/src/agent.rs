@@ -118,6 +118,7 @@ pub(crate) fn run(
     let watch = EffectWatch {
         cancel: stage.cancel,
         notice: &notice,
+        room: stage.room,
     };
     let file = ProgressFile::new(&ready.written);
     let listener = Listener {

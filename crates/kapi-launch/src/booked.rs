@@ -39,6 +39,7 @@ pub fn launch(
     let watch = EffectWatch {
         cancel: stage.cancel,
         notice: &notice,
+        room: stage.room,
     };
     let id = plan.location.id().as_str();
     let once = format!("{}-{}", stage.clock.now_ms(), std::process::id());
@@ -56,6 +57,7 @@ pub fn launch(
     let booked = spending.booked(&turn, &watch, |watch| {
         let stage = LaunchHandlers {
             notice: watch.notice,
+            room: watch.room,
             ..*stage
         };
         let launched = run::launch(grants, plan, &stage);
@@ -97,5 +99,6 @@ fn rest(sum: &Usage, reported: &Usage) -> Usage {
         input_tokens: sum.input_tokens.saturating_sub(reported.input_tokens),
         output_tokens: sum.output_tokens.saturating_sub(reported.output_tokens),
         usd_micros: usd_micros.filter(|micros| *micros > 0 || reported.usd_micros.is_none()),
+        ..Usage::ZERO
     }
 }

@@ -1,6 +1,7 @@
 //! What every step of a launch is given: the time, the way to stop it, and who is told.
 
-use kapi_machine::watch::Activity;
+use kapi_core::room::Room;
+use kapi_machine::watch::{Activity, RoomQuery};
 use kapi_run::host_grants::HostGrants;
 use kapi_status::perform::writer::StatusWriter;
 use kapi_status::rules::mapping::Mapping;
@@ -19,6 +20,8 @@ pub struct LaunchHandlers<'a> {
     pub cancel: &'a Cancel,
     /// Takes what happens, from any thread.
     pub notice: &'a (dyn Fn(Activity) + Sync),
+    /// Is asked what is left for model calls, from any thread.
+    pub room: &'a (dyn Fn(&RoomQuery<'_>) -> Room + Sync),
     /// Which tool calls mean which phase.
     pub mapping: &'a Mapping,
 }

@@ -170,6 +170,7 @@ pub(crate) fn at_terminal(
     let watch = EffectWatch {
         cancel: stage.cancel,
         notice: &notice,
+        room: stage.room,
     };
     let home = plan.location.home();
     let deadline = Duration::from_millis(plan.deadline_ms);
@@ -273,6 +274,7 @@ fn attend(
     let watch = EffectWatch {
         cancel: stage.cancel,
         notice: stage.notice,
+        room: stage.room,
     };
     let served = NetworkServices::new(&access, &watch, run_dir)?;
     let name = format!("{}-{}", agent::run_id(record), std::process::id());

@@ -6,6 +6,7 @@
 //! and [`watch`] are what every loop that performs effects needs. Knows no subject.
 
 pub mod audit;
+pub mod effect_room;
 pub mod error;
 pub mod evidence;
 pub mod file_log;

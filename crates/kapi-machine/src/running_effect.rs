@@ -2,15 +2,18 @@
 //!
 //! Knows nothing of rules: it says what happened, how it ended, or that it is gone.
 
+use std::sync::Arc;
 use std::sync::mpsc::SyncSender;
 use std::thread::{Scope, ScopedJoinHandle};
 
 use kapi_core::failure::Failure;
 use kapi_core::id::EffectId;
+use kapi_core::room::Room;
 use kapi_sys::cancel::Cancel;
 
+use crate::effect_room::EffectRoom;
 use crate::meter::Meter;
-use crate::watch::{Activity, EffectWatch};
+use crate::watch::{Activity, EffectWatch, RoomQuery};
 
 /// Messages that may wait for the driving thread before effects have to.
 pub const MESSAGES_MAX: usize = 256;
@@ -41,6 +44,8 @@ pub struct RunningEffect<'scope, E> {
 pub struct EffectSender<O> {
     sender: SyncSender<EffectMessage<O>>,
     effect: EffectId,
+    /// What it may use, shared with the others of its drive.
+    room: Arc<EffectRoom>,
     has_ended: bool,
 }
 
@@ -56,13 +61,25 @@ impl<'scope, E: Clone + Send + 'scope> RunningEffect<'scope, E> {
         let cancel = Cancel::new();
         let (own, cancelled) = (effect.clone(), cancel.clone());
         let thread = scope.spawn(move || {
-            let notice =
-                |activity| voice.say(EffectMessage::Activity(voice.effect.clone(), activity));
-            let watch = EffectWatch {
-                cancel: &cancelled,
-                notice: &notice,
+            let outcome = {
+                let share = voice.room.share();
+                let notice = |activity| {
+                    if let Activity::Used(usage) = &activity {
+                        share.count(usage);
+                    }
+                    voice.say(EffectMessage::Activity(voice.effect.clone(), activity));
+                };
+                let room = |query: &RoomQuery<'_>| match query {
+                    RoomQuery::Claim(claim) => share.claim(claim),
+                    RoomQuery::Refused { .. } => Room::UNLIMITED,
+                };
+                let watch = EffectWatch {
+                    cancel: &cancelled,
+                    notice: &notice,
+                    room: &room,
+                };
+                perform(&own, &watch)
             };
-            let outcome = perform(&own, &watch);
             voice.has_ended = true;
             voice.say(EffectMessage::Ended(
                 voice.effect.clone(),
@@ -91,11 +108,16 @@ impl<'scope, E: Clone + Send + 'scope> RunningEffect<'scope, E> {
 }
 
 impl<O> EffectSender<O> {
-    /// Makes what an effect reports by, over this channel.
-    pub fn new(sender: &SyncSender<EffectMessage<O>>, effect: &EffectId) -> Self {
+    /// Makes what an effect reports by, over this channel, and what it may use.
+    pub fn new(
+        sender: &SyncSender<EffectMessage<O>>,
+        effect: &EffectId,
+        room: &Arc<EffectRoom>,
+    ) -> Self {
         Self {
             sender: sender.clone(),
             effect: effect.clone(),
+            room: Arc::clone(room),
             has_ended: false,
         }
     }

@@ -4,22 +4,23 @@
 //! is used up stops one before it begins, and one that is exceeded ends it in the middle. Without
 //! caps nothing is refused and the books are kept all the same. Knows no rule: the ledger answers.
 
-pub mod turn;
-
+pub mod calls;
 pub mod metering;
+pub mod turn;
 
 use std::thread;
 use std::time::Duration;
 
 use kapi_core::failure::Failure;
 use kapi_core::usage::Usage;
-use kapi_machine::watch::{Activity, EffectWatch};
+use kapi_machine::watch::{Activity, EffectWatch, RoomQuery};
 use kapi_spend::record::Ledger;
 use kapi_spend::record::error::LedgerError;
 use kapi_spend::rules::caps::{CapStatus, Caps};
 use kapi_spend::rules::day::Day;
 use kapi_spend::rules::decide::{SpendAnswer, SpendRequest};
 use kapi_spend::rules::event::SpendPermit;
+use kapi_spend::rules::totals::LedgerTotals;
 use kapi_sys::clock::{Clock, monotonic_ms};
 
 use crate::failure;
@@ -41,6 +42,8 @@ pub struct Spending<'a> {
     pub project: String,
     /// The time.
     pub clock: &'a dyn Clock,
+    /// Whether models of unknown price may be asked where money is limited.
+    pub allows_unpriced: bool,
 }
 
 /// Why a turn does not begin, or does not go on.
@@ -67,6 +70,14 @@ impl Spending<'_> {
     #[must_use]
     pub const fn has_caps(&self) -> bool {
         self.caps.machine_per_day.is_some() || self.caps.project_per_day.is_some()
+    }
+
+    /// Tells whether models of unknown price may be asked today although there are caps.
+    fn may_ask_unpriced(&self, ledger: &Ledger<'_>) -> bool {
+        let today = Day::of_ms(self.clock.now_ms());
+        let is_permitted =
+            |totals: LedgerTotals| totals.is_allowed(SpendPermit::UnknownPrice, today);
+        self.allows_unpriced || ledger.totals().is_ok_and(is_permitted)
     }
 
     /// Does something within the caps, and books it; also returns what ended it early, if the caps
@@ -172,9 +183,11 @@ pub fn metered<T>(
         }
         (watch.notice)(activity);
     };
+    let room = |query: &RoomQuery<'_>| metering.room(query);
     let spent = act(&EffectWatch {
         cancel: watch.cancel,
         notice: &notice,
+        room: &room,
     });
     let stopped = metering.finish(&spent.rest, spent.has_run);
     (spent.value, stopped)

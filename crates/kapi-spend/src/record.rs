@@ -10,6 +10,7 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use kapi_core::actor::Actor;
+use kapi_core::room::CallClaim;
 use kapi_machine::file_log::LOCK_WAIT_MS;
 use kapi_machine::logged::EventRecord;
 use kapi_machine::machine::Machine;
@@ -110,6 +111,25 @@ impl<'a> Ledger<'a> {
             caps,
             self.home.clock.now_ms(),
         ))
+    }
+
+    /// Notes what a turn has used so far and what its model calls under way may use more, and tells
+    /// whether it may go on. What is noted is durable before this returns.
+    ///
+    /// # Errors
+    /// When the log is damaged or the disk refuses.
+    pub fn claim(
+        &self,
+        id: &ReservationId,
+        used: &TurnUsage,
+        claim: &CallClaim,
+        caps: &Caps,
+    ) -> Result<TurnAllowance, LedgerError> {
+        let totals = self.home.submit(&Actor::Engine, |totals, _| {
+            Ok(decide::claim(totals, id, used, claim))
+        })?;
+        let now_ms = self.home.clock.now_ms();
+        Ok(decide::allowance(&totals, id, caps, now_ms))
     }
 
     /// Books what a turn has used in all and ends its reservation; doing it again does nothing.

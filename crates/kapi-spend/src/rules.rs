@@ -5,6 +5,7 @@
 //! file; whose reservation lost its process is told to it.
 
 pub mod account;
+pub mod call;
 pub mod caps;
 pub mod day;
 pub mod decide;

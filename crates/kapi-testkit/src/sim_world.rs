@@ -368,6 +368,7 @@ const USED: Usage = Usage {
     input_tokens: 100,
     output_tokens: 10,
     usd_micros: Some(50),
+    ..Usage::ZERO
 };
 
 /// Builds the complaint that something of the person's was changed.

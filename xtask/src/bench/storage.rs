@@ -248,6 +248,7 @@ fn used() -> Usage {
         input_tokens: 12_000,
         output_tokens: 340,
         usd_micros: Some(41_000),
+        ..Usage::ZERO
     }
 }
 

@@ -44,6 +44,8 @@ fn unused(settings: &AgentSettings) -> Vec<String> {
         env: _,
         pass_env: _,
         login,
+        models,
+        provider_tools,
     } = settings;
     let set = [
         ("command", command.is_some()),
@@ -52,6 +54,8 @@ fn unused(settings: &AgentSettings) -> Vec<String> {
         ("api_key_env", api_key_env.is_some()),
         ("args", !args.is_empty()),
         ("login", *login),
+        ("models", !models.is_empty()),
+        ("provider_tools", *provider_tools),
     ];
     let unused = set.iter().filter(|(_, is_set)| *is_set);
     unused

@@ -50,6 +50,7 @@ impl ClaudeStream {
                     .saturating_add(count(value, "/message/usage/cache_read_input_tokens")),
                 output_tokens: count(value, "/message/usage/output_tokens"),
                 usd_micros: None,
+                ..Usage::ZERO
             });
         }
         let is_sub_agent = value
@@ -128,6 +129,7 @@ fn total(value: &Value) -> Option<Usage> {
                 .saturating_add(count(model, "/cacheCreationInputTokens")),
             output_tokens: count(model, "/outputTokens"),
             usd_micros: None,
+            ..Usage::ZERO
         });
     }
     Some(total)

@@ -46,6 +46,7 @@ fn used_before(session: &str) -> Usage {
         input_tokens: input.parse().unwrap_or(0),
         output_tokens: output.parse().unwrap_or(0),
         usd_micros: None,
+        ..Usage::ZERO
     }
 }
 
@@ -126,6 +127,7 @@ impl CodexStream {
             input_tokens: count(value, "/usage/input_tokens"),
             output_tokens: count(value, "/usage/output_tokens"),
             usd_micros: None,
+            ..Usage::ZERO
         };
         // A count below the one before means that it was begun anew, as after a compaction.
         let is_continued = so_far.input_tokens >= self.before.input_tokens
@@ -139,6 +141,7 @@ impl CodexStream {
             input_tokens: so_far.input_tokens - before.input_tokens,
             output_tokens: so_far.output_tokens - before.output_tokens,
             usd_micros: None,
+            ..Usage::ZERO
         });
         tally.session = Some(session_of(&self.thread, &so_far)).filter(|_| !self.thread.is_empty());
     }

@@ -77,6 +77,7 @@ impl GeminiStream {
                 input_tokens,
                 output_tokens,
                 usd_micros: None,
+                ..Usage::ZERO
             }
         });
         self.terminal = Some(match text(value, "/status") {

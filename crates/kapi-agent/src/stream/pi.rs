@@ -78,6 +78,7 @@ impl PiStream {
                 .saturating_add(count(value, "/message/usage/cacheWrite")),
             output_tokens: count(value, "/message/usage/output"),
             usd_micros,
+            ..Usage::ZERO
         });
     }
 

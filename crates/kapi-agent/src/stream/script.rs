@@ -44,6 +44,7 @@ impl ScriptStream {
                     input_tokens,
                     output_tokens,
                     usd_micros,
+                    ..Usage::ZERO
                 });
             }
             ScriptEvent::End => self.has_ended = true,

@@ -87,18 +87,21 @@ fn usage_is_exact_with_sub_agents_caches_and_thinking() {
         input_tokens: 20_020,
         output_tokens: 1_040,
         usd_micros: Some(109_200),
+        ..Usage::ZERO
     };
     assert_eq!(usage("claude.stream-json.full-run.jsonl"), expected);
     let expected = Usage {
         input_tokens: 9_000,
         output_tokens: 480,
         usd_micros: None,
+        ..Usage::ZERO
     };
     assert_eq!(usage("codex.exec-json.full-run.jsonl"), expected);
     let expected = Usage {
         input_tokens: 12_000,
         output_tokens: 720,
         usd_micros: None,
+        ..Usage::ZERO
     };
     assert_eq!(usage("gemini.stream-json.full-run.jsonl"), expected);
     // 8 calls of 1200 + 300 in and 80 out at 0.00139 dollars.
@@ -106,6 +109,7 @@ fn usage_is_exact_with_sub_agents_caches_and_thinking() {
         input_tokens: 12_000,
         output_tokens: 640,
         usd_micros: Some(11_120),
+        ..Usage::ZERO
     };
     assert_eq!(usage("pi.mode-json.full-run.no-updates.jsonl"), expected);
 }
@@ -179,6 +183,7 @@ fn a_resumed_codex_thread_counts_only_what_is_new() {
         input_tokens: 5_000,
         output_tokens: 380,
         usd_micros: None,
+        ..Usage::ZERO
     };
     assert_eq!(second.used(), expected);
     assert_eq!(

@@ -139,6 +139,7 @@ fn a_resumed_session_on_a_server_of_ones_own() {
             env: [("EXTRA".to_owned(), "1".to_owned())].into(),
             pass_env: vec!["LANGUAGE_SERVER".to_owned(), "ABSENT".to_owned()],
             login: false,
+            ..AgentSettings::default()
         };
         let turn = turn(Some("5e55-10n+700/30"), LaunchPurpose::Work);
         let launch = started(agent, &settings, &turn).unwrap();

@@ -86,6 +86,7 @@ turns:
         input_tokens: 101,
         output_tokens: 7,
         usd_micros: Some(250_000),
+        ..Usage::ZERO
     };
     assert_eq!(replayed.used(), expected);
 }

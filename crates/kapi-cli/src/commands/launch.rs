@@ -13,7 +13,7 @@ use kapi_launch::paths::SandboxId;
 use kapi_launch::plan::{BranchPlan, Conduct, LaunchPlan, ModeChoice, Push};
 use kapi_launch::run::LaunchResult;
 use kapi_launch::{booked, run};
-use kapi_machine::watch::Activity;
+use kapi_machine::watch::{Activity, unlimited};
 use kapi_run::asking::check_agent;
 use kapi_run::host_grants::HostGrants;
 use kapi_status::file::timestamp;
@@ -149,6 +149,7 @@ fn perform(
         | Activity::Verifying { .. } => {}
     };
     let stage = LaunchHandlers {
+        room: &unlimited,
         clock: &context.clock,
         cancel: &interrupts.cancel(),
         notice: &notice,

@@ -17,7 +17,7 @@ use kapi_check::rules::proof::downloads::Downloads;
 use kapi_core::isolation::{NetworkMode, SandboxLevel};
 use kapi_gateway::egress::rule::EgressRule;
 use kapi_goal::perform::survey::RepositorySurvey;
-use kapi_machine::watch::{Activity, EffectWatch};
+use kapi_machine::watch::{Activity, EffectWatch, unlimited};
 use kapi_run::host_grants::HostGrants;
 use kapi_spend::rules::day::Day;
 use kapi_store::layout::{HomeLayout, project_key};
@@ -176,6 +176,7 @@ fn prove_or_ask(
     let watch = EffectWatch {
         cancel,
         notice: &notice,
+        room: &unlimited,
     };
     loop {
         let proved = prove::prove(grants, request, &watch);

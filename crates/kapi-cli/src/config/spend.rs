@@ -30,6 +30,8 @@ pub(crate) struct SpendTable {
     project_per_day_usd: Option<UsdMicros>,
     /// The percent of a daily cap from which on a person is asked.
     ask_at_percent: Option<Whole<1, 100>>,
+    /// Whether models of unknown price may be asked where money is limited.
+    allow_unpriced: Option<bool>,
 }
 
 /// `[prices."provider/model"]`: US dollars for a million tokens.
@@ -48,6 +50,8 @@ pub(crate) struct SpendConfig {
     pub(crate) caps: Caps,
     /// The prices, with the person's own.
     pub(crate) prices: Prices,
+    /// Whether models of unknown price may be asked where money is limited; a project has no say.
+    pub(crate) allows_unpriced: bool,
 }
 
 impl SpendConfig {
@@ -56,6 +60,7 @@ impl SpendConfig {
         Self {
             caps: Caps::none(),
             prices: Prices::built_in(),
+            allows_unpriced: false,
         }
     }
 
@@ -68,6 +73,7 @@ impl SpendConfig {
         Self {
             caps: caps(spend, ASK_AT_PERCENT_DEFAULT),
             prices: own_prices(prices, faults),
+            allows_unpriced: spend.allow_unpriced.unwrap_or(false),
         }
     }
 

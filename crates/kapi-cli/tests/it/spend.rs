@@ -76,6 +76,7 @@ fn spend(home: &Path, clock: &dyn Clock, project: &str, turns: &[Turn<'_>]) {
                 cache_write: 4,
             },
             usd_micros: turn.usd_micros,
+            ..TurnUsage::default()
         };
         ledger.settle(&id, &used).unwrap();
     }

@@ -4,9 +4,10 @@
 //! answer.
 
 use crate::http::head::RequestHead;
+use crate::model::ModelGateway;
 use crate::model::dialect::{GatewayErrorKind, ProviderRequest, RequestPurpose};
+use crate::model::event::GatewayRefusal;
 use crate::model::route::{AuthStyle, take_keys, take_private};
-use crate::model::{GatewayRefusal, ModelGateway};
 
 /// Whether another request may follow on the connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -9,6 +9,7 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
 use crate::model::dialect::ModelDialect;
+use crate::model::provider_tools::TakeOutError;
 
 /// The longest model name that is passed on to those who watch.
 const MODEL_CHARS_MAX: usize = 128;
@@ -25,6 +26,9 @@ pub(crate) enum CallError {
     /// It asks to be answered out of sight.
     #[error("allow a background response: its usage could not be counted")]
     Background,
+    /// It cannot be looked through.
+    #[error(transparent)]
+    Unclear(#[from] TakeOutError),
     /// It asks for a stream in a form that cannot be asked for usage.
     #[error("read `stream_options`, which is not an object")]
     StreamOptions,

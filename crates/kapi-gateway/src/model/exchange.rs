@@ -14,18 +14,18 @@ use crate::http::reader::MessageReader;
 use crate::http::timed::TimedSocket;
 use crate::http::{HeadLimits, HttpMessageError};
 use crate::model::admission::{AllowedRequest, KeepAlive, RefusedRequest, allow, keep_of, refused};
-use crate::model::call::{self, AskedBy};
 use crate::model::cassette::ExchangeEnd;
 use crate::model::cassette::replay::{Likeness, RecordedAnswer};
 use crate::model::dialect::{GatewayErrorKind, RequestPurpose};
 use crate::model::estimate::Basis;
+use crate::model::event::{GatewayEvent, GatewayRefusal};
+use crate::model::grant::{GrantedCall, grant};
 use crate::model::meter::UnknownUsage;
 use crate::model::provider::{ProviderAnswer, SendAttempt, SendError};
 use crate::model::relay::{AnswerBody, AnswerRelay, RelayJob};
-use crate::model::route::{outgoing, without_keys};
+use crate::model::route::{self, without_keys};
 use crate::model::secret::Scrubber;
-use crate::model::{AnswerSource, GatewayEvent, GatewayRefusal, ModelGateway};
-use crate::serve::StopSignal;
+use crate::model::{AnswerSource, ModelGateway, Stops};
 
 /// The head of a request.
 const HEAD_LIMITS: HeadLimits = HeadLimits {
@@ -60,7 +60,7 @@ impl Drop for CountedBody<'_> {
 }
 
 /// Serves one connection to its end.
-pub(crate) fn serve(gateway: &ModelGateway<'_>, stream: &TcpStream, stop: &StopSignal) {
+pub(crate) fn serve(gateway: &ModelGateway<'_>, stream: &TcpStream, stops: Stops<'_>) {
     let patience = gateway.timeouts.agent;
     // Without it, small events wait for each other; that is slow and nothing worse.
     let _nodelay: std::io::Result<()> = stream.set_nodelay(true);
@@ -68,9 +68,9 @@ pub(crate) fn serve(gateway: &ModelGateway<'_>, stream: &TcpStream, stop: &StopS
         reader: MessageReader::new(TimedSocket::new(stream, patience)),
         writer: TimedSocket::new(stream, patience),
     };
-    while !stop.is_raised() {
+    while !stops.stop.is_raised() {
         let next = match agent.reader.request(&HEAD_LIMITS) {
-            Ok(Some(head)) => one(gateway, &head, &mut agent, stop),
+            Ok(Some(head)) => one(gateway, &head, &mut agent, stops),
             Ok(None) => KeepAlive::Close,
             Err(error) => malformed(gateway, &error, &mut agent),
         };
@@ -84,7 +84,7 @@ fn one(
     gateway: &ModelGateway<'_>,
     head: &RequestHead,
     agent: &mut Agent<'_>,
-    stop: &StopSignal,
+    stops: Stops<'_>,
 ) -> KeepAlive {
     let framing = match head.framing() {
         Ok(framing) => framing,
@@ -119,7 +119,7 @@ fn one(
     };
     match (allowed, body) {
         (Ok(None), _) => answer(agent, &probe_answer(), b"", keep_of(head)),
-        (Ok(Some(allowed)), Some(body)) => forward(gateway, &allowed, &body.bytes, agent, stop),
+        (Ok(Some(allowed)), Some(body)) => forward(gateway, &allowed, &body.bytes, agent, stops),
         (Ok(Some(_)), None) => {
             let message = "kapi: too many large requests are in progress";
             let refused = refused(
@@ -139,71 +139,90 @@ fn forward(
     allowed: &AllowedRequest,
     body: &[u8],
     agent: &mut Agent<'_>,
-    stop: &StopSignal,
+    stops: Stops<'_>,
 ) -> KeepAlive {
-    let dialect = gateway.upstream.dialect;
-    let read = match allowed.request.purpose {
-        RequestPurpose::Inquiry => None,
-        RequestPurpose::ModelCall => Some(call::read(dialect, &allowed.request.tail, body)),
-    };
-    let read = match read.transpose() {
-        Ok(read) => read,
-        Err(error) => {
-            let refused = refused(
-                GatewayRefusal::Unreadable,
-                GatewayErrorKind::BadRequest,
-                reason(&error),
-            );
-            return refuse(gateway, &refused, agent, allowed.keep);
-        }
-    };
     let number = gateway.n_requests.fetch_add(1, Ordering::SeqCst) + 1;
-    if let Some(read) = &read {
-        gateway.notify(GatewayEvent::Call {
-            call: number,
-            model: read.model.clone(),
-        });
-        if read.usage_asked_by == AskedBy::Gateway {
-            gateway.notify(GatewayEvent::UsageAsked { call: number });
-        }
-    }
+    let granted = match allowed.request.purpose {
+        RequestPurpose::Inquiry => None,
+        RequestPurpose::ModelCall => Some(grant(gateway, number, &allowed.request, body)),
+    };
+    let granted = match granted.transpose() {
+        Ok(granted) => granted,
+        Err(refused) => return refuse(gateway, &refused, agent, allowed.keep),
+    };
     gateway.record(&|recorder| recorder.request(number, &without_keys(&allowed.head), body));
     let job = RelayJob {
         call: number,
-        model: read.as_ref().map(|read| read.model.as_str()),
-        basis: Basis {
-            body_bytes: body.len(),
-            output_tokens_max: read.as_ref().and_then(|read| read.output_tokens_max),
-        },
+        model: granted.as_ref().map(|granted| granted.model.as_str()),
+        basis: granted
+            .as_ref()
+            .map_or(Basis::none(), |granted| granted.basis),
         version: allowed.head.version,
         keep: allowed.keep,
     };
+    send(
+        gateway,
+        &job,
+        Outgoing {
+            allowed,
+            granted: granted.as_ref(),
+            body,
+        },
+        agent,
+        stops,
+    )
+}
+
+/// A request that is to be sent on.
+struct Outgoing<'a> {
+    allowed: &'a AllowedRequest,
+    /// Only of a model call.
+    granted: Option<&'a GrantedCall<'a>>,
+    /// The body as the agent wrote it.
+    body: &'a [u8],
+}
+
+/// Finds the answer to a request, and passes it back.
+fn send(
+    gateway: &ModelGateway<'_>,
+    job: &RelayJob<'_>,
+    outgoing: Outgoing<'_>,
+    agent: &mut Agent<'_>,
+    stops: Stops<'_>,
+) -> KeepAlive {
+    let Outgoing {
+        allowed,
+        granted,
+        body,
+    } = outgoing;
     match &gateway.source {
         AnswerSource::Replay(replay) => {
             let found = replay.take(&allowed.head.method, &allowed.head.target, body);
-            replayed(gateway, &job, found, agent, stop)
+            replayed(gateway, job, found, agent, stops)
         }
         AnswerSource::Provider(provider) => {
-            let body = read.as_ref().map_or(body, |read| &read.body);
+            let body = granted.map_or(body, |granted| &granted.body);
+            let upstream = &gateway.upstream;
             let target =
-                gateway
-                    .upstream
+                upstream
                     .base_url
-                    .target(dialect, &allowed.request, &allowed.query);
-            let head = outgoing(&gateway.upstream, &allowed.head, target, body.len());
-            let sent = provider.send(&head, body, stop);
+                    .target(upstream.dialect, &allowed.request, &allowed.query);
+            let head = route::outgoing(upstream, &allowed.head, target, body.len());
+            let sent = provider.send(&head, body, stops.hang_up);
             match sent {
                 Ok((answer, sent)) => {
                     if sent == SendAttempt::Again {
-                        gateway.notify(GatewayEvent::Retried { call: number });
+                        gateway.notify(GatewayEvent::Retried { call: job.call });
+                        // The server may have worked for the request that it did not answer.
+                        job.charge_unseen(gateway, UnknownUsage::BrokenOff);
                     }
-                    let (next, reusable) = live(gateway, &job, answer, agent, stop);
+                    let (next, reusable) = live(gateway, job, answer, agent, stops);
                     if let Some(answer) = reusable {
                         provider.keep(answer);
                     }
                     next
                 }
-                Err(error) => no_answer(gateway, &job, &error, agent, stop),
+                Err(error) => no_answer(gateway, job, &error, agent, stops),
             }
         }
     }
@@ -215,7 +234,7 @@ fn live(
     job: &RelayJob<'_>,
     mut answer: ProviderAnswer,
     agent: &mut Agent<'_>,
-    stop: &StopSignal,
+    stops: Stops<'_>,
 ) -> (KeepAlive, Option<ProviderAnswer>) {
     let framing = match acceptable(&answer.head, job) {
         Ok(framing) => framing,
@@ -232,7 +251,7 @@ fn live(
     let patience = answer.reader.inner_mut().patience().clone();
     let mut relay = AnswerRelay::new(gateway, job, &answer.head, framing);
     let body = answer.reader.body(framing, ANSWER_BYTES_MAX);
-    let (ending, next) = relay.run(AnswerBody::Live(body, patience), &mut agent.writer, stop);
+    let (ending, next) = relay.run(AnswerBody::Live(body, patience), &mut agent.writer, stops);
     (next, (ending == ExchangeEnd::Complete).then_some(answer))
 }
 
@@ -242,7 +261,7 @@ fn replayed(
     job: &RelayJob<'_>,
     found: Option<(RecordedAnswer, Likeness)>,
     agent: &mut Agent<'_>,
-    stop: &StopSignal,
+    stops: Stops<'_>,
 ) -> KeepAlive {
     let call = job.call;
     let Some((recorded, likeness)) = found else {
@@ -266,7 +285,7 @@ fn replayed(
     // What was recorded is what is played, whatever length its head once told.
     let mut relay = AnswerRelay::new(gateway, job, &head, Framing::Chunked);
     let stream = AnswerBody::Tape(recorded.pieces, recorded.ending);
-    let (_ending, next) = relay.run(stream, &mut agent.writer, stop);
+    let (_ending, next) = relay.run(stream, &mut agent.writer, stops);
     next
 }
 
@@ -276,12 +295,12 @@ fn no_answer(
     job: &RelayJob<'_>,
     error: &SendError,
     agent: &mut Agent<'_>,
-    stop: &StopSignal,
+    stops: Stops<'_>,
 ) -> KeepAlive {
     if error.may_have_cost() {
         job.charge_unseen(gateway, UnknownUsage::BrokenOff);
     }
-    if stop.is_raised() {
+    if stops.hang_up.is_raised() {
         return KeepAlive::Close;
     }
     let ending = if error.is_stall() {
@@ -446,7 +465,7 @@ fn discard(agent: &mut Agent<'_>, framing: Framing) -> Result<(), HttpMessageErr
 }
 
 /// Writes an error with its causes, for a person.
-fn reason(error: &dyn StdError) -> String {
+pub(crate) fn reason(error: &dyn StdError) -> String {
     let mut text = format!("kapi: failed to {error}");
     let mut cause = error.source();
     while let Some(error) = cause {

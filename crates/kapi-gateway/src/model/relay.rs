@@ -18,11 +18,11 @@ use crate::model::cassette::ExchangeEnd;
 use crate::model::dialect::GatewayErrorKind;
 use crate::model::drain::DrainPermit;
 use crate::model::estimate::Basis;
+use crate::model::event::GatewayEvent;
 use crate::model::meter::{AnswerExtent, CallMeter, UnknownUsage};
 use crate::model::secret::Scrubber;
 use crate::model::wire::{Wire, WirePatience};
-use crate::model::{GatewayEvent, ModelGateway, quota};
-use crate::serve::StopSignal;
+use crate::model::{ModelGateway, Stops, quota};
 
 /// Headers of an answer that are none of the agent's business.
 const DROPPED: [&str; 5] = [
@@ -162,7 +162,7 @@ impl<'r> AnswerRelay<'r> {
         &mut self,
         mut stream: AnswerBody<'_>,
         agent: &mut TimedSocket<'_>,
-        stop: &StopSignal,
+        stops: Stops<'_>,
     ) -> (ExchangeEnd, KeepAlive) {
         let call = self.job.call;
         let status = self.head.status;
@@ -186,7 +186,7 @@ impl<'r> AnswerRelay<'r> {
             }
             match stream.next() {
                 BodyChunk::Piece(piece) => self.pass(&piece, agent, &stream),
-                BodyChunk::End if self.ends_by_close && stop.is_raised() => {
+                BodyChunk::End if self.ends_by_close && stops.hang_up.is_raised() => {
                     break Some(ExchangeEnd::Broken);
                 }
                 BodyChunk::End => break Some(ExchangeEnd::Complete),
@@ -201,7 +201,7 @@ impl<'r> AnswerRelay<'r> {
         if ending == ExchangeEnd::Complete {
             self.finish(agent, &stream);
         }
-        self.settle(ending, read == Some(ExchangeEnd::Complete), stop);
+        self.settle(ending, read == Some(ExchangeEnd::Complete), stops);
         let next = match (ending, self.delivery) {
             (ExchangeEnd::Complete, AgentDelivery::Open) if self.framing != Framing::UntilClose => {
                 self.job.keep
@@ -308,10 +308,10 @@ impl<'r> AnswerRelay<'r> {
     }
 
     /// Tells how the answer ended and whether its usage is known.
-    fn settle(&self, ending: ExchangeEnd, is_complete: bool, stop: &StopSignal) {
+    fn settle(&self, ending: ExchangeEnd, is_complete: bool, stops: Stops<'_>) {
         let call = self.job.call;
         self.gateway.record(&|recorder| recorder.end(call, ending));
-        if !stop.is_raised() {
+        if !stops.hang_up.is_raised() {
             match ending {
                 ExchangeEnd::Stalled => self.gateway.notify(GatewayEvent::Stalled { call }),
                 ExchangeEnd::Broken => self.gateway.notify(GatewayEvent::BrokenOff { call }),

@@ -33,6 +33,8 @@ mod model_real;
 #[cfg(test)]
 mod model_rig;
 #[cfg(test)]
+mod model_rules;
+#[cfg(test)]
 mod model_tls;
 #[cfg(test)]
 mod model_trouble;

@@ -4,9 +4,9 @@
 
 use kapi_core::usage::Usage;
 use kapi_gateway::model::dialect::ModelDialect;
+use kapi_gateway::model::event::{GatewayEvent, GatewayRefusal};
 use kapi_gateway::model::meter::UnknownUsage;
 use kapi_gateway::model::route::AuthStyle;
-use kapi_gateway::model::{GatewayEvent, GatewayRefusal};
 
 use crate::model_rig::{
     After, PATIENCE, PLACEHOLDER, Provide, SECRET, Setup, begin_events, end_chunks, put, put_chunk,
@@ -20,6 +20,7 @@ const fn tokens(input_tokens: u64, output_tokens: u64) -> Usage {
         input_tokens,
         output_tokens,
         usd_micros: None,
+        ..Usage::ZERO
     }
 }
 
@@ -250,12 +251,13 @@ fn each_piece_of_a_stream_arrives_before_the_next_is_sent() {
             sender.send(()).expect("the provider waits");
         });
         let wanted = |event: &GatewayEvent| matches!(event, GatewayEvent::Unmetered { .. });
-        let body = r#"{"model":"m","stream":true}"#;
+        let sent = r#"{"stream_options":{"include_usage":true},"model":"m","stream":true}"#;
         let expected = GatewayEvent::Unmetered {
             call: 1,
             why: UnknownUsage::NotTold,
-            // What was read, and what was asked: three bytes a token.
-            estimate: tokens(u64::try_from(body.len()).expect("short") / 3, 9),
+            // At most a token a byte of what was sent and a provider's own words; of what was read,
+            // one for every two bytes.
+            estimate: tokens(u64::try_from(sent.len()).expect("short") + 1024, 13),
         };
         assert_eq!(rig.wait_for(&wanted), expected);
         assert_eq!(

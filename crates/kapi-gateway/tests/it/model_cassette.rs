@@ -6,10 +6,11 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
+use kapi_gateway::model::GatewayError;
 use kapi_gateway::model::cassette::{Cassette, CassetteError};
 use kapi_gateway::model::dialect::ModelDialect;
+use kapi_gateway::model::event::GatewayEvent;
 use kapi_gateway::model::route::AuthStyle;
-use kapi_gateway::model::{GatewayError, GatewayEvent};
 
 use crate::model_rig::{
     After, Provide, SECRET, Setup, begin_events, end_chunks, put_chunk, put_json, run, try_gateway,

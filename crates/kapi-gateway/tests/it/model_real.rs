@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 
 use kapi_gateway::model::dialect::ModelDialect;
-use kapi_gateway::model::{GatewayEvent, GatewayRefusal};
+use kapi_gateway::model::event::{GatewayEvent, GatewayRefusal};
 use kapi_testkit::agent_tools::{AgentTools, Cli};
 use kapi_testkit::model_server::ModelServer;
 use kapi_testkit::model_server::record::{RecordedRequest, ServedAnswer};

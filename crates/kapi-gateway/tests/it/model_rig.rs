@@ -16,11 +16,14 @@ use kapi_gateway::http::head::{RequestHead, ResponseHead};
 use kapi_gateway::http::reader::MessageReader;
 use kapi_gateway::model::cassette::Cassette;
 use kapi_gateway::model::dialect::ModelDialect;
+use kapi_gateway::model::event::GatewayEvent;
 use kapi_gateway::model::route::{AuthStyle, BaseUrl, ProviderRoute};
+use kapi_gateway::model::rules::{CallRules, ProviderTools};
 use kapi_gateway::model::secret::ProviderKey;
+use kapi_gateway::model::wish::{CallAnswer, CallWish};
 use kapi_gateway::model::{
-    CallUsage, GatewayConfig, GatewayError, GatewayEvent, GatewayTotals, GatewayWatch,
-    MeteredUsage, ModelGateway, Timeouts, UsageVerdict,
+    CallUsage, GatewayConfig, GatewayError, GatewayTotals, GatewayWatch, MeteredUsage,
+    ModelGateway, Timeouts, UsageVerdict,
 };
 use kapi_gateway::serve::{ServeLimits, StopSignal, serve};
 
@@ -74,6 +77,9 @@ pub(crate) struct Setup {
     /// The tokens after which the budget is spent.
     pub(crate) tokens_max: u64,
     pub(crate) host_proxy: Option<HostProxy>,
+    pub(crate) rules: CallRules,
+    /// What is answered to a call that wants to be sent.
+    pub(crate) on_call: &'static (dyn Fn(&CallWish<'_>) -> CallAnswer + Sync),
 }
 
 impl Setup {
@@ -98,6 +104,11 @@ impl Setup {
             extra_authorities: None,
             tokens_max: u64::MAX,
             host_proxy: None,
+            rules: CallRules {
+                models: Vec::new(),
+                provider_tools: ProviderTools::TakenOut,
+            },
+            on_call: &|_| CallAnswer::unlimited(),
         }
     }
 }
@@ -117,6 +128,7 @@ struct Log {
     changed: Condvar,
     reported: Mutex<Usage>,
     estimated: Mutex<Usage>,
+    ended: Mutex<Vec<u64>>,
 }
 
 impl Rig<'_> {
@@ -132,6 +144,11 @@ impl Rig<'_> {
     /// What was told as an estimate, summed up.
     pub(crate) fn estimated(&self) -> Usage {
         *self.events.estimated.lock().expect("no panic")
+    }
+
+    /// The calls that were told to have ended.
+    pub(crate) fn ended(&self) -> Vec<u64> {
+        self.events.ended.lock().expect("no panic").clone()
     }
 
     pub(crate) fn seen(&self) -> Vec<Seen> {
@@ -201,7 +218,15 @@ pub(crate) fn run(setup: Setup, provide: Provide<'_>, test: &dyn Fn(&Rig<'_>)) {
         .base_url
         .clone()
         .unwrap_or_else(|| format!("http://127.0.0.1:{port}"));
+    let ended = |call: u64| {
+        // Under the lock that those who wait hold while they look.
+        let _events = log.events.lock().expect("no panic");
+        log.ended.lock().expect("no panic").push(call);
+        log.changed.notify_all();
+    };
     let watch = GatewayWatch {
+        on_call: setup.on_call,
+        on_end: &ended,
         on_usage: &on_usage,
         on_event: &on_event,
     };
@@ -224,7 +249,7 @@ pub(crate) fn run(setup: Setup, provide: Provide<'_>, test: &dyn Fn(&Rig<'_>)) {
     };
     thread::scope(|scope| {
         scope.spawn(|| serve(&provider, &stop, limits, &handle).expect("a provider"));
-        scope.spawn(|| gateway.serve(&listener, &stop).expect("a gateway"));
+        scope.spawn(|| gateway.serve(&listener, &stop, &stop).expect("a gateway"));
         // Also when the test fails, so that the threads end and the failure is shown.
         let _raised = RaiseAtEnd(&stop);
         test(&Rig {
@@ -248,6 +273,8 @@ impl Drop for RaiseAtEnd<'_> {
 /// Makes a gateway and drops it.
 pub(crate) fn try_gateway(setup: Setup) -> Result<(), GatewayError> {
     let watch = GatewayWatch {
+        on_call: &|_| CallAnswer::unlimited(),
+        on_end: &|_| (),
         on_usage: &|_| UsageVerdict::GoOn,
         on_event: &|_| (),
     };
@@ -268,6 +295,7 @@ fn config(setup: Setup, base_url: &str) -> GatewayConfig {
         timeouts: setup.timeouts,
         extra_authorities: setup.extra_authorities,
         cassette: setup.cassette,
+        rules: setup.rules,
         connections_max: 128,
     }
 }

@@ -12,8 +12,9 @@ use std::{fs, thread};
 
 use kapi_gateway::http::HeadLimits;
 use kapi_gateway::http::reader::MessageReader;
+use kapi_gateway::model::GatewayError;
 use kapi_gateway::model::dialect::ModelDialect;
-use kapi_gateway::model::{GatewayError, GatewayEvent};
+use kapi_gateway::model::event::GatewayEvent;
 use kapi_gateway::serve::{ServeLimits, StopSignal, serve};
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};

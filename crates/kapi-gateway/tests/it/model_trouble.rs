@@ -6,8 +6,8 @@ use std::net::{Shutdown, TcpListener};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use kapi_gateway::model::GatewayEvent;
 use kapi_gateway::model::dialect::ModelDialect;
+use kapi_gateway::model::event::GatewayEvent;
 use kapi_gateway::model::meter::UnknownUsage;
 
 use crate::model_rig::{
@@ -49,7 +49,7 @@ fn a_provider_that_never_answers_is_a_stall_that_passes() {
         );
         // It may have worked on it all the same.
         assert_eq!(rig.totals().n_unmetered, 1);
-        assert_eq!(rig.estimated().output_tokens, 4096);
+        assert_eq!(rig.estimated().output_tokens, 128 * 1024);
     });
 }
 
@@ -67,7 +67,7 @@ fn a_stream_that_stalls_breaks_off_after_what_came() {
         rig.wait_for(&|event| *event == GatewayEvent::Stalled { call: 1 });
         let wanted = |event: &GatewayEvent| {
             matches!(event, GatewayEvent::Unmetered { call: 1, why: UnknownUsage::BrokenOff, estimate }
-                if (estimate.input_tokens, estimate.output_tokens) == (0, 4096))
+                if (estimate.input_tokens, estimate.output_tokens) == (0, 128 * 1024))
         };
         rig.wait_for(&wanted);
         assert_eq!((rig.reported().tokens(), rig.totals().n_stalled), (10, 1));
@@ -222,7 +222,7 @@ fn an_answer_that_nobody_reads_is_not_waited_for_without_end() {
         drop(agent);
         rig.wait_for(&|event| *event == GatewayEvent::AgentLeft { call: 1 });
         rig.wait_for(&|event| matches!(event, GatewayEvent::Unmetered { .. }));
-        assert!(rig.estimated().output_tokens >= 4096);
+        assert!(rig.estimated().output_tokens >= 128 * 1024);
     });
 }
 

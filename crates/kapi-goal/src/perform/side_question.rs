@@ -139,6 +139,7 @@ fn ask(
     let metered = EffectWatch {
         cancel: watch.cancel,
         notice: &notice,
+        room: watch.room,
     };
     let (run, end) = asker::ask(grants, &posed, &metered)?;
     let mut usage = used.lock().map_or_else(|_| Usage::default(), |used| *used);

@@ -4,13 +4,16 @@
 //! A crash anywhere is repaired by calling [`drive`] again. What effects do is the world's
 //! affair.
 
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::thread;
 use std::time::Duration;
 
 use kapi_core::actor::Actor;
 use kapi_core::id::{EffectId, GoalId};
+use kapi_core::room::Room;
 use kapi_core::usage::Usage;
+use kapi_machine::effect_room::EffectRoom;
 use kapi_machine::evidence::hash_run;
 use kapi_machine::logged::EventRecord;
 use kapi_machine::meter::{Meter, MeterReading};
@@ -210,12 +213,17 @@ impl GoalDriver<'_, '_> {
         let perform = |effect: &GoalEffect, watch: &EffectWatch<'_>| world.perform(effect, watch);
         let (sender, receiver) = sync_channel(MESSAGES_MAX);
         thread::scope(|scope| {
-            let voice = EffectSender::new(&sender, &effect.id);
+            let limited = LimitedRoom {
+                room: Arc::new(EffectRoom::default()),
+                before: self.open.goal()?.spent.total(),
+            };
+            limited.renew(self.open.goal()?);
+            let voice = EffectSender::new(&sender, &effect.id, &limited.room);
             let now_ms = self.now_ms();
             let meter = meter(effect, now_ms);
             let mut running_effect =
                 RunningEffect::start(scope, &perform, effect.clone(), meter, voice);
-            let attended = self.attend(&mut running_effect, &receiver, now_ms);
+            let attended = self.attend(&mut running_effect, &receiver, &limited, now_ms);
             if attended.is_err() {
                 running_effect.cancel.raise();
             }
@@ -240,6 +248,7 @@ impl GoalDriver<'_, '_> {
         &mut self,
         running_effect: &mut RunningEffect<'_, GoalEffect>,
         receiver: &Receiver<EffectMessage<GoalOutcome>>,
+        limited: &LimitedRoom,
         mut looked_ms: u64,
     ) -> Result<Option<()>, EngineError> {
         let look_ms = self.control.pace.look_ms;
@@ -273,6 +282,7 @@ impl GoalDriver<'_, '_> {
             if looks {
                 looked_ms = now_ms;
                 self.look()?;
+                limited.renew(self.open.goal()?);
             }
             // Only an event can make an effect unwanted.
             if (is_due || looks) && (self.lets_go || !self.wants(&running_effect.effect)?) {
@@ -360,6 +370,22 @@ impl GoalDriver<'_, '_> {
 
     fn now_ms(&self) -> u64 {
         (self.control.monotonic_ms)()
+    }
+}
+
+/// What one effect of a goal may use, as long as the limits stay as they are.
+struct LimitedRoom {
+    room: Arc<EffectRoom>,
+    /// What the goal had used when the effect began.
+    before: Usage,
+}
+
+impl LimitedRoom {
+    /// Keeps to the limits as they are now: a person may have raised them meanwhile.
+    fn renew(&self, goal: &Goal) {
+        let limits = &goal.budget;
+        let left = Room::left(limits.tokens, limits.usd_micros, &self.before);
+        self.room.set_limit(left);
     }
 }
 

@@ -179,6 +179,7 @@ fn command(goal: Option<&Goal>, ask: &Ask, choice: u8) -> GoalCommand {
                 input_tokens: *tokens,
                 output_tokens: 0,
                 usd_micros: None,
+                ..Usage::ZERO
             };
             GoalCommand::Progress {
                 effect: running,

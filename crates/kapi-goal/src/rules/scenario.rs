@@ -145,6 +145,7 @@ fn agent_run(end: AgentEnd) -> AgentRun {
             input_tokens: 10,
             output_tokens: 1,
             usd_micros: Some(5),
+            ..Usage::ZERO
         },
         tools: 0,
         isolation: None,
@@ -217,6 +218,7 @@ pub(super) fn judged(answer: JudgeAnswer) -> GoalOutcome {
         input_tokens: 2,
         output_tokens: 0,
         usd_micros: None,
+        ..Usage::ZERO
     };
     GoalOutcome::Judged(JudgeRun {
         by: "codex".to_owned(),
@@ -237,6 +239,7 @@ pub(super) fn cancelled() -> GoalOutcome {
         input_tokens: 4,
         output_tokens: 0,
         usd_micros: None,
+        ..Usage::ZERO
     };
     GoalOutcome::Cancelled {
         usage,
@@ -302,6 +305,7 @@ pub(super) fn play(
                 input_tokens: *tokens,
                 output_tokens: 0,
                 usd_micros: None,
+                ..Usage::ZERO
             };
             let (effect, elapsed_ms) = (running(state.as_ref()), *elapsed_ms);
             (

@@ -6,42 +6,44 @@
 
 mod cost;
 mod network_log;
+mod responders;
+mod trouble;
 
 use std::net::TcpListener;
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::thread::{self, Scope};
+use std::thread;
 use std::time::Duration;
 
-use kapi_agent::launch::upstream;
-use kapi_core::agent_end::{ProviderFailure, ProviderFailureKind};
+use kapi_core::agent_end::ProviderFailure;
 use kapi_core::failure::Failure;
-use kapi_core::usage::Usage;
+use kapi_core::usage::{Doubt, Usage};
 use kapi_gateway::egress::EgressLimits;
 use kapi_gateway::egress::dial::system_resolve;
 use kapi_gateway::egress::forward::Forward;
 use kapi_gateway::egress::log::{ConnectionRecord, ConnectionVerdict};
 use kapi_gateway::egress::proxy::{self, Proxy};
-use kapi_gateway::model::dialect::ModelDialect;
-use kapi_gateway::model::route::{AuthStyle, BaseUrl, ProviderRoute};
-use kapi_gateway::model::secret::ProviderKey;
-use kapi_gateway::model::{
-    self, CallUsage, GatewayEvent, GatewayRefusal, MeteredUsage, ModelGateway, Timeouts,
-    UsageVerdict, quota,
-};
+use kapi_gateway::model::event::{GatewayEvent, GatewayRefusal};
+use kapi_gateway::model::rules::{CallRules, ProviderTools};
+use kapi_gateway::model::wish::{CallAnswer, CallWish};
+use kapi_gateway::model::{self, CallUsage, MeteredUsage, ModelGateway, Timeouts, UsageVerdict};
 use kapi_gateway::serve::StopSignal;
 use kapi_machine::watch::{Activity, EffectWatch};
 use kapi_spend::rules::account;
-use kapi_spend::rules::day::Day;
+use kapi_spend::rules::call::CallRefusal;
+use kapi_spend::rules::price::Price;
 use kapi_spend::rules::prices::Prices;
-use kapi_sys::clock::{Clock as _, SystemClock};
+use kapi_sys::clock::SystemClock;
 
 use crate::failure;
 use crate::gate::PermissionGate;
 use crate::network::refused_connection::RefusedConnection;
 use crate::network::serve::cost::Cost;
 use crate::network::serve::network_log::{LogCapacity, NetworkLog};
+use crate::network::serve::responders::{RunServices, translated};
+use crate::network::serve::trouble::trouble_of;
 use crate::network::{NetworkAccess, NetworkEndpoint};
 use crate::run_dir::RunDir;
+use crate::spending::calls::{CallBook, CallStart};
 use crate::tool_endpoint::ToolEndpoint;
 
 /// How often it is looked whether a sandbox that is to be ended has ended.
@@ -55,7 +57,10 @@ const REPORTED_MAX: usize = 20;
 /// The longest text of a host in the log; names are shorter.
 const HOST_MAX: usize = 255;
 /// Reported once, whatever else was reported.
-const AN_ESTIMATE: &str = "the usage of at least one model call is an estimate";
+const AN_ESTIMATE: &str = "at least one model call did not report all of its usage; it is counted \
+                           at the most it can have used";
+/// How long the answers of a run that has ended are read on, so that their usage is known.
+const SETTLE_MAX: Duration = Duration::from_secs(5);
 /// Reported once, whatever else was reported.
 const LOG_FULL: &str = "the network is closed: the connection log is full";
 
@@ -69,8 +74,10 @@ pub struct NetworkServices<'a> {
     pub(crate) endpoint: Option<&'a ToolEndpoint<'a>>,
     /// Where it is asked before the agent's tools run, if it is.
     pub(crate) gate: Option<&'a PermissionGate<'a>>,
-    /// What models cost; without them the gateway counts tokens alone.
-    pub(crate) prices: Option<&'a Prices>,
+    /// What may be asked of models.
+    rules: CallRules,
+    /// The model calls under way.
+    calls: CallBook<'a>,
     cost: Mutex<Cost>,
     log: Mutex<NetworkLog>,
     /// What was reported already, so that an agent that tries again and again does not repeat it.
@@ -84,6 +91,15 @@ pub struct NetworkServices<'a> {
 /// Takes the listeners that were made inside.
 pub(crate) type OnListeners<'a> = dyn FnMut(Vec<TcpListener>) + Send + 'a;
 
+/// Returns under whose prices the models of a run are asked.
+fn provider_of(access: &NetworkAccess) -> String {
+    let url = access
+        .upstream
+        .as_ref()
+        .map(|upstream| upstream.base_url.as_str());
+    account::ModelProvider::At(url.unwrap_or_default()).provider()
+}
+
 impl<'a> NetworkServices<'a> {
     /// Opens the log; nothing is served yet.
     pub fn new(
@@ -96,7 +112,11 @@ impl<'a> NetworkServices<'a> {
             watch,
             endpoint: None,
             gate: None,
-            prices: None,
+            rules: CallRules {
+                models: Vec::new(),
+                provider_tools: ProviderTools::TakenOut,
+            },
+            calls: CallBook::new(watch, None, provider_of(access)),
             cost: Mutex::new(Cost::default()),
             log: Mutex::new(NetworkLog::new(
                 run_dir.log("network.jsonl")?,
@@ -108,18 +128,30 @@ impl<'a> NetworkServices<'a> {
         })
     }
 
+    /// Counts money too, by these prices, and keeps models to these rules.
+    #[must_use]
+    pub fn with_models(mut self, prices: &'a Prices, rules: CallRules) -> Self {
+        self.calls = CallBook::new(self.watch, Some(prices), provider_of(self.access));
+        self.rules = rules;
+        self
+    }
+
     /// Runs something while the endpoints are served, and closes them when it has ended.
     pub fn open<T>(
         &self,
         run: impl FnOnce(&mut OnListeners<'_>) -> Result<T, Failure>,
     ) -> Result<T, Failure> {
         let stop = StopSignal::new().map_err(|error| failure::plain(&error))?;
+        let hang_up = StopSignal::new().map_err(|error| failure::plain(&error))?;
         // Apart from the other, for the network also closes when it cannot be recorded.
         let network = StopSignal::new().map_err(|error| failure::plain(&error))?;
+        let on_call = |wish: &CallWish<'_>| self.begin(wish, &stop);
         let on_usage = |metered: &CallUsage<'_>| self.used(metered, &stop);
         let on_event = |event: GatewayEvent| self.note_event(&event);
         let on_record = |record: ConnectionRecord| self.note_record(&record, &network);
         let watch = model::GatewayWatch {
+            on_call: &on_call,
+            on_end: &|call| self.calls.end(call),
             on_usage: &on_usage,
             on_event: &on_event,
         };
@@ -149,11 +181,12 @@ impl<'a> NetworkServices<'a> {
             proxy: proxy.as_ref(),
             forwards: &forwards,
             stop: &stop,
+            hang_up: &hang_up,
             network: &network,
         };
         let result = thread::scope(|scope| {
             if let (Some(gateway), Some(listener)) = (hall.gateway, self.access.on_host()) {
-                scope.spawn(|| drop(gateway.serve(listener, &stop)));
+                scope.spawn(|| drop(gateway.serve(listener, &stop, &hang_up)));
             }
             if let Some(endpoint) = self.endpoint {
                 scope.spawn(|| endpoint.serve(&stop));
@@ -164,6 +197,9 @@ impl<'a> NetworkServices<'a> {
             let result = run(&mut |listeners| hall.attend(scope, listeners));
             stop.raise();
             network.raise();
+            // What is not known of an answer counts at its most, so its end is worth a moment.
+            self.calls.settle(SETTLE_MAX);
+            hang_up.raise();
             result
         });
         self.log().finish();
@@ -183,6 +219,7 @@ impl<'a> NetworkServices<'a> {
             timeouts: Timeouts::usual(),
             extra_authorities: None,
             cassette: self.access.cassette.clone(),
+            rules: self.rules.clone(),
             connections_max: CONNECTIONS_MAX,
         };
         ModelGateway::new(config, watch)
@@ -190,22 +227,35 @@ impl<'a> NetworkServices<'a> {
             .map_err(|error| failure::plain(&error))
     }
 
+    /// Lets a model call be sent, once there is room for it.
+    fn begin(&self, wish: &CallWish<'_>, stop: &StopSignal) -> CallAnswer {
+        let is_stopped = || stop.is_raised();
+        match self
+            .calls
+            .begin(wish.call, wish.model, &wish.bounds, &is_stopped)
+        {
+            CallStart::Go { output_max } => CallAnswer::Go { output_max },
+            CallStart::Stopped => CallAnswer::Stopped,
+            CallStart::Refused(CallRefusal::TooLittle) => CallAnswer::Refused {
+                why: "what is left of this run's budget is too little for another model call"
+                    .to_owned(),
+            },
+            CallStart::Refused(CallRefusal::Unpriced) => CallAnswer::Refused {
+                why: "the cost of this model is unknown, and this run's money is counted"
+                    .to_owned(),
+            },
+        }
+    }
+
     /// Passes on what a model used; a run that is being stopped gets no further answer.
     fn used(&self, metered: &CallUsage<'_>, stop: &StopSignal) -> UsageVerdict {
-        let usd_micros = self.price(metered);
-        let used = |usage: Usage| {
-            Activity::Used(Usage {
-                usd_micros,
-                ..usage
-            })
-        };
-        match metered.used {
-            MeteredUsage::Tokens(usage) => (self.watch.notice)(used(usage)),
-            // What is not known is charged at its most: hanging up must not be cheaper.
-            MeteredUsage::Unknown { estimate, .. } => {
-                (self.watch.notice)(used(estimate));
-                self.tell_always(AN_ESTIMATE);
-            }
+        (self.watch.notice)(Activity::Used(self.priced(metered)));
+        if matches!(metered.used, MeteredUsage::Unknown { .. }) {
+            self.tell_always(AN_ESTIMATE);
+        }
+        // Once no agent is served any longer, answers are only read to count them.
+        if stop.is_raised() {
+            return UsageVerdict::GoOn;
         }
         if !self.watch.cancel.is_raised() {
             return UsageVerdict::GoOn;
@@ -221,13 +271,32 @@ impl<'a> NetworkServices<'a> {
         UsageVerdict::Spent
     }
 
-    /// Returns what a use costs beyond what was reported, by the price list.
-    fn price(&self, metered: &CallUsage<'_>) -> Option<u64> {
-        let (prices, upstream) = (self.prices?, self.access.upstream.as_ref()?);
-        let provider = account::ModelProvider::At(&upstream.base_url).provider();
-        let today = Day::of_ms(SystemClock.now_ms());
-        let cost = prices.cost(&provider, metered.model, today, &metered.counts);
-        self.cost().priced(cost)
+    /// Returns a use with what it costs beyond what was reported, and with what of it is not certain.
+    fn priced(&self, metered: &CallUsage<'_>) -> Usage {
+        let price = self.calls.price(metered.model);
+        // What is not known is charged at its most: hanging up must not be cheaper.
+        let (usage, cost) = match metered.used {
+            MeteredUsage::Tokens(usage) => (usage, price.map(|price| price.cost(&metered.counts))),
+            MeteredUsage::Unknown { estimate, .. } => {
+                let most = |price: Price| price.most(estimate.input_tokens, estimate.output_tokens);
+                (estimate, price.map(most))
+            }
+        };
+        let usd_micros = self.cost().priced(cost);
+        let mut doubt = Doubt::NONE;
+        if matches!(metered.used, MeteredUsage::Unknown { .. }) {
+            doubt.calls = 1;
+            doubt.tokens = usage.tokens();
+            doubt.usd_micros = usd_micros.unwrap_or(0).min(cost.unwrap_or(0));
+        }
+        if price.is_none() && self.calls.is_new_unpriced(metered.call) {
+            doubt.unpriced_calls = 1;
+        }
+        Usage {
+            usd_micros,
+            doubt,
+            ..usage
+        }
     }
 
     /// Returns what an agent's own report adds to what the gateway counted: no tokens, and the
@@ -273,8 +342,16 @@ impl<'a> NetworkServices<'a> {
             GatewayEvent::Refused {
                 why: GatewayRefusal::Key | GatewayRefusal::NotAllowed,
             } => self.notify("a request to the model gateway was refused; see the log"),
+            GatewayEvent::Refused {
+                why: GatewayRefusal::Model,
+            } => self.notify("the agent asked a model that this run may not ask; see `models`"),
+            GatewayEvent::TakenOut { parts, .. } => {
+                let text = format!("taken out of model requests: {}", parts.join(", "));
+                self.notify(&text);
+            }
             GatewayEvent::Call { .. }
             | GatewayEvent::UsageAsked { .. }
+            | GatewayEvent::Lowered { .. }
             | GatewayEvent::Answered { .. }
             | GatewayEvent::Used { .. }
             | GatewayEvent::Unmetered { .. }
@@ -359,141 +436,6 @@ impl<'a> NetworkServices<'a> {
         let text = text.to_owned();
         (self.watch.notice)(Activity::Note { text });
     }
-}
-
-/// Returns what an event says of the provider, if it says anything: that it is well, or why not.
-fn trouble_of(event: &GatewayEvent) -> Option<Option<ProviderFailure>> {
-    let failure = |kind, message: String| {
-        Some(Some(ProviderFailure {
-            kind,
-            message,
-            retry_after_ms: None,
-        }))
-    };
-    match event {
-        GatewayEvent::Answered {
-            status,
-            retry_after_ms,
-            ..
-        } if quota::is_used_up(*status, *retry_after_ms) => Some(Some(ProviderFailure {
-            kind: ProviderFailureKind::RateLimited,
-            message: format!("{status}: the quota is used up for now"),
-            retry_after_ms: *retry_after_ms,
-        })),
-        GatewayEvent::Answered { .. } => Some(None),
-        GatewayEvent::Unreachable { why, .. } => {
-            failure(ProviderFailureKind::Unreachable, why.clone())
-        }
-        GatewayEvent::Stalled { .. } => failure(
-            ProviderFailureKind::Unreachable,
-            "the provider stopped responding".to_owned(),
-        ),
-        GatewayEvent::BrokenOff { .. } => failure(
-            ProviderFailureKind::TruncatedStream,
-            "the provider cut off its answer".to_owned(),
-        ),
-        GatewayEvent::Call { .. }
-        | GatewayEvent::UsageAsked { .. }
-        | GatewayEvent::Used { .. }
-        | GatewayEvent::Unmetered { .. }
-        | GatewayEvent::Refused { .. }
-        | GatewayEvent::Cut { .. }
-        | GatewayEvent::Retried { .. }
-        | GatewayEvent::AgentLeft { .. }
-        | GatewayEvent::RecordingStopped { .. }
-        | GatewayEvent::ReplayDiffers { .. }
-        | GatewayEvent::ReplayMissed { .. } => None,
-    }
-}
-
-/// Everything that answers, put together for one run.
-struct RunServices<'a> {
-    access: &'a NetworkAccess,
-    gateway: Option<&'a ModelGateway<'a>>,
-    proxy: Option<&'a Proxy<'a>>,
-    forwards: &'a [Option<Forward<'a>>],
-    /// Ends the model's gateway.
-    stop: &'a StopSignal,
-    /// Ends the proxy and the forwards.
-    network: &'a StopSignal,
-}
-
-impl<'a> RunServices<'a> {
-    /// Serves each listener with what belongs behind it, on threads of the run.
-    fn attend<'scope>(&self, scope: &'scope Scope<'scope, '_>, listeners: Vec<TcpListener>)
-    where
-        'a: 'scope,
-    {
-        let kinds = self.access.kinds().zip(self.forwards);
-        for (listener, (socket, forward)) in listeners.into_iter().zip(kinds) {
-            let keeper = self.keeper(socket, forward.as_ref());
-            let stop = match socket {
-                NetworkEndpoint::Model => self.stop,
-                NetworkEndpoint::Proxy | NetworkEndpoint::Forward(_) => self.network,
-            };
-            scope.spawn(move || keeper.serve(&listener, stop));
-        }
-    }
-
-    fn keeper(&self, socket: NetworkEndpoint, forward: Option<&'a Forward<'a>>) -> Responder<'a> {
-        match (socket, forward) {
-            (NetworkEndpoint::Model, _) => self.gateway.map_or(Responder::Nobody, Responder::Model),
-            (NetworkEndpoint::Proxy, _) => self.proxy.map_or(Responder::Nobody, Responder::Proxy),
-            (NetworkEndpoint::Forward(_), Some(forward)) => Responder::Forward(forward),
-            (NetworkEndpoint::Forward(_), None) => Responder::Nobody,
-        }
-    }
-}
-
-/// Who answers at an endpoint.
-#[derive(Clone, Copy)]
-enum Responder<'a> {
-    Model(&'a ModelGateway<'a>),
-    Proxy(&'a Proxy<'a>),
-    Forward(&'a Forward<'a>),
-    /// An agent that asks no model has no gateway.
-    Nobody,
-}
-
-impl Responder<'_> {
-    /// Serves until the stop sign. A listener that fails closes its endpoint; the run goes on.
-    fn serve(self, listener: &TcpListener, stop: &StopSignal) {
-        let served = match self {
-            Self::Model(gateway) => gateway.serve(listener, stop),
-            Self::Proxy(proxy) => proxy.serve(listener, stop),
-            Self::Forward(forward) => forward.serve(listener, stop),
-            Self::Nobody => Ok(()),
-        };
-        drop(served);
-    }
-}
-
-/// Puts an agent's provider into the gateway's words.
-fn translated(upstream: &upstream::AgentUpstream) -> Result<ProviderRoute, Failure> {
-    let base_url = BaseUrl::parse(&upstream.base_url).map_err(|error| failure::plain(&error))?;
-    let key = upstream
-        .key
-        .as_deref()
-        .map(ProviderKey::parse)
-        .transpose()
-        .map_err(|error| failure::plain(&error))?;
-    let auth = match upstream.key_location {
-        _ if key.is_none() => AuthStyle::None,
-        upstream::KeyLocation::XApiKey => AuthStyle::XApiKey,
-        upstream::KeyLocation::Bearer => AuthStyle::Bearer,
-        upstream::KeyLocation::XGoogApiKey => AuthStyle::XGoogApiKey,
-    };
-    Ok(ProviderRoute {
-        base_url,
-        dialect: match upstream.dialect {
-            upstream::UpstreamDialect::Anthropic => ModelDialect::Anthropic,
-            upstream::UpstreamDialect::Responses => ModelDialect::Responses,
-            upstream::UpstreamDialect::Chat => ModelDialect::Chat,
-            upstream::UpstreamDialect::Gemini => ModelDialect::Gemini,
-        },
-        auth,
-        key,
-    })
 }
 
 #[cfg(test)]

@@ -4,8 +4,9 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use kapi_core::usage::Usage;
-use kapi_machine::watch::EffectWatch;
+use kapi_core::room::{CallClaim, Room};
+use kapi_core::usage::{Doubt, Usage};
+use kapi_machine::watch::{EffectWatch, RoomQuery};
 use kapi_spend::record::Ledger;
 use kapi_spend::record::error::LedgerError;
 use kapi_spend::rules::account::ReservationId;
@@ -34,11 +35,14 @@ pub struct Metering<'a> {
 #[derive(Default)]
 struct MeterTotals {
     tokens: TokenCounts,
+    doubt: Doubt,
     /// `None` until some of it has a price.
     usd_micros: Option<u64>,
     /// What the ledger knows of it.
     reported_micros: u64,
     reported_at_ms: Option<i64>,
+    /// What its model calls under way may still use.
+    claim: CallClaim,
     /// What was left under the tightest cap then; `None` where there is none.
     left: Option<u64>,
     has_failed: bool,
@@ -95,6 +99,51 @@ impl<'a> Metering<'a> {
         }
     }
 
+    /// Answers what is left for model calls, by the caps and by whoever wants the turn. What calls
+    /// under way may still use is in the ledger before this returns.
+    pub(super) fn room(&self, query: &RoomQuery<'_>) -> Room {
+        let mut wanted = (self.watch.room)(query);
+        wanted.needs_price &= !self.spending.allows_unpriced;
+        match query {
+            RoomQuery::Claim(claim) => wanted.within(self.capped(claim)),
+            RoomQuery::Refused { why } => {
+                let cap = SpendingStop::Cap((*why).to_owned());
+                self.stop(&mut self.counted(), cap);
+                wanted
+            }
+        }
+    }
+
+    /// Notes what calls under way may still use, and returns what the caps leave for them.
+    fn capped(&self, claim: &CallClaim) -> Room {
+        let mut counted = self.counted();
+        counted.claim = *claim;
+        let Some((id, ledger)) = &self.booked else {
+            return Room::UNLIMITED;
+        };
+        let used = self.used(&counted);
+        counted.reported_at_ms = Some(self.spending.clock.now_ms());
+        counted.reported_micros = counted.usd_micros.unwrap_or(0);
+        let left = match ledger.claim(id, &used, claim, &self.spending.caps) {
+            Ok(TurnAllowance::Left(left)) => left,
+            Ok(TurnAllowance::Over(cap_status)) => {
+                self.stop(&mut counted, SpendingStop::Cap(used_up(&cap_status)));
+                Some(0)
+            }
+            Err(error) => {
+                self.failed(&mut counted, &error);
+                self.spending.has_caps().then_some(0)
+            }
+        };
+        counted.left = left;
+        let needs_price = left.is_some() && !self.spending.may_ask_unpriced(ledger);
+        Room {
+            tokens: None,
+            usd_micros: left.filter(|_| !self.turn.is_free()),
+            needs_price: needs_price && !self.turn.is_free(),
+        }
+    }
+
     /// Books everything the turn used; returns what ended it early, if the caps did.
     pub(super) fn finish(&self, rest: &Usage, has_run: bool) -> Option<SpendingStop> {
         let mut counted = self.counted();
@@ -125,6 +174,7 @@ impl<'a> Metering<'a> {
             } else {
                 counted.usd_micros
             },
+            doubt: counted.doubt,
         }
     }
 
@@ -151,6 +201,7 @@ impl<'a> Metering<'a> {
 impl MeterTotals {
     fn add(&mut self, usage: &Usage) {
         self.tokens.add(&TokenCounts::of_usage(usage));
+        self.doubt.add(&usage.doubt);
         self.usd_micros = match (self.usd_micros, usage.usd_micros) {
             (Some(have), Some(more)) => Some(have.saturating_add(more)),
             (have, more) => have.or(more),

@@ -1,5 +1,8 @@
 //! Spend events as they stand in a log.
 
+use kapi_core::room::CallClaim;
+use kapi_core::usage::Doubt;
+
 use crate::rules::account::{Account, ModelRole, ReservationId};
 use crate::rules::day::Day;
 use crate::rules::event::{EndedBy, SpendEvent, SpendPermit, TurnUsage};
@@ -21,6 +24,7 @@ fn golden_lines() {
             cache_write: 0,
         },
         usd_micros: Some(4),
+        doubt: Doubt::NONE,
     };
     let account = Account {
         project: "shop-1".to_owned(),
@@ -45,6 +49,16 @@ fn golden_lines() {
             used,
         },
         r#"{"type":"metered","data":{"id":"shop-1/001-a/t001-agent-a1","used":{"tokens":{"input":1,"output":2,"cache_read":3},"usd_micros":4}}}"#,
+    );
+    golden(
+        &SpendEvent::Claimed {
+            id: id.clone(),
+            claim: CallClaim {
+                tokens: 5,
+                usd_micros: 6,
+            },
+        },
+        r#"{"type":"claimed","data":{"id":"shop-1/001-a/t001-agent-a1","claim":{"tokens":5,"usd_micros":6}}}"#,
     );
     golden(
         &SpendEvent::Settled {

@@ -6,6 +6,7 @@
 use std::collections::BTreeSet;
 
 use kapi_core::actor::Actor;
+use kapi_core::room::CallClaim;
 
 use crate::rules::account::{Account, ReservationId};
 use crate::rules::caps::{CapScope, CapStatus, Caps};
@@ -168,6 +169,29 @@ pub fn meter(totals: &LedgerTotals, id: &ReservationId, used: &TurnUsage) -> Vec
     is_new.then(event).into_iter().collect()
 }
 
+/// Decides what a turn reports of its use so far, and of what its model calls under way may use
+/// more.
+#[must_use]
+pub fn claim(
+    totals: &LedgerTotals,
+    id: &ReservationId,
+    used: &TurnUsage,
+    claim: &CallClaim,
+) -> Vec<SpendEvent> {
+    let mut events = meter(totals, id, used);
+    if totals
+        .open
+        .get(id)
+        .is_some_and(|open| open.claimed != *claim)
+    {
+        events.push(SpendEvent::Claimed {
+            id: id.clone(),
+            claim: *claim,
+        });
+    }
+    events
+}
+
 /// Returns whether a turn under way may go on, by the caps of the day.
 #[must_use]
 pub fn allowance(
@@ -265,7 +289,8 @@ pub fn day_standings(
 }
 
 fn end_of(id: &ReservationId, open: &OpenTurn, by: EndedBy) -> SpendEvent {
-    let used = open.metered;
+    // A call of which nobody saw the end may have used all that it could.
+    let used = open.metered.with_claim(&open.claimed);
     let is_unused = used.tokens.is_zero() && used.usd_micros == Some(0);
     if is_unused {
         SpendEvent::Released { id: id.clone(), by }

@@ -2,6 +2,8 @@
 //!
 //! When a fact was recorded stands in the envelope around it. Sums follow from these alone.
 
+use kapi_core::room::CallClaim;
+use kapi_core::usage::Doubt;
 use serde::{Deserialize, Serialize};
 
 use crate::rules::account::{Account, ReservationId};
@@ -16,6 +18,31 @@ pub struct TurnUsage {
     pub tokens: TokenCounts,
     /// Millionths of a US dollar; `None` where nobody knows the price.
     pub usd_micros: Option<u64>,
+    /// What of these is not certain.
+    #[serde(default, skip_serializing_if = "Doubt::is_none")]
+    pub doubt: Doubt,
+}
+
+impl TurnUsage {
+    /// Returns what a turn has used at most that calls under way may have used more for.
+    #[must_use]
+    pub fn with_claim(mut self, claim: &CallClaim) -> Self {
+        if claim.is_zero() {
+            return self;
+        }
+        self.tokens.input = self.tokens.input.saturating_add(claim.tokens);
+        self.usd_micros = match self.usd_micros {
+            Some(micros) => Some(micros.saturating_add(claim.usd_micros)),
+            None => Some(claim.usd_micros).filter(|micros| *micros > 0),
+        };
+        self.doubt.add(&Doubt {
+            calls: 1,
+            tokens: claim.tokens,
+            usd_micros: claim.usd_micros,
+            unpriced_calls: 0,
+        });
+        self
+    }
 }
 
 /// Who ended a reservation.
@@ -64,6 +91,14 @@ pub enum SpendEvent {
         id: ReservationId,
         /// Everything so far.
         used: TurnUsage,
+    },
+    /// Model calls that a turn has under way may use so much more; each report replaces the one
+    /// before.
+    Claimed {
+        /// The reservation.
+        id: ReservationId,
+        /// The most.
+        claim: CallClaim,
     },
     /// A turn has ended and used so much in all.
     Settled {

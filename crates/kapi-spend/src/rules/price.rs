@@ -61,6 +61,28 @@ impl Price {
         });
         u64::try_from(sum.div_ceil(TOKENS_PRICED)).unwrap_or(u64::MAX)
     }
+
+    /// Returns the most that tokens can cost of which nobody knows what came from a cache or went
+    /// to one.
+    #[must_use]
+    pub fn most(&self, read: u64, written: u64) -> u64 {
+        let dearest = Self {
+            input: self.input.max(self.cache_write).max(self.cache_read),
+            ..*self
+        };
+        dearest.cost(&TokenCounts {
+            input: read,
+            output: written,
+            ..TokenCounts::default()
+        })
+    }
+
+    /// Returns how many tokens may be written for so many millionths of a US dollar.
+    #[must_use]
+    pub fn tokens_written_for(&self, usd_micros: u64) -> u64 {
+        let tokens = (u128::from(usd_micros) * TOKENS_PRICED).checked_div(self.output.into());
+        tokens.map_or(u64::MAX, |tokens| u64::try_from(tokens).unwrap_or(u64::MAX))
+    }
 }
 
 /// Reads an amount of US dollars as millionths.

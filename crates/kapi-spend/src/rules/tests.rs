@@ -57,6 +57,7 @@ fn used(micros: u64) -> TurnUsage {
             ..TokenCounts::default()
         },
         usd_micros: Some(micros),
+        ..TurnUsage::default()
     }
 }
 

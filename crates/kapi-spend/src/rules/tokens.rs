@@ -86,6 +86,7 @@ impl TokenCounts {
             input_tokens: self.read(),
             output_tokens: self.output,
             usd_micros,
+            ..Usage::ZERO
         }
     }
 

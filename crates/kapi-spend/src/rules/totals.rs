@@ -5,6 +5,8 @@
 
 use std::collections::BTreeMap;
 
+use kapi_core::room::CallClaim;
+use kapi_core::usage::Doubt;
 use serde::{Deserialize, Serialize};
 
 use crate::rules::account::{Account, ReservationId};
@@ -30,6 +32,9 @@ pub struct OpenTurn {
     pub since_ms: i64,
     /// What it has used so far.
     pub metered: TurnUsage,
+    /// What its model calls under way may use more.
+    #[serde(default, skip_serializing_if = "CallClaim::is_zero")]
+    pub claimed: CallClaim,
 }
 
 /// What was used in one account.
@@ -46,6 +51,9 @@ pub struct Sum {
     pub unknown_turns: u64,
     /// The dearest turn, in millionths of a US dollar.
     pub dearest: u64,
+    /// What of the sum is not certain.
+    #[serde(default, skip_serializing_if = "Doubt::is_none")]
+    pub doubt: Doubt,
 }
 
 /// One account's sum.
@@ -73,11 +81,13 @@ pub struct LedgerTotals {
 }
 
 impl OpenTurn {
-    /// Returns what stands against a cap: what it may spend, or what it has spent if that is more.
+    /// Returns what stands against a cap: what it may spend, or what it has spent and may spend for
+    /// calls under way if that is more.
     #[must_use]
     pub fn claim(&self) -> u64 {
         let metered = self.metered.usd_micros.unwrap_or(0);
-        self.usd_micros.unwrap_or(0).max(metered)
+        let with_calls = metered.saturating_add(self.claimed.usd_micros);
+        self.usd_micros.unwrap_or(0).max(with_calls)
     }
 }
 
@@ -85,6 +95,7 @@ impl Sum {
     /// Adds a turn.
     pub fn add_turn(&mut self, used: &TurnUsage) {
         self.tokens.add(&used.tokens);
+        self.doubt.add(&used.doubt);
         self.turns = self.turns.saturating_add(1);
         match used.usd_micros {
             Some(micros) => {
@@ -98,6 +109,7 @@ impl Sum {
     /// Adds another sum.
     pub fn add(&mut self, other: &Self) {
         self.tokens.add(&other.tokens);
+        self.doubt.add(&other.doubt);
         self.usd_micros = self.usd_micros.saturating_add(other.usd_micros);
         self.turns = self.turns.saturating_add(other.turns);
         self.unknown_turns = self.unknown_turns.saturating_add(other.unknown_turns);
@@ -123,13 +135,20 @@ impl LedgerTotals {
                     metered: TurnUsage {
                         tokens: TokenCounts::default(),
                         usd_micros: Some(0),
+                        doubt: Doubt::NONE,
                     },
+                    claimed: CallClaim::default(),
                 };
                 self.open.insert(id.clone(), open);
             }
             SpendEvent::Metered { id, used } => {
                 if let Some(open) = self.open.get_mut(id) {
                     open.metered = *used;
+                }
+            }
+            SpendEvent::Claimed { id, claim } => {
+                if let Some(open) = self.open.get_mut(id) {
+                    open.claimed = *claim;
                 }
             }
             SpendEvent::Settled { id, used, by: _ } => {

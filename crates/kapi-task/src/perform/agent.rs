@@ -14,7 +14,7 @@ use kapi_launch::paths::{SandboxId, SandboxPaths};
 use kapi_launch::plan::{BranchPlan, Conduct, LaunchPlan, ModeChoice, Push};
 use kapi_launch::run::LaunchResult;
 use kapi_launch::{reduce, run};
-use kapi_machine::watch::{Activity, EffectWatch};
+use kapi_machine::watch::{Activity, EffectWatch, RoomQuery};
 use kapi_run::host_grants::HostGrants;
 use kapi_run::spending;
 use kapi_run::spending::turn::BookedTurn;
@@ -93,9 +93,11 @@ pub(super) fn run(
     for text in &setup.notes {
         notice(Activity::Note { text: text.clone() });
     }
+    let room = |_: &RoomQuery<'_>| allowance.meter.room();
     let watch = EffectWatch {
         cancel: allowance.own,
         notice: &notice,
+        room: &room,
     };
     let key = attempt.booked_as("attempt");
     let (kind, settings) = (&setup.kind, &setup.settings);
@@ -115,6 +117,7 @@ pub(super) fn run(
             clock: performer.project.clock,
             cancel: watch.cancel,
             notice: watch.notice,
+            room: watch.room,
             mapping: &mapping,
         };
         let launched = run::launch_within(&grants, &plan, &bounds, &stage);

@@ -10,7 +10,7 @@ use std::time::Duration;
 use kapi_core::failure::Failure;
 use kapi_core::isolation::{NetworkMode, SandboxLevel};
 use kapi_git::owned_dir;
-use kapi_machine::watch::{Activity, EffectWatch};
+use kapi_machine::watch::{Activity, EffectWatch, unlimited};
 use kapi_run::confine::{SandboxConfig, WorksAt};
 use kapi_run::private_dir::make_private;
 use kapi_run::run_dir::RunDir;
@@ -102,6 +102,7 @@ impl ConditionCommand<'_> {
         let watch = EffectWatch {
             cancel: handle.cancel(),
             notice: &notice,
+            room: &unlimited,
         };
         let run_dir = RunDir::open(dir, "run")?;
         let line = ShellLine {

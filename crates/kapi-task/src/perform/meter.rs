@@ -8,6 +8,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
+use kapi_core::room::Room;
 use kapi_core::usage::Usage;
 use kapi_sys::cancel::Cancel;
 
@@ -60,6 +61,14 @@ impl<'a> UsageMeter<'a> {
         over(&self.budget, &held(&self.used))
     }
 
+    /// Returns what is left of the budget.
+    pub(super) fn room(&self) -> Room {
+        let TaskBudget {
+            tokens, usd_micros, ..
+        } = self.budget;
+        Room::left(tokens, usd_micros, &held(&self.used))
+    }
+
     fn count(&self, more: &Usage) {
         let mut used = held(&self.used);
         used.add(more);
@@ -90,6 +99,7 @@ impl MeterPart<'_> {
             input_tokens: sum.input_tokens.saturating_sub(used.input_tokens),
             output_tokens: sum.output_tokens.saturating_sub(used.output_tokens),
             usd_micros: usd_micros.filter(|micros| *micros > 0 || used.usd_micros.is_none()),
+            ..Usage::ZERO
         };
         if !rest.is_zero() || rest.usd_micros.is_some() {
             self.count(&rest);
@@ -159,6 +169,7 @@ mod tests {
             input_tokens,
             output_tokens: 0,
             usd_micros,
+            ..Usage::ZERO
         }
     }
 

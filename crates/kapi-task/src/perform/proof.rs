@@ -20,7 +20,7 @@ use kapi_git::id::CommitId;
 use kapi_git::owned_dir;
 use kapi_goal::perform::survey::checks_named_in;
 use kapi_launch::paths::SandboxPaths;
-use kapi_machine::watch::{Activity, EffectWatch};
+use kapi_machine::watch::{Activity, EffectWatch, unlimited};
 use kapi_run::private_dir::make_private;
 use kapi_run::repository_session::RepositorySession;
 use kapi_run::run_dir::RunDir;
@@ -253,6 +253,7 @@ impl<'a> TaskProver<'a> {
         let watch = EffectWatch {
             cancel: self.attempt.handle.cancel(),
             notice: &notice,
+            room: &unlimited,
         };
         make_private(&self.scratch).map_err(|error| Failure {
             message: error.message,

@@ -32,6 +32,7 @@ pub(super) const USED: Usage = Usage {
     input_tokens: 10,
     output_tokens: 5,
     usd_micros: Some(3),
+    ..Usage::ZERO
 };
 
 /// How often an agent looks whether somebody knows what it used, once a millisecond.

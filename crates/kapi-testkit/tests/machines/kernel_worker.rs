@@ -148,6 +148,7 @@ fn used(tokens: u64) -> Usage {
         input_tokens: tokens,
         output_tokens: 0,
         usd_micros: None,
+        ..Usage::ZERO
     }
 }
 

@@ -60,6 +60,7 @@ pub(crate) fn used(micros: u64) -> TurnUsage {
             ..TokenCounts::default()
         },
         usd_micros: Some(micros),
+        ..TurnUsage::default()
     }
 }
 

@@ -275,6 +275,7 @@ pub(crate) fn usage(tokens: u64) -> Usage {
         input_tokens: tokens,
         output_tokens: 0,
         usd_micros: None,
+        ..Usage::ZERO
     }
 }
 

@@ -25,7 +25,7 @@ use kapi_goal::perform::tools::ToolService;
 use kapi_goal::record::project::Project;
 use kapi_goal::rules::budget::Budget;
 use kapi_goal::rules::plan::task::PlanTaskId;
-use kapi_machine::watch::{Activity, EffectWatch};
+use kapi_machine::watch::{Activity, EffectWatch, unlimited};
 use kapi_run::goal_paths::GoalPaths;
 use kapi_run::grant::Grant;
 use kapi_run::host_grants::HostGrants;
@@ -187,6 +187,7 @@ impl WorkflowRig {
                 },
             },
             spending: Spending {
+                allows_unpriced: false,
                 ledger: None,
                 caps: Caps {
                     machine_per_day: None,
@@ -220,6 +221,7 @@ impl WorkflowRig {
         let watch = EffectWatch {
             cancel,
             notice: &notice,
+            room: &unlimited,
         };
         perform(&location, effect, &watch)
     }

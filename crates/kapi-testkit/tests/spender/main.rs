@@ -107,5 +107,6 @@ fn used(micros: u64) -> TurnUsage {
             ..TokenCounts::default()
         },
         usd_micros: Some(micros),
+        ..TurnUsage::default()
     }
 }

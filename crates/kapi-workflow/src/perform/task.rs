@@ -10,7 +10,7 @@ use kapi_goal::perform::real::RealWorld;
 use kapi_goal::rules::state::{Goal, GoalStatus};
 use kapi_goal::rules::words;
 use kapi_launch::clean::goals;
-use kapi_machine::watch::{Activity, EffectWatch};
+use kapi_machine::watch::{Activity, EffectWatch, unlimited};
 use kapi_run::failure;
 use kapi_task::perform::ending::{failed, not_launched, refused};
 use kapi_task::perform::{Performer, ruling};
@@ -106,6 +106,7 @@ fn in_world(
     let watch = EffectWatch {
         cancel: handle.cancel(),
         notice: &notice,
+        room: &unlimited,
     };
     let driven = drive(
         performer.project,

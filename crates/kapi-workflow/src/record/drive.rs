@@ -5,6 +5,7 @@
 //! calling [`drive`] again. What effects do is the affair of the function it is given.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::{self, Scope};
 use std::time::Duration;
@@ -15,6 +16,7 @@ use kapi_core::usage::Usage;
 use kapi_core::workflow_key::WorkflowKey;
 use kapi_goal::record::error::EngineError;
 use kapi_goal::record::project::Project;
+use kapi_machine::effect_room::EffectRoom;
 use kapi_machine::evidence::hash_run;
 use kapi_machine::logged::EventRecord;
 use kapi_machine::meter::Meter;
@@ -131,6 +133,8 @@ pub fn drive(
         overtaken: 0,
         accounted_ms: 0,
         timer: Timer::default(),
+        room: Arc::new(EffectRoom::default()),
+        heard: Usage::default(),
         is_stopping: false,
     };
     drive.account_all()?;
@@ -150,7 +154,7 @@ pub fn drive(
     Ok(drive.open.into_workflow()?)
 }
 
-type Flights<'scope> = BTreeMap<EffectId, RunningEffect<'scope, WorkflowEffect>>;
+pub(super) type Flights<'scope> = BTreeMap<EffectId, RunningEffect<'scope, WorkflowEffect>>;
 type Crew<'scope, 'env> = (&'scope Scope<'scope, 'env>, &'env Perform<'env>);
 
 struct WorkflowDriver<'a, 'o> {
@@ -165,6 +169,10 @@ struct WorkflowDriver<'a, 'o> {
     accounted_ms: u64,
     /// For how long anything was under way.
     timer: Timer,
+    /// What effects under way may use.
+    room: Arc<EffectRoom>,
+    /// What they were heard to use.
+    heard: Usage,
     /// Nothing more is begun, and the workflow stays as it is.
     is_stopping: bool,
 }
@@ -236,6 +244,8 @@ impl WorkflowDriver<'_, '_> {
         wanted: &[WorkflowEffect],
         sender: &SyncSender<EffectMessage<WorkflowOutcome>>,
     ) -> Result<DeferredWork, WorkflowError> {
+        let room = running_effect::room(self.open.workflow()?, &self.heard, flights);
+        self.room.set_limit(room);
         let mut later = DeferredWork::Nothing;
         for planned in wanted {
             if flights.contains_key(&planned.id) {
@@ -260,7 +270,7 @@ impl WorkflowDriver<'_, '_> {
             (self.observe)(WorkflowObservation::Performing(Box::new(effect.clone())));
             let (scope, perform) = threads;
             let meter = Meter::start_untimed(now_ms);
-            let voice = EffectSender::new(sender, &effect.id);
+            let voice = EffectSender::new(sender, &effect.id, &self.room);
             let running_effect = RunningEffect::start(scope, perform, effect, meter, voice);
             flights.insert(planned.id.clone(), running_effect);
         }
@@ -405,6 +415,9 @@ impl WorkflowDriver<'_, '_> {
             EffectMessage::Activity(effect, activity) => {
                 if let Some(running_effect) = flights.get_mut(&effect) {
                     running_effect::notice(running_effect, &activity);
+                }
+                if let Activity::Used(usage) = &activity {
+                    self.heard.add(usage);
                 }
                 (self.observe)(WorkflowObservation::Activity { effect, activity });
                 return Ok(());

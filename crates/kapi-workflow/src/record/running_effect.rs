@@ -1,12 +1,16 @@
 //! How an effect of a workflow is metered, and what it came to.
 
 use kapi_core::failure::Failure;
+use kapi_core::room::Room;
 use kapi_core::usage::Usage;
 use kapi_machine::running_effect::{RunningEffect, cut_off, panicked};
 use kapi_machine::watch::Activity;
 
+use crate::record::drive::Flights;
 use crate::rules::effect::{EffectResource, WorkflowEffect};
 use crate::rules::outcome::WorkflowOutcome;
+use crate::rules::spent::{limit, used};
+use crate::rules::state::Workflow;
 
 /// Counts what a model used. A goal keeps its own account.
 pub(super) fn notice(running_effect: &mut RunningEffect<'_, WorkflowEffect>, activity: &Activity) {
@@ -14,6 +18,17 @@ pub(super) fn notice(running_effect: &mut RunningEffect<'_, WorkflowEffect>, act
         EffectResource::Model => running_effect.meter.notice(activity),
         EffectResource::Goal | EffectResource::Nothing => {}
     }
+}
+
+/// Returns what there is for the effects of a drive that were `heard` to use so much: everything,
+/// but for what others have used and what was used before.
+pub(super) fn room(workflow: &Workflow, heard: &Usage, flights: &Flights<'_>) -> Room {
+    let limit = limit(workflow).beyond(heard);
+    let mut used = used(workflow);
+    for running_effect in flights.values() {
+        used.add(&running_effect.meter.usage());
+    }
+    Room::left(limit.tokens, limit.usd_micros, &used)
 }
 
 /// Waits for the thread, and returns the outcome with what was used and not reported yet.

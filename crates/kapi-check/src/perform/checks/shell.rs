@@ -12,7 +12,7 @@ use kapi_core::failure::Failure;
 use kapi_core::isolation::SandboxLevel;
 use kapi_git::layer::{Layer, Marks};
 use kapi_git::owned_dir;
-use kapi_machine::watch::{Activity, EffectWatch};
+use kapi_machine::watch::{Activity, EffectWatch, unlimited};
 use kapi_run::confine::{SandboxConfig, WorksAt};
 use kapi_run::host_grants::HostGrants;
 use kapi_run::run_dir::RunDir;
@@ -111,6 +111,7 @@ impl CheckRun<'_> {
         let watch = EffectWatch {
             cancel: self.reported.cancel,
             notice: &notice,
+            room: &unlimited,
         };
         let run_dir = RunDir::open(dir, "run")?;
         let below = Path::new(&line.root.path);

@@ -136,6 +136,7 @@ impl Prover<'_> {
         let watch = EffectWatch {
             cancel: self.listener.watch.cancel,
             notice: &notice,
+            room: self.listener.watch.room,
         };
         // Nothing that the work wrote runs here: what is installed is what its checks run with.
         let theirs = [ChangePart::Code, ChangePart::Steering, ChangePart::Tests];

@@ -8,7 +8,7 @@ use kapi_core::agent_end::AgentEnd;
 use kapi_goal::perform::side_question;
 use kapi_goal::perform::side_question::{SideAnswer, SideQuestion};
 use kapi_goal::rules::command::GoalCommand;
-use kapi_machine::watch::{Activity, EffectWatch};
+use kapi_machine::watch::{Activity, EffectWatch, unlimited};
 use kapi_sys::clock::Clock as _;
 use serde_json::json;
 
@@ -73,6 +73,7 @@ pub(super) fn put(
     let watch = EffectWatch {
         cancel: &cancel,
         notice: &notice,
+        room: &unlimited,
     };
     let asked = SideQuestion {
         goal: &picked.goal,

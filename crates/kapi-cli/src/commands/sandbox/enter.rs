@@ -8,7 +8,7 @@ use std::io::{self, IsTerminal as _};
 use kapi_launch::context::LaunchHandlers;
 use kapi_launch::enter;
 use kapi_launch::enter::ProgramConsole;
-use kapi_machine::watch::Activity;
+use kapi_machine::watch::{Activity, unlimited};
 use kapi_status::rules::mapping::Mapping;
 use kapi_sys::process::OutputLine;
 
@@ -63,6 +63,7 @@ fn attend(context: &Context, meant: &LaunchArgs, command: &[OsString]) -> Result
     };
     let mapping = Mapping::built_in();
     let stage = LaunchHandlers {
+        room: &unlimited,
         clock: &context.clock,
         cancel: &interrupts.cancel(),
         notice: &notice,

@@ -123,6 +123,7 @@ fn usage_means_the_same_whoever_counted() {
             input_tokens,
             output_tokens,
             usd_micros: None,
+            ..Usage::ZERO
         });
         assert_eq!(
             dialect

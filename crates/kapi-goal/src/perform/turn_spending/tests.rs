@@ -6,7 +6,7 @@ use std::path::Path;
 use kapi_agent::agent::AgentKind;
 use kapi_core::agent_end::{AgentEnd, AgentRun};
 use kapi_core::usage::Usage;
-use kapi_machine::watch::{Activity, EffectWatch};
+use kapi_machine::watch::{Activity, EffectWatch, unlimited};
 use kapi_run::grant::Grant;
 use kapi_run::host_grants::HostGrants;
 use kapi_run::spending::turn::{BookedTurn, TurnKey};
@@ -30,6 +30,7 @@ fn spending<'a>(home: &Path, clock: &'a dyn Clock, machine_per_day: Option<u64>)
         owner: "test".to_owned(),
     };
     Spending {
+        allows_unpriced: false,
         ledger: Some(Ledger::open(home).unwrap()),
         caps: Caps {
             machine_per_day,
@@ -64,6 +65,7 @@ const fn used(usd_micros: u64) -> Usage {
         input_tokens: 100,
         output_tokens: 10,
         usd_micros: Some(usd_micros),
+        ..Usage::ZERO
     }
 }
 
@@ -92,6 +94,7 @@ fn perform(spending: &Spending<'_>, turn: &BookedTurn, steps: &[u64]) -> (GoalOu
     let watch = EffectWatch {
         cancel: &cancel,
         notice: &|_| {},
+        room: &unlimited,
     };
     let outcome = within_caps(spending, turn, &watch, |watch| {
         for step in steps {
@@ -170,6 +173,7 @@ fn two_at_once_share_a_cap() {
     let watch = EffectWatch {
         cancel: &cancel,
         notice: &|_| {},
+        room: &unlimited,
     };
     let outcome = within_caps(&one, &turn("script:a.yaml", "e1"), &watch, |watch| {
         (watch.notice)(Activity::Used(used(10_000)));

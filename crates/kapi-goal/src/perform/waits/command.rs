@@ -11,7 +11,7 @@ use kapi_check::perform::prover::{Prover, ProverSite, WorkToProve};
 use kapi_check::rules::proof::downloads::Downloads;
 use kapi_core::failure::Failure;
 use kapi_git::owned_dir;
-use kapi_machine::watch::EffectWatch;
+use kapi_machine::watch::{EffectWatch, unlimited};
 use kapi_run::repository_session::RepositorySession;
 use kapi_run::run_dir::RunDir;
 use kapi_run::shell::Listener;
@@ -98,6 +98,7 @@ impl CommandTry<'_> {
         let watch = EffectWatch {
             cancel,
             notice: &notice,
+            room: &unlimited,
         };
         let scratch = location.scratch.join("wait");
         fs::create_dir_all(&scratch).map_err(|error| failure::file("create", &scratch, &error))?;

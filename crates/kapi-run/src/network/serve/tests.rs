@@ -13,7 +13,7 @@ use kapi_core::isolation::{NetworkMode, SandboxLevel};
 use kapi_core::usage::Usage;
 use kapi_gateway::egress::log::{ConnectionKind, ConnectionRecord, ConnectionVerdict};
 use kapi_gateway::serve::StopSignal;
-use kapi_machine::watch::{Activity, EffectWatch};
+use kapi_machine::watch::{Activity, EffectWatch, unlimited};
 use kapi_sys::cancel::Cancel;
 
 use super::{AN_ESTIMATE, LOG_FULL, NetworkServices};
@@ -38,6 +38,7 @@ fn reported(
     let watch = EffectWatch {
         cancel: &Cancel::new(),
         notice: &notice,
+        room: &unlimited,
     };
     act(&NetworkServices::new(&access, &watch, &run_dir).unwrap());
     let text = std::fs::read_to_string(run_dir.file("network.jsonl")).unwrap();
@@ -131,11 +132,15 @@ fn an_agent_that_hangs_up_and_ends_is_charged_what_it_may_have_used() {
             used.add(more);
         }
     }
-    assert_eq!(used.output_tokens, 30 * 4096);
+    assert_eq!(used.output_tokens, 30 * 128 * 1024);
     assert_eq!(
         used.input_tokens,
-        30 * u64::try_from(body.len()).unwrap() / 3
+        30 * (u64::try_from(body.len()).unwrap() + 1024),
+        "a token a byte, and what a provider adds"
     );
+    assert_eq!(used.doubt.calls, 30);
+    assert_eq!(used.doubt.tokens, used.tokens(), "nothing of it is certain");
+    assert_eq!(used.doubt.unpriced_calls, 30);
     let notes = reported
         .iter()
         .filter(|reported| is_note(reported, AN_ESTIMATE));

@@ -2,10 +2,13 @@
 
 use std::collections::BTreeSet;
 
+use kapi_core::room::CallClaim;
+use kapi_core::usage::Doubt;
+
 use super::{Case, DAY_MS, NOW, caps, granted, request, used};
 use crate::rules::caps::Caps;
 use crate::rules::day::Day;
-use crate::rules::decide::{OPEN_MS_MAX, meter, recover, reserve};
+use crate::rules::decide::{OPEN_MS_MAX, TurnAllowance, allowance, claim, meter, recover, reserve};
 use crate::rules::event::{EndedBy, SpendEvent};
 use crate::rules::report::{SpendGrouping, SpendSelection, report};
 use crate::rules::totals::DAYS_KEPT;
@@ -86,4 +89,63 @@ fn old_days_become_months_and_the_sum_stays() {
     let total = report(&case.totals, SpendGrouping::Day, &all).total;
     assert_eq!(total.usd_micros, n_days * (n_days + 1) / 2);
     assert_eq!((total.turns, total.dearest), (n_days, n_days));
+}
+
+#[test]
+fn calls_of_the_dead_are_booked_at_their_most_and_said_to_be() {
+    let mut case = Case::new();
+    let wish = request("shop", "001-a", "t1", 100);
+    case.reserve(&wish, &Caps::none());
+    let open = CallClaim {
+        tokens: 50,
+        usd_micros: 70,
+    };
+    let events = claim(&case.totals, &wish.id, &used(40), &open);
+    case.take(&events);
+    assert_eq!(
+        case.totals.open[&wish.id].claim(),
+        110,
+        "it is beyond its grant"
+    );
+    assert_eq!(claim(&case.totals, &wish.id, &used(40), &open), []);
+    let events = recover(&case.totals, &BTreeSet::new(), NOW);
+    case.take(&events);
+    let by = SpendGrouping::Project;
+    let selection = SpendSelection {
+        project: None,
+        since: None,
+    };
+    let total = report(&case.totals, by, &selection).total;
+    assert_eq!(total.usd_micros, 110);
+    let doubt = Doubt {
+        calls: 1,
+        tokens: 50,
+        usd_micros: 70,
+        unpriced_calls: 0,
+    };
+    assert_eq!(total.doubt, doubt);
+}
+
+#[test]
+fn what_calls_under_way_may_use_is_kept_from_others() {
+    let caps = caps(Some(1_000), None);
+    let mut case = Case::new();
+    let (one, two) = (
+        request("shop", "001-a", "t1", 100),
+        request("shop", "002-b", "t1", 100),
+    );
+    case.reserve(&one, &caps);
+    case.reserve(&two, &caps);
+    let all = CallClaim {
+        tokens: 1,
+        usd_micros: 900,
+    };
+    let events = claim(&case.totals, &one.id, &used(0), &all);
+    case.take(&events);
+    let left = |case: &Case, id| allowance(&case.totals, id, &caps, NOW);
+    assert_eq!(left(&case, &one.id), TurnAllowance::Left(Some(900)));
+    assert_eq!(left(&case, &two.id), TurnAllowance::Left(Some(100)));
+    let events = claim(&case.totals, &one.id, &used(300), &CallClaim::default());
+    case.take(&events);
+    assert_eq!(left(&case, &two.id), TurnAllowance::Left(Some(700)));
 }

@@ -13,7 +13,7 @@ use kapi_core::failure::Failure;
 use kapi_core::isolation::NetworkMode;
 use kapi_core::usage::Usage;
 use kapi_core::verdict::{JudgeAnswer, JudgeVerdict};
-use kapi_machine::watch::{Activity, EffectWatch};
+use kapi_machine::watch::{Activity, EffectWatch, RoomQuery};
 use kapi_run::gate::GateRules;
 use kapi_run::judge_provider::{JudgeReference, price_name};
 use kapi_run::repository_session::RepositorySession;
@@ -88,9 +88,11 @@ impl LoopExecution<'_> {
             }
             (self.performer.notice)(self.task.id, activity);
         };
+        let room = |_: &RoomQuery<'_>| self.allowance.meter.room();
         let watch = EffectWatch {
             cancel: self.allowance.own,
             notice: &notice,
+            room: &room,
         };
         let metering = self.attempt().reserve(self.performer, turn, &watch);
         let metering = metering.map_err(JudgeError::Ended)?;

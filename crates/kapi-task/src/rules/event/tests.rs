@@ -103,6 +103,7 @@ const USED: Usage = Usage {
     input_tokens: 10,
     output_tokens: 2,
     usd_micros: Some(5),
+    ..Usage::ZERO
 };
 
 #[test]

@@ -151,6 +151,7 @@ fn goal_use() -> Option<WorkflowCommand> {
                 input_tokens: 7,
                 output_tokens: 3,
                 usd_micros: None,
+                ..Usage::ZERO
             },
         },
     })

@@ -261,6 +261,7 @@ fn what_is_stopped_is_asked_for_again_under_the_same_name() {
         input_tokens: 5,
         output_tokens: 2,
         usd_micros: Some(3),
+        ..Usage::ZERO
     };
     let events = scenario.perform(WorkflowOutcome::Cancelled { usage });
     assert_eq!(events.len(), 1);
@@ -277,6 +278,7 @@ fn a_used_up_budget_holds_up_whoever_would_ask_next_and_no_one_else() {
         input_tokens: 100,
         output_tokens: 0,
         usd_micros: None,
+        ..Usage::ZERO
     };
     let unreadable = || WorkflowOutcome::Unreadable {
         by: identity("r1"),

@@ -59,6 +59,7 @@ const USED: Usage = Usage {
     input_tokens: 10,
     output_tokens: 2,
     usd_micros: Some(5),
+    ..Usage::ZERO
 };
 
 const TERMS: &str = r#"{"agent":"script:a","reviewer":null,"judge":{"by":"none"},"sandbox":"native","network":"none","budget":{"turns":3,"tokens":null,"usd_micros":null,"wall_ms":null},"tokens":null,"usd_micros":null,"jobs":2,"verify_timeout_ms":60000,"question_timeout_ms":60000,"protect":[],"verify":[],"plan_approval":"ask"}"#;

@@ -26,6 +26,7 @@ fn usage(tokens: u64, usd_micros: u64) -> Usage {
         input_tokens: tokens,
         output_tokens: 0,
         usd_micros: Some(usd_micros),
+        ..Usage::ZERO
     }
 }
 

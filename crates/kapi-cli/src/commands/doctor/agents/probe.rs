@@ -13,7 +13,7 @@ use kapi_launch::paths::SandboxId;
 use kapi_launch::plan::{Conduct, LaunchPlan, ModeChoice};
 use kapi_launch::run::LaunchResult;
 use kapi_launch::{merge, run};
-use kapi_machine::watch::Activity;
+use kapi_machine::watch::{Activity, unlimited};
 use kapi_status::rules::mapping::Mapping;
 use kapi_store::layout::project_key;
 use kapi_sys::clock::{Clock as _, monotonic_ms};
@@ -86,6 +86,7 @@ fn ask(
     let grants = context.grants(config);
     let mapping = Mapping::built_in();
     let stage = LaunchHandlers {
+        room: &unlimited,
         clock: &context.clock,
         cancel: &interrupts.cancel(),
         notice: &|_: Activity| {},

@@ -144,6 +144,7 @@ mod tests {
             input_tokens,
             output_tokens: 1,
             usd_micros: Some(10),
+            ..Usage::ZERO
         }
     }
 

@@ -360,6 +360,7 @@ const fn one_token() -> Usage {
         input_tokens: 1,
         output_tokens: 0,
         usd_micros: None,
+        ..Usage::ZERO
     }
 }
 

@@ -259,6 +259,7 @@ fn engines(workflow: &Workflow) -> Vec<(Actor, WorkflowCommand)> {
         input_tokens: 600,
         output_tokens: 0,
         usd_micros: None,
+        ..Usage::ZERO
     };
     for effect in workflow.in_flight.keys() {
         let report = |outcome: WorkflowOutcome| WorkflowCommand::Report {

@@ -36,6 +36,7 @@ fn uses(build: &mut Build, (goal, task): (&str, &str), tokens: u64) {
                 input_tokens: tokens,
                 output_tokens: 0,
                 usd_micros: None,
+                ..Usage::ZERO
             },
         },
     };
