@@ -3,6 +3,7 @@
 //! Runs tools and reads the repository. Ships nothing, and knows none of the product's rules.
 
 mod bench;
+mod books;
 mod ci;
 mod conformance;
 mod converge;
@@ -43,6 +44,8 @@ usage: cargo xtask <command>
                     --pairs N for one of them with every pair of crashes;
                     --workflows N instead: an interview and builds, crashed at one disk
                     operation in N)
+  books             what is booked against what a model server really served, with everything
+                    that goes wrong between them (--seeds N, 300 unless given; --seed N)
   storm             processes that submit tasks, work on them and are killed, judged by the log
                     (--tasks N --processes P --kill-every MS --seed S; --crashes: the
                     power of a simulated disk instead)
@@ -92,6 +95,7 @@ fn run() -> anyhow::Result<()> {
         }
         ["bench", options @ ..] => bench::run(&root, options),
         ["sim", options @ ..] => sim::run(&root, options),
+        ["books", options @ ..] => books::run(options),
         ["storm", options @ ..] => storm::run(&root, options),
         ["conformance", options @ ..] => conformance::run(&root, options),
         ["converge", options @ ..] => converge::run(options),

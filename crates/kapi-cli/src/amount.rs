@@ -2,6 +2,8 @@
 //!
 //! Every reader says what it expected; nothing is rounded silently.
 
+use kapi_core::text::counted;
+use kapi_core::usage::Usage;
 use kapi_settings::amount;
 
 /// Reads a duration for clap, with an optional leading `+`; one of nothing is none.
@@ -56,6 +58,36 @@ pub(crate) fn usd(micros: u64) -> String {
     format!("{shown}{}", "0".repeat(2_usize.saturating_sub(decimals)))
 }
 
+/// Writes what something cost as far as it is known; nothing where nobody knows anything.
+///
+/// A sum with parts that were broken off or have no price is said to be at least so much.
+pub(crate) fn cost(used: &Usage) -> Option<String> {
+    let doubt = &used.doubt;
+    let at_most = match used.usd_micros {
+        Some(micros) => micros,
+        None if doubt.unpriced_calls > 0 => 0,
+        None => return None,
+    };
+    let at_least = at_most.saturating_sub(doubt.usd_micros);
+    let is_doubtful = doubt.usd_micros > 0;
+    if !is_doubtful && doubt.unpriced_calls == 0 {
+        return Some(usd(at_most));
+    }
+    let mut parts = vec![format!("at least {}", usd(at_least))];
+    if is_doubtful {
+        let calls = counted(doubt.calls, "call");
+        parts.push(format!(
+            "at most {} ({calls} not fully reported)",
+            usd(at_most)
+        ));
+    }
+    if doubt.unpriced_calls > 0 {
+        let calls = counted(doubt.unpriced_calls, "call");
+        parts.push(format!("{calls} of unknown price"));
+    }
+    Some(parts.join(", "))
+}
+
 /// Writes milliseconds as `2h 05m`, `3m 20s`, `12.3s`.
 pub(crate) fn duration(ms: u64) -> String {
     let seconds = ms / 1000;
@@ -77,7 +109,11 @@ pub(crate) fn tokens(count: u64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{bytes, duration, parse_count, parse_duration_ms, parse_usd_micros, tokens, usd};
+    use kapi_core::usage::{Doubt, Usage};
+
+    use super::{
+        bytes, cost, duration, parse_count, parse_duration_ms, parse_usd_micros, tokens, usd,
+    };
 
     #[test]
     fn durations() {
@@ -97,6 +133,51 @@ mod tests {
         assert_eq!(bytes(8 << 30), "8 GiB");
         assert_eq!(bytes(1500 << 20), "1500 MiB");
         assert_eq!(bytes(1000), "1000 bytes");
+    }
+
+    #[test]
+    fn what_is_not_known_of_a_cost_is_said() {
+        let used = |usd_micros, doubt: Doubt| Usage {
+            usd_micros,
+            doubt,
+            ..Usage::ZERO
+        };
+        let broken_off = Doubt {
+            calls: 1,
+            tokens: 9,
+            usd_micros: 30_000,
+            unpriced_calls: 0,
+        };
+        let unpriced = Doubt {
+            unpriced_calls: 3,
+            ..Doubt::NONE
+        };
+        let mut both = broken_off;
+        both.add(&unpriced);
+        for (used, expected) in [
+            (used(None, Doubt::NONE), None),
+            (used(Some(50_000), Doubt::NONE), Some("$0.05")),
+            (
+                used(Some(50_000), broken_off),
+                Some("at least $0.02, at most $0.05 (1 call not fully reported)"),
+            ),
+            (
+                used(Some(3_810), unpriced),
+                Some("at least $0.00381, 3 calls of unknown price"),
+            ),
+            (
+                used(None, unpriced),
+                Some("at least $0.00, 3 calls of unknown price"),
+            ),
+            (
+                used(Some(50_000), both),
+                Some(
+                    "at least $0.02, at most $0.05 (1 call not fully reported), 3 calls of unknown price",
+                ),
+            ),
+        ] {
+            assert_eq!(cost(&used).as_deref(), expected);
+        }
     }
 
     #[test]

@@ -192,7 +192,7 @@ impl GoalProgressLine {
         if self.used.tokens() > 0 {
             parts.push(format!("{} tokens", amount::tokens(self.used.tokens())));
         }
-        parts.extend(self.used.usd_micros.map(amount::usd));
+        parts.extend(amount::cost(&self.used));
         parts.push(amount::duration(elapsed));
         self.ui.live(&parts.join(" · "));
     }

@@ -95,7 +95,7 @@ pub(crate) fn outcome(ui: Ui, goal: &Goal, trust: Option<&Trust>) {
     if total.tokens() > 0 {
         spent.push(format!("{} tokens", amount::tokens(total.tokens())));
     }
-    spent.extend(total.usd_micros.map(amount::usd));
+    spent.extend(amount::cost(&total));
     spent.push(amount::duration(goal.spent.wall_ms));
     ui.line(&format!("  spent    {}", spent.join(", ")));
     if let Some(trust) = trust {

@@ -3,6 +3,7 @@
 //! Nothing that ships depends on this crate.
 
 pub mod agent_tools;
+pub mod books;
 pub mod cluster;
 pub mod converge;
 pub mod crash;

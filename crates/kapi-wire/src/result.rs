@@ -4,7 +4,7 @@ use kapi_check::rules::proof::assess::Grade;
 use kapi_check::rules::proof::inspection::Inspection;
 use kapi_check::rules::proof::verify_report::VerifyReport;
 use kapi_check::rules::proof::verify_run::{Checks, VerifyRun};
-use kapi_core::usage::Usage;
+use kapi_core::usage::{Doubt, Usage};
 use kapi_core::verdict::{JudgeAnswer, JudgeRun};
 use kapi_goal::rules::state::Goal;
 use kapi_goal::rules::words;
@@ -66,6 +66,9 @@ pub struct UsageView {
     pub output_tokens: u64,
     /// US dollars; `null` where the agent does not report it.
     pub usd: Option<f64>,
+    /// What of these is not certain; left out where all is.
+    #[serde(skip_serializing_if = "Doubt::is_none")]
+    pub doubt: Doubt,
 }
 
 /// One verify command.
@@ -109,6 +112,7 @@ impl From<Usage> for UsageView {
             input_tokens: usage.input_tokens,
             output_tokens: usage.output_tokens,
             usd,
+            doubt: usage.doubt,
         }
     }
 }

@@ -4,6 +4,7 @@
 
 use std::fs;
 
+use kapi_core::usage::{Doubt, Usage};
 use kapi_spend::record::LedgerHome;
 use kapi_spend::record::error::LedgerError;
 use kapi_spend::rules::caps::{CapStatus, Caps};
@@ -91,6 +92,9 @@ struct SumView {
     cache_read_tokens: u64,
     cache_write_tokens: u64,
     usd_micros: u64,
+    /// What of these is not certain.
+    #[serde(skip_serializing_if = "Doubt::is_none")]
+    doubt: Doubt,
 }
 
 #[derive(Debug, Serialize)]
@@ -302,6 +306,14 @@ fn line(key: &str, width: usize, sum: &Sum) -> String {
 
 /// Returns what a sum cost; what nobody knows is said and is not nought.
 fn cost(sum: &Sum) -> String {
+    if !sum.doubt.is_none() {
+        let known = Usage {
+            usd_micros: Some(sum.usd_micros),
+            doubt: sum.doubt,
+            ..Usage::ZERO
+        };
+        return amount::cost(&known).unwrap_or_default();
+    }
     match (sum.unknown_turns, sum.turns) {
         (0, _) => amount::usd(sum.usd_micros),
         (unknown, turns) if unknown == turns => "unknown".to_owned(),
@@ -338,6 +350,7 @@ fn sum_view(sum: &Sum) -> SumView {
         cache_read_tokens: sum.tokens.cache_read,
         cache_write_tokens: sum.tokens.cache_write,
         usd_micros: sum.usd_micros,
+        doubt: sum.doubt,
     }
 }
 

@@ -9,6 +9,8 @@ use crate::model::meter::AnswerExtent;
 
 /// Most tokens have more bytes than this, but for rare scripts.
 const LIKELY_BYTES_PER_TOKEN: u64 = 3;
+/// Few requests have more bytes than this for each token.
+const MOST_BYTES_PER_TOKEN: u64 = 8;
 /// What a token of an answer has with what stands around it in the answer, at least.
 const ANSWER_BYTES_PER_TOKEN: u64 = 2;
 /// What a provider adds to a request by itself, at most: words about tools, marks of roles.
@@ -35,6 +37,11 @@ impl Basis {
             body_bytes: 0,
             output_tokens_max: None,
         }
+    }
+
+    /// Returns the least that the model reads, in tokens.
+    pub(crate) fn input_least(&self) -> u64 {
+        self.body_bytes() / MOST_BYTES_PER_TOKEN
     }
 
     /// Returns what the model probably reads, in tokens.

@@ -146,6 +146,7 @@ fn wish<'w>(gateway: &ModelGateway<'_>, call: u64, read: &'w ModelCall<'_>) -> C
         call,
         model: &read.model,
         bounds: CallBounds {
+            input_least: basis.input_least(),
             input_likely: basis.input_likely(),
             input_max: (!is_partly_kept(dialect, &read.body)).then(|| basis.input_max()),
             output,

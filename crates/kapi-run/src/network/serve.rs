@@ -230,10 +230,13 @@ impl<'a> NetworkServices<'a> {
     /// Lets a model call be sent, once there is room for it.
     fn begin(&self, wish: &CallWish<'_>, stop: &StopSignal) -> CallAnswer {
         let is_stopped = || stop.is_raised();
-        match self
+        let start = self
             .calls
-            .begin(wish.call, wish.model, &wish.bounds, &is_stopped)
-        {
+            .begin(wish.call, wish.model, &wish.bounds, &is_stopped);
+        if !matches!(start, CallStart::Go { .. }) {
+            self.await_end(stop);
+        }
+        match start {
             CallStart::Go { output_max } => CallAnswer::Go { output_max },
             CallStart::Stopped => CallAnswer::Stopped,
             CallStart::Refused(CallRefusal::TooLittle) => CallAnswer::Refused {
@@ -260,15 +263,19 @@ impl<'a> NetworkServices<'a> {
         if !self.watch.cancel.is_raised() {
             return UsageVerdict::GoOn;
         }
-        // The sandbox is about to be ended. An agent that saw an error first would write it into
-        // its session, which could then not be resumed.
+        self.await_end(stop);
+        UsageVerdict::Spent
+    }
+
+    /// Waits a moment for a run that is being cancelled: its sandbox is about to be ended, and an agent
+    /// that saw an error first would write it into its session, which could then not be resumed.
+    fn await_end(&self, stop: &StopSignal) {
         for _ in 0..END_LOOKS_MAX {
-            if stop.is_raised() {
+            if stop.is_raised() || !self.watch.cancel.is_raised() {
                 break;
             }
             thread::sleep(END_LOOK);
         }
-        UsageVerdict::Spent
     }
 
     /// Returns a use with what it costs beyond what was reported, and with what of it is not certain.

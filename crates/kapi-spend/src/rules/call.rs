@@ -18,6 +18,8 @@ const KEPT_INPUT_TOKENS: u64 = 2_000_000;
 /// What a call may use, as far as its request tells.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CallBounds {
+    /// The least that the model reads, in tokens.
+    pub input_least: u64,
     /// What the model probably reads, in tokens.
     pub input_likely: u64,
     /// The most that the model reads, in tokens; `None` where the provider keeps a part of it.
@@ -100,12 +102,13 @@ pub fn decide(
     if open.count > 0 {
         return CallDecision::Wait;
     }
-    let fits = answer_beside(bounds.input_likely, price, &room);
-    if fits < ANSWER_TOKENS_MIN.min(longest) {
+    let least = ANSWER_TOKENS_MIN.min(longest);
+    if answer_beside(bounds.input_least, price, &room) < least {
         return CallDecision::Refused(CallRefusal::TooLittle);
     }
+    let fits = answer_beside(bounds.input_likely, price, &room);
     CallDecision::Go {
-        output_max: granted(fits.min(longest)),
+        output_max: granted(fits.min(longest).max(least)),
         // Nothing else is sent until it has ended.
         claim: worst.at_most(&room),
     }
@@ -162,6 +165,7 @@ mod tests {
 
     fn bounds(output: OutputLimit) -> CallBounds {
         CallBounds {
+            input_least: 400,
             input_likely: 1_000,
             input_max: Some(4_000),
             output,
@@ -251,12 +255,18 @@ mod tests {
     fn nothing_useful_is_refused() {
         let named = bounds(OutputLimit::Named(6_000));
         let refused = CallDecision::Refused(CallRefusal::TooLittle);
-        for room in [room(Some(1_255), None), room(Some(0), None)] {
+        for room in [room(Some(655), None), room(Some(0), None)] {
             assert_eq!(decide(&named, None, &room, &NOBODY), refused);
         }
         let short = bounds(OutputLimit::Named(1));
-        let found = decide(&short, None, &room(Some(1_001), None), &NOBODY);
+        let found = decide(&short, None, &room(Some(401), None), &NOBODY);
         assert!(matches!(found, CallDecision::Go { .. }), "it wants no more");
+        let found = decide(&named, None, &room(Some(656), None), &NOBODY);
+        let expected = CallDecision::Go {
+            output_max: Some(256),
+            claim: claim(656, 0),
+        };
+        assert_eq!(found, expected, "what is read may be less than it seems");
     }
 
     #[test]

@@ -4,7 +4,7 @@
 
 use kapi_agent::verdict::{VerdictToken, parse_verdict};
 use kapi_core::failure::Failure;
-use kapi_core::usage::Usage;
+use kapi_core::usage::{Doubt, Usage};
 use kapi_core::verdict::{JudgeAnswer, JudgeRun};
 use kapi_gateway::ask::answer::ModelAnswer;
 use kapi_gateway::ask::error::AskError;
@@ -16,6 +16,9 @@ use kapi_run::asker::patience::{AfterFailure, ProviderRetry};
 use kapi_run::failure;
 use kapi_run::host_grants::HostGrants;
 use kapi_run::judge_provider::{price_name, server};
+use kapi_run::spending::calls::{CallBook, CallStart};
+use kapi_spend::rules::call::{CallBounds, OutputLimit};
+use kapi_spend::rules::price::Price;
 use kapi_spend::rules::tokens::TokenCounts;
 
 use crate::perform::judge::evidence::EvidenceLimits;
@@ -24,6 +27,12 @@ use crate::perform::judge::{JudgeQuestion, JudgeRetry, Judgement, evidence};
 
 /// The most tokens a verdict may take, with the thinking before it.
 const OUTPUT_TOKENS_MAX: u32 = 16_000;
+/// Most tokens of a question have more bytes than this.
+const LIKELY_BYTES_PER_TOKEN: u64 = 3;
+/// Few questions have more bytes than this for each token.
+const MOST_BYTES_PER_TOKEN: u64 = 8;
+/// What the form of the answer and the provider's own words add, at most.
+const ADDED_INPUT_TOKENS: u64 = 4_096;
 
 /// A model of a provider.
 #[derive(Debug, Clone, Copy)]
@@ -55,9 +64,22 @@ pub(super) fn ask(
         form: AnswerForm::Object(&SEALED_VERDICT),
     };
     let mut patience = ProviderRetry::default();
-    loop {
+    let provider = price_name(grants, model.provider);
+    let book = CallBook::new(watch, Some(&grants.prices), provider);
+    let bounds = bounds(&posed);
+    for call in 1.. {
+        let output_max = match book.begin(call, model.model, &bounds, &|| false) {
+            CallStart::Go { output_max } => output_max,
+            // Whoever limits it was told why, and ends what this is part of.
+            CallStart::Refused(_) | CallStart::Stopped => break,
+        };
+        let most = output_max.and_then(|most| u32::try_from(most).ok());
+        let posed = ModelQuestion {
+            output_tokens_max: most.unwrap_or(OUTPUT_TOKENS_MAX).min(OUTPUT_TOKENS_MAX),
+            ..posed
+        };
         let tried = put(&server, &posed, question, watch);
-        let usage = priced(grants, model, question, &tried.counts);
+        let usage = priced(book.price(model.model).as_ref(), &tried, &bounds);
         if matches!(tried.outcome, Err(AskError::Cancelled { .. })) {
             return Ok(Judgement::Cancelled(usage));
         }
@@ -69,7 +91,10 @@ pub(super) fn ask(
         let answer = read(&tried.outcome, &token);
         if let (JudgeAnswer::Unavailable(trouble), JudgeRetry::Here) = (&answer, question.waiting) {
             match patience.wait(trouble, usage, watch) {
-                AfterFailure::AskAgain => continue,
+                AfterFailure::AskAgain => {
+                    book.end(call);
+                    continue;
+                }
                 AfterFailure::Cancelled => return Ok(Judgement::Cancelled(Usage::default())),
                 AfterFailure::GiveUp => {}
             }
@@ -80,12 +105,27 @@ pub(super) fn ask(
             usage,
         }));
     }
+    Ok(Judgement::Cancelled(Usage::ZERO))
+}
+
+/// Returns what one try may use: at most a token for each byte, and what a provider adds.
+fn bounds(posed: &ModelQuestion<'_>) -> CallBounds {
+    let bytes = posed.system.len().saturating_add(posed.user.len());
+    let bytes = u64::try_from(bytes).unwrap_or(u64::MAX);
+    CallBounds {
+        input_least: bytes / MOST_BYTES_PER_TOKEN,
+        input_likely: bytes / LIKELY_BYTES_PER_TOKEN,
+        input_max: Some(bytes.saturating_add(ADDED_INPUT_TOKENS)),
+        output: OutputLimit::Named(OUTPUT_TOKENS_MAX.into()),
+    }
 }
 
 /// What came of one try.
 struct JudgeAttempt {
     outcome: Result<ModelAnswer, AskError>,
     counts: TokenCounts,
+    /// Requests of which nobody told what they used.
+    n_unmetered: u64,
 }
 
 fn put(
@@ -103,21 +143,30 @@ fn put(
     JudgeAttempt {
         outcome: asked.outcome,
         counts: asked.usage,
+        n_unmetered: asked.n_unmetered.into(),
     }
 }
 
-fn priced(
-    grants: &HostGrants,
-    model: Model<'_>,
-    question: &JudgeQuestion<'_>,
-    counts: &TokenCounts,
-) -> Usage {
-    let provider = price_name(grants, model.provider);
-    counts.usage(
-        grants
-            .prices
-            .cost(&provider, model.model, question.today, counts),
-    )
+/// Returns what a try used and cost; what nobody told counts at its most, and as doubtful.
+fn priced(price: Option<&Price>, tried: &JudgeAttempt, bounds: &CallBounds) -> Usage {
+    let (counts, n) = (&tried.counts, tried.n_unmetered);
+    let mut usage = counts.usage(price.map(|price| price.cost(counts)));
+    let input = bounds.input_max.unwrap_or_default().saturating_mul(n);
+    let output = u64::from(OUTPUT_TOKENS_MAX).saturating_mul(n);
+    let most = price.map(|price| price.most(input, output));
+    let may_have_cost = n > 0 || !counts.is_zero();
+    usage.add(&Usage {
+        input_tokens: input,
+        output_tokens: output,
+        usd_micros: most.filter(|_| n > 0),
+        doubt: Doubt {
+            calls: n,
+            tokens: input.saturating_add(output),
+            usd_micros: most.unwrap_or(0),
+            unpriced_calls: u64::from(price.is_none() && may_have_cost),
+        },
+    });
+    usage
 }
 
 fn read(outcome: &Result<ModelAnswer, AskError>, token: &str) -> JudgeAnswer {

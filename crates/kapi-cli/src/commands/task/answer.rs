@@ -104,7 +104,7 @@ pub(crate) fn head(task: &KernelTask, now_ms: i64) -> String {
     if task.usage.tokens() > 0 {
         parts.push(format!("{} tokens", amount::tokens(task.usage.tokens())));
     }
-    parts.extend(task.usage.usd_micros.map(amount::usd));
+    parts.extend(amount::cost(&task.usage));
     parts.push(short(&task.request.description));
     parts.join("  ")
 }

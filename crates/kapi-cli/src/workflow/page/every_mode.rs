@@ -216,9 +216,7 @@ fn cost(workflow: &Workflow) -> Markup {
         }
     };
     let tokens = limit.tokens.map(amount::tokens);
-    let usd = used
-        .usd_micros
-        .map_or_else(|| "not reported".to_owned(), amount::usd);
+    let usd = amount::cost(&used).unwrap_or_else(|| "not reported".to_owned());
     html! {
         div.scroll tabindex="0" role="region" aria-labelledby="cost" {
             table {

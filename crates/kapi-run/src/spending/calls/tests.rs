@@ -14,6 +14,7 @@ use kapi_sys::cancel::Cancel;
 use super::{CallBook, CallStart};
 
 const BOUNDS: CallBounds = CallBounds {
+    input_least: 40,
     input_likely: 100,
     input_max: Some(400),
     output: OutputLimit::Named(1_000),
