@@ -325,10 +325,11 @@ fn interact(
     payload: SandboxedProgram,
     served: &NetworkServices<'_>,
 ) -> Result<SandboxRun, Failure> {
-    let (mut spec, path_first) = config.spec(grants, &payload.program)?;
+    let shown = config.spec(grants, &payload.program)?;
+    let mut spec = shown.spec;
     spec.network = served.access.network();
     spec.listeners = served.access.addresses();
-    let mut env = config.environment(grants, &path_first, served.access.environment());
+    let mut env = config.environment(grants, &shown.path_first, served.access.environment());
     for name in TERMINAL_VARIABLES {
         if let Some(value) = grants.env.get(OsStr::new(name)) {
             env.insert(OsString::from(name), value.clone());
@@ -338,7 +339,7 @@ fn interact(
     env.extend(payload.env);
     let program = Program {
         env,
-        path: payload.program,
+        path: shown.program,
         args: payload.args,
         cwd: config.workspace_seen(grants),
         stdin: payload.stdin,

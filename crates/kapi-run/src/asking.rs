@@ -3,7 +3,7 @@
 //! The same for the executor and for a judge; only what they may touch differs.
 
 use std::collections::BTreeMap;
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -22,7 +22,7 @@ use kapi_machine::watch::{Activity, EffectWatch};
 use kapi_sandbox::expose;
 use kapi_sandbox::outcome::SandboxRun;
 use kapi_sandbox::spec::{BenchmarkSetup, Mount};
-use kapi_sys::process::{self, OutputLine, ProcessEnd};
+use kapi_sys::process::{OutputLine, ProcessEnd};
 
 use crate::confine::{self, AGENT_TAIL_BYTES_MAX, KAPI_INSIDE, SandboxConfig, SandboxedProgram};
 use crate::gate::{GateRules, GateSite, PermissionGate};
@@ -307,7 +307,7 @@ fn program_of(shell: &str, grants: &HostGrants) -> Vec<Mount> {
     let Some(path) = program.map(Path::new).filter(is_file) else {
         return Vec::new();
     };
-    let mut mounts = expose::expose(path, &grants.path_variable(), &grants.home)
+    let mut mounts = expose::expose(path, &grants.search_path(), &grants.home)
         .map(|exposed| exposed.mounts)
         .unwrap_or_default();
     if mounts.is_empty() && !path.starts_with("/usr") {
@@ -388,13 +388,7 @@ fn payload(
 }
 
 fn find_program(grants: &HostGrants, kind: &AgentKind, name: &str) -> Result<PathBuf, Failure> {
-    let path = Path::new(name);
-    let found = if path.is_absolute() {
-        Some(path.to_path_buf()).filter(|path| path.is_file())
-    } else {
-        process::find_in_path(OsStr::new(name), &grants.path_variable())
-    };
-    found.ok_or_else(|| Failure {
+    grants.find_program(name).ok_or_else(|| Failure {
         message: format!("find the program of agent {}: {name}", kind.name()),
         hint: Some(format!(
             "install it, or set `command` under [agents.{}] in the configuration; see `kapi \
@@ -442,7 +436,7 @@ pub fn check_agent(
     }
     let program = find_program(grants, &kind, &launch.program)?;
     if level == SandboxLevel::Native {
-        expose::expose(&program, &grants.path_variable(), &grants.home)
+        expose::expose(&program, &grants.search_path(), &grants.home)
             .map_err(|error| failure::sandbox(&error))?;
     }
     Ok(checked)

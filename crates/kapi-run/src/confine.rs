@@ -114,6 +114,17 @@ pub struct SandboxedProgram {
     pub benchmark: BenchmarkSetup,
 }
 
+/// The sandbox of one program.
+#[derive(Debug)]
+pub struct ProgramSandbox {
+    /// The sandbox.
+    pub spec: SandboxSpec,
+    /// The path of the program inside: a link to it may lead through what is not shown.
+    pub program: PathBuf,
+    /// Directories to look for programs in before all others.
+    pub path_first: Vec<PathBuf>,
+}
+
 impl SandboxConfig<'_> {
     /// Returns where the workspace is for the program.
     pub fn workspace_seen(&self, grants: &HostGrants) -> PathBuf {
@@ -142,12 +153,8 @@ impl SandboxConfig<'_> {
         }
     }
 
-    /// Returns the sandbox, and directories to look for programs in before all others.
-    pub fn spec(
-        &self,
-        grants: &HostGrants,
-        program: &Path,
-    ) -> Result<(SandboxSpec, Vec<PathBuf>), Failure> {
+    /// Returns the sandbox for a program, and how the program is called in it.
+    pub fn spec(&self, grants: &HostGrants, program: &Path) -> Result<ProgramSandbox, Failure> {
         let self_exe = grants.self_exe.clone();
         let mut spec = SandboxSpec::new(
             IsolationLevel::None,
@@ -157,7 +164,11 @@ impl SandboxConfig<'_> {
         );
         spec.home_inside.clone_from(&grants.home);
         if self.level == SandboxLevel::None {
-            return Ok((spec, Vec::new()));
+            return Ok(ProgramSandbox {
+                spec,
+                program: program.to_path_buf(),
+                path_first: Vec::new(),
+            });
         }
         let grant = &grants.grant;
         spec.resources = grant.resources;
@@ -171,15 +182,17 @@ impl SandboxConfig<'_> {
             spec.files = rules.map_err(|error| failure::plain(&error))?;
         }
         let mut path_first = Vec::new();
+        let mut called = program.to_path_buf();
         if self.level == SandboxLevel::Podman {
             spec.level = IsolationLevel::Podman;
         } else {
             spec.level = IsolationLevel::Native;
             spec.mounts = toolchain::toolchains(&grants.home);
-            let exposed = expose::expose(program, &grants.path_variable(), &grants.home)
+            let exposed = expose::expose(program, &grants.search_path(), &grants.home)
                 .map_err(|error| failure::sandbox(&error))?;
             spec.mounts.extend(exposed.mounts);
             path_first = exposed.path;
+            called = exposed.program;
         }
         spec.mounts
             .extend(grant.read_only.iter().map(|path| read_only(path, path)));
@@ -205,7 +218,11 @@ impl SandboxConfig<'_> {
             spec.mounts.extend(view.mounts());
         }
         spec.mounts.extend(given);
-        Ok((spec, path_first))
+        Ok(ProgramSandbox {
+            spec,
+            program: called,
+            path_first,
+        })
     }
 
     /// Returns the variables of what runs inside: those that are passed on, those of the configuration, and these.

@@ -4,11 +4,13 @@
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use kapi_agent::agent::AgentKind;
 use kapi_agent::settings::AgentSettings;
+use kapi_sandbox::search_path;
 use kapi_spend::rules::prices::Prices;
+use kapi_sys::process;
 
 use crate::grant::Grant;
 use crate::judge_settings::ProviderSettings;
@@ -37,6 +39,23 @@ impl HostGrants {
     #[must_use]
     pub fn settings(&self, kind: &AgentKind) -> AgentSettings {
         self.agents.get(kind.name()).cloned().unwrap_or_default()
+    }
+
+    /// Returns the directories in which agents and what runs them are looked for: those of `PATH`,
+    /// and those that package managers install into without it.
+    #[must_use]
+    pub fn search_path(&self) -> OsString {
+        search_path::search_path(&self.env, &self.home)
+    }
+
+    /// Returns a program of this host by its name, or by an absolute path.
+    #[must_use]
+    pub fn find_program(&self, name: &str) -> Option<PathBuf> {
+        let path = Path::new(name);
+        if path.is_absolute() {
+            return path.is_file().then(|| path.to_path_buf());
+        }
+        process::find_in_path(OsStr::new(name), &self.search_path())
     }
 
     /// Returns the search path for programs.

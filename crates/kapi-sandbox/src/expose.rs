@@ -33,6 +33,8 @@ const ALWAYS_VISIBLE: &[&str] = &[
 const PACKAGE_STORES: &[&str] = &["node_modules", ".pnpm"];
 /// Names beside `bin` that show an installation, and not just a place for programs.
 const INSTALLATION_MARKS: &[&str] = &["lib", "lib64", "libexec", "include", "pyvenv.cfg"];
+/// What programs of Homebrew need of its prefix; its settings and databases are not shown.
+const HOMEBREW_PARTS: &[&str] = &["Cellar", "bin", "lib", "opt", "sbin", "share"];
 /// How many interpreters of interpreters are followed.
 const INTERPRETERS_MAX: usize = 4;
 /// How many entries of a directory are looked at for shared objects.
@@ -52,9 +54,10 @@ pub struct ExposedProgram {
 /// Finds out what must be mounted so that a program runs inside.
 ///
 /// A bare name is looked up in `path_var`. The rules, first match: visible anyway, nothing; in a
-/// `node_modules`, the outermost one; in an installation (`bin` beside `lib`), the installation; in a
-/// known toolchain of the home, that; beside shared objects, the directory; else the one file. A
-/// directory that is the home, or holds it, is never mounted.
+/// `node_modules`, the outermost one; in Homebrew, its programs and libraries; in an installation
+/// (`bin` beside `lib`), the installation; in a known toolchain of the home, that; beside shared
+/// objects, the directory; else the one file. A directory that is the home, or holds it, is never
+/// mounted. An interpreter that is looked up by name is first looked for beside the program.
 pub fn expose(
     program: &Path,
     path_var: &OsStr,
@@ -95,7 +98,16 @@ impl Exposure<'_> {
             self.add_real(&real);
             return Ok(found.to_path_buf());
         }
-        if real.file_name() == found.file_name() || is_visible(found) || store(&real).is_some() {
+        if is_visible(found) {
+            self.add_real(&real);
+            let is_reached = is_visible(&real) || leads_straight(found, &real);
+            return Ok(if is_reached {
+                found.to_path_buf()
+            } else {
+                real
+            });
+        }
+        if real.file_name() == found.file_name() || store(&real).is_some() {
             self.add_real(&real);
             return Ok(real);
         }
@@ -135,8 +147,19 @@ impl Exposure<'_> {
     }
 
     fn add_real(&mut self, real: &Path) {
-        if !is_visible(real) {
-            self.mount(same_location(self.location(real)));
+        if is_visible(real) {
+            return;
+        }
+        if let Some(prefix) = homebrew(real) {
+            let parts = HOMEBREW_PARTS.iter().map(|part| prefix.join(part));
+            for part in parts.filter(|part| part.is_dir()) {
+                self.mount(same_location(part));
+            }
+            return;
+        }
+        self.mount(same_location(self.location(real)));
+        if let Some(packages) = pnpm_packages(real) {
+            self.mount(same_location(packages));
         }
     }
 
@@ -157,13 +180,17 @@ impl Exposure<'_> {
 
     fn follow_interpreters(&mut self, program: &Path) -> Result<(), SandboxError> {
         let mut script = program.to_path_buf();
+        let beside = program.parent().unwrap_or(Path::new("")).as_os_str();
         for _ in 0..INTERPRETERS_MAX {
             let Some(wanted) = interpreter(&script)? else {
                 return Ok(());
             };
             let found = match &wanted {
                 Interpreter::At(path) => locate(path, self.path_var).ok(),
-                Interpreter::Named(name) => find_in_path(name, self.path_var),
+                // What a program was installed with is beside it, and may not be on PATH.
+                Interpreter::Named(name) => {
+                    find_in_path(name, beside).or_else(|| find_in_path(name, self.path_var))
+                }
             };
             let found = found.ok_or_else(|| SandboxError::NoInterpreter {
                 program: script.clone(),
@@ -263,6 +290,26 @@ fn store(path: &Path) -> Option<PathBuf> {
         }
     }
     None
+}
+
+/// Returns the prefix of the Homebrew that a path lies in: its programs need libraries of others.
+fn homebrew(path: &Path) -> Option<PathBuf> {
+    let mut above = path.ancestors().skip(1);
+    let found = above.find(|prefix| prefix.join("Cellar").is_dir() && prefix.join("opt").is_dir());
+    found.map(Path::to_path_buf)
+}
+
+/// Returns the packages that a script of pnpm in its home leads to.
+fn pnpm_packages(path: &Path) -> Option<PathBuf> {
+    let directory = path.parent()?;
+    let homes = [Some(directory), directory.parent()];
+    let found = homes.into_iter().flatten().map(|home| home.join("global"));
+    let has_packages = |global: &PathBuf| {
+        let versions = fs::read_dir(global).into_iter().flatten().take(ENTRIES_MAX);
+        let mut versions = versions.flatten().map(|entry| entry.path());
+        versions.any(|version| version.join("node_modules").is_dir())
+    };
+    found.into_iter().find(has_packages)
 }
 
 /// Returns the installation a program in a `bin` belongs to.

@@ -13,6 +13,7 @@ pub mod launch;
 pub mod outcome;
 pub mod podman;
 pub mod probe;
+pub mod search_path;
 pub mod spec;
 pub mod toolchain;
 

@@ -24,6 +24,7 @@ pub(crate) const TOOLCHAINS: &[&str] = &[
     ".local/share/fnm",
     ".local/share/mise",
     ".local/share/pipx/venvs",
+    ".local/share/pnpm",
     ".local/share/rtx",
     ".local/share/uv/python",
     ".local/share/uv/tools",

@@ -28,9 +28,10 @@ impl SandboxConfig<'_> {
         access: &NetworkServices<'_>,
         on_line: &mut dyn FnMut(OutputLine<'_>),
     ) -> Result<SandboxRun, Failure> {
-        let (mut spec, exposed) = self.spec(grants, &payload.program)?;
+        let shown = self.spec(grants, &payload.program)?;
+        let mut spec = shown.spec;
         let mut path_first = payload.path_first;
-        path_first.extend(exposed);
+        path_first.extend(shown.path_first);
         path_first.extend(access.endpoint.map(ToolEndpoint::programs));
         spec.network = access.access.network();
         spec.benchmark = payload.benchmark;
@@ -41,7 +42,7 @@ impl SandboxConfig<'_> {
         env.extend(payload.env);
         let program = Program {
             env,
-            path: payload.program,
+            path: shown.program,
             args: payload.args,
             cwd: self.workspace_seen(grants).join(payload.below),
             stdin: payload.stdin,

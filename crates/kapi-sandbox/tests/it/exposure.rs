@@ -76,13 +76,9 @@ impl Home {
 #[test]
 fn a_program_of_the_system_needs_nothing() {
     let home = Home::new();
-    let sh = Path::new("/bin/sh")
-        .canonicalize()
-        .unwrap()
-        .display()
-        .to_string();
-    home.check(Path::new("/bin/sh"), "", &format!("{sh} |  | "));
-    home.check(Path::new("sh"), "/bin", &format!("{sh} |  | "));
+    // One that acts by its name is called by it, whatever it leads to.
+    home.check(Path::new("/bin/sh"), "", "/bin/sh |  | ");
+    home.check(Path::new("sh"), "/bin", "/bin/sh |  | ");
 }
 
 #[test]
@@ -102,6 +98,60 @@ fn a_package_of_npm_brings_its_modules_and_its_node() {
     let expected = format!("{node}/lib/node_modules/@x/agent/cli.js | {node} | {node}/bin");
     home.check(&agent, &path_var, &expected);
     home.check(Path::new("agent"), &path_var, &expected);
+}
+
+#[test]
+fn a_program_behind_relative_links_is_called_where_it_is_shown() {
+    let home = Home::new();
+    home.program(".npm-global/lib/node_modules/@x/agent/cli", "\u{7f}ELF");
+    let agent = home.link(".npm-global/bin/agent", "../lib/node_modules/@x/agent/cli");
+    home.check(
+        &agent,
+        "",
+        ".npm-global/lib/node_modules/@x/agent/cli | .npm-global/lib/node_modules | ",
+    );
+}
+
+#[test]
+fn an_interpreter_beside_the_program_is_its_own() {
+    let home = Home::new();
+    home.program("node/bin/node", "\u{7f}ELF");
+    home.program("node/lib/node_modules/a/cli.js", "#!/usr/bin/env node\n");
+    home.program("other/node", "\u{7f}ELF");
+    let agent = home.link("node/bin/agent", "../lib/node_modules/a/cli.js");
+    let path_var = home.path("other").display().to_string();
+    home.check(
+        &agent,
+        &path_var,
+        "node/lib/node_modules/a/cli.js | node | node/bin",
+    );
+}
+
+#[test]
+fn homebrew_brings_programs_and_libraries_and_not_its_settings() {
+    let home = Home::new();
+    for part in ["opt", "lib", "etc", "var"] {
+        home.directory(&format!("brew/{part}"));
+    }
+    home.program("brew/Cellar/agent/1.2/bin/agent", "\u{7f}ELF");
+    let agent = home.link("brew/bin/agent", "../Cellar/agent/1.2/bin/agent");
+    home.check(
+        &agent,
+        "",
+        "brew/Cellar/agent/1.2/bin/agent | brew/Cellar brew/bin brew/lib brew/opt | ",
+    );
+}
+
+#[test]
+fn a_script_of_pnpm_brings_the_packages_that_it_leads_to() {
+    let home = Home::new();
+    home.directory("packages/global/5/node_modules");
+    let agent = home.program("packages/agent", "#!/bin/sh\n");
+    home.check(
+        &agent,
+        "",
+        "packages/agent | packages/agent packages/global | ",
+    );
 }
 
 #[test]

@@ -20,6 +20,7 @@ mod podman;
 mod probe;
 #[path = "../helper/request.rs"]
 mod request;
+mod search_path;
 mod seccomp;
 mod setup_failure;
 mod streams;
