@@ -387,7 +387,12 @@ fn payload(
     })
 }
 
-fn find_program(grants: &HostGrants, kind: &AgentKind, name: &str) -> Result<PathBuf, Failure> {
+/// Returns an agent's program on this host.
+pub(crate) fn find_program(
+    grants: &HostGrants,
+    kind: &AgentKind,
+    name: &str,
+) -> Result<PathBuf, Failure> {
     grants.find_program(name).ok_or_else(|| Failure {
         message: format!("find the program of agent {}: {name}", kind.name()),
         hint: Some(format!(
@@ -408,6 +413,26 @@ pub fn check_agent(
     level: SandboxLevel,
 ) -> Result<AgentCheck, Failure> {
     let kind = AgentKind::parse(reference).map_err(|error| failure::agent(&error))?;
+    let launch = launch_without_question(grants, &kind)?;
+    let checked = AgentCheck {
+        reports_usd: launch.reports_usd,
+    };
+    if launch.program == launch::SELF_EXE {
+        return Ok(checked);
+    }
+    let program = find_program(grants, &kind, &launch.program)?;
+    if level == SandboxLevel::Native {
+        expose::expose(&program, &grants.search_path(), &grants.home)
+            .map_err(|error| failure::sandbox(&error))?;
+    }
+    Ok(checked)
+}
+
+/// Returns how an agent would be started, with nothing to do.
+pub(crate) fn launch_without_question(
+    grants: &HostGrants,
+    kind: &AgentKind,
+) -> Result<AgentLaunch, Failure> {
     let nowhere = Path::new("/");
     let turn = AgentTurn {
         prompt: "",
@@ -426,20 +451,8 @@ pub fn check_agent(
         gate: None,
     };
     let host = HostEnvironment { env: &grants.env };
-    let launch = launch::launch(&kind, &grants.settings(&kind), &host, &turn)
-        .map_err(|error| failure::agent(&error))?;
-    let checked = AgentCheck {
-        reports_usd: launch.reports_usd,
-    };
-    if launch.program == launch::SELF_EXE {
-        return Ok(checked);
-    }
-    let program = find_program(grants, &kind, &launch.program)?;
-    if level == SandboxLevel::Native {
-        expose::expose(&program, &grants.search_path(), &grants.home)
-            .map_err(|error| failure::sandbox(&error))?;
-    }
-    Ok(checked)
+    launch::launch(kind, &grants.settings(kind), &host, &turn)
+        .map_err(|error| failure::agent(&error))
 }
 
 /// What is known of an agent that could be started.

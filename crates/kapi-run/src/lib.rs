@@ -3,6 +3,7 @@
 //! What goals, checks, tasks and launches have in common when something runs. Knows none of them:
 //! who answers for a run implements [`run_service::RunService`].
 
+pub mod agent_start;
 pub mod asker;
 pub mod asking;
 pub mod confine;

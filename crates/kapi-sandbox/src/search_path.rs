@@ -214,11 +214,11 @@ fn npm_prefix(home: &Path) -> Option<PathBuf> {
     let text = fs::read(home.join(".npmrc")).ok()?;
     let text = text.get(..text.len().min(NPMRC_BYTES_MAX))?;
     let text = String::from_utf8_lossy(text);
-    let values = text.lines().filter_map(|line| {
+    let mut values = text.lines().filter_map(|line| {
         let (key, value) = line.split_once('=')?;
         (key.trim() == "prefix").then(|| value.trim().trim_matches(['"', '\'']))
     });
-    let value = values.last()?;
+    let value = values.next_back()?;
     let below = value
         .strip_prefix("~/")
         .or_else(|| value.strip_prefix("${HOME}/"));

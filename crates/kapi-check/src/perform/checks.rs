@@ -13,7 +13,7 @@ mod survey;
 #[cfg(test)]
 mod tests;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -28,9 +28,10 @@ use kapi_sys::cancel::Cancel;
 use self::shell::CheckRun;
 use crate::perform::ecosystems;
 use crate::rules::checks::profile::{CheckProfiles, TABLE};
+use crate::rules::checks::program::programs_of;
 use crate::rules::checks::report::{CheckResult, ChecksReport};
 use crate::rules::checks::settle::settle;
-use crate::rules::checks::{Check, CheckVerb, PlannedCheck, ProjectRoot, select};
+use crate::rules::checks::{Check, CheckChoice, CheckVerb, PlannedCheck, ProjectRoot, select};
 
 /// The projects of a working tree.
 #[derive(Debug, Clone)]
@@ -156,6 +157,42 @@ pub fn prepare(
     let is_wanted =
         |one: &PlannedCheck| setting.only.is_empty() || setting.only.contains(&one.check.verb);
     Ok(planned.filter(is_wanted).collect())
+}
+
+/// Looks in the sandbox for the programs that shell lines of the project's top start, and returns
+/// those that are missing there, each with why, as a fragment.
+///
+/// # Errors
+/// When a sandbox could not be made.
+pub fn missing_programs(
+    grants: &HostGrants,
+    discovery: &Discovery,
+    setting: &CheckRunSettings,
+    reported: &CheckObserver<'_>,
+    lines: &[String],
+) -> Result<BTreeMap<String, String>, Failure> {
+    let scratch = PrivateScratch::open(&setting.scratch, &discovery.top, "kapi doctor")?;
+    let work = work(grants, discovery, setting, reported, &scratch);
+    let at_top = discovery.roots.iter().find(|root| root.path.is_empty());
+    let checks = lines.iter().map(|line| {
+        CheckChoice::Check(Check {
+            root: String::new(),
+            verb: CheckVerb::Test,
+            provider: String::new(),
+            command: line.clone(),
+            timeout_ms: 0,
+            needs: programs_of(line),
+            nothing: None,
+        })
+    });
+    let root = ProjectRoot {
+        path: String::new(),
+        profiles: Vec::new(),
+        choices: checks.collect(),
+        first_on_path: at_top.map_or_else(Vec::new, |root| root.first_on_path.clone()),
+        caches: at_top.map_or_else(Vec::new, |root| root.caches.clone()),
+    };
+    Ok(probe::probe(&work, 0, &root)?.missing)
 }
 
 /// Runs what is to be run, a few at a time, and returns how everything came out, in the order given.

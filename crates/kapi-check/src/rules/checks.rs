@@ -6,6 +6,7 @@
 pub mod directory;
 pub mod mise;
 pub mod profile;
+pub mod program;
 pub mod report;
 pub mod select;
 pub mod settle;

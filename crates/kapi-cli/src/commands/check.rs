@@ -30,7 +30,7 @@ const JOBS_UNKNOWN: usize = 2;
 const JOBS_MAX: usize = 64;
 
 /// Options of `kapi check`.
-#[derive(Debug, Clone, clap::Args)]
+#[derive(Debug, Clone, Default, clap::Args)]
 pub(crate) struct Args {
     /// Run only these checks: typecheck, lint, format, compile, test, build
     #[arg(long, value_name = "VERB,…", value_delimiter = ',', value_parser = verb)]
@@ -129,7 +129,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
 }
 
 /// Resolves what the options and the configuration say.
-fn setting(
+pub(crate) fn setting(
     context: &Context,
     args: &Args,
     discovery: &Discovery,

@@ -4,13 +4,13 @@
 
 mod agents;
 mod modes;
+mod starts;
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
 use std::time::Duration;
 
-use kapi_agent::manifest::{Manifest, manifest};
 use kapi_sandbox::probe::{self, LevelSupport};
 use kapi_sandbox::spec::IsolationLevel;
 use kapi_store::layout::HomeLayout;
@@ -21,6 +21,7 @@ use crate::container::{NO_IMAGE, image_hint};
 use crate::context::Context;
 use crate::error::{Error, chain};
 use crate::exit_code::Exit;
+use crate::kernel;
 use crate::ui::Format;
 
 /// The longest a program may take to print its version.
@@ -54,6 +55,8 @@ struct DoctorCheck {
     ok: bool,
     /// Whether `kapi run` cannot work without it.
     required: bool,
+    /// Whether it is here at all: what is not is missing, and nothing else is wrong with it.
+    installed: bool,
     detail: String,
     hint: Option<String>,
 }
@@ -66,17 +69,12 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
     if args.agents.agents {
         return agents::run(context, &args.agents);
     }
-    let config = context.config(context.project_root().ok().as_deref())?;
+    let config = context.config(kernel::root(context).ok().as_deref())?;
     let mut checks = vec![git(context)];
     let has_image = !config.grant.podman.image.is_empty();
     checks.extend(sandbox(context, has_image));
-    for agent in manifest() {
-        let command = config
-            .agents
-            .get(agent.name)
-            .and_then(|table| table.command.clone());
-        checks.push(self::agent(context, agent, command.as_deref()));
-    }
+    checks.extend(starts::agents(context, &config));
+    checks.extend(starts::verify_commands(context, &config)?);
     checks.push(configuration(context, &config.sources));
     let ok = checks.iter().all(|check| check.ok || !check.required);
     match context.ui.format {
@@ -88,7 +86,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
 
 fn human(context: &Context, checks: &[DoctorCheck]) {
     for check in checks {
-        let mark = match (check.ok, check.required) {
+        let mark = match (check.ok, check.required || check.installed) {
             (true, _) => "ok     ",
             (false, true) => "FAILED ",
             (false, false) => "missing",
@@ -103,15 +101,19 @@ fn human(context: &Context, checks: &[DoctorCheck]) {
 }
 
 fn git(context: &Context) -> DoctorCheck {
-    let found = find(context, "git").map(|path| version(context, &path, &["--version"]));
+    let path = context.env.get(OsStr::new("PATH"));
+    let path = path.and_then(|path| process::find_in_path(OsStr::new("git"), path));
+    let found = path.map(|path| version(context, &path, &["--version"]));
+    let hint = found
+        .is_none()
+        .then(|| "install git 2.34 or newer.".to_owned());
     DoctorCheck {
         name: "git".to_owned(),
         ok: found.is_some(),
         required: true,
+        installed: found.is_some(),
         detail: found.unwrap_or_else(|| "not found on PATH".to_owned()),
-        hint: find(context, "git")
-            .is_none()
-            .then(|| "install git 2.34 or newer.".to_owned()),
+        hint,
     }
 }
 
@@ -125,6 +127,7 @@ fn sandbox(context: &Context, has_image: bool) -> Vec<DoctorCheck> {
                 name: "sandbox native".to_owned(),
                 ok: false,
                 required: true,
+                installed: false,
                 detail: format!("failed to {}", chain(&error)),
                 hint: error.hint().map(str::to_owned),
             }];
@@ -141,6 +144,7 @@ fn sandbox(context: &Context, has_image: bool) -> Vec<DoctorCheck> {
         name: fact.name.to_owned(),
         ok: true,
         required: false,
+        installed: true,
         detail: fact.value,
         hint: None,
     }));
@@ -157,6 +161,7 @@ fn level(support: &LevelSupport) -> Vec<DoctorCheck> {
         name: format!("sandbox {name}"),
         ok: support.works,
         required: is_default,
+        installed: true,
         detail: support.gives.join("; "),
         hint: None,
     }];
@@ -170,32 +175,12 @@ fn level(support: &LevelSupport) -> Vec<DoctorCheck> {
             name: format!("  {name}: {}", missing.what),
             ok: false,
             required: is_default && missing.is_necessary,
+            installed: false,
             detail: format!("{} on {}{why}", missing.call, missing.target),
             hint: missing.hint.clone(),
         }
     }));
     checks
-}
-
-fn agent(context: &Context, agent: &Manifest, command: Option<&str>) -> DoctorCheck {
-    let name = command.unwrap_or(agent.binary);
-    let found = find(context, name);
-    let key = if context.variable(agent.api_key_env).is_some() {
-        format!(", {} is set", agent.api_key_env)
-    } else {
-        format!(", {} is not set", agent.api_key_env)
-    };
-    let install = format!("install it with `{}`.", agent.install);
-    DoctorCheck {
-        name: format!("agent: {}", agent.name),
-        ok: found.is_some(),
-        required: false,
-        hint: found.is_none().then_some(install),
-        detail: match found {
-            Some(path) => format!("{}{key}", version(context, &path, agent.version_args)),
-            None => format!("{name} not found"),
-        },
-    }
 }
 
 fn configuration(context: &Context, sources: &[std::path::PathBuf]) -> DoctorCheck {
@@ -212,17 +197,10 @@ fn configuration(context: &Context, sources: &[std::path::PathBuf]) -> DoctorChe
         name: "configuration".to_owned(),
         ok: true,
         required: false,
+        installed: true,
         detail,
         hint: None,
     }
-}
-
-pub(super) fn find(context: &Context, name: &str) -> Option<std::path::PathBuf> {
-    let path = Path::new(name);
-    if path.is_absolute() {
-        return path.is_file().then(|| path.to_path_buf());
-    }
-    process::find_in_path(OsStr::new(name), context.env.get(OsStr::new("PATH"))?)
 }
 
 /// Returns the first line a program prints about its version.

@@ -17,7 +17,10 @@ pub(crate) fn with_clis(names: &[&str]) -> Environment {
     let bin = env.root().join("bin");
     for name in names {
         let path = bin.join(name);
-        write(&path, "#!/bin/sh\nexit 7\n");
+        write(
+            &path,
+            "#!/bin/sh\n[ \"$1\" = --version ] && echo 9.9 && exit\nexit 7\n",
+        );
         std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
     }
     let path = format!("{}:/usr/bin:/bin", bin.display());

@@ -22,6 +22,7 @@ rules:
 
 /// A program under the name of a real one that answers as it would.
 const ANSWERS: &str = r#"#!/bin/sh
+[ "$1" = --version ] && echo 9.9 && exit
 echo '{"type":"result","subtype":"success","is_error":false,"result":"ok","usage":{"input_tokens":9,"output_tokens":1}}'
 "#;
 

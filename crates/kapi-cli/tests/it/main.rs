@@ -27,6 +27,7 @@ mod crash;
 mod demo;
 mod dependencies;
 mod dialogs;
+mod doctor;
 mod environment;
 mod evidence;
 mod exit_codes;

@@ -65,6 +65,36 @@ pub fn probe(
     }
 }
 
+/// What a server says to being asked for its list of models.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ServerGreeting {
+    /// It accepts the key, or wants none.
+    Accepted,
+    /// It is there and has no such list.
+    NoList,
+}
+
+/// Asks a server for its list of models, which uses no tokens, within `deadline`.
+pub fn greet(
+    server: &ModelEndpoint,
+    deadline: Duration,
+    cancel: &Cancel,
+) -> Result<ServerGreeting, AskError> {
+    let (outcome, _) = watch::within(server, deadline, cancel, |line, _| {
+        let path = match line.api {
+            ModelApi::Anthropic | ModelApi::Chat => "/v1/models",
+            ModelApi::Gemini => "/v1beta/models",
+        };
+        let raw = line.get(path)?;
+        match raw.status {
+            200 => Ok(ServerGreeting::Accepted),
+            404 | 405 | 501 => Ok(ServerGreeting::NoList),
+            _ => Err(refusal::error_of(line, "", &raw)),
+        }
+    });
+    outcome
+}
+
 fn look(
     line: &AskConnection<'_>,
     model: &str,

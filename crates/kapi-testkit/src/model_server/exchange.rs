@@ -91,6 +91,9 @@ impl Connection<'_> {
         };
         match (endpoint, body) {
             (Endpoint::Alive, _) => self.notify(record, &json!({}), request),
+            (Endpoint::Models, _) if !self.shared.admits(key.as_deref()) => {
+                self.refuse(record, 401, "the key is not accepted")
+            }
             (Endpoint::Models, _) => self.notify(record, &endpoint::model_list(), request),
             (Endpoint::Unknown, _) => self.refuse(record, 404, "no such endpoint"),
             (Endpoint::Generate(_) | Endpoint::Count(_), Err(status)) => {

@@ -12,7 +12,7 @@ pub(super) const FILES: [&str; 4] = ["mise.toml", ".mise.toml", "mise", ".mise"]
 /// What stands before a routed program.
 const ROUTE: &str = "mise exec -- ";
 /// Words that only a shell understands at the beginning of a line.
-const SHELL_WORDS: &[&str] = &[
+pub(super) const SHELL_WORDS: &[&str] = &[
     ".", ":", "alias", "bg", "builtin", "case", "cd", "command", "declare", "eval", "exec", "exit",
     "export", "fg", "for", "function", "getopts", "hash", "if", "jobs", "let", "local", "popd",
     "pushd", "read", "readonly", "return", "set", "shift", "shopt", "source", "time", "times",

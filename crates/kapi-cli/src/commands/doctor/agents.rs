@@ -7,11 +7,13 @@ mod probe;
 
 use kapi_agent::agent::AgentKind;
 use kapi_agent::manifest::{Manifest, manifest};
+use kapi_run::agent_start;
 use serde::Serialize;
 
 use crate::commands::doctor::agents::probe::{AgentProbe, probe};
-use crate::commands::doctor::{find, version};
+use crate::commands::doctor::starts;
 use crate::config::Config;
+use crate::config::grant::LEVEL_DEFAULT;
 use crate::context::Context;
 use crate::driving;
 use crate::error::Error;
@@ -52,7 +54,9 @@ struct AgentProgram {
     /// What is looked for.
     command: String,
     found: bool,
-    /// What it says of its version, and where it is.
+    /// Whether it starts in the sandbox.
+    starts: bool,
+    /// What it says of its version, and where it is; why it does not start, if it does not.
     version: Option<String>,
     /// Whether it has a key or a log-in that it may use.
     logged_in: bool,
@@ -67,7 +71,7 @@ struct AgentProgram {
 
 impl AgentProgram {
     fn is_usable(&self) -> bool {
-        self.found && self.logged_in && self.probe.as_ref().is_none_or(|probe| probe.ok)
+        self.starts && self.logged_in && self.probe.as_ref().is_none_or(|probe| probe.ok)
     }
 }
 
@@ -87,7 +91,7 @@ pub(super) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
         let mut backend = look(context, &config, agent);
         let of_it = profiles.iter().filter(|(_, backend)| backend == agent.name);
         backend.profiles = of_it.map(|(name, _)| name.clone()).collect();
-        if args.probe && backend.found {
+        if args.probe && backend.starts {
             context.ui.live(&format!("asking {}", agent.name));
             backend.probe = Some(probe(context, &config, agent, &interrupts)?);
             context.ui.clear_live();
@@ -131,47 +135,92 @@ fn profiles(context: &Context, config: &Config) -> Vec<(String, String)> {
     named.collect()
 }
 
-fn look(context: &Context, config: &Config, agent: &Manifest) -> AgentProgram {
-    let settings = config.agents.get(agent.name).cloned().unwrap_or_default();
-    let command = settings
-        .command
-        .clone()
-        .unwrap_or_else(|| agent.binary.to_owned());
-    let found = find(context, &command);
-    let key = settings
-        .api_key_env
-        .clone()
-        .unwrap_or_else(|| agent.api_key_env.to_owned());
-    let login_file = agent.login_files.iter().map(|file| context.home.join(file));
-    let login_file = login_file.into_iter().find(|file| file.is_file());
-    let has_key = context.variable(&key).is_some_and(|key| !key.is_empty());
-    let (logged_in, login) = match (has_key, &login_file) {
-        (true, _) => (true, format!("{key} is set")),
-        (false, Some(file)) if settings.login => (true, file.display().to_string()),
-        (false, Some(file)) => (false, format!("{} is not shared with runs", file.display())),
-        (false, None) => (false, format!("{key} is not set")),
-    };
-    let hint = if found.is_none() {
-        Some(format!("install it with `{}`.", agent.install))
-    } else if logged_in {
-        None
-    } else if login_file.is_some() {
-        Some(format!(
-            "set `login = true` under `[agents.{}]` in your configuration, or set {key}.",
-            agent.name
-        ))
-    } else {
-        Some(format!("set {key}, or log in with `{command}`."))
-    };
-    AgentProgram {
+fn look(context: &Context, config: &Config, agent: &'static Manifest) -> AgentProgram {
+    let settings = config.agents.get(agent.name);
+    let command = settings.and_then(|settings| settings.command.clone());
+    let command = command.unwrap_or_else(|| agent.binary.to_owned());
+    let grants = context.grants(config);
+    let login = credentials(context, config, agent);
+    let mut program = AgentProgram {
         name: agent.name,
-        found: found.is_some(),
-        version: found.map(|path| version(context, &path, agent.version_args)),
+        found: grants.find_program(&command).is_some(),
+        starts: false,
+        version: None,
         command,
-        logged_in,
-        login,
+        logged_in: login.is_ready,
+        login: login.detail,
         profiles: Vec::new(),
         probe: None,
+        hint: login.hint,
+    };
+    if !program.found {
+        program.hint = Some(format!("install it with `{}`.", agent.install));
+        return program;
+    }
+    let level = config.level.unwrap_or(LEVEL_DEFAULT);
+    match starts::started(context, &grants, agent, level) {
+        Ok(start) => {
+            program.starts = true;
+            program.version = Some(format!("{} ({})", start.version, start.program.display()));
+        }
+        Err(failure) => {
+            program.version = Some(format!("failed to {}", failure.message));
+            program.hint = failure.hint.or(program.hint);
+        }
+    }
+    program
+}
+
+/// How an agent proves itself to its provider.
+#[derive(Debug)]
+pub(super) struct CredentialStatus {
+    /// Whether a run could use it.
+    pub(super) is_ready: bool,
+    /// What there is.
+    pub(super) detail: String,
+    /// What to do where it is of no use.
+    pub(super) hint: Option<String>,
+}
+
+/// Returns how an agent proves itself to its provider, as far as can be seen here.
+pub(super) fn credentials(
+    context: &Context,
+    config: &Config,
+    agent: &Manifest,
+) -> CredentialStatus {
+    let settings = config.agents.get(agent.name).cloned().unwrap_or_default();
+    let command = settings.command.as_deref().unwrap_or(agent.binary);
+    let key = settings.api_key_env.as_deref().unwrap_or(agent.api_key_env);
+    let files = agent.login_files.iter().map(|file| context.home.join(file));
+    let login_file = files.into_iter().find(|file| file.is_file());
+    let missing = agent_start::check_credentials(&context.grants(config), agent).err();
+    let is_ready = missing.is_none();
+    let detail = match (&missing, &login_file) {
+        (Some(_), Some(file)) => format!("{} is not shared with runs", file.display()),
+        (Some(missing), None) => missing
+            .message
+            .rsplit(": ")
+            .next()
+            .unwrap_or_default()
+            .to_owned(),
+        (None, Some(file)) if settings.login => format!("login {}", file.display()),
+        (None, _) if context.variable(key).is_some() => format!("{key} is set"),
+        (None, _) if settings.base_url.is_some() => "its own server needs no key".to_owned(),
+        (None, _) => "its key is set".to_owned(),
+    };
+    let hint = missing.map(|missing| match &login_file {
+        Some(_) => format!(
+            "set `login = true` under `[agents.{}]` in your configuration (`kapi init` offers \
+             it), or set {key}.",
+            agent.name
+        ),
+        None => missing
+            .hint
+            .unwrap_or_else(|| format!("set {key}, or log in with `{command}`.")),
+    });
+    CredentialStatus {
+        is_ready,
+        detail,
         hint,
     }
 }
