@@ -3,7 +3,7 @@
 //! The same prover and the same judge as everywhere; nothing is recorded, and the repository is only
 //! read.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use kapi_core::failure::Failure;
@@ -105,13 +105,48 @@ pub fn prove(
         .repository
         .range(&request.target, request.base.as_deref())
         .map_err(|error| failure::plain(&error))?;
+    with_prover(grants, request, &repo, watch, |prover| {
+        proved(prover, request, &range)
+    })
+}
+
+/// Runs the commands on a commit as it is, each on what those before it left; nothing where it was
+/// called off. Nothing is compared and nobody judges.
+///
+/// # Errors
+/// When there is no such commit, or git or a sandbox fail.
+pub fn run_on(
+    grants: &HostGrants,
+    request: &ProofRequest,
+    watch: &EffectWatch<'_>,
+) -> Result<Option<VerifyReport>, Failure> {
+    let repo = RepositorySession::open(grants, &request.project, watch.cancel)?;
+    let commit = repo
+        .repository
+        .resolve_commit(&request.target)
+        .map_err(|error| failure::plain(&error))?;
+    with_prover(grants, request, &repo, watch, |prover| {
+        let at = (commit.clone(), commit.clone());
+        let work = WorkToProve::of(&prover.repo.repository, BRANCH, at, &request.protect)?;
+        prover.baseline(&work, &claim(request))
+    })
+}
+
+/// Does something with the prover of a request, in a directory of its own.
+fn with_prover<T>(
+    grants: &HostGrants,
+    request: &ProofRequest,
+    repo: &RepositorySession,
+    watch: &EffectWatch<'_>,
+    act: impl FnOnce(&Prover<'_>) -> Result<T, Failure>,
+) -> Result<T, Failure> {
     let scratch = PrivateScratch::open(&request.scratch, &request.project, "kapi prove")?;
     let run_dir = RunDir::open(scratch.path(), "run")?;
     let name = format!("prove-{}", std::process::id());
     let dependencies = Dependencies::find(grants, &repo.repository)?;
     let prover = Prover {
         grants,
-        repo: &repo,
+        repo,
         site: ProverSite {
             project: &request.project,
             stores: &request.stores,
@@ -128,20 +163,27 @@ pub fn prove(
             run_dir: &run_dir,
         },
     };
-    let Some(mut proof) = checked(&prover, request, &range)? else {
+    act(&prover)
+}
+
+/// Proves a range, and asks the judge where that is worth it.
+fn proved(
+    prover: &Prover<'_>,
+    request: &ProofRequest,
+    range: &CommitRange,
+) -> Result<Option<ChangeProof>, Failure> {
+    let Some(mut proof) = checked(prover, request, range)? else {
         return Ok(None);
     };
     let is_worth_asking = proof.report.as_ref().is_some_and(VerifyReport::passed);
     if let Some(judge) = request.judge.as_deref().filter(|_| is_worth_asking) {
         let asked = Asking {
-            repo: &repo,
+            prover,
             request,
             proof: &proof,
             judge,
-            name: &name,
-            scratch: scratch.path(),
         };
-        let Some(run) = asked.ask(grants, &run_dir, watch)? else {
+        let Some(run) = asked.ask()? else {
             return Ok(None);
         };
         proof.judged = Some(run);
@@ -156,14 +198,7 @@ fn checked(
     request: &ProofRequest,
     range: &CommitRange,
 ) -> Result<Option<ChangeProof>, Failure> {
-    let mut claim = ProofClaim {
-        commands: &request.verify,
-        policy: request.policy,
-        base_is_green: false,
-        strength_ms: request.policy.strength.then_some(strength::ASKED_MS),
-        timeout_ms: request.timeout_ms,
-        until_ms: None,
-    };
+    let mut claim = claim(request);
     let repository = &prover.repo.repository;
     let at_base = (range.base.clone(), range.base.clone());
     let base = WorkToProve::of(repository, BRANCH, at_base, &request.protect)?;
@@ -195,6 +230,18 @@ fn checked(
     Ok(Some(proof))
 }
 
+/// Returns what is claimed before anything was run.
+fn claim(request: &ProofRequest) -> ProofClaim<'_> {
+    ProofClaim {
+        commands: &request.verify,
+        policy: request.policy,
+        base_is_green: false,
+        strength_ms: request.policy.strength.then_some(strength::ASKED_MS),
+        timeout_ms: request.timeout_ms,
+        until_ms: None,
+    }
+}
+
 impl ChangeProof {
     /// Returns the dependencies for want of which the checks fail, if that is why.
     #[must_use]
@@ -215,22 +262,21 @@ impl ChangeProof {
 
 /// A question to a judge about a change.
 struct Asking<'a> {
-    repo: &'a RepositorySession,
+    prover: &'a Prover<'a>,
     request: &'a ProofRequest,
     proof: &'a ChangeProof,
     judge: &'a str,
-    name: &'a str,
-    scratch: &'a Path,
 }
 
 impl Asking<'_> {
-    fn ask(
-        &self,
-        grants: &HostGrants,
-        run_dir: &RunDir,
-        watch: &EffectWatch<'_>,
-    ) -> Result<Option<JudgeRun>, Failure> {
+    fn ask(&self) -> Result<Option<JudgeRun>, Failure> {
         let (proof, request) = (self.proof, self.request);
+        let Prover {
+            grants,
+            repo,
+            site,
+            listener,
+        } = self.prover;
         let mut reports = vec![NamedReport {
             name: "On the base",
             report: &proof.baseline,
@@ -253,7 +299,7 @@ impl Asking<'_> {
             said: None,
         });
         let change = JudgedChange {
-            repo: self.repo,
+            repo,
             base: Some(repository_session::commit_id(&proof.base)?),
             commit: repository_session::commit_id(&proof.commit)?,
         };
@@ -262,9 +308,9 @@ impl Asking<'_> {
             instructions: &instructions(),
             material: &material,
             change: &change,
-            run_id: self.name,
-            run_dir,
-            dir: &self.scratch.join("judge"),
+            run_id: site.name,
+            run_dir: listener.run_dir,
+            dir: &site.scratch.join("judge"),
             level: request.level,
             network: request.network,
             rules: GateRules::Fixed(&[]),
@@ -272,7 +318,7 @@ impl Asking<'_> {
             waiting: JudgeRetry::Here,
             today: request.today,
         };
-        Ok(match judge::ask(grants, &question, watch)? {
+        Ok(match judge::ask(grants, &question, listener.watch)? {
             Judgement::Given(run) => Some(run),
             Judgement::Cancelled(_) => None,
         })
@@ -281,7 +327,8 @@ impl Asking<'_> {
     /// Returns what the commit says of itself.
     fn message(&self) -> Result<String, Failure> {
         let commit = repository_session::commit_id(&self.proof.commit)?;
-        self.repo
+        self.prover
+            .repo
             .repository
             .message_of(&commit)
             .map_err(|error| failure::plain(&error))

@@ -11,6 +11,7 @@ use crate::environment::{Environment, for_each};
 
 /// Every program that a profile names.
 const PROGRAMS: &[&str] = &[
+    "just",
     "swift",
     "swift-format",
     "swiftlint",
@@ -62,6 +63,15 @@ struct Case {
 }
 
 const CASES: &[Case] = &[
+    Case {
+        profile: "just",
+        files: &[("justfile", "lint:\ntest *args:\nbuild:\n")],
+        said: &[
+            ("lint", "just lint"),
+            ("test", "just test"),
+            ("build", "just build"),
+        ],
+    },
     Case {
         profile: "swift",
         files: &[("Package.swift", "")],
@@ -358,7 +368,7 @@ fn shown(case: &Case) -> Environment {
 
 #[test]
 fn every_profile_runs_its_commands_with_the_tools_it_finds() {
-    assert_eq!(CASES.len(), 25);
+    assert_eq!(CASES.len(), 26);
     for_each(CASES, |case| {
         let env = shown(case);
         let tools = own_programs(&env);

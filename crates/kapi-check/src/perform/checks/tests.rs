@@ -36,7 +36,7 @@ fn found_in(top: &Path, path: &str) -> Vec<String> {
 
 #[test]
 fn the_table_that_comes_with_kapi_can_be_read() {
-    assert_eq!(profiles().unwrap().all.len(), 25);
+    assert_eq!(profiles().unwrap().all.len(), 26);
 }
 
 #[test]

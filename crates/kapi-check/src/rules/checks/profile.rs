@@ -4,6 +4,7 @@
 //! business: nothing here knows its notation.
 
 use std::collections::BTreeSet;
+use std::iter;
 
 use serde::Deserialize;
 
@@ -81,6 +82,12 @@ pub struct CheckStep {
     pub needs: Vec<String>,
     /// The exit code that means that there was nothing to check.
     pub nothing: Option<Nothing>,
+    /// Whether nobody misses it where the project does not ask for it.
+    #[serde(default)]
+    pub optional: bool,
+    /// What comes before all this where the project asks for it.
+    #[serde(default)]
+    pub first: Vec<Self>,
 }
 
 /// A text that one of several files must hold.
@@ -146,6 +153,7 @@ impl CheckProfiles {
     pub fn texts(&self) -> Vec<String> {
         let steps = |profile: &CheckProfile| -> Vec<String> {
             let steps = CheckVerb::ALL.iter().filter_map(|verb| profile.step(*verb));
+            let steps = steps.flat_map(|step| iter::once(step).chain(&step.first));
             let files = steps.flat_map(|step| {
                 let mentioned = step.mentions.iter().flat_map(|mention| &mention.files);
                 let makefiles = profile.hints.iter().filter(|_| !step.target.is_empty());

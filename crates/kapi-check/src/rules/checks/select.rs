@@ -8,8 +8,6 @@ use super::profile::{CheckProfile, CheckProfiles, CheckStep};
 use super::{Check, CheckChoice, CheckVerb, ProjectRoot, makefile, mise};
 use crate::rules::proof::ecosystem::EcosystemTable;
 
-/// The files in which make looks for rules.
-const MAKEFILES: [&str; 3] = ["GNUmakefile", "makefile", "Makefile"];
 /// What `npm init` writes where a project has no tests.
 const NO_TEST: &str = "no test specified";
 
@@ -164,8 +162,16 @@ fn choose(
         let Some(step) = profile.step(verb) else {
             continue;
         };
-        match command(step, directory) {
-            Ok(command) => {
+        let own = step.first.iter().find_map(|own| {
+            let command = command(profile, own, directory).ok()?;
+            Some((own, command))
+        });
+        let chosen = match own {
+            Some(own) => Ok(own),
+            None => command(profile, step, directory).map(|command| (step, command)),
+        };
+        match chosen {
+            Ok((step, command)) => {
                 return Some(CheckChoice::Check(Check {
                     root: directory.path.clone(),
                     verb,
@@ -176,6 +182,7 @@ fn choose(
                     nothing: step.nothing.clone(),
                 }));
             }
+            Err(_) if step.optional => {}
             Err(reason) => declined.push((profile, reason)),
         }
     }
@@ -189,7 +196,11 @@ fn choose(
 }
 
 /// Returns the command of a step, or why the project does not ask for it.
-fn command(step: &CheckStep, directory: &Directory) -> Result<String, String> {
+fn command(
+    profile: &CheckProfile,
+    step: &CheckStep,
+    directory: &Directory,
+) -> Result<String, String> {
     if !step.file.is_empty() && !directory.has_any(&step.file) {
         return Err(format!("there is no {}", step.file.join(" or ")));
     }
@@ -214,15 +225,19 @@ fn command(step: &CheckStep, directory: &Directory) -> Result<String, String> {
         return Ok(step.run.clone());
     }
     let has = |target: &&String| {
-        let mut makefiles = MAKEFILES
-            .iter()
-            .filter_map(|name| directory.texts.get(*name));
+        let names = profile.hints.iter();
+        let mut makefiles = names.filter_map(|name| directory.texts.get(name));
         makefiles.any(|text| makefile::has_target(text, target))
     };
     match step.target.iter().find(has) {
         Some(target) => Ok(step.run.replace("{target}", target)),
         None => Err(format!(
-            "the makefile has no target {}",
+            "the {} has no target {}",
+            profile
+                .hints
+                .last()
+                .map_or("makefile", String::as_str)
+                .trim_start_matches('.'),
             step.target.join(" or ")
         )),
     }

@@ -126,6 +126,11 @@ type Files = &'static [(&'static str, &'static str)];
 /// Every profile of the specification, a directory that shows it, and what it provides there.
 const SHOWN: &[(&str, Files, &str)] = &[
     (
+        "just",
+        &[("justfile", "lint:\ntest *args:\nbuild:\n")],
+        "lint test build",
+    ),
+    (
         "swift",
         &[("Package.swift", "")],
         "lint format compile test",
@@ -276,7 +281,7 @@ fn every_profile_is_found_by_its_marker_and_provides_its_verbs() {
 #[test]
 fn the_table_is_the_one_of_the_specification() {
     let ids: Vec<String> = profiles().all.into_iter().map(|one| one.id).collect();
-    let expected = "swift cpp-cmake cpp-make cpp-meson kotlin-gradle java-gradle kotlin-maven \
+    let expected = "just swift cpp-cmake cpp-make cpp-meson kotlin-gradle java-gradle kotlin-maven \
                     java-maven lua roblox-luau luau python-uv python go rust ruby elixir erlang zig \
                     typescript-bun node-pnpm node-npm node-yarn deno dotnet";
     assert_eq!(ids.join(" "), expected);
@@ -446,6 +451,36 @@ fn what_a_project_does_not_ask_for_is_declined_with_a_reason() {
     );
     let root = only_root(directory("", &[("global.json", "")]));
     assert!(declines(&root, CheckVerb::Build).starts_with("there is no *.sln or"));
+}
+
+#[test]
+fn what_a_project_defines_itself_comes_before_what_is_usual() {
+    let with = |names: &[(&str, &str)], scripts: &[(&str, &str)]| {
+        only_root(with_scripts(directory("", names), scripts))
+    };
+    let lock = ("pnpm-lock.yaml", "");
+    let own = with(&[lock], &[("lint", "eslint ."), ("type-check", "tsc")]);
+    assert_eq!(command(&own, CheckVerb::Lint), "pnpm run --silent lint");
+    assert_eq!(
+        command(&own, CheckVerb::Typecheck),
+        "pnpm run --silent type-check"
+    );
+    let eslint = with(&[lock, ("eslint.config.mjs", "")], &[]);
+    assert_eq!(command(&eslint, CheckVerb::Lint), "pnpm exec eslint .");
+    let usual = with(&[lock], &[]);
+    assert!(command(&usual, CheckVerb::Lint).contains("biome"));
+    let black = with(
+        &[("pyproject.toml", "[tool.black]\n"), (".flake8", "")],
+        &[],
+    );
+    assert_eq!(command(&black, CheckVerb::Format), "black --check .");
+    assert_eq!(command(&black, CheckVerb::Lint), "flake8");
+    let both = with(
+        &[("Cargo.toml", ""), ("justfile", "lint:\n  cargo clippy\n")],
+        &[],
+    );
+    assert_eq!(command(&both, CheckVerb::Lint), "just lint");
+    assert_eq!(command(&both, CheckVerb::Test), "cargo test --quiet");
 }
 
 #[test]
