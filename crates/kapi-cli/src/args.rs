@@ -9,8 +9,8 @@ use clap::{Parser, Subcommand};
 
 use crate::commands::{
     agent, audit, budget, cancel, check, cleanup, clear, completion, dashboard, demo, diff, doctor,
-    goal, inbox, launch, log, loops, mcp, prove, resume, sandbox, show, spend, status, task, up,
-    wait,
+    goal, inbox, init, launch, log, loops, mcp, prove, resume, sandbox, show, spend, status, task,
+    up, wait,
 };
 use crate::contract::flags;
 use crate::modes::command;
@@ -40,6 +40,8 @@ pub(crate) struct Args {
 pub(crate) enum Command {
     /// Run an agent on a task until the result is proved
     Run(Box<flags::Args>),
+    /// Set Kapi up: find agents, try them, write a configuration
+    Init(init::Args),
     /// Try Kapi on a sample repository, with no API keys
     Demo(demo::Args),
     /// Draft, approve and steer goals

@@ -6,13 +6,31 @@ use std::env;
 
 use kapi_core::quote::shell_word;
 
+use crate::ui::Ui;
+
 /// Returns the command that was typed with further options, ready to be pasted into a shell.
 pub(crate) fn with(options: &[&str]) -> String {
-    let typed: Vec<String> = env::args_os()
-        .skip(1)
+    corrected(&typed(), options)
+}
+
+/// Returns the same for somebody whom nothing can be asked: a run that nobody can approve is told
+/// with that as well.
+pub(crate) fn unattended(ui: Ui, options: &[&str]) -> String {
+    let typed = typed();
+    let is_approved = typed.iter().any(|word| word == "--yes" || word == "-y");
+    let is_run = typed.first().is_some_and(|word| word == "run");
+    let mut options = options.to_vec();
+    if is_run && !is_approved && !ui.is_at_keyboard() {
+        options.push("--yes");
+    }
+    corrected(&typed, &options)
+}
+
+fn typed() -> Vec<String> {
+    let words = env::args_os().skip(1);
+    words
         .map(|word| word.to_string_lossy().into_owned())
-        .collect();
-    corrected(&typed, options)
+        .collect()
 }
 
 /// Returns a command with options, which stand before whatever follows `--`.

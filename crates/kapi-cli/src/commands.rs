@@ -15,6 +15,7 @@ pub(crate) mod doctor;
 pub(crate) mod explain;
 pub(crate) mod goal;
 pub(crate) mod inbox;
+pub(crate) mod init;
 pub(crate) mod launch;
 pub(crate) mod log;
 pub(crate) mod loops;

@@ -14,7 +14,7 @@ use kapi_sys::process::environment;
 use crate::args::{Args, Command, former, groups};
 use crate::commands::{
     agent, audit, budget, cancel, check, cleanup, clear, completion, dashboard, demo, diff, doctor,
-    explain, goal, inbox, launch, log, loops, mcp, prove, resume, run, sandbox, show, spend,
+    explain, goal, inbox, init, launch, log, loops, mcp, prove, resume, run, sandbox, show, spend,
     status, task, up, wait,
 };
 use crate::context::Context;
@@ -129,6 +129,7 @@ fn dispatch(context: &Context, command: &Command) -> Result<Exit, Error> {
     match command {
         Command::Run(args) if args.explain => explain::run::explain(context, args),
         Command::Run(args) => run::run(context, args),
+        Command::Init(args) => init::run(context, args),
         Command::Demo(args) => demo::run(context, args),
         Command::Goal(args) => goal::run(context, args),
         Command::Mode(command) => modes::command::run(context, command),

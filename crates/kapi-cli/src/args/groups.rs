@@ -11,6 +11,7 @@ const GROUPS: [(&str, &[&str]); 4] = [
     (
         "Start work",
         &[
+            "init",
             "run",
             "prove",
             "check",
@@ -103,7 +104,7 @@ mod tests {
     fn the_list_says_what_each_command_does() {
         let help = grouped().render_help().to_string();
         assert!(
-            help.contains("\nStart work:\n  run             Run an agent"),
+            help.contains("\nStart work:\n  init            Set Kapi up"),
             "{help}"
         );
         assert!(!help.contains("Commands:"), "{help}");

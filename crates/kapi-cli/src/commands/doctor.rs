@@ -2,9 +2,10 @@
 //!
 //! Every step of the sandbox is really tried.
 
-mod agents;
+pub(crate) mod agents;
+pub(crate) mod starts;
+
 mod modes;
-mod starts;
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};

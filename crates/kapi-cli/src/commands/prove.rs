@@ -262,7 +262,8 @@ fn proposed(
     Ok(commands)
 }
 
-fn command(planned: &PlannedCheck) -> Option<String> {
+/// Returns the line that runs a check from the top of the project; `None` of one that is skipped.
+pub(crate) fn command(planned: &PlannedCheck) -> Option<String> {
     if planned.disposition != CheckDisposition::Run {
         return None;
     }

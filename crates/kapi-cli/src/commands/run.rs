@@ -5,6 +5,7 @@
 use kapi_core::id::GoalId;
 use kapi_goal::record::project::Project;
 
+use crate::commands::init;
 use crate::context::Context;
 use crate::contract::flags::Args;
 use crate::contract::{self, approval, words};
@@ -22,6 +23,7 @@ pub(crate) const DRAFTS_MAX: u32 = 10;
 pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
     context.require_human("start a goal")?;
     let context = &context.with_notify(&args.notify);
+    init::offer(context, args)?;
     if args.race.is_race() {
         return race::run(context, args);
     }

@@ -18,6 +18,7 @@ use crate::context::Context;
 use crate::contract::agent_name;
 use crate::error::Error;
 use crate::exit_code::Exit;
+use crate::ui::Ui;
 
 /// Agents that can judge with nothing said but their names, in the order they are offered.
 const BUILT_IN: [AgentKind; 4] = [
@@ -157,7 +158,7 @@ pub(super) fn required(parties: JudgeParticipants<'_>) -> Result<Judge, Error> {
     }
     match asked(parties, executor.name())? {
         Some(judge) => Ok(judge),
-        None => Err(unspecified(&executor)),
+        None => Err(unspecified(parties.context.ui, &executor)),
     }
 }
 
@@ -257,7 +258,7 @@ pub(crate) fn able(grants: &HostGrants, level: SandboxLevel) -> Vec<&'static str
         .collect()
 }
 
-fn unspecified(executor: &AgentKind) -> Error {
+fn unspecified(ui: Ui, executor: &AgentKind) -> Error {
     let text = format!(
         "judge_unspecified: no judge was named, and {} must not judge its own work unasked",
         executor.name()
@@ -267,7 +268,7 @@ fn unspecified(executor: &AgentKind) -> Error {
              same model judge in a fresh session: `{}`. Or name a judge with \
              `--judge provider/model` (anthropic/…, openai/…, gemini/…), or nobody with \
              `--judge none`; `kapi goal judge` sets a default for this project.",
-        command_line::with(&["--judge", "same"])
+        command_line::unattended(ui, &["--judge", "same"])
     ))
 }
 

@@ -20,6 +20,7 @@ use crate::contract::agent_name::{absolute, kind};
 use crate::contract::judge::{self, JudgeName};
 use crate::error::Error;
 use crate::exit_code::Exit;
+use crate::ui::Ui;
 
 /// Returns the agent that works, as it stands in the contract: the one that is named, or the only one
 /// that can start here.
@@ -43,7 +44,11 @@ pub(crate) fn agent(
             Ok((*only).to_owned())
         }
         [] => Err(no_agent(&grants, level)),
-        [first, ..] => Err(several_agents(&judge::able(&grants, level), first)),
+        [first, ..] => Err(several_agents(
+            context.ui,
+            &judge::able(&grants, level),
+            first,
+        )),
     }
 }
 
@@ -63,11 +68,11 @@ fn no_agent(grants: &HostGrants, level: SandboxLevel) -> Error {
         "no agent was named, and none can start here:{}",
         reasons.concat()
     ))
-    .with_hint("make one of them ready, or name a program: `--agent 'command:<shell>'`.")
+    .with_hint("run `kapi init`, which can lend your login to an agent; make one of them ready; or name a program: `--agent 'command:<shell>'`.")
 }
 
 /// No agent was named, and which one works is the person's choice.
-fn several_agents(able: &[&str], first: &str) -> Error {
+fn several_agents(ui: Ui, able: &[&str], first: &str) -> Error {
     Error::usage(format!(
         "no agent was named, and several are ready: {}",
         able.join(", ")
@@ -75,7 +80,7 @@ fn several_agents(able: &[&str], first: &str) -> Error {
     .with_hint(format!(
         "name one: `{}`. `agent = \"{first}\"` under `[goal]` in your configuration makes it the \
          default.",
-        command_line::with(&["--agent", first])
+        command_line::unattended(ui, &["--agent", first])
     ))
 }
 

@@ -284,8 +284,8 @@ const CASES: &[Case] = &[
             ("typecheck", "bun x tsc --noEmit"),
             ("lint", "bun x biome check --reporter=summary"),
             ("format", "bun x biome format --reporter=summary"),
-            ("test", "bun test"),
-            ("build", "bun x tsc --noEmit --pretty"),
+            ("test", "bun run test"),
+            ("build", "bun run build"),
         ],
     },
     Case {

@@ -43,6 +43,7 @@ mod goal_words;
 mod hooks;
 mod images;
 mod impossible;
+mod init;
 mod integrate;
 mod integrate_rules;
 mod integrity;

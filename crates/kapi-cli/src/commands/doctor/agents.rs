@@ -173,17 +173,19 @@ fn look(context: &Context, config: &Config, agent: &'static Manifest) -> AgentPr
 
 /// How an agent proves itself to its provider.
 #[derive(Debug)]
-pub(super) struct CredentialStatus {
+pub(crate) struct CredentialStatus {
     /// Whether a run could use it.
-    pub(super) is_ready: bool,
+    pub(crate) is_ready: bool,
     /// What there is.
-    pub(super) detail: String,
+    pub(crate) detail: String,
     /// What to do where it is of no use.
-    pub(super) hint: Option<String>,
+    pub(crate) hint: Option<String>,
+    /// Whether a login lies in the home that runs do not get.
+    pub(crate) is_login_unshared: bool,
 }
 
 /// Returns how an agent proves itself to its provider, as far as can be seen here.
-pub(super) fn credentials(
+pub(crate) fn credentials(
     context: &Context,
     config: &Config,
     agent: &Manifest,
@@ -219,6 +221,7 @@ pub(super) fn credentials(
             .unwrap_or_else(|| format!("set {key}, or log in with `{command}`.")),
     });
     CredentialStatus {
+        is_login_unshared: !is_ready && login_file.is_some(),
         is_ready,
         detail,
         hint,

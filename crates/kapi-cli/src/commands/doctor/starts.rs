@@ -92,7 +92,7 @@ fn greeting_words(greeting: &ProviderGreeting, agent: &Manifest) -> String {
 }
 
 /// Starts an agent in a directory of Kapi's own.
-pub(super) fn started(
+pub(crate) fn started(
     context: &Context,
     grants: &HostGrants,
     agent: &Manifest,
