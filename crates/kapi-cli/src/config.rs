@@ -24,6 +24,7 @@ use kapi_settings::{read as settings, toml};
 use kapi_workflow::rules::batch::mechanical::ConflictRule;
 use serde::Deserialize;
 
+use crate::config::deliver::DeliverTable;
 use crate::config::file::Links;
 use crate::config::grant::{NETWORK_DEFAULT, NetworkTable, SandboxTable};
 use crate::config::integrate::IntegrateTable;
@@ -35,6 +36,7 @@ use crate::config::source::{Origins, SettingsText, SourcedValue, ValueSource};
 use crate::config::spend::{PriceTable, SpendConfig, SpendTable};
 use crate::error::Error;
 
+pub(crate) mod deliver;
 pub(crate) mod file;
 pub(crate) mod goal;
 pub(crate) mod grant;
@@ -106,6 +108,8 @@ pub(crate) struct Config {
     pub(crate) notify: NotifyTable,
     /// `[integrate.conflicts]`: the project's rules, then the person's.
     pub(crate) conflict_rules: Vec<ConflictRule>,
+    /// `[deliver]`, from the person's file.
+    pub(crate) deliver: DeliverTable,
 }
 
 /// `[status]`: how progress is shown.
@@ -168,6 +172,7 @@ struct ConfigFile {
     launch: LaunchTable,
     status: StatusTable,
     notify: NotifyTable,
+    deliver: DeliverTable,
     spend: SpendTable,
     prices: BTreeMap<String, Setting<PriceTable>>,
     kernel: KernelTable,
@@ -224,6 +229,7 @@ impl Config {
             kernel: KernelConfigFiles::default(),
             notify: NotifyTable::default(),
             conflict_rules: Vec::new(),
+            deliver: DeliverTable::default(),
         }
     }
 
@@ -296,6 +302,7 @@ pub(crate) fn load(
         config.person_goal = config.goal.clone();
         config.notify = file.notify;
         config.conflict_rules = integrate::rules(&file.integrate, &mut said.faults);
+        config.deliver = file.deliver;
         config.trusted = launch::trusted(&mut said.faults, file.launch);
         config.spending = SpendConfig::said(&file.spend, &file.prices, &mut said.faults);
         config.kernel.person = kernel::person(&mut said, file.kernel, home);

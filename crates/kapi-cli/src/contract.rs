@@ -31,7 +31,7 @@ use crate::contract::flags::{Args, Openness, STALL_AFTER, TURN_TIMEOUT_MS, VERIF
 use crate::contract::judge::JudgeParticipants;
 use crate::error::Error;
 use crate::exit_code::Exit;
-use crate::{amount, container, naming};
+use crate::{amount, container, delivery, naming};
 
 /// Who says what a contract leaves open.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -115,6 +115,12 @@ fn draw_up(
         )));
     }
     check(context, &config, &contract)?;
+    if let Some(wanted) = &contract.delivery {
+        let checked = delivery::check(context, &config, &root, wanted, &contract.branch)?;
+        notes.extend(checked);
+        let unconfined = delivery::note_without_isolation(contract.sandbox);
+        notes.extend(unconfined.map(str::to_owned));
+    }
     notes.extend(isolation::isolation_note(&contract));
     Ok(ContractDraft {
         root,
@@ -226,6 +232,7 @@ fn contract(
         checks,
         attribution,
         race: None,
+        delivery: delivery::asked(&args.deliver, config),
     };
     proof::protect_scripts(args, survey, &mut contract, notes)?;
     Ok(contract)

@@ -5,6 +5,7 @@
 //! the address that a remote prints.
 
 mod answer;
+mod trial;
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;

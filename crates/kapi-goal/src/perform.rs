@@ -4,6 +4,7 @@
 //! from the effect again.
 
 pub mod agent_run;
+pub mod deliver;
 pub mod goal_judge;
 pub mod real;
 pub mod side_question;

@@ -9,6 +9,7 @@ pub mod command;
 pub mod consent;
 pub mod contract;
 pub mod decide;
+pub mod delivery;
 pub mod denied;
 pub mod effect;
 pub mod event;

@@ -111,6 +111,7 @@ impl SimScenario {
             checks: CheckPolicy::default(),
             attribution: Attribution::default(),
             race: None,
+            delivery: None,
         }
     }
 

@@ -3,7 +3,7 @@
 //! No goal, no agent and no state: the change is a commit, a branch or a range.
 
 mod junit;
-mod markdown;
+pub(crate) mod markdown;
 mod view;
 
 use std::path::{Path, PathBuf};

@@ -24,6 +24,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
     context.require_human("start a goal")?;
     let context = &context.with_notify(&args.notify);
     init::offer(context, args)?;
+    args.race.check_delivery(&args.deliver)?;
     if args.race.is_race() {
         return race::run(context, args);
     }

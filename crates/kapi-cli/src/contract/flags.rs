@@ -14,6 +14,7 @@ use kapi_goal::rules::contract::{AgentSurface, GoalType, LANES_MAX, RaceEnd, TUR
 use kapi_goal::rules::plan::task::TaskPhase;
 use kapi_workflow::rules::branch::BranchType;
 
+use crate::config::deliver::DeliverArgs;
 use crate::config::grant::{LEVEL_DEFAULT, NETWORK_DEFAULT};
 use crate::config::notify::NotifyArgs;
 use crate::contract::flags::names::{GoalTypeName, PhaseName, RemindersName, parse_surface};
@@ -127,6 +128,8 @@ pub(crate) struct Args {
     pub(crate) no_distill: bool,
     #[command(flatten)]
     pub(crate) race: RaceFlags,
+    #[command(flatten)]
+    pub(crate) deliver: DeliverArgs,
     #[command(flatten)]
     pub(crate) notify: NotifyArgs,
     /// Approve the contract without asking; the log records this
@@ -274,6 +277,16 @@ impl RaceFlags {
         if self.compare || self.jobs.is_some() {
             return Err(Error::usage("`--compare` and `--jobs` belong to a race")
                 .with_hint("name its agents with `--race`, or add `--attempts <N>`."));
+        }
+        Ok(())
+    }
+
+    /// Refuses to deliver what nobody picked: a comparison has no winner.
+    pub(crate) fn check_delivery(&self, deliver: &DeliverArgs) -> Result<(), Error> {
+        if self.compare && (deliver.push || deliver.pr) {
+            return Err(Error::usage("a comparison has no winner to deliver").with_hint(
+                "leave out `--compare`, or pick a result and run `kapi goal deliver <GOAL> --pr`.",
+            ));
         }
         Ok(())
     }

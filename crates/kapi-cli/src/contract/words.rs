@@ -144,6 +144,9 @@ pub(crate) fn whole(contract: &Contract) -> Vec<(&'static str, String)> {
         JudgeUnavailable::Open => "the verify commands decide alone",
     };
     rows.push(("no judge", unavailable.to_owned()));
+    if let Some(delivery) = &contract.delivery {
+        rows.push(("deliver", delivery.words()));
+    }
     if let Some(race) = &contract.race {
         rows.push((
             "race",

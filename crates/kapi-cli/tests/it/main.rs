@@ -24,6 +24,7 @@ mod configuration;
 mod consent;
 mod containers;
 mod crash;
+mod delivery;
 mod demo;
 mod dependencies;
 mod dialogs;

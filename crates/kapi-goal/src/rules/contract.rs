@@ -12,6 +12,7 @@ use kapi_core::judge::{Judge, JudgeUnavailable};
 use serde::{Deserialize, Serialize};
 
 use crate::rules::budget::Budget;
+use crate::rules::delivery::Delivery;
 use crate::rules::plan::task::{PlanTaskId, TaskPhase};
 
 /// The only contract layout there is so far.
@@ -78,6 +79,9 @@ pub struct Contract {
     /// The other attempts at the same contract, where there are any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub race: Option<Race>,
+    /// Where the proved branch goes beyond this repository, if anywhere.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub delivery: Option<Delivery>,
 }
 
 /// How a goal is worked on, as pi-until-done's contract says it beside goal and proof.

@@ -86,6 +86,7 @@ pub(super) fn contract() -> Contract {
         checks: CheckPolicy::default(),
         attribution: Attribution::default(),
         race: None,
+        delivery: None,
     }
 }
 

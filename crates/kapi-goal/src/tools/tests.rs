@@ -83,6 +83,7 @@ fn provisional() -> Contract {
         checks: CheckPolicy::default(),
         attribution: Attribution::default(),
         race: None,
+        delivery: None,
     }
 }
 

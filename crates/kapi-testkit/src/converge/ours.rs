@@ -333,6 +333,7 @@ fn contract() -> Contract {
         checks: CheckPolicy::default(),
         attribution: Attribution::default(),
         race: None,
+        delivery: None,
     }
 }
 

@@ -177,6 +177,7 @@ pub(crate) fn contract() -> Contract {
         checks: CheckPolicy::default(),
         attribution: Attribution::default(),
         race: None,
+        delivery: None,
     }
 }
 

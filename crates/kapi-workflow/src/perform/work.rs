@@ -302,6 +302,7 @@ fn contract(
         checks: work.checks,
         attribution: Attribution::default(),
         race: None,
+        delivery: None,
     };
     match contract.fault() {
         None => Ok(contract),

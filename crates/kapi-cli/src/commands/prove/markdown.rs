@@ -20,7 +20,7 @@ pub(super) fn text(proof: &ChangeProof) -> String {
         .baseline
         .runs
         .iter()
-        .map(|run| row(proof, run))
+        .map(|run| row(proof.report.as_ref(), run))
         .collect();
     let judged = proof.judged.as_ref().map(JudgeView::from).map(|view| {
         let (by, reason) = (plain(&view.by), plain(&view.reason));
@@ -44,9 +44,9 @@ pub(super) fn text(proof: &ChangeProof) -> String {
     .concat()
 }
 
-fn row(proof: &ChangeProof, run: &VerifyRun) -> String {
+/// Returns the row of a table for one check, on the base and with the change.
+pub(crate) fn row(now: Option<&VerifyReport>, run: &VerifyRun) -> String {
     let same = |other: &&VerifyRun| other.command == run.command && other.checks == run.checks;
-    let now = proof.report.as_ref();
     let now = now.and_then(|report| report.runs.iter().find(same));
     let cell = |run: &VerifyRun| {
         let tally = run
@@ -62,7 +62,8 @@ fn row(proof: &ChangeProof, run: &VerifyRun) -> String {
     )
 }
 
-fn seen(report: Option<&VerifyReport>) -> String {
+/// Returns what else a report says of its proof.
+pub(crate) fn seen(report: Option<&VerifyReport>) -> String {
     let lines = report.map(proof_lines).unwrap_or_default();
     if lines.is_empty() {
         return String::new();
@@ -72,7 +73,7 @@ fn seen(report: Option<&VerifyReport>) -> String {
 }
 
 /// Returns foreign text that no Markdown or HTML in it can act in.
-fn plain(text: &str) -> String {
+pub(crate) fn plain(text: &str) -> String {
     let mut plain = String::new();
     for c in text.chars() {
         match c {

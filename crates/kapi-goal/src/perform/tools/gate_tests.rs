@@ -79,6 +79,7 @@ fn contract(ask_before: &[&str]) -> Contract {
         checks: CheckPolicy::default(),
         attribution: Attribution::default(),
         race: None,
+        delivery: None,
     }
 }
 

@@ -77,6 +77,7 @@ fn contract(judge: Judge) -> Contract {
         checks: CheckPolicy::default(),
         attribution: Attribution::default(),
         race: None,
+        delivery: None,
     }
 }
 

@@ -59,6 +59,7 @@ fn contract() -> Contract {
         checks: CheckPolicy::default(),
         attribution: Attribution::default(),
         race: None,
+        delivery: None,
     }
 }
 
