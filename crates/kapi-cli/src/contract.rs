@@ -166,8 +166,7 @@ fn contract(
     notes: &mut Vec<String>,
 ) -> Result<Contract, Error> {
     let (context, config, survey) = (location.context, location.config, location.survey);
-    let (filled, table) = (input.filled, &config.goal);
-    let args = &filled.args;
+    let (filled, args, table) = (input.filled, &input.filled.args, &config.goal);
     let (level, network) = isolation::level_and_network(args, config)?;
     let agent = participants::agent(context, config, args.agent.as_ref(), level, notes)?;
     let parties = JudgeParticipants {
