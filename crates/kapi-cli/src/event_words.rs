@@ -165,6 +165,7 @@ const fn approved(means: ApprovalMeans) -> &'static str {
         ApprovalMeans::NamedHash => "the contract was approved by its hash",
         ApprovalMeans::Autopilot => "the contract was approved by the autopilot preference",
         ApprovalMeans::Plan => "the contract was approved with its workflow's plan",
+        ApprovalMeans::Client => "the contract was approved in an agent client's dialog",
     }
 }
 

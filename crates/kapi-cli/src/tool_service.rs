@@ -7,12 +7,13 @@ pub(crate) mod attendants;
 mod consent;
 mod kernel;
 mod outside;
+mod proposal;
+mod wait;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use kapi_core::actor::Actor;
-use kapi_core::id::GoalId;
 use kapi_core::judge::Judge;
 use kapi_core::task_id::KernelTaskId;
 use kapi_goal::perform::survey::RepositorySurvey;
@@ -20,15 +21,18 @@ use kapi_goal::perform::tools::{NamedChecks, ToolService};
 use kapi_goal::record::project::Project;
 use kapi_goal::rules::contract::Contract;
 use kapi_goal::tools::{ToolRefusal, answer};
+use kapi_mcp::call::{CallOutcome, QuestionReply};
 use kapi_run::failure::chain;
 use kapi_run::tool_client;
 use kapi_run::tool_client::{KERNEL_VARIABLE, SOCKET_VARIABLE};
-use kapi_wire::kernel_tools::{AnyTool, ToolOffer};
+use kapi_wire::kernel_tools::input::wait_s;
+use kapi_wire::kernel_tools::{AnyTool, KernelTool, ToolOffer};
 use serde_json::Value;
 
 use crate::config::Config;
 use crate::context::Context;
 use crate::error::Error;
+use crate::tool_service::proposal::Proposal;
 
 /// What the server of tools calls itself in locks.
 const MCP: &str = "kapi mcp";
@@ -40,7 +44,7 @@ pub(crate) struct ToolCalls<'a> {
     context: &'a Context,
     socket: Option<PathBuf>,
     /// What this process has proposed.
-    proposed: Option<GoalId>,
+    proposal: Proposal,
     /// Takes the tasks that this process submitted, to work on them.
     attend: Option<&'a dyn Fn(KernelTaskId)>,
 }
@@ -52,7 +56,7 @@ impl<'a> ToolCalls<'a> {
         Self {
             context,
             socket: socket.map(PathBuf::from),
-            proposed: None,
+            proposal: Proposal::default(),
             attend: None,
         }
     }
@@ -72,31 +76,62 @@ impl<'a> ToolCalls<'a> {
     pub(crate) fn offer(&self) -> ToolOffer {
         let is_reported = self.context.variable(KERNEL_VARIABLE) == Some("1");
         if self.is_outside() || is_reported {
-            ToolOffer::GoalAndKernel
+            ToolOffer::ALL
         } else {
-            ToolOffer::Goal
+            ToolOffer::GOAL
         }
     }
 
-    /// Performs a call and returns its answer, which says itself whether it is a refusal.
-    pub(crate) fn call(&mut self, tool: AnyTool, input: Value) -> Value {
-        let answered = match (&self.socket, tool) {
+    /// Performs a call; what it comes to says itself whether it is a refusal.
+    pub(crate) fn call(&self, tool: AnyTool, input: Value) -> CallOutcome<'a> {
+        let context = self.context;
+        match (&self.socket, tool) {
             (Some(socket), tool) => {
-                tool_client::call(socket, tool.name(), &input).map_err(|error| {
-                    let text = format!("failed to {}", chain(&error));
-                    ToolRefusal::new("unreachable", text)
-                })
+                let (socket, wait_s) = (socket.clone(), waits_s(tool, &input));
+                let look = move || ask_host(&socket, tool, &input);
+                wait::until_over(Box::new(look), wait_s)
             }
             (None, AnyTool::Goal(tool)) => {
-                outside::call(self.context, &mut self.proposed, tool, input)
+                let outcome = outside::call(context, &self.proposal, tool, input);
+                outcome.unwrap_or_else(|refused| CallOutcome::Answered(answer::refused(&refused)))
             }
-            (None, AnyTool::Kernel(tool)) => {
-                let answer = outside::ask_kernel(self.context, self.attend, tool, input);
-                Ok(answer.to_value())
+            (None, AnyTool::Kernel(kernel_tool)) => {
+                let wait_s = waits_s(tool, &input);
+                if wait_s == 0 {
+                    let answer = outside::ask_kernel(context, self.attend, kernel_tool, input);
+                    return CallOutcome::Answered(answer.to_value());
+                }
+                let look = move || {
+                    let answer = outside::ask_kernel(context, None, kernel_tool, input.clone());
+                    answer.to_value()
+                };
+                wait::until_over(Box::new(look), wait_s)
             }
-        };
-        answered.unwrap_or_else(|refused| answer::refused(&refused))
+        }
     }
+
+    /// Returns what settles a question of a call by what the person said.
+    pub(crate) fn settler(&self) -> impl Fn(&str, QuestionReply) -> Value + Sync + use<'a> {
+        let (context, proposal) = (self.context, self.proposal.clone());
+        move |about, reply| proposal.settle(context, about, &reply)
+    }
+}
+
+/// Returns how long a call waits for something else.
+fn waits_s(tool: AnyTool, input: &Value) -> u64 {
+    match tool {
+        AnyTool::Kernel(KernelTool::Status) => wait_s(input),
+        AnyTool::Kernel(_) | AnyTool::Goal(_) => 0,
+    }
+}
+
+/// Asks the host of the run that this process belongs to.
+fn ask_host(socket: &Path, tool: AnyTool, input: &Value) -> Value {
+    let answered = tool_client::call(socket, tool.name(), input);
+    answered.unwrap_or_else(|error| {
+        let text = format!("failed to {}", chain(&error));
+        answer::refused(&ToolRefusal::new("unreachable", text))
+    })
 }
 
 /// Returns what the tools of a project's runs need on this side.

@@ -5,7 +5,9 @@
 
 pub mod answer;
 pub mod call;
+pub mod hints;
 pub mod input;
+pub mod output_schema;
 pub mod schema;
 pub mod set;
 pub mod state;
@@ -157,14 +159,19 @@ impl ToolRefusal {
     }
 }
 
-/// Returns the tools as MCP lists them: name, description and schema of the input.
+/// Returns the tools as MCP lists them: names, description, schemas, and what they do to their
+/// surroundings.
 #[must_use]
 pub fn listing() -> Vec<Value> {
     let entry = |tool: GoalTool| {
+        let hints = hints::of(tool);
         serde_json::json!({
             "name": tool.name(),
+            "title": hints.title,
             "description": tool.description(),
             "inputSchema": schema::input_schema(tool),
+            "outputSchema": output_schema::output_schema(tool),
+            "annotations": hints.annotations(),
         })
     };
     GoalTool::ALL.into_iter().map(entry).collect()

@@ -12,6 +12,8 @@ pub const INVALID_REQUEST: i64 = -32_600;
 pub const METHOD_NOT_FOUND: i64 = -32_601;
 /// The method's parameters are not its.
 pub const INVALID_PARAMS: i64 = -32_602;
+/// The server cannot do it now.
+pub const INTERNAL_ERROR: i64 = -32_603;
 
 /// What came in one frame.
 #[derive(Debug, Clone, PartialEq)]
@@ -26,14 +28,47 @@ pub enum IncomingMessage {
         params: Value,
     },
     /// A notification, which is not.
-    Notification,
-    /// An answer to a request of ours; we make none.
-    Answer,
+    Notification {
+        /// What it tells of.
+        method: String,
+        /// With what.
+        params: Value,
+    },
+    /// The answer to a request of ours.
+    Answer {
+        /// The request's id.
+        id: Value,
+        /// What was answered; null where the client could not answer.
+        result: Value,
+    },
     /// Nothing that has a meaning; the id is null where none could be read.
     Invalid {
         /// Its id.
         id: Value,
     },
+}
+
+/// Why a request cannot be followed.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RequestError {
+    /// The code of JSON-RPC.
+    pub code: i64,
+    /// What is wrong.
+    pub text: String,
+    /// What a client can make of it.
+    pub data: Option<Value>,
+}
+
+impl RequestError {
+    /// Returns an error that says all in its text.
+    #[must_use]
+    pub const fn new(code: i64, text: String) -> Self {
+        Self {
+            code,
+            text,
+            data: None,
+        }
+    }
 }
 
 impl IncomingMessage {
@@ -48,15 +83,22 @@ impl IncomingMessage {
         if message.get("jsonrpc") != Some(&json!("2.0")) {
             return invalid(id);
         }
+        let params = || message.get("params").cloned().unwrap_or(Value::Null);
         let is_answer = message.get("result").is_some() || message.get("error").is_some();
         match message.get("method").and_then(Value::as_str) {
             Some(method) if is_id => Self::Request {
                 method: method.to_owned(),
-                params: message.get("params").cloned().unwrap_or(Value::Null),
+                params: params(),
                 id,
             },
-            Some(_) if message.get("id").is_none() => Self::Notification,
-            None if is_answer => Self::Answer,
+            Some(method) if message.get("id").is_none() => Self::Notification {
+                method: method.to_owned(),
+                params: params(),
+            },
+            None if is_answer => Self::Answer {
+                result: message.get("result").cloned().unwrap_or(Value::Null),
+                id,
+            },
             Some(_) | None => invalid(id),
         }
     }
@@ -70,6 +112,22 @@ pub fn result(id: &Value, result: &Value) -> Value {
 
 /// Returns the answer to a request that cannot be followed.
 #[must_use]
-pub fn error(id: &Value, code: i64, text: &str) -> Value {
-    json!({"jsonrpc": "2.0", "id": id, "error": {"code": code, "message": text}})
+pub fn error(id: &Value, error: &RequestError) -> Value {
+    let mut said = json!({"code": error.code, "message": error.text});
+    if let Some(data) = &error.data {
+        said["data"] = data.clone();
+    }
+    json!({"jsonrpc": "2.0", "id": id, "error": said})
+}
+
+/// Returns a request of ours.
+#[must_use]
+pub fn request(id: &str, method: &str, params: &Value) -> Value {
+    json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params})
+}
+
+/// Returns a notification of ours.
+#[must_use]
+pub fn notification(method: &str, params: &Value) -> Value {
+    json!({"jsonrpc": "2.0", "method": method, "params": params})
 }

@@ -5,8 +5,10 @@
 
 pub mod answer;
 pub mod answers;
+pub mod hints;
 pub mod input;
 pub mod output;
+pub mod output_schema;
 pub mod schema;
 
 use kapi_goal::tools::GoalTool;
@@ -107,45 +109,74 @@ impl AnyTool {
 
 /// Which tools somebody is offered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ToolOffer {
+pub struct ToolOffer {
     /// Those by which an agent speaks of its goal.
-    Goal,
-    /// Those, and the kernel's.
-    GoalAndKernel,
+    pub has_goal: bool,
+    /// The kernel's.
+    pub has_kernel: bool,
 }
 
 impl ToolOffer {
+    /// Those by which an agent speaks of its goal.
+    pub const GOAL: Self = Self {
+        has_goal: true,
+        has_kernel: false,
+    };
+    /// The kernel's.
+    pub const KERNEL: Self = Self {
+        has_goal: false,
+        has_kernel: true,
+    };
+    /// All of them.
+    pub const ALL: Self = Self {
+        has_goal: true,
+        has_kernel: true,
+    };
+
+    /// Returns the tools that are in both offers.
+    #[must_use]
+    pub const fn and(self, other: Self) -> Self {
+        Self {
+            has_goal: self.has_goal && other.has_goal,
+            has_kernel: self.has_kernel && other.has_kernel,
+        }
+    }
+
     /// Returns the tool of this name, if it is among those.
     #[must_use]
     pub fn find(self, name: &str) -> Option<AnyTool> {
-        let kernel = match self {
-            Self::Goal => None,
-            Self::GoalAndKernel => KernelTool::named(name),
-        };
-        let goal = GoalTool::named(name).map(AnyTool::Goal);
-        goal.or(kernel.map(AnyTool::Kernel))
+        let goal = GoalTool::named(name).filter(|_| self.has_goal);
+        let kernel = KernelTool::named(name).filter(|_| self.has_kernel);
+        goal.map(AnyTool::Goal).or(kernel.map(AnyTool::Kernel))
     }
 
     /// Returns the tools as MCP lists them.
     #[must_use]
     pub fn listing(self) -> Vec<Value> {
-        let mut tools = kapi_goal::tools::listing();
-        match self {
-            Self::Goal => {}
-            Self::GoalAndKernel => tools.extend(listing()),
+        let mut tools = Vec::new();
+        if self.has_goal {
+            tools.extend(kapi_goal::tools::listing());
+        }
+        if self.has_kernel {
+            tools.extend(listing());
         }
         tools
     }
 }
 
-/// Returns the kernel's tools as MCP lists them: name, description and schema of the input.
+/// Returns the kernel's tools as MCP lists them: names, description, schemas, and what they do to
+/// their surroundings.
 #[must_use]
 pub fn listing() -> Vec<Value> {
     let entry = |tool: KernelTool| {
+        let hints = hints::of(tool);
         serde_json::json!({
             "name": tool.name(),
+            "title": hints.title,
             "description": tool.description(),
             "inputSchema": kernel_schema(tool),
+            "outputSchema": output_schema::kernel_output_schema(tool),
+            "annotations": hints.annotations(),
         })
     };
     KernelTool::ALL.into_iter().map(entry).collect()

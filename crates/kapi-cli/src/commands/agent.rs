@@ -9,9 +9,9 @@ mod words;
 use std::io::{self, Read as _};
 
 use clap::Subcommand;
-use kapi_goal::tools::{GoalTool, ToolRefusal, answer, listing};
+use kapi_goal::tools::{GoalTool, ToolRefusal, answer};
 use kapi_run::tool_client::CALL_BYTES_MAX;
-use kapi_wire::kernel_tools::{self, AnyTool, KernelTool, ToolOffer};
+use kapi_wire::kernel_tools::{AnyTool, KernelTool, ToolOffer};
 use serde_json::{Value, json};
 
 use crate::context::Context;
@@ -71,13 +71,13 @@ enum AgentVerb {
 
 /// Makes one call.
 pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
-    let mut calls = ToolCalls::new(context);
+    let calls = ToolCalls::new(context);
     let Some(tool) = args.verb.tool() else {
         context.ui.json(&schemas(calls.offer()));
         return Ok(Exit::Success);
     };
     let given = match args.verb.said().map_or_else(read_input, Ok) {
-        Ok(input) => calls.call(tool, input),
+        Ok(input) => calls.call(tool, input).finish(),
         Err(refused) => answer::refused(&refused),
     };
     context.ui.json(&given);
@@ -90,18 +90,12 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
 
 /// The tools as MCP lists them, each with its word for this command.
 fn schemas(offer: ToolOffer) -> Value {
-    let mut tools = listing();
-    for (entry, tool) in tools.iter_mut().zip(GoalTool::ALL) {
-        entry["verb"] = json!(tool.verb());
+    let mut tools = offer.listing();
+    for entry in &mut tools {
+        let name = entry["name"].as_str().unwrap_or_default();
+        let verb = json!(GoalTool::named(name).map_or(name, |tool| tool.verb()));
+        entry["verb"] = verb;
     }
-    let mut kernel = match offer {
-        ToolOffer::Goal => Vec::new(),
-        ToolOffer::GoalAndKernel => kernel_tools::listing(),
-    };
-    for (entry, tool) in kernel.iter_mut().zip(KernelTool::ALL) {
-        entry["verb"] = json!(tool.name());
-    }
-    tools.extend(kernel);
     json!({"tools": tools})
 }
 

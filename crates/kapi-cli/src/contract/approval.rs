@@ -96,6 +96,7 @@ pub(crate) const fn words(means: ApprovalMeans) -> &'static str {
         ApprovalMeans::NamedHash => "by its hash",
         ApprovalMeans::Autopilot => "by the autopilot preference",
         ApprovalMeans::Plan => "with its workflow's plan",
+        ApprovalMeans::Client => "in an agent client's dialog",
     }
 }
 

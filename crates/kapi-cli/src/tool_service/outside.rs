@@ -15,6 +15,7 @@ use kapi_goal::rules::event::ApprovalMeans;
 use kapi_goal::tools::call::{GoalToolRequest, read};
 use kapi_goal::tools::input::{SetInput, StatusInput};
 use kapi_goal::tools::{GoalTool, ToolRefusal, answer, set};
+use kapi_mcp::call::CallOutcome;
 use kapi_wire::kernel_tools::KernelTool;
 use kapi_wire::kernel_tools::answer::ToolAnswer;
 use kapi_wire::kernel_tools::input::read as read_for_kernel;
@@ -26,6 +27,7 @@ use crate::contract::judge::is_model;
 use crate::contract::{agent_name, approval};
 use crate::error::Error;
 use crate::tool_service::kernel::{self, Asker, AskerStatus};
+use crate::tool_service::proposal::Proposal;
 use crate::{contract, naming, tool_service};
 
 /// The agent that proposes from outside, in the record.
@@ -34,14 +36,14 @@ const RUN: &str = "outside any run";
 /// Performs a call in the project of the working directory.
 pub(super) fn call(
     context: &Context,
-    proposed: &mut Option<GoalId>,
+    proposal: &Proposal,
     tool: GoalTool,
     input: Value,
-) -> Result<Value, ToolRefusal> {
+) -> Result<CallOutcome<'static>, ToolRefusal> {
     let now_ms = kapi_sys::clock::Clock::now_ms(&context.clock);
     match read(tool.name(), input, now_ms)? {
-        GoalToolRequest::Status(input) => look(context, &input),
-        GoalToolRequest::Set(input) => propose(context, proposed, &input),
+        GoalToolRequest::Status(input) => look(context, &input).map(CallOutcome::Answered),
+        GoalToolRequest::Set(input) => propose(context, proposal, &input),
         GoalToolRequest::Call(call) => Err(ToolRefusal::new(
             "wrong_run",
             format!(
@@ -114,12 +116,13 @@ fn last_goal(project: &Project<'_>) -> Result<GoalId, ToolRefusal> {
     })
 }
 
-/// Records a proposal, which a person approves, or their own preference does.
+/// Records a proposal, which a person approves, or their own preference does. Where the client has
+/// dialogs, they are asked at once.
 fn propose(
     context: &Context,
-    proposed: &mut Option<GoalId>,
+    proposal: &Proposal,
     input: &SetInput,
-) -> Result<Value, ToolRefusal> {
+) -> Result<CallOutcome<'static>, ToolRefusal> {
     if let Actor::Agent { run } = &context.actor {
         return Err(ToolRefusal::new(
             "wrong_run",
@@ -130,7 +133,7 @@ fn propose(
     let args = arguments(input).map_err(setup)?;
     let draft = contract::draft_for_proposal(context, &args).map_err(setup)?;
     let project = context.project(&draft.root, "kapi mcp");
-    refuse_second(&project, proposed.as_ref())?;
+    refuse_second(&project, proposal.goal().as_ref())?;
     let tool_service = tool_service::tool_service(context, &project).map_err(setup)?;
     let is_judged = is_model(&agent_name::kind(&draft.contract.agent).map_err(setup)?);
     // A program is judged by its checks, unless somebody is named.
@@ -152,16 +155,17 @@ fn propose(
             .create_goal(&agent, &draft.slug, &contract)
             .map_err(|error| refusal(&error))?
     };
-    *proposed = Some(id.clone());
     let hash = contract_hash(&contract).map_err(|error| refusal(&error))?;
+    proposal.note(&id, &hash);
     let in_advance = may_be_approved_in_advance(&contract, tool_service.judge_default.as_ref());
     let Some(Actor::Human { .. }) = tool_service.autopilot.as_ref().filter(|_| in_advance) else {
-        return Ok(answer::not_confirmed(&id.to_string(), &hash, &contract));
+        let question = Proposal::question(&id, &hash, &contract);
+        return Ok(CallOutcome::Asking(question));
     };
     approval::approve(context, &project, &id, &contract, ApprovalMeans::Autopilot)
         .map_err(setup)?;
     let goal = project.load(&id).map_err(|error| refusal(&error))?;
-    Ok(answer::approved(&goal, &hash))
+    Ok(CallOutcome::Answered(answer::approved(&goal, &hash)))
 }
 
 /// One process proposes one goal at a time.
@@ -191,7 +195,7 @@ fn arguments(input: &SetInput) -> Result<Args, Error> {
         .map_err(|error| Error::usage(error.to_string()))
 }
 
-fn refused(code: &'static str, error: &Error) -> ToolRefusal {
+pub(super) fn refused(code: &'static str, error: &Error) -> ToolRefusal {
     let hint = error.hint.as_deref().unwrap_or_default();
     ToolRefusal::new(code, format!("{error}. {hint}").trim_end().to_owned())
 }

@@ -56,6 +56,25 @@ fn status(client: &mut Client, id: &str) -> Told {
     call(client, "background_status", &json!({"taskId": id}))
 }
 
+#[test]
+fn background_status_waits_for_the_end_where_it_is_told_to() {
+    let env = machine("while [ ! -e go ]; do sleep 0.1; done; echo went on");
+    env.write("go", "");
+    env.commit_all("it may go on");
+    let mut client = Client::new(&env);
+    task(&mut client, "write");
+    let waiting = json!({"taskId": "task_1", "waitSec": 600});
+    let reported = call(&mut client, "background_status", &waiting);
+    assert_eq!(reported.details["status"], "completed", "{reported:?}");
+    let wrong = json!({"taskId": "task_1", "waitSec": "soon"});
+    let reported = call(&mut client, "background_status", &wrong);
+    assert!(reported.is_error);
+    assert_eq!(
+        reported.text,
+        "waitSec must be a number of seconds, 0 or more"
+    );
+}
+
 fn await_status(client: &mut Client, id: &str, wanted: &str) -> Told {
     await_some(wanted, || {
         let reported = status(client, id);

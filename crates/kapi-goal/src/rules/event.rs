@@ -306,6 +306,8 @@ pub enum ApprovalMeans {
     Autopilot,
     /// Given with the approval of the plan that the contract names.
     Plan,
+    /// Given in a dialog of the person's own agent client, which showed the contract.
+    Client,
 }
 
 #[expect(

@@ -2,6 +2,7 @@
 //!
 //! Built from the state; nothing in it decides anything.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::rules::plan::TaskCounts;
@@ -10,7 +11,7 @@ use crate::rules::state::Goal;
 use crate::rules::words;
 
 /// Where the goal stands, in few words: what every accepted call answers.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct StateView {
     /// The goal's id.
@@ -25,14 +26,16 @@ pub struct StateView {
     pub max_turns: u32,
     /// How many tasks stand where, once there is a plan.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "std::collections::BTreeMap<String, u32>")]
     pub tasks: Option<TaskCounts>,
     /// The task at hand.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "TaskLine")]
     pub current_task: Option<TaskLine>,
 }
 
 /// A task in a line.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct TaskLine {
     /// Its id.
@@ -46,7 +49,7 @@ pub struct TaskLine {
 }
 
 /// Everything an agent may know of its goal: the answer to `until_done_status`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct StatusView {
     /// Where it stands.

@@ -15,6 +15,8 @@ use crate::kernel_tools::answer::ToolAnswer;
 
 /// The longest timeout that is read, in seconds; what is allowed is decided elsewhere.
 const SECONDS_MAX: u64 = 100 * 365 * 24 * 60 * 60;
+/// The longest a look waits for the end of its task, in seconds.
+pub const WAIT_MAX_S: u64 = 600;
 
 /// Input of `background_task`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, JsonSchema)]
@@ -34,7 +36,19 @@ pub struct BackgroundTaskInput {
     pub timeout_sec: Option<Value>,
 }
 
-/// Input of `background_status` and `background_cancel`.
+/// Input of `background_status`.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(default, rename_all = "camelCase", deny_unknown_fields)]
+pub struct TaskStatusInput {
+    /// The task's id
+    #[schemars(with = "String")]
+    pub task_id: Option<String>,
+    /// Seconds to wait for the task's end before answering, at most 600
+    #[schemars(schema_with = "value_schema::seconds")]
+    pub wait_sec: Option<Value>,
+}
+
+/// Input of `background_cancel`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
 pub struct TaskIdInput {
@@ -133,7 +147,12 @@ pub fn read(tool: KernelTool, input: Value) -> Result<KernelToolRequest, ToolAns
     };
     Ok(match tool {
         KernelTool::Task => KernelToolRequest::Task(task(parse(input)?)?),
-        KernelTool::Status => KernelToolRequest::Status(task_id(input)?),
+        KernelTool::Status => {
+            let TaskStatusInput { task_id, wait_sec } = parse(input)?;
+            read_wait(wait_sec.as_ref())?;
+            let id = trimmed(task_id).ok_or_else(|| ToolAnswer::error("taskId is required"))?;
+            KernelToolRequest::Status(id)
+        }
         KernelTool::Cancel => KernelToolRequest::Cancel(task_id(input)?),
         KernelTool::LoopTrigger => {
             let LoopTriggerInput {
@@ -167,6 +186,20 @@ pub fn read(tool: KernelTool, input: Value) -> Result<KernelToolRequest, ToolAns
             }
         }
     })
+}
+
+/// Returns how many seconds a look is to wait for the end of its task: 0 for not at all, and for what
+/// [`read`] refuses. Whoever calls waits; the kernel answers at once.
+#[must_use]
+pub fn wait_s(input: &Value) -> u64 {
+    read_wait(input.get("waitSec")).unwrap_or(0)
+}
+
+fn read_wait(given: Option<&Value>) -> Result<u64, ToolAnswer> {
+    let waits = given.map_or(Ok(None), seconds);
+    let waits =
+        waits.map_err(|()| ToolAnswer::error("waitSec must be a number of seconds, 0 or more"))?;
+    Ok(waits.unwrap_or(0).min(WAIT_MAX_S))
 }
 
 fn task(input: BackgroundTaskInput) -> Result<TaskRequest, ToolAnswer> {

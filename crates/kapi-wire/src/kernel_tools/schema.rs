@@ -8,6 +8,7 @@ use serde_json::Value;
 use super::KernelTool;
 use super::input::{
     BackgroundTaskInput, GuardrailInput, LoopStatusInput, LoopTriggerInput, TaskIdInput,
+    TaskStatusInput,
 };
 
 /// Returns the schema of the input of one of the kernel's tools.
@@ -15,7 +16,8 @@ use super::input::{
 pub fn kernel_schema(tool: KernelTool) -> Value {
     match tool {
         KernelTool::Task => demanding(of::<BackgroundTaskInput>(), &["description", "prompt"]),
-        KernelTool::Status | KernelTool::Cancel => demanding(of::<TaskIdInput>(), &["taskId"]),
+        KernelTool::Status => demanding(of::<TaskStatusInput>(), &["taskId"]),
+        KernelTool::Cancel => demanding(of::<TaskIdInput>(), &["taskId"]),
         KernelTool::LoopTrigger => demanding(of::<LoopTriggerInput>(), &["loopName"]),
         KernelTool::LoopStatus => of::<LoopStatusInput>(),
         KernelTool::GuardrailAdd => demanding(of::<GuardrailInput>(), &["domain", "lesson"]),

@@ -5,7 +5,7 @@ use kapi_task::rules::guardrail::Severity;
 use serde_json::{Value, json};
 
 use super::answer::ToolAnswer;
-use super::input::{KernelToolRequest, TaskRequest, read};
+use super::input::{KernelToolRequest, TaskRequest, WAIT_MAX_S, read, wait_s};
 use super::output::{fenced, line};
 use super::{AnyTool, KernelTool, ToolOffer, listing};
 
@@ -48,7 +48,11 @@ fn the_six_tools_have_the_parameters_of_the_specification() {
                 json!(["description", "prompt"]),
                 vec!["agent", "description", "prompt", "timeoutSec"]
             ),
-            ("background_status", json!(["taskId"]), vec!["taskId"]),
+            (
+                "background_status",
+                json!(["taskId"]),
+                vec!["taskId", "waitSec"]
+            ),
             ("background_cancel", json!(["taskId"]), vec!["taskId"]),
             (
                 "loop_trigger",
@@ -63,26 +67,58 @@ fn the_six_tools_have_the_parameters_of_the_specification() {
             ),
         ]
     );
-    let bytes: usize = entries.iter().map(|entry| entry.to_string().len()).sum();
+    let bytes: usize = entries.iter().map(bytes_for_a_model).sum();
     assert!(bytes < 4_000, "every request carries these {bytes} bytes");
 }
 
+/// A model is told of a tool's name, description and input; the rest is its client's.
+fn bytes_for_a_model(entry: &Value) -> usize {
+    let told = ["name", "description", "inputSchema"].map(|key| entry[key].to_string().len());
+    told.iter().sum()
+}
+
 #[test]
-fn who_is_not_offered_the_kernel_finds_none_of_its_tools() {
-    for tool in KernelTool::ALL {
-        assert_eq!(ToolOffer::Goal.find(tool.name()), None);
-        let found = ToolOffer::GoalAndKernel.find(tool.name());
-        assert_eq!(found, Some(AnyTool::Kernel(tool)));
+fn a_look_waits_at_most_ten_minutes() {
+    for (given, wanted) in [
+        (json!({}), 0),
+        (json!({"waitSec": 30}), 30),
+        (json!({"waitSec": "2.9"}), 2),
+        (json!({"waitSec": 1e9}), WAIT_MAX_S),
+        (json!({"waitSec": true}), 0),
+    ] {
+        assert_eq!(wait_s(&given), wanted, "{given}");
     }
-    for offer in [ToolOffer::Goal, ToolOffer::GoalAndKernel] {
-        let name = GoalTool::Status.name();
-        assert_eq!(offer.find(name), Some(AnyTool::Goal(GoalTool::Status)));
-    }
-    assert_eq!(ToolOffer::Goal.listing().len(), GoalTool::ALL.len());
-    assert_eq!(
-        ToolOffer::GoalAndKernel.listing().len(),
-        GoalTool::ALL.len() + KernelTool::ALL.len()
+    let text = refusal(
+        KernelTool::Status,
+        json!({"taskId": "task_1", "waitSec": true}),
     );
+    assert_eq!(text, "waitSec must be a number of seconds, 0 or more");
+}
+
+#[test]
+fn who_is_not_offered_a_tool_does_not_find_it() {
+    for tool in KernelTool::ALL {
+        assert_eq!(ToolOffer::GOAL.find(tool.name()), None);
+        for offer in [ToolOffer::KERNEL, ToolOffer::ALL] {
+            assert_eq!(offer.find(tool.name()), Some(AnyTool::Kernel(tool)));
+        }
+    }
+    for tool in GoalTool::ALL {
+        assert_eq!(ToolOffer::KERNEL.find(tool.name()), None);
+        for offer in [ToolOffer::GOAL, ToolOffer::ALL] {
+            assert_eq!(offer.find(tool.name()), Some(AnyTool::Goal(tool)));
+        }
+    }
+    let (goal, kernel) = (GoalTool::ALL.len(), KernelTool::ALL.len());
+    for (offer, wanted) in [
+        (ToolOffer::GOAL, goal),
+        (ToolOffer::KERNEL, kernel),
+        (ToolOffer::ALL, goal + kernel),
+        (ToolOffer::KERNEL.and(ToolOffer::GOAL), 0),
+        (ToolOffer::KERNEL.and(ToolOffer::ALL), kernel),
+    ] {
+        assert_eq!(offer.listing().len(), wanted, "{offer:?}");
+    }
 }
 
 #[test]
