@@ -151,18 +151,37 @@ impl Repository {
         let scratch = workspace.scratch(self)?;
         scratch.index_commit(&workspace.base)?;
         refused.extend(workspace.disarm_submodules(&scratch)?);
+        let files = StagedFiles {
+            scratch: &scratch,
+            root: &workspace.path,
+            base: &workspace.base,
+        };
+        self.stage(files, refused)
+    }
+
+    /// Stages everything below a directory on an index that holds the base, and writes the tree.
+    pub(crate) fn stage(
+        &self,
+        files: StagedFiles<'_>,
+        mut refused: BTreeSet<RefusedPath>,
+    ) -> Result<WorkspaceSnapshot, CandidateError> {
+        let StagedFiles {
+            scratch,
+            root,
+            base,
+        } = files;
         let format = self.object_format();
-        let mut pending = pending(&scratch, &workspace.path, format, &mut refused)?;
-        remove_paths(&scratch, &pending.gone)?;
-        let mut whole = lfs::filtered(&scratch, &pending.present)?;
-        whole.retain(|path| lfs::is_whole(&workspace.path.join(path)));
+        let mut pending = pending(scratch, root, format, &mut refused)?;
+        remove_paths(scratch, &pending.gone)?;
+        let mut whole = lfs::filtered(scratch, &pending.present)?;
+        whole.retain(|path| lfs::is_whole(&root.join(path)));
         pending.present.retain(|path| !whole.contains(path));
         refused.extend(whole.into_iter().map(|path| RefusedPath {
             path,
             why: RefusalReason::LfsContent,
         }));
         let mut search = StagingSearch {
-            scratch: &scratch,
+            scratch,
             calls_left: SEARCH_CALLS_MAX,
         };
         let mut unstorable = Vec::new();
@@ -173,7 +192,7 @@ impl Repository {
         }));
         let tree = scratch.write_tree()?;
         // Git leaves out names it finds unsafe and says so to nobody.
-        let staged = self.tree_changes(&workspace.base, tree.as_str())?;
+        let staged = self.tree_changes(base, tree.as_str())?;
         let staged: BTreeSet<&Path> = staged.iter().map(|change| change.path.as_path()).collect();
         let named: BTreeSet<PathBuf> = refused.iter().map(|found| found.path.clone()).collect();
         let lost = pending
@@ -217,12 +236,23 @@ impl Repository {
         plan: &CandidatePlan,
         tree: &TreeId,
     ) -> Result<CommitId, CandidateError> {
-        let commit = self.write_commit(&workspace.base, plan, tree)?;
-        let name = format!("{}/{}", goal_ref(&workspace.goal), plan.name);
+        self.commit_for(&workspace.goal, &workspace.base, plan, tree)
+    }
+
+    /// Writes a commit and names it below a goal's refs; one that the name held before is kept.
+    pub(crate) fn commit_for(
+        &self,
+        goal: &RefPart,
+        base: &CommitId,
+        plan: &CandidatePlan,
+        tree: &TreeId,
+    ) -> Result<CommitId, CandidateError> {
+        let commit = self.write_commit(base, plan, tree)?;
+        let name = format!("{}/{}", goal_ref(goal), plan.name);
         match self.ref_value(&name)? {
             Some(there) if there == commit => {}
             Some(there) => {
-                let kept = format!("{}/replaced-{there}", goal_ref(&workspace.goal));
+                let kept = format!("{}/replaced-{there}", goal_ref(goal));
                 let changes = [
                     format!("update {kept} {there}"),
                     format!("update {name} {commit} {there}"),
@@ -233,6 +263,14 @@ impl Repository {
         }
         Ok(commit)
     }
+}
+
+/// Files that are staged: where they are, and the private index that holds their base.
+#[derive(Clone, Copy)]
+pub(crate) struct StagedFiles<'a> {
+    pub(crate) scratch: &'a Scratch<'a>,
+    pub(crate) root: &'a Path,
+    pub(crate) base: &'a CommitId,
 }
 
 /// What has to change in the index.

@@ -22,6 +22,7 @@ pub mod hidden;
 pub mod hunks;
 pub mod id;
 pub mod ignored;
+pub mod in_place;
 pub mod land;
 pub mod layer;
 pub mod markers;

@@ -1,0 +1,86 @@
+//! Commits of the person's own checkout as it stands, made with an index of Kapi's own.
+//!
+//! Nothing of the person's changes: neither HEAD nor index, stash, branch or file, nor the mode of
+//! one. What git ignores is no part of it, as in a candidate.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use crate::candidate::{
+    Candidate, CandidateError, CandidatePlan, StagedFiles, WorkspaceSnapshot, check,
+};
+use crate::command::GitError;
+use crate::id::{CommitId, RefPart};
+use crate::repository::Repository;
+use crate::scratch::{Objects, Scratch};
+use crate::workspace::goal_ref;
+
+/// The person's checkout, as it is committed.
+#[derive(Debug, Clone, Copy)]
+pub struct CheckoutInPlace<'a> {
+    /// The commit that the result is made on.
+    pub base: &'a CommitId,
+    /// A directory of Kapi's own for the index; what is in it is a cache.
+    pub index_dir: &'a Path,
+}
+
+impl Repository {
+    /// Commits the files of the person's checkout on its base and names the commit below the
+    /// goal's refs. The same files give the same commit.
+    pub fn commit_in_place(
+        &self,
+        checkout: CheckoutInPlace<'_>,
+        goal: &RefPart,
+        plan: &CandidatePlan,
+    ) -> Result<Candidate, CandidateError> {
+        check(plan)?;
+        let WorkspaceSnapshot { tree, refused } = self.snapshot_in_place(checkout)?;
+        let commit = self.commit_for(goal, checkout.base, plan, &tree)?;
+        let changed = self.tree_changes(checkout.base, tree.as_str())?;
+        Ok(Candidate {
+            commit,
+            tree,
+            changed,
+            refused,
+        })
+    }
+
+    /// Returns the commit that work in the person's checkout begins at: the base where nothing is
+    /// changed, and otherwise a commit of the changes on it, which no ref names yet.
+    pub fn start_in_place(
+        &self,
+        checkout: CheckoutInPlace<'_>,
+        plan: &CandidatePlan,
+    ) -> Result<CommitId, CandidateError> {
+        check(plan)?;
+        let tree = self.snapshot_in_place(checkout)?.tree;
+        if tree == self.tree_of(checkout.base)? {
+            return Ok(checkout.base.clone());
+        }
+        Ok(self.write_commit(checkout.base, plan, &tree)?)
+    }
+
+    /// Keeps the commit that a goal begins at by a ref of the goal's; repeating it is fine.
+    pub fn hold_base(&self, goal: &RefPart, base: &CommitId) -> Result<(), GitError> {
+        let name = format!("{}/base", goal_ref(goal));
+        if self.ref_value(&name)?.as_ref() == Some(base) {
+            return Ok(());
+        }
+        self.change_refs(&[format!("create {name} {base}")], &[&name])
+    }
+
+    fn snapshot_in_place(
+        &self,
+        checkout: CheckoutInPlace<'_>,
+    ) -> Result<WorkspaceSnapshot, CandidateError> {
+        let root = self.top_level();
+        let scratch = Scratch::prepare(self, checkout.index_dir, root, Objects::Shared)?;
+        scratch.index_commit(checkout.base)?;
+        let files = StagedFiles {
+            scratch: &scratch,
+            root,
+            base: checkout.base,
+        };
+        self.stage(files, BTreeSet::new())
+    }
+}
