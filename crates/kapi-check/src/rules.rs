@@ -3,3 +3,4 @@
 pub mod checks;
 pub mod measure;
 pub mod proof;
+pub mod stop_gate;

@@ -9,8 +9,8 @@ use clap::{Parser, Subcommand};
 
 use crate::commands::{
     agent, audit, budget, cancel, check, cleanup, clear, completion, dashboard, demo, diff, doctor,
-    goal, inbox, init, launch, log, loops, mcp, prove, resume, sandbox, show, spend, status, task,
-    up, wait,
+    gate, goal, inbox, init, launch, log, loops, mcp, prove, resume, sandbox, show, spend, status,
+    task, up, wait,
 };
 use crate::contract::flags;
 use crate::modes::command;
@@ -46,6 +46,8 @@ pub(crate) enum Command {
     Demo(demo::Args),
     /// Draft, approve and steer goals
     Goal(goal::Args),
+    /// Hold your own agent sessions until the checks pass
+    Gate(gate::Args),
     #[command(flatten)]
     Mode(command::ModeVerb),
     /// Show everything that is waiting for you

@@ -16,6 +16,8 @@ use kapi_agent::hook::{MESSAGE_BYTES_MAX, SOCKET_VARIABLE};
 use kapi_run::gate::client;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
+use crate::gate::session_hook;
+
 /// The word that enters it.
 pub(crate) const ARGUMENT: &str = "hook";
 
@@ -38,19 +40,26 @@ const DENIED: i32 = 2;
 const ANSWER: &[u8] = b"{}\n";
 
 /// Reports one payload from standard input, `kapi hook --agent NAME [--socket PATH]`, or asks
-/// whether its tool may run, `kapi hook --agent NAME --gate PATH`.
+/// whether its tool may run, `kapi hook --agent NAME --gate PATH`, or answers for the stop gate of a
+/// person's own session, `kapi hook --agent NAME --session`.
 ///
 /// Other words are passed over: an agent may add some.
 pub(crate) fn enter(mut args: impl Iterator<Item = OsString>) -> i32 {
     let (mut agent, mut socket, mut gate) = (None, None, None);
+    let mut is_session = false;
     while let Some(word) = args.next() {
         match word.to_str() {
             Some("--agent") => agent = args.next(),
             Some("--socket") => socket = args.next(),
+            Some("--session") => is_session = true,
             // Without its path it still asks, and nobody answers.
             Some("--gate") => gate = Some(args.next().unwrap_or_default()),
             Some(_) | None => {}
         }
+    }
+    if is_session {
+        let agent = agent.unwrap_or_default();
+        return session_hook::enter(agent.to_str().unwrap_or_default());
     }
     if let Some(gate) = gate {
         return ask(rustix::stdio::stdin(), Path::new(&gate));

@@ -14,8 +14,8 @@ use kapi_sys::process::environment;
 use crate::args::{Args, Command, former, groups};
 use crate::commands::{
     agent, audit, budget, cancel, check, cleanup, clear, completion, dashboard, demo, diff, doctor,
-    explain, goal, inbox, init, launch, log, loops, mcp, prove, resume, run, sandbox, show, spend,
-    status, task, up, wait,
+    explain, gate as gate_command, goal, inbox, init, launch, log, loops, mcp, prove, resume, run,
+    sandbox, show, spend, status, task, up, wait,
 };
 use crate::context::Context;
 use crate::error::Error;
@@ -36,6 +36,7 @@ mod driving;
 mod error;
 mod event_words;
 mod exit_code;
+mod gate;
 mod help;
 mod hook;
 mod inner;
@@ -132,6 +133,7 @@ fn dispatch(context: &Context, command: &Command) -> Result<Exit, Error> {
         Command::Run(args) => run::run(context, args),
         Command::Init(args) => init::run(context, args),
         Command::Demo(args) => demo::run(context, args),
+        Command::Gate(args) => gate_command::run(context, args),
         Command::Goal(args) => goal::run(context, args),
         Command::Mode(command) => modes::command::run(context, command),
         Command::Inbox(args) => inbox::run(context, args),

@@ -38,6 +38,7 @@ const GROUPS: [(&str, &[&str]); 4] = [
             "resume",
             "cancel",
             "goal",
+            "gate",
             "sandbox",
             "up",
             "dashboard",

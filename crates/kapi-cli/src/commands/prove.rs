@@ -8,12 +8,14 @@ mod view;
 
 use std::path::{Path, PathBuf};
 
+use clap::FromArgMatches as _;
 use kapi_check::perform::checks::{CheckObserver, CheckRunSettings};
 use kapi_check::perform::prove::{ChangeProof, ProofRequest};
 use kapi_check::perform::{checks, prove};
 use kapi_check::rules::checks::{CheckDisposition, CheckVerb, PlannedCheck};
 use kapi_check::rules::proof::conclusion::ProofStatus;
 use kapi_check::rules::proof::downloads::Downloads;
+use kapi_check::rules::stop_gate::StopGate;
 use kapi_core::isolation::{NetworkMode, SandboxLevel};
 use kapi_gateway::egress::rule::EgressRule;
 use kapi_goal::perform::survey::RepositorySurvey;
@@ -88,6 +90,43 @@ pub(crate) struct Args {
 
 /// Proves the change and says what it came to.
 pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
+    let Some(proof) = proof_of(context, args)? else {
+        context.ui.say("Interrupted; nothing was written.");
+        return Ok(Exit::Interrupted);
+    };
+    view::show(context.ui, &proof);
+    write(context, args.markdown.as_deref(), || markdown::text(&proof))?;
+    write(context, args.junit.as_deref(), || junit::text(&proof))?;
+    Ok(exit_of(&proof))
+}
+
+/// Proves a commit of the work in a checkout by the checks of its stop gate; nothing where it was
+/// called off.
+pub(crate) fn of_gate(
+    context: &Context,
+    gate: &StopGate,
+    commit: &str,
+) -> Result<Option<ChangeProof>, Error> {
+    let words = ["kapi", commit, "--base", &gate.base];
+    let command = <Args as clap::Args>::augment_args(clap::Command::new("kapi"));
+    let matches = command.try_get_matches_from(words);
+    let args = matches.and_then(|matches| Args::from_arg_matches(&matches));
+    let mut args = args.map_err(|error| Error::usage(error.to_string()))?;
+    args.verify.clone_from(&gate.verify);
+    args.protect.clone_from(&gate.protect);
+    proof_of(context, &args)
+}
+
+/// Returns the commands by which the project of the working directory tests itself.
+pub(crate) fn own_tests(context: &Context, root: &Path) -> Result<Vec<String>, Error> {
+    let config = context.config(Some(root))?;
+    let level = config.level.unwrap_or(LEVEL_DEFAULT);
+    let network = config.network(Some(CHECK_NETWORK_DEFAULT), level)?;
+    proposed(context, root, (level, network))
+}
+
+/// Proves the change; nothing where it was called off.
+fn proof_of(context: &Context, args: &Args) -> Result<Option<ChangeProof>, Error> {
     let survey = RepositorySurvey::of(&context.grants(&Config::unconfigured()), &context.cwd);
     let root = survey.map_err(|failure| Error::world(&failure))?.root();
     let config = context.config(Some(&root))?;
@@ -137,14 +176,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
         today: Day::of_ms(context.clock.now_ms()),
         project: root,
     };
-    let Some(proof) = prove_or_ask(ui, &grants, &mut request, &cancel)? else {
-        ui.say("Interrupted; nothing was written.");
-        return Ok(Exit::Interrupted);
-    };
-    view::show(ui, &proof);
-    write(context, args.markdown.as_deref(), || markdown::text(&proof))?;
-    write(context, args.junit.as_deref(), || junit::text(&proof))?;
-    Ok(exit_of(&proof))
+    prove_or_ask(ui, &grants, &mut request, &cancel)
 }
 
 /// Returns what can be reached where dependencies are installed: registries, unless a person said that

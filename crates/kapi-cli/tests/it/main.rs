@@ -36,6 +36,7 @@ mod explain;
 mod fleet;
 mod foreign_state;
 mod forged_names;
+mod gate;
 mod goal_approval;
 mod goal_judges;
 mod goal_setup;
