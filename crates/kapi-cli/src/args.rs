@@ -9,8 +9,8 @@ use clap::{Parser, Subcommand};
 
 use crate::commands::{
     agent, audit, budget, cancel, check, cleanup, clear, completion, dashboard, demo, diff, doctor,
-    gate, goal, inbox, init, launch, log, loops, mcp, prove, resume, sandbox, show, spend, status,
-    task, up, wait,
+    gate, goal, inbox, init, launch, log, loops, mcp, prove, resume, sandbox, setup, show, spend,
+    status, task, up, wait,
 };
 use crate::contract::flags;
 use crate::modes::command;
@@ -95,6 +95,8 @@ pub(crate) enum Command {
     Agent(agent::Args),
     /// Serve Kapi's tools to agents over MCP
     Mcp(mcp::Args),
+    /// Add Kapi to another agent or editor, or take it out
+    Setup(setup::Args),
     /// Check logs for damage and tampering
     Audit(audit::Args),
     /// Diagnose problems with this machine's setup

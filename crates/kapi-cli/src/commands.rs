@@ -25,6 +25,7 @@ pub(crate) mod prove;
 pub(crate) mod resume;
 pub(crate) mod run;
 pub(crate) mod sandbox;
+pub(crate) mod setup;
 pub(crate) mod show;
 pub(crate) mod spend;
 pub(crate) mod status;

@@ -46,7 +46,7 @@ const GROUPS: [(&str, &[&str]); 4] = [
         ],
     ),
     ("Maintain", &["audit", "doctor", "cleanup", "clear"]),
-    ("For programs", &["mcp", "completion"]),
+    ("For programs", &["setup", "mcp", "completion"]),
 ];
 /// Columns of the name of a command, the longest of which is `deep-interview`.
 const NAME_WIDTH: usize = 16;

@@ -79,6 +79,7 @@ mod races;
 mod repositories;
 mod sandboxes;
 mod service;
+mod setup;
 mod spec_consent;
 mod spec_journey;
 mod spend;

@@ -2,15 +2,13 @@
 //!
 //! The task itself is done by a shell command, so that who asks and who works are told apart.
 
-use std::path::{Path, PathBuf};
-use std::process::Command;
-
-use kapi_testkit::agent_tools::{AgentTools, Cli};
+use kapi_testkit::agent_tools::Cli;
 use kapi_testkit::model_server::scenario::{AssistantTurn, ModelScenario, ToolUse};
 use serde_json::{Value, json};
 
 use crate::environment::{FIRST, write};
-use crate::machine::{Machine, model};
+use crate::machine::Machine;
+use crate::person;
 use crate::program::finish;
 
 /// What the agent of the task says, and only it.
@@ -44,55 +42,6 @@ fn machine(steps: Vec<AssistantTurn>) -> Machine {
     machine
 }
 
-fn binary(cli: Cli) -> PathBuf {
-    let checkout = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let tools = AgentTools::ensure(&checkout.canonicalize().unwrap(), &[cli]);
-    tools.unwrap().binary(cli).unwrap().to_path_buf()
-}
-
-/// Returns a CLI as a person starts it, with Kapi among the servers of their own settings.
-fn started_by_a_person(machine: &Machine, cli: Cli) -> Command {
-    let env = &machine.env;
-    let mut command = env.command(binary(cli).to_str().unwrap(), &env.repository());
-    let (url, prompt) = (machine.server.base_url(), "Have the answer written.");
-    match cli {
-        Cli::Claude => {
-            let servers = env.home().join("servers.json");
-            let server = json!({"mcpServers": {"kapi": {"command": KAPI, "args": ["mcp"]}}});
-            write(&servers, server.to_string());
-            command
-                .env("ANTHROPIC_BASE_URL", url)
-                .env("ANTHROPIC_API_KEY", machine.key())
-                .env("IS_SANDBOX", "1")
-                .env("DISABLE_AUTOUPDATER", "1")
-                .env("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1")
-                .args(["-p", prompt, "--model", model(cli), "--strict-mcp-config"])
-                .args(["--dangerously-skip-permissions", "--mcp-config"])
-                .arg(servers);
-        }
-        Cli::Codex => {
-            let config = format!(
-                "model = {:?}\nmodel_provider = \"scripted\"\ncheck_for_update_on_startup = false\n\
-                 [model_providers.scripted]\nname = \"scripted\"\nbase_url = \"{url}/v1\"\n\
-                 env_key = \"OPENAI_API_KEY\"\nwire_api = \"responses\"\n\
-                 [features]\napps = false\nplugins = false\n[analytics]\nenabled = false\n\
-                 [mcp_servers.kapi]\ncommand = {KAPI:?}\nargs = [\"mcp\"]\n\
-                 startup_timeout_sec = 60\ntool_timeout_sec = 60\n",
-                model(cli)
-            );
-            let home = env.home().join(".codex");
-            write(&home.join("config.toml"), config);
-            command
-                .env("CODEX_HOME", home)
-                .env("OPENAI_API_KEY", machine.key())
-                .args(["exec", "--skip-git-repo-check"])
-                .args(["--dangerously-bypass-approvals-and-sandbox", prompt]);
-        }
-        Cli::Gemini | Cli::Pi => panic!("{cli:?} is not started here"),
-    }
-    command
-}
-
 /// A person's own agent has something done, waits for it by the shell, and looks at what came of it.
 fn check_from_outside(cli: Cli) {
     let wait = format!("{KAPI} wait task_1");
@@ -102,7 +51,8 @@ fn check_from_outside(cli: Cli) {
         status(),
         AssistantTurn::text("It is written."),
     ]);
-    let output = finish(started_by_a_person(&machine, cli));
+    person::setup(&machine, cli);
+    let output = finish(person::started(&machine, cli, "Have the answer written."));
     assert_eq!(output.code, 0, "{output:?}");
     let read = all_read(&machine);
     for words in ["this server while it runs", "completed", SAID] {

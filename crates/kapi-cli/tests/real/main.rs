@@ -11,6 +11,7 @@
 )]
 
 mod autoresearch;
+mod clients;
 mod consent;
 #[path = "../it/environment.rs"]
 #[expect(
@@ -25,6 +26,7 @@ mod kernel_mcp;
 mod killed;
 mod limits;
 mod machine;
+mod person;
 mod pi_host;
 mod pi_package;
 mod pi_screen;
@@ -38,6 +40,7 @@ mod program;
 mod proved;
 mod quota;
 mod screen;
+mod stop_gate;
 mod tools;
 mod wire_tap;
 mod workflow;
