@@ -104,13 +104,14 @@ fn settle(
     let goal = project
         .load(&proposed.goal)
         .map_err(|error| refusal(&error))?;
-    let is_approved = match reply {
-        QuestionReply::Accepted(content) => content.get(APPROVE) == Some(&json!(true)),
-        QuestionReply::Declined => false,
-        QuestionReply::Cancelled => {
-            let id = goal.id.to_string();
-            return Ok(answer::not_confirmed(&id, &proposed.hash, &goal.contract));
-        }
+    // Some clients accept or decline by themselves where nobody is there: only the answer itself counts.
+    let said = match reply {
+        QuestionReply::Accepted(content) => content.get(APPROVE).and_then(Value::as_bool),
+        QuestionReply::Declined | QuestionReply::Cancelled => None,
+    };
+    let Some(is_approved) = said else {
+        let id = goal.id.to_string();
+        return Ok(answer::not_confirmed(&id, &proposed.hash, &goal.contract));
     };
     if goal.status != GoalStatus::Proposed || goal.contract_hash != proposed.hash {
         let text = format!("goal {} is {} by now", goal.id, goal.status);
