@@ -71,30 +71,57 @@ impl GateOrder {
     }
 }
 
-/// Reads a contract: the task, and lines that begin with the name of a field.
+/// Reads a contract: the task, and fields, each behind its name up to the end of the line or to the next
+/// field. Some clients make one line of several.
 fn terms(text: &str) -> Result<GateTerms, Error> {
     let mut terms = GateTerms::default();
     let mut task = Vec::new();
     for line in text.lines() {
-        let line = line.trim();
-        let field = FIELDS
-            .iter()
-            .find_map(|field| Some((*field, line.strip_prefix(field)?.trim().to_owned())));
-        match field {
-            Some(("verify:", value)) => terms.verify.push(value),
-            Some(("protect:", value)) => terms.protect.push(value),
-            Some(("ask-before:", value)) => terms.ask_before.push(value),
-            Some((_, value)) => {
-                let holds = value.parse();
-                terms.holds = Some(holds.map_err(|_| {
+        let mut rest = line;
+        while let Some((before, field, value)) = next_field(rest) {
+            task.push(before.trim());
+            let end = next_field(value).map_or(value.len(), |(before, _, _)| before.len());
+            let (value, more) = value.split_at(end);
+            note(&mut terms, field, value.trim())?;
+            rest = more;
+        }
+        task.push(rest.trim());
+    }
+    task.retain(|part| !part.is_empty());
+    terms.task = task.join(" ");
+    Ok(terms)
+}
+
+/// Returns what stands before the next field of a line, its name, and what stands behind it.
+fn next_field(line: &str) -> Option<(&str, &'static str, &str)> {
+    let begins = |at: usize| {
+        line.get(..at)
+            .is_some_and(|it| it.is_empty() || it.ends_with(' '))
+    };
+    let found = FIELDS.iter().filter_map(|field| {
+        let mut places = line.match_indices(field);
+        let (at, _) = places.find(|(at, _)| begins(*at))?;
+        Some((at, *field))
+    });
+    let (at, field) = found.min()?;
+    let (before, rest) = line.split_at(at);
+    Some((before, field, rest.strip_prefix(field)?))
+}
+
+fn note(terms: &mut GateTerms, field: &str, value: &str) -> Result<(), Error> {
+    match field {
+        "verify:" => terms.verify.push(value.to_owned()),
+        "protect:" => terms.protect.push(value.to_owned()),
+        "ask-before:" => terms.ask_before.push(value.to_owned()),
+        _ => {
+            let holds = value.parse();
+            terms.holds =
+                Some(holds.map_err(|_| {
                     Error::usage(format!("{value:?} is not how often the gate holds"))
                 })?);
-            }
-            None => task.push(line),
         }
     }
-    terms.task = task.join(" ").trim().to_owned();
-    Ok(terms)
+    Ok(())
 }
 
 /// Carries an order out and returns what the person is told.
@@ -167,7 +194,13 @@ fn set(
         )));
     }
     let verify = if terms.verify.is_empty() {
-        prove::own_tests(context, &checkout.root)?
+        let tests = prove::own_tests(context, &checkout.root);
+        tests.map_err(|error| {
+            error.with_hint(
+                "say which command proves it: `verify: <command>`, or in a terminal `kapi gate \
+                 set TASK --verify CMD`.",
+            )
+        })?
     } else {
         terms.verify.clone()
     };
@@ -262,6 +295,8 @@ mod tests {
         };
         let typed = GateOrder::typed(prompt).unwrap().unwrap();
         assert_eq!(typed, GateOrder::Set(terms));
+        let one_line = prompt.replace('\n', " ");
+        assert_eq!(GateOrder::typed(&one_line).unwrap().unwrap(), typed);
         let wrong = GateOrder::typed("/kapi:goal x\nholds: often").unwrap();
         assert!(wrong.unwrap_err().to_string().contains("\"often\""));
     }
