@@ -30,7 +30,8 @@ pub(crate) fn known(status: Option<u64>, message: &str) -> Option<ProviderFailur
 /// Returns the failure that an agent reports as its provider's, whatever its words.
 ///
 /// What nobody can classify is taken for a server's error: it may pass, and waits are bounded.
-pub(crate) fn reported(status: Option<u64>, message: &str) -> ProviderFailure {
+#[must_use]
+pub fn reported(status: Option<u64>, message: &str) -> ProviderFailure {
     known(status, message).unwrap_or_else(|| ProviderFailure {
         kind: ProviderFailureKind::ServerError,
         message: one_line(message),

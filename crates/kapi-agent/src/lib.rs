@@ -6,7 +6,7 @@
 #![forbid(unsafe_code)]
 
 pub mod agent;
-mod failure;
+pub mod failure;
 pub mod hook;
 mod json_line;
 pub mod launch;

@@ -7,6 +7,7 @@ pub mod agent_run;
 pub mod deliver;
 pub mod goal_judge;
 pub mod real;
+pub mod session;
 pub mod side_question;
 pub mod side_run;
 pub mod survey;

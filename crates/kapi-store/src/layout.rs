@@ -282,6 +282,15 @@ impl HomeLayout {
             .join(goal.to_string())
     }
 
+    /// Returns where the index is that the person's own checkout of a project is committed with.
+    #[must_use]
+    pub fn checkout_index(&self, project_key: &str) -> PathBuf {
+        self.state_dir
+            .join("sandboxes")
+            .join(project_key)
+            .join(".checkout-index")
+    }
+
     /// Returns the directory of the hidden checks of all goals of a project.
     #[must_use]
     pub fn hidden_dir(&self, project_key: &str) -> PathBuf {

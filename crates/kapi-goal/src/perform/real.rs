@@ -10,7 +10,7 @@ use kapi_check::perform::dependencies::Dependencies;
 use kapi_check::perform::prover::ProofSubject;
 use kapi_core::failure::Failure;
 use kapi_core::usage::Usage;
-use kapi_git::candidate::CandidatePlan;
+use kapi_git::candidate::{Candidate, CandidatePlan};
 use kapi_git::id::CommitId;
 use kapi_git::owned_dir;
 use kapi_git::workspace::WorkspaceOrigin;
@@ -132,31 +132,12 @@ impl RealWorld<'_> {
                 ),
             });
         }
-        let plan = CandidatePlan {
-            name: repository_session::ref_part(&format!("turn-{}", task.turn))?,
-            message: task.message.clone(),
-            author: repository_session::author(),
-            at_unix_seconds: task.at_s,
-        };
+        let plan = candidate_plan(task)?;
         let found = repo
             .repository
             .commit_candidate(&workspace, &plan)
             .map_err(|error| failure::plain(&error))?;
-        // A turn that changed nothing leaves the base itself as the work so far.
-        let commit = if found.changed.is_empty() {
-            task.base.clone()
-        } else {
-            found.commit.to_string()
-        };
-        let left_out = found.refused.iter().take(LEFT_OUT_MAX);
-        Ok(GoalOutcome::Committed(GoalCandidate {
-            commit,
-            tree: found.tree.to_string(),
-            files_changed: u32::try_from(found.changed.len()).unwrap_or(u32::MAX),
-            left_out: left_out
-                .map(|refused| format!("{}: {}", refused.path.display(), refused.why))
-                .collect(),
-        }))
+        Ok(GoalOutcome::Committed(work_so_far(&found, &task.base)))
     }
 
     fn publish(
@@ -216,6 +197,33 @@ impl RealWorld<'_> {
             thread::sleep(WAIT_STEP);
         }
         GoalOutcome::Waited
+    }
+}
+
+/// Returns the plan of a turn's commit.
+pub(crate) fn candidate_plan(task: &CommitTask) -> Result<CandidatePlan, Failure> {
+    Ok(CandidatePlan {
+        name: repository_session::ref_part(&format!("turn-{}", task.turn))?,
+        message: task.message.clone(),
+        author: repository_session::author(),
+        at_unix_seconds: task.at_s,
+    })
+}
+
+/// Returns the work so far that a commit of it found; one that changed nothing leaves the base itself.
+pub(crate) fn work_so_far(found: &Candidate, base: &str) -> GoalCandidate {
+    let left_out = found.refused.iter().take(LEFT_OUT_MAX);
+    GoalCandidate {
+        commit: if found.changed.is_empty() {
+            base.to_owned()
+        } else {
+            found.commit.to_string()
+        },
+        tree: found.tree.to_string(),
+        files_changed: u32::try_from(found.changed.len()).unwrap_or(u32::MAX),
+        left_out: left_out
+            .map(|refused| format!("{}: {}", refused.path.display(), refused.why))
+            .collect(),
     }
 }
 

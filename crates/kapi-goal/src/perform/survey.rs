@@ -10,9 +10,11 @@ use kapi_check::rules::proof::scripts;
 use kapi_core::deletions::Deletions;
 use kapi_core::failure::Failure;
 use kapi_core::integration_branch::IntegrationBranch;
+use kapi_git::candidate::CandidatePlan;
 use kapi_git::diff::DiffPatch;
 use kapi_git::hidden;
 use kapi_git::id::CommitId;
+use kapi_git::in_place::CheckoutInPlace;
 use kapi_git::repository::{Dirt, Repository, RepositoryError};
 use kapi_run::host_grants::HostGrants;
 use kapi_run::{failure, ignored, repository_session};
@@ -91,6 +93,33 @@ impl RepositorySurvey {
             revision: revision.to_owned(),
             commit: commit.to_string(),
             tree: tree.to_string(),
+        })
+    }
+
+    /// Returns the base of a goal that is worked on in the person's own checkout: the commit that is
+    /// checked out, with what they have changed already.
+    ///
+    /// # Errors
+    /// When git fails.
+    pub fn base_in_place(&self, index_dir: &Path, at_s: i64) -> Result<Base, Failure> {
+        let head = self.base("HEAD")?;
+        let checkout = CheckoutInPlace {
+            base: &repository_session::commit_id(&head.commit)?,
+            index_dir,
+        };
+        let plan = CandidatePlan {
+            name: repository_session::ref_part("base")?,
+            message: "kapi: the checkout as it was when the goal began\n".to_owned(),
+            author: repository_session::author(),
+            at_unix_seconds: at_s,
+        };
+        let start = self
+            .repository
+            .start_in_place(checkout, &plan)
+            .map_err(|error| failure::plain(&error))?;
+        self.base(start.as_str()).map(|base| Base {
+            revision: head.revision,
+            ..base
         })
     }
 

@@ -186,10 +186,14 @@ impl ToolCaller<'_> {
         let judge_default = known.or(self.tool_service.judge_default.as_ref());
         let mut contract = set::contract(&before.contract, input, judge_default)?;
         protect_named(&self.tool_service.named_checks, &mut contract)?;
-        let kind = AgentKind::parse(&contract.agent)
-            .map_err(|error| ToolRefusal::new("failed", format!("failed to {}", chain(&error))))?;
-        support::check(&kind, &contract.working.ask_before)
-            .map_err(|failure| ToolRefusal::input(format!("cannot {}", failure.message)))?;
+        // The host of a session asks before each tool itself.
+        if !contract.is_session() {
+            let kind = AgentKind::parse(&contract.agent).map_err(|error| {
+                ToolRefusal::new("failed", format!("failed to {}", chain(&error)))
+            })?;
+            support::check(&kind, &contract.working.ask_before)
+                .map_err(|failure| ToolRefusal::input(format!("cannot {}", failure.message)))?;
+        }
         let hash = project
             .draft(self.goal, actor, &contract)
             .map_err(|error| refusal(&error))?;

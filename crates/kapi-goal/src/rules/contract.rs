@@ -104,10 +104,35 @@ pub struct Working {
     pub reminders: Reminders,
     /// Whether the agent is asked to distil the journey once the goal is done.
     pub distill: Distillation,
+    /// Where it is worked on. Left out of the contract's JSON where that is a workspace of Kapi's, so
+    /// that contracts from before keep their hashes.
+    #[serde(skip_serializing_if = "WorkPlace::is_workspace")]
+    pub place: WorkPlace,
     /// The task of a workflow that it carries out. Left out of the contract's JSON where there is
     /// none, so that contracts from before keep their hashes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub workflow: Option<OfWorkflow>,
+}
+
+/// Where a goal is worked on, and who drives its turns.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum WorkPlace {
+    /// In a worktree of Kapi's, by an agent that Kapi starts in a sandbox.
+    #[default]
+    Workspace,
+    /// In the person's own checkout, by the agent of the session that they sit at; Kapi starts none.
+    Session,
+}
+
+impl WorkPlace {
+    #[expect(
+        clippy::trivially_copy_pass_by_ref,
+        reason = "serde hands the field over by reference"
+    )]
+    fn is_workspace(&self) -> bool {
+        *self == Self::Workspace
+    }
 }
 
 /// The task of a workflow that a goal carries out, and the plan that says so.
@@ -261,6 +286,12 @@ impl Contract {
     #[must_use]
     pub const fn is_verified(&self) -> bool {
         !self.verify.is_empty()
+    }
+
+    /// Tells whether the session that a person sits at works on it, in their own checkout.
+    #[must_use]
+    pub fn is_session(&self) -> bool {
+        self.working.place == WorkPlace::Session
     }
 
     /// Returns the agent that judges, if anyone does.

@@ -280,7 +280,9 @@ fn agent_task(goal: &Goal, purpose: AgentPurpose) -> AgentTask {
         agent: goal.contract.agent.clone(),
         turn: goal.turn,
         prompt: match purpose {
+            AgentPurpose::Setup if goal.contract.is_session() => prompt::session::setup(goal),
             AgentPurpose::Setup => prompt::setup_prompt(goal),
+            AgentPurpose::Work if goal.contract.is_session() => prompt::session::message(goal),
             AgentPurpose::Work => prompt::turn_prompt(goal),
             AgentPurpose::Distill => prompt::distill_prompt(goal),
         },

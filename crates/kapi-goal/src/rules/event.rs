@@ -350,6 +350,8 @@ pub enum TurnVerdict {
     Waiting,
     /// A person spoke before the result was accepted.
     PersonSpoke,
+    /// The agent of a session ended its turn and has not claimed the goal: nothing was proved yet.
+    Unfinished,
 }
 
 impl TurnVerdict {
@@ -367,7 +369,8 @@ impl TurnVerdict {
             | Self::AgentFailed
             | Self::AgentBlocked
             | Self::NothingDone
-            | Self::PlanOpen => true,
+            | Self::PlanOpen
+            | Self::Unfinished => true,
             // These have an end of their own, or wait for something outside.
             Self::Unclaimed | Self::Waiting | Self::PersonSpoke => false,
         }

@@ -16,6 +16,7 @@ use crate::rules::state::Goal;
 pub mod blocks;
 mod journey;
 pub mod judge;
+pub mod session;
 
 /// Bytes of one command's output that reach a prompt.
 pub const OUTPUT_BYTES_MAX: usize = 4_000;
@@ -90,6 +91,19 @@ fn surface_line(surface: &AgentSurface) -> String {
     format!("{}: {}{notes}", surface.kind, surface.location)
 }
 
+/// What a contract is drafted from, once the repository may be read.
+const WHAT_TO_FIND_OUT: &str = "\
+     1. whether it is a `ticket` (something is shipped) or `exploratory` (something is found \
+     out);\n\
+     2. which surfaces can be looked at: logs, metrics, staging addresses, flame graphs, \
+     sandboxes;\n\
+     3. the one command that shows that it is done. Sharp goals end; vague goals burn turns.\
+     \n\n\
+     Then call the tool until_done_set once, with the goal, criteria that are literally \
+     checkable, the verify command, what to ask about first, and how you decide where nothing \
+     was said. It answers `not_confirmed`: the person is shown your draft. End your turn \
+     then.";
+
 /// Returns the prompt of the run that drafts the contract.
 #[must_use]
 pub fn setup_prompt(goal: &Goal) -> String {
@@ -104,16 +118,7 @@ pub fn setup_prompt(goal: &Goal) -> String {
     format!(
         "# Draft a contract\n\nA person wants this:\n\n{}\n\n{criteria}Do not do it yet. Read the \
          repository in your working directory, which you cannot change, and find out:\n\n\
-         1. whether it is a `ticket` (something is shipped) or `exploratory` (something is found \
-         out);\n\
-         2. which surfaces can be looked at: logs, metrics, staging addresses, flame graphs, \
-         sandboxes;\n\
-         3. the one command that shows that it is done. Sharp goals end; vague goals burn turns.\
-         \n\n\
-         Then call the tool until_done_set once, with the goal, criteria that are literally \
-         checkable, the verify command, what to ask about first, and how you decide where nothing \
-         was said. It answers `not_confirmed`: the person is shown your draft. End your turn \
-         then.",
+         {WHAT_TO_FIND_OUT}",
         contract.intent.trim()
     )
 }
@@ -225,6 +230,10 @@ fn feedback(goal: &Goal) -> Option<String> {
             "You asked to wait, and the wait has ended. Go on from there.".to_owned()
         }
         TurnVerdict::PersonSpoke => return None,
+        TurnVerdict::Unfinished => "Go on. When the goal is reached and you have seen the verify \
+             command pass, call until_done_complete; if only the person can decide, call \
+             until_done_block."
+            .to_owned(),
         TurnVerdict::JudgeContinue => match &goal.judge.as_ref()?.answer {
             JudgeAnswer::Verdict { reason, .. } => {
                 format!("Not done: the checks pass, but the judge says: {reason}")

@@ -270,6 +270,11 @@ fn commit_events(
         };
         return vec![committed, turn_ended, GoalEvent::GoalParked { wait }];
     }
+    if goal.contract.is_session()
+        && let Some(events) = session_turn(goal, &committed)
+    {
+        return events;
+    }
     if let Some(stop) = blocked_and_unchecked(goal)
         && goal.contract.protect.is_empty()
     {
@@ -284,6 +289,24 @@ fn commit_events(
         return end_turn(goal, committed, verdict);
     }
     vec![committed]
+}
+
+/// Returns how a turn of a session ends that nobody claims to be the last: it is a person's own
+/// checkout, and nothing is run on it before.
+fn session_turn(goal: &Goal, committed: &GoalEvent) -> Option<Vec<GoalEvent>> {
+    let verdict = match &goal.claim {
+        Some(Claim::Done) => return None,
+        Some(Claim::Blocked { reason }) => {
+            let stop = Stop::AgentBlocked {
+                reason: reason.clone(),
+            };
+            return Some(blocked(goal, committed.clone(), stop));
+        }
+        None if goal.is_persons_turn => TurnVerdict::PersonSpoke,
+        None if goal.journey.is_worked_off() => TurnVerdict::Unclaimed,
+        None => TurnVerdict::Unfinished,
+    };
+    Some(end_turn(goal, committed.clone(), verdict))
 }
 
 /// Returns why a turn whose checks pass is not the last one all the same: a person spoke, or the

@@ -1,0 +1,196 @@
+//! The world of a goal whose turns a session takes: a model that a person sits at, in their own
+//! checkout.
+//!
+//! Kapi starts no agent here. A turn is offered to the session, and its end is waited for; the work
+//! is committed with an index of Kapi's own, and proved and judged like any other. What is said over
+//! the wire is not known here.
+
+pub mod seat;
+
+use std::path::PathBuf;
+
+use kapi_agent::hook::gate::question;
+use kapi_core::consent_rule::matches;
+use kapi_core::failure::Failure;
+use kapi_core::id::{EffectId, GoalId};
+use kapi_git::in_place::CheckoutInPlace;
+use kapi_machine::watch::EffectWatch;
+use kapi_run::repository_session::RepositorySession;
+use kapi_run::run_service::RunService as _;
+use kapi_run::{failure, repository_session};
+use serde_json::{Value, json};
+
+use crate::perform::real::{RealWorld, cancelled, candidate_plan, work_so_far};
+use crate::perform::session::seat::{Attendance, SessionSeat};
+use crate::perform::tools::{ToolCaller, open_entries};
+use crate::record::world::World;
+use crate::rules::effect::{AgentPurpose, AgentTask, CommitTask, GoalAction, GoalEffect};
+use crate::rules::event::TurnVerdict;
+use crate::rules::outcome::GoalOutcome;
+use crate::rules::state::Goal;
+
+/// A turn that the session may take.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TurnOffer {
+    /// The goal.
+    pub goal: GoalId,
+    /// The effect.
+    pub effect: EffectId,
+    /// What for.
+    pub purpose: AgentPurpose,
+    /// The turn, from 1.
+    pub turn: u32,
+    /// The message that begins it.
+    pub message: String,
+}
+
+/// What a goal says to whoever speaks to its session, from the thread that drives it.
+#[derive(Clone, Copy)]
+pub struct SessionVoice<'a> {
+    /// Offers a turn, which the session begins by itself.
+    pub offer: &'a (dyn Fn(&TurnOffer) + Sync),
+    /// Says that the goal waits until the person begins a turn or resumes it.
+    pub hold: &'a (dyn Fn(&GoalId) + Sync),
+}
+
+/// A tool that falls under a contract's ask-before list.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AskedFirst {
+    /// The entry.
+    pub entry: String,
+    /// What would run, in one clean line.
+    pub shown: String,
+}
+
+/// The world of a session's goal.
+pub struct SessionWorld<'a> {
+    /// What proves and judges.
+    pub real: &'a RealWorld<'a>,
+    /// Where the session says what it does.
+    pub seat: &'a SessionSeat,
+    /// Who speaks to the session.
+    pub voice: SessionVoice<'a>,
+}
+
+impl World for SessionWorld<'_> {
+    fn perform(&self, effect: &GoalEffect, watch: &EffectWatch<'_>) -> GoalOutcome {
+        let result = match &effect.action {
+            GoalAction::CreateWorkspace { base, .. } => self.settle(base, watch),
+            GoalAction::RunAgent(task) => return self.take_turn(effect, task, watch),
+            GoalAction::Commit(task) => self.commit(task, watch),
+            // Nothing of the person's moves: the proved commit is held by a ref of the goal's.
+            GoalAction::Publish { commit, .. } => Ok(GoalOutcome::Published {
+                commit: commit.clone(),
+            }),
+            GoalAction::Baseline(_)
+            | GoalAction::Verify(_)
+            | GoalAction::Judge(_)
+            | GoalAction::Wait { .. } => return self.real.perform(effect, watch),
+        };
+        match result {
+            Ok(outcome) => outcome,
+            Err(_) if watch.cancel.is_raised() => cancelled(),
+            Err(failure) => GoalOutcome::Failed(failure),
+        }
+    }
+}
+
+impl SessionWorld<'_> {
+    /// Keeps the base, and says that the workspace is the checkout itself.
+    fn settle(&self, base: &str, watch: &EffectWatch<'_>) -> Result<GoalOutcome, Failure> {
+        let location = &self.real.location;
+        let repo = RepositorySession::open(&self.real.grants, &location.project, watch.cancel)?;
+        let goal = repository_session::ref_part(&location.ref_name)?;
+        repo.repository
+            .hold_base(&goal, &repository_session::commit_id(base)?)
+            .map_err(|error| failure::plain(&error))?;
+        Ok(GoalOutcome::Workspace {
+            path: repo.repository.top_level().display().to_string(),
+        })
+    }
+
+    fn commit(&self, task: &CommitTask, watch: &EffectWatch<'_>) -> Result<GoalOutcome, Failure> {
+        let location = &self.real.location;
+        let repo = RepositorySession::open(&self.real.grants, &location.project, watch.cancel)?;
+        let checkout = CheckoutInPlace {
+            base: &repository_session::commit_id(&task.base)?,
+            index_dir: &index_dir(&location.scratch),
+        };
+        let goal = repository_session::ref_part(&location.ref_name)?;
+        let found = repo
+            .repository
+            .commit_in_place(checkout, &goal, &candidate_plan(task)?)
+            .map_err(|error| failure::plain(&error))?;
+        Ok(GoalOutcome::Committed(work_so_far(&found, &task.base)))
+    }
+
+    /// Waits for the session to take a turn, and to end it.
+    fn take_turn(
+        &self,
+        effect: &GoalEffect,
+        task: &AgentTask,
+        watch: &EffectWatch<'_>,
+    ) -> GoalOutcome {
+        let offer = TurnOffer {
+            goal: effect.goal.clone(),
+            effect: effect.id.clone(),
+            purpose: task.purpose,
+            turn: task.turn,
+            message: task.prompt.clone(),
+        };
+        // After a turn of their own the person says when the goal goes on.
+        let project = &self.real.tool_service.project;
+        let is_persons = project
+            .load(&effect.goal)
+            .is_ok_and(|goal| goal.last_verdict == Some(TurnVerdict::PersonSpoke));
+        let attendance = if is_persons && task.purpose == AgentPurpose::Work {
+            Attendance::AfterPerson
+        } else {
+            Attendance::ByItself
+        };
+        self.seat.attend(&offer, attendance, self.voice, watch)
+    }
+}
+
+/// Performs a call of one of the goal's tools by the run whose turn it is.
+#[must_use]
+pub fn call_tool(
+    real: &RealWorld<'_>,
+    goal: &GoalId,
+    run: &str,
+    tool: &str,
+    input: Value,
+) -> Value {
+    let caller = ToolCaller {
+        tool_service: &real.tool_service,
+        goal,
+        run,
+        hidden: &real.location.hidden,
+    };
+    caller.call(tool, input)
+}
+
+/// Returns what the person is asked before a tool runs, if they are.
+///
+/// # Errors
+/// When the tool or its input cannot be read: then it may not run.
+pub fn asked_first(goal: &Goal, tool: &str, input: &Value) -> Result<Option<AskedFirst>, String> {
+    let open = open_entries(goal);
+    if open.is_empty() {
+        return Ok(None);
+    }
+    let payload = json!({ "tool_name": tool, "tool_input": input }).to_string();
+    let question = question(payload.as_bytes())
+        .ok_or_else(|| "Kapi could not read the tool call.".to_owned())?;
+    let entry = matches(&open, &question.tool, &question.fields);
+    Ok(entry.map(|entry| AskedFirst {
+        entry: entry.to_owned(),
+        shown: question.shown.clone(),
+    }))
+}
+
+/// Returns where the index is that a session's work is committed with.
+#[must_use]
+pub fn index_dir(scratch: &std::path::Path) -> PathBuf {
+    scratch.join("index")
+}
