@@ -6,5 +6,6 @@ pub mod kernel;
 pub mod kernel_tools;
 pub mod loops;
 pub mod result;
+pub mod rpc;
 pub mod session;
 pub mod workflow;
