@@ -9,8 +9,8 @@ use clap::{Parser, Subcommand};
 
 use crate::commands::{
     agent, audit, budget, cancel, check, cleanup, clear, completion, dashboard, demo, diff, doctor,
-    gate, goal, inbox, init, launch, log, loops, mcp, prove, resume, sandbox, setup, show, spend,
-    status, task, up, wait,
+    gate, goal, inbox, init, launch, log, loops, mcp, prove, resume, rpc, sandbox, setup, show,
+    spend, status, task, up, wait,
 };
 use crate::contract::flags;
 use crate::modes::command;
@@ -97,6 +97,9 @@ pub(crate) enum Command {
     Mcp(mcp::Args),
     /// Add Kapi to another agent or editor, or take it out
     Setup(setup::Args),
+    /// Serve the goal of a session to its host, as JSON lines
+    #[command(hide = true)]
+    Rpc(rpc::Args),
     /// Check logs for damage and tampering
     Audit(audit::Args),
     /// Diagnose problems with this machine's setup

@@ -23,6 +23,7 @@ pub(crate) mod loops;
 pub(crate) mod mcp;
 pub(crate) mod prove;
 pub(crate) mod resume;
+pub(crate) mod rpc;
 pub(crate) mod run;
 pub(crate) mod sandbox;
 pub(crate) mod setup;

@@ -311,6 +311,12 @@ impl Context {
         })
     }
 
+    /// Returns where the index is that the person's own checkout is first committed with.
+    pub(crate) fn checkout_index(&self, root: &Path) -> Result<PathBuf, Error> {
+        let home = HomeLayout::new(&self.home);
+        Ok(home.checkout_index(&Self::key(root)?))
+    }
+
     /// Returns where the person's preferences for a project are.
     pub(crate) fn preferences(&self, root: &Path) -> Result<Preferences<'_>, Error> {
         Ok(Preferences {

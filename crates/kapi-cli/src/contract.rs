@@ -22,7 +22,8 @@ use kapi_core::id::Slug;
 use kapi_core::judge::{Judge, JudgeUnavailable};
 use kapi_goal::perform::survey::RepositorySurvey;
 use kapi_goal::rules::budget::Budget;
-use kapi_goal::rules::contract::{Base, CONTRACT_VERSION, Contract, TURNS_DEFAULT};
+use kapi_goal::rules::contract::{Base, CONTRACT_VERSION, Contract, TURNS_DEFAULT, WorkPlace};
+use kapi_sys::clock::Clock as _;
 
 use crate::config::{Config, GoalTable};
 use crate::context::Context;
@@ -42,6 +43,18 @@ enum ContractDrafter {
     Setup,
     /// An agent says all of it, and a person only approves it.
     Proposal,
+    /// The model of the person's own session fills it in and works on it, in their checkout.
+    Session,
+}
+
+impl ContractDrafter {
+    /// Tells whether a judge is named later, by whoever drafts.
+    const fn names_judge_later(self) -> bool {
+        match self {
+            Self::Proposal | Self::Session => true,
+            Self::Person | Self::Setup => false,
+        }
+    }
 }
 
 /// A contract that waits for approval, and what a person should know beside it.
@@ -76,6 +89,11 @@ pub(crate) fn draft_for_proposal(context: &Context, flags: &Args) -> Result<Cont
     draw_up(context, flags, ContractDrafter::Proposal)
 }
 
+/// Draws up what is known of a contract that the model of the person's session fills in.
+pub(crate) fn draft_for_session(context: &Context, flags: &Args) -> Result<ContractDraft, Error> {
+    draw_up(context, flags, ContractDrafter::Session)
+}
+
 fn draw_up(
     context: &Context,
     flags: &Args,
@@ -94,8 +112,13 @@ fn draw_up(
     let root = survey.root();
     let config = context.config(Some(&root))?;
     let mut notes = Vec::new();
-    let base = base(&filled, &config.goal, &survey)?;
-    note_dirt(&survey, &base, &mut notes)?;
+    let base = if drafted == ContractDrafter::Session {
+        base_in_place(context, &survey)?
+    } else {
+        let base = base(&filled, &config.goal, &survey)?;
+        note_dirt(&survey, &base, &mut notes)?;
+        base
+    };
     let location = ContractSite {
         context,
         config: &config,
@@ -233,6 +256,9 @@ fn contract(
         race: None,
         delivery: delivery::asked(&args.deliver, config),
     };
+    if input.drafted == ContractDrafter::Session {
+        contract.working.place = WorkPlace::Session;
+    }
     proof::protect_scripts(args, survey, &mut contract, notes)?;
     Ok(contract)
 }
@@ -250,12 +276,20 @@ fn attribution(args: &Args, drafted: ContractDrafter, resolved: &ResolvedChecks)
 /// Returns the person's own words, which stay beside an agent's.
 fn original(args: &Args, drafted: ContractDrafter) -> Option<OriginalWording> {
     match drafted {
-        ContractDrafter::Setup => Some(OriginalWording {
+        ContractDrafter::Setup | ContractDrafter::Session => Some(OriginalWording {
             task: args.intent.trim().to_owned(),
             done_criteria: args.criteria.clone(),
         }),
         ContractDrafter::Person | ContractDrafter::Proposal => None,
     }
+}
+
+/// Returns the checkout as it stands, the person's own changes included.
+fn base_in_place(context: &Context, survey: &RepositorySurvey) -> Result<Base, Error> {
+    let index_dir = context.checkout_index(&survey.root())?;
+    survey
+        .base_in_place(&index_dir, context.clock.now_ms().div_euclid(1000))
+        .map_err(|failure| Error::world(&failure))
 }
 
 fn base(filled: &MergedFlags, table: &GoalTable, survey: &RepositorySurvey) -> Result<Base, Error> {

@@ -219,6 +219,29 @@ pub(crate) fn world<'a>(
     config: &Config,
 ) -> Result<RealWorld<'a>, Error> {
     require_approved(project, id)?;
+    let goal = project
+        .load(id)
+        .map_err(|error| Error::engine(&error, &id.reference()))?;
+    if goal.contract.is_session() {
+        return Err(Error::new(
+            Exit::Denied,
+            format!(
+                "goal {id} is worked on in a session of {}",
+                goal.contract.agent
+            ),
+        )
+        .with_hint("open that session again and type `/until-done resume` there."));
+    }
+    world_of(context, project, id, config)
+}
+
+/// Returns the same for whoever has looked at the goal already.
+pub(crate) fn world_of<'a>(
+    context: &'a Context,
+    project: &Project<'_>,
+    id: &GoalId,
+    config: &Config,
+) -> Result<RealWorld<'a>, Error> {
     Ok(RealWorld {
         location: context.location(project, id)?,
         grants: context.grants(config),

@@ -195,6 +195,7 @@ fn turn_ended(turn: u32, verdict: TurnVerdict) -> String {
         TurnVerdict::Unclaimed => "the plan is finished, but the agent did not claim the goal",
         TurnVerdict::Waiting => "it must wait",
         TurnVerdict::PersonSpoke => "the user sent a message",
+        TurnVerdict::Unfinished => "the agent has not claimed the goal",
     };
     format!("turn {turn} is not done: {why}")
 }

@@ -14,8 +14,8 @@ use kapi_sys::process::environment;
 use crate::args::{Args, Command, former, groups};
 use crate::commands::{
     agent, audit, budget, cancel, check, cleanup, clear, completion, dashboard, demo, diff, doctor,
-    explain, gate as gate_command, goal, inbox, init, launch, log, loops, mcp, prove, resume, run,
-    sandbox, setup, show, spend, status, task, up, wait,
+    explain, gate as gate_command, goal, inbox, init, launch, log, loops, mcp, prove, resume, rpc,
+    run, sandbox, setup, show, spend, status, task, up, wait,
 };
 use crate::context::Context;
 use crate::error::Error;
@@ -160,6 +160,7 @@ fn dispatch(context: &Context, command: &Command) -> Result<Exit, Error> {
         Command::Agent(args) => agent::run(context, args),
         Command::Mcp(args) => mcp::run(context, args),
         Command::Setup(args) => setup::run(context, args),
+        Command::Rpc(args) => rpc::run(context, args),
         Command::Audit(args) => audit::run(context, args),
         Command::Doctor(args) => doctor::run(context, args),
         Command::Completion(args) => completion::run(context, args),

@@ -49,6 +49,8 @@ pub(super) fn resolved(
     } else {
         settings.judge = match chosen {
             Some(judge) => Some(judge),
+            // Which other models there are is the session's to say.
+            None if drafted == ContractDrafter::Session => None,
             None => judge::unnamed(sources.parties, notes)?,
         };
     }
@@ -68,10 +70,10 @@ pub(super) fn resolved(
     let judge = match resolved.settings.judge.clone() {
         Some(judge) => judge,
         // A proposal is refused where it becomes a contract, with its own code.
-        None if drafted == ContractDrafter::Proposal => Judge::None,
+        None if drafted.names_judge_later() => Judge::None,
         None => judge::required(sources.parties)?,
     };
-    if drafted != ContractDrafter::Proposal || judge != Judge::None {
+    if !drafted.names_judge_later() || judge != Judge::None {
         judge::note(sources.parties, &judge, notes);
     }
     resolved.settings.judge = Some(judge);

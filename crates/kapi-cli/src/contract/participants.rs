@@ -86,9 +86,13 @@ fn several_agents(ui: Ui, able: &[&str], first: &str) -> Error {
 
 /// Refuses parties that could not even begin, and limits that nobody could measure for them.
 pub(crate) fn check(context: &Context, config: &Config, contract: &Contract) -> Result<(), Error> {
-    check_agent(context, config, contract, &contract.agent)?;
+    // The model of a session is at work already; Kapi starts it only where it judges, too.
+    if !contract.is_session() {
+        check_agent(context, config, contract, &contract.agent)?;
+    }
     let judge = contract.judge_agent();
-    let Some(judge) = judge.filter(|judge| *judge != contract.agent) else {
+    let is_checked = |judge: &&str| contract.is_session() || *judge != contract.agent;
+    let Some(judge) = judge.filter(is_checked) else {
         return Ok(());
     };
     match JudgeName::parse(judge)? {

@@ -3,7 +3,7 @@
 //! Only the words a person types are known here; what they lead to is the core's affair.
 
 use kapi_check::rules::checks::mise;
-use kapi_goal::rules::contract::{Distillation, GoalType, Reminders, Working};
+use kapi_goal::rules::contract::{Distillation, GoalType, Reminders, WorkPlace, Working};
 use kapi_goal::rules::plan::task::TaskPhase;
 use kapi_sys::process;
 
@@ -33,6 +33,7 @@ pub(super) fn working(args: &Args) -> Working {
             Distillation::WhenPlanned
         },
         reminders: args.reminders.map(Reminders::from).unwrap_or_default(),
+        place: WorkPlace::default(),
         workflow: None,
     }
 }

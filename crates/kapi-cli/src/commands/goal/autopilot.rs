@@ -2,7 +2,7 @@
 //!
 //! Kept in their home, with who said it and when; a repository cannot set it.
 
-use kapi_goal::record::preferences::PreferenceChange;
+use kapi_goal::record::preferences::{PreferenceChange, PreferenceValues};
 use serde_json::json;
 
 use crate::commands::goal::judge::project_of;
@@ -33,19 +33,25 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
     set(context, args.to)
 }
 
-/// Switches the autopilot on or off, or to the other.
-pub(super) fn set(context: &Context, to: Option<Switch>) -> Result<Exit, Error> {
+/// Records whether the autopilot is on; where that is not said, it is switched.
+pub(crate) fn switch(context: &Context, to: Option<bool>) -> Result<PreferenceValues, Error> {
     context.require_human("turn the autopilot on or off")?;
-    let root = project_of(context)?;
-    let preferences = context.preferences(&root)?;
+    let preferences = context.preferences(&project_of(context)?)?;
     let failed = |error| Error::engine(&error, "");
     let on = match to {
-        Some(to) => to == Switch::On,
+        Some(on) => on,
         None => preferences.load().map_err(failed)?.autopilot.is_none(),
     };
-    let preferred = preferences
+    preferences
         .change(&context.actor, &PreferenceChange::AutopilotSet { on })
-        .map_err(failed)?;
+        .map_err(failed)
+}
+
+/// Switches the autopilot on or off, or to the other.
+pub(super) fn set(context: &Context, to: Option<Switch>) -> Result<Exit, Error> {
+    let root = project_of(context)?;
+    let preferred = switch(context, to.map(|to| to == Switch::On))?;
+    let on = preferred.autopilot.is_some();
     match context.ui.format {
         Format::Json => context.ui.json(&json!({
             "type": "preferences",

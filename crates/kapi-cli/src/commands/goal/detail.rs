@@ -74,30 +74,28 @@ pub(super) fn run(context: &Context, args: &pick::Args) -> Result<Exit, Error> {
 
 /// Prints the whole contract and what was recorded beside it.
 pub(crate) fn contract(ui: Ui, goal: &Goal) {
-    ui.line(&format!("Contract {}", goal.contract_hash));
-    for line in words::lines(&words::whole(&goal.contract)) {
+    for line in lines(goal) {
         ui.line(&line);
     }
-    match goal.approval {
-        Some(means) => ui.line(&format!("  approved  {}", approval::words(means))),
-        None => ui.line(&format!(
+}
+
+/// Returns the whole contract and what was recorded beside it, as lines.
+pub(crate) fn lines(goal: &Goal) -> Vec<String> {
+    let mut lines = vec![format!("Contract {}", goal.contract_hash)];
+    lines.extend(words::lines(&words::whole(&goal.contract)));
+    lines.push(match goal.approval {
+        Some(means) => format!("  approved  {}", approval::words(means)),
+        None => format!(
             "  approved  not yet: {}",
             approval::line(&goal.id, &goal.contract_hash)
-        )),
-    }
-    for allowed in &goal.consent.allowed {
-        ui.line(&format!("  allowed   {allowed}"));
-    }
-    for asked in &goal.consent.asked {
-        ui.line(&format!(
-            "  refused   {} ({})",
-            asked.command, asked.pattern
-        ));
-    }
-    if let Some(said) = &goal.said {
-        ui.line(&format!("  message   {said}"));
-    }
-    for note in &goal.journey.notes {
-        ui.line(&format!("  turn {:<4} {}", note.turn, note.text));
-    }
+        ),
+    });
+    let allowed = goal.consent.allowed.iter();
+    lines.extend(allowed.map(|allowed| format!("  allowed   {allowed}")));
+    let asked = goal.consent.asked.iter();
+    lines.extend(asked.map(|asked| format!("  refused   {} ({})", asked.command, asked.pattern)));
+    lines.extend(goal.said.iter().map(|said| format!("  message   {said}")));
+    let notes = goal.journey.notes.iter();
+    lines.extend(notes.map(|note| format!("  turn {:<4} {}", note.turn, note.text)));
+    lines
 }

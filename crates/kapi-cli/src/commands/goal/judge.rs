@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use kapi_core::failure::Failure;
 use kapi_core::isolation::SandboxLevel;
-use kapi_goal::record::preferences::PreferenceChange;
+use kapi_goal::record::preferences::{PreferenceChange, PreferenceValues};
 use kapi_goal::rules::command::{GoalCommand, PersonCommand};
 use kapi_goal::rules::state::Goal;
 use kapi_run::asking;
@@ -141,15 +141,8 @@ pub(super) fn show(context: &Context) -> Result<Exit, Error> {
 
 /// Sets who judges by default, or nobody in particular.
 pub(super) fn set(context: &Context, judge: Option<&str>) -> Result<Exit, Error> {
-    context.require_human("choose a judge")?;
     let root = project_of(context)?;
-    let judge = judge
-        .map(|text| checked(context, &root, text))
-        .transpose()?;
-    let preferred = context
-        .preferences(&root)?
-        .change(&context.actor, &PreferenceChange::JudgeSet { judge })
-        .map_err(|error| Error::engine(&error, ""))?;
+    let preferred = choose(context, judge)?;
     match (context.ui.format, &preferred.judge) {
         (Format::Json, judge) => context.ui.json(&json!({
             "type": "preferences",
@@ -164,6 +157,19 @@ pub(super) fn set(context: &Context, judge: Option<&str>) -> Result<Exit, Error>
             .line("No judge is set here any more; name one for each goal."),
     }
     Ok(Exit::Success)
+}
+
+/// Records who judges by default, or nobody in particular.
+pub(crate) fn choose(context: &Context, judge: Option<&str>) -> Result<PreferenceValues, Error> {
+    context.require_human("choose a judge")?;
+    let root = project_of(context)?;
+    let judge = judge
+        .map(|text| checked(context, &root, text))
+        .transpose()?;
+    context
+        .preferences(&root)?
+        .change(&context.actor, &PreferenceChange::JudgeSet { judge })
+        .map_err(|error| Error::engine(&error, ""))
 }
 
 /// Returns a judge's name as it is kept; says what is weak or missing about it now.
@@ -203,7 +209,7 @@ fn checked(context: &Context, root: &Path, text: &str) -> Result<String, Error> 
 }
 
 /// Returns the project that preferences are about: the nearest repository or directory with goals.
-pub(super) fn project_of(context: &Context) -> Result<PathBuf, Error> {
+pub(crate) fn project_of(context: &Context) -> Result<PathBuf, Error> {
     let has_goals = |dir: &Path| dir.join(".ilchul").join("goals").is_dir();
     let is_project = |dir: &&Path| dir.join(".git").exists() || has_goals(dir);
     let found = context.cwd.ancestors().find(is_project);

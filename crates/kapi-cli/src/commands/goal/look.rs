@@ -5,11 +5,11 @@
 use std::path::Path;
 
 use kapi_core::judge::Judge;
-use kapi_core::text::time_words;
+use kapi_core::text::{counted, time_words};
 use kapi_goal::record::contract_yaml::yaml_under;
 use kapi_goal::rules::contract::Contract;
-use kapi_goal::rules::plan::Plan;
 use kapi_goal::rules::plan::task_list::task_list;
+use kapi_goal::rules::plan::{Plan, Replan};
 use serde_json::{Value, json};
 
 use crate::commands::goal::pick::{self, GoalCandidates, GoalChoice};
@@ -78,15 +78,18 @@ pub(crate) fn northstar(context: &Context, args: &pick::Args) -> Result<Exit, Er
                 .ui
                 .json(&json!({"id": id.to_string(), "northStar": star}));
         }
-        Format::Human if is_locked => {
-            context.ui.raw(yaml_under("northStar", &fields).as_bytes());
-        }
+        Format::Human if is_locked => context.ui.raw(northstar_text(&goal.contract).as_bytes()),
         Format::Human => context.ui.say(&format!(
             "Goal {id} has no approved contract yet: it is {}.",
             goal.status
         )),
     }
     Ok(Exit::Success)
+}
+
+/// Returns the contract that is locked, as YAML.
+pub(crate) fn northstar_text(contract: &Contract) -> String {
+    yaml_under("northStar", &north_star(contract))
 }
 
 /// The fields of the specification's North Star, in its order, and only what was said.
@@ -136,19 +139,19 @@ pub(crate) fn replan_log(context: &Context, args: &pick::Args) -> Result<Exit, E
             .say(&format!("The plan of goal {id} has not changed.")),
         Format::Human => {
             for replan in replans {
-                let noun = if replan.operations == 1 {
-                    "operation"
-                } else {
-                    "operations"
-                };
-                context.ui.line(&format!(
-                    "{}  {} {noun}  {}",
-                    time_words(replan.at_ms),
-                    replan.operations,
-                    replan.reason
-                ));
+                context.ui.line(&replan_line(replan));
             }
         }
     }
     Ok(Exit::Success)
+}
+
+/// Returns one change of the plan in a line.
+pub(crate) fn replan_line(replan: &Replan) -> String {
+    format!(
+        "{}  {}  {}",
+        time_words(replan.at_ms),
+        counted(replan.operations, "operation"),
+        replan.reason
+    )
 }

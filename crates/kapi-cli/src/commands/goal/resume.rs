@@ -7,7 +7,7 @@ use kapi_goal::rules::budget::BudgetLimit;
 use kapi_goal::rules::command::{GoalCommand, PersonCommand};
 use kapi_goal::rules::contract::TURNS_MAX;
 use kapi_goal::rules::event::GoalEvent;
-use kapi_goal::rules::state::GoalStatus;
+use kapi_goal::rules::state::{Goal, GoalStatus};
 use kapi_machine::logged::EventRecord;
 
 use crate::commands::goal::pick::{self, GoalChoice};
@@ -40,16 +40,9 @@ fn more_turns(
     picked: &GoalChoice<'_>,
 ) -> Result<Vec<EventRecord<GoalEvent>>, Error> {
     let goal = &picked.goal;
-    let is_out = goal.budget.used_up(&goal.spent) == Some(BudgetLimit::Turns);
-    if !is_out || goal.status.is_terminal() {
+    let Some(turns) = turns_anew(goal) else {
         return Ok(Vec::new());
-    }
-    let first = goal.contract.budget.turns;
-    let turns = goal.budget.turns.saturating_add(first).min(TURNS_MAX);
-    if turns == goal.budget.turns {
-        // The rule's own refusal says what is used up.
-        return Ok(Vec::new());
-    }
+    };
     let added = turns - goal.budget.turns;
     context.ui.say(&format!(
         "note: all {} turns are used up; adding {added} more, as many as the contract started with.",
@@ -57,6 +50,18 @@ fn more_turns(
     ));
     let command = GoalCommand::Person(PersonCommand::SetTurns { turns });
     recorded(context, picked, &command)
+}
+
+/// Returns the number of turns with those that the contract gave at first added, where all are used
+/// up; nothing where there is no room for more, which the rule's own refusal says.
+pub(crate) fn turns_anew(goal: &Goal) -> Option<u32> {
+    let is_out = goal.budget.used_up(&goal.spent) == Some(BudgetLimit::Turns);
+    if !is_out || goal.status.is_terminal() {
+        return None;
+    }
+    let first = goal.contract.budget.turns;
+    let turns = goal.budget.turns.saturating_add(first).min(TURNS_MAX);
+    (turns > goal.budget.turns).then_some(turns)
 }
 
 fn recorded(

@@ -193,7 +193,7 @@ impl<'scope, 'env> Supervisor<'scope, 'env> {
             if needed == Need::Nothing || self.threads.drives(id) {
                 continue;
             }
-            let is_approved = self.lack(goal)?.is_none();
+            let is_approved = !goal.contract.is_session() && self.lack(goal)?.is_none();
             watched
                 .directories
                 .insert(layout.goal(id).dir().to_path_buf());
@@ -268,6 +268,12 @@ impl<'scope, 'env> Supervisor<'scope, 'env> {
                 id.reference()
             );
             self.board.put(id, BoardStatus::Person, text);
+            return Ok(());
+        }
+        if goal.contract.is_session() && !matches!(needed, Need::Person | Need::Nothing) {
+            self.forget(id);
+            let text = "it continues in its session".to_owned();
+            self.board.put(id, BoardStatus::Driven, text);
             return Ok(());
         }
         match needed {

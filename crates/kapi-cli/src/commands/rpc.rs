@@ -1,0 +1,123 @@
+//! `kapi rpc`: the goal of a session, for the host of that session, over JSON lines.
+//!
+//! One process for one session, from its first command until it hangs up. This thread hears the host;
+//! another drives the goal. What the host asks is decided where goals are.
+
+mod attached;
+mod begin;
+mod dialog;
+mod drive;
+mod gate;
+mod host;
+mod slash;
+mod view;
+
+use std::io::{self, BufRead as _};
+use std::thread;
+
+use kapi_mcp::message;
+use kapi_mcp::message::IncomingMessage;
+use kapi_wire::rpc::RpcCall;
+use serde_json::{Value, json};
+
+use crate::commands::rpc::host::Host;
+use crate::context::Context;
+use crate::error::Error;
+use crate::exit_code::Exit;
+
+/// What other processes are told about who holds a lock.
+const OWNER: &str = "kapi rpc";
+/// The longest line that is read, in bytes.
+const LINE_BYTES_MAX: usize = 16 << 20;
+
+/// Options of `kapi rpc`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {}
+
+/// Serves one session until it hangs up.
+pub(crate) fn run(context: &Context, _args: &Args) -> Result<Exit, Error> {
+    context.require_human("speak for a session")?;
+    let host = Host::new(context);
+    thread::scope(|scope| {
+        scope.spawn(|| drive::drive_goals(&host));
+        let served = serve(&host);
+        host.leave();
+        served
+    })?;
+    Ok(Exit::Success)
+}
+
+fn serve(host: &Host<'_>) -> Result<(), Error> {
+    let mut lines = io::stdin().lock();
+    let mut line = String::new();
+    loop {
+        line.clear();
+        let n_read = lines
+            .read_line(&mut line)
+            .map_err(|error| Error::failed(&error))?;
+        if n_read == 0 {
+            return Ok(());
+        }
+        if line.len() > LINE_BYTES_MAX {
+            return Err(Error::usage("a message is longer than 16 MiB"));
+        }
+        if let Some(answer) = answer(host, &line) {
+            host.send(&answer);
+        }
+    }
+}
+
+/// Returns the answer to one line; nothing to what is no request.
+fn answer(host: &Host<'_>, line: &str) -> Option<Value> {
+    let Ok(value) = serde_json::from_str::<Value>(line) else {
+        let text = "the line is not JSON";
+        return Some(message::error(&Value::Null, message::PARSE_ERROR, text));
+    };
+    match IncomingMessage::read(&value) {
+        IncomingMessage::Request { id, method, params } => {
+            Some(request(host, &id, &method, &params))
+        }
+        IncomingMessage::Notification | IncomingMessage::Answer => None,
+        IncomingMessage::Invalid { id } => {
+            let text = "it is not a request of JSON-RPC 2.0";
+            Some(message::error(&id, message::INVALID_REQUEST, text))
+        }
+    }
+}
+
+fn request(host: &Host<'_>, id: &Value, method: &str, params: &Value) -> Value {
+    let call = json!({ "method": method, "params": params });
+    let call = match serde_json::from_value::<RpcCall>(call) {
+        Ok(call) => call,
+        Err(error) => {
+            return message::error(id, message::INVALID_PARAMS, &format!("{method}: {error}"));
+        }
+    };
+    match perform(host, call) {
+        Ok(result) => message::result(id, &result),
+        Err(error) => {
+            let hint = error.hint.as_deref().unwrap_or_default();
+            let text = format!("{}\n{hint}", error.message);
+            message::error(id, i64::from(error.exit.code()), text.trim_end())
+        }
+    }
+}
+
+fn perform(host: &Host<'_>, call: RpcCall) -> Result<Value, Error> {
+    match call {
+        RpcCall::Hello(hello) => value(&host.greet(&hello)?),
+        RpcCall::Open(name) => value(&host.open(&name.goal)?),
+        RpcCall::Slash(slash) => value(&slash::perform(host, &slash.line)?),
+        RpcCall::Answer(given) => dialog::answer(host, &given),
+        RpcCall::Said(words) => host.said(&words.text).map(|()| json!({})),
+        RpcCall::RunStarted => value(&host.run_started()?),
+        RpcCall::ToolCall(used) => value(&gate::ask(host, &used)),
+        RpcCall::Tool(used) => value(&gate::call(host, &used)?),
+        RpcCall::RunEnded(end) => host.run_ended(end).map(|()| json!({})),
+        RpcCall::Compacted => value(&host.compacted()?),
+    }
+}
+
+fn value<T: serde::Serialize>(answer: &T) -> Result<Value, Error> {
+    serde_json::to_value(answer).map_err(|error| Error::failed(&error))
+}

@@ -1,0 +1,117 @@
+//! A new goal of a session: what is known of its contract, before the model drafts the rest.
+
+use std::sync::Arc;
+
+use clap::FromArgMatches as _;
+use kapi_goal::rules::command::GoalCommand;
+use kapi_goal::rules::state::GoalStatus;
+use kapi_wire::rpc::{DialogView, PersonReply};
+
+use crate::commands::rpc::attached::AttachedGoal;
+use crate::commands::rpc::dialog::{self, PendingDialog};
+use crate::commands::rpc::host::Host;
+use crate::commands::rpc::{OWNER, slash, view};
+use crate::commands::run::DRAFTS_MAX;
+use crate::contract::ContractDraft;
+use crate::contract::flags::Args;
+use crate::error::Error;
+use crate::exit_code::Exit;
+use crate::{contract, naming};
+
+/// The agent whose sessions these are.
+const AGENT: &str = "pi";
+
+/// Sets a goal up, unless the session has an unfinished one: then the person is asked.
+pub(super) fn begin(host: &Host<'_>, intent: &str) -> Result<PersonReply, Error> {
+    let unfinished = match host.attached() {
+        Some(attached) => Some(attached.goal()?).filter(|goal| !goal.status.is_terminal()),
+        None => None,
+    };
+    let Some(goal) = unfinished else {
+        return set_up(host, intent);
+    };
+    // What nobody has approved has nothing to lose.
+    if matches!(goal.status, GoalStatus::Setup | GoalStatus::Proposed) {
+        return replace(host, intent);
+    }
+    if !host.has_ui() {
+        return Err(Error::new(
+            Exit::Denied,
+            format!(
+                "goal_exists: goal {} of this session is {}",
+                goal.id, goal.status
+            ),
+        )
+        .with_hint("end it with `/until-done cancel` first."));
+    }
+    let view = DialogView {
+        id: 0,
+        title: format!("Goal {} is {}. Replace it?", goal.id, goal.status),
+        message: goal.contract.intent.clone(),
+        options: ["replace", "keep", "cancel"].map(str::to_owned).to_vec(),
+        timeout_ms: None,
+    };
+    let intent = intent.to_owned();
+    Ok(PersonReply {
+        dialog: Some(dialog::open(host, PendingDialog::Replace { intent }, view)),
+        ..PersonReply::default()
+    })
+}
+
+/// Ends the session's goal and sets another one up.
+pub(super) fn replace(host: &Host<'_>, intent: &str) -> Result<PersonReply, Error> {
+    let attached = host.require_attached()?;
+    let reason = Some("replaced by another goal".to_owned());
+    if !attached.goal()?.status.is_terminal() {
+        attached.submit(host.context, &GoalCommand::Cancel { reason })?;
+    }
+    set_up(host, intent)
+}
+
+fn set_up(host: &Host<'_>, intent: &str) -> Result<PersonReply, Error> {
+    let context = host.context;
+    context.require_human("start a goal")?;
+    let args = arguments(intent)?;
+    for _ in 0..DRAFTS_MAX {
+        let draft = contract::draft_for_session(context, &args)?;
+        let Some(attached) = claim(host, &draft)? else {
+            continue;
+        };
+        let goal = attached.goal()?;
+        host.attach(&Arc::new(attached));
+        host.seat.release();
+        host.drive();
+        return Ok(PersonReply {
+            goal: Some(view::of(&goal)),
+            ..slash::told(&format!("Goal {} is being set up.", goal.id))
+        });
+    }
+    Err(Error::new(Exit::Busy, "other runs keep taking this branch").with_hint("reword the task."))
+}
+
+/// Begins the setup, unless another run took the name since.
+fn claim<'a>(host: &Host<'a>, draft: &ContractDraft) -> Result<Option<AttachedGoal<'a>>, Error> {
+    let context = host.context;
+    let project = context.project(&draft.root, OWNER);
+    let id = {
+        let _held = naming::hold(&project)?;
+        let reserved = naming::reserved(&project)?;
+        if !naming::is_free(&draft.contract.branch, &draft.survey, &reserved)? {
+            return Ok(None);
+        }
+        project
+            .begin_setup(&context.actor, &draft.slug, &draft.contract)
+            .map_err(|error| Error::engine(&error, ""))?
+    };
+    AttachedGoal::of(context, project, id).map(Some)
+}
+
+/// Returns the options of `kapi run` that name the task.
+fn arguments(intent: &str) -> Result<Args, Error> {
+    let words = ["kapi", "--agent", AGENT, "--", intent.trim()];
+    let command = <Args as clap::Args>::augment_args(clap::Command::new("kapi"));
+    command
+        .try_get_matches_from(words)
+        .and_then(|matches| Args::from_arg_matches(&matches))
+        .map_err(|error| Error::usage(error.to_string()))
+}
