@@ -44,17 +44,23 @@ function program(): string {
 	return process.env["KAPI_BIN"] || "kapi";
 }
 
-function start(place: Place, args: readonly string[]): ChildProcess {
+function start(place: Place, args: readonly string[], stdin: "ignore" | "pipe" = "ignore"): ChildProcess {
 	// Before the command: behind `--` it would be a word of the person.
 	const json = args[0] === "__session" ? [] : ["--json"];
 	return spawn(program(), [...json, ...args], {
 		cwd: place.cwd,
 		env: { ...personsEnvironment(), KAPI_SESSION: `pi:${place.session}` },
-		stdio: ["ignore", "pipe", "pipe"],
+		stdio: [stdin, "pipe", "pipe"],
 	});
 }
 
-function notStarted(error: NodeJS.ErrnoException): KapiError {
+/** Starts a command that is spoken to. */
+export function open(place: Place, args: readonly string[]): ChildProcess {
+	return start(place, args, "pipe");
+}
+
+/** Says why a child could not be started. */
+export function notStarted(error: NodeJS.ErrnoException): KapiError {
 	const named = process.env["KAPI_BIN"];
 	if (named) return new KapiError(`KAPI_BIN is ${named}, which cannot be started: ${error.message}`);
 	if (error.code === "ENOENT") {
@@ -148,6 +154,7 @@ export function stream(place: Place, args: readonly string[], ears: Ears): Strea
 	return { interrupt: () => void child.kill("SIGINT"), ended };
 }
 
-function eachLine(input: Readable | null, onLine: (line: string) => void): void {
+/** Hears a stream line by line. */
+export function eachLine(input: Readable | null, onLine: (line: string) => void): void {
 	if (input) createInterface({ input, crlfDelay: Number.POSITIVE_INFINITY }).on("line", onLine);
 }

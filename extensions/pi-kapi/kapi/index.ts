@@ -9,8 +9,10 @@ import { markAgents, personsEnvironment, unmarkAgents } from "./authority.ts";
 import { Commands } from "./commands.ts";
 import { Drives } from "./drives.ts";
 import { Flow } from "./flow.ts";
+import { SessionGoal } from "./goal.ts";
 import { Person } from "./person.ts";
 import { type Ground, Tools } from "./tools.ts";
+import { registerUntilDone } from "./until_done.ts";
 
 export default function kapi(pi: ExtensionAPI): void {
 	markAgents();
@@ -21,6 +23,7 @@ export default function kapi(pi: ExtensionAPI): void {
 	const flow = new Flow(person, drives, attachment);
 	const commands = new Commands(person, attachment, flow);
 	commands.register(pi);
+	registerUntilDone(pi, person, new SessionGoal(pi, person));
 
 	pi.on("session_start", async (_event, ctx) => {
 		markAgents();

@@ -47,13 +47,13 @@ export class Person {
 	}
 
 	/** Has the person choose; undefined is Esc. */
-	choose(ctx: ExtensionContext, title: string, options: string[]): Promise<string | undefined> {
-		return this.#turn(ctx, () => ctx.ui.select(title, options, { signal: this.#gone.signal }));
+	choose(ctx: ExtensionContext, title: string, options: string[], timeout?: number): Promise<string | undefined> {
+		return this.#turn(ctx, () => ctx.ui.select(title, options, { signal: this.#gone.signal, ...(timeout ? { timeout } : {}) }));
 	}
 
 	/** Asks the person yes or no; undefined where there is nobody. */
-	confirm(ctx: ExtensionContext, title: string, message: string): Promise<boolean | undefined> {
-		return this.#turn(ctx, () => ctx.ui.confirm(title, message, { signal: this.#gone.signal }));
+	confirm(ctx: ExtensionContext, title: string, message: string, timeout?: number): Promise<boolean | undefined> {
+		return this.#turn(ctx, () => ctx.ui.confirm(title, message, { signal: this.#gone.signal, ...(timeout ? { timeout } : {}) }));
 	}
 
 	/** Has the person type a line. */

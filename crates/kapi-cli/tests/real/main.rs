@@ -27,6 +27,7 @@ mod killed;
 mod limits;
 mod machine;
 mod person;
+mod pi_goal;
 mod pi_host;
 mod pi_package;
 mod pi_screen;

@@ -160,7 +160,7 @@ impl Host {
 
     /// Types a command of the package.
     pub(crate) fn command(&mut self, text: &str) {
-        assert!(text.starts_with("/kapi-"), "{text}");
+        assert!(text.starts_with('/'), "{text}");
         self.send(&json!({ "type": "prompt", "message": text }));
     }
 
