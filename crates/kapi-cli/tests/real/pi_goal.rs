@@ -1,21 +1,31 @@
 //! A goal of a session in the real Pi: drafted in the conversation, approved in a dialog, worked on by
 //! Pi's own model in the person's checkout, and proved by Kapi.
 
+use std::fs;
+use std::io::Write as _;
+
 use kapi_testkit::model_server::ModelServer;
 use kapi_testkit::model_server::record::RecordedRequest;
 use kapi_testkit::model_server::scenario::{
     AssistantTurn, JudgeRule, ModelScenario, Route, ToolUse,
 };
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
 use crate::environment::{Environment, FIRST, TASK};
 use crate::machine::{JUDGE_MARK, JUDGE_REFUSED};
-use crate::pi_host::{Host, Options};
+use crate::pi_host::{Host, Options, pi};
+use crate::program::finish;
 
 /// Words that begin the setup, the first turn, and the account at the end.
 const SETUP: &str = "Draft a contract for a goal";
 const BEGIN: &str = "The contract is approved.";
 const DISTILL: &str = "The goal is done: ";
+/// Words that begin a turn after one that nobody claimed, and after one of the person's.
+const UNFINISHED: &str = "Go on. When the goal is reached";
+const GO_ON: &str = "Go on with the goal.";
+/// Waits until the test opens the gate beside the repository.
+const AT_THE_GATE: &str = "read open < ../gate";
 
 fn tool(name: &str, arguments: Value) -> AssistantTurn {
     AssistantTurn::tools(vec![ToolUse::Named {
@@ -64,12 +74,46 @@ fn scenario(routes: Vec<Route>, verdicts: Vec<Value>) -> ModelScenario {
 }
 
 fn drafting() -> Route {
-    let judge = json!({"judgeModel": {"provider": "mine", "modelId": "judge"}});
-    Route::new(SETUP, vec![draft(&judge), says("It is drafted.")])
+    drafting_with(&json!({}))
+}
+
+fn drafting_with(more: &Value) -> Route {
+    let mut terms = json!({"judgeModel": {"provider": "mine", "modelId": "judge"}});
+    for (key, value) in more.as_object().unwrap() {
+        terms[key] = value.clone();
+    }
+    Route::new(SETUP, vec![draft(&terms), says("It is drafted.")])
+}
+
+/// What the model does to reach the goal at once.
+fn done() -> Vec<AssistantTurn> {
+    vec![
+        AssistantTurn::bash("echo 42 > answer.txt"),
+        complete(),
+        says("It is done."),
+    ]
+}
+
+/// A model that drafts, works like this, and is accepted.
+fn accepted(routes: Vec<Route>) -> GoalRig {
+    let routes = [vec![drafting()], routes].concat();
+    GoalRig::new(scenario(routes, vec![verdict("done", "it says 42")]))
 }
 
 fn working(steps: Vec<AssistantTurn>) -> Route {
     Route::new(BEGIN, steps)
+}
+
+/// Adds an argument and hands the command on.
+trait ArgumentOf {
+    fn arg_of(self, argument: &str) -> Self;
+}
+
+impl ArgumentOf for std::process::Command {
+    fn arg_of(mut self, argument: &str) -> Self {
+        self.arg(argument);
+        self
+    }
 }
 
 /// A machine whose Pi and whose judge ask the same server.
@@ -117,6 +161,25 @@ impl GoalRig {
         let mut asked = self.server.requests();
         asked.retain(|request| request.api.is_some());
         asked
+    }
+
+    /// Returns what the model was told of its last call of a tool that holds a text.
+    fn told(&self, text: &str) -> bool {
+        let asked = self.asked();
+        asked.iter().any(|it| it.last_tool_result.contains(text))
+    }
+
+    /// Makes the gate that a model's command waits at.
+    fn gate(&self) {
+        let made = finish(self.env.command("mkfifo", self.env.root()).arg_of("gate"));
+        assert_eq!(made.code, 0, "{made:?}");
+    }
+
+    /// Lets the command that waits at the gate go on.
+    fn open_gate(&self) {
+        let gate = self.env.root().join("gate");
+        let mut gate = fs::OpenOptions::new().write(true).open(gate).unwrap();
+        writeln!(gate, "open").unwrap();
     }
 
     fn goal(&self) -> Value {
@@ -184,7 +247,7 @@ fn a_goal_is_planned_refused_by_the_judge_and_proved_in_a_second_turn() {
     env.git(&["add", "staged.txt"]);
     env.write("mine.txt", "mine\n");
     let state = |env: &Environment| {
-        let index = std::fs::read(env.repository().join(".git/index")).unwrap();
+        let index = fs::read(env.repository().join(".git/index")).unwrap();
         let refs = ["rev-parse", "HEAD", "refs/stash"];
         (index, env.git(&refs), env.git(&["branch", "--list"]))
     };
@@ -211,7 +274,7 @@ fn a_goal_is_planned_refused_by_the_judge_and_proved_in_a_second_turn() {
     assert_eq!(env.read("mine.txt"), "mine\n");
     assert_eq!(env.read("answer.txt"), "42\n");
     let distilled = env.goal_dir(FIRST).join("distilled.md");
-    let distilled = std::fs::read_to_string(distilled).unwrap();
+    let distilled = fs::read_to_string(distilled).unwrap();
     assert!(distilled.contains("It was wrong."), "{distilled}");
 
     // The block stands in the system prompt as long as the goal does.
@@ -229,4 +292,220 @@ fn a_goal_is_planned_refused_by_the_judge_and_proved_in_a_second_turn() {
     assert!(!system(last).contains(FIRST), "{}", system(last));
     assert!(!last.tools.iter().any(|tool| tool.starts_with("until_done")));
     env.await_no_process();
+}
+
+#[test]
+fn what_the_contract_asks_about_first_waits_for_the_person() {
+    let steps = [vec![AssistantTurn::bash("git push origin main")], done()].concat();
+    let rig = accepted(vec![working(steps)]);
+    let mut host = rig.begun();
+    let asked = host.confirm(false);
+    assert_eq!(asked["title"], "Allow \"git push\" for this goal?");
+    assert!(
+        asked["message"]
+            .as_str()
+            .unwrap()
+            .contains("git push origin main")
+    );
+    host.reported("is done");
+    assert!(rig.told("user denied \"git push\""));
+    host.end();
+    rig.env.await_no_process();
+}
+
+#[test]
+fn without_its_child_no_tool_runs_until_it_is_started_again() {
+    let steps = [vec![AssistantTurn::bash(AT_THE_GATE)], done()].concat();
+    let rig = accepted(vec![working(steps)]);
+    rig.gate();
+    let mut host = rig.begun();
+    host.wait("a command", &|line| {
+        line["type"] == "tool_execution_start" && line["toolName"] == "bash"
+    });
+    kill_process(child_of(host.pid()), Signal::KILL).unwrap();
+    host.reported("Kapi has gone");
+    rig.open_gate();
+    host.wait("the end", &|line| line["type"] == "agent_end");
+    assert!(rig.told("No tool runs"));
+    assert_eq!(rig.env.read("answer.txt"), "wrong\n");
+    host.command("/until-done resume");
+    host.reported("goes on");
+    rig.open_gate();
+    host.reported("is done");
+    assert_eq!(rig.env.read("answer.txt"), "42\n");
+    host.end();
+    rig.env.await_no_process();
+}
+
+/// Returns the one child of a Pi that is Kapi's.
+fn child_of(pi: u32) -> Pid {
+    let children = fs::read_to_string(format!("/proc/{pi}/task/{pi}/children")).unwrap();
+    let mut children = children.split_whitespace();
+    let child = children.find(|child| {
+        let name = fs::read_to_string(format!("/proc/{child}/comm"));
+        name.is_ok_and(|name| name.trim() == "kapi")
+    });
+    Pid::from_raw(child.unwrap().parse().unwrap()).unwrap()
+}
+
+#[test]
+fn a_turn_of_the_person_is_theirs_and_the_goal_goes_on_when_they_say_so() {
+    let rig = accepted(vec![
+        working(vec![AssistantTurn::bash("true"), says("I have looked.")]),
+        Route::new(
+            UNFINISHED,
+            vec![AssistantTurn::bash(AT_THE_GATE), says("Well.")],
+        ),
+        Route::new("what is that?", vec![says("That is the answer.")]),
+        Route::new(GO_ON, done()),
+    ]);
+    rig.gate();
+    let mut host = rig.begun();
+    host.wait("the second turn", &|line| {
+        line["type"] == "tool_execution_start" && line["args"]["command"] == AT_THE_GATE
+    });
+    host.send(
+        &json!({ "type": "prompt", "message": "what is that?", "streamingBehavior": "steer" }),
+    );
+    host.wait("its answer", &|line| {
+        line["type"] == "response" && line["command"] == "prompt"
+    });
+    rig.open_gate();
+    host.reported("/until-done resume lets it go on");
+    assert_eq!(rig.verdicts(), ["unfinished", "person_spoke"]);
+    host.command("/until-done status");
+    host.reported("001-make-answer-right active");
+    host.command("/until-done resume");
+    host.reported("is done");
+    host.end();
+    rig.env.await_no_process();
+}
+
+#[test]
+fn a_turn_without_work_blocks_the_goal_and_a_side_question_does_not() {
+    let rig = accepted(vec![
+        working(vec![says("I will think about it.")]),
+        Route::new("A side question", vec![says("Because it is 41.")]),
+        Route::new(GO_ON, done()),
+        Route::new(UNFINISHED, done()),
+    ]);
+    let mut host = rig.begun();
+    host.reported("spin guard");
+    assert_eq!(rig.goal()["status"], "blocked");
+    host.command("/until-done ask why is it wrong?");
+    host.wait("the answer", &|line| line["type"] == "agent_end");
+    assert_eq!(rig.goal()["status"], "blocked");
+    let turns = rig.verdicts();
+    host.command("/until-done resume");
+    host.reported("is done");
+    assert_eq!(rig.verdicts(), turns, "the question was no turn");
+    host.end();
+    rig.env.await_no_process();
+}
+
+#[test]
+fn a_used_up_budget_pauses_and_a_resume_gives_the_first_number_of_turns_again() {
+    let routes = vec![
+        drafting_with(&json!({"maxTurns": 1})),
+        working(vec![AssistantTurn::bash("true"), says("I have looked.")]),
+        Route::new(UNFINISHED, done()),
+    ];
+    let rig = GoalRig::new(scenario(routes, vec![verdict("done", "it says 42")]));
+    let mut host = rig.begun();
+    host.reported("the turn budget is used up");
+    assert_eq!(rig.goal()["status"], "paused");
+    host.command("/until-done resume");
+    host.reported("with 1 turns more");
+    host.reported("is done");
+    host.end();
+    rig.env.await_no_process();
+}
+
+#[test]
+fn a_contract_that_is_turned_down_ends_there_and_nothing_is_activated_without_it() {
+    let rig = accepted(vec![working(done())]);
+    let mut host = rig.host();
+    host.command("/until-done resume");
+    host.reported("this session has no goal");
+    host.command(&format!("/until-done {TASK}"));
+    host.confirm(false);
+    host.reported("The contract was rejected");
+    assert_eq!(rig.goal()["status"], "cancelled");
+    host.prompt("hello");
+    let asked = rig.asked();
+    let tools = &asked.last().unwrap().tools;
+    assert!(
+        !tools.iter().any(|tool| tool.starts_with("until_done")),
+        "{tools:?}"
+    );
+    host.end();
+    rig.env.await_no_process();
+}
+
+#[test]
+fn a_session_keeps_its_goal_when_it_is_opened_again_and_when_it_is_forked() {
+    let ask = json!({"question": "Which answer?", "reason": "there are several"});
+    let rig = accepted(vec![
+        working(vec![tool("block", ask), says("I have to ask.")]),
+        Route::new("You said that you were blocked", done()),
+    ]);
+    let mut host = rig.begun();
+    host.reported("the agent is blocked: Which answer?");
+    let (_, file) = host.session();
+    host.end();
+    rig.env.await_no_process();
+
+    let args = ["--session", file.as_str()];
+    let options = Options {
+        args: &args,
+        ..rig.options()
+    };
+    let mut host = Host::start(&rig.env, &options);
+    host.command("/until-done status");
+    host.reported("001-make-answer-right blocked");
+    // A fork carries the goal where the person says so.
+    let forks = host.ask(&json!({ "type": "get_fork_messages" }));
+    let from = forks["messages"].as_array().unwrap().last().unwrap()["entryId"].clone();
+    host.send(&json!({ "type": "fork", "entryId": from }));
+    host.choose("carry");
+    host.wait("the fork", &|line| {
+        line["type"] == "response" && line["command"] == "fork"
+    });
+    let (_, forked) = host.session();
+    assert_ne!(forked, file);
+    host.command("/until-done resume");
+    host.reported("is done");
+    assert_eq!(rig.goal()["status"], "done");
+    host.end();
+    rig.env.await_no_process();
+}
+
+#[test]
+fn without_anybody_at_it_pi_stays_until_the_goal_rests() {
+    let rig = accepted(vec![working(done())]);
+    let print = |line: &str| {
+        let mut command = pi(&rig.env, &rig.options());
+        command.args(["-p", line]);
+        finish(command)
+    };
+    // Nobody approves a contract by being absent.
+    let output = print(&format!("/until-done {TASK}"));
+    assert!(
+        output.stderr.contains("waits for your approval"),
+        "{output:?}"
+    );
+    assert_eq!(rig.goal()["status"], "proposed");
+    assert_eq!(rig.env.kapi(&["goal", "reject", "1"]).code, 0);
+    // Their own preference does.
+    assert_eq!(rig.env.kapi(&["goal", "autopilot", "on"]).code, 0);
+    let output = print("/until-done make the answer right");
+    assert!(
+        output
+            .stderr
+            .contains("Goal 002-make-answer-right-2 is done")
+            || output.stderr.contains("is done"),
+        "{output:?}"
+    );
+    assert_eq!(rig.env.json(&["show", "2"])["status"], "done");
+    rig.env.await_no_process();
 }

@@ -6,7 +6,7 @@
 use std::collections::VecDeque;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdin, ChildStdout, Stdio};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::mpsc::{self, Receiver};
 use std::thread;
 use std::time::Instant;
@@ -66,33 +66,33 @@ pub(crate) fn configure(env: &Environment, base_url: &str) {
     write(&file, models.to_string());
 }
 
+/// Returns a Pi in the repository of a machine, not yet started.
+pub(crate) fn pi(env: &Environment, options: &Options<'_>) -> Command {
+    let tools = AgentTools::ensure(&checkout(), &[Cli::Pi]).expect("pi can be installed");
+    let pi = tools.binary(Cli::Pi).unwrap();
+    configure(env, &options.base_url);
+    let mut command = env.command(pi.to_str().unwrap(), &env.repository());
+    command.args(["--provider", "scripted", "--model", "scripted"]);
+    if !options.is_bare {
+        command.arg("-e").arg(package());
+    }
+    command.args(options.args);
+    command.env_remove("KAPI_SESSION");
+    command.envs([
+        ("PI_SCRIPTED_KEY", "sk-pi"),
+        ("PI_OFFLINE", "1"),
+        ("PI_TELEMETRY", "0"),
+    ]);
+    command.env("KAPI_BIN", env!("CARGO_BIN_EXE_kapi"));
+    command.envs(options.vars.iter().copied());
+    command
+}
+
 impl Host {
     /// Starts a Pi in the repository of a machine.
     pub(crate) fn start(env: &Environment, options: &Options<'_>) -> Self {
-        let tools = AgentTools::ensure(&checkout(), &[Cli::Pi]).expect("pi can be installed");
-        let pi = tools.binary(Cli::Pi).unwrap();
-        configure(env, &options.base_url);
-        let mut command = env.command(pi.to_str().unwrap(), &env.repository());
-        command.args([
-            "--mode",
-            "rpc",
-            "--provider",
-            "scripted",
-            "--model",
-            "scripted",
-        ]);
-        if !options.is_bare {
-            command.arg("-e").arg(package());
-        }
-        command.args(options.args);
-        command.env_remove("KAPI_SESSION");
-        command.envs([
-            ("PI_SCRIPTED_KEY", "sk-pi"),
-            ("PI_OFFLINE", "1"),
-            ("PI_TELEMETRY", "0"),
-        ]);
-        command.env("KAPI_BIN", env!("CARGO_BIN_EXE_kapi"));
-        command.envs(options.vars.iter().copied());
+        let mut command = pi(env, options);
+        command.args(["--mode", "rpc"]);
         command.stdin(Stdio::piped());
         let mut child = command.spawn().unwrap();
         let lines = read_lines(child.stdout.take().unwrap());
@@ -235,6 +235,11 @@ impl Host {
         let mut response = json!({ "type": "extension_ui_response", "id": dialog["id"] });
         response[key] = value.clone();
         self.send(&response);
+    }
+
+    /// Returns Pi's process.
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.id()
     }
 
     /// Returns the name and the file of the session.

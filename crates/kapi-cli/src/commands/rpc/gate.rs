@@ -1,7 +1,5 @@
 //! Tools of a session's model: whether one may run, and calls of Kapi's own.
 
-use std::time::Duration;
-
 use kapi_core::actor::Actor;
 use kapi_goal::perform::session::{asked_first, call_tool};
 use kapi_goal::rules::command::{GoalCommand, PersonCommand};
@@ -12,12 +10,9 @@ use serde_json::json;
 
 use crate::commands::rpc::attached::AttachedGoal;
 use crate::commands::rpc::dialog::{self, PendingDialog};
-use crate::commands::rpc::host::Host;
+use crate::commands::rpc::host::{Host, TURN_WAIT};
 use crate::commands::rpc::view;
 use crate::error::Error;
-
-/// How long a call waits for the turn that it belongs to, which is begun anew when the person speaks.
-const TURN_WAIT: Duration = Duration::from_secs(5);
 
 /// What is asked before a tool runs.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -32,6 +32,10 @@ use crate::workflow::session as session_name;
 /// Bytes of the person's words, and of the model's last, that are recorded.
 const WORDS_BYTES_MAX: usize = 16 * 1024;
 
+/// How long a request waits for the turn that it belongs to, which is begun anew when the person
+/// speaks.
+pub(super) const TURN_WAIT: Duration = Duration::from_secs(5);
+
 /// One session's host.
 pub(super) struct Host<'a> {
     /// What every command stands on.
@@ -211,10 +215,15 @@ impl<'a> Host<'a> {
             return Ok(());
         }
         self.seat.hold();
+        let awaited = self.seat.awaited(Duration::ZERO);
         let end = text.floor_char_boundary(WORDS_BYTES_MAX);
         let text = text.get(..end).unwrap_or_default().to_owned();
         let command = GoalCommand::Person(PersonCommand::Say { text });
-        attached.submit(self.context, &command).map(drop)
+        attached.submit(self.context, &command)?;
+        if let Some(effect) = awaited {
+            self.seat.await_after(&effect, TURN_WAIT);
+        }
+        Ok(())
     }
 
     /// Takes note that the model begins, and returns what it is told.

@@ -147,6 +147,20 @@ impl SessionSeat {
         state.awaited.clone()
     }
 
+    /// Waits until another effect's turn is awaited than this one's, which is no longer wanted: what the
+    /// model does from now on belongs to that.
+    pub fn await_after(&self, effect: &EffectId, within: Duration) {
+        let end = Instant::now() + within;
+        let mut state = self.lock();
+        while state.awaited.as_ref().is_none_or(|it| it == effect) {
+            let left = end.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return;
+            }
+            state = self.wait(state, left);
+        }
+    }
+
     /// Waits until a turn was taken and has ended, or is no longer wanted.
     pub(super) fn attend(
         &self,
