@@ -12,7 +12,7 @@ use kapi_testkit::model_server::scenario::{
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
-use crate::environment::{Environment, FIRST, TASK};
+use crate::environment::{Environment, FIRST, TASK, write};
 use crate::machine::{JUDGE_MARK, JUDGE_REFUSED};
 use crate::pi_host::{Host, Options, pi};
 use crate::program::finish;
@@ -349,7 +349,7 @@ fn child_of(pi: u32) -> Pid {
 }
 
 #[test]
-fn a_turn_of_the_person_is_theirs_and_the_goal_goes_on_when_they_say_so() {
+fn a_turn_of_the_person_is_theirs_and_a_compaction_loses_no_goal() {
     let rig = accepted(vec![
         working(vec![AssistantTurn::bash("true"), says("I have looked.")]),
         Route::new(
@@ -360,6 +360,10 @@ fn a_turn_of_the_person_is_theirs_and_the_goal_goes_on_when_they_say_so() {
         Route::new(GO_ON, done()),
     ]);
     rig.gate();
+    // Whatever there is can be compacted.
+    let settings = json!({ "compaction": { "keepRecentTokens": 1 } });
+    let file = rig.env.home().join(".pi/agent/settings.json");
+    write(&file, settings.to_string());
     let mut host = rig.begun();
     host.wait("the second turn", &|line| {
         line["type"] == "tool_execution_start" && line["args"]["command"] == AT_THE_GATE
@@ -375,8 +379,18 @@ fn a_turn_of_the_person_is_theirs_and_the_goal_goes_on_when_they_say_so() {
     assert_eq!(rig.verdicts(), ["unfinished", "person_spoke"]);
     host.command("/until-done status");
     host.reported("001-make-answer-right active");
+    // What the conversation is about outlives what was said in it.
+    host.ask(&json!({ "type": "compact" }));
     host.command("/until-done resume");
     host.reported("is done");
+    let asked = rig.asked();
+    let first_after = asked
+        .iter()
+        .find(|it| it.last_user.contains(GO_ON))
+        .unwrap();
+    let said = first_after.body["messages"].to_string();
+    assert!(said.contains("Done when: sh test.sh exits 0"), "{said}");
+    assert!(!said.contains(UNFINISHED), "{said}");
     host.end();
     rig.env.await_no_process();
 }
@@ -509,3 +523,68 @@ fn without_anybody_at_it_pi_stays_until_the_goal_rests() {
     assert_eq!(rig.env.json(&["show", "2"])["status"], "done");
     rig.env.await_no_process();
 }
+
+#[test]
+fn each_branch_of_the_tree_has_the_goal_that_was_set_up_in_it() {
+    let rig = accepted(vec![
+        working(vec![
+            tool(
+                "block",
+                json!({"question": "Which answer?", "reason": "there are several"}),
+            ),
+            says("I have to ask."),
+        ]),
+        Route::new(
+            "You said that you were blocked",
+            vec![AssistantTurn::bash(AT_THE_GATE), says("Wait.")],
+        ),
+        Route::new(UNFINISHED, done()),
+    ]);
+    rig.gate();
+    // A person moves in the tree by a dialog; here a command of another extension does.
+    let mover = rig.env.root().join("mover.ts");
+    write(&mover, MOVER);
+    let args = ["-e", mover.to_str().unwrap()];
+    let options = Options {
+        args: &args,
+        ..rig.options()
+    };
+    let mut host = Host::start(&rig.env, &options);
+    host.prompt("hello");
+    host.command(&format!("/until-done {TASK}"));
+    host.confirm(true);
+    host.reported("the agent is blocked");
+    // Before the goal there is none.
+    host.command("/move first");
+    host.reported("moved");
+    host.command("/until-done status");
+    host.reported("No active goal");
+    host.command("/move back");
+    host.reported("moved");
+    host.command("/until-done status");
+    host.reported("001-make-answer-right blocked");
+    host.command("/until-done resume");
+    host.wait("the command", &|line| {
+        line["type"] == "tool_execution_start" && line["toolName"] == "bash"
+    });
+    rig.open_gate();
+    host.reported("is done");
+    host.end();
+    rig.env.await_no_process();
+}
+
+/// Moves to the first message of the session, and back to where it came from.
+const MOVER: &str = "
+let from;
+export default function (pi) {
+	pi.registerCommand('move', { description: 'move', handler: async (to, ctx) => {
+		const branch = ctx.sessionManager.getBranch();
+		if (to === 'first') {
+			from = ctx.sessionManager.getLeafId();
+			const first = branch.find((entry) => entry.type === 'message' && entry.message.role === 'assistant');
+			await ctx.navigateTree(first.id, { summarize: false });
+		} else await ctx.navigateTree(from, { summarize: false });
+		ctx.ui.notify('moved', 'info');
+	} });
+}
+";

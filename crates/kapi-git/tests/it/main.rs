@@ -21,6 +21,7 @@ mod fixture;
 mod hidden;
 mod hostile;
 mod hunks;
+mod in_place;
 mod land;
 mod land_range;
 mod land_reapply;

@@ -412,6 +412,8 @@ mod tests_journey;
 #[cfg(test)]
 mod tests_judge;
 #[cfg(test)]
+mod tests_session;
+#[cfg(test)]
 mod tests_spec;
 #[cfg(test)]
 mod tests_spec_edges;
