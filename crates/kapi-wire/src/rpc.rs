@@ -126,6 +126,8 @@ pub struct HostGreeting {
     pub v: u32,
     /// The tools of a goal, whichever are active.
     pub tools: Vec<ToolText>,
+    /// The tools of the kernel, for a session whose person enables them.
+    pub kernel_tools: Vec<ToolText>,
 }
 
 /// A tool as a model is told of it.

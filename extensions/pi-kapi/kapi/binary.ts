@@ -44,9 +44,16 @@ function program(): string {
 	return process.env["KAPI_BIN"] || "kapi";
 }
 
-function start(place: Place, args: readonly string[], stdin: "ignore" | "pipe" = "ignore"): ChildProcess {
+/** How a child is spoken to and speaks. */
+interface Manner {
+	stdin?: "ignore" | "pipe";
+	/** What it prints is for people. */
+	isText?: boolean;
+}
+
+function start(place: Place, args: readonly string[], { stdin = "ignore", isText = false }: Manner = {}): ChildProcess {
 	// Before the command: behind `--` it would be a word of the person.
-	const json = args[0] === "__session" ? [] : ["--json"];
+	const json = isText || args[0] === "__session" ? [] : ["--json"];
 	return spawn(program(), [...json, ...args], {
 		cwd: place.cwd,
 		env: { ...personsEnvironment(), KAPI_SESSION: `pi:${place.session}` },
@@ -56,7 +63,7 @@ function start(place: Place, args: readonly string[], stdin: "ignore" | "pipe" =
 
 /** Starts a command that is spoken to. */
 export function open(place: Place, args: readonly string[]): ChildProcess {
-	return start(place, args, "pipe");
+	return start(place, args, { stdin: "pipe" });
 }
 
 /** Says why a child could not be started. */
@@ -81,9 +88,9 @@ export function failure(ran: Ran): KapiError {
 }
 
 /** Runs a command to its end. */
-export function run(place: Place, args: readonly string[]): Promise<Ran> {
+export function run(place: Place, args: readonly string[], manner?: Manner): Promise<Ran> {
 	return new Promise((resolve, reject) => {
-		const child = start(place, args);
+		const child = start(place, args, manner);
 		const timer = setTimeout(() => child.kill("SIGKILL"), QUESTION_MS);
 		const stdout: Buffer[] = [];
 		let bytes = 0;
@@ -104,6 +111,14 @@ export function run(place: Place, args: readonly string[]): Promise<Ran> {
 			resolve({ code, stdout: Buffer.concat(stdout).toString("utf8"), stderr });
 		});
 	});
+}
+
+/** Runs a command and returns what it prints for people, whatever it exits with. */
+export async function printed(place: Place, args: readonly string[]): Promise<string> {
+	const ran = await run(place, args, { isText: true });
+	const text = ran.stdout.trimEnd();
+	if (text === "") throw failure(ran);
+	return text;
 }
 
 /** Runs a command that answers with one document, whatever it exits with. */

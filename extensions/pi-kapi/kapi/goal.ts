@@ -7,7 +7,7 @@ import { basename } from "node:path";
 import type { AgentEndEvent, ExtensionAPI, ExtensionContext, ToolCallEvent } from "@earendil-works/pi-coding-agent";
 import { place } from "./attachment.ts";
 import { KapiError } from "./binary.ts";
-import { GoalTools } from "./goal_tools.ts";
+import { CoreTools } from "./goal_tools.ts";
 import type { Person } from "./person.ts";
 import { Rpc } from "./rpc.ts";
 import { RPC_VERSION, type CompactionReply, type DialogView, type HostGreeting, type PersonReply, type RpcNotice, type RunPrompt, type SessionGoalView, type ToolPermission, type ToolReply } from "./rpc_types.ts";
@@ -26,7 +26,9 @@ type Level = "info" | "warning" | "error";
 export class SessionGoal {
 	readonly #pi: ExtensionAPI;
 	readonly #person: Person;
-	readonly #tools: GoalTools;
+	readonly #tools: CoreTools;
+	readonly #kernel: CoreTools;
+	#hasKernel = false;
 	#rpc: Rpc | undefined;
 	#view: SessionGoalView | undefined;
 	/** Why nothing answers though there is a goal. */
@@ -38,7 +40,9 @@ export class SessionGoal {
 	constructor(pi: ExtensionAPI, person: Person) {
 		this.#pi = pi;
 		this.#person = person;
-		this.#tools = new GoalTools(pi, (tool, input) => this.#tool(tool, input));
+		const call = (tool: string, input: unknown) => this.#tool(tool, input);
+		this.#tools = new CoreTools(pi, call);
+		this.#kernel = new CoreTools(pi, call);
 	}
 
 	/** Whether the session has a goal that is not over. */
@@ -57,7 +61,22 @@ export class SessionGoal {
 		await this.#take(ctx, await rpc.call<PersonReply>("slash", { line: text }));
 		// Without anybody at it Pi ends with its command, so the goal is stayed with.
 		if (!ctx.hasUI && this.isAttached && /^(active|setup)$/.test(this.#view?.status ?? "")) await this.#rest();
-		if (!this.isAttached) await this.#close(ctx);
+		if (!this.isAttached) await this.#part(ctx);
+	}
+
+	/** Gives the model the tools of the kernel, or takes them away again; tells which. */
+	async switchKernel(ctx: ExtensionContext): Promise<boolean> {
+		this.#here = ctx;
+		if (this.#hasKernel) {
+			this.#hasKernel = false;
+			this.#kernel.activate([]);
+			if (!this.isAttached) await this.#close(ctx);
+			return false;
+		}
+		await this.#open(ctx);
+		this.#hasKernel = true;
+		this.#kernel.activate(this.#kernel.names);
+		return true;
 	}
 
 	/** Shows the goal once more. */
@@ -181,20 +200,29 @@ export class SessionGoal {
 		});
 		const greeting = await rpc.call<HostGreeting>("hello", { v: RPC_VERSION, ui: ctx.hasUI });
 		this.#tools.learn(greeting.tools);
+		this.#kernel.learn(greeting.kernel_tools);
 		this.#rpc = rpc;
 		this.#broken = undefined;
 		return rpc;
 	}
 
-	async #close(ctx: ExtensionContext): Promise<void> {
-		const rpc = this.#rpc;
-		this.#rpc = undefined;
+	/** Leaves a goal that is over; the child stays for the tools of the kernel alone. */
+	async #part(ctx: ExtensionContext): Promise<void> {
 		this.#view = undefined;
 		this.#broken = undefined;
 		this.#isRunning = false;
 		this.#tools.activate([]);
 		this.#clear(ctx);
 		this.#rested();
+		if (!this.#hasKernel) await this.#close(ctx);
+	}
+
+	async #close(ctx: ExtensionContext): Promise<void> {
+		const rpc = this.#rpc;
+		this.#rpc = undefined;
+		if (this.#hasKernel) this.#kernel.activate([]);
+		this.#hasKernel = false;
+		if (this.#view) await this.#part(ctx);
 		await rpc?.end();
 	}
 
@@ -222,7 +250,7 @@ export class SessionGoal {
 		this.#hold(ctx, notice.params.goal);
 		this.#tell(notice.params.text, notice.params.level);
 		this.#rested();
-		if (!this.isAttached) await this.#close(ctx);
+		if (!this.isAttached) await this.#part(ctx);
 	}
 
 	/** Brings Pi in line with what the core said. */

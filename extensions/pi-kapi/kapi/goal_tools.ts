@@ -1,18 +1,26 @@
-// The tools by which the model speaks of its goal: registered with the first goal, active as the core
-// says. Names, texts and schemas are the core's.
+// Tools of Kapi's for the model, in two groups: those by which it speaks of its goal, active as the core
+// says, and those of the kernel, which the person enables. Names, texts and schemas are the core's.
+//
+// A group is registered when its first tool becomes active.
 
 import type { ExtensionAPI } from "@earendil-works/pi-coding-agent";
 import type { ToolText } from "./rpc_types.ts";
 
-export class GoalTools {
+export class CoreTools {
 	readonly #pi: ExtensionAPI;
 	readonly #call: (tool: string, input: unknown) => Promise<string>;
+	#texts: ToolText[] = [];
 	#names = new Set<string>();
 	#active = "";
 
 	constructor(pi: ExtensionAPI, call: (tool: string, input: unknown) => Promise<string>) {
 		this.#pi = pi;
 		this.#call = call;
+	}
+
+	/** The names of the group. */
+	get names(): string[] {
+		return [...this.#names];
 	}
 
 	/** Takes note of the tools that there are. */
@@ -22,9 +30,7 @@ export class GoalTools {
 		this.#texts = tools;
 	}
 
-	#texts: ToolText[] = [];
-
-	/** Makes these tools active, and no other of the goal's. */
+	/** Makes these tools active, and no other of the group. */
 	activate(names: string[]): void {
 		if (names.join() === this.#active) return;
 		this.#active = names.join();

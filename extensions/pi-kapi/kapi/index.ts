@@ -7,6 +7,7 @@ import { createLocalBashOperations, type ExtensionAPI } from "@earendil-works/pi
 import { Attachment, guidance } from "./attachment.ts";
 import { markAgents, personsEnvironment, unmarkAgents } from "./authority.ts";
 import { Commands } from "./commands.ts";
+import { registerCreampi } from "./creampi.ts";
 import { Drives } from "./drives.ts";
 import { Flow } from "./flow.ts";
 import { SessionGoal } from "./goal.ts";
@@ -23,7 +24,9 @@ export default function kapi(pi: ExtensionAPI): void {
 	const flow = new Flow(person, drives, attachment);
 	const commands = new Commands(person, attachment, flow);
 	commands.register(pi);
-	registerUntilDone(pi, person, new SessionGoal(pi, person));
+	const goal = new SessionGoal(pi, person);
+	registerUntilDone(pi, person, goal);
+	registerCreampi(pi, person, goal);
 
 	pi.on("session_start", async (_event, ctx) => {
 		markAgents();

@@ -37,7 +37,7 @@ export type DialogView = { id: number; message: string; options: string[]; timeo
 export type GoalName = { goal: string };
 
 /** The answer to a hello. */
-export type HostGreeting = { tools: ToolText[]; v: number };
+export type HostGreeting = { kernel_tools: ToolText[]; tools: ToolText[]; v: number };
 
 /** Who the host is. */
 export type HostHello = { ui: boolean; v: number };

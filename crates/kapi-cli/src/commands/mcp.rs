@@ -3,7 +3,7 @@
 //! Within a run it speaks for that run. Anywhere else it proposes goals, looks at them, and works
 //! on the tasks that it submitted until its client hangs up.
 
-mod input;
+pub(crate) mod input;
 
 use std::io::{self, BufReader};
 use std::thread;

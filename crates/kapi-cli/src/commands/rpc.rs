@@ -12,18 +12,25 @@ mod host;
 mod slash;
 mod view;
 
-use std::io::{self, BufRead as _};
+use std::io::{BufRead, BufReader};
 use std::thread;
 
+use kapi_core::task_id::KernelTaskId;
+use kapi_goal::tools::answer::is_refusal;
 use kapi_mcp::message;
 use kapi_mcp::message::IncomingMessage;
-use kapi_wire::rpc::RpcCall;
+use kapi_wire::kernel_tools::{AnyTool, KernelTool};
+use kapi_wire::rpc::{RpcCall, ToolReply};
 use serde_json::{Value, json};
 
+use crate::commands::mcp::input::Input;
 use crate::commands::rpc::host::Host;
 use crate::context::Context;
+use crate::driving::interrupts;
 use crate::error::Error;
 use crate::exit_code::Exit;
+use crate::tool_service::ToolCalls;
+use crate::tool_service::attendants::Attendants;
 
 /// What other processes are told about who holds a lock.
 const OWNER: &str = "kapi rpc";
@@ -38,17 +45,27 @@ pub(crate) struct Args {}
 pub(crate) fn run(context: &Context, _args: &Args) -> Result<Exit, Error> {
     context.require_human("speak for a session")?;
     let host = Host::new(context);
+    let interrupts = interrupts()?;
+    let attendants = Attendants::new(context, &interrupts);
     thread::scope(|scope| {
         scope.spawn(|| drive::drive_goals(&host));
-        let served = serve(&host);
+        let attend = |task: KernelTaskId| attendants.take(scope, task);
+        let mut kernel = ToolCalls::new(context).attended_by(&attend);
+        let mut lines = BufReader::new(Input::new(&interrupts));
+        let served = serve(&host, &mut kernel, &mut lines);
+        // What is under way goes back to its queue, and the goal stays as it is.
         host.leave();
+        interrupts.cancel().raise();
         served
     })?;
     Ok(Exit::Success)
 }
 
-fn serve(host: &Host<'_>) -> Result<(), Error> {
-    let mut lines = io::stdin().lock();
+fn serve(
+    host: &Host<'_>,
+    kernel: &mut ToolCalls<'_>,
+    lines: &mut dyn BufRead,
+) -> Result<(), Error> {
     let mut line = String::new();
     loop {
         line.clear();
@@ -61,21 +78,22 @@ fn serve(host: &Host<'_>) -> Result<(), Error> {
         if line.len() > LINE_BYTES_MAX {
             return Err(Error::usage("a message is longer than 16 MiB"));
         }
-        if let Some(answer) = answer(host, &line) {
+        if let Some(answer) = answer(host, kernel, &line) {
             host.send(&answer);
         }
     }
 }
 
 /// Returns the answer to one line; nothing to what is no request.
-fn answer(host: &Host<'_>, line: &str) -> Option<Value> {
+fn answer(host: &Host<'_>, kernel: &mut ToolCalls<'_>, line: &str) -> Option<Value> {
     let Ok(value) = serde_json::from_str::<Value>(line) else {
         let text = "the line is not JSON";
         return Some(message::error(&Value::Null, message::PARSE_ERROR, text));
     };
     match IncomingMessage::read(&value) {
         IncomingMessage::Request { id, method, params } => {
-            Some(request(host, &id, &method, &params))
+            let call = json!({ "method": method, "params": params });
+            Some(request(host, kernel, &id, call))
         }
         IncomingMessage::Notification | IncomingMessage::Answer => None,
         IncomingMessage::Invalid { id } => {
@@ -85,15 +103,12 @@ fn answer(host: &Host<'_>, line: &str) -> Option<Value> {
     }
 }
 
-fn request(host: &Host<'_>, id: &Value, method: &str, params: &Value) -> Value {
-    let call = json!({ "method": method, "params": params });
+fn request(host: &Host<'_>, kernel: &mut ToolCalls<'_>, id: &Value, call: Value) -> Value {
     let call = match serde_json::from_value::<RpcCall>(call) {
         Ok(call) => call,
-        Err(error) => {
-            return message::error(id, message::INVALID_PARAMS, &format!("{method}: {error}"));
-        }
+        Err(error) => return message::error(id, message::INVALID_PARAMS, &error.to_string()),
     };
-    match perform(host, call) {
+    match perform(host, kernel, call) {
         Ok(result) => message::result(id, &result),
         Err(error) => {
             let hint = error.hint.as_deref().unwrap_or_default();
@@ -103,7 +118,7 @@ fn request(host: &Host<'_>, id: &Value, method: &str, params: &Value) -> Value {
     }
 }
 
-fn perform(host: &Host<'_>, call: RpcCall) -> Result<Value, Error> {
+fn perform(host: &Host<'_>, kernel: &mut ToolCalls<'_>, call: RpcCall) -> Result<Value, Error> {
     match call {
         RpcCall::Hello(hello) => value(&host.greet(&hello)?),
         RpcCall::Open(name) => value(&host.open(&name.goal)?),
@@ -112,7 +127,16 @@ fn perform(host: &Host<'_>, call: RpcCall) -> Result<Value, Error> {
         RpcCall::Said(words) => host.said(&words.text).map(|()| json!({})),
         RpcCall::RunStarted => value(&host.run_started()?),
         RpcCall::ToolCall(used) => value(&gate::ask(host, &used)),
-        RpcCall::Tool(used) => value(&gate::call(host, &used)?),
+        RpcCall::Tool(used) => match KernelTool::named(&used.tool) {
+            Some(tool) => {
+                let answer = kernel.call(AnyTool::Kernel(tool), used.input);
+                value(&ToolReply {
+                    refused: is_refusal(&answer),
+                    text: answer.to_string(),
+                })
+            }
+            None => value(&gate::call(host, &used)?),
+        },
         RpcCall::RunEnded(end) => host.run_ended(end).map(|()| json!({})),
         RpcCall::Compacted => value(&host.compacted()?),
     }

@@ -588,3 +588,51 @@ export default function (pi) {
 	} });
 }
 ";
+
+#[test]
+fn the_kernel_s_tools_are_the_model_s_where_the_person_says_so() {
+    let rig = accepted(vec![Route::new(
+        "run it beside",
+        vec![
+            AssistantTurn::tools(vec![ToolUse::Named {
+                name: "background_task".to_owned(),
+                arguments: json!({
+                    "description": "say it",
+                    "prompt": "say it",
+                    "agent": "nobody-at-all",
+                }),
+            }]),
+            says("It was refused."),
+        ],
+    )]);
+    let mut host = rig.host();
+    host.command("/creampi-health");
+    host.reported("pi");
+    host.command("/creampi-loops");
+    host.shown("notify");
+    host.prompt("hello");
+    host.command("/creampi tools");
+    host.reported("has the kernel's tools");
+    host.prompt("run it beside");
+    assert!(rig.told("nobody-at-all"), "the kernel answers");
+    host.command("/creampi tools");
+    host.reported("are taken away again");
+    host.prompt("hello again");
+    host.end();
+    let asked = rig.asked();
+    let has_tools = |request: &RecordedRequest| {
+        request
+            .tools
+            .iter()
+            .filter(|tool| tool.contains("background_") || tool.contains("loop_"))
+            .count()
+    };
+    let counts: Vec<usize> = asked.iter().map(has_tools).collect();
+    assert_eq!((counts.first(), counts.last()), (Some(&0), Some(&0)));
+    assert_eq!(
+        counts.iter().max(),
+        Some(&5),
+        "three of tasks and two of loops"
+    );
+    rig.env.await_no_process();
+}

@@ -14,13 +14,13 @@ use rustix::io::Errno;
 const LOOK: Duration = Duration::from_millis(500);
 
 /// Standard input, until an interrupt.
-pub(super) struct Input<'a> {
+pub(crate) struct Input<'a> {
     interrupts: &'a Interrupts,
 }
 
 impl<'a> Input<'a> {
     /// Reads until the input ends or the interrupts are raised.
-    pub(super) const fn new(interrupts: &'a Interrupts) -> Self {
+    pub(crate) const fn new(interrupts: &'a Interrupts) -> Self {
         Self { interrupts }
     }
 

@@ -5,7 +5,7 @@ use kapi_goal::perform::session::{asked_first, call_tool};
 use kapi_goal::rules::command::{GoalCommand, PersonCommand};
 use kapi_goal::rules::state::Goal;
 use kapi_goal::tools::answer::is_refusal;
-use kapi_wire::rpc::{DialogView, ToolPermission, ToolReply, ToolUse};
+use kapi_wire::rpc::{DialogView, RpcNotice, ToolPermission, ToolReply, ToolUse};
 use serde_json::json;
 
 use crate::commands::rpc::attached::AttachedGoal;
@@ -138,6 +138,9 @@ pub(super) fn call(host: &Host<'_>, used: &ToolUse) -> Result<ToolReply, Error> 
     let run = effect.map_or_else(|| "no turn".to_owned(), |effect| goal.run_name(&effect));
     let input = used.input.clone();
     let mut answer = call_tool(&attached.real, &attached.id, &run, &used.tool, input);
+    if let Ok(goal) = attached.goal() {
+        host.notify(&RpcNotice::Goal(view::of(&goal)));
+    }
     let refused = is_refusal(&answer);
     if answer["reason"] == json!("not_confirmed") {
         // How a person approves here is the host's to show.

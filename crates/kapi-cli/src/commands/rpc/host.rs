@@ -15,6 +15,8 @@ use kapi_goal::rules::command::{GoalCommand, PersonCommand};
 use kapi_goal::rules::prompt::session;
 use kapi_goal::rules::state::{Goal, GoalStatus};
 use kapi_goal::tools::{GoalTool, schema};
+use kapi_wire::kernel_tools::KernelTool;
+use kapi_wire::kernel_tools::schema::kernel_schema;
 use kapi_wire::rpc::{
     CompactionReply, HostGreeting, HostHello, NoteNotice, PersonReply, RPC_VERSION, ReplyLevel,
     RestNotice, RpcNotice, RunEnd, RunOutcome, RunPrompt, ToolText,
@@ -88,11 +90,17 @@ impl<'a> Host<'a> {
         let tools = GoalTool::ALL.into_iter().map(|tool| ToolText {
             name: tool.name().to_owned(),
             description: tool.description().to_owned(),
-            parameters: schema::input_schema(tool),
+            parameters: schema::short_schema(tool),
+        });
+        let kernel_tools = KernelTool::ALL.into_iter().map(|tool| ToolText {
+            name: tool.name().to_owned(),
+            description: tool.description().to_owned(),
+            parameters: kernel_schema(tool),
         });
         Ok(HostGreeting {
             v: RPC_VERSION,
             tools: tools.collect(),
+            kernel_tools: kernel_tools.collect(),
         })
     }
 

@@ -41,14 +41,18 @@ pub(super) fn is_over(goal: &Goal) -> bool {
 
 /// Returns the tools that mean something now.
 fn tools(goal: &Goal) -> Vec<String> {
+    let has_plan = goal.journey.plan.is_some();
     let tools: &[GoalTool] = match goal.status {
         GoalStatus::Setup | GoalStatus::Proposed => &[GoalTool::Set],
-        GoalStatus::Active
-        | GoalStatus::Waiting
-        | GoalStatus::Blocked
-        | GoalStatus::Stalled
-        | GoalStatus::Paused => &[
+        // A plan is made once, and changed from then on: each request carries the schemas.
+        GoalStatus::Active if !has_plan => &[
             GoalTool::Plan,
+            GoalTool::Progress,
+            GoalTool::Complete,
+            GoalTool::Block,
+            GoalTool::Wait,
+        ],
+        GoalStatus::Active => &[
             GoalTool::Replan,
             GoalTool::TaskUpdate,
             GoalTool::Progress,
@@ -59,7 +63,11 @@ fn tools(goal: &Goal) -> Vec<String> {
         GoalStatus::Done | GoalStatus::Unverified if goal.stage == GoalStage::Distill => {
             &[GoalTool::Distill]
         }
-        GoalStatus::Done
+        GoalStatus::Waiting
+        | GoalStatus::Blocked
+        | GoalStatus::Stalled
+        | GoalStatus::Paused
+        | GoalStatus::Done
         | GoalStatus::Unverified
         | GoalStatus::Impossible
         | GoalStatus::Cancelled => &[],

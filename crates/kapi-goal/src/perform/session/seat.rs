@@ -67,6 +67,43 @@ struct SeatState {
     score: u32,
 }
 
+/// What a turn that has not ended waits for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Due {
+    /// Its end: the model is at work.
+    Nothing,
+    /// The person.
+    Person,
+    /// To be offered.
+    Offer,
+    /// The session, which was offered it.
+    Session,
+}
+
+impl SeatState {
+    fn due(&self, effect: &EffectId) -> Due {
+        if self.is_running {
+            Due::Nothing
+        } else if self.is_held {
+            Due::Person
+        } else if self.is_aside || self.offered.as_ref() == Some(effect) {
+            Due::Session
+        } else {
+            Due::Offer
+        }
+    }
+
+    /// Returns a run if it is a turn. While a contract is drafted the person is asked what only they
+    /// can tell, so the draft comes in a later run.
+    fn turn_of(&mut self, run: AgentRun, purpose: AgentPurpose) -> Option<AgentRun> {
+        if purpose == AgentPurpose::Setup && run.end == AgentEnd::Finished {
+            self.is_held = true;
+            return None;
+        }
+        Some(run)
+    }
+}
+
 impl SessionSeat {
     /// Takes note that the session's model begins to work.
     pub fn begins(&self) {
@@ -181,27 +218,21 @@ impl SessionSeat {
             if watch.cancel.is_raised() {
                 break cancelled(ended);
             }
-            match ended {
-                // The person is asked what only they can tell, and the draft comes later.
-                Some(run) if offer.purpose == AgentPurpose::Setup => {
-                    state.is_held = matches!(run.end, AgentEnd::Finished);
-                    is_told = false;
-                    if !state.is_held {
-                        break GoalOutcome::Agent(run);
-                    }
-                }
-                Some(run) => break GoalOutcome::Agent(run),
-                None => {}
+            if let Some(run) = ended.and_then(|run| state.turn_of(run, offer.purpose)) {
+                break GoalOutcome::Agent(run);
             }
-            if state.is_running {
-                is_told = false;
-            } else if state.is_held {
-                if !std::mem::replace(&mut is_told, true) {
+            match state.due(&offer.effect) {
+                Due::Nothing => is_told = false,
+                Due::Person if is_told => {}
+                Due::Person => {
+                    is_told = true;
                     (voice.hold)(&offer.goal);
                 }
-            } else if !state.is_aside && state.offered.as_ref() != Some(&offer.effect) {
-                state.offered = Some(offer.effect.clone());
-                (voice.offer)(offer);
+                Due::Offer => {
+                    state.offered = Some(offer.effect.clone());
+                    (voice.offer)(offer);
+                }
+                Due::Session => {}
             }
             state = self.wait(state, LOOK);
         };
