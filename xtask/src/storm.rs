@@ -113,10 +113,13 @@ fn on_cluster(
         project: "storm".to_owned(),
     };
     let mut failed = None;
-    let mut killed = |kills: u64| match kills {
-        SERVER_KILLED => cluster.kill(0),
-        SERVER_STARTED => failed = cluster.restart(0).err(),
-        _ => {}
+    let mut killed = |kills: u64| {
+        let done = match kills {
+            SERVER_KILLED => cluster.wait_until_healthy().and_then(|()| cluster.kill(0)),
+            SERVER_STARTED => cluster.restart(0),
+            _ => Ok(()),
+        };
+        failed = failed.take().or(done.err());
     };
     let elsewhere = ForeignStore {
         store: &store,
@@ -125,7 +128,7 @@ fn on_cluster(
     };
     let stormed = storm_elsewhere(program, location, options, elsewhere)?;
     match failed {
-        Some(error) => Err(error).context("start the server again"),
+        Some(error) => Err(error).context("kill a server and start it again"),
         None => Ok(stormed),
     }
 }

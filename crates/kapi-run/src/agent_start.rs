@@ -16,7 +16,7 @@ use kapi_gateway::ask::probe::{self, ServerGreeting};
 use kapi_gateway::ask::server::{ModelApi, ModelEndpoint};
 use kapi_gateway::model::route::BaseUrl;
 use kapi_gateway::model::secret::ProviderKey;
-use kapi_machine::watch::{Activity, EffectWatch};
+use kapi_machine::watch::{Activity, EffectWatch, unlimited};
 use kapi_sandbox::spec::{BenchmarkSetup, MountAccess};
 use kapi_sys::cancel::Cancel;
 use kapi_sys::process::{FinishedProcess, ProcessEnd};
@@ -154,6 +154,7 @@ fn run(
     let watch = EffectWatch {
         cancel: site.cancel,
         notice: &|_: Activity| {},
+        room: &unlimited,
     };
     let access = NetworkAccess::new(site.level, NetworkMode::None, &grants.grant)?;
     let served = NetworkServices::new(&access, &watch, &run_dir)?;

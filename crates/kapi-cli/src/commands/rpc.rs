@@ -17,8 +17,7 @@ use std::thread;
 
 use kapi_core::task_id::KernelTaskId;
 use kapi_goal::tools::answer::is_refusal;
-use kapi_mcp::message;
-use kapi_mcp::message::IncomingMessage;
+use kapi_mcp::message::{self, IncomingMessage, RequestError};
 use kapi_wire::kernel_tools::{AnyTool, KernelTool};
 use kapi_wire::rpc::{RpcCall, ToolReply};
 use serde_json::{Value, json};
@@ -87,18 +86,21 @@ fn serve(
 /// Returns the answer to one line; nothing to what is no request.
 fn answer(host: &Host<'_>, kernel: &mut ToolCalls<'_>, line: &str) -> Option<Value> {
     let Ok(value) = serde_json::from_str::<Value>(line) else {
-        let text = "the line is not JSON";
-        return Some(message::error(&Value::Null, message::PARSE_ERROR, text));
+        return Some(refused(
+            &Value::Null,
+            message::PARSE_ERROR,
+            "the line is not JSON",
+        ));
     };
     match IncomingMessage::read(&value) {
         IncomingMessage::Request { id, method, params } => {
             let call = json!({ "method": method, "params": params });
             Some(request(host, kernel, &id, call))
         }
-        IncomingMessage::Notification | IncomingMessage::Answer => None,
+        IncomingMessage::Notification { .. } | IncomingMessage::Answer { .. } => None,
         IncomingMessage::Invalid { id } => {
             let text = "it is not a request of JSON-RPC 2.0";
-            Some(message::error(&id, message::INVALID_REQUEST, text))
+            Some(refused(&id, message::INVALID_REQUEST, text))
         }
     }
 }
@@ -106,16 +108,20 @@ fn answer(host: &Host<'_>, kernel: &mut ToolCalls<'_>, line: &str) -> Option<Val
 fn request(host: &Host<'_>, kernel: &mut ToolCalls<'_>, id: &Value, call: Value) -> Value {
     let call = match serde_json::from_value::<RpcCall>(call) {
         Ok(call) => call,
-        Err(error) => return message::error(id, message::INVALID_PARAMS, &error.to_string()),
+        Err(error) => return refused(id, message::INVALID_PARAMS, &error.to_string()),
     };
     match perform(host, kernel, call) {
         Ok(result) => message::result(id, &result),
         Err(error) => {
             let hint = error.hint.as_deref().unwrap_or_default();
             let text = format!("{}\n{hint}", error.message);
-            message::error(id, i64::from(error.exit.code()), text.trim_end())
+            refused(id, i64::from(error.exit.code()), text.trim_end())
         }
     }
+}
+
+fn refused(id: &Value, code: i64, text: &str) -> Value {
+    message::error(id, &RequestError::new(code, text.to_owned()))
 }
 
 fn perform(host: &Host<'_>, kernel: &mut ToolCalls<'_>, call: RpcCall) -> Result<Value, Error> {
@@ -129,7 +135,7 @@ fn perform(host: &Host<'_>, kernel: &mut ToolCalls<'_>, call: RpcCall) -> Result
         RpcCall::ToolCall(used) => value(&gate::ask(host, &used)),
         RpcCall::Tool(used) => match KernelTool::named(&used.tool) {
             Some(tool) => {
-                let answer = kernel.call(AnyTool::Kernel(tool), used.input);
+                let answer = kernel.call(AnyTool::Kernel(tool), used.input).finish();
                 value(&ToolReply {
                     refused: is_refusal(&answer),
                     text: answer.to_string(),

@@ -137,7 +137,6 @@ fn entries_are_kept_in_order_and_replaced() {
         updated: "2026-08-22T10:00:00.000Z".to_owned(),
         commit: None,
         race: None,
-        delivery: None,
     };
     let disk = sim_disk();
     let mut inventory = Inventory::rebuild(&disk, &layout(), Vec::new()).unwrap();

@@ -3,6 +3,7 @@
 //! Ours is measured inside this program, and checks nothing out. By hand, planning is one `git merge-tree`
 //! for each pair, and landing one `git merge` after another in the checkout.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::io::{BufWriter, Write as _};
 use std::path::Path;

@@ -13,7 +13,7 @@ use kapi_check::rules::proof::downloads::Downloads;
 use kapi_check::rules::proof::policy::CheckPolicy;
 use kapi_check::rules::proof::verify_report;
 use kapi_core::isolation::NetworkMode;
-use kapi_machine::watch::{Activity, EffectWatch};
+use kapi_machine::watch::{Activity, EffectWatch, unlimited};
 use kapi_spend::rules::day::Day;
 use kapi_store::layout::{HomeLayout, project_key};
 use kapi_sys::clock::Clock as _;
@@ -82,6 +82,7 @@ pub(super) fn tried(
     let watch = EffectWatch {
         cancel: &cancel,
         notice: &notice,
+        room: &unlimited,
     };
     let request = request(context, config, root, commands)?;
     let ran = prove::run_on(&context.grants(config), &request, &watch);

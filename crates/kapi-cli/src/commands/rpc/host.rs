@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use kapi_agent::failure::reported;
 use kapi_core::agent_end::AgentEnd;
-use kapi_core::usage::Usage;
+use kapi_core::usage::{Doubt, Usage};
 use kapi_goal::perform::session::seat::{SessionRun, SessionSeat};
 use kapi_goal::rules::command::{GoalCommand, PersonCommand};
 use kapi_goal::rules::prompt::session;
@@ -266,6 +266,7 @@ impl<'a> Host<'a> {
                 input_tokens: end.input_tokens,
                 output_tokens: end.output_tokens,
                 usd_micros: None,
+                doubt: Doubt::NONE,
             },
             session: session_name::session(self.context),
         });
