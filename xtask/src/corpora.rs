@@ -15,6 +15,7 @@ mod page;
 mod plan;
 pub(crate) mod real_repositories;
 mod releases;
+mod request;
 mod results;
 mod search;
 mod shell;

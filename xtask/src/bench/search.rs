@@ -297,6 +297,6 @@ mod tests {
         assert_eq!(found.len(), 1);
         assert!((found[0].whole - 160.0).abs() < 1e-6);
         assert!((found[0].measured - 100.0).abs() < 1e-6);
-        assert!((found[0].engine - 30.0).abs() < 1e-6);
+        assert!((found[0].engine - 40.0).abs() < 1e-6);
     }
 }

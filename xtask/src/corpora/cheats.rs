@@ -12,9 +12,9 @@ use anyhow::{Context as _, bail};
 
 use super::case_directory::{CaseDirectory, write};
 use super::ecosystem::CorpusEcosystem;
-use super::entry::CorpusRequest;
 use super::outcome::CaseOutcome;
 use super::plan::{BY_HAND, PlannedRun, plan};
+use super::request::CorpusRequest;
 use super::results::{CaseResult, RESULTS, read_results};
 use super::{
     CorpusOptions, ecosystem, page, program_under_test, releases, summary, target_directory,

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::case_directory::{CaseDirectory, write};
+use super::request::CorpusRequest;
 use super::search::search;
 use super::shell::{ProgramEnd, Shell};
 
@@ -50,21 +51,6 @@ pub(super) const ENTRIES: [Entrance; 9] = [
     Entrance::Race,
     Entrance::Ralph,
 ];
-
-/// What is asked for, whatever the way.
-#[derive(Debug, Clone)]
-pub(super) struct CorpusRequest<'a> {
-    /// The program under test.
-    pub(super) kapi: &'a Path,
-    /// What the agent is asked to do.
-    pub(super) task: &'a str,
-    /// The project's command.
-    pub(super) verify: &'a str,
-    /// The shell script that the agent performs.
-    pub(super) script: &'a str,
-    /// Further options, where there is a command line.
-    pub(super) options: &'a [String],
-}
 
 impl Entrance {
     /// Returns its name in tables.

@@ -13,9 +13,10 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::case_directory::{CaseDirectory, write};
-use super::entry::{CorpusRequest, Entrance};
+use super::entry::Entrance;
 use super::fetch::PackageClient;
 use super::outcome::CaseOutcome;
+use super::request::CorpusRequest;
 use super::results::{REAL_RESULTS, RealResult, read_results};
 use super::shell::Shell;
 use super::{CorpusOptions, page, program_under_test, target_directory};

@@ -10,7 +10,7 @@ use anyhow::{Context as _, ensure};
 use serde_json::{Value, json};
 
 use super::case_directory::{CaseDirectory, write};
-use super::entry::CorpusRequest;
+use super::request::CorpusRequest;
 use super::shell::{ProgramEnd, Shell};
 
 /// What is measured, unless a case says otherwise.
