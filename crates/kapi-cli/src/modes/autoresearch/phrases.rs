@@ -28,10 +28,12 @@ pub(super) fn gain(found: &Summary, unit: &str) -> String {
 /// Says over what, and how far that scatters.
 pub(super) fn over(found: &Summary, unit: &str) -> String {
     let baseline = shown(found.baseline);
-    let sure = found.noise_percent.map_or_else(
-        || "one sample, so its noise is unknown".to_owned(),
-        |noise| format!("\u{b1} {} % noise", shown(noise)),
-    );
+    let sure = match (found.noise_percent, found.noise) {
+        (Some(noise), _) => format!("\u{b1} {} % noise", shown(noise)),
+        // Nothing is a part of a baseline of zero.
+        (None, Some(noise)) => format!("\u{b1} {}{unit} noise", shown(noise)),
+        (None, None) => "one sample, so its noise is unknown".to_owned(),
+    };
     format!("over the baseline of {baseline}{unit} ({sure})")
 }
 
@@ -43,5 +45,34 @@ pub(super) const fn verdict(run: &Run) -> &'static str {
         RunStatus::Discard => "discarded",
         RunStatus::Crash => "crashed",
         RunStatus::ChecksFailed => "checks failed",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use kapi_check::rules::measure::number::Number;
+    use kapi_workflow::rules::modes::autoresearch::summary::Summary;
+
+    use super::gain;
+
+    #[test]
+    fn noise_over_a_baseline_of_zero_has_no_percentage_and_is_known() {
+        let number = |number| Number::new(number).unwrap();
+        let mut found = Summary {
+            baseline: number(0.0),
+            best: number(2.0),
+            best_run: 2,
+            gain_percent: None,
+            noise: Some(number(0.5)),
+            noise_percent: None,
+            confidence: None,
+        };
+        let said = gain(&found, "ms");
+        assert_eq!(
+            said,
+            "not in percent, over the baseline of 0ms (\u{b1} 0.5ms noise)"
+        );
+        found.noise = None;
+        assert!(gain(&found, "ms").ends_with("(one sample, so its noise is unknown)"));
     }
 }

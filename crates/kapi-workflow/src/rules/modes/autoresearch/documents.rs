@@ -26,12 +26,13 @@ pub(crate) fn documents(workflow: &Workflow, search: &Autoresearch) -> Vec<Workf
         add("benchmark.sh", script(&contract.benchmark));
         add("checks.sh", checks(contract));
     }
+    // A reader of the directory finds the backlog, whether there is anything in it or not.
+    if search.contract.is_some() || !search.ideas.is_empty() {
+        add("ideas.md", ideas(search));
+    }
     if !search.runs.is_empty() {
         add("ledger.jsonl", ledger::text(workflow, search));
         add("verify.md", verify::text(workflow, search));
-    }
-    if !search.ideas.is_empty() {
-        add("ideas.md", ideas(search));
     }
     add("decision-report.md", report::text(workflow, search));
     documents
@@ -65,7 +66,10 @@ fn ideas(search: &Autoresearch) -> String {
             Some(run) => format!("- [x] {number}. {text} (run {run})\n"),
         }
     });
-    let lines: String = lines.collect();
+    let mut lines: String = lines.collect();
+    if lines.is_empty() {
+        lines.push_str("There are none.\n");
+    }
     format!("# Ideas\n\n{lines}")
 }
 

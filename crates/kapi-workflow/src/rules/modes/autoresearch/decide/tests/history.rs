@@ -83,6 +83,8 @@ fn a_ledger_that_is_not_understood_is_refused_with_its_line() {
 #[test]
 fn ideas_are_kept_once_and_marked_when_they_were_tried() {
     let mut search = Search::at_propose();
+    let none = document(search.workflow(), "ideas.md");
+    assert_eq!(none, "# Ideas\n\nThere are none.\n");
     for idea in ["Use a map", " Use a map "] {
         let idea = idea.to_owned();
         search.send(AutoresearchCommand::Note { idea });
