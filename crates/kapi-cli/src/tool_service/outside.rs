@@ -27,7 +27,7 @@ use crate::contract::judge::is_model;
 use crate::contract::{agent_name, approval};
 use crate::error::Error;
 use crate::tool_service::kernel::{self, Asker, AskerStatus};
-use crate::tool_service::proposal::Proposal;
+use crate::tool_service::proposal::{Proposal, refused};
 use crate::{contract, naming, tool_service};
 
 /// The agent that proposes from outside, in the record.
@@ -193,9 +193,4 @@ fn arguments(input: &SetInput) -> Result<Args, Error> {
         .try_get_matches_from(words)
         .and_then(|matches| Args::from_arg_matches(&matches))
         .map_err(|error| Error::usage(error.to_string()))
-}
-
-pub(super) fn refused(code: &'static str, error: &Error) -> ToolRefusal {
-    let hint = error.hint.as_deref().unwrap_or_default();
-    ToolRefusal::new(code, format!("{error}. {hint}").trim_end().to_owned())
 }

@@ -20,7 +20,6 @@ use crate::context::Context;
 use crate::contract::{self, approval, words};
 use crate::error::Error;
 use crate::tool_service::MCP;
-use crate::tool_service::outside::refused;
 use crate::ui::harmless;
 
 /// The one field of the dialog.
@@ -91,6 +90,12 @@ impl Proposal {
         };
         settled.unwrap_or_else(|refused| answer::refused(&refused))
     }
+}
+
+/// Returns a refusal in the words of an error.
+pub(super) fn refused(code: &'static str, error: &Error) -> ToolRefusal {
+    let hint = error.hint.as_deref().unwrap_or_default();
+    ToolRefusal::new(code, format!("{error}. {hint}").trim_end().to_owned())
 }
 
 fn settle(

@@ -7,7 +7,7 @@ use std::process::Stdio;
 
 use serde_json::{Value, json};
 
-use crate::environment::Environment;
+use crate::environment::{Environment, write};
 use crate::program::finish;
 
 const GOAL: &str = "/kapi:goal make the answer right\nverify: sh test.sh\nprotect: test.sh\n\
@@ -197,7 +197,7 @@ fn where_no_gate_is_nothing_is_said_and_a_broken_one_holds() {
     assert_eq!(checked.code, 5, "{checked:?}");
     let gates = fs::read_dir(env.home().join(".ilchul/gates")).unwrap();
     for gate in gates {
-        fs::write(gate.unwrap().path().join("gate.json"), "{").unwrap();
+        write(&gate.unwrap().path().join("gate.json"), "{");
     }
     let held = stop(&env);
     assert_eq!(held["decision"], "block", "{held}");

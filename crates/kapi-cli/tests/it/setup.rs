@@ -39,7 +39,7 @@ fn a_client_without_settings_gets_them_and_loses_them() {
         assert!(!path.exists(), "{file}");
         assert!(!path.parent().unwrap().join(format!("{file}.tmp")).exists());
     }
-    for directory in [".codex", ".gemini", ".cursor", ".config/zed"] {
+    for directory in [".claude", ".codex", ".gemini", ".cursor", ".config/zed"] {
         assert!(!env.home().join(directory).exists(), "{directory}");
     }
 }
@@ -179,4 +179,37 @@ fn a_link_stays_one_and_other_tools_replace_the_entry() {
     assert!(text.contains("\"--tools\", \"kernel\""), "{text}");
     setup(&env, &["codex", "--undo", "--yes"]);
     assert_eq!(fs::read_to_string(&real).unwrap(), "model = \"m\"\n");
+}
+
+#[test]
+fn the_plugin_leaves_a_persons_own_files_alone() {
+    let env = Environment::new();
+    let settings = env.home().join(".claude/settings.json");
+    let mine =
+        "{\n  // mine\n  \"statusLine\": {\"type\": \"command\", \"command\": \"date\"}\n}\n";
+    write(&settings, mine);
+    let hooks = env.home().join(".codex/hooks.json");
+    write(&hooks, "{\"hooks\": {}}\n");
+    for (client, file, text) in [
+        ("claude", &settings, mine),
+        ("codex", &hooks, "{\"hooks\": {}}\n"),
+    ] {
+        let set_up = env.kapi(&["setup", client, "--yes"]);
+        assert_eq!(set_up.code, 0, "{set_up:?}");
+        assert!(set_up.stderr.contains("note: "), "{set_up:?}");
+        assert!(set_up.stderr.contains("your own"), "{set_up:?}");
+        assert_eq!(fs::read_to_string(file).unwrap(), text);
+        let undone = env.kapi(&["setup", client, "--undo", "--yes"]);
+        assert_eq!(undone.code, 0, "{undone:?}");
+        assert_eq!(fs::read_to_string(file).unwrap(), text);
+    }
+    let command = env.home().join(".claude/skills/kapi/commands/goal.md");
+    write(&command, "mine");
+    let refused = env.kapi(&["setup", "claude", "--yes"]);
+    assert_eq!(refused.code, 2, "{refused:?}");
+    assert!(refused.stderr.contains("--only-server"), "{refused:?}");
+    assert!(!env.home().join(".claude.json").exists(), "all or nothing");
+    let only = env.kapi(&["setup", "claude", "--yes", "--only-server"]);
+    assert_eq!(only.code, 0, "{only:?}");
+    assert_eq!(fs::read_to_string(&command).unwrap(), "mine");
 }
