@@ -93,8 +93,8 @@ impl SettingsEntry {
     }
 
     /// Returns the file without the entry, where it is there as it was put in and the format lets it
-    /// be taken out.
-    pub(super) fn take_out_of(&self, text: &str) -> Option<String> {
+    /// be taken out. A group that came with it, as `inserted` says, goes when nothing else is in it.
+    pub(super) fn take_out_of(&self, text: &str, inserted: &str) -> Option<String> {
         let before = self.read(text).ok()?;
         if self.find(&before).ok()?? != &self.value || self.format == SettingsFormat::Toml {
             return None;
@@ -102,10 +102,16 @@ impl SettingsEntry {
         let root = CstRootNode::parse(text, &ParseOptions::default()).ok()?;
         let (last, groups) = self.keys.split_last()?;
         let mut group = root.object_value()?;
+        let mut came_along = None;
         for key in groups {
-            group = group.object_value(key)?;
+            let property = group.get(key)?;
+            group = property.object_value()?;
+            came_along = Some(property).filter(|_| inserted.contains(&format!("{key:?}")));
         }
         group.get(last)?.remove();
+        if let Some(property) = came_along.filter(|_| group.properties().is_empty()) {
+            property.remove();
+        }
         Some(root.to_string())
     }
 
@@ -318,11 +324,21 @@ mod tests {
         let entry = entry(SettingsFormat::Json, "mcpServers");
         let with = "{\"a\": 1, \"mcpServers\": {\"kapi\": {\"args\": [\"mcp\"], \"command\": \
                     \"/bin/kapi\"}, \"mine\": {}}}";
-        let without = entry.take_out_of(with).unwrap();
+        let without = entry.take_out_of(with, "\"kapi\": {}").unwrap();
         let read: Value = serde_json::from_str(&without).unwrap();
         assert_eq!(read, json!({"a": 1, "mcpServers": {"mine": {}}}));
         assert!(entry.is_absent(&without) && !entry.is_absent(with));
         let changed = with.replace("/bin/kapi", "/opt/kapi");
-        assert_eq!(entry.take_out_of(&changed), None);
+        assert_eq!(entry.take_out_of(&changed, ""), None);
+        let alone = "{\"a\": 1, \"mcpServers\": {\"kapi\": {\"args\": [\"mcp\"], \"command\": \
+                     \"/bin/kapi\"}}}";
+        for (inserted, wanted) in [
+            ("\"mcpServers\": {\"kapi\": {}}", json!({"a": 1})),
+            ("\"kapi\": {}", json!({"a": 1, "mcpServers": {}})),
+        ] {
+            let without = entry.take_out_of(alone, inserted).unwrap();
+            let read: Value = serde_json::from_str(&without).unwrap();
+            assert_eq!(read, wanted, "{inserted}");
+        }
     }
 }

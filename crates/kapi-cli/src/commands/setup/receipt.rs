@@ -63,7 +63,10 @@ impl FileReceipt {
             .patch
             .undo(text)
             .filter(|undone| self.entry.as_ref().is_none_or(|it| it.is_absent(undone)))
-            .or_else(|| self.entry.as_ref().and_then(|it| it.take_out_of(text)));
+            .or_else(|| {
+                let entry = self.entry.as_ref()?;
+                entry.take_out_of(text, &self.patch.inserted)
+            });
         match undone {
             // A file that was made for the entry is not left behind empty.
             Some(undone) if self.is_new && undone.trim().is_empty() => UndoneFile::Gone,
