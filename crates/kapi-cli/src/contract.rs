@@ -48,6 +48,14 @@ enum ContractDrafter {
 }
 
 impl ContractDrafter {
+    /// Returns where the goal is worked on.
+    const fn place(self) -> WorkPlace {
+        match self {
+            Self::Session => WorkPlace::Session,
+            Self::Person | Self::Setup | Self::Proposal => WorkPlace::Workspace,
+        }
+    }
+
     /// Tells whether a judge is named later, by whoever drafts.
     const fn names_judge_later(self) -> bool {
         match self {
@@ -250,15 +258,12 @@ fn contract(
         branch,
         sandbox: level,
         network,
-        working: working::working(args),
+        working: working::working(args, input.drafted.place()),
         checks,
         attribution,
         race: None,
         delivery: delivery::asked(&args.deliver, config),
     };
-    if input.drafted == ContractDrafter::Session {
-        contract.working.place = WorkPlace::Session;
-    }
     proof::protect_scripts(args, survey, &mut contract, notes)?;
     Ok(contract)
 }

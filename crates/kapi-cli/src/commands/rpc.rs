@@ -3,6 +3,7 @@
 //! One process for one session, from its first command until it hangs up. This thread hears the host;
 //! another drives the goal. What the host asks is decided where goals are.
 
+mod answer;
 mod attached;
 mod begin;
 mod dialog;
@@ -129,7 +130,7 @@ fn perform(host: &Host<'_>, kernel: &mut ToolCalls<'_>, call: RpcCall) -> Result
         RpcCall::Hello(hello) => value(&host.greet(&hello)?),
         RpcCall::Open(name) => value(&host.open(&name.goal)?),
         RpcCall::Slash(slash) => value(&slash::perform(host, &slash.line)?),
-        RpcCall::Answer(given) => dialog::answer(host, &given),
+        RpcCall::Answer(given) => answer::answer(host, &given),
         RpcCall::Said(words) => host.said(&words.text).map(|()| json!({})),
         RpcCall::RunStarted => value(&host.run_started()?),
         RpcCall::ToolCall(used) => value(&gate::ask(host, &used)),
@@ -143,7 +144,7 @@ fn perform(host: &Host<'_>, kernel: &mut ToolCalls<'_>, call: RpcCall) -> Result
             }
             None => value(&gate::call(host, &used)?),
         },
-        RpcCall::RunEnded(end) => host.run_ended(end).map(|()| json!({})),
+        RpcCall::RunEnded(end) => host.run_ended(&end).map(|()| json!({})),
         RpcCall::Compacted => value(&host.compacted()?),
     }
 }

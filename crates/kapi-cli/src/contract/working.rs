@@ -13,7 +13,7 @@ use crate::error::Error;
 use crate::exit_code::Exit;
 
 /// Returns how a goal is worked on.
-pub(super) fn working(args: &Args) -> Working {
+pub(super) fn working(args: &Args, place: WorkPlace) -> Working {
     let mut ask_before: Vec<String> = Vec::new();
     for text in &args.ask_before {
         if !ask_before.contains(text) {
@@ -33,7 +33,7 @@ pub(super) fn working(args: &Args) -> Working {
             Distillation::WhenPlanned
         },
         reminders: args.reminders.map(Reminders::from).unwrap_or_default(),
-        place: WorkPlace::default(),
+        place,
         workflow: None,
     }
 }

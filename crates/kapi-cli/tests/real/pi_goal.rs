@@ -319,8 +319,9 @@ fn without_its_child_no_tool_runs_until_it_is_started_again() {
     let rig = accepted(vec![working(steps)]);
     rig.gate();
     let mut host = rig.begun();
+    // Its start is told before it may run.
     host.wait("a command", &|line| {
-        line["type"] == "tool_execution_start" && line["toolName"] == "bash"
+        line["type"] == "tool_execution_update" && line["toolName"] == "bash"
     });
     kill_process(child_of(host.pid()), Signal::KILL).unwrap();
     host.reported("Kapi has gone");

@@ -4,16 +4,18 @@ use std::sync::Arc;
 
 use clap::FromArgMatches as _;
 use kapi_goal::rules::command::GoalCommand;
+use kapi_goal::rules::contract::Contract;
+use kapi_goal::rules::event::ApprovalMeans;
 use kapi_goal::rules::state::GoalStatus;
 use kapi_wire::rpc::{DialogView, PersonReply};
 
 use crate::commands::rpc::attached::AttachedGoal;
-use crate::commands::rpc::dialog::{self, PendingDialog};
+use crate::commands::rpc::dialog::PendingDialog;
 use crate::commands::rpc::host::Host;
-use crate::commands::rpc::{OWNER, slash, view};
+use crate::commands::rpc::{OWNER, view};
 use crate::commands::run::DRAFTS_MAX;
-use crate::contract::ContractDraft;
 use crate::contract::flags::Args;
+use crate::contract::{ContractDraft, approval};
 use crate::error::Error;
 use crate::exit_code::Exit;
 use crate::{contract, naming};
@@ -53,7 +55,7 @@ pub(super) fn begin(host: &Host<'_>, intent: &str) -> Result<PersonReply, Error>
     };
     let intent = intent.to_owned();
     Ok(PersonReply {
-        dialog: Some(dialog::open(host, PendingDialog::Replace { intent }, view)),
+        dialog: Some(host.ask(PendingDialog::Replace { intent }, view)),
         ..PersonReply::default()
     })
 }
@@ -83,7 +85,7 @@ fn set_up(host: &Host<'_>, intent: &str) -> Result<PersonReply, Error> {
         host.drive();
         return Ok(PersonReply {
             goal: Some(view::of(&goal)),
-            ..slash::told(&format!("Goal {} is being set up.", goal.id))
+            ..view::told(&format!("Goal {} is being set up.", goal.id))
         });
     }
     Err(Error::new(Exit::Busy, "other runs keep taking this branch").with_hint("reword the task."))
@@ -104,6 +106,28 @@ fn claim<'a>(host: &Host<'a>, draft: &ContractDraft) -> Result<Option<AttachedGo
             .map_err(|error| Error::engine(&error, ""))?
     };
     AttachedGoal::of(context, project, id).map(Some)
+}
+
+/// Records the approval, and lets the goal begin.
+pub(super) fn approve(host: &Host<'_>, shown: &Contract) -> Result<PersonReply, Error> {
+    let attached = host.require_attached()?;
+    let context = host.context;
+    contract::check(context, &attached.config, shown)?;
+    approval::approve(
+        context,
+        &attached.project,
+        &attached.id,
+        shown,
+        ApprovalMeans::Terminal,
+    )?;
+    host.seat.release();
+    host.drive();
+    let goal = attached.goal()?;
+    Ok(PersonReply {
+        text: Some(format!("The contract of goal {} is approved.", goal.id)),
+        goal: Some(view::of(&goal)),
+        ..PersonReply::default()
+    })
 }
 
 /// Returns the options of `kapi run` that name the task.

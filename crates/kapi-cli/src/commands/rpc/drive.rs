@@ -93,7 +93,7 @@ fn drive_once(host: &Host<'_>, attached: &AttachedGoal<'_>) -> Result<Goal, Erro
                 }
             }
             DriveObservation::Activity(Activity::Note { text }) => {
-                host.note(text, ReplyLevel::Info)
+                host.note(text, ReplyLevel::Info);
             }
             DriveObservation::Activity(
                 Activity::Tool { .. }

@@ -9,21 +9,10 @@ use kapi_wire::rpc::{DialogView, RpcNotice, ToolPermission, ToolReply, ToolUse};
 use serde_json::json;
 
 use crate::commands::rpc::attached::AttachedGoal;
-use crate::commands::rpc::dialog::{self, PendingDialog};
+use crate::commands::rpc::dialog::{self, PendingDialog, ToolConsent};
 use crate::commands::rpc::host::{Host, TURN_WAIT};
 use crate::commands::rpc::view;
 use crate::error::Error;
-
-/// What is asked before a tool runs.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct ToolConsent {
-    /// The entry of the contract's list.
-    pub(super) entry: String,
-    /// The command, in one line.
-    pub(super) shown: String,
-    /// The tool.
-    pub(super) tool: String,
-}
 
 /// Decides whether a tool may run. Whatever goes wrong is a no.
 pub(super) fn ask(host: &Host<'_>, used: &ToolUse) -> ToolPermission {
@@ -77,7 +66,10 @@ fn question(host: &Host<'_>, consent: ToolConsent) -> DialogView {
         format!("Allow {:?} for this goal?", consent.entry),
         format!("The model wants to run: {}", consent.shown),
     );
-    dialog::confirm(host, PendingDialog::Tool(consent), title, message)
+    host.ask(
+        PendingDialog::Tool(consent),
+        dialog::confirm(title, message),
+    )
 }
 
 /// Takes the person's answer; silence is a no.

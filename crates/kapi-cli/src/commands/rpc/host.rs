@@ -18,13 +18,13 @@ use kapi_goal::tools::{GoalTool, schema};
 use kapi_wire::kernel_tools::KernelTool;
 use kapi_wire::kernel_tools::schema::kernel_schema;
 use kapi_wire::rpc::{
-    CompactionReply, HostGreeting, HostHello, NoteNotice, PersonReply, RPC_VERSION, ReplyLevel,
-    RestNotice, RpcNotice, RunEnd, RunOutcome, RunPrompt, ToolText,
+    CompactionReply, DialogView, HostGreeting, HostHello, NoteNotice, PersonReply, RPC_VERSION,
+    ReplyLevel, RestNotice, RpcNotice, RunEnd, RunOutcome, RunPrompt, ToolText,
 };
 use serde_json::{Value, json};
 
 use crate::commands::rpc::attached::AttachedGoal;
-use crate::commands::rpc::dialog::{self, PendingDialogs};
+use crate::commands::rpc::dialog::{self, PendingDialog, PendingDialogs};
 use crate::commands::rpc::view;
 use crate::context::Context;
 use crate::error::Error;
@@ -45,7 +45,7 @@ pub(super) struct Host<'a> {
     /// Where the session and the drive meet.
     pub(super) seat: SessionSeat,
     /// What the person was asked and has not answered.
-    pub(super) dialogs: Mutex<PendingDialogs>,
+    dialogs: Mutex<PendingDialogs>,
     has_ui: AtomicBool,
     is_leaving: AtomicBool,
     output: Mutex<io::Stdout>,
@@ -247,7 +247,7 @@ impl<'a> Host<'a> {
     }
 
     /// Takes note that the model has come to rest. What follows is told as a notice.
-    pub(super) fn run_ended(&self, end: RunEnd) -> Result<(), Error> {
+    pub(super) fn run_ended(&self, end: &RunEnd) -> Result<(), Error> {
         let attached = self.attached();
         if end.outcome == RunOutcome::Aborted
             && let Some(attached) = &attached
@@ -294,10 +294,28 @@ impl<'a> Host<'a> {
             return;
         }
         if goal.status == GoalStatus::Proposed && self.has_ui() {
-            self.notify(&RpcNotice::Dialog(dialog::approval(self, goal)));
+            self.notify(&RpcNotice::Dialog(self.ask_approval(goal)));
         } else {
             self.rest(goal);
         }
+    }
+
+    /// Opens a question to the person.
+    pub(super) fn ask(&self, pending: PendingDialog, view: DialogView) -> DialogView {
+        let mut dialogs = self.dialogs.lock().unwrap_or_else(PoisonError::into_inner);
+        dialogs.open(pending, view)
+    }
+
+    /// Opens the question whether the contract of a goal is approved.
+    pub(super) fn ask_approval(&self, goal: &Goal) -> DialogView {
+        let hash = goal.contract_hash.clone();
+        self.ask(PendingDialog::Contract { hash }, dialog::approval(goal))
+    }
+
+    /// Closes a question, and returns what was asked.
+    pub(super) fn asked(&self, id: u32) -> Option<PendingDialog> {
+        let mut dialogs = self.dialogs.lock().unwrap_or_else(PoisonError::into_inner);
+        dialogs.close(id)
     }
 
     /// Says that a goal goes no further by itself.

@@ -15,6 +15,7 @@ use kapi_wire::rpc::{PersonReply, ReplyLevel};
 use crate::commands::goal::{answer, autopilot, detail, judge, look, resume};
 use crate::commands::rpc::dialog::{self, PendingDialog};
 use crate::commands::rpc::host::Host;
+use crate::commands::rpc::view::told;
 use crate::commands::rpc::{begin, view};
 use crate::error::Error;
 use crate::exit_code::Exit;
@@ -63,14 +64,6 @@ pub(super) fn perform(host: &Host<'_>, line: &str) -> Result<PersonReply, Error>
         Slash::Ask { question } => aside(host, &question),
         Slash::Judge(form) => judge(host, form),
         Slash::Intent(intent) => begin::begin(host, &intent),
-    }
-}
-
-/// Returns an answer that only tells something.
-pub(super) fn told(text: &str) -> PersonReply {
-    PersonReply {
-        text: Some(text.trim_end().to_owned()),
-        ..PersonReply::default()
     }
 }
 
@@ -148,7 +141,7 @@ fn resume(host: &Host<'_>) -> Result<PersonReply, Error> {
                 format!("Goal {} is done. Reopen it?", goal.id),
                 "Its result is not accepted, and it has to be proved anew.".to_owned(),
             );
-            let dialog = dialog::confirm(host, PendingDialog::Reopen, title, message);
+            let dialog = host.ask(PendingDialog::Reopen, dialog::confirm(title, message));
             return Ok(PersonReply {
                 dialog: Some(dialog),
                 ..PersonReply::default()
@@ -166,7 +159,10 @@ fn resume(host: &Host<'_>) -> Result<PersonReply, Error> {
     let mut text = format!("Goal {} goes on.", goal.id);
     if let Some(turns) = resume::turns_anew(&goal) {
         let added = turns - goal.budget.turns;
-        attached.submit(host.context, &dialog::turns(turns))?;
+        attached.submit(
+            host.context,
+            &GoalCommand::Person(PersonCommand::SetTurns { turns }),
+        )?;
         text = format!("Goal {} goes on, with {added} turns more.", goal.id);
     }
     if !goal.is_driven() {
@@ -198,7 +194,7 @@ fn ask_cancel(host: &Host<'_>) -> Result<PersonReply, Error> {
         "Your files stay as they are.".to_owned(),
     );
     Ok(PersonReply {
-        dialog: Some(dialog::confirm(host, PendingDialog::Cancel, title, message)),
+        dialog: Some(host.ask(PendingDialog::Cancel, dialog::confirm(title, message))),
         ..PersonReply::default()
     })
 }
@@ -225,11 +221,11 @@ fn approve(host: &Host<'_>) -> Result<PersonReply, Error> {
     }
     if host.has_ui() {
         return Ok(PersonReply {
-            dialog: Some(dialog::approval(host, &goal)),
+            dialog: Some(host.ask_approval(&goal)),
             ..PersonReply::default()
         });
     }
-    dialog::approve(host, &goal.contract)
+    begin::approve(host, &goal.contract)
 }
 
 fn budget(host: &Host<'_>, turns: u64) -> Result<PersonReply, Error> {
@@ -253,7 +249,7 @@ fn budget(host: &Host<'_>, turns: u64) -> Result<PersonReply, Error> {
         format!("Allow {turns} turns?"),
         "They may cost much time and money.".to_owned(),
     );
-    let dialog = dialog::confirm(host, PendingDialog::Turns(turns), title, message);
+    let dialog = host.ask(PendingDialog::Turns(turns), dialog::confirm(title, message));
     Ok(PersonReply {
         dialog: Some(dialog),
         ..PersonReply::default()
@@ -263,7 +259,10 @@ fn budget(host: &Host<'_>, turns: u64) -> Result<PersonReply, Error> {
 /// Sets the number of turns.
 pub(super) fn set_turns(host: &Host<'_>, turns: u32) -> Result<PersonReply, Error> {
     let attached = host.require_attached()?;
-    let goal = attached.submit(host.context, &dialog::turns(turns))?;
+    let goal = attached.submit(
+        host.context,
+        &GoalCommand::Person(PersonCommand::SetTurns { turns }),
+    )?;
     let text = format!(
         "Goal {} may take {turns} turns; it has taken {}.",
         goal.id, goal.spent.turns

@@ -5,7 +5,7 @@ use kapi_goal::rules::plan::task::TaskStatus;
 use kapi_goal::rules::state::{Goal, GoalStage, GoalStatus};
 use kapi_goal::rules::words;
 use kapi_goal::tools::GoalTool;
-use kapi_wire::rpc::{ReplyLevel, SessionGoalView};
+use kapi_wire::rpc::{PersonReply, ReplyLevel, SessionGoalView};
 
 use crate::commands::goal::answer;
 use crate::error::Error;
@@ -152,6 +152,14 @@ pub(super) fn rest(goal: &Goal) -> (String, ReplyLevel) {
             format!("Goal {id} is {}{reason}.", goal.status),
             ReplyLevel::Warning,
         ),
+    }
+}
+
+/// Returns an answer that only tells something.
+pub(super) fn told(text: &str) -> PersonReply {
+    PersonReply {
+        text: Some(text.trim_end().to_owned()),
+        ..PersonReply::default()
     }
 }
 

@@ -236,6 +236,10 @@ impl SessionSeat {
             }
             state = self.wait(state, LOOK);
         };
+        if offer.purpose == AgentPurpose::Setup {
+            // Who was asked about the contract is not waited for once there is one.
+            state.is_held = false;
+        }
         state.awaited = None;
         self.changed.notify_all();
         outcome
