@@ -50,7 +50,7 @@ pub struct SessionVoice<'a> {
     /// Offers a turn, which the session begins by itself.
     pub offer: &'a (dyn Fn(&TurnOffer) + Sync),
     /// Says that the goal waits until the person begins a turn or resumes it.
-    pub hold: &'a (dyn Fn(&GoalId) + Sync),
+    pub hold: &'a (dyn Fn(&TurnOffer) + Sync),
 }
 
 /// A tool that falls under a contract's ask-before list.

@@ -8,6 +8,7 @@ use kapi_goal::perform::waits;
 use kapi_goal::perform::waits::WaitCheck;
 use kapi_goal::record::drive::{DriveControl, DriveObservation, drive};
 use kapi_goal::rules::command::GoalCommand;
+use kapi_goal::rules::effect::AgentPurpose;
 use kapi_goal::rules::state::{Goal, GoalStatus};
 use kapi_machine::pace::Pace;
 use kapi_machine::watch::Activity;
@@ -58,8 +59,11 @@ fn drive_once(host: &Host<'_>, attached: &AttachedGoal<'_>) -> Result<Goal, Erro
             message: offer.message.clone(),
         }));
     };
-    let hold = |_: &_| {
-        if let Ok(goal) = attached.goal() {
+    let hold = |held: &TurnOffer| {
+        // A contract that was drafted meanwhile is waited for no more, which is seen in a moment.
+        let is_over =
+            |goal: &Goal| held.purpose == AgentPurpose::Setup && goal.status != GoalStatus::Setup;
+        if let Some(goal) = attached.goal().ok().filter(|goal| !is_over(goal)) {
             host.rest(&goal);
         }
     };

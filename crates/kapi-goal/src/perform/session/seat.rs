@@ -226,7 +226,7 @@ impl SessionSeat {
                 Due::Person if is_told => {}
                 Due::Person => {
                     is_told = true;
-                    (voice.hold)(&offer.goal);
+                    (voice.hold)(offer);
                 }
                 Due::Offer => {
                     state.offered = Some(offer.effect.clone());
