@@ -225,15 +225,19 @@ fn exactly_these_commands_are_there() {
         .map(|command| command["name"].as_str().unwrap())
         .collect();
     let expected = [
-        "autoresearch",
-        "deep-interview",
-        "integrate",
-        "ralph",
-        "status",
-        "clear",
-        "inbox",
+        "kapi-autoresearch",
+        "kapi-deep-interview",
+        "kapi-integrate",
+        "kapi-ralph",
+        "kapi-status",
+        "kapi-clear",
+        "kapi-inbox",
+        "until-done",
+        "creampi",
+        "creampi-loops",
+        "creampi-health",
     ];
-    assert_eq!(names, expected.map(|name| format!("kapi-{name}")));
+    assert_eq!(names, expected);
     for name in REMOVED {
         assert!(!names.contains(&format!("kapi-{name}").as_str()), "{name}");
     }
