@@ -195,13 +195,13 @@ impl GoalRig {
     }
 }
 
-#[test]
-fn a_goal_is_planned_refused_by_the_judge_and_proved_in_a_second_turn() {
+/// A model that plans, is refused by the judge, and does what was missing.
+fn refused_once() -> GoalRig {
     let plan = json!({"tasks": [
         {"id": "T-001", "title": "See it fail", "phase": "red"},
         {"id": "T-002", "title": "Make it right", "phase": "green", "dependencies": ["T-001"]},
     ]});
-    let rig = GoalRig::new(scenario(
+    GoalRig::new(scenario(
         vec![
             drafting(),
             working(vec![
@@ -237,7 +237,36 @@ fn a_goal_is_planned_refused_by_the_judge_and_proved_in_a_second_turn() {
             verdict("continue", "the reason is not written down"),
             verdict("done", "now it is"),
         ],
-    ));
+    ))
+}
+
+/// Checks what a goal adds to requests, and that nothing of it is left after its end.
+fn check_requests(rig: &GoalRig) {
+    // The block stands in the system prompt as long as the goal does.
+    let asked = rig.asked();
+    let system = |request: &RecordedRequest| request.body["messages"][0]["content"].to_string();
+    let first = asked
+        .iter()
+        .find(|it| it.last_user.contains(BEGIN))
+        .unwrap();
+    assert!(system(first).contains("Done when"), "{}", system(first));
+    assert!(first.tools.iter().any(|tool| tool == "until_done_complete"));
+    // What a request of a goal carries more than others: the original's tools alone are 24 KB.
+    let last = asked.last().unwrap();
+    let tools = |request: &RecordedRequest| request.body["tools"].to_string().len();
+    let (added, block) = (
+        tools(first) - tools(last),
+        system(first).len() - system(last).len(),
+    );
+    assert!(added < 24_000 / 5, "{added} bytes of tools");
+    assert!(block < 24_000 / 5, "{block} bytes of the system prompt");
+    assert!(!system(last).contains(FIRST), "{}", system(last));
+    assert!(!last.tools.iter().any(|tool| tool.starts_with("until_done")));
+}
+
+#[test]
+fn a_goal_is_planned_refused_by_the_judge_and_proved_in_a_second_turn() {
+    let rig = refused_once();
     let env = &rig.env;
     // The person has work of their own here: staged, stashed, changed.
     env.write("stashed.txt", "stashed\n");
@@ -277,28 +306,9 @@ fn a_goal_is_planned_refused_by_the_judge_and_proved_in_a_second_turn() {
     let distilled = fs::read_to_string(distilled).unwrap();
     assert!(distilled.contains("It was wrong."), "{distilled}");
 
-    // The block stands in the system prompt as long as the goal does.
     host.prompt("hello");
     host.end();
-    let asked = rig.asked();
-    let system = |request: &RecordedRequest| request.body["messages"][0]["content"].to_string();
-    let first = asked
-        .iter()
-        .find(|it| it.last_user.contains(BEGIN))
-        .unwrap();
-    assert!(system(first).contains("Done when"), "{}", system(first));
-    assert!(first.tools.iter().any(|tool| tool == "until_done_complete"));
-    // What a request of a goal carries more than others: the original's tools alone are 24 KB.
-    let last = asked.last().unwrap();
-    let tools = |request: &RecordedRequest| request.body["tools"].to_string().len();
-    let (added, block) = (
-        tools(first) - tools(last),
-        system(first).len() - system(last).len(),
-    );
-    assert!(added < 24_000 / 5, "{added} bytes of tools");
-    assert!(block < 24_000 / 5, "{block} bytes of the system prompt");
-    assert!(!system(last).contains(FIRST), "{}", system(last));
-    assert!(!last.tools.iter().any(|tool| tool.starts_with("until_done")));
+    check_requests(&rig);
     env.await_no_process();
 }
 
