@@ -7,7 +7,7 @@
 use std::path::PathBuf;
 
 use kapi_check::perform::dependencies::Dependencies;
-use kapi_check::perform::prover::regenerate::{GeneratedFile, RegenerationPlan};
+use kapi_check::perform::prover::regenerate::{GeneratedContent, GeneratedFile, RegenerationPlan};
 use kapi_check::perform::prover::{Prover, ProverSite, WorkToProve};
 use kapi_check::rules::proof::downloads::Downloads;
 use kapi_core::isolation::NetworkMode;
@@ -75,19 +75,7 @@ pub(super) fn regenerate(
         run: made.run.clone(),
     });
     let runs: Vec<RegenerationRun> = runs.collect();
-    let settled: Option<Vec<SettledFile>> = files
-        .iter()
-        .enumerate()
-        .map(|(n, file)| {
-            let bytes = made.get(n)?.bytes.clone()?;
-            let mode = FileMode::Plain;
-            Some(SettledFile {
-                path: file.path.clone(),
-                content: Some(SettledContent { mode, bytes }),
-            })
-        })
-        .collect();
-    let Some(settled) = settled else {
+    let Some(settled) = settled(&files, &made) else {
         return Ok(Some(CombineReport::Regenerated { commit: None, runs }));
     };
     let (range, onto) = (
@@ -105,4 +93,17 @@ pub(super) fn regenerate(
         commit: Some(with.to_string()),
         runs,
     }))
+}
+
+/// Returns what the tools wrote; nothing where one of them failed.
+fn settled(files: &[GeneratedFile], made: &[GeneratedContent]) -> Option<Vec<SettledFile>> {
+    let settled = files.iter().enumerate().map(|(n, file)| {
+        let bytes = made.get(n)?.bytes.clone()?;
+        let mode = FileMode::Plain;
+        Some(SettledFile {
+            path: file.path.clone(),
+            content: Some(SettledContent { mode, bytes }),
+        })
+    });
+    settled.collect()
 }

@@ -1,7 +1,5 @@
 //! `conflict-matrix.md`: which sources were foreseen not to fit, which did not, and how that was resolved.
 
-use std::fmt::Write as _;
-
 use kapi_check::rules::proof::verify_report::run_end;
 use kapi_core::id::GoalId;
 use kapi_core::quote::tail;
@@ -64,11 +62,8 @@ pub(in crate::rules::modes::integrate) fn text(state: &Integrate) -> String {
             format!(", a conflict in {} resolved", applied.resolved.join(", "))
         };
         if !applied.generated.is_empty() {
-            let _ = write!(
-                resolved,
-                ", {} written by tools",
-                applied.generated.join(", ")
-            );
+            let generated = applied.generated.join(", ");
+            resolved = format!("{resolved}, {generated} written by tools");
         }
         lines.push(format!(
             "{} by {} as {}{resolved}",
