@@ -373,20 +373,29 @@ impl ConflictBlock {
     }
 }
 
-/// Returns the source whose lines are in conflict on our side; nothing where they were there before.
+/// Returns the source that brought most of what is in conflict on our side, the last of several; nothing
+/// where it was there before.
 fn ours_from(meeting: &Meeting<'_>, path: &Path, block: &ConflictBlock) -> Option<usize> {
-    let steps = meeting.steps.iter().enumerate().rev();
-    let mut brought = steps.flat_map(|(source, step)| {
-        let hunks = step.hunks.iter().map(move |hunk| (source, hunk));
-        hunks.filter(|(_, hunk)| hunk.path == path)
-    });
-    let is_own = |hunk: &Hunk| {
-        let lines = hunk.added.iter().chain(&hunk.removed);
-        let mut own = lines.filter(|line| block.ours.contains(line) || block.base.contains(line));
-        own.next().is_some()
-    };
-    let found = brought.find(|(_, hunk)| is_own(hunk));
-    found.map(|(source, _)| source)
+    let brought = without(&block.ours, &block.base);
+    let taken = without(&block.base, &block.ours);
+    let (mut most, mut from, mut now) = (0, None, path);
+    for (source, step) in meeting.steps.iter().enumerate().rev() {
+        let hunks = step.hunks.iter().filter(|hunk| hunk.path == now);
+        let n = hunks
+            .map(|hunk| {
+                let others = without(&brought, &hunk.added).len();
+                let kept = without(&taken, &hunk.removed).len();
+                brought.len() + taken.len() - others - kept
+            })
+            .max()
+            .unwrap_or(0);
+        if n > most {
+            (most, from) = (n, Some(source));
+        }
+        // Before this step the file may have had another name.
+        now = step.renames.get(now).map_or(now, PathBuf::as_path);
+    }
+    from
 }
 
 /// Tells which versions of a path are lost that has no lines in conflict.

@@ -300,6 +300,44 @@ fn what_is_lost_in_a_file_that_the_other_moved_keeps_its_name() {
 }
 
 #[test]
+fn what_is_lost_keeps_its_name_though_another_moved_the_file_since() {
+    let rig = CoverageRig::new(FILES);
+    let one = rig.side("sed -i '5s/.*/five/' a");
+    let mover = rig.side("git mv a moved");
+    let other = rig.side("sed -i '5s/.*/FIVE/' a");
+    let moved = rig.merge(&one, &mover, "true");
+    let head = rig.merge(&moved, &other, "git checkout -q --theirs moved");
+    let sources = [
+        rig.source(&one, &one),
+        rig.source(&mover, &moved),
+        rig.source(&other, &head),
+    ];
+    let told = all_told(&rig.coverage(&rig.base, &head, &sources));
+    assert_eq!(told, [r#"Reverted 0 moved:5 "five\n" "" settled"#]);
+}
+
+#[test]
+fn what_is_lost_is_whose_lines_it_is_and_not_of_who_has_one_that_is_alike() {
+    let rig = CoverageRig::new(FILES);
+    let one = rig.side("sed -i '5s/.*/five\\n}\\nmore/' a");
+    let alike = rig.side("sed -i '15s/.*/fifteen\\n}/' a");
+    let other = rig.side("sed -i '5s/.*/FIVE/' a");
+    let both = rig.merge(&one, &alike, "true");
+    let head = rig.merge(
+        &both,
+        &other,
+        "sed -i -e '/^<<<<<<</,/^=======/d' -e '/^>>>>>>>/d' a",
+    );
+    let sources = [
+        rig.source(&one, &one),
+        rig.source(&alike, &both),
+        rig.source(&other, &head),
+    ];
+    let told = all_told(&rig.coverage(&rig.base, &head, &sources));
+    assert_eq!(told, [r#"Reverted 0 a:5 "five\n}\nmore\n" "" settled"#]);
+}
+
+#[test]
 fn a_delete_against_an_edit_loses_one_of_them() {
     let rig = CoverageRig::new(FILES);
     let one = rig.side("git rm -q b");

@@ -8,9 +8,13 @@ use std::cell::Cell;
 use std::fmt::Write as _;
 
 use kapi_git::author::Author;
+use kapi_git::changed_file::FileMode;
 use kapi_git::coverage::{CoverageFinding, FindingKind, IntegratedSource};
 use kapi_git::id::CommitId;
-use kapi_git::land::source::{ApplyMethod, SourceOutcome, SourcePlan};
+use kapi_git::land::merge::ConflictKind;
+use kapi_git::land::source::{
+    ApplyMethod, SettlePlan, SettledContent, SettledFile, SourceOutcome, SourcePlan,
+};
 use kapi_git::repository::range::CommitRange;
 use proptest::collection::vec;
 use proptest::prelude::{Just, Strategy, any, prop_oneof};
@@ -59,6 +63,8 @@ enum Fault {
 #[derive(Debug, Clone)]
 struct MergeCase {
     places: Vec<FilePlace>,
+    /// The place that the second source changes as well as the first, if there is one.
+    contested: Option<usize>,
     /// Whether a source moves the file, and which.
     mover: Option<usize>,
     fault: Fault,
@@ -102,6 +108,7 @@ fn cases() -> impl Strategy<Value = MergeCase> {
         };
         MergeCase {
             places,
+            contested: None,
             mover,
             fault,
             methods,
@@ -117,6 +124,9 @@ impl MergeCase {
             let is_lost = fault == Fault::Lose(at);
             let is_done = actors.contains(&place.actor) && !is_lost;
             let mut lines = self.place_lines(at, is_done);
+            if self.contested == Some(at) && actors == [1] {
+                lines = self.contested_lines(at, &rival(at));
+            }
             match fault {
                 Fault::Alter(altered) if altered == at => {
                     let brought = lines.iter_mut().find(|line| line.contains("brought"));
@@ -145,6 +155,12 @@ impl MergeCase {
         text
     }
 
+    /// Returns a place with other lines before its end.
+    fn contested_lines(&self, at: usize, lines: &[String]) -> Vec<String> {
+        let end = self.place_lines(at, false).split_off(2);
+        [lines, &end].concat()
+    }
+
     fn place_lines(&self, at: usize, is_done: bool) -> Vec<String> {
         let place = &self.places[at];
         let own = [format!("first of {at}"), format!("second of {at}")];
@@ -165,6 +181,29 @@ impl MergeCase {
             format!("end of {at}")
         });
         lines
+    }
+
+    /// Returns the file with what the target and the first two sources bring, and an ending of the
+    /// contested place.
+    fn settled(&self, ending: Ending) -> String {
+        let Some(at) = self.contested else {
+            return String::new();
+        };
+        let own: Vec<String> = (0..2)
+            .map(|n| format!("brought to place {at} as line {n}"))
+            .collect();
+        let lines = match ending {
+            Ending::BothLines => [own.clone(), rival(at)].concat(),
+            Ending::Ours => own.clone(),
+            Ending::Theirs => rival(at),
+            Ending::Otherwise => vec!["settled in other words".to_owned()],
+        };
+        let text = self.text(&[0, 1, SOURCES], Fault::None);
+        text.replacen(
+            &format!("{}\n", own.join("\n")),
+            &format!("{}\n", lines.join("\n")),
+            1,
+        )
     }
 
     /// Tells what must be found, if the fault is one here.
@@ -193,6 +232,22 @@ impl MergeCase {
         }
         .or((matches!(self.fault, Fault::Smuggle(_))).then_some((FindingKind::Unexpected, None)))
     }
+}
+
+/// What the second source has in a contested place.
+fn rival(at: usize) -> Vec<String> {
+    (0..2)
+        .map(|n| format!("rival in place {at}, line {n}"))
+        .collect()
+}
+
+/// How a contested place ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Ending {
+    BothLines,
+    Ours,
+    Theirs,
+    Otherwise,
 }
 
 /// What was made of a case.
@@ -242,8 +297,8 @@ fn commits(rig: &CoverageRig, case: &MergeCase) -> Vec<CommitId> {
         .collect()
 }
 
-/// Applies the sources; nothing where they do not fit.
-fn integrated(rig: &CoverageRig, case: &MergeCase) -> Option<MergeResult> {
+/// Applies the sources; nothing where they do not fit, but for a contested place, which gets an ending.
+fn integrated(rig: &CoverageRig, case: &MergeCase, ending: Ending) -> Option<MergeResult> {
     let commits = commits(rig, case);
     let (base, dev) = (&commits[0], &commits[1]);
     let author = Author {
@@ -254,7 +309,7 @@ fn integrated(rig: &CoverageRig, case: &MergeCase) -> Option<MergeResult> {
     let repository = rig.fixture.open();
     let mut head = dev.clone();
     let mut sources = Vec::new();
-    for (commit, method) in commits[2..].iter().zip(case.methods) {
+    for (place, (commit, method)) in commits[2..].iter().zip(case.methods).enumerate() {
         let range = CommitRange {
             base: base.clone(),
             commit: commit.clone(),
@@ -269,10 +324,35 @@ fn integrated(rig: &CoverageRig, case: &MergeCase) -> Option<MergeResult> {
             at_unix_seconds: AT,
             scratch: &scratch,
         };
-        match repository.apply_source(&plan).expect("applying") {
-            SourceOutcome::Applied(applied) => head = applied.head,
-            SourceOutcome::Conflicted(_) => return None,
-        }
+        let next = match repository.apply_source(&plan).expect("applying") {
+            SourceOutcome::Applied(applied) => applied.head,
+            SourceOutcome::Conflicted(conflict) => {
+                let [path] = conflict.conflict.paths.as_slice() else {
+                    return None;
+                };
+                // A file that was moved and changed too much is one that is gone and one that is new.
+                let has_lines =
+                    matches!(path.kind, ConflictKind::Content | ConflictKind::RenameEdit);
+                if case.contested.is_none() || place != 1 || !has_lines {
+                    return None;
+                }
+                let content = SettledContent {
+                    mode: FileMode::Plain,
+                    bytes: case.settled(ending).into_bytes(),
+                };
+                let file = SettledFile {
+                    path: path.path.clone(),
+                    content: Some(content),
+                };
+                let settle = SettlePlan {
+                    source: plan,
+                    conflict: &conflict,
+                    files: &[file],
+                };
+                repository.settle(&settle).expect("settling")
+            }
+        };
+        head = next;
         sources.push(IntegratedSource {
             range,
             after: head.clone(),
@@ -319,7 +399,7 @@ fn a_clean_merge_is_silent_and_one_fault_is_one_finding() {
         ..Config::default()
     };
     let run = TestRunner::new(config).run(&cases(), |case| {
-        let Some(result) = integrated(&rig, &case) else {
+        let Some(result) = integrated(&rig, &case, Ending::Ours) else {
             return Ok(());
         };
         n_fitting.set(n_fitting.get() + 1);
@@ -364,4 +444,56 @@ fn a_clean_merge_is_silent_and_one_fault_is_one_finding() {
         panic!("{error}");
     }
     assert!(n_fitting.get() > 0, "no merge is clean");
+}
+
+#[test]
+fn a_settled_conflict_loses_what_its_ending_leaves_out_and_nothing_else() {
+    let rig = CoverageRig::new("echo b > b");
+    let n_settled = Cell::new(0);
+    let config = Config {
+        cases: CASES,
+        failure_persistence: None,
+        ..Config::default()
+    };
+    let endings = prop_oneof![
+        Just(Ending::BothLines),
+        Just(Ending::Ours),
+        Just(Ending::Theirs),
+        Just(Ending::Otherwise)
+    ];
+    let contested = (cases(), any::<proptest::sample::Index>(), endings);
+    let run = TestRunner::new(config).run(&contested, |(mut case, at, ending)| {
+        let at = at.index(case.places.len());
+        case.places[at].actor = 0;
+        case.places[at].change = PlaceChange::Replace(2);
+        case.contested = Some(at);
+        // What touches the place would be part of its conflict.
+        for (beside, place) in case.places.iter_mut().enumerate() {
+            if beside.abs_diff(at) == 1 {
+                place.actor = SOURCES + 1;
+            }
+        }
+        let Some(result) = integrated(&rig, &case, ending) else {
+            return Ok(());
+        };
+        n_settled.set(n_settled.get() + 1);
+        let coverage = rig.coverage(&result.dev, &result.head, &result.sources);
+        let found = coverage.findings.iter();
+        let found: Vec<_> = found
+            .map(|one| (one.kind, one.source, one.is_settled))
+            .collect();
+        let lost = |kind, source| (kind, Some(source), true);
+        let expected = match ending {
+            Ending::BothLines => vec![],
+            Ending::Ours => vec![lost(FindingKind::Missed, 1)],
+            Ending::Theirs => vec![lost(FindingKind::Reverted, 0)],
+            Ending::Otherwise => vec![lost(FindingKind::Altered, 0), lost(FindingKind::Altered, 1)],
+        };
+        prop_assert_eq!(found, expected, "{:?}", all(&coverage.findings));
+        Ok(())
+    });
+    if let Err(error) = run {
+        panic!("{error}");
+    }
+    assert!(n_settled.get() > 0, "no conflict is settled");
 }
