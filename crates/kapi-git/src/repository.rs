@@ -6,6 +6,7 @@
 pub(crate) mod comparisons;
 mod dirt;
 pub(crate) mod index_file;
+mod person;
 mod plain;
 pub mod range;
 mod settings;

@@ -68,6 +68,7 @@ impl SandboxWork<'_> {
     /// Commits the workspace and moves the branch to the commit.
     pub(crate) fn commit(
         &self,
+        grants: &HostGrants,
         location: &SandboxPaths,
         message: &str,
         now_ms: i64,
@@ -79,7 +80,7 @@ impl SandboxWork<'_> {
         let plan = CandidatePlan {
             name: repository_session::ref_part("commit")?,
             message: message.to_owned(),
-            author: repository_session::author(),
+            author: repository_session::person(&self.repo.repository, grants),
             at_unix_seconds: now_ms.div_euclid(1000),
         };
         let mut made = LaunchCommit::default();

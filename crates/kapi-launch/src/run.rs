@@ -327,7 +327,7 @@ fn keep(
         ready,
         record: &launched.record,
     };
-    let made = work.commit(&plan.location, &plan.commit_message, now_ms)?;
+    let made = work.commit(grants, &plan.location, &plan.commit_message, now_ms)?;
     for note in &made.notes {
         say(stage, note);
     }

@@ -233,6 +233,13 @@ fn hold(common_dir: &Path) -> Result<fs::File, Failure> {
     })
 }
 
+/// Returns whose commits a person's work is: their own, as git knows them here; Kapi's where it does
+/// not.
+#[must_use]
+pub fn person(repository: &Repository, grants: &HostGrants) -> Author {
+    repository.person(&grants.env).unwrap_or_else(author)
+}
+
 /// Returns the identity of Kapi's commits.
 pub fn author() -> Author {
     Author {

@@ -10,6 +10,7 @@ use kapi_check::perform::dependencies::Dependencies;
 use kapi_check::perform::prover::ProofSubject;
 use kapi_core::failure::Failure;
 use kapi_core::usage::Usage;
+use kapi_git::author::Author;
 use kapi_git::candidate::{Candidate, CandidatePlan};
 use kapi_git::id::CommitId;
 use kapi_git::owned_dir;
@@ -132,7 +133,8 @@ impl RealWorld<'_> {
                 ),
             });
         }
-        let plan = candidate_plan(task)?;
+        let author = repository_session::person(&repo.repository, &self.grants);
+        let plan = candidate_plan(task, author)?;
         let found = repo
             .repository
             .commit_candidate(&workspace, &plan)
@@ -201,11 +203,11 @@ impl RealWorld<'_> {
 }
 
 /// Returns the plan of a turn's commit.
-pub(crate) fn candidate_plan(task: &CommitTask) -> Result<CandidatePlan, Failure> {
+pub(crate) fn candidate_plan(task: &CommitTask, author: Author) -> Result<CandidatePlan, Failure> {
     Ok(CandidatePlan {
         name: repository_session::ref_part(&format!("turn-{}", task.turn))?,
         message: task.message.clone(),
-        author: repository_session::author(),
+        author,
         at_unix_seconds: task.at_s,
     })
 }

@@ -117,9 +117,10 @@ impl SessionWorld<'_> {
             index_dir: &index_dir(&location.scratch),
         };
         let goal = repository_session::ref_part(&location.ref_name)?;
+        let author = repository_session::person(&repo.repository, &self.real.grants);
         let found = repo
             .repository
-            .commit_in_place(checkout, &goal, &candidate_plan(task)?)
+            .commit_in_place(checkout, &goal, &candidate_plan(task, author)?)
             .map_err(|error| failure::plain(&error))?;
         Ok(GoalOutcome::Committed(work_so_far(&found, &task.base)))
     }
