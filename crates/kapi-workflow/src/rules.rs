@@ -47,5 +47,5 @@ pub mod spent;
 pub mod state;
 pub mod target;
 pub mod terms;
-mod transliterate;
+pub mod transliterate;
 pub mod worker;

@@ -12,6 +12,9 @@ use crate::rules::transliterate::plain;
 /// Names that are commands.
 pub const RESERVED: [&str; 4] = ["status", "resume", "approve", "clear"];
 
+/// Bytes of a word of another script that are kept.
+const FOREIGN_BYTES_MAX: usize = 24;
+
 /// Words that say nothing about what is wanted.
 const STOP_WORDS: &[&str] = &[
     "a", "about", "after", "again", "all", "also", "an", "and", "any", "are", "as", "at", "be",
@@ -78,7 +81,12 @@ pub fn keywords(text: &str, mode: Mode) -> Vec<String> {
         // What follows an apostrophe is an ending: `login's`, `don't`.
         let word = word.trim_matches(is_apostrophe);
         let word = word.split(is_apostrophe).next().unwrap_or_default();
-        let word = plain(word);
+        let mut written = plain(word);
+        if !word.is_ascii() {
+            // Some scripts put no spaces between words.
+            written.truncate(FOREIGN_BYTES_MAX);
+        }
+        let word = written;
         let says_something = !word.is_empty()
             && word.len() <= SLUG_BYTES_MAX
             && !STOP_WORDS.contains(&word.as_str())

@@ -1,7 +1,7 @@
-//! Other alphabets in plain letters, so that a purpose in them gives a name that its person knows.
+//! Other scripts in plain letters, so that a purpose in them gives a name that its person knows.
 //!
-//! Accents fall away, Greek, Cyrillic and Hangul are written as they sound, letter by letter. What has
-//! no letters, as Han characters, is left out: who names things after it must do so in another way.
+//! Accents fall away, Greek, Cyrillic and Hangul are written as they sound, letter by letter; every
+//! other script as its usual romanisation has it. What is no letter is left out.
 
 /// Greek letters from alpha, and how each is written.
 const GREEK: [&str; 25] = [
@@ -84,7 +84,8 @@ const OTHERS: [(char, &str); 25] = [
 ];
 
 /// Returns a word in plain small letters and digits; what cannot be written so is left out.
-pub(super) fn plain(word: &str) -> String {
+#[must_use]
+pub fn plain(word: &str) -> String {
     let mut text = String::new();
     for c in word.to_lowercase().chars() {
         if c.is_ascii_alphanumeric() {
@@ -110,7 +111,18 @@ fn letter(c: char) -> String {
         .or_else(|| at(u32::from('α'), &GREEK))
         .or_else(|| at(u32::from('а'), &CYRILLIC))
         .or_else(|| syllable(code))
-        .unwrap_or_default()
+        .unwrap_or_else(|| romanised(c))
+}
+
+/// Writes a letter of any other script.
+fn romanised(c: char) -> String {
+    let text = if c.is_alphanumeric() {
+        any_ascii::any_ascii_char(c)
+    } else {
+        ""
+    };
+    let letters = text.chars().filter(char::is_ascii_alphanumeric);
+    letters.map(|letter| letter.to_ascii_lowercase()).collect()
 }
 
 /// Writes a Hangul syllable, whose number tells its three parts.
@@ -150,7 +162,9 @@ mod tests {
             ("об'єднання", "obyednannya"),
             ("일출", "ilchul"),
             ("로그인", "rogeuin"),
-            ("日本語", ""),
+            ("日本語", "ribenyu"),
+            ("登录", "denglu"),
+            ("שלום", "slvm"),
             ("🚀", ""),
         ] {
             assert_eq!(plain(word), expected, "{word}");

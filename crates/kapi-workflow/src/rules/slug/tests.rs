@@ -73,8 +73,7 @@ fn a_purpose_without_a_word_is_called_by_a_hash_of_itself() {
     let texts = [
         "002",
         "the of and",
-        "日本語",
-        "中文",
+        "🚀🚀",
         "deep interview",
         "42 7",
         "🚀",
@@ -89,13 +88,13 @@ fn a_purpose_without_a_word_is_called_by_a_hash_of_itself() {
         );
         assert_eq!(of(purpose), name, "the same purpose has the same name");
     }
-    assert_ne!(of("日本語"), of("中文"));
-    assert_eq!(of(" 日本語 "), of("日本語"));
+    assert_ne!(of("🚀"), of("🚀🚀"));
+    assert_eq!(of(" 🚀 "), of("🚀"));
     for word in RESERVED {
         assert!(of(word).starts_with("workflow-"), "{word}");
     }
-    let first = Slug::parse(&of("日本語")).unwrap();
-    let second = named("日本語", std::slice::from_ref(&first));
+    let first = Slug::parse(&of("🚀")).unwrap();
+    let second = named("🚀", std::slice::from_ref(&first));
     assert_eq!(second, format!("{first}-2"));
 }
 
