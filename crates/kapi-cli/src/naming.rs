@@ -10,6 +10,7 @@ use kapi_goal::record::goal_listing::ListingStatus;
 use kapi_goal::record::project::Project;
 use kapi_sys::lock::{Lock, LockError};
 use kapi_workflow::rules::branch::BranchType;
+use kapi_workflow::rules::transliterate::plain;
 
 use crate::config::GoalTable;
 use crate::contract::flags::{Args, parse_branch_type};
@@ -18,6 +19,8 @@ use crate::exit_code::Exit;
 
 /// The end of a branch's name that nobody gives one.
 const NOBODYS: &str = "kapi-looks-whether-it-could";
+/// Bytes of a word of another script that are kept.
+const FOREIGN_BYTES_MAX: usize = 24;
 /// How many names are tried for a branch.
 const BRANCH_TRIES_MAX: u32 = 99;
 /// The longest another run may take to create its goal, in milliseconds.
@@ -40,18 +43,32 @@ pub(crate) fn choose(
     };
     let prefix = branch_type.as_str();
     check_type(prefix, survey)?;
-    let plain = Slug::from_sentence(&args.intent);
+    let told = Slug::from_sentence(&in_plain_letters(&args.intent));
     for number in 1..=BRANCH_TRIES_MAX {
-        let slug = numbered(&plain, number)?;
+        let slug = numbered(&told, number)?;
         let branch = format!("{prefix}/goal-{slug}");
         if is_free(&branch, survey, reserved)? {
             return Ok((slug, branch));
         }
     }
     Err(Error::usage(format!(
-        "every branch name of the form {prefix}/goal-{plain} is taken"
+        "every branch name of the form {prefix}/goal-{told} is taken"
     ))
     .with_hint("reword the task."))
+}
+
+/// Returns a sentence with the words of other scripts in plain letters.
+fn in_plain_letters(sentence: &str) -> String {
+    let words = sentence.split_whitespace().map(|word| {
+        if word.is_ascii() {
+            return word.to_owned();
+        }
+        let mut written = plain(word);
+        // Some scripts put no spaces between words.
+        written.truncate(FOREIGN_BYTES_MAX);
+        written
+    });
+    words.collect::<Vec<_>>().join(" ")
 }
 
 /// Refuses a type of branch of which git could make none: a branch that has the type's own name is in

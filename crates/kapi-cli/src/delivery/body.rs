@@ -2,6 +2,7 @@
 //!
 //! Words of agents and tools are quoted so that no markup in them acts.
 
+use kapi_core::text::counted;
 use kapi_goal::rules::state::Goal;
 use kapi_wire::result::JudgeView;
 
@@ -34,12 +35,12 @@ pub(super) fn text(goal: &Goal) -> String {
         seen(report),
         judged.unwrap_or_default(),
         format!(
-            "\nProved by Kapi as goal `{}`: commit `{}` on `{}`, by {} in {} turns, {} tokens{cost}.\n",
+            "\nProved by Kapi as goal `{}`: commit `{}` on `{}`, by {} in {}, {} tokens{cost}.\n",
             goal.id,
             short(goal.result.as_deref().unwrap_or_default()),
             short(&contract.base.commit),
             plain(&kapi_core::text::agent_name(&contract.agent)),
-            goal.spent.turns,
+            counted(goal.spent.turns, "turn"),
             amount::tokens(total.tokens()),
         ),
     ]

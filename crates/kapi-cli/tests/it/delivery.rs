@@ -216,3 +216,30 @@ fn what_is_not_proved_is_not_delivered() {
     assert!(run.stderr.contains("not delivered"), "{}", run.stderr);
     assert_eq!(there(&env, BRANCH), "");
 }
+
+#[test]
+fn the_person_is_the_author_and_kapi_a_trailer_and_any_script_names_the_branch() {
+    let env = machine();
+    env.git(&["config", "user.name", "Ada Lovelace"]);
+    env.git(&["config", "user.email", "ada@example.invalid"]);
+    let run = env.kapi(&[
+        "run",
+        "修复登录",
+        "--verify",
+        "sh test.sh",
+        "--agent",
+        HONEST,
+        "--push",
+        "--yes",
+    ]);
+    assert_eq!(run.code, 0, "{run:?}");
+    let branch = "feat/goal-xiufudenglu";
+    assert_eq!(there(&env, branch), env.commit_of(branch));
+    let log = env.git(&[
+        "log",
+        "-1",
+        "--format=%an <%ae>%n%(trailers:key=Kapi-Goal,valueonly)",
+        branch,
+    ]);
+    assert_eq!(log, "Ada Lovelace <ada@example.invalid>\n001-xiufudenglu");
+}

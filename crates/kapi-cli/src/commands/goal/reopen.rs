@@ -1,5 +1,6 @@
 //! `kapi goal reopen`: not accept a result that is done. The reason stands first in the next turn.
 
+use kapi_core::id::GoalId;
 use kapi_goal::rules::command::{GoalCommand, PersonCommand};
 use kapi_goal::rules::state::GoalStatus;
 
@@ -27,10 +28,25 @@ pub(crate) struct Args {
 /// Takes a goal up again that is done.
 pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
     context.require_human("reopen a goal")?;
+    if args.reference.is_none() && is_a_reference(&args.reason) {
+        let goal = &args.reason;
+        return Err(
+            Error::usage(format!("{goal:?} names a goal, and no reason was given")).with_hint(
+                format!(
+                    "say what is wrong with its result: `kapi goal reopen {goal} \"<reason>\"`."
+                ),
+            ),
+        );
+    }
     let picked = pick::one_of(context, args.reference.as_deref(), "done", &|status| {
         matches!(status, GoalStatus::Done | GoalStatus::Unverified)
     })?;
     take_up(context, &picked, &args.reason, args.no_run)
+}
+
+/// Tells whether a text can only be meant as the name of a goal: its number, or the whole of it.
+fn is_a_reference(text: &str) -> bool {
+    text.chars().all(|c| c.is_ascii_digit()) || GoalId::parse(text).is_ok()
 }
 
 /// Records that a result is not accepted, and goes on.
