@@ -1,61 +1,24 @@
-//! A proved branch at the person's remote, and a pull request for it.
+//! Where a proved branch is to go, and whether it could go there.
 //!
-//! Checked before the work, so that it is done or refused at once; what fails at the end is told and
-//! recorded, and `kapi goal deliver` tries again. Nothing of it runs in a sandbox.
+//! Checked before the work, so that it is done or refused at once. What is done after it stands in
+//! `delivering`.
 
-mod body;
-mod forge;
+pub(crate) mod forge;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use kapi_core::isolation::SandboxLevel;
 use kapi_goal::perform::deliver;
-use kapi_goal::record::project::Project;
 use kapi_goal::rules::delivery::Delivery;
-use kapi_goal::rules::prompt::commit_message;
-use kapi_goal::rules::state::{Goal, GoalStatus};
-use kapi_sys::disk;
-use serde::{Deserialize, Serialize};
 
 use crate::config::Config;
 use crate::config::deliver::DeliverArgs;
 use crate::context::Context;
-use crate::delivery::forge::{Forge, PullRequest};
+use crate::delivery::forge::Forge;
 use crate::error::Error;
-use crate::exit_code::Exit;
-use crate::ui::Format;
 
 /// The remote where nobody says another.
 const REMOTE_DEFAULT: &str = "origin";
-/// What came of delivering a goal, in its directory.
-const FILE: &str = "delivery.json";
-
-/// What came of delivering a goal.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct DeliveryRecord {
-    /// The remote.
-    pub(crate) remote: String,
-    /// The branch over there.
-    pub(crate) branch: String,
-    /// The commit that the remote has.
-    pub(crate) commit: Option<String>,
-    /// The pull request, or the address at which a person opens it.
-    pub(crate) pull_request: Option<String>,
-    /// Whether the pull request was opened; where there is no program for it, a person opens it.
-    pub(crate) opened: bool,
-    /// What went wrong, if anything did.
-    pub(crate) error: Option<String>,
-}
-
-#[derive(Serialize)]
-struct DeliveryView<'a> {
-    #[serde(rename = "type")]
-    kind: &'static str,
-    goal: String,
-    #[serde(flatten)]
-    record: &'a DeliveryRecord,
-}
-
 /// Returns where options and the person's file want a proved branch to go.
 pub(crate) fn asked(args: &DeliverArgs, config: &Config) -> Option<Delivery> {
     let table = &config.deliver;
@@ -88,189 +51,6 @@ pub(crate) fn check(
     }
     let forge = Forge::find(context, root, &address)?;
     Ok(forge.note())
-}
-
-/// Delivers a goal that was proved, where its contract asks for it and nobody has; tells what came
-/// of it, and whether all of it was done.
-pub(crate) fn of_goal(
-    context: &Context,
-    config: &Config,
-    project: &Project<'_>,
-    goal: &Goal,
-) -> Result<(), Error> {
-    let Some(delivery) = &goal.contract.delivery else {
-        return Ok(());
-    };
-    match goal.status {
-        GoalStatus::Done => {}
-        GoalStatus::Unverified => {
-            context.ui.say(&format!(
-                "note: the result is not proved, so it was not delivered; `kapi goal deliver {}` does it anyway.",
-                goal.id.reference()
-            ));
-            return Ok(());
-        }
-        GoalStatus::Setup
-        | GoalStatus::Proposed
-        | GoalStatus::Active
-        | GoalStatus::Waiting
-        | GoalStatus::Paused
-        | GoalStatus::Blocked
-        | GoalStatus::Stalled
-        | GoalStatus::Impossible
-        | GoalStatus::Cancelled => return Ok(()),
-    }
-    let before = recorded(project, goal);
-    let is_new = before.is_none_or(|record| record.error.is_some() || record.commit != goal.result);
-    if is_new {
-        deliver(context, config, project, (goal, delivery))?;
-    }
-    Ok(())
-}
-
-/// Delivers a goal now, whatever was done before: a push and a pull request that are there stay.
-pub(crate) fn deliver(
-    context: &Context,
-    config: &Config,
-    project: &Project<'_>,
-    what: (&Goal, &Delivery),
-) -> Result<(), Error> {
-    let (goal, delivery) = what;
-    let record = performed(context, config, project.layout.root(), what);
-    let file = file(project, goal);
-    let text = serde_json::to_vec(&record).map_err(|error| Error::failed(&error))?;
-    disk::replace_durably(&context.disk, &file, &text).map_err(|error| Error::failed(&error))?;
-    if context.ui.format == Format::Json {
-        context.ui.json(&DeliveryView {
-            kind: "delivery",
-            goal: goal.id.to_string(),
-            record: &record,
-        });
-    }
-    match &record.error {
-        None => Ok(()),
-        Some(error) => Err(Error::new(
-            Exit::Failed,
-            format!(
-                "the goal is done, and its branch {} was not delivered to {}: {error}",
-                goal.contract.branch, delivery.remote
-            ),
-        )
-        .with_hint(format!(
-            "mend that, then deliver it with `kapi goal deliver {}`.",
-            goal.id.reference()
-        ))),
-    }
-}
-
-/// Returns what came of an earlier delivery of a goal.
-fn recorded(project: &Project<'_>, goal: &Goal) -> Option<DeliveryRecord> {
-    let text = std::fs::read(file(project, goal)).ok()?;
-    serde_json::from_slice(&text).ok()
-}
-
-fn file(project: &Project<'_>, goal: &Goal) -> PathBuf {
-    project.layout.goal(&goal.id).dir().join(FILE)
-}
-
-fn performed(
-    context: &Context,
-    config: &Config,
-    root: &Path,
-    what: (&Goal, &Delivery),
-) -> DeliveryRecord {
-    let (goal, delivery) = what;
-    let branch = goal.contract.branch.clone();
-    let mut record = DeliveryRecord {
-        remote: delivery.remote.clone(),
-        branch,
-        commit: None,
-        pull_request: None,
-        opened: false,
-        error: None,
-    };
-    let grants = context.grants(config);
-    let pushed = match deliver::push(&grants, root, delivery, &record.branch) {
-        Ok(pushed) => pushed,
-        Err(failure) => {
-            record.error = Some(format!("failed to {}", failure.message));
-            return record;
-        }
-    };
-    record.commit = Some(pushed.commit);
-    record.pull_request = pushed.page;
-    if !delivery.pull_request {
-        return record;
-    }
-    let message = commit_message(goal);
-    let request = PullRequest {
-        branch: record.branch.clone(),
-        target: delivery.target.clone(),
-        title: message.lines().next().unwrap_or_default().to_owned(),
-        body: body::text(goal),
-    };
-    let opened = deliver::address(&grants, root, delivery)
-        .map_err(|failure| Error::world(&failure))
-        .and_then(|address| Forge::find(context, root, &address))
-        .and_then(|forge| forge.open(context, root, &request));
-    match opened {
-        Ok(opened) => {
-            record.opened = opened.is_open;
-            record.pull_request = Some(opened.address);
-        }
-        Err(error) => record.error = Some(error.message),
-    }
-    record
-}
-
-/// Prints what came of a goal's delivery below the goal's own report.
-pub(crate) fn show(context: &Context, project: &Project<'_>, goal: &Goal) {
-    if context.ui.format == Format::Human {
-        for line in status_lines(project, goal) {
-            context.ui.line(&format!("  {line}"));
-        }
-    }
-}
-
-/// Returns what came of a delivery, for a report.
-fn lines(record: &DeliveryRecord) -> Vec<String> {
-    let mut lines = Vec::new();
-    if record.commit.is_some() {
-        lines.push(format!("pushed   {} to {}", record.branch, record.remote));
-    }
-    if let Some(address) = &record.pull_request {
-        lines.push(if record.opened {
-            format!("request  {address}")
-        } else {
-            format!("request  open it at {address}")
-        });
-    }
-    lines
-}
-
-/// Returns what came of a goal's delivery, or that it is still to be made, for a report.
-fn status_lines(project: &Project<'_>, goal: &Goal) -> Vec<String> {
-    let record = recorded(project, goal);
-    let is_open = match (&record, goal.status) {
-        (Some(record), _) => record.error.is_some(),
-        (None, GoalStatus::Done) => goal.contract.delivery.is_some(),
-        (None, _) => false,
-    };
-    let mut all = record.as_ref().map(lines).unwrap_or_default();
-    if is_open {
-        let why = record.and_then(|record| record.error).unwrap_or_default();
-        let why = if why.is_empty() {
-            why
-        } else {
-            format!(": {why}")
-        };
-        all.push(format!("deliver  not delivered{why}"));
-        all.push(format!(
-            "next     kapi goal deliver {}",
-            goal.id.reference()
-        ));
-    }
-    all
 }
 
 /// Tells whether a person's credentials would be used where an agent runs unconfined beside them.

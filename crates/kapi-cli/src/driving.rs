@@ -28,7 +28,7 @@ use crate::driving::attendance::Attendance;
 use crate::error::Error;
 use crate::exit_code::Exit;
 use crate::ui::Format;
-use crate::{delivery, notification, report, tool_service, trust};
+use crate::{delivering, notification, report, tool_service, trust};
 
 /// Nobody's silence is an approval: it is typed at a terminal or given as `--yes`.
 pub(crate) fn approval(
@@ -109,9 +109,9 @@ pub(crate) fn drive_and(
 ) -> Result<Exit, Error> {
     let goal = drive_unreported(context, run, begun, interrupts, when_parked)?;
     let root = run.project.layout.root();
-    let delivered = delivery::of_goal(context, run.config, run.project, &goal);
+    let delivered = delivering::of_goal(context, run.config, run.project, &goal);
     let exit = settle(context, root, &goal, interrupts);
-    delivery::show(context, run.project, &goal);
+    delivering::show(context, run.project, &goal);
     if !interrupts.is_raised() {
         notification::of_goal(context, run.config, &goal, root.to_path_buf());
     }

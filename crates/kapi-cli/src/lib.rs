@@ -31,6 +31,7 @@ mod config;
 mod container;
 mod context;
 mod contract;
+mod delivering;
 mod delivery;
 mod driving;
 mod error;

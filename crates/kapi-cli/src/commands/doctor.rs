@@ -2,10 +2,10 @@
 //!
 //! Every step of the sandbox is really tried.
 
-pub(crate) mod agents;
-pub(crate) mod starts;
-
+mod agents;
+pub(crate) mod credentials;
 mod modes;
+pub(crate) mod starts;
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};

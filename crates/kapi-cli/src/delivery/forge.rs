@@ -22,24 +22,24 @@ const ARGUMENT_BYTES_MAX: usize = 100 << 10;
 
 /// A pull request to open.
 #[derive(Debug, Clone)]
-pub(super) struct PullRequest {
-    pub(super) branch: String,
+pub(crate) struct PullRequest {
+    pub(crate) branch: String,
     /// The branch it is for; the forge's default where it is not said.
-    pub(super) target: Option<String>,
-    pub(super) title: String,
-    pub(super) body: String,
+    pub(crate) target: Option<String>,
+    pub(crate) title: String,
+    pub(crate) body: String,
 }
 
 /// A pull request, or where a person opens it.
 #[derive(Debug)]
-pub(super) struct OpenedRequest {
-    pub(super) address: String,
-    pub(super) is_open: bool,
+pub(crate) struct OpenedRequest {
+    pub(crate) address: String,
+    pub(crate) is_open: bool,
 }
 
 /// Who opens pull requests.
 #[derive(Debug)]
-pub(super) enum Forge {
+pub(crate) enum Forge {
     /// GitHub's program.
     Gh(PathBuf),
     /// GitLab's program.
@@ -50,7 +50,7 @@ pub(super) enum Forge {
 
 /// Where a repository is on the web.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct WebAddress {
+pub(crate) struct WebAddress {
     host: String,
     path: String,
 }
@@ -60,7 +60,7 @@ impl Forge {
     ///
     /// # Errors
     /// When nobody could, so that nothing is begun for one.
-    pub(super) fn find(context: &Context, root: &Path, remote: &str) -> Result<Self, Error> {
+    pub(crate) fn find(context: &Context, root: &Path, remote: &str) -> Result<Self, Error> {
         let web = WebAddress::of(remote);
         let is_gitlab = web.as_ref().is_some_and(|web| web.host.contains("gitlab"));
         let programs: &[&str] = if is_gitlab {
@@ -100,7 +100,7 @@ impl Forge {
     }
 
     /// Returns what a person should know before the work.
-    pub(super) fn note(&self) -> Option<String> {
+    pub(crate) fn note(&self) -> Option<String> {
         match self {
             Self::Gh(_) | Self::Glab(_) => None,
             Self::Page(web) => Some(format!(
@@ -112,7 +112,7 @@ impl Forge {
     }
 
     /// Opens a pull request, or finds the one that is open already.
-    pub(super) fn open(
+    pub(crate) fn open(
         &self,
         context: &Context,
         root: &Path,

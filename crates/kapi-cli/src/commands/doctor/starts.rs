@@ -14,7 +14,7 @@ use kapi_store::layout::HomeLayout;
 use kapi_sys::cancel::Cancel;
 
 use super::DoctorCheck;
-use super::agents::credentials;
+use super::credentials::credentials;
 use crate::commands::check;
 use crate::config::Config;
 use crate::config::grant::LEVEL_DEFAULT;

@@ -9,9 +9,9 @@ use kapi_goal::rules::state::GoalStatus;
 use crate::commands::goal::pick;
 use crate::config::deliver::DeliverArgs;
 use crate::context::Context;
-use crate::delivery;
 use crate::error::Error;
 use crate::exit_code::Exit;
+use crate::{delivering, delivery};
 
 /// Options of `kapi goal deliver`.
 #[derive(Debug, clap::Args)]
@@ -44,8 +44,8 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
         pull_request: false,
         target: None,
     });
-    let delivered = delivery::deliver(context, &config, &picked.project, (goal, &wanted));
-    delivery::show(context, &picked.project, goal);
+    let delivered = delivering::deliver(context, &config, &picked.project, (goal, &wanted));
+    delivering::show(context, &picked.project, goal);
     delivered?;
     Ok(Exit::Success)
 }

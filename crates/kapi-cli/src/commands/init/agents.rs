@@ -9,7 +9,7 @@ use kapi_run::agent_start;
 use kapi_run::host_grants::HostGrants;
 use kapi_sys::cancel::Cancel;
 
-use crate::commands::doctor::agents::credentials;
+use crate::commands::doctor::credentials::credentials;
 use crate::commands::doctor::starts;
 use crate::config::Config;
 use crate::context::Context;

@@ -19,7 +19,7 @@ use crate::error::Error;
 use crate::exit_code::Exit;
 use crate::trust::Trust;
 use crate::ui::Format;
-use crate::{delivery, report};
+use crate::{delivering, report};
 
 #[derive(Debug, Serialize)]
 struct GoalShowView<'a> {
@@ -64,7 +64,7 @@ pub(super) fn show(context: &Context, id: &GoalId, all: bool) -> Result<Exit, Er
         Format::Human => {
             let race = race::view::lines(&project, &goal)?;
             human(context, (&goal, &trust), driver.as_deref(), &race);
-            delivery::show(context, &project, &goal);
+            delivering::show(context, &project, &goal);
             if all {
                 detail::contract(context.ui, &goal);
             } else {

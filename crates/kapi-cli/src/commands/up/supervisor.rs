@@ -28,7 +28,7 @@ use crate::commands::up::tasks::{TaskTally, Tasks};
 use crate::commands::up::threads::{Shop, ThreadGroup, ThreadMessage};
 use crate::driving::attendance::alarm_failed;
 use crate::error::{Error, chain};
-use crate::{delivery, notification};
+use crate::{delivering, notification};
 
 /// The longest until everything is looked at again, should the system not tell of a change.
 const LOOK_MS_MAX: u64 = 5_000;
@@ -312,7 +312,7 @@ impl<'scope, 'env> Supervisor<'scope, 'env> {
         let (shop, goal) = (self.shop, goal.clone());
         self.threads.beside(move || {
             let root = shop.project.layout.root().to_path_buf();
-            let delivered = delivery::of_goal(shop.context, shop.config, shop.project, &goal);
+            let delivered = delivering::of_goal(shop.context, shop.config, shop.project, &goal);
             if let Err(error) = delivered {
                 shop.context.ui.say(&format!("note: {error}"));
             }

@@ -24,7 +24,7 @@ use crate::driving::attendance::{alarm, alarm_failed};
 use crate::driving::{self, GoalRun, WhenParked};
 use crate::error::Error;
 use crate::exit_code::Exit;
-use crate::{delivery, notification};
+use crate::{delivering, notification};
 
 /// The longest until the lanes are looked at again, should the system not tell of a change.
 const LOOK: Duration = Duration::from_secs(1);
@@ -76,10 +76,10 @@ pub(super) fn run(
     {
         // Without a winner, a person picks the result, and delivers it.
         let delivered = match winner {
-            Some(_) => delivery::of_goal(field.context, field.config, field.project, &lane.goal),
+            Some(_) => delivering::of_goal(field.context, field.config, field.project, &lane.goal),
             None => Ok(()),
         };
-        delivery::show(field.context, field.project, &lane.goal);
+        delivering::show(field.context, field.project, &lane.goal);
         let root = field.project.layout.root().to_path_buf();
         notification::of_goal(field.context, field.config, &lane.goal, root);
         delivered?;
