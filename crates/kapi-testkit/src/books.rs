@@ -43,7 +43,7 @@ const ROUNDED_MICROS_MAX: u64 = 4;
 
 /// What a server worked for.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Served {
+pub struct ServedUsage {
     /// Calls that cost something.
     pub calls: u64,
     /// Those of them whose model has no price.
@@ -62,7 +62,7 @@ pub struct Served {
 #[derive(Debug, Clone, Copy)]
 pub struct BooksTally {
     /// What was served.
-    pub served: Served,
+    pub served: ServedUsage,
     /// What the books say.
     pub booked: Usage,
     /// Whether a limit ended the run.
@@ -88,7 +88,7 @@ pub enum BooksError {
         /// What is wrong.
         what: String,
         /// What was served.
-        served: Box<Served>,
+        served: Box<ServedUsage>,
         /// What was booked.
         booked: Box<Usage>,
     },
@@ -123,7 +123,7 @@ pub fn play(seed: u64) -> Result<BooksTally, BooksError> {
     };
     let booked = Mutex::new(Usage::ZERO);
     let cancel = Cancel::new();
-    let heard = Heard {
+    let heard = RunAccount {
         booked: &booked,
         cancel: &cancel,
     };
@@ -158,7 +158,7 @@ fn run(
     story: &Story,
     server: &BookServer,
     spending: &Spending<'_>,
-    heard: Heard<'_>,
+    heard: RunAccount<'_>,
     home: &Path,
 ) -> Result<bool, String> {
     let room = EffectRoom::default();
@@ -195,7 +195,7 @@ fn run(
         value: ask(
             story,
             server,
-            Limited {
+            RunTerms {
                 prices: &grants.prices,
                 watch,
             },
@@ -210,8 +210,8 @@ fn run(
 }
 
 /// Serves a gateway to the agent of a story, in front of the server.
-fn ask(story: &Story, server: &BookServer, with: Limited<'_>, home: &Path) -> Result<(), Failure> {
-    let Limited { prices, watch } = with;
+fn ask(story: &Story, server: &BookServer, with: RunTerms<'_>, home: &Path) -> Result<(), Failure> {
+    let RunTerms { prices, watch } = with;
     let grant = Grant::default();
     let mut access = NetworkAccess::new(SandboxLevel::None, NetworkMode::Open, &grant)?;
     access.upstream = Some(AgentUpstream {
@@ -235,20 +235,20 @@ fn ask(story: &Story, server: &BookServer, with: Limited<'_>, home: &Path) -> Re
 
 /// Where what happens is kept.
 #[derive(Clone, Copy)]
-struct Heard<'a> {
+struct RunAccount<'a> {
     booked: &'a Mutex<Usage>,
     cancel: &'a Cancel,
 }
 
 /// Prices, and who limits what is asked.
 #[derive(Clone, Copy)]
-struct Limited<'a> {
+struct RunTerms<'a> {
     prices: &'a Prices,
     watch: &'a EffectWatch<'a>,
 }
 
 /// Says in what the books are wrong, if they are.
-fn wrong(story: &Story, served: &Served, booked: &Usage, in_ledger: &Sum) -> Option<String> {
+fn wrong(story: &Story, served: &ServedUsage, booked: &Usage, in_ledger: &Sum) -> Option<String> {
     let (tokens, doubt) = (booked.tokens(), &booked.doubt);
     let usd_micros = booked.usd_micros.unwrap_or(0);
     // Each report of a part is rounded up by itself.
@@ -306,4 +306,94 @@ fn wrong(story: &Story, served: &Served, booked: &Usage, in_ledger: &Sum) -> Opt
         .iter()
         .find(|(is_wrong, _)| *is_wrong)
         .map(|(_, what)| (*what).to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use kapi_core::usage::{Doubt, Usage};
+    use kapi_spend::rules::tokens::TokenCounts;
+    use kapi_spend::rules::totals::Sum;
+
+    use super::story::Story;
+    use super::{ServedUsage, wrong};
+
+    /// Two calls, one of which broke off, within their limits.
+    struct Case {
+        story: Story,
+        served: ServedUsage,
+        booked: Usage,
+    }
+
+    impl Case {
+        fn right() -> Self {
+            let mut story = Story::of(1);
+            (story.tokens, story.usd_micros, story.cap_usd_micros) =
+                (Some(1_000), Some(2_000), None);
+            story.allows_unpriced = false;
+            Self {
+                story,
+                served: ServedUsage {
+                    calls: 2,
+                    unpriced_calls: 0,
+                    tokens: 1_200,
+                    usd_micros: 2_100,
+                    largest_tokens: 700,
+                    largest_usd_micros: 1_500,
+                },
+                booked: Usage {
+                    input_tokens: 1_000,
+                    output_tokens: 500,
+                    usd_micros: Some(2_600),
+                    doubt: Doubt {
+                        calls: 1,
+                        tokens: 400,
+                        usd_micros: 600,
+                        unpriced_calls: 0,
+                    },
+                },
+            }
+        }
+
+        fn found(&self) -> Option<String> {
+            let in_ledger = Sum {
+                tokens: TokenCounts::of_usage(&self.booked),
+                usd_micros: self.booked.usd_micros.unwrap_or(0),
+                doubt: self.booked.doubt,
+                ..Sum::default()
+            };
+            wrong(&self.story, &self.served, &self.booked, &in_ledger)
+        }
+    }
+
+    #[test]
+    fn every_rule_of_the_books_can_be_broken() {
+        assert_eq!(Case::right().found(), None);
+        let check = |spoil: &dyn Fn(&mut Case), words: &str| {
+            let mut case = Case::right();
+            spoil(&mut case);
+            let found = case.found().expect("the books are wrong");
+            assert!(found.contains(words), "{found}");
+        };
+        check(&|case| case.booked.output_tokens = 100, "fewer tokens");
+        check(&|case| case.booked.doubt.tokens = 200, "more tokens");
+        check(&|case| case.booked.usd_micros = Some(2_000), "less money");
+        check(&|case| case.booked.doubt.usd_micros = 400, "more money");
+        check(&|case| case.booked.doubt.unpriced_calls = 1, "miscounted");
+        let unpriced = |case: &mut Case| {
+            case.served.unpriced_calls = 1;
+            case.booked.doubt.unpriced_calls = 1;
+        };
+        check(&unpriced, "although money is limited");
+        check(&|case| case.served.largest_tokens = 100, "limit of tokens");
+        check(
+            &|case| case.served.largest_usd_micros = 50,
+            "limit of money",
+        );
+        let case = Case::right();
+        let found = wrong(&case.story, &case.served, &case.booked, &Sum::default());
+        assert_eq!(
+            found.as_deref(),
+            Some("the ledger differs from what was told")
+        );
+    }
 }

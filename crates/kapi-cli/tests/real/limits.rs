@@ -64,14 +64,18 @@ fn check_budget_mid_run(cli: Cli) {
         "the tool was waited for"
     );
     run.assert_status("paused", 5);
-    assert_eq!(run.reason(), "the token budget is used up");
+    let is_used_up = is_used_up(run.reason(), "token");
     assert_eq!(run.result["turns"], 0, "the turn came to no verdict");
-    assert!(run.result["usage"]["input_tokens"].as_u64().unwrap() > 25_000);
+    // Two answers, and at most the one that the limit is passed by.
+    let used = run.result["usage"]["input_tokens"].as_u64().unwrap();
+    assert!((20_000..40_000).contains(&used), "{used}");
     assert!(machine.commits_on(BRANCH).is_empty());
     machine.env.await_no_process();
 
     // It goes on only when the person raises the limit.
-    assert_eq!(machine.env.kapi(&["resume", "1"]).code, 3);
+    if is_used_up {
+        assert_eq!(machine.env.kapi(&["resume", "1"]).code, 3);
+    }
     let raised = machine.env.kapi(&["budget", "1", "--tokens", "+1M"]);
     assert_eq!(raised.code, 0, "{raised:?}");
     // The session goes on, so the steps are counted from the prompt and not from its beginning.
@@ -88,6 +92,15 @@ fn check_budget_mid_run(cli: Cli) {
     let asked = machine.asked();
     let history = asked.last().unwrap().body.to_string();
     assert!(history.contains("echo 40"), "the session was not resumed");
+}
+
+/// Tells whether a limit is used up; otherwise too little of it is left for another call. Which of
+/// the two depends on how much an agent writes into its requests.
+fn is_used_up(reason: &str, limit: &str) -> bool {
+    let is_used_up = reason == format!("the {limit} budget is used up");
+    let is_too_little = reason.contains("too little for another call");
+    assert!(is_used_up || is_too_little, "{reason}");
+    is_used_up
 }
 
 /// An agent that never says what it costs: the gateway does, by the price of its model, and the money
@@ -122,12 +135,15 @@ fn check_money_mid_run(cli: Cli) {
         "the tool was waited for"
     );
     run.assert_status("paused", 5);
-    assert_eq!(run.reason(), "the money budget is used up");
-    assert!(run.result["usage"]["usd"].as_f64().unwrap() >= 1.5);
+    let is_used_up = is_used_up(run.reason(), "money");
+    let used = run.result["usage"]["usd"].as_f64().unwrap();
+    assert!((1.0..3.0).contains(&used), "{used}");
     assert!(machine.commits_on(BRANCH).is_empty());
     machine.env.await_no_process();
-    let refused = machine.env.kapi(&["resume", "1"]);
-    refused.assert_error_among_talk(3, &["money budget", "--usd"]);
+    if is_used_up {
+        let refused = machine.env.kapi(&["resume", "1"]);
+        refused.assert_error_among_talk(3, &["money budget", "--usd"]);
+    }
 }
 
 #[test]

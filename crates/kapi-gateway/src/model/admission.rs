@@ -3,6 +3,8 @@
 //! Pure but for the question whether the budget is spent. It does not read the body, nor word the
 //! answer.
 
+use std::error::Error as StdError;
+
 use crate::http::head::RequestHead;
 use crate::model::ModelGateway;
 use crate::model::dialect::{GatewayErrorKind, ProviderRequest, RequestPurpose};
@@ -126,4 +128,16 @@ pub(crate) fn keep_of(head: &RequestHead) -> KeepAlive {
     } else {
         KeepAlive::Close
     }
+}
+
+/// Writes an error with its causes, for a person.
+pub(crate) fn reason(error: &dyn StdError) -> String {
+    let mut text = format!("kapi: failed to {error}");
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        text.push_str(": ");
+        text.push_str(&error.to_string());
+        cause = error.source();
+    }
+    text
 }

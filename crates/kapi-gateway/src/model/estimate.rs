@@ -7,8 +7,8 @@ use kapi_core::usage::Usage;
 
 use crate::model::meter::AnswerExtent;
 
-/// Most tokens have more bytes than this, but for rare scripts.
-const LIKELY_BYTES_PER_TOKEN: u64 = 3;
+/// What tokens of text and code have in the mean.
+const LIKELY_BYTES_PER_TOKEN: u64 = 4;
 /// Few requests have more bytes than this for each token.
 const MOST_BYTES_PER_TOKEN: u64 = 8;
 /// What a token of an answer has with what stands around it in the answer, at least.

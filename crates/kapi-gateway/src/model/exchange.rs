@@ -3,7 +3,6 @@
 //! Words every refusal and every failure. What may pass is decided elsewhere, and how an answer
 //! streams back is the relay's matter.
 
-use std::error::Error as StdError;
 use std::io::Write as _;
 use std::net::TcpStream;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -13,7 +12,9 @@ use crate::http::head::{Framing, Headers, HttpVersion, RequestHead, ResponseHead
 use crate::http::reader::MessageReader;
 use crate::http::timed::TimedSocket;
 use crate::http::{HeadLimits, HttpMessageError};
-use crate::model::admission::{AllowedRequest, KeepAlive, RefusedRequest, allow, keep_of, refused};
+use crate::model::admission::{
+    AllowedRequest, KeepAlive, RefusedRequest, allow, keep_of, reason, refused,
+};
 use crate::model::cassette::ExchangeEnd;
 use crate::model::cassette::replay::{Likeness, RecordedAnswer};
 use crate::model::dialect::{GatewayErrorKind, RequestPurpose};
@@ -462,16 +463,4 @@ fn discard(agent: &mut Agent<'_>, framing: Framing) -> Result<(), HttpMessageErr
     let mut body = agent.reader.body(framing, BODY_BYTES_MAX);
     while body.piece()?.is_some() {}
     Ok(())
-}
-
-/// Writes an error with its causes, for a person.
-pub(crate) fn reason(error: &dyn StdError) -> String {
-    let mut text = format!("kapi: failed to {error}");
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        text.push_str(": ");
-        text.push_str(&error.to_string());
-        cause = error.source();
-    }
-    text
 }

@@ -8,14 +8,13 @@ use std::borrow::Cow;
 use kapi_spend::rules::call::{CallBounds, OutputLimit};
 
 use crate::model::ModelGateway;
-use crate::model::admission::{RefusedRequest, refused, spent_message};
+use crate::model::admission::{RefusedRequest, reason, refused, spent_message};
 use crate::model::call::{self, AskedBy, CallError, ModelCall};
 use crate::model::dialect::{GatewayErrorKind, ModelDialect, ProviderRequest};
 use crate::model::estimate::Basis;
 use crate::model::event::{GatewayEvent, GatewayRefusal};
-use crate::model::exchange::reason;
 use crate::model::members::Members;
-use crate::model::output_limit::{ChatLimitName, LowerError, lowered};
+use crate::model::output_limit::{ChatLimitName, lowered};
 use crate::model::provider_tools::take_out;
 use crate::model::rules::ProviderTools;
 use crate::model::wish::{CallAnswer, CallWish};
@@ -182,13 +181,8 @@ fn lower(
         ChatLimitName::MaxTokens
     };
     let body = text(&read.body).map_err(|error| unreadable(&error))?;
-    let body = match lowered(gateway.upstream.dialect, body, to, name) {
-        Ok(body) => body,
-        Err(LowerError::Malformed(error)) => {
-            return Err(unreadable(&CallError::Malformed(error)));
-        }
-        Err(error @ LowerError::Thinking) => return Err(too_little(reason(&error))),
-    };
+    let body = lowered(gateway.upstream.dialect, body, to, name)
+        .map_err(|error| unreadable(&CallError::Malformed(error)))?;
     read.body = Cow::Owned(body.into_bytes());
     read.output_tokens_max = Some(to);
     Ok(())

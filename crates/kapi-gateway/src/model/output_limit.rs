@@ -17,15 +17,8 @@ pub(crate) enum ChatLimitName {
     MaxCompletionTokens,
 }
 
-/// Why a request cannot be given a smaller limit.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum LowerError {
-    #[error("read the request as JSON")]
-    Malformed(#[from] serde_json::Error),
-    /// It wants to think, and there is no room for that.
-    #[error("fit the thinking that the request asks for")]
-    Thinking,
-}
+/// Thinking that takes nothing of an answer.
+const NO_THINKING: &str = r#"{"type":"disabled"}"#;
 
 /// Returns a request whose answer has at most `total` tokens, over all answers that it wants.
 pub(crate) fn lowered(
@@ -33,7 +26,7 @@ pub(crate) fn lowered(
     body: &str,
     total: u64,
     chat: ChatLimitName,
-) -> Result<String, LowerError> {
+) -> Result<String, serde_json::Error> {
     let mut members = Members::parse(body)?;
     match dialect {
         ModelDialect::Anthropic => {
@@ -68,7 +61,7 @@ fn lower_chat(members: &mut Members<'_>, total: u64, name: ChatLimitName) {
     }
 }
 
-fn lower_gemini(members: &mut Members<'_>, total: u64) -> Result<(), LowerError> {
+fn lower_gemini(members: &mut Members<'_>, total: u64) -> Result<(), serde_json::Error> {
     let snake = members.get("generation_config").is_some();
     let (outer, inner, candidates) = if snake {
         ("generation_config", "max_output_tokens", "candidate_count")
@@ -90,8 +83,12 @@ fn lower_gemini(members: &mut Members<'_>, total: u64) -> Result<(), LowerError>
     Ok(())
 }
 
-/// Returns thinking that leaves room for words under the limit, where the request asks for more.
-fn smaller_thinking(members: &Members<'_>, total: u64) -> Result<Option<String>, LowerError> {
+/// Returns thinking that leaves room for words under the limit, where the request asks for more;
+/// none where there is no room for both.
+fn smaller_thinking(
+    members: &Members<'_>,
+    total: u64,
+) -> Result<Option<String>, serde_json::Error> {
     let Some(thinking) = members.get("thinking").filter(|text| *text != "null") else {
         return Ok(None);
     };
@@ -100,7 +97,7 @@ fn smaller_thinking(members: &Members<'_>, total: u64) -> Result<Option<String>,
         Some(budget) if budget >= total => {
             let smaller = total / 2;
             if smaller < THINKING_TOKENS_MIN {
-                return Err(LowerError::Thinking);
+                return Ok(Some(NO_THINKING.to_owned()));
             }
             thinking.set("budget_tokens", smaller.to_string());
             Ok(Some(thinking.text()))
@@ -115,7 +112,7 @@ fn number(members: &Members<'_>, name: &str) -> Option<u64> {
 
 #[cfg(test)]
 mod tests {
-    use super::{ChatLimitName, LowerError, lowered};
+    use super::{ChatLimitName, lowered};
     use crate::model::dialect::ModelDialect;
 
     fn check(dialect: ModelDialect, total: u64, body: &str, expected: &str) {
@@ -177,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn thinking_leaves_room_for_words_or_does_not_fit() {
+    fn thinking_leaves_room_for_words_or_is_left_out() {
         let body = r#"{"thinking":{"type":"enabled","budget_tokens":9000},"max_tokens":9999}"#;
         check(
             ModelDialect::Anthropic,
@@ -185,9 +182,12 @@ mod tests {
             body,
             r#"{"thinking":{"type":"enabled","budget_tokens":2000},"max_tokens":4000}"#,
         );
-        let name = ChatLimitName::MaxTokens;
-        let refused = lowered(ModelDialect::Anthropic, body, 2000, name);
-        assert!(matches!(refused, Err(LowerError::Thinking)));
+        check(
+            ModelDialect::Anthropic,
+            2000,
+            body,
+            r#"{"thinking":{"type":"disabled"},"max_tokens":2000}"#,
+        );
         let adaptive = r#"{"thinking":{"type":"adaptive"},"max_tokens":9999}"#;
         check(
             ModelDialect::Anthropic,

@@ -23,19 +23,19 @@ pub(crate) fn within_caps(
         }
     });
     match booked {
-        Err(stopped) => outcome_of(stopped),
-        Ok((GoalOutcome::Cancelled { usage, .. }, Some(stopped))) => {
+        Err(stopped) => outcome_of(stopped, None),
+        Ok((GoalOutcome::Cancelled { usage, session }, Some(stopped))) => {
             // This outcome has no place for it.
             (watch.notice)(Activity::Used(usage));
-            outcome_of(stopped)
+            outcome_of(stopped, session)
         }
         Ok((outcome, _)) => outcome,
     }
 }
 
-fn outcome_of(stopped: SpendingStop) -> GoalOutcome {
+fn outcome_of(stopped: SpendingStop, session: Option<String>) -> GoalOutcome {
     match stopped {
-        SpendingStop::Cap(cap) => GoalOutcome::CapReached { cap },
+        SpendingStop::Cap(cap) => GoalOutcome::CapReached { cap, session },
         SpendingStop::Ledger(failure) => GoalOutcome::Failed(failure),
     }
 }

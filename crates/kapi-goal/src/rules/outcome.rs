@@ -41,10 +41,12 @@ pub enum GoalOutcome {
         /// The agent's session, where one had begun.
         session: Option<String>,
     },
-    /// A cap on spending beyond this goal is used up; nothing was begun.
+    /// A cap on spending is used up, or too little is left for another model call.
     CapReached {
         /// Which, and how much of it, for people.
         cap: String,
+        /// The agent's session, where one had begun.
+        session: Option<String>,
     },
     /// The world refused.
     Failed(Failure),

@@ -189,7 +189,8 @@ fn words(why: CallRefusal, model: &str, room: &Room) -> String {
             let money = room.usd_micros.map(usd);
             let left: Vec<String> = tokens.into_iter().chain(money).collect();
             format!(
-                "{} left, which is too little for another call of {model}",
+                "{} left, which is too little for another call of {model}; raise the limit with \
+                 `kapi budget`, or the cap under [spend]",
                 left.join(" and ")
             )
         }

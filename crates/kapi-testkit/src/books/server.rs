@@ -17,7 +17,7 @@ use kapi_gateway::serve::{ServeLimits, StopSignal, serve};
 use kapi_spend::rules::tokens::TokenCounts;
 use serde_json::Value;
 
-use crate::books::Served;
+use crate::books::ServedUsage;
 use crate::books::story::{CallFault, CallPlan, PRICE, Story};
 
 const LIMITS: HeadLimits = HeadLimits {
@@ -36,7 +36,7 @@ pub(super) struct BookServer {
 
 struct ServerState {
     story: Story,
-    served: Mutex<Served>,
+    served: Mutex<ServedUsage>,
     /// Calls that were asked before.
     asked: Mutex<BTreeSet<usize>>,
 }
@@ -82,7 +82,7 @@ impl BookServer {
     }
 
     /// Returns what it worked for so far.
-    pub(super) fn served(&self) -> Served {
+    pub(super) fn served(&self) -> ServedUsage {
         *held(&self.state.served)
     }
 }

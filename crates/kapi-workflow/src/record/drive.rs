@@ -154,7 +154,7 @@ pub fn drive(
     Ok(drive.open.into_workflow()?)
 }
 
-pub(super) type Flights<'scope> = BTreeMap<EffectId, RunningEffect<'scope, WorkflowEffect>>;
+type Flights<'scope> = BTreeMap<EffectId, RunningEffect<'scope, WorkflowEffect>>;
 type Crew<'scope, 'env> = (&'scope Scope<'scope, 'env>, &'env Perform<'env>);
 
 struct WorkflowDriver<'a, 'o> {
@@ -169,9 +169,8 @@ struct WorkflowDriver<'a, 'o> {
     accounted_ms: u64,
     /// For how long anything was under way.
     timer: Timer,
-    /// What effects under way may use.
+    /// What effects under way may use, and were heard to use.
     room: Arc<EffectRoom>,
-    /// What they were heard to use.
     heard: Usage,
     /// Nothing more is begun, and the workflow stays as it is.
     is_stopping: bool,
@@ -244,7 +243,8 @@ impl WorkflowDriver<'_, '_> {
         wanted: &[WorkflowEffect],
         sender: &SyncSender<EffectMessage<WorkflowOutcome>>,
     ) -> Result<DeferredWork, WorkflowError> {
-        let room = running_effect::room(self.open.workflow()?, &self.heard, flights);
+        let unreported = flights.values().map(|it| it.meter.usage());
+        let room = running_effect::room(self.open.workflow()?, &self.heard, unreported);
         self.room.set_limit(room);
         let mut later = DeferredWork::Nothing;
         for planned in wanted {
@@ -414,10 +414,7 @@ impl WorkflowDriver<'_, '_> {
         let (effect, outcome) = match message {
             EffectMessage::Activity(effect, activity) => {
                 if let Some(running_effect) = flights.get_mut(&effect) {
-                    running_effect::notice(running_effect, &activity);
-                }
-                if let Activity::Used(usage) = &activity {
-                    self.heard.add(usage);
+                    running_effect::notice(running_effect, &activity, &mut self.heard);
                 }
                 (self.observe)(WorkflowObservation::Activity { effect, activity });
                 return Ok(());

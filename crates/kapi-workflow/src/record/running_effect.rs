@@ -6,14 +6,20 @@ use kapi_core::usage::Usage;
 use kapi_machine::running_effect::{RunningEffect, cut_off, panicked};
 use kapi_machine::watch::Activity;
 
-use crate::record::drive::Flights;
 use crate::rules::effect::{EffectResource, WorkflowEffect};
 use crate::rules::outcome::WorkflowOutcome;
 use crate::rules::spent::{limit, used};
 use crate::rules::state::Workflow;
 
-/// Counts what a model used. A goal keeps its own account.
-pub(super) fn notice(running_effect: &mut RunningEffect<'_, WorkflowEffect>, activity: &Activity) {
+/// Counts what a model used, also in what was heard in all. A goal keeps its own account.
+pub(super) fn notice(
+    running_effect: &mut RunningEffect<'_, WorkflowEffect>,
+    activity: &Activity,
+    heard: &mut Usage,
+) {
+    if let Activity::Used(usage) = activity {
+        heard.add(usage);
+    }
     match running_effect.effect.action.uses() {
         EffectResource::Model => running_effect.meter.notice(activity),
         EffectResource::Goal | EffectResource::Nothing => {}
@@ -22,12 +28,14 @@ pub(super) fn notice(running_effect: &mut RunningEffect<'_, WorkflowEffect>, act
 
 /// Returns what there is for the effects of a drive that were `heard` to use so much: everything,
 /// but for what others have used and what was used before.
-pub(super) fn room(workflow: &Workflow, heard: &Usage, flights: &Flights<'_>) -> Room {
+pub(super) fn room(
+    workflow: &Workflow,
+    heard: &Usage,
+    unreported: impl Iterator<Item = Usage>,
+) -> Room {
     let limit = limit(workflow).beyond(heard);
     let mut used = used(workflow);
-    for running_effect in flights.values() {
-        used.add(&running_effect.meter.usage());
-    }
+    unreported.for_each(|more| used.add(&more));
     Room::left(limit.tokens, limit.usd_micros, &used)
 }
 

@@ -27,8 +27,8 @@ use crate::perform::judge::{JudgeQuestion, JudgeRetry, Judgement, evidence};
 
 /// The most tokens a verdict may take, with the thinking before it.
 const OUTPUT_TOKENS_MAX: u32 = 16_000;
-/// Most tokens of a question have more bytes than this.
-const LIKELY_BYTES_PER_TOKEN: u64 = 3;
+/// What tokens of text and code have in the mean.
+const LIKELY_BYTES_PER_TOKEN: u64 = 4;
 /// Few questions have more bytes than this for each token.
 const MOST_BYTES_PER_TOKEN: u64 = 8;
 /// What the form of the answer and the provider's own words add, at most.

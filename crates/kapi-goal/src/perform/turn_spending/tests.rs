@@ -146,7 +146,7 @@ fn a_cap_ends_a_turn_in_the_middle_and_the_next_before_it_begins() {
     let spending = spending(home.path(), &clock, Some(1_000_000));
     let script = |effect| turn("script:a.yaml", effect);
     let (outcome, n_done) = perform(&spending, &script("e1"), &[400_000, 500_000, 400_000, 1]);
-    let GoalOutcome::CapReached { cap } = outcome else {
+    let GoalOutcome::CapReached { cap, .. } = outcome else {
         panic!("{outcome:?}")
     };
     assert_eq!(n_done, 3);
@@ -158,7 +158,8 @@ fn a_cap_ends_a_turn_in_the_middle_and_the_next_before_it_begins() {
     assert_eq!(
         outcome,
         GoalOutcome::CapReached {
-            cap: expected.to_owned()
+            cap: expected.to_owned(),
+            session: None,
         }
     );
 }
@@ -196,7 +197,7 @@ fn with_a_cap_a_person_is_asked_about_a_model_of_unknown_price() {
     let clock = StepClock::new(1_000);
     let capped = spending(home.path(), &clock, Some(600_000));
     let (outcome, n_done) = perform(&capped, &turn("codex", "e1"), &[]);
-    let GoalOutcome::CapReached { cap } = outcome else {
+    let GoalOutcome::CapReached { cap, .. } = outcome else {
         panic!("{outcome:?}")
     };
     assert!(cap.contains("--go-on unknown-price"), "{cap}");

@@ -67,7 +67,8 @@ pub(super) fn decide_report(
         }]);
     }
     if let Some(stop) = refusal(outcome) {
-        return Ok(refused(goal, effect, stop, elapsed_ms));
+        let session = used_by(outcome).1;
+        return Ok(refused(goal, effect, stop, elapsed_ms, session));
     }
     if goal.wait_until_ms.is_some() {
         return if *outcome == GoalOutcome::Waited {
@@ -107,11 +108,17 @@ pub(super) fn decide_report(
     Ok(with_budget_stop(goal, events))
 }
 
-fn refused(goal: &Goal, effect: &EffectId, stop: Stop, elapsed_ms: u64) -> Vec<GoalEvent> {
+fn refused(
+    goal: &Goal,
+    effect: &EffectId,
+    stop: Stop,
+    elapsed_ms: u64,
+    session: Option<String>,
+) -> Vec<GoalEvent> {
     let landed = GoalEvent::EffectCancelled {
         effect: effect.clone(),
         usage: Usage::default(),
-        session: None,
+        session,
         elapsed_ms,
     };
     // What is done stays done; only the account of it is left out.
@@ -133,8 +140,8 @@ fn used_by(outcome: &GoalOutcome) -> (Usage, Option<String>) {
         | GoalOutcome::Published { .. }
         | GoalOutcome::Waited
         | GoalOutcome::Cancelled { .. }
-        | GoalOutcome::CapReached { .. }
         | GoalOutcome::Failed(_) => (Usage::default(), None),
+        GoalOutcome::CapReached { session, .. } => (Usage::default(), session.clone()),
     }
 }
 
@@ -144,7 +151,7 @@ fn refusal(outcome: &GoalOutcome) -> Option<Stop> {
         GoalOutcome::Failed(failure) => Some(Stop::WorldFailed {
             failure: failure.clone(),
         }),
-        GoalOutcome::CapReached { cap } => Some(Stop::CapReached { cap: cap.clone() }),
+        GoalOutcome::CapReached { cap, .. } => Some(Stop::CapReached { cap: cap.clone() }),
         GoalOutcome::Workspace { .. }
         | GoalOutcome::Agent(_)
         | GoalOutcome::Committed(_)

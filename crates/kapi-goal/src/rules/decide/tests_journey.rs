@@ -441,6 +441,7 @@ fn the_turn_budget_is_set_between_1_and_20000() {
 fn a_cap_on_spending_pauses_before_anything_is_begun() {
     let cap = GoalOutcome::CapReached {
         cap: "machine".to_owned(),
+        session: None,
     };
     check(
         &ready(contract()),
