@@ -278,6 +278,9 @@ fn caps_are_the_persons_and_a_project_only_lowers_them() {
     );
     env.kapi(&["spend"])
         .assert_error(2, &["config.toml:1", "prices"]);
+    env.write(".ilchul/config.toml", "[spend]\nallow_unpriced = true\n");
+    env.kapi(&["spend"])
+        .assert_error(2, &["config.toml:2", "spend.allow_unpriced"]);
 }
 
 #[test]
