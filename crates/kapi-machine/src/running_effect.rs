@@ -61,25 +61,7 @@ impl<'scope, E: Clone + Send + 'scope> RunningEffect<'scope, E> {
         let cancel = Cancel::new();
         let (own, cancelled) = (effect.clone(), cancel.clone());
         let thread = scope.spawn(move || {
-            let outcome = {
-                let share = voice.room.share();
-                let notice = |activity| {
-                    if let Activity::Used(usage) = &activity {
-                        share.count(usage);
-                    }
-                    voice.say(EffectMessage::Activity(voice.effect.clone(), activity));
-                };
-                let room = |query: &RoomQuery<'_>| match query {
-                    RoomQuery::Claim(claim) => share.claim(claim),
-                    RoomQuery::Refused { .. } => Room::UNLIMITED,
-                };
-                let watch = EffectWatch {
-                    cancel: &cancelled,
-                    notice: &notice,
-                    room: &room,
-                };
-                perform(&own, &watch)
-            };
+            let outcome = performed(&voice, &own, &cancelled, perform);
             voice.has_ended = true;
             voice.say(EffectMessage::Ended(
                 voice.effect.clone(),
@@ -105,6 +87,34 @@ impl<'scope, E: Clone + Send + 'scope> RunningEffect<'scope, E> {
         // Its panic is told by the failure because of which nobody listens.
         drop(self.thread.join());
     }
+}
+
+/// Performs an effect whose use is counted where it happens.
+fn performed<E, O: Send>(
+    voice: &EffectSender<O>,
+    effect: &E,
+    cancel: &Cancel,
+    perform: &(dyn Fn(&E, &EffectWatch<'_>) -> O + Sync),
+) -> O {
+    let share = voice.room.share();
+    let notice = |activity| {
+        if let Activity::Used(usage) = &activity {
+            share.count(usage);
+        }
+        voice.say(EffectMessage::Activity(voice.effect.clone(), activity));
+    };
+    let room = |query: &RoomQuery<'_>| match query {
+        RoomQuery::Claim(claim) => share.claim(claim),
+        RoomQuery::Refused { .. } => Room::UNLIMITED,
+    };
+    perform(
+        effect,
+        &EffectWatch {
+            cancel,
+            notice: &notice,
+            room: &room,
+        },
+    )
 }
 
 impl<O> EffectSender<O> {
