@@ -175,6 +175,7 @@ fn forward(
 }
 
 /// A request that is to be sent on.
+#[derive(Clone, Copy)]
 struct Outgoing<'a> {
     allowed: &'a AllowedRequest,
     /// Only of a model call.

@@ -84,30 +84,32 @@ impl<'a> CallBook<'a> {
             }
             let before = sum(&open);
             let room = self.claim(&before.claim);
-            match decide(bounds, price.as_ref(), &room, &before) {
+            let (output_max, claim) = match decide(bounds, price.as_ref(), &room, &before) {
+                CallDecision::Go { output_max, claim } => (output_max, claim),
+                CallDecision::Wait => {
+                    open = self.wait(open);
+                    continue;
+                }
                 CallDecision::Refused(why) => {
                     drop(open);
                     self.refused(why, model, &room);
                     return CallStart::Refused(why);
                 }
-                CallDecision::Wait => open = self.wait(open),
-                CallDecision::Go { output_max, claim } => {
-                    open.insert(call, claim);
-                    let all = sum(&open).claim;
-                    n_claims += 1;
-                    // Another process may have claimed the same meanwhile: the later gives way.
-                    let room = self.claim(&all);
-                    if room.holds(&all) {
-                        return CallStart::Go { output_max };
-                    }
-                    open.remove(&call);
-                    if n_claims == CLAIMS_MAX {
-                        self.claim(&sum(&open).claim);
-                        drop(open);
-                        self.refused(CallRefusal::TooLittle, model, &room);
-                        return CallStart::Refused(CallRefusal::TooLittle);
-                    }
-                }
+            };
+            open.insert(call, claim);
+            let all = sum(&open).claim;
+            n_claims += 1;
+            // Another process may have claimed the same meanwhile: the later gives way.
+            let room = self.claim(&all);
+            if room.holds(&all) {
+                return CallStart::Go { output_max };
+            }
+            open.remove(&call);
+            if n_claims == CLAIMS_MAX {
+                self.claim(&sum(&open).claim);
+                drop(open);
+                self.refused(CallRefusal::TooLittle, model, &room);
+                return CallStart::Refused(CallRefusal::TooLittle);
             }
         }
     }
