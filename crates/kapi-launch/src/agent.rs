@@ -15,7 +15,7 @@ use kapi_core::agent_end::AgentEnd;
 use kapi_core::isolation::SandboxLevel;
 use kapi_core::text::limit_text;
 use kapi_core::usage::Usage;
-use kapi_machine::watch::{Activity, EffectWatch};
+use kapi_machine::watch::Activity;
 use kapi_run::asking::{AgentRequest, ask_gated};
 use kapi_run::confine;
 use kapi_run::confine::{SandboxConfig, WorksAt};
@@ -115,11 +115,7 @@ pub(crate) fn run(
         }
         (stage.notice)(activity);
     };
-    let watch = EffectWatch {
-        cancel: stage.cancel,
-        notice: &notice,
-        room: stage.room,
-    };
+    let watch = stage.watch(&notice);
     let file = ProgressFile::new(&ready.written);
     let listener = Listener {
         watch: &watch,

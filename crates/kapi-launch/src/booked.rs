@@ -6,7 +6,7 @@
 use std::sync::{Mutex, PoisonError};
 
 use kapi_core::usage::Usage;
-use kapi_machine::watch::{Activity, EffectWatch};
+use kapi_machine::watch::Activity;
 use kapi_run::host_grants::HostGrants;
 use kapi_run::spending::turn::{BookedTurn, TurnKey};
 use kapi_run::spending::{BookedResult, Spending, SpendingStop};
@@ -36,11 +36,7 @@ pub fn launch(
         }
         (stage.notice)(activity);
     };
-    let watch = EffectWatch {
-        cancel: stage.cancel,
-        notice: &notice,
-        room: stage.room,
-    };
+    let watch = stage.watch(&notice);
     let id = plan.location.id().as_str();
     let once = format!("{}-{}", stage.clock.now_ms(), std::process::id());
     let key = TurnKey {

@@ -1,7 +1,7 @@
 //! What every step of a launch is given: the time, the way to stop it, and who is told.
 
 use kapi_core::room::Room;
-use kapi_machine::watch::{Activity, RoomQuery};
+use kapi_machine::watch::{Activity, EffectWatch, RoomQuery};
 use kapi_run::host_grants::HostGrants;
 use kapi_status::perform::writer::StatusWriter;
 use kapi_status::rules::mapping::Mapping;
@@ -24,6 +24,17 @@ pub struct LaunchHandlers<'a> {
     pub room: &'a (dyn Fn(&RoomQuery<'_>) -> Room + Sync),
     /// Which tool calls mean which phase.
     pub mapping: &'a Mapping,
+}
+
+impl<'a> LaunchHandlers<'a> {
+    /// Returns what watches a program of the launch and tells of it by `notice`.
+    pub(crate) const fn watch(&self, notice: &'a (dyn Fn(Activity) + Sync)) -> EffectWatch<'a> {
+        EffectWatch {
+            cancel: self.cancel,
+            notice,
+            room: self.room,
+        }
+    }
 }
 
 /// A launch under way: what was asked for, what holds it, and who is told.

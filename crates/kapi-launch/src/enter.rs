@@ -18,7 +18,7 @@ use kapi_core::isolation::SandboxLevel;
 use kapi_core::text::{limit_met, limit_text};
 use kapi_core::usage::Usage;
 use kapi_git::layer::walk;
-use kapi_machine::watch::{Activity, EffectWatch};
+use kapi_machine::watch::Activity;
 use kapi_run::confine::{AGENT_TAIL_BYTES_MAX, SandboxConfig, SandboxedProgram};
 use kapi_run::host_grants::HostGrants;
 use kapi_run::network::NetworkAccess;
@@ -167,11 +167,7 @@ pub(crate) fn at_terminal(
             Activity::Tool { .. } | Activity::Text { .. } | Activity::Verifying { .. } => {}
         }
     };
-    let watch = EffectWatch {
-        cancel: stage.cancel,
-        notice: &notice,
-        room: stage.room,
-    };
+    let watch = stage.watch(&notice);
     let home = plan.location.home();
     let deadline = Duration::from_millis(plan.deadline_ms);
     let mut config = agent::sandbox(record, ready, &home, &run_id, deadline);
@@ -271,11 +267,7 @@ fn attend(
     let record = guest.record;
     kapi_run::private_dir::make_private(&guest.home)?;
     let access = NetworkAccess::new(record.level, record.network, &grants.grant)?;
-    let watch = EffectWatch {
-        cancel: stage.cancel,
-        notice: stage.notice,
-        room: stage.room,
-    };
+    let watch = stage.watch(stage.notice);
     let served = NetworkServices::new(&access, &watch, run_dir)?;
     let name = format!("{}-{}", agent::run_id(record), std::process::id());
     let config = agent::sandbox(record, guest.ready, &guest.home, &name, STAY_MAX);

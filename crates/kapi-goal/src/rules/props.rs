@@ -177,8 +177,6 @@ fn command(goal: Option<&Goal>, ask: &Ask, choice: u8) -> GoalCommand {
         Ask::Progress { tokens, elapsed_ms } => {
             let usage = Usage {
                 input_tokens: *tokens,
-                output_tokens: 0,
-                usd_micros: None,
                 ..Usage::ZERO
             };
             GoalCommand::Progress {

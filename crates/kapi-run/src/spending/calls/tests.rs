@@ -78,19 +78,19 @@ fn sixty_calls_at_once_use_no_more_than_there_is() {
     let limiter = Limiter::new(tokens(3_000));
     let (all, n_sent) = (Barrier::new(N_CALLS), AtomicUsize::new(0));
     with_book(&limiter, &Cancel::new(), |book| {
+        let send = |call: usize| {
+            all.wait();
+            let call = call as u64;
+            if let CallStart::Go { output_max } = book.begin(call, "m", &BOUNDS, &|| false) {
+                n_sent.fetch_add(1, Ordering::SeqCst);
+                limiter.used(100 + output_max.expect("a limit"));
+                book.end(call);
+            }
+        };
+        let send = &send;
         thread::scope(|scope| {
             for call in 0..N_CALLS {
-                let (limiter, all, n_sent) = (&limiter, &all, &n_sent);
-                scope.spawn(move || {
-                    all.wait();
-                    let call = call as u64;
-                    if let CallStart::Go { output_max } = book.begin(call, "m", &BOUNDS, &|| false)
-                    {
-                        n_sent.fetch_add(1, Ordering::SeqCst);
-                        limiter.used(100 + output_max.expect("a limit"));
-                        book.end(call);
-                    }
-                });
+                scope.spawn(move || send(call));
             }
         });
     });
