@@ -70,9 +70,7 @@ pub(super) fn run(
     ruling: &Ruling,
     words: &PromptParts<'_>,
 ) -> Result<AttemptRun, End> {
-    let TaskAttempt {
-        task, allowance, ..
-    } = attempt;
+    let (task, allowance) = (attempt.task, attempt.allowance);
     let prompt = prompt::compose(performer, task, setup, ruling.network, words)?;
     let id = Performer::sandbox_id(task, attempt.handle)?;
     let bounds = Bounds {

@@ -21,19 +21,20 @@ const LOOK: Duration = Duration::from_millis(20);
 pub(super) fn ask_all(story: &Story, url: &str, placeholder: &str, cancel: &Cancel) {
     let next = AtomicUsize::new(0);
     let address = url.trim_start_matches("http://");
+    let lane = || {
+        while !cancel.is_raised() {
+            let number = next.fetch_add(1, Ordering::SeqCst);
+            let Some(plan) = story.calls.get(number) else {
+                return;
+            };
+            let request = request(story.dialect, number, plan, placeholder);
+            // Whoever is hung up on asks the next thing.
+            drop(ask(address, &request, plan, cancel));
+        }
+    };
     thread::scope(|scope| {
         for _ in 0..story.lanes {
-            scope.spawn(|| {
-                while !cancel.is_raised() {
-                    let number = next.fetch_add(1, Ordering::SeqCst);
-                    let Some(plan) = story.calls.get(number) else {
-                        return;
-                    };
-                    let request = request(story.dialect, number, plan, placeholder);
-                    // Whoever is hung up on asks the next thing.
-                    drop(ask(address, &request, plan, cancel));
-                }
-            });
+            scope.spawn(lane);
         }
     });
 }

@@ -112,14 +112,15 @@ fn text() -> String {
 
 #[test]
 fn the_pi_package_has_the_types_of_these_messages() {
-    let file = concat!(
+    const TYPES: &str = concat!(
         env!("CARGO_MANIFEST_DIR"),
         "/../../extensions/pi-kapi/kapi/rpc_types.ts"
     );
-    let (expected, found) = (text(), std::fs::read_to_string(file).unwrap_or_default());
+    let (expected, found) = (text(), std::fs::read_to_string(TYPES).unwrap_or_default());
     if expected != found {
         let made = std::env::temp_dir().join("rpc_types.ts");
-        std::fs::write(&made, &expected).unwrap();
-        panic!("copy {} to {file}: the types have changed", made.display());
+        let mut file = std::fs::File::create(&made).unwrap();
+        std::io::Write::write_all(&mut file, expected.as_bytes()).unwrap();
+        panic!("copy {} to {TYPES}: the types have changed", made.display());
     }
 }
