@@ -98,6 +98,7 @@ const LAYERS: &[CrateLayer] = &[
             "kapi-check",
             "kapi-goal",
             "kapi-task",
+            "kapi-testkit",
         ],
     ),
     layer("kapi-git", &["kapi-sys", "kapi-core"], &[]),

@@ -34,6 +34,7 @@ use crate::config::launch::LaunchTable;
 use crate::config::notify::NotifyTable;
 use crate::config::source::{Origins, SettingsText, SourcedValue, ValueSource};
 use crate::config::spend::{PriceTable, SpendConfig, SpendTable};
+use crate::config::status::StatusTable;
 use crate::error::Error;
 
 pub(crate) mod deliver;
@@ -47,6 +48,7 @@ mod launch;
 pub(crate) mod notify;
 pub(crate) mod source;
 pub(crate) mod spend;
+mod status;
 pub(crate) mod store;
 pub(crate) mod webhook;
 
@@ -110,13 +112,6 @@ pub(crate) struct Config {
     pub(crate) conflict_rules: Vec<ConflictRule>,
     /// `[deliver]`, from the person's file.
     pub(crate) deliver: DeliverTable,
-}
-
-/// `[status]`: how progress is shown.
-#[derive(Debug, Clone, Default, Deserialize)]
-#[serde(default)]
-struct StatusTable {
-    mapping: Option<Setting<PathBuf>>,
 }
 
 /// `[goal]`: what a goal gets when a flag does not say otherwise.
