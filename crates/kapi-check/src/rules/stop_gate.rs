@@ -50,7 +50,21 @@ pub enum GateStatus {
     Paused,
     /// It let go at its limit.
     Released,
-    /// The checks pass.
+    /// The checks pass, as they did before.
+    Passed,
+    /// The checks pass, and did not before.
+    Proved,
+}
+
+/// What the checks came to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum GateFinding {
+    /// They fail, or cannot be run.
+    Failed,
+    /// They pass, but nothing shows that they would not have passed before.
+    Passed,
+    /// They pass, and what they show was not so before.
     Proved,
 }
 
@@ -62,8 +76,8 @@ pub struct GateVerdict {
     pub commit: String,
     /// Its files.
     pub tree: String,
-    /// Whether they are proved.
-    pub is_proved: bool,
+    /// What the checks came to.
+    pub finding: GateFinding,
     /// What was shown, in words.
     pub text: String,
 }
@@ -89,6 +103,7 @@ impl GateStatus {
             Self::Active => "active",
             Self::Paused => "paused",
             Self::Released => "released",
+            Self::Passed => "passed",
             Self::Proved => "proved",
         }
     }
@@ -100,7 +115,9 @@ impl StopGate {
     pub fn at_stop(&self) -> GateAnswer {
         match self.status {
             GateStatus::Active => GateAnswer::Prove,
-            GateStatus::Paused | GateStatus::Released | GateStatus::Proved => GateAnswer::Open,
+            GateStatus::Paused | GateStatus::Released | GateStatus::Passed | GateStatus::Proved => {
+                GateAnswer::Open
+            }
         }
     }
 
@@ -116,9 +133,19 @@ impl StopGate {
             // A person spoke while the checks ran.
             return GateAnswer::Open;
         }
-        if verdict.is_proved {
-            self.status = GateStatus::Proved;
-            return GateAnswer::LetGo(format!("Kapi: proved. {}", verdict.text));
+        match verdict.finding {
+            GateFinding::Failed => {}
+            GateFinding::Passed => {
+                self.status = GateStatus::Passed;
+                return GateAnswer::LetGo(format!(
+                    "Kapi: the checks pass, which proves nothing. {}",
+                    verdict.text
+                ));
+            }
+            GateFinding::Proved => {
+                self.status = GateStatus::Proved;
+                return GateAnswer::LetGo(format!("Kapi: proved. {}", verdict.text));
+            }
         }
         if self.n_held >= self.holds_max {
             self.status = GateStatus::Released;
@@ -159,7 +186,7 @@ impl StopGate {
     /// Returns the entry of the list that a tool falls under, while the gate holds.
     #[must_use]
     pub fn asked_first(&self, tool: &str, fields: &[ToolField]) -> Option<&str> {
-        let is_over = self.status == GateStatus::Proved;
+        let is_over = matches!(self.status, GateStatus::Passed | GateStatus::Proved);
         let entries: &[String] = if is_over { &[] } else { &self.ask_before };
         matches(entries, tool, fields)
     }
@@ -175,7 +202,7 @@ impl StopGate {
     pub fn line(&self) -> String {
         let checks = match &self.last {
             None => "not checked yet".to_owned(),
-            Some(last) if last.is_proved => "checks pass".to_owned(),
+            Some(last) if last.finding != GateFinding::Failed => "checks pass".to_owned(),
             Some(_) => format!("checks fail, held {} of {}", self.n_held, self.holds_max),
         };
         format!("kapi {}: {} ({checks})", self.status.word(), self.task)
@@ -186,7 +213,7 @@ impl StopGate {
 mod tests {
     use kapi_core::consent_rule::ToolField;
 
-    use super::{GateAnswer, GateStatus, GateVerdict, StopGate};
+    use super::{GateAnswer, GateFinding, GateStatus, GateVerdict, StopGate};
 
     fn gate() -> StopGate {
         StopGate {
@@ -203,11 +230,11 @@ mod tests {
         }
     }
 
-    fn verdict(is_proved: bool) -> GateVerdict {
+    fn verdict(finding: GateFinding) -> GateVerdict {
         GateVerdict {
             commit: "c".to_owned(),
             tree: "t".to_owned(),
-            is_proved,
+            finding,
             text: "`sh test.sh` exits 1".to_owned(),
         }
     }
@@ -216,12 +243,26 @@ mod tests {
     fn it_holds_until_the_checks_pass() {
         let mut gate = gate();
         assert_eq!(gate.at_stop(), GateAnswer::Prove);
-        let GateAnswer::Hold(reason) = gate.judge(verdict(false)) else {
+        let GateAnswer::Hold(reason) = gate.judge(verdict(GateFinding::Failed)) else {
             panic!("it does not hold");
         };
         assert!(reason.contains("`sh test.sh` exits 1"), "{reason}");
-        assert!(matches!(gate.judge(verdict(true)), GateAnswer::LetGo(_)));
+        assert!(matches!(
+            gate.judge(verdict(GateFinding::Proved)),
+            GateAnswer::LetGo(_)
+        ));
         assert_eq!(gate.status, GateStatus::Proved);
+        assert_eq!(gate.at_stop(), GateAnswer::Open);
+    }
+
+    #[test]
+    fn checks_that_passed_before_let_go_and_prove_nothing() {
+        let mut gate = gate();
+        let GateAnswer::LetGo(text) = gate.judge(verdict(GateFinding::Passed)) else {
+            panic!("it holds although the checks pass");
+        };
+        assert!(text.contains("proves nothing"), "{text}");
+        assert_eq!(gate.status.word(), "passed");
         assert_eq!(gate.at_stop(), GateAnswer::Open);
     }
 
@@ -229,9 +270,12 @@ mod tests {
     fn it_lets_go_at_its_limit_and_says_that_nothing_is_proved() {
         let mut gate = gate();
         for _ in 0..2 {
-            assert!(matches!(gate.judge(verdict(false)), GateAnswer::Hold(_)));
+            assert!(matches!(
+                gate.judge(verdict(GateFinding::Failed)),
+                GateAnswer::Hold(_)
+            ));
         }
-        let GateAnswer::LetGo(text) = gate.judge(verdict(false)) else {
+        let GateAnswer::LetGo(text) = gate.judge(verdict(GateFinding::Failed)) else {
             panic!("it holds for ever");
         };
         assert!(text.contains("NOT proved"), "{text}");
@@ -244,7 +288,10 @@ mod tests {
     fn a_person_who_speaks_starts_the_count_anew() {
         let mut gate = gate();
         for _ in 0..9 {
-            assert!(matches!(gate.judge(verdict(false)), GateAnswer::Hold(_)));
+            assert!(matches!(
+                gate.judge(verdict(GateFinding::Failed)),
+                GateAnswer::Hold(_)
+            ));
             gate = gate.spoken_to();
         }
         assert_eq!((gate.n_held, gate.n_held_ever), (0, 9));
@@ -255,7 +302,7 @@ mod tests {
         let mut gate = gate();
         gate.pause();
         assert_eq!(gate.at_stop(), GateAnswer::Open);
-        assert_eq!(gate.judge(verdict(false)), GateAnswer::Open);
+        assert_eq!(gate.judge(verdict(GateFinding::Failed)), GateAnswer::Open);
         gate.resume();
         assert_eq!(gate.at_stop(), GateAnswer::Prove);
     }

@@ -3,7 +3,7 @@
 //!
 //! The same orders are typed in a session, as `/kapi:goal` and so on.
 
-use kapi_check::rules::stop_gate::{HOLDS_DEFAULT, StopGate};
+use kapi_check::rules::stop_gate::{GateFinding, HOLDS_DEFAULT, StopGate};
 use serde::Serialize;
 
 use crate::context::Context;
@@ -100,7 +100,8 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
         Format::Human => context.ui.page(&text),
     }
     let last = gate.as_ref().and_then(|gate| gate.last.as_ref());
-    let is_refuted = order == GateOrder::Check && !last.is_some_and(|last| last.is_proved);
+    let is_refuted =
+        order == GateOrder::Check && last.is_none_or(|last| last.finding == GateFinding::Failed);
     Ok(if is_refuted {
         Exit::NotDone
     } else {

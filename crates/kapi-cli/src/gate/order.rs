@@ -3,7 +3,9 @@
 //!
 //! Only a person orders: an agent's process is refused, and an agent's tools have no such order.
 
-use kapi_check::rules::stop_gate::{GateAnswer, GateStatus, HOLDS_DEFAULT, HOLDS_MAX, StopGate};
+use kapi_check::rules::stop_gate::{
+    GateAnswer, GateFinding, GateStatus, HOLDS_DEFAULT, HOLDS_MAX, StopGate,
+};
 use kapi_goal::perform::survey::RepositorySurvey;
 
 use super::proof;
@@ -162,9 +164,10 @@ fn off(checkout: &GatedCheckout<'_>) -> Result<String, Error> {
         Ok(Some(gate)) => {
             let end = match gate.status {
                 GateStatus::Proved => "It was proved.",
-                GateStatus::Active | GateStatus::Paused | GateStatus::Released => {
-                    "It was NOT proved."
-                }
+                GateStatus::Active
+                | GateStatus::Paused
+                | GateStatus::Released
+                | GateStatus::Passed => "It was NOT proved.",
             };
             format!("The stop gate of \"{}\" is gone. {end}", gate.task)
         }
@@ -228,20 +231,24 @@ fn check(context: &Context, checkout: &GatedCheckout<'_>) -> Result<String, Erro
     let gate = checkout.require()?;
     let verdict = proof::verdict(context, checkout, &gate);
     let text = verdict.text.clone();
-    let is_proved = verdict.is_proved;
+    let finding = verdict.finding;
     checkout.change(|now| {
         let mut now = known(now, checkout)?;
-        if is_proved {
+        if finding == GateFinding::Failed {
             // Nobody is held by a look.
+            now.last = Some(verdict);
+        } else {
             let answer = now.judge(verdict);
             debug_assert!(
                 !matches!(answer, GateAnswer::Hold(_)),
-                "a proof holds nobody"
+                "checks that pass hold nobody"
             );
-        } else {
-            now.last = Some(verdict);
         }
-        let word = if is_proved { "Proved." } else { "Not proved." };
+        let word = match finding {
+            GateFinding::Failed => "Not proved.",
+            GateFinding::Passed => "The checks pass, which proves nothing.",
+            GateFinding::Proved => "Proved.",
+        };
         Ok((Some(now), format!("{word} {text}")))
     })
 }
@@ -257,7 +264,11 @@ pub(crate) fn shown(gate: &StopGate) -> String {
     for (name, values) in fields {
         lines.extend(values.iter().map(|value| format!("  {name:<10} {value}")));
     }
-    if let Some(last) = gate.last.as_ref().filter(|last| !last.is_proved) {
+    if let Some(last) = gate
+        .last
+        .as_ref()
+        .filter(|last| last.finding == GateFinding::Failed)
+    {
         lines.push(format!("  last       {}", last.text));
     }
     lines.join("\n")

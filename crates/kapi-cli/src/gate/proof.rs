@@ -7,7 +7,7 @@ use kapi_check::perform::checkout_commit::{self, CheckoutCommit, CheckoutWork};
 use kapi_check::perform::prove::ChangeProof;
 use kapi_check::rules::proof::conclusion::ProofStatus;
 use kapi_check::rules::proof::verify_report::{VerifyReport, run_end};
-use kapi_check::rules::stop_gate::{GateVerdict, StopGate};
+use kapi_check::rules::stop_gate::{GateFinding, GateVerdict, StopGate};
 use kapi_sys::clock::Clock as _;
 use kapi_wire::kernel_tools::output::fenced;
 
@@ -32,7 +32,7 @@ pub(crate) fn verdict(
     let unproved = |commit: &str, tree: &str, text: String| GateVerdict {
         commit: commit.to_owned(),
         tree: tree.to_owned(),
-        is_proved: false,
+        finding: GateFinding::Failed,
         text,
     };
     let made = match commit(context, checkout, gate) {
@@ -44,7 +44,7 @@ pub(crate) fn verdict(
     let CheckoutCommit { commit, tree } = made;
     match prove::of_gate(context, gate, &commit) {
         Ok(Some(proof)) => GateVerdict {
-            is_proved: is_proved(&proof),
+            finding: finding(&proof),
             text: words(&proof),
             commit,
             tree,
@@ -57,13 +57,16 @@ pub(crate) fn verdict(
     }
 }
 
-/// Checks that passed before, too, pass: whether there is enough of them is the person's to say.
-fn is_proved(proof: &ChangeProof) -> bool {
+/// Checks that passed before, too, hold nobody: whether there is enough of them is the person's to say.
+fn finding(proof: &ChangeProof) -> GateFinding {
+    let passed = proof.report.as_ref().is_some_and(VerifyReport::passed);
     match proof.conclusion.state {
-        ProofStatus::Proved | ProofStatus::Unverified => {
-            proof.report.as_ref().is_some_and(VerifyReport::passed)
-        }
-        ProofStatus::Refused | ProofStatus::CannotRun => false,
+        ProofStatus::Proved if passed => GateFinding::Proved,
+        ProofStatus::Unverified if passed => GateFinding::Passed,
+        ProofStatus::Proved
+        | ProofStatus::Unverified
+        | ProofStatus::Refused
+        | ProofStatus::CannotRun => GateFinding::Failed,
     }
 }
 
@@ -89,7 +92,7 @@ fn commit(
 
 /// Says what the checks showed, to an agent that is to go on from there.
 fn words(proof: &ChangeProof) -> String {
-    let mut lines = vec![format!("{}.", proof.conclusion.reason)];
+    let mut lines = vec![sentence(&proof.conclusion.reason)];
     for run in proof.report.iter().flat_map(|report| &report.runs) {
         lines.push(format!("`{}` {}.", run.command, run_end(run)));
         if !run.passed() {
@@ -100,4 +103,11 @@ fn words(proof: &ChangeProof) -> String {
         }
     }
     lines.join("\n")
+}
+
+/// Returns a reason as a sentence of its own.
+fn sentence(reason: &str) -> String {
+    let mut rest = reason.chars();
+    let first = rest.next().map(|first| first.to_uppercase().to_string());
+    format!("{}{}.", first.unwrap_or_default(), rest.as_str())
 }

@@ -104,6 +104,18 @@ fn a_turn_does_not_end_while_the_checks_fail_and_nothing_of_the_persons_changes(
 }
 
 #[test]
+fn checks_that_passed_before_let_go_and_prove_nothing() {
+    let env = Environment::new();
+    typed(&env, "/kapi:goal say hello\nverify: true");
+    let done = stop(&env);
+    assert!(done.get("decision").is_none(), "{done}");
+    let text = done["systemMessage"].as_str().unwrap();
+    assert!(text.contains("which proves nothing"), "{text}");
+    assert_eq!(env.json(&["gate"])["gate"]["status"], "passed");
+    assert!(reason(&typed(&env, "/kapi:off")).contains("NOT proved"));
+}
+
+#[test]
 fn a_check_that_was_changed_proves_nothing() {
     let env = Environment::new();
     typed(&env, GOAL);
