@@ -3,7 +3,7 @@
 //! Agents are only looked for here. A model that judges is asked whether it is there.
 
 use kapi_agent::agent::AgentKind;
-use kapi_agent::manifest::manifest;
+use kapi_agent::manifest::{Manifest, manifest};
 use kapi_core::isolation::SandboxLevel;
 use kapi_goal::rules::contract::Contract;
 use kapi_run::asking;
@@ -43,7 +43,7 @@ pub(crate) fn agent(
             ));
             Ok((*only).to_owned())
         }
-        [] => Err(no_agent(&grants, level)),
+        [] => Err(no_agent(&grants, config, level)),
         [first, ..] => Err(several_agents(
             context.ui,
             &judge::able(&grants, level),
@@ -53,22 +53,36 @@ pub(crate) fn agent(
 }
 
 /// No agent was named, and none can start: why not, of each.
-fn no_agent(grants: &HostGrants, level: SandboxLevel) -> Error {
+fn no_agent(grants: &HostGrants, config: &Config, level: SandboxLevel) -> Error {
     let reasons: Vec<String> = manifest()
         .iter()
         .filter_map(|agent| {
-            let failure = asking::check_agent(grants, agent.name, level).err()?;
-            let hint = failure
-                .hint
-                .map_or_else(String::new, |hint| format!(": {hint}"));
-            Some(format!("\n  {:<7} {}{hint}", agent.name, failure.message))
+            let reason = if is_installed(grants, config, agent) {
+                let failure = asking::check_agent(grants, agent.name, level).err()?;
+                format!("failed to {}", failure.message)
+            } else {
+                format!("not installed: `{}`", agent.install)
+            };
+            Some(format!("\n  {:<7} {reason}", agent.name))
         })
         .collect();
     Error::usage(format!(
         "no agent was named, and none can start here:{}",
         reasons.concat()
     ))
-    .with_hint("run `kapi init`, which can lend your login to an agent; make one of them ready; or name a program: `--agent 'command:<shell>'`.")
+    .with_hint(
+        "run `kapi init`, which can lend your login to an agent, or set the key of one \
+         (`kapi doctor --agents` shows what each needs); or name a program: \
+         `--agent 'command:<shell>'`.",
+    )
+}
+
+/// Tells whether the program of a built-in agent is here.
+pub(crate) fn is_installed(grants: &HostGrants, config: &Config, agent: &Manifest) -> bool {
+    let settings = config.agents.get(agent.name);
+    let command = settings.and_then(|settings| settings.command.as_deref());
+    let program = grants.find_program(command.unwrap_or(agent.binary));
+    program.is_some()
 }
 
 /// No agent was named, and which one works is the person's choice.

@@ -91,8 +91,8 @@ fn the_only_agent_that_is_ready_works_without_being_named() {
             "claude  ",
             "ANTHROPIC_API_KEY",
             "codex   ",
-            "gemini  ",
-            "pi      ",
+            "gemini  not installed: `npm install",
+            "pi      not installed",
             "--agent 'command:<shell>'",
         ],
     );

@@ -14,6 +14,7 @@ use crate::commands::doctor::starts;
 use crate::config::Config;
 use crate::context::Context;
 use crate::contract::judge::JudgeName;
+use crate::contract::participants::is_installed;
 use crate::error::Error;
 use crate::exit_code::Exit;
 
@@ -85,7 +86,7 @@ pub(super) fn find(
         let (name, say) = (agent.name, |words: &str| {
             context.ui.say(&format!("  {:<7} {words}", agent.name));
         });
-        if !is_installed(context, config, agent) {
+        if !is_installed(&context.grants(config), config, agent) {
             say("not installed");
             reasons.push(format!("\n  {name:<7} not installed: `{}`", agent.install));
             continue;
@@ -119,15 +120,6 @@ pub(super) fn find(
         )
         .with_hint("make one of them ready, then run `kapi init` again.")),
     }
-}
-
-fn is_installed(context: &Context, config: &Config, agent: &Manifest) -> bool {
-    let settings = config.agents.get(agent.name);
-    let command = settings.and_then(|settings| settings.command.as_deref());
-    let program = context
-        .grants(config)
-        .find_program(command.unwrap_or(agent.binary));
-    program.is_some()
 }
 
 fn try_agent(
