@@ -89,7 +89,7 @@ pub(crate) struct Args {
     /// Token limit, agent and judge together (500k, 2M)
     #[arg(help_heading = LIMITS, long, value_name = "N", value_parser = amount::parse_count)]
     pub(crate) tokens: Option<u64>,
-    /// Cost limit in US dollars, where the agent reports cost or the model's price is known
+    /// Cost limit in US dollars; models of unknown price are refused
     #[arg(help_heading = LIMITS, long, value_name = "USD", value_parser = amount::parse_usd_micros)]
     pub(crate) usd: Option<u64>,
     /// Wall-clock limit (90s, 15m, 2h)
@@ -199,7 +199,7 @@ impl CheckFlags {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Openness {
-    /// Block the goal until a judge answers (the default)
+    /// Park the goal until a judge answers (the default)
     Closed,
     /// Let the verify commands decide alone
     Open,

@@ -68,6 +68,14 @@ impl Forge {
         } else {
             &["gh", "glab"]
         };
+        // Logged in at that host: a login elsewhere opens nothing there.
+        let host = web.as_ref().map(|web| web.host.as_str());
+        let status = [
+            &["auth", "status"][..],
+            host.map_or(&[], |_| &["--hostname"][..]),
+            host.as_slice(),
+        ]
+        .concat();
         let mut refused = Vec::new();
         for name in programs {
             let path = context.env.get(OsStr::new("PATH"));
@@ -75,7 +83,7 @@ impl Forge {
             else {
                 continue;
             };
-            match call(context, root, &program, (&["auth", "status"], Vec::new())) {
+            match call(context, root, &program, (&status, Vec::new())) {
                 Ok(_) if *name == "gh" => return Ok(Self::Gh(program)),
                 Ok(_) => return Ok(Self::Glab(program)),
                 Err(error) => refused.push(error.message),

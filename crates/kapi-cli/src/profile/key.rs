@@ -130,7 +130,10 @@ pub(super) const KEYS: &[(&str, KeyDisposition)] = &[
     ),
     (
         "git.attribution.pr",
-        Only(EMPTY, "remove it: Kapi opens no pull requests"),
+        Only(
+            EMPTY,
+            "remove it: a launch opens no pull requests; `kapi run --pr` does",
+        ),
     ),
     (
         "git.branch.prefix",
