@@ -266,7 +266,6 @@ impl Context {
             owner: "kapi".to_owned(),
         };
         let mut spending = Spending {
-            allows_unpriced: config.spending.allows_unpriced,
             ledger: None,
             caps: config.spending.caps,
             project: Self::key(root)?,

@@ -42,8 +42,6 @@ pub struct Spending<'a> {
     pub project: String,
     /// The time.
     pub clock: &'a dyn Clock,
-    /// Whether models of unknown price may be asked where money is limited.
-    pub allows_unpriced: bool,
 }
 
 /// Why a turn does not begin, or does not go on.
@@ -77,7 +75,7 @@ impl Spending<'_> {
         let today = Day::of_ms(self.clock.now_ms());
         let is_permitted =
             |totals: LedgerTotals| totals.is_allowed(SpendPermit::UnknownPrice, today);
-        self.allows_unpriced || ledger.totals().is_ok_and(is_permitted)
+        self.caps.allows_unpriced || ledger.totals().is_ok_and(is_permitted)
     }
 
     /// Does something within the caps, and books it; also returns what ended it early, if the caps
@@ -250,8 +248,8 @@ fn asked(question: SpendPermit, cap_status: &CapStatus) -> String {
             "{cap_status}, which is near the cap; continue today with `kapi spend --go-on threshold`"
         ),
         SpendPermit::UnknownPrice => format!(
-            "{cap_status}, and the price of the model is unknown; set it in [prices], or continue \
-             today with `kapi spend --go-on unknown-price`"
+            "{cap_status}, and the price of the model is unknown; set it in [prices], allow it \
+             with `allow_unpriced = true` under [spend], or continue today with `kapi spend --go-on unknown-price`"
         ),
     }
 }

@@ -115,11 +115,11 @@ pub fn play(seed: u64) -> Result<BooksTally, BooksError> {
         caps: Caps {
             machine_per_day: story.cap_usd_micros,
             ask_at_percent: 100,
+            allows_unpriced: story.allows_unpriced,
             ..Caps::none()
         },
         project: "books".to_owned(),
         clock: &SystemClock,
-        allows_unpriced: story.allows_unpriced,
     };
     let booked = Mutex::new(Usage::ZERO);
     let cancel = Cancel::new();

@@ -50,8 +50,6 @@ pub(crate) struct SpendConfig {
     pub(crate) caps: Caps,
     /// The prices, with the person's own.
     pub(crate) prices: Prices,
-    /// Whether models of unknown price may be asked where money is limited; a project has no say.
-    pub(crate) allows_unpriced: bool,
 }
 
 impl SpendConfig {
@@ -60,7 +58,6 @@ impl SpendConfig {
         Self {
             caps: Caps::none(),
             prices: Prices::built_in(),
-            allows_unpriced: false,
         }
     }
 
@@ -73,7 +70,6 @@ impl SpendConfig {
         Self {
             caps: caps(spend, ASK_AT_PERCENT_DEFAULT),
             prices: own_prices(prices, faults),
-            allows_unpriced: spend.allow_unpriced.unwrap_or(false),
         }
     }
 
@@ -102,6 +98,7 @@ fn caps(table: &SpendTable, ask_default: u8) -> Caps {
         machine_per_day: table.machine_per_day_usd.map(|usd| usd.0),
         project_per_day: table.project_per_day_usd.map(|usd| usd.0),
         ask_at_percent: percent.unwrap_or(ask_default),
+        allows_unpriced: table.allow_unpriced.unwrap_or(false),
     }
 }
 

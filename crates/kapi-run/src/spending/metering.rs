@@ -103,7 +103,7 @@ impl<'a> Metering<'a> {
     /// under way may still use is in the ledger before this returns.
     pub(super) fn room(&self, query: &RoomQuery<'_>) -> Room {
         let mut wanted = (self.watch.room)(query);
-        wanted.needs_price &= !self.spending.allows_unpriced;
+        wanted.needs_price &= !self.spending.caps.allows_unpriced;
         match query {
             RoomQuery::Claim(claim) => wanted.within(self.capped(claim)),
             RoomQuery::Refused { why } => {

@@ -18,6 +18,8 @@ pub struct Caps {
     pub project_per_day: Option<u64>,
     /// The percent of a daily cap from which on a person is asked before each turn.
     pub ask_at_percent: u8,
+    /// Whether models of unknown price may be asked where money is limited.
+    pub allows_unpriced: bool,
 }
 
 /// What a cap is for.
@@ -53,10 +55,11 @@ impl Caps {
             machine_per_day: None,
             project_per_day: None,
             ask_at_percent: ASK_AT_PERCENT_DEFAULT,
+            allows_unpriced: false,
         }
     }
 
-    /// Returns the smaller of each.
+    /// Returns the smaller of each; models of unknown price stay allowed, or not, as they are here.
     #[must_use]
     pub fn within(&self, other: &Self) -> Self {
         let smaller = |one: Option<u64>, other: Option<u64>| match (one, other) {
@@ -67,6 +70,7 @@ impl Caps {
             machine_per_day: smaller(self.machine_per_day, other.machine_per_day),
             project_per_day: smaller(self.project_per_day, other.project_per_day),
             ask_at_percent: self.ask_at_percent.min(other.ask_at_percent),
+            allows_unpriced: self.allows_unpriced,
         }
     }
 }
@@ -115,13 +119,13 @@ mod tests {
     fn the_smaller_cap_holds() {
         let own = Caps {
             machine_per_day: Some(10),
-            project_per_day: None,
-            ask_at_percent: 80,
+            ..Caps::none()
         };
         let project = Caps {
             machine_per_day: Some(20),
             project_per_day: Some(5),
             ask_at_percent: 90,
+            ..Caps::none()
         };
         let expected = Caps {
             project_per_day: Some(5),

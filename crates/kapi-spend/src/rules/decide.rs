@@ -340,7 +340,7 @@ fn question(
     caps: &Caps,
     today: Day,
 ) -> Option<(SpendPermit, CapStatus)> {
-    let is_unknown = amount == Amount::Unknown;
+    let is_unknown = amount == Amount::Unknown && !caps.allows_unpriced;
     if is_unknown && !totals.is_allowed(SpendPermit::UnknownPrice, today) {
         return standings
             .first()

@@ -46,6 +46,7 @@ fn caps(machine: Option<u64>, project: Option<u64>) -> Caps {
         machine_per_day: machine,
         project_per_day: project,
         ask_at_percent: 100,
+        allows_unpriced: false,
     }
 }
 

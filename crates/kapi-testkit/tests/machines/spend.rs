@@ -67,8 +67,8 @@ pub(crate) fn used(micros: u64) -> TurnUsage {
 pub(crate) fn capped(cap: u64) -> Caps {
     Caps {
         machine_per_day: Some(cap),
-        project_per_day: None,
         ask_at_percent: 100,
+        ..Caps::none()
     }
 }
 

@@ -228,7 +228,6 @@ impl Machine {
             owner: "test".to_owned(),
         };
         Spending {
-            allows_unpriced: false,
             ledger: Some(Ledger::open(home).unwrap()),
             caps: self.caps,
             project: self.setting.project_key.clone(),

@@ -187,13 +187,8 @@ impl WorkflowRig {
                 },
             },
             spending: Spending {
-                allows_unpriced: false,
                 ledger: None,
-                caps: Caps {
-                    machine_per_day: None,
-                    project_per_day: None,
-                    ask_at_percent: 100,
-                },
+                caps: Caps::none(),
                 project: key,
                 clock: &SystemClock,
             },

@@ -42,8 +42,8 @@ fn main() {
     let ledger = Ledger::open(home).unwrap();
     let caps = Caps {
         machine_per_day: Some(cap),
-        project_per_day: None,
         ask_at_percent: 100,
+        ..Caps::none()
     };
     match text(1).as_str() {
         "spend" => spend(&ledger, &name, &caps),

@@ -30,7 +30,6 @@ fn spending<'a>(home: &Path, clock: &'a dyn Clock, machine_per_day: Option<u64>)
         owner: "test".to_owned(),
     };
     Spending {
-        allows_unpriced: false,
         ledger: Some(Ledger::open(home).unwrap()),
         caps: Caps {
             machine_per_day,

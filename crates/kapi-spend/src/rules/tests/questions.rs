@@ -72,6 +72,15 @@ fn an_unknown_price_under_a_cap_is_a_question_and_never_nought() {
     let unlimited = case.reserve(&wish, &Caps::none());
     assert_eq!(unlimited, SpendAnswer::Granted { usd_micros: None });
     let caps = caps(Some(1_000), None);
+    let allowed = Caps {
+        allows_unpriced: true,
+        ..caps
+    };
+    assert_eq!(
+        Case::new().reserve(&wish, &allowed),
+        SpendAnswer::Granted { usd_micros: None },
+        "whoever allows it for good is not asked each day"
+    );
     let asked = case.reserve(&wish, &caps);
     assert!(matches!(
         asked,
