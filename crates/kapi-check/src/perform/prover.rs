@@ -124,18 +124,10 @@ impl<'a> WorkToProve<'a> {
         commits: (CommitId, CommitId),
         protect: &'a [String],
     ) -> Result<Self, Failure> {
-        let (base, commit) = commits;
-        Ok(Self {
-            change: ProvedChange::between(repository, &base, &commit)?,
-            branch,
-            base,
-            commit,
-            protect,
-        })
+        let change = ProvedChange::between(repository, &commits.0, &commits.1)?;
+        Ok(Self::with(change, branch, commits, protect))
     }
-}
 
-impl<'a> WorkToProve<'a> {
     /// Takes a commit on which scripts of the person are run: what lies between it and `base` is judged by
     /// what they measure, and is not looked over.
     pub(crate) fn to_measure(
@@ -144,14 +136,24 @@ impl<'a> WorkToProve<'a> {
         commits: (CommitId, CommitId),
         protect: &'a [String],
     ) -> Result<Self, Failure> {
+        let change = ProvedChange::between(repository, &commits.1, &commits.1)?;
+        Ok(Self::with(change, branch, commits, protect))
+    }
+
+    fn with(
+        change: ProvedChange,
+        branch: &'a str,
+        commits: (CommitId, CommitId),
+        protect: &'a [String],
+    ) -> Self {
         let (base, commit) = commits;
-        Ok(Self {
-            change: ProvedChange::between(repository, &commit, &commit)?,
+        Self {
             branch,
             base,
             commit,
             protect,
-        })
+            change,
+        }
     }
 }
 
