@@ -172,6 +172,12 @@ impl Repository {
         } = files;
         let format = self.object_format();
         let mut pending = pending(scratch, root, format, &mut refused)?;
+        if pending.is_empty() {
+            return Ok(WorkspaceSnapshot {
+                tree: self.tree_of(base)?,
+                refused: refused.into_iter().collect(),
+            });
+        }
         remove_paths(scratch, &pending.gone)?;
         let mut whole = lfs::filtered(scratch, &pending.present)?;
         whole.retain(|path| lfs::is_whole(&root.join(path)));
@@ -280,6 +286,12 @@ struct IndexChanges {
     present: Vec<PathBuf>,
     /// Those of `present` that the base does not hold.
     new: Vec<PathBuf>,
+}
+
+impl IndexChanges {
+    const fn is_empty(&self) -> bool {
+        self.gone.is_empty() && self.present.is_empty()
+    }
 }
 
 fn pending(

@@ -198,7 +198,12 @@ impl Repository {
         workspace: &GitWorkspace,
         known: &CommitId,
     ) -> Result<Option<TreeId>, RescueError> {
-        let tree = self.snapshot(workspace)?.tree;
+        // Looked at from `known`, not from the base: mostly nothing differs, and nothing is staged.
+        let at_known = GitWorkspace {
+            base: known.clone(),
+            ..workspace.clone()
+        };
+        let tree = self.snapshot(&at_known)?.tree;
         Ok((tree != self.tree_of(known)?).then_some(tree))
     }
 
