@@ -72,21 +72,29 @@ pub fn survey(grants: &HostGrants, goals: &[GoalFiles]) -> Vec<CleanTarget> {
         project: Some(goal.location.project.clone()),
         path: goal.location.worktree.clone(),
         bytes: size(&goal.location.worktree) + size(&goal.location.scratch),
-        disposition: match (goal.stays.clone(), holds(grants, goal)) {
-            (Some(why), _) | (None, Ok(Some(why))) => CleanAction::Stays(why),
-            (None, Err(error)) => CleanAction::Stays(format!("failed to {}", error.message)),
-            (None, Ok(None)) => CleanAction::Goes(
-                match &goal.whose {
-                    FileAttribution::Goal => "its goal has ended and all its work is committed",
-                    FileAttribution::Workflow { .. } => {
-                        "its workflow has ended and all its work is merged"
-                    }
-                }
-                .to_owned(),
-            ),
-        },
+        disposition: disposition(grants, goal),
     });
     things.collect()
+}
+
+fn disposition(grants: &HostGrants, goal: &GoalFiles) -> CleanAction {
+    let why = match goal.stays.clone() {
+        Some(why) => Ok(Some(why)),
+        None => holds(grants, goal),
+    };
+    match why {
+        Ok(Some(why)) => CleanAction::Stays(why),
+        Err(error) => CleanAction::Stays(format!("failed to {}", error.message)),
+        Ok(None) => CleanAction::Goes(
+            match &goal.whose {
+                FileAttribution::Goal => "its goal has ended and all its work is committed",
+                FileAttribution::Workflow { .. } => {
+                    "its workflow has ended and all its work is merged"
+                }
+            }
+            .to_owned(),
+        ),
+    }
 }
 
 /// Removes the worktree and the working files of a goal or workflow; looks once more before.
