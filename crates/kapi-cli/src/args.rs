@@ -95,9 +95,9 @@ pub(crate) enum Command {
     Agent(agent::Args),
     /// Serve Kapi's tools to agents over MCP
     Mcp(mcp::Args),
-    /// Add Kapi to another agent or editor, or take it out
+    /// Add Kapi to another agent or editor, or remove it
     Setup(setup::Args),
-    /// Serve the goal of a session to its host, as JSON lines
+    /// Serve a session's goal to its host as JSON lines
     #[command(hide = true)]
     Rpc(rpc::Args),
     /// Check logs for damage and tampering

@@ -31,13 +31,13 @@ pub(crate) struct Args {
     /// The agent or editor
     #[arg(value_enum, value_name = "CLIENT")]
     client: SetupClient,
-    /// The tools that its agents are offered
+    /// Tools to offer its agents
     #[arg(long, value_enum, default_value_t = ToolGroup::All, value_name = "GROUP")]
     tools: ToolGroup,
-    /// Leave out the plugin: its commands, the stop gate and the status line
+    /// Add only the MCP server, without commands, stop gate and status line
     #[arg(long)]
     only_server: bool,
-    /// Take out what was put in
+    /// Remove what setup added
     #[arg(long, conflicts_with_all = ["tools", "only_server"])]
     undo: bool,
     /// Show the change and write nothing

@@ -240,11 +240,10 @@ impl<'a> NetworkServices<'a> {
             CallStart::Go { output_max } => CallAnswer::Go { output_max },
             CallStart::Stopped => CallAnswer::Stopped,
             CallStart::Refused(CallRefusal::TooLittle) => CallAnswer::Refused {
-                why: "what is left of this run's budget is too little for another model call"
-                    .to_owned(),
+                why: "the rest of this run's budget is too small for another model call".to_owned(),
             },
             CallStart::Refused(CallRefusal::Unpriced) => CallAnswer::Refused {
-                why: "the cost of this model is unknown, and this run's money is counted"
+                why: "this model has no known price, and this run has a limit in US dollars"
                     .to_owned(),
             },
         }

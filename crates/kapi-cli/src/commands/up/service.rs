@@ -26,7 +26,7 @@ const TOOL_MAX: Duration = Duration::from_secs(60);
 /// Output of it that is kept.
 const TOOL_BYTES_MAX: usize = 64 * 1024;
 
-/// What is to be done with the file by which the system runs `kapi up`.
+/// What to do with the service that runs `kapi up`.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Run as a service")]
 #[group(skip)]

@@ -51,7 +51,7 @@ pub(crate) struct Args {
     /// Time to add to the workflow's limit, such as +30m
     #[arg(long, value_name = "+TIME", value_parser = amount::parse_duration_ms, allow_hyphen_values = true)]
     wall: Option<u64>,
-    /// Adopt a workflow from elsewhere, after a look at what you trust
+    /// Adopt a workflow that came from elsewhere, after showing what you would trust
     #[arg(long)]
     adopt: bool,
     /// Adopt without asking; the log records this

@@ -27,10 +27,10 @@ const CHECKS_MS: u64 = 300_000;
 #[derive(Debug, Clone, clap::Args)]
 #[group(skip)]
 pub(crate) struct Flags {
-    /// The metric that decides, as the benchmark prints it, perhaps with a unit (parse_ms:ms)
+    /// Primary metric, named as the benchmark prints it, optionally with a unit (parse_ms:ms)
     #[arg(long, value_name = "NAME[:UNIT]", help_heading = "Contract")]
     metric: Option<String>,
-    /// Which way is better
+    /// Whether a lower or a higher value is better
     #[arg(
         long,
         value_name = "WAY",
@@ -39,16 +39,16 @@ pub(crate) struct Flags {
         help_heading = "Contract"
     )]
     direction: Way,
-    /// Metrics that are recorded beside it
+    /// Secondary metric to record (repeatable)
     #[arg(long, value_name = "NAME[:UNIT]", help_heading = "Contract")]
     secondary: Vec<String>,
-    /// What prints `METRIC name=value`: a file with a script for sh, or a line for it
+    /// Benchmark that prints `METRIC name=value`: a script file or a shell command
     #[arg(long, value_name = "SCRIPT", help_heading = "Contract")]
     benchmark: Option<String>,
-    /// What must exit with 0 besides: a file with a script for sh, or a line for it
+    /// Checks that must exit with 0: a script file or a shell command
     #[arg(long, value_name = "SCRIPT", help_heading = "Contract")]
     checks: Option<String>,
-    /// Why nothing is checked besides
+    /// Run without checks, for this reason
     #[arg(
         long,
         value_name = "REASON",
@@ -56,16 +56,16 @@ pub(crate) struct Flags {
         help_heading = "Contract"
     )]
     no_checks: Option<String>,
-    /// The longest one run of the benchmark may take [default: 10m]
+    /// Time limit of one benchmark run [default: 10m]
     #[arg(long, value_name = "TIME", value_parser = amount::parse_duration_ms, help_heading = "Contract")]
     benchmark_timeout: Option<u64>,
-    /// The longest the checks may take [default: 5m]
+    /// Time limit of the checks [default: 5m]
     #[arg(long, value_name = "TIME", value_parser = amount::parse_duration_ms, help_heading = "Contract")]
     checks_timeout: Option<u64>,
-    /// Runs of the benchmark before each measurement that do not count
+    /// Warm-up runs before each measurement
     #[arg(long, value_name = "N", default_value_t = 0, help_heading = "Contract")]
     warmups: u32,
-    /// Processors that the benchmark runs on (2 or 2,3)
+    /// Processors to pin the benchmark to (2 or 2,3)
     #[arg(
         long,
         value_name = "NUMBERS",
@@ -73,29 +73,29 @@ pub(crate) struct Flags {
         help_heading = "Contract"
     )]
     pin: Vec<u32>,
-    /// Directory that no agent sees, laid over the checkout to confirm each gain
+    /// Directory of held-back inputs that no agent sees, used to confirm each gain
     #[arg(long, value_name = "DIR", help_heading = "Contract")]
     held_back: Option<PathBuf>,
-    /// Files that may be changed
+    /// Files the agent may change (repeatable)
     #[arg(long, value_name = "GLOB", help_heading = "Contract")]
     scope: Vec<String>,
-    /// Files that stay as they are
+    /// Files the agent must not change (repeatable)
     #[arg(long, value_name = "GLOB", help_heading = "Contract")]
     off_limits: Vec<String>,
-    /// What every change has to respect
+    /// Constraint that every change must respect (repeatable)
     #[arg(long, value_name = "TEXT", help_heading = "Contract")]
     constraint: Vec<String>,
-    /// Runs at most [default: 50]
+    /// Maximum number of experiments [default: 50]
     #[arg(long, value_name = "N", help_heading = "Contract")]
     runs: Option<u32>,
-    /// Agents that propose a change from the same parent at once
+    /// Number of agents that propose changes to the same parent in parallel
     #[arg(long, value_name = "N", default_value_t = 1, help_heading = "Contract")]
     parallel: u32,
-    /// Discards and crashes in a row at most [default: 20]
+    /// Stop after this many discards and crashes in a row [default: 20]
     #[arg(long, value_name = "N", help_heading = "Contract")]
     failures: Option<u32>,
-    /// When a run is kept: one measurement is better, a second one confirms it, or candidate and parent
-    /// are measured in turn
+    /// Rule that keeps an experiment: one better measurement, a second one that confirms it, or
+    /// candidate and parent measured in turn
     #[arg(
         long,
         value_name = "RULE",
@@ -104,13 +104,13 @@ pub(crate) struct Flags {
         help_heading = "Contract"
     )]
     keep: KeepName,
-    /// Runs of the benchmark for one measurement; the median counts
+    /// Benchmark runs per measurement; the median counts
     #[arg(long, value_name = "N", default_value_t = 1, help_heading = "Contract")]
     samples: u32,
-    /// By how many percent a run has to be better at least (0.5)
+    /// Minimum improvement that counts, in percent (0.5)
     #[arg(long, value_name = "PERCENT", value_parser = permille, default_value = "0", help_heading = "Contract")]
     least: u32,
-    /// Go on from what pi-autoresearch left in a directory
+    /// Continue a search that pi-autoresearch began in a directory
     #[arg(long, value_name = "DIR", num_args = 0..=1, default_missing_value = ".", help_heading = "Contract")]
     import: Option<PathBuf>,
 }
