@@ -11,6 +11,7 @@ mod kernel;
 mod launch;
 mod launcher;
 mod machine;
+mod month;
 mod options;
 mod part;
 mod process_table;
@@ -101,6 +102,7 @@ fn measure(
         Group::Storage => vec![storage::appends(location)?, storage::loads(location)?],
         Group::Kernel => kernel::tables(location, &options.extras)?,
         Group::Workflow => vec![workflows::status(location)?],
+        Group::Month => vec![month::commands(location)?],
         Group::Search => vec![search::experiments(location, &options.extras)?],
     })
 }

@@ -20,6 +20,8 @@ pub(super) struct Invocation {
     program: String,
     args: Vec<String>,
     directory: PathBuf,
+    /// The home it is run from, where it is not the person's own.
+    home: Option<PathBuf>,
 }
 
 /// A program under way, ended by force when it is dropped.
@@ -34,7 +36,14 @@ impl Invocation {
             program: program.to_owned(),
             args: args.iter().map(|&arg| arg.to_owned()).collect(),
             directory: directory.to_path_buf(),
+            home: None,
         }
+    }
+
+    /// Runs it from another home.
+    pub(super) fn at_home(mut self, home: &Path) -> Self {
+        self.home = Some(home.to_path_buf());
+        self
     }
 
     /// Runs it once and returns what it printed.
@@ -96,12 +105,19 @@ impl Invocation {
         )]
         let mut command = Command::new(&self.program);
         command.args(&self.args).current_dir(&self.directory);
+        if let Some(home) = &self.home {
+            command.env("HOME", home);
+        }
         command
     }
 
     fn tool(&self) -> ToolCommand {
         let args: Vec<&str> = self.args.iter().map(String::as_str).collect();
-        ToolCommand::new(&self.directory, &self.program, &args)
+        let tool = ToolCommand::new(&self.directory, &self.program, &args);
+        match &self.home {
+            Some(home) => tool.env("HOME", home),
+            None => tool,
+        }
     }
 }
 

@@ -9,7 +9,7 @@ mod errand;
 mod idle;
 mod many;
 pub(super) mod member;
-mod past;
+pub(super) mod past;
 mod rate;
 mod redis;
 mod rq;

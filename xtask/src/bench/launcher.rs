@@ -78,6 +78,11 @@ impl<'a> Launcher<'a> {
         self.location
     }
 
+    /// Returns the home.
+    pub(crate) fn home(&self) -> &Path {
+        &self.home
+    }
+
     /// Launches once, makes sure that the work was committed, and returns how long it took.
     pub(super) fn launch(&self, project: &Path, options: &[&str]) -> anyhow::Result<Duration> {
         let launched = self.launch_agent(project, AGENT, options)?;

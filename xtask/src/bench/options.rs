@@ -21,11 +21,12 @@ pub(super) enum Group {
     Storage,
     Kernel,
     Workflow,
+    Month,
     Search,
 }
 
 /// Every group by its name, in the order of the document.
-pub(super) const GROUPS: [(&str, Group); 12] = [
+pub(super) const GROUPS: [(&str, Group); 13] = [
     ("sandbox", Group::Sandbox),
     ("crowd", Group::Crowd),
     ("tree", Group::Tree),
@@ -37,6 +38,7 @@ pub(super) const GROUPS: [(&str, Group); 12] = [
     ("storage", Group::Storage),
     ("kernel", Group::Kernel),
     ("workflow", Group::Workflow),
+    ("month", Group::Month),
     ("search", Group::Search),
 ];
 

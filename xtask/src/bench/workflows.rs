@@ -54,7 +54,8 @@ pub(super) fn status(location: &BenchDirectory) -> anyhow::Result<ComparisonTabl
     })
 }
 
-fn fill(directory: &Path, n_workflows: usize) -> anyhow::Result<()> {
+/// Starts so many interviews in a project.
+pub(super) fn fill(directory: &Path, n_workflows: usize) -> anyhow::Result<()> {
     fs::create_dir_all(directory).with_context(|| format!("create {}", directory.display()))?;
     ToolCommand::new(directory, "git", &["init", "--quiet"]).run()?;
     let project = Project {

@@ -33,14 +33,14 @@ const AT_MS: i64 = 1_700_000_000_000;
 const LOCK_WAIT_MS: u64 = 1_000;
 
 /// A project with a past.
-pub(super) struct Past {
+pub(in crate::bench) struct Past {
     pub(super) project: Project<'static>,
     pub(super) n_ended: u64,
 }
 
 impl Past {
     /// Makes a project in which at least this many tasks have ended, hardly more.
-    pub(super) fn create(root: &Path, n_ended: u64) -> anyhow::Result<Self> {
+    pub(in crate::bench) fn create(root: &Path, n_ended: u64) -> anyhow::Result<Self> {
         fs::create_dir_all(root).with_context(|| format!("create {}", root.display()))?;
         let project = errand::project(&UnsyncedDisk, root);
         let mut last = 0;
