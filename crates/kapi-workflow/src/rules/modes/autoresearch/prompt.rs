@@ -4,7 +4,7 @@
 //! only what is outside the fences is ours.
 
 use kapi_core::quote::{fenced, visible};
-use kapi_core::text::one_line;
+use kapi_core::text::{counted, one_line};
 
 use crate::rules::modes::autoresearch::contract::Contract;
 use crate::rules::modes::autoresearch::role::AutoresearchRole;
@@ -149,12 +149,14 @@ fn state(search: &Autoresearch) -> Option<String> {
     let found = summary(search)?;
     let contract = search.contract.as_ref()?;
     let left = contract.runs.saturating_sub(search.experiments());
+    let are = if left == 1 { "is" } else { "are" };
+    let left = counted(left, "run");
     let noise = found.noise.map_or_else(String::new, |noise| {
         format!(" Samples of the same files scatter by {}.", shown(noise))
     });
     Some(format!(
-        "# Where it stands\n\nBaseline {}; best {} (run {}), which is what you start from.{noise} {left} runs \
-         are left.",
+        "# Where it stands\n\nBaseline {}; best {} (run {}), which is what you start from.{noise} {left} {are} \
+         left.",
         shown(found.baseline),
         shown(found.best),
         found.best_run
