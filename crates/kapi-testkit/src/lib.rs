@@ -9,6 +9,7 @@ pub mod converge;
 pub mod crash;
 pub mod keeping;
 pub mod kernel_sim;
+pub mod mixed_bag;
 pub mod model_server;
 pub mod oracle;
 pub mod sim;

@@ -1,11 +1,13 @@
-//! Searches for a better number with scripted agents, in operations that the program counts itself, so
-//! that chance decides nothing.
+//! Searches for a better number with scripted agents, in operations that are counted, so that chance
+//! decides nothing: a mixed bag of ideas on a C program, everything else on a shell script.
 //!
 //! What is kept is looked at in git; what the engine says of itself is compared with that.
 
 use std::fs;
 use std::path::Path;
 
+use kapi_testkit::mixed_bag::idea::{Idea, mixed_bag, researcher};
+use kapi_testkit::mixed_bag::{CHECKED, COUNTED, write_held_back, write_program};
 use serde_json::Value;
 
 use crate::autoresearch_seen;
@@ -16,10 +18,14 @@ use crate::program::{Output, parse};
 mod at_once;
 mod cheats;
 mod measuring;
+mod spike;
 
 pub(crate) const RESEARCHER: &str = include_str!("../fixtures/workflows/researcher.yaml");
 const ID: &str = "001-sum-fewer-operations";
 const BRANCH: &str = "perf/autoresearch-sum-fewer-operations";
+/// The search on the C program.
+const WORDS: &str = "fewer comparisons";
+const WORDS_BRANCH: &str = "perf/autoresearch-fewer-comparisons";
 
 /// Counts every operation; off limits.
 const MACHINE: &str = "ops=0\nadd() { ops=$((ops + 1)); r=$(($1 + $2)); }\n\
@@ -71,6 +77,7 @@ pub(crate) fn commit_program(env: &Environment) {
 pub(crate) struct Machine {
     pub(crate) env: Environment,
     agent: String,
+    objective: &'static str,
 }
 
 impl Machine {
@@ -79,15 +86,32 @@ impl Machine {
     }
 
     fn with_agent(agent: &str) -> Self {
+        let machine = Self::bare(agent, "sum with fewer operations");
+        commit_program(&machine.env);
+        machine
+    }
+
+    /// Makes a machine with the C program, and an agent that tries these ideas on it.
+    fn with_ideas(bag: &[Idea]) -> Self {
+        let machine = Self::bare(&researcher(bag), WORDS);
+        write_program(&machine.env.repository()).unwrap();
+        machine.env.commit_all("base");
+        machine
+    }
+
+    fn bare(agent: &str, objective: &'static str) -> Self {
         let mut env = Environment::bare();
         env.set("KAPI_SESSION", "test");
-        commit_program(&env);
         let agent = env.script("researcher.yaml", agent);
-        Self { env, agent }
+        Self {
+            env,
+            agent,
+            objective,
+        }
     }
 
     pub(crate) fn search(&self, options: &[&str]) -> Output {
-        let words = ["autoresearch", "sum with fewer operations", "--unlinked"];
+        let words = ["autoresearch", self.objective, "--unlinked"];
         let agent = ["--agent", self.agent.as_str()];
         self.env.kapi(&[&words[..], &agent, options].concat())
     }
@@ -109,7 +133,8 @@ impl Machine {
 
     fn document(&self, name: &str) -> String {
         let dir = self.env.repository().join(".ilchul/workflows/autoresearch");
-        let path = dir.join(ID).join(name);
+        let view = self.env.json(&["status", "1"]);
+        let path = dir.join(view["id"].as_str().unwrap()).join(name);
         fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
     }
 
@@ -157,45 +182,59 @@ pub(crate) fn decided(runs: &[(String, Option<f64>, String)]) -> Vec<(&str, Opti
 
 #[test]
 fn a_mixed_bag_of_ideas_ends_with_exactly_the_real_gains() {
-    let machine = Machine::new();
+    let bag = mixed_bag();
+    let machine = Machine::with_ideas(&bag);
     let env = &machine.env;
-    let proposed = machine.contracted(&[]);
+    let held_back = env.root().join("held-back");
+    write_held_back(&held_back).unwrap();
+    let held_back = held_back.display().to_string();
+    let limits = ["--benchmark-timeout", "8s", "--held-back", &held_back];
+    let proposed = machine.search(&[COUNTED, CHECKED, &limits].concat());
     assert_eq!(proposed.code, 5, "{proposed:?}");
     let base = env.commit_of("main");
     machine.approve();
     let done = machine.resume(&[]);
     assert_eq!(done.code, 0, "{done:?}");
     let runs = machine.runs();
-    let found = decided(&runs);
-    assert_eq!(
-        found,
-        [
-            ("keep", Some(44.0)),
-            ("keep", Some(41.0)),
-            ("discard", Some(41.0)),
-            ("discard", Some(42.0)),
-            ("discard", None),
-            ("checks_failed", Some(1.0)),
-            ("crash", None),
-            ("crash", None),
-            ("keep", Some(4.0)),
-        ],
-        "{runs:#?}"
-    );
-    assert!(runs[4].2.contains("off limits"), "{}", runs[4].2);
-    assert!(runs[7].2.contains("time limit"), "{}", runs[7].2);
+    let metrics = [
+        Some(4192.0),
+        Some(4192.0),
+        Some(4224.0),
+        None,
+        None,
+        Some(435.0),
+        Some(1112.0),
+        None,
+        None,
+        None,
+        Some(990.0),
+    ];
+    let expected = bag.iter().map(|idea| idea.status).zip(metrics);
+    let expected: Vec<_> = [("keep", Some(6263.0))]
+        .into_iter()
+        .chain(expected)
+        .collect();
+    assert_eq!(decided(&runs), expected, "{runs:#?}");
+    for (run, words) in [
+        (5, "off limits"),
+        (7, "but on the held-back inputs it is worse"),
+        (11, "time limit"),
+    ] {
+        let reason = &runs[run - 1].2;
+        assert!(reason.contains(words), "{run}: {reason}");
+    }
 
     // The branch holds the two gains and nothing else, whatever the agent committed by itself.
-    let log = env.git(&["log", "--format=%s", &format!("main..{BRANCH}")]);
+    let log = env.git(&["log", "--format=%s", &format!("main..{WORDS_BRANCH}")]);
     let subjects: Vec<&str> = log.lines().collect();
     assert_eq!(
         subjects,
-        ["perf: sum by a formula", "perf: double by adding once"]
+        ["perf: sort by merging", "perf: search by halves"]
     );
-    let changed = env.git(&["diff", "--name-only", "main", BRANCH]);
+    let changed = env.git(&["diff", "--name-only", "main", WORDS_BRANCH]);
     assert_eq!(
         changed.lines().collect::<Vec<_>>(),
-        ["src/sum.sh", "src/twice.sh"]
+        ["src/find.c", "src/sort.c"]
     );
     assert_eq!(env.commit_of("main"), base);
     let worktree = machine.worktree();
@@ -206,18 +245,18 @@ fn a_mixed_bag_of_ideas_ends_with_exactly_the_real_gains() {
     );
 
     // Each gain has a branch of its own, and together they are what was kept.
-    for (part, path) in [(1, "src/twice.sh"), (2, "src/sum.sh")] {
-        let branch = format!("{BRANCH}-part-{part}");
+    for (part, path) in [(1, "src/find.c"), (2, "src/sort.c")] {
+        let branch = format!("{WORDS_BRANCH}-part-{part}");
         let changed = env.git(&["diff", "--name-only", "main", &branch]);
         assert_eq!(changed.trim(), path);
     }
     let merged = env.git(&[
         "merge-tree",
         "--write-tree",
-        &format!("{BRANCH}-part-1"),
-        &format!("{BRANCH}-part-2"),
+        &format!("{WORDS_BRANCH}-part-1"),
+        &format!("{WORDS_BRANCH}-part-2"),
     ]);
-    let kept = env.git(&["rev-parse", &format!("{BRANCH}^{{tree}}")]);
+    let kept = env.git(&["rev-parse", &format!("{WORDS_BRANCH}^{{tree}}")]);
     assert_eq!(merged.trim(), kept.trim());
     machine.assert_documents();
     autoresearch_seen::assert_seen(&machine);
@@ -227,14 +266,14 @@ impl Machine {
     fn assert_documents(&self) {
         let ledger = self.document("ledger.jsonl");
         let lines: Vec<Value> = ledger.lines().map(parse).collect();
-        assert_eq!(lines.len(), 10, "{ledger}");
-        assert_eq!(lines[0]["metricName"], "ops");
-        assert_eq!(lines[9]["metric"], 4);
-        let kept = self.env.commit_of(BRANCH);
-        assert_eq!(lines[9]["commit"], kept.as_str());
+        assert_eq!(lines.len(), 13, "{ledger}");
+        assert_eq!(lines[0]["metricName"], "comparisons");
+        assert_eq!(lines[12]["metric"], 990);
+        let kept = self.env.commit_of(WORDS_BRANCH);
+        assert_eq!(lines[12]["commit"], kept.as_str());
         assert!(
             self.document("ideas.md")
-                .contains("[x] 1. Sum by a formula (run 9)")
+                .contains("[x] 1. Sort by merging (run 12)")
         );
         assert!(
             self.document("verify.md")
@@ -242,15 +281,15 @@ impl Machine {
         );
         let report = self.document("decision-report.md");
         assert!(
-            report.contains("44 on the base and is 4 by run 9"),
+            report.contains("6263 on the base and is 990 by run 12"),
             "{report}"
         );
         let status = self.env.kapi(&["status", "1"]);
         for words in [
-            "best     ops 4, run 9\n",
-            "gain     90.91 % over the baseline of 44 (\u{b1} 0 % noise)",
+            "best     comparisons 990, run 12\n",
+            "gain     84.19 % over the baseline of 6263 (\u{b1} 0 % noise)",
             "\u{2588}",
-            "8 of 50",
+            "11 of 50",
             "git merge",
         ] {
             assert!(status.stdout.contains(words), "{words}: {}", status.stdout);

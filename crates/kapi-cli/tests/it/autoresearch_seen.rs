@@ -36,7 +36,7 @@ pub(crate) fn assert_seen(machine: &Machine) {
     let pictures = [picture.as_str()];
     assert_eq!(
         page.matches(">by the rule plain<").count(),
-        7,
+        10,
         "all that was measured"
     );
     for (scheme, ground) in [
@@ -57,7 +57,7 @@ pub(crate) fn assert_seen(machine: &Machine) {
     env.git(&[
         "update-ref",
         "-d",
-        "refs/kapi/001-sum-fewer-operations/proposal-2",
+        "refs/kapi/001-fewer-comparisons/proposal-2",
     ]);
     env.git(&["reflog", "expire", "--expire=now", "--all"]);
     env.git(&["gc", "--quiet", "--prune=now"]);
@@ -86,7 +86,7 @@ fn assert_mixed_bag(frame: &Value) {
     assert_eq!(
         frame["headings"],
         json!([
-            "sum with fewer operations",
+            "fewer comparisons",
             "Experiments",
             "Ideas",
             "Contract",
@@ -99,7 +99,7 @@ fn assert_mixed_bag(frame: &Value) {
     );
     assert_eq!(
         frame["tiles"].as_array().unwrap()[..3],
-        [json!("4"), json!("90.91 %"), json!("8 of 50")]
+        [json!("990"), json!("84.19 %"), json!("11 of 50")]
     );
     for fact in ["Objective", "Proof", "Approved", "Head"] {
         assert!(
@@ -113,7 +113,10 @@ fn assert_mixed_bag(frame: &Value) {
             "kept",
             "crashed",
             "crashed",
+            "crashed",
             "checks failed",
+            "discarded",
+            "crashed",
             "discarded",
             "discarded",
             "discarded",
@@ -121,19 +124,19 @@ fn assert_mixed_bag(frame: &Value) {
             "baseline"
         ])
     );
-    assert_eq!(frame["results"][0], "4\u{2212}90.9 %");
-    assert_eq!(frame["tried"][0], "sum by a formula");
-    assert_eq!(frame["patches"], 8, "every change can be read: {frame:#}");
+    assert_eq!(frame["results"][0], "990\u{2212}84.2 %");
+    assert_eq!(frame["tried"][0], "sort by merging");
+    assert_eq!(frame["patches"], 11, "every change can be read: {frame:#}");
     assert_eq!(frame["pictures"], 1, "one for this width: {frame:#}");
     let marks = frame["marks"].as_array().unwrap();
-    assert_eq!(marks.len(), 9);
-    for mark in ["run 6, checks failed: 1", "run 8, crashed: no number"] {
+    assert_eq!(marks.len(), 12);
+    for mark in ["run 8, checks failed: 1112", "run 11, crashed: no number"] {
         assert!(marks.contains(&json!(mark)), "{mark}: {frame:#}");
     }
     assert_eq!(
         frame["description"],
-        "9 runs: 2 kept, 3 discarded, 2 crashed, 1 failed checks. Best 4, run 9: 90.91 % over the \
-         baseline of 44 (\u{b1} 0 % noise)."
+        "12 runs: 2 kept, 4 discarded, 4 crashed, 1 failed checks. Best 990, run 12: 84.19 % over the \
+         baseline of 6263 (\u{b1} 0 % noise)."
     );
 }
 
@@ -159,7 +162,10 @@ fn assert_terminal(env: &Environment) {
     command.args(["status", "1"]).env("LANG", "C");
     let ascii = crate::program::finish(command);
     assert!(ascii.stdout.is_ascii(), "{ascii:?}");
-    assert!(ascii.stdout.contains("  runs     ####._.._"), "{ascii:?}");
+    assert!(
+        ascii.stdout.contains("  runs     #+++..__..._"),
+        "{ascii:?}"
+    );
 }
 
 /// What is no file is never replaced, what is one is replaced whole.
@@ -176,7 +182,7 @@ fn assert_plain_files(env: &Environment) {
     let document = env.json(&["status", "1", "--html", "link.html"]);
     assert_eq!(document["type"], "workflow", "{document:#}");
     assert!(link.is_symlink());
-    assert!(env.read("page.html").contains("sum by a formula"));
+    assert!(env.read("page.html").contains("sort by merging"));
 }
 
 /// Returns a ledger whose words attack whoever shows them.

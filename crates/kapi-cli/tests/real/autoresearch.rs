@@ -1,99 +1,66 @@
-//! A search with a real CLI: a no-op, a cheat on the benchmark, a broken check, a crash and a real gain.
+//! A search with a real CLI on a small C program: a mixed bag of ideas ends with the real gains.
 //!
-//! The program counts its own operations, so that chance decides nothing.
+//! Another process counts the program's comparisons, so that chance decides nothing.
 
 use std::fs;
 
 use kapi_testkit::agent_tools::Cli;
+use kapi_testkit::mixed_bag::idea::{Idea, mixed_bag};
+use kapi_testkit::mixed_bag::{CHECKED, COUNTED, write_held_back, write_program};
 use kapi_testkit::model_server::scenario::{AssistantTurn, ModelScenario, Route};
-use serde_json::{Value, json};
+use serde_json::Value;
 
-use crate::environment::write;
 use crate::machine::Machine;
 
-const ID: &str = "001-sum-fewer-operations";
-const BRANCH: &str = "perf/autoresearch-sum-fewer-operations";
-/// Counts every operation; off limits.
-const COUNTER: &str = "ops=0\nadd() { ops=$((ops + 1)); r=$(($1 + $2)); }\n\
-    mul() { ops=$((ops + 1)); r=$(($1 * $2)); }\n";
-const SUM: &str = "sum() {\n  s=0; i=1\n  while [ \"$i\" -le \"$1\" ]; do\n    add \"$s\" \"$i\"; s=$r\n    \
-    add \"$i\" 1; i=$r\n  done\n  r=$s\n}\n";
-const BENCH: &str = "set -eu\n. ./bench/counter.sh\n. ./src/sum.sh\nsum 20\n[ \"$r\" = 210 ] || exit 1\n\
-    echo \"METRIC ops=$ops\"\n";
-const CHECK: &str = "set -eu\n. ./bench/counter.sh\n. ./src/sum.sh\n\
-    for n in 0 1 7; do sum $n; [ \"$r\" = $((n * (n + 1) / 2)) ] || exit 1; done\n";
-const FORMULA: &str = "sum() { add \"$1\" 1; mul \"$1\" \"$r\"; r=$((r / 2)); }\n";
+const ID: &str = "001-fewer-comparisons";
+const BRANCH: &str = "perf/autoresearch-fewer-comparisons";
 
 /// One experiment: what is done, and what is said of it. Prompts differ in how many runs are left.
-fn experiment(runs_left: u32, deed: AssistantTurn, description: &str) -> Route {
-    let answer = json!({ "hypothesis": "It may help.", "description": description });
+fn experiment(runs_left: usize, idea: &Idea) -> Route {
+    let answer = &idea.answer;
+    let left = match runs_left {
+        1 => "1 run is left".to_owned(),
+        more => format!("{more} runs are left"),
+    };
     Route::new(
-        &format!("{runs_left} runs are left"),
+        &left,
         vec![
-            deed,
+            AssistantTurn::bash(&idea.deed),
             AssistantTurn::text(&format!("I changed it.\n\n```json\n{answer:#}\n```\n")),
         ],
     )
 }
 
-/// Replaces the program; by a command, because some CLIs write over no file that they have not read.
-fn sum_is(content: &str) -> AssistantTurn {
-    AssistantTurn::bash(&format!("printf '%s' '{content}' > src/sum.sh"))
-}
-
-fn scenario() -> ModelScenario {
+fn scenario(bag: &[Idea]) -> ModelScenario {
     let mut scenario = ModelScenario::new(vec![AssistantTurn::text("I do not know.")]);
-    scenario.routes = vec![
-        experiment(
-            5,
-            AssistantTurn::bash("echo '# sums' >> src/sum.sh"),
-            "a comment",
-        ),
-        experiment(
-            4,
-            AssistantTurn::bash("echo ops=0 >> bench/counter.sh; echo 1 > bench/more"),
-            "a smaller count",
-        ),
-        experiment(3, sum_is("sum() { r=210; }\n"), "the answer"),
-        experiment(2, sum_is("sum() { exit 3; }\n"), "an exit"),
-        experiment(1, sum_is(FORMULA), "a formula"),
-    ];
+    let left = (1..=bag.len()).rev();
+    scenario.routes = left
+        .zip(bag)
+        .map(|(left, idea)| experiment(left, idea))
+        .collect();
     scenario
 }
 
 fn search(cli: Cli) {
-    let machine = Machine::new(scenario());
+    let bag = mixed_bag();
+    let machine = Machine::new(scenario(&bag));
     let env = &machine.env;
-    for (name, content) in [
-        ("bench/counter.sh", COUNTER),
-        ("bench/run.sh", BENCH),
-        ("src/sum.sh", SUM),
-        ("tests/check.sh", CHECK),
-    ] {
-        write(&env.repository().join(name), content);
-    }
+    write_program(&env.repository()).unwrap();
     env.commit_all("a program");
-    let proposed = env.kapi(&[
-        "autoresearch",
-        "sum with fewer operations",
-        "--unlinked",
-        "--agent",
+    let held_back = env.root().join("held-back");
+    write_held_back(&held_back).unwrap();
+    let (held_back, runs) = (held_back.display().to_string(), bag.len().to_string());
+    let words = ["autoresearch", "fewer comparisons", "--unlinked", "--agent"];
+    let limits = [
         cli.name(),
-        "--metric",
-        "ops",
-        "--benchmark",
-        "sh bench/run.sh",
-        "--checks",
-        "sh tests/check.sh",
-        "--scope",
-        "src",
-        "--off-limits",
-        "bench",
-        "--off-limits",
-        "tests",
         "--runs",
-        "5",
-    ]);
+        &runs,
+        "--benchmark-timeout",
+        "8s",
+        "--held-back",
+        &held_back,
+    ];
+    let proposed = env.kapi(&[&words[..], &limits, COUNTED, CHECKED].concat());
     assert_eq!(proposed.code, 5, "{proposed:?}");
     assert_eq!(env.kapi(&["autoresearch", "approve", "1", "--yes"]).code, 0);
     let done = env.kapi(&["autoresearch", "resume", "1"]);
@@ -104,37 +71,29 @@ fn search(cli: Cli) {
         .join(ID)
         .join("ledger.jsonl");
     let ledger = fs::read_to_string(ledger).unwrap();
-    let runs: Vec<Value> = ledger
+    let runs = ledger
         .lines()
         .skip(1)
-        .map(|line| serde_json::from_str(line).unwrap())
+        .map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let found: Vec<String> = runs
+        .skip(1)
+        .map(|run| run["status"].as_str().unwrap().to_owned())
         .collect();
-    let found: Vec<(&str, Option<f64>)> = runs
-        .iter()
-        .map(|run| (run["status"].as_str().unwrap(), run["metric"].as_f64()))
-        .collect();
+    let expected: Vec<&str> = bag.iter().map(|idea| idea.status).collect();
+    assert_eq!(found, expected, "{ledger}");
     assert_eq!(
-        found,
-        [
-            ("keep", Some(40.0)),
-            ("discard", Some(40.0)),
-            ("discard", None),
-            ("checks_failed", Some(0.0)),
-            ("crash", None),
-            ("keep", Some(2.0)),
-        ],
-        "{ledger}"
+        machine.commits_on(BRANCH),
+        ["perf: sort by merging", "perf: search by halves"]
     );
-    assert_eq!(machine.commits_on(BRANCH), ["perf: a formula"]);
     machine.assert_key_is_in_no_file();
 }
 
 #[test]
-fn a_mixed_bag_of_ideas_of_claude_ends_with_the_real_gain() {
+fn a_mixed_bag_of_ideas_of_claude_ends_with_the_real_gains() {
     search(Cli::Claude);
 }
 
 #[test]
-fn a_mixed_bag_of_ideas_of_pi_ends_with_the_real_gain() {
+fn a_mixed_bag_of_ideas_of_pi_ends_with_the_real_gains() {
     search(Cli::Pi);
 }
