@@ -160,7 +160,11 @@ impl WorkflowAction {
                 let (commit, head) = (short(&wanted.commit), short(&wanted.head));
                 format!("applying {commit} to {head}")
             }
-            Self::Measure(wanted) => format!("measuring {}", short(&wanted.commit)),
+            Self::Measure(wanted) => {
+                let on = wanted.held_back.as_ref();
+                let on = on.map_or("", |_| " on the held-back inputs");
+                format!("measuring {}{on}", short(&wanted.commit))
+            }
             Self::Restore(wanted) => match &wanted.keep {
                 Some(keep) => format!("keeping {}", short(&keep.commit)),
                 None => format!("restoring the worktree to {}", short(&wanted.head)),

@@ -137,7 +137,7 @@ pub fn baseline(contract: &Contract, measured: &MeasurementReport) -> Result<Rul
     Ok(Ruling {
         status: RunStatus::Keep,
         metric: Some(metric),
-        reason: "baseline: what the others of its segment are compared with".to_owned(),
+        reason: "what the others of its segment are compared with".to_owned(),
     })
 }
 

@@ -1,6 +1,7 @@
 //! `contract.md`: everything that an approval fixes, but for the scripts beside it.
 
 use kapi_core::quote::visible;
+use kapi_core::text::counted;
 
 use crate::rules::modes::autoresearch::contract::{Contract, Metric};
 use crate::rules::modes::ralph::documents::markdown::{code, lines, quote};
@@ -39,10 +40,10 @@ pub(super) fn text(workflow: &Workflow, contract: &Contract) -> String {
     ];
     if let Some(held_back) = &contract.held_back {
         parts.push(format!(
-            "## Held back\n\n{} files of {}, sha256 {}, which no agent sees, are laid over the checkout. \
+            "## Held back\n\nInputs that no agent sees, {} of {}, sha256 {}, are laid over the checkout. \
              What would be kept has to be better on them, too, by the same rule, measured in turn with its \
              parent.",
-            held_back.files,
+            counted(held_back.files, "file"),
             code(&held_back.source),
             code(&held_back.sha256)
         ));
