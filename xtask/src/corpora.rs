@@ -9,6 +9,7 @@ pub(crate) mod cheats;
 mod ecosystem;
 mod entry;
 mod fetch;
+pub(crate) mod ideas;
 pub(crate) mod integration;
 mod outcome;
 mod page;
@@ -28,7 +29,7 @@ use anyhow::{Context as _, bail};
 use crate::tool::ToolCommand;
 
 /// What a corpus is asked to do.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct CorpusOptions {
     /// The program under test; built where nothing is said.
     kapi: Option<PathBuf>,

@@ -14,13 +14,13 @@ use kapi_sys::real_disk::RealDisk;
 use kapi_testkit::keeping::series::NoiseSeries;
 use kapi_testkit::keeping::{Policy, errors};
 
+use crate::document::with_part;
 use crate::output::talk;
 
 /// What is written.
 const DOCUMENT: &str = "docs/autoresearch.md";
-/// The lines between which it is.
+/// The line after which it is.
 const BEGIN: &str = "<!-- made by `cargo xtask keeping` -->\n";
-const END: &str = "<!-- until here -->\n";
 /// Where the recorded series are.
 const SERIES: &str = "xtask/corpus/noise";
 /// Experiments under one noise and one rule.
@@ -59,14 +59,8 @@ fn read(root: &Path) -> anyhow::Result<String> {
 
 /// Returns the document with its table made anew.
 fn document(root: &Path) -> anyhow::Result<String> {
-    let old = read(root)?;
-    let parts = old.split_once(BEGIN).and_then(|(before, rest)| {
-        let (_, after) = rest.split_once(END)?;
-        Some((before, after))
-    });
-    let (before, after) = parts.with_context(|| format!("find {BEGIN:?} in {DOCUMENT}"))?;
     let table = table(&series(root)?)?;
-    Ok(format!("{before}{BEGIN}{table}{END}{after}"))
+    with_part(&read(root)?, BEGIN, &table).with_context(|| format!("write {DOCUMENT}"))
 }
 
 /// Returns every recorded series, by the names of their files.

@@ -10,6 +10,7 @@ mod converge;
 mod corpora;
 mod deny;
 mod dist;
+mod document;
 mod keeping;
 mod layers;
 mod output;
@@ -57,6 +58,9 @@ usage: cargo xtask <command>
   cheats            cheats and honest changes against the built program, by every way in
                     (--quick, --ways N, --only TEXT, --kapi PATH, --jobs N, --report-only,
                     --keep, --list; --write: docs/proof.md)
+  ideas             a mixed bag of ideas for a small C program, measured by the clock: what the plain
+                    rule keeps, and what a strict one does (--kapi PATH, --keep; --write:
+                    docs/autoresearch.md)
   integration       generated repositories whose truth is known, integrated by Integrate's code and
                     by git alone (--seed N, --quick, --only TEXT, --jobs N; --write:
                     docs/integrate-corpus.md)
@@ -101,6 +105,7 @@ fn run() -> anyhow::Result<()> {
         ["converge", options @ ..] => converge::run(options),
         ["keeping", options @ ..] => keeping::run(&root, options),
         ["cheats", options @ ..] => corpora::cheats::run(&root, options),
+        ["ideas", options @ ..] => corpora::ideas::run(&root, options),
         ["integration", options @ ..] => corpora::integration::run(&root, options),
         ["realrepos", options @ ..] => corpora::real_repositories::run(&root, options),
         ["toy"] => toy::run(&root),

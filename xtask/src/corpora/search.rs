@@ -1,12 +1,12 @@
-//! A change that is measured: the search of one experiment, as a person would start it.
+//! Changes that are measured: a search, as a person would start it; and that of one experiment.
 //!
 //! A project of that kind keeps its benchmark in `bench/run.sh` and its checks in `tests/check.sh`, and may
-//! be changed in `src`. Whether the change is kept is read from the ledger.
+//! be changed in `src`. What is kept is read from the ledger.
 
 use std::fs;
 use std::path::Path;
 
-use anyhow::{Context as _, ensure};
+use anyhow::{Context as _, bail, ensure};
 use serde_json::{Value, json};
 
 use super::case_directory::{CaseDirectory, write};
@@ -54,27 +54,14 @@ pub(super) fn search(
     words.extend(MEASURED.iter().filter(|_| !says_what));
     words.extend(CONTRACT);
     words.extend(request.options.iter().map(String::as_str));
-    let kapi = |words: &[&str]| {
-        let words: Vec<String> = words.iter().map(|&word| word.to_owned()).collect();
-        shell.run(request.kapi, &words, "")
+    let started = match start(request.kapi, shell, &words)? {
+        Started::Driven(started) => started,
+        Started::Refused(refused) => return Ok(refused),
     };
-    let started = kapi(&words)?;
-    if started.code != Some(0) && started.code != Some(NOT_DONE) {
-        return Ok(started);
-    }
-    for words in [
-        &["autoresearch", "approve", "1", "--yes"][..],
-        &["autoresearch", "resume", "1"],
-    ] {
-        let ended = kapi(words)?;
-        ensure!(
-            ended.code == Some(0),
-            "{}: {}",
-            words.join(" "),
-            ended.last_words()
-        );
-    }
-    let run = last_run(&location.repository())?;
+    let runs = ledger(&location.repository())?;
+    let [_, run] = runs.as_slice() else {
+        bail!("make one experiment: {runs:?}");
+    };
     let status = run["status"].as_str().unwrap_or_default();
     let account = json!({"status": status, "reason": run["reason"]});
     Ok(ProgramEnd {
@@ -82,6 +69,40 @@ pub(super) fn search(
         stdout: account.to_string(),
         ..started
     })
+}
+
+/// How a search was started.
+pub(super) enum Started {
+    /// It was driven to its end.
+    Driven(ProgramEnd),
+    /// Nothing was started.
+    Refused(ProgramEnd),
+}
+
+/// Starts the first search of a repository with these words, approves its contract and drives it to its
+/// end.
+pub(super) fn start(kapi: &Path, shell: &Shell, words: &[&str]) -> anyhow::Result<Started> {
+    let run = |words: &[&str]| {
+        let words: Vec<String> = words.iter().map(|&word| word.to_owned()).collect();
+        shell.run(kapi, &words, "")
+    };
+    let started = run(words)?;
+    if started.code != Some(0) && started.code != Some(NOT_DONE) {
+        return Ok(Started::Refused(started));
+    }
+    for words in [
+        &["autoresearch", "approve", "1", "--yes"][..],
+        &["autoresearch", "resume", "1"],
+    ] {
+        let ended = run(words)?;
+        ensure!(
+            ended.code == Some(0),
+            "{}: {}",
+            words.join(" "),
+            ended.last_words()
+        );
+    }
+    Ok(Started::Driven(started))
 }
 
 /// Returns the script of an agent that makes the change, and then has no idea left.
@@ -93,16 +114,16 @@ fn researcher(change: &str) -> Value {
     ]}})
 }
 
-/// Returns the last line of the only search's ledger, which must not be its baseline.
-fn last_run(repository: &Path) -> anyhow::Result<Value> {
+/// Returns the runs of the only search's ledger, its baseline first.
+pub(super) fn ledger(repository: &Path) -> anyhow::Result<Vec<Value>> {
     let searches = repository.join(SEARCHES);
     let listed = || format!("list {}", searches.display());
     let mut found = fs::read_dir(&searches).with_context(listed)?;
     let search = found.next().with_context(listed)?.with_context(listed)?;
     let ledger = search.path().join("ledger.jsonl");
     let text = fs::read_to_string(&ledger).with_context(|| format!("read {}", ledger.display()))?;
-    let last = text.lines().last().unwrap_or_default();
-    let run: Value = serde_json::from_str(last).context("read the last run")?;
-    ensure!(run["run"] == 2, "make one experiment: {text}");
-    Ok(run)
+    let lines = text.lines().map(serde_json::from_str);
+    let lines: Vec<Value> = lines.collect::<Result<_, _>>().context("read the ledger")?;
+    let runs = lines.into_iter().filter(|line| line.get("run").is_some());
+    Ok(runs.collect())
 }
