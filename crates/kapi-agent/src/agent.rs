@@ -162,6 +162,24 @@ pub enum AgentError {
         /// The path.
         path: PathBuf,
     },
+    /// It is a person's own program, which Kapi cannot tell what model to ask.
+    #[error("start the {agent} agent with the model {model:?}: it chooses its model itself")]
+    OwnModel {
+        /// The agent's name.
+        agent: &'static str,
+        /// The model that was asked for.
+        model: String,
+    },
+    /// The person's list of models does not have this one.
+    #[error("start {agent} with the model {model:?}: its `models` list only {models}")]
+    ModelNotListed {
+        /// The agent's name.
+        agent: &'static str,
+        /// The model that was asked for.
+        model: String,
+        /// The list.
+        models: String,
+    },
     /// Its script cannot be used.
     #[error(transparent)]
     Script(#[from] ScriptError),
@@ -191,6 +209,12 @@ impl AgentError {
             } => Some(format!(
                 "Remove {variable} from `{key}` in [agents.{agent}] (or from `environment` in \
                  the profile){instead}."
+            )),
+            Self::OwnModel { .. } => {
+                Some("Leave the model out, or name it in the program's own command.".to_owned())
+            }
+            Self::ModelNotListed { agent, .. } => Some(format!(
+                "Name one of these, or add the model to `models` under [agents.{agent}]."
             )),
             Self::Unknown { .. }
             | Self::NotUtf8 { .. }

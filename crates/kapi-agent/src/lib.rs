@@ -11,6 +11,7 @@ pub mod hook;
 mod json_line;
 pub mod launch;
 pub mod manifest;
+pub mod models;
 pub mod script;
 pub mod settings;
 pub mod stream;

@@ -9,6 +9,7 @@ pub(crate) mod flags;
 pub(crate) mod isolation;
 pub(crate) mod judge;
 mod layers;
+pub(crate) mod models;
 pub(crate) mod participants;
 mod proof;
 pub(crate) mod words;
@@ -19,6 +20,7 @@ use std::path::PathBuf;
 use kapi_check::rules::proof::attribution::{Attribution, OriginalWording};
 use kapi_check::rules::proof::precedence::ResolvedChecks;
 use kapi_core::id::Slug;
+use kapi_core::isolation::{NetworkMode, SandboxLevel};
 use kapi_core::judge::{Judge, JudgeUnavailable};
 use kapi_goal::perform::survey::RepositorySurvey;
 use kapi_goal::rules::budget::Budget;
@@ -118,7 +120,7 @@ fn draw_up(
     let survey =
         RepositorySurvey::of(&outside, &context.cwd).map_err(|failure| Error::world(&failure))?;
     let root = survey.root();
-    let config = context.config(Some(&root))?;
+    let mut config = context.config(Some(&root))?;
     let mut notes = Vec::new();
     let base = if drafted == ContractDrafter::Session {
         base_in_place(context, &survey)?
@@ -127,6 +129,7 @@ fn draw_up(
         note_dirt(&survey, &base, &mut notes)?;
         base
     };
+    let parties = parties(context, &mut config, &filled, &mut notes)?;
     let location = ContractSite {
         context,
         config: &config,
@@ -137,6 +140,7 @@ fn draw_up(
     let input = DraftInput {
         flags,
         filled: &filled,
+        parties: &parties,
         drafted,
     };
     let contract = contract(location, input, base, branch, &mut notes)?;
@@ -152,6 +156,7 @@ fn draw_up(
         let unconfined = delivery::note_without_isolation(contract.sandbox);
         notes.extend(unconfined.map(str::to_owned));
     }
+    notes.extend(models::unseen_note(&config, &contract.models));
     notes.extend(isolation::isolation_note(&contract));
     Ok(ContractDraft {
         root,
@@ -185,8 +190,36 @@ struct DraftInput<'a> {
     flags: &'a Args,
     /// The same, filled with what their contract file says.
     filled: &'a MergedFlags,
+    /// Who works, and how isolated.
+    parties: &'a ContractParties,
     /// Who says what they leave open.
     drafted: ContractDrafter,
+}
+
+/// Who works on a contract, and how isolated.
+struct ContractParties {
+    agent: String,
+    level: SandboxLevel,
+    network: NetworkMode,
+}
+
+/// Finds out who works; the model that was asked for goes into the configuration.
+fn parties(
+    context: &Context,
+    config: &mut Config,
+    filled: &MergedFlags,
+    notes: &mut Vec<String>,
+) -> Result<ContractParties, Error> {
+    let args = &filled.args;
+    let (level, network) = isolation::level_and_network(args, config)?;
+    let agent = participants::agent(context, config, args.agent.as_ref(), level, notes)?;
+    models::choose(config, &agent, args.model.as_deref())?;
+    filled.pinned.keep_models(config)?;
+    Ok(ContractParties {
+        agent,
+        level,
+        network,
+    })
 }
 
 fn contract(
@@ -198,14 +231,18 @@ fn contract(
 ) -> Result<Contract, Error> {
     let (context, config, survey) = (location.context, location.config, location.survey);
     let (filled, args, table) = (input.filled, &input.filled.args, &config.goal);
-    let (level, network) = isolation::level_and_network(args, config)?;
-    let agent = participants::agent(context, config, args.agent.as_ref(), level, notes)?;
+    let ContractParties {
+        agent,
+        level,
+        network,
+    } = input.parties;
+    let (level, network) = (*level, *network);
     let parties = JudgeParticipants {
         context,
         config,
         root: location.root,
         preferred: &context.preferred(location.root)?,
-        agent: &agent,
+        agent,
         level,
     };
     let sources = layers::ContractSources {
@@ -229,6 +266,7 @@ fn contract(
     filled.pinned.check_hidden(hidden.as_ref())?;
     let ignored = isolation::ignored_note(context, config, level, survey, hidden.as_ref())?;
     notes.extend(ignored);
+    let judge = settings.judge.unwrap_or(Judge::None);
     let mut contract = Contract {
         version: CONTRACT_VERSION,
         intent: args.intent.trim().to_owned(),
@@ -251,8 +289,9 @@ fn contract(
             .unwrap_or(STALL_AFTER),
         turn_timeout_ms: time(args.turn_timeout, table.turn_timeout.as_deref())?
             .unwrap_or(TURN_TIMEOUT_MS),
-        agent,
-        judge: settings.judge.unwrap_or(Judge::None),
+        agent: agent.clone(),
+        models: models::approved(config, models::agents_of(agent, &judge)),
+        judge,
         judge_unavailable: judge_unavailable(args),
         base,
         branch,

@@ -232,19 +232,20 @@ pub(crate) fn world<'a>(
         )
         .with_hint("open that session again and type `/until-done resume` there."));
     }
-    world_of(context, project, id, config)
+    world_of(context, project, &goal, config)
 }
 
 /// Returns the same for whoever has looked at the goal already.
 pub(crate) fn world_of<'a>(
     context: &'a Context,
     project: &Project<'_>,
-    id: &GoalId,
+    goal: &Goal,
     config: &Config,
 ) -> Result<RealWorld<'a>, Error> {
+    let grants = context.grants(config);
     Ok(RealWorld {
-        location: context.location(project, id)?,
-        grants: context.grants(config),
+        location: context.location(project, &goal.id)?,
+        grants: grants.with_models(&goal.contract.models),
         clock: &context.clock,
         tool_service: tool_service::tool_service(context, project)?,
         spending: context.spending(project.layout.root(), config)?,

@@ -7,6 +7,7 @@
 
 pub mod actor;
 pub mod agent_end;
+pub mod agent_models;
 pub mod consent_rule;
 pub mod deletions;
 pub mod evidence;

@@ -334,6 +334,7 @@ impl<'a> ModelGateway<'a> {
             GatewayEvent::UsageAsked { .. }
             | GatewayEvent::Lowered { .. }
             | GatewayEvent::TakenOut { .. }
+            | GatewayEvent::ModelRefused { .. }
             | GatewayEvent::Answered { .. }
             | GatewayEvent::Cut { .. }
             | GatewayEvent::Retried { .. }

@@ -19,6 +19,7 @@ use kapi_core::text::{limit_met, limit_text};
 use kapi_core::usage::Usage;
 use kapi_git::layer::walk;
 use kapi_machine::watch::Activity;
+use kapi_run::call_rules::call_rules;
 use kapi_run::confine::{AGENT_TAIL_BYTES_MAX, SandboxConfig, SandboxedProgram};
 use kapi_run::host_grants::HostGrants;
 use kapi_run::network::NetworkAccess;
@@ -203,7 +204,9 @@ pub(crate) fn at_terminal(
     };
     surround(&mut payload, ready, record, &run_id);
     access.insert_cassette(&grants.grant, &run_id);
-    let served = NetworkServices::new(&access, &watch, &run_dir)?;
+    let rules = call_rules(&plan.agent, &plan.settings, record.network);
+    let served =
+        NetworkServices::new(&access, &watch, &run_dir)?.with_models(&grants.prices, rules);
     let (hooks, written) = (hooks.as_ref(), ready.written.as_path());
     let ran = hooks::follow(hooks, written, writer, stage.notice, || {
         interact(&config, grants, payload, &served)

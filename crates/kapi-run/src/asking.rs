@@ -17,13 +17,13 @@ use kapi_core::agent_end::{AgentEnd, AgentRun};
 use kapi_core::failure::Failure;
 use kapi_core::isolation::{NetworkMode, SandboxLevel};
 use kapi_core::text::limit_met;
-use kapi_gateway::model::rules::{CallRules, ProviderTools};
 use kapi_machine::watch::{Activity, EffectWatch};
 use kapi_sandbox::expose;
 use kapi_sandbox::outcome::SandboxRun;
 use kapi_sandbox::spec::{BenchmarkSetup, Mount};
 use kapi_sys::process::{OutputLine, ProcessEnd};
 
+use crate::call_rules::call_rules;
 use crate::confine::{self, AGENT_TAIL_BYTES_MAX, KAPI_INSIDE, SandboxConfig, SandboxedProgram};
 use crate::gate::{GateRules, GateSite, PermissionGate};
 use crate::host_grants::HostGrants;
@@ -225,8 +225,10 @@ impl AgentExchange<'_> {
         access.allow(&launch.hosts)?;
         access.upstream.clone_from(&launch.upstream);
         access.insert_cassette(&grants.grant, asked.run_id);
-        let mut served = NetworkServices::new(&access, watch, run_dir)?
-            .with_models(&grants.prices, rules_of(asked));
+        let mut served = NetworkServices::new(&access, watch, run_dir)?.with_models(
+            &grants.prices,
+            call_rules(asked.kind, asked.settings, asked.network),
+        );
         (served.endpoint, served.gate) = (*endpoint, *gate);
         let mut parser = StreamParser::new(asked.kind, session);
         let ran = config.run(grants, payload, &served, &mut |line| {
@@ -254,26 +256,6 @@ impl AgentExchange<'_> {
             end: finished.end,
             stderr,
         })
-    }
-}
-
-/// Returns what an agent may ask of models: without a network, its provider reaches none for it.
-fn rules_of(asked: &AgentRequest<'_>) -> CallRules {
-    let is_allowed = asked.settings.provider_tools && asked.network != NetworkMode::None;
-    let settings = asked.settings;
-    let mut models = settings.models.clone();
-    // Some agents write their model with its provider before it, and ask without.
-    if let Some(model) = settings.model.as_deref().filter(|_| !models.is_empty()) {
-        let bare = model.rsplit('/').next().unwrap_or(model);
-        models.extend([model.to_owned(), bare.to_owned()]);
-    }
-    CallRules {
-        models,
-        provider_tools: if is_allowed {
-            ProviderTools::Allowed
-        } else {
-            ProviderTools::TakenOut
-        },
     }
 }
 

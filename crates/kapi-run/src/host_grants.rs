@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 
 use kapi_agent::agent::AgentKind;
 use kapi_agent::settings::AgentSettings;
+use kapi_core::agent_models::AgentModels;
 use kapi_sandbox::search_path;
 use kapi_spend::rules::prices::Prices;
 use kapi_sys::process;
@@ -39,6 +40,17 @@ impl HostGrants {
     #[must_use]
     pub fn settings(&self, kind: &AgentKind) -> AgentSettings {
         self.agents.get(kind.name()).cloned().unwrap_or_default()
+    }
+
+    /// Keeps agents to the models that a person approved for them.
+    #[must_use]
+    pub fn with_models(mut self, approved: &[AgentModels]) -> Self {
+        for models in approved {
+            let settings = self.agents.entry(models.agent.clone()).or_default();
+            settings.model.clone_from(&models.model);
+            settings.models.clone_from(&models.may_ask);
+        }
+        self
     }
 
     /// Returns the directories in which agents and what runs them are looked for: those of `PATH`,

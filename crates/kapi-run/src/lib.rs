@@ -6,6 +6,7 @@
 pub mod agent_start;
 pub mod asker;
 pub mod asking;
+pub mod call_rules;
 pub mod confine;
 pub mod failure;
 pub mod gate;

@@ -97,6 +97,7 @@ impl SimScenario {
             stall_after: if self == Self::Stalled { 2 } else { 3 },
             turn_timeout_ms: 60_000,
             agent: "script:try.yaml".to_owned(),
+            models: Vec::new(),
             judge: Judge::Same,
             judge_unavailable: JudgeUnavailable::Closed,
             base: Base {

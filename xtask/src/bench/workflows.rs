@@ -86,6 +86,7 @@ fn terms() -> WorkflowTerms {
     WorkflowTerms {
         agent: "claude".to_owned(),
         reviewer: None,
+        models: Vec::new(),
         judge: Judge::None,
         sandbox: SandboxLevel::Native,
         network: NetworkMode::Filtered,

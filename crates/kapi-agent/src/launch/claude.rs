@@ -14,10 +14,18 @@ use crate::launch::{
     tools, variables, words,
 };
 use crate::manifest::CLAUDE;
+use crate::models::is_anthropic;
 use crate::settings::AgentSettings;
 
 /// Where the vendor answers.
 const VENDOR_URL: &str = "https://api.anthropic.com";
+/// Which models it asks for its short names, and for small things beside the work.
+const OWN_MODELS: [&str; 4] = [
+    "ANTHROPIC_DEFAULT_OPUS_MODEL",
+    "ANTHROPIC_DEFAULT_SONNET_MODEL",
+    "ANTHROPIC_DEFAULT_HAIKU_MODEL",
+    "ANTHROPIC_SMALL_FAST_MODEL",
+];
 
 pub(super) fn launch(
     settings: &AgentSettings,
@@ -58,6 +66,10 @@ pub(super) fn launch(
     args.extend(words(&["--strict-mcp-config"]));
     if let Some(model) = &settings.model {
         args.extend(words(&["--model", model]));
+        if settings.base_url.is_some() && !is_anthropic(model) {
+            // A server of one's own has none of the models that it would ask beside.
+            env.extend(variables(&OWN_MODELS.map(|name| (name, model.as_str()))));
+        }
     }
     if turn.purpose == LaunchPurpose::Work {
         // Its context file comes with its settings, or with a directory that is added by name.

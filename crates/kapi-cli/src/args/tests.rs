@@ -67,6 +67,7 @@ fn begun(begin: Begin) -> Workflow {
         terms: WorkflowTerms {
             agent: "claude".to_owned(),
             reviewer: None,
+            models: Vec::new(),
             judge: Judge::None,
             sandbox: SandboxLevel::Native,
             network: NetworkMode::None,

@@ -7,6 +7,7 @@ mod form;
 
 use std::path::Path;
 
+use kapi_core::agent_models::AgentModels;
 use kapi_core::hidden_checks::HiddenCheckSet;
 use kapi_goal::rules::contract::{AgentSurface, Base};
 use kapi_settings::fault::Faults;
@@ -14,13 +15,16 @@ use kapi_settings::scalar::NonBlankText;
 use kapi_settings::setting::Setting;
 use kapi_settings::{amount, read as settings, yaml};
 
+use crate::config::Config;
 use crate::config::file::{Links, read};
 use crate::context::Context;
+use crate::contract::agent_name::kind;
 use crate::contract::file::form::{
-    BaseForm, ContractForm, JudgeWord, Number, SurfaceForm, Texts, WorkingForm,
+    AgentModelsForm, BaseForm, ContractForm, JudgeWord, Number, SurfaceForm, Texts, WorkingForm,
 };
 use crate::contract::flags::Args;
 use crate::contract::flags::names::parse_surface;
+use crate::contract::models;
 use crate::error::Error;
 use crate::exit_code::Exit;
 
@@ -42,6 +46,8 @@ pub(crate) struct FilePins {
     base: Option<PinnedBase>,
     /// The place and the hash that the hidden checks must have.
     hidden: Option<(String, String)>,
+    /// The models that the agents may ask.
+    models: Vec<AgentModels>,
 }
 
 #[derive(Debug)]
@@ -68,6 +74,22 @@ impl FilePins {
             base.revision.clone_from(revision);
         }
         Ok(base)
+    }
+
+    /// Keeps each agent to the models that the file names for it, unless a flag named another; the
+    /// person's own lists hold over the file.
+    pub(crate) fn keep_models(&self, config: &mut Config) -> Result<(), Error> {
+        for models in &self.models {
+            let kind = kind(&models.agent)?;
+            let settings = config.agents.entry(models.agent.clone()).or_default();
+            if let Some(model) = &models.model {
+                models::of_settings(settings, &kind, model)?;
+            }
+            if settings.models.is_empty() {
+                settings.models.clone_from(&models.may_ask);
+            }
+        }
+        Ok(())
     }
 
     /// Refuses hidden checks that are others than the file names.
@@ -220,6 +242,12 @@ impl ContractReader<'_> {
         let args = &mut self.filled.args;
         keep(&mut args.agent, agent);
         keep(&mut args.judge, judge);
+        // A model that was named anew is another choice than the file's.
+        if args.model.is_none() {
+            let models = std::mem::take(&mut form.models).into_iter();
+            self.filled.pinned.models = models.map(pinned).collect();
+        }
+        keep(&mut args.model, form.model.take().map(|model| model.0));
         keep(&mut args.judge_unavailable, form.judge_unavailable);
         keep(&mut args.branch_type, form.branch_type);
         keep(&mut args.sandbox, form.sandbox);
@@ -311,6 +339,14 @@ impl ContractReader<'_> {
             }
             None => reference,
         }
+    }
+}
+
+fn pinned(form: AgentModelsForm) -> AgentModels {
+    AgentModels {
+        agent: form.agent.0,
+        model: form.model.map(|model| model.0),
+        may_ask: texts(form.may_ask),
     }
 }
 

@@ -67,6 +67,9 @@ pub(crate) struct Args {
     /// Agent: claude, codex, gemini, pi, 'command:SHELL' or 'script:FILE.yaml'
     #[arg(help_heading = PARTIES, long, value_name = "AGENT")]
     pub(crate) agent: Option<String>,
+    /// Model of the agent, in its own spelling; others are refused [default: as configured]
+    #[arg(help_heading = PARTIES, long, value_name = "MODEL")]
+    pub(crate) model: Option<String>,
     /// Judge: another agent, provider/model, 'same' or 'none' [default: your preference, or another
     /// installed agent; 'none' for 'command:' agents]
     #[arg(help_heading = PARTIES, long, value_name = "JUDGE")]

@@ -4,6 +4,7 @@
 
 use kapi_check::rules::proof::attribution::CheckPart;
 use kapi_check::rules::proof::policy::{CheckPolicy, TestPolicy};
+use kapi_core::agent_models::AgentModels;
 use kapi_core::judge::JudgeUnavailable;
 use kapi_core::text::counted;
 use kapi_goal::rules::budget::Budget;
@@ -83,6 +84,9 @@ pub(crate) fn rows(contract: &Contract) -> Vec<(&'static str, String)> {
         ));
     }
     rows.push(("agent", contract.agent.clone()));
+    let models = contract.models.iter().map(AgentModels::words);
+    let models: Vec<String> = models.collect();
+    rows.extend((!models.is_empty()).then(|| ("models", models.join("\n"))));
     rows.push(("judge", judged(contract)));
     let usual = working_rows(&Working::default());
     rows.extend(

@@ -19,6 +19,9 @@ pub(crate) struct ProfileFlags {
     /// Profile, 'command:SHELL' or 'script:FILE.yaml'
     #[arg(long, value_name = "NAME", conflicts_with = "config")]
     pub(crate) agent: Option<String>,
+    /// Model of the agent, in its own spelling; others are refused [default: the profile's]
+    #[arg(long, value_name = "MODEL")]
+    pub(crate) model: Option<String>,
     /// Branch to work on
     #[arg(long, value_name = "NAME")]
     pub(crate) branch: Option<String>,

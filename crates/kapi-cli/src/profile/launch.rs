@@ -21,6 +21,7 @@ use crate::config::grant::{LEVEL_DEFAULT, NETWORK_DEFAULT};
 use crate::config::source::{Origins, SourcedValue, ValueSource};
 use crate::config::{AT_MOST, Config, grant};
 use crate::context::Context;
+use crate::contract::models;
 use crate::error::{Error, chain};
 use crate::profile::command::TASK_VARIABLE;
 use crate::profile::find::{self, LaunchProfiles, ProfileNames, ProfileSearch};
@@ -201,7 +202,10 @@ impl LaunchResolver<'_> {
         }
         grants::contain(profile, level.value, &mut grant, &mut origins, &mut notes)?;
         self.limit(&mut grant, &mut origins);
-        let settings = self.settings(&chosen, &mut added, &mut notes);
+        let mut settings = self.settings(&chosen, &mut added, &mut notes);
+        if let Some(model) = self.flags.model.as_ref().or(chosen.model.as_ref()) {
+            models::of_settings(&mut settings, &chosen.agent.value, model)?;
+        }
         let remote = profile.remote.clone();
         let message = profile.commit_message.clone();
         Ok(LaunchProfile {
@@ -342,9 +346,6 @@ impl LaunchResolver<'_> {
         let kind = &chosen.agent.value;
         let configured = self.config.agents.get(kind.name());
         let mut settings = configured.cloned().unwrap_or_default();
-        if chosen.model.is_some() {
-            settings.model.clone_from(&chosen.model);
-        }
         let manifest = manifest_of(kind);
         let key = settings.api_key_env.clone();
         let held = key.or_else(|| manifest.map(|manifest| manifest.api_key_env.to_owned()));

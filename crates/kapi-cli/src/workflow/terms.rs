@@ -15,7 +15,7 @@ use crate::commands::workflow::branch;
 use crate::config::Config;
 use crate::config::grant::{LEVEL_DEFAULT, NETWORK_DEFAULT};
 use crate::context::Context;
-use crate::contract::{self, agent_name, flags, isolation, judge, participants};
+use crate::contract::{self, agent_name, flags, isolation, judge, models, participants};
 use crate::error::Error;
 use crate::exit_code::Exit;
 use crate::{amount, container, help, naming};
@@ -36,6 +36,9 @@ pub(crate) struct TermFlags {
     /// 'script:FILE.yaml'
     #[arg(long, value_name = "AGENT")]
     pub(crate) agent: Option<String>,
+    /// Model of the agent, in its own spelling; others are refused [default: as configured]
+    #[arg(long, value_name = "MODEL")]
+    pub(crate) model: Option<String>,
     /// Agent that challenges plans and reviews work [default: same as --agent]
     #[arg(long, value_name = "AGENT")]
     pub(crate) reviewer: Option<String>,
@@ -163,6 +166,8 @@ fn with_repository(
                 .to_owned(),
         );
     }
+    let agents = models::agents_of(&draft.contract.agent, &draft.contract.judge);
+    let models = models::approved(&draft.config, agents.chain(reviewer.as_deref()));
     let Contract {
         agent,
         judge,
@@ -182,6 +187,7 @@ fn with_repository(
         terms: WorkflowTerms {
             agent,
             reviewer,
+            models,
             judge,
             sandbox,
             network,
@@ -206,13 +212,14 @@ fn without_commit(
     flags: &TermFlags,
     root: std::path::PathBuf,
 ) -> Result<StartOptions, Error> {
-    let config = context.config(Some(&root))?;
-    let table = &config.goal;
+    let mut config = context.config(Some(&root))?;
     let args = as_run(spec, flags, "")?;
     let (sandbox, network) = isolation::level_and_network(&args, &config)?;
     let mut notes =
         vec!["There is no commit to look facts up in, so you will be asked everything.".to_owned()];
     let agent = participants::agent(context, &config, flags.agent.as_ref(), sandbox, &mut notes)?;
+    models::choose(&mut config, &agent, flags.model.as_deref())?;
+    let table = &config.goal;
     let grants = context.grants(&config);
     container::check(&grants, sandbox)?;
     kapi_run::asking::check_agent(&grants, &agent, sandbox)
@@ -223,10 +230,13 @@ fn without_commit(
         usd_micros: flags.usd,
         wall_ms: None,
     };
+    let reviewer = reviewer(context, flags)?;
+    let agents = std::iter::once(agent.as_str()).chain(reviewer.as_deref());
     Ok(StartOptions {
         terms: WorkflowTerms {
+            models: models::approved(&config, agents),
             agent,
-            reviewer: reviewer(context, flags)?,
+            reviewer,
             judge: Judge::None,
             sandbox,
             network,
@@ -261,6 +271,7 @@ fn as_run(spec: &ModeSpec, flags: &TermFlags, purpose: &str) -> Result<flags::Ar
         line.extend(value.map(|value| format!("--{name}={value}")));
     };
     add("agent", flags.agent.clone());
+    add("model", flags.model.clone());
     let judge = match spec.judge {
         ParticipantNeed::NotAsked => Some("none".to_owned()),
         ParticipantNeed::Asked => flags.judge.clone(),

@@ -73,9 +73,12 @@ impl WorkflowSetup<'_> {
     /// Returns the world of a goal, or of the workflow itself.
     fn of_goal(&self, id: &GoalId) -> Result<RealWorld<'_>, Error> {
         let (context, project) = (self.context, self.project);
+        let workflow = Workflows::of(project).workflow(self.key);
+        let workflow = workflow.map_err(|error| Error::workflow(&error))?;
+        let grants = context.grants(self.config);
         Ok(RealWorld {
             location: context.location(project, id)?,
-            grants: context.grants(self.config),
+            grants: grants.with_models(&workflow.terms.models),
             clock: &context.clock,
             tool_service: tool_service::tool_service(context, project)?,
             spending: context.spending(project.layout.root(), self.config)?,

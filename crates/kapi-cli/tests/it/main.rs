@@ -64,6 +64,7 @@ mod kernel_task;
 mod kernel_workers;
 mod launch;
 mod mcp;
+mod models;
 mod notification;
 mod parking;
 mod private_files;

@@ -88,6 +88,11 @@ pub enum GatewayEvent {
         /// The reason for the refusal.
         why: GatewayRefusal,
     },
+    /// A request was refused because it asks a model that this run may not ask.
+    ModelRefused {
+        /// The model that it names, safe to show.
+        model: String,
+    },
     /// A running answer was ended because the budget is spent.
     Cut {
         /// The call's number.

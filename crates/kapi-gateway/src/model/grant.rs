@@ -101,6 +101,9 @@ fn check_model(gateway: &ModelGateway<'_>, read: &ModelCall<'_>) -> Result<(), R
     if rules.allows_model(&read.model) {
         return Ok(());
     }
+    gateway.notify(GatewayEvent::ModelRefused {
+        model: read.model.clone(),
+    });
     let message = format!(
         "kapi: this run may not ask the model {:?}; it may ask {}",
         read.model,

@@ -2,10 +2,13 @@
 //!
 //! Pure. Whoever makes the gateway says it; no request can.
 
+use kapi_core::pattern;
+
 /// What a run may ask of models.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CallRules {
-    /// The models that may be asked, by name or by the beginning of one before `*`; empty for any.
+    /// The models that may be asked, as names in which `*` and `?` stand for any characters; empty
+    /// for any.
     pub models: Vec<String>,
     /// Whether the provider may reach beyond the request.
     pub provider_tools: ProviderTools,
@@ -33,10 +36,7 @@ impl CallRules {
     /// Tells whether a model may be asked.
     #[must_use]
     pub fn allows_model(&self, model: &str) -> bool {
-        let fits = |rule: &String| match rule.strip_suffix('*') {
-            Some(start) => model.starts_with(start),
-            None => model == rule,
-        };
+        let fits = |rule: &String| pattern::is_name(rule, model);
         self.models.is_empty() || self.models.iter().any(fits)
     }
 }
@@ -59,6 +59,9 @@ mod tests {
             (&["a-*", "b"], "a-2", true),
             (&["a-*", "b"], "b", true),
             (&["a-*", "b"], "a", false),
+            (&["a-*-c"], "a-b-c", true),
+            (&["a-??"], "a-12", true),
+            (&["a-??"], "a-123", false),
             (&["*"], "", true),
         ] {
             assert_eq!(rules(models).allows_model(model), expected, "{models:?}");

@@ -38,6 +38,10 @@ fn other_models_than_those_of_the_run_are_refused() {
             why: GatewayRefusal::Model,
         };
         assert!(rig.events().contains(&refused));
+        let named = GatewayEvent::ModelRefused {
+            model: "claude-opus-5".to_owned(),
+        };
+        assert!(rig.events().contains(&named), "{:?}", rig.events());
         rig.wait_until(&|_| rig.ended() == [2]);
     });
 }

@@ -5,6 +5,7 @@
 
 use kapi_check::rules::proof::attribution::Attribution;
 use kapi_check::rules::proof::policy::CheckPolicy;
+use kapi_core::agent_models::AgentModels;
 use kapi_core::hidden_checks::HiddenCheckSet;
 use kapi_core::id::GoalId;
 use kapi_core::isolation::{NetworkMode, SandboxLevel};
@@ -52,6 +53,10 @@ pub struct Contract {
     pub turn_timeout_ms: u64,
     /// The agent that does the work: `claude`, `command:<shell>`, `script:<file>`.
     pub agent: String,
+    /// The models of the agents that work and judge, of those that may not ask any. Left out of the
+    /// contract's JSON where there are none, so that contracts from before keep their hashes.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub models: Vec<AgentModels>,
     /// Who judges.
     pub judge: Judge,
     /// What happens when no judge can be reached.

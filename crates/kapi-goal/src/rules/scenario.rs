@@ -72,6 +72,7 @@ pub(super) fn contract() -> Contract {
         stall_after: 2,
         turn_timeout_ms: 1_000,
         agent: "claude".to_owned(),
+        models: Vec::new(),
         judge: Judge::Agent("codex".to_owned()),
         judge_unavailable: JudgeUnavailable::Closed,
         base: Base {

@@ -69,6 +69,7 @@ fn provisional() -> Contract {
         stall_after: 3,
         turn_timeout_ms: 1,
         agent: "claude".to_owned(),
+        models: Vec::new(),
         judge: Judge::None,
         judge_unavailable: JudgeUnavailable::Closed,
         base: Base {

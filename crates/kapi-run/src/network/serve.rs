@@ -332,7 +332,10 @@ impl<'a> NetworkServices<'a> {
 
     fn note_event(&self, event: &GatewayEvent) {
         let line = serde_json::json!({"model": format!("{event:?}")});
-        if matches!(event, GatewayEvent::Refused { .. }) {
+        if matches!(
+            event,
+            GatewayEvent::Refused { .. } | GatewayEvent::ModelRefused { .. }
+        ) {
             self.log().refused(line.to_string(), line);
         } else {
             self.log().model(&line);
@@ -348,9 +351,10 @@ impl<'a> NetworkServices<'a> {
             GatewayEvent::Refused {
                 why: GatewayRefusal::Key | GatewayRefusal::NotAllowed,
             } => self.notify("a request to the model gateway was refused; see the log"),
-            GatewayEvent::Refused {
-                why: GatewayRefusal::Model,
-            } => self.notify("the agent asked a model that this run may not ask; see `models`"),
+            GatewayEvent::ModelRefused { model } => self.notify(&format!(
+                "the agent asked the model {model}, which this run may not ask; name it with \
+                 `--model` or in the agent's `models`"
+            )),
             GatewayEvent::TakenOut { parts, .. } => {
                 let text = format!("taken out of model requests: {}", parts.join(", "));
                 self.notify(&text);

@@ -4,6 +4,7 @@
 //! narrower always counts. Starts nothing.
 
 use kapi_agent::agent::AgentKind;
+use kapi_agent::models;
 use kapi_agent::settings::AgentSettings;
 use kapi_goal::perform::survey::RepositorySurvey;
 use kapi_launch::bounds::Touch;
@@ -76,7 +77,7 @@ pub(super) fn resolve(performer: &Performer<'_>, task: &KernelTask) -> Result<Se
     let kind =
         AgentKind::parse(&backend).map_err(|error| ending::refused(&failure::agent(&error)))?;
     let mut notes = Vec::new();
-    let settings = settings(performer, task, profile, &kind, &mut notes);
+    let settings = settings(performer, task, profile, &kind, &mut notes)?;
     let touch = touch(task, profile);
     let budget = request.budget;
     let timeout_ms = match request.timeout_ms {
@@ -145,7 +146,7 @@ fn settings(
     profile: &AgentProfile,
     kind: &AgentKind,
     notes: &mut Vec<String>,
-) -> AgentSettings {
+) -> Result<AgentSettings, End> {
     let mut settings = performer.grants.settings(kind);
     let terms = &performer.terms;
     let of_backend = terms.backends.get(kind.name());
@@ -154,13 +155,18 @@ fn settings(
     let model = model.or_else(|| terms.default_model.clone());
     if let Some(model) = model {
         let provider = of_backend.and_then(|terms| terms.provider.as_deref());
-        settings.model = Some(match (kind, provider) {
+        let model = match (kind, provider) {
             // Pi alone has several, and names them before the model.
             (AgentKind::Pi, Some(provider)) if !model.contains('/') => {
                 format!("{provider}/{model}")
             }
             (_, _) => model,
-        });
+        };
+        // A person's own program is not told; its profile may be another agent's.
+        if !matches!(kind, AgentKind::Command(_) | AgentKind::Script(_)) {
+            models::choose(&mut settings, kind, &model)
+                .map_err(|error| ending::refused(&failure::agent(&error)))?;
+        }
     }
     if let Some(tools) = &profile.tools {
         let flags = tool_flags(kind.name(), tools, &[]);
@@ -186,7 +192,7 @@ fn settings(
             notes.push(format!("{} has no tool for {names}.", kind.name()));
         }
     }
-    settings
+    Ok(settings)
 }
 
 fn names(tools: &[AgentTool]) -> String {

@@ -319,6 +319,7 @@ fn contract() -> Contract {
         stall_after: 3,
         turn_timeout_ms: 60_000,
         agent: "executor".to_owned(),
+        models: Vec::new(),
         judge: Judge::Agent("judge".to_owned()),
         judge_unavailable: JudgeUnavailable::Closed,
         base: Base {

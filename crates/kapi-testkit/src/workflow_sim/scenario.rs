@@ -269,6 +269,7 @@ fn terms() -> WorkflowTerms {
     WorkflowTerms {
         agent: "script:worker.yaml".to_owned(),
         reviewer: Some("script:reviewer.yaml".to_owned()),
+        models: Vec::new(),
         judge: Judge::None,
         sandbox: SandboxLevel::None,
         network: NetworkMode::None,

@@ -163,6 +163,7 @@ pub(crate) fn contract() -> Contract {
         stall_after: 3,
         turn_timeout_ms: 60_000,
         agent: "script:agent.yaml".to_owned(),
+        models: Vec::new(),
         judge: Judge::None,
         judge_unavailable: JudgeUnavailable::Closed,
         base: Base {

@@ -128,6 +128,7 @@ pub(crate) fn terms() -> WorkflowTerms {
     WorkflowTerms {
         agent: "script:worker.yaml".to_owned(),
         reviewer: None,
+        models: Vec::new(),
         judge: Judge::None,
         sandbox: SandboxLevel::Native,
         network: NetworkMode::Filtered,

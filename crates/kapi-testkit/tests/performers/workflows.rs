@@ -367,6 +367,7 @@ fn terms(agent: &str) -> WorkflowTerms {
     WorkflowTerms {
         agent: agent.to_owned(),
         reviewer: None,
+        models: Vec::new(),
         judge: Judge::None,
         sandbox: SandboxLevel::Native,
         network: NetworkMode::None,

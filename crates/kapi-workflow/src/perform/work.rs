@@ -280,6 +280,7 @@ fn contract(
         stall_after: STALL_AFTER,
         turn_timeout_ms: TURN_TIMEOUT_MS,
         agent: part::of_task(&terms.agent, work.task.as_str(), work.attempt),
+        models: terms.models.clone(),
         judge: terms.judge.clone(),
         judge_unavailable: JudgeUnavailable::Closed,
         base: Base {

@@ -53,6 +53,7 @@ pub(crate) fn terms() -> WorkflowTerms {
     WorkflowTerms {
         agent: "script:a".to_owned(),
         reviewer: None,
+        models: Vec::new(),
         judge: Judge::None,
         sandbox: SandboxLevel::Native,
         network: NetworkMode::None,

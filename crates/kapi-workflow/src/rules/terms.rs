@@ -2,6 +2,7 @@
 //!
 //! Set by a person at the start; an agent cannot change a word of it.
 
+use kapi_core::agent_models::AgentModels;
 use kapi_core::isolation::{NetworkMode, SandboxLevel};
 use kapi_core::judge::Judge;
 use kapi_goal::rules::budget::Budget;
@@ -16,6 +17,9 @@ pub struct WorkflowTerms {
     /// The agent that objects and reviews; the same one where it is `None`, which is a risk that
     /// every report shows.
     pub reviewer: Option<String>,
+    /// The models of the agents above and below, of those that may not ask any.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub models: Vec<AgentModels>,
     /// Who judges each goal.
     pub judge: Judge,
     /// The isolation around every agent and every verify command.

@@ -15,6 +15,7 @@ use crate::config::{AT_MOST, Config};
 use crate::context::Context;
 use crate::contract::flags::Args;
 use crate::contract::judge::{is_model, usable};
+use crate::contract::models;
 use crate::error::Error;
 use crate::exit_code::Exit;
 use crate::profile::flags;
@@ -24,7 +25,12 @@ pub(crate) fn explain(context: &Context, args: &Args) -> Result<Exit, Error> {
     let mut locations = context.cwd.ancestors();
     let root = locations.find(|dir| dir.join(".git").exists());
     let root = root.unwrap_or(&context.cwd);
-    let config = context.config(Some(root))?;
+    let mut config = context.config(Some(root))?;
+    let named = args.agent.as_ref().or(config.goal.agent.as_ref()).cloned();
+    if let Some(agent) = &named {
+        models::choose(&mut config, agent, args.model.as_deref())?;
+    }
+    let config = config;
     let mut notes = Vec::new();
     let mut rows = ExplainRows::default();
     let level = match (args.sandbox, config.level) {
@@ -33,7 +39,7 @@ pub(crate) fn explain(context: &Context, args: &Args) -> Result<Exit, Error> {
     };
     let network = config.network(args.network.map(NetworkMode::from), level)?;
     let origin = |key: &str| config.origins.first(key);
-    let agent = args.agent.as_ref().or(config.goal.agent.as_ref());
+    let agent = named.as_ref();
     let agent_source = args
         .agent
         .as_ref()

@@ -60,7 +60,9 @@ pub(super) fn put(
     let interrupts = driving::interrupts()?;
     let config = context.config(Some(picked.project.layout.root()))?;
     let (grants, location) = (
-        context.grants(&config),
+        context
+            .grants(&config)
+            .with_models(&picked.goal.contract.models),
         context.location(&picked.project, &picked.id)?,
     );
     let name = format!("aside-{}-{}", std::process::id(), context.clock.now_ms());

@@ -55,7 +55,10 @@ impl<'a> AttachedGoal<'a> {
     ) -> Result<Self, Error> {
         driving::require_approved(&project, &id)?;
         let config = context.config(Some(project.layout.root()))?;
-        let real = driving::world_of(context, &project, &id, &config)?;
+        let goal = project
+            .load(&id)
+            .map_err(|error| Error::engine(&error, &id.reference()))?;
+        let real = driving::world_of(context, &project, &goal, &config)?;
         Ok(Self {
             project,
             id,

@@ -220,6 +220,13 @@ fn lane_args(args: &Args) -> Result<Vec<Args>, Error> {
     if agents.is_empty() {
         agents.push(args.agent.clone());
     }
+    if args.model.is_some() && agents.iter().any(|agent| Some(agent) != agents.first()) {
+        return Err(
+            Error::usage("one model was named for a race of several agents").with_hint(
+                "leave out `--model`, and set `model` under `[agents.<name>]` for each of them.",
+            ),
+        );
+    }
     let mut lanes = Vec::new();
     for agent in agents {
         for _ in 0..args.race.attempts.unwrap_or(1) {
@@ -340,7 +347,7 @@ fn show(context: &Context, drafts: &[ContractDraft]) {
 
 /// Shows what the lanes have in common, each lane, and what they may use together.
 fn show_contracts(context: &Context, contracts: &[&Contract], notes: &[String]) {
-    const OWN: [&str; 3] = ["agent", "judge", "branch"];
+    const OWN: [&str; 4] = ["agent", "models", "judge", "branch"];
     let ui = context.ui;
     let Some(first) = contracts.first() else {
         return;
@@ -364,6 +371,9 @@ fn show_contracts(context: &Context, contracts: &[&Contract], notes: &[String]) 
             "  lane {lane:<4} {agent}, judge {judge}, branch {}",
             contract.branch
         ));
+        for models in &contract.models {
+            ui.say(&format!("            {}", models.words()));
+        }
     }
     ui.say(&format!("  together  at most {}", together(contracts)));
     for note in notes {

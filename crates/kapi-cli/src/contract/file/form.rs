@@ -40,6 +40,8 @@ pub(super) struct ContractForm {
     #[serde(rename = "attribution")]
     pub(super) _attribution: Option<IgnoredAny>,
     pub(super) agent: Option<NonBlankText>,
+    pub(super) model: Option<NonBlankText>,
+    pub(super) models: Vec<AgentModelsForm>,
     pub(super) judge: Option<ContractJudgeForm>,
     pub(super) judge_unavailable: Option<Openness>,
     pub(super) budget: ContractBudgetForm,
@@ -113,6 +115,14 @@ pub(super) struct HiddenForm {
     // Counted anew.
     #[serde(rename = "files")]
     pub(super) _files: Option<u32>,
+}
+
+/// The models of one agent, as a whole contract has them.
+#[derive(Deserialize)]
+pub(super) struct AgentModelsForm {
+    pub(super) agent: NonBlankText,
+    pub(super) model: Option<NonBlankText>,
+    pub(super) may_ask: Texts,
 }
 
 #[derive(Deserialize)]

@@ -62,6 +62,7 @@ fn contract(ask_before: &[&str]) -> Contract {
         stall_after: 3,
         turn_timeout_ms: 1_000,
         agent: "claude".to_owned(),
+        models: Vec::new(),
         judge: Judge::None,
         judge_unavailable: JudgeUnavailable::Closed,
         base: Base {

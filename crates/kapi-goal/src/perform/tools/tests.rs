@@ -63,6 +63,7 @@ fn contract(judge: Judge) -> Contract {
         stall_after: 3,
         turn_timeout_ms: 1_000,
         agent: "command:true".to_owned(),
+        models: Vec::new(),
         judge,
         judge_unavailable: JudgeUnavailable::Closed,
         base: Base {

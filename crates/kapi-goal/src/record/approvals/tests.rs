@@ -45,6 +45,7 @@ fn contract() -> Contract {
         stall_after: 3,
         turn_timeout_ms: 1_000,
         agent: "command:true".to_owned(),
+        models: Vec::new(),
         judge: Judge::None,
         judge_unavailable: JudgeUnavailable::Closed,
         base: Base {

@@ -37,6 +37,10 @@ pub(super) fn trouble_of(event: &GatewayEvent) -> Option<Option<ProviderFailure>
             ProviderFailureKind::TruncatedStream,
             "the provider cut off its answer".to_owned(),
         ),
+        GatewayEvent::ModelRefused { model } => failure(
+            ProviderFailureKind::BadRequest,
+            format!("this run may not ask the model {model}, which nobody approved for it"),
+        ),
         GatewayEvent::Call { .. }
         | GatewayEvent::UsageAsked { .. }
         | GatewayEvent::Lowered { .. }

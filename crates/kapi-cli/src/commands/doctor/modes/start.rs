@@ -120,6 +120,7 @@ fn terms() -> WorkflowTerms {
     WorkflowTerms {
         agent: "command:true".to_owned(),
         reviewer: None,
+        models: Vec::new(),
         judge: Judge::None,
         sandbox: SandboxLevel::Native,
         network: NetworkMode::None,

@@ -72,6 +72,7 @@ pub(super) fn terms() -> WorkflowTerms {
     WorkflowTerms {
         agent: "claude".to_owned(),
         reviewer: Some("codex".to_owned()),
+        models: Vec::new(),
         judge: Judge::Same,
         sandbox: SandboxLevel::Native,
         network: NetworkMode::None,
