@@ -9,7 +9,7 @@ use crate::agent::AgentError;
 use crate::launch::credentials::{
     ApiKey, ProviderCredentials, base_url, credentials, login, login_hosts, with_version,
 };
-use crate::launch::upstream::{AgentUpstream, KeyLocation, UpstreamDialect};
+use crate::launch::upstream::{AgentUpstream, GatewayAddress, KeyLocation, UpstreamDialect};
 use crate::launch::{
     AgentLaunch, AgentTurn, HostEnvironment, IDLE_MS, LaunchPurpose, gate, json_file, resumed,
     tools, variables, words,
@@ -139,7 +139,7 @@ pub(super) fn launch(
             env.insert(provider.key_variable.clone(), placeholder);
             files.push(json_file(
                 ".pi/agent/models.json",
-                &models(&provider, turn.gateway.url, url.is_some()),
+                &models(&provider, &turn.gateway, url.is_some()),
             ));
             upstream = Some(AgentUpstream {
                 base_url: base_url.clone(),
@@ -225,14 +225,15 @@ fn provider(settings: &AgentSettings, own_url: Option<&str>) -> PiProvider {
 }
 
 /// Leads a provider to the gateway; one of the person's own is defined whole.
-fn models(provider: &PiProvider, gateway: &str, is_own: bool) -> serde_json::Value {
+fn models(provider: &PiProvider, gateway: &GatewayAddress<'_>, is_own: bool) -> serde_json::Value {
     if !is_own {
-        return json!({"providers": {&provider.name: {"baseUrl": gateway}}});
+        return json!({"providers": {&provider.name: {"baseUrl": gateway.url}}});
     }
     json!({"providers": {PROVIDER: {
-        "baseUrl": gateway,
+        "baseUrl": gateway.url,
         "api": "openai-completions",
-        "apiKey": PROVIDER_KEY,
+        // Itself: what names a variable differs from one version of Pi to the next.
+        "apiKey": gateway.placeholder,
         "compat": {"supportsDeveloperRole": false},
         "models": [{
             "id": provider.model,
