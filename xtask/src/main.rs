@@ -13,6 +13,7 @@ mod dist;
 mod document;
 mod keeping;
 mod layers;
+mod newest;
 mod output;
 mod peers;
 mod sim;
@@ -36,6 +37,8 @@ usage: cargo xtask <command>
   tidy              the rules of STYLE.md that a program can check
   quality           the figures of the code: size, complexity, duplication, coupling, names
                     (--coverage: what tests reach, too; installs cargo-tarpaulin)
+  newest            the tests of the real agents with the newest that npm has (pi=VERSION names
+                    another; further words are filters of the test runner)
   layers            the directions of dependency
   peers             install what the tests need, and nothing else
   dist              build the program as it is shipped: one static file
@@ -92,6 +95,7 @@ fn run() -> anyhow::Result<()> {
         ["tidy"] => tidy::run(&root),
         ["quality", options @ ..] => tidy::quality::run(&root, options),
         ["layers"] => layers::run(&root),
+        ["newest", options @ ..] => newest::run(&root, options),
         ["peers"] => peers::ensure_for_tests(&root),
         ["dist"] => {
             output::say(&dist::build(&root)?.display().to_string());

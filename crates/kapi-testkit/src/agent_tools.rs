@@ -8,34 +8,44 @@ use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::mpsc;
-use std::thread;
 use std::time::Duration;
+use std::{env, iter, thread};
 
-/// Pinned, because its stream format and its flags change without notice.
+/// Two versions of each CLI are pinned: flags, settings and streams change without notice.
 const CLAUDE: NpmPackage = NpmPackage {
     npm: "@anthropic-ai/claude-code",
-    version: "2.1.197",
     binary: "claude",
+    oldest: "2.1.197",
+    recent: "2.1.332",
+    usual: Edition::Oldest,
 };
-/// Pinned, because its configuration keys are renamed between versions.
 const CODEX: NpmPackage = NpmPackage {
     npm: "@openai/codex",
-    version: "0.169.0",
     binary: "codex",
+    oldest: "0.150.0",
+    recent: "0.169.0",
+    usual: Edition::Recent,
 };
-/// Pinned, because its settings schema changes between versions.
 const GEMINI: NpmPackage = NpmPackage {
     npm: "@google/gemini-cli",
-    version: "0.61.0",
     binary: "gemini",
+    oldest: "0.51.0",
+    recent: "0.61.0",
+    usual: Edition::Recent,
 };
-/// The newest that runs on Node 20; later ones want Node 22.19.
+/// The oldest is the newest that runs on Node 20; later ones want Node 22.19.
 const PI: NpmPackage = NpmPackage {
     npm: "@earendil-works/pi-coding-agent",
-    version: "0.74.2",
     binary: "pi",
+    oldest: "0.74.2",
+    recent: "0.87.1",
+    usual: Edition::Oldest,
 };
+/// What runs the CLIs that want a newer Node.js than the machine's.
+const NODE: (&str, &str) = ("node", "24.9.0");
 
+/// The variable that names other versions than those that most tests drive: `pi=0.87.1 codex=…`.
+pub const VERSIONS_VARIABLE: &str = "KAPI_TEST_AGENT_VERSIONS";
 /// The folder in the checkout that holds the CLIs.
 const TOOLS_DIRECTORY: &str = ".test-tools";
 /// How long one npm installation, or one sign of life of a CLI, may take.
@@ -56,18 +66,40 @@ pub enum Cli {
     Pi,
 }
 
-/// A pinned package of the npm registry.
+/// Which of the two pinned versions of a CLI.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Edition {
+    /// The oldest that Kapi supports.
+    Oldest,
+    /// A recent one.
+    Recent,
+}
+
+/// A package of the npm registry, with its pinned versions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct NpmPackage {
     npm: &'static str,
-    version: &'static str,
     binary: &'static str,
+    oldest: &'static str,
+    recent: &'static str,
+    /// The one that all tests drive; the other proves one goal.
+    usual: Edition,
+}
+
+/// A package that is installed.
+struct Installation<'a> {
+    npm: &'a str,
+    binary: &'a str,
+    version: &'a str,
+    /// The folder of a Node.js that runs it, where the machine's may be too old.
+    node: Option<&'a Path>,
 }
 
 /// The installed CLIs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AgentTools {
     binaries: BTreeMap<Cli, PathBuf>,
+    node: Option<PathBuf>,
 }
 
 /// A CLI that is not there and cannot be had.
@@ -115,7 +147,7 @@ pub enum AgentToolsError {
         /// The program.
         program: PathBuf,
         /// The pinned version.
-        expected: &'static str,
+        expected: String,
         /// What it says of itself.
         found: String,
     },
@@ -136,9 +168,22 @@ impl Cli {
         self.package().binary
     }
 
-    /// Returns the pinned version.
-    pub fn version(self) -> &'static str {
-        self.package().version
+    /// Returns the name of its package in the npm registry.
+    pub fn npm(self) -> &'static str {
+        self.package().npm
+    }
+
+    /// Returns a pinned version.
+    pub fn version(self, edition: Edition) -> &'static str {
+        match edition {
+            Edition::Oldest => self.package().oldest,
+            Edition::Recent => self.package().recent,
+        }
+    }
+
+    /// Returns the pinned version that all tests drive.
+    pub fn usual(self) -> Edition {
+        self.package().usual
     }
 
     fn package(self) -> &'static NpmPackage {
@@ -152,22 +197,75 @@ impl Cli {
 }
 
 impl AgentTools {
-    /// Installs the required CLIs under a checkout, where they are not there yet.
+    /// Installs the required CLIs under a checkout, where they are not there yet, in the versions that
+    /// all tests drive; the variable can name others.
     ///
     /// A CLI is there when its folder is: it gets its name only when it is complete.
     pub fn ensure(checkout: &Path, required: &[Cli]) -> Result<Self, AgentToolsError> {
-        let tools = checkout.join(TOOLS_DIRECTORY);
+        let named = env::var(VERSIONS_VARIABLE).unwrap_or_default();
+        let version = |cli: Cli| {
+            let found = named.split_whitespace().find_map(|word| {
+                let (name, version) = word.split_once('=')?;
+                (name == cli.name()).then(|| version.to_owned())
+            });
+            found.unwrap_or_else(|| cli.version(cli.usual()).to_owned())
+        };
+        let required: Vec<(Cli, String)> =
+            required.iter().map(|cli| (*cli, version(*cli))).collect();
+        Self::ensure_versions(checkout, &required)
+    }
+
+    /// Does the same with one of the pinned versions.
+    pub fn ensure_edition(
+        checkout: &Path,
+        cli: Cli,
+        edition: Edition,
+    ) -> Result<Self, AgentToolsError> {
+        Self::ensure_versions(checkout, &[(cli, cli.version(edition).to_owned())])
+    }
+
+    fn ensure_versions(
+        checkout: &Path,
+        required: &[(Cli, String)],
+    ) -> Result<Self, AgentToolsError> {
         let mut binaries = BTreeMap::new();
-        for cli in required {
+        let is_new = |(cli, version): &(Cli, String)| *cli == Cli::Pi && version != PI.oldest;
+        let node = required
+            .iter()
+            .any(is_new)
+            .then(|| Self::node(checkout))
+            .transpose()?;
+        for (cli, version) in required {
             let package = cli.package();
-            let home = tools.join(format!("{}-{}", package.binary, package.version));
-            if !exists(&home)? {
-                fs::create_dir_all(&tools).map_err(at(&tools))?;
-                install(package, &home)?;
-            }
-            binaries.insert(*cli, binary_path(&home, package));
+            let installation = Installation {
+                npm: package.npm,
+                binary: package.binary,
+                version,
+                node: node.as_deref(),
+            };
+            binaries.insert(*cli, ensure(checkout, &installation)?);
         }
-        Ok(Self { binaries })
+        Ok(Self { binaries, node })
+    }
+
+    /// Installs a Node.js that every CLI runs on, and returns the folder of its program.
+    pub fn node(checkout: &Path) -> Result<PathBuf, AgentToolsError> {
+        let (npm, version) = NODE;
+        let installation = Installation {
+            npm,
+            binary: npm,
+            version,
+            node: None,
+        };
+        let mut folder = ensure(checkout, &installation)?;
+        folder.pop();
+        Ok(folder)
+    }
+
+    /// Returns the folder that must come first on `PATH`, where a CLI wants another Node.js than the
+    /// machine's.
+    pub fn path_first(&self) -> Option<&Path> {
+        self.node.as_deref()
     }
 
     /// Returns the path of a required CLI's binary.
@@ -179,8 +277,19 @@ impl AgentTools {
     }
 }
 
+/// Returns the program of an installation, which is made where it is not there.
+fn ensure(checkout: &Path, wanted: &Installation<'_>) -> Result<PathBuf, AgentToolsError> {
+    let tools = checkout.join(TOOLS_DIRECTORY);
+    let home = tools.join(format!("{}-{}", wanted.binary, wanted.version));
+    if !exists(&home)? {
+        fs::create_dir_all(&tools).map_err(at(&tools))?;
+        install(wanted, &home)?;
+    }
+    Ok(binary_path(&home, wanted))
+}
+
 /// Installs a package beside its place and moves it there; one process at a time.
-fn install(package: &NpmPackage, home: &Path) -> Result<(), AgentToolsError> {
+fn install(wanted: &Installation<'_>, home: &Path) -> Result<(), AgentToolsError> {
     let lock_path = home.with_added_extension("lock");
     let lock = File::create(&lock_path).map_err(at(&lock_path))?;
     lock.lock().map_err(at(&lock_path))?;
@@ -192,39 +301,45 @@ fn install(package: &NpmPackage, home: &Path) -> Result<(), AgentToolsError> {
         fs::remove_dir_all(&partial).map_err(at(&partial))?;
     }
     fs::create_dir_all(&partial).map_err(at(&partial))?;
-    announce(package, home)?;
-    let specification = format!("{}@{}", package.npm, package.version);
+    announce(wanted, home)?;
+    let specification = format!("{}@{}", wanted.npm, wanted.version);
     let prefix = partial.as_os_str();
     let mut npm = command(Path::new("npm"));
     npm.args(["install", "--no-audit", "--no-fund", "--prefix"])
         .args([prefix, specification.as_ref()])
         .current_dir(&partial);
     run(npm)?;
-    let binary = binary_path(&partial, package);
+    let binary = binary_path(&partial, wanted);
     let mut version = command(&binary);
     version.arg("--version").current_dir(&partial);
+    if let Some(node) = wanted.node {
+        let path = env::var_os("PATH").unwrap_or_default();
+        let dirs = iter::once(node.to_path_buf()).chain(env::split_paths(&path));
+        // Neither holds a colon: one is ours, the others came apart at them.
+        version.env("PATH", env::join_paths(dirs).unwrap_or_default());
+    }
     let found = run(version)?;
-    if !found.contains(package.version) {
+    if !found.contains(wanted.version) {
         return Err(AgentToolsError::Version {
             program: binary,
-            expected: package.version,
+            expected: wanted.version.to_owned(),
             found,
         });
     }
     fs::rename(&partial, home).map_err(at(home))
 }
 
-fn binary_path(home: &Path, package: &NpmPackage) -> PathBuf {
-    home.join("node_modules/.bin").join(package.binary)
+fn binary_path(home: &Path, wanted: &Installation<'_>) -> PathBuf {
+    home.join("node_modules/.bin").join(wanted.binary)
 }
 
 /// Says what takes so long.
-fn announce(package: &NpmPackage, home: &Path) -> Result<(), AgentToolsError> {
+fn announce(wanted: &Installation<'_>, home: &Path) -> Result<(), AgentToolsError> {
     writeln!(
         io::stderr(),
         "installing {}@{} from npm into {} (once per checkout)",
-        package.npm,
-        package.version,
+        wanted.npm,
+        wanted.version,
         home.display()
     )
     .map_err(at(home))

@@ -9,7 +9,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
-use kapi_testkit::agent_tools::{AgentTools, Cli};
+use kapi_testkit::agent_tools::{AgentTools, Cli, Edition};
 use kapi_testkit::model_server::ModelServer;
 use kapi_testkit::model_server::record::{KeyFingerprint, RecordedRequest, ServedAnswer};
 use kapi_testkit::model_server::scenario::{ModelScenario, ReplyUsage};
@@ -17,6 +17,7 @@ use rustix::net::{AddressFamily, SocketType};
 use serde_json::Value;
 
 use crate::environment::Environment;
+use crate::pi_host::checkout;
 use crate::program::Run;
 
 /// The variable of the host that holds the key.
@@ -52,13 +53,27 @@ pub(crate) struct ClosedPort {
 
 impl Machine {
     /// Installs the CLIs if need be and makes a machine with a repository whose answer is wrong.
-    pub(crate) fn new(mut scenario: ModelScenario) -> Self {
-        let checkout = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-        let checkout = checkout.canonicalize().unwrap();
-        let tools = AgentTools::ensure(&checkout, &Cli::ALL).expect("the CLIs can be installed");
-        let binaries = Cli::ALL.map(|cli| (cli, tools.binary(cli).unwrap().to_path_buf()));
+    pub(crate) fn new(scenario: ModelScenario) -> Self {
+        let tools = AgentTools::ensure(&checkout(), &Cli::ALL).expect("the CLIs can be installed");
+        Self::with(scenario, &tools, &Cli::ALL)
+    }
+
+    /// Makes the same with one CLI alone, in a pinned version.
+    pub(crate) fn of_edition(scenario: ModelScenario, cli: Cli, edition: Edition) -> Self {
+        let tools = AgentTools::ensure_edition(&checkout(), cli, edition);
+        Self::with(scenario, &tools.expect("the CLI can be installed"), &[cli])
+    }
+
+    fn with(mut scenario: ModelScenario, tools: &AgentTools, clis: &[Cli]) -> Self {
+        let binaries = clis
+            .iter()
+            .map(|cli| (*cli, tools.binary(*cli).unwrap().to_path_buf()));
         scenario.usage = USAGE;
         let mut env = Environment::new();
+        if let Some(node) = tools.path_first() {
+            let path = std::env::var("PATH").unwrap();
+            env.set("PATH", &format!("{}:{path}", node.display()));
+        }
         let name = env.root().file_name().unwrap().to_str().unwrap();
         // Longer than what CLIs keep of a key they were given.
         let key = format!("sk-scripted-0123456789abcdef0123456789abcdef-{name}");
@@ -67,7 +82,7 @@ impl Machine {
             env,
             server: ModelServer::start(scenario).unwrap(),
             key,
-            binaries: binaries.into(),
+            binaries: binaries.collect(),
         };
         machine.configure(&|_| machine.server.base_url());
         machine

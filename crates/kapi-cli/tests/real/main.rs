@@ -13,6 +13,7 @@
 mod autoresearch;
 mod clients;
 mod consent;
+mod editions;
 #[path = "../it/environment.rs"]
 #[expect(
     dead_code,

@@ -68,7 +68,10 @@ fn the_package_fits_the_types_of_pi() {
             .unwrap()
             .to_owned()
     };
-    assert_eq!(pinned("@earendil-works/pi-coding-agent"), Cli::Pi.version());
+    assert_eq!(
+        pinned("@earendil-works/pi-coding-agent"),
+        Cli::Pi.version(Cli::Pi.usual())
+    );
     // A copy, so that the types of the pinned Pi are the ones that are found above it.
     let env = Environment::bare();
     let copy = env.root().join("package");
