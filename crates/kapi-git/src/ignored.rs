@@ -61,6 +61,39 @@ impl Repository {
         Ok(files.map(|entry| entry.path).filter(is_shown).collect())
     }
 
+    /// Returns those of some directories that git ignores and does not track, without those that
+    /// [`EXCLUDE_FILE`] names, repositories of their own, and links.
+    pub fn ignored_of(&self, directories: &[PathBuf]) -> Result<Vec<PathBuf>, GitError> {
+        let excluded = self.excluded_directories()?;
+        let is_hidden = |path: &Path| path.ancestors().any(|above| excluded.contains(above));
+        let call = self
+            .git()
+            .call(self.top_level(), "ls-files")
+            .env("GIT_DIR", self.git_dir())
+            .env("GIT_WORK_TREE", self.top_level())
+            .settings(self.disarmed())
+            .env("GIT_LITERAL_PATHSPECS", "1")
+            .args([
+                "--others",
+                "--ignored",
+                "--exclude-standard",
+                "--directory",
+                "-z",
+                "--",
+            ])
+            .args(directories.iter().map(|path| path.as_os_str()));
+        let output = call.bytes()?;
+        let names = output.split(|&byte| byte == 0);
+        let found = names
+            .filter(|name| !name.is_empty())
+            .map(UntrackedEntry::read);
+        let found = found.filter(|entry| entry.is_directory && directories.contains(&entry.path));
+        Ok(found
+            .map(|entry| entry.path)
+            .filter(|path| !is_hidden(path) && self.is_plain_directory(path))
+            .collect())
+    }
+
     /// Returns the directories that git does not track and [`EXCLUDE_FILE`] names.
     pub fn excluded_directories(&self) -> Result<BTreeSet<PathBuf>, GitError> {
         let excluded = self.excluded()?.into_iter();

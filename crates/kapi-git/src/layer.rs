@@ -7,6 +7,7 @@ pub mod changes;
 pub mod commit;
 pub mod error;
 pub mod fill_plan;
+pub mod lower;
 pub mod materialise;
 pub mod names;
 pub mod spread;

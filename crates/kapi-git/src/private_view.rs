@@ -53,6 +53,8 @@ pub struct PrivateFiles<'a> {
     pub work_tree: &'a Path,
     /// An index of them, which spares the first `git status` inside reading every one.
     pub index: Option<PathBuf>,
+    /// An index of exactly what the shown commit has, over files that nobody has changed since.
+    pub exact_index: Option<PathBuf>,
 }
 
 /// A view that exists.
@@ -177,6 +179,11 @@ impl Repository {
 
     fn write_index(&self, plan: &PrivateViewPlan<'_>) -> Result<(), PrivateViewError> {
         let index = plan.to.join("index");
+        if let Some(exact) = &plan.shown.exact_index {
+            return fs::copy(exact, &index)
+                .map(drop)
+                .map_err(|error| failed("copy", exact)(error).into());
+        }
         if self.lend_index(plan, &index)? {
             return Ok(());
         }

@@ -4,6 +4,7 @@
 //! lent to a sandbox must not. A store is a chain of packs, each made once and read by many; it
 //! is named by its commit, complete as soon as its directory exists, and never changed.
 
+pub mod frozen;
 pub mod vanished;
 
 mod entry;
@@ -27,6 +28,9 @@ const CHAIN_MAX: usize = 8;
 
 /// The most earlier stores that are looked at for a part that can be used again.
 const CANDIDATES_MAX: usize = 16;
+
+/// The directories of a store.
+const PARTS: [&str; 2] = ["objects/pack", "objects/info"];
 
 /// How much of the past is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -109,7 +113,7 @@ impl Repository {
             HistoryDepth::Full => self.shallow_below(plan.base)?,
             HistoryDepth::CommitOnly => vec![plan.base.clone()],
         };
-        let made = entries.begin(&name)?;
+        let made = entries.begin(&name, &PARTS)?;
         let pack = made.join("objects/pack");
         match plan.history {
             HistoryDepth::Full => self.pack_history(&pack, plan.base, earlier.as_ref())?,
@@ -119,7 +123,7 @@ impl Repository {
             below: earlier.map(|(name, _)| name),
             shallow,
         };
-        entries.finish(&name, &entry)?;
+        entries.finish(&name, &entry, &PARTS)?;
         entry.store_at(&name, &entries, plan.base, true)
     }
 
@@ -142,7 +146,10 @@ impl Repository {
         let entries = StoreEntries { dir: &dir };
         let stale = stale(&entries, used_before, kept)?;
         for name in &stale {
-            entries.remove(name)?;
+            // A sandbox that runs since long ago may still lie over its files.
+            if !frozen::is_held(&dir.join(name)) {
+                entries.remove(name)?;
+            }
         }
         entries.remove_unfinished()?;
         Ok(stale.len())

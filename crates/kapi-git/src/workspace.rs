@@ -158,6 +158,7 @@ impl GitWorkspace {
             base: &self.base,
             work_tree: &self.path,
             index: Some(self.admin_dir.join("kapi/index")),
+            exact_index: None,
         }
     }
 }

@@ -17,11 +17,11 @@ use kapi_core::text::limit_text;
 use kapi_core::usage::Usage;
 use kapi_machine::watch::Activity;
 use kapi_run::asking::{AgentRequest, ask_gated};
-use kapi_run::confine;
 use kapi_run::confine::{SandboxConfig, WorksAt};
 use kapi_run::gate::GateRules;
 use kapi_run::run_dir::RunDir;
 use kapi_run::shell::Listener;
+use kapi_run::{confine, repository_settings};
 use kapi_sandbox::spec::{Mount, MountAccess};
 use kapi_status::perform::progress_file::ProgressFile;
 use kapi_status::perform::watch;
@@ -188,7 +188,16 @@ pub(crate) fn settings_hidden(
     if !shown::has_layers(plan.level) {
         return Ok(Vec::new());
     }
-    let hidden = kapi_run::repository_settings::settings_hidden(&plan.agent, &ready.host, run_dir)?;
+    let place = ready
+        .lower
+        .place(Path::new(repository_settings::GEMINI_SETTINGS));
+    let place = place.map_err(|error| LaunchError::failed(&error))?;
+    let settings = Path::new(repository_settings::GEMINI_SETTINGS);
+    let root = place
+        .as_deref()
+        .and_then(|place| place.ancestors().nth(settings.iter().count()));
+    let root = root.unwrap_or(&ready.host);
+    let hidden = repository_settings::settings_hidden(&plan.agent, root, run_dir)?;
     Ok(hidden)
 }
 

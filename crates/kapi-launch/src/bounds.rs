@@ -3,8 +3,9 @@
 //! Held by mounts and by the gate before its tools, not by words. Who sets such bounds, and why, is
 //! not known here.
 
+use std::collections::BTreeSet;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use kapi_core::isolation::SandboxLevel;
 use kapi_core::pattern;
@@ -102,22 +103,31 @@ impl Bounds<'_> {
         }
         let masks = record.branch.iter().flat_map(|branch| &branch.masks);
         let masks: Vec<&Path> = masks.map(AsRef::as_ref).collect();
-        let files = tree::files(&ready.host).map_err(LaunchError::from)?;
+        let mut files = BTreeSet::new();
+        for dir in ready.lower.dirs() {
+            files.extend(tree::files(dir).map_err(LaunchError::from)?);
+        }
         let is_kept = |path: &&String| {
             // A file that is not committed is not the one that the agent sees.
             let is_masked = masks.iter().any(|mask| Path::new(path).starts_with(mask));
             !is_masked && self.keeps(path)
         };
-        let is_plain = |path: &&String| {
-            let found = fs::symlink_metadata(ready.host.join(path));
-            found.is_ok_and(|found| found.is_file())
-        };
-        let kept = files.iter().filter(is_kept).filter(is_plain);
-        let mounts = kept.take(COVERED_MAX).map(|path| {
+        let mut mounts = Vec::new();
+        for path in files.iter().filter(is_kept) {
+            let place = ready.lower.place(Path::new(path));
+            let place = place.map_err(|error| LaunchError::failed(&error))?;
+            let is_plain =
+                |place: &PathBuf| fs::symlink_metadata(place).is_ok_and(|found| found.is_file());
+            let Some(place) = place.filter(is_plain) else {
+                continue;
+            };
             let inside = Path::new(WORKSPACE_INSIDE).join(path);
-            confine::read_only(&ready.host.join(path), &inside)
-        });
-        Ok(mounts.collect())
+            mounts.push(confine::read_only(&place, &inside));
+            if mounts.len() >= COVERED_MAX {
+                break;
+            }
+        }
+        Ok(mounts)
     }
 
     /// Tells whether a path stays as it is.

@@ -27,7 +27,7 @@ use super::look::size;
 use super::merge::remove;
 use super::paths::{SandboxId, SandboxPaths, Sandboxes};
 use super::record::{LaunchState, SandboxRecord, WorkState, WorkspaceKind};
-use super::{masked, pruned, removal};
+use super::{prepare, pruned, removal};
 
 /// The most things that are cleaned up in one go.
 const THINGS_MAX: usize = 100_000;
@@ -285,11 +285,13 @@ fn layer_changes(
             "its project is gone and its layer may contain work".to_owned(),
         ));
     }
-    let walk = walk::walk(&layer, &record.project).map_err(|error| LaunchError::failed(&error))?;
-    let n = match masked::is_all(location, &layer, &walk) {
-        true => 0,
-        false => walk.changes.len(),
+    // What lies below may be gone; then nobody knows what of it is work.
+    let Ok(lower) = prepare::lower(record) else {
+        let is_empty = prepare::is_empty(&layer.upper());
+        return Ok((!is_empty).then(|| "its layer may contain work".to_owned()));
     };
+    let walk = walk::walk(&layer, &lower).map_err(|error| LaunchError::failed(&error))?;
+    let n = walk.changes.len();
     Ok((n > 0).then(|| match record.state {
         LaunchState::Running => format!("it was interrupted and contains {n} changes"),
         LaunchState::Finished => format!("it contains {n} unmerged changes"),

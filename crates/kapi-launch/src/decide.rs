@@ -8,11 +8,10 @@ use std::path::PathBuf;
 
 use kapi_core::isolation::SandboxLevel;
 use kapi_git::id::CommitId;
-use kapi_git::repository::{Dirt, Repository};
+use kapi_git::repository::Repository;
 use kapi_git::rescue::RescueName;
 use kapi_run::host_grants::HostGrants;
 use kapi_run::repository_session::RepositorySession;
-use kapi_status::file::SandboxMode;
 
 use super::branch::{self, BranchStart, RemoteQuery};
 use super::context::LaunchHandlers;
@@ -22,7 +21,7 @@ use super::paths::SandboxPaths;
 use super::plan::{BranchPlan, LaunchPlan, ModeChoice};
 use super::record::{BranchRecord, LaunchState, SandboxRecord, VERSION, WorkState, WorkspaceKind};
 use super::removal::{kept_notes, retire};
-use super::{foreign, masked, ports, prepare, shown};
+use super::{foreign, ports, prepare, shown};
 
 /// Hexadecimal digits of a project's key that its refs repeat.
 const KEY_DIGITS: usize = 12;
@@ -32,7 +31,6 @@ const KEY_DIGITS: usize = 12;
 pub(crate) struct LaunchDecision {
     pub(crate) made: WorkspaceKind,
     pub(crate) beginning: Option<BranchStart>,
-    pub(crate) masks: Vec<PathBuf>,
     pub(crate) notes: Vec<String>,
     pub(crate) goes_on: bool,
 }
@@ -63,7 +61,6 @@ pub(crate) fn decide(
         return Ok(LaunchDecision {
             made: WorkspaceKind::Layer,
             beginning: None,
-            masks: Vec::new(),
             notes,
             goes_on: false,
         });
@@ -72,11 +69,9 @@ pub(crate) fn decide(
     branch::refuse_checked_out(repository, &asked.name, &plan.location.worktree())?;
     let mut beginning = branch::beginning(repository, asked, grants, scene.earlier.as_ref(), ask)?;
     notes.append(&mut beginning.notes);
-    let (made, masks) = workspace(plan, scene, repository, &beginning.start, &mut notes)?;
     Ok(LaunchDecision {
-        made,
+        made: workspace(plan),
         beginning: Some(beginning),
-        masks,
         notes,
         goes_on: false,
     })
@@ -87,10 +82,7 @@ pub(crate) fn holds_work(earlier: &SandboxRecord, location: &SandboxPaths) -> bo
     match (earlier.state, earlier.work) {
         (LaunchState::Running, _) | (LaunchState::Finished, WorkState::Pending) => {
             match earlier.made {
-                WorkspaceKind::Layer => {
-                    let is_empty = prepare::is_empty(&location.layer().join("upper"));
-                    !is_empty && !masked::is_all_of(location, earlier)
-                }
+                WorkspaceKind::Layer => !prepare::is_empty(&location.layer().join("upper")),
                 WorkspaceKind::Checkout => location.worktree().is_dir(),
             }
         }
@@ -144,6 +136,7 @@ fn go_on(
         return Err(LaunchError::new(LaunchErrorKind::Denied, message, hint));
     }
     if earlier.made == WorkspaceKind::Layer
+        && earlier.base.is_none()
         && let (Some(branch), Some(repo)) = (&earlier.branch, &scene.repo)
     {
         let head = head(&repo.repository)?;
@@ -166,7 +159,6 @@ fn go_on(
     Ok(LaunchDecision {
         made: earlier.made,
         beginning: None,
-        masks: Vec::new(),
         notes,
         goes_on: true,
     })
@@ -178,76 +170,16 @@ fn head(repository: &Repository) -> Result<CommitId, LaunchError> {
         .map_err(|error| LaunchError::failed(&error))
 }
 
-/// Chooses between a layer over the project and a real worktree, and says so where it is not the
-/// quick one.
-fn workspace(
-    plan: &LaunchPlan,
-    scene: &LaunchInputs,
-    repository: &Repository,
-    start: &CommitId,
-    notes: &mut Vec<String>,
-) -> Result<(WorkspaceKind, Vec<PathBuf>), LaunchError> {
-    let is_overlay = scene.chosen.mode == SandboxMode::Overlay;
-    let (is_plain, why) = match (plan.mode, plan.level) {
-        (ModeChoice::Worktree, _) | (_, SandboxLevel::None) => {
-            return Ok((WorkspaceKind::Checkout, Vec::new()));
-        }
-        (ModeChoice::Auto, SandboxLevel::Podman) => {
-            return Ok((WorkspaceKind::Checkout, Vec::new()));
-        }
+/// Chooses between a layer over a frozen base and a real worktree.
+const fn workspace(plan: &LaunchPlan) -> WorkspaceKind {
+    match (plan.mode, plan.level) {
+        (ModeChoice::Worktree, _)
+        | (_, SandboxLevel::None)
+        | (ModeChoice::Auto, SandboxLevel::Podman) => WorkspaceKind::Checkout,
         (ModeChoice::Auto | ModeChoice::Overlay, SandboxLevel::Native | SandboxLevel::Podman) => {
-            let is_head = head(repository)? == *start;
-            (
-                is_head,
-                format!("commit {start} is not the one that is checked out"),
-            )
+            WorkspaceKind::Layer
         }
-    };
-    let dirt = repository
-        .dirt()
-        .map_err(|error| LaunchError::failed(&error))?;
-    let is_named = dirt.names.len() < Dirt::NAMES_MAX;
-    let foreign = match plan.level {
-        SandboxLevel::Native => foreign::of_other_groups(&plan.project),
-        SandboxLevel::Podman | SandboxLevel::None => Vec::new(),
-    };
-    let why = match (is_plain, is_named) {
-        (true, true) if !foreign.is_empty() => foreign::sentence(&foreign),
-        (true, true) => {
-            let masks = masks(plan, dirt)?;
-            if !masks.is_empty() {
-                let n = masks.len();
-                notes.push(format!(
-                    "{n} uncommitted paths of the project are hidden; the branch starts at \
-                     commit {start}."
-                ));
-            }
-            return Ok((WorkspaceKind::Layer, masks));
-        }
-        (true, false) => "the project has many uncommitted changes".to_owned(),
-        (false, _) => why,
-    };
-    if is_overlay {
-        return Err(LaunchError::new(
-            LaunchErrorKind::Denied,
-            format!("an overlay cannot show branch content: {why}"),
-            "omit `--overlay-mode` to use a worktree.",
-        ));
     }
-    notes.push(format!("Using a real worktree, because {why}."));
-    Ok((WorkspaceKind::Checkout, Vec::new()))
-}
-
-/// Returns the person's uncommitted paths, less those that the project wants to be seen.
-fn masks(plan: &LaunchPlan, dirt: Dirt) -> Result<Vec<PathBuf>, LaunchError> {
-    let included = shown::included(&plan.project)?;
-    let is_included = |path: &PathBuf| {
-        let text = path.to_string_lossy();
-        let is_directory = text.ends_with('/');
-        included.match_path(&text, is_directory)
-    };
-    let names = dirt.names.into_iter();
-    Ok(names.filter(|path| !is_included(path)).collect())
 }
 
 /// Puts on record what was decided, after clearing away what an earlier launch no longer needs.
@@ -281,12 +213,11 @@ pub(crate) fn settle(
             }
             branch
         }
-        (false, Some(beginning), Some(asked)) => {
-            Some(new_branch(plan, asked, beginning, decided, launches))
-        }
+        (false, Some(beginning), Some(asked)) => Some(new_branch(plan, asked, beginning, launches)),
         (false, _, _) => None,
     };
     let below = scene.repo.as_ref().map(below).transpose()?;
+    let base = base(plan, scene, decided, branch.as_ref())?;
     let record = SandboxRecord {
         version: VERSION,
         id: plan.location.id().as_str().to_owned(),
@@ -297,6 +228,7 @@ pub(crate) fn settle(
         network: plan.network,
         agent: plan.agent.to_string(),
         branch,
+        base,
         below: match (decided.goes_on, earlier) {
             (true, Some(earlier)) => earlier.below.clone(),
             (_, _) => below,
@@ -314,6 +246,28 @@ pub(crate) fn settle(
     };
     record.save(&plan.location)?;
     Ok(record)
+}
+
+/// Makes the frozen base that a new layer lies over; one that is gone on with keeps its own.
+fn base(
+    plan: &LaunchPlan,
+    scene: &LaunchInputs,
+    decided: &LaunchDecision,
+    branch: Option<&BranchRecord>,
+) -> Result<Option<PathBuf>, LaunchError> {
+    if decided.goes_on {
+        return Ok(scene
+            .earlier
+            .as_ref()
+            .and_then(|earlier| earlier.base.clone()));
+    }
+    match (decided.made, branch, &scene.repo) {
+        (WorkspaceKind::Layer, Some(branch), Some(repo)) => {
+            let base = prepare::freeze(&plan.location, &repo.repository, &branch.start)?;
+            Ok(Some(base.dir))
+        }
+        (_, _, _) => Ok(None),
+    }
 }
 
 /// Keeps a commit that the branch is about to leave behind.
@@ -363,7 +317,6 @@ fn new_branch(
     plan: &LaunchPlan,
     asked: &BranchPlan,
     beginning: &BranchStart,
-    decided: &LaunchDecision,
     launches: u32,
 ) -> BranchRecord {
     let key = plan.location.project_key();
@@ -379,7 +332,7 @@ fn new_branch(
         local: beginning.local.as_ref().map(ToString::to_string),
         stand_in: beginning.local.is_some().then(|| format!("kapi/{refs}")),
         refs,
-        masks: decided.masks.clone(),
+        masks: Vec::new(),
         commit: None,
         pushed: None,
         pr_url: None,

@@ -87,7 +87,7 @@ pub fn enter(
     };
     let run_dir = RunDir::open(&location.runs(), "shell")?;
     let home = location.home();
-    let included = included::lend(location, &record, &ready.host)?;
+    let included = included::lend(location, &record, &ready)?;
     let ran = attend(
         grants,
         SandboxGuest {
@@ -123,7 +123,7 @@ fn is_as_committed(
         let Some(layer) = &ready.layer else {
             return Ok(false);
         };
-        let walk = walk::walk(layer, &record.project);
+        let walk = walk::walk(layer, &ready.lower);
         let walk = walk.map_err(|error| LaunchError::failed(&error))?;
         return Ok(walk.changes.is_empty());
     };

@@ -131,11 +131,7 @@ impl SandboxWork<'_> {
         plan: &CandidatePlan,
         made: &mut LaunchCommit,
     ) -> Result<Candidate, LaunchError> {
-        let Self {
-            repo,
-            ready,
-            record,
-        } = self;
+        let Self { repo, ready, .. } = self;
         let Some(layer) = &ready.layer else {
             return repo
                 .repository
@@ -144,7 +140,7 @@ impl SandboxWork<'_> {
         };
         let layer_plan = LayerPlan {
             layer,
-            lower: &record.project,
+            lower: &ready.lower,
             workspace,
             masks: &branch.masks,
             already: None,

@@ -20,13 +20,13 @@ pub mod record;
 pub mod run;
 
 pub mod head_view;
-pub mod masked;
 pub mod reduce;
 pub mod remains;
 
 mod agent;
 pub mod branch;
 mod decide;
+mod dependencies;
 mod foreign;
 mod inputs;
 mod patterns;

@@ -10,6 +10,7 @@ use kapi_git::layer::{Layer, Marks, walk};
 
 use super::error::LaunchError;
 use super::paths::{SandboxPaths, Sandboxes};
+use super::prepare;
 use super::record::{LaunchState, SandboxRecord, WorkspaceKind};
 
 /// How many entries are counted for a size.
@@ -80,7 +81,10 @@ fn counted(location: &SandboxPaths, record: &SandboxRecord) -> usize {
     let Ok(layer) = Layer::open(&location.layer(), Marks::User, "kapi sandbox list") else {
         return record.n_changed;
     };
-    walk::walk(&layer, &record.project).map_or(record.n_changed, |walk| walk.changes.len())
+    let Ok(lower) = prepare::lower(record) else {
+        return record.n_changed;
+    };
+    walk::walk(&layer, &lower).map_or(record.n_changed, |walk| walk.changes.len())
 }
 
 /// Returns the bytes of the files below a directory, as far as they can be listed.

@@ -160,7 +160,8 @@ pub fn difference(
     }
     let layer = prepare::open_layer(location)?;
     let git = repository_session::find_git(grants, &Cancel::new())?;
-    let found = changes::changes(&git, &layer, &record.project, bytes_max)
+    let lower = prepare::lower(&record)?;
+    let found = changes::changes(&git, &layer, &lower, bytes_max)
         .map_err(|error| LaunchError::failed(&error))?;
     Ok(Difference {
         changed: changed_of(&found.walk),
@@ -254,7 +255,8 @@ pub fn merge(
     let layer = prepare::open_layer(location)?;
     let git = repository_session::find_git(grants, &Cancel::new())?;
     let (_, repo) = ground(grants, &record.project)?;
-    let walk = walk::walk(&layer, &record.project).map_err(|error| LaunchError::failed(&error))?;
+    let lower = prepare::lower(&record)?;
+    let walk = walk::walk(&layer, &lower).map_err(|error| LaunchError::failed(&error))?;
     let offered = offered(location, &record, &layer, &walk, repo.is_some())?;
     let held = match plan.auto_run {
         RiskyChanges::Hold => gate::of_walk(&walk, &layer.upper(), &record.project),
@@ -370,7 +372,7 @@ fn note_merged(
     record: &mut SandboxRecord,
     layer: Layer,
 ) -> Result<(), LaunchError> {
-    let left = walk::walk(&layer, &record.project);
+    let left = walk::walk(&layer, &prepare::lower(record)?);
     let left = left.map_err(|error| LaunchError::failed(&error))?;
     record.n_changed = left.changes.len();
     if left.changes.is_empty() {

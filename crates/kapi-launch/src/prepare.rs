@@ -12,9 +12,10 @@ use std::{fs, thread};
 use kapi_core::isolation::SandboxLevel;
 use kapi_git::apply::offers;
 use kapi_git::id::CommitId;
-use kapi_git::layer::fill_plan::FillPlan;
+use kapi_git::layer::lower::LowerStack;
 use kapi_git::layer::{Layer, Marks};
 use kapi_git::private_view::PrivateViewPlan;
+use kapi_git::reachable::frozen::{FrozenBase, FrozenPlan};
 use kapi_git::reachable::{HistoryDepth, ReachablePlan, ReachableStore};
 use kapi_git::repository::Repository;
 use kapi_git::workspace::GitWorkspace;
@@ -29,7 +30,8 @@ use kapi_sys::real_disk::RealDisk;
 use super::error::{LaunchError, LaunchErrorKind};
 use super::paths::SandboxPaths;
 use super::record::{SandboxRecord, WorkspaceKind};
-use super::{branch, head_view, masked, shown};
+use super::{branch, head_view, shown};
+use crate::dependencies;
 
 /// Of a repository larger than this only the commit itself is shown, not its past.
 const HISTORY_BYTES_MAX: u64 = 512 << 20;
@@ -42,8 +44,12 @@ const RELEASE_WAIT: Duration = Duration::from_millis(20);
 /// A workspace that a program can be run in.
 #[derive(Debug)]
 pub(crate) struct ReadyWorkspace {
-    /// The host's directory that is shown as the workspace.
+    /// The host's directory that is shown as the workspace, or the topmost of those.
     pub(crate) host: PathBuf,
+    /// The directories whose files are shown, without what was written over them.
+    pub(crate) lower: LowerStack,
+    /// The frozen base that they are, if they are one; held.
+    pub(crate) base: Option<FrozenBase>,
     /// How it can be written.
     pub(crate) access: MountAccess,
     /// Where on the host what is written shows first.
@@ -79,28 +85,12 @@ pub(crate) fn open(
         (Some(branch), Some(repo)) => Some(branch::claim(repo, layer.as_ref(), location, branch)?),
         (Some(_) | None, _) => None,
     };
-    let mut ready = match &layer {
-        Some(layer) => over_project(location, record, layer)?,
-        None => checkout(workspace.as_ref())?,
+    let mut ready = match (&layer, base(location, record, repo)?) {
+        (Some(layer), Some(base)) => over_base(layer, base)?,
+        (Some(layer), None) => over_project(location, record, layer)?,
+        (None, _) => checkout(workspace.as_ref())?,
     };
-    if let (Some(repo), Some(layer), Some(workspace), Some(branch)) =
-        (repo, &layer, &workspace, &record.branch)
-        && !branch.masks.is_empty()
-        && is_empty(&layer.upper())
-    {
-        let start = repository_session::commit_id(&branch.start)?;
-        let plan = FillPlan {
-            layer,
-            lower: &record.project,
-            base: &workspace.base,
-            content: &start,
-            masks: &branch.masks,
-        };
-        let filled = repo.repository.fill_layer(&plan);
-        filled.map_err(|error| LaunchError::failed(&error))?;
-        masked::note(location, record, layer)?;
-    }
-    let shown = shown::excluded(location, &ready.host, record)?;
+    let shown = shown::excluded(location, &ready.lower, record)?;
     if let Some(repo) = repo {
         view(&mut ready, location, record, workspace.as_ref(), repo)?;
     } else if layer.is_some() && record.project.join(".git").exists() {
@@ -110,6 +100,11 @@ pub(crate) fn open(
             &record.project,
             Path::new(".git"),
         )?);
+    }
+    if let (true, SandboxLevel::Native, Some(repo)) = (ready.base.is_some(), record.level, repo) {
+        let lent = dependencies::lend(location, &repo.repository, &ready, home)?;
+        ready.mounts.extend(lent.mounts.iter().cloned());
+        ready.ignored = lent;
     }
     if let (WorkspaceKind::Checkout, SandboxLevel::Native, Some(repo)) =
         (record.made, record.level, repo)
@@ -127,7 +122,7 @@ pub(crate) fn open(
         ready.notes.append(&mut ready.ignored.notes);
     }
     if shown::has_layers(record.level) {
-        let cover = cover_state(&ready.host, location, record, repo)?;
+        let cover = cover_state(&ready.lower, location, record, repo)?;
         ready.mounts.extend(cover);
     }
     ready.mounts.extend(shown.mounts);
@@ -139,7 +134,7 @@ pub(crate) fn open(
 
 /// Returns what hides Kapi's own state: other goals' logs and checks are nobody's in a sandbox.
 fn cover_state(
-    host: &Path,
+    lower: &LowerStack,
     location: &SandboxPaths,
     record: &SandboxRecord,
     repo: Option<&RepositorySession>,
@@ -152,7 +147,7 @@ fn cover_state(
         None => Vec::new(),
     };
     let cover = location.dir().join("state");
-    Ok(state_cover::state_cover(host, &tracked, &cover)?)
+    Ok(state_cover::state_cover_over(lower, &tracked, &cover)?)
 }
 
 /// Finds what a record's workspace holds, for taking it over; nothing is made ready to run.
@@ -169,13 +164,18 @@ pub(crate) fn found(
         Some(branch) => Some(branch::claim(repo, layer.as_ref(), location, branch)?),
         None => None,
     };
-    let host = match &layer {
-        Some(_) => record.project.clone(),
-        None => location.worktree(),
+    let base = base(location, record, Some(repo))?;
+    let lower = match (&layer, &base) {
+        (Some(_), Some(base)) => base.lower.clone(),
+        (Some(_), None) => LowerStack::project(&record.project),
+        (None, _) => LowerStack::project(&location.worktree()),
     };
+    let host = lower.top().to_path_buf();
     Ok(ReadyWorkspace {
         written: layer.as_ref().map_or_else(|| host.clone(), Layer::upper),
         host,
+        lower,
+        base,
         access: MountAccess::ReadOnly,
         git_view: None,
         mounts: Vec::new(),
@@ -215,6 +215,82 @@ pub(crate) fn is_empty(dir: &Path) -> bool {
     fs::read_dir(dir).is_ok_and(|mut entries| entries.next().is_none())
 }
 
+/// Makes or finds the frozen base that a record's layer lies over.
+fn base(
+    location: &SandboxPaths,
+    record: &SandboxRecord,
+    repo: Option<&RepositorySession>,
+) -> Result<Option<FrozenBase>, LaunchError> {
+    match (&record.base, &record.branch, repo) {
+        (Some(_), Some(branch), Some(repo)) => freeze(location, &repo.repository, &branch.start),
+        (Some(_), _, _) => Err(LaunchError::new(
+            LaunchErrorKind::Failed,
+            format!("find the repository of sandbox {}", record.id),
+            "move the project back, or discard the sandbox.",
+        )),
+        (None, _, _) => return Ok(None),
+    }
+    .map(Some)
+}
+
+/// Returns the files of a commit, made if they are not there yet.
+pub(crate) fn freeze(
+    location: &SandboxPaths,
+    repository: &Repository,
+    commit: &str,
+) -> Result<FrozenBase, LaunchError> {
+    let commit = repository_session::commit_id(commit)?;
+    let plan = FrozenPlan {
+        stores: &location.stores(),
+        commit: &commit,
+        wait_ms: STORE_WAIT_MS,
+    };
+    repository
+        .frozen_base(&plan)
+        .map_err(|error| LaunchError::failed(&error))
+}
+
+/// Returns what a record's layer lies over, for reading what it changed.
+pub(crate) fn lower(record: &SandboxRecord) -> Result<LowerStack, LaunchError> {
+    let Some(dir) = &record.base else {
+        return Ok(LowerStack::project(&record.project));
+    };
+    let found = kapi_git::reachable::frozen::find(dir);
+    let found = found.map_err(|error| LaunchError::failed(&error))?;
+    found.map(|base| base.lower.clone()).ok_or_else(|| {
+        LaunchError::new(
+            LaunchErrorKind::Failed,
+            format!("find the files that sandbox {} began with", record.id),
+            format!("`kapi diff launch/{}` makes them again.", record.id),
+        )
+    })
+}
+
+fn over_base(layer: &Layer, base: FrozenBase) -> Result<ReadyWorkspace, LaunchError> {
+    let work = layer
+        .fresh_work()
+        .map_err(|error| LaunchError::failed(&error))?;
+    let lower = base.lower.clone();
+    Ok(ReadyWorkspace {
+        host: lower.top().to_path_buf(),
+        access: MountAccess::CopyOnWrite(OverlayLayer {
+            upper: layer.upper(),
+            work,
+            beneath: lower.beneath().to_vec(),
+        }),
+        written: layer.upper(),
+        lower,
+        base: Some(base),
+        git_view: None,
+        mounts: Vec::new(),
+        env: Vec::new(),
+        ignored: IgnoredDirectories::default(),
+        layer: None,
+        workspace: None,
+        notes: Vec::new(),
+    })
+}
+
 fn over_project(
     location: &SandboxPaths,
     record: &SandboxRecord,
@@ -232,9 +308,12 @@ fn over_project(
         .map_err(|error| LaunchError::failed(&error))?;
     Ok(ReadyWorkspace {
         host: record.project.clone(),
+        lower: LowerStack::project(&record.project),
+        base: None,
         access: MountAccess::CopyOnWrite(OverlayLayer {
             upper: layer.upper(),
             work,
+            beneath: Vec::new(),
         }),
         written: layer.upper(),
         git_view: None,
@@ -257,6 +336,8 @@ fn checkout(workspace: Option<&GitWorkspace>) -> Result<ReadyWorkspace, LaunchEr
     };
     Ok(ReadyWorkspace {
         host: workspace.path.clone(),
+        lower: LowerStack::project(&workspace.path),
+        base: None,
         access: MountAccess::ReadWrite,
         written: workspace.path.clone(),
         git_view: None,
@@ -306,7 +387,7 @@ fn view(
     let objects_inside: Vec<PathBuf> = (0..store.object_dirs.len())
         .map(GitView::objects_inside)
         .collect();
-    let is_directory = ready.host.join(".git").is_dir();
+    let is_directory = ready.base.is_some() || ready.host.join(".git").is_dir();
     let inside = if is_directory {
         Path::new(WORKSPACE_INSIDE).join(".git")
     } else {
@@ -320,11 +401,13 @@ fn view(
             if let Some(branch) = &record.branch {
                 shown.branch.clone_from(&branch.name);
             }
+            let mut files = shown.shown();
+            files.exact_index = ready.base.as_ref().map(|base| base.index.clone());
             let plan = PrivateViewPlan {
                 to: &to,
                 inside: &inside,
                 objects_inside: &objects_inside,
-                shown: &shown.shown(),
+                shown: &files,
                 commit: &start,
                 author: &repository_session::author(),
             };

@@ -44,6 +44,9 @@ pub struct SandboxRecord {
     pub agent: String,
     /// The branch, if the work goes to one.
     pub branch: Option<BranchRecord>,
+    /// The frozen base that the layer lies over; none where it lies over the project itself.
+    #[serde(default)]
+    pub base: Option<PathBuf>,
     /// The commit that was checked out in the project when the layer was begun.
     pub below: Option<String>,
     /// The first of the ten ports that are its own.

@@ -201,5 +201,5 @@ fn has_refused(location: &SandboxPaths, record: &SandboxRecord) -> Result<bool, 
 
 fn walked(location: &SandboxPaths, record: &SandboxRecord) -> Result<walk::LayerWalk, LaunchError> {
     let layer = prepare::open_layer(location)?;
-    walk::walk(&layer, &record.project).map_err(|error| LaunchError::failed(&error))
+    walk::walk(&layer, &prepare::lower(record)?).map_err(|error| LaunchError::failed(&error))
 }

@@ -235,7 +235,7 @@ fn perform(
         }
         reported(writer, StatusPhase::Preparing, 20, "The workspace is ready")?;
         reported(writer, StatusPhase::Starting, 22, "Starting the agent")?;
-        let included = included::lend(&plan.location, &record, &ready.host)?;
+        let included = included::lend(&plan.location, &record, &ready)?;
         for note in &included.notes {
             say(stage, note);
         }
@@ -362,8 +362,7 @@ fn list(ready: &ReadyWorkspace, launched: &mut LaunchResult) -> Result<(), Launc
     let Some(layer) = &ready.layer else {
         return Ok(());
     };
-    let walk =
-        walk::walk(layer, &launched.record.project).map_err(|error| LaunchError::failed(&error))?;
+    let walk = walk::walk(layer, &ready.lower).map_err(|error| LaunchError::failed(&error))?;
     launched.changed = super::merge::changed_of(&walk);
     launched.left_out = super::merge::left_out_of(&walk);
     launched.record.work = if launched.changed.is_empty() {

@@ -6,12 +6,14 @@
 pub(crate) mod beneath;
 pub(crate) mod included;
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::io::{self, Read as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
 use kapi_core::isolation::SandboxLevel;
+use kapi_git::layer::lower::LowerStack;
 use kapi_run::confine::WORKSPACE_INSIDE;
 use kapi_run::{confine, failure};
 use kapi_sandbox::spec::Mount;
@@ -43,10 +45,10 @@ pub(crate) struct HiddenMounts {
 
 /// Returns what hides the files that a project excludes.
 ///
-/// The patterns are those of the project; `host` is the directory that is shown.
+/// The patterns are those of the project; `lower` is what is shown.
 pub(crate) fn excluded(
     location: &SandboxPaths,
-    host: &Path,
+    lower: &LowerStack,
     record: &SandboxRecord,
 ) -> Result<HiddenMounts, LaunchError> {
     let patterns = read(&record.project.join(EXCLUDE))?;
@@ -63,8 +65,16 @@ pub(crate) fn excluded(
         ));
     }
     let mut shown = HiddenMounts::default();
-    for path in found(host, &patterns, EXCLUDE)? {
-        shown.mounts.push(covered(location, host, &path)?);
+    let mut hidden = BTreeSet::new();
+    for host in lower.dirs() {
+        for path in found(host, &patterns, EXCLUDE)? {
+            let place = lower.place(&path);
+            let place = place.map_err(|error| LaunchError::failed(&error))?;
+            // What a directory further up hides is not seen.
+            if place.is_some_and(|place| place.starts_with(host)) && hidden.insert(path.clone()) {
+                shown.mounts.push(covered(location, host, &path)?);
+            }
+        }
     }
     if !shown.mounts.is_empty() {
         let n = shown.mounts.len();

@@ -53,6 +53,22 @@ const KNOWN: &[&str] = &[
     ".zig-cache",
     "zig-out",
 ];
+/// Those of the names that hold what was downloaded, and nothing that was built of the project.
+const DEPENDENCIES: &[&str] = &[
+    "node_modules",
+    "bower_components",
+    ".yarn",
+    ".pnpm-store",
+    "deps",
+    "vendor",
+    ".venv",
+    "venv",
+    "elm-stuff",
+    "Pods",
+];
+/// How deep below the top directories of dependencies are looked for, and among how many entries.
+const DEPENDENCIES_DEPTH: usize = 3;
+const DEPENDENCIES_ENTRIES_MAX: usize = 20_000;
 /// How many directories of a tree are looked into for a repository of its own.
 const LOOKED_INTO_MAX: usize = 2_000;
 /// How deep that goes: dependencies that are repositories lie near the top.
@@ -92,15 +108,34 @@ pub struct IgnoredDirectories {
 impl IgnoredDirectories {
     /// Finds the directories, without those that others show, and opens a layer for each.
     pub fn open(repository: &Repository, plan: &IgnoredPlan<'_>) -> Result<Self, Failure> {
+        Self::open_all(repository, plan, shown(repository, plan.home)?)
+    }
+
+    /// Finds the directories of dependencies near the top of the project, and opens a layer for each
+    /// whose place in the workspace is free.
+    pub fn open_dependencies(
+        repository: &Repository,
+        plan: &IgnoredPlan<'_>,
+        is_free: impl Fn(&Path) -> bool,
+    ) -> Result<Self, Failure> {
+        let mut directories = dependencies(repository, plan.home)?;
+        directories.retain(|path| is_free(path));
+        Self::open_all(repository, plan, directories)
+    }
+
+    fn open_all(
+        repository: &Repository,
+        plan: &IgnoredPlan<'_>,
+        mut directories: Vec<PathBuf>,
+    ) -> Result<Self, Failure> {
         let IgnoredPlan {
-            home,
             workspace,
             layers,
             except,
             owner,
+            ..
         } = *plan;
         let mut ignored = Self::default();
-        let mut directories = shown(repository, home)?;
         directories.retain(|path| !except.contains(path));
         if directories.is_empty() {
             return Ok(ignored);
@@ -152,6 +187,7 @@ impl IgnoredDirectories {
             access: MountAccess::CopyOnWrite(kapi_sandbox::spec::OverlayLayer {
                 upper: layer.upper(),
                 work,
+                beneath: Vec::new(),
             }),
         });
         self.layers.push(layer);
@@ -165,8 +201,7 @@ impl IgnoredDirectories {
 /// A project that is the person's home, or holds it, shows none.
 pub fn shown(repository: &Repository, home: &Path) -> Result<Vec<PathBuf>, Failure> {
     let top = repository.top_level();
-    let real_home = fs::canonicalize(home).unwrap_or_else(|_| home.to_path_buf());
-    if home.starts_with(top) || real_home.starts_with(top) {
+    if holds_home(top, home) {
         return Ok(Vec::new());
     }
     let directories = repository
@@ -180,6 +215,50 @@ pub fn shown(repository: &Repository, home: &Path) -> Result<Vec<PathBuf>, Failu
     Ok(known
         .filter(|path| !holds_repository(&top.join(path)))
         .collect())
+}
+
+/// Returns the ignored directories of dependencies near the top, which cost little to find.
+fn dependencies(repository: &Repository, home: &Path) -> Result<Vec<PathBuf>, Failure> {
+    let top = repository.top_level();
+    if holds_home(top, home) {
+        return Ok(Vec::new());
+    }
+    let mut found = Vec::new();
+    let mut n_seen = 0;
+    let mut waiting = VecDeque::from([(PathBuf::new(), 1)]);
+    while let Some((dir, depth)) = waiting.pop_front() {
+        // What cannot be listed here cannot be read inside either.
+        for entry in fs::read_dir(top.join(&dir)).into_iter().flatten().flatten() {
+            n_seen += 1;
+            let name = entry.file_name();
+            let is_directory = entry.file_type().is_ok_and(|kind| kind.is_dir());
+            if n_seen > DEPENDENCIES_ENTRIES_MAX || !is_directory {
+                continue;
+            }
+            let path = dir.join(&name);
+            if name
+                .to_str()
+                .is_some_and(|name| DEPENDENCIES.contains(&name))
+            {
+                found.push(path);
+            } else if depth < DEPENDENCIES_DEPTH && name != ".git" && name != ".ilchul" {
+                waiting.push_back((path, depth + 1));
+            }
+        }
+    }
+    if found.is_empty() {
+        return Ok(found);
+    }
+    let mut ignored = repository
+        .ignored_of(&found)
+        .map_err(|error| failure::plain(&error))?;
+    ignored.retain(|path| !holds_repository(&top.join(path)));
+    Ok(ignored)
+}
+
+fn holds_home(top: &Path, home: &Path) -> bool {
+    let real_home = fs::canonicalize(home).unwrap_or_else(|_| home.to_path_buf());
+    home.starts_with(top) || real_home.starts_with(top)
 }
 
 /// Tells whether a directory can be shown at its place: nothing on the way there is a link or a file.

@@ -9,6 +9,9 @@ use kapi_sandbox::spec::Mount;
 use crate::confine::{self, WORKSPACE_INSIDE};
 use crate::run_dir::RunDir;
 
+/// Where Gemini's settings of a repository are.
+pub const GEMINI_SETTINGS: &str = ".gemini/settings.json";
+
 /// Covers the repository's own settings of a CLI that would run what they name at its start.
 ///
 /// Gemini lets them outrank ours; the others have a switch that the adapter uses.
@@ -17,7 +20,7 @@ pub fn settings_hidden(
     workspace: &Path,
     run_dir: &RunDir,
 ) -> Result<Vec<Mount>, Failure> {
-    let relative = Path::new(".gemini/settings.json");
+    let relative = Path::new(GEMINI_SETTINGS);
     let is_plain = |path: &Path| !path.is_symlink() && path.exists();
     let is_there = is_plain(&workspace.join(".gemini")) && is_plain(&workspace.join(relative));
     if *kind != AgentKind::Gemini || !is_there {

@@ -4,12 +4,13 @@
 //! tracks for everybody to read: loops and policy. Tracked loops elsewhere are read-only, too.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use kapi_core::failure::Failure;
 use kapi_core::state_directory::{OWN_LOOPS, PI_LOOPS, POLICY_FILE, STATE_DIRECTORY};
 use kapi_git::diff::TrackedFile;
 use kapi_git::id::CommitId;
+use kapi_git::layer::lower::LowerStack;
 use kapi_git::owned_dir;
 use kapi_git::repository::Repository;
 use kapi_sandbox::spec::Mount;
@@ -40,10 +41,19 @@ pub fn state_cover(
     tracked: &[TrackedFile],
     cover: &Path,
 ) -> Result<Vec<Mount>, Failure> {
+    state_cover_over(&LowerStack::project(workspace), tracked, cover)
+}
+
+/// Returns the same for a workspace that lies over a stack of directories.
+pub fn state_cover_over(
+    workspace: &LowerStack,
+    tracked: &[TrackedFile],
+    cover: &Path,
+) -> Result<Vec<Mount>, Failure> {
     owned_dir::wipe(cover).map_err(|error| failure::plain(&error))?;
     let state = Path::new(STATE_DIRECTORY);
     let mut mounts = Vec::new();
-    if is_directory(&workspace.join(state)) {
+    if found(workspace, state)?.is_some_and(|found| found.is_dir()) {
         make_directory(&cover.join(state))?;
         let inside = Path::new(WORKSPACE_INSIDE).join(state);
         mounts.push(read_only(&cover.join(state), &inside));
@@ -53,7 +63,8 @@ pub fn state_cover(
         if is_below_cover && mounts.is_empty() {
             continue;
         }
-        if !is_below_cover && !is_plain_file(workspace, &file.path) {
+        let is_plain = || Ok(found(workspace, &file.path)?.is_some_and(|found| found.is_file()));
+        if !is_below_cover && !is_plain()? {
             continue;
         }
         let copy = cover.join(&file.path);
@@ -75,16 +86,11 @@ fn make_directory(dir: &Path) -> Result<(), Failure> {
     fs::create_dir_all(dir).map_err(|error| failure::file("create", dir, &error))
 }
 
-fn is_directory(path: &Path) -> bool {
-    fs::symlink_metadata(path).is_ok_and(|found| found.is_dir())
-}
-
-/// Tells whether a path is a plain file below plain directories: nothing is laid over where a link
-/// leads.
-fn is_plain_file(root: &Path, path: &Path) -> bool {
-    let parents: Vec<PathBuf> = path.ancestors().skip(1).map(|at| root.join(at)).collect();
-    let is_file = fs::symlink_metadata(root.join(path)).is_ok_and(|found| found.is_file());
-    is_file && parents.iter().all(|parent| is_directory(parent))
+/// Looks at what shows at a path below plain directories: nothing is laid over where a link leads.
+fn found(workspace: &LowerStack, path: &Path) -> Result<Option<fs::Metadata>, Failure> {
+    let place = workspace.place(path);
+    let place = place.map_err(|error| failure::plain(&error))?;
+    Ok(place.and_then(|place| fs::symlink_metadata(place).ok()))
 }
 
 #[cfg(test)]

@@ -170,6 +170,8 @@ pub(crate) enum OrderedAccess {
         upper: SystemText,
         /// Its work directory.
         work: SystemText,
+        /// What shows through the mounted directory, the topmost first.
+        beneath: Vec<SystemText>,
     },
 }
 
@@ -253,6 +255,11 @@ impl Bind {
                 MountAccess::CopyOnWrite(layer) => OrderedAccess::CopyOnWrite {
                     upper: SystemText::of(layer.upper.as_os_str()),
                     work: SystemText::of(layer.work.as_os_str()),
+                    beneath: layer
+                        .beneath
+                        .iter()
+                        .map(|path| SystemText::of(path.as_os_str()))
+                        .collect(),
                 },
             },
         }

@@ -49,7 +49,15 @@ pub struct OverlayLayer {
     /// A directory for overlayfs itself, empty at first. Each run leaves a few empty directories in it;
     /// it is thrown away with them.
     pub work: PathBuf,
+    /// Directories that show through the mounted one, the topmost first, at most
+    /// [`BENEATH_MAX`]; none for a plain directory. Each may hold marks of overlayfs that hide what
+    /// lies further down.
+    pub beneath: Vec<PathBuf>,
 }
+
+/// The most directories that lie beneath the mounted one of a layer: the kernel takes their names in
+/// one short text.
+pub const BENEATH_MAX: usize = 8;
 
 /// A host file or directory that is visible inside.
 #[derive(Debug, Clone, PartialEq, Eq)]

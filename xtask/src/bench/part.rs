@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use std::{env, io, thread};
 
-use anyhow::{Context as _, bail};
+use anyhow::{Context as _, bail, ensure};
 use kapi_gateway::egress::EgressLimits;
 use kapi_gateway::egress::dial::system_resolve;
 use kapi_gateway::egress::policy::{EgressMode, EgressPolicy};
@@ -23,7 +23,9 @@ use kapi_git::candidate::CandidatePlan;
 use kapi_git::command::Git;
 use kapi_git::id::{CommitId, RefPart};
 use kapi_git::layer::commit::{LayerPlan, UncommittedFiles};
+use kapi_git::layer::lower::LowerStack;
 use kapi_git::layer::{Layer, Marks, walk};
+use kapi_git::reachable::frozen::{FrozenBase, FrozenPlan};
 use kapi_git::repository::Repository;
 use kapi_git::workspace::{GitWorkspace, WorkspacePlan};
 use kapi_sys::cancel::Cancel;
@@ -34,7 +36,7 @@ use super::BenchDirectory;
 use super::invocation::Invocation;
 use crate::output::say;
 
-/// The word with which this program is started to measure a part: `create|commit PROJECT LAYER NAME`,
+/// The word with which this program is started to measure a part: `create|commit|freeze PROJECT LAYER NAME`,
 /// `extract PROJECT LAYER` or `proxy PORT`.
 pub(super) const PART: &str = "__part";
 
@@ -63,16 +65,20 @@ pub(super) fn run(words: &[&str]) -> anyhow::Result<()> {
     match words {
         ["create", project, layer, name] => create(Path::new(project), Path::new(layer), name),
         ["commit", project, layer, name] => commit(Path::new(project), Path::new(layer), name),
+        ["freeze", project, layer, name] => freeze(Path::new(project), Path::new(layer), name),
         ["extract", project, layer] => extract(Path::new(project), Path::new(layer)),
         ["proxy", port] => serve_proxy(port),
         _ => bail!("read the part {words:?}"),
     }
 }
 
-/// Makes an instant branch: finds the repository, takes a layer, makes the branch.
+/// Makes an instant branch: finds the repository and its frozen base, takes a layer, makes the
+/// branch.
 fn create(project: &Path, layer: &Path, name: &str) -> anyhow::Result<()> {
     let started = Instant::now();
     let repository = open(project)?;
+    let head = repository.resolve_commit("HEAD")?;
+    let _base = base(&repository, layer, &head)?;
     let layer = Layer::open(layer, Marks::User, OWNER)?;
     claim(&repository, &layer, name)?;
     let _work = layer.fresh_work()?;
@@ -84,6 +90,8 @@ fn create(project: &Path, layer: &Path, name: &str) -> anyhow::Result<()> {
 fn commit(project: &Path, layer: &Path, name: &str) -> anyhow::Result<()> {
     let started = Instant::now();
     let repository = open(project)?;
+    let head = repository.resolve_commit("HEAD")?;
+    let base = base(&repository, layer, &head)?;
     let layer = Layer::open(layer, Marks::User, OWNER)?;
     let workspace = claim(&repository, &layer, name)?;
     let candidate = CandidatePlan {
@@ -97,7 +105,7 @@ fn commit(project: &Path, layer: &Path, name: &str) -> anyhow::Result<()> {
     };
     let plan = LayerPlan {
         layer: &layer,
-        lower: project,
+        lower: &base.lower,
         workspace: &workspace,
         masks: &[],
         already: None,
@@ -113,13 +121,37 @@ fn commit(project: &Path, layer: &Path, name: &str) -> anyhow::Result<()> {
     Ok(())
 }
 
+/// Makes the frozen base of what was committed from a layer, and removes it again.
+fn freeze(project: &Path, layer: &Path, name: &str) -> anyhow::Result<()> {
+    let repository = open(project)?;
+    let commit = repository.resolve_commit(&format!("refs/kapi/{name}/turn-1"))?;
+    let started = Instant::now();
+    let made = base(&repository, layer, &commit)?;
+    let took = started.elapsed();
+    ensure!(made.is_new, "make a base that is not there");
+    print(took, made.depth());
+    let dir = made.dir.clone();
+    drop(made);
+    std::fs::remove_dir_all(&dir).with_context(|| format!("remove {}", dir.display()))
+}
+
+fn base(repository: &Repository, layer: &Path, commit: &CommitId) -> anyhow::Result<FrozenBase> {
+    let stores = layer.with_file_name("stores");
+    let plan = FrozenPlan {
+        stores: &stores,
+        commit,
+        wait_ms: 0,
+    };
+    Ok(repository.frozen_base(&plan)?)
+}
+
 /// Lists what a layer changes.
 fn extract(project: &Path, layer: &Path) -> anyhow::Result<()> {
     let layer = Layer::open(layer, Marks::User, OWNER)?;
     let mut last = (Duration::ZERO, 0);
     for _ in 0..N_WALKS {
         let started = Instant::now();
-        let walk = walk::walk(&layer, project)?;
+        let walk = walk::walk(&layer, &LowerStack::project(project))?;
         last = (started.elapsed(), walk.changes.len());
     }
     print(last.0, last.1);

@@ -109,7 +109,7 @@ fn tables(rows: TreeRows, ground: &Ground) -> Vec<ComparisonTable> {
         ),
         table(
             "A workspace with a branch of its own",
-            "Ours is the time inside the program for finding the repository, taking a layer and making the branch; the mount is part of every sandbox's start above, and the view of the repository that git reads inside is part of a whole launch below. The commit is built from the layer after ten files were changed in a sandbox; the peer changes the same files in a new worktree, then runs `git add -A` and `git commit`. Both trees were compared and are the same. Of workspaces on one commit the first, which is not counted, also makes the file that later branches are names of. Of a peer that takes seconds, few rounds are run.",
+            "Ours is the time inside the program for finding the repository and the files of its commit, taking a layer and making the branch; the mount is part of every sandbox's start above, and the view of the repository that git reads inside is part of a whole launch below. The commit is built from the layer after ten files were changed in a sandbox; the peer changes the same files in a new worktree, then runs `git add -A` and `git commit`. Both trees were compared and are the same. Of workspaces on one commit the first, which is not counted, also makes the files of the commit, and the file that later branches are names of; the next commit's files cost what changed in it, and an index of all. Of a peer that takes seconds, few rounds are run.",
             rows.workspaces,
         ),
         table(
@@ -161,7 +161,7 @@ fn workspaces(
     location: &BenchDirectory,
     tree: &BenchRepository,
 ) -> anyhow::Result<Vec<ComparisonRow>> {
-    let (mut create, mut commit, mut copy) = (Pair::default(), Pair::default(), Pair::default());
+    let [mut create, mut commit, mut copy, mut further] = [(); 4].map(|()| Pair::default());
     // One round warms both up.
     for round in 0..=rounds(tree) {
         let layered = LayeredBranch::new(location, tree, &format!("{}-{round}", tree.name));
@@ -173,6 +173,8 @@ fn workspaces(
         worktree.change(&Changes::only_changed())?;
         settle(tree)?;
         let committed = layered.commit(N_CHANGED)?;
+        settle(tree)?;
+        let frozen = layered.freeze()?;
         settle(tree)?;
         let (taken, peer_tree) = worktree.commit()?;
         ensure!(
@@ -186,6 +188,7 @@ fn workspaces(
             create.add(created, added);
             commit.add(created + committed, added + taken);
             copy.add(created, copied);
+            further.add(frozen, added);
         }
     }
     let name = &tree.name;
@@ -196,6 +199,11 @@ fn workspaces(
             create,
         ),
         measured(&format!("{name}: a branch's workspace"), "`cp -a`", copy),
+        measured(
+            &format!("{name}: the files of a commit with ten changes"),
+            "`git worktree add`",
+            further,
+        ),
         measured(
             &format!("{name}: a branch's workspace and a commit of ten changes"),
             "`git worktree add`, `git add -A`, `git commit`",

@@ -101,6 +101,7 @@ impl WallRequest {
                 access: MountAccess::CopyOnWrite(OverlayLayer {
                     upper: upper.clone(),
                     work,
+                    beneath: Vec::new(),
                 }),
             });
         }

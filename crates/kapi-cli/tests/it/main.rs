@@ -63,6 +63,7 @@ mod kernel_rules;
 mod kernel_task;
 mod kernel_workers;
 mod launch;
+mod launch_base;
 mod mcp;
 mod models;
 mod notification;

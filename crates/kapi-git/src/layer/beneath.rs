@@ -86,14 +86,19 @@ impl DirectoryRoot {
 
     /// Looks at what is at `path` without following it; `None` when nothing is.
     pub(crate) fn stat(&self, path: &Path) -> io::Result<Option<Stat>> {
-        let found = self.at(path, |dir, name| {
-            statat(dir, name, AtFlags::SYMLINK_NOFOLLOW)
-        });
-        match found {
+        match self.look(path) {
             Ok(found) => Ok(Some(found)),
             Err(error) if is_absence(&error) => Ok(None),
             Err(error) => Err(error),
         }
+    }
+
+    /// Looks at what is at `path` without following it; nothing there is an error, and another one
+    /// when a directory on the way is none.
+    pub(crate) fn look(&self, path: &Path) -> io::Result<Stat> {
+        self.at(path, |dir, name| {
+            statat(dir, name, AtFlags::SYMLINK_NOFOLLOW)
+        })
     }
 
     /// Looks at what is at `path` whose directories the caller has just seen to be directories.

@@ -5,6 +5,7 @@
 
 use std::path::{Path, PathBuf};
 
+use super::lower::LowerStack;
 use super::staging::Staging;
 use super::survey::{LayerPathKind, LayerSurvey, LowerPath};
 use super::walk::{self, LayerChangeKind, LayerWalk};
@@ -51,7 +52,7 @@ pub enum ChangesError {
 pub fn changes(
     git: &Git,
     layer: &Layer,
-    lower: &Path,
+    lower: &LowerStack,
     bytes_max: usize,
 ) -> Result<LayerChanges, ChangesError> {
     let survey = LayerSurvey::of(layer, lower)?;

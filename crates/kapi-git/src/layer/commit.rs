@@ -12,6 +12,7 @@ use super::direct::{Contents, Conversion, Dirs};
 use super::error::{BYTES_MAX, LayerCommitError};
 use super::ignored::{self, IgnoreSources, Order, RULE_FILES};
 use super::import::{self, Edit};
+use super::lower::LowerStack;
 use super::plan::{BaseChanges, Masks, Taken};
 use super::staging::Staging;
 use super::store::ObjectWriter;
@@ -38,8 +39,8 @@ use crate::workspace::{GitWorkspace, goal_ref};
 pub struct LayerPlan<'a> {
     /// The layer; not mounted by anybody now.
     pub layer: &'a Layer,
-    /// What it lay over: the root of the person's checkout.
-    pub lower: &'a Path,
+    /// What it lay over: the root of the person's checkout, or a frozen base.
+    pub lower: &'a LowerStack,
     /// The goal and the base, from [`Repository::claim_layer`].
     pub workspace: &'a GitWorkspace,
     /// The paths of the person's own changes that were kept from the agent's sight.
@@ -174,7 +175,11 @@ impl Repository {
             conversion: work.conversion,
             repository: self,
         };
-        let mut dirtied = question.answer(&taken, &gone, &trees)?;
+        let mut dirtied = match plan.lower.is_frozen() {
+            // Nothing of the person's can be in there.
+            true => BTreeSet::new(),
+            false => question.answer(&taken, &gone, &trees)?,
+        };
         retouched::spare(&work.retouched, &mut dirtied, &mut taken);
         match plan.dirtied {
             UncommittedFiles::Refuse if !dirtied.is_empty() => {

@@ -2,9 +2,10 @@
 //!
 //! Data alone; `materialise.rs` fills the layer and `keep.rs` says what stays of the old one.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use super::Layer;
+use super::lower::LowerStack;
 use crate::id::CommitId;
 
 /// What a layer is to hold.
@@ -13,7 +14,7 @@ pub struct FillPlan<'a> {
     /// The layer; not mounted by anybody now.
     pub layer: &'a Layer,
     /// What it lies over: the root of the person's checkout.
-    pub lower: &'a Path,
+    pub lower: &'a LowerStack,
     /// The commit that is checked out there.
     pub base: &'a CommitId,
     /// The commit to show: the base at first, later what the work has come to.

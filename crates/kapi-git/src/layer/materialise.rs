@@ -5,26 +5,23 @@
 //! place in one step.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::os::fd::AsFd as _;
+use std::fs;
 use std::path::{Path, PathBuf};
-use std::{fs, io};
 
-use rustix::fs::{FileType, RawDir};
+use rustix::fs::FileType;
 
 use super::beneath::{self, DirectoryRoot, is_absence};
 use super::error::LayerCommitError;
 use super::fill_plan::FillPlan;
 use super::ignored::RULE_FILES;
 use super::keep;
+use super::lower::{self, LowerRoot};
 use super::staging::Staging;
 use super::trees::{TreeEntry, Trees};
 use crate::checkout::line;
 use crate::owned_dir::{self, DirError, failed};
 use crate::repository::Repository;
 use crate::scratch::{Objects, Scratch};
-
-/// How much of a directory is listed at a time.
-const LIST_BYTES: usize = 32 * 1024;
 
 impl Repository {
     /// Fills a layer with the difference between base and content; what it held before is gone.
@@ -42,7 +39,7 @@ impl Repository {
         owned_dir::create(&fresh)?;
         let fill = Fill {
             upper: DirectoryRoot::open(&fresh)?,
-            lower: DirectoryRoot::open(plan.lower)?,
+            lower: LowerRoot::open(plan.lower)?,
             staged: &staged,
         };
         for (path, entry) in &wanted {
@@ -137,7 +134,7 @@ impl Repository {
 
 struct Fill<'a> {
     upper: DirectoryRoot,
-    lower: DirectoryRoot,
+    lower: LowerRoot,
     staged: &'a Staging,
 }
 
@@ -211,7 +208,7 @@ impl Fill<'_> {
             }
             hidden.insert(name);
         }
-        Ok(names(&self.lower, dir)?.is_subset(&hidden))
+        Ok(self.lower.names(dir)?.is_subset(&hidden))
     }
 
     fn hide_dir(&self, dir: &Path) -> Result<(), DirError> {
@@ -257,22 +254,10 @@ impl Fill<'_> {
 
 /// Returns the names in a directory; none when there is no such directory.
 fn names(root: &DirectoryRoot, dir: &Path) -> Result<BTreeSet<std::ffi::OsString>, DirError> {
-    use std::os::unix::ffi::OsStringExt as _;
     let at = root.path().join(dir);
-    let opened = match root.dir(dir) {
-        Ok(opened) => opened,
-        Err(error) if is_absence(&error) => return Ok(BTreeSet::new()),
-        Err(error) => return Err(failed("open", &at)(error)),
-    };
-    let mut buffer = vec![std::mem::MaybeUninit::uninit(); LIST_BYTES];
-    let mut listing = RawDir::new(opened.as_fd(), &mut buffer);
-    let mut names = BTreeSet::new();
-    while let Some(entry) = listing.next() {
-        let entry = entry.map_err(|error| failed("list", &at)(io::Error::from(error)))?;
-        let name = std::ffi::OsString::from_vec(entry.file_name().to_bytes().to_vec());
-        if name != "." && name != ".." {
-            names.insert(name);
-        }
+    match root.dir(dir) {
+        Ok(opened) => lower::names_in(&opened).map_err(failed("list", &at)),
+        Err(error) if is_absence(&error) => Ok(BTreeSet::new()),
+        Err(error) => Err(failed("open", &at)(error)),
     }
-    Ok(names)
 }

@@ -291,15 +291,13 @@ fn nested(survey: &LayerSurvey, trees: &Trees<'_>) -> BTreeSet<PathBuf> {
 /// Tells whether git would find a repository by this name; a file that names another counts.
 fn is_repository(survey: &LayerSurvey, git: &Path) -> bool {
     let dir = git.parent().unwrap_or(Path::new(""));
-    let roots = [
-        Some(&survey.upper),
-        (!survey.hides(dir)).then_some(&survey.lower),
-    ];
+    let (upper, lower) = (&survey.upper, &survey.lower);
+    let shows_lower = !survey.hides(dir);
     let has = |name: &str| {
         let path = git.join(name);
-        let found = roots.iter().flatten().map(|root| root.stat(&path));
-        found.flatten().flatten().next().is_some()
+        let is_below = || matches!(lower.stat(&path), Ok(Some(_)));
+        matches!(upper.stat(&path), Ok(Some(_))) || (shows_lower && is_below())
     };
-    let is_file = roots.iter().flatten().any(|root| root.file(git).is_ok());
+    let is_file = upper.file(git).is_ok() || (shows_lower && lower.file(git).is_ok());
     is_file || (has("HEAD") && has("objects") && has("refs"))
 }

@@ -15,6 +15,7 @@ use rustix::fs::{
 };
 
 use super::beneath::{self, DirectoryRoot};
+use super::lower::{LowerRoot, LowerStack};
 use super::{Layer, LayerError, Marks};
 use crate::owned_dir::failed;
 
@@ -31,7 +32,7 @@ const LIST_BYTES: usize = 32 * 1024;
 #[derive(Debug)]
 pub(crate) struct LayerSurvey {
     pub(crate) upper: DirectoryRoot,
-    pub(crate) lower: DirectoryRoot,
+    pub(crate) lower: LowerRoot,
     /// By the bytes of the path, which compare far faster than its parts.
     entries: BTreeMap<OsString, LayerEntry>,
 }
@@ -81,7 +82,7 @@ pub(crate) enum LowerPath {
 
 impl LayerSurvey {
     /// Walks over the upper directory of a layer.
-    pub(crate) fn of(layer: &Layer, lower: &Path) -> Result<Self, LayerError> {
+    pub(crate) fn of(layer: &Layer, lower: &LowerStack) -> Result<Self, LayerError> {
         let upper = layer.upper();
         if !upper.is_dir() {
             return Err(LayerError::Gone { path: upper });
@@ -89,7 +90,7 @@ impl LayerSurvey {
         let mut walk = SurveyWalk {
             survey: Self {
                 upper: DirectoryRoot::open(&upper)?,
-                lower: DirectoryRoot::open(lower)?,
+                lower: LowerRoot::open(lower)?,
                 entries: BTreeMap::new(),
             },
             marks: layer.marks(),
@@ -291,7 +292,7 @@ impl SurveyWalk {
         if dir.below != LowerPath::Directory || path.as_os_str().len() > PATH_BYTES_MAX {
             return LowerPath::Nothing;
         }
-        let Ok(found) = self.survey.lower.stat_on_way(path) else {
+        let Ok(Some(found)) = self.survey.lower.stat_on_way(path) else {
             return LowerPath::Nothing;
         };
         match beneath::kind(&found) {

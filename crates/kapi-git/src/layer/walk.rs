@@ -9,6 +9,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
 use super::content::{self, LayerRelation};
+use super::lower::LowerStack;
 use super::names::is_git_alias;
 use super::survey::{LayerEntry, LayerPathKind, LayerSurvey, LowerPath};
 use super::{Layer, LayerError};
@@ -74,8 +75,8 @@ pub enum WalkNoteKind {
     CaseCollision,
 }
 
-/// Walks over a layer and compares it with the directory below.
-pub fn walk(layer: &Layer, lower: &Path) -> Result<LayerWalk, LayerError> {
+/// Walks over a layer and compares it with what lies below.
+pub fn walk(layer: &Layer, lower: &LowerStack) -> Result<LayerWalk, LayerError> {
     let survey = LayerSurvey::of(layer, lower)?;
     Ok(of(&survey))
 }

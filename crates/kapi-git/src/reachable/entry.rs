@@ -3,6 +3,7 @@
 //! ```text
 //! <commit>            objects/pack/*  below (the name of the store under it)  shallow
 //! <commit>-only       the same, of the commit alone
+//! <commit>-files-<settings>  the files of the commit: `frozen.rs`
 //! making-<name>       one that is being made; whoever holds the lock may remove it
 //! ```
 //! Knows nothing of git beyond where packs lie.
@@ -11,7 +12,7 @@ use std::fs::{self, File};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
-use super::{CHAIN_MAX, HistoryDepth, ReachableError, ReachableStore};
+use super::{CHAIN_MAX, HistoryDepth, ReachableError, ReachableStore, frozen};
 use crate::id::CommitId;
 use crate::owned_dir::{self, DirError, failed};
 
@@ -19,7 +20,7 @@ use crate::owned_dir::{self, DirError, failed};
 const UNFINISHED: &str = "making-";
 
 /// The file whose time says when a store was last used.
-const USED: &str = "used";
+pub(super) const USED: &str = "used";
 
 /// All stores of one repository; its lock is held.
 #[derive(Debug)]
@@ -51,6 +52,13 @@ pub(super) fn name_of(base: &CommitId, history: HistoryDepth) -> String {
         HistoryDepth::Full => base.to_string(),
         HistoryDepth::CommitOnly => format!("{base}-only"),
     }
+}
+
+/// Returns the commit that a store's name begins with; none for a name that is not one's.
+pub(super) fn commit_of(name: &str) -> Option<CommitId> {
+    let (id, rest) = name.split_once('-').unwrap_or((name, ""));
+    let is_plain = rest.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-');
+    CommitId::parse(id).ok().filter(|_| is_plain)
 }
 
 impl NamedStore {
@@ -103,9 +111,10 @@ impl StoreEntries<'_> {
     ) -> Result<Option<Vec<(String, StoreEntry)>>, ReachableError> {
         let chain = self.chain(name)?;
         let mut parts = chain.iter().map(|(part, _)| self.dir.join(part));
-        let has_packs = parts.all(|part| part.join("objects/pack").is_dir());
+        let has_parts =
+            parts.all(|part| part.join("objects/pack").is_dir() || frozen::is_whole(&part));
         let has_ground = chain.last().is_some_and(|(_, entry)| entry.below.is_none());
-        Ok((has_packs && has_ground).then_some(chain))
+        Ok((has_parts && has_ground).then_some(chain))
     }
 
     /// Returns a store and those below it, as far as they are there.
@@ -128,8 +137,7 @@ impl StoreEntries<'_> {
     pub(super) fn list(&self) -> Result<Vec<(String, UsedAt)>, ReachableError> {
         let mut found = Vec::new();
         for name in self.names()? {
-            let id = name.trim_end_matches("-only");
-            if CommitId::parse(id).is_err() {
+            if commit_of(&name).is_none() {
                 continue;
             }
             let used = self.dir.join(&name).join(USED);
@@ -142,19 +150,24 @@ impl StoreEntries<'_> {
     }
 
     /// Makes the directory that becomes the store of this name.
-    pub(super) fn begin(&self, name: &str) -> Result<PathBuf, ReachableError> {
+    pub(super) fn begin(&self, name: &str, parts: &[&str]) -> Result<PathBuf, ReachableError> {
         let making = self.dir.join([UNFINISHED, name].concat());
         owned_dir::wipe(&making)?;
         // One that is there but not whole is of no use to anybody.
         owned_dir::wipe(&self.dir.join(name))?;
-        for part in ["objects/pack", "objects/info"] {
+        for part in parts {
             owned_dir::create(&making.join(part))?;
         }
         Ok(making)
     }
 
     /// Makes what was begun the store of this name, durably.
-    pub(super) fn finish(&self, name: &str, entry: &StoreEntry) -> Result<(), ReachableError> {
+    pub(super) fn finish(
+        &self,
+        name: &str,
+        entry: &StoreEntry,
+        parts: &[&str],
+    ) -> Result<(), ReachableError> {
         let making = self.dir.join([UNFINISHED, name].concat());
         let below = entry.below.clone().unwrap_or_default();
         owned_dir::replace(&making.join("below"), below.as_bytes())?;
@@ -165,8 +178,10 @@ impl StoreEntries<'_> {
             let opened = File::open(dir).map_err(failed("open", dir))?;
             opened.sync_all().map_err(failed("sync", dir))
         };
-        sync(&making.join("objects/pack"))?;
-        sync(&making.join("objects"))?;
+        for part in parts.iter().map(|part| making.join(part)) {
+            sync(&part)?;
+            sync(part.parent().unwrap_or(&making))?;
+        }
         let done = self.dir.join(name);
         fs::rename(&making, &done).map_err(failed("finish", &done))?;
         Ok(sync(self.dir)?)
@@ -207,7 +222,7 @@ fn read(dir: &Path) -> Result<StoreEntry, ReachableError> {
         fs::read_to_string(&path).map_err(failed("read", &path))
     };
     let below = text("below")?;
-    let below = CommitId::parse(&below).ok().map(|below| below.to_string());
+    let below = commit_of(&below).map(|_| below.clone());
     let shallow = text("shallow")?;
     let shallow = shallow
         .lines()

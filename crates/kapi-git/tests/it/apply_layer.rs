@@ -5,6 +5,7 @@ use std::fs;
 
 use kapi_git::apply::offers::{LayerOffers, beginning, layer_offers, mark_beginning};
 use kapi_git::apply::{ApplyPlan, Moment, OnConflict, Preview, apply};
+use kapi_git::layer::lower::LowerStack;
 use kapi_git::layer::walk::walk;
 use kapi_git::layer::{Layer, Marks};
 
@@ -51,7 +52,7 @@ impl Scene {
             began: self.began,
             base: Some(&base),
         };
-        let found = walk(&self.layer, &project).expect("walk");
+        let found = walk(&self.layer, &LowerStack::project(&project)).expect("walk");
         let offers = layer_offers(&from, &found).expect("offers");
         let work = self.fixture.root().join("work");
         let applied = apply(&ApplyPlan {
@@ -74,7 +75,11 @@ fn the_project_becomes_what_the_sandbox_showed() {
     let script = "echo two > src/main.txt; rm README; mkdir -p new/deep; echo n > new/deep/f
         ln -s src/main.txt alias; chmod +x text; mv old moved; mkdir old; echo z > old/z
         rm -r tests; echo file > tests; rm .gitignore; mkdir .gitignore; echo i > .gitignore/i";
-    mounted(&scene.layer, &scene.fixture.repo(), script);
+    mounted(
+        &scene.layer,
+        &LowerStack::project(&scene.fixture.repo()),
+        script,
+    );
     // What the sandbox showed, by doing the same to a copy.
     let copy = scene.fixture.root().join("copy");
     crate::fixture::shell(
@@ -105,7 +110,7 @@ fn what_the_person_did_meanwhile_is_merged_or_left() {
     let repo = scene.fixture.repo();
     mounted(
         &scene.layer,
-        &repo,
+        &LowerStack::project(&repo),
         "sed -i 's/^8$/agent/' text; echo agent > README; rm -r old; echo agent > both",
     );
     write(&repo.join("text"), "person\n2\n3\n4\n5\n6\n7\n8\n");

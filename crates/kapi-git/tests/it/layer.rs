@@ -385,7 +385,7 @@ fn rescue_keeps_partial_work_and_only_work() {
         .expect("tree");
     let mut candidate = turn(1);
     candidate.name = RefPart::parse("turn-9").expect("name");
-    let lower = layer.lower();
+    let lower = layer.stack();
     let plan = kapi_git::layer::commit::LayerPlan {
         layer: &layer.layer,
         lower: &lower,
@@ -421,7 +421,7 @@ fn a_layer_spreads_into_a_worktree() {
         "git checkout -q -b other; git rm -q tests/check.sh; git -c user.name=p -c user.email=p@p commit -q -m on",
     );
     let candidate = turn(1);
-    let lower = layer.lower();
+    let lower = layer.stack();
     let plan = kapi_git::layer::commit::LayerPlan {
         layer: &layer.layer,
         lower: &lower,

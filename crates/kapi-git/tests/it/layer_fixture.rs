@@ -9,6 +9,7 @@ use kapi_git::id::CommitId;
 use kapi_git::layer::commit::{LayerCandidate, LayerPlan, UncommittedFiles};
 use kapi_git::layer::error::LayerCommitError;
 use kapi_git::layer::fill_plan::FillPlan;
+use kapi_git::layer::lower::LowerStack;
 use kapi_git::layer::{Layer, Marks};
 use kapi_git::repository::Repository;
 use kapi_git::workspace::GitWorkspace;
@@ -53,10 +54,15 @@ impl LayerFixture {
         self.fixture.repo()
     }
 
+    /// Returns the person's checkout as what the layer lies over.
+    pub(crate) fn stack(&self) -> LowerStack {
+        LowerStack::project(&self.lower())
+    }
+
     /// Runs a script where an agent would: over the person's checkout.
     #[track_caller]
     pub(crate) fn inside(&self, script: &str) -> String {
-        mounted(&self.layer, &self.lower(), script)
+        mounted(&self.layer, &self.stack(), script)
     }
 
     pub(crate) fn try_commit(&self) -> Result<LayerCandidate, LayerCommitError> {
@@ -69,7 +75,7 @@ impl LayerFixture {
     ) -> Result<LayerCandidate, LayerCommitError> {
         self.repository.commit_layer(&LayerPlan {
             layer: &self.layer,
-            lower: &self.lower(),
+            lower: &self.stack(),
             workspace: &self.workspace,
             masks: &self.masks,
             already: self.already.as_ref(),
@@ -87,7 +93,7 @@ impl LayerFixture {
     pub(crate) fn fill(&self, content: &CommitId) {
         let plan = FillPlan {
             layer: &self.layer,
-            lower: &self.lower(),
+            lower: &self.stack(),
             base: &self.workspace.base,
             content,
             masks: &self.masks,
@@ -103,11 +109,16 @@ pub(crate) fn open(fixture: &Fixture) -> Layer {
 
 /// Runs a script in an overlay over `lower` with this layer, and returns its output.
 #[track_caller]
-pub(crate) fn mounted(layer: &Layer, lower: &Path, script: &str) -> String {
+pub(crate) fn mounted(layer: &Layer, lower: &LowerStack, script: &str) -> String {
     let work = layer.fresh_work().expect("work");
     let point = work.with_file_name("mounted");
     std::fs::create_dir_all(&point).expect("mount point");
-    let (lower, upper) = (lower.display(), layer.upper());
+    let beneath = lower
+        .beneath()
+        .iter()
+        .map(|dir| format!(":{}", dir.display()));
+    let lower = format!("{}{}", lower.top().display(), beneath.collect::<String>());
+    let upper = layer.upper();
     let options = format!(
         "userxattr,volatile,lowerdir={lower},upperdir={},workdir={}",
         upper.display(),

@@ -7,6 +7,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use kapi_git::layer::changes::changes;
+use kapi_git::layer::lower::LowerStack;
 use kapi_git::layer::walk::{LayerWalk, WalkNote, WalkNoteKind, walk};
 use kapi_git::layer::{Layer, Marks};
 use tempfile::TempDir;
@@ -38,12 +39,16 @@ impl Plain {
         self.temp.path().join("project")
     }
 
+    fn stack(&self) -> LowerStack {
+        LowerStack::project(&self.lower())
+    }
+
     fn inside(&self, script: &str) {
-        mounted(&self.layer, &self.lower(), script);
+        mounted(&self.layer, &self.stack(), script);
     }
 
     fn walk(&self) -> LayerWalk {
-        walk(&self.layer, &self.lower()).expect("walk")
+        walk(&self.layer, &self.stack()).expect("walk")
     }
 }
 
@@ -86,7 +91,7 @@ fn a_walk_tells_what_changed_and_what_was_only_touched() {
 fn a_project_without_git_gets_a_patch_that_is_cut() {
     let plain = Plain::new();
     plain.inside("echo three >> a; rm dir/c; echo n > new; ln -s /etc/passwd pw; seq 2000000 > big; mkfifo pipe");
-    let lower = plain.lower();
+    let lower = plain.stack();
     let found = changes(&git(), &plain.layer, &lower, 1 << 20).expect("changes");
     let text = String::from_utf8_lossy(&found.patch.bytes);
     assert!(
@@ -144,7 +149,7 @@ fn nothing_in_a_layer_makes_reading_it_hang() {
             "src/main.txt TooLarge",
         ]
     );
-    let found = changes(&git(), &layer.layer, &layer.lower(), 1 << 20).expect("changes");
+    let found = changes(&git(), &layer.layer, &layer.stack(), 1 << 20).expect("changes");
     assert_eq!(lines(&found.walk), ["fine Added"]);
     assert!(
         started.elapsed() < Duration::from_secs(60),
@@ -176,7 +181,7 @@ fn names_of_git_data_are_refused_in_every_spelling() {
             "src/.git GitDirectory",
         ]
     );
-    let walk = walk(&layer.layer, &layer.lower()).expect("walk");
+    let walk = walk(&layer.layer, &layer.stack()).expect("walk");
     assert_eq!(lines(&walk), [".gitmodules Added", "fine Added"]);
     assert_eq!(walk.refused.len(), 7, "{:?}", walk.refused);
 }
@@ -285,7 +290,7 @@ os.setxattr('layer/upper/dir/b', 'user.overlay.whiteout', b'')";
         plain.temp.path(),
         "python3 -c \"import os; os.setxattr('layer/upper/dir', 'trusted.overlay.redirect', b'/x')\"",
     );
-    let error = walk(&plain.layer, &plain.lower()).expect_err("redirect");
+    let error = walk(&plain.layer, &plain.stack()).expect_err("redirect");
     assert!(
         error.to_string().contains("\"redirect\" is not supported"),
         "{error}"

@@ -18,6 +18,7 @@ mod coverage_random;
 mod crash;
 mod dirt;
 mod fixture;
+mod frozen;
 mod hidden;
 mod hostile;
 mod hunks;

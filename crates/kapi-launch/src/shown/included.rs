@@ -18,6 +18,7 @@ use sha2::{Digest as _, Sha256};
 use super::{INCLUDE, beneath, found, included};
 use crate::error::LaunchError;
 use crate::paths::SandboxPaths;
+use crate::prepare::ReadyWorkspace;
 use crate::record::{SandboxRecord, WorkspaceKind};
 
 /// The note of what was lent, in the sandbox's directory.
@@ -48,8 +49,9 @@ struct IncludedFile {
 pub(crate) fn lend(
     location: &SandboxPaths,
     record: &SandboxRecord,
-    to: &Path,
+    ready: &ReadyWorkspace,
 ) -> Result<IncludedFiles, LaunchError> {
+    let to = ready.written.as_path();
     let mut lending = IncludedFiles {
         note: location.dir().join(NOTE),
         to: to.to_path_buf(),
@@ -57,13 +59,14 @@ pub(crate) fn lend(
     };
     lending.withdraw()?;
     let patterns = included(&record.project)?;
-    if record.made == WorkspaceKind::Layer || patterns.is_empty() {
+    let shows_project = record.made == WorkspaceKind::Layer && ready.base.is_none();
+    if shows_project || patterns.is_empty() {
         return Ok(lending);
     }
     let meant = found(&record.project, &patterns, INCLUDE)?;
     let mut taken = IncludedContents::default();
     for path in meant {
-        taken.take(&record.project, &path, to);
+        taken.take(&record.project, &path, ready);
     }
     if taken.n_left_out > 0 {
         lending.notes.push(format!(
@@ -98,18 +101,19 @@ struct IncludedContents {
 
 impl IncludedContents {
     /// Reads a file, or all files of a directory, unless the worktree has something in its place.
-    fn take(&mut self, project: &Path, path: &Path, to: &Path) {
+    fn take(&mut self, project: &Path, path: &Path, ready: &ReadyWorkspace) {
         let at = project.join(path);
         let Ok(kind) = fs::symlink_metadata(&at) else {
             return;
         };
         if kind.is_dir() {
             for entry in fs::read_dir(&at).into_iter().flatten().flatten() {
-                self.take(project, &path.join(entry.file_name()), to);
+                self.take(project, &path.join(entry.file_name()), ready);
             }
             return;
         }
-        if fs::symlink_metadata(to.join(path)).is_ok() {
+        let is_shown = !matches!(ready.lower.place(path), Ok(None));
+        if is_shown || fs::symlink_metadata(ready.written.join(path)).is_ok() {
             return;
         }
         let bytes = beneath::read(project, path, FILE_BYTES_MAX);

@@ -39,7 +39,8 @@ const LOCK_WAIT_MAX: Duration = Duration::from_secs(1);
 const LOCK_PAUSE: Duration = Duration::from_millis(1);
 /// The longest path, and the longest text that is put together here.
 const PATH_BYTES_MAX: usize = 4096;
-const WORDS_BYTES_MAX: usize = 64;
+/// Descriptors of every directory of a stack; the kernel takes at most 255 bytes.
+const WORDS_BYTES_MAX: usize = 255;
 /// Lines of the mount table that are looked at for an explanation.
 const MOUNTS_MAX: usize = 10_000;
 
@@ -96,9 +97,11 @@ impl LayerMounts {
     pub(super) fn new(enclosure: &Enclosure) -> Result<Self, StepFailure> {
         let binds = enclosure.binds.iter();
         let all = binds.filter_map(|bind| match &bind.access {
-            OrderedAccess::CopyOnWrite { upper, work } => {
-                Some(LayerMount::new(&bind.host, upper, work))
-            }
+            OrderedAccess::CopyOnWrite {
+                upper,
+                work,
+                beneath,
+            } => Some(LayerMount::new(&bind.host, beneath, [upper, work])),
             OrderedAccess::ReadOnly | OrderedAccess::ReadWrite => None,
         });
         let all = all.collect::<Result<Vec<_>, _>>()?;
@@ -159,10 +162,10 @@ impl LayerMounts {
 /// under them, so they are an error.
 pub(super) fn mount(
     lower: &SystemText,
-    upper: &SystemText,
-    work: &SystemText,
+    beneath: &[SystemText],
+    upper_and_work: [&SystemText; 2],
 ) -> Result<DetachedMount, StepFailure> {
-    let layer = LayerMount::new(lower, upper, work)?;
+    let layer = LayerMount::new(lower, beneath, upper_and_work)?;
     let mount = layer.mount().map_err(|refusal| layer.named(refusal))?;
     Ok(DetachedMount::made(mount, layer.lower.name()))
 }
@@ -171,6 +174,8 @@ pub(super) fn mount(
 #[derive(Debug)]
 struct LayerMount {
     lower: OpenDirectory,
+    /// What shows through it, the topmost first.
+    beneath: Vec<OpenDirectory>,
     upper: OpenDirectory,
     work: OpenDirectory,
     made: StepCompletion,
@@ -210,9 +215,15 @@ const SEND: u32 = 8;
 const RECEIVE: u32 = 9;
 
 impl LayerMount {
-    fn new(lower: &SystemText, upper: &SystemText, work: &SystemText) -> Result<Self, StepFailure> {
+    fn new(
+        lower: &SystemText,
+        beneath: &[SystemText],
+        [upper, work]: [&SystemText; 2],
+    ) -> Result<Self, StepFailure> {
+        let beneath = beneath.iter().map(OpenDirectory::open);
         Ok(Self {
             lower: OpenDirectory::open(lower)?,
+            beneath: beneath.collect::<Result<_, _>>()?,
             upper: OpenDirectory::open(upper)?,
             work: OpenDirectory::open(work)?,
             made: StepCompletion::new(),
@@ -221,22 +232,45 @@ impl LayerMount {
 
     /// Makes the mount. Only calls the kernel, so that the launcher may do it beside the leader.
     fn mount(&self) -> Result<OwnedFd, Refusal> {
-        let [lower, upper, work] = [&self.lower.fd, &self.upper.fd, &self.work.fd];
+        let [upper, work] = [&self.upper.fd, &self.work.fd];
         put_aside(work)?;
         for (fd, call) in [(upper, UPPER_INSIDE), (work, WORK_INSIDE)] {
-            if is_inside(fd, lower).map_err(Refusal::of(READ_LINK))? {
-                return Err(Refusal {
-                    call,
-                    errno: Errno::INVAL,
-                });
+            for below in self.lowers() {
+                if is_inside(fd, below).map_err(Refusal::of(READ_LINK))? {
+                    return Err(Refusal {
+                        call,
+                        errno: Errno::INVAL,
+                    });
+                }
             }
         }
         let flags = FsOpenFlags::FSOPEN_CLOEXEC;
         let context = fsopen(c"overlay", flags).map_err(Refusal::of(OPEN))?;
-        let configured = configure(&context, [lower, upper, work]);
+        let configured = self.configure(&context);
         configured.map_err(Refusal::of(CONFIGURE))?;
         let attributes = MountAttrFlags::MOUNT_ATTR_NOSUID | MountAttrFlags::MOUNT_ATTR_NODEV;
         fsmount(&context, FsMountFlags::FSMOUNT_CLOEXEC, attributes).map_err(Refusal::of(MOUNT))
+    }
+
+    /// Returns what the layer lies over, the topmost first.
+    fn lowers(&self) -> impl Iterator<Item = &OwnedFd> {
+        let beneath = self.beneath.iter().map(|part| &part.fd);
+        std::iter::once(&self.lower.fd).chain(beneath)
+    }
+
+    fn configure(&self, context: &OwnedFd) -> Result<(), Errno> {
+        // By descriptor, because the options of overlayfs give some characters of a path a meaning.
+        let mut lower = OptionText::new();
+        let lower = lower.descriptors(self.lowers())?;
+        fsconfig_set_string(context, c"lowerdir", lower)?;
+        let fds = [(c"upperdir", &self.upper.fd), (c"workdir", &self.work.fd)];
+        for (option, fd) in fds {
+            fsconfig_set_string(context, option, OptionText::new().descriptor(fd)?)?;
+        }
+        fsconfig_set_flag(context, c"userxattr")?;
+        // Without this the end of every sandbox would sync the whole file system of its layer.
+        fsconfig_set_flag(context, c"volatile")?;
+        fsconfig_create(context)
     }
 
     /// Puts a refused call into words.
@@ -267,17 +301,6 @@ impl LayerMount {
             None => name,
         }
     }
-}
-
-fn configure(context: &OwnedFd, fds: [&OwnedFd; 3]) -> Result<(), Errno> {
-    // By descriptor, because the options of overlayfs give some characters of a path a meaning.
-    for (option, fd) in [c"lowerdir", c"upperdir", c"workdir"].into_iter().zip(fds) {
-        fsconfig_set_string(context, option, OptionText::new().descriptor(fd)?)?;
-    }
-    fsconfig_set_flag(context, c"userxattr")?;
-    // Without this the end of every sandbox would sync the whole file system of its layer.
-    fsconfig_set_flag(context, c"volatile")?;
-    fsconfig_create(context)
 }
 
 /// A layer inside of what it lies over would be seen, and grow, in its own overlay.
@@ -369,6 +392,19 @@ impl OptionText {
     /// Names a descriptor of this process.
     fn descriptor(&mut self, fd: &OwnedFd) -> Result<&CStr, Errno> {
         self.join(format_args!("/proc/self/fd/{}", fd.as_raw_fd()))
+    }
+
+    /// Names several, the way overlayfs separates the directories of a stack.
+    fn descriptors<'a>(&mut self, fds: impl Iterator<Item = &'a OwnedFd>) -> Result<&CStr, Errno> {
+        let mut rest = self.bytes.as_mut_slice();
+        let mut separator = "";
+        for fd in fds {
+            let fd = fd.as_raw_fd();
+            let written = rest.write_fmt(format_args!("{separator}/proc/self/fd/{fd}"));
+            written.map_err(|_| Errno::NAMETOOLONG)?;
+            separator = ":";
+        }
+        CStr::from_bytes_until_nul(&self.bytes).map_err(|_| Errno::NAMETOOLONG)
     }
 
     fn join(&mut self, text: Arguments<'_>) -> Result<&CStr, Errno> {

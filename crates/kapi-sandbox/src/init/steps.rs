@@ -230,9 +230,11 @@ fn own_network() -> Result<(), StepFailure> {
 /// Mounts one of the mounts to be tried.
 fn overlay(bind: &Bind) -> Result<(), StepFailure> {
     match &bind.access {
-        OrderedAccess::CopyOnWrite { upper, work } => {
-            layer::mount(&bind.host, upper, work).map(drop)
-        }
+        OrderedAccess::CopyOnWrite {
+            upper,
+            work,
+            beneath,
+        } => layer::mount(&bind.host, beneath, [upper, work]).map(drop),
         OrderedAccess::ReadOnly => {
             DetachedMount::clone_of(&bind.host.path(), MountRights::Read).map(drop)
         }

@@ -324,6 +324,7 @@ mod tests {
         spec.mounts[0].access = MountAccess::CopyOnWrite(OverlayLayer {
             upper: "/tmp".into(),
             work: "/var".into(),
+            beneath: Vec::new(),
         });
         spec.podman.volumes = vec![Volume {
             name: "v".to_owned(),

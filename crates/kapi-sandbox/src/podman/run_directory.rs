@@ -98,12 +98,15 @@ impl RunDirectory {
         layer: &OverlayLayer,
     ) -> Result<String, PodmanError> {
         let mut words = Vec::new();
-        let parts = [
-            ("lower", lower),
-            ("upper", &layer.upper),
-            ("work", &layer.work),
-        ];
-        for (part, target) in parts {
+        let mut stack = Vec::new();
+        let beneath = layer.beneath.iter().map(PathBuf::as_path);
+        for (depth, target) in std::iter::once(lower).chain(beneath).enumerate() {
+            let link = self.path.join(format!("lower{index}-{depth}"));
+            symlink(target, &link).map_err(PodmanError::file("link", &link))?;
+            stack.push(link.display().to_string());
+        }
+        words.push(format!("lowerdir={}", stack.join(":")));
+        for (part, target) in [("upper", &layer.upper), ("work", &layer.work)] {
             let link = self.path.join(format!("{part}{index}"));
             symlink(target, &link).map_err(PodmanError::file("link", &link))?;
             words.push(format!("{part}dir={}", link.display()));

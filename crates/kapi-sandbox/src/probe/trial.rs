@@ -102,6 +102,7 @@ impl TrialLayer {
         let layer = OverlayLayer {
             upper: self.top.join("upper"),
             work: self.top.join("work"),
+            beneath: Vec::new(),
         };
         Bind::new(
             &self.top.join("lower"),

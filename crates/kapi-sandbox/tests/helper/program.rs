@@ -148,9 +148,10 @@ fn spec(request: &Request) -> SandboxSpec {
         host: host.into(),
         inside: inside.into(),
         access: match access.split(':').collect::<Vec<_>>().as_slice() {
-            ["cow", upper, work] => MountAccess::CopyOnWrite(OverlayLayer {
+            ["cow", upper, work, beneath @ ..] => MountAccess::CopyOnWrite(OverlayLayer {
                 upper: upper.into(),
                 work: work.into(),
+                beneath: beneath.iter().map(Into::into).collect(),
             }),
             ["rw"] => MountAccess::ReadWrite,
             _ => MountAccess::ReadOnly,

@@ -295,3 +295,51 @@ fn a_file_system_mounted_below_a_project_is_named() {
         assert!(reply.end.starts_with(&expected), "{reply:?}");
     });
 }
+
+#[test]
+fn a_layer_lies_over_a_stack_whose_marks_hide_what_is_further_down() {
+    as_each_user(|location| {
+        project(location);
+        for directory in ["ground", "ground/docs", "ground/gone"] {
+            location.directory(directory);
+        }
+        location.file("ground/docs/old", "old\n");
+        location.file("ground/gone/file", "gone\n");
+        location.file("ground/readme", "hidden\n");
+        let marks = [("lower/gone", "directory"), ("lower/docs/hidden", "file")];
+        location.file("ground/docs/hidden", "hidden\n");
+        for (mark, what) in marks {
+            let made = rustix::fs::mknodat(
+                rustix::fs::CWD,
+                location.path(mark),
+                rustix::fs::FileType::CharacterDevice,
+                rustix::fs::Mode::empty(),
+                0,
+            );
+            made.unwrap_or_else(|errno| panic!("mark a {what}: {errno}"));
+        }
+        let mut request = location.shell("cat readme; ls; ls docs; echo more >> docs/old");
+        let layer = ["cow", "upper", "scratch", "ground"];
+        let layer = layer.map(|part| match part {
+            "cow" => part.to_owned(),
+            part => location.text(part),
+        });
+        request.mounts = vec![(
+            location.text("lower"),
+            "/workspace".to_owned(),
+            layer.join(":"),
+        )];
+        let before = portrait(&location.path("ground"));
+        let reply = location.run(&request);
+        assert_eq!(
+            (reply.stdout.as_str(), reply.stderr.as_str()),
+            (
+                "one\ndocs\nlink\nreadme\nrun.sh\nsrc\ndeep\nold\npage\n",
+                ""
+            )
+        );
+        assert_eq!(portrait(&location.path("ground")), before);
+        let written = fs::read_to_string(location.path("upper/docs/old")).unwrap();
+        assert_eq!(written, "old\nmore\n");
+    });
+}

@@ -79,6 +79,7 @@ fn run_one(location: &Workplace, index: usize, mark: &str) {
         access: MountAccess::CopyOnWrite(OverlayLayer {
             upper: location.path(&format!("upper{index}")),
             work: location.path(&format!("scratch{index}")),
+            beneath: Vec::new(),
         }),
     }];
     let line = format!(

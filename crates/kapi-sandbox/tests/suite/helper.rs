@@ -154,9 +154,10 @@ fn spec(request: &Request) -> SandboxSpec {
 fn mount((host, inside, access): &(String, String, String)) -> Mount {
     let access = match access.split(':').collect::<Vec<_>>().as_slice() {
         ["rw"] => MountAccess::ReadWrite,
-        ["cow", upper, work] => MountAccess::CopyOnWrite(OverlayLayer {
+        ["cow", upper, work, beneath @ ..] => MountAccess::CopyOnWrite(OverlayLayer {
             upper: upper.into(),
             work: work.into(),
+            beneath: beneath.iter().map(Into::into).collect(),
         }),
         _ => MountAccess::ReadOnly,
     };

@@ -70,6 +70,13 @@ impl<'a> LayeredBranch<'a> {
         Ok(took)
     }
 
+    /// Makes the frozen base of what was committed: one commit further than the one there is.
+    pub(super) fn freeze(&self) -> anyhow::Result<Duration> {
+        let (took, depth) = self.measure(&["freeze", "PROJECT", "LAYER", &self.name])?;
+        ensure!(depth != "1", "make a base of the difference");
+        Ok(took)
+    }
+
     /// Returns the tree that was committed.
     pub(super) fn tree(&self) -> anyhow::Result<String> {
         let commit = format!("refs/kapi/{}/turn-1^{{tree}}", self.name);

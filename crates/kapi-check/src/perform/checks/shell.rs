@@ -178,6 +178,10 @@ impl CheckLayers<'_> {
         let work = layer.fresh_work().map_err(|error| failed(&error))?;
         let upper = layer.upper();
         self.held.push(layer);
-        Ok(MountAccess::CopyOnWrite(OverlayLayer { upper, work }))
+        Ok(MountAccess::CopyOnWrite(OverlayLayer {
+            upper,
+            work,
+            beneath: Vec::new(),
+        }))
     }
 }

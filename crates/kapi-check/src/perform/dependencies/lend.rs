@@ -218,7 +218,11 @@ impl OpenLending<'_> {
         let work = layer.fresh_work().map_err(|error| failed(&error))?;
         let upper = layer.upper();
         self.shared_in.layers.push(layer);
-        Ok(MountAccess::CopyOnWrite(OverlayLayer { upper, work }))
+        Ok(MountAccess::CopyOnWrite(OverlayLayer {
+            upper,
+            work,
+            beneath: Vec::new(),
+        }))
     }
 
     /// Makes a directory that a variable names one that can be written; it is empty but for what is

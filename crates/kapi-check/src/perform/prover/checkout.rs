@@ -318,6 +318,7 @@ impl<'a> Checkout<'a> {
             base: &self.work.base,
             work_tree: &self.to,
             index: None,
+            exact_index: None,
         };
         let (git_view, git_env) = prover.repo.git_view(&GitViewPlan {
             to: &view_dir,

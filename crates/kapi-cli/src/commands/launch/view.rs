@@ -108,7 +108,7 @@ pub(crate) fn preview(ui: Ui, plan: &LaunchPlan, preview: &LaunchPreview) {
     ui.line(&format!(
         "  mode      {}, {}",
         mode_word(preview.mode),
-        made_word(preview.made)
+        made_word(preview.made, branch.is_some())
     ));
     ui.line(&format!("  level     {}", plan.level));
     if let Some(branch) = branch {
@@ -250,8 +250,9 @@ pub(crate) const fn mode_word(mode: SandboxMode) -> &'static str {
     }
 }
 
-const fn made_word(made: WorkspaceKind) -> &'static str {
+const fn made_word(made: WorkspaceKind, has_branch: bool) -> &'static str {
     match made {
+        WorkspaceKind::Layer if has_branch => "a copy-on-write layer over the files of its commit",
         WorkspaceKind::Layer => "a copy-on-write layer over the project",
         WorkspaceKind::Checkout => "its own checkout",
     }
