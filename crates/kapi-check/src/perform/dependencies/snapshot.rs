@@ -151,7 +151,7 @@ pub fn sweep(goals: &Path) -> Result<(), Failure> {
     }
     for snapshot in snapshots {
         let name = snapshot.file_name().unwrap_or_default().to_string_lossy();
-        // One that is being made has the number of its process after it.
+        // One that is being made has the name of its goal after it.
         let fingerprint = name.split('.').next().unwrap_or_default();
         if !wanted.contains(fingerprint) {
             owned_dir::wipe(&snapshot).map_err(|error| failure::plain(&error))?;
@@ -272,7 +272,9 @@ fn make(
         return Ok(None);
     }
     let parent = to.parent().unwrap_or(&to);
-    let making = parent.join(format!("{}.{}", record.fingerprint, std::process::id()));
+    // Each goal makes its own: several begin at once, also in one process.
+    let owner = goal.file_name().unwrap_or_default().to_string_lossy();
+    let making = parent.join(format!("{}.{owner}", record.fingerprint));
     owned_dir::wipe(&making).map_err(|error| failure::plain(&error))?;
     fs::create_dir_all(&making).map_err(|error| failure::file("create", &making, &error))?;
     let mut manifest = Vec::new();
