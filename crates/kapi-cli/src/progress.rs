@@ -153,7 +153,7 @@ impl GoalProgressLine {
                 AgentPurpose::Distill => format!("Done: {agent} is summarizing what it learned"),
             });
         }
-        self.phase = phase_words(effect);
+        self.phase = effect.action.words();
     }
 
     fn activity(&mut self, activity: &Activity) {
@@ -195,24 +195,6 @@ impl GoalProgressLine {
         parts.extend(amount::cost(&self.used));
         parts.push(amount::duration(elapsed));
         self.ui.live(&parts.join(" · "));
-    }
-}
-
-/// Returns what an effect does, in a word or two.
-pub(crate) fn phase_words(effect: &GoalEffect) -> String {
-    match &effect.action {
-        GoalAction::CreateWorkspace { .. } => "creating the worktree".to_owned(),
-        GoalAction::RunAgent(task) => match task.purpose {
-            AgentPurpose::Setup => "drafting".to_owned(),
-            AgentPurpose::Work => "working".to_owned(),
-            AgentPurpose::Distill => "distilling".to_owned(),
-        },
-        GoalAction::Commit(_) => "recording".to_owned(),
-        GoalAction::Baseline(_) => "checking the base".to_owned(),
-        GoalAction::Verify(_) => "verifying".to_owned(),
-        GoalAction::Judge(task) => format!("asking judge {}", agent_name(&task.agent)),
-        GoalAction::Publish { .. } => "publishing".to_owned(),
-        GoalAction::Wait { .. } => "waiting for the provider".to_owned(),
     }
 }
 

@@ -10,6 +10,7 @@ use kapi_check::rules::proof::policy::CheckPolicy;
 use kapi_core::hidden_checks::HiddenCheckSet;
 use kapi_core::id::{EffectId, GoalId};
 use kapi_core::isolation::{NetworkMode, SandboxLevel};
+use kapi_core::text::agent_name;
 
 use crate::rules::prompt;
 use crate::rules::state::{Goal, GoalStage};
@@ -61,6 +62,27 @@ pub enum GoalAction {
         /// Until when, in milliseconds since the epoch.
         until_ms: i64,
     },
+}
+
+impl GoalAction {
+    /// Says what is done, in a few words.
+    #[must_use]
+    pub fn words(&self) -> String {
+        match self {
+            Self::CreateWorkspace { .. } => "creating the worktree".to_owned(),
+            Self::RunAgent(task) => match task.purpose {
+                AgentPurpose::Setup => "drafting".to_owned(),
+                AgentPurpose::Work => "working".to_owned(),
+                AgentPurpose::Distill => "distilling".to_owned(),
+            },
+            Self::Commit(_) => "recording".to_owned(),
+            Self::Baseline(_) => "checking the base".to_owned(),
+            Self::Verify(_) => "verifying".to_owned(),
+            Self::Judge(task) => format!("asking judge {}", agent_name(&task.agent)),
+            Self::Publish { .. } => "publishing".to_owned(),
+            Self::Wait { .. } => "waiting for the provider".to_owned(),
+        }
+    }
 }
 
 /// What an agent is run for.

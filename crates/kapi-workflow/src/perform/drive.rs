@@ -154,7 +154,7 @@ fn show(seen: DriveObservation, task: &PlanTaskId, watch: &EffectWatch<'_>) {
             activity @ (Activity::Tool { .. } | Activity::Text { .. } | Activity::Verifying { .. }),
         ) => (watch.notice)(activity),
         DriveObservation::Performing(effect) => {
-            let text = named(&format!("goal {}, {}", effect.goal, effect.id));
+            let text = named(&effect.action.words());
             (watch.notice)(Activity::Note { text });
         }
     }

@@ -19,7 +19,7 @@ use kapi_wire::kernel::task::status_word;
 use serde_json::json;
 
 use crate::event_words::first_line;
-use crate::progress::{event_json, phase_words};
+use crate::progress::event_json;
 use crate::ui::{Format, Ui};
 
 /// Where a goal stands, as a supervisor sees it.
@@ -320,7 +320,7 @@ fn task_words(task: &KernelTask) -> String {
 }
 
 fn effect_words(effect: &GoalEffect) -> String {
-    let phase = phase_words(effect);
+    let phase = effect.action.words();
     match &effect.action {
         GoalAction::RunAgent(task) => format!("turn {}: {phase}", task.turn),
         GoalAction::CreateWorkspace { .. }
