@@ -30,8 +30,8 @@ pub(crate) fn level_and_network(
     Ok((level, network))
 }
 
-/// Returns a note on the ignored directories that the agent will see; refuses hidden checks among
-/// them.
+/// Returns a note on the ignored directories that the agent will see and verify commands will not;
+/// refuses hidden checks among all that the agent sees.
 pub(super) fn ignored_note(
     context: &Context,
     config: &Config,
@@ -56,7 +56,10 @@ pub(super) fn ignored_note(
             .with_hint("keep hidden checks outside the project."));
         }
     }
-    let names: Vec<String> = shown
+    let only_shown = survey
+        .not_lent(&context.grants(config), &shown)
+        .map_err(|failure| Error::world(&failure))?;
+    let names: Vec<String> = only_shown
         .iter()
         .map(|path| path.display().to_string())
         .collect();

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use kapi_check::perform::dependencies::Dependencies;
 use kapi_check::rules::proof::scripts;
 use kapi_core::deletions::Deletions;
 use kapi_core::failure::Failure;
@@ -179,6 +180,23 @@ impl RepositorySurvey {
     /// When git fails.
     pub fn ignored_shown(&self, grants: &HostGrants) -> Result<Vec<PathBuf>, Failure> {
         ignored::shown(&self.repository, &grants.home)
+    }
+
+    /// Returns those of some directories that verify commands are not lent.
+    ///
+    /// # Errors
+    /// When git fails or a directory of the person cannot be listed.
+    pub fn not_lent(
+        &self,
+        grants: &HostGrants,
+        directories: &[PathBuf],
+    ) -> Result<Vec<PathBuf>, Failure> {
+        if directories.is_empty() {
+            return Ok(Vec::new());
+        }
+        let lent = Dependencies::find(grants, &self.repository)?.shown();
+        let left = directories.iter().filter(|it| !lent.contains(*it));
+        Ok(left.cloned().collect())
     }
 
     /// Returns a file of a directory of hidden checks that the agent would see in its worktree.
