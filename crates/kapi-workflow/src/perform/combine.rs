@@ -137,7 +137,7 @@ impl StepWorld<'_> {
         let workspace = self
             .repo
             .workspace(location, &asked.branch, &asked.first, &asked.at)?;
-        let moved = self.repo.repository.publish_from(&workspace, &from, to);
+        let moved = self.repo.repository.publish_branch(&workspace, &from, to);
         moved.map_err(|error| branch_moved(&error))?;
         let restored = self.repo.repository.restore_workspace(&workspace, to);
         restored.map_err(|error| failure::plain(&error))?;
