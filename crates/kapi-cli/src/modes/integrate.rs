@@ -54,7 +54,7 @@ pub(crate) struct Args {
     /// Leave out a source that fails without asking, and land the rest
     #[arg(long)]
     allow_eviction: bool,
-    /// Bring a clean checkout of dev along when dev moves
+    /// Update a clean checkout of dev when dev moves
     #[arg(long)]
     bring_checkout: bool,
     #[command(flatten)]
@@ -77,7 +77,7 @@ enum IntegrateVerb {
 struct IntegrateResumeArgs {
     #[command(flatten)]
     common: resume::Args,
-    /// Go on without a source
+    /// Leave out a source and continue
     #[arg(long, value_name = "SOURCE", group = "asked")]
     evict: Option<String>,
     /// Why the source is left out

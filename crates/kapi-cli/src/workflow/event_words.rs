@@ -14,11 +14,15 @@ use crate::{amount, modes};
 pub(crate) fn describe(event: &WorkflowEvent) -> Option<String> {
     Some(match event {
         WorkflowEvent::Started { id, by, .. } => format!("workflow {id} was started by {by}"),
-        WorkflowEvent::DecisionAsked { pending } => format!(
-            "{} is waiting for you; hash {}",
-            pending.decision.words(),
-            short(&pending.sha256)
-        ),
+        WorkflowEvent::DecisionAsked { pending } => {
+            let is_one = pending.decision.artifacts().len() == 1;
+            let verb = if is_one { "is" } else { "are" };
+            format!(
+                "{} {verb} waiting for you; hash {}",
+                pending.decision.words(),
+                short(&pending.sha256)
+            )
+        }
         WorkflowEvent::Approved { approval } => format!(
             "{} approved {} {}{}",
             approval.by,

@@ -254,7 +254,7 @@ fn seen(batch: &Batch) {
     assert_eq!(output.code, 0, "{output:?}");
     let text = fs::read_to_string(&page).unwrap();
     for part in [
-        "Which fit which",
+        "Conflicts between sources",
         "001-add-one and 002-add-two: list.txt",
         "2 of 2",
         "by merge",

@@ -190,10 +190,11 @@ fn fact(event: &AutoresearchEvent) -> Option<String> {
         AutoresearchEvent::ContractDrafted { by, contract } => {
             let who = by
                 .as_ref()
-                .map_or_else(|| "its person".to_owned(), |by| agent_name(&by.agent));
+                .map_or_else(|| "you".to_owned(), |by| agent_name(&by.agent));
             let way = contract.metric.direction.as_str();
+            let verb = if by.is_some() { "proposes" } else { "propose" };
             format!(
-                "{who} proposes a contract: {}, {way} is better",
+                "{who} {verb} a contract: {}, {way} is better",
                 contract.metric.name
             )
         }

@@ -1,6 +1,8 @@
-//! An integration on its page: which sources fit which, their order and what became of each, how conflicts
-//! were resolved, how much of the result is traced to a source, and what was said for and against it.
+//! An integration on its page: which sources conflict, their order and what became of each, how conflicts
+//! were resolved, which files tools regenerated, how much of the result is traced to a source, and what
+//! was said for and against it.
 
+use kapi_check::rules::proof::verify_report::run_end;
 use kapi_core::id::GoalId;
 use kapi_core::text::counted;
 use kapi_workflow::rules::effect::combine::{Coverage, Foresight};
@@ -29,7 +31,7 @@ pub(super) fn of(source: &PageSource<'_>) -> ModePage {
             .extend(body.map(|body| Section { id, title, body }));
     };
     let foresight = state.foresight.as_ref();
-    section("matrix", "Which fit which", foresight.map(matrix));
+    section("matrix", "Conflicts between sources", foresight.map(matrix));
     let has_order = !state.steps().is_empty() || !state.evicted.is_empty();
     section("order", "Order", has_order.then(|| order(source, state)));
     let has_resolved = !state.resolutions.is_empty();
@@ -37,6 +39,12 @@ pub(super) fn of(source: &PageSource<'_>) -> ModePage {
         "resolutions",
         "Resolved conflicts",
         has_resolved.then(|| resolved(source, state)),
+    );
+    let has_regenerated = !state.regenerations.is_empty();
+    section(
+        "regenerated",
+        "Regenerated files",
+        has_regenerated.then(|| regenerated(state)),
     );
     let coverage = state.coverage.as_deref();
     section("coverage", "Coverage", coverage.map(covered));
@@ -111,7 +119,7 @@ fn cell(foresight: &Foresight, one: Option<&GoalId>, other: Option<&GoalId>) -> 
     match foresight.clash(one, other) {
         _ if one == other => "–".to_owned(),
         Some(clash) => counted(clash.paths.len(), "path"),
-        None => "fits".to_owned(),
+        None => "none".to_owned(),
     }
 }
 
@@ -171,6 +179,22 @@ fn settlement(source: &PageSource<'_>, settled: &SettledConflict) -> Markup {
             &settled.after,
             &format!("Changes up to {}", short(&settled.after)),
         ))
+    }
+}
+
+/// Returns which lock files and generated files their own tools wrote, instead of a merge of lines.
+fn regenerated(state: &Integrate) -> Markup {
+    html! {
+        ul {
+            @for made in &state.regenerations {
+                @for tool in &made.runs {
+                    li {
+                        code { (cut(&tool.path, LINE_BYTES_MAX)) } ", for " (made.source) ", by "
+                        code { (cut(&tool.run.command, FACT_BYTES_MAX)) } " " (run_end(&tool.run))
+                    }
+                }
+            }
+        }
     }
 }
 

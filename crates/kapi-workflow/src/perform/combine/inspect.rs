@@ -168,7 +168,9 @@ fn reason(reason: &OrderReason, names: &dyn Fn(&BTreeSet<usize>) -> Vec<GoalId>)
             "of what is still to come it conflicts with {} only",
             list(with)
         ),
-        OrderReason::NamedFirst => "it fits anywhere, and is the first of those left".to_owned(),
+        OrderReason::NamedFirst => {
+            "no order of those left is better, and it was named first".to_owned()
+        }
     }
 }
 

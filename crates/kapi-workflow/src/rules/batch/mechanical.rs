@@ -86,11 +86,11 @@ impl ConflictWay {
     #[must_use]
     pub fn words(&self) -> String {
         match self {
-            Self::Union => "the entries of both sides are taken".to_owned(),
-            Self::Ours => "the branch's version stays".to_owned(),
+            Self::Union => "both sides' entries are kept".to_owned(),
+            Self::Ours => "the branch's version is kept".to_owned(),
             Self::Theirs => "the source's version is taken".to_owned(),
             Self::Regenerate { run } => {
-                format!("the branch's version is taken, and `{run}` beside it brings it into step")
+                format!("the branch's version is taken and `{run}` regenerates it")
             }
         }
     }

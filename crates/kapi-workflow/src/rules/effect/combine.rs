@@ -7,6 +7,7 @@ use kapi_check::rules::proof::verify_run::VerifyRun;
 use kapi_core::id::GoalId;
 use kapi_core::isolation::{NetworkMode, SandboxLevel};
 use kapi_core::mode::Mode;
+use kapi_core::text::counted;
 use serde::{Deserialize, Serialize};
 
 use crate::rules::batch::mechanical::ConflictRule;
@@ -444,7 +445,9 @@ impl CombineStep {
     #[must_use]
     pub fn words(&self) -> String {
         match self {
-            Self::Inspect { sources, .. } => format!("comparing {} sources", sources.len()),
+            Self::Inspect { sources, .. } => {
+                format!("comparing {}", counted(sources.len(), "source"))
+            }
             Self::Apply(asked) => format!("applying {}", asked.source.id),
             Self::Regenerate(asked) => {
                 let paths: Vec<&str> = asked.files.iter().map(|it| it.path.as_str()).collect();
@@ -458,7 +461,10 @@ impl CombineStep {
                 format!("trying {} alone", names.join(" and "))
             }
             Self::Trace { .. } => "tracing every hunk to its source".to_owned(),
-            Self::Mark { workflows } => format!("marking {} workflows", workflows.len()),
+            Self::Mark { workflows } => format!(
+                "marking {} as integrated",
+                counted(workflows.len(), "workflow")
+            ),
         }
     }
 }

@@ -186,7 +186,7 @@ impl Ending {
             Self::RunsUsedUp => "every run that the contract allows was made",
             Self::TooManyFailures => "too many runs in a row were discarded or crashed",
             Self::Exhausted => "the agent has no idea left that is worth trying",
-            Self::Finished => "its person ended the search",
+            Self::Finished => "you ended the search",
         }
     }
 }

@@ -72,7 +72,7 @@ const fn part_of(role: IntegrateRole) -> &'static str {
              what you propose."
         }
         IntegrateRole::Resolver => {
-            "# Your part: resolver\n\nA source does not fit on the branch. Your working directory holds \
+            "# Your part: resolver\n\nMerging a source into the branch conflicts. Your working directory holds \
              the attempt, with conflict markers in the files named below. Edit the files so that both \
              intents hold, and remove every marker. Change nothing that the conflict does not ask for. \
              Both sides are in the history of the commit that is checked out: its first parent is the \
@@ -140,7 +140,7 @@ fn source_text(state: &Integrate, source: &Source) -> String {
             .map(|it| format!("proved by: {}", it.command)),
     );
     let clarified = state.clarified.iter().filter(|it| it.source == source.id);
-    lines.extend(clarified.map(|it| format!("its person says: {}", it.text)));
+    lines.extend(clarified.map(|it| format!("the person says: {}", it.text)));
     lines.join("\n")
 }
 

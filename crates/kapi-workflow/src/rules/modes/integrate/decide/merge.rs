@@ -4,6 +4,7 @@
 //! the result is verified like any other.
 
 use kapi_check::rules::proof::verify_report::run_end;
+use kapi_core::text::agent_name;
 
 use crate::rules::conflict::Settlement;
 use crate::rules::denied::WorkflowRule;
@@ -172,7 +173,7 @@ pub(super) fn settled(draft: &mut Draft<'_>, head: &str, tree: &str) {
     let said = conflict.proposed.as_ref();
     let source = step.source.to_string();
     let settlement = Settlement {
-        by: said.map_or_else(|| "a rule".to_owned(), |it| it.by.to_string()),
+        by: said.map_or_else(|| "a rule".to_owned(), |it| agent_name(&it.by.agent)),
         commit: Some(head.to_owned()),
         why: said.map_or_else(|| conflict.rules_text(), |it| it.said.choice.clone()),
         at_ms: draft.given.now_ms,

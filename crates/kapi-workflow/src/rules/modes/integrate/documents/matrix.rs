@@ -1,4 +1,4 @@
-//! `conflict-matrix.md`: which sources were foreseen not to fit, which did not, and how that was resolved.
+//! `conflict-matrix.md`: which sources were foreseen to conflict, which did, and how that was resolved.
 
 use kapi_check::rules::proof::verify_report::run_end;
 use kapi_core::id::GoalId;
@@ -51,7 +51,7 @@ pub(in crate::rules::modes::integrate) fn text(state: &Integrate) -> String {
         let one = name(clash.one.as_ref());
         let paths = clash.paths.join(", ");
         lines.push(format!(
-            "foreseen: {one} and {} do not fit in {paths}",
+            "foreseen: {one} and {} conflict in {paths}",
             clash.other
         ));
     }
@@ -78,7 +78,7 @@ pub(in crate::rules::modes::integrate) fn text(state: &Integrate) -> String {
     lines.join("\n")
 }
 
-/// Returns every pair as a table, and the paths of those that do not fit.
+/// Returns every pair as a table, and the paths of those that conflict.
 pub(in crate::rules::modes::integrate) fn pairs(
     foresight: &Foresight,
     sources: &[Source],
@@ -96,7 +96,7 @@ pub(in crate::rules::modes::integrate) fn pairs(
             } else {
                 foresight
                     .clash(*one, *other)
-                    .map_or_else(|| "fits".to_owned(), |it| it.paths.len().to_string())
+                    .map_or_else(|| "none".to_owned(), |it| it.paths.len().to_string())
             }
         });
         let cells: Vec<String> = cells.collect();
@@ -136,7 +136,7 @@ pub(in crate::rules::modes::integrate) fn pairs(
         })
         .collect();
     format!(
-        "A number is how many paths do not fit.\n\n{}\n\nPaths:\n\n{}\n\nThe same change in two:\n\n{}",
+        "A number says how many paths conflict.\n\n{}\n\nPaths:\n\n{}\n\nThe same change in two:\n\n{}",
         rows.join("\n"),
         list(&paths),
         list(&same)

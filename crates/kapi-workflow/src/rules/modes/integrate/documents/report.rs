@@ -153,9 +153,9 @@ fn verdict(state: &Integrate) -> String {
         );
     }
     if let Some(stopped) = &state.stopped {
-        return format!("It waits for its person: {}", one_line(stopped));
+        return format!("It waits for you: {}", one_line(stopped));
     }
-    "There is none yet; `dev` is where it was.".to_owned()
+    "There is no verdict yet; `dev` has not moved.".to_owned()
 }
 
 /// Returns the line that puts the integration branch back, while nobody else has moved it.

@@ -9,9 +9,13 @@ pub(in crate::rules::modes) fn cell(text: &str) -> String {
     one_line(text).replace('|', "\\|")
 }
 
+/// Between the lines of a command that is shown in one: without it, two commands read as one.
+const LINE_END: &str = " \u{21b5} ";
+
 /// Returns a text as a command or a name, in a line.
 pub(in crate::rules::modes) fn code(text: &str) -> String {
-    let text = one_line(text);
+    let lines = text.lines().map(one_line).filter(|it| !it.is_empty());
+    let text = lines.collect::<Vec<_>>().join(LINE_END);
     if text.contains('`') {
         format!("`` {text} ``")
     } else {

@@ -198,9 +198,9 @@ fn the_plan_shows_a_persons_own_rules_and_what_rules_say_of_foreseen_paths() {
     let (n, plan, batch) = begun(vec![rule("docs/**: ours"), rule("gen/**: theirs")]);
     assert_eq!(n, 2);
     for part in [
-        "- `docs/**`: the branch's version stays",
+        "- `docs/**`: the branch's version is kept",
         "- `gen/**`: the source's version is taken",
-        "- `web/deps.lock`, which is foreseen not to fit: ",
+        "- `web/deps.lock`, which is expected to conflict: ",
     ] {
         assert!(plan.contains(part), "{part}\n{plan}");
     }
