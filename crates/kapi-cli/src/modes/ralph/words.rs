@@ -106,17 +106,9 @@ fn evidence(ui: Ui, workflow: &Workflow, number: u32) {
 fn evidence_words(evidence: &WorkflowEvidence) -> String {
     let weight = match evidence.weight {
         Weight::Validation => "",
-        Weight::Narrative => " (words)",
+        Weight::Narrative => " (an agent's word)",
     };
-    let exit = evidence
-        .exit_code
-        .map_or_else(String::new, |code| format!(", exit {code}"));
-    format!(
-        "{}{weight}: {}{exit} [{}]",
-        evidence.kind,
-        first_line(&evidence.summary),
-        evidence.reference
-    )
+    format!("{}{weight}", first_line(&evidence.summary))
 }
 
 /// Prints the tasks, each with where it stands.
