@@ -47,7 +47,7 @@ const NODE: (&str, &str) = ("node", "24.9.0");
 /// The variable that names other versions than those that most tests drive: `pi=0.87.1 codex=…`.
 pub const VERSIONS_VARIABLE: &str = "KAPI_TEST_AGENT_VERSIONS";
 /// The folder in the checkout that holds the CLIs.
-const TOOLS_DIRECTORY: &str = ".test-tools";
+pub(crate) const TOOLS_DIRECTORY: &str = ".test-tools";
 /// How long one npm installation, or one sign of life of a CLI, may take.
 const CHILD_DEADLINE: Duration = Duration::from_secs(600);
 /// How much of a failed child's output is quoted.
@@ -281,15 +281,21 @@ impl AgentTools {
 fn ensure(checkout: &Path, wanted: &Installation<'_>) -> Result<PathBuf, AgentToolsError> {
     let tools = checkout.join(TOOLS_DIRECTORY);
     let home = tools.join(format!("{}-{}", wanted.binary, wanted.version));
-    if !exists(&home)? {
-        fs::create_dir_all(&tools).map_err(at(&tools))?;
-        install(wanted, &home)?;
-    }
+    once(&home, |partial| install(wanted, partial))?;
     Ok(binary_path(&home, wanted))
 }
 
-/// Installs a package beside its place and moves it there; one process at a time.
-fn install(wanted: &Installation<'_>, home: &Path) -> Result<(), AgentToolsError> {
+/// Fills a folder beside its place and moves it there once it is complete; one process at a time.
+pub(crate) fn once(
+    home: &Path,
+    fill: impl FnOnce(&Path) -> Result<(), AgentToolsError>,
+) -> Result<(), AgentToolsError> {
+    if exists(home)? {
+        return Ok(());
+    }
+    if let Some(tools) = home.parent() {
+        fs::create_dir_all(tools).map_err(at(tools))?;
+    }
     let lock_path = home.with_added_extension("lock");
     let lock = File::create(&lock_path).map_err(at(&lock_path))?;
     lock.lock().map_err(at(&lock_path))?;
@@ -301,17 +307,22 @@ fn install(wanted: &Installation<'_>, home: &Path) -> Result<(), AgentToolsError
         fs::remove_dir_all(&partial).map_err(at(&partial))?;
     }
     fs::create_dir_all(&partial).map_err(at(&partial))?;
-    announce(wanted, home)?;
+    announce(home)?;
+    fill(&partial)?;
+    fs::rename(&partial, home).map_err(at(home))
+}
+
+fn install(wanted: &Installation<'_>, into: &Path) -> Result<(), AgentToolsError> {
     let specification = format!("{}@{}", wanted.npm, wanted.version);
-    let prefix = partial.as_os_str();
+    let prefix = into.as_os_str();
     let mut npm = command(Path::new("npm"));
     npm.args(["install", "--no-audit", "--no-fund", "--prefix"])
         .args([prefix, specification.as_ref()])
-        .current_dir(&partial);
+        .current_dir(into);
     run(npm)?;
-    let binary = binary_path(&partial, wanted);
+    let binary = binary_path(into, wanted);
     let mut version = command(&binary);
-    version.arg("--version").current_dir(&partial);
+    version.arg("--version").current_dir(into);
     if let Some(node) = wanted.node {
         let path = env::var_os("PATH").unwrap_or_default();
         let dirs = iter::once(node.to_path_buf()).chain(env::split_paths(&path));
@@ -319,14 +330,14 @@ fn install(wanted: &Installation<'_>, home: &Path) -> Result<(), AgentToolsError
         version.env("PATH", env::join_paths(dirs).unwrap_or_default());
     }
     let found = run(version)?;
-    if !found.contains(wanted.version) {
-        return Err(AgentToolsError::Version {
-            program: binary,
-            expected: wanted.version.to_owned(),
-            found,
-        });
+    if found.contains(wanted.version) {
+        return Ok(());
     }
-    fs::rename(&partial, home).map_err(at(home))
+    Err(AgentToolsError::Version {
+        program: binary,
+        expected: wanted.version.to_owned(),
+        found,
+    })
 }
 
 fn binary_path(home: &Path, wanted: &Installation<'_>) -> PathBuf {
@@ -334,12 +345,10 @@ fn binary_path(home: &Path, wanted: &Installation<'_>) -> PathBuf {
 }
 
 /// Says what takes so long.
-fn announce(wanted: &Installation<'_>, home: &Path) -> Result<(), AgentToolsError> {
+fn announce(home: &Path) -> Result<(), AgentToolsError> {
     writeln!(
         io::stderr(),
-        "installing {}@{} from npm into {} (once per checkout)",
-        wanted.npm,
-        wanted.version,
+        "installing {} with npm (once per checkout)",
         home.display()
     )
     .map_err(at(home))
@@ -349,12 +358,12 @@ fn announce(wanted: &Installation<'_>, home: &Path) -> Result<(), AgentToolsErro
     clippy::disallowed_methods,
     reason = "npm needs the person's real environment: proxy, certificates, registry, cache"
 )]
-fn command(program: &Path) -> Command {
+pub(crate) fn command(program: &Path) -> Command {
     Command::new(program)
 }
 
 /// Runs a child to its end and returns what it wrote to both of its outputs.
-fn run(mut command: Command) -> Result<String, AgentToolsError> {
+pub(crate) fn run(mut command: Command) -> Result<String, AgentToolsError> {
     let program = PathBuf::from(command.get_program());
     let (mut reader, writer) = io::pipe().map_err(at(&program))?;
     let errors = writer.try_clone().map_err(at(&program))?;

@@ -11,6 +11,7 @@ pub mod keeping;
 pub mod kernel_sim;
 pub mod mixed_bag;
 pub mod model_server;
+pub mod npm_project;
 pub mod oracle;
 pub mod sim;
 mod sim_case;

@@ -1,19 +1,67 @@
-//! The whole chain as somebody new walks it: a talk that ends in a spec, two builds at once, a search
-//! for fewer operations, and all three of them together on `dev`.
+//! The whole chain as somebody new walks it on a published package with its own tests: a talk that ends
+//! in a spec, two builds at once, a search for fewer operations, and all three of them on `dev`.
 //!
 //! What a person types and reads on the way is one text, compared as a whole.
 
 use std::fmt::Write as _;
+use std::os::unix::fs::symlink;
+use std::path::Path;
 
-use crate::autoresearch::{CONTRACT, RESEARCHER, commit_program};
-use crate::environment::Environment;
-use crate::integrate::{INTEGRATOR, leave_own_work};
+use kapi_testkit::npm_project::NpmProject;
+
+use crate::environment::{Environment, write};
+use crate::integrate::leave_own_work;
 use crate::program::{Output, finish};
 use crate::untouched::{OWN, assert_same, files};
-use crate::workflow_support::Machine;
 
-const FAREWELL: &str = include_str!("../fixtures/workflows/farewell.yaml");
-const TRANSCRIPT: &str = include_str!("../fixtures/workflows/chain.txt");
+/// Small and known: it finds shortest paths. `npm test` lints it and runs its tests.
+const PROJECT: NpmProject = NpmProject {
+    name: "dijkstrajs",
+    version: "1.0.3",
+};
+/// The agents, each with the name of its file beside the project, and the answers of the person.
+const SCRIPTS: &[[&str; 2]] = &[
+    [
+        "builder.yaml",
+        include_str!("../fixtures/chain/builder.yaml"),
+    ],
+    [
+        "reviewer.yaml",
+        include_str!("../fixtures/chain/reviewer.yaml"),
+    ],
+    [
+        "second_builder.yaml",
+        include_str!("../fixtures/chain/second_builder.yaml"),
+    ],
+    [
+        "researcher.yaml",
+        include_str!("../fixtures/chain/researcher.yaml"),
+    ],
+    [
+        "integrator.yaml",
+        include_str!("../fixtures/chain/integrator.yaml"),
+    ],
+    [
+        "answers.yaml",
+        include_str!("../fixtures/chain/answers.yaml"),
+    ],
+];
+const TRANSCRIPT: &str = include_str!("../fixtures/chain/transcript.txt");
+/// Asks for what the first build made, and for what the second made.
+const COSTS: &str =
+    "node -p 'require(\"./dijkstra.js\").path_cost({a: {b: 2}, b: {c: 3}}, [\"a\", \"b\", \"c\"])'";
+const REACHES: &str =
+    "node -p 'require(\"./dijkstra.js\").find_reachable({a: {b: 2}, b: {c: 3}}, \"a\").join()'";
+/// Counts comparisons, as the benchmark of the search does.
+const COMPARISONS: &str = "node -e '\
+    const { PriorityQueue, find_path } = require(\"./dijkstra.js\"); \
+    const compare = PriorityQueue.default_sorter; \
+    let n = 0; \
+    PriorityQueue.default_sorter = (a, b) => { n += 1; return compare(a, b); }; \
+    const graph = {}; \
+    for (let i = 0; i < 64; i += 1) { graph.s = { ...graph.s, [i]: 64 - i }; } \
+    find_path(graph, \"s\", \"0\"); \
+    console.log(n);'";
 /// The branches that are made, besides those of goals and builds.
 const MADE: &[&str] = &["perf", "chore", "dev"];
 /// As many digits as a hash that is cut short has.
@@ -34,6 +82,11 @@ impl<'a> Transcript<'a> {
             text: String::new(),
             hashes: Vec::new(),
         }
+    }
+
+    /// Returns the reference of an agent whose script lies beside the project.
+    fn agent(&self, name: &str) -> String {
+        format!("script:{}/{name}.yaml", self.env.root().display())
     }
 
     /// Types a command, and reads all that it says.
@@ -128,10 +181,7 @@ fn without_number(line: &str) -> String {
 
 #[test]
 fn from_a_talk_over_two_builds_and_a_search_to_dev() {
-    let machine = Machine::new();
-    let env = &machine.env;
-    commit_program(env);
-    leave_own_work(env);
+    let env = &checkout_of_project();
     let branches: Vec<String> = MADE
         .iter()
         .flat_map(|name| {
@@ -147,8 +197,8 @@ fn from_a_talk_over_two_builds_and_a_search_to_dev() {
     let checkout_before = files(&env.repository(), &[".git", ".ilchul"]);
 
     let mut transcript = Transcript::of(env);
-    interview(&mut transcript, &machine);
-    build(&mut transcript, &machine);
+    interview(&mut transcript);
+    build(&mut transcript);
     search(&mut transcript);
     integrate(&mut transcript);
     assert_eq!(
@@ -169,12 +219,31 @@ fn from_a_talk_over_two_builds_and_a_search_to_dev() {
     assert_works(env);
 }
 
-fn interview(transcript: &mut Transcript<'_>, machine: &Machine) {
-    let answers = machine.env.root().join("answers.yaml");
-    let answers = answers.display().to_string();
-    let agent = machine.agent.as_str();
-    let talk = ["deep-interview", "greet people by name", "--agent", agent];
-    transcript.step(5, &[&talk[..], &["--answers", &answers]].concat());
+/// Makes what a person has who cloned the project and ran `npm install`, with work of their own in it.
+fn checkout_of_project() -> Environment {
+    let mut env = Environment::bare();
+    env.set("KAPI_SESSION", "test");
+    let checkout = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let project = PROJECT.ensure(&checkout).unwrap();
+    let mut copy = env.command("cp", &project);
+    copy.args(["-a", "."]).arg(env.repository());
+    let copied = finish(copy);
+    assert_eq!(copied.code, 0, "{copied:?}");
+    env.write(".gitignore", "node_modules/\n");
+    env.commit_all("base");
+    leave_own_work(&env);
+    for [name, content] in SCRIPTS {
+        write(&env.root().join(name), content);
+    }
+    env
+}
+
+fn interview(transcript: &mut Transcript<'_>) {
+    let talk = ["deep-interview", "tell what a path costs"];
+    let options = ["--agent", &transcript.agent("builder")];
+    let answers = transcript.env.root().join("answers.yaml");
+    let answers = ["--answers", &answers.display().to_string()];
+    transcript.step(5, &[&talk[..], &options, &answers].concat());
     approve(transcript, "deep-interview", "001");
 }
 
@@ -183,48 +252,51 @@ fn approve(transcript: &mut Transcript<'_>, mode: &str, reference: &str) {
 }
 
 /// Builds what was talked about, and at the same time something that nobody talked about.
-fn build(transcript: &mut Transcript<'_>, machine: &Machine) {
+fn build(transcript: &mut Transcript<'_>) {
     let judge = ["--judge", "none"];
-    let reviewer = ["--reviewer", machine.reviewer.as_str()];
-    let greeting = ["ralph", "--from", "001"];
-    transcript.step(5, &[&greeting[..], &reviewer, &judge].concat());
+    let reviewer = ["--reviewer", &transcript.agent("reviewer")];
+    let costs = ["ralph", "--from", "001"];
+    transcript.step(5, &[&costs[..], &reviewer, &judge].concat());
     approve(transcript, "ralph", "002");
-    let agent = machine.env.script("farewell.yaml", FAREWELL);
-    let farewell = ["ralph", "say goodbye", "--unlinked", "--agent", &agent];
-    transcript.step(5, &[&farewell[..], &judge].concat());
+    let agent = ["--agent", &transcript.agent("second_builder")];
+    let reach = ["ralph", "list what can be reached", "--unlinked"];
+    transcript.step(5, &[&reach[..], &agent, &judge].concat());
     approve(transcript, "ralph", "003");
     transcript.at_once(&[&["ralph", "resume", "002"], &["ralph", "resume", "003"]]);
 }
 
 fn search(transcript: &mut Transcript<'_>) {
-    let agent = transcript.env.script("researcher.yaml", RESEARCHER);
-    let words = ["autoresearch", "sum with fewer operations", "--unlinked"];
-    let options = ["--agent", &agent, "--runs", "1"];
-    transcript.step(5, &[&words[..], &options, CONTRACT].concat());
+    let words = ["autoresearch", "find paths with fewer comparisons"];
+    let options = ["--unlinked", "--agent", &transcript.agent("researcher")];
+    transcript.step(5, &[&words[..], &options].concat());
     transcript.step(0, &["autoresearch", "approve", "004", "--yes"]);
     transcript.step(0, &["autoresearch", "resume", "004"]);
 }
 
 fn integrate(transcript: &mut Transcript<'_>) {
-    let agent = transcript.env.script("integrator.yaml", INTEGRATOR);
-    let options = ["--agent", &agent, "--create-dev", "main"];
-    transcript.step(5, &[&["integrate"], &options[..]].concat());
+    let options = ["--agent", &transcript.agent("integrator")];
+    let dev = ["--create-dev", "main"];
+    transcript.step(5, &[&["integrate"], &options[..], &dev].concat());
     transcript.step(0, &["integrate", "approve", "005", "--yes"]);
     transcript.step(0, &["integrate", "resume", "005"]);
     transcript.step(0, &["status", "--all"]);
     transcript.step(0, &["inbox"]);
 }
 
-/// Checks out `dev` elsewhere, and uses what the three of them made.
+/// Checks out `dev` elsewhere, runs the project's tests, and uses what the three of them made.
 fn assert_works(env: &Environment) {
     let checkout = env.root().join("dev");
     let path = checkout.display().to_string();
     env.git(&["worktree", "add", "--quiet", "--detach", &path, "dev"]);
-    for (script, said) in [
-        ("sh greet.sh Ada", "hello Ada\n"),
-        ("sh bye.sh Ada", "goodbye Ada\n"),
-        ("sh bench/run.sh", "METRIC ops=41\n"),
-        ("sh tests/check.sh", ""),
+    let installed = "node_modules";
+    symlink(env.repository().join(installed), checkout.join(installed)).unwrap();
+    let comparisons_before = "git show main:dijkstra.js > dijkstra.js; ".to_owned() + COMPARISONS;
+    for [script, said] in [
+        ["npm test > /dev/null", ""],
+        [COSTS, "5\n"],
+        [REACHES, "b,c\n"],
+        [COMPARISONS, "321\n"],
+        [comparisons_before.as_str(), "2332\n"],
     ] {
         let mut command = env.command("sh", &checkout);
         command.args(["-c", script]);
