@@ -8,9 +8,9 @@ pub(crate) mod groups;
 use clap::{Parser, Subcommand};
 
 use crate::commands::{
-    agent, audit, budget, cancel, check, cleanup, clear, completion, dashboard, demo, diff, doctor,
-    gate, goal, inbox, init, launch, log, loops, mcp, prove, resume, rpc, sandbox, setup, show,
-    spend, status, task, up, wait,
+    agent, audit, budget, cancel, check, cleanup, clear, completion, dashboard, deliver, demo,
+    diff, doctor, gate, goal, inbox, init, launch, log, loops, mcp, prove, resume, rpc, sandbox,
+    setup, show, spend, status, task, up, wait,
 };
 use crate::contract::flags;
 use crate::modes::command;
@@ -78,6 +78,8 @@ pub(crate) enum Command {
     Cancel(cancel::Args),
     /// Show limits and usage, or raise the limits
     Budget(budget::Args),
+    /// Push a finished result, and open a pull request
+    Deliver(deliver::Args),
     /// Show spending, and how much of today's caps is left
     Spend(spend::Args),
     /// Run the project's linters, type checks, tests and builds

@@ -9,6 +9,7 @@ pub(crate) mod cleanup;
 pub(crate) mod clear;
 pub(crate) mod completion;
 pub(crate) mod dashboard;
+pub(crate) mod deliver;
 pub(crate) mod demo;
 pub(crate) mod diff;
 pub(crate) mod doctor;

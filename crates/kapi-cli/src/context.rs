@@ -25,6 +25,7 @@ use kapi_sys::clock::SystemClock;
 use kapi_sys::process::{self, AncestorProcess};
 use kapi_sys::real_disk::RealDisk;
 
+use crate::config::deliver::DeliverArgs;
 use crate::config::notify::NotifyArgs;
 use crate::config::{self, Config};
 use crate::error::{Error, chain};
@@ -56,6 +57,8 @@ pub(crate) struct Context {
     pub(crate) store: Option<String>,
     /// Who is told when work ends or waits, as flags of this command line say it.
     pub(crate) notify: NotifyArgs,
+    /// Where the result goes, as far as options say.
+    pub(crate) deliver: DeliverArgs,
 }
 
 /// What a run may add on disk where nobody says anything.
@@ -100,6 +103,7 @@ impl Context {
             config_path,
             store: None,
             notify: NotifyArgs::default(),
+            deliver: DeliverArgs::default(),
         })
     }
 
@@ -115,6 +119,14 @@ impl Context {
     pub(crate) fn with_notify(&self, notify: &NotifyArgs) -> Self {
         Self {
             notify: notify.clone(),
+            ..self.clone()
+        }
+    }
+
+    /// Returns the same with what flags say of where the result goes.
+    pub(crate) fn with_deliver(&self, deliver: &DeliverArgs) -> Self {
+        Self {
+            deliver: deliver.clone(),
             ..self.clone()
         }
     }

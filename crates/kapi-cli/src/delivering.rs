@@ -1,11 +1,13 @@
 //! A proved branch at the person's remote, and a pull request for it, once the goal is done.
 //!
-//! What fails is told and recorded, and `kapi goal deliver` tries again. Nothing of it runs in a
+//! What fails is told and recorded, and `kapi deliver` tries again. Nothing of it runs in a
 //! sandbox.
 
 mod body;
+pub(crate) mod others;
 
-use std::path::{Path, PathBuf};
+use std::collections::BTreeMap;
+use std::path::PathBuf;
 
 use kapi_goal::perform::deliver;
 use kapi_goal::record::project::Project;
@@ -17,6 +19,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::config::Config;
 use crate::context::Context;
+use crate::delivering::others::DeliverySite;
 use crate::delivery::forge::{Forge, PullRequest};
 use crate::error::Error;
 use crate::exit_code::Exit;
@@ -46,9 +49,29 @@ pub(crate) struct DeliveryRecord {
 struct DeliveryView<'a> {
     #[serde(rename = "type")]
     kind: &'static str,
-    goal: String,
+    /// `goal`, `workflow`, `task` or `launch`, and its name.
+    #[serde(flatten)]
+    of: BTreeMap<&'static str, &'a str>,
     #[serde(flatten)]
     record: &'a DeliveryRecord,
+}
+
+/// A branch to deliver, and what a pull request says of it.
+pub(crate) struct DeliverySource {
+    /// What it is of: `goal`, `workflow`, `task` or `launch`.
+    kind: &'static str,
+    /// The whole name of that.
+    id: String,
+    /// How that is typed.
+    reference: String,
+    /// The branch.
+    branch: String,
+    /// The commit that the remote has already, if it has.
+    pushed: Option<String>,
+    /// The title of a pull request.
+    title: String,
+    /// Its text.
+    body: String,
 }
 
 /// Delivers a goal that was proved, where its contract asks for it and nobody has; tells what came
@@ -66,7 +89,7 @@ pub(crate) fn of_goal(
         GoalStatus::Done => {}
         GoalStatus::Unverified => {
             context.ui.say(&format!(
-                "note: the result is not proved, so it was not delivered; `kapi goal deliver {}` does it anyway.",
+                "note: the result is not proved, so it was not delivered; `kapi deliver {}` does it anyway.",
                 goal.id.reference()
             ));
             return Ok(());
@@ -97,15 +120,54 @@ pub(crate) fn deliver(
     what: (&Goal, &Delivery),
 ) -> Result<(), Error> {
     let (goal, delivery) = what;
-    let record = performed(context, config, project.layout.root(), what);
+    let site = DeliverySite {
+        context,
+        config,
+        root: project.layout.root(),
+    };
+    let message = commit_message(goal);
+    let source = DeliverySource {
+        kind: "goal",
+        id: goal.id.to_string(),
+        reference: goal.id.reference(),
+        branch: goal.contract.branch.clone(),
+        pushed: None,
+        title: message.lines().next().unwrap_or_default().to_owned(),
+        body: body::text(goal),
+    };
+    let record = performed(site, &source, delivery);
     let file = file(project, goal);
     let text = serde_json::to_vec(&record).map_err(|error| Error::failed(&error))?;
     disk::replace_durably(&context.disk, &file, &text).map_err(|error| Error::failed(&error))?;
+    concluded(context, &source, &record)
+}
+
+/// Delivers what is no goal, and shows what came of it.
+fn deliver_source(
+    site: DeliverySite<'_>,
+    source: &DeliverySource,
+    delivery: &Delivery,
+) -> Result<(), Error> {
+    let record = performed(site, source, delivery);
+    if site.context.ui.format == Format::Human {
+        for line in lines(&record) {
+            site.context.ui.line(&format!("  {line}"));
+        }
+    }
+    concluded(site.context, source, &record)
+}
+
+/// Tells what came of a delivery, and whether all of it was done.
+fn concluded(
+    context: &Context,
+    source: &DeliverySource,
+    record: &DeliveryRecord,
+) -> Result<(), Error> {
     if context.ui.format == Format::Json {
         context.ui.json(&DeliveryView {
             kind: "delivery",
-            goal: goal.id.to_string(),
-            record: &record,
+            of: [(source.kind, source.id.as_str())].into(),
+            record,
         });
     }
     match &record.error {
@@ -113,13 +175,13 @@ pub(crate) fn deliver(
         Some(error) => Err(Error::new(
             Exit::Failed,
             format!(
-                "the goal is done, and its branch {} was not delivered to {}: {error}",
-                goal.contract.branch, delivery.remote
+                "the {} is done, and its branch {} was not delivered to {}: {error}",
+                source.kind, source.branch, record.remote
             ),
         )
         .with_hint(format!(
-            "mend that, then deliver it with `kapi goal deliver {}`.",
-            goal.id.reference()
+            "mend that, then deliver it with `kapi deliver {}`.",
+            source.reference
         ))),
     }
 }
@@ -135,40 +197,43 @@ fn file(project: &Project<'_>, goal: &Goal) -> PathBuf {
 }
 
 fn performed(
-    context: &Context,
-    config: &Config,
-    root: &Path,
-    what: (&Goal, &Delivery),
+    site: DeliverySite<'_>,
+    source: &DeliverySource,
+    delivery: &Delivery,
 ) -> DeliveryRecord {
-    let (goal, delivery) = what;
-    let branch = goal.contract.branch.clone();
+    let DeliverySite {
+        context,
+        config,
+        root,
+    } = site;
     let mut record = DeliveryRecord {
         remote: delivery.remote.clone(),
-        branch,
-        commit: None,
+        branch: source.branch.clone(),
+        commit: source.pushed.clone(),
         pull_request: None,
         opened: false,
         error: None,
     };
     let grants = context.grants(config);
-    let pushed = match deliver::push(&grants, root, delivery, &record.branch) {
-        Ok(pushed) => pushed,
-        Err(failure) => {
-            record.error = Some(format!("failed to {}", failure.message));
-            return record;
-        }
-    };
-    record.commit = Some(pushed.commit);
-    record.pull_request = pushed.page;
+    if record.commit.is_none() {
+        let pushed = match deliver::push(&grants, root, delivery, &record.branch) {
+            Ok(pushed) => pushed,
+            Err(failure) => {
+                record.error = Some(format!("failed to {}", failure.message));
+                return record;
+            }
+        };
+        record.commit = Some(pushed.commit);
+        record.pull_request = pushed.page;
+    }
     if !delivery.pull_request {
         return record;
     }
-    let message = commit_message(goal);
     let request = PullRequest {
         branch: record.branch.clone(),
         target: delivery.target.clone(),
-        title: message.lines().next().unwrap_or_default().to_owned(),
-        body: body::text(goal),
+        title: source.title.clone(),
+        body: source.body.clone(),
     };
     let opened = deliver::address(&grants, root, delivery)
         .map_err(|failure| Error::world(&failure))
@@ -226,10 +291,7 @@ fn status_lines(project: &Project<'_>, goal: &Goal) -> Vec<String> {
             format!(": {why}")
         };
         all.push(format!("deliver  not delivered{why}"));
-        all.push(format!(
-            "next     kapi goal deliver {}",
-            goal.id.reference()
-        ));
+        all.push(format!("next     kapi deliver {}", goal.id.reference()));
     }
     all
 }

@@ -13,9 +13,9 @@ use kapi_sys::process::environment;
 
 use crate::args::{Args, Command, former, groups};
 use crate::commands::{
-    agent, audit, budget, cancel, check, cleanup, clear, completion, dashboard, demo, diff, doctor,
-    explain, gate as gate_command, goal, inbox, init, launch, log, loops, mcp, prove, resume, rpc,
-    run, sandbox, setup, show, spend, status, task, up, wait,
+    agent, audit, budget, cancel, check, cleanup, clear, completion, dashboard, deliver, demo,
+    diff, doctor, explain, gate as gate_command, goal, inbox, init, launch, log, loops, mcp, prove,
+    resume, rpc, run, sandbox, setup, show, spend, status, task, up, wait,
 };
 use crate::context::Context;
 use crate::error::Error;
@@ -151,6 +151,7 @@ fn dispatch(context: &Context, command: &Command) -> Result<Exit, Error> {
         Command::Up(args) => up::run(context, args),
         Command::Cancel(args) => cancel::run(context, args),
         Command::Budget(args) => budget::run(context, args),
+        Command::Deliver(args) => deliver::run(context, args),
         Command::Spend(args) => spend::run(context, args),
         Command::Check(args) => check::run(context, args),
         Command::Prove(args) => prove::run(context, args),

@@ -72,6 +72,11 @@ impl SubjectArgs {
         }
     }
 
+    /// Tells whether anything was named.
+    pub(crate) const fn is_named(&self) -> bool {
+        self.reference.is_some()
+    }
+
     /// Returns what the command stands on, in the project and with the store that the options say.
     pub(crate) fn context(&self, context: &Context) -> Result<Context, Error> {
         let mut context = context.with_store(self.store.as_deref());

@@ -104,6 +104,7 @@ fn terms() -> WorkflowTerms {
         question_timeout_ms: 60_000,
         protect: Vec::new(),
         verify: Vec::new(),
+        delivery: None,
         plan_approval: PlanApproval::Ask,
     }
 }

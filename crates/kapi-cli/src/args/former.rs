@@ -19,13 +19,14 @@ const fn former(old: &'static str, new: &'static str) -> FormerSpelling {
 }
 
 /// Every command that is no more.
-const COMMANDS: [FormerSpelling; 20] = [
+const COMMANDS: [FormerSpelling; 21] = [
     former("goal status", "kapi show [REF]"),
     former("goal detail", "kapi show [REF] --all"),
     former("goal cancel", "kapi cancel [REF]"),
     former("goal resume", "kapi resume [REF]"),
     former("goal budget", "kapi budget [REF] --set-turns N"),
     former("goal wait", "kapi goal park"),
+    former("goal deliver", "kapi deliver [REF]"),
     former("task status", "kapi show TASK"),
     former("task logs", "kapi log TASK"),
     former("task wait", "kapi wait TASK"),

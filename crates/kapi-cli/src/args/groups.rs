@@ -35,6 +35,7 @@ const GROUPS: [(&str, &[&str]); 4] = [
             "diff",
             "wait",
             "budget",
+            "deliver",
             "resume",
             "cancel",
             "goal",

@@ -85,6 +85,7 @@ fn begun(begin: Begin) -> Workflow {
             question_timeout_ms: 60_000,
             protect: Vec::new(),
             verify: Vec::new(),
+            delivery: None,
             plan_approval: PlanApproval::Ask,
         },
         begin,

@@ -14,6 +14,7 @@ use kapi_sys::disk;
 use kapi_sys::process::{self, ProcessEnd, ProcessLimits, Program};
 use kapi_sys::real_disk::RealDisk;
 
+use crate::config::deliver::DeliverArgs;
 use crate::config::notify::NotifyArgs;
 use crate::context::Context;
 use crate::error::Error;
@@ -109,6 +110,7 @@ fn run_there(
         config_path: home.join("config.toml"),
         store: None,
         notify: NotifyArgs::default(),
+        deliver: DeliverArgs::default(),
     };
     run_line(&there, line)
 }

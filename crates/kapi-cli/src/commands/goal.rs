@@ -7,7 +7,6 @@ pub(crate) mod answer;
 mod approve;
 mod ask;
 pub(crate) mod autopilot;
-mod deliver;
 pub(crate) mod detail;
 mod help;
 pub(crate) mod judge;
@@ -63,8 +62,6 @@ enum GoalVerb {
     Allow(allow::Args),
     /// Park the goal until a condition holds
     Park(Box<park::Args>),
-    /// Push a finished goal's branch, and open a pull request
-    Deliver(deliver::Args),
     /// Reject a finished result and continue the goal
     Reopen(reopen::Args),
     /// Turn automatic approval of new goals on or off
@@ -92,7 +89,6 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
         GoalVerb::Say(args) => say::run(context, args),
         GoalVerb::Allow(args) => allow::run(context, args),
         GoalVerb::Park(args) => park::run(context, args),
-        GoalVerb::Deliver(args) => deliver::run(context, args),
         GoalVerb::Reopen(args) => reopen::run(context, args),
         GoalVerb::Autopilot(args) => autopilot::run(context, args),
         GoalVerb::Judge(args) => judge::run(context, args),

@@ -21,8 +21,10 @@ use kapi_status::rules::mapping::Mapping;
 use kapi_store::layout::project_key;
 use kapi_sys::clock::Clock as _;
 
+use crate::config::deliver::DeliverArgs;
 use crate::config::notify::NotifyArgs;
 use crate::context::Context;
+use crate::delivering::others::{self, DeliverySite};
 use crate::error::Error;
 use crate::exit_code::Exit;
 use crate::profile::flags::ProfileFlags;
@@ -30,7 +32,7 @@ use crate::profile::launch::{LaunchProfile, resolve};
 use crate::profile::message::Values;
 use crate::subject::launches::{directory, sandboxes};
 use crate::ui::Format;
-use crate::{amount, container, driving, help, notification};
+use crate::{amount, container, delivery, driving, help, notification};
 
 /// The longest an agent may take when nothing else was said.
 const DEADLINE_MS: u64 = 24 * 60 * 60 * 1000;
@@ -101,6 +103,15 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
     check_agent(&grants, &plan.agent.to_string(), plan.level)
         .map_err(|failure| Error::world(&failure))?;
     container::check(&grants, plan.level)?;
+    let config = context.config(Some(&plan.project))?;
+    let deliver = DeliverArgs {
+        pr: args.flags.pr,
+        pr_base: args.flags.pr_base.clone(),
+        remote: plan.branch.as_ref().map(|branch| branch.remote.clone()),
+        ..DeliverArgs::default()
+    };
+    let context = &context.with_notify(&args.notify).with_deliver(&deliver);
+    delivery::check_flags(context, &config, &plan.project, &deliver)?;
     if args.dry_run {
         let preview = run::preview(&grants, &plan).map_err(|error| Error::launch(&error))?;
         view::preview(context.ui, &plan, &preview);
@@ -109,13 +120,14 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
     let mapping = profile.mapping()?;
     let (launched, notes) = perform(context, &grants, &plan, &mapping)?;
     view::launched(context.ui, &plan, &launched, &notes);
-    let config = context.config(Some(&plan.project))?;
-    notification::of_launch(
-        &context.with_notify(&args.notify),
-        &config,
-        &plan,
-        &launched,
-    );
+    let site = DeliverySite {
+        context,
+        config: &config,
+        root: &plan.project,
+    };
+    let delivered = others::of_launch(site, &plan, &launched);
+    notification::of_launch(context, &config, &plan, &launched);
+    delivered?;
     Ok(exit_of(&launched))
 }
 

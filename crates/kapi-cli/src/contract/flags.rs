@@ -287,9 +287,11 @@ impl RaceFlags {
     /// Refuses to deliver what nobody picked: a comparison has no winner.
     pub(crate) fn check_delivery(&self, deliver: &DeliverArgs) -> Result<(), Error> {
         if self.compare && (deliver.push || deliver.pr) {
-            return Err(Error::usage("a comparison has no winner to deliver").with_hint(
-                "leave out `--compare`, or pick a result and run `kapi goal deliver <GOAL> --pr`.",
-            ));
+            return Err(
+                Error::usage("a comparison has no winner to deliver").with_hint(
+                    "leave out `--compare`, or pick a result and run `kapi deliver <GOAL> --pr`.",
+                ),
+            );
         }
         Ok(())
     }

@@ -47,8 +47,25 @@ pub(super) fn text(goal: &Goal) -> String {
     .concat()
 }
 
+/// Returns the report of a workflow as a part of a pull request: its title is that of the request.
+pub(super) fn report(text: &str) -> String {
+    let lines = text.lines().filter(|line| !line.starts_with("# "));
+    let lines = lines.map(|line| match line.strip_prefix("## ") {
+        Some(title) => format!("**{}**", plain(title)),
+        None => plain(line),
+    });
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+/// Returns a command as code.
+pub(super) fn code(command: &str) -> String {
+    let line = command.replace(['\n', '\r'], " ");
+    let fence = if line.contains('`') { "``" } else { "`" };
+    format!("{fence}{line}{fence}")
+}
+
 /// Returns a text of several lines in which no markup acts.
-fn quoted(text: &str) -> String {
+pub(super) fn quoted(text: &str) -> String {
     let lines = text.trim().lines().map(plain);
     lines.collect::<Vec<_>>().join("\n")
 }

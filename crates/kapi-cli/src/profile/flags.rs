@@ -28,6 +28,12 @@ pub(crate) struct ProfileFlags {
     /// Push the branch after the work is committed
     #[arg(long, conflicts_with = "no_push")]
     pub(crate) push: bool,
+    /// Push the branch and open a pull request, by gh, glab or the forge's page
+    #[arg(long, requires = "branch", conflicts_with = "no_push")]
+    pub(crate) pr: bool,
+    /// Branch that the pull request is for [default: the forge's own]
+    #[arg(long, value_name = "BRANCH", requires = "pr")]
+    pub(crate) pr_base: Option<String>,
     /// Do not push, even if the profile does
     #[arg(long)]
     pub(crate) no_push: bool,
@@ -49,7 +55,7 @@ pub(crate) struct ProfileFlags {
 impl ProfileFlags {
     /// Returns whether a push was asked for or forbidden.
     pub(crate) const fn pushes(&self) -> Option<bool> {
-        match (self.push, self.no_push) {
+        match (self.push || self.pr, self.no_push) {
             (true, _) => Some(true),
             (false, true) => Some(false),
             (false, false) => None,

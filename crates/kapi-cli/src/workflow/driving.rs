@@ -16,6 +16,7 @@ use kapi_workflow::rules::effect::WorkflowEffect;
 use kapi_workflow::rules::pending::Means;
 
 use crate::context::Context;
+use crate::delivering::others::{self, DeliverySite};
 use crate::error::Error;
 use crate::exit_code::Exit;
 use crate::workflow::keyboard::{Keyboard, KeyboardInput};
@@ -96,11 +97,19 @@ pub(crate) fn go_on(
         }
     }
     let exit = report::outcome(context.ui, &found.dir(), &found.workflow);
+    let mut delivered = Ok(());
     if !interrupts.is_raised() {
         let root = found.project.layout.root();
         let config = context.config(Some(root))?;
+        let site = DeliverySite {
+            context,
+            config: &config,
+            root,
+        };
+        delivered = others::of_workflow(site, &found.workflow);
         notification::of_workflow(context, &config, &found.workflow, root.to_path_buf());
     }
+    delivered?;
     let is_left = interrupts.is_raised() && !found.workflow.status.is_terminal();
     Ok(if is_left { Exit::Interrupted } else { exit })
 }

@@ -13,6 +13,7 @@ use kapi_workflow::rules::terms::{PlanApproval, WorkflowTerms};
 
 use crate::commands::workflow::branch;
 use crate::config::Config;
+use crate::config::deliver::DeliverArgs;
 use crate::config::grant::{LEVEL_DEFAULT, NETWORK_DEFAULT};
 use crate::context::Context;
 use crate::contract::{self, agent_name, flags, isolation, judge, models, participants};
@@ -71,6 +72,8 @@ pub(crate) struct TermFlags {
     /// Revision to start from [default: HEAD]
     #[arg(long, value_name = "REVISION")]
     pub(crate) base: Option<String>,
+    #[command(flatten)]
+    pub(crate) deliver: DeliverArgs,
 }
 
 /// What a workflow is started with.
@@ -178,6 +181,7 @@ fn with_repository(
         verify_timeout_ms,
         protect,
         base,
+        delivery,
         ..
     } = draft.contract;
     Ok(StartOptions {
@@ -200,6 +204,7 @@ fn with_repository(
             question_timeout_ms: QUESTION_TIMEOUT_MS,
             protect,
             verify,
+            delivery,
             plan_approval,
         },
     })
@@ -249,6 +254,7 @@ fn without_commit(
             question_timeout_ms: QUESTION_TIMEOUT_MS,
             protect: flags.protect.clone(),
             verify: flags.verify.clone(),
+            delivery: None,
             plan_approval: PlanApproval::Ask,
         },
         root,
@@ -294,9 +300,13 @@ fn as_run(spec: &ModeSpec, flags: &TermFlags, purpose: &str) -> Result<flags::Ar
     let command =
         <flags::Args as clap::Args>::augment_args(clap::Command::new("kapi").no_binary_name(true));
     let matches = command.try_get_matches_from(line);
-    matches
+    let args = matches
         .and_then(|matches| flags::Args::from_arg_matches(&matches))
-        .map_err(|error| Error::usage(error.to_string()))
+        .map_err(|error| Error::usage(error.to_string()))?;
+    Ok(flags::Args {
+        deliver: flags.deliver.clone(),
+        ..args
+    })
 }
 
 /// Returns the word by which a value is given on the command line.

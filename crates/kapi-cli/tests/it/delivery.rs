@@ -11,8 +11,8 @@ use serde_json::{Value, json};
 use crate::environment::{BRANCH, Environment, FIRST, write};
 use crate::program::finish;
 
-const HONEST: &str = "command:echo 42 > answer.txt";
-const ADDRESS: &str = "https://forge.example/o/r/pull/7";
+pub(crate) const HONEST: &str = "command:echo 42 > answer.txt";
+pub(crate) const ADDRESS: &str = "https://forge.example/o/r/pull/7";
 
 /// Opens one pull request and knows it afterwards.
 const GH: &str = r#"#!/bin/sh
@@ -30,7 +30,11 @@ esac
 
 /// Makes a machine whose repository has a remote; `gh` stands on PATH.
 fn machine() -> Environment {
-    let mut env = Environment::new();
+    with_forge(Environment::new())
+}
+
+/// Gives a machine's repository a remote; `gh` stands on PATH.
+pub(crate) fn with_forge(mut env: Environment) -> Environment {
     let remote = env.root().join("remote.git");
     env.git(&["init", "--quiet", "--bare", &remote.display().to_string()]);
     env.git(&["remote", "add", "origin", &remote.display().to_string()]);
@@ -46,12 +50,12 @@ fn bin(env: &Environment) -> PathBuf {
     env.root().join("bin")
 }
 
-fn said(env: &Environment, name: &str) -> String {
+pub(crate) fn said(env: &Environment, name: &str) -> String {
     fs::read_to_string(bin(env).join(name)).unwrap_or_default()
 }
 
 /// Returns what a branch is at over there; empty where it is not.
-fn there(env: &Environment, branch: &str) -> String {
+pub(crate) fn there(env: &Environment, branch: &str) -> String {
     let mut git = env.command("git", &env.root().join("remote.git"));
     git.args(["rev-parse", "--verify", "--quiet", branch]);
     finish(git).stdout.trim().to_owned()
@@ -90,7 +94,7 @@ fn a_proved_branch_is_pushed_and_a_pull_request_opened_with_the_evidence() {
     }
     assert_eq!(delivery(&env)["error"], Value::Null);
     // Whatever is there already is found, not made again.
-    let again = env.kapi(&["goal", "deliver", "1", "--pr"]);
+    let again = env.kapi(&["deliver", "1", "--pr"]);
     assert_eq!(again.code, 0, "{again:?}");
     assert!(again.stdout.contains(ADDRESS), "{again:?}");
     assert_eq!(said(&env, "calls").matches("pr create").count(), 1);
@@ -172,17 +176,17 @@ fn a_delivery_that_fails_at_the_end_is_told_and_can_be_repeated() {
         "{}",
         run.stderr
     );
-    for words in ["the forge is down", "kapi goal deliver 001"] {
+    for words in ["the forge is down", "kapi deliver 001"] {
         assert!(run.stderr.contains(words), "{words:?} in {}", run.stderr);
     }
     assert!(delivery(&env)["error"].as_str().unwrap().contains("502"));
     let shown = env.kapi(&["show", "1"]).stdout;
     assert!(
-        shown.contains("not delivered") && shown.contains("kapi goal deliver"),
+        shown.contains("not delivered") && shown.contains("kapi deliver"),
         "{shown}"
     );
     fs::remove_file(bin(&env).join("broken")).unwrap();
-    let repeated = env.kapi(&["goal", "deliver", "1"]);
+    let repeated = env.kapi(&["deliver", "1"]);
     assert_eq!(repeated.code, 0, "{repeated:?}");
     let shown = env.kapi(&["show", "1"]).stdout;
     assert!(

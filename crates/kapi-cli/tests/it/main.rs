@@ -25,6 +25,7 @@ mod consent;
 mod containers;
 mod crash;
 mod delivery;
+mod delivery_others;
 mod demo;
 mod dependencies;
 mod dialogs;

@@ -287,6 +287,7 @@ fn terms() -> WorkflowTerms {
         question_timeout_ms: 1_000,
         protect: Vec::new(),
         verify: Vec::new(),
+        delivery: None,
         plan_approval: PlanApproval::Ask,
     }
 }

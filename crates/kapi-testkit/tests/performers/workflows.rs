@@ -385,6 +385,7 @@ fn terms(agent: &str) -> WorkflowTerms {
         question_timeout_ms: 60_000,
         protect: vec!["notes/**".to_owned()],
         verify: vec!["test -f answer.txt".to_owned()],
+        delivery: None,
         plan_approval: PlanApproval::Ask,
     }
 }

@@ -71,6 +71,7 @@ pub(crate) fn terms() -> WorkflowTerms {
         question_timeout_ms: 60_000,
         protect: Vec::new(),
         verify: Vec::new(),
+        delivery: None,
         plan_approval: PlanApproval::Ask,
     }
 }

@@ -6,6 +6,7 @@ use kapi_core::agent_models::AgentModels;
 use kapi_core::isolation::{NetworkMode, SandboxLevel};
 use kapi_core::judge::Judge;
 use kapi_goal::rules::budget::Budget;
+use kapi_goal::rules::delivery::Delivery;
 use serde::{Deserialize, Serialize};
 
 /// What a workflow may use.
@@ -45,6 +46,9 @@ pub struct WorkflowTerms {
     pub protect: Vec<String>,
     /// Shell commands that every goal and the closeout must pass, whatever a plan says.
     pub verify: Vec<String>,
+    /// Where its branch goes once it is complete, if anywhere.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub delivery: Option<Delivery>,
     /// Whether the plan waits for its approval.
     pub plan_approval: PlanApproval,
 }

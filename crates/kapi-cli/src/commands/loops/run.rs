@@ -16,7 +16,9 @@ use serde_json::json;
 
 use crate::commands::loops::{loop_state, parse};
 use crate::commands::task::submitted::{TaskExecutor, follow_up};
+use crate::config::deliver::DeliverArgs;
 use crate::context::Context;
+use crate::delivery;
 use crate::error::Error;
 use crate::exit_code::Exit;
 use crate::kernel::{self, ProjectKernel, failed};
@@ -47,8 +49,10 @@ pub(crate) struct Args {
     #[arg(long)]
     again: bool,
     /// Queue the run for another worker and return at once
-    #[arg(short, long)]
+    #[arg(short, long, conflicts_with_all = ["push", "pr"])]
     detach: bool,
+    #[command(flatten)]
+    deliver: DeliverArgs,
     /// Show what would happen, without running the loop
     #[arg(long, conflicts_with_all = ["detach"])]
     dry_run: bool,
@@ -56,7 +60,10 @@ pub(crate) struct Args {
 
 /// Runs a loop.
 pub(super) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
+    let context = &context.with_deliver(&args.deliver);
     kernel::with(context, "kapi loop run", |kernel| {
+        let root = kernel.project.layout.root();
+        delivery::check_flags(context, kernel.config, root, &args.deliver)?;
         let found = kernel.loops();
         let definition = loop_state::find(&found, &args.name)?;
         let profile = kernel.profile(Some(&definition.agent))?;

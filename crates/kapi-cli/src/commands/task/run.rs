@@ -9,14 +9,15 @@ use kapi_task::rules::definition::BACKOFF_MS_MAX_DEFAULT;
 use kapi_task::rules::request::{RETRIES_MAX, TaskOrigin};
 use kapi_task::rules::task_terms::{Priority, Retry, TaskBudget};
 
-use crate::amount;
 use crate::commands::task::submitted::{TaskExecutor, follow_up};
+use crate::config::deliver::DeliverArgs;
 use crate::config::notify::NotifyArgs;
 use crate::context::Context;
 use crate::contract::flags::CheckFlags;
 use crate::error::Error;
 use crate::exit_code::Exit;
 use crate::kernel::{self, ProjectKernel, failed};
+use crate::{amount, delivery};
 
 /// Characters of a prompt's first line that describe a task that nobody described.
 const DESCRIPTION_CHARS_MAX: usize = 80;
@@ -83,8 +84,10 @@ pub(crate) struct Args {
     #[arg(help_heading = None::<&str>, long, value_name = "DOMAIN")]
     domain: Option<String>,
     /// Queue the task for another worker and return at once
-    #[arg(help_heading = None::<&str>, short, long, conflicts_with_all = ["on_done", "on_waiting"])]
+    #[arg(help_heading = None::<&str>, short, long, conflicts_with_all = ["on_done", "on_waiting", "push", "pr"])]
     detach: bool,
+    #[command(flatten)]
+    deliver: DeliverArgs,
     #[command(flatten)]
     notify: NotifyArgs,
 }
@@ -100,8 +103,12 @@ fn timeout(text: &str) -> Result<u64, String> {
 /// Submits a task and works on it.
 pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
     let prompt = prompt(&args.prompt)?;
-    let context = &context.with_notify(&args.notify);
+    let context = &context
+        .with_notify(&args.notify)
+        .with_deliver(&args.deliver);
     kernel::with(context, "kapi task run", |kernel| {
+        let root = kernel.project.layout.root();
+        delivery::check_flags(context, kernel.config, root, &args.deliver)?;
         submit(kernel, args, &prompt)
     })
 }

@@ -13,6 +13,7 @@ use serde_json::json;
 
 use crate::commands::task::answer;
 use crate::commands::task::follow::Follower;
+use crate::delivering::others::{self, DeliverySite};
 use crate::driving::interrupts;
 use crate::error::Error;
 use crate::exit_code::Exit;
@@ -133,9 +134,15 @@ pub(crate) fn work(kernel: &ProjectKernel<'_>, id: KernelTaskId) -> Result<Exit,
         FinalTaskState::Ended(task) => {
             kernel.bring_home(&task);
             let exit = answer::give_result(context, &task);
-            let root = kernel.project.layout.root().to_path_buf();
-            notification::of_task(context, kernel.config, &task, root);
-            Ok(exit)
+            let root = kernel.project.layout.root();
+            let site = DeliverySite {
+                context,
+                config: kernel.config,
+                root,
+            };
+            let delivered = others::of_task(site, &task);
+            notification::of_task(context, kernel.config, &task, root.to_path_buf());
+            delivered.map(|()| exit)
         }
         FinalTaskState::Open(task) => leave(kernel, &task, &interrupts),
     }

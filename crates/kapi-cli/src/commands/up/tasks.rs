@@ -23,6 +23,7 @@ use crate::commands::up::board::Board;
 use crate::commands::up::calls::InboundCalls;
 use crate::commands::up::threads::Shop;
 use crate::commands::up::watched_files::FileNotices;
+use crate::delivering::others::{self, DeliverySite};
 use crate::error::Error;
 use crate::kernel::listening::{Listening, listen};
 use crate::kernel::{ProjectKernel, failed};
@@ -359,12 +360,20 @@ impl<'scope, 'env> Tasks<'scope, 'env> {
         Ok(())
     }
 
-    /// Tells the person of a task that has ended.
+    /// Delivers a task that has ended, and tells the person of it.
     fn notify(&self, task: KernelTask) {
         let shop = self.shop;
         self.scope.spawn(move || {
-            let root = shop.project.layout.root().to_path_buf();
-            notification::of_task(shop.context, shop.config, &task, root);
+            let root = shop.project.layout.root();
+            let site = DeliverySite {
+                context: shop.context,
+                config: shop.config,
+                root,
+            };
+            if let Err(error) = others::of_task(site, &task) {
+                shop.context.ui.say(&format!("note: {error}"));
+            }
+            notification::of_task(shop.context, shop.config, &task, root.to_path_buf());
         });
     }
 

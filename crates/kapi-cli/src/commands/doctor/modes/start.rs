@@ -138,6 +138,7 @@ fn terms() -> WorkflowTerms {
         question_timeout_ms: TIME_MS,
         protect: Vec::new(),
         verify: Vec::new(),
+        delivery: None,
         plan_approval: PlanApproval::Ask,
     }
 }

@@ -90,6 +90,7 @@ pub(super) fn terms() -> WorkflowTerms {
         question_timeout_ms: 60_000,
         protect: Vec::new(),
         verify: vec!["sh lint.sh".to_owned()],
+        delivery: None,
         plan_approval: PlanApproval::Ask,
     }
 }
