@@ -7,6 +7,8 @@ mod launch;
 mod task;
 mod workflow;
 
+use kapi_goal::rules::budget::Raise;
+
 use crate::amount;
 use crate::context::Context;
 use crate::error::Error;
@@ -32,8 +34,9 @@ pub(crate) struct Args {
 }
 
 /// What is added to limits.
-#[derive(Debug, clap::Args)]
-struct RaiseArgs {
+#[derive(Debug, Default, clap::Args)]
+#[group(skip)]
+pub(crate) struct RaiseArgs {
     /// Turns to add, such as +10
     #[arg(long, value_name = "+N", value_parser = amount::parse_count, allow_hyphen_values = true)]
     turns: Option<u64>,
@@ -50,8 +53,19 @@ struct RaiseArgs {
 
 impl RaiseArgs {
     /// Tells whether anything is added.
-    const fn is_raise(&self) -> bool {
+    pub(crate) const fn is_raise(&self) -> bool {
         self.turns.is_some() || self.tokens.is_some() || self.usd.is_some() || self.wall.is_some()
+    }
+
+    /// Returns what is added to the limits of a goal.
+    pub(crate) fn of_goal(&self) -> Result<Raise, Error> {
+        Ok(Raise {
+            turns: u32::try_from(self.turns.unwrap_or(0))
+                .map_err(|_| Error::usage("--turns is larger than the maximum"))?,
+            tokens: self.tokens.unwrap_or(0),
+            usd_micros: self.usd.unwrap_or(0),
+            wall_ms: self.wall.unwrap_or(0),
+        })
     }
 }
 

@@ -5,9 +5,14 @@
 
 use kapi_core::id::GoalId;
 use kapi_core::isolation::NetworkMode;
+use kapi_core::text::counted;
+use kapi_goal::record::project::Project;
+use kapi_goal::rules::budget::BudgetLimit;
 use kapi_goal::rules::command::GoalCommand;
-use kapi_goal::rules::state::GoalStatus;
+use kapi_goal::rules::state::{Goal, GoalStatus};
 
+use crate::amount;
+use crate::commands::budget::RaiseArgs;
 use crate::commands::goal::pick::GoalChoice;
 use crate::commands::goal::resume::refuse_driven;
 use crate::commands::goal::{answer, reopen};
@@ -37,6 +42,8 @@ pub(crate) struct Args {
     /// Mark the goal as resumed without starting it
     #[arg(long, conflicts_with = "park")]
     no_run: bool,
+    #[command(flatten)]
+    raise: RaiseArgs,
     #[command(flatten)]
     notify: NotifyArgs,
 }
@@ -99,6 +106,7 @@ fn goal(context: &Context, id: &GoalId, args: &Args) -> Result<Exit, Error> {
     }
     let GoalChoice { project, id, goal } = picked;
     let failed = |error| Error::engine(&error, &id.to_string());
+    raise(context, &project, &goal, &args.raise)?;
     let begun = if goal.status == GoalStatus::Proposed {
         let notes = isolation::isolation_note(&goal.contract);
         words::show(context, &goal.contract, &notes);
@@ -129,6 +137,63 @@ fn goal(context: &Context, id: &GoalId, args: &Args) -> Result<Exit, Error> {
     };
     let when_parked = WhenParked::asked(args.park);
     driving::drive_and(context, &run, begun, &driving::interrupts()?, when_parked)
+}
+
+/// Raises what a person says, or what is used up where they consent to it.
+fn raise(
+    context: &Context,
+    project: &Project<'_>,
+    goal: &Goal,
+    said: &RaiseArgs,
+) -> Result<(), Error> {
+    let submit = |more| {
+        let command = GoalCommand::RaiseBudget(more);
+        let submitted = project.submit(&goal.id, &context.actor, &command);
+        submitted.map_err(|error| Error::engine(&error, &goal.id.to_string()))
+    };
+    let goal = if said.is_raise() {
+        submit(said.of_goal()?)?.goal
+    } else {
+        goal.clone()
+    };
+    let rests = matches!(
+        goal.status,
+        GoalStatus::Paused | GoalStatus::Blocked | GoalStatus::Stalled | GoalStatus::Waiting
+    );
+    let used_up = goal.budget.used_up(&goal.spent).filter(|_| rests);
+    let Some(limit) = used_up else { return Ok(()) };
+    let more = goal.budget.raise_beyond(&goal.spent, limit);
+    let (option, amount) = match limit {
+        BudgetLimit::Turns => ("--turns", counted(more.turns, "turn")),
+        BudgetLimit::Tokens => (
+            "--tokens",
+            format!("{} tokens", amount::tokens(more.tokens)),
+        ),
+        BudgetLimit::Usd => ("--usd", amount::usd(more.usd_micros)),
+        BudgetLimit::Wall => ("--wall", amount::duration(more.wall_ms)),
+    };
+    let question = format!(
+        "The {limit} budget of goal {} is used up. Add {amount} and continue?",
+        goal.id
+    );
+    if context.ui.confirm(&question) == Some(true) {
+        return submit(more).map(drop);
+    }
+    let value = match limit {
+        BudgetLimit::Turns => more.turns.to_string(),
+        BudgetLimit::Tokens => more.tokens.to_string(),
+        BudgetLimit::Usd => {
+            let cents = more.usd_micros.div_ceil(10_000);
+            format!("{}.{:02}", cents / 100, cents % 100)
+        }
+        BudgetLimit::Wall => format!("{}m", more.wall_ms.div_ceil(60_000)),
+    };
+    Err(
+        Error::new(Exit::Denied, format!("the {limit} budget is used up")).with_hint(format!(
+            "raise it and continue with `kapi resume {} {option} +{value}`.",
+            goal.id.reference()
+        )),
+    )
 }
 
 /// A result that is done is only taken up again by somebody who does not accept it.

@@ -2,7 +2,9 @@
 
 use serde_json::{Value, json};
 
+use crate::dialogs::at_terminal;
 use crate::environment::{BRANCH, Environment, FIRST};
+use crate::program::Run;
 
 /// A script that uses money and tokens each turn and is right in the third.
 const SPENDER: &str = "\
@@ -21,10 +23,11 @@ fn turns_end_a_run_until_a_person_raises_them() {
     assert_eq!(run.reason(), "the turn budget is used up");
     assert_eq!(run.result["turns"], 2);
     let next = run.result["next"][0].as_str().unwrap();
-    assert_eq!(next, "kapi budget 001 --turns +10 && kapi resume 001");
+    assert_eq!(next, "kapi resume 001 --turns +10");
     let log = env.events(FIRST);
     let refused = env.kapi(&["resume", "1"]);
-    refused.assert_error(3, &["the turn budget is used up", "kapi budget"]);
+    let one_command = "raise it and continue with `kapi resume 001 --turns +10`";
+    refused.assert_error(3, &["the turn budget is used up", one_command]);
     assert_eq!(env.events(FIRST), log, "a denial changes nothing");
     let raised = env.json(&["budget", "1", "--turns", "+1"]);
     assert_eq!(raised["budget"]["turns"], 3);
@@ -33,6 +36,24 @@ fn turns_end_a_run_until_a_person_raises_them() {
     run.assert_status("done", 0);
     assert_eq!(run.result["turns"], 3);
     assert_eq!(env.show(BRANCH, "log.txt"), "1\n2\n3");
+}
+
+#[test]
+fn one_command_raises_a_limit_and_goes_on_and_at_a_terminal_consent_does() {
+    let agent = "command:[ $KAPI_TURN -lt 2 ] || echo 42 > answer.txt";
+    let env = Environment::new();
+    env.run(agent, &["--turns", "1"]).assert_status("paused", 5);
+    let run = Run::from(env.kapi(&["resume", "1", "--turns", "+1", "--json"]));
+    run.assert_status("done", 0);
+    assert_eq!(run.result["turns"], 2);
+    let env = Environment::new();
+    env.run(agent, &["--turns", "1"]).assert_status("paused", 5);
+    let asked = "Add 10 turns and continue?";
+    let no = at_terminal(&env, &["resume", "1"], &[(asked, "n\n")]);
+    assert_eq!(no.code, 3, "{no:?}");
+    let yes = at_terminal(&env, &["resume", "1"], &[(asked, "y\n")]);
+    assert_eq!(yes.code, 0, "{yes:?}");
+    assert_eq!(env.json(&["budget", "1"])["budget"]["turns"], 11);
 }
 
 #[test]

@@ -132,7 +132,7 @@ fn a_goal_that_needs_a_person_is_listed_and_not_touched() {
     assert_eq!(up.code, 0, "{up:?}");
     assert!(up.stdout.contains(&format!("{FIRST}  paused: ")), "{up:?}");
     assert!(
-        up.stdout.contains("next: kapi budget 001 --turns"),
+        up.stdout.contains("next: kapi resume 001 --turns"),
         "{up:?}"
     );
     assert_eq!(fs::read(env.log(FIRST)).unwrap(), log);

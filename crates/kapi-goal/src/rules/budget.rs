@@ -65,7 +65,7 @@ pub enum BudgetLimit {
 }
 
 impl BudgetLimit {
-    /// Returns the option of `kapi budget` that raises this limit.
+    /// Returns the option of `kapi budget` and `kapi resume` that raises this limit.
     #[must_use]
     pub const fn option(self) -> &'static str {
         match self {
@@ -127,6 +127,30 @@ impl Budget {
         None
     }
 
+    /// Returns an addition with which a limit that is used up lets the goal go on for a while.
+    #[must_use]
+    pub fn raise_beyond(&self, spent: &GoalUsage, limit: BudgetLimit) -> Raise {
+        let total = spent.total();
+        let over = |used: u64, limit: Option<u64>| used.saturating_sub(limit.unwrap_or(used));
+        let mut raise = Raise::default();
+        match limit {
+            BudgetLimit::Turns => {
+                raise.turns = spent.turns.saturating_sub(self.turns).saturating_add(10);
+            }
+            BudgetLimit::Tokens => {
+                raise.tokens = over(total.tokens(), self.tokens).saturating_add(1_000_000);
+            }
+            BudgetLimit::Usd => {
+                let used = total.usd_micros.unwrap_or(0);
+                raise.usd_micros = over(used, self.usd_micros).saturating_add(5_000_000);
+            }
+            BudgetLimit::Wall => {
+                raise.wall_ms = over(spent.wall_ms, self.wall_ms).saturating_add(60 * 60 * 1000);
+            }
+        }
+        raise
+    }
+
     /// Returns the milliseconds left, where time is limited.
     #[must_use]
     pub fn wall_left_ms(&self, spent: &GoalUsage) -> Option<u64> {
@@ -153,5 +177,41 @@ impl Budget {
         self.tokens = add(self.tokens, raise.tokens);
         self.usd_micros = add(self.usd_micros, raise.usd_micros);
         self.wall_ms = add(self.wall_ms, raise.wall_ms);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Budget, BudgetLimit, GoalUsage};
+
+    #[test]
+    fn what_is_offered_lets_a_goal_go_on_however_far_it_is_over() {
+        let mut budget = Budget {
+            turns: 3,
+            tokens: Some(1_500),
+            usd_micros: Some(10),
+            wall_ms: Some(5),
+        };
+        let mut spent = GoalUsage {
+            turns: 3,
+            wall_ms: 9_000_000,
+            ..GoalUsage::default()
+        };
+        spent.executor.input_tokens = 66_050_000;
+        spent.executor.usd_micros = Some(40_000_000);
+        let mut raised = Vec::new();
+        while let Some(limit) = budget.used_up(&spent) {
+            raised.push(limit);
+            let more = budget.raise_beyond(&spent, limit);
+            budget.raise(&more);
+        }
+        let all = [
+            BudgetLimit::Turns,
+            BudgetLimit::Tokens,
+            BudgetLimit::Usd,
+            BudgetLimit::Wall,
+        ];
+        assert_eq!(raised, all);
+        assert_eq!(budget.turns, 13);
     }
 }

@@ -309,13 +309,9 @@ pub fn next_commands(goal: &Goal) -> Vec<String> {
         }
         GoalStatus::Waiting => waiting_commands(goal, &index),
         GoalStatus::Paused => match &goal.stop {
-            Some(Stop::BudgetUsedUp { limit }) => vec![
-                format!(
-                    "kapi budget {index} {} && kapi resume {index}",
-                    limit.option()
-                ),
-                show,
-            ],
+            Some(Stop::BudgetUsedUp { limit }) => {
+                vec![format!("kapi resume {index} {}", limit.option()), show]
+            }
             Some(_) | None => vec![format!("kapi resume {index}"), show],
         },
         GoalStatus::Blocked | GoalStatus::Stalled => {

@@ -1,7 +1,7 @@
 //! The limits of a goal and what was used of them; raising them, or setting the number of turns.
 
 use kapi_core::id::GoalId;
-use kapi_goal::rules::budget::{Budget, Raise};
+use kapi_goal::rules::budget::Budget;
 use kapi_goal::rules::command::{GoalCommand, PersonCommand};
 use kapi_goal::rules::contract::TURNS_MAX;
 use kapi_goal::rules::state::Goal;
@@ -37,13 +37,7 @@ struct Limits {
 pub(super) fn budget(context: &Context, id: &GoalId, raise: &RaiseArgs) -> Result<Exit, Error> {
     let (project, id) = context.find_sound_goal(&id.to_string(), OWNER)?;
     let failed = |error| Error::engine(&error, &id.to_string());
-    let more = Raise {
-        turns: u32::try_from(raise.turns.unwrap_or(0))
-            .map_err(|_| Error::usage("--turns is larger than the maximum"))?,
-        tokens: raise.tokens.unwrap_or(0),
-        usd_micros: raise.usd.unwrap_or(0),
-        wall_ms: raise.wall.unwrap_or(0),
-    };
+    let more = raise.of_goal()?;
     let goal = if raise.is_raise() {
         let command = GoalCommand::RaiseBudget(more);
         project
