@@ -139,8 +139,8 @@ pub(crate) fn whole(contract: &Contract) -> Vec<(&'static str, String)> {
     rows.push((
         "stalled",
         format!(
-            "after {} turns with the same tree and the same verdict",
-            contract.stall_after
+            "after {} with the same tree and the same verdict",
+            counted(contract.stall_after, "turn")
         ),
     ));
     let unavailable = match contract.judge_unavailable {

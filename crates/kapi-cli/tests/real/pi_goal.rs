@@ -448,7 +448,7 @@ fn a_used_up_budget_pauses_and_a_resume_gives_the_first_number_of_turns_again() 
     host.reported("the turn budget is used up");
     assert_eq!(rig.goal()["status"], "paused");
     host.command("/until-done resume");
-    host.reported("with 1 turns more");
+    host.reported("with 1 turn more");
     host.reported("is done");
     host.end();
     rig.env.await_no_process();

@@ -3,6 +3,7 @@
 //! What the line means is decided in the core, by the specification's rules; each meaning is one of
 //! the verbs beside this file.
 
+use kapi_core::text::counted;
 use kapi_goal::rules::slash::{Slash, SlashJudgeForm, parse, parse_arguments};
 
 use crate::commands::goal::{
@@ -73,8 +74,10 @@ fn end(context: &Context) -> Result<Exit, Error> {
 fn set_turns(context: &Context, turns: u64) -> Result<Exit, Error> {
     let goal = budget::goal::set_turns(context, None, turns, false)?;
     let line = format!(
-        "Goal {} may take {turns} turns; it has taken {}.",
-        goal.id, goal.spent.turns
+        "Goal {} may take {}; it has taken {}.",
+        goal.id,
+        counted(turns, "turn"),
+        goal.spent.turns
     );
     Ok(answer::give(context, &goal, &[line]))
 }

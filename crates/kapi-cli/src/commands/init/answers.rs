@@ -2,6 +2,7 @@
 //!
 //! The end of the input chooses nothing, and nothing is written then.
 
+use kapi_core::text::counted;
 use kapi_goal::rules::contract::TURNS_DEFAULT;
 
 use super::agents::AgentAccess;
@@ -50,7 +51,7 @@ impl InitLimits {
     }
 
     fn words(&self) -> String {
-        let turns = self.turns.map(|turns| format!("{turns} turns"));
+        let turns = self.turns.map(|turns| counted(turns, "turn"));
         let usd = self.usd.map(|usd| format!("${usd}"));
         let all = turns.into_iter().chain(self.wall.clone()).chain(usd);
         all.collect::<Vec<_>>().join(", ")

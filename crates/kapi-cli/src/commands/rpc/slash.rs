@@ -2,6 +2,7 @@
 //!
 //! What a line means is decided in the core, by the specification's rules.
 
+use kapi_core::text::counted;
 use kapi_goal::rules::command::{GoalCommand, PersonCommand};
 use kapi_goal::rules::contract::TURNS_MAX;
 use kapi_goal::rules::plan::Plan;
@@ -163,7 +164,8 @@ fn resume(host: &Host<'_>) -> Result<PersonReply, Error> {
             host.context,
             &GoalCommand::Person(PersonCommand::SetTurns { turns }),
         )?;
-        text = format!("Goal {} goes on, with {added} turns more.", goal.id);
+        let added = counted(added, "turn");
+        text = format!("Goal {} goes on, with {added} more.", goal.id);
     }
     if !goal.is_driven() {
         goal = attached.submit(host.context, &GoalCommand::Resume)?;
@@ -246,7 +248,7 @@ fn budget(host: &Host<'_>, turns: u64) -> Result<PersonReply, Error> {
         );
     }
     let (title, message) = (
-        format!("Allow {turns} turns?"),
+        format!("Allow {}?", counted(turns, "turn")),
         "They may cost much time and money.".to_owned(),
     );
     let dialog = host.ask(PendingDialog::Turns(turns), dialog::confirm(title, message));
@@ -264,8 +266,10 @@ pub(super) fn set_turns(host: &Host<'_>, turns: u32) -> Result<PersonReply, Erro
         &GoalCommand::Person(PersonCommand::SetTurns { turns }),
     )?;
     let text = format!(
-        "Goal {} may take {turns} turns; it has taken {}.",
-        goal.id, goal.spent.turns
+        "Goal {} may take {}; it has taken {}.",
+        goal.id,
+        counted(turns, "turn"),
+        goal.spent.turns
     );
     Ok(about(&goal, &text))
 }
