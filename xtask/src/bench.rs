@@ -19,6 +19,7 @@ mod program;
 mod proxy;
 mod sample;
 mod sandbox;
+mod screen;
 mod search;
 mod storage;
 mod table;
@@ -103,6 +104,7 @@ fn measure(
         Group::Kernel => kernel::tables(location, &options.extras)?,
         Group::Workflow => vec![workflows::status(location)?],
         Group::Month => vec![month::commands(location)?],
+        Group::Screen => vec![screen::watching(location)?],
         Group::Search => vec![search::experiments(location, &options.extras)?],
     })
 }

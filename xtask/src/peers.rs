@@ -96,6 +96,8 @@ pub(crate) const FOR_BENCH: &[Peer] = &[
     peer("podman", "podman", "a container to compare with"),
     peer("runc", "runc", "podman's runtime"),
     peer("busybox", "busybox-static", "the image of the container"),
+    peer("tmux", "tmux", "a terminal to look on in"),
+    peer("top", "procps", "a screen to compare with"),
 ];
 
 /// What the shipped form is built with, besides the toolchain.

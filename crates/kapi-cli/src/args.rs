@@ -68,7 +68,7 @@ pub(crate) enum Command {
     Resume(resume::Args),
     /// Run single tasks and manage the task queue
     Task(task::Args),
-    /// Show tasks, loops, lessons and settings on one screen
+    /// Watch everything alive in the project on one screen
     Dashboard(dashboard::Args),
     /// Run, schedule and inspect recurring work
     Loop(loops::Args),

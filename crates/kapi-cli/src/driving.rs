@@ -27,8 +27,10 @@ use crate::context::Context;
 use crate::driving::attendance::Attendance;
 use crate::error::Error;
 use crate::exit_code::Exit;
+use crate::live_view::ViewSource;
+use crate::live_view::source::GoalSource;
 use crate::ui::Format;
-use crate::{delivering, notification, report, tool_service, trust};
+use crate::{delivering, live_view, notification, report, tool_service, trust};
 
 /// Nobody's silence is an approval: it is typed at a terminal or given as `--yes`.
 pub(crate) fn approval(
@@ -126,6 +128,23 @@ pub(crate) fn drive_unreported(
     interrupts: &Interrupts,
     when_parked: WhenParked,
 ) -> Result<Goal, Error> {
+    let goals = GoalSource::new(context, run.project);
+    let source = ViewSource {
+        subjects: &|| goals.read(run.id).into_iter().collect(),
+        overview: None,
+    };
+    live_view::during(context, source, interrupts, || {
+        drive_shown(context, run, begun, interrupts, when_parked)
+    })
+}
+
+fn drive_shown(
+    context: &Context,
+    run: &GoalRun<'_>,
+    begun: Vec<EventRecord<GoalEvent>>,
+    interrupts: &Interrupts,
+    when_parked: WhenParked,
+) -> Result<Goal, Error> {
     let GoalRun {
         project,
         id,
@@ -142,7 +161,7 @@ pub(crate) fn drive_unreported(
     attendance.show_begun(begun);
     let goal = loop {
         let driven = drive::drive(project, id, &world, &control, &mut |seen| {
-            attendance.show(seen);
+            attendance.show(&seen);
         });
         let goal = match driven {
             Ok(goal) => goal,
@@ -166,7 +185,6 @@ pub(crate) fn drive_unreported(
             break goal;
         }
     };
-    attendance.end();
     // Whoever drove it: once a lane is proved, its race is over.
     race::settle(project, &context.actor, &goal)
         .map_err(|error| Error::engine(&error, &id.to_string()))?;

@@ -6,7 +6,7 @@
 pub(crate) mod foreground;
 pub(crate) mod listening;
 mod owned;
-mod performing;
+pub(crate) mod performing;
 mod task_store;
 pub(crate) mod terms;
 pub(crate) mod workers;

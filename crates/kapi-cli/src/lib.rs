@@ -20,8 +20,10 @@ use crate::commands::{
 use crate::context::Context;
 use crate::error::Error;
 use crate::exit_code::Exit;
+use crate::live_view::state::LineStream;
 use crate::ui::charset::Charset;
-use crate::ui::{Format, OutputDisposition, Ui};
+use crate::ui::screen::ScreenKind;
+use crate::ui::{Format, OutputDisposition, Ui, harmless, pass_on};
 
 mod amount;
 mod args;
@@ -42,6 +44,7 @@ mod help;
 mod hook;
 mod inner;
 mod kernel;
+mod live_view;
 mod modes;
 mod naming;
 mod notification;
@@ -100,8 +103,12 @@ fn answer(format: Format, act: impl FnOnce(&Context) -> Result<Exit, Error>) -> 
 
 /// Returns the door to the terminal that this process was started at.
 fn ui(format: Format) -> Ui {
-    let charset = Charset::of(&environment());
-    Ui { format, charset }
+    let env = environment();
+    Ui {
+        format,
+        charset: Charset::of(&env),
+        screen: ScreenKind::of(&env),
+    }
 }
 
 /// Returns the command line as a whole, for commands that describe it.
@@ -171,16 +178,18 @@ fn dispatch(context: &Context, command: &Command) -> Result<Exit, Error> {
 
 /// Says what went wrong inside; everything that was accepted is on disk already.
 fn report_defect(found: &PanicHookInfo<'_>) {
-    let ui = ui(Format::Human);
+    live_view::terminal::restore();
     let location = found
         .location()
         .map(|location| format!(" at {location}"))
         .unwrap_or_default();
     let text = found.payload_as_str().unwrap_or("no reason was given");
-    ui.say(&format!("error: this is a bug in Kapi{location}: {text}"));
-    ui.say(
-        "hint: please report it; nothing recorded is lost, and `kapi resume` continues the work.",
-    );
+    let text = harmless(&format!(
+        "error: this is a bug in Kapi{location}: {text}\n\
+         hint: please report it; nothing recorded is lost, and `kapi resume` continues the work.\n"
+    ));
+    // Past the live view, which may be what is broken.
+    pass_on(LineStream::Error, &text);
 }
 
 /// Help and version are data; a wrong command line is talk and exits with 2.

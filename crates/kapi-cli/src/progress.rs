@@ -1,12 +1,9 @@
-//! What a person sees while a goal is driven: lines for events, one live line for the rest.
+//! What a person sees while a goal is driven: lines for events, and the live view for the rest.
 //!
 //! With `--json` each event and activity is one line on standard output instead.
 
-use std::time::Instant;
-
 use kapi_core::id::GoalId;
 use kapi_core::text::agent_name;
-use kapi_core::usage::Usage;
 use kapi_goal::record::drive::DriveObservation;
 use kapi_goal::rules::effect::{AgentPurpose, GoalAction, GoalEffect};
 use kapi_goal::rules::event::GoalEvent;
@@ -16,8 +13,9 @@ use kapi_machine::watch::Activity;
 use serde::Serialize;
 use serde_json::json;
 
-use crate::amount;
 use crate::event_words::{describe, first_line};
+use crate::live_view;
+use crate::live_view::state::News;
 use crate::ui::{Format, Ui, harmless};
 
 /// Progress of one goal.
@@ -27,11 +25,6 @@ pub(crate) struct GoalProgressLine {
     id: GoalId,
     /// What each line begins with where several goals are shown at once.
     lane: Option<String>,
-    began: Instant,
-    turn: u32,
-    phase: String,
-    detail: String,
-    used: Usage,
 }
 
 impl GoalProgressLine {
@@ -45,32 +38,21 @@ impl GoalProgressLine {
             ui,
             id: goal.id.clone(),
             lane,
-            began: Instant::now(),
-            turn: 0,
-            phase: String::new(),
-            detail: String::new(),
-            used: Usage::default(),
         }
     }
 
     /// Shows one thing that happened.
-    pub(crate) fn show(&mut self, seen: DriveObservation) {
+    pub(crate) fn show(&self, seen: &DriveObservation) {
         match self.ui.format {
-            Format::Json => self.show_json(&seen),
+            Format::Json => self.show_json(seen),
             Format::Human => self.show_human(seen),
         }
     }
 
     /// Shows that the goal is parked.
-    pub(crate) fn parked(&mut self, until: &str) {
-        "parked".clone_into(&mut self.phase);
-        self.detail = format!("until {until}");
-        self.live();
-    }
-
-    /// Removes the live line.
-    pub(crate) fn end(&self) {
-        self.ui.clear_live();
+    pub(crate) fn parked(&self, until: &str) {
+        let phase = format!("parked until {until}");
+        live_view::tell(&self.id.to_string(), News::Waits { phase });
     }
 
     fn show_json(&self, seen: &DriveObservation) {
@@ -85,16 +67,16 @@ impl GoalProgressLine {
         }
     }
 
-    fn show_human(&mut self, seen: DriveObservation) {
+    fn show_human(&self, seen: &DriveObservation) {
+        tell(&self.id, seen);
         match seen {
             DriveObservation::Recorded(logged) => self.recorded(&logged.event),
-            DriveObservation::Performing(effect) => self.performing(&effect),
-            DriveObservation::Activity(activity) => self.activity(&activity),
+            DriveObservation::Performing(effect) => self.performing(effect),
+            DriveObservation::Activity(activity) => self.activity(activity),
         }
-        self.live();
     }
 
-    fn recorded(&mut self, event: &GoalEvent) {
+    fn recorded(&self, event: &GoalEvent) {
         match event {
             GoalEvent::GoalCreated { .. }
             | GoalEvent::ContractApproved { .. }
@@ -135,17 +117,13 @@ impl GoalProgressLine {
             | GoalEvent::TurnsSet { .. }
             | GoalEvent::JudgeChanged { .. }
             | GoalEvent::BudgetRaised { .. } => {
-                self.ui.clear_live();
                 self.say(&format!("  {}", describe(event)));
             }
         }
     }
 
-    fn performing(&mut self, effect: &GoalEffect) {
-        self.detail.clear();
+    fn performing(&self, effect: &GoalEffect) {
         if let GoalAction::RunAgent(task) = &effect.action {
-            self.turn = task.turn;
-            self.ui.clear_live();
             let agent = agent_name(&task.agent);
             self.say(&match task.purpose {
                 AgentPurpose::Setup => format!("Setup: {agent} is drafting a contract"),
@@ -153,24 +131,18 @@ impl GoalProgressLine {
                 AgentPurpose::Distill => format!("Done: {agent} is summarizing what it learned"),
             });
         }
-        self.phase = effect.action.words();
     }
 
-    fn activity(&mut self, activity: &Activity) {
+    fn activity(&self, activity: &Activity) {
         match activity {
-            Activity::Tool { name, detail } => self.detail = format!("{name} {detail}"),
-            Activity::Text { text } => self.detail = first_line(text),
-            Activity::Used(usage) => self.used.add(usage),
-            Activity::Verifying { command } => self.detail.clone_from(command),
-            Activity::Note { text } => {
-                self.ui.clear_live();
-                self.say(&format!("  note: {}", first_line(text)));
+            Activity::Note { text } => self.say(&format!("  note: {}", first_line(text))),
+            Activity::Tool { name, detail } if !live_view::is_open() => {
+                self.say(&format!("    {name} {detail}"));
             }
-        }
-        if !self.ui.is_live()
-            && let Activity::Tool { name, detail } = activity
-        {
-            self.say(&format!("    {name} {detail}"));
+            Activity::Tool { .. }
+            | Activity::Text { .. }
+            | Activity::Used(_)
+            | Activity::Verifying { .. } => {}
         }
     }
 
@@ -178,24 +150,72 @@ impl GoalProgressLine {
         let lane = self.lane.as_deref().unwrap_or_default();
         self.ui.say(&format!("{lane}{text}"));
     }
+}
 
-    fn live(&self) {
-        // Lanes of a race would take each other's line.
-        if self.lane.is_some() {
-            return;
+/// Tells the live view, where one is open, what happened to a goal.
+pub(crate) fn tell(id: &GoalId, seen: &DriveObservation) {
+    let id = &id.to_string();
+    match seen {
+        DriveObservation::Recorded(logged) => {
+            if let GoalEvent::ConsentAsked { asked } = &logged.event {
+                let command = asked.command.clone();
+                live_view::tell(id, News::Refused { command });
+            }
+            if is_counted(&logged.event) {
+                live_view::tell(id, News::Counted);
+            }
+            live_view::changed();
         }
-        let elapsed = u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX);
-        let mut parts = vec![format!("turn {}", self.turn), self.phase.clone()];
-        if !self.detail.is_empty() {
-            parts.push(first_line(&self.detail));
+        DriveObservation::Performing(effect) => {
+            let phase = effect.action.words();
+            let news = match effect.action {
+                GoalAction::Wait { .. } => News::Waits { phase },
+                _ => News::Began { phase },
+            };
+            live_view::tell(id, news);
         }
-        if self.used.tokens() > 0 {
-            parts.push(format!("{} tokens", amount::tokens(self.used.tokens())));
+        DriveObservation::Activity(activity) => {
+            if let Some(news) = news(activity) {
+                live_view::tell(id, news);
+            }
         }
-        parts.extend(amount::cost(&self.used));
-        parts.push(amount::duration(elapsed));
-        self.ui.live(&parts.join(" · "));
     }
+}
+
+/// Tells whether what was used up to an event is part of the goal's account with it.
+const fn is_counted(event: &GoalEvent) -> bool {
+    matches!(
+        event,
+        GoalEvent::EffectProgressed { .. }
+            | GoalEvent::SetupEnded { .. }
+            | GoalEvent::WorkspaceCreated { .. }
+            | GoalEvent::BaselineEnded { .. }
+            | GoalEvent::AgentEnded { .. }
+            | GoalEvent::ProviderFailed { .. }
+            | GoalEvent::CandidateCommitted { .. }
+            | GoalEvent::VerifyEnded { .. }
+            | GoalEvent::JudgeEnded { .. }
+            | GoalEvent::JudgeFailed { .. }
+            | GoalEvent::DistillEnded { .. }
+            | GoalEvent::EffectCancelled { .. }
+    )
+}
+
+/// Returns what the live view is told of an activity; `None` for what only lines tell.
+pub(crate) fn news(activity: &Activity) -> Option<News> {
+    Some(match activity {
+        Activity::Tool { name, detail } => News::Call {
+            name: name.clone(),
+            detail: detail.clone(),
+        },
+        Activity::Text { text } => News::Said { text: text.clone() },
+        Activity::Used(usage) => News::Used(*usage),
+        Activity::Verifying { command } => News::Call {
+            name: "verify".to_owned(),
+            detail: command.clone(),
+        },
+        Activity::Note { .. } => return None,
+    })
 }
 
 /// Returns an event of a goal or a workflow as one JSON object, which says by `kind` whose it is.

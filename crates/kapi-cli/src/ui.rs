@@ -4,6 +4,7 @@
 //! ours: the reader has seen enough.
 
 pub(crate) mod charset;
+pub(crate) mod screen;
 
 use std::io::{self, IsTerminal as _, Write as _};
 use std::sync::atomic::{AtomicU8, Ordering};
@@ -11,7 +12,10 @@ use std::sync::atomic::{AtomicU8, Ordering};
 use kapi_core::quote::visible;
 use serde::Serialize;
 
+use crate::live_view;
+use crate::live_view::state::LineStream;
 use crate::ui::charset::Charset;
+use crate::ui::screen::ScreenKind;
 
 /// How results are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -47,6 +51,8 @@ pub(crate) struct Ui {
     pub(crate) format: Format,
     /// Which characters the terminal can show.
     pub(crate) charset: Charset,
+    /// What the terminal can show besides lines.
+    pub(crate) screen: ScreenKind,
 }
 
 impl Ui {
@@ -87,6 +93,7 @@ impl Ui {
 
     /// Writes bytes of data: as they are into a file or pipe, made harmless for a terminal.
     pub(crate) fn raw(self, bytes: &[u8]) {
+        live_view::leave();
         if io::stdout().is_terminal() {
             write_out(harmless(&String::from_utf8_lossy(bytes)).as_bytes());
         } else {
@@ -115,12 +122,13 @@ impl Ui {
 
     /// Writes what an answer is typed behind.
     pub(crate) fn prompt(self, text: &str) {
+        live_view::leave();
         write_err(&harmless(text));
     }
 
     /// Replaces the live line, on a terminal only.
     pub(crate) fn live(self, text: &str) {
-        if self.is_live() {
+        if self.is_live() && !live_view::is_open() {
             let (width, _) = terminal_size();
             let shown = self.charset.shown(harmless(text));
             let cut: String = shown.chars().take(width.saturating_sub(1)).collect();
@@ -128,45 +136,43 @@ impl Ui {
         }
     }
 
-    /// Puts a live table in the place of one of `n_before` lines, on a terminal only; no more of it
-    /// than there is room for.
-    pub(crate) fn live_table(self, lines: &[String], n_before: usize) {
-        if !self.is_live() {
-            return;
-        }
-        let (width, height) = terminal_size();
-        let n_before = n_before.min(height.saturating_sub(1));
-        let mut text = String::from("\r");
-        if n_before > 0 {
-            text = format!("\r\x1b[{n_before}A");
-        }
-        text.push_str("\x1b[J");
-        for line in lines.iter().take(height.saturating_sub(1)) {
-            let line = self.charset.shown(harmless(line)).replace('\n', " ");
-            text.extend(line.chars().take(width.saturating_sub(1)));
-            text.push('\n');
-        }
-        write_err(&text);
-    }
-
     /// Removes the live line.
     pub(crate) fn clear_live(self) {
-        if self.is_live() {
+        if self.is_live() && !live_view::is_open() {
             write_err("\r\x1b[K");
         }
     }
 
     fn write_text(self, text: &str) {
-        write_out(self.charset.shown(text.to_owned()).as_bytes());
+        let text = self.charset.shown(text.to_owned());
+        let is_seen = self.screen != ScreenKind::Lines && io::stdout().is_terminal();
+        if !is_seen || !live_view::keeps(LineStream::Output, &text) {
+            write_out(text.as_bytes());
+        }
     }
 
     fn write_talk(self, text: String) {
-        write_err(&self.charset.shown(text));
+        let text = self.charset.shown(text);
+        if !live_view::keeps(LineStream::Error, &text) {
+            write_err(&text);
+        }
     }
 
     /// Tells whether a live line is shown at all.
     pub(crate) fn is_live(self) -> bool {
-        self.format == Format::Human && io::stderr().is_terminal()
+        self.format == Format::Human
+            && self.screen != ScreenKind::Lines
+            && io::stderr().is_terminal()
+    }
+
+    /// Tells whether there is a terminal for a live view, with somebody at it.
+    pub(crate) fn has_screen(self) -> bool {
+        self.screen != ScreenKind::Lines && self.is_at_keyboard()
+    }
+
+    /// Tells whether the terminal has colours, and the person wants them.
+    pub(crate) fn has_colour(self) -> bool {
+        self.screen == ScreenKind::Colour
     }
 
     /// Tells whether somebody is there to read and to type.
@@ -190,6 +196,7 @@ impl Ui {
         if !io::stdin().is_terminal() || !io::stderr().is_terminal() {
             return None;
         }
+        live_view::leave();
         write_err(&format!("{} [y/N] ", harmless(question)));
         let mut answer = String::new();
         io::stdin().read_line(&mut answer).ok()?;
@@ -202,6 +209,7 @@ impl Ui {
         if !io::stdin().is_terminal() || !io::stderr().is_terminal() {
             return None;
         }
+        live_view::leave();
         write_err(&format!("{} [{}] ", harmless(question), words.join("/")));
         let mut answer = String::new();
         io::stdin().read_line(&mut answer).ok()?;
@@ -260,6 +268,14 @@ fn terminal_size() -> (usize, usize) {
             size => size,
         }
     })
+}
+
+/// Writes what was kept while the live view was open.
+pub(crate) fn pass_on(stream: LineStream, text: &str) {
+    match stream {
+        LineStream::Output => write_out(text.as_bytes()),
+        LineStream::Error => write_err(text),
+    }
 }
 
 fn write_out(bytes: &[u8]) {

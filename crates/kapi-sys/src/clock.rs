@@ -22,6 +22,10 @@ impl Clock for SystemClock {
         reason = "this is the one place that reads the clock"
     )]
     fn now_ms(&self) -> i64 {
+        #[cfg(debug_assertions)]
+        if let Some(now_ms) = script::now_ms() {
+            return now_ms;
+        }
         let since = SystemTime::now()
             .duration_since(UNIX_EPOCH)
             .unwrap_or_default();
@@ -50,7 +54,29 @@ impl Clock for StepClock {
 /// Returns milliseconds since the first call in this process.
 #[must_use]
 pub fn monotonic_ms() -> u64 {
+    #[cfg(debug_assertions)]
+    if let Some(now_ms) = script::now_ms() {
+        return u64::try_from(now_ms).unwrap_or_default();
+    }
     static START: OnceLock<Instant> = OnceLock::new();
     let elapsed = START.get_or_init(Instant::now).elapsed();
     u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// Time as a test wants it to be for a whole program; there is no such thing in a release.
+#[cfg(debug_assertions)]
+mod script {
+    use std::path::PathBuf;
+    use std::sync::OnceLock;
+    use std::{env, fs};
+
+    /// Names a file with milliseconds since the Unix epoch, which is read each time.
+    const VARIABLE: &str = "KAPI_TEST_CLOCK";
+
+    /// Returns the time of the file, where there is one.
+    pub(super) fn now_ms() -> Option<i64> {
+        static FILE: OnceLock<Option<PathBuf>> = OnceLock::new();
+        let file = FILE.get_or_init(|| env::var_os(VARIABLE).map(PathBuf::from));
+        fs::read_to_string(file.as_ref()?).ok()?.trim().parse().ok()
+    }
 }

@@ -4,11 +4,12 @@
 //! process on the spot, because recovery is the normal path and needs no clean-up.
 
 use std::io;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
 
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGTSTP};
 use signal_hook::flag;
+use signal_hook::low_level::emulate_default_handler;
 
 use crate::cancel::Cancel;
 
@@ -83,5 +84,68 @@ impl Interrupts {
     #[must_use]
     pub fn cancel(&self) -> Cancel {
         self.cancel.clone()
+    }
+}
+
+/// Requests to be suspended, such as Ctrl-Z, for whoever has to put the terminal back first.
+///
+/// While one of these lives, such a request only raises a flag; afterwards it suspends at once.
+#[derive(Debug)]
+pub struct Suspensions {
+    flags: &'static SuspensionFlags,
+}
+
+/// One process is suspended as a whole.
+#[derive(Debug)]
+struct SuspensionFlags {
+    is_asked: Arc<AtomicBool>,
+    /// Whether the process is suspended at once.
+    is_immediate: Arc<AtomicBool>,
+}
+
+/// Takes over `SIGTSTP` until what is returned is dropped.
+pub fn suspensions() -> Result<Suspensions, SignalError> {
+    static FLAGS: OnceLock<SuspensionFlags> = OnceLock::new();
+    let failed = |source| SignalError {
+        signal: SIGTSTP,
+        source,
+    };
+    let flags = match FLAGS.get() {
+        Some(flags) => flags,
+        None => {
+            let flags = SuspensionFlags {
+                is_asked: Arc::new(AtomicBool::new(false)),
+                is_immediate: Arc::new(AtomicBool::new(false)),
+            };
+            flag::register_conditional_default(SIGTSTP, Arc::clone(&flags.is_immediate))
+                .map_err(failed)?;
+            flag::register(SIGTSTP, Arc::clone(&flags.is_asked)).map_err(failed)?;
+            FLAGS.get_or_init(|| flags)
+        }
+    };
+    flags.is_asked.store(false, Ordering::SeqCst);
+    flags.is_immediate.store(false, Ordering::SeqCst);
+    Ok(Suspensions { flags })
+}
+
+impl Suspensions {
+    /// Tells whether a request came since this was asked last.
+    #[must_use]
+    pub fn take(&self) -> bool {
+        self.flags.is_asked.swap(false, Ordering::SeqCst)
+    }
+
+    /// Suspends this process, and returns when it is continued.
+    pub fn suspend(&self) -> Result<(), SignalError> {
+        emulate_default_handler(SIGTSTP).map_err(|source| SignalError {
+            signal: SIGTSTP,
+            source,
+        })
+    }
+}
+
+impl Drop for Suspensions {
+    fn drop(&mut self) {
+        self.flags.is_immediate.store(true, Ordering::SeqCst);
     }
 }

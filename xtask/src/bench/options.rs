@@ -22,11 +22,12 @@ pub(super) enum Group {
     Kernel,
     Workflow,
     Month,
+    Screen,
     Search,
 }
 
 /// Every group by its name, in the order of the document.
-pub(super) const GROUPS: [(&str, Group); 13] = [
+pub(super) const GROUPS: [(&str, Group); 14] = [
     ("sandbox", Group::Sandbox),
     ("crowd", Group::Crowd),
     ("tree", Group::Tree),
@@ -39,6 +40,7 @@ pub(super) const GROUPS: [(&str, Group); 13] = [
     ("kernel", Group::Kernel),
     ("workflow", Group::Workflow),
     ("month", Group::Month),
+    ("screen", Group::Screen),
     ("search", Group::Search),
 ];
 

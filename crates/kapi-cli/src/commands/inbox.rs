@@ -27,6 +27,13 @@ pub(crate) struct Args {
     list: bool,
 }
 
+impl Args {
+    /// Returns the options that put one thing after another to the person.
+    pub(crate) const fn asking() -> Self {
+        Self { list: false }
+    }
+}
+
 /// Shows what waits for a person.
 pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
     let items = gather::gather(context)?;
@@ -48,6 +55,12 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
         }
     }
     Ok(Exit::Success)
+}
+
+/// Returns what waits for a person, as others see it.
+pub(crate) fn views(context: &Context) -> Result<Vec<InboxItem>, Error> {
+    let items = gather::gather(context)?;
+    Ok(items.into_iter().map(|item| item.view).collect())
 }
 
 fn show(ui: Ui, number: usize, item: &InboxItem) {

@@ -27,12 +27,16 @@ use crate::context::Context;
 use crate::delivering::others::{self, DeliverySite};
 use crate::error::Error;
 use crate::exit_code::Exit;
+use crate::live_view::ViewSource;
+use crate::live_view::facts::launch;
+use crate::live_view::state::News;
 use crate::profile::flags::ProfileFlags;
 use crate::profile::launch::{LaunchProfile, resolve};
 use crate::profile::message::Values;
+use crate::progress::news;
 use crate::subject::launches::{directory, sandboxes};
 use crate::ui::Format;
-use crate::{amount, container, delivery, driving, help, notification};
+use crate::{amount, container, delivery, driving, help, live_view, notification};
 
 /// The longest an agent may take when nothing else was said.
 const DEADLINE_MS: u64 = 24 * 60 * 60 * 1000;
@@ -140,25 +144,16 @@ fn perform(
 ) -> Result<(LaunchResult, Vec<String>), Error> {
     let interrupts = driving::interrupts()?;
     let notes = Mutex::new(Vec::new());
-    let is_quiet = plan.conduct == Conduct::Interactive;
-    let ui = context.ui;
-    let notice = |activity: Activity| match activity {
-        Activity::Note { text } => {
-            ui.clear_live();
-            ui.say(&format!("note: {text}"));
-            notes
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner)
-                .push(text);
+    let facts = launch::of_plan(plan);
+    let notice = |activity: Activity| match news(&activity) {
+        Some(news) => live_view::tell(&facts.id, news),
+        None => {
+            if let Activity::Note { text } = activity {
+                context.ui.say(&format!("note: {text}"));
+                let mut notes = notes.lock().unwrap_or_else(PoisonError::into_inner);
+                notes.push(text);
+            }
         }
-        Activity::Tool { name, detail } if !is_quiet => ui.live(&format!("{name}: {detail}")),
-        Activity::Text { text } if !is_quiet => {
-            ui.live(text.lines().next().unwrap_or_default());
-        }
-        Activity::Tool { .. }
-        | Activity::Text { .. }
-        | Activity::Used(_)
-        | Activity::Verifying { .. } => {}
     };
     let stage = LaunchHandlers {
         room: &unlimited,
@@ -169,8 +164,20 @@ fn perform(
     };
     let config = context.config(Some(&plan.project))?;
     let spending = context.spending(&plan.project, &config)?;
-    let launched = booked::launch(grants, &spending, plan, &stage);
-    ui.clear_live();
+    let launch = || booked::launch(grants, &spending, plan, &stage);
+    let source = ViewSource {
+        subjects: &|| vec![facts.clone()],
+        overview: None,
+    };
+    let launched = match plan.conduct {
+        // The terminal is the agent's.
+        Conduct::Interactive => launch(),
+        Conduct::Headless => live_view::during(context, source, &interrupts, || {
+            let phase = "working".to_owned();
+            live_view::tell(&facts.id, News::Began { phase });
+            launch()
+        }),
+    };
     let launched = launched.map_err(|error| Error::launch(&error))?;
     Ok((
         launched,

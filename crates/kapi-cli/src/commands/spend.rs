@@ -214,6 +214,44 @@ fn go_on(
     Ok(Exit::Success)
 }
 
+/// Returns what a project used today, and how much of the caps is left, in lines.
+pub(crate) fn today(context: &Context, key: &str, caps: &Caps) -> Result<Vec<String>, Error> {
+    let home = LedgerHome {
+        disk: &context.disk,
+        clock: &context.clock,
+        home: context.home.clone(),
+        owner: "kapi dashboard".to_owned(),
+    };
+    let totals = home.totals().map_err(|error| failed(&error))?;
+    let today = Day::of_ms(context.clock.now_ms());
+    let selection = SpendSelection {
+        project: Some(key.to_owned()),
+        since: Some(today),
+    };
+    let found = report(&totals, SpendGrouping::Project, &selection);
+    let tokens = amount::tokens(found.total.tokens.total());
+    let mut lines = match found.total.turns {
+        0 => vec!["nothing in this project".to_owned()],
+        _ => vec![format!(
+            "{} in this project, {tokens} tokens",
+            cost(&found.total)
+        )],
+    };
+    let caps = standings(&totals, Some(key), caps, today);
+    lines.extend(caps.iter().map(cap_line));
+    Ok(lines)
+}
+
+fn cap_line(cap_status: &CapStatus) -> String {
+    format!(
+        "{}: {} of {} spent, {} more reserved.",
+        capitalised(&cap_status.scope.to_string()),
+        amount::usd(cap_status.spent),
+        amount::usd(cap_status.cap),
+        amount::usd(cap_status.reserved),
+    )
+}
+
 /// Returns the caps of the machine, and of the project one stands in.
 fn standings(
     totals: &LedgerTotals,
@@ -261,13 +299,7 @@ fn human(
         ui.line(&line("total", width, &found.total));
     }
     for cap_status in standings {
-        ui.line(&format!(
-            "{}: {} of {} spent, {} more reserved.",
-            capitalised(&cap_status.scope.to_string()),
-            amount::usd(cap_status.spent),
-            amount::usd(cap_status.cap),
-            amount::usd(cap_status.reserved),
-        ));
+        ui.line(&cap_line(cap_status));
     }
     for model in &found.unknown_models {
         ui.say(&unknown_price(model, prices, today));

@@ -19,9 +19,11 @@ use std::thread;
 use kapi_core::state_directory::STATE_DIRECTORY;
 use kapi_core::task_id::KernelTaskId;
 use kapi_machine::watch::Activity;
+use kapi_sys::signal::Interrupts;
 use kapi_task::rules::task_state::KernelTaskState;
 use serde_json::json;
 
+use crate::commands::dashboard::alive::AliveSource;
 use crate::commands::up::supervisor::{Supervisor, SupervisorLimits, SupervisorTally};
 use crate::commands::up::tasks::{Floor, Tasks};
 use crate::config::notify::NotifyArgs;
@@ -30,7 +32,9 @@ use crate::driving::attendance::alarm;
 use crate::driving::interrupts;
 use crate::error::Error;
 use crate::exit_code::Exit;
+use crate::kernel::performing::Performing;
 use crate::kernel::{self, ProjectKernel};
+use crate::live_view;
 use crate::ui::Format;
 
 /// Options of `kapi up`.
@@ -114,27 +118,28 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
             usize::from,
         ),
     };
-    let tally = thread::scope(|scope| {
-        scope.spawn(|| {
-            let swept = performer.sweep(&interrupts.cancel());
-            for text in swept.kept.iter().chain(&swept.failed) {
-                context.ui.say(&format!("note: {text}"));
-            }
-        });
-        let threads = threads::ThreadGroup::new(scope, &shop, alarm.waker());
-        let tasks = Tasks::new(scope, floor)?;
-        let jobs_max = usize::from(args.jobs);
-        Supervisor::new(
-            &shop,
-            threads,
-            tasks,
-            alarm,
-            SupervisorLimits { until, jobs_max },
-        )
-        .run()
-    })?;
+    let alive = AliveSource::new(&kernel);
+    let supervise = || {
+        thread::scope(|scope| {
+            scope.spawn(|| sweep(context, &performer, &interrupts));
+            let threads = threads::ThreadGroup::new(scope, &shop, alarm.waker());
+            let tasks = Tasks::new(scope, floor)?;
+            let jobs_max = usize::from(args.jobs);
+            let limits = SupervisorLimits { until, jobs_max };
+            Supervisor::new(&shop, threads, tasks, alarm, limits).run()
+        })
+    };
+    let tally = alive.with(|source| live_view::during(context, source, &interrupts, supervise))?;
     report(context, &tally, interrupts.is_raised());
     Ok(exit_of(&tally, interrupts.is_raised()))
+}
+
+/// Removes what tasks of before left, and says what could not be removed.
+fn sweep(context: &Context, performer: &Performing<'_>, interrupts: &Interrupts) {
+    let swept = performer.sweep(&interrupts.cancel());
+    for text in swept.kept.iter().chain(&swept.failed) {
+        context.ui.say(&format!("note: {text}"));
+    }
 }
 
 /// Refuses a project where there is nothing to supervise.

@@ -77,23 +77,18 @@ impl<'a> Attendance<'a> {
     /// Shows what the command recorded before it drove.
     pub(super) fn show_begun(&mut self, begun: Vec<EventRecord<GoalEvent>>) {
         for logged in begun {
-            self.show(DriveObservation::Recorded(Box::new(logged)));
+            self.show(&DriveObservation::Recorded(Box::new(logged)));
         }
     }
 
-    pub(super) fn show(&mut self, seen: DriveObservation) {
-        if let DriveObservation::Recorded(logged) = &seen {
+    pub(super) fn show(&mut self, seen: &DriveObservation) {
+        if let DriveObservation::Recorded(logged) = seen {
             self.shown = self.shown.max(logged.seq);
         }
         self.progress.show(seen);
     }
 
-    pub(super) fn end(&self) {
-        self.progress.end();
-    }
-
     pub(super) fn failed(&self, error: &GoalDriveError) -> Error {
-        self.end();
         Error::drive(error, &self.id.to_string())
     }
 
@@ -235,14 +230,14 @@ impl<'a> Attendance<'a> {
         let shown = self.shown;
         let recorded = recorded.map_err(failed)?;
         for logged in recorded.into_iter().filter(|logged| logged.seq > shown) {
-            self.show(DriveObservation::Recorded(Box::new(logged)));
+            self.show(&DriveObservation::Recorded(Box::new(logged)));
         }
         Ok(goal)
     }
 
     fn note(&mut self, text: String) {
         self.progress
-            .show(DriveObservation::Activity(Activity::Note { text }));
+            .show(&DriveObservation::Activity(Activity::Note { text }));
     }
 
     fn watch(&mut self, mut watched: WakeSources) -> Result<(), Error> {

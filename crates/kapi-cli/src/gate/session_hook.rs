@@ -18,6 +18,7 @@ use super::record::GatedCheckout;
 use crate::context::Context;
 use crate::error::Error;
 use crate::ui::charset::Charset;
+use crate::ui::screen::ScreenKind;
 use crate::ui::{Format, Ui};
 
 /// How a person lets go when the gate itself is broken.
@@ -45,6 +46,7 @@ fn answer_to(agent: HookAgent, payload: &[u8]) -> Value {
     let ui = Ui {
         format: Format::Json,
         charset: Charset::of(&environment),
+        screen: ScreenKind::Lines,
     };
     let Ok(mut context) = Context::new(ui) else {
         return json!({});

@@ -12,6 +12,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::AsFd as _;
 
 use crate::context::Context;
+use crate::live_view;
 use crate::ui::{Format, Ui};
 
 /// How long a person is asked.
@@ -42,6 +43,14 @@ pub(super) fn person(context: &Context) -> Option<Person> {
 }
 
 fn asked(ui: Ui, question: &str, is_over: &dyn Fn() -> bool) -> bool {
+    let answer = live_view::ask(question, ASKED, is_over);
+    if let Some(is_yes) = answer {
+        ui.say(&format!(
+            "{question} {}",
+            if is_yes { "Allowed." } else { "Denied." }
+        ));
+        return is_yes;
+    }
     ui.clear_live();
     // What was typed before the question is no answer to it, and whoever sees it may answer at once.
     drop_typed();

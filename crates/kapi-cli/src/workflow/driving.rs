@@ -11,6 +11,7 @@ use kapi_sys::signal::Interrupts;
 use kapi_workflow::record::delay::Delays;
 use kapi_workflow::record::drive::{WorkflowDriveControl, WorkflowObservation, drive};
 use kapi_workflow::record::requests::Approving;
+use kapi_workflow::record::workflows::Workflows;
 use kapi_workflow::rules::command::WorkflowCommand;
 use kapi_workflow::rules::effect::WorkflowEffect;
 use kapi_workflow::rules::pending::Means;
@@ -19,13 +20,15 @@ use crate::context::Context;
 use crate::delivering::others::{self, DeliverySite};
 use crate::error::Error;
 use crate::exit_code::Exit;
+use crate::live_view::ViewSource;
+use crate::live_view::source::workflow_facts;
 use crate::workflow::keyboard::{Keyboard, KeyboardInput};
 use crate::workflow::located::LocatedWorkflow;
 use crate::workflow::progress::WorkflowProgressLine;
 use crate::workflow::watching::{Watching, WorkerWatch};
 use crate::workflow::world::WorkflowSetup;
 use crate::workflow::{approving, report};
-use crate::{amount, notification};
+use crate::{amount, live_view, notification};
 
 /// What became of what a workflow asks its person.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -147,8 +150,14 @@ fn until_rest(
         }
     };
     let perform = |effect: &WorkflowEffect, watch: &EffectWatch<'_>| world.perform(effect, watch);
-    let driven = drive(&found.project, &found.key, &perform, &control, &mut observe);
-    progress.end();
+    let workflows = Workflows::of(&found.project);
+    let source = ViewSource {
+        subjects: &|| workflow_facts(&workflows, &found.key).into_iter().collect(),
+        overview: None,
+    };
+    let driven = live_view::during(context, source, interrupts, || {
+        drive(&found.project, &found.key, &perform, &control, &mut observe)
+    });
     let workflow = driven.map_err(|error| Error::workflow_drive(&error))?;
     if let Some(watching) = watching.filter(|_| workflow.status.is_terminal())
         && let Some(text) = watching.end()

@@ -43,6 +43,12 @@ mod proved;
 mod quota;
 mod screen;
 mod stop_gate;
+#[path = "../it/terminal.rs"]
+#[expect(
+    dead_code,
+    reason = "shared with the other binary, which uses the rest"
+)]
+mod terminal;
 mod tools;
 mod wire_tap;
 mod workflow;

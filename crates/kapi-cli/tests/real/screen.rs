@@ -1,13 +1,18 @@
-//! Real CLIs on their own screen: their own hooks move the status of the launch.
+//! Real CLIs on a screen: on their own, where their own hooks move the status of the launch, and at
+//! work on a goal, as the live view shows it.
 //!
-//! Nobody looks at what they draw; the status file says what they do. Codex is not among them: it
-//! asks a person about news and trust before it takes its task.
+//! Nobody looks at what they draw themselves; the status file says what they do. Codex is not among
+//! them there: it asks a person about news and trust before it takes its task.
+
+use std::fs;
 
 use kapi_testkit::agent_tools::Cli;
 use kapi_testkit::model_server::scenario::{AssistantTurn, ModelScenario};
 
+use crate::environment::usual;
 use crate::machine::Machine;
 use crate::program::finish;
+use crate::terminal::Terminal;
 
 /// What ends each of them, sooner or later.
 const WATCHER: &str = r"
@@ -82,4 +87,57 @@ fn claude_on_its_screen_tells_what_it_does() {
 #[test]
 fn gemini_on_its_screen_tells_what_it_does() {
     check(Cli::Gemini);
+}
+
+/// When the clock of the golden screens stands at first, and how long the agent has worked then.
+const BEGAN_MS: i64 = 1_767_225_600_000;
+const WORKED_MS: i64 = 65_000;
+
+/// A real CLI at work on a goal, with a clock that the test moves.
+#[test]
+fn a_real_agent_at_work_has_the_golden_screens() {
+    let machine = Machine::new(ModelScenario::new(vec![
+        AssistantTurn::bash("cat answer.txt").saying("I look at the answer first."),
+        AssistantTurn::bash("echo 41 > answer.txt"),
+        AssistantTurn::text("The answer is written."),
+        AssistantTurn::bash("sh test.sh; true").saying("The check says it is not 42. Once more."),
+        AssistantTurn::bash("sleep 600"),
+    ]));
+    let env = &machine.env;
+    let clock = env.root().join("clock");
+    let set = |ms: i64| crate::environment::write(&clock, &ms.to_string());
+    set(BEGAN_MS);
+    let options = ["--judge", "none", "--tokens", "1M", "--wall", "2h"];
+    let words = usual(Cli::Claude.name(), &options);
+    let words: Vec<String> = words.iter().map(|word| format!("'{word}'")).collect();
+    let kapi = env!("CARGO_BIN_EXE_kapi");
+    let line = format!("{kapi} {}; echo $? > ../code; sleep 600", words.join(" "));
+    let var = format!("KAPI_TEST_CLOCK={}", clock.display());
+    let terminal = Terminal::open(env, (80, 60), &[&var], &line);
+    terminal.awaits("sleep 600");
+    set(BEGAN_MS + WORKED_MS);
+    for columns in ["80", "40", "200"] {
+        terminal.tmux(&["resize-window", "-x", columns, "-y", "60"]);
+        let is_whole = |shown: &str| {
+            shown.contains("1m 05s of 2h 00m")
+                && shown
+                    .lines()
+                    .last()
+                    .is_some_and(|row| row.contains("q leave"))
+        };
+        let shown = terminal.awaits_that("has the size", &is_whole);
+        // The log names directories of this machine.
+        let golden = shown.split("Log").next().unwrap_or_default();
+        let golden: Vec<&str> = golden.lines().map(str::trim_end).collect();
+        insta::assert_snapshot!(
+            format!("goal_at_work_{columns}"),
+            golden.join("\n").trim_end()
+        );
+    }
+    terminal.press("C-c");
+    terminal.awaits(": paused");
+    assert_eq!(
+        fs::read_to_string(env.root().join("code")).unwrap().trim(),
+        "130"
+    );
 }

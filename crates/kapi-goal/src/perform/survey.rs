@@ -12,6 +12,7 @@ use kapi_core::deletions::Deletions;
 use kapi_core::failure::Failure;
 use kapi_core::integration_branch::IntegrationBranch;
 use kapi_git::candidate::CandidatePlan;
+use kapi_git::changed_file::ChangedFile;
 use kapi_git::diff::DiffPatch;
 use kapi_git::hidden;
 use kapi_git::id::CommitId;
@@ -301,6 +302,20 @@ impl RepositorySurvey {
         let counted = self.repository.deletions(&base, &commit);
         let (deleted, of) = counted.map_err(|error| failure::plain(&error))?;
         Ok(Deletions { deleted, of })
+    }
+
+    /// Returns the files that differ between two commits.
+    ///
+    /// # Errors
+    /// When git fails.
+    pub fn changed_files(&self, base: &str, commit: &str) -> Result<Vec<ChangedFile>, Failure> {
+        let (base, commit) = (
+            repository_session::commit_id(base)?,
+            repository_session::commit_id(commit)?,
+        );
+        self.repository
+            .changed_files(&base, &commit)
+            .map_err(|error| failure::plain(&error))
     }
 
     /// Returns how much differs between two commits.

@@ -129,18 +129,6 @@ impl Leader {
             })
     }
 
-    /// Returns when each loop that a schedule triggers is due next; nothing of those that are off.
-    pub fn upcoming<'a>(
-        &'a self,
-        queue: &'a Queue<'_>,
-    ) -> impl Iterator<Item = (&'a LoopName, i64)> {
-        self.plans.iter().filter_map(|(name, plan)| {
-            let is_off = is_off(&plan.definition, queue.kernel().loops.get(name));
-            let is_known = plan.schedule.is_some() && !is_off && plan.next_at_ms > 0;
-            is_known.then_some((name, plan.next_at_ms))
-        })
-    }
-
     /// Leads if it can, and triggers what is due.
     ///
     /// # Errors

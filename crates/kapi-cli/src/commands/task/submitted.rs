@@ -1,8 +1,11 @@
 //! What becomes of a task that was just submitted: it is worked on here, or left to others.
 
+use std::sync::{Mutex, PoisonError};
+
 use kapi_core::task_id::KernelTaskId;
 use kapi_core::usage::Usage;
 use kapi_machine::watch::Activity;
+use kapi_sys::clock::Clock as _;
 use kapi_sys::signal::Interrupts;
 use kapi_task::record::queue::Queue;
 use kapi_task::rules::command::KernelCommand;
@@ -17,10 +20,14 @@ use crate::delivering::others::{self, DeliverySite};
 use crate::driving::interrupts;
 use crate::error::Error;
 use crate::exit_code::Exit;
-use crate::kernel::foreground::{FinalTaskState, Foreground, attend};
+use crate::kernel::foreground::{FinalTaskState, Foreground, TaskSnapshot, attend};
 use crate::kernel::{ProjectKernel, failed, no_task};
-use crate::notification;
+use crate::live_view::ViewSource;
+use crate::live_view::facts::{Mood, task};
+use crate::live_view::state::News;
+use crate::progress::news;
 use crate::ui::{Format, Ui, harmless};
+use crate::{live_view, notification};
 
 /// Who works on it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -128,8 +135,30 @@ pub(crate) fn work(kernel: &ProjectKernel<'_>, id: KernelTaskId) -> Result<Exit,
         has_capacity: &|| true,
     };
     let mut follower = Follower::new(context.ui);
-    let left = attend(&foreground, id, &mut |seen| follower.show(seen));
-    context.ui.clear_live();
+    let seen = Mutex::new(None);
+    let source = ViewSource {
+        subjects: &|| {
+            let seen = seen.lock().unwrap_or_else(PoisonError::into_inner);
+            seen.clone().into_iter().collect()
+        },
+        overview: None,
+    };
+    let mut show = |snapshot: &TaskSnapshot<'_>| {
+        follower.show(snapshot);
+        let now_ms = context.clock.now_ms();
+        let facts = task::facts(snapshot.task, snapshot.waits.clone(), now_ms);
+        let phase = facts.phase.clone();
+        let news = match facts.mood {
+            Mood::Working => News::Began { phase },
+            Mood::Person | Mood::Waiting | Mood::Good | Mood::Bad => News::Waits { phase },
+        };
+        *seen.lock().unwrap_or_else(PoisonError::into_inner) = Some(facts);
+        live_view::tell(&id.to_string(), news);
+        live_view::changed();
+    };
+    let left = live_view::during(context, source, &interrupts, || {
+        attend(&foreground, id, &mut show)
+    });
     match left? {
         FinalTaskState::Ended(task) => {
             kernel.bring_home(&task);
@@ -188,7 +217,7 @@ fn leave(
 /// The number of the signal that a person's Ctrl-C sends.
 const SIGINT: i32 = 2;
 
-/// Shows what an agent does: a live line for people, a line each in a stream.
+/// Shows what an agent does: on the live view for people, a line each in a stream.
 fn show_activity(ui: Ui, id: KernelTaskId, activity: &Activity) {
     let (kind, text) = match activity {
         Activity::Tool { name, detail } => ("tool", format!("{name} {detail}")),
@@ -201,25 +230,22 @@ fn show_activity(ui: Ui, id: KernelTaskId, activity: &Activity) {
         Format::Json => ui.json(&json!({
             "type": "activity", "task": id.to_string(), "kind": kind, "text": harmless(&text),
         })),
-        Format::Human if kind == "note" => {
-            ui.clear_live();
-            ui.say(&format!("{id}  note: {text}"));
-        }
-        Format::Human => {
-            let line = text.lines().next().unwrap_or_default();
-            ui.live(&format!("{id}  {kind}: {line}"));
-        }
+        Format::Human => match news(activity) {
+            Some(news) => live_view::tell(&id.to_string(), news),
+            None => ui.say(&format!("{id}  note: {text}")),
+        },
     }
 }
 
 fn show_usage(ui: Ui, id: KernelTaskId, usage: &Usage) {
-    if ui.format == Format::Json {
-        ui.json(&json!({
+    match ui.format {
+        Format::Json => ui.json(&json!({
             "type": "activity",
             "task": id.to_string(),
             "kind": "used",
             "input_tokens": usage.input_tokens,
             "output_tokens": usage.output_tokens,
-        }));
+        })),
+        Format::Human => live_view::tell(&id.to_string(), News::Used(*usage)),
     }
 }

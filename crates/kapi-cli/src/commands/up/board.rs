@@ -1,4 +1,4 @@
-//! What a supervisor shows: a live table on a terminal, one line for each change otherwise.
+//! What a supervisor shows: the live view at a terminal, one line for each change otherwise.
 //!
 //! With `--json` each change, and each event of a goal that is driven here, is one line on standard
 //! output. Knows where goals stand, and not what is done about it.
@@ -9,8 +9,6 @@ use kapi_core::id::GoalId;
 use kapi_core::task_id::{KernelTaskId, LoopName};
 use kapi_goal::record::drive::DriveObservation;
 use kapi_goal::rules::effect::{GoalAction, GoalEffect};
-use kapi_machine::watch::Activity;
-use kapi_status::file::timestamp;
 use kapi_task::rules::admission::Waits;
 use kapi_task::rules::loop_run::RunTrigger;
 use kapi_task::rules::task::KernelTask;
@@ -21,6 +19,7 @@ use serde_json::json;
 use crate::event_words::first_line;
 use crate::progress::event_json;
 use crate::ui::{Format, Ui};
+use crate::{live_view, progress};
 
 /// Where a goal stands, as a supervisor sees it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -60,8 +59,6 @@ impl BoardStatus {
 struct BoardRow {
     state: BoardStatus,
     text: String,
-    /// What a goal that is driven here does right now; only on the live table.
-    detail: String,
 }
 
 /// The rows of all goals.
@@ -69,16 +66,10 @@ struct BoardRow {
 pub(super) struct Board {
     ui: Ui,
     rows: BTreeMap<GoalId, BoardRow>,
-    /// Tasks that have not ended, a line each.
-    tasks: BTreeMap<KernelTaskId, String>,
     /// What tasks wait for, as it was told last.
     waits: BTreeSet<String>,
-    /// The loops that are due next.
-    upcoming: Vec<(i64, String)>,
     /// What is wrong with files, as it was told last.
     faults: Vec<String>,
-    /// Lines of the table that stands on the terminal.
-    shown: Vec<String>,
 }
 
 impl Board {
@@ -86,11 +77,8 @@ impl Board {
         Self {
             ui,
             rows: BTreeMap::new(),
-            tasks: BTreeMap::new(),
             waits: BTreeSet::new(),
-            upcoming: Vec::new(),
             faults: Vec::new(),
-            shown: Vec::new(),
         }
     }
 
@@ -109,13 +97,7 @@ impl Board {
         }
         let has_come = known.is_some_and(|row| row.state != state);
         self.announce(id, state, &text);
-        let detail = String::new();
-        let row = BoardRow {
-            state,
-            text,
-            detail,
-        };
-        self.rows.insert(id.clone(), row);
+        self.rows.insert(id.clone(), BoardRow { state, text });
         has_come
     }
 
@@ -128,6 +110,7 @@ impl Board {
 
     /// Takes what happened to a goal that is driven here.
     pub(super) fn see(&mut self, id: &GoalId, seen: &DriveObservation) {
+        progress::tell(id, seen);
         match seen {
             DriveObservation::Recorded(logged) => {
                 if self.ui.format == Format::Json {
@@ -137,22 +120,16 @@ impl Board {
             DriveObservation::Performing(effect) => {
                 self.put(id, BoardStatus::DrivenHere, effect_words(effect));
             }
-            DriveObservation::Activity(activity) => {
-                if let (Some(row), Some(detail)) = (self.rows.get_mut(id), detail(activity)) {
-                    row.detail = detail;
-                }
-            }
+            DriveObservation::Activity(_) => {}
         }
     }
 
     /// Puts a task where it stands, and says so.
-    pub(super) fn put_task(&mut self, task: &KernelTask) {
+    pub(super) fn put_task(&self, task: &KernelTask) {
         let id = task.id;
         let of_loop = task.loop_run().map(|run| run.name().to_string());
-        if task.state.is_ended() {
-            self.tasks.remove(&id);
-        }
         let text = task_words(task);
+        live_view::changed();
         match self.ui.format {
             Format::Json => self.ui.json(&json!({
                 "type": "task_changed",
@@ -162,14 +139,11 @@ impl Board {
                 "loop": of_loop,
                 "text": text,
             })),
-            Format::Human if self.ui.is_live() && !task.state.is_ended() => {}
+            Format::Human if live_view::is_open() && !task.state.is_ended() => {}
             // Said once for all that wait for the same.
             Format::Human if task.state == KernelTaskState::Pending => {}
-            Format::Human if self.ui.is_live() => self.say(&format!("{id}  {text}")),
+            Format::Human if live_view::is_open() => self.say(&format!("{id}  {text}")),
             Format::Human => self.ui.line(&format!("{id}  {text}")),
-        }
-        if !task.state.is_ended() {
-            self.tasks.insert(id, format!("{id}  {text}"));
         }
     }
 
@@ -181,7 +155,7 @@ impl Board {
         }
         for (why, n) in &reasons {
             let is_news = !self.waits.contains(why);
-            if is_news && self.ui.format == Format::Human && !self.ui.is_live() {
+            if is_news && self.ui.format == Format::Human && !live_view::is_open() {
                 let tasks = match n {
                     1 => "1 task is waiting".to_owned(),
                     n => format!("{n} tasks are waiting"),
@@ -193,7 +167,7 @@ impl Board {
     }
 
     /// Says what became of what sets a loop off.
-    pub(super) fn set_off(&mut self, name: &LoopName, trigger: &RunTrigger, what: &str) {
+    pub(super) fn set_off(&self, name: &LoopName, trigger: &RunTrigger, what: &str) {
         match self.ui.format {
             Format::Json => self.ui.json(&json!({
                 "type": "loop_due",
@@ -202,18 +176,13 @@ impl Board {
                 "source": trigger.source(),
                 "text": what,
             })),
-            Format::Human if self.ui.is_live() => self.say(&format!("loop {name}  {what}")),
+            Format::Human if live_view::is_open() => self.say(&format!("loop {name}  {what}")),
             Format::Human => self.ui.line(&format!("loop {name}  {what}")),
         }
     }
 
-    /// Puts the loops that are due next.
-    pub(super) fn put_upcoming(&mut self, upcoming: Vec<(i64, String)>) {
-        self.upcoming = upcoming;
-    }
-
     /// Says where calls are taken.
-    pub(super) fn listening(&mut self, address: &str) {
+    pub(super) fn listening(&self, address: &str) {
         match self.ui.format {
             Format::Json => self
                 .ui
@@ -223,7 +192,7 @@ impl Board {
     }
 
     /// Says that somebody called.
-    pub(super) fn called(&mut self, name: &LoopName, n_loops: usize) {
+    pub(super) fn called(&self, name: &LoopName, n_loops: usize) {
         match self.ui.format {
             Format::Json => self.ui.json(&json!({
                 "type": "webhook_called", "name": name, "loops": n_loops,
@@ -242,53 +211,12 @@ impl Board {
         self.faults = faults;
     }
 
-    /// Brings the table on the terminal up to date.
-    pub(super) fn show(&mut self) {
-        if !self.ui.is_live() {
-            return;
-        }
-        let width = self.rows.keys().map(|id| id.to_string().len()).max();
-        let width = width.unwrap_or(0);
-        let rows = self.rows.iter();
-        let rows = rows.filter(|(_, row)| row.state != BoardStatus::Ended);
-        let mut lines: Vec<String> = rows
-            .map(|(id, row)| {
-                let id = id.to_string();
-                let detail = if row.detail.is_empty() {
-                    String::new()
-                } else {
-                    format!(" · {}", row.detail)
-                };
-                format!("{id:width$}  {}{detail}", row.text)
-            })
-            .collect();
-        lines.extend(self.tasks.values().cloned());
-        lines.extend(
-            self.upcoming
-                .iter()
-                .map(|(at_ms, name)| format!("loop {name}  due {}", timestamp(*at_ms))),
-        );
-        if lines != self.shown {
-            self.ui.live_table(&lines, self.shown.len());
-            self.shown = lines;
-        }
-    }
-
-    /// Says something beside the table.
-    pub(super) fn say(&mut self, text: &str) {
-        self.clear();
+    /// Says something beside the changes.
+    pub(super) fn say(&self, text: &str) {
         self.ui.say(text);
     }
 
-    /// Takes the table from the terminal.
-    pub(super) fn clear(&mut self) {
-        if self.ui.is_live() {
-            self.ui.live_table(&[], self.shown.len());
-        }
-        self.shown.clear();
-    }
-
-    fn announce(&mut self, id: &GoalId, state: BoardStatus, text: &str) {
+    fn announce(&self, id: &GoalId, state: BoardStatus, text: &str) {
         match self.ui.format {
             Format::Json => self.ui.json(&json!({
                 "type": "standing",
@@ -296,8 +224,8 @@ impl Board {
                 "standing": state.as_str(),
                 "text": text,
             })),
-            // The table shows the rest.
-            Format::Human if self.ui.is_live() => {
+            // The view shows the rest.
+            Format::Human if live_view::is_open() => {
                 if state == BoardStatus::Ended {
                     self.say(&format!("{id}  {text}"));
                 }
@@ -330,14 +258,5 @@ fn effect_words(effect: &GoalEffect) -> String {
         | GoalAction::Judge(_)
         | GoalAction::Publish { .. }
         | GoalAction::Wait { .. } => phase,
-    }
-}
-
-fn detail(activity: &Activity) -> Option<String> {
-    match activity {
-        Activity::Tool { name, detail } => Some(format!("{name} {}", first_line(detail))),
-        Activity::Text { text } | Activity::Note { text } => Some(first_line(text)),
-        Activity::Verifying { command } => Some(first_line(command)),
-        Activity::Used(_) => None,
     }
 }

@@ -144,7 +144,6 @@ impl<'scope, 'env> Supervisor<'scope, 'env> {
             self.threads.call_off(&|_, _| false);
             self.tasks.call_off();
         }
-        self.board.clear();
         result?;
         self.tally.tasks = self.tasks.end()?;
         Ok(self.tally)
@@ -176,7 +175,6 @@ impl<'scope, 'env> Supervisor<'scope, 'env> {
         considered?;
         let again_ms = self.tasks.step(&mut self.board, is_leaving)?;
         self.next_ms = self.next_ms.min(again_ms);
-        self.board.show();
         Ok(())
     }
 

@@ -31,8 +31,6 @@ use crate::notification;
 
 /// How often a task that found no room on the machine is tried again, in milliseconds.
 const CAPACITY_MS: u64 = 2_000;
-/// How many loops that are due next are shown.
-const UPCOMING_MAX: usize = 3;
 
 /// What performs one task.
 pub(super) type Perform<'env> =
@@ -263,15 +261,6 @@ impl<'scope, 'env> Tasks<'scope, 'env> {
             };
             board.set_off(&dealt.name, &dealt.trigger, &what);
         }
-        let (queue, _) = self.worker.queue();
-        let mut upcoming: Vec<(i64, String)> = self
-            .leader
-            .upcoming(queue)
-            .map(|(name, at_ms)| (at_ms, name.to_string()))
-            .collect();
-        upcoming.sort();
-        upcoming.truncate(UPCOMING_MAX);
-        board.put_upcoming(upcoming);
     }
 
     /// Works on what waits. Each look for work takes a lock, so there has to be a reason.

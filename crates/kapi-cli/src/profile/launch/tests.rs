@@ -22,6 +22,7 @@ use crate::error::Error;
 use crate::profile::flags::ProfileFlags;
 use crate::profile::message::Values;
 use crate::ui::charset::Charset;
+use crate::ui::screen::ScreenKind;
 use crate::ui::{Format, Ui};
 
 struct Machine {
@@ -73,6 +74,7 @@ impl Machine {
             ui: Ui {
                 format: Format::Human,
                 charset: Charset::Unicode,
+                screen: ScreenKind::Lines,
             },
             env: self.env.clone(),
             cwd: self.project(),

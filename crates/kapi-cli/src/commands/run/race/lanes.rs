@@ -24,7 +24,9 @@ use crate::driving::attendance::{alarm, alarm_failed};
 use crate::driving::{self, GoalRun, WhenParked};
 use crate::error::Error;
 use crate::exit_code::Exit;
-use crate::{delivering, notification};
+use crate::live_view::ViewSource;
+use crate::live_view::source::GoalSource;
+use crate::{delivering, live_view, notification};
 
 /// The longest until the lanes are looked at again, should the system not tell of a change.
 const LOOK: Duration = Duration::from_secs(1);
@@ -41,26 +43,40 @@ pub(super) fn run(
     let (sender, receiver) = sync_channel(ENDED_MAX);
     let alarm = alarm()?;
     let mut troubles = Troubles::new();
-    thread::scope(|scope| {
-        let mut watch = LaneWatch {
-            field,
-            scope,
-            waker: alarm.waker(),
-            alarm,
-            sender,
-            receiver,
-            begun,
-            started: BTreeSet::new(),
-            running: BTreeSet::new(),
-            troubles: &mut troubles,
-        };
-        let watched = watch.run();
-        if watched.is_err() {
-            // The threads are joined before the error is told, and they end on the same flag.
-            field.interrupts.cancel().raise();
-        }
-        watched
-    })?;
+    let goals = GoalSource::new(field.context, field.project);
+    let source = ViewSource {
+        subjects: &|| {
+            let lanes = field.lanes().unwrap_or_default();
+            lanes
+                .iter()
+                .filter_map(|lane| goals.read(&lane.goal.id))
+                .collect()
+        },
+        overview: None,
+    };
+    let race = || {
+        thread::scope(|scope| {
+            let mut watch = LaneWatch {
+                field,
+                scope,
+                waker: alarm.waker(),
+                alarm,
+                sender,
+                receiver,
+                begun,
+                started: BTreeSet::new(),
+                running: BTreeSet::new(),
+                troubles: &mut troubles,
+            };
+            let watched = watch.run();
+            if watched.is_err() {
+                // The threads are joined before the error is told, and they end on the same flag.
+                field.interrupts.cancel().raise();
+            }
+            watched
+        })
+    };
+    live_view::during(field.context, source, field.interrupts, race)?;
     if field.interrupts.is_raised() {
         pause_rest(field)?;
     }

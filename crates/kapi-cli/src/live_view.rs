@@ -1,0 +1,250 @@
+//! The live view: what goes on, on one screen, while somebody looks on at a terminal.
+//!
+//! Whoever works tells it news; what stands on disk it reads itself. While it is open, whatever is
+//! printed is kept, and comes out when it is closed: the terminal then looks as without a view.
+
+pub(crate) mod facts;
+mod keys;
+pub(crate) mod overview;
+pub(crate) mod pager;
+pub(crate) mod source;
+pub(crate) mod state;
+pub(crate) mod terminal;
+pub(crate) mod view;
+pub(crate) mod watch;
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use kapi_sys::clock::{Clock as _, SystemClock};
+use kapi_sys::signal::Interrupts;
+use rustix::event::{EventfdFlags, eventfd};
+use rustix::fd::OwnedFd;
+
+use crate::context::Context;
+use crate::live_view::facts::SubjectFacts;
+use crate::live_view::overview::Overview;
+use crate::live_view::state::{LineStream, News, Prompt, SaidLine, ViewState};
+use crate::live_view::watch::WatchEnd;
+use crate::ui;
+
+/// How often whoever asked looks whether the answer is still wanted.
+const LOOK: Duration = Duration::from_millis(200);
+
+/// The view that is open; one process has one terminal.
+static OPEN: Mutex<Option<Arc<OpenView>>> = Mutex::new(None);
+
+/// Where the view gets what stands on disk.
+#[derive(Clone, Copy)]
+pub(crate) struct ViewSource<'a> {
+    /// Reads what is known of everything that is shown.
+    pub(crate) subjects: &'a (dyn Fn() -> Vec<SubjectFacts> + Sync),
+    /// Reads what is told besides, where everything alive is shown.
+    pub(crate) overview: Option<&'a (dyn Fn() -> Overview + Sync)>,
+}
+
+/// A view that is open.
+#[derive(Debug)]
+struct OpenView {
+    state: Mutex<ViewState>,
+    /// Whether something on disk may have changed.
+    is_stale: AtomicBool,
+    /// Whether it shall close.
+    is_closing: AtomicBool,
+    /// What was replied to a question, and a word when there is a reply.
+    reply: Mutex<Option<bool>>,
+    replied: Condvar,
+    bell: OwnedFd,
+}
+
+/// Does some work, with a view of it where somebody looks on at a terminal that can show one.
+pub(crate) fn during<T>(
+    context: &Context,
+    source: ViewSource<'_>,
+    interrupts: &Interrupts,
+    work: impl FnOnce() -> T,
+) -> T {
+    let Some(view) = open(context, &source) else {
+        return work();
+    };
+    thread::scope(|scope| {
+        let watching = scope.spawn(|| {
+            let end = watch::watch(context, &view, source, interrupts);
+            close(&view);
+            end
+        });
+        let closing = Closing(&view);
+        let done = work();
+        drop(closing);
+        // A view that has panicked took nothing with it but the view.
+        drop(watching.join());
+        done
+    })
+}
+
+/// Shows something until the person leaves it; `None` where no view can be shown.
+pub(crate) fn until_left(
+    context: &Context,
+    source: ViewSource<'_>,
+    interrupts: &Interrupts,
+) -> Option<WatchEnd> {
+    let view = open(context, &source)?;
+    let end = watch::watch(context, &view, source, interrupts);
+    close(&view);
+    Some(end)
+}
+
+/// Ends the view with the work, even where the work panics.
+struct Closing<'a>(&'a OpenView);
+
+impl Drop for Closing<'_> {
+    fn drop(&mut self) {
+        self.0.is_closing.store(true, Ordering::SeqCst);
+        self.0.ring();
+    }
+}
+
+/// Tells the view that is open, if one is, what happened to a subject.
+pub(crate) fn tell(id: &str, news: News) {
+    let Some(view) = current() else { return };
+    let is_recorded = matches!(news, News::Counted | News::Began { .. });
+    view.state().hear(id, news, SystemClock.now_ms());
+    if is_recorded {
+        view.is_stale.store(true, Ordering::SeqCst);
+    }
+    view.ring();
+}
+
+/// Tells the view that is open, if one is, that something on disk has changed.
+pub(crate) fn changed() {
+    if let Some(view) = current() {
+        view.is_stale.store(true, Ordering::SeqCst);
+        view.ring();
+    }
+}
+
+/// Tells whether a view is open.
+pub(crate) fn is_open() -> bool {
+    current().is_some()
+}
+
+/// Keeps what is printed, where a view is open; tells whether it did.
+pub(crate) fn keeps(stream: LineStream, text: &str) -> bool {
+    let Some(view) = current() else { return false };
+    view.state().say(SaidLine {
+        stream,
+        text: text.to_owned(),
+    });
+    view.ring();
+    true
+}
+
+/// Closes the view for good, where one is open: somebody wants the terminal.
+pub(crate) fn leave() {
+    while let Some(view) = current() {
+        view.is_closing.store(true, Ordering::SeqCst);
+        view.ring();
+        let replied = view.reply.lock().unwrap_or_else(PoisonError::into_inner);
+        drop(view.replied.wait_timeout(replied, LOOK));
+    }
+}
+
+/// Asks a yes-or-no question on the view; silence is a no. `None` where none is open, or it was
+/// closed without a reply.
+pub(crate) fn ask(question: &str, within: Duration, is_over: &dyn Fn() -> bool) -> Option<bool> {
+    let view = current()?;
+    *view.reply.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    view.state().prompt = Prompt::Question {
+        text: ui::harmless(question),
+    };
+    view.ring();
+    let began = Instant::now();
+    let mut reply = view.reply.lock().unwrap_or_else(PoisonError::into_inner);
+    let answer = loop {
+        if let Some(answer) = reply.take() {
+            break Some(answer);
+        }
+        if began.elapsed() >= within || is_over() {
+            break Some(false);
+        }
+        if view.is_closing.load(Ordering::SeqCst) {
+            break None;
+        }
+        let waited = view.replied.wait_timeout(reply, LOOK);
+        reply = waited.unwrap_or_else(PoisonError::into_inner).0;
+    };
+    drop(reply);
+    view.state().prompt = Prompt::Keys;
+    view.ring();
+    answer
+}
+
+/// Opens a view, unless one is open already or there is no terminal for it.
+fn open(context: &Context, source: &ViewSource<'_>) -> Option<Arc<OpenView>> {
+    if !context.ui.has_screen() || !terminal::is_ours() {
+        return None;
+    }
+    let bell = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK).ok()?;
+    let mut state = ViewState::default();
+    state.put((source.subjects)());
+    state.overview = source.overview.map(|overview| overview());
+    let view = Arc::new(OpenView {
+        state: Mutex::new(state),
+        is_stale: AtomicBool::new(false),
+        is_closing: AtomicBool::new(false),
+        reply: Mutex::new(None),
+        replied: Condvar::new(),
+        bell,
+    });
+    let mut open = OPEN.lock().unwrap_or_else(PoisonError::into_inner);
+    if open.is_some() {
+        return None;
+    }
+    *open = Some(Arc::clone(&view));
+    Some(view)
+}
+
+/// Lets go of the terminal, and prints what was kept.
+fn close(view: &OpenView) {
+    terminal::restore();
+    let mut open = OPEN.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut state = view.state();
+    if state.n_dropped > 0 {
+        let text = format!(
+            "note: {} earlier lines are left out; see `kapi log`.\n",
+            state.n_dropped
+        );
+        ui::pass_on(LineStream::Error, &text);
+    }
+    for line in std::mem::take(&mut state.lines) {
+        ui::pass_on(line.stream, &line.text);
+    }
+    drop(state);
+    *open = None;
+    drop(open);
+    view.is_closing.store(true, Ordering::SeqCst);
+    view.replied.notify_all();
+}
+
+fn current() -> Option<Arc<OpenView>> {
+    OPEN.lock().unwrap_or_else(PoisonError::into_inner).clone()
+}
+
+impl OpenView {
+    fn state(&self) -> MutexGuard<'_, ViewState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Wakes whoever draws.
+    fn ring(&self) {
+        // Only a counter that is full refuses, and then it has rung.
+        rustix::io::write(&self.bell, &1_u64.to_ne_bytes()).ok();
+    }
+
+    fn reply(&self, answer: bool) {
+        *self.reply.lock().unwrap_or_else(PoisonError::into_inner) = Some(answer);
+        self.replied.notify_all();
+    }
+}
