@@ -11,15 +11,15 @@ use crate::launch::credentials::{
 };
 use crate::launch::upstream::{AgentUpstream, GatewayAddress, KeyLocation, UpstreamDialect};
 use crate::launch::{
-    AgentLaunch, AgentTurn, HostEnvironment, IDLE_MS, LaunchPurpose, gate, json_file, resumed,
-    tools, variables, words,
+    AgentLaunch, AgentTurn, HostEnvironment, IDLE_MS, LaunchPurpose, gate,
+    json_file, resumed, tools, variables, words,
 };
 use crate::manifest::PI;
 use crate::settings::AgentSettings;
 
 /// The name of the provider that stands for `base_url`.
 const PROVIDER: &str = "kapi";
-/// The variable its placeholder is passed in.
+/// What its key is called where a person keeps it.
 const PROVIDER_KEY: &str = "KAPI_PROVIDER_KEY";
 /// What a server of one's own is asked for when no model is named; most serve just one.
 const MODEL_DEFAULT: &str = "default";
@@ -135,12 +135,14 @@ pub(super) fn launch(
     match (credentials, &provider.route) {
         (ProviderCredentials::Login, _) => {}
         (ProviderCredentials::Key(key), Some((base_url, key_location, dialect))) => {
-            let placeholder = turn.gateway.placeholder.to_owned();
-            env.insert(provider.key_variable.clone(), placeholder);
-            files.push(json_file(
-                ".pi/agent/models.json",
-                &models(&provider, &turn.gateway, url.is_some()),
-            ));
+            let models = if url.is_some() {
+                own_server(&provider, &turn.gateway)
+            } else {
+                let placeholder = turn.gateway.placeholder.to_owned();
+                env.insert(provider.key_variable.clone(), placeholder);
+                json!({"providers": {&provider.name: {"baseUrl": turn.gateway.url}}})
+            };
+            files.push(json_file(".pi/agent/models.json", &models));
             upstream = Some(AgentUpstream {
                 base_url: base_url.clone(),
                 key: key.map(|ApiKey(key)| key),
@@ -224,15 +226,14 @@ fn provider(settings: &AgentSettings, own_url: Option<&str>) -> PiProvider {
     }
 }
 
-/// Leads a provider to the gateway; one of the person's own is defined whole.
-fn models(provider: &PiProvider, gateway: &GatewayAddress<'_>, is_own: bool) -> serde_json::Value {
-    if !is_own {
-        return json!({"providers": {&provider.name: {"baseUrl": gateway.url}}});
-    }
+/// Defines the provider that stands for a server of the person's own.
+///
+/// Up to 0.76 Pi took a key for the name of a variable if there was one of that name, and since then
+/// only behind a `$`; what stands here is a key to every version.
+fn own_server(provider: &PiProvider, gateway: &GatewayAddress<'_>) -> serde_json::Value {
     json!({"providers": {PROVIDER: {
         "baseUrl": gateway.url,
         "api": "openai-completions",
-        // Itself: what names a variable differs from one version of Pi to the next.
         "apiKey": gateway.placeholder,
         "compat": {"supportsDeveloperRole": false},
         "models": [{
