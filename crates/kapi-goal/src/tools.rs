@@ -10,6 +10,7 @@ pub mod input;
 pub mod output_schema;
 pub mod schema;
 pub mod set;
+pub mod short_schema;
 pub mod state;
 pub mod task;
 pub mod value_schema;

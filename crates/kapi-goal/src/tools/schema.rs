@@ -33,49 +33,6 @@ pub fn input_schema(tool: GoalTool) -> Value {
     }
 }
 
-/// Returns the schema of a tool's input for a host whose every request carries it: what is called how
-/// and of which type, and what a task is only in the plan's. What is read is as strict as ever.
-#[must_use]
-pub fn short_schema(tool: GoalTool) -> Value {
-    let mut schema = input_schema(tool);
-    shorten(&mut schema, 0, tool != GoalTool::Plan);
-    schema
-}
-
-/// Nested objects down to which fields are described.
-const DESCRIBED_DEPTH_MAX: usize = 1;
-
-fn shorten(schema: &mut Value, depth: usize, leaves_out_tasks: bool) {
-    let Value::Object(map) = schema else { return };
-    map.remove("additionalProperties");
-    if depth > DESCRIBED_DEPTH_MAX {
-        map.remove("description");
-    }
-    let fields = map.get("properties").and_then(Value::as_object);
-    let is_task = fields.is_some_and(|fields| {
-        fields.contains_key("validationSteps") && fields.contains_key("title")
-    });
-    if is_task && leaves_out_tasks {
-        let description = "a task, as in until_done_plan";
-        *schema = serde_json::json!({ "type": "object", "description": description });
-        return;
-    }
-    for (key, inner) in map.iter_mut() {
-        match (key.as_str(), inner) {
-            ("properties", Value::Object(fields)) => {
-                let fields = fields.values_mut();
-                fields.for_each(|field| shorten(field, depth + 1, leaves_out_tasks));
-            }
-            ("items", items) => shorten(items, depth, leaves_out_tasks),
-            ("oneOf" | "anyOf", Value::Array(variants)) => {
-                let variants = variants.iter_mut();
-                variants.for_each(|variant| shorten(variant, depth + 1, leaves_out_tasks));
-            }
-            (_, _) => {}
-        }
-    }
-}
-
 /// Returns the JSON Schema of a tool's input, written out whole.
 #[must_use]
 pub fn of<Input: JsonSchema>() -> Value {

@@ -13,7 +13,7 @@ pub struct Block {
     pub name: &'static str,
     /// When it is given, for people.
     pub when: &'static str,
-    /// Its text, with `{{phase}}` and `{{verify}}` to be filled in.
+    /// Its text, with `{{verify}}` to be filled in, behind a line that says which version it is.
     text: &'static str,
     applies: fn(&Contract) -> bool,
 }
@@ -86,10 +86,8 @@ fn filled(block: &Block, goal: &Goal) -> String {
     } else {
         &verify
     };
-    // What is filled in last is a person's text, so that nothing in it is filled in again.
-    let text = block.text.trim_end().to_owned();
-    text.replace("{{phase}}", goal.journey.phase.as_str())
-        .replace("{{verify}}", verify)
+    let text = block.text.split_once('\n').map_or("", |(_, text)| text);
+    text.trim_end().replace("{{verify}}", verify)
 }
 
 #[cfg(test)]
@@ -131,7 +129,14 @@ mod tests {
             let text = filled(block, &goal);
             assert!(!text.contains("{{") && !text.contains("}}"), "{text}");
             assert!(block.text.len() < 1_500, "{} is too long", block.name);
-            assert!(block.text.contains("version 1; owner: "), "{}", block.name);
+            let mark = block.text.lines().next().unwrap();
+            assert!(mark.starts_with("<!-- block "), "{}", block.name);
+            assert!(
+                mark.ends_with("; owner: goal prompts -->"),
+                "{}",
+                block.name
+            );
+            assert!(text.starts_with("# "), "{text}");
         }
     }
 
@@ -153,7 +158,7 @@ mod tests {
 
     #[test]
     fn a_verify_command_is_not_filled_in_again() {
-        let odd = goal(|it| it.verify = vec!["echo {{phase}}".to_owned()]);
-        assert!(reminder(&odd).join("\n").contains("echo {{phase}}"));
+        let odd = goal(|it| it.verify = vec!["echo {{verify}}".to_owned()]);
+        assert!(reminder(&odd).join("\n").contains("echo {{verify}}"));
     }
 }

@@ -4,9 +4,7 @@
 //! The block is the same from turn to turn, so that a provider's cache holds it; whatever changes
 //! stands in the message.
 
-use crate::rules::prompt::{
-    WHAT_TO_FIND_OUT, blocks, bullets, feedback, journey, proof_section, working_part,
-};
+use crate::rules::prompt::{WHAT_TO_FIND_OUT, blocks, bullets, feedback, journey, surface_line};
 use crate::rules::state::{Goal, GoalStage, GoalStatus};
 
 /// Returns the block for the system prompt; nothing while the goal asks nothing of the session.
@@ -38,28 +36,57 @@ pub fn block(goal: &Goal) -> Option<String> {
     }
 }
 
+/// Every request carries it, so it is said in as few words as it can be.
 fn contract_block(goal: &Goal) -> String {
     let contract = &goal.contract;
-    let mut parts = vec![
-        format!("# Goal {}\n\n{}", goal.id, contract.intent.trim()),
-        format!("# Done when\n\n{}", contract.done_criteria.trim()),
-        proof_section(contract),
+    let mut lines = vec![
+        format!("# Goal {}\n\n{}\n", goal.id, contract.intent.trim()),
+        format!("Done when: {}", contract.done_criteria.trim()),
     ];
-    if !contract.protect.is_empty() {
-        parts.push(format!(
-            "# Protected files\n\nThese must stay exactly as they are:\n{}",
-            bullets(&contract.protect)
+    if contract.verify.is_empty() {
+        lines.push("There is no verify command: check your own work.".to_owned());
+    } else {
+        let network = if contract.verify_network {
+            ""
+        } else {
+            " without network"
+        };
+        let hidden = if contract.hidden.is_some() {
+            ", and checks that you cannot see"
+        } else {
+            ""
+        };
+        lines.push(format!(
+            "Kapi itself runs this on a clean checkout of your work{network}{hidden}; all must exit \
+             0:\n{}",
+            bullets(&contract.verify)
         ));
     }
-    parts.extend(working_part(&contract.working));
-    parts.push(
-        "# How this works\n\nThe user approved this contract, and it cannot change. You work in \
-         their own checkout: do not commit, stash, push or switch branches for it. Each time you \
-         end your turn Kapi decides whether you go on; only Kapi's own checks end the goal."
+    if !contract.protect.is_empty() {
+        lines.push(format!("Must stay as is:\n{}", bullets(&contract.protect)));
+    }
+    let working = &contract.working;
+    if !working.ask_before.is_empty() {
+        lines.push(format!(
+            "Refused until the user allows it:\n{}",
+            bullets(&working.ask_before)
+        ));
+    }
+    if !working.surfaces.is_empty() {
+        let surfaces: Vec<String> = working.surfaces.iter().map(surface_line).collect();
+        lines.push(format!("You can look at:\n{}", bullets(&surfaces)));
+    }
+    let style = working.decision_style.as_ref();
+    lines.extend(style.map(|style| format!("Where nothing was said: {style}")));
+    lines.push(
+        "The user approved this; it cannot change. Work in their checkout, without committing, \
+         stashing, pushing or switching branches. At the end of your turn Kapi decides whether you \
+         go on."
             .to_owned(),
     );
-    parts.extend(blocks::reminder(goal));
-    parts.join("\n\n")
+    let contract = lines.join("\n");
+    let parts = [contract].into_iter().chain(blocks::reminder(goal));
+    parts.collect::<Vec<String>>().join("\n\n")
 }
 
 /// Returns the message that begins a turn.
@@ -82,8 +109,11 @@ pub fn message(goal: &Goal) -> String {
     }
     parts.extend(journey::section(goal));
     parts.push(format!(
-        "Goal {}, turn {} of at most {}.",
-        goal.id, goal.turn, goal.budget.turns
+        "Goal {}, turn {} of at most {}, phase {}.",
+        goal.id,
+        goal.turn,
+        goal.budget.turns,
+        goal.journey.phase.as_str()
     ));
     parts.join("\n\n")
 }
