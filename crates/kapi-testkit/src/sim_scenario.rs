@@ -12,7 +12,7 @@ use kapi_core::verdict::JudgeVerdict;
 use kapi_goal::record::project::Project;
 use kapi_goal::rules::budget::Budget;
 use kapi_goal::rules::command::GoalCommand;
-use kapi_goal::rules::contract::{Base, CONTRACT_VERSION, Contract, Working};
+use kapi_goal::rules::contract::{Base, CONTRACT_VERSION, Contract, WorkPlace, Working};
 use kapi_store::layout::ProjectLayout;
 use kapi_sys::sim_disk::SimDisk;
 
@@ -37,14 +37,18 @@ pub enum SimScenario {
     Cancelled,
     /// Is parked for a judge that cannot be reached, woken in vain, and judged by another one.
     JudgeAway,
+    /// Is worked on in a session of the person's: unclaimed, claimed in vain, sent on by the judge, and
+    /// done in the checkout, of which nothing is put back or published.
+    Session,
 }
 
 /// Every story.
-pub const SCENARIOS: [SimScenario; 4] = [
+pub const SCENARIOS: [SimScenario; 5] = [
     SimScenario::Done,
     SimScenario::Stalled,
     SimScenario::Cancelled,
     SimScenario::JudgeAway,
+    SimScenario::Session,
 ];
 /// The judge that a person names in place of one that cannot be reached.
 pub(crate) const OTHER_JUDGE: &str = "script:other.yaml";
@@ -53,6 +57,8 @@ pub(crate) const OTHER_JUDGE: &str = "script:other.yaml";
 pub(crate) enum AgentScript {
     /// Writes these files.
     Writes(&'static [(&'static str, &'static str)]),
+    /// Writes these files and claims the goal by its tool.
+    Claims(&'static [(&'static str, &'static str)]),
     /// Its provider fails.
     ProviderFails,
     /// Works until somebody, called here, has cancelled it.
@@ -68,6 +74,12 @@ pub(crate) enum JudgeScript {
 }
 
 impl SimScenario {
+    /// Tells whether it is told in a session of the person's.
+    #[must_use]
+    pub fn is_session(self) -> bool {
+        self == Self::Session
+    }
+
     /// Returns the files of the base commit.
     #[must_use]
     pub fn base_files(self) -> Files {
@@ -108,7 +120,14 @@ impl SimScenario {
             branch: BRANCH.to_owned(),
             sandbox: SandboxLevel::Native,
             network: NetworkMode::Filtered,
-            working: Working::default(),
+            working: Working {
+                place: if self.is_session() {
+                    WorkPlace::Session
+                } else {
+                    WorkPlace::Workspace
+                },
+                ..Working::default()
+            },
             checks: CheckPolicy::default(),
             attribution: Attribution::default(),
             race: None,
@@ -127,6 +146,10 @@ impl SimScenario {
             (Self::Cancelled, 2) => AgentScript::IsCancelled(cancel),
             (Self::Cancelled, _) => AgentScript::Writes(&[("code", "worse")]),
             (Self::JudgeAway, _) => AgentScript::Writes(&[("code", "good")]),
+            (Self::Session, 1) => AgentScript::Writes(&[("code", "looked at")]),
+            (Self::Session, 2) => AgentScript::Claims(&[("code", "worse")]),
+            (Self::Session, 3) => AgentScript::Claims(&[("code", "good")]),
+            (Self::Session, _) => AgentScript::Claims(&[("code", "good and documented")]),
         }
     }
 
@@ -134,7 +157,7 @@ impl SimScenario {
         match effect.as_str() {
             _ if self == Self::JudgeAway && by != OTHER_JUDGE => JudgeScript::IsUnavailable,
             "t003-judge-a1" => JudgeScript::Says(JudgeVerdict::Continue),
-            "t004-judge-a1" => JudgeScript::IsUnavailable,
+            "t004-judge-a1" if !self.is_session() => JudgeScript::IsUnavailable,
             _ => JudgeScript::Says(JudgeVerdict::Done),
         }
     }

@@ -9,21 +9,24 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use kapi_check::rules::proof::verify_report::VerifyReport;
 use kapi_check::rules::proof::verify_run::{Checks, VerifyRun};
+use kapi_core::actor::Actor;
 use kapi_core::agent_end::{AgentEnd, AgentRun, ProviderFailure, ProviderFailureKind};
 use kapi_core::failure::Failure;
 use kapi_core::id::{EffectId, GoalId};
 use kapi_core::usage::Usage;
 use kapi_core::verdict::{JudgeAnswer, JudgeRun};
 use kapi_goal::record::world::World;
+use kapi_goal::rules::command::GoalCommand;
 use kapi_goal::rules::effect::{AgentTask, GoalAction, GoalEffect, VerifyTask};
 use kapi_goal::rules::outcome::{GoalCandidate, GoalOutcome};
+use kapi_goal::rules::tool::ToolCall;
 use kapi_machine::watch::{Activity, EffectWatch};
 use kapi_sys::disk::Disk as _;
 use kapi_sys::sim_disk::{SimDisk, Survival};
 
 use crate::oracle::{Oracle, OracleViolation, check_performed, read_log};
 use crate::sim_mistake::Mistake;
-use crate::sim_scenario::{AgentScript, JudgeScript, PROTECTED_FILE, SimScenario};
+use crate::sim_scenario::{AgentScript, JudgeScript, PROTECTED_FILE, SimScenario, project};
 use crate::sim_tree::{Files, SimClock, commit_id, tree_id};
 
 /// What a crash does not take away.
@@ -186,12 +189,15 @@ impl SimWorld {
         let Some(files) = durable.commits.get(base).cloned() else {
             return refused("find base");
         };
-        let points_at = durable
-            .branches
-            .entry(branch.to_owned())
-            .or_insert_with(|| base.to_owned());
-        if points_at != base {
-            return refused("create the branch: it points elsewhere");
+        // The workspace of a session is the checkout as it stands.
+        if !self.scenario.is_session() {
+            let points_at = durable
+                .branches
+                .entry(branch.to_owned())
+                .or_insert_with(|| base.to_owned());
+            if points_at != base {
+                return refused("create the branch: it points elsewhere");
+            }
         }
         durable.worktree.get_or_insert(files);
         GoalOutcome::Workspace {
@@ -209,7 +215,8 @@ impl SimWorld {
         {
             let mut inner = self.inner();
             let is_new = inner.begun.insert(effect.id.clone());
-            if !is_new && self.mistake != Some(Mistake::NoRestore) {
+            let is_put_back = !is_new && !self.scenario.is_session();
+            if is_put_back && self.mistake != Some(Mistake::NoRestore) {
                 let start = inner.durable.commits.get(&task.start_commit).cloned();
                 inner.durable.worktree = start;
             }
@@ -220,22 +227,26 @@ impl SimWorld {
         }
         let line = format!("turn {}\n", task.turn);
         self.write_transcript(effect, &line);
-        self.change(|files| {
-            files
-                .entry("work.log".to_owned())
-                .or_default()
-                .push_str(&line);
-        });
+        if !self.scenario.is_session() {
+            self.change(|files| {
+                files
+                    .entry("work.log".to_owned())
+                    .or_default()
+                    .push_str(&line);
+            });
+        }
         if self.power_fails() {
             return cut_off();
         }
         match script {
             AgentScript::ProviderFails => {}
-            AgentScript::Writes(writes) => {
-                let written = writes
-                    .iter()
-                    .map(|(name, text)| ((*name).into(), (*text).into()));
-                self.change(|files| files.extend(written));
+            AgentScript::Writes(writes) => self.write(writes),
+            AgentScript::Claims(writes) => {
+                self.write(writes);
+                self.claim(effect);
+                if self.power_fails() {
+                    return cut_off();
+                }
             }
             AgentScript::IsCancelled(cancel) => {
                 cancel(&self.disk, &self.clock, &effect.goal);
@@ -246,6 +257,30 @@ impl SimWorld {
             }
         }
         GoalOutcome::Agent(agent_run(AgentEnd::Finished, Some("session-1".to_owned())))
+    }
+
+    fn write(&self, writes: &[(&str, &str)]) {
+        let written = writes
+            .iter()
+            .map(|(name, text)| ((*name).to_owned(), (*text).to_owned()));
+        self.change(|files| files.extend(written));
+    }
+
+    /// Claims the goal in the name of the run, from the thread that hears the session.
+    fn claim(&self, effect: &GoalEffect) {
+        let project = project(&self.disk, &self.clock, "kapi rpc");
+        let actor = Actor::Agent {
+            run: format!("{}-{}", effect.goal, effect.id),
+        };
+        let call = GoalCommand::Tool(ToolCall::Complete {
+            evidence: "it is good".to_owned(),
+            summary: None,
+        });
+        let claimed = project.submit(&effect.goal, &actor, &call);
+        assert!(
+            claimed.is_ok() || self.disk.is_crashed(),
+            "only the power can stop a claim: {claimed:?}"
+        );
     }
 
     /// Adds to the transcript of a run, as the real world does: not synced.
@@ -323,6 +358,11 @@ impl SimWorld {
 
     fn publish(&self, branch: &str, base: &str, commit: &str) -> GoalOutcome {
         let durable = &mut self.inner().durable;
+        if self.scenario.is_session() && self.mistake != Some(Mistake::WrongBranch) {
+            return GoalOutcome::Published {
+                commit: commit.to_owned(),
+            };
+        }
         let branch = match self.mistake {
             Some(Mistake::WrongBranch) => "main",
             Some(_) | None => branch,
