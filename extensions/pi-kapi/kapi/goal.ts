@@ -247,6 +247,8 @@ export class SessionGoal {
 			await idle(ctx);
 			return this.#take(ctx, await this.#answer<PersonReply>(ctx, notice.params));
 		}
+		// The model may still be saying its last words: whoever reads this may type.
+		await idle(ctx);
 		this.#hold(ctx, notice.params.goal);
 		this.#tell(notice.params.text, notice.params.level);
 		this.#rested();

@@ -42,6 +42,9 @@ fn drive_to_rest(host: &Host<'_>, attached: &AttachedGoal<'_>) -> Result<Goal, E
     loop {
         let goal = drive_once(host, attached)?;
         host.notify(&RpcNotice::Goal(view::of(&goal)));
+        if host.is_due_again() {
+            continue;
+        }
         if goal.status != GoalStatus::Waiting || goal.waits_for_person() {
             return Ok(goal);
         }

@@ -4,6 +4,7 @@ use kapi_core::actor::Actor;
 use kapi_goal::perform::session::{asked_first, call_tool};
 use kapi_goal::rules::command::{GoalCommand, PersonCommand};
 use kapi_goal::rules::state::Goal;
+use kapi_goal::tools::GoalTool;
 use kapi_goal::tools::answer::is_refusal;
 use kapi_wire::rpc::{DialogView, RpcNotice, ToolPermission, ToolReply, ToolUse};
 use serde_json::json;
@@ -131,6 +132,10 @@ pub(super) fn call(host: &Host<'_>, used: &ToolUse) -> Result<ToolReply, Error> 
     let input = used.input.clone();
     let mut answer = call_tool(&attached.real, &attached.id, &run, &used.tool, input);
     if let Ok(goal) = attached.goal() {
+        if used.tool == GoalTool::Set.name() && goal.is_driven() {
+            // A draft that the person approved in advance goes on at once.
+            host.drive();
+        }
         host.notify(&RpcNotice::Goal(view::of(&goal)));
     }
     let refused = is_refusal(&answer);

@@ -14,7 +14,8 @@ use kapi_goal::perform::session::seat::{SessionRun, SessionSeat};
 use kapi_goal::rules::command::{GoalCommand, PersonCommand};
 use kapi_goal::rules::prompt::session;
 use kapi_goal::rules::state::{Goal, GoalStatus};
-use kapi_goal::tools::{GoalTool, schema};
+use kapi_goal::tools::GoalTool;
+use kapi_goal::tools::short_schema::{short_description, short_schema};
 use kapi_wire::kernel_tools::KernelTool;
 use kapi_wire::kernel_tools::schema::kernel_schema;
 use kapi_wire::rpc::{
@@ -89,8 +90,8 @@ impl<'a> Host<'a> {
         self.has_ui.store(hello.ui, Ordering::SeqCst);
         let tools = GoalTool::ALL.into_iter().map(|tool| ToolText {
             name: tool.name().to_owned(),
-            description: tool.description().to_owned(),
-            parameters: schema::short_schema(tool),
+            description: short_description(tool).to_owned(),
+            parameters: short_schema(tool),
         });
         let kernel_tools = KernelTool::ALL.into_iter().map(|tool| ToolText {
             name: tool.name().to_owned(),
@@ -193,6 +194,11 @@ impl<'a> Host<'a> {
         }
     }
 
+    /// Tells whether the goal has to be driven once more, and takes note that it is.
+    pub(super) fn is_due_again(&self) -> bool {
+        std::mem::take(&mut self.desk().is_due)
+    }
+
     /// Waits for a while, or until a drive is wanted or the host has gone.
     pub(super) fn pause(&self, longest: Duration) {
         let desk = self.desk();
@@ -261,6 +267,7 @@ impl<'a> Host<'a> {
                 RunOutcome::Finished | RunOutcome::Aborted => AgentEnd::Finished,
                 RunOutcome::Failed => AgentEnd::Provider(reported(None, &end.message)),
             },
+            claim: None,
             message: end.message.get(..kept).unwrap_or_default().to_owned(),
             usage: Usage {
                 input_tokens: end.input_tokens,
@@ -290,7 +297,11 @@ impl<'a> Host<'a> {
 
     /// Tells the person where a goal has come to rest, once neither it nor the model goes on.
     pub(super) fn settle(&self, goal: &Goal) {
-        if self.desk().is_driven || self.seat.is_running() {
+        let is_under_way = {
+            let desk = self.desk();
+            desk.is_driven || desk.is_due
+        };
+        if is_under_way || self.seat.is_running() {
             return;
         }
         if goal.status == GoalStatus::Proposed && self.has_ui() {

@@ -39,20 +39,13 @@ pub(super) fn is_over(goal: &Goal) -> bool {
     goal.status.is_terminal() && !goal.is_driven()
 }
 
-/// Returns the tools that mean something now.
+/// Returns the tools that mean something now. Not every Pi takes notice of others before the next run, so
+/// they are the same for as long as the goal is worked on.
 fn tools(goal: &Goal) -> Vec<String> {
-    let has_plan = goal.journey.plan.is_some();
     let tools: &[GoalTool] = match goal.status {
         GoalStatus::Setup | GoalStatus::Proposed => &[GoalTool::Set],
-        // A plan is made once, and changed from then on: each request carries the schemas.
-        GoalStatus::Active if !has_plan => &[
-            GoalTool::Plan,
-            GoalTool::Progress,
-            GoalTool::Complete,
-            GoalTool::Block,
-            GoalTool::Wait,
-        ],
         GoalStatus::Active => &[
+            GoalTool::Plan,
             GoalTool::Replan,
             GoalTool::TaskUpdate,
             GoalTool::Progress,

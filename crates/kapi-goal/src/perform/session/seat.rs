@@ -7,7 +7,7 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use kapi_agent::stream::score;
-use kapi_core::agent_end::{AgentEnd, AgentRun};
+use kapi_core::agent_end::{AgentEnd, AgentRun, Claim};
 use kapi_core::id::EffectId;
 use kapi_core::usage::Usage;
 use kapi_machine::watch::EffectWatch;
@@ -33,6 +33,8 @@ pub enum Attendance {
 pub struct SessionRun {
     /// How it ended.
     pub end: AgentEnd,
+    /// What it claims with its end, where its tools did not.
+    pub claim: Option<Claim>,
     /// Its last message, capped.
     pub message: String,
     /// What it used.
@@ -132,15 +134,17 @@ impl SessionSeat {
         }
         state.is_held = false;
         // What nobody waits for was no turn of the goal's.
+        // Who claims by ending tells of no tools: nothing is known of how much was done.
+        let score = run.claim.is_none().then_some(state.score);
         state.ended = state.awaited.is_some().then(|| AgentRun {
             end: run.end,
-            claim: None,
+            claim: run.claim,
             message: run.message,
             session: run.session,
             usage: run.usage,
             tools: state.tools,
             isolation: None,
-            score: Some(state.score),
+            score,
         });
         self.changed.notify_all();
     }
