@@ -3,7 +3,6 @@
 //! Tour: [`prover`] is the one way to run a person's commands on work, [`judge`] the one judge,
 //! [`dependencies`] what the project's own tools have installed and the checks may use.
 
-pub mod checkout_commit;
 pub mod checks;
 pub mod dependencies;
 pub mod ecosystems;

@@ -3,4 +3,3 @@
 pub mod checks;
 pub mod measure;
 pub mod proof;
-pub mod stop_gate;

@@ -47,13 +47,15 @@ enum ContractDrafter {
     Proposal,
     /// The model of the person's own session fills it in and works on it, in their checkout.
     Session,
+    /// The person, for sessions of their own agent in their checkout.
+    Gate,
 }
 
 impl ContractDrafter {
     /// Returns where the goal is worked on.
     const fn place(self) -> WorkPlace {
         match self {
-            Self::Session => WorkPlace::Session,
+            Self::Session | Self::Gate => WorkPlace::Session,
             Self::Person | Self::Setup | Self::Proposal => WorkPlace::Workspace,
         }
     }
@@ -62,7 +64,7 @@ impl ContractDrafter {
     const fn names_judge_later(self) -> bool {
         match self {
             Self::Proposal | Self::Session => true,
-            Self::Person | Self::Setup => false,
+            Self::Person | Self::Setup | Self::Gate => false,
         }
     }
 }
@@ -104,6 +106,11 @@ pub(crate) fn draft_for_session(context: &Context, flags: &Args) -> Result<Contr
     draw_up(context, flags, ContractDrafter::Session)
 }
 
+/// Draws up a contract that a person gives their own agent's sessions in this checkout.
+pub(crate) fn draft_for_gate(context: &Context, flags: &Args) -> Result<ContractDraft, Error> {
+    draw_up(context, flags, ContractDrafter::Gate)
+}
+
 fn draw_up(
     context: &Context,
     flags: &Args,
@@ -122,7 +129,7 @@ fn draw_up(
     let root = survey.root();
     let mut config = context.config(Some(&root))?;
     let mut notes = Vec::new();
-    let base = if drafted == ContractDrafter::Session {
+    let base = if drafted.place() == WorkPlace::Session {
         base_in_place(context, &survey)?
     } else {
         let base = base(&filled, &config.goal, &survey)?;
@@ -324,7 +331,7 @@ fn original(args: &Args, drafted: ContractDrafter) -> Option<OriginalWording> {
             task: args.intent.trim().to_owned(),
             done_criteria: args.criteria.clone(),
         }),
-        ContractDrafter::Person | ContractDrafter::Proposal => None,
+        ContractDrafter::Person | ContractDrafter::Proposal | ContractDrafter::Gate => None,
     }
 }
 

@@ -1,8 +1,9 @@
-//! The stop gate of a person's own sessions in a checkout: kept, proved, and asked by hooks.
+//! The stop gate of a person's own sessions in a checkout: a goal of a session, driven by hooks.
 //!
-//! The rules stand in `kapi_check`; which client asks is known only where its hooks are read.
+//! The rules are those of goals; which client asks is known only where its hooks are read.
 
+pub(crate) mod goal;
 pub(crate) mod order;
-pub(crate) mod proof;
 pub(crate) mod record;
 pub(crate) mod session_hook;
+pub(crate) mod turn_end;

@@ -189,7 +189,10 @@ fn looked_at(
     let Ok(survey) = RepositorySurvey::of(&context.grants(&config), root) else {
         return (None, None);
     };
-    let moved = MovedBranch::find(&survey, &goal.contract.branch, commit);
+    // The work of a session stands in the person's own files: nothing was published to a branch.
+    let is_published = !goal.contract.is_session();
+    let moved = is_published.then(|| MovedBranch::find(&survey, &goal.contract.branch, commit));
+    let moved = moved.flatten();
     let deletes = survey.deletions(&goal.contract.base.commit, commit).ok();
     (moved, deletes.filter(Deletions::is_mass))
 }

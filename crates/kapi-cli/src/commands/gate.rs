@@ -1,14 +1,16 @@
-//! `kapi gate`: a contract that holds in the person's own sessions of an agent in this checkout: a turn
-//! does not end while its checks fail.
+//! `kapi gate`: a goal that holds in the person's own sessions of an agent in this checkout: a turn does not
+//! end while its checks fail.
 //!
 //! The same orders are typed in a session, as `/kapi:goal` and so on.
 
-use kapi_check::rules::stop_gate::{GateFinding, HOLDS_DEFAULT, StopGate};
+use kapi_goal::rules::state::{Goal, GoalStatus};
 use serde::Serialize;
 
+use crate::commands::goal::answer::{self, GoalAnswerView};
 use crate::context::Context;
 use crate::error::Error;
 use crate::exit_code::Exit;
+use crate::gate::goal::HOLDS_DEFAULT;
 use crate::gate::order::{GateOrder, GateTerms, carry_out};
 use crate::gate::record::GatedCheckout;
 use crate::help;
@@ -54,6 +56,12 @@ struct SetArgs {
     /// Command that you are asked about first (repeatable)
     #[arg(long, value_name = "CMD")]
     ask_before: Vec<String>,
+    /// Agent that judges what passes: a model, an agent, `same` or `none` [default: none]
+    #[arg(long, value_name = "JUDGE")]
+    judge: Option<String>,
+    /// Client whose sessions are held [default: claude]
+    #[arg(long, value_name = "AGENT")]
+    agent: Option<String>,
     #[arg(help = help::with_default("Times in a row to hold before letting go", HOLDS_DEFAULT), long, value_name = "N")]
     holds: Option<u32>,
 }
@@ -70,7 +78,7 @@ struct StatusArgs {
 struct GateView<'a> {
     #[serde(rename = "type")]
     kind: &'static str,
-    gate: Option<&'a StopGate>,
+    gate: Option<GoalAnswerView<'a>>,
 }
 
 /// Carries an order out.
@@ -83,7 +91,9 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
             verify: set.verify.clone(),
             protect: set.protect.clone(),
             ask_before: set.ask_before.clone(),
+            judge: set.judge.clone(),
             holds: set.holds,
+            agent: set.agent.clone(),
         }),
         Some(GateVerb::Check) => GateOrder::Check,
         Some(GateVerb::Pause) => GateOrder::Pause,
@@ -91,17 +101,19 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
         Some(GateVerb::Off) => GateOrder::Off,
     };
     let text = carry_out(context, &order)?;
-    let gate = GatedCheckout::find(context)?.load()?;
+    let goal = match GatedCheckout::find(context)?.goal()? {
+        Some(gated) => Some(gated.goal()?),
+        None => None,
+    };
     match context.ui.format {
         Format::Json => context.ui.json(&GateView {
             kind: "gate",
-            gate: gate.as_ref(),
+            gate: goal.as_ref().map(GoalAnswerView::of),
         }),
         Format::Human => context.ui.page(&text),
     }
-    let last = gate.as_ref().and_then(|gate| gate.last.as_ref());
-    let is_refuted =
-        order == GateOrder::Check && last.is_none_or(|last| last.finding == GateFinding::Failed);
+    let has_passed = |goal: &Goal| matches!(goal.status, GoalStatus::Done | GoalStatus::Unverified);
+    let is_refuted = order == GateOrder::Check && !goal.as_ref().is_some_and(has_passed);
     Ok(if is_refuted {
         Exit::NotDone
     } else {
@@ -112,9 +124,9 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
 /// A status line says nothing of what it cannot read.
 fn line(context: &Context) -> Exit {
     let checkout = GatedCheckout::with_gate(context, &context.cwd);
-    let gate = checkout.and_then(|checkout| checkout.load().ok().flatten());
-    if let Some(gate) = gate {
-        context.ui.line(&gate.line());
+    let gated = checkout.and_then(|checkout| checkout.goal().ok().flatten());
+    if let Some(goal) = gated.and_then(|gated| gated.goal().ok()) {
+        context.ui.line(&format!("kapi {}", answer::line(&goal)));
     }
     Exit::Success
 }

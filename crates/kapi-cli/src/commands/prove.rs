@@ -8,14 +8,12 @@ mod view;
 
 use std::path::{Path, PathBuf};
 
-use clap::FromArgMatches as _;
 use kapi_check::perform::checks::{CheckObserver, CheckRunSettings};
 use kapi_check::perform::prove::{ChangeProof, ProofRequest};
 use kapi_check::perform::{checks, prove};
 use kapi_check::rules::checks::{CheckDisposition, CheckVerb, PlannedCheck};
 use kapi_check::rules::proof::conclusion::ProofStatus;
 use kapi_check::rules::proof::downloads::Downloads;
-use kapi_check::rules::stop_gate::StopGate;
 use kapi_core::isolation::{NetworkMode, SandboxLevel};
 use kapi_gateway::egress::rule::EgressRule;
 use kapi_goal::perform::survey::RepositorySurvey;
@@ -98,23 +96,6 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
     write(context, args.markdown.as_deref(), || markdown::text(&proof))?;
     write(context, args.junit.as_deref(), || junit::text(&proof))?;
     Ok(exit_of(&proof))
-}
-
-/// Proves a commit of the work in a checkout by the checks of its stop gate; nothing where it was
-/// called off.
-pub(crate) fn of_gate(
-    context: &Context,
-    gate: &StopGate,
-    commit: &str,
-) -> Result<Option<ChangeProof>, Error> {
-    let words = ["kapi", commit, "--base", &gate.base];
-    let command = <Args as clap::Args>::augment_args(clap::Command::new("kapi"));
-    let matches = command.try_get_matches_from(words);
-    let args = matches.and_then(|matches| Args::from_arg_matches(&matches));
-    let mut args = args.map_err(|error| Error::usage(error.to_string()))?;
-    args.verify.clone_from(&gate.verify);
-    args.protect.clone_from(&gate.protect);
-    proof_of(context, &args)
 }
 
 /// Returns the commands by which the project of the working directory tests itself.

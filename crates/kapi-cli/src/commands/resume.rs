@@ -119,10 +119,16 @@ fn goal(context: &Context, id: &GoalId, args: &Args) -> Result<Exit, Error> {
             .map_err(failed)?
             .recorded
     };
-    if args.no_run {
+    if args.no_run || goal.contract.is_session() {
         let goal = project.load(&id).map_err(failed)?;
-        let line = format!("Goal {} is {}.", goal.id, goal.status);
-        return Ok(answer::give(context, &goal, &[line]));
+        let mut lines = vec![format!("Goal {} is {}.", goal.id, goal.status)];
+        if goal.contract.is_session() {
+            lines.push(format!(
+                "It goes on in its session of {}.",
+                goal.contract.agent
+            ));
+        }
+        return Ok(answer::give(context, &goal, &lines));
     }
     if goal.contract.network == NetworkMode::Open {
         context.ui.say(

@@ -4,7 +4,7 @@
 //! another drives the goal. What the host asks is decided where goals are.
 
 mod answer;
-mod attached;
+pub(crate) mod attached;
 mod begin;
 mod dialog;
 mod drive;

@@ -3,20 +3,22 @@
 //!
 //! Only a person orders: an agent's process is refused, and an agent's tools have no such order.
 
-use kapi_check::rules::stop_gate::{
-    GateAnswer, GateFinding, GateStatus, HOLDS_DEFAULT, HOLDS_MAX, StopGate,
-};
-use kapi_goal::perform::survey::RepositorySurvey;
+use kapi_agent::hook::HookAgent;
+use kapi_goal::rules::command::{GoalCommand, PersonCommand};
+use kapi_goal::rules::state::{Goal, GoalStatus};
+use kapi_goal::rules::words;
 
-use super::proof;
+use super::goal;
 use super::record::GatedCheckout;
-use crate::commands::prove;
-use crate::config::Config;
+use super::turn_end::{self, TurnEnd};
+use crate::commands::goal::answer;
+use crate::commands::goal::resume::turns_anew;
+use crate::commands::rpc::attached::AttachedGoal;
 use crate::context::Context;
 use crate::error::Error;
 
 /// What begins a line that says one thing of the contract, in a session.
-const FIELDS: [&str; 4] = ["verify:", "protect:", "ask-before:", "holds:"];
+const FIELDS: [&str; 5] = ["verify:", "protect:", "ask-before:", "judge:", "holds:"];
 /// What stands before the word of an order, in a session.
 const PREFIX: &str = "kapi:";
 
@@ -48,8 +50,12 @@ pub(crate) struct GateTerms {
     pub(crate) protect: Vec<String>,
     /// What the person is asked about first.
     pub(crate) ask_before: Vec<String>,
+    /// Who judges what passes; nobody if it is not said.
+    pub(crate) judge: Option<String>,
     /// How often in a row it holds.
     pub(crate) holds: Option<u32>,
+    /// The client whose sessions it holds.
+    pub(crate) agent: Option<String>,
 }
 
 impl GateOrder {
@@ -70,6 +76,24 @@ impl GateOrder {
             "check" => Self::Check,
             _ => return None,
         }))
+    }
+}
+
+impl GateOrder {
+    /// Returns the order as it is given in a client.
+    pub(super) fn in_client(self, agent: HookAgent) -> Self {
+        let name = match agent {
+            HookAgent::Claude => "claude",
+            HookAgent::Codex => "codex",
+            HookAgent::Gemini => "gemini",
+        };
+        match self {
+            Self::Set(terms) => Self::Set(GateTerms {
+                agent: Some(name.to_owned()),
+                ..terms
+            }),
+            other => other,
+        }
     }
 }
 
@@ -115,6 +139,7 @@ fn note(terms: &mut GateTerms, field: &str, value: &str) -> Result<(), Error> {
         "verify:" => terms.verify.push(value.to_owned()),
         "protect:" => terms.protect.push(value.to_owned()),
         "ask-before:" => terms.ask_before.push(value.to_owned()),
+        "judge:" => terms.judge = Some(value.to_owned()),
         _ => {
             let holds = value.parse();
             terms.holds =
@@ -130,147 +155,95 @@ fn note(terms: &mut GateTerms, field: &str, value: &str) -> Result<(), Error> {
 pub(crate) fn carry_out(context: &Context, order: &GateOrder) -> Result<String, Error> {
     let checkout = GatedCheckout::find(context)?;
     if *order == GateOrder::Status {
-        return Ok(checkout.load()?.map_or_else(
-            || "This checkout has no stop gate.".to_owned(),
-            |it| shown(&it),
-        ));
+        return Ok(match checkout.goal()? {
+            None => "This checkout has no stop gate.".to_owned(),
+            Some(gated) => shown(&gated.goal()?),
+        });
     }
     context.require_human("change the stop gate")?;
     match order {
-        GateOrder::Set(terms) => set(context, &checkout, terms),
+        GateOrder::Set(terms) => goal::set(context, &checkout, terms),
         GateOrder::Status => Ok(String::new()),
-        GateOrder::Pause => checkout.change(|gate| {
-            let mut gate = known(gate, &checkout)?;
-            gate.pause();
+        GateOrder::Pause => {
+            checkout
+                .require()?
+                .submit(context, &GoalCommand::Interrupt)?;
             let text = "The stop gate is paused: a turn ends without its checks, and nothing is \
                         proved. /kapi:resume (`kapi gate resume`) lets it hold again.";
-            Ok((Some(gate), text.to_owned()))
-        }),
-        GateOrder::Resume => checkout.change(|gate| {
-            let mut gate = known(gate, &checkout)?;
-            gate.resume();
-            let text = format!("The stop gate holds again.\n{}", shown(&gate));
-            Ok((Some(gate), text))
-        }),
-        GateOrder::Off => off(&checkout),
+            Ok(text.to_owned())
+        }
+        GateOrder::Resume => resume(context, &checkout.require()?),
+        GateOrder::Off => off(context, &checkout),
         GateOrder::Check => check(context, &checkout),
     }
 }
 
-/// Takes the gate away, also one that cannot be read.
-fn off(checkout: &GatedCheckout<'_>) -> Result<String, Error> {
-    let text = match checkout.load() {
-        Ok(None) => return checkout.require().map(|gate| shown(&gate)),
-        Ok(Some(gate)) => {
-            let end = match gate.status {
-                GateStatus::Proved => "It was proved.",
-                GateStatus::Active
-                | GateStatus::Paused
-                | GateStatus::Released
-                | GateStatus::Passed => "It was NOT proved.",
+/// Lets the gate hold again; whatever was held so far is not counted against the limit.
+fn resume(context: &Context, gated: &AttachedGoal<'_>) -> Result<String, Error> {
+    let goal = gated.goal()?;
+    if let Some(turns) = turns_anew(&goal) {
+        let command = GoalCommand::Person(PersonCommand::SetTurns { turns });
+        gated.submit(context, &command)?;
+    }
+    if goal.status != GoalStatus::Active {
+        gated.submit(context, &GoalCommand::Resume)?;
+    }
+    turn_end::spoken(context, gated)?;
+    Ok(format!(
+        "The stop gate holds again.\n{}",
+        shown(&gated.goal()?)
+    ))
+}
+
+/// Takes the gate away, also one that cannot be read; a goal that is not over is cancelled with it.
+fn off(context: &Context, checkout: &GatedCheckout<'_>) -> Result<String, Error> {
+    let text = match checkout.goal() {
+        Ok(None) => return checkout.require().map(|_| String::new()),
+        Ok(Some(gated)) => {
+            let goal = gated.goal()?;
+            if !goal.status.is_terminal() {
+                gated.submit(context, &GoalCommand::Cancel { reason: None })?;
+            }
+            let end = if goal.status == GoalStatus::Done {
+                "It was proved."
+            } else {
+                "It was NOT proved."
             };
-            format!("The stop gate of \"{}\" is gone. {end}", gate.task)
+            format!(
+                "The stop gate of \"{}\" is gone. {end}",
+                goal.contract.intent
+            )
         }
         Err(error) => format!("The stop gate is gone; it could not be read: {error}."),
     };
-    checkout.replace(None)?;
+    checkout.point_at(None)?;
     Ok(text)
 }
 
-fn known(gate: Option<StopGate>, checkout: &GatedCheckout<'_>) -> Result<StopGate, Error> {
-    gate.map_or_else(|| checkout.require(), Ok)
-}
-
-fn set(
-    context: &Context,
-    checkout: &GatedCheckout<'_>,
-    terms: &GateTerms,
-) -> Result<String, Error> {
-    if terms.task.is_empty() {
-        return Err(Error::usage("no task was given")
-            .with_hint("say what is to be done, and in further lines `verify: <command>`."));
-    }
-    let holds_max = terms.holds.unwrap_or(HOLDS_DEFAULT);
-    if !(1..=HOLDS_MAX).contains(&holds_max) {
-        return Err(Error::usage(format!(
-            "the gate holds 1 to {HOLDS_MAX} times in a row, not {holds_max}"
-        )));
-    }
-    let verify = if terms.verify.is_empty() {
-        let tests = prove::own_tests(context, &checkout.root);
-        tests.map_err(|error| {
-            error.with_hint(
-                "say which command proves it: `verify: <command>`, or in a terminal `kapi gate \
-                 set TASK --verify CMD`.",
-            )
-        })?
-    } else {
-        terms.verify.clone()
-    };
-    let grants = context.grants(&Config::unconfigured());
-    let base = RepositorySurvey::of(&grants, &context.cwd)
-        .and_then(|survey| survey.base("HEAD"))
-        .map_err(|failure| Error::world(&failure))?;
-    let gate = StopGate {
-        task: terms.task.clone(),
-        verify,
-        protect: terms.protect.clone(),
-        ask_before: terms.ask_before.clone(),
-        base: base.commit,
-        holds_max,
-        n_held: 0,
-        n_held_ever: 0,
-        status: GateStatus::Active,
-        last: None,
-    };
-    checkout.replace(Some(&gate))?;
-    Ok(shown(&gate))
-}
-
+/// Ends a turn by hand; a person who looks uses up none.
 fn check(context: &Context, checkout: &GatedCheckout<'_>) -> Result<String, Error> {
-    let gate = checkout.require()?;
-    let verdict = proof::verdict(context, checkout, &gate);
-    let text = verdict.text.clone();
-    let finding = verdict.finding;
-    checkout.change(|now| {
-        let mut now = known(now, checkout)?;
-        if finding == GateFinding::Failed {
-            // Nobody is held by a look.
-            now.last = Some(verdict);
-        } else {
-            let answer = now.judge(verdict);
-            debug_assert!(
-                !matches!(answer, GateAnswer::Hold(_)),
-                "checks that pass hold nobody"
-            );
-        }
-        let word = match finding {
-            GateFinding::Failed => "Not proved.",
-            GateFinding::Passed => "The checks pass, which proves nothing.",
-            GateFinding::Proved => "Proved.",
-        };
-        Ok((Some(now), format!("{word} {text}")))
-    })
+    let gated = checkout.require()?;
+    let text = match turn_end::at_stop(&gated)? {
+        TurnEnd::Open => shown(&gated.goal()?),
+        TurnEnd::Hold(text) | TurnEnd::LetGo(text) => text,
+    };
+    turn_end::spoken(context, &gated)?;
+    Ok(text)
 }
 
 /// Returns a gate in words.
-pub(crate) fn shown(gate: &StopGate) -> String {
-    let mut lines = vec![gate.line()];
+pub(crate) fn shown(goal: &Goal) -> String {
+    let contract = &goal.contract;
+    let mut lines = vec![answer::line(goal)];
     let fields = [
-        ("verify", &gate.verify),
-        ("protect", &gate.protect),
-        ("ask before", &gate.ask_before),
+        ("verify", &contract.verify),
+        ("protect", &contract.protect),
+        ("ask before", &contract.working.ask_before),
     ];
     for (name, values) in fields {
         lines.extend(values.iter().map(|value| format!("  {name:<10} {value}")));
     }
-    if let Some(last) = gate
-        .last
-        .as_ref()
-        .filter(|last| last.finding == GateFinding::Failed)
-    {
-        lines.push(format!("  last       {}", last.text));
-    }
+    lines.extend(words::reason(goal).map(|reason| format!("  {:<10} {reason}", "reason")));
     lines.join("\n")
 }
 
@@ -296,13 +269,15 @@ mod tests {
     #[test]
     fn a_contract_is_a_task_and_lines_of_fields() {
         let prompt = "/kapi:goal make the\nanswer right\nverify: sh test.sh\nask-before: git push\n\
-                      protect: test.sh\nholds: 3\nverify: true";
+                      protect: test.sh\nholds: 3\njudge: same\nverify: true";
         let terms = GateTerms {
             task: "make the answer right".to_owned(),
             verify: vec!["sh test.sh".to_owned(), "true".to_owned()],
             protect: vec!["test.sh".to_owned()],
             ask_before: vec!["git push".to_owned()],
+            judge: Some("same".to_owned()),
             holds: Some(3),
+            agent: None,
         };
         let typed = GateOrder::typed(prompt).unwrap().unwrap();
         assert_eq!(typed, GateOrder::Set(terms));

@@ -1,15 +1,18 @@
-//! The gate of a checkout, in the person's home: nothing that a repository brings can open it.
+//! Which goal the stop gate of a checkout holds to, in the person's home: nothing that a repository brings
+//! can open it.
 //!
-//! One small file, replaced durably under a lock; the checks run outside of the lock.
+//! One small file, replaced durably under a lock; where the goal stands is in its log.
 
 use std::path::{Path, PathBuf};
 
-use kapi_check::rules::stop_gate::StopGate;
+use kapi_core::id::GoalId;
 use kapi_goal::perform::survey::RepositorySurvey;
 use kapi_store::layout::{HomeLayout, project_key};
 use kapi_sys::disk::{Disk as _, replace_durably};
 use kapi_sys::lock::Lock;
+use serde::{Deserialize, Serialize};
 
+use crate::commands::rpc::attached::AttachedGoal;
 use crate::config::Config;
 use crate::context::Context;
 use crate::error::{Error, chain};
@@ -20,6 +23,17 @@ const FILE: &str = "gate.json";
 const LOCK: &str = "gate.lock";
 /// How long another process's change is waited for, in milliseconds.
 const LOCK_WAIT_MS: u64 = 10_000;
+
+/// What other processes are told about who holds a lock.
+pub(super) const OWNER: &str = "kapi gate";
+
+/// What is kept of a gate.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct GateRecord {
+    /// The goal it holds to.
+    goal: String,
+}
 
 /// A checkout, with its gate or without.
 pub(crate) struct GatedCheckout<'a> {
@@ -56,61 +70,54 @@ impl<'a> GatedCheckout<'a> {
         checkouts.find(|checkout| checkout.dir.join(FILE).exists())
     }
 
-    /// Returns the gate.
-    pub(crate) fn load(&self) -> Result<Option<StopGate>, Error> {
+    /// Returns the goal of the gate, if there is one.
+    pub(crate) fn goal(&self) -> Result<Option<AttachedGoal<'a>>, Error> {
         let path = self.dir.join(FILE);
         let bytes = self.context.disk.read(&path, 0);
         let Some(bytes) = bytes.map_err(|error| Error::failed(&error))? else {
             return Ok(None);
         };
-        serde_json::from_slice(&bytes).map(Some).map_err(|error| {
+        let unreadable = |error: &dyn std::fmt::Display| {
             Error::usage(format!("{}: {error}", path.display()))
-                .with_hint("remove the file; then set the gate anew.")
-        })
+                .with_hint("take the gate away with `kapi gate off`; then set it anew.")
+        };
+        let record: GateRecord =
+            serde_json::from_slice(&bytes).map_err(|error| unreadable(&error))?;
+        let id = GoalId::parse(&record.goal).map_err(|error| unreadable(&error))?;
+        let project = self.context.project(&self.root, OWNER);
+        AttachedGoal::of(self.context, project, id).map(Some)
     }
 
-    /// Returns the gate, or says how to set one.
-    pub(crate) fn require(&self) -> Result<StopGate, Error> {
-        self.load()?.ok_or_else(|| {
+    /// Returns the goal of the gate, or says how to set one.
+    pub(crate) fn require(&self) -> Result<AttachedGoal<'a>, Error> {
+        self.goal()?.ok_or_else(|| {
             Error::new(Exit::NotFound, "this checkout has no stop gate")
                 .with_hint("set one with `kapi gate set \"<task>\" --verify \"<command>\"`.")
         })
     }
 
-    /// Changes the gate as it is now, and returns what it became with what the change says.
-    pub(crate) fn change<T>(
-        &self,
-        change: impl FnOnce(Option<StopGate>) -> Result<(Option<StopGate>, T), Error>,
-    ) -> Result<T, Error> {
+    /// Has the gate hold to another goal; to none, there is no gate.
+    pub(crate) fn point_at(&self, goal: Option<&GoalId>) -> Result<(), Error> {
         let _held = self.lock()?;
-        let (after, said) = change(self.load()?)?;
-        self.keep(after.as_ref())?;
-        Ok(said)
-    }
-
-    /// Puts a gate in place of whatever is there, readable or not; `None` takes it away.
-    pub(crate) fn replace(&self, gate: Option<&StopGate>) -> Result<(), Error> {
-        let _held = self.lock()?;
-        self.keep(gate)
+        let path = self.dir.join(FILE);
+        let Some(goal) = goal else {
+            return remove(&path);
+        };
+        let record = GateRecord {
+            goal: goal.to_string(),
+        };
+        let mut bytes = serde_json::to_vec_pretty(&record)
+            .map_err(|error| Error::usage(format!("the gate cannot be kept: {error}")))?;
+        bytes.push(b'\n');
+        replace_durably(&self.context.disk, &path, &bytes).map_err(|error| Error::failed(&error))
     }
 
     fn lock(&self) -> Result<Lock, Error> {
         let disk = &self.context.disk;
         let made = disk.create_dir(&self.dir);
         made.map_err(|error| Error::failed(&error))?;
-        let lock = disk.lock(&self.dir.join(LOCK), "kapi gate", LOCK_WAIT_MS);
+        let lock = disk.lock(&self.dir.join(LOCK), OWNER, LOCK_WAIT_MS);
         lock.map_err(|error| Error::new(Exit::Busy, chain(&error)))
-    }
-
-    fn keep(&self, gate: Option<&StopGate>) -> Result<(), Error> {
-        let path = self.dir.join(FILE);
-        let Some(gate) = gate else {
-            return remove(&path);
-        };
-        let mut bytes = serde_json::to_vec_pretty(gate)
-            .map_err(|error| Error::usage(format!("the gate cannot be kept: {error}")))?;
-        bytes.push(b'\n');
-        replace_durably(&self.context.disk, &path, &bytes).map_err(|error| Error::failed(&error))
     }
 }
 

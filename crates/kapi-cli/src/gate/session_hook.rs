@@ -9,18 +9,29 @@ use std::path::Path;
 
 use kapi_agent::hook::HookAgent;
 use kapi_agent::hook::gate::{QUESTION_BYTES_MAX, question};
-use kapi_check::rules::stop_gate::{GateAnswer, StopGate};
+use kapi_core::consent_rule::matches;
+use kapi_goal::perform::tools::open_entries;
+use kapi_goal::rules::state::GoalStatus;
 use serde_json::{Value, json};
 
 use super::order::{GateOrder, carry_out, shown};
-use super::proof;
 use super::record::GatedCheckout;
+use super::turn_end::{self, TurnEnd};
 use crate::context::Context;
 use crate::error::Error;
 use crate::ui::charset::Charset;
 use crate::ui::screen::ScreenKind;
 use crate::ui::{Format, Ui};
 
+/// What only the person does with the goal of the gate.
+const PERSONS_COMMANDS: [&str; 6] = [
+    "kapi gate",
+    "kapi goal",
+    "kapi pause",
+    "kapi resume",
+    "kapi cancel",
+    "kapi budget",
+];
 /// How a person lets go when the gate itself is broken.
 const WAY_OUT: &str = "The user can let go with /kapi:off or `kapi gate off`.";
 
@@ -70,12 +81,15 @@ fn answer_to(agent: HookAgent, payload: &[u8]) -> Value {
 fn typed(context: &Context, agent: HookAgent, event: &Value) -> Value {
     let prompt = event["prompt"].as_str().unwrap_or_default();
     let Some(order) = GateOrder::typed(prompt) else {
-        if let Some(checkout) = GatedCheckout::with_gate(context, &context.cwd) {
+        let checkout = GatedCheckout::with_gate(context, &context.cwd);
+        let gated = checkout.and_then(|checkout| checkout.goal().ok().flatten());
+        if let Some(gated) = gated {
             // A count that cannot be begun anew lets go sooner, never later.
-            drop(checkout.change(|gate| Ok((gate.map(StopGate::spoken_to), ()))));
+            drop(turn_end::spoken(context, &gated));
         }
         return json!({});
     };
+    let order = order.map(|order| order.in_client(agent));
     let is_work = matches!(order, Ok(GateOrder::Set(_)));
     let done = order.and_then(|order| carry_out(context, &order));
     match done {
@@ -108,14 +122,15 @@ fn refused_prompt(agent: HookAgent, text: &str) -> Value {
 
 fn at_start(context: &Context) -> Value {
     let checkout = GatedCheckout::with_gate(context, &context.cwd);
-    let gate = checkout.and_then(|checkout| checkout.load().ok().flatten());
-    let Some(gate) = gate.filter(|gate| gate.at_stop() == GateAnswer::Prove) else {
+    let gated = checkout.and_then(|checkout| checkout.goal().ok().flatten());
+    let goal = gated.and_then(|gated| gated.goal().ok());
+    let Some(goal) = goal.filter(|goal| goal.status == GoalStatus::Active) else {
         return json!({});
     };
     json!({
         "hookSpecificOutput": {
             "hookEventName": "SessionStart",
-            "additionalContext": contract_words(&shown(&gate)),
+            "additionalContext": contract_words(&shown(&goal)),
         },
     })
 }
@@ -131,16 +146,22 @@ fn before_tool(context: &Context, agent: HookAgent, payload: &[u8]) -> Value {
             "Kapi cannot read what the tool was called with.",
         );
     };
-    if StopGate::is_own_command(&asked.tool, &asked.fields) {
+    let persons = PERSONS_COMMANDS.map(str::to_owned);
+    if matches(&persons, &asked.tool, &asked.fields).is_some() {
         let text = "only the user changes the stop gate: they type /kapi:pause, /kapi:resume or \
-                    /kapi:off, or run `kapi gate` in their own terminal.";
+                    /kapi:off, or run `kapi` in their own terminal.";
         return refused_tool(agent, "deny", text);
     }
-    let gate = match checkout.require() {
-        Ok(gate) => gate,
+    let goal = match checkout.require().and_then(|gated| gated.goal()) {
+        Ok(goal) => goal,
         Err(error) => return refused_tool(agent, "deny", &words(&error)),
     };
-    match gate.asked_first(&asked.tool, &asked.fields) {
+    let open = if goal.status.is_terminal() {
+        Vec::new()
+    } else {
+        open_entries(&goal)
+    };
+    match matches(&open, &asked.tool, &asked.fields) {
         None => json!({}),
         Some(entry) => {
             let text = format!("Kapi: {entry:?} is on the contract's ask-before list.");
@@ -167,31 +188,18 @@ fn at_stop(context: &Context, agent: HookAgent) -> Value {
     let Some(checkout) = GatedCheckout::with_gate(context, &context.cwd) else {
         return json!({});
     };
-    match judged(context, &checkout) {
-        Ok(GateAnswer::Open | GateAnswer::Prove) => json!({}),
-        Ok(GateAnswer::LetGo(text)) => json!({"systemMessage": text}),
-        Ok(GateAnswer::Hold(reason)) => held(agent, &reason),
+    let ended = checkout
+        .require()
+        .and_then(|gated| turn_end::at_stop(&gated));
+    match ended {
+        Ok(TurnEnd::Open) => json!({}),
+        Ok(TurnEnd::LetGo(text)) => json!({"systemMessage": text}),
+        Ok(TurnEnd::Hold(reason)) => held(agent, &reason),
         Err(error) => held(
             agent,
             &format!("Kapi's stop gate: {} {WAY_OUT}", words(&error)),
         ),
     }
-}
-
-fn judged(context: &Context, checkout: &GatedCheckout<'_>) -> Result<GateAnswer, Error> {
-    let gate = checkout.require()?;
-    if gate.at_stop() != GateAnswer::Prove {
-        return Ok(gate.at_stop());
-    }
-    let verdict = proof::verdict(context, checkout, &gate);
-    checkout.change(|now| match now {
-        Some(mut now) => {
-            let answer = now.judge(verdict);
-            Ok((Some(now), answer))
-        }
-        // The person took it away meanwhile.
-        None => Ok((None, GateAnswer::Open)),
-    })
 }
 
 fn held(agent: HookAgent, reason: &str) -> Value {

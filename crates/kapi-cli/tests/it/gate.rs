@@ -7,7 +7,7 @@ use std::process::Stdio;
 
 use serde_json::{Value, json};
 
-use crate::environment::{Environment, write};
+use crate::environment::{Environment, FIRST, write};
 use crate::program::finish;
 
 const GOAL: &str = "/kapi:goal make the answer right\nverify: sh test.sh\nprotect: test.sh\n\
@@ -90,17 +90,49 @@ fn a_turn_does_not_end_while_the_checks_fail_and_nothing_of_the_persons_changes(
     assert!(reason(&held).contains("`sh test.sh` "), "{held}");
     assert_eq!(theirs(&env), before);
     let seen = env.git(&["for-each-ref", "--format=%(refname)", "refs/kapi"]);
-    assert!(seen.contains("refs/kapi/stop-gate/"), "{seen}");
+    assert!(
+        seen.contains("refs/kapi/001-make-answer-right/turn-1"),
+        "{seen}"
+    );
     env.write("answer.txt", "42\n");
     let before = theirs(&env);
     let done = stop(&env);
     assert!(done.get("decision").is_none(), "{done}");
     let text = done["systemMessage"].as_str().unwrap();
-    assert!(text.starts_with("Kapi: proved."), "{text}");
+    assert!(text.starts_with("Kapi: proved"), "{text}");
     assert_eq!(theirs(&env), before);
     assert_eq!(stop(&env), json!({}), "what is proved holds nobody");
     let gate = env.json(&["gate"]);
-    assert_eq!(gate["gate"]["status"], "proved", "{gate}");
+    assert_eq!(gate["gate"]["status"], "done", "{gate}");
+    // It is a goal as every other: one log, one account, one prover.
+    let goal = env.json(&["show", "1"]);
+    assert_eq!(goal["status"], "done", "{goal:#}");
+    assert_eq!(goal["next"], json!(["kapi diff 001"]), "there is no branch");
+    let ended = |event: &&Value| event["type"] == "turn_ended";
+    let verdicts: Vec<Value> = env.events(FIRST).iter().filter(ended).cloned().collect();
+    assert_eq!(verdicts.len(), 1, "{verdicts:?}");
+    assert_eq!(env.kapi(&["audit"]).code, 0);
+}
+
+#[test]
+fn it_is_steered_like_any_goal() {
+    let env = Environment::new();
+    typed(&env, GOAL);
+    let listed = env.kapi(&["status"]);
+    assert!(listed.stdout.contains(FIRST), "{listed:?}");
+    assert_eq!(stop(&env)["decision"], "block");
+    assert_eq!(env.kapi(&["goal", "pause", "1"]).code, 0);
+    assert_eq!(stop(&env), json!({}), "a paused goal holds nobody");
+    let resumed = env.kapi(&["resume", "1"]);
+    assert_eq!(resumed.code, 0, "{resumed:?}");
+    assert!(resumed.stdout.contains("session of claude"), "{resumed:?}");
+    assert_eq!(stop(&env)["decision"], "block");
+    let log = env.kapi(&["log", "1"]);
+    assert!(log.stdout.contains("turn 2"), "{log:?}");
+    assert_eq!(env.kapi(&["cancel", "1"]).code, 0);
+    assert_eq!(stop(&env), json!({}));
+    let off = typed(&env, "/kapi:off");
+    assert!(reason(&off).contains("NOT proved"), "{off}");
 }
 
 #[test]
@@ -111,7 +143,7 @@ fn checks_that_passed_before_let_go_and_prove_nothing() {
     assert!(done.get("decision").is_none(), "{done}");
     let text = done["systemMessage"].as_str().unwrap();
     assert!(text.contains("which proves nothing"), "{text}");
-    assert_eq!(env.json(&["gate"])["gate"]["status"], "passed");
+    assert_eq!(env.json(&["gate"])["gate"]["status"], "unverified");
     assert!(reason(&typed(&env, "/kapi:off")).contains("NOT proved"));
 }
 
@@ -202,7 +234,7 @@ fn where_no_gate_is_nothing_is_said_and_a_broken_one_holds() {
     );
     let line = env.kapi(&["gate", "status", "--line"]);
     assert!(
-        line.stdout.contains("kapi active: make it right"),
+        line.stdout.contains("active") && line.stdout.contains("make it right"),
         "{line:?}"
     );
     let checked = env.kapi(&["gate", "check"]);

@@ -59,8 +59,8 @@ fn check_held(cli: Cli) {
     }
     assert_eq!(machine.env.read("answer.txt"), "42\n", "{output:?}");
     let gate = gate(&machine);
-    assert_eq!(gate["status"], "proved", "{gate:#}");
-    assert_eq!(gate["n_held_ever"], 1, "{gate:#}");
+    assert_eq!(gate["status"], "done", "{gate:#}");
+    assert_eq!(gate["turns"]["used"], 2, "held once: {gate:#}");
     assert_eq!(machine.env.commit_of("HEAD"), head);
 }
 
@@ -99,7 +99,7 @@ fn claude_lets_go_on_the_persons_word_and_no_model_is_asked() {
     let output = session(&machine, Cli::Claude, "go on");
     assert_eq!(output.code, 0, "{output:?}");
     assert!(output.stdout.contains("I stop here."), "{output:?}");
-    assert_eq!(gate(&machine)["n_held_ever"], 0, "it let go");
+    assert_eq!(gate(&machine)["turns"]["used"], 0, "it let go");
     // The other commands are prompts of the plugin.
     let output = session(&machine, Cli::Claude, "/kapi:run write the answer");
     assert_eq!(output.code, 0, "{output:?}");
@@ -127,5 +127,5 @@ fn claude_does_not_run_what_is_asked_about_first_nor_open_the_gate() {
             "the model never read {words:?}: {read}"
         );
     }
-    assert_eq!(gate(&machine)["status"], "proved");
+    assert_eq!(gate(&machine)["status"], "done");
 }

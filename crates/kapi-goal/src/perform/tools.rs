@@ -228,7 +228,7 @@ impl ToolCaller<'_> {
 }
 
 /// Returns the entries of a goal's list that a person has not allowed.
-pub(crate) fn open_entries(goal: &Goal) -> Vec<String> {
+pub fn open_entries(goal: &Goal) -> Vec<String> {
     let entries = goal.contract.working.ask_before.iter();
     let open = entries.filter(|entry| !goal.consent.allowed.contains(*entry));
     open.cloned().collect()

@@ -301,6 +301,10 @@ pub fn next_commands(goal: &Goal) -> Vec<String> {
                 format!("kapi cancel {index}"),
             ]
         }
+        // It goes on where its session is.
+        GoalStatus::Setup | GoalStatus::Active if goal.contract.is_session() => {
+            vec![show, format!("kapi cancel {index}")]
+        }
         GoalStatus::Setup | GoalStatus::Active => {
             vec![
                 format!("kapi resume {index}"),
@@ -323,6 +327,10 @@ pub fn next_commands(goal: &Goal) -> Vec<String> {
             vec![show, resume, cancel]
         }
         GoalStatus::Impossible | GoalStatus::Cancelled => vec![show],
+        // The person's files hold the work, and there is no branch.
+        GoalStatus::Unverified | GoalStatus::Done if goal.contract.is_session() => {
+            vec![format!("kapi diff {index}")]
+        }
         GoalStatus::Unverified | GoalStatus::Done => {
             vec![
                 format!("kapi diff {index}"),

@@ -14,20 +14,20 @@ use crate::error::Error;
 use crate::exit_code::Exit;
 
 /// A goal of this session.
-pub(super) struct AttachedGoal<'a> {
+pub(crate) struct AttachedGoal<'a> {
     /// Its project.
-    pub(super) project: Project<'a>,
+    pub(crate) project: Project<'a>,
     /// Its id.
-    pub(super) id: GoalId,
+    pub(crate) id: GoalId,
     /// The configuration.
-    pub(super) config: Config,
+    pub(crate) config: Config,
     /// What proves and judges it.
-    pub(super) real: RealWorld<'a>,
+    pub(crate) real: RealWorld<'a>,
 }
 
 impl<'a> AttachedGoal<'a> {
     /// Attaches to a goal of the working directory's project.
-    pub(super) fn find(context: &'a Context, name: &str) -> Result<Self, Error> {
+    pub(crate) fn find(context: &'a Context, name: &str) -> Result<Self, Error> {
         let (project, id) = context.find_sound_goal(name, OWNER)?;
         let attached = Self::of(context, project, id)?;
         let goal = attached.goal()?;
@@ -48,7 +48,7 @@ impl<'a> AttachedGoal<'a> {
     }
 
     /// Attaches to a goal.
-    pub(super) fn of(
+    pub(crate) fn of(
         context: &'a Context,
         project: Project<'a>,
         id: GoalId,
@@ -68,14 +68,14 @@ impl<'a> AttachedGoal<'a> {
     }
 
     /// Returns the goal as it is now.
-    pub(super) fn goal(&self) -> Result<Goal, Error> {
+    pub(crate) fn goal(&self) -> Result<Goal, Error> {
         self.project
             .load(&self.id)
             .map_err(|error| Error::engine(&error, &self.id.reference()))
     }
 
     /// Makes a request of it in the person's name, and returns it as it is afterwards.
-    pub(super) fn submit(&self, context: &Context, command: &GoalCommand) -> Result<Goal, Error> {
+    pub(crate) fn submit(&self, context: &Context, command: &GoalCommand) -> Result<Goal, Error> {
         self.project
             .submit(&self.id, &context.actor, command)
             .map(|submitted| submitted.goal)
