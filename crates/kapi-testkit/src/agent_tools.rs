@@ -3,13 +3,14 @@
 //! is an error.
 
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::mpsc;
 use std::time::Duration;
-use std::{env, iter, thread};
+use std::{env, thread};
 
 /// Two versions of each CLI are pinned: flags, settings and streams change without notice.
 const CLAUDE: NpmPackage = NpmPackage {
@@ -285,6 +286,14 @@ fn ensure(checkout: &Path, wanted: &Installation<'_>) -> Result<PathBuf, AgentTo
     Ok(binary_path(&home, wanted))
 }
 
+/// Returns a `PATH` in which a folder comes first.
+pub fn path_with(first: &Path) -> OsString {
+    let mut path = first.as_os_str().to_owned();
+    path.push(":");
+    path.push(env::var_os("PATH").unwrap_or_default());
+    path
+}
+
 /// Fills a folder beside its place and moves it there once it is complete; one process at a time.
 pub(crate) fn once(
     home: &Path,
@@ -324,10 +333,7 @@ fn install(wanted: &Installation<'_>, into: &Path) -> Result<(), AgentToolsError
     let mut version = command(&binary);
     version.arg("--version").current_dir(into);
     if let Some(node) = wanted.node {
-        let path = env::var_os("PATH").unwrap_or_default();
-        let dirs = iter::once(node.to_path_buf()).chain(env::split_paths(&path));
-        // Neither holds a colon: one is ours, the others came apart at them.
-        version.env("PATH", env::join_paths(dirs).unwrap_or_default());
+        version.env("PATH", path_with(node));
     }
     let found = run(version)?;
     if found.contains(wanted.version) {

@@ -11,8 +11,8 @@ use crate::launch::credentials::{
 };
 use crate::launch::upstream::{AgentUpstream, GatewayAddress, KeyLocation, UpstreamDialect};
 use crate::launch::{
-    AgentLaunch, AgentTurn, HostEnvironment, IDLE_MS, LaunchPurpose, gate,
-    json_file, resumed, tools, variables, words,
+    AgentLaunch, AgentTurn, HostEnvironment, IDLE_MS, LaunchPurpose, gate, json_file, resumed,
+    tools, variables, words,
 };
 use crate::manifest::PI;
 use crate::settings::AgentSettings;

@@ -30,8 +30,12 @@ mod machine;
 mod person;
 mod pi_goal;
 mod pi_host;
+mod pi_kernel;
+mod pi_modes;
 mod pi_package;
+mod pi_recent;
 mod pi_screen;
+mod pi_search;
 mod pi_types;
 #[path = "../it/program.rs"]
 #[expect(

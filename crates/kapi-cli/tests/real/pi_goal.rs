@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 use crate::environment::{Environment, FIRST, TASK, write};
 use crate::machine::{JUDGE_MARK, JUDGE_REFUSED};
-use crate::pi_host::{Host, Options, pi};
+use crate::pi_host::{Host, Options, PiVersion, pi};
 use crate::program::finish;
 
 /// Words that begin the setup, the first turn, and the account at the end.
@@ -27,7 +27,7 @@ const GO_ON: &str = "Go on with the goal.";
 /// Waits until the test opens the gate beside the repository.
 const AT_THE_GATE: &str = "read open < ../gate";
 
-fn tool(name: &str, arguments: Value) -> AssistantTurn {
+pub(crate) fn tool(name: &str, arguments: Value) -> AssistantTurn {
     AssistantTurn::tools(vec![ToolUse::Named {
         name: format!("until_done_{name}"),
         arguments,
@@ -50,30 +50,30 @@ fn draft(judge: &Value) -> AssistantTurn {
     tool("set", contract)
 }
 
-fn complete() -> AssistantTurn {
+pub(crate) fn complete() -> AssistantTurn {
     tool(
         "complete",
         json!({"evidence": "it printed: the answer is right"}),
     )
 }
 
-fn says(text: &str) -> AssistantTurn {
+pub(crate) fn says(text: &str) -> AssistantTurn {
     AssistantTurn::text(text)
 }
 
-fn verdict(verdict: &str, reason: &str) -> Value {
+pub(crate) fn verdict(verdict: &str, reason: &str) -> Value {
     json!({ "verdict": verdict, "reason": reason, "token": "{{token}}" })
 }
 
 /// Returns what the model does at each prompt, and how a judge of another model answers.
-fn scenario(routes: Vec<Route>, verdicts: Vec<Value>) -> ModelScenario {
+pub(crate) fn scenario(routes: Vec<Route>, verdicts: Vec<Value>) -> ModelScenario {
     let mut scenario = ModelScenario::new(vec![says("Hello.")]);
     scenario.routes = routes;
     scenario.judges = vec![JudgeRule::new(JUDGE_MARK, verdicts)];
     scenario
 }
 
-fn drafting() -> Route {
+pub(crate) fn drafting() -> Route {
     drafting_with(&json!({}))
 }
 
@@ -86,7 +86,7 @@ fn drafting_with(more: &Value) -> Route {
 }
 
 /// What the model does to reach the goal at once.
-fn done() -> Vec<AssistantTurn> {
+pub(crate) fn done() -> Vec<AssistantTurn> {
     vec![
         AssistantTurn::bash("echo 42 > answer.txt"),
         complete(),
@@ -95,12 +95,12 @@ fn done() -> Vec<AssistantTurn> {
 }
 
 /// A model that drafts, works like this, and is accepted.
-fn accepted(routes: Vec<Route>) -> GoalRig {
+pub(crate) fn accepted(routes: Vec<Route>) -> GoalRig {
     let routes = [vec![drafting()], routes].concat();
     GoalRig::new(scenario(routes, vec![verdict("done", "it says 42")]))
 }
 
-fn working(steps: Vec<AssistantTurn>) -> Route {
+pub(crate) fn working(steps: Vec<AssistantTurn>) -> Route {
     Route::new(BEGIN, steps)
 }
 
@@ -117,13 +117,14 @@ impl ArgumentOf for std::process::Command {
 }
 
 /// A machine whose Pi and whose judge ask the same server.
-struct GoalRig {
-    env: Environment,
+pub(crate) struct GoalRig {
+    pub(crate) env: Environment,
     server: ModelServer,
+    version: PiVersion,
 }
 
 impl GoalRig {
-    fn new(scenario: ModelScenario) -> Self {
+    pub(crate) fn new(scenario: ModelScenario) -> Self {
         let server = ModelServer::start(scenario).unwrap();
         let mut env = Environment::new();
         env.configure(&format!(
@@ -131,22 +132,32 @@ impl GoalRig {
             server.base_url()
         ));
         env.set("JUDGE_KEY", "sk-judge");
-        Self { env, server }
+        Self {
+            env,
+            server,
+            version: PiVersion::Pinned,
+        }
     }
 
-    fn options(&self) -> Options<'static> {
+    /// Returns the same in another Pi.
+    pub(crate) fn in_pi(self, version: PiVersion) -> Self {
+        Self { version, ..self }
+    }
+
+    pub(crate) fn options(&self) -> Options<'static> {
         Options {
+            version: self.version,
             base_url: self.server.base_url(),
             ..Options::default()
         }
     }
 
-    fn host(&self) -> Host {
+    pub(crate) fn host(&self) -> Host {
         Host::start(&self.env, &self.options())
     }
 
     /// Returns a Pi in which a goal was set up and its contract approved.
-    fn begun(&self) -> Host {
+    pub(crate) fn begun(&self) -> Host {
         let mut host = self.host();
         host.command(&format!("/until-done {TASK}"));
         let shown = host.confirm(true);
@@ -157,14 +168,14 @@ impl GoalRig {
         host
     }
 
-    fn asked(&self) -> Vec<RecordedRequest> {
+    pub(crate) fn asked(&self) -> Vec<RecordedRequest> {
         let mut asked = self.server.requests();
         asked.retain(|request| request.api.is_some());
         asked
     }
 
     /// Returns what the model was told of its last call of a tool that holds a text.
-    fn told(&self, text: &str) -> bool {
+    pub(crate) fn told(&self, text: &str) -> bool {
         let asked = self.asked();
         asked.iter().any(|it| it.last_tool_result.contains(text))
     }
@@ -182,11 +193,11 @@ impl GoalRig {
         writeln!(gate, "open").unwrap();
     }
 
-    fn goal(&self) -> Value {
+    pub(crate) fn goal(&self) -> Value {
         self.env.json(&["show", "1"])
     }
 
-    fn verdicts(&self) -> Vec<String> {
+    pub(crate) fn verdicts(&self) -> Vec<String> {
         let events = self.env.events(FIRST);
         let ended = events.iter().filter(|event| event["type"] == "turn_ended");
         ended
@@ -195,25 +206,27 @@ impl GoalRig {
     }
 }
 
-/// A model that plans, is refused by the judge, and does what was missing.
-fn refused_once() -> GoalRig {
+/// A model that plans, does this, is refused by the judge, and does what was missing.
+pub(crate) fn refused_once(first: Vec<AssistantTurn>) -> GoalRig {
     let plan = json!({"tasks": [
         {"id": "T-001", "title": "See it fail", "phase": "red"},
         {"id": "T-002", "title": "Make it right", "phase": "green", "dependencies": ["T-001"]},
     ]});
+    let explained = json!({"id": "T-003", "title": "Say why", "phase": "cleanup"});
+    let replan = json!({
+        "operations": [{"op": "insert", "task": explained, "insertAfter": "T-002"}],
+        "reason": "nobody would know why",
+    });
+    let red_is_done = json!({"id": "T-001", "patch": {"status": "done"}});
+    let planned = vec![
+        tool("plan", plan),
+        tool("replan", replan),
+        tool("task_update", red_is_done),
+    ];
     GoalRig::new(scenario(
         vec![
             drafting(),
-            working(vec![
-                tool("plan", plan),
-                tool(
-                    "task_update",
-                    json!({"id": "T-001", "patch": {"status": "done"}}),
-                ),
-                AssistantTurn::bash("echo 42 > answer.txt"),
-                complete(),
-                says("It is done."),
-            ]),
+            working([planned, first, done()].concat()),
             Route::new(
                 JUDGE_REFUSED,
                 vec![
@@ -258,15 +271,21 @@ fn check_requests(rig: &GoalRig) {
         tools(first) - tools(last),
         system(first).len() - system(last).len(),
     );
-    assert!(added < 24_000 / 5, "{added} bytes of tools");
-    assert!(block < 24_000 / 5, "{block} bytes of the system prompt");
+    assert!(
+        added + block < 24_000 / 5,
+        "{added} bytes of tools and {block} of the system prompt"
+    );
     assert!(!system(last).contains(FIRST), "{}", system(last));
     assert!(!last.tools.iter().any(|tool| tool.starts_with("until_done")));
 }
 
 #[test]
 fn a_goal_is_planned_refused_by_the_judge_and_proved_in_a_second_turn() {
-    let rig = refused_once();
+    planned_and_refused_once(PiVersion::Pinned);
+}
+
+pub(crate) fn planned_and_refused_once(version: PiVersion) {
+    let rig = refused_once(Vec::new()).in_pi(version);
     let env = &rig.env;
     // The person has work of their own here: staged, stashed, changed.
     env.write("stashed.txt", "stashed\n");
@@ -288,6 +307,8 @@ fn a_goal_is_planned_refused_by_the_judge_and_proved_in_a_second_turn() {
     let goal = rig.goal();
     assert_eq!(goal["status"], "done", "{goal:#}");
     assert_eq!(rig.verdicts(), ["judge_continue"]);
+    let replans = env.kapi(&["goal", "replan-log", "1"]).stdout;
+    assert!(replans.contains("nobody would know why"), "{replans}");
     let commit = goal["commit"].as_str().unwrap();
     assert!(told.contains(commit), "{told}");
     assert_eq!(env.show(commit, "reason.txt"), "why");
@@ -314,8 +335,12 @@ fn a_goal_is_planned_refused_by_the_judge_and_proved_in_a_second_turn() {
 
 #[test]
 fn what_the_contract_asks_about_first_waits_for_the_person() {
+    asked_about_first(PiVersion::Pinned);
+}
+
+pub(crate) fn asked_about_first(version: PiVersion) {
     let steps = [vec![AssistantTurn::bash("git push origin main")], done()].concat();
-    let rig = accepted(vec![working(steps)]);
+    let rig = accepted(vec![working(steps)]).in_pi(version);
     let mut host = rig.begun();
     let asked = host.confirm(false);
     assert_eq!(asked["title"], "Allow \"git push\" for this goal?");
@@ -333,8 +358,12 @@ fn what_the_contract_asks_about_first_waits_for_the_person() {
 
 #[test]
 fn without_its_child_no_tool_runs_until_it_is_started_again() {
+    without_its_child(PiVersion::Pinned);
+}
+
+pub(crate) fn without_its_child(version: PiVersion) {
     let steps = [vec![AssistantTurn::bash(AT_THE_GATE)], done()].concat();
-    let rig = accepted(vec![working(steps)]);
+    let rig = accepted(vec![working(steps)]).in_pi(version);
     rig.gate();
     let mut host = rig.begun();
     // Its start is told before it may run.
@@ -369,6 +398,10 @@ fn child_of(pi: u32) -> Pid {
 
 #[test]
 fn a_turn_of_the_person_is_theirs_and_a_compaction_loses_no_goal() {
+    theirs_and_compacted(PiVersion::Pinned);
+}
+
+pub(crate) fn theirs_and_compacted(version: PiVersion) {
     let rig = accepted(vec![
         working(vec![AssistantTurn::bash("true"), says("I have looked.")]),
         Route::new(
@@ -377,7 +410,8 @@ fn a_turn_of_the_person_is_theirs_and_a_compaction_loses_no_goal() {
         ),
         Route::new("what is that?", vec![says("That is the answer.")]),
         Route::new(GO_ON, done()),
-    ]);
+    ])
+    .in_pi(version);
     rig.gate();
     // Whatever there is can be compacted.
     let settings = json!({ "compaction": { "keepRecentTokens": 1 } });
@@ -477,11 +511,16 @@ fn a_contract_that_is_turned_down_ends_there_and_nothing_is_activated_without_it
 
 #[test]
 fn a_session_keeps_its_goal_when_it_is_opened_again_and_when_it_is_forked() {
+    opened_again_and_forked(PiVersion::Pinned);
+}
+
+pub(crate) fn opened_again_and_forked(version: PiVersion) {
     let ask = json!({"question": "Which answer?", "reason": "there are several"});
     let rig = accepted(vec![
         working(vec![tool("block", ask), says("I have to ask.")]),
         Route::new("You said that you were blocked", done()),
-    ]);
+    ])
+    .in_pi(version);
     let mut host = rig.begun();
     host.reported("the agent is blocked: Which answer?");
     let (_, file) = host.session();
@@ -515,7 +554,11 @@ fn a_session_keeps_its_goal_when_it_is_opened_again_and_when_it_is_forked() {
 
 #[test]
 fn without_anybody_at_it_pi_stays_until_the_goal_rests() {
-    let rig = accepted(vec![working(done())]);
+    printed(PiVersion::Pinned);
+}
+
+pub(crate) fn printed(version: PiVersion) {
+    let rig = accepted(vec![working(done())]).in_pi(version);
     let print = |line: &str| {
         let mut command = pi(&rig.env, &rig.options());
         command.args(["-p", line]);
@@ -542,6 +585,10 @@ fn without_anybody_at_it_pi_stays_until_the_goal_rests() {
 
 #[test]
 fn each_branch_of_the_tree_has_the_goal_that_was_set_up_in_it() {
+    branches_of_the_tree(PiVersion::Pinned);
+}
+
+pub(crate) fn branches_of_the_tree(version: PiVersion) {
     let rig = accepted(vec![
         working(vec![
             tool(
@@ -555,7 +602,8 @@ fn each_branch_of_the_tree_has_the_goal_that_was_set_up_in_it() {
             vec![AssistantTurn::bash(AT_THE_GATE), says("Wait.")],
         ),
         Route::new(UNFINISHED, done()),
-    ]);
+    ])
+    .in_pi(version);
     rig.gate();
     // A person moves in the tree by a dialog; here a command of another extension does.
     let mover = rig.env.root().join("mover.ts");

@@ -11,14 +11,40 @@ use std::sync::mpsc::{self, Receiver};
 use std::thread;
 use std::time::Instant;
 
-use kapi_testkit::agent_tools::{AgentTools, Cli};
+use kapi_testkit::agent_tools::{AgentTools, Cli, Edition, path_with};
 use serde_json::{Value, json};
 
 use crate::environment::{Environment, PATIENCE, write};
 
+/// Which Pi is started: where one is stands here and nowhere else.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) enum PiVersion {
+    /// The one that the package is written against.
+    #[default]
+    Pinned,
+    /// The more recent one of the two that are pinned.
+    Recent,
+}
+
+impl PiVersion {
+    /// Returns its program, and the folder that has to come first in its `PATH`.
+    pub(crate) fn program(self) -> (PathBuf, Option<PathBuf>) {
+        let checkout = checkout();
+        let tools = match self {
+            Self::Pinned => AgentTools::ensure(&checkout, &[Cli::Pi]),
+            Self::Recent => AgentTools::ensure_edition(&checkout, Cli::Pi, Edition::Recent),
+        };
+        let tools = tools.expect("pi can be installed");
+        let program = tools.binary(Cli::Pi).unwrap().to_path_buf();
+        (program, tools.path_first().map(Path::to_path_buf))
+    }
+}
+
 /// How a Pi is started.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Options<'a> {
+    /// Which it is.
+    pub(crate) version: PiVersion,
     /// Where its model is.
     pub(crate) base_url: String,
     /// Whether the package is loaded.
@@ -28,6 +54,13 @@ pub(crate) struct Options<'a> {
     /// Variables beside those of the machine.
     pub(crate) vars: &'a [(&'a str, &'a str)],
 }
+
+/// What keeps a Pi off the network.
+pub(crate) const QUIET: [(&str, &str); 3] = [
+    ("PI_OFFLINE", "1"),
+    ("PI_TELEMETRY", "0"),
+    ("PI_SKIP_VERSION_CHECK", "1"),
+];
 
 /// A Pi that runs.
 pub(crate) struct Host {
@@ -55,7 +88,7 @@ pub(crate) fn package() -> PathBuf {
 pub(crate) fn configure(env: &Environment, base_url: &str) {
     let models = json!({ "providers": { "scripted": {
         "baseUrl": format!("{}/v1", base_url), "api": "openai-completions",
-        "apiKey": "PI_SCRIPTED_KEY",
+        "apiKey": "sk-pi",
         "compat": { "supportsDeveloperRole": false, "supportsReasoningEffort": false },
         "models": [{
             "id": "scripted", "contextWindow": 128_000, "maxTokens": 8192,
@@ -68,8 +101,7 @@ pub(crate) fn configure(env: &Environment, base_url: &str) {
 
 /// Returns a Pi in the repository of a machine, not yet started.
 pub(crate) fn pi(env: &Environment, options: &Options<'_>) -> Command {
-    let tools = AgentTools::ensure(&checkout(), &[Cli::Pi]).expect("pi can be installed");
-    let pi = tools.binary(Cli::Pi).unwrap();
+    let (pi, first) = options.version.program();
     configure(env, &options.base_url);
     let mut command = env.command(pi.to_str().unwrap(), &env.repository());
     command.args(["--provider", "scripted", "--model", "scripted"]);
@@ -78,11 +110,10 @@ pub(crate) fn pi(env: &Environment, options: &Options<'_>) -> Command {
     }
     command.args(options.args);
     command.env_remove("KAPI_SESSION");
-    command.envs([
-        ("PI_SCRIPTED_KEY", "sk-pi"),
-        ("PI_OFFLINE", "1"),
-        ("PI_TELEMETRY", "0"),
-    ]);
+    if let Some(first) = first {
+        command.env("PATH", path_with(&first));
+    }
+    command.envs(QUIET);
     command.env("KAPI_BIN", env!("CARGO_BIN_EXE_kapi"));
     command.envs(options.vars.iter().copied());
     command

@@ -11,7 +11,7 @@ use kapi_testkit::model_server::scenario::{AssistantTurn, ModelScenario, Route, 
 use serde_json::{Value, json};
 
 use crate::environment::write;
-use crate::pi_host::{Host, Options};
+use crate::pi_host::{Host, Options, PiVersion};
 use crate::wire_tap::WireTap;
 use crate::workflow_support::Machine;
 
@@ -53,27 +53,35 @@ fn scenario() -> ModelScenario {
 }
 
 /// A machine with scripted agents, and the model that Pi asks.
-struct PiRig {
-    machine: Machine,
+pub(crate) struct PiRig {
+    pub(crate) machine: Machine,
     server: ModelServer,
+    version: PiVersion,
 }
 
 impl PiRig {
     fn new() -> Self {
+        Self::in_pi(PiVersion::Pinned)
+    }
+
+    /// Returns one whose person uses that Pi.
+    pub(crate) fn in_pi(version: PiVersion) -> Self {
         Self {
             machine: Machine::new(),
             server: ModelServer::start(scenario()).unwrap(),
+            version,
         }
     }
 
     fn options(&self) -> Options<'static> {
         Options {
+            version: self.version,
             base_url: self.server.base_url(),
             ..Options::default()
         }
     }
 
-    fn host(&self) -> Host {
+    pub(crate) fn host(&self) -> Host {
         Host::start(&self.machine.env, &self.options())
     }
 
@@ -168,8 +176,12 @@ fn requests_of(rig: &PiRig, options: &Options<'_>, typed: &[&str]) -> Vec<Vec<u8
 
 #[test]
 fn without_a_mode_every_request_is_the_same_byte_for_byte() {
+    same_requests(PiVersion::Pinned);
+}
+
+pub(crate) fn same_requests(version: PiVersion) {
     const TYPED: [&str; 4] = ["hello", "read it", "and once more: read it", "good bye"];
-    let rig = PiRig::new();
+    let rig = PiRig::in_pi(version);
     let (script, starts) = noted_binary(&rig);
     let vars = [("KAPI_BIN", script.to_str().unwrap())];
     let loaded = Options {
@@ -232,10 +244,12 @@ fn exactly_these_commands_are_there() {
         "kapi-status",
         "kapi-clear",
         "kapi-inbox",
+        "kapi-run",
         "until-done",
         "creampi",
         "creampi-loops",
         "creampi-health",
+        "skill:until-done",
     ];
     assert_eq!(names, expected);
     for name in REMOVED {
@@ -610,8 +624,12 @@ fn the_model_cannot_approve_from_its_shell() {
 
 #[test]
 fn ralph_is_driven_beside_the_persons_work_to_its_completion() {
+    ralph(PiVersion::Pinned);
+}
+
+pub(crate) fn ralph(version: PiVersion) {
     const BUILD: &str = "002-greet-people-name-2";
-    let rig = PiRig::new();
+    let rig = PiRig::in_pi(version);
     assert_eq!(rig.machine.drafted().code, 5);
     let approve = ["deep-interview", "approve", "1", "--yes", "--accept-risks"];
     assert_eq!(rig.machine.env.kapi(&approve).code, 0);

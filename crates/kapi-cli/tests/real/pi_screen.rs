@@ -3,30 +3,39 @@
 //!
 //! Everything that needs no keyboard is tested over Pi's protocol instead.
 
-use kapi_testkit::agent_tools::{AgentTools, Cli};
+use kapi_testkit::agent_tools::path_with;
 
 use crate::environment::{Environment, await_some, processes_with};
-use crate::pi_host::{checkout, configure, package};
+use crate::pi_host::{Options, QUIET, configure, package};
 use crate::terminal::Terminal;
 use crate::workflow_support::Machine;
 
-/// Opens a terminal with a Pi in it.
+/// Opens a terminal with a Pi that asks nobody: no prompt goes to its model.
 fn start(env: &Environment) -> Terminal<'_> {
-    let pi = AgentTools::ensure(&checkout(), &[Cli::Pi]).expect("pi can be installed");
-    // Nobody answers there: no prompt goes to the model in these tests.
-    configure(env, "http://127.0.0.1:9");
+    let options = Options {
+        base_url: "http://127.0.0.1:9".to_owned(),
+        ..Options::default()
+    };
+    open(env, &options)
+}
+
+/// Opens a terminal with a Pi in it.
+pub(crate) fn open<'a>(env: &'a Environment, options: &Options<'_>) -> Terminal<'a> {
+    let (pi, first) = options.version.program();
+    configure(env, &options.base_url);
+    // The terminal's own `PATH` is the server's, whatever the session is started with.
+    let path = first.map(|first| format!("PATH={}", path_with(&first).display()));
     let line = format!(
-        "exec {} --provider scripted --model scripted -e {} 2>{}",
-        pi.binary(Cli::Pi).unwrap().display(),
+        "exec env {} {} --provider scripted --model scripted -e {} {} 2>{}",
+        path.unwrap_or_default(),
+        pi.display(),
         package().display(),
+        options.args.join(" "),
         env.root().join("said").display()
     );
-    let vars = [
-        "PI_SCRIPTED_KEY=sk-pi",
-        "PI_OFFLINE=1",
-        "PI_TELEMETRY=0",
-        concat!("KAPI_BIN=", env!("CARGO_BIN_EXE_kapi")),
-    ];
+    let vars = QUIET.map(|(key, value)| format!("{key}={value}"));
+    let binary = concat!("KAPI_BIN=", env!("CARGO_BIN_EXE_kapi"));
+    let vars: Vec<&str> = vars.iter().map(String::as_str).chain([binary]).collect();
     let terminal = Terminal::open(env, (150, 45), &vars, &line);
     terminal.awaits("0.0%/");
     terminal

@@ -6,11 +6,11 @@ use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use kapi_testkit::agent_tools::{AgentTools, Cli};
+use kapi_testkit::agent_tools::Cli;
 use serde_json::Value;
 
 use crate::environment::{Environment, write};
-use crate::pi_host::{checkout, package};
+use crate::pi_host::{PiVersion, checkout, package};
 use crate::program::finish;
 
 #[expect(
@@ -52,14 +52,12 @@ fn compiler(version: &str) -> PathBuf {
 
 #[test]
 fn the_package_fits_the_types_of_pi() {
-    let pi = AgentTools::ensure(&checkout(), &[Cli::Pi]).expect("pi can be installed");
-    let modules = pi
-        .binary(Cli::Pi)
-        .unwrap()
-        .parent()
-        .unwrap()
-        .parent()
-        .unwrap();
+    fits(PiVersion::Pinned);
+}
+
+pub(crate) fn fits(version: PiVersion) {
+    let (pi, _) = version.program();
+    let modules = pi.parent().and_then(Path::parent).unwrap();
     let manifest = fs::read(package().join("package.json")).unwrap();
     let manifest: Value = serde_json::from_slice(&manifest).unwrap();
     let pinned = |name: &str| {
