@@ -24,7 +24,7 @@ export function read(text: string): Typed {
 }
 
 /** Cuts the purpose from the options behind it. */
-function cut(text: string): { purpose: string; rest: string } {
+export function cut(text: string): { purpose: string; rest: string } {
 	const quote = text[0];
 	if (quote === '"' || quote === "'") {
 		const end = text.indexOf(quote, 1);

@@ -1,13 +1,13 @@
-// Workflows that this Pi drives: one child for each, a few words about it in the status line, and an
-// end by Esc or with the session.
+// Workflows and goals that this Pi drives: one child for each, a few words about it in the status line, and
+// an end by Esc or with the session.
 //
-// A child that is interrupted leaves its workflow where it stands: the log is its own.
+// A child that is interrupted leaves what it drives where it stands: the log is its own.
 
 import type { ExtensionContext } from "@earendil-works/pi-coding-agent";
 import { place } from "./attachment.ts";
 import { failure, type KapiError, type Ran, stream, type Stream } from "./binary.ts";
 import type { Person } from "./person.ts";
-import type { StreamLine, Workflow } from "./shapes.ts";
+import type { GoalResult, StreamLine, Workflow } from "./shapes.ts";
 import { here, line, work } from "./words.ts";
 
 const STATUS = "kapi";
@@ -20,6 +20,8 @@ const PACE_MS = 200;
 export interface Driven {
 	/** Where the workflow stands; none where nothing was driven. */
 	view: Workflow | undefined;
+	/** Where the goal stands; none where a workflow was driven. */
+	goal: GoalResult | undefined;
 	/** Whether it was interrupted. */
 	isInterrupted: boolean;
 	/** What was refused or failed. */
@@ -28,8 +30,8 @@ export interface Driven {
 
 interface Drive {
 	stream: Stream;
-	/** The workflow, once it is known. */
-	workflow: string;
+	/** The workflow or the goal, once it is known. */
+	subject: string;
 	/** What is under way, by its name, with what happened in it last. */
 	underWay: Map<string, string>;
 	/** Whether the person waits for it, so that Esc is meant for it. */
@@ -67,7 +69,7 @@ export class Drives {
 				},
 				onNote: (note) => this.#person.tell(ctx, `Kapi: ${here(note)}`, "warning"),
 			}),
-			workflow: "",
+			subject: "",
 			underWay: new Map(),
 			isAwaited: how.isAwaited,
 		};
@@ -82,7 +84,7 @@ export class Drives {
 			await begun;
 			return this.#driven(ran);
 		} catch (error) {
-			return { view: undefined, isInterrupted: false, error: error as KapiError };
+			return { view: undefined, goal: undefined, isInterrupted: false, error: error as KapiError };
 		} finally {
 			how.signal?.removeEventListener("abort", interrupt);
 			this.#running.delete(drive);
@@ -106,10 +108,10 @@ export class Drives {
 	}
 
 	#driven(ran: Ran): Driven {
-		const view = result(ran.stdout);
-		if (view) return { view, isInterrupted: ran.code === 130, error: undefined };
-		if (ran.code === 130) return { view, isInterrupted: true, error: undefined };
-		return { view, isInterrupted: false, error: failure(ran) };
+		const { view, goal } = result(ran.stdout);
+		const isInterrupted = ran.code === 130;
+		const error = view || goal || isInterrupted ? undefined : failure(ran);
+		return { view, goal, isInterrupted, error };
 	}
 
 	/** Shows what is under way, not oftener than eyes can follow. */
@@ -153,18 +155,29 @@ function isEscape(data: string): boolean {
 }
 
 /** Reads the last line of a stream. */
-function result(text: string): Workflow | undefined {
-	const view = parse(text) as Workflow | undefined;
-	return view?.type === "workflow_result" ? view : undefined;
+function result(text: string): { view: Workflow | undefined; goal: GoalResult | undefined } {
+	const last = parse(text) as Workflow | GoalResult | undefined;
+	return {
+		view: last?.type === "workflow_result" ? (last as Workflow) : undefined,
+		goal: last?.type === "result" ? (last as GoalResult) : undefined,
+	};
 }
 
 /** Takes note of what a line of a stream tells. */
 function progress(drive: Drive, text: string): void {
 	const event = parse(text) as StreamLine | undefined;
-	if (!event?.workflow) return;
-	drive.workflow = event.workflow;
+	const subject = event?.workflow ?? event?.goal;
+	if (!event || subject === undefined) return;
+	drive.subject = subject;
 	const inner = event.data?.effect;
 	const effect = event.effect ?? (typeof inner === "string" ? inner : inner?.id);
+	// A goal has one thing under way, and what happens in it does not name it.
+	if (event.goal !== undefined) {
+		const now = event.type === "effect_intended" ? effect : [...drive.underWay.keys()].at(-1);
+		drive.underWay.clear();
+		if (now !== undefined) drive.underWay.set(now, event.type === "activity" ? (event.text ?? "") : "");
+		return;
+	}
 	if (effect === undefined) return;
 	if (event.type === "effect_ended") drive.underWay.delete(effect);
 	else drive.underWay.set(effect, event.type === "activity" ? (event.text ?? "") : "");
@@ -173,7 +186,7 @@ function progress(drive: Drive, text: string): void {
 /** Returns what a drive is at, in a few words. */
 function words(drive: Drive): string {
 	const parts = [...drive.underWay].map(([effect, text]) => [work(effect), line(text, 40)].filter(Boolean).join(": "));
-	return [drive.workflow.slice(0, 3), parts.join(", ") || "starting"].join(" ").trim();
+	return [drive.subject.slice(0, 3), parts.join(", ") || "starting"].join(" ").trim();
 }
 
 function parse(text: string): unknown {

@@ -12,6 +12,7 @@ import { Drives } from "./drives.ts";
 import { Flow } from "./flow.ts";
 import { SessionGoal } from "./goal.ts";
 import { Person } from "./person.ts";
+import { registerRun } from "./run.ts";
 import { type Ground, Tools } from "./tools.ts";
 import { registerUntilDone } from "./until_done.ts";
 
@@ -24,6 +25,7 @@ export default function kapi(pi: ExtensionAPI): void {
 	const flow = new Flow(person, drives, attachment);
 	const commands = new Commands(person, attachment, flow);
 	commands.register(pi);
+	registerRun(pi, person, drives);
 	const goal = new SessionGoal(pi, person);
 	registerUntilDone(pi, person, goal);
 	registerCreampi(pi, person, goal);

@@ -146,10 +146,29 @@ export interface Cleared {
 	detached: { mode: string; workflow: string } | null;
 }
 
-/** One line of the stream while a workflow is driven. */
+/** A contract that waits for its person. */
+export interface ApprovalNeeded {
+	type: "approval_needed";
+	goal: string;
+	contract_hash: string;
+	/** The command line that approves it. */
+	approve: string;
+}
+
+/** Where a goal stands after it was created or driven. */
+export interface GoalResult {
+	type: "result" | "goal_status";
+	id: string;
+	status: string;
+	reason: string | null;
+	next: string[];
+}
+
+/** One line of the stream while a workflow or a goal is driven. */
 export interface StreamLine {
 	type: string;
 	workflow?: string;
+	goal?: string;
 	effect?: string;
 	text?: string;
 	data?: { effect?: string | { id?: string } };

@@ -3,7 +3,7 @@
 // Only words. Commands are shown as they are typed here where Pi has them, else as on a command line.
 
 import { MODES, modeOf } from "./modes.ts";
-import type { Asked, InboxItem, Part, Row, Status, Workflow } from "./shapes.ts";
+import type { Asked, GoalResult, InboxItem, Part, Row, Status, Workflow } from "./shapes.ts";
 
 /** Characters of a line that stands in the status bar or a widget. */
 const LINE_CHARS_MAX = 100;
@@ -18,6 +18,12 @@ const TYPED = new RegExp(`(^|[\\s\`'"(])kapi (${COMMANDS})\\b`, "g");
 /** Returns a text with the commands in it as they are typed in Pi. */
 export function here(text: string): string {
 	return text.replace(TYPED, "$1/kapi-$2");
+}
+
+/** Returns where a goal came to, and what can be typed next. */
+export function goal(goal: GoalResult): string {
+	const reason = goal.reason ? `: ${harmless(goal.reason)}` : "";
+	return [`Goal ${goal.id} is ${goal.status}${reason}.`, ...goal.next.map((next) => `  next     ${here(next)}`)].join("\n");
 }
 
 /** Returns the beginning of a text in one line, without what a terminal would obey. */
@@ -37,6 +43,9 @@ const WORK: [RegExp, string][] = [
 	[/prepare/, "creating the branch"],
 	[/work-([TF]-\d+)/, "working on $1"],
 	[/land-([TF]-\d+)/, "landing $1"],
+	[/^t\d+-agent\b/, "working"],
+	[/^t\d+-verify\b/, "running the checks"],
+	[/^t\d+-judge\b/, "being judged"],
 	[/verify/, "verifying the combined work"],
 	[/baseline|measure/, "measuring"],
 	[/keep/, "keeping what is better"],
