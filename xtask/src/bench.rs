@@ -14,6 +14,7 @@ mod machine;
 mod month;
 mod options;
 mod part;
+mod pi;
 mod process_table;
 mod program;
 mod proxy;
@@ -106,6 +107,7 @@ fn measure(
         Group::Month => vec![month::commands(location)?],
         Group::Screen => vec![screen::watching(location)?],
         Group::Search => vec![search::experiments(location, &options.extras)?],
+        Group::Pi => pi::package(location, &options.extras)?,
     })
 }
 

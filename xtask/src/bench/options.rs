@@ -24,10 +24,11 @@ pub(super) enum Group {
     Month,
     Screen,
     Search,
+    Pi,
 }
 
 /// Every group by its name, in the order of the document.
-pub(super) const GROUPS: [(&str, Group); 14] = [
+pub(super) const GROUPS: [(&str, Group); 15] = [
     ("sandbox", Group::Sandbox),
     ("crowd", Group::Crowd),
     ("tree", Group::Tree),
@@ -42,6 +43,7 @@ pub(super) const GROUPS: [(&str, Group); 14] = [
     ("month", Group::Month),
     ("screen", Group::Screen),
     ("search", Group::Search),
+    ("pi", Group::Pi),
 ];
 
 /// A peer that is installed only when it is asked for with `--with`.
@@ -50,13 +52,15 @@ pub(super) enum Extra {
     Redis,
     Rq,
     PiAutoresearch,
+    PiUntilDone,
 }
 
 /// Every such peer by its name.
-const EXTRAS: [(&str, Extra); 3] = [
+const EXTRAS: [(&str, Extra); 4] = [
     ("redis", Extra::Redis),
     ("rq", Extra::Rq),
     ("pi-autoresearch", Extra::PiAutoresearch),
+    ("pi-until-done", Extra::PiUntilDone),
 ];
 
 /// One run.
@@ -90,7 +94,7 @@ impl BenchOptions {
                     options.extras = named(&EXTRAS, names)?;
                 }
                 _ => bail!(
-                    "read {:?}: use --trees 1k,10k, --only NAMES or --with redis,rq,pi-autoresearch",
+                    "read {:?}: use --trees 1k,10k, --only NAMES or --with redis,rq,pi-autoresearch,pi-until-done",
                     pair.join(" ")
                 ),
             }

@@ -25,6 +25,8 @@ pub(super) enum Quantity {
     Memory,
     /// Seconds for each, shown as how many a second.
     Rate,
+    /// Tokens of a model.
+    Tokens,
 }
 
 /// Ours beside a peer.
@@ -66,6 +68,7 @@ impl ComparisonTable {
             Quantity::Time => "time",
             Quantity::Memory => "memory",
             Quantity::Rate => "a second",
+            Quantity::Tokens => "tokens",
         };
         writeln!(
             out,
@@ -101,10 +104,13 @@ impl Quantity {
         if self == Self::Rate {
             return rates(spread);
         }
+        if self == Self::Tokens {
+            return format!("{:.0}", spread.median);
+        }
         let (factor, unit) = match (self, spread.median) {
             (Self::Time, median) if median >= 1.0 => (1.0, "s"),
             (Self::Time, median) if median >= 1e-3 => (1e3, "ms"),
-            (Self::Time | Self::Rate, _) => (1e6, "µs"),
+            (Self::Time | Self::Rate | Self::Tokens, _) => (1e6, "µs"),
             (Self::Memory, median) if median >= 1e6 => (1e-6, "MB"),
             (Self::Memory, _) => (1e-3, "kB"),
         };
