@@ -107,6 +107,11 @@ fn program_under_test(root: &Path, options: &CorpusOptions) -> anyhow::Result<Pa
         let kapi = kapi.canonicalize();
         return kapi.context("find the program that --kapi names");
     }
+    built(root)
+}
+
+/// Builds the program and returns where it is.
+pub(crate) fn built(root: &Path) -> anyhow::Result<PathBuf> {
     let build = ["build", "--locked", "--quiet", "--package", "kapi-cli"];
     ToolCommand::new(root, "cargo", &build).run()?;
     Ok(target_directory(root)?.join("debug").join("kapi"))

@@ -16,6 +16,7 @@ mod layers;
 mod newest;
 mod output;
 mod peers;
+mod schedules;
 mod sim;
 mod storm;
 mod tidy;
@@ -53,6 +54,8 @@ usage: cargo xtask <command>
   storm             processes that submit tasks, work on them and are killed, judged by the log
                     (--tasks N --processes P --kill-every MS --seed S; --crashes: the
                     power of a simulated disk instead)
+  schedules         a person who edits, commits, switches and rebases while agents work in launches:
+                    what is committed (--seeds N, 1000 unless given; --seed N)
   conformance       write docs/conformance/*.md from their maps (--check: compare them)
   converge          a thousand executors, honest and not, under three sets of rules (--seeds N)
   keeping           a thousand experiments under recorded noise, and which of them each rule of
@@ -107,6 +110,7 @@ fn run() -> anyhow::Result<()> {
         ["storm", options @ ..] => storm::run(&root, options),
         ["conformance", options @ ..] => conformance::run(&root, options),
         ["converge", options @ ..] => converge::run(options),
+        ["schedules", options @ ..] => schedules::run(&root, options),
         ["keeping", options @ ..] => keeping::run(&root, options),
         ["cheats", options @ ..] => corpora::cheats::run(&root, options),
         ["ideas", options @ ..] => corpora::ideas::run(&root, options),

@@ -9,6 +9,7 @@ pub mod converge;
 pub mod crash;
 pub mod keeping;
 pub mod kernel_sim;
+pub mod launch_schedule;
 pub mod mixed_bag;
 pub mod model_server;
 pub mod npm_project;

@@ -65,6 +65,7 @@ mod kernel_task;
 mod kernel_workers;
 mod launch;
 mod launch_base;
+mod launch_schedules;
 mod live_view;
 mod mcp;
 mod models;
