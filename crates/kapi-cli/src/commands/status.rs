@@ -1,5 +1,5 @@
 //! `kapi status`: the goals and workflows of this project, where they stand, what waits, and what
-//! is not as it should be. Reads no log but of what is named.
+//! is not as it should be. Reads no log but of what is named, and of goals that have not ended.
 
 mod health;
 
@@ -10,18 +10,21 @@ use kapi_goal::record::damage::Damage;
 use kapi_goal::record::goal_listing::{GoalListingEntry, ListingStatus};
 use kapi_goal::record::project::Project;
 use kapi_goal::rules::contract::Race;
-use kapi_goal::rules::state::GoalStatus;
+use kapi_goal::rules::state::{Goal, GoalStatus};
+use kapi_goal::rules::words;
 use kapi_wire::workflow::row::WorkflowRow;
 use kapi_workflow::record::index::{WorkflowListingEntry, WorkflowSummary};
 use kapi_workflow::record::requests::WorkflowOverview;
 use kapi_workflow::record::workflows::Workflows;
 use serde::Serialize;
 
+use crate::amount;
 use crate::commands::show;
 use crate::commands::status::health::{Health, Leftover};
 use crate::context::Context;
 use crate::error::{Error, chain};
 use crate::exit_code::Exit;
+use crate::live_view::facts;
 use crate::subject::{Meaning, Silence, SubjectArgs};
 use crate::trust::MovedBranch;
 use crate::ui::{Format, Ui};
@@ -76,8 +79,51 @@ struct StatusRow {
     /// What the last audit found.
     damage: Vec<String>,
     race: Option<Race>,
+    /// How far it is, where it has not ended.
+    progress: Option<GoalProgress>,
     #[serde(skip)]
     is_over: bool,
+}
+
+#[derive(Debug, Serialize)]
+struct GoalProgress {
+    /// What it does next or right now, in words; empty where it rests.
+    phase: String,
+    /// The turn under way or last ended, from 1, and the limit.
+    turn: u32,
+    turns: u32,
+    tokens: u64,
+    usd_micros: Option<u64>,
+    /// Why it stands where it stands.
+    reason: Option<String>,
+    #[serde(skip)]
+    cost: Option<String>,
+}
+
+impl GoalProgress {
+    fn of(goal: &Goal) -> Self {
+        let spent = goal.spent.total();
+        Self {
+            phase: facts::goal::phase(goal).to_owned(),
+            turn: goal.turn,
+            turns: goal.budget.turns,
+            tokens: spent.tokens(),
+            usd_micros: spent.usd_micros,
+            reason: words::reason(goal),
+            cost: amount::cost(&spent),
+        }
+    }
+
+    /// Returns it in a line; nothing before the first turn.
+    fn line(&self) -> Option<String> {
+        let turn = (self.turn > 0).then(|| format!("turn {} of {}", self.turn, self.turns));
+        let phase = Some(self.phase.clone()).filter(|phase| !phase.is_empty());
+        let parts: Vec<String> = [turn, phase, self.cost.clone()]
+            .into_iter()
+            .flatten()
+            .collect();
+        (!parts.is_empty()).then(|| parts.join(", "))
+    }
 }
 
 /// Lists goals and workflows, or shows the one that is named.
@@ -199,6 +245,11 @@ fn goal_rows(project: &Project<'_>, goals: &[GoalListingEntry]) -> Result<Vec<St
                     moved_branch: None,
                     damage: Vec::new(),
                     race: entry.race.clone(),
+                    // What cannot be read is told by who looks for damage.
+                    progress: (!is_over)
+                        .then(|| project.load(&listed.id).ok())
+                        .flatten()
+                        .map(|goal| GoalProgress::of(&goal)),
                     is_over,
                 });
             }
@@ -215,6 +266,7 @@ fn goal_rows(project: &Project<'_>, goals: &[GoalListingEntry]) -> Result<Vec<St
                 moved_branch: None,
                 damage: Vec::new(),
                 race: None,
+                progress: None,
                 is_over: false,
             }),
         }
@@ -373,6 +425,15 @@ fn goals(ui: Ui, rows: &[&StatusRow]) {
         ));
         if let Some(fault) = &row.fault {
             ui.line(&format!("{:width$}  failed to {fault}", ""));
+        }
+        let Some(progress) = &row.progress else {
+            continue;
+        };
+        if let Some(line) = progress.line() {
+            ui.line(&format!("{:width$}  {line}", ""));
+        }
+        if let Some(reason) = &progress.reason {
+            ui.line(&format!("{:width$}  because {reason}", ""));
         }
     }
 }

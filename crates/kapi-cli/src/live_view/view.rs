@@ -2,6 +2,7 @@
 //!
 //! Pure: it reads no file and no clock, and decides nothing.
 
+mod amounts;
 mod list;
 mod sections;
 #[cfg(test)]
@@ -79,7 +80,7 @@ fn subject(
     let SubjectOnScreen { facts, heard } = shown;
     let mut head = sections::head(facts, heard, canvas);
     head.push(Line::default());
-    head.extend(sections::amounts(facts, heard, canvas));
+    head.extend(amounts::lines(&facts.account, heard, canvas));
     let n_head = u16::try_from(head.len()).unwrap_or(u16::MAX);
     let [top, rest] =
         Layout::vertical([Constraint::Length(n_head), Constraint::Min(0)]).areas(area);

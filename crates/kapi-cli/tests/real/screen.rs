@@ -9,7 +9,7 @@ use std::fs;
 use kapi_testkit::agent_tools::Cli;
 use kapi_testkit::model_server::scenario::{AssistantTurn, ModelScenario};
 
-use crate::environment::usual;
+use crate::environment::{FIRST, await_some, usual, write};
 use crate::machine::Machine;
 use crate::program::finish;
 use crate::terminal::Terminal;
@@ -105,7 +105,7 @@ fn a_real_agent_at_work_has_the_golden_screens() {
     ]));
     let env = &machine.env;
     let clock = env.root().join("clock");
-    let set = |ms: i64| crate::environment::write(&clock, &ms.to_string());
+    let set = |ms: i64| write(&clock, &ms.to_string());
     set(BEGAN_MS);
     let options = ["--judge", "none", "--tokens", "1M", "--wall", "2h"];
     let words = usual(Cli::Claude.name(), &options);
@@ -116,28 +116,28 @@ fn a_real_agent_at_work_has_the_golden_screens() {
     let terminal = Terminal::open(env, (80, 60), &[&var], &line);
     terminal.awaits("sleep 600");
     set(BEGAN_MS + WORKED_MS);
-    for columns in ["80", "40", "200"] {
-        terminal.tmux(&["resize-window", "-x", columns, "-y", "60"]);
-        let is_whole = |shown: &str| {
-            shown.contains("1m 05s of 2h 00m")
-                && shown
-                    .lines()
-                    .last()
-                    .is_some_and(|row| row.contains("q leave"))
-        };
-        let shown = terminal.awaits_that("has the size", &is_whole);
+    for columns in [80, 40, 200] {
+        terminal.tmux(&["resize-window", "-x", &columns.to_string(), "-y", "60"]);
+        let shown = terminal.awaits_that("is drawn anew", &|shown| {
+            let rows: Vec<&str> = shown.lines().collect();
+            let is_first = |row: &&str| match columns {
+                40 => row.starts_with("make the"),
+                columns => row.ends_with(FIRST) && row.chars().count() == columns - 1,
+            };
+            let is_whole = rows.last().is_some_and(|row| row.contains("q leave"));
+            is_whole && rows.iter().any(is_first) && shown.contains("1m 05s of 2h 00m")
+        });
         // The log names directories of this machine.
         let golden = shown.split("Log").next().unwrap_or_default();
         let golden: Vec<&str> = golden.lines().map(str::trim_end).collect();
-        insta::assert_snapshot!(
-            format!("goal_at_work_{columns}"),
-            golden.join("\n").trim_end()
-        );
+        let name = format!("goal_at_work_{columns}");
+        insta::assert_snapshot!(name, golden.join("\n").trim_end());
     }
     terminal.press("C-c");
     terminal.awaits(": paused");
-    assert_eq!(
-        fs::read_to_string(env.root().join("code")).unwrap().trim(),
-        "130"
-    );
+    let code = await_some("the end", || {
+        let code = fs::read_to_string(env.root().join("code")).ok()?;
+        code.ends_with('\n').then_some(code)
+    });
+    assert_eq!(code.trim(), "130");
 }

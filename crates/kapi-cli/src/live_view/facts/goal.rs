@@ -32,7 +32,7 @@ pub(crate) fn facts(
             (status, _) => status.to_string(),
         },
         mood: mood(goal.status),
-        phase: phase(goal),
+        phase: phase(goal).to_owned(),
         why: words::reason(goal),
         details: details(goal, driver),
         account: Account {
@@ -72,9 +72,9 @@ const fn mood(status: GoalStatus) -> Mood {
 }
 
 /// Returns the stage in words, for whoever has not heard of stages.
-fn phase(goal: &Goal) -> String {
+pub(crate) const fn phase(goal: &Goal) -> &'static str {
     if !goal.is_driven() {
-        return String::new();
+        return "";
     }
     match goal.stage {
         GoalStage::Setup => "drafting the contract",
@@ -88,7 +88,6 @@ fn phase(goal: &Goal) -> String {
         GoalStage::Distill => "summing up what was learned",
         GoalStage::Ended => "",
     }
-    .to_owned()
 }
 
 fn details(goal: &Goal, driver: Option<&str>) -> Vec<(&'static str, String)> {

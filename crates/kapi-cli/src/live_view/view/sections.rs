@@ -1,22 +1,15 @@
-//! The parts of the screen that tell of one subject: a heading and lines each.
+//! The parts of the screen that tell of one subject: what it is, then a heading and lines each.
 //!
 //! Made for a width; which of them are shown and how much of each, their caller decides.
 
-use kapi_core::usage::Usage;
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 
-use crate::amount;
-use crate::live_view::facts::{Account, SubjectFacts, TaskFacts, TaskMark, share};
+use crate::live_view::facts::{SubjectFacts, TaskFacts, TaskMark};
 use crate::live_view::state::Heard;
 use crate::live_view::view::theme::Theme;
 use crate::live_view::view::words::{cut, width, wrapped};
 
-/// The columns of the name of an amount.
-const NAME_COLUMNS: usize = 8;
-/// The columns of a bar, and of a screen that has room for one.
-const BAR_COLUMNS: usize = 20;
-const BAR_ROOM: usize = 64;
 /// Lines of an agent's words.
 const SAID_LINES_MAX: usize = 6;
 
@@ -117,100 +110,6 @@ pub(super) fn head(facts: &SubjectFacts, heard: &Heard, canvas: Canvas) -> Vec<L
             .map(|line| Line::styled(line, theme.faint())),
     );
     lines
-}
-
-/// Returns what was used, and how much of what may be used that is.
-pub(super) fn amounts(facts: &SubjectFacts, heard: &Heard, canvas: Canvas) -> Vec<Line<'static>> {
-    let account = &facts.account;
-    let mut used = account.used;
-    used.add(&heard.used);
-    let mut lines = Vec::new();
-    if let Some(turn) = account.turn {
-        let text = format!("{} of {}", turn.at, turn.max);
-        let percent = share(u64::from(turn.at), Some(u64::from(turn.max)));
-        lines.push(amount_line("turns", percent, &text, canvas));
-    }
-    let has_begun = account.worked_ms > 0 || heard.since_ms.is_some();
-    if has_begun || account.work_max_ms.is_some() {
-        lines.push(time(account, heard, canvas));
-    }
-    let tokens = used.tokens();
-    if tokens > 0 || account.tokens_max.is_some() {
-        let text = of(
-            &amount::tokens(tokens),
-            account.tokens_max.map(amount::tokens),
-        );
-        lines.push(amount_line(
-            "tokens",
-            share(tokens, account.tokens_max),
-            &text,
-            canvas,
-        ));
-    }
-    lines.extend(money(account, &used, canvas));
-    lines
-}
-
-fn time(account: &Account, heard: &Heard, canvas: Canvas) -> Line<'static> {
-    let since_ms = heard.since_ms.unwrap_or(canvas.now_ms);
-    let more_ms = u64::try_from(canvas.now_ms.saturating_sub(since_ms)).unwrap_or(0);
-    let worked_ms = account.worked_ms.saturating_add(more_ms);
-    let mut text = of(&clock(worked_ms), account.work_max_ms.map(clock));
-    if let Some(limit_ms) = account.work_max_ms {
-        let left = clock(limit_ms.saturating_sub(worked_ms));
-        text = format!("{text}, {left} left");
-    }
-    amount_line("time", share(worked_ms, account.work_max_ms), &text, canvas)
-}
-
-fn money(account: &Account, used: &Usage, canvas: Canvas) -> Option<Line<'static>> {
-    let limit = account.usd_micros_max;
-    let spent = amount::cost(used);
-    if spent.is_none() && limit.is_none() {
-        return None;
-    }
-    let spent = spent.unwrap_or_else(|| amount::usd(0));
-    let percent = share(used.usd_micros.unwrap_or(0), limit);
-    let text = of(&spent, limit.map(amount::usd));
-    Some(amount_line("money", percent, &text, canvas))
-}
-
-fn of(used: &str, limit: Option<String>) -> String {
-    limit.map_or_else(|| used.to_owned(), |limit| format!("{used} of {limit}"))
-}
-
-/// Writes milliseconds as a clock that runs: whole seconds.
-fn clock(ms: u64) -> String {
-    match ms / 1000 {
-        seconds @ 0..60 => format!("{seconds}s"),
-        seconds => amount::duration(seconds * 1000),
-    }
-}
-
-fn amount_line(name: &str, percent: Option<u16>, text: &str, canvas: Canvas) -> Line<'static> {
-    let Canvas { columns, theme, .. } = canvas;
-    let mut spans = vec![Span::styled(
-        format!("{name:<NAME_COLUMNS$}"),
-        theme.faint(),
-    )];
-    let mut room = columns.saturating_sub(NAME_COLUMNS);
-    if columns >= BAR_ROOM {
-        let (full, empty) = theme.bar_marks();
-        let n_full = percent.map_or(0, |percent| {
-            (usize::from(percent) * BAR_COLUMNS).div_ceil(100)
-        });
-        let empty = if percent.is_some() { empty } else { " " };
-        let style = theme.bar(percent.unwrap_or(0));
-        spans.push(Span::styled(full.repeat(n_full), style));
-        spans.push(Span::styled(
-            empty.repeat(BAR_COLUMNS - n_full),
-            theme.faint(),
-        ));
-        spans.push(Span::raw("  "));
-        room = room.saturating_sub(BAR_COLUMNS + 2);
-    }
-    spans.push(Span::raw(cut(text, room, theme.ellipsis())));
-    Line::from(spans)
 }
 
 /// Returns what the agent said last.
