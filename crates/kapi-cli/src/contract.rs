@@ -157,6 +157,7 @@ fn draw_up(
         )));
     }
     check(context, &config, &contract)?;
+    notes.extend(participants::check_providers(context, &config, &contract)?);
     if let Some(wanted) = &contract.delivery {
         let checked = delivery::check(context, &config, &root, wanted, &contract.branch)?;
         notes.extend(checked);

@@ -12,6 +12,7 @@ use kapi_agent::launch::upstream::{AgentUpstream, UpstreamDialect};
 use kapi_agent::manifest::Manifest;
 use kapi_core::failure::Failure;
 use kapi_core::isolation::{NetworkMode, SandboxLevel};
+use kapi_gateway::ask::error::AskError;
 use kapi_gateway::ask::probe::{self, ServerGreeting};
 use kapi_gateway::ask::server::{ModelApi, ModelEndpoint};
 use kapi_gateway::model::route::BaseUrl;
@@ -33,6 +34,8 @@ use crate::{failure, home};
 const START_DEADLINE: Duration = Duration::from_secs(60);
 /// The longest a provider may take to answer.
 const GREETING_DEADLINE: Duration = Duration::from_secs(15);
+/// The same while a person waits for a contract.
+const CHECK_DEADLINE: Duration = Duration::from_secs(5);
 /// Bytes kept of each output stream.
 const TAIL_BYTES_MAX: usize = 16 << 10;
 
@@ -208,21 +211,58 @@ pub fn greet(
     agent: &Manifest,
     cancel: &Cancel,
 ) -> Result<ProviderGreeting, Failure> {
+    let greeted = greeted(grants, agent, GREETING_DEADLINE, cancel)?;
+    greeted.map_err(|error| failure_of(&error))
+}
+
+/// Checks that an agent's provider takes its key, before anything depends on it. Returns what to
+/// know where nobody answers for now: a run waits for its provider.
+///
+/// # Errors
+/// When the agent has neither a key nor a login, or the provider refuses.
+pub fn check_provider(
+    grants: &HostGrants,
+    agent: &Manifest,
+    cancel: &Cancel,
+) -> Result<Option<String>, Failure> {
+    match greeted(grants, agent, CHECK_DEADLINE, cancel)? {
+        Ok(_) => Ok(None),
+        Err(error @ (AskError::Unauthorised { .. } | AskError::OutOfCredit { .. })) => {
+            Err(failure_of(&error))
+        }
+        Err(error) => Ok(Some(format!(
+            "{}'s provider does not answer at the moment (failed to {}).",
+            agent.name,
+            failure::chain(&error)
+        ))),
+    }
+}
+
+fn failure_of(error: &AskError) -> Failure {
+    Failure {
+        message: failure::chain(error),
+        hint: error.hint(),
+    }
+}
+
+fn greeted(
+    grants: &HostGrants,
+    agent: &Manifest,
+    deadline: Duration,
+    cancel: &Cancel,
+) -> Result<Result<ProviderGreeting, AskError>, Failure> {
     let kind = AgentKind::parse(agent.name).map_err(|error| failure::agent(&error))?;
     let launch = launch_without_question(grants, &kind)?;
     let Some(upstream) = launch.upstream else {
-        return Ok(ProviderGreeting::Login);
+        return Ok(Ok(ProviderGreeting::Login));
     };
     let server = endpoint(grants, &upstream)?;
     let address = upstream.base_url;
-    match probe::greet(&server, GREETING_DEADLINE, cancel) {
-        Ok(ServerGreeting::Accepted) => Ok(ProviderGreeting::Accepted { server: address }),
-        Ok(ServerGreeting::NoList) => Ok(ProviderGreeting::NoList { server: address }),
-        Err(error) => Err(Failure {
-            message: failure::chain(&error),
-            hint: error.hint(),
-        }),
-    }
+    let said = probe::greet(&server, deadline, cancel);
+    Ok(said.map(|said| match said {
+        ServerGreeting::Accepted => ProviderGreeting::Accepted { server: address },
+        ServerGreeting::NoList => ProviderGreeting::NoList { server: address },
+    }))
 }
 
 /// Returns the server of an agent in the words of whoever asks it directly.

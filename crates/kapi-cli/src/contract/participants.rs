@@ -6,11 +6,12 @@ use kapi_agent::agent::AgentKind;
 use kapi_agent::manifest::{Manifest, manifest};
 use kapi_core::isolation::SandboxLevel;
 use kapi_goal::rules::contract::Contract;
-use kapi_run::asking;
 use kapi_run::gate::support;
 use kapi_run::host_grants::HostGrants;
+use kapi_run::{agent_start, asking};
 use kapi_spend::rules::account::ModelProvider;
 use kapi_spend::rules::day::Day;
+use kapi_sys::cancel::Cancel;
 use kapi_sys::clock::Clock as _;
 
 use crate::command_line;
@@ -18,6 +19,7 @@ use crate::config::Config;
 use crate::context::Context;
 use crate::contract::agent_name::{absolute, kind};
 use crate::contract::judge::{self, JudgeName};
+use crate::contract::models::agents_of;
 use crate::error::Error;
 use crate::exit_code::Exit;
 use crate::ui::Ui;
@@ -115,6 +117,28 @@ pub(crate) fn check(context: &Context, config: &Config, contract: &Contract) -> 
         // The contract names neither by an agent's name.
         JudgeName::None | JudgeName::Same => Ok(()),
     }
+}
+
+/// Asks the providers of the agents whether they take their keys: one that refuses would stop the
+/// work at its first turn. Returns what to know of those that do not answer.
+pub(crate) fn check_providers(
+    context: &Context,
+    config: &Config,
+    contract: &Contract,
+) -> Result<Vec<String>, Error> {
+    let grants = context.grants(config);
+    let agents =
+        agents_of(&contract.agent, &contract.judge).skip(usize::from(contract.is_session()));
+    let known = agents.filter_map(|name| manifest().iter().find(|agent| agent.name == name));
+    let mut notes = Vec::new();
+    for agent in known {
+        let note = agent_start::check_provider(&grants, agent, &Cancel::new());
+        notes.extend(note.map_err(|failure| Error {
+            message: format!("{} cannot work: failed to {}", agent.name, failure.message),
+            ..Error::world(&failure)
+        })?);
+    }
+    Ok(notes)
 }
 
 /// Asks a provider whether the model that judges is there, before anything depends on it.

@@ -25,6 +25,8 @@ pub(crate) fn with_clis(names: &[&str]) -> Environment {
     }
     let path = format!("{}:/usr/bin:/bin", bin.display());
     env.set("PATH", &path);
+    // No test asks a vendor: nobody listens there.
+    env.set("https_proxy", "http://127.0.0.1:9");
     env
 }
 

@@ -1,6 +1,8 @@
 //! The model of a goal: named, approved by the contract's hash, within the person's own list, and
 //! refused where nobody could pass it on.
 
+use kapi_testkit::model_server::ModelServer;
+use kapi_testkit::model_server::scenario::ModelScenario;
 use serde_json::json;
 
 use crate::environment::{Environment, TASK, usual};
@@ -13,6 +15,8 @@ fn machine() -> Environment {
     let executable = std::os::unix::fs::PermissionsExt::from_mode(0o755);
     std::fs::set_permissions(&agent, executable).unwrap();
     env.set("ANTHROPIC_API_KEY", "not-a-key");
+    // No test asks a vendor: nobody listens there.
+    env.set("https_proxy", "http://127.0.0.1:9");
     env.configure(&format!(
         "[agents.claude]\ncommand = {:?}\n",
         agent.display()
@@ -51,7 +55,9 @@ fn a_named_model_stands_in_the_contract_and_its_hash() {
     );
     assert_ne!(first["contract_hash"], second["contract_hash"]);
     // What Kapi writes for people is read back as the same contract, and a flag holds over it.
-    let whole = env.goal_dir("002-make-answer-right").join("contract.yaml");
+    let whole = env
+        .goal_dir(second["id"].as_str().unwrap())
+        .join("contract.yaml");
     let text = std::fs::read_to_string(&whole).unwrap();
     let copy = env.root().join("copy.yaml");
     let branch = second["contract"]["branch"].as_str().unwrap();
@@ -124,6 +130,32 @@ fn a_model_that_cannot_be_had_is_refused_before_anything_starts() {
     assert!(
         said.contains("its `models` list only claude-sonnet-*"),
         "{task:?}"
+    );
+}
+
+#[test]
+fn a_provider_that_refuses_the_key_is_told_before_anybody_approves() {
+    let env = machine();
+    let silent = new(&env, &[]);
+    assert!(
+        silent
+            .stderr
+            .contains("claude's provider does not answer at the moment"),
+        "{silent:?}"
+    );
+    let mut scenario = ModelScenario::new(Vec::new());
+    scenario.require_key = Some("sk-right".to_owned());
+    let server = ModelServer::start(scenario).unwrap();
+    let config = env.home().join(".config/kapi/config.toml");
+    let table = std::fs::read_to_string(config).unwrap();
+    env.configure(&format!("{table}base_url = {:?}\n", server.base_url()));
+    env.kapi(&usual("claude", &["--judge", "none"]))
+        .assert_error_among_talk(4, &["claude cannot work", "401", "check the key"]);
+    assert!(!env.goal_dir("002-make-answer-right").exists());
+    assert_eq!(
+        server.requests().len(),
+        1,
+        "it is not asked for anything else"
     );
 }
 
