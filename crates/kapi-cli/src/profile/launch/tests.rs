@@ -14,6 +14,7 @@ use kapi_sys::clock::SystemClock;
 use kapi_sys::real_disk::RealDisk;
 
 use super::{LaunchProfile, resolve};
+use crate::config::deliver::DeliverArgs;
 use crate::config::notify::NotifyArgs;
 use crate::config::source::ValueSource;
 use crate::context::Context;
@@ -88,6 +89,7 @@ impl Machine {
             config_path: self.home().join(".config/kapi/config.toml"),
             store: None,
             notify: NotifyArgs::default(),
+            deliver: DeliverArgs::default(),
         }
     }
 
