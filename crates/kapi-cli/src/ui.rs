@@ -10,6 +10,7 @@ use std::io::{self, IsTerminal as _, Write as _};
 use std::sync::atomic::{AtomicU8, Ordering};
 
 use kapi_core::quote::visible;
+use rustix::termios::{QueueSelector, tcflush};
 use serde::Serialize;
 
 use crate::live_view;
@@ -185,6 +186,7 @@ impl Ui {
         if !self.is_at_keyboard() {
             return None;
         }
+        drop_typed_ahead();
         self.prompt(question);
         let mut answer = String::new();
         io::stdin().read_line(&mut answer).ok()?;
@@ -197,6 +199,7 @@ impl Ui {
             return None;
         }
         live_view::leave();
+        drop_typed_ahead();
         write_err(&format!("{} [y/N] ", harmless(question)));
         let mut answer = String::new();
         io::stdin().read_line(&mut answer).ok()?;
@@ -210,6 +213,7 @@ impl Ui {
             return None;
         }
         live_view::leave();
+        drop_typed_ahead();
         write_err(&format!("{} [{}] ", harmless(question), words.join("/")));
         let mut answer = String::new();
         io::stdin().read_line(&mut answer).ok()?;
@@ -294,6 +298,12 @@ fn write_err(text: &str) {
     let mut err = io::stderr().lock();
     // There is nowhere left to report a failure of this.
     drop(err.write_all(text.as_bytes()).and_then(|()| err.flush()));
+}
+
+/// Drops what was typed and not read: nobody answers a question before it is shown.
+pub(crate) fn drop_typed_ahead() {
+    // What is no terminal holds nothing that a person typed ahead.
+    let _dropped = tcflush(rustix::stdio::stdin(), QueueSelector::IFlush);
 }
 
 #[cfg(test)]

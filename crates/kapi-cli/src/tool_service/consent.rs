@@ -13,7 +13,7 @@ use rustix::fd::AsFd as _;
 
 use crate::context::Context;
 use crate::live_view;
-use crate::ui::{Format, Ui};
+use crate::ui::{Format, Ui, drop_typed_ahead};
 
 /// How long a person is asked.
 const ASKED: Duration = Duration::from_secs(30);
@@ -53,7 +53,7 @@ fn asked(ui: Ui, question: &str, is_over: &dyn Fn() -> bool) -> bool {
     }
     ui.clear_live();
     // What was typed before the question is no answer to it, and whoever sees it may answer at once.
-    drop_typed();
+    drop_typed_ahead();
     ui.say(&format!("{question} [y/N, within {} s]", ASKED.as_secs()));
     let answer = typed(is_over);
     let is_yes = answer
@@ -79,16 +79,6 @@ fn typed(is_over: &dyn Fn() -> bool) -> Option<String> {
         }
     }
     None
-}
-
-fn drop_typed() {
-    let mut piece = [0_u8; 256];
-    for _ in 0..ANSWER_BYTES_MAX {
-        let is_there = is_readable(Duration::ZERO);
-        if !is_there || rustix::io::read(rustix::stdio::stdin(), &mut piece).unwrap_or(0) == 0 {
-            return;
-        }
-    }
 }
 
 fn is_readable(within: Duration) -> bool {

@@ -190,6 +190,7 @@ fn decision(
     };
     let ui = context.ui;
     approving::check_unedited(found, &pending)?;
+    keyboard.drop_typed_ahead();
     approving::show(context, found, &pending)?;
     let artifact = pending.decision.words();
     let accepting = if pending.risks.is_empty() {
@@ -197,27 +198,37 @@ fn decision(
     } else {
         ", accepting the risks above"
     };
-    ui.prompt(&format!(
-        "Approve this {artifact}{accepting}? [yes/later/or type what should change] "
-    ));
-    let KeyboardInput::Text(text) = keyboard.answer() else {
-        ui.say("");
-        return Ok(DecisionOutcome::Left);
-    };
-    match text.trim().to_lowercase().as_str() {
-        "y" | "yes" => {
-            let approving = Approving {
-                shown: pending.sha256,
-                means: Means::Terminal,
-                accepts_risks: true,
-            };
-            approving::approve(context, found, &approving)?;
+    loop {
+        ui.prompt(&format!(
+            "Approve this {artifact}{accepting}? [yes/later/or type what should change] "
+        ));
+        let KeyboardInput::Text(text) = keyboard.answer() else {
+            ui.say("");
+            return Ok(DecisionOutcome::Left);
+        };
+        let text = text.trim().to_owned();
+        match text.to_lowercase().as_str() {
+            "y" | "yes" => {
+                let approving = Approving {
+                    shown: pending.sha256,
+                    means: Means::Terminal,
+                    accepts_risks: true,
+                };
+                approving::approve(context, found, &approving)?;
+            }
+            "" | "n" | "no" | "l" | "later" | "/later" | "/quit" => {
+                return Ok(DecisionOutcome::Left);
+            }
+            // A word that was mistyped asks for no change.
+            _ if !text.contains(char::is_whitespace) => {
+                keyboard.drop_typed_ahead();
+                ui.say("Nothing changed. Type yes, later, or what should change in a few words.");
+                continue;
+            }
+            _ => {
+                found.submit(context, &WorkflowCommand::Revise { text })?;
+            }
         }
-        "" | "n" | "no" | "l" | "later" | "/later" | "/quit" => return Ok(DecisionOutcome::Left),
-        _ => {
-            let text = text.trim().to_owned();
-            found.submit(context, &WorkflowCommand::Revise { text })?;
-        }
+        return Ok(DecisionOutcome::Replied);
     }
-    Ok(DecisionOutcome::Replied)
 }

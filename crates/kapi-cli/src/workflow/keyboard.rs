@@ -1,6 +1,6 @@
 //! What a person types at the terminal, a line or several, while an interrupt still counts.
 //!
-//! Reads the terminal itself: nothing that was typed ahead is lost between two questions.
+//! Reads the terminal itself. What was typed before a question is shown is no answer to it.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use kapi_sys::signal::Interrupts;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::AsFd as _;
 
-use crate::ui::Ui;
+use crate::ui::{Ui, drop_typed_ahead};
 
 /// How often it is looked whether somebody interrupts.
 const LOOK: Duration = Duration::from_millis(200);
@@ -40,6 +40,12 @@ impl<'a> Keyboard<'a> {
             interrupts,
             ahead: Vec::new(),
         })
+    }
+
+    /// Drops what was typed so far, before something is asked.
+    pub(crate) fn drop_typed_ahead(&mut self) {
+        self.ahead.clear();
+        drop_typed_ahead();
     }
 
     /// Reads an answer: one line, or several that end in a backslash but the last.

@@ -11,18 +11,19 @@ const HONEST: &str = "command:echo 42 > answer.txt";
 const CTRL_C: &str = "\u{3}";
 const END_OF_INPUT: &str = "\u{4}";
 
-/// Waits for each text in turn and types the answer to it; tells what was shown and how it ended.
+/// Waits for each text after the one before it and types the answer to it; tells what was shown and how it ended.
 const DRIVER: &str = "import json, os, pty, select, signal, sys
 steps, args = json.loads(sys.argv[1]), sys.argv[2:]
 pid, fd = pty.fork()
 if pid == 0: os.execv(args[0], args)
-said = b''
+said, after = b'', 0
 while select.select([fd], [], [], 60)[0]:
 	try: more = os.read(fd, 4096)
 	except OSError: break
 	if not more: break
 	said += more
-	if steps and steps[0][0].encode() in said:
+	while steps and (place := said.find(steps[0][0].encode(), after)) >= 0:
+		after = place + len(steps[0][0].encode())
 		os.write(fd, steps.pop(0)[1].encode())
 os.close(fd)
 status = os.waitpid(pid, 0)[1]
@@ -35,6 +36,20 @@ sys.exit(128 + os.WTERMSIG(status) if os.WIFSIGNALED(status) else os.WEXITSTATUS
 pub(crate) fn at_terminal(env: &Environment, args: &[&str], answers: &[(&str, &str)]) -> Output {
     let program = [env!("CARGO_BIN_EXE_kapi")];
     program_at_terminal(env, &[&program[..], args].concat(), answers)
+}
+
+/// Does the same where something was typed before `kapi` began.
+pub(crate) fn typed_ahead(
+    env: &Environment,
+    typed: &str,
+    args: &[&str],
+    answers: &[(&str, &str)],
+) -> Output {
+    let script = "echo ready; read -r line; exec \"$0\" \"$@\"";
+    let program = ["/bin/sh", "-c", script, env!("CARGO_BIN_EXE_kapi")];
+    let typed = format!("go\n{typed}");
+    let answers = [&[("ready", typed.as_str())], answers].concat();
+    program_at_terminal(env, &[&program[..], args].concat(), &answers)
 }
 
 /// Does the same at a terminal of so many columns, where nothing is asked.
@@ -93,6 +108,14 @@ fn a_contract_is_approved_by_typing_yes_and_by_nothing_else() {
     assert_eq!(output.code, 0, "{output:?}");
     assert_eq!(statuses(&env), ["done"]);
     assert_eq!(env.json(&["show", "1", "--all"])["approval"], "terminal");
+}
+
+#[test]
+fn what_was_typed_before_a_question_is_no_answer_to_it() {
+    let env = Environment::new();
+    let output = typed_ahead(&env, "y\ny\n", &new(&[]), &[(APPROVE, "n\n")]);
+    assert_eq!(output.code, 3, "{output:?}");
+    assert!(output.stdout.contains("was not approved"), "{output:?}");
 }
 
 #[test]

@@ -74,6 +74,7 @@ fn at_keyboard(
     keyboard: &mut Keyboard<'_>,
 ) -> Result<DecisionOutcome, Error> {
     let ui = context.ui;
+    keyboard.drop_typed_ahead();
     if let Some((interview, asked)) = asked(&found.workflow) {
         show(ui, interview, asked);
     }
@@ -89,6 +90,7 @@ fn at_keyboard(
         match answer(context, found, reply, Replier::Person) {
             Ok(settled) => return Ok(settled),
             Err(error) if matches!(error.exit, Exit::Denied | Exit::Usage) => {
+                keyboard.drop_typed_ahead();
                 ui.say(&format!("not recorded: {error}"));
                 if let Some(hint) = &error.hint {
                     ui.say(&format!("hint: {hint}"));
