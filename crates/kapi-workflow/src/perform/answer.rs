@@ -1,5 +1,5 @@
-//! Reading an agent's answer: the last fenced block of JSON in its last message, in exactly the shape
-//! that its role demands.
+//! Reading an agent's answer: the last fenced block of JSON in its last message, or an object without a
+//! named fence, in exactly the shape that its role demands.
 //!
 //! Whatever else it says is not looked at. Why an answer cannot be read is written for the agent,
 //! who is asked again.
@@ -57,36 +57,52 @@ pub(super) fn read(role: &RoleSpec, message: &str, kept: MessageEnd) -> Result<M
     })
 }
 
-/// Returns the text of the last block that says it is JSON.
+/// Returns the text of the last block that says it is JSON; where there is none, of the last one that
+/// says nothing and holds an object, or the message that is an object itself.
 fn last_block(message: &str) -> Result<String, String> {
-    let mut found = None;
-    let mut open: Option<(usize, bool, Vec<&str>)> = None;
+    let (mut found, mut unnamed) = (None, None);
+    let mut open: Option<(usize, &str, Vec<&str>)> = None;
     for line in message.lines() {
         let ticks = fence(line);
         match &mut open {
             None if ticks > 0 => {
                 let word = line.trim().trim_start_matches('`').trim();
-                open = Some((ticks, word.eq_ignore_ascii_case("json"), Vec::new()));
+                open = Some((ticks, word, Vec::new()));
             }
             None => {}
-            Some((opened, is_json, lines)) if ticks >= *opened && is_bare(line) => {
-                let text = is_json.then(|| lines.join("\n"));
-                found = text.or(found);
+            Some((opened, word, lines)) if ticks >= *opened && is_bare(line) => {
+                let text = lines.join("\n");
+                if is_json(word) {
+                    found = Some(text);
+                } else if word.is_empty() && is_object(&text) {
+                    unnamed = Some(text);
+                }
                 open = None;
             }
             Some((_, _, lines)) => lines.push(line),
         }
     }
-    if matches!(open, Some((_, true, _))) {
+    if matches!(open, Some((_, word, _)) if is_json(word)) {
         return Err(
             "the last block of JSON has no end: close it with ``` on a line of its own".to_owned(),
         );
     }
-    found.ok_or_else(|| {
+    // Asked for JSON, some models name no language or write no fence.
+    let whole = || is_object(message).then(|| message.trim().to_owned());
+    found.or(unnamed).or_else(whole).ok_or_else(|| {
         "there is no block of JSON: end your message with ```json, the object, and ``` on lines \
          of their own"
             .to_owned()
     })
+}
+
+fn is_json(word: &str) -> bool {
+    word.eq_ignore_ascii_case("json")
+}
+
+fn is_object(text: &str) -> bool {
+    let text = text.trim();
+    text.starts_with('{') && text.ends_with('}')
 }
 
 /// Tells whether a line holds backticks and nothing else.
@@ -142,8 +158,8 @@ mod tests {
         let fenced = |json: &str| format!("```json\n{json}\n```");
         let cases = [
             String::new(),
-            REVIEW.to_owned(),
-            format!("```\n{REVIEW}\n```"),
+            format!("It is fine: {REVIEW}"),
+            format!("```rust\n{REVIEW}\n```"),
             format!("```json\n{REVIEW}"),
             fenced(r#"[true,"",[]]"#),
             fenced(r#"{"approve":"yes","summary":"","findings":[]}"#),
@@ -174,6 +190,19 @@ mod tests {
             "trailing characters at line 1",
         ]) {
             assert!(reported.contains(part), "{reported}");
+        }
+    }
+
+    #[test]
+    fn an_object_without_a_named_fence_is_read() {
+        for text in [
+            REVIEW.to_owned(),
+            format!("\n  {REVIEW}\n"),
+            format!("I read it.\n```\n{REVIEW}\n```\n"),
+            format!("```\n{{\"approve\":false}}\n```\n```JSON\n{REVIEW}\n```\n"),
+        ] {
+            let answer = read(RalphRole::Reviewer.spec(), &text);
+            assert!(answer.is_ok(), "{answer:?} of {text}");
         }
     }
 
