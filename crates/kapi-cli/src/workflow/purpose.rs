@@ -47,6 +47,13 @@ pub(crate) fn purpose(context: &Context, mode: Mode, words: &[String]) -> Result
             "give one: `kapi {mode} <purpose>`; `-` reads it from standard input."
         )));
     }
+    if !text.chars().any(char::is_alphabetic) {
+        return Err(
+            Error::usage(format!("{text:?} is not a purpose: it has no word")).with_hint(format!(
+                "to continue a workflow: `kapi {mode} resume {text}`."
+            )),
+        );
+    }
     if text.contains('\0') {
         return Err(Error::usage("the purpose contains a zero byte"));
     }
