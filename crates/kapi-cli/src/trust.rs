@@ -193,6 +193,9 @@ fn looked_at(
     let is_published = !goal.contract.is_session();
     let moved = is_published.then(|| MovedBranch::find(&survey, &goal.contract.branch, commit));
     let moved = moved.flatten();
+    // The branch of a task goes once its workflow has ended; its commits stay under its refs.
+    let is_of_workflow = goal.contract.working.workflow.is_some();
+    let moved = moved.filter(|moved| !(is_of_workflow && moved.found.is_none()));
     let deletes = survey.deletions(&goal.contract.base.commit, commit).ok();
     (moved, deletes.filter(Deletions::is_mass))
 }

@@ -200,6 +200,7 @@ fn goals(
     }
     let project = context.project(&root, "kapi cleanup");
     let listed = project.goals().map_err(|error| Error::engine(&error, ""))?;
+    let ended = workflows::ended(&project)?;
     let mut found = Vec::new();
     for one in listed {
         let id = one.id;
@@ -212,15 +213,20 @@ fn goals(
             .candidate
             .as_ref()
             .map(|candidate| candidate.commit.clone());
+        let of_workflow = goal.contract.working.workflow.as_ref();
         let stays = if !goal.status.is_terminal() {
             Some("its goal has not ended".to_owned())
+        } else if of_workflow.is_some_and(|of| !ended.contains(&of.id)) {
+            Some("its workflow has not ended".to_owned())
         } else if used_before_ms.is_some_and(|before| used_ms >= before) {
             Some("it was used recently".to_owned())
         } else {
             None
         };
         found.push(GoalFiles {
-            whose: FileAttribution::Goal,
+            whose: of_workflow.map_or(FileAttribution::Goal, |_| FileAttribution::Task {
+                branch: goal.contract.branch.clone(),
+            }),
             name: id.to_string(),
             location: context.location(&project, &id)?,
             known: candidate.unwrap_or_else(|| goal.contract.base.commit.clone()),

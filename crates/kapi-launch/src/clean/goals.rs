@@ -1,14 +1,16 @@
 //! Worktrees and working files of goals and workflows that have ended.
 //!
-//! What one committed stays: its branch and its refs are not touched. A worktree goes only when its
-//! files are those of the last commit; that of a workflow also only when what is checked out in the
+//! What one committed stays: its branch and its refs are not touched, but for the branch of a workflow's
+//! task, which nobody merges. A worktree goes only when its files are those of the last commit; that of a workflow also only when what is checked out in the
 //! person's repository holds the work of its branch.
 
 use std::path::PathBuf;
 use std::{fs, io};
 
 use kapi_check::perform::dependencies::snapshot;
+use kapi_git::id::RefPart;
 use kapi_git::owned_dir;
+use kapi_git::rescue::{RescueError, RescueName};
 use kapi_run::goal_paths::GoalPaths;
 use kapi_run::host_grants::HostGrants;
 use kapi_run::repository_session::RepositorySession;
@@ -27,6 +29,12 @@ const MERGE_DIRECTORY: &str = "merge-tried";
 pub enum FileAttribution {
     /// A goal's.
     Goal,
+    /// A goal's that worked on a task of a workflow: what it made is in the workflow's branch, and its
+    /// commits stay under its own refs.
+    Task {
+        /// Its branch, which goes with its worktree.
+        branch: String,
+    },
     /// A workflow's.
     Workflow {
         /// Its branch, if it came to one.
@@ -54,7 +62,7 @@ pub struct GoalFiles {
 impl GoalFiles {
     const fn what(&self) -> TargetKind {
         match self.whose {
-            FileAttribution::Goal => TargetKind::Goal,
+            FileAttribution::Goal | FileAttribution::Task { .. } => TargetKind::Goal,
             FileAttribution::Workflow { .. } => TargetKind::Workflow,
         }
     }
@@ -88,6 +96,9 @@ fn disposition(grants: &HostGrants, goal: &GoalFiles) -> CleanAction {
         Ok(None) => CleanAction::Goes(
             match &goal.whose {
                 FileAttribution::Goal => "its goal has ended and all its work is committed",
+                FileAttribution::Task { .. } => {
+                    "its workflow has ended and its commits are kept under refs/kapi"
+                }
                 FileAttribution::Workflow { .. } => {
                     "its workflow has ended and all its work is merged"
                 }
@@ -115,10 +126,41 @@ pub fn remove(grants: &HostGrants, goal: &GoalFiles) -> Result<(), LaunchError> 
     repo.repository
         .remove_worktree(&part, &goal.location.worktree)
         .map_err(|error| failed(&error))?;
+    if let FileAttribution::Task { branch } = &goal.whose {
+        remove_branch(&repo, &part, branch)?;
+    }
     let scratch: &PathBuf = &goal.location.scratch;
     owned_dir::wipe(scratch).map_err(|error| failed(&error))?;
     let goals = scratch.parent().unwrap_or(scratch);
     snapshot::sweep(goals).map_err(LaunchError::from)
+}
+
+/// Removes the branch of a task's goal; one that somebody moved or checked out is theirs, and stays.
+fn remove_branch(
+    repo: &RepositorySession,
+    goal: &RefPart,
+    branch: &str,
+) -> Result<(), LaunchError> {
+    let failed = |error: &dyn std::error::Error| LaunchError::failed(error);
+    let name = format!("refs/heads/{branch}");
+    let found = repo.repository.refs_at(&name);
+    let found = found.map_err(|error| failed(&error))?;
+    let Some((_, tip)) = found.into_iter().find(|(other, _)| *other == name) else {
+        return Ok(());
+    };
+    let rescue = RescueName {
+        name: goal,
+        date: &repository_session::ref_part("task")?,
+    };
+    match repo.repository.remove_branch(goal, branch, &tip, rescue) {
+        Ok(_)
+        | Err(
+            RescueError::Moved { .. }
+            | RescueError::NotOurs { .. }
+            | RescueError::CheckedOut { .. },
+        ) => Ok(()),
+        Err(error) => Err(failed(&error)),
+    }
 }
 
 /// Removes the private homes of a goal that has ended: no session of theirs goes on, and a copy of the

@@ -2,9 +2,13 @@
 //!
 //! Whether the branch is merged and the worktree clean is looked at where they are removed.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
+use kapi_core::id::GoalId;
+use kapi_goal::record::project::Project;
 use kapi_launch::clean::goals::{FileAttribution, GoalFiles};
+use kapi_workflow::record::index::WorkflowSummary;
 use kapi_workflow::record::workflows::Workflows;
 use kapi_workflow::rules::state::Workflow;
 
@@ -55,6 +59,17 @@ pub(super) fn files(
         });
     }
     Ok(found)
+}
+
+/// Returns the workflows that have ended; one that is damaged may go on.
+pub(super) fn ended(project: &Project<'_>) -> Result<BTreeSet<GoalId>, Error> {
+    let listed = Workflows::of(project).workflows();
+    let listed = listed.map_err(|error| Error::engine(&error, ""))?;
+    let ended = listed.into_iter().filter_map(|listed| match listed.state {
+        WorkflowSummary::Known(entry) if entry.status.is_terminal() => Some(listed.key.id),
+        WorkflowSummary::Known(_) | WorkflowSummary::Damaged(_) => None,
+    });
+    Ok(ended.collect())
 }
 
 /// Returns where a workflow began, its last commit and its branch; `None` where there is no
