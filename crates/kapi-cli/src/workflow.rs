@@ -15,6 +15,7 @@ pub(crate) mod page;
 pub(crate) mod progress;
 pub(crate) mod purpose;
 mod queued;
+mod redrafted;
 pub(crate) mod report;
 pub(crate) mod session;
 pub(crate) mod terms;

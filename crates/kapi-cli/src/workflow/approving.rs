@@ -19,6 +19,7 @@ use crate::error::Error;
 use crate::exit_code::Exit;
 use crate::ui::Format;
 use crate::workflow::located::LocatedWorkflow;
+use crate::workflow::redrafted;
 
 /// Bytes of an artifact that are shown.
 const ARTIFACT_BYTES_MAX: u64 = 4 * 1024 * 1024;
@@ -34,6 +35,9 @@ pub(crate) fn show(
     }
     let ui = context.ui;
     ui.line(&artifacts(found, pending)?);
+    if let Some(changes) = redrafted::changes(found, pending)? {
+        ui.line(&changes);
+    }
     ui.line(&format!(
         "{} of workflow {}",
         pending.decision.words(),
