@@ -11,6 +11,7 @@ use kapi_core::link::Link;
 use kapi_workflow::rules::conflict::WorkflowConflict;
 use kapi_workflow::rules::evidence::WorkflowEvidence;
 use kapi_workflow::rules::pending::{DecisionApproval, WaitingDecision};
+use kapi_workflow::rules::spent;
 use kapi_workflow::rules::state::{Revision, Workflow, WorkflowBlock};
 use kapi_workflow::rules::terms::WorkflowTerms;
 use kapi_workflow::rules::worker::WorkflowWorker;
@@ -61,6 +62,10 @@ pub struct WorkflowView {
     pub conflicts: Vec<WorkflowConflict>,
     /// What the questions to agents used.
     pub usage: UsageView,
+    /// What all of it used: the questions, and the goals of its tasks.
+    pub total_usage: UsageView,
+    /// Who drives it right now; `null` where nobody does.
+    pub driver: Option<String>,
     /// The parts of the modes.
     #[serde(flatten)]
     pub parts: ModeParts,
@@ -134,8 +139,19 @@ impl WorkflowView {
             evidence: workflow.evidence.clone(),
             conflicts: workflow.conflicts.clone(),
             usage: UsageView::from(workflow.used),
+            total_usage: UsageView::from(spent::used(workflow)),
+            driver: None,
             parts: ModeParts::of(&workflow.body),
             next,
+        }
+    }
+
+    /// Shows it as driven by somebody, if anybody drives it.
+    #[must_use]
+    pub fn driven_by(self, driver: Option<&str>) -> Self {
+        Self {
+            driver: driver.map(str::to_owned),
+            ..self
         }
     }
 }

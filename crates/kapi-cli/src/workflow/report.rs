@@ -9,13 +9,14 @@ use kapi_core::workflow_status::WorkflowStatus;
 use kapi_wire::workflow::{Viewer, WorkflowView};
 use kapi_workflow::rules::mode_spec::WorkflowStage;
 use kapi_workflow::rules::next_command::next_commands;
+use kapi_workflow::rules::spent;
 use kapi_workflow::rules::state::Workflow;
 
 use crate::event_words::first_line;
 use crate::exit_code::Exit;
-use crate::modes;
 use crate::ui::{Format, Ui};
 use crate::workflow::words;
+use crate::{amount, modes};
 
 /// Prints how a workflow came out, and returns what the process exits with.
 pub(crate) fn outcome(ui: Ui, dir: &Path, workflow: &Workflow) -> Exit {
@@ -34,21 +35,40 @@ pub(crate) fn outcome(ui: Ui, dir: &Path, workflow: &Workflow) -> Exit {
 }
 
 /// Prints a workflow for whoever looks at it.
-pub(crate) fn looked_at(ui: Ui, dir: &Path, workflow: &Workflow) {
-    match ui.format {
-        Format::Json => ui.json(&WorkflowView::of(
-            workflow,
-            Viewer::At,
-            next_commands(workflow),
-        )),
-        Format::Human => {
+pub(crate) fn looked_at(ui: Ui, dir: &Path, workflow: &Workflow, driver: Option<&str>) {
+    // Whoever drives it keeps everybody else from it; it can be followed.
+    let follow = format!("kapi log {:03} --follow", workflow.id.index());
+    match (ui.format, driver) {
+        (Format::Json, _) => {
+            let next = driver.map_or_else(|| next_commands(workflow), |_| vec![follow]);
+            ui.json(&WorkflowView::of(workflow, Viewer::At, next).driven_by(driver));
+        }
+        (Format::Human, _) => {
             summary(ui, dir, workflow);
+            cost(ui, workflow);
             if let Some(front) = modes::front(workflow.mode()) {
                 (front.details)(ui, workflow);
             }
-            next(ui, workflow);
+            match driver {
+                Some(driver) => {
+                    ui.line(&format!("  driven   by {driver}"));
+                    ui.line(&format!("  next     {follow}"));
+                }
+                None => next(ui, workflow),
+            }
         }
     }
+}
+
+/// Prints what all of it used, once something was.
+fn cost(ui: Ui, workflow: &Workflow) {
+    let used = spent::used(workflow);
+    if used.tokens() == 0 {
+        return;
+    }
+    let tokens = format!("{} tokens", amount::tokens(used.tokens()));
+    let parts: Vec<String> = [tokens].into_iter().chain(amount::cost(&used)).collect();
+    ui.line(&format!("  used     {}", parts.join(", ")));
 }
 
 /// Returns the exit code for where a workflow came to rest.
