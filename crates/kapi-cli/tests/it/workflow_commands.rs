@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::dialogs::at_terminal;
+use crate::dialogs::{at_terminal, typed_ahead};
 use crate::environment::write;
 use crate::workflow_support::{Machine, last};
 
@@ -239,12 +239,16 @@ fn an_interview_at_a_terminal_is_left_and_gone_on_with_another_day() {
         ("Question 3", "\n"),
         ("Question 4", "/etc/passwd is not touched\n"),
         ("This is the goal", "\n"),
+        ("Approve this spec.md", "yess\n"),
+        ("Nothing changed.", ""),
         ("Approve this spec.md", "yes\n"),
     ];
-    let output = at_terminal(env, &["deep-interview", "resume", "1"], &answers);
+    // Two proposals would have been accepted, had this been an answer.
+    let resume = ["deep-interview", "resume", "1"];
+    let output = typed_ahead(env, "\n\n", &resume, &answers);
     assert_eq!(output.code, 0, "{output:?}");
     assert!(
-        output.stdout.contains("ambiguity"),
+        output.stdout.contains("Clarity: 0.93 of 1 (ready;"),
         "the score is shown: {output:?}"
     );
     let rounds = env.json(&["status", "1"])["interview"]["rounds"].clone();

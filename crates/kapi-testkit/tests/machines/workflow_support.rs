@@ -209,6 +209,7 @@ pub(crate) fn draft() -> InterviewIntent {
             },
             open_questions: Vec::new(),
             non_goals: item("Speed."),
+            answers: Vec::new(),
             context: item("There is a store."),
         }),
     }

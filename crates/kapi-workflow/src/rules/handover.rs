@@ -57,6 +57,16 @@ pub struct HandoverQuestion {
     pub blocking: bool,
 }
 
+/// What a person answered, in their own words.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct HandoverAnswer {
+    /// The question.
+    pub question: String,
+    /// The answer.
+    pub answer: String,
+}
+
 /// A spec.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -81,4 +91,7 @@ pub struct Spec {
     pub non_goals: Vec<HandoverItem>,
     /// What is there already.
     pub context: Vec<HandoverItem>,
+    /// What the person answered: taken from the interview's record, whatever a draft says.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub answers: Vec<HandoverAnswer>,
 }

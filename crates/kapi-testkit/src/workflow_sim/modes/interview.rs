@@ -237,6 +237,7 @@ fn draft(interview: &Interview) -> InterviewIntent {
             blocking: false,
         }],
         non_goals: item("Speed."),
+        answers: Vec::new(),
         context: item("There is a store."),
     };
     InterviewIntent::Draft {

@@ -7,6 +7,7 @@ use kapi_spend::rules::day::Day;
 
 use crate::rules::documents::WorkflowDocument;
 use crate::rules::handover::{HandoverItem, Spec, SuccessCriterion};
+use crate::rules::modes::interview::draft::left_for_later;
 use crate::rules::modes::interview::round::{
     InterviewAnswer, Perspective, Provenance, QuestionReply, Round,
 };
@@ -218,19 +219,14 @@ fn open(interview: &Interview, spec: &Spec) -> Vec<String> {
         let mark = if question.blocking { "blocking: " } else { "" };
         format!("{mark}{}", question.text.trim())
     });
-    let deferred = interview
-        .rounds
-        .iter()
-        .filter_map(|round| match &round.reply {
-            QuestionReply::Deferred { .. } => {
-                let text = round.question.text.trim();
-                Some(format!("{text} (round {}, left for later)", round.number))
-            }
-            QuestionReply::Open | QuestionReply::Answered(_) | QuestionReply::Withdrawn { .. } => {
-                None
-            }
-        });
-    drafted.chain(deferred).collect()
+    let mut lines: Vec<String> = drafted.collect();
+    // A draft of an older version holds only what the interviewer wrote.
+    for left in interview.rounds.iter().filter_map(left_for_later) {
+        if !lines.contains(&left) {
+            lines.push(left);
+        }
+    }
+    lines
 }
 
 /// What is there already, with where that is known from: an assumption is marked as one.

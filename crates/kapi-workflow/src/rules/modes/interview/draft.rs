@@ -2,9 +2,13 @@
 //!
 //! Rules are refused with; risks are shown, and accepted with the approval.
 
-use crate::rules::handover::{HandoverItem, Spec, SuccessCriterion};
-use crate::rules::modes::interview::round::QuestionReply;
-use crate::rules::modes::interview::score::{STREAK, ten_thousandths, thousandths};
+use kapi_core::quote::head;
+
+use crate::rules::handover::{
+    HandoverAnswer, HandoverItem, HandoverQuestion, Spec, SuccessCriterion,
+};
+use crate::rules::modes::interview::round::{QuestionReply, Round};
+use crate::rules::modes::interview::score::{STREAK, thousandths};
 use crate::rules::modes::interview::state::Interview;
 
 /// How often a goal is said back at most before it is drafted as it is.
@@ -192,6 +196,34 @@ fn length(name: &str, items: usize) -> Option<String> {
     (items > ITEMS_MAX).then(|| format!("give {name} at most {ITEMS_MAX} entries"))
 }
 
+/// Returns a draft with what the interview's own record says: what was left for later, and what the
+/// person answered, in their words.
+pub(crate) fn with_record(interview: &Interview, spec: &Spec) -> Spec {
+    let mut spec = spec.clone();
+    let left = interview.rounds.iter().filter_map(left_for_later);
+    spec.open_questions
+        .extend(left.map(|text| HandoverQuestion {
+            text,
+            blocking: false,
+        }));
+    let answers = interview.answered();
+    let persons = answers.filter(|(_, answer)| answer.provenance.is_persons());
+    let recorded = persons.map(|(round, answer)| HandoverAnswer {
+        question: round.question.text.clone(),
+        answer: head(&answer.text, ITEM_BYTES_MAX).to_owned(),
+    });
+    spec.answers = recorded.collect();
+    spec
+}
+
+/// Returns a question that the person left for later, as it stands in the spec.
+pub(crate) fn left_for_later(round: &Round) -> Option<String> {
+    let text = round.question.text.trim();
+    let number = round.number;
+    matches!(round.reply, QuestionReply::Deferred { .. })
+        .then(|| format!("{text} (round {number}, left for later)"))
+}
+
 /// Returns what speaks against approving a draft: shown with it, and accepted with it or not.
 pub(crate) fn risks(interview: &Interview, spec: &Spec) -> Vec<String> {
     let mut risks = clarity(interview);
@@ -219,8 +251,8 @@ fn clarity(interview: &Interview) -> Vec<String> {
     let mut risks = Vec::new();
     let ambiguity = score.clarity.ambiguity();
     if ambiguity > crate::rules::modes::interview::score::AMBIGUITY_MAX {
-        let shown = ten_thousandths(ambiguity);
-        risks.push(format!("the ambiguity is {shown}, above 0.20"));
+        let shown = score.clarity.overall();
+        risks.push(format!("the overall clarity is {shown}, below 0.8"));
     }
     for (dimension, clarity) in score.clarity.below_floor() {
         risks.push(format!(
@@ -233,7 +265,7 @@ fn clarity(interview: &Interview) -> Vec<String> {
     if risks.is_empty() && interview.streak < STREAK {
         let streak = interview.streak;
         risks.push(format!(
-            "it was clear enough {streak} times in a row, not {STREAK}"
+            "the last {STREAK} answers were not both clear: {streak} of them was"
         ));
     }
     risks

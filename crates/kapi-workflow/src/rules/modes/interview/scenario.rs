@@ -131,6 +131,7 @@ pub(crate) fn spec(goal: &str, rounds: &[u32]) -> Spec {
             blocking: false,
         }],
         non_goals: one("Single sign-on."),
+        answers: Vec::new(),
         context: vec![item("One server at a time.", &[])],
     }
 }

@@ -122,6 +122,17 @@ impl Clarity {
         (100_000_u32.saturating_sub(clear) + 5) / 10
     }
 
+    /// Returns how clear it is altogether, from 0 to 1, as it is shown: high is good, as for each
+    /// dimension.
+    #[must_use]
+    pub fn overall(&self) -> String {
+        let clear = 10_000_u32.saturating_sub(self.ambiguity());
+        format!("{}.{:04}", clear / 10_000, clear % 10_000)
+            .trim_end_matches('0')
+            .trim_end_matches('.')
+            .to_owned()
+    }
+
     /// Returns the dimensions below their floor.
     #[must_use]
     pub fn below_floor(&self) -> Vec<(Dimension, u32)> {
@@ -177,8 +188,8 @@ impl Score {
             })
             .collect();
         format!(
-            "ambiguity {} ({}; at most 0.20 is good): {}",
-            ten_thousandths(self.clarity.ambiguity()),
+            "{} of 1 ({}; at least 0.8 is good): {}",
+            self.clarity.overall(),
             self.milestone(),
             parts.join(", ")
         )
@@ -192,12 +203,6 @@ pub fn thousandths(value: u32) -> String {
         .trim_end_matches('0')
         .trim_end_matches('.')
         .to_owned()
-}
-
-/// Writes ten-thousandths as a decimal fraction.
-#[must_use]
-pub fn ten_thousandths(value: u32) -> String {
-    format!("{}.{:04}", value / 10_000, value % 10_000)
 }
 
 #[cfg(test)]
@@ -244,7 +249,7 @@ mod tests {
         };
         assert_eq!(
             score.words(),
-            "ambiguity 0.2950 (refined; at most 0.20 is good): goal 0.75 (needs 0.75), \
+            "0.705 of 1 (refined; at least 0.8 is good): goal 0.75 (needs 0.75), \
              constraints 0.65 (needs 0.65), success 0.7 (needs 0.7)"
         );
         assert_eq!(thousandths(1_000), "1");

@@ -55,7 +55,7 @@ pub(super) fn step(
         InterviewIntent::Draft { spec } => {
             draft::check(&now, spec)?;
             let risks = draft::risks(&now, spec);
-            let spec = spec.clone();
+            let spec = Box::new(draft::with_record(&now, spec));
             events.push(interview_event(InterviewEvent::SpecDrafted { spec }));
             let decision = APPROVE_SPEC;
             events.push(asked(workflow, &events, decision, risks, given));

@@ -7,7 +7,7 @@ use crate::rules::command::WorkflowCommand;
 use crate::rules::denied::WorkflowRule;
 use crate::rules::effect::{WorkflowAction, next};
 use crate::rules::event::WorkflowEvent;
-use crate::rules::handover::Spec;
+use crate::rules::handover::{HandoverAnswer, Spec};
 use crate::rules::modes::interview::command::InterviewCommand;
 use crate::rules::modes::interview::event::InterviewEvent;
 use crate::rules::modes::interview::round::{Provenance, QuestionReply};
@@ -312,6 +312,33 @@ fn unsound(change: impl FnOnce(&mut Spec), words: &str) {
     let mut spec = spec(GOAL, &[0, 2]);
     change(&mut spec);
     refuses(&mut scenario, draft(spec), words);
+}
+
+#[test]
+fn what_was_left_for_later_and_what_the_person_said_go_along_with_the_spec() {
+    let mut scenario = interview();
+    talk(&mut scenario, "What hurts?", "Lost sign-ins.");
+    proposed(&mut scenario, ask("Which store?"));
+    let defer = to_interview(InterviewCommand::Defer {
+        round: 2,
+        reason: None,
+    });
+    scenario.send(&human(), &defer);
+    agree(&mut scenario, GOAL);
+    let mut spec = spec(GOAL, &[0, 1]);
+    spec.answers = vec![HandoverAnswer {
+        question: "What hurts?".to_owned(),
+        answer: "Nothing.".to_owned(),
+    }];
+    proposed(&mut scenario, draft(spec));
+    let spec = of(&scenario).spec.as_deref().unwrap();
+    let open = spec.open_questions.last().unwrap();
+    assert_eq!(open.text, "Which store? (round 2, left for later)");
+    let said = &spec.answers[0];
+    assert_eq!(
+        (said.question.as_str(), said.answer.as_str()),
+        ("What hurts?", "Lost sign-ins.")
+    );
 }
 
 #[test]

@@ -212,7 +212,13 @@ fn risks(workflow: &Workflow, interview: &Interview) -> Vec<String> {
 }
 
 fn follow_up(workflow: &Workflow, interview: &Interview) -> Vec<String> {
+    let left: Vec<String> = interview
+        .rounds
+        .iter()
+        .filter_map(draft::left_for_later)
+        .collect();
     let open = interview.spec.iter().flat_map(|spec| &spec.open_questions);
+    let open = open.filter(|question| !left.contains(&question.text));
     let mut lines: Vec<String> = open
         .map(|question| format!("open: {}", one_line(&question.text)))
         .collect();

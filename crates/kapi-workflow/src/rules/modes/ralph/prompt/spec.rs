@@ -1,5 +1,7 @@
 //! An approved spec as the agents of a build read it.
 
+use kapi_core::text::one_line;
+
 use crate::rules::handover::{HandoverItem, Spec};
 
 /// Returns a spec as plain text.
@@ -34,6 +36,13 @@ pub(super) fn text(spec: &Spec) -> String {
     }
     let open: Vec<String> = spec.open_questions.iter().map(|q| q.text.clone()).collect();
     parts.push(section("Not known", &open));
+    let answers = spec.answers.iter();
+    let answers = answers.map(|it| format!("{} {}", one_line(&it.question), one_line(&it.answer)));
+    let answers: Vec<String> = answers.collect();
+    parts.push(section(
+        "Asked, and answered in the person's own words",
+        &answers,
+    ));
     parts.retain(|part| !part.is_empty());
     parts.join("\n\n")
 }

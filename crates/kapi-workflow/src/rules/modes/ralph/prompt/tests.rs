@@ -1,6 +1,6 @@
 //! What agents are told, and that what they are shown as an example is what they may answer.
 
-use crate::rules::handover::{Boundaries, HandoverItem, Spec, SuccessCriterion};
+use crate::rules::handover::{Boundaries, HandoverAnswer, HandoverItem, Spec, SuccessCriterion};
 use crate::rules::modes::Begin;
 use crate::rules::modes::ralph::answer::RalphAnswer;
 use crate::rules::modes::ralph::begin::RalphBegin;
@@ -138,6 +138,10 @@ fn the_spec_is_told_and_its_criteria_are_numbered() {
         boundaries: Boundaries::default(),
         open_questions: Vec::new(),
         non_goals: vec![item("Not the sign-up.")],
+        answers: vec![HandoverAnswer {
+            question: "Who signs in?".to_owned(),
+            answer: "my customers, on old phones".to_owned(),
+        }],
         context: Vec::new(),
     };
     let build = Build::begin(
@@ -152,6 +156,7 @@ fn the_spec_is_told_and_its_criteria_are_numbered() {
     for words in [
         "AC-1: A login works. [verify: sh works.sh]",
         "Not wanted:\n- Not the sign-up.",
+        "Who signs in? my customers, on old phones",
         "`AC-1` to `AC-1` are the success criteria of the spec",
     ] {
         assert!(prompt.contains(words), "{words}: {prompt}");

@@ -177,6 +177,7 @@ fn the_criteria_of_a_spec_are_covered_with_their_commands() {
         boundaries: Boundaries::default(),
         open_questions: Vec::new(),
         non_goals: Vec::new(),
+        answers: Vec::new(),
         context: Vec::new(),
     };
     let faults = sound(&in_a_row(), Some(&spec), &terms(), None).unwrap_err();
