@@ -6,11 +6,17 @@ mod page;
 mod phrases;
 pub(super) mod words;
 
+use kapi_core::id::GoalId;
 use kapi_core::mode::Mode;
+use kapi_goal::rules::budget::Raise;
+use kapi_goal::rules::command::GoalCommand;
 use kapi_goal::rules::plan::task::PlanTaskId;
+use kapi_goal::rules::state::GoalStatus;
 use kapi_workflow::rules::modes::ModeCommand;
 use kapi_workflow::rules::modes::ralph::command::RalphCommand;
+use kapi_workflow::rules::modes::ralph::state::Stand;
 
+use crate::amount;
 use crate::commands::workflow::{approve, branch, resume, start, status};
 use crate::context::Context;
 use crate::error::Error;
@@ -68,6 +74,9 @@ struct RalphResumeArgs {
     /// Replan, because the approved plan is wrong
     #[arg(long, value_name = "REASON", group = "asked")]
     replan: Option<String>,
+    /// Turns to add for each task that used up its own, such as +10
+    #[arg(long, value_name = "+N", value_parser = amount::parse_count, allow_hyphen_values = true, group = "asked")]
+    turns: Option<u64>,
     /// Show each worker in its own tmux window
     #[arg(long, value_name = "PLACE", value_enum)]
     watch: Option<WorkerWatch>,
@@ -97,8 +106,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
         Some(RalphVerb::Status(args)) => status::run(context, MODE, args),
         Some(RalphVerb::Resume(args)) => {
             let more = resume::ModeOptions {
-                ask: asked(args)?
-                    .map(|asked| resume::ResumeOptions::Command(ModeCommand::Ralph(asked))),
+                ask: asked(args)?,
                 settle: &nothing_asked,
                 watch: args.watch,
             };
@@ -108,13 +116,55 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
     }
 }
 
-fn asked(args: &RalphResumeArgs) -> Result<Option<RalphCommand>, Error> {
+fn asked(args: &RalphResumeArgs) -> Result<Option<resume::ResumeOptions>, Error> {
+    let command = |command| resume::ResumeOptions::Command(ModeCommand::Ralph(command));
     if let Some(task) = &args.retry {
         let task = PlanTaskId::parse(task).map_err(|error| Error::usage(error.to_string()))?;
-        return Ok(Some(RalphCommand::Retry { task }));
+        return Ok(Some(command(RalphCommand::Retry { task })));
+    }
+    if let Some(turns) = args.turns {
+        let turns = u32::try_from(turns);
+        let turns = turns.map_err(|_| Error::usage("--turns is larger than the maximum"))?;
+        let add = move |context: &Context, found: &mut LocatedWorkflow<'_>| {
+            add_turns(context, found, turns)
+        };
+        return Ok(Some(resume::ResumeOptions::Do(Box::new(add))));
     }
     let reason = args.replan.clone();
-    Ok(reason.map(|reason| RalphCommand::ReopenPlan { reason }))
+    Ok(reason.map(|reason| command(RalphCommand::ReopenPlan { reason })))
+}
+
+/// Adds turns to the goals of tasks that used up theirs.
+fn add_turns(context: &Context, found: &LocatedWorkflow<'_>, turns: u32) -> Result<(), Error> {
+    let ralph = phrases::of(&found.workflow);
+    let tasks = ralph.into_iter().flat_map(|ralph| ralph.tasks.values());
+    let goals: Vec<&GoalId> = tasks
+        .filter(|task| {
+            matches!(
+                &task.stand,
+                Stand::Rested {
+                    status: GoalStatus::Paused,
+                    ..
+                }
+            )
+        })
+        .filter_map(|task| task.goal.as_ref())
+        .collect();
+    if goals.is_empty() {
+        let text = format!("no task of workflow {} has used up its turns", found.key.id);
+        return Err(Error::new(Exit::Denied, text)
+            .with_hint("leave out `--turns`; a new task gets the turns of the workflow's terms."));
+    }
+    let raise = Raise {
+        turns,
+        ..Raise::default()
+    };
+    for goal in goals {
+        let command = GoalCommand::RaiseBudget(raise);
+        let submitted = found.project.submit(goal, &context.actor, &command);
+        submitted.map_err(|error| Error::engine(&error, &goal.to_string()))?;
+    }
+    Ok(())
 }
 
 /// Refuses to go on to where the branch of the plan is made, if git could not make it.

@@ -8,6 +8,7 @@ use kapi_core::agent_end::{AgentEnd, ProviderFailureKind};
 use kapi_core::text::{agent_name, limit_key, limit_text, time_words};
 use kapi_core::verdict::JudgeAnswer;
 
+use crate::rules::budget::BudgetLimit;
 use crate::rules::event::Stop;
 use crate::rules::state::{Goal, GoalStatus};
 use crate::rules::wait::{FileState, GoalWait, WaitFor};
@@ -124,9 +125,15 @@ pub fn judge_name(goal: &Goal, by: &str) -> String {
     }
 }
 
+/// Says that nothing is left of a limit.
+#[must_use]
+pub fn used_up(limit: BudgetLimit) -> String {
+    format!("the {limit} budget is used up")
+}
+
 fn stop_reason(goal: &Goal, stop: &Stop) -> String {
     match stop {
-        Stop::BudgetUsedUp { limit } => format!("the {limit} budget is used up"),
+        Stop::BudgetUsedUp { limit } => used_up(*limit),
         Stop::Interrupted => "interrupted".to_owned(),
         Stop::CapReached { cap } => format!("the spending cap is reached: {cap}"),
         Stop::CleanEnd { nudges } => format!(

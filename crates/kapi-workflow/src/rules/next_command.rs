@@ -27,6 +27,10 @@ pub fn next_commands(workflow: &Workflow) -> Vec<String> {
             let raise = raise_command(workflow).into_iter();
             raise.chain([format!("kapi status {index}")]).collect()
         }
+        WorkflowStatus::Blocked if cure(workflow, &resume).is_some() => {
+            let cure = cure(workflow, &resume).into_iter();
+            cure.chain([format!("kapi status {index}")]).collect()
+        }
         WorkflowStatus::Blocked if workflow.pending.is_some() => {
             vec![resume, format!("kapi {mode} approve {index}")]
         }
@@ -47,6 +51,14 @@ pub fn next_commands(workflow: &Workflow) -> Vec<String> {
             vec![format!("kapi status {index}"), status]
         }
     }
+}
+
+/// Returns what lifts a block, where that is the command that goes on with more than its name.
+fn cure(workflow: &Workflow, resume: &str) -> Option<String> {
+    let unblock = &workflow.blocked.as_ref()?.unblock;
+    let options = unblock.strip_prefix(resume)?.strip_prefix(" --")?;
+    let is_command = !options.contains([';', ',', '\'']);
+    is_command.then(|| unblock.clone())
 }
 
 fn is_handed_over(workflow: &Workflow) -> bool {

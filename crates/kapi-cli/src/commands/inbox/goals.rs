@@ -90,6 +90,11 @@ pub(super) fn audited(subject: &str, findings: &[String]) -> WaitingItem {
 
 fn item(goal: &Goal, updated_ms: Option<i64>) -> Option<WaitingItem> {
     let index = goal.id.reference();
+    let is_of_workflow = goal.contract.working.workflow.is_some();
+    if is_of_workflow && matches!(goal.stop, Some(Stop::BudgetUsedUp { .. })) {
+        // Its workflow says so, with the one command that helps both.
+        return None;
+    }
     let of = |words: &[&str]| Some(CommandLine::of(words));
     let (kind, on_yes, yes) = match (&goal.status, &goal.stop, wanted(goal)) {
         (GoalStatus::Proposed, _, _) => (

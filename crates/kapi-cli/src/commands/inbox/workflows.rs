@@ -6,6 +6,7 @@ use kapi_core::workflow_status::WorkflowStatus;
 use kapi_goal::record::project::Project;
 use kapi_workflow::record::index::{WorkflowListingEntry, WorkflowSummary};
 use kapi_workflow::record::workflows::Workflows;
+use kapi_workflow::rules::next_command::next_commands;
 use kapi_workflow::rules::state::Workflow;
 
 use crate::commands::inbox::goals::damaged;
@@ -70,6 +71,10 @@ fn item(workflow: &Workflow, updated_ms: Option<i64>) -> Option<WaitingItem> {
             first_line(&blocked.reason),
             first_line(&blocked.unblock)
         );
+        let first = next_commands(workflow).into_iter().next();
+        let words = first.as_deref().and_then(|it| it.strip_prefix("kapi "));
+        let words: Vec<&str> = words.unwrap_or_default().split(' ').collect();
+        waiting.yes = of(&words);
     } else if let Some(pending) = &workflow.pending {
         let artifact = pending.decision.words();
         waiting.kind = pending.decision.spec().inbox;

@@ -171,7 +171,7 @@ fn fix(draft: &mut DecisionDraft<'_>, title: String, because: String) {
         let reason = format!("fixes were needed {n} times in a row. {because}");
         let resume = draft.resume();
         let unblock = format!(
-            "read review.md and verify.md; {resume} reviews it once more, {resume} --revise '…' replans"
+            "read review.md and verify.md; {resume} reviews it once more, {resume} --replan '<reason>' plans anew"
         );
         draft.block(reason, unblock);
         return;
@@ -272,7 +272,7 @@ pub(super) fn accounted(draft: &mut DecisionDraft<'_>, said: &Accounting) -> Res
         Err(missing) => {
             let resume = draft.resume();
             let reason = format!("evidence is missing: {missing}");
-            draft.block(reason, format!("{resume} --revise '…' replans"));
+            draft.block(reason, format!("{resume} --replan 'evidence is missing'"));
         }
     }
     Ok(())

@@ -4,8 +4,10 @@
 
 use kapi_core::usage::Usage;
 use kapi_core::workflow_status::WorkflowStatus;
+use kapi_goal::rules::budget::BudgetLimit;
 use kapi_goal::rules::plan::task::PlanTaskId;
 use kapi_goal::rules::state::GoalStatus;
+use kapi_goal::rules::words;
 
 use crate::rules::conflict::Settlement;
 use crate::rules::decision_context::DecisionContext;
@@ -24,6 +26,8 @@ use crate::rules::state::Workflow;
 
 /// The most answers of one role in a row that are refused before a person is asked.
 pub(super) const REFUSED_MAX: usize = 3;
+/// What goes on with a build whose tasks have used up their turns.
+const MORE_TURNS: &str = " --turns +10";
 
 /// A decision while it is made.
 pub(super) struct DecisionDraft<'a> {
@@ -225,34 +229,38 @@ impl<'a> DecisionDraft<'a> {
             self.block(reason, unblock);
             return;
         }
-        let rested: Vec<(String, Option<String>)> = graph::left(&self.now)
-            .into_iter()
-            .filter_map(rest_words)
-            .collect();
-        let reasons: Vec<&str> = rested.iter().map(|(reason, _)| reason.as_str()).collect();
-        let mut steps: Vec<String> = rested.iter().filter_map(|(_, step)| step.clone()).collect();
-        steps.push(self.resume());
+        let left = graph::left(&self.now);
+        let reasons: Vec<String> = left.iter().filter_map(|it| rest_words(it)).collect();
+        let needs_turns = left.iter().any(|it| needs_turns(it));
         let reason = format!("nothing can start: {}", reasons.join("; "));
-        self.block(reason, steps.join(", then "));
+        // To go on with the workflow is to go on with the goals of its tasks.
+        let more = if needs_turns { MORE_TURNS } else { "" };
+        self.block(reason, format!("{}{more}", self.resume()));
     }
 }
 
-/// Returns why a task rests, and the command that helps its goal on.
-fn rest_words(state: &TaskState) -> Option<(String, Option<String>)> {
+/// Tells whether the goal of a task has used up its turns, which only a person adds to.
+fn needs_turns(state: &TaskState) -> bool {
+    let Stand::Rested { status, reason } = &state.stand else {
+        return false;
+    };
+    let used_up = words::used_up(BudgetLimit::Turns);
+    *status == GoalStatus::Paused && reason.as_ref().is_some_and(|it| *it == used_up)
+}
+
+/// Returns why a task rests.
+fn rest_words(state: &TaskState) -> Option<String> {
     let Stand::Rested { status, reason } = &state.stand else {
         return None;
     };
     let id = &state.task.id;
     let why = reason.as_deref().unwrap_or("no reason was given");
     let goal = state.goal.as_ref();
-    let words = match (goal, status) {
+    Some(match (goal, status) {
         (Some(goal), GoalStatus::Done) => format!("{id} was proved by {goal}, but {why}"),
         (Some(goal), status) => format!("{id}: goal {goal} is {} ({why})", status.as_str()),
         (None, _) => format!("{id}: {why}"),
-    };
-    let step = goal.filter(|_| !status.is_terminal());
-    let step = step.map(|goal| format!("kapi resume {:03}", goal.reference()));
-    Some((words, step))
+    })
 }
 
 /// Returns evidence with nothing but what every piece has.

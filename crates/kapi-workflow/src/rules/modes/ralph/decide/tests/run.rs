@@ -7,6 +7,7 @@ use super::{
 };
 use crate::rules::effect::WorkflowAction;
 use crate::rules::evidence::Weight;
+use crate::rules::next_command::next_commands;
 
 fn stand<'a>(build: &'a Build, task: &str) -> &'a Stand {
     &build.ralph().tasks[&task_id(task)].stand
@@ -169,10 +170,7 @@ fn a_goal_at_rest_blocks_once_nothing_else_can_go_on() {
         blocked.reason,
         "nothing can start: T-001: goal 012-a is paused (its budget is used up)"
     );
-    assert_eq!(
-        blocked.unblock,
-        "kapi resume 012, then kapi ralph resume 011"
-    );
+    assert_eq!(blocked.unblock, "kapi ralph resume 011");
     let events = build.ask(&human(), &WorkflowCommand::Unblock {});
     assert_eq!(facts(&events), ["unblocked", "task_begun"]);
     let WorkflowAction::Work(work) = build.effect("work-T-001").action else {
@@ -185,6 +183,22 @@ fn a_goal_at_rest_blocks_once_nothing_else_can_go_on() {
     );
     assert_eq!((work.attempt, work.base.as_str()), (1, "base"));
     assert_eq!(build.wanted(), ["t001-work-T-001-a2"]);
+}
+
+#[test]
+fn turns_that_are_used_up_are_added_by_the_command_that_goes_on() {
+    let mut build = Build::run(terms(), &in_a_row());
+    let mut outcome = rested("012-a", GoalStatus::Paused, None);
+    if let WorkflowOutcome::Rested { reason, .. } = &mut outcome {
+        *reason = Some("the turn budget is used up".to_owned());
+    }
+    build.perform("work-T-001", outcome);
+    let blocked = build.workflow.blocked.clone().unwrap();
+    assert_eq!(blocked.unblock, "kapi ralph resume 011 --turns +10");
+    assert_eq!(
+        next_commands(&build.workflow),
+        ["kapi ralph resume 011 --turns +10", "kapi status 011"]
+    );
 }
 
 #[test]
