@@ -207,6 +207,10 @@ fn ralph(event: &RalphEvent) -> Option<String> {
             if *merged { ", merged" } else { "" },
             short(head)
         ),
+        RalphEvent::TaskAlreadyDone { task, commit } => format!(
+            "{task} is already done: its checks pass on {} without a change",
+            short(commit)
+        ),
         RalphEvent::TaskConflicted { task, paths } => format!(
             "{task} conflicts with landed work in {}; it restarts",
             paths.join(", ")
@@ -245,9 +249,11 @@ fn rested(
     reason: Option<&str>,
 ) -> String {
     match (commit, reason) {
-        (Some(commit), _) => format!("{task} is proved by goal {goal}: commit {}", short(commit)),
-        (None, Some(reason)) => format!("{task}: goal {goal} is {status}, {}", first_line(reason)),
-        (None, None) => format!("{task}: goal {goal} is {status}"),
+        (Some(commit), _) if status == GoalStatus::Done => {
+            format!("{task} is proved by goal {goal}: commit {}", short(commit))
+        }
+        (_, Some(reason)) => format!("{task}: goal {goal} is {status}, {}", first_line(reason)),
+        (_, None) => format!("{task}: goal {goal} is {status}"),
     }
 }
 

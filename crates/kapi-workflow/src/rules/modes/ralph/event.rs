@@ -121,6 +121,14 @@ pub enum RalphEvent {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         changed: Option<LandedPaths>,
     },
+    /// A task's checks pass on the commit it began with and its goal changed nothing: there is nothing
+    /// to land.
+    TaskAlreadyDone {
+        /// Which task.
+        task: PlanTaskId,
+        /// The commit.
+        commit: String,
+    },
     /// A task's commit does not fit what landed meanwhile: its owner does it again on that.
     TaskConflicted {
         /// Which task.

@@ -7,6 +7,7 @@ use kapi_goal::rules::plan::task::PlanTaskId;
 use kapi_goal::rules::state::GoalStatus;
 
 use crate::rules::branch::Branch;
+use crate::rules::changed::LandedPaths;
 use crate::rules::limits::Amounts;
 use crate::rules::modes::ralph::event::RalphEvent;
 use crate::rules::modes::ralph::plan::{Attempt, Consensus, PlanTask};
@@ -151,6 +152,7 @@ pub(crate) fn evolve(ralph: &mut Ralph, event: &RalphEvent) {
         | RalphEvent::TaskBegun { .. }
         | RalphEvent::TaskRested { .. }
         | RalphEvent::TaskLanded { .. }
+        | RalphEvent::TaskAlreadyDone { .. }
         | RalphEvent::TaskConflicted { .. }
         | RalphEvent::TaskSentBack { .. }
         | RalphEvent::TaskGivenUp { .. }
@@ -239,6 +241,8 @@ fn run(ralph: &mut Ralph, event: &RalphEvent) {
         with(ralph, task, |state| rested(state, event));
     } else if let RalphEvent::TaskLanded { .. } = event {
         landed(ralph, event);
+    } else if let RalphEvent::TaskAlreadyDone { task, commit } = event {
+        already_done(ralph, task, commit);
     } else if let RalphEvent::TaskConflicted { task, paths } = event {
         let because = format!(
             "The work conflicts with what has landed meanwhile, in:\n{}",
@@ -312,6 +316,24 @@ fn landed(ralph: &mut Ralph, event: &RalphEvent) {
         // Its goal proved this very tree.
         let n_landed = ralph.landed.len();
         with(ralph, task, |state| state.verified_with = n_landed);
+    }
+}
+
+/// Its checks passed on a commit of the branch; what landed after that is verified with them.
+fn already_done(ralph: &mut Ralph, task: &PlanTaskId, commit: &str) {
+    with(ralph, task, |state| {
+        state.stand = Stand::Landed {
+            head: commit.to_owned(),
+        };
+    });
+    ralph.landed.push(task.clone());
+    ralph.changes.push(Some(LandedPaths::default()));
+    let is_head = ralph.branch.as_ref().is_some_and(|it| it.head == commit);
+    if is_head {
+        let n_landed = ralph.landed.len();
+        with(ralph, task, |state| state.verified_with = n_landed);
+    } else {
+        ralph.unverified = Some(task.clone());
     }
 }
 

@@ -50,18 +50,35 @@ pub(super) fn rested(draft: &mut DecisionDraft<'_>, state: &TaskState, outcome: 
         reason,
         at_ms: draft.given.now_ms,
     });
-    if let (GoalStatus::Done, Some(commit)) = (status, commit) {
-        let summary = format!(
-            "{} is proved by goal {goal} as {}",
-            state.task.id,
-            short(commit)
-        );
+    let is_already_done = is_already_done(state, *status, commit.as_deref());
+    let commit = commit.as_ref();
+    if let Some(commit) = commit.filter(|_| is_already_done || *status == GoalStatus::Done) {
+        let (id, at) = (&state.task.id, short(commit));
+        let summary = if is_already_done {
+            format!("{id} needed no change: its checks pass on {at}, as goal {goal} shows")
+        } else {
+            format!("{id} is proved by goal {goal} as {at}")
+        };
         let reference = format!("goal:{goal}");
         let mut found = evidence(Weight::Validation, "goal", summary, reference, draft.given);
         found.verdict = Some(status.as_str().to_owned());
         found.phase = Some("run".to_owned());
         draft.evidence(found);
+        if is_already_done {
+            draft.ralph(RalphEvent::TaskAlreadyDone {
+                task: state.task.id.clone(),
+                commit: commit.clone(),
+            });
+        }
     }
+}
+
+/// Tells whether a goal ended on the commit it began with: its checks pass there, so somebody else did
+/// the work already.
+fn is_already_done(state: &TaskState, status: GoalStatus, commit: Option<&str>) -> bool {
+    let has_ended = matches!(status, GoalStatus::Done | GoalStatus::Unverified);
+    let is_unchanged = commit.is_some() && commit == state.base.as_deref();
+    has_ended && is_unchanged && !state.task.verify.is_empty()
 }
 
 /// Takes where the branch is with a task, and names what it changed beside the plan's paths.

@@ -159,6 +159,13 @@ fn landing() {
         r#"{"task_landed":{"task":"T-001","head":"h","tree":"t","merged":false,"changed":{"paths":["a"],"n_more":2}}}"#,
     );
     check(
+        RalphEvent::TaskAlreadyDone {
+            task: id(),
+            commit: "c".to_owned(),
+        },
+        r#"{"task_already_done":{"task":"T-001","commit":"c"}}"#,
+    );
+    check(
         RalphEvent::TaskConflicted {
             task: id(),
             paths: vec!["a".to_owned()],

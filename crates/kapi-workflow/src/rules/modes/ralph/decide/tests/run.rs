@@ -202,6 +202,41 @@ fn turns_that_are_used_up_are_added_by_the_command_that_goes_on() {
 }
 
 #[test]
+fn a_task_that_somebody_else_did_is_done_without_a_change() {
+    for status in [GoalStatus::Done, GoalStatus::Unverified] {
+        let mut build = Build::run(terms(), &in_a_row());
+        build.prove("T-001", "c1");
+        build.land("T-001", "h1", false);
+        let events = build.perform("work-T-002", rested("013-b", status, Some("h1")));
+        assert_eq!(
+            facts(&events),
+            ["task_rested", "task_already_done", "review_asked"],
+            "{status:?}"
+        );
+        assert!(matches!(stand(&build, "T-002"), Stand::Landed { head } if head == "h1"));
+        let evidence = build.workflow.evidence.last().unwrap();
+        assert_eq!(evidence.weight, Weight::Validation);
+        assert_eq!(
+            evidence.summary,
+            "T-002 needed no change: its checks pass on h1, as goal 013-b shows"
+        );
+    }
+}
+
+#[test]
+fn what_landed_since_a_task_needed_no_change_is_verified_with_its_checks() {
+    let mut build = Build::run(terms(), &parallel());
+    build.prove("T-002", "c2");
+    build.land("T-002", "h2", false);
+    let outcome = rested("012-a", GoalStatus::Unverified, Some("base"));
+    build.perform("work-T-001", outcome);
+    let WorkflowAction::Verify(asked) = build.effect("verify-merged").action else {
+        panic!("no verification");
+    };
+    assert!(asked.commands.contains(&"sh T-001.sh".to_owned()));
+}
+
+#[test]
 fn a_goal_that_ended_without_proof_is_another_try() {
     for status in [
         GoalStatus::Impossible,
