@@ -101,6 +101,7 @@ mod verdicts;
 mod waits;
 mod workflow_care;
 mod workflow_commands;
+mod workflow_cures;
 mod workflow_journey;
 mod workflow_limits;
 mod workflow_support;

@@ -9,7 +9,7 @@ use serde_json::Value;
 use crate::environment::Environment;
 use crate::program::{Output, parse};
 
-const AGENT: &str = include_str!("../fixtures/workflows/agent.yaml");
+pub(crate) const AGENT: &str = include_str!("../fixtures/workflows/agent.yaml");
 const REVIEWER: &str = include_str!("../fixtures/workflows/reviewer.yaml");
 /// Answers to everything, the goal said back included.
 pub(crate) const ANSWERS: &str = "answers: [whoever is named on the command line]\n\
@@ -34,7 +34,7 @@ impl Machine {
         Self::with_agent(&AGENT.replace(CHECK, &format!("verify: '{check}'}}")))
     }
 
-    fn with_agent(agent: &str) -> Self {
+    pub(crate) fn with_agent(agent: &str) -> Self {
         let mut env = Environment::new();
         env.set("KAPI_SESSION", "test");
         let agent = env.script("agent.yaml", agent);
