@@ -21,6 +21,7 @@ mod editions;
 )]
 mod environment;
 mod faults;
+mod first_hour;
 mod integrate;
 mod judges;
 mod kernel_mcp;
