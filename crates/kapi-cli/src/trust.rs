@@ -41,6 +41,9 @@ pub(crate) struct Trust {
     pub(crate) damage: Vec<String>,
     /// What its change deletes, if that is much of the project.
     pub(crate) deletes: Option<Deletions>,
+    /// Whether a process drives it, which nothing else may do then.
+    #[serde(skip)]
+    is_driven: bool,
 }
 
 impl Trust {
@@ -51,6 +54,10 @@ impl Trust {
             moved_branch,
             damage: damage(project, goal),
             deletes,
+            // Where nobody can tell, resuming finds it out.
+            is_driven: project
+                .driver(&goal.id)
+                .is_ok_and(|driver| driver.is_some()),
         }
     }
 
@@ -61,6 +68,11 @@ impl Trust {
             return vec![format!("kapi audit {index}")];
         }
         match &self.moved_branch {
+            None if self.is_driven && goal.is_driven() => vec![
+                format!("kapi log {index} -f"),
+                format!("kapi goal pause {index}"),
+                format!("kapi cancel {index}"),
+            ],
             None => words::next_commands(goal),
             Some(moved) => moved.next_commands(&index, &goal.contract.branch),
         }

@@ -451,3 +451,18 @@ fn slash_lines_are_read_by_the_specifications_rules() {
         "{output:?}"
     );
 }
+
+#[test]
+fn a_goal_that_is_driven_offers_only_what_its_driver_lets_happen() {
+    let env = Environment::new();
+    let running = env.start_run("command:sleep 900", &[]);
+    env.await_event(FIRST, &|event| {
+        event["type"] == "effect_intended" && event["data"]["effect"] == "t001-agent-a1"
+    });
+    let offered = ["kapi log 001 -f", "kapi goal pause 001", "kapi cancel 001"];
+    assert_eq!(env.json(&["show", "1"])["next"], json!(offered));
+    running.kill();
+    env.await_no_process();
+    let offered = ["kapi resume 001", "kapi cancel 001"];
+    assert_eq!(env.json(&["show", "1"])["next"], json!(offered));
+}
