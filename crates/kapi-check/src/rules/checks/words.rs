@@ -92,7 +92,13 @@ fn total(report: &ChecksReport) -> String {
     if counts.passed + counts.failed + counts.cancelled == 0 {
         return format!("Nothing was checked: {text}.");
     }
-    format!("{text} in {}.", seconds(report.duration_ms))
+    let is_late = |checked: &CheckResult| checked.outcome == CheckOutcome::TimedOut;
+    let more = if report.checks.iter().any(is_late) {
+        "\nA first build takes longer: `kapi check --timeout 10m` gives each check more time."
+    } else {
+        ""
+    };
+    format!("{text} in {}.{more}", seconds(report.duration_ms))
 }
 
 fn seconds(ms: u64) -> String {
@@ -162,7 +168,8 @@ go build ./...
 ```
 It printed nothing.
 
-1 passed, 2 failed, 1 skipped, 1 stopped in 61.0s.";
+1 passed, 2 failed, 1 skipped, 1 stopped in 61.0s.
+A first build takes longer: `kapi check --timeout 10m` gives each check more time.";
         assert_eq!(scenario(&report), expected);
     }
 
