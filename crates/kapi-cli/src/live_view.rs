@@ -33,6 +33,9 @@ use crate::ui;
 /// How often whoever asked looks whether the answer is still wanted.
 const LOOK: Duration = Duration::from_millis(200);
 
+/// How often it is looked whether a view that somebody closed is closed.
+const LEAVE_LOOKS_MAX: u32 = 25;
+
 /// The view that is open; one process has one terminal.
 static OPEN: Mutex<Option<Arc<OpenView>>> = Mutex::new(None);
 
@@ -143,7 +146,8 @@ pub(crate) fn keeps(stream: LineStream, text: &str) -> bool {
 
 /// Closes the view for good, where one is open: somebody wants the terminal.
 pub(crate) fn leave() {
-    while let Some(view) = current() {
+    for _ in 0..LEAVE_LOOKS_MAX {
+        let Some(view) = current() else { return };
         view.is_closing.store(true, Ordering::SeqCst);
         view.ring();
         let replied = view.reply.lock().unwrap_or_else(PoisonError::into_inner);
@@ -155,14 +159,11 @@ pub(crate) fn leave() {
 /// closed without a reply.
 pub(crate) fn ask(question: &str, within: Duration, is_over: &dyn Fn() -> bool) -> Option<bool> {
     let view = current()?;
-    *view.reply.lock().unwrap_or_else(PoisonError::into_inner) = None;
-    view.state().prompt = Prompt::Question {
-        text: ui::harmless(question),
-    };
-    view.ring();
     let began = Instant::now();
     let mut reply = view.reply.lock().unwrap_or_else(PoisonError::into_inner);
+    *reply = None;
     let answer = loop {
+        view.put_question(question);
         if let Some(answer) = reply.take() {
             break Some(answer);
         }
@@ -176,7 +177,11 @@ pub(crate) fn ask(question: &str, within: Duration, is_over: &dyn Fn() -> bool) 
         reply = waited.unwrap_or_else(PoisonError::into_inner).0;
     };
     drop(reply);
-    view.state().prompt = Prompt::Keys;
+    let mut state = view.state();
+    if matches!(state.prompt, Prompt::Question { .. }) {
+        state.prompt = Prompt::Keys;
+    }
+    drop(state);
     view.ring();
     answer
 }
@@ -241,6 +246,19 @@ impl OpenView {
     fn ring(&self) {
         // Only a counter that is full refuses, and then it has rung.
         rustix::io::write(&self.bell, &1_u64.to_ne_bytes()).ok();
+    }
+
+    /// Asks a question unless it is asked; not while a message is typed, whose letters would answer.
+    fn put_question(&self, question: &str) {
+        let mut state = self.state();
+        if state.prompt == Prompt::Keys {
+            state.prompt = Prompt::Question {
+                text: ui::harmless(question),
+            };
+            state.is_unseen = true;
+        }
+        drop(state);
+        self.ring();
     }
 
     fn reply(&self, answer: bool) {

@@ -3,9 +3,10 @@
 //! A signal only raises a flag; whoever works looks at it and cleans up. A second Ctrl-C ends the
 //! process on the spot, because recovery is the normal path and needs no clean-up.
 
-use std::io;
+use std::mem::MaybeUninit;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
+use std::{io, ptr};
 
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGTSTP};
 use signal_hook::flag;
@@ -85,6 +86,29 @@ impl Interrupts {
     pub fn cancel(&self) -> Cancel {
         self.cancel.clone()
     }
+}
+
+/// Sets up the terminal where this process may be in the background: `SIGTTOU`, which would stop it
+/// for that, is held off in this thread meanwhile.
+#[expect(unsafe_code, reason = "the signal mask of a thread has no safe form")]
+pub fn with_terminal_of_others<T>(set_up: impl FnOnce() -> T) -> T {
+    let mut held = MaybeUninit::uninit();
+    let mut before = MaybeUninit::uninit();
+    // SAFETY: `sigemptyset` makes `held` a set before it is used as one, and `pthread_sigmask` only
+    // reads it and writes `before`; both live on this stack.
+    let is_held = unsafe {
+        libc::sigemptyset(held.as_mut_ptr());
+        libc::sigaddset(held.as_mut_ptr(), libc::SIGTTOU);
+        libc::pthread_sigmask(libc::SIG_BLOCK, held.as_ptr(), before.as_mut_ptr()) == 0
+    };
+    let done = set_up();
+    if is_held {
+        // SAFETY: the call above has succeeded, so it has written `before`.
+        unsafe {
+            libc::pthread_sigmask(libc::SIG_SETMASK, before.as_ptr(), ptr::null_mut());
+        }
+    }
+    done
 }
 
 /// Requests to be suspended, such as Ctrl-Z, for whoever has to put the terminal back first.

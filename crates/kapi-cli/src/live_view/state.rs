@@ -137,6 +137,8 @@ pub(crate) struct ViewState {
     pub(crate) prompt: Prompt,
     /// The command line that a yes to the view's own question runs.
     pub(crate) on_yes: Option<Vec<String>>,
+    /// Whether what is asked has not been drawn yet: what was typed before is no answer to it.
+    pub(crate) is_unseen: bool,
     /// What came of the last key, in a line.
     pub(crate) note: Option<String>,
 }

@@ -7,6 +7,7 @@
 use std::io::{self, BufWriter, Stderr, Write as _};
 use std::sync::{Mutex, PoisonError, TryLockError};
 
+use kapi_sys::signal::with_terminal_of_others;
 use ratatui::Terminal;
 use ratatui::backend::CrosstermBackend;
 use ratatui::crossterm::cursor::Show;
@@ -72,7 +73,8 @@ pub(crate) fn restore() {
     // A terminal that is gone needs no putting back.
     drop(execute!(io::stderr(), LeaveAlternateScreen, Show));
     drop(io::stderr().flush());
-    match tcsetattr(stdin(), OptionalActions::Drain, &before) {
+    // Whoever started us may have taken the terminal back already.
+    match with_terminal_of_others(|| tcsetattr(stdin(), OptionalActions::Drain, &before)) {
         Ok(()) | Err(_) => {}
     }
 }

@@ -160,10 +160,15 @@ impl Watcher<'_> {
 
     fn draw(&mut self) -> io::Result<()> {
         let now_ms = self.context.clock.now_ms();
-        let state = self.view.state();
+        let mut state = self.view.state();
         let theme = self.theme;
         self.terminal
             .draw(|frame| draw(frame, &state, theme, now_ms))?;
+        if std::mem::take(&mut state.is_unseen) {
+            while event::poll(Duration::ZERO)? {
+                drop(event::read()?);
+            }
+        }
         Ok(())
     }
 
