@@ -1,5 +1,5 @@
 //! The entries of this binary that are not for people: the inner end of a sandbox, the embedded
-//! agent, and what a host asks of its session.
+//! agent, what git asks inside, and what a host asks of its session.
 
 mod session;
 
@@ -7,6 +7,7 @@ use std::{env, io};
 
 use kapi_agent::launch;
 use kapi_agent::script::runner;
+use kapi_launch::monitor;
 use kapi_sandbox::{init, podman};
 
 use crate::hook;
@@ -27,6 +28,7 @@ pub(crate) fn enter() -> Option<u8> {
             let cwd = env::current_dir().ok()?;
             runner::script_main(&mut io::stdin().lock(), &mut io::stdout().lock(), &cwd)
         }
+        monitor::ARGUMENT => monitor::enter(args),
         session::ARGUMENT => session::enter(args),
         _ => return None,
     };

@@ -55,6 +55,8 @@ pub struct PrivateFiles<'a> {
     pub index: Option<PathBuf>,
     /// An index of exactly what the shown commit has, over files that nobody has changed since.
     pub exact_index: Option<PathBuf>,
+    /// The command that names what differs from that index, as git runs it inside.
+    pub monitor: Option<String>,
 }
 
 /// A view that exists.
@@ -113,7 +115,10 @@ impl Repository {
         ] {
             owned_dir::create(&dir.join(part))?;
         }
-        let config = [config_text(self), VIEW_CONFIG.to_owned(), identity].concat();
+        let monitor = plan.shown.monitor.as_ref();
+        let monitor = monitor.map(|line| format!("[core]\n\tfsmonitor = {line}\n"));
+        let monitor = monitor.unwrap_or_default();
+        let config = [config_text(self), VIEW_CONFIG.to_owned(), monitor, identity].concat();
         owned_dir::write(&dir.join("config"), config.as_bytes())?;
         let branch = plan.shown.branch;
         owned_dir::write(

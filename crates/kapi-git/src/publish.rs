@@ -106,6 +106,30 @@ impl Repository {
         Ok(())
     }
 
+    /// Makes the first branch of these names that is free, at a commit that a goal's ref names.
+    ///
+    /// Returns its name; none when all are taken.
+    pub fn land_aside(
+        &self,
+        names: impl Iterator<Item = String>,
+        commit: &CommitId,
+    ) -> Result<Option<String>, GitError> {
+        for name in names {
+            let full = branch_ref(&name);
+            if self.ref_value(&full)?.is_some() || self.branch_in_the_way(&name)?.is_some() {
+                continue;
+            }
+            let create = RefChange {
+                name: &full,
+                from: None,
+                to: commit,
+            };
+            self.set_refs(&[create])?;
+            return Ok(Some(name));
+        }
+        Ok(None)
+    }
+
     /// Returns the commit that a goal's refs start at, once it has any.
     pub fn recorded_base(&self, goal: &RefPart) -> Result<Option<CommitId>, GitError> {
         self.ref_value(&format!("{}/base", goal_ref(goal)))

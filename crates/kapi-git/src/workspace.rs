@@ -159,6 +159,7 @@ impl GitWorkspace {
             work_tree: &self.path,
             index: Some(self.admin_dir.join("kapi/index")),
             exact_index: None,
+            monitor: None,
         }
     }
 }

@@ -42,7 +42,7 @@ pub(crate) fn decide(
     scene: &LaunchInputs,
     ask: RemoteQuery,
 ) -> Result<LaunchDecision, LaunchError> {
-    let mut notes: Vec<String> = scene.chosen.note.iter().cloned().collect();
+    let mut notes = Vec::new();
     if plan.level == SandboxLevel::None {
         let note = "There is no isolation: the agent can read and write everything you can.";
         notes.push(note.to_owned());
@@ -170,8 +170,8 @@ fn head(repository: &Repository) -> Result<CommitId, LaunchError> {
         .map_err(|error| LaunchError::failed(&error))
 }
 
-/// Chooses between a layer over a frozen base and a real worktree.
-const fn workspace(plan: &LaunchPlan) -> WorkspaceKind {
+/// Chooses between a layer over a frozen base and a real worktree, for a branch.
+pub(crate) const fn workspace(plan: &LaunchPlan) -> WorkspaceKind {
     match (plan.mode, plan.level) {
         (ModeChoice::Worktree, _)
         | (_, SandboxLevel::None)
@@ -334,6 +334,7 @@ fn new_branch(
         refs,
         masks: Vec::new(),
         commit: None,
+        landed: None,
         pushed: None,
         pr_url: None,
     }

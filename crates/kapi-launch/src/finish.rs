@@ -11,6 +11,7 @@ use kapi_git::change::ChangeKind;
 use kapi_git::id::{CommitId, RefPart};
 use kapi_git::layer::Layer;
 use kapi_git::layer::commit::{LayerPlan, UncommittedFiles};
+use kapi_git::publish::PublishError;
 use kapi_git::push::{PushPlan, Remote};
 use kapi_git::repository::Repository;
 use kapi_git::rescue::{KapiRef, RescueName};
@@ -25,6 +26,9 @@ use super::error::{LaunchError, LaunchErrorKind};
 use super::paths::SandboxPaths;
 use super::prepare::{self, ReadyWorkspace};
 use super::record::{BranchRecord, SandboxRecord};
+
+/// How many names beside a branch that moved are tried.
+const ASIDE_MAX: usize = 99;
 
 /// One path of a commit or layer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -43,6 +47,8 @@ pub(crate) struct LaunchCommit {
     pub(crate) changed: Vec<ChangedPathView>,
     pub(crate) left_out: Vec<String>,
     pub(crate) notes: Vec<String>,
+    /// The branch that was made because the named one had moved, and how that is told.
+    pub(crate) landed: Option<(String, LaunchError)>,
 }
 
 /// The work in a sandbox's workspace, and where it is recorded.
@@ -98,7 +104,9 @@ impl SandboxWork<'_> {
         if candidate.changed.is_empty() {
             return Ok(made);
         }
-        self.publish(location, branch, workspace, &candidate.commit)?;
+        if let Some(moved) = self.publish(location, branch, workspace, &candidate.commit)? {
+            made.landed = Some(self.aside(branch, &moved, &candidate.commit)?);
+        }
         made.commit = Some(candidate.commit);
         Ok(made)
     }
@@ -167,27 +175,58 @@ impl SandboxWork<'_> {
         Ok(found.candidate)
     }
 
-    /// Moves the branch to the commit, from where it was when the launch began and from nowhere else.
+    /// Gives a commit a branch of its own beside the one that somebody moved.
+    fn aside(
+        &self,
+        branch: &BranchRecord,
+        moved: &str,
+        commit: &CommitId,
+    ) -> Result<(String, LaunchError), LaunchError> {
+        let name = &branch.name;
+        // One that was deleted is free again.
+        let names = std::iter::once(name.clone())
+            .chain((1..=ASIDE_MAX).map(|n| format!("{name}-kapi-{n}")));
+        let landed = self.repo.repository.land_aside(names, commit);
+        let landed = landed.map_err(|error| LaunchError::failed(&error))?;
+        let landed = landed.ok_or_else(|| {
+            LaunchError::new(
+                LaunchErrorKind::Failed,
+                format!("find a free name beside branch {name}"),
+                format!(
+                    "the commit is {commit}; make a branch of it with `git branch <name> {commit}`."
+                ),
+            )
+        })?;
+        let error = LaunchError::new(
+            LaunchErrorKind::Denied,
+            format!("{moved} while the agent worked; its work is on branch {landed}"),
+            format!(
+                "`git rebase {name} {landed}` puts it on top of {name}; `git merge {landed}` there \
+                 merges it."
+            ),
+        );
+        Ok((landed, error))
+    }
+
+    /// Moves the branch to the commit, from where it was when the launch began and from nowhere else;
+    /// where somebody moved it meanwhile, says so and leaves it.
     fn publish(
         &self,
         location: &SandboxPaths,
         branch: &BranchRecord,
         workspace: &GitWorkspace,
         to: &CommitId,
-    ) -> Result<(), LaunchError> {
+    ) -> Result<Option<String>, LaunchError> {
         let repository = &self.repo.repository;
-        let failed = |error: &dyn Error| LaunchError::failed(error);
-        repository
-            .publish(workspace, to)
-            .map_err(|error| failed(&error))?;
+        let moved = unless_moved(repository.publish(workspace, to))?;
         let (Some(_), Some(local)) = (&branch.stand_in, &branch.local) else {
-            return Ok(());
+            return Ok(moved);
         };
         let local = repository_session::commit_id(local)?;
         if local.as_str() == branch.start {
             let mut own = workspace.clone();
             own.branch.clone_from(&branch.name);
-            return repository.publish(&own, to).map_err(|error| failed(&error));
+            return unless_moved(repository.publish(&own, to));
         }
         let spare;
         let layer = match &self.ready.layer {
@@ -202,8 +241,28 @@ impl SandboxWork<'_> {
             from: &local,
             to,
         };
-        forward(repository, layer, location, &moved)
+        let forwarded = forward(repository, layer, location, &moved);
+        forwarded
             .map_err(|error| LaunchError::from(failure::plain(error.as_ref())))
+            .and_then(unless_moved)
+    }
+}
+
+/// Tells in words where a branch is that somebody moved or deleted; any other error is one.
+fn unless_moved(published: Result<(), PublishError>) -> Result<Option<String>, LaunchError> {
+    match published {
+        Ok(()) => Ok(None),
+        Err(PublishError::BranchMoved {
+            branch,
+            expected,
+            actual: Some(actual),
+        }) => Ok(Some(format!(
+            "branch {branch} moved from {expected} to {actual}"
+        ))),
+        Err(PublishError::BranchMoved { branch, .. }) => {
+            Ok(Some(format!("branch {branch} was deleted")))
+        }
+        Err(error) => Err(LaunchError::failed(&error)),
     }
 }
 
@@ -213,7 +272,7 @@ fn forward(
     layer: &Layer,
     location: &SandboxPaths,
     moved: &BranchMove<'_>,
-) -> Result<(), Box<dyn Error>> {
+) -> Result<Result<(), PublishError>, Box<dyn Error>> {
     let BranchMove { branch, from, to } = *moved;
     let stand_in = format!("{}-from", branch.refs);
     let plan = WorkspacePlan {
@@ -227,7 +286,7 @@ fn forward(
     let claimed = repository.claim_layer(layer, &plan)?;
     let mut mover = claimed.clone();
     mover.branch.clone_from(&branch.name);
-    repository.publish(&mover, to)?;
+    let published = repository.publish(&mover, to);
     let part = RefPart::parse("moved")?;
     let rescue = RescueName {
         name: &part,
@@ -239,7 +298,8 @@ fn forward(
     let refs: Vec<KapiRef> = refs
         .filter(|found| found.name.starts_with(&prefix))
         .collect();
-    Ok(repository.remove_kapi_refs(&refs)?)
+    repository.remove_kapi_refs(&refs)?;
+    Ok(published)
 }
 
 /// What a push came to.

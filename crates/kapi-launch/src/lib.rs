@@ -14,6 +14,7 @@ pub mod finish;
 pub mod look;
 pub mod merge;
 pub mod mode;
+pub mod monitor;
 pub mod paths;
 pub mod plan;
 pub mod record;

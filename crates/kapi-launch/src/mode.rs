@@ -30,14 +30,12 @@ pub struct ChosenMode {
     pub mode: SandboxMode,
     /// Whether the work is committed to the branch that was named.
     pub has_branch: bool,
-    /// What the person should know about the choice, as a sentence.
-    pub note: Option<String>,
 }
 
-/// Chooses the mode by the table: worktree for a branch of a repository, overlay otherwise.
+/// Chooses the mode by the table: worktree for a branch of a repository, overlay without a branch.
 ///
 /// # Errors
-/// When a mode was forced that this project or level does not have.
+/// When a mode was forced that this project or level does not have, or a branch that cannot be.
 pub fn choose(
     wanted: ModeChoice,
     branch: Option<&str>,
@@ -58,25 +56,15 @@ pub fn choose(
         (ModeChoice::Worktree | ModeChoice::Auto, Some(_), ProjectGit::Repository) => ChosenMode {
             mode: SandboxMode::Worktree,
             has_branch: true,
-            note: None,
         },
         (ModeChoice::Overlay, Some(_), ProjectGit::Repository) => ChosenMode {
             mode: SandboxMode::Overlay,
             has_branch: true,
-            note: None,
         },
-        (_, Some(name), ground) => ChosenMode {
-            mode: SandboxMode::Overlay,
-            has_branch: false,
-            note: Some(format!(
-                "Branch {name} is not created: {}. The changes stay in the sandbox.",
-                why_none(ground)
-            )),
-        },
+        (_, Some(name), ground) => return Err(no_branch(name, ground)),
         (_, None, _) => ChosenMode {
             mode: SandboxMode::Overlay,
             has_branch: false,
-            note: None,
         },
     };
     if chosen.mode == SandboxMode::Overlay && level == SandboxLevel::None {
@@ -87,6 +75,21 @@ pub fn choose(
         ));
     }
     Ok(chosen)
+}
+
+/// What was asked for is done or refused, and a branch needs a repository with a commit.
+fn no_branch(name: &str, ground: &ProjectGit) -> LaunchError {
+    let hint = match ground {
+        ProjectGit::Below(top) => format!("launch it on {}.", top.display()),
+        ProjectGit::Unborn => "create a first commit, or omit `--branch`.".to_owned(),
+        ProjectGit::Plain | ProjectGit::Repository => {
+            "omit `--branch`: the changes stay in the sandbox, and `kapi sandbox merge` takes them \
+             over."
+                .to_owned()
+        }
+    };
+    let message = format!("branch {name} cannot be created: {}", why_none(ground));
+    LaunchError::new(LaunchErrorKind::Usage, message, hint)
 }
 
 fn no_repository(ground: &ProjectGit) -> LaunchError {
@@ -139,10 +142,25 @@ mod tests {
         for (wanted, branch, ground, expected) in [
             (Auto, true, &ProjectGit::Repository, "worktree+"),
             (Auto, false, &ProjectGit::Repository, "overlay"),
-            (Auto, true, &ProjectGit::Plain, "overlay"),
+            (
+                Auto,
+                true,
+                &ProjectGit::Plain,
+                "branch b cannot be created: the project is not a git repository",
+            ),
             (Auto, false, &ProjectGit::Plain, "overlay"),
-            (Auto, true, &ProjectGit::Unborn, "overlay"),
-            (Auto, true, &below, "overlay"),
+            (
+                Overlay,
+                true,
+                &ProjectGit::Unborn,
+                "branch b cannot be created: the repository has no commit",
+            ),
+            (
+                Auto,
+                true,
+                &below,
+                "branch b cannot be created: the project is only part of the repository /top",
+            ),
             (Worktree, true, &ProjectGit::Repository, "worktree+"),
             (
                 Worktree,

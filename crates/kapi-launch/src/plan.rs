@@ -61,8 +61,10 @@ pub struct BranchPlan {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Push {
-    /// It is.
+    /// It is, if the agent ends well.
     Yes,
+    /// It is, however the agent ends.
+    Always,
     /// It stays here.
     No,
 }

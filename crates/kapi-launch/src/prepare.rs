@@ -31,7 +31,7 @@ use super::error::{LaunchError, LaunchErrorKind};
 use super::paths::SandboxPaths;
 use super::record::{SandboxRecord, WorkspaceKind};
 use super::{branch, head_view, shown};
-use crate::dependencies;
+use crate::{dependencies, monitor};
 
 /// Of a repository larger than this only the commit itself is shown, not its past.
 const HISTORY_BYTES_MAX: u64 = 512 << 20;
@@ -403,6 +403,11 @@ fn view(
             }
             let mut files = shown.shown();
             files.exact_index = ready.base.as_ref().map(|base| base.index.clone());
+            if let (Some(_), SandboxLevel::Native) = (&ready.base, record.level) {
+                let (mounts, line) = monitor::shown(&ready.written)?;
+                ready.mounts.extend(mounts);
+                files.monitor = Some(line);
+            }
             let plan = PrivateViewPlan {
                 to: &to,
                 inside: &inside,

@@ -125,10 +125,21 @@ pub struct BranchRecord {
     pub masks: Vec<PathBuf>,
     /// The last commit of ours on it.
     pub commit: Option<String>,
+    /// The branch that has the commit, where the named one moved while the agent worked.
+    #[serde(default)]
+    pub landed: Option<String>,
     /// The commit the remote was seen to have.
     pub pushed: Option<String>,
     /// The page for a pull request, if the remote named one.
     pub pr_url: Option<String>,
+}
+
+impl BranchRecord {
+    /// Returns the branch that has the work.
+    #[must_use]
+    pub fn holder(&self) -> &str {
+        self.landed.as_deref().unwrap_or(&self.name)
+    }
 }
 
 impl SandboxRecord {

@@ -8,6 +8,7 @@ use std::fs;
 use std::path::PathBuf;
 
 use kapi_git::id::CommitId;
+use kapi_git::layer::lower::LowerStack;
 use kapi_git::layer::walk;
 use kapi_git::owned_dir;
 use kapi_git::rescue::batch::Refs;
@@ -63,7 +64,7 @@ pub fn of(
         {
             return Ok(None);
         }
-        (LaunchState::Finished, _) if has_refused(location, &record)? => return Ok(None),
+        (LaunchState::Finished, _) if has_refused(location, &record, repo)? => return Ok(None),
         (LaunchState::Running | LaunchState::Finished, _) => {}
     }
     let mut found = SandboxRemains::default();
@@ -188,18 +189,30 @@ fn own_refs(
 }
 
 fn has_changes(location: &SandboxPaths, record: &SandboxRecord) -> Result<bool, LaunchError> {
-    let walk = walked(location, record)?;
+    let walk = walked(location, &prepare::lower(record)?)?;
     Ok(!walk.changes.is_empty() || !walk.refused.is_empty())
 }
 
-fn has_refused(location: &SandboxPaths, record: &SandboxRecord) -> Result<bool, LaunchError> {
+fn has_refused(
+    location: &SandboxPaths,
+    record: &SandboxRecord,
+    repo: &RepositorySession,
+) -> Result<bool, LaunchError> {
     if record.made != WorkspaceKind::Layer || !location.layer().join("upper").is_dir() {
         return Ok(false);
     }
-    Ok(!walked(location, record)?.refused.is_empty())
+    let base;
+    let lower = match (&record.base, &record.branch) {
+        (Some(_), Some(branch)) => {
+            base = prepare::freeze(location, &repo.repository, &branch.start)?;
+            base.lower.clone()
+        }
+        (_, _) => LowerStack::project(&record.project),
+    };
+    Ok(!walked(location, &lower)?.refused.is_empty())
 }
 
-fn walked(location: &SandboxPaths, record: &SandboxRecord) -> Result<walk::LayerWalk, LaunchError> {
+fn walked(location: &SandboxPaths, lower: &LowerStack) -> Result<walk::LayerWalk, LaunchError> {
     let layer = prepare::open_layer(location)?;
-    walk::walk(&layer, &prepare::lower(record)?).map_err(|error| LaunchError::failed(&error))
+    walk::walk(&layer, lower).map_err(|error| LaunchError::failed(&error))
 }

@@ -9,7 +9,7 @@ use kapi_git::layer::walk;
 use kapi_machine::watch::Activity;
 use kapi_run::host_grants::HostGrants;
 use kapi_run::repository_session::RepositorySession;
-use kapi_status::file::SandboxMode;
+use kapi_status::file::{ErrorClass, SandboxMode};
 use kapi_status::perform::writer::{LaunchCompletion, StatusIdentity, StatusWriter};
 use kapi_status::rules::phase::StatusPhase;
 use kapi_sys::process::ProcessEnd;
@@ -29,6 +29,8 @@ use super::{agent, decide, enter, finish, prepare, progress};
 
 /// The exit code of a launch whose agent did well and whose work could not be kept or pushed.
 const OURS_FAILED: i32 = 4;
+/// What is added to an agent's exit code that is one of Kapi's own.
+const APART: i32 = 100;
 
 /// A launch that came to its end, well or not.
 #[derive(Debug)]
@@ -57,6 +59,28 @@ pub struct LaunchResult {
     pub left_out: Vec<String>,
     /// Where the status file is.
     pub status_path: std::path::PathBuf,
+}
+
+impl LaunchResult {
+    /// Returns whose failure it ended with.
+    #[must_use]
+    pub fn class(&self) -> Option<ErrorClass> {
+        match (self.agent_exit_code, self.process_end) {
+            (0, _) => self.error.as_ref().map(|_| ErrorClass::Kapi),
+            (_, ProcessEnd::DeadlinePassed | ProcessEnd::IdlePassed) => Some(ErrorClass::Timeout),
+            (_, ProcessEnd::Cancelled) => Some(ErrorClass::Stopped),
+            (_, _) => Some(ErrorClass::Agent),
+        }
+    }
+}
+
+/// Returns an agent's exit code apart from those of Kapi itself, so that whoever started the launch
+/// can tell them: 2 to 7 are 102 to 107.
+const fn apart(code: i32) -> i32 {
+    match code {
+        2..=7 => APART + code,
+        code => code,
+    }
 }
 
 /// What a launch would do.
@@ -155,6 +179,8 @@ pub fn launch_within(
         Ok(launched) => LaunchCompletion {
             exit_code: launched.exit_code,
             error: launched.error.as_ref().map(|error| error.message.clone()),
+            class: launched.class(),
+            advice: launched.error.as_ref().and_then(|error| error.hint.clone()),
             pr_url: launched
                 .record
                 .branch
@@ -164,6 +190,8 @@ pub fn launch_within(
         Err(error) => LaunchCompletion {
             exit_code: OURS_FAILED,
             error: Some(error.message.clone()),
+            class: Some(ErrorClass::Kapi),
+            advice: error.hint.clone(),
             pr_url: None,
         },
     };
@@ -187,9 +215,10 @@ fn status<'a>(
         project_root: &plan.project,
         branch: branch.map(|branch| branch.name.as_str()),
         sandbox_mode: scene.chosen.mode,
-        worktree_path: match scene.chosen.mode {
-            SandboxMode::Worktree => Some(&worktree),
-            SandboxMode::Overlay => None,
+        // A layer has no place on the host where its files are seen.
+        worktree_path: match (branch, decide::workspace(plan)) {
+            (Some(_), WorkspaceKind::Checkout) => Some(&worktree),
+            (_, _) => None,
         },
     };
     let dir = plan.location.sandboxes().status_dir();
@@ -285,7 +314,7 @@ fn conclude(ended: &AgentEnding, mut record: SandboxRecord) -> LaunchResult {
     });
     LaunchResult {
         record,
-        exit_code: ended.exit_code,
+        exit_code: apart(ended.exit_code),
         agent_exit_code: ended.exit_code,
         agent_end: ended.agent_end.clone(),
         process_end: ended.process_end,
@@ -339,8 +368,24 @@ fn keep(
         return Ok(());
     };
     branch.commit = launched.commit.clone().or(branch.commit.take());
-    if branch.push == Push::No {
-        return Ok(());
+    if let Some((landed, error)) = made.landed {
+        branch.landed = Some(landed);
+        return Err(error);
+    }
+    match branch.push {
+        Push::No => return Ok(()),
+        Push::Yes if launched.agent_exit_code != 0 => {
+            say(
+                stage,
+                &format!(
+                    "Not pushed, because the agent did not end well; push it with `git push {} \
+                     {}:{}`.",
+                    branch.remote, branch.name, branch.remote_name
+                ),
+            );
+            return Ok(());
+        }
+        Push::Yes | Push::Always => {}
     }
     if branch.commit.is_none() && branch.local.is_none() {
         say(stage, "Nothing was changed, so nothing was pushed.");

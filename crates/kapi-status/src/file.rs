@@ -1,6 +1,6 @@
 //! The status file: one run as outside tools that poll see it, schema 1.0.
 //!
-//! Fourteen fields, always all of them, always in this order. Text in it comes from agents and
+//! Fourteen fields, always all of them, always in this order, and three of ours after them. Text in it comes from agents and
 //! projects, so it is cut and cleaned on the way out. Knows nothing of files or of progress.
 
 use jiff::Timestamp;
@@ -61,6 +61,29 @@ pub struct StatusFile {
     pub worktree_path: Option<String>,
     /// The pull request, if the remote named one.
     pub pr_url: Option<String>,
+    /// Whose failure it was.
+    #[serde(default)]
+    pub error_class: Option<ErrorClass>,
+    /// What to do about it.
+    #[serde(default)]
+    pub advice: Option<String>,
+    /// When the run last showed that it lives, UTC.
+    #[serde(default)]
+    pub heartbeat_at: String,
+}
+
+/// Whose failure a run ended with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ErrorClass {
+    /// The agent's own.
+    Agent,
+    /// It took too long.
+    Timeout,
+    /// A person or a signal stopped it.
+    Stopped,
+    /// Kapi or the machine could not do its part.
+    Kapi,
 }
 
 impl StatusFile {
@@ -84,6 +107,9 @@ impl StatusFile {
             error: optional(self.error.as_deref(), ERROR_CHARS_MAX),
             worktree_path: optional(self.worktree_path.as_deref(), PATH_CHARS_MAX),
             pr_url: optional(self.pr_url.as_deref(), PATH_CHARS_MAX).filter(|url| is_web(url)),
+            error_class: self.error_class,
+            advice: optional(self.advice.as_deref(), ERROR_CHARS_MAX),
+            heartbeat_at: self.heartbeat_at.clone(),
         };
         let mut bytes = serde_json::to_vec_pretty(&clean)?;
         bytes.push(b'\n');
@@ -179,11 +205,14 @@ mod tests {
             error: None,
             worktree_path: Some("/home/user/.ilchul/worktrees/products-1".to_owned()),
             pr_url: None,
+            error_class: None,
+            advice: None,
+            heartbeat_at: timestamp(1_765_895_701_000),
         }
     }
 
     #[test]
-    fn the_file_has_its_fourteen_fields_in_order() {
+    fn the_file_has_its_fourteen_fields_in_order_and_ours_after_them() {
         let golden = r#"{
   "version": "1.0",
   "agent_id": "1",
@@ -198,7 +227,10 @@ mod tests {
   "exit_code": null,
   "error": null,
   "worktree_path": "/home/user/.ilchul/worktrees/products-1",
-  "pr_url": null
+  "pr_url": null,
+  "error_class": null,
+  "advice": null,
+  "heartbeat_at": "2025-12-16T14:35:01Z"
 }
 "#;
         let bytes = example().to_bytes().unwrap();

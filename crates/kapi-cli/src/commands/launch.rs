@@ -68,6 +68,9 @@ pub(crate) struct Args {
     /// Name of the remote branch [default: same as --branch]
     #[arg(long, value_name = "NAME", requires = "branch")]
     remote_branch: Option<String>,
+    /// Push even if the agent fails or is stopped
+    #[arg(long, requires = "branch", conflicts_with = "no_push")]
+    push_failed: bool,
     #[arg(help = help::with_default("Time limit of the agent (90s, 15m, 2h)", help::time(DEADLINE_MS)), long, value_name = "TIME", value_parser = amount::parse_duration_ms)]
     timeout: Option<u64>,
     /// Show what would be done, without doing it
@@ -212,10 +215,10 @@ fn plan(
         base: args.base_branch.clone(),
         remote: profile.remote.value.clone(),
         remote_name: args.remote_branch.clone().unwrap_or_else(|| name.clone()),
-        push: if profile.push.value {
-            Push::Yes
-        } else {
-            Push::No
+        push: match (profile.push.value, args.push_failed) {
+            (true, false) => Push::Yes,
+            (true, true) => Push::Always,
+            (false, _) => Push::No,
         },
     });
     if args.flags.push && branch.is_none() {

@@ -166,7 +166,7 @@ fn check_hooks(env: &Environment, id: &str, options: &str) {
             "STATUS testing 60 None Testing: cargo test",
             "STATUS testing 60 None Using a tool: echo on",
             "STATUS testing 60 None The agent ended its turn",
-            &format!("STATUS complete 100 7 {id}"),
+            &format!("STATUS complete 100 107 {id}"),
         ],
         "{output:?}"
     );

@@ -116,7 +116,6 @@ fn the_table_of_modes_holds_with_and_without_force() {
     for (n, (project, options, mode, workspace)) in [
         (&repository, &["--branch", "b0"][..], "worktree", "layer"),
         (&repository, &[], "overlay", "layer"),
-        (&plain, &["--branch", "b2"], "overlay", "layer"),
         (&plain, &[], "overlay", "layer"),
         (
             &repository,
@@ -197,6 +196,14 @@ fn a_mode_that_cannot_be_is_refused_with_advice() {
             ["no overlay", "--branch"],
         ),
         (&repository, &["--push"], ["no branch to push", "--branch"]),
+        (
+            &plain,
+            &["--branch", "x", "--push"],
+            [
+                "branch x cannot be created: the project is not a git repository",
+                "kapi sandbox merge",
+            ],
+        ),
         (
             &repository,
             &["--branch", "-x"],

@@ -67,7 +67,7 @@ fn a_layer_over_files_of_another_group_is_refused_before_anything_runs() {
 }
 
 #[test]
-fn a_branch_over_files_of_another_group_gets_a_real_worktree() {
+fn a_branch_over_files_of_another_group_can_be_edited() {
     let env = Environment::new();
     if chown(env.repository().join("answer.txt"), None, Some(OTHER_GROUP)).is_err() {
         return;

@@ -6,6 +6,7 @@
 //! `git status` over them reads none. Mounts nothing.
 
 mod difference;
+pub mod written;
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -19,6 +20,7 @@ use crate::layer::lower::LowerStack;
 use crate::layer::store::{ObjectKind, id as object_id};
 use crate::owned_dir::{self, failed};
 use crate::repository::Repository;
+use crate::repository::index_file::IndexFile;
 use crate::scratch::{Objects, Scratch, config_text};
 
 /// The most directories of one stack: each costs every look at a file that is not in it.
@@ -110,6 +112,9 @@ impl Repository {
         }
         let (made, index) = (scratch.index(), making.join(INDEX));
         fs::rename(&made, &index).map_err(failed("move", &made))?;
+        if let Some(read) = IndexFile::read(&index, self.object_format()) {
+            owned_dir::write(&index, &read.with_monitor(written::TOKEN))?;
+        }
         owned_dir::wipe(&git)?;
         // A power cut may take any of the files: the next boot trusts none of them.
         owned_dir::write(&making.join(BOOT), &boot_id())?;

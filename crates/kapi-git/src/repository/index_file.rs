@@ -8,6 +8,9 @@ use std::io::Read as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
+use sha1::{Digest as _, Sha1};
+use sha2::Sha256;
+
 use super::ObjectFormat;
 
 /// The largest index that is read.
@@ -27,6 +30,12 @@ const LEFT_OUT: u32 = 0x4000;
 const INTENDED: u32 = 0x2000;
 /// The mode of a whole directory in a sparse index.
 const DIRECTORY: u32 = 0o040_000;
+
+/// The extension of a monitor of files, and its version.
+const MONITOR: &[u8; 4] = b"FSMN";
+const MONITOR_VERSION: u32 = 2;
+/// Bytes of the shorter kind of hash.
+const SHA1_BYTES: usize = 20;
 
 /// An index as it was when it was read.
 #[derive(Debug)]
@@ -96,6 +105,33 @@ impl IndexFile {
         }
         let id = rest.get(end + 1..end + 1 + self.n_hash)?;
         Some(hex(id))
+    }
+
+    /// Returns the same index with the note that a monitor told of every change up to `token`: git
+    /// then looks only at what the monitor names.
+    pub(crate) fn with_monitor(&self, token: &str) -> Vec<u8> {
+        let mut note = MONITOR_VERSION.to_be_bytes().to_vec();
+        note.extend_from_slice(token.as_bytes());
+        note.push(0);
+        // An empty bitmap: of no entry it is known that it differs.
+        let bitmap = [0_u32, 1, 0, 0, 0].map(u32::to_be_bytes).concat();
+        note.extend(
+            u32::try_from(bitmap.len())
+                .unwrap_or_default()
+                .to_be_bytes(),
+        );
+        note.extend(bitmap);
+        let end = self.bytes.len().saturating_sub(self.n_hash);
+        let mut bytes = self.bytes.get(..end).unwrap_or_default().to_vec();
+        bytes.extend_from_slice(MONITOR);
+        bytes.extend(u32::try_from(note.len()).unwrap_or_default().to_be_bytes());
+        bytes.extend(note);
+        let sum = match self.n_hash {
+            SHA1_BYTES => Sha1::digest(&bytes).to_vec(),
+            _ => Sha256::digest(&bytes).to_vec(),
+        };
+        bytes.extend(sum);
+        bytes
     }
 
     /// Finds out where everything is; nothing when it is not as it should be.

@@ -283,3 +283,52 @@ fn a_layer_says_what_changed_over_a_stack() {
     );
     assert_eq!(fixture.git(&["status", "--porcelain"]), "");
 }
+
+#[test]
+fn what_a_layer_touched_is_named_and_little_else() {
+    let fixture = Fixture::new();
+    let commit = next(
+        &fixture,
+        "mkdir -p deep/er other; echo 1 > deep/er/1; echo 2 > deep/2; echo 3 > other/3",
+    );
+    let made = base(&fixture, &commit);
+    let layer = open(&fixture);
+    let touched = || {
+        let found = frozen::written::touched(&layer.upper(), &made.index).expect("answer");
+        let found: Vec<String> = found
+            .into_iter()
+            .map(|path| String::from_utf8(path).expect("text"))
+            .collect();
+        found.join(" ")
+    };
+    // What was made and removed again at the top leaves nothing that could be seen.
+    assert_eq!(touched(), ".gitignore README");
+    mounted(&layer, &made.lower, "echo more >> deep/2");
+    assert_eq!(touched(), ".gitignore README deep/2");
+    mounted(
+        &layer,
+        &made.lower,
+        "echo x > src/x; rm src/x; rm -r deep/er",
+    );
+    assert_eq!(touched(), ".gitignore README deep/2 deep/er/1 src/main.txt");
+    mounted(
+        &layer,
+        &made.lower,
+        "rm -r deep; mkdir deep; rm -r other; echo > other",
+    );
+    assert_eq!(
+        touched(),
+        ".gitignore README deep/2 deep/er/1 other/3 src/main.txt"
+    );
+    // With the note in it, git reads the index as before.
+    let git_dir = fixture.repo().join(".git");
+    let listed = shell(
+        &fixture.repo(),
+        &format!(
+            "GIT_DIR='{}' GIT_INDEX_FILE='{}' git ls-files | wc -l",
+            git_dir.display(),
+            made.index.display()
+        ),
+    );
+    assert_eq!(listed, "7");
+}

@@ -81,6 +81,7 @@ impl ProgressFile {
                 writer.steps(step.done, step.total, &step.description)?;
             }
             last = step.or(last);
+            writer.beat()?;
             if is_last {
                 return Ok(());
             }

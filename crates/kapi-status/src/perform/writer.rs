@@ -14,13 +14,16 @@ use kapi_sys::real_disk::RealDisk;
 use super::StatusError;
 use super::ownership::{self, Ownership, StatusSubject, WriteOutcome};
 use super::private_file::{self, Durability};
-use crate::file::{SandboxMode, StatusFile, VERSION, timestamp};
+use crate::file::{ErrorClass, SandboxMode, StatusFile, VERSION, timestamp};
 use crate::rules::mapping::Mapping;
 use crate::rules::phase::{StatusPhase, ToolCategory};
 use crate::rules::progress::RunProgress;
 
 /// Bytes of a status file that are read back.
 const FILE_BYTES_MAX: u64 = 64 * 1024;
+
+/// How long a file may say nothing new before it shows that its run lives.
+const HEARTBEAT_MS: i64 = 10_000;
 
 /// Characters of a step's description, so that its numbers are seen, too.
 const STEP_CHARS_MAX: usize = 140;
@@ -49,6 +52,10 @@ pub struct LaunchCompletion {
     pub exit_code: i32,
     /// Why it failed, if it did.
     pub error: Option<String>,
+    /// Whose failure it was.
+    pub class: Option<ErrorClass>,
+    /// What to do about it.
+    pub advice: Option<String>,
     /// The pull request, if the remote named one.
     pub pr_url: Option<String>,
 }
@@ -76,6 +83,7 @@ pub struct StatusWriter<'a> {
 struct WriterState {
     file: StatusFile,
     progress: RunProgress,
+    written_at_ms: i64,
 }
 
 impl<'a> StatusWriter<'a> {
@@ -117,12 +125,19 @@ impl<'a> StatusWriter<'a> {
             error: None,
             worktree_path: identity.worktree_path.map(path_text),
             pr_url: None,
+            error_class: None,
+            advice: None,
+            heartbeat_at: timestamp(now_ms),
         };
         let writer = Self {
             ownership,
             mapping,
             clock,
-            state: Mutex::new(WriterState { file, progress }),
+            state: Mutex::new(WriterState {
+                file,
+                progress,
+                written_at_ms: now_ms,
+            }),
         };
         writer.write(&mut writer.state(), Durability::Derived)?;
         Ok(writer)
@@ -214,6 +229,8 @@ impl<'a> StatusWriter<'a> {
         let file = &mut state.file;
         file.exit_code = Some(completion.exit_code);
         file.error.clone_from(&completion.error);
+        file.error_class = completion.class;
+        file.advice.clone_from(&completion.advice);
         file.pr_url.clone_from(&completion.pr_url);
         file.message = if completion.exit_code == 0 {
             "Complete".to_owned()
@@ -221,6 +238,19 @@ impl<'a> StatusWriter<'a> {
             format!("Failed with exit code {}", completion.exit_code)
         };
         self.write(&mut state, Durability::Synced)
+    }
+
+    /// Shows that the run still lives, when nothing else did for a while.
+    ///
+    /// # Errors
+    /// When the file cannot be replaced.
+    pub fn beat(&self) -> Result<StatusUpdate, StatusError> {
+        let mut state = self.state();
+        let silence_ms = self.clock.now_ms().saturating_sub(state.written_at_ms);
+        if state.progress.is_over() || silence_ms < HEARTBEAT_MS {
+            return Ok(StatusUpdate::TooLate);
+        }
+        self.replace(&mut state, Durability::Derived)
     }
 
     fn write(
@@ -231,6 +261,16 @@ impl<'a> StatusWriter<'a> {
         state.file.phase = state.progress.phase();
         state.file.progress = state.progress.percent();
         state.file.updated_at = timestamp(self.clock.now_ms());
+        self.replace(state, durability)
+    }
+
+    fn replace(
+        &self,
+        state: &mut WriterState,
+        durability: Durability,
+    ) -> Result<StatusUpdate, StatusError> {
+        state.written_at_ms = self.clock.now_ms();
+        state.file.heartbeat_at = timestamp(state.written_at_ms);
         let bytes = state.file.to_bytes().map_err(|source| StatusError::Form {
             path: self.path().to_path_buf(),
             source,

@@ -319,6 +319,7 @@ impl<'a> Checkout<'a> {
             work_tree: &self.to,
             index: None,
             exact_index: None,
+            monitor: None,
         };
         let (git_view, git_env) = prover.repo.git_view(&GitViewPlan {
             to: &view_dir,

@@ -46,6 +46,8 @@ struct LaunchView<'a> {
 #[derive(Debug, Serialize)]
 struct BranchView<'a> {
     name: &'a str,
+    /// The branch that has the work.
+    landed: &'a str,
     start: &'a str,
     commit: Option<&'a str>,
     remote: &'a str,
@@ -76,7 +78,7 @@ struct PreviewView<'a> {
 pub(crate) fn preview(ui: Ui, plan: &LaunchPlan, preview: &LaunchPreview) {
     use kapi_launch::plan::Push;
     let branch = plan.branch.as_ref();
-    let has_push = branch.is_some_and(|branch| branch.push == Push::Yes);
+    let has_push = branch.is_some_and(|branch| branch.push != Push::No);
     if ui.format == Format::Json {
         ui.json(&PreviewView {
             id: plan.location.id().as_str(),
@@ -161,7 +163,7 @@ pub(crate) fn launched(ui: Ui, plan: &LaunchPlan, launched: &LaunchResult, notes
     }
     if let Some(branch) = &record.branch {
         match &branch.commit {
-            Some(commit) => ui.line(&format!("Branch {} is at {commit}.", branch.name)),
+            Some(commit) => ui.line(&format!("Branch {} is at {commit}.", branch.holder())),
             None => ui.line(&format!("Branch {} has no new commits.", branch.name)),
         }
         if branch.pushed.is_some() {
@@ -193,7 +195,7 @@ fn next(ui: Ui, launched: &LaunchResult) {
     ui.line(&format!("  next      kapi diff launch/{id}"));
     match (&record.branch, record.work) {
         (Some(branch), WorkState::Committed) => {
-            ui.line(&format!("            git merge {}", branch.name));
+            ui.line(&format!("            git merge {}", branch.holder()));
         }
         (Some(_), WorkState::Pending) => {}
         (None, _) => ui.line(&format!("            kapi sandbox merge {id}")),
@@ -213,6 +215,7 @@ fn view<'a>(plan: &LaunchPlan, launched: &'a LaunchResult, notes: &'a [String]) 
         agent: &record.agent,
         branch: record.branch.as_ref().map(|branch| BranchView {
             name: &branch.name,
+            landed: branch.holder(),
             start: &branch.start,
             commit: branch.commit.as_deref(),
             remote: &branch.remote,

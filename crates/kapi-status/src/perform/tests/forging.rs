@@ -64,6 +64,8 @@ fn what_comes_after_the_agent_counts_for_nothing() {
     let end = LaunchCompletion {
         exit_code: 1,
         error: Some("the agent failed".to_owned()),
+        class: None,
+        advice: None,
         pr_url: None,
     };
     writer

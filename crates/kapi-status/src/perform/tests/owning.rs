@@ -69,6 +69,8 @@ fn an_older_run_writes_no_more_when_a_newer_has_its_file() {
     let end = LaunchCompletion {
         exit_code: 0,
         error: None,
+        class: None,
+        advice: None,
         pr_url: None,
     };
     assert_eq!(older.note("still here").unwrap(), StatusUpdate::Superseded);

@@ -14,6 +14,8 @@ fn success() -> LaunchCompletion {
     LaunchCompletion {
         exit_code: 0,
         error: None,
+        class: None,
+        advice: None,
         pr_url: Some("https://forge.example/pull/7".to_owned()),
     }
 }
@@ -67,6 +69,8 @@ fn nothing_moves_after_the_end_and_the_first_end_counts() {
     let failed = LaunchCompletion {
         exit_code: 3,
         error: Some("verify failed".to_owned()),
+        class: None,
+        advice: None,
         pr_url: None,
     };
     writer.complete(&failed).unwrap();
