@@ -19,7 +19,7 @@ use self::sources::ConformanceSources;
 use crate::output::say;
 
 /// The specifications that are answered sentence by sentence.
-const SPECIFICATIONS: [Specification; 3] = [
+const SPECIFICATIONS: [Specification; 4] = [
     Specification {
         file: "until-done",
         name: "pi-until-done",
@@ -34,6 +34,11 @@ const SPECIFICATIONS: [Specification; 3] = [
         file: "kapi",
         name: "Kapi's durable modes",
         version: "the goal document of Kapi",
+    },
+    Specification {
+        file: "kapsis",
+        name: "Kapsis",
+        version: "the architecture of Kapsis",
     },
 ];
 

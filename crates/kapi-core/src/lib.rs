@@ -9,6 +9,7 @@ pub mod actor;
 pub mod agent_end;
 pub mod agent_models;
 pub mod consent_rule;
+pub mod deceptive;
 pub mod deletions;
 pub mod evidence;
 pub mod failure;

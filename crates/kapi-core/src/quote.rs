@@ -26,10 +26,26 @@ pub fn visible(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     let mut chars = text.chars().peekable();
     while let Some(c) = chars.next() {
-        let is_hidden = match c {
-            '\n' | '\t' => false,
-            '\r' => chars.peek() != Some(&'\n'),
-            '\u{ad}'
+        let is_break = match c {
+            '\n' | '\t' => true,
+            '\r' => chars.peek() == Some(&'\n'),
+            _ => false,
+        };
+        if !is_break && is_hidden(c) {
+            shown.extend(c.escape_unicode());
+        } else {
+            shown.push(c);
+        }
+    }
+    shown
+}
+
+/// Tells whether a character can be there without being seen.
+#[must_use]
+pub fn is_hidden(c: char) -> bool {
+    let is_mark = matches!(
+        c,
+        '\u{ad}'
             | '\u{61c}'
             | '\u{180e}'
             | '\u{200b}'..='\u{200f}'
@@ -37,16 +53,9 @@ pub fn visible(text: &str) -> String {
             | '\u{2060}'..='\u{206f}'
             | '\u{feff}'
             | '\u{fff9}'..='\u{fffb}'
-            | '\u{e0000}'..='\u{e0fff}' => true,
-            _ => c.is_control(),
-        };
-        if is_hidden {
-            shown.extend(c.escape_unicode());
-        } else {
-            shown.push(c);
-        }
-    }
-    shown
+            | '\u{e0000}'..='\u{e0fff}'
+    );
+    is_mark || c.is_control()
 }
 
 /// Does the same to line breaks and tabs, too: a name must not forge a line of a report.

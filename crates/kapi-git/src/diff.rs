@@ -175,10 +175,29 @@ impl Repository {
         commit: &CommitId,
         bytes_max: usize,
     ) -> Result<DiffPatch, GitError> {
-        let call = self
-            .call("diff-tree")
-            .args(["-r", "-p", "--no-renames"])
-            .args(PLAIN);
+        self.patch_with(base, commit, &["-r", "-p", "--no-renames"], bytes_max)
+    }
+
+    /// Returns the patch between two commits that `git apply` takes, binary files included, at most
+    /// `bytes_max` of it.
+    pub fn patch(
+        &self,
+        base: &CommitId,
+        commit: &CommitId,
+        bytes_max: usize,
+    ) -> Result<DiffPatch, GitError> {
+        let options = ["-r", "-p", "--no-renames", "--binary"];
+        self.patch_with(base, commit, &options, bytes_max)
+    }
+
+    fn patch_with(
+        &self,
+        base: &CommitId,
+        commit: &CommitId,
+        options: &[&str],
+        bytes_max: usize,
+    ) -> Result<DiffPatch, GitError> {
+        let call = self.call("diff-tree").args(options).args(PLAIN);
         let (bytes, is_cut) = call
             .args([base.as_str(), commit.as_str()])
             .beginning(bytes_max)?;

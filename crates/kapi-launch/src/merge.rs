@@ -11,6 +11,7 @@ mod merge_report;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
+use kapi_core::deceptive;
 use kapi_core::deletions::Deletions;
 use kapi_git::apply::offers::{self, LayerOffers};
 use kapi_git::apply::{self, ApplyError, ApplyOffer, ApplyPlan, OnConflict, Preview};
@@ -34,6 +35,9 @@ use super::record::{SandboxRecord, WorkState, WorkspaceKind};
 use super::{prepare, removal};
 use crate::pruned;
 
+/// The most of a patch that is looked through before a merge.
+const PATCH_BYTES_MAX: usize = 16 << 20;
+
 /// What a sandbox changed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Difference {
@@ -43,11 +47,35 @@ pub struct Difference {
     pub left_out: Vec<String>,
     /// Those of the paths that run by themselves.
     pub auto_run: Vec<AutoRun>,
+    /// Lines that are not what they seem.
+    pub deceptive: Vec<DeceptiveText>,
     /// The patch; foreign bytes.
     #[serde(skip)]
     pub patch: Vec<u8>,
     /// Whether the patch goes on after its last byte here, or leaves large files out.
     pub is_cut: bool,
+}
+
+/// A line that is not what it seems.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct DeceptiveText {
+    /// The file.
+    pub path: String,
+    /// The line's number there; 0 for the file's own name.
+    pub line: u64,
+    /// What it has, in words.
+    pub what: String,
+}
+
+fn deceptive(patch: &[u8]) -> Vec<DeceptiveText> {
+    let lines = deceptive::of_patch(patch).into_iter();
+    lines
+        .map(|found| DeceptiveText {
+            path: found.path,
+            line: found.line,
+            what: found.how.to_string(),
+        })
+        .collect()
 }
 
 /// What is to be taken over.
@@ -115,6 +143,8 @@ pub struct MergeResult {
     pub held: usize,
     /// What it deletes, if that is much of the project.
     pub mass_deletion: Option<Deletions>,
+    /// Lines that are not what they seem.
+    pub deceptive: Vec<DeceptiveText>,
 }
 
 /// One path of a merge.
@@ -167,6 +197,7 @@ pub fn difference(
         changed: changed_of(&found.walk),
         left_out: left_out_of(&found.walk),
         auto_run: gate::of_walk(&found.walk, &layer.upper(), &record.project),
+        deceptive: deceptive(&found.patch.bytes),
         is_cut: found.patch.is_cut || !found.omitted.is_empty(),
         patch: found.patch.bytes,
     })
@@ -213,7 +244,7 @@ fn branch_difference(
         .protected_changes(&start, &commit, &everything)
         .map_err(|error| failed(&error))?;
     let patch = repository
-        .diff(&start, &commit, bytes_max)
+        .patch(&start, &commit, bytes_max)
         .map_err(|error| failed(&error))?;
     let changed: Vec<ChangedPathView> = changes
         .iter()
@@ -221,6 +252,7 @@ fn branch_difference(
         .collect();
     Ok(Difference {
         auto_run: gate::of_changes(&changed, &patch.bytes),
+        deceptive: deceptive(&patch.bytes),
         changed,
         left_out,
         patch: patch.bytes,
@@ -257,6 +289,9 @@ pub fn merge(
     let (_, repo) = ground(grants, &record.project)?;
     let lower = prepare::lower(&record)?;
     let walk = walk::walk(&layer, &lower).map_err(|error| LaunchError::failed(&error))?;
+    let changed = changes::changes(&git, &layer, &lower, PATCH_BYTES_MAX);
+    let changed = changed.map_err(|error| LaunchError::failed(&error))?;
+    let deceptive = deceptive(&changed.patch.bytes);
     let offered = offered(location, &record, &layer, &walk, repo.is_some())?;
     let held = match plan.auto_run {
         RiskyChanges::Hold => gate::of_walk(&walk, &layer.upper(), &record.project),
@@ -310,6 +345,7 @@ pub fn merge(
     };
     let done = MergeResult {
         mass_deletion,
+        deceptive,
         ..reported(&preview, applied)
     };
     if applied {
@@ -326,9 +362,10 @@ fn refuse_branch(record: &SandboxRecord) -> Result<(), LaunchError> {
         LaunchErrorKind::Denied,
         format!(
             "the work of sandbox {} is on branch {}",
-            record.id, branch.name
+            record.id,
+            branch.holder()
         ),
-        format!("merge it with `git merge {}`.", branch.name),
+        format!("merge it with `git merge {}`.", branch.holder()),
     ))
 }
 

@@ -4,7 +4,7 @@
 
 mod commits;
 mod goal;
-mod launch;
+pub(crate) mod launch;
 mod task;
 mod workflow;
 

@@ -92,6 +92,7 @@ fn compare(git: &Git, dir: &Path, bytes_max: usize) -> Result<DiffPatch, GitErro
             "--no-ext-diff",
             "--no-textconv",
             "--no-renames",
+            "--binary",
         ])
         .args(["--no-prefix", "--no-color", "--", "a", "b"]);
     let exit = call.exit()?;
@@ -133,23 +134,58 @@ impl Copies<'_> {
         };
         let old_bytes = match entry.below {
             LowerPath::File { bytes, .. } if shows_old => bytes,
-            // What was in it is more than a list of changes can say.
-            LowerPath::Directory => FILE_BYTES_MAX + 1,
             _ => 0,
         };
-        let left = self
-            .bytes_left
-            .checked_sub(new_bytes.saturating_add(old_bytes));
         let is_small = new_bytes <= FILE_BYTES_MAX && old_bytes <= FILE_BYTES_MAX;
-        let (Some(left), true, Some(files_left)) = (left, is_small, self.files_left.checked_sub(1))
-        else {
-            self.omitted.push(path.to_path_buf());
-            return Ok(());
-        };
-        (self.bytes_left, self.files_left) = (left, files_left);
-        let is_copied = self.copy_new(path, &entry.what)? && self.copy_old(path, entry.below)?;
+        let is_copied = is_small
+            && self.takes(new_bytes.saturating_add(old_bytes))
+            && self.copy_new(path, &entry.what)?
+            && self.copy_old(path, entry.below)?;
         if !is_copied {
             self.omitted.push(path.to_path_buf());
+        }
+        if shows_old && entry.below == LowerPath::Directory {
+            self.copy_below(path)?;
+        }
+        Ok(())
+    }
+
+    /// Tells whether another file of this size is compared, and counts it.
+    fn takes(&mut self, bytes: u64) -> bool {
+        let left = self.bytes_left.checked_sub(bytes);
+        let files_left = self.files_left.checked_sub(1);
+        let (Some(left), Some(files_left)) = (left, files_left) else {
+            return false;
+        };
+        (self.bytes_left, self.files_left) = (left, files_left);
+        true
+    }
+
+    /// Copies what was in a directory that is gone; what the layer has in it is listed by itself.
+    fn copy_below(&mut self, dir: &Path) -> Result<(), DirError> {
+        let mut dirs = vec![dir.to_path_buf()];
+        while let Some(dir) = dirs.pop() {
+            for name in self.survey.lower.names(&dir)? {
+                let path = dir.join(name);
+                let found = self.survey.lower.stat(&path);
+                let found = found.map_err(owned_dir::failed("inspect", &path))?;
+                let Some(found) = found.filter(|_| self.survey.what(&path).is_none()) else {
+                    continue;
+                };
+                let below = LowerPath::of(&found);
+                let bytes = match below {
+                    LowerPath::Directory => {
+                        dirs.push(path);
+                        continue;
+                    }
+                    LowerPath::File { bytes, .. } => bytes,
+                    LowerPath::Nothing | LowerPath::Link | LowerPath::Other => 0,
+                };
+                let is_small = bytes <= FILE_BYTES_MAX;
+                if !(is_small && self.takes(bytes) && self.copy_old(&path, below)?) {
+                    self.omitted.push(path);
+                }
+            }
         }
         Ok(())
     }

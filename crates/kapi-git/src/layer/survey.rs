@@ -80,6 +80,21 @@ pub(crate) enum LowerPath {
     Other,
 }
 
+impl LowerPath {
+    /// Returns what this is.
+    pub(crate) fn of(found: &Stat) -> Self {
+        match beneath::kind(found) {
+            FileType::Directory => Self::Directory,
+            FileType::RegularFile => Self::File {
+                bytes: beneath::size(found),
+                mode: found.st_mode & 0o7777,
+            },
+            FileType::Symlink => Self::Link,
+            _ => Self::Other,
+        }
+    }
+}
+
 impl LayerSurvey {
     /// Walks over the upper directory of a layer.
     pub(crate) fn of(layer: &Layer, lower: &LowerStack) -> Result<Self, LayerError> {
@@ -295,15 +310,7 @@ impl SurveyWalk {
         let Ok(Some(found)) = self.survey.lower.stat_on_way(path) else {
             return LowerPath::Nothing;
         };
-        match beneath::kind(&found) {
-            FileType::Directory => LowerPath::Directory,
-            FileType::RegularFile => LowerPath::File {
-                bytes: beneath::size(&found),
-                mode: found.st_mode & 0o7777,
-            },
-            FileType::Symlink => LowerPath::Link,
-            _ => LowerPath::Other,
-        }
+        LowerPath::of(&found)
     }
 
     fn record(&mut self, path: &Path, what: LayerPathKind, below: LowerPath) {

@@ -121,6 +121,28 @@ fn a_project_without_git_gets_a_patch_that_is_cut() {
 }
 
 #[test]
+fn a_patch_is_whole_and_can_be_applied() {
+    let plain = Plain::new();
+    write(&plain.temp.path().join("project/deep/er/x"), "x\n");
+    write(&plain.temp.path().join("project/deep/y"), "y\n");
+    write(&plain.temp.path().join("project/blob"), "old\0old");
+    plain.inside(
+        "printf 'new\\0new' > blob; rm -r deep; rm -r dir; mkdir dir; echo again > dir/b; echo z > new",
+    );
+    let found = changes(&git(), &plain.layer, &plain.stack(), 1 << 20).expect("changes");
+    assert!(
+        !found.patch.is_cut && found.omitted.is_empty(),
+        "{:?}",
+        found.omitted
+    );
+    let patch = plain.temp.path().join("patch");
+    write(&patch, &String::from_utf8_lossy(&found.patch.bytes));
+    shell(&plain.lower(), "git apply ../patch");
+    let left = shell(&plain.lower(), "find . -type f | sort; cat dir/b blob");
+    assert_eq!(left, "./a\n./blob\n./dir/b\n./new\nagain\nnew\0new");
+}
+
+#[test]
 fn nothing_in_a_layer_makes_reading_it_hang() {
     let layer = LayerFixture::new();
     let started = Instant::now();

@@ -76,6 +76,7 @@ pub(super) fn merged(
         obstacles: preview.n_obstacles() + aside.preview.n_obstacles() + aside.n_held(),
         held: aside.n_held(),
         mass_deletion: None,
+        deceptive: Vec::new(),
         not_selected: preview.n_left_out + aside.preview.n_left_out,
         unmatched: unmatched.cloned().collect(),
         left_out: left_out_of(walk),

@@ -5,6 +5,7 @@
 use kapi_core::text::counted;
 use kapi_launch::finish::ChangedPathView;
 use kapi_launch::merge;
+use kapi_launch::merge::DeceptiveText;
 use kapi_launch::merge::gate::AutoRun;
 use kapi_launch::paths::SandboxPaths;
 use kapi_sys::clock::Clock as _;
@@ -23,6 +24,7 @@ struct LaunchDiffView<'a> {
     changed: &'a [ChangedPathView],
     left_out: &'a [String],
     auto_run: &'a [AutoRun],
+    deceptive: &'a [DeceptiveText],
     cut: bool,
     patch: String,
 }
@@ -41,6 +43,7 @@ pub(super) fn diff(context: &Context, location: &SandboxPaths, stat: bool) -> Re
             changed: &found.changed,
             left_out: &found.left_out,
             auto_run: &found.auto_run,
+            deceptive: &found.deceptive,
             cut: found.is_cut,
             patch: String::from_utf8_lossy(patch).into_owned(),
         });
@@ -71,5 +74,17 @@ pub(super) fn diff(context: &Context, location: &SandboxPaths, stat: bool) -> Re
         let text = format!("runs automatically: {}: {}", one.path, one.why);
         context.ui.say(&text);
     }
+    for one in &found.deceptive {
+        context.ui.say(&deceptive_line(one));
+    }
     Ok(Exit::Success)
+}
+
+/// Says which line is not what it seems.
+pub(crate) fn deceptive_line(one: &DeceptiveText) -> String {
+    let place = match one.line {
+        0 => "its name".to_owned(),
+        line => format!("line {line}"),
+    };
+    format!("deceptive: {}: {place} has {}", one.path, one.what)
 }
