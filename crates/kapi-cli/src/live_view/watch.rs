@@ -165,7 +165,7 @@ impl Watcher<'_> {
         self.terminal
             .draw(|frame| draw(frame, &state, theme, now_ms))?;
         if std::mem::take(&mut state.is_unseen) {
-            while event::poll(Duration::ZERO)? {
+            while is_pressed()? {
                 drop(event::read()?);
             }
         }
@@ -180,10 +180,6 @@ impl Watcher<'_> {
             PollFd::new(&self.view.bell, PollFlags::IN),
         ];
         wait(&mut polled, longest)?;
-        let [keys, _] = polled.each_ref().map(PollFd::revents);
-        if keys.intersects(PollFlags::HUP | PollFlags::ERR) {
-            return Err(io::ErrorKind::BrokenPipe.into());
-        }
         let mut rung = [0_u8; 8];
         // Nothing to read means that nobody rang.
         rustix::io::read(&self.view.bell, &mut rung).ok();
@@ -199,7 +195,7 @@ impl Watcher<'_> {
     /// Carries out what was typed.
     fn keys(&mut self) -> io::Result<Keys> {
         let mut keys = Keys::None;
-        while event::poll(Duration::ZERO)? {
+        while is_pressed()? {
             keys = Keys::Pressed;
             let Event::Key(key) = event::read()? else {
                 continue;
@@ -247,6 +243,20 @@ impl Watcher<'_> {
         terminal::enter_again(&mut self.terminal)?;
         Ok(true)
     }
+}
+
+/// Tells whether a key was pressed or the size changed; a terminal that has hung up is an error.
+///
+/// Looked at first, because crossterm reads the end of a terminal again and again.
+fn is_pressed() -> io::Result<bool> {
+    let stdin = stdin();
+    let mut polled = [PollFd::new(&stdin, PollFlags::IN)];
+    wait(&mut polled, Duration::ZERO)?;
+    let [keys] = polled.each_ref().map(PollFd::revents);
+    if keys.intersects(PollFlags::HUP | PollFlags::ERR) {
+        return Err(io::ErrorKind::BrokenPipe.into());
+    }
+    event::poll(Duration::ZERO)
 }
 
 fn wait(polled: &mut [PollFd<'_>], longest: Duration) -> io::Result<()> {

@@ -7,7 +7,7 @@ use std::fs;
 
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::environment::{Environment, FIRST, await_some, usual};
+use crate::environment::{Environment, FIRST, await_some, processes_with, usual};
 use crate::terminal::Terminal;
 
 const SIZE: (u16, u16) = (80, 40);
@@ -122,6 +122,17 @@ fn a_kill_puts_the_terminal_back() {
     kill_process(pid, Signal::TERM).unwrap();
     check_restored(&env, &terminal, "130");
     terminal.awaits(": paused");
+}
+
+#[test]
+fn a_terminal_that_goes_away_ends_the_program_and_leaves_the_goal_paused() {
+    let env = Environment::new();
+    let terminal = at_work(&env, &[]);
+    drop(terminal);
+    await_some("the end of every process", || {
+        processes_with(&env.marker()).is_empty().then_some(())
+    });
+    assert_eq!(env.json(&["status", "1"])["status"], "paused");
 }
 
 #[test]
