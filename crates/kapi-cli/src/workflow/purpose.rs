@@ -47,9 +47,9 @@ pub(crate) fn purpose(context: &Context, mode: Mode, words: &[String]) -> Result
             "give one: `kapi {mode} <purpose>`; `-` reads it from standard input."
         )));
     }
-    if !text.chars().any(char::is_alphabetic) {
+    if text.bytes().all(|byte| byte.is_ascii_digit()) {
         return Err(
-            Error::usage(format!("{text:?} is not a purpose: it has no word")).with_hint(format!(
+            Error::usage(format!("{text:?} is not a purpose: it is a number")).with_hint(format!(
                 "to continue a workflow: `kapi {mode} resume {text}`."
             )),
         );
