@@ -3,6 +3,7 @@
 //! Taking over overwrites nothing that changed in the project since; dropping keeps what git can
 //! keep. Each holds the sandbox while it looks.
 
+pub mod deceptive_text;
 pub mod gate;
 
 mod deletions;
@@ -11,11 +12,12 @@ mod merge_report;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
-use kapi_core::deceptive;
 use kapi_core::deletions::Deletions;
 use kapi_git::apply::offers::{self, LayerOffers};
 use kapi_git::apply::{self, ApplyError, ApplyOffer, ApplyPlan, OnConflict, Preview};
+use kapi_git::command::Git;
 use kapi_git::id::CommitId;
+use kapi_git::layer::lower::LowerStack;
 use kapi_git::layer::walk::{self, LayerChangeKind, LayerWalk};
 use kapi_git::layer::{Layer, changes};
 use kapi_git::owned_dir;
@@ -25,6 +27,7 @@ use kapi_status::perform::writer as status;
 use kapi_sys::cancel::Cancel;
 use serde::Serialize;
 
+use self::deceptive_text::DeceptiveText;
 use self::gate::AutoRun;
 use self::merge_report::{HeldBackFiles, merged, why_held};
 use super::error::{LaunchError, LaunchErrorKind};
@@ -54,28 +57,6 @@ pub struct Difference {
     pub patch: Vec<u8>,
     /// Whether the patch goes on after its last byte here, or leaves large files out.
     pub is_cut: bool,
-}
-
-/// A line that is not what it seems.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct DeceptiveText {
-    /// The file.
-    pub path: String,
-    /// The line's number there; 0 for the file's own name.
-    pub line: u64,
-    /// What it has, in words.
-    pub what: String,
-}
-
-fn deceptive(patch: &[u8]) -> Vec<DeceptiveText> {
-    let lines = deceptive::of_patch(patch).into_iter();
-    lines
-        .map(|found| DeceptiveText {
-            path: found.path,
-            line: found.line,
-            what: found.how.to_string(),
-        })
-        .collect()
 }
 
 /// What is to be taken over.
@@ -197,7 +178,7 @@ pub fn difference(
         changed: changed_of(&found.walk),
         left_out: left_out_of(&found.walk),
         auto_run: gate::of_walk(&found.walk, &layer.upper(), &record.project),
-        deceptive: deceptive(&found.patch.bytes),
+        deceptive: deceptive_text::of_patch(&found.patch.bytes),
         is_cut: found.patch.is_cut || !found.omitted.is_empty(),
         patch: found.patch.bytes,
     })
@@ -252,7 +233,7 @@ fn branch_difference(
         .collect();
     Ok(Difference {
         auto_run: gate::of_changes(&changed, &patch.bytes),
-        deceptive: deceptive(&patch.bytes),
+        deceptive: deceptive_text::of_patch(&patch.bytes),
         changed,
         left_out,
         patch: patch.bytes,
@@ -289,9 +270,7 @@ pub fn merge(
     let (_, repo) = ground(grants, &record.project)?;
     let lower = prepare::lower(&record)?;
     let walk = walk::walk(&layer, &lower).map_err(|error| LaunchError::failed(&error))?;
-    let changed = changes::changes(&git, &layer, &lower, PATCH_BYTES_MAX);
-    let changed = changed.map_err(|error| LaunchError::failed(&error))?;
-    let deceptive = deceptive(&changed.patch.bytes);
+    let deceptive = deceptive_in(&git, &layer, &lower)?;
     let offered = offered(location, &record, &layer, &walk, repo.is_some())?;
     let held = match plan.auto_run {
         RiskyChanges::Hold => gate::of_walk(&walk, &layer.upper(), &record.project),
@@ -352,6 +331,17 @@ pub fn merge(
         note_merged(location, &mut record, layer)?;
     }
     Ok(done)
+}
+
+/// Returns the lines of a layer's changes that are not what they seem.
+fn deceptive_in(
+    git: &Git,
+    layer: &Layer,
+    lower: &LowerStack,
+) -> Result<Vec<DeceptiveText>, LaunchError> {
+    let changed = changes::changes(git, layer, lower, PATCH_BYTES_MAX);
+    let changed = changed.map_err(|error| LaunchError::failed(&error))?;
+    Ok(deceptive_text::of_patch(&changed.patch.bytes))
 }
 
 fn refuse_branch(record: &SandboxRecord) -> Result<(), LaunchError> {

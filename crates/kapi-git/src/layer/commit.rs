@@ -168,18 +168,7 @@ impl Repository {
         }
         work.leave_lfs(&scratch, &mut taken)?;
         let mut gone = touched.gone.clone();
-        let question = dirtied::ChangeQuestion {
-            layer: plan.layer,
-            survey: &survey,
-            masks: &masks,
-            conversion: work.conversion,
-            repository: self,
-        };
-        let mut dirtied = match plan.lower.is_frozen() {
-            // Nothing of the person's can be in there.
-            true => BTreeSet::new(),
-            false => question.answer(&taken, &gone, &trees)?,
-        };
+        let mut dirtied = work.dirtied(&taken, &gone)?;
         retouched::spare(&work.retouched, &mut dirtied, &mut taken);
         match plan.dirtied {
             UncommittedFiles::Refuse if !dirtied.is_empty() => {
@@ -256,6 +245,25 @@ impl<'a> CommitWork<'a> {
     fn scratch(&self, files: &Path) -> Result<Scratch<'a>, DirError> {
         let dir = self.plan.layer.part("git");
         Scratch::prepare(self.repository, &dir, files, Objects::Shared)
+    }
+
+    /// Returns what held changes of the person's and is taken or gone; nothing in a frozen base does.
+    fn dirtied(
+        &self,
+        taken: &Taken,
+        gone: &BTreeSet<PathBuf>,
+    ) -> Result<BTreeSet<PathBuf>, LayerCommitError> {
+        if self.plan.lower.is_frozen() {
+            return Ok(BTreeSet::new());
+        }
+        let question = dirtied::ChangeQuestion {
+            layer: self.plan.layer,
+            survey: self.survey,
+            masks: self.masks,
+            conversion: self.conversion,
+            repository: self.repository,
+        };
+        question.answer(taken, gone, self.trees)
     }
 
     /// Returns what is to be taken: not ignored, and with nothing against it.

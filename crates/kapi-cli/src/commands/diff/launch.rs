@@ -5,7 +5,7 @@
 use kapi_core::text::counted;
 use kapi_launch::finish::ChangedPathView;
 use kapi_launch::merge;
-use kapi_launch::merge::DeceptiveText;
+use kapi_launch::merge::deceptive_text::DeceptiveText;
 use kapi_launch::merge::gate::AutoRun;
 use kapi_launch::paths::SandboxPaths;
 use kapi_sys::clock::Clock as _;
