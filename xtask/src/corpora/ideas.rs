@@ -146,15 +146,21 @@ fn table(bag: &[Idea], searches: &[Vec<Value>]) -> anyhow::Result<String> {
     text.push_str("\n|---|---|");
     text.push_str(&"---|".repeat(RULES.len()));
     text.push('\n');
-    for (at, idea) in bag.iter().enumerate() {
+    for idea in bag {
         write!(text, "| {} | `{}` |", idea.description, idea.status)?;
         for runs in searches {
-            let run = runs.get(at + 1).context("find the run of each idea")?;
-            write!(text, " {} |", outcome(run))?;
+            let outcome = run_of(idea, runs).map_or("changed nothing".to_owned(), outcome);
+            write!(text, " {outcome} |")?;
         }
         text.push('\n');
     }
     Ok(text)
+}
+
+/// Returns the run that tried an idea; nothing where there was nothing left to change.
+fn run_of<'a>(idea: &Idea, runs: &'a [Value]) -> Option<&'a Value> {
+    runs.iter()
+        .find(|run| run["description"] == idea.description)
 }
 
 /// Returns what became of a run, with its time beside that of what it was compared with.
@@ -182,8 +188,9 @@ fn judge(bag: &[Idea], searches: &[Vec<Value>]) -> anyhow::Result<()> {
     let is_kept = |status: &str| status == "keep";
     let mut wrong = Vec::new();
     for (rule, runs) in RULES.iter().zip(searches) {
-        for (idea, run) in bag.iter().zip(runs.iter().skip(1)) {
-            let status = run["status"].as_str().unwrap_or_default();
+        for idea in bag {
+            let run = run_of(idea, runs).unwrap_or(&Value::Null);
+            let status = run["status"].as_str().unwrap_or("changed nothing");
             if rule.is_strict && is_kept(status) != is_kept(idea.status) {
                 wrong.push(format!(
                     "{}: {}: {status}: {}",
