@@ -76,6 +76,18 @@ impl<'a> ProjectKernel<'a> {
         Ok(Self::resolved(context, project, config, resolved, location))
     }
 
+    /// Takes what another configuration sets for the kernel.
+    ///
+    /// # Errors
+    /// When a value of it is none.
+    pub(crate) fn with_terms_of(mut self, config: &Config) -> Result<Self, Error> {
+        let resolved = terms::resolve(self.context, self.project, config)?;
+        self.terms = resolved.terms;
+        self.settings = resolved.settings;
+        self.priorities = resolved.priorities;
+        Ok(self)
+    }
+
     /// Reads the same for whoever only shows it: where it cannot be read, what holds when nobody
     /// set anything, and why.
     pub(crate) fn lenient(

@@ -46,6 +46,7 @@ use crate::record::queue::Queue;
 use crate::record::store::KernelStore;
 use crate::record::terms::KernelTerms;
 use crate::record::worker::LeaseHandle;
+use crate::rules::condition::ConditionVerdict;
 use crate::rules::goal_drive::GoalDrive;
 use crate::rules::task::{AttemptReport, End, FailureKind, KernelTask};
 
@@ -199,6 +200,14 @@ impl Performer<'_> {
     fn sandbox_id(task: &KernelTask, handle: &LeaseHandle<'_>) -> Result<SandboxId, End> {
         let id = format!("{}-{}", task.id, handle.hold().fence);
         SandboxId::parse(&id).map_err(|error| ending::not_launched(error.message))
+    }
+
+    /// Looks whether the condition of a loop's run holds now, without a run: nothing where it has none.
+    ///
+    /// # Errors
+    /// Why it cannot be told.
+    pub fn try_condition(&self, task: &KernelTask) -> Result<Option<ConditionVerdict>, String> {
+        loop_run::try_condition(self, task)
     }
 
     /// Opens the queue, to see what is known of loops and to trigger one.

@@ -11,6 +11,7 @@ use kapi_task::perform::capacity::MachineCapacity;
 use kapi_task::perform::leavings::SweepReport;
 use kapi_task::perform::{Performer, PerformerSettings};
 use kapi_task::record::worker::LeaseHandle;
+use kapi_task::rules::condition::ConditionVerdict;
 use kapi_task::rules::task::{AttemptReport, KernelTask};
 
 use crate::config::grant::LEVEL_DEFAULT;
@@ -30,6 +31,14 @@ pub(crate) struct Performing<'p> {
 }
 
 impl Performing<'_> {
+    /// Looks whether the condition of a loop's run holds now; nothing where it has none.
+    pub(crate) fn try_condition(
+        &self,
+        task: &KernelTask,
+    ) -> Result<Option<ConditionVerdict>, String> {
+        self.performer.try_condition(task)
+    }
+
     /// Performs one attempt, once the machine has a place for it.
     pub(crate) fn perform(&self, task: &KernelTask, handle: &LeaseHandle<'_>) -> AttemptReport {
         self.performer.perform_in(&self.capacity, task, handle)

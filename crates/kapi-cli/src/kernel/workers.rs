@@ -78,6 +78,10 @@ impl ProjectKernel<'_> {
                 let pause_ms = u64::try_from(at_ms.saturating_sub(now_ms)).unwrap_or(0);
                 format!("retrying in {}", amount::duration(pause_ms))
             }
+            Waits::Cooldown { at_ms } => {
+                let rest_ms = u64::try_from(at_ms.saturating_sub(now_ms)).unwrap_or(0);
+                format!("its loop's cooldown, for {}", amount::duration(rest_ms))
+            }
             Waits::Project { .. }
             | Waits::Agent { .. }
             | Waits::Loop { .. }

@@ -10,13 +10,16 @@ use kapi_core::task_id::LoopName;
 use kapi_core::text::{counted, one_line};
 use kapi_core::value::KernelValue;
 use kapi_run::failure;
+use kapi_sys::cancel::Cancel;
 
 use super::allowance::Allowance;
 use super::attempt::TaskAttempt;
 use super::ending::not_launched;
-use super::{Performer, agent, facts, prompt, ruling, setup, travel};
+use super::{Performer, agent, allowance, facts, prompt, ruling, setup, travel};
 use crate::record::worker::LeaseHandle;
+use crate::record::worker::unheld::unheld;
 use crate::rules::condition;
+use crate::rules::condition::{Condition, ConditionVerdict};
 use crate::rules::loop_run::LoopRun;
 use crate::rules::state::LoopState;
 use crate::rules::task::{AttemptReport, End, FailureKind, KernelTask, LoopPhase, PhaseStatus};
@@ -47,6 +50,41 @@ struct LoopExecution<'a> {
     loops: BTreeMap<LoopName, LoopState>,
     /// What came of the run so far.
     report: AttemptReport,
+}
+
+/// Looks whether the condition of a run holds now; nothing where it has none. Records nothing, and the
+/// run need not have been asked for.
+///
+/// # Errors
+/// Why it cannot be told.
+pub(super) fn try_condition(
+    performer: &Performer<'_>,
+    task: &KernelTask,
+) -> Result<Option<ConditionVerdict>, String> {
+    let Some((run, condition)) = task
+        .loop_run()
+        .and_then(|run| Some((run, run.definition.should_run.as_ref()?)))
+    else {
+        return Ok(None);
+    };
+    let queue = performer.queue();
+    let queue = queue.map_err(|error| format!("failed to {}", failure::chain(&error)))?;
+    let loops = queue.kernel().loops.clone();
+    drop(queue);
+    let handle = unheld(Cancel::new());
+    let verdict = allowance::within(task, &handle, |allowance| {
+        let course = LoopExecution {
+            performer,
+            task,
+            run,
+            handle: &handle,
+            allowance,
+            loops,
+            report: AttemptReport::of(End::Completed),
+        };
+        course.verdict_of(condition)
+    });
+    verdict.map(Some).map_err(|end| end_words(&end))
 }
 
 /// Goes through the phases that are left.
@@ -187,6 +225,21 @@ impl LoopExecution<'_> {
         let Some(condition) = &self.run.definition.should_run else {
             return Ok((PhaseStatus::Ok, None));
         };
+        let verdict = self.verdict_of(condition)?;
+        let text = verdict.text();
+        if verdict.holds {
+            return Ok((PhaseStatus::Ok, Some(text)));
+        }
+        let last = self.known().and_then(|known| known.last_run.as_ref());
+        self.report.work.commit = last.and_then(|last| last.commit.clone());
+        self.report.end = End::Skipped {
+            reason: text.clone(),
+        };
+        Ok((PhaseStatus::Skipped, Some(text)))
+    }
+
+    /// Looks up what a condition asks, and judges by it.
+    fn verdict_of(&self, condition: &Condition) -> Result<ConditionVerdict, End> {
         let state = [
             ("triggerType", self.run.trigger.kind().to_owned()),
             (
@@ -205,17 +258,7 @@ impl LoopExecution<'_> {
             ),
         };
         let found = self.finder().find(condition)?;
-        let verdict = condition::evaluate(condition, &context, &found);
-        let text = verdict.text();
-        if verdict.holds {
-            return Ok((PhaseStatus::Ok, Some(text)));
-        }
-        let last = self.known().and_then(|known| known.last_run.as_ref());
-        self.report.work.commit = last.and_then(|last| last.commit.clone());
-        self.report.end = End::Skipped {
-            reason: text.clone(),
-        };
-        Ok((PhaseStatus::Skipped, Some(text)))
+        Ok(condition::evaluate(condition, &context, &found))
     }
 
     fn finder(&self) -> facts::Finder<'_> {

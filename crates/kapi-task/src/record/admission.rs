@@ -176,8 +176,21 @@ impl TaskAdmission<'_> {
         ask: LoopAsk<'_>,
     ) -> Result<KernelReply, KernelError> {
         let profile = ask.profile;
+        let (name, trigger) = (ask.definition.name.clone(), ask.trigger.clone());
         let request = self.loop_request(ask)?;
-        self.let_in(queue, actor, request, profile)
+        let answer = self.let_in(queue, actor, request, profile);
+        if let Err(denied @ KernelError::Policy(_)) = &answer {
+            // Whoever looks at the loop later sees why it did not run.
+            let reason = denied.to_string();
+            let skip = KernelCommand::Skip {
+                name,
+                trigger,
+                reason,
+                is_refused: true,
+            };
+            queue.submit(&Actor::Engine, &skip)?;
+        }
+        answer
     }
 
     /// Returns what is asked for a run of a loop. Asks nobody and changes nothing.

@@ -207,6 +207,12 @@ impl LoopLauncher<'_, '_, '_> {
         self.queue.kernel().loops.get(&plan.definition.name)
     }
 
+    /// Tells whether another task is let in.
+    fn has_room(&self) -> bool {
+        let admission = self.around.admission.terms.admission();
+        admission.full_at(self.queue.kernel().n_tasks()).is_none()
+    }
+
     fn record(&mut self, command: &KernelCommand) -> Result<(), KernelError> {
         self.queue.submit(&Actor::Engine, command).map(drop)
     }
@@ -217,11 +223,32 @@ impl LoopLauncher<'_, '_, '_> {
         self.record(&KernelCommand::See { name, mark })
     }
 
+    /// Records an occurrence that nothing comes of by the loop's own terms.
     fn skip(
         &mut self,
         plan: &LoopMemory,
         trigger: RunTrigger,
         reason: &str,
+    ) -> Result<HandledOccurrence, KernelError> {
+        self.dismiss(plan, trigger, reason, false)
+    }
+
+    /// Records an occurrence of which a rule or a fault lets nothing come.
+    fn refuse(
+        &mut self,
+        plan: &LoopMemory,
+        trigger: RunTrigger,
+        reason: &str,
+    ) -> Result<HandledOccurrence, KernelError> {
+        self.dismiss(plan, trigger, reason, true)
+    }
+
+    fn dismiss(
+        &mut self,
+        plan: &LoopMemory,
+        trigger: RunTrigger,
+        reason: &str,
+        is_refused: bool,
     ) -> Result<HandledOccurrence, KernelError> {
         let name = plan.definition.name.clone();
         let reason = reason.to_owned();
@@ -229,6 +256,7 @@ impl LoopLauncher<'_, '_, '_> {
             name: name.clone(),
             trigger: trigger.clone(),
             reason: reason.clone(),
+            is_refused,
         })?;
         Ok(HandledOccurrence {
             name,
@@ -247,7 +275,7 @@ impl LoopLauncher<'_, '_, '_> {
         let trigger = occurrence.trigger.clone();
         let profile = match self.around.profiles.find(&definition.agent) {
             Ok(profile) => profile,
-            Err(unknown) => return self.skip(plan, trigger, &format!("failed to {unknown}")),
+            Err(unknown) => return self.refuse(plan, trigger, &format!("failed to {unknown}")),
         };
         let ask = LoopAsk {
             definition,
@@ -272,12 +300,12 @@ impl LoopLauncher<'_, '_, '_> {
             Ok(answer @ (KernelReply::Claimed(..) | KernelReply::Nothing | KernelReply::Done)) => {
                 unreachable!("a run that is asked for is let in or not, and never {answer:?}")
             }
+            // It was recorded where it was asked.
+            Err(denied @ KernelError::Policy(_)) => OccurrenceOutcome::None(denied.to_string()),
             Err(
-                error @ (KernelError::Denied(_)
-                | KernelError::Policy(_)
-                | KernelError::Inputs(_)
-                | KernelError::Base { .. }),
-            ) => return self.skip(plan, trigger, &error.to_string()),
+                error
+                @ (KernelError::Denied(_) | KernelError::Inputs(_) | KernelError::Base { .. }),
+            ) => return self.refuse(plan, trigger, &error.to_string()),
             Err(error) => return Err(error),
         };
         Ok(HandledOccurrence {

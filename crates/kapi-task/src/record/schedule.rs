@@ -120,6 +120,14 @@ pub fn due(
     due
 }
 
+/// Returns the next so many instants after a moment; fewer only at the end of the calendar.
+#[must_use]
+pub fn upcoming(schedule: &Schedule, after_ms: i64, n: usize) -> Vec<Firing> {
+    let next = |from_ms: &i64| schedule.cron.next_after(*from_ms);
+    let instants = std::iter::successors(next(&after_ms), next);
+    instants.take(n).map(|at| firing(schedule, at)).collect()
+}
+
 /// Returns the latest instant that is due after `floor_ms`, and the first that is not yet due.
 fn around(schedule: &Schedule, floor_ms: i64, now_ms: i64) -> (Option<Firing>, Option<Firing>) {
     let last = last_between(schedule, floor_ms, now_ms);

@@ -4,6 +4,8 @@
 //! bounded channel. What performing means is the caller's affair. Whoever runs a worker calls
 //! [`KernelWorker::step`] whenever something may have happened.
 
+pub mod unheld;
+
 use std::collections::BTreeMap;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::Scope;
@@ -194,6 +196,11 @@ pub struct StepOutcome {
 }
 
 impl<'scope, 'env> KernelWorker<'scope, 'env> {
+    /// Takes how many tasks may run at once from now on; what runs already goes on.
+    pub fn set_capacity(&mut self, capacity: Capacity) {
+        self.terms.capacity = capacity;
+    }
+
     /// Becomes a worker of the queue's project.
     ///
     /// # Errors

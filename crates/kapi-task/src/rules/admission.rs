@@ -11,6 +11,7 @@ use kapi_core::task_id::{Fence, KernelTaskId};
 
 use super::task_state::KernelTaskState;
 use crate::rules::command::Capacity;
+use crate::rules::loop_run::RunTrigger;
 use crate::rules::state::KernelState;
 use crate::rules::task::KernelTask;
 
@@ -24,6 +25,11 @@ const MICROS: u64 = 1_000_000;
 pub enum Waits {
     /// A time: the pause before it is tried again.
     Until {
+        /// In milliseconds since the epoch.
+        at_ms: i64,
+    },
+    /// The end of its loop's cooldown.
+    Cooldown {
         /// In milliseconds since the epoch.
         at_ms: i64,
     },
@@ -57,6 +63,7 @@ impl fmt::Display for Waits {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Until { .. } => out.write_str("waiting to retry"),
+            Self::Cooldown { .. } => out.write_str("waiting for its loop's cooldown"),
             Self::Project { locations } => {
                 write!(out, "all {locations} slots of the project are in use")
             }
@@ -103,6 +110,17 @@ impl<'a> TakenSlots<'a> {
         taken
     }
 
+    /// Returns when the cooldown of a loop ends that an event triggered: others were asked before they
+    /// were let in.
+    fn rests_until_ms(&self, task: &KernelTask) -> Option<i64> {
+        let run = task.loop_run()?;
+        let RunTrigger::Event { .. } = run.trigger else {
+            return None;
+        };
+        let state = self.kernel.loops.get(run.name())?;
+        state.rests_until_ms(run.definition.cooldown_ms)
+    }
+
     /// Returns what keeps a pending task.
     fn keeps(&self, task: &KernelTask, capacity: &Capacity, now_ms: i64) -> Option<Waits> {
         if task.not_before_ms > now_ms {
@@ -113,6 +131,9 @@ impl<'a> TakenSlots<'a> {
             && self.kernel.spent_on_day_of(now_ms) >= usd_micros
         {
             return Some(Waits::Spend { usd_micros });
+        }
+        if let Some(at_ms) = self.rests_until_ms(task).filter(|at_ms| *at_ms > now_ms) {
+            return Some(Waits::Cooldown { at_ms });
         }
         if let Some(run) = task.loop_run() {
             let locations = run.definition.max_concurrent;

@@ -106,6 +106,8 @@ pub enum KernelCommand {
         trigger: RunTrigger,
         /// Why not.
         reason: String,
+        /// Whether a rule or a fault kept it, and not its own terms.
+        is_refused: bool,
     },
     /// Switch a loop on or off.
     Switch {
@@ -155,6 +157,18 @@ pub struct Admission {
     pub overflow: Overflow,
     /// Tasks that run at once.
     pub running_max: u32,
+}
+
+impl Admission {
+    /// Returns how many tasks there may be, if so many are too many for another one.
+    #[must_use]
+    pub fn full_at(&self, n_tasks: u32) -> Option<u32> {
+        match self.overflow {
+            Overflow::Reject if n_tasks >= self.running_max => Some(self.running_max),
+            Overflow::Queue | Overflow::Reject if n_tasks >= self.tasks_max => Some(self.tasks_max),
+            Overflow::Queue | Overflow::Reject => None,
+        }
+    }
 }
 
 /// What becomes of a task that finds every place taken.

@@ -109,10 +109,12 @@ pub fn decide(
             name,
             trigger,
             reason,
+            is_refused,
         } => Ok(done(vec![KernelEvent::LoopSkipped {
             name: name.clone(),
             trigger: trigger.clone(),
             reason: reason.clone(),
+            is_refused: *is_refused,
         }])),
         KernelCommand::Switch { name, is_enabled } => Ok(lead::switch(kernel, name, *is_enabled)),
         KernelCommand::See { name, mark } => Ok(lead::see(kernel, name, mark.as_ref())),

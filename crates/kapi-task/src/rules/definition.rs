@@ -23,8 +23,8 @@ use crate::rules::definition::trigger::{Ending, LoopTrigger};
 const SHARED: &str = ".pi/";
 /// The highest version.
 pub const VERSION_MAX: u32 = 1_000;
-/// The longest cooldown in milliseconds: a day.
-pub const COOLDOWN_MS_MAX: u64 = 24 * 60 * 60 * 1_000;
+/// The longest cooldown in milliseconds: 31 days.
+pub const COOLDOWN_MS_MAX: u64 = 31 * 24 * 60 * 60 * 1_000;
 /// The most runs of one loop at a time.
 pub const CONCURRENT_MAX: u32 = 32;
 /// The longest pause before a retry in milliseconds: a day.
@@ -79,6 +79,9 @@ pub struct Definition {
     /// How long it rests after a run ended, in milliseconds.
     #[serde(default)]
     pub cooldown_ms: u64,
+    /// Whether a run that waits stands for every event that comes meanwhile.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub coalesce: bool,
     /// When and how often a failed attempt is tried again.
     #[serde(default)]
     pub retry: Retry,

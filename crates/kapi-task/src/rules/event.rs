@@ -110,6 +110,9 @@ pub enum KernelEvent {
         trigger: RunTrigger,
         /// Why not.
         reason: String,
+        /// Whether a rule or a fault kept it, and not its own terms.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        is_refused: bool,
     },
     /// A person switched a loop on or off.
     LoopSwitched {

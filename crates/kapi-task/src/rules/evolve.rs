@@ -126,12 +126,16 @@ fn evolve_loop(kernel: &mut KernelState, event: &KernelEvent, at_ms: i64) {
         name,
         trigger,
         reason,
+        is_refused,
     } = event
     {
         fired(kernel, name, trigger);
-        let reason = reason.clone();
         let state = kernel.loops.entry(name.clone()).or_default();
-        state.last_skip = Some(LastSkip { at_ms, reason });
+        state.last_skip = Some(LastSkip {
+            at_ms,
+            reason: reason.clone(),
+            is_refused: *is_refused,
+        });
     }
     if let KernelEvent::LoopSwitched { name, is_enabled } = event {
         let state = kernel.loops.entry(name.clone()).or_default();
@@ -271,8 +275,9 @@ fn ended(kernel: &mut KernelState, id: KernelTaskId, report: &AttemptReport, at_
     task.usage.add(&report.usage);
     kernel.grants(&report.usage, at_ms);
     task.report = Some(Box::new(report.clone()));
-    if task.state != KernelTaskState::Completed {
-        // A request that failed may be made again at once.
+    let was_skipped = matches!(report.end, End::Skipped { .. });
+    if task.state != KernelTaskState::Completed || (was_skipped && is_by_hand(&task)) {
+        // A request that failed, or came to nothing, may be made again at once.
         forget_key(kernel, &task);
     }
     count(&mut kernel.totals, task.state);
@@ -284,9 +289,12 @@ fn ended(kernel: &mut KernelState, id: KernelTaskId, report: &AttemptReport, at_
             started_at_ms: task.started_at_ms.unwrap_or(task.submitted_at_ms),
             ended_at_ms: at_ms,
             state: task.state,
-            was_skipped: matches!(report.end, End::Skipped { .. }),
+            was_skipped,
             commit: report.work.commit.clone(),
         });
+        if !was_skipped {
+            state.worked_at_ms = Some(at_ms);
+        }
         if report.handoff.is_some() {
             state.handoff.clone_from(&report.handoff);
         }
@@ -295,6 +303,12 @@ fn ended(kernel: &mut KernelState, id: KernelTaskId, report: &AttemptReport, at_
         }
     }
     kernel.ended.insert(id, task);
+}
+
+/// Tells whether a run was asked for by hand. What an instant or a delivery triggers, it triggers once.
+fn is_by_hand(task: &KernelTask) -> bool {
+    let run = task.loop_run();
+    run.is_some_and(|run| matches!(run.trigger, RunTrigger::Manual { .. }))
 }
 
 fn forget_key(kernel: &mut KernelState, task: &KernelTask) {

@@ -79,6 +79,9 @@ pub struct LoopState {
     /// Its last run that has ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_run: Option<LastRun>,
+    /// When its last run ended whose condition held: its cooldown begins there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub worked_at_ms: Option<i64>,
     /// The last time it did not run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_skip: Option<LastSkip>,
@@ -91,6 +94,25 @@ pub struct LoopState {
     /// How many of its runs have ended.
     #[serde(default)]
     pub totals: TaskTotals,
+}
+
+impl LoopState {
+    /// Returns when the cooldown after its last run is over, which may be in the past.
+    #[must_use]
+    pub fn rests_until_ms(&self, cooldown_ms: u64) -> Option<i64> {
+        let cooldown_ms = i64::try_from(cooldown_ms).unwrap_or(i64::MAX);
+        let worked_at_ms = self.worked_at_ms?;
+        Some(worked_at_ms.saturating_add(cooldown_ms))
+    }
+
+    /// Returns how it was refused since its last run, if it was.
+    #[must_use]
+    pub fn refused(&self) -> Option<&LastSkip> {
+        let ended_at_ms = self.last_run.as_ref().map(|last| last.ended_at_ms);
+        let is_newer = |skip: &&LastSkip| ended_at_ms.is_none_or(|ended| ended <= skip.at_ms);
+        let skip = self.last_skip.as_ref().filter(is_newer)?;
+        skip.is_refused.then_some(skip)
+    }
 }
 
 /// Tells whether its schedule or events may set a loop off.
@@ -131,6 +153,9 @@ pub struct LastSkip {
     pub at_ms: i64,
     /// Why.
     pub reason: String,
+    /// Whether a rule or a fault kept it, and not its own terms.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_refused: bool,
 }
 
 /// Who triggers loops.
@@ -162,6 +187,12 @@ impl KernelState {
     #[must_use]
     pub fn task(&self, id: KernelTaskId) -> Option<&KernelTask> {
         self.tasks.get(&id).or_else(|| self.ended.get(&id))
+    }
+
+    /// Returns how many tasks have not ended.
+    #[must_use]
+    pub fn n_tasks(&self) -> u32 {
+        u32::try_from(self.tasks.len()).unwrap_or(u32::MAX)
     }
 
     /// Returns how many tasks workers have.

@@ -138,7 +138,8 @@ fn a_worker_that_takes_over_goes_on_at_the_recorded_phase() {
 fn a_failed_attempt_is_tried_again_and_only_the_last_one_learns() {
     let mut machine = Machine::new();
     let settings = "workspace: branch\nlearn: on_failure";
-    let mut definition = machine.define("fix", settings, "echo half > answer.txt; exit 3");
+    let command = "echo half > answer.txt; echo LESSON: half is not enough; exit 3";
+    let mut definition = machine.define("fix", settings, command);
     definition.retry = Retry {
         times: 1,
         backoff_ms: 1,

@@ -168,17 +168,16 @@ fn reply(outcomes: &[(LoopName, LoopCallOutcome)]) -> WebhookReply {
             LoopCallOutcome::Duplicate(task) => {
                 json!({"loop": name, "task": task, "duplicate": true})
             }
-            LoopCallOutcome::NotNow(why)
-            | LoopCallOutcome::Full(why)
-            | LoopCallOutcome::Refused(why) => {
+            LoopCallOutcome::Coalesced(why) => json!({"loop": name, "coalesced": why}),
+            LoopCallOutcome::Full(why) | LoopCallOutcome::Refused(why) => {
                 json!({"loop": name, "error": why})
             }
         })
         .collect();
     let status = |called: &LoopCallOutcome| match called {
-        LoopCallOutcome::Run(_) => 202,
+        LoopCallOutcome::Run(_) | LoopCallOutcome::Coalesced(_) => 202,
         LoopCallOutcome::Duplicate(_) => 409,
-        LoopCallOutcome::NotNow(_) | LoopCallOutcome::Full(_) => 429,
+        LoopCallOutcome::Full(_) => 429,
         LoopCallOutcome::Refused(_) => 403,
     };
     let best = outcomes.iter().map(|(_, called)| status(called)).min();

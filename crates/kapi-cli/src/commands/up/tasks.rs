@@ -16,6 +16,7 @@ use kapi_task::perform::events::EventWatcher;
 use kapi_task::record::leader::{LeadOutcome, Leader, LeaderContext, OccurrenceOutcome};
 use kapi_task::record::worker::{KernelWorker, LeaseHandle, WorkerTerms};
 use kapi_task::rules::admission;
+use kapi_task::rules::admission::Waits;
 use kapi_task::rules::task::{AttemptReport, KernelTask};
 use kapi_task::rules::task_state::KernelTaskState;
 
@@ -175,9 +176,11 @@ impl<'scope, 'env> Tasks<'scope, 'env> {
             return;
         }
         // Read anew, so that a rule or profile that was changed holds from now on.
-        let shop = self.shop;
-        match ProjectKernel::new(shop.context, shop.project, shop.config) {
-            Ok(kernel) => self.kernel = kernel,
+        match reread(self.shop) {
+            Ok(kernel) => {
+                self.worker.set_capacity(kernel.terms.capacity());
+                self.kernel = kernel;
+            }
             Err(error) => board.say(&format!(
                 "note: the previous settings stay in effect: {error}"
             )),
@@ -306,14 +309,21 @@ impl<'scope, 'env> Tasks<'scope, 'env> {
 
     /// Returns when the next task that pauses may be worked on.
     fn not_before_ms(&mut self, now_ms: u64) -> Option<u64> {
+        let capacity = self.kernel.terms.capacity();
         let (queue, _) = self.worker.queue();
         let clock_ms = queue.now_ms();
-        let tasks = queue.kernel().tasks.values();
-        let pauses = tasks
-            .filter(|task| task.state == KernelTaskState::Pending)
-            .filter_map(|task| u64::try_from(task.not_before_ms - clock_ms).ok())
-            .filter(|pause_ms| *pause_ms > 0);
-        pauses.min().map(|pause_ms| now_ms + pause_ms)
+        let waits = admission::waits(queue.kernel(), &capacity, clock_ms);
+        let pauses = waits.values().filter_map(|waits| match waits {
+            Waits::Until { at_ms } | Waits::Cooldown { at_ms } => {
+                u64::try_from(at_ms - clock_ms).ok()
+            }
+            Waits::Project { .. }
+            | Waits::Agent { .. }
+            | Waits::Loop { .. }
+            | Waits::Spend { .. }
+            | Waits::Worker => None,
+        });
+        pauses.min().map(|pause_ms| now_ms + pause_ms.max(1))
     }
 
     /// Tells where tasks stand that stood elsewhere before.
@@ -390,4 +400,12 @@ impl<'scope, 'env> Tasks<'scope, 'env> {
         resigned.map_err(|error| failed(&error))?;
         Ok(self.tally)
     }
+}
+
+/// Reads what was set for the kernel anew; how agents are run stays as it was when this process began.
+fn reread<'env>(shop: &Shop<'env>) -> Result<ProjectKernel<'env>, Error> {
+    let root = shop.project.layout.root();
+    let config = shop.context.config(Some(root))?;
+    let kernel = ProjectKernel::new(shop.context, shop.project, shop.config)?;
+    kernel.with_terms_of(&config)
 }

@@ -1,4 +1,4 @@
-//! What later runs should know: lessons that the agent marked, or what a failure teaches.
+//! What later runs should know: lessons that the agent marked, or which eval a run did not pass.
 //!
 //! They are proposed, with the task they are from; who accepts them is not decided here.
 
@@ -57,12 +57,17 @@ impl LoopExecution<'_> {
     fn lessons(&self) -> Vec<String> {
         let marked = marked(&self.report.output, LESSON);
         let mut lessons: Vec<String> = marked.take(LESSONS_MAX).map(str::to_owned).collect();
-        if let (End::Failed(failure), true) = (&self.report.end, lessons.is_empty()) {
-            let line = failure.message.lines().next().unwrap_or_default();
-            lessons.push(match failure.kind {
-                FailureKind::EvalFailed => format!("A run failed its {line}"),
-                _ => format!("A run failed: {line}"),
-            });
+        if let End::Failed(failure) = &self.report.end
+            && failure.kind == FailureKind::EvalFailed
+            && lessons.is_empty()
+        {
+            // What an error says is another text each time, and no lesson; what it was held to is.
+            let missed = self
+                .report
+                .evals
+                .iter()
+                .find(|it| it.blocking && !it.passed);
+            lessons.extend(missed.map(|eval| format!("A run did not pass its eval {}", eval.name)));
         }
         lessons
     }

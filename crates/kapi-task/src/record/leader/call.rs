@@ -39,8 +39,8 @@ pub enum LoopCallOutcome {
     Run(KernelTaskId),
     /// The same delivery set this run off before.
     Duplicate(KernelTaskId),
-    /// It does not run now.
-    NotNow(String),
+    /// A run that waits stands for it.
+    Coalesced(String),
     /// There is no room.
     Full(String),
     /// A rule forbids it, or it cannot be run at all.
@@ -109,7 +109,7 @@ fn take(
     match around.admission.trigger_loop(queue, &Actor::Engine, ask) {
         Ok(KernelReply::Submitted(task)) => Ok(LoopCallOutcome::Run(task)),
         Ok(KernelReply::Duplicate(task)) => Ok(LoopCallOutcome::Duplicate(task)),
-        Ok(KernelReply::Skipped(reason)) => Ok(LoopCallOutcome::NotNow(reason)),
+        Ok(KernelReply::Skipped(reason)) => Ok(LoopCallOutcome::Coalesced(reason)),
         Ok(answer @ (KernelReply::Claimed(..) | KernelReply::Nothing | KernelReply::Done)) => {
             unreachable!("a run that is asked for is let in or not, and never {answer:?}")
         }

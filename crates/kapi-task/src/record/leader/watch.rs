@@ -1,7 +1,8 @@
 //! What events triggered: a mark that is another one than the last that was dealt with.
 //!
-//! The first look only notes the mark. What happens while a loop rests is not lost: it is triggered
-//! once when the rest is over.
+//! The first look only notes the mark. What happens while a loop rests is not lost: files and refs are
+//! looked at again when the rest is over, and results wait for it in the queue. Where there is no room,
+//! nothing is noted.
 
 use kapi_core::task_id::KernelTaskId;
 use kapi_core::value::KernelValue;
@@ -9,7 +10,9 @@ use kapi_core::value::KernelValue;
 use crate::record::error::KernelError;
 use crate::record::events;
 use crate::record::events::Sight;
-use crate::record::leader::{HandledOccurrence, LoopLauncher, LoopMemory, Occurrence, is_off};
+use crate::record::leader::{
+    HandledOccurrence, LoopLauncher, LoopMemory, Occurrence, WAIT_MS, is_off,
+};
 use crate::rules::definition::trigger::EventSource;
 use crate::rules::loop_run::RunTrigger;
 
@@ -52,8 +55,12 @@ pub(super) fn step(
     if known == Some(now.as_str()) || is_off(&plan.definition, state) {
         return Ok(None);
     }
-    if let Some(rested_at_ms) = rests_until(plan, launcher) {
+    let is_result = matches!(source, EventSource::LoopResult { .. });
+    if let Some(rested_at_ms) = rests_until(plan, launcher).filter(|_| !is_result) {
         return Ok(Some(rested_at_ms));
+    }
+    if !launcher.has_room() {
+        return Ok(Some(launcher.around.now_ms.saturating_add(WAIT_MS)));
     }
     let occurrence = Occurrence {
         trigger: RunTrigger::Event {
@@ -70,9 +77,8 @@ pub(super) fn step(
 
 /// Returns when the rest of a loop is over, if it rests.
 fn rests_until(plan: &LoopMemory, launcher: &LoopLauncher<'_, '_, '_>) -> Option<i64> {
-    let last = launcher.state(plan)?.last_run.as_ref()?;
-    let cooldown_ms = i64::try_from(plan.definition.cooldown_ms).unwrap_or(i64::MAX);
-    let until_ms = last.ended_at_ms.saturating_add(cooldown_ms);
+    let state = launcher.state(plan)?;
+    let until_ms = state.rests_until_ms(plan.definition.cooldown_ms)?;
     (until_ms > launcher.around.now_ms).then_some(until_ms)
 }
 

@@ -4,7 +4,7 @@
 use kapi_core::actor::Actor;
 use kapi_core::task_id::KernelTaskId;
 
-use crate::rules::command::{Admission, Overflow};
+use crate::rules::command::Admission;
 use crate::rules::decide::{KernelDecision, KernelReply, only_engine};
 use crate::rules::definition;
 use crate::rules::denied::KernelDenial;
@@ -38,13 +38,14 @@ pub(super) fn submit(
         });
     }
     if let Some(run) = &request.loop_run
-        && let Some(reason) = not_now(kernel, actor, run, now_ms)
+        && let Some(reason) = not_now(kernel, actor, request, run, now_ms)
     {
         return Ok(KernelDecision {
             events: vec![KernelEvent::LoopSkipped {
                 name: run.name().clone(),
                 trigger: run.trigger.clone(),
                 reason: reason.clone(),
+                is_refused: false,
             }],
             answer: KernelReply::Skipped(reason),
         });
@@ -74,21 +75,21 @@ fn check_depth(request: &KernelRequest) -> Result<(), KernelDenial> {
 }
 
 fn check_capacity(kernel: &KernelState, admission: Admission) -> Result<(), KernelDenial> {
-    let n_tasks = u32::try_from(kernel.tasks.len()).unwrap_or(u32::MAX);
-    let over = |running, max| Err(KernelDenial::OverCapacity { running, max });
-    match admission.overflow {
-        Overflow::Reject if n_tasks >= admission.running_max => {
-            over(n_tasks, admission.running_max)
-        }
-        Overflow::Queue | Overflow::Reject if n_tasks >= admission.tasks_max => {
-            over(n_tasks, admission.tasks_max)
-        }
-        Overflow::Queue | Overflow::Reject => Ok(()),
+    let running = kernel.n_tasks();
+    match admission.full_at(running) {
+        Some(max) => Err(KernelDenial::OverCapacity { running, max }),
+        None => Ok(()),
     }
 }
 
 /// Returns why a loop does not run now.
-fn not_now(kernel: &KernelState, actor: &Actor, run: &LoopRun, now_ms: i64) -> Option<String> {
+fn not_now(
+    kernel: &KernelState,
+    actor: &Actor,
+    request: &KernelRequest,
+    run: &LoopRun,
+    now_ms: i64,
+) -> Option<String> {
     let is_asked = matches!(run.trigger, RunTrigger::Manual { .. });
     let loop_state = kernel.loops.get(run.name());
     let is_off = loop_state.is_some_and(|state| state.is_enabled == Some(false));
@@ -110,20 +111,37 @@ fn not_now(kernel: &KernelState, actor: &Actor, run: &LoopRun, now_ms: i64) -> O
     {
         return Some("this scheduled time was already handled".to_owned());
     }
-    if !is_asked && waits_already(kernel, run) {
+    if let RunTrigger::Event { .. } = run.trigger {
+        // An event comes once: it waits for the cooldown in the queue, and only the same one is dropped.
+        return stands_for(kernel, run).then(|| "a run of it is already queued".to_owned());
+    }
+    if !is_asked && waits(kernel, run).next().is_some() {
         return Some("a run of it is already queued".to_owned());
     }
-    let last = loop_state.and_then(|state| state.last_run.as_ref())?;
-    let cooldown_ms = i64::try_from(run.definition.cooldown_ms).unwrap_or(i64::MAX);
-    let is_cooling = last.ended_at_ms.saturating_add(cooldown_ms) > now_ms;
-    is_cooling.then(|| "cooldown active".to_owned())
+    if by_person && request.key.is_none() {
+        // Whoever asks for another run in so many words means it.
+        return None;
+    }
+    let rests_until_ms = loop_state?.rests_until_ms(run.definition.cooldown_ms)?;
+    (rests_until_ms > now_ms).then(|| "cooldown active".to_owned())
 }
 
-fn waits_already(kernel: &KernelState, run: &LoopRun) -> bool {
-    kernel.tasks.values().any(|task| {
-        task.state == KernelTaskState::Pending
-            && task
-                .loop_run()
-                .is_some_and(|other| other.name() == run.name())
-    })
+/// Tells whether a run that waits stands for this one: with the same payload, or any where the definition
+/// says so.
+fn stands_for(kernel: &KernelState, run: &LoopRun) -> bool {
+    let is_same = |other: &LoopRun| {
+        let is_event = matches!(other.trigger, RunTrigger::Event { .. });
+        is_event && other.payload == run.payload
+    };
+    waits(kernel, run).any(|other| run.definition.coalesce || is_same(other))
+}
+
+/// Returns the runs of the same loop that wait.
+fn waits<'k>(kernel: &'k KernelState, run: &LoopRun) -> impl Iterator<Item = &'k LoopRun> {
+    let pending = kernel
+        .tasks
+        .values()
+        .filter(|task| task.state == KernelTaskState::Pending);
+    let runs = pending.filter_map(|task| task.loop_run());
+    runs.filter(|other| other.name() == run.name())
 }

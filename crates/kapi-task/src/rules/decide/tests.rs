@@ -7,6 +7,7 @@ mod keys;
 mod lease;
 mod loops;
 mod random;
+mod rests;
 mod spend;
 mod table;
 mod turns;
@@ -238,6 +239,7 @@ pub(super) fn definition(name: &str) -> Definition {
         timeout_ms: 120_000,
         max_concurrent: 1,
         cooldown_ms: 0,
+        coalesce: false,
         retry: Retry::default(),
         evals: Vec::new(),
         inputs: BTreeMap::new(),

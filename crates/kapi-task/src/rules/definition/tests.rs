@@ -28,6 +28,7 @@ fn smallest() -> Definition {
         timeout_ms: 120_000,
         max_concurrent: 1,
         cooldown_ms: 0,
+        coalesce: false,
         retry: Retry::default(),
         evals: Vec::new(),
         inputs: BTreeMap::new(),

@@ -250,8 +250,18 @@ fn what_is_known_of_loops_and_of_who_leads() {
             name: name(),
             trigger: RunTrigger::Cron { due_at_ms: 7 },
             reason: "cooldown active".to_owned(),
+            is_refused: false,
         },
         r#"{"type":"loop_skipped","data":{"loop":"nightly","trigger":{"type":"cron","due_at_ms":7},"reason":"cooldown active"}}"#,
+    );
+    check(
+        &KernelEvent::LoopSkipped {
+            name: name(),
+            trigger: RunTrigger::Manual { source: None },
+            reason: "denied".to_owned(),
+            is_refused: true,
+        },
+        r#"{"type":"loop_skipped","data":{"loop":"nightly","trigger":{"type":"manual"},"reason":"denied","is_refused":true}}"#,
     );
     check(
         &KernelEvent::LoopSwitched {

@@ -16,29 +16,33 @@ use crate::rules::task::{AttemptReport, End, FailureKind, LoopPhase, PhaseStatus
 use crate::rules::task_state::KernelTaskState;
 use crate::rules::task_terms::Retry;
 
-fn manual() -> RunTrigger {
+pub(super) fn manual() -> RunTrigger {
     RunTrigger::Manual { source: None }
 }
 
-const fn cron(due_at_ms: i64) -> RunTrigger {
+pub(super) const fn cron(due_at_ms: i64) -> RunTrigger {
     RunTrigger::Cron { due_at_ms }
 }
 
-fn event(mark: &str) -> RunTrigger {
+pub(super) fn event(mark: &str) -> RunTrigger {
     RunTrigger::Event {
         source: "file src/**".to_owned(),
         mark: mark.to_owned(),
     }
 }
 
-fn asked(test_kernel: &mut TestKernel, definition: Definition, trigger: RunTrigger) -> KernelReply {
+pub(super) fn asked(
+    test_kernel: &mut TestKernel,
+    definition: Definition,
+    trigger: RunTrigger,
+) -> KernelReply {
     let request = run_of(definition, trigger);
     test_kernel
         .try_submit(&kapi_core::actor::Actor::Engine, request)
         .unwrap()
 }
 
-fn skipped(reason: &str) -> KernelReply {
+pub(super) fn skipped(reason: &str) -> KernelReply {
     KernelReply::Skipped(reason.to_owned())
 }
 
@@ -195,34 +199,6 @@ fn an_instant_of_a_schedule_sets_off_one_run_whoever_asks() {
         asked(&mut test_kernel, definition("tidy"), cron(NOW)),
         KernelReply::Submitted(KernelTaskId::new(3))
     );
-}
-
-#[test]
-fn runs_that_wait_stand_for_all_that_come_meanwhile_but_a_person_always_gets_one() {
-    let mut test_kernel = TestKernel::new();
-    let look = || definition("look");
-    asked(&mut test_kernel, look(), event("1"));
-    let waits = skipped("a run of it is already queued");
-    assert_eq!(asked(&mut test_kernel, look(), event("2")), waits);
-    assert_eq!(asked(&mut test_kernel, look(), cron(NOW)), waits);
-    let name = loop_name("look");
-    // What was skipped was dealt with: neither triggers it again.
-    let state = test_kernel.kernel.loops[&name].clone();
-    assert_eq!(
-        (state.mark.as_deref(), state.fired_at_ms),
-        (Some("2"), Some(NOW))
-    );
-    assert_eq!(
-        state.last_skip.unwrap().reason,
-        "a run of it is already queued"
-    );
-    assert_eq!(
-        asked(&mut test_kernel, look(), manual()),
-        KernelReply::Submitted(KernelTaskId::new(2))
-    );
-    test_kernel.start("worker 1");
-    // One runs and the other still waits.
-    assert_eq!(asked(&mut test_kernel, look(), event("3")), waits);
 }
 
 #[test]

@@ -113,6 +113,7 @@ fn of_kernel() -> Vec<(&'static str, KernelCommand)> {
                 name: name.clone(),
                 trigger: RunTrigger::Cron { due_at_ms: 1 },
                 reason: "missed".to_owned(),
+                is_refused: false,
             },
         ),
         (
