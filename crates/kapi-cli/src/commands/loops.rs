@@ -7,7 +7,8 @@ pub(crate) mod guardrail;
 mod history;
 mod init;
 mod list;
-mod loop_state;
+pub(crate) mod loop_state;
+mod next;
 mod policy;
 mod run;
 mod show;
@@ -43,6 +44,8 @@ enum LoopVerb {
     Run(Box<run::Args>),
     /// Show each loop's last run, status and next run
     Status(status::Args),
+    /// Show when schedules trigger loops next
+    Next(next::Args),
     /// Enable a loop's triggers
     Enable(LoopArg),
     /// Disable a loop's triggers; it can still be run by hand
@@ -73,6 +76,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
         LoopVerb::Show(args) => show::run(context, args),
         LoopVerb::Run(args) => run::run(context, args),
         LoopVerb::Status(args) => status::run(context, args),
+        LoopVerb::Next(args) => next::run(context, args),
         LoopVerb::Enable(args) => switch::run(context, args, switch::LoopSwitch::On),
         LoopVerb::Disable(args) => switch::run(context, args, switch::LoopSwitch::Off),
         LoopVerb::History(args) => history::run(context, args),

@@ -150,6 +150,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
     let waiting = waiting(&standings) + damage.len();
     let mut health = health::of(context, &project, &standings);
     health.extend(health::doubts(&goals, &damage));
+    health.extend(health::loops(context));
     let cleanup = health::leftovers(context, &project, &standings)?;
     let is_whole = args.all || context.ui.format == Format::Json;
     let hidden = if is_whole {
@@ -325,6 +326,7 @@ fn waiting(standings: &WorkflowOverview) -> usize {
 }
 
 fn nothing(context: &Context) -> Exit {
+    let health = health::loops(context);
     match context.ui.format {
         Format::Json => context.ui.json(&ProjectStatusView {
             goals: Vec::new(),
@@ -332,10 +334,11 @@ fn nothing(context: &Context) -> Exit {
             session: session::session(context),
             attached: None,
             waiting: 0,
-            health: Vec::new(),
+            health,
             cleanup: Vec::new(),
         }),
         Format::Human => {
+            warnings(context.ui, &health);
             context.ui.line("There are no goals and no workflows here.");
             context
                 .ui
@@ -343,6 +346,15 @@ fn nothing(context: &Context) -> Exit {
         }
     }
     Exit::Success
+}
+
+fn warnings(ui: Ui, health: &[Health]) {
+    for health in health {
+        ui.line(&format!("warning: {}: {}", health.what, health.detail));
+        if let Some(hint) = &health.hint {
+            ui.line(&format!("         {hint}"));
+        }
+    }
 }
 
 fn human(ui: Ui, view: &ProjectStatusView, all: bool, hidden: HiddenWorkflows) {
@@ -358,12 +370,7 @@ fn human(ui: Ui, view: &ProjectStatusView, all: bool, hidden: HiddenWorkflows) {
         ui.line("");
     }
     listing::lines(ui, &view.workflows);
-    for health in &view.health {
-        ui.line(&format!("warning: {}: {}", health.what, health.detail));
-        if let Some(hint) = &health.hint {
-            ui.line(&format!("         {hint}"));
-        }
-    }
+    warnings(ui, &view.health);
     for leftover in &view.cleanup {
         ui.line(&format!(
             "leftover: the worktree of {}, which has ended ({}); once its branch is merged: {}",

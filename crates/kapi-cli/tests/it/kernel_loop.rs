@@ -91,8 +91,14 @@ fn what_cannot_be_run_is_told_before_anything_is_recorded() {
     );
     env.kapi(&["loop", "run", "nothing"])
         .assert_error(6, &["loop not found: nothing", "available: look"]);
-    env.kapi(&["loop", "run", "odd"])
-        .assert_error(6, &[".pi/loops/odd.md:4", "did you mean `cron`?"]);
+    env.kapi(&["loop", "run", "odd"]).assert_error(
+        2,
+        &[
+            "the definition of loop odd",
+            ".pi/loops/odd.md:4",
+            "did you mean `cron`?",
+        ],
+    );
     env.kapi(&["loop", "run", "look"])
         .assert_error(2, &["its input \"what\" has no value"]);
     env.kapi(&["loop", "run", "look", "--input", "who=me"])
@@ -171,19 +177,140 @@ fn a_dry_run_tells_what_would_happen_and_changes_nothing() {
 }
 
 #[test]
-fn a_loop_that_rests_does_not_run_and_that_is_no_error() {
+fn a_loop_that_rests_runs_only_for_a_person_who_asks_again() {
     let env = Environment::new();
     define(&env, "look", "cooldown: 600");
     env.kapi(&["loop", "run", "look"]);
-    let again = env.kapi(&["loop", "run", "look", "--again", "--json"]);
-    assert_eq!(again.code, 0, "{again:?}");
+    let rests = env.kapi(&["loop", "run", "look", "--payload", "1", "--json"]);
+    assert_eq!(rests.code, 0, "{rests:?}");
     assert_eq!(
-        again.document(),
+        rests.document(),
         json!({"type": "skipped", "reason": "cooldown active"})
     );
     assert_eq!(runs(&env, "look").len(), 1);
     let history = env.json(&["loop", "history", "look"]);
     assert_eq!(history["last_skip"]["reason"], "cooldown active");
+    let rests = env.kapi(&["loop", "run", "look", "--payload", "1"]);
+    assert!(
+        rests.stdout.contains("cooldown active") && rests.stdout.contains("--again"),
+        "{rests:?}"
+    );
+    let listed = env.kapi(&["loop", "list"]).stdout;
+    assert!(listed.contains("did not run"), "{listed}");
+    // Its own terms kept it, so nobody is called.
+    assert_eq!(env.json(&["inbox"])["items"], json!([]));
+    let again = env.kapi(&["loop", "run", "look", "--again"]);
+    assert_eq!(again.code, 0, "{again:?}");
+    assert_eq!(runs(&env, "look").len(), 2);
+}
+
+#[test]
+fn a_condition_is_tried_without_a_run_and_costs_nothing_where_it_is_false() {
+    let env = Environment::new();
+    define(
+        &env,
+        "look",
+        "cooldown: 600\nshould_run: {command: \"test -e go\"}",
+    );
+    let would = || {
+        let output = env.kapi(&["loop", "run", "look", "--dry-run", "--json"]);
+        assert_eq!(output.code, 0, "{output:?}");
+        output.document()["would"].as_str().unwrap().to_owned()
+    };
+    let said = would();
+    assert!(
+        said.starts_with("not run, because its condition does not hold")
+            && said.contains("test -e go"),
+        "{said}"
+    );
+    assert!(!env.repository().join(".ilchul/kernel").exists());
+    for _ in 0..2 {
+        // The second is neither the same as the first nor too early.
+        let output = env.kapi(&["loop", "run", "look", "--json"]);
+        assert!(!output.stdout.contains("\"duplicate\":true"), "{output:?}");
+    }
+    assert_eq!(runs(&env, "look").len(), 2);
+    assert_eq!(listed(&env, "look")["status"], "skipped");
+    let human = env.kapi(&["loop", "list"]).stdout;
+    assert!(human.starts_with('\u{25cb}'), "{human}");
+    env.write("go", "");
+    let said = would();
+    assert!(
+        said.starts_with("run, because its condition holds"),
+        "{said}"
+    );
+    let ran = env.kapi(&["loop", "run", "look"]);
+    assert!(ran.stdout.contains("looked"), "{ran:?}");
+}
+
+#[test]
+fn a_loop_that_is_denied_or_fails_is_seen_wherever_one_looks() {
+    let env = Environment::new();
+    define(&env, "look", "cooldown: 600");
+    define(&env, "fail", "backend: \"command:exit 3\"");
+    let policy = "rules:\n  - name: no-looking\n    effect: deny\n    when:\n      loop: look\n    \
+                  reason: not today\n";
+    env.write(".ilchul/policy.yaml", policy);
+    let denied = env.kapi(&["loop", "run", "look"]);
+    assert_eq!(denied.code, 3, "{denied:?}");
+    assert_eq!(env.kapi(&["loop", "run", "fail"]).code, 5);
+    assert_eq!(listed(&env, "look")["status"], "denied");
+    for words in [
+        &["loop", "list"][..],
+        &["loop", "status"],
+        &["status"],
+        &["inbox"],
+    ] {
+        let output = env.kapi(words);
+        assert!(output.stdout.contains("not today"), "{words:?}: {output:?}");
+    }
+    let status = env.kapi(&["status"]).stdout;
+    assert!(
+        status.contains("warning: loop fail: its last run, task_1, failed"),
+        "{status}"
+    );
+    let inbox = env.json(&["inbox"]);
+    let kinds: Vec<&str> = inbox["items"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|item| item["kind"].as_str().unwrap())
+        .collect();
+    assert_eq!(kinds, ["loop_denied", "loop_failed"]);
+    // A run that ends well settles it.
+    env.write(".ilchul/policy.yaml", "rules: []\n");
+    let ran = env.kapi(&["loop", "run", "look", "--again"]);
+    assert_eq!(ran.code, 0, "{ran:?}");
+    assert_eq!(listed(&env, "look")["status"], "completed");
+    assert_eq!(env.json(&["inbox"])["items"].as_array().unwrap().len(), 1);
+}
+
+#[test]
+fn the_next_times_of_all_schedules_are_told_in_their_order() {
+    let env = Environment::new();
+    let at =
+        |schedule: &str| format!("trigger: {{type: cron, schedule: \"{schedule}\", zone: UTC}}");
+    define(&env, "night", &at("0 3 * * *"));
+    define(&env, "noon", &at("0 12 * * *"));
+    define(&env, "hand", "");
+    env.kapi(&["loop", "disable", "noon"]);
+    let next = env.json(&["loop", "next", "--limit", "4"]);
+    let rows = next["next"].as_array().unwrap();
+    assert_eq!(rows.len(), 4);
+    let at_ms: Vec<i64> = rows
+        .iter()
+        .map(|row| row["at_ms"].as_i64().unwrap())
+        .collect();
+    assert!(
+        at_ms.is_sorted() && at_ms[2] - at_ms[0] == 86_400_000,
+        "{next}"
+    );
+    for row in rows {
+        assert_eq!(row["is_enabled"], row["loop"] == "night", "{row}");
+    }
+    let one = env.kapi(&["loop", "next", "night", "--limit", "2"]).stdout;
+    assert_eq!(one.lines().count(), 2, "{one}");
+    assert!(one.lines().all(|line| line.ends_with("night")), "{one}");
 }
 
 #[test]

@@ -164,9 +164,12 @@ fn once_does_what_is_due_and_waits_for_its_end() {
         let last = output.stdout.lines().last().map(parse).unwrap();
         (last["tasks"] != json!([])).then_some(last)
     });
-    assert_eq!(
-        ran["tasks"],
-        json!([{"id": "task_1", "state": "completed"}])
+    // On a slow machine another instant is due before the run has ended.
+    let tasks = ran["tasks"].as_array().unwrap();
+    assert_eq!(tasks[0], json!({"id": "task_1", "state": "completed"}));
+    assert!(
+        tasks.iter().all(|task| task["state"] == "completed"),
+        "{ran}"
     );
     assert_eq!(ran["waiting"], 0);
     // Whoever ends leads no more.
@@ -378,6 +381,27 @@ fn a_call_with_the_secret_sets_a_loop_off_once_for_each_delivery() {
 
     end(running);
     TcpStream::connect(address).unwrap_err();
+}
+
+#[test]
+fn no_call_of_a_burst_is_lost_while_runs_of_its_loop_wait() {
+    let mut env = Environment::new();
+    let (running, address, bearer) = listening(&mut env);
+    let deliver = |n: usize, body: &str| {
+        let delivery = format!("X-GitHub-Delivery: {n}");
+        post(&address, "/loops/pushed", &[&delivery, &bearer], body).0
+    };
+    for n in 1..=6 {
+        assert_eq!(deliver(n, &format!("{{\"n\":{n}}}")), 202);
+    }
+    await_count(&env, "ended", 6);
+    let log = log(&env);
+    let submitted = log.iter().filter(|record| record["type"] == "submitted");
+    let payloads: Vec<&Value> = submitted
+        .map(|record| &record["data"]["request"]["loop"]["payload"]["n"])
+        .collect();
+    assert_eq!(payloads, [1, 2, 3, 4, 5, 6]);
+    end(running);
 }
 
 #[test]

@@ -182,6 +182,9 @@ pub fn loop_status_word<'a>(
     if states.contains(&KernelTaskState::Pending) {
         return "queued";
     }
+    if known.is_some_and(|known| known.refused().is_some()) {
+        return "denied";
+    }
     match known.and_then(|known| known.last_run.as_ref()) {
         None => "idle",
         Some(last) if last.was_skipped => "skipped",

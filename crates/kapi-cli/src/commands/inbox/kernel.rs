@@ -1,4 +1,5 @@
-//! What of tasks and loops waits for a person: lessons that were proposed, a queue from elsewhere.
+//! What of tasks and loops waits for a person: loops that fail or are denied, lessons that were proposed,
+//! a queue from elsewhere.
 //!
 //! Outside a project, or where nothing of it was ever used, there is nothing.
 
@@ -6,6 +7,7 @@ use kapi_task::rules::guardrail::LessonState;
 
 use crate::commands::inbox::item::{CommandLine, ItemContent, WaitingItem};
 use crate::commands::loops::guardrail::failed;
+use crate::commands::loops::loop_state::{LoopTrouble, troubles};
 use crate::context::Context;
 use crate::error::Error;
 use crate::exit_code::Exit;
@@ -25,6 +27,8 @@ fn gathered(kernel: &ProjectKernel<'_>) -> Result<Vec<WaitingItem>, Error> {
     if kernel.is_foreign()? {
         items.push(foreign().into());
     }
+    let troubles = troubles(kernel)?.into_iter();
+    items.extend(troubles.map(|trouble| trouble_item(trouble).into()));
     let listing = kernel.memory().list(None).map_err(|error| failed(&error))?;
     for entry in listing.entries {
         if entry.state != LessonState::Proposed {
@@ -47,6 +51,21 @@ fn gathered(kernel: &ProjectKernel<'_>) -> Result<Vec<WaitingItem>, Error> {
         );
     }
     Ok(items)
+}
+
+fn trouble_item(trouble: LoopTrouble) -> ItemContent {
+    let name = trouble.name.as_str();
+    ItemContent {
+        kind: trouble.kind,
+        subject: format!("loop {name}"),
+        since_ms: Some(trouble.since_ms),
+        what: trouble.what,
+        risks: Vec::new(),
+        on_yes: "the loop runs now; a run that ends well settles this".to_owned(),
+        yes: Some(CommandLine::of(&["loop", "run", name, "--again"])),
+        change: vec![format!("kapi loop disable {name}")],
+        look: Some(CommandLine::of(&["loop", "history", name])),
+    }
 }
 
 fn foreign() -> ItemContent {

@@ -2,8 +2,10 @@
 //!
 //! A file that is wrong is named with its line and hides no other loop.
 
+use kapi_core::text::one_line;
 use kapi_settings::fault::SettingsFault;
 use kapi_sys::clock::Clock as _;
+use kapi_task::rules::state::LastSkip;
 use kapi_wire::loops::LoopView;
 use serde::Serialize;
 
@@ -77,8 +79,8 @@ fn glyph(view: &LoopView) -> char {
     match (view.is_enabled, view.status) {
         (false, _) => '-',
         (true, "running" | "queued") => '▶',
-        (true, "completed" | "skipped") => '✓',
-        (true, "error") => '✗',
+        (true, "completed") => '✓',
+        (true, "error" | "denied") => '✗',
         (true, "cancelled") => '×',
         (true, _) => '○',
     }
@@ -100,12 +102,25 @@ fn stands(view: &LoopView, wall: &Wall, now_ms: i64) -> String {
     });
     if let [first, ..] = view.live.as_slice() {
         parts.push(format!("{first} {}", view.status));
+    } else if let Some(skip) = latest_skip(view) {
+        let ago = ago(skip.at_ms, now_ms);
+        parts.push(format!("did not run {ago}: {}", one_line(&skip.reason)));
     } else if let Some(ended_ms) = view.last_run_at_ms {
-        let ago_ms = u64::try_from(now_ms.saturating_sub(ended_ms)).unwrap_or(0);
-        let ago = amount::duration(ago_ms);
-        parts.push(format!("last {} {ago} ago", view.status));
+        parts.push(format!("last {} {}", view.status, ago(ended_ms, now_ms)));
     }
     parts.join(", ")
+}
+
+/// Returns how it did not run, if that came after its last run.
+pub(super) fn latest_skip(view: &LoopView) -> Option<&LastSkip> {
+    let skip = view.last_skip.as_ref()?;
+    let is_newer = view.last_run_at_ms.is_none_or(|ended| ended <= skip.at_ms);
+    is_newer.then_some(skip)
+}
+
+fn ago(at_ms: i64, now_ms: i64) -> String {
+    let ago_ms = u64::try_from(now_ms.saturating_sub(at_ms)).unwrap_or(0);
+    format!("{} ago", amount::duration(ago_ms))
 }
 
 fn fault_view(fault: &SettingsFault) -> LoopFaultView {

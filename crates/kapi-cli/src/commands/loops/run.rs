@@ -4,14 +4,17 @@
 
 use std::fs;
 
-use kapi_core::task_id::LoopName;
+use kapi_core::task_id::{KernelTaskId, LoopName};
 use kapi_core::value::KernelValue;
+use kapi_machine::watch::Activity;
 use kapi_sys::clock::Clock as _;
 use kapi_task::record::admission::{KeyAsk, LoopAsk};
 use kapi_task::rules::command::KernelCommand;
 use kapi_task::rules::decide::{KernelReply, decide};
 use kapi_task::rules::definition::Definition;
+use kapi_task::rules::evolve::evolve;
 use kapi_task::rules::loop_run::RunTrigger;
+use kapi_task::rules::task::KernelTask;
 use serde_json::json;
 
 use crate::commands::loops::{loop_state, parse};
@@ -45,7 +48,7 @@ pub(crate) struct Args {
     /// Description of the trigger
     #[arg(long, value_name = "TEXT")]
     source: Option<String>,
-    /// Run even if an identical request was made recently
+    /// Run despite an identical recent request or a cooldown
     #[arg(long)]
     again: bool,
     /// Queue the run for another worker and return at once
@@ -53,7 +56,7 @@ pub(crate) struct Args {
     detach: bool,
     #[command(flatten)]
     deliver: DeliverArgs,
-    /// Show what would happen, without running the loop
+    /// Check rules and condition, without running the loop
     #[arg(long, conflicts_with_all = ["detach"])]
     dry_run: bool,
 }
@@ -143,13 +146,14 @@ fn dry_run(
         (Ok(decided), true) => match &decided.answer {
             KernelReply::Duplicate(first) => format!("return the existing task {first}"),
             KernelReply::Skipped(reason) => format!("not run now: {reason}"),
-            KernelReply::Submitted(_) if definition.should_run.is_some() => {
-                "run, if its condition holds in the sandbox".to_owned()
+            KernelReply::Submitted(id) => {
+                let mut tried = fold.clone();
+                for event in &decided.events {
+                    evolve(&mut tried, event, context.clock.now_ms());
+                }
+                by_condition(kernel, tried.task(*id))?
             }
-            KernelReply::Submitted(_)
-            | KernelReply::Claimed(..)
-            | KernelReply::Nothing
-            | KernelReply::Done => "run".to_owned(),
+            KernelReply::Claimed(..) | KernelReply::Nothing | KernelReply::Done => "run".to_owned(),
         },
     };
     match context.ui.format {
@@ -173,6 +177,24 @@ fn dry_run(
         Exit::Denied
     } else {
         Exit::Success
+    })
+}
+
+/// Tells what would become of a run by its condition, which is looked at now.
+fn by_condition(kernel: &ProjectKernel<'_>, task: Option<&KernelTask>) -> Result<String, Error> {
+    let notice = |_: KernelTaskId, _: Activity| {};
+    let performing = kernel.performer(&notice)?;
+    let tried = task.map(|task| performing.try_condition(task));
+    Ok(match tried {
+        None | Some(Ok(None)) => "run".to_owned(),
+        Some(Ok(Some(verdict))) if verdict.holds => {
+            format!("run, because its condition holds: {}", verdict.text())
+        }
+        Some(Ok(Some(verdict))) => format!(
+            "not run, because its condition does not hold: {}",
+            verdict.text()
+        ),
+        Some(Err(why)) => format!("not run, because its condition cannot be looked at: {why}"),
     })
 }
 

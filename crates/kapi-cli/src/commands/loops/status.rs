@@ -3,10 +3,12 @@
 //! Only looks; `kapi loop list` tells people more.
 
 use kapi_core::task_id::LoopName;
+use kapi_core::text::one_line;
 use kapi_sys::clock::Clock as _;
-use kapi_wire::loops::LoopStatus;
+use kapi_wire::loops::{LoopStatus, LoopView};
 use serde_json::json;
 
+use crate::commands::loops::list::latest_skip;
 use crate::commands::loops::{loop_state, parse};
 use crate::context::Context;
 use crate::error::Error;
@@ -32,23 +34,27 @@ pub(super) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
             Some(name) => vec![loop_state::find(&found, name)?],
             None => found.definitions.iter().collect(),
         };
-        let loops: Vec<LoopStatus> = wanted
+        let views: Vec<LoopView> = wanted
             .into_iter()
-            .map(|definition| loop_state::view(queue.kernel(), definition, now_ms).status())
+            .map(|definition| loop_state::view(queue.kernel(), definition, now_ms))
             .collect();
-        match context.ui.format {
-            Format::Json => context.ui.json(&json!({ "loops": loops })),
-            Format::Human => {
-                for status in &loops {
-                    context.ui.line(&format!(
-                        "{}: {}, last run {}, next {}",
-                        status.name,
-                        status.status,
-                        status.last_run.as_deref().unwrap_or("never"),
-                        status.next_scheduled.as_deref().unwrap_or("none"),
-                    ));
-                }
-            }
+        if context.ui.format == Format::Json {
+            let loops: Vec<LoopStatus> = views.iter().map(LoopView::status).collect();
+            context.ui.json(&json!({ "loops": loops }));
+            return Ok(Exit::Success);
+        }
+        for view in &views {
+            let status = view.status();
+            let skip = latest_skip(view).map_or_else(String::new, |skip| {
+                format!("; did not run: {}", one_line(&skip.reason))
+            });
+            context.ui.line(&format!(
+                "{}: {}, last run {}, next {}{skip}",
+                status.name,
+                status.status,
+                status.last_run.as_deref().unwrap_or("never"),
+                status.next_scheduled.as_deref().unwrap_or("none"),
+            ));
         }
         Ok(Exit::Success)
     })

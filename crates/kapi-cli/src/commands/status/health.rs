@@ -16,9 +16,12 @@ use kapi_workflow::record::index::WorkflowSummary;
 use kapi_workflow::record::requests::WorkflowOverview;
 use serde::Serialize;
 
+use crate::commands::loops::loop_state::troubles;
 use crate::commands::status::StatusRow;
 use crate::context::Context;
 use crate::error::{Error, chain};
+use crate::exit_code::Exit;
+use crate::kernel;
 
 /// The directory of the layout before this one.
 const OLD_DIRECTORY: &str = ".kapi";
@@ -80,6 +83,35 @@ pub(super) fn of(
         });
     }
     health
+}
+
+/// Returns the loops whose file has an error, that were denied, or whose last run failed.
+pub(super) fn loops(context: &Context) -> Vec<Health> {
+    let found = kernel::with(context, "kapi status", |kernel| {
+        let faults = kernel.loops().faults.into_iter().map(|fault| Health {
+            what: fault.file.clone(),
+            detail: fault.to_string(),
+            hint: Some("until then, nothing triggers this loop.".to_owned()),
+        });
+        let troubles = troubles(kernel)?.into_iter().map(|trouble| Health {
+            what: format!("loop {}", trouble.name),
+            detail: trouble.what,
+            hint: Some(format!(
+                "`kapi loop history {}` shows its runs.",
+                trouble.name
+            )),
+        });
+        Ok(faults.chain(troubles).collect())
+    });
+    match found {
+        Ok(health) => health,
+        Err(error) if error.exit == Exit::NotFound => Vec::new(),
+        Err(error) => vec![Health {
+            what: "loops".to_owned(),
+            detail: format!("they cannot be looked at: {error}"),
+            hint: error.hint,
+        }],
+    }
 }
 
 /// Returns what the last audits found, and the branches that are not where a proof left them. One

@@ -54,9 +54,14 @@ pub(crate) fn follow_up(
                 Format::Json => context
                     .ui
                     .json(&json!({"type": "skipped", "reason": reason})),
-                Format::Human => context
-                    .ui
-                    .line(&format!("It is not running now: {reason}.")),
+                Format::Human => {
+                    context
+                        .ui
+                        .line(&format!("It is not running now: {reason}."));
+                    context
+                        .ui
+                        .line("  next     the same command with `--again` runs it anyway");
+                }
             }
             return Ok(Exit::Success);
         }
