@@ -14,7 +14,7 @@ use kapi_workflow::rules::evidence::{Weight, WorkflowEvidence};
 use kapi_workflow::rules::identity::ReviewerIdentity;
 use kapi_workflow::rules::modes::ModeEvent;
 use kapi_workflow::rules::modes::ralph::event::RalphEvent;
-use kapi_workflow::rules::modes::ralph::plan::{Consensus, RalphPlan};
+use kapi_workflow::rules::modes::ralph::plan::{Consensus, PlanTask, RalphPlan};
 use kapi_workflow::rules::modes::ralph::review::Review;
 use kapi_workflow::rules::state::Workflow;
 
@@ -222,12 +222,7 @@ fn ralph(event: &RalphEvent) -> Option<String> {
             format!("{task} is abandoned: {}", first_line(reason))
         }
         RalphEvent::HeadVerified { commit, report } => verified(commit, report),
-        RalphEvent::FixPlanned { task, because } => format!(
-            "{} is added: {} ({})",
-            task.id,
-            first_line(&task.title),
-            first_line(because)
-        ),
+        RalphEvent::FixPlanned { task, because } => added(task, because),
         RalphEvent::TaskRetried { task } => format!("{task} continues"),
         RalphEvent::Reviewed { review } => reviewed(review),
         RalphEvent::AnswerRefused { role, why } => {
@@ -239,6 +234,15 @@ fn ralph(event: &RalphEvent) -> Option<String> {
         },
         RalphEvent::ReviewAsked { .. } => return None,
     })
+}
+
+fn added(task: &PlanTask, because: &str) -> String {
+    format!(
+        "{} is added: {} ({})",
+        task.id,
+        first_line(&task.title),
+        first_line(because)
+    )
 }
 
 fn rested(
