@@ -39,6 +39,8 @@ pub(super) fn launch(
         ("IS_SANDBOX", "1"),
         ("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1"),
         ("DISABLE_AUTOUPDATER", "1"),
+        // Otherwise newer versions keep Kapi's tools back until the model looks them up.
+        ("ENABLE_TOOL_SEARCH", "false"),
         // Kapi waits and retries itself, visibly and across restarts.
         ("CLAUDE_CODE_MAX_RETRIES", "2"),
     ]);
