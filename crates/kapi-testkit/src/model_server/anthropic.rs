@@ -6,8 +6,11 @@ use serde_json::{Value, json};
 use crate::model_server::record::Api;
 use crate::model_server::reply::{ModelReply, RenderedReply, ServerSentEvent, pieces};
 use crate::model_server::request::{
-    Delivery, ModelRequest, OfferedTool, RequestMessage, items_at, string_at, text_of,
+    Delivery, ModelRequest, OfferedTool, RequestMessage, ToolForm, items_at, string_at, text_of,
 };
+
+/// The tool by which newer clients look up the tools that they keep back.
+const SEARCH: &str = "ToolSearch";
 
 /// Reads a request.
 pub(crate) fn read(body: &Value) -> ModelRequest {
@@ -15,6 +18,8 @@ pub(crate) fn read(body: &Value) -> ModelRequest {
     let mut history = Vec::new();
     for message in items_at(body, "messages") {
         match message["role"].as_str() {
+            // Looking a tool up is no step: the one that wants the tool is still to come.
+            Some("assistant") if is_search(message) => {}
             Some("assistant") => history.push(RequestMessage::Assistant),
             Some("user") => read_user(&message["content"], &mut history, &mut system),
             // Reminders may come as messages of their own.
@@ -25,7 +30,14 @@ pub(crate) fn read(body: &Value) -> ModelRequest {
         .iter()
         // The API's own server-side tools have no schema, and nothing here can run them.
         .filter(|tool| tool["input_schema"].is_object())
-        .map(|tool| OfferedTool::function(&string_at(tool, "name"), &tool["input_schema"]))
+        .map(|tool| match string_at(tool, "name") {
+            name if name == SEARCH => OfferedTool {
+                name,
+                namespace: None,
+                form: ToolForm::Search,
+            },
+            name => OfferedTool::function(&name, &tool["input_schema"]),
+        })
         .collect();
     let format = &body["output_config"]["format"];
     ModelRequest {
@@ -42,6 +54,15 @@ pub(crate) fn read(body: &Value) -> ModelRequest {
     }
 }
 
+/// Tells whether the assistant looked tools up, and nothing else.
+fn is_search(message: &Value) -> bool {
+    let mut calls = items_at(message, "content")
+        .iter()
+        .filter(|block| block["type"] == "tool_use")
+        .peekable();
+    calls.peek().is_some() && calls.all(|call| call["name"] == SEARCH)
+}
+
 /// Reads a user message, which may hold tool results, reminders and a prompt at once.
 fn read_user(content: &Value, history: &mut Vec<RequestMessage>, system: &mut String) {
     if let Some(text) = content.as_str() {
@@ -51,7 +72,10 @@ fn read_user(content: &Value, history: &mut Vec<RequestMessage>, system: &mut St
     let mut said = Vec::new();
     for block in content.as_array().map(Vec::as_slice).unwrap_or_default() {
         let text = string_at(block, "text");
-        if block["type"] == "tool_result" {
+        let is_found = |found: &Value| found["type"] == "tool_reference";
+        if items_at(block, "content").iter().any(is_found) {
+            // The tools that were looked up, which are offered from now on.
+        } else if block["type"] == "tool_result" {
             history.push(RequestMessage::ToolResult(text_of(&block["content"])));
         } else if text.trim_start().starts_with("<system-reminder>") {
             append(system, &text);

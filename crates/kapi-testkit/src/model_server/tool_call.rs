@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 use crate::model_server::reply::CallInput;
 use crate::model_server::request::{OfferedTool, ToolForm};
 use crate::model_server::scenario::ToolUse;
-use crate::model_server::{file_edit, schema};
+use crate::model_server::{file_edit, responses, schema};
 
 const SHELLS: [&str; 4] = ["bash", "exec_command", "shell", "run_shell_command"];
 const WRITERS: [&str; 2] = ["write", "write_file"];
@@ -86,7 +86,13 @@ pub(crate) fn find_prefixed<'tool>(
 /// Looks a tool up by its name, where the client keeps tools back until they are asked for.
 fn search_call(offered: &[OfferedTool], name: &str) -> Option<PlannedCall> {
     let search = offered.iter().find(|tool| tool.form == ToolForm::Search)?;
-    let words = json!({ "query": name, "limit": 8 });
+    // Each client has its own name for the most that it is to find.
+    let most = if search.name == responses::SEARCH {
+        "limit"
+    } else {
+        "max_results"
+    };
+    let words = json!({ "query": name, most: 8 });
     Some(called(search, CallInput::Arguments(words)))
 }
 
