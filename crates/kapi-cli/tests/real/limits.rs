@@ -27,7 +27,8 @@ fn check_stall(cli: Cli) {
         FaultKind::Stall,
     )];
     let machine = Machine::new(scenario);
-    let options = ["--turn-timeout", "5s", "--turns", "1"];
+    // Long enough for a first tool on a machine that is busy.
+    let options = ["--turn-timeout", "15s", "--turns", "1"];
     let run = machine.run(cli, "none", &options);
     run.assert_status("paused", 5);
     assert_eq!(run.reason(), "the turn budget is used up");
