@@ -239,12 +239,7 @@ fn contract(
 ) -> Result<Contract, Error> {
     let (context, config, survey) = (location.context, location.config, location.survey);
     let (filled, args, table) = (input.filled, &input.filled.args, &config.goal);
-    let ContractParties {
-        agent,
-        level,
-        network,
-    } = input.parties;
-    let (level, network) = (*level, *network);
+    let (agent, level) = (&input.parties.agent, input.parties.level);
     let parties = JudgeParticipants {
         context,
         config,
@@ -291,10 +286,7 @@ fn contract(
             usd_micros: settings.usd_micros,
             wall_ms: settings.wall_ms,
         },
-        stall_after: args
-            .stall_after
-            .or(table.stall_after)
-            .unwrap_or(STALL_AFTER),
+        stall_after: stall_after(args, table),
         turn_timeout_ms: time(args.turn_timeout, table.turn_timeout.as_deref())?
             .unwrap_or(TURN_TIMEOUT_MS),
         agent: agent.clone(),
@@ -304,7 +296,7 @@ fn contract(
         base,
         branch,
         sandbox: level,
-        network,
+        network: input.parties.network,
         working: working::working(args, input.drafted.place()),
         checks,
         attribution,
@@ -313,6 +305,11 @@ fn contract(
     };
     proof::protect_scripts(args, survey, &mut contract, notes)?;
     Ok(contract)
+}
+
+fn stall_after(args: &Args, table: &GoalTable) -> u32 {
+    let said = args.stall_after.or(table.stall_after);
+    said.unwrap_or(STALL_AFTER)
 }
 
 /// Returns whose words a contract is made of.

@@ -225,10 +225,9 @@ impl AgentExchange<'_> {
         access.allow(&launch.hosts)?;
         access.upstream.clone_from(&launch.upstream);
         access.insert_cassette(&grants.grant, asked.run_id);
-        let mut served = NetworkServices::new(&access, watch, run_dir)?.with_models(
-            &grants.prices,
-            call_rules(asked.kind, asked.settings, asked.network),
-        );
+        let rules = call_rules(asked.kind, asked.settings, asked.network);
+        let mut served =
+            NetworkServices::new(&access, watch, run_dir)?.with_models(&grants.prices, rules);
         (served.endpoint, served.gate) = (*endpoint, *gate);
         let mut parser = StreamParser::new(asked.kind, session);
         let ran = config.run(grants, payload, &served, &mut |line| {

@@ -3,6 +3,8 @@
 //! Settings, hooks and servers that the repository brings are not loaded: they would run before
 //! the first tool call.
 
+use std::collections::BTreeMap;
+
 use crate::agent::AgentError;
 use crate::launch::credentials::{
     ApiKey, ProviderCredentials, base_url, credentials, login, login_hosts,
@@ -66,13 +68,7 @@ pub(super) fn launch(
     let NamedFiles { files, args: named } = gate::claude(turn, tools::claude(turn)?)?;
     args.extend(named);
     args.extend(words(&["--strict-mcp-config"]));
-    if let Some(model) = &settings.model {
-        args.extend(words(&["--model", model]));
-        if settings.base_url.is_some() && !is_anthropic(model) {
-            // A server of one's own has none of the models that it would ask beside.
-            env.extend(variables(&OWN_MODELS.map(|name| (name, model.as_str()))));
-        }
-    }
+    args.extend(model(settings, &mut env));
     if turn.purpose == LaunchPurpose::Work {
         // Its context file comes with its settings, or with a directory that is added by name.
         args.extend(words(&["--add-dir", &workspace]));
@@ -111,4 +107,16 @@ pub(super) fn launch(
         upstream,
         hosts: login_hosts(&CLAUDE, settings),
     })
+}
+
+/// Returns the arguments that name its model, and adds the variables of those it asks beside it.
+fn model(settings: &AgentSettings, env: &mut BTreeMap<String, String>) -> Vec<String> {
+    let Some(model) = &settings.model else {
+        return Vec::new();
+    };
+    if settings.base_url.is_some() && !is_anthropic(model) {
+        // A server of one's own has none of the models that it would ask beside.
+        env.extend(variables(&OWN_MODELS.map(|name| (name, model.as_str()))));
+    }
+    words(&["--model", model])
 }

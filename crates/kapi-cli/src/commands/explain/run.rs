@@ -2,6 +2,8 @@
 //!
 //! The task and the repository play no part: only what flags and files say.
 
+use std::path::Path;
+
 use kapi_agent::agent::AgentKind;
 use kapi_core::isolation::{NetworkMode, SandboxLevel};
 use kapi_goal::rules::contract::TURNS_DEFAULT;
@@ -25,12 +27,7 @@ pub(crate) fn explain(context: &Context, args: &Args) -> Result<Exit, Error> {
     let mut locations = context.cwd.ancestors();
     let root = locations.find(|dir| dir.join(".git").exists());
     let root = root.unwrap_or(&context.cwd);
-    let mut config = context.config(Some(root))?;
-    let named = args.agent.as_ref().or(config.goal.agent.as_ref()).cloned();
-    if let Some(agent) = &named {
-        models::choose(&mut config, agent, args.model.as_deref())?;
-    }
-    let config = config;
+    let config = config(context, args, root)?;
     let mut notes = Vec::new();
     let mut rows = ExplainRows::default();
     let level = match (args.sandbox, config.level) {
@@ -39,7 +36,7 @@ pub(crate) fn explain(context: &Context, args: &Args) -> Result<Exit, Error> {
     };
     let network = config.network(args.network.map(NetworkMode::from), level)?;
     let origin = |key: &str| config.origins.first(key);
-    let agent = named.as_ref();
+    let agent = args.agent.as_ref().or(config.goal.agent.as_ref());
     let agent_source = args
         .agent
         .as_ref()
@@ -96,6 +93,16 @@ pub(crate) fn explain(context: &Context, args: &Args) -> Result<Exit, Error> {
     route::cassettes(&subject, &mut rows);
     rows.show(context, "run", &notes);
     Ok(Exit::Success)
+}
+
+/// Returns the configuration with the model that was asked for.
+fn config(context: &Context, args: &Args, root: &Path) -> Result<Config, Error> {
+    let mut config = context.config(Some(root))?;
+    let agent = args.agent.as_ref().or(config.goal.agent.as_ref()).cloned();
+    if let Some(agent) = agent {
+        models::choose(&mut config, &agent, args.model.as_deref())?;
+    }
+    Ok(config)
 }
 
 fn kind(reference: &str) -> Result<AgentKind, Error> {
