@@ -65,7 +65,7 @@ pub struct DeceptiveLine {
 #[must_use]
 pub fn of_patch(patch: &[u8]) -> Vec<DeceptiveLine> {
     let mut found = Vec::new();
-    let (mut path, mut next, mut left) = (String::new(), 0, Left::default());
+    let (mut path, mut next, mut left) = (String::new(), 0, HunkLines::default());
     for bytes in patch.split(|&b| b == b'\n') {
         let line = String::from_utf8_lossy(bytes);
         if found.len() >= LINES_MAX {
@@ -74,10 +74,12 @@ pub fn of_patch(patch: &[u8]) -> Vec<DeceptiveLine> {
         if left.is_over() {
             if let Some(name) = line.strip_prefix("+++ ") {
                 path = name.strip_prefix("b/").unwrap_or(name).to_owned();
-                if let Some(how) = deception(&path) {
-                    let path = path.clone();
-                    found.push(DeceptiveLine { path, line: 0, how });
-                }
+                let how = deception(&path);
+                found.extend(how.map(|how| DeceptiveLine {
+                    path: path.clone(),
+                    line: 0,
+                    how,
+                }));
             } else if let Some((at, hunk)) = hunk(&line) {
                 (next, left) = (at, hunk);
             }
@@ -99,12 +101,12 @@ pub fn of_patch(patch: &[u8]) -> Vec<DeceptiveLine> {
 
 /// Lines of a hunk that are still to come: of the old file, and of the new one.
 #[derive(Debug, Clone, Copy, Default)]
-struct Left {
+struct HunkLines {
     old: u64,
     new: u64,
 }
 
-impl Left {
+impl HunkLines {
     const fn is_over(self) -> bool {
         self.old == 0 && self.new == 0
     }
@@ -124,7 +126,7 @@ impl Left {
 }
 
 /// Reads where a hunk begins in the new file, and how long it is: `@@ -1,2 +3,4 @@`.
-fn hunk(line: &str) -> Option<(u64, Left)> {
+fn hunk(line: &str) -> Option<(u64, HunkLines)> {
     let (old, new) = line.strip_prefix("@@ -")?.split_once(" +")?;
     let (new, _) = new.split_once(" @@")?;
     let range = |text: &str| -> Option<(u64, u64)> {
@@ -132,7 +134,7 @@ fn hunk(line: &str) -> Option<(u64, Left)> {
         Some((at.parse().ok()?, count.parse().ok()?))
     };
     let ((_, old), (at, new)) = (range(old)?, range(new)?);
-    Some((at, Left { old, new }))
+    Some((at, HunkLines { old, new }))
 }
 
 const fn is_bidirectional(c: char) -> bool {

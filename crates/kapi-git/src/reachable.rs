@@ -7,6 +7,7 @@
 pub mod frozen;
 pub mod vanished;
 
+mod boot;
 mod entry;
 
 use std::collections::BTreeSet;

@@ -7,24 +7,25 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
+use kapi_git::layer::lower::LowerStack;
 use kapi_git::repository::Repository;
 use kapi_run::ignored::{IgnoredDirectories, IgnoredPlan};
 
 use crate::error::LaunchError;
 use crate::paths::SandboxPaths;
-use crate::prepare::ReadyWorkspace;
 
 /// Opens a layer over each directory of dependencies.
 pub(crate) fn lend(
     location: &SandboxPaths,
     repository: &Repository,
-    ready: &ReadyWorkspace,
+    lower: &LowerStack,
+    written: &Path,
     home: &Path,
 ) -> Result<IgnoredDirectories, LaunchError> {
     let layers = location.dir().join("ignored");
     let plan = IgnoredPlan {
         home,
-        workspace: &ready.written,
+        workspace: written,
         layers: &layers,
         except: &BTreeSet::new(),
         owner: "kapi launch",
@@ -35,11 +36,11 @@ pub(crate) fn lend(
             .ancestors()
             .skip(1)
             .filter(|at| !at.as_os_str().is_empty());
-        let is_directory = |at: &Path| match ready.lower.place(at) {
+        let is_directory = |at: &Path| match lower.place(at) {
             Ok(place) => place.is_none_or(|place| place.is_dir()),
             Err(_unreadable) => false,
         };
-        matches!(ready.lower.place(path), Ok(None)) && above.all(is_directory)
+        matches!(lower.place(path), Ok(None)) && above.all(is_directory)
     };
     Ok(IgnoredDirectories::open_dependencies(
         repository, &plan, is_free,

@@ -102,7 +102,13 @@ pub(crate) fn open(
         )?);
     }
     if let (true, SandboxLevel::Native, Some(repo)) = (ready.base.is_some(), record.level, repo) {
-        let lent = dependencies::lend(location, &repo.repository, &ready, home)?;
+        let lent = dependencies::lend(
+            location,
+            &repo.repository,
+            &ready.lower,
+            &ready.written,
+            home,
+        )?;
         ready.mounts.extend(lent.mounts.iter().cloned());
         ready.ignored = lent;
     }
@@ -402,12 +408,8 @@ fn view(
                 shown.branch.clone_from(&branch.name);
             }
             let mut files = shown.shown();
+            files.monitor = watched(ready, record)?;
             files.exact_index = ready.base.as_ref().map(|base| base.index.clone());
-            if let (Some(_), SandboxLevel::Native) = (&ready.base, record.level) {
-                let (mounts, line) = monitor::shown(&ready.written)?;
-                ready.mounts.extend(mounts);
-                files.monitor = Some(line);
-            }
             let plan = PrivateViewPlan {
                 to: &to,
                 inside: &inside,
@@ -445,6 +447,20 @@ fn view(
         });
     }
     Ok(())
+}
+
+/// Shows what tells git inside which files the layer has touched, where it lies over a frozen base, and
+/// returns its command.
+fn watched(
+    ready: &mut ReadyWorkspace,
+    record: &SandboxRecord,
+) -> Result<Option<String>, LaunchError> {
+    if ready.base.is_none() || record.level != SandboxLevel::Native {
+        return Ok(None);
+    }
+    let (mounts, line) = monitor::shown(&ready.written)?;
+    ready.mounts.extend(mounts);
+    Ok(Some(line))
 }
 
 /// Writes the file that leads to a view made by hand.

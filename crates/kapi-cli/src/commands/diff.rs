@@ -4,7 +4,7 @@
 
 mod commits;
 mod goal;
-pub(crate) mod launch;
+mod launch;
 mod task;
 mod workflow;
 

@@ -166,28 +166,30 @@ impl Copies<'_> {
         let mut dirs = vec![dir.to_path_buf()];
         while let Some(dir) = dirs.pop() {
             for name in self.survey.lower.names(&dir)? {
-                let path = dir.join(name);
-                let found = self.survey.lower.stat(&path);
-                let found = found.map_err(owned_dir::failed("inspect", &path))?;
-                let Some(found) = found.filter(|_| self.survey.what(&path).is_none()) else {
-                    continue;
-                };
-                let below = LowerPath::of(&found);
-                let bytes = match below {
-                    LowerPath::Directory => {
-                        dirs.push(path);
-                        continue;
-                    }
-                    LowerPath::File { bytes, .. } => bytes,
-                    LowerPath::Nothing | LowerPath::Link | LowerPath::Other => 0,
-                };
-                let is_small = bytes <= FILE_BYTES_MAX;
-                if !(is_small && self.takes(bytes) && self.copy_old(&path, below)?) {
-                    self.omitted.push(path);
-                }
+                dirs.extend(self.copy_gone(dir.join(name))?);
             }
         }
         Ok(())
+    }
+
+    /// Copies one thing that was in a directory that is gone; returns it where it is a directory.
+    fn copy_gone(&mut self, path: PathBuf) -> Result<Option<PathBuf>, DirError> {
+        let found = self.survey.lower.stat(&path);
+        let found = found.map_err(owned_dir::failed("inspect", &path))?;
+        let Some(found) = found.filter(|_| self.survey.what(&path).is_none()) else {
+            return Ok(None);
+        };
+        let below = LowerPath::of(&found);
+        let bytes = match below {
+            LowerPath::Directory => return Ok(Some(path)),
+            LowerPath::File { bytes, .. } => bytes,
+            LowerPath::Nothing | LowerPath::Link | LowerPath::Other => 0,
+        };
+        let is_small = bytes <= FILE_BYTES_MAX;
+        if !(is_small && self.takes(bytes) && self.copy_old(&path, below)?) {
+            self.omitted.push(path);
+        }
+        Ok(None)
     }
 
     fn copy_new(&mut self, path: &Path, what: &LayerPathKind) -> Result<bool, DirError> {

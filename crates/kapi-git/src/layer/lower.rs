@@ -169,15 +169,14 @@ impl LowerRoot {
                 Err(error) if is_absence(&error) => break,
                 Err(error) => return Err(failed("open", &at)(error)),
             };
-            for name in names_in(&opened).map_err(failed("list", &at))? {
-                let found = root.stat(&dir.join(&name));
-                let found = found.map_err(failed("inspect", &at))?;
-                if found.as_ref().is_some_and(is_mark) {
-                    hidden.insert(name);
-                } else if !hidden.contains(&name) {
-                    names.insert(name);
-                }
-            }
+            let listed = names_in(&opened).map_err(failed("list", &at))?;
+            let is_mark = |name: &OsString| {
+                let found = root.stat(&dir.join(name));
+                matches!(found, Ok(Some(found)) if is_mark(&found))
+            };
+            let (marks, shown): (Vec<_>, Vec<_>) = listed.into_iter().partition(is_mark);
+            names.extend(shown.into_iter().filter(|name| !hidden.contains(name)));
+            hidden.extend(marks);
         }
         Ok(names)
     }

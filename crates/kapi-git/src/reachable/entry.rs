@@ -1,18 +1,15 @@
 //! The directories of one repository's stores: named by commit, complete once they exist.
 //!
-//! ```text
-//! <commit>            objects/pack/*  below (the name of the store under it)  shallow
-//! <commit>-only       the same, of the commit alone
-//! <commit>-files-<settings>  the files of the commit: `frozen.rs`
-//! making-<name>       one that is being made; whoever holds the lock may remove it
-//! ```
-//! Knows nothing of git beyond where packs lie.
+//! `<commit>` holds packs, `below` (the name of the store under it) and `shallow`; `<commit>-only` is
+//! the same of the commit alone, and `<commit>-files-<settings>` holds its files. `making-<name>` is
+//! one that is being made; whoever holds the lock may remove it. Knows nothing of git beyond where
+//! packs lie.
 
 use std::fs::{self, File};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
-use super::{CHAIN_MAX, HistoryDepth, ReachableError, ReachableStore, frozen};
+use super::{CHAIN_MAX, HistoryDepth, ReachableError, ReachableStore, boot};
 use crate::id::CommitId;
 use crate::owned_dir::{self, DirError, failed};
 
@@ -112,7 +109,7 @@ impl StoreEntries<'_> {
         let chain = self.chain(name)?;
         let mut parts = chain.iter().map(|(part, _)| self.dir.join(part));
         let has_parts =
-            parts.all(|part| part.join("objects/pack").is_dir() || frozen::is_whole(&part));
+            parts.all(|part| part.join("objects/pack").is_dir() || boot::is_whole(&part));
         let has_ground = chain.last().is_some_and(|(_, entry)| entry.below.is_none());
         Ok((has_parts && has_ground).then_some(chain))
     }

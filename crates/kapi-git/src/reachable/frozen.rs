@@ -14,6 +14,7 @@ use std::path::{Path, PathBuf};
 use kapi_sys::lock::Lock;
 
 use super::ReachableError;
+use super::boot::{self, BOOT, FILES};
 use super::entry::{StoreEntries, StoreEntry, USED};
 use crate::id::CommitId;
 use crate::layer::lower::LowerStack;
@@ -29,12 +30,8 @@ const STACK_MAX: usize = 8;
 const KEPT_MAX: usize = 12;
 /// How many digits of the settings' hash a name bears.
 const SETTINGS_DIGITS: usize = 8;
-/// The directory of files, the index, and the note of the boot, in the directory of a base.
-const FILES: &str = "files";
+/// The index in the directory of a base.
 const INDEX: &str = "index";
-const BOOT: &str = "boot";
-/// What the kernel calls the time since it was started.
-const BOOT_ID: &str = "/proc/sys/kernel/random/boot_id";
 
 /// The base to make or find.
 #[derive(Debug, Clone, Copy)]
@@ -117,7 +114,7 @@ impl Repository {
         }
         owned_dir::wipe(&git)?;
         // A power cut may take any of the files: the next boot trusts none of them.
-        owned_dir::write(&making.join(BOOT), &boot_id())?;
+        owned_dir::write(&making.join(BOOT), &boot::id())?;
         let entry = StoreEntry {
             below: ground.map(|ground| ground.name),
             shallow: Vec::new(),
@@ -181,20 +178,10 @@ impl FrozenBase {
     }
 }
 
-/// Tells whether a directory holds the files of a commit, made since the machine was started.
-pub(super) fn is_whole(dir: &Path) -> bool {
-    let made = fs::read(dir.join(BOOT)).unwrap_or_default();
-    !made.is_empty() && made == boot_id() && dir.join(FILES).is_dir()
-}
-
 /// Tells whether a sandbox lies over a base.
 pub(super) fn is_held(dir: &Path) -> bool {
     let used = File::open(dir.join(USED));
     used.is_ok_and(|used| matches!(used.try_lock(), Err(fs::TryLockError::WouldBlock)))
-}
-
-fn boot_id() -> Vec<u8> {
-    fs::read(BOOT_ID).unwrap_or_else(|_| b"unknown\n".to_vec())
 }
 
 /// Removes the bases that were not used for longest, but none in use and nothing that one is made of.

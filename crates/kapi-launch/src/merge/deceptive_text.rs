@@ -2,6 +2,8 @@
 //!
 //! They are told and not held back: what they mean is for the person to judge.
 
+use std::fmt;
+
 use kapi_core::deceptive;
 use serde::Serialize;
 
@@ -14,6 +16,16 @@ pub struct DeceptiveText {
     pub line: u64,
     /// What it has, in words.
     pub what: String,
+}
+
+impl fmt::Display for DeceptiveText {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { path, line, what } = self;
+        match line {
+            0 => write!(f, "deceptive: {path}: its name has {what}"),
+            line => write!(f, "deceptive: {path}: line {line} has {what}"),
+        }
+    }
 }
 
 /// Returns the lines that a patch adds.

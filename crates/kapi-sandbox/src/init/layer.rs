@@ -234,15 +234,9 @@ impl LayerMount {
     fn mount(&self) -> Result<OwnedFd, Refusal> {
         let [upper, work] = [&self.upper.fd, &self.work.fd];
         put_aside(work)?;
-        for (fd, call) in [(upper, UPPER_INSIDE), (work, WORK_INSIDE)] {
-            for below in self.lowers() {
-                if is_inside(fd, below).map_err(Refusal::of(READ_LINK))? {
-                    return Err(Refusal {
-                        call,
-                        errno: Errno::INVAL,
-                    });
-                }
-            }
+        for below in self.lowers() {
+            apart(upper, below, UPPER_INSIDE)?;
+            apart(work, below, WORK_INSIDE)?;
         }
         let flags = FsOpenFlags::FSOPEN_CLOEXEC;
         let context = fsopen(c"overlay", flags).map_err(Refusal::of(OPEN))?;
@@ -300,6 +294,15 @@ impl LayerMount {
             Some(location) => format!("{name}, which has another file system at {location}"),
             None => name,
         }
+    }
+}
+
+/// Refuses a part of a layer that lies inside of what it lies over.
+fn apart(part: &OwnedFd, lower: &OwnedFd, call: u32) -> Result<(), Refusal> {
+    let errno = Errno::INVAL;
+    match is_inside(part, lower).map_err(Refusal::of(READ_LINK))? {
+        true => Err(Refusal { call, errno }),
+        false => Ok(()),
     }
 }
 

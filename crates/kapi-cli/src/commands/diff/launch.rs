@@ -75,16 +75,7 @@ pub(super) fn diff(context: &Context, location: &SandboxPaths, stat: bool) -> Re
         context.ui.say(&text);
     }
     for one in &found.deceptive {
-        context.ui.say(&deceptive_line(one));
+        context.ui.say(&one.to_string());
     }
     Ok(Exit::Success)
-}
-
-/// Says which line is not what it seems.
-pub(crate) fn deceptive_line(one: &DeceptiveText) -> String {
-    let place = match one.line {
-        0 => "its name".to_owned(),
-        line => format!("line {line}"),
-    };
-    format!("deceptive: {}: {place} has {}", one.path, one.what)
 }

@@ -10,7 +10,6 @@ use serde::Serialize;
 
 use super::super::launch::is_json;
 use super::grants;
-use crate::commands::diff::launch::deceptive_line;
 use crate::context::Context;
 use crate::error::Error;
 use crate::exit_code::Exit;
@@ -142,7 +141,7 @@ fn show(context: &Context, id: &str, args: &Args, merged: &MergeResult) {
         ui.say(&format!("note: nothing matches {pattern:?}."));
     }
     for one in &merged.deceptive {
-        ui.line(&format!("caution   {}", deceptive_line(one)));
+        ui.line(&format!("caution   {one}"));
     }
     if let Some(deletes) = &merged.mass_deletion {
         ui.line(&format!("caution   {}", deletes.sentence()));

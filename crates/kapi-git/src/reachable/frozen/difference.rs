@@ -9,13 +9,14 @@ use std::fs;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
-use super::{INDEX, STACK_MAX, is_whole};
+use super::{INDEX, STACK_MAX};
 use crate::change::{ChangeKind, PathChange};
 use crate::command::GitError;
 use crate::id::CommitId;
 use crate::layer::beneath::DirectoryRoot;
 use crate::owned_dir::{self, failed};
 use crate::reachable::ReachableError;
+use crate::reachable::boot::is_whole;
 use crate::reachable::entry::{self, StoreEntries};
 use crate::repository::Repository;
 use crate::repository::index_file::IndexFile;

@@ -73,18 +73,18 @@ impl TouchedPaths {
                 found.hiding.insert(bytes.clone());
             }
             found.dirs.insert(bytes);
-            for name in names_in(&opened).ok()? {
-                n_entries += 1;
-                if n_entries > ENTRIES_MAX {
-                    return None;
-                }
+            let names = names_in(&opened).ok()?;
+            n_entries += names.len();
+            if n_entries > ENTRIES_MAX {
+                return None;
+            }
+            for name in names {
                 let kind = statat(&opened, &name, AtFlags::SYMLINK_NOFOLLOW).ok()?;
+                let is_directory = beneath::kind(&kind) == FileType::Directory;
                 let path = dir.join(&name);
-                if beneath::kind(&kind) == FileType::Directory {
-                    waiting.push(path);
-                } else {
-                    found.hiding.insert(path.as_os_str().as_bytes().to_vec());
-                }
+                let hides = (!is_directory).then(|| path.as_os_str().as_bytes().to_vec());
+                found.hiding.extend(hides);
+                waiting.extend(is_directory.then_some(path));
             }
         }
         Some(found)
