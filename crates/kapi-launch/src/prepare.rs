@@ -3,6 +3,8 @@
 //! The same for a first launch, for one that goes on after a crash, and for a shell afterwards:
 //! everything may be done again. Decides nothing.
 
+mod git_view;
+
 use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -14,24 +16,20 @@ use kapi_git::apply::offers;
 use kapi_git::id::CommitId;
 use kapi_git::layer::lower::LowerStack;
 use kapi_git::layer::{Layer, Marks};
-use kapi_git::private_view::PrivateViewPlan;
 use kapi_git::reachable::frozen::{FrozenBase, FrozenPlan};
-use kapi_git::reachable::{HistoryDepth, ReachablePlan, ReachableStore};
 use kapi_git::repository::Repository;
 use kapi_git::workspace::GitWorkspace;
-use kapi_run::confine::{GitView, WORKSPACE_INSIDE};
+use kapi_run::confine::GitView;
 use kapi_run::ignored::{IgnoredDirectories, IgnoredPlan};
-use kapi_run::repository_session::{GitViewPlan, RepositorySession, ShownAt};
-use kapi_run::{confine, failure, repository_session, state_cover};
+use kapi_run::repository_session::RepositorySession;
+use kapi_run::{failure, repository_session, state_cover};
 use kapi_sandbox::spec::{Mount, MountAccess, OverlayLayer};
-use kapi_sys::disk::Disk as _;
-use kapi_sys::real_disk::RealDisk;
 
 use super::error::{LaunchError, LaunchErrorKind};
 use super::paths::SandboxPaths;
 use super::record::{SandboxRecord, WorkspaceKind};
-use super::{branch, head_view, shown};
-use crate::{dependencies, monitor};
+use super::{branch, shown};
+use crate::dependencies;
 
 /// Of a repository larger than this only the commit itself is shown, not its past.
 const HISTORY_BYTES_MAX: u64 = 512 << 20;
@@ -92,7 +90,7 @@ pub(crate) fn open(
     };
     let shown = shown::excluded(location, &ready.lower, record)?;
     if let Some(repo) = repo {
-        view(&mut ready, location, record, workspace.as_ref(), repo)?;
+        git_view::view(&mut ready, location, record, workspace.as_ref(), repo)?;
     } else if layer.is_some() && record.project.join(".git").exists() {
         // What git would say of it nobody knows, and what it may hold is not for an agent.
         ready.mounts.push(shown::covered(
@@ -364,145 +362,4 @@ fn start(repository: &Repository, record: &SandboxRecord) -> Result<CommitId, La
             .resolve_commit("HEAD")
             .map_err(|error| LaunchError::failed(&error)),
     }
-}
-
-/// Adds the view of the repository: nothing is readable in it but what the start reaches.
-fn view(
-    ready: &mut ReadyWorkspace,
-    location: &SandboxPaths,
-    record: &SandboxRecord,
-    workspace: Option<&GitWorkspace>,
-    repo: &RepositorySession,
-) -> Result<(), LaunchError> {
-    let repository = &repo.repository;
-    let start = start(repository, record)?;
-    let to = location.git_view();
-    let shown_at = ShownAt::of(record.level, &ready.host);
-    if let (ShownAt::Host { .. }, Some(workspace)) = (shown_at, workspace) {
-        let (_, env) = repo.git_view(&GitViewPlan {
-            to: &to,
-            shown: &workspace.shown(),
-            commit: &start,
-            shown_at,
-            stores: &location.stores(),
-        })?;
-        ready.env = env;
-        return Ok(());
-    }
-    let store = store(location, repository, &start)?;
-    let objects_inside: Vec<PathBuf> = (0..store.object_dirs.len())
-        .map(GitView::objects_inside)
-        .collect();
-    let is_directory = ready.base.is_some() || ready.host.join(".git").is_dir();
-    let inside = if is_directory {
-        Path::new(WORKSPACE_INSIDE).join(".git")
-    } else {
-        GitView::git_dir_inside()
-    };
-    let link = match workspace {
-        Some(workspace) => {
-            let mut shown = workspace.clone();
-            // Where its files are seen on the host; a layer has no worktree.
-            shown.path.clone_from(&ready.host);
-            if let Some(branch) = &record.branch {
-                shown.branch.clone_from(&branch.name);
-            }
-            let mut files = shown.shown();
-            files.monitor = watched(ready, record)?;
-            files.exact_index = ready.base.as_ref().map(|base| base.index.clone());
-            let plan = PrivateViewPlan {
-                to: &to,
-                inside: &inside,
-                objects_inside: &objects_inside,
-                shown: &files,
-                commit: &start,
-                author: &repository_session::author(),
-            };
-            let view = repository
-                .private_view(&plan, &store)
-                .map_err(|error| LaunchError::failed(&error))?;
-            ready.env = view.environment;
-            view.link
-        }
-        None => {
-            head_view::make(repository, &start, &to, &objects_inside)?;
-            ready.env = trusting();
-            head_link(location, &inside)?
-        }
-    };
-    if is_directory {
-        ready.mounts.push(Mount {
-            host: to,
-            inside,
-            access: MountAccess::ReadWrite,
-        });
-        for (objects, at) in store.object_dirs.iter().zip(&objects_inside) {
-            ready.mounts.push(confine::read_only(objects, at));
-        }
-    } else {
-        ready.git_view = Some(GitView {
-            git_dir: to,
-            link,
-            object_dirs: store.object_dirs,
-        });
-    }
-    Ok(())
-}
-
-/// Shows what tells git inside which files the layer has touched, where it lies over a frozen base, and
-/// returns its command.
-fn watched(
-    ready: &mut ReadyWorkspace,
-    record: &SandboxRecord,
-) -> Result<Option<String>, LaunchError> {
-    if ready.base.is_none() || record.level != SandboxLevel::Native {
-        return Ok(None);
-    }
-    let (mounts, line) = monitor::shown(&ready.written)?;
-    ready.mounts.extend(mounts);
-    Ok(Some(line))
-}
-
-/// Writes the file that leads to a view made by hand.
-fn head_link(location: &SandboxPaths, inside: &Path) -> Result<PathBuf, LaunchError> {
-    let link = location.dir().join("git-link");
-    let text = format!("gitdir: {}\n", inside.display());
-    let written = RealDisk.write(&link, text.as_bytes());
-    written.map_err(|error| LaunchError::failed(&error))?;
-    Ok(link)
-}
-
-/// Returns the variables without which git refuses files that seem to be somebody else's.
-fn trusting() -> Vec<(OsString, OsString)> {
-    let pairs = [
-        ("GIT_CONFIG_COUNT", "1"),
-        ("GIT_CONFIG_KEY_0", "safe.directory"),
-        ("GIT_CONFIG_VALUE_0", "*"),
-    ];
-    pairs
-        .map(|(name, value)| (name.into(), value.into()))
-        .to_vec()
-}
-
-fn store(
-    location: &SandboxPaths,
-    repository: &Repository,
-    start: &CommitId,
-) -> Result<ReachableStore, LaunchError> {
-    let bytes = repository
-        .packed_bytes()
-        .map_err(|error| LaunchError::failed(&error))?;
-    let plan = ReachablePlan {
-        stores: &location.stores(),
-        base: start,
-        history: if bytes > HISTORY_BYTES_MAX {
-            HistoryDepth::CommitOnly
-        } else {
-            HistoryDepth::Full
-        },
-        wait_ms: STORE_WAIT_MS,
-    };
-    repository
-        .reachable_store(&plan)
-        .map_err(|error| LaunchError::failed(&error))
 }
