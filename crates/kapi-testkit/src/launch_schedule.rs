@@ -261,10 +261,9 @@ impl Machine {
     fn launch(&self, agent: &ScheduledAgent) -> Result<(), String> {
         let mut script = String::from(": > \"$HOME/began\"\n");
         for (n, edit) in agent.edits.iter().enumerate() {
-            script.push_str(&format!(
-                "while [ ! -e \"$HOME/go-{n}\" ]; do sleep 0.002; done\n{}: > \"$HOME/did-{n}\"\n",
-                edit.script()
-            ));
+            let wait = format!("while [ ! -e \"$HOME/go-{n}\" ]; do sleep 0.002; done\n");
+            let done = format!(": > \"$HOME/did-{n}\"\n");
+            script += &[wait, edit.script(), done].concat();
         }
         let command = format!("command:{script}");
         let project = self.project.display().to_string();

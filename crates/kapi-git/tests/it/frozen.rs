@@ -250,7 +250,7 @@ fn bases_of_random_histories_are_what_git_checks_out() {
                     _ => format!("mkdir -p $(dirname {name}) 2>/dev/null && [ ! -d {name} ] && echo {} > {name} || true\n", random.below(1000)),
                 });
             }
-            text.push_str(&format!("echo {} > always", random.below(1 << 30)));
+            text += &format!("echo {} > always", random.below(1 << 30));
             let commit = next(&fixture, &text);
             check(&fixture, &commit);
             commits.push(commit);
