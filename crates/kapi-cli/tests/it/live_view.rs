@@ -7,7 +7,7 @@ use std::fs;
 
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::environment::{Environment, FIRST, await_some, processes_with, usual};
+use crate::environment::{Environment, FIRST, await_some, processes_with, usual, write};
 use crate::terminal::Terminal;
 
 const SIZE: (u16, u16) = (80, 40);
@@ -141,7 +141,7 @@ fn a_suspended_view_gives_the_terminal_back_and_takes_it_again() {
     let line = line(&env, BUSY, &[]);
     let terminal = Terminal::open(&env, SIZE, &["ENV="], "sh -i");
     terminal.awaits_that("has a prompt", &|shown| !shown.trim().is_empty());
-    fs::write(env.root().join("line"), line).unwrap();
+    write(&env.root().join("line"), line);
     terminal.types("set -m; sh ../line");
     terminal.awaits("sleep 600");
     terminal.awaits_state("#{alternate_on}", "1");

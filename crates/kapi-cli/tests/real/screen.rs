@@ -105,7 +105,7 @@ fn a_real_agent_at_work_has_the_golden_screens() {
     ]));
     let env = &machine.env;
     let clock = env.root().join("clock");
-    let set = |ms: i64| write(&clock, &ms.to_string());
+    let set = |ms: i64| write(&clock, ms.to_string());
     set(BEGAN_MS);
     let options = ["--judge", "none", "--tokens", "1M", "--wall", "2h"];
     let words = usual(Cli::Claude.name(), &options);
