@@ -27,7 +27,7 @@ use crate::context::Context;
 use crate::driving::attendance::Attendance;
 use crate::error::Error;
 use crate::exit_code::Exit;
-use crate::live_view::ViewSource;
+use crate::live_view::open_view::ViewSource;
 use crate::live_view::source::GoalSource;
 use crate::ui::Format;
 use crate::{delivering, live_view, notification, report, tool_service, trust};

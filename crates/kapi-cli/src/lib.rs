@@ -20,9 +20,8 @@ use crate::commands::{
 use crate::context::Context;
 use crate::error::Error;
 use crate::exit_code::Exit;
-use crate::live_view::state::LineStream;
 use crate::ui::charset::Charset;
-use crate::ui::screen::ScreenKind;
+use crate::ui::screen::{LineStream, ScreenKind};
 use crate::ui::{Format, OutputDisposition, Ui, harmless, pass_on};
 
 mod amount;

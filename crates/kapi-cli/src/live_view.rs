@@ -5,6 +5,7 @@
 
 pub(crate) mod facts;
 mod keys;
+pub(crate) mod open_view;
 pub(crate) mod overview;
 pub(crate) mod pager;
 pub(crate) mod source;
@@ -14,21 +15,20 @@ pub(crate) mod view;
 pub(crate) mod watch;
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use kapi_sys::clock::{Clock as _, SystemClock};
 use kapi_sys::signal::Interrupts;
 use rustix::event::{EventfdFlags, eventfd};
-use rustix::fd::OwnedFd;
 
 use crate::context::Context;
-use crate::live_view::facts::SubjectFacts;
-use crate::live_view::overview::Overview;
-use crate::live_view::state::{LineStream, News, Prompt, SaidLine, ViewState};
+use crate::live_view::open_view::{OpenView, ViewSource};
+use crate::live_view::state::{News, Prompt, SaidLine, ViewState};
 use crate::live_view::watch::WatchEnd;
 use crate::ui;
+use crate::ui::screen::{LineStream, ScreenHooks};
 
 /// How often whoever asked looks whether the answer is still wanted.
 const LOOK: Duration = Duration::from_millis(200);
@@ -38,29 +38,6 @@ const LEAVE_LOOKS_MAX: u32 = 25;
 
 /// The view that is open; one process has one terminal.
 static OPEN: Mutex<Option<Arc<OpenView>>> = Mutex::new(None);
-
-/// Where the view gets what stands on disk.
-#[derive(Clone, Copy)]
-pub(crate) struct ViewSource<'a> {
-    /// Reads what is known of everything that is shown.
-    pub(crate) subjects: &'a (dyn Fn() -> Vec<SubjectFacts> + Sync),
-    /// Reads what is told besides, where everything alive is shown.
-    pub(crate) overview: Option<&'a (dyn Fn() -> Overview + Sync)>,
-}
-
-/// A view that is open.
-#[derive(Debug)]
-struct OpenView {
-    state: Mutex<ViewState>,
-    /// Whether something on disk may have changed.
-    is_stale: AtomicBool,
-    /// Whether it shall close.
-    is_closing: AtomicBool,
-    /// What was replied to a question, and a word when there is a reply.
-    reply: Mutex<Option<bool>>,
-    replied: Condvar,
-    bell: OwnedFd,
-}
 
 /// Does some work, with a view of it where somebody looks on at a terminal that can show one.
 pub(crate) fn during<T>(
@@ -78,7 +55,7 @@ pub(crate) fn during<T>(
             close(&view);
             end
         });
-        let closing = Closing(&view);
+        let closing = ClosingGuard(&view);
         let done = work();
         drop(closing);
         // A view that has panicked took nothing with it but the view.
@@ -100,9 +77,9 @@ pub(crate) fn until_left(
 }
 
 /// Ends the view with the work, even where the work panics.
-struct Closing<'a>(&'a OpenView);
+struct ClosingGuard<'a>(&'a OpenView);
 
-impl Drop for Closing<'_> {
+impl Drop for ClosingGuard<'_> {
     fn drop(&mut self) {
         self.0.is_closing.store(true, Ordering::SeqCst);
         self.0.ring();
@@ -134,7 +111,7 @@ pub(crate) fn is_open() -> bool {
 }
 
 /// Keeps what is printed, where a view is open; tells whether it did.
-pub(crate) fn keeps(stream: LineStream, text: &str) -> bool {
+fn keeps(stream: LineStream, text: &str) -> bool {
     let Some(view) = current() else { return false };
     view.state().say(SaidLine {
         stream,
@@ -145,7 +122,7 @@ pub(crate) fn keeps(stream: LineStream, text: &str) -> bool {
 }
 
 /// Closes the view for good, where one is open: somebody wants the terminal.
-pub(crate) fn leave() {
+fn leave() {
     for _ in 0..LEAVE_LOOKS_MAX {
         let Some(view) = current() else { return };
         view.is_closing.store(true, Ordering::SeqCst);
@@ -207,6 +184,11 @@ fn open(context: &Context, source: &ViewSource<'_>) -> Option<Arc<OpenView>> {
     if open.is_some() {
         return None;
     }
+    ui::screen::set_hooks(ScreenHooks {
+        keeps,
+        is_open,
+        leave,
+    });
     *open = Some(Arc::clone(&view));
     Some(view)
 }
@@ -235,34 +217,4 @@ fn close(view: &OpenView) {
 
 fn current() -> Option<Arc<OpenView>> {
     OPEN.lock().unwrap_or_else(PoisonError::into_inner).clone()
-}
-
-impl OpenView {
-    fn state(&self) -> MutexGuard<'_, ViewState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Wakes whoever draws.
-    fn ring(&self) {
-        // Only a counter that is full refuses, and then it has rung.
-        rustix::io::write(&self.bell, &1_u64.to_ne_bytes()).ok();
-    }
-
-    /// Asks a question unless it is asked; not while a message is typed, whose letters would answer.
-    fn put_question(&self, question: &str) {
-        let mut state = self.state();
-        if state.prompt == Prompt::Keys {
-            state.prompt = Prompt::Question {
-                text: ui::harmless(question),
-            };
-            state.is_unseen = true;
-        }
-        drop(state);
-        self.ring();
-    }
-
-    fn reply(&self, answer: bool) {
-        *self.reply.lock().unwrap_or_else(PoisonError::into_inner) = Some(answer);
-        self.replied.notify_all();
-    }
 }

@@ -13,10 +13,8 @@ use kapi_core::quote::visible;
 use rustix::termios::{QueueSelector, tcflush};
 use serde::Serialize;
 
-use crate::live_view;
-use crate::live_view::state::LineStream;
 use crate::ui::charset::Charset;
-use crate::ui::screen::ScreenKind;
+use crate::ui::screen::{LineStream, ScreenKind};
 
 /// How results are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -94,7 +92,7 @@ impl Ui {
 
     /// Writes bytes of data: as they are into a file or pipe, made harmless for a terminal.
     pub(crate) fn raw(self, bytes: &[u8]) {
-        live_view::leave();
+        screen::leave();
         if io::stdout().is_terminal() {
             write_out(harmless(&String::from_utf8_lossy(bytes)).as_bytes());
         } else {
@@ -123,13 +121,13 @@ impl Ui {
 
     /// Writes what an answer is typed behind.
     pub(crate) fn prompt(self, text: &str) {
-        live_view::leave();
+        screen::leave();
         write_err(&harmless(text));
     }
 
     /// Replaces the live line, on a terminal only.
     pub(crate) fn live(self, text: &str) {
-        if self.is_live() && !live_view::is_open() {
+        if self.is_live() && !screen::is_open() {
             let (width, _) = terminal_size();
             let shown = self.charset.shown(harmless(text));
             let cut: String = shown.chars().take(width.saturating_sub(1)).collect();
@@ -139,7 +137,7 @@ impl Ui {
 
     /// Removes the live line.
     pub(crate) fn clear_live(self) {
-        if self.is_live() && !live_view::is_open() {
+        if self.is_live() && !screen::is_open() {
             write_err("\r\x1b[K");
         }
     }
@@ -147,14 +145,14 @@ impl Ui {
     fn write_text(self, text: &str) {
         let text = self.charset.shown(text.to_owned());
         let is_seen = self.screen != ScreenKind::Lines && io::stdout().is_terminal();
-        if !is_seen || !live_view::keeps(LineStream::Output, &text) {
+        if !is_seen || !screen::keeps(LineStream::Output, &text) {
             write_out(text.as_bytes());
         }
     }
 
     fn write_talk(self, text: String) {
         let text = self.charset.shown(text);
-        if !live_view::keeps(LineStream::Error, &text) {
+        if !screen::keeps(LineStream::Error, &text) {
             write_err(&text);
         }
     }
@@ -198,7 +196,7 @@ impl Ui {
         if !io::stdin().is_terminal() || !io::stderr().is_terminal() {
             return None;
         }
-        live_view::leave();
+        screen::leave();
         drop_typed_ahead();
         write_err(&format!("{} [y/N] ", harmless(question)));
         let mut answer = String::new();
@@ -212,7 +210,7 @@ impl Ui {
         if !io::stdin().is_terminal() || !io::stderr().is_terminal() {
             return None;
         }
-        live_view::leave();
+        screen::leave();
         drop_typed_ahead();
         write_err(&format!("{} [{}] ", harmless(question), words.join("/")));
         let mut answer = String::new();

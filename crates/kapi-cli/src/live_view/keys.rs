@@ -65,8 +65,8 @@ fn answered(state: &mut ViewState, answer: bool) -> KeyAction {
 fn action(state: &mut ViewState, key: KeyCode) -> KeyAction {
     let is_overview = state.overview.is_some();
     match key {
-        KeyCode::Up | KeyCode::Char('k') => state.select(false),
-        KeyCode::Down | KeyCode::Char('j') => state.select(true),
+        KeyCode::Up | KeyCode::Char('k') => state.select_previous(),
+        KeyCode::Down | KeyCode::Char('j') => state.select_next(),
         KeyCode::Char('q') if is_overview => return KeyAction::Leave,
         KeyCode::Char('q') => state.prompt = Prompt::Leaving,
         KeyCode::Char('a') if is_overview => return KeyAction::Inbox,

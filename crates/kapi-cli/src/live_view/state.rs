@@ -10,6 +10,7 @@ use crate::event_words::first_line;
 use crate::live_view::facts::SubjectFacts;
 use crate::live_view::overview::Overview;
 use crate::ui::harmless;
+use crate::ui::screen::LineStream;
 
 /// Tool calls of one subject that are kept, the last ones.
 const CALLS_MAX: usize = 200;
@@ -67,7 +68,7 @@ pub(crate) struct ToolCall {
 
 /// What is heard of one subject.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Heard {
+pub(crate) struct LiveActivity {
     /// What goes on, as its driver says it.
     pub(crate) phase: Option<String>,
     /// What its agent said last.
@@ -87,15 +88,6 @@ pub(crate) struct SaidLine {
     pub(crate) stream: LineStream,
     /// The line, with its end.
     pub(crate) text: String,
-}
-
-/// Where a line belongs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum LineStream {
-    /// Standard output.
-    Output,
-    /// Standard error.
-    Error,
 }
 
 /// What the keys at the bottom mean now.
@@ -124,7 +116,7 @@ pub(crate) struct ViewState {
     /// What is shown, in its order.
     pub(crate) subjects: Vec<SubjectFacts>,
     /// What is heard of each, by its id.
-    pub(crate) heard: BTreeMap<String, Heard>,
+    pub(crate) heard: BTreeMap<String, LiveActivity>,
     /// The place of the one that is shown in full.
     pub(crate) selected: usize,
     /// What is told besides, where everything alive is shown.
@@ -160,13 +152,16 @@ impl ViewState {
         self.subjects.get(self.selected)
     }
 
-    /// Shows another one in full.
-    pub(crate) fn select(&mut self, forward: bool) {
-        let n = self.subjects.len();
-        if n > 0 {
-            let step = if forward { 1 } else { n - 1 };
-            self.selected = (self.selected + step) % n;
-        }
+    /// Shows the next one in full; after the last comes the first.
+    pub(crate) fn select_next(&mut self) {
+        let n = self.subjects.len().max(1);
+        self.selected = (self.selected + 1) % n;
+    }
+
+    /// Shows the one before in full.
+    pub(crate) fn select_previous(&mut self) {
+        let n = self.subjects.len().max(1);
+        self.selected = (self.selected + n - 1) % n;
     }
 
     /// Takes news of a subject.
@@ -210,7 +205,7 @@ impl ViewState {
     }
 }
 
-impl Heard {
+impl LiveActivity {
     fn call(&mut self, call: ToolCall) {
         if self.calls.len() == CALLS_MAX {
             self.calls.pop_front();
@@ -240,10 +235,10 @@ fn clean(text: &str) -> String {
 mod tests {
     use kapi_core::usage::Usage;
 
-    use super::{Heard, LINES_MAX, LineStream, News, SaidLine, ViewState};
+    use super::{LINES_MAX, LineStream, LiveActivity, News, SaidLine, ViewState};
     use crate::live_view::facts::SubjectFacts;
 
-    fn heard(all: &[News]) -> Heard {
+    fn heard(all: &[News]) -> LiveActivity {
         let mut state = ViewState::default();
         for (now_ms, news) in (0..).zip(all) {
             state.hear("a", news.clone(), now_ms);
@@ -294,12 +289,12 @@ mod tests {
         };
         let mut state = ViewState::default();
         state.put(vec![facts("a"), facts("b")]);
-        state.select(true);
+        state.select_next();
         state.put(vec![facts("0"), facts("a"), facts("b")]);
         assert_eq!(state.selected().unwrap().id, "b");
-        state.select(true);
+        state.select_next();
         assert_eq!(state.selected().unwrap().id, "0");
-        state.select(false);
+        state.select_previous();
         state.put(vec![facts("a")]);
         assert_eq!(state.selected().unwrap().id, "a");
         state.put(Vec::new());

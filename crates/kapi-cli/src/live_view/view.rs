@@ -16,7 +16,7 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::Paragraph;
 
 use crate::live_view::facts::{PauseFacts, SubjectFacts};
-use crate::live_view::state::{Heard, Prompt, ViewState};
+use crate::live_view::state::{LiveActivity, Prompt, ViewState};
 use crate::live_view::view::sections::{Canvas, Keep, Section};
 use crate::live_view::view::theme::Theme;
 use crate::live_view::view::words::{width, wrapped};
@@ -49,7 +49,7 @@ pub(crate) fn draw(frame: &mut Frame<'_>, state: &ViewState, theme: Theme, now_m
     );
     frame.render_widget(Paragraph::new(foot), bottom);
     if let Some(facts) = state.selected() {
-        let nothing = Heard::default();
+        let nothing = LiveActivity::default();
         let heard = state.heard.get(&facts.id).unwrap_or(&nothing);
         subject(
             frame,
@@ -67,7 +67,7 @@ pub(crate) fn draw(frame: &mut Frame<'_>, state: &ViewState, theme: Theme, now_m
 #[derive(Clone, Copy)]
 struct SubjectOnScreen<'a> {
     facts: &'a SubjectFacts,
-    heard: &'a Heard,
+    heard: &'a LiveActivity,
 }
 
 fn subject(

@@ -15,10 +15,11 @@ use rustix::stdio::stdin;
 
 use crate::context::Context;
 use crate::live_view::keys::{KeyAction, press};
+use crate::live_view::open_view::{OpenView, ViewSource};
+use crate::live_view::pager;
 use crate::live_view::terminal::{self, ViewTerminal};
 use crate::live_view::view::draw;
 use crate::live_view::view::theme::Theme;
-use crate::live_view::{OpenView, ViewSource, pager};
 use crate::run_line;
 
 /// How long the screen stays as it is at least.

@@ -4,6 +4,7 @@
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
+use std::sync::OnceLock;
 
 /// The variable of a person who wants lines: a screen reader reads them in their order.
 const PLAIN: &str = "KAPI_PLAIN";
@@ -17,6 +18,51 @@ pub(crate) enum ScreenKind {
     Mono,
     /// A screen with colours.
     Colour,
+}
+
+/// Where a line belongs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum LineStream {
+    /// Standard output.
+    Output,
+    /// Standard error.
+    Error,
+}
+
+/// What stands between us and the terminal while something of ours is drawn there.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ScreenHooks {
+    /// Keeps what is printed, and tells whether it did.
+    pub(crate) keeps: fn(LineStream, &str) -> bool,
+    /// Tells whether it is drawn now.
+    pub(crate) is_open: fn() -> bool,
+    /// Gives the terminal back for good.
+    pub(crate) leave: fn(),
+}
+
+/// One process has one terminal.
+static HOOKS: OnceLock<ScreenHooks> = OnceLock::new();
+
+/// Sets what is asked from now on before anything is printed; who comes first stays.
+pub(crate) fn set_hooks(hooks: ScreenHooks) {
+    HOOKS.get_or_init(|| hooks);
+}
+
+/// Keeps what is printed, where something is drawn; tells whether it is kept.
+pub(super) fn keeps(stream: LineStream, text: &str) -> bool {
+    HOOKS.get().is_some_and(|hooks| (hooks.keeps)(stream, text))
+}
+
+/// Tells whether something is drawn now.
+pub(super) fn is_open() -> bool {
+    HOOKS.get().is_some_and(|hooks| (hooks.is_open)())
+}
+
+/// Gives the terminal back for good.
+pub(super) fn leave() {
+    if let Some(hooks) = HOOKS.get() {
+        (hooks.leave)();
+    }
 }
 
 impl ScreenKind {

@@ -20,7 +20,7 @@ use crate::context::Context;
 use crate::delivering::others::{self, DeliverySite};
 use crate::error::Error;
 use crate::exit_code::Exit;
-use crate::live_view::ViewSource;
+use crate::live_view::open_view::ViewSource;
 use crate::live_view::source::workflow_facts;
 use crate::workflow::keyboard::{Keyboard, KeyboardInput};
 use crate::workflow::located::LocatedWorkflow;

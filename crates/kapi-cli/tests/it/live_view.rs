@@ -8,9 +8,12 @@ use std::fs;
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::environment::{Environment, FIRST, await_some, processes_with, usual, write};
-use crate::terminal::Terminal;
+use crate::terminal::{Terminal, TerminalSize};
 
-const SIZE: (u16, u16) = (80, 40);
+const SIZE: TerminalSize = TerminalSize {
+    columns: 80,
+    rows: 40,
+};
 /// Works for longer than any test takes.
 const BUSY: &str = "turns:
   - steps:

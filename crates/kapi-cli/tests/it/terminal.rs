@@ -18,13 +18,25 @@ pub(crate) struct Terminal<'a> {
     socket: PathBuf,
 }
 
+/// How large a terminal is.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct TerminalSize {
+    pub(crate) columns: u16,
+    pub(crate) rows: u16,
+}
+
 impl<'a> Terminal<'a> {
     /// Opens a terminal of so many columns and rows with a line for the shell in it; `vars` are
     /// `NAME=value`.
-    pub(crate) fn open(env: &'a Environment, size: (u16, u16), vars: &[&str], line: &str) -> Self {
+    pub(crate) fn open(
+        env: &'a Environment,
+        size: TerminalSize,
+        vars: &[&str],
+        line: &str,
+    ) -> Self {
         let socket = env.root().join("tmux");
         let terminal = Self { env, socket };
-        let (columns, rows) = (size.0.to_string(), size.1.to_string());
+        let (columns, rows) = (size.columns.to_string(), size.rows.to_string());
         let begin = ["new-session", "-d", "-x", &columns, "-y", &rows].into_iter();
         let vars = vars.iter().flat_map(|var| ["-e", var]);
         let words: Vec<&str> = begin.chain(vars).chain([line]).collect();

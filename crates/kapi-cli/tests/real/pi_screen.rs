@@ -7,7 +7,7 @@ use kapi_testkit::agent_tools::path_with;
 
 use crate::environment::{Environment, await_some, processes_with};
 use crate::pi_host::{Options, QUIET, configure, package};
-use crate::terminal::Terminal;
+use crate::terminal::{Terminal, TerminalSize};
 use crate::workflow_support::Machine;
 
 /// Opens a terminal with a Pi that asks nobody: no prompt goes to its model.
@@ -36,7 +36,11 @@ pub(crate) fn open<'a>(env: &'a Environment, options: &Options<'_>) -> Terminal<
     let vars = QUIET.map(|(key, value)| format!("{key}={value}"));
     let binary = concat!("KAPI_BIN=", env!("CARGO_BIN_EXE_kapi"));
     let vars: Vec<&str> = vars.iter().map(String::as_str).chain([binary]).collect();
-    let terminal = Terminal::open(env, (150, 45), &vars, &line);
+    let size = TerminalSize {
+        columns: 150,
+        rows: 45,
+    };
+    let terminal = Terminal::open(env, size, &vars, &line);
     terminal.awaits("0.0%/");
     terminal
 }

@@ -12,7 +12,7 @@ use kapi_testkit::model_server::scenario::{AssistantTurn, ModelScenario};
 use crate::environment::{FIRST, await_some, usual, write};
 use crate::machine::Machine;
 use crate::program::finish;
-use crate::terminal::Terminal;
+use crate::terminal::{Terminal, TerminalSize};
 
 /// What ends each of them, sooner or later.
 const WATCHER: &str = r"
@@ -113,7 +113,11 @@ fn a_real_agent_at_work_has_the_golden_screens() {
     let kapi = env!("CARGO_BIN_EXE_kapi");
     let line = format!("{kapi} {}; echo $? > ../code; sleep 600", words.join(" "));
     let var = format!("KAPI_TEST_CLOCK={}", clock.display());
-    let terminal = Terminal::open(env, (80, 60), &[&var], &line);
+    let size = TerminalSize {
+        columns: 80,
+        rows: 60,
+    };
+    let terminal = Terminal::open(env, size, &[&var], &line);
     terminal.awaits("sleep 600");
     set(BEGAN_MS + WORKED_MS);
     for columns in [80, 40, 200] {

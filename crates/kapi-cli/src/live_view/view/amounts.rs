@@ -8,7 +8,7 @@ use ratatui::text::{Line, Span};
 
 use crate::amount;
 use crate::live_view::facts::{Account, share};
-use crate::live_view::state::Heard;
+use crate::live_view::state::LiveActivity;
 use crate::live_view::view::sections::Canvas;
 use crate::live_view::view::words::wrapped;
 
@@ -29,7 +29,7 @@ struct UsedAmount {
 }
 
 /// Returns the lines of an account.
-pub(super) fn lines(account: &Account, heard: &Heard, canvas: Canvas) -> Vec<Line<'static>> {
+pub(super) fn lines(account: &Account, heard: &LiveActivity, canvas: Canvas) -> Vec<Line<'static>> {
     let mut used = account.used;
     used.add(&heard.used);
     let turns = account.turn.map(|turn| UsedAmount {
@@ -47,7 +47,7 @@ pub(super) fn lines(account: &Account, heard: &Heard, canvas: Canvas) -> Vec<Lin
     all.flat_map(|amount| amount.lines(canvas)).collect()
 }
 
-fn time(account: &Account, heard: &Heard, now_ms: i64) -> Option<UsedAmount> {
+fn time(account: &Account, heard: &LiveActivity, now_ms: i64) -> Option<UsedAmount> {
     let limit_ms = account.work_max_ms;
     if account.worked_ms == 0 && heard.since_ms.is_none() && limit_ms.is_none() {
         return None;

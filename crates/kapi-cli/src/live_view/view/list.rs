@@ -6,7 +6,7 @@ use ratatui::text::{Line, Span};
 
 use crate::amount;
 use crate::live_view::facts::SubjectFacts;
-use crate::live_view::state::{Heard, ViewState};
+use crate::live_view::state::{LiveActivity, ViewState};
 use crate::live_view::view::sections::Canvas;
 use crate::live_view::view::words::{cut, width};
 
@@ -66,7 +66,7 @@ impl ListColumns {
 
 fn row(
     facts: &SubjectFacts,
-    heard: Option<&Heard>,
+    heard: Option<&LiveActivity>,
     is_selected: bool,
     widths: &ListColumns,
     canvas: Canvas,

@@ -6,7 +6,7 @@ use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 
 use crate::live_view::facts::{SubjectFacts, TaskFacts, TaskMark};
-use crate::live_view::state::Heard;
+use crate::live_view::state::LiveActivity;
 use crate::live_view::view::theme::Theme;
 use crate::live_view::view::words::{cut, width, wrapped};
 
@@ -57,7 +57,11 @@ impl Canvas {
 }
 
 /// Returns what it is and where it stands.
-pub(super) fn head(facts: &SubjectFacts, heard: &Heard, canvas: Canvas) -> Vec<Line<'static>> {
+pub(super) fn head(
+    facts: &SubjectFacts,
+    heard: &LiveActivity,
+    canvas: Canvas,
+) -> Vec<Line<'static>> {
     let Canvas { columns, theme, .. } = canvas;
     let mut lines: Vec<Line<'static>> = wrapped(&facts.title, columns, 2, theme.ellipsis())
         .into_iter()
@@ -113,7 +117,7 @@ pub(super) fn head(facts: &SubjectFacts, heard: &Heard, canvas: Canvas) -> Vec<L
 }
 
 /// Returns what the agent said last.
-pub(super) fn said(heard: &Heard, canvas: Canvas) -> Option<Section> {
+pub(super) fn said(heard: &LiveActivity, canvas: Canvas) -> Option<Section> {
     if heard.said.is_empty() {
         return None;
     }
@@ -132,7 +136,7 @@ pub(super) fn said(heard: &Heard, canvas: Canvas) -> Option<Section> {
 }
 
 /// Returns the tool calls, the last ones at the end.
-pub(super) fn calls(heard: &Heard, canvas: Canvas) -> Option<Section> {
+pub(super) fn calls(heard: &LiveActivity, canvas: Canvas) -> Option<Section> {
     if heard.calls.is_empty() {
         return None;
     }

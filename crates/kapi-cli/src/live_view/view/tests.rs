@@ -3,6 +3,7 @@
 use kapi_core::usage::Usage;
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
+use ratatui::layout::Size;
 use ratatui::style::Color;
 
 use crate::live_view::facts::{
@@ -10,10 +11,11 @@ use crate::live_view::facts::{
     TaskMark, TurnFacts,
 };
 use crate::live_view::overview::{Overview, Panel};
-use crate::live_view::state::{LineStream, News, Prompt, SaidLine, ViewState};
+use crate::live_view::state::{News, Prompt, SaidLine, ViewState};
 use crate::live_view::view::draw;
 use crate::live_view::view::theme::Theme;
 use crate::ui::charset::Charset;
+use crate::ui::screen::LineStream;
 
 const BEGAN_MS: i64 = 1_767_225_600_000;
 const COLOUR: Theme = Theme {
@@ -25,15 +27,15 @@ const PLAIN: Theme = Theme {
     charset: Charset::Ascii,
 };
 
-fn drawn(state: &ViewState, size: (u16, u16), theme: Theme) -> Terminal<TestBackend> {
-    let mut terminal = Terminal::new(TestBackend::new(size.0, size.1)).unwrap();
+fn drawn(state: &ViewState, size: Size, theme: Theme) -> Terminal<TestBackend> {
+    let mut terminal = Terminal::new(TestBackend::new(size.width, size.height)).unwrap();
     let now_ms = BEGAN_MS + 72_000;
     let shown = terminal.draw(|frame| draw(frame, state, theme, now_ms));
     shown.unwrap();
     terminal
 }
 
-fn screen(state: &ViewState, size: (u16, u16), theme: Theme) -> String {
+fn screen(state: &ViewState, size: Size, theme: Theme) -> String {
     let shown = drawn(state, size, theme).backend().to_string();
     let rows = shown.lines().map(|row| row.trim_matches('"').trim_end());
     rows.collect::<Vec<_>>().join("\n")
@@ -168,7 +170,7 @@ fn alive() -> ViewState {
         lines: vec![line.to_owned()],
     };
     state.overview = Some(Overview {
-        title: "Kapi in /home/ada/shop".to_owned(),
+        title: "Kapi in ~/shop".to_owned(),
         panels: vec![
             panel("Waiting for you", "goal 004-dark-mode stalled: no progress"),
             panel("Spent today", "here $1.20, 540.0k tokens"),
@@ -182,27 +184,27 @@ fn alive() -> ViewState {
 
 #[test]
 fn a_goal_at_work_fits_40_columns() {
-    insta::assert_snapshot!(screen(&at_work(), (40, 40), COLOUR));
+    insta::assert_snapshot!(screen(&at_work(), Size::new(40, 40), COLOUR));
 }
 
 #[test]
 fn a_goal_at_work_fits_80_columns() {
-    insta::assert_snapshot!(screen(&at_work(), (80, 36), COLOUR));
+    insta::assert_snapshot!(screen(&at_work(), Size::new(80, 36), COLOUR));
 }
 
 #[test]
 fn a_goal_at_work_fits_200_columns() {
-    insta::assert_snapshot!(screen(&at_work(), (200, 30), COLOUR));
+    insta::assert_snapshot!(screen(&at_work(), Size::new(200, 30), COLOUR));
 }
 
 #[test]
 fn a_small_screen_shows_what_matters_first() {
-    insta::assert_snapshot!(screen(&at_work(), (80, 20), COLOUR));
+    insta::assert_snapshot!(screen(&at_work(), Size::new(80, 20), COLOUR));
 }
 
 #[test]
 fn a_plain_locale_has_plain_characters() {
-    let shown = screen(&at_work(), (80, 36), PLAIN);
+    let shown = screen(&at_work(), Size::new(80, 36), PLAIN);
     assert!(shown.is_ascii(), "{shown}");
     insta::assert_snapshot!(shown);
 }
@@ -213,7 +215,7 @@ fn a_question_stands_above_its_keys() {
     state.prompt = Prompt::Question {
         text: "The agent wants to run `git push origin main`. Allow it?".to_owned(),
     };
-    let shown = screen(&state, (40, 30), COLOUR);
+    let shown = screen(&state, Size::new(40, 30), COLOUR);
     let rows: Vec<&str> = shown.lines().collect();
     assert_eq!(
         rows[27..],
@@ -227,10 +229,13 @@ fn a_question_stands_above_its_keys() {
 
 #[test]
 fn everything_alive_is_a_list_with_one_in_full() {
-    insta::assert_snapshot!(screen(&alive(), (100, 44), COLOUR));
+    insta::assert_snapshot!(screen(&alive(), Size::new(100, 44), COLOUR));
     let mut state = alive();
-    state.select(true);
-    insta::assert_snapshot!("the_other_one_in_full", screen(&state, (60, 30), COLOUR));
+    state.select_next();
+    insta::assert_snapshot!(
+        "the_other_one_in_full",
+        screen(&state, Size::new(60, 30), COLOUR)
+    );
 }
 
 #[test]
@@ -239,13 +244,13 @@ fn nothing_alive_is_said() {
         overview: alive().overview,
         ..ViewState::default()
     };
-    insta::assert_snapshot!(screen(&state, (80, 16), COLOUR));
+    insta::assert_snapshot!(screen(&state, Size::new(80, 16), COLOUR));
 }
 
 #[test]
 fn colours_are_left_out_where_nobody_wants_them() {
     let colours = |theme| {
-        let terminal = drawn(&at_work(), (80, 36), theme);
+        let terminal = drawn(&at_work(), Size::new(80, 36), theme);
         let cells = terminal.backend().buffer().content().to_vec();
         cells
             .into_iter()
@@ -260,8 +265,8 @@ fn colours_are_left_out_where_nobody_wants_them() {
 fn no_size_is_too_small() {
     for columns in [1, 2, 5, 13, 39] {
         for rows in [1, 2, 3, 7] {
-            drawn(&at_work(), (columns, rows), COLOUR);
-            drawn(&alive(), (columns, rows), PLAIN);
+            drawn(&at_work(), Size::new(columns, rows), COLOUR);
+            drawn(&alive(), Size::new(columns, rows), PLAIN);
         }
     }
 }

@@ -24,7 +24,7 @@ use crate::driving::attendance::{alarm, alarm_failed};
 use crate::driving::{self, GoalRun, WhenParked};
 use crate::error::Error;
 use crate::exit_code::Exit;
-use crate::live_view::ViewSource;
+use crate::live_view::open_view::ViewSource;
 use crate::live_view::source::GoalSource;
 use crate::{delivering, live_view, notification};
 
