@@ -33,12 +33,12 @@ pub fn short_schema(tool: GoalTool) -> Value {
 pub const fn short_description(tool: GoalTool) -> &'static str {
     match tool {
         GoalTool::Plan => "Submit the task list, tests first.",
-        GoalTool::Replan => "Change the task list, all or nothing.",
+        GoalTool::Replan => "Change the task list.",
         GoalTool::TaskUpdate => "Update one task.",
         GoalTool::Progress => "Note a line, and the phase.",
-        GoalTool::Complete => "Claim the goal; evidence quotes the verify command.",
+        GoalTool::Complete => "Claim the goal.",
         GoalTool::Block => "Ask the user.",
-        GoalTool::Wait => "Park the goal at no cost.",
+        GoalTool::Wait => "Park the goal.",
         GoalTool::Set | GoalTool::Distill | GoalTool::Status => tool.description(),
     }
 }

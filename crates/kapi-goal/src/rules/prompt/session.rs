@@ -57,8 +57,7 @@ fn contract_block(goal: &Goal) -> String {
             ""
         };
         lines.push(format!(
-            "Kapi itself runs this on a clean checkout of your work{network}{hidden}; all must exit \
-             0:\n{}",
+            "Kapi itself runs this on a clean checkout{network}{hidden}; all must exit 0:\n{}",
             bullets(&contract.verify)
         ));
     }
@@ -79,9 +78,8 @@ fn contract_block(goal: &Goal) -> String {
     let style = working.decision_style.as_ref();
     lines.extend(style.map(|style| format!("Where nothing was said: {style}")));
     lines.push(
-        "The user approved this; it cannot change. Work in their checkout, without committing, \
-         stashing, pushing or switching branches. At the end of your turn Kapi decides whether you \
-         go on."
+        "The user approved this; it cannot change. Work in their checkout; do not commit, stash, \
+         push or switch branches. Kapi decides at each turn's end whether you go on."
             .to_owned(),
     );
     let contract = lines.join("\n");
